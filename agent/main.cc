@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// muster-agent: the node side. With --config, or where /etc/muster/agent.json is, it is on an installed system; otherwise it is
-// in the RAM OS and reads the kernel's command line. `tool` is how it runs checks apart from itself.
+// muster-agent: the node side. With --config, or where /etc/muster/agent.json is, it is on an
+// installed system; otherwise it is in the RAM OS and reads the kernel's command line. `tool` is
+// how it runs checks apart from itself.
 #include "agent/core/agent.h"
+#include "agent/tasks/erase_disks.h"
 #include "agent/tasks/health.h"
 #include "agent/tasks/tasks.h"
 #include "agent/tasks/tool_command.h"
-#include "agent/tasks/erase_disks.h"
 #include "agent/tasks/write_image.h"
 #include "base/io/files.h"
 #include "base/log.h"
@@ -14,11 +15,11 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/signal_set.hpp>
 
+#include <sys/reboot.h>
+#include <unistd.h>
 #include <cstring>
 #include <iostream>
 #include <memory>
-#include <sys/reboot.h>
-#include <unistd.h>
 
 namespace {
 
@@ -29,7 +30,8 @@ constexpr std::size_t kWorkerThreads = 4;
 constexpr std::size_t kMaxConfigBytes = 64u << 10;
 constexpr const char* kInstalledConfig = "/etc/muster/agent.json";
 constexpr const char* kKernelCommandLine = "/proc/cmdline";
-const std::set<std::string> kAlwaysProbed = {"kernel", "nvml.driver", "rdma.devices", "rdma.layers"};
+const std::set<std::string> kAlwaysProbed = {"kernel", "nvml.driver", "rdma.devices",
+                                             "rdma.layers"};
 
 struct Arguments {
   std::string config;
@@ -60,7 +62,8 @@ std::optional<Arguments> parse(int argc, char** argv) {
 
 Result<AgentOptions> optionsFrom(const Arguments& arguments) {
   std::error_code error;
-  bool installed = !arguments.config.empty() || (arguments.cmdline.empty() && std::filesystem::exists(kInstalledConfig, error));
+  bool installed = !arguments.config.empty() ||
+                   (arguments.cmdline.empty() && std::filesystem::exists(kInstalledConfig, error));
   std::string file = installed ? kInstalledConfig : kKernelCommandLine;
   if (!arguments.config.empty()) file = arguments.config;
   if (!arguments.cmdline.empty()) file = arguments.cmdline;
@@ -79,7 +82,8 @@ void restartMachine(wire::Mode mode) {
     command.args = {"reboot"};
     if (auto asked = io::runChecked(command); asked) return;
   }
-  if (::reboot(RB_AUTOBOOT) != 0) logWarning("agent", "the machine could not be restarted: {}", std::strerror(errno));
+  if (::reboot(RB_AUTOBOOT) != 0)
+    logWarning("agent", "the machine could not be restarted: {}", std::strerror(errno));
 }
 
 /// The RAM OS's init knows this status: it gives way to the live image that is mounted.
@@ -113,16 +117,21 @@ int serve(AgentOptions options) {
     TRY(identity, loadIdentity(options));
     return identity.tls;
   };
-  Agent* self = nullptr;  // the handler that installs a system asks for its certificate by the agent's own session
+  Agent* self = nullptr;  // the handler that installs a system asks for its certificate by the
+                          // agent's own session
   auto health = std::make_shared<HealthSense>(tools, options.state_folder);
-  auto handlers = makeHandlers(options.mode, tools, [health](const auto& gpus) { health->gpusWereReset(gpus); });
+  auto handlers = makeHandlers(options.mode, tools,
+                               [health](const auto& gpus) { health->gpusWereReset(gpus); });
   if (options.mode == wire::Mode::Ram) {
-    const Certify certify = [&self](std::string csr_pem) { return self->certify(std::move(csr_pem)); };
+    const Certify certify = [&self](std::string csr_pem) {
+      return self->certify(std::move(csr_pem));
+    };
     handlers[wire::TaskKind::WriteImage] = imageHandler(tools, certify);
     handlers[wire::TaskKind::StartImage] = liveHandler(tools, certify);
     handlers[wire::TaskKind::EraseDisks] = eraseHandler(tools);
   }
-  auto agent = Agent::create(options, std::move(handlers), sensesOf(options.mode, tools, health), clock);
+  auto agent =
+      Agent::create(options, std::move(handlers), sensesOf(options.mode, tools, health), clock);
   if (!agent) {
     logWarning("agent", "{}", agent.error().str());
     return 1;
@@ -155,7 +164,8 @@ int run(int argc, char** argv) {
     logWarning("agent", "{}", options.error().str());
     return 1;
   }
-  logInfo("agent", "muster-agent {} in {} mode, controller {}", kAgentVersion, toString(options->mode), options->url.origin());
+  logInfo("agent", "muster-agent {} in {} mode, controller {}", kAgentVersion,
+          toString(options->mode), options->url.origin());
   return serve(std::move(*options));
 }
 

@@ -23,7 +23,8 @@ constexpr std::size_t kPasswdBytes = 64u << 10;
 constexpr std::uint64_t kLoginUidUnset = std::numeric_limits<std::uint32_t>::max();
 
 bool isNameCharacter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-' || c == '@';
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+         c == '_' || c == '-' || c == '@';
 }
 
 }  // namespace
@@ -31,8 +32,10 @@ bool isNameCharacter(char c) {
 uid_t actorUid(std::string_view loginuid, uid_t real_uid) {
   while (loginuid.ends_with('\n')) loginuid.remove_suffix(1);
   std::uint64_t uid = 0;
-  const auto [end, error] = std::from_chars(loginuid.data(), loginuid.data() + loginuid.size(), uid);
-  if (error != std::errc() || end != loginuid.data() + loginuid.size() || uid >= kLoginUidUnset) return real_uid;
+  const auto [end, error] =
+      std::from_chars(loginuid.data(), loginuid.data() + loginuid.size(), uid);
+  if (error != std::errc() || end != loginuid.data() + loginuid.size() || uid >= kLoginUidUnset)
+    return real_uid;
   return static_cast<uid_t>(uid);
 }
 
@@ -49,7 +52,8 @@ std::string userName() {
   passwd entry{};
   passwd* found = nullptr;
   std::vector<char> buffer(kPasswdBytes);
-  if (::getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found) == 0 && found) return found->pw_name;
+  if (::getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found) == 0 && found)
+    return found->pw_name;
   return std::to_string(uid);
 }
 

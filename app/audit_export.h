@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes the signed head of the audit log out of the machine's reach: a line to syslog (journald reads it too) and to muster's own log.
+// Takes the signed head of the audit log out of the machine's reach: a line to syslog (journald
+// reads it too) and to muster's own log.
 #pragma once
 
 #include "base/io/crypto.h"
@@ -11,8 +12,8 @@ namespace muster::app {
 
 inline constexpr std::chrono::minutes kAuditExportInterval{5};  ///< of `muster keep`
 
-/// Effect: the store remembers the head too. A failure is told in the log and stops nothing: what was done is done.
-/// Source: syslog(3), facility authpriv, priority notice, program "muster"
+/// Effect: the store remembers the head too. A failure is told in the log and stops nothing: what
+/// was done is done. Source: syslog(3), facility authpriv, priority notice, program "muster"
 void exportAuditHead(lifecycle::Store& store, const io::SigningKey& audit_key, WallTime now);
 
 }  // namespace muster::app

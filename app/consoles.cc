@@ -5,10 +5,14 @@
 
 namespace muster::app {
 
-bmc::ConsoleFinder consoleFinder(const Options& options, const std::optional<lab::LabHandle>& lab, const bmc::ConsoleServices& services) {
+bmc::ConsoleFinder consoleFinder(const Options& options, const std::optional<lab::LabHandle>& lab,
+                                 const bmc::ConsoleServices& services) {
   const auto run = options.runFolder("console");
   if (!lab) return bmc::inventoryConsoles(services, run);
-  return [lab = *lab, run](const NodeName& node) { return bmc::shareConsole(bmc::makeSocketConsole(lab::consoleSocket(lab, node.str())), run, node); };
+  return [lab = *lab, run](const NodeName& node) {
+    return bmc::shareConsole(bmc::makeSocketConsole(lab::consoleSocket(lab, node.str())), run,
+                             node);
+  };
 }
 
 }  // namespace muster::app

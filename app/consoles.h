@@ -2,8 +2,8 @@
 // Where a node's console is: the same for the controller and for `muster console`.
 #pragma once
 
-#include "bmc/console/console_recorder.h"
 #include "app/options.h"
+#include "bmc/console/console_recorder.h"
 #include "lab/lab.h"
 
 #include <optional>
@@ -11,6 +11,7 @@
 namespace muster::app {
 
 /// As the inventory says; in the twin the machines' own serial sockets.
-bmc::ConsoleFinder consoleFinder(const Options& options, const std::optional<lab::LabHandle>& lab, const bmc::ConsoleServices& services);
+bmc::ConsoleFinder consoleFinder(const Options& options, const std::optional<lab::LabHandle>& lab,
+                                 const bmc::ConsoleServices& services);
 
 }  // namespace muster::app

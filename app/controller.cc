@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/controller.h"
 
+#include "app/consoles.h"
+#include "app/rack_state.h"
+#include "app/state_folder.h"
 #include "base/io/side_thread.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "base/log.h"
 #include "bmc/console/boot_log.h"
-#include "app/consoles.h"
-#include "app/rack_state.h"
-#include "app/state_folder.h"
 #include "fabric/node_services.h"
 #include "firmware/firmware.h"
 #include "monitor/health_phase.h"
 #include "pool/pool.h"
-#include "provision/storage/data_wipe.h"
 #include "provision/provision.h"
+#include "provision/storage/data_wipe.h"
 #include "validate/certificate_migration.h"
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
@@ -29,7 +29,8 @@
 namespace muster::app {
 namespace {
 
-// Agents dial again within 5 s of a controller's start; one whose controller's machine died sits out its long poll first (35 s).
+// Agents dial again within 5 s of a controller's start; one whose controller's machine died sits
+// out its long poll first (35 s).
 constexpr std::chrono::seconds kAgentsReturn{45};
 
 pool::PoolOptions poolOptions(const std::optional<lab::LabHandle>& lab) {
@@ -45,13 +46,15 @@ pool::PoolOptions poolOptions(const std::optional<lab::LabHandle>& lab) {
 std::vector<std::string> standbyUrls(const inventory::Network& network) {
   std::vector<std::string> out;
   for (const auto address : network.controllers)
-    if (address != network.controller) out.push_back(fmt::format("http://{}:{}", address.str(), gateway::kHttpPort));
+    if (address != network.controller)
+      out.push_back(fmt::format("http://{}:{}", address.str(), gateway::kHttpPort));
   return out;
 }
 
 }  // namespace
 
-fabric::FabricOptions fabricOptions(const Options& options, const std::optional<lab::LabHandle>& lab) {
+fabric::FabricOptions fabricOptions(const Options& options,
+                                    const std::optional<lab::LabHandle>& lab) {
   fabric::FabricOptions out;
   out.run_folder = options.state / "run" / "fabric";
   if (!lab) return out;
@@ -67,18 +70,25 @@ constexpr std::chrono::hours kHistoryCounts{90 * 24};
 constexpr std::size_t kGateFiles = 20;  ///< of a node; older ones make room
 
 /// A gate's raw answers as a file, its numbers in the store.
-Result<void> keepGate(const std::filesystem::path& folder, const validate::GateRecord& record, lifecycle::Measurements& measurements) {
+Result<void> keepGate(const std::filesystem::path& folder, const validate::GateRecord& record,
+                      lifecycle::Measurements& measurements) {
   const auto own = folder / record.measured.node.str();
   TRY_OK(io::makeDirs(own, kStateFolderMode));
-  const nlohmann::json document{{"node", record.measured.node.str()}, {"gate", record.measured.origin}, {"at", toString(record.measured.at)}, {"failures", record.failures},
+  const nlohmann::json document{{"node", record.measured.node.str()},
+                                {"gate", record.measured.origin},
+                                {"at", toString(record.measured.at)},
+                                {"failures", record.failures},
                                 {"answers", jsonOrNone(record.results, kKeptJson)}};
-  const auto name = fmt::format("{}-{}.json", record.measured.at.time_since_epoch().count(), record.measured.origin);
+  const auto name = fmt::format("{}-{}.json", record.measured.at.time_since_epoch().count(),
+                                record.measured.origin);
   TRY_OK(io::writeFileAtomic(own / name, jsonText(document, 1), kStateFileMode));
   std::vector<std::filesystem::path> files;
   std::error_code ignored;
-  for (const auto& file : std::filesystem::directory_iterator(own, ignored)) files.push_back(file.path());
+  for (const auto& file : std::filesystem::directory_iterator(own, ignored))
+    files.push_back(file.path());
   std::sort(files.begin(), files.end());
-  for (std::size_t i = 0; i + kGateFiles < files.size(); ++i) std::filesystem::remove(files[i], ignored);
+  for (std::size_t i = 0; i + kGateFiles < files.size(); ++i)
+    std::filesystem::remove(files[i], ignored);
   return measurements.add({record.measured});
 }
 
@@ -94,11 +104,17 @@ Result<std::string> holderOf(const std::filesystem::path& state, const std::stri
   return fmt::format("{} ({})", host, *id);
 }
 
-std::filesystem::path binaryFolder() { return std::filesystem::read_symlink("/proc/self/exe").parent_path(); }
+std::filesystem::path binaryFolder() {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path();
+}
 
-provision::ImageStoreOptions imageOptions(const Options& options, const Keys& keys) { return {options.cache, binaryFolder() / "muster-agent", keys.images}; }
+provision::ImageStoreOptions imageOptions(const Options& options, const Keys& keys) {
+  return {options.cache, binaryFolder() / "muster-agent", keys.images};
+}
 
-std::unique_ptr<provision::ImageStore> openImages(const Options& options, const Keys& keys) { return provision::openImageStore(imageOptions(options, keys)); }
+std::unique_ptr<provision::ImageStore> openImages(const Options& options, const Keys& keys) {
+  return provision::openImageStore(imageOptions(options, keys));
+}
 
 // BMCs have few sessions; one that is left behind blocks a place for half an hour.
 Controller::~Controller() {
@@ -106,9 +122,12 @@ Controller::~Controller() {
   if (lock_ && bmcs_) (void)run(bmcs_->close());
 }
 
-Result<std::unique_ptr<Controller>> Controller::start(const Options& options, const inventory::Cluster& cluster,
-                                                      const std::optional<lab::LabHandle>& lab, Role role, lifecycle::EventSink sink,
-                                                      std::optional<Turn> turn, provision::RunningDnsmasq dnsmasq) {
+Result<std::unique_ptr<Controller>> Controller::start(const Options& options,
+                                                      const inventory::Cluster& cluster,
+                                                      const std::optional<lab::LabHandle>& lab,
+                                                      Role role, lifecycle::EventSink sink,
+                                                      std::optional<Turn> turn,
+                                                      provision::RunningDnsmasq dnsmasq) {
   if (lab) TRY_OK(checkBoundTo(options.state, lab->id));
   TRY_OK(prepareStateFolder(options.state));
   TRY_OK(io::makeDirs(options.state / "run", kStateFolderMode));
@@ -127,16 +146,21 @@ Result<std::unique_ptr<Controller>> Controller::start(const Options& options, co
     TRY_OK(agreeOnImages(options, cluster, *controller->images_, *controller->store_, holder));
   }
   controller->store_watch_.emplace(controller->context_, *controller->store_);
-  controller->origin_ = {std::move(holder), lifecycle::kLease, userName(), hostName(), options.command_line};
+  controller->origin_ = {std::move(holder), lifecycle::kLease, userName(), hostName(),
+                         options.command_line};
   controller->engine_->actFor(controller->origin_);
   TRY_OK(controller->startServers(role, std::move(dnsmasq)));
   return controller;
 }
 
-Result<std::unique_ptr<Controller>> Controller::look(const Options& options, const inventory::Cluster& cluster,
+Result<std::unique_ptr<Controller>> Controller::look(const Options& options,
+                                                     const inventory::Cluster& cluster,
                                                      const std::optional<lab::LabHandle>& lab) {
-  if (std::error_code ignored; options.store.empty() && !std::filesystem::exists(options.state / "muster.db", ignored))
-    return fail(ErrorCode::NotFound, fmt::format("nothing has been done yet in {}; start with: muster plan", options.state.string()));
+  if (std::error_code ignored;
+      options.store.empty() && !std::filesystem::exists(options.state / "muster.db", ignored))
+    return fail(ErrorCode::NotFound,
+                fmt::format("nothing has been done yet in {}; start with: muster plan",
+                            options.state.string()));
   std::unique_ptr<Controller> controller(new Controller(cluster));
   controller->exitOnSignals();
   TRY_OK(controller->open(options, lab, [](const lifecycle::Event&) {}));
@@ -145,13 +169,15 @@ Result<std::unique_ptr<Controller>> Controller::look(const Options& options, con
 
 /// Who only looks may do so with another site's key, from a machine that is no controller.
 Result<void> Controller::takeOverCertificates(const Options& options) {
-  auto taken = validate::takeOverCertificates(*store_, keys_->certificates, options.state / "certificates");
+  auto taken =
+      validate::takeOverCertificates(*store_, keys_->certificates, options.state / "certificates");
   if (taken || lock_ || taken.error().code() != ErrorCode::Conflict) return taken;
   logWarning("validate", "{}", taken.error().str());
   return {};
 }
 
-Result<void> Controller::open(const Options& options, const std::optional<lab::LabHandle>& lab, lifecycle::EventSink sink) {
+Result<void> Controller::open(const Options& options, const std::optional<lab::LabHandle>& lab,
+                              lifecycle::EventSink sink) {
   io::SideThread::startFor(context_);
   TRY(store, lifecycle::openStore(options.storeUrl()));
   store_ = std::move(store);
@@ -166,25 +192,34 @@ Result<void> Controller::open(const Options& options, const std::optional<lab::L
   image_options.workers = &workers_;
   images_ = provision::openImageStore(std::move(image_options));
   const auto agent_urls = inventory::agentUrls(cluster_.provisioning(), gateway::kHttpsPort);
-  evidence_ = gateway::makeNetworkEvidence(provision::dnsmasqLeaseFile(netbootFolder(options.state)));
-  gateway_ = gateway::makeGatewayServer(cluster_, keys_->ca, *store_, clock_, *evidence_, agent_urls);
+  evidence_ =
+      gateway::makeNetworkEvidence(provision::dnsmasqLeaseFile(netbootFolder(options.state)));
+  gateway_ =
+      gateway::makeGatewayServer(cluster_, keys_->ca, *store_, clock_, *evidence_, agent_urls);
   auto bmcs = bmc::makeBmcFleet(cluster_, *store_, clock_, workers_);
-  consoles_ = bmc::makeConsoles(consoleFinder(options, lab, {cluster_, *store_, clock_, workers_, *bmcs}), bmc::keptConsoles(options.state), clock_, workers_);
+  consoles_ =
+      bmc::makeConsoles(consoleFinder(options, lab, {cluster_, *store_, clock_, workers_, *bmcs}),
+                        bmc::keptConsoles(options.state), clock_, workers_);
   bmcs_ = bmc::listenAtBoot(std::move(bmcs), *consoles_);
   TRY_OK(takeOverCertificates(options));
-  certificates_ = validate::makeCertificateStore(cluster_, *store_, clock_, keys_->certificates, options.state / "certificates");
-  netboot_ = provision::makeNetboot(cluster_, *images_, *gateway_, *processes_, context_.get_executor(),
-                                    {netbootFolder(options.state), gateway::kHttpPort, gateway::kHttpsPort, keys_->ca.fingerprint(), options.runFolder("hosts"),
-                                     options.runFolder("tftp")});
+  certificates_ = validate::makeCertificateStore(cluster_, *store_, clock_, keys_->certificates,
+                                                 options.state / "certificates");
+  netboot_ = provision::makeNetboot(
+      cluster_, *images_, *gateway_, *processes_, context_.get_executor(),
+      {netbootFolder(options.state), gateway::kHttpPort, gateway::kHttpsPort,
+       keys_->ca.fingerprint(), options.runFolder("hosts"), options.runFolder("tftp")});
   if (cluster_.provisioning().image_peers)
-    peers_ = provision::makePeerService(cluster_, clock_, {fmt::format("http://{}:{}", cluster_.provisioning().controller.str(), gateway::kHttpPort),
-                                                           io::sha256Hex("image peers\n" + keys_->images.private_pem.reveal())});
+    peers_ = provision::makePeerService(
+        cluster_, clock_,
+        {fmt::format("http://{}:{}", cluster_.provisioning().controller.str(), gateway::kHttpPort),
+         io::sha256Hex("image peers\n" + keys_->images.private_pem.reveal())});
   addPhases(options, lab);
   const lifecycle::ConsoleLines console = [this](const lifecycle::Subject& subject) {
     return subject.isCluster() ? std::vector<std::string>() : consoles_->lastLines(subject.node());
   };
   stalls_ = std::make_unique<lifecycle::StallWatch>(cluster_, *store_, clock_, sink, console);
-  engine_ = std::make_unique<lifecycle::Engine>(cluster_, phases_, *store_, clock_, std::move(sink));
+  engine_ =
+      std::make_unique<lifecycle::Engine>(cluster_, phases_, *store_, clock_, std::move(sink));
   engine_->readConsoles(console);
   return {};
 }
@@ -199,7 +234,8 @@ Result<void> Controller::startServers(Role role, provision::RunningDnsmasq dnsma
   const auto peers = peers_ ? peers_->routes() : std::vector<io::Route>();
   http.insert(http.end(), peers.begin(), peers.end());
   https.insert(https.end(), drivers.begin(), drivers.end());
-  TRY(server, gateway::start(context_.get_executor(), cluster_.provisioning(), keys_->ca, std::move(http), std::move(https)));
+  TRY(server, gateway::start(context_.get_executor(), cluster_.provisioning(), keys_->ca,
+                             std::move(http), std::move(https)));
   server_ = std::move(server);
   return role == Role::Acts ? netboot_->goOn(std::move(dnsmasq)) : Result<void>();
 }
@@ -214,49 +250,78 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
     };
     return consoles_->bootBegins(std::move(node), std::move(why), std::move(is_up));
   };
-  const provision::ProvisionDeps deps{cluster_, *bmcs_, *gateway_, *images_, *netboot_, clock_, fmt::format("http://{}:{}", address, gateway::kHttpPort),
-                                      fmt::format("https://{}:{}", address, gateway::kHttpsPort), keys_->ca.certificatePem(), keys_->images.public_pem, peers_.get(),
-                                      [this](const NodeName& node) { consoles_->bootEnded(node); },
-                                      [this](const NodeName& node, const provision::DataWipeOrder& order) { return provision::takeDataWipe(*store_, node, order); },
-                                      [this](const NodeName& node, const std::string& intent) { return provision::endDataWipe(*store_, node, intent); }, restart_begins,
-                                      lab ? std::vector<std::string>() : standbyUrls(cluster_.provisioning()), inventory::agentUrls(cluster_.provisioning(), gateway::kHttpsPort)};
+  const provision::ProvisionDeps deps{
+      cluster_,
+      *bmcs_,
+      *gateway_,
+      *images_,
+      *netboot_,
+      clock_,
+      fmt::format("http://{}:{}", address, gateway::kHttpPort),
+      fmt::format("https://{}:{}", address, gateway::kHttpsPort),
+      keys_->ca.certificatePem(),
+      keys_->images.public_pem,
+      peers_.get(),
+      [this](const NodeName& node) { consoles_->bootEnded(node); },
+      [this](const NodeName& node, const provision::DataWipeOrder& order) {
+        return provision::takeDataWipe(*store_, node, order);
+      },
+      [this](const NodeName& node, const std::string& intent) {
+        return provision::endDataWipe(*store_, node, intent);
+      },
+      restart_begins,
+      lab ? std::vector<std::string>() : standbyUrls(cluster_.provisioning()),
+      inventory::agentUrls(cluster_.provisioning(), gateway::kHttpsPort)};
   owned_.push_back(provision::makeProvisionPhase(deps));
   auto erasures = provision::makeErasePhase(deps, *store_);
   erasures_ = erasures.get();
   owned_.push_back(std::move(erasures));
   owned_.push_back(provision::makeStoragePhase(cluster_, *gateway_, clock_));
-  owned_.push_back(firmware::makeFirmwarePhase(cluster_, *bmcs_, clock_, workers_, fmt::format("http://{}:{}", address, gateway::kHttpPort), gateway_.get()));
+  owned_.push_back(firmware::makeFirmwarePhase(
+      cluster_, *bmcs_, clock_, workers_, fmt::format("http://{}:{}", address, gateway::kHttpPort),
+      gateway_.get()));
   owned_.push_back(firmware::makeBiosPhase(cluster_, *bmcs_, clock_));
-  owned_.push_back(fabric::makeFabricPhase(cluster_, *processes_, clock_, fabricOptions(options, lab)));
-  owned_.push_back(fabric::makeNodeServicesPhase(cluster_, *gateway_, clock_, fabricOptions(options, lab)));
-  owned_.push_back(validate::makeValidatePhase(cluster_, *gateway_, *certificates_, *store_, clock_,
-                                               [this](lifecycle::Subject subject) { return lookAtPool(std::move(subject)); },
-                                               [this, folder = options.state / "validation" / "gates"](const validate::GateRecord& record) {
-                                                 if (const auto kept = keepGate(folder, record, *measurements_); !kept) logWarning("validate", "{}", kept.error().str());
-                                               },
-                                               [this](const std::string& sku, const NodeName& but) { return learntOf(sku, but); },
-                                               &rack_steps_));
+  owned_.push_back(
+      fabric::makeFabricPhase(cluster_, *processes_, clock_, fabricOptions(options, lab)));
+  owned_.push_back(
+      fabric::makeNodeServicesPhase(cluster_, *gateway_, clock_, fabricOptions(options, lab)));
+  owned_.push_back(validate::makeValidatePhase(
+      cluster_, *gateway_, *certificates_, *store_, clock_,
+      [this](lifecycle::Subject subject) { return lookAtPool(std::move(subject)); },
+      [this, folder = options.state / "validation" / "gates"](const validate::GateRecord& record) {
+        if (const auto kept = keepGate(folder, record, *measurements_); !kept)
+          logWarning("validate", "{}", kept.error().str());
+      },
+      [this](const std::string& sku, const NodeName& but) { return learntOf(sku, but); },
+      &rack_steps_));
   quarantine_.emplace(*certificates_, *store_);
   gate_.emplace(*quarantine_, *store_);
   auto recovery = monitor::makeRecoverySteps(*bmcs_, clock_);
   recovery_ = recovery.get();
   owned_.push_back(std::move(recovery));
-  auto bmc_health = bmc::makeHealthWatch(cluster_, *bmcs_, *store_, clock_, [this](const bmc::BmcSymptom& symptom) {
-    const auto verdict = monitor::judge({symptom.id, symptom.device, 1, symptom.text}, 0, cluster_.keep.symptoms);
-    return bmc::HealthVerdict{static_cast<int>(verdict.action), std::string(monitor::toString(verdict.action)), verdict.advice};
-  });
+  auto bmc_health = bmc::makeHealthWatch(
+      cluster_, *bmcs_, *store_, clock_, [this](const bmc::BmcSymptom& symptom) {
+        const auto verdict = monitor::judge({symptom.id, symptom.device, 1, symptom.text}, 0,
+                                            cluster_.keep.symptoms);
+        return bmc::HealthVerdict{static_cast<int>(verdict.action),
+                                  std::string(monitor::toString(verdict.action)), verdict.advice};
+      });
   bmc_health_ = bmc_health.get();
   owned_.push_back(std::move(bmc_health));
   owned_.push_back(monitor::makeHealthPhase(cluster_, *gateway_, *store_, clock_, restart_begins));
-  owned_.push_back(pool::makePoolPhase(cluster_, *gateway_, *gate_, *processes_, clock_, poolOptions(lab)));
+  owned_.push_back(
+      pool::makePoolPhase(cluster_, *gateway_, *gate_, *processes_, clock_, poolOptions(lab)));
   for (const auto& phase : owned_) phases_.push_back(phase.get());
 }
 
 /// The fleet's history is read at most every few minutes: many gates of one kind end at once.
-std::map<std::string, validate::Baseline> Controller::learntOf(const std::string& sku, const NodeName& but) {
+std::map<std::string, validate::Baseline> Controller::learntOf(const std::string& sku,
+                                                               const NodeName& but) {
   if (history_read_ == WallTime{} || clock_.now() - history_read_ > kHistoryIsFresh) {
     auto read = measurements_->since(clock_.now() - kHistoryCounts);
-    if (!read) logWarning("validate", "what other nodes have reached cannot be read: {}", read.error().str());
+    if (!read)
+      logWarning("validate", "what other nodes have reached cannot be read: {}",
+                 read.error().str());
     history_ = std::move(read).value_or(std::vector<lifecycle::MeasuredSet>());
     history_read_ = clock_.now();
   }
@@ -276,8 +341,18 @@ monitor::KeeperServices Controller::keeperServices(lifecycle::EventSink sink) {
   for (const std::string_view name : {"health", "bmc-health", "validate", "pool"})
     for (auto* phase : phases_)
       if (phase->name() == name) light.push_back(phase);
-  return {cluster_, phases_, std::move(light), *store_, clock_, std::move(sink), origin_, recovery_,
-          [this](const lifecycle::Subject& subject) { return subject.isCluster() ? std::vector<std::string>() : consoles_->lastLines(subject.node()); }};
+  return {cluster_,
+          phases_,
+          std::move(light),
+          *store_,
+          clock_,
+          std::move(sink),
+          origin_,
+          recovery_,
+          [this](const lifecycle::Subject& subject) {
+            return subject.isCluster() ? std::vector<std::string>()
+                                       : consoles_->lastLines(subject.node());
+          }};
 }
 
 void Controller::exitOnSignals() {
@@ -292,7 +367,9 @@ void Controller::endAfter(std::chrono::minutes limit, int code) {
   end_.expires_after(limit);
   end_.async_wait([limit, code](boost::system::error_code error) {
     if (error) return;
-    std::cerr << fmt::format("\nmuster: the {} minutes are over; nothing is lost: run the same command again to go on\n", limit.count());
+    std::cerr << fmt::format(
+        "\nmuster: the {} minutes are over; nothing is lost: run the same command again to go on\n",
+        limit.count());
     std::_Exit(code);
   });
 }
@@ -303,7 +380,8 @@ Async<lifecycle::FactSet> Controller::observe(lifecycle::Policy policy) {
   if (duty_ && duty_->tookOver()) {
     CO_TRY(open, store_->openIntents());
     for (const auto& intent : open)
-      if (const auto& subject = intent.action.facet.subject; !subject.isCluster()) begun_elsewhere.insert(subject.node());
+      if (const auto& subject = intent.action.facet.subject; !subject.isCluster())
+        begun_elsewhere.insert(subject.node());
   }
   const auto until = clock_.steady() + kAgentsReturn;
   for (const auto& node : cluster_.nodes) {
@@ -311,7 +389,8 @@ Async<lifecycle::FactSet> Controller::observe(lifecycle::Policy policy) {
     if (os != "running" && os != "ram" && !begun_elsewhere.contains(node.name)) continue;
     const auto left = std::chrono::duration_cast<std::chrono::seconds>(until - clock_.steady());
     if (left.count() <= 0) break;
-    (void)co_await gateway_->waitFor(node.name, std::nullopt, "", left);  // an agent that stays away shows in the facts
+    (void)co_await gateway_->waitFor(node.name, std::nullopt, "",
+                                     left);  // an agent that stays away shows in the facts
   }
   co_return co_await engine_->observe(std::move(policy));
 }
@@ -325,14 +404,16 @@ Async<lifecycle::ApplyReport> Controller::apply(lifecycle::Plan plan) {
   co_return std::get<0>(std::move(first));
 }
 
-std::vector<lifecycle::Goal> Controller::goals(const lifecycle::Subject& subject, const lifecycle::FactSet& facts) const {
+std::vector<lifecycle::Goal> Controller::goals(const lifecycle::Subject& subject,
+                                               const lifecycle::FactSet& facts) const {
   std::vector<lifecycle::Goal> all;
   for (const auto* phase : phases_)
     for (auto& goal : phase->goals(cluster_, subject, facts)) all.push_back(std::move(goal));
   return all;
 }
 
-Result<lifecycle::Plan> Controller::plan(const lifecycle::FactSet& facts, const lifecycle::Policy& policy) const {
+Result<lifecycle::Plan> Controller::plan(const lifecycle::FactSet& facts,
+                                         const lifecycle::Policy& policy) const {
   return lifecycle::makePlan(cluster_, facts, policy, phases_);
 }
 

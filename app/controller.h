@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// Controller: everything that a run of plan or apply needs, wired together. The only place that knows all folders.
+// Controller: everything that a run of plan or apply needs, wired together. The only place that
+// knows all folders.
 #pragma once
 
-#include "gateway/gateway_server.h"
+#include "app/actor.h"
+#include "app/leadership.h"
+#include "app/options.h"
+#include "app/state_lock.h"
+#include "app/store_watch.h"
 #include "base/io/files.h"
 #include "bmc/bmc.h"
 #include "bmc/console/console_recorder.h"
 #include "bmc/health_watch.h"
-#include "app/actor.h"
-#include "app/leadership.h"
-#include "app/options.h"
-#include "app/store_watch.h"
-#include "app/state_lock.h"
 #include "fabric/fabric.h"
+#include "gateway/gateway_server.h"
+#include "gateway/http_listeners.h"
 #include "lab/lab.h"
+#include "lifecycle/executor/engine.h"
+#include "lifecycle/executor/stall_watch.h"
+#include "lifecycle/model/quarantine.h"
 #include "monitor/health_gate.h"
 #include "monitor/monitor.h"
-#include "lifecycle/executor/engine.h"
-#include "lifecycle/model/quarantine.h"
-#include "lifecycle/executor/stall_watch.h"
-#include "provision/storage/erase.h"
 #include "provision/images/image_store.h"
 #include "provision/netboot/netboot.h"
 #include "provision/peers/peer_service.h"
-#include "gateway/http_listeners.h"
+#include "provision/storage/erase.h"
 #include "validate/peer_baseline.h"
 #include "validate/synchronized_load.h"
 #include "validate/validate.h"
@@ -39,7 +40,8 @@
 namespace muster::app {
 
 /// The fabric's tools as they are here: plain, or on the twin's simulated fabric.
-fabric::FabricOptions fabricOptions(const Options& options, const std::optional<lab::LabHandle>& lab);
+fabric::FabricOptions fabricOptions(const Options& options,
+                                    const std::optional<lab::LabHandle>& lab);
 
 /// Where muster-agent and other programs of ours lie: beside this binary.
 std::filesystem::path binaryFolder();
@@ -47,34 +49,46 @@ std::filesystem::path binaryFolder();
 provision::ImageStoreOptions imageOptions(const Options& options, const Keys& keys);
 std::unique_ptr<provision::ImageStore> openImages(const Options& options, const Keys& keys);
 
-/// Unique among the controllers of one store, the same after a restart: only one process at a time holds a state folder's lock.
+/// Unique among the controllers of one store, the same after a restart: only one process at a time
+/// holds a state folder's lock.
 Result<std::string> holderOf(const std::filesystem::path& state, const std::string& host);
 
-/// What a controller is started for. To look at nodes it must answer their agents; only one that acts answers machines that boot.
+/// What a controller is started for. To look at nodes it must answer their agents; only one that
+/// acts answers machines that boot.
 enum class Role { Looks, Acts };
 
 class Controller {
  public:
-  /// Takes the state folder's lock, unless the caller has it, opens the store, starts both servers, and netboot for Role::Acts, with a
-  /// dnsmasq that another controller of this process has released. In a lab the process must have entered its namespace before (lab::enter).
-  static Result<std::unique_ptr<Controller>> start(const Options& options, const inventory::Cluster& cluster,
-                                                   const std::optional<lab::LabHandle>& lab, Role role, lifecycle::EventSink sink,
-                                                   std::optional<Turn> turn = std::nullopt, provision::RunningDnsmasq dnsmasq = {});
-  /// Only looks: no lock, no servers, nothing observed. For status, why and plans from stored facts.
-  static Result<std::unique_ptr<Controller>> look(const Options& options, const inventory::Cluster& cluster, const std::optional<lab::LabHandle>& lab);
+  /// Takes the state folder's lock, unless the caller has it, opens the store, starts both servers,
+  /// and netboot for Role::Acts, with a dnsmasq that another controller of this process has
+  /// released. In a lab the process must have entered its namespace before (lab::enter).
+  static Result<std::unique_ptr<Controller>> start(const Options& options,
+                                                   const inventory::Cluster& cluster,
+                                                   const std::optional<lab::LabHandle>& lab,
+                                                   Role role, lifecycle::EventSink sink,
+                                                   std::optional<Turn> turn = std::nullopt,
+                                                   provision::RunningDnsmasq dnsmasq = {});
+  /// Only looks: no lock, no servers, nothing observed. For status, why and plans from stored
+  /// facts.
+  static Result<std::unique_ptr<Controller>> look(const Options& options,
+                                                  const inventory::Cluster& cluster,
+                                                  const std::optional<lab::LabHandle>& lab);
   ~Controller();
 
-  /// Runs a coroutine to its end on the control thread. SIGINT and SIGTERM end the process at once: stopping is the
-  /// same as crashing, and the journal knows what was under way.
+  /// Runs a coroutine to its end on the control thread. SIGINT and SIGTERM end the process at once:
+  /// stopping is the same as crashing, and the journal knows what was under way.
   template <class T>
   Result<T> run(Async<T> work);
-  /// From now on: when the time is over the process ends as on a signal, with words and exit status `code`.
+  /// From now on: when the time is over the process ends as on a signal, with words and exit status
+  /// `code`.
   void endAfter(std::chrono::minutes limit, int code);
 
   /// Waits a moment for the agents of nodes that are known to run, then reads every facet.
   Async<lifecycle::FactSet> observe(lifecycle::Policy policy);
-  Result<lifecycle::Plan> plan(const lifecycle::FactSet& facts, const lifecycle::Policy& policy) const;
-  /// Carries the plan out; meanwhile it is said when an action takes longer than its kind usually does.
+  Result<lifecycle::Plan> plan(const lifecycle::FactSet& facts,
+                               const lifecycle::Policy& policy) const;
+  /// Carries the plan out; meanwhile it is said when an action takes longer than its kind usually
+  /// does.
   Async<lifecycle::ApplyReport> apply(lifecycle::Plan plan);
 
   /// Says for ever when an action takes longer than its kind usually does.
@@ -83,7 +97,8 @@ class Controller {
   Task<void> watchBmcs() { return bmc_health_->run(); }
   monitor::KeeperServices keeperServices(lifecycle::EventSink sink);
 
-  /// Machines that boot are told of the nodes of another inventory at once; it must outlive this object. Everything else needs a new controller.
+  /// Machines that boot are told of the nodes of another inventory at once; it must outlive this
+  /// object. Everything else needs a new controller.
   Result<void> bootNodesOf(const inventory::Cluster& cluster) { return netboot_->follow(cluster); }
   provision::RunningDnsmasq releaseDnsmasq() { return netboot_->release(); }
 
@@ -103,11 +118,13 @@ class Controller {
   const Keys& keys() const { return *keys_; }
   io::ProcessRunner& processes() { return *processes_; }
   /// All goals of one subject, from every phase.
-  std::vector<lifecycle::Goal> goals(const lifecycle::Subject& subject, const lifecycle::FactSet& facts) const;
+  std::vector<lifecycle::Goal> goals(const lifecycle::Subject& subject,
+                                     const lifecycle::FactSet& facts) const;
 
  private:
   explicit Controller(const inventory::Cluster& cluster) : cluster_(cluster) {}
-  Result<void> open(const Options& options, const std::optional<lab::LabHandle>& lab, lifecycle::EventSink sink);
+  Result<void> open(const Options& options, const std::optional<lab::LabHandle>& lab,
+                    lifecycle::EventSink sink);
   Result<void> takeOverCertificates(const Options& options);
   Result<void> startServers(Role role, provision::RunningDnsmasq dnsmasq);
   void addPhases(const Options& options, const std::optional<lab::LabHandle>& lab);
@@ -138,13 +155,14 @@ class Controller {
   std::unique_ptr<bmc::Consoles> consoles_;
   std::unique_ptr<bmc::BmcFleet> bmcs_;
   std::unique_ptr<validate::CertificateStore> certificates_;
-  std::optional<lifecycle::QuarantineGate> quarantine_;  ///< before the certificates, for whoever lets nodes join
-  std::optional<monitor::HealthGate> gate_;                 ///< before both
+  std::optional<lifecycle::QuarantineGate>
+      quarantine_;  ///< before the certificates, for whoever lets nodes join
+  std::optional<monitor::HealthGate> gate_;  ///< before both
   lifecycle::Origin origin_;
   std::vector<std::unique_ptr<lifecycle::Phase>> owned_;
   monitor::RecoverySteps* recovery_ = nullptr;  ///< one of them
-  bmc::HealthWatch* bmc_health_ = nullptr;   ///< one of them
-  provision::Erasures* erasures_ = nullptr;  ///< one of them
+  bmc::HealthWatch* bmc_health_ = nullptr;      ///< one of them
+  provision::Erasures* erasures_ = nullptr;     ///< one of them
   lifecycle::Phases phases_;
   std::unique_ptr<lifecycle::Engine> engine_;
   std::unique_ptr<lifecycle::StallWatch> stalls_;
@@ -154,11 +172,12 @@ class Controller {
 template <class T>
 Result<T> Controller::run(Async<T> work) {
   std::optional<Result<T>> answer;
-  asio::co_spawn(context_, std::move(work), [this, &answer](std::exception_ptr broken, Result<T> result) {
-    if (broken) std::rethrow_exception(broken);
-    answer.emplace(std::move(result));
-    context_.stop();
-  });
+  asio::co_spawn(context_, std::move(work),
+                 [this, &answer](std::exception_ptr broken, Result<T> result) {
+                   if (broken) std::rethrow_exception(broken);
+                   answer.emplace(std::move(result));
+                   context_.stop();
+                 });
   context_.restart();
   context_.run();
   return std::move(*answer);

@@ -19,20 +19,26 @@
 namespace muster::app {
 namespace {
 
-constexpr std::chrono::milliseconds kPatience{5'000};  ///< of one renewal with a server that is away
+constexpr std::chrono::milliseconds kPatience{
+    5'000};  ///< of one renewal with a server that is away
 constexpr std::chrono::milliseconds kLook{1'000};
 constexpr const char* kCa = "site/ca";
 
-std::string addressOf(const inventory::Cluster& cluster) { return cluster.provisioning().controller.str(); }
+std::string addressOf(const inventory::Cluster& cluster) {
+  return cluster.provisioning().controller.str();
+}
 
 /// What to do on a host that has not the site's keys.
 std::string howToCopy(const Options& options) {
-  return fmt::format("copy {0}/ca and {0}/keys, and nothing else of that folder, from a host that has them (as root: rsync -a HOST:{0}/ca HOST:{0}/keys {0}/); docs/two-hosts.md",
-                     options.state.string());
+  return fmt::format(
+      "copy {0}/ca and {0}/keys, and nothing else of that folder, from a host that has them (as "
+      "root: rsync -a HOST:{0}/ca HOST:{0}/keys {0}/); docs/two-hosts.md",
+      options.state.string());
 }
 
 /// `known`: this host's own, and before it those that it has replaced by a rotation.
-Result<void> mustBe(const Options& options, lifecycle::Store& store, const std::string& key, const std::vector<std::string>& known, std::string_view what) {
+Result<void> mustBe(const Options& options, lifecycle::Store& store, const std::string& key,
+                    const std::vector<std::string>& known, std::string_view what) {
   const auto& mine = known.front();
   TRY(agreed, lifecycle::agreedOnSite(store, key, mine));
   if (agreed == mine) return {};
@@ -40,7 +46,11 @@ Result<void> mustBe(const Options& options, lifecycle::Store& store, const std::
     TRY(changed, store.exchangeValue(key, agreed, mine));
     if (changed) return {};
   }
-  return fail(ErrorCode::Denied, fmt::format("the {} of this host is {}, the site's is {}: agents would not listen to this host. {}", what, mine, agreed, howToCopy(options)));
+  return fail(
+      ErrorCode::Denied,
+      fmt::format(
+          "the {} of this host is {}, the site's is {}: agents would not listen to this host. {}",
+          what, mine, agreed, howToCopy(options)));
 }
 
 Result<Keys> onlyControllersKeys(const Options& options, lifecycle::Store& store, bool serves) {
@@ -57,7 +67,9 @@ Result<Keys> onlyControllersKeys(const Options& options, lifecycle::Store& store
 
 }  // namespace
 
-bool hasSeveralControllers(const inventory::Cluster& cluster) { return !cluster.networks.empty() && cluster.provisioning().controllers.size() > 1; }
+bool hasSeveralControllers(const inventory::Cluster& cluster) {
+  return !cluster.networks.empty() && cluster.provisioning().controllers.size() > 1;
+}
 
 std::vector<Ipv4> addressesOfHost() {
   std::vector<Ipv4> out;
@@ -67,40 +79,54 @@ std::vector<Ipv4> addressesOfHost() {
   if (::getifaddrs(&all) != 0) return out;
   const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(all, &::freeifaddrs);
   for (const auto* i = all; i; i = i->ifa_next)
-    if (i->ifa_addr && i->ifa_addr->sa_family == AF_INET) out.emplace_back(ntohl(reinterpret_cast<const sockaddr_in*>(i->ifa_addr)->sin_addr.s_addr));
+    if (i->ifa_addr && i->ifa_addr->sa_family == AF_INET)
+      out.emplace_back(ntohl(reinterpret_cast<const sockaddr_in*>(i->ifa_addr)->sin_addr.s_addr));
   if (only) std::erase_if(out, [&only](Ipv4 address) { return address != *only; });
   return out;
 }
 
 Result<void> checkCanServe(const Options& options, const inventory::Cluster& cluster) {
   if (options.store.empty())
-    return fail(ErrorCode::InvalidInput, "several controllers share one PostgreSQL store: give --store postgresql://… (or MUSTER_STORE), or declare one controller");
+    return fail(ErrorCode::InvalidInput,
+                "several controllers share one PostgreSQL store: give --store postgresql://… (or "
+                "MUSTER_STORE), or declare one controller");
   const auto here = addressesOfHost();
-  if (std::find(here.begin(), here.end(), cluster.provisioning().controller) != here.end()) return {};
+  if (std::find(here.begin(), here.end(), cluster.provisioning().controller) != here.end())
+    return {};
   std::vector<std::string> declared;
-  for (const auto address : inventory::controllersOf(cluster.provisioning())) declared.push_back(address.str());
-  return fail(ErrorCode::NotFound, fmt::format("this machine has none of the addresses of networks.provisioning.controllers ({}); give it one, or work on a host that has one",
-                                               fmt::join(declared, ", ")));
+  for (const auto address : inventory::controllersOf(cluster.provisioning()))
+    declared.push_back(address.str());
+  return fail(
+      ErrorCode::NotFound,
+      fmt::format("this machine has none of the addresses of networks.provisioning.controllers "
+                  "({}); give it one, or work on a host that has one",
+                  fmt::join(declared, ", ")));
 }
 
 Result<Keys> siteKeys(const Options& options, bool several, lifecycle::Store& store, bool serves) {
   if (!several || !serves) return onlyControllersKeys(options, store, serves);
   std::vector<std::pair<std::string, std::string>> files{{kCa, "ca/ca.key"}};
-  for (const auto& row : kKeyPurposes) files.emplace_back(row.agreed, fmt::format("keys/{}", row.file));
+  for (const auto& row : kKeyPurposes)
+    files.emplace_back(row.agreed, fmt::format("keys/{}", row.file));
   for (const auto& [key, file] : files) {
     TRY(agreed, store.getValue(key));
     std::error_code ignored;
     if (agreed && !std::filesystem::exists(options.state / file, ignored))
-      return fail(ErrorCode::Denied, fmt::format("the site has its keys already, and {} is not here: {}", (options.state / file).string(), howToCopy(options)));
+      return fail(ErrorCode::Denied,
+                  fmt::format("the site has its keys already, and {} is not here: {}",
+                              (options.state / file).string(), howToCopy(options)));
   }
   TRY(keys, Keys::loadOrCreate(options.state));
   TRY_OK(mustBe(options, store, kCa, {keys.ca.fingerprint()}, "CA (SHA-256 of ca/ca.crt)"));
   for (const auto& row : kKeyPurposes)
-    TRY_OK(mustBe(options, store, std::string(row.agreed), io::publicKeyIds(keys.of(row.purpose).public_pem), fmt::format("key for {} (keys/{})", row.name, row.file)));
+    TRY_OK(mustBe(options, store, std::string(row.agreed),
+                  io::publicKeyIds(keys.of(row.purpose).public_pem),
+                  fmt::format("key for {} (keys/{})", row.name, row.file)));
   return std::move(keys);
 }
 
-Result<void> agreeOnImages(const Options& options, const inventory::Cluster& cluster, const provision::ImageStore& images, lifecycle::Store& store,
+Result<void> agreeOnImages(const Options& options, const inventory::Cluster& cluster,
+                           const provision::ImageStore& images, lifecycle::Store& store,
                            const std::string& holder) {
   for (const auto& [name, image] : cluster.images) {
     const auto found = images.find(image);
@@ -108,9 +134,13 @@ Result<void> agreeOnImages(const Options& options, const inventory::Cluster& clu
     const auto key = "site/image/" + name;
     const auto mine = fmt::format("{} {}", (*found)->digest, holder);
     TRY(stored, store.getValue(key));
-    if (stored && stored->substr(0, stored->find(' ')) != (*found)->digest && stored->substr(stored->find(' ') + 1) != holder)
-      return fail(ErrorCode::Denied, fmt::format("image {} is {} here, the site's is {}: every node would be taken for wrong. Copy {}/images from {} (docs/two-hosts.md)", name,
-                                                 (*found)->digest, stored->substr(0, stored->find(' ')), options.cache.string(), stored->substr(stored->find(' ') + 1)));
+    if (stored && stored->substr(0, stored->find(' ')) != (*found)->digest &&
+        stored->substr(stored->find(' ') + 1) != holder)
+      return fail(ErrorCode::Denied,
+                  fmt::format("image {} is {} here, the site's is {}: every node would be taken "
+                              "for wrong. Copy {}/images from {} (docs/two-hosts.md)",
+                              name, (*found)->digest, stored->substr(0, stored->find(' ')),
+                              options.cache.string(), stored->substr(stored->find(' ') + 1)));
     if (!stored || *stored != mine) TRY_OK(store.putValue(key, mine));
   }
   return {};
@@ -118,10 +148,14 @@ Result<void> agreeOnImages(const Options& options, const inventory::Cluster& clu
 
 // ---- serving
 
-Duty::Duty(std::unique_ptr<lifecycle::Store> store, std::filesystem::path state, std::string holder, std::string address)
-    : store_(std::move(store)), state_(std::move(state)), lease_(*store_, clock_, std::move(holder), std::move(address)) {}
+Duty::Duty(std::unique_ptr<lifecycle::Store> store, std::filesystem::path state, std::string holder,
+           std::string address)
+    : store_(std::move(store)),
+      state_(std::move(state)),
+      lease_(*store_, clock_, std::move(holder), std::move(address)) {}
 
-Result<std::unique_ptr<Duty>> Duty::take(const Options& options, const inventory::Cluster& cluster, const std::string& holder) {
+Result<std::unique_ptr<Duty>> Duty::take(const Options& options, const inventory::Cluster& cluster,
+                                         const std::string& holder) {
   TRY(store, lifecycle::openStore(options.storeUrl(), kPatience));
   std::unique_ptr<Duty> duty(new Duty(std::move(store), options.state, holder, addressOf(cluster)));
   for (bool told = false;; told = true) {
@@ -129,16 +163,22 @@ Result<std::unique_ptr<Duty>> Duty::take(const Options& options, const inventory
     if (now.ours) break;
     duty->took_over_ = true;
     if (now.lives)
-      return fail(ErrorCode::Conflict, fmt::format("{} serves the site, at {}: run the command there, or stop muster there and wait {} s", now.holder, now.address,
-                                                   lifecycle::kSiteLease.count()));
-    if (!told) std::cerr << fmt::format("muster: {} has served the site, at {}; looking for {} s whether it still does\n", now.holder, now.address, lifecycle::kSiteLease.count());
+      return fail(ErrorCode::Conflict,
+                  fmt::format("{} serves the site, at {}: run the command there, or stop muster "
+                              "there and wait {} s",
+                              now.holder, now.address, lifecycle::kSiteLease.count()));
+    if (!told)
+      std::cerr << fmt::format(
+          "muster: {} has served the site, at {}; looking for {} s whether it still does\n",
+          now.holder, now.address, lifecycle::kSiteLease.count());
     std::this_thread::sleep_for(kLook);
   }
   duty->renewing_ = std::thread([raw = duty.get()] { raw->keepRenewing(); });
   return duty;
 }
 
-/// It is not given back: the next process of this host goes on at once, and another host takes it when it has stood still.
+/// It is not given back: the next process of this host goes on at once, and another host takes it
+/// when it has stood still.
 Duty::~Duty() {
   {
     const std::lock_guard lock(mutex_);
@@ -159,19 +199,27 @@ void Duty::keepRenewing() {
       continue;
     }
     if (done.error().code() == ErrorCode::Conflict) lost(done.error().str());
-    logWarning("duty", "that this host serves the site could not be renewed: {}", done.error().str());
-    if (clock_.steady() - renewed >= lifecycle::kSiteGivesUp) lost(fmt::format("the store has not answered for {} s: {}", lifecycle::kSiteGivesUp.count(), done.error().str()));
+    logWarning("duty", "that this host serves the site could not be renewed: {}",
+               done.error().str());
+    if (clock_.steady() - renewed >= lifecycle::kSiteGivesUp)
+      lost(fmt::format("the store has not answered for {} s: {}", lifecycle::kSiteGivesUp.count(),
+                       done.error().str()));
   }
 }
 
 void Duty::lost(const std::string& why) {
   logWarning("duty", "this host does not serve the site any more: {}", why);
-  std::cerr << fmt::format("\nmuster: this host does not serve the site any more: {}; started again, `muster keep` stands by\n", why) << std::flush;
+  std::cerr << fmt::format(
+                   "\nmuster: this host does not serve the site any more: {}; started again, "
+                   "`muster keep` stands by\n",
+                   why)
+            << std::flush;
   endLeftDnsmasq(state_);
   std::_Exit(kLostDuty);
 }
 
-Result<bool> standBy(const Options& options, const inventory::Cluster& cluster, const std::string& holder, const std::function<bool()>& asked,
+Result<bool> standBy(const Options& options, const inventory::Cluster& cluster,
+                     const std::string& holder, const std::function<bool()>& asked,
                      const std::function<void(const lifecycle::SiteHolder&)>& tell) {
   TRY(store, lifecycle::openStore(options.storeUrl(), kPatience));
   const SystemClock clock;
@@ -186,11 +234,15 @@ Result<bool> standBy(const Options& options, const inventory::Cluster& cluster, 
   }
 }
 
-std::filesystem::path netbootFolder(const std::filesystem::path& state) { return state / "run" / "netboot"; }
+std::filesystem::path netbootFolder(const std::filesystem::path& state) {
+  return state / "run" / "netboot";
+}
 
 void endLeftDnsmasq(const std::filesystem::path& state) {
   constexpr std::chrono::milliseconds kGrace{200};
-  if (const auto ended = io::PidFile{provision::dnsmasqPidFile(netbootFolder(state))}.terminate(kGrace); !ended)
+  if (const auto ended =
+          io::PidFile{provision::dnsmasqPidFile(netbootFolder(state))}.terminate(kGrace);
+      !ended)
     logWarning("duty", "a dnsmasq of this host may still answer: {}", ended.error().str());
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/options.h"
 
-#include "base/io/crypto.h"
 #include "app/leadership.h"
+#include "base/io/crypto.h"
 #include "inventory/parse/paths.h"
 #include "lab/lab.h"
 #include "validate/gate_params.h"
@@ -25,12 +25,14 @@ std::filesystem::path Options::labFolder(const inventory::Cluster& cluster) cons
 }
 
 std::filesystem::path Options::runFolder(const std::string& what) const {
-  return std::filesystem::path("/run/muster") / (what + "-" + io::sha256Hex(std::filesystem::absolute(state).string()).substr(0, 12));
+  return std::filesystem::path("/run/muster") /
+         (what + "-" + io::sha256Hex(std::filesystem::absolute(state).string()).substr(0, 12));
 }
 
 void allowPaths(const std::vector<std::string>& folders) {
   auto all = environment(inventory::kAllowPathVariable, "");
-  for (const auto& folder : folders) all += (all.empty() ? "" : ":") + std::filesystem::absolute(folder).string();
+  for (const auto& folder : folders)
+    all += (all.empty() ? "" : ":") + std::filesystem::absolute(folder).string();
   ::setenv(inventory::kAllowPathVariable, all.c_str(), 1);
 }
 
@@ -56,7 +58,9 @@ Result<inventory::Cluster> loadCluster(const Options& options) {
   auto loaded = loadDeclared(options);
   for (const auto& diagnostic : loaded.diagnostics.all()) std::cerr << diagnostic.str() << '\n';
   if (!loaded.cluster)
-    return fail(ErrorCode::InvalidInput, fmt::format("{} has {} problems; nothing was done", options.inventory.string(), loaded.diagnostics.all().size()));
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("{} has {} problems; nothing was done", options.inventory.string(),
+                            loaded.diagnostics.all().size()));
   for (auto& network : loaded.cluster->networks)
     if (!network.controllers.empty()) inventory::putOnHost(network, addressesOfHost());
   TRY(twin, lab::find(options.labFolder(*loaded.cluster)));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every command shares: where the inventory, the state, the cache and the lab are, and how to print.
+// What every command shares: where the inventory, the state, the cache and the lab are, and how to
+// print.
 #pragma once
 
 #include "base/result.h"
@@ -12,19 +13,20 @@ namespace muster::app {
 
 struct Options {
   std::filesystem::path inventory = "cluster.yaml";
-  std::filesystem::path state;   ///< --state, MUSTER_STATE, /var/lib/muster
-  std::string store;             ///< --store, MUSTER_STORE: postgresql://…; empty: SQLite in the state folder
-  std::filesystem::path cache;   ///< MUSTER_CACHE, ~/.cache/muster
-  std::filesystem::path lab;     ///< --lab, MUSTER_LAB; empty: /run/muster-lab/CLUSTER
+  std::filesystem::path state;  ///< --state, MUSTER_STATE, /var/lib/muster
+  std::string store;  ///< --store, MUSTER_STORE: postgresql://…; empty: SQLite in the state folder
+  std::filesystem::path cache;  ///< MUSTER_CACHE, ~/.cache/muster
+  std::filesystem::path lab;    ///< --lab, MUSTER_LAB; empty: /run/muster-lab/CLUSTER
   bool json = false;
-  std::string command_line;      ///< as typed, without passwords: kept in the journal
-
+  std::string command_line;  ///< as typed, without passwords: kept in the journal
 
   /// The URL of the store (lifecycle::openStore).
-  std::string storeUrl() const { return store.empty() ? "sqlite:" + (state / "muster.db").string() : store; }
+  std::string storeUrl() const {
+    return store.empty() ? "sqlite:" + (state / "muster.db").string() : store;
+  }
   std::filesystem::path labFolder(const inventory::Cluster& cluster) const;
-  /// /run/muster/WHAT-…, of this state folder alone: for what others read (the state may be shut to them), and for Unix sockets,
-  /// whose names have 107 bytes at most.
+  /// /run/muster/WHAT-…, of this state folder alone: for what others read (the state may be shut to
+  /// them), and for Unix sockets, whose names have 107 bytes at most.
   std::filesystem::path runFolder(const std::string& what) const;
 };
 
@@ -39,8 +41,9 @@ Options defaultOptions();
 inventory::Loaded loadDeclared(const Options& options);
 /// Loads the inventory; prints every diagnostic to stderr. Errors: InvalidInput with the count
 Result<inventory::Cluster> loadCluster(const Options& options);
-/// For a cluster whose machines are its virtual twin: their BMCs show certificates of their own. What the inventory declares is of the real
-/// ones, which cannot be reached from the twin's network.
+/// For a cluster whose machines are its virtual twin: their BMCs show certificates of their own.
+/// What the inventory declares is of the real ones, which cannot be reached from the twin's
+/// network.
 void believeTwin(inventory::Cluster& cluster);
 
 }  // namespace muster::app

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/site_keys.h"
 
+#include "app/state_folder.h"
 #include "base/io/files.h"
 #include "base/io/trusted_keys.h"
-#include "app/state_folder.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -20,11 +20,17 @@ constexpr std::string_view kCaName = "muster CA";
 constexpr std::size_t kMaxKeyBytes = 1u << 16;
 
 fs::path folderOf(const fs::path& state) { return state / "keys"; }
-fs::path fileOf(const fs::path& state, KeyPurpose purpose) { return folderOf(state) / rowOf(purpose).file; }
-fs::path previousOf(const fs::path& state, KeyPurpose purpose) { return folderOf(state) / fmt::format("{}.previous.pub", fileOf(state, purpose).stem().string()); }
+fs::path fileOf(const fs::path& state, KeyPurpose purpose) {
+  return folderOf(state) / rowOf(purpose).file;
+}
+fs::path previousOf(const fs::path& state, KeyPurpose purpose) {
+  return folderOf(state) / fmt::format("{}.previous.pub", fileOf(state, purpose).stem().string());
+}
 
-/// The key before, unless it is the one that still signs: a rotation was cut off before it had begun.
-Result<std::string> previousPem(const fs::path& state, KeyPurpose purpose, const std::string& present_id) {
+/// The key before, unless it is the one that still signs: a rotation was cut off before it had
+/// begun.
+Result<std::string> previousPem(const fs::path& state, KeyPurpose purpose,
+                                const std::string& present_id) {
   auto text = io::readFile(previousOf(state, purpose), kMaxKeyBytes);
   if (!text && text.error().code() == ErrorCode::NotFound) return std::string();
   if (!text) return fail(std::move(text).error());
@@ -35,7 +41,8 @@ Result<std::string> previousPem(const fs::path& state, KeyPurpose purpose, const
 }  // namespace
 
 const KeyPurposeRow& rowOf(KeyPurpose purpose) {
-  return *std::find_if(kKeyPurposes.begin(), kKeyPurposes.end(), [purpose](const auto& row) { return row.purpose == purpose; });
+  return *std::find_if(kKeyPurposes.begin(), kKeyPurposes.end(),
+                       [purpose](const auto& row) { return row.purpose == purpose; });
 }
 
 Result<KeyPurpose> parseKeyPurpose(std::string_view name) {
@@ -44,16 +51,25 @@ Result<KeyPurpose> parseKeyPurpose(std::string_view name) {
     if (row.name == name) return KeyPurpose{row.purpose};
     known.push_back(row.name);
   }
-  return fail(ErrorCode::InvalidInput, fmt::format("there is no key for \"{}\"; there are {}{}", name, fmt::join(known, ", "),
-                                                   name == "ca" ? ". The CA cannot be rotated yet: nodes know it by its fingerprint (docs/keys.md)" : ""));
+  return fail(
+      ErrorCode::InvalidInput,
+      fmt::format(
+          "there is no key for \"{}\"; there are {}{}", name, fmt::join(known, ", "),
+          name == "ca"
+              ? ". The CA cannot be rotated yet: nodes know it by its fingerprint (docs/keys.md)"
+              : ""));
 }
 
 const io::SigningKey& Keys::of(KeyPurpose purpose) const {
   switch (purpose) {
-    case KeyPurpose::Images: return images;
-    case KeyPurpose::Certificates: return certificates;
-    case KeyPurpose::Firmware: return firmware;
-    case KeyPurpose::Audit: return audit;
+    case KeyPurpose::Images:
+      return images;
+    case KeyPurpose::Certificates:
+      return certificates;
+    case KeyPurpose::Firmware:
+      return firmware;
+    case KeyPurpose::Audit:
+      return audit;
   }
   return certificates;
 }
@@ -70,7 +86,9 @@ Result<io::SigningKey> loadKey(const fs::path& state, KeyPurpose purpose) {
 Result<std::string> publicKeyOf(const fs::path& state, KeyPurpose purpose) {
   const auto file = fileOf(state, purpose);
   if (std::error_code ignored; !fs::exists(file, ignored))
-    return fail(ErrorCode::NotFound, fmt::format("{} is not here: this state folder has no key for {} yet", file.string(), rowOf(purpose).name));
+    return fail(ErrorCode::NotFound,
+                fmt::format("{} is not here: this state folder has no key for {} yet",
+                            file.string(), rowOf(purpose).name));
   TRY(key, loadKey(state, purpose));
   return std::move(key.public_pem);
 }
@@ -82,22 +100,30 @@ Result<Keys> Keys::loadOrCreate(const fs::path& state) {
   TRY(certificates, loadKey(state, KeyPurpose::Certificates));
   TRY(firmware, loadKey(state, KeyPurpose::Firmware));
   TRY(audit, loadKey(state, KeyPurpose::Audit));
-  Keys keys{std::move(ca), std::move(images), std::move(certificates), std::move(firmware), std::move(audit)};
+  Keys keys{std::move(ca), std::move(images), std::move(certificates), std::move(firmware),
+            std::move(audit)};
   std::map<std::string, std::string_view> seen;
   for (const auto& row : kKeyPurposes)
     for (const auto& id : io::publicKeyIds(keys.of(row.purpose).public_pem))
       if (const auto [other, is_new] = seen.emplace(id, row.name); !is_new)
-        return fail(ErrorCode::Conflict, fmt::format("the keys for {} and {} in {} are the same: what one signs would count for the other. Restore them from a backup, or move {} away: a new one is made",
-                                                     other->second, row.name, folderOf(state).string(), fileOf(state, row.purpose).string()));
+        return fail(
+            ErrorCode::Conflict,
+            fmt::format("the keys for {} and {} in {} are the same: what one signs would count for "
+                        "the other. Restore them from a backup, or move {} away: a new one is made",
+                        other->second, row.name, folderOf(state).string(),
+                        fileOf(state, row.purpose).string()));
   return std::move(keys);
 }
 
 Result<io::SigningKey> rotateKey(const fs::path& state, KeyPurpose purpose) {
   TRY(present, loadKey(state, purpose));
   if (io::publicKeyIds(present.public_pem).size() > 1)
-    return fail(ErrorCode::Conflict, fmt::format("a rotation of the key for {0} is under way; end it first: muster key rotate {0} --finish", rowOf(purpose).name));
+    return fail(ErrorCode::Conflict, fmt::format("a rotation of the key for {0} is under way; end "
+                                                 "it first: muster key rotate {0} --finish",
+                                                 rowOf(purpose).name));
   TRY(next, io::SigningKey::generate());
-  // The key before is known as such before it stops to sign: a crash in between leaves it present, and not listed twice.
+  // The key before is known as such before it stops to sign: a crash in between leaves it present,
+  // and not listed twice.
   TRY_OK(io::writeFileAtomic(previousOf(state, purpose), present.public_pem, 0644));
   TRY_OK(io::writeFileAtomic(fileOf(state, purpose), next.private_pem.reveal(), 0600));
   return loadKey(state, purpose);
@@ -106,13 +132,22 @@ Result<io::SigningKey> rotateKey(const fs::path& state, KeyPurpose purpose) {
 Result<fs::path> finishRotation(const fs::path& state, KeyPurpose purpose) {
   TRY(present, loadKey(state, purpose));
   const auto pems = io::publicPems(present.public_pem);
-  if (pems.size() < 2) return fail(ErrorCode::NotFound, fmt::format("no rotation of the key for {0} is under way; begin one: muster key rotate {0}", rowOf(purpose).name));
-  const auto retired = folderOf(state) / "retired" / fmt::format("{}-{}.pub", rowOf(purpose).name, io::publicKeyIds(pems[1]).front());
+  if (pems.size() < 2)
+    return fail(
+        ErrorCode::NotFound,
+        fmt::format("no rotation of the key for {0} is under way; begin one: muster key rotate {0}",
+                    rowOf(purpose).name));
+  const auto retired =
+      folderOf(state) / "retired" /
+      fmt::format("{}-{}.pub", rowOf(purpose).name, io::publicKeyIds(pems[1]).front());
   TRY_OK(io::makeDirs(retired.parent_path(), 0700));
   TRY_OK(io::writeFileAtomic(retired, pems[1], 0644));
   std::error_code failed;
   fs::remove(previousOf(state, purpose), failed);
-  if (failed) return fail(ErrorCode::Unavailable, fmt::format("cannot remove {}: {}", previousOf(state, purpose).string(), failed.message()));
+  if (failed)
+    return fail(
+        ErrorCode::Unavailable,
+        fmt::format("cannot remove {}: {}", previousOf(state, purpose).string(), failed.message()));
   return retired;
 }
 

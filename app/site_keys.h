@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys of a site: one a purpose, so that whoever gets one of them can sign only what that one is for, and each can be changed alone.
+// The keys of a site: one a purpose, so that whoever gets one of them can sign only what that one
+// is for, and each can be changed alone.
 //
 // Files in STATE/keys, private halves with mode 0600:
-//   images.pem  signing.pem (certificates; the only key there was once, hence its name)  firmware.pem  audit.pem
-//   X.previous.pub: the public half of the key before, while a rotation is under way: both verify, only the new one signs
-//   retired/PURPOSE-ID.pub: public halves that count no more; to read old exported heads of the log
+//   images.pem  signing.pem (certificates; the only key there was once, hence its name)
+//   firmware.pem  audit.pem X.previous.pub: the public half of the key before, while a rotation is
+//   under way: both verify, only the new one signs retired/PURPOSE-ID.pub: public halves that count
+//   no more; to read old exported heads of the log
 // The CA lies in STATE/ca (io::CertificateAuthority). docs/keys.md, docs/adr/0192.
 #pragma once
 
@@ -22,27 +24,32 @@ enum class KeyPurpose { Images, Certificates, Firmware, Audit };
 
 struct KeyPurposeRow {
   KeyPurpose purpose;
-  std::string_view name;      ///< as typed and shown
-  std::string_view file;      ///< in STATE/keys
-  std::string_view agreed;    ///< the store's value that all hosts of a site must agree on
-  std::string_view signs;     ///< for people
+  std::string_view name;    ///< as typed and shown
+  std::string_view file;    ///< in STATE/keys
+  std::string_view agreed;  ///< the store's value that all hosts of a site must agree on
+  std::string_view signs;   ///< for people
 };
 inline constexpr std::array<KeyPurposeRow, 4> kKeyPurposes{{
-    {KeyPurpose::Images, "images", "images.pem", "site/images-key", "indexes and bundles of images; nodes verify them before they write"},
-    {KeyPurpose::Certificates, "certificates", "signing.pem", "site/signing-key", "nodes' certificates and the list of revocations"},
-    {KeyPurpose::Firmware, "firmware", "firmware.pem", "site/firmware-key", "firmware baselines (muster firmware sign)"},
+    {KeyPurpose::Images, "images", "images.pem", "site/images-key",
+     "indexes and bundles of images; nodes verify them before they write"},
+    {KeyPurpose::Certificates, "certificates", "signing.pem", "site/signing-key",
+     "nodes' certificates and the list of revocations"},
+    {KeyPurpose::Firmware, "firmware", "firmware.pem", "site/firmware-key",
+     "firmware baselines (muster firmware sign)"},
     {KeyPurpose::Audit, "audit", "audit.pem", "site/audit-key", "the head of the audit log"},
 }};
 const KeyPurposeRow& rowOf(KeyPurpose purpose);
 /// Errors: InvalidInput (which there are)
 Result<KeyPurpose> parseKeyPurpose(std::string_view name);
 
-/// All keys of a state folder. Each public_pem holds the key that signs and, while it is rotated, the one before.
+/// All keys of a state folder. Each public_pem holds the key that signs and, while it is rotated,
+/// the one before.
 struct Keys {
   io::CertificateAuthority ca;
   io::SigningKey images, certificates, firmware, audit;
   const io::SigningKey& of(KeyPurpose purpose) const;
-  /// Makes what is missing. Errors: Conflict (two purposes have the same key), Corrupt, those of the disk
+  /// Makes what is missing. Errors: Conflict (two purposes have the same key), Corrupt, those of
+  /// the disk
   static Result<Keys> loadOrCreate(const std::filesystem::path& state);
 };
 
@@ -51,13 +58,15 @@ Result<io::SigningKey> loadKey(const std::filesystem::path& state, KeyPurpose pu
 /// The public half (and the one before) without making anything. Errors: NotFound, Corrupt
 Result<std::string> publicKeyOf(const std::filesystem::path& state, KeyPurpose purpose);
 
-/// Makes a new key, which signs from now on; the one before still verifies. The old private half is gone then.
-/// Effect: killed anywhere, the old or the new key is whole, and what the old one signed still verifies; the same command goes on.
-/// Errors: Conflict (a rotation is under way), those of the disk
+/// Makes a new key, which signs from now on; the one before still verifies. The old private half is
+/// gone then. Effect: killed anywhere, the old or the new key is whole, and what the old one signed
+/// still verifies; the same command goes on. Errors: Conflict (a rotation is under way), those of
+/// the disk
 Result<io::SigningKey> rotateKey(const std::filesystem::path& state, KeyPurpose purpose);
 
-/// Ends the rotation: what the key before has signed counts no more. Answers where its public half is kept.
-/// Errors: NotFound (none is under way), those of the disk
-Result<std::filesystem::path> finishRotation(const std::filesystem::path& state, KeyPurpose purpose);
+/// Ends the rotation: what the key before has signed counts no more. Answers where its public half
+/// is kept. Errors: NotFound (none is under way), those of the disk
+Result<std::filesystem::path> finishRotation(const std::filesystem::path& state,
+                                             KeyPurpose purpose);
 
 }  // namespace muster::app

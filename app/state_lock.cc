@@ -9,11 +9,14 @@ namespace {
 
 constexpr std::chrono::milliseconds kPause{200};
 constexpr std::chrono::milliseconds kAskShortly{600};
-constexpr std::chrono::seconds kAskFor{3};  ///< keep looks into the file for a moment now and then: that is nobody's turn
+constexpr std::chrono::seconds kAskFor{
+    3};  ///< keep looks into the file for a moment now and then: that is nobody's turn
 
 /// Tries until `limit`, or for ever.
-Result<io::FileLock> takeWithin(const std::filesystem::path& file, std::optional<std::chrono::milliseconds> limit) {
-  const auto until = std::chrono::steady_clock::now() + limit.value_or(std::chrono::milliseconds(0));
+Result<io::FileLock> takeWithin(const std::filesystem::path& file,
+                                std::optional<std::chrono::milliseconds> limit) {
+  const auto until =
+      std::chrono::steady_clock::now() + limit.value_or(std::chrono::milliseconds(0));
   while (true) {
     auto lock = io::FileLock::take(file);
     if (lock || lock.error().code() != ErrorCode::Conflict) return lock;
@@ -29,13 +32,18 @@ Result<Turn> takeTurn(const std::filesystem::path& state) {
   auto at_once = io::FileLock::take(state / "lock");
   if (at_once) return Turn{std::move(asked), std::move(*at_once)};
   if (at_once.error().code() != ErrorCode::Conflict) return fail(at_once.error());
-  std::cerr << "muster: another muster has the state folder; if it is `muster keep`, it stands aside now\n";
+  std::cerr << "muster: another muster has the state folder; if it is `muster keep`, it stands "
+               "aside now\n";
   auto lock = takeWithin(state / "lock", kHandOver);
-  if (!lock) return fail(std::move(lock).error().within(fmt::format("it did not stand aside within {} s", kHandOver.count())));
+  if (!lock)
+    return fail(std::move(lock).error().within(
+        fmt::format("it did not stand aside within {} s", kHandOver.count())));
   return Turn{std::move(asked), std::move(*lock)};
 }
 
-Result<io::FileLock> askForTurn(const std::filesystem::path& state) { return takeWithin(state / "turn", kAskShortly); }
+Result<io::FileLock> askForTurn(const std::filesystem::path& state) {
+  return takeWithin(state / "turn", kAskShortly);
+}
 
 Result<Turn> takeKeepersTurn(const std::filesystem::path& state) {
   TRY(asked, takeWithin(state / "turn", std::nullopt));

@@ -14,7 +14,10 @@ constexpr std::chrono::seconds kLookPeriod{2};
 
 }  // namespace
 
-StoreWatch::StoreWatch(boost::asio::io_context& context, const lifecycle::Store& store) : timer_(context), store_(store) { look(); }
+StoreWatch::StoreWatch(boost::asio::io_context& context, const lifecycle::Store& store)
+    : timer_(context), store_(store) {
+  look();
+}
 
 void StoreWatch::look() {
   if (const auto loss = lifecycle::storeLoss(store_)) {

@@ -11,10 +11,13 @@
 
 namespace muster::app {
 
-enum { kLostStore = 5 };  ///< the exit status of a process whose store was deleted or replaced under it
+enum {
+  kLostStore = 5
+};  ///< the exit status of a process whose store was deleted or replaced under it
 
-/// Every write asks by itself and fails; this is for a process that writes seldom, or tries again for ever (keep). What it believes comes
-/// from a store that nobody else can read, so nothing of it must get out: it stops at once, as on a signal, and says why.
+/// Every write asks by itself and fails; this is for a process that writes seldom, or tries again
+/// for ever (keep). What it believes comes from a store that nobody else can read, so nothing of it
+/// must get out: it stops at once, as on a signal, and says why.
 class StoreWatch {
  public:
   /// `store` is borrowed and outlives this object. Looks from the first run of `context` on.

@@ -15,8 +15,9 @@ std::string toString(WallTime time) {
   const auto day = floor<days>(time);
   const year_month_day date(day);
   const hh_mm_ss clock(time - day);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
-                     static_cast<unsigned>(date.day()), clock.hours().count(), clock.minutes().count(), clock.seconds().count(),
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", static_cast<int>(date.year()),
+                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                     clock.hours().count(), clock.minutes().count(), clock.seconds().count(),
                      clock.subseconds().count());
 }
 
@@ -59,7 +60,9 @@ bool takeOffset(std::string_view& rest, int& minutes_east) {
   if (sign == 'Z' || sign == 'z') return rest.empty();
   int hours = 0;
   int minutes = 0;
-  if ((sign != '+' && sign != '-') || !take(rest, 2, ':', hours) || !take(rest, 2, 0, minutes) || hours > 23 || minutes > 59) return false;
+  if ((sign != '+' && sign != '-') || !take(rest, 2, ':', hours) || !take(rest, 2, 0, minutes) ||
+      hours > 23 || minutes > 59)
+    return false;
   minutes_east = (hours * 60 + minutes) * (sign == '-' ? -1 : 1);
   return rest.empty();
 }
@@ -70,18 +73,25 @@ Result<WallTime> parseWallTime(std::string_view text) {
   using namespace std::chrono;
   std::string_view rest = text;
   int y = 0, mo = 0, d = 0, h = 0, mi = 0, s = 0, ms = 0, east = 0;
-  const bool shape = take(rest, 4, '-', y) && take(rest, 2, '-', mo) && take(rest, 2, 'T', d) && take(rest, 2, ':', h) &&
-                     take(rest, 2, ':', mi) && take(rest, 2, 0, s) && takeFraction(rest, ms) && takeOffset(rest, east);
-  const year_month_day date{year(y), month(static_cast<unsigned>(mo)), day(static_cast<unsigned>(d))};
+  const bool shape = take(rest, 4, '-', y) && take(rest, 2, '-', mo) && take(rest, 2, 'T', d) &&
+                     take(rest, 2, ':', h) && take(rest, 2, ':', mi) && take(rest, 2, 0, s) &&
+                     takeFraction(rest, ms) && takeOffset(rest, east);
+  const year_month_day date{year(y), month(static_cast<unsigned>(mo)),
+                            day(static_cast<unsigned>(d))};
   if (!shape || !date.ok() || h > 23 || mi > 59 || s > 59) {
-    return fail(ErrorCode::InvalidInput, fmt::format("\"{}\" is not a time; write it as 2026-01-31T12:00:00.000Z", text));
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("\"{}\" is not a time; write it as 2026-01-31T12:00:00.000Z", text));
   }
   return WallTime(sys_days(date)) + hours(h) + minutes(mi - east) + seconds(s) + milliseconds(ms);
 }
 
-WallTime SystemClock::now() const { return std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now()); }
+WallTime SystemClock::now() const {
+  return std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
+}
 
-std::chrono::steady_clock::time_point SystemClock::steady() const { return std::chrono::steady_clock::now(); }
+std::chrono::steady_clock::time_point SystemClock::steady() const {
+  return std::chrono::steady_clock::now();
+}
 
 Task<void> Clock::sleep(std::chrono::milliseconds duration) {
   if (!co_await rest(duration)) throw boost::system::system_error(asio::error::operation_aborted);
@@ -95,7 +105,8 @@ Task<bool> SystemClock::rest(std::chrono::milliseconds duration, Alarm* alarm) {
   co_return !error;
 }
 
-// A sleeper is a timer that never expires; waking it is cancelling it. The flag tells that from a real cancellation.
+// A sleeper is a timer that never expires; waking it is cancelling it. The flag tells that from a
+// real cancellation.
 struct FakeClock::State {
   struct Sleeper {
     asio::steady_timer timer;
@@ -121,7 +132,9 @@ FakeClock::FakeClock() : state_(std::make_shared<State>()) {}
 FakeClock::~FakeClock() = default;
 
 WallTime FakeClock::now() const { return state_->now; }
-std::chrono::steady_clock::time_point FakeClock::steady() const { return std::chrono::steady_clock::time_point(state_->elapsed); }
+std::chrono::steady_clock::time_point FakeClock::steady() const {
+  return std::chrono::steady_clock::time_point(state_->elapsed);
+}
 
 Task<bool> FakeClock::rest(std::chrono::milliseconds duration, Alarm* alarm) {
   auto state = state_;
@@ -137,14 +150,18 @@ Task<bool> FakeClock::rest(std::chrono::milliseconds duration, Alarm* alarm) {
       if (!sleeper->woken) state->sleepers.erase(place);
     }
   };
-  Entry entry{state, sleeper, state->sleepers.emplace(state->elapsed + std::max(duration, std::chrono::milliseconds(0)), sleeper)};
+  Entry entry{state, sleeper,
+              state->sleepers.emplace(
+                  state->elapsed + std::max(duration, std::chrono::milliseconds(0)), sleeper)};
   const Alarm::Set set(alarm, sleeper->timer);
   boost::system::error_code error;
   co_await sleeper->timer.async_wait(asio::redirect_error(asio::use_awaitable, error));
   co_return sleeper->woken;
 }
 
-void FakeClock::advance(std::chrono::milliseconds duration) { state_->moveTo(state_->elapsed + duration); }
+void FakeClock::advance(std::chrono::milliseconds duration) {
+  state_->moveTo(state_->elapsed + duration);
+}
 
 bool FakeClock::advanceToNext() {
   if (state_->sleepers.empty()) return false;

@@ -65,7 +65,8 @@ class SystemClock final : public Clock {
   Task<bool> rest(std::chrono::milliseconds duration, Alarm* alarm) override;
 };
 
-/// Virtual time for tests: sleepers wake in order as `advance` (or `runUntilIdle` of the test harness) moves it on.
+/// Virtual time for tests: sleepers wake in order as `advance` (or `runUntilIdle` of the test
+/// harness) moves it on.
 class FakeClock final : public Clock {
  public:
   FakeClock();

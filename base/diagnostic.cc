@@ -11,9 +11,12 @@ namespace {
 
 std::string_view word(Severity severity) {
   switch (severity) {
-    case Severity::Info: return "note";
-    case Severity::Warning: return "warning";
-    case Severity::Error: return "error";
+    case Severity::Info:
+      return "note";
+    case Severity::Warning:
+      return "warning";
+    case Severity::Error:
+      return "error";
   }
   return "error";
 }
@@ -37,12 +40,14 @@ void Diagnostics::warning(SourceRef where, std::string text, std::string suggest
 }
 
 bool Diagnostics::hasErrors() const {
-  return std::any_of(all_.begin(), all_.end(), [](const Diagnostic& d) { return d.severity == Severity::Error; });
+  return std::any_of(all_.begin(), all_.end(),
+                     [](const Diagnostic& d) { return d.severity == Severity::Error; });
 }
 
 void Diagnostics::sort() {
   std::stable_sort(all_.begin(), all_.end(), [](const Diagnostic& a, const Diagnostic& b) {
-    return std::tie(a.where.file, a.where.line, a.where.column) < std::tie(b.where.file, b.where.line, b.where.column);
+    return std::tie(a.where.file, a.where.line, a.where.column) <
+           std::tie(b.where.file, b.where.line, b.where.column);
   });
 }
 

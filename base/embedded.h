@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that travel inside the binary (cmake/embed.cmake): recipes, templates, tables that people edit as plain files.
+// Files that travel inside the binary (cmake/embed.cmake): recipes, templates, tables that people
+// edit as plain files.
 #pragma once
 
 #include <span>

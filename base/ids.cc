@@ -27,7 +27,9 @@ std::optional<std::uint32_t> decimal(std::string_view text, std::uint32_t max) {
   return value;
 }
 
-std::uint32_t maskOf(int prefix_bits) { return prefix_bits == 0 ? 0 : ~std::uint32_t{0} << (32 - prefix_bits); }
+std::uint32_t maskOf(int prefix_bits) {
+  return prefix_bits == 0 ? 0 : ~std::uint32_t{0} << (32 - prefix_bits);
+}
 
 /// Where separators stand in the accepted spellings; empty when the text is none of them.
 bool separatorsFit(std::string_view text) {
@@ -39,10 +41,14 @@ bool separatorsFit(std::string_view text) {
     return true;
   };
   switch (text.size()) {
-    case 12: return true;
-    case 14: return all(4, '.');
-    case 17: return all(2, ':') || all(2, '-');
-    default: return false;
+    case 12:
+      return true;
+    case 14:
+      return all(4, '.');
+    case 17:
+      return all(2, ':') || all(2, '-');
+    default:
+      return false;
   }
 }
 
@@ -50,7 +56,9 @@ bool separatorsFit(std::string_view text) {
 
 Result<Mac> Mac::parse(std::string_view text) {
   const auto bad = [&] {
-    return fail(ErrorCode::InvalidInput, fmt::format("\"{}\" is not an Ethernet address; write it as aa:bb:cc:dd:ee:ff", text));
+    return fail(
+        ErrorCode::InvalidInput,
+        fmt::format("\"{}\" is not an Ethernet address; write it as aa:bb:cc:dd:ee:ff", text));
   };
   if (!separatorsFit(text)) return bad();
   Mac mac;
@@ -70,7 +78,8 @@ Result<Mac> Mac::parse(std::string_view text) {
 }
 
 std::string Mac::str() const {
-  return fmt::format("{:02x}:{:02x}:{:02x}:{:02x}:{:02x}:{:02x}", bytes_[0], bytes_[1], bytes_[2], bytes_[3], bytes_[4], bytes_[5]);
+  return fmt::format("{:02x}:{:02x}:{:02x}:{:02x}:{:02x}:{:02x}", bytes_[0], bytes_[1], bytes_[2],
+                     bytes_[3], bytes_[4], bytes_[5]);
 }
 
 Result<Ipv4> Ipv4::parse(std::string_view text) {
@@ -81,7 +90,8 @@ Result<Ipv4> Ipv4::parse(std::string_view text) {
     const bool last = part == 3;
     const auto number = decimal(rest.substr(0, dot), 255);
     if (!number || last != (dot == std::string_view::npos)) {
-      return fail(ErrorCode::InvalidInput, fmt::format("\"{}\" is not an IPv4 address; write it as 10.20.0.1", text));
+      return fail(ErrorCode::InvalidInput,
+                  fmt::format("\"{}\" is not an IPv4 address; write it as 10.20.0.1", text));
     }
     value = value << 8 | *number;
     if (!last) rest.remove_prefix(dot + 1);
@@ -89,17 +99,25 @@ Result<Ipv4> Ipv4::parse(std::string_view text) {
   return Ipv4(value);
 }
 
-std::string Ipv4::str() const { return fmt::format("{}.{}.{}.{}", value_ >> 24, value_ >> 16 & 255, value_ >> 8 & 255, value_ & 255); }
+std::string Ipv4::str() const {
+  return fmt::format("{}.{}.{}.{}", value_ >> 24, value_ >> 16 & 255, value_ >> 8 & 255,
+                     value_ & 255);
+}
 
 Result<Cidr> Cidr::parse(std::string_view text) {
   const auto slash = text.find('/');
-  const auto bits = slash == std::string_view::npos ? std::nullopt : decimal(text.substr(slash + 1), 32);
-  if (!bits) return fail(ErrorCode::InvalidInput, fmt::format("\"{}\" is not a network; write it as 10.20.0.0/16", text));
+  const auto bits =
+      slash == std::string_view::npos ? std::nullopt : decimal(text.substr(slash + 1), 32);
+  if (!bits)
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("\"{}\" is not a network; write it as 10.20.0.0/16", text));
   TRY(network, Ipv4::parse(text.substr(0, slash)));
   Cidr cidr{network, static_cast<int>(*bits)};
   const Ipv4 base(network.value() & maskOf(cidr.prefix_bits));
   if (base != network) {
-    return fail(ErrorCode::InvalidInput, fmt::format("\"{}\" has host bits set; the network is {}/{}", text, base.str(), cidr.prefix_bits));
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("\"{}\" has host bits set; the network is {}/{}", text, base.str(),
+                            cidr.prefix_bits));
   }
   return cidr;
 }
@@ -107,7 +125,11 @@ Result<Cidr> Cidr::parse(std::string_view text) {
 std::string Cidr::str() const { return fmt::format("{}/{}", network.str(), prefix_bits); }
 Ipv4 Cidr::netmask() const { return Ipv4(maskOf(prefix_bits)); }
 Ipv4 Cidr::host(std::uint32_t index) const { return Ipv4(network.value() + index); }
-bool Cidr::contains(Ipv4 address) const { return (address.value() & maskOf(prefix_bits)) == network.value(); }
-bool Cidr::overlaps(const Cidr& other) const { return contains(other.network) || other.contains(network); }
+bool Cidr::contains(Ipv4 address) const {
+  return (address.value() & maskOf(prefix_bits)) == network.value();
+}
+bool Cidr::overlaps(const Cidr& other) const {
+  return contains(other.network) || other.contains(network);
+}
 
 }  // namespace muster

@@ -75,5 +75,7 @@ struct Cidr {
 
 template <class Tag>
 struct std::hash<muster::Name<Tag>> {
-  std::size_t operator()(const muster::Name<Tag>& name) const { return std::hash<std::string>()(name.str()); }
+  std::size_t operator()(const muster::Name<Tag>& name) const {
+    return std::hash<std::string>()(name.str());
+  }
 };

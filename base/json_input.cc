@@ -14,7 +14,8 @@ namespace {
 
 using nlohmann::json;
 
-/// Builds the value bottom-up as the parser tells of it, and stops the parser at the first thing that is too much.
+/// Builds the value bottom-up as the parser tells of it, and stops the parser at the first thing
+/// that is too much.
 class Builder : public nlohmann::json_sax<json> {
  public:
   explicit Builder(const JsonLimits& limits) : limits_(limits) {}
@@ -35,14 +36,18 @@ class Builder : public nlohmann::json_sax<json> {
   bool key(string_t& name) override {
     auto& object = open_.back()->get_ref<json::object_t&>();
     const auto [entry, fresh] = object.try_emplace(std::move(name));
-    if (!fresh && limits_.duplicates == DuplicateKeys::Refused) return refuse("has a key twice in one object");
+    if (!fresh && limits_.duplicates == DuplicateKeys::Refused)
+      return refuse("has a key twice in one object");
     slot_ = &entry->second;
     return true;
   }
 
-  bool parse_error(std::size_t position, const std::string&, const json::exception& error) override {
+  bool parse_error(std::size_t position, const std::string&,
+                   const json::exception& error) override {
     constexpr int kNumberOverflow = 406;  // nlohmann's out_of_range.406
-    return refuse(fmt::format("{} at byte {}", error.id == kNumberOverflow ? "has a number out of range" : "is not JSON", position));
+    return refuse(fmt::format(
+        "{} at byte {}", error.id == kNumberOverflow ? "has a number out of range" : "is not JSON",
+        position));
   }
 
   json take() { return std::move(root_); }
@@ -66,12 +71,14 @@ class Builder : public nlohmann::json_sax<json> {
       return nullptr;
     }
     if (open_.empty()) return &(root_ = json(std::forward<T>(value)));
-    if (open_.back()->is_array()) return &open_.back()->get_ref<json::array_t&>().emplace_back(std::forward<T>(value));
+    if (open_.back()->is_array())
+      return &open_.back()->get_ref<json::array_t&>().emplace_back(std::forward<T>(value));
     return &(*slot_ = json(std::forward<T>(value)));
   }
 
   bool open(json container) {
-    if (open_.size() >= limits_.levels) return refuse(fmt::format("is nested deeper than {} levels", limits_.levels));
+    if (open_.size() >= limits_.levels)
+      return refuse(fmt::format("is nested deeper than {} levels", limits_.levels));
     auto* placed = place(std::move(container));
     if (placed) open_.push_back(placed);
     return placed != nullptr;
@@ -84,7 +91,8 @@ class Builder : public nlohmann::json_sax<json> {
 
   const JsonLimits& limits_;
   json root_;
-  std::vector<json*> open_;  ///< from the root inwards. An element grows no more once something is open within it, so these stay
+  std::vector<json*> open_;  ///< from the root inwards. An element grows no more once something is
+                             ///< open within it, so these stay
   json* slot_ = nullptr;     ///< where the value of the last key goes
   std::size_t values_ = 0;
   std::string problem_;
@@ -93,8 +101,11 @@ class Builder : public nlohmann::json_sax<json> {
 }  // namespace
 
 Result<json> parseJson(std::string_view text, const JsonLimits& limits) {
-  const auto refused = [&](std::string_view why) { return fail(ErrorCode::Corrupt, fmt::format("{} {}", limits.party, why)); };
-  if (text.size() > limits.bytes) return refused(fmt::format("has {} bytes; at most {} are read", text.size(), limits.bytes));
+  const auto refused = [&](std::string_view why) {
+    return fail(ErrorCode::Corrupt, fmt::format("{} {}", limits.party, why));
+  };
+  if (text.size() > limits.bytes)
+    return refused(fmt::format("has {} bytes; at most {} are read", text.size(), limits.bytes));
   std::string repaired;
   if (limits.broken == BrokenUtf8::Replaced) {
     repaired = validUtf8(text);

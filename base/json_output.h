@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one way out for JSON: text that came from outside may hold bytes that are no UTF-8, and printing must not throw for that.
+// The one way out for JSON: text that came from outside may hold bytes that are no UTF-8, and
+// printing must not throw for that.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

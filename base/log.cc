@@ -22,10 +22,14 @@ constexpr std::size_t kOldFiles = 4;  ///< muster.1.log … muster.4.log
 
 spdlog::level::level_enum levelOf(LogLevel level) {
   switch (level) {
-    case LogLevel::Debug: return spdlog::level::debug;
-    case LogLevel::Info: return spdlog::level::info;
-    case LogLevel::Warning: return spdlog::level::warn;
-    case LogLevel::Error: return spdlog::level::err;
+    case LogLevel::Debug:
+      return spdlog::level::debug;
+    case LogLevel::Info:
+      return spdlog::level::info;
+    case LogLevel::Warning:
+      return spdlog::level::warn;
+    case LogLevel::Error:
+      return spdlog::level::err;
   }
   return spdlog::level::info;
 }
@@ -34,10 +38,14 @@ spdlog::sink_ptr openSink(const std::filesystem::path& file) {
   if (file.empty()) return std::make_shared<spdlog::sinks::stderr_sink_mt>();
   try {
     spdlog::file_event_handlers own;
-    own.after_open = [](const spdlog::filename_t&, std::FILE* opened) { (void)::fchmod(::fileno(opened), 0600); };
-    return std::make_shared<spdlog::sinks::rotating_file_sink_mt>(file.string(), kMaxFileBytes, kOldFiles, false, own);
+    own.after_open = [](const spdlog::filename_t&, std::FILE* opened) {
+      (void)::fchmod(::fileno(opened), 0600);
+    };
+    return std::make_shared<spdlog::sinks::rotating_file_sink_mt>(file.string(), kMaxFileBytes,
+                                                                  kOldFiles, false, own);
   } catch (const spdlog::spdlog_ex&) {
-    return std::make_shared<spdlog::sinks::stderr_sink_mt>();  // a log on stderr is better than none
+    return std::make_shared<spdlog::sinks::stderr_sink_mt>();  // a log on stderr is better than
+                                                               // none
   }
 }
 
@@ -52,12 +60,14 @@ void startLog(const std::filesystem::path& file, LogLevel level) {
 }
 
 void logText(LogLevel level, std::string_view area, std::string_view text) {
-  // Before startLog only problems are shown: a library must not chatter on the stdout of a program that did not ask for it.
+  // Before startLog only problems are shown: a library must not chatter on the stdout of a program
+  // that did not ask for it.
   static std::once_flag quiet;
   std::call_once(quiet, [] {
     if (spdlog::default_logger()->name().empty()) startLog({}, LogLevel::Warning);
   });
-  spdlog::default_logger_raw()->log(levelOf(level), "{}: {}", area, printable(text));  // one record is one line, whoever spoke
+  spdlog::default_logger_raw()->log(levelOf(level), "{}: {}", area,
+                                    printable(text));  // one record is one line, whoever spoke
 }
 
 Secret::~Secret() { OPENSSL_cleanse(value_.data(), value_.capacity()); }

@@ -12,7 +12,8 @@ namespace muster {
 
 enum class LogLevel { Debug, Info, Warning, Error };
 
-/// Sends the log to a file, or to stderr when the path is empty. A file that has grown large is moved aside; few are kept.
+/// Sends the log to a file, or to stderr when the path is empty. A file that has grown large is
+/// moved aside; few are kept.
 void startLog(const std::filesystem::path& file, LogLevel level);
 void logText(LogLevel level, std::string_view area, std::string_view text);
 

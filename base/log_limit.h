@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many lines a cause may write that anybody can bring about: so many a minute, then how many were left out.
+// How many lines a cause may write that anybody can bring about: so many a minute, then how many
+// were left out.
 #pragma once
 
 #include "base/log.h"
@@ -16,10 +17,13 @@ class LogLimit {
   static constexpr std::size_t kLinesPerInterval = 60;
   static constexpr std::chrono::seconds kInterval{60};
 
-  /// May another line be written now? The first of an interval says how many of the last one were not.
-  bool mayWrite(std::string_view area, std::chrono::steady_clock::time_point now = std::chrono::steady_clock::now()) {
+  /// May another line be written now? The first of an interval says how many of the last one were
+  /// not.
+  bool mayWrite(std::string_view area,
+                std::chrono::steady_clock::time_point now = std::chrono::steady_clock::now()) {
     if (now - began_ >= kInterval) {
-      if (left_out_ > 0) logWarning(area, "{} more lines like the last ones were not written", left_out_);
+      if (left_out_ > 0)
+        logWarning(area, "{} more lines like the last ones were not written", left_out_);
       began_ = now;
       lines_ = left_out_ = 0;
     }

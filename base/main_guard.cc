@@ -19,7 +19,10 @@ int tellBroken(std::string_view program) {
     what = error.what();
   } catch (...) {
   }
-  std::cerr << printable(fmt::format("{}: internal error: {}. What was committed stays; the same command goes on from there", program, what)) << std::endl;
+  std::cerr << printable(fmt::format("{}: internal error: {}. What was committed stays; the same "
+                                     "command goes on from there",
+                                     program, what))
+            << std::endl;
   return kBrokenExit;
 }
 

@@ -7,8 +7,9 @@
 
 namespace muster {
 
-/// Fit for elements and for attributes in either kind of quotes. Printable (base/printable.h), so that nothing XML 1.0 does not have, and
-/// nothing that turns other words round, comes through; line feeds and tabs stay.
+/// Fit for elements and for attributes in either kind of quotes. Printable (base/printable.h), so
+/// that nothing XML 1.0 does not have, and nothing that turns other words round, comes through;
+/// line feeds and tabs stay.
 std::string escapedMarkup(std::string_view text);
 
 }  // namespace muster

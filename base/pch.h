@@ -2,11 +2,11 @@
 // Headers that nearly every file needs and that are slow to parse.
 #pragma once
 
+#include <fmt/format.h>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <expected>
+#include <nlohmann/json.hpp>
 
 #include <chrono>
 #include <filesystem>

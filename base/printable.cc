@@ -18,16 +18,32 @@ struct Range {
   char32_t first, last;
 };
 
-/// Characters that do not show, or that change how their neighbours show. Source: Unicode 15.1, general categories Cc and Cf, the
-/// Bidi_Control and Default_Ignorable_Code_Point properties, UAX #9, and the line and paragraph separators.
+/// Characters that do not show, or that change how their neighbours show. Source: Unicode 15.1,
+/// general categories Cc and Cf, the Bidi_Control and Default_Ignorable_Code_Point properties, UAX
+/// #9, and the line and paragraph separators.
 constexpr std::array<Range, 17> kHidden{{
-    {0x0000, 0x001F}, {0x007F, 0x009F}, {0x00AD, 0x00AD}, {0x034F, 0x034F}, {0x061C, 0x061C}, {0x115F, 0x1160}, {0x17B4, 0x17B5},
-    {0x180B, 0x180F}, {0x200B, 0x200F}, {0x2028, 0x202E}, {0x2060, 0x206F}, {0x3164, 0x3164}, {0xFEFF, 0xFEFF}, {0xFFA0, 0xFFA0},
-    {0xFFF9, 0xFFFB}, {0x1D173, 0x1D17A}, {0xE0000, 0xE0FFF},
+    {0x0000, 0x001F},
+    {0x007F, 0x009F},
+    {0x00AD, 0x00AD},
+    {0x034F, 0x034F},
+    {0x061C, 0x061C},
+    {0x115F, 0x1160},
+    {0x17B4, 0x17B5},
+    {0x180B, 0x180F},
+    {0x200B, 0x200F},
+    {0x2028, 0x202E},
+    {0x2060, 0x206F},
+    {0x3164, 0x3164},
+    {0xFEFF, 0xFEFF},
+    {0xFFA0, 0xFFA0},
+    {0xFFF9, 0xFFFB},
+    {0x1D173, 0x1D17A},
+    {0xE0000, 0xE0FFF},
 }};
 
 bool hidden(char32_t value) {
-  return std::ranges::any_of(kHidden, [value](const Range& range) { return value >= range.first && value <= range.last; });
+  return std::ranges::any_of(
+      kHidden, [value](const Range& range) { return value >= range.first && value <= range.last; });
 }
 
 enum class LineEnds { Escaped, Kept };
@@ -37,11 +53,14 @@ void appendVisible(std::string& out, char32_t value) {
     fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(value));
     return;
   }
-  const auto rest = static_cast<unsigned>(value - 0x10000);  // JSON writes it as a pair of surrogates
-  fmt::format_to(std::back_inserter(out), "\\u{:04x}\\u{:04x}", 0xD800 + (rest >> 10), 0xDC00 + (rest & 0x3FF));
+  const auto rest =
+      static_cast<unsigned>(value - 0x10000);  // JSON writes it as a pair of surrogates
+  fmt::format_to(std::back_inserter(out), "\\u{:04x}\\u{:04x}", 0xD800 + (rest >> 10),
+                 0xDC00 + (rest & 0x3FF));
 }
 
-/// Answers how many bytes were taken: all, or fewer when the text may end within a code point and `more` may follow.
+/// Answers how many bytes were taken: all, or fewer when the text may end within a code point and
+/// `more` may follow.
 std::size_t appendPrintable(std::string& out, std::string_view text, LineEnds ends, bool more) {
   std::size_t at = 0;
   while (at < text.size()) {
@@ -49,7 +68,8 @@ std::size_t appendPrintable(std::string& out, std::string_view text, LineEnds en
     if (point.cut && more) return at;
     if (!point.valid) {
       out += kReplacement;
-    } else if (hidden(point.value) && !(ends == LineEnds::Kept && (point.value == U'\n' || point.value == U'\t'))) {
+    } else if (hidden(point.value) &&
+               !(ends == LineEnds::Kept && (point.value == U'\n' || point.value == U'\t'))) {
       appendVisible(out, point.value);
     } else {
       out += text.substr(at, point.bytes);
@@ -81,7 +101,8 @@ std::string printableLines(std::string_view text) { return printed(text, LineEnd
 
 bool isFormula(std::string_view text) {
   if (text.empty()) return false;
-  return static_cast<unsigned char>(text.front()) < 0x20 || (std::string_view("=+-@").contains(text.front()) && !isNumber(text));
+  return static_cast<unsigned char>(text.front()) < 0x20 ||
+         (std::string_view("=+-@").contains(text.front()) && !isNumber(text));
 }
 
 std::string csvField(std::string_view text) {
@@ -139,7 +160,8 @@ PrintableStream::PrintableStream(std::ostream& stream)
 PrintableStream::~PrintableStream() { stream_.rdbuf(before_); }
 
 void writeRaw(std::ostream& stream, std::string_view bytes) {
-  if (auto* filter = dynamic_cast<PrintableStream::Buffer*>(stream.rdbuf())) return filter->raw(bytes);
+  if (auto* filter = dynamic_cast<PrintableStream::Buffer*>(stream.rdbuf()))
+    return filter->raw(bytes);
   stream.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 

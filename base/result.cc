@@ -7,14 +7,22 @@ namespace muster {
 
 std::string_view toString(ErrorCode code) {
   switch (code) {
-    case ErrorCode::InvalidInput: return "invalid input";
-    case ErrorCode::NotFound: return "not found";
-    case ErrorCode::Conflict: return "conflict";
-    case ErrorCode::Unavailable: return "unavailable";
-    case ErrorCode::Timeout: return "timeout";
-    case ErrorCode::Denied: return "denied";
-    case ErrorCode::Corrupt: return "corrupt";
-    case ErrorCode::Internal: return "internal";
+    case ErrorCode::InvalidInput:
+      return "invalid input";
+    case ErrorCode::NotFound:
+      return "not found";
+    case ErrorCode::Conflict:
+      return "conflict";
+    case ErrorCode::Unavailable:
+      return "unavailable";
+    case ErrorCode::Timeout:
+      return "timeout";
+    case ErrorCode::Denied:
+      return "denied";
+    case ErrorCode::Corrupt:
+      return "corrupt";
+    case ErrorCode::Internal:
+      return "internal";
   }
   return "internal";
 }
@@ -26,7 +34,9 @@ std::string SourceRef::str() const {
 }
 
 Error::Error(ErrorCode code, std::string text)
-    : code_(code), text_(std::move(text)), retryable_(code == ErrorCode::Unavailable || code == ErrorCode::Timeout) {}
+    : code_(code),
+      text_(std::move(text)),
+      retryable_(code == ErrorCode::Unavailable || code == ErrorCode::Timeout) {}
 
 Error& Error::within(std::string context) & {
   context_.push_back(std::move(context));
@@ -54,7 +64,9 @@ std::string Error::str() const {
   return out + text_;
 }
 
-std::unexpected<Error> fail(ErrorCode code, std::string text) { return std::unexpected(Error(code, std::move(text))); }
+std::unexpected<Error> fail(ErrorCode code, std::string text) {
+  return std::unexpected(Error(code, std::move(text)));
+}
 std::unexpected<Error> fail(Error error) { return std::unexpected(std::move(error)); }
 
 }  // namespace muster

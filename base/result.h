@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Result and Error: how every fallible function in muster answers.
 //
-// An Error carries what an operator needs: a code, a sentence, the context that each layer added on the way up,
-// whether a retry can help, and the place in the input when input caused it. Exceptions stop at the seam that wraps
-// a throwing library.
+// An Error carries what an operator needs: a code, a sentence, the context that each layer added on
+// the way up, whether a retry can help, and the place in the input when input caused it. Exceptions
+// stop at the seam that wraps a throwing library.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,16 @@
 
 namespace muster {
 
-enum class ErrorCode { InvalidInput, NotFound, Conflict, Unavailable, Timeout, Denied, Corrupt, Internal };
+enum class ErrorCode {
+  InvalidInput,
+  NotFound,
+  Conflict,
+  Unavailable,
+  Timeout,
+  Denied,
+  Corrupt,
+  Internal
+};
 
 std::string_view toString(ErrorCode code);
 
@@ -33,7 +42,8 @@ class Error {
  public:
   Error(ErrorCode code, std::string text);
 
-  /// Adds the context of the caller: what was being done when this happened. Outermost is added last.
+  /// Adds the context of the caller: what was being done when this happened. Outermost is added
+  /// last.
   Error& within(std::string context) &;
   Error within(std::string context) &&;
   Error at(SourceRef where) &&;
@@ -66,20 +76,20 @@ std::unexpected<Error> fail(Error error);
 
 }  // namespace muster
 
-// TRY(x, expr): x is the value of expr, or the enclosing function returns its error. CO_TRY is the coroutine's form.
-// TRY_OK(expr) is for Result<void>.
-#define MUSTER_TRY_IMPL(ret, var, expr)                                        \
-  auto var##_result = (expr);                                                  \
-  if (!var##_result) ret std::unexpected(std::move(var##_result).error());      \
+// TRY(x, expr): x is the value of expr, or the enclosing function returns its error. CO_TRY is the
+// coroutine's form. TRY_OK(expr) is for Result<void>.
+#define MUSTER_TRY_IMPL(ret, var, expr)                                    \
+  auto var##_result = (expr);                                              \
+  if (!var##_result) ret std::unexpected(std::move(var##_result).error()); \
   auto& var = *var##_result
 #define TRY(var, expr) MUSTER_TRY_IMPL(return, var, expr)
 #define CO_TRY(var, expr) MUSTER_TRY_IMPL(co_return, var, expr)
-#define TRY_OK(expr)                                                                       \
-  do {                                                                                     \
+#define TRY_OK(expr)                                                                         \
+  do {                                                                                       \
     if (auto try_ok_ = (expr); !try_ok_) return std::unexpected(std::move(try_ok_).error()); \
   } while (false)
-#define CO_TRY_OK(expr)                                                                       \
-  do {                                                                                        \
-    auto try_ok_ = (expr);                                                                    \
-    if (!try_ok_) co_return std::unexpected(std::move(try_ok_).error());                       \
+#define CO_TRY_OK(expr)                                                  \
+  do {                                                                   \
+    auto try_ok_ = (expr);                                               \
+    if (!try_ok_) co_return std::unexpected(std::move(try_ok_).error()); \
   } while (false)

@@ -5,7 +5,9 @@ namespace muster {
 
 namespace {
 
-constexpr unsigned char byteOf(std::string_view text, std::size_t at) { return static_cast<unsigned char>(text[at]); }
+constexpr unsigned char byteOf(std::string_view text, std::size_t at) {
+  return static_cast<unsigned char>(text[at]);
+}
 
 constexpr bool continues(unsigned char byte) { return (byte & 0xC0) == 0x80; }
 

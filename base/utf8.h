@@ -9,7 +9,8 @@
 
 namespace muster {
 
-inline constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  ///< U+FFFD stands for bytes that are no UTF-8
+inline constexpr std::string_view kReplacement =
+    "\xEF\xBF\xBD";  ///< U+FFFD stands for bytes that are no UTF-8
 
 struct CodePoint {
   char32_t value = 0;
@@ -18,13 +19,15 @@ struct CodePoint {
   bool cut = false;  ///< not valid because the text ends within it; more bytes may complete it
 };
 
-/// The code point that begins at `at`, which must be inside the text. Overlong forms, surrogates and values above U+10FFFF are not valid.
+/// The code point that begins at `at`, which must be inside the text. Overlong forms, surrogates
+/// and values above U+10FFFF are not valid.
 CodePoint codePointAt(std::string_view text, std::size_t at);
 
 /// The text with U+FFFD in the place of each byte that is no UTF-8.
 std::string validUtf8(std::string_view text);
 
-/// The longest beginning of the text that has at most so many bytes and ends with a whole code point.
+/// The longest beginning of the text that has at most so many bytes and ends with a whole code
+/// point.
 std::string_view cutToBytes(std::string_view text, std::size_t max_bytes);
 
 /// The same, with "…" behind it when something was cut; the sign is not counted.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bench harness: one executable an area, one JSON line a figure.
 //
-// A bench measures, then records. Lines go to the file named by MUSTER_BENCH_OUT (appended), else to standard output.
-// `./run bench [area]` builds and runs them, merges the lines into build/bench.json and prints a table.
+// A bench measures, then records. Lines go to the file named by MUSTER_BENCH_OUT (appended), else
+// to standard output.
+// `./run bench [area]` builds and runs them, merges the lines into build/bench.json and prints a
+// table.
 #pragma once
 
 #include "base/io/process.h"
@@ -25,7 +27,8 @@ namespace muster::bench {
 
 enum class Bar { AtMost, AtLeast };
 
-/// One figure. `bar` is what was promised, `versus` what a peer or the physical floor reached in this same run.
+/// One figure. `bar` is what was promised, `versus` what a peer or the physical floor reached in
+/// this same run.
 struct Figure {
   std::string name;
   double value = 0;
@@ -74,7 +77,8 @@ double fastestSeconds(int runs, Work work) {
   for (int i = 0; i < runs; ++i) {
     auto begin = std::chrono::steady_clock::now();
     work();
-    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    best = std::min(
+        best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   }
   return best;
 }

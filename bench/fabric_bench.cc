@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A found fabric against its declaration, from ibnetdiscover's text to the verdict; everything rendered for it; and whether faults are
-// named.
+// A found fabric against its declaration, from ibnetdiscover's text to the verdict; everything
+// rendered for it; and whether faults are named.
 #include "bench/bench.h"
 #include "fabric/exports/plot.h"
 #include "fabric/opensm/subnet_manager.h"
@@ -39,7 +39,8 @@ void must(bool good, std::string_view what) {
   std::exit(2);
 }
 
-/// From the declaration and the text to deviations; one cable is out, so that there is something to find.
+/// From the declaration and the text to deviations; one cable is out, so that there is something to
+/// find.
 double checkSeconds(const inventory::Cluster& cluster) {
   auto topology = fabric::test::declared(cluster);
   topology.links.erase(topology.links.begin());
@@ -47,7 +48,8 @@ double checkSeconds(const inventory::Cluster& cluster) {
   topology = {};
   return bench::fastestSeconds(kRuns, [&] {
     auto report = diff(cluster, text);
-    must(report.error.empty() && report.comparison.deviations.size() == 1, "the missing cable was not named");
+    must(report.error.empty() && report.comparison.deviations.size() == 1,
+         "the missing cable was not named");
   });
 }
 
@@ -60,8 +62,8 @@ double renderSeconds(const inventory::Cluster& cluster) {
     must(rules.has_value(), "no partitions");
     KnownGuids known;
     auto files = renderSm(fabric, topology, *rules, known, {"0x1", "/run", 0});
-    auto size = cablingCsv(topology, places).size() + plotSvg("large", topology, places).size() + toIbsimNet(topology).size() +
-                files.opensm_conf.size();
+    auto size = cablingCsv(topology, places).size() + plotSvg("large", topology, places).size() +
+                toIbsimNet(topology).size() + files.opensm_conf.size();
     must(size > 1'000'000, "too little was rendered");
   });
 }
@@ -77,7 +79,8 @@ double singleFaultsNamed() {
     auto read = parseIbnetdiscover(fabric::test::foundText(found));
     must(read.has_value(), "cannot be read");
     auto compared = compare(declared, *read);
-    bool exact = compared.deviations.size() == 1 && compared.repairs.size() == 1 && compared.deviations[0].at.node == link.a.node &&
+    bool exact = compared.deviations.size() == 1 && compared.repairs.size() == 1 &&
+                 compared.deviations[0].at.node == link.a.node &&
                  compared.deviations[0].repair.find(toString(link.b)) != std::string::npos;
     for (const auto& repair : compared.repairs) apply(repair, *read, link.width_speed);
     named += exact && read->links == declared.links;
@@ -102,7 +105,8 @@ double miswiringsNamed() {
     auto read = parseIbnetdiscover(fabric::test::foundText(found, static_cast<unsigned>(round)));
     must(read.has_value(), "cannot be read");
     auto compared = compare(declared, *read);
-    bool exact = compared.deviations.size() == 2 && compared.repairs.size() == 1 && compared.repairs[0].moves.size() == 2;
+    bool exact = compared.deviations.size() == 2 && compared.repairs.size() == 1 &&
+                 compared.repairs[0].moves.size() == 2;
     for (const auto& deviation : compared.deviations) exact = exact && ends.count(deviation.at);
     for (const auto& repair : compared.repairs) apply(repair, *read, "4xHDR");
     named += exact && read->links == declared.links;
@@ -112,7 +116,9 @@ double miswiringsNamed() {
 
 int falseAlarms() {
   std::mt19937 random(23);
-  auto upTo = [&](int most) { return 1 + static_cast<int>(random() % static_cast<unsigned>(most)); };
+  auto upTo = [&](int most) {
+    return 1 + static_cast<int>(random() % static_cast<unsigned>(most));
+  };
   int alarms = 0;
   for (int round = 0; round < kHealthy; ++round) {
     auto cluster = fabric::test::railCluster(upTo(24), 4, 8, upTo(8), upTo(4));
@@ -132,11 +138,22 @@ int falseAlarms() {
 
 int main() {
   bench::Report report("fabric");
-  report.record({.name = "check of 1 SU (256 HCAs), text to verdict", .value = checkSeconds(unit()), .unit = "s", .bar = kUnitSeconds});
-  report.record(
-      {.name = "check of 16,384 HCAs on 3 levels, text to verdict", .value = checkSeconds(large()), .unit = "s", .bar = kLargeSeconds});
-  report.record({.name = "peak memory of that check, its text included", .value = peakMib(), .unit = "MiB", .bar = kMemoryMib});
-  report.record({.name = "render of everything for 16,384 HCAs", .value = renderSeconds(large()), .unit = "s", .bar = kRenderSeconds});
+  report.record({.name = "check of 1 SU (256 HCAs), text to verdict",
+                 .value = checkSeconds(unit()),
+                 .unit = "s",
+                 .bar = kUnitSeconds});
+  report.record({.name = "check of 16,384 HCAs on 3 levels, text to verdict",
+                 .value = checkSeconds(large()),
+                 .unit = "s",
+                 .bar = kLargeSeconds});
+  report.record({.name = "peak memory of that check, its text included",
+                 .value = peakMib(),
+                 .unit = "MiB",
+                 .bar = kMemoryMib});
+  report.record({.name = "render of everything for 16,384 HCAs",
+                 .value = renderSeconds(large()),
+                 .unit = "s",
+                 .bar = kRenderSeconds});
   report.record({.name = "single-cable faults of 1 SU (512) named exactly and healed",
                  .value = singleFaultsNamed(),
                  .unit = "",
@@ -147,7 +164,9 @@ int main() {
                  .unit = "",
                  .bar = 1.0,
                  .direction = bench::Bar::AtLeast});
-  report.record(
-      {.name = "false alarms on 100 random healthy fabrics", .value = static_cast<double>(falseAlarms()), .unit = "", .bar = 0.0});
+  report.record({.name = "false alarms on 100 random healthy fabrics",
+                 .value = static_cast<double>(falseAlarms()),
+                 .unit = "",
+                 .bar = 0.0});
   return report.exitCode();
 }

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole road over the real protocols: muster-fleet in a process of its own serves a BMC (HTTPS) and an agent (mutual TLS) a
-// node; the controller here drives them with the real phases on a real store. Both share the machine.
+// The whole road over the real protocols: muster-fleet in a process of its own serves a BMC (HTTPS)
+// and an agent (mutual TLS) a node; the controller here drives them with the real phases on a real
+// store. Both share the machine.
 //
-// MUSTER_FLEET_NODES: how many (default 500). MUSTER_FLEET_REAL=1: latencies as metal has them; then the wall time is compared
-// with the slowest node's own road.
+// MUSTER_FLEET_NODES: how many (default 500). MUSTER_FLEET_REAL=1: latencies as metal has them;
+// then the wall time is compared with the slowest node's own road.
 #include "bench/fleet_site.h"
 
 namespace muster::bench {
 namespace {
 
 constexpr double kNodesPerSecond = 50, kMebibytes = 1536, kIdlePercent = 15, kOverSlowest = 1.2;
-constexpr std::chrono::seconds kSettle{30};  ///< connections to BMCs are kept for 20 s after the last request; their end is the road's
+constexpr std::chrono::seconds kSettle{
+    30};  ///< connections to BMCs are kept for 20 s after the last request; their end is the road's
 constexpr std::chrono::seconds kIdle{40};
 
 /// Seconds of the slowest node from its first intent to its last.
@@ -42,31 +44,56 @@ int benchFleet(Report& report) {
   const double cpu = secondsOf(CLOCK_PROCESS_CPUTIME_ID), fleet_cpu = fleet_processes.cpuSeconds();
   int done = 0;
   const double wall = fastestSeconds(1, [&] { done = runTheRoad(engine, site, cluster); });
-  const double cpu_s = secondsOf(CLOCK_PROCESS_CPUTIME_ID) - cpu, fleet_s = fleet_processes.cpuSeconds() - fleet_cpu;
+  const double cpu_s = secondsOf(CLOCK_PROCESS_CPUTIME_ID) - cpu,
+               fleet_s = fleet_processes.cpuSeconds() - fleet_cpu;
   const bool arrived = site.yard.size() == static_cast<std::size_t>(nodes);
-  const auto what = fmt::format("{} nodes, {:.1f} journaled actions each, {} latency: ", nodes, static_cast<double>(done) / nodes, real ? "real" : "no");
-  report.record({.name = what + "in the pool", .value = static_cast<double>(site.yard.size()), .unit = "nodes", .bar = nodes, .direction = Bar::AtLeast});
+  const auto what = fmt::format("{} nodes, {:.1f} journaled actions each, {} latency: ", nodes,
+                                static_cast<double>(done) / nodes, real ? "real" : "no");
+  report.record({.name = what + "in the pool",
+                 .value = static_cast<double>(site.yard.size()),
+                 .unit = "nodes",
+                 .bar = nodes,
+                 .direction = Bar::AtLeast});
   if (real) {
     const double slowest = slowestRoad(site.store(), cluster);
-    report.record({.name = what + "wall time", .value = wall, .unit = "s", .bar = kOverSlowest * slowest, .versus = slowest});
+    report.record({.name = what + "wall time",
+                   .value = wall,
+                   .unit = "s",
+                   .bar = kOverSlowest * slowest,
+                   .versus = slowest});
   } else {
-    report.record({.name = what + "wall", .value = nodes / wall, .unit = "nodes/s", .bar = kNodesPerSecond, .direction = Bar::AtLeast});
+    report.record({.name = what + "wall",
+                   .value = nodes / wall,
+                   .unit = "nodes/s",
+                   .bar = kNodesPerSecond,
+                   .direction = Bar::AtLeast});
   }
-  report.record({.name = what + "controller's memory", .value = peakMebibytes(), .unit = "MiB", .bar = kMebibytes});
+  report.record({.name = what + "controller's memory",
+                 .value = peakMebibytes(),
+                 .unit = "MiB",
+                 .bar = kMebibytes});
 
   site.io.restart();
   site.io.run_for(kSettle);
   const double idle_begin = secondsOf(CLOCK_PROCESS_CPUTIME_ID);
   site.io.run_for(kIdle);
-  const double share = (secondsOf(CLOCK_PROCESS_CPUTIME_ID) - idle_begin) / static_cast<double>(kIdle.count());
+  const double share =
+      (secondsOf(CLOCK_PROCESS_CPUTIME_ID) - idle_begin) / static_cast<double>(kIdle.count());
   const double reports_per_s = nodes / static_cast<double>(wire::kPollWait.count());
-  report.record({.name = fmt::format("{} connected agents: a core's share for 10,000 reporting every 10 s, scaled from {:.0f} reports/s", nodes, reports_per_s),
+  report.record({.name = fmt::format("{} connected agents: a core's share for 10,000 reporting "
+                                     "every 10 s, scaled from {:.0f} reports/s",
+                                     nodes, reports_per_s),
                  .value = 100 * share / reports_per_s * 1'000,
                  .unit = "%",
                  .bar = kIdlePercent});
-  report.record({.name = what + "CPU of the controller a node", .value = cpu_s / nodes * 1e3, .unit = "ms"});
-  report.record({.name = what + "CPU of the simulated fleet a node", .value = fleet_s / nodes * 1e3, .unit = "ms"});
-  report.record({.name = what + "nodes a second of two cores' CPU", .value = 2 * nodes / (cpu_s + fleet_s), .unit = "nodes/s"});
+  report.record(
+      {.name = what + "CPU of the controller a node", .value = cpu_s / nodes * 1e3, .unit = "ms"});
+  report.record({.name = what + "CPU of the simulated fleet a node",
+                 .value = fleet_s / nodes * 1e3,
+                 .unit = "ms"});
+  report.record({.name = what + "nodes a second of two cores' CPU",
+                 .value = 2 * nodes / (cpu_s + fleet_s),
+                 .unit = "nodes/s"});
   return arrived ? report.exitCode() : 1;
 }
 

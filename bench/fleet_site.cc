@@ -77,8 +77,11 @@ inventory::Cluster clusterOf(int nodes, const std::filesystem::path& folder) {
 }
 
 void Children::start(int first, int nodes, const std::string& boot_url, bool real) {
-  const auto program = (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "muster-fleet").string();
-  std::vector<std::string> words{program, "serve", "--first", std::to_string(first), "--nodes", std::to_string(nodes), "--boot-url", boot_url};
+  const auto program =
+      (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "muster-fleet").string();
+  std::vector<std::string> words{
+      program,      "serve", "--first", std::to_string(first), "--nodes", std::to_string(nodes),
+      "--boot-url", boot_url};
   if (real) words.emplace_back("--real");
   std::vector<char*> arguments;
   for (auto& word : words) arguments.push_back(word.data());
@@ -90,7 +93,8 @@ void Children::start(int first, int nodes, const std::string& boot_url, bool rea
   ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
   ::posix_spawn_file_actions_addclose(&actions, ends[0]);
   pid_t pid = 0;
-  if (::posix_spawn(&pid, program.c_str(), &actions, nullptr, arguments.data(), environ) != 0) std::abort();
+  if (::posix_spawn(&pid, program.c_str(), &actions, nullptr, arguments.data(), environ) != 0)
+    std::abort();
   ::posix_spawn_file_actions_destroy(&actions);
   pids_.push_back(pid);
   ::close(ends[1]);
@@ -109,7 +113,8 @@ Async<int> goTheRoad(Engine& engine, Site& site, const inventory::Cluster& clust
     if (plan.empty()) co_return done;
     CO_TRY(report, co_await engine.apply(plan));
     done += report.done;
-    for (std::size_t i = 0; i < std::min<std::size_t>(3, report.problems.size()); ++i) std::cerr << report.problems[i] << "\n";
+    for (std::size_t i = 0; i < std::min<std::size_t>(3, report.problems.size()); ++i)
+      std::cerr << report.problems[i] << "\n";
   }
   co_return done;
 }
@@ -117,10 +122,11 @@ Async<int> goTheRoad(Engine& engine, Site& site, const inventory::Cluster& clust
 int runTheRoad(Engine& engine, Site& site, const inventory::Cluster& cluster) {
   int done = 0;
   site.io.restart();
-  asio::co_spawn(site.io, goTheRoad(engine, site, cluster), [&](std::exception_ptr, Result<int> ended) {
-    if (ended) done = *ended;
-    site.io.stop();
-  });
+  asio::co_spawn(site.io, goTheRoad(engine, site, cluster),
+                 [&](std::exception_ptr, Result<int> ended) {
+                   if (ended) done = *ended;
+                   site.io.stop();
+                 });
   site.io.run();
   return done;
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the benches over the real protocols share: muster-fleet as a child, and a controller with everything but dnsmasq and a
-// scheduler.
+// What the benches over the real protocols share: muster-fleet as a child, and a controller with
+// everything but dnsmasq and a scheduler.
 #pragma once
 
-#include "gateway/gateway_server.h"
 #include "base/io/side_thread.h"
 #include "bench/lifecycle_bench.h"
 #include "firmware/firmware.h"
+#include "gateway/gateway_server.h"
 #include "lab/fleet/fleet.h"
 #include "lifecycle/executor/engine.h"
 #include "provision/provision.h"
@@ -28,31 +28,48 @@ namespace fleet = lab::fleet;
 
 /// A number from the environment.
 int numberFrom(const char* variable, int otherwise);
-inline constexpr std::size_t kDescriptors = 200'000;  ///< of 10,000 nodes, each with a few connections
+inline constexpr std::size_t kDescriptors =
+    200'000;  ///< of 10,000 nodes, each with a few connections
 
 /// The last step of the road, kept in memory: a scheduler is not what is measured here.
 class Yard final : public Phase {
  public:
   std::string_view name() const override { return "pool"; }
-  std::vector<Goal> goals(const inventory::Cluster&, const Subject& subject, const FactSet&) const override {
+  std::vector<Goal> goals(const inventory::Cluster&, const Subject& subject,
+                          const FactSet&) const override {
     if (subject.isCluster()) return {};
-    return {{{subject, FacetName(std::string(kPoolFacet))}, "in", Disruption::None, std::chrono::seconds(1), std::chrono::seconds(60),
-             {{subject, FacetName("certificate")}}, "the profile's pool"}};
+    return {{{subject, FacetName(std::string(kPoolFacet))},
+             "in",
+             Disruption::None,
+             std::chrono::seconds(1),
+             std::chrono::seconds(60),
+             {{subject, FacetName("certificate")}},
+             "the profile's pool"}};
   }
-  Async<std::vector<Fact>> observe(Subject subject) override { co_return std::vector<Fact>(1, look(subject)); }
+  Async<std::vector<Fact>> observe(Subject subject) override {
+    co_return std::vector<Fact>(1, look(subject));
+  }
   Async<Outcome> act(Action action, ActContext&) override {
     state_[action.facet.subject] = action.to;
     co_return Outcome(Done{});
   }
-  Async<std::vector<Fact>> verify(Action action) override { co_return std::vector<Fact>(1, look(action.facet.subject)); }
+  Async<std::vector<Fact>> verify(Action action) override {
+    co_return std::vector<Fact>(1, look(action.facet.subject));
+  }
   std::size_t size() const {
-    return static_cast<std::size_t>(std::count_if(state_.begin(), state_.end(), [](const auto& entry) { return entry.second == "in"; }));
+    return static_cast<std::size_t>(std::count_if(
+        state_.begin(), state_.end(), [](const auto& entry) { return entry.second == "in"; }));
   }
 
  private:
   Fact look(const Subject& subject) const {
     const auto known = state_.find(subject);
-    return {subject, FacetName(std::string(kPoolFacet)), known == state_.end() ? "out" : known->second, {}, "yard", ""};
+    return {subject,
+            FacetName(std::string(kPoolFacet)),
+            known == state_.end() ? "out" : known->second,
+            {},
+            "yard",
+            ""};
   }
   std::map<Subject, std::string> state_;
 };
@@ -60,7 +77,8 @@ class Yard final : public Phase {
 /// Boot scripts without dnsmasq: the nodes ask over HTTP, as iPXE does.
 class Scripts final : public provision::Netboot {
  public:
-  Scripts(gateway::GatewayServer& gateway, const inventory::Cluster& cluster, std::string ca) : gateway_(gateway), cluster_(cluster), ca_(std::move(ca)) {
+  Scripts(gateway::GatewayServer& gateway, const inventory::Cluster& cluster, std::string ca)
+      : gateway_(gateway), cluster_(cluster), ca_(std::move(ca)) {
     for (const auto& node : cluster.nodes) by_mac_[node.mac.str()] = &node;
   }
   void callAt(std::string url) { url_ = std::move(url); }
@@ -81,10 +99,13 @@ class Scripts final : public provision::Netboot {
  private:
   Task<io::ServerResponse> script(io::ServerRequest request) {
     const auto node = by_mac_.find(io::queryOf(request.target)["mac"]);
-    const auto enrolment = node == by_mac_.end() ? enrolments_.end() : enrolments_.find(node->second->name);
+    const auto enrolment =
+        node == by_mac_.end() ? enrolments_.end() : enrolments_.find(node->second->name);
     if (enrolment == enrolments_.end()) co_return io::ServerResponse::text(200, "#!ipxe\nexit\n");
     co_return io::ServerResponse::text(
-        200, fmt::format("#!ipxe\nkernel vmlinuz muster.url={} muster.ca={} muster.enrolment={}\nboot\n", url_, ca_, enrolment->second));
+        200,
+        fmt::format("#!ipxe\nkernel vmlinuz muster.url={} muster.ca={} muster.enrolment={}\nboot\n",
+                    url_, ca_, enrolment->second));
   }
   gateway::GatewayServer& gateway_;
   const inventory::Cluster& cluster_;
@@ -101,7 +122,8 @@ inline constexpr int kNodesPerProcess = 2'500;
 class Children {
  public:
   Children(int nodes, const std::string& boot_url, bool real) {
-    for (int first = 1; first <= nodes; first += kNodesPerProcess) start(first, std::min(kNodesPerProcess, nodes - first + 1), boot_url, real);
+    for (int first = 1; first <= nodes; first += kNodesPerProcess)
+      start(first, std::min(kNodesPerProcess, nodes - first + 1), boot_url, real);
   }
   Children(const Children&) = delete;
   ~Children() {
@@ -114,7 +136,8 @@ class Children {
   double cpuSeconds() const {
     double all = 0;
     clockid_t clock{};
-    for (const auto pid : pids_) all += ::clock_getcpuclockid(pid, &clock) == 0 ? secondsOf(clock) : 0;
+    for (const auto pid : pids_)
+      all += ::clock_getcpuclockid(pid, &clock) == 0 ? secondsOf(clock) : 0;
     return all;
   }
 
@@ -129,8 +152,12 @@ inventory::Cluster clusterOf(int nodes, const std::filesystem::path& folder);
 /// On loopback there are no neighbours: the bench's nodes are believed.
 class Loopback final : public gateway::NetworkEvidence {
  public:
-  Result<std::optional<gateway::DhcpLease>> leaseOf(const Mac&) const override { return std::nullopt; }
-  Result<gateway::NeighbourMatch> neighbour(Ipv4, const Mac&) const override { return gateway::NeighbourMatch::Same; }
+  Result<std::optional<gateway::DhcpLease>> leaseOf(const Mac&) const override {
+    return std::nullopt;
+  }
+  Result<gateway::NeighbourMatch> neighbour(Ipv4, const Mac&) const override {
+    return gateway::NeighbourMatch::Same;
+  }
 };
 
 /// A controller with everything but dnsmasq and a scheduler.
@@ -142,7 +169,8 @@ class Site {
         store_(std::move(*openSqliteStore(folder / "muster.db"))),
         gateway_(gateway::makeGatewayServer(cluster, ca_, *store_, clock_, loopback_)),
         bmcs_(bmc::makeBmcFleet(cluster, *store_, clock_, workers_)),
-        certificates_(validate::makeCertificateStore(cluster, *store_, clock_, key_, folder / "certificates")),
+        certificates_(validate::makeCertificateStore(cluster, *store_, clock_, key_,
+                                                     folder / "certificates")),
         scripts_(*gateway_, cluster, ca_.fingerprint()) {
     io::SideThread::startFor(io);
     images_.add("bookworm", "sha256:bench");
@@ -156,11 +184,13 @@ class Site {
     https_->addRoutes(gateway_->routes());
     const auto url = fmt::format("https://127.0.0.1:{}", https_->port());
     scripts_.callAt(url);
-    provision_ = provision::makeProvisionPhase(
-        {cluster, *bmcs_, *gateway_, images_, scripts_, clock_, bootUrl(), url, ca_.certificatePem(), key_.public_pem});
+    provision_ =
+        provision::makeProvisionPhase({cluster, *bmcs_, *gateway_, images_, scripts_, clock_,
+                                       bootUrl(), url, ca_.certificatePem(), key_.public_pem});
     firmware_ = firmware::makeFirmwarePhase(cluster, *bmcs_, clock_, workers_);
-    validate_ = validate::makeValidatePhase(cluster, *gateway_, *certificates_, *store_, clock_,
-                                            [this](Subject subject) { return yard.observe(std::move(subject)); });
+    validate_ = validate::makeValidatePhase(
+        cluster, *gateway_, *certificates_, *store_, clock_,
+        [this](Subject subject) { return yard.observe(std::move(subject)); });
     phases = {provision_.get(), firmware_.get(), validate_.get(), &yard};
   }
   std::string bootUrl() const { return fmt::format("http://127.0.0.1:{}", http_->port()); }

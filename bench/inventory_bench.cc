@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loading 10,000 nodes: from one YAML file, and from a CSV; beside yaml-cpp's own time for the same text.
+// Loading 10,000 nodes: from one YAML file, and from a CSV; beside yaml-cpp's own time for the same
+// text.
 #include "bench/bench.h"
-#include "inventory/parse/hostlist.h"
 #include "inventory/inventory.h"
+#include "inventory/parse/hostlist.h"
 
 #include <yaml-cpp/yaml.h>
 
@@ -51,8 +52,10 @@ std::string yamlOfNodes() {
   std::string out(kHead);
   for (int i = 0; i < kNodes; ++i) {
     Row r = row(i);
-    out += fmt::format("  - {{names: {}, profile: gpu, rack: {}, unit: {}, mac: \"{}\", address: {}, bmc: \"{}\", serial: {}}}\n", r.name,
-                       r.rack, r.unit, r.mac, r.address, r.bmc, r.serial);
+    out += fmt::format(
+        "  - {{names: {}, profile: gpu, rack: {}, unit: {}, mac: \"{}\", address: {}, bmc: \"{}\", "
+        "serial: {}}}\n",
+        r.name, r.rack, r.unit, r.mac, r.address, r.bmc, r.serial);
   }
   return out;
 }
@@ -61,12 +64,14 @@ std::string csvOfNodes() {
   std::string out = "name,rack,unit,mac,address,bmc,serial\n";
   for (int i = 0; i < kNodes; ++i) {
     Row r = row(i);
-    out += fmt::format("{},{},{},{},{},{},{}\n", r.name, r.rack, r.unit, r.mac, r.address, r.bmc, r.serial);
+    out += fmt::format("{},{},{},{},{},{},{}\n", r.name, r.rack, r.unit, r.mac, r.address, r.bmc,
+                       r.serial);
   }
   return out;
 }
 
-/// Seconds to load; leaves the program when the inventory is not what it should be, for a fast failure is no result.
+/// Seconds to load; leaves the program when the inventory is not what it should be, for a fast
+/// failure is no result.
 double loadSeconds(std::string_view yaml, const std::filesystem::path& file) {
   return bench::fastestSeconds(kRuns, [&] {
     auto loaded = inventory::loadText(yaml, file);
@@ -81,7 +86,8 @@ double loadSeconds(std::string_view yaml, const std::filesystem::path& file) {
 
 int main() {
   bench::Report report("inventory");
-  std::filesystem::path folder = std::filesystem::temp_directory_path() / fmt::format("muster-bench-{}", ::getpid());
+  std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / fmt::format("muster-bench-{}", ::getpid());
   std::filesystem::create_directories(folder);
   std::ofstream(folder / "racks.csv") << csvOfNodes();
 
@@ -90,12 +96,20 @@ int main() {
     if (YAML::Load(yaml)["nodes"].size() != kNodes) std::exit(2);
   });
   double loaded = loadSeconds(yaml, folder / "cluster.yaml");
-  report.record(
-      {.name = "load 10,000 nodes from one YAML file", .value = loaded, .unit = "s", .bar = plain + kBeyondYamlSeconds, .versus = plain});
+  report.record({.name = "load 10,000 nodes from one YAML file",
+                 .value = loaded,
+                 .unit = "s",
+                 .bar = plain + kBeyondYamlSeconds,
+                 .versus = plain});
 
-  std::string with_csv = std::string(kHead) + "  - {names: \"gpu[00001-10000]\", profile: gpu, from: racks.csv}\n";
+  std::string with_csv =
+      std::string(kHead) + "  - {names: \"gpu[00001-10000]\", profile: gpu, from: racks.csv}\n";
   double csv = loadSeconds(with_csv, folder / "cluster.yaml");
-  report.record({.name = "load 10,000 nodes from a CSV file", .value = csv, .unit = "s", .bar = kBeyondYamlSeconds, .versus = plain});
+  report.record({.name = "load 10,000 nodes from a CSV file",
+                 .value = csv,
+                 .unit = "s",
+                 .bar = kBeyondYamlSeconds,
+                 .versus = plain});
 
   std::vector<std::string> names = *inventory::expandHostlist("gpu[00001-10000]");
   double fold = bench::fastestSeconds(kRuns, [&] {

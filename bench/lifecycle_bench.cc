@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planning 10,000 nodes with 12 goals each, the plan's hash and JSON, and what the store's writes cost beside the floor of
-// the same disk: a file that is appended to and synced.
+// Planning 10,000 nodes with 12 goals each, the plan's hash and JSON, and what the store's writes
+// cost beside the floor of the same disk: a file that is appended to and synced.
 #include "bench/lifecycle_bench.h"
 #include "lifecycle/executor/engine.h"
 
@@ -24,7 +24,8 @@ constexpr double kWriteOverFloor = 8.0;  ///< a journal write may cost this many
 class Road final : public Phase {
  public:
   std::string_view name() const override { return "road"; }
-  std::vector<Goal> goals(const inventory::Cluster&, const Subject& subject, const FactSet& facts) const override {
+  std::vector<Goal> goals(const inventory::Cluster&, const Subject& subject,
+                          const FactSet& facts) const override {
     if (subject.isCluster()) return {goal(subject, "fabric.sm", "master:1", Disruption::None, {})};
     const auto serial = facts.value(subject, FacetName("hw.serial")).value_or("");
     std::vector<Goal> out{
@@ -37,7 +38,8 @@ class Road final : public Phase {
         goal(subject, "driver.nvidia", "575.57.08", Disruption::Drain, {"os"}),
         goal(subject, "driver.rdma", "44.*", Disruption::Drain, {"os"}),
         goal(subject, "fabric.ports", "as-declared", Disruption::None, {"os"}),
-        goal(subject, "gate.burn-in", "pass:" + serial, Disruption::Drain, {"driver.nvidia", "driver.rdma", "fabric.ports"}),
+        goal(subject, "gate.burn-in", "pass:" + serial, Disruption::Drain,
+             {"driver.nvidia", "driver.rdma", "fabric.ports"}),
         goal(subject, "certificate", "valid:" + serial, Disruption::None, {"gate.burn-in"}),
         goal(subject, "pool", "in", Disruption::None, {"certificate"})};
     out[8].needs.push_back({Subject::cluster(), FacetName("fabric.sm")});
@@ -48,8 +50,8 @@ class Road final : public Phase {
   Async<std::vector<Fact>> verify(Action) override { co_return std::vector<Fact>(); }
 
  private:
-  static Goal goal(const Subject& subject, const char* facet, std::string want, Disruption disruption,
-                   std::initializer_list<const char*> needs) {
+  static Goal goal(const Subject& subject, const char* facet, std::string want,
+                   Disruption disruption, std::initializer_list<const char*> needs) {
     Goal out;
     out.facet = {subject, FacetName(facet)};
     out.want = std::move(want);
@@ -72,7 +74,8 @@ FactSet allMet(const inventory::Cluster& cluster, const Road& road) {
     facts.put(fact(subject, "hw.serial", "S" + node.name.str()));
     facts.put(fact(subject, "disk.system", "noble@1"));
     for (int gpu = 0; gpu < 8; ++gpu)
-      facts.put(fact(subject, fmt::format("hw.gpu.{}", gpu), fmt::format("GPU-{}-{}", node.name.str(), gpu)));
+      facts.put(fact(subject, fmt::format("hw.gpu.{}", gpu),
+                     fmt::format("GPU-{}-{}", node.name.str(), gpu)));
     for (const auto& goal : road.goals(cluster, subject, facts))
       facts.put(fact(subject, goal.facet.facet.str(), goal.want == "44.*" ? "44.0" : goal.want));
   }
@@ -83,7 +86,8 @@ FactSet allMet(const inventory::Cluster& cluster, const Road& road) {
 void benchPlans(bench::Report& report) {
   inventory::Cluster cluster;
   cluster.digest = "bench";
-  for (int i = 1; i <= kNodes; ++i) cluster.nodes.emplace_back().name = NodeName(fmt::format("gpu{:05}", i));
+  for (int i = 1; i <= kNodes; ++i)
+    cluster.nodes.emplace_back().name = NodeName(fmt::format("gpu{:05}", i));
   Road road;
   const Phases phases{&road};
   const auto met = allMet(cluster, road);
@@ -94,18 +98,22 @@ void benchPlans(bench::Report& report) {
   }
   auto measure = [&](const char* name, const FactSet& facts, std::size_t actions) {
     Plan plan;
-    const double seconds = bench::fastestCpuSeconds(kRuns, [&] { plan = *makePlan(cluster, facts, {}, phases); });
+    const double seconds =
+        bench::fastestCpuSeconds(kRuns, [&] { plan = *makePlan(cluster, facts, {}, phases); });
     if (plan.actions.size() != actions) std::abort();
-    report.record(
-        {.name = fmt::format("plan {} nodes × 12 goals, {}", kNodes, name), .value = seconds, .unit = "s CPU", .bar = kPlanSeconds});
+    report.record({.name = fmt::format("plan {} nodes × 12 goals, {}", kNodes, name),
+                   .value = seconds,
+                   .unit = "s CPU",
+                   .bar = kPlanSeconds});
     return plan;
   };
   measure("nothing to do", met, 0);
   measure("a driver for all: drain, install, join", rollout, 3u * kNodes);
   const auto plan = measure("all fresh", fresh, 12u * kNodes + 1);
   std::string text;
-  report.record(
-      {.name = "hash and JSON of 120,001 actions", .value = bench::fastestCpuSeconds(1, [&] { text = plan.toJson(); }), .unit = "s CPU"});
+  report.record({.name = "hash and JSON of 120,001 actions",
+                 .value = bench::fastestCpuSeconds(1, [&] { text = plan.toJson(); }),
+                 .unit = "s CPU"});
   report.record({.name = "read that plan back and check its hash",
                  .value = bench::fastestCpuSeconds(1, [&] { (void)*Plan::fromJson(text); }),
                  .unit = "s CPU"});
@@ -113,11 +121,14 @@ void benchPlans(bench::Report& report) {
 
 /// Seconds of one append and fdatasync in the same folder.
 double syncFloor(const std::filesystem::path& folder) {
-  const int fd = ::open((folder / "floor").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  const int fd =
+      ::open((folder / "floor").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   const std::string block(4'096, 'x');
   const double seconds = bench::fastestSeconds(kRuns, [&] {
     for (int i = 0; i < kWrites; ++i)
-      if (::write(fd, block.data(), block.size()) != static_cast<ssize_t>(block.size()) || ::fdatasync(fd) != 0) std::abort();
+      if (::write(fd, block.data(), block.size()) != static_cast<ssize_t>(block.size()) ||
+          ::fdatasync(fd) != 0)
+        std::abort();
   });
   ::close(fd);
   return seconds / kWrites;
@@ -136,21 +147,28 @@ void benchStore(bench::Report& report) {
         for (int i = 0; i < kWrites; ++i) write();
       });
       const double millis = seconds / kWrites * 1e3;
-      report.record({.name = name, .value = millis, .unit = "ms", .bar = floor * kWriteOverFloor, .versus = floor});
+      report.record({.name = name,
+                     .value = millis,
+                     .unit = "ms",
+                     .bar = floor * kWriteOverFloor,
+                     .versus = floor});
     };
     each("store: one event, on the disk", [&] {
-      (void)*store->addEvent(Event{0, {}, EventKind::ActionProgress, Subject(NodeName("gpu001")), "a", "half way", 0.5});
+      (void)*store->addEvent(Event{
+          0, {}, EventKind::ActionProgress, Subject(NodeName("gpu001")), "a", "half way", 0.5});
     });
     each("store: open and close an intent", [&] {
       Intent intent;
       intent.id = std::to_string(next++);
       intent.action.facet = {Subject(NodeName("gpu001")), FacetName("image")};
-      if (!store->openIntent(intent) || !store->closeIntent(intent.id, IntentState::Done, "", {})) std::abort();
+      if (!store->openIntent(intent) || !store->closeIntent(intent.id, IntentState::Done, "", {}))
+        std::abort();
     });
     std::vector<Fact> facts;
     for (int i = 0; i < kNodes; ++i)
       for (int f = 0; f < 12; ++f)
-        facts.push_back(fact(Subject(NodeName(fmt::format("gpu{:05}", i))), fmt::format("facet.{}", f), "value"));
+        facts.push_back(fact(Subject(NodeName(fmt::format("gpu{:05}", i))),
+                             fmt::format("facet.{}", f), "value"));
     report.record({.name = "store: 120,000 facts in one commit",
                    .value = bench::fastestSeconds(1,
                                                   [&] {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Netboot: ten thousand hosts for dnsmasq, and what a thousand of them get that start within ten seconds (netboot_start.h).
+// Netboot: ten thousand hosts for dnsmasq, and what a thousand of them get that start within ten
+// seconds (netboot_start.h).
 #include "bench/netboot_start.h"
 
 #include "provision/netboot/dnsmasq_config.h"

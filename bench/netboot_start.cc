@@ -37,24 +37,32 @@ constexpr std::chrono::milliseconds kBetweenNodes{10};
 constexpr std::chrono::seconds kDhcpRepeat{1};
 constexpr int kDhcpTries = 4, kTriesUntilUp = 60;
 constexpr std::size_t kIndexBytes = 500'000;  ///< of an image of 2 GiB: 2,048 chunks
-constexpr const char *kController = "10.20.0.1", *kIndexPath = "/images/index.json", *kStranger = "52:54:00:ff:ff:ff";
+constexpr const char *kController = "10.20.0.1", *kIndexPath = "/images/index.json",
+                     *kStranger = "52:54:00:ff:ff:ff";
 constexpr std::uint16_t kHttpPort = 8080;
 constexpr int kOffered = 2, kConfirmed = 5;
 
 io::Fd ownNetwork() { return io::Fd(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC)); }
 
-/// Two namespaces joined by a cable: the controller's, in which this thread stays, and that of all nodes.
+/// Two namespaces joined by a cable: the controller's, in which this thread stays, and that of all
+/// nodes.
 class Wire {
  public:
   explicit Wire(const inventory::Cluster& cluster) {
-    if (::geteuid() != 0 || ::unshare(CLONE_NEWNET) != 0) fatal("needs root for network namespaces");
+    if (::geteuid() != 0 || ::unshare(CLONE_NEWNET) != 0)
+      fatal("needs root for network namespaces");
     nodes_ = ownNetwork();
     if (::unshare(CLONE_NEWNET) != 0) fatal("no second namespace");
     controller_ = ownNetwork();
-    bench::sh(fmt::format("ip link set lo up; ip link add server type veth peer name nodes; ip link set nodes netns /proc/{}/fd/{}\n"
-                          "ip link set server up; ip addr add {}/16 dev server", ::getpid(), nodes_.get(), kController));
+    bench::sh(
+        fmt::format("ip link set lo up; ip link add server type veth peer name nodes; ip link set "
+                    "nodes netns /proc/{}/fd/{}\n"
+                    "ip link set server up; ip addr add {}/16 dev server",
+                    ::getpid(), nodes_.get(), kController));
     std::string addresses;
-    for (int i = 0; i < kStarting; ++i) addresses += fmt::format("addr add {}/16 dev nodes\n", cluster.nodes[static_cast<std::size_t>(i)].address.str());
+    for (int i = 0; i < kStarting; ++i)
+      addresses += fmt::format("addr add {}/16 dev nodes\n",
+                               cluster.nodes[static_cast<std::size_t>(i)].address.str());
     onNodes([&] { bench::sh("ip link set nodes up; ip -batch - <<'END'\n" + addresses + "END"); });
   }
   /// Sockets that are opened in `work` are the nodes'.
@@ -79,13 +87,16 @@ class DhcpClient {
   DhcpClient(asio::io_context& io, const Wire& wire) : socket_(io) {
     wire.onNodes([this] { socket_.open(udp::v4()); });
     socket_.set_option(asio::socket_base::broadcast(true));
-    if (::setsockopt(socket_.native_handle(), SOL_SOCKET, SO_BINDTODEVICE, "nodes", sizeof "nodes") != 0) std::abort();
+    if (::setsockopt(socket_.native_handle(), SOL_SOCKET, SO_BINDTODEVICE, "nodes",
+                     sizeof "nodes") != 0)
+      std::abort();
     socket_.bind({asio::ip::address_v4::any(), 68});
   }
 
   /// Asks as firmware does, again when nobody answers.
   Task<std::optional<Offer>> ask(std::string question, int tries) {
-    auto waiting = std::make_shared<Waiting>(Waiting{question, std::nullopt, asio::steady_timer(socket_.get_executor())});
+    auto waiting = std::make_shared<Waiting>(
+        Waiting{question, std::nullopt, asio::steady_timer(socket_.get_executor())});
     const std::string number = question.substr(4, 4);
     waiting_[number] = waiting;
     for (int i = 0; i < tries && !waiting->answer; ++i) {
@@ -102,10 +113,12 @@ class DhcpClient {
     for (;;) {
       char packet[2048];
       error_code error;
-      const auto size = co_await socket_.async_receive(asio::buffer(packet), asio::redirect_error(asio::use_awaitable, error));
+      const auto size = co_await socket_.async_receive(
+          asio::buffer(packet), asio::redirect_error(asio::use_awaitable, error));
       if (error) co_return;
       const std::string_view answer(packet, size);
-      const auto found = size < 8 ? waiting_.end() : waiting_.find(std::string(answer.substr(4, 4)));
+      const auto found =
+          size < 8 ? waiting_.end() : waiting_.find(std::string(answer.substr(4, 4)));
       if (found == waiting_.end()) continue;
       if (auto offer = parseOffer(answer, found->second->question)) {
         found->second->answer = std::move(offer);
@@ -133,10 +146,13 @@ Task<std::string> get(const Wire& wire, Ipv4 from, std::string path) {
   const tcp::endpoint controller(asio::ip::make_address_v4(kController), kHttpPort);
   co_await socket.async_connect(controller, asio::redirect_error(asio::use_awaitable, error));
   if (error) co_return error.message();
-  const std::string request = fmt::format("GET {} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", path, kController);
-  co_await asio::async_write(socket, asio::buffer(request), asio::redirect_error(asio::use_awaitable, error));
+  const std::string request =
+      fmt::format("GET {} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", path, kController);
+  co_await asio::async_write(socket, asio::buffer(request),
+                             asio::redirect_error(asio::use_awaitable, error));
   std::string answer;
-  co_await asio::async_read(socket, asio::dynamic_buffer(answer), asio::redirect_error(asio::use_awaitable, error));
+  co_await asio::async_read(socket, asio::dynamic_buffer(answer),
+                            asio::redirect_error(asio::use_awaitable, error));
   co_return answer;
 }
 
@@ -152,7 +168,10 @@ struct Site {
   Answers& answers;
 };
 
-double since(std::chrono::steady_clock::time_point begin) { return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count(); }
+double since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)
+      .count();
+}
 
 /// Whether the node got what is its own, step by step as iPXE asks.
 Task<bool> startNode(Site site, const inventory::Node& node) {
@@ -189,7 +208,8 @@ Task<void> startAll(asio::io_context& io, Site site, const inventory::Cluster& c
   if (!up) std::abort();  // dnsmasq has not read the hosts within a minute
   auto left = std::make_shared<int>(kStarting);
   for (int i = 0; i < kStarting; ++i) {
-    const std::function<void(std::exception_ptr)> ended = [&io, left](const std::exception_ptr& thrown) {
+    const std::function<void(std::exception_ptr)> ended = [&io,
+                                                           left](const std::exception_ptr& thrown) {
       if (thrown) std::rethrow_exception(thrown);
       if (--*left == 0) io.stop();
     };
@@ -197,7 +217,9 @@ Task<void> startAll(asio::io_context& io, Site site, const inventory::Cluster& c
   }
 }
 
-Task<io::ServerResponse> indexFile(std::filesystem::path file) { co_return io::ServerResponse::file({std::move(file), "application/json"}); }
+Task<io::ServerResponse> indexFile(std::filesystem::path file) {
+  co_return io::ServerResponse::file({std::move(file), "application/json"});
+}
 
 double ninetyNinth(std::vector<double> all) {
   if (all.empty()) return std::numeric_limits<double>::infinity();
@@ -209,7 +231,8 @@ double ninetyNinth(std::vector<double> all) {
 
 void startTogether(bench::Report& report, int declared) {
   const Folder folder;
-  std::filesystem::permissions(folder.path, std::filesystem::perms(0755));  // dnsmasq reads there without root's rights
+  std::filesystem::permissions(
+      folder.path, std::filesystem::perms(0755));  // dnsmasq reads there without root's rights
   bench::need(io::writeFileAtomic(folder.path / "index.json", std::string(kIndexBytes, 'i')));
   const auto cluster = manyNodes(declared);
   const Wire wire(cluster);
@@ -217,25 +240,33 @@ void startTogether(bench::Report& report, int declared) {
   muster::test::FakeImageStore images;
   EnrolmentGateway gateway;
   const auto processes = io::makeProcessRunner();
-  const auto netboot = makeNetboot(cluster, images, gateway, *processes, io.get_executor(), {folder.path / "run", kHttpPort, 8443, std::string(64, 'c'), folder.path / "hosts", folder.path / "tftp"});
+  const auto netboot = makeNetboot(cluster, images, gateway, *processes, io.get_executor(),
+                                   {folder.path / "run", kHttpPort, 8443, std::string(64, 'c'),
+                                    folder.path / "hosts", folder.path / "tftp"});
   bench::need(netboot->start());
-  for (int i = 0; i < kStarting; ++i) bench::need(netboot->arm(cluster.nodes[static_cast<std::size_t>(i)].name));
+  for (int i = 0; i < kStarting; ++i)
+    bench::need(netboot->arm(cluster.nodes[static_cast<std::size_t>(i)].name));
   io::ServerOptions options;
   options.address = kController;
   options.port = kHttpPort;
   auto server = bench::need(io::startHttpServer(io.get_executor(), options));
   server->addRoutes(netboot->routes());
-  server->addRoutes({{"GET", kIndexPath, [file = folder.path / "index.json"](io::ServerRequest) { return indexFile(file); }}});
+  server->addRoutes({{"GET", kIndexPath, [file = folder.path / "index.json"](io::ServerRequest) {
+                        return indexFile(file);
+                      }}});
 
   DhcpClient dhcp(io, wire);
   Answers answers;
   asio::co_spawn(io, dhcp.listen(), asio::detached);
   asio::co_spawn(io, startAll(io, {wire, dhcp, answers}, cluster), asio::detached);
   io.run();
-  report.record({"1,000 of 10,000 nodes start within 10 s: without address, boot script or index", static_cast<double>(answers.failed), "", 0.0});
-  report.record({"… an address of dnsmasq, offer and confirmation: 99 in 100", ninetyNinth(answers.address), "ms", 200.0});
+  report.record({"1,000 of 10,000 nodes start within 10 s: without address, boot script or index",
+                 static_cast<double>(answers.failed), "", 0.0});
+  report.record({"… an address of dnsmasq, offer and confirmation: 99 in 100",
+                 ninetyNinth(answers.address), "ms", 200.0});
   report.record({"… the boot script: 99 in 100", ninetyNinth(answers.script), "ms", 200.0});
-  report.record({"… the index of a 2 GiB image: 99 in 100", ninetyNinth(answers.index), "ms", 200.0});
+  report.record(
+      {"… the index of a 2 GiB image: 99 in 100", ninetyNinth(answers.index), "ms", 200.0});
   server->stop();
   netboot->stop();
 }

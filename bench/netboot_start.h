@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thousand of many declared nodes start within ten seconds, as BMCs power them on rack by rack: each gets its address from dnsmasq (as
-// Netboot configures and supervises it), then its boot script and an index over HTTP, from its own address. Namespaces and a cable of the
-// bench's own, so it needs root.
+// A thousand of many declared nodes start within ten seconds, as BMCs power them on rack by rack:
+// each gets its address from dnsmasq (as Netboot configures and supervises it), then its boot
+// script and an index over HTTP, from its own address. Namespaces and a cable of the bench's own,
+// so it needs root.
 #pragma once
 
 #include "bench/bench.h"

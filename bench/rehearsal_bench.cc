@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fabric CI of one scalable unit: real ibsim and OpenSM, every single fault alone; and how long nobody is master when the master dies.
+// Fabric CI of one scalable unit: real ibsim and OpenSM, every single fault alone; and how long
+// nobody is master when the master dies.
 #include "bench/bench.h"
 #include "fabric/rehearsal/rehearsal.h"
 #include "tests/fabric/clusters.h"
@@ -47,7 +48,9 @@ int main() {
                  .unit = "",
                  .bar = 1.0,
                  .direction = bench::Bar::AtLeast});
-  report.record(
-      {.name = "subnet manager killed until the standby has the subnet up", .value = failover, .unit = "s", .bar = kFailoverSeconds});
+  report.record({.name = "subnet manager killed until the standby has the subnet up",
+                 .value = failover,
+                 .unit = "s",
+                 .bar = kFailoverSeconds});
   return report.exitCode();
 }

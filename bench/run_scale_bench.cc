@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine on a real store: nodes that take twenty journaled steps each, and a restart with all of them in the middle.
+// The engine on a real store: nodes that take twenty journaled steps each, and a restart with all
+// of them in the middle.
 //
-// The outside is in this process and answers at once; what is measured is the engine, its journal and SQLite with every commit
-// synced. The engine has one thread and the journal another.
+// The outside is in this process and answers at once; what is measured is the engine, its journal
+// and SQLite with every commit synced. The engine has one thread and the journal another.
 #include "bench/lifecycle_bench.h"
 #include "lifecycle/executor/engine.h"
 
@@ -17,7 +18,8 @@ namespace {
 using namespace lifecycle;
 
 /// MUSTER_BENCH_NODES: fewer, for a profile.
-const int kNodes = std::getenv("MUSTER_BENCH_NODES") ? std::atoi(std::getenv("MUSTER_BENCH_NODES")) : 10'000;
+const int kNodes =
+    std::getenv("MUSTER_BENCH_NODES") ? std::atoi(std::getenv("MUSTER_BENCH_NODES")) : 10'000;
 constexpr int kSteps = 20;
 constexpr double kNodesPerSecond = 500, kRestartSeconds = 3.0, kMebibytes = 1536;
 
@@ -28,7 +30,8 @@ class Steps final : public Phase {
     for (int i = 0; i < kSteps; ++i) facets_.emplace_back(fmt::format("step.{:02}", i));
   }
   std::string_view name() const override { return "steps"; }
-  std::vector<Goal> goals(const inventory::Cluster&, const Subject& subject, const FactSet&) const override {
+  std::vector<Goal> goals(const inventory::Cluster&, const Subject& subject,
+                          const FactSet&) const override {
     std::vector<Goal> out;
     if (subject.isCluster()) return out;
     out.reserve(kSteps);
@@ -46,7 +49,9 @@ class Steps final : public Phase {
   Async<std::vector<Fact>> observe(Subject) override { co_return std::vector<Fact>(); }
   Async<Outcome> act(Action action, ActContext& context) override {
     CO_TRY_OK(co_await context.recordOperation(context.intentId()));
-    if (acting_.insert(action.facet.subject).second && acting_.size() == static_cast<std::size_t>(kNodes) && all_act) all_act();
+    if (acting_.insert(action.facet.subject).second &&
+        acting_.size() == static_cast<std::size_t>(kNodes) && all_act)
+      all_act();
     if (stays_) co_return Outcome(Again{std::chrono::seconds(30), "the outside"});
     done_.insert(action.facet);
     co_return Outcome(Done{});
@@ -70,12 +75,15 @@ class Steps final : public Phase {
 inventory::Cluster clusterOf(int nodes) {
   inventory::Cluster cluster;
   cluster.digest = "bench";
-  for (int i = 1; i <= nodes; ++i) cluster.nodes.emplace_back().name = NodeName(fmt::format("gpu{:05}", i));
+  for (int i = 1; i <= nodes; ++i)
+    cluster.nodes.emplace_back().name = NodeName(fmt::format("gpu{:05}", i));
   return cluster;
 }
 
-/// Plans and applies until the loop ends or is stopped. The store is opened here: a restart pays for it too.
-ApplyReport runEngine(const std::filesystem::path& file, const inventory::Cluster& cluster, Steps& phase) {
+/// Plans and applies until the loop ends or is stopped. The store is opened here: a restart pays
+/// for it too.
+ApplyReport runEngine(const std::filesystem::path& file, const inventory::Cluster& cluster,
+                      Steps& phase) {
   auto store = std::move(*openSqliteStore(file));
   SystemClock clock;
   asio::io_context io;
@@ -100,19 +108,36 @@ void benchRoad(Report& report) {
   Folder folder;
   const auto cluster = clusterOf(kNodes);
   Steps phase(false);
-  const double control = secondsOf(CLOCK_THREAD_CPUTIME_ID), cpu = secondsOf(CLOCK_PROCESS_CPUTIME_ID);
+  const double control = secondsOf(CLOCK_THREAD_CPUTIME_ID),
+               cpu = secondsOf(CLOCK_PROCESS_CPUTIME_ID);
   const double wall = fastestSeconds(1, [&] {
     const auto ended = runEngine(folder / "muster.db", cluster, phase);
-    if (!ended.ok() || ended.done != kNodes * kSteps || phase.done() != static_cast<std::size_t>(kNodes * kSteps)) std::abort();
+    if (!ended.ok() || ended.done != kNodes * kSteps ||
+        phase.done() != static_cast<std::size_t>(kNodes * kSteps))
+      std::abort();
   });
-  const double all_s = secondsOf(CLOCK_PROCESS_CPUTIME_ID) - cpu, control_s = secondsOf(CLOCK_THREAD_CPUTIME_ID) - control;
+  const double all_s = secondsOf(CLOCK_PROCESS_CPUTIME_ID) - cpu,
+               control_s = secondsOf(CLOCK_THREAD_CPUTIME_ID) - control;
   const double busier_s = std::max(control_s, all_s - control_s);
   const auto what = fmt::format("{} nodes × {} journaled actions, SQLite: ", kNodes, kSteps);
-  report.record({.name = what + "nodes a second, wall", .value = kNodes / wall, .unit = "nodes/s", .bar = kNodesPerSecond, .direction = Bar::AtLeast});
-  report.record({.name = what + "nodes a second of the busier thread's CPU", .value = kNodes / busier_s, .unit = "nodes/s"});
-  report.record({.name = what + "CPU of the engine's thread a node", .value = control_s / kNodes * 1e3, .unit = "ms"});
-  report.record({.name = what + "CPU of the journal's thread a node", .value = (all_s - control_s) / kNodes * 1e3, .unit = "ms"});
-  report.record({.name = what + "memory at its peak", .value = peakMebibytes(), .unit = "MiB", .bar = kMebibytes});
+  report.record({.name = what + "nodes a second, wall",
+                 .value = kNodes / wall,
+                 .unit = "nodes/s",
+                 .bar = kNodesPerSecond,
+                 .direction = Bar::AtLeast});
+  report.record({.name = what + "nodes a second of the busier thread's CPU",
+                 .value = kNodes / busier_s,
+                 .unit = "nodes/s"});
+  report.record({.name = what + "CPU of the engine's thread a node",
+                 .value = control_s / kNodes * 1e3,
+                 .unit = "ms"});
+  report.record({.name = what + "CPU of the journal's thread a node",
+                 .value = (all_s - control_s) / kNodes * 1e3,
+                 .unit = "ms"});
+  report.record({.name = what + "memory at its peak",
+                 .value = peakMebibytes(),
+                 .unit = "MiB",
+                 .bar = kMebibytes});
 }
 
 void benchRestart(Report& report) {
@@ -132,10 +157,11 @@ void benchRestart(Report& report) {
     cpu_s = secondsOf(CLOCK_PROCESS_CPUTIME_ID) - cpu;
   };
   runEngine(folder / "muster.db", cluster, after);
-  report.record({.name = fmt::format("restart with {} nodes in flight: until each is acted on again", kNodes),
-                 .value = seconds,
-                 .unit = "s",
-                 .bar = kRestartSeconds});
+  report.record(
+      {.name = fmt::format("restart with {} nodes in flight: until each is acted on again", kNodes),
+       .value = seconds,
+       .unit = "s",
+       .bar = kRestartSeconds});
   report.record({.name = "… CPU of both threads", .value = cpu_s, .unit = "s CPU"});
 }
 

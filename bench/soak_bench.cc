@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A controller that works without a pause: a driver is changed on all nodes, again and again, each drained, changed, validated and
-// joined again over the real protocols. What it keeps in memory must not grow.
+// A controller that works without a pause: a driver is changed on all nodes, again and again, each
+// drained, changed, validated and joined again over the real protocols. What it keeps in memory
+// must not grow.
 //
-// MUSTER_SOAK_SECONDS: how long (default 180; the store's page cache of 64 MiB is full after about a minute). MUSTER_FLEET_NODES: how many (default 100).
+// MUSTER_SOAK_SECONDS: how long (default 180; the store's page cache of 64 MiB is full after about
+// a minute). MUSTER_FLEET_NODES: how many (default 100).
 #include "bench/fleet_site.h"
 
 #include <cstdio>
@@ -16,7 +18,8 @@ double residentMebibytes() {
   long pages = 0;
   std::ifstream statm("/proc/self/statm");
   statm >> pages >> pages;
-  return static_cast<double>(pages) * static_cast<double>(::sysconf(_SC_PAGESIZE)) / (1024.0 * 1024.0);
+  return static_cast<double>(pages) * static_cast<double>(::sysconf(_SC_PAGESIZE)) /
+         (1024.0 * 1024.0);
 }
 
 int benchSoak(Report& report) {
@@ -44,12 +47,26 @@ int benchSoak(Report& report) {
       first_s = last_s;
     }
   }
-  const double hours = std::chrono::duration<double, std::ratio<3600>>(std::chrono::steady_clock::now() - begin).count();
-  const auto what = fmt::format("{} nodes, {} drivers rolled over all of them in {:.0f} s, {} actions: ", nodes, rounds, hours * 3600, done);
-  report.record({.name = what + "nodes in the pool", .value = static_cast<double>(site.yard.size()), .unit = "nodes", .bar = nodes, .direction = Bar::AtLeast});
-  report.record({.name = what + "memory at the end, beside that at half time", .value = residentMebibytes(), .unit = "MiB",
-                 .bar = warm * kMayGrow + kSlackMebibytes, .versus = warm});
-  report.record({.name = what + "the last took, beside that at half time", .value = last_s, .unit = "s", .versus = first_s});
+  const double hours =
+      std::chrono::duration<double, std::ratio<3600>>(std::chrono::steady_clock::now() - begin)
+          .count();
+  const auto what =
+      fmt::format("{} nodes, {} drivers rolled over all of them in {:.0f} s, {} actions: ", nodes,
+                  rounds, hours * 3600, done);
+  report.record({.name = what + "nodes in the pool",
+                 .value = static_cast<double>(site.yard.size()),
+                 .unit = "nodes",
+                 .bar = nodes,
+                 .direction = Bar::AtLeast});
+  report.record({.name = what + "memory at the end, beside that at half time",
+                 .value = residentMebibytes(),
+                 .unit = "MiB",
+                 .bar = warm * kMayGrow + kSlackMebibytes,
+                 .versus = warm});
+  report.record({.name = what + "the last took, beside that at half time",
+                 .value = last_s,
+                 .unit = "s",
+                 .versus = first_s});
   return report.exitCode();
 }
 

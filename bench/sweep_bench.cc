@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// One look at the firmware of a thousand BMCs that take 200 ms for each answer: real HTTPS on loopback, a process of BMCs beside the
-// client's; twenty components each.
+// One look at the firmware of a thousand BMCs that take 200 ms for each answer: real HTTPS on
+// loopback, a process of BMCs beside the client's; twenty components each.
 //
 // MUSTER_SWEEP_BMCS: how many (default 1,000).
-#include "bench/bench.h"
-#include "bmc/fleet.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
+#include "bench/bench.h"
+#include "bmc/fleet.h"
 #include "lab/fleet/fleet.h"
 #include "lifecycle/store/store.h"
 
@@ -39,7 +39,12 @@ constexpr const char* kPassword = "sweep";
   asio::io_context io;
   fleet::Conditions conditions;
   conditions.redfish = {kLatency, kLatency};
-  fleet::World world{io.get_executor(), clock, workers, conditions, "http://127.0.0.1:9", lab::vbmc::Account::make(fleet::kUsername, kPassword)};
+  fleet::World world{io.get_executor(),
+                     clock,
+                     workers,
+                     conditions,
+                     "http://127.0.0.1:9",
+                     lab::vbmc::Account::make(fleet::kUsername, kPassword)};
   world.personality = *lab::vbmc::findPersonality("gb200");
   auto made = fleet::Fleet::make(std::move(world), bmcs);
   if (!made) {
@@ -102,19 +107,28 @@ int benchSweep(Report& report) {
     const auto cluster = clusterOf(bmcs);
     for (const auto* round : {"first contact", "again"}) {
       asio::io_context io;
-      const auto bmc_fleet = bmc::makeBmcFleet(cluster, *store, clock, workers);  // a new process, in effect; its connections end before io
+      const auto bmc_fleet =
+          bmc::makeBmcFleet(cluster, *store, clock,
+                            workers);  // a new process, in effect; its connections end before io
       Sweep sweep;
       sweep.open = bmcs;
       const double seconds = fastestSeconds(1, [&] {
-        for (const auto& node : cluster.nodes) asio::co_spawn(io, look(bmc_fleet->at(node.name), sweep, io), [](std::exception_ptr thrown) {
-          if (thrown) std::rethrow_exception(thrown);
-        });
+        for (const auto& node : cluster.nodes)
+          asio::co_spawn(io, look(bmc_fleet->at(node.name), sweep, io),
+                         [](std::exception_ptr thrown) {
+                           if (thrown) std::rethrow_exception(thrown);
+                         });
         io.run();
       });
       if (!sweep.trouble.empty()) std::cerr << sweep.trouble << "\n";
-      const auto what = fmt::format("{} BMCs at {} ms, {} components each, {}: ", bmcs, kLatency.count(), kComponents, round);
+      const auto what = fmt::format("{} BMCs at {} ms, {} components each, {}: ", bmcs,
+                                    kLatency.count(), kComponents, round);
       report.record({.name = what + "sweep", .value = seconds, .unit = "s", .bar = kSweepSeconds});
-      report.record({.name = what + "complete", .value = static_cast<double>(sweep.complete), .unit = "BMCs", .bar = bmcs, .direction = Bar::AtLeast});
+      report.record({.name = what + "complete",
+                     .value = static_cast<double>(sweep.complete),
+                     .unit = "BMCs",
+                     .bar = bmcs,
+                     .direction = Bar::AtLeast});
     }
   }
   std::filesystem::remove_all(folder);

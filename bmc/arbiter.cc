@@ -18,7 +18,8 @@ namespace muster::bmc {
 using namespace std::chrono_literals;
 
 struct Turnstile::Waiter {
-  explicit Waiter(const asio::any_io_executor& executor) : bell(executor, asio::steady_timer::time_point::max()) {}
+  explicit Waiter(const asio::any_io_executor& executor)
+      : bell(executor, asio::steady_timer::time_point::max()) {}
   asio::steady_timer bell;
   bool granted = false;  ///< the place is the waiter's
   bool gone = false;     ///< cancelled while it waited
@@ -52,7 +53,8 @@ Task<Turnstile::Permit> Turnstile::enter() {
   auto executor = co_await asio::this_coro::executor;
   auto waiter = std::make_shared<Waiter>(executor);
   state->queue.push_back(waiter);
-  // Whoever is cancelled while waiting must neither keep a place that was just granted nor be granted one later.
+  // Whoever is cancelled while waiting must neither keep a place that was just granted nor be
+  // granted one later.
   struct Leave {
     std::shared_ptr<State> state;
     std::shared_ptr<Waiter> waiter;
@@ -101,45 +103,106 @@ constexpr auto kBootLimit = 5min;
 constexpr auto kUploadLimit = 2h;
 constexpr auto kResetLimit = 20min;
 constexpr auto kRollBackLimit = 30min;
-constexpr auto kCutLimit = 2h;   ///< with a PDU, as long as the inventory says
+constexpr auto kCutLimit = 2h;  ///< with a PDU, as long as the inventory says
 
-class ArbitratedBmc final : public Bmc, public DeviceStates, public StagedImages, public SharedPackages {
+class ArbitratedBmc final : public Bmc,
+                            public DeviceStates,
+                            public StagedImages,
+                            public SharedPackages {
  public:
-  ArbitratedBmc(std::unique_ptr<Bmc> driver, Clock& clock) : driver_(std::move(driver)), clock_(clock) {}
+  ArbitratedBmc(std::unique_ptr<Bmc> driver, Clock& clock)
+      : driver_(std::move(driver)), clock_(clock) {}
 
   std::string address() const override { return driver_->address(); }
   Async<SystemInfo> system() override { return reading("reading the system", driver_->system()); }
-  Async<std::vector<FirmwareItem>> firmware() override { return reading("reading the firmware inventory", driver_->firmware()); }
-  Async<TaskStatus> task(std::string uri) override { return reading("reading a task", driver_->task(std::move(uri))); }
+  Async<std::vector<FirmwareItem>> firmware() override {
+    return reading("reading the firmware inventory", driver_->firmware());
+  }
+  Async<TaskStatus> task(std::string uri) override {
+    return reading("reading a task", driver_->task(std::move(uri)));
+  }
   Async<TaskList> tasks() override { return reading("listing tasks", driver_->tasks()); }
-  Async<void> power(PowerAction action) override { return writing(kPowerLimit, "changing power", driver_->power(action)); }
-  Async<void> bootOnce(BootTarget target) override { return writing(kBootLimit, "setting the boot override", driver_->bootOnce(target)); }
+  Async<void> power(PowerAction action) override {
+    return writing(kPowerLimit, "changing power", driver_->power(action));
+  }
+  Async<void> bootOnce(BootTarget target) override {
+    return writing(kBootLimit, "setting the boot override", driver_->bootOnce(target));
+  }
   Async<std::string> startUpdate(FirmwareUpdate update) override {
     return writing(kUploadLimit, "uploading firmware", driver_->startUpdate(std::move(update)));
   }
   Async<Survey> survey() override { return reading("surveying the machine", driver_->survey()); }
-  Async<void> newSession() override { return alone(kBootLimit, "beginning a new session", driver_->newSession()); }
-  Async<std::vector<LogEntry>> eventLog(std::size_t limit) override { return reading("reading the event log", driver_->eventLog(limit)); }
-  Async<SerialPlace> serialConsole() override { return reading("asking for the serial console", driver_->serialConsole()); }
-  Async<void> acCycle() override { return alone(kCutLimit, "cutting the power", driver_->acCycle()); }
-  Async<std::vector<BackgroundCopy>> backgroundCopies() override { return reading("reading background copies", driver_->backgroundCopies()); }
-  Async<void> commitImage(std::string component) override { return writing(kBootLimit, "committing an image", driver_->commitImage(std::move(component))); }
-  Async<std::string> previousImage(std::string component) override { return reading("looking for the previous image", driver_->previousImage(std::move(component))); }
-  Async<void> rollBack(std::string component) override { return writing(kRollBackLimit, "going back to the previous image", driver_->rollBack(std::move(component))); }
-  Async<std::vector<SensorReading>> sensors() override { return reading("reading sensors", driver_->sensors()); }
-  Async<void> discardStaged(std::string component, std::size_t waiting) override { return writing(kBootLimit, "taking an image back", bmc::discardStaged(*driver_, std::move(component), waiting)); }
-  Async<bool> bringsBoth(std::string component, std::string other) override { return reading("reading what a package is for", bmc::bringsBoth(*driver_, std::move(component), std::move(other))); }
-  Async<std::vector<DeviceState>> notReady() override { return reading("reading network adapters", devicesNotReady(*driver_)); }
-  Async<std::map<std::string, std::string>> biosAttributes() override { return reading("reading BIOS attributes", driver_->biosAttributes()); }
-  Async<std::map<std::string, std::string>> stagedBiosAttributes() override { return reading("reading staged BIOS attributes", driver_->stagedBiosAttributes()); }
-  Async<void> stageBios(std::map<std::string, std::string> values) override { return writing(kBootLimit, "staging BIOS attributes", driver_->stageBios(std::move(values))); }
-  Async<void> resetBmc() override { return alone(kResetLimit, "resetting the BMC", driver_->resetBmc()); }
-  Async<void> restorePower(WallTime cut_at) override { return alone(kCutLimit, "giving the power back", driver_->restorePower(cut_at)); }
-  Async<void> interrupt() override { return writing(kBootLimit, "sending an interrupt", driver_->interrupt()); }
-  Async<void> boot(BootOverride what) override { return writing(kBootLimit, "setting the boot override", driver_->boot(std::move(what))); }
-  Async<void> rotatePassword() override { return alone(kBootLimit, "changing the password", driver_->rotatePassword()); }
-  Async<std::string> certificateRequest(CertificateSubject subject) override { return writing(kBootLimit, "asking for a certificate request", driver_->certificateRequest(std::move(subject))); }
-  Async<void> installCertificate(std::string pem) override { return alone(kResetLimit, "installing a certificate", driver_->installCertificate(std::move(pem))); }
+  Async<void> newSession() override {
+    return alone(kBootLimit, "beginning a new session", driver_->newSession());
+  }
+  Async<std::vector<LogEntry>> eventLog(std::size_t limit) override {
+    return reading("reading the event log", driver_->eventLog(limit));
+  }
+  Async<SerialPlace> serialConsole() override {
+    return reading("asking for the serial console", driver_->serialConsole());
+  }
+  Async<void> acCycle() override {
+    return alone(kCutLimit, "cutting the power", driver_->acCycle());
+  }
+  Async<std::vector<BackgroundCopy>> backgroundCopies() override {
+    return reading("reading background copies", driver_->backgroundCopies());
+  }
+  Async<void> commitImage(std::string component) override {
+    return writing(kBootLimit, "committing an image", driver_->commitImage(std::move(component)));
+  }
+  Async<std::string> previousImage(std::string component) override {
+    return reading("looking for the previous image", driver_->previousImage(std::move(component)));
+  }
+  Async<void> rollBack(std::string component) override {
+    return writing(kRollBackLimit, "going back to the previous image",
+                   driver_->rollBack(std::move(component)));
+  }
+  Async<std::vector<SensorReading>> sensors() override {
+    return reading("reading sensors", driver_->sensors());
+  }
+  Async<void> discardStaged(std::string component, std::size_t waiting) override {
+    return writing(kBootLimit, "taking an image back",
+                   bmc::discardStaged(*driver_, std::move(component), waiting));
+  }
+  Async<bool> bringsBoth(std::string component, std::string other) override {
+    return reading("reading what a package is for",
+                   bmc::bringsBoth(*driver_, std::move(component), std::move(other)));
+  }
+  Async<std::vector<DeviceState>> notReady() override {
+    return reading("reading network adapters", devicesNotReady(*driver_));
+  }
+  Async<std::map<std::string, std::string>> biosAttributes() override {
+    return reading("reading BIOS attributes", driver_->biosAttributes());
+  }
+  Async<std::map<std::string, std::string>> stagedBiosAttributes() override {
+    return reading("reading staged BIOS attributes", driver_->stagedBiosAttributes());
+  }
+  Async<void> stageBios(std::map<std::string, std::string> values) override {
+    return writing(kBootLimit, "staging BIOS attributes", driver_->stageBios(std::move(values)));
+  }
+  Async<void> resetBmc() override {
+    return alone(kResetLimit, "resetting the BMC", driver_->resetBmc());
+  }
+  Async<void> restorePower(WallTime cut_at) override {
+    return alone(kCutLimit, "giving the power back", driver_->restorePower(cut_at));
+  }
+  Async<void> interrupt() override {
+    return writing(kBootLimit, "sending an interrupt", driver_->interrupt());
+  }
+  Async<void> boot(BootOverride what) override {
+    return writing(kBootLimit, "setting the boot override", driver_->boot(std::move(what)));
+  }
+  Async<void> rotatePassword() override {
+    return alone(kBootLimit, "changing the password", driver_->rotatePassword());
+  }
+  Async<std::string> certificateRequest(CertificateSubject subject) override {
+    return writing(kBootLimit, "asking for a certificate request",
+                   driver_->certificateRequest(std::move(subject)));
+  }
+  Async<void> installCertificate(std::string pem) override {
+    return alone(kResetLimit, "installing a certificate",
+                 driver_->installCertificate(std::move(pem)));
+  }
 
  private:
   template <class T>

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbiter: stands in front of one BMC. One writing operation at a time, few reads at once, nobody during a BMC reset, a
-// bounded rate of requests, a deadline on everything. Lock-out protection lives where the login is (redfish_session.h).
-// Used on the control thread only.
+// Arbiter: stands in front of one BMC. One writing operation at a time, few reads at once, nobody
+// during a BMC reset, a bounded rate of requests, a deadline on everything. Lock-out protection
+// lives where the login is (redfish_session.h). Used on the control thread only.
 #pragma once
 
-#include "base/clock.h"
 #include "base/async/deadline.h"
+#include "base/clock.h"
 #include "bmc/bmc.h"
 
 #include <memory>
 
 namespace muster::bmc {
 
-inline constexpr std::size_t kMaxConcurrentReads = 2;      ///< per BMC; more makes slow BMCs slower
-inline constexpr std::chrono::milliseconds kRequestGap{50};  ///< 20 requests a second in the long run
+inline constexpr std::size_t kMaxConcurrentReads = 2;  ///< per BMC; more makes slow BMCs slower
+inline constexpr std::chrono::milliseconds kRequestGap{
+    50};  ///< 20 requests a second in the long run
 inline constexpr int kRequestBurst = 40;
 
-/// A bounded number of places; waiters are served in order. Leaving happens by destroying the permit.
+/// A bounded number of places; waiters are served in order. Leaving happens by destroying the
+/// permit.
 class Turnstile {
  public:
   class Permit;

@@ -16,7 +16,8 @@ namespace {
 constexpr std::chrono::seconds kSignLimit{120};
 
 struct Campaign {
-  explicit Campaign(const asio::any_io_executor& executor) : bell(executor, asio::steady_timer::time_point::max()) {}
+  explicit Campaign(const asio::any_io_executor& executor)
+      : bell(executor, asio::steady_timer::time_point::max()) {}
   asio::steady_timer bell;
   std::size_t open = 0;
   CampaignReport report;
@@ -42,7 +43,9 @@ Task<void> one(std::shared_ptr<Campaign> all, NodeName node) {
 
 }  // namespace
 
-Async<CampaignReport> campaign(std::vector<NodeName> nodes, std::function<Async<void>(NodeName)> work, std::function<void(const NodeName&, const Result<void>&)> told) {
+Async<CampaignReport> campaign(std::vector<NodeName> nodes,
+                               std::function<Async<void>(NodeName)> work,
+                               std::function<void(const NodeName&, const Result<void>&)> told) {
   const auto executor = co_await asio::this_coro::executor;
   auto all = std::make_shared<Campaign>(executor);
   all->work = std::move(work);
@@ -78,14 +81,19 @@ CertificateSigner signBy(std::vector<std::string> words, io::ProcessRunner& proc
     CO_TRY(ended, co_await processes.run(std::move(command)));
     if (ended.code == 0) co_return std::move(ended.out);
     while (!ended.err.empty() && ended.err.back() == '\n') ended.err.pop_back();
-    co_return fail(ErrorCode::Unavailable, fmt::format("{} did not sign: it ended with {}: {}", shown, ended.code, ended.err.substr(ended.err.rfind('\n') + 1)));
+    co_return fail(ErrorCode::Unavailable,
+                   fmt::format("{} did not sign: it ended with {}: {}", shown, ended.code,
+                               ended.err.substr(ended.err.rfind('\n') + 1)));
   };
 }
 
 Async<void> certify(Bmc& bmc, CertificateSubject subject, CertificateSigner sign) {
   CO_TRY(request, co_await bmc.certificateRequest(std::move(subject)));
   CO_TRY(certificate, co_await sign(std::move(request)));
-  if (certificate.find("-----BEGIN CERTIFICATE-----") == std::string::npos) co_return fail(ErrorCode::Corrupt, "whoever signs answered no certificate in PEM; nothing was sent to " + bmc.address());
+  if (certificate.find("-----BEGIN CERTIFICATE-----") == std::string::npos)
+    co_return fail(
+        ErrorCode::Corrupt,
+        "whoever signs answered no certificate in PEM; nothing was sent to " + bmc.address());
   co_return co_await bmc.installCertificate(std::move(certificate));
 }
 

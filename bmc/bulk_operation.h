@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same work on many BMCs: one goes first, then some at a time, and several failures stop the rest. For changes that lock people out
-// when they are wrong (passwords, certificates).
+// The same work on many BMCs: one goes first, then some at a time, and several failures stop the
+// rest. For changes that lock people out when they are wrong (passwords, certificates).
 #pragma once
 
 #include "base/ids.h"
@@ -23,7 +23,9 @@ struct CampaignReport {
 };
 
 /// `told` is called for each as it ends. Nothing of `work` outlives the answer.
-Async<CampaignReport> campaign(std::vector<NodeName> nodes, std::function<Async<void>(NodeName)> work, std::function<void(const NodeName&, const Result<void>&)> told);
+Async<CampaignReport> campaign(std::vector<NodeName> nodes,
+                               std::function<Async<void>(NodeName)> work,
+                               std::function<void(const NodeName&, const Result<void>&)> told);
 
 /// Request (PEM) → certificate and chain (PEM).
 using CertificateSigner = std::function<Async<std::string>(std::string request_pem)>;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The firmware images that are being uploaded: each in memory once, however many BMCs take it, and only for so long.
+// The firmware images that are being uploaded: each in memory once, however many BMCs take it, and
+// only for so long.
 #pragma once
 
 #include "bmc/arbiter.h"
@@ -13,10 +14,12 @@ namespace muster::bmc {
 inline constexpr std::uintmax_t kMaxFirmwareBytes = 1u << 30;
 inline constexpr std::uintmax_t kMaxSignatureBytes = 1u << 20;
 
-/// Bytes whose SHA-256 was compared with the baseline's; they are what is sent, whatever becomes of the file.
+/// Bytes whose SHA-256 was compared with the baseline's; they are what is sent, whatever becomes of
+/// the file.
 using FirmwareImage = std::shared_ptr<const std::string>;
 
-/// Blocking. Errors: Corrupt (digest differs, with both), NotFound, InvalidInput (empty, larger than kMaxFirmwareBytes)
+/// Blocking. Errors: Corrupt (digest differs, with both), NotFound, InvalidInput (empty, larger
+/// than kMaxFirmwareBytes)
 Result<FirmwareImage> readFirmwareImage(const FirmwareUpdate& update);
 
 class FirmwareImages {

@@ -7,7 +7,8 @@
 
 namespace muster::bmc {
 
-std::unique_ptr<BmcFleet> makeBmcFleet(const inventory::Cluster& cluster, lifecycle::Store& store, Clock& clock, Workers& workers, HttpClientFactory make_client,
-                                       std::string libvirt_uri);
+std::unique_ptr<BmcFleet> makeBmcFleet(const inventory::Cluster& cluster, lifecycle::Store& store,
+                                       Clock& clock, Workers& workers,
+                                       HttpClientFactory make_client, std::string libvirt_uri);
 
 }  // namespace muster::bmc

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What BMCs tell of their machines by themselves: sensors beyond their limits, leaks, the event log. A phase whose facts others judge by
-// (`health.bmc`: "ok", or "ACTION:symptom@sensor,…"), and whose reading never holds up anybody's look: BMCs are slow, so they are read
-// beside, each in its turn, and observe() answers what was read last.
+// What BMCs tell of their machines by themselves: sensors beyond their limits, leaks, the event
+// log. A phase whose facts others judge by
+// (`health.bmc`: "ok", or "ACTION:symptom@sensor,…"), and whose reading never holds up anybody's
+// look: BMCs are slow, so they are read beside, each in its turn, and observe() answers what was
+// read last.
 //
-// Store value bmc.log.NODE: where the event log was read to, and what of weight was new since (JSON).
+// Store value bmc.log.NODE: where the event log was read to, and what of weight was new since
+// (JSON).
 #pragma once
 
 #include "bmc/bmc.h"
@@ -12,13 +15,15 @@
 namespace muster::bmc {
 
 inline constexpr std::string_view kBmcHealthFacet = "health.bmc";
-inline constexpr std::string_view kBmcLogFacet = "bmc.log";                ///< of findings about new entries
-inline constexpr std::chrono::minutes kHealthEvery{5};                      ///< a BMC is read so often
-inline constexpr std::chrono::seconds kHealthConfirm{60};                   ///< and so soon again, when something looks wrong
+inline constexpr std::string_view kBmcLogFacet = "bmc.log";  ///< of findings about new entries
+inline constexpr std::chrono::minutes kHealthEvery{5};       ///< a BMC is read so often
+inline constexpr std::chrono::seconds kHealthConfirm{
+    60};  ///< and so soon again, when something looks wrong
 inline constexpr std::size_t kHealthAtOnce = 32;
 inline constexpr std::chrono::hours kLogSymptomFor{24};
 
-/// What is wrong, before anybody says what to do about it: bmc.leak, bmc.sensor-critical, bmc.sensor-warning, bmc.log-critical, bmc.log-warning.
+/// What is wrong, before anybody says what to do about it: bmc.leak, bmc.sensor-critical,
+/// bmc.sensor-warning, bmc.log-critical, bmc.log-warning.
 struct BmcSymptom {
   std::string id, device, text;
   friend auto operator<=>(const BmcSymptom&, const BmcSymptom&) = default;
@@ -42,6 +47,8 @@ class HealthWatch : public lifecycle::Phase {
 };
 
 /// All are borrowed. Only BMCs by https are read.
-std::unique_ptr<HealthWatch> makeHealthWatch(const inventory::Cluster& cluster, BmcFleet& bmcs, lifecycle::Store& store, Clock& clock, HealthJudge judge);
+std::unique_ptr<HealthWatch> makeHealthWatch(const inventory::Cluster& cluster, BmcFleet& bmcs,
+                                             lifecycle::Store& store, Clock& clock,
+                                             HealthJudge judge);
 
 }  // namespace muster::bmc

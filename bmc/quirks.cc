@@ -12,64 +12,145 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Without these a Supermicro resets what it does not keep: the BMC its network, accounts and certificate, the BIOS its settings.
+// Without these a Supermicro resets what it does not keep: the BMC its network, accounts and
+// certificate, the BIOS its settings.
 constexpr std::array kSupermicroUploads = {
-    UploadWords{"BMC", R"({"Supermicro":{"BMC":{"PreserveCfg":true,"PreserveSdr":true,"PreserveSsl":true}}})", true},
-    UploadWords{"BIOS", R"({"Supermicro":{"BIOS":{"PreserveME":true,"PreserveNVRAM":true,"PreserveSMBIOS":true,"BackupBIOS":false}}})", true},
+    UploadWords{
+        "BMC",
+        R"({"Supermicro":{"BMC":{"PreserveCfg":true,"PreserveSdr":true,"PreserveSsl":true}}})",
+        true},
+    UploadWords{
+        "BIOS",
+        R"({"Supermicro":{"BIOS":{"PreserveME":true,"PreserveNVRAM":true,"PreserveSMBIOS":true,"BackupBIOS":false}}})",
+        true},
 };
 
-// One row per known difference. Rows describe what was read in captures or in public drivers, with their source.
+// One row per known difference. Rows describe what was read in captures or in public drivers, with
+// their source.
 constexpr std::array kRows = {
-    QuirkRow{.vendor = "dell*", .model = "*", .version = "*",
-             .source = "iDRAC: ids of inventory members contain the version; a finished task disappears, its Job stays, and answers 404 while it is "
-                       "created (libredfish dell.rs, ironic power.py); Manager.Reset knows GracefulRestart only; fwupd waits 120 s; AC cycle is a BIOS attribute; a Job "
-                       "that waits for the restart is Scheduled, and a Previous-… member given to SimpleUpdate goes back; before MultipartHttpPushUri a form goes to the inventory with its ETag, 201 names an Available-… member, SimpleUpdate takes that (Dell's iDRAC-Redfish-Scripting)",
-             .keeps_finished_tasks = false, .inventory_key = InventoryKey::InstalledFqdd, .manager_reset = "GracefulRestart",
-             .settle_gap = 10s, .rollback = RollbackWay::UpdateFromPrevious, .staged_state = "Scheduled", .young_task_reads = 3, .ac_cycle = AcWay{AcOwner::BiosAttribute, "", "PowerCycleRequest", "FullPowerCycle"},
-             .push = PushWay{true, true, true}, .discard = DiscardWay::DeleteJob},
-    QuirkRow{.vendor = "hpe*", .model = "*", .version = "*",
-             .source = "iLO 5/6: ids of inventory members are numbers that shift (capture); no MultipartHttpPushUri, progress in Oem.Hpe of the UpdateService "
-                       "(redfishdocs); Smart Components of more than 32 MiB go in pieces with a .compsig each (ilorest uploadcomp); AuxCycle after ForceOff",
-             .keeps_finished_tasks = false, .inventory_key = InventoryKey::Name, .settle_gap = 10s, .flash_state = "Oem/Hpe", .piece_bytes = 32u << 20,
-             .ac_cycle = AcWay{AcOwner::System, "", "Oem/Hpe/Actions/#HpeComputerSystemExt.SystemReset", "AuxCycle", true}},
-    QuirkRow{.vendor = "supermicro*", .model = "*", .version = "*",
-             .source = "an upload is verified, StartUpdate begins it (bmclib x12, fwupd); GracefulRestart only (capture); OemFirmwareAlreadyInUpdateMode is "
-                       "left by a cold reset of the BMC; AC cycle by an OEM action; Oem flags keep the configuration, Targets are the RelatedItems of BMC and BIOS (bmclib x12, fwupd, capture)",
-             .apply_time = "OnStartUpdateRequest", .manager_reset = "GracefulRestart", .settle_gap = 10s, .two_phase = true,
-             .stuck_message = "OemFirmwareAlreadyInUpdateMode",
-             .ac_cycle = AcWay{AcOwner::System, "", "Actions/Oem/#OemSystemExtensions.Reset", "ACCycle"},
-             .upload_words = kSupermicroUploads},
-    QuirkRow{.vendor = "supermicro*", .model = "*X10*", .version = "*",
-             .source = "X10 has no BootSourceOverrideMode (metal-operator #982)", .boot_mode = false},
-    QuirkRow{.vendor = "nvidia*", .model = "*DGX*H100*", .version = "*",
-             .source = "AMI on DGX H100: writes go to the settings object with If-Match; inventory of 66 members is slow, 180 s; motherboard packages want an "
-                       "empty UpdateParameters, those of the GPU tray name HGX_0 (nvfwupd, dgx_rftarget.py); $expand drops required fields; roots of trust copy by themselves but for EROT_BMC_0 and EROT_BIOS_0",
-             .boot_override_on_settings = true, .send_targets = false, .manager_reset = "ForceRestart", .off_on_pause = 10s,
-             .settle_gap = 30s, .inventory_read = 180s, .background_copies = true, .expand = false, .commit = "HostBMC_0 HostBIOS_0", .tray = TrayTarget{"HGX_*", "HGX_0"}},
-    QuirkRow{.vendor = "nvidia*", .model = "*GB200*", .version = "*",
-             .source = "OpenBMC on GB200: no SimpleUpdate; a downgrade needs ForceUpdate; a staged image's task stays in Stopping; AuxPowerReset wants the host off (nvfwupd, bmcweb)",
-             .update = UpdateWay::Multipart, .background_copies = true, .staged_state = "Stopping", .upload_oem = R"({"ForceUpdate":true})",
-             .ac_cycle = AcWay{AcOwner::Chassis, "BMC_0", "Actions/Oem/#NvidiaChassis.AuxPowerReset", "AuxPowerCycle", true}},
-    QuirkRow{.vendor = "openbmc*", .model = "*", .version = "*",
-             .source = "bmcweb: TaskState Stopping for a staged image, for 5 h; SimpleUpdate refuses every scheme; Links.ActiveSoftwareImage of the manager can be set", .update = UpdateWay::Multipart,
-             .rollback = RollbackWay::ActiveImage, .staged_state = "Stopping", .discard = DiscardWay::ActiveImage},
-    QuirkRow{.vendor = "lenovo*", .model = "*", .version = "*",
-             .source = "XCC: ApplyTime must be Immediate (libredfish 64234506); 10 s between off and on on SR675V3",
-             .apply_time = "Immediate", .off_on_pause = 10s, .settle_gap = 10s},
+    QuirkRow{.vendor = "dell*",
+             .model = "*",
+             .version = "*",
+             .source =
+                 "iDRAC: ids of inventory members contain the version; a finished task disappears, "
+                 "its Job stays, and answers 404 while it is "
+                 "created (libredfish dell.rs, ironic power.py); Manager.Reset knows "
+                 "GracefulRestart only; fwupd waits 120 s; AC cycle is a BIOS attribute; a Job "
+                 "that waits for the restart is Scheduled, and a Previous-… member given to "
+                 "SimpleUpdate goes back; before MultipartHttpPushUri a form goes to the inventory "
+                 "with its ETag, 201 names an Available-… member, SimpleUpdate takes that (Dell's "
+                 "iDRAC-Redfish-Scripting)",
+             .keeps_finished_tasks = false,
+             .inventory_key = InventoryKey::InstalledFqdd,
+             .manager_reset = "GracefulRestart",
+             .settle_gap = 10s,
+             .rollback = RollbackWay::UpdateFromPrevious,
+             .staged_state = "Scheduled",
+             .young_task_reads = 3,
+             .ac_cycle = AcWay{AcOwner::BiosAttribute, "", "PowerCycleRequest", "FullPowerCycle"},
+             .push = PushWay{true, true, true},
+             .discard = DiscardWay::DeleteJob},
+    QuirkRow{
+        .vendor = "hpe*",
+        .model = "*",
+        .version = "*",
+        .source = "iLO 5/6: ids of inventory members are numbers that shift (capture); no "
+                  "MultipartHttpPushUri, progress in Oem.Hpe of the UpdateService "
+                  "(redfishdocs); Smart Components of more than 32 MiB go in pieces with a "
+                  ".compsig each (ilorest uploadcomp); AuxCycle after ForceOff",
+        .keeps_finished_tasks = false,
+        .inventory_key = InventoryKey::Name,
+        .settle_gap = 10s,
+        .flash_state = "Oem/Hpe",
+        .piece_bytes = 32u << 20,
+        .ac_cycle = AcWay{AcOwner::System, "", "Oem/Hpe/Actions/#HpeComputerSystemExt.SystemReset",
+                          "AuxCycle", true}},
+    QuirkRow{
+        .vendor = "supermicro*",
+        .model = "*",
+        .version = "*",
+        .source = "an upload is verified, StartUpdate begins it (bmclib x12, fwupd); "
+                  "GracefulRestart only (capture); OemFirmwareAlreadyInUpdateMode is "
+                  "left by a cold reset of the BMC; AC cycle by an OEM action; Oem flags keep the "
+                  "configuration, Targets are the RelatedItems of BMC and BIOS (bmclib x12, fwupd, "
+                  "capture)",
+        .apply_time = "OnStartUpdateRequest",
+        .manager_reset = "GracefulRestart",
+        .settle_gap = 10s,
+        .two_phase = true,
+        .stuck_message = "OemFirmwareAlreadyInUpdateMode",
+        .ac_cycle = AcWay{AcOwner::System, "", "Actions/Oem/#OemSystemExtensions.Reset", "ACCycle"},
+        .upload_words = kSupermicroUploads},
+    QuirkRow{.vendor = "supermicro*",
+             .model = "*X10*",
+             .version = "*",
+             .source = "X10 has no BootSourceOverrideMode (metal-operator #982)",
+             .boot_mode = false},
+    QuirkRow{.vendor = "nvidia*",
+             .model = "*DGX*H100*",
+             .version = "*",
+             .source = "AMI on DGX H100: writes go to the settings object with If-Match; inventory "
+                       "of 66 members is slow, 180 s; motherboard packages want an "
+                       "empty UpdateParameters, those of the GPU tray name HGX_0 (nvfwupd, "
+                       "dgx_rftarget.py); $expand drops required fields; roots of trust copy by "
+                       "themselves but for EROT_BMC_0 and EROT_BIOS_0",
+             .boot_override_on_settings = true,
+             .send_targets = false,
+             .manager_reset = "ForceRestart",
+             .off_on_pause = 10s,
+             .settle_gap = 30s,
+             .inventory_read = 180s,
+             .background_copies = true,
+             .expand = false,
+             .commit = "HostBMC_0 HostBIOS_0",
+             .tray = TrayTarget{"HGX_*", "HGX_0"}},
+    QuirkRow{
+        .vendor = "nvidia*",
+        .model = "*GB200*",
+        .version = "*",
+        .source =
+            "OpenBMC on GB200: no SimpleUpdate; a downgrade needs ForceUpdate; a staged image's "
+            "task stays in Stopping; AuxPowerReset wants the host off (nvfwupd, bmcweb)",
+        .update = UpdateWay::Multipart,
+        .background_copies = true,
+        .staged_state = "Stopping",
+        .upload_oem = R"({"ForceUpdate":true})",
+        .ac_cycle = AcWay{AcOwner::Chassis, "BMC_0", "Actions/Oem/#NvidiaChassis.AuxPowerReset",
+                          "AuxPowerCycle", true}},
+    QuirkRow{.vendor = "openbmc*",
+             .model = "*",
+             .version = "*",
+             .source = "bmcweb: TaskState Stopping for a staged image, for 5 h; SimpleUpdate "
+                       "refuses every scheme; Links.ActiveSoftwareImage of the manager can be set",
+             .update = UpdateWay::Multipart,
+             .rollback = RollbackWay::ActiveImage,
+             .staged_state = "Stopping",
+             .discard = DiscardWay::ActiveImage},
+    QuirkRow{.vendor = "lenovo*",
+             .model = "*",
+             .version = "*",
+             .source = "XCC: ApplyTime must be Immediate (libredfish 64234506); 10 s between off "
+                       "and on on SR675V3",
+             .apply_time = "Immediate",
+             .off_on_pause = 10s,
+             .settle_gap = 10s},
 };
 
 constexpr std::array<std::string_view, 5> kTryLater = {
     "UnableToModifyDuringSystemPOST",  // HPE iLO while the host is in POST, status 400
-    "HMCCommuicationFailed",           // DGX H100, host is off or the baseboard is starting (their spelling), status 503
+    "HMCCommuicationFailed",           // DGX H100, host is off or the baseboard is starting (their
+                                       // spelling), status 503
     "ServiceTemporarilyUnavailable",   // DSP0268 base registry
     "ServiceInUnknownState",           // DSP0268 base registry
     "RAC0218",                         // iDRAC: too many sessions
 };
 
 bool fits(std::string_view glob, std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   std::string pattern(glob);
-  std::transform(pattern.begin(), pattern.end(), pattern.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(pattern.begin(), pattern.end(), pattern.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return lifecycle::matches(pattern, text);
 }
 
@@ -84,7 +165,8 @@ std::vector<std::string> wordsOf(std::string_view text) {
 }
 
 void apply(const QuirkRow& row, Quirks& quirks) {
-  if (row.boot_override_on_settings) quirks.boot_override_on_settings = *row.boot_override_on_settings;
+  if (row.boot_override_on_settings)
+    quirks.boot_override_on_settings = *row.boot_override_on_settings;
   if (row.boot_mode) quirks.boot_mode = *row.boot_mode;
   if (row.keeps_finished_tasks) quirks.keeps_finished_tasks = *row.keeps_finished_tasks;
   if (row.send_targets) quirks.send_targets = *row.send_targets;
@@ -120,8 +202,10 @@ std::span<const QuirkRow> quirkRows() { return kRows; }
 Quirks quirksOf(const BmcIdentity& identity) {
   Quirks quirks;
   for (const QuirkRow& row : kRows) {
-    const bool vendor = fits(row.vendor, identity.vendor) || fits(row.vendor, identity.manufacturer);
-    if (vendor && fits(row.model, identity.model) && fits(row.version, identity.version)) apply(row, quirks);
+    const bool vendor =
+        fits(row.vendor, identity.vendor) || fits(row.vendor, identity.manufacturer);
+    if (vendor && fits(row.model, identity.model) && fits(row.version, identity.version))
+      apply(row, quirks);
   }
   return quirks;
 }

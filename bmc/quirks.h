@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quirks: what BMCs do differently, as data. A new vendor or firmware is a row in quirks.cc, never an `if` elsewhere.
+// Quirks: what BMCs do differently, as data. A new vendor or firmware is a row in quirks.cc, never
+// an `if` elsewhere.
 #pragma once
 
 #include <chrono>
@@ -16,28 +17,34 @@ namespace muster::bmc {
 enum class InventoryKey {
   Id,             ///< the member's Id
   Name,           ///< the member's Name; its Id where the Name is not unique
-  InstalledFqdd,  ///< iDRAC: only "Installed-…" members, by what follows "__" (the Id itself contains the version)
+  InstalledFqdd,  ///< iDRAC: only "Installed-…" members, by what follows "__" (the Id itself
+                  ///< contains the version)
 };
 
-/// Which of the ways that an UpdateService offers is taken. Auto: the first of these that it offers.
+/// Which of the ways that an UpdateService offers is taken. Auto: the first of these that it
+/// offers.
 enum class UpdateWay { Auto, Multipart, HttpPush, SimpleUpdate };
 
-/// How the image that a component ran before is made to run again. UpdateFromPrevious: SimpleUpdate with the inventory's "Previous-…" member
-/// as ImageURI. ActiveImage: the manager's Links.ActiveSoftwareImage is set to another of its SoftwareImages.
+/// How the image that a component ran before is made to run again. UpdateFromPrevious: SimpleUpdate
+/// with the inventory's "Previous-…" member as ImageURI. ActiveImage: the manager's
+/// Links.ActiveSoftwareImage is set to another of its SoftwareImages.
 enum class RollbackWay { None, UpdateFromPrevious, ActiveImage };
 
-/// How an image that waits for its activation is taken back. DeleteJob: its job in the queue. ActiveImage: the manager's
-/// Links.ActiveSoftwareImage is set to the one that runs; the BMC's own image only.
+/// How an image that waits for its activation is taken back. DeleteJob: its job in the queue.
+/// ActiveImage: the manager's Links.ActiveSoftwareImage is set to the one that runs; the BMC's own
+/// image only.
 enum class DiscardWay { None, DeleteJob, ActiveImage };
 
-/// How standby power is cut, where ResetType FullPowerCycle is not offered. `action` is a path below Actions of the owner, or below the owner itself.
+/// How standby power is cut, where ResetType FullPowerCycle is not offered. `action` is a path
+/// below Actions of the owner, or below the owner itself.
 enum class AcOwner { None, System, Chassis, BiosAttribute };
 struct AcWay {
   AcOwner owner = AcOwner::None;
-  std::string_view chassis;     ///< Id of the chassis that has the action
-  std::string_view action;      ///< path to it in the owner; or the BIOS attribute
-  std::string_view value;       ///< its ResetType; or the attribute's value, which the next restart carries out
-  bool host_off = false;        ///< refused while the host is on
+  std::string_view chassis;  ///< Id of the chassis that has the action
+  std::string_view action;   ///< path to it in the owner; or the BIOS attribute
+  std::string_view
+      value;  ///< its ResetType; or the attribute's value, which the next restart carries out
+  bool host_off = false;  ///< refused while the host is on
 };
 
 /// Components that a package is sent to as a whole, by one member of the inventory's collection.
@@ -48,45 +55,54 @@ struct TrayTarget {
 
 /// What an upload says besides, of components whose names fit.
 struct UploadWords {
-  std::string_view component;       ///< glob
-  std::string_view oem;             ///< JSON of UpdateParameters' Oem
-  bool target_is_related = false;   ///< Targets names the inventory member's RelatedItem in its place, where it has one
+  std::string_view component;  ///< glob
+  std::string_view oem;        ///< JSON of UpdateParameters' Oem
+  bool target_is_related =
+      false;  ///< Targets names the inventory member's RelatedItem in its place, where it has one
 };
 
-/// How a file goes to HttpPushUri, where that is the way. By itself: the body is the file, and the answer names its task.
+/// How a file goes to HttpPushUri, where that is the way. By itself: the body is the file, and the
+/// answer names its task.
 struct PushWay {
   bool form = false;                ///< in a form, as its part "file"
   bool if_match = false;            ///< with the ETag of what it is sent to
-  bool then_simple_update = false;  ///< the answer's Location is firmware that lies ready; SimpleUpdate of it begins the update
+  bool then_simple_update = false;  ///< the answer's Location is firmware that lies ready;
+                                    ///< SimpleUpdate of it begins the update
 };
 
 struct Quirks {
-  bool boot_override_on_settings = false;  ///< PATCH @Redfish.Settings' object instead of the system
-  bool boot_mode = true;                   ///< BootSourceOverrideMode is sent
+  bool boot_override_on_settings =
+      false;              ///< PATCH @Redfish.Settings' object instead of the system
+  bool boot_mode = true;  ///< BootSourceOverrideMode is sent
   bool keeps_finished_tasks = true;
-  bool send_targets = true;                ///< UpdateParameters names the component
-  TrayTarget tray;                         ///< named in UpdateParameters whatever send_targets says
-  std::string apply_time;                  ///< @Redfish.OperationApplyTime of an upload; empty: not sent
+  bool send_targets = true;  ///< UpdateParameters names the component
+  TrayTarget tray;           ///< named in UpdateParameters whatever send_targets says
+  std::string apply_time;    ///< @Redfish.OperationApplyTime of an upload; empty: not sent
   InventoryKey inventory_key = InventoryKey::Id;
-  std::string manager_reset;               ///< used when the manager does not say what it allows
+  std::string manager_reset;  ///< used when the manager does not say what it allows
   UpdateWay update = UpdateWay::Auto;
   PushWay push;
-  bool two_phase = false;                  ///< an upload is only verified; UpdateService.StartUpdate then begins it
-  std::string upload_oem;                  ///< JSON object that is laid into UpdateParameters
+  bool two_phase = false;  ///< an upload is only verified; UpdateService.StartUpdate then begins it
+  std::string upload_oem;  ///< JSON object that is laid into UpdateParameters
   std::span<const UploadWords> upload_words = {};  ///< the first that fits
-  std::string flash_state;                 ///< where in the UpdateService a flash without a task shows itself: State and FlashProgressPercent below it
-  std::uintmax_t piece_bytes = 0;          ///< a larger file goes in pieces of so many, each with a signature file beside it; 0: whole
-  std::string stuck_message;               ///< message id after which only a reset of the BMC helps
-  std::string staged_state;                ///< TaskState or JobState of an image that is taken in and waits for its activation; empty: Completed
+  std::string flash_state;  ///< where in the UpdateService a flash without a task shows itself:
+                            ///< State and FlashProgressPercent below it
+  std::uintmax_t piece_bytes = 0;  ///< a larger file goes in pieces of so many, each with a
+                                   ///< signature file beside it; 0: whole
+  std::string stuck_message;       ///< message id after which only a reset of the BMC helps
+  std::string staged_state;  ///< TaskState or JobState of an image that is taken in and waits for
+                             ///< its activation; empty: Completed
   RollbackWay rollback = RollbackWay::None;
   DiscardWay discard = DiscardWay::None;
-  int young_task_reads = 0;                ///< a task that is just being created answers 404 so many times, 10 s apart
-  bool background_copies = false;          ///< chassis tell of second slots that are being filled
-  std::vector<std::string> commit;         ///< globs of components whose second slot is filled when asked for
-  bool expand = true;                      ///< $expand gives whole members, where it is offered
+  int young_task_reads =
+      0;  ///< a task that is just being created answers 404 so many times, 10 s apart
+  bool background_copies = false;  ///< chassis tell of second slots that are being filled
+  std::vector<std::string>
+      commit;          ///< globs of components whose second slot is filled when asked for
+  bool expand = true;  ///< $expand gives whole members, where it is offered
   AcWay ac_cycle;
-  std::chrono::milliseconds off_on_pause{1000};     ///< between power off and on
-  std::chrono::milliseconds settle_gap{1000};       ///< between two of the good reads after a BMC reset
+  std::chrono::milliseconds off_on_pause{1000};  ///< between power off and on
+  std::chrono::milliseconds settle_gap{1000};  ///< between two of the good reads after a BMC reset
   std::chrono::milliseconds inventory_read{30000};  ///< timeout of one inventory read
 };
 
@@ -104,7 +120,8 @@ struct QuirkRow {
   std::string_view model;    ///< glob
   std::string_view version;  ///< glob
   std::string_view source;   ///< where this is known from
-  std::optional<bool> boot_override_on_settings = {}, boot_mode = {}, keeps_finished_tasks = {}, send_targets = {};
+  std::optional<bool> boot_override_on_settings = {}, boot_mode = {}, keeps_finished_tasks = {},
+                      send_targets = {};
   std::optional<std::string_view> apply_time = {};
   std::optional<InventoryKey> inventory_key = {};
   std::optional<std::string_view> manager_reset = {};
@@ -112,7 +129,9 @@ struct QuirkRow {
   std::optional<UpdateWay> update = {};
   std::optional<bool> two_phase = {}, background_copies = {}, expand = {};
   std::optional<RollbackWay> rollback = {};
-  std::optional<std::string_view> staged_state = {}, upload_oem = {}, flash_state = {}, stuck_message = {}, commit = {};  ///< commit: globs, divided by blanks
+  std::optional<std::string_view> staged_state = {}, upload_oem = {}, flash_state = {},
+                                  stuck_message = {},
+                                  commit = {};  ///< commit: globs, divided by blanks
   std::optional<int> young_task_reads = {};
   std::optional<std::uintmax_t> piece_bytes = {};
   std::optional<AcWay> ac_cycle = {};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// When is a BMC back that was restarted or had no power? When it answers several times in a row: the first answers of one that is still
-// starting are often its last for a while (Ironic asks three times, too).
+// When is a BMC back that was restarted or had no power? When it answers several times in a row:
+// the first answers of one that is still starting are often its last for a while (Ironic asks three
+// times, too).
 #pragma once
 
 #include "base/clock.h"
@@ -12,8 +13,8 @@ inline constexpr int kGoodReads = 3;
 
 struct BackWithin {
   std::chrono::seconds limit;
-  std::chrono::milliseconds gap;   ///< between two reads
-  bool new_session = false;        ///< each read begins anew: nothing of an old conversation counts
+  std::chrono::milliseconds gap;  ///< between two reads
+  bool new_session = false;       ///< each read begins anew: nothing of an old conversation counts
 };
 
 /// Errors: Denied at once (more of the same would lock the account), Timeout with the last error
@@ -29,7 +30,9 @@ inline Async<void> readsUntilBack(Bmc& bmc, Clock& clock, BackWithin within) {
     if (!seen && seen.error().code() == ErrorCode::Denied) co_return fail(std::move(seen.error()));
     good = seen ? good + 1 : 0;
     if (!seen) last = seen.error().str();
-    if (good < kGoodReads && clock.steady() >= until) co_return fail(ErrorCode::Timeout, fmt::format("{} did not come back within {} s; last: {}", bmc.address(), within.limit.count(), last));
+    if (good < kGoodReads && clock.steady() >= until)
+      co_return fail(ErrorCode::Timeout, fmt::format("{} did not come back within {} s; last: {}",
+                                                     bmc.address(), within.limit.count(), last));
   }
   co_return Result<void>();
 }

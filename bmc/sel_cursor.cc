@@ -23,18 +23,24 @@ LogMark LogMark::parse(const std::string& text) {
   mark.created = root.value("created", "");
   for (const auto& entry : root.value("kept", json::array()))
     if (const auto seen = parseWallTime(entry.value("seen", "")); seen)
-      mark.kept.push_back({*seen, entry.value("created", ""), entry.value("severity", ""), entry.value("message", ""), entry.value("event", false)});
+      mark.kept.push_back({*seen, entry.value("created", ""), entry.value("severity", ""),
+                           entry.value("message", ""), entry.value("event", false)});
   return mark;
 }
 
 std::string LogMark::str() const {
   json out = {{"met", met}, {"id", id}, {"created", created}, {"kept", json::array()}};
   for (const auto& entry : kept)
-    out["kept"].push_back({{"seen", muster::toString(entry.seen)}, {"created", entry.created}, {"severity", entry.severity}, {"message", entry.message}, {"event", entry.from_event}});
+    out["kept"].push_back({{"seen", muster::toString(entry.seen)},
+                           {"created", entry.created},
+                           {"severity", entry.severity},
+                           {"message", entry.message},
+                           {"event", entry.from_event}});
   return jsonText(out);
 }
 
-/// A log entry takes the place of the event that told it first. An event told twice has the same time of its own.
+/// A log entry takes the place of the event that told it first. An event told twice has the same
+/// time of its own.
 bool LogMark::isKept(const LogEntry& entry, WallTime now, bool as_event) {
   const auto same = [&](const Kept& other) {
     if (other.message != entry.message || other.severity != entry.severity) return false;
@@ -58,8 +64,11 @@ void LogMark::keep(const LogEntry& entry, WallTime now, bool from_event) {
 bool LogMark::take(const std::vector<LogEntry>& entries, WallTime now) {
   std::erase_if(kept, [&](const Kept& entry) { return now - entry.seen > kLogFindingFor; });
   if (entries.empty()) return false;
-  auto next = std::find_if(entries.rbegin(), entries.rend(), [this](const LogEntry& entry) { return entry.id == id && entry.created == created; }).base();
-  if (next == entries.begin() && !met) next = entries.end();  // else: the log was cleared, or more is new than was read
+  auto next = std::find_if(entries.rbegin(), entries.rend(), [this](const LogEntry& entry) {
+                return entry.id == id && entry.created == created;
+              }).base();
+  if (next == entries.begin() && !met)
+    next = entries.end();  // else: the log was cleared, or more is new than was read
   bool news = false;
   for (; next != entries.end(); ++next) {
     if (!weighs(next->severity) || isKept(*next, now, false)) continue;

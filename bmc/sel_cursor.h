@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// LogMark: how far a BMC's event log was read, and what of weight was new since. Events that the BMC tells by itself come through the
-// same door, so that what stands in the log too is said once. Pure; kept in the store as text.
+// LogMark: how far a BMC's event log was read, and what of weight was new since. Events that the
+// BMC tells by itself come through the same door, so that what stands in the log too is said once.
+// Pure; kept in the store as text.
 #pragma once
 
 #include "bmc/bmc.h"
@@ -10,9 +11,10 @@
 
 namespace muster::bmc {
 
-inline constexpr std::size_t kLogKept = 20;                        ///< entries of weight, for the finding
+inline constexpr std::size_t kLogKept = 20;  ///< entries of weight, for the finding
 inline constexpr std::chrono::hours kLogFindingFor{24 * 7};
-inline constexpr std::chrono::minutes kSameEventWithin{10};        ///< an event and its log entry are seen so close together
+inline constexpr std::chrono::minutes kSameEventWithin{
+    10};  ///< an event and its log entry are seen so close together
 
 /// Whether anybody should hear of it.
 bool weighs(const std::string& severity);
@@ -34,7 +36,8 @@ struct LogMark {
 
   /// The log, oldest first. Answers whether there was anything of weight among what is new.
   bool take(const std::vector<LogEntry>& entries, WallTime now);
-  /// Events as they were told; those that are known already (told again after a new connection, or in the log) are left out.
+  /// Events as they were told; those that are known already (told again after a new connection, or
+  /// in the log) are left out.
   bool takeEvents(const std::vector<LogEntry>& events, WallTime now);
 
  private:

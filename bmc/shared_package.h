@@ -11,7 +11,8 @@ namespace muster::bmc {
 class SharedPackages {
  public:
   virtual ~SharedPackages() = default;
-  /// Whether a package that holds images of both is written into both, whichever of them it is sent for.
+  /// Whether a package that holds images of both is written into both, whichever of them it is sent
+  /// for.
   virtual Async<bool> bringsBoth(std::string component, std::string other) = 0;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What still comes up behind a BMC, of drivers that can tell. A driver derives from DeviceStates; what stands before it hands it on.
+// What still comes up behind a BMC, of drivers that can tell. A driver derives from DeviceStates;
+// what stands before it hands it on.
 #pragma once
 
 #include "bmc/bmc.h"
@@ -29,11 +30,15 @@ inline Async<std::vector<DeviceState>> devicesNotReady(Bmc& bmc) {
   co_return co_await states->notReady();
 }
 
-/// Behind the URI where a task goes on: asking for it orders the work, once. Written down first, and then asked for at once.
+/// Behind the URI where a task goes on: asking for it orders the work, once. Written down first,
+/// and then asked for at once.
 inline constexpr std::string_view kOrderMark = "#order";
 
-/// TaskState of an update that has not begun: some NICs begin only at the next restart of the host. Their TaskStatus' message begins so.
+/// TaskState of an update that has not begun: some NICs begin only at the next restart of the host.
+/// Their TaskStatus' message begins so.
 inline constexpr std::string_view kStarting = "Starting";
-inline bool isStarting(const TaskStatus& status) { return status.state == TaskState::Running && status.message.starts_with(kStarting); }
+inline bool isStarting(const TaskStatus& status) {
+  return status.state == TaskState::Running && status.message.starts_with(kStarting);
+}
 
 }  // namespace muster::bmc

@@ -31,7 +31,8 @@ Result<std::string> hmacSha256Hex(const std::string& key, const std::string& mes
   std::array<unsigned char, EVP_MAX_MD_SIZE> out{};
   unsigned int size = 0;
   const auto* data = reinterpret_cast<const unsigned char*>(message.data());
-  if (!HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), data, message.size(), out.data(), &size)) {
+  if (!HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), data, message.size(),
+            out.data(), &size)) {
     return fail(ErrorCode::Internal, "OpenSSL cannot compute an HMAC");
   }
   return io::toHex(std::string_view(reinterpret_cast<const char*>(out.data()), size));
@@ -58,18 +59,26 @@ Result<std::optional<std::string>> TrustMemory::pin() {
 Result<void> TrustMemory::setPin(lifecycle::Store& store, const std::string& fingerprint) const {
   TRY(before, store.getValue(pinKey()));
   if (before && !before->empty() && *before != fingerprint) {
-    return fail(ErrorCode::Conflict, "another certificate of " + node_.str() + "'s BMC was pinned at the same moment");
+    return fail(ErrorCode::Conflict,
+                "another certificate of " + node_.str() + "'s BMC was pinned at the same moment");
   }
   TRY(set, store.exchangeValue(pinKey(), before, fingerprint));
-  if (!set) return fail(ErrorCode::Conflict, "the pin of " + node_.str() + "'s BMC changed at the same moment");
+  if (!set)
+    return fail(ErrorCode::Conflict,
+                "the pin of " + node_.str() + "'s BMC changed at the same moment");
   return {};
 }
 
 Async<void> TrustMemory::setPin(lifecycle::Journal& journal, std::string fingerprint) {
-  co_return co_await journal.write<void>([self = *this, fingerprint = std::move(fingerprint)](lifecycle::Store& store) { return self.setPin(store, fingerprint); });
+  co_return co_await journal.write<void>(
+      [self = *this, fingerprint = std::move(fingerprint)](lifecycle::Store& store) {
+        return self.setPin(store, fingerprint);
+      });
 }
 
-Result<void> TrustMemory::expectPin(const std::string& fingerprint) { return store_.putValue(nextPinKey(), fingerprint); }
+Result<void> TrustMemory::expectPin(const std::string& fingerprint) {
+  return store_.putValue(nextPinKey(), fingerprint);
+}
 
 Result<std::string> TrustMemory::pinInPlaceOf(const std::string& declared) {
   TRY(value, store_.getValue(installedKey()));
@@ -81,7 +90,9 @@ Result<bool> TrustMemory::promotePin(const std::string& shown, const std::string
   TRY(next, store_.getValue(nextPinKey()));
   if (shown.empty() || next.value_or("") != shown) return false;
   if (!declared.empty()) TRY_OK(store_.putValue(installedKey(), declared + " " + shown));
-  TRY_OK(store_.putValue(pinKey(), shown));  // in this order: a process that dies in between finds both, and does it again
+  TRY_OK(store_.putValue(
+      pinKey(),
+      shown));  // in this order: a process that dies in between finds both, and does it again
   TRY_OK(store_.putValue(nextPinKey(), ""));
   return true;
 }
@@ -97,40 +108,57 @@ Result<std::optional<SerialPlace>> TrustMemory::consolePlace() {
   const auto text = value.value_or("");
   out.ssh_port = std::atoi(text.c_str());
   if (out.ssh_port <= 0) return std::optional<SerialPlace>();
-  if (const auto blank = text.find(' '); blank != std::string::npos) out.ssh_command = text.substr(blank + 1);
+  if (const auto blank = text.find(' '); blank != std::string::npos)
+    out.ssh_command = text.substr(blank + 1);
   return std::optional(std::move(out));
 }
 
 Result<void> TrustMemory::setConsolePlace(const std::optional<SerialPlace>& place) {
   if (!place) return store_.putValue(consoleKey(), "");
-  return store_.putValue(consoleKey(), fmt::format("{}{}", place->ssh_port.value_or(kSshPort), place->ssh_command ? " " + *place->ssh_command : ""));
+  return store_.putValue(consoleKey(),
+                         fmt::format("{}{}", place->ssh_port.value_or(kSshPort),
+                                     place->ssh_command ? " " + *place->ssh_command : ""));
 }
 
-Error TrustMemory::pinMismatch(const std::string& address, const std::string& pinned, const std::string& shown) const {
-  std::string text = fmt::format("the BMC at {} shows {}, but {} was pinned at first contact; nothing was sent to it. Find out whether the "
-                                 "BMC or its certificate was replaced on purpose; if so, run `muster bmc forget-pin {}`",
-                                 address, shown.empty() ? "another TLS certificate" : "the TLS certificate " + shown, pinned, node_.str());
+Error TrustMemory::pinMismatch(const std::string& address, const std::string& pinned,
+                               const std::string& shown) const {
+  std::string text = fmt::format(
+      "the BMC at {} shows {}, but {} was pinned at first contact; nothing was sent to it. Find "
+      "out whether the "
+      "BMC or its certificate was replaced on purpose; if so, run `muster bmc forget-pin {}`",
+      address, shown.empty() ? "another TLS certificate" : "the TLS certificate " + shown, pinned,
+      node_.str());
   return Error(ErrorCode::Denied, std::move(text));
 }
 
-Error TrustMemory::declaredMismatch(const std::string& address, const std::string& pinned, const std::string& shown) const {
-  return Error(ErrorCode::Denied,
-               fmt::format("the BMC at {} shows {}, but the inventory declares {}; no password was sent to it. Find out whether the BMC or its certificate was "
-                           "replaced on purpose; if so, write the new fingerprint as bmc_pin of {}",
-                           address, shown.empty() ? "another TLS certificate" : "the TLS certificate " + shown, pinned, node_.str()));
+Error TrustMemory::declaredMismatch(const std::string& address, const std::string& pinned,
+                                    const std::string& shown) const {
+  return Error(
+      ErrorCode::Denied,
+      fmt::format("the BMC at {} shows {}, but the inventory declares {}; no password was sent to "
+                  "it. Find out whether the BMC or its certificate was "
+                  "replaced on purpose; if so, write the new fingerprint as bmc_pin of {}",
+                  address,
+                  shown.empty() ? "another TLS certificate" : "the TLS certificate " + shown,
+                  pinned, node_.str()));
 }
 
-Error TrustMemory::notOfCa(const std::string& address, const std::filesystem::path& ca, const std::string& shown, const std::string& why) const {
+Error TrustMemory::notOfCa(const std::string& address, const std::filesystem::path& ca,
+                           const std::string& shown, const std::string& why) const {
   return Error(ErrorCode::Denied,
-               fmt::format("the BMC at {} shows the TLS certificate {}, which does not pass the check against bmc_ca {}: {}; no password was sent to it. It must be "
-                           "signed by that CA, be in date and name the BMC as the inventory does; or declare this very certificate: bmc_pin of {}",
+               fmt::format("the BMC at {} shows the TLS certificate {}, which does not pass the "
+                           "check against bmc_ca {}: {}; no password was sent to it. It must be "
+                           "signed by that CA, be in date and name the BMC as the inventory does; "
+                           "or declare this very certificate: bmc_pin of {}",
                            address, shown, ca.string(), why, node_.str()));
 }
 
 Error TrustMemory::undeclared(const std::string& address, const std::string& shown) const {
   return Error(ErrorCode::Denied,
-               fmt::format("bmc_trust is declared, and the inventory does not declare the certificate of the BMC at {}; no password was sent to it. It shows {}: "
-                           "compare that with the BMC's own display or web page, then write bmc_pin: {} to {}, or bmc_ca with the CA that signed it",
+               fmt::format("bmc_trust is declared, and the inventory does not declare the "
+                           "certificate of the BMC at {}; no password was sent to it. It shows {}: "
+                           "compare that with the BMC's own display or web page, then write "
+                           "bmc_pin: {} to {}, or bmc_ca with the CA that signed it",
                            address, shown, shown, node_.str()));
 }
 
@@ -140,7 +168,8 @@ Result<std::string> TrustMemory::digest(const std::string& username, const Secre
   return hmacSha256Hex(key, node_.str() + separator + username + separator + password.reveal());
 }
 
-Result<void> TrustMemory::mayTry(const std::string& address, const std::string& username, const Secret& password) {
+Result<void> TrustMemory::mayTry(const std::string& address, const std::string& username,
+                                 const Secret& password) {
   TRY(before, store_.getValue(refusalKey()));
   if (!before || before->empty()) return {};
   TRY(now, digest(username, password));
@@ -180,12 +209,16 @@ Result<Rotation> TrustMemory::rotation(const std::string& username, const Secret
   return mark == kDone + value ? Rotation::Done : Rotation::None;
 }
 
-Result<void> TrustMemory::setRotation(const std::string& username, const Secret& next, Rotation state) {
+Result<void> TrustMemory::setRotation(const std::string& username, const Secret& next,
+                                      Rotation state) {
   TRY(value, digest(username, next));
-  return store_.putValue(rotationKey(), state == Rotation::None ? "" : (state == Rotation::Done ? kDone : kBegun) + value);
+  return store_.putValue(rotationKey(), state == Rotation::None
+                                            ? ""
+                                            : (state == Rotation::Done ? kDone : kBegun) + value);
 }
 
-Result<Secret> passwordOf(const inventory::Credential& credential, const std::string& username, TrustMemory trust) {
+Result<Secret> passwordOf(const inventory::Credential& credential, const std::string& username,
+                          TrustMemory trust) {
   TRY(never, trust.neverRotated());
   if (never || !credential.next.declared()) return credential.password.read();
   TRY(next, credential.next.read());
@@ -193,7 +226,8 @@ Result<Secret> passwordOf(const inventory::Credential& credential, const std::st
   return state == Rotation::Done ? Result<Secret>(next) : credential.password.read();
 }
 
-Result<BmcMemory> remembered(const inventory::Cluster& cluster, lifecycle::Store& store, const NodeName& node) {
+Result<BmcMemory> remembered(const inventory::Cluster& cluster, lifecycle::Store& store,
+                             const NodeName& node) {
   BmcMemory out;
   TrustMemory trust(store, node);
   TRY(pin, trust.pin());
@@ -201,16 +235,23 @@ Result<BmcMemory> remembered(const inventory::Cluster& cluster, lifecycle::Store
   const auto* declared = cluster.findNode(node);
   if (declared) {
     const auto said = inventory::bmcTrustOf(cluster, *declared);
-    out.trust = !said.pin.empty() ? BmcTrustBy::Pin : !said.ca_pem.empty() ? BmcTrustBy::Ca : cluster.bmc_trust == inventory::BmcTrustPolicy::Declared ? BmcTrustBy::Nothing : BmcTrustBy::FirstContact;
+    out.trust = !said.pin.empty()      ? BmcTrustBy::Pin
+                : !said.ca_pem.empty() ? BmcTrustBy::Ca
+                : cluster.bmc_trust == inventory::BmcTrustPolicy::Declared
+                    ? BmcTrustBy::Nothing
+                    : BmcTrustBy::FirstContact;
     if (!said.pin.empty()) {
       TRY(holds, trust.pinInPlaceOf(said.pin));
       out.inventory_is_behind = holds != said.pin;
       out.pin = holds;
     }
   }
-  const auto credential = declared ? cluster.credentials.find(inventory::bmcCredentialOf(cluster, *declared)) : cluster.credentials.end();
+  const auto credential =
+      declared ? cluster.credentials.find(inventory::bmcCredentialOf(cluster, *declared))
+               : cluster.credentials.end();
   if (credential == cluster.credentials.end()) return out;
-  const auto user = declared->bmc.username_override.empty() ? credential->second.username : declared->bmc.username_override;
+  const auto user = declared->bmc.username_override.empty() ? credential->second.username
+                                                            : declared->bmc.username_override;
   TRY(password, passwordOf(credential->second, user, trust));
   const auto may = trust.mayTry(declared->bmc.url, user, password);
   if (!may && may.error().code() != ErrorCode::Denied) return fail(may.error());
@@ -230,18 +271,21 @@ Result<void> TrustMemory::forgetRefusal() {
 
 Error TrustMemory::refused(const std::string& address, const std::string& username) const {
   return Error(ErrorCode::Denied,
-               fmt::format("the BMC at {} refused the password of user \"{}\"; muster does not try it again, so that the account is not "
-                           "locked. Correct the credential of {} in the inventory (a changed password is tried at once); if the account "
+               fmt::format("the BMC at {} refused the password of user \"{}\"; muster does not try "
+                           "it again, so that the account is not "
+                           "locked. Correct the credential of {} in the inventory (a changed "
+                           "password is tried at once); if the account "
                            "was put right on the BMC instead, run `muster bmc forget-refusal {}`",
                            address, username, node_.str(), node_.str()));
 }
 
 Async<std::string> TrustMemory::exchangeSession(lifecycle::Journal& journal, std::string path) {
-  co_return co_await journal.write<std::string>([key = sessionKey(), path = std::move(path)](lifecycle::Store& store) -> Result<std::string> {
-    TRY(before, store.getValue(key));
-    if (before.value_or("") != path) TRY_OK(store.putValue(key, path));
-    return before.value_or("");
-  });
+  co_return co_await journal.write<std::string>(
+      [key = sessionKey(), path = std::move(path)](lifecycle::Store& store) -> Result<std::string> {
+        TRY(before, store.getValue(key));
+        if (before.value_or("") != path) TRY_OK(store.putValue(key, path));
+        return before.value_or("");
+      });
 }
 
 Result<void> forgetPin(lifecycle::Store& store, const NodeName& node) {
@@ -251,6 +295,8 @@ Result<void> forgetPin(lifecycle::Store& store, const NodeName& node) {
   TRY_OK(store.putValue("bmc.pin-installed." + node.str(), ""));
   return store.putValue("bmc.pin." + node.str(), "");
 }
-Result<void> forgetRefusal(lifecycle::Store& store, const NodeName& node) { return TrustMemory(store, node).forgetRefusal(); }
+Result<void> forgetRefusal(lifecycle::Store& store, const NodeName& node) {
+  return TrustMemory(store, node).forgetRefusal();
+}
 
 }  // namespace muster::bmc

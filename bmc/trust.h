@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// What muster remembers about a BMC between runs: the certificate of first contact and the last refused credential.
+// What muster remembers about a BMC between runs: the certificate of first contact and the last
+// refused credential.
 //
 // Store values:
 //   bmc.pin.NODE        SHA-256 of the certificate (DER, hex); "" = none
-//   bmc.pin-next.NODE   SHA-256 of a certificate that is being installed: when the BMC shows it, it is the pin; "" = none
-//   bmc.pin-installed.NODE  "DECLARED INSTALLED": the certificate that muster has put in the place of the one that the inventory declares
-//   bmc.ssh.NODE        host keys of its SSH server as first contact showed them, lines of known_hosts under the node's name; "" = none
-//   bmc.console.NODE    where its serial console is by SSH, as it said: port, and after a blank the command, which it need not say; "" = not known
-//   bmc.refused.NODE    HMAC-SHA-256 (hex) of node, user and password that the BMC refused, two at most; "" = none
-//   bmc.rotation.NODE   "begun HMAC" before the password is changed to one with this HMAC, "done HMAC" after a login has proved it
-//   bmc.session.NODE    path of the session that is open, so that whoever comes after a killed process closes it; "" = none
-//   bmc.refused-key     random key of that HMAC, one per state: a copied state folder shows nothing that can be looked up
+//   bmc.pin-next.NODE   SHA-256 of a certificate that is being installed: when the BMC shows it, it
+//   is the pin; "" = none bmc.pin-installed.NODE  "DECLARED INSTALLED": the certificate that muster
+//   has put in the place of the one that the inventory declares bmc.ssh.NODE        host keys of
+//   its SSH server as first contact showed them, lines of known_hosts under the node's name; "" =
+//   none bmc.console.NODE    where its serial console is by SSH, as it said: port, and after a
+//   blank the command, which it need not say; "" = not known bmc.refused.NODE    HMAC-SHA-256 (hex)
+//   of node, user and password that the BMC refused, two at most; "" = none bmc.rotation.NODE
+//   "begun HMAC" before the password is changed to one with this HMAC, "done HMAC" after a login
+//   has proved it bmc.session.NODE    path of the session that is open, so that whoever comes after
+//   a killed process closes it; "" = none bmc.refused-key     random key of that HMAC, one per
+//   state: a copied state folder shows nothing that can be looked up
 #pragma once
 
 #include "base/ids.h"
@@ -38,14 +42,18 @@ class TrustMemory {
   /// The pin becomes the expected certificate when that is what was shown. Answers whether it did.
   /// `declared`: the pin of the inventory, where it has one.
   Result<bool> promotePin(const std::string& shown, const std::string& declared = {});
-  /// The certificate that holds where the inventory declares this one: itself, or what muster has installed in its place since.
+  /// The certificate that holds where the inventory declares this one: itself, or what muster has
+  /// installed in its place since.
   Result<std::string> pinInPlaceOf(const std::string& declared);
 
   // Refusals: what was shown, what was expected, and what to write where. Nothing secret was sent.
   /// Not the pinned one; `shown` may be empty.
-  Error pinMismatch(const std::string& address, const std::string& pinned, const std::string& shown) const;
-  Error declaredMismatch(const std::string& address, const std::string& pinned, const std::string& shown) const;
-  Error notOfCa(const std::string& address, const std::filesystem::path& ca, const std::string& shown, const std::string& why) const;
+  Error pinMismatch(const std::string& address, const std::string& pinned,
+                    const std::string& shown) const;
+  Error declaredMismatch(const std::string& address, const std::string& pinned,
+                         const std::string& shown) const;
+  Error notOfCa(const std::string& address, const std::filesystem::path& ca,
+                const std::string& shown, const std::string& why) const;
   /// bmc_trust: declared, and nothing is.
   Error undeclared(const std::string& address, const std::string& shown) const;
 
@@ -53,10 +61,14 @@ class TrustMemory {
   /// Absent: not known.
   Result<std::optional<SerialPlace>> consolePlace();
   Result<void> setConsolePlace(const std::optional<SerialPlace>& place);
-  Result<void> setHostKeys(const std::string& lines) { return store_.putValue(hostKeysKey(), lines); }
+  Result<void> setHostKeys(const std::string& lines) {
+    return store_.putValue(hostKeysKey(), lines);
+  }
 
-  /// Errors: Denied when the BMC has refused this very credential before. Nothing must be sent then.
-  Result<void> mayTry(const std::string& address, const std::string& username, const Secret& password);
+  /// Errors: Denied when the BMC has refused this very credential before. Nothing must be sent
+  /// then.
+  Result<void> mayTry(const std::string& address, const std::string& username,
+                      const Secret& password);
   Result<void> rememberRefusal(const std::string& username, const Secret& password);
   /// A login worked: nothing is refused any more.
   Result<void> forgetRefusal();
@@ -70,7 +82,8 @@ class TrustMemory {
   Result<bool> neverRotated();
   Error refused(const std::string& address, const std::string& username) const;
 
-  /// The path of a session that was not closed, "" when there is none; `path` is remembered in its place.
+  /// The path of a session that was not closed, "" when there is none; `path` is remembered in its
+  /// place.
   Async<std::string> exchangeSession(lifecycle::Journal& journal, std::string path);
 
  private:
@@ -89,7 +102,9 @@ class TrustMemory {
   NodeName node_;
 };
 
-/// The account of a BMC as it holds now, for whoever else logs in with it (IPMI): the declared password, or its `next` once that is in force.
-Result<Secret> passwordOf(const inventory::Credential& credential, const std::string& username, TrustMemory trust);
+/// The account of a BMC as it holds now, for whoever else logs in with it (IPMI): the declared
+/// password, or its `next` once that is in force.
+Result<Secret> passwordOf(const inventory::Credential& credential, const std::string& username,
+                          TrustMemory trust);
 
 }  // namespace muster::bmc

@@ -13,7 +13,9 @@ namespace muster::cli {
 Result<std::unique_ptr<lifecycle::LiveCluster>> liveCluster(const app::Options& options) {
   TRY(declared, app::loadCluster(options));
   auto live = std::make_unique<lifecycle::LiveCluster>(std::move(declared));
-  if (std::error_code ignored; options.store.empty() && !std::filesystem::exists(options.state / "muster.db", ignored)) return live;
+  if (std::error_code ignored;
+      options.store.empty() && !std::filesystem::exists(options.state / "muster.db", ignored))
+    return live;
   TRY(store, lifecycle::openStore(options.storeUrl()));
   TRY_OK(lifecycle::layRollouts(*live, *store));
   return live;
@@ -21,7 +23,9 @@ Result<std::unique_ptr<lifecycle::LiveCluster>> liveCluster(const app::Options& 
 
 Session::Session(ProgressView::Style style) : view(std::cout, style) {}
 
-Result<std::unique_ptr<Session>> Session::open(const app::Options& options, std::unique_ptr<lifecycle::LiveCluster> live, app::Role role, bool quiet) {
+Result<std::unique_ptr<Session>> Session::open(const app::Options& options,
+                                               std::unique_ptr<lifecycle::LiveCluster> live,
+                                               app::Role role, bool quiet) {
   auto session = std::make_unique<Session>(ProgressView::styleFor(options.json));
   session->live = std::move(live);
   TRY(found, lab::find(options.labFolder(session->cluster())));
@@ -29,16 +33,18 @@ Result<std::unique_ptr<Session>> Session::open(const app::Options& options, std:
   if (session->lab) TRY_OK(lab::enter(*session->lab));
   TRY_OK(app::prepareStateFolder(options.state));
   startLog(options.state / "muster.log", LogLevel::Info);
-  TRY(controller, app::Controller::start(options, session->cluster(), session->lab, role, [view = &session->view, quiet](const auto& event) {
-    if (!quiet) view->show(event);
-  }));
+  TRY(controller, app::Controller::start(options, session->cluster(), session->lab, role,
+                                         [view = &session->view, quiet](const auto& event) {
+                                           if (!quiet) view->show(event);
+                                         }));
   session->controller = std::move(controller);
   TRY(rollouts, lifecycle::rolloutsMark(session->controller->store()));
   session->rollouts = std::move(rollouts);
   return session;
 }
 
-Result<std::unique_ptr<Session>> Session::openStored(const app::Options& options, std::unique_ptr<lifecycle::LiveCluster> live) {
+Result<std::unique_ptr<Session>> Session::openStored(const app::Options& options,
+                                                     std::unique_ptr<lifecycle::LiveCluster> live) {
   auto session = std::make_unique<Session>(ProgressView::Style::Lines);
   session->live = std::move(live);
   TRY(found, lab::find(options.labFolder(session->cluster())));
@@ -48,13 +54,15 @@ Result<std::unique_ptr<Session>> Session::openStored(const app::Options& options
   return session;
 }
 
-Result<std::vector<NodeName>> selectedNodes(const inventory::Cluster& cluster, const std::string& hostlist) {
+Result<std::vector<NodeName>> selectedNodes(const inventory::Cluster& cluster,
+                                            const std::string& hostlist) {
   std::vector<NodeName> out;
   if (hostlist.empty()) return out;
   TRY(names, inventory::expandHostlist(hostlist));
   for (auto& name : names) {
     NodeName node(std::move(name));
-    if (!cluster.findNode(node)) return fail(ErrorCode::NotFound, fmt::format("node {} is not in the inventory", node.str()));
+    if (!cluster.findNode(node))
+      return fail(ErrorCode::NotFound, fmt::format("node {} is not in the inventory", node.str()));
     out.push_back(std::move(node));
   }
   return out;

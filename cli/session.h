@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Session: what a command works with when it acts: the cluster as it holds now (rollouts laid over the inventory), the twin when
-// there is one, a controller, and a view of what happens.
+// Session: what a command works with when it acts: the cluster as it holds now (rollouts laid over
+// the inventory), the twin when there is one, a controller, and a view of what happens.
 #pragma once
 
-#include "cli/commands/commands.h"
 #include "app/controller.h"
+#include "cli/commands/commands.h"
 #include "cli/view/progress.h"
 #include "lifecycle/rollout/effective_cluster.h"
 
@@ -12,7 +12,8 @@
 
 namespace muster::cli {
 
-/// The declared inventory with what the store's rollouts have made of it. A store that is not there yet has none.
+/// The declared inventory with what the store's rollouts have made of it. A store that is not there
+/// yet has none.
 Result<std::unique_ptr<lifecycle::LiveCluster>> liveCluster(const app::Options& options);
 
 struct Session {
@@ -25,13 +26,19 @@ struct Session {
   explicit Session(ProgressView::Style style);
   const inventory::Cluster& cluster() const { return live->cluster(); }
 
-  /// `quiet`: what is seen on the way is not shown, standard output belongs to the command's own answer.
-  static Result<std::unique_ptr<Session>> open(const app::Options& options, std::unique_ptr<lifecycle::LiveCluster> live, app::Role role, bool quiet);
+  /// `quiet`: what is seen on the way is not shown, standard output belongs to the command's own
+  /// answer.
+  static Result<std::unique_ptr<Session>> open(const app::Options& options,
+                                               std::unique_ptr<lifecycle::LiveCluster> live,
+                                               app::Role role, bool quiet);
   /// Nothing is observed and nothing started: what the store knows.
-  static Result<std::unique_ptr<Session>> openStored(const app::Options& options, std::unique_ptr<lifecycle::LiveCluster> live);
+  static Result<std::unique_ptr<Session>> openStored(const app::Options& options,
+                                                     std::unique_ptr<lifecycle::LiveCluster> live);
 };
 
-/// The nodes of a hostlist; empty text: none. Errors: InvalidInput (no hostlist), NotFound (not in the inventory)
-Result<std::vector<NodeName>> selectedNodes(const inventory::Cluster& cluster, const std::string& hostlist);
+/// The nodes of a hostlist; empty text: none. Errors: InvalidInput (no hostlist), NotFound (not in
+/// the inventory)
+Result<std::vector<NodeName>> selectedNodes(const inventory::Cluster& cluster,
+                                            const std::string& hostlist);
 
 }  // namespace muster::cli

@@ -60,10 +60,12 @@ Async<void> typeInto(io::Dialogue& line) {
   auto executor = co_await asio::this_coro::executor;
   asio::posix::stream_descriptor keys(executor);
   error_code error;
-  keys.assign(::dup(STDIN_FILENO), error);  // files and /dev/null cannot be waited for: nothing is typed then
+  keys.assign(::dup(STDIN_FILENO),
+              error);  // files and /dev/null cannot be waited for: nothing is typed then
   std::array<char, io::kDialoguePieceBytes> piece;
   while (!error) {
-    const auto count = co_await keys.async_read_some(asio::buffer(piece), asio::redirect_error(asio::use_awaitable, error));
+    const auto count = co_await keys.async_read_some(
+        asio::buffer(piece), asio::redirect_error(asio::use_awaitable, error));
     std::string typed(piece.data(), error ? 0 : count);
     if (typed.find(kLeaveKey) != std::string::npos) co_return Result<void>();
     if (typed.empty()) break;

@@ -10,8 +10,9 @@ namespace muster::cli {
 
 inline constexpr char kLeaveKey = 0x1d;  ///< Ctrl-]
 
-/// Shows what comes and sends what is typed, until Ctrl-] is typed or the line ends. The terminal is raw meanwhile: Ctrl-C goes to the
-/// machine. Standard input that is no terminal is sent too; its end ends nothing.
+/// Shows what comes and sends what is typed, until Ctrl-] is typed or the line ends. The terminal
+/// is raw meanwhile: Ctrl-C goes to the machine. Standard input that is no terminal is sent too;
+/// its end ends nothing.
 Async<void> talk(std::unique_ptr<io::Dialogue> line);
 
 }  // namespace muster::cli

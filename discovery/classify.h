@@ -7,18 +7,19 @@
 
 namespace muster::discovery {
 
-/// The declared node whose BMC, MAC or serial this is; null for a stranger. The BMC's address decides last: machines are swapped,
-/// addresses stay.
+/// The declared node whose BMC, MAC or serial this is; null for a stranger. The BMC's address
+/// decides last: machines are swapped, addresses stay.
 const inventory::Node* nodeOf(const Machine& machine, const inventory::Cluster& cluster);
 
 struct Oddity {
-  std::string what;        ///< "two machines have the serial X"
-  std::string where;       ///< their BMCs
+  std::string what;   ///< "two machines have the serial X"
+  std::string where;  ///< their BMCs
   std::string what_to_do;
-  NodeName node{};         ///< that it is about; empty: no declared one
+  NodeName node{};  ///< that it is about; empty: no declared one
 };
 
 /// Duplicate serials, one MAC at two machines, declared nodes behind another's BMC.
-std::vector<Oddity> oddities(const std::vector<Machine>& machines, const inventory::Cluster& cluster);
+std::vector<Oddity> oddities(const std::vector<Machine>& machines,
+                             const inventory::Cluster& cluster);
 
 }  // namespace muster::discovery

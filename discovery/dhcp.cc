@@ -16,10 +16,15 @@ constexpr std::uint16_t kServerPort = 67;
 constexpr std::uint8_t kUdp = 17;
 
 // Words that BMCs put into their vendor class; whoever says one is no NIC of a host.
-constexpr std::array<std::string_view, 6> kBmcClasses = {"iDRAC", "CPQRIB", "iLO", "XCC", "BMC", "OpenBMC"};
+constexpr std::array<std::string_view, 6> kBmcClasses = {"iDRAC", "CPQRIB", "iLO",
+                                                         "XCC",   "BMC",    "OpenBMC"};
 
-std::uint8_t byteAt(std::string_view data, std::size_t at) { return static_cast<std::uint8_t>(data[at]); }
-std::uint16_t shortAt(std::string_view data, std::size_t at) { return static_cast<std::uint16_t>(byteAt(data, at) << 8 | byteAt(data, at + 1)); }
+std::uint8_t byteAt(std::string_view data, std::size_t at) {
+  return static_cast<std::uint8_t>(data[at]);
+}
+std::uint16_t shortAt(std::string_view data, std::size_t at) {
+  return static_cast<std::uint16_t>(byteAt(data, at) << 8 | byteAt(data, at + 1));
+}
 Ipv4 addressAt(std::string_view data, std::size_t at) {
   return Ipv4(std::uint32_t(shortAt(data, at)) << 16 | shortAt(data, at + 2));
 }
@@ -36,11 +41,14 @@ std::string uuidText(std::string_view bytes) {
 }  // namespace
 
 Result<DhcpRequest> parseDhcp(std::string_view data) {
-  auto no = [](std::string why) { return fail(ErrorCode::Corrupt, "no DHCP request: " + std::move(why)); };
+  auto no = [](std::string why) {
+    return fail(ErrorCode::Corrupt, "no DHCP request: " + std::move(why));
+  };
   if (data.size() < kFixedBytes + kCookie.size()) return no("too short");
   if (byteAt(data, 0) != 1) return no("not from a client");
   if (byteAt(data, 1) != 1 || byteAt(data, 2) != 6) return no("not from Ethernet");
-  if (data.substr(kFixedBytes, kCookie.size()) != kCookie) return no("BOOTP without DHCP's options");
+  if (data.substr(kFixedBytes, kCookie.size()) != kCookie)
+    return no("BOOTP without DHCP's options");
   DhcpRequest out;
   std::string hex;
   for (std::size_t i = 28; i < 34; ++i) hex += fmt::format("{:02x}", byteAt(data, i));
@@ -60,7 +68,8 @@ Result<DhcpRequest> parseDhcp(std::string_view data) {
     if (option == 12) out.host_name = printable(value);
     if (option == 60) out.vendor_class = printable(value);
     if (option == 50 && length == 4) out.address = addressAt(value, 0);
-    if (option == 97 && length == kUuidOptionBytes && value[0] == 0) out.uuid = uuidText(value.substr(1));
+    if (option == 97 && length == kUuidOptionBytes && value[0] == 0)
+      out.uuid = uuidText(value.substr(1));
   }
   return out;
 }
@@ -81,18 +90,21 @@ Machine sightingOf(const DhcpRequest& request) {
   machine.macs = {request.mac.str()};
   machine.uuid = request.uuid;
   machine.seen_by = {"dhcp"};
-  const bool bmc = std::any_of(kBmcClasses.begin(), kBmcClasses.end(),
-                               [&](std::string_view word) { return request.vendor_class.find(word) != std::string::npos; });
+  const bool bmc = std::any_of(kBmcClasses.begin(), kBmcClasses.end(), [&](std::string_view word) {
+    return request.vendor_class.find(word) != std::string::npos;
+  });
   if (bmc) {
     machine.bmc_macs = std::exchange(machine.macs, {});
-    machine.note = fmt::format("a BMC ({}) asks for an address{}", request.vendor_class,
-                               request.address.value() == 0 ? "" : " and knows " + request.address.str());
+    machine.note =
+        fmt::format("a BMC ({}) asks for an address{}", request.vendor_class,
+                    request.address.value() == 0 ? "" : " and knows " + request.address.str());
   } else if (request.boots()) {
     machine.boot_mac = request.mac.str();
     machine.relay = request.relay.str();
     machine.note = "a NIC asks to boot from the network; its BMC is not known";
   } else {
-    machine.note = fmt::format("a NIC asks for an address{}", request.host_name.empty() ? "" : ", as " + request.host_name);
+    machine.note = fmt::format("a NIC asks for an address{}",
+                               request.host_name.empty() ? "" : ", as " + request.host_name);
   }
   return machine;
 }

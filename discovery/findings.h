@@ -9,7 +9,9 @@ namespace muster::discovery {
 
 inline constexpr std::string_view kDiscoveryFacet = "discovery";
 
-/// Those that hold no more are cleared; nothing is written where nothing is new. Under the declared node that an oddity is about, else under the cluster.
-Result<void> keepFindings(lifecycle::Store& store, const std::vector<Oddity>& oddities, WallTime now);
+/// Those that hold no more are cleared; nothing is written where nothing is new. Under the declared
+/// node that an oddity is about, else under the cluster.
+Result<void> keepFindings(lifecycle::Store& store, const std::vector<Oddity>& oddities,
+                          WallTime now);
 
 }  // namespace muster::discovery

@@ -11,13 +11,24 @@
 namespace muster::discovery {
 namespace {
 
-// What boards carry when nobody wrote a serial: seen on many makers' machines, compared in lower case.
-constexpr std::array<std::string_view, 12> kNoSerials = {"",           "none",           "n/a",       "not specified",
-                                                         "not available", "default string", "0123456789", "123456789",
-                                                         "system serial number", "chassis serial number", "to be filled by o.e.m.", "empty"};
+// What boards carry when nobody wrote a serial: seen on many makers' machines, compared in lower
+// case.
+constexpr std::array<std::string_view, 12> kNoSerials = {"",
+                                                         "none",
+                                                         "n/a",
+                                                         "not specified",
+                                                         "not available",
+                                                         "default string",
+                                                         "0123456789",
+                                                         "123456789",
+                                                         "system serial number",
+                                                         "chassis serial number",
+                                                         "to be filled by o.e.m.",
+                                                         "empty"};
 
 std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return text;
 }
 
@@ -32,7 +43,8 @@ std::string plainUuid(const std::string& text) {
 std::string turned(const std::string& hex) {
   if (hex.size() != 32) return hex;
   auto byte = [&](int i) { return hex.substr(static_cast<std::size_t>(i) * 2, 2); };
-  return byte(3) + byte(2) + byte(1) + byte(0) + byte(5) + byte(4) + byte(7) + byte(6) + hex.substr(16);
+  return byte(3) + byte(2) + byte(1) + byte(0) + byte(5) + byte(4) + byte(7) + byte(6) +
+         hex.substr(16);
 }
 
 }  // namespace
@@ -45,7 +57,9 @@ bool isRealSerial(const std::string& serial) {
 
 bool sameUuid(const std::string& a, const std::string& b) {
   const auto first = plainUuid(a), second = plainUuid(b);
-  if (first.size() != 32 || second.size() != 32 || first.find_first_not_of('0') == std::string::npos) return false;
+  if (first.size() != 32 || second.size() != 32 ||
+      first.find_first_not_of('0') == std::string::npos)
+    return false;
   return first == second || turned(first) == second;
 }
 
@@ -66,43 +80,65 @@ std::string Machine::gpuText() const {
   std::map<std::string, int> counts;
   for (const auto& gpu : gpus) ++counts[gpu.model.empty() ? "GPU" : gpu.model];
   std::string out;
-  for (const auto& [model, count] : counts) out += fmt::format("{}{}× {}", out.empty() ? "" : ", ", count, model);
+  for (const auto& [model, count] : counts)
+    out += fmt::format("{}{}× {}", out.empty() ? "" : ", ", count, model);
   return out;
 }
 
 nlohmann::json toJson(const Machine& machine) {
   nlohmann::json gpus = nlohmann::json::array();
-  for (const auto& gpu : machine.gpus) gpus.push_back({{"model", gpu.model}, {"serial", gpu.serial}});
-  return {{"id", machine.id()},           {"bmc", machine.bmc},         {"vendor", machine.vendor},
-          {"model", machine.model},       {"serial", machine.serial},   {"uuid", machine.uuid},
-          {"bmc_version", machine.bmc_version}, {"macs", machine.macs}, {"bmc_macs", machine.bmc_macs},
-          {"relay", machine.relay},       {"certificate", machine.certificate},
+  for (const auto& gpu : machine.gpus)
+    gpus.push_back({{"model", gpu.model}, {"serial", gpu.serial}});
+  return {{"id", machine.id()},
+          {"bmc", machine.bmc},
+          {"vendor", machine.vendor},
+          {"model", machine.model},
+          {"serial", machine.serial},
+          {"uuid", machine.uuid},
+          {"bmc_version", machine.bmc_version},
+          {"macs", machine.macs},
+          {"bmc_macs", machine.bmc_macs},
+          {"relay", machine.relay},
+          {"certificate", machine.certificate},
           {"certificate_approved_by", machine.certificate_approved_by},
-          {"boot_mac", machine.boot_mac}, {"gpus", std::move(gpus)},    {"credential", machine.credential},
-          {"note", machine.note},         {"seen_by", machine.seen_by}, {"first_seen", muster::toString(machine.first_seen)},
-          {"last_seen", muster::toString(machine.last_seen)},           {"node", machine.node},
-          {"profile", machine.profile},   {"rack", machine.rack},       {"approved_by", machine.approved_by}};
+          {"boot_mac", machine.boot_mac},
+          {"gpus", std::move(gpus)},
+          {"credential", machine.credential},
+          {"note", machine.note},
+          {"seen_by", machine.seen_by},
+          {"first_seen", muster::toString(machine.first_seen)},
+          {"last_seen", muster::toString(machine.last_seen)},
+          {"node", machine.node},
+          {"profile", machine.profile},
+          {"rack", machine.rack},
+          {"approved_by", machine.approved_by}};
 }
 
 Result<Machine> machineOf(const nlohmann::json& json) {
   try {
     Machine out;
     auto text = [&](const char* key) { return json.at(key).get<std::string>(); };
-    out.bmc = text("bmc"), out.vendor = text("vendor"), out.model = text("model"), out.serial = text("serial"), out.uuid = text("uuid");
-    out.bmc_version = text("bmc_version"), out.boot_mac = text("boot_mac"), out.credential = text("credential"), out.note = text("note");
+    out.bmc = text("bmc"), out.vendor = text("vendor"), out.model = text("model"),
+    out.serial = text("serial"), out.uuid = text("uuid");
+    out.bmc_version = text("bmc_version"), out.boot_mac = text("boot_mac"),
+    out.credential = text("credential"), out.note = text("note");
     out.relay = json.value("relay", "");  // books of earlier versions have none
-    out.certificate = json.value("certificate", ""), out.certificate_approved_by = json.value("certificate_approved_by", "");
-    out.node = text("node"), out.profile = text("profile"), out.rack = text("rack"), out.approved_by = text("approved_by");
+    out.certificate = json.value("certificate", ""),
+    out.certificate_approved_by = json.value("certificate_approved_by", "");
+    out.node = text("node"), out.profile = text("profile"), out.rack = text("rack"),
+    out.approved_by = text("approved_by");
     json.at("macs").get_to(out.macs);
     json.at("bmc_macs").get_to(out.bmc_macs);
     json.at("seen_by").get_to(out.seen_by);
-    for (const auto& gpu : json.at("gpus")) out.gpus.push_back({gpu.at("model").get<std::string>(), gpu.at("serial").get<std::string>()});
+    for (const auto& gpu : json.at("gpus"))
+      out.gpus.push_back({gpu.at("model").get<std::string>(), gpu.at("serial").get<std::string>()});
     TRY(first, parseWallTime(text("first_seen")));
     TRY(last, parseWallTime(text("last_seen")));
     out.first_seen = first, out.last_seen = last;
     return out;
   } catch (const nlohmann::json::exception& broken) {
-    return fail(ErrorCode::Corrupt, fmt::format("the book of discovered machines: {}", broken.what()));
+    return fail(ErrorCode::Corrupt,
+                fmt::format("the book of discovered machines: {}", broken.what()));
   }
 }
 

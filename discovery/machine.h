@@ -23,13 +23,16 @@ struct Machine {
   std::string bmc;  ///< "https://10.20.250.7"; empty: only its NIC was heard
   std::string vendor, model, serial, uuid, bmc_version;
   std::vector<std::string> macs, bmc_macs;
-  std::string boot_mac;     ///< of the NIC that asked to boot from the network
-  std::string relay;        ///< that passed on what this NIC said to DHCP servers; "0.0.0.0": it was heard directly; "": never heard
+  std::string boot_mac;  ///< of the NIC that asked to boot from the network
+  std::string relay;     ///< that passed on what this NIC said to DHCP servers; "0.0.0.0": it was
+                         ///< heard directly; "": never heard
   std::vector<Gpu> gpus;
   std::string credential;   ///< that its BMC accepted
-  std::string certificate;  ///< SHA-256 of the TLS certificate that its BMC showed, hex; "": nobody has asked it
-  std::string certificate_approved_by;  ///< who has said that this certificate is its own; "": nobody
-  std::string note;         ///< why not everything is known
+  std::string certificate;  ///< SHA-256 of the TLS certificate that its BMC showed, hex; "": nobody
+                            ///< has asked it
+  std::string
+      certificate_approved_by;    ///< who has said that this certificate is its own; "": nobody
+  std::string note;               ///< why not everything is known
   std::set<std::string> seen_by;  ///< redfish, ssdp, dhcp
   WallTime first_seen{}, last_seen{};
 
@@ -47,10 +50,12 @@ nlohmann::json toJson(const Machine& machine);
 /// Errors: Corrupt
 Result<Machine> machineOf(const nlohmann::json& json);
 
-/// What goes to a terminal and into JSON of what strangers say: printable ASCII, and no more than this.
+/// What goes to a terminal and into JSON of what strangers say: printable ASCII, and no more than
+/// this.
 std::string printable(std::string_view text, std::size_t max_bytes = kMaxTextBytes);
 
-/// False for what firmware writes where nobody has written a serial ("To Be Filled By O.E.M.", zeros).
+/// False for what firmware writes where nobody has written a serial ("To Be Filled By O.E.M.",
+/// zeros).
 bool isRealSerial(const std::string& serial);
 /// Lower case; firmware prints one SMBIOS UUID in two byte orders.
 bool sameUuid(const std::string& a, const std::string& b);

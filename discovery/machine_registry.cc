@@ -16,7 +16,9 @@ constexpr const char* kKey = "discover.machines";
 constexpr int kMaxRaces = 20;
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
-bool holds(const std::vector<std::string>& all, const std::string& one) { return !one.empty() && std::find(all.begin(), all.end(), one) != all.end(); }
+bool holds(const std::vector<std::string>& all, const std::string& one) {
+  return !one.empty() && std::find(all.begin(), all.end(), one) != all.end();
+}
 bool meet(const std::vector<std::string>& a, const std::vector<std::string>& b) {
   return std::any_of(a.begin(), a.end(), [&](const auto& one) { return holds(b, one); });
 }
@@ -30,10 +32,14 @@ void take(std::string& to, const std::string& from) {
 
 /// What the newer sighting says wins; what it does not say stays.
 void merge(Machine& to, const Machine& from) {
-  take(to.bmc, from.bmc), take(to.vendor, from.vendor), take(to.model, from.model), take(to.serial, from.serial), take(to.uuid, from.uuid);
-  take(to.bmc_version, from.bmc_version), take(to.boot_mac, from.boot_mac), take(to.relay, from.relay), take(to.credential, from.credential);
-  if (!from.certificate.empty() && from.certificate != to.certificate) to.certificate_approved_by.clear();  // it was said of the other one
-  take(to.certificate, from.certificate), take(to.certificate_approved_by, from.certificate_approved_by);
+  take(to.bmc, from.bmc), take(to.vendor, from.vendor), take(to.model, from.model),
+      take(to.serial, from.serial), take(to.uuid, from.uuid);
+  take(to.bmc_version, from.bmc_version), take(to.boot_mac, from.boot_mac),
+      take(to.relay, from.relay), take(to.credential, from.credential);
+  if (!from.certificate.empty() && from.certificate != to.certificate)
+    to.certificate_approved_by.clear();  // it was said of the other one
+  take(to.certificate, from.certificate),
+      take(to.certificate_approved_by, from.certificate_approved_by);
   const bool surveyed = from.seen_by.contains("redfish") && !from.serial.empty();
   if (surveyed) {  // a whole look: parts that are gone are gone
     to.note = from.note;
@@ -54,7 +60,9 @@ void merge(Machine& to, const Machine& from) {
 Result<Book> Book::parse(const std::string& text) {
   const auto json = jsonOrNone(text, kKeptJson);
   if (!json.is_object() || !json.contains("machines") || !json["machines"].is_array())
-    return fail(ErrorCode::Corrupt, "the book of discovered machines is no book; `muster discover forget --all` begins a new one");
+    return fail(ErrorCode::Corrupt,
+                "the book of discovered machines is no book; `muster discover forget --all` begins "
+                "a new one");
   Book book;
   for (const auto& entry : json["machines"]) {
     TRY(machine, machineOf(entry));
@@ -80,17 +88,25 @@ Result<std::size_t> Book::find(const std::string& id) const {
     const auto& machine = machines_[i];
     const auto mac = Mac::parse(id);
     const auto slash = machine.bmc.find("//");
-    const bool same_mac = mac && (holds(machine.macs, mac->str()) || holds(machine.bmc_macs, mac->str()));
-    const bool same_bmc = !machine.bmc.empty() && (machine.bmc == id || (slash != std::string::npos && machine.bmc.substr(slash + 2) == id));
+    const bool same_mac =
+        mac && (holds(machine.macs, mac->str()) || holds(machine.bmc_macs, mac->str()));
+    const bool same_bmc =
+        !machine.bmc.empty() &&
+        (machine.bmc == id || (slash != std::string::npos && machine.bmc.substr(slash + 2) == id));
     if (machine.id() == id || machine.serial == id || same_bmc || same_mac) found.push_back(i);
   }
-  if (found.empty()) return fail(ErrorCode::NotFound, fmt::format("no machine \"{}\" was seen; `muster discover` lists them", id));
+  if (found.empty())
+    return fail(ErrorCode::NotFound,
+                fmt::format("no machine \"{}\" was seen; `muster discover` lists them", id));
   if (found.size() > 1)
-    return fail(ErrorCode::Conflict, fmt::format("\"{}\" is {} machines; name one by its BMC's address", id, found.size()));
+    return fail(
+        ErrorCode::Conflict,
+        fmt::format("\"{}\" is {} machines; name one by its BMC's address", id, found.size()));
   return found.front();
 }
 
-/// A BMC's address is its own; the address may move, but not the BMC's MAC. NICs tell the machine that they are in.
+/// A BMC's address is its own; the address may move, but not the BMC's MAC. NICs tell the machine
+/// that they are in.
 std::size_t Book::ownerOf(const Machine& sighting) const {
   for (std::size_t i = 0; i < machines_.size(); ++i)
     if (!sighting.bmc.empty() && machines_[i].bmc == sighting.bmc) return i;
@@ -99,7 +115,9 @@ std::size_t Book::ownerOf(const Machine& sighting) const {
     const bool both_bmcs = !sighting.bmc.empty() && !one.bmc.empty();
     if (meet(one.bmc_macs, sighting.bmc_macs)) return i;
     if (both_bmcs) continue;  // two BMCs that answer are two machines, whatever else they share
-    if (sameUuid(one.uuid, sighting.uuid) || meet(one.macs, sighting.macs) || meet(one.bmc_macs, sighting.macs) || meet(one.macs, sighting.bmc_macs)) return i;
+    if (sameUuid(one.uuid, sighting.uuid) || meet(one.macs, sighting.macs) ||
+        meet(one.bmc_macs, sighting.macs) || meet(one.macs, sighting.bmc_macs))
+      return i;
   }
   return kNone;
 }
@@ -127,7 +145,10 @@ Result<void> Book::note(Machine sighting, WallTime now) {
   auto at = ownerOf(sighting);
   if (at == kNone) {
     if (machines_.size() >= kMaxMachines)
-      return fail(ErrorCode::Conflict, fmt::format("{} machines are in the book already; `muster discover forget` makes room", kMaxMachines));
+      return fail(
+          ErrorCode::Conflict,
+          fmt::format("{} machines are in the book already; `muster discover forget` makes room",
+                      kMaxMachines));
     sighting.first_seen = sighting.last_seen = now;
     at = machines_.size();
     machines_.push_back(std::move(sighting));
@@ -158,7 +179,8 @@ Result<Book> changeBook(lifecycle::Store& store, const std::function<Result<void
     TRY(written, store.exchangeValue(kKey, before, text));
     if (written) return book;
   }
-  return fail(ErrorCode::Unavailable, "the book of discovered machines is written by others all the time; try again");
+  return fail(ErrorCode::Unavailable,
+              "the book of discovered machines is written by others all the time; try again");
 }
 
 }  // namespace muster::discovery

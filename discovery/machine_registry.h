@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Book: every machine that was seen, kept in the store (one value, `discover.machines`). Sightings of one machine by several
-// senses come together here; two machines that claim one serial stay two, since that is a finding.
+// Book: every machine that was seen, kept in the store (one value, `discover.machines`). Sightings
+// of one machine by several senses come together here; two machines that claim one serial stay two,
+// since that is a finding.
 #pragma once
 
 #include "discovery/machine.h"
@@ -24,7 +25,8 @@ class Book {
   /// The machine with this id, BMC address or MAC. Errors: NotFound, Conflict (several)
   Result<std::size_t> find(const std::string& id) const;
 
-  /// Puts a sighting to the machine that it is of, or begins a new one. Errors: Conflict when the book is full
+  /// Puts a sighting to the machine that it is of, or begins a new one. Errors: Conflict when the
+  /// book is full
   Result<void> note(Machine sighting, WallTime now);
   bool forget(const std::string& id);
 
@@ -35,7 +37,8 @@ class Book {
   std::vector<Machine> machines_;
 };
 
-/// Reads, changes and writes the book; done again when another process has written meanwhile. `change` may run several times.
+/// Reads, changes and writes the book; done again when another process has written meanwhile.
+/// `change` may run several times.
 Result<Book> changeBook(lifecycle::Store& store, const std::function<Result<void>(Book&)>& change);
 
 }  // namespace muster::discovery

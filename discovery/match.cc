@@ -32,21 +32,26 @@ Result<std::pair<std::string, std::string>> parseMatch(const std::string& text) 
   const auto equals = text.find('=');
   const auto field = text.substr(0, equals);
   if (equals == std::string::npos || equals + 1 == text.size() ||
-      std::none_of(std::begin(inventory::kMatchFields), std::end(inventory::kMatchFields), [&](const char* known) { return field == known; }))
-    return fail(ErrorCode::InvalidInput, fmt::format("\"{}\" is no FIELD=GLOB; fields: {}", text, fmt::join(inventory::kMatchFields, ", ")));
+      std::none_of(std::begin(inventory::kMatchFields), std::end(inventory::kMatchFields),
+                   [&](const char* known) { return field == known; }))
+    return fail(ErrorCode::InvalidInput, fmt::format("\"{}\" is no FIELD=GLOB; fields: {}", text,
+                                                     fmt::join(inventory::kMatchFields, ", ")));
   return std::pair{field, text.substr(equals + 1)};
 }
 
 bool matches(const Machine& machine, const std::map<std::string, std::string>& globs) {
   return std::all_of(globs.begin(), globs.end(), [&](const auto& wanted) {
     const auto values = valuesOf(machine, wanted.first);
-    return std::any_of(values.begin(), values.end(),
-                       [&](const std::string& value) { return ::fnmatch(wanted.second.c_str(), value.c_str(), FNM_CASEFOLD) == 0; });
+    return std::any_of(values.begin(), values.end(), [&](const std::string& value) {
+      return ::fnmatch(wanted.second.c_str(), value.c_str(), FNM_CASEFOLD) == 0;
+    });
   });
 }
 
-const inventory::DiscoveryRule* ruleFor(const Machine& machine, const inventory::DiscoveryPolicy& policy) {
-  const auto found = std::find_if(policy.rules.begin(), policy.rules.end(), [&](const auto& rule) { return matches(machine, rule.match); });
+const inventory::DiscoveryRule* ruleFor(const Machine& machine,
+                                        const inventory::DiscoveryPolicy& policy) {
+  const auto found = std::find_if(policy.rules.begin(), policy.rules.end(),
+                                  [&](const auto& rule) { return matches(machine, rule.match); });
   return found == policy.rules.end() ? nullptr : &*found;
 }
 

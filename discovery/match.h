@@ -11,9 +11,11 @@ namespace muster::discovery {
 
 /// "model=*H100*" → {model, *H100*}. Errors: InvalidInput (no such field)
 Result<std::pair<std::string, std::string>> parseMatch(const std::string& text);
-/// Every glob fits; of a field with several values (MACs, GPU models) one does. Case does not matter.
+/// Every glob fits; of a field with several values (MACs, GPU models) one does. Case does not
+/// matter.
 bool matches(const Machine& machine, const std::map<std::string, std::string>& globs);
 /// The first rule that fits, by name; null when none does.
-const inventory::DiscoveryRule* ruleFor(const Machine& machine, const inventory::DiscoveryPolicy& policy);
+const inventory::DiscoveryRule* ruleFor(const Machine& machine,
+                                        const inventory::DiscoveryPolicy& policy);
 
 }  // namespace muster::discovery

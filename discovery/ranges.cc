@@ -26,7 +26,9 @@ Result<Span> spanOf(const std::string& text) {
   TRY(first, Ipv4::parse(trim(text.substr(0, dash))));
   if (dash == std::string::npos) return Span{first.value(), first.value()};
   TRY(last, Ipv4::parse(trim(text.substr(dash + 1))));
-  if (last < first) return fail(ErrorCode::InvalidInput, fmt::format("it runs backwards; write {}-{}", last.str(), first.str()));
+  if (last < first)
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("it runs backwards; write {}-{}", last.str(), first.str()));
   return Span{first.value(), last.value()};
 }
 
@@ -37,10 +39,14 @@ Result<Ranges> Ranges::parse(const std::vector<std::string>& texts) {
   std::uint64_t count = 0;
   for (const auto& text : texts) {
     auto span = spanOf(text);
-    if (!span) return fail(Error(ErrorCode::InvalidInput, span.error().text()).within(fmt::format("range \"{}\"", text)));
+    if (!span)
+      return fail(Error(ErrorCode::InvalidInput, span.error().text())
+                      .within(fmt::format("range \"{}\"", text)));
     count += std::uint64_t(span->second) - span->first + 1;
     if (count > kMaxAddresses)
-      return fail(ErrorCode::InvalidInput, fmt::format("more than {} addresses; scan a part of them at a time", kMaxAddresses));
+      return fail(
+          ErrorCode::InvalidInput,
+          fmt::format("more than {} addresses; scan a part of them at a time", kMaxAddresses));
     spans.push_back(*span);
   }
   std::sort(spans.begin(), spans.end());
@@ -55,13 +61,16 @@ Result<Ranges> Ranges::parse(const std::vector<std::string>& texts) {
 }
 
 bool Ranges::contains(Ipv4 address) const {
-  return std::any_of(spans_.begin(), spans_.end(), [&](const Span& span) { return span.first <= address.value() && address.value() <= span.second; });
+  return std::any_of(spans_.begin(), spans_.end(), [&](const Span& span) {
+    return span.first <= address.value() && address.value() <= span.second;
+  });
 }
 
 std::vector<Ipv4> Ranges::addresses() const {
   std::vector<Ipv4> out;
   for (const auto& [first, last] : spans_)
-    for (std::uint64_t value = first; value <= last; ++value) out.emplace_back(static_cast<std::uint32_t>(value));
+    for (std::uint64_t value = first; value <= last; ++value)
+      out.emplace_back(static_cast<std::uint32_t>(value));
   return out;
 }
 

@@ -5,10 +5,10 @@
 #include "bmc/redfish/json_view.h"
 #include "inventory/parse/hostlist.h"
 
+#include <fmt/format.h>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
@@ -25,8 +25,12 @@ constexpr std::uint16_t kHttps = 443;
 constexpr std::size_t kMaxNoteBytes = 2048;
 
 struct Scan {
-  Scan(ScanDeps d, std::vector<Ipv4> a, std::function<void(Machine)> s, asio::any_io_executor executor)
-      : deps(std::move(d)), addresses(std::move(a)), seen(std::move(s)), bell(executor, asio::steady_timer::time_point::max()) {}
+  Scan(ScanDeps d, std::vector<Ipv4> a, std::function<void(Machine)> s,
+       asio::any_io_executor executor)
+      : deps(std::move(d)),
+        addresses(std::move(a)),
+        seen(std::move(s)),
+        bell(executor, asio::steady_timer::time_point::max()) {}
   ScanDeps deps;
   std::vector<Ipv4> addresses;
   std::function<void(Machine)> seen;
@@ -50,10 +54,13 @@ Task<std::optional<Scan::Found>> readRoot(Scan& scan, std::string url) {
   io::HttpRequest request{.url = *parsed, .timeout = kRootLimit, .max_body_bytes = kMaxRootBytes};
   request.headers["Accept"] = "application/json";
   auto send = client->send(std::move(request));
-  auto answer = co_await withDeadline<io::HttpResponse>(scan.deps.clock, kRootLimit, url, std::move(send));
+  auto answer =
+      co_await withDeadline<io::HttpResponse>(scan.deps.clock, kRootLimit, url, std::move(send));
   if (!answer || answer->status != 200) co_return std::nullopt;
   auto root = bmc::parseLenient(answer->body);
-  if (bmc::textAt(root, "RedfishVersion").empty() && bmc::textAt(root, "@odata.type").find("ServiceRoot") == std::string::npos) co_return std::nullopt;
+  if (bmc::textAt(root, "RedfishVersion").empty() &&
+      bmc::textAt(root, "@odata.type").find("ServiceRoot") == std::string::npos)
+    co_return std::nullopt;
   co_return Scan::Found{std::move(url), std::move(root), client->peerFingerprint()};
 }
 
@@ -65,14 +72,17 @@ void take(Machine& machine, bmc::Survey survey) {
   machine.macs = std::move(survey.system.macs);
   machine.bmc_macs = std::move(survey.bmc_macs);
   machine.bmc_version = survey.bmc_version;
-  for (auto& gpu : survey.gpus) machine.gpus.push_back({std::move(gpu.model), std::move(gpu.serial)});
+  for (auto& gpu : survey.gpus)
+    machine.gpus.push_back({std::move(gpu.model), std::move(gpu.serial)});
 }
 
 Async<bmc::Survey> surveyStranger(Scan& scan, bmc::StrangerBmc who) {
   auto& deps = scan.deps;
-  auto stranger = bmc::makeStranger(std::move(who), deps.store, deps.clock, deps.workers, deps.make_client);
+  auto stranger =
+      bmc::makeStranger(std::move(who), deps.store, deps.clock, deps.workers, deps.make_client);
   auto work = stranger->bmc().survey();
-  auto survey = co_await withDeadline<bmc::Survey>(deps.clock, kSurveyLimit, "the survey", std::move(work));
+  auto survey =
+      co_await withDeadline<bmc::Survey>(deps.clock, kSurveyLimit, "the survey", std::move(work));
   (void)co_await stranger->close();
   co_return survey;
 }
@@ -85,7 +95,8 @@ Task<void> tryCredentials(Scan& scan, Machine& machine) {
   for (const auto& name : cluster.discovery.credentials) {
     const auto credential = cluster.credentials.find(name);
     if (credential == cluster.credentials.end()) continue;
-    const bmc::StrangerBmc who{strangerKey(machine.bmc, name), machine.bmc, credential->second, machine.certificate, !machine.certificate_approved_by.empty()};
+    const bmc::StrangerBmc who{strangerKey(machine.bmc, name), machine.bmc, credential->second,
+                               machine.certificate, !machine.certificate_approved_by.empty()};
     const auto known = bmc::isRefused(scan.deps.store, who);
     if (!known) {
       machine.note = fmt::format("credential {}: {}", name, known.error().str());
@@ -115,14 +126,22 @@ Task<void> tryCredentials(Scan& scan, Machine& machine) {
     refused_accounts.insert(who.credential.username);
     refused += (refused.empty() ? "" : ", ") + name;
   }
-  if (cluster.discovery.credentials.empty()) machine.note = "discovery.credentials names no account to ask with";
-  if (!refused.empty()) machine.note = "its BMC refuses " + refused + ", and muster does not try that again";
-  if (!left.empty()) machine.note += fmt::format("; {} has the same account name and is tried by the next scan, so that no account is locked", left);
+  if (cluster.discovery.credentials.empty())
+    machine.note = "discovery.credentials names no account to ask with";
+  if (!refused.empty())
+    machine.note = "its BMC refuses " + refused + ", and muster does not try that again";
+  if (!left.empty())
+    machine.note += fmt::format(
+        "; {} has the same account name and is tried by the next scan, so that no account is "
+        "locked",
+        left);
 }
 
 /// Whoever answers has chosen all of it: no escape sequence goes on to a terminal.
 void clean(Machine& machine) {
-  for (auto* text : {&machine.vendor, &machine.model, &machine.serial, &machine.uuid, &machine.bmc_version}) *text = printable(*text);
+  for (auto* text :
+       {&machine.vendor, &machine.model, &machine.serial, &machine.uuid, &machine.bmc_version})
+    *text = printable(*text);
   for (auto* list : {&machine.macs, &machine.bmc_macs})
     for (auto& mac : *list) mac = printable(mac);
   for (auto& gpu : machine.gpus) gpu = {printable(gpu.model), printable(gpu.serial)};
@@ -136,14 +155,16 @@ const inventory::Node* declaredAt(const inventory::Cluster& cluster, const std::
 }
 
 Task<void> meet(Scan& scan, std::size_t index) {
-  const auto url = "https://" + scan.addresses[index].str() + (scan.deps.port == kHttps ? "" : fmt::format(":{}", scan.deps.port));
+  const auto url = "https://" + scan.addresses[index].str() +
+                   (scan.deps.port == kHttps ? "" : fmt::format(":{}", scan.deps.port));
   auto root = co_await readRoot(scan, url);
   if (!root) co_return;
   ++scan.report.services;
   scan.found.push_back(std::move(*root));
 }
 
-/// Everything that a machine says after a login; the login's own client insists on the certificate that was seen.
+/// Everything that a machine says after a login; the login's own client insists on the certificate
+/// that was seen.
 Task<void> survey(Scan& scan, std::size_t index) {
   const auto& found = scan.found[index];
   const auto& cluster = scan.deps.cluster;
@@ -153,24 +174,31 @@ Task<void> survey(Scan& scan, std::size_t index) {
   machine.model = bmc::textAt(found.root, "Product");
   machine.certificate = found.certificate;
   machine.seen_by = {"redfish"};
-  if (const auto approved = scan.approved.find(machine.bmc); approved != scan.approved.end()) machine.certificate_approved_by = approved->second;
+  if (const auto approved = scan.approved.find(machine.bmc); approved != scan.approved.end())
+    machine.certificate_approved_by = approved->second;
   if (const auto* node = declaredAt(cluster, found.url)) {
     auto work = scan.deps.bmcs.at(node->name).survey();
-    auto told = co_await withDeadline<bmc::Survey>(scan.deps.clock, kSurveyLimit, "the survey of " + node->name.str(), std::move(work));
+    auto told = co_await withDeadline<bmc::Survey>(
+        scan.deps.clock, kSurveyLimit, "the survey of " + node->name.str(), std::move(work));
     if (told) {
       take(machine, std::move(*told));
       ++scan.report.surveyed;
     } else {
       machine.note = told.error().str();
     }
-  } else if (cluster.bmc_trust == inventory::BmcTrustPolicy::Declared && machine.certificate_approved_by.empty()) {
+  } else if (cluster.bmc_trust == inventory::BmcTrustPolicy::Declared &&
+             machine.certificate_approved_by.empty()) {
     ++scan.report.unapproved;
-    machine.note = fmt::format("its BMC shows the certificate {}, which nobody has approved: no password was sent", found.certificate);
+    machine.note = fmt::format(
+        "its BMC shows the certificate {}, which nobody has approved: no password was sent",
+        found.certificate);
   } else {
     co_await tryCredentials(scan, machine);
   }
   clean(machine);
-  if (!machine.note.empty()) scan.report.problems.push_back(machine.bmc.substr(machine.bmc.find("//") + 2) + ": " + machine.note);
+  if (!machine.note.empty())
+    scan.report.problems.push_back(machine.bmc.substr(machine.bmc.find("//") + 2) + ": " +
+                                   machine.note);
   scan.seen(std::move(machine));
 }
 
@@ -205,22 +233,27 @@ std::vector<Contact> contactsOf(Scan& scan) {
   std::vector<Contact> out;
   for (const auto& found : scan.found)
     if (!declaredAt(scan.deps.cluster, found.url))
-      out.push_back({found.url, printable(bmc::vendorOf(found.root)), printable(bmc::textAt(found.root, "Product")), found.certificate});
+      out.push_back({found.url, printable(bmc::vendorOf(found.root)),
+                     printable(bmc::textAt(found.root, "Product")), found.certificate});
   return out;
 }
 
 }  // namespace
 
 NodeName strangerKey(const std::string& url, const std::string& credential) {
-  return NodeName(fmt::format("stranger/{}/{}", url.substr(url.find("//") == std::string::npos ? 0 : url.find("//") + 2), credential));
+  return NodeName(fmt::format(
+      "stranger/{}/{}", url.substr(url.find("//") == std::string::npos ? 0 : url.find("//") + 2),
+      credential));
 }
 
 Async<ScanReport> scan(ScanDeps deps, Ranges ranges, std::function<void(Machine)> seen) {
   auto executor = co_await asio::this_coro::executor;
-  auto state = std::make_shared<Scan>(std::move(deps), ranges.addresses(), std::move(seen), executor);
+  auto state =
+      std::make_shared<Scan>(std::move(deps), ranges.addresses(), std::move(seen), executor);
   state->report.addresses = state->addresses.size();
   co_await forAll(state, state->addresses.size(), meet);
-  std::sort(state->found.begin(), state->found.end(), [](const auto& a, const auto& b) { return inventory::naturalLess(a.url, b.url); });
+  std::sort(state->found.begin(), state->found.end(),
+            [](const auto& a, const auto& b) { return inventory::naturalLess(a.url, b.url); });
   if (state->deps.approve) state->approved = state->deps.approve(contactsOf(*state));
   co_await forAll(state, state->found.size(), survey);
   co_return state->report;

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scanner: asks every address whether a Redfish service is there, and surveys the machine behind it.
+// Scanner: asks every address whether a Redfish service is there, and surveys the machine behind
+// it.
 //
-// The first question needs no login. A login follows only at a service that says it is Redfish, with the declared credentials in
-// their order; one that was refused is remembered by the session's own memory and never tried there again, and in one scan no account
-// name is refused twice at one BMC, so that no lock-out policy is reached. Passwords are sent only inside the ranges.
+// The first question needs no login. A login follows only at a service that says it is Redfish,
+// with the declared credentials in their order; one that was refused is remembered by the session's
+// own memory and never tried there again, and in one scan no account name is refused twice at one
+// BMC, so that no lock-out policy is reached. Passwords are sent only inside the ranges.
 //
-// The certificates of all are seen before the first password goes out, so that somebody can compare them. With bmc_trust: declared only
-// BMCs whose certificate was approved, or which the inventory declares, get a password. Between the look and the login a BMC cannot be
-// exchanged: the login insists on the certificate that was looked at.
+// The certificates of all are seen before the first password goes out, so that somebody can compare
+// them. With bmc_trust: declared only BMCs whose certificate was approved, or which the inventory
+// declares, get a password. Between the look and the login a BMC cannot be exchanged: the login
+// insists on the certificate that was looked at.
 #pragma once
 
 #include "bmc/bmc.h"
@@ -27,7 +30,8 @@ struct Contact {
   std::string certificate;  ///< SHA-256, hex
 };
 
-/// Says of what was met who has approved its certificate: BMC → by whom; others are not approved. Called once, before any password is sent.
+/// Says of what was met who has approved its certificate: BMC → by whom; others are not approved.
+/// Called once, before any password is sent.
 using Approver = std::function<std::map<std::string, std::string>(const std::vector<Contact>& met)>;
 
 struct ScanDeps {
@@ -43,11 +47,13 @@ struct ScanDeps {
 
 struct ScanReport {
   std::size_t addresses = 0, services = 0, surveyed = 0;
-  std::size_t unapproved = 0;         ///< BMCs that got no password because nobody has approved their certificate
+  std::size_t unapproved =
+      0;  ///< BMCs that got no password because nobody has approved their certificate
   std::vector<std::string> problems;  ///< "10.20.250.7: …", of services that were found
 };
 
-/// The memory of a BMC that no node declares: one a credential, so that several refusals can be remembered.
+/// The memory of a BMC that no node declares: one a credential, so that several refusals can be
+/// remembered.
 NodeName strangerKey(const std::string& url, const std::string& credential);
 
 /// Shape:  ranges → sightings, one by one as they come, and a report

@@ -23,7 +23,9 @@ std::string trim(std::string_view text) {
 }  // namespace
 
 Result<SsdpService> parseSsdp(std::string_view text, Ipv4 sender) {
-  auto no = [](std::string why) { return fail(ErrorCode::Corrupt, "no Redfish announcement: " + std::move(why)); };
+  auto no = [](std::string why) {
+    return fail(ErrorCode::Corrupt, "no Redfish announcement: " + std::move(why));
+  };
   if (text.size() > kMaxDatagramBytes) return no("too long");
   const auto end = text.find('\n');
   const auto first = trim(text.substr(0, end));
@@ -34,7 +36,8 @@ Result<SsdpService> parseSsdp(std::string_view text, Ipv4 sender) {
     if (line == 0) text.remove_prefix(end + 1);
     const auto stop = text.find('\n');
     const auto field = text.substr(0, stop);
-    if (const auto colon = field.find(':'); colon != std::string_view::npos) headers[trim(field.substr(0, colon))] = trim(field.substr(colon + 1));
+    if (const auto colon = field.find(':'); colon != std::string_view::npos)
+      headers[trim(field.substr(0, colon))] = trim(field.substr(colon + 1));
     if (stop == std::string_view::npos) break;
     text.remove_prefix(stop + 1);
   }
@@ -43,7 +46,9 @@ Result<SsdpService> parseSsdp(std::string_view text, Ipv4 sender) {
   SsdpService out;
   out.gone = headers["NTS"] == "ssdp:byebye";
   const auto usn = headers["USN"];
-  if (usn.starts_with("uuid:")) out.uuid = usn.substr(5, usn.find("::") == std::string::npos ? std::string::npos : usn.find("::") - 5);
+  if (usn.starts_with("uuid:"))
+    out.uuid =
+        usn.substr(5, usn.find("::") == std::string::npos ? std::string::npos : usn.find("::") - 5);
   auto place = headers["AL"].empty() ? headers["LOCATION"] : headers["AL"];
   std::erase_if(place, [](char c) { return c == '<' || c == '>' || c == '"'; });
   if (place.empty() && out.gone) place = "https://" + sender.str();
@@ -57,7 +62,9 @@ Result<SsdpService> parseSsdp(std::string_view text, Ipv4 sender) {
 }
 
 std::string ssdpSearch(int seconds) {
-  return fmt::format("M-SEARCH * HTTP/1.1\r\nHOST: {}:{}\r\nMAN: \"ssdp:discover\"\r\nMX: {}\r\nST: {}\r\n\r\n", kSsdpGroup, kSsdpPort, seconds, kService);
+  return fmt::format(
+      "M-SEARCH * HTTP/1.1\r\nHOST: {}:{}\r\nMAN: \"ssdp:discover\"\r\nMX: {}\r\nST: {}\r\n\r\n",
+      kSsdpGroup, kSsdpPort, seconds, kService);
 }
 
 Machine sightingOf(const SsdpService& service) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Redfish by SSDP (DSP0266, "Redfish service discovery"): services announce themselves, and answer a search.
+// Redfish by SSDP (DSP0266, "Redfish service discovery"): services announce themselves, and answer
+// a search.
 #pragma once
 
 #include "base/ids.h"
@@ -13,13 +14,13 @@ inline constexpr std::string_view kSsdpGroup = "239.255.255.250";
 inline constexpr std::uint16_t kSsdpPort = 1900;
 
 struct SsdpService {
-  std::string url;   ///< "https://10.20.250.7": of the service's root, without the path
-  std::string uuid;  ///< of the service, which for most BMCs is not the system's
+  std::string url;    ///< "https://10.20.250.7": of the service's root, without the path
+  std::string uuid;   ///< of the service, which for most BMCs is not the system's
   bool gone = false;  ///< it says goodbye
 };
 
-/// A NOTIFY or the answer to a search. Errors: Corrupt (not SSDP, another kind of service, no https address, an address that is not
-/// the sender's: nobody announces somebody else)
+/// A NOTIFY or the answer to a search. Errors: Corrupt (not SSDP, another kind of service, no https
+/// address, an address that is not the sender's: nobody announces somebody else)
 Result<SsdpService> parseSsdp(std::string_view datagram, Ipv4 sender);
 std::string ssdpSearch(int seconds);
 Machine sightingOf(const SsdpService& service);

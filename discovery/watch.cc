@@ -3,12 +3,12 @@
 
 #include "base/io/files.h"
 
+#include <fmt/format.h>
 #include <boost/asio/ip/multicast.hpp>
 #include <boost/asio/ip/udp.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <fmt/format.h>
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
@@ -46,22 +46,27 @@ constexpr std::array<sock_filter, 10> kOnlyDhcp = {{
 
 Error socketError(const std::string& what) {
   const auto code = errno == EPERM || errno == EACCES ? ErrorCode::Denied : ErrorCode::Unavailable;
-  return Error(code, fmt::format("{}: {}{}", what, std::strerror(errno), code == ErrorCode::Denied ? "; it needs root" : ""));
+  return Error(code, fmt::format("{}: {}{}", what, std::strerror(errno),
+                                 code == ErrorCode::Denied ? "; it needs root" : ""));
 }
 
 Result<io::Fd> packetSocket(const std::string& interface) {
   const unsigned index = ::if_nametoindex(interface.c_str());
-  if (index == 0) return fail(ErrorCode::NotFound, fmt::format("there is no network interface {}", interface));
-  io::Fd fd(::socket(AF_PACKET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));  // deaf until it is bound: nothing slips in unfiltered
+  if (index == 0)
+    return fail(ErrorCode::NotFound, fmt::format("there is no network interface {}", interface));
+  io::Fd fd(::socket(AF_PACKET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
+                     0));  // deaf until it is bound: nothing slips in unfiltered
   if (!fd.valid()) return fail(socketError("listening to DHCP"));
   auto filter = kOnlyDhcp;
   const sock_fprog program{static_cast<unsigned short>(filter.size()), filter.data()};
-  if (::setsockopt(fd.get(), SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) != 0) return fail(socketError("the filter for DHCP"));
+  if (::setsockopt(fd.get(), SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) != 0)
+    return fail(socketError("the filter for DHCP"));
   sockaddr_ll where{};
   where.sll_family = AF_PACKET;
   where.sll_protocol = htons(ETH_P_IP);
   where.sll_ifindex = static_cast<int>(index);
-  if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&where), sizeof where) != 0) return fail(socketError("listening on " + interface));
+  if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&where), sizeof where) != 0)
+    return fail(socketError("listening on " + interface));
   return fd;
 }
 
@@ -77,7 +82,8 @@ void closeAfter(asio::steady_timer& timer, Socket& socket, std::chrono::millisec
 
 }  // namespace
 
-Async<void> watchDhcp(std::string interface, std::chrono::milliseconds limit, std::function<void(DhcpRequest)> heard) {
+Async<void> watchDhcp(std::string interface, std::chrono::milliseconds limit,
+                      std::function<void(DhcpRequest)> heard) {
   CO_TRY(fd, packetSocket(interface));
   auto executor = co_await asio::this_coro::executor;
   asio::posix::stream_descriptor socket(executor, fd.release());
@@ -88,9 +94,12 @@ Async<void> watchDhcp(std::string interface, std::chrono::milliseconds limit, st
   while (std::chrono::steady_clock::now() < until) {
     error_code error;
     auto buffer = asio::buffer(packet);
-    const auto size = co_await socket.async_read_some(buffer, asio::redirect_error(asio::use_awaitable, error));
+    const auto size =
+        co_await socket.async_read_some(buffer, asio::redirect_error(asio::use_awaitable, error));
     if (error == asio::error::operation_aborted) break;
-    if (error) co_return fail(ErrorCode::Unavailable, fmt::format("listening to DHCP on {}: {}", interface, error.message()));
+    if (error)
+      co_return fail(ErrorCode::Unavailable,
+                     fmt::format("listening to DHCP on {}: {}", interface, error.message()));
     const auto payload = dhcpPayload(std::string_view(packet.data(), size));
     if (!payload) continue;
     if (auto request = parseDhcp(*payload)) heard(std::move(*request));
@@ -98,7 +107,8 @@ Async<void> watchDhcp(std::string interface, std::chrono::milliseconds limit, st
   co_return Result<void>();
 }
 
-Async<void> watchSsdp(Ipv4 address, std::chrono::milliseconds limit, std::function<void(SsdpService)> heard) {
+Async<void> watchSsdp(Ipv4 address, std::chrono::milliseconds limit,
+                      std::function<void(SsdpService)> heard) {
   auto executor = co_await asio::this_coro::executor;
   error_code error;
   const auto group = asio::ip::make_address_v4(std::string(kSsdpGroup));
@@ -107,24 +117,33 @@ Async<void> watchSsdp(Ipv4 address, std::chrono::milliseconds limit, std::functi
   socket.open(udp::v4(), error);
   socket.set_option(udp::socket::reuse_address(true), error);
   socket.bind(udp::endpoint(asio::ip::address_v4::any(), kSsdpPort), error);
-  if (error) co_return fail(ErrorCode::Conflict, fmt::format("UDP port {}: {}", kSsdpPort, error.message()));
+  if (error)
+    co_return fail(ErrorCode::Conflict, fmt::format("UDP port {}: {}", kSsdpPort, error.message()));
   socket.set_option(asio::ip::multicast::join_group(group, local), error);
-  if (error) co_return fail(ErrorCode::NotFound, fmt::format("joining {} at {}: {}", kSsdpGroup, address.str(), error.message()));
+  if (error)
+    co_return fail(ErrorCode::NotFound,
+                   fmt::format("joining {} at {}: {}", kSsdpGroup, address.str(), error.message()));
   socket.set_option(asio::ip::multicast::outbound_interface(local), error);
   asio::steady_timer timer(executor);
   const auto until = std::chrono::steady_clock::now() + limit;
   closeAfter(timer, socket, limit);
   const auto search = ssdpSearch(kSearchWaitSeconds);
   auto question = asio::buffer(search);
-  co_await socket.async_send_to(question, udp::endpoint(group, kSsdpPort), asio::redirect_error(asio::use_awaitable, error));  // where it cannot be asked, announcements are still heard
+  co_await socket.async_send_to(
+      question, udp::endpoint(group, kSsdpPort),
+      asio::redirect_error(asio::use_awaitable,
+                           error));  // where it cannot be asked, announcements are still heard
   std::vector<char> datagram(kPacketBytes);
   while (std::chrono::steady_clock::now() < until) {
     udp::endpoint from;
     auto buffer = asio::buffer(datagram);
-    const auto size = co_await socket.async_receive_from(buffer, from, asio::redirect_error(asio::use_awaitable, error));
+    const auto size = co_await socket.async_receive_from(
+        buffer, from, asio::redirect_error(asio::use_awaitable, error));
     if (error == asio::error::operation_aborted) break;
-    if (error) co_return fail(ErrorCode::Unavailable, fmt::format("listening to SSDP: {}", error.message()));
-    auto service = parseSsdp(std::string_view(datagram.data(), size), Ipv4(from.address().to_v4().to_uint()));
+    if (error)
+      co_return fail(ErrorCode::Unavailable, fmt::format("listening to SSDP: {}", error.message()));
+    auto service =
+        parseSsdp(std::string_view(datagram.data(), size), Ipv4(from.address().to_v4().to_uint()));
     if (service && !service->gone) heard(std::move(*service));
   }
   co_return Result<void>();
@@ -156,14 +175,19 @@ Result<std::string> interfaceOf(Ipv4 address) {
   TRY(all, localAddresses());
   for (const auto& local : all)
     if (local.address == address) return local.interface;
-  return fail(ErrorCode::NotFound, fmt::format("no network interface of this machine has the address {}; say --interface", address.str()));
+  return fail(
+      ErrorCode::NotFound,
+      fmt::format("no network interface of this machine has the address {}; say --interface",
+                  address.str()));
 }
 
 Result<Ipv4> addressOf(const std::string& interface) {
   TRY(all, localAddresses());
   for (const auto& local : all)
     if (local.interface == interface) return local.address;
-  return fail(ErrorCode::NotFound, fmt::format("no network interface {} of this machine has an IPv4 address", interface));
+  return fail(
+      ErrorCode::NotFound,
+      fmt::format("no network interface {} of this machine has an IPv4 address", interface));
 }
 
 }  // namespace muster::discovery

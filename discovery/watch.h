@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watches: DHCP requests of one network (by a packet socket, so that any DHCP server may run there, ours too) and SSDP. Both only
-// listen; SSDP asks once when it starts.
+// Watches: DHCP requests of one network (by a packet socket, so that any DHCP server may run there,
+// ours too) and SSDP. Both only listen; SSDP asks once when it starts.
 #pragma once
 
 #include "base/async/task.h"
@@ -12,11 +12,13 @@
 namespace muster::discovery {
 
 /// Until `limit` is over. Errors: Denied (needs CAP_NET_RAW), NotFound (no such interface)
-Async<void> watchDhcp(std::string interface, std::chrono::milliseconds limit, std::function<void(DhcpRequest)> heard);
+Async<void> watchDhcp(std::string interface, std::chrono::milliseconds limit,
+                      std::function<void(DhcpRequest)> heard);
 
-/// Joins the group on the interface that has `address` and searches there once. What is no Redfish service is dropped.
-/// Errors: Conflict (the port), NotFound (no interface has that address)
-Async<void> watchSsdp(Ipv4 address, std::chrono::milliseconds limit, std::function<void(SsdpService)> heard);
+/// Joins the group on the interface that has `address` and searches there once. What is no Redfish
+/// service is dropped. Errors: Conflict (the port), NotFound (no interface has that address)
+Async<void> watchSsdp(Ipv4 address, std::chrono::milliseconds limit,
+                      std::function<void(SsdpService)> heard);
 
 /// The interface that has this address. Errors: NotFound
 Result<std::string> interfaceOf(Ipv4 address);

@@ -20,7 +20,8 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kSeed = "guid2lid";
-constexpr std::string_view kRoceUnit = R"(# Written by muster from the inventory: how RDMA is marked and queued here.
+constexpr std::string_view kRoceUnit =
+    R"(# Written by muster from the inventory: how RDMA is marked and queued here.
 [Unit]
 Description=RoCE marking
 After=network-pre.target systemd-udev-settle.service
@@ -46,27 +47,35 @@ const Port* peerOf(const Topology& declared, const Port& port) {
 
 std::string textOf(const json& object, const char* key) {
   const auto value = object.is_object() ? object.find(key) : object.end();
-  return object.is_object() && value != object.end() && value->is_string() ? value->get<std::string>() : std::string();
+  return object.is_object() && value != object.end() && value->is_string()
+             ? value->get<std::string>()
+             : std::string();
 }
 
-std::vector<std::string> neighbourProblems(const Topology& declared, const std::string& hca, const json& row, int mtu) {
+std::vector<std::string> neighbourProblems(const Topology& declared, const std::string& hca,
+                                           const json& row, int mtu) {
   const auto* wanted = peerOf(declared, {hca, 1});
   if (!wanted) return {};
   const auto neighbour = row.find("neighbour");
   if (neighbour == row.end())
-    return {fmt::format("nobody says by LLDP what it is cabled to (declared: {}); is lldpd there, and LLDP on at the switch?",
-                        toString(*wanted))};
+    return {
+        fmt::format("nobody says by LLDP what it is cabled to (declared: {}); is lldpd there, and "
+                    "LLDP on at the switch?",
+                    toString(*wanted))};
   const auto seen_switch = textOf(*neighbour, "switch"), seen_port = textOf(*neighbour, "port");
   if (seen_switch == wanted->node && isPortName(seen_port, wanted->number)) {
     const auto bytes = neighbour->find("frame_bytes");
-    if (bytes == neighbour->end() || !bytes->is_number_integer() || bytes->get<int>() >= mtu) return {};
-    return {fmt::format("{} {} takes frames of {} bytes, hosts send {}: set the MTU of that port", seen_switch, seen_port,
-                        bytes->get<int>(), mtu)};
+    if (bytes == neighbour->end() || !bytes->is_number_integer() || bytes->get<int>() >= mtu)
+      return {};
+    return {fmt::format("{} {} takes frames of {} bytes, hosts send {}: set the MTU of that port",
+                        seen_switch, seen_port, bytes->get<int>(), mtu)};
   }
-  return {fmt::format("is cabled to {} {}, declared is {}", seen_switch, seen_port, toString(*wanted))};
+  return {
+      fmt::format("is cabled to {} {}, declared is {}", seen_switch, seen_port, toString(*wanted))};
 }
 
-/// What NCCL sends with is the GID that the declaration names. Link-local ones are not routed, and version 1 has no DSCP.
+/// What NCCL sends with is the GID that the declaration names. Link-local ones are not routed, and
+/// version 1 has no DSCP.
 bool isRouted(const json& row) {
   const auto gid = textOf(row, "gid");
   return textOf(row, "type") == "RoCE v2" && !gid.starts_with("fe80:");
@@ -78,10 +87,16 @@ std::vector<std::string> gidProblems(const json& gids, int declared) {
   std::vector<std::string> fit;
   for (const auto& [index, other] : gids.items())
     if (isRouted(other)) fit.push_back(index);
-  const auto instead = fit.empty() ? std::string("none of its GIDs is RoCE v2 of a routed address; has the interface an address?")
-                                   : fmt::format("RoCE v2 of a routed address is {}: set gid_index", fmt::join(fit, ", "));
+  const auto instead =
+      fit.empty()
+          ? std::string(
+                "none of its GIDs is RoCE v2 of a routed address; has the interface an address?")
+          : fmt::format("RoCE v2 of a routed address is {}: set gid_index", fmt::join(fit, ", "));
   return {fmt::format("GID {} (gid_index, which NCCL uses) {}; {}", declared,
-                      row == gids.end() ? "is empty" : fmt::format("is {} {}", textOf(*row, "type"), textOf(*row, "gid")), instead)};
+                      row == gids.end()
+                          ? "is empty"
+                          : fmt::format("is {} {}", textOf(*row, "type"), textOf(*row, "gid")),
+                      instead)};
 }
 
 /// Congestion control, of what the driver shows.
@@ -89,11 +104,15 @@ std::vector<std::string> ecnProblems(const inventory::Roce& roce, const json& ro
   std::vector<std::string> out;
   const auto told = row.find("ecn");
   const auto ecn = told != row.end() && told->is_object() ? *told : json::object();
-  for (const auto& [side, what] : {std::pair("roce_np", "notification point"), std::pair("roce_rp", "reaction point")})
-    if (const auto on = ecn.find(side); on != ecn.end() && on->is_array() && std::find(on->begin(), on->end(), roce.priority) == on->end())
+  for (const auto& [side, what] :
+       {std::pair("roce_np", "notification point"), std::pair("roce_rp", "reaction point")})
+    if (const auto on = ecn.find(side);
+        on != ecn.end() && on->is_array() &&
+        std::find(on->begin(), on->end(), roce.priority) == on->end())
       out.push_back(fmt::format("ECN's {} ({}) is off for priority {}", what, side, roce.priority));
   if (const auto dscp = ecn.find("cnp_dscp"); dscp != ecn.end() && *dscp != roce.cnp_dscp)
-    out.push_back(fmt::format("congestion notifications have DSCP {} instead of {}", dscp->dump(), roce.cnp_dscp));
+    out.push_back(fmt::format("congestion notifications have DSCP {} instead of {}", dscp->dump(),
+                              roce.cnp_dscp));
   return out;
 }
 
@@ -122,80 +141,104 @@ std::string ServiceFiles::digest() const {
 const inventory::NvlinkDomain* domainOf(const inventory::Cluster& cluster, const NodeName& node) {
   for (const auto& [name, fabric] : cluster.fabrics)
     for (const auto& domain : fabric.nvlink_domains)
-      if (std::find(domain.nodes.begin(), domain.nodes.end(), node.str()) != domain.nodes.end()) return &domain;
+      if (std::find(domain.nodes.begin(), domain.nodes.end(), node.str()) != domain.nodes.end())
+        return &domain;
   return nullptr;
 }
 
-Result<ServiceFiles> imexFiles(const inventory::Cluster& cluster, const inventory::NvlinkDomain& domain) {
+Result<ServiceFiles> imexFiles(const inventory::Cluster& cluster,
+                               const inventory::NvlinkDomain& domain) {
   std::string text;
   for (const auto& name : domain.nodes) {
     const auto* node = cluster.findNode(NodeName(name));
-    if (!node) return fail(ErrorCode::InvalidInput, fmt::format("NVLink domain {}: the inventory has no node {}", domain.name, name));
+    if (!node)
+      return fail(ErrorCode::InvalidInput,
+                  fmt::format("NVLink domain {}: the inventory has no node {}", domain.name, name));
     if (node->address == Ipv4())
       return fail(ErrorCode::InvalidInput,
-                  fmt::format("NVLink domain {}: {} has no address; IMEX needs one of each node", domain.name, name));
+                  fmt::format("NVLink domain {}: {} has no address; IMEX needs one of each node",
+                              domain.name, name));
     text += node->address.str() + "\n";
   }
   return ServiceFiles{"imex", {{"nodes_config.cfg", std::move(text)}}};
 }
 
-std::optional<ServiceFiles> managerFiles(const inventory::Cluster& cluster, const inventory::Profile& profile) {
+std::optional<ServiceFiles> managerFiles(const inventory::Cluster& cluster,
+                                         const inventory::Profile& profile) {
   for (const auto& name : profile.drivers)
-    if (const auto driver = cluster.drivers.find(name); driver != cluster.drivers.end() && !driver->second.fabric_manager.empty())
+    if (const auto driver = cluster.drivers.find(name);
+        driver != cluster.drivers.end() && !driver->second.fabric_manager.empty())
       return ServiceFiles{"fabric-manager", {}, driver->second.fabric_manager};
   return std::nullopt;
 }
 
 ServiceFiles roceFiles(const inventory::Profile& profile, const inventory::Fabric& fabric) {
   return {"roce",
-          {{"roce.sh", roceHostScript(*fabric.roce, rdmaDevices(profile, fabric))}, {"muster-roce.service", std::string(kRoceUnit)}}};
+          {{"roce.sh", roceHostScript(*fabric.roce, rdmaDevices(profile, fabric))},
+           {"muster-roce.service", std::string(kRoceUnit)}}};
 }
 
-Result<ServiceFiles> opensmFiles(const inventory::Cluster& cluster, const inventory::Fabric& fabric, const Topology& declared,
-                                 const KnownGuids& known, const std::string& node, const std::string& guid2lid) {
+Result<ServiceFiles> opensmFiles(const inventory::Cluster& cluster, const inventory::Fabric& fabric,
+                                 const Topology& declared, const KnownGuids& known,
+                                 const std::string& node, const std::string& guid2lid) {
   TRY(rendered, renderManager(cluster, fabric, declared, known, node, guid2lid));
   ServiceFiles out{"opensm", {}};
-  for (auto& file : rendered) out.files[file.path.substr(file.path.rfind('/') + 1)] = std::move(file.content);
+  for (auto& file : rendered)
+    out.files[file.path.substr(file.path.rfind('/') + 1)] = std::move(file.content);
   return out;
 }
 
 bool isPortName(std::string_view text, int port) {
   constexpr int kSonicLanes = 4;
-  for (const auto& name : {fmt::format("{}", port), fmt::format("swp{}", port), fmt::format("Ethernet{}", (port - 1) * kSonicLanes),
-                           fmt::format("Eth1/{}", port), fmt::format("Ethernet1/{}", port), fmt::format("Ethernet{}/1", port)})
+  for (const auto& name :
+       {fmt::format("{}", port), fmt::format("swp{}", port),
+        fmt::format("Ethernet{}", (port - 1) * kSonicLanes), fmt::format("Eth1/{}", port),
+        fmt::format("Ethernet1/{}", port), fmt::format("Ethernet{}/1", port)})
     if (text == name) return true;
   return false;
 }
 
-Result<std::vector<std::string>> roceProblems(const inventory::Cluster& cluster, const inventory::Fabric& fabric, const Topology& declared,
-                                              const inventory::Node& node, std::string_view probe) {
+Result<std::vector<std::string>> roceProblems(const inventory::Cluster& cluster,
+                                              const inventory::Fabric& fabric,
+                                              const Topology& declared, const inventory::Node& node,
+                                              std::string_view probe) {
   TRY(found, roceFindings(cluster, fabric, declared, node, probe));
   std::vector<std::string> out;
   for (auto& one : found) out.push_back(std::move(one.text));
   return out;
 }
 
-Result<std::vector<RoceProblem>> roceFindings(const inventory::Cluster& cluster, const inventory::Fabric& fabric, const Topology& declared,
-                                              const inventory::Node& node, std::string_view probe) {
+Result<std::vector<RoceProblem>> roceFindings(const inventory::Cluster& cluster,
+                                              const inventory::Fabric& fabric,
+                                              const Topology& declared, const inventory::Node& node,
+                                              std::string_view probe) {
   const auto seen = jsonOrNone(probe, kAgentJson);
   if (!seen.is_object())
     return fail(ErrorCode::Corrupt,
-                fmt::format("the agent of {} did not say how its interfaces mark: {}", node.name.str(), probe.substr(0, 200)));
+                fmt::format("the agent of {} did not say how its interfaces mark: {}",
+                            node.name.str(), probe.substr(0, 200)));
   std::vector<RoceProblem> out;
   for (const auto& device : rdmaDevices(cluster.profileOf(node), fabric)) {
     const auto row = seen.find(device);
-    const auto say = [&](const std::string& text, bool is_marking = false) { out.push_back({fmt::format("{}: {}", device, text), is_marking}); };
+    const auto say = [&](const std::string& text, bool is_marking = false) {
+      out.push_back({fmt::format("{}: {}", device, text), is_marking});
+    };
     if (row == seen.end() || !row->is_object()) {
       say("it is not there, or it is no Ethernet device");
       continue;
     }
     for (const auto& text : markingProblems(*fabric.roce, *row)) say(text, true);
     for (const auto& text : ecnProblems(*fabric.roce, *row)) say(text, true);
-    if (const auto traffic_class = row->value("traffic_class", fabric.roce->trafficClass()); traffic_class != fabric.roce->trafficClass())
-      say(fmt::format("RDMA has traffic class {} instead of {}", traffic_class, fabric.roce->trafficClass()), true);
+    if (const auto traffic_class = row->value("traffic_class", fabric.roce->trafficClass());
+        traffic_class != fabric.roce->trafficClass())
+      say(fmt::format("RDMA has traffic class {} instead of {}", traffic_class,
+                      fabric.roce->trafficClass()),
+          true);
     if (const auto gids = row->find("gids"); gids != row->end() && gids->is_object())
       for (const auto& text : gidProblems(*gids, fabric.roce->gid_index)) say(text);
-    for (const auto& text : neighbourProblems(declared, fmt::format("{} {}", node.name.str(), device), *row, fabric.roce->mtu)) say(text);
+    for (const auto& text : neighbourProblems(
+             declared, fmt::format("{} {}", node.name.str(), device), *row, fabric.roce->mtu))
+      say(text);
   }
   return out;
 }

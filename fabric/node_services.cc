@@ -29,10 +29,13 @@ using lifecycle::Outcome;
 using lifecycle::Subject;
 using std::chrono::seconds;
 
-constexpr seconds kProbeLimit{60}, kServiceLimit{180}, kExpected{20}, kDeadline{1800}, kDomainDeadline{900};
+constexpr seconds kProbeLimit{60}, kServiceLimit{180}, kExpected{20}, kDeadline{1800},
+    kDomainDeadline{900};
 constexpr std::chrono::milliseconds kLookAgain{5'000};
-constexpr std::string_view kAsDeclared = "as-declared", kOneDomain = "one-domain", kInvalid = "valid-declaration";
-constexpr std::string_view kElsewhere = R"({"mended_by": "others"})";  // evidence of a fact that nothing on the node changes
+constexpr std::string_view kAsDeclared = "as-declared", kOneDomain = "one-domain",
+                           kInvalid = "valid-declaration";
+constexpr std::string_view kElsewhere =
+    R"({"mended_by": "others"})";  // evidence of a fact that nothing on the node changes
 constexpr std::size_t kDigestShown = 12, kNamed = 3;
 
 FacetName facetName(std::string_view name) { return FacetName(std::string(name)); }
@@ -40,17 +43,24 @@ std::string shortened(const std::string& digest) { return digest.substr(0, kDige
 
 std::string firstOf(const std::vector<std::string>& texts) {
   const auto shown = std::min(texts.size(), kNamed);
-  return fmt::format("{}{}", fmt::join(texts.begin(), texts.begin() + static_cast<std::ptrdiff_t>(shown), "; "),
-                     texts.size() > shown ? fmt::format("; and {} more", texts.size() - shown) : "");
+  return fmt::format(
+      "{}{}", fmt::join(texts.begin(), texts.begin() + static_cast<std::ptrdiff_t>(shown), "; "),
+      texts.size() > shown ? fmt::format("; and {} more", texts.size() - shown) : "");
 }
 
 class NodeServicesPhase final : public lifecycle::Phase {
  public:
-  NodeServicesPhase(const inventory::Cluster& cluster, gateway::AgentGateway& agents, Clock& clock, FabricOptions options)
-      : cluster_(cluster), agents_(agents), clock_(clock), options_(std::move(options)), declared_(declaredOf(cluster)) {}
+  NodeServicesPhase(const inventory::Cluster& cluster, gateway::AgentGateway& agents, Clock& clock,
+                    FabricOptions options)
+      : cluster_(cluster),
+        agents_(agents),
+        clock_(clock),
+        options_(std::move(options)),
+        declared_(declaredOf(cluster)) {}
 
   std::string_view name() const override { return "fabric-nodes"; }
-  std::vector<Goal> goals(const inventory::Cluster& cluster, const Subject& subject, const lifecycle::FactSet& facts) const override;
+  std::vector<Goal> goals(const inventory::Cluster& cluster, const Subject& subject,
+                          const lifecycle::FactSet& facts) const override;
   Async<std::vector<Fact>> observe(Subject subject) override;
   Async<Outcome> act(Action action, ActContext& context) override;
   Async<std::vector<Fact>> verify(Action action) override {
@@ -86,13 +96,18 @@ class NodeServicesPhase final : public lifecycle::Phase {
   /// The files as they would be rendered now. Errors: Unavailable (what must be learnt first)
   Result<ServiceFiles> files(std::string_view facet, const inventory::Node& node) const;
   Async<std::map<std::string, std::string>> ask(NodeName node, std::vector<std::string> probes);
-  std::string seen(std::string_view facet, const inventory::Node& node, const std::map<std::string, std::string>& probes) const;
+  std::string seen(std::string_view facet, const inventory::Node& node,
+                   const std::map<std::string, std::string>& probes) const;
   /// Errors: Corrupt
-  Result<std::vector<RoceProblem>> roceFound(const inventory::Node& node, const std::map<std::string, std::string>& probes) const;
-  /// What others have to mend, where the script is in force and nothing is left for it to set. Empty: not so.
-  std::vector<std::string> onlyElsewhere(const inventory::Node& node, const std::map<std::string, std::string>& probes) const;
+  Result<std::vector<RoceProblem>> roceFound(
+      const inventory::Node& node, const std::map<std::string, std::string>& probes) const;
+  /// What others have to mend, where the script is in force and nothing is left for it to set.
+  /// Empty: not so.
+  std::vector<std::string> onlyElsewhere(const inventory::Node& node,
+                                         const std::map<std::string, std::string>& probes) const;
   /// Answers to all that these facets are judged by.
-  Async<std::map<std::string, std::string>> askFor(std::vector<std::string_view> facets, NodeName node);
+  Async<std::map<std::string, std::string>> askFor(std::vector<std::string_view> facets,
+                                                   NodeName node);
   std::string domainSeen(const inventory::NvlinkDomain& domain, const NodeName& node,
                          const std::map<std::string, std::string>& probes) const;
 
@@ -105,7 +120,10 @@ class NodeServicesPhase final : public lifecycle::Phase {
 };
 
 std::string serviceOf(std::string_view facet) {
-  return facet == kOpensm ? "opensm" : facet == kRoce ? "roce" : facet == kManager ? "fabric-manager" : "imex";
+  return facet == kOpensm    ? "opensm"
+         : facet == kRoce    ? "roce"
+         : facet == kManager ? "fabric-manager"
+                             : "imex";
 }
 
 std::vector<std::string_view> NodeServicesPhase::facetsOf(const inventory::Node& node) const {
@@ -119,18 +137,24 @@ std::vector<std::string_view> NodeServicesPhase::facetsOf(const inventory::Node&
 
 std::string NodeServicesPhase::wanted(std::string_view facet, const inventory::Node& node) const {
   if (facet == kRoce) return std::string(declared_ ? kAsDeclared : kInvalid);
-  if (facet == kNvlink) return fmt::format("{}:{}", kOneDomain, domainOf(cluster_, node.name)->name);
-  if (facet == kManager) return "keys:" + shortened(managerFiles(cluster_, cluster_.profileOf(node))->digest());
+  if (facet == kNvlink)
+    return fmt::format("{}:{}", kOneDomain, domainOf(cluster_, node.name)->name);
+  if (facet == kManager)
+    return "keys:" + shortened(managerFiles(cluster_, cluster_.profileOf(node))->digest());
   if (facet == kImex) {
     const auto rendered = files(facet, node);
-    return rendered ? fmt::format("{}:{}", domainOf(cluster_, node.name)->name, shortened(rendered->digest())) : std::string(kInvalid);
+    return rendered ? fmt::format("{}:{}", domainOf(cluster_, node.name)->name,
+                                  shortened(rendered->digest()))
+                    : std::string(kInvalid);
   }
   // Before anything is discovered no GUID is known: what is declared names it.
-  return "standby:" + shortened(io::sha256Hex(declaredSmDigest(*declared_->fabric, declared_->topology) +
-                                              tablesDigest(declared_->partitions, declared_->topology)));
+  return "standby:" +
+         shortened(io::sha256Hex(declaredSmDigest(*declared_->fabric, declared_->topology) +
+                                 tablesDigest(declared_->partitions, declared_->topology)));
 }
 
-Result<ServiceFiles> NodeServicesPhase::files(std::string_view facet, const inventory::Node& node) const {
+Result<ServiceFiles> NodeServicesPhase::files(std::string_view facet,
+                                              const inventory::Node& node) const {
   if (facet == kImex) return imexFiles(cluster_, *domainOf(cluster_, node.name));
   if (facet == kManager) return *managerFiles(cluster_, cluster_.profileOf(node));
   if (!declared_) return fail(declared_.error());
@@ -141,14 +165,18 @@ Result<ServiceFiles> NodeServicesPhase::files(std::string_view facet, const inve
                      io::readFile(run / "guid2lid").value_or(""));
 }
 
-std::vector<Goal> NodeServicesPhase::goals(const inventory::Cluster& cluster, const Subject& subject, const lifecycle::FactSet& facts) const {
+std::vector<Goal> NodeServicesPhase::goals(const inventory::Cluster& cluster,
+                                           const Subject& subject,
+                                           const lifecycle::FactSet& facts) const {
   std::vector<Goal> out;
   const auto* node = subject.isCluster() ? nullptr : cluster.findNode(subject.node());
   if (!node) return out;
   const auto& profile = cluster.profileOf(*node);
   std::vector<lifecycle::FacetRef> before;
-  for (const auto& driver : profile.drivers) before.push_back({subject, facetName("driver." + driver)});
-  if (profile.drivers.empty() && !profile.image.empty()) before.push_back({subject, facetName("os")});
+  for (const auto& driver : profile.drivers)
+    before.push_back({subject, facetName("driver." + driver)});
+  if (profile.drivers.empty() && !profile.image.empty())
+    before.push_back({subject, facetName("os")});
   for (auto facet : facetsOf(*node)) {
     Goal goal;
     goal.facet = {subject, facetName(facet)};
@@ -159,14 +187,19 @@ std::vector<Goal> NodeServicesPhase::goals(const inventory::Cluster& cluster, co
     goal.disruption = facet == kOpensm || facet == kNvlink ? Disruption::None : Disruption::Drain;
     if (facet == kOpensm) {
       goal.needs.push_back({Subject::cluster(), facetName(kPartitions)});
-      goal.why = fmt::format("fabric {} declares a subnet manager on {}", declared_->fabric->name, subject.str());
+      goal.why = fmt::format("fabric {} declares a subnet manager on {}", declared_->fabric->name,
+                             subject.str());
     } else if (facet == kRoce) {
-      if (const auto* fact = facts.find(subject, goal.facet.facet); fact && fact->evidence == kElsewhere) goal.disruption = Disruption::None;
+      if (const auto* fact = facts.find(subject, goal.facet.facet);
+          fact && fact->evidence == kElsewhere)
+        goal.disruption = Disruption::None;
       goal.why = fmt::format("fabric {} declares how RoCE is marked", profile.fabric);
     } else if (facet == kManager) {
-      goal.why = fmt::format("a driver of profile {} declares keys of fabricmanager.cfg", profile.name);
+      goal.why =
+          fmt::format("a driver of profile {} declares keys of fabricmanager.cfg", profile.name);
     } else {
-      goal.why = fmt::format("{} is in the NVLink domain {}", subject.str(), domainOf(cluster, node->name)->name);
+      goal.why = fmt::format("{} is in the NVLink domain {}", subject.str(),
+                             domainOf(cluster, node->name)->name);
       if (facet == kNvlink) goal.needs.push_back({subject, facetName(kImex)});
     }
     if (goal.want == kInvalid) goal.blocked = files(facet, *node).error().str();
@@ -175,33 +208,42 @@ std::vector<Goal> NodeServicesPhase::goals(const inventory::Cluster& cluster, co
   return out;
 }
 
-Async<std::map<std::string, std::string>> NodeServicesPhase::ask(NodeName node, std::vector<std::string> probes) {
+Async<std::map<std::string, std::string>> NodeServicesPhase::ask(NodeName node,
+                                                                 std::vector<std::string> probes) {
   const nlohmann::json params{{"probes", probes}};
-  wire::AgentTask task{"fabric." + node.str() + "." + io::randomToken(9), wire::TaskKind::Probe, jsonText(params), kProbeLimit};
+  wire::AgentTask task{"fabric." + node.str() + "." + io::randomToken(9), wire::TaskKind::Probe,
+                       jsonText(params), kProbeLimit};
   CO_TRY(report, co_await agents_.runTask(node, std::move(task)));
   const auto json = jsonOrNone(report.result, kAgentJson);
-  if (!json.is_object()) co_return fail(ErrorCode::Corrupt, fmt::format("the probes of {} are not a JSON object", node.str()));
+  if (!json.is_object())
+    co_return fail(ErrorCode::Corrupt,
+                   fmt::format("the probes of {} are not a JSON object", node.str()));
   std::map<std::string, std::string> out;
   for (const auto& [key, value] : json.items())
     if (value.is_string()) out[key] = value.get<std::string>();
   co_return out;
 }
 
-/// One answer for the domain: IMEX is up with all of its nodes, and the GPUs of all that have told are in one fabric partition.
-std::string NodeServicesPhase::domainSeen(const inventory::NvlinkDomain& domain, const NodeName& node,
+/// One answer for the domain: IMEX is up with all of its nodes, and the GPUs of all that have told
+/// are in one fabric partition.
+std::string NodeServicesPhase::domainSeen(const inventory::NvlinkDomain& domain,
+                                          const NodeName& node,
                                           const std::map<std::string, std::string>& probes) const {
   const auto at = [](const std::map<std::string, std::string>& from, const char* key) {
     const auto found = from.find(key);
     return found == from.end() ? std::string() : found->second;
   };
   const auto imex = at(probes, "imex.state"), own = at(probes, "nvlink.domain");
-  if (imex != fmt::format("UP nodes={}", domain.nodes.size())) return "imex: " + (imex.empty() ? "did not answer" : imex);
-  if (own.empty() || own.starts_with("none")) return "gpus: " + (own.empty() ? "did not answer" : own);
+  if (imex != fmt::format("UP nodes={}", domain.nodes.size()))
+    return "imex: " + (imex.empty() ? "did not answer" : imex);
+  if (own.empty() || own.starts_with("none"))
+    return "gpus: " + (own.empty() ? "did not answer" : own);
   for (const auto& name : domain.nodes) {
     if (name == node.str()) continue;
     const auto state = agents_.state(NodeName(name));
     const auto other = state ? at(state->probes, "nvlink.domain") : std::string();
-    if (!other.empty() && other != own) return fmt::format("gpus: {} is in {}, this node in {}", name, other, own);
+    if (!other.empty() && other != own)
+      return fmt::format("gpus: {} is in {}, this node in {}", name, other, own);
   }
   return fmt::format("{}:{}", kOneDomain, domain.name);
 }
@@ -213,7 +255,8 @@ std::string NodeServicesPhase::seen(std::string_view facet, const inventory::Nod
   if (!rendered) return "not known: " + rendered.error().str();
   const auto running = probes.find("node-service." + rendered->service);
   if (running == probes.end()) return "absent";
-  if (running->second != rendered->digest()) return running->second.find(' ') == std::string::npos ? "outdated" : running->second;
+  if (running->second != rendered->digest())
+    return running->second.find(' ') == std::string::npos ? "outdated" : running->second;
   if (facet != kRoce) return wanted(facet, node);
   const auto found = roceFound(node, probes);
   if (!found) return "not known: " + found.error().str();
@@ -222,14 +265,17 @@ std::string NodeServicesPhase::seen(std::string_view facet, const inventory::Nod
   return texts.empty() ? std::string(kAsDeclared) : firstOf(texts);
 }
 
-Result<std::vector<RoceProblem>> NodeServicesPhase::roceFound(const inventory::Node& node, const std::map<std::string, std::string>& probes) const {
+Result<std::vector<RoceProblem>> NodeServicesPhase::roceFound(
+    const inventory::Node& node, const std::map<std::string, std::string>& probes) const {
   const auto marking = probes.find("roce.marking");
-  TRY(found, roceFindings(cluster_, *declared_->fabric, declared_->topology, node, marking == probes.end() ? "" : marking->second));
+  TRY(found, roceFindings(cluster_, *declared_->fabric, declared_->topology, node,
+                          marking == probes.end() ? "" : marking->second));
   for (const auto& way : ways_.problems(probes)) found.push_back({way});
   return found;
 }
 
-std::vector<std::string> NodeServicesPhase::onlyElsewhere(const inventory::Node& node, const std::map<std::string, std::string>& probes) const {
+std::vector<std::string> NodeServicesPhase::onlyElsewhere(
+    const inventory::Node& node, const std::map<std::string, std::string>& probes) const {
   const auto rendered = files(kRoce, node);
   const auto running = probes.find("node-service.roce");
   if (!rendered || running == probes.end() || running->second != rendered->digest()) return {};
@@ -242,7 +288,8 @@ std::vector<std::string> NodeServicesPhase::onlyElsewhere(const inventory::Node&
   return texts;
 }
 
-Async<std::map<std::string, std::string>> NodeServicesPhase::askFor(std::vector<std::string_view> facets, NodeName node) {
+Async<std::map<std::string, std::string>> NodeServicesPhase::askFor(
+    std::vector<std::string_view> facets, NodeName node) {
   std::vector<std::string> probes;
   for (auto facet : facets) {
     if (facet != kNvlink) probes.push_back("node-service." + serviceOf(facet));
@@ -269,27 +316,36 @@ Async<std::vector<Fact>> NodeServicesPhase::observe(Subject subject) {
   CO_TRY(answers, co_await askFor(facets, node->name));
   for (auto facet : facets) {
     const bool elsewhere = facet == kRoce && !onlyElsewhere(*node, answers).empty();
-    facts.push_back({subject, facetName(facet), seen(facet, *node, answers), clock_.now(), "agent " + node->name.str(), elsewhere ? std::string(kElsewhere) : std::string()});
+    facts.push_back({subject, facetName(facet), seen(facet, *node, answers), clock_.now(),
+                     "agent " + node->name.str(),
+                     elsewhere ? std::string(kElsewhere) : std::string()});
   }
   co_return facts;
 }
 
-/// A controller that died meanwhile finds the task that it had begun; one that failed is begun anew, and starts nothing that runs right.
+/// A controller that died meanwhile finds the task that it had begun; one that failed is begun
+/// anew, and starts nothing that runs right.
 Async<Outcome> NodeServicesPhase::act(Action action, ActContext& context) {
   const auto facet = action.facet.facet.str();
   const auto* node = cluster_.findNode(action.facet.subject.node());
   if (!node) co_return Blocked{fmt::format("the inventory has no {}", action.facet.subject.str())};
-  if (const auto asked = facetsOf(*node); std::find(asked.begin(), asked.end(), facet) == asked.end())
-    co_return Blocked{fmt::format("the inventory does not ask {} of {} any more", facet, node->name.str())};
+  if (const auto asked = facetsOf(*node);
+      std::find(asked.begin(), asked.end(), facet) == asked.end())
+    co_return Blocked{
+        fmt::format("the inventory does not ask {} of {} any more", facet, node->name.str())};
   const auto state = agents_.state(node->name);
   if (!state || state->mode != wire::Mode::Disk)
-    co_return Again{kLookAgain, fmt::format("the installed system of {} to call", node->name.str())};
+    co_return Again{kLookAgain,
+                    fmt::format("the installed system of {} to call", node->name.str())};
   if (facet == kNvlink) {  // all nodes of the domain have to come: nothing is done but waited
     std::vector<std::string> probes = {"imex.state", "nvlink.domain"};
     CO_TRY(answers, co_await ask(node->name, std::move(probes)));
     const auto now = seen(facet, *node, answers);
     if (now == wanted(facet, *node)) co_return Done{};
-    co_return Again{kLookAgain, fmt::format("the whole NVLink domain ({}); a node that is out belongs out of nvlink_domains", now)};
+    co_return Again{
+        kLookAgain,
+        fmt::format(
+            "the whole NVLink domain ({}); a node that is out belongs out of nvlink_domains", now)};
   }
   auto rendered = files(facet, *node);
   if (!rendered) co_return Blocked{rendered.error().str()};
@@ -297,13 +353,21 @@ Async<Outcome> NodeServicesPhase::act(Action action, ActContext& context) {
     std::vector<std::string_view> only = {kRoce};
     CO_TRY(answers, co_await askFor(std::move(only), node->name));
     if (const auto others = onlyElsewhere(*node, answers); !others.empty()) {
-      context.finding({action.facet, Severity::Error, firstOf(others), {}, "the node marks as declared: mend the cable, the switch or the address", clock_.now()});
+      context.finding({action.facet,
+                       Severity::Error,
+                       firstOf(others),
+                       {},
+                       "the node marks as declared: mend the cable, the switch or the address",
+                       clock_.now()});
       co_return Blocked{firstOf(others)};
     }
   }
-  const nlohmann::json params{
-      {"service", rendered->service}, {"value", rendered->digest()}, {"files", rendered->files}, {"settings", rendered->settings}};
-  context.progress(0.2, fmt::format("{} starts {} with its files", node->name.str(), rendered->service));
+  const nlohmann::json params{{"service", rendered->service},
+                              {"value", rendered->digest()},
+                              {"files", rendered->files},
+                              {"settings", rendered->settings}};
+  context.progress(0.2,
+                   fmt::format("{} starts {} with its files", node->name.str(), rendered->service));
   auto id = context.operation();
   const auto known = id.empty() ? std::nullopt : agents_.report(node->name, id);
   if (id.empty() || (known && known->phase == wire::TaskPhase::Failed)) {
@@ -314,13 +378,19 @@ Async<Outcome> NodeServicesPhase::act(Action action, ActContext& context) {
   const auto done = co_await agents_.runTask(node->name, std::move(task));
   if (done) co_return Done{};
   if (done.error().canRetry()) co_return fail(done.error());
-  context.finding({action.facet, Severity::Error, done.error().str(), {}, "mend what the node says, then apply again", clock_.now()});
+  context.finding({action.facet,
+                   Severity::Error,
+                   done.error().str(),
+                   {},
+                   "mend what the node says, then apply again",
+                   clock_.now()});
   co_return Blocked{done.error().str()};
 }
 
 }  // namespace
 
-std::unique_ptr<lifecycle::Phase> makeNodeServicesPhase(const inventory::Cluster& cluster, gateway::AgentGateway& agents, Clock& clock,
+std::unique_ptr<lifecycle::Phase> makeNodeServicesPhase(const inventory::Cluster& cluster,
+                                                        gateway::AgentGateway& agents, Clock& clock,
                                                         FabricOptions options) {
   return std::make_unique<NodeServicesPhase>(cluster, agents, clock, std::move(options));
 }

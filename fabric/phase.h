@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // FabricPhase: subnet manager, partitions and cabling of the cluster; the own ports of each node.
 //
-// A node goes on when the subnet manager and the partitions are as declared and its own cables are; deviations elsewhere
-// keep @cluster/fabric.links unmet and are told as findings, but they hold up only the nodes that they touch.
+// A node goes on when the subnet manager and the partitions are as declared and its own cables are;
+// deviations elsewhere keep @cluster/fabric.links unmet and are told as findings, but they hold up
+// only the nodes that they touch.
 #pragma once
 
 #include "base/json_output.h"
@@ -13,10 +14,12 @@
 
 namespace muster::fabric {
 
-inline constexpr std::string_view kSm = "fabric.sm", kPartitions = "fabric.partitions", kLinks = "fabric.links", kPorts = "fabric.ports",
+inline constexpr std::string_view kSm = "fabric.sm", kPartitions = "fabric.partitions",
+                                  kLinks = "fabric.links", kPorts = "fabric.ports",
                                   kStandby = "fabric.standby";
-inline constexpr std::chrono::milliseconds kFresh{5000};  ///< one observation of all nodes shares a discovery
-inline constexpr std::chrono::seconds kSmSettle{60};      ///< 16,384 HCAs take 52 s to SUBNET UP
+inline constexpr std::chrono::milliseconds kFresh{
+    5000};  ///< one observation of all nodes shares a discovery
+inline constexpr std::chrono::seconds kSmSettle{60};  ///< 16,384 HCAs take 52 s to SUBNET UP
 
 /// Everything that follows from the declaration alone.
 struct Declared {
@@ -30,7 +33,10 @@ struct PkeyMismatch {
   std::string declared, found;
   bool is_wider = false;  // it may talk to somebody that it should not
 
-  std::string str() const { return fmt::format("{} port {} has PKeys {}, declared {}", port.node, port.number, found, declared); }
+  std::string str() const {
+    return fmt::format("{} port {} has PKeys {}, declared {}", port.node, port.number, found,
+                       declared);
+  }
 };
 
 /// The declaration with what a discovery adds.
@@ -49,12 +55,16 @@ std::string repairs(const std::vector<Deviation>& deviations);
 
 class FabricPhase final : public lifecycle::Phase {
  public:
-  FabricPhase(const inventory::Cluster& cluster, io::ProcessRunner& processes, Clock& clock, FabricOptions options);
+  FabricPhase(const inventory::Cluster& cluster, io::ProcessRunner& processes, Clock& clock,
+              FabricOptions options);
 
   std::string_view name() const override { return "fabric"; }
-  std::vector<lifecycle::Goal> goals(const inventory::Cluster& cluster, const lifecycle::Subject& subject,
+  std::vector<lifecycle::Goal> goals(const inventory::Cluster& cluster,
+                                     const lifecycle::Subject& subject,
                                      const lifecycle::FactSet& facts) const override;
-  Async<std::vector<lifecycle::Fact>> observe(lifecycle::Subject subject) override { return look(std::move(subject), kFresh); }
+  Async<std::vector<lifecycle::Fact>> observe(lifecycle::Subject subject) override {
+    return look(std::move(subject), kFresh);
+  }
   Async<lifecycle::Outcome> act(lifecycle::Action action, lifecycle::ActContext& context) override;
   Async<std::vector<lifecycle::Fact>> verify(lifecycle::Action action) override {
     return look(action.facet.subject, std::chrono::milliseconds(0));
@@ -68,7 +78,8 @@ class FabricPhase final : public lifecycle::Phase {
   }
   /// Ethernet has no subnet manager; what its nodes need is NodeServicesPhase's.
   static bool isInfiniBand(const inventory::Cluster& cluster) {
-    return std::any_of(cluster.fabrics.begin(), cluster.fabrics.end(), [](const auto& one) { return !one.second.roce; });
+    return std::any_of(cluster.fabrics.begin(), cluster.fabrics.end(),
+                       [](const auto& one) { return !one.second.roce; });
   }
   bool onFabric(const inventory::Node& node) const {
     const auto fabric = cluster_.fabrics.find(cluster_.profileOf(node).fabric);
@@ -82,8 +93,11 @@ class FabricPhase final : public lifecycle::Phase {
   /// UFM's or a managed switch's: muster runs none, and checks what that one does.
   static bool isExternal(const inventory::Fabric& fabric) { return fabric.subnet_managers.empty(); }
   bool managerIsExternal() const { return declared_ && isExternal(*declared_->fabric); }
-  /// Who runs its own subnet manager always has the partition Default; of another's only what is declared is looked at.
-  static bool looksAtPartitions(const inventory::Fabric& fabric) { return !isExternal(fabric) || !fabric.partitions.empty(); }
+  /// Who runs its own subnet manager always has the partition Default; of another's only what is
+  /// declared is looked at.
+  static bool looksAtPartitions(const inventory::Fabric& fabric) {
+    return !isExternal(fabric) || !fabric.partitions.empty();
+  }
   bool looksAtPartitions() const { return declared_ && looksAtPartitions(*declared_->fabric); }
   /// What fabric.sm must be.
   std::string wantedManager() const;
@@ -95,16 +109,22 @@ class FabricPhase final : public lifecycle::Phase {
     if (looksAtPartitions()) out.push_back(kPartitions);
     return out;
   }
-  static std::string errorJson(const Error& error) { return jsonText(nlohmann::json{{"error", error.str()}}); }
-  lifecycle::Fact fact(const lifecycle::Subject& subject, std::string_view facet, std::string value, std::string source,
-                       std::string evidence = {}) const {
-    return {subject, FacetName(std::string(facet)), std::move(value), clock_.now(), std::move(source), std::move(evidence)};
+  static std::string errorJson(const Error& error) {
+    return jsonText(nlohmann::json{{"error", error.str()}});
+  }
+  lifecycle::Fact fact(const lifecycle::Subject& subject, std::string_view facet, std::string value,
+                       std::string source, std::string evidence = {}) const {
+    return {subject,           FacetName(std::string(facet)),
+            std::move(value),  clock_.now(),
+            std::move(source), std::move(evidence)};
   }
 
-  Async<std::vector<lifecycle::Fact>> look(lifecycle::Subject subject, std::chrono::milliseconds max_age);
+  Async<std::vector<lifecycle::Fact>> look(lifecycle::Subject subject,
+                                           std::chrono::milliseconds max_age);
   Async<SharedPicture> picture(std::chrono::milliseconds max_age);
   lifecycle::Fact linksFact(const Picture& picture) const;
-  lifecycle::Fact factOf(const lifecycle::Subject& subject, std::string_view facet, const Result<std::string>& problem, std::string wanted,
+  lifecycle::Fact factOf(const lifecycle::Subject& subject, std::string_view facet,
+                         const Result<std::string>& problem, std::string wanted,
                          std::string source) const;
   std::vector<Deviation> deviationsOf(const NodeName& node, const Picture& picture) const;
 
@@ -124,11 +144,14 @@ class FabricPhase final : public lifecycle::Phase {
 
   Async<lifecycle::Outcome> actExternal(lifecycle::FacetRef facet, lifecycle::ActContext& context);
   Async<lifecycle::Outcome> actSm(lifecycle::FacetRef facet, lifecycle::ActContext& context);
-  Async<lifecycle::Outcome> awaitSm(lifecycle::FacetRef facet, SharedPicture now, lifecycle::ActContext& context);
-  Async<lifecycle::Outcome> applyPartitions(lifecycle::FacetRef facet, SharedPicture now, lifecycle::ActContext& context);
+  Async<lifecycle::Outcome> awaitSm(lifecycle::FacetRef facet, SharedPicture now,
+                                    lifecycle::ActContext& context);
+  Async<lifecycle::Outcome> applyPartitions(lifecycle::FacetRef facet, SharedPicture now,
+                                            lifecycle::ActContext& context);
   /// Puts the former partitions back and reads every table again; in words how that went.
   Async<std::string> rollBack(SharedPicture now);
-  Async<lifecycle::Outcome> actPartitions(lifecycle::FacetRef facet, lifecycle::ActContext& context);
+  Async<lifecycle::Outcome> actPartitions(lifecycle::FacetRef facet,
+                                          lifecycle::ActContext& context);
   Async<lifecycle::Outcome> actStandby(lifecycle::FacetRef facet, lifecycle::ActContext& context);
   Async<lifecycle::Outcome> actCables(lifecycle::FacetRef facet, lifecycle::ActContext& context);
 

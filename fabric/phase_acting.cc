@@ -20,15 +20,20 @@ namespace {
 constexpr std::chrono::milliseconds kPoll{100};
 constexpr std::chrono::seconds kPartitionsSettle{15};
 constexpr std::string_view kExternalHelp =
-    "the subnet manager is not muster's (the fabric declares no subnet_managers): change it there (UFM, or the switch), then apply again";
+    "the subnet manager is not muster's (the fabric declares no subnet_managers): change it there "
+    "(UFM, or the switch), then apply again";
 
-/// How long tables may still say the former: until a sweep has ended after the change, and as long again (it may have begun before). The sweep of
-/// a large fabric takes most of a minute.
+/// How long tables may still say the former: until a sweep has ended after the change, and as long
+/// again (it may have begun before). The sweep of a large fabric takes most of a minute.
 class SweepLimit {
  public:
   /// Made before the change.
   SweepLimit(Clock& clock, const SubnetManager& manager)
-      : clock_(clock), manager_(manager), sweeps_(manager.log().sweeps), began_(clock.steady()), until_(began_ + kSmSettle) {}
+      : clock_(clock),
+        manager_(manager),
+        sweeps_(manager.log().sweeps),
+        began_(clock.steady()),
+        until_(began_ + kSmSettle) {}
   bool isOver() {
     const auto now = clock_.steady();
     if (!swept_ && manager_.log().sweeps != sweeps_) {
@@ -50,25 +55,32 @@ class SweepLimit {
 Finding findingOf(const FacetRef& facet, const Deviation& one, WallTime at) {
   bool extra = one.kind == DeviationKind::ExtraLink || one.kind == DeviationKind::ExtraNode;
   auto place = one.at.number ? fmt::format("{} port {}", one.at.node, one.at.number) : one.at.node;
-  nlohmann::json evidence = {
-      {"kind", toString(one.kind)}, {"device", one.at.node}, {"port", one.at.number}, {"declared", one.declared}, {"found", one.found}};
+  nlohmann::json evidence = {{"kind", toString(one.kind)},
+                             {"device", one.at.node},
+                             {"port", one.at.number},
+                             {"declared", one.declared},
+                             {"found", one.found}};
   return {facet,
           extra ? Severity::Warning : Severity::Error,
-          fmt::format("{}: {} (declared: {}; found: {})", toString(one.kind), place, one.declared, one.found),
+          fmt::format("{}: {} (declared: {}; found: {})", toString(one.kind), place, one.declared,
+                      one.found),
           jsonText(evidence),
           one.repair,
           at};
 }
 
-/// What is rendered is read back before OpenSM sees it: a statement that it cannot read opens the whole fabric.
+/// What is rendered is read back before OpenSM sees it: a statement that it cannot read opens the
+/// whole fabric.
 std::string lint(const Picture& now) {
   auto read = parsePartitions(now.files.partitions);
   if (!read) return read.error().str();
   auto wanted = now.rules;
-  std::erase_if(
-      wanted, [](const PartitionRule& rule) { return rule.full == Members{} && rule.limited == Members{}; });  // nobody of it is known yet
+  std::erase_if(wanted, [](const PartitionRule& rule) {
+    return rule.full == Members{} && rule.limited == Members{};
+  });  // nobody of it is known yet
   return *read == wanted ? ""
-                         : "partitions.conf as rendered does not say what is declared; this is a defect of muster, nothing was changed";
+                         : "partitions.conf as rendered does not say what is declared; this is a "
+                           "defect of muster, nothing was changed";
 }
 
 }  // namespace
@@ -92,14 +104,15 @@ Async<Outcome> FabricPhase::act(Action action, ActContext& context) {
   co_return co_await actCables(action.facet, context);
 }
 
-/// A standby is started by its node's agent (NodeServicesPhase, fabric.opensm of that node), or by the node's owner from rendered files.
-/// Nothing waits for it, least of all its own node.
+/// A standby is started by its node's agent (NodeServicesPhase, fabric.opensm of that node), or by
+/// the node's owner from rendered files. Nothing waits for it, least of all its own node.
 Async<Outcome> FabricPhase::actStandby(FacetRef facet, ActContext& context) {
   CO_TRY(now, co_await picture(std::chrono::milliseconds(0)));
   CO_TRY(problem, co_await standbyProblem(*now));
   if (problem.empty()) co_return Done{};
   constexpr std::string_view kHelp =
-      "its node's agent starts it (facet fabric.opensm of the node); on a node without one: muster fabric render --out DIR writes its "
+      "its node's agent starts it (facet fabric.opensm of the node); on a node without one: muster "
+      "fabric render --out DIR writes its "
       "files, "
       "copy opensm/NODE to /etc/muster/opensm and start muster-opensm.service";
   context.finding({facet, Severity::Error, problem, {}, std::string(kHelp), clock_.now()});
@@ -119,8 +132,9 @@ Async<Outcome> FabricPhase::actSm(FacetRef facet, ActContext& context) {
   context.progress(0.1, "discovering the fabric");
   CO_TRY(now, co_await picture(std::chrono::milliseconds(0)));
   if (now->sm_guid.empty())
-    co_return Blocked{fmt::format("{} was never seen at its declared port, so the subnet manager has no place: {}", kControllerHca,
-                                  repairs(now->deviations))};
+    co_return Blocked{fmt::format(
+        "{} was never seen at its declared port, so the subnet manager has no place: {}",
+        kControllerHca, repairs(now->deviations))};
   if (auto wrong = lint(*now); !wrong.empty()) co_return Blocked{wrong};
   if (auto rival = manager_.rival(); !rival.empty()) co_return Blocked{rival};
   if (!manager_.pid() || !manager_.startedWith(now->files)) {
@@ -129,7 +143,9 @@ Async<Outcome> FabricPhase::actSm(FacetRef facet, ActContext& context) {
   } else if (!manager_.nodesAre(now->files)) {
     CO_TRY_OK(manager_.applyNodes(now->files));
   } else if (manager_.log().routing_engine.empty()) {
-    CO_TRY_OK(manager_.hangUp());  // it emptied its log while nobody read: a sweep says anew how it routes
+    CO_TRY_OK(
+        manager_
+            .hangUp());  // it emptied its log while nobody read: a sweep says anew how it routes
   }
   co_return co_await awaitSm(std::move(facet), now, context);
 }
@@ -138,7 +154,8 @@ Async<Outcome> FabricPhase::awaitSm(FacetRef facet, SharedPicture now, ActContex
   const auto until = clock_.steady() + kSmSettle;
   std::string problem;
   while (clock_.steady() < until) {
-    if (!manager_.pid()) co_return fail(ErrorCode::Unavailable, "opensm ended: " + manager_.logTail());
+    if (!manager_.pid())
+      co_return fail(ErrorCode::Unavailable, "opensm ended: " + manager_.logTail());
     auto log = manager_.log();
     bool settled = log.subnet_up || log.standby;
     CO_TRY(problem_now, co_await smProblem(*now));
@@ -148,7 +165,8 @@ Async<Outcome> FabricPhase::awaitSm(FacetRef facet, SharedPicture now, ActContex
     context.progress(0.6, problem);
     co_await clock_.sleep(kPoll);
   }
-  auto help = now->deviations.empty() ? std::string("look at opensm.log in the run folder") : repairs(now->deviations);
+  auto help = now->deviations.empty() ? std::string("look at opensm.log in the run folder")
+                                      : repairs(now->deviations);
   context.finding({facet, Severity::Error, problem, manager_.logTail(), help, clock_.now()});
   co_return Blocked{fmt::format("{}; {}", problem, help)};
 }
@@ -158,9 +176,11 @@ Async<Outcome> FabricPhase::actPartitions(FacetRef facet, ActContext& context) {
   co_return co_await applyPartitions(std::move(facet), now, context);
 }
 
-Async<Outcome> FabricPhase::applyPartitions(FacetRef facet, SharedPicture now, ActContext& context) {
+Async<Outcome> FabricPhase::applyPartitions(FacetRef facet, SharedPicture now,
+                                            ActContext& context) {
   if (auto wrong = lint(*now); !wrong.empty()) co_return Blocked{wrong};
-  if (!manager_.pid()) co_return fail(ErrorCode::Unavailable, "no subnet manager runs that could set the partitions");
+  if (!manager_.pid())
+    co_return fail(ErrorCode::Unavailable, "no subnet manager runs that could set the partitions");
   SweepLimit limit(clock_, manager_);
   CO_TRY_OK(manager_.applyPartitions(now->files));
   context.progress(0.5, "reading the PKey tables back");
@@ -172,18 +192,20 @@ Async<Outcome> FabricPhase::applyPartitions(FacetRef facet, SharedPicture now, A
     if (problem.empty()) co_return Done{};
     co_await clock_.sleep(kPoll);
   }
-  // Refused, or read otherwise than we do: whoever may talk to more than declared is worth more than the change. What was in force before this
-  // change proves nothing, somebody may have opened it; and where these very partitions were proven, the file is not what is wrong.
+  // Refused, or read otherwise than we do: whoever may talk to more than declared is worth more
+  // than the change. What was in force before this change proves nothing, somebody may have opened
+  // it; and where these very partitions were proven, the file is not what is wrong.
   const bool opened =
-      now->wrong_pkeys && std::any_of(now->wrong_pkeys->begin(), now->wrong_pkeys->end(), [](const auto& one) { return one.is_wider; });
+      now->wrong_pkeys && std::any_of(now->wrong_pkeys->begin(), now->wrong_pkeys->end(),
+                                      [](const auto& one) { return one.is_wider; });
   std::string back;
   if ((opened || manager_.log().partitions_refused) && !manager_.provenPartitionsAre(now->files)) {
     context.progress(0.8, "putting the former partitions back");
     CO_TRY(said, co_await rollBack(now));
     back = "; " + said;
   }
-  context.finding({facet, Severity::Error, problem + back, manager_.logTail(), "compare partitions.conf in the run folder with opensm.log",
-                   clock_.now()});
+  context.finding({facet, Severity::Error, problem + back, manager_.logTail(),
+                   "compare partitions.conf in the run folder with opensm.log", clock_.now()});
   co_return Blocked{problem + back};
 }
 
@@ -191,8 +213,10 @@ Async<std::string> FabricPhase::rollBack(SharedPicture now) {
   SweepLimit limit(clock_, manager_);
   auto former = manager_.rollBackPartitions();
   if (!former)
-    co_return fmt::format("there are no partitions that were ever proven to go back to ({}): stop opensm on the controller if that is too open",
-                          former.error().str());
+    co_return fmt::format(
+        "there are no partitions that were ever proven to go back to ({}): stop opensm on the "
+        "controller if that is too open",
+        former.error().str());
   auto before = *now;
   before.rules = std::move(*former);
   std::vector<PkeyMismatch> wrong;
@@ -203,14 +227,18 @@ Async<std::string> FabricPhase::rollBack(SharedPicture now) {
     if (wrong.empty()) co_return "the former partitions are in force again, every table was read";
     co_await clock_.sleep(kPoll);
   }
-  co_return fmt::format("the former partitions.conf was put back, but {} tables are not as it says: {}", wrong.size(), wrong.front().str());
+  co_return fmt::format(
+      "the former partitions.conf was put back, but {} tables are not as it says: {}", wrong.size(),
+      wrong.front().str());
 }
 
-/// Cables are moved by people: says which. What muster can do for a node with the right cables is to give its ports their
-/// partitions: a HCA that came up after the partitions were set is a member only from now on.
+/// Cables are moved by people: says which. What muster can do for a node with the right cables is
+/// to give its ports their partitions: a HCA that came up after the partitions were set is a member
+/// only from now on.
 Async<Outcome> FabricPhase::actCables(FacetRef facet, ActContext& context) {
   CO_TRY(now, co_await picture(std::chrono::milliseconds(0)));
-  auto wrong = facet.subject.isCluster() ? now->deviations : deviationsOf(facet.subject.node(), *now);
+  auto wrong =
+      facet.subject.isCluster() ? now->deviations : deviationsOf(facet.subject.node(), *now);
   for (const auto& one : wrong) context.finding(findingOf(facet, one, clock_.now()));
   if (!wrong.empty()) co_return Blocked{repairs(wrong)};
   if (facet.subject.isCluster()) co_return Done{};

@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::string_view kPrefix = "firmware.", kDriverPrefix = "driver.";
 constexpr std::chrono::seconds kLongestFlash{24 * 3600};
-constexpr std::chrono::seconds kConfirmed{10};  ///< of a component that another action of its wave has installed
+constexpr std::chrono::seconds kConfirmed{
+    10};  ///< of a component that another action of its wave has installed
 
 }  // namespace
 
@@ -21,7 +22,8 @@ std::string componentOf(const FacetName& facet) {
   return name.starts_with(kPrefix) ? name.substr(kPrefix.size()) : std::string();
 }
 
-const inventory::FirmwareBaseline* baselineOf(const inventory::Cluster& cluster, const lifecycle::Subject& subject) {
+const inventory::FirmwareBaseline* baselineOf(const inventory::Cluster& cluster,
+                                              const lifecycle::Subject& subject) {
   if (subject.isCluster()) return nullptr;
   const inventory::Node* node = cluster.findNode(subject.node());
   if (!node) return nullptr;
@@ -37,7 +39,8 @@ Versions probesOf(const lifecycle::FactSet& facts, const lifecycle::Subject& sub
     for (std::size_t at = 0; at < fact.value.size();) {
       const auto end = std::min(fact.value.find(',', at), fact.value.size());
       const auto pair = fact.value.substr(at, end - at);
-      if (const auto equals = pair.find('='); equals != std::string::npos) out[pair.substr(0, equals)] = pair.substr(equals + 1);
+      if (const auto equals = pair.find('='); equals != std::string::npos)
+        out[pair.substr(0, equals)] = pair.substr(equals + 1);
       at = end + 1;
     }
   }
@@ -47,7 +50,8 @@ Versions probesOf(const lifecycle::FactSet& facts, const lifecycle::Subject& sub
 Versions runningBy(const lifecycle::FactSet& facts, const lifecycle::Subject& subject) {
   Versions out = probesOf(facts, subject);
   for (const auto& fact : facts.view(subject))
-    if (const auto component = componentOf(fact.facet); !component.empty()) out[component] = fact.value;
+    if (const auto component = componentOf(fact.facet); !component.empty())
+      out[component] = fact.value;
   return out;
 }
 
@@ -58,8 +62,11 @@ Durations learntBy(const lifecycle::FactSet& facts, const lifecycle::Subject& su
     const auto& name = fact.facet.str();
     if (!name.starts_with(prefix)) continue;
     long long seconds = 0;
-    const auto [end, error] = std::from_chars(fact.value.data(), fact.value.data() + fact.value.size(), seconds);
-    if (error == std::errc() && end == fact.value.data() + fact.value.size() && seconds > 0 && seconds < kLongestFlash.count()) out[name.substr(prefix.size())] = std::chrono::seconds(seconds);
+    const auto [end, error] =
+        std::from_chars(fact.value.data(), fact.value.data() + fact.value.size(), seconds);
+    if (error == std::errc() && end == fact.value.data() + fact.value.size() && seconds > 0 &&
+        seconds < kLongestFlash.count())
+      out[name.substr(prefix.size())] = std::chrono::seconds(seconds);
   }
   return out;
 }
@@ -77,10 +84,12 @@ Durations typicalOf(const std::vector<Durations>& machines) {
   return out;
 }
 
-std::chrono::minutes flashTime(const inventory::FirmwareComponent& component, const Durations& learnt) {
+std::chrono::minutes flashTime(const inventory::FirmwareComponent& component,
+                               const Durations& learnt) {
   if (component.minutes > 0) return std::chrono::minutes(component.minutes);
   const auto known = learnt.find(component.name);
-  return known == learnt.end() ? rowOf(component.name).flash : std::chrono::ceil<std::chrono::minutes>(known->second);
+  return known == learnt.end() ? rowOf(component.name).flash
+                               : std::chrono::ceil<std::chrono::minutes>(known->second);
 }
 
 std::chrono::minutes waveTime(const Wave& wave, const Durations& learnt) {
@@ -93,14 +102,16 @@ Totals totalsOf(const Schedule& schedule, const Durations& learnt) {
   Totals totals;
   for (const auto& wave : schedule.waves) {
     totals.flashes += static_cast<int>(wave.steps.size());
-    totals.resets += wave.activation == Activation::BmcReset || wave.activation == Activation::PowerCycle;
+    totals.resets +=
+        wave.activation == Activation::BmcReset || wave.activation == Activation::PowerCycle;
     totals.ac_cycles += wave.activation == Activation::AcCycle;
     totals.time += waveTime(wave, learnt);
   }
   return totals;
 }
 
-Road roadOf(const inventory::FirmwareBaseline& baseline, const Versions& running, Durations learnt) {
+Road roadOf(const inventory::FirmwareBaseline& baseline, const Versions& running,
+            Durations learnt) {
   Road road;
   road.learnt = std::move(learnt);
   road.schedule = solve(baseline, running);
@@ -109,7 +120,9 @@ Road roadOf(const inventory::FirmwareBaseline& baseline, const Versions& running
   for (const auto& wave : road.schedule.waves) {
     for (const auto& step : wave.steps) {
       const auto& name = step.component->name;
-      expected[name] += &step == &wave.steps.front() ? std::chrono::seconds(waveTime(wave, road.learnt)) : kConfirmed;
+      expected[name] += &step == &wave.steps.front()
+                            ? std::chrono::seconds(waveTime(wave, road.learnt))
+                            : kConfirmed;
       std::erase(moving, name);  // its last step counts
       moving.push_back(name);
     }
@@ -118,8 +131,13 @@ Road roadOf(const inventory::FirmwareBaseline& baseline, const Versions& running
     const auto* undone = road.schedule.undoneOf(name);
     const auto* component = baseline.find(name);
     const bool known = running.contains(name);
-    if (component) road.stops.push_back({component, known ? expected[name] : std::chrono::seconds(flashTime(*component, road.learnt) + activationTime(activationOf(*component))),
-                                         undone && known && !component->file.empty() ? undone->why : std::string()});
+    if (component)
+      road.stops.push_back(
+          {component,
+           known ? expected[name]
+                 : std::chrono::seconds(flashTime(*component, road.learnt) +
+                                        activationTime(activationOf(*component))),
+           undone && known && !component->file.empty() ? undone->why : std::string()});
   };
   for (const auto& name : baseline.order)
     if (std::find(moving.begin(), moving.end(), name) == moving.end()) add(name);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A subject's baseline against what is known of it: in which order its components come up, how long that takes, what is left undone.
+// A subject's baseline against what is known of it: in which order its components come up, how long
+// that takes, what is left undone.
 #pragma once
 
 #include "firmware/solver.h"
@@ -11,12 +12,15 @@ struct Cluster;
 
 namespace muster::firmware {
 
-inline FacetName facetOf(const std::string& component) { return FacetName("firmware." + component); }
+inline FacetName facetOf(const std::string& component) {
+  return FacetName("firmware." + component);
+}
 /// "" when the facet is not of a component.
 std::string componentOf(const FacetName& facet);
 
 /// Null for the cluster subject and for profiles without firmware.
-const inventory::FirmwareBaseline* baselineOf(const inventory::Cluster& cluster, const lifecycle::Subject& subject);
+const inventory::FirmwareBaseline* baselineOf(const inventory::Cluster& cluster,
+                                              const lifecycle::Subject& subject);
 
 /// Versions by the facts: the BMC's inventory, and what probes of drivers show.
 Versions runningBy(const lifecycle::FactSet& facts, const lifecycle::Subject& subject);
@@ -24,26 +28,33 @@ Versions probesOf(const lifecycle::FactSet& facts, const lifecycle::Subject& sub
 
 /// How long flashes took, by component: what its own machine has shown.
 using Durations = std::map<std::string, std::chrono::seconds>;
-inline FacetName tookFacet(const std::string& component) { return FacetName("firmware-took." + component); }
+inline FacetName tookFacet(const std::string& component) {
+  return FacetName("firmware-took." + component);
+}
 Durations learntBy(const lifecycle::FactSet& facts, const lifecycle::Subject& subject);
 /// … and for whoever has shown nothing yet, the median of these machines.
 Durations typicalOf(const std::vector<Durations>& machines);
 
-/// A component at its place on the road. The first that is moved in a wave carries the time of the whole wave.
+/// A component at its place on the road. The first that is moved in a wave carries the time of the
+/// whole wave.
 struct Stop {
   const inventory::FirmwareComponent* component = nullptr;
   std::chrono::seconds expected{0};
   std::string impossible = {};  ///< which constraint forbids it
 };
 struct Road {
-  std::vector<Stop> stops;  ///< every component of the baseline once: those in order as they are, others where their last step is
+  std::vector<Stop> stops;  ///< every component of the baseline once: those in order as they are,
+                            ///< others where their last step is
   Schedule schedule;
   Durations learnt = {};
 };
-Road roadOf(const inventory::FirmwareBaseline& baseline, const Versions& running, Durations learnt = {});
+Road roadOf(const inventory::FirmwareBaseline& baseline, const Versions& running,
+            Durations learnt = {});
 
-/// Of one flash, and of a whole wave with its activation: as declared, else as learnt, else a guess by the component's name.
-std::chrono::minutes flashTime(const inventory::FirmwareComponent& component, const Durations& learnt = {});
+/// Of one flash, and of a whole wave with its activation: as declared, else as learnt, else a guess
+/// by the component's name.
+std::chrono::minutes flashTime(const inventory::FirmwareComponent& component,
+                               const Durations& learnt = {});
 std::chrono::minutes waveTime(const Wave& wave, const Durations& learnt = {});
 
 /// A node's way in one line for people: "3 waves, 2 resets, 1 AC cycle, about 74 min".

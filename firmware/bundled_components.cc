@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One package for several components of a tray: it goes there once, and is written into all of them, those of later waves too.
+// One package for several components of a tray: it goes there once, and is written into all of
+// them, those of later waves too.
 #include "bmc/shared_package.h"
 #include "firmware/installation.h"
 #include "inventory/model/in_band.h"
@@ -16,7 +17,9 @@ namespace {
 /// The version that a component has in this file; "" when its baseline does not name the file.
 std::string versionIn(const inventory::FirmwareComponent& component, const std::string& sha256) {
   if (component.sha256 == sha256) return component.version;
-  const auto stone = std::find_if(component.via.begin(), component.via.end(), [&](const inventory::FirmwareImageFile& each) { return each.sha256 == sha256; });
+  const auto stone =
+      std::find_if(component.via.begin(), component.via.end(),
+                   [&](const inventory::FirmwareImageFile& each) { return each.sha256 == sha256; });
   return stone == component.via.end() ? std::string() : stone->version;
 }
 
@@ -30,12 +33,18 @@ const UpdateStep* firstStepOf(std::string_view component, const Schedule& schedu
 }  // namespace
 
 /// "": the file is that component's next step.
-std::string Installation::whyNotWith(const Target& other, const Schedule& schedule, const std::string& sha256) const {
+std::string Installation::whyNotWith(const Target& other, const Schedule& schedule,
+                                     const std::string& sha256) const {
   const auto* step = firstStepOf(other.component, schedule);
   if (step && step->image.sha256 == sha256) return {};
-  if (step) return fmt::format("its package also writes {} {}, which must run {} first; put {} before it in the baseline's order", other.component, other.version, step->to, other.component);
+  if (step)
+    return fmt::format(
+        "its package also writes {} {}, which must run {} first; put {} before it in the "
+        "baseline's order",
+        other.component, other.version, step->to, other.component);
   const auto* undone = schedule.undoneOf(other.component);
-  return fmt::format("its package also writes {} {}: {}", other.component, other.version, undone ? undone->why : "it runs another version already");
+  return fmt::format("its package also writes {} {}: {}", other.component, other.version,
+                     undone ? undone->why : "it runs another version already");
 }
 
 /// What else is written when this image is sent.
@@ -45,12 +54,20 @@ Async<Installation::Company> Installation::whatElseComes(Target first, Schedule 
   if (inventory::isInBand(*baseline_.find(first.component))) co_return company;
   for (const auto& component : baseline_.components) {
     const Target other{component.name, versionIn(component, image.sha256)};
-    const bool came = std::find(progress_.staged.begin(), progress_.staged.end(), other) != progress_.staged.end();
-    if (other.component == first.component || other.version.empty() || inventory::isInBand(component) || came || runs(other)) continue;
+    const bool came = std::find(progress_.staged.begin(), progress_.staged.end(), other) !=
+                      progress_.staged.end();
+    if (other.component == first.component || other.version.empty() ||
+        inventory::isInBand(component) || came || runs(other))
+      continue;
     CO_TRY(both, co_await bmc::bringsBoth(bmc_, first.component, other.component));
     if (!both) continue;
-    const auto item = std::find_if(items_.begin(), items_.end(), [&](const bmc::FirmwareItem& each) { return each.name == other.component; });
-    if (item != items_.end() && !item->unreadable.empty()) co_return fail(ErrorCode::Unavailable, fmt::format("{}, which the package of {} also writes, cannot be read now: {}", other.component, first.component, item->unreadable));
+    const auto item =
+        std::find_if(items_.begin(), items_.end(),
+                     [&](const bmc::FirmwareItem& each) { return each.name == other.component; });
+    if (item != items_.end() && !item->unreadable.empty())
+      co_return fail(ErrorCode::Unavailable,
+                     fmt::format("{}, which the package of {} also writes, cannot be read now: {}",
+                                 other.component, first.component, item->unreadable));
     company.why_not = whyNotWith(other, schedule, image.sha256);
     if (!company.why_not.empty()) co_return company;
     company.others.push_back(other);
@@ -59,7 +76,8 @@ Async<Installation::Company> Installation::whatElseComes(Target first, Schedule 
 }
 
 /// "": all of it may be written, and run together.
-std::string Installation::whyNotTogether(const Target& first, const std::vector<Target>& others) const {
+std::string Installation::whyNotTogether(const Target& first,
+                                         const std::vector<Target>& others) const {
   Versions versions = probesOf(context_.facts(), action_.facet.subject);
   for (const auto& item : items_)
     if (item.unreadable.empty() && !item.version.empty()) versions[item.name] = item.version;
@@ -67,21 +85,33 @@ std::string Installation::whyNotTogether(const Target& first, const std::vector<
   versions[first.component] = first.version;
   std::set<Activation> hows{activationOf(*baseline_.find(first.component))};
   for (const auto& other : others) hows.insert(activationOf(*baseline_.find(other.component)));
-  if (hows.contains(Activation::BmcReset) && hows.contains(Activation::PowerCycle) && !hows.contains(Activation::AcCycle))
-    return fmt::format("{} comes in the same package, and one needs a reset of the BMC, the other a power cycle; declare \"activation: ac-cycle\" for one of them, which does both", others.front().component);
+  if (hows.contains(Activation::BmcReset) && hows.contains(Activation::PowerCycle) &&
+      !hows.contains(Activation::AcCycle))
+    return fmt::format(
+        "{} comes in the same package, and one needs a reset of the BMC, the other a power cycle; "
+        "declare \"activation: ac-cycle\" for one of them, which does both",
+        others.front().component);
   for (const auto& other : others) {
     versions[other.component] = other.version;
-    if (auto again = whyNotAgain(*baseline_.find(other.component), action_.facet.subject, context_.facts()); !again.empty()) return again;
+    if (auto again =
+            whyNotAgain(*baseline_.find(other.component), action_.facet.subject, context_.facts());
+        !again.empty())
+      return again;
   }
   for (const auto& broken : brokenConstraints(baseline_.constraints, versions))
-    if (std::find(before.begin(), before.end(), broken) == before.end()) return fmt::format("its package brings all of it at once, which is forbidden here: {}; put what it needs first in the baseline's order", broken);
+    if (std::find(before.begin(), before.end(), broken) == before.end())
+      return fmt::format(
+          "its package brings all of it at once, which is forbidden here: {}; put what it needs "
+          "first in the baseline's order",
+          broken);
   return {};
 }
 
 Async<Outcome> Installation::begin(Target next, Schedule schedule) {
   CO_TRY(company, co_await whatElseComes(next, std::move(schedule)));
   const auto& others = company.others;
-  const auto why = !company.why_not.empty() || others.empty() ? company.why_not : whyNotTogether(next, others);
+  const auto why =
+      !company.why_not.empty() || others.empty() ? company.why_not : whyNotTogether(next, others);
   if (!why.empty()) {
     const auto text = fmt::format("{} {} is not sent: {}", next.component, next.version, why);
     if (progress_.staged.empty()) co_return Blocked{text};

@@ -14,16 +14,21 @@ constexpr std::size_t kMaxWhyBytes = 1'500;
 }  // namespace
 
 void Installation::say(const Verdict& verdict) {
-  context_.finding({action_.facet, Severity::Error, verdict.text, verdict.evidence, verdict.what_to_do, clock_.now()});
+  context_.finding({action_.facet, Severity::Error, verdict.text, verdict.evidence,
+                    verdict.what_to_do, clock_.now()});
 }
 
-/// What was staged beside it is switched on first: every part of a wave is allowed without the rest, and whoever plans again shall find
-/// it running instead of staging it once more.
+/// What was staged beside it is switched on first: every part of a wave is allowed without the
+/// rest, and whoever plans again shall find it running instead of staging it once more.
 Async<Outcome> Installation::giveUp(Target what, Verdict verdict) {
   say(verdict);
-  progress_.failed = Failure{std::move(what), std::string(cutToBytes(verdict.text + ". " + verdict.what_to_do, kMaxWhyBytes)), verdict.written};
+  progress_.failed =
+      Failure{std::move(what),
+              std::string(cutToBytes(verdict.text + ". " + verdict.what_to_do, kMaxWhyBytes)),
+              verdict.written};
   // What came in the same package may be on the machine although this one is not.
-  if (verdict.written) progress_.staged.insert(progress_.staged.end(), progress_.with.begin(), progress_.with.end());
+  if (verdict.written)
+    progress_.staged.insert(progress_.staged.end(), progress_.with.begin(), progress_.with.end());
   progress_.with.clear();
   progress_.current = {};
   co_return co_await (progress_.staged.empty() ? over() : activate());
@@ -34,19 +39,26 @@ Async<Outcome> Installation::endBadly(Verdict verdict) {
   say(verdict);
   auto why = verdict.text + ". " + verdict.what_to_do;
   if (progress_.failed) why = progress_.failed->why + "; besides, " + why;
-  if (!progress_.failed) progress_.failed = Failure{progress_.staged.empty() ? Target{component_.name, component_.version} : progress_.staged.front(), {}, true};
+  if (!progress_.failed)
+    progress_.failed =
+        Failure{progress_.staged.empty() ? Target{component_.name, component_.version}
+                                         : progress_.staged.front(),
+                {},
+                true};
   progress_.failed->why = std::string(cutToBytes(why, kMaxWhyBytes));
   co_return co_await over();
 }
 
-/// The journal knows the end before anybody is told, so that a process that dies here says the same again.
+/// The journal knows the end before anybody is told, so that a process that dies here says the same
+/// again.
 Async<Outcome> Installation::over() {
   if (progress_.step != Step::Over) {
     CO_TRY_OK(co_await record(Step::Over));
   }
   const auto& failed = *progress_.failed;
   if (failed.written) remember_(failed.target.component, failed.target.version + " " + failed.why);
-  for (const auto& target : progress_.staged) remember_(target.component, target.version + " " + failed.why);
+  for (const auto& target : progress_.staged)
+    remember_(target.component, target.version + " " + failed.why);
   co_return fail(ErrorCode::Conflict, failed.why);
 }
 
@@ -54,16 +66,26 @@ Async<Outcome> Installation::breakOff(std::string why) {
   if (progress_.isWriting()) stageCurrent();
   progress_.current = {};
   progress_.with.clear();
-  co_return co_await endBadly({fmt::format("the installation of {} was broken off: {}", component_.name + " " + component_.version, why), "",
-                       "its images may be on the machine; see that it is well, then: muster firmware retry " + node()});
+  co_return co_await endBadly(
+      {fmt::format("the installation of {} was broken off: {}",
+                   component_.name + " " + component_.version, why),
+       "",
+       "its images may be on the machine; see that it is well, then: muster firmware retry " +
+           node()});
 }
 
-/// A BMC that fetches for itself gets nothing of a file that has been changed since it was told where the file lies.
+/// A BMC that fetches for itself gets nothing of a file that has been changed since it was told
+/// where the file lies.
 Async<Outcome> Installation::notInstalled(Target what, std::string words) {
-  Verdict verdict{fmt::format("{} did not install {} {}", bmc_.address(), what.component, what.version), std::move(words),
-                  "read the BMC's own log; the old version is still active. muster does not flash it again by itself"};
+  Verdict verdict{
+      fmt::format("{} did not install {} {}", bmc_.address(), what.component, what.version),
+      std::move(words),
+      "read the BMC's own log; the old version is still active. muster does not flash it again by "
+      "itself"};
   if (const auto image = imageOf(what); image && !image_url_.empty()) {
-    if (const auto altered = co_await files_.whyNotNow(*baseline_.find(what.component), *image); altered && !altered->empty()) verdict.text += "; its file has changed meanwhile: " + *altered;
+    if (const auto altered = co_await files_.whyNotNow(*baseline_.find(what.component), *image);
+        altered && !altered->empty())
+      verdict.text += "; its file has changed meanwhile: " + *altered;
   }
   co_return co_await giveUp(std::move(what), std::move(verdict));
 }

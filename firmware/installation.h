@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One action's installation: wave by wave until its component runs its baseline version. At most one flash of an image in an intent.
+// One action's installation: wave by wave until its component runs its baseline version. At most
+// one flash of an image in an intent.
 #pragma once
 
 #include "bmc/bmc.h"
@@ -14,27 +15,41 @@ namespace muster::firmware {
 
 class Installation {
  public:
-  /// What one process sees from begin to end: how long flashes take, since when an intent goes on, since when it meets an odd answer.
+  /// What one process sees from begin to end: how long flashes take, since when an intent goes on,
+  /// since when it meets an odd answer.
   struct Stopwatch {
     std::map<std::string, std::chrono::steady_clock::time_point> began;
     Durations took;
     std::string intent;
     std::chrono::steady_clock::time_point intent_began{};
     std::optional<std::chrono::steady_clock::time_point> odd_since;
-    std::optional<std::chrono::steady_clock::time_point> starting_since;  ///< a task that has not begun
+    std::optional<std::chrono::steady_clock::time_point>
+        starting_since;  ///< a task that has not begun
   };
   struct Services {
     bmc::Bmc& bmc;
     Clock& clock;
     FirmwareFiles& files;
     std::string image_url;  ///< see makeFirmwarePhase
-    std::function<void(const std::string& component, std::string why)> remember;  ///< why it is not flashed again by itself
+    std::function<void(const std::string& component, std::string why)>
+        remember;  ///< why it is not flashed again by itself
     Stopwatch& stopwatch;
   };
   /// Everything referred to outlives it.
-  Installation(Services services, const inventory::FirmwareBaseline& baseline, const inventory::FirmwareComponent& component, const lifecycle::Action& action,
+  Installation(Services services, const inventory::FirmwareBaseline& baseline,
+               const inventory::FirmwareComponent& component, const lifecycle::Action& action,
                lifecycle::ActContext& context, Progress progress)
-      : bmc_(services.bmc), clock_(services.clock), files_(services.files), image_url_(std::move(services.image_url)), remember_(std::move(services.remember)), stopwatch_(services.stopwatch), baseline_(baseline), component_(component), action_(action), context_(context), progress_(std::move(progress)) {}
+      : bmc_(services.bmc),
+        clock_(services.clock),
+        files_(services.files),
+        image_url_(std::move(services.image_url)),
+        remember_(std::move(services.remember)),
+        stopwatch_(services.stopwatch),
+        baseline_(baseline),
+        component_(component),
+        action_(action),
+        context_(context),
+        progress_(std::move(progress)) {}
 
   /// One call of act: as far as it goes without waiting.
   Async<lifecycle::Outcome> go();
@@ -45,7 +60,9 @@ class Installation {
   using Outcome = lifecycle::Outcome;
 
   Async<Outcome> step();
-  bool mayBeOnTheMachine() const { return progress_.step != Step::Look || !progress_.staged.empty(); }
+  bool mayBeOnTheMachine() const {
+    return progress_.step != Step::Look || !progress_.staged.empty();
+  }
   bool isLate() const;
   Async<void> readInventory();
   bool runs(const Target& target) const;
@@ -77,7 +94,8 @@ class Installation {
     std::string why_not;
   };
   Async<Company> whatElseComes(Target first, Schedule schedule);
-  std::string whyNotWith(const Target& other, const Schedule& schedule, const std::string& sha256) const;
+  std::string whyNotWith(const Target& other, const Schedule& schedule,
+                         const std::string& sha256) const;
   std::string whyNotTogether(const Target& first, const std::vector<Target>& others) const;
   Async<Outcome> begin(Target next, Schedule schedule);
   void stageCurrent();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What abandoned actions may have left on a machine: images that were taken in, or sent, and that its next restart would activate whoever
-// restarts it. By the facts that their operations became (lifecycle/model/orphaned_operation.h).
+// What abandoned actions may have left on a machine: images that were taken in, or sent, and that
+// its next restart would activate whoever restarts it. By the facts that their operations became
+// (lifecycle/model/orphaned_operation.h).
 #pragma once
 
 #include "bmc/bmc.h"
@@ -13,8 +14,11 @@
 
 namespace muster::firmware {
 
-/// "firmware-left.BIOS": wanted when there is something that nobody wants any more, so that it is taken back before anything is restarted.
-inline FacetName takeBackFacet(const std::string& component) { return FacetName("firmware-left." + component); }
+/// "firmware-left.BIOS": wanted when there is something that nobody wants any more, so that it is
+/// taken back before anything is restarted.
+inline FacetName takeBackFacet(const std::string& component) {
+  return FacetName("firmware-left." + component);
+}
 /// "" when the facet is none of these.
 std::string takenBackOf(const FacetName& facet);
 
@@ -22,30 +26,33 @@ std::string takenBackOf(const FacetName& facet);
 bool tellsOfLeft(const FacetName& facet);
 
 struct Left {
-  std::vector<Target> images;          ///< not known to run, and not taken back
-  std::vector<FacetName> facets;       ///< the facts that tell of them, and of others
-  std::vector<Progress> ways;          ///< how far each abandoned action was, the newest last
-  std::vector<Failure> failed;         ///< may be on the machine and have ended badly: not flashed again by themselves
-  WallTime at{};                       ///< of the newest
+  std::vector<Target> images;     ///< not known to run, and not taken back
+  std::vector<FacetName> facets;  ///< the facts that tell of them, and of others
+  std::vector<Progress> ways;     ///< how far each abandoned action was, the newest last
+  std::vector<Failure>
+      failed;     ///< may be on the machine and have ended badly: not flashed again by themselves
+  WallTime at{};  ///< of the newest
 };
 /// By the facts from before this moment.
-Left leftOn(const lifecycle::FactSet& facts, const lifecycle::Subject& subject, WallTime before = WallTime::max());
+Left leftOn(const lifecycle::FactSet& facts, const lifecycle::Subject& subject,
+            WallTime before = WallTime::max());
 
 /// The baseline wants just this image: it is not sent again but activated.
 bool isWanted(const inventory::FirmwareBaseline& baseline, const Target& image);
 
-/// Where an installation goes on that finds these images wanted: exactly where the newest action was that tells of all of them, else
-/// where one was being written, else at the activation.
+/// Where an installation goes on that finds these images wanted: exactly where the newest action
+/// was that tells of all of them, else where one was being written, else at the activation.
 Progress takeOver(const Left& left);
 
 /// One for each image that nobody wants.
-std::vector<lifecycle::Goal> takeBackGoals(const Left& left, const lifecycle::Subject& subject, const inventory::FirmwareBaseline& baseline);
+std::vector<lifecycle::Goal> takeBackGoals(const Left& left, const lifecycle::Subject& subject,
+                                           const inventory::FirmwareBaseline& baseline);
 
 struct Unwanted {
   Target image;
-  bool arrived = false;     ///< the BMC is known to have accepted it
-  bool by_agent = false;    ///< it went by the node's agent, so the BMC knows nothing of it
-  std::string task = {};    ///< the agent's, where it is known
+  bool arrived = false;   ///< the BMC is known to have accepted it
+  bool by_agent = false;  ///< it went by the node's agent, so the BMC knows nothing of it
+  std::string task = {};  ///< the agent's, where it is known
 };
 std::vector<Unwanted> unwantedOf(const Left& left, const inventory::FirmwareBaseline& baseline);
 

@@ -4,8 +4,8 @@
 #include "base/io/crypto.h"
 #include "inventory/model/firmware.h"
 
-#include <boost/crc.hpp>
 #include <fmt/format.h>
+#include <boost/crc.hpp>
 
 #include <algorithm>
 #include <array>
@@ -16,7 +16,8 @@ namespace muster::firmware {
 namespace {
 
 constexpr std::size_t kUuidBytes = 16, kDateBytes = 13, kChecksumBytes = 4;
-constexpr std::size_t kMaxComponents = 1'024;  // devices and descriptors are counted by one byte each
+constexpr std::size_t kMaxComponents =
+    1'024;  // devices and descriptors are counted by one byte each
 constexpr int kFirstWithDownstream = 2, kFirstWithOpaqueData = 3, kFirstWithPayloadChecksum = 4;
 
 struct Format {
@@ -24,14 +25,15 @@ struct Format {
   int revision;
 };
 constexpr std::array<Format, 4> kFormats = {{{"f018878ccb7d49439800a02f059aca02", 1},
-                                              {"1244d2648d7d4718a030fc8a56587d5a", 2},
-                                              {"3119ce2fe80a4a99af6d46f8b121f6bf", 3},
-                                              {"7b291c996db64208801b0202e6463c78", 4}}};
+                                             {"1244d2648d7d4718a030fc8a56587d5a", 2},
+                                             {"3119ce2fe80a4a99af6d46f8b121f6bf", 3},
+                                             {"7b291c996db64208801b0202e6463c78", 4}}};
 
 const Format* formatOf(std::string_view begin) {
   if (begin.size() < kUuidBytes) return nullptr;
   const auto hex = io::toHex(begin.substr(0, kUuidBytes));
-  const auto found = std::find_if(kFormats.begin(), kFormats.end(), [&](const Format& format) { return format.uuid_hex == hex; });
+  const auto found = std::find_if(kFormats.begin(), kFormats.end(),
+                                  [&](const Format& format) { return format.uuid_hex == hex; });
   return found == kFormats.end() ? nullptr : &*found;
 }
 
@@ -42,7 +44,8 @@ class Fields {
   std::uint32_t number(std::size_t size) {
     const auto part = take(size);
     std::uint32_t value = 0;
-    for (std::size_t i = part.size(); i-- > 0;) value = value << 8 | static_cast<unsigned char>(part[i]);
+    for (std::size_t i = part.size(); i-- > 0;)
+      value = value << 8 | static_cast<unsigned char>(part[i]);
     return value;
   }
   std::uint8_t u8() { return static_cast<std::uint8_t>(number(1)); }
@@ -80,11 +83,14 @@ std::string descriptorOf(std::uint16_t type, std::string_view data) {
   if (type == 0x0001 && data.size() == 4) return fmt::format("iana:{}", fields.u32());
   const auto hex = io::toHex(data);
   if (type == 0x0002 && data.size() == kUuidBytes)
-    return fmt::format("uuid:{}-{}-{}-{}-{}", hex.substr(0, 8), hex.substr(8, 4), hex.substr(12, 4), hex.substr(16, 4), hex.substr(20));
+    return fmt::format("uuid:{}-{}-{}-{}-{}", hex.substr(0, 8), hex.substr(8, 4), hex.substr(12, 4),
+                       hex.substr(16, 4), hex.substr(20));
   return fmt::format("{:04x}:{}", type, hex);
 }
 
-std::unexpected<Error> corrupt(std::string what) { return fail(ErrorCode::Corrupt, "the PLDM package " + std::move(what)); }
+std::unexpected<Error> corrupt(std::string what) {
+  return fail(ErrorCode::Corrupt, "the PLDM package " + std::move(what));
+}
 
 Result<PldmDevice> readDevice(std::string_view record, int revision, std::size_t bitmap_bytes) {
   Fields fields(record);
@@ -94,7 +100,7 @@ Result<PldmDevice> readDevice(std::string_view record, int revision, std::size_t
   fields.u32();  // update options
   fields.u8();   // type of the version string
   const auto version_bytes = fields.u8();
-  fields.u16();  // package data, at the end
+  fields.u16();                                             // package data, at the end
   if (revision >= kFirstWithPayloadChecksum) fields.u32();  // reference manifest, at the end
   const auto bitmap = fields.take(bitmap_bytes);
   device.version = readable(fields.take(version_bytes));
@@ -104,7 +110,8 @@ Result<PldmDevice> readDevice(std::string_view record, int revision, std::size_t
   }
   if (fields.isShort()) return corrupt("has a device record that is shorter than what it holds");
   for (std::size_t bit = 0; bit < bitmap.size() * 8; ++bit)
-    if (static_cast<unsigned char>(bitmap[bit / 8]) >> bit % 8 & 1) device.components.push_back(bit);
+    if (static_cast<unsigned char>(bitmap[bit / 8]) >> bit % 8 & 1)
+      device.components.push_back(bit);
   return device;
 }
 
@@ -124,7 +131,8 @@ Result<std::vector<std::string_view>> readRecords(Fields& fields, std::string_vi
   return records;
 }
 
-Result<PldmComponent> readComponent(Fields& fields, int revision, std::size_t header_bytes, std::uintmax_t file_bytes) {
+Result<PldmComponent> readComponent(Fields& fields, int revision, std::size_t header_bytes,
+                                    std::uintmax_t file_bytes) {
   PldmComponent component;
   component.classification = fields.u16();
   component.identifier = fields.u16();
@@ -139,8 +147,9 @@ Result<PldmComponent> readComponent(Fields& fields, int revision, std::size_t he
   if (fields.isShort()) return corrupt("ends within its list of components");
   const std::uintmax_t end = std::uintmax_t{component.offset_bytes} + component.size_bytes;
   if (component.offset_bytes < header_bytes || end > file_bytes)
-    return corrupt(fmt::format("is cut off or wrong: component {:#06x} ({}) lies at bytes {} to {}, the file has {}", component.identifier, component.version,
-                               component.offset_bytes, end, file_bytes));
+    return corrupt(fmt::format(
+        "is cut off or wrong: component {:#06x} ({}) lies at bytes {} to {}, the file has {}",
+        component.identifier, component.version, component.offset_bytes, end, file_bytes));
   return component;
 }
 
@@ -150,7 +159,9 @@ std::uint32_t crcOf(std::string_view bytes) {
   return crc.checksum();
 }
 
-std::size_t checksumsOf(int revision) { return kChecksumBytes * (revision >= kFirstWithPayloadChecksum ? 2 : 1); }
+std::size_t checksumsOf(int revision) {
+  return kChecksumBytes * (revision >= kFirstWithPayloadChecksum ? 2 : 1);
+}
 
 }  // namespace
 
@@ -163,20 +174,27 @@ Result<PldmPackage> parsePldm(std::string_view begin, std::uintmax_t file_bytes)
   PldmPackage package;
   package.format_revision = start.u8();
   package.header_bytes = start.u16();
-  if (package.format_revision != format->revision) return corrupt(fmt::format("says format {} and has the identifier of format {}", package.format_revision, format->revision));
+  if (package.format_revision != format->revision)
+    return corrupt(fmt::format("says format {} and has the identifier of format {}",
+                               package.format_revision, format->revision));
   const auto checksums = checksumsOf(package.format_revision);
-  if (package.header_bytes > begin.size() || package.header_bytes < kUuidBytes + checksums) return corrupt(fmt::format("is cut off: its header has {} bytes, {} are there", package.header_bytes, begin.size()));
+  if (package.header_bytes > begin.size() || package.header_bytes < kUuidBytes + checksums)
+    return corrupt(fmt::format("is cut off: its header has {} bytes, {} are there",
+                               package.header_bytes, begin.size()));
 
   const auto covered = begin.substr(0, package.header_bytes - checksums);
   const auto declared = Fields(begin.substr(covered.size())).u32();
-  if (const auto seen = crcOf(covered); seen != declared) return corrupt(fmt::format("has a damaged header: its CRC-32 is {:08x}, it says {:08x}", seen, declared));
+  if (const auto seen = crcOf(covered); seen != declared)
+    return corrupt(
+        fmt::format("has a damaged header: its CRC-32 is {:08x}, it says {:08x}", seen, declared));
 
   Fields fields(covered.substr(kUuidBytes + 3));
   fields.take(kDateBytes);
   const std::size_t bitmap_bits = fields.u16();
   fields.u8();  // type of the version string
   package.version = readable(fields.take(fields.u8()));
-  if (bitmap_bits % 8 != 0 || bitmap_bits > kMaxComponents) return corrupt(fmt::format("has a component bitmap of {} bits", bitmap_bits));
+  if (bitmap_bits % 8 != 0 || bitmap_bits > kMaxComponents)
+    return corrupt(fmt::format("has a component bitmap of {} bits", bitmap_bits));
   TRY(devices, readRecords(fields, covered));
   if (devices.empty()) return corrupt("is for no device");
   for (const auto record : devices) {
@@ -185,13 +203,16 @@ Result<PldmPackage> parsePldm(std::string_view begin, std::uintmax_t file_bytes)
   }
   if (package.format_revision >= kFirstWithDownstream) TRY_OK(readRecords(fields, covered));
   const std::size_t count = fields.u16();
-  if (count == 0 || count > kMaxComponents) return corrupt(fmt::format("lists {} components", count));
+  if (count == 0 || count > kMaxComponents)
+    return corrupt(fmt::format("lists {} components", count));
   for (std::size_t i = 0; i < count; ++i) {
-    TRY(component, readComponent(fields, package.format_revision, package.header_bytes, file_bytes));
+    TRY(component,
+        readComponent(fields, package.format_revision, package.header_bytes, file_bytes));
     package.components.push_back(std::move(component));
   }
   for (const auto& device : package.devices)
-    if (!device.components.empty() && device.components.back() >= count) return corrupt("names a component for a device that it does not hold");
+    if (!device.components.empty() && device.components.back() >= count)
+      return corrupt("names a component for a device that it does not hold");
   return package;
 }
 
@@ -200,31 +221,40 @@ Result<void> checkPldmPayload(std::string_view file) {
   if (package.format_revision < kFirstWithPayloadChecksum) return {};
   const auto declared = Fields(file.substr(package.header_bytes - kChecksumBytes)).u32();
   if (const auto seen = crcOf(file.substr(package.header_bytes)); seen != declared)
-    return corrupt(fmt::format("has damaged images: their CRC-32 is {:08x}, its header says {:08x}", seen, declared));
+    return corrupt(fmt::format("has damaged images: their CRC-32 is {:08x}, its header says {:08x}",
+                               seen, declared));
   return {};
 }
 
 bool PldmPackage::isFor(std::string_view device) const {
   auto lower = [](std::string_view text) {
     std::string out(text);
-    std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    std::transform(out.begin(), out.end(), out.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     return out;
   };
   const auto wanted = lower(device);
   return std::any_of(devices.begin(), devices.end(), [&](const PldmDevice& each) {
-    return std::find(each.descriptors.begin(), each.descriptors.end(), wanted) != each.descriptors.end();
+    return std::find(each.descriptors.begin(), each.descriptors.end(), wanted) !=
+           each.descriptors.end();
   });
 }
 
 bool PldmPackage::bears(std::string_view wanted) const {
-  auto same = [wanted](const std::string& seen) { return !seen.empty() && inventory::compareVersions(seen, wanted) == 0; };
-  return same(version) || std::any_of(devices.begin(), devices.end(), [&](const PldmDevice& device) { return same(device.version); }) ||
-         std::any_of(components.begin(), components.end(), [&](const PldmComponent& component) { return same(component.version); });
+  auto same = [wanted](const std::string& seen) {
+    return !seen.empty() && inventory::compareVersions(seen, wanted) == 0;
+  };
+  return same(version) ||
+         std::any_of(devices.begin(), devices.end(),
+                     [&](const PldmDevice& device) { return same(device.version); }) ||
+         std::any_of(components.begin(), components.end(),
+                     [&](const PldmComponent& component) { return same(component.version); });
 }
 
 std::string PldmPackage::versions() const {
   std::string out = version;
-  for (const auto& component : components) out += fmt::format("{}{}", out.empty() ? "" : ", ", component.version);
+  for (const auto& component : components)
+    out += fmt::format("{}{}", out.empty() ? "" : ", ", component.version);
   return out;
 }
 

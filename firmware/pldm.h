@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The header of a PLDM firmware update package (DSP0267 1.0 to 1.3): read and checked before anything is uploaded. Pure.
+// The header of a PLDM firmware update package (DSP0267 1.0 to 1.3): read and checked before
+// anything is uploaded. Pure.
 #pragma once
 
 #include "base/result.h"
@@ -18,9 +19,10 @@ struct PldmComponent {
 };
 
 struct PldmDevice {
-  std::vector<std::string> descriptors;  ///< "iana:1647", "pci:10de", "uuid:…"; others as "TYPE:hex"
-  std::string version;                   ///< of the set of images for this device
-  std::vector<std::size_t> components;   ///< indices into PldmPackage::components
+  std::vector<std::string>
+      descriptors;                      ///< "iana:1647", "pci:10de", "uuid:…"; others as "TYPE:hex"
+  std::string version;                  ///< of the set of images for this device
+  std::vector<std::size_t> components;  ///< indices into PldmPackage::components
 };
 
 struct PldmPackage {
@@ -43,7 +45,8 @@ inline constexpr std::size_t kMaxPldmHeaderBytes = 65'535;
 bool looksLikePldm(std::string_view begin);
 
 /// `begin`: the file's first kMaxPldmHeaderBytes, or all of it. `file_bytes`: its whole size.
-/// Errors: Corrupt (what is wrong: cut off, checksum, a length that does not fit, an image beyond the file's end)
+/// Errors: Corrupt (what is wrong: cut off, checksum, a length that does not fit, an image beyond
+/// the file's end)
 Result<PldmPackage> parsePldm(std::string_view begin, std::uintmax_t file_bytes);
 
 /// The checksum over everything behind the header, which format 4 has. Errors: Corrupt

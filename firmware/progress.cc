@@ -10,9 +10,13 @@ namespace muster::firmware {
 namespace {
 
 constexpr const char* kNoTime = "-";
-constexpr std::string_view kFor = "for:", kWith = "with:", kFailed = "failed:", kRefused = "refused:", kBecause = "because:", kWaits = "waits:", kRestarted = "restarted:", kStarting = "starting:";
+constexpr std::string_view kFor = "for:", kWith = "with:", kFailed = "failed:",
+                           kRefused = "refused:", kBecause = "because:", kWaits = "waits:",
+                           kRestarted = "restarted:", kStarting = "starting:";
 
-Error unknown(const std::string& text) { return Error(ErrorCode::Corrupt, "the journal holds an unknown firmware operation: " + text); }
+Error unknown(const std::string& text) {
+  return Error(ErrorCode::Corrupt, "the journal holds an unknown firmware operation: " + text);
+}
 
 std::vector<std::string> wordsOf(const std::string& text) {
   std::istringstream in(text);
@@ -23,12 +27,22 @@ struct StepName {
   std::string_view first, second;  ///< the more words, the earlier the row
   Step step;
 };
-constexpr StepName kSteps[] = {{"activate", "off", Step::PowerOff}, {"activate", "on", Step::PowerOn}, {"activate", "ac", Step::AcCut},  {"activate", "copy", Step::Copy},
-                               {"activate", "", Step::Activate},    {"upload", "", Step::Upload},      {"task", "", Step::Follow},       {"lost", "", Step::Lost},         {"next", "", Step::Next},
-                               {"settle", "", Step::Settle},        {"rollback", "", Step::RollBack},  {"over", "", Step::Over}};
+constexpr StepName kSteps[] = {{"activate", "off", Step::PowerOff},
+                               {"activate", "on", Step::PowerOn},
+                               {"activate", "ac", Step::AcCut},
+                               {"activate", "copy", Step::Copy},
+                               {"activate", "", Step::Activate},
+                               {"upload", "", Step::Upload},
+                               {"task", "", Step::Follow},
+                               {"lost", "", Step::Lost},
+                               {"next", "", Step::Next},
+                               {"settle", "", Step::Settle},
+                               {"rollback", "", Step::RollBack},
+                               {"over", "", Step::Over}};
 
 std::string replaced(std::string text, std::string_view from, std::string_view to) {
-  for (auto at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
+  for (auto at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
   return text;
 }
 
@@ -37,9 +51,13 @@ std::string oneWord(std::string text) {
   std::replace_if(text.begin(), text.end(), [](unsigned char c) { return c < 0x20; }, ' ');
   return replaced(replaced(std::move(text), "%", "%25"), " ", "%20");
 }
-std::string plain(std::string_view word) { return replaced(replaced(std::string(word), "%20", " "), "%25", "%"); }
+std::string plain(std::string_view word) {
+  return replaced(replaced(std::string(word), "%20", " "), "%25", "%");
+}
 
-std::string written(const Target& target) { return oneWord(target.component) + "=" + replaced(target.version, " ", "%20"); }
+std::string written(const Target& target) {
+  return oneWord(target.component) + "=" + replaced(target.version, " ", "%20");
+}
 
 std::optional<Target> readTarget(std::string_view word) {
   const auto at = word.rfind('=');
@@ -52,20 +70,25 @@ std::optional<Target> readTarget(std::string_view word) {
 std::string Progress::str() const {
   std::string out;
   for (const auto& target : staged) out += "+" + written(target) + " ";
-  if (failed) out += fmt::format("{}{} {}{} ", failed->written ? kFailed : kRefused, written(failed->target), kBecause, oneWord(failed->why));
+  if (failed)
+    out += fmt::format("{}{} {}{} ", failed->written ? kFailed : kRefused, written(failed->target),
+                       kBecause, oneWord(failed->why));
   for (const auto& uri : waits) out += std::string(kWaits) + oneWord(uri) + " ";
   if (starting && starting->empty()) out += std::string(kStarting) + " ";
-  for (const auto& name : starting.value_or(std::set<std::string>())) out += std::string(kStarting) + oneWord(name) + " ";
+  for (const auto& name : starting.value_or(std::set<std::string>()))
+    out += std::string(kStarting) + oneWord(name) + " ";
   if (!restarted.empty()) out += std::string(kRestarted) + oneWord(restarted) + " ";
   if (step == Step::Look) return staged.empty() ? std::string() : out + "next";
-  const auto* name = std::ranges::find_if(kSteps, [this](const StepName& row) { return row.step == step; });
+  const auto* name =
+      std::ranges::find_if(kSteps, [this](const StepName& row) { return row.step == step; });
   for (const auto& target : with)
     if (isWriting()) out += std::string(kWith) + written(target) + " ";
   if (!current.empty() && isWriting()) out += std::string(kFor) + written(current) + " ";
   out += name->first;
   if (!name->second.empty()) out += " " + std::string(name->second);
   if (step == Step::Next || step == Step::Over) return out;
-  if (step == Step::Follow) return out + " " + oneWord(task) + (since == WallTime{} ? "" : " " + toString(since));
+  if (step == Step::Follow)
+    return out + " " + oneWord(task) + (since == WallTime{} ? "" : " " + toString(since));
   if (step == Step::Upload) out += " " + std::to_string(uploads_tried);
   out += " " + (step == Step::Upload && since == WallTime{} ? kNoTime : toString(since));
   if (step == Step::Upload)
@@ -97,7 +120,8 @@ Result<Progress> Progress::parse(const std::string& text) {
       continue;
     }
     const auto kinds = {std::string_view("+"), kFor, kWith, kFailed, kRefused};
-    const auto* kind = std::find_if(kinds.begin(), kinds.end(), [&](std::string_view each) { return word.starts_with(each); });
+    const auto* kind = std::find_if(kinds.begin(), kinds.end(),
+                                    [&](std::string_view each) { return word.starts_with(each); });
     if (kind == kinds.end()) break;
     auto target = readTarget(word.substr(kind->size()));
     if (!target) return fail(unknown(text));
@@ -113,16 +137,19 @@ Result<Progress> Progress::parse(const std::string& text) {
   if (words.empty()) return progress;
   if (next == words.end()) return fail(unknown(text));
   const auto* row = std::ranges::find_if(kSteps, [&](const StepName& name) {
-    return *next == name.first && (name.second.empty() || (std::next(next) != words.end() && *std::next(next) == name.second));
+    return *next == name.first && (name.second.empty() || (std::next(next) != words.end() &&
+                                                           *std::next(next) == name.second));
   });
   if (row == std::end(kSteps)) return fail(unknown(text));
   progress.step = row->step;
   next += row->second.empty() ? 1 : 2;
   if (progress.step == Step::Over && !progress.failed) return fail(unknown(text));
-  if (progress.step == Step::Next || progress.step == Step::Over) return next == words.end() ? Result<Progress>(progress) : fail(unknown(text));
+  if (progress.step == Step::Next || progress.step == Step::Over)
+    return next == words.end() ? Result<Progress>(progress) : fail(unknown(text));
   if (progress.step == Step::Upload) {
     if (next == words.end()) return fail(unknown(text));
-    auto [end, error] = std::from_chars(next->data(), next->data() + next->size(), progress.uploads_tried);
+    auto [end, error] =
+        std::from_chars(next->data(), next->data() + next->size(), progress.uploads_tried);
     if (error != std::errc() || end != next->data() + next->size()) return fail(unknown(text));
     ++next;
   }

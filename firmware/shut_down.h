@@ -7,7 +7,8 @@
 
 namespace muster::firmware {
 
-inline constexpr std::chrono::seconds kShutdownLimit{90};  ///< for the system; then the power is cut
+inline constexpr std::chrono::seconds kShutdownLimit{
+    90};  ///< for the system; then the power is cut
 
 /// Returns when the power is off.
 Async<void> shutDown(bmc::Bmc& bmc, Clock& clock);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Feasibility is searched for in each group of components that constraints tie together; groups do not disturb each other, so their
-// sequences are then merged by preference and packed into waves.
+// Feasibility is searched for in each group of components that constraints tie together; groups do
+// not disturb each other, so their sequences are then merged by preference and packed into waves.
 #include "firmware/solver.h"
 
 #include "lifecycle/model/facet.h"
@@ -22,11 +22,15 @@ using inventory::FirmwareConstraint;
 
 constexpr std::size_t kMaxStates = 50'000;  ///< looked at in one group; real ones have a handful
 
-/// Probes of the running system, which may not be there at all: a driver that is not installed breaks nothing.
-constexpr std::array<std::string_view, 9> kProbes = {"nvml.", "module.", "module-version.", "package.", "rdma.", "kernel", "nic-driver.", "nic-firmware.", "fabricmanager."};
+/// Probes of the running system, which may not be there at all: a driver that is not installed
+/// breaks nothing.
+constexpr std::array<std::string_view, 9> kProbes = {
+    "nvml.",  "module.",     "module-version.", "package.",      "rdma.",
+    "kernel", "nic-driver.", "nic-firmware.",   "fabricmanager."};
 
 bool isProbe(std::string_view name) {
-  return std::any_of(kProbes.begin(), kProbes.end(), [name](std::string_view prefix) { return name.starts_with(prefix); });
+  return std::any_of(kProbes.begin(), kProbes.end(),
+                     [name](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
 /// The versions that a component may have: the running one, and within a wave also the staged one.
@@ -49,9 +53,11 @@ std::optional<std::string> breach(const FirmwareConstraint& constraint, const Po
         if (!lifecycle::matches(constraint.then.component, right)) continue;
         known = true;
         for (const auto& other : right == left ? std::vector{seen} : right_versions)
-          if (constraint.then.holds(other) == constraint.excludes) return fmt::format("{} {} with {} {}", left, seen, right, other);
+          if (constraint.then.holds(other) == constraint.excludes)
+            return fmt::format("{} {} with {} {}", left, seen, right, other);
       }
-      if (!known && !constraint.excludes && !isProbe(constraint.then.component)) return fmt::format("{} {}, and {} is not known", left, seen, constraint.then.component);
+      if (!known && !constraint.excludes && !isProbe(constraint.then.component))
+        return fmt::format("{} {}, and {} is not known", left, seen, constraint.then.component);
     }
   }
   return std::nullopt;
@@ -62,7 +68,8 @@ using Chain = std::vector<UpdateStep>;
 
 class Solver {
  public:
-  Solver(const FirmwareBaseline& baseline, const Versions& running) : baseline_(baseline), running_(running) {}
+  Solver(const FirmwareBaseline& baseline, const Versions& running)
+      : baseline_(baseline), running_(running) {}
 
   Schedule solve() {
     for (const auto& name : baseline_.order)
@@ -76,9 +83,11 @@ class Solver {
  private:
   void addChain(const FirmwareComponent& component) {
     const auto seen = running_.find(component.name);
-    if (seen == running_.end()) return leave(component, "the BMC does not list it, or its version could not be read");
+    if (seen == running_.end())
+      return leave(component, "the BMC does not list it, or its version could not be read");
     if (lifecycle::matches(component.version, seen->second)) return;
-    if (component.file.empty()) return leave(component, "the baseline names no file, so it is only compared");
+    if (component.file.empty())
+      return leave(component, "the baseline names no file, so it is only compared");
     const auto activation = activationOf(component);
     Chain chain;
     std::string from = seen->second;
@@ -87,13 +96,18 @@ class Solver {
       chain.push_back({&component, from, stone.version, stone, activation});
       from = stone.version;
     }
-    chain.push_back({&component, from, component.version, {component.version, component.file, component.sha256}, activation});
+    chain.push_back({&component,
+                     from,
+                     component.version,
+                     {component.version, component.file, component.sha256},
+                     activation});
     chains_.push_back(std::move(chain));
   }
 
   void leave(const FirmwareComponent& component, std::string why) {
     const auto seen = running_.find(component.name);
-    schedule_.undone.push_back({&component, seen == running_.end() ? std::string() : seen->second, std::move(why)});
+    schedule_.undone.push_back(
+        {&component, seen == running_.end() ? std::string() : seen->second, std::move(why)});
   }
 
   /// Chains that a constraint ties together, directly or through others.
@@ -108,7 +122,9 @@ class Solver {
       std::optional<std::size_t> first;
       for (std::size_t i = 0; i < chains_.size(); ++i) {
         const auto& name = chains_[i].front().component->name;
-        if (!lifecycle::matches(constraint.when.component, name) && !lifecycle::matches(constraint.then.component, name)) continue;
+        if (!lifecycle::matches(constraint.when.component, name) &&
+            !lifecycle::matches(constraint.then.component, name))
+          continue;
         if (first) leader[root(i)] = root(*first);
         first = root(i);
       }
@@ -121,9 +137,14 @@ class Solver {
   }
 
   std::tuple<std::size_t, int, std::string> preference(const UpdateStep& step) const {
-    const auto place = static_cast<std::size_t>(std::find(baseline_.order.begin(), baseline_.order.end(), step.component->name) - baseline_.order.begin());
-    constexpr std::array kRank = {3, 0, 1, 2};  // none comes last: a power supply disturbs nobody, and its failure should stop nobody
-    const int rank = place < baseline_.declared_order ? 0 : kRank.at(static_cast<std::size_t>(step.activation));
+    const auto place = static_cast<std::size_t>(
+        std::find(baseline_.order.begin(), baseline_.order.end(), step.component->name) -
+        baseline_.order.begin());
+    constexpr std::array kRank = {
+        3, 0, 1,
+        2};  // none comes last: a power supply disturbs nobody, and its failure should stop nobody
+    const int rank =
+        place < baseline_.declared_order ? 0 : kRank.at(static_cast<std::size_t>(step.activation));
     return {std::min(place, baseline_.declared_order), rank, step.component->name};
   }
 
@@ -137,8 +158,8 @@ class Solver {
   // ---- one group
 
   struct Search {
-    std::vector<std::size_t> group;       ///< chains, by preference
-    std::vector<std::size_t> position;    ///< of each: steps done
+    std::vector<std::size_t> group;     ///< chains, by preference
+    std::vector<std::size_t> position;  ///< of each: steps done
     Versions versions;
     std::vector<UpdateStep> path, best_path;
     Versions best_versions;
@@ -148,7 +169,9 @@ class Solver {
 
   std::vector<UpdateStep> sequenceOf(const std::vector<std::size_t>& group) {
     Search search{group, std::vector<std::size_t>(group.size()), running_, {}, {}, running_, {}, 0};
-    std::sort(search.group.begin(), search.group.end(), [this](std::size_t a, std::size_t b) { return preference(chains_[a].front()) < preference(chains_[b].front()); });
+    std::sort(search.group.begin(), search.group.end(), [this](std::size_t a, std::size_t b) {
+      return preference(chains_[a].front()) < preference(chains_[b].front());
+    });
     for (const std::size_t chain : group) search.left += chains_[chain].size();
     if (walk(search)) return std::move(search.path);
     blame(search);
@@ -189,14 +212,22 @@ class Solver {
     for (const std::size_t index : search.group) {
       const auto& chain = chains_[index];
       const auto& name = chain.front().component->name;
-      const auto next = std::find_if(chain.begin(), chain.end(), [&](const UpdateStep& step) { return step.from == search.best_versions.at(name); });
+      const auto next = std::find_if(chain.begin(), chain.end(), [&](const UpdateStep& step) {
+        return step.from == search.best_versions.at(name);
+      });
       if (next == chain.end()) continue;
       auto versions = search.best_versions;
       versions[name] = next->to;
-      std::string why = search.dead.size() > kMaxStates ? fmt::format("no order was found among the first {} combinations; ", kMaxStates) : std::string();
+      std::string why =
+          search.dead.size() > kMaxStates
+              ? fmt::format("no order was found among the first {} combinations; ", kMaxStates)
+              : std::string();
       for (std::size_t i = 0; i < baseline_.constraints.size(); ++i) {
-        const auto how = broken.contains(i) ? std::nullopt : breach(baseline_.constraints[i], onlyThese(versions));
-        if (how) why += fmt::format("{}it would break \"{}\" ({})", why.empty() ? "" : "; ", baseline_.constraints[i].str(), *how);
+        const auto how = broken.contains(i) ? std::nullopt
+                                            : breach(baseline_.constraints[i], onlyThese(versions));
+        if (how)
+          why += fmt::format("{}it would break \"{}\" ({})", why.empty() ? "" : "; ",
+                             baseline_.constraints[i].str(), *how);
       }
       schedule_.undone.push_back({chain.front().component, search.best_versions.at(name), why});
     }
@@ -211,7 +242,9 @@ class Solver {
       std::optional<std::size_t> next;
       for (std::size_t i = 0; i < sequences.size(); ++i) {
         if (heads[i] == sequences[i].size()) continue;
-        if (!next || preference(sequences[i][heads[i]]) < preference(sequences[*next][heads[*next]])) next = i;
+        if (!next ||
+            preference(sequences[i][heads[i]]) < preference(sequences[*next][heads[*next]]))
+          next = i;
       }
       if (!next) return merged;
       merged.push_back(sequences[*next][heads[*next]++]);
@@ -220,8 +253,11 @@ class Solver {
 
   bool fits(const Wave& wave, const UpdateStep& step, const Versions& before) const {
     if (wave.steps.empty()) return true;
-    auto alone = [](const UpdateStep& each) { return rowOf(each.component->name).alone || each.activation == Activation::None; };
-    if (wave.activation != step.activation || alone(step) || alone(wave.steps.front())) return false;
+    auto alone = [](const UpdateStep& each) {
+      return rowOf(each.component->name).alone || each.activation == Activation::None;
+    };
+    if (wave.activation != step.activation || alone(step) || alone(wave.steps.front()))
+      return false;
     auto possible = onlyThese(before);
     possible[step.component->name].push_back(step.to);
     for (const auto& each : wave.steps) {
@@ -237,7 +273,8 @@ class Solver {
     for (const auto& step : steps) {
       if (schedule_.waves.empty() || !fits(schedule_.waves.back(), step, before)) {
         if (!schedule_.waves.empty())
-          for (const auto& done : schedule_.waves.back().steps) before[done.component->name] = done.to;
+          for (const auto& done : schedule_.waves.back().steps)
+            before[done.component->name] = done.to;
         schedule_.waves.push_back({{}, step.activation});
       }
       schedule_.waves.back().steps.push_back(step);
@@ -253,33 +290,46 @@ class Solver {
 }  // namespace
 
 const Undone* Schedule::undoneOf(std::string_view component) const {
-  const auto found = std::find_if(undone.begin(), undone.end(), [&](const Undone& each) { return each.component->name == component; });
+  const auto found = std::find_if(undone.begin(), undone.end(), [&](const Undone& each) {
+    return each.component->name == component;
+  });
   return found == undone.end() ? nullptr : &*found;
 }
 
-const Wave* nextWaveFor(std::string_view component, const Schedule& schedule, const FirmwareBaseline& baseline, const Versions& running) {
+const Wave* nextWaveFor(std::string_view component, const Schedule& schedule,
+                        const FirmwareBaseline& baseline, const Versions& running) {
   if (schedule.waves.empty()) return nullptr;
-  const auto own = std::find_if(schedule.waves.begin(), schedule.waves.end(), [&](const Wave& wave) {
-    return std::any_of(wave.steps.begin(), wave.steps.end(), [&](const UpdateStep& step) { return step.component->name == component; });
-  });
+  const auto own =
+      std::find_if(schedule.waves.begin(), schedule.waves.end(), [&](const Wave& wave) {
+        return std::any_of(wave.steps.begin(), wave.steps.end(), [&](const UpdateStep& step) {
+          return step.component->name == component;
+        });
+      });
   if (own == schedule.waves.end()) return &schedule.waves.front();
   auto possible = onlyThese(running);
   for (const auto& step : own->steps) {
-    if (running.at(step.component->name) != step.from) return &schedule.waves.front();  // another wave leads there
+    if (running.at(step.component->name) != step.from)
+      return &schedule.waves.front();  // another wave leads there
     possible[step.component->name].push_back(step.to);
   }
-  const auto safe = std::all_of(baseline.constraints.begin(), baseline.constraints.end(), [&](const FirmwareConstraint& constraint) {
-    return !breach(constraint, possible) || breach(constraint, onlyThese(running));
-  });
+  const auto safe =
+      std::all_of(baseline.constraints.begin(), baseline.constraints.end(),
+                  [&](const FirmwareConstraint& constraint) {
+                    return !breach(constraint, possible) || breach(constraint, onlyThese(running));
+                  });
   return safe ? &*own : &schedule.waves.front();
 }
 
-Schedule solve(const inventory::FirmwareBaseline& baseline, const Versions& running) { return Solver(baseline, running).solve(); }
+Schedule solve(const inventory::FirmwareBaseline& baseline, const Versions& running) {
+  return Solver(baseline, running).solve();
+}
 
-std::vector<std::string> brokenConstraints(const std::vector<inventory::FirmwareConstraint>& constraints, const Versions& versions) {
+std::vector<std::string> brokenConstraints(
+    const std::vector<inventory::FirmwareConstraint>& constraints, const Versions& versions) {
   std::vector<std::string> out;
   for (const auto& constraint : constraints)
-    if (const auto how = breach(constraint, onlyThese(versions))) out.push_back(fmt::format("{} ({})", constraint.str(), *how));
+    if (const auto how = breach(constraint, onlyThese(versions)))
+      out.push_back(fmt::format("{} ({})", constraint.str(), *how));
   return out;
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order in which components reach their baseline. Pure: versions and constraints in, waves out.
 //
-// A step brings one component to its next version. No state on the way is a forbidden combination, whatever of a wave the machine
-// activates when it is reset too early: within a wave every subset of its steps is allowed. A constraint that is broken already does
-// not forbid the way out of it.
+// A step brings one component to its next version. No state on the way is a forbidden combination,
+// whatever of a wave the machine activates when it is reset too early: within a wave every subset
+// of its steps is allowed. A constraint that is broken already does not forbid the way out of it.
 #pragma once
 
 #include "firmware/activation_policy.h"
@@ -15,7 +15,8 @@
 
 namespace muster::firmware {
 
-using Versions = std::map<std::string, std::string>;  ///< component (or a driver's probe) → running version
+using Versions =
+    std::map<std::string, std::string>;  ///< component (or a driver's probe) → running version
 
 /// A component goes from → to. The image is the component's own, or one of its stepping stones.
 struct UpdateStep {
@@ -44,15 +45,20 @@ struct Schedule {
   const Undone* undoneOf(std::string_view component) const;
 };
 
-/// Shape:  baseline × running versions → waves. A component that is not listed in `running` is left undone.
+/// Shape:  baseline × running versions → waves. A component that is not listed in `running` is left
+/// undone.
 ///         `running` may hold more than the baseline's components: constraints are about those too.
-/// Order:  the baseline's declared order; the rest by activation (BMC first, AC last), then by name; constraints before both.
+/// Order:  the baseline's declared order; the rest by activation (BMC first, AC last), then by
+/// name; constraints before both.
 Schedule solve(const inventory::FirmwareBaseline& baseline, const Versions& running);
 
-/// The wave that brings this component on: its own next one where nothing forbids to do that now, else the first. Null: there is none.
-const Wave* nextWaveFor(std::string_view component, const Schedule& schedule, const inventory::FirmwareBaseline& baseline, const Versions& running);
+/// The wave that brings this component on: its own next one where nothing forbids to do that now,
+/// else the first. Null: there is none.
+const Wave* nextWaveFor(std::string_view component, const Schedule& schedule,
+                        const inventory::FirmwareBaseline& baseline, const Versions& running);
 
 /// The constraints that these versions break, in their own words with the versions that break them.
-std::vector<std::string> brokenConstraints(const std::vector<inventory::FirmwareConstraint>& constraints, const Versions& versions);
+std::vector<std::string> brokenConstraints(
+    const std::vector<inventory::FirmwareConstraint>& constraints, const Versions& versions);
 
 }  // namespace muster::firmware

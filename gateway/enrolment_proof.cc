@@ -11,17 +11,24 @@ namespace muster::gateway {
 
 namespace {
 
-bool leasesAddresses(const inventory::Cluster& cluster) { return !cluster.networks.empty() && inventory::leasesAddresses(cluster.provisioning()); }
+bool leasesAddresses(const inventory::Cluster& cluster) {
+  return !cluster.networks.empty() && inventory::leasesAddresses(cluster.provisioning());
+}
 
 }  // namespace
 
 std::string_view describe(EnrolmentProof proof) {
   switch (proof) {
-    case EnrolmentProof::LeaseAndNeighbour: return "DHCP lease and neighbour table";
-    case EnrolmentProof::Lease: return "DHCP lease (behind a relay)";
-    case EnrolmentProof::Neighbour: return "neighbour table, or else a known TPM or muster bmc approve-key";
-    case EnrolmentProof::KnownTpm: return "known TPM";
-    case EnrolmentProof::Approval: return "approved by a person";
+    case EnrolmentProof::LeaseAndNeighbour:
+      return "DHCP lease and neighbour table";
+    case EnrolmentProof::Lease:
+      return "DHCP lease (behind a relay)";
+    case EnrolmentProof::Neighbour:
+      return "neighbour table, or else a known TPM or muster bmc approve-key";
+    case EnrolmentProof::KnownTpm:
+      return "known TPM";
+    case EnrolmentProof::Approval:
+      return "approved by a person";
   }
   return "?";
 }
@@ -29,22 +36,38 @@ std::string_view describe(EnrolmentProof proof) {
 std::string describe(ProofGap gap, const inventory::Node& node, const std::string& remote_address) {
   const auto mac = node.mac.str();
   switch (gap) {
-    case ProofGap::None: return "nothing is missing";
-    case ProofGap::NoLease: return fmt::format("this host's DHCP server has leased no {} to {}", remote_address, mac);
-    case ProofGap::LeaseOfBefore: return fmt::format("the DHCP lease of {} to {} is older than this start of the node: the machine at that address has not asked for one since", remote_address, mac);
-    case ProofGap::OtherNeighbour: return fmt::format("the neighbour table shows another MAC than {} at {}", mac, remote_address);
-    case ProofGap::NotANeighbour: return fmt::format("the neighbour table does not show who has {}, so nothing shows that it is {}", remote_address, mac);
-    case ProofGap::BadAddress: return fmt::format("\"{}\" is no IPv4 address", remote_address);
+    case ProofGap::None:
+      return "nothing is missing";
+    case ProofGap::NoLease:
+      return fmt::format("this host's DHCP server has leased no {} to {}", remote_address, mac);
+    case ProofGap::LeaseOfBefore:
+      return fmt::format(
+          "the DHCP lease of {} to {} is older than this start of the node: the machine at that "
+          "address has not asked for one since",
+          remote_address, mac);
+    case ProofGap::OtherNeighbour:
+      return fmt::format("the neighbour table shows another MAC than {} at {}", mac,
+                         remote_address);
+    case ProofGap::NotANeighbour:
+      return fmt::format(
+          "the neighbour table does not show who has {}, so nothing shows that it is {}",
+          remote_address, mac);
+    case ProofGap::BadAddress:
+      return fmt::format("\"{}\" is no IPv4 address", remote_address);
   }
   return "?";
 }
 
 EnrolmentProof expectedProof(const inventory::Cluster& cluster, const inventory::Node& node) {
   if (!leasesAddresses(cluster)) return EnrolmentProof::Neighbour;
-  return inventory::subnetOf(cluster.provisioning(), node.address) ? EnrolmentProof::Lease : EnrolmentProof::LeaseAndNeighbour;
+  return inventory::subnetOf(cluster.provisioning(), node.address)
+             ? EnrolmentProof::Lease
+             : EnrolmentProof::LeaseAndNeighbour;
 }
 
-Result<NetworkProof> proofByNetwork(const inventory::Cluster& cluster, const inventory::Node& node, const std::string& remote_address, const std::string& lease_before,
+Result<NetworkProof> proofByNetwork(const inventory::Cluster& cluster, const inventory::Node& node,
+                                    const std::string& remote_address,
+                                    const std::string& lease_before,
                                     const NetworkEvidence& evidence) {
   const auto from = Ipv4::parse(remote_address);
   if (!from) return NetworkProof{std::nullopt, ProofGap::BadAddress};
@@ -57,9 +80,12 @@ Result<NetworkProof> proofByNetwork(const inventory::Cluster& cluster, const inv
   }
   TRY(match, evidence.neighbour(*from, node.mac));
   switch (match) {
-    case NeighbourMatch::Same: return NetworkProof{expected, ProofGap::None};
-    case NeighbourMatch::Other: return NetworkProof{std::nullopt, ProofGap::OtherNeighbour};
-    case NeighbourMatch::Absent: break;
+    case NeighbourMatch::Same:
+      return NetworkProof{expected, ProofGap::None};
+    case NeighbourMatch::Other:
+      return NetworkProof{std::nullopt, ProofGap::OtherNeighbour};
+    case NeighbourMatch::Absent:
+      break;
   }
   return NetworkProof{std::nullopt, ProofGap::NotANeighbour};
 }
@@ -68,10 +94,13 @@ std::string describeProofs(const inventory::Cluster& cluster) {
   std::map<std::pair<EnrolmentProof, bool>, std::size_t> counts;
   for (const auto& node : cluster.nodes) {
     const auto profile = cluster.profiles.find(node.profile);
-    ++counts[{expectedProof(cluster, node), profile != cluster.profiles.end() && profile->second.tpm.has_value()}];
+    ++counts[{expectedProof(cluster, node),
+              profile != cluster.profiles.end() && profile->second.tpm.has_value()}];
   }
   std::string out;
-  for (const auto& [kind, nodes] : counts) out += fmt::format("enrolment of {} nodes is proven by: {}{}\n", nodes, describe(kind.first), kind.second ? "; and the TPM's quote" : "");
+  for (const auto& [kind, nodes] : counts)
+    out += fmt::format("enrolment of {} nodes is proven by: {}{}\n", nodes, describe(kind.first),
+                       kind.second ? "; and the TPM's quote" : "");
   return out;
 }
 

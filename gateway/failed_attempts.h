@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who has failed to enrol lately. Each try costs the store a read and perhaps a finding, and anybody may try: after some failures an address
-// is refused before anything is looked up.
+// Who has failed to enrol lately. Each try costs the store a read and perhaps a finding, and
+// anybody may try: after some failures an address is refused before anything is looked up.
 #pragma once
 
 #include <chrono>
@@ -13,9 +13,11 @@ namespace muster::gateway {
 class FailedAttempts {
  public:
   using Time = std::chrono::steady_clock::time_point;
-  static constexpr std::size_t kPerAddress = 30;      ///< in one interval: a machine that boots with a wrong token tries a few times
-  static constexpr std::size_t kAddresses = 4096;     ///< that are remembered
-  static constexpr std::size_t kInAll = 20'000;       ///< in one interval, whoever it was: beyond the table nobody is told apart
+  static constexpr std::size_t kPerAddress =
+      30;  ///< in one interval: a machine that boots with a wrong token tries a few times
+  static constexpr std::size_t kAddresses = 4096;  ///< that are remembered
+  static constexpr std::size_t kInAll =
+      20'000;  ///< in one interval, whoever it was: beyond the table nobody is told apart
   static constexpr std::chrono::seconds kInterval{60};
 
   bool mayTry(const std::string& address, Time now) {

@@ -1,48 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway/gateway_server.h"
 
-#include "wire/disk_rule.h"
-#include "gateway/enrolment.h"
-#include "gateway/failed_attempts.h"
-#include "gateway/node_record.h"
-#include "gateway/refused_agents.h"
-#include "wire/wipe_guard.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "base/log.h"
 #include "base/log_limit.h"
+#include "gateway/enrolment.h"
+#include "gateway/failed_attempts.h"
+#include "gateway/node_record.h"
+#include "gateway/refused_agents.h"
+#include "wire/disk_rule.h"
+#include "wire/wipe_guard.h"
 
 #include <algorithm>
 
 namespace muster::gateway {
 namespace {
 
-constexpr std::chrono::seconds kFirstCallWait{20};  ///< after our own restart a live agent calls within its longest back-off
-constexpr std::chrono::seconds kDeadlineGrace{30};  ///< the agent itself ends a task at its deadline and says so
+constexpr std::chrono::seconds kFirstCallWait{
+    20};  ///< after our own restart a live agent calls within its longest back-off
+constexpr std::chrono::seconds kDeadlineGrace{
+    30};  ///< the agent itself ends a task at its deadline and says so
 constexpr std::string_view kLedgerKey = "store/ledger";
-constexpr std::chrono::seconds kLookAgain{5};       ///< silence rings no bell
+constexpr std::chrono::seconds kLookAgain{5};  ///< silence rings no bell
 
 constexpr const char* kCertificateRoute = "/agent/v1/certificate";
-/// A token and a certificate request; with what a TPM says it is twice as much. Before that nobody has shown who they are.
+/// A token and a certificate request; with what a TPM says it is twice as much. Before that nobody
+/// has shown who they are.
 constexpr std::size_t kEnrolBodyBytes = 32u << 10;
-constexpr std::size_t kPollBodyBytes = 16u << 20;  ///< with task reports; only from nodes of the inventory
+constexpr std::size_t kPollBodyBytes =
+    16u << 20;  ///< with task reports; only from nodes of the inventory
 
 int statusOf(ErrorCode code) {
   switch (code) {
     case ErrorCode::InvalidInput:
-    case ErrorCode::Corrupt: return 400;
-    case ErrorCode::Denied: return 403;
-    case ErrorCode::NotFound: return 404;
-    case ErrorCode::Conflict: return 409;
+    case ErrorCode::Corrupt:
+      return 400;
+    case ErrorCode::Denied:
+      return 403;
+    case ErrorCode::NotFound:
+      return 404;
+    case ErrorCode::Conflict:
+      return 409;
     case ErrorCode::Unavailable:
-    case ErrorCode::Timeout: return 503;
-    case ErrorCode::Internal: return 500;
+    case ErrorCode::Timeout:
+      return 503;
+    case ErrorCode::Internal:
+      return 500;
   }
   return 500;
 }
 
 io::ServerResponse answerError(const Error& error) {
-  return io::ServerResponse::json(statusOf(error.code()), jsonText(nlohmann::json{{"error", error.str()}}));
+  return io::ServerResponse::json(statusOf(error.code()),
+                                  jsonText(nlohmann::json{{"error", error.str()}}));
 }
 
 template <class Message>
@@ -52,18 +63,30 @@ io::ServerResponse answer(const Result<Message>& result) {
 
 class Gateway final : public GatewayServer, public RefusedAgents {
  public:
-  Gateway(const inventory::Cluster& cluster, const io::CertificateAuthority& ca, lifecycle::Store& store, Clock& clock, const NetworkEvidence& evidence, std::string controllers)
-      : cluster_(cluster), enrolment_(cluster, ca, store, clock, evidence), store_(store), clock_(clock), controllers_(std::move(controllers)), session_(io::randomToken(12)) {}
+  Gateway(const inventory::Cluster& cluster, const io::CertificateAuthority& ca,
+          lifecycle::Store& store, Clock& clock, const NetworkEvidence& evidence,
+          std::string controllers)
+      : cluster_(cluster),
+        enrolment_(cluster, ca, store, clock, evidence),
+        store_(store),
+        clock_(clock),
+        controllers_(std::move(controllers)),
+        session_(io::randomToken(12)) {}
 
   std::vector<io::Route> routes() override;
-  Result<std::string> openEnrolment(const NodeName& node, const Mac& mac) override { return enrolment_.openEnrolment(node, mac); }
+  Result<std::string> openEnrolment(const NodeName& node, const Mac& mac) override {
+    return enrolment_.openEnrolment(node, mac);
+  }
 
   std::optional<AgentState> state(const NodeName& node) const override;
   bool isRefused(const NodeName& node) const override;
-  Async<AgentState> waitFor(NodeName node, std::optional<wire::Mode> mode, std::string not_boot_id, std::chrono::seconds limit) override;
+  Async<AgentState> waitFor(NodeName node, std::optional<wire::Mode> mode, std::string not_boot_id,
+                            std::chrono::seconds limit) override;
   Result<void> submit(const NodeName& node, wire::AgentTask task) override;
-  std::optional<wire::AgentTaskReport> report(const NodeName& node, const std::string& task_id) const override;
-  Task<std::optional<wire::AgentTaskReport>> reportWithin(NodeName node, std::string task_id, std::chrono::milliseconds limit) override;
+  std::optional<wire::AgentTaskReport> report(const NodeName& node,
+                                              const std::string& task_id) const override;
+  Task<std::optional<wire::AgentTaskReport>> reportWithin(NodeName node, std::string task_id,
+                                                          std::chrono::milliseconds limit) override;
   Async<wire::AgentTaskReport> runTask(NodeName node, wire::AgentTask task) override;
 
  private:
@@ -75,7 +98,8 @@ class Gateway final : public GatewayServer, public RefusedAgents {
   Task<io::ServerResponse> handleRenewal(io::ServerRequest request);
   Async<wire::PollResponse> poll(NodeName node, wire::PollRequest request, io::ServerRequest from);
   Async<void> heedUntouched(NodeName node);
-  Async<void> mayTake(NodeName node, wire::Mode mode, std::string key_id, std::vector<wire::AgentTask> tasks);
+  Async<void> mayTake(NodeName node, wire::Mode mode, std::string key_id,
+                      std::vector<wire::AgentTask> tasks);
   bool ramCalls(const NodeName& node) const;
   io::Admission admitStranger(const io::ServerRequest& head);
   io::Admission admitNode(const io::ServerRequest& head, std::size_t max_body_bytes);
@@ -83,9 +107,11 @@ class Gateway final : public GatewayServer, public RefusedAgents {
   /// A refusal counts against whoever asked (FailedAttempts).
   template <class Answer>
   void noteFailure(const Result<Answer>& answer, const io::ServerRequest& request) {
-    if (!answer && answer.error().code() == ErrorCode::Denied) attempts_.failed(request.remote_address, clock_.steady());
+    if (!answer && answer.error().code() == ErrorCode::Denied)
+      attempts_.failed(request.remote_address, clock_.steady());
   }
-  Async<wire::AgentTaskReport> awaitEnd(NodeName node, std::string id, std::chrono::steady_clock::time_point limit);
+  Async<wire::AgentTaskReport> awaitEnd(NodeName node, std::string id,
+                                        std::chrono::steady_clock::time_point limit);
   std::string lastHeard(const NodeName& node) const;
 
   Result<wire::Fence> fenceOf(const NodeName& node);
@@ -100,19 +126,28 @@ class Gateway final : public GatewayServer, public RefusedAgents {
   FailedAttempts attempts_;
   std::string ledger_;                      ///< read when first needed
   std::map<NodeName, NodeRecord> records_;  ///< bounded: only nodes of the inventory
-  std::map<NodeName, std::chrono::steady_clock::time_point> refused_;  ///< likewise: the last call of an installed agent that was not listened to
+  std::map<NodeName, std::chrono::steady_clock::time_point>
+      refused_;  ///< likewise: the last call of an installed agent that was not listened to
 };
 
 std::vector<io::Route> Gateway::routes() {
   const io::Admit stranger = [this](const io::ServerRequest& head) { return admitStranger(head); };
-  const io::Admit known = [this](const io::ServerRequest& head) { return admitNode(head, kEnrolBodyBytes); };
+  const io::Admit known = [this](const io::ServerRequest& head) {
+    return admitNode(head, kEnrolBodyBytes);
+  };
   return {
-      {"POST", "/agent/v1/enrol", [this](io::ServerRequest request) { return handleEnrol(std::move(request)); }, stranger},
-      {"POST", "/agent/v1/attest", [this](io::ServerRequest request) { return handleAttest(std::move(request)); }, stranger},
-      {"POST", "/agent/v1/attested", [this](io::ServerRequest request) { return handleAttested(std::move(request)); }, stranger},
-      {"POST", kCertificateRoute, [this](io::ServerRequest request) { return handleCertificate(std::move(request)); }, known},
-      {"POST", "/agent/v1/renewal", [this](io::ServerRequest request) { return handleRenewal(std::move(request)); }, known},
-      {"POST", "/agent/v1/poll", [this](io::ServerRequest request) { return handlePoll(std::move(request)); },
+      {"POST", "/agent/v1/enrol",
+       [this](io::ServerRequest request) { return handleEnrol(std::move(request)); }, stranger},
+      {"POST", "/agent/v1/attest",
+       [this](io::ServerRequest request) { return handleAttest(std::move(request)); }, stranger},
+      {"POST", "/agent/v1/attested",
+       [this](io::ServerRequest request) { return handleAttested(std::move(request)); }, stranger},
+      {"POST", kCertificateRoute,
+       [this](io::ServerRequest request) { return handleCertificate(std::move(request)); }, known},
+      {"POST", "/agent/v1/renewal",
+       [this](io::ServerRequest request) { return handleRenewal(std::move(request)); }, known},
+      {"POST", "/agent/v1/poll",
+       [this](io::ServerRequest request) { return handlePoll(std::move(request)); },
        [this](const io::ServerRequest& head) { return admitNode(head, kPollBodyBytes); }},
   };
 }
@@ -120,8 +155,11 @@ std::vector<io::Route> Gateway::routes() {
 // ---- who may call, before anything of a body is read
 
 io::Admission Gateway::admitStranger(const io::ServerRequest& head) {
-  if (attempts_.mayTry(head.remote_address, clock_.steady())) return {kEnrolBodyBytes, std::nullopt};
-  auto refusal = io::ServerResponse::json(429, R"({"error":"too many enrolments from this address have failed; try again in a minute"})");
+  if (attempts_.mayTry(head.remote_address, clock_.steady()))
+    return {kEnrolBodyBytes, std::nullopt};
+  auto refusal = io::ServerResponse::json(
+      429,
+      R"({"error":"too many enrolments from this address have failed; try again in a minute"})");
   refusal.headers["Retry-After"] = "60";
   return {0, std::move(refusal)};
 }
@@ -129,21 +167,27 @@ io::Admission Gateway::admitStranger(const io::ServerRequest& head) {
 /// An expired certificate opens the one route that gives a new one (handleCertificate).
 io::Admission Gateway::admitNode(const io::ServerRequest& head, std::size_t max_body_bytes) {
   if (!head.expired_client_common_name.empty() && head.path() == kCertificateRoute) {
-    if (enrolment_.find(NodeName(head.expired_client_common_name))) return {max_body_bytes, std::nullopt};
-    return {0, answerError(Error(ErrorCode::Denied, "node " + head.expired_client_common_name + " is not in the inventory"))};
+    if (enrolment_.find(NodeName(head.expired_client_common_name)))
+      return {max_body_bytes, std::nullopt};
+    return {0, answerError(Error(ErrorCode::Denied, "node " + head.expired_client_common_name +
+                                                        " is not in the inventory"))};
   }
   const auto node = callerOf(head);
-  return node ? io::Admission{max_body_bytes, std::nullopt} : io::Admission{0, answerError(node.error())};
+  return node ? io::Admission{max_body_bytes, std::nullopt}
+              : io::Admission{0, answerError(node.error())};
 }
 
 // ---- what agents call
 
 /// The node that the client certificate names.
 Result<NodeName> Gateway::callerOf(const io::ServerRequest& request) {
-  if (request.client_common_name.empty()) return fail(ErrorCode::Denied, "a client certificate of this controller is needed");
+  if (request.client_common_name.empty())
+    return fail(ErrorCode::Denied, "a client certificate of this controller is needed");
   NodeName node(request.client_common_name);
   if (enrolment_.find(node)) return node;
-  if (log_limit_.mayWrite("agent")) logWarning("agent", "{} called from {} with a certificate, but is not in the inventory", node.str(), request.remote_address);
+  if (log_limit_.mayWrite("agent"))
+    logWarning("agent", "{} called from {} with a certificate, but is not in the inventory",
+               node.str(), request.remote_address);
   return fail(ErrorCode::Denied, "node " + node.str() + " is not in the inventory");
 }
 
@@ -153,7 +197,8 @@ Task<io::ServerResponse> Gateway::handleEnrol(io::ServerRequest request) {
   auto answer = co_await enrolment_.enrol(*parsed, request.remote_address);
   if (answer) co_return io::ServerResponse::json(200, toJson(*answer));
   if (answer.error().code() == ErrorCode::Denied && enrolment_.mustAttest(parsed->mac))
-    co_return io::ServerResponse::json(403, jsonText(nlohmann::json{{"error", answer.error().str()}, {"attest", true}}));
+    co_return io::ServerResponse::json(
+        403, jsonText(nlohmann::json{{"error", answer.error().str()}, {"attest", true}}));
   noteFailure(answer, request);
   co_return answerError(answer.error());
 }
@@ -169,20 +214,25 @@ Task<io::ServerResponse> Gateway::handleAttest(io::ServerRequest request) {
 Task<io::ServerResponse> Gateway::handleAttested(io::ServerRequest request) {
   auto parsed = wire::parseAttestedRequest(request.body);
   if (!parsed) co_return answerError(parsed.error());
-  const auto enrolled = co_await enrolment_.enrolAttested(std::move(*parsed), request.remote_address);
+  const auto enrolled =
+      co_await enrolment_.enrolAttested(std::move(*parsed), request.remote_address);
   noteFailure(enrolled, request);
   co_return answer(enrolled);
 }
 
-/// The only route that an expired certificate opens: an agent that was away for too long would never come back otherwise.
+/// The only route that an expired certificate opens: an agent that was away for too long would
+/// never come back otherwise.
 Task<io::ServerResponse> Gateway::handleCertificate(io::ServerRequest request) {
   const bool late = !request.expired_client_common_name.empty();
-  auto node = late ? Result<NodeName>(NodeName(request.expired_client_common_name)) : callerOf(request);
+  auto node =
+      late ? Result<NodeName>(NodeName(request.expired_client_common_name)) : callerOf(request);
   if (!node) co_return answerError(node.error());
   auto parsed = wire::parseEnrolRequest(request.body);
   if (!parsed) co_return answerError(parsed.error());
-  co_return answer(co_await (late ? enrolment_.certifyLate(*node, request.client_key_id, parsed->csr_pem, request.remote_address)
-                   : enrolment_.certify(*node, request.client_key_id, parsed->csr_pem)));
+  co_return answer(
+      co_await (late ? enrolment_.certifyLate(*node, request.client_key_id, parsed->csr_pem,
+                                              request.remote_address)
+                     : enrolment_.certify(*node, request.client_key_id, parsed->csr_pem)));
 }
 
 Task<io::ServerResponse> Gateway::handleRenewal(io::ServerRequest request) {
@@ -204,35 +254,51 @@ Task<io::ServerResponse> Gateway::handlePoll(io::ServerRequest request) {
   auto parsed = wire::parsePollRequest(request.body);
   request.releaseBody();  // a poll waits for long
   if (!parsed) co_return answerError(parsed.error());
-  if (const auto admitted = co_await enrolment_.admit(*node, request.client_key_id, parsed->mode, ramCalls(*node)); !admitted) {
-    if (admitted.error().code() == ErrorCode::Denied && parsed->mode == wire::Mode::Disk) refused_[*node] = clock_.steady();
+  if (const auto admitted =
+          co_await enrolment_.admit(*node, request.client_key_id, parsed->mode, ramCalls(*node));
+      !admitted) {
+    if (admitted.error().code() == ErrorCode::Denied && parsed->mode == wire::Mode::Disk)
+      refused_[*node] = clock_.steady();
     co_return answerError(admitted.error());
   }
   refused_.erase(*node);
   co_return answer(co_await poll(*node, std::move(*parsed), std::move(request)));
 }
 
-/// Does the task write over the disk that the installed system is on, which is the one of `rule`? In doubt it does: the node is imaged again then.
-bool endsInstalled(const wire::AgentTask& task, const wire::Hardware& hardware, const std::string& rule) {
+/// Does the task write over the disk that the installed system is on, which is the one of `rule`?
+/// In doubt it does: the node is imaged again then.
+bool endsInstalled(const wire::AgentTask& task, const wire::Hardware& hardware,
+                   const std::string& rule) {
   if (task.kind == wire::TaskKind::WriteImage) return true;
   if (task.kind != wire::TaskKind::EraseDisks) return false;
   const auto params = jsonOrNone(task.params, kOrderJson);
-  const auto serials = params.is_object() ? params.value("disk_serials", std::vector<std::string>()) : std::vector<std::string>();
-  const auto stays = [&](const std::string& serial) { return std::find(serials.begin(), serials.end(), serial) == serials.end(); };
+  const auto serials = params.is_object() ? params.value("disk_serials", std::vector<std::string>())
+                                          : std::vector<std::string>();
+  const auto stays = [&](const std::string& serial) {
+    return std::find(serials.begin(), serials.end(), serial) == serials.end();
+  };
   const auto meant = wire::DiskRule::parse(rule);
-  const auto fitting = meant && !meant->any() ? meant->fitting(hardware.disks) : std::vector<const wire::Disk*>();
+  const auto fitting =
+      meant && !meant->any() ? meant->fitting(hardware.disks) : std::vector<const wire::Disk*>();
   if (serials.empty()) return true;
-  if (!fitting.empty()) return std::none_of(fitting.begin(), fitting.end(), [&](const auto* disk) { return stays(disk->serial); });
-  return std::none_of(hardware.disks.begin(), hardware.disks.end(), [&](const auto& disk) { return disk.content == wire::kInstalledByMuster && stays(disk.serial); });
+  if (!fitting.empty())
+    return std::none_of(fitting.begin(), fitting.end(),
+                        [&](const auto* disk) { return stays(disk->serial); });
+  return std::none_of(hardware.disks.begin(), hardware.disks.end(), [&](const auto& disk) {
+    return disk.content == wire::kInstalledByMuster && stays(disk.serial);
+  });
 }
 
-/// The poll may have waited for long: the caller may be of an earlier life by now. A system's key ends before its disk does.
-Async<void> Gateway::mayTake(NodeName node, wire::Mode mode, std::string key_id, std::vector<wire::AgentTask> tasks) {
+/// The poll may have waited for long: the caller may be of an earlier life by now. A system's key
+/// ends before its disk does.
+Async<void> Gateway::mayTake(NodeName node, wire::Mode mode, std::string key_id,
+                             std::vector<wire::AgentTask> tasks) {
   if (tasks.empty()) co_return Result<void>();
   CO_TRY_OK(co_await enrolment_.admit(node, std::move(key_id), mode, ramCalls(node)));
   const auto now = state(node);
   const auto* declared = enrolment_.find(node);
-  const auto profile = declared ? cluster_.profiles.find(declared->profile) : cluster_.profiles.end();
+  const auto profile =
+      declared ? cluster_.profiles.find(declared->profile) : cluster_.profiles.end();
   const auto rule = profile == cluster_.profiles.end() ? std::string() : profile->second.disk;
   if (!now || mode != wire::Mode::Ram) co_return Result<void>();
   for (const auto& task : tasks) {
@@ -242,23 +308,29 @@ Async<void> Gateway::mayTake(NodeName node, wire::Mode mode, std::string key_id,
   co_return Result<void>();
 }
 
-/// A refusal before the first byte leaves the installed system what it was. It may be known before the agent is: reports are listed with every poll.
+/// A refusal before the first byte leaves the installed system what it was. It may be known before
+/// the agent is: reports are listed with every poll.
 Async<void> Gateway::heedUntouched(NodeName node) {
   std::vector<std::string> wire::untouched;
   for (const auto& report : records_[node].reports)
-    if (report.phase == wire::TaskPhase::Failed && report.text.starts_with(wire::kUntouched)) wire::untouched.push_back(report.id);
+    if (report.phase == wire::TaskPhase::Failed && report.text.starts_with(wire::kUntouched))
+      wire::untouched.push_back(report.id);
   if (wire::untouched.empty()) co_return Result<void>();
-  if (const auto given = co_await enrolment_.giveBack(node, std::move(wire::untouched)); !given) logWarning("agent", "{} touched no disk, but its key could not be given back yet: {}", node.str(), given.error().str());
+  if (const auto given = co_await enrolment_.giveBack(node, std::move(wire::untouched)); !given)
+    logWarning("agent", "{} touched no disk, but its key could not be given back yet: {}",
+               node.str(), given.error().str());
   co_return Result<void>();
 }
 
-Async<wire::PollResponse> Gateway::poll(NodeName node, wire::PollRequest request, io::ServerRequest from) {
+Async<wire::PollResponse> Gateway::poll(NodeName node, wire::PollRequest request,
+                                        io::ServerRequest from) {
   const auto mode = request.mode;
   wire::PollResponse answer;
   answer.session = session_;
   answer.controllers = controllers_;
   answer.takes_short = true;
-  if (!request.session.empty() && request.session != session_) co_return answer;  // it says everything again
+  if (!request.session.empty() && request.session != session_)
+    co_return answer;  // it says everything again
   NodeRecord& record = records_[node];
   if (request.as_before != 0 && !record.knows(request)) {
     answer.session.clear();  // likewise
@@ -278,7 +350,8 @@ Async<wire::PollResponse> Gateway::poll(NodeName node, wire::PollRequest request
   auto until = clock_.steady() + wire::kPollWait;
   bool at_once = !answer.forget.empty() || record.busy() || record.wants_answer;
   while (!at_once && record.polls == mine && record.waiting.empty() && clock_.steady() < until) {
-    co_await record.work.waitFor(clock_, seen, std::chrono::ceil<std::chrono::milliseconds>(until - clock_.steady()));
+    co_await record.work.waitFor(
+        clock_, seen, std::chrono::ceil<std::chrono::milliseconds>(until - clock_.steady()));
     seen = record.work.count();
   }
   if (record.polls != mine) co_return answer;
@@ -303,36 +376,46 @@ bool Gateway::isRefused(const NodeName& node) const {
 
 std::string Gateway::lastHeard(const NodeName& node) const {
   auto it = records_.find(node);
-  if (it == records_.end() || !it->second.state) return "it has not called since this controller started";
+  if (it == records_.end() || !it->second.state)
+    return "it has not called since this controller started";
   const auto& last = *it->second.state;
-  return fmt::format("last heard at {} from {}: {} mode, boot {}", muster::toString(last.last_seen), last.address, toString(last.mode), last.boot_id);
+  return fmt::format("last heard at {} from {}: {} mode, boot {}", muster::toString(last.last_seen),
+                     last.address, toString(last.mode), last.boot_id);
 }
 
-Async<AgentState> Gateway::waitFor(NodeName node, std::optional<wire::Mode> mode, std::string not_boot_id, std::chrono::seconds limit) {
-  if (!enrolment_.find(node)) co_return fail(ErrorCode::NotFound, "node " + node.str() + " is not in the inventory");
+Async<AgentState> Gateway::waitFor(NodeName node, std::optional<wire::Mode> mode,
+                                   std::string not_boot_id, std::chrono::seconds limit) {
+  if (!enrolment_.find(node))
+    co_return fail(ErrorCode::NotFound, "node " + node.str() + " is not in the inventory");
   NodeRecord& record = records_[node];
   auto until = clock_.steady() + limit;
   while (true) {
     std::uint64_t seen = record.changed.count();
     auto now = state(node);
-    bool fits = now && (!mode || now->mode == *mode) && (not_boot_id.empty() || now->boot_id != not_boot_id);
+    bool fits = now && (!mode || now->mode == *mode) &&
+                (not_boot_id.empty() || now->boot_id != not_boot_id);
     if (fits) co_return *now;
     auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock_.steady());
     if (left <= std::chrono::milliseconds(0)) break;
     co_await record.changed.waitFor(clock_, seen, left);
   }
-  co_return fail(ErrorCode::Timeout, fmt::format("the agent of {} did not call{} within {} s; {}", node.str(),
-                                                 mode ? fmt::format(" in {} mode", toString(*mode)) : "", limit.count(), lastHeard(node)));
+  co_return fail(ErrorCode::Timeout,
+                 fmt::format("the agent of {} did not call{} within {} s; {}", node.str(),
+                             mode ? fmt::format(" in {} mode", toString(*mode)) : "", limit.count(),
+                             lastHeard(node)));
 }
 
 Result<void> Gateway::submit(const NodeName& node, wire::AgentTask task) {
-  if (task.id.empty() || task.id.size() > wire::kMaxNameBytes) return fail(ErrorCode::InvalidInput, "a task needs an id of at most 512 bytes");
+  if (task.id.empty() || task.id.size() > wire::kMaxNameBytes)
+    return fail(ErrorCode::InvalidInput, "a task needs an id of at most 512 bytes");
   auto it = records_.find(node);
   if (it != records_.end()) {
     const auto* known = it->second.report(task.id);
     if (known && !it->second.lost.contains(task.id)) return {};
   }
-  if (!state(node)) return fail(ErrorCode::Unavailable, "no agent of " + node.str() + " is there; " + lastHeard(node));
+  if (!state(node))
+    return fail(ErrorCode::Unavailable,
+                "no agent of " + node.str() + " is there; " + lastHeard(node));
   TRY(fence, fenceOf(node));
   task.fence = std::move(fence);
   return it->second.add(std::move(task));
@@ -340,14 +423,16 @@ Result<void> Gateway::submit(const NodeName& node, wire::AgentTask task) {
 
 Result<wire::Fence> Gateway::fenceOf(const NodeName& node) {
   if (ledger_.empty()) {
-    (void)store_.exchangeValue(std::string(kLedgerKey), std::nullopt, io::randomToken(12));  // the first one names it
+    (void)store_.exchangeValue(std::string(kLedgerKey), std::nullopt,
+                               io::randomToken(12));  // the first one names it
     TRY(named, store_.getValue(std::string(kLedgerKey)));
     ledger_ = named.value_or("");
   }
   return wire::Fence{ledger_, store_.fenceOf(lifecycle::Subject(node))};
 }
 
-std::optional<wire::AgentTaskReport> Gateway::report(const NodeName& node, const std::string& task_id) const {
+std::optional<wire::AgentTaskReport> Gateway::report(const NodeName& node,
+                                                     const std::string& task_id) const {
   auto it = records_.find(node);
   if (it == records_.end()) return std::nullopt;
   if (it->second.isWaiting(task_id)) {
@@ -360,14 +445,16 @@ std::optional<wire::AgentTaskReport> Gateway::report(const NodeName& node, const
   return known ? std::optional(*known) : std::nullopt;
 }
 
-Task<std::optional<wire::AgentTaskReport>> Gateway::reportWithin(NodeName node, std::string task_id, std::chrono::milliseconds limit) {
+Task<std::optional<wire::AgentTaskReport>> Gateway::reportWithin(NodeName node, std::string task_id,
+                                                                 std::chrono::milliseconds limit) {
   NodeRecord& record = records_[node];
   const auto until = clock_.steady() + limit;
   while (true) {
     const std::uint64_t seen = record.changed.count();
     auto now = report(node, task_id);
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock_.steady());
-    if ((now && wire::isFinished(now->phase)) || left <= std::chrono::milliseconds(0)) co_return now;
+    if ((now && wire::isFinished(now->phase)) || left <= std::chrono::milliseconds(0))
+      co_return now;
     co_await record.changed.waitFor(clock_, seen, left);
   }
 }
@@ -375,7 +462,8 @@ Task<std::optional<wire::AgentTaskReport>> Gateway::reportWithin(NodeName node, 
 Async<wire::AgentTaskReport> Gateway::runTask(NodeName node, wire::AgentTask task) {
   auto until = clock_.steady() + task.deadline + kDeadlineGrace;
   if (!state(node)) {
-    auto there = co_await waitFor(node, std::nullopt, {}, std::min<std::chrono::seconds>(kFirstCallWait, task.deadline));
+    auto there = co_await waitFor(node, std::nullopt, {},
+                                  std::min<std::chrono::seconds>(kFirstCallWait, task.deadline));
     if (!there) co_return fail(ErrorCode::Unavailable, there.error().str());
   }
   std::string id = task.id;
@@ -383,7 +471,8 @@ Async<wire::AgentTaskReport> Gateway::runTask(NodeName node, wire::AgentTask tas
   co_return co_await awaitEnd(node, id, until);
 }
 
-Async<wire::AgentTaskReport> Gateway::awaitEnd(NodeName node, std::string id, std::chrono::steady_clock::time_point limit) {
+Async<wire::AgentTaskReport> Gateway::awaitEnd(NodeName node, std::string id,
+                                               std::chrono::steady_clock::time_point limit) {
   NodeRecord& record = records_[node];
   while (true) {
     std::uint64_t seen = record.changed.count();
@@ -393,20 +482,27 @@ Async<wire::AgentTaskReport> Gateway::awaitEnd(NodeName node, std::string id, st
       auto failure = Error(now->code, now->text);
       co_return fail(std::move(failure).within("task " + id + " on " + node.str()));
     }
-    if (!state(node)) co_return fail(ErrorCode::Unavailable, node.str() + " fell silent while task " + id + " ran; " + lastHeard(node));
+    if (!state(node))
+      co_return fail(ErrorCode::Unavailable,
+                     node.str() + " fell silent while task " + id + " ran; " + lastHeard(node));
     auto left = std::chrono::ceil<std::chrono::milliseconds>(limit - clock_.steady());
     if (left <= std::chrono::milliseconds(0)) {
-      co_return fail(ErrorCode::Timeout, fmt::format("task {} on {} did not end in time; last words: {}", id, node.str(),
-                                                     now && !now->text.empty() ? now->text : "none"));
+      co_return fail(ErrorCode::Timeout,
+                     fmt::format("task {} on {} did not end in time; last words: {}", id,
+                                 node.str(), now && !now->text.empty() ? now->text : "none"));
     }
-    co_await record.changed.waitFor(clock_, seen, std::min<std::chrono::milliseconds>(left, kLookAgain));
+    co_await record.changed.waitFor(clock_, seen,
+                                    std::min<std::chrono::milliseconds>(left, kLookAgain));
   }
 }
 
 }  // namespace
 
-std::unique_ptr<GatewayServer> makeGatewayServer(const inventory::Cluster& cluster, const io::CertificateAuthority& ca,
-                                                 lifecycle::Store& store, Clock& clock, const NetworkEvidence& evidence, std::string controllers) {
+std::unique_ptr<GatewayServer> makeGatewayServer(const inventory::Cluster& cluster,
+                                                 const io::CertificateAuthority& ca,
+                                                 lifecycle::Store& store, Clock& clock,
+                                                 const NetworkEvidence& evidence,
+                                                 std::string controllers) {
   return std::make_unique<Gateway>(cluster, ca, store, clock, evidence, std::move(controllers));
 }
 

@@ -21,8 +21,11 @@ constexpr std::chrono::seconds kIdleTimeout{90};
 /// Of routes that do not say what they take: none needs a body (docs/adr/0161).
 constexpr std::size_t kBodyBytes = 4u << 10;
 constexpr std::size_t kPlainBodiesBytes = 16u << 20;  ///< the bits of nodes that share an image
-constexpr std::size_t kAgentBodiesBytes = 512u << 20; ///< polls with task reports; ten thousand agents that say everything anew send 2 KiB each
-/// An agent holds one connection, and for a moment two when all come back after a failure of the network.
+constexpr std::size_t kAgentBodiesBytes = 512u
+                                          << 20;  ///< polls with task reports; ten thousand agents
+                                                  ///< that say everything anew send 2 KiB each
+/// An agent holds one connection, and for a moment two when all come back after a failure of the
+/// network.
 constexpr std::size_t kAgentConnections = 65'536;
 constexpr std::size_t kPlainConnections = 4'096;
 
@@ -42,9 +45,11 @@ class TwoListeners final : public Server {
   std::unique_ptr<io::HttpServer> http_, https_;
 };
 
-Result<std::unique_ptr<io::HttpServer>> listen(const asio::any_io_executor& executor, io::ServerOptions options,
+Result<std::unique_ptr<io::HttpServer>> listen(const asio::any_io_executor& executor,
+                                               io::ServerOptions options,
                                                std::vector<io::Route> routes) {
-  const auto where = fmt::format("{} {}:{}", options.identity ? "HTTPS" : "HTTP", options.address, options.port);
+  const auto where =
+      fmt::format("{} {}:{}", options.identity ? "HTTPS" : "HTTP", options.address, options.port);
   auto server = io::startHttpServer(executor, std::move(options));
   if (!server) return std::unexpected(std::move(server).error().within(where));
   (*server)->addRoutes(std::move(routes));
@@ -55,16 +60,22 @@ Result<std::unique_ptr<io::HttpServer>> listen(const asio::any_io_executor& exec
 
 Connections connectionsWithin(std::size_t descriptors) {
   const auto share = descriptors / 8;
-  return {std::clamp<std::size_t>(share, 1, kPlainConnections), std::clamp<std::size_t>(3 * share, 1, kAgentConnections)};
+  return {std::clamp<std::size_t>(share, 1, kPlainConnections),
+          std::clamp<std::size_t>(3 * share, 1, kAgentConnections)};
 }
 
-Result<std::unique_ptr<Server>> start(asio::any_io_executor executor, const inventory::Network& provisioning,
-                                      const io::CertificateAuthority& ca, std::vector<io::Route> http_routes,
+Result<std::unique_ptr<Server>> start(asio::any_io_executor executor,
+                                      const inventory::Network& provisioning,
+                                      const io::CertificateAuthority& ca,
+                                      std::vector<io::Route> http_routes,
                                       std::vector<io::Route> https_routes) {
   const auto open = io::raiseDescriptorLimit(kDescriptors);
   const auto connections = connectionsWithin(open);
   if (open < kFewDescriptors)
-    logWarning("serve", "only {} files and connections may be open at once: raise the hard limit of open files (LimitNOFILE, ulimit -Hn)", open);
+    logWarning("serve",
+               "only {} files and connections may be open at once: raise the hard limit of open "
+               "files (LimitNOFILE, ulimit -Hn)",
+               open);
   io::ServerOptions options;
   options.address = provisioning.controller.str();
   options.port = kHttpPort;
@@ -77,8 +88,10 @@ Result<std::unique_ptr<Server>> start(asio::any_io_executor executor, const inve
   TRY(identity, ca.issueServer("muster", {options.address}, kServerCertificateLifetime));
   options.port = kHttpsPort;
   options.identity = std::move(identity);
-  options.client_ca_pem = ca.certificatePem();  // asked for, not required: a node that enrols has none yet
-  options.admit_expired_clients = true;                // one that was away for long may renew; every other route sees no certificate
+  options.client_ca_pem =
+      ca.certificatePem();  // asked for, not required: a node that enrols has none yet
+  options.admit_expired_clients =
+      true;  // one that was away for long may renew; every other route sees no certificate
   options.max_bodies_bytes = kAgentBodiesBytes;
   options.max_connections = connections.tls;
   options.max_connections_per_address = kAgentConnectionsPerAddress;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one HTTP(S) server: mounts the routes that folders offer. Plain HTTP for boot files and images (verified by
-// signature and digest), HTTPS with mutual TLS for agents and drivers.
+// The one HTTP(S) server: mounts the routes that folders offer. Plain HTTP for boot files and
+// images (verified by signature and digest), HTTPS with mutual TLS for agents and drivers.
 #pragma once
 
 #include "base/io/crypto.h"
@@ -15,11 +15,13 @@ namespace muster::gateway {
 inline constexpr std::uint16_t kHttpPort = 8080;
 inline constexpr std::uint16_t kHttpsPort = 8443;
 
-/// A row of racks behind one router that translates addresses holds fewer; whoever holds more loses the connections that wait longest.
+/// A row of racks behind one router that translates addresses holds fewer; whoever holds more loses
+/// the connections that wait longest.
 inline constexpr std::size_t kPlainConnectionsPerAddress = 512;
 inline constexpr std::size_t kAgentConnectionsPerAddress = 4'096;
 
-/// How many clients the two listeners take when the process may open so many descriptors. One half is for BMCs, files and the store.
+/// How many clients the two listeners take when the process may open so many descriptors. One half
+/// is for BMCs, files and the store.
 struct Connections {
   std::size_t plain = 0, tls = 0;
 };
@@ -30,7 +32,10 @@ class Server {
   virtual ~Server() = default;
   virtual void stop() = 0;
 };
-Result<std::unique_ptr<Server>> start(asio::any_io_executor executor, const inventory::Network& provisioning, const io::CertificateAuthority& ca,
-                                      std::vector<io::Route> http_routes, std::vector<io::Route> https_routes);
+Result<std::unique_ptr<Server>> start(asio::any_io_executor executor,
+                                      const inventory::Network& provisioning,
+                                      const io::CertificateAuthority& ca,
+                                      std::vector<io::Route> http_routes,
+                                      std::vector<io::Route> https_routes);
 
 }  // namespace muster::gateway

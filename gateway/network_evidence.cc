@@ -13,7 +13,8 @@ namespace muster::gateway {
 namespace {
 
 constexpr std::size_t kMaxLines = 200'000;
-constexpr unsigned long kCompleteEntry = 0x2;  ///< ATF_COM: the kernel has an answer, not only a question
+constexpr unsigned long kCompleteEntry =
+    0x2;  ///< ATF_COM: the kernel has an answer, not only a question
 
 /// Calls `take` with each line, until it answers true.
 template <class Take>
@@ -22,11 +23,14 @@ Result<void> eachLine(const std::filesystem::path& file, bool may_be_missing, Ta
   if (!in) {
     const int error = errno;
     if (may_be_missing && error == ENOENT) return {};
-    return fail(ErrorCode::Unavailable, fmt::format("cannot read {}: {}", file.string(), std::strerror(error)));
+    return fail(ErrorCode::Unavailable,
+                fmt::format("cannot read {}: {}", file.string(), std::strerror(error)));
   }
   std::size_t lines = 0;
   for (std::string line; std::getline(in, line);) {
-    if (++lines > kMaxLines) return fail(ErrorCode::Corrupt, fmt::format("{} has more than {} lines", file.string(), kMaxLines));
+    if (++lines > kMaxLines)
+      return fail(ErrorCode::Corrupt,
+                  fmt::format("{} has more than {} lines", file.string(), kMaxLines));
     if (take(line)) return {};
   }
   return {};
@@ -34,7 +38,8 @@ Result<void> eachLine(const std::filesystem::path& file, bool may_be_missing, Ta
 
 class KernelAndDnsmasq final : public NetworkEvidence {
  public:
-  KernelAndDnsmasq(std::filesystem::path lease_file, std::filesystem::path neighbour_table) : lease_file_(std::move(lease_file)), neighbour_table_(std::move(neighbour_table)) {}
+  KernelAndDnsmasq(std::filesystem::path lease_file, std::filesystem::path neighbour_table)
+      : lease_file_(std::move(lease_file)), neighbour_table_(std::move(neighbour_table)) {}
 
   /// A line is: expiry MAC address name client-id.
   Result<std::optional<DhcpLease>> leaseOf(const Mac& mac) const override {
@@ -58,7 +63,8 @@ class KernelAndDnsmasq final : public NetworkEvidence {
       std::istringstream words(line);
       std::string at, type, flags, hardware;
       words >> at >> type >> flags >> hardware;
-      if (at != address.str() || (std::strtoul(flags.c_str(), nullptr, 16) & kCompleteEntry) == 0) return false;
+      if (at != address.str() || (std::strtoul(flags.c_str(), nullptr, 16) & kCompleteEntry) == 0)
+        return false;
       const auto shown = Mac::parse(hardware);
       match = shown && *shown == mac ? NeighbourMatch::Same : NeighbourMatch::Other;
       return match == NeighbourMatch::Same;
@@ -72,7 +78,8 @@ class KernelAndDnsmasq final : public NetworkEvidence {
 
 }  // namespace
 
-std::unique_ptr<NetworkEvidence> makeNetworkEvidence(std::filesystem::path lease_file, std::filesystem::path neighbour_table) {
+std::unique_ptr<NetworkEvidence> makeNetworkEvidence(std::filesystem::path lease_file,
+                                                     std::filesystem::path neighbour_table) {
   return std::make_unique<KernelAndDnsmasq>(std::move(lease_file), std::move(neighbour_table));
 }
 

@@ -8,8 +8,10 @@
 namespace muster::gateway {
 namespace {
 
-const wire::AgentTaskReport* findReport(const std::vector<wire::AgentTaskReport>& reports, const std::string& id) {
-  auto it = std::find_if(reports.begin(), reports.end(), [&](const auto& report) { return report.id == id; });
+const wire::AgentTaskReport* findReport(const std::vector<wire::AgentTaskReport>& reports,
+                                        const std::string& id) {
+  auto it = std::find_if(reports.begin(), reports.end(),
+                         [&](const auto& report) { return report.id == id; });
   return it == reports.end() ? nullptr : &*it;
 }
 
@@ -22,14 +24,17 @@ const wire::AgentTaskReport* NodeRecord::report(const std::string& id) const {
 }
 
 bool NodeRecord::isWaiting(const std::string& id) const {
-  return std::any_of(waiting.begin(), waiting.end(), [&](const auto& task) { return task.id == id; });
+  return std::any_of(waiting.begin(), waiting.end(),
+                     [&](const auto& task) { return task.id == id; });
 }
 
 bool NodeRecord::busy() const {
-  return std::any_of(reports.begin(), reports.end(), [](const auto& report) { return !wire::isFinished(report.phase); });
+  return std::any_of(reports.begin(), reports.end(),
+                     [](const auto& report) { return !wire::isFinished(report.phase); });
 }
 
-Result<bool> NodeRecord::absorb(const NodeName& node, wire::PollRequest request, const std::string& address, const Clock& clock) {
+Result<bool> NodeRecord::absorb(const NodeName& node, wire::PollRequest request,
+                                const std::string& address, const Clock& clock) {
   if (isOver(request)) return false;
   bool same_boot = state && state->boot_id == request.boot_id;
   if (same_boot && request.sequence <= last_sequence) return false;
@@ -42,31 +47,38 @@ Result<bool> NodeRecord::absorb(const NodeName& node, wire::PollRequest request,
   std::optional<wire::Hardware> hardware;
   if (!request.hardware.empty()) {
     auto parsed = wire::parseHardware(request.hardware);
-    if (!parsed) logWarning("agent", "{}: its hardware is not believed: {}", node.str(), parsed.error().str());
+    if (!parsed)
+      logWarning("agent", "{}: its hardware is not believed: {}", node.str(), parsed.error().str());
     if (parsed) hardware = std::move(*parsed);
   }
   std::optional<wire::HealthReport> health;
   if (!request.health.empty()) {
     auto parsed = wire::parseHealthReport(request.health);
-    if (!parsed) logWarning("agent", "{}: its health report is not believed: {}", node.str(), parsed.error().str());
+    if (!parsed)
+      logWarning("agent", "{}: its health report is not believed: {}", node.str(),
+                 parsed.error().str());
     if (parsed) health = std::move(*parsed);
   }
   TRY_OK(keepResults(request.reports));
   if (state && !same_boot) {
-    logInfo("agent", "{}: boot {} ({} mode) is over, boot {} ({} mode) has begun", node.str(), state->boot_id, toString(state->mode),
-            request.boot_id, toString(request.mode));
+    logInfo("agent", "{}: boot {} ({} mode) is over, boot {} ({} mode) has begun", node.str(),
+            state->boot_id, toString(state->mode), request.boot_id, toString(request.mode));
     retireBoot(request);
   }
   for (const auto& known : reports) {
     if (!wire::isFinished(known.phase) && !findReport(request.reports, known.id)) {
-      lose(known.id, same_boot ? "the agent was restarted and no longer knows the task" : "the node was restarted while the task ran");
+      lose(known.id, same_boot ? "the agent was restarted and no longer knows the task"
+                               : "the node was restarted while the task ran");
     }
   }
-  std::erase_if(waiting, [&](const auto& task) { return findReport(request.reports, task.id) != nullptr; });
-  wants_answer = request.wants_answer && std::any_of(request.reports.begin(), request.reports.end(), [&](const auto& report) {
-    const auto* known = findReport(reports, report.id);
-    return wire::isFinished(report.phase) && (!known || !wire::isFinished(known->phase));
-  });
+  std::erase_if(waiting,
+                [&](const auto& task) { return findReport(request.reports, task.id) != nullptr; });
+  wants_answer =
+      request.wants_answer &&
+      std::any_of(request.reports.begin(), request.reports.end(), [&](const auto& report) {
+        const auto* known = findReport(reports, report.id);
+        return wire::isFinished(report.phase) && (!known || !wire::isFinished(known->phase));
+      });
   reports = std::move(request.reports);
 
   if (!same_boot) state.emplace();
@@ -82,7 +94,8 @@ Result<bool> NodeRecord::absorb(const NodeName& node, wire::PollRequest request,
   return true;
 }
 
-void NodeRecord::heard(const wire::PollRequest& request, const std::string& address, const Clock& clock) {
+void NodeRecord::heard(const wire::PollRequest& request, const std::string& address,
+                       const Clock& clock) {
   state->last_seen = clock.now();
   state->address = address;
   last_poll = clock.steady();
@@ -91,13 +104,16 @@ void NodeRecord::heard(const wire::PollRequest& request, const std::string& addr
 }
 
 bool NodeRecord::knows(const wire::PollRequest& request) const {
-  return state && state->boot_id == request.boot_id && state->mode == request.mode && last_sequence == request.as_before;
+  return state && state->boot_id == request.boot_id && state->mode == request.mode &&
+         last_sequence == request.as_before;
 }
 
-/// Is the poll of a boot that is over? Which of two boots is the later one shows only by who goes on calling: the first poll of a
-/// machine that was reset at once can arrive after its next boot's.
+/// Is the poll of a boot that is over? Which of two boots is the later one shows only by who goes
+/// on calling: the first poll of a machine that was reset at once can arrive after its next boot's.
 bool NodeRecord::isOver(const wire::PollRequest& request) {
-  const auto boot = std::find_if(retired_boots.begin(), retired_boots.end(), [&](const auto& retired) { return retired.id == request.boot_id; });
+  const auto boot =
+      std::find_if(retired_boots.begin(), retired_boots.end(),
+                   [&](const auto& retired) { return retired.id == request.boot_id; });
   if (boot == retired_boots.end()) return false;
   if (request.sequence <= boot->last_sequence) return true;
   boot->last_sequence = request.sequence;
@@ -112,7 +128,8 @@ Result<void> NodeRecord::keepResults(std::vector<wire::AgentTaskReport>& listed)
     if (report.phase != wire::TaskPhase::Done || !report.result.empty()) continue;
     const auto* known = findReport(reports, report.id);
     if (!known || known->phase != wire::TaskPhase::Done) {
-      return fail(ErrorCode::InvalidInput, "task " + report.id + " is done but its result is missing");
+      return fail(ErrorCode::InvalidInput,
+                  "task " + report.id + " is done but its result is missing");
     }
     report.result = known->result;
   }
@@ -123,7 +140,8 @@ void NodeRecord::retireBoot(const wire::PollRequest& request) {
   retired_boots.push_back({state->boot_id, last_sequence});
   if (retired_boots.size() > kMaxRetiredBoots) retired_boots.pop_front();
   for (const auto& task : waiting) {
-    if (!findReport(request.reports, task.id)) lose(task.id, "the node was restarted before the task could start");
+    if (!findReport(request.reports, task.id))
+      lose(task.id, "the node was restarted before the task could start");
   }
   waiting.clear();
 }
@@ -141,7 +159,8 @@ void NodeRecord::lose(const std::string& id, std::string why) {
 Result<void> NodeRecord::add(wire::AgentTask task) {
   if (findReport(reports, task.id) || isWaiting(task.id)) return {};
   if (waiting.size() >= kMaxWaitingTasks) {
-    return fail(ErrorCode::Conflict, "there are already " + std::to_string(kMaxWaitingTasks) + " tasks waiting for the agent");
+    return fail(ErrorCode::Conflict, "there are already " + std::to_string(kMaxWaitingTasks) +
+                                         " tasks waiting for the agent");
   }
   lost.erase(task.id);  // nobody runs it any more: a new try on a new boot
   waiting.push_back(std::move(task));
@@ -150,7 +169,8 @@ Result<void> NodeRecord::add(wire::AgentTask task) {
 }
 
 std::vector<std::string> NodeRecord::takeForgettable() {
-  auto finished = std::count_if(reports.begin(), reports.end(), [](const auto& report) { return wire::isFinished(report.phase); });
+  auto finished = std::count_if(reports.begin(), reports.end(),
+                                [](const auto& report) { return wire::isFinished(report.phase); });
   std::vector<std::string> forget;
   if (finished < static_cast<std::ptrdiff_t>(2 * kKeepFinished)) return forget;
   for (const auto& report : reports) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the controller knows of one node's agent: its last poll, the tasks it lists, those that wait to be handed over.
-// Rebuilt from the agent's own reports after a restart of the controller; everything in it is bounded.
+// What the controller knows of one node's agent: its last poll, the tasks it lists, those that wait
+// to be handed over. Rebuilt from the agent's own reports after a restart of the controller;
+// everything in it is bounded.
 #pragma once
 
 #include "base/async/bell.h"
@@ -14,28 +15,33 @@
 
 namespace muster::gateway {
 
-inline constexpr std::size_t kMaxWaitingTasks = 32;   ///< submitted, not yet taken by the agent
-inline constexpr std::size_t kKeepFinished = 8;       ///< results that the agent is asked to keep; told once there are twice as many
+inline constexpr std::size_t kMaxWaitingTasks = 32;  ///< submitted, not yet taken by the agent
+inline constexpr std::size_t kKeepFinished =
+    8;  ///< results that the agent is asked to keep; told once there are twice as many
 inline constexpr std::size_t kMaxRetiredBoots = 8;
-inline constexpr int kPollsOfTheLiving = 3;           ///< of a boot that was thought over; a dead one can have one or two under way
+inline constexpr int kPollsOfTheLiving =
+    3;  ///< of a boot that was thought over; a dead one can have one or two under way
 
 struct NodeRecord {
   std::optional<AgentState> state;
   std::chrono::steady_clock::time_point last_poll{};
   std::uint64_t last_sequence = 0;
-  bool wants_answer = false;                           ///< the last poll told of a task's end that the agent must know to have been heard
-  std::uint64_t polls = 0;                             ///< a newer poll ends the wait of an older one
+  bool wants_answer =
+      false;  ///< the last poll told of a task's end that the agent must know to have been heard
+  std::uint64_t polls = 0;  ///< a newer poll ends the wait of an older one
   struct RetiredBoot {
     std::string id;
     std::uint64_t last_sequence = 0;
     int heard = 0;  ///< new polls since the present boot was last heard
   };
   std::deque<RetiredBoot> retired_boots;
-  std::vector<wire::AgentTask> waiting;                      ///< handed over with every answer until the agent lists them
-  std::vector<wire::AgentTaskReport> reports;                ///< as the agent listed them, in its order
-  std::map<std::string, wire::AgentTaskReport> lost;         ///< started by an agent that no longer knows them
-  async::Bell work;                                           ///< something to hand over
-  async::Bell changed;                                        ///< state or reports
+  std::vector<wire::AgentTask>
+      waiting;  ///< handed over with every answer until the agent lists them
+  std::vector<wire::AgentTaskReport> reports;  ///< as the agent listed them, in its order
+  std::map<std::string, wire::AgentTaskReport>
+      lost;             ///< started by an agent that no longer knows them
+  async::Bell work;     ///< something to hand over
+  async::Bell changed;  ///< state or reports
 
   const wire::AgentTaskReport* report(const std::string& id) const;
   bool isWaiting(const std::string& id) const;
@@ -43,9 +49,12 @@ struct NodeRecord {
 
   /// Is what a poll leaves out (as_before) known here?
   bool knows(const wire::PollRequest& request) const;
-  /// Takes in a poll; one that leaves things out must be known. False when it is older than what is known (late, or of a boot that is over).
-  Result<bool> absorb(const NodeName& node, wire::PollRequest request, const std::string& address, const Clock& clock);
-  /// Takes the task to be handed over; nothing happens when it is known. Errors: Conflict (too many)
+  /// Takes in a poll; one that leaves things out must be known. False when it is older than what is
+  /// known (late, or of a boot that is over).
+  Result<bool> absorb(const NodeName& node, wire::PollRequest request, const std::string& address,
+                      const Clock& clock);
+  /// Takes the task to be handed over; nothing happens when it is known. Errors: Conflict (too
+  /// many)
   Result<void> add(wire::AgentTask task);
   /// Finished tasks beyond those worth keeping, oldest first.
   std::vector<std::string> takeForgettable();

@@ -23,12 +23,15 @@ struct Loaded {
 Loaded load(const std::filesystem::path& file);
 
 struct LoadOptions {
-  std::map<std::filesystem::path, std::string> texts;  ///< CSV files (absolute paths) that are read from here instead of the disk
-  bool rows_may_miss = false;                          ///< nodes that are named but have no row are a warning: they are to be discovered
+  std::map<std::filesystem::path, std::string>
+      texts;  ///< CSV files (absolute paths) that are read from here instead of the disk
+  bool rows_may_miss =
+      false;  ///< nodes that are named but have no row are a warning: they are to be discovered
 };
 Loaded load(const std::filesystem::path& file, const LoadOptions& options);
 
-/// The same for text that is already in memory; `file` says where relative paths start and what messages name.
+/// The same for text that is already in memory; `file` says where relative paths start and what
+/// messages name.
 Loaded loadText(std::string_view yaml, const std::filesystem::path& file);
 
 /// JSON Schema (draft 2020-12) of the inventory, from the same tables that parse it.
@@ -39,7 +42,8 @@ std::string toJson(const Cluster& cluster);
 
 /// What `muster inventory check` prints: every diagnostic on a line, then one line of summary.
 std::string checkText(const Loaded& loaded);
-/// The same as JSON: {ok, errors, warnings, name, nodes, digest, diagnostics: [{severity, file, line, column, text, suggestion}]}.
+/// The same as JSON: {ok, errors, warnings, name, nodes, digest, diagnostics: [{severity, file,
+/// line, column, text, suggestion}]}.
 std::string checkJson(const Loaded& loaded);
 /// What `muster inventory show` prints: networks, profiles and nodes as tables.
 std::string showText(const Cluster& cluster);

@@ -16,7 +16,8 @@ namespace {
 
 using nlohmann::json;
 
-Result<json> call(const std::string& netns, const BmcLogin& bmc, const std::string& method, const std::string& body) {
+Result<json> call(const std::string& netns, const BmcLogin& bmc, const std::string& method,
+                  const std::string& body) {
   std::optional<Result<io::HttpResponse>> answer;
   TRY_OK(insideNamespace(netns, [&]() -> Result<void> {
     asio::io_context context;
@@ -25,27 +26,36 @@ Result<json> call(const std::string& netns, const BmcLogin& bmc, const std::stri
     io::HttpRequest request;
     request.method = method;
     request.url = url;
-    request.headers = {{"Content-Type", "application/json"}, {"Authorization", "Basic " + io::toBase64(bmc.username + ":" + bmc.password.reveal())}};
+    request.headers = {
+        {"Content-Type", "application/json"},
+        {"Authorization", "Basic " + io::toBase64(bmc.username + ":" + bmc.password.reveal())}};
     request.body = body;
-    asio::co_spawn(context, client->send(std::move(request)), [&](std::exception_ptr, Result<io::HttpResponse> response) {
-      answer = std::move(response);
-      context.stop();  // a kept-alive connection would hold it open
-    });
+    asio::co_spawn(context, client->send(std::move(request)),
+                   [&](std::exception_ptr, Result<io::HttpResponse> response) {
+                     answer = std::move(response);
+                     context.stop();  // a kept-alive connection would hold it open
+                   });
     context.run();
     client.reset();
     return {};
   }));
-  if (!answer || !*answer) return fail(answer ? (*answer).error() : Error(ErrorCode::Internal, "the request did not end"));
+  if (!answer || !*answer)
+    return fail(answer ? (*answer).error() : Error(ErrorCode::Internal, "the request did not end"));
   const auto& response = **answer;
   auto parsed = jsonOrNone(response.body, kBmcJson);
   if (response.status == 200 && parsed.is_object()) return parsed;
-  const auto words = parsed.is_object() && parsed.contains("error") ? parsed["error"].value("message", "") : std::string();
-  return fail(response.status == 400 ? ErrorCode::InvalidInput : ErrorCode::Unavailable, fmt::format("the virtual BMC at {} answered {}: {}", bmc.url, response.status, words));
+  const auto words = parsed.is_object() && parsed.contains("error")
+                         ? parsed["error"].value("message", "")
+                         : std::string();
+  return fail(
+      response.status == 400 ? ErrorCode::InvalidInput : ErrorCode::Unavailable,
+      fmt::format("the virtual BMC at {} answered {}: {}", bmc.url, response.status, words));
 }
 
 }  // namespace
 
-Result<std::string> bmcFaults(const LabHandle& lab, const BmcLogin& bmc, const std::string& add, bool clear) {
+Result<std::string> bmcFaults(const LabHandle& lab, const BmcLogin& bmc, const std::string& add,
+                              bool clear) {
   json set = {{"rules", json::array()}, {"mishaps", json::array()}};
   if (!clear) {
     TRY(now, call(lab.netns, bmc, "GET", ""));

@@ -5,6 +5,8 @@
 
 namespace muster::lab {
 
-std::filesystem::path consoleSocket(const LabHandle& lab, const std::string& node) { return Paths{lab.folder, {}}.console() / (node + ".sock"); }
+std::filesystem::path consoleSocket(const LabHandle& lab, const std::string& node) {
+  return Paths{lab.folder, {}}.console() / (node + ".sock");
+}
 
 }  // namespace muster::lab

@@ -23,7 +23,9 @@ constexpr std::chrono::milliseconds kReadyPoll{20};
 constexpr std::size_t kQuotedLogBytes = 1500;
 constexpr std::size_t kMungeKeyBytes = 128;
 
-std::filesystem::path ownBinary(const std::string& name) { return std::filesystem::read_symlink("/proc/self/exe").parent_path() / name; }
+std::filesystem::path ownBinary(const std::string& name) {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path() / name;
+}
 
 bool answersUnix(const std::filesystem::path& socket_file) {
   io::Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -55,7 +57,8 @@ std::string endOfLog(const std::filesystem::path& file) {
   return *text;
 }
 
-Result<void> writeAll(const std::vector<std::pair<std::filesystem::path, std::string>>& files, unsigned mode = 0644) {
+Result<void> writeAll(const std::vector<std::pair<std::filesystem::path, std::string>>& files,
+                      unsigned mode = 0644) {
   for (const auto& [path, text] : files) {
     TRY_OK(io::makeDirs(path.parent_path()));
     TRY_OK(io::writeFileAtomic(path, text, mode));
@@ -65,30 +68,37 @@ Result<void> writeAll(const std::vector<std::pair<std::filesystem::path, std::st
 
 Result<void> prepareLibvirt(const Rack& rack, const std::filesystem::path& capabilities_cache) {
   auto home = rack.paths.libvirt();
-  for (const char* folder : {"run", "lib", "etc", "log", "nvram"}) TRY_OK(io::makeDirs(home / folder));
+  for (const char* folder : {"run", "lib", "etc", "log", "nvram"})
+    TRY_OK(io::makeDirs(home / folder));
   TRY_OK(io::makeDirs(capabilities_cache));
-  auto daemon_conf =
-      fmt::format("unix_sock_dir = \"{}\"\nauth_unix_rw = \"none\"\nauth_unix_ro = \"none\"\nlog_level = 3\nlog_outputs = \"3:stderr\"\n",
-                  (home / "run").string());
-  // Root runs the guests; security drivers, cgroups and virtlogd would only reach outside of the lab.
+  auto daemon_conf = fmt::format(
+      "unix_sock_dir = \"{}\"\nauth_unix_rw = \"none\"\nauth_unix_ro = \"none\"\nlog_level = "
+      "3\nlog_outputs = \"3:stderr\"\n",
+      (home / "run").string());
+  // Root runs the guests; security drivers, cgroups and virtlogd would only reach outside of the
+  // lab.
   std::string qemu_conf =
-      "user = \"root\"\ngroup = \"root\"\ndynamic_ownership = 0\nremember_owner = 0\nsecurity_driver = \"none\"\n"
+      "user = \"root\"\ngroup = \"root\"\ndynamic_ownership = 0\nremember_owner = "
+      "0\nsecurity_driver = \"none\"\n"
       "namespaces = []\ncgroup_controllers = []\nstdio_handler = \"file\"\n";
-  return writeAll({{home / "etc" / "libvirtd.conf", daemon_conf}, {home / "etc" / "qemu.conf", qemu_conf}});
+  return writeAll(
+      {{home / "etc" / "libvirtd.conf", daemon_conf}, {home / "etc" / "qemu.conf", qemu_conf}});
 }
 
 }  // namespace
 
 Daemon libvirtDaemon(const Rack& rack, const std::filesystem::path& capabilities_cache) {
   auto home = rack.paths.libvirt();
-  // libvirt's folders are compiled in: own ones are bound over them in a mount namespace that only this daemon and its guests see.
+  // libvirt's folders are compiled in: own ones are bound over them in a mount namespace that only
+  // this daemon and its guests see.
   auto bind = [](const std::filesystem::path& from, const char* to) {
     return fmt::format("mkdir -p {1} && mount --bind '{0}' {1} && ", from.string(), to);
   };
   auto script = bind(home / "run", "/run/libvirt") + bind(home / "lib", "/var/lib/libvirt") +
-                bind(capabilities_cache, "/var/cache/libvirt") + bind(home / "log", "/var/log/libvirt") +
-                bind(home / "etc", "/etc/libvirt") +
-                fmt::format("exec libvirtd -f /etc/libvirt/libvirtd.conf -p '{}'", (home / "libvirtd.pid").string());
+                bind(capabilities_cache, "/var/cache/libvirt") +
+                bind(home / "log", "/var/log/libvirt") + bind(home / "etc", "/etc/libvirt") +
+                fmt::format("exec libvirtd -f /etc/libvirt/libvirtd.conf -p '{}'",
+                            (home / "libvirtd.pid").string());
   Daemon daemon;
   daemon.name = "libvirtd";
   daemon.argv = {"unshare", "--mount", "--propagation", "private", "sh", "-c", script};
@@ -111,22 +121,26 @@ Daemon vbmcDaemon(const Rack& rack, const std::string& config_text) {
   return daemon;
 }
 
-Daemon ibsimDaemon(const Rack& rack, const std::string& net, const std::map<std::string, std::string>& env) {
+Daemon ibsimDaemon(const Rack& rack, const std::string& net,
+                   const std::map<std::string, std::string>& env) {
   auto home = rack.paths.fabric();
   auto console = home / "console";
   auto lines = std::count(net.begin(), net.end(), '\n');
   Daemon daemon;
   daemon.name = "ibsim";
   // The console is a FIFO opened for reading and writing, so it never reaches its end.
-  daemon.argv = {"sh", "-c",
-                 fmt::format("exec ibsim -s -N {0} -S {0} -P {1} '{2}' <>'{3}'", lines + 64, 64 * lines + 4096,
-                             (home / "declared.net").string(), console.string())};
+  daemon.argv = {
+      "sh", "-c",
+      fmt::format("exec ibsim -s -N {0} -S {0} -P {1} '{2}' <>'{3}'", lines + 64, 64 * lines + 4096,
+                  (home / "declared.net").string(), console.string())};
   daemon.env = env;
   daemon.prepare = [home, net, console, log = rack.paths.log("ibsim")]() -> Result<void> {
     TRY_OK(writeAll({{home / "declared.net", net}}));
     std::error_code ignored;
-    std::filesystem::remove(log, ignored);  // "ready" of an earlier run must not be taken for this one's
-    if (::mkfifo(console.c_str(), 0600) != 0 && errno != EEXIST) return fail(ErrorCode::Internal, "cannot make ibsim's console");
+    std::filesystem::remove(log,
+                            ignored);  // "ready" of an earlier run must not be taken for this one's
+    if (::mkfifo(console.c_str(), 0600) != 0 && errno != EEXIST)
+      return fail(ErrorCode::Internal, "cannot make ibsim's console");
     return {};
   };
   daemon.ready = [log = rack.paths.log("ibsim")] {
@@ -141,8 +155,10 @@ Daemon mungeDaemon(const Rack& rack) {
   auto in = [&](const char* name) { return (home / name).string(); };
   Daemon daemon;
   daemon.name = "munged";
-  daemon.argv = {"munged",     "--foreground",   "--force",    "--key-file",     in("munge.key"), "--socket",       in("munge.socket"),
-                 "--pid-file", in("munged.pid"), "--log-file", in("munged.log"), "--seed-file",   in("munged.seed")};
+  daemon.argv = {"munged",         "--foreground", "--force",          "--key-file",
+                 in("munge.key"),  "--socket",     in("munge.socket"), "--pid-file",
+                 in("munged.pid"), "--log-file",   in("munged.log"),   "--seed-file",
+                 in("munged.seed")};
   daemon.prepare = [home]() -> Result<void> {
     TRY_OK(io::makeDirs(home));
     std::error_code gone;
@@ -160,9 +176,11 @@ Daemon slurmDaemon(const Rack& rack, const std::string& conf, const std::string&
   auto home = rack.paths.slurm();
   Daemon daemon;
   daemon.name = "slurmctld";
-  // slurmctld wants the host's name to be SlurmctldHost's: a UTS namespace gives it that name and leaves the host's alone.
+  // slurmctld wants the host's name to be SlurmctldHost's: a UTS namespace gives it that name and
+  // leaves the host's alone.
   daemon.argv = {"unshare", "--uts", "sh", "-c",
-                 fmt::format("hostname muster-controller && exec slurmctld -D -f '{}'", (home / "slurm.conf").string())};
+                 fmt::format("hostname muster-controller && exec slurmctld -D -f '{}'",
+                             (home / "slurm.conf").string())};
   daemon.prepare = [home, conf, node_conf]() -> Result<void> {
     TRY_OK(io::makeDirs(home / "state", 0700));
     return writeAll({{home / "slurm.conf", conf}, {home / "slurm-node.conf", node_conf}});
@@ -191,14 +209,21 @@ Result<void> awaitReady(const Rack& rack, const Daemon& daemon) {
   auto within = daemon.ready_within;
   while (!daemon.ready()) {
     auto log = rack.paths.log(daemon.name);
-    if (!pid_file.alive()) return fail(ErrorCode::Unavailable, fmt::format("{} ended ({}): {}", daemon.name, log.string(), endOfLog(log)));
+    if (!pid_file.alive())
+      return fail(ErrorCode::Unavailable,
+                  fmt::format("{} ended ({}): {}", daemon.name, log.string(), endOfLog(log)));
     if (const auto waited = std::chrono::steady_clock::now() - began; waited > within) {
-      // The limit is for a machine that has nothing else to do; only what outlasts it on this one, too, is broken.
+      // The limit is for a machine that has nothing else to do; only what outlasts it on this one,
+      // too, is broken.
       const double factor = slowness(std::thread::hardware_concurrency());
       within = std::chrono::duration_cast<std::chrono::milliseconds>(daemon.ready_within * factor);
       if (waited > within)
-        return fail(ErrorCode::Timeout, fmt::format("{} is not ready after {} s, on a machine that is {:.1f} times slower than idle ({}): {}", daemon.name,
-                                                    std::chrono::duration_cast<std::chrono::seconds>(waited).count(), factor, log.string(), endOfLog(log)));
+        return fail(ErrorCode::Timeout,
+                    fmt::format("{} is not ready after {} s, on a machine that is {:.1f} times "
+                                "slower than idle ({}): {}",
+                                daemon.name,
+                                std::chrono::duration_cast<std::chrono::seconds>(waited).count(),
+                                factor, log.string(), endOfLog(log)));
     }
     std::this_thread::sleep_for(kReadyPoll);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lab's daemons: private libvirtd, virtual BMCs, ibsim, munged, slurmctld. Each lives in the namespace, outlives muster,
-// and has a pid file; one that lives already is left alone.
+// The lab's daemons: private libvirtd, virtual BMCs, ibsim, munged, slurmctld. Each lives in the
+// namespace, outlives muster, and has a pid file; one that lives already is left alone.
 #pragma once
 
 #include "lab/rack.h"
@@ -15,13 +15,16 @@ struct Daemon {
   std::map<std::string, std::string> env;
   std::function<Result<void>()> prepare;  ///< files it reads; run before each start
   std::function<bool()> ready;            ///< answers its clients
-  std::chrono::milliseconds ready_within{60000};  ///< on an idle machine, else so many times longer as it is slower; libvirtd's first start asks every installed QEMU what it can do, the others start beside it
+  std::chrono::milliseconds ready_within{
+      60000};  ///< on an idle machine, else so many times longer as it is slower; libvirtd's first
+               ///< start asks every installed QEMU what it can do, the others start beside it
 };
 
 Daemon libvirtDaemon(const Rack& rack, const std::filesystem::path& capabilities_cache);
 Daemon vbmcDaemon(const Rack& rack, const std::string& config_text);
 /// `net` is ibsim's net file.
-Daemon ibsimDaemon(const Rack& rack, const std::string& net, const std::map<std::string, std::string>& env);
+Daemon ibsimDaemon(const Rack& rack, const std::string& net,
+                   const std::map<std::string, std::string>& env);
 Daemon mungeDaemon(const Rack& rack);
 Daemon slurmDaemon(const Rack& rack, const std::string& conf, const std::string& node_conf);
 

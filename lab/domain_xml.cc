@@ -28,16 +28,20 @@ std::string sysinfo(const DomainSpec& spec, const std::string& bios_version) {
     </system>
   </sysinfo>
 )",
-                     escapedMarkup(bios_version), escapedMarkup(spec.serial), spec.uuid, spec.gpus, escapedMarkup(spec.gpu_model));
+                     escapedMarkup(bios_version), escapedMarkup(spec.serial), spec.uuid, spec.gpus,
+                     escapedMarkup(spec.gpu_model));
 }
 
 std::string firmware(const DomainSpec& spec) {
   std::string loader;
   if (spec.uefi)
-    loader = fmt::format("    <loader readonly='yes' type='pflash'>{}</loader>\n    <nvram template='{}'>{}</nvram>\n", kOvmfCode,
-                         kOvmfVars, escapedMarkup(spec.nvram.string()));
+    loader = fmt::format(
+        "    <loader readonly='yes' type='pflash'>{}</loader>\n    <nvram "
+        "template='{}'>{}</nvram>\n",
+        kOvmfCode, kOvmfVars, escapedMarkup(spec.nvram.string()));
   return fmt::format(
-      "  <os>\n    <type arch='x86_64' machine='q35'>hvm</type>\n{}    <smbios mode='sysinfo'/>\n    <bios useserial='yes'/>\n  </os>\n",
+      "  <os>\n    <type arch='x86_64' machine='q35'>hvm</type>\n{}    <smbios mode='sysinfo'/>\n  "
+      "  <bios useserial='yes'/>\n  </os>\n",
       loader);
 }
 
@@ -69,13 +73,16 @@ std::string devices(const DomainSpec& spec, bool network_first) {
     <memballoon model='none'/>
   </devices>
 )",
-                     escapedMarkup(spec.disk.string()), escapedMarkup(spec.disk_serial), network_first ? 2 : 1, spec.bridge, spec.mac.str(),
-                     network_first ? 1 : 2, escapedMarkup(spec.console_socket.string()), escapedMarkup(spec.console_log.string()));
+                     escapedMarkup(spec.disk.string()), escapedMarkup(spec.disk_serial),
+                     network_first ? 2 : 1, spec.bridge, spec.mac.str(), network_first ? 1 : 2,
+                     escapedMarkup(spec.console_socket.string()),
+                     escapedMarkup(spec.console_log.string()));
 }
 
-/// QEMU leaves memory barriers out of emulated code when a machine can never have a second processor, although its devices work in
-/// threads of their own: a virtio queue then misses a wake-up and stands still ("transmit queue timed out" in the guest; seen with
-/// QEMU 7.2 under RDMA load). Room for a second processor, which stays off, brings the barriers back.
+/// QEMU leaves memory barriers out of emulated code when a machine can never have a second
+/// processor, although its devices work in threads of their own: a virtio queue then misses a
+/// wake-up and stands still ("transmit queue timed out" in the guest; seen with QEMU 7.2 under RDMA
+/// load). Room for a second processor, which stays off, brings the barriers back.
 std::string vcpuElement(int vcpus, bool kvm) {
   return kvm || vcpus != 1 ? fmt::format("<vcpu>{}</vcpu>", vcpus) : "<vcpu current='1'>2</vcpu>";
 }
@@ -84,14 +91,18 @@ std::string vcpuElement(int vcpus, bool kvm) {
 
 std::string domainXml(const DomainSpec& spec, const vbmc::StartOptions& start) {
   bool kvm = spec.accel == Accel::Kvm;
-  std::string xml =
-      fmt::format("<domain type='{}'>\n  <name>{}</name>\n  <uuid>{}</uuid>\n  <memory unit='MiB'>{}</memory>\n  {}\n",
-                  kvm ? "kvm" : "qemu", escapedMarkup(spec.name), spec.uuid, spec.memory_mib, vcpuElement(spec.vcpus, kvm));
+  std::string xml = fmt::format(
+      "<domain type='{}'>\n  <name>{}</name>\n  <uuid>{}</uuid>\n  <memory "
+      "unit='MiB'>{}</memory>\n  {}\n",
+      kvm ? "kvm" : "qemu", escapedMarkup(spec.name), spec.uuid, spec.memory_mib,
+      vcpuElement(spec.vcpus, kvm));
   xml += sysinfo(spec, start.bios_version);
   xml += firmware(spec);
   xml += "  <features>\n    <acpi/>\n    <apic/>\n  </features>\n";
   xml += kvm ? "  <cpu mode='host-passthrough'/>\n" : "  <cpu mode='maximum'/>\n";
-  xml += "  <on_poweroff>destroy</on_poweroff>\n  <on_reboot>restart</on_reboot>\n  <on_crash>destroy</on_crash>\n";
+  xml +=
+      "  <on_poweroff>destroy</on_poweroff>\n  <on_reboot>restart</on_reboot>\n  "
+      "<on_crash>destroy</on_crash>\n";
   xml += devices(spec, start.first == vbmc::BootDevice::Network);
   return xml + "</domain>\n";
 }
@@ -138,7 +149,8 @@ Result<DomainSpec> domainFromJson(const nlohmann::json& json) {
       *path = json.at(key).get<std::string>();
     return spec;
   } catch (const nlohmann::json::exception& problem) {
-    return fail(ErrorCode::Corrupt, fmt::format("not a virtual node's description: {}", problem.what()));
+    return fail(ErrorCode::Corrupt,
+                fmt::format("not a virtual node's description: {}", problem.what()));
   }
 }
 

@@ -9,7 +9,8 @@
 
 namespace muster::lab {
 
-/// Everything that a node's domain is made of. Values come from rack.h; nothing here depends on the time or the host.
+/// Everything that a node's domain is made of. Values come from rack.h; nothing here depends on the
+/// time or the host.
 struct DomainSpec {
   std::string name;
   std::string uuid;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lab's flat apt repository: muster-sim-nvml in two versions, and the RDMA user space for nodes that reach no mirror.
+// The lab's flat apt repository: muster-sim-nvml in two versions, and the RDMA user space for nodes
+// that reach no mirror.
 //
-// What a minimal Debian lacks is resolved by apt itself against an empty dpkg status, so packages that happen to be installed
-// on this machine hide nothing. Packages and Release are written here: apt-ftparchive would be one more thing to install.
+// What a minimal Debian lacks is resolved by apt itself against an empty dpkg status, so packages
+// that happen to be installed on this machine hide nothing. Packages and Release are written here:
+// apt-ftparchive would be one more thing to install.
 #include "base/io/crypto.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
@@ -21,7 +23,8 @@ constexpr std::string_view kVersionMarker = "MUSTER-SIM-NVML-DRIVER-VERSION:";
 constexpr std::size_t kVersionSlotBytes = 96;  // as in sim_nvml.cc
 constexpr std::array kNvmlVersions = {"570.124.06", "575.57.08"};
 constexpr std::string_view kRdmaPackages = "rdma-core ibverbs-utils perftest";
-constexpr std::string_view kRepoFormat = "1";  // raise it when the repository's content is made otherwise
+constexpr std::string_view kRepoFormat =
+    "1";  // raise it when the repository's content is made otherwise
 constexpr std::chrono::seconds kAptLimit{300};
 
 constexpr std::string_view kPostinst = R"(#!/bin/sh
@@ -53,26 +56,33 @@ mv "$config.new" "$config"
 )";
 
 Result<std::string> shell(const std::string& script, const path& folder) {
-  io::Command command{.program = "sh", .args = {"-ec", script}, .working_dir = folder, .timeout = kAptLimit};
+  io::Command command{
+      .program = "sh", .args = {"-ec", script}, .working_dir = folder, .timeout = kAptLimit};
   return io::runChecked(command);
 }
 
 /// The simulated library with its driver version written in.
-path builtFile(const char* name) { return std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "lib" / name; }
+path builtFile(const char* name) {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "lib" / name;
+}
 
 Result<std::string> smi() {
   auto bytes = io::readFile(builtFile("nvidia-smi"));
-  if (!bytes) return fail(bytes.error().within("the simulated nvidia-smi is not built (target muster_sim_nvidia_smi)"));
+  if (!bytes)
+    return fail(bytes.error().within(
+        "the simulated nvidia-smi is not built (target muster_sim_nvidia_smi)"));
   return bytes;
 }
 
 Result<std::string> libraryOf(const std::string& version) {
   auto file = builtFile("libnvidia-ml.so.1");
   auto bytes = io::readFile(file);
-  if (!bytes) return fail(bytes.error().within("the simulated NVML is not built (target muster_sim_nvml)"));
+  if (!bytes)
+    return fail(bytes.error().within("the simulated NVML is not built (target muster_sim_nvml)"));
   auto slot = bytes->find(kVersionMarker);
   if (slot == std::string::npos || version.size() + kVersionMarker.size() >= kVersionSlotBytes)
-    return fail(ErrorCode::Corrupt, fmt::format("{} has no slot for the version {}", file.string(), version));
+    return fail(ErrorCode::Corrupt,
+                fmt::format("{} has no slot for the version {}", file.string(), version));
   std::string text = version;
   text.resize(kVersionSlotBytes - kVersionMarker.size(), '\0');
   bytes->replace(slot + kVersionMarker.size(), text.size(), text);
@@ -83,7 +93,8 @@ Result<void> buildNvmlPackage(const std::string& version, const path& work, cons
   auto root = work / ("sim-nvml-" + version);
   auto package_version = version + "-1";
   auto control = fmt::format(
-      "Package: muster-sim-nvml\nVersion: {}\nArchitecture: amd64\nMaintainer: muster <muster@localhost>\nDepends: libc6\n"
+      "Package: muster-sim-nvml\nVersion: {}\nArchitecture: amd64\nMaintainer: muster "
+      "<muster@localhost>\nDepends: libc6\n"
       "Section: misc\nPriority: optional\nDescription: simulated NVML for machines without GPUs\n"
       " libnvidia-ml.so.1 of NVML's ABI over the GPUs in /etc/muster/sim-nvml.json.\n",
       package_version);
@@ -97,15 +108,17 @@ Result<void> buildNvmlPackage(const std::string& version, const path& work, cons
   TRY(tool, smi());
   TRY_OK(io::makeDirs(root / "usr/bin"));
   TRY_OK(io::writeFileAtomic(root / "usr/bin/nvidia-smi", tool, 0755));
-  io::Command build{.program = "dpkg-deb",
-                    .args = {"--root-owner-group", "-Zgzip", "--build", root.string(),
-                             (repo / fmt::format("muster-sim-nvml_{}_amd64.deb", package_version)).string()},
-                    .env = {{"SOURCE_DATE_EPOCH", "1767225600"}}};
+  io::Command build{
+      .program = "dpkg-deb",
+      .args = {"--root-owner-group", "-Zgzip", "--build", root.string(),
+               (repo / fmt::format("muster-sim-nvml_{}_amd64.deb", package_version)).string()},
+      .env = {{"SOURCE_DATE_EPOCH", "1767225600"}}};
   TRY_OK(io::runChecked(build));
   return {};
 }
 
-/// Downloads the RDMA packages and what a minimal system lacks for them; a folder of .deb files, kept in the cache.
+/// Downloads the RDMA packages and what a minimal system lacks for them; a folder of .deb files,
+/// kept in the cache.
 Result<path> rdmaPackages(const Say& say) {
   auto key = io::sha256Hex(fmt::format("{} {}", kRepoFormat, kRdmaPackages)).substr(0, 16);
   auto done = cacheFolder() / "debs" / key;
@@ -132,14 +145,17 @@ rm -rf archives have want status
   if (auto fetched = shell(script, work); !fetched)
     return fail(fetched.error().within("downloading the RDMA packages (is apt-get update done?)"));
   std::filesystem::rename(work, done, error);
-  if (error) return fail(ErrorCode::Internal, fmt::format("cannot keep {}: {}", done.string(), error.message()));
+  if (error)
+    return fail(ErrorCode::Internal,
+                fmt::format("cannot keep {}: {}", done.string(), error.message()));
   return done;
 }
 
 /// apt escapes the colon of an epoch as %3a; a URL would escape that once more.
 std::string plainName(const path& deb) {
   auto name = deb.filename().string();
-  for (auto at = name.find("%3a"); at != std::string::npos; at = name.find("%3a")) name.replace(at, 3, ".");
+  for (auto at = name.find("%3a"); at != std::string::npos; at = name.find("%3a"))
+    name.replace(at, 3, ".");
   return name;
 }
 
@@ -148,8 +164,8 @@ Result<std::string> paragraphOf(const path& deb) {
   io::Command fields{.program = "dpkg-deb", .args = {"--field", deb.string()}};
   TRY(control, io::runChecked(fields));
   TRY(digest, io::sha256File(deb));
-  return fmt::format("{}Filename: ./{}\nSize: {}\nSHA256: {}\n\n", control, deb.filename().string(), std::filesystem::file_size(deb),
-                     digest);
+  return fmt::format("{}Filename: ./{}\nSize: {}\nSHA256: {}\n\n", control, deb.filename().string(),
+                     std::filesystem::file_size(deb), digest);
 }
 
 Result<void> writeIndex(const path& repo) {
@@ -162,7 +178,8 @@ Result<void> writeIndex(const path& repo) {
     packages += paragraph;
   }
   auto release = fmt::format(
-      "Origin: muster\nLabel: muster lab\nSuite: lab\nArchitectures: amd64\nDate: Thu, 01 Jan 2026 00:00:00 UTC\nSHA256:\n {} {} "
+      "Origin: muster\nLabel: muster lab\nSuite: lab\nArchitectures: amd64\nDate: Thu, 01 Jan 2026 "
+      "00:00:00 UTC\nSHA256:\n {} {} "
       "Packages\n",
       io::sha256Hex(packages), packages.size());
   TRY_OK(io::writeFileAtomic(repo / "Packages", packages));
@@ -190,7 +207,9 @@ Result<void> buildDriverRepo(const std::filesystem::path& folder, Say say) {
   for (const auto& entry : std::filesystem::directory_iterator(rdma, error)) {
     if (entry.path().extension() != ".deb") continue;
     std::filesystem::copy_file(entry.path(), folder / plainName(entry.path()), error);
-    if (error) return fail(ErrorCode::Internal, fmt::format("cannot copy {}: {}", entry.path().string(), error.message()));
+    if (error)
+      return fail(ErrorCode::Internal,
+                  fmt::format("cannot copy {}: {}", entry.path().string(), error.message()));
   }
   auto work = folder / ".work";
   for (const auto* version : kNvmlVersions) TRY_OK(buildNvmlPackage(version, work, folder));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// up and down: every step is repeatable, and a record of what down must remove is on disk before anything is made.
+// up and down: every step is repeatable, and a record of what down must remove is on disk before
+// anything is made.
 #include "lab/lab.h"
 
 #include "base/io/crypto.h"
@@ -29,7 +30,7 @@ constexpr std::size_t kRackIdBytes = 8;
 constexpr std::size_t kBytesPerMib = 1u << 20;
 
 bool inMemory(const std::filesystem::path& folder) {
-  struct statfs info {};
+  struct statfs info{};
   return ::statfs(folder.c_str(), &info) == 0 && info.f_type == TMPFS_MAGIC;
 }
 
@@ -47,7 +48,9 @@ Result<json> readJson(const std::filesystem::path& file) {
   TRY(text, io::readFile(file));
   auto root = jsonOrNone(text, kKeptJson);
   if (!root.is_object())
-    return fail(ErrorCode::Corrupt, fmt::format("{} is not a JSON object; remove the folder after 'muster lab down'", file.string()));
+    return fail(ErrorCode::Corrupt,
+                fmt::format("{} is not a JSON object; remove the folder after 'muster lab down'",
+                            file.string()));
   return root;
 }
 
@@ -65,20 +68,23 @@ struct Record {
     std::error_code error;
     if (!std::filesystem::exists(file, error)) return std::nullopt;
     TRY(root, readJson(file));
-    return Record{root.value("netns", ""), root.value("disks", ""), root.value("rack_id", ""), root.value("ending", false)};
+    return Record{root.value("netns", ""), root.value("disks", ""), root.value("rack_id", ""),
+                  root.value("ending", false)};
   }
 };
 
 /// Only where this folder has no record: whatever has the rack's name then is not this folder's.
 Result<void> refuseForeign(const Rack& rack) {
   if (!namespaceExists(rack.netns)) return {};
-  if (auto mark = markOf(rack.netns); mark && mark->folder == rack.paths.root) return removeNamespace(rack.netns);  // emptied before
-  return fail(ErrorCode::Conflict,
-              fmt::format("a network namespace {} exists that was not made from {}; is a lab of the same name up elsewhere?", rack.netns,
-                          rack.paths.root.string()));
+  if (auto mark = markOf(rack.netns); mark && mark->folder == rack.paths.root)
+    return removeNamespace(rack.netns);  // emptied before
+  return fail(ErrorCode::Conflict, fmt::format("a network namespace {} exists that was not made "
+                                               "from {}; is a lab of the same name up elsewhere?",
+                                               rack.netns, rack.paths.root.string()));
 }
 
-/// Ends every rack that was made from this folder, but for the one with the id `but`, whatever became of its name or its record.
+/// Ends every rack that was made from this folder, but for the one with the id `but`, whatever
+/// became of its name or its record.
 Result<std::size_t> endRacksOf(const std::filesystem::path& folder, const std::string& but) {
   std::size_t processes = 0;
   for (const auto& marked : markedNamespaces()) {
@@ -89,11 +95,13 @@ Result<std::size_t> endRacksOf(const std::filesystem::path& folder, const std::s
   return processes;
 }
 
-/// The rack may live although its name is gone: the name was made in a mount namespace that ended, or removed by a command that was killed.
+/// The rack may live although its name is gone: the name was made in a mount namespace that ended,
+/// or removed by a command that was killed.
 Result<void> findAgain(const Rack& rack) {
   if (namespaceExists(rack.netns)) return {};
   for (const auto& marked : markedNamespaces())
-    if (marked.folder == rack.paths.root && marked.rack_id == rack.id) return nameNamespace(marked, rack.netns);
+    if (marked.folder == rack.paths.root && marked.rack_id == rack.id)
+      return nameNamespace(marked, rack.netns);
   return {};
 }
 
@@ -103,7 +111,8 @@ Result<void> makeDisks(const inventory::Cluster& cluster, const Rack& rack) {
     io::Fd disk(::open(node.domain.disk.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
     auto size = static_cast<off_t>(cluster.lab.disk_gib) * 1024 * static_cast<off_t>(kBytesPerMib);
     if (!disk.valid() || ::ftruncate(disk.get(), size) != 0)
-      return fail(ErrorCode::Internal, fmt::format("cannot make the disk {}", node.domain.disk.string()));
+      return fail(ErrorCode::Internal,
+                  fmt::format("cannot make the disk {}", node.domain.disk.string()));
   }
   return {};
 }
@@ -127,14 +136,18 @@ Result<std::string> vbmcConfig(const inventory::Cluster& cluster, const Rack& ra
     const auto& node = cluster.nodes[index];
     auto credential = cluster.credentials.find(inventory::bmcCredentialOf(cluster, node));
     if (credential == cluster.credentials.end())
-      return fail(ErrorCode::InvalidInput, fmt::format("the BMC of {} has no credential", node.name.str()));
+      return fail(ErrorCode::InvalidInput,
+                  fmt::format("the BMC of {} has no credential", node.name.str()));
     auto account = kept.find(planned.domain.name);
     if (account == kept.end()) {
       TRY(password, credential->second.password.read());
-      const auto& username = node.bmc.username_override.empty() ? credential->second.username : node.bmc.username_override;
-      account = kept.emplace(planned.domain.name, vbmc::Account::make(username, password.reveal())).first;
+      const auto& username = node.bmc.username_override.empty() ? credential->second.username
+                                                                : node.bmc.username_override;
+      account =
+          kept.emplace(planned.domain.name, vbmc::Account::make(username, password.reveal())).first;
     }
-    config.bmcs.push_back({planned.bmc_address.str(), planned.bmc_port, account->second, planned.domain, cluster.lab.bmc});
+    config.bmcs.push_back({planned.bmc_address.str(), planned.bmc_port, account->second,
+                           planned.domain, cluster.lab.bmc});
   }
   return config.str();
 }
@@ -144,13 +157,15 @@ struct SimulatedFabric {
   std::map<std::string, std::string> env;
 };
 
-Result<std::optional<SimulatedFabric>> fabricOf(const inventory::Cluster& cluster, const Rack& rack) {
+Result<std::optional<SimulatedFabric>> fabricOf(const inventory::Cluster& cluster,
+                                                const Rack& rack) {
   if (cluster.fabrics.empty()) return std::nullopt;
   TRY(topology, fabric::declaredTopology(cluster, cluster.fabrics.begin()->second));
   SimulatedFabric simulated{fabric::toIbsimNet(topology), {{"IBSIM_SOCKNAME", rack.netns}}};
   auto seat = topology.devices.find(std::string(fabric::kControllerHca));
   if (seat == topology.devices.end())
-    seat = std::find_if(topology.devices.begin(), topology.devices.end(), [](const auto& entry) { return !entry.second.is_switch; });
+    seat = std::find_if(topology.devices.begin(), topology.devices.end(),
+                        [](const auto& entry) { return !entry.second.is_switch; });
   if (seat != topology.devices.end()) simulated.env["SIM_HOST"] = fabric::ibsimNodeId(seat->first);
   return simulated;
 }
@@ -195,10 +210,12 @@ Result<void> writeHandle(const LabHandle& lab, const Rack& rack) {
 Result<LabHandle> makeAll(const inventory::Cluster& cluster, const Rack& rack, const Say& say) {
   TRY(simulated, fabricOf(cluster, rack));
   TRY(config, vbmcConfig(cluster, rack));
-  for (const auto& folder : {rack.paths.bmc(), rack.paths.console(), rack.paths.fabric(), rack.paths.munge(), rack.paths.slurm()})
+  for (const auto& folder : {rack.paths.bmc(), rack.paths.console(), rack.paths.fabric(),
+                             rack.paths.munge(), rack.paths.slurm()})
     TRY_OK(io::makeDirs(folder));
   for (const char* folder : {"pids", "log"}) TRY_OK(io::makeDirs(rack.paths.root / folder));
-  say(fmt::format("network namespace {}: bridge {} with {}/{}", rack.netns, rack.bridge, rack.controller.str(), rack.network.prefix_bits));
+  say(fmt::format("network namespace {}: bridge {} with {}/{}", rack.netns, rack.bridge,
+                  rack.controller.str(), rack.network.prefix_bits));
   TRY_OK(makeNamespace(rack));
   auto munge = mungeDaemon(rack);
   std::vector<Daemon> first{libvirtDaemon(rack, cacheFolder() / "libvirt"), munge};
@@ -215,7 +232,8 @@ Result<LabHandle> makeAll(const inventory::Cluster& cluster, const Rack& rack, c
   TRY_OK(startDaemon(rack, bmcs));
   TRY_OK(awaitReady(rack, bmcs));
   TRY_OK(awaitReady(rack, slurm));
-  say(fmt::format("{} nodes are cabled and off; their BMCs and slurmctld answer", rack.nodes.size()));
+  say(fmt::format("{} nodes are cabled and off; their BMCs and slurmctld answer",
+                  rack.nodes.size()));
   auto lab = handleOf(rack, simulated);
   TRY_OK(writeHandle(lab, rack));
   return lab;
@@ -224,9 +242,15 @@ Result<LabHandle> makeAll(const inventory::Cluster& cluster, const Rack& rack, c
 /// `down` removes the folder with all that is in it, so it must be the lab's own from the start.
 Result<void> refuseFolderOfSomebodyElse(const std::filesystem::path& folder) {
   std::error_code error;
-  if (!std::filesystem::exists(folder, error) || std::filesystem::exists(Paths{folder, {}}.record(), error)) return {};
-  if (std::filesystem::is_directory(folder, error) && std::filesystem::is_empty(folder, error)) return {};
-  return fail(ErrorCode::Conflict, fmt::format("{} is not empty and no lab made it; name a folder of the lab's own (MUSTER_LAB)", folder.string()));
+  if (!std::filesystem::exists(folder, error) ||
+      std::filesystem::exists(Paths{folder, {}}.record(), error))
+    return {};
+  if (std::filesystem::is_directory(folder, error) && std::filesystem::is_empty(folder, error))
+    return {};
+  return fail(
+      ErrorCode::Conflict,
+      fmt::format("{} is not empty and no lab made it; name a folder of the lab's own (MUSTER_LAB)",
+                  folder.string()));
 }
 
 Result<void> removeAll(const std::filesystem::path& folder, const Say& say) {
@@ -236,9 +260,13 @@ Result<void> removeAll(const std::filesystem::path& folder, const Say& say) {
   if (!record) return {};
   const auto& netns = record->netns;
   if (!netns.starts_with("muster-"))
-    return fail(ErrorCode::Corrupt, fmt::format("{} does not name a lab's namespace", record_file.string()));
-  if (!record->disks.empty() && record->disks != disksFolder(folder, netns.substr(std::string_view("muster-").size())))
-    return fail(ErrorCode::Corrupt, fmt::format("{} names {} as the folder of the disks; that is not the lab's", record_file.string(), record->disks));
+    return fail(ErrorCode::Corrupt,
+                fmt::format("{} does not name a lab's namespace", record_file.string()));
+  if (!record->disks.empty() &&
+      record->disks != disksFolder(folder, netns.substr(std::string_view("muster-").size())))
+    return fail(ErrorCode::Corrupt,
+                fmt::format("{} names {} as the folder of the disks; that is not the lab's",
+                            record_file.string(), record->disks));
   record->ending = true;
   TRY_OK(record->write(folder));
   auto processes = processesIn(netns).size();
@@ -251,16 +279,21 @@ Result<void> removeAll(const std::filesystem::path& folder, const Say& say) {
     if (entry.path() != record_file) std::filesystem::remove_all(entry.path(), error);
   std::filesystem::remove_all(folder, error);
   if (std::filesystem::exists(folder))
-    return fail(ErrorCode::Internal, fmt::format("cannot remove {}: {}", folder.string(), error.message()));
-  say(fmt::format("lab is down: {} processes ended, namespace {} and {} removed", processes + nameless, netns, folder.string()));
+    return fail(ErrorCode::Internal,
+                fmt::format("cannot remove {}: {}", folder.string(), error.message()));
+  say(fmt::format("lab is down: {} processes ended, namespace {} and {} removed",
+                  processes + nameless, netns, folder.string()));
   return {};
 }
 
-/// Whether a whole rack is there already, of the record's id. Everything else that an earlier rack of this folder has left is removed.
-Result<std::optional<std::string>> standingRack(const std::filesystem::path& folder, const Say& say) {
+/// Whether a whole rack is there already, of the record's id. Everything else that an earlier rack
+/// of this folder has left is removed.
+Result<std::optional<std::string>> standingRack(const std::filesystem::path& folder,
+                                                const Say& say) {
   TRY(record, Record::read(folder));
   std::error_code error;
-  if (record && !record->ending && !record->rack_id.empty() && std::filesystem::exists(Paths{folder, {}}.handle(), error)) {
+  if (record && !record->ending && !record->rack_id.empty() &&
+      std::filesystem::exists(Paths{folder, {}}.handle(), error)) {
     TRY_OK(endRacksOf(folder, record->rack_id));
     return record->rack_id;
   }
@@ -270,7 +303,9 @@ Result<std::optional<std::string>> standingRack(const std::filesystem::path& fol
     TRY_OK(io::makeDirs(folder));
   } else {
     TRY(processes, endRacksOf(folder, {}));
-    if (processes) say(fmt::format("an earlier rack of {} had lost its record; its {} processes are ended", folder.string(), processes));
+    if (processes)
+      say(fmt::format("an earlier rack of {} had lost its record; its {} processes are ended",
+                      folder.string(), processes));
   }
   return std::nullopt;
 }
@@ -283,8 +318,10 @@ std::filesystem::path cacheFolder() {
   return std::filesystem::path(home && *home ? home : "/var/cache") / ".cache" / "muster";
 }
 
-Result<LabHandle> up(const inventory::Cluster& cluster, const std::filesystem::path& folder, Say say) {
-  if (::geteuid() != 0) return fail(ErrorCode::Denied, "the lab makes network namespaces and mounts; run it as root");
+Result<LabHandle> up(const inventory::Cluster& cluster, const std::filesystem::path& folder,
+                     Say say) {
+  if (::geteuid() != 0)
+    return fail(ErrorCode::Denied, "the lab makes network namespaces and mounts; run it as root");
   TRY_OK(refuseFolderOfSomebodyElse(folder));
   TRY_OK(io::makeDirs(folder));
   auto lock = io::FileLock::take(lockFileOf(folder));
@@ -300,12 +337,16 @@ Result<LabHandle> up(const inventory::Cluster& cluster, const std::filesystem::p
     std::error_code error;
     TRY_OK(refuseForeign(*planned));
     planned->id = io::randomToken(kRackIdBytes);
-    std::filesystem::remove_all(planned->paths.disks, error);  // of a rack that a restart of this machine took: a new rack's disks are empty
-    TRY_OK((Record{planned->netns, planned->paths.disks.string(), planned->id, false}.write(folder)));
+    std::filesystem::remove_all(
+        planned->paths.disks,
+        error);  // of a rack that a restart of this machine took: a new rack's disks are empty
+    TRY_OK(
+        (Record{planned->netns, planned->paths.disks.string(), planned->id, false}.write(folder)));
   }
   auto made = makeAll(cluster, *planned, say);
   if (!made && !standing)
-    if (auto undone = removeAll(folder, say); !undone) say(fmt::format("undoing it failed too: {}", undone.error().str()));
+    if (auto undone = removeAll(folder, say); !undone)
+      say(fmt::format("undoing it failed too: {}", undone.error().str()));
   return made;
 }
 
@@ -313,7 +354,9 @@ Result<void> down(const std::filesystem::path& folder, Say say) {
   std::error_code error;
   if (!std::filesystem::exists(folder, error)) {
     TRY(processes, endRacksOf(folder, {}));
-    if (processes) say(fmt::format("the folder {} was gone; its lab's {} processes are ended", folder.string(), processes));
+    if (processes)
+      say(fmt::format("the folder {} was gone; its lab's {} processes are ended", folder.string(),
+                      processes));
     return {};
   }
   auto lock = io::FileLock::take(lockFileOf(folder));
@@ -348,7 +391,8 @@ Result<std::vector<NodeStatus>> status(const LabHandle& lab) {
   TRY(virt, Virt::connect(lab.libvirt_uri));
   std::vector<NodeStatus> nodes;
   for (const auto& node : root.value("nodes", json::array())) {
-    NodeStatus entry{node.value("name", ""), "unknown", node.value("bmc_url", ""), node.value("console", "")};
+    NodeStatus entry{node.value("name", ""), "unknown", node.value("bmc_url", ""),
+                     node.value("console", "")};
     if (auto on = virt->running(entry.name)) entry.power = *on ? "on" : "off";
     nodes.push_back(std::move(entry));
   }
@@ -360,7 +404,9 @@ Result<void> enter(const LabHandle& lab) { return enterNamespace(lab.netns); }
 Result<void> fault(const LabHandle& lab, std::string_view console_line) {
   auto console = Paths{lab.folder, {}}.fabric() / "console";
   io::Fd fifo(::open(console.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
-  if (!fifo.valid()) return fail(ErrorCode::NotFound, fmt::format("no simulated fabric listens at {}", console.string()));
+  if (!fifo.valid())
+    return fail(ErrorCode::NotFound,
+                fmt::format("no simulated fabric listens at {}", console.string()));
   auto line = std::string(console_line) + "\n";
   if (::write(fifo.get(), line.data(), line.size()) != static_cast<ssize_t>(line.size()))
     return fail(ErrorCode::Unavailable, "the simulated fabric's console takes no more input");

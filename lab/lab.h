@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The twin: the inventory's rack as virtual machines in a network namespace of its own. Facade of lab/.
+// The twin: the inventory's rack as virtual machines in a network namespace of its own. Facade of
+// lab/.
 #pragma once
 
 #include "inventory/model/cluster.h"
@@ -14,15 +15,18 @@
 
 namespace muster::lab {
 
-/// Where a running lab keeps things; written to FOLDER/lab.json by up, read by whoever wires muster to it.
+/// Where a running lab keeps things; written to FOLDER/lab.json by up, read by whoever wires muster
+/// to it.
 struct LabHandle {
-  std::string name;              ///< from the cluster's name; names the namespace "muster-NAME"
-  std::string id;                ///< of this very rack, drawn when it was made: a later one of the same name has other BMCs, disks and keys
+  std::string name;  ///< from the cluster's name; names the namespace "muster-NAME"
+  std::string id;  ///< of this very rack, drawn when it was made: a later one of the same name has
+                   ///< other BMCs, disks and keys
   std::filesystem::path folder;  ///< run folder: libvirt, disks, logs, pid files
   std::string netns;
   std::string libvirt_uri;
   std::filesystem::path slurm_conf;       ///< for slurmctld and the tools beside it
-  std::filesystem::path slurm_node_conf;  ///< the same without the lines that only the controller needs: for slurmd on the nodes
+  std::filesystem::path slurm_node_conf;  ///< the same without the lines that only the controller
+                                          ///< needs: for slurmd on the nodes
   std::filesystem::path munge_key, munge_socket;
   std::map<std::string, std::string> fabric_env;  ///< IBSIM_SOCKNAME, SIM_HOST
 };
@@ -33,23 +37,27 @@ struct NodeStatus {
 
 using Say = std::function<void(std::string_view)>;
 
-/// Brings everything up, or nothing: a failure undoes what was made. Up again on a running lab repairs what is missing. What an up or a down
-/// that was cut short has left, and a rack whose folder or namespace's name is lost, is ended first; a new rack has empty disks.
-Result<LabHandle> up(const inventory::Cluster& cluster, const std::filesystem::path& folder, Say say);
+/// Brings everything up, or nothing: a failure undoes what was made. Up again on a running lab
+/// repairs what is missing. What an up or a down that was cut short has left, and a rack whose
+/// folder or namespace's name is lost, is ended first; a new rack has empty disks.
+Result<LabHandle> up(const inventory::Cluster& cluster, const std::filesystem::path& folder,
+                     Say say);
 /// Leaves nothing behind, also after a crash of up. Down on nothing succeeds.
 Result<void> down(const std::filesystem::path& folder, Say say);
 Result<std::optional<LabHandle>> find(const std::filesystem::path& folder);
 Result<std::vector<NodeStatus>> status(const LabHandle& lab);
-/// Types one line on the simulated fabric's console: `Unlink "leaf-su1-r0"[1]`, `ReLink …`, see ibsim's help.
-/// Errors: NotFound (no fabric in this lab)
+/// Types one line on the simulated fabric's console: `Unlink "leaf-su1-r0"[1]`, `ReLink …`, see
+/// ibsim's help. Errors: NotFound (no fabric in this lab)
 Result<void> fault(const LabHandle& lab, std::string_view console_line);
-/// What a virtual BMC does wrong (lab/vbmc/faults.h), as JSON. `add`: rules and mishaps that come to those that are set; null: nothing is
-/// changed. Answers what is set then. Errors: NotFound, InvalidInput (the BMC's own words), Unavailable
+/// What a virtual BMC does wrong (lab/vbmc/faults.h), as JSON. `add`: rules and mishaps that come
+/// to those that are set; null: nothing is changed. Answers what is set then. Errors: NotFound,
+/// InvalidInput (the BMC's own words), Unavailable
 struct BmcLogin {
   std::string url, username;
   Secret password;
 };
-Result<std::string> bmcFaults(const LabHandle& lab, const BmcLogin& bmc, const std::string& add, bool clear);
+Result<std::string> bmcFaults(const LabHandle& lab, const BmcLogin& bmc, const std::string& add,
+                              bool clear);
 /// A node's serial line: a Unix socket that takes one connection, there while the node is on.
 std::filesystem::path consoleSocket(const LabHandle& lab, const std::string& node);
 /// Moves this process into the lab's network namespace. Before any thread is started.
@@ -59,8 +67,8 @@ Result<void> enter(const LabHandle& lab);
 enum class Accel { Kvm, Tcg };
 Accel provenAccel(const std::filesystem::path& cache, Say say);
 
-/// A flat apt repository in `folder`: the simulated NVML in two versions, and the RDMA user space with all that a minimal
-/// Debian 12 lacks for it. Downloads are kept in the cache.
+/// A flat apt repository in `folder`: the simulated NVML in two versions, and the RDMA user space
+/// with all that a minimal Debian 12 lacks for it. Downloads are kept in the cache.
 Result<void> buildDriverRepo(const std::filesystem::path& folder, Say say);
 
 /// `MUSTER_CACHE`, default ~/.cache/muster.

@@ -34,10 +34,12 @@ constexpr std::string_view kMark = "muster-lab ";
 
 using Identity = std::pair<dev_t, ino_t>;
 
-std::filesystem::path fileOf(const std::string& netns) { return std::filesystem::path("/run/netns") / netns; }
+std::filesystem::path fileOf(const std::string& netns) {
+  return std::filesystem::path("/run/netns") / netns;
+}
 
 std::optional<std::pair<dev_t, ino_t>> identityOf(const std::filesystem::path& file) {
-  struct stat info {};
+  struct stat info{};
   if (::stat(file.c_str(), &info) != 0) return std::nullopt;
   return std::pair{info.st_dev, info.st_ino};
 }
@@ -48,11 +50,14 @@ pid_t parentOf(pid_t pid) {
   auto name_end = text->rfind(')');
   pid_t parent = 0;
   char state = 0;
-  if (name_end == std::string::npos || std::sscanf(text->c_str() + name_end + 1, " %c %d", &state, &parent) != 2) return 0;
+  if (name_end == std::string::npos ||
+      std::sscanf(text->c_str() + name_end + 1, " %c %d", &state, &parent) != 2)
+    return 0;
   return parent;
 }
 
-/// This process and everything above it: a shell inside the namespace may well be the one that calls down.
+/// This process and everything above it: a shell inside the namespace may well be the one that
+/// calls down.
 std::set<pid_t> ownLine() {
   std::set<pid_t> line;
   for (pid_t pid = ::getpid(); pid > 1 && line.insert(pid).second;) pid = parentOf(pid);
@@ -71,7 +76,8 @@ Result<void> ip(std::vector<std::string> args, std::string input = {}) {
 void signalAll(const std::vector<pid_t>& pids, int number, const Identity& netns) {
   for (auto pid : pids) {
     io::Fd process(::pidfd_open(pid, 0));
-    if (!process.valid() || identityOf(fmt::format("/proc/{}/ns/net", pid)) != netns) continue;  // the number was given to another process
+    if (!process.valid() || identityOf(fmt::format("/proc/{}/ns/net", pid)) != netns)
+      continue;  // the number was given to another process
     ::pidfd_send_signal(process.get(), number, nullptr, 0);
   }
 }
@@ -81,7 +87,8 @@ std::vector<pid_t> allProcesses() {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
     auto name = entry.path().filename().string();
-    if (name.find_first_not_of("0123456789") == std::string::npos) found.push_back(static_cast<pid_t>(std::stol(name)));
+    if (name.find_first_not_of("0123456789") == std::string::npos)
+      found.push_back(static_cast<pid_t>(std::stol(name)));
   }
   return found;
 }
@@ -90,14 +97,16 @@ std::vector<pid_t> processesOf(const Identity& netns) {
   auto own = ownLine();
   std::vector<pid_t> found;
   for (auto pid : allProcesses())
-    if (!own.contains(pid) && identityOf(fmt::format("/proc/{}/ns/net", pid)) == netns) found.push_back(pid);
+    if (!own.contains(pid) && identityOf(fmt::format("/proc/{}/ns/net", pid)) == netns)
+      found.push_back(pid);
   return found;
 }
 
 bool waitUntilEmpty(const Identity& netns, std::chrono::milliseconds limit) {
   auto end = std::chrono::steady_clock::now() + limit;
   for (auto pids = processesOf(netns); !pids.empty(); pids = processesOf(netns)) {
-    auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+    auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        end - std::chrono::steady_clock::now());
     if (left.count() <= 0) return false;
     io::Fd process(::pidfd_open(pids.front(), 0));
     pollfd ended{process.get(), POLLIN, 0};
@@ -115,7 +124,9 @@ Result<void> endAll(const Identity& netns, std::chrono::milliseconds grace) {
     signalAll(processesOf(netns), SIGKILL, netns);
     if (waitUntilEmpty(netns, std::chrono::seconds(1))) return {};
   }
-  return fail(ErrorCode::Internal, fmt::format("{} processes of the lab's network namespace do not end", processesOf(netns).size()));
+  return fail(ErrorCode::Internal,
+              fmt::format("{} processes of the lab's network namespace do not end",
+                          processesOf(netns).size()));
 }
 
 /// What the bridge of the namespace that this thread is in says.
@@ -126,20 +137,26 @@ std::optional<std::string> markHere() {
   if (!links.is_array()) return std::nullopt;
   for (const auto& link : links)
     if (link.is_object() && link.contains("ifalias") && link.at("ifalias").is_string())
-      if (auto alias = link.at("ifalias").get<std::string>(); alias.starts_with(kMark)) return alias;
+      if (auto alias = link.at("ifalias").get<std::string>(); alias.starts_with(kMark))
+        return alias;
   return std::nullopt;
 }
 
 Result<void> enterFile(const std::filesystem::path& path) {
   io::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.valid()) return fail(ErrorCode::NotFound, fmt::format("there is no network namespace {}; run 'muster lab up' first", path.filename().string()));
+  if (!file.valid())
+    return fail(ErrorCode::NotFound,
+                fmt::format("there is no network namespace {}; run 'muster lab up' first",
+                            path.filename().string()));
   if (::setns(file.get(), CLONE_NEWNET) != 0)
     return fail(errno == EPERM ? ErrorCode::Denied : ErrorCode::Internal,
-                fmt::format("cannot enter namespace {}: {}", path.filename().string(), std::strerror(errno)));
+                fmt::format("cannot enter namespace {}: {}", path.filename().string(),
+                            std::strerror(errno)));
   return {};
 }
 
-Result<void> insideFile(const std::filesystem::path& path, const std::function<Result<void>()>& work) {
+Result<void> insideFile(const std::filesystem::path& path,
+                        const std::function<Result<void>()>& work) {
   Result<void> result;
   std::thread inside([&] {
     result = enterFile(path);
@@ -171,7 +188,7 @@ void removeEmptyName(const std::string& netns) {
 }  // namespace
 
 bool namespaceExists(const std::string& netns) {
-  struct statfs info {};
+  struct statfs info{};
   return ::statfs(fileOf(netns).c_str(), &info) == 0 && info.f_type == NSFS_MAGIC;
 }
 
@@ -191,7 +208,9 @@ std::vector<MarkedNamespace> markedNamespaces() {
   return found;
 }
 
-std::optional<MarkedNamespace> markOf(const std::string& netns) { return namespaceExists(netns) ? markIn(fileOf(netns)) : std::nullopt; }
+std::optional<MarkedNamespace> markOf(const std::string& netns) {
+  return namespaceExists(netns) ? markIn(fileOf(netns)) : std::nullopt;
+}
 
 Result<void> nameNamespace(const MarkedNamespace& marked, const std::string& netns) {
   removeEmptyName(netns);
@@ -210,11 +229,15 @@ Result<void> makeNamespace(const Rack& rack) {
   removeEmptyName(rack.netns);
   if (!namespaceExists(rack.netns)) TRY_OK(ip({"netns", "add", rack.netns}));
   std::string batch = "link set lo up\n";
-  if (io::Command exists{.program = "ip", .args = {"-n", rack.netns, "link", "show", rack.bridge}}; !io::runChecked(exists))
+  if (io::Command exists{.program = "ip", .args = {"-n", rack.netns, "link", "show", rack.bridge}};
+      !io::runChecked(exists))
     batch += fmt::format("link add {} type bridge stp_state 0 forward_delay 0\n", rack.bridge);
-  batch += fmt::format("address replace {}/{} dev {}\n", rack.controller.str(), rack.network.prefix_bits, rack.bridge);
-  for (const auto& node : rack.nodes) batch += fmt::format("address replace {}/32 dev {}\n", node.bmc_address.str(), rack.bridge);
-  batch += fmt::format("link set {} alias \"{}{} {}\"\n", rack.bridge, kMark, rack.id, rack.paths.root.string());
+  batch += fmt::format("address replace {}/{} dev {}\n", rack.controller.str(),
+                       rack.network.prefix_bits, rack.bridge);
+  for (const auto& node : rack.nodes)
+    batch += fmt::format("address replace {}/32 dev {}\n", node.bmc_address.str(), rack.bridge);
+  batch += fmt::format("link set {} alias \"{}{} {}\"\n", rack.bridge, kMark, rack.id,
+                       rack.paths.root.string());
   batch += fmt::format("link set {} up\n", rack.bridge);
   return ip({"-n", rack.netns, "-batch", "-"}, batch);
 }
@@ -236,6 +259,8 @@ Result<void> removeNamespace(const std::string& netns) {
 
 Result<void> enterNamespace(const std::string& netns) { return enterFile(fileOf(netns)); }
 
-Result<void> insideNamespace(const std::string& netns, const std::function<Result<void>()>& work) { return insideFile(fileOf(netns), work); }
+Result<void> insideNamespace(const std::string& netns, const std::function<Result<void>()>& work) {
+  return insideFile(fileOf(netns), work);
+}
 
 }  // namespace muster::lab

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the twin of a cluster is made of: names, addresses, folders and domains. Pure: cluster → Rack.
+// What the twin of a cluster is made of: names, addresses, folders and domains. Pure: cluster →
+// Rack.
 #pragma once
 
 #include "lab/domain_xml.h"
@@ -19,7 +20,9 @@ struct Paths {
   std::filesystem::path root;
   std::filesystem::path disks;  ///< elsewhere when the run folder is in memory
 
-  std::filesystem::path record() const { return root / "made.json"; }  ///< written before anything is made
+  std::filesystem::path record() const {
+    return root / "made.json";
+  }  ///< written before anything is made
   std::filesystem::path handle() const { return root / "lab.json"; }
   std::filesystem::path libvirt() const { return root / "libvirt"; }
   std::filesystem::path libvirtSocket() const { return libvirt() / "run" / "libvirt-sock"; }
@@ -29,7 +32,9 @@ struct Paths {
   std::filesystem::path munge() const { return root / "munge"; }
   std::filesystem::path slurm() const { return root / "slurm"; }
   std::filesystem::path pid(const std::string& daemon) const { return root / "pids" / daemon; }
-  std::filesystem::path log(const std::string& daemon) const { return root / "log" / (daemon + ".log"); }
+  std::filesystem::path log(const std::string& daemon) const {
+    return root / "log" / (daemon + ".log");
+  }
 };
 
 struct Rack {
@@ -44,7 +49,8 @@ struct Rack {
   std::string libvirt_uri;
 };
 
-/// Errors: InvalidInput (a name or path that cannot be used, a BMC address outside https://IPV4[:PORT])
+/// Errors: InvalidInput (a name or path that cannot be used, a BMC address outside
+/// https://IPV4[:PORT])
 Result<Rack> planRack(const inventory::Cluster& cluster, Paths paths, Accel accel);
 
 /// The same for the same cluster and node, for ever.

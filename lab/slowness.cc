@@ -30,7 +30,8 @@ double slowness(unsigned threads) {
         const double first = threadCpuSeconds();
         while (threadCpuSeconds() - first < kWorkSeconds) {
         }
-        factor = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count() / kWorkSeconds;
+        factor = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count() /
+                 kWorkSeconds;
       });
   }
   return std::clamp(*std::max_element(factors.begin(), factors.end()), 1.0, kMostSlowness);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// slurm.conf of the twin: one controller in the namespace, every node DOWN until a phase resumes it.
+// slurm.conf of the twin: one controller in the namespace, every node DOWN until a phase resumes
+// it.
 #include "lab/rack.h"
 
 #include <map>
@@ -8,7 +9,8 @@ namespace muster::lab {
 
 namespace {
 
-/// A guest's kernel keeps some memory; a node that reports less than the configuration is drained by slurmctld.
+/// A guest's kernel keeps some memory; a node that reports less than the configuration is drained
+/// by slurmctld.
 constexpr int kUsableMemoryPercent = 75;
 constexpr int kSlurmctldPort = 6817;
 constexpr int kSlurmdPort = 6818;
@@ -42,14 +44,15 @@ SlurmdLogFile=/var/log/slurmd.log
 }
 
 std::string controllerOnly(const Rack& rack) {
-  return fmt::format(R"(AuthInfo=socket={}
+  return fmt::format(
+      R"(AuthInfo=socket={}
 StateSaveLocation={}
 SlurmctldPidFile={}
 SlurmctldLogFile={}
 SlurmctldDebug=info
 )",
-                     (rack.paths.munge() / "munge.socket").string(), (rack.paths.slurm() / "state").string(),
-                     (rack.paths.slurm() / "slurmctld.pid").string(), rack.paths.log("slurmctld").string());
+      (rack.paths.munge() / "munge.socket").string(), (rack.paths.slurm() / "state").string(),
+      (rack.paths.slurm() / "slurmctld.pid").string(), rack.paths.log("slurmctld").string());
 }
 
 }  // namespace
@@ -60,15 +63,17 @@ std::string slurmConf(const inventory::Cluster& cluster, const Rack& rack, bool 
   std::map<std::string, std::string> partitions;
   for (std::size_t index = 0; index < rack.nodes.size(); ++index) {
     const auto& domain = rack.nodes[index].domain;
-    conf += fmt::format("NodeName={} NodeAddr={} CPUs={} RealMemory={} State=DOWN\n", domain.name, rack.nodes[index].address.str(),
-                        domain.vcpus, domain.memory_mib * kUsableMemoryPercent / 100);
+    conf += fmt::format("NodeName={} NodeAddr={} CPUs={} RealMemory={} State=DOWN\n", domain.name,
+                        rack.nodes[index].address.str(), domain.vcpus,
+                        domain.memory_mib * kUsableMemoryPercent / 100);
     auto pool = cluster.pools.find(cluster.profileOf(cluster.nodes[index]).pool);
     if (pool == cluster.pools.end() || !pool->second.slurm) continue;
     auto& members = partitions[pool->second.slurm->partition];
     members += (members.empty() ? "" : ",") + domain.name;
   }
   for (const auto& [partition, members] : partitions)
-    conf += fmt::format("PartitionName={} Nodes={} Default={} MaxTime=INFINITE State=UP\n", partition, members, partition == partitions.begin()->first ? "YES" : "NO");
+    conf += fmt::format("PartitionName={} Nodes={} Default={} MaxTime=INFINITE State=UP\n",
+                        partition, members, partition == partitions.begin()->first ? "YES" : "NO");
   return conf;
 }
 

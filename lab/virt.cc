@@ -29,7 +29,8 @@ Error lastError(const std::string& doing) {
   auto text = error && error->message ? error->message : "unknown reason";
   auto code = ErrorCode::Internal;
   if (error && error->code == VIR_ERR_NO_DOMAIN) code = ErrorCode::NotFound;
-  if (error && (error->domain == VIR_FROM_RPC || error->code == VIR_ERR_SYSTEM_ERROR)) code = ErrorCode::Unavailable;
+  if (error && (error->domain == VIR_FROM_RPC || error->code == VIR_ERR_SYSTEM_ERROR))
+    code = ErrorCode::Unavailable;
   return Error(code, fmt::format("libvirt: {}: {}", doing, text));
 }
 
@@ -43,9 +44,11 @@ struct Virt::State {
   Result<Connection> get() {
     std::lock_guard lock(mutex);
     if (connection && virConnectIsAlive(connection.get()) == 1) return connection;
-    virSetErrorFunc(nullptr, [](void*, virErrorPtr) {});  // errors are values here, not lines on stderr
+    virSetErrorFunc(nullptr,
+                    [](void*, virErrorPtr) {});  // errors are values here, not lines on stderr
     connection.reset(virConnectOpen(uri.c_str()), CloseConnection());
-    if (!connection) return fail(Error(ErrorCode::Unavailable, lastError("cannot connect to " + uri).text()));
+    if (!connection)
+      return fail(Error(ErrorCode::Unavailable, lastError("cannot connect to " + uri).text()));
     return connection;
   }
 
@@ -84,17 +87,22 @@ Result<void> Virt::define(const std::string& xml) {
 Result<void> Virt::start(const DomainSpec& spec, const vbmc::StartOptions& options) {
   TRY_OK(define(domainXml(spec, options)));
   TRY(domain, state_->domain(spec.name));
-  if (virDomainCreateWithFlags(domain.get(), VIR_DOMAIN_START_PAUSED) != 0) return fail(lastError("cannot start " + spec.name));
+  if (virDomainCreateWithFlags(domain.get(), VIR_DOMAIN_START_PAUSED) != 0)
+    return fail(lastError("cannot start " + spec.name));
   if (options.first == vbmc::BootDevice::Network) {
-    // QEMU writes the boot order for the firmware at machine reset; the first boot has its copy already.
-    auto command =
-        fmt::format(R"({{"execute":"qom-set","arguments":{{"path":"{}","property":"bootindex","value":{}}}}})", kNicPath, kNicLast);
+    // QEMU writes the boot order for the firmware at machine reset; the first boot has its copy
+    // already.
+    auto command = fmt::format(
+        R"({{"execute":"qom-set","arguments":{{"path":"{}","property":"bootindex","value":{}}}}})",
+        kNicPath, kNicLast);
     char* answer = nullptr;
-    int sent = virDomainQemuMonitorCommand(domain.get(), command.c_str(), &answer, VIR_DOMAIN_QEMU_MONITOR_COMMAND_DEFAULT);
+    int sent = virDomainQemuMonitorCommand(domain.get(), command.c_str(), &answer,
+                                           VIR_DOMAIN_QEMU_MONITOR_COMMAND_DEFAULT);
     std::string said = answer ? answer : "";
     free(answer);
     if (sent != 0 || said.find("\"error\"") != std::string::npos) {
-      auto error = sent != 0 ? lastError("boot order of " + spec.name) : Error(ErrorCode::Internal, "QEMU refused the boot order: " + said);
+      auto error = sent != 0 ? lastError("boot order of " + spec.name)
+                             : Error(ErrorCode::Internal, "QEMU refused the boot order: " + said);
       virDomainDestroy(domain.get());
       return fail(std::move(error));
     }
@@ -110,7 +118,8 @@ Result<void> Virt::start(const DomainSpec& spec, const vbmc::StartOptions& optio
 Result<void> Virt::destroy(const std::string& domain) {
   TRY(found, state_->domain(domain));
   if (virDomainIsActive(found.get()) != 1) return {};
-  if (virDomainDestroy(found.get()) != 0 && virDomainIsActive(found.get()) == 1) return fail(lastError("cannot stop " + domain));
+  if (virDomainDestroy(found.get()) != 0 && virDomainIsActive(found.get()) == 1)
+    return fail(lastError("cannot stop " + domain));
   return {};
 }
 

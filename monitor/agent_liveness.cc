@@ -2,9 +2,9 @@
 #include "monitor/agent_liveness.h"
 
 #include "base/json_input.h"
+#include "lifecycle/model/json.h"
 #include "monitor/health_phase.h"
 #include "monitor/symptoms.h"
-#include "lifecycle/model/json.h"
 
 namespace muster::monitor {
 namespace {
@@ -20,18 +20,22 @@ json rowsOf(const Fact& fact) {
   return rows.is_array() ? rows : json::array();
 }
 
-bool isSilence(const json& row) { return row.is_object() && row.value("symptom", json()) == kSymptom; }
+bool isSilence(const json& row) {
+  return row.is_object() && row.value("symptom", json()) == kSymptom;
+}
 
 std::string textOf(const json& row, const char* key) {
   const auto found = row.find(key);
   return found != row.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-/// The newest thing that its agent is known to have said. What silence itself has written is nothing that it said.
+/// The newest thing that its agent is known to have said. What silence itself has written is
+/// nothing that it said.
 std::optional<WallTime> lastReport(const std::vector<Fact>& facts, const Subject& subject) {
   std::optional<WallTime> out;
   for (const auto& fact : facts) {
-    const bool is_agents = fact.source == "agent " + subject.str() && fact.evidence.find(kSymptom) == std::string::npos;
+    const bool is_agents = fact.source == "agent " + subject.str() &&
+                           fact.evidence.find(kSymptom) == std::string::npos;
     if (is_agents && (!out || *out < fact.observed_at)) out = fact.observed_at;
   }
   return out;
@@ -42,7 +46,8 @@ std::optional<WallTime> lastReport(const std::vector<Fact>& facts, const Subject
 Result<std::optional<Fact>> Silence::silent(const NodeName& node) {
   const auto since = since_.try_emplace(node, Since{clock_.steady(), clock_.now()}).first->second;
   const auto absent = clock_.steady() - since.steady;
-  if (absent < (heard_.contains(node) ? kSilentTooLong : kListenFirst)) return std::optional<Fact>();
+  if (absent < (heard_.contains(node) ? kSilentTooLong : kListenFirst))
+    return std::optional<Fact>();
   const Subject subject(node);
   TRY(stored, store_.factsOf(subject));
   const auto reported = heard_.contains(node) ? std::nullopt : lastReport(stored, subject);
@@ -50,12 +55,15 @@ Result<std::optional<Fact>> Silence::silent(const NodeName& node) {
   if (absent < kSilentTooLong && clock_.now() - last < kSilentTooLong) return std::optional<Fact>();
   FactSet facts;
   for (auto& fact : stored) facts.put(std::move(fact));
-  if (!mayTakeJobs(facts.value(subject, FacetName(std::string(kPoolFacet))))) return std::optional<Fact>();
+  if (!mayTakeJobs(facts.value(subject, FacetName(std::string(kPoolFacet)))))
+    return std::optional<Fact>();
 
   const FacetName facet(std::string(kHealthPrefix) + "system");
   const auto* before = facts.find(subject, facet);
-  if (before && !actionWordOf(*before).empty() && symptomsOf(*before) != kSymptom) return std::optional<Fact>();
-  wire::Symptom symptom{std::string(kSymptom), "", 1, "nobody has heard it since " + muster::toString(last)};
+  if (before && !actionWordOf(*before).empty() && symptomsOf(*before) != kSymptom)
+    return std::optional<Fact>();
+  wire::Symptom symptom{std::string(kSymptom), "", 1,
+                        "nobody has heard it since " + muster::toString(last)};
   json rows = json::array();
   for (auto& row : before ? rowsOf(*before) : json::array()) {
     if (!isSilence(row))
@@ -64,18 +72,30 @@ Result<std::optional<Fact>> Silence::silent(const NodeName& node) {
       symptom.text = std::move(text);  // an earlier process has noticed it first
   }
   const auto verdict = judge(symptom, 0, cluster_.keep.symptoms);
-  const json row = {{"symptom", symptom.id}, {"device", ""},           {"count", 1},
-                    {"text", symptom.text},  {"advice", verdict.advice}, {"action", toString(verdict.action)}};
+  const json row = {{"symptom", symptom.id},
+                    {"device", ""},
+                    {"count", 1},
+                    {"text", symptom.text},
+                    {"advice", verdict.advice},
+                    {"action", toString(verdict.action)}};
   rows.insert(rows.begin(), row);
-  Fact fact{subject, facet, std::string(kHealthy), clock_.now(), "agent " + node.str(), canonical({{"symptoms", std::move(rows)}})};
-  if (verdict.action != HealthAction::Watch) fact.value = fmt::format("{}:{}", toString(verdict.action), kSymptom);
+  Fact fact{subject,
+            facet,
+            std::string(kHealthy),
+            clock_.now(),
+            "agent " + node.str(),
+            canonical({{"symptoms", std::move(rows)}})};
+  if (verdict.action != HealthAction::Watch)
+    fact.value = fmt::format("{}:{}", toString(verdict.action), kSymptom);
   return std::optional(std::move(fact));
 }
 
 std::string silenceIn(const Fact& fact) {
   if (fact.value != kHealthy || fact.evidence.find(kSymptom) == std::string::npos) return {};
   for (const auto& row : rowsOf(fact))
-    if (isSilence(row)) return fmt::format("its agent is silent, so its health is not known: {}", textOf(row, "text"));
+    if (isSilence(row))
+      return fmt::format("its agent is silent, so its health is not known: {}",
+                         textOf(row, "text"));
   return {};
 }
 

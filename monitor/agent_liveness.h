@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes that take jobs while nobody hears their agents: what is not watched is not known to be well.
+// Nodes that take jobs while nobody hears their agents: what is not watched is not known to be
+// well.
 #pragma once
 
 #include "base/clock.h"
@@ -12,21 +13,26 @@
 
 namespace muster::monitor {
 
-inline constexpr std::chrono::minutes kSilentTooLong{5};  ///< since its last report; agents call every few seconds, and may be restarted
-/// An agent that this process has never heard has so long to dial in, whatever the store knows of its last report.
+inline constexpr std::chrono::minutes kSilentTooLong{
+    5};  ///< since its last report; agents call every few seconds, and may be restarted
+/// An agent that this process has never heard has so long to dial in, whatever the store knows of
+/// its last report.
 inline constexpr std::chrono::minutes kListenFirst{2};
 
 class Silence {
  public:
-  Silence(const inventory::Cluster& cluster, lifecycle::Store& store, Clock& clock) : cluster_(cluster), store_(store), clock_(clock) {}
+  Silence(const inventory::Cluster& cluster, lifecycle::Store& store, Clock& clock)
+      : cluster_(cluster), store_(store), clock_(clock) {}
 
   void heard(const NodeName& node) {
     since_.erase(node);
     heard_.insert(node);
   }
-  /// Its agent is not there now. Time counts from its last report, by the facts of the store where this process has not heard it: another
-  /// shift of keep does not begin it anew. Answers the fact health.system where that has been so for too long and the node takes jobs, by the facts as
-  /// last stored; what the fact has told before stays in it. Nothing where the node is known to be sick. Errors: of the store
+  /// Its agent is not there now. Time counts from its last report, by the facts of the store where
+  /// this process has not heard it: another shift of keep does not begin it anew. Answers the fact
+  /// health.system where that has been so for too long and the node takes jobs, by the facts as
+  /// last stored; what the fact has told before stays in it. Nothing where the node is known to be
+  /// sick. Errors: of the store
   Result<std::optional<lifecycle::Fact>> silent(const NodeName& node);
 
  private:
@@ -41,7 +47,8 @@ class Silence {
   std::set<NodeName> heard_;         ///< by this process
 };
 
-/// What a fact health.system says of an agent that has fallen silent, where it is only watched; empty: nothing.
+/// What a fact health.system says of an agent that has fallen silent, where it is only watched;
+/// empty: nothing.
 std::string silenceIn(const lifecycle::Fact& fact);
 
 }  // namespace muster::monitor

@@ -2,9 +2,9 @@
 #include "monitor/alerts.h"
 
 #include "base/log.h"
-#include "monitor/health_phase.h"
-#include "monitor/agent_liveness.h"
 #include "lifecycle/model/quarantine.h"
+#include "monitor/agent_liveness.h"
+#include "monitor/health_phase.h"
 
 namespace muster::monitor {
 namespace {
@@ -25,43 +25,54 @@ Result<void> Tells::raise(const Decision& decision) {
       if (!is_new && known->second == exclusion.reason) continue;
       known->second = exclusion.reason;
       auto cleared = store_.clearFindings(exclusion.facet);
-      const auto severity = exclusion.facet.facet.str() == kCertificateFacet ? Severity::Warning : Severity::Error;
-      const Finding finding{exclusion.facet, severity, exclusion.reason, exclusion.evidence, exclusion.what_to_do, clock_.now(), kKeepSource};
+      const auto severity =
+          exclusion.facet.facet.str() == kCertificateFacet ? Severity::Warning : Severity::Error;
+      const Finding finding{
+          exclusion.facet,      severity,     exclusion.reason, exclusion.evidence,
+          exclusion.what_to_do, clock_.now(), kKeepSource};
       auto raised = cleared ? store_.addFinding(finding) : cleared;
       if (raised) continue;
-      raised_.erase(exclusion.facet);  // another controller works on the node: said when it has let go; the others are not kept waiting
+      raised_.erase(exclusion.facet);  // another controller works on the node: said when it has let
+                                       // go; the others are not kept waiting
       if (raised.error().code() != ErrorCode::Conflict) return raised;
     }
   return {};
 }
 
-/// A health fact that is well again ends its findings, whoever raised them; certificates' end when the gates are passed, by the engine.
+/// A health fact that is well again ends its findings, whoever raised them; certificates' end when
+/// the gates are passed, by the engine.
 Result<void> Tells::clearWhatIsOver(const Seen& seen, const Breakers& breakers) {
   TRY(findings, store_.findings(nullptr));
   TRY(over, breakers.over(findings));
   for (const auto& finding : findings)
-    if (finding.facet.facet.str().starts_with(kHealthPrefix) && seen.facts.value(finding.facet.subject, finding.facet.facet) == kHealthy)
+    if (finding.facet.facet.str().starts_with(kHealthPrefix) &&
+        seen.facts.value(finding.facet.subject, finding.facet.facet) == kHealthy)
       over.insert(finding.facet);
   TRY_OK(sayWhoIsSilent(seen, findings));
-  // What was said and is over is news when it comes back, also where the engine has cleared the finding at the end of the repair.
+  // What was said and is over is news when it comes back, also where the engine has cleared the
+  // finding at the end of the repair.
   std::erase_if(raised_, [&seen](const auto& entry) {
     const auto value = seen.facts.value(entry.first.subject, entry.first.facet).value_or("");
-    return value == kHealthy || (entry.first.facet.str() == kCertificateFacet && value.starts_with(kValid));
+    return value == kHealthy ||
+           (entry.first.facet.str() == kCertificateFacet && value.starts_with(kValid));
   });
   for (const auto& facet : over) {
     raised_.erase(facet);
-    if (auto cleared = store_.clearFindings(facet); !cleared && cleared.error().code() != ErrorCode::Conflict) return cleared;
+    if (auto cleared = store_.clearFindings(facet);
+        !cleared && cleared.error().code() != ErrorCode::Conflict)
+      return cleared;
   }
   return {};
 }
 
-/// A warning about each agent that is only watched for its silence, until it calls again. Health's own findings would be over at once: the
-/// node counts as well.
+/// A warning about each agent that is only watched for its silence, until it calls again. Health's
+/// own findings would be over at once: the node counts as well.
 Result<void> Tells::sayWhoIsSilent(const Seen& seen, const std::vector<Finding>& findings) {
   std::map<FacetRef, std::string> now;
   for (const auto& [facet, fact] : seen.facts.all())
     if (facet.facet == kSystemFacet)
-      if (auto text = silenceIn(fact); !text.empty()) now.emplace(FacetRef{facet.subject, kSilenceFacet}, std::move(text));
+      if (auto text = silenceIn(fact); !text.empty())
+        now.emplace(FacetRef{facet.subject, kSilenceFacet}, std::move(text));
   for (const auto& finding : findings) {
     if (finding.facet.facet != kSilenceFacet || now.erase(finding.facet) > 0) continue;
     const auto cleared = store_.clearFindings(finding.facet);
@@ -69,16 +80,20 @@ Result<void> Tells::sayWhoIsSilent(const Seen& seen, const std::vector<Finding>&
     if (!cleared && cleared.error().code() != ErrorCode::Conflict) return cleared;
   }
   for (const auto& [facet, text] : now) {
-    const auto raised = store_.addFinding({facet, Severity::Warning, text, "", "start muster-agent on the node, or look at its network", clock_.now(), kKeepSource});
+    const auto raised = store_.addFinding({facet, Severity::Warning, text, "",
+                                           "start muster-agent on the node, or look at its network",
+                                           clock_.now(), kKeepSource});
     if (raised) note(facet.subject, text);
-    if (!raised && raised.error().code() != ErrorCode::Conflict) return raised;  // said when the other controller has let go
+    if (!raised && raised.error().code() != ErrorCode::Conflict)
+      return raised;  // said when the other controller has let go
   }
   return {};
 }
 
 void Tells::waiting(const std::map<NodeName, std::string>& words) {
   for (const auto& [node, text] : words)
-    if (const auto told = waiting_.find(node); told == waiting_.end() || told->second != text) note(Subject(node), text);
+    if (const auto told = waiting_.find(node); told == waiting_.end() || told->second != text)
+      note(Subject(node), text);
   waiting_ = words;
 }
 

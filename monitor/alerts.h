@@ -12,7 +12,8 @@ namespace muster::monitor {
 
 class Tells {
  public:
-  Tells(lifecycle::Store& store, Clock& clock, lifecycle::EventSink sink, std::map<NodeName, std::string>& waiting)
+  Tells(lifecycle::Store& store, Clock& clock, lifecycle::EventSink sink,
+        std::map<NodeName, std::string>& waiting)
       : store_(store), clock_(clock), sink_(std::move(sink)), waiting_(waiting) {}
 
   Result<void> raise(const Decision& decision);

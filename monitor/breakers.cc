@@ -18,17 +18,21 @@ constexpr int kMaxTries = 16;
 constexpr std::size_t kLastWords = 16;  ///< events among which one that was killed has left its own
 constexpr std::string_view kShout = "CIRCUIT BREAKER: ";
 constexpr std::string_view kAdvice =
-    "look at what these nodes have in common (an edited inventory, a driver, a power feed); then `muster keep --acknowledge --reason TEXT`: "
+    "look at what these nodes have in common (an edited inventory, a driver, a power feed); then "
+    "`muster keep --acknowledge --reason TEXT`: "
     "those that are then still bad are drained";
 
 Result<BreakerStates> parse(const std::optional<std::string>& text) {
   BreakerStates out;
   if (!text || text->empty()) return out;
   const auto all = jsonOrNone(*text, kKeptJson);
-  if (!all.is_object()) return fail(ErrorCode::Corrupt, "the state of keep's circuit breakers in the store is damaged");
+  if (!all.is_object())
+    return fail(ErrorCode::Corrupt, "the state of keep's circuit breakers in the store is damaged");
   for (const auto& [pool, value] : all.items()) {
     const auto nodes = value.is_object() ? value.value("nodes", json::array()) : json();
-    if (!nodes.is_array()) return fail(ErrorCode::Corrupt, "the state of keep's circuit breakers in the store is damaged");
+    if (!nodes.is_array())
+      return fail(ErrorCode::Corrupt,
+                  "the state of keep's circuit breakers in the store is damaged");
     auto& state = out[pool];
     state.open = value.value("open", true);
     state.told = value.value("told", true);
@@ -50,7 +54,9 @@ std::string print(const BreakerStates& states) {
 
 }  // namespace
 
-FacetRef breakerFacet(const std::string& pool) { return {Subject::cluster(), FacetName(std::string(kFacetPrefix) + pool)}; }
+FacetRef breakerFacet(const std::string& pool) {
+  return {Subject::cluster(), FacetName(std::string(kFacetPrefix) + pool)};
+}
 
 Result<BreakerStates> Breakers::read() const {
   TRY(text, store_.getValue(kKey));
@@ -65,7 +71,8 @@ Result<void> Breakers::update(const std::function<bool(BreakerStates&)>& change)
     TRY(done, store_.exchangeValue(kKey, before, print(states)));
     if (done) return {};
   }
-  return fail(ErrorCode::Unavailable, "the state of keep's circuit breakers is changed by somebody else all the time");
+  return fail(ErrorCode::Unavailable,
+              "the state of keep's circuit breakers is changed by somebody else all the time");
 }
 
 Result<void> Breakers::trip(const Trip& trip, WallTime at) {
@@ -84,31 +91,44 @@ Result<void> Breakers::trip(const Trip& trip, WallTime at) {
   return raise(trip, at);
 }
 
-/// One that was killed between the trip and its event has not told it; one that was killed right after the event has not noted that.
+/// One that was killed between the trip and its event has not told it; one that was killed right
+/// after the event has not noted that.
 Result<void> Breakers::tell(const Trip& trip, WallTime at) {
   const auto cluster = Subject::cluster();
   const auto text = std::string(kShout) + trip.text();
   TRY(events, store_.lastEvents(kLastWords, &cluster));
-  const bool is_said = std::any_of(events.begin(), events.end(), [&](const Event& event) { return event.text == text; });
+  const bool is_said = std::any_of(events.begin(), events.end(),
+                                   [&](const Event& event) { return event.text == text; });
   if (!is_said)
-    if (const auto said = store_.addEvent({0, at, EventKind::FindingRaised, cluster, "", text}); !said) return fail(said.error());
-  return update([&trip](BreakerStates& states) { return !std::exchange(states[trip.pool].told, true); });
+    if (const auto said = store_.addEvent({0, at, EventKind::FindingRaised, cluster, "", text});
+        !said)
+      return fail(said.error());
+  return update(
+      [&trip](BreakerStates& states) { return !std::exchange(states[trip.pool].told, true); });
 }
 
-/// Once, and also where an earlier look could not: another controller may have worked on the cluster, or this one was killed in between.
+/// Once, and also where an earlier look could not: another controller may have worked on the
+/// cluster, or this one was killed in between.
 Result<void> Breakers::raise(const Trip& trip, WallTime at) {
   const auto cluster = Subject::cluster();
   const auto facet = breakerFacet(trip.pool);
   TRY(findings, store_.findings(&cluster));
-  if (std::any_of(findings.begin(), findings.end(), [&facet](const Finding& finding) { return finding.facet == facet; })) return {};
+  if (std::any_of(findings.begin(), findings.end(),
+                  [&facet](const Finding& finding) { return finding.facet == facet; }))
+    return {};
   json nodes = json::array();
   for (const auto& node : trip.nodes) nodes.push_back(node.str());
-  const auto evidence = canonical({{"nodes", std::move(nodes)}, {"would_be_out", trip.would_be_out}, {"of", trip.of}, {"allowed", trip.allowed}});
-  const auto raised = store_.addFinding({facet, Severity::Error, trip.text(), evidence, std::string(kAdvice), at, kKeepSource});
+  const auto evidence = canonical({{"nodes", std::move(nodes)},
+                                   {"would_be_out", trip.would_be_out},
+                                   {"of", trip.of},
+                                   {"allowed", trip.allowed}});
+  const auto raised = store_.addFinding(
+      {facet, Severity::Error, trip.text(), evidence, std::string(kAdvice), at, kKeepSource});
   return raised || raised.error().code() == ErrorCode::Conflict ? Result<void>() : raised;
 }
 
-Result<BreakerStates> Breakers::acknowledge(const std::string& who, const std::string& reason, WallTime at) {
+Result<BreakerStates> Breakers::acknowledge(const std::string& who, const std::string& reason,
+                                            WallTime at) {
   BreakerStates said;
   TRY_OK(update([&said](BreakerStates& states) {
     said.clear();
@@ -120,11 +140,13 @@ Result<BreakerStates> Breakers::acknowledge(const std::string& who, const std::s
     return !said.empty();
   }));
   for (const auto& [pool, state] : said) {
-    const auto text = fmt::format("{} acknowledges the circuit breaker of pool {} ({} nodes): {}", who, pool, state.nodes.size(), reason);
+    const auto text = fmt::format("{} acknowledges the circuit breaker of pool {} ({} nodes): {}",
+                                  who, pool, state.nodes.size(), reason);
     TRY(sequence, store_.addEvent({0, at, EventKind::Note, Subject::cluster(), "", text}));
     (void)sequence;
     const auto cleared = store_.clearFindings(breakerFacet(pool));
-    if (!cleared && cleared.error().code() != ErrorCode::Conflict) return fail(cleared.error());  // keep clears it when the cluster is free
+    if (!cleared && cleared.error().code() != ErrorCode::Conflict)
+      return fail(cleared.error());  // keep clears it when the cluster is free
   }
   return said;
 }
@@ -135,7 +157,9 @@ Result<std::set<FacetRef>> Breakers::over(const std::vector<Finding>& findings) 
   for (const auto& [pool, state] : states)
     if (state.open) open.insert(breakerFacet(pool));
   for (const auto& finding : findings)
-    if (finding.facet.subject.isCluster() && finding.facet.facet.str().starts_with(kFacetPrefix) && !open.contains(finding.facet)) out.insert(finding.facet);
+    if (finding.facet.subject.isCluster() && finding.facet.facet.str().starts_with(kFacetPrefix) &&
+        !open.contains(finding.facet))
+      out.insert(finding.facet);
   return out;
 }
 
@@ -144,7 +168,11 @@ Result<void> Breakers::forgetTheWell(const std::set<NodeName>& in_trouble) {
     bool changed = false;
     for (auto it = states.begin(); it != states.end();) {
       auto& state = it->second;
-      if (!state.open) changed = std::erase_if(state.nodes, [&](const NodeName& node) { return !in_trouble.contains(node); }) > 0 || changed;
+      if (!state.open)
+        changed =
+            std::erase_if(state.nodes,
+                          [&](const NodeName& node) { return !in_trouble.contains(node); }) > 0 ||
+            changed;
       const bool over = !state.open && state.nodes.empty();
       changed = changed || over;
       it = over ? states.erase(it) : std::next(it);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The circuit breakers' durable side: a trip stays until a person has acknowledged it, whatever is restarted meanwhile.
+// The circuit breakers' durable side: a trip stays until a person has acknowledged it, whatever is
+// restarted meanwhile.
 #pragma once
 
-#include "monitor/eviction.h"
 #include "lifecycle/store/store.h"
+#include "monitor/eviction.h"
 
 namespace muster::monitor {
 
@@ -13,9 +14,11 @@ class Breakers {
 
   /// Errors: those of the store, Corrupt
   Result<BreakerStates> read() const;
-  /// Opens the breaker, or adds to what it holds back; shouts once: an event, and a finding on the cluster.
+  /// Opens the breaker, or adds to what it holds back; shouts once: an event, and a finding on the
+  /// cluster.
   Result<void> trip(const Trip& trip, WallTime at);
-  /// A person has looked: what is held back now may be drained, if it still has to be. Answers by pool what was acknowledged.
+  /// A person has looked: what is held back now may be drained, if it still has to be. Answers by
+  /// pool what was acknowledged.
   Result<BreakerStates> acknowledge(const std::string& who, const std::string& reason, WallTime at);
   /// Of the findings, those of breakers that are no longer open.
   Result<std::set<lifecycle::FacetRef>> over(const std::vector<lifecycle::Finding>& findings) const;

@@ -17,7 +17,8 @@ using nlohmann::json;
 constexpr std::size_t kNamedReasons = 5;
 constexpr std::string_view kCertificateFacet = "certificate";
 constexpr std::string_view kValid = "valid:";
-constexpr std::string_view kNoCertificate = "it has no certificate", kVoidCertificate = "its certificate is void: ";
+constexpr std::string_view kNoCertificate = "it has no certificate",
+                           kVoidCertificate = "its certificate is void: ";
 
 json evidenceOf(const Fact& fact) {
   auto parsed = jsonOrNone(fact.evidence, kKeptJson);
@@ -45,33 +46,42 @@ std::optional<Exclusion> byQuarantine(const Subject& subject, const FactSet& fac
 }
 
 /// The strongest of the node's health facts.
-std::optional<Exclusion> byHealth(const inventory::Cluster& cluster, const Subject& subject, const FactSet& facts) {
+std::optional<Exclusion> byHealth(const inventory::Cluster& cluster, const Subject& subject,
+                                  const FactSet& facts) {
   std::optional<Exclusion> out;
-  const int reboots = std::atoi(facts.value(subject, FacetName(std::string(kRebootsFacet))).value_or("0").c_str());
+  const int reboots =
+      std::atoi(facts.value(subject, FacetName(std::string(kRebootsFacet))).value_or("0").c_str());
   const bool in_vain = reboots > 0 && reboots >= cluster.keep.reboots;
   for (const auto& fact : facts.of(subject)) {
     const auto action = actionWordOf(fact);
     if (action.empty()) continue;
-    const bool repairable = action == toString(HealthAction::Reset) || action == toString(HealthAction::Reboot);
-    const bool hold = action == toString(HealthAction::Quarantine) || action == toString(HealthAction::Rma) || (repairable && in_vain);
+    const bool repairable =
+        action == toString(HealthAction::Reset) || action == toString(HealthAction::Reboot);
+    const bool hold = action == toString(HealthAction::Quarantine) ||
+                      action == toString(HealthAction::Rma) || (repairable && in_vain);
     if (out && (out->hold || !hold)) continue;
     Exclusion found;
     found.facet = {subject, fact.facet};
-    found.reason = fmt::format("{} ({}{})", symptomsOf(fact), action, repairable && in_vain ? fmt::format(", after {} reboots", reboots) : "");
+    found.reason =
+        fmt::format("{} ({}{})", symptomsOf(fact), action,
+                    repairable && in_vain ? fmt::format(", after {} reboots", reboots) : "");
     found.evidence = fact.evidence;
     const auto rows = evidenceOf(fact).value("symptoms", json::array());
-    if (rows.is_array() && !rows.empty() && rows.front().is_object()) found.what_to_do = textOf(rows.front(), "advice");
+    if (rows.is_array() && !rows.empty() && rows.front().is_object())
+      found.what_to_do = textOf(rows.front(), "advice");
     found.hold = hold;
     out = std::move(found);
   }
   return out;
 }
 
-std::optional<Exclusion> byCertificate(const inventory::Cluster& cluster, const Subject& subject, const FactSet& facts) {
+std::optional<Exclusion> byCertificate(const inventory::Cluster& cluster, const Subject& subject,
+                                       const FactSet& facts) {
   const auto* fact = facts.find(subject, FacetName(std::string(kCertificateFacet)));
   if (!fact || fact->value.starts_with(kValid)) return std::nullopt;
   const auto evidence = evidenceOf(*fact);
-  if (textOf(evidence, "void_by") == "declaration" && cluster.keep.declaration_changed == inventory::OnDeclarationChange::Leave)
+  if (textOf(evidence, "void_by") == "declaration" &&
+      cluster.keep.declaration_changed == inventory::OnDeclarationChange::Leave)
     return std::nullopt;
   auto why = textOf(evidence, "void_because");
   if (why.empty()) why = textOf(evidence, "error");
@@ -79,21 +89,25 @@ std::optional<Exclusion> byCertificate(const inventory::Cluster& cluster, const 
   out.facet = {subject, fact->facet};
   out.reason = why.empty() ? std::string(kNoCertificate) : std::string(kVoidCertificate) + why;
   out.evidence = fact->evidence;
-  out.what_to_do = fmt::format("`muster plan --nodes {}` shows what it takes to certify it again, `muster apply` does it", subject.str());
+  out.what_to_do = fmt::format(
+      "`muster plan --nodes {}` shows what it takes to certify it again, `muster apply` does it",
+      subject.str());
   return out;
 }
 
 struct PoolCount {
-  int working = 0;                       ///< take jobs now
-  int taken = 0;                         ///< were taken out by keep and are not back
+  int working = 0;  ///< take jobs now
+  int taken = 0;    ///< were taken out by keep and are not back
   std::vector<Exclusion> fresh, ordered;
 };
 
-Trip tripOf(const std::string& pool, const PoolCount& count, const std::vector<Exclusion>& held, int would_be_out, int allowed) {
+Trip tripOf(const std::string& pool, const PoolCount& count, const std::vector<Exclusion>& held,
+            int would_be_out, int allowed) {
   Trip out{pool, would_be_out, count.working + count.taken, allowed, {}, {}};
   for (const auto& exclusion : held) {
     out.nodes.insert(exclusion.node);
-    if (out.reasons.size() < kNamedReasons) out.reasons.push_back(exclusion.node.str() + ": " + exclusion.reason);
+    if (out.reasons.size() < kNamedReasons)
+      out.reasons.push_back(exclusion.node.str() + ": " + exclusion.reason);
   }
   return out;
 }
@@ -101,20 +115,26 @@ Trip tripOf(const std::string& pool, const PoolCount& count, const std::vector<E
 }  // namespace
 
 std::string Trip::text() const {
-  return fmt::format("{} of the {} nodes of pool {} would be out, {} may be without a person: nothing more is drained there; {}", would_be_out, of, pool,
-                     allowed, fmt::join(reasons, "; "));
+  return fmt::format(
+      "{} of the {} nodes of pool {} would be out, {} may be without a person: nothing more is "
+      "drained there; {}",
+      would_be_out, of, pool, allowed, fmt::join(reasons, "; "));
 }
 
-bool isAboutCertificate(std::string_view reason) { return reason.starts_with(kNoCertificate) || reason.starts_with(kVoidCertificate); }
+bool isAboutCertificate(std::string_view reason) {
+  return reason.starts_with(kNoCertificate) || reason.starts_with(kVoidCertificate);
+}
 
-std::optional<Exclusion> sick(const inventory::Cluster& cluster, const inventory::Node& node, const FactSet& facts) {
+std::optional<Exclusion> sick(const inventory::Cluster& cluster, const inventory::Node& node,
+                              const FactSet& facts) {
   const Subject subject(node.name);
   auto out = byQuarantine(subject, facts);
   if (!out) out = byHealth(cluster, subject, facts);
   return out;
 }
 
-std::optional<Exclusion> excluded(const inventory::Cluster& cluster, const inventory::Node& node, const FactSet& facts) {
+std::optional<Exclusion> excluded(const inventory::Cluster& cluster, const inventory::Node& node,
+                                  const FactSet& facts) {
   auto out = sick(cluster, node, facts);
   if (!out) out = byCertificate(cluster, Subject(node.name), facts);
   if (!out) return std::nullopt;
@@ -123,7 +143,8 @@ std::optional<Exclusion> excluded(const inventory::Cluster& cluster, const inven
   return out;
 }
 
-Decision decide(const inventory::Cluster& cluster, const FactSet& facts, const BreakerStates& breakers) {
+Decision decide(const inventory::Cluster& cluster, const FactSet& facts,
+                const BreakerStates& breakers) {
   Decision out;
   std::map<std::string, PoolCount> pools;
   for (const auto& node : cluster.nodes) {
@@ -140,8 +161,10 @@ Decision decide(const inventory::Cluster& cluster, const FactSet& facts, const B
     const bool ours = ordered && textOf(evidence, "reason").find(kAdmission) != std::string::npos;
     const bool takes = mayTakeJobs(place->value);
     const auto state = breakers.find(pool);
-    const bool agreed = state != breakers.end() && !state->second.open && state->second.nodes.contains(node.name);
-    if (ours && !agreed) ++count.taken;  // what a person has let go is no sign of a mistake any more
+    const bool agreed =
+        state != breakers.end() && !state->second.open && state->second.nodes.contains(node.name);
+    if (ours && !agreed)
+      ++count.taken;  // what a person has let go is no sign of a mistake any more
     if (takes && !ordered) ++count.working;
     auto exclusion = excluded(cluster, node, facts);
     if (!exclusion) continue;
@@ -158,8 +181,11 @@ Decision decide(const inventory::Cluster& cluster, const FactSet& facts, const B
     const auto said = state == breakers.end() ? BreakerState{} : state->second;
     std::vector<Exclusion> asked;  // of these a person has not yet said that they may go
     for (auto& exclusion : count.fresh)
-      (!said.open && said.nodes.contains(exclusion.node) ? count.ordered : asked).push_back(std::move(exclusion));
-    const int allowed = std::max(cluster.keep.breaker.nodes, (count.working + count.taken) * cluster.keep.breaker.percent / 100);
+      (!said.open && said.nodes.contains(exclusion.node) ? count.ordered : asked)
+          .push_back(std::move(exclusion));
+    const int allowed =
+        std::max(cluster.keep.breaker.nodes,
+                 (count.working + count.taken) * cluster.keep.breaker.percent / 100);
     const int would_be_out = count.taken + static_cast<int>(asked.size());
     if (!asked.empty() && (said.open || would_be_out > allowed)) {
       out.trips.push_back(tripOf(pool, count, asked, would_be_out, allowed));

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What has to leave its pool, and whether that is still a few bad nodes or a mistake about all of them. Pure.
+// What has to leave its pool, and whether that is still a few bad nodes or a mistake about all of
+// them. Pure.
 #pragma once
 
 #include "inventory/model/cluster.h"
-#include "monitor/symptoms.h"
 #include "lifecycle/model/facet.h"
 #include "lifecycle/model/quarantine.h"
+#include "monitor/symptoms.h"
 
 #include <map>
 #include <set>
@@ -14,7 +15,8 @@
 
 namespace muster::monitor {
 
-/// Begins the reason of every drain that keep orders; the pool shows it, so it is known again after a restart.
+/// Begins the reason of every drain that keep orders; the pool shows it, so it is known again after
+/// a restart.
 inline constexpr std::string_view kAdmission = "admission: ";
 
 /// A node that may not take jobs, and why.
@@ -25,47 +27,52 @@ struct Exclusion {
   std::string reason;         ///< "its certificate expired at …"
   std::string evidence;
   std::string what_to_do;
-  bool hold = false;          ///< goes into quarantine
-  bool ordered = false;       ///< its pool has been told already; only its jobs are waited for
+  bool hold = false;     ///< goes into quarantine
+  bool ordered = false;  ///< its pool has been told already; only its jobs are waited for
 };
 
 /// More of a pool would be out than the policy lets go without a person.
 struct Trip {
   std::string pool;
   int would_be_out = 0, of = 0, allowed = 0;
-  std::set<NodeName> nodes;           ///< that are held back
-  std::vector<std::string> reasons;   ///< of the first of them, one line each
+  std::set<NodeName> nodes;          ///< that are held back
+  std::vector<std::string> reasons;  ///< of the first of them, one line each
 
   std::string text() const;
 };
 
 struct Decision {
-  std::vector<Exclusion> drain;          ///< to be drained, or still draining
-  std::vector<Exclusion> held_back;      ///< as bad, but the breaker of their pool is open
-  std::vector<Exclusion> hold;           ///< take no jobs, and go into quarantine
+  std::vector<Exclusion> drain;      ///< to be drained, or still draining
+  std::vector<Exclusion> held_back;  ///< as bad, but the breaker of their pool is open
+  std::vector<Exclusion> hold;       ///< take no jobs, and go into quarantine
   std::vector<Trip> trips;
-  std::set<NodeName> in_trouble;         ///< all that may not take jobs, whether they do or not
-  std::set<NodeName> unknown;            ///< their pool could not be read: nothing is concluded
+  std::set<NodeName> in_trouble;  ///< all that may not take jobs, whether they do or not
+  std::set<NodeName> unknown;     ///< their pool could not be read: nothing is concluded
 };
 
 /// What a person has said, or still has to: by pool.
 struct BreakerState {
-  bool open = false;          ///< tripped, and not acknowledged
-  std::set<NodeName> nodes;   ///< held back when it tripped; after the acknowledgement: may be drained
-  bool told = false;          ///< its event is in the log
+  bool open = false;  ///< tripped, and not acknowledged
+  std::set<NodeName>
+      nodes;          ///< held back when it tripped; after the acknowledgement: may be drained
+  bool told = false;  ///< its event is in the log
   friend bool operator==(const BreakerState&, const BreakerState&) = default;
 };
 using BreakerStates = std::map<std::string, BreakerState>;
 
 /// Why it may not by quarantine or health alone.
-std::optional<Exclusion> sick(const inventory::Cluster& cluster, const inventory::Node& node, const lifecycle::FactSet& facts);
+std::optional<Exclusion> sick(const inventory::Cluster& cluster, const inventory::Node& node,
+                              const lifecycle::FactSet& facts);
 /// Whether a reason of keep's (without its prefix) speaks of the certificate.
 bool isAboutCertificate(std::string_view reason);
 
-/// Why this node may not take jobs by what is known of it; nothing: it may. Fails closed on a certificate that was looked for and is not there.
-std::optional<Exclusion> excluded(const inventory::Cluster& cluster, const inventory::Node& node, const lifecycle::FactSet& facts);
+/// Why this node may not take jobs by what is known of it; nothing: it may. Fails closed on a
+/// certificate that was looked for and is not there.
+std::optional<Exclusion> excluded(const inventory::Cluster& cluster, const inventory::Node& node,
+                                  const lifecycle::FactSet& facts);
 
 /// Looks at every node whose pool's state is among `facts`.
-Decision decide(const inventory::Cluster& cluster, const lifecycle::FactSet& facts, const BreakerStates& breakers);
+Decision decide(const inventory::Cluster& cluster, const lifecycle::FactSet& facts,
+                const BreakerStates& breakers);
 
 }  // namespace muster::monitor

@@ -1,23 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "monitor/fleet_poll.h"
 
+#include "base/async/coordinate.h"
 #include "base/async/deadline.h"
 #include "base/log.h"
-#include "monitor/health_phase.h"
 #include "lifecycle/executor/exception_boundary.h"
-#include "base/async/coordinate.h"
+#include "monitor/health_phase.h"
 
 namespace muster::monitor {
 namespace {
 
 using namespace lifecycle;
 
-constexpr std::chrono::seconds kLookDeadline{30};  ///< for one phase and node; a minute is all there is
+constexpr std::chrono::seconds kLookDeadline{
+    30};  ///< for one phase and node; a minute is all there is
 
 }  // namespace
 
-LightLook::LightLook(const inventory::Cluster& cluster, Phases phases, Store& store, Clock& clock, EventSink sink)
-    : cluster_(cluster), phases_(std::move(phases)), store_(store), clock_(clock), sink_(std::move(sink)) {}
+LightLook::LightLook(const inventory::Cluster& cluster, Phases phases, Store& store, Clock& clock,
+                     EventSink sink)
+    : cluster_(cluster),
+      phases_(std::move(phases)),
+      store_(store),
+      clock_(clock),
+      sink_(std::move(sink)) {}
 
 Async<Seen> LightLook::all() {
   if (!primed_) {
@@ -57,7 +63,9 @@ Task<void> LightLook::readOne(Phase* phase, Subject subject, Seen& seen) {
 /// A node whose agent has fallen silent is no healthier than it was when it was last heard.
 void LightLook::carryOver(Seen& seen) const {
   for (const auto& [facet, fact] : stored_.all())
-    if (facet.facet.str().starts_with(kHealthPrefix) && !seen.facts.find(facet.subject, facet.facet)) seen.facts.put(fact);
+    if (facet.facet.str().starts_with(kHealthPrefix) &&
+        !seen.facts.find(facet.subject, facet.facet))
+      seen.facts.put(fact);
 }
 
 Result<void> LightLook::keep(const Seen& seen) {
@@ -68,10 +76,11 @@ Result<void> LightLook::keep(const Seen& seen) {
     const bool changed = !before || before->value != fact.value;
     if (changed) {
       auto& words = changes[facet.subject];
-      words += fmt::format("{}{} {}'{}'", words.empty() ? "" : ", ", facet.facet.str(), before ? "'" + before->value + "' → " : "", fact.value);
+      words += fmt::format("{}{} {}'{}'", words.empty() ? "" : ", ", facet.facet.str(),
+                           before ? "'" + before->value + "' → " : "", fact.value);
     }
-    if (changed || before->evidence != fact.evidence || before->observed_at + kStoreAnyway <= fact.observed_at ||
-        doubted_.contains(facet.subject))
+    if (changed || before->evidence != fact.evidence ||
+        before->observed_at + kStoreAnyway <= fact.observed_at || doubted_.contains(facet.subject))
       batch.push_back(fact);
   }
   if (!batch.empty()) TRY_OK(store_.putFacts(batch));
@@ -85,7 +94,10 @@ void LightLook::say(const std::map<std::string, std::string>& troubles) {
   std::set<std::string> now;
   for (const auto& [trouble, node] : troubles) {
     now.insert(trouble);
-    if (!said_.contains(trouble)) emit(Subject::cluster(), fmt::format("keep could not look, first at {}: {}; it tries again", node, trouble), EventKind::Note);
+    if (!said_.contains(trouble))
+      emit(Subject::cluster(),
+           fmt::format("keep could not look, first at {}: {}; it tries again", node, trouble),
+           EventKind::Note);
   }
   for (const auto& trouble : said_)
     if (!now.contains(trouble)) emit(Subject::cluster(), "over: " + trouble, EventKind::Note);

@@ -10,7 +10,9 @@ Result<void> HealthGate::requireValid(const NodeName& node) const {
   if (!facts) return fail(Error(ErrorCode::Denied, facts.error().text()).within("health"));
   for (const auto& fact : *facts)
     if (const auto action = actionWordOf(fact); !action.empty())
-      return fail(ErrorCode::Denied, fmt::format("{} reports {} ({}); `muster why {}` says what to do", node.str(), symptomsOf(fact), action, node.str()));
+      return fail(ErrorCode::Denied,
+                  fmt::format("{} reports {} ({}); `muster why {}` says what to do", node.str(),
+                              symptomsOf(fact), action, node.str()));
   return next_.requireValid(node);
 }
 

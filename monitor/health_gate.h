@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last door before a pool: a node that is known to be sick neither joins nor is given back, whatever certificate it holds.
+// The last door before a pool: a node that is known to be sick neither joins nor is given back,
+// whatever certificate it holds.
 #pragma once
 
 #include "lifecycle/model/certificate_gate.h"
@@ -9,8 +10,10 @@ namespace muster::monitor {
 
 class HealthGate final : public lifecycle::CertificateGate {
  public:
-  HealthGate(const lifecycle::CertificateGate& next, lifecycle::Store& store) : next_(next), store_(store) {}
-  /// By the facts health.* as last stored. Errors: Denied naming the symptoms, those of the next gate
+  HealthGate(const lifecycle::CertificateGate& next, lifecycle::Store& store)
+      : next_(next), store_(store) {}
+  /// By the facts health.* as last stored. Errors: Denied naming the symptoms, those of the next
+  /// gate
   Result<void> requireValid(const NodeName& node) const override;
 
  private:

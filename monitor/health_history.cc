@@ -15,15 +15,18 @@ std::string keyOf(const NodeName& node) { return "health." + node.str(); }
 
 json print(const std::vector<HealthHistory::Mark>& marks) {
   json out = json::array();
-  for (const auto& mark : marks) out.push_back({{"at", muster::toString(mark.at)}, {"id", mark.id}});
+  for (const auto& mark : marks)
+    out.push_back({{"at", muster::toString(mark.at)}, {"id", mark.id}});
   return out;
 }
 
 Result<std::vector<HealthHistory::Mark>> parse(const json& list, WallTime now) {
   std::vector<HealthHistory::Mark> out;
-  if (!list.is_array()) return fail(ErrorCode::Corrupt, "a node's health history in the store is damaged");
+  if (!list.is_array())
+    return fail(ErrorCode::Corrupt, "a node's health history in the store is damaged");
   for (const auto& item : list) {
-    if (!item.is_object()) return fail(ErrorCode::Corrupt, "a node's health history in the store is damaged");
+    if (!item.is_object())
+      return fail(ErrorCode::Corrupt, "a node's health history in the store is damaged");
     TRY(at, parseWallTime(item.value("at", "")));
     if (at + kRemembered > now) out.push_back({at, item.value("id", "")});
   }
@@ -43,12 +46,15 @@ bool add(std::vector<HealthHistory::Mark>& marks, const std::string& id, WallTim
 
 }  // namespace
 
-Result<HealthHistory> HealthHistory::read(lifecycle::Store& store, const NodeName& node, WallTime now) {
+Result<HealthHistory> HealthHistory::read(lifecycle::Store& store, const NodeName& node,
+                                          WallTime now) {
   HealthHistory out;
   TRY(text, store.getValue(keyOf(node)));
   if (!text || text->empty()) return out;
   const auto all = jsonOrNone(*text, kKeptJson);
-  if (!all.is_object()) return fail(ErrorCode::Corrupt, "the health history of " + node.str() + " in the store is damaged");
+  if (!all.is_object())
+    return fail(ErrorCode::Corrupt,
+                "the health history of " + node.str() + " in the store is damaged");
   TRY(reboots, parse(all.value("reboots", json::array()), now));
   out.reboots_ = std::move(reboots);
   TRY(gpu_resets, parse(all.value("gpu_resets", json::array()), now));
@@ -64,7 +70,8 @@ Result<HealthHistory> HealthHistory::read(lifecycle::Store& store, const NodeNam
 int HealthHistory::bootsBefore(const std::string& symptom, const std::string& boot) const {
   const auto found = seen_.find(symptom);
   if (found == seen_.end()) return 0;
-  return static_cast<int>(std::count_if(found->second.begin(), found->second.end(), [&boot](const Mark& mark) { return mark.id != boot; }));
+  return static_cast<int>(std::count_if(found->second.begin(), found->second.end(),
+                                        [&boot](const Mark& mark) { return mark.id != boot; }));
 }
 
 bool HealthHistory::knowsReboot(const std::string& intent) const { return knows(reboots_, intent); }
@@ -74,16 +81,24 @@ bool HealthHistory::see(const std::string& symptom, const std::string& boot, Wal
   return add(seen_[symptom], boot, at);
 }
 
-bool HealthHistory::rebooted(const std::string& intent, WallTime at) { return add(reboots_, intent, at); }
+bool HealthHistory::rebooted(const std::string& intent, WallTime at) {
+  return add(reboots_, intent, at);
+}
 
-bool HealthHistory::knowsGpuReset(const std::string& boot) const { return knows(gpu_resets_, boot); }
+bool HealthHistory::knowsGpuReset(const std::string& boot) const {
+  return knows(gpu_resets_, boot);
+}
 
-bool HealthHistory::gpusReset(const std::string& boot, WallTime at) { return add(gpu_resets_, boot, at); }
+bool HealthHistory::gpusReset(const std::string& boot, WallTime at) {
+  return add(gpu_resets_, boot, at);
+}
 
 Result<void> HealthHistory::write(lifecycle::Store& store, const NodeName& node) const {
   json seen = json::object();
   for (const auto& [symptom, marks] : seen_) seen[symptom] = print(marks);
-  return store.putValue(keyOf(node), lifecycle::canonical({{"seen", std::move(seen)}, {"reboots", print(reboots_)}, {"gpu_resets", print(gpu_resets_)}}));
+  return store.putValue(keyOf(node), lifecycle::canonical({{"seen", std::move(seen)},
+                                                           {"reboots", print(reboots_)},
+                                                           {"gpu_resets", print(gpu_resets_)}}));
 }
 
 }  // namespace muster::monitor

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a node's health was before: in which boots a symptom was seen, and which repairs were tried. Kept in the store, bounded.
+// What a node's health was before: in which boots a symptom was seen, and which repairs were tried.
+// Kept in the store, bounded.
 #pragma once
 
 #include "base/clock.h"
@@ -12,8 +13,9 @@
 
 namespace muster::monitor {
 
-inline constexpr std::chrono::hours kRemembered{24 * 30};  ///< what is older says nothing about a repair
-inline constexpr std::size_t kMaxRemembered = 64;          ///< of each kind, the newest
+inline constexpr std::chrono::hours kRemembered{24 *
+                                                30};  ///< what is older says nothing about a repair
+inline constexpr std::size_t kMaxRemembered = 64;     ///< of each kind, the newest
 
 class HealthHistory {
  public:

@@ -2,12 +2,12 @@
 #include "monitor/health_phase.h"
 
 #include "base/json_input.h"
-#include "monitor/health_history.h"
-#include "monitor/kernel_evidence.h"
-#include "monitor/agent_liveness.h"
-#include "monitor/symptoms.h"
 #include "lifecycle/model/json.h"
 #include "lifecycle/model/quarantine.h"
+#include "monitor/agent_liveness.h"
+#include "monitor/health_history.h"
+#include "monitor/kernel_evidence.h"
+#include "monitor/symptoms.h"
 
 #include <fmt/ranges.h>
 
@@ -19,14 +19,15 @@ namespace muster::monitor {
 namespace {
 
 using namespace lifecycle;
-using wire::Symptom;
 using std::chrono::seconds;
+using wire::Symptom;
 
 constexpr std::array<std::string_view, 4> kGroups = {"gpu", "disk", "network", "system"};
 constexpr seconds kRebootExpected{300}, kRebootDeadline{1800}, kNoDeadline{60};
 constexpr std::string_view kBlind = "system.blind.";
 constexpr seconds kRebootTask{60}, kResetTask{300};
-constexpr std::string_view kGpuReset = "gpu-reset:";  ///< begins the operation of a repair that needs no reboot; then the boot
+constexpr std::string_view kGpuReset =
+    "gpu-reset:";  ///< begins the operation of a repair that needs no reboot; then the boot
 constexpr std::chrono::milliseconds kBootPoll{5'000};
 constexpr std::size_t kNamedSymptoms = 4;  ///< in a fact's value; all of them are in its evidence
 
@@ -35,10 +36,13 @@ struct Judged {
   Verdict verdict;
 };
 
-bool needsReboot(std::string_view action) { return action == toString(HealthAction::Reset) || action == toString(HealthAction::Reboot); }
+bool needsReboot(std::string_view action) {
+  return action == toString(HealthAction::Reset) || action == toString(HealthAction::Reboot);
+}
 
-/// Whether all that is wrong is that the agent cannot watch something. Before its driver is installed that is so of every GPU, so a
-/// plan asks nothing of it: gates fail by themselves where NVML does not answer, and keep drains a node that stays out of sight.
+/// Whether all that is wrong is that the agent cannot watch something. Before its driver is
+/// installed that is so of every GPU, so a plan asks nothing of it: gates fail by themselves where
+/// NVML does not answer, and keep drains a node that stays out of sight.
 bool isOnlyBlind(std::string_view symptoms) {
   bool any = false;
   while (!symptoms.empty()) {
@@ -50,25 +54,39 @@ bool isOnlyBlind(std::string_view symptoms) {
   return any;
 }
 
-FacetName facetOf(std::string_view group) { return FacetName(std::string(kHealthPrefix) + std::string(group)); }
+FacetName facetOf(std::string_view group) {
+  return FacetName(std::string(kHealthPrefix) + std::string(group));
+}
 
 class HealthPhase final : public Phase {
  public:
-  HealthPhase(const inventory::Cluster& cluster, gateway::AgentGateway& agents, Store& store, Clock& clock, RestartBegins restart_begins)
-      : cluster_(cluster), agents_(agents), store_(store), clock_(clock), silence_(cluster, store, clock), ear_(std::move(restart_begins)) {}
+  HealthPhase(const inventory::Cluster& cluster, gateway::AgentGateway& agents, Store& store,
+              Clock& clock, RestartBegins restart_begins)
+      : cluster_(cluster),
+        agents_(agents),
+        store_(store),
+        clock_(clock),
+        silence_(cluster, store, clock),
+        ear_(std::move(restart_begins)) {}
 
   std::string_view name() const override { return "health"; }
-  std::vector<Goal> goals(const inventory::Cluster& cluster, const Subject& subject, const FactSet& facts) const override;
+  std::vector<Goal> goals(const inventory::Cluster& cluster, const Subject& subject,
+                          const FactSet& facts) const override;
   Async<std::vector<Fact>> observe(Subject subject) override { co_return look(subject); }
   Async<Outcome> act(Action action, ActContext& context) override;
   Async<std::vector<Fact>> verify(Action action) override { co_return look(action.facet.subject); }
 
  private:
   Result<std::vector<Fact>> look(const Subject& subject);
-  Result<std::vector<Judged>> judgeAll(const inventory::Node& node, const gateway::AgentState& state, HealthHistory& history);
-  Fact factOf(const inventory::Node& node, const gateway::AgentState& state, std::string_view group, const std::vector<Judged>& all) const;
-  Goal goalOf(const Subject& subject, const Fact& fact, const inventory::KeepPolicy& policy, int reboots) const;
-  std::vector<std::string> resettable(const Action& action, const FactSet& facts, const gateway::AgentState& state, const HealthHistory& history) const;
+  Result<std::vector<Judged>> judgeAll(const inventory::Node& node,
+                                       const gateway::AgentState& state, HealthHistory& history);
+  Fact factOf(const inventory::Node& node, const gateway::AgentState& state, std::string_view group,
+              const std::vector<Judged>& all) const;
+  Goal goalOf(const Subject& subject, const Fact& fact, const inventory::KeepPolicy& policy,
+              int reboots) const;
+  std::vector<std::string> resettable(const Action& action, const FactSet& facts,
+                                      const gateway::AgentState& state,
+                                      const HealthHistory& history) const;
   Result<void> forgetPasses(const Subject& subject, const FactSet& facts);
   Async<std::optional<Outcome>> resetGpus(NodeName node, Action action, ActContext& context);
   Async<Outcome> reboot(NodeName node, Subject subject, ActContext& context);
@@ -82,23 +100,31 @@ class HealthPhase final : public Phase {
 };
 
 /// What must be there and cannot be watched is a symptom of its own.
-std::vector<Symptom> withBlindness(const wire::HealthReport& report, const inventory::Profile& profile) {
+std::vector<Symptom> withBlindness(const wire::HealthReport& report,
+                                   const inventory::Profile& profile) {
   auto out = report.symptoms;
   for (const auto& [source, state] : report.sources) {
-    const bool expected = source != "gpu" || profile.expect.gpus.value_or(0) > 0;  // a node without declared GPUs needs no NVML
+    const bool expected = source != "gpu" || profile.expect.gpus.value_or(0) >
+                                                 0;  // a node without declared GPUs needs no NVML
     const bool may_be_absent = source != "gpu" || !expected;
-    if (state == wire::kSourceOk || state == wire::kSourceStarting || !expected || (state == wire::kSourceAbsent && may_be_absent)) continue;
+    if (state == wire::kSourceOk || state == wire::kSourceStarting || !expected ||
+        (state == wire::kSourceAbsent && may_be_absent))
+      continue;
     out.push_back({"system.blind." + source, source, 1, state});
   }
   return out;
 }
 
-Result<std::vector<Judged>> HealthPhase::judgeAll(const inventory::Node& node, const gateway::AgentState& state, HealthHistory& history) {
+Result<std::vector<Judged>> HealthPhase::judgeAll(const inventory::Node& node,
+                                                  const gateway::AgentState& state,
+                                                  HealthHistory& history) {
   std::vector<Judged> out;
   bool news = false;
   for (auto& symptom : withBlindness(*state.health, cluster_.profileOf(node))) {
     const auto key = symptom.id + "@" + symptom.device;
-    const auto life = state.boot_id + (history.knowsGpuReset(state.boot_id) ? "+reset" : "");  // what comes back after a reset came back
+    const auto life = state.boot_id + (history.knowsGpuReset(state.boot_id)
+                                           ? "+reset"
+                                           : "");  // what comes back after a reset came back
     auto verdict = judge(symptom, history.bootsBefore(key, life), cluster_.keep.symptoms);
     if (verdict.action >= HealthAction::Reset) news = history.see(key, life, clock_.now()) || news;
     out.push_back({std::move(symptom), std::move(verdict)});
@@ -112,28 +138,35 @@ Result<std::vector<Judged>> HealthPhase::judgeAll(const inventory::Node& node, c
   return out;
 }
 
-Fact HealthPhase::factOf(const inventory::Node& node, const gateway::AgentState& state, std::string_view group,
-                         const std::vector<Judged>& all) const {
+Fact HealthPhase::factOf(const inventory::Node& node, const gateway::AgentState& state,
+                         std::string_view group, const std::vector<Judged>& all) const {
   std::vector<std::string> named;
   auto strongest = HealthAction::Watch;
   nlohmann::json rows = nlohmann::json::array();
   for (const auto& [symptom, verdict] : all) {
     if (groupOf(symptom.id) != group) continue;
     strongest = std::max(strongest, verdict.action);
-    if (verdict.action != HealthAction::Watch) named.push_back(symptom.device.empty() ? symptom.id : symptom.id + "@" + symptom.device);
-    nlohmann::json row = {{"symptom", symptom.id}, {"device", symptom.device},  {"count", symptom.count},
-                          {"text", symptom.text},  {"advice", verdict.advice}, {"action", toString(verdict.action)}};
+    if (verdict.action != HealthAction::Watch)
+      named.push_back(symptom.device.empty() ? symptom.id : symptom.id + "@" + symptom.device);
+    nlohmann::json row = {{"symptom", symptom.id},    {"device", symptom.device},
+                          {"count", symptom.count},   {"text", symptom.text},
+                          {"advice", verdict.advice}, {"action", toString(verdict.action)}};
     for (const auto& gpu : state.hardware.gpus)
       if (!symptom.device.empty() && gpu.pci.ends_with(symptom.device)) row["serial"] = gpu.serial;
     rows.push_back(std::move(row));
   }
-  Fact fact{Subject(node.name), facetOf(group), std::string(kHealthy), clock_.now(), "agent " + node.name.str(), ""};
+  Fact fact{Subject(node.name),         facetOf(group),
+            std::string(kHealthy),      clock_.now(),
+            "agent " + node.name.str(), ""};
   if (strongest != HealthAction::Watch) {
     const auto shown = std::min(named.size(), kNamedSymptoms);
-    fact.value = fmt::format("{}:{}{}", toString(strongest), fmt::join(named.begin(), named.begin() + static_cast<std::ptrdiff_t>(shown), ","),
-                             named.size() > shown ? fmt::format(",+{}", named.size() - shown) : "");
+    fact.value = fmt::format(
+        "{}:{}{}", toString(strongest),
+        fmt::join(named.begin(), named.begin() + static_cast<std::ptrdiff_t>(shown), ","),
+        named.size() > shown ? fmt::format(",+{}", named.size() - shown) : "");
   }
-  if (!rows.empty()) fact.evidence = canonical({{"boot", state.boot_id}, {"symptoms", std::move(rows)}});
+  if (!rows.empty())
+    fact.evidence = canonical({{"boot", state.boot_id}, {"symptoms", std::move(rows)}});
   return fact;
 }
 
@@ -142,8 +175,13 @@ Result<std::vector<Fact>> HealthPhase::look(const Subject& subject) {
   const auto* node = subject.isCluster() ? nullptr : cluster_.findNode(subject.node());
   if (!node) return facts;
   TRY(held, Quarantine(store_).find(node->name));
-  facts.push_back({subject, FacetName(std::string(kQuarantineFacet)), std::string(held ? kQuarantineHeld : kQuarantineNone), clock_.now(),
-                   "quarantine list", held ? canonical({{"since", muster::toString(held->since)}, {"by", held->by}, {"reason", held->reason}}) : ""});
+  facts.push_back({subject, FacetName(std::string(kQuarantineFacet)),
+                   std::string(held ? kQuarantineHeld : kQuarantineNone), clock_.now(),
+                   "quarantine list",
+                   held ? canonical({{"since", muster::toString(held->since)},
+                                     {"by", held->by},
+                                     {"reason", held->reason}})
+                        : ""});
   const auto state = agents_.state(node->name);
   if (!state) {
     TRY(unheard, silence_.silent(node->name));
@@ -159,11 +197,13 @@ Result<std::vector<Fact>> HealthPhase::look(const Subject& subject) {
     if (facts.back().value != kHealthy && !isOnlyBlind(symptomsOf(facts.back())))
       TRY_OK(keepKernelLog(agents_, store_, *state, facts.back().value, clock_.now()));
   }
-  facts.push_back({subject, FacetName(std::string(kRebootsFacet)), std::to_string(history.reboots()), clock_.now(), "health history", ""});
+  facts.push_back({subject, FacetName(std::string(kRebootsFacet)),
+                   std::to_string(history.reboots()), clock_.now(), "health history", ""});
   return facts;
 }
 
-Goal HealthPhase::goalOf(const Subject& subject, const Fact& fact, const inventory::KeepPolicy& policy, int reboots) const {
+Goal HealthPhase::goalOf(const Subject& subject, const Fact& fact,
+                         const inventory::KeepPolicy& policy, int reboots) const {
   Goal goal;
   goal.facet = {subject, fact.facet};
   goal.want = std::string(kHealthy);
@@ -174,24 +214,31 @@ Goal HealthPhase::goalOf(const Subject& subject, const Fact& fact, const invento
   if (action.empty()) return goal;
   goal.why = fmt::format("its agent reports {}", symptomsOf(fact));
   if (!needsReboot(action)) {
-    goal.blocked = fmt::format("{}; no action of muster mends that: {}", goal.why, fact.evidence.empty() ? "see the finding" : "the evidence names what to do");
+    goal.blocked =
+        fmt::format("{}; no action of muster mends that: {}", goal.why,
+                    fact.evidence.empty() ? "see the finding" : "the evidence names what to do");
     return goal;
   }
   goal.disruption = Disruption::Reset;
   goal.expected = kRebootExpected;
   goal.deadline = kRebootDeadline;
   if (reboots >= policy.reboots)
-    goal.blocked = fmt::format("{}, and {} reboots within {} days did not help; inspect the node: `muster rma {} --out FILE`", goal.why, reboots,
-                               kRemembered.count() / 24, subject.str());
+    goal.blocked = fmt::format(
+        "{}, and {} reboots within {} days did not help; inspect the node: `muster rma {} --out "
+        "FILE`",
+        goal.why, reboots, kRemembered.count() / 24, subject.str());
   return goal;
 }
 
-std::vector<Goal> HealthPhase::goals(const inventory::Cluster& cluster, const Subject& subject, const FactSet& facts) const {
+std::vector<Goal> HealthPhase::goals(const inventory::Cluster& cluster, const Subject& subject,
+                                     const FactSet& facts) const {
   std::vector<Goal> out;
   if (subject.isCluster() || !cluster.findNode(subject.node())) return out;
-  const auto reboots = std::atoi(facts.value(subject, FacetName(std::string(kRebootsFacet))).value_or("0").c_str());
+  const auto reboots =
+      std::atoi(facts.value(subject, FacetName(std::string(kRebootsFacet))).value_or("0").c_str());
   for (const auto group : kGroups)
-    if (const auto* fact = facts.find(subject, facetOf(group)); fact && !isOnlyBlind(symptomsOf(*fact)))
+    if (const auto* fact = facts.find(subject, facetOf(group));
+        fact && !isOnlyBlind(symptomsOf(*fact)))
       out.push_back(goalOf(subject, *fact, cluster.keep, reboots));
   if (facts.value(subject, FacetName(std::string(kQuarantineFacet))) == kQuarantineHeld) {
     Goal goal;
@@ -204,13 +251,19 @@ std::vector<Goal> HealthPhase::goals(const inventory::Cluster& cluster, const Su
   return out;
 }
 
-/// The GPUs that a reset alone may heal: all that is wrong asks for no more, and it was not tried in this boot.
-std::vector<std::string> HealthPhase::resettable(const Action& action, const FactSet& facts, const gateway::AgentState& state, const HealthHistory& history) const {
+/// The GPUs that a reset alone may heal: all that is wrong asks for no more, and it was not tried
+/// in this boot.
+std::vector<std::string> HealthPhase::resettable(const Action& action, const FactSet& facts,
+                                                 const gateway::AgentState& state,
+                                                 const HealthHistory& history) const {
   std::set<std::string> gpus;
   const auto* fact = facts.find(action.facet.subject, action.facet.facet);
-  if (!fact || actionWordOf(*fact) != toString(HealthAction::Reset) || fact->facet != facetOf("gpu") || history.knowsGpuReset(state.boot_id)) return {};
+  if (!fact || actionWordOf(*fact) != toString(HealthAction::Reset) ||
+      fact->facet != facetOf("gpu") || history.knowsGpuReset(state.boot_id))
+    return {};
   const auto evidence = jsonOrNone(fact->evidence, kKeptJson);
-  const auto rows = evidence.is_object() ? evidence.value("symptoms", nlohmann::json::array()) : nlohmann::json::array();
+  const auto rows = evidence.is_object() ? evidence.value("symptoms", nlohmann::json::array())
+                                         : nlohmann::json::array();
   for (const auto& row : rows) {
     if (row.value("action", "") != toString(HealthAction::Reset)) continue;
     const auto device = row.value("device", "");
@@ -228,18 +281,26 @@ Result<void> HealthPhase::forgetPasses(const Subject& subject, const FactSet& fa
   return store_.forgetFacts(subject, passes);
 }
 
-/// Answers nothing when only a reboot is left. The agent refuses while anything uses the GPUs, and tells of its health anew with the end
-/// of the task.
-Async<std::optional<Outcome>> HealthPhase::resetGpus(NodeName node, Action action, ActContext& context) {
+/// Answers nothing when only a reboot is left. The agent refuses while anything uses the GPUs, and
+/// tells of its health anew with the end of the task.
+Async<std::optional<Outcome>> HealthPhase::resetGpus(NodeName node, Action action,
+                                                     ActContext& context) {
   const auto state = agents_.state(node);
-  if (!state) co_return fail(ErrorCode::Unavailable, "the agent of " + node.str() + " does not answer, so its GPUs cannot be reset");
-  if (kGpuReset.size() + state->boot_id.size() != context.operation().size() || !context.operation().ends_with(state->boot_id))
-    co_return std::optional<Outcome>(Done{});  // another boot has begun meanwhile: that is more than a reset
+  if (!state)
+    co_return fail(ErrorCode::Unavailable,
+                   "the agent of " + node.str() + " does not answer, so its GPUs cannot be reset");
+  if (kGpuReset.size() + state->boot_id.size() != context.operation().size() ||
+      !context.operation().ends_with(state->boot_id))
+    co_return std::optional<Outcome>(
+        Done{});  // another boot has begun meanwhile: that is more than a reset
   CO_TRY(history, HealthHistory::read(store_, node, clock_.now()));
   const auto gpus = resettable(action, context.facts(), *state, history);
-  if (gpus.empty()) co_return std::optional<Outcome>(Done{});  // they were reset before a crash; verify says whether it helped
+  if (gpus.empty())
+    co_return std::optional<Outcome>(
+        Done{});  // they were reset before a crash; verify says whether it helped
   context.progress(0.2, fmt::format("resetting {}", fmt::join(gpus, ", ")));
-  wire::AgentTask task{context.intentId() + "/gpu-reset", wire::TaskKind::ResetGpu, canonical({{"gpus", gpus}}), kResetTask};
+  wire::AgentTask task{context.intentId() + "/gpu-reset", wire::TaskKind::ResetGpu,
+                       canonical({{"gpus", gpus}}), kResetTask};
   const auto reset = co_await agents_.runTask(node, std::move(task));
   if (!reset && reset.error().canRetry()) co_return fail(reset.error());
   if (!reset) {
@@ -250,8 +311,8 @@ Async<std::optional<Outcome>> HealthPhase::resetGpus(NodeName node, Action actio
   co_return std::optional<Outcome>(Done{});
 }
 
-/// A repair. GPUs that a reset heals are reset; all else is a reboot, counted before it is asked for, done when another boot of the
-/// installed system has told of its health.
+/// A repair. GPUs that a reset heals are reset; all else is a reboot, counted before it is asked
+/// for, done when another boot of the installed system has told of its health.
 Async<Outcome> HealthPhase::act(Action action, ActContext& context) {
   const auto node = action.facet.subject.node();
   const auto state = agents_.state(node);
@@ -272,10 +333,14 @@ Async<Outcome> HealthPhase::act(Action action, ActContext& context) {
 Async<Outcome> HealthPhase::reboot(NodeName node, Subject subject, ActContext& context) {
   const auto state = agents_.state(node);
   if (context.operation().empty() || context.operation().starts_with(kGpuReset)) {
-    if (!state) co_return fail(ErrorCode::Unavailable, "the agent of " + node.str() + " does not answer, so it cannot be told to reboot");
+    if (!state)
+      co_return fail(
+          ErrorCode::Unavailable,
+          "the agent of " + node.str() + " does not answer, so it cannot be told to reboot");
     CO_TRY(history, HealthHistory::read(store_, node, clock_.now()));
     if (!history.knowsReboot(context.intentId()) && history.reboots() >= cluster_.keep.reboots)
-      co_return Blocked{fmt::format("{} reboots did not help {}; inspect it", history.reboots(), node.str())};
+      co_return Blocked{
+          fmt::format("{} reboots did not help {}; inspect it", history.reboots(), node.str())};
     if (history.rebooted(context.intentId(), clock_.now())) CO_TRY_OK(history.write(store_, node));
     CO_TRY_OK(forgetPasses(subject, context.facts()));
     CO_TRY_OK(co_await context.recordOperation(state->boot_id));
@@ -287,14 +352,17 @@ Async<Outcome> HealthPhase::reboot(NodeName node, Subject subject, ActContext& c
     CO_TRY_OK(co_await agents_.runTask(node, std::move(task)));
     co_return Again{kBootPoll, "the node to go down"};
   }
-  if (!state || state->mode != wire::Mode::Disk || !state->health) co_return Again{kBootPoll, "the installed system to come up and tell of its health"};
+  if (!state || state->mode != wire::Mode::Disk || !state->health)
+    co_return Again{kBootPoll, "the installed system to come up and tell of its health"};
   co_return Done{};
 }
 
 }  // namespace
 
 std::string_view actionWordOf(const Fact& fact) {
-  if (!fact.facet.str().starts_with(kHealthPrefix) || fact.value == kHealthy || fact.facet.str() == kRebootsFacet) return {};
+  if (!fact.facet.str().starts_with(kHealthPrefix) || fact.value == kHealthy ||
+      fact.facet.str() == kRebootsFacet)
+    return {};
   return std::string_view(fact.value).substr(0, fact.value.find(':'));
 }
 
@@ -303,7 +371,9 @@ std::string symptomsOf(const Fact& fact) {
   return colon == std::string::npos ? std::string() : fact.value.substr(colon + 1);
 }
 
-std::unique_ptr<Phase> makeHealthPhase(const inventory::Cluster& cluster, gateway::AgentGateway& agents, Store& store, Clock& clock, RestartBegins restart_begins) {
+std::unique_ptr<Phase> makeHealthPhase(const inventory::Cluster& cluster,
+                                       gateway::AgentGateway& agents, Store& store, Clock& clock,
+                                       RestartBegins restart_begins) {
   return std::make_unique<HealthPhase>(cluster, agents, store, clock, std::move(restart_begins));
 }
 

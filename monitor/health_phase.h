@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facade: the phase that turns what agents see into facts `health.*`, knows quarantine, and repairs by a reboot where that may help.
+// Facade: the phase that turns what agents see into facts `health.*`, knows quarantine, and repairs
+// by a reboot where that may help.
 //
-// Facets: health.gpu, health.disk, health.network, health.system ("ok", or "ACTION:symptom@device,…" with the strongest action);
-// health.reboots (no goal: how many were tried for symptoms within kRemembered); quarantine ("none", "held").
+// Facets: health.gpu, health.disk, health.network, health.system ("ok", or
+// "ACTION:symptom@device,…" with the strongest action); health.reboots (no goal: how many were
+// tried for symptoms within kRemembered); quarantine ("none", "held").
 #pragma once
 
 #include "gateway/agent_gateway.h"
@@ -25,7 +27,9 @@ std::string_view actionWordOf(const lifecycle::Fact& fact);
 /// The symptoms of such a fact, as words.
 std::string symptomsOf(const lifecycle::Fact& fact);
 
-std::unique_ptr<lifecycle::Phase> makeHealthPhase(const inventory::Cluster& cluster, gateway::AgentGateway& agents, lifecycle::Store& store,
-                                                  Clock& clock, lifecycle::RestartBegins restart_begins = {});
+std::unique_ptr<lifecycle::Phase> makeHealthPhase(const inventory::Cluster& cluster,
+                                                  gateway::AgentGateway& agents,
+                                                  lifecycle::Store& store, Clock& clock,
+                                                  lifecycle::RestartBegins restart_begins = {});
 
 }  // namespace muster::monitor

@@ -2,10 +2,10 @@
 #include "monitor/monitor.h"
 
 #include "base/log.h"
-#include "monitor/health_phase.h"
 #include "lifecycle/model/json.h"
 #include "lifecycle/model/quarantine.h"
 #include "lifecycle/rollout/status.h"
+#include "monitor/health_phase.h"
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
@@ -19,11 +19,13 @@ using nlohmann::json;
 using std::chrono::seconds;
 
 constexpr std::size_t kJournalRead = 64;  ///< the newest intents of a node that is in trouble
-constexpr int kIdleLooks = 2;             ///< a node that the plan has not held for so many looks is not worked on
+constexpr int kIdleLooks =
+    2;  ///< a node that the plan has not held for so many looks is not worked on
 constexpr std::string_view kRepair = "repair: ";  ///< begins the reason of repairs
 
 /// Of the shape that the planner gives its own drains, so that either finds the other's intent.
-Action drainAction(const inventory::Cluster& cluster, const Exclusion& exclusion, const std::string& phase) {
+Action drainAction(const inventory::Cluster& cluster, const Exclusion& exclusion,
+                   const std::string& phase) {
   const FacetRef facet{Subject(exclusion.node), FacetName(std::string(kPoolFacet))};
   Action action;
   action.id = facet.str() + std::string(kDrainSuffix);
@@ -38,16 +40,19 @@ Action drainAction(const inventory::Cluster& cluster, const Exclusion& exclusion
   return action;
 }
 
-/// In an order in which nothing waits for what comes after it: the engine takes a node's actions one after the other.
+/// In an order in which nothing waits for what comes after it: the engine takes a node's actions
+/// one after the other.
 void sortByNeeds(std::vector<Action>& actions) {
   std::set<std::string> left;
   for (const auto& action : actions) left.insert(action.id);
   std::vector<Action> sorted;
   while (!actions.empty()) {
     auto next = std::find_if(actions.begin(), actions.end(), [&left](const Action& action) {
-      return std::none_of(action.needs.begin(), action.needs.end(), [&left](const std::string& need) { return left.contains(need); });
+      return std::none_of(action.needs.begin(), action.needs.end(),
+                          [&left](const std::string& need) { return left.contains(need); });
     });
-    if (next == actions.end()) next = actions.begin();  // a circle, which no planner makes; the engine says so
+    if (next == actions.end())
+      next = actions.begin();  // a circle, which no planner makes; the engine says so
     left.erase(next->id);
     sorted.push_back(std::move(*next));
     actions.erase(next);
@@ -55,7 +60,8 @@ void sortByNeeds(std::vector<Action>& actions) {
   actions = std::move(sorted);
 }
 
-std::string phaseThatWants(const inventory::Cluster& cluster, const Phases& phases, const FacetRef& facet, const FactSet& facts) {
+std::string phaseThatWants(const inventory::Cluster& cluster, const Phases& phases,
+                           const FacetRef& facet, const FactSet& facts) {
   for (const auto* phase : phases)
     for (const auto& goal : phase->goals(cluster, facet.subject, facts))
       if (goal.facet == facet) return std::string(phase->name());
@@ -71,7 +77,8 @@ Keeper::Keeper(KeeperServices services)
       look_(services_.cluster, services_.light, services_.store, services_.clock, services_.sink),
       breakers_(services_.store),
       tells_(services_.store, services_.clock, services_.sink, memory_->waiting),
-      rejoin_(services_.cluster, services_.all, services_.store, services_.clock, engine_, *memory_),
+      rejoin_(services_.cluster, services_.all, services_.store, services_.clock, engine_,
+              *memory_),
       changed_(std::make_shared<Signal>()) {
   engine_.actFor(services_.origin);
   engine_.readConsoles(services_.console);
@@ -88,7 +95,8 @@ Task<void> Keeper::run() {
 Task<void> Keeper::lookForEver() {
   while (true) {
     auto decided = co_await turn();
-    if (!decided) note("keep could not finish its look: " + decided.error().str() + "; it tries again");
+    if (!decided)
+      note("keep could not finish its look: " + decided.error().str() + "; it tries again");
     if (decided) last_trouble_.clear();
     co_await services_.clock.sleep(seconds(services_.cluster.keep.interval_seconds));
   }
@@ -126,7 +134,8 @@ Result<void> Keeper::settle(const Seen& seen, const Decision& decision) {
   for (const auto* list : {&decision.drain, &decision.hold})
     for (const auto& exclusion : *list) {
       if (!exclusion.hold) continue;
-      TRY(is_new, quarantine.hold(exclusion.node, {now, "muster keep", exclusion.reason, exclusion.evidence}));
+      TRY(is_new, quarantine.hold(exclusion.node,
+                                  {now, "muster keep", exclusion.reason, exclusion.evidence}));
       (void)is_new;
     }
   TRY_OK(quarantine.settle());
@@ -142,22 +151,37 @@ std::optional<Action> Keeper::repairOf(const inventory::Node& node, const FactSe
   const Subject subject(node.name);
   const auto& allowed = services_.cluster.keep.repairs;
   const auto pool = facts.value(subject, FacetName(std::string(kPoolFacet)));
-  if (pool != kPoolDrained || facts.value(subject, FacetName(std::string(kQuarantineFacet))) != kQuarantineNone) return std::nullopt;
+  if (pool != kPoolDrained ||
+      facts.value(subject, FacetName(std::string(kQuarantineFacet))) != kQuarantineNone)
+    return std::nullopt;
   for (const auto* phase : services_.all)
     for (const auto& goal : phase->goals(services_.cluster, subject, facts)) {
       const auto* fact = facts.find(subject, goal.facet.facet);
       if (!fact || goal.disruption != Disruption::Reset || !goal.blocked.empty()) continue;
       const auto action = actionWordOf(*fact);
-      const bool may = (action == toString(HealthAction::Reset) && std::find(allowed.begin(), allowed.end(), inventory::Repair::Reset) != allowed.end()) ||
-                       (action == toString(HealthAction::Reboot) && std::find(allowed.begin(), allowed.end(), inventory::Repair::Reboot) != allowed.end());
+      const bool may =
+          (action == toString(HealthAction::Reset) &&
+           std::find(allowed.begin(), allowed.end(), inventory::Repair::Reset) != allowed.end()) ||
+          (action == toString(HealthAction::Reboot) &&
+           std::find(allowed.begin(), allowed.end(), inventory::Repair::Reboot) != allowed.end());
       if (!may) continue;
-      return Action{goal.facet.str(), goal.facet, std::string(phase->name()), fact->value, goal.want, std::string(kRepair) + goal.why, goal.disruption,
-                    goal.expected, goal.deadline, {}, ""};
+      return Action{goal.facet.str(),
+                    goal.facet,
+                    std::string(phase->name()),
+                    fact->value,
+                    goal.want,
+                    std::string(kRepair) + goal.why,
+                    goal.disruption,
+                    goal.expected,
+                    goal.deadline,
+                    {},
+                    ""};
     }
   return std::nullopt;
 }
 
-/// What is to be done, each once: drains, repairs, and what already runs and is neither over nor in vain.
+/// What is to be done, each once: drains, repairs, and what already runs and is neither over nor in
+/// vain.
 std::map<std::string, Action> Keeper::actionsFor(const Seen& seen, const Decision& decision) {
   std::map<std::string, Action> now;
   for (const auto& [id, action] : wanted_) {
@@ -166,13 +190,18 @@ std::map<std::string, Action> Keeper::actionsFor(const Seen& seen, const Decisio
       if (rejoin_.isRight(node)) now.emplace(id, action);
       continue;
     }
-    const bool own_end = action.disruption != Disruption::Drain;  // repairs and recovery end by themselves
-    if (own_end || decision.in_trouble.contains(node) || decision.unknown.contains(node)) now.emplace(id, action);
+    const bool own_end =
+        action.disruption != Disruption::Drain;  // repairs and recovery end by themselves
+    if (own_end || decision.in_trouble.contains(node) || decision.unknown.contains(node))
+      now.emplace(id, action);
   }
-  // The words of the first reason stay: a running drain is not begun again because a second symptom came.
+  // The words of the first reason stay: a running drain is not begun again because a second symptom
+  // came.
   for (const auto& exclusion : decision.drain) {
     const FacetRef facet{Subject(exclusion.node), FacetName(std::string(kPoolFacet))};
-    auto action = drainAction(services_.cluster, exclusion, phaseThatWants(services_.cluster, services_.light, facet, seen.facts));
+    auto action =
+        drainAction(services_.cluster, exclusion,
+                    phaseThatWants(services_.cluster, services_.light, facet, seen.facts));
     if (!isPatient(action.id)) now.try_emplace(action.id, std::move(action));
   }
   for (const auto& node : services_.cluster.nodes) {
@@ -184,7 +213,8 @@ std::map<std::string, Action> Keeper::actionsFor(const Seen& seen, const Decisio
   return now;
 }
 
-/// Somebody may have his hands in the machine: nothing is switched there, and what would be waits for him.
+/// Somebody may have his hands in the machine: nothing is switched there, and what would be waits
+/// for him.
 bool Keeper::isAPersons(const Seen& seen, const NodeName& node, const std::string& action) {
   const auto held = heldByPerson(seen.facts, node);
   if (!held.empty()) waits_[node] = fmt::format("keep leaves {} alone: {}", action, held);
@@ -202,19 +232,22 @@ bool Keeper::takesNoJobs(const Seen& seen, const inventory::Node& node) const {
   return !mayTakeJobs(pool) && (pool || services_.cluster.profileOf(node).pool.empty());
 }
 
-/// What an earlier keep has begun of recovery is brought to its end, whatever the policy says now: between off and on a machine has no
-/// power, and a flash goes on without anybody. What it had only noted is done where it still may be.
+/// What an earlier keep has begun of recovery is brought to its end, whatever the policy says now:
+/// between off and on a machine has no power, and a flash goes on without anybody. What it had only
+/// noted is done where it still may be.
 Result<void> Keeper::takeUpRecovery(const Seen& seen, Actions& now) {
   if (!services_.recovery) return {};
   TRY(open, services_.store.openIntents());
   for (const auto& intent : open) {
     const auto& action = intent.action;
     const auto& subject = action.facet.subject;
-    if (!action.reason.starts_with(kRecovery) || subject.isCluster() || isPatient(action.id)) continue;
+    if (!action.reason.starts_with(kRecovery) || subject.isCluster() || isPatient(action.id))
+      continue;
     const auto* node = services_.cluster.findNode(subject.node());
     if (!node) continue;
     const bool may_begin = !services_.cluster.keep.recovery.empty() && takesNoJobs(seen, *node);
-    if (intent.operation.empty() && (!may_begin || isAPersons(seen, node->name, action.id))) continue;
+    if (intent.operation.empty() && (!may_begin || isAPersons(seen, node->name, action.id)))
+      continue;
     if (!now.try_emplace(action.id, action).second) continue;
     if (const auto rung = rungOf(action.facet)) services_.recovery->ask(subject, *rung);
   }
@@ -230,15 +263,20 @@ Result<void> Keeper::recover(const Seen& seen, std::map<std::string, Action>& no
   for (const auto& [id, action] : now) asked.insert(action.facet.subject);
   for (const auto& finding : findings) {
     const auto& subject = finding.facet.subject;
-    if (finding.severity != Severity::Error || subject.isCluster() || !asked.insert(subject).second || held.contains(subject.node())) continue;
+    if (finding.severity != Severity::Error || subject.isCluster() ||
+        !asked.insert(subject).second || held.contains(subject.node()))
+      continue;
     const auto* node = services_.cluster.findNode(subject.node());
     if (!node || !takesNoJobs(seen, *node)) continue;
     TRY(journal, services_.store.intentsOf(subject, kJournalRead));
     auto step = nextStep(journal, services_.cluster.keep, services_.clock.now());
     if (!step || isPatient(step->action.id)) continue;
-    if (isAPersons(seen, node->name, "recovery (" + std::string(toString(step->rung)) + ")")) continue;
+    if (isAPersons(seen, node->name, "recovery (" + std::string(toString(step->rung)) + ")"))
+      continue;
     if (step->rung == inventory::Rung::Quarantine) {
-      TRY(is_new, Quarantine(services_.store).hold(node->name, {services_.clock.now(), "muster keep", step->why, finding.evidence}));
+      TRY(is_new, Quarantine(services_.store)
+                      .hold(node->name,
+                            {services_.clock.now(), "muster keep", step->why, finding.evidence}));
       (void)is_new;
       continue;
     }
@@ -248,24 +286,29 @@ Result<void> Keeper::recover(const Seen& seen, std::map<std::string, Action>& no
   return {};
 }
 
-/// Intents of ours that are open and lead nowhere: the node is well again, or another keep was stopped after the last step.
-Result<std::set<std::string>> Keeper::leftOver(const std::map<std::string, Action>& actions, const Decision& decision) {
+/// Intents of ours that are open and lead nowhere: the node is well again, or another keep was
+/// stopped after the last step.
+Result<std::set<std::string>> Keeper::leftOver(const std::map<std::string, Action>& actions,
+                                               const Decision& decision) {
   std::set<std::string> out;
   settled_subjects_.clear();
   TRY(open, services_.store.openIntents());
   for (const auto& intent : open) {
     const auto& action = intent.action;
-    const bool ours = action.reason.starts_with(kAdmission) || action.reason.starts_with(kRepair) || action.reason.starts_with(kRecovery) ||
-                      action.reason.starts_with(kRejoin);
-    if (!ours || isOthers(action.facet.subject) || actions.contains(action.id) || action.facet.subject.isCluster() || decision.unknown.contains(action.facet.subject.node())) continue;
+    const bool ours = action.reason.starts_with(kAdmission) || action.reason.starts_with(kRepair) ||
+                      action.reason.starts_with(kRecovery) || action.reason.starts_with(kRejoin);
+    if (!ours || isOthers(action.facet.subject) || actions.contains(action.id) ||
+        action.facet.subject.isCluster() || decision.unknown.contains(action.facet.subject.node()))
+      continue;
     out.insert(action.id);
     settled_subjects_.insert(action.facet.subject);
   }
   return out;
 }
 
-/// Nodes that the running plan has done with, while it waits for others: their actions are no longer wanted, and may be again. The
-/// plan holds a node's claim from its first action to its last.
+/// Nodes that the running plan has done with, while it waits for others: their actions are no
+/// longer wanted, and may be again. The plan holds a node's claim from its first action to its
+/// last.
 Result<void> Keeper::letGoOfWhatEnded() {
   others_.clear();
   TRY(claims, services_.store.claims());
@@ -298,13 +341,18 @@ Result<void> Keeper::letGoOfWhatEnded() {
   return {};
 }
 
-/// How a wanted action has ended since it came to be wanted, by the journal: facts also hold what was true before.
-Result<std::optional<IntentState>> Keeper::endOf(const std::string& id, const Action& action) const {
+/// How a wanted action has ended since it came to be wanted, by the journal: facts also hold what
+/// was true before.
+Result<std::optional<IntentState>> Keeper::endOf(const std::string& id,
+                                                 const Action& action) const {
   TRY(journal, services_.store.intentsOf(action.facet.subject, kJournalRead));
-  const auto newest = std::find_if(journal.begin(), journal.end(), [&id](const Intent& intent) { return intent.action.id == id; });
-  if (newest == journal.end() || newest->state == IntentState::Open) return std::optional<IntentState>();
+  const auto newest = std::find_if(journal.begin(), journal.end(),
+                                   [&id](const Intent& intent) { return intent.action.id == id; });
+  if (newest == journal.end() || newest->state == IntentState::Open)
+    return std::optional<IntentState>();
   const auto known = watched_.find(id);
-  if (known != watched_.end() && known->second.last_end == newest->id) return std::optional<IntentState>();
+  if (known != watched_.end() && known->second.last_end == newest->id)
+    return std::optional<IntentState>();
   return std::optional(newest->state);
 }
 
@@ -318,21 +366,24 @@ Result<void> Keeper::watch(const Actions& now) {
       continue;
     }
     TRY(journal, services_.store.intentsOf(action.facet.subject, kJournalRead));
-    const auto newest = std::find_if(journal.begin(), journal.end(), [&id = id](const Intent& intent) {
-      return intent.action.id == id && intent.state != IntentState::Open;
-    });
+    const auto newest =
+        std::find_if(journal.begin(), journal.end(), [&id = id](const Intent& intent) {
+          return intent.action.id == id && intent.state != IntentState::Open;
+        });
     if (newest != journal.end()) entry.last_end = newest->id;
   }
   watched_ = std::move(watched);
   return {};
 }
 
-/// Ways back that were planned since the last look, of nodes that are well still. What belongs together is tried again together.
+/// Ways back that were planned since the last look, of nodes that are well still. What belongs
+/// together is tried again together.
 void Keeper::addRejoins(Actions& now) {
   const auto planned = std::exchange(rejoining_, {});
   std::set<Subject> not_now;
   for (const auto& [id, action] : planned)
-    if (isPatient(id) || !rejoin_.isWell(action.facet.subject.node())) not_now.insert(action.facet.subject);
+    if (isPatient(id) || !rejoin_.isWell(action.facet.subject.node()))
+      not_now.insert(action.facet.subject);
   for (const auto& [id, action] : wanted_) not_now.insert(action.facet.subject);
   for (const auto& [id, action] : planned)
     if (!not_now.contains(action.facet.subject)) now.try_emplace(id, action);
@@ -344,10 +395,13 @@ Result<void> Keeper::want(const Seen& seen, const Decision& decision) {
   addRejoins(now);
   TRY_OK(takeUpRecovery(seen, now));
   TRY_OK(recover(seen, now));
-  std::erase_if(now, [this](const auto& entry) { return isOthers(entry.second.facet.subject); });  // theirs until they let go
+  std::erase_if(now, [this](const auto& entry) {
+    return isOthers(entry.second.facet.subject);
+  });  // theirs until they let go
   TRY(left, leftOver(now, decision));
   const bool same = now.size() == wanted_.size() &&
-                    std::equal(now.begin(), now.end(), wanted_.begin(), [](const auto& a, const auto& b) { return a.first == b.first; });
+                    std::equal(now.begin(), now.end(), wanted_.begin(),
+                               [](const auto& a, const auto& b) { return a.first == b.first; });
   if (same && (acting_ || left.empty())) return {};
   TRY_OK(watch(now));
   wanted_ = std::move(now);
@@ -358,8 +412,9 @@ Result<void> Keeper::want(const Seen& seen, const Decision& decision) {
   return {};
 }
 
-/// Without what the last plan has brought to its end before it was dropped. It is made from the facts of this moment, so that a node on
-/// which another controller has worked is not left alone as one that has moved since.
+/// Without what the last plan has brought to its end before it was dropped. It is made from the
+/// facts of this moment, so that a node on which another controller has worked is not left alone as
+/// one that has moved since.
 Result<Plan> Keeper::planOf(const Actions& actions) const {
   Plan plan;
   plan.inventory_digest = services_.cluster.digest;
@@ -372,11 +427,13 @@ Result<Plan> Keeper::planOf(const Actions& actions) const {
     if (end == IntentState::Done) done.insert(id);
     if (end) continue;
     TRY(facts, services_.store.factsOf(action.facet.subject));
-    for (const auto& fact : facts) plan.facts_used.emplace(FacetRef{fact.subject, fact.facet}, fact.value);
+    for (const auto& fact : facts)
+      plan.facts_used.emplace(FacetRef{fact.subject, fact.facet}, fact.value);
     plan.facts_used.emplace(action.facet, "");
     plan.actions.push_back(action);
   }
-  for (auto& action : plan.actions) std::erase_if(action.needs, [&done](const std::string& need) { return done.contains(need); });
+  for (auto& action : plan.actions)
+    std::erase_if(action.needs, [&done](const std::string& need) { return done.contains(need); });
   sortByNeeds(plan.actions);
   plan.facts_digest = digestOf(plan.facts_used);
   return plan;
@@ -443,13 +500,16 @@ void Keeper::note(std::string text) {
   if (services_.sink) services_.sink(event);
 }
 
-// ---- what others are told -----------------------------------------------------------------------------------------------
+// ---- what others are told
+// -----------------------------------------------------------------------------------------------
 
 Result<void> Keeper::beat(const Decision& decision, const Seen& seen) {
   json troubles = json::array();
   for (const auto& [trouble, node] : seen.troubles) troubles.push_back(trouble);
-  const json beat = {{"at", muster::toString(services_.clock.now())},     {"holder", services_.origin.holder},
-                     {"draining", decision.drain.size()},         {"held_back", decision.held_back.size()},
+  const json beat = {{"at", muster::toString(services_.clock.now())},
+                     {"holder", services_.origin.holder},
+                     {"draining", decision.drain.size()},
+                     {"held_back", decision.held_back.size()},
                      {"troubles", std::move(troubles)}};
   return services_.store.putValue(std::string(kKeepHeartbeat), canonical(beat));
 }

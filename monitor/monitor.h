@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeper: `muster keep`, the controller that stays. It looks often and lightly, takes out of their pools the nodes that may not take
-// jobs, quarantines, and – only where the inventory's `keep` says so – repairs. docs/adr/0015, docs/keep.md
+// Keeper: `muster keep`, the controller that stays. It looks often and lightly, takes out of their
+// pools the nodes that may not take jobs, quarantines, and – only where the inventory's `keep` says
+// so – repairs. docs/adr/0015, docs/keep.md
 //
-// Three coroutines on the control thread: one looks and decides every interval, one carries out what was decided, as plans through the
-// engine, so that every drain is a journaled intent with a reason, and one plans ways back, which takes whole looks at nodes. When the decision changes while jobs are still waited
-// for, the running plan is dropped as by a crash and the next one takes its intents up again. What has ended in a plan that still waits
-// for other nodes is let go of at the next look: docs/adr/0090.
+// Three coroutines on the control thread: one looks and decides every interval, one carries out
+// what was decided, as plans through the engine, so that every drain is a journaled intent with a
+// reason, and one plans ways back, which takes whole looks at nodes. When the decision changes
+// while jobs are still waited for, the running plan is dropped as by a crash and the next one takes
+// its intents up again. What has ended in a plan that still waits for other nodes is let go of at
+// the next look: docs/adr/0090.
 #pragma once
 
-#include "monitor/breakers.h"
-#include "monitor/monitor_status.h"
-#include "monitor/fleet_poll.h"
-#include "monitor/retry_state.h"
-#include "monitor/recovery.h"
-#include "monitor/rejoin.h"
-#include "monitor/alerts.h"
 #include "base/async/coordinate.h"
 #include "lifecycle/executor/engine.h"
+#include "monitor/alerts.h"
+#include "monitor/breakers.h"
+#include "monitor/fleet_poll.h"
+#include "monitor/monitor_status.h"
+#include "monitor/recovery.h"
+#include "monitor/rejoin.h"
+#include "monitor/retry_state.h"
 
 #include <map>
 #include <memory>
@@ -33,7 +36,7 @@ struct KeeperServices {
   Clock& clock;
   lifecycle::EventSink sink;
   lifecycle::Origin origin;
-  RecoverySteps* recovery = nullptr;  ///< one of `all`; null: nothing is recovered
+  RecoverySteps* recovery = nullptr;     ///< one of `all`; null: nothing is recovered
   lifecycle::ConsoleLines console = {};  ///< for findings
   std::shared_ptr<Memory> memory = {};   ///< of the shift before; null: there was none
 };
@@ -60,7 +63,8 @@ class Keeper {
     int idle = 0;          ///< looks in a row at which the plan did not hold its node
   };
   Result<void> letGoOfWhatEnded();
-  Result<std::optional<lifecycle::IntentState>> endOf(const std::string& id, const lifecycle::Action& action) const;
+  Result<std::optional<lifecycle::IntentState>> endOf(const std::string& id,
+                                                      const lifecycle::Action& action) const;
   Result<void> watch(const Actions& now);
   bool isOthers(const lifecycle::Subject& subject) const { return others_.contains(subject); }
   Result<void> settle(const Seen& seen, const Decision& decision);
@@ -72,8 +76,10 @@ class Keeper {
   bool takesNoJobs(const Seen& seen, const inventory::Node& node) const;
   Result<void> recover(const Seen& seen, std::map<std::string, lifecycle::Action>& now);
   bool isPatient(const std::string& id) const;
-  std::optional<lifecycle::Action> repairOf(const inventory::Node& node, const lifecycle::FactSet& facts) const;
-  Result<std::set<std::string>> leftOver(const std::map<std::string, lifecycle::Action>& actions, const Decision& decision);
+  std::optional<lifecycle::Action> repairOf(const inventory::Node& node,
+                                            const lifecycle::FactSet& facts) const;
+  Result<std::set<std::string>> leftOver(const std::map<std::string, lifecycle::Action>& actions,
+                                         const Decision& decision);
   Result<lifecycle::Plan> planOf(const std::map<std::string, lifecycle::Action>& actions) const;
   void learn(const std::string& id, bool well);
   Result<void> learnAll();
@@ -89,12 +95,13 @@ class Keeper {
   Rejoin rejoin_;
   Actions rejoining_;  ///< planned, and for the next look to take up
   std::map<std::string, lifecycle::Action> wanted_;
-  std::map<std::string, Watch> watched_;      ///< of each that is wanted
-  std::set<lifecycle::Subject> others_;       ///< other controllers work on them, as of the last look
+  std::map<std::string, Watch> watched_;  ///< of each that is wanted
+  std::set<lifecycle::Subject> others_;   ///< other controllers work on them, as of the last look
   std::set<std::string> settles_;  ///< action ids of intents of ours that nothing wants any more
   std::set<lifecycle::Subject> settled_subjects_;
   bool acting_ = false;
-  std::map<NodeName, std::string> waits_;  ///< what is not done because a person has the node, as of the last look
+  std::map<NodeName, std::string>
+      waits_;  ///< what is not done because a person has the node, as of the last look
   std::shared_ptr<async::Signal> changed_;
   std::string last_trouble_;
 };

@@ -19,15 +19,17 @@ struct KeepStatus {
   bool running = false;  ///< it has looked within the last minute
   std::string text;      ///< one line or more, for people; empty: there never was a keep
   bool tripped = false;
-  std::string holder;    ///< who looked last
+  std::string holder;  ///< who looked last
 };
 Result<KeepStatus> keepStatus(lifecycle::Store& store, WallTime now);
 
 /// Who watches the nodes that a rollout does not touch, while it runs in this process.
 struct Watchers {
-  bool several_controllers = false;  ///< one holds the lease of the site, which is this process; the others wait for it
-  bool own_store = true;             ///< SQLite in the state folder: no keep elsewhere can know the site
-  std::string this_holder;           ///< as KeepStatus::holder of a keep of this host and state folder would be
+  bool several_controllers =
+      false;  ///< one holds the lease of the site, which is this process; the others wait for it
+  bool own_store = true;  ///< SQLite in the state folder: no keep elsewhere can know the site
+  std::string
+      this_holder;  ///< as KeepStatus::holder of a keep of this host and state folder would be
 };
 /// What is so, in one line for people.
 std::string watchDuringRollout(const Watchers& watchers, const KeepStatus& kept);

@@ -22,7 +22,9 @@ std::string drainReasonOf(const Subject& subject, const FactSet& facts) {
   const auto* pool = facts.find(subject, FacetName(std::string(kPoolFacet)));
   if (!pool || pool->value != kPoolDrained) return {};
   const auto evidence = jsonOrNone(pool->evidence, kKeptJson);
-  if (!evidence.is_object() || evidence.value("ordered", nlohmann::json()) != true || evidence.value("by_person", nlohmann::json()) == true) return {};
+  if (!evidence.is_object() || evidence.value("ordered", nlohmann::json()) != true ||
+      evidence.value("by_person", nlohmann::json()) == true)
+    return {};
   const auto reason = evidence.value("reason", nlohmann::json());
   if (!reason.is_string()) return {};
   const auto text = reason.get<std::string>();
@@ -33,14 +35,16 @@ std::string drainReasonOf(const Subject& subject, const FactSet& facts) {
 /// What keep may do to a node without being told: prove it again, and let it in.
 bool isOfARejoin(const Action& action) {
   const auto& facet = action.facet.facet.str();
-  return action.disruption <= Disruption::Drain && (facet.starts_with("gate.") || facet == "certificate" || facet == kPoolFacet);
+  return action.disruption <= Disruption::Drain &&
+         (facet.starts_with("gate.") || facet == "certificate" || facet == kPoolFacet);
 }
 
 }  // namespace
 
-/// A certificate that is void because the gates were forgotten for a repair is proven anew on the way back; one that was the reason
-/// itself has to be valid again.
-bool reasonIsOver(const inventory::Cluster& cluster, const inventory::Node& node, const FactSet& facts) {
+/// A certificate that is void because the gates were forgotten for a repair is proven anew on the
+/// way back; one that was the reason itself has to be valid again.
+bool reasonIsOver(const inventory::Cluster& cluster, const inventory::Node& node,
+                  const FactSet& facts) {
   const auto reason = drainReasonOf(Subject(node.name), facts);
   if (reason.empty() || sick(cluster, node, facts)) return false;
   return !isAboutCertificate(reason) || !excluded(cluster, node, facts);
@@ -49,9 +53,11 @@ bool reasonIsOver(const inventory::Cluster& cluster, const inventory::Node& node
 void Rejoin::notice(const Seen& seen) {
   const auto now = clock_.steady();
   if (!std::exchange(looked_, true)) {
-    const auto away = memory_.last_look == Memory::Moment{} ? Memory::Moment::duration{} : now - memory_.last_look;
+    const auto away = memory_.last_look == Memory::Moment{} ? Memory::Moment::duration{}
+                                                            : now - memory_.last_look;
     for (auto& [node, since] : memory_.well_since) since += away;
-    std::erase_if(memory_.well_since, [this](const auto& entry) { return !cluster_.findNode(entry.first); });
+    std::erase_if(memory_.well_since,
+                  [this](const auto& entry) { return !cluster_.findNode(entry.first); });
   }
   memory_.last_look = now;
   sick_.clear();
@@ -99,10 +105,14 @@ Async<std::map<std::string, Action>> Rejoin::plan(NodeName node) {
     co_return out;
   }
   for (auto& action : made->actions) {
-    if (action.facet.subject.isCluster() || action.facet.facet.str().starts_with(kRecoveryPrefix)) continue;  // a step that once failed
+    if (action.facet.subject.isCluster() || action.facet.facet.str().starts_with(kRecoveryPrefix))
+      continue;  // a step that once failed
     if (!action.blocked.empty() || !isOfARejoin(action)) {
-      refuse(node, action.blocked.empty() ? fmt::format("its plan holds {}, which keep does not do by itself: `muster apply`", action.id)
-                                       : fmt::format("{} is blocked: {}", action.id, action.blocked));
+      refuse(node, action.blocked.empty()
+                       ? fmt::format(
+                             "its plan holds {}, which keep does not do by itself: `muster apply`",
+                             action.id)
+                       : fmt::format("{} is blocked: {}", action.id, action.blocked));
       co_return std::map<std::string, Action>();
     }
     action.reason = fmt::format("{}what it was drained for is over; {}", kRejoin, action.reason);
@@ -116,13 +126,20 @@ Result<std::string> Rejoin::tooOften(const NodeName& node) const {
   TRY(journal, store_.intentsOf(Subject(node), kJournalRead));
   std::size_t joins = 0, failures = 0;
   for (const auto& intent : journal) {
-    if (intent.state == IntentState::Abandoned) continue;  // muster was killed in between: it has not joined
-    if (!intent.action.reason.starts_with(kRejoin) || intent.opened_at + kDay <= clock_.now()) continue;
-    if (intent.action.facet.facet.str() == kPoolFacet) ++joins;
-    else if (intent.state == IntentState::Failed) ++failures;
+    if (intent.state == IntentState::Abandoned)
+      continue;  // muster was killed in between: it has not joined
+    if (!intent.action.reason.starts_with(kRejoin) || intent.opened_at + kDay <= clock_.now())
+      continue;
+    if (intent.action.facet.facet.str() == kPoolFacet)
+      ++joins;
+    else if (intent.state == IntentState::Failed)
+      ++failures;
   }
-  if (joins >= kRejoinsADay) return fmt::format("it has rejoined {} times within a day, and is out again: look at it", kRejoinsADay);
-  if (failures >= kFailuresADay) return fmt::format("its gates have failed {} times within a day: look at it", failures);
+  if (joins >= kRejoinsADay)
+    return fmt::format("it has rejoined {} times within a day, and is out again: look at it",
+                       kRejoinsADay);
+  if (failures >= kFailuresADay)
+    return fmt::format("its gates have failed {} times within a day: look at it", failures);
   return std::string();
 }
 
@@ -130,7 +147,13 @@ void Rejoin::refuse(const NodeName& node, const std::string& why) {
   auto& refusal = memory_.refused[node];
   refusal.ask_again = clock_.steady() + kRefusedFor;
   if (std::exchange(refusal.why, why) == why) return;
-  const Event event{0, clock_.now(), EventKind::Note, Subject(node), "", fmt::format("what {} was drained for is over, but it does not rejoin: {}", node.str(), why)};
+  const Event event{
+      0,
+      clock_.now(),
+      EventKind::Note,
+      Subject(node),
+      "",
+      fmt::format("what {} was drained for is over, but it does not rejoin: {}", node.str(), why)};
   if (auto stored = store_.addEvent(event); !stored) logWarning("keep", "{}", stored.error().str());
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one shift of keep hands to the next: how long a node has been well, what is not tried again yet, what was said. In memory only: a
-// restart of the process begins anew.
+// What one shift of keep hands to the next: how long a node has been well, what is not tried again
+// yet, what was said. In memory only: a restart of the process begins anew.
 #pragma once
 
 #include "base/ids.h"
@@ -11,7 +11,8 @@
 
 namespace muster::monitor {
 
-inline constexpr std::chrono::seconds kFirstRetry{20};    ///< after a drain or a repair that failed; doubles
+inline constexpr std::chrono::seconds kFirstRetry{
+    20};  ///< after a drain or a repair that failed; doubles
 inline constexpr std::chrono::seconds kLongestRetry{600};
 
 struct Memory {
@@ -26,9 +27,9 @@ struct Memory {
   };
   std::map<std::string, Patience> patience;  ///< by action id
   std::map<NodeName, Moment> well_since;
-  Moment last_look{};                        ///< zero: there was none
+  Moment last_look{};  ///< zero: there was none
   std::map<NodeName, Refusal> refused;
-  std::map<NodeName, std::string> waiting;   ///< as told
+  std::map<NodeName, std::string> waiting;  ///< as told
 };
 
 }  // namespace muster::monitor

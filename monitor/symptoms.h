@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The action table: what a symptom asks for. Data, with its source; the inventory may add rows and replace them (keep.symptoms).
+// The action table: what a symptom asks for. Data, with its source; the inventory may add rows and
+// replace them (keep.symptoms).
 #pragma once
 
-#include "wire/health.h"
 #include "inventory/model/monitor.h"
+#include "wire/health.h"
 
 #include <span>
 #include <string>
@@ -15,14 +16,17 @@ namespace muster::monitor {
 using inventory::HealthAction;
 
 struct SymptomRow {
-  std::string_view symptom;                          ///< id; a trailing '*' stands for any ending
+  std::string_view symptom;  ///< id; a trailing '*' stands for any ending
   HealthAction action = HealthAction::Watch;
   std::string_view advice;
   std::string_view source;
-  std::uint64_t at_least = 1;                        ///< since the node's boot; fewer are only watched
-  HealthAction again = HealthAction::Watch;          ///< when it comes back on the same device after a reset or reboot; Watch: as before
-  std::string_view text = {};                        ///< only when the words hold this; such rows stand before the general one
-  std::uint64_t per_hour = 0;                        ///< of a port's counter, in the place of at_least where the agent tells a rate
+  std::uint64_t at_least = 1;                ///< since the node's boot; fewer are only watched
+  HealthAction again = HealthAction::Watch;  ///< when it comes back on the same device after a
+                                             ///< reset or reboot; Watch: as before
+  std::string_view text =
+      {};  ///< only when the words hold this; such rows stand before the general one
+  std::uint64_t per_hour =
+      0;  ///< of a port's counter, in the place of at_least where the agent tells a rate
 };
 std::span<const SymptomRow> symptomRows();
 
@@ -34,9 +38,10 @@ struct Verdict {
   std::string advice;
   bool known = true;  ///< false: no row fits, so it is watched and told
 };
-/// Pure. `boots_before`: in how many earlier boots it was seen on the same device. Of the inventory's rows and the table's the first
-/// that fits counts, exact names before those with '*'.
-Verdict judge(const wire::Symptom& symptom, int boots_before, const std::vector<inventory::SymptomRule>& rules);
+/// Pure. `boots_before`: in how many earlier boots it was seen on the same device. Of the
+/// inventory's rows and the table's the first that fits counts, exact names before those with '*'.
+Verdict judge(const wire::Symptom& symptom, int boots_before,
+              const std::vector<inventory::SymptomRule>& rules);
 
 std::string_view toString(HealthAction action);
 

@@ -15,7 +15,8 @@ namespace muster::pool::kube {
 namespace {
 
 constexpr std::chrono::milliseconds kRequestTimeout{30000};
-constexpr std::chrono::seconds kTokenAge{60};  ///< tokens of service accounts are renewed in their files
+constexpr std::chrono::seconds kTokenAge{
+    60};  ///< tokens of service accounts are renewed in their files
 constexpr std::chrono::milliseconds kLongestPause{10000};
 constexpr int kMaxAttempts = 4;
 constexpr int kMaxRestarts = 3;  ///< of a list that expired
@@ -30,7 +31,8 @@ std::chrono::milliseconds retryAfter(const io::HttpResponse& response) {
   const auto text = response.header("Retry-After");
   int seconds = 0;
   std::from_chars(text.data(), text.data() + text.size(), seconds);
-  return text.empty() ? std::chrono::milliseconds(0) : std::chrono::milliseconds(std::max(seconds, 1) * 1000LL);
+  return text.empty() ? std::chrono::milliseconds(0)
+                      : std::chrono::milliseconds(std::max(seconds, 1) * 1000LL);
 }
 
 /// 2xx must be JSON; a failure may be the words of a proxy in between.
@@ -40,11 +42,14 @@ Result<Answer> readAnswer(const io::HttpResponse& response) {
   answer.retry_after = retryAfter(response);
   answer.body = jsonOrNone(response.body, kServerJson);
   if (answer.body.is_discarded()) {
-    if (answer.ok()) return fail(ErrorCode::Corrupt, "the answer is not JSON: " + std::string(cutToBytes(response.body, kQuotedBytes)));
+    if (answer.ok())
+      return fail(ErrorCode::Corrupt, "the answer is not JSON: " +
+                                          std::string(cutToBytes(response.body, kQuotedBytes)));
     answer.body = nullptr;
     answer.message = std::string(cutToBytes(response.body, kQuotedBytes));
   }
-  if (textAt(answer.body, {"kind"}) != "Status" || textAt(answer.body, {"status"}) == "Success") return answer;
+  if (textAt(answer.body, {"kind"}) != "Status" || textAt(answer.body, {"status"}) == "Success")
+    return answer;
   // An eviction can fail in a Status object that travels with 201 Created.
   const auto& code = valueAt(answer.body, {"code"});
   if (answer.ok()) answer.status = code.is_number_integer() ? code.get<int>() : 500;
@@ -62,7 +67,8 @@ bool comesBackLater(const Answer& answer) {
 
 }  // namespace
 
-const nlohmann::json& valueAt(const nlohmann::json& value, std::initializer_list<const char*> path) {
+const nlohmann::json& valueAt(const nlohmann::json& value,
+                              std::initializer_list<const char*> path) {
   static const nlohmann::json none;
   const auto* at = &value;
   for (const char* key : path) {
@@ -85,9 +91,11 @@ const Answer::Cause* Answer::cause(std::string_view wanted) const {
   return nullptr;
 }
 
-Api::Api(inventory::KubernetesPool pool, HttpFactory http, Clock& clock) : pool_(std::move(pool)), http_(std::move(http)), clock_(clock) {}
+Api::Api(inventory::KubernetesPool pool, HttpFactory http, Clock& clock)
+    : pool_(std::move(pool)), http_(std::move(http)), clock_(clock) {}
 
-/// Credentials are read at the moment of use; a client certificate lives as long as its connections.
+/// Credentials are read at the moment of use; a client certificate lives as long as its
+/// connections.
 Result<Api::Session> Api::session() {
   const auto now = clock_.steady();
   if (session_ && pool_.token.declared() && now - session_->since > kTokenAge) {
@@ -144,10 +152,14 @@ Result<io::HttpRequest> Api::httpRequest(const Request& request, const Secret& t
 Async<Answer> Api::send(Request request) {
   for (int attempt = 1;; ++attempt) {
     auto opened = session();
-    if (!opened) co_return fail(std::move(opened).error().within("credentials for Kubernetes at " + pool_.server));
+    if (!opened)
+      co_return fail(
+          std::move(opened).error().within("credentials for Kubernetes at " + pool_.server));
     CO_TRY(http, httpRequest(request, opened->token));
     auto response = co_await opened->client->send(std::move(http));
-    const bool renewed_may_help = attempt == 1 && (response ? response->status == 401 : response.error().code() == ErrorCode::Denied);
+    const bool renewed_may_help =
+        attempt == 1 &&
+        (response ? response->status == 401 : response.error().code() == ErrorCode::Denied);
     if (renewed_may_help) {  // the token or the certificate may have been renewed in its file
       session_.reset();
       continue;
@@ -160,7 +172,8 @@ Async<Answer> Api::send(Request request) {
   }
 }
 
-Async<std::vector<nlohmann::json>> Api::list(std::string path, std::vector<std::pair<std::string, std::string>> query) {
+Async<std::vector<nlohmann::json>> Api::list(
+    std::string path, std::vector<std::pair<std::string, std::string>> query) {
   std::vector<nlohmann::json> items;
   std::string next;
   int restarts = 0;
@@ -184,20 +197,31 @@ Async<std::vector<nlohmann::json>> Api::list(std::string path, std::vector<std::
     next = textAt(answer.body, {"metadata", "continue"});
     if (next.empty()) co_return std::move(items);
   }
-  co_return fail(ErrorCode::Corrupt, fmt::format("Kubernetes: the list {} does not end after {} pages", path, kMaxPages));
+  co_return fail(
+      ErrorCode::Corrupt,
+      fmt::format("Kubernetes: the list {} does not end after {} pages", path, kMaxPages));
 }
 
 Error Api::failure(const Answer& answer, std::string_view what) const {
-  const auto text = fmt::format("Kubernetes at {} refused {}: {} {}{}{}", pool_.server, what, answer.status, answer.reason,
-                                answer.message.empty() ? "" : ": ", answer.message);
+  const auto text =
+      fmt::format("Kubernetes at {} refused {}: {} {}{}{}", pool_.server, what, answer.status,
+                  answer.reason, answer.message.empty() ? "" : ": ", answer.message);
   switch (answer.status) {
-    case 401: return Error(ErrorCode::Denied, text + "; the token or client certificate is not valid there (any more): renew it");
-    case 403: return Error(ErrorCode::Denied, text + "; docs/pools.md lists the rights that muster needs");
-    case 404: return Error(ErrorCode::NotFound, text);
+    case 401:
+      return Error(
+          ErrorCode::Denied,
+          text + "; the token or client certificate is not valid there (any more): renew it");
+    case 403:
+      return Error(ErrorCode::Denied, text + "; docs/pools.md lists the rights that muster needs");
+    case 404:
+      return Error(ErrorCode::NotFound, text);
     case 409:
-    case 410: return Error(ErrorCode::Conflict, text).retryable(true);
-    case 429: return Error(ErrorCode::Unavailable, text + "; the server is busy");
-    default: break;
+    case 410:
+      return Error(ErrorCode::Conflict, text).retryable(true);
+    case 429:
+      return Error(ErrorCode::Unavailable, text + "; the server is busy");
+    default:
+      break;
   }
   if (answer.status / 100 == 5) return Error(ErrorCode::Unavailable, text);
   return Error(ErrorCode::InvalidInput, text);

@@ -24,8 +24,11 @@ void readReadiness(const nlohmann::json& object, Node& node) {
   for (const auto& condition : valueAt(object, {"status", "conditions"})) {
     if (textAt(condition, {"type"}) != "Ready") continue;
     const auto status = textAt(condition, {"status"});
-    node.ready = status == "True" ? Node::Ready::Yes : status == "False" ? Node::Ready::No : Node::Ready::Silent;
-    node.not_ready_because = fmt::format("{}: {}", textAt(condition, {"reason"}), textAt(condition, {"message"}));
+    node.ready = status == "True"    ? Node::Ready::Yes
+                 : status == "False" ? Node::Ready::No
+                                     : Node::Ready::Silent;
+    node.not_ready_because =
+        fmt::format("{}: {}", textAt(condition, {"reason"}), textAt(condition, {"message"}));
   }
 }
 
@@ -35,7 +38,8 @@ Taint Taint::parse(std::string_view text) {
   const auto colon = text.rfind(':');
   const auto name = text.substr(0, colon);
   const auto equals = name.find('=');
-  return {std::string(name.substr(0, equals)), equals == std::string_view::npos ? std::string() : std::string(name.substr(equals + 1)),
+  return {std::string(name.substr(0, equals)),
+          equals == std::string_view::npos ? std::string() : std::string(name.substr(equals + 1)),
           colon == std::string_view::npos ? "NoSchedule" : std::string(text.substr(colon + 1))};
 }
 
@@ -70,7 +74,8 @@ bool Node::has(const Taint& taint) const {
 std::string Node::annotation(const char* key) const { return textAt(annotations, {key}); }
 
 std::string Node::state() const {
-  std::string text = ready == Ready::Yes ? "Ready" : fmt::format("NotReady ({})", not_ready_because);
+  std::string text =
+      ready == Ready::Yes ? "Ready" : fmt::format("NotReady ({})", not_ready_because);
   return unschedulable ? text + ",SchedulingDisabled" : text;
 }
 
@@ -79,7 +84,8 @@ Result<Pod> Pod::parse(const nlohmann::json& object) {
   pod.name_space = textAt(object, {"metadata", "namespace"});
   pod.name = textAt(object, {"metadata", "name"});
   pod.uid = textAt(object, {"metadata", "uid"});
-  if (pod.name_space.empty() || pod.name.empty()) return fail(ErrorCode::Corrupt, "Kubernetes listed a pod without a name");
+  if (pod.name_space.empty() || pod.name.empty())
+    return fail(ErrorCode::Corrupt, "Kubernetes listed a pod without a name");
   pod.phase = textAt(object, {"status", "phase"});
   pod.restart_policy = textAt(object, {"spec", "restartPolicy"});
   pod.is_static = valueAt(object, {"metadata", "annotations"}).contains(kMirrorMark);
@@ -96,23 +102,29 @@ Result<Pod> Pod::parse(const nlohmann::json& object) {
   return pod;
 }
 
-Verdict judge(const Pod& pod, const Node& node, const inventory::EvictionRules& rules, WallTime now) {
-  if (pod.phase == "Succeeded" || pod.phase == "Failed" || pod.is_static || pod.controller == kDaemonSet) return {};
+Verdict judge(const Pod& pod, const Node& node, const inventory::EvictionRules& rules,
+              WallTime now) {
+  if (pod.phase == "Succeeded" || pod.phase == "Failed" || pod.is_static ||
+      pod.controller == kDaemonSet)
+    return {};
   if (pod.ends_by) {
-    // Kubernetes deletes the pods of a node that has gone silent, but only its kubelet could confirm their end.
+    // Kubernetes deletes the pods of a node that has gone silent, but only its kubelet could
+    // confirm their end.
     if (node.ready == Node::Ready::Silent && now > *pod.ends_by) return {};
     return {Fate::Leaving, fmt::format("{} is ending, by {}", pod.str(), toString(*pod.ends_by))};
   }
   const bool ends_by_itself = pod.restart_policy == "Never" || pod.restart_policy == "OnFailure";
   if (ends_by_itself && rules.jobs == inventory::JobPods::Wait)
-    return {Fate::Waits, fmt::format("{} runs to its end (restartPolicy {})", pod.str(), pod.restart_policy)};
+    return {Fate::Waits,
+            fmt::format("{} runs to its end (restartPolicy {})", pod.str(), pod.restart_policy)};
   if (!pod.empty_dir.empty() && rules.empty_dir == inventory::FragilePods::Hold)
-    return {Fate::Held, fmt::format("{} keeps data in the emptyDir {}; delete the pod, or let the pool evict such pods (evict.empty_dir)",
+    return {Fate::Held, fmt::format("{} keeps data in the emptyDir {}; delete the pod, or let the "
+                                    "pool evict such pods (evict.empty_dir)",
                                     pod.str(), pod.empty_dir)};
   if (pod.controller.empty() && rules.unmanaged == inventory::FragilePods::Hold)
-    return {Fate::Held,
-            fmt::format("{} has no controller that would start it again; delete it, or let the pool evict such pods (evict.unmanaged)",
-                        pod.str())};
+    return {Fate::Held, fmt::format("{} has no controller that would start it again; delete it, or "
+                                    "let the pool evict such pods (evict.unmanaged)",
+                                    pod.str())};
   return {Fate::Evict, {}};
 }
 

@@ -13,7 +13,8 @@
 
 namespace muster::pool::kube {
 
-// Annotations and labels that muster leaves on a node. Only a cordon that bears the mark is muster's own.
+// Annotations and labels that muster leaves on a node. Only a cordon that bears the mark is
+// muster's own.
 inline constexpr const char* kCordonedMark = "muster/cordoned";
 inline constexpr const char* kReasonMark = "muster/drain-reason";
 inline constexpr const char* kSinceMark = "muster/drain-since";
@@ -33,7 +34,8 @@ struct Node {
   bool unschedulable = false;
   Ready ready = Ready::Silent;
   std::string not_ready_because;
-  std::vector<nlohmann::json> taints;  ///< as the server gave them: what we do not know goes back unharmed
+  std::vector<nlohmann::json>
+      taints;  ///< as the server gave them: what we do not know goes back unharmed
   nlohmann::json annotations, labels;  ///< objects
 
   /// Errors: Corrupt
@@ -45,10 +47,11 @@ struct Node {
 };
 
 struct Pod {
-  std::string name_space, name, uid, phase, restart_policy, controller;  ///< controller: kind of its owner; empty: none
-  bool is_static = false;                                                ///< a mirror of a pod that the kubelet has from a file
-  std::string empty_dir;                                                 ///< the name of such a volume
-  std::optional<WallTime> ends_by;                                       ///< it is being deleted, and its grace ends then
+  std::string name_space, name, uid, phase, restart_policy,
+      controller;                   ///< controller: kind of its owner; empty: none
+  bool is_static = false;           ///< a mirror of a pod that the kubelet has from a file
+  std::string empty_dir;            ///< the name of such a volume
+  std::optional<WallTime> ends_by;  ///< it is being deleted, and its grace ends then
 
   /// Errors: Corrupt
   static Result<Pod> parse(const nlohmann::json& object);
@@ -67,6 +70,7 @@ struct Verdict {
   std::string why;  ///< for Leaving, Waits and Held
 };
 /// Pure. What a drain does with a pod of this node.
-Verdict judge(const Pod& pod, const Node& node, const inventory::EvictionRules& rules, WallTime now);
+Verdict judge(const Pod& pod, const Node& node, const inventory::EvictionRules& rules,
+              WallTime now);
 
 }  // namespace muster::pool::kube

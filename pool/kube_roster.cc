@@ -22,7 +22,8 @@ Async<std::optional<Node>> Roster::node(std::string name) {
 }
 
 Async<std::vector<Pod>> Roster::podsOf(std::string name) {
-  std::vector<std::pair<std::string, std::string>> query = {{"fieldSelector", "spec.nodeName=" + name}};
+  std::vector<std::pair<std::string, std::string>> query = {
+      {"fieldSelector", "spec.nodeName=" + name}};
   CO_TRY(items, co_await api_.list(kPods, std::move(query)));
   std::vector<Pod> pods;
   for (const auto& item : items) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Roster: who is in the Kubernetes cluster and what runs there. Many looks at once are two questions, not two for each node: a list of
-// nodes and one of pods (shared_list.h).
+// Roster: who is in the Kubernetes cluster and what runs there. Many looks at once are two
+// questions, not two for each node: a list of nodes and one of pods (shared_list.h).
 #pragma once
 
 #include "pool/kube_api.h"
@@ -22,7 +22,9 @@ class Roster {
   };
 
   Roster(Api& api, Clock& clock)
-      : api_(api), list_(clock, "the look at Kubernetes was broken off", [this](std::set<std::string> names) { return ask(std::move(names)); }) {}
+      : api_(api),
+        list_(clock, "the look at Kubernetes was broken off",
+              [this](std::set<std::string> names) { return ask(std::move(names)); }) {}
   Roster(const Roster&) = delete;
 
   /// nullopt: there is no such node. Errors: those of Api
@@ -40,7 +42,8 @@ class Roster {
 
   Api& api_;
   List list_;
-  bool may_list_ = true;  ///< false: the account lacks "list nodes"; each node is asked for by itself then
+  bool may_list_ =
+      true;  ///< false: the account lacks "list nodes"; each node is asked for by itself then
 };
 
 }  // namespace muster::pool::kube

@@ -25,7 +25,9 @@ constexpr int kMaxConflicts = 5;  ///< of one change, with other writers of the 
 constexpr const char* kNodes = "/api/v1/nodes";
 constexpr const char* kCertificateFacet = "certificate";
 
-std::string podPath(const Pod& pod) { return fmt::format("/api/v1/namespaces/{}/pods/{}", pod.name_space, pod.name); }
+std::string podPath(const Pod& pod) {
+  return fmt::format("/api/v1/namespaces/{}/pods/{}", pod.name_space, pod.name);
+}
 
 /// Only the very pod that was judged, not one of the same name that came after it.
 nlohmann::json deleteOptions(const Pod& pod) {
@@ -37,18 +39,24 @@ nlohmann::json deleteOptions(const Pod& pod) {
 }  // namespace
 
 KubeScheduler::KubeScheduler(inventory::KubernetesPool pool, kube::HttpFactory http, Clock& clock)
-    : pool_(std::move(pool)), taint_(kube::Taint::parse(pool_.taint)), clock_(clock), api_(pool_, std::move(http), clock), roster_(api_, clock) {}
+    : pool_(std::move(pool)),
+      taint_(kube::Taint::parse(pool_.taint)),
+      clock_(clock),
+      api_(pool_, std::move(http), clock),
+      roster_(api_, clock) {}
 
 std::string KubeScheduler::nameOf(const NodeName& node) const {
   return pool_.domain.empty() ? node.str() : node.str() + "." + pool_.domain;
 }
 
 std::string KubeScheduler::unknownNode(const NodeName& node) const {
-  return fmt::format("Kubernetes at {} has no node {}: its kubelet has not registered", pool_.server, nameOf(node));
+  return fmt::format("Kubernetes at {} has no node {}: its kubelet has not registered",
+                     pool_.server, nameOf(node));
 }
 
 bool KubeScheduler::isOrdered(const Node& node) const {
-  const bool uncordoned_meanwhile = !node.unschedulable && !node.annotation(kube::kCordonedMark).empty();
+  const bool uncordoned_meanwhile =
+      !node.unschedulable && !node.annotation(kube::kCordonedMark).empty();
   return node.has(taint_) && !node.annotation(kube::kSinceMark).empty() && !uncordoned_meanwhile;
 }
 
@@ -56,7 +64,8 @@ Async<std::optional<Node>> KubeScheduler::read(NodeName name) {
   co_return co_await roster_.node(nameOf(name));
 }
 
-/// Reads, changes, and begins anew when another writer was faster. Answers the node as it is then; nullopt: there is none.
+/// Reads, changes, and begins anew when another writer was faster. Answers the node as it is then;
+/// nullopt: there is none.
 Async<std::optional<Node>> KubeScheduler::change(NodeName name, std::string what, Change change) {
   for (int conflicts = 0;; ++conflicts) {
     CO_TRY(node, co_await read(name));
@@ -76,13 +85,15 @@ Async<std::optional<Node>> KubeScheduler::change(NodeName name, std::string what
     CO_TRY(answer, std::move(answered));
     if (answer.status == 409 && conflicts < kMaxConflicts) continue;
     if (answer.status == 404) co_return std::optional<Node>();
-    if (!answer.ok()) co_return fail(api_.failure(answer, fmt::format("{} node {}", what, nameOf(name))));
+    if (!answer.ok())
+      co_return fail(api_.failure(answer, fmt::format("{} node {}", what, nameOf(name))));
     CO_TRY(changed, Node::parse(answer.body));
     co_return std::optional<Node>(std::move(changed));
   }
 }
 
-std::vector<KubeScheduler::Judged> KubeScheduler::judged(const std::vector<Pod>& pods, const Node& node) const {
+std::vector<KubeScheduler::Judged> KubeScheduler::judged(const std::vector<Pod>& pods,
+                                                         const Node& node) const {
   std::vector<Judged> out;
   for (const auto& pod : pods) {
     auto verdict = kube::judge(pod, node, pool_.evict, clock_.now());
@@ -109,13 +120,15 @@ Async<std::optional<Member>> KubeScheduler::look(NodeName name) {
   member.ordered = isOrdered(*node);
   member.by_person = node->cordonedByPerson();
   member.state = node->state();
-  if (member.draining) member.reason = member.by_person ? "cordoned" : node->annotation(kube::kReasonMark);
-  if (auto since = parseWallTime(node->annotation(kube::kSinceMark))) member.draining_since = *since;
+  if (member.draining)
+    member.reason = member.by_person ? "cordoned" : node->annotation(kube::kReasonMark);
+  if (auto since = parseWallTime(node->annotation(kube::kSinceMark)))
+    member.draining_since = *since;
   co_return std::optional<Member>(std::move(member));
 }
 
-/// The cordon of somebody else stays theirs, and what somebody has uncordoned while muster drains is not cordoned again: the
-/// taint is enough.
+/// The cordon of somebody else stays theirs, and what somebody has uncordoned while muster drains
+/// is not cordoned again: the taint is enough.
 nlohmann::json KubeScheduler::closing(const Node& node, const std::string& reason) const {
   const bool begun = !node.annotation(kube::kSinceMark).empty();
   nlohmann::json annotations = {{kube::kReasonMark, reason}}, spec;
@@ -129,7 +142,9 @@ nlohmann::json KubeScheduler::closing(const Node& node, const std::string& reaso
     spec["taints"] = node.taints;
     spec["taints"].push_back(taint_.json());
   }
-  nlohmann::json patch = {{"metadata", {{"annotations", std::move(annotations)}, {"labels", {{kube::kCertifiedLabel, nullptr}}}}}};
+  nlohmann::json patch = {
+      {"metadata",
+       {{"annotations", std::move(annotations)}, {"labels", {{kube::kCertifiedLabel, nullptr}}}}}};
   if (!spec.is_null()) patch["spec"] = std::move(spec);
   return patch;
 }
@@ -143,7 +158,9 @@ nlohmann::json KubeScheduler::opening(const Node& node, const std::string& certi
   if (node.has(taint_)) {
     auto left = nlohmann::json::array();
     for (const auto& taint : node.taints)
-      if (kube::textAt(taint, {"key"}) != taint_.key || kube::textAt(taint, {"effect"}) != taint_.effect) left.push_back(taint);
+      if (kube::textAt(taint, {"key"}) != taint_.key ||
+          kube::textAt(taint, {"effect"}) != taint_.effect)
+        left.push_back(taint);
     spec["taints"] = left.empty() ? nlohmann::json() : left;
   }
   if (node.unschedulable) spec["unschedulable"] = nullptr;
@@ -157,18 +174,26 @@ Async<Outcome> KubeScheduler::admit(NodeName name, ActContext& context) {
   CO_TRY(node, co_await read(name));
   if (!node) co_return Again{kRegisterPoll, unknownNode(name)};
   if (node->ready != Node::Ready::Yes)
-    co_return Again{kRegisterPoll, fmt::format("{} to be Ready ({})", nameOf(name), node->not_ready_because)};
+    co_return Again{kRegisterPoll,
+                    fmt::format("{} to be Ready ({})", nameOf(name), node->not_ready_because)};
   context.progress(0.7, node->state());
-  const auto certificate = context.facts().value(lifecycle::Subject(name), FacetName(kCertificateFacet)).value_or("");
+  const auto certificate =
+      context.facts().value(lifecycle::Subject(name), FacetName(kCertificateFacet)).value_or("");
   Change change_it = [this, certificate](const Node& now) -> Result<nlohmann::json> {
-    if (now.cordonedByPerson()) return fail(ErrorCode::Denied, now.name + " was cordoned by a person just now; uncordon it by hand");
+    if (now.cordonedByPerson())
+      return fail(ErrorCode::Denied,
+                  now.name + " was cordoned by a person just now; uncordon it by hand");
     return opening(now, certificate);
   };
   auto opened = co_await change(name, "opening", std::move(change_it));
-  if (!opened && opened.error().code() == ErrorCode::Denied) co_return Blocked{opened.error().text()};
+  if (!opened && opened.error().code() == ErrorCode::Denied)
+    co_return Blocked{opened.error().text()};
   if (!opened) co_return fail(std::move(opened).error());
-  if (*opened && (*opened)->ready == Node::Ready::Yes && !(*opened)->unschedulable) co_return Done{};
-  co_return Again{kRegisterPoll, *opened ? fmt::format("{} to take pods ({})", nameOf(name), (*opened)->state()) : unknownNode(name)};
+  if (*opened && (*opened)->ready == Node::Ready::Yes && !(*opened)->unschedulable)
+    co_return Done{};
+  co_return Again{kRegisterPoll,
+                  *opened ? fmt::format("{} to take pods ({})", nameOf(name), (*opened)->state())
+                          : unknownNode(name)};
 }
 
 Async<void> KubeScheduler::close(NodeName name, std::string reason) {
@@ -182,7 +207,8 @@ Async<void> KubeScheduler::close(NodeName name, std::string reason) {
 
 Async<void> KubeScheduler::reopen(NodeName name) {
   Change change_it = [this](const Node& now) -> Result<nlohmann::json> {
-    if (now.cordonedByPerson()) return fail(ErrorCode::Denied, now.name + " was cordoned by a person; it is not given back");
+    if (now.cordonedByPerson())
+      return fail(ErrorCode::Denied, now.name + " was cordoned by a person; it is not given back");
     return opening(now, now.annotation(kube::kCertificateMark));
   };
   CO_TRY_OK(co_await change(name, "uncordoning", std::move(change_it)));
@@ -204,8 +230,11 @@ Async<std::optional<std::string>> KubeScheduler::evict(Pod pod) {
   if (answer.ok() || answer.status == 404) co_return std::optional<std::string>();
   if (const auto* budget = answer.cause("DisruptionBudget"))
     co_return fmt::format("{} is held by its disruption budget: {}", pod.str(), budget->message);
-  const bool two_budgets = answer.status == 500 && answer.message.find("more than one PodDisruptionBudget") != std::string::npos;
-  if (answer.status == 429 || answer.status == 409 || two_budgets || answer.cause("NamespaceTerminating"))
+  const bool two_budgets =
+      answer.status == 500 &&
+      answer.message.find("more than one PodDisruptionBudget") != std::string::npos;
+  if (answer.status == 429 || answer.status == 409 || two_budgets ||
+      answer.cause("NamespaceTerminating"))
     co_return fmt::format("{} could not be evicted: {}", pod.str(), answer.message);
   co_return fail(api_.failure(answer, "evicting pod " + pod.str()));
 }
@@ -240,7 +269,8 @@ Async<bool> KubeScheduler::remove(Pod pod) {
   auto answered = co_await api_.send(std::move(request));
   roster_.ordered();
   CO_TRY(answer, std::move(answered));
-  if (!answer.ok() && answer.status != 404 && answer.status != 409) co_return fail(api_.failure(answer, "deleting pod " + pod.str()));
+  if (!answer.ok() && answer.status != 404 && answer.status != 409)
+    co_return fail(api_.failure(answer, "deleting pod " + pod.str()));
   co_return answer.ok();
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scheduler on Kubernetes: a node is closed by a cordon and a taint, emptied by evictions, and opened when both are gone.
+// Scheduler on Kubernetes: a node is closed by a cordon and a taint, emptied by evictions, and
+// opened when both are gone.
 //
-// Closing and opening are one patch each, bound to the resourceVersion that was read: nobody's change in between is lost, and a crash
-// leaves the node either open or closed.
+// Closing and opening are one patch each, bound to the resourceVersion that was read: nobody's
+// change in between is lost, and a crash leaves the node either open or closed.
 #pragma once
 
 #include "inventory/model/cluster.h"

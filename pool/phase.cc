@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PoolPhase: a node joins its pool only with a valid certificate; drain is the inverse. Which scheduler the pool has is behind
-// the seam in scheduler.h.
+// PoolPhase: a node joins its pool only with a valid certificate; drain is the inverse. Which
+// scheduler the pool has is behind the seam in scheduler.h.
 //
 // The fact `pool` answers one question: may something that disturbs the node be done now?
 //   in       work runs there or can start there (also while it drains: what ran is still running)
@@ -37,7 +37,8 @@ constexpr std::chrono::seconds kJoinExpected{30}, kJoinDeadline{600};
 constexpr std::chrono::milliseconds kRegisterPoll{2000};
 constexpr std::chrono::milliseconds kFirstLook{500};
 constexpr std::chrono::milliseconds kAskAgain{15'000};  ///< a scheduler that does not answer
-constexpr std::chrono::minutes kSureOfTheTime{5};       ///< a deadline that was over at the first look is believed after so long
+constexpr std::chrono::minutes kSureOfTheTime{
+    5};  ///< a deadline that was over at the first look is believed after so long
 constexpr std::size_t kNamedWork = 8;  ///< of what holds a drain, in one message
 
 std::string_view poolValue(const std::optional<Member>& member) {
@@ -49,32 +50,38 @@ std::string_view poolValue(const std::optional<Member>& member) {
 
 std::string joined(const std::vector<std::string>& work) {
   const auto shown = std::min(work.size(), kNamedWork);
-  auto text = fmt::format("{}", fmt::join(work.begin(), work.begin() + static_cast<std::ptrdiff_t>(shown), "; "));
+  auto text = fmt::format(
+      "{}", fmt::join(work.begin(), work.begin() + static_cast<std::ptrdiff_t>(shown), "; "));
   if (shown < work.size()) text += fmt::format("; and {} more", work.size() - shown);
   return text;
 }
 
-/// A scheduler that is away for a while changes nothing about the node: it stays as it is, and is asked again.
+/// A scheduler that is away for a while changes nothing about the node: it stays as it is, and is
+/// asked again.
 Result<Outcome> orAgain(Error error) {
-  if (error.code() != ErrorCode::Unavailable && error.code() != ErrorCode::Timeout) return fail(std::move(error));
+  if (error.code() != ErrorCode::Unavailable && error.code() != ErrorCode::Timeout)
+    return fail(std::move(error));
   return Again{kAskAgain, error.str(), true};
 }
 
 class PoolPhase final : public lifecycle::Phase {
  public:
-  PoolPhase(const inventory::Cluster& cluster, gateway::AgentGateway& agents, const lifecycle::CertificateGate& certificates,
-            io::ProcessRunner& processes, Clock& clock, PoolOptions options)
+  PoolPhase(const inventory::Cluster& cluster, gateway::AgentGateway& agents,
+            const lifecycle::CertificateGate& certificates, io::ProcessRunner& processes,
+            Clock& clock, PoolOptions options)
       : cluster_(cluster), certificates_(certificates), clock_(clock) {
     for (const auto& [name, pool] : cluster.pools) {
       if (pool.slurm)
-        schedulers_[name] = std::make_unique<SlurmScheduler>(cluster, pool, agents, processes, clock, options);
+        schedulers_[name] =
+            std::make_unique<SlurmScheduler>(cluster, pool, agents, processes, clock, options);
       else if (pool.kubernetes)
         schedulers_[name] = std::make_unique<KubeScheduler>(*pool.kubernetes, options.http, clock);
     }
   }
 
   std::string_view name() const override { return "pool"; }
-  std::vector<Goal> goals(const inventory::Cluster& cluster, const Subject& subject, const lifecycle::FactSet& facts) const override;
+  std::vector<Goal> goals(const inventory::Cluster& cluster, const Subject& subject,
+                          const lifecycle::FactSet& facts) const override;
   Async<std::vector<Fact>> observe(Subject subject) override;
   Async<Outcome> act(Action action, ActContext& context) override;
   Async<std::vector<Fact>> verify(Action action) override { return observe(action.facet.subject); }
@@ -83,8 +90,10 @@ class PoolPhase final : public lifecycle::Phase {
   const inventory::Pool* poolOf(const Subject& subject) const;
   bool isSurelyOver(const NodeName& node, WallTime since, std::chrono::minutes limit);
   Async<Outcome> join(NodeName node, const inventory::Pool& pool, ActContext& context);
-  Async<Outcome> drain(NodeName node, const inventory::Pool& pool, std::string reason, ActContext& context);
-  Async<Outcome> overdue(NodeName node, const inventory::Pool& pool, Member member, std::string held, ActContext& context);
+  Async<Outcome> drain(NodeName node, const inventory::Pool& pool, std::string reason,
+                       ActContext& context);
+  Async<Outcome> overdue(NodeName node, const inventory::Pool& pool, Member member,
+                         std::string held, ActContext& context);
 
   const inventory::Cluster& cluster_;
   const lifecycle::CertificateGate& certificates_;
@@ -104,16 +113,19 @@ const inventory::Pool* PoolPhase::poolOf(const Subject& subject) const {
   const auto* node = cluster_.findNode(subject.node());
   if (!node) return nullptr;
   auto pool = cluster_.pools.find(cluster_.profileOf(*node).pool);
-  return pool == cluster_.pools.end() || !schedulers_.contains(pool->first) ? nullptr : &pool->second;
+  return pool == cluster_.pools.end() || !schedulers_.contains(pool->first) ? nullptr
+                                                                            : &pool->second;
 }
 
-std::vector<Goal> PoolPhase::goals(const inventory::Cluster& cluster, const Subject& subject, const lifecycle::FactSet& facts) const {
+std::vector<Goal> PoolPhase::goals(const inventory::Cluster& cluster, const Subject& subject,
+                                   const lifecycle::FactSet& facts) const {
   const auto* pool = poolOf(subject);
   if (!pool) return {};
   FacetRef facet{subject, FacetName(std::string(lifecycle::kPoolFacet))};
   FacetRef certificate{subject, FacetName("certificate")};
   const auto& profile = cluster.profileOf(*cluster.findNode(subject.node()));
-  if (facts.value(subject, FacetName(std::string(lifecycle::kQuarantineFacet))) == lifecycle::kQuarantineHeld)
+  if (facts.value(subject, FacetName(std::string(lifecycle::kQuarantineFacet))) ==
+      lifecycle::kQuarantineHeld)
     return {{facet,
              std::string(lifecycle::kPoolDrained),
              lifecycle::Disruption::None,
@@ -127,7 +139,8 @@ std::vector<Goal> PoolPhase::goals(const inventory::Cluster& cluster, const Subj
            kJoinExpected,
            kJoinDeadline,
            {certificate},
-           fmt::format("profile {} belongs to pool {} ({})", profile.name, pool->name, schedulers_.at(pool->name)->describe())}};
+           fmt::format("profile {} belongs to pool {} ({})", profile.name, pool->name,
+                       schedulers_.at(pool->name)->describe())}};
 }
 
 Async<std::vector<Fact>> PoolPhase::observe(Subject subject) {
@@ -136,61 +149,75 @@ Async<std::vector<Fact>> PoolPhase::observe(Subject subject) {
   if (!pool) co_return facts;
   auto& scheduler = *schedulers_.at(pool->name);
   CO_TRY(member, co_await scheduler.look(subject.node()));
-  nlohmann::json evidence = {{"state", member ? member->state : scheduler.unknownNode(subject.node())}};
-  evidence["jobs"] = member && member->has_work;        // read by whoever would disturb the node (validate's pair tests)
-  evidence["ordered"] = member && member->ordered;      // read by `muster keep`
+  nlohmann::json evidence = {
+      {"state", member ? member->state : scheduler.unknownNode(subject.node())}};
+  evidence["jobs"] =
+      member && member->has_work;  // read by whoever would disturb the node (validate's pair tests)
+  evidence["ordered"] = member && member->ordered;  // read by `muster keep`
   evidence["by_person"] = member && member->by_person;
   if (member && !member->reason.empty()) evidence["reason"] = member->reason;
-  facts.push_back({subject, FacetName(std::string(lifecycle::kPoolFacet)), std::string(poolValue(member)), clock_.now(), scheduler.source(),
+  facts.push_back({subject, FacetName(std::string(lifecycle::kPoolFacet)),
+                   std::string(poolValue(member)), clock_.now(), scheduler.source(),
                    jsonText(evidence)});
   co_return facts;
 }
 
 Async<Outcome> PoolPhase::act(Action action, ActContext& context) {
   const auto* pool = poolOf(action.facet.subject);
-  if (!pool) co_return Blocked{fmt::format("{} has no pool in the inventory", action.facet.subject.str())};
+  if (!pool)
+    co_return Blocked{fmt::format("{} has no pool in the inventory", action.facet.subject.str())};
   const auto node = action.facet.subject.node();
-  co_return co_await (action.to == lifecycle::kPoolDrained ? drain(node, *pool, std::string(kDrainReasonPrefix) + action.reason, context)
-                                                  : join(node, *pool, context));
+  co_return co_await (
+      action.to == lifecycle::kPoolDrained
+          ? drain(node, *pool, std::string(kDrainReasonPrefix) + action.reason, context)
+          : join(node, *pool, context));
 }
 
 Async<Outcome> PoolPhase::join(NodeName node, const inventory::Pool& pool, ActContext& context) {
   if (auto valid = certificates_.requireValid(node); !valid) {
     if (valid.error().code() == ErrorCode::Denied)
-      co_return Blocked{fmt::format("{} may not join pool {}: {}", node.str(), pool.name, valid.error().text())};
+      co_return Blocked{
+          fmt::format("{} may not join pool {}: {}", node.str(), pool.name, valid.error().text())};
     co_return fail(std::move(valid).error().within("certificate"));
   }
   auto& scheduler = *schedulers_.at(pool.name);
   auto looked = co_await scheduler.look(node);
   if (!looked) co_return orAgain(std::move(looked).error());
   auto& member = *looked;
-  if (!member && scheduler.registersItself()) co_return Again{kRegisterPoll, scheduler.unknownNode(node)};
+  if (!member && scheduler.registersItself())
+    co_return Again{kRegisterPoll, scheduler.unknownNode(node)};
   if (!member) co_return Blocked{scheduler.unknownNode(node)};
   if (member->takes_work) co_return Done{};
   if (member->by_person)
-    co_return Blocked{fmt::format("{} was taken out by a person ({}): '{}'; resume it by hand when it may take jobs again", node.str(), member->state,
-                                  member->reason)};
+    co_return Blocked{fmt::format(
+        "{} was taken out by a person ({}): '{}'; resume it by hand when it may take jobs again",
+        node.str(), member->state, member->reason)};
   co_return co_await scheduler.admit(node, context);
 }
 
-/// What cannot be undone is not done on the wall clock's word alone: it may have been set. What this process has seen of the drain counts by
-/// the steady clock, and what was before it is believed only after some minutes, in which a clock that is wrong is usually corrected.
+/// What cannot be undone is not done on the wall clock's word alone: it may have been set. What
+/// this process has seen of the drain counts by the steady clock, and what was before it is
+/// believed only after some minutes, in which a clock that is wrong is usually corrected.
 bool PoolPhase::isSurelyOver(const NodeName& node, WallTime since, std::chrono::minutes limit) {
   const auto now = clock_.steady();
   auto& watched = watched_[node];
-  if (watched.since != since || watched.first == std::chrono::steady_clock::time_point{}) watched = {since, now, clock_.now() - since};
+  if (watched.since != since || watched.first == std::chrono::steady_clock::time_point{})
+    watched = {since, now, clock_.now() - since};
   const auto seen = now - watched.first;
   return seen >= std::min(limit, kSureOfTheTime) && watched.before + seen >= limit;
 }
 
-Async<Outcome> PoolPhase::drain(NodeName node, const inventory::Pool& pool, std::string reason, ActContext& context) {
+Async<Outcome> PoolPhase::drain(NodeName node, const inventory::Pool& pool, std::string reason,
+                                ActContext& context) {
   auto& scheduler = *schedulers_.at(pool.name);
   auto looked = co_await scheduler.look(node);
   if (!looked) co_return orAgain(std::move(looked).error());
   auto& member = *looked;
-  if (!member) co_return Blocked{fmt::format("{}; so it cannot be drained", scheduler.unknownNode(node))};
+  if (!member)
+    co_return Blocked{fmt::format("{}; so it cannot be drained", scheduler.unknownNode(node))};
   if (!member->ordered) {
-    if (auto ordered = co_await scheduler.close(node, std::move(reason)); !ordered) co_return orAgain(std::move(ordered).error());
+    if (auto ordered = co_await scheduler.close(node, std::move(reason)); !ordered)
+      co_return orAgain(std::move(ordered).error());
     context.progress(0.1, "no new jobs start");
     co_return Again{kFirstLook, "running jobs to end"};
   }
@@ -203,7 +230,8 @@ Async<Outcome> PoolPhase::drain(NodeName node, const inventory::Pool& pool, std:
   const auto& limit = pool.drain.deadline_minutes;
   if (!limit || !member->draining_since) co_return Again{remains.look_again, held};
   const std::chrono::minutes lasts(*limit);
-  const bool is_sure = isSurelyOver(node, *member->draining_since, lasts) || pool.drain.at_deadline != inventory::AtDeadline::DeletePods;
+  const bool is_sure = isSurelyOver(node, *member->draining_since, lasts) ||
+                       pool.drain.at_deadline != inventory::AtDeadline::DeletePods;
   if (!remains.all_leaving && is_sure && clock_.now() >= *member->draining_since + lasts) {
     co_return co_await overdue(node, pool, std::move(*member), held, context);
   }
@@ -211,9 +239,11 @@ Async<Outcome> PoolPhase::drain(NodeName node, const inventory::Pool& pool, std:
 }
 
 /// The drain's own deadline has passed: the pool's policy, and a finding that says what was left.
-Async<Outcome> PoolPhase::overdue(NodeName node, const inventory::Pool& pool, Member member, std::string held, ActContext& context) {
+Async<Outcome> PoolPhase::overdue(NodeName node, const inventory::Pool& pool, Member member,
+                                  std::string held, ActContext& context) {
   auto& scheduler = *schedulers_.at(pool.name);
-  const auto late = fmt::format("{} is not drained after {} minutes: {}", node.str(), *pool.drain.deadline_minutes, held);
+  const auto late = fmt::format("{} is not drained after {} minutes: {}", node.str(),
+                                *pool.drain.deadline_minutes, held);
   auto say = [&context](std::string what, std::string advice) {
     lifecycle::Finding finding;
     finding.severity = Severity::Warning;
@@ -239,20 +269,25 @@ Async<Outcome> PoolPhase::overdue(NodeName node, const inventory::Pool& pool, Me
       say(late, "it was given back to its pool, as the pool's drain policy says; plan again later");
       co_return Blocked{fmt::format("{}; it was given back to pool {}", late, pool.name)};
     }
-    case inventory::AtDeadline::DeletePods: break;
+    case inventory::AtDeadline::DeletePods:
+      break;
   }
   // Said before it is done: a crash in between leaves a finding too many, never a deed without one.
   say(late, "what is left is deleted, as the pool's drain policy says");
   CO_TRY(ended, co_await scheduler.endWork(node));
-  co_return Again{kRegisterPoll, fmt::format("what was deleted at the deadline to be gone: {}", joined(ended))};
+  co_return Again{kRegisterPoll,
+                  fmt::format("what was deleted at the deadline to be gone: {}", joined(ended))};
 }
 
 }  // namespace
 
-std::unique_ptr<lifecycle::Phase> makePoolPhase(const inventory::Cluster& cluster, gateway::AgentGateway& agents,
-                                                const lifecycle::CertificateGate& certificates, io::ProcessRunner& processes, Clock& clock,
+std::unique_ptr<lifecycle::Phase> makePoolPhase(const inventory::Cluster& cluster,
+                                                gateway::AgentGateway& agents,
+                                                const lifecycle::CertificateGate& certificates,
+                                                io::ProcessRunner& processes, Clock& clock,
                                                 PoolOptions options) {
-  return std::make_unique<PoolPhase>(cluster, agents, certificates, processes, clock, std::move(options));
+  return std::make_unique<PoolPhase>(cluster, agents, certificates, processes, clock,
+                                     std::move(options));
 }
 
 }  // namespace muster::pool

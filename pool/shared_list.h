@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many looks at once are one question: those that come in the same turn of the loop are asked together, and a list of everybody serves
-// those of the next second too. A single look asks for its name only. Control thread only.
+// Many looks at once are one question: those that come in the same turn of the loop are asked
+// together, and a list of everybody serves those of the next second too. A single look asks for its
+// name only. Control thread only.
 #pragma once
 
-#include "base/clock.h"
 #include "base/async/coordinate.h"
+#include "base/clock.h"
 
 #include <boost/asio/post.hpp>
 
@@ -16,7 +17,8 @@
 
 namespace muster::pool {
 
-inline constexpr std::chrono::seconds kListAge{1};  ///< an answer may be so old, but never older than our own last order
+inline constexpr std::chrono::seconds kListAge{
+    1};  ///< an answer may be so old, but never older than our own last order
 
 template <class Entry>
 class SharedList {
@@ -25,8 +27,10 @@ class SharedList {
   using Answer = std::shared_ptr<const Entries>;
   using Ask = std::function<Async<Answer>(std::set<std::string> names)>;
 
-  /// `ask`: answers at least for these names. `broken_off`: what those hear whose question was called off.
-  SharedList(Clock& clock, std::string broken_off, Ask ask) : clock_(clock), broken_off_(std::move(broken_off)), ask_(std::move(ask)) {}
+  /// `ask`: answers at least for these names. `broken_off`: what those hear whose question was
+  /// called off.
+  SharedList(Clock& clock, std::string broken_off, Ask ask)
+      : clock_(clock), broken_off_(std::move(broken_off)), ask_(std::move(ask)) {}
 
   /// Entries among which the name is, if there is such a one.
   Async<Answer> look(std::string name) {
@@ -60,13 +64,15 @@ class SharedList {
 
  private:
   struct Round {
-    explicit Round(const std::string& broken_off) : answer(fail(ErrorCode::Unavailable, broken_off)) {}
+    explicit Round(const std::string& broken_off)
+        : answer(fail(ErrorCode::Unavailable, broken_off)) {}
     std::set<std::string> names;  ///< that are asked for
     Result<Answer> answer;
     async::Signal answered;
   };
 
-  /// Asks for everybody who came before the question was put. Whatever ends the one who asks, the others are not left waiting.
+  /// Asks for everybody who came before the question was put. Whatever ends the one who asks, the
+  /// others are not left waiting.
   Task<void> lead(std::shared_ptr<Round> round) {
     std::exception_ptr cancelled;
     try {
@@ -88,7 +94,7 @@ class SharedList {
   std::shared_ptr<Round> gathering_;  ///< not asked yet
   Answer list_;                       ///< of everybody
   std::chrono::steady_clock::time_point listed_at_{};
-  std::uint64_t orders_ = 0;          ///< of ours
+  std::uint64_t orders_ = 0;  ///< of ours
 };
 
 }  // namespace muster::pool

@@ -23,16 +23,39 @@ constexpr std::array<std::string_view, 3> kWorkingStates = {"IDLE", "MIXED", "AL
 // With one of these a node starts no job, whatever its base state says: until somebody resumes it …
 constexpr std::array<std::string_view, 3> kHeldFlags = {"DRAIN", "FAIL", "INVALID_REG"};
 // … or only until its slurmd registers again.
-constexpr std::array<std::string_view, 5> kAwayFlags = {"NOT_RESPONDING", "POWERED_DOWN", "POWERING_DOWN", "POWERING_UP", "REBOOT_ISSUED"};
+constexpr std::array<std::string_view, 5> kAwayFlags = {
+    "NOT_RESPONDING", "POWERED_DOWN", "POWERING_DOWN", "POWERING_UP", "REBOOT_ISSUED"};
 
-// What slurmctld itself gives as the reason of a node that it sets DOWN; with a star: the beginning. (22.05 to 25.11: node_mgr.c, job_mgr.c,
-// ping_nodes.c, power_save.c, proc_req.c; gres.c.)
-constexpr std::array<std::string_view, 25> kOwnReasons = {
-    "Not responding", "Node unexpectedly rebooted", "Low RealMemory*", "Low CPUs", "Low TmpDisk", "Low socket*core*thread count", "gres/*",
-    "NO NETWORK ADDRESS FOUND", "Duplicate jobid", "Epilog error", "Prolog error", "Job env setup error", "batch job complete failure",
-    "Kill task failed", "ResumeTimeout reached", "Powered down", "Powered down after SuspendTimeout", "Powered down after resume", "Reboot ASAP",
-    "reboot ASAP", "reboot requested", "reboot issued", "reboot complete", "reboot timed out", "(null)"};
-constexpr std::string_view kReasonJoint = " : ";  ///< slurmctld adds its words behind those that were there
+// What slurmctld itself gives as the reason of a node that it sets DOWN; with a star: the
+// beginning. (22.05 to 25.11: node_mgr.c, job_mgr.c, ping_nodes.c, power_save.c, proc_req.c;
+// gres.c.)
+constexpr std::array<std::string_view, 25> kOwnReasons = {"Not responding",
+                                                          "Node unexpectedly rebooted",
+                                                          "Low RealMemory*",
+                                                          "Low CPUs",
+                                                          "Low TmpDisk",
+                                                          "Low socket*core*thread count",
+                                                          "gres/*",
+                                                          "NO NETWORK ADDRESS FOUND",
+                                                          "Duplicate jobid",
+                                                          "Epilog error",
+                                                          "Prolog error",
+                                                          "Job env setup error",
+                                                          "batch job complete failure",
+                                                          "Kill task failed",
+                                                          "ResumeTimeout reached",
+                                                          "Powered down",
+                                                          "Powered down after SuspendTimeout",
+                                                          "Powered down after resume",
+                                                          "Reboot ASAP",
+                                                          "reboot ASAP",
+                                                          "reboot requested",
+                                                          "reboot issued",
+                                                          "reboot complete",
+                                                          "reboot timed out",
+                                                          "(null)"};
+constexpr std::string_view kReasonJoint =
+    " : ";  ///< slurmctld adds its words behind those that were there
 
 bool isOwnWord(std::string_view word) {
   return std::any_of(kOwnReasons.begin(), kOwnReasons.end(), [word](std::string_view own) {
@@ -50,10 +73,14 @@ bool isSlurmctlds(std::string_view reason) {
 }
 
 bool anyOf(const std::set<std::string>& flags, std::span<const std::string_view> wanted) {
-  return std::any_of(wanted.begin(), wanted.end(), [&flags](std::string_view flag) { return flags.count(std::string(flag)) > 0; });
+  return std::any_of(wanted.begin(), wanted.end(), [&flags](std::string_view flag) {
+    return flags.count(std::string(flag)) > 0;
+  });
 }
 
-bool isWorking(const std::string& base) { return std::find(kWorkingStates.begin(), kWorkingStates.end(), base) != kWorkingStates.end(); }
+bool isWorking(const std::string& base) {
+  return std::find(kWorkingStates.begin(), kWorkingStates.end(), base) != kWorkingStates.end();
+}
 
 /// The word behind " KEY=". A value with blanks (Reason, OS) ends the line or is not asked for.
 std::optional<std::string_view> fieldOf(std::string_view record, std::string_view key) {
@@ -64,19 +91,24 @@ std::optional<std::string_view> fieldOf(std::string_view record, std::string_vie
   return value.substr(0, value.find_first_of(" \n"));
 }
 
-std::string firstLines(std::string_view text) { return std::string(text.substr(0, std::min(text.size(), kQuotedBytes))); }
+std::string firstLines(std::string_view text) {
+  return std::string(text.substr(0, std::min(text.size(), kQuotedBytes)));
+}
 
 }  // namespace
 
 bool SlurmNode::hasJobs() const {
-  return !down() && (has_listed_job || allocated_cpus > 0 || base == "ALLOCATED" || base == "MIXED" || flags.count("COMPLETING") > 0);
+  return !down() && (has_listed_job || allocated_cpus > 0 || base == "ALLOCATED" ||
+                     base == "MIXED" || flags.count("COMPLETING") > 0);
 }
 
 bool SlurmNode::takesJobs() const { return wouldTakeJobs() && !anyOf(flags, kAwayFlags); }
 
 bool SlurmNode::wouldTakeJobs() const { return isWorking(base) && !anyOf(flags, kHeldFlags); }
 
-bool SlurmNode::drainedByMuster() const { return draining() && reason.starts_with(kDrainReasonPrefix); }
+bool SlurmNode::drainedByMuster() const {
+  return draining() && reason.starts_with(kDrainReasonPrefix);
+}
 
 bool SlurmNode::takenOutByPerson() const {
   if (reason.starts_with(kDrainReasonPrefix)) return false;
@@ -108,16 +140,19 @@ Result<SlurmNode> parseSlurmNode(std::string_view text) {
     else
       node.flags.emplace(word);
   }
-  if (auto cpus = fieldOf(text, "CPUAlloc")) std::from_chars(cpus->data(), cpus->data() + cpus->size(), node.allocated_cpus);
+  if (auto cpus = fieldOf(text, "CPUAlloc"))
+    std::from_chars(cpus->data(), cpus->data() + cpus->size(), node.allocated_cpus);
   auto started = fieldOf(text, "SlurmdStartTime");
   node.slurmd_was_seen = started && *started != "None" && *started != "Unknown";
   if (auto at = text.find(" Reason="); at != std::string_view::npos) {
     auto reason = text.substr(at + 8);
     node.reason = reason.substr(0, reason.find('\n'));
-    if (auto who = node.reason.rfind(" ["); who != std::string::npos && node.reason.ends_with(']')) {  // "[root@time]"
+    if (auto who = node.reason.rfind(" [");
+        who != std::string::npos && node.reason.ends_with(']')) {  // "[root@time]"
       const auto stamp = node.reason.substr(who + 2, node.reason.size() - who - 3);
       node.reason_by = stamp.substr(0, stamp.rfind('@'));
-      if (auto time = parseWallTime(stamp.substr(stamp.rfind('@') + 1) + "Z")) node.reason_since = *time;
+      if (auto time = parseWallTime(stamp.substr(stamp.rfind('@') + 1) + "Z"))
+        node.reason_since = *time;
       node.reason.erase(who);
     }
   }
@@ -149,10 +184,15 @@ Async<Slurm::List::Answer> Slurm::askOne(std::string name) {
   std::vector<std::string> args = {"show", "node", name, "-o"};
   CO_TRY(exit, co_await tool("scontrol", std::move(args)));
   auto nodes = std::make_shared<List::Entries>();
-  // A record may quote the words of a person ("Reason=GPU 3 not found"): only slurmctld's own sentence means that there is no such node.
+  // A record may quote the words of a person ("Reason=GPU 3 not found"): only slurmctld's own
+  // sentence means that there is no such node.
   const auto unknown = fmt::format("Node {} not found", name);
-  const bool known = exit.out.starts_with("NodeName=") || (exit.out.find(unknown) == std::string::npos && exit.err.find(unknown) == std::string::npos);
-  if (known && exit.code != 0) co_return fail(ErrorCode::Unavailable, fmt::format("slurmctld does not answer: {}", firstLines(exit.err)));
+  const bool known =
+      exit.out.starts_with("NodeName=") ||
+      (exit.out.find(unknown) == std::string::npos && exit.err.find(unknown) == std::string::npos);
+  if (known && exit.code != 0)
+    co_return fail(ErrorCode::Unavailable,
+                   fmt::format("slurmctld does not answer: {}", firstLines(exit.err)));
   if (!known) co_return List::Answer(std::move(nodes));
   auto node = parseSlurmNode(exit.out);
   if (node && !node->down() && !node->hasJobs()) {
@@ -168,13 +208,17 @@ Async<Slurm::List::Answer> Slurm::askAll() {
   const auto asked = nodes_.now();
   std::vector<std::string> args = {"show", "node", "-o"};
   CO_TRY(exit, co_await tool("scontrol", std::move(args)));
-  if (exit.code != 0) co_return fail(ErrorCode::Unavailable, fmt::format("slurmctld does not answer: {}", firstLines(exit.err)));
+  if (exit.code != 0)
+    co_return fail(ErrorCode::Unavailable,
+                   fmt::format("slurmctld does not answer: {}", firstLines(exit.err)));
   auto nodes = std::make_shared<List::Entries>();
   constexpr std::string_view kLabel = "NodeName=";
   for (std::string_view rest = exit.out; !rest.empty();) {
     const auto line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-    if (line.starts_with(kLabel)) nodes->emplace(line.substr(kLabel.size(), line.find(' ') - kLabel.size()), parseSlurmNode(line));
+    if (line.starts_with(kLabel))
+      nodes->emplace(line.substr(kLabel.size(), line.find(' ') - kLabel.size()),
+                     parseSlurmNode(line));
   }
   std::vector<std::string> everywhere;
   CO_TRY(busy, co_await nodesWithJobs(std::move(everywhere)));
@@ -186,10 +230,12 @@ Async<Slurm::List::Answer> Slurm::askAll() {
 }
 
 Async<std::set<std::string>> Slurm::nodesWithJobs(std::vector<std::string> only) {
-  std::vector<std::string> args = {"--all", "--noheader", "--states=RUNNING,SUSPENDED", "--format=%N"};
+  std::vector<std::string> args = {"--all", "--noheader", "--states=RUNNING,SUSPENDED",
+                                   "--format=%N"};
   args.insert(args.end(), only.begin(), only.end());
   CO_TRY(exit, co_await tool("squeue", std::move(args)));
-  if (exit.code != 0) co_return fail(ErrorCode::Unavailable, fmt::format("squeue: {}", firstLines(exit.err)));
+  if (exit.code != 0)
+    co_return fail(ErrorCode::Unavailable, fmt::format("squeue: {}", firstLines(exit.err)));
   std::set<std::string> out;
   for (std::string_view rest = exit.out; !rest.empty();) {
     auto line = rest.substr(0, rest.find('\n'));
@@ -197,7 +243,9 @@ Async<std::set<std::string>> Slurm::nodesWithJobs(std::vector<std::string> only)
     while (line.ends_with(' ')) line.remove_suffix(1);
     if (line.empty()) continue;
     auto names = inventory::expandHostlist(line);
-    if (!names) co_return fail(ErrorCode::Corrupt, fmt::format("squeue named nodes as '{}': {}", firstLines(line), names.error().text()));
+    if (!names)
+      co_return fail(ErrorCode::Corrupt, fmt::format("squeue named nodes as '{}': {}",
+                                                     firstLines(line), names.error().text()));
     out.insert(names->begin(), names->end());
   }
   co_return out;
@@ -210,25 +258,30 @@ Async<std::string> Slurm::update(std::vector<std::string> args) {
   auto exited = co_await tool("scontrol", std::move(args));
   nodes_.ordered();
   CO_TRY(exit, std::move(exited));
-  if (exit.code != 0) co_return fail(ErrorCode::Unavailable, fmt::format("scontrol {}: {}", what, firstLines(exit.err + exit.out)));
+  if (exit.code != 0)
+    co_return fail(ErrorCode::Unavailable,
+                   fmt::format("scontrol {}: {}", what, firstLines(exit.err + exit.out)));
   co_return std::string();
 }
 
 Async<std::string> Slurm::jobs(std::string name) {
-  std::vector<std::string> args = {"--nodelist=" + name, "--states=RUNNING,COMPLETING,SUSPENDED", "--noheader",
-                                   "--format=job %i of %u, %L left"};
+  std::vector<std::string> args = {"--nodelist=" + name, "--states=RUNNING,COMPLETING,SUSPENDED",
+                                   "--noheader", "--format=job %i of %u, %L left"};
   CO_TRY(exit, co_await tool("squeue", std::move(args)));
-  if (exit.code != 0) co_return fail(ErrorCode::Unavailable, fmt::format("squeue: {}", firstLines(exit.err)));
+  if (exit.code != 0)
+    co_return fail(ErrorCode::Unavailable, fmt::format("squeue: {}", firstLines(exit.err)));
   auto text = firstLines(exit.out);
   while (text.ends_with('\n')) text.pop_back();
-  for (auto at = text.find('\n'); at != std::string::npos; at = text.find('\n', at)) text.replace(at, 1, "; ");
+  for (auto at = text.find('\n'); at != std::string::npos; at = text.find('\n', at))
+    text.replace(at, 1, "; ");
   co_return text;
 }
 
 Async<std::string> Slurm::drain(std::string name, std::string reason) {
   for (auto& c : reason)
     if (static_cast<unsigned char>(c) < ' ') c = ' ';
-  std::vector<std::string> args = {"NodeName=" + name, "State=DRAIN", "Reason=" + reason.substr(0, kMaxReasonBytes)};
+  std::vector<std::string> args = {"NodeName=" + name, "State=DRAIN",
+                                   "Reason=" + reason.substr(0, kMaxReasonBytes)};
   co_return co_await update(std::move(args));
 }
 

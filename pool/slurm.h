@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slurm through scontrol: the one place that knows its words. (scontrol of Slurm 22.05 has no JSON; -o is one record a line.)
+// Slurm through scontrol: the one place that knows its words. (scontrol of Slurm 22.05 has no JSON;
+// -o is one record a line.)
 #pragma once
 
+#include "base/async/task.h"
 #include "base/clock.h"
 #include "base/io/process.h"
-#include "base/async/task.h"
 #include "pool/shared_list.h"
 
 #include <cstdint>
@@ -21,7 +22,8 @@ struct SlurmNode {
   std::string base;             ///< IDLE, MIXED, ALLOCATED, DOWN, UNKNOWN, …
   std::set<std::string> flags;  ///< DRAIN, NOT_RESPONDING, COMPLETING, …
   int allocated_cpus = 0;
-  bool has_listed_job = false;  ///< squeue names a job there: a node whose jobs are all suspended is IDLE to scontrol
+  bool has_listed_job =
+      false;  ///< squeue names a job there: a node whose jobs are all suspended is IDLE to scontrol
   bool slurmd_was_seen = false;  ///< a slurmd registered since slurmctld knows the node
   std::string reason;
   std::string reason_by;  ///< who gave it; empty: it stands in slurm.conf
@@ -30,11 +32,13 @@ struct SlurmNode {
   bool draining() const { return flags.count("DRAIN") > 0; }
   bool responding() const { return flags.count("NOT_RESPONDING") == 0; }
   bool down() const { return base == "DOWN"; }
-  bool hasJobs() const;        ///< running, suspended or ending; those of a node that is down have been ended by Slurm
-  bool takesJobs() const;      ///< can start a job now, or is full of them
+  bool hasJobs() const;    ///< running, suspended or ending; those of a node that is down have been
+                           ///< ended by Slurm
+  bool takesJobs() const;  ///< can start a job now, or is full of them
   bool wouldTakeJobs() const;  ///< as takesJobs, once its slurmd answers
   bool drainedByMuster() const;
-  /// Drained, DOWN or FAIL by somebody's order: not by muster's, and not by slurmctld's own judgement of a node that it found down.
+  /// Drained, DOWN or FAIL by somebody's order: not by muster's, and not by slurmctld's own
+  /// judgement of a node that it found down.
   bool takenOutByPerson() const;
   std::string state() const;
 };
@@ -46,7 +50,8 @@ class Slurm {
   Slurm(io::ProcessRunner& processes, std::map<std::string, std::string> env, Clock& clock)
       : processes_(processes),
         env_(std::move(env)),
-        nodes_(clock, "the look at slurmctld was broken off", [this](std::set<std::string> names) { return ask(std::move(names)); }) {}
+        nodes_(clock, "the look at slurmctld was broken off",
+               [this](std::set<std::string> names) { return ask(std::move(names)); }) {}
   Slurm(const Slurm&) = delete;
   /// nullopt: slurm.conf does not name the node. Errors: Unavailable (slurmctld does not answer)
   Async<std::optional<SlurmNode>> node(std::string name);
@@ -63,7 +68,8 @@ class Slurm {
   Async<List::Answer> ask(std::set<std::string> names);
   Async<List::Answer> askOne(std::string name);
   Async<List::Answer> askAll();
-  /// Nodes with a job that runs or is suspended. To be asked after scontrol: a job that changes over in between is seen by one of both.
+  /// Nodes with a job that runs or is suspended. To be asked after scontrol: a job that changes
+  /// over in between is seen by one of both.
   Async<std::set<std::string>> nodesWithJobs(std::vector<std::string> only);
 
   io::ProcessRunner& processes_;

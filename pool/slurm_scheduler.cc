@@ -23,7 +23,8 @@ constexpr std::chrono::milliseconds kDrainPoll{2000};
 constexpr std::size_t kMaxConfBytes = 1u << 20;
 constexpr std::size_t kMaxMungeKeyBytes = 1024;
 
-std::map<std::string, std::string> toolEnv(const PoolOptions& options, const std::filesystem::path& conf) {
+std::map<std::string, std::string> toolEnv(const PoolOptions& options,
+                                           const std::filesystem::path& conf) {
   auto env = options.tool_env;
   env["SLURM_CONF"] = conf.string();
   env["TZ"] = "UTC";  // so that the time of a drain's reason can be read
@@ -32,8 +33,9 @@ std::map<std::string, std::string> toolEnv(const PoolOptions& options, const std
 
 }  // namespace
 
-SlurmScheduler::SlurmScheduler(const inventory::Cluster& cluster, const inventory::Pool& pool, gateway::AgentGateway& agents,
-                               io::ProcessRunner& processes, Clock& clock, const PoolOptions& options)
+SlurmScheduler::SlurmScheduler(const inventory::Cluster& cluster, const inventory::Pool& pool,
+                               gateway::AgentGateway& agents, io::ProcessRunner& processes,
+                               Clock& clock, const PoolOptions& options)
     : partition_(pool.slurm->partition),
       conf_(pool.slurm->config.empty() ? options.slurm_conf : cluster.folder / pool.slurm->config),
       node_conf_(options.slurm_node_conf.empty() ? conf_ : options.slurm_node_conf),
@@ -44,7 +46,8 @@ SlurmScheduler::SlurmScheduler(const inventory::Cluster& cluster, const inventor
 std::string SlurmScheduler::describe() const { return "Slurm partition " + partition_; }
 
 std::string SlurmScheduler::unknownNode(const NodeName& node) const {
-  return fmt::format("{} does not name node {}; add it there and run `scontrol reconfigure`", conf_.string(), node.str());
+  return fmt::format("{} does not name node {}; add it there and run `scontrol reconfigure`",
+                     conf_.string(), node.str());
 }
 
 Async<std::optional<Member>> SlurmScheduler::look(NodeName name) {
@@ -72,17 +75,19 @@ Result<wire::AgentTask> SlurmScheduler::joinTask(const std::string& id) const {
   return wire::AgentTask{id, wire::TaskKind::JoinPool, jsonText(params), kJoinTask};
 }
 
-/// Called again until slurmd has registered; the agent's task runs once for an intent. A node that is down or drained must be
-/// resumed; one that is silent comes back by itself.
+/// Called again until slurmd has registered; the agent's task runs once for an intent. A node that
+/// is down or drained must be resumed; one that is silent comes back by itself.
 Async<Outcome> SlurmScheduler::admit(NodeName node, ActContext& context) {
   context.progress(0.2, "starting munge and slurmd");
   CO_TRY(task, joinTask(context.intentId()));
   CO_TRY_OK(co_await agents_.runTask(node, std::move(task)));
   CO_TRY(known, co_await slurm_.node(node.str()));
-  if (!known) co_return fail(ErrorCode::Unavailable, fmt::format("slurmctld no longer knows {}", node.str()));
+  if (!known)
+    co_return fail(ErrorCode::Unavailable, fmt::format("slurmctld no longer knows {}", node.str()));
   if (known->takesJobs()) co_return Done{};
   context.progress(0.7, known->state());
-  if (!known->slurmd_was_seen) co_return Again{kRegisterPoll, fmt::format("slurmd of {} to register", node.str())};
+  if (!known->slurmd_was_seen)
+    co_return Again{kRegisterPoll, fmt::format("slurmd of {} to register", node.str())};
   if ((known->down() || known->draining()) && !known->takenOutByPerson()) {
     CO_TRY_OK(co_await slurm_.resume(node.str()));
   }
@@ -102,7 +107,8 @@ Async<Remains> SlurmScheduler::release(NodeName node) {
   if (known && known->hasJobs()) {
     auto jobs = slurm_.jobs(node.str());
     auto named = co_await std::move(jobs);
-    remains.work.push_back(fmt::format("running jobs to end ({} CPUs busy{})", known->allocated_cpus,
+    remains.work.push_back(fmt::format("running jobs to end ({} CPUs busy{})",
+                                       known->allocated_cpus,
                                        named && !named->empty() ? "; " + *named : std::string()));
   }
   co_return remains;
@@ -114,7 +120,8 @@ Async<void> SlurmScheduler::reopen(NodeName node) {
 }
 
 Async<std::vector<std::string>> SlurmScheduler::endWork(NodeName) {
-  co_return fail(ErrorCode::Denied, "muster never ends a Slurm job; cancel it with scancel, or wait");
+  co_return fail(ErrorCode::Denied,
+                 "muster never ends a Slurm job; cancel it with scancel, or wait");
 }
 
 }  // namespace muster::pool

@@ -12,8 +12,9 @@ namespace muster::pool {
 
 class SlurmScheduler final : public Scheduler {
  public:
-  SlurmScheduler(const inventory::Cluster& cluster, const inventory::Pool& pool, gateway::AgentGateway& agents, io::ProcessRunner& processes,
-                 Clock& clock, const PoolOptions& options);
+  SlurmScheduler(const inventory::Cluster& cluster, const inventory::Pool& pool,
+                 gateway::AgentGateway& agents, io::ProcessRunner& processes, Clock& clock,
+                 const PoolOptions& options);
 
   std::string describe() const override;
   std::string source() const override { return "scontrol show node"; }

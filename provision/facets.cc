@@ -2,8 +2,8 @@
 #include "provision/facets.h"
 
 #include "inventory/model/in_band.h"
-#include "provision/inspection.h"
 #include "provision/drivers/os_files.h"
+#include "provision/inspection.h"
 
 #include <fmt/format.h>
 
@@ -18,11 +18,13 @@ using std::chrono::seconds;
 std::map<std::string, std::string> probesOf(const inventory::Driver& driver) {
   auto probes = driver.verify;
   // Files are compared by digest: what is declared is what must lie there, and be in force.
-  if (const auto files = osFiles(driver); !files.empty()) probes["config." + driver.name] = settingsDigest(files);
+  if (const auto files = osFiles(driver); !files.empty())
+    probes["config." + driver.name] = settingsDigest(files);
   if (!driver.verify.empty()) return probes;
   for (const auto& package : driver.packages) {
     const auto equals = package.find('=');
-    probes["package." + package.substr(0, equals)] = equals == std::string::npos ? "*" : package.substr(equals + 1);
+    probes["package." + package.substr(0, equals)] =
+        equals == std::string::npos ? "*" : package.substr(equals + 1);
   }
   for (const auto& module : driver.modules) probes["module." + module] = "loaded";
   return probes;
@@ -41,7 +43,8 @@ std::string imageValue(const std::string& name, const std::optional<PackedImage>
   return fmt::format("{}@{}", name, packed ? packed->digest : "*");
 }
 
-std::vector<Goal> provisionGoals(const inventory::Cluster& cluster, const Subject& subject, const std::optional<PackedImage>& packed,
+std::vector<Goal> provisionGoals(const inventory::Cluster& cluster, const Subject& subject,
+                                 const std::optional<PackedImage>& packed,
                                  const std::string& why_not_packed) {
   std::vector<Goal> goals;
   const auto* node = subject.isCluster() ? nullptr : cluster.findNode(subject.node());
@@ -57,11 +60,14 @@ std::vector<Goal> provisionGoals(const inventory::Cluster& cluster, const Subjec
                    {},
                    "its BMC must answer, and be the BMC of this machine"});
   std::vector<FacetRef> before{at(kEnrolled)};
-  if (const auto baseline = cluster.firmware.find(profile.firmware); baseline != cluster.firmware.end()) {
+  if (const auto baseline = cluster.firmware.find(profile.firmware);
+      baseline != cluster.firmware.end()) {
     for (const auto& component : baseline->second.components)
-      if (!inventory::isInBand(component)) before.push_back(at("firmware." + component.name));  // the rest needs a system that runs
+      if (!inventory::isInBand(component))
+        before.push_back(at("firmware." + component.name));  // the rest needs a system that runs
   }
-  goals.push_back({at(kInspected), "fits:" + expectationDigest(*node, profile), Disruption::Reset, seconds(90), seconds(1800), before,
+  goals.push_back({at(kInspected), "fits:" + expectationDigest(*node, profile), Disruption::Reset,
+                   seconds(90), seconds(1800), before,
                    fmt::format("its hardware must be what profile {} expects", profile.name)});
   if (profile.image.empty()) return goals;
   goals.push_back({at(kImage),

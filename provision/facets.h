@@ -21,18 +21,24 @@ inline constexpr std::string_view kRunning = "running";
 inline constexpr std::string_view kNone = "none";
 
 inline FacetName facet(std::string_view name) { return FacetName(std::string(name)); }
-inline FacetName driverFacet(const std::string& driver) { return facet(std::string(kDriverPrefix) + driver); }
+inline FacetName driverFacet(const std::string& driver) {
+  return facet(std::string(kDriverPrefix) + driver);
+}
 
-/// Probe → glob of the running version. A driver that declares none is verified by its packages and modules.
+/// Probe → glob of the running version. A driver that declares none is verified by its packages and
+/// modules.
 std::map<std::string, std::string> probesOf(const inventory::Driver& driver);
-/// "probe=value,…" sorted by probe. A probe without a value stands alone, so that no glob after '=' accepts it.
+/// "probe=value,…" sorted by probe. A probe without a value stands alone, so that no glob after '='
+/// accepts it.
 std::string joinProbes(const std::map<std::string, std::string>& values);
 
-/// "NAME@DIGEST". While the image is not built its digest cannot be known: any system made from it will do, and a node
-/// without one is blocked until the image is there.
+/// "NAME@DIGEST". While the image is not built its digest cannot be known: any system made from it
+/// will do, and a node without one is blocked until the image is there.
 std::string imageValue(const std::string& name, const std::optional<PackedImage>& packed);
 
-std::vector<lifecycle::Goal> provisionGoals(const inventory::Cluster& cluster, const lifecycle::Subject& subject,
-                                            const std::optional<PackedImage>& packed, const std::string& why_not_packed);
+std::vector<lifecycle::Goal> provisionGoals(const inventory::Cluster& cluster,
+                                            const lifecycle::Subject& subject,
+                                            const std::optional<PackedImage>& packed,
+                                            const std::string& why_not_packed);
 
 }  // namespace muster::provision

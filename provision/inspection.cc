@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "provision/inspection.h"
 
-#include "wire/disk_rule.h"
 #include "base/io/crypto.h"
 #include "base/json_output.h"
+#include "wire/disk_rule.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -22,11 +22,13 @@ constexpr std::chrono::seconds kLldpLimit{32};  ///< switches send every 30 s
 constexpr double kGib = 1024.0 * 1024 * 1024;
 /// The kernel reports what firmware and its own image leave over.
 constexpr double kUsableMemory = 0.93;
-/// Makers of machines that have no GPU on a PCI bus although their profile expects some: muster's own twin. On any other
-/// machine an empty bus is a fault.
+/// Makers of machines that have no GPU on a PCI bus although their profile expects some: muster's
+/// own twin. On any other machine an empty bus is a fault.
 constexpr std::string_view kTwinMakers[] = {"muster", "QEMU"};
 
-bool isTwin(const Hardware& hardware) { return std::ranges::find(kTwinMakers, hardware.manufacturer) != std::end(kTwinMakers); }
+bool isTwin(const Hardware& hardware) {
+  return std::ranges::find(kTwinMakers, hardware.manufacturer) != std::end(kTwinMakers);
+}
 
 /// NVML knows a UUID; what is only seen on the bus has none.
 bool isNamed(const Gpu& gpu) { return !gpu.uuid.empty() || !gpu.serial.empty(); }
@@ -35,53 +37,73 @@ void judgeGpus(const inventory::Expectation& expect, const Hardware& hardware, I
   const auto seen = static_cast<int>(hardware.gpus.size());
   const bool named = seen > 0 && std::ranges::all_of(hardware.gpus, isNamed);
   if (expect.gpus && seen == 0 && *expect.gpus > 0 && isTwin(hardware)) {
-    out.notes.push_back(fmt::format(
-        "{} GPUs are expected, and none can be seen without the driver on a virtual machine: the gates count them", *expect.gpus));
+    out.notes.push_back(
+        fmt::format("{} GPUs are expected, and none can be seen without the driver on a virtual "
+                    "machine: the gates count them",
+                    *expect.gpus));
   } else if (expect.gpus && seen != *expect.gpus) {
     nlohmann::json places = nlohmann::json::array();
     for (const auto& gpu : hardware.gpus) places.push_back(gpu.pci.empty() ? gpu.uuid : gpu.pci);
-    out.misfits.push_back(
-        {fmt::format("{} GPUs seen, {} expected", seen, *expect.gpus),
-         jsonText(nlohmann::json{{"expected", *expect.gpus}, {"seen", seen}, {"by", named ? "NVML" : "PCI"}, {"at", places}}),
-         "compare the places with a healthy machine of this kind; reseat or replace the missing GPU or its riser"});
+    out.misfits.push_back({fmt::format("{} GPUs seen, {} expected", seen, *expect.gpus),
+                           jsonText(nlohmann::json{{"expected", *expect.gpus},
+                                                   {"seen", seen},
+                                                   {"by", named ? "NVML" : "PCI"},
+                                                   {"at", places}}),
+                           "compare the places with a healthy machine of this kind; reseat or "
+                           "replace the missing GPU or its riser"});
   }
   if (expect.gpu_model.empty() || seen == 0) return;
   if (!named) {
-    out.notes.push_back(fmt::format("the GPU model \"{}\" is judged by the gates once the driver is there", expect.gpu_model));
+    out.notes.push_back(fmt::format(
+        "the GPU model \"{}\" is judged by the gates once the driver is there", expect.gpu_model));
     return;
   }
   for (const auto& gpu : hardware.gpus) {
     if (gpu.model.find(expect.gpu_model) != std::string::npos) continue;
-    out.misfits.push_back({fmt::format("GPU {} is a \"{}\", expected is a \"{}\"", gpu.uuid, gpu.model, expect.gpu_model),
-                           jsonText(nlohmann::json{{"expected", expect.gpu_model}, {"seen", gpu.model}, {"pci", gpu.pci}}),
-                           "replace the GPU, or give the node a profile of its own"});
+    out.misfits.push_back(
+        {fmt::format("GPU {} is a \"{}\", expected is a \"{}\"", gpu.uuid, gpu.model,
+                     expect.gpu_model),
+         jsonText(
+             nlohmann::json{{"expected", expect.gpu_model}, {"seen", gpu.model}, {"pci", gpu.pci}}),
+         "replace the GPU, or give the node a profile of its own"});
   }
 }
 
-void judgeAmount(std::string_view what, std::optional<double> wanted, double seen, Inspection& out, std::string_view advice) {
+void judgeAmount(std::string_view what, std::optional<double> wanted, double seen, Inspection& out,
+                 std::string_view advice) {
   if (!wanted || seen >= *wanted) return;
-  out.misfits.push_back({fmt::format("{:.4g} {} seen, at least {:.4g} expected", seen, what, *wanted),
-                         jsonText(nlohmann::json{{"expected", *wanted}, {"seen", seen}}), std::string(advice)});
+  out.misfits.push_back(
+      {fmt::format("{:.4g} {} seen, at least {:.4g} expected", seen, what, *wanted),
+       jsonText(nlohmann::json{{"expected", *wanted}, {"seen", seen}}), std::string(advice)});
 }
 
-/// RDMA NICs are counted exactly, as GPUs are. Without their driver (the RAM OS, the first boot) none shows itself; then the gates count.
-void judgeRdmaNics(const inventory::Expectation& expect, const Hardware& hardware, Inspection& out) {
+/// RDMA NICs are counted exactly, as GPUs are. Without their driver (the RAM OS, the first boot)
+/// none shows itself; then the gates count.
+void judgeRdmaNics(const inventory::Expectation& expect, const Hardware& hardware,
+                   Inspection& out) {
   if (!expect.nics) return;
   const auto seen = static_cast<int>(hardware.rdma_devices.size());
   if (seen == 0 && *expect.nics > 0) {
-    out.notes.push_back(fmt::format("{} RDMA NICs are expected, and none can be seen without its driver: the gates count them", *expect.nics));
+    out.notes.push_back(fmt::format(
+        "{} RDMA NICs are expected, and none can be seen without its driver: the gates count them",
+        *expect.nics));
   } else if (seen != *expect.nics) {
-    out.misfits.push_back({fmt::format("{} RDMA NICs seen, {} expected", seen, *expect.nics),
-                           jsonText(nlohmann::json{{"expected", *expect.nics}, {"seen", hardware.rdma_devices}}),
-                           "compare the devices with a healthy machine of this kind; reseat or replace the missing NIC, or correct the profile"});
+    out.misfits.push_back(
+        {fmt::format("{} RDMA NICs seen, {} expected", seen, *expect.nics),
+         jsonText(nlohmann::json{{"expected", *expect.nics}, {"seen", hardware.rdma_devices}}),
+         "compare the devices with a healthy machine of this kind; reseat or replace the missing "
+         "NIC, or correct the profile"});
   }
 }
 
 void judgeIdentity(const inventory::Node& node, const Hardware& hardware, Inspection& out) {
   if (!node.serial.empty() && hardware.serial != node.serial) {
-    out.misfits.push_back({fmt::format("its serial is \"{}\", the inventory says \"{}\"", hardware.serial, node.serial),
-                           jsonText(nlohmann::json{{"expected", node.serial}, {"seen", hardware.serial}}),
-                           "find out whether machines were swapped in the rack, then correct the inventory or the rack"});
+    out.misfits.push_back(
+        {fmt::format("its serial is \"{}\", the inventory says \"{}\"", hardware.serial,
+                     node.serial),
+         jsonText(nlohmann::json{{"expected", node.serial}, {"seen", hardware.serial}}),
+         "find out whether machines were swapped in the rack, then correct the inventory or the "
+         "rack"});
   }
   const auto has_mac = [&](const wire::Nic& nic) {
     const auto mac = Mac::parse(nic.mac);
@@ -91,7 +113,8 @@ void judgeIdentity(const inventory::Node& node, const Hardware& hardware, Inspec
     nlohmann::json seen = nlohmann::json::array();
     for (const auto& nic : hardware.nics) seen.push_back(nic.mac);
     out.misfits.push_back({"no NIC has the provisioning MAC " + node.mac.str(),
-                           jsonText(nlohmann::json{{"expected", node.mac.str()}, {"seen", seen}}), "correct the MAC in the inventory"});
+                           jsonText(nlohmann::json{{"expected", node.mac.str()}, {"seen", seen}}),
+                           "correct the MAC in the inventory"});
   }
 }
 
@@ -102,11 +125,22 @@ void judgeDisk(const inventory::Profile& profile, const Hardware& hardware, Insp
   if (disks.size() == wanted) return;
   nlohmann::json seen = nlohmann::json::array();
   for (const auto& disk : hardware.disks)
-    seen.push_back({{"path", disk.path}, {"serial", disk.serial}, {"wwn", disk.wwn}, {"size_bytes", disk.size_bytes}});
-  const auto text = disks.empty() ? fmt::format("no disk fits the rule \"{}\"", profile.disk)
-                    : wanted > 1 ? fmt::format("the rule \"{}\" fits {} disks, the system is to lie on {}", profile.disk, disks.size(), wanted)
-                                  : fmt::format("there are {} disks and the profile does not say which one holds the system", disks.size());
-  out.misfits.push_back({text, jsonText(seen), fmt::format("set disk of profile {} to serial:…, wwn:…, smallest or size:LOW-HIGH", profile.name)});
+    seen.push_back({{"path", disk.path},
+                    {"serial", disk.serial},
+                    {"wwn", disk.wwn},
+                    {"size_bytes", disk.size_bytes}});
+  const auto text =
+      disks.empty() ? fmt::format("no disk fits the rule \"{}\"", profile.disk)
+      : wanted > 1
+          ? fmt::format("the rule \"{}\" fits {} disks, the system is to lie on {}", profile.disk,
+                        disks.size(), wanted)
+          : fmt::format(
+                "there are {} disks and the profile does not say which one holds the system",
+                disks.size());
+  out.misfits.push_back(
+      {text, jsonText(seen),
+       fmt::format("set disk of profile {} to serial:…, wwn:…, smallest or size:LOW-HIGH",
+                   profile.name)});
 }
 
 }  // namespace
@@ -126,7 +160,10 @@ std::string inspectParams(const inventory::Cluster& cluster, const NodeName& nam
 
 std::string expectationDigest(const inventory::Node& node, const inventory::Profile& profile) {
   const auto& expect = profile.expect;
-  nlohmann::json json{{"gpu_model", expect.gpu_model}, {"serial", node.serial}, {"mac", node.mac.str()}, {"disk", profile.disk}};
+  nlohmann::json json{{"gpu_model", expect.gpu_model},
+                      {"serial", node.serial},
+                      {"mac", node.mac.str()},
+                      {"disk", profile.disk}};
   const auto put = [&json](const char* key, const std::optional<int>& value) {
     if (value) json[key] = *value;
   };
@@ -136,26 +173,34 @@ std::string expectationDigest(const inventory::Node& node, const inventory::Prof
   put("cpus_min", expect.cpus_min);
   if (profile.root) json["root_disks"] = profile.root->count;
   for (const auto& part : expect.parts)
-    json["parts"].push_back({static_cast<int>(part.kind), part.model, part.count.value_or(-1), part.size_gib.value_or(-1), part.firmware});
-  if (!node.switch_name.empty() || !node.switch_port.empty()) json["cable"] = {node.switch_name, node.switch_port};
+    json["parts"].push_back({static_cast<int>(part.kind), part.model, part.count.value_or(-1),
+                             part.size_gib.value_or(-1), part.firmware});
+  if (!node.switch_name.empty() || !node.switch_port.empty())
+    json["cable"] = {node.switch_name, node.switch_port};
   return io::sha256Hex(jsonText(json)).substr(0, 16);
 }
 
-Inspection inspect(const inventory::Node& node, const inventory::Profile& profile, const Hardware& hardware, InspectionContext context) {
+Inspection inspect(const inventory::Node& node, const inventory::Profile& profile,
+                   const Hardware& hardware, InspectionContext context) {
   static const std::vector<inventory::Node> kAlone;
   const auto& nodes = context.nodes ? *context.nodes : kAlone;
   const auto& expect = profile.expect;
   Inspection out;
   judgeIdentity(node, hardware, out);
-  judgeAmount("CPUs", expect.cpus_min, hardware.cpus, out, "look for a disabled socket or cores in the firmware's setup");
+  judgeAmount("CPUs", expect.cpus_min, hardware.cpus, out,
+              "look for a disabled socket or cores in the firmware's setup");
   const auto memory_gib = static_cast<double>(hardware.memory_bytes) / kGib;
-  const auto memory_wanted = expect.memory_gib_min ? std::optional<double>(*expect.memory_gib_min * kUsableMemory) : std::nullopt;
-  judgeAmount("GiB of memory", memory_wanted, memory_gib, out, "look for a missing or mapped-out DIMM in the BMC's log");
+  const auto memory_wanted = expect.memory_gib_min
+                                 ? std::optional<double>(*expect.memory_gib_min * kUsableMemory)
+                                 : std::nullopt;
+  judgeAmount("GiB of memory", memory_wanted, memory_gib, out,
+              "look for a missing or mapped-out DIMM in the BMC's log");
   judgeRdmaNics(expect, hardware, out);
   judgeGpus(expect, hardware, out);
   if (!context.diskless) judgeDisk(profile, hardware, out);
-  for (const auto& misfits : {judgeParts(expect.parts, hardware), judgeCabling(node, hardware, context.listened, nodes),
-                              context.bearers ? judgeMixUp(node, hardware, *context.bearers) : std::vector<Misfit>()})
+  for (const auto& misfits :
+       {judgeParts(expect.parts, hardware), judgeCabling(node, hardware, context.listened, nodes),
+        context.bearers ? judgeMixUp(node, hardware, *context.bearers) : std::vector<Misfit>()})
     out.misfits.insert(out.misfits.end(), misfits.begin(), misfits.end());
   return out;
 }
@@ -169,12 +214,15 @@ std::vector<const Disk*> systemDisks(const inventory::Profile& profile, const Ha
 std::string diskContent(const inventory::Profile& profile, const Hardware& hardware) {
   std::string held;
   for (const auto* disk : systemDisks(profile, hardware)) {
-    if (disk->content != "none") held += fmt::format("{}{}: {}", held.empty() ? "" : ", ", disk->path, disk->content);
+    if (disk->content != "none")
+      held += fmt::format("{}{}: {}", held.empty() ? "" : ", ", disk->path, disk->content);
   }
   return held.empty() ? "none" : held;
 }
 
-std::map<std::string, std::string> hardwareFacts(const inventory::Node& node, const inventory::Profile& profile, const Hardware& hardware) {
+std::map<std::string, std::string> hardwareFacts(const inventory::Node& node,
+                                                 const inventory::Profile& profile,
+                                                 const Hardware& hardware) {
   std::map<std::string, std::string> facts;
   if (!hardware.serial.empty()) facts["hw.serial"] = hardware.serial;
   for (const auto& nic : hardware.nics) {
@@ -182,11 +230,14 @@ std::map<std::string, std::string> hardwareFacts(const inventory::Node& node, co
   }
   int index = 0;
   for (const auto& gpu : hardware.gpus) {
-    if (isNamed(gpu)) facts[fmt::format("hw.gpu.{}", index++)] = gpu.serial.empty() ? gpu.uuid : gpu.serial;
+    if (isNamed(gpu))
+      facts[fmt::format("hw.gpu.{}", index++)] = gpu.serial.empty() ? gpu.uuid : gpu.serial;
   }
-  // A GPU that is gone must not live on as an old fact. Without NVML nothing is known, and nothing is said.
+  // A GPU that is gone must not live on as an old fact. Without NVML nothing is known, and nothing
+  // is said.
   if (index > 0) {
-    for (; index < profile.expect.gpus.value_or(0); ++index) facts[fmt::format("hw.gpu.{}", index)] = "absent";
+    for (; index < profile.expect.gpus.value_or(0); ++index)
+      facts[fmt::format("hw.gpu.{}", index)] = "absent";
   }
   return facts;
 }

@@ -2,9 +2,9 @@
 // Is this machine what its profile expects? Pure: hardware report × declaration → misfits, facts.
 #pragma once
 
-#include "wire/messages.h"
 #include "inventory/model/cluster.h"
 #include "provision/parts.h"
+#include "wire/messages.h"
 
 #include <map>
 #include <optional>
@@ -15,7 +15,7 @@ namespace muster::provision {
 
 struct Inspection {
   std::vector<Misfit> misfits;
-  std::vector<std::string> notes;                      ///< what could not be judged here, and who will
+  std::vector<std::string> notes;  ///< what could not be judged here, and who will
   std::string value(const std::string& digest) const;  ///< "fits:DIGEST", or "misfits: …"
 };
 
@@ -26,21 +26,25 @@ std::string expectationDigest(const inventory::Node& node, const inventory::Prof
 struct InspectionContext {
   const std::vector<inventory::Node>* nodes = nullptr;  ///< all of them, to name whose cable it is
   const Bearers* bearers = nullptr;                     ///< of them, to tell a mix-up
-  bool listened = false;                                ///< the agent has listened to LLDP for this report
-  bool diskless = false;                                ///< its image runs in memory: disks do not matter
+  bool listened = false;  ///< the agent has listened to LLDP for this report
+  bool diskless = false;  ///< its image runs in memory: disks do not matter
 };
-Inspection inspect(const inventory::Node& node, const inventory::Profile& profile, const wire::Hardware& hardware, InspectionContext context = {});
+Inspection inspect(const inventory::Node& node, const inventory::Profile& profile,
+                   const wire::Hardware& hardware, InspectionContext context = {});
 
 /// The disks that the profile's rule can mean: one when the rule decides, else all of them.
-std::vector<const wire::Disk*> systemDisks(const inventory::Profile& profile, const wire::Hardware& hardware);
+std::vector<const wire::Disk*> systemDisks(const inventory::Profile& profile,
+                                           const wire::Hardware& hardware);
 /// "none", or what those disks hold.
 std::string diskContent(const inventory::Profile& profile, const wire::Hardware& hardware);
 
 /// hw.serial, hw.mac, hw.gpu.N: what a certificate is bound to.
-std::map<std::string, std::string> hardwareFacts(const inventory::Node& node, const inventory::Profile& profile,
+std::map<std::string, std::string> hardwareFacts(const inventory::Node& node,
+                                                 const inventory::Profile& profile,
                                                  const wire::Hardware& hardware);
 
-/// Of the agent's task. It listens to LLDP only where a cable is declared: that takes as long as a switch is silent.
+/// Of the agent's task. It listens to LLDP only where a cable is declared: that takes as long as a
+/// switch is silent.
 std::string inspectParams(const inventory::Cluster& cluster, const NodeName& name);
 
 }  // namespace muster::provision

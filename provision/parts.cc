@@ -14,10 +14,10 @@
 
 namespace muster::provision {
 
-using wire::Hardware;
-using wire::Part;
 using inventory::PartKind;
 using inventory::PartRule;
+using wire::Hardware;
+using wire::Part;
 
 namespace {
 
@@ -26,31 +26,45 @@ constexpr double kGib = 1024.0 * 1024 * 1024;
 /// What a kind is called, and what is done about a wrong one. A new kind is a row.
 struct KindRow {
   PartKind kind;
-  std::string_view word;      ///< of agent::Part
+  std::string_view word;  ///< of agent::Part
   std::string_view one, many;
   std::string_view missing, wrong, firmware;
 };
 constexpr std::array<KindRow, 4> kKinds = {{
-    {PartKind::Dimm, "dimm", "DIMM", "DIMMs", "reseat or replace the DIMM that is missing; the BMC's log says whether firmware has mapped one out",
+    {PartKind::Dimm, "dimm", "DIMM", "DIMMs",
+     "reseat or replace the DIMM that is missing; the BMC's log says whether firmware has mapped "
+     "one out",
      "replace the DIMM, or correct the profile", ""},
-    {PartKind::Nvme, "nvme", "NVMe disk", "NVMe disks", "reseat or replace the disk that is missing, and look at its slot's cable and riser",
-     "replace the disk, or correct the profile", "update its firmware (nvme fw-download), or correct the profile"},
-    {PartKind::Nic, "nic", "NIC", "NICs", "reseat or replace the NIC that is missing; compare with a healthy machine of this kind",
-     "replace the NIC, or correct the profile", "update its firmware (mstflint), or correct the profile"},
-    {PartKind::Gpu, "gpu", "GPU", "GPUs", "compare the places with a healthy machine of this kind; reseat or replace the missing GPU or its riser",
-     "replace the GPU, or give the node a profile of its own", "update the GPU's VBIOS, or correct the profile"},
+    {PartKind::Nvme, "nvme", "NVMe disk", "NVMe disks",
+     "reseat or replace the disk that is missing, and look at its slot's cable and riser",
+     "replace the disk, or correct the profile",
+     "update its firmware (nvme fw-download), or correct the profile"},
+    {PartKind::Nic, "nic", "NIC", "NICs",
+     "reseat or replace the NIC that is missing; compare with a healthy machine of this kind",
+     "replace the NIC, or correct the profile",
+     "update its firmware (mstflint), or correct the profile"},
+    {PartKind::Gpu, "gpu", "GPU", "GPUs",
+     "compare the places with a healthy machine of this kind; reseat or replace the missing GPU or "
+     "its riser",
+     "replace the GPU, or give the node a profile of its own",
+     "update the GPU's VBIOS, or correct the profile"},
 }};
 
 const KindRow& rowOf(PartKind kind) {
-  return *std::find_if(kKinds.begin(), kKinds.end(), [&](const KindRow& row) { return row.kind == kind; });
+  return *std::find_if(kKinds.begin(), kKinds.end(),
+                       [&](const KindRow& row) { return row.kind == kind; });
 }
 
-bool fits(const std::string& glob, const std::string& text) { return glob.empty() || ::fnmatch(glob.c_str(), text.c_str(), FNM_CASEFOLD) == 0; }
+bool fits(const std::string& glob, const std::string& text) {
+  return glob.empty() || ::fnmatch(glob.c_str(), text.c_str(), FNM_CASEFOLD) == 0;
+}
 
 std::vector<Part> partsOfKind(PartKind kind, const Hardware& hardware) {
   std::vector<Part> out;
   if (kind == PartKind::Gpu) {
-    for (const auto& gpu : hardware.gpus) out.push_back({"gpu", gpu.pci.empty() ? gpu.uuid : gpu.pci, gpu.model, gpu.serial, gpu.vbios, 0});
+    for (const auto& gpu : hardware.gpus)
+      out.push_back(
+          {"gpu", gpu.pci.empty() ? gpu.uuid : gpu.pci, gpu.model, gpu.serial, gpu.vbios, 0});
     return out;
   }
   for (const auto& part : hardware.parts)
@@ -61,7 +75,11 @@ std::vector<Part> partsOfKind(PartKind kind, const Hardware& hardware) {
 nlohmann::json listOf(const std::vector<Part>& parts) {
   nlohmann::json out = nlohmann::json::array();
   for (const auto& part : parts)
-    out.push_back({{"at", part.place}, {"model", part.model}, {"serial", part.serial}, {"firmware", part.firmware}, {"size_bytes", part.size_bytes}});
+    out.push_back({{"at", part.place},
+                   {"model", part.model},
+                   {"serial", part.serial},
+                   {"firmware", part.firmware},
+                   {"size_bytes", part.size_bytes}});
   return out;
 }
 
@@ -72,8 +90,12 @@ bool sizeFits(const PartRule& rule, const Part& part) {
 
 /// "DIMM_A3 (M321R8GA0BB0, 32 GiB)"
 std::string nameOf(const Part& part) {
-  return fmt::format("{} ({}{})", part.place.empty() ? "?" : part.place, part.model.empty() ? "no model" : part.model,
-                     part.size_bytes == 0 ? "" : fmt::format(", {:.4g} GiB", static_cast<double>(part.size_bytes) / kGib));
+  return fmt::format(
+      "{} ({}{})", part.place.empty() ? "?" : part.place,
+      part.model.empty() ? "no model" : part.model,
+      part.size_bytes == 0
+          ? ""
+          : fmt::format(", {:.4g} GiB", static_cast<double>(part.size_bytes) / kGib));
 }
 
 void judgeRule(const PartRule& rule, const Hardware& hardware, std::vector<Misfit>& out) {
@@ -85,28 +107,41 @@ void judgeRule(const PartRule& rule, const Hardware& hardware, std::vector<Misfi
   const auto of = rule.model.empty() ? std::string() : fmt::format(" of model \"{}\"", rule.model);
   const auto seen = static_cast<int>(meant.size());
   if (rule.count ? seen != *rule.count : seen == 0)
-    out.push_back({fmt::format("{} {}{} seen, {} expected", seen, seen == 1 ? row.one : row.many, of, rule.count ? std::to_string(*rule.count) : "at least 1"),
-                   jsonText(nlohmann::json{{"expected", rule.count.value_or(1)}, {"model", rule.model}, {"seen", seen}, {"at", listOf(all)}}),
+    out.push_back({fmt::format("{} {}{} seen, {} expected", seen, seen == 1 ? row.one : row.many,
+                               of, rule.count ? std::to_string(*rule.count) : "at least 1"),
+                   jsonText(nlohmann::json{{"expected", rule.count.value_or(1)},
+                                           {"model", rule.model},
+                                           {"seen", seen},
+                                           {"at", listOf(all)}}),
                    std::string(rule.count && seen > *rule.count ? row.wrong : row.missing)});
   for (const auto& part : meant) {
     if (rule.size_gib && !sizeFits(rule, part))
-      out.push_back({fmt::format("{} {}: {}{} GiB expected", row.one, nameOf(part), rule.kind == PartKind::Dimm ? "" : "at least ", *rule.size_gib),
-                     jsonText(nlohmann::json{{"expected_gib", *rule.size_gib}, {"seen", listOf({part})}}), std::string(row.wrong)});
+      out.push_back(
+          {fmt::format("{} {}: {}{} GiB expected", row.one, nameOf(part),
+                       rule.kind == PartKind::Dimm ? "" : "at least ", *rule.size_gib),
+           jsonText(nlohmann::json{{"expected_gib", *rule.size_gib}, {"seen", listOf({part})}}),
+           std::string(row.wrong)});
     if (!fits(rule.firmware, part.firmware))
-      out.push_back({fmt::format("{} {} runs firmware {}, expected is {}", row.one, nameOf(part), part.firmware.empty() ? "that it does not tell" : part.firmware, rule.firmware),
-                     jsonText(nlohmann::json{{"expected", rule.firmware}, {"seen", listOf({part})}}), std::string(row.firmware)});
+      out.push_back(
+          {fmt::format("{} {} runs firmware {}, expected is {}", row.one, nameOf(part),
+                       part.firmware.empty() ? "that it does not tell" : part.firmware,
+                       rule.firmware),
+           jsonText(nlohmann::json{{"expected", rule.firmware}, {"seen", listOf({part})}}),
+           std::string(row.firmware)});
   }
 }
 
 std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return text;
 }
 
 /// Switches name themselves with or without their domain.
 bool sameSwitch(const std::string& declared, const std::string& seen) {
   const auto a = lower(declared), b = lower(seen);
-  return a == b || (a.find('.') == std::string::npos && b.substr(0, b.find('.')) == a && b.find(':') == std::string::npos);
+  return a == b || (a.find('.') == std::string::npos && b.substr(0, b.find('.')) == a &&
+                    b.find(':') == std::string::npos);
 }
 
 const wire::Neighbour* bootNeighbour(const inventory::Node& node, const Hardware& hardware) {
@@ -120,7 +155,8 @@ const wire::Neighbour* bootNeighbour(const inventory::Node& node, const Hardware
 }
 
 bool isAt(const inventory::Node& node, const wire::Neighbour& seen) {
-  return (node.switch_name.empty() || sameSwitch(node.switch_name, seen.switch_name)) && (node.switch_port.empty() || lower(node.switch_port) == lower(seen.port));
+  return (node.switch_name.empty() || sameSwitch(node.switch_name, seen.switch_name)) &&
+         (node.switch_port.empty() || lower(node.switch_port) == lower(seen.port));
 }
 
 std::string placeText(const std::string& name, const std::string& port) {
@@ -139,29 +175,40 @@ bool needsNeighbour(const inventory::Node& node, const Hardware& hardware) {
   return !(node.switch_name.empty() && node.switch_port.empty()) && !bootNeighbour(node, hardware);
 }
 
-std::vector<Misfit> judgeCabling(const inventory::Node& node, const Hardware& hardware, bool listened, const std::vector<inventory::Node>& others) {
+std::vector<Misfit> judgeCabling(const inventory::Node& node, const Hardware& hardware,
+                                 bool listened, const std::vector<inventory::Node>& others) {
   if (node.switch_name.empty() && node.switch_port.empty()) return {};
   const auto wanted = placeText(node.switch_name, node.switch_port);
   const auto* seen = bootNeighbour(node, hardware);
   if (!seen) {
     if (!listened) return {};
-    return {{fmt::format("nothing is heard by LLDP on the NIC {}, declared is {}", node.mac.str(), wanted),
+    return {{fmt::format("nothing is heard by LLDP on the NIC {}, declared is {}", node.mac.str(),
+                         wanted),
              jsonText(nlohmann::json{{"expected", wanted}, {"seen", nullptr}}),
-             "let the switch send LLDP on that port, and see that the NIC's own LLDP agent does not swallow the frames"}};
+             "let the switch send LLDP on that port, and see that the NIC's own LLDP agent does "
+             "not swallow the frames"}};
   }
   if (isAt(node, *seen)) return {};
   const auto place = placeText(seen->switch_name, seen->port);
   const auto owner = std::find_if(others.begin(), others.end(), [&](const auto& other) {
-    return other.name != node.name && !(other.switch_name.empty() || other.switch_port.empty()) && isAt(other, *seen);
+    return other.name != node.name && !(other.switch_name.empty() || other.switch_port.empty()) &&
+           isAt(other, *seen);
   });
-  const auto whose = owner == others.end() ? std::string() : fmt::format(", which is {}'s", owner->name.str());
-  return {{fmt::format("the NIC {} is cabled to {}{}, declared is {}", node.mac.str(), place, whose, wanted),
+  const auto whose =
+      owner == others.end() ? std::string() : fmt::format(", which is {}'s", owner->name.str());
+  return {{fmt::format("the NIC {} is cabled to {}{}, declared is {}", node.mac.str(), place, whose,
+                       wanted),
            jsonText(nlohmann::json{{"expected", wanted}, {"seen", place}, {"nic", seen->nic}}),
-           owner == others.end() ? fmt::format("put the cable into {}, or correct switch and port of {}", wanted, node.name.str())
-                                 : fmt::format("swap the cables of {} and {}, or the machines if they stand in each other's place", node.name.str(), owner->name.str())}};
+           owner == others.end()
+               ? fmt::format("put the cable into {}, or correct switch and port of {}", wanted,
+                             node.name.str())
+               : fmt::format("swap the cables of {} and {}, or the machines if they stand in each "
+                             "other's place",
+                             node.name.str(), owner->name.str())}};
 }
 
-Bearers::Bearers(const std::vector<inventory::Node>& nodes) : first_(nodes.data()), count_(nodes.size()) {
+Bearers::Bearers(const std::vector<inventory::Node>& nodes)
+    : first_(nodes.data()), count_(nodes.size()) {
   for (const auto& node : nodes) {
     if (!node.serial.empty()) by_serial_.emplace(node.serial, &node);
     by_mac_.emplace(node.mac, &node);
@@ -179,23 +226,34 @@ std::vector<const inventory::Node*> bearersIn(const Map& map, const Key& key) {
 
 }  // namespace
 
-std::vector<const inventory::Node*> Bearers::ofSerial(const std::string& serial) const { return bearersIn(by_serial_, serial); }
-std::vector<const inventory::Node*> Bearers::ofMac(const Mac& mac) const { return bearersIn(by_mac_, mac); }
+std::vector<const inventory::Node*> Bearers::ofSerial(const std::string& serial) const {
+  return bearersIn(by_serial_, serial);
+}
+std::vector<const inventory::Node*> Bearers::ofMac(const Mac& mac) const {
+  return bearersIn(by_mac_, mac);
+}
 
-std::vector<Misfit> judgeMixUp(const inventory::Node& node, const Hardware& hardware, const Bearers& bearers) {
+std::vector<Misfit> judgeMixUp(const inventory::Node& node, const Hardware& hardware,
+                               const Bearers& bearers) {
   std::vector<Misfit> out;
   for (const auto* other : bearers.ofSerial(hardware.serial)) {
     if (other->name == node.name) continue;
-    out.push_back({fmt::format("it has the serial of {}", other->name.str()), jsonText(nlohmann::json{{"expected", node.serial}, {"seen", hardware.serial}}),
-                   fmt::format("{} and {} were swapped in the rack, or a board was replaced without writing its serial", node.name.str(), other->name.str())});
+    out.push_back({fmt::format("it has the serial of {}", other->name.str()),
+                   jsonText(nlohmann::json{{"expected", node.serial}, {"seen", hardware.serial}}),
+                   fmt::format("{} and {} were swapped in the rack, or a board was replaced "
+                               "without writing its serial",
+                               node.name.str(), other->name.str())});
   }
   for (const auto& nic : hardware.nics) {
     const auto mac = Mac::parse(nic.mac);
     for (const auto* other : mac ? bearers.ofMac(*mac) : std::vector<const inventory::Node*>()) {
       if (other->name == node.name) continue;
-      out.push_back({fmt::format("its NIC {} has the MAC {} of {}", nic.name, mac->str(), other->name.str()),
-                     jsonText(nlohmann::json{{"expected", node.mac.str()}, {"seen", mac->str()}, {"nic", nic.name}}),
-                     "two nodes cannot have one MAC: find out which machine has that NIC, and correct the inventory"});
+      out.push_back(
+          {fmt::format("its NIC {} has the MAC {} of {}", nic.name, mac->str(), other->name.str()),
+           jsonText(nlohmann::json{
+               {"expected", node.mac.str()}, {"seen", mac->str()}, {"nic", nic.name}}),
+           "two nodes cannot have one MAC: find out which machine has that NIC, and correct the "
+           "inventory"});
     }
   }
   return out;

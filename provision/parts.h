@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is what can be pulled out of a machine what its profile expects, and is the machine where the inventory says? Pure.
+// Is what can be pulled out of a machine what its profile expects, and is the machine where the
+// inventory says? Pure.
 #pragma once
 
-#include "wire/messages.h"
 #include "inventory/model/cluster.h"
+#include "wire/messages.h"
 
 #include <map>
 #include <string>
@@ -18,19 +19,25 @@ struct Misfit {
 };
 
 /// Every rule of the profile's `expect.parts` against what was seen.
-std::vector<Misfit> judgeParts(const std::vector<inventory::PartRule>& rules, const wire::Hardware& hardware);
+std::vector<Misfit> judgeParts(const std::vector<inventory::PartRule>& rules,
+                               const wire::Hardware& hardware);
 
-/// Whether the NIC that boots is cabled to the declared switch and port. Nothing declared: nothing to judge. `listened`: the agent has
-/// waited for a neighbour, so that silence is a misfit too. `others`: all nodes, to name whose cable it is.
-std::vector<Misfit> judgeCabling(const inventory::Node& node, const wire::Hardware& hardware, bool listened, const std::vector<inventory::Node>& others);
+/// Whether the NIC that boots is cabled to the declared switch and port. Nothing declared: nothing
+/// to judge. `listened`: the agent has waited for a neighbour, so that silence is a misfit too.
+/// `others`: all nodes, to name whose cable it is.
+std::vector<Misfit> judgeCabling(const inventory::Node& node, const wire::Hardware& hardware,
+                                 bool listened, const std::vector<inventory::Node>& others);
 /// The NIC that boots has declared cabling and no neighbour in this report: the agent must listen.
 bool needsNeighbour(const inventory::Node& node, const wire::Hardware& hardware);
 
-/// Which nodes are declared with a serial, or with a MAC. The list of nodes must outlive it as it is.
+/// Which nodes are declared with a serial, or with a MAC. The list of nodes must outlive it as it
+/// is.
 class Bearers {
  public:
   explicit Bearers(const std::vector<inventory::Node>& nodes);
-  bool isOf(const std::vector<inventory::Node>& nodes) const { return nodes.data() == first_ && nodes.size() == count_; }
+  bool isOf(const std::vector<inventory::Node>& nodes) const {
+    return nodes.data() == first_ && nodes.size() == count_;
+  }
   std::vector<const inventory::Node*> ofSerial(const std::string& serial) const;
   std::vector<const inventory::Node*> ofMac(const Mac& mac) const;
 
@@ -42,6 +49,7 @@ class Bearers {
 };
 
 /// This machine, or one of its NICs, is declared as another node.
-std::vector<Misfit> judgeMixUp(const inventory::Node& node, const wire::Hardware& hardware, const Bearers& bearers);
+std::vector<Misfit> judgeMixUp(const inventory::Node& node, const wire::Hardware& hardware,
+                               const Bearers& bearers);
 
 }  // namespace muster::provision

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// The provision phase. Its acts are steps: each call looks where the node is and does the next thing, so a controller that
-// was killed anywhere goes on by looking.
+// The provision phase. Its acts are steps: each call looks where the node is and does the next
+// thing, so a controller that was killed anywhere goes on by looking.
 #include "provision/agent_task.h"
-#include "provision/storage/data_wipe.h"
-#include "provision/storage/disk_params.h"
+#include "provision/drivers/os_files.h"
 #include "provision/facets.h"
 #include "provision/identity.h"
 #include "provision/inspection.h"
-#include "provision/drivers/os_files.h"
 #include "provision/provision.h"
 #include "provision/restart.h"
+#include "provision/storage/data_wipe.h"
+#include "provision/storage/disk_params.h"
 
-#include "wire/pack_index.h"
 #include "base/async/deadline.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "base/log.h"
+#include "wire/pack_index.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -23,9 +23,6 @@
 namespace muster::provision {
 
 using gateway::AgentState;
-using wire::Hardware;
-using wire::Mode;
-using wire::TaskKind;
 using lifecycle::ActContext;
 using lifecycle::Action;
 using lifecycle::Again;
@@ -36,23 +33,34 @@ using lifecycle::Finding;
 using lifecycle::Outcome;
 using lifecycle::Subject;
 using std::chrono::seconds;
+using wire::Hardware;
+using wire::Mode;
+using wire::TaskKind;
 
 namespace {
 
 constexpr seconds kBmcLimit{40};
-constexpr seconds kProbeLimit{30}, kInspectLimit{75}, kWriteImageLimit{3600}, kInstallDriverLimit{1800};
+constexpr seconds kProbeLimit{30}, kInspectLimit{75}, kWriteImageLimit{3600},
+    kInstallDriverLimit{1800};
 
-/// Why a live image cannot run on a machine, as far as its hardware is known. The agent looks again, at what is really free.
-std::optional<std::string> tooLarge(const PackedImage& image, const std::optional<AgentState>& state) {
+/// Why a live image cannot run on a machine, as far as its hardware is known. The agent looks
+/// again, at what is really free.
+std::optional<std::string> tooLarge(const PackedImage& image,
+                                    const std::optional<AgentState>& state) {
   const auto memory = state ? state->hardware.memory_bytes : 0;
   if (memory == 0 || memory >= image.size_bytes + wire::kLiveRoomBytes) return std::nullopt;
-  return fmt::format("the live image {} takes {} MiB of memory and its system {} MiB beside it, the machine has {} MiB; make the image smaller, or one of another kind",
-                     image.name, image.size_bytes >> 20, wire::kLiveRoomBytes >> 20, memory >> 20);
+  return fmt::format(
+      "the live image {} takes {} MiB of memory and its system {} MiB beside it, the machine has "
+      "{} MiB; make the image smaller, or one of another kind",
+      image.name, image.size_bytes >> 20, wire::kLiveRoomBytes >> 20, memory >> 20);
 }
 
 class ProvisionPhase final : public lifecycle::Phase {
  public:
-  explicit ProvisionPhase(ProvisionDeps deps) : deps_(std::move(deps)), restarts_(deps_.bmcs, deps_.agents, deps_.netboot, deps_.clock, deps_.boot_ended), ear_(deps_.restart_begins) {}
+  explicit ProvisionPhase(ProvisionDeps deps)
+      : deps_(std::move(deps)),
+        restarts_(deps_.bmcs, deps_.agents, deps_.netboot, deps_.clock, deps_.boot_ended),
+        ear_(deps_.restart_begins) {}
 
   std::string_view name() const override { return "provision"; }
   std::vector<lifecycle::Goal> goals(const inventory::Cluster& cluster, const Subject& subject,
@@ -62,37 +70,48 @@ class ProvisionPhase final : public lifecycle::Phase {
   Async<std::vector<Fact>> verify(Action action) override;
 
  private:
-  Fact fact(const NodeName& node, std::string_view name, std::string value, std::string source, std::string evidence = {}) const {
-    return {Subject(node), facet(name), std::move(value), deps_.clock.now(), std::move(source), std::move(evidence)};
+  Fact fact(const NodeName& node, std::string_view name, std::string value, std::string source,
+            std::string evidence = {}) const {
+    return {Subject(node),     facet(name),       std::move(value),
+            deps_.clock.now(), std::move(source), std::move(evidence)};
   }
   InspectionContext contextOf(const inventory::Node& node) const {
     if (!bearers_ || !bearers_->isOf(deps_.cluster.nodes)) bearers_.emplace(deps_.cluster.nodes);
-    return {.nodes = &deps_.cluster.nodes, .bearers = &*bearers_, .listened = false, .diskless = deps_.cluster.isLive(deps_.cluster.profileOf(node))};
+    return {.nodes = &deps_.cluster.nodes,
+            .bearers = &*bearers_,
+            .listened = false,
+            .diskless = deps_.cluster.isLive(deps_.cluster.profileOf(node))};
   }
   Result<PackedImage> packed(const std::string& image) const;
   std::string installedImage(const std::string& digest) const;
 
   Async<bmc::SystemInfo> readBmc(NodeName node);
   Fact enrolledFact(const inventory::Node& node, const bmc::SystemInfo& system) const;
-  void addAgentFacts(const inventory::Node& node, const AgentState& state, std::vector<Fact>& facts) const;
+  void addAgentFacts(const inventory::Node& node, const AgentState& state,
+                     std::vector<Fact>& facts) const;
   Async<void> addDriverFacts(NodeName node, bool fresh, std::vector<Fact>* facts);
   Async<AgentState> lookAgain(NodeName node);
 
   Async<Outcome> enrol(const inventory::Node& node, ActContext& context);
   Async<Outcome> inspectNode(const inventory::Node& node, ActContext& context);
-  Async<std::optional<Blocked>> dataInTheWay(const inventory::Node& node, const AgentState& state, bool allowed);
+  Async<std::optional<Blocked>> dataInTheWay(const inventory::Node& node, const AgentState& state,
+                                             bool allowed);
   Async<Outcome> image(const inventory::Node& node, ActContext& context);
-  Async<Outcome> startImage(const inventory::Node& node, const PackedImage& image, ActContext& context);
+  Async<Outcome> startImage(const inventory::Node& node, const PackedImage& image,
+                            ActContext& context);
   Async<Outcome> runSystem(const inventory::Node& node, ActContext& context);
-  Async<Outcome> driver(const inventory::Node& node, const inventory::Driver& driver, ActContext& context);
+  Async<Outcome> driver(const inventory::Node& node, const inventory::Driver& driver,
+                        ActContext& context);
   Async<Outcome> bootInstalled(const inventory::Node& node, const PackedImage& image);
-  std::string imageParams(const inventory::Node& node, const PackedImage& image, bool wipe_allowed, bool data_allowed) const;
+  std::string imageParams(const inventory::Node& node, const PackedImage& image, bool wipe_allowed,
+                          bool data_allowed) const;
 
   ProvisionDeps deps_;
   Restarts restarts_;
   lifecycle::RestartEar ear_;
-  mutable std::map<std::string, PackedImage> packed_;  ///< found once; images do not change under their key
-  mutable std::optional<Bearers> bearers_;                ///< of the cluster, made when first asked for
+  mutable std::map<std::string, PackedImage>
+      packed_;                              ///< found once; images do not change under their key
+  mutable std::optional<Bearers> bearers_;  ///< of the cluster, made when first asked for
 };
 
 // ---- goals and facts
@@ -101,60 +120,83 @@ class ProvisionPhase final : public lifecycle::Phase {
 Result<PackedImage> ProvisionPhase::packed(const std::string& name) const {
   if (const auto known = packed_.find(name); known != packed_.end()) return known->second;
   const auto declared = deps_.cluster.images.find(name);
-  if (declared == deps_.cluster.images.end()) return fail(ErrorCode::NotFound, fmt::format("the inventory declares no image {}", name));
+  if (declared == deps_.cluster.images.end())
+    return fail(ErrorCode::NotFound, fmt::format("the inventory declares no image {}", name));
   auto found = deps_.images.find(declared->second);
   if (!found) {
-    return fail(found.error().code(), fmt::format("{}; `muster image build {}` checks its pack and signs it again, or builds it anew", found.error().str(), name));
+    return fail(
+        found.error().code(),
+        fmt::format(
+            "{}; `muster image build {}` checks its pack and signs it again, or builds it anew",
+            found.error().str(), name));
   }
-  if (!*found) return fail(ErrorCode::NotFound, fmt::format("image {} is not built; run `muster image build {}`", name, name));
+  if (!*found)
+    return fail(ErrorCode::NotFound,
+                fmt::format("image {} is not built; run `muster image build {}`", name, name));
   return packed_[name] = **found;
 }
 
 std::string ProvisionPhase::installedImage(const std::string& digest) const {
   for (const auto& [name, declared] : deps_.cluster.images) {
-    if (const auto known = packed(name); known && known->digest == digest) return imageValue(name, *known);
+    if (const auto known = packed(name); known && known->digest == digest)
+      return imageValue(name, *known);
   }
   return "unknown@" + (digest.empty() ? "?" : digest);
 }
 
-std::vector<lifecycle::Goal> ProvisionPhase::goals(const inventory::Cluster& cluster, const Subject& subject,
+std::vector<lifecycle::Goal> ProvisionPhase::goals(const inventory::Cluster& cluster,
+                                                   const Subject& subject,
                                                    const lifecycle::FactSet&) const {
   const auto* node = subject.isCluster() ? nullptr : cluster.findNode(subject.node());
   if (!node) return {};
   const auto image = packed(cluster.profileOf(*node).image);
-  return provisionGoals(cluster, subject, image ? std::optional(*image) : std::nullopt, image ? std::string() : image.error().str());
+  return provisionGoals(cluster, subject, image ? std::optional(*image) : std::nullopt,
+                        image ? std::string() : image.error().str());
 }
 
 Async<bmc::SystemInfo> ProvisionPhase::readBmc(NodeName node) {
   auto read = deps_.bmcs.at(node).system();
-  co_return co_await withDeadline<bmc::SystemInfo>(deps_.clock, kBmcLimit, "the BMC of " + node.str(), std::move(read));
+  co_return co_await withDeadline<bmc::SystemInfo>(deps_.clock, kBmcLimit,
+                                                   "the BMC of " + node.str(), std::move(read));
 }
 
-Fact ProvisionPhase::enrolledFact(const inventory::Node& node, const bmc::SystemInfo& system) const {
+Fact ProvisionPhase::enrolledFact(const inventory::Node& node,
+                                  const bmc::SystemInfo& system) const {
   const auto value = identityOf(node, system);
-  const nlohmann::json evidence{
-      {"serial", system.serial}, {"macs", system.macs}, {"manufacturer", system.manufacturer}, {"model", system.model}};
-  return fact(node.name, kEnrolled, value, "bmc " + deps_.bmcs.at(node.name).address(), jsonText(evidence));
+  const nlohmann::json evidence{{"serial", system.serial},
+                                {"macs", system.macs},
+                                {"manufacturer", system.manufacturer},
+                                {"model", system.model}};
+  return fact(node.name, kEnrolled, value, "bmc " + deps_.bmcs.at(node.name).address(),
+              jsonText(evidence));
 }
 
-void ProvisionPhase::addAgentFacts(const inventory::Node& node, const AgentState& state, std::vector<Fact>& facts) const {
+void ProvisionPhase::addAgentFacts(const inventory::Node& node, const AgentState& state,
+                                   std::vector<Fact>& facts) const {
   const auto source = "agent " + node.name.str();
   const auto& profile = deps_.cluster.profileOf(node);
   const auto& hardware = state.hardware;
   const bool known = hardware.cpus > 0;
   if (known) {
     const auto inspection = inspect(node, profile, hardware, contextOf(node));
-    const nlohmann::json evidence{{"notes", inspection.notes}, {"mode", std::string(toString(state.mode))}, {"product", hardware.product},
-                                  {"cpus", hardware.cpus},     {"memory_bytes", hardware.memory_bytes},     {"gpus", hardware.gpus.size()}};
-    facts.push_back(fact(node.name, kInspected, inspection.value(expectationDigest(node, profile)), source, jsonText(evidence)));
-    for (const auto& [name, value] : hardwareFacts(node, profile, hardware)) facts.push_back(fact(node.name, name, value, source));
+    const nlohmann::json evidence{{"notes", inspection.notes},
+                                  {"mode", std::string(toString(state.mode))},
+                                  {"product", hardware.product},
+                                  {"cpus", hardware.cpus},
+                                  {"memory_bytes", hardware.memory_bytes},
+                                  {"gpus", hardware.gpus.size()}};
+    facts.push_back(fact(node.name, kInspected, inspection.value(expectationDigest(node, profile)),
+                         source, jsonText(evidence)));
+    for (const auto& [name, value] : hardwareFacts(node, profile, hardware))
+      facts.push_back(fact(node.name, name, value, source));
   }
   if (state.mode == Mode::Disk) {
     const auto image = installedImage(state.image_digest);
     facts.push_back(fact(node.name, kImage, image, source));
     // What runs in memory says nothing of the disks.
     const bool in_memory = deps_.cluster.isLive(profile) && known;
-    facts.push_back(fact(node.name, lifecycle::kInstalledFacet, in_memory ? diskContent(profile, hardware) : image, source));
+    facts.push_back(fact(node.name, lifecycle::kInstalledFacet,
+                         in_memory ? diskContent(profile, hardware) : image, source));
     facts.push_back(fact(node.name, kOs, std::string(kRunning), source));
     return;
   }
@@ -162,10 +204,12 @@ void ProvisionPhase::addAgentFacts(const inventory::Node& node, const AgentState
   if (!known) return;
   const auto held = diskContent(profile, hardware);
   facts.push_back(fact(node.name, lifecycle::kInstalledFacet, held, source));
-  if (held == kNone || deps_.cluster.isLive(profile)) facts.push_back(fact(node.name, kImage, std::string(kNone), source));
+  if (held == kNone || deps_.cluster.isLive(profile))
+    facts.push_back(fact(node.name, kImage, std::string(kNone), source));
 }
 
-/// What runs now, asked of the agent by a task of its own when its last poll does not tell, or when it must be fresh.
+/// What runs now, asked of the agent by a task of its own when its last poll does not tell, or when
+/// it must be fresh.
 Async<void> ProvisionPhase::addDriverFacts(NodeName node, bool fresh, std::vector<Fact>* facts) {
   const auto state = deps_.agents.state(node);
   const auto* declared = deps_.cluster.findNode(node);
@@ -182,27 +226,35 @@ Async<void> ProvisionPhase::addDriverFacts(NodeName node, bool fresh, std::vecto
   if (wanted.empty()) co_return Result<void>();
   if (missing) {
     const auto params = jsonText(nlohmann::json{{"probes", wanted}});
-    const wire::AgentTask task{"probe." + node.str() + "." + io::randomToken(9), TaskKind::Probe, params, kProbeLimit};
+    const wire::AgentTask task{"probe." + node.str() + "." + io::randomToken(9), TaskKind::Probe,
+                               params, kProbeLimit};
     CO_TRY(report, co_await deps_.agents.runTask(node, task));
     const auto json = jsonOrNone(report.result, kAgentJson);
-    if (!json.is_object()) co_return fail(ErrorCode::Corrupt, "the probes of " + node.str() + " are not a JSON object");
+    if (!json.is_object())
+      co_return fail(ErrorCode::Corrupt, "the probes of " + node.str() + " are not a JSON object");
     values.clear();
-    for (const auto& [probe, value] : json.items()) values[probe] = value.is_string() ? value.get<std::string>() : jsonText(value);
+    for (const auto& [probe, value] : json.items())
+      values[probe] = value.is_string() ? value.get<std::string>() : jsonText(value);
   }
   for (const auto& name : drivers) {
     std::map<std::string, std::string> running;
-    for (const auto& [probe, glob] : probesOf(deps_.cluster.drivers.at(name))) running[probe] = values[probe];
-    facts->push_back(fact(node, driverFacet(name).str(), joinProbes(running), "agent " + node.str()));
+    for (const auto& [probe, glob] : probesOf(deps_.cluster.drivers.at(name)))
+      running[probe] = values[probe];
+    facts->push_back(
+        fact(node, driverFacet(name).str(), joinProbes(running), "agent " + node.str()));
   }
   co_return Result<void>();
 }
 
 /// The node with its hardware as it is now: the agent tells it together with the end of the task.
 Async<AgentState> ProvisionPhase::lookAgain(NodeName node) {
-  const wire::AgentTask task{"inspect." + node.str() + "." + io::randomToken(9), TaskKind::Inspect, inspectParams(deps_.cluster, node), kInspectLimit};
+  const wire::AgentTask task{"inspect." + node.str() + "." + io::randomToken(9), TaskKind::Inspect,
+                             inspectParams(deps_.cluster, node), kInspectLimit};
   CO_TRY_OK(co_await deps_.agents.runTask(node, task));
   const auto state = deps_.agents.state(node);
-  if (!state) co_return fail(ErrorCode::Unavailable, "the agent of " + node.str() + " fell silent while it was asked for its hardware");
+  if (!state)
+    co_return fail(ErrorCode::Unavailable, "the agent of " + node.str() +
+                                               " fell silent while it was asked for its hardware");
   co_return *state;
 }
 
@@ -221,14 +273,17 @@ Async<std::vector<Fact>> ProvisionPhase::observe(Subject subject) {
     const auto* word = system->power == bmc::PowerState::On ? "silent" : "off";
     facts.push_back(fact(node->name, kOs, word, "bmc " + deps_.bmcs.at(node->name).address()));
   }
-  if (facts.empty()) co_return std::unexpected(std::move(system).error().within("neither its BMC nor its agent answers"));
+  if (facts.empty())
+    co_return std::unexpected(
+        std::move(system).error().within("neither its BMC nor its agent answers"));
   co_return facts;
 }
 
 Async<std::vector<Fact>> ProvisionPhase::verify(Action action) {
   std::vector<Fact> facts;
   const auto* node = deps_.cluster.findNode(action.facet.subject.node());
-  if (!node) co_return fail(ErrorCode::NotFound, action.facet.subject.str() + " is not in the inventory");
+  if (!node)
+    co_return fail(ErrorCode::NotFound, action.facet.subject.str() + " is not in the inventory");
   const bool of_driver = action.facet.facet.str().starts_with(kDriverPrefix);
   if (action.facet.facet == facet(kEnrolled)) {
     CO_TRY(system, co_await readBmc(node->name));
@@ -236,7 +291,8 @@ Async<std::vector<Fact>> ProvisionPhase::verify(Action action) {
     co_return facts;
   }
   auto state = deps_.agents.state(node->name);
-  if (!state) co_return fail(ErrorCode::Unavailable, "the agent of " + node->name.str() + " does not call");
+  if (!state)
+    co_return fail(ErrorCode::Unavailable, "the agent of " + node->name.str() + " does not call");
   if (of_driver && !state->fresh) {  // a driver shows hardware that could not be seen before
     CO_TRY(now, co_await lookAgain(node->name));
     state = std::move(now);
@@ -265,9 +321,11 @@ Async<Outcome> ProvisionPhase::act(Action action, ActContext& context) {
   if (name == kOs) {
     co_return co_await runSystem(*node, context);
   }
-  const auto declared =
-      name.starts_with(kDriverPrefix) ? deps_.cluster.drivers.find(name.substr(kDriverPrefix.size())) : deps_.cluster.drivers.end();
-  if (declared == deps_.cluster.drivers.end()) co_return fail(ErrorCode::Internal, "provision has no facet " + name);
+  const auto declared = name.starts_with(kDriverPrefix)
+                            ? deps_.cluster.drivers.find(name.substr(kDriverPrefix.size()))
+                            : deps_.cluster.drivers.end();
+  if (declared == deps_.cluster.drivers.end())
+    co_return fail(ErrorCode::Internal, "provision has no facet " + name);
   co_return co_await driver(*node, declared->second, context);
 }
 
@@ -278,7 +336,8 @@ Async<Outcome> ProvisionPhase::enrol(const inventory::Node& node, ActContext& co
   Finding finding;
   finding.facet = {Subject(node.name), facet(kEnrolled)};
   const bool unknown = seen.value.starts_with("unknown");
-  finding.text = fmt::format("the BMC at {} {} the BMC of {}: {}", node.bmc.url, unknown ? "is not known to be" : "is not", node.name.str(),
+  finding.text = fmt::format("the BMC at {} {} the BMC of {}: {}", node.bmc.url,
+                             unknown ? "is not known to be" : "is not", node.name.str(),
                              seen.value.substr(seen.value.find(": ") + 2));
   finding.evidence = seen.evidence;
   finding.what_to_do = identityAdvice(node, system, seen.value);
@@ -298,7 +357,8 @@ Async<Outcome> ProvisionPhase::inspectNode(const inventory::Node& node, ActConte
   restarts_.forget(node.name);
   const auto& profile = deps_.cluster.profileOf(node);
   auto inspection = inspect(node, profile, state->hardware, contextOf(node));
-  if (state->hardware.cpus == 0 || !inspection.misfits.empty() || needsNeighbour(node, state->hardware)) {
+  if (state->hardware.cpus == 0 || !inspection.misfits.empty() ||
+      needsNeighbour(node, state->hardware)) {
     CO_TRY(now, co_await lookAgain(node.name));
     auto listened = contextOf(node);
     listened.listened = true;
@@ -314,33 +374,41 @@ Async<Outcome> ProvisionPhase::inspectNode(const inventory::Node& node, ActConte
     context.finding(std::move(finding));
   }
   if (inspection.misfits.empty()) co_return Outcome(Done{});
-  co_return Outcome(Blocked{fmt::format("{} is not what profile {} expects ({})", node.name.str(), profile.name, inspection.value({}))});
+  co_return Outcome(Blocked{fmt::format("{} is not what profile {} expects ({})", node.name.str(),
+                                        profile.name, inspection.value({}))});
 }
 
-std::string ProvisionPhase::imageParams(const inventory::Node& node, const PackedImage& image, bool wipe_allowed, bool data_allowed) const {
+std::string ProvisionPhase::imageParams(const inventory::Node& node, const PackedImage& image,
+                                        bool wipe_allowed, bool data_allowed) const {
   const auto& profile = deps_.cluster.profileOf(node);
   const auto base = fmt::format("{}/images/{}", deps_.controller_http_url, image.digest);
-  nlohmann::json params{{"index_url", base + "/index.json"},
-                        {"pack_url", base + "/pack"},
-                        {"digest", image.digest},
-                        {"signing_public_pem", deps_.signing_public_pem},
-                        {"disk", profile.disk},
-                        {"wipe_allowed", wipe_allowed},
-                        {"data_wipe_allowed", data_allowed},
-                        {"hostname", node.name.str()},
-                        {"kernel_args", profile.kernel_args},
-                        {"authorized_keys", deps_.cluster.images.at(profile.image).authorized_keys},
-                        {"boot", profile.boot == inventory::BootMode::Uefi ? "uefi" : "bios"},
-                        {"agent", {{"url", deps_.agent_urls.empty() ? deps_.controller_https_url : deps_.agent_urls}, {"ca_pem", deps_.agent_ca_pem}}}};
+  nlohmann::json params{
+      {"index_url", base + "/index.json"},
+      {"pack_url", base + "/pack"},
+      {"digest", image.digest},
+      {"signing_public_pem", deps_.signing_public_pem},
+      {"disk", profile.disk},
+      {"wipe_allowed", wipe_allowed},
+      {"data_wipe_allowed", data_allowed},
+      {"hostname", node.name.str()},
+      {"kernel_args", profile.kernel_args},
+      {"authorized_keys", deps_.cluster.images.at(profile.image).authorized_keys},
+      {"boot", profile.boot == inventory::BootMode::Uefi ? "uefi" : "bios"},
+      {"agent",
+       {{"url", deps_.agent_urls.empty() ? deps_.controller_https_url : deps_.agent_urls},
+        {"ca_pem", deps_.agent_ca_pem}}}};
   auto plan = inventory::addressPlan(deps_.cluster.provisioning(), node.address);
-  plan.image_mirrors.insert(plan.image_mirrors.end(), deps_.standby_urls.begin(), deps_.standby_urls.end());  // a writing goes on when the site changes hands
+  plan.image_mirrors.insert(
+      plan.image_mirrors.end(), deps_.standby_urls.begin(),
+      deps_.standby_urls.end());  // a writing goes on when the site changes hands
   addDiskParams(profile, node, plan.image_mirrors, image.digest, params);
   if (deps_.peers)
     if (auto offered = deps_.peers->offer(node, image)) params["peers"] = std::move(*offered);
   if (profile.secure_boot) params["secure_boot"] = true;
   // A fixed address: an installed node must come up while the controller is away.
   const bool fixed = node.address.value() != 0;
-  params["address_cidr"] = fixed ? fmt::format("{}/{}", node.address.str(), plan.prefix_bits) : "dhcp";
+  params["address_cidr"] =
+      fixed ? fmt::format("{}/{}", node.address.str(), plan.prefix_bits) : "dhcp";
   if (fixed && plan.gateway) params["gateway"] = plan.gateway->str();
   if (fixed) {
     auto dns = nlohmann::json::array();
@@ -350,15 +418,18 @@ std::string ProvisionPhase::imageParams(const inventory::Node& node, const Packe
   return jsonText(params);
 }
 
-/// Before the node is restarted for nothing. The agent's own guard knows the tables of the disks, and has the last word.
-Async<std::optional<Blocked>> ProvisionPhase::dataInTheWay(const inventory::Node& node, const AgentState& state, bool allowed) {
+/// Before the node is restarted for nothing. The agent's own guard knows the tables of the disks,
+/// and has the last word.
+Async<std::optional<Blocked>> ProvisionPhase::dataInTheWay(const inventory::Node& node,
+                                                           const AgentState& state, bool allowed) {
   const auto& profile = deps_.cluster.profileOf(node);
   if (allowed || !foreignData(profile, state.hardware)) co_return std::optional<Blocked>();
   auto looking = lookAgain(node.name);  // somebody may have emptied them
   CO_TRY(now, co_await std::move(looking));
   const auto held = foreignData(profile, now.hardware);
   if (!held) co_return std::optional<Blocked>();
-  co_return Blocked{fmt::format("{}: {}{}", node.name.str(), *held, wipeAdviceFor(*held, node.name))};
+  co_return Blocked{
+      fmt::format("{}: {}{}", node.name.str(), *held, wipeAdviceFor(*held, node.name))};
 }
 
 Async<Outcome> ProvisionPhase::image(const inventory::Node& node, ActContext& context) {
@@ -377,27 +448,41 @@ Async<Outcome> ProvisionPhase::image(const inventory::Node& node, ActContext& co
   }
   bool data_allowed = note && note->data_allowed;
   if (state && !note) {
-    const DataWipeOrder order{context.intentId(), orderWords(deps_.cluster.profileOf(node), node, image->digest, state->hardware), context.wipeAllowed(), deps_.clock.now()};
+    const DataWipeOrder order{
+        context.intentId(),
+        orderWords(deps_.cluster.profileOf(node), node, image->digest, state->hardware),
+        context.wipeAllowed(), deps_.clock.now()};
     CO_TRY(allowed, deps_.take_data_wipe(node.name, order));
     data_allowed = allowed;
     CO_TRY(refusal, co_await dataInTheWay(node, *state, allowed));
     if (refusal) co_return Outcome(*refusal);
   }
   if (deps_.peers) (void)deps_.peers->offer(node, *image);  // made ready while the machine boots
-  CO_TRY(wait, co_await restarts_.intoRam(node.name, note ? Restarts::Work::Begun : Restarts::Work::None));
+  CO_TRY(wait, co_await restarts_.intoRam(node.name,
+                                          note ? Restarts::Work::Begun : Restarts::Work::None));
   if (wait) co_return Outcome(*wait);
-  if (!state) co_return Outcome(Again{kLookAgain, "the hardware report of " + node.name.str()});  // it called just now
+  if (!state)
+    co_return Outcome(
+        Again{kLookAgain, "the hardware report of " + node.name.str()});  // it called just now
 
-  const auto params = [&](bool wipe_allowed) { return imageParams(node, *image, wipe_allowed, data_allowed); };
-  auto stepped = co_await stepTask(deps_.agents, node.name, TaskKind::WriteImage, kWriteImageLimit, context, params, data_allowed);
-  if (auto failing = stepped ? std::nullopt : diskFinding(node.name, stepped.error().str(), deps_.clock.now())) context.finding(std::move(*failing));
+  const auto params = [&](bool wipe_allowed) {
+    return imageParams(node, *image, wipe_allowed, data_allowed);
+  };
+  auto stepped = co_await stepTask(deps_.agents, node.name, TaskKind::WriteImage, kWriteImageLimit,
+                                   context, params, data_allowed);
+  if (auto failing =
+          stepped ? std::nullopt : diskFinding(node.name, stepped.error().str(), deps_.clock.now()))
+    context.finding(std::move(*failing));
   CO_TRY(step, std::move(stepped));
   if (const auto* again = std::get_if<Again>(&step)) co_return Outcome(*again);
   if (const auto* refused = std::get_if<Blocked>(&step)) {
-    if (auto kept = newMemberFinding(refused->why, node.name, deps_.clock.now())) context.finding(std::move(*kept));
+    if (auto kept = newMemberFinding(refused->why, node.name, deps_.clock.now()))
+      context.finding(std::move(*kept));
     co_return Outcome(Blocked{refused->why + wipeAdviceFor(refused->why, node.name)});
   }
-  for (auto& finding : sourceFindings(node.name, std::get<std::string>(step), deps_.clock.now(), deps_.standby_urls)) context.finding(std::move(finding));
+  for (auto& finding : sourceFindings(node.name, std::get<std::string>(step), deps_.clock.now(),
+                                      deps_.standby_urls))
+    context.finding(std::move(finding));
   if (deps_.peers) deps_.peers->dismiss(node.name);
   if (data_allowed) CO_TRY_OK(deps_.end_data_wipe(node.name, context.intentId()));
   context.progress(1, "written; starting from the disk");
@@ -405,20 +490,27 @@ Async<Outcome> ProvisionPhase::image(const inventory::Node& node, ActContext& co
 }
 
 /// The image is on the disk; it must now run, and be the one that was written.
-Async<Outcome> ProvisionPhase::bootInstalled(const inventory::Node& node, const PackedImage& image) {
+Async<Outcome> ProvisionPhase::bootInstalled(const inventory::Node& node,
+                                             const PackedImage& image) {
   auto disk = restarts_.intoDisk(node.name, Restarts::Work::Begun);
   CO_TRY(wait, co_await std::move(disk));
   if (wait) co_return Outcome(*wait);
   const auto state = deps_.agents.state(node.name);
-  if (!state) co_return Outcome(Again{kLookAgain, "the installed system of " + node.name.str() + " to call again"});
+  if (!state)
+    co_return Outcome(
+        Again{kLookAgain, "the installed system of " + node.name.str() + " to call again"});
   if (state->image_digest == image.digest) co_return Outcome(Done{});
-  co_return fail(ErrorCode::Conflict, fmt::format("{} was written with {}, but started {}; does its firmware start from another disk?",
-                                                  node.name.str(), imageValue(image.name, image), installedImage(state->image_digest)));
+  co_return fail(
+      ErrorCode::Conflict,
+      fmt::format(
+          "{} was written with {}, but started {}; does its firmware start from another disk?",
+          node.name.str(), imageValue(image.name, image), installedImage(state->image_digest)));
 }
 
-/// A live image is brought into the memory of a machine that runs its kernel, and takes over there: no disk is written. Whatever
-/// becomes of the machine, doing it again is harmless.
-Async<Outcome> ProvisionPhase::startImage(const inventory::Node& node, const PackedImage& image, ActContext& context) {
+/// A live image is brought into the memory of a machine that runs its kernel, and takes over there:
+/// no disk is written. Whatever becomes of the machine, doing it again is harmless.
+Async<Outcome> ProvisionPhase::startImage(const inventory::Node& node, const PackedImage& image,
+                                          ActContext& context) {
   const auto state = deps_.agents.state(node.name);
   if (state && state->mode == Mode::Disk && state->image_digest == image.digest) {
     deps_.netboot.disarm(node.name);
@@ -426,18 +518,24 @@ Async<Outcome> ProvisionPhase::startImage(const inventory::Node& node, const Pac
     if (deps_.peers) deps_.peers->dismiss(node.name);
     co_return Outcome(Done{});
   }
-  if (const auto why = tooLarge(image, state)) co_return Outcome(Blocked{fmt::format("{}: {}", node.name.str(), *why)});
+  if (const auto why = tooLarge(image, state))
+    co_return Outcome(Blocked{fmt::format("{}: {}", node.name.str(), *why)});
   CO_TRY(note, TaskNote::parse(context.operation()));
   if (deps_.peers) (void)deps_.peers->offer(node, image);  // made ready while the machine boots
-  CO_TRY(wait, co_await restarts_.intoRam(node.name, note ? Restarts::Work::Begun : Restarts::Work::None, image.digest));
+  CO_TRY(wait, co_await restarts_.intoRam(
+                   node.name, note ? Restarts::Work::Begun : Restarts::Work::None, image.digest));
   if (wait) co_return Outcome(*wait);
   const auto params = [&](bool) { return imageParams(node, image, false, false); };
-  CO_TRY(step, co_await stepTask(deps_.agents, node.name, TaskKind::StartImage, kWriteImageLimit, context, params));
+  CO_TRY(step, co_await stepTask(deps_.agents, node.name, TaskKind::StartImage, kWriteImageLimit,
+                                 context, params));
   if (const auto* again = std::get_if<Again>(&step)) co_return Outcome(*again);
   if (const auto* refused = std::get_if<Blocked>(&step)) co_return Outcome(*refused);
   if (!note || !note->done)
-    for (auto& finding : sourceFindings(node.name, std::get<std::string>(step), deps_.clock.now(), deps_.standby_urls)) context.finding(std::move(finding));
-  co_return Outcome(Again{kLookAgain, fmt::format("the live system of {} to call", node.name.str())});
+    for (auto& finding : sourceFindings(node.name, std::get<std::string>(step), deps_.clock.now(),
+                                        deps_.standby_urls))
+      context.finding(std::move(finding));
+  co_return Outcome(
+      Again{kLookAgain, fmt::format("the live system of {} to call", node.name.str())});
 }
 
 Async<Outcome> ProvisionPhase::runSystem(const inventory::Node& node, ActContext& context) {
@@ -451,13 +549,18 @@ Async<Outcome> ProvisionPhase::runSystem(const inventory::Node& node, ActContext
   co_return Outcome(Done{});
 }
 
-Async<Outcome> ProvisionPhase::driver(const inventory::Node& node, const inventory::Driver& driver, ActContext& context) {
+Async<Outcome> ProvisionPhase::driver(const inventory::Node& node, const inventory::Driver& driver,
+                                      ActContext& context) {
   const auto state = deps_.agents.state(node.name);
   if (!state || state->mode != Mode::Disk) {
-    co_return Outcome(Again{kLookAgain, fmt::format("the installed system of {} to call", node.name.str())});
+    co_return Outcome(
+        Again{kLookAgain, fmt::format("the installed system of {} to call", node.name.str())});
   }
-  const auto params = [&](bool) { return jsonText(driverParams(driver, deps_.controller_https_url, deps_.agent_ca_pem)); };
-  CO_TRY(step, co_await stepTask(deps_.agents, node.name, TaskKind::InstallDriver, kInstallDriverLimit, context, params));
+  const auto params = [&](bool) {
+    return jsonText(driverParams(driver, deps_.controller_https_url, deps_.agent_ca_pem));
+  };
+  CO_TRY(step, co_await stepTask(deps_.agents, node.name, TaskKind::InstallDriver,
+                                 kInstallDriverLimit, context, params));
   if (auto task = taskThatRestarts(deps_.agents, node.name, context)) {
     co_await ear_.restarts(node.name, std::move(*task), "restart for driver " + driver.name);
   }
@@ -468,6 +571,8 @@ Async<Outcome> ProvisionPhase::driver(const inventory::Node& node, const invento
 
 }  // namespace
 
-std::unique_ptr<lifecycle::Phase> makeProvisionPhase(ProvisionDeps deps) { return std::make_unique<ProvisionPhase>(std::move(deps)); }
+std::unique_ptr<lifecycle::Phase> makeProvisionPhase(ProvisionDeps deps) {
+  return std::make_unique<ProvisionPhase>(std::move(deps));
+}
 
 }  // namespace muster::provision

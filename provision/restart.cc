@@ -1,24 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "provision/restart.h"
 
-#include "gateway/refused_agents.h"
-#include "base/log.h"
 #include "base/async/poll.h"
+#include "base/log.h"
+#include "gateway/refused_agents.h"
 
 #include <fmt/format.h>
 
 namespace muster::provision {
 
-using wire::Mode;
 using lifecycle::Again;
+using wire::Mode;
 
 namespace {
 
 std::string_view systemOf(Mode mode) { return mode == Mode::Ram ? "RAM OS" : "installed system"; }
 
 std::string adviceFor(Mode mode, const NodeName& node) {
-  return fmt::format("look at its console (`muster console {} --last`): {}, and does {} reach the controller?", node.str(),
-                     mode == Mode::Ram ? "does it boot from the NIC with the MAC of the inventory" : "does the firmware find the disk", mode == Mode::Ram ? "it" : "the system");
+  return fmt::format(
+      "look at its console (`muster console {} --last`): {}, and does {} reach the controller?",
+      node.str(),
+      mode == Mode::Ram ? "does it boot from the NIC with the MAC of the inventory"
+                        : "does the firmware find the disk",
+      mode == Mode::Ram ? "it" : "the system");
 }
 
 }  // namespace
@@ -32,37 +36,52 @@ Restarts::Stage& Restarts::stageOf(const NodeName& node, Mode mode) {
 Async<std::optional<Again>> Restarts::intoRam(NodeName node, Work work, std::string live) {
   return drive(std::move(node), Mode::Ram, work, std::move(live));
 }
-Async<std::optional<Again>> Restarts::intoDisk(NodeName node, Work work) { return drive(std::move(node), Mode::Disk, work, {}); }
+Async<std::optional<Again>> Restarts::intoDisk(NodeName node, Work work) {
+  return drive(std::move(node), Mode::Disk, work, {});
+}
 
 Async<std::optional<Again>> Restarts::drive(NodeName node, Mode mode, Work work, std::string live) {
   const auto state = agents_.state(node);
   auto stage = stageOf(node, mode);
   const bool right_kernel = live.empty() || (state && state->image_digest == live);
-  if (state && state->mode == mode && right_kernel && (stage.old_boot.empty() || state->boot_id != stage.old_boot)) {
+  if (state && state->mode == mode && right_kernel &&
+      (stage.old_boot.empty() || state->boot_id != stage.old_boot)) {
     netboot_.disarm(node);
     forget(node);
     co_return std::nullopt;
   }
   const auto call_back = mode == Mode::Ram ? kRamCallBack : kCallBack;
   const auto patience = stage.boots > 0 || work == Work::Begun ? kBootLimit : call_back;
-  // Whoever could call has had the time since this controller began; a start too many does no harm here.
+  // Whoever could call has had the time since this controller began; a start too many does no harm
+  // here.
   if (mode == Mode::Ram && work == Work::None && stage.boots == 0) stage.since = born_;
   CO_TRY(must, co_await mustRestart(node, stage, patience));
   // The same words every time: each change of them is an event.
-  if (!must) co_return Again{lookAgainAfter(clock_.steady() - stage.since, kLookSoon, kLookAgain), fmt::format("the {} of {} to call within {} s", systemOf(mode), node.str(), patience.count())};
+  if (!must)
+    co_return Again{lookAgainAfter(clock_.steady() - stage.since, kLookSoon, kLookAgain),
+                    fmt::format("the {} of {} to call within {} s", systemOf(mode), node.str(),
+                                patience.count())};
   if (stage.boots >= kMaxBoots) {
     netboot_.disarm(node);  // whoever starts it later did not ask for the RAM OS
     forget(node);
-    co_return fail(Error(ErrorCode::Timeout, fmt::format("the {} of {} did not call within {} s after each of {} restarts; {}",
-                                                         systemOf(mode), node.str(), kBootLimit.count(), kMaxBoots, adviceFor(mode, node)))
-                       .retryable(false));
+    co_return fail(
+        Error(ErrorCode::Timeout,
+              fmt::format("the {} of {} did not call within {} s after each of {} restarts; {}",
+                          systemOf(mode), node.str(), kBootLimit.count(), kMaxBoots,
+                          adviceFor(mode, node)))
+            .retryable(false));
   }
   const auto* refused = dynamic_cast<const gateway::RefusedAgents*>(&agents_);
   if (mode == Mode::Disk && refused && refused->isRefused(node)) {
     forget(node);
-    co_return fail(Error(ErrorCode::Denied, fmt::format("the installed system of {0} runs and calls, but its key is refused, so its power is left alone; when it is right as it is: muster bmc forget-key {0}. "
-                                                        "To image it again: muster bmc revoke-key {0}", node.str()))
-                       .retryable(false));
+    co_return fail(
+        Error(ErrorCode::Denied,
+              fmt::format(
+                  "the installed system of {0} runs and calls, but its key is refused, so its "
+                  "power is left alone; when it is right as it is: muster bmc forget-key {0}. "
+                  "To image it again: muster bmc revoke-key {0}",
+                  node.str()))
+            .retryable(false));
   }
   CO_TRY_OK(co_await restart(node, mode));
   auto& after = stageOf(node, mode);
@@ -78,7 +97,8 @@ Async<bool> Restarts::mustRestart(NodeName node, Stage stage, std::chrono::secon
   if (stage.boots > 0) co_return false;
   if (agents_.state(node)) co_return true;
   auto system = co_await bmcs_.at(node).system();
-  if (!system && system.error().canRetry()) co_return false;  // a power state that nobody knows is no reason to cut power
+  if (!system && system.error().canRetry())
+    co_return false;  // a power state that nobody knows is no reason to cut power
   if (!system) co_return fail(std::move(system.error()));
   co_return system->power == bmc::PowerState::Off;
 }
@@ -91,10 +111,12 @@ Async<void> Restarts::restart(NodeName node, Mode mode) {
   } else {
     netboot_.disarm(node);
   }
-  CO_TRY_OK(co_await bmc.bootOnce(mode == Mode::Ram ? bmc::BootTarget::Pxe : bmc::BootTarget::Disk));
+  CO_TRY_OK(
+      co_await bmc.bootOnce(mode == Mode::Ram ? bmc::BootTarget::Pxe : bmc::BootTarget::Disk));
   CO_TRY(system, co_await bmc.system());
   const bool off = system.power == bmc::PowerState::Off;
-  logInfo("provision", "{}: {} into the {}", node.str(), off ? "power on" : "restart", systemOf(mode));
+  logInfo("provision", "{}: {} into the {}", node.str(), off ? "power on" : "restart",
+          systemOf(mode));
   co_return co_await bmc.power(off ? bmc::PowerAction::On : bmc::PowerAction::ForceRestart);
 }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Restarts of a node by its BMC, and the wait until its agent calls again. Nothing of it needs to survive a crash: a new
-// controller looks who calls, and restarts a node (again) only when nobody does. A machine that is on and silent may be
-// writing its disk for an earlier controller, so its power is cut only after a wait.
+// Restarts of a node by its BMC, and the wait until its agent calls again. Nothing of it needs to
+// survive a crash: a new controller looks who calls, and restarts a node (again) only when nobody
+// does. A machine that is on and silent may be writing its disk for an earlier controller, so its
+// power is cut only after a wait.
 #pragma once
 
-#include "gateway/agent_gateway.h"
 #include "bmc/bmc.h"
+#include "gateway/agent_gateway.h"
 #include "inventory/model/cluster.h"
 #include "lifecycle/model/phase.h"
 #include "provision/netboot/netboot.h"
@@ -17,19 +18,28 @@
 namespace muster::provision {
 
 inline constexpr std::chrono::seconds kBootLimit{600};  ///< from power-on to the agent's first call
-inline constexpr std::chrono::seconds kCallBack{45};    ///< a live agent has called a new controller by then, if the network is well
-inline constexpr std::chrono::seconds kRamCallBack{12};  ///< … and one in a RAM OS that writes nothing: being wrong costs one more start
-inline constexpr int kMaxBoots = 2;                     ///< tries for one stage
+inline constexpr std::chrono::seconds kCallBack{
+    45};  ///< a live agent has called a new controller by then, if the network is well
+inline constexpr std::chrono::seconds kRamCallBack{
+    12};  ///< … and one in a RAM OS that writes nothing: being wrong costs one more start
+inline constexpr int kMaxBoots = 2;  ///< tries for one stage
 inline constexpr std::chrono::milliseconds kLookSoon{250}, kLookAgain{2000};
 
 class Restarts {
  public:
-  Restarts(bmc::BmcFleet& bmcs, gateway::AgentGateway& agents, Netboot& netboot, Clock& clock,
-           std::function<void(const NodeName&)> boot_ended = [](const NodeName&) {})
-      : bmcs_(bmcs), agents_(agents), netboot_(netboot), clock_(clock), boot_ended_(std::move(boot_ended)), born_(clock.steady()) {}
+  Restarts(
+      bmc::BmcFleet& bmcs, gateway::AgentGateway& agents, Netboot& netboot, Clock& clock,
+      std::function<void(const NodeName&)> boot_ended = [](const NodeName&) {})
+      : bmcs_(bmcs),
+        agents_(agents),
+        netboot_(netboot),
+        clock_(clock),
+        boot_ended_(std::move(boot_ended)),
+        born_(clock.steady()) {}
 
-  /// Has the intent begun its work on the node (its operation is recorded)? Then a machine that is on and silent gets
-  /// kBootLimit before its power is cut: it may be writing, or starting what was written. Else it gets kCallBack, or kRamCallBack.
+  /// Has the intent begun its work on the node (its operation is recorded)? Then a machine that is
+  /// on and silent gets kBootLimit before its power is cut: it may be writing, or starting what was
+  /// written. Else it gets kCallBack, or kRamCallBack.
   enum class Work { None, Begun };
 
   /// Drives the node into the RAM OS. nullopt: its agent is there; else what is waited for.
@@ -53,7 +63,8 @@ class Restarts {
     std::string old_boot;  ///< of the agent that was there before the restart
   };
 
-  Async<std::optional<lifecycle::Again>> drive(NodeName node, wire::Mode mode, Work work, std::string live);
+  Async<std::optional<lifecycle::Again>> drive(NodeName node, wire::Mode mode, Work work,
+                                               std::string live);
   Async<bool> mustRestart(NodeName node, Stage stage, std::chrono::seconds patience);
   Async<void> restart(NodeName node, wire::Mode mode);
   Stage& stageOf(const NodeName& node, wire::Mode mode);

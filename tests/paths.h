@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where this build lives. Compiled into one file only, so that every other object is the same in every checkout (compiler cache).
+// Where this build lives. Compiled into one file only, so that every other object is the same in
+// every checkout (compiler cache).
 #pragma once
 
 #include <filesystem>

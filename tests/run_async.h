@@ -15,7 +15,8 @@ namespace muster::test {
 
 /// `limit` stops a test that hangs; the answer is then Timeout.
 template <class T>
-Result<T> runAsync(asio::io_context& io, Async<T> work, std::chrono::seconds limit = std::chrono::seconds(20)) {
+Result<T> runAsync(asio::io_context& io, Async<T> work,
+                   std::chrono::seconds limit = std::chrono::seconds(20)) {
   std::optional<Result<T>> answer;
   asio::co_spawn(io, std::move(work), [&](std::exception_ptr thrown, Result<T> result) {
     if (thrown) {

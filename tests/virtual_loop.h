@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// VirtualLoop: runs coroutines in virtual time. Time moves on only when nothing else can: no handler is ready and the one
-// worker thread has nothing to do. No sleeps, and a test that waits for ever fails instead of hanging.
+// VirtualLoop: runs coroutines in virtual time. Time moves on only when nothing else can: no
+// handler is ready and the one worker thread has nothing to do. No sleeps, and a test that waits
+// for ever fails instead of hanging.
 #pragma once
 
-#include "base/clock.h"
 #include "base/async/task.h"
+#include "base/clock.h"
 #include "tests/idle_workers.h"
 
 #include <boost/asio/co_spawn.hpp>
@@ -37,7 +38,8 @@ class VirtualLoop {
       if (step > kMaxSteps) throw std::runtime_error("the coroutine does not end");
       if (handlersRan() > 0) continue;
       if (done) break;
-      if (!clock.advanceToNext()) throw std::runtime_error("the coroutine waits for something that never comes");
+      if (!clock.advanceToNext())
+        throw std::runtime_error("the coroutine waits for something that never comes");
     }
     if (thrown) std::rethrow_exception(thrown);
     return std::move(*answer);

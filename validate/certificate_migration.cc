@@ -21,7 +21,8 @@ namespace fs = std::filesystem;
 constexpr const char* kSiteKey = "certificates.key";
 constexpr std::size_t kMaxCertificateBytes = 1u << 20;
 constexpr std::size_t kNamedFiles = 5;
-constexpr std::chrono::hours kWritten{1};  ///< between a file's last write and its place in the folder
+constexpr std::chrono::hours kWritten{
+    1};  ///< between a file's last write and its place in the folder
 constexpr int kMaxTries = 16;
 constexpr std::size_t kAtOnce = 200;  ///< certificates in one commit
 
@@ -30,12 +31,16 @@ std::string markOf(const fs::path& folder) {
   char host[256] = {};
   (void)::gethostname(host, sizeof host - 1);
   std::error_code ignored;
-  return "certificates.folder." + io::sha256Hex(fmt::format("{}:{}", host, fs::weakly_canonical(folder, ignored).string())).substr(0, 16);
+  return "certificates.folder." +
+         io::sha256Hex(fmt::format("{}:{}", host, fs::weakly_canonical(folder, ignored).string()))
+             .substr(0, 16);
 }
 
 /// Since 1970; a file's own clock counts from another year.
 long long stampOf(fs::file_time_type time) {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(fs::file_time_type::clock::to_sys(time).time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             fs::file_time_type::clock::to_sys(time).time_since_epoch())
+      .count();
 }
 
 struct Found {
@@ -44,20 +49,30 @@ struct Found {
 };
 
 /// A file that is damaged is a loss only where the store has nothing of that node.
-Result<void> readOne(lifecycle::Store& store, const io::SigningKey& key, const fs::path& file, Found& found) {
+Result<void> readOne(lifecycle::Store& store, const io::SigningKey& key, const fs::path& file,
+                     Found& found) {
   const auto text = io::readFile(file, kMaxCertificateBytes);
   auto certificate = text ? Certificate::fromJson(*text) : Result<Certificate>(fail(text.error()));
   std::string damage;
-  if (!certificate) damage = certificate.error().text();
-  else if (certificate->node.str() != file.stem().string()) damage = "it is the certificate of " + certificate->node.str();
+  if (!certificate)
+    damage = certificate.error().text();
+  else if (certificate->node.str() != file.stem().string())
+    damage = "it is the certificate of " + certificate->node.str();
   else if (const auto pem = io::trustedPemOf(key.public_pem, certificate->key_id)) {
-    if (certificate->isSignedBy(*pem)) found.certificates.push_back(std::move(*certificate));
-    else damage = "it was changed after it was signed";
-  } else logWarning("validate", "{}: signed by key {}, which is not this site's: left as it is", file.string(), certificate->key_id);
+    if (certificate->isSignedBy(*pem))
+      found.certificates.push_back(std::move(*certificate));
+    else
+      damage = "it was changed after it was signed";
+  } else
+    logWarning("validate", "{}: signed by key {}, which is not this site's: left as it is",
+               file.string(), certificate->key_id);
   if (damage.empty()) return {};
   TRY(stored, store.getValue(lifecycle::certificateKey(NodeName(file.stem().string()))));
-  if (stored) logWarning("validate", "{}: {}; the store's counts, `muster cert export` writes the file again", file.string(), damage);
-  else found.damaged.push_back(fmt::format("{}: {}", file.string(), damage));
+  if (stored)
+    logWarning("validate", "{}: {}; the store's counts, `muster cert export` writes the file again",
+               file.string(), damage);
+  else
+    found.damaged.push_back(fmt::format("{}: {}", file.string(), damage));
   return {};
 }
 
@@ -67,11 +82,14 @@ Result<void> put(lifecycle::Store& store, const Certificate& certificate) {
   for (int tries = 0; tries < kMaxTries; ++tries) {
     TRY(stored, store.getValue(key));
     if (stored)
-      if (const auto known = Certificate::fromJson(*stored); known && known->issued_at >= certificate.issued_at) return {};
+      if (const auto known = Certificate::fromJson(*stored);
+          known && known->issued_at >= certificate.issued_at)
+        return {};
     TRY(done, store.exchangeValue(key, stored, certificate.toJson()));
     if (done) return {};
   }
-  return fail(ErrorCode::Unavailable, "the certificate of " + certificate.node.str() + " is changed by others all the time; try again");
+  return fail(ErrorCode::Unavailable, "the certificate of " + certificate.node.str() +
+                                          " is changed by others all the time; try again");
 }
 
 /// Many in one commit: ten thousand commits of their own would hold up the start for a minute.
@@ -90,7 +108,8 @@ Result<void> putAll(lifecycle::Store& store, const std::vector<Certificate>& cer
   return all;
 }
 
-Result<Found> readFolder(lifecycle::Store& store, const io::SigningKey& key, const fs::path& folder, std::optional<long long> taken) {
+Result<Found> readFolder(lifecycle::Store& store, const io::SigningKey& key, const fs::path& folder,
+                         std::optional<long long> taken) {
   Found found;
   std::error_code failed;
   std::vector<fs::path> files;
@@ -98,10 +117,13 @@ Result<Found> readFolder(lifecycle::Store& store, const io::SigningKey& key, con
     std::error_code unknown;
     if (entry.path().extension() != ".json" || !entry.is_regular_file(unknown)) continue;
     const auto written = entry.last_write_time(unknown);
-    if (!unknown && taken && stampOf(written) < *taken - std::chrono::nanoseconds(kWritten).count()) continue;
+    if (!unknown && taken && stampOf(written) < *taken - std::chrono::nanoseconds(kWritten).count())
+      continue;
     files.push_back(entry.path());
   }
-  if (failed) return fail(ErrorCode::Unavailable, fmt::format("{} cannot be read: {}", folder.string(), failed.message()));
+  if (failed)
+    return fail(ErrorCode::Unavailable,
+                fmt::format("{} cannot be read: {}", folder.string(), failed.message()));
   std::sort(files.begin(), files.end());
   for (const auto& file : files) TRY_OK(readOne(store, key, file, found));
   return found;
@@ -116,8 +138,12 @@ Result<std::optional<long long>> takenAt(lifecycle::Store& store, const fs::path
 }
 
 Error otherKey(const std::string& stored, const io::SigningKey& key) {
-  return Error(ErrorCode::Conflict, fmt::format("the certificates of this store are signed by key {}, and this host's is {}: hosts of one store need the same `keys` and `ca` in their state folders. "
-                                                "Copy both from the other host, or from a backup (docs/certificates.md)", stored, key.id()));
+  return Error(
+      ErrorCode::Conflict,
+      fmt::format("the certificates of this store are signed by key {}, and this host's is {}: "
+                  "hosts of one store need the same `keys` and `ca` in their state folders. "
+                  "Copy both from the other host, or from a backup (docs/certificates.md)",
+                  stored, key.id()));
 }
 
 }  // namespace
@@ -140,24 +166,34 @@ Result<bool> wasTakenOver(lifecycle::Store& store, const fs::path& folder) {
   return taken.has_value();
 }
 
-Result<void> takeOverCertificates(lifecycle::Store& store, const io::SigningKey& key, const fs::path& folder) {
+Result<void> takeOverCertificates(lifecycle::Store& store, const io::SigningKey& key,
+                                  const fs::path& folder) {
   TRY_OK(requireSiteKey(store, key));
   std::error_code none;
-  const auto changed = fs::last_write_time(folder, none);  // before it is read: what comes later is for the next time
+  const auto changed = fs::last_write_time(
+      folder, none);  // before it is read: what comes later is for the next time
   TRY(taken, takenAt(store, folder));
-  if (none) return taken ? Result<void>() : store.putValue(markOf(folder), "0");  // what will be there are copies
+  if (none)
+    return taken ? Result<void>()
+                 : store.putValue(markOf(folder), "0");  // what will be there are copies
   if (taken && *taken == stampOf(changed)) return {};
   TRY(found, readFolder(store, key, folder, taken));
   if (const auto count = found.damaged.size(); count > 0) {
     found.damaged.resize(std::min(count, kNamedFiles));
-    return fail(ErrorCode::Corrupt, fmt::format("certificates have to be taken into the store, and {} of the files {} damaged: {}. Nothing was taken. Restore them from a backup, or move them away: "
-                                                "those nodes are validated anew", count, count == 1 ? "is" : "are", fmt::join(found.damaged, "; ")));
+    return fail(
+        ErrorCode::Corrupt,
+        fmt::format("certificates have to be taken into the store, and {} of the files {} damaged: "
+                    "{}. Nothing was taken. Restore them from a backup, or move them away: "
+                    "those nodes are validated anew",
+                    count, count == 1 ? "is" : "are", fmt::join(found.damaged, "; ")));
   }
   Revocations revocations(store, folder, key);
   TRY_OK(revocations.takeOver());  // first: no certificate counts before what revokes it
   if (!found.certificates.empty()) TRY_OK(bindSiteKey(store, key));
   TRY_OK(putAll(store, found.certificates));
-  if (!taken) logInfo("validate", "{}: {} certificates are in the store now; what stays there are copies", folder.string(), found.certificates.size());
+  if (!taken)
+    logInfo("validate", "{}: {} certificates are in the store now; what stays there are copies",
+            folder.string(), found.certificates.size());
   return store.putValue(markOf(folder), std::to_string(stampOf(changed)));
 }
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Certificates: one signed JSON value of the store a node; valid only while signature, expiry, declaration and bound facts all hold. The state
-// folder has copies, for carrying.
+// Certificates: one signed JSON value of the store a node; valid only while signature, expiry,
+// declaration and bound facts all hold. The state folder has copies, for carrying.
 #include "base/io/files.h"
 #include "base/io/trusted_keys.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "base/log.h"
 #include "lifecycle/model/certificate_keys.h"
-#include "validate/validation_scope.h"
 #include "validate/certificate_migration.h"
 #include "validate/validate.h"
+#include "validate/validation_scope.h"
 
 #include <fmt/ranges.h>
 
@@ -22,23 +22,30 @@ constexpr int kMaxTries = 16;  ///< a person may override while gates pass
 
 json unsignedJson(const Certificate& certificate) {
   json out{{"format", kFormat},
-          {"node", certificate.node.str()},
-          {"basis", certificate.basis},
-          {"bound", certificate.bound},
-          {"inventory_digest", certificate.inventory_digest},
-          {"proven_at", toString(certificate.proven_at)},
-          {"issued_at", toString(certificate.issued_at)},
-          {"expires_at", toString(certificate.expires_at)},
-          {"key_id", certificate.key_id}};
+           {"node", certificate.node.str()},
+           {"basis", certificate.basis},
+           {"bound", certificate.bound},
+           {"inventory_digest", certificate.inventory_digest},
+           {"proven_at", toString(certificate.proven_at)},
+           {"issued_at", toString(certificate.issued_at)},
+           {"expires_at", toString(certificate.expires_at)},
+           {"key_id", certificate.key_id}};
   if (!certificate.learnt.empty()) out["learnt"] = certificate.learnt;
-  if (certificate.isOverride()) out["override"] = {{"by", certificate.override_by}, {"reason", certificate.override_reason}};
+  if (certificate.isOverride())
+    out["override"] = {{"by", certificate.override_by}, {"reason", certificate.override_reason}};
   return out;
 }
 
 class StoredCertificates final : public CertificateStore {
  public:
-  StoredCertificates(const inventory::Cluster& cluster, lifecycle::Store& store, Clock& clock, io::SigningKey key, std::filesystem::path folder)
-      : cluster_(cluster), store_(store), clock_(clock), key_(key), folder_(std::move(folder)), revocations_(store, folder_, std::move(key)) {}
+  StoredCertificates(const inventory::Cluster& cluster, lifecycle::Store& store, Clock& clock,
+                     io::SigningKey key, std::filesystem::path folder)
+      : cluster_(cluster),
+        store_(store),
+        clock_(clock),
+        key_(key),
+        folder_(std::move(folder)),
+        revocations_(store, folder_, std::move(key)) {}
 
   Result<std::optional<Certificate>> find(const NodeName& node) const override {
     TRY(text, store_.getValue(lifecycle::certificateKey(node)));
@@ -49,22 +56,29 @@ class StoredCertificates final : public CertificateStore {
 
   Result<Certificate> issue(Certificate certificate) override {
     certificate.issued_at = clock_.now();
-    certificate.proven_at = std::min(certificate.proven_at, certificate.issued_at);  // a clock that ran ahead gives no longer life
+    certificate.proven_at =
+        std::min(certificate.proven_at,
+                 certificate.issued_at);  // a clock that ran ahead gives no longer life
     const auto asked = certificate.expires_at;
     certificate.expires_at = certificate.proven_at + cluster_.certificates.lifetime;
     if (certificate.isOverride()) {
-      certificate.expires_at = std::min(certificate.expires_at, certificate.issued_at + kMaxOverride);
+      certificate.expires_at =
+          std::min(certificate.expires_at, certificate.issued_at + kMaxOverride);
       if (asked != WallTime{}) certificate.expires_at = std::min(certificate.expires_at, asked);
     }
     if (certificate.expires_at <= certificate.issued_at)
-      return fail(ErrorCode::Denied, fmt::format("what {} rests on was proven at {}, longer ago than a certificate lives", certificate.node.str(),
-                                                 toString(certificate.proven_at)));
+      return fail(
+          ErrorCode::Denied,
+          fmt::format("what {} rests on was proven at {}, longer ago than a certificate lives",
+                      certificate.node.str(), toString(certificate.proven_at)));
     certificate.key_id = key_.id();
     TRY(signature, io::sign(key_, jsonText(unsignedJson(certificate))));
     certificate.signature = signature;
     TRY_OK(bindSiteKey(store_, key_));
     TRY_OK(put(certificate));
-    if (const auto copied = copyTo(folder_, certificate, io::writeFileUnsynced, 0600); !copied) logWarning("validate", "the copy of a certificate: {}; `muster cert export` writes it again", copied.error().str());
+    if (const auto copied = copyTo(folder_, certificate, io::writeFileUnsynced, 0600); !copied)
+      logWarning("validate", "the copy of a certificate: {}; `muster cert export` writes it again",
+                 copied.error().str());
     return certificate;
   }
 
@@ -72,17 +86,22 @@ class StoredCertificates final : public CertificateStore {
     TRY(revoked, revocations_.list());
     TRY_OK(verifyOffline(certificate, key_.public_pem, clock_.now(), *revoked));
     const auto* node = cluster_.findNode(certificate.node);
-    if (!node) return fail(ErrorCode::Denied, fmt::format("node {} is not in the inventory", certificate.node.str()));
+    if (!node)
+      return fail(ErrorCode::Denied,
+                  fmt::format("node {} is not in the inventory", certificate.node.str()));
     TRY(facts, store_.factsOf(lifecycle::Subject(certificate.node)));
     TRY_OK(sameFacts(certificate, facts));
     // Last: who is told this knows that everything else still holds.
-    if (certificate.inventory_digest != declarationDigest(cluster_, *node)) return fail(ErrorCode::Denied, std::string(kDeclarationChanged));
+    if (certificate.inventory_digest != declarationDigest(cluster_, *node))
+      return fail(ErrorCode::Denied, std::string(kDeclarationChanged));
     return {};
   }
 
-  Result<void> revoke(const NodeName& node, const std::string& by, const std::string& reason) override {
+  Result<void> revoke(const NodeName& node, const std::string& by,
+                      const std::string& reason) override {
     const auto certificate = find(node);  // one that is damaged is revoked by the node's name
-    return revocations_.add({certificate && *certificate ? (*certificate)->id() : "", node, clock_.now(), by, reason});
+    return revocations_.add(
+        {certificate && *certificate ? (*certificate)->id() : "", node, clock_.now(), by, reason});
   }
 
   Result<std::optional<WallTime>> revokedAt(const NodeName& node) const override {
@@ -107,23 +126,30 @@ class StoredCertificates final : public CertificateStore {
 
   Result<void> requireValid(const NodeName& node) const override {
     TRY(certificate, find(node));
-    if (!certificate) return fail(ErrorCode::Denied, fmt::format("{} has no certificate", node.str()));
-    if (certificate->node != node) return fail(ErrorCode::Denied, fmt::format("the certificate is of {}, not of {}", certificate->node.str(), node.str()));
+    if (!certificate)
+      return fail(ErrorCode::Denied, fmt::format("{} has no certificate", node.str()));
+    if (certificate->node != node)
+      return fail(ErrorCode::Denied, fmt::format("the certificate is of {}, not of {}",
+                                                 certificate->node.str(), node.str()));
     return verify(*certificate);
   }
 
  private:
-  static Result<void> copyTo(const std::filesystem::path& folder, const Certificate& certificate, decltype(io::writeFileAtomic)& write, unsigned mode) {
+  static Result<void> copyTo(const std::filesystem::path& folder, const Certificate& certificate,
+                             decltype(io::writeFileAtomic)& write, unsigned mode) {
     TRY_OK(io::makeDirs(folder, mode == 0600 ? 0700 : 0755));
     return write(folder / (certificate.node.str() + ".json"), certificate.toJson(), mode);
   }
 
-  /// By whoever has the node's claim, or while nobody has it; a person's word at any time. In one commit with the certificate, so that a
-  /// controller that was away too long signs nothing.
+  /// By whoever has the node's claim, or while nobody has it; a person's word at any time. In one
+  /// commit with the certificate, so that a controller that was away too long signs nothing.
   Result<void> mayPut(const Certificate& certificate) {
     const lifecycle::Subject subject(certificate.node);
     if (store_.fenceOf(subject) != 0) return store_.checkClaim(subject);
-    return certificate.isOverride() ? Result<void>() : store_.forgetFacts(subject, {});  // forgets nothing: refused while another works on the node
+    return certificate.isOverride()
+               ? Result<void>()
+               : store_.forgetFacts(
+                     subject, {});  // forgets nothing: refused while another works on the node
   }
 
   Result<void> put(const Certificate& certificate) {
@@ -135,7 +161,8 @@ class StoredCertificates final : public CertificateStore {
       const auto work = [&]() -> bool {  // what a batch has refused is not tried again call by call
         if (refused) return false;
         const auto may = mayPut(certificate);
-        done = may ? store_.exchangeValue(key, before, certificate.toJson()) : Result<bool>(fail(may.error()));
+        done = may ? store_.exchangeValue(key, before, certificate.toJson())
+                   : Result<bool>(fail(may.error()));
         refused = !done || !*done;
         return !refused;
       };
@@ -143,19 +170,26 @@ class StoredCertificates final : public CertificateStore {
       if (!done) return fail(std::move(done).error());
       if (*done) return {};
     }
-    return fail(ErrorCode::Unavailable, "the certificate of " + certificate.node.str() + " is changed by others all the time; try again");
+    return fail(ErrorCode::Unavailable, "the certificate of " + certificate.node.str() +
+                                            " is changed by others all the time; try again");
   }
 
-  static Result<void> sameFacts(const Certificate& certificate, const std::vector<lifecycle::Fact>& facts) {
+  static Result<void> sameFacts(const Certificate& certificate,
+                                const std::vector<lifecycle::Fact>& facts) {
     const auto now = boundFacts(facts);
     for (const auto& [facet, value] : certificate.bound) {
       const auto seen = now.find(facet);
-      if (seen == now.end()) return fail(ErrorCode::Denied, fmt::format("{} was {} when it was signed and is unknown now", facet, value));
-      if (seen->second != value) return fail(ErrorCode::Denied, fmt::format("{} was {} when it was signed and is {} now", facet, value, seen->second));
+      if (seen == now.end())
+        return fail(ErrorCode::Denied,
+                    fmt::format("{} was {} when it was signed and is unknown now", facet, value));
+      if (seen->second != value)
+        return fail(ErrorCode::Denied, fmt::format("{} was {} when it was signed and is {} now",
+                                                   facet, value, seen->second));
     }
     for (const auto& [facet, value] : now)
       if (!certificate.bound.contains(facet))
-        return fail(ErrorCode::Denied, fmt::format("{} = {} was not there when it was signed", facet, value));
+        return fail(ErrorCode::Denied,
+                    fmt::format("{} = {} was not there when it was signed", facet, value));
     return {};
   }
 
@@ -169,24 +203,43 @@ class StoredCertificates final : public CertificateStore {
 
 }  // namespace
 
-Result<void> verifyOffline(const Certificate& certificate, std::string_view public_pem, WallTime now, const RevocationList& revocations) {
+Result<void> verifyOffline(const Certificate& certificate, std::string_view public_pem,
+                           WallTime now, const RevocationList& revocations) {
   const auto pem = io::trustedPemOf(public_pem, certificate.key_id);
-  if (!pem) return fail(ErrorCode::Denied, fmt::format("signed by key {}, the key here is {}", certificate.key_id, fmt::join(io::publicKeyIds(public_pem), " or ")));
+  if (!pem)
+    return fail(ErrorCode::Denied,
+                fmt::format("signed by key {}, the key here is {}", certificate.key_id,
+                            fmt::join(io::publicKeyIds(public_pem), " or ")));
   if (!certificate.isSignedBy(*pem))
-    return fail(ErrorCode::Denied, "the signature does not fit: the certificate was changed after it was signed");
+    return fail(ErrorCode::Denied,
+                "the signature does not fit: the certificate was changed after it was signed");
   if (const auto* revoked = revocations.find(certificate.id()))
-    return fail(ErrorCode::Denied, fmt::format("revoked at {} by {}: {}", toString(revoked->at), revoked->by, revoked->reason));
-  if (const auto* newest = revocations.newestOf(certificate.node); newest && certificate.proven_at <= newest->at)
-    return fail(ErrorCode::Denied, fmt::format("{} was revoked at {} by {}, and this is proven from before: {}", certificate.node.str(), toString(newest->at), newest->by, newest->reason));
+    return fail(ErrorCode::Denied, fmt::format("revoked at {} by {}: {}", toString(revoked->at),
+                                               revoked->by, revoked->reason));
+  if (const auto* newest = revocations.newestOf(certificate.node);
+      newest && certificate.proven_at <= newest->at)
+    return fail(
+        ErrorCode::Denied,
+        fmt::format("{} was revoked at {} by {}, and this is proven from before: {}",
+                    certificate.node.str(), toString(newest->at), newest->by, newest->reason));
   if (certificate.expires_at <= now)
-    return fail(ErrorCode::Denied, fmt::format("expired at {}; validate the node again: muster apply", toString(certificate.expires_at)));
-  if (certificate.issued_at > now) return fail(ErrorCode::Denied, fmt::format("issued at {}, which is in the future: check the clock here", toString(certificate.issued_at)));
+    return fail(ErrorCode::Denied,
+                fmt::format("expired at {}; validate the node again: muster apply",
+                            toString(certificate.expires_at)));
+  if (certificate.issued_at > now)
+    return fail(ErrorCode::Denied,
+                fmt::format("issued at {}, which is in the future: check the clock here",
+                            toString(certificate.issued_at)));
   return {};
 }
 
-std::string Certificate::id() const { return io::sha256Hex(jsonText(unsignedJson(*this))).substr(0, 32); }
+std::string Certificate::id() const {
+  return io::sha256Hex(jsonText(unsignedJson(*this))).substr(0, 32);
+}
 
-bool Certificate::isSignedBy(std::string_view public_pem) const { return io::verify(public_pem, jsonText(unsignedJson(*this)), signature).has_value(); }
+bool Certificate::isSignedBy(std::string_view public_pem) const {
+  return io::verify(public_pem, jsonText(unsignedJson(*this)), signature).has_value();
+}
 
 std::string Certificate::toJson() const {
   json out = unsignedJson(*this);
@@ -196,7 +249,8 @@ std::string Certificate::toJson() const {
 
 Result<Certificate> Certificate::fromJson(std::string_view text) {
   const auto parsed = jsonOrNone(text, kFileJson);
-  if (!parsed.is_object() || parsed.value("format", "") != kFormat) return fail(ErrorCode::Corrupt, "this is not a muster certificate");
+  if (!parsed.is_object() || parsed.value("format", "") != kFormat)
+    return fail(ErrorCode::Corrupt, "this is not a muster certificate");
   try {
     Certificate out;
     out.node = NodeName(parsed.at("node").get<std::string>());
@@ -204,11 +258,13 @@ Result<Certificate> Certificate::fromJson(std::string_view text) {
     parsed.at("bound").get_to(out.bound);
     parsed.at("inventory_digest").get_to(out.inventory_digest);
     parsed.at("key_id").get_to(out.key_id);
-    if (const auto learnt = parsed.find("learnt"); learnt != parsed.end()) learnt->get_to(out.learnt);
+    if (const auto learnt = parsed.find("learnt"); learnt != parsed.end())
+      learnt->get_to(out.learnt);
     if (const auto word = parsed.find("override"); word != parsed.end()) {
       word->at("by").get_to(out.override_by);
       word->at("reason").get_to(out.override_reason);
-      if (out.override_by.empty()) return fail(ErrorCode::Corrupt, "the certificate is damaged: an override by nobody");
+      if (out.override_by.empty())
+        return fail(ErrorCode::Corrupt, "the certificate is damaged: an override by nobody");
     }
     parsed.at("signature").get_to(out.signature);
     TRY(proven, parseWallTime(parsed.at("proven_at").get<std::string>()));
@@ -221,9 +277,12 @@ Result<Certificate> Certificate::fromJson(std::string_view text) {
   }
 }
 
-std::unique_ptr<CertificateStore> makeCertificateStore(const inventory::Cluster& cluster, lifecycle::Store& store, Clock& clock,
-                                                       io::SigningKey key, std::filesystem::path folder) {
-  return std::make_unique<StoredCertificates>(cluster, store, clock, std::move(key), std::move(folder));
+std::unique_ptr<CertificateStore> makeCertificateStore(const inventory::Cluster& cluster,
+                                                       lifecycle::Store& store, Clock& clock,
+                                                       io::SigningKey key,
+                                                       std::filesystem::path folder) {
+  return std::make_unique<StoredCertificates>(cluster, store, clock, std::move(key),
+                                              std::move(folder));
 }
 
 }  // namespace muster::validate

@@ -22,7 +22,9 @@ struct Param {
 /// `takes` of the catalogue's row; pair tests are no agent's check, but have a floor.
 std::vector<Param> paramsOf(std::string_view check) {
   const auto* row = findCheck(check);
-  std::string_view takes = row ? row->takes : check == "rdma.pair" || check == "gdr.pair" ? "min_gbits" : "";
+  std::string_view takes = row                                           ? row->takes
+                           : check == "rdma.pair" || check == "gdr.pair" ? "min_gbits"
+                                                                         : "";
   std::vector<Param> out;
   while (!takes.empty()) {
     const auto end = std::min(takes.find(' '), takes.size());
@@ -36,13 +38,16 @@ std::vector<Param> paramsOf(std::string_view check) {
 }
 
 const Param* find(const std::vector<Param>& params, std::string_view name) {
-  const auto found = std::find_if(params.begin(), params.end(), [name](const auto& each) { return each.name == name || each.name == kAnyName; });
+  const auto found = std::find_if(params.begin(), params.end(), [name](const auto& each) {
+    return each.name == name || each.name == kAnyName;
+  });
   return found == params.end() ? nullptr : &*found;
 }
 
 std::optional<nlohmann::json> numberOf(const std::string& text) {
   auto number = jsonOrNone(text, kKeptJson);
-  return number.is_number() && number.get<double>() >= 0 ? std::optional(std::move(number)) : std::nullopt;
+  return number.is_number() && number.get<double>() >= 0 ? std::optional(std::move(number))
+                                                         : std::nullopt;
 }
 
 struct Refusal {
@@ -52,18 +57,26 @@ struct Refusal {
 /// Why this gate does not ask for the check; nullopt: it does.
 std::optional<Refusal> whyNotAsked(const Gate& gate, std::string_view check) {
   const auto* row = findCheck(check);
-  if (!row && check != "rdma.pair" && check != "gdr.pair") return Refusal{"the catalogue has no such check", "`muster validate checks` lists them"};
+  if (!row && check != "rdma.pair" && check != "gdr.pair")
+    return Refusal{"the catalogue has no such check", "`muster validate checks` lists them"};
   const std::string group(row ? row->group : check.substr(0, check.find('.')));
-  if (std::find(gate.on.begin(), gate.on.end(), group) == gate.on.end()) return Refusal{"the gate does not ask for it", fmt::format("add {} to `on`", group)};
-  if (row && row->level > gate.level) return Refusal{"the gate is not thorough enough to ask for it", "raise `level`"};
+  if (std::find(gate.on.begin(), gate.on.end(), group) == gate.on.end())
+    return Refusal{"the gate does not ask for it", fmt::format("add {} to `on`", group)};
+  if (row && row->level > gate.level)
+    return Refusal{"the gate is not thorough enough to ask for it", "raise `level`"};
   return std::nullopt;
 }
 
-std::optional<Refusal> whyNotSet(std::string_view check, const std::string& name, const std::string& value) {
+std::optional<Refusal> whyNotSet(std::string_view check, const std::string& name,
+                                 const std::string& value) {
   const auto params = paramsOf(check);
   const auto* known = find(params, name);
-  if (!known) return Refusal{fmt::format("it has no parameter {}", name), params.empty() ? "remove it: the check takes none" : "it takes " + paramNames(check)};
-  if (!known->word && !numberOf(value)) return Refusal{fmt::format("{} is \"{}\"", name, value), "write a number, zero or more"};
+  if (!known)
+    return Refusal{
+        fmt::format("it has no parameter {}", name),
+        params.empty() ? "remove it: the check takes none" : "it takes " + paramNames(check)};
+  if (!known->word && !numberOf(value))
+    return Refusal{fmt::format("{} is \"{}\"", name, value), "write a number, zero or more"};
   return std::nullopt;
 }
 
@@ -71,15 +84,19 @@ std::optional<Refusal> whyNotSet(std::string_view check, const std::string& name
 
 std::string paramNames(std::string_view check) {
   std::string out;
-  for (const auto& param : paramsOf(check)) out += fmt::format("{}{}", out.empty() ? "" : ", ", param.name == kAnyName ? "the settings' names" : param.name);
+  for (const auto& param : paramsOf(check))
+    out += fmt::format("{}{}", out.empty() ? "" : ", ",
+                       param.name == kAnyName ? "the settings' names" : param.name);
   return out;
 }
 
 void judgeGates(const inventory::Cluster& cluster, Diagnostics& diagnostics) {
   for (const auto& [name, gate] : cluster.gates)
     for (const auto& [check, own] : gate.checks) {
-      const auto say = [&, where = fmt::format("gate {}, check {}", name, check), at = gate.where](const std::optional<Refusal>& refusal) {
-        if (refusal) diagnostics.error(at, fmt::format("{}: {}", where, refusal->why), refusal->way_out);
+      const auto say = [&, where = fmt::format("gate {}, check {}", name, check),
+                        at = gate.where](const std::optional<Refusal>& refusal) {
+        if (refusal)
+          diagnostics.error(at, fmt::format("{}: {}", where, refusal->why), refusal->way_out);
       };
       const auto refused = whyNotAsked(gate, check);
       say(refused);
@@ -91,7 +108,8 @@ void judgeGates(const inventory::Cluster& cluster, Diagnostics& diagnostics) {
 void setOwnParams(const Gate& gate, std::string_view check, nlohmann::json& params) {
   const auto own = gate.checks.find(std::string(check));
   if (own == gate.checks.end()) return;
-  if (own->second.contains("mebibytes")) params.erase("percent_of_available");  // two words for one thing: the gate's counts
+  if (own->second.contains("mebibytes"))
+    params.erase("percent_of_available");  // two words for one thing: the gate's counts
   const auto known = paramsOf(check);
   for (const auto& [name, value] : own->second) {
     const auto* param = find(known, name);
@@ -100,10 +118,13 @@ void setOwnParams(const Gate& gate, std::string_view check, nlohmann::json& para
   }
 }
 
-std::optional<double> ownNumber(const Gate& gate, std::string_view check, const std::string& param) {
+std::optional<double> ownNumber(const Gate& gate, std::string_view check,
+                                const std::string& param) {
   nlohmann::json params = nlohmann::json::object();
   setOwnParams(gate, check, params);
-  return params.contains(param) && params.at(param).is_number() ? std::optional(params.at(param).get<double>()) : std::nullopt;
+  return params.contains(param) && params.at(param).is_number()
+             ? std::optional(params.at(param).get<double>())
+             : std::nullopt;
 }
 
 }  // namespace muster::validate

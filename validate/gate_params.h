@@ -13,17 +13,20 @@
 
 namespace muster::validate {
 
-/// Which parameters gates may set of the check: "n, seconds, min_gflops"; empty: none, or no such check.
+/// Which parameters gates may set of the check: "n, seconds, min_gflops"; empty: none, or no such
+/// check.
 std::string paramNames(std::string_view check);
 
-/// What is wrong with the parameters that gates set: a check that is not in the catalogue or not in the gate, a parameter that the check
-/// does not have, a word where it wants a number. Errors, each at its gate.
+/// What is wrong with the parameters that gates set: a check that is not in the catalogue or not in
+/// the gate, a parameter that the check does not have, a word where it wants a number. Errors, each
+/// at its gate.
 void judgeGates(const inventory::Cluster& cluster, Diagnostics& diagnostics);
 
 /// Lays the gate's own parameters of this check over `params`.
 void setOwnParams(const inventory::Gate& gate, std::string_view check, nlohmann::json& params);
 
 /// The gate's own number, where it sets one.
-std::optional<double> ownNumber(const inventory::Gate& gate, std::string_view check, const std::string& param);
+std::optional<double> ownNumber(const inventory::Gate& gate, std::string_view check,
+                                const std::string& param);
 
 }  // namespace muster::validate

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate/gates.h"
 
-#include "wire/links/bit_errors.h"
 #include "validate/checks/catalogue.h"
 #include "validate/checks/rdma_devices.h"
 #include "validate/gate_params.h"
 #include "validate/peer_baseline.h"
+#include "wire/links/bit_errors.h"
 
 #include <algorithm>
 #include <array>
@@ -16,8 +16,9 @@ namespace {
 using inventory::GateLevel;
 using std::chrono::seconds;
 
-/// What the levels mean for the engines and for time. A gate on all groups of a node with eight NVMe disks must fit into its level's time box:
-/// a minute, a quarter of an hour, two hours, half a day.
+/// What the levels mean for the engines and for time. A gate on all groups of a node with eight
+/// NVMe disks must fit into its level's time box: a minute, a quarter of an hour, two hours, half a
+/// day.
 struct LevelRow {
   GateLevel level;
   double gemm_seconds;
@@ -34,13 +35,17 @@ struct LevelRow {
 };
 constexpr std::array kLevels{
     LevelRow{GateLevel::Quick, 4, 32, 0, 5, 0, 10, 0, 1, 0, 1, "1G", seconds(20), seconds(300)},
-    LevelRow{GateLevel::Medium, 60, 0, 25, 150, 0, 30, 15, 5, 1024, 2, "8G", seconds(840), seconds(1800)},
-    LevelRow{GateLevel::Long, 900, 0, 80, 1800, 30, 300, 120, 30, 4096, 3, "8G", seconds(6900), seconds(9000)},
-    LevelRow{GateLevel::Soak, 5400, 0, 80, 9000, 120, 3600, 900, 300, 16384, 4, "8G", seconds(43000), seconds(50000)},
+    LevelRow{GateLevel::Medium, 60, 0, 25, 150, 0, 30, 15, 5, 1024, 2, "8G", seconds(840),
+             seconds(1800)},
+    LevelRow{GateLevel::Long, 900, 0, 80, 1800, 30, 300, 120, 30, 4096, 3, "8G", seconds(6900),
+             seconds(9000)},
+    LevelRow{GateLevel::Soak, 5400, 0, 80, 9000, 120, 3600, 900, 300, 16384, 4, "8G",
+             seconds(43000), seconds(50000)},
 };
 
 const LevelRow& rowOf(GateLevel level) {
-  return *std::find_if(kLevels.begin(), kLevels.end(), [level](const auto& row) { return row.level == level; });
+  return *std::find_if(kLevels.begin(), kLevels.end(),
+                       [level](const auto& row) { return row.level == level; });
 }
 
 /// Floors for ib_write_bw in Gb/s, where somebody has published one.
@@ -55,17 +60,22 @@ constexpr std::array kFloors{
     FloorRow{"mlx5", "EDR", 90, "0.9 of 100 Gb/s"},
     FloorRow{"mlx5", "FDR", 48, "0.9 of 54 Gb/s"},
 };
-constexpr double kPairShareOfLine = 0.85;   ///< of other devices and links, as the rows above have it: 360 of 425
-constexpr double kDataShareOfLine = 0.94;   ///< of FEC and encoding: the kernel says 400 Gb/s of 425 on the line
-constexpr double kSoftGbits = 0.001;        ///< soft-RoCE is bound by the CPU: it proves that packets and the stack work
-constexpr double kMovesDataGbits = 1;       ///< where no link is declared
+constexpr double kPairShareOfLine =
+    0.85;  ///< of other devices and links, as the rows above have it: 360 of 425
+constexpr double kDataShareOfLine =
+    0.94;  ///< of FEC and encoding: the kernel says 400 Gb/s of 425 on the line
+constexpr double kSoftGbits =
+    0.001;  ///< soft-RoCE is bound by the CPU: it proves that packets and the stack work
+constexpr double kMovesDataGbits = 1;  ///< where no link is declared
 
 std::optional<double> lineGbits(std::string_view link) {
   const auto bits = links::lineBitsPerSecond(link);
   return bits ? std::optional(*bits * 1e-9) : std::nullopt;
 }
 
-bool has(const inventory::Gate& gate, std::string_view group) { return std::find(gate.on.begin(), gate.on.end(), group) != gate.on.end(); }
+bool has(const inventory::Gate& gate, std::string_view group) {
+  return std::find(gate.on.begin(), gate.on.end(), group) != gate.on.end();
+}
 
 /// What a gate asks for, of whom.
 struct Asked {
@@ -73,10 +83,14 @@ struct Asked {
   const inventory::Profile& profile;
   const LevelRow& level;
 
-  bool amd() const { return profile.expect.gpu_model.starts_with("MI") || profile.expect.gpu_model.find("Instinct") != std::string::npos; }
+  bool amd() const {
+    return profile.expect.gpu_model.starts_with("MI") ||
+           profile.expect.gpu_model.find("Instinct") != std::string::npos;
+  }
   std::string nvmlDriver() const {
     for (const auto& name : profile.drivers)
-      if (const auto& verify = cluster.drivers.at(name).verify; verify.contains("nvml.driver")) return verify.at("nvml.driver");
+      if (const auto& verify = cluster.drivers.at(name).verify; verify.contains("nvml.driver"))
+        return verify.at("nvml.driver");
     return {};
   }
   std::string link() const {
@@ -86,10 +100,14 @@ struct Asked {
 };
 
 using Params = std::optional<nlohmann::json>;
-constexpr int kSwitchedGpus = 8;   ///< so many SXM GPUs in one node reach each other by NVSwitches
+constexpr int kSwitchedGpus = 8;  ///< so many SXM GPUs in one node reach each other by NVSwitches
 
-Params gpuCount(const Asked& asked) { return asked.profile.expect.gpus ? Params(nlohmann::json{{"count", *asked.profile.expect.gpus}}) : std::nullopt; }
-/// Where the profile says its rails sit, and which GPU each serves; NVML's numbers say nothing of AMD's GPUs.
+Params gpuCount(const Asked& asked) {
+  return asked.profile.expect.gpus ? Params(nlohmann::json{{"count", *asked.profile.expect.gpus}})
+                                   : std::nullopt;
+}
+/// Where the profile says its rails sit, and which GPU each serves; NVML's numbers say nothing of
+/// AMD's GPUs.
 Params gpuAffinity(const Asked& asked) {
   auto rails = nlohmann::json::array();
   for (const auto& rail : asked.profile.rails) {
@@ -98,12 +116,23 @@ Params gpuAffinity(const Asked& asked) {
     if (rail.gpu && !asked.amd()) one["gpu"] = *rail.gpu;
     if (one.size() > 1) rails.push_back(std::move(one));
   }
-  return Params(rails.empty() ? nlohmann::json::object() : nlohmann::json{{"rails", std::move(rails)}});
+  return Params(rails.empty() ? nlohmann::json::object()
+                              : nlohmann::json{{"rails", std::move(rails)}});
 }
-Params gpuModel(const Asked& asked) { return asked.profile.expect.gpu_model.empty() ? std::nullopt : Params(nlohmann::json{{"model", asked.profile.expect.gpu_model}}); }
-Params gpuDriver(const Asked& asked) { return asked.nvmlDriver().empty() ? std::nullopt : Params(nlohmann::json{{"driver", asked.nvmlDriver()}}); }
+Params gpuModel(const Asked& asked) {
+  return asked.profile.expect.gpu_model.empty()
+             ? std::nullopt
+             : Params(nlohmann::json{{"model", asked.profile.expect.gpu_model}});
+}
+Params gpuDriver(const Asked& asked) {
+  return asked.nvmlDriver().empty() ? std::nullopt
+                                    : Params(nlohmann::json{{"driver", asked.nvmlDriver()}});
+}
 Params gpuFabric(const Asked& asked) {
-  return asked.profile.expect.gpus == kSwitchedGpus && asked.profile.expect.gpu_model.find("PCIe") == std::string::npos ? Params(nlohmann::json::object()) : std::nullopt;
+  return asked.profile.expect.gpus == kSwitchedGpus &&
+                 asked.profile.expect.gpu_model.find("PCIe") == std::string::npos
+             ? Params(nlohmann::json::object())
+             : std::nullopt;
 }
 Params gpuAmd(const Asked& asked) {
   if (!asked.amd()) return std::nullopt;
@@ -111,7 +140,8 @@ Params gpuAmd(const Asked& asked) {
   if (asked.profile.expect.gpus) params["count"] = *asked.profile.expect.gpus;
   return params;
 }
-/// rccl-tests are built from the same sources; how many GPUs there are is the profile's word, as NVML knows none of them.
+/// rccl-tests are built from the same sources; how many GPUs there are is the profile's word, as
+/// NVML knows none of them.
 Params gpuNcclTests(const Asked& asked) {
   nlohmann::json params{{"max_bytes", asked.level.nccl_max}};
   if (!asked.amd()) return params;
@@ -119,14 +149,30 @@ Params gpuNcclTests(const Asked& asked) {
   if (asked.profile.expect.gpus) params["gpus"] = *asked.profile.expect.gpus;
   return params;
 }
-Params gpuDcgm(const Asked& asked) { return Params(nlohmann::json{{"level", asked.level.dcgm_level}, {"limit_seconds", asked.level.deadline.count()}}); }
-Params diskRead(const Asked& asked) { return Params(nlohmann::json{{"seconds", asked.level.disk_seconds}}); }
-Params diskWrite(const Asked& asked) { return Params(nlohmann::json{{"mebibytes", asked.level.disk_mebibytes}}); }
-Params gpuBurn(const Asked& asked) { return Params(nlohmann::json{{"seconds", asked.level.gpu_seconds}, {"hold_seconds", asked.level.hold_seconds}, {"limit_seconds", asked.level.deadline.count()}}); }
-Params hostGemm(const Asked& asked) { return Params(nlohmann::json{{"seconds", asked.level.gemm_seconds}}); }
+Params gpuDcgm(const Asked& asked) {
+  return Params(nlohmann::json{{"level", asked.level.dcgm_level},
+                               {"limit_seconds", asked.level.deadline.count()}});
+}
+Params diskRead(const Asked& asked) {
+  return Params(nlohmann::json{{"seconds", asked.level.disk_seconds}});
+}
+Params diskWrite(const Asked& asked) {
+  return Params(nlohmann::json{{"mebibytes", asked.level.disk_mebibytes}});
+}
+Params gpuBurn(const Asked& asked) {
+  return Params(nlohmann::json{{"seconds", asked.level.gpu_seconds},
+                               {"hold_seconds", asked.level.hold_seconds},
+                               {"limit_seconds", asked.level.deadline.count()}});
+}
+Params hostGemm(const Asked& asked) {
+  return Params(nlohmann::json{{"seconds", asked.level.gemm_seconds}});
+}
 Params hostMemory(const Asked& asked) {
-  // Half of the gate's time for one round at the very least: a busy machine is measured as slow, and not taken for broken memory.
-  nlohmann::json params{{"seconds", asked.level.memory_seconds}, {"hold_seconds", asked.level.hold_seconds}, {"limit_seconds", asked.level.deadline.count() / 2}};
+  // Half of the gate's time for one round at the very least: a busy machine is measured as slow,
+  // and not taken for broken memory.
+  nlohmann::json params{{"seconds", asked.level.memory_seconds},
+                        {"hold_seconds", asked.level.hold_seconds},
+                        {"limit_seconds", asked.level.deadline.count() / 2}};
   if (asked.level.memory_mebibytes) params["mebibytes"] = asked.level.memory_mebibytes;
   if (asked.level.memory_percent) params["percent_of_available"] = asked.level.memory_percent;
   return params;
@@ -142,36 +188,58 @@ Params rdmaPorts(const Asked& asked) {
   const auto fabric = asked.cluster.fabrics.find(asked.profile.fabric);
   const auto line = lineGbits(asked.link());
   if (fabric == asked.cluster.fabrics.end() || !line) return Params(nlohmann::json::object());
-  return Params(nlohmann::json{{"min_gbits", kDataShareOfLine * *line}, {"link_layer", fabric->second.roce ? "Ethernet" : "InfiniBand"}});
+  return Params(nlohmann::json{{"min_gbits", kDataShareOfLine * *line},
+                               {"link_layer", fabric->second.roce ? "Ethernet" : "InfiniBand"}});
 }
-Params rdmaCount(const Asked& asked) { return asked.profile.expect.nics ? Params(nlohmann::json{{"count", *asked.profile.expect.nics}}) : std::nullopt; }
+Params rdmaCount(const Asked& asked) {
+  return asked.profile.expect.nics ? Params(nlohmann::json{{"count", *asked.profile.expect.nics}})
+                                   : std::nullopt;
+}
 
-/// Checks that need words of the inventory; nullopt: the profile says nothing that could be expected. All others are asked without.
+/// Checks that need words of the inventory; nullopt: the profile says nothing that could be
+/// expected. All others are asked without.
 struct ParamRow {
   std::string_view id;
   Params (*make)(const Asked&);
 };
 constexpr std::array kParams{
-    ParamRow{"disk.read", diskRead},   ParamRow{"disk.write", diskWrite}, ParamRow{"gpu.dcgm", gpuDcgm},
-    ParamRow{"gpu.affinity", gpuAffinity}, ParamRow{"gpu.amd", gpuAmd},       ParamRow{"gpu.burn", gpuBurn},   ParamRow{"gpu.count", gpuCount},     ParamRow{"gpu.driver", gpuDriver},
-    ParamRow{"gpu.fabric", gpuFabric}, ParamRow{"gpu.model", gpuModel}, ParamRow{"gpu.nccl-tests", gpuNcclTests}, ParamRow{"host.gemm", hostGemm},     ParamRow{"host.memory", hostMemory},
-    ParamRow{"rdma.count", rdmaCount}, ParamRow{"rdma.links", rdmaLinks}, ParamRow{"rdma.ports", rdmaPorts},
+    ParamRow{"disk.read", diskRead},
+    ParamRow{"disk.write", diskWrite},
+    ParamRow{"gpu.dcgm", gpuDcgm},
+    ParamRow{"gpu.affinity", gpuAffinity},
+    ParamRow{"gpu.amd", gpuAmd},
+    ParamRow{"gpu.burn", gpuBurn},
+    ParamRow{"gpu.count", gpuCount},
+    ParamRow{"gpu.driver", gpuDriver},
+    ParamRow{"gpu.fabric", gpuFabric},
+    ParamRow{"gpu.model", gpuModel},
+    ParamRow{"gpu.nccl-tests", gpuNcclTests},
+    ParamRow{"host.gemm", hostGemm},
+    ParamRow{"host.memory", hostMemory},
+    ParamRow{"rdma.count", rdmaCount},
+    ParamRow{"rdma.links", rdmaLinks},
+    ParamRow{"rdma.ports", rdmaPorts},
 };
 
 Params paramsOf(std::string_view id, const Asked& asked) {
-  if (asked.amd() && id.starts_with("gpu.") && id != "gpu.affinity" && id != "gpu.amd" && id != "gpu.nccl-tests") return std::nullopt;  // NVML knows nothing of them
-  const auto row = std::find_if(kParams.begin(), kParams.end(), [id](const auto& each) { return each.id == id; });
+  if (asked.amd() && id.starts_with("gpu.") && id != "gpu.affinity" && id != "gpu.amd" &&
+      id != "gpu.nccl-tests")
+    return std::nullopt;  // NVML knows nothing of them
+  const auto row = std::find_if(kParams.begin(), kParams.end(),
+                                [id](const auto& each) { return each.id == id; });
   return row == kParams.end() ? Params(nlohmann::json::object()) : row->make(asked);
 }
 
 }  // namespace
 
-Result<std::vector<CheckRequest>> localChecks(const inventory::Cluster& cluster, const inventory::Profile& profile, const inventory::Gate& gate) {
+Result<std::vector<CheckRequest>> localChecks(const inventory::Cluster& cluster,
+                                              const inventory::Profile& profile,
+                                              const inventory::Gate& gate) {
   std::vector<CheckRequest> checks;
   const auto& level = rowOf(gate.level);
   const Asked asked{cluster, profile, level};
   for (const auto& group : gate.on) {
-    bool known = group == "gdr";   // between nodes only
+    bool known = group == "gdr";  // between nodes only
     for (const auto& row : catalogue()) {
       known = known || row.group == group;
       if (row.group != group || row.level > gate.level) continue;
@@ -180,7 +248,10 @@ Result<std::vector<CheckRequest>> localChecks(const inventory::Cluster& cluster,
         checks.push_back({std::string(row.id), params->dump(), level.deadline});
       }
     }
-    if (!known) return fail(ErrorCode::InvalidInput, fmt::format("gate {} asks for checks on '{}', which the catalogue does not have", gate.name, group));
+    if (!known)
+      return fail(ErrorCode::InvalidInput,
+                  fmt::format("gate {} asks for checks on '{}', which the catalogue does not have",
+                              gate.name, group));
   }
   return checks;
 }
@@ -191,13 +262,15 @@ bool wantsGdrPair(const inventory::Gate& gate) { return has(gate, "gdr"); }
 double rdmaFloorGbits(std::string_view device, std::string_view link) {
   if (isSoftRdma(device)) return kSoftGbits;
   for (const auto& row : kFloors)
-    if (device.starts_with(row.device_prefix) && link.ends_with(row.speed) && link.starts_with("4x")) return row.gbits;
+    if (device.starts_with(row.device_prefix) && link.ends_with(row.speed) &&
+        link.starts_with("4x"))
+      return row.gbits;
   const auto line = lineGbits(link);
   return line ? kPairShareOfLine * *line : kMovesDataGbits;
 }
 
 int rdmaIterations(double floor_gbits, seconds load) {
-  constexpr double kMessageBits = 8.0 * 65536, kMost = 5e7;   // perftest takes a hundred million
+  constexpr double kMessageBits = 8.0 * 65536, kMost = 5e7;  // perftest takes a hundred million
   constexpr int kLeast = 200;
   const double messages = floor_gbits * 1e9 * static_cast<double>(load.count()) / kMessageBits;
   return std::max(kLeast, static_cast<int>(std::min(messages, kMost)));
@@ -208,16 +281,25 @@ seconds gateDeadline(const inventory::Gate& gate) { return rowOf(gate.level).dea
 
 std::string_view adviceFor(std::string_view check_id, wire::CheckStatus status) {
   if (status == wire::CheckStatus::Timeout)
-    return "nothing was found to be wrong, the time was too short: look what else loads the machine, and run the gate again; give the check more seconds in the gate's own "
+    return "nothing was found to be wrong, the time was too short: look what else loads the "
+           "machine, and run the gate again; give the check more seconds in the gate's own "
            "parameters only where this machine is known to be that slow";
   return adviceFor(check_id);
 }
 
 std::string_view adviceFor(std::string_view check_id) {
-  if (check_id == "rdma.pair") return "repeat with another partner; if it follows this node check its cable, port and RDMA driver";
-  if (check_id == "gdr.pair") return "when rdma.pair is good, the way between NIC and GPU is not: gpu.affinity, system.acs, nvidia-peermem or the open driver's DMA-BUF; perftest must be built with CUDA";
-  if (check_id == kLearntCheck) return "compare it with a node of its kind: power limit, clocks, heat, PCIe width; when all of them are that slow, the fleet's own baseline is wrong";
-  if (check_id == kBitsCheck) return "repeat the gate; the same GPU again: long burn-in and RMA, its arithmetic is wrong below what other checks can see";
+  if (check_id == "rdma.pair")
+    return "repeat with another partner; if it follows this node check its cable, port and RDMA "
+           "driver";
+  if (check_id == "gdr.pair")
+    return "when rdma.pair is good, the way between NIC and GPU is not: gpu.affinity, system.acs, "
+           "nvidia-peermem or the open driver's DMA-BUF; perftest must be built with CUDA";
+  if (check_id == kLearntCheck)
+    return "compare it with a node of its kind: power limit, clocks, heat, PCIe width; when all of "
+           "them are that slow, the fleet's own baseline is wrong";
+  if (check_id == kBitsCheck)
+    return "repeat the gate; the same GPU again: long burn-in and RMA, its arithmetic is wrong "
+           "below what other checks can see";
   const auto* row = findCheck(check_id);
   return row ? row->advice : "update the agent on the node";
 }

@@ -13,18 +13,22 @@ namespace muster::validate {
 
 /// The node-local checks of the gate (groups "host" and "gpu"; of "rdma" the counting). Pure.
 /// Errors: InvalidInput for a group that does not exist
-Result<std::vector<CheckRequest>> localChecks(const inventory::Cluster& cluster, const inventory::Profile& profile, const inventory::Gate& gate);
+Result<std::vector<CheckRequest>> localChecks(const inventory::Cluster& cluster,
+                                              const inventory::Profile& profile,
+                                              const inventory::Gate& gate);
 
 /// Does the gate test RDMA between nodes (group "rdma")?
 bool wantsRdmaPair(const inventory::Gate& gate);
 /// … and between the GPUs' memories (group "gdr")?
 bool wantsGdrPair(const inventory::Gate& gate);
 
-/// The least ib_write_bw average that passes, in Gb/s, for this device on a fabric of this link ("4xHDR").
+/// The least ib_write_bw average that passes, in Gb/s, for this device on a fabric of this link
+/// ("4xHDR").
 double rdmaFloorGbits(std::string_view device, std::string_view link);
 
-/// So many messages of the agents' size (64 KiB) last about so long on a link that reaches this floor: only a load that lasts fills a link, shows
-/// its errors and says its rate. Soft-RoCE gets by with the agents' few.
+/// So many messages of the agents' size (64 KiB) last about so long on a link that reaches this
+/// floor: only a load that lasts fills a link, shows its errors and says its rate. Soft-RoCE gets
+/// by with the agents' few.
 int rdmaIterations(double floor_gbits, std::chrono::seconds load);
 
 /// How long the whole gate may take.
@@ -33,7 +37,8 @@ std::chrono::seconds gateDeadline(const inventory::Gate& gate);
 
 /// What a failing check of this id asks of people.
 std::string_view adviceFor(std::string_view check_id);
-/// The same for how it ended: a check that had too little time has found nothing that could be replaced.
+/// The same for how it ended: a check that had too little time has found nothing that could be
+/// replaced.
 std::string_view adviceFor(std::string_view check_id, wire::CheckStatus status);
 
 }  // namespace muster::validate

@@ -11,7 +11,8 @@
 namespace muster::validate {
 namespace {
 
-/// Nothing runs there, and nothing can start there by itself. Every other word, and none, means that jobs may run.
+/// Nothing runs there, and nothing can start there by itself. Every other word, and none, means
+/// that jobs may run.
 bool isOutOfPool(std::string_view pool) { return pool == lifecycle::kPoolDrained || pool == "out"; }
 
 /// What a probe lists: "mlx5_0,mlx5_1".
@@ -27,39 +28,53 @@ std::vector<std::string> wordsOf(const gateway::AgentState& state, const std::st
   return words;
 }
 
-/// Soft-RoCE stands for any fabric, as in the twin; a device of which no layer is told may be of this one.
-bool isOfAnotherLayer(const std::string& device, const std::vector<std::string>& layers, std::string_view layer) {
+/// Soft-RoCE stands for any fabric, as in the twin; a device of which no layer is told may be of
+/// this one.
+bool isOfAnotherLayer(const std::string& device, const std::vector<std::string>& layers,
+                      std::string_view layer) {
   if (isSoftRdma(device)) return false;
-  return std::any_of(layers.begin(), layers.end(), [&](const std::string& word) { return word.starts_with(device + "=") && word.substr(device.size() + 1) != layer; });
+  return std::any_of(layers.begin(), layers.end(), [&](const std::string& word) {
+    return word.starts_with(device + "=") && word.substr(device.size() + 1) != layer;
+  });
 }
 
 }  // namespace
 
-std::vector<std::string> railDevicesOf(const inventory::Cluster& cluster, const inventory::Node& node, const gateway::AgentGateway& agents) {
+std::vector<std::string> railDevicesOf(const inventory::Cluster& cluster,
+                                       const inventory::Node& node,
+                                       const gateway::AgentGateway& agents) {
   const auto state = agents.state(node.name);
   if (!state || state->mode != wire::Mode::Disk) return {};
   const auto reported = wordsOf(*state, "rdma.devices");
   const auto& profile = cluster.profileOf(node);
   std::vector<std::string> devices;
   for (const auto& rail : profile.rails)
-    if (std::find(reported.begin(), reported.end(), rail.hca) != reported.end()) devices.push_back(rail.hca);
+    if (std::find(reported.begin(), reported.end(), rail.hca) != reported.end())
+      devices.push_back(rail.hca);
   if (!devices.empty()) return devices;
   const auto fabric = cluster.fabrics.find(profile.fabric);
   const auto layers = wordsOf(*state, "rdma.layers");
   for (const auto& device : reported)
-    if (fabric == cluster.fabrics.end() || !isOfAnotherLayer(device, layers, fabric->second.roce ? "Ethernet" : "InfiniBand")) devices.push_back(device);
-  std::sort(devices.begin(), devices.end(), [](const auto& a, const auto& b) { return std::pair(a.size(), a) < std::pair(b.size(), b); });
+    if (fabric == cluster.fabrics.end() ||
+        !isOfAnotherLayer(device, layers, fabric->second.roce ? "Ethernet" : "InfiniBand"))
+      devices.push_back(device);
+  std::sort(devices.begin(), devices.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.size(), a) < std::pair(b.size(), b);
+  });
   return devices;
 }
 
-std::vector<Partner> partnersOf(const inventory::Cluster& cluster, const inventory::Node& node, const gateway::AgentGateway& agents,
+std::vector<Partner> partnersOf(const inventory::Cluster& cluster, const inventory::Node& node,
+                                const gateway::AgentGateway& agents,
                                 const lifecycle::FactSet& facts) {
   std::vector<Partner> partners;
   const auto& nodes = cluster.nodes;
-  const auto self = std::find_if(nodes.begin(), nodes.end(), [&](const auto& each) { return each.name == node.name; });
+  const auto self = std::find_if(nodes.begin(), nodes.end(),
+                                 [&](const auto& each) { return each.name == node.name; });
   if (self == nodes.end()) return partners;
   const auto place = static_cast<std::size_t>(self - nodes.begin());
-  // Neighbours in pairs first (1↔2, 3↔4, …), so that a healthy cluster tests in one round; then whoever is free.
+  // Neighbours in pairs first (1↔2, 3↔4, …), so that a healthy cluster tests in one round; then
+  // whoever is free.
   const std::size_t first = place ^ 1u;
   for (std::size_t step = 0; step < nodes.size(); ++step) {
     const auto& candidate = nodes[(first + step) % nodes.size()];
@@ -67,10 +82,13 @@ std::vector<Partner> partnersOf(const inventory::Cluster& cluster, const invento
     if (candidate.name == node.name || profile.fabric != cluster.profileOf(node).fabric) continue;
     const auto devices = railDevicesOf(cluster, candidate, agents);
     if (devices.empty()) continue;
-    const auto pool = facts.value(lifecycle::Subject(candidate.name), FacetName(std::string(lifecycle::kPoolFacet)));
-    partners.push_back({candidate.name, devices, candidate.address.str(), !profile.pool.empty() && !isOutOfPool(pool.value_or(""))});
+    const auto pool = facts.value(lifecycle::Subject(candidate.name),
+                                  FacetName(std::string(lifecycle::kPoolFacet)));
+    partners.push_back({candidate.name, devices, candidate.address.str(),
+                        !profile.pool.empty() && !isOutOfPool(pool.value_or(""))});
   }
-  std::stable_partition(partners.begin(), partners.end(), [](const Partner& partner) { return !partner.pooled; });
+  std::stable_partition(partners.begin(), partners.end(),
+                        [](const Partner& partner) { return !partner.pooled; });
   return partners;
 }
 
@@ -78,12 +96,15 @@ std::string whyNotDisturb(const NodeName& node, const std::optional<lifecycle::F
   if (!pool) return fmt::format("whether {} runs jobs could not be read from its pool", node.str());
   if (isOutOfPool(pool->value)) return {};
   const auto seen = jsonOrNone(pool->evidence, kKeptJson);
-  const bool idle = pool->value == lifecycle::kPoolIn && seen.is_object() && seen.contains("jobs") && seen["jobs"] == false;
+  const bool idle = pool->value == lifecycle::kPoolIn && seen.is_object() &&
+                    seen.contains("jobs") && seen["jobs"] == false;
   if (idle) return {};
-  return fmt::format("{} is in its pool and may be running jobs; drain it, or wait until they end", node.str());
+  return fmt::format("{} is in its pool and may be running jobs; drain it, or wait until they end",
+                     node.str());
 }
 
-PairHold::PairHold(std::set<NodeName>& busy, NodeName a, NodeName b) : busy_(busy), a_(std::move(a)), b_(std::move(b)) {
+PairHold::PairHold(std::set<NodeName>& busy, NodeName a, NodeName b)
+    : busy_(busy), a_(std::move(a)), b_(std::move(b)) {
   busy_.insert(a_);
   busy_.insert(b_);
 }

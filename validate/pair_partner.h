@@ -16,17 +16,22 @@ namespace muster::validate {
 struct Partner {
   NodeName node;
   std::vector<std::string> devices;  ///< RDMA devices there, by name: rail by rail
-  std::string address;  ///< where its server listens
-  bool pooled = false;  ///< it may be running jobs: its pool is asked before the test
+  std::string address;               ///< where its server listens
+  bool pooled = false;               ///< it may be running jobs: its pool is asked before the test
 };
 
-/// The RDMA devices of the node on its fabric, rail by rail: those that the profile names under `rails` and the installed agent reports; where it
-/// names none, those of the fabric's link layer, mlx5_2 before mlx5_10. A management NIC beside the rails is no rail.
-std::vector<std::string> railDevicesOf(const inventory::Cluster& cluster, const inventory::Node& node, const gateway::AgentGateway& agents);
+/// The RDMA devices of the node on its fabric, rail by rail: those that the profile names under
+/// `rails` and the installed agent reports; where it names none, those of the fabric's link layer,
+/// mlx5_2 before mlx5_10. A management NIC beside the rails is no rail.
+std::vector<std::string> railDevicesOf(const inventory::Cluster& cluster,
+                                       const inventory::Node& node,
+                                       const gateway::AgentGateway& agents);
 
-/// Everybody who could serve, best first: those that are out of every pool before those that are in one, and near places in the
-/// inventory before far ones. Of the same fabric, in its installed system, with an RDMA device.
-std::vector<Partner> partnersOf(const inventory::Cluster& cluster, const inventory::Node& node, const gateway::AgentGateway& agents,
+/// Everybody who could serve, best first: those that are out of every pool before those that are in
+/// one, and near places in the inventory before far ones. Of the same fabric, in its installed
+/// system, with an RDMA device.
+std::vector<Partner> partnersOf(const inventory::Cluster& cluster, const inventory::Node& node,
+                                const gateway::AgentGateway& agents,
                                 const lifecycle::FactSet& facts);
 
 /// Why a node that belongs to a pool must not be disturbed by a test now; empty: it may be.

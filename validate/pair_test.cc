@@ -11,16 +11,18 @@
 namespace muster::validate {
 namespace {
 
-using wire::CheckResult;
-using wire::CheckStatus;
 using lifecycle::Again;
 using std::chrono::seconds;
+using wire::CheckResult;
+using wire::CheckStatus;
 
-constexpr seconds kPairLimit{45};       ///< one attempt
-constexpr seconds kLoad{2};             ///< of each rail, at the least rate that passes
-constexpr std::size_t kPartners = 2;    ///< that a node must fail against before it has failed
-constexpr int kUnmeasured = 8;          ///< tests that ended without a number before that counts against a node
-constexpr int kPoolLooks = 4;           ///< in one call of act; the next call looks at the same ones again, nearest first
+constexpr seconds kPairLimit{45};     ///< one attempt
+constexpr seconds kLoad{2};           ///< of each rail, at the least rate that passes
+constexpr std::size_t kPartners = 2;  ///< that a node must fail against before it has failed
+constexpr int kUnmeasured =
+    8;  ///< tests that ended without a number before that counts against a node
+constexpr int kPoolLooks =
+    4;  ///< in one call of act; the next call looks at the same ones again, nearest first
 constexpr seconds kLookAgain{5};
 constexpr int kPort = 18515;
 
@@ -32,7 +34,8 @@ CheckResult ofAllRails(const std::vector<std::string>& devices, std::vector<Chec
   nlohmann::json evidence = nlohmann::json::object();
   for (std::size_t rail = 0; rail < rails.size(); ++rail) {
     const auto& each = rails[rail];
-    const bool worse = all.status == CheckStatus::Pass || (each.status == CheckStatus::Fail && all.status != CheckStatus::Fail);
+    const bool worse = all.status == CheckStatus::Pass ||
+                       (each.status == CheckStatus::Fail && all.status != CheckStatus::Fail);
     if (each.status != CheckStatus::Pass && worse) all.status = each.status;
     all.text += fmt::format("{}{}: {}", all.text.empty() ? "" : "; ", devices[rail], each.text);
     for (const auto& [key, value] : each.values) {
@@ -58,36 +61,52 @@ CheckResult PairTests::broken(std::string text) const {
 }
 
 bool PairTests::Trial::tried(const NodeName& node) const {
-  return std::any_of(failed.begin(), failed.end(), [&](const auto& each) { return each.first == node; });
+  return std::any_of(failed.begin(), failed.end(),
+                     [&](const auto& each) { return each.first == node; });
 }
 
-Async<PairTests::Answer> PairTests::run(inventory::Node node, FacetName gate, std::optional<double> floor, lifecycle::ActContext& context) {
-  if (paired_.contains(node.name)) co_return Answer(Again{seconds(1), "the end of the pair test with another node"});
+Async<PairTests::Answer> PairTests::run(inventory::Node node, FacetName gate,
+                                        std::optional<double> floor,
+                                        lifecycle::ActContext& context) {
+  if (paired_.contains(node.name))
+    co_return Answer(Again{seconds(1), "the end of the pair test with another node"});
   auto& trial = trials_[context.intentId()];
   CO_TRY(choice, co_await choose(node, trial, context));
   if (!choice.partner) {
-    if (trial.failed.empty()) co_return Answer(Again{choice.one_is_soon ? seconds(1) : kLookAgain, choice.why_not});
-    if (choice.one_is_soon) co_return Answer(Again{seconds(1), "another partner, to confirm that the test failed for this node's sake"});
+    if (trial.failed.empty())
+      co_return Answer(Again{choice.one_is_soon ? seconds(1) : kLookAgain, choice.why_not});
+    if (choice.one_is_soon)
+      co_return Answer(Again{
+          seconds(1), "another partner, to confirm that the test failed for this node's sake"});
     co_return Answer(verdict(trial, "no other partner could confirm it: " + choice.why_not));
   }
   const auto partner = *choice.partner;
   PairHold hold(paired_, node.name, partner.node);
   context.progress(0.5, "RDMA write against " + partner.node.str());
-  CO_TRY(result, co_await measure(node, partner, floor, fmt::format("{}/{}{}", context.intentId(), memory_ == PairMemory::Gpu ? "gdr/" : "", ++trial.attempts)));
+  CO_TRY(result,
+         co_await measure(node, partner, floor,
+                          fmt::format("{}/{}{}", context.intentId(),
+                                      memory_ == PairMemory::Gpu ? "gdr/" : "", ++trial.attempts)));
   if (result.status == CheckStatus::Pass) {
     warnOf(trial, node, gate, partner, context);
     co_return Answer(std::move(result));
   }
-  // perftest gives no number when it cannot calibrate its clock, as on a machine that is busy elsewhere: that says nothing of the link.
+  // perftest gives no number when it cannot calibrate its clock, as on a machine that is busy
+  // elsewhere: that says nothing of the link.
   if (result.status == CheckStatus::NoData && ++trial.unmeasured < kUnmeasured)
-    co_return Answer(Again{seconds(trial.unmeasured), fmt::format("the test with {} once more: it gave no number", partner.node.str())});
+    co_return Answer(
+        Again{seconds(trial.unmeasured),
+              fmt::format("the test with {} once more: it gave no number", partner.node.str())});
   trial.failed.emplace_back(partner.node, std::move(result));
   if (trial.failed.size() >= kPartners) co_return Answer(verdict(trial, ""));
-  co_return Answer(Again{seconds(1), fmt::format("another partner: the test failed against {}", partner.node.str())});
+  co_return Answer(Again{
+      seconds(1), fmt::format("another partner: the test failed against {}", partner.node.str())});
 }
 
-/// The best partner that may be disturbed at this moment. Nobody is held yet, but nothing is awaited after the last look.
-Async<PairTests::Choice> PairTests::choose(inventory::Node node, Trial trial, lifecycle::ActContext& context) {
+/// The best partner that may be disturbed at this moment. Nobody is held yet, but nothing is
+/// awaited after the last look.
+Async<PairTests::Choice> PairTests::choose(inventory::Node node, Trial trial,
+                                           lifecycle::ActContext& context) {
   Choice choice;
   choice.why_not = "a partner with a working RDMA device";
   int looks = 0;
@@ -109,11 +128,13 @@ Async<PairTests::Choice> PairTests::choose(inventory::Node node, Trial trial, li
     }
     choice.why_not = "a partner: " + why;
   }
-  if (paired_.contains(node.name)) choice = {std::nullopt, "the end of the pair test with another node", true};
+  if (paired_.contains(node.name))
+    choice = {std::nullopt, "the end of the pair test with another node", true};
   co_return choice;
 }
 
-/// The pool is asked now: a fact from the beginning of the run may be hours old, and a job may have started since.
+/// The pool is asked now: a fact from the beginning of the run may be hours old, and a job may have
+/// started since.
 Async<std::string> PairTests::whyNot(Partner partner) {
   std::optional<lifecycle::Fact> pool;
   if (look_at_pool_) {
@@ -124,21 +145,27 @@ Async<std::string> PairTests::whyNot(Partner partner) {
   co_return whyNotDisturb(partner.node, pool);
 }
 
-/// Every device of the node, one after the other, against the partner's of the same rail: side by side they would share the host's memory.
-Async<CheckResult> PairTests::measure(inventory::Node node, Partner partner, std::optional<double> floor, std::string task_id) {
+/// Every device of the node, one after the other, against the partner's of the same rail: side by
+/// side they would share the host's memory.
+Async<CheckResult> PairTests::measure(inventory::Node node, Partner partner,
+                                      std::optional<double> floor, std::string task_id) {
   const auto own = railDevicesOf(cluster_, node, agents_);
-  if (own.empty()) co_return broken(fmt::format("{} reports no RDMA device any more", node.name.str()));
+  if (own.empty())
+    co_return broken(fmt::format("{} reports no RDMA device any more", node.name.str()));
   std::vector<CheckResult> rails;
   for (std::size_t rail = 0; rail < own.size(); ++rail) {
     const Rail devices{own[rail], partner.devices[rail % partner.devices.size()], rail, own.size()};
-    CO_TRY(result, co_await measureRail(node, partner, devices, floor.value_or(floorOf(node, devices)), own.size() == 1 ? task_id : task_id + "/" + own[rail]));
+    CO_TRY(result,
+           co_await measureRail(node, partner, devices, floor.value_or(floorOf(node, devices)),
+                                own.size() == 1 ? task_id : task_id + "/" + own[rail]));
     rails.push_back(std::move(result));
   }
   co_return ofAllRails(own, std::move(rails));
 }
 
 /// GPUs lie by rails as they are numbered; CUDA is told to number them as the bus does.
-std::optional<std::string> PairTests::addGpu(nlohmann::json& params, const NodeName& node, const Rail& rail) const {
+std::optional<std::string> PairTests::addGpu(nlohmann::json& params, const NodeName& node,
+                                             const Rail& rail) const {
   if (memory_ == PairMemory::Host) return std::nullopt;
   const auto state = agents_.state(node);
   const auto gpus = state ? state->hardware.gpus.size() : 0;
@@ -149,27 +176,37 @@ std::optional<std::string> PairTests::addGpu(nlohmann::json& params, const NodeN
 
 double PairTests::floorOf(const inventory::Node& node, const Rail& rail) const {
   const auto fabric = cluster_.fabrics.find(cluster_.profileOf(node).fabric);
-  const double host = rdmaFloorGbits(rail.own, fabric == cluster_.fabrics.end() ? "" : fabric->second.link);
+  const double host =
+      rdmaFloorGbits(rail.own, fabric == cluster_.fabrics.end() ? "" : fabric->second.link);
   if (memory_ == PairMemory::Host) return host;
   const auto state = agents_.state(node.name);
   if (state && !state->hardware.gpus.empty())
     if (const auto* sku = Skus::builtIn().find(state->hardware.gpus.front().model))
-      if (const auto row = sku->expect.find("gdr_min_gbits_per_s"); row != sku->expect.end()) return std::min(host, row->second.value);   // the table's is for its fastest link
+      if (const auto row = sku->expect.find("gdr_min_gbits_per_s"); row != sku->expect.end())
+        return std::min(host, row->second.value);  // the table's is for its fastest link
   return host;
 }
 
-Async<CheckResult> PairTests::measureRail(inventory::Node node, Partner partner, Rail rail, double floor, std::string task_id) {
-  const nlohmann::json common{{"port", kPort}, {"limit_seconds", kPairLimit.count()}, {"iterations", rdmaIterations(floor, kLoad)}};
+Async<CheckResult> PairTests::measureRail(inventory::Node node, Partner partner, Rail rail,
+                                          double floor, std::string task_id) {
+  const nlohmann::json common{{"port", kPort},
+                              {"limit_seconds", kPairLimit.count()},
+                              {"iterations", rdmaIterations(floor, kLoad)}};
   nlohmann::json server = common, client = common;
   server.update({{"role", "server"}, {"device", rail.partner}, {"min_gbits", 0}});
-  client.update({{"role", "client"}, {"device", rail.own}, {"peer", partner.address}, {"min_gbits", floor}});
+  client.update(
+      {{"role", "client"}, {"device", rail.own}, {"peer", partner.address}, {"min_gbits", floor}});
   for (const auto& why : {addGpu(server, partner.node, rail), addGpu(client, node.name, rail)})
     if (why) co_return broken(*why);
-  const auto served = agents_.submit(partner.node, {task_id + "/server", wire::TaskKind::RdmaPair, jsonText(server), kPairLimit});
-  if (!served) co_return broken(fmt::format("{} took no part: {}", partner.node.str(), served.error().str()));
-  CO_TRY(report, co_await agents_.runTask(node.name, {task_id + "/client", wire::TaskKind::RdmaPair, jsonText(client), kPairLimit}));
+  const auto served = agents_.submit(
+      partner.node, {task_id + "/server", wire::TaskKind::RdmaPair, jsonText(server), kPairLimit});
+  if (!served)
+    co_return broken(fmt::format("{} took no part: {}", partner.node.str(), served.error().str()));
+  CO_TRY(report, co_await agents_.runTask(node.name, {task_id + "/client", wire::TaskKind::RdmaPair,
+                                                      jsonText(client), kPairLimit}));
   CO_TRY(results, wire::parseCheckResults(report.result));
-  if (results.size() != 1) co_return fail(ErrorCode::Corrupt, "the agent's answer is not one check result");
+  if (results.size() != 1)
+    co_return fail(ErrorCode::Corrupt, "the agent's answer is not one check result");
   results.front().id = std::string(check());
   co_return results.front();
 }
@@ -179,15 +216,17 @@ CheckResult PairTests::verdict(const Trial& trial, const std::string& note) cons
   CheckResult result = trial.failed.back().second;
   result.text.clear();
   for (const auto& [partner, each] : trial.failed)
-    result.text += fmt::format("{}with {}: {}", result.text.empty() ? "" : "; ", partner.str(), each.text);
+    result.text +=
+        fmt::format("{}with {}: {}", result.text.empty() ? "" : "; ", partner.str(), each.text);
   if (!note.empty()) result.text += "; " + note;
   return result;
 }
 
-/// The node is good, so whoever it failed with before is not, or the way between them. One that has its gate still to run speaks
-/// for itself; one that has passed long ago (in its pool) is named here.
-void PairTests::warnOf(const Trial& trial, const inventory::Node& node, const FacetName& gate, const Partner& good,
-                       lifecycle::ActContext& context) const {
+/// The node is good, so whoever it failed with before is not, or the way between them. One that has
+/// its gate still to run speaks for itself; one that has passed long ago (in its pool) is named
+/// here.
+void PairTests::warnOf(const Trial& trial, const inventory::Node& node, const FacetName& gate,
+                       const Partner& good, lifecycle::ActContext& context) const {
   for (const auto& [suspect, result] : trial.failed) {
     const lifecycle::Subject subject(suspect);
     const auto passed = context.facts().value(subject, gate);
@@ -195,9 +234,11 @@ void PairTests::warnOf(const Trial& trial, const inventory::Node& node, const Fa
     lifecycle::Finding finding;
     finding.facet = {subject, gate};
     finding.severity = Severity::Warning;
-    finding.text = fmt::format("the RDMA test of {} failed with {} and passed with {}: {}", node.name.str(), suspect.str(), good.node.str(), result.text);
+    finding.text = fmt::format("the RDMA test of {} failed with {} and passed with {}: {}",
+                               node.name.str(), suspect.str(), good.node.str(), result.text);
     finding.evidence = result.evidence;
-    finding.what_to_do = fmt::format("drain {} and run its gate again; check its cable, port and RDMA driver", suspect.str());
+    finding.what_to_do = fmt::format(
+        "drain {} and run its gate again; check its cable, port and RDMA driver", suspect.str());
     context.finding(std::move(finding));
   }
 }

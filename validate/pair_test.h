@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The RDMA test of a node against partners, over as many calls of act as it takes. One bad partner is no verdict on the node:
-// what fails is confirmed with another partner where there is one.
+// The RDMA test of a node against partners, over as many calls of act as it takes. One bad partner
+// is no verdict on the node: what fails is confirmed with another partner where there is one.
 #pragma once
 
 #include "lifecycle/model/phase.h"
@@ -21,20 +21,30 @@ namespace muster::validate {
 inline constexpr std::string_view kPairCheck = "rdma.pair";
 inline constexpr std::string_view kGdrCheck = "gdr.pair";
 
-/// Where the data of a pair test lie: in the hosts' memory, or in that of each rail's GPU (GPUDirect RDMA).
+/// Where the data of a pair test lie: in the hosts' memory, or in that of each rail's GPU
+/// (GPUDirect RDMA).
 enum class PairMemory { Host, Gpu };
 
 class PairTests {
  public:
   using Answer = std::variant<lifecycle::Again, wire::CheckResult>;
-  using Busy = std::set<NodeName>;  ///< in a test now: two tests on one NIC would only measure each other
+  using Busy =
+      std::set<NodeName>;  ///< in a test now: two tests on one NIC would only measure each other
 
-  PairTests(const inventory::Cluster& cluster, gateway::AgentGateway& agents, PoolLook look_at_pool, PairMemory memory, Busy& busy)
-      : cluster_(cluster), agents_(agents), look_at_pool_(std::move(look_at_pool)), memory_(memory), paired_(busy) {}
+  PairTests(const inventory::Cluster& cluster, gateway::AgentGateway& agents, PoolLook look_at_pool,
+            PairMemory memory, Busy& busy)
+      : cluster_(cluster),
+        agents_(agents),
+        look_at_pool_(std::move(look_at_pool)),
+        memory_(memory),
+        paired_(busy) {}
   std::string_view check() const { return memory_ == PairMemory::Host ? kPairCheck : kGdrCheck; }
 
-  /// What to wait for, or the node's verdict. `floor_gbits`: of every rail; nullopt: as device, link and GPU say. Errors: those of the node's own agent; the engine tries again, with fresh tasks
-  Async<Answer> run(inventory::Node node, FacetName gate, std::optional<double> floor_gbits, lifecycle::ActContext& context);
+  /// What to wait for, or the node's verdict. `floor_gbits`: of every rail; nullopt: as device,
+  /// link and GPU say. Errors: those of the node's own agent; the engine tries again, with fresh
+  /// tasks
+  Async<Answer> run(inventory::Node node, FacetName gate, std::optional<double> floor_gbits,
+                    lifecycle::ActContext& context);
   void forget(const std::string& intent) { trials_.erase(intent); }
 
  private:
@@ -47,8 +57,8 @@ class PairTests {
   };
   struct Choice {
     std::optional<Partner> partner;
-    std::string why_not;        ///< why nobody can serve now
-    bool one_is_soon = false;   ///< somebody is only in another test
+    std::string why_not;       ///< why nobody can serve now
+    bool one_is_soon = false;  ///< somebody is only in another test
   };
 
   Async<Choice> choose(inventory::Node node, Trial trial, lifecycle::ActContext& context);
@@ -57,14 +67,18 @@ class PairTests {
     std::string own, partner;
     std::size_t number = 0, count = 1;
   };
-  Async<wire::CheckResult> measure(inventory::Node node, Partner partner, std::optional<double> floor, std::string task_id);
-  Async<wire::CheckResult> measureRail(inventory::Node node, Partner partner, Rail rail, double floor_gbits, std::string task_id);
+  Async<wire::CheckResult> measure(inventory::Node node, Partner partner,
+                                   std::optional<double> floor, std::string task_id);
+  Async<wire::CheckResult> measureRail(inventory::Node node, Partner partner, Rail rail,
+                                       double floor_gbits, std::string task_id);
   wire::CheckResult broken(std::string text) const;
   /// Adds the GPU of this rail; an error's words when the node tells of none.
-  std::optional<std::string> addGpu(nlohmann::json& params, const NodeName& node, const Rail& rail) const;
+  std::optional<std::string> addGpu(nlohmann::json& params, const NodeName& node,
+                                    const Rail& rail) const;
   double floorOf(const inventory::Node& node, const Rail& rail) const;
   wire::CheckResult verdict(const Trial& trial, const std::string& note) const;
-  void warnOf(const Trial& trial, const inventory::Node& node, const FacetName& gate, const Partner& good, lifecycle::ActContext& context) const;
+  void warnOf(const Trial& trial, const inventory::Node& node, const FacetName& gate,
+              const Partner& good, lifecycle::ActContext& context) const;
 
   const inventory::Cluster& cluster_;
   gateway::AgentGateway& agents_;

@@ -20,18 +20,24 @@ constexpr std::size_t kMostNamed = 6;
 std::string_view metricOf(std::string_view name) { return name.substr(0, name.find('@')); }
 
 bool isJudged(std::string_view metric) {
-  return std::any_of(kChecks.begin(), kChecks.end(), [metric](auto check) { return metric.starts_with(check); }) && history::betterOf(metric) == history::Better::Higher;
+  return std::any_of(kChecks.begin(), kChecks.end(),
+                     [metric](auto check) { return metric.starts_with(check); }) &&
+         history::betterOf(metric) == history::Better::Higher;
 }
 
-/// What more than half of all devices have; nodes without an agreement, or too few of them, say nothing.
+/// What more than half of all devices have; nodes without an agreement, or too few of them, say
+/// nothing.
 template <class Nodes>
 std::optional<Baseline> agreed(const Nodes& nodes) {
   std::map<double, std::size_t> counts;
   std::size_t devices = 0;
   for (const auto& [node, newest] : nodes)
     for (const double value : newest.values) ++counts[value], ++devices;
-  const auto most = std::max_element(counts.begin(), counts.end(), [](const auto& x, const auto& y) { return x.second < y.second; });
-  if (nodes.size() < kLeastSamples || most == counts.end() || 2 * most->second <= devices) return std::nullopt;
+  const auto most =
+      std::max_element(counts.begin(), counts.end(),
+                       [](const auto& x, const auto& y) { return x.second < y.second; });
+  if (nodes.size() < kLeastSamples || most == counts.end() || 2 * most->second <= devices)
+    return std::nullopt;
   Baseline baseline;
   baseline.samples = nodes.size(), baseline.median = baseline.floor = most->first;
   return baseline;
@@ -45,7 +51,8 @@ double medianOf(std::vector<double>& values) {
 
 }  // namespace
 
-std::map<std::string, Baseline> learnFrom(const std::vector<lifecycle::MeasuredSet>& sets, std::string_view sku, const NodeName& but) {
+std::map<std::string, Baseline> learnFrom(const std::vector<lifecycle::MeasuredSet>& sets,
+                                          std::string_view sku, const NodeName& but) {
   struct Newest {
     WallTime at{};
     std::vector<double> values;
@@ -75,7 +82,9 @@ std::map<std::string, Baseline> learnFrom(const std::vector<lifecycle::MeasuredS
   return learnt;
 }
 
-std::optional<wire::CheckResult> judgeByLearnt(std::string_view model, const std::map<std::string, double>& numbers, const std::map<std::string, Baseline>& learnt) {
+std::optional<wire::CheckResult> judgeByLearnt(std::string_view model,
+                                               const std::map<std::string, double>& numbers,
+                                               const std::map<std::string, Baseline>& learnt) {
   if (model.empty() || Skus::builtIn().find(model)) return std::nullopt;
   std::vector<std::string> below;
   std::set<std::string> floors;
@@ -89,7 +98,10 @@ std::optional<wire::CheckResult> judgeByLearnt(std::string_view model, const std
     if (baseline == learnt.end()) continue;
     fewest = fewest ? std::min(fewest, baseline->second.samples) : baseline->second.samples;
     floors.insert(fmt::format("{} {:.4g}", metric, baseline->second.floor));
-    if (!(value >= baseline->second.floor)) below.push_back(fmt::format("{} is {:.4g}, others of its kind reach {:.4g} and {:.4g} at least", name, value, baseline->second.median, baseline->second.floor));
+    if (!(value >= baseline->second.floor))
+      below.push_back(
+          fmt::format("{} is {:.4g}, others of its kind reach {:.4g} and {:.4g} at least", name,
+                      value, baseline->second.median, baseline->second.floor));
   }
   if (!measured) return std::nullopt;
   wire::CheckResult result;
@@ -97,22 +109,31 @@ std::optional<wire::CheckResult> judgeByLearnt(std::string_view model, const std
   result.status = below.empty() ? wire::CheckStatus::Pass : wire::CheckStatus::Fail;
   const auto unknown = fmt::format("no table knows {}", model);
   if (floors.empty()) {
-    result.text = fmt::format("{}, and fewer than {} other nodes of its kind have been measured: its rates were judged by nothing", unknown, kLeastSamples);
+    result.text = fmt::format(
+        "{}, and fewer than {} other nodes of its kind have been measured: its rates were judged "
+        "by nothing",
+        unknown, kLeastSamples);
   } else if (below.empty()) {
-    result.text = fmt::format("{}: judged by what {} other nodes of its kind have reached, at least {}", unknown, fewest, fmt::join(floors, ", "));
+    result.text =
+        fmt::format("{}: judged by what {} other nodes of its kind have reached, at least {}",
+                    unknown, fewest, fmt::join(floors, ", "));
   } else {
-    const auto more = below.size() > kMostNamed ? fmt::format("; and {} more", below.size() - kMostNamed) : "";
+    const auto more =
+        below.size() > kMostNamed ? fmt::format("; and {} more", below.size() - kMostNamed) : "";
     below.resize(std::min(below.size(), kMostNamed));
-    result.text = fmt::format("{}, so {} other nodes of its kind judge it: {}{}", unknown, fewest, fmt::join(below, "; "), more);
+    result.text = fmt::format("{}, so {} other nodes of its kind judge it: {}{}", unknown, fewest,
+                              fmt::join(below, "; "), more);
   }
   return result;
 }
 
 bool hasBits(const std::map<std::string, double>& numbers) {
-  return std::any_of(numbers.begin(), numbers.end(), [](const auto& each) { return history::isFingerprint(each.first); });
+  return std::any_of(numbers.begin(), numbers.end(),
+                     [](const auto& each) { return history::isFingerprint(each.first); });
 }
 
-std::optional<wire::CheckResult> judgeBits(const std::map<std::string, double>& numbers, const std::map<std::string, Baseline>& learnt) {
+std::optional<wire::CheckResult> judgeBits(const std::map<std::string, double>& numbers,
+                                           const std::map<std::string, Baseline>& learnt) {
   std::vector<std::string> other;
   std::size_t compared = 0;
   for (const auto& [name, value] : numbers) {
@@ -121,13 +142,19 @@ std::optional<wire::CheckResult> judgeBits(const std::map<std::string, double>& 
     if (known == learnt.end()) continue;
     ++compared;
     if (value != known->second.median)
-      other.push_back(fmt::format("{}: {:012x}, on {} other nodes of its kind {:012x}", name, static_cast<std::uint64_t>(value), known->second.samples, static_cast<std::uint64_t>(known->second.median)));
+      other.push_back(fmt::format("{}: {:012x}, on {} other nodes of its kind {:012x}", name,
+                                  static_cast<std::uint64_t>(value), known->second.samples,
+                                  static_cast<std::uint64_t>(known->second.median)));
   }
   if (compared == 0) return std::nullopt;
   wire::CheckResult result;
   result.id = std::string(kBitsCheck);
   result.status = other.empty() ? wire::CheckStatus::Pass : wire::CheckStatus::Fail;
-  result.text = other.empty() ? fmt::format("{} results have the same bits as those of other nodes of its kind", compared) : fmt::format("{}", fmt::join(other, "; "));
+  result.text =
+      other.empty()
+          ? fmt::format("{} results have the same bits as those of other nodes of its kind",
+                        compared)
+          : fmt::format("{}", fmt::join(other, "; "));
   return result;
 }
 

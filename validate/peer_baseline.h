@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What other nodes of a kind say about a node: rates of GPUs that no table knows, and, of all GPUs, the bits of results that must be equal.
+// What other nodes of a kind say about a node: rates of GPUs that no table knows, and, of all GPUs,
+// the bits of results that must be equal.
 #pragma once
 
-#include "wire/messages.h"
 #include "lifecycle/store/measurements.h"
 #include "validate/checks/expectations.h"
+#include "wire/messages.h"
 
 #include <map>
 #include <optional>
@@ -16,17 +17,23 @@ namespace muster::validate {
 
 inline constexpr std::string_view kLearntCheck = "baseline.learnt", kBitsCheck = "baseline.bits";
 
-/// By metric without its device: floors of rates that other nodes of this SKU have reached. A node counts once, with its newest value, the
-/// median of its devices. Of what must be equal (history/fingerprint.h): what most devices of at least as many nodes have. Pure.
-std::map<std::string, Baseline> learnFrom(const std::vector<lifecycle::MeasuredSet>& sets, std::string_view sku, const NodeName& but);
+/// By metric without its device: floors of rates that other nodes of this SKU have reached. A node
+/// counts once, with its newest value, the median of its devices. Of what must be equal
+/// (history/fingerprint.h): what most devices of at least as many nodes have. Pure.
+std::map<std::string, Baseline> learnFrom(const std::vector<lifecycle::MeasuredSet>& sets,
+                                          std::string_view sku, const NodeName& but);
 
-/// A check's answer about GPU rates in `numbers` (names as numbersOf gives them); nullopt: a table knows the model, or no rate was measured.
-/// With too few other nodes it passes and says that nothing judged these rates. Pure.
-std::optional<wire::CheckResult> judgeByLearnt(std::string_view model, const std::map<std::string, double>& numbers, const std::map<std::string, Baseline>& learnt);
+/// A check's answer about GPU rates in `numbers` (names as numbersOf gives them); nullopt: a table
+/// knows the model, or no rate was measured. With too few other nodes it passes and says that
+/// nothing judged these rates. Pure.
+std::optional<wire::CheckResult> judgeByLearnt(std::string_view model,
+                                               const std::map<std::string, double>& numbers,
+                                               const std::map<std::string, Baseline>& learnt);
 
-/// Devices that compute other bits than most of their kind; nullopt: nothing to compare. A wrong bit below the rounding level of a format shows
-/// nowhere else. Pure.
-std::optional<wire::CheckResult> judgeBits(const std::map<std::string, double>& numbers, const std::map<std::string, Baseline>& learnt);
+/// Devices that compute other bits than most of their kind; nullopt: nothing to compare. A wrong
+/// bit below the rounding level of a format shows nowhere else. Pure.
+std::optional<wire::CheckResult> judgeBits(const std::map<std::string, double>& numbers,
+                                           const std::map<std::string, Baseline>& learnt);
 bool hasBits(const std::map<std::string, double>& numbers);
 
 }  // namespace muster::validate

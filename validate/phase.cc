@@ -2,14 +2,14 @@
 // The validate phase: gates run checks through agents, a passed set of gates earns a certificate.
 #include "base/json_input.h"
 #include "base/json_output.h"
-#include "validate/validation_scope.h"
 #include "validate/gate_params.h"
 #include "validate/gates.h"
-#include "validate/peer_baseline.h"
 #include "validate/pair_test.h"
+#include "validate/peer_baseline.h"
 #include "validate/power_budget.h"
 #include "validate/synchronized_load.h"
 #include "validate/validate.h"
+#include "validate/validation_scope.h"
 
 #include <algorithm>
 #include <set>
@@ -18,18 +18,20 @@ namespace muster::validate {
 namespace {
 
 using namespace lifecycle;
+using std::chrono::seconds;
 using wire::AgentTask;
 using wire::CheckResult;
 using wire::CheckStatus;
-using std::chrono::seconds;
 
 constexpr std::string_view kGatePrefix = "gate.";
 constexpr std::string_view kCertificate = "certificate";
-constexpr std::string_view kPass = "pass:";        ///< these three begin a gate's fact; the basis follows
+constexpr std::string_view kPass = "pass:";  ///< these three begin a gate's fact; the basis follows
 constexpr std::string_view kFail = "fail:";
-constexpr std::string_view kExpired = "expired:";  ///< it did pass, longer ago than a certificate lives
+constexpr std::string_view kExpired =
+    "expired:";  ///< it did pass, longer ago than a certificate lives
 constexpr seconds kCertificateDeadline{30};
-constexpr seconds kBootLimit{600};  ///< a gate waits so long for a machine that has just been restarted
+constexpr seconds kBootLimit{
+    600};  ///< a gate waits so long for a machine that has just been restarted
 constexpr std::chrono::milliseconds kLookAgain{2'000};
 
 std::string gateOf(const FacetName& facet) { return facet.str().substr(kGatePrefix.size()); }
@@ -38,21 +40,33 @@ bool isGate(const FacetName& facet) { return facet.str().starts_with(kGatePrefix
 nlohmann::json toTask(const std::vector<CheckRequest>& requests) {
   nlohmann::json checks = nlohmann::json::array();
   for (const auto& request : requests)
-    checks.push_back({{"id", request.id}, {"params", jsonOrNone(request.params, kKeptJson)}, {"deadline_seconds", request.deadline.count()}});
+    checks.push_back({{"id", request.id},
+                      {"params", jsonOrNone(request.params, kKeptJson)},
+                      {"deadline_seconds", request.deadline.count()}});
   return {{"checks", std::move(checks)}};
 }
 
 class ValidatePhase final : public Phase {
  public:
-  ValidatePhase(const inventory::Cluster& cluster, gateway::AgentGateway& agents, CertificateStore& certificates, Store& store, Clock& clock,
-                PoolLook look_at_pool, GateSink record, LearntLook learnt, RackSteps* steps)
-      : cluster_(cluster), agents_(agents), certificates_(certificates), store_(store), clock_(clock), pairs_(cluster, agents, look_at_pool, PairMemory::Host, paired_),
+  ValidatePhase(const inventory::Cluster& cluster, gateway::AgentGateway& agents,
+                CertificateStore& certificates, Store& store, Clock& clock, PoolLook look_at_pool,
+                GateSink record, LearntLook learnt, RackSteps* steps)
+      : cluster_(cluster),
+        agents_(agents),
+        certificates_(certificates),
+        store_(store),
+        clock_(clock),
+        pairs_(cluster, agents, look_at_pool, PairMemory::Host, paired_),
         gdr_pairs_(cluster, agents, std::move(look_at_pool), PairMemory::Gpu, paired_),
-        record_(std::move(record)), learnt_(std::move(learnt)), power_(cluster), steps_(steps) {}
+        record_(std::move(record)),
+        learnt_(std::move(learnt)),
+        power_(cluster),
+        steps_(steps) {}
 
   std::string_view name() const override { return "validate"; }
 
-  std::vector<Goal> goals(const inventory::Cluster& cluster, const Subject& subject, const FactSet& facts) const override {
+  std::vector<Goal> goals(const inventory::Cluster& cluster, const Subject& subject,
+                          const FactSet& facts) const override {
     if (subject.isCluster()) return {};
     const auto* node = cluster.findNode(subject.node());
     if (!node) return {};
@@ -61,23 +75,36 @@ class ValidatePhase final : public Phase {
     std::vector<Goal> goals;
     std::vector<FacetRef> passed;
     // A person's word stands for the gates until it expires.
-    const bool overridden = isOverridden(facts.find(subject, FacetName(std::string(kCertificate))), basis);
+    const bool overridden =
+        isOverridden(facts.find(subject, FacetName(std::string(kCertificate))), basis);
     for (const auto& name : overridden ? std::vector<std::string>() : profile.gates) {
       const auto& gate = cluster.gates.at(name);
       const FacetRef facet{subject, FacetName(std::string(kGatePrefix) + name)};
-      goals.push_back({facet, std::string(kPass) + basis, Disruption::Drain, gateExpected(gate), gateDeadline(gate) * (1 + power_.turns(node->rack)) + kBootLimit, before(subject, profile),
-                       fmt::format("profile {} asks for gate {}; {}", profile.name, name, whyAgain(facts.find(subject, facet.facet)))});
+      goals.push_back({facet, std::string(kPass) + basis, Disruption::Drain, gateExpected(gate),
+                       gateDeadline(gate) * (1 + power_.turns(node->rack)) + kBootLimit,
+                       before(subject, profile),
+                       fmt::format("profile {} asks for gate {}; {}", profile.name, name,
+                                   whyAgain(facts.find(subject, facet.facet)))});
       passed.push_back(facet);
     }
-    if (passed.empty()) passed = before(subject, profile);
-    else addMounts(subject, profile, passed);  // a gate passed earlier says nothing about what is mounted now
-    goals.push_back({{subject, FacetName(std::string(kCertificate))}, "valid:" + basis, Disruption::None, seconds(1), kCertificateDeadline, passed,
+    if (passed.empty())
+      passed = before(subject, profile);
+    else
+      addMounts(subject, profile,
+                passed);  // a gate passed earlier says nothing about what is mounted now
+    goals.push_back({{subject, FacetName(std::string(kCertificate))},
+                     "valid:" + basis,
+                     Disruption::None,
+                     seconds(1),
+                     kCertificateDeadline,
+                     passed,
                      "a node needs a certificate for what it is now before it takes a job"});
     return goals;
   }
 
-  /// A pass ages here, not in the plan: what is older than a certificate's life becomes the fact `expired:…`, so that the
-  /// plan stays a function of facts. A valid certificate is younger than that, and so is all that it rests on.
+  /// A pass ages here, not in the plan: what is older than a certificate's life becomes the fact
+  /// `expired:…`, so that the plan stays a function of facts. A valid certificate is younger than
+  /// that, and so is all that it rests on.
   Async<std::vector<Fact>> observe(Subject subject) override {
     std::vector<Fact> facts;
     if (subject.isCluster()) co_return facts;
@@ -93,7 +120,8 @@ class ValidatePhase final : public Phase {
     const auto* node = cluster_.findNode(action.facet.subject.node());
     if (!node) co_return Outcome(Blocked{"the node is not in the inventory"});
     if (!isGate(action.facet.facet)) co_return certify(*node, context);
-    auto outcome = co_await runGate(*node, cluster_.gates.at(gateOf(action.facet.facet)), action, context);
+    auto outcome =
+        co_await runGate(*node, cluster_.gates.at(gateOf(action.facet.facet)), action, context);
     if (steps_ && !outcome && !outcome.error().canRetry()) steps_->leave(*node);
     co_return std::move(outcome);
   }
@@ -101,7 +129,8 @@ class ValidatePhase final : public Phase {
   Async<std::vector<Fact>> verify(Action action) override {
     std::vector<Fact> facts;
     if (isGate(action.facet.facet)) {
-      if (const auto done = gates_.find(action.facet); done != gates_.end()) facts.push_back(aged(done->second));
+      if (const auto done = gates_.find(action.facet); done != gates_.end())
+        facts.push_back(aged(done->second));
     } else {
       facts.push_back(certificateFact(action.facet.subject));
     }
@@ -109,7 +138,8 @@ class ValidatePhase final : public Phase {
   }
 
  private:
-  /// Too old, or from before the node's certificate was revoked. Revocations that cannot be read let nothing pass.
+  /// Too old, or from before the node's certificate was revoked. Revocations that cannot be read
+  /// let nothing pass.
   bool isOver(const Fact& fact) const {
     if (!fact.value.starts_with(kPass)) return false;
     if (fact.observed_at + cluster_.certificates.lifetime <= clock_.now()) return true;
@@ -131,40 +161,54 @@ class ValidatePhase final : public Phase {
 
   static std::string whyAgain(const Fact* known) {
     if (known && known->value.starts_with(kExpired))
-      return fmt::format("its pass of {} is older than a certificate may be, or was revoked", toString(known->observed_at));
+      return fmt::format("its pass of {} is older than a certificate may be, or was revoked",
+                         toString(known->observed_at));
     return "no pass is known for this hardware, image, firmware and drivers";
   }
 
   /// What must be right before a gate means anything.
   std::vector<FacetRef> before(const Subject& subject, const inventory::Profile& profile) const {
     std::vector<FacetRef> needs{{subject, FacetName("os")}};
-    for (const auto& driver : profile.drivers) needs.push_back({subject, FacetName("driver." + driver)});
+    for (const auto& driver : profile.drivers)
+      needs.push_back({subject, FacetName("driver." + driver)});
     if (!profile.firmware.empty())
-      for (const auto& component : cluster_.firmware.at(profile.firmware).components) needs.push_back({subject, FacetName("firmware." + component.name)});
+      for (const auto& component : cluster_.firmware.at(profile.firmware).components)
+        needs.push_back({subject, FacetName("firmware." + component.name)});
     addFabric(subject, profile, needs);
     addMounts(subject, profile, needs);
     return needs;
   }
-  /// Facets of fabric/: the ports, or on Ethernet their marking; Fabric Manager as configured; the whole NVLink domain up.
-  void addFabric(const Subject& subject, const inventory::Profile& profile, std::vector<FacetRef>& needs) const {
+  /// Facets of fabric/: the ports, or on Ethernet their marking; Fabric Manager as configured; the
+  /// whole NVLink domain up.
+  void addFabric(const Subject& subject, const inventory::Profile& profile,
+                 std::vector<FacetRef>& needs) const {
     const auto add = [&](const char* facet) { needs.push_back({subject, FacetName(facet)}); };
-    if (const auto fabric = cluster_.fabrics.find(profile.fabric); fabric != cluster_.fabrics.end()) add(fabric->second.roce ? "fabric.roce" : "fabric.ports");
-    const auto sets_keys = [this](const std::string& name) { return cluster_.drivers.contains(name) && !cluster_.drivers.at(name).fabric_manager.empty(); };
-    if (std::any_of(profile.drivers.begin(), profile.drivers.end(), sets_keys)) add("fabric.manager");
+    if (const auto fabric = cluster_.fabrics.find(profile.fabric); fabric != cluster_.fabrics.end())
+      add(fabric->second.roce ? "fabric.roce" : "fabric.ports");
+    const auto sets_keys = [this](const std::string& name) {
+      return cluster_.drivers.contains(name) && !cluster_.drivers.at(name).fabric_manager.empty();
+    };
+    if (std::any_of(profile.drivers.begin(), profile.drivers.end(), sets_keys))
+      add("fabric.manager");
     for (const auto& [name, fabric] : cluster_.fabrics)
       for (const auto& domain : fabric.nvlink_domains)
-        if (std::find(domain.nodes.begin(), domain.nodes.end(), subject.node().str()) != domain.nodes.end()) {
+        if (std::find(domain.nodes.begin(), domain.nodes.end(), subject.node().str()) !=
+            domain.nodes.end()) {
           add("fabric.imex");
           add("fabric.nvlink");
           return;
         }
   }
-  static void addMounts(const Subject& subject, const inventory::Profile& profile, std::vector<FacetRef>& needs) {
-    for (const auto& name : profile.mounts) needs.push_back({subject, FacetName("storage." + name)});
+  static void addMounts(const Subject& subject, const inventory::Profile& profile,
+                        std::vector<FacetRef>& needs) {
+    for (const auto& name : profile.mounts)
+      needs.push_back({subject, FacetName("storage." + name)});
   }
 
   Fact certificateFact(const Subject& subject) const {
-    Fact fact{subject, FacetName(std::string(kCertificate)), "none", clock_.now(), "certificate store", ""};
+    Fact fact{
+        subject, FacetName(std::string(kCertificate)), "none", clock_.now(), "certificate store",
+        ""};
     const auto certificate = certificates_.find(subject.node());
     if (!certificate) {
       fact.value = "unreadable";
@@ -172,9 +216,13 @@ class ValidatePhase final : public Phase {
     } else if (*certificate) {
       const auto valid = certificates_.verify(**certificate);
       fact.value = (valid ? "valid:" : "void:") + (*certificate)->basis;
-      nlohmann::json evidence{{"expires_at", toString((*certificate)->expires_at)}, {"void_because", valid ? "" : valid.error().str()}};
-      if ((*certificate)->isOverride()) evidence["override"] = {{"by", (*certificate)->override_by}, {"reason", (*certificate)->override_reason}};
-      if (!valid && valid.error().text() == kDeclarationChanged) evidence["void_by"] = "declaration";  // read by `muster keep`
+      nlohmann::json evidence{{"expires_at", toString((*certificate)->expires_at)},
+                              {"void_because", valid ? "" : valid.error().str()}};
+      if ((*certificate)->isOverride())
+        evidence["override"] = {{"by", (*certificate)->override_by},
+                                {"reason", (*certificate)->override_reason}};
+      if (!valid && valid.error().text() == kDeclarationChanged)
+        evidence["void_by"] = "declaration";  // read by `muster keep`
       fact.evidence = jsonText(evidence);
     }
     return fact;
@@ -188,15 +236,18 @@ class ValidatePhase final : public Phase {
     return {};
   }
 
-  /// What other nodes of its kind say: of GPUs that no table knows that is all there is to judge them by.
-  std::vector<CheckResult> byLearnt(const inventory::Node& node, const std::vector<CheckResult>& results) const {
+  /// What other nodes of its kind say: of GPUs that no table knows that is all there is to judge
+  /// them by.
+  std::vector<CheckResult> byLearnt(const inventory::Node& node,
+                                    const std::vector<CheckResult>& results) const {
     std::vector<CheckResult> out;
     const auto state = agents_.state(node.name);
     if (!state || state->hardware.gpus.empty()) return out;
     const auto& model = state->hardware.gpus.front().model;
     const auto numbers = numbersOf(results);
     if (!judgeByLearnt(model, numbers, {}) && !hasBits(numbers)) return out;
-    const auto learnt = learnt_ ? learnt_(skuOf(cluster_, node, agents_), node.name) : std::map<std::string, Baseline>();
+    const auto learnt = learnt_ ? learnt_(skuOf(cluster_, node, agents_), node.name)
+                                : std::map<std::string, Baseline>();
     if (auto rates = judgeByLearnt(model, numbers, learnt)) out.push_back(std::move(*rates));
     if (auto bits = judgeBits(numbers, learnt)) out.push_back(std::move(*bits));
     return out;
@@ -209,24 +260,33 @@ class ValidatePhase final : public Phase {
     certificate.bound = boundFacts(node.name, context.facts());
     certificate.inventory_digest = declarationDigest(cluster_, node);
     certificate.proven_at = clock_.now();
-    for (const auto& gate : cluster_.profileOf(node).gates) {  // once more at the last door: no pass, no certificate
-      const auto* passed = context.facts().find(Subject(node.name), FacetName(std::string(kGatePrefix) + gate));
+    for (const auto& gate :
+         cluster_.profileOf(node).gates) {  // once more at the last door: no pass, no certificate
+      const auto* passed =
+          context.facts().find(Subject(node.name), FacetName(std::string(kGatePrefix) + gate));
       if (!passed || passed->value != std::string(kPass) + certificate.basis)
-        return Outcome(Blocked{fmt::format("gate {} has not passed for what the node is now", gate)});
+        return Outcome(
+            Blocked{fmt::format("gate {} has not passed for what the node is now", gate)});
       if (isOver(*passed))
-        return Outcome(Blocked{fmt::format("the pass of gate {} at {} is older than a certificate may be; plan again", gate, toString(passed->observed_at))});
+        return Outcome(Blocked{
+            fmt::format("the pass of gate {} at {} is older than a certificate may be; plan again",
+                        gate, toString(passed->observed_at))});
       certificate.proven_at = std::min(certificate.proven_at, passed->observed_at);
-      if (auto words = learntWords(passed->evidence); !words.empty()) certificate.learnt[gate] = std::move(words);
+      if (auto words = learntWords(passed->evidence); !words.empty())
+        certificate.learnt[gate] = std::move(words);
     }
     TRY_OK(certificates_.issue(std::move(certificate)));
     return Outcome(Done{});
   }
 
-  Async<Outcome> runGate(const inventory::Node& node, inventory::Gate gate, Action action, ActContext& context) {
-    // Firmware that was activated by a power cycle has just taken the system away; POST takes minutes.
+  Async<Outcome> runGate(const inventory::Node& node, inventory::Gate gate, Action action,
+                         ActContext& context) {
+    // Firmware that was activated by a power cycle has just taken the system away; POST takes
+    // minutes.
     const auto agent = agents_.state(node.name);
     if (!agent || agent->mode != wire::Mode::Disk)
-      co_return Outcome(Again{kLookAgain, fmt::format("the installed system of {} to call", node.name.str())});
+      co_return Outcome(
+          Again{kLookAgain, fmt::format("the installed system of {} to call", node.name.str())});
     CO_TRY(checks, localChecks(cluster_, cluster_.profileOf(node), gate));
     std::vector<CheckResult> results;
     std::vector<std::string> expected;
@@ -249,16 +309,20 @@ class ValidatePhase final : public Phase {
         results.push_back(known->second);
         continue;
       }
-      CO_TRY(pair, co_await test->run(node, action.facet.facet, ownNumber(gate, test->check(), "min_gbits"), context));
+      CO_TRY(pair, co_await test->run(node, action.facet.facet,
+                                      ownNumber(gate, test->check(), "min_gbits"), context));
       if (auto* wait = std::get_if<Again>(&pair)) co_return Outcome(*wait);
       results.push_back(std::get<CheckResult>(pair));
-      paired_results_[context.intentId()].emplace(test->check(), results.back());  // it is not measured again while the other waits
+      paired_results_[context.intentId()].emplace(
+          test->check(), results.back());  // it is not measured again while the other waits
     }
     co_return conclude(node, gate, action, std::move(results), expected, context);
   }
 
-  /// Load begins when its rack has the power. What the agent knows already runs (or ran) before a restart of ours, and counts.
-  Result<std::optional<Again>> waitForPower(const inventory::Node& node, const std::string& gate, ActContext& context) {
+  /// Load begins when its rack has the power. What the agent knows already runs (or ran) before a
+  /// restart of ours, and counts.
+  Result<std::optional<Again>> waitForPower(const inventory::Node& node, const std::string& gate,
+                                            ActContext& context) {
     const bool together = steps_ && steps_->isAsked(node);
     if (const auto known = agents_.report(node.name, context.intentId())) {
       if (together) steps_->begun(node, gate);
@@ -273,24 +337,32 @@ class ValidatePhase final : public Phase {
     return why ? std::optional(Again{kLookAgain, *why}) : std::nullopt;
   }
 
-  /// The node-local checks run once an intent, however often act is called while it waits for a partner.
-  Async<std::vector<CheckResult>> localResults(const inventory::Node& node, inventory::Gate gate, std::vector<CheckRequest> checks, ActContext& context) {
-    if (const auto known = local_.find(context.intentId()); known != local_.end()) co_return known->second;
+  /// The node-local checks run once an intent, however often act is called while it waits for a
+  /// partner.
+  Async<std::vector<CheckResult>> localResults(const inventory::Node& node, inventory::Gate gate,
+                                               std::vector<CheckRequest> checks,
+                                               ActContext& context) {
+    if (const auto known = local_.find(context.intentId()); known != local_.end())
+      co_return known->second;
     const PowerHold hold(power_, node.name);
     CO_TRY(results, co_await runLocal(node, gate, checks, context));
     local_[context.intentId()] = results;
     co_return std::move(results);
   }
 
-  Async<std::vector<CheckResult>> runLocal(const inventory::Node& node, inventory::Gate gate, std::vector<CheckRequest> checks, ActContext& context) {
+  Async<std::vector<CheckResult>> runLocal(const inventory::Node& node, inventory::Gate gate,
+                                           std::vector<CheckRequest> checks, ActContext& context) {
     context.progress(0, fmt::format("{} checks", checks.size()));
-    AgentTask task{context.intentId(), wire::TaskKind::RunChecks, jsonText(toTask(checks)), gateDeadline(gate)};
+    AgentTask task{context.intentId(), wire::TaskKind::RunChecks, jsonText(toTask(checks)),
+                   gateDeadline(gate)};
     CO_TRY(report, co_await agents_.runTask(node.name, std::move(task)));
     co_return wire::parseCheckResults(report.result);
   }
 
-  /// What keeps the answers from being exactly one for each check that was asked for; empty: they are.
-  static std::vector<std::string> mismatches(const std::vector<std::string>& expected, const std::vector<CheckResult>& results) {
+  /// What keeps the answers from being exactly one for each check that was asked for; empty: they
+  /// are.
+  static std::vector<std::string> mismatches(const std::vector<std::string>& expected,
+                                             const std::vector<CheckResult>& results) {
     if (expected.empty()) return {"the gate has no checks: it proves nothing"};
     std::map<std::string, int> asked, answered;
     for (const auto& id : expected) ++asked[id];
@@ -308,31 +380,46 @@ class ValidatePhase final : public Phase {
   }
 
   /// Fail closed: every check that was asked for must have answered, once, and must have passed.
-  Result<Outcome> conclude(const inventory::Node& node, const inventory::Gate& gate, const Action& action, std::vector<CheckResult> results,
+  Result<Outcome> conclude(const inventory::Node& node, const inventory::Gate& gate,
+                           const Action& action, std::vector<CheckResult> results,
                            const std::vector<std::string>& expected, ActContext& context) {
     auto wrong_answers = mismatches(expected, results);
     for (auto& learnt : byLearnt(node, results)) results.push_back(std::move(learnt));
     std::vector<std::string> failures;
     for (const auto& result : results) {
       if (result.status == CheckStatus::Pass) continue;
-      failures.push_back(fmt::format("{} {}: {}", result.id, agent::toString(result.status), result.text));
+      failures.push_back(
+          fmt::format("{} {}: {}", result.id, agent::toString(result.status), result.text));
       std::string advice(adviceFor(result.id, result.status));
-      if (gate.isolate && (result.id == kPairCheck || result.id == kGdrCheck)) advice += "; which node, NIC, cable or switch it is: muster validate isolate";
-      context.finding({action.facet, Severity::Error, failures.back(), result.evidence, std::move(advice), clock_.now()});
+      if (gate.isolate && (result.id == kPairCheck || result.id == kGdrCheck))
+        advice += "; which node, NIC, cable or switch it is: muster validate isolate";
+      context.finding({action.facet, Severity::Error, failures.back(), result.evidence,
+                       std::move(advice), clock_.now()});
     }
     for (auto& wrong : wrong_answers) {
-      context.finding({action.facet, Severity::Error, wrong, agent::toJson(results), "update the agent on the node; then run the gate again", clock_.now()});
+      context.finding({action.facet, Severity::Error, wrong, agent::toJson(results),
+                       "update the agent on the node; then run the gate again", clock_.now()});
       failures.push_back(std::move(wrong));
     }
     local_.erase(context.intentId());
     pairs_.forget(context.intentId()), gdr_pairs_.forget(context.intentId());
     paired_results_.erase(context.intentId());
     if (record_)
-      record_({{clock_.now(), node.name, action.facet.facet.str(), skuOf(cluster_, node, agents_), node.rack, numbersOf(results)}, agent::toJson(results), failures});
+      record_({{clock_.now(), node.name, action.facet.facet.str(), skuOf(cluster_, node, agents_),
+                node.rack, numbersOf(results)},
+               agent::toJson(results),
+               failures});
     const auto basis = basisOf(cluster_, node, context.facts());
-    gates_[action.facet] = {action.facet.subject, action.facet.facet, std::string(failures.empty() ? kPass : kFail) + basis, clock_.now(),
-                            "agent " + node.name.str(), agent::toJson(results)};
-    if (!failures.empty()) return fail(Error(ErrorCode::Conflict, fmt::format("gate {} failed: {}", gate.name, fmt::join(failures, "; "))).retryable(false));
+    gates_[action.facet] = {action.facet.subject,
+                            action.facet.facet,
+                            std::string(failures.empty() ? kPass : kFail) + basis,
+                            clock_.now(),
+                            "agent " + node.name.str(),
+                            agent::toJson(results)};
+    if (!failures.empty())
+      return fail(Error(ErrorCode::Conflict,
+                        fmt::format("gate {} failed: {}", gate.name, fmt::join(failures, "; ")))
+                      .retryable(false));
     return Outcome(Done{});
   }
 
@@ -341,34 +428,42 @@ class ValidatePhase final : public Phase {
   CertificateStore& certificates_;
   Store& store_;
   Clock& clock_;
-  std::map<FacetRef, Fact> gates_;   ///< results of this process, until the engine has stored them
+  std::map<FacetRef, Fact> gates_;  ///< results of this process, until the engine has stored them
   std::map<std::string, std::vector<CheckResult>> local_;  ///< by intent
-  std::map<std::string, std::map<std::string_view, CheckResult>> paired_results_;  ///< by intent and check
+  std::map<std::string, std::map<std::string_view, CheckResult>>
+      paired_results_;  ///< by intent and check
   PairTests::Busy paired_;
   PairTests pairs_, gdr_pairs_;
   GateSink record_;
   LearntLook learnt_;
   PowerBudget power_;
-  RackSteps* steps_;   ///< nullptr: nobody can ask for one
+  RackSteps* steps_;  ///< nullptr: nobody can ask for one
 };
 
 }  // namespace
 
-std::string skuOf(const inventory::Cluster& cluster, const inventory::Node& node, const gateway::AgentGateway& agents) {
+std::string skuOf(const inventory::Cluster& cluster, const inventory::Node& node,
+                  const gateway::AgentGateway& agents) {
   const auto& profile = cluster.profileOf(node);
   const auto state = agents.state(node.name);
-  const auto model = state && !state->hardware.gpus.empty() ? state->hardware.gpus.front().model : profile.expect.gpu_model;
+  const auto model = state && !state->hardware.gpus.empty() ? state->hardware.gpus.front().model
+                                                            : profile.expect.gpu_model;
   return model.empty() ? profile.name : fmt::format("{}, {}", profile.name, model);
 }
 
 namespace {
 
-/// "gpu3" of "gpu3.sm_mhz", "mlx5_2" of "mlx5_2.rdma_write_gbits"; empty: the value is the whole node's.
+/// "gpu3" of "gpu3.sm_mhz", "mlx5_2" of "mlx5_2.rdma_write_gbits"; empty: the value is the whole
+/// node's.
 std::string_view deviceIn(std::string_view name) {
-  constexpr std::string_view kDigits = "0123456789", kOfNamespaces = "0123456789n";   // nvme0n1
+  constexpr std::string_view kDigits = "0123456789", kOfNamespaces = "0123456789n";  // nvme0n1
   for (const std::string_view kind : {"gpu", "rank", "nvme", "mlx5_", "bnxt_re", "irdma", "rxe"}) {
-    const auto dot = name.starts_with(kind) ? name.find_first_not_of(kind == "nvme" ? kOfNamespaces : kDigits, kind.size()) : std::string_view::npos;
-    if (dot != std::string_view::npos && dot > kind.size() && name[dot] == '.') return name.substr(0, dot);
+    const auto dot =
+        name.starts_with(kind)
+            ? name.find_first_not_of(kind == "nvme" ? kOfNamespaces : kDigits, kind.size())
+            : std::string_view::npos;
+    if (dot != std::string_view::npos && dot > kind.size() && name[dot] == '.')
+      return name.substr(0, dot);
   }
   return {};
 }
@@ -380,14 +475,21 @@ std::map<std::string, double> numbersOf(const std::vector<CheckResult>& results)
   for (const auto& result : results)
     for (const auto& [name, value] : result.values) {
       const auto device = deviceIn(name);
-      numbers[device.empty() ? result.id + "/" + name : fmt::format("{}/{}@{}", result.id, name.substr(device.size() + 1), device)] = value;
+      numbers[device.empty() ? result.id + "/" + name
+                             : fmt::format("{}/{}@{}", result.id, name.substr(device.size() + 1),
+                                           device)] = value;
     }
   return numbers;
 }
 
-std::unique_ptr<Phase> makeValidatePhase(const inventory::Cluster& cluster, gateway::AgentGateway& agents, CertificateStore& certificates, Store& store,
-                                         Clock& clock, PoolLook look_at_pool, GateSink record, LearntLook learnt, RackSteps* steps) {
-  return std::make_unique<ValidatePhase>(cluster, agents, certificates, store, clock, std::move(look_at_pool), std::move(record), std::move(learnt), steps);
+std::unique_ptr<Phase> makeValidatePhase(const inventory::Cluster& cluster,
+                                         gateway::AgentGateway& agents,
+                                         CertificateStore& certificates, Store& store, Clock& clock,
+                                         PoolLook look_at_pool, GateSink record, LearntLook learnt,
+                                         RackSteps* steps) {
+  return std::make_unique<ValidatePhase>(cluster, agents, certificates, store, clock,
+                                         std::move(look_at_pool), std::move(record),
+                                         std::move(learnt), steps);
 }
 
 }  // namespace muster::validate

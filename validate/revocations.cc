@@ -20,16 +20,24 @@ using nlohmann::json;
 constexpr std::string_view kFormat = "muster-revocations/1";
 constexpr std::string_view kRecordFormat = "muster-revocation/1";
 constexpr std::size_t kMaxBytes = 64u << 20;
-constexpr int kMaxTries = 1'000;  ///< others may add at the same moment; at each try one of them is done
+constexpr int kMaxTries =
+    1'000;  ///< others may add at the same moment; at each try one of them is done
 
 json jsonOf(const Revocation& each) {
-  return {{"certificate", each.certificate}, {"node", each.node.str()}, {"at", toString(each.at)}, {"by", each.by}, {"reason", each.reason}};
+  return {{"certificate", each.certificate},
+          {"node", each.node.str()},
+          {"at", toString(each.at)},
+          {"by", each.by},
+          {"reason", each.reason}};
 }
 
 json unsignedJson(const RevocationList& list) {
   json revoked = json::array();
   for (const auto& each : list.revoked) revoked.push_back(jsonOf(each));
-  return {{"format", kFormat}, {"number", list.number}, {"issued_at", toString(list.issued_at)}, {"revoked", std::move(revoked)}};
+  return {{"format", kFormat},
+          {"number", list.number},
+          {"issued_at", toString(list.issued_at)},
+          {"revoked", std::move(revoked)}};
 }
 
 /// What is signed: one line, whatever bytes a reason has.
@@ -37,11 +45,15 @@ std::string canonical(const json& value) { return jsonText(value); }
 
 Result<Revocation> revocationOf(const json& each) {
   TRY(at, parseWallTime(each.at("at").get<std::string>()));
-  return Revocation{each.at("certificate").get<std::string>(), NodeName(each.at("node").get<std::string>()), at, each.at("by").get<std::string>(), each.at("reason").get<std::string>()};
+  return Revocation{each.at("certificate").get<std::string>(),
+                    NodeName(each.at("node").get<std::string>()), at,
+                    each.at("by").get<std::string>(), each.at("reason").get<std::string>()};
 }
 
 /// As it will be read again.
-Result<Revocation> asKept(const Revocation& revocation) { return revocationOf(jsonOrNone(canonical(jsonOf(revocation)), kFileJson)); }
+Result<Revocation> asKept(const Revocation& revocation) {
+  return revocationOf(jsonOrNone(canonical(jsonOf(revocation)), kFileJson));
+}
 
 std::string recordKey(std::int64_t number) { return fmt::format("revocation.{}", number); }
 
@@ -49,12 +61,16 @@ std::string recordKey(std::int64_t number) { return fmt::format("revocation.{}",
 std::string chainOf(const std::string& before, std::int64_t number, const Revocation& revocation) {
   return io::sha256Hex(fmt::format("{} {} {}", before, number, canonical(jsonOf(revocation))));
 }
-std::string signedWords(std::int64_t number, const std::string& chain) { return fmt::format("{} {} {}", kRecordFormat, number, chain); }
+std::string signedWords(std::int64_t number, const std::string& chain) {
+  return fmt::format("{} {} {}", kRecordFormat, number, chain);
+}
 
 }  // namespace
 
 const Revocation* RevocationList::find(std::string_view certificate_id) const {
-  const auto found = std::find_if(revoked.begin(), revoked.end(), [&](const auto& each) { return !each.certificate.empty() && each.certificate == certificate_id; });
+  const auto found = std::find_if(revoked.begin(), revoked.end(), [&](const auto& each) {
+    return !each.certificate.empty() && each.certificate == certificate_id;
+  });
   return found == revoked.end() ? nullptr : &*found;
 }
 
@@ -72,13 +88,17 @@ Result<std::string> RevocationList::signedJson(const io::SigningKey& key) const 
   return jsonText(out, 1) + "\n";
 }
 
-Result<RevocationList> RevocationList::fromJson(std::string_view text, std::string_view public_pem) {
+Result<RevocationList> RevocationList::fromJson(std::string_view text,
+                                                std::string_view public_pem) {
   auto parsed = jsonOrNone(text, kFileJson);
-  if (!parsed.is_object() || parsed.value("format", "") != kFormat) return fail(ErrorCode::Corrupt, "this is not a list of revocations");
+  if (!parsed.is_object() || parsed.value("format", "") != kFormat)
+    return fail(ErrorCode::Corrupt, "this is not a list of revocations");
   try {
     const auto signature = parsed.at("signature").get<std::string>();
     parsed.erase("signature");
-    if (!io::verify(public_pem, canonical(parsed), signature)) return fail(ErrorCode::Corrupt, "the list of revocations is not signed by this key, or was changed");
+    if (!io::verify(public_pem, canonical(parsed), signature))
+      return fail(ErrorCode::Corrupt,
+                  "the list of revocations is not signed by this key, or was changed");
     RevocationList out;
     parsed.at("number").get_to(out.number);
     TRY(issued, parseWallTime(parsed.at("issued_at").get<std::string>()));
@@ -89,11 +109,15 @@ Result<RevocationList> RevocationList::fromJson(std::string_view text, std::stri
     }
     return out;
   } catch (const json::exception& error) {
-    return fail(ErrorCode::Corrupt, std::string("the list of revocations is damaged: ") + error.what());
+    return fail(ErrorCode::Corrupt,
+                std::string("the list of revocations is damaged: ") + error.what());
   }
 }
 
-bool Revocations::has(const Revocation& revocation) const { return std::find(known_.revoked.begin(), known_.revoked.end(), revocation) != known_.revoked.end(); }
+bool Revocations::has(const Revocation& revocation) const {
+  return std::find(known_.revoked.begin(), known_.revoked.end(), revocation) !=
+         known_.revoked.end();
+}
 
 void Revocations::adopt(Revocation revocation, std::string chain) const {
   ++known_.number;
@@ -105,16 +129,24 @@ void Revocations::adopt(Revocation revocation, std::string chain) const {
 /// Answers whether there was one.
 Result<bool> Revocations::readNext() const {
   const auto number = known_.number + 1;
-  const auto damaged = [number](const std::string& how) { return fail(ErrorCode::Corrupt, fmt::format("revocation {} of the store {}; nothing may pass: restore the store from a backup", number, how)); };
+  const auto damaged = [number](const std::string& how) {
+    return fail(
+        ErrorCode::Corrupt,
+        fmt::format(
+            "revocation {} of the store {}; nothing may pass: restore the store from a backup",
+            number, how));
+  };
   TRY(text, store_.getValue(recordKey(number)));
   if (!text) return false;
   const auto record = jsonOrNone(*text, kFileJson);
-  if (!record.is_object() || record.value("format", "") != kRecordFormat) return damaged("is damaged");
+  if (!record.is_object() || record.value("format", "") != kRecordFormat)
+    return damaged("is damaged");
   try {
     TRY(revocation, revocationOf(record));
     auto chain = chainOf(chain_, number, revocation);
     if (record.at("chain") != chain) return damaged("was changed, or those before it were");
-    if (!io::verify(key_.public_pem, signedWords(number, chain), record.at("signature").get<std::string>())) {
+    if (!io::verify(key_.public_pem, signedWords(number, chain),
+                    record.at("signature").get<std::string>())) {
       TRY_OK(requireSiteKey(store_, key_));
       return damaged("is not signed by this site's key");
     }
@@ -135,14 +167,16 @@ Result<std::optional<RevocationList>> Revocations::copy() const {
   return std::optional(std::move(*list));
 }
 
-/// When the store's first records are just what the copy lists, they are taken from there: thousands of reads become one.
+/// When the store's first records are just what the copy lists, they are taken from there:
+/// thousands of reads become one.
 Result<void> Revocations::readFrom(const RevocationList& copy) const {
   if (copy.number < 1 || copy.number != static_cast<std::int64_t>(copy.revoked.size())) return {};
   TRY(text, store_.getValue(recordKey(copy.number)));
   const auto record = text ? jsonOrNone(*text, kFileJson) : json();
   if (!record.is_object()) return {};
   std::string chain;
-  for (std::int64_t i = 0; i < copy.number; ++i) chain = chainOf(chain, i + 1, copy.revoked[static_cast<std::size_t>(i)]);
+  for (std::int64_t i = 0; i < copy.number; ++i)
+    chain = chainOf(chain, i + 1, copy.revoked[static_cast<std::size_t>(i)]);
   if (record.value("chain", "") != chain) return {};
   known_ = copy;
   chain_ = std::move(chain);
@@ -165,11 +199,14 @@ Result<const RevocationList*> Revocations::list() const {
   return &known_;
 }
 
-/// Another process may write an older list over ours: whoever writes looks once more whether his is the newest.
+/// Another process may write an older list over ours: whoever writes looks once more whether his is
+/// the newest.
 void Revocations::renewCopy() const {
   if (copied_ < 0 || copied_ == known_.number) return;
   const auto written = exportTo(file_.parent_path());
-  if (!written) logWarning("validate", "the copy of the revocations: {}; `muster cert export` writes it again", written.error().str());
+  if (!written)
+    logWarning("validate", "the copy of the revocations: {}; `muster cert export` writes it again",
+               written.error().str());
   copied_ = known_.number;
 }
 
@@ -178,7 +215,8 @@ Result<std::int64_t> Revocations::exportTo(const std::filesystem::path& folder) 
   for (std::int64_t written = 0; written != known_.number;) {
     written = known_.number;
     TRY(text, known_.signedJson(key_));
-    const bool own_copy = folder == file_.parent_path();  // in the state folder; others are carried to where anybody may verify by them
+    const bool own_copy = folder == file_.parent_path();  // in the state folder; others are carried
+                                                          // to where anybody may verify by them
     TRY_OK(io::makeDirs(folder, own_copy ? 0700 : 0755));
     TRY_OK(io::writeFileAtomic(folder / kFile, text, own_copy ? 0600 : 0644));
     for (bool more = true; more;) {
@@ -189,10 +227,12 @@ Result<std::int64_t> Revocations::exportTo(const std::filesystem::path& folder) 
   return std::int64_t{known_.number};
 }
 
-Result<std::string> Revocations::signedRecord(const Revocation& revocation, std::int64_t number, const std::string& chain) const {
+Result<std::string> Revocations::signedRecord(const Revocation& revocation, std::int64_t number,
+                                              const std::string& chain) const {
   TRY(signature, io::sign(key_, signedWords(number, chain)));
   json record = jsonOf(revocation);
-  record.update({{"format", kRecordFormat}, {"number", number}, {"chain", chain}, {"signature", signature}});
+  record.update(
+      {{"format", kRecordFormat}, {"number", number}, {"chain", chain}, {"signature", signature}});
   return canonical(record);
 }
 
@@ -224,7 +264,11 @@ Result<std::int64_t> Revocations::signAgain() {
     TRY(record, signedRecord(revocation, i, chain));
     if (before == record) continue;
     TRY(done, store_.exchangeValue(recordKey(i), before, record));
-    if (!done) return fail(ErrorCode::Unavailable, fmt::format("revocation {} was changed by another process at the same time; try again", i));
+    if (!done)
+      return fail(
+          ErrorCode::Unavailable,
+          fmt::format("revocation {} was changed by another process at the same time; try again",
+                      i));
   }
   return exportTo(file_.parent_path());
 }
@@ -234,16 +278,22 @@ Result<void> Revocations::takeOver() {
   if (!kept) {
     TRY(taken, wasTakenOver(store_, file_.parent_path()));
     if (!taken)
-      return fail(Error(kept.error()).within("it has to be taken into the store, and what it revoked must not be lost: restore it from a backup; without one move it away, and revoke again what "
-                                             "is to stay revoked"));
-    logWarning("validate", "{}; the store's revocations count, `muster cert export` writes the file again", kept.error().str());
+      return fail(
+          Error(kept.error())
+              .within("it has to be taken into the store, and what it revoked must not be lost: "
+                      "restore it from a backup; without one move it away, and revoke again what "
+                      "is to stay revoked"));
+    logWarning("validate",
+               "{}; the store's revocations count, `muster cert export` writes the file again",
+               kept.error().str());
     return {};
   }
   if (!*kept) return {};
   TRY_OK(list());
   for (std::size_t i = 0; i < (*kept)->revoked.size(); ++i) {
     const auto& revocation = (*kept)->revoked[i];
-    const bool is_there = i < known_.revoked.size() && known_.revoked[i] == revocation;  // nearly always
+    const bool is_there =
+        i < known_.revoked.size() && known_.revoked[i] == revocation;  // nearly always
     if (!is_there && !has(revocation)) TRY_OK(append(revocation));
   }
   copied_ = (*kept)->number;
@@ -252,11 +302,14 @@ Result<void> Revocations::takeOver() {
 }
 
 Result<void> Revocations::add(Revocation revocation) {
-  if (revocation.reason.empty()) return fail(ErrorCode::InvalidInput, "say why it is revoked: --reason TEXT");
+  if (revocation.reason.empty())
+    return fail(ErrorCode::InvalidInput, "say why it is revoked: --reason TEXT");
   TRY_OK(takeOver());
   TRY_OK(append(std::move(revocation)));
   if (const auto written = exportTo(file_.parent_path()); !written)
-    return fail(Error(written.error()).within("it is revoked, but the list to carry could not be written (`muster cert export --to FOLDER` does it)"));
+    return fail(Error(written.error())
+                    .within("it is revoked, but the list to carry could not be written (`muster "
+                            "cert export --to FOLDER` does it)"));
   copied_ = known_.number;
   return {};
 }

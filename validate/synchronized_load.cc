@@ -11,13 +11,17 @@ namespace {
 std::string namesOf(const std::vector<NodeName>& nodes) {
   constexpr std::size_t kMostNames = 8;
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < std::min(nodes.size(), kMostNames); ++i) names.push_back(nodes[i].str());
-  return fmt::format("{}{}", fmt::join(names, ", "), nodes.size() > kMostNames ? fmt::format(" and {} more", nodes.size() - kMostNames) : "");
+  for (std::size_t i = 0; i < std::min(nodes.size(), kMostNames); ++i)
+    names.push_back(nodes[i].str());
+  return fmt::format(
+      "{}{}", fmt::join(names, ", "),
+      nodes.size() > kMostNames ? fmt::format(" and {} more", nodes.size() - kMostNames) : "");
 }
 
 }  // namespace
 
-Result<std::vector<std::string>> RackSteps::ask(const inventory::Cluster& cluster, const std::vector<NodeName>& nodes) {
+Result<std::vector<std::string>> RackSteps::ask(const inventory::Cluster& cluster,
+                                                const std::vector<NodeName>& nodes) {
   const PowerBudget budget(cluster);
   std::map<std::string, std::map<NodeName, inventory::Node>> members;
   for (const auto& name : nodes)
@@ -26,18 +30,33 @@ Result<std::vector<std::string>> RackSteps::ask(const inventory::Cluster& cluste
   for (const auto& [rack, of_rack] : members) {
     int watts = 0;
     std::vector<NodeName> names;
-    for (const auto& [name, node] : of_rack) watts += wattsOf(cluster.profileOf(node)), names.push_back(name);
+    for (const auto& [name, node] : of_rack)
+      watts += wattsOf(cluster.profileOf(node)), names.push_back(name);
     const auto limit = budget.limitOf(rack);
     if (rack.empty())
-      wrong.push_back(fmt::format("{}: in no rack, so nobody knows what may step up together; give them a rack", namesOf(names)));
+      wrong.push_back(
+          fmt::format("{}: in no rack, so nobody knows what may step up together; give them a rack",
+                      namesOf(names)));
     else if (!limit)
-      wrong.push_back(fmt::format("rack {} has no declared power_watts: declare what it bears (racks: {{{}: {{power_watts: …}}}})", rack, rack));
+      wrong.push_back(
+          fmt::format("rack {} has no declared power_watts: declare what it bears (racks: {{{}: "
+                      "{{power_watts: …}}}})",
+                      rack, rack));
     else if (watts > *limit)
-      wrong.push_back(fmt::format("rack {} bears {:.1f} kW, {} nodes together draw {:.1f} kW: name fewer of them", rack, *limit / 1e3, of_rack.size(), watts / 1e3));
+      wrong.push_back(fmt::format(
+          "rack {} bears {:.1f} kW, {} nodes together draw {:.1f} kW: name fewer of them", rack,
+          *limit / 1e3, of_rack.size(), watts / 1e3));
     else
-      told.push_back(fmt::format("rack {}: {} nodes begin together, {:.1f} of {:.1f} kW in one step: {}", rack, of_rack.size(), watts / 1e3, *limit / 1e3, namesOf(names)));
+      told.push_back(
+          fmt::format("rack {}: {} nodes begin together, {:.1f} of {:.1f} kW in one step: {}", rack,
+                      of_rack.size(), watts / 1e3, *limit / 1e3, namesOf(names)));
   }
-  if (!wrong.empty()) return fail(ErrorCode::InvalidInput, fmt::format("not together: {}. Without --together starts are staggered and nodes take turns", fmt::join(wrong, "; ")));
+  if (!wrong.empty())
+    return fail(
+        ErrorCode::InvalidInput,
+        fmt::format(
+            "not together: {}. Without --together starts are staggered and nodes take turns",
+            fmt::join(wrong, "; ")));
   members_ = std::move(members);
   return told;
 }
@@ -54,26 +73,38 @@ std::vector<NodeName> RackSteps::missing(const std::string& rack, const Step& st
   return out;
 }
 
-Result<std::optional<RackSteps::Wait>> RackSteps::ready(const inventory::Node& node, const std::string& gate, PowerBudget& power, Time now) {
+Result<std::optional<RackSteps::Wait>> RackSteps::ready(const inventory::Node& node,
+                                                        const std::string& gate, PowerBudget& power,
+                                                        Time now) {
   auto& step = steps_[{node.rack, gate}];
   if (step.ready.insert(node.name).second || !step.last_came) step.last_came = now;
   if (step.begins && power.holds(node.name)) {
     if (now >= *step.begins) return std::optional<Wait>();
-    return std::optional(Wait{std::chrono::ceil<std::chrono::milliseconds>(*step.begins - now), fmt::format("the moment when rack {} begins", node.rack)});
+    return std::optional(Wait{std::chrono::ceil<std::chrono::milliseconds>(*step.begins - now),
+                              fmt::format("the moment when rack {} begins", node.rack)});
   }
   const auto absent = missing(node.rack, step);
-  const bool busy = std::any_of(absent.begin(), absent.end(), [&power](const auto& name) { return power.holds(name); });
+  const bool busy = std::any_of(absent.begin(), absent.end(),
+                                [&power](const auto& name) { return power.holds(name); });
   step.given_up = step.given_up || (!absent.empty() && !busy && now - *step.last_came > kGather);
   if (step.given_up)
-    return fail(Error(ErrorCode::Conflict, fmt::format("rack {} did not begin gate {} together: {} did not come within {} minutes. Are they sick, or may fewer nodes be out of the pool at a time? "
-                                                       "Name the others, or leave --together out",
-                                                       node.rack, gate, absent.empty() ? "some nodes" : namesOf(absent), kGather.count()))
-                    .retryable(false));
+    return fail(
+        Error(
+            ErrorCode::Conflict,
+            fmt::format("rack {} did not begin gate {} together: {} did not come within {} "
+                        "minutes. Are they sick, or may fewer nodes be out of the pool at a time? "
+                        "Name the others, or leave --together out",
+                        node.rack, gate, absent.empty() ? "some nodes" : namesOf(absent),
+                        kGather.count()))
+            .retryable(false));
   return gather(node, step, power, now);
 }
 
-std::optional<RackSteps::Wait> RackSteps::gather(const inventory::Node& node, Step& step, PowerBudget& power, Time now) {
-  if (const auto absent = missing(node.rack, step); !absent.empty()) return Wait{kLook, fmt::format("the rest of rack {}, to begin together: {}", node.rack, namesOf(absent))};
+std::optional<RackSteps::Wait> RackSteps::gather(const inventory::Node& node, Step& step,
+                                                 PowerBudget& power, Time now) {
+  if (const auto absent = missing(node.rack, step); !absent.empty())
+    return Wait{kLook, fmt::format("the rest of rack {}, to begin together: {}", node.rack,
+                                   namesOf(absent))};
   std::vector<inventory::Node> all;
   for (const auto& [name, member] : members_.at(node.rack))
     if (!power.holds(name)) all.push_back(member);
@@ -82,10 +113,13 @@ std::optional<RackSteps::Wait> RackSteps::gather(const inventory::Node& node, St
   return Wait{kLead, fmt::format("the moment when rack {} begins", node.rack)};
 }
 
-void RackSteps::begun(const inventory::Node& node, const std::string& gate) { steps_[{node.rack, gate}].ready.insert(node.name); }
+void RackSteps::begun(const inventory::Node& node, const std::string& gate) {
+  steps_[{node.rack, gate}].ready.insert(node.name);
+}
 
 void RackSteps::leave(const inventory::Node& node) {
-  if (const auto rack = members_.find(node.rack); rack != members_.end()) rack->second.erase(node.name);
+  if (const auto rack = members_.find(node.rack); rack != members_.end())
+    rack->second.erase(node.name);
 }
 
 }  // namespace muster::validate

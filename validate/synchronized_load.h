@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps: the nodes of a rack that begin a gate's load at one moment, because a person asked for just that (`validate run --together`). It shows
-// what staggered starts hide: whether the rack's supplies and breakers bear the step itself.
+// Steps: the nodes of a rack that begin a gate's load at one moment, because a person asked for
+// just that (`validate run --together`). It shows what staggered starts hide: whether the rack's
+// supplies and breakers bear the step itself.
 #pragma once
 
 #include "base/result.h"
@@ -21,22 +22,29 @@ class RackSteps {
     std::string why;
   };
 
-  /// From now on each rack's share of these nodes begins together. Answers a line a rack for people.
-  /// Errors: InvalidInput with every rack that could not bear it or has no declared power, and nodes that are in none; then nothing is asked
-  Result<std::vector<std::string>> ask(const inventory::Cluster& cluster, const std::vector<NodeName>& nodes);
+  /// From now on each rack's share of these nodes begins together. Answers a line a rack for
+  /// people. Errors: InvalidInput with every rack that could not bear it or has no declared power,
+  /// and nodes that are in none; then nothing is asked
+  Result<std::vector<std::string>> ask(const inventory::Cluster& cluster,
+                                       const std::vector<NodeName>& nodes);
   bool isAsked(const inventory::Node& node) const;
 
-  /// The node stands ready for this gate's load. Nullopt: it begins now, its power and that of the others is taken.
-  /// Errors: Conflict when others have not come for kGather: a step without them would not be the one that was asked for
-  Result<std::optional<Wait>> ready(const inventory::Node& node, const std::string& gate, PowerBudget& power, Time now);
+  /// The node stands ready for this gate's load. Nullopt: it begins now, its power and that of the
+  /// others is taken. Errors: Conflict when others have not come for kGather: a step without them
+  /// would not be the one that was asked for
+  Result<std::optional<Wait>> ready(const inventory::Node& node, const std::string& gate,
+                                    PowerBudget& power, Time now);
   /// It runs already, from before a restart: nobody waits for it.
   void begun(const inventory::Node& node, const std::string& gate);
   /// It failed: it comes to no other gate, and nobody waits for it.
   void leave(const inventory::Node& node);
 
-  static constexpr std::chrono::seconds kLook{2};    ///< a node that waits asks again after so long
-  static constexpr std::chrono::seconds kLead{3};    ///< more than that: all know the moment before it is there
-  static constexpr std::chrono::minutes kGather{10}; ///< since the last one came; who is under load in another gate has as long as that takes
+  static constexpr std::chrono::seconds kLook{2};  ///< a node that waits asks again after so long
+  static constexpr std::chrono::seconds kLead{
+      3};  ///< more than that: all know the moment before it is there
+  static constexpr std::chrono::minutes kGather{
+      10};  ///< since the last one came; who is under load in another gate has as long as that
+            ///< takes
 
  private:
   struct Step {
@@ -47,8 +55,8 @@ class RackSteps {
   std::vector<NodeName> missing(const std::string& rack, const Step& step) const;
   std::optional<Wait> gather(const inventory::Node& node, Step& step, PowerBudget& power, Time now);
 
-  std::map<std::string, std::map<NodeName, inventory::Node>> members_;   ///< by rack
-  std::map<std::pair<std::string, std::string>, Step> steps_;            ///< by rack and gate
+  std::map<std::string, std::map<NodeName, inventory::Node>> members_;  ///< by rack
+  std::map<std::pair<std::string, std::string>, Step> steps_;           ///< by rack and gate
 };
 
 }  // namespace muster::validate

@@ -14,8 +14,9 @@ namespace {
 
 using nlohmann::json;
 
-/// Compact JSON with its keys in order, written straight into one text: a node's declaration is asked for at each of its actions, and as a tree of
-/// values it took a fortieth of all that a controller does.
+/// Compact JSON with its keys in order, written straight into one text: a node's declaration is
+/// asked for at each of its actions, and as a tree of values it took a fortieth of all that a
+/// controller does.
 class Text {
  public:
   Text& operator<<(std::string_view json) {
@@ -23,7 +24,9 @@ class Text {
     return *this;
   }
   Text& quote(std::string_view text) {
-    const bool plain = std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c < 0x7f && c != '"' && c != '\\'; });
+    const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
+      return c >= ' ' && c < 0x7f && c != '"' && c != '\\';
+    });
     if (plain)
       out_.append("\"").append(text).append("\"");
     else
@@ -47,7 +50,8 @@ class Text {
   }
   template <class Map>
   Text& object(const Map& texts) {
-    return each("{", texts, "}", [this](const auto& entry) { quote(entry.first) << ":", quote(entry.second); });
+    return each("{", texts, "}",
+                [this](const auto& entry) { quote(entry.first) << ":", quote(entry.second); });
   }
   const std::string& str() const { return out_; }
 
@@ -56,13 +60,15 @@ class Text {
 };
 
 void putExpectation(Text& out, const inventory::Expectation& expect) {
-  const auto put = [&out](std::string_view key, const std::optional<int>& value, std::string_view after) {
+  const auto put = [&out](std::string_view key, const std::optional<int>& value,
+                          std::string_view after) {
     if (value) out << key << std::to_string(*value) << after;
   };
   out << "{";
   put("\"cpus_min\":", expect.cpus_min, ",");
   (out << "\"gpu_model\":").quote(expect.gpu_model);
-  put(",\"gpus\":", expect.gpus, ""), put(",\"memory_gib_min\":", expect.memory_gib_min, ""), put(",\"nics\":", expect.nics, "");
+  put(",\"gpus\":", expect.gpus, ""), put(",\"memory_gib_min\":", expect.memory_gib_min, ""),
+      put(",\"nics\":", expect.nics, "");
   out << "}";
 }
 
@@ -78,7 +84,8 @@ void putDrivers(Text& out, const inventory::Cluster& cluster, const inventory::P
 void putFirmware(Text& out, const inventory::Cluster& cluster, const inventory::Profile& profile) {
   std::map<std::string_view, std::string_view> versions;
   if (!profile.firmware.empty())
-    for (const auto& component : cluster.firmware.at(profile.firmware).components) versions[component.name] = component.version;
+    for (const auto& component : cluster.firmware.at(profile.firmware).components)
+      versions[component.name] = component.version;
   out.object(versions);
 }
 
@@ -88,12 +95,14 @@ void putGates(Text& out, const inventory::Cluster& cluster, const inventory::Pro
     const auto& gate = cluster.gates.at(std::string(name));
     out.quote(name) << ":{";
     if (!gate.checks.empty()) out << "\"checks\":" << jsonText(json(gate.checks)) << ",";
-    out << "\"isolate\":" << (gate.isolate ? "true" : "false") << ",\"level\":" << std::to_string(static_cast<int>(gate.level)) << ",\"on\":";
+    out << "\"isolate\":" << (gate.isolate ? "true" : "false")
+        << ",\"level\":" << std::to_string(static_cast<int>(gate.level)) << ",\"on\":";
     out.list(gate.on) << "}";
   });
 }
 
-constexpr std::array<std::string_view, 6> kBoundPrefixes{"hw.", "image", "firmware.", "driver.", "storage.", "gate."};
+constexpr std::array<std::string_view, 6> kBoundPrefixes{"hw.",     "image",    "firmware.",
+                                                         "driver.", "storage.", "gate."};
 
 }  // namespace
 
@@ -111,11 +120,13 @@ std::string declarationDigest(const inventory::Cluster& cluster, const inventory
   return io::sha256Hex(out.str());
 }
 
-std::string basisOf(const inventory::Cluster& cluster, const inventory::Node& node, const lifecycle::FactSet& facts) {
+std::string basisOf(const inventory::Cluster& cluster, const inventory::Node& node,
+                    const lifecycle::FactSet& facts) {
   const auto known = facts.of(lifecycle::Subject(node.name));
   std::map<std::string_view, std::string_view> counting;
   for (const auto& fact : known)
-    if (fact.facet.str().starts_with("hw.") || fact.facet.str() == "image") counting[fact.facet.str()] = fact.value;
+    if (fact.facet.str().starts_with("hw.") || fact.facet.str() == "image")
+      counting[fact.facet.str()] = fact.value;
   Text basis;
   (basis << "{\"declaration\":").quote(declarationDigest(cluster, node));
   if (!counting.empty()) (basis << ",\"facts\":").object(counting);
@@ -123,7 +134,8 @@ std::string basisOf(const inventory::Cluster& cluster, const inventory::Node& no
   return io::sha256Hex(basis.str());
 }
 
-std::map<std::string, std::string> boundFacts(const NodeName& node, const lifecycle::FactSet& facts) {
+std::map<std::string, std::string> boundFacts(const NodeName& node,
+                                              const lifecycle::FactSet& facts) {
   return boundFacts(facts.of(lifecycle::Subject(node)));
 }
 

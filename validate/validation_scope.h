@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Basis: what a validation is worth for. Two equal bases mean that an earlier pass still speaks for the node.
+// Basis: what a validation is worth for. Two equal bases mean that an earlier pass still speaks for
+// the node.
 #pragma once
 
 #include "inventory/model/cluster.h"
@@ -10,14 +11,17 @@
 
 namespace muster::validate {
 
-/// SHA-256 of the node's declaration: profile, expectations, image, drivers, firmware, gates. Comments and other nodes do not count.
+/// SHA-256 of the node's declaration: profile, expectations, image, drivers, firmware, gates.
+/// Comments and other nodes do not count.
 std::string declarationDigest(const inventory::Cluster& cluster, const inventory::Node& node);
 
 /// SHA-256 over the declaration, the hardware facts (hw.*) and the installed image. Pure.
-std::string basisOf(const inventory::Cluster& cluster, const inventory::Node& node, const lifecycle::FactSet& facts);
+std::string basisOf(const inventory::Cluster& cluster, const inventory::Node& node,
+                    const lifecycle::FactSet& facts);
 
 /// The facts that a certificate is bound to: hw.*, image, firmware.*, driver.*, gate.*.
 std::map<std::string, std::string> boundFacts(const std::vector<lifecycle::Fact>& facts_of_node);
-std::map<std::string, std::string> boundFacts(const NodeName& node, const lifecycle::FactSet& facts);
+std::map<std::string, std::string> boundFacts(const NodeName& node,
+                                              const lifecycle::FactSet& facts);
 
 }  // namespace muster::validate

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The controllers of a site as an agent sees them: it speaks to one, and tries the others in turn when that one fails.
+// The controllers of a site as an agent sees them: it speaks to one, and tries the others in turn
+// when that one fails.
 #pragma once
 
 #include "base/io/http.h"
@@ -20,8 +21,9 @@ std::string toString(const std::vector<io::Url>& controllers);
 
 inline constexpr int kTriesOfTheSame = 3;
 
-/// Whose turn it is. The one that answers stays; one that has broken off a conversation is asked a few times more before the others, since
-/// it may only be starting anew, but not one that has kept silent: its machine may be away, and every try costs a time-out.
+/// Whose turn it is. The one that answers stays; one that has broken off a conversation is asked a
+/// few times more before the others, since it may only be starting anew, but not one that has kept
+/// silent: its machine may be away, and every try costs a time-out.
 class Controllers {
  public:
   explicit Controllers(std::vector<io::Url> urls) : urls_(std::move(urls)) {}
@@ -33,9 +35,11 @@ class Controllers {
   bool proven() const { return proven_; }
 
   void answered();
-  /// The present one did not answer as it should. Answers whether the pause before the next try is to grow: the same one again, or all were tried.
+  /// The present one did not answer as it should. Answers whether the pause before the next try is
+  /// to grow: the same one again, or all were tried.
   bool failed(bool silent);
-  /// Others than were known: the present one stays, also when they do not name it. Answers whether anything is new.
+  /// Others than were known: the present one stays, also when they do not name it. Answers whether
+  /// anything is new.
   bool learn(const std::vector<io::Url>& urls);
 
  private:

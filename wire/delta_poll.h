@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an agent has told its controller: a poll that would say the same again says only that. An agent that has nothing to do lists sixteen
-// tasks and all its probes every twenty seconds otherwise, and a controller reads that of ten thousand.
+// What an agent has told its controller: a poll that would say the same again says only that. An
+// agent that has nothing to do lists sixteen tasks and all its probes every twenty seconds
+// otherwise, and a controller reads that of ten thousand.
 #pragma once
 
 #include "wire/messages.h"

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Firmware of devices that only their own machine reaches: what the agent sees, and what it is told to install.
+// Firmware of devices that only their own machine reaches: what the agent sees, and what it is told
+// to install.
 //
-//   ListFirmware     params {"ways": ["mstflint", …]}   result {"devices": [{"way","id","model","keys","version","pending"}], "troubles": {way: why}}
-//   InstallFirmware  params {"way","match","version","url","sha256"}   result {"written": [id], "had": [id]}
+//   ListFirmware     params {"ways": ["mstflint", …]}   result {"devices":
+//   [{"way","id","model","keys","version","pending"}], "troubles": {way: why}} InstallFirmware
+//   params {"way","match","version","url","sha256"}   result {"written": [id], "had": [id]}
 //
-// An installation writes the image into every device that fits and neither runs nor holds that version; it activates nothing. So the
-// same order twice writes once, and a reboot that comes too early does no harm.
+// An installation writes the image into every device that fits and neither runs nor holds that
+// version; it activates nothing. So the same order twice writes once, and a reboot that comes too
+// early does no harm.
 #pragma once
 
 #include "base/result.h"
@@ -22,7 +25,7 @@ inline constexpr std::size_t kMaxFirmwareDevices = 512;
 inline constexpr std::size_t kMaxFirmwareKeys = 32;
 
 struct DeviceVersion {
-  std::string way, id;            ///< id: PCI address, controller ("nvme0"), fwupd's device id
+  std::string way, id;  ///< id: PCI address, controller ("nvme0"), fwupd's device id
   std::string model;
   std::vector<std::string> keys;  ///< what it is chosen by: PSID, model, GUIDs
   std::string version;            ///< that runs
@@ -31,14 +34,16 @@ struct DeviceVersion {
 
 struct DeviceFirmware {
   std::vector<DeviceVersion> devices;
-  std::map<std::string, std::string> troubles;  ///< by way: why its devices (or some of them) could not be read
+  std::map<std::string, std::string>
+      troubles;  ///< by way: why its devices (or some of them) could not be read
 };
 
 struct FirmwareTask {
   std::string way, match, version, url, sha256;
 };
 
-/// Whether a device is one of those: the way is right, and one of its keys fits (case does not matter, `*` and `?` are wild).
+/// Whether a device is one of those: the way is right, and one of its keys fits (case does not
+/// matter, `*` and `?` are wild).
 bool fits(const DeviceVersion& device, std::string_view way, std::string_view match);
 
 std::string toJson(const DeviceFirmware&);

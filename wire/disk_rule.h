@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which disk is meant. The one place that knows: controller (inspection, wipe guard) and agent (writer, storage) both ask it.
+// Which disk is meant. The one place that knows: controller (inspection, wipe guard) and agent
+// (writer, storage) both ask it.
 //
-//   serial:X   wwn:X   smallest   size:LOW-HIGH  (size:3TB-, size:400GB-500GB; decimal and binary units)   empty: every disk
+//   serial:X   wwn:X   smallest   size:LOW-HIGH  (size:3TB-, size:400GB-500GB; decimal and binary
+//   units)   empty: every disk
 //
-// A rule says which disks fit; how many there may be is the caller's business, and more than it wants is always a refusal.
+// A rule says which disks fit; how many there may be is the caller's business, and more than it
+// wants is always a refusal.
 #pragma once
 
 #include "base/result.h"
@@ -22,7 +25,8 @@ class DiskRule {
   /// Errors: InvalidInput with how to write one
   static Result<DiskRule> parse(std::string_view text);
 
-  /// Of these disks, anything with `serial`, `wwn` and `size_bytes`. "smallest" gives all that are as small as the smallest.
+  /// Of these disks, anything with `serial`, `wwn` and `size_bytes`. "smallest" gives all that are
+  /// as small as the smallest.
   template <class Disk>
   std::vector<const Disk*> fitting(const std::vector<Disk>& disks) const {
     std::uint64_t smallest = std::numeric_limits<std::uint64_t>::max();
@@ -36,7 +40,8 @@ class DiskRule {
 
  private:
   enum class Kind { Any, Serial, Wwn, Smallest, Size };
-  bool fit(std::string_view serial, std::string_view wwn, std::uint64_t size_bytes, std::uint64_t smallest_bytes) const;
+  bool fit(std::string_view serial, std::string_view wwn, std::uint64_t size_bytes,
+           std::uint64_t smallest_bytes) const;
 
   Kind kind_ = Kind::Any;
   std::string id_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the fields of one JSON object strictly: the first thing that is wrong is kept, with the path to it.
+// Reads the fields of one JSON object strictly: the first thing that is wrong is kept, with the
+// path to it.
 #pragma once
 
 #include "base/result.h"
@@ -14,11 +15,13 @@
 namespace muster::wire {
 
 /// The text as a JSON object. Errors: Corrupt (not JSON, not an object, larger than `max_bytes`)
-Result<nlohmann::json> parseObject(std::string_view text, std::size_t max_bytes, std::string_view what);
+Result<nlohmann::json> parseObject(std::string_view text, std::size_t max_bytes,
+                                   std::string_view what);
 
 class JsonReader {
  public:
-  JsonReader(const nlohmann::json& object, std::string path) : object_(object), path_(std::move(path)) {
+  JsonReader(const nlohmann::json& object, std::string path)
+      : object_(object), path_(std::move(path)) {
     if (!object_.is_object()) wrong("", "must be an object");
   }
 
@@ -36,7 +39,8 @@ class JsonReader {
     if (!value) return {};
     if (!value->is_string()) return wrong(key, "must be text"), std::string();
     auto text = value->get<std::string>();
-    if (text.size() > max_bytes) return wrong(key, "is longer than " + std::to_string(max_bytes) + " bytes"), std::string();
+    if (text.size() > max_bytes)
+      return wrong(key, "is longer than " + std::to_string(max_bytes) + " bytes"), std::string();
     return text;
   }
 
@@ -68,7 +72,8 @@ class JsonReader {
     const auto* value = field(key, optional);
     if (!value) return kEmpty;
     if (!value->is_array()) return wrong(key, "must be a list"), kEmpty;
-    if (value->size() > max_items) return wrong(key, "has more than " + std::to_string(max_items) + " entries"), kEmpty;
+    if (value->size() > max_items)
+      return wrong(key, "has more than " + std::to_string(max_items) + " entries"), kEmpty;
     return *value;
   }
 
@@ -77,7 +82,8 @@ class JsonReader {
     const auto* value = field(key, optional);
     if (!value) return kEmpty;
     if (!value->is_object()) return wrong(key, "must be an object"), kEmpty;
-    if (value->size() > max_items) return wrong(key, "has more than " + std::to_string(max_items) + " entries"), kEmpty;
+    if (value->size() > max_items)
+      return wrong(key, "has more than " + std::to_string(max_items) + " entries"), kEmpty;
     return *value;
   }
 
@@ -103,8 +109,10 @@ class JsonReader {
 };
 
 /// A list of texts. Errors go into the reader.
-std::vector<std::string> readTexts(JsonReader& reader, const char* key, std::size_t max_items, std::size_t max_bytes, bool optional = false);
+std::vector<std::string> readTexts(JsonReader& reader, const char* key, std::size_t max_items,
+                                   std::size_t max_bytes, bool optional = false);
 /// An object whose values are texts.
-std::map<std::string, std::string> readTextMap(JsonReader& reader, const char* key, std::size_t max_items, bool optional = false);
+std::map<std::string, std::string> readTextMap(JsonReader& reader, const char* key,
+                                               std::size_t max_items, bool optional = false);
 
 }  // namespace muster::wire

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/messages.h"
 
-#include "wire/json_reader.h"
 #include "base/io/crypto.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
+#include "wire/json_reader.h"
 
 #include <array>
 #include <cmath>
@@ -24,24 +24,26 @@ using Words = std::array<std::pair<E, std::string_view>, N>;
 
 constexpr Words<Mode, 2> kModes{{{Mode::Ram, "ram"}, {Mode::Disk, "disk"}}};
 constexpr Words<TaskKind, 17> kKinds{{{TaskKind::Inspect, "inspect"},
-                                     {TaskKind::WriteImage, "write-image"},
-                                     {TaskKind::InstallDriver, "install-driver"},
-                                     {TaskKind::RunChecks, "run-checks"},
-                                     {TaskKind::RdmaPair, "rdma-pair"},
-                                     {TaskKind::JoinPool, "join-pool"},
-                                     {TaskKind::LeavePool, "leave-pool"},
-                                     {TaskKind::Reboot, "reboot"},
-                                     {TaskKind::Probe, "probe"},
-                                     {TaskKind::ResetGpu, "reset-gpu"},
-                                     {TaskKind::KernelLog, "kernel-log"},
-                                     {TaskKind::EraseDisks, "erase-disks"},
-                                     {TaskKind::StartImage, "start-image"},
-                                     {TaskKind::NodeService, "node-service"},
-                                     {TaskKind::Storage, "storage"},
-                                     {TaskKind::ListFirmware, "list-firmware"},
-                                     {TaskKind::InstallFirmware, "install-firmware"}}};
-constexpr Words<TaskPhase, 4> kPhases{
-    {{TaskPhase::Queued, "queued"}, {TaskPhase::Running, "running"}, {TaskPhase::Done, "done"}, {TaskPhase::Failed, "failed"}}};
+                                      {TaskKind::WriteImage, "write-image"},
+                                      {TaskKind::InstallDriver, "install-driver"},
+                                      {TaskKind::RunChecks, "run-checks"},
+                                      {TaskKind::RdmaPair, "rdma-pair"},
+                                      {TaskKind::JoinPool, "join-pool"},
+                                      {TaskKind::LeavePool, "leave-pool"},
+                                      {TaskKind::Reboot, "reboot"},
+                                      {TaskKind::Probe, "probe"},
+                                      {TaskKind::ResetGpu, "reset-gpu"},
+                                      {TaskKind::KernelLog, "kernel-log"},
+                                      {TaskKind::EraseDisks, "erase-disks"},
+                                      {TaskKind::StartImage, "start-image"},
+                                      {TaskKind::NodeService, "node-service"},
+                                      {TaskKind::Storage, "storage"},
+                                      {TaskKind::ListFirmware, "list-firmware"},
+                                      {TaskKind::InstallFirmware, "install-firmware"}}};
+constexpr Words<TaskPhase, 4> kPhases{{{TaskPhase::Queued, "queued"},
+                                       {TaskPhase::Running, "running"},
+                                       {TaskPhase::Done, "done"},
+                                       {TaskPhase::Failed, "failed"}}};
 constexpr Words<CheckStatus, 6> kStatuses{{{CheckStatus::Pass, "pass"},
                                            {CheckStatus::Fail, "fail"},
                                            {CheckStatus::Skipped, "skipped"},
@@ -90,7 +92,8 @@ std::string itemPath(const JsonReader& reader, const char* key, std::size_t inde
 }
 
 template <class T, class Read>
-std::vector<T> readItems(JsonReader& reader, const char* key, std::size_t max_items, Read read, bool optional = false) {
+std::vector<T> readItems(JsonReader& reader, const char* key, std::size_t max_items, Read read,
+                         bool optional = false) {
   std::vector<T> items;
   std::size_t index = 0;
   for (const auto& entry : reader.array(key, max_items, optional)) {
@@ -127,12 +130,16 @@ AgentTaskReport readReport(JsonReader& reader) {
   report.fraction = reader.number("fraction", -1);
   report.text = reader.text("text", kMaxTextBytes, true);
   report.result = reader.text("result", kMaxResultBytes, true);
-  if (report.phase == TaskPhase::Failed) report.code = readWord(reader, "code", kCodes, ErrorCode::Internal);
+  if (report.phase == TaskPhase::Failed)
+    report.code = readWord(reader, "code", kCodes, ErrorCode::Internal);
   return report;
 }
 
 json taskJson(const AgentTask& task) {
-  json out{{"id", task.id}, {"kind", wordOf(kKinds, task.kind)}, {"params", task.params}, {"deadline_seconds", task.deadline.count()}};
+  json out{{"id", task.id},
+           {"kind", wordOf(kKinds, task.kind)},
+           {"params", task.params},
+           {"deadline_seconds", task.deadline.count()}};
   if (task.fence.token > 0) {
     out["ledger"] = task.fence.ledger;
     out["fence"] = task.fence.token;
@@ -146,10 +153,13 @@ AgentTask readTask(JsonReader& reader) {
   if (task.id.empty()) reader.wrong("id", "is empty");
   task.kind = readWord(reader, "kind", kKinds, TaskKind::Inspect);
   task.params = reader.text("params", kMaxResultBytes);
-  if (auto params = parseObject(task.params, kMaxResultBytes, "params"); !params) reader.wrong("params", "must be a JSON object as text");
-  task.deadline = std::chrono::seconds(reader.unsignedNumber("deadline_seconds", kMaxDeadlineSeconds));
+  if (auto params = parseObject(task.params, kMaxResultBytes, "params"); !params)
+    reader.wrong("params", "must be a JSON object as text");
+  task.deadline =
+      std::chrono::seconds(reader.unsignedNumber("deadline_seconds", kMaxDeadlineSeconds));
   task.fence.ledger = reader.text("ledger", kMaxNameBytes, true);
-  task.fence.token = static_cast<std::int64_t>(reader.unsignedNumber("fence", std::numeric_limits<std::int64_t>::max(), true));
+  task.fence.token = static_cast<std::int64_t>(
+      reader.unsignedNumber("fence", std::numeric_limits<std::int64_t>::max(), true));
   return task;
 }
 
@@ -158,8 +168,12 @@ json numberOrNull(double value) { return std::isfinite(value) ? json(value) : js
 json checkJson(const CheckResult& check) {
   json values = json::object();
   for (const auto& [name, value] : check.values) values[name] = numberOrNull(value);
-  return {{"id", check.id},       {"status", wordOf(kStatuses, check.status)}, {"text", check.text},
-          {"values", values},     {"evidence", check.evidence},                {"seconds", numberOrNull(check.seconds)}};
+  return {{"id", check.id},
+          {"status", wordOf(kStatuses, check.status)},
+          {"text", check.text},
+          {"values", values},
+          {"evidence", check.evidence},
+          {"seconds", numberOrNull(check.seconds)}};
 }
 
 CheckResult readCheck(JsonReader& reader) {
@@ -179,7 +193,8 @@ CheckResult readCheck(JsonReader& reader) {
 
 /// A list, wrapped so that it can be read as a field.
 Result<json> parseList(std::string_view text, std::string_view what) {
-  if (text.size() > kMaxMessageBytes) return fail(ErrorCode::Corrupt, std::string(what) + " is too large");
+  if (text.size() > kMaxMessageBytes)
+    return fail(ErrorCode::Corrupt, std::string(what) + " is too large");
   json list = jsonOrNone(text, kAgentJson);
   if (list.is_discarded()) return fail(ErrorCode::Corrupt, std::string(what) + " is not JSON");
   return json{{"list", std::move(list)}};
@@ -200,24 +215,29 @@ std::string_view toString(CheckStatus status) { return wordOf(kStatuses, status)
 
 Result<TaskKind> parseTaskKind(std::string_view text) {
   if (auto kind = valueOf(kKinds, text)) return *kind;
-  return fail(ErrorCode::InvalidInput, "no such kind of task: \"" + std::string(text.substr(0, 64)) + "\"");
+  return fail(ErrorCode::InvalidInput,
+              "no such kind of task: \"" + std::string(text.substr(0, 64)) + "\"");
 }
 
 Result<json> parseObject(std::string_view text, std::size_t max_bytes, std::string_view what) {
   if (text.size() > max_bytes) {
-    return fail(ErrorCode::Corrupt, std::string(what) + " is larger than " + std::to_string(max_bytes) + " bytes");
+    return fail(ErrorCode::Corrupt,
+                std::string(what) + " is larger than " + std::to_string(max_bytes) + " bytes");
   }
   json value = jsonOrNone(text, kAgentJson);
   if (value.is_discarded()) return fail(ErrorCode::Corrupt, std::string(what) + " is not JSON");
-  if (!value.is_object()) return fail(ErrorCode::Corrupt, std::string(what) + " is not a JSON object");
+  if (!value.is_object())
+    return fail(ErrorCode::Corrupt, std::string(what) + " is not a JSON object");
   return value;
 }
 
-std::vector<std::string> readTexts(JsonReader& reader, const char* key, std::size_t max_items, std::size_t max_bytes, bool optional) {
+std::vector<std::string> readTexts(JsonReader& reader, const char* key, std::size_t max_items,
+                                   std::size_t max_bytes, bool optional) {
   std::vector<std::string> texts;
   for (const auto& entry : reader.array(key, max_items, optional)) {
     if (!entry.is_string() || entry.get_ref<const std::string&>().size() > max_bytes) {
-      reader.wrong(key, "must be a list of texts of at most " + std::to_string(max_bytes) + " bytes");
+      reader.wrong(key,
+                   "must be a list of texts of at most " + std::to_string(max_bytes) + " bytes");
       return {};
     }
     texts.push_back(entry.get<std::string>());
@@ -225,10 +245,12 @@ std::vector<std::string> readTexts(JsonReader& reader, const char* key, std::siz
   return texts;
 }
 
-std::map<std::string, std::string> readTextMap(JsonReader& reader, const char* key, std::size_t max_items, bool optional) {
+std::map<std::string, std::string> readTextMap(JsonReader& reader, const char* key,
+                                               std::size_t max_items, bool optional) {
   std::map<std::string, std::string> texts;
   for (const auto& [name, value] : reader.object(key, max_items, optional).items()) {
-    if (name.size() > kMaxNameBytes || !value.is_string() || value.get_ref<const std::string&>().size() > kMaxTextBytes) {
+    if (name.size() > kMaxNameBytes || !value.is_string() ||
+        value.get_ref<const std::string&>().size() > kMaxTextBytes) {
       reader.wrong(key, "must hold texts of at most " + std::to_string(kMaxTextBytes) + " bytes");
       return {};
     }
@@ -239,10 +261,18 @@ std::map<std::string, std::string> readTextMap(JsonReader& reader, const char* k
 
 std::string toJson(const PollRequest& request) {
   if (request.as_before != 0)
-    return print({{"mode", wordOf(kModes, request.mode)}, {"boot_id", request.boot_id}, {"session", request.session}, {"sequence", request.sequence}, {"as_before", request.as_before}});
+    return print({{"mode", wordOf(kModes, request.mode)},
+                  {"boot_id", request.boot_id},
+                  {"session", request.session},
+                  {"sequence", request.sequence},
+                  {"as_before", request.as_before}});
   json reports = reportsJson(request.reports);
-  json out{{"mode", wordOf(kModes, request.mode)}, {"boot_id", request.boot_id}, {"agent_version", request.agent_version},
-           {"probes", request.probes},             {"reports", reports},         {"session", request.session},
+  json out{{"mode", wordOf(kModes, request.mode)},
+           {"boot_id", request.boot_id},
+           {"agent_version", request.agent_version},
+           {"probes", request.probes},
+           {"reports", reports},
+           {"session", request.session},
            {"sequence", request.sequence}};
   if (request.fresh) out["fresh"] = true;
   if (!request.wants_answer) out["wants_answer"] = false;
@@ -261,7 +291,8 @@ Result<PollRequest> parsePollRequest(std::string_view text) {
   if (request.boot_id.empty()) reader.wrong("boot_id", "is empty");
   request.session = reader.text("session", kMaxNameBytes, true);
   request.sequence = reader.unsignedNumber("sequence", std::numeric_limits<std::uint64_t>::max());
-  request.as_before = reader.unsignedNumber("as_before", std::numeric_limits<std::uint64_t>::max(), true);
+  request.as_before =
+      reader.unsignedNumber("as_before", std::numeric_limits<std::uint64_t>::max(), true);
   if (request.as_before != 0) {
     request.wants_answer = false;
     return finished(reader, std::move(request));
@@ -277,7 +308,9 @@ Result<PollRequest> parsePollRequest(std::string_view text) {
   return finished(reader, std::move(request));
 }
 
-std::string toJson(const std::vector<AgentTaskReport>& reports) { return print(reportsJson(reports)); }
+std::string toJson(const std::vector<AgentTaskReport>& reports) {
+  return print(reportsJson(reports));
+}
 
 Result<std::vector<AgentTaskReport>> parseReports(std::string_view text) {
   TRY(object, parseList(text, "list of tasks"));
@@ -289,7 +322,11 @@ Result<std::vector<AgentTaskReport>> parseReports(std::string_view text) {
 std::string toJson(const PollResponse& response) {
   json start = json::array();
   for (const auto& task : response.start) start.push_back(taskJson(task));
-  return print({{"start", start}, {"forget", response.forget}, {"session", response.session}, {"controllers", response.controllers}, {"takes_short", response.takes_short}});
+  return print({{"start", start},
+                {"forget", response.forget},
+                {"session", response.session},
+                {"controllers", response.controllers},
+                {"takes_short", response.takes_short}});
 }
 
 Result<PollResponse> parsePollResponse(std::string_view text) {
@@ -304,50 +341,79 @@ Result<PollResponse> parsePollResponse(std::string_view text) {
   return finished(reader, std::move(response));
 }
 
-std::string requestFingerprint(std::string_view csr_pem) { return io::sha256Hex(csr_pem).substr(0, kFingerprintDigits); }
+std::string requestFingerprint(std::string_view csr_pem) {
+  return io::sha256Hex(csr_pem).substr(0, kFingerprintDigits);
+}
 
 std::string toJson(const EnrolRequest& request) {
-  return print({{"enrolment", request.enrolment}, {"csr_pem", request.csr_pem}, {"mac", request.mac}});
+  return print(
+      {{"enrolment", request.enrolment}, {"csr_pem", request.csr_pem}, {"mac", request.mac}});
 }
 
 Result<EnrolRequest> parseEnrolRequest(std::string_view text) {
   TRY(object, parseObject(text, kMaxMessageBytes, "enrolment"));
   JsonReader reader(object, "enrolment");
-  EnrolRequest request{reader.text("enrolment", kMaxNameBytes, true), reader.text("csr_pem", kMaxPemBytes), reader.text("mac", kMaxNameBytes)};
+  EnrolRequest request{reader.text("enrolment", kMaxNameBytes, true),
+                       reader.text("csr_pem", kMaxPemBytes), reader.text("mac", kMaxNameBytes)};
   return finished(reader, std::move(request));
 }
 
 std::string toJson(const EnrolResponse& response) {
-  return print({{"certificate_pem", response.certificate_pem}, {"ca_pem", response.ca_pem}, {"node", response.node}});
+  return print({{"certificate_pem", response.certificate_pem},
+                {"ca_pem", response.ca_pem},
+                {"node", response.node}});
 }
 
 Result<EnrolResponse> parseEnrolResponse(std::string_view text) {
   TRY(object, parseObject(text, kMaxMessageBytes, "answer to the enrolment"));
   JsonReader reader(object, "answer");
-  EnrolResponse response{reader.text("certificate_pem", kMaxPemBytes), reader.text("ca_pem", kMaxPemBytes),
-                         reader.text("node", kMaxNameBytes)};
+  EnrolResponse response{reader.text("certificate_pem", kMaxPemBytes),
+                         reader.text("ca_pem", kMaxPemBytes), reader.text("node", kMaxNameBytes)};
   return finished(reader, std::move(response));
 }
 
 std::string toJson(const Hardware& hardware) {
   json gpus = json::array(), disks = json::array(), nics = json::array();
   for (const auto& gpu : hardware.gpus) {
-    gpus.push_back({{"model", gpu.model}, {"uuid", gpu.uuid}, {"serial", gpu.serial}, {"vbios", gpu.vbios}, {"pci", gpu.pci}});
+    gpus.push_back({{"model", gpu.model},
+                    {"uuid", gpu.uuid},
+                    {"serial", gpu.serial},
+                    {"vbios", gpu.vbios},
+                    {"pci", gpu.pci}});
   }
   for (const auto& disk : hardware.disks) {
-    disks.push_back({{"path", disk.path}, {"serial", disk.serial}, {"wwn", disk.wwn}, {"model", disk.model}, {"content", disk.content},
+    disks.push_back({{"path", disk.path},
+                     {"serial", disk.serial},
+                     {"wwn", disk.wwn},
+                     {"model", disk.model},
+                     {"content", disk.content},
                      {"size_bytes", disk.size_bytes}});
   }
-  for (const auto& nic : hardware.nics) nics.push_back({{"name", nic.name}, {"mac", nic.mac}, {"driver", nic.driver}});
+  for (const auto& nic : hardware.nics)
+    nics.push_back({{"name", nic.name}, {"mac", nic.mac}, {"driver", nic.driver}});
   json parts = json::array(), neighbours = json::array();
   for (const auto& part : hardware.parts)
-    parts.push_back({{"kind", part.kind}, {"place", part.place}, {"model", part.model}, {"serial", part.serial}, {"firmware", part.firmware},
+    parts.push_back({{"kind", part.kind},
+                     {"place", part.place},
+                     {"model", part.model},
+                     {"serial", part.serial},
+                     {"firmware", part.firmware},
                      {"size_bytes", part.size_bytes}});
-  for (const auto& at : hardware.neighbours) neighbours.push_back({{"nic", at.nic}, {"mac", at.mac}, {"switch", at.switch_name}, {"port", at.port}});
-  return print({{"manufacturer", hardware.manufacturer}, {"product", hardware.product}, {"serial", hardware.serial},
-                {"uuid", hardware.uuid}, {"cpus", hardware.cpus}, {"memory_bytes", hardware.memory_bytes}, {"gpus", gpus},
-                {"disks", disks}, {"nics", nics}, {"rdma_devices", hardware.rdma_devices},
-                {"parts", parts}, {"neighbours", neighbours}});
+  for (const auto& at : hardware.neighbours)
+    neighbours.push_back(
+        {{"nic", at.nic}, {"mac", at.mac}, {"switch", at.switch_name}, {"port", at.port}});
+  return print({{"manufacturer", hardware.manufacturer},
+                {"product", hardware.product},
+                {"serial", hardware.serial},
+                {"uuid", hardware.uuid},
+                {"cpus", hardware.cpus},
+                {"memory_bytes", hardware.memory_bytes},
+                {"gpus", gpus},
+                {"disks", disks},
+                {"nics", nics},
+                {"rdma_devices", hardware.rdma_devices},
+                {"parts", parts},
+                {"neighbours", neighbours}});
 }
 
 Result<Hardware> parseHardware(std::string_view text) {
@@ -360,24 +426,42 @@ Result<Hardware> parseHardware(std::string_view text) {
   hardware.serial = name(reader, "serial");
   hardware.uuid = name(reader, "uuid");
   hardware.cpus = static_cast<int>(reader.unsignedNumber("cpus", 1u << 20));
-  hardware.memory_bytes = reader.unsignedNumber("memory_bytes", std::numeric_limits<std::uint64_t>::max());
+  hardware.memory_bytes =
+      reader.unsignedNumber("memory_bytes", std::numeric_limits<std::uint64_t>::max());
   hardware.gpus = readItems<Gpu>(reader, "gpus", kMaxDevices, [&](JsonReader& from) {
-    return Gpu{name(from, "model"), name(from, "uuid"), name(from, "serial"), name(from, "vbios"), name(from, "pci")};
+    return Gpu{name(from, "model"), name(from, "uuid"), name(from, "serial"), name(from, "vbios"),
+               name(from, "pci")};
   });
   hardware.disks = readItems<Disk>(reader, "disks", kMaxDevices, [&](JsonReader& from) {
-    return Disk{name(from, "path"),  name(from, "serial"),  name(from, "wwn"),
-                name(from, "model"), name(from, "content"), from.unsignedNumber("size_bytes", std::numeric_limits<std::uint64_t>::max())};
-  });
-  hardware.nics = readItems<Nic>(reader, "nics", kMaxDevices,
-                                 [&](JsonReader& from) { return Nic{name(from, "name"), name(from, "mac"), name(from, "driver")}; });
-  hardware.rdma_devices = readTexts(reader, "rdma_devices", kMaxDevices, kMaxNameBytes);
-  hardware.parts = readItems<Part>(reader, "parts", kMaxDevices, [&](JsonReader& from) {
-    return Part{name(from, "kind"), name(from, "place"), name(from, "model"), name(from, "serial"), name(from, "firmware"),
+    return Disk{name(from, "path"),
+                name(from, "serial"),
+                name(from, "wwn"),
+                name(from, "model"),
+                name(from, "content"),
                 from.unsignedNumber("size_bytes", std::numeric_limits<std::uint64_t>::max())};
-  }, true);
-  hardware.neighbours = readItems<Neighbour>(reader, "neighbours", kMaxDevices, [&](JsonReader& from) {
-    return Neighbour{name(from, "nic"), name(from, "mac"), name(from, "switch"), name(from, "port")};
-  }, true);
+  });
+  hardware.nics = readItems<Nic>(reader, "nics", kMaxDevices, [&](JsonReader& from) {
+    return Nic{name(from, "name"), name(from, "mac"), name(from, "driver")};
+  });
+  hardware.rdma_devices = readTexts(reader, "rdma_devices", kMaxDevices, kMaxNameBytes);
+  hardware.parts = readItems<Part>(
+      reader, "parts", kMaxDevices,
+      [&](JsonReader& from) {
+        return Part{name(from, "kind"),
+                    name(from, "place"),
+                    name(from, "model"),
+                    name(from, "serial"),
+                    name(from, "firmware"),
+                    from.unsignedNumber("size_bytes", std::numeric_limits<std::uint64_t>::max())};
+      },
+      true);
+  hardware.neighbours = readItems<Neighbour>(
+      reader, "neighbours", kMaxDevices,
+      [&](JsonReader& from) {
+        return Neighbour{name(from, "nic"), name(from, "mac"), name(from, "switch"),
+                         name(from, "port")};
+      },
+      true);
   return finished(reader, std::move(hardware));
 }
 

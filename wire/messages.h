@@ -2,24 +2,27 @@
 // What the agent and the controller say to each other: JSON over HTTPS, the agent dials out.
 //
 //   POST /agent/v1/enrol        server TLS only; id of the arming + CSR → certificate
-//   POST /agent/v1/attest       server TLS only; what a TPM shows of itself → a challenge (threat-model.md)
-//   POST /agent/v1/attested     server TLS only; the challenge's answer, a quote and the enrolment → certificate
-//   POST /agent/v1/certificate  mutual TLS; CSR for the system being installed → certificate (id and mac empty)
-//   POST /agent/v1/renewal      mutual TLS; CSR of the same life → certificate
-//   POST /agent/v1/poll         mutual TLS; state and task reports → tasks to start (long poll, at most kPollWait)
+//   POST /agent/v1/attest       server TLS only; what a TPM shows of itself → a challenge
+//   (threat-model.md) POST /agent/v1/attested     server TLS only; the challenge's answer, a quote
+//   and the enrolment → certificate POST /agent/v1/certificate  mutual TLS; CSR for the system
+//   being installed → certificate (id and mac empty) POST /agent/v1/renewal      mutual TLS; CSR of
+//   the same life → certificate POST /agent/v1/poll         mutual TLS; state and task reports →
+//   tasks to start (long poll, at most kPollWait)
 //
-// A task has an id chosen by the controller (the intent id): the same id is never run twice on one node. A task that
-// failed stays failed under its id; to try again, take a new id.
+// A task has an id chosen by the controller (the intent id): the same id is never run twice on one
+// node. A task that failed stays failed under its id; to try again, take a new id.
 //
-// `session` names one life of a controller process. The agent echoes it; when the two differ the controller answers at
-// once, and the agent says everything again: hardware, and the results of all the tasks that it knows. Within a
-// session a finished task that was already acknowledged is listed without its result.
+// `session` names one life of a controller process. The agent echoes it; when the two differ the
+// controller answers at once, and the agent says everything again: hardware, and the results of all
+// the tasks that it knows. Within a session a finished task that was already acknowledged is listed
+// without its result.
 //
-// A poll that would say what the one before has said may name that one's sequence instead (`as_before`, told_poll.h), when the
-// controller has said that it takes such polls; one that it cannot place is answered with an empty session.
+// A poll that would say what the one before has said may name that one's sequence instead
+// (`as_before`, told_poll.h), when the controller has said that it takes such polls; one that it
+// cannot place is answered with an empty session.
 //
-// Parsing is strict about what is known (types, presence, sizes) and skips keys that it does not know: an installed
-// agent may be older than its controller.
+// Parsing is strict about what is known (types, presence, sizes) and skips keys that it does not
+// know: an installed agent may be older than its controller.
 #pragma once
 
 #include "base/result.h"
@@ -36,76 +39,105 @@ namespace muster::wire {
 
 inline constexpr std::chrono::seconds kPollWait{20};
 inline constexpr std::chrono::seconds kPollWhileBusy{1};
-inline constexpr std::chrono::seconds kSilentAfter{45};   ///< no poll for so long: the agent is gone
+inline constexpr std::chrono::seconds kSilentAfter{45};  ///< no poll for so long: the agent is gone
 
 inline constexpr std::size_t kMaxMessageBytes = 48u << 20;  ///< holds the results of all tasks
 inline constexpr std::size_t kMaxResultBytes = 256u << 10;  ///< also of params
-inline constexpr std::size_t kMaxTextBytes = 16u << 10;   ///< progress words, errors
-inline constexpr std::size_t kMaxNameBytes = 512;         ///< ids, serials, models
-inline constexpr std::size_t kMaxTasks = 128;             ///< that an agent lists
+inline constexpr std::size_t kMaxTextBytes = 16u << 10;     ///< progress words, errors
+inline constexpr std::size_t kMaxNameBytes = 512;           ///< ids, serials, models
+inline constexpr std::size_t kMaxTasks = 128;               ///< that an agent lists
 inline constexpr std::size_t kMaxProbes = 256;
-inline constexpr std::size_t kMaxDevices = 1024;          ///< of each kind in one node
+inline constexpr std::size_t kMaxDevices = 1024;  ///< of each kind in one node
 inline constexpr std::size_t kMaxChecks = 256;
 
-enum class Mode { Ram, Disk };            ///< RAM OS, or the system of an image (of a live one too, though no disk holds it)
-std::string_view toString(Mode mode);                     ///< "ram", "disk"
+enum class Mode {
+  Ram,
+  Disk
+};  ///< RAM OS, or the system of an image (of a live one too, though no disk holds it)
+std::string_view toString(Mode mode);  ///< "ram", "disk"
 
 enum class TaskKind {
   Inspect,        ///< params {} or {lldp_seconds}; result Hardware
   WriteImage,     ///< params ImageTask; result {digest, seconds, bytes_written, bytes_skipped}
-  InstallDriver,  ///< params {packages, repository_url, modules, verify}; result {probe: running value}
-  RunChecks,      ///< params {checks: [{id, params, deadline_seconds}]}; result {results: [CheckResult]}
-  RdmaPair,       ///< params {role: server|client, peer, port, …}; result {results: [CheckResult]}, one of them
-  JoinPool,       ///< params {kind: slurm, conf, munge_key (base64)}; result {slurmd: version}
-  LeavePool,      ///< params {}; stops slurmd
-  Reboot,         ///< params {}; result {} before the machine goes down
-  Probe,          ///< params {probes: [..]}; result {probe: value}
-  ResetGpu,       ///< params {gpus: [PCI address]}; result {reset: [PCI address]}; refused while anything uses them
-  KernelLog,      ///< params {}; result {lines: [..]}: the end of what the kernel has said in this boot
-  EraseDisks,     ///< params EraseParams; result EraseReport (writer/erase.h). RAM OS only
-  StartImage,     ///< params as WriteImage; result {digest, seconds, …} before the live image takes over. RAM OS only
-  NodeService,    ///< params {service, value, files, settings} (tasks/node_service.h); result {service, value, started}
-  Storage,        ///< params {files, packages, mount…, limits} (tasks/storage.cc); result {storage: value, read_mb_s, write_mb_s}
-  ListFirmware,   ///< params {ways}; result DeviceFirmware (protocol/device_firmware.h): what NICs, NVMe drives and fwupd's devices run
-  InstallFirmware ///< params FirmwareTask (protocol/device_firmware.h); result {written: [device], had: [device]}; nothing is activated
+  InstallDriver,  ///< params {packages, repository_url, modules, verify}; result {probe: running
+                  ///< value}
+  RunChecks,      ///< params {checks: [{id, params, deadline_seconds}]}; result {results:
+                  ///< [CheckResult]}
+  RdmaPair,  ///< params {role: server|client, peer, port, …}; result {results: [CheckResult]}, one
+             ///< of them
+  JoinPool,   ///< params {kind: slurm, conf, munge_key (base64)}; result {slurmd: version}
+  LeavePool,  ///< params {}; stops slurmd
+  Reboot,     ///< params {}; result {} before the machine goes down
+  Probe,      ///< params {probes: [..]}; result {probe: value}
+  ResetGpu,   ///< params {gpus: [PCI address]}; result {reset: [PCI address]}; refused while
+              ///< anything uses them
+  KernelLog,  ///< params {}; result {lines: [..]}: the end of what the kernel has said in this boot
+  EraseDisks,   ///< params EraseParams; result EraseReport (writer/erase.h). RAM OS only
+  StartImage,   ///< params as WriteImage; result {digest, seconds, …} before the live image takes
+                ///< over. RAM OS only
+  NodeService,  ///< params {service, value, files, settings} (tasks/node_service.h); result
+                ///< {service, value, started}
+  Storage,      ///< params {files, packages, mount…, limits} (tasks/storage.cc); result {storage:
+                ///< value, read_mb_s, write_mb_s}
+  ListFirmware,  ///< params {ways}; result DeviceFirmware (protocol/device_firmware.h): what NICs,
+                 ///< NVMe drives and fwupd's devices run
+  InstallFirmware  ///< params FirmwareTask (protocol/device_firmware.h); result {written: [device],
+                   ///< had: [device]}; nothing is activated
 };
-std::string_view toString(TaskKind kind);                 ///< "write-image"
+std::string_view toString(TaskKind kind);  ///< "write-image"
 Result<TaskKind> parseTaskKind(std::string_view text);
 
-/// The claim that a task was submitted under: a controller that has lost its claim and wakes up cannot act by an agent either.
+/// The claim that a task was submitted under: a controller that has lost its claim and wakes up
+/// cannot act by an agent either.
 struct Fence {
-  std::string ledger;         ///< of the store that numbers the claims
-  std::int64_t token = 0;     ///< grows with every new claim of the node; 0: the controller held none (a pair's partner)
+  std::string ledger;      ///< of the store that numbers the claims
+  std::int64_t token = 0;  ///< grows with every new claim of the node; 0: the controller held none
+                           ///< (a pair's partner)
 };
 
 struct AgentTask {
   std::string id;
   TaskKind kind = TaskKind::Inspect;
-  std::string params;         ///< JSON object as text
+  std::string params;  ///< JSON object as text
   std::chrono::seconds deadline{600};
   Fence fence = {};
 };
 
 enum class TaskPhase { Queued, Running, Done, Failed };
 std::string_view toString(TaskPhase phase);
-inline bool isFinished(TaskPhase phase) { return phase == TaskPhase::Done || phase == TaskPhase::Failed; }
+inline bool isFinished(TaskPhase phase) {
+  return phase == TaskPhase::Done || phase == TaskPhase::Failed;
+}
 
 struct AgentTaskReport {
   std::string id;
   TaskPhase phase = TaskPhase::Queued;
   double fraction = -1;
-  std::string text;           ///< progress words, or the error
+  std::string text;                      ///< progress words, or the error
   ErrorCode code = ErrorCode::Internal;  ///< of a failure
-  std::string result;         ///< JSON, when done
+  std::string result;                    ///< JSON, when done
 };
 
-struct Gpu { std::string model, uuid, serial, vbios, pci; };
-struct Disk { std::string path, serial, wwn, model, content; std::uint64_t size_bytes = 0; };  ///< content: "none", or what is there
-struct Nic { std::string name, mac, driver; };
-/// A thing that can be pulled out: kind is dimm, nvme, nic or gpu; place is a slot or a PCI address.
-struct Part { std::string kind, place, model, serial, firmware; std::uint64_t size_bytes = 0; };
+struct Gpu {
+  std::string model, uuid, serial, vbios, pci;
+};
+struct Disk {
+  std::string path, serial, wwn, model, content;
+  std::uint64_t size_bytes = 0;
+};  ///< content: "none", or what is there
+struct Nic {
+  std::string name, mac, driver;
+};
+/// A thing that can be pulled out: kind is dimm, nvme, nic or gpu; place is a slot or a PCI
+/// address.
+struct Part {
+  std::string kind, place, model, serial, firmware;
+  std::uint64_t size_bytes = 0;
+};
 /// What the other end of a NIC's cable says by LLDP. The switch's name, else its chassis id.
-struct Neighbour { std::string nic, mac, switch_name, port; };
+struct Neighbour {
+  std::string nic, mac, switch_name, port;
+};
 
 struct Hardware {
   std::string manufacturer, product, serial, uuid;
@@ -123,50 +155,68 @@ struct PollRequest {
   Mode mode = Mode::Ram;
   std::string boot_id;
   std::string agent_version;
-  std::string image_digest;                     ///< of the image that runs; in the RAM OS of the live image whose kernel was started, or empty
-  std::map<std::string, std::string> probes;    ///< module.X, nvml.driver, package.X as seen now
-  std::vector<AgentTaskReport> reports;         ///< of every task that the agent knows
-  std::string hardware;                         ///< Hardware as JSON; sent with the first poll of a session
-  std::string health;                           ///< HealthReport (health.h) as JSON; sent with the first poll of a session and when it changes
-  std::string session;                          ///< of the controller that was heard last; empty at first
-  std::uint64_t sequence = 0;                   ///< grows with every poll of a boot; one that comes late is not believed
-  bool fresh = false;                           ///< hardware and probes were looked at after the last task that may change them
-  std::uint64_t as_before = 0;                  ///< not 0: of what is above only mode, boot_id, session and sequence is said; the rest is that of this poll
-  bool wants_answer = true;                     ///< at once, when it tells of a task's end: a reboot waits until its end was heard
+  std::string image_digest;  ///< of the image that runs; in the RAM OS of the live image whose
+                             ///< kernel was started, or empty
+  std::map<std::string, std::string> probes;  ///< module.X, nvml.driver, package.X as seen now
+  std::vector<AgentTaskReport> reports;       ///< of every task that the agent knows
+  std::string hardware;  ///< Hardware as JSON; sent with the first poll of a session
+  std::string health;    ///< HealthReport (health.h) as JSON; sent with the first poll of a session
+                         ///< and when it changes
+  std::string session;   ///< of the controller that was heard last; empty at first
+  std::uint64_t sequence =
+      0;  ///< grows with every poll of a boot; one that comes late is not believed
+  bool fresh =
+      false;  ///< hardware and probes were looked at after the last task that may change them
+  std::uint64_t as_before = 0;  ///< not 0: of what is above only mode, boot_id, session and
+                                ///< sequence is said; the rest is that of this poll
+  bool wants_answer =
+      true;  ///< at once, when it tells of a task's end: a reboot waits until its end was heard
 };
 struct PollResponse {
   std::vector<AgentTask> start;
-  std::vector<std::string> forget;              ///< reports that are of no use any more
+  std::vector<std::string> forget;  ///< reports that are of no use any more
   std::string session;
-  bool takes_short = false;                     ///< the controller understands `as_before`
-  std::string controllers;                      ///< URLs of all controllers (controllers.h); empty: the agent goes on with those that it knows
+  bool takes_short = false;  ///< the controller understands `as_before`
+  std::string controllers;   ///< URLs of all controllers (controllers.h); empty: the agent goes on
+                             ///< with those that it knows
 };
 
-struct EnrolRequest { std::string enrolment, csr_pem, mac; };  ///< `enrolment`: id of the arming; empty in a renewal
+struct EnrolRequest {
+  std::string enrolment, csr_pem, mac;
+};  ///< `enrolment`: id of the arming; empty in a renewal
 /// What a person compares: of the request as it is sent, so of its key. 32 hex digits.
 std::string requestFingerprint(std::string_view csr_pem);
-struct EnrolResponse { std::string certificate_pem, ca_pem, node; };
+struct EnrolResponse {
+  std::string certificate_pem, ca_pem, node;
+};
 
 /// Parse and print; Corrupt or InvalidInput when the text is not such a message.
-std::string toJson(const PollRequest&);   Result<PollRequest> parsePollRequest(std::string_view);
-std::string toJson(const PollResponse&);  Result<PollResponse> parsePollResponse(std::string_view);
-std::string toJson(const EnrolRequest&);  Result<EnrolRequest> parseEnrolRequest(std::string_view);
-std::string toJson(const EnrolResponse&); Result<EnrolResponse> parseEnrolResponse(std::string_view);
-std::string toJson(const std::vector<AgentTaskReport>&); Result<std::vector<AgentTaskReport>> parseReports(std::string_view);
-std::string toJson(const Hardware&);      Result<Hardware> parseHardware(std::string_view);
+std::string toJson(const PollRequest&);
+Result<PollRequest> parsePollRequest(std::string_view);
+std::string toJson(const PollResponse&);
+Result<PollResponse> parsePollResponse(std::string_view);
+std::string toJson(const EnrolRequest&);
+Result<EnrolRequest> parseEnrolRequest(std::string_view);
+std::string toJson(const EnrolResponse&);
+Result<EnrolResponse> parseEnrolResponse(std::string_view);
+std::string toJson(const std::vector<AgentTaskReport>&);
+Result<std::vector<AgentTaskReport>> parseReports(std::string_view);
+std::string toJson(const Hardware&);
+Result<Hardware> parseHardware(std::string_view);
 
 /// One check's answer. Fail closed: anything but Pass is a failure, with its own word.
 enum class CheckStatus { Pass, Fail, Skipped, Error, Timeout, NoData };
 std::string_view toString(CheckStatus status);
 struct CheckResult {
-  std::string id;                                ///< "gpu.count"
+  std::string id;  ///< "gpu.count"
   CheckStatus status = CheckStatus::NoData;
-  std::string text;                              ///< what was seen against what was expected
-  std::map<std::string, double> values;          ///< key ends in its unit: "gemm_gflops"
-  std::string evidence;                          ///< JSON
+  std::string text;                      ///< what was seen against what was expected
+  std::map<std::string, double> values;  ///< key ends in its unit: "gemm_gflops"
+  std::string evidence;                  ///< JSON
   double seconds = 0;
 };
-/// {"results": [...]}. A value that is no finite number travels as null and is NaN again on the other side.
+/// {"results": [...]}. A value that is no finite number travels as null and is NaN again on the
+/// other side.
 std::string toJson(const std::vector<CheckResult>&);
 Result<std::vector<CheckResult>> parseCheckResults(std::string_view);
 

@@ -13,9 +13,13 @@ namespace muster::wire {
 namespace {
 
 constexpr std::uint64_t kManyPieces = 2048;
-constexpr std::string_view kBegin = "d4:info", kLength = "d6:lengthi", kName = "e4:name4:pack12:piece lengthi", kPieces = "e6:pieces", kEnd = "7:privatei1ee", kLast = "e";
+constexpr std::string_view kBegin = "d4:info", kLength = "d6:lengthi",
+                           kName = "e4:name4:pack12:piece lengthi", kPieces = "e6:pieces",
+                           kEnd = "7:privatei1ee", kLast = "e";
 
-std::uint64_t piecesOf(std::uint64_t pack_bytes, std::uint32_t piece_bytes) { return (pack_bytes + piece_bytes - 1) / piece_bytes; }
+std::uint64_t piecesOf(std::uint64_t pack_bytes, std::uint32_t piece_bytes) {
+  return (pack_bytes + piece_bytes - 1) / piece_bytes;
+}
 
 /// Takes things off the front; once something is not there, nothing is.
 class Cursor {
@@ -53,7 +57,8 @@ std::uint32_t pieceBytesFor(std::uint64_t pack_bytes) {
 }
 
 std::string writeMetainfo(std::uint64_t pack_bytes, std::string_view hashes) {
-  std::string text = fmt::format("{}{}{}{}{}{}{}:", kBegin, kLength, pack_bytes, kName, pieceBytesFor(pack_bytes), kPieces, hashes.size());
+  std::string text = fmt::format("{}{}{}{}{}{}{}:", kBegin, kLength, pack_bytes, kName,
+                                 pieceBytesFor(pack_bytes), kPieces, hashes.size());
   text += hashes;
   return text.append(kEnd).append(kLast);
 }
@@ -75,8 +80,10 @@ Result<Metainfo> readMetainfo(std::string bytes) {
   at.skip(kEnd);
   const std::size_t info_end = bytes.size() - at.rest().size();
   at.skip(kLast);
-  const bool fits = at.good() && at.rest().empty() && piece_bytes == pieceBytesFor(info.pack_bytes) && info.pack_bytes > 0 &&
-                    hashes == piecesOf(info.pack_bytes, static_cast<std::uint32_t>(piece_bytes)) * kPieceHashBytes;
+  const bool fits = at.good() && at.rest().empty() &&
+                    piece_bytes == pieceBytesFor(info.pack_bytes) && info.pack_bytes > 0 &&
+                    hashes == piecesOf(info.pack_bytes, static_cast<std::uint32_t>(piece_bytes)) *
+                                  kPieceHashBytes;
   if (!fits) return fail(ErrorCode::Corrupt, "not a metainfo of muster");
   info.piece_bytes = static_cast<std::uint32_t>(piece_bytes);
   info.pieces = static_cast<std::uint32_t>(hashes / kPieceHashBytes);

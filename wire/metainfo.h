@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The .torrent of a pack (BEP 3), as muster's controllers make it and its agents take it: one writer, one reader.
+// The .torrent of a pack (BEP 3), as muster's controllers make it and its agents take it: one
+// writer, one reader.
 //
-// It names no tracker and no server: those differ by node and come with its task. One file, "pack"; private, so that a client of other
-// make looks for no peers elsewhere.
+// It names no tracker and no server: those differ by node and come with its task. One file, "pack";
+// private, so that a client of other make looks for no peers elsewhere.
 #pragma once
 
 #include "base/result.h"
@@ -27,7 +28,9 @@ struct Metainfo {
   std::size_t hashes_at = 0;  ///< of the first piece's, in `bytes`
 
   /// kPieceHashBytes a piece.
-  std::string_view hashes() const { return std::string_view(bytes).substr(hashes_at, pieces * kPieceHashBytes); }
+  std::string_view hashes() const {
+    return std::string_view(bytes).substr(hashes_at, pieces * kPieceHashBytes);
+  }
 };
 
 /// `hashes`: of pieces of pieceBytesFor(pack_bytes)

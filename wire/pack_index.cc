@@ -24,11 +24,14 @@ namespace {
 
 constexpr std::size_t kHashHexChars = 64, kQuickHexChars = 16;
 
-std::unexpected<Error> corrupt(std::string text) { return fail(ErrorCode::Corrupt, "image index: " + std::move(text)); }
+std::unexpected<Error> corrupt(std::string text) {
+  return fail(ErrorCode::Corrupt, "image index: " + std::move(text));
+}
 
 bool isHash(const std::string& text) {
-  return text.size() == kHashHexChars &&
-         std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+  return text.size() == kHashHexChars && std::all_of(text.begin(), text.end(), [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+         });
 }
 
 constexpr std::array kKinds{PackKind::RootFs, PackKind::Disk, PackKind::Live};
@@ -36,16 +39,24 @@ constexpr std::array kKinds{PackKind::RootFs, PackKind::Disk, PackKind::Live};
 json asJson(const PackIndex& index) {
   json chunks = json::array();
   for (const PackChunk& chunk : index.chunks) {
-    json entry{{"offset", chunk.offset}, {"length", chunk.length}, {"sha256", chunk.sha256}, {"zero", chunk.zero}};
+    json entry{{"offset", chunk.offset},
+               {"length", chunk.length},
+               {"sha256", chunk.sha256},
+               {"zero", chunk.zero}};
     if (index.format > 1 && !chunk.zero) {
       entry["packed"] = chunk.packed_sha256;
       entry["quick"] = fmt::format("{:016x}", chunk.quick);
     }
     chunks.push_back(std::move(entry));
   }
-  json object{{"format", index.format > 1 ? kPackFormat : kFirstPackFormat}, {"name", index.name}, {"size_bytes", index.size_bytes},
-              {"chunk_bytes", index.chunk_bytes}, {"pack_bytes", index.pack_bytes}, {"pack_sha256", index.pack_sha256},
-              {"chunks", std::move(chunks)}, {"root_fs", index.root_fs}};
+  json object{{"format", index.format > 1 ? kPackFormat : kFirstPackFormat},
+              {"name", index.name},
+              {"size_bytes", index.size_bytes},
+              {"chunk_bytes", index.chunk_bytes},
+              {"pack_bytes", index.pack_bytes},
+              {"pack_sha256", index.pack_sha256},
+              {"chunks", std::move(chunks)},
+              {"root_fs", index.root_fs}};
   if (index.format > 1) object["kind"] = toString(index.kind);
   if (index.sector_bytes != 0) object["sector_bytes"] = index.sector_bytes;
   return object;
@@ -61,7 +72,8 @@ Result<T> member(const json& object, const char* key) {
   } else if constexpr (std::is_same_v<T, bool>) {
     if (!found->is_boolean()) return corrupt(fmt::format("\"{}\" is not true or false", key));
   } else {
-    if (!found->is_number_unsigned()) return corrupt(fmt::format("\"{}\" is not a whole number", key));
+    if (!found->is_number_unsigned())
+      return corrupt(fmt::format("\"{}\" is not a whole number", key));
   }
   return found->get<T>();
 }
@@ -69,7 +81,8 @@ Result<T> member(const json& object, const char* key) {
 Result<std::uint64_t> quickFrom(const std::string& text) {
   std::uint64_t quick = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), quick, 16);
-  if (text.size() != kQuickHexChars || error != std::errc() || end != text.data() + text.size()) return corrupt("\"quick\" is not 16 hex digits");
+  if (text.size() != kQuickHexChars || error != std::errc() || end != text.data() + text.size())
+    return corrupt("\"quick\" is not 16 hex digits");
   return quick;
 }
 
@@ -98,7 +111,8 @@ Result<PackChunk> chunkFrom(const json& object, int format) {
 Result<PackIndex> indexFrom(const json& object) {
   TRY(format, member<std::string>(object, "format"));
   if (format != kPackFormat && format != kFirstPackFormat)
-    return corrupt(fmt::format("format is \"{}\", this muster reads \"{}\" and \"{}\"", format, kPackFormat, kFirstPackFormat));
+    return corrupt(fmt::format("format is \"{}\", this muster reads \"{}\" and \"{}\"", format,
+                               kPackFormat, kFirstPackFormat));
   PackIndex index;
   index.format = format == kPackFormat ? 2 : 1;
   if (index.format > 1) {
@@ -108,7 +122,8 @@ Result<PackIndex> indexFrom(const json& object) {
   }
   if (object.contains("sector_bytes")) {
     TRY(sector_bytes, member<std::uint64_t>(object, "sector_bytes"));
-    if (index.kind != PackKind::Disk || (sector_bytes != 512 && sector_bytes != 4096)) return corrupt(fmt::format("sectors of {} bytes are not possible", sector_bytes));
+    if (index.kind != PackKind::Disk || (sector_bytes != 512 && sector_bytes != 4096))
+      return corrupt(fmt::format("sectors of {} bytes are not possible", sector_bytes));
     index.sector_bytes = static_cast<int>(sector_bytes);
   }
   TRY(name, member<std::string>(object, "name"));
@@ -137,14 +152,20 @@ Result<PackIndex> indexFrom(const json& object) {
 
 std::string_view toString(PackKind kind) {
   switch (kind) {
-    case PackKind::RootFs: return "rootfs";
-    case PackKind::Disk: return "disk";
-    case PackKind::Live: return "live";
+    case PackKind::RootFs:
+      return "rootfs";
+    case PackKind::Disk:
+      return "disk";
+    case PackKind::Live:
+      return "live";
   }
   return "";
 }
 
-bool allZero(std::string_view data) { return data.empty() || (data[0] == 0 && std::memcmp(data.data(), data.data() + 1, data.size() - 1) == 0); }
+bool allZero(std::string_view data) {
+  return data.empty() ||
+         (data[0] == 0 && std::memcmp(data.data(), data.data() + 1, data.size() - 1) == 0);
+}
 
 std::uint64_t quickSum(std::string_view data) { return XXH3_64bits(data.data(), data.size()); }
 
@@ -164,17 +185,23 @@ Result<std::string> signedJson(const PackIndex& index, const io::SigningKey& key
   return jsonText(object);
 }
 
-Result<PackIndex> openIndex(std::string_view text, std::string_view digest, std::string_view signing_public_pem) {
-  if (text.size() > kMaxIndexBytes) return corrupt(fmt::format("{} bytes are more than the {} that are allowed", text.size(), kMaxIndexBytes));
+Result<PackIndex> openIndex(std::string_view text, std::string_view digest,
+                            std::string_view signing_public_pem) {
+  if (text.size() > kMaxIndexBytes)
+    return corrupt(
+        fmt::format("{} bytes are more than the {} that are allowed", text.size(), kMaxIndexBytes));
   json object = jsonOrNone(text, kIndexJson);
   if (!object.is_object()) return corrupt("it is not a JSON object (was the download cut short?)");
   TRY(signature, member<std::string>(object, "signature"));
   object.erase("signature");
   const std::string canonical = jsonText(object);
   if (const std::string found = io::sha256Hex(canonical); !digest.empty() && found != digest)
-    return corrupt(fmt::format("its digest is {}, wanted is {}: this is another image, or a changed one", found, digest));
+    return corrupt(fmt::format(
+        "its digest is {}, wanted is {}: this is another image, or a changed one", found, digest));
   if (auto genuine = io::verify(signing_public_pem, canonical, signature); !genuine)
-    return fail(ErrorCode::Denied, "image index: the signature is not of the expected key; the image is refused (" + genuine.error().text() + ")");
+    return fail(ErrorCode::Denied,
+                "image index: the signature is not of the expected key; the image is refused (" +
+                    genuine.error().text() + ")");
   TRY(index, indexFrom(object));
   TRY_OK(checkIndex(index));
   return index;
@@ -189,24 +216,33 @@ Result<PackIndex> readIndex(std::string_view text) {
 }
 
 Result<void> checkIndex(const PackIndex& index) {
-  if (index.chunk_bytes == 0 || index.chunk_bytes > kMaxPackChunkBytes || index.chunk_bytes % 4096 != 0)
+  if (index.chunk_bytes == 0 || index.chunk_bytes > kMaxPackChunkBytes ||
+      index.chunk_bytes % 4096 != 0)
     return corrupt(fmt::format("chunks of {} bytes are not possible", index.chunk_bytes));
   if (index.size_bytes == 0 || index.size_bytes > kMaxImageBytes || index.size_bytes % 4096 != 0)
     return corrupt(fmt::format("a file system of {} bytes is not possible", index.size_bytes));
-  if (const std::uint64_t count = (index.size_bytes + index.chunk_bytes - 1) / index.chunk_bytes; index.chunks.size() != count)
+  if (const std::uint64_t count = (index.size_bytes + index.chunk_bytes - 1) / index.chunk_bytes;
+      index.chunks.size() != count)
     return corrupt(fmt::format("{} chunks are listed, {} are needed", index.chunks.size(), count));
   if (!isHash(index.pack_sha256)) return corrupt("\"pack_sha256\" is not a SHA-256");
   std::uint64_t end = 0;
   for (std::size_t i = 0; i < index.chunks.size(); ++i) {
     const PackChunk& chunk = index.chunks[i];
-    if (!isHash(chunk.sha256)) return corrupt(fmt::format("chunk {}: \"sha256\" is not a SHA-256", i));
-    if (index.format > 1 && !chunk.zero && !isHash(chunk.packed_sha256)) return corrupt(fmt::format("chunk {}: \"packed\" is not a SHA-256", i));
-    if (chunk.zero ? chunk.length != 0 : (chunk.length == 0 || chunk.length > index.chunk_bytes + (index.chunk_bytes >> 4) + 1024))
-      return corrupt(fmt::format("chunk {}: a length of {} bytes is not possible", i, chunk.length));
-    if (chunk.offset != end) return corrupt(fmt::format("chunk {}: starts at {} instead of {}", i, chunk.offset, end));
+    if (!isHash(chunk.sha256))
+      return corrupt(fmt::format("chunk {}: \"sha256\" is not a SHA-256", i));
+    if (index.format > 1 && !chunk.zero && !isHash(chunk.packed_sha256))
+      return corrupt(fmt::format("chunk {}: \"packed\" is not a SHA-256", i));
+    if (chunk.zero ? chunk.length != 0
+                   : (chunk.length == 0 ||
+                      chunk.length > index.chunk_bytes + (index.chunk_bytes >> 4) + 1024))
+      return corrupt(
+          fmt::format("chunk {}: a length of {} bytes is not possible", i, chunk.length));
+    if (chunk.offset != end)
+      return corrupt(fmt::format("chunk {}: starts at {} instead of {}", i, chunk.offset, end));
     end += chunk.length;
   }
-  if (end != index.pack_bytes) return corrupt(fmt::format("the chunks fill {} bytes, the pack has {}", end, index.pack_bytes));
+  if (end != index.pack_bytes)
+    return corrupt(fmt::format("the chunks fill {} bytes, the pack has {}", end, index.pack_bytes));
   return {};
 }
 

@@ -26,10 +26,14 @@ std::uint64_t number(const json& object, const char* key) {
 }
 
 Partition partitionFrom(const json& object) {
-  Partition partition{text(object, "node"), 0, text(object, "name"), text(object, "uuid"), number(object, "start"), number(object, "size")};
-  std::transform(partition.uuid.begin(), partition.uuid.end(), partition.uuid.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  Partition partition{text(object, "node"),    0,
+                      text(object, "name"),    text(object, "uuid"),
+                      number(object, "start"), number(object, "size")};
+  std::transform(partition.uuid.begin(), partition.uuid.end(), partition.uuid.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   const auto digits = partition.node.find_last_not_of("0123456789") + 1;
-  std::from_chars(partition.node.data() + digits, partition.node.data() + partition.node.size(), partition.number);
+  std::from_chars(partition.node.data() + digits, partition.node.data() + partition.node.size(),
+                  partition.number);
   return partition;
 }
 
@@ -50,7 +54,9 @@ PartitionTable readPartitionTable(std::string_view sfdisk_json) {
 }
 
 int sectorBytesOfTable(std::string_view head) {
-  const auto gpt_at = [head](std::size_t at) { return head.size() >= at && head.substr(at).starts_with("EFI PART"); };
+  const auto gpt_at = [head](std::size_t at) {
+    return head.size() >= at && head.substr(at).starts_with("EFI PART");
+  };
   return !gpt_at(512) && gpt_at(4096) ? 4096 : 512;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a task's progress begins once it has ordered a restart of the machine: it ends with the machine, not by itself.
+// How a task's progress begins once it has ordered a restart of the machine: it ends with the
+// machine, not by itself.
 #pragma once
 
 #include <string_view>

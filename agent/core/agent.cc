@@ -17,27 +17,36 @@
 namespace muster::agent {
 namespace {
 
-constexpr std::chrono::seconds kPollSlack{15};               ///< beyond kPollWait, for the network
-constexpr std::chrono::milliseconds kTellTakenUp{100};       ///< after this the controller hears that a task runs
+constexpr std::chrono::seconds kPollSlack{15};  ///< beyond kPollWait, for the network
+constexpr std::chrono::milliseconds kTellTakenUp{
+    100};  ///< after this the controller hears that a task runs
 constexpr std::size_t kMaxQueued = 16;
-constexpr std::chrono::hours kRenewRetry{1};                 ///< while the certificate still holds
+constexpr std::chrono::hours kRenewRetry{1};  ///< while the certificate still holds
 constexpr std::size_t kMaxBootIdBytes = 4096;
-constexpr std::string_view kNoSession = "none";              ///< whoever is told so answers at once
-constexpr std::size_t kMaxTroubles = 16;                     ///< said until it works again
+constexpr std::string_view kNoSession = "none";  ///< whoever is told so answers at once
+constexpr std::size_t kMaxTroubles = 16;         ///< said until it works again
 
-/// A pair test only uses the node: its two halves must run at the same time on two nodes, so neither may stand in a queue.
+/// A pair test only uses the node: its two halves must run at the same time on two nodes, so
+/// neither may stand in a queue.
 bool changesNode(wire::TaskKind kind) {
-  return kind != wire::TaskKind::Inspect && kind != wire::TaskKind::Probe && kind != wire::TaskKind::RdmaPair && kind != wire::TaskKind::KernelLog && kind != wire::TaskKind::ListFirmware;
+  return kind != wire::TaskKind::Inspect && kind != wire::TaskKind::Probe &&
+         kind != wire::TaskKind::RdmaPair && kind != wire::TaskKind::KernelLog &&
+         kind != wire::TaskKind::ListFirmware;
 }
 
-/// What the machine is, or what lies on its disks, may be another than it was; also where it failed.
-bool changesHardware(wire::TaskKind kind) { return kind == wire::TaskKind::InstallDriver || kind == wire::TaskKind::WriteImage || kind == wire::TaskKind::EraseDisks; }
+/// What the machine is, or what lies on its disks, may be another than it was; also where it
+/// failed.
+bool changesHardware(wire::TaskKind kind) {
+  return kind == wire::TaskKind::InstallDriver || kind == wire::TaskKind::WriteImage ||
+         kind == wire::TaskKind::EraseDisks;
+}
 
 /// Grows through the life of a boot, also across restarts of the agent.
 std::uint64_t bootMilliseconds() {
   timespec now{};
   ::clock_gettime(CLOCK_BOOTTIME, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1000 + static_cast<std::uint64_t>(now.tv_nsec) / 1000000;
+  return static_cast<std::uint64_t>(now.tv_sec) * 1000 +
+         static_cast<std::uint64_t>(now.tv_nsec) / 1000000;
 }
 
 /// What a task asks about is told with every poll from then on.
@@ -54,7 +63,9 @@ std::vector<std::string> probesNamedBy(const wire::AgentTask& task) {
   return names;
 }
 
-std::filesystem::path controllersFile(const AgentOptions& options) { return options.state_folder / "controllers"; }
+std::filesystem::path controllersFile(const AgentOptions& options) {
+  return options.state_folder / "controllers";
+}
 
 /// Those that a controller named last, else those that the agent was started with.
 wire::Controllers knownControllers(const AgentOptions& options) {
@@ -64,7 +75,8 @@ wire::Controllers knownControllers(const AgentOptions& options) {
   if (const auto urls = wire::parseControllers(*told))
     known.learn(*urls);
   else
-    logWarning("agent", "{} is left aside: {}", controllersFile(options).string(), urls.error().str());
+    logWarning("agent", "{} is left aside: {}", controllersFile(options).string(),
+               urls.error().str());
   return known;
 }
 
@@ -81,19 +93,27 @@ struct Agent::Running {
   asio::cancellation_signal cancel;
 };
 
-Result<std::unique_ptr<Agent>> Agent::create(AgentOptions options, TaskHandlers handlers, AgentSenses senses, Clock& clock) {
+Result<std::unique_ptr<Agent>> Agent::create(AgentOptions options, TaskHandlers handlers,
+                                             AgentSenses senses, Clock& clock) {
   TRY(table, TaskTable::open(options.state_folder / "tasks.json"));
   auto controllers = knownControllers(options);
   options.url = controllers.present();
-  auto agent = std::unique_ptr<Agent>(
-      new Agent(std::move(options), std::move(handlers), std::move(senses), clock, std::move(table), std::move(controllers)));
-  TRY(boot_id, io::readFile(agent->options_.root / "proc/sys/kernel/random/boot_id", kMaxBootIdBytes));
+  auto agent =
+      std::unique_ptr<Agent>(new Agent(std::move(options), std::move(handlers), std::move(senses),
+                                       clock, std::move(table), std::move(controllers)));
+  TRY(boot_id,
+      io::readFile(agent->options_.root / "proc/sys/kernel/random/boot_id", kMaxBootIdBytes));
   agent->boot_id_ = trimmed(boot_id);
   return agent;
 }
 
-Agent::Agent(AgentOptions options, TaskHandlers handlers, AgentSenses senses, Clock& clock, TaskTable table, wire::Controllers controllers)
-    : options_(std::move(options)), handlers_(std::move(handlers)), senses_(std::move(senses)), clock_(clock), table_(std::move(table)),
+Agent::Agent(AgentOptions options, TaskHandlers handlers, AgentSenses senses, Clock& clock,
+             TaskTable table, wire::Controllers controllers)
+    : options_(std::move(options)),
+      handlers_(std::move(handlers)),
+      senses_(std::move(senses)),
+      clock_(clock),
+      table_(std::move(table)),
       controllers_(std::move(controllers)) {}
 
 // ---- the conversation
@@ -123,7 +143,8 @@ Task<void> Agent::converse() {
       turn = co_await exchange();
     } catch (const std::exception& problem) {
       if (stopping_) throw;
-      turn = fail(ErrorCode::Internal, std::string("the conversation broke off: ") + problem.what());
+      turn =
+          fail(ErrorCode::Internal, std::string("the conversation broke off: ") + problem.what());
     }
     if (turn) continue;
     co_await backOff(turn.error());
@@ -145,35 +166,47 @@ Async<void> Agent::exchange() {
   const auto& response = *answered;
   auto executor = co_await asio::this_coro::executor;
   startWaiting(executor);
-  if (busy()) {  // progress is told every second, an end at once; what ends in the beginning is told in one go
-    co_await task_ended_.waitFor(clock_, seen, response.start.empty() ? std::chrono::milliseconds(wire::kPollWhileBusy) : kTellTakenUp);
+  if (busy()) {  // progress is told every second, an end at once; what ends in the beginning is
+                 // told in one go
+    co_await task_ended_.waitFor(
+        clock_, seen,
+        response.start.empty() ? std::chrono::milliseconds(wire::kPollWhileBusy) : kTellTakenUp);
   }
   co_return Result<void>();
 }
 
-/// Within a round of several controllers it goes on with the next one soon; from round to round the pause grows.
+/// Within a round of several controllers it goes on with the next one soon; from round to round the
+/// pause grows.
 Task<void> Agent::backOff(Error trouble) {
   const auto tried = options_.url.origin();
   const bool grows = controllers_.failed(trouble.code() == ErrorCode::Timeout);
   options_.url = controllers_.present();
-  const auto next = options_.url.origin() == tried ? "trying again until it works" : fmt::format("the next to try is {}", options_.url.origin());
-  if (troubles_.size() < kMaxTroubles && troubles_.insert(trouble.str()).second) logWarning("agent", "{}; {}", trouble.str(), next);
-  if (grows || backoff_ < kFirstBackoff) backoff_ = std::clamp<std::chrono::milliseconds>(backoff_ * 2, kFirstBackoff, kLongestBackoff);
+  const auto next = options_.url.origin() == tried
+                        ? "trying again until it works"
+                        : fmt::format("the next to try is {}", options_.url.origin());
+  if (troubles_.size() < kMaxTroubles && troubles_.insert(trouble.str()).second)
+    logWarning("agent", "{}; {}", trouble.str(), next);
+  if (grows || backoff_ < kFirstBackoff)
+    backoff_ = std::clamp<std::chrono::milliseconds>(backoff_ * 2, kFirstBackoff, kLongestBackoff);
   const auto most = grows ? backoff_ : std::chrono::milliseconds(kFirstBackoff);
   std::uniform_int_distribution<long> spread(most.count() / 2, most.count());
   co_await clock_.sleep(std::chrono::milliseconds(spread(jitter_)));
 }
 
-/// What a controller says of the others outlives this boot: the next one may begin while the first of them is away.
+/// What a controller says of the others outlives this boot: the next one may begin while the first
+/// of them is away.
 void Agent::learnControllers(const std::string& told) {
   if (told.empty() || std::exchange(told_controllers_, told) == told) return;
   const auto urls = wire::parseControllers(told);
-  if (!urls) return logWarning("agent", "what the controller says of the others is left aside: {}", urls.error().str());
+  if (!urls)
+    return logWarning("agent", "what the controller says of the others is left aside: {}",
+                      urls.error().str());
   if (!controllers_.learn(*urls)) return;
   logInfo("agent", "the controllers are {}", toString(controllers_.all()));
   auto stored = io::makeDirs(options_.state_folder, 0700);
   if (stored) stored = io::writeFileAtomic(controllersFile(options_), toString(controllers_.all()));
-  if (!stored) logWarning("agent", "the controllers are forgotten with this boot: {}", stored.error().str());
+  if (!stored)
+    logWarning("agent", "the controllers are forgotten with this boot: {}", stored.error().str());
 }
 
 Async<void> Agent::ensureIdentity() {
@@ -186,9 +219,11 @@ Async<void> Agent::ensureIdentity() {
     if (!loaded) co_return fail(Error(loaded.error()).within("no identity"));
     identity_ = *loaded;
     client_ = senses_.clients(identity_->trust());
-    logInfo("agent", "this is {}, certificate until {}", identity_->node, muster::toString(identity_->not_after));
+    logInfo("agent", "this is {}, certificate until {}", identity_->node,
+            muster::toString(identity_->not_after));
   }
-  if (!identity_->renewalDue(clock_.now()) || clock_.steady() < renew_not_before_) co_return Result<void>();
+  if (!identity_->renewalDue(clock_.now()) || clock_.steady() < renew_not_before_)
+    co_return Result<void>();
   auto renewed = co_await renewIdentity(options_, *identity_, *client_);
   if (renewed) {
     identity_ = *renewed;
@@ -197,18 +232,21 @@ Async<void> Agent::ensureIdentity() {
   }
   auto trouble = Error(renewed.error()).within("the certificate could not be renewed");
   if (identity_->not_after <= clock_.now()) co_return fail(std::move(trouble));
-  logWarning("agent", "{}; it holds until {}", trouble.str(), muster::toString(identity_->not_after));
+  logWarning("agent", "{}; it holds until {}", trouble.str(),
+             muster::toString(identity_->not_after));
   renew_not_before_ = clock_.steady() + kRenewRetry;
   co_return Result<void>();
 }
 
 Async<wire::EnrolResponse> Agent::certify(std::string csr_pem) {
   if (!identity_) co_return fail(ErrorCode::Unavailable, "not enrolled");
-  auto client = senses_.clients(identity_->trust());  // the poll's client may be in the middle of a wait
+  auto client =
+      senses_.clients(identity_->trust());  // the poll's client may be in the middle of a wait
   co_return co_await requestCertificate(*client, options_.url, std::move(csr_pem));
 }
 
-/// Looks at the machine when what is known is old. What cannot be seen is left out: the agent must call in any case.
+/// Looks at the machine when what is known is old. What cannot be seen is left out: the agent must
+/// call in any case.
 Task<void> Agent::sense() {
   if (!hardware_tried_) {
     hardware_tried_ = true;
@@ -239,7 +277,8 @@ wire::PollRequest Agent::describe() {
   request.agent_version = kAgentVersion;
   request.image_digest = options_.image_digest;
   request.probes = probes_;
-  request.session = controllers_.several() && !controllers_.proven() ? std::string(kNoSession) : session_;
+  request.session =
+      controllers_.several() && !controllers_.proven() ? std::string(kNoSession) : session_;
   request.fresh = !probes_stale_ && hardware_fresh_;
   request.wants_answer = !leaving_.empty();
   last_sequence_ = std::max(last_sequence_ + 1, bootMilliseconds());
@@ -249,9 +288,11 @@ wire::PollRequest Agent::describe() {
   for (const auto& entry : table_.entries()) {
     request.reports.push_back(entry.report);
     auto& report = request.reports.back();
-    if (report.phase == wire::TaskPhase::Done && said_all_ && entry.acknowledged) report.result.clear();
+    if (report.phase == wire::TaskPhase::Done && said_all_ && entry.acknowledged)
+      report.result.clear();
     for (const auto& running : running_) {
-      if (running->task.id == report.id) std::tie(report.fraction, report.text) = running->context->progressNow();
+      if (running->task.id == report.id)
+        std::tie(report.fraction, report.text) = running->context->progressNow();
     }
   }
   for (const auto& [id, report] : refused_) {
@@ -268,7 +309,9 @@ Async<wire::PollResponse> Agent::poll() {
     if (wire::isFinished(report.phase)) said.push_back(report.id);
   }
   auto message = postTo(options_.url, "/agent/v1/poll", toJson(told_.shortened(request)));
-  message.timeout = controllers_.several() && !controllers_.proven() ? std::chrono::milliseconds(kFirstAnswer) : wire::kPollWait + kPollSlack;
+  message.timeout = controllers_.several() && !controllers_.proven()
+                        ? std::chrono::milliseconds(kFirstAnswer)
+                        : wire::kPollWait + kPollSlack;
   auto answered = co_await client_->send(std::move(message));
   CO_TRY(body, bodyOf(answered));
   CO_TRY(response, wire::parsePollResponse(body));
@@ -285,7 +328,9 @@ Async<wire::PollResponse> Agent::poll() {
 }
 
 void Agent::take(const wire::PollResponse& response, const std::vector<std::string>& said) {
-  if (response.session != session_ || !controllers_.proven()) {  // another life of the controller, or another controller: it gets everything again
+  if (response.session != session_ ||
+      !controllers_.proven()) {  // another life of the controller, or another controller: it gets
+                                 // everything again
     session_ = response.session;
     said_all_ = false;
     refused_.clear();
@@ -293,7 +338,8 @@ void Agent::take(const wire::PollResponse& response, const std::vector<std::stri
   } else {
     said_all_ = true;
     for (auto& entry : table_.entries()) {
-      if (std::find(said.begin(), said.end(), entry.report.id) != said.end()) entry.acknowledged = true;
+      if (std::find(said.begin(), said.end(), entry.report.id) != said.end())
+        entry.acknowledged = true;
     }
     if (!leaving_.empty() && std::find(said.begin(), said.end(), leaving_) != said.end()) {
       leaving_.clear();
@@ -308,9 +354,11 @@ void Agent::take(const wire::PollResponse& response, const std::vector<std::stri
 
 Result<void> Agent::admit(const wire::AgentTask& task) const {
   if (!handlers_.contains(task.kind)) {
-    return fail(ErrorCode::InvalidInput, fmt::format("{} is no task for an agent in {} mode", toString(task.kind), toString(options_.mode)));
+    return fail(ErrorCode::InvalidInput, fmt::format("{} is no task for an agent in {} mode",
+                                                     toString(task.kind), toString(options_.mode)));
   }
-  if (waiting_.size() >= kMaxQueued) return fail(ErrorCode::Conflict, "too many tasks wait on this node");
+  if (waiting_.size() >= kMaxQueued)
+    return fail(ErrorCode::Conflict, "too many tasks wait on this node");
   return {};
 }
 
@@ -319,8 +367,12 @@ void Agent::begin(const wire::AgentTask& task) {
   if (auto passed = table_.pass(task.fence); !passed) return refuse(task, passed.error());
   refused_.erase(task.id);
   bool ran_before = table_.hasForgotten(task.id);
-  if (auto stored = table_.add(task); !stored) return finish(task, fail(Error(stored.error()).within("the task was not started")));
-  if (ran_before) return finish(task, fail(ErrorCode::Conflict, "this task ran before and its outcome was forgotten; it is not run again"));
+  if (auto stored = table_.add(task); !stored)
+    return finish(task, fail(Error(stored.error()).within("the task was not started")));
+  if (ran_before)
+    return finish(task,
+                  fail(ErrorCode::Conflict,
+                       "this task ran before and its outcome was forgotten; it is not run again"));
   logInfo("agent", "task {} ({}) accepted", task.id, toString(task.kind));
   table_.watch(probesNamedBy(task));
   if (auto admitted = admit(task); !admitted) return finish(task, fail(admitted.error()));
@@ -360,7 +412,8 @@ void Agent::startWaiting(asio::any_io_executor executor) {
       running_.remove(running);
       task_ended_.ring();
     };
-    asio::co_spawn(executor, carryOut(running), asio::bind_cancellation_slot(running->cancel.slot(), std::move(ended)));
+    asio::co_spawn(executor, carryOut(running),
+                   asio::bind_cancellation_slot(running->cancel.slot(), std::move(ended)));
   }
 }
 
@@ -368,7 +421,8 @@ Task<void> Agent::carryOut(std::shared_ptr<Running> running) {
   std::optional<Result<nlohmann::json>> outcome;
   try {
     auto work = invoke(running->task, running->context);
-    outcome = co_await withDeadline(clock_, running->task.deadline, std::string(toString(running->task.kind)), std::move(work));
+    outcome = co_await withDeadline(clock_, running->task.deadline,
+                                    std::string(toString(running->task.kind)), std::move(work));
   } catch (const std::exception& problem) {
     outcome = fail(ErrorCode::Internal, std::string("the task broke off: ") + problem.what());
   }
@@ -378,7 +432,8 @@ Task<void> Agent::carryOut(std::shared_ptr<Running> running) {
 
 Async<nlohmann::json> Agent::invoke(wire::AgentTask task, TaskContextPtr context) {
   auto params = jsonOrNone(task.params, kOrderJson);
-  if (!params.is_object()) co_return fail(ErrorCode::InvalidInput, "the parameters are not a JSON object");
+  if (!params.is_object())
+    co_return fail(ErrorCode::InvalidInput, "the parameters are not a JSON object");
   auto handler = handlers_.find(task.kind);
   co_return co_await handler->second(std::move(params), std::move(context));
 }
@@ -387,7 +442,9 @@ Async<nlohmann::json> Agent::invoke(wire::AgentTask task, TaskContextPtr context
 void Agent::leaveAfter(const wire::AgentTask& task) {
   leaving_ = task.id;
   leave_ = task.kind == wire::TaskKind::Reboot ? senses_.reboot : senses_.give_way;
-  logInfo("agent", "{} as soon as the controller has heard of it", task.kind == wire::TaskKind::Reboot ? "restarting the machine" : "giving way to the live image");
+  logInfo("agent", "{} as soon as the controller has heard of it",
+          task.kind == wire::TaskKind::Reboot ? "restarting the machine"
+                                              : "giving way to the live image");
 }
 
 void Agent::finish(const wire::AgentTask& task, Result<nlohmann::json> outcome) {
@@ -395,18 +452,21 @@ void Agent::finish(const wire::AgentTask& task, Result<nlohmann::json> outcome) 
   report.id = task.id;
   if (outcome) {
     report.result = outcome->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-    if (report.result.size() > wire::kMaxResultBytes) outcome = fail(ErrorCode::Internal, "the result is larger than the protocol carries");
+    if (report.result.size() > wire::kMaxResultBytes)
+      outcome = fail(ErrorCode::Internal, "the result is larger than the protocol carries");
   }
   report.phase = outcome ? wire::TaskPhase::Done : wire::TaskPhase::Failed;
   if (outcome) {
     report.fraction = 1;
-    if (task.kind == wire::TaskKind::Reboot || task.kind == wire::TaskKind::StartImage) leaveAfter(task);
+    if (task.kind == wire::TaskKind::Reboot || task.kind == wire::TaskKind::StartImage)
+      leaveAfter(task);
     if (task.kind == wire::TaskKind::Inspect) hardware_ = report.result;
     logInfo("agent", "task {} done", task.id);
   } else {
     report.result.clear();
     report.code = outcome.error().code();
-    report.text = std::string(cutToBytes(outcome.error().str(), wire::kMaxTextBytes / 4));  // what is no UTF-8 grows on the way
+    report.text = std::string(cutToBytes(
+        outcome.error().str(), wire::kMaxTextBytes / 4));  // what is no UTF-8 grows on the way
     logWarning("agent", "task {} failed: {}", task.id, report.text);
   }
   probes_stale_ = true;

@@ -2,12 +2,12 @@
 #include "agent/core/identity.h"
 
 #include "agent/core/tpm.h"
-#include "wire/attestation.h"
-#include "wire/json_reader.h"
 #include "base/io/files.h"
 #include "base/json_output.h"
 #include "base/log.h"
 #include "base/utf8.h"
+#include "wire/attestation.h"
+#include "wire/json_reader.h"
 
 namespace muster::agent {
 namespace {
@@ -15,7 +15,9 @@ namespace {
 constexpr std::size_t kMaxPemBytes = 64u << 10;
 constexpr std::size_t kMaxTroubleBytes = 1000;
 
-std::filesystem::path fileOf(const AgentOptions& options) { return options.state_folder / "identity.json"; }
+std::filesystem::path fileOf(const AgentOptions& options) {
+  return options.state_folder / "identity.json";
+}
 
 Result<void> save(const AgentOptions& options, const Identity& identity) {
   TRY_OK(io::makeDirs(options.state_folder, 0700));
@@ -37,7 +39,8 @@ Result<Identity> withExpiry(Identity identity) {
 
 Result<Identity> loadStored(const AgentOptions& options) {
   std::error_code error;
-  if (!std::filesystem::exists(fileOf(options), error)) return fail(ErrorCode::NotFound, "no identity yet");
+  if (!std::filesystem::exists(fileOf(options), error))
+    return fail(ErrorCode::NotFound, "no identity yet");
   TRY(text, io::readFile(fileOf(options), 8 * kMaxPemBytes));
   TRY(object, wire::parseObject(text, 8 * kMaxPemBytes, "identity.json"));
   wire::JsonReader reader(object, "identity");
@@ -75,14 +78,17 @@ Result<Identity> prepare(const AgentOptions& options) {
   return identity;
 }
 
-Result<Identity> accept(const AgentOptions& options, Identity identity, const wire::EnrolResponse& answer) {
+Result<Identity> accept(const AgentOptions& options, Identity identity,
+                        const wire::EnrolResponse& answer) {
   TRY(root, io::describeCertificate(answer.ca_pem));
   if (!options.ca_fingerprint.empty() && root.sha256_fingerprint != options.ca_fingerprint) {
-    return fail(ErrorCode::Denied, "the controller names a root with fingerprint " + root.sha256_fingerprint + ", the kernel command line pins " +
+    return fail(ErrorCode::Denied, "the controller names a root with fingerprint " +
+                                       root.sha256_fingerprint + ", the kernel command line pins " +
                                        options.ca_fingerprint);
   }
   if (!options.node.empty() && options.node != answer.node) {
-    return fail(ErrorCode::Denied, "the controller takes this machine for " + answer.node + ", the kernel command line says " + options.node);
+    return fail(ErrorCode::Denied, "the controller takes this machine for " + answer.node +
+                                       ", the kernel command line says " + options.node);
   }
   identity.node = answer.node;
   identity.ca_pem = answer.ca_pem;
@@ -99,10 +105,13 @@ bool asksForProof(const Result<io::HttpResponse>& response) {
   return object && object->value("attest", false);
 }
 
-/// What the TPM says to the challenge; what it cannot say is told too, so that it becomes a finding.
-wire::AttestedRequest proofOf(Tpm& tpm, const wire::AttestChallenge& challenge, wire::AttestedRequest request) {
+/// What the TPM says to the challenge; what it cannot say is told too, so that it becomes a
+/// finding.
+wire::AttestedRequest proofOf(Tpm& tpm, const wire::AttestChallenge& challenge,
+                              wire::AttestedRequest request) {
   const auto secret = tpm.activate(challenge.id_object, challenge.encrypted_secret);
-  const auto quote = tpm.quote(challenge.pcrs, wire::qualifyingData(challenge.nonce, request.csr_pem));
+  const auto quote =
+      tpm.quote(challenge.pcrs, wire::qualifyingData(challenge.nonce, request.csr_pem));
   if (!secret || !quote) {
     request.trouble = (secret ? quote.error() : secret.error()).str();
     return request;
@@ -116,10 +125,14 @@ wire::AttestedRequest proofOf(Tpm& tpm, const wire::AttestChallenge& challenge, 
 
 Async<io::HttpResponse> attest(AgentOptions options, std::string csr_pem, io::HttpClient& client) {
   const auto tpm = makeTpmTools(options.state_folder / "tpm", options.tpm_tcti);
-  wire::AttestedRequest proof{options.enrolment, options.mac, std::move(csr_pem), {}, {}, {}, {}, {}};
+  wire::AttestedRequest proof{
+      options.enrolment, options.mac, std::move(csr_pem), {}, {}, {}, {}, {}};
   const auto keys = tpm->makeKeys();
   if (keys) {
-    auto response = co_await client.send(postTo(options.url, "/agent/v1/attest", toJson(wire::AttestRequest{options.enrolment, options.mac, keys->ek_public, keys->ek_certificate, keys->ak_public})));
+    auto response = co_await client.send(
+        postTo(options.url, "/agent/v1/attest",
+               toJson(wire::AttestRequest{options.enrolment, options.mac, keys->ek_public,
+                                          keys->ek_certificate, keys->ak_public})));
     CO_TRY(body, bodyOf(response));
     CO_TRY(challenge, wire::parseAttestChallenge(body));
     proof = proofOf(*tpm, challenge, std::move(proof));
@@ -133,7 +146,8 @@ Async<io::HttpResponse> attest(AgentOptions options, std::string csr_pem, io::Ht
 }  // namespace
 
 bool Identity::renewalDue(WallTime now) const {
-  return now - not_before > std::min<std::chrono::milliseconds>(kRenewAge, (not_after - not_before) / 2);
+  return now - not_before >
+         std::min<std::chrono::milliseconds>(kRenewAge, (not_after - not_before) / 2);
 }
 
 io::TlsTrust Identity::trust() const {
@@ -170,13 +184,17 @@ Result<std::string> bodyOf(const Result<io::HttpResponse>& response) {
   if (!response) return fail(response.error());
   if (response->status == 200) return response->body;
   std::string words = "the controller answered " + std::to_string(response->status);
-  if (auto object = wire::parseObject(response->body, wire::kMaxTextBytes, "answer"); object && object->contains("error")) {
+  if (auto object = wire::parseObject(response->body, wire::kMaxTextBytes, "answer");
+      object && object->contains("error")) {
     const auto& error = (*object)["error"];
     if (error.is_string()) words += ": " + error.get<std::string>();
   }
   bool refused = response->status == 401 || response->status == 403;
   bool wrong = response->status >= 400 && response->status < 500;
-  return fail(refused ? ErrorCode::Denied : wrong ? ErrorCode::InvalidInput : ErrorCode::Unavailable, words);
+  return fail(refused ? ErrorCode::Denied
+              : wrong ? ErrorCode::InvalidInput
+                      : ErrorCode::Unavailable,
+              words);
 }
 
 Async<Identity> enrol(AgentOptions options, ClientFactory clients) {
@@ -186,7 +204,8 @@ Async<Identity> enrol(AgentOptions options, ClientFactory clients) {
   trust.pin_is_root = true;
   auto client = clients(trust);
   wire::EnrolRequest request{options.enrolment, identity.csr_pem, options.mac};
-  logInfo("agent", "asks {} to enrol with the key {}", options.url.str(), wire::requestFingerprint(identity.csr_pem));
+  logInfo("agent", "asks {} to enrol with the key {}", options.url.str(),
+          wire::requestFingerprint(identity.csr_pem));
   auto response = co_await client->send(postTo(options.url, "/agent/v1/enrol", toJson(request)));
   if (asksForProof(response)) {
     response = co_await attest(options, identity.csr_pem, *client);
@@ -196,15 +215,19 @@ Async<Identity> enrol(AgentOptions options, ClientFactory clients) {
   co_return accept(options, identity, answer);
 }
 
-Async<wire::EnrolResponse> requestCertificate(io::HttpClient& client, io::Url controller, std::string csr_pem, std::string path) {
-  auto response = co_await client.send(postTo(controller, path, toJson(wire::EnrolRequest{{}, std::move(csr_pem), {}})));
+Async<wire::EnrolResponse> requestCertificate(io::HttpClient& client, io::Url controller,
+                                              std::string csr_pem, std::string path) {
+  auto response = co_await client.send(
+      postTo(controller, path, toJson(wire::EnrolRequest{{}, std::move(csr_pem), {}})));
   CO_TRY(body, bodyOf(response));
   co_return wire::parseEnrolResponse(body);
 }
 
 Async<Identity> renewIdentity(AgentOptions options, Identity present, io::HttpClient& client) {
   CO_TRY(made, io::makeKeyAndRequest(present.node));
-  auto answered = co_await requestCertificate(client, options.url, made.csr_pem, options.mode == wire::Mode::Ram ? kRenewalPath : kCertificatePath);
+  auto answered = co_await requestCertificate(
+      client, options.url, made.csr_pem,
+      options.mode == wire::Mode::Ram ? kRenewalPath : kCertificatePath);
   CO_TRY(answer, std::move(answered));
   Identity renewed = present;
   renewed.tls.key_pem = made.key_pem;

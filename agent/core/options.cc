@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/core/options.h"
 
+#include "base/ids.h"
 #include "wire/controllers.h"
 #include "wire/json_reader.h"
-#include "base/ids.h"
 
 #include <algorithm>
 #include <sstream>
@@ -28,10 +28,12 @@ Result<AgentOptions> optionsFromKernel(std::string_view command_line) {
   std::istringstream words{std::string(command_line)};
   for (std::string word; words >> word;) {
     auto equals = word.find('=');
-    if (word.starts_with("muster.") && equals != std::string::npos) given[word.substr(0, equals)] = word.substr(equals + 1);
+    if (word.starts_with("muster.") && equals != std::string::npos)
+      given[word.substr(0, equals)] = word.substr(equals + 1);
   }
   for (const char* key : {"muster.url", "muster.ca", "muster.enrolment", "muster.mac"}) {
-    if (given[key].empty()) return fail(ErrorCode::InvalidInput, "the kernel command line lacks " + std::string(key));
+    if (given[key].empty())
+      return fail(ErrorCode::InvalidInput, "the kernel command line lacks " + std::string(key));
   }
   AgentOptions options;
   options.mode = wire::Mode::Ram;
@@ -39,10 +41,12 @@ Result<AgentOptions> optionsFromKernel(std::string_view command_line) {
   TRY(mac, Mac::parse(given["muster.mac"]));
   options.mac = mac.str();
   options.ca_fingerprint = given["muster.ca"];
-  std::transform(options.ca_fingerprint.begin(), options.ca_fingerprint.end(), options.ca_fingerprint.begin(), ::tolower);
+  std::transform(options.ca_fingerprint.begin(), options.ca_fingerprint.end(),
+                 options.ca_fingerprint.begin(), ::tolower);
   bool is_hash = options.ca_fingerprint.size() == kFingerprintDigits &&
                  options.ca_fingerprint.find_first_not_of("0123456789abcdef") == std::string::npos;
-  if (!is_hash) return fail(ErrorCode::InvalidInput, "muster.ca is not a SHA-256 fingerprint in hex");
+  if (!is_hash)
+    return fail(ErrorCode::InvalidInput, "muster.ca is not a SHA-256 fingerprint in hex");
   options.enrolment = given["muster.enrolment"];
   options.node = given["muster.node"];
   options.image_digest = given["muster.image"];

@@ -2,9 +2,9 @@
 // What the agent lends a task while it runs, and the shape of a task's handler.
 #pragma once
 
-#include "wire/messages.h"
 #include "base/async/task.h"
 #include "base/utf8.h"
+#include "wire/messages.h"
 
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -19,16 +19,19 @@
 
 namespace muster::agent {
 
-/// Shared by the handler, by work that it left on a thread, and by the agent that reports progress. Thread-safe.
+/// Shared by the handler, by work that it left on a thread, and by the agent that reports progress.
+/// Thread-safe.
 class TaskContext {
  public:
-  explicit TaskContext(std::string id, std::chrono::seconds deadline) : id_(std::move(id)), deadline_(deadline) {}
+  explicit TaskContext(std::string id, std::chrono::seconds deadline)
+      : id_(std::move(id)), deadline_(deadline) {}
 
   const std::string& id() const { return id_; }
   std::chrono::seconds deadline() const { return deadline_; }
 
   void progress(double fraction, std::string text) {
-    constexpr std::size_t kMaxProgressBytes = wire::kMaxTextBytes / 4;  // what is no UTF-8 grows on the way
+    constexpr std::size_t kMaxProgressBytes =
+        wire::kMaxTextBytes / 4;  // what is no UTF-8 grows on the way
     text.resize(cutToBytes(text, kMaxProgressBytes).size());
     std::lock_guard lock(mutex_);
     fraction_ = fraction;
@@ -38,7 +41,8 @@ class TaskContext {
     std::lock_guard lock(mutex_);
     return {fraction_, text_};
   }
-  /// Set when the deadline has passed or the agent ends; blocking work looks at it between its steps.
+  /// Set when the deadline has passed or the agent ends; blocking work looks at it between its
+  /// steps.
   bool cancelled() const { return cancelled_; }
   void cancel() { cancelled_ = true; }
 
@@ -54,15 +58,18 @@ class TaskContext {
 using TaskContextPtr = std::shared_ptr<TaskContext>;
 
 /// Carries out one kind of task and answers its result, a JSON object.
-using TaskHandler = std::function<Async<nlohmann::json>(nlohmann::json params, TaskContextPtr context)>;
+using TaskHandler =
+    std::function<Async<nlohmann::json>(nlohmann::json params, TaskContextPtr context)>;
 using TaskHandlers = std::map<wire::TaskKind, TaskHandler>;
 
-/// Blocking work on the pool that the caller can leave behind: when the deadline cancels the caller, the answer is
-/// Timeout at once, `context` says so to the work, and the context stays alive until the work has really ended.
+/// Blocking work on the pool that the caller can leave behind: when the deadline cancels the
+/// caller, the answer is Timeout at once, `context` says so to the work, and the context stays
+/// alive until the work has really ended.
 template <class T>
 Async<T> offloadFor(Workers& workers, TaskContextPtr context, std::function<Result<T>()> work) {
   struct Meeting {
-    explicit Meeting(asio::any_io_executor executor) : bell(executor, asio::steady_timer::time_point::max()) {}
+    explicit Meeting(asio::any_io_executor executor)
+        : bell(executor, asio::steady_timer::time_point::max()) {}
     asio::steady_timer bell;
     std::optional<Result<T>> answer;
   };
@@ -72,7 +79,8 @@ Async<T> offloadFor(Workers& workers, TaskContextPtr context, std::function<Resu
     Result<T> answer = work();
     work = nullptr;
     // Moved: the timer must not be left to this thread, which may end after the loop.
-    asio::post(home, [meeting = std::move(meeting), context = std::move(context), answer = std::move(answer)]() mutable {
+    asio::post(home, [meeting = std::move(meeting), context = std::move(context),
+                      answer = std::move(answer)]() mutable {
       meeting->answer = std::move(answer);
       meeting->bell.cancel();
     });

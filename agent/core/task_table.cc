@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/core/task_table.h"
 
-#include "wire/json_reader.h"
 #include "base/io/files.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "base/log.h"
+#include "wire/json_reader.h"
 
 #include <algorithm>
 
@@ -25,7 +25,8 @@ Result<TaskTable> TaskTable::open(std::filesystem::path file) {
   TRY(text, io::readFile(table.file_, kMaxFileBytes));
   if (auto loaded = table.load(text); !loaded) {
     auto aside = table.file_.string() + ".corrupt";
-    logWarning("agent", "{} is not a table of tasks ({}); moved to {}", table.file_.string(), loaded.error().str(), aside);
+    logWarning("agent", "{} is not a table of tasks ({}); moved to {}", table.file_.string(),
+               loaded.error().str(), aside);
     std::filesystem::rename(table.file_, aside, gone);
     return TaskTable(table.file_);
   }
@@ -34,7 +35,8 @@ Result<TaskTable> TaskTable::open(std::filesystem::path file) {
     bool began = entry.report.phase == wire::TaskPhase::Running;
     entry.report.phase = wire::TaskPhase::Failed;
     entry.report.code = ErrorCode::Unavailable;
-    entry.report.text = began ? "the agent was restarted while the task ran" : "the agent was restarted before the task began";
+    entry.report.text = began ? "the agent was restarted while the task ran"
+                              : "the agent was restarted before the task began";
   }
   TRY_OK(table.save());
   return table;
@@ -43,16 +45,19 @@ Result<TaskTable> TaskTable::open(std::filesystem::path file) {
 Result<void> TaskTable::load(const std::string& text) {
   TRY(object, wire::parseObject(text, kMaxFileBytes, "table of tasks"));
   wire::JsonReader reader(object, "tasks");
-  if (reader.text("format", wire::kMaxNameBytes) != kFormat) reader.wrong("format", "is not " + std::string(kFormat));
+  if (reader.text("format", wire::kMaxNameBytes) != kFormat)
+    reader.wrong("format", "is not " + std::string(kFormat));
   const auto* listed = reader.field("reports");
   auto kinds = wire::readTexts(reader, "kinds", wire::kMaxTasks, wire::kMaxNameBytes);
   auto forgotten = wire::readTexts(reader, "forgotten", kMaxForgotten, wire::kMaxNameBytes);
   auto watched = wire::readTexts(reader, "watched", kMaxWatchedProbes, wire::kMaxNameBytes);
   wire::Fence newest{reader.text("ledger", wire::kMaxNameBytes, true),
-               static_cast<std::int64_t>(reader.unsignedNumber("fence", std::numeric_limits<std::int64_t>::max(), true))};
+                     static_cast<std::int64_t>(reader.unsignedNumber(
+                         "fence", std::numeric_limits<std::int64_t>::max(), true))};
   TRY_OK(reader.finish());
   TRY(reports, wire::parseReports(listed->dump()));
-  if (reports.size() != kinds.size()) return fail(ErrorCode::Corrupt, "kinds and reports do not fit");
+  if (reports.size() != kinds.size())
+    return fail(ErrorCode::Corrupt, "kinds and reports do not fit");
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     TRY(kind, wire::parseTaskKind(kinds[i]));
     entries_.push_back({kind, reports[i]});
@@ -70,13 +75,15 @@ Result<void> TaskTable::save() const {
     reports.push_back(entry.report);
     kinds.push_back(toString(entry.kind));
   }
-  nlohmann::json out{{"format", kFormat}, {"kinds", kinds}, {"forgotten", forgotten_}, {"watched", watched_}, {"ledger", newest_.ledger}, {"fence", newest_.token}};
+  nlohmann::json out{{"format", kFormat},   {"kinds", kinds},           {"forgotten", forgotten_},
+                     {"watched", watched_}, {"ledger", newest_.ledger}, {"fence", newest_.token}};
   out["reports"] = jsonOrNone(toJson(reports), kKeptJson);
   return io::writeFileAtomic(file_, jsonText(out), 0600);
 }
 
 const TaskEntry* TaskTable::find(const std::string& id) const {
-  auto it = std::find_if(entries_.begin(), entries_.end(), [&](const auto& entry) { return entry.report.id == id; });
+  auto it = std::find_if(entries_.begin(), entries_.end(),
+                         [&](const auto& entry) { return entry.report.id == id; });
   return it == entries_.end() ? nullptr : &*it;
 }
 
@@ -84,12 +91,16 @@ bool TaskTable::hasForgotten(const std::string& id) const {
   return std::find(forgotten_.begin(), forgotten_.end(), id) != forgotten_.end();
 }
 
-/// Another ledger means another store, whose numbers start anew; only within one does a number tell who came later.
+/// Another ledger means another store, whose numbers start anew; only within one does a number tell
+/// who came later.
 Result<void> TaskTable::pass(const wire::Fence& fence) {
   if (fence.token == 0) return {};
   if (fence.ledger == newest_.ledger && fence.token < newest_.token)
-    return fail(ErrorCode::Conflict, fmt::format("it was ordered under claim {}, but this node has been taken over under claim {}", fence.token,
-                                                 newest_.token));
+    return fail(
+        ErrorCode::Conflict,
+        fmt::format(
+            "it was ordered under claim {}, but this node has been taken over under claim {}",
+            fence.token, newest_.token));
   newest_ = fence;
   return {};
 }
@@ -97,7 +108,9 @@ Result<void> TaskTable::pass(const wire::Fence& fence) {
 Result<void> TaskTable::add(const wire::AgentTask& task) {
   if (find(task.id)) return fail(ErrorCode::Conflict, "task " + task.id + " is known");
   if (entries_.size() >= wire::kMaxTasks) {
-    auto oldest = std::find_if(entries_.begin(), entries_.end(), [](const auto& entry) { return wire::isFinished(entry.report.phase); });
+    auto oldest = std::find_if(entries_.begin(), entries_.end(), [](const auto& entry) {
+      return wire::isFinished(entry.report.phase);
+    });
     if (oldest == entries_.end()) return fail(ErrorCode::Conflict, "the agent has too many tasks");
     drop(std::string(oldest->report.id));
   }
@@ -112,7 +125,8 @@ void TaskTable::update(const wire::AgentTaskReport& report) {
   for (auto& entry : entries_) {
     if (entry.report.id != report.id) continue;
     entry.report = report;
-    if (auto saved = save(); !saved) logWarning("agent", "the table of tasks could not be stored: {}", saved.error().str());
+    if (auto saved = save(); !saved)
+      logWarning("agent", "the table of tasks could not be stored: {}", saved.error().str());
   }
 }
 
@@ -131,12 +145,14 @@ void TaskTable::forget(const std::vector<std::string>& ids) {
     any = true;
   }
   if (!any) return;
-  if (auto saved = save(); !saved) logWarning("agent", "the table of tasks could not be stored: {}", saved.error().str());
+  if (auto saved = save(); !saved)
+    logWarning("agent", "the table of tasks could not be stored: {}", saved.error().str());
 }
 
 void TaskTable::watch(const std::vector<std::string>& probes) {
   for (const auto& probe : probes) {
-    if (watched_.size() < kMaxWatchedProbes && probe.size() <= wire::kMaxNameBytes) watched_.insert(probe);
+    if (watched_.size() < kMaxWatchedProbes && probe.size() <= wire::kMaxNameBytes)
+      watched_.insert(probe);
   }
 }
 

@@ -9,7 +9,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string>
 #include <string_view>
 
 namespace muster::agent {
@@ -39,7 +38,8 @@ class BlockTarget {
  public:
   virtual ~BlockTarget() = default;
   virtual std::uint64_t sizeBytes() const = 0;
-  /// Blocking; called from several threads for different ranges. Errors: Internal (I/O), naming offset and device
+  /// Blocking; called from several threads for different ranges. Errors: Internal (I/O), naming
+  /// offset and device
   virtual Result<void> write(std::uint64_t offset, std::string_view data) = 0;
   /// The range reads as zeros afterwards, whatever was there; the device may forget it (discard).
   virtual Result<void> zero(std::uint64_t offset, std::uint64_t length_bytes) = 0;
@@ -53,10 +53,14 @@ class BlockTarget {
   virtual std::string name() const { return "the disk"; }
 };
 
-/// "cannot read NAME at byte N: WORDS", and that the disk must be replaced where the error number (errno) is of a medium or of a device that is gone.
-Error diskError(std::string_view what, std::string_view name, std::uint64_t offset, int error_number);
+/// "cannot read NAME at byte N: WORDS", and that the disk must be replaced where the error number
+/// (errno) is of a medium or of a device that is gone.
+Error diskError(std::string_view what, std::string_view name, std::uint64_t offset,
+                int error_number);
 
-/// `name`: what the errors call it; without one, its path. Errors: NotFound, Denied, InvalidInput (neither a block device nor a file)
-Result<std::unique_ptr<BlockTarget>> openBlockTarget(const std::filesystem::path& path, std::string name = {});
+/// `name`: what the errors call it; without one, its path. Errors: NotFound, Denied, InvalidInput
+/// (neither a block device nor a file)
+Result<std::unique_ptr<BlockTarget>> openBlockTarget(const std::filesystem::path& path,
+                                                     std::string name = {});
 
 }  // namespace muster::agent

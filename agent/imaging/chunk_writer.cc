@@ -4,9 +4,9 @@
 #include "agent/imaging/existing_content.h"
 #include "agent/imaging/read_back.h"
 
-#include <boost/asio/experimental/awaitable_operators.hpp>
 #include <fmt/format.h>
 #include <zstd.h>
+#include <boost/asio/experimental/awaitable_operators.hpp>
 
 #include <algorithm>
 #include <mutex>
@@ -16,9 +16,12 @@ namespace muster::agent {
 namespace {
 
 constexpr std::chrono::seconds kRequestTimeout{60};
-constexpr std::chrono::seconds kRequestTimeoutBesideOthers{15};  ///< when another mirror can be asked instead
-constexpr std::size_t kBodySlackBytes = 64u << 10;   ///< an error page instead of chunks may be this long
-constexpr std::size_t kMaxZeroRunChunks = 256;       ///< zeroed in one go; bounds how long one step is silent
+constexpr std::chrono::seconds kRequestTimeoutBesideOthers{
+    15};  ///< when another mirror can be asked instead
+constexpr std::size_t kBodySlackBytes =
+    64u << 10;  ///< an error page instead of chunks may be this long
+constexpr std::size_t kMaxZeroRunChunks =
+    256;  ///< zeroed in one go; bounds how long one step is silent
 constexpr std::size_t kMaxGroupChunks = 64;
 
 /// Chunks [first, last): all zero, or stored one after the other in the pack.
@@ -29,9 +32,9 @@ struct Group {
 
 /// What became of a group whose bytes were here.
 struct Applied {
-  std::size_t next = 0;               ///< first chunk that is not on the target yet
-  std::optional<Error> error;         ///< why `next` is not the end
-  bool corrupt_chunk = false;         ///< fetching again may help
+  std::size_t next = 0;        ///< first chunk that is not on the target yet
+  std::optional<Error> error;  ///< why `next` is not the end
+  bool corrupt_chunk = false;  ///< fetching again may help
 };
 
 /// Bytes of the pack, and who gave them.
@@ -52,18 +55,26 @@ std::vector<std::string> allUrls(const ChunkJob& job) {
   return urls;
 }
 
-std::uint64_t runBytes(const wire::PackIndex& index) { return std::max(kRunBytes / index.chunk_bytes, std::uint64_t(1)) * index.chunk_bytes; }
+std::uint64_t runBytes(const wire::PackIndex& index) {
+  return std::max(kRunBytes / index.chunk_bytes, std::uint64_t(1)) * index.chunk_bytes;
+}
 
-/// Shared by the lanes of one job. Everything but `apply`, `look`, `zeroOut` and what they call runs on the control thread.
+/// Shared by the lanes of one job. Everything but `apply`, `look`, `zeroOut` and what they call
+/// runs on the control thread.
 class Writer {
  public:
   explicit Writer(ChunkJob job)
-      : job_(std::move(job)), mirrors_(allUrls(job_)), read_back_(job_.index, job_.target), right_(job_.index.chunks.size(), 0), end_(job_.clock.steady() + job_.deadline) {}
+      : job_(std::move(job)),
+        mirrors_(allUrls(job_)),
+        read_back_(job_.index, job_.target),
+        right_(job_.index.chunks.size(), 0),
+        end_(job_.clock.steady() + job_.deadline) {}
 
   Async<ChunkReport> run() {
     if (job_.target.sizeBytes() < job_.index.size_bytes)
       co_return fail(ErrorCode::InvalidInput,
-                     fmt::format("the image has {} MiB, its place on the disk only {} MiB", job_.index.size_bytes >> 20, job_.target.sizeBytes() >> 20));
+                     fmt::format("the image has {} MiB, its place on the disk only {} MiB",
+                                 job_.index.size_bytes >> 20, job_.target.sizeBytes() >> 20));
     if (job_.keep_right_chunks) {
       CO_TRY_OK(co_await lookAtAll());
     }
@@ -91,7 +102,8 @@ class Writer {
     Group group{next_, next_ + 1, chunks[next_].zero};
     std::uint64_t bytes = chunks[next_].length;
     const std::size_t limit = group.zero ? kMaxZeroRunChunks : kMaxGroupChunks;
-    while (group.last < chunks.size() && !right_[group.last] && chunks[group.last].zero == group.zero && group.last - group.first < limit &&
+    while (group.last < chunks.size() && !right_[group.last] &&
+           chunks[group.last].zero == group.zero && group.last - group.first < limit &&
            bytes + chunks[group.last].length <= kGroupBytes)
       bytes += chunks[group.last++].length;
     next_ = group.last;
@@ -128,7 +140,8 @@ class Writer {
 
   Result<void> zeroOut(Group group) {
     const std::uint64_t start = group.first * job_.index.chunk_bytes;
-    const std::uint64_t end = (group.last - 1) * job_.index.chunk_bytes + job_.index.rawBytes(group.last - 1);
+    const std::uint64_t end =
+        (group.last - 1) * job_.index.chunk_bytes + job_.index.rawBytes(group.last - 1);
     TRY_OK(job_.target.zero(start, end - start));
     for (std::size_t i = group.first; i < group.last; ++i) read_back_.rememberZero(i);
     count(end - start, 0);
@@ -145,32 +158,42 @@ class Writer {
     const Held held(*this, readersFor(job_.index) * job_.index.chunk_bytes);
     const auto right = [this](std::size_t chunk, std::string_view raw) {
       right_[chunk] = 1;
-      if (!job_.target.readsMedium()) job_.index.chunks[chunk].zero ? read_back_.rememberZero(chunk) : read_back_.remember(chunk, raw, wire::quickSum(raw));
+      if (!job_.target.readsMedium())
+        job_.index.chunks[chunk].zero ? read_back_.rememberZero(chunk)
+                                      : read_back_.remember(chunk, raw, wire::quickSum(raw));
       count(0, raw.size());
     };
-    return lookAtDisk(job_.index, job_.target, right, [this, &home](std::size_t) { asio::post(home, [this] { say("looking at what the disk holds"); }); });
+    return lookAtDisk(job_.index, job_.target, right, [this, &home](std::size_t) {
+      asio::post(home, [this] { say("looking at what the disk holds"); });
+    });
   }
 
-  /// Fetches and writes [first, last). A chunk that arrives wrong is fetched again: from another mirror as long as there is one, from
-  /// the last one kCorruptRetries times.
+  /// Fetches and writes [first, last). A chunk that arrives wrong is fetched again: from another
+  /// mirror as long as there is one, from the last one kCorruptRetries times.
   Async<> fetchAndApply(Connections* http, std::size_t first, std::size_t last) {
     int corrupt = 0;
     while (first < last) {
       const auto& chunks = job_.index.chunks;
-      const std::uint64_t offset = chunks[first].offset, length = chunks[last - 1].offset + chunks[last - 1].length - offset;
+      const std::uint64_t offset = chunks[first].offset,
+                          length = chunks[last - 1].offset + chunks[last - 1].length - offset;
       const Held held(*this, length);
       auto fetching = fetchRange(http, offset, length);
       CO_TRY(fetched, co_await std::move(fetching));
       const Fetched* arrived = &fetched;
-      std::function<Applied()> work = [this, first, last, arrived] { return apply(first, last, *arrived); };
+      std::function<Applied()> work = [this, first, last, arrived] {
+        return apply(first, last, *arrived);
+      };
       Applied applied = co_await offload<Applied>(job_.workers, std::move(work));
       if (applied.next > first) corrupt = 0;
       first = applied.next;
       if (!applied.error) continue;
-      const bool another = applied.corrupt_chunk && mirrors_.lied(fetched.mirror, applied.error->text());
-      if (!applied.corrupt_chunk || (!another && ++corrupt > kCorruptRetries)) co_return fail(std::move(*applied.error));
+      const bool another =
+          applied.corrupt_chunk && mirrors_.lied(fetched.mirror, applied.error->text());
+      if (!applied.corrupt_chunk || (!another && ++corrupt > kCorruptRetries))
+        co_return fail(std::move(*applied.error));
       ++report_.retries;
-      say(fmt::format("{}; fetching it again{}", applied.error->text(), another ? " from another mirror" : ""));
+      say(fmt::format("{}; fetching it again{}", applied.error->text(),
+                      another ? " from another mirror" : ""));
     }
     co_return Result<void>();
   }
@@ -178,11 +201,13 @@ class Writer {
   /// In the pool. Nothing is written that was not verified.
   Applied apply(std::size_t first, std::size_t last, const Fetched& fetched) {
     Applied applied{first, std::nullopt, false};
-    const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(), ZSTD_freeDCtx);
+    const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(),
+                                                                       ZSTD_freeDCtx);
     const Held held(*this, runBytes(job_.index));
     AlignedBuffer run(runBytes(job_.index));
     while (applied.next < last && !applied.error) {
-      const std::size_t begin = applied.next, end = unpackRun(context.get(), first, last, fetched, run, applied);
+      const std::size_t begin = applied.next,
+                        end = unpackRun(context.get(), first, last, fetched, run, applied);
       if (begin == end) break;
       if (auto written = writeRun(begin, end, run); !written) {
         applied.error = std::move(written).error();
@@ -195,15 +220,19 @@ class Writer {
   }
 
   /// Unpacks from applied.next on, as much as fits into `run`. The first chunk that is not in it.
-  std::size_t unpackRun(ZSTD_DCtx* context, std::size_t first, std::size_t last, const Fetched& fetched, AlignedBuffer& run, Applied& applied) {
+  std::size_t unpackRun(ZSTD_DCtx* context, std::size_t first, std::size_t last,
+                        const Fetched& fetched, AlignedBuffer& run, Applied& applied) {
     std::size_t i = applied.next, filled = 0;
     for (; i < last && filled + job_.index.chunk_bytes <= runBytes(job_.index); ++i) {
       const wire::PackChunk& chunk = job_.index.chunks[i];
-      const std::string_view packed(fetched.bytes.data() + (chunk.offset - job_.index.chunks[first].offset), chunk.length);
+      const std::string_view packed(
+          fetched.bytes.data() + (chunk.offset - job_.index.chunks[first].offset), chunk.length);
       const std::size_t size = job_.index.rawBytes(i);
       run.resize(filled + size);
       if (!unpack(context, i, packed, run.span().subspan(filled, size))) {
-        applied.error = Error(ErrorCode::Corrupt, fmt::format("chunk {} of the image is corrupt as it arrives from {}", i, mirrors_.url(fetched.mirror)));
+        applied.error = Error(ErrorCode::Corrupt,
+                              fmt::format("chunk {} of the image is corrupt as it arrives from {}",
+                                          i, mirrors_.url(fetched.mirror)));
         applied.corrupt_chunk = true;
         run.resize(filled);
         break;
@@ -213,36 +242,43 @@ class Writer {
     return i;
   }
 
-  /// Whether the bytes are the chunk that was signed. With the digest of what is stored only that has to be hashed slowly; what comes
-  /// out of it can then differ only by a fault of this machine, which the quick sum finds.
-  bool unpack(ZSTD_DCtx* context, std::size_t chunk, std::string_view packed, std::span<char> raw) const {
+  /// Whether the bytes are the chunk that was signed. With the digest of what is stored only that
+  /// has to be hashed slowly; what comes out of it can then differ only by a fault of this machine,
+  /// which the quick sum finds.
+  bool unpack(ZSTD_DCtx* context, std::size_t chunk, std::string_view packed,
+              std::span<char> raw) const {
     const wire::PackChunk& wanted = job_.index.chunks[chunk];
     if (job_.index.format > 1 && io::sha256Hex(packed) != wanted.packed_sha256) return false;
-    const std::size_t size = ZSTD_decompressDCtx(context, raw.data(), raw.size(), packed.data(), packed.size());
+    const std::size_t size =
+        ZSTD_decompressDCtx(context, raw.data(), raw.size(), packed.data(), packed.size());
     if (ZSTD_isError(size) || size != raw.size()) return false;
     const std::string_view bytes(raw.data(), raw.size());
-    return job_.index.format > 1 ? wire::quickSum(bytes) == wanted.quick : io::sha256Hex(bytes) == wanted.sha256;
+    return job_.index.format > 1 ? wire::quickSum(bytes) == wanted.quick
+                                 : io::sha256Hex(bytes) == wanted.sha256;
   }
 
-  /// Chunks [begin, end), which lie in `run`. Also tells what was found of chunks that were read back meanwhile.
+  /// Chunks [begin, end), which lie in `run`. Also tells what was found of chunks that were read
+  /// back meanwhile.
   Result<void> writeRun(std::size_t begin, std::size_t end, AlignedBuffer& run) {
     TRY_OK(job_.target.write(begin * job_.index.chunk_bytes, run.view()));
     std::size_t at = 0;
     for (std::size_t i = begin; i < end; ++i) {
       const std::string_view raw = run.view().substr(at, job_.index.rawBytes(i));
-      read_back_.remember(i, raw, job_.index.format > 1 ? job_.index.chunks[i].quick : wire::quickSum(raw));
+      read_back_.remember(i, raw,
+                          job_.index.format > 1 ? job_.index.chunks[i].quick : wire::quickSum(raw));
       at += raw.size();
     }
     count(at, 0);
     return read_back_.soFar();
   }
 
-  /// One range of the pack, of whichever mirror; asks again with growing pauses until the deadline, since the network may be cut or
-  /// the controller restarting.
+  /// One range of the pack, of whichever mirror; asks again with growing pauses until the deadline,
+  /// since the network may be cut or the controller restarting.
   Async<Fetched> fetchRange(Connections* http, std::uint64_t offset, std::uint64_t length) {
     auto pause = job_.first_backoff;
     for (;;) {
-      if (stopped_) co_return fail(ErrorCode::Conflict, "stopped, because another part of the image failed");
+      if (stopped_)
+        co_return fail(ErrorCode::Conflict, "stopped, because another part of the image failed");
       const std::size_t mirror = mirrors_.pick();
       auto response = co_await ask(http, mirror, offset, length);
       auto fault = judge(response, mirror, offset, length);
@@ -258,7 +294,9 @@ class Writer {
       }
       if (!fault->error.canRetry()) co_return fail(std::move(fault->error));
       if (job_.clock.steady() + pause >= end_)
-        co_return fail(ErrorCode::Timeout, fmt::format("the image could not be fetched within {} s; last: {}", job_.deadline.count(), fault->error.str()));
+        co_return fail(ErrorCode::Timeout,
+                       fmt::format("the image could not be fetched within {} s; last: {}",
+                                   job_.deadline.count(), fault->error.str()));
       ++report_.retries;
       say(fmt::format("{}; trying again in {:.1f} s", fault->error.text(), pause.count() / 1000.0));
       co_await job_.clock.sleep(pause);
@@ -266,7 +304,8 @@ class Writer {
     }
   }
 
-  Async<io::HttpResponse> ask(Connections* http, std::size_t mirror, std::uint64_t offset, std::uint64_t length) {
+  Async<io::HttpResponse> ask(Connections* http, std::size_t mirror, std::uint64_t offset,
+                              std::uint64_t length) {
     CO_TRY(url, io::Url::parse(mirrors_.url(mirror)));
     auto& client = (*http)[mirror];
     if (!client) client = job_.make_http();
@@ -278,18 +317,23 @@ class Writer {
     const auto begun = job_.clock.steady();
     auto response = co_await client->send(std::move(request));
     if (response && response->status == 206 && response->body.size() == length)
-      mirrors_.delivered(mirror, length, std::chrono::duration<double>(job_.clock.steady() - begun).count());
+      mirrors_.delivered(mirror, length,
+                         std::chrono::duration<double>(job_.clock.steady() - begun).count());
     co_return response;
   }
 
-  /// What is wrong with an answer; nothing, when it is the range. The whole file instead of a short range is accepted as it is.
-  std::optional<Fault> judge(Result<io::HttpResponse>& response, std::size_t mirror, std::uint64_t offset, std::uint64_t length) {
+  /// What is wrong with an answer; nothing, when it is the range. The whole file instead of a short
+  /// range is accepted as it is.
+  std::optional<Fault> judge(Result<io::HttpResponse>& response, std::size_t mirror,
+                             std::uint64_t offset, std::uint64_t length) {
     using enum Mirrors::Fault;
     const std::string& url = mirrors_.url(mirror);
     if (!response) {
       const Error& error = response.error();
-      // A connection that breaks inside a body is malformed for HTTP and still only a broken connection.
-      return Fault{Error(error).retryable(error.canRetry() || error.code() == ErrorCode::Corrupt), error.canRetry() || error.code() == ErrorCode::Corrupt ? Silent : Lie};
+      // A connection that breaks inside a body is malformed for HTTP and still only a broken
+      // connection.
+      return Fault{Error(error).retryable(error.canRetry() || error.code() == ErrorCode::Corrupt),
+                   error.canRetry() || error.code() == ErrorCode::Corrupt ? Silent : Lie};
     }
     const int status = response->status;
     if (status == 206 && response->body.size() == length) return std::nullopt;
@@ -298,11 +342,20 @@ class Writer {
       mirrors_.delivered(mirror, length, 1);
       return std::nullopt;
     }
-    if (status == 200) return Fault{Error(ErrorCode::InvalidInput, url + ": the server does not answer range requests"), Lie};
+    if (status == 200)
+      return Fault{
+          Error(ErrorCode::InvalidInput, url + ": the server does not answer range requests"), Lie};
     if (status == 206)
-      return Fault{Error(ErrorCode::Unavailable, fmt::format("{}: {} bytes of the pack came instead of {}", url, response->body.size(), length)), Silent};
-    if (status >= 500 || status == 408 || status == 429) return Fault{Error(ErrorCode::Unavailable, fmt::format("{} answers {}", url, status)), Silent};
-    return Fault{Error(ErrorCode::NotFound, fmt::format("{} answers {}: it does not have this image", url, status)), Lie};
+      return Fault{
+          Error(ErrorCode::Unavailable, fmt::format("{}: {} bytes of the pack came instead of {}",
+                                                    url, response->body.size(), length)),
+          Silent};
+    if (status >= 500 || status == 408 || status == 429)
+      return Fault{Error(ErrorCode::Unavailable, fmt::format("{} answers {}", url, status)),
+                   Silent};
+    return Fault{Error(ErrorCode::NotFound,
+                       fmt::format("{} answers {}: it does not have this image", url, status)),
+                 Lie};
   }
 
   /// Image data in memory, for the report and the bound. Also called in the pool.
@@ -311,7 +364,8 @@ class Writer {
     Held(Writer& writer, std::uint64_t bytes) : writer_(writer), bytes_(bytes) {
       const std::lock_guard guard(writer_.mutex_);
       writer_.held_bytes_ += bytes_;
-      writer_.report_.peak_buffer_bytes = std::max(writer_.report_.peak_buffer_bytes, writer_.held_bytes_);
+      writer_.report_.peak_buffer_bytes =
+          std::max(writer_.report_.peak_buffer_bytes, writer_.held_bytes_);
     }
     ~Held() {
       const std::lock_guard guard(writer_.mutex_);
@@ -335,7 +389,8 @@ class Writer {
     double fraction = 0;
     {
       const std::lock_guard guard(mutex_);
-      fraction = static_cast<double>(report_.bytes_written + report_.bytes_skipped) / static_cast<double>(job_.index.size_bytes);
+      fraction = static_cast<double>(report_.bytes_written + report_.bytes_skipped) /
+                 static_cast<double>(job_.index.size_bytes);
     }
     job_.progress(fraction, text);
   }
@@ -343,7 +398,8 @@ class Writer {
   ChunkJob job_;
   Mirrors mirrors_;
   ReadBack read_back_;
-  std::vector<char> right_;  ///< by chunk: the disk held it before; written by the readers, each its own
+  std::vector<char>
+      right_;  ///< by chunk: the disk held it before; written by the readers, each its own
   std::chrono::steady_clock::time_point end_;
   std::size_t next_ = 0;
   bool stopped_ = false;
@@ -356,8 +412,12 @@ class Writer {
 }  // namespace
 
 std::uint64_t windowBytes(const wire::PackIndex& index) {
-  const std::uint64_t writing = kLanes * (std::max<std::uint64_t>(kGroupBytes, index.chunk_bytes + (index.chunk_bytes >> 4) + 1024) + runBytes(index));
-  return std::max(writing + kReadBackThreads * index.chunk_bytes, readersFor(index) * index.chunk_bytes);
+  const std::uint64_t writing =
+      kLanes *
+      (std::max<std::uint64_t>(kGroupBytes, index.chunk_bytes + (index.chunk_bytes >> 4) + 1024) +
+       runBytes(index));
+  return std::max(writing + kReadBackThreads * index.chunk_bytes,
+                  readersFor(index) * index.chunk_bytes);
 }
 
 Async<ChunkReport> writeChunks(ChunkJob job) {

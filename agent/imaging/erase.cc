@@ -2,12 +2,12 @@
 // Which disks are erased, in what order, and what is told of it.
 #include "agent/imaging/erase.h"
 
-#include "wire/json_reader.h"
-#include "wire/wipe_guard.h"
 #include "agent/imaging/storage_plan.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
 #include "base/json_output.h"
+#include "wire/json_reader.h"
+#include "wire/wipe_guard.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -38,10 +38,12 @@ std::string names(const std::vector<DiskInfo>& disks) {
 }
 
 bool isOneOf(const std::vector<DiskInfo>& disks, const DiskInfo& disk) {
-  return std::any_of(disks.begin(), disks.end(), [&disk](const DiskInfo& one) { return one.path == disk.path; });
+  return std::any_of(disks.begin(), disks.end(),
+                     [&disk](const DiskInfo& one) { return one.path == disk.path; });
 }
 
-/// Disks that share a controller stand in one group: what works on a controller must not run twice at once.
+/// Disks that share a controller stand in one group: what works on a controller must not run twice
+/// at once.
 std::vector<std::vector<std::size_t>> groupsOf(const std::vector<DiskInfo>& disks) {
   std::map<std::string, std::vector<std::size_t>> by_controller;
   for (std::size_t i = 0; i < disks.size(); ++i) {
@@ -54,23 +56,32 @@ std::vector<std::vector<std::size_t>> groupsOf(const std::vector<DiskInfo>& disk
 }
 
 /// Whether no namespace that stays would go with this disk.
-bool coversController(const DiskInfo& disk, const std::vector<DiskInfo>& all, const std::vector<DiskInfo>& chosen) {
+bool coversController(const DiskInfo& disk, const std::vector<DiskInfo>& all,
+                      const std::vector<DiskInfo>& chosen) {
   const std::string controller = nvmeController(disk.path);
-  return std::none_of(all.begin(), all.end(), [&](const DiskInfo& other) { return nvmeController(other.path) == controller && !isOneOf(chosen, other); });
+  return std::none_of(all.begin(), all.end(), [&](const DiskInfo& other) {
+    return nvmeController(other.path) == controller && !isOneOf(chosen, other);
+  });
 }
 
 bool isBlockDevice(const std::filesystem::path& path) {
-  struct stat info {};
+  struct stat info{};
   return ::stat(path.c_str(), &info) == 0 && S_ISBLK(info.st_mode);
 }
 
 Result<DiskClaim> claimDisk(const std::filesystem::path& path) {
   std::error_code error;
-  if (!std::filesystem::exists(path, error)) return fail(ErrorCode::NotFound, fmt::format("{} is gone", path.string()));
+  if (!std::filesystem::exists(path, error))
+    return fail(ErrorCode::NotFound, fmt::format("{} is gone", path.string()));
   if (!isBlockDevice(path)) return DiskClaim();
-  // On a block device O_EXCL asks for the only claim: mounted, in an array or mapped, it is refused.
+  // On a block device O_EXCL asks for the only claim: mounted, in an array or mapped, it is
+  // refused.
   io::Fd fd(::open(path.c_str(), O_RDWR | O_EXCL | O_CLOEXEC));
-  if (!fd.valid()) return fail(ErrorCode::Conflict, fmt::format("{} cannot be had alone ({}): it is mounted, part of an array or mapped", path.string(), std::strerror(errno)));
+  if (!fd.valid())
+    return fail(
+        ErrorCode::Conflict,
+        fmt::format("{} cannot be had alone ({}): it is mounted, part of an array or mapped",
+                    path.string(), std::strerror(errno)));
   return DiskClaim(std::make_shared<io::Fd>(std::move(fd)));
 }
 
@@ -82,46 +93,79 @@ Result<EraseParams> parseEraseParams(std::string_view text) {
   EraseParams params;
   params.node_serial = reader.text("node_serial", kMaxSerialBytes);
   params.wipe_allowed = reader.flag("wipe_allowed", false);
-  params.disk_serials = wire::readTexts(reader, "disk_serials", kMaxErasedDisks, kMaxSerialBytes, true);
+  params.disk_serials =
+      wire::readTexts(reader, "disk_serials", kMaxErasedDisks, kMaxSerialBytes, true);
   TRY_OK(reader.finish());
   return params;
 }
 
 bool EraseReport::complete() const {
-  return !disks.empty() && std::none_of(disks.begin(), disks.end(), [](const DiskErasure& one) { return one.method.empty(); });
+  return !disks.empty() && std::none_of(disks.begin(), disks.end(),
+                                        [](const DiskErasure& one) { return one.method.empty(); });
 }
 
 std::string EraseReport::json() const {
   auto list = nlohmann::json::array();
   for (const auto& one : disks)
-    list.push_back({{"disk", one.disk.str()},         {"serial", one.disk.serial}, {"wwn", one.disk.wwn}, {"size_bytes", one.disk.size_bytes},
-                    {"method", one.method},           {"level", one.level},        {"tried", one.tried},  {"bytes_erased", one.bytes},
-                    {"places_checked", one.places_checked}, {"seconds", one.seconds},    {"fault", one.fault}});
-  return jsonText(nlohmann::json{{"node_serial", node_serial}, {"complete", complete()}, {"disks", list}, {"left", left}});
+    list.push_back({{"disk", one.disk.str()},
+                    {"serial", one.disk.serial},
+                    {"wwn", one.disk.wwn},
+                    {"size_bytes", one.disk.size_bytes},
+                    {"method", one.method},
+                    {"level", one.level},
+                    {"tried", one.tried},
+                    {"bytes_erased", one.bytes},
+                    {"places_checked", one.places_checked},
+                    {"seconds", one.seconds},
+                    {"fault", one.fault}});
+  return jsonText(nlohmann::json{
+      {"node_serial", node_serial}, {"complete", complete()}, {"disks", list}, {"left", left}});
 }
 
-Result<std::vector<DiskInfo>> chooseErased(const EraseParams& params, const std::vector<DiskInfo>& disks, const std::string& machine_serial) {
-  if (!params.wipe_allowed) return fail(ErrorCode::Denied, "nothing is erased: the plan did not say that this node may be wiped");
-  if (machine_serial.empty()) return fail(ErrorCode::Denied, "nothing is erased: this machine's firmware tells no serial, so nobody can be sure that it is the one that was meant");
+Result<std::vector<DiskInfo>> chooseErased(const EraseParams& params,
+                                           const std::vector<DiskInfo>& disks,
+                                           const std::string& machine_serial) {
+  if (!params.wipe_allowed)
+    return fail(ErrorCode::Denied,
+                "nothing is erased: the plan did not say that this node may be wiped");
+  if (machine_serial.empty())
+    return fail(ErrorCode::Denied,
+                "nothing is erased: this machine's firmware tells no serial, so nobody can be sure "
+                "that it is the one that was meant");
   if (params.node_serial != machine_serial)
-    return fail(ErrorCode::Denied, fmt::format("nothing is erased: the serial {} was typed, this machine is {}", params.node_serial, machine_serial));
+    return fail(ErrorCode::Denied,
+                fmt::format("nothing is erased: the serial {} was typed, this machine is {}",
+                            params.node_serial, machine_serial));
   std::vector<DiskInfo> chosen;
   if (params.disk_serials.empty()) {
-    std::copy_if(disks.begin(), disks.end(), std::back_inserter(chosen), [](const DiskInfo& disk) { return !disk.removable; });
-    if (chosen.empty()) return fail(ErrorCode::NotFound, "this machine has no disk that is built in");
+    std::copy_if(disks.begin(), disks.end(), std::back_inserter(chosen),
+                 [](const DiskInfo& disk) { return !disk.removable; });
+    if (chosen.empty())
+      return fail(ErrorCode::NotFound, "this machine has no disk that is built in");
   }
   for (const auto& serial : params.disk_serials) {
-    const auto fits = std::count_if(disks.begin(), disks.end(), [&serial](const DiskInfo& disk) { return disk.serial == serial; });
-    if (serial.empty() || fits == 0) return fail(ErrorCode::NotFound, fmt::format("no disk has the serial \"{}\"; there are: {}", serial, names(disks)));
-    if (fits > 1) return fail(ErrorCode::Conflict, fmt::format("{} disks have the serial {}: {}", fits, serial, names(disks)));
-    const auto disk = *std::find_if(disks.begin(), disks.end(), [&serial](const DiskInfo& one) { return one.serial == serial; });
+    const auto fits = std::count_if(disks.begin(), disks.end(), [&serial](const DiskInfo& disk) {
+      return disk.serial == serial;
+    });
+    if (serial.empty() || fits == 0)
+      return fail(ErrorCode::NotFound, fmt::format("no disk has the serial \"{}\"; there are: {}",
+                                                   serial, names(disks)));
+    if (fits > 1)
+      return fail(ErrorCode::Conflict,
+                  fmt::format("{} disks have the serial {}: {}", fits, serial, names(disks)));
+    const auto disk = *std::find_if(disks.begin(), disks.end(), [&serial](const DiskInfo& one) {
+      return one.serial == serial;
+    });
     if (!isOneOf(chosen, disk)) chosen.push_back(disk);
   }
-  if (chosen.size() > kMaxErasedDisks) return fail(ErrorCode::InvalidInput, fmt::format("{} disks are more than {}; name some of them", chosen.size(), kMaxErasedDisks));
+  if (chosen.size() > kMaxErasedDisks)
+    return fail(ErrorCode::InvalidInput, fmt::format("{} disks are more than {}; name some of them",
+                                                     chosen.size(), kMaxErasedDisks));
   return chosen;
 }
 
-Result<EraseReport> eraseDisks(const EraseParams& params, const std::vector<DiskInfo>& disks, const std::string& machine_serial, const EraseTools& tools) {
+Result<EraseReport> eraseDisks(const EraseParams& params, const std::vector<DiskInfo>& disks,
+                               const std::string& machine_serial, const EraseTools& tools) {
   auto chosen_disks = chooseErased(params, disks, machine_serial);
   if (!chosen_disks) return wire::untouched(std::move(chosen_disks).error());
   const auto& chosen = *chosen_disks;
@@ -154,13 +198,19 @@ Result<EraseReport> eraseDisks(const EraseParams& params, const std::vector<Disk
   const auto work = [&] {
     for (std::size_t group = next++; group < groups.size(); group = next++)
       for (const std::size_t i : groups[group]) {
-        report.disks[i] = eraseDisk(chosen[i], coversController(chosen[i], disks, chosen), tools, [&say, i](double fraction, const std::string& text) { say(i, fraction, text); });
-        say(i, 1, fmt::format("{}: {}", chosen[i].str(), report.disks[i].method.empty() ? report.disks[i].fault : "erased by " + report.disks[i].method));
+        report.disks[i] = eraseDisk(
+            chosen[i], coversController(chosen[i], disks, chosen), tools,
+            [&say, i](double fraction, const std::string& text) { say(i, fraction, text); });
+        say(i, 1,
+            fmt::format("{}: {}", chosen[i].str(),
+                        report.disks[i].method.empty() ? report.disks[i].fault
+                                                       : "erased by " + report.disks[i].method));
       }
   };
   {
     std::vector<std::jthread> threads;
-    for (std::size_t i = 1; i < std::min(kDisksAtOnce, groups.size()); ++i) threads.emplace_back(work);
+    for (std::size_t i = 1; i < std::min(kDisksAtOnce, groups.size()); ++i)
+      threads.emplace_back(work);
     work();
   }
   return report;

@@ -21,7 +21,8 @@ constexpr double kMarked = 0.01, kErased = 0.99;  // where the bar stands when a
 
 constexpr std::size_t kSanitizeLogBytes = 4;  ///< the head of the page: progress and state
 
-/// A structure of the NVMe specification, little-endian as is every machine that muster runs on; what is missing at its end is zero.
+/// A structure of the NVMe specification, little-endian as is every machine that muster runs on;
+/// what is missing at its end is zero.
 template <class T>
 T structureOf(std::string_view bytes) {
   T out{};
@@ -46,7 +47,8 @@ class Marks {
 
   std::size_t size() const { return marks_.size(); }
 
-  /// Writes them and reads them back from the medium: only a disk that holds them now can show later that they are gone.
+  /// Writes them and reads them back from the medium: only a disk that holds them now can show
+  /// later that they are gone.
   Result<void> put(BlockTarget& target) {
     AlignedBuffer block(kMarkBytes);
     block.resize(kMarkBytes);
@@ -58,20 +60,30 @@ class Marks {
     }
     TRY_OK(target.flush());
     TRY(there, countThere(target));
-    if (there != marks_.size()) return fail(ErrorCode::Corrupt, fmt::format("{} of {} blocks are lost as soon as they are written: the disk is broken", marks_.size() - there, marks_.size()));
+    if (there != marks_.size())
+      return fail(
+          ErrorCode::Corrupt,
+          fmt::format("{} of {} blocks are lost as soon as they are written: the disk is broken",
+                      marks_.size() - there, marks_.size()));
     return {};
   }
 
-  /// Errors: Corrupt (a mark is still there; with `zeros`, a place holds anything), those of the disk
+  /// Errors: Corrupt (a mark is still there; with `zeros`, a place holds anything), those of the
+  /// disk
   Result<void> checkGone(BlockTarget& target, bool zeros) const {
     TRY_OK(target.flush());
     AlignedBuffer block(kMarkBytes);
     block.resize(kMarkBytes);
     for (const auto& mark : marks_) {
       TRY_OK(target.read(mark.offset, block.span()));
-      if (io::sha256Hex(block.view()) == mark.sum) return fail(ErrorCode::Corrupt, fmt::format("what was at byte {} is still there", mark.offset));
-      if (zeros && std::any_of(block.span().begin(), block.span().end(), [](char c) { return c != 0; }))
-        return fail(ErrorCode::Corrupt, fmt::format("byte {} and those after it are not the zeros that were written", mark.offset));
+      if (io::sha256Hex(block.view()) == mark.sum)
+        return fail(ErrorCode::Corrupt,
+                    fmt::format("what was at byte {} is still there", mark.offset));
+      if (zeros &&
+          std::any_of(block.span().begin(), block.span().end(), [](char c) { return c != 0; }))
+        return fail(ErrorCode::Corrupt,
+                    fmt::format("byte {} and those after it are not the zeros that were written",
+                                mark.offset));
     }
     return {};
   }
@@ -101,7 +113,11 @@ class Eraser {
  public:
   using Say = std::function<void(double, const std::string&)>;
   Eraser(const DiskInfo& disk, bool whole_controller, const EraseTools& tools, const Say& say)
-      : disk_(disk), controller_(nvmeController(disk.path)), whole_controller_(whole_controller), tools_(tools), say_(say) {}
+      : disk_(disk),
+        controller_(nvmeController(disk.path)),
+        whole_controller_(whole_controller),
+        tools_(tools),
+        say_(say) {}
 
   /// Also why the stronger ones are left out.
   std::vector<EraseMethod> methods(std::vector<std::string>& left_out) const {
@@ -121,12 +137,19 @@ class Eraser {
   Result<void> run(EraseMethod method) const {
     const std::string device = disk_.path.string();
     switch (method) {
-      case EraseMethod::NvmeFormatCrypto: return tool("nvme", {"format", device, "--ses=2", "--force"});
-      case EraseMethod::NvmeFormatUser: return tool("nvme", {"format", device, "--ses=1", "--force"});
-      case EraseMethod::NvmeSanitizeBlock: return sanitize("--sanact=2");
-      case EraseMethod::NvmeSanitizeCrypto: return sanitize("--sanact=4");
-      case EraseMethod::SecureDiscard: return tool("blkdiscard", {"--secure", "--force", device});  // it would claim the disk, which is ours
-      case EraseMethod::Overwrite: return overwrite();
+      case EraseMethod::NvmeFormatCrypto:
+        return tool("nvme", {"format", device, "--ses=2", "--force"});
+      case EraseMethod::NvmeFormatUser:
+        return tool("nvme", {"format", device, "--ses=1", "--force"});
+      case EraseMethod::NvmeSanitizeBlock:
+        return sanitize("--sanact=2");
+      case EraseMethod::NvmeSanitizeCrypto:
+        return sanitize("--sanact=4");
+      case EraseMethod::SecureDiscard:
+        return tool("blkdiscard",
+                    {"--secure", "--force", device});  // it would claim the disk, which is ours
+      case EraseMethod::Overwrite:
+        return overwrite();
     }
     return fail(ErrorCode::Internal, "no such method");
   }
@@ -142,16 +165,26 @@ class Eraser {
     for (int poll = 0; poll < kMaxSanitizePolls; ++poll) {
       tools_.pause(kSanitizePoll);
       TRY(log, tools_.run("nvme", {"sanitize-log", "--raw-binary", controller_}));
-      if (log.size() < kSanitizeLogBytes) return fail(ErrorCode::Corrupt, "its sanitize log has no state");
+      if (log.size() < kSanitizeLogBytes)
+        return fail(ErrorCode::Corrupt, "its sanitize log has no state");
       const auto page = structureOf<nvme_sanitize_log_page>(log);
-      const unsigned state = page.sstat >> NVME_SANITIZE_SSTAT_STATUS_SHIFT & NVME_SANITIZE_SSTAT_STATUS_MASK;
+      const unsigned state =
+          page.sstat >> NVME_SANITIZE_SSTAT_STATUS_SHIFT & NVME_SANITIZE_SSTAT_STATUS_MASK;
       switch (state) {
         case NVME_SANITIZE_SSTAT_STATUS_COMPLETE_SUCCESS:
-        case NVME_SANITIZE_SSTAT_STATUS_ND_COMPLETE_SUCCESS: return {};
-        case NVME_SANITIZE_SSTAT_STATUS_IN_PROGESS: say_(kMarked + (kErased - kMarked) * page.sprog / 65536.0, fmt::format("{} sanitizes itself", disk_.str())); break;
-        default: return fail(ErrorCode::Internal, fmt::format("it says that its sanitizing did not succeed (state {})", state));
+        case NVME_SANITIZE_SSTAT_STATUS_ND_COMPLETE_SUCCESS:
+          return {};
+        case NVME_SANITIZE_SSTAT_STATUS_IN_PROGESS:
+          say_(kMarked + (kErased - kMarked) * page.sprog / 65536.0,
+               fmt::format("{} sanitizes itself", disk_.str()));
+          break;
+        default:
+          return fail(ErrorCode::Internal,
+                      fmt::format("it says that its sanitizing did not succeed (state {})", state));
       }
-      if (tools_.cancelled()) return fail(ErrorCode::Timeout, "was told to stop, or its time was up; the disk sanitizes itself all the same");
+      if (tools_.cancelled())
+        return fail(ErrorCode::Timeout,
+                    "was told to stop, or its time was up; the disk sanitizes itself all the same");
     }
     return fail(ErrorCode::Timeout, "it has sanitized itself for twelve hours");
   }
@@ -161,10 +194,15 @@ class Eraser {
     AlignedBuffer zeros(kOverwritePiece);
     std::memset(zeros.data(), 0, kOverwritePiece);
     for (std::uint64_t at = 0; at < disk_.size_bytes; at += kOverwritePiece) {
-      if (tools_.cancelled()) return fail(ErrorCode::Timeout, fmt::format("was told to stop, or its time was up, after {} of {} MiB", at >> 20, disk_.size_bytes >> 20));
+      if (tools_.cancelled())
+        return fail(ErrorCode::Timeout,
+                    fmt::format("was told to stop, or its time was up, after {} of {} MiB",
+                                at >> 20, disk_.size_bytes >> 20));
       zeros.resize(std::min(kOverwritePiece, disk_.size_bytes - at));
       TRY_OK(target->write(at, zeros.view()));
-      say_(kMarked + (kErased - kMarked) * static_cast<double>(at) / static_cast<double>(disk_.size_bytes), fmt::format("overwriting {}", disk_.str()));
+      say_(kMarked + (kErased - kMarked) * static_cast<double>(at) /
+                         static_cast<double>(disk_.size_bytes),
+           fmt::format("overwriting {}", disk_.str()));
     }
     return target->flush();
   }
@@ -176,28 +214,37 @@ class Eraser {
   const Say& say_;
 };
 
-constexpr std::array<std::pair<EraseMethod, std::string_view>, 6> kMethods{{{EraseMethod::NvmeFormatCrypto, "nvme-format-crypto"},
-                                                                            {EraseMethod::NvmeSanitizeBlock, "nvme-sanitize-block"},
-                                                                            {EraseMethod::NvmeSanitizeCrypto, "nvme-sanitize-crypto"},
-                                                                            {EraseMethod::NvmeFormatUser, "nvme-format-user-data"},
-                                                                            {EraseMethod::SecureDiscard, "secure-discard"},
-                                                                            {EraseMethod::Overwrite, "overwrite"}}};
+constexpr std::array<std::pair<EraseMethod, std::string_view>, 6> kMethods{
+    {{EraseMethod::NvmeFormatCrypto, "nvme-format-crypto"},
+     {EraseMethod::NvmeSanitizeBlock, "nvme-sanitize-block"},
+     {EraseMethod::NvmeSanitizeCrypto, "nvme-sanitize-crypto"},
+     {EraseMethod::NvmeFormatUser, "nvme-format-user-data"},
+     {EraseMethod::SecureDiscard, "secure-discard"},
+     {EraseMethod::Overwrite, "overwrite"}}};
 
 }  // namespace
 
 std::string_view toString(EraseMethod method) {
-  return std::find_if(kMethods.begin(), kMethods.end(), [method](const auto& one) { return one.first == method; })->second;
+  return std::find_if(kMethods.begin(), kMethods.end(),
+                      [method](const auto& one) { return one.first == method; })
+      ->second;
 }
 
-std::string_view levelOf(EraseMethod method) { return method == EraseMethod::Overwrite ? "clear" : "purge"; }
+std::string_view levelOf(EraseMethod method) {
+  return method == EraseMethod::Overwrite ? "clear" : "purge";
+}
 
 std::string nvmeController(const std::filesystem::path& disk) {
   const std::string path = disk.string(), name = disk.filename();
   constexpr std::string_view kPrefix = "nvme";
   if (!name.starts_with(kPrefix)) return {};
-  const auto digits = [&name](std::size_t from) { return std::min(name.find_first_not_of("0123456789", from), name.size()); };
+  const auto digits = [&name](std::size_t from) {
+    return std::min(name.find_first_not_of("0123456789", from), name.size());
+  };
   const std::size_t end = digits(kPrefix.size());
-  if (end == kPrefix.size() || end >= name.size() || name[end] != 'n' || end + 1 == name.size() || digits(end + 1) != name.size()) return {};
+  if (end == kPrefix.size() || end >= name.size() || name[end] != 'n' || end + 1 == name.size() ||
+      digits(end + 1) != name.size())
+    return {};
   return path.substr(0, path.size() - name.size() + end);
 }
 
@@ -206,14 +253,18 @@ std::vector<EraseMethod> nvmeMethods(std::string_view identify) {
   const auto controller = structureOf<nvme_id_ctrl>(identify);
   const bool formats = (controller.oacs & NVME_CTRL_OACS_FORMAT) != 0;
   std::vector<EraseMethod> methods;
-  if (formats && (controller.fna & NVME_CTRL_FNA_CRYPTO_ERASE) != 0) methods.push_back(EraseMethod::NvmeFormatCrypto);
-  if ((controller.sanicap & NVME_CTRL_SANICAP_BES) != 0) methods.push_back(EraseMethod::NvmeSanitizeBlock);
-  if ((controller.sanicap & NVME_CTRL_SANICAP_CES) != 0) methods.push_back(EraseMethod::NvmeSanitizeCrypto);
+  if (formats && (controller.fna & NVME_CTRL_FNA_CRYPTO_ERASE) != 0)
+    methods.push_back(EraseMethod::NvmeFormatCrypto);
+  if ((controller.sanicap & NVME_CTRL_SANICAP_BES) != 0)
+    methods.push_back(EraseMethod::NvmeSanitizeBlock);
+  if ((controller.sanicap & NVME_CTRL_SANICAP_CES) != 0)
+    methods.push_back(EraseMethod::NvmeSanitizeCrypto);
   if (formats) methods.push_back(EraseMethod::NvmeFormatUser);
   return methods;
 }
 
-DiskErasure eraseDisk(const DiskInfo& disk, bool whole_controller, const EraseTools& tools, const std::function<void(double, const std::string&)>& progress) {
+DiskErasure eraseDisk(const DiskInfo& disk, bool whole_controller, const EraseTools& tools,
+                      const std::function<void(double, const std::string&)>& progress) {
   DiskErasure done;
   done.disk = disk;
   const double begin = tools.now_seconds();

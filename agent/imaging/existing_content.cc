@@ -16,14 +16,17 @@ constexpr std::size_t kToldChunks = 512;  ///< between two words of progress
 
 }  // namespace
 
-std::uint64_t readersFor(const wire::PackIndex& index) { return std::clamp<std::uint64_t>(kLookWindowBytes / index.chunk_bytes, 1, kReaders); }
+std::uint64_t readersFor(const wire::PackIndex& index) {
+  return std::clamp<std::uint64_t>(kLookWindowBytes / index.chunk_bytes, 1, kReaders);
+}
 
 bool chunkIsRight(const wire::PackIndex& index, std::size_t chunk, std::string_view raw) {
   if (index.chunks[chunk].zero) return wire::allZero(raw);
   return !wire::allZero(raw) && io::sha256Hex(raw) == index.chunks[chunk].sha256;
 }
 
-Result<void> lookAtDisk(const wire::PackIndex& index, BlockTarget& target, const std::function<void(std::size_t chunk, std::string_view raw)>& right,
+Result<void> lookAtDisk(const wire::PackIndex& index, BlockTarget& target,
+                        const std::function<void(std::size_t chunk, std::string_view raw)>& right,
                         const std::function<void(std::size_t chunks)>& looked) {
   std::atomic<std::size_t> next = 0;
   std::mutex mutex;

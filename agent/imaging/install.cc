@@ -24,7 +24,8 @@ constexpr std::chrono::minutes kToolLimit{5};
 constexpr const char* kMountFolder = "/run/muster/target";
 
 std::string replaced(std::string text, std::string_view mark, const std::string& value) {
-  for (auto at = text.find(mark); at != std::string::npos; at = text.find(mark, at + value.size())) text.replace(at, mark.size(), value);
+  for (auto at = text.find(mark); at != std::string::npos; at = text.find(mark, at + value.size()))
+    text.replace(at, mark.size(), value);
   return text;
 }
 
@@ -35,10 +36,13 @@ Result<void> tool(std::string program, std::vector<std::string> args) {
   return {};
 }
 
-/// systemd-networkd brings up the provisioning NIC, found by its address; every other NIC is left to whom it concerns.
+/// systemd-networkd brings up the provisioning NIC, found by its address; every other NIC is left
+/// to whom it concerns.
 std::string networkFile(const WriteImageParams& params, const std::string& mac) {
-  std::string text = fmt::format("[Match]\nMACAddress={}\n\n[Network]\nLinkLocalAddressing=no\nIPv6AcceptRA=no\n", mac);
-  if (params.address_cidr.empty()) return text + "DHCP=ipv4\n\n[DHCPv4]\nClientIdentifier=mac\nUseHostname=no\n";
+  std::string text = fmt::format(
+      "[Match]\nMACAddress={}\n\n[Network]\nLinkLocalAddressing=no\nIPv6AcceptRA=no\n", mac);
+  if (params.address_cidr.empty())
+    return text + "DHCP=ipv4\n\n[DHCPv4]\nClientIdentifier=mac\nUseHostname=no\n";
   text += fmt::format("Address={}\n", params.address_cidr);
   if (!params.gateway.empty()) text += fmt::format("Gateway={}\n", params.gateway);
   for (const auto& server : params.dns) text += fmt::format("DNS={}\n", server);
@@ -47,30 +51,43 @@ std::string networkFile(const WriteImageParams& params, const std::string& mac) 
 
 /// The same for systems that have NetworkManager only.
 std::string networkManagerFile(const WriteImageParams& params, const std::string& mac) {
-  std::string text = fmt::format("[connection]\nid=muster-provisioning\ntype=ethernet\nautoconnect-priority=100\n\n[ethernet]\nmac-address={}\n\n[ipv4]\n", mac);
+  std::string text = fmt::format(
+      "[connection]\nid=muster-provisioning\ntype=ethernet\nautoconnect-priority=100\n\n[ethernet]"
+      "\nmac-address={}\n\n[ipv4]\n",
+      mac);
   if (params.address_cidr.empty()) {
     text += "method=auto\ndhcp-client-id=mac\ndhcp-send-hostname=false\n";
   } else {
-    text += fmt::format("method=manual\naddress1={}{}{}\n", params.address_cidr, params.gateway.empty() ? "" : ",", params.gateway);
+    text += fmt::format("method=manual\naddress1={}{}{}\n", params.address_cidr,
+                        params.gateway.empty() ? "" : ",", params.gateway);
     if (!params.dns.empty()) text += fmt::format("dns={};\n", fmt::join(params.dns, ";"));
   }
   return text + "\n[ipv6]\nmethod=disabled\n";
 }
 
-Result<void> configureNetwork(const fs::path& root, const WriteImageParams& params, const std::string& mac) {
+Result<void> configureNetwork(const fs::path& root, const WriteImageParams& params,
+                              const std::string& mac) {
   TRY_OK(put(root, "etc/systemd/network/10-muster-provisioning.network", networkFile(params, mac)));
   std::error_code error;
-  if (fs::exists(root / "usr/lib/systemd/systemd-networkd", error) || fs::exists(root / "lib/systemd/systemd-networkd", error) || !fs::exists(root / "usr/sbin/NetworkManager", error)) return {};
+  if (fs::exists(root / "usr/lib/systemd/systemd-networkd", error) ||
+      fs::exists(root / "lib/systemd/systemd-networkd", error) ||
+      !fs::exists(root / "usr/sbin/NetworkManager", error))
+    return {};
   TRY_OK(put(root, "etc/NetworkManager/conf.d/10-muster.conf", "[main]\nno-auto-default=*\n"));
-  return put(root, "etc/NetworkManager/system-connections/muster-provisioning.nmconnection", networkManagerFile(params, mac), kSecretMode);  // it takes no other mode
+  return put(root, "etc/NetworkManager/system-connections/muster-provisioning.nmconnection",
+             networkManagerFile(params, mac), kSecretMode);  // it takes no other mode
 }
 
 /// Empty: the system keeps its own.
 std::string fileSystemTable(const Layout& layout) {
   if (layout.root_line.empty() && layout.root_partuuid.empty()) return {};
-  std::string table = layout.root_line.empty() ? fmt::format("PARTUUID={} / ext4 errors=remount-ro 0 1", layout.root_partuuid) : layout.root_line;
+  std::string table =
+      layout.root_line.empty()
+          ? fmt::format("PARTUUID={} / ext4 errors=remount-ro 0 1", layout.root_partuuid)
+          : layout.root_line;
   if (!layout.boot_line.empty()) table += "\n" + layout.boot_line;
-  return table + fmt::format("\nPARTUUID={} /boot/efi vfat umask=0077,nofail 0 0\n", layout.esp_partuuid);
+  return table +
+         fmt::format("\nPARTUUID={} /boot/efi vfat umask=0077,nofail 0 0\n", layout.esp_partuuid);
 }
 
 Result<void> copyAgent(const fs::path& from, const fs::path& root) {
@@ -78,28 +95,39 @@ Result<void> copyAgent(const fs::path& from, const fs::path& root) {
   TRY_OK(io::makeDirs(to));
   std::error_code error;
   fs::copy(from, to, fs::copy_options::recursive | fs::copy_options::overwrite_existing, error);
-  if (error) return fail(ErrorCode::Internal, fmt::format("cannot copy the agent from {}: {}", from.string(), error.message()));
+  if (error)
+    return fail(ErrorCode::Internal,
+                fmt::format("cannot copy the agent from {}: {}", from.string(), error.message()));
   fs::remove(to / "dhcp.sh", error);  // belongs to the RAM OS
   return {};
 }
 
 }  // namespace
 
-Result<void> configureSystem(const fs::path& root, const WriteImageParams& params, const InstalledIdentity& identity, const Layout& layout,
+Result<void> configureSystem(const fs::path& root, const WriteImageParams& params,
+                             const InstalledIdentity& identity, const Layout& layout,
                              const std::string& provisioning_mac, const fs::path& agent_folder) {
   TRY_OK(put(root, "etc/hostname", params.hostname + "\n"));
-  TRY_OK(put(root, "etc/hosts", fmt::format("127.0.0.1 localhost\n127.0.1.1 {}\n::1 localhost ip6-localhost ip6-loopback\n", params.hostname)));
+  TRY_OK(put(
+      root, "etc/hosts",
+      fmt::format("127.0.0.1 localhost\n127.0.1.1 {}\n::1 localhost ip6-localhost ip6-loopback\n",
+                  params.hostname)));
   TRY_OK(put(root, "etc/machine-id", ""));  // made at the first boot
-  if (const auto table = fileSystemTable(layout); !table.empty()) TRY_OK(put(root, "etc/fstab", table));
+  if (const auto table = fileSystemTable(layout); !table.empty())
+    TRY_OK(put(root, "etc/fstab", table));
   TRY_OK(configureNetwork(root, params, provisioning_mac));
   if (!params.authorized_keys.empty()) {
     TRY_OK(io::makeDirs(root / "root/.ssh", 0700));
-    TRY_OK(put(root, "root/.ssh/authorized_keys", fmt::format("{}\n", fmt::join(params.authorized_keys, "\n")), kSecretMode));
+    TRY_OK(put(root, "root/.ssh/authorized_keys",
+               fmt::format("{}\n", fmt::join(params.authorized_keys, "\n")), kSecretMode));
   }
 
-  const nlohmann::json agent{{"url", params.agent_url},          {"node", params.hostname},
-                             {"ca_pem_file", "/etc/muster/ca.pem"}, {"key_file", "/etc/muster/agent.key"},
-                             {"certificate_file", "/etc/muster/agent.pem"}, {"image_digest", params.digest}};
+  const nlohmann::json agent{{"url", params.agent_url},
+                             {"node", params.hostname},
+                             {"ca_pem_file", "/etc/muster/ca.pem"},
+                             {"key_file", "/etc/muster/agent.key"},
+                             {"certificate_file", "/etc/muster/agent.pem"},
+                             {"image_digest", params.digest}};
   TRY_OK(io::makeDirs(root / "etc/muster", 0755));
   TRY_OK(put(root, "etc/muster/agent.json", jsonText(agent, 2) + "\n"));
   TRY_OK(put(root, "etc/muster/ca.pem", params.agent_ca_pem));
@@ -111,24 +139,35 @@ Result<void> configureSystem(const fs::path& root, const WriteImageParams& param
   TRY_OK(io::makeDirs(wants));
   std::error_code error;
   fs::remove(wants / "muster-agent.service", error);
-  fs::create_symlink("/etc/systemd/system/muster-agent.service", wants / "muster-agent.service", error);
-  if (error) return fail(ErrorCode::Internal, fmt::format("cannot enable the agent: {}", error.message()));
+  fs::create_symlink("/etc/systemd/system/muster-agent.service", wants / "muster-agent.service",
+                     error);
+  if (error)
+    return fail(ErrorCode::Internal, fmt::format("cannot enable the agent: {}", error.message()));
   return {};
 }
 
 std::string grubConfiguration(const WriteImageParams& params, const Layout& layout) {
   std::string text = recipe("grub.cfg");
   text = replaced(std::move(text), "@KERNEL_PARTITION@", std::to_string(layout.kernel_partition));
-  text = replaced(std::move(text), "@ROOT@", layout.root_argument.empty() ? "root=PARTUUID=" + layout.root_partuuid : layout.root_argument);
-  return replaced(std::move(text), "@KERNEL_ARGS@", fmt::format("{}", fmt::join(params.kernel_args, " ")));
+  text = replaced(std::move(text), "@ROOT@",
+                  layout.root_argument.empty() ? "root=PARTUUID=" + layout.root_partuuid
+                                               : layout.root_argument);
+  return replaced(std::move(text), "@KERNEL_ARGS@",
+                  fmt::format("{}", fmt::join(params.kernel_args, " ")));
 }
 
-Result<void> installBootLoader(const fs::path& disk, const fs::path& esp, const WriteImageParams& params, const Layout& layout) {
+Result<void> installBootLoader(const fs::path& disk, const fs::path& esp,
+                               const WriteImageParams& params, const Layout& layout) {
   const std::string boot_folder = "--boot-directory=" + esp.string();
-  const std::string modules = "--install-modules=normal linux part_gpt fat ext2 serial terminal regexp test echo gzio reboot halt ls cat";
-  TRY_OK(tool("grub-install", {"--target=i386-pc", boot_folder, modules, "--fonts=", "--locales=", "--themes=", disk.string()}));
-  TRY_OK(tool("grub-install", {"--target=x86_64-efi", "--removable", "--no-nvram", "--no-uefi-secure-boot", "--efi-directory=" + esp.string(), boot_folder,
-                               modules, "--fonts=", "--locales=", "--themes=", disk.string()}));
+  const std::string modules =
+      "--install-modules=normal linux part_gpt fat ext2 serial terminal regexp test echo gzio "
+      "reboot halt ls cat";
+  TRY_OK(tool("grub-install", {"--target=i386-pc", boot_folder, modules,
+                               "--fonts=", "--locales=", "--themes=", disk.string()}));
+  TRY_OK(
+      tool("grub-install", {"--target=x86_64-efi", "--removable", "--no-nvram",
+                            "--no-uefi-secure-boot", "--efi-directory=" + esp.string(), boot_folder,
+                            modules, "--fonts=", "--locales=", "--themes=", disk.string()}));
   if (params.secure_boot) TRY_OK(installSignedLoader(esp));
   return put(esp, "grub/grub.cfg", grubConfiguration(params, layout));
 }
@@ -147,7 +186,8 @@ Result<Mount> mountBoot(const fs::path& root, const fs::path& device) {
 }
 
 /// The machine must start from any of its disks.
-Result<void> copyBootLoader(const Layout::BootDisk& copy, const WriteImageParams& params, const Layout& layout) {
+Result<void> copyBootLoader(const Layout::BootDisk& copy, const WriteImageParams& params,
+                            const Layout& layout) {
   TRY_OK(tool("mkfs.vfat", {"-F", "32", "-n", "MUSTER-ESP", copy.esp.string()}));
   auto esp = Mount::make(copy.esp, "/run/muster/esp", "vfat");
   if (!esp) return fail(std::move(esp).error());
@@ -157,8 +197,10 @@ Result<void> copyBootLoader(const Layout::BootDisk& copy, const WriteImageParams
 
 }  // namespace
 
-Result<void> installSystem(const fs::path& disk, const Layout& layout, const WriteImageParams& params, const InstalledIdentity& identity,
-                           const std::string& provisioning_mac, const fs::path& agent_folder, const std::function<void(const std::string&)>& say,
+Result<void> installSystem(const fs::path& disk, const Layout& layout,
+                           const WriteImageParams& params, const InstalledIdentity& identity,
+                           const std::string& provisioning_mac, const fs::path& agent_folder,
+                           const std::function<void(const std::string&)>& say,
                            const std::function<Result<void>(const fs::path&)>& configure_more) {
   say("growing the file system to its disk");
   TRY_OK(growExt4(layout.root));
@@ -177,7 +219,8 @@ Result<void> installSystem(const fs::path& disk, const Layout& layout, const Wri
   TRY_OK(configureSystem(top, params, identity, layout, provisioning_mac, agent_folder));
   if (configure_more) TRY_OK(configure_more(top));
   std::error_code error;
-  if (fs::exists(top / "usr/bin/ssh-keygen", error)) TRY_OK(tool("chroot", {top.string(), "ssh-keygen", "-A"}));
+  if (fs::exists(top / "usr/bin/ssh-keygen", error))
+    TRY_OK(tool("chroot", {top.string(), "ssh-keygen", "-A"}));
   say("installing the boot loader");
   TRY_OK(installBootLoader(disk, top / "boot/efi", params, layout));
   TRY_OK(esp->end());

@@ -7,14 +7,15 @@ namespace muster::agent {
 
 namespace {
 
-constexpr int kSilentUntilDropped = 2;      ///< failures one after the other
+constexpr int kSilentUntilDropped = 2;  ///< failures one after the other
 constexpr double kNewSampleWeight = 0.3;
 
 }  // namespace
 
 Mirrors::Mirrors(const std::vector<std::string>& urls) {
   for (const auto& url : urls) {
-    const bool known = std::any_of(mirrors_.begin(), mirrors_.end(), [&url](const Mirror& mirror) { return mirror.url == url; });
+    const bool known = std::any_of(mirrors_.begin(), mirrors_.end(),
+                                   [&url](const Mirror& mirror) { return mirror.url == url; });
     if (known) continue;
     Mirror mirror;
     mirror.url = url;
@@ -23,7 +24,8 @@ Mirrors::Mirrors(const std::vector<std::string>& urls) {
 }
 
 std::size_t Mirrors::usable() const {
-  return static_cast<std::size_t>(std::count_if(mirrors_.begin(), mirrors_.end(), [](const Mirror& mirror) { return !mirror.dropped; }));
+  return static_cast<std::size_t>(std::count_if(
+      mirrors_.begin(), mirrors_.end(), [](const Mirror& mirror) { return !mirror.dropped; }));
 }
 
 std::size_t Mirrors::pick() {
@@ -36,7 +38,8 @@ std::size_t Mirrors::pick() {
     const std::size_t at = (turn_ + i) % mirrors_.size();
     const Mirror& mirror = mirrors_[at];
     if (mirror.dropped) continue;
-    const double wait = (mirror.in_flight + 1) / (mirror.bytes_per_second > 0 ? mirror.bytes_per_second : fastest);
+    const double wait =
+        (mirror.in_flight + 1) / (mirror.bytes_per_second > 0 ? mirror.bytes_per_second : fastest);
     if (best == mirrors_.size() || wait < best_wait) {
       best = at;
       best_wait = wait;
@@ -51,7 +54,10 @@ void Mirrors::delivered(std::size_t index, std::uint64_t bytes, double seconds) 
   --mirror.in_flight;
   mirror.silent = 0;
   const double speed = static_cast<double>(bytes) / std::max(seconds, 1e-6);
-  mirror.bytes_per_second = mirror.bytes_per_second > 0 ? mirror.bytes_per_second + kNewSampleWeight * (speed - mirror.bytes_per_second) : speed;
+  mirror.bytes_per_second =
+      mirror.bytes_per_second > 0
+          ? mirror.bytes_per_second + kNewSampleWeight * (speed - mirror.bytes_per_second)
+          : speed;
 }
 
 bool Mirrors::failed(std::size_t index, Fault fault, const std::string& why) {
@@ -61,7 +67,9 @@ bool Mirrors::failed(std::size_t index, Fault fault, const std::string& why) {
   return drop(mirror, fault, why);
 }
 
-bool Mirrors::lied(std::size_t index, const std::string& why) { return drop(mirrors_[index], Fault::Lie, why); }
+bool Mirrors::lied(std::size_t index, const std::string& why) {
+  return drop(mirrors_[index], Fault::Lie, why);
+}
 
 bool Mirrors::drop(Mirror& mirror, Fault fault, const std::string& why) {
   if (mirror.dropped) return true;  // another lane has said so meanwhile
@@ -71,7 +79,8 @@ bool Mirrors::drop(Mirror& mirror, Fault fault, const std::string& why) {
     mirror.why = why;
     return true;
   }
-  // The last one. If others were only silent, it may be the network, or this one is worse than they are: all are asked again.
+  // The last one. If others were only silent, it may be the network, or this one is worse than they
+  // are: all are asked again.
   bool others = false;
   for (Mirror& other : mirrors_) {
     if (!other.dropped || other.lied) continue;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which server the next range is asked of, and which are not asked any more. Pure: no I/O, no clock.
+// Which server the next range is asked of, and which are not asked any more. Pure: no I/O, no
+// clock.
 //
-// All mirrors are asked at once, the faster ones more often. One that lies (bytes that do not verify, another length, no such
-// image) is dropped for the rest; one that does not answer is dropped while others do. When nobody is left that answers, those that
-// were only silent are asked again: then it was the network.
+// All mirrors are asked at once, the faster ones more often. One that lies (bytes that do not
+// verify, another length, no such image) is dropped for the rest; one that does not answer is
+// dropped while others do. When nobody is left that answers, those that were only silent are asked
+// again: then it was the network.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +29,8 @@ class Mirrors {
   /// How many are still asked.
   std::size_t usable() const;
 
-  /// The one that will be done first, by what it has in flight and how fast it was. Answer with `delivered` or `failed`.
+  /// The one that will be done first, by what it has in flight and how fast it was. Answer with
+  /// `delivered` or `failed`.
   std::size_t pick();
   void delivered(std::size_t mirror, std::uint64_t bytes, double seconds);
   /// Whether the mirror was dropped; the last one never is.

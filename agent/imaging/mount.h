@@ -12,9 +12,11 @@ namespace muster::agent {
 class Mount {
  public:
   /// Errors: Internal
-  static Result<Mount> make(const std::filesystem::path& device, const std::filesystem::path& point, const char* type);
+  static Result<Mount> make(const std::filesystem::path& device, const std::filesystem::path& point,
+                            const char* type);
   /// A folder of this system at another place too. Errors: Internal
-  static Result<Mount> bind(const std::filesystem::path& folder, const std::filesystem::path& point);
+  static Result<Mount> bind(const std::filesystem::path& folder,
+                            const std::filesystem::path& point);
   Mount(Mount&& other) noexcept : point_(std::exchange(other.point_, {})) {}
   ~Mount();
   /// Errors: Internal (still in use: what was written may not be on the disk)

@@ -5,7 +5,8 @@
 
 namespace muster::agent {
 
-StillWorking::StillWorking(std::function<void(const std::string&)> say, std::string text, std::chrono::milliseconds again_after)
+StillWorking::StillWorking(std::function<void(const std::string&)> say, std::string text,
+                           std::chrono::milliseconds again_after)
     : say_(std::move(say)), text_(std::move(text)), again_after_(again_after) {
   say_(text_);
   thread_ = std::jthread([this](const std::stop_token& stop) { tell(stop); });
@@ -17,7 +18,10 @@ void StillWorking::tell(const std::stop_token& stop) {
   for (;;) {
     ended_.wait_for(lock, stop, again_after_, [] { return false; });
     if (stop.stop_requested()) return;
-    say_(fmt::format("{} ({} s)", text_, std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - start).count()));
+    say_(fmt::format(
+        "{} ({} s)", text_,
+        std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - start)
+            .count()));
   }
 }
 

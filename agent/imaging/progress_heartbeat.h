@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Says again and again that a step without an end in sight still works, so that nobody takes it for hung.
+// Says again and again that a step without an end in sight still works, so that nobody takes it for
+// hung.
 #pragma once
 
 #include <chrono>
@@ -13,10 +14,12 @@ namespace muster::agent {
 
 inline constexpr std::chrono::milliseconds kSayAgainAfter{10'000};
 
-/// Says `text` at once, and with the seconds that it has taken from then on, until it is destroyed. `say` is called on a thread of its own.
+/// Says `text` at once, and with the seconds that it has taken from then on, until it is destroyed.
+/// `say` is called on a thread of its own.
 class StillWorking {
  public:
-  StillWorking(std::function<void(const std::string&)> say, std::string text, std::chrono::milliseconds again_after = kSayAgainAfter);
+  StillWorking(std::function<void(const std::string&)> say, std::string text,
+               std::chrono::milliseconds again_after = kSayAgainAfter);
 
  private:
   void tell(const std::stop_token& stop);

@@ -10,7 +10,8 @@
 
 namespace muster::agent {
 
-ReadBack::ReadBack(const wire::PackIndex& index, BlockTarget& target) : index_(index), target_(target), chunks_(index.chunks.size()) {
+ReadBack::ReadBack(const wire::PackIndex& index, BlockTarget& target)
+    : index_(index), target_(target), chunks_(index.chunks.size()) {
   if (!target_.readsMedium()) return;
   for (std::size_t i = 0; i < kReadBackThreads; ++i) threads_.emplace_back([this] { follow(); });
 }
@@ -49,7 +50,9 @@ void ReadBack::follow() {
     std::size_t chunk = 0;
     {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return written_ || behind_.size() * index_.chunk_bytes > kReadBackLagBytes; });
+      changed_.wait(lock, [this] {
+        return written_ || behind_.size() * index_.chunk_bytes > kReadBackLagBytes;
+      });
       if (behind_.empty() || error_) return;
       chunk = behind_.front();
       behind_.pop_front();
@@ -77,10 +80,14 @@ void ReadBack::readRest() {
   const auto read = [this, &next] {
     AlignedBuffer buffer(index_.chunk_bytes);
     for (std::size_t i = next++; i < chunks_.size() && soFar(); i = next++)
-      if (chunks_[i].wanted && (!chunks_[i].read || i % kSampledChunks == 0)) found(check(i, buffer, chunks_[i].read));
+      if (chunks_[i].wanted && (!chunks_[i].read || i % kSampledChunks == 0))
+        found(check(i, buffer, chunks_[i].read));
   };
   std::vector<std::jthread> readers;
-  for (std::uint64_t i = 1; i < std::clamp<std::uint64_t>((kLastReaders << 20) / index_.chunk_bytes, 1, kLastReaders); ++i) readers.emplace_back(read);
+  for (std::uint64_t i = 1;
+       i < std::clamp<std::uint64_t>((kLastReaders << 20) / index_.chunk_bytes, 1, kLastReaders);
+       ++i)
+    readers.emplace_back(read);
   read();
 }
 
@@ -89,10 +96,15 @@ Result<void> ReadBack::check(std::size_t chunk, AlignedBuffer& buffer, bool firs
   buffer.resize(first_block_only ? std::min(size, kFirstBlockBytes) : size);
   TRY_OK(target_.read(offset, buffer.span()));
   const Chunk& expected = chunks_[chunk];
-  const bool right = index_.chunks[chunk].zero ? wire::allZero(buffer.view()) : wire::quickSum(buffer.view()) == (first_block_only ? expected.first_block : expected.sum);
+  const bool right = index_.chunks[chunk].zero
+                         ? wire::allZero(buffer.view())
+                         : wire::quickSum(buffer.view()) ==
+                               (first_block_only ? expected.first_block : expected.sum);
   if (right) return {};
-  return fail(ErrorCode::Corrupt, fmt::format("{} does not hold what was written to it (bytes {} to {} of the image differ when read back): {}", target_.name(),
-                                              offset, offset + size, wire::kReplaceDisk));
+  return fail(ErrorCode::Corrupt,
+              fmt::format("{} does not hold what was written to it (bytes {} to {} of the image "
+                          "differ when read back): {}",
+                          target_.name(), offset, offset + size, wire::kReplaceDisk));
 }
 
 }  // namespace muster::agent

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares what was written with what the disk gives back.
 //
-// A chunk's own digest was checked before it was written; this finds disks that lose, swap or bend what they acknowledged, so a fast
-// checksum is enough. Where reads come from the medium (O_DIRECT), threads of its own read chunks back while later ones are on their way,
-// kReadBackLagBytes behind the writing; after the last flush the first block of every kSampledChunks-th is read once more, because a disk that
-// is smaller than it says lays later chunks over earlier ones. Elsewhere all is read after the flush.
+// A chunk's own digest was checked before it was written; this finds disks that lose, swap or bend
+// what they acknowledged, so a fast checksum is enough. Where reads come from the medium
+// (O_DIRECT), threads of its own read chunks back while later ones are on their way,
+// kReadBackLagBytes behind the writing; after the last flush the first block of every
+// kSampledChunks-th is read once more, because a disk that is smaller than it says lays later
+// chunks over earlier ones. Elsewhere all is read after the flush.
 #pragma once
 
-#include "wire/pack_index.h"
 #include "agent/imaging/block_target.h"
+#include "wire/pack_index.h"
 
 #include <condition_variable>
 #include <cstdint>
@@ -24,8 +26,8 @@ namespace muster::agent {
 inline constexpr std::uint64_t kReadBackLagBytes = 64u << 20;
 inline constexpr std::uint64_t kFirstBlockBytes = 4096;
 inline constexpr std::size_t kSampledChunks = 16;
-inline constexpr std::size_t kReadBackThreads = 4;        ///< beside the writing
-inline constexpr std::uint64_t kLastReaders = 16;         ///< after it
+inline constexpr std::size_t kReadBackThreads = 4;  ///< beside the writing
+inline constexpr std::uint64_t kLastReaders = 16;   ///< after it
 
 class ReadBack {
  public:

@@ -29,8 +29,10 @@ std::string valueOf(const std::string& examine, std::string_view key) {
 
 }  // namespace
 
-std::optional<std::string> replacedMember(const std::string& set, int raid, const std::vector<Member>& members) {
-  const auto* spare = std::find_if(kSpares.begin(), kSpares.end(), [raid](const Spare& one) { return one.raid == raid; });
+std::optional<std::string> replacedMember(const std::string& set, int raid,
+                                          const std::vector<Member>& members) {
+  const auto* spare = std::find_if(kSpares.begin(), kSpares.end(),
+                                   [raid](const Spare& one) { return one.raid == raid; });
   if (spare == kSpares.end()) return std::nullopt;
   std::vector<std::string> whole, blank;
   std::string array;
@@ -40,15 +42,19 @@ std::optional<std::string> replacedMember(const std::string& set, int raid, cons
       continue;
     }
     const auto uuid = valueOf(member.examine, "MD_UUID");
-    const bool fits = !uuid.empty() && (array.empty() || array == uuid) && valueOf(member.examine, "MD_LEVEL") == fmt::format("raid{}", raid) &&
+    const bool fits = !uuid.empty() && (array.empty() || array == uuid) &&
+                      valueOf(member.examine, "MD_LEVEL") == fmt::format("raid{}", raid) &&
                       valueOf(member.examine, "MD_DEVICES") == std::to_string(members.size());
     if (!fits) return std::nullopt;
     array = uuid;
     whole.push_back(member.disk.str());
   }
-  const auto most = spare->disks == kAllButOne ? members.size() - 1 : static_cast<std::size_t>(spare->disks);
+  const auto most =
+      spare->disks == kAllButOne ? members.size() - 1 : static_cast<std::size_t>(spare->disks);
   if (blank.empty() || whole.empty() || blank.size() > most) return std::nullopt;
-  return fmt::format("{} is RAID {} with the UUID {}, and {}: its data is on {}; empty is {}", set, raid, array, wire::kReplacedMember, fmt::join(whole, ", "), fmt::join(blank, ", "));
+  return fmt::format("{} is RAID {} with the UUID {}, and {}: its data is on {}; empty is {}", set,
+                     raid, array, wire::kReplacedMember, fmt::join(whole, ", "),
+                     fmt::join(blank, ", "));
 }
 
 }  // namespace muster::agent

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The signed boot loader: firmware that checks signatures starts shim, shim starts Debian's GRUB, and that a signed kernel.
+// The signed boot loader: firmware that checks signatures starts shim, shim starts Debian's GRUB,
+// and that a signed kernel.
 #pragma once
 
 #include "base/result.h"
@@ -14,8 +15,8 @@ struct SignedLoader {
   std::filesystem::path grub = "/usr/lib/grub/x86_64-efi-signed/grubx64.efi.signed";
 };
 
-/// Puts both on the EFI system partition (mounted at `esp`) in the place of an unsigned GRUB; GRUB goes on with grub/grub.cfg there.
-/// Errors: NotFound (this system has no signed loader), Internal
+/// Puts both on the EFI system partition (mounted at `esp`) in the place of an unsigned GRUB; GRUB
+/// goes on with grub/grub.cfg there. Errors: NotFound (this system has no signed loader), Internal
 Result<void> installSignedLoader(const std::filesystem::path& esp, const SignedLoader& loader = {});
 
 }  // namespace muster::agent

@@ -2,8 +2,8 @@
 // Carries a storage plan out with the tools of the RAM OS.
 #include "agent/imaging/storage_plan.h"
 
-#include "wire/partition_table.h"
 #include "base/io/process.h"
+#include "wire/partition_table.h"
 
 #include <fmt/format.h>
 
@@ -24,14 +24,19 @@ Result<void> runStorageTool(const StorageStep& step, const std::string& key) {
   return io::runChecked(command).map([](const std::string&) {});
 }
 
-Result<void> runSteps(const std::vector<StorageStep>& steps, const std::map<std::string, std::string>& keys, const StorageTool& tool,
-                        const std::function<void(const std::string&)>& say) {
+Result<void> runSteps(const std::vector<StorageStep>& steps,
+                      const std::map<std::string, std::string>& keys, const StorageTool& tool,
+                      const std::function<void(const std::string&)>& say) {
   for (const StorageStep& step : steps) {
     say(step.set.empty() ? step.what : fmt::format("disks of {}: {}", step.set, step.what));
     const auto key = keys.find(step.set);
-    if (step.needs_key && (key == keys.end() || key->second.empty())) return fail(ErrorCode::Internal, fmt::format("disks of {}: there is no key for them", step.set));
+    if (step.needs_key && (key == keys.end() || key->second.empty()))
+      return fail(ErrorCode::Internal,
+                  fmt::format("disks of {}: there is no key for them", step.set));
     auto done = tool(step, key == keys.end() ? std::string() : key->second);
-    if (!done && !step.may_fail) return fail(std::move(done).error().within(fmt::format("disks of {}: {}", step.set, step.what)));
+    if (!done && !step.may_fail)
+      return fail(
+          std::move(done).error().within(fmt::format("disks of {}: {}", step.set, step.what)));
   }
   return {};
 }
@@ -39,7 +44,10 @@ Result<void> runSteps(const std::vector<StorageStep>& steps, const std::map<std:
 bool isHeld(const std::filesystem::path& root, const DiskInfo& disk) {
   const auto block = root / "sys/block" / disk.path.filename();
   std::error_code error;
-  const auto held = [&error](const std::filesystem::path& folder) { return std::filesystem::exists(folder / "holders", error) && !std::filesystem::is_empty(folder / "holders", error); };
+  const auto held = [&error](const std::filesystem::path& folder) {
+    return std::filesystem::exists(folder / "holders", error) &&
+           !std::filesystem::is_empty(folder / "holders", error);
+  };
   if (held(block)) return true;
   for (const auto& entry : std::filesystem::directory_iterator(block, error))
     if (entry.is_directory(error) && held(entry.path())) return true;
@@ -56,7 +64,8 @@ FoundStorage findStorage(const std::vector<DiskInfo>& disks) {
   FoundStorage found;
   for (const DiskInfo& disk : disks) {
     const auto told = io::runChecked({.program = "sfdisk", .args = {"--json", disk.path.string()}});
-    for (const wire::Partition& partition : wire::readPartitionTable(told.value_or("")).partitions) {
+    for (const wire::Partition& partition :
+         wire::readPartitionTable(told.value_or("")).partitions) {
       if (partition.name == kData) found.finished.insert(partition.uuid);
       if (partition.name == kMaking) found.making.insert(partition.uuid);
     }

@@ -15,9 +15,11 @@ namespace muster::agent {
 inline constexpr unsigned kSecretMode = 0600;
 
 /// Writes a file with the folders that it needs. Errors: Internal
-Result<void> put(const std::filesystem::path& root, const std::filesystem::path& name, std::string_view content, unsigned mode = 0644);
+Result<void> put(const std::filesystem::path& root, const std::filesystem::path& name,
+                 std::string_view content, unsigned mode = 0644);
 /// Appends lines to a file that may be there. Errors: Internal
-Result<void> putLines(const std::filesystem::path& root, const std::filesystem::path& name, const std::vector<std::string>& lines);
+Result<void> putLines(const std::filesystem::path& root, const std::filesystem::path& name,
+                      const std::vector<std::string>& lines);
 /// Whether one of these is there.
 bool has(const std::filesystem::path& root, std::initializer_list<const char*> places);
 /// Errors: InvalidInput naming the package that the image lacks

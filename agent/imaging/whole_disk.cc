@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/imaging/whole_disk.h"
 
-#include "wire/partition_table.h"
-#include "wire/wipe_guard.h"
 #include "agent/imaging/block_target.h"
 #include "agent/imaging/disks.h"
 #include "agent/imaging/erase.h"
@@ -10,6 +8,8 @@
 #include "agent/imaging/mount.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
+#include "wire/partition_table.h"
+#include "wire/wipe_guard.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -24,14 +24,17 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::uint64_t kTableBytes = 1u << 20;  ///< at either end; a GPT with 128 entries takes 17 KiB
-constexpr std::uint64_t kFirstBlockBytes = 4096;  ///< what a disk is known by: an MBR, a GPT's header
+constexpr std::uint64_t kTableBytes =
+    1u << 20;  ///< at either end; a GPT with 128 entries takes 17 KiB
+constexpr std::uint64_t kFirstBlockBytes =
+    4096;  ///< what a disk is known by: an MBR, a GPT's header
 constexpr std::size_t kSectorBytes = 512;
-constexpr std::size_t kDiskIdAt = 440;           ///< in an MBR, least significant byte first
+constexpr std::size_t kDiskIdAt = 440;  ///< in an MBR, least significant byte first
 constexpr std::chrono::minutes kToolLimit{10};
 constexpr const char* kMountFolder = "/run/muster/target";
 
-Result<std::string> tool(std::string program, std::vector<std::string> args, std::string stdin_text = {}) {
+Result<std::string> tool(std::string program, std::vector<std::string> args,
+                         std::string stdin_text = {}) {
   io::Command command{.program = std::move(program), .args = std::move(args)};
   command.stdin_text = std::move(stdin_text);
   command.timeout = kToolLimit;
@@ -50,7 +53,11 @@ Result<void> emptyTables(BlockTarget& target) {
   return target.flush();
 }
 
-std::string fileSystemOf(const fs::path& device) { return trimmed(tool("blkid", {"--probe", "--match-tag", "TYPE", "--output", "value", device.string()}).value_or("")); }
+std::string fileSystemOf(const fs::path& device) {
+  return trimmed(
+      tool("blkid", {"--probe", "--match-tag", "TYPE", "--output", "value", device.string()})
+          .value_or(""));
+}
 
 /// Those that have a number.
 std::vector<wire::Partition> partsOf(std::string_view sfdisk_json) {
@@ -76,7 +83,8 @@ bool holdsSystem(const fs::path& device, const std::string& type) {
   if (type != "ext4" && type != "xfs") return false;
   auto mounted = Mount::make(device, kMountFolder, type.c_str());
   std::error_code error;
-  const bool found = mounted && (fs::exists(fs::path(kMountFolder) / "etc/os-release", error) || fs::exists(fs::path(kMountFolder) / "usr/lib/os-release", error));
+  const bool found = mounted && (fs::exists(fs::path(kMountFolder) / "etc/os-release", error) ||
+                                 fs::exists(fs::path(kMountFolder) / "usr/lib/os-release", error));
   return mounted && mounted->end() && found;
 }
 
@@ -84,7 +92,8 @@ bool holdsSystem(const fs::path& device, const std::string& type) {
 wire::PackIndex firstChunks(const wire::PackIndex& index, std::size_t chunks) {
   wire::PackIndex part = index;
   part.chunks.resize(std::min(chunks, part.chunks.size()));
-  part.size_bytes = std::min<std::uint64_t>(index.size_bytes, part.chunks.size() * index.chunk_bytes);
+  part.size_bytes =
+      std::min<std::uint64_t>(index.size_bytes, part.chunks.size() * index.chunk_bytes);
   return part;
 }
 
@@ -92,9 +101,11 @@ wire::PackIndex firstChunks(const wire::PackIndex& index, std::size_t chunks) {
 
 namespace {
 
-/// The copy of a GPT at the end of the twin. Sectors that are empty there may belong to the image on the disk.
+/// The copy of a GPT at the end of the twin. Sectors that are empty there may belong to the image
+/// on the disk.
 Result<void> copyTail(BlockTarget& from, BlockTarget& to) {
-  const std::uint64_t size = from.sizeBytes(), begin = (size - std::min(kTableBytes, size)) / kFirstBlockBytes * kFirstBlockBytes;
+  const std::uint64_t size = from.sizeBytes(), begin = (size - std::min(kTableBytes, size)) /
+                                                       kFirstBlockBytes * kFirstBlockBytes;
   AlignedBuffer tail(size - begin), there(size - begin);
   tail.resize(size - begin);
   there.resize(size - begin);
@@ -108,38 +119,53 @@ Result<void> copyTail(BlockTarget& from, BlockTarget& to) {
   return to.flush();
 }
 
-/// The first block comes last, in one go: before it there is no table, after it there is a marked one.
+/// The first block comes last, in one go: before it there is no table, after it there is a marked
+/// one.
 Result<void> copyHead(BlockTarget& from, BlockTarget& to, std::uint64_t head_bytes) {
   AlignedBuffer head(head_bytes), check(head_bytes);
   head.resize(head_bytes);
   check.resize(head_bytes);
   TRY_OK(from.read(0, head.span()));
-  if (head_bytes > kFirstBlockBytes) TRY_OK(to.write(kFirstBlockBytes, head.view().substr(kFirstBlockBytes)));
+  if (head_bytes > kFirstBlockBytes)
+    TRY_OK(to.write(kFirstBlockBytes, head.view().substr(kFirstBlockBytes)));
   TRY_OK(to.flush());
   TRY_OK(to.write(0, head.view().substr(0, kFirstBlockBytes)));
   TRY_OK(to.flush());
   TRY_OK(to.read(0, check.span()));
-  if (check.view() != head.view()) return fail(ErrorCode::Internal, fmt::format("the beginning of {} does not read as it was written: {}", to.name(), wire::kReplaceDisk));
+  if (check.view() != head.view())
+    return fail(ErrorCode::Internal,
+                fmt::format("the beginning of {} does not read as it was written: {}", to.name(),
+                            wire::kReplaceDisk));
   return {};
 }
 
 /// With room for both ends, so that nothing is missing when the disk has everything else already.
-Result<std::unique_ptr<BlockTarget>> makeTwin(const fs::path& file, std::uint64_t size_bytes, std::uint64_t head_bytes) {
+Result<std::unique_ptr<BlockTarget>> makeTwin(const fs::path& file, std::uint64_t size_bytes,
+                                              std::uint64_t head_bytes) {
   const auto problem = [&file](const std::string& why) {
     std::error_code ignored;
     fs::remove(file, ignored);
-    return fail(Error(ErrorCode::Unavailable, fmt::format("no room for the beginning of the disk in {}: {}; nothing was written. The memory or the RAM disk of this machine is full", file.string(), why)).retryable(true));
+    return fail(Error(ErrorCode::Unavailable,
+                      fmt::format("no room for the beginning of the disk in {}: {}; nothing was "
+                                  "written. The memory or the RAM disk of this machine is full",
+                                  file.string(), why))
+                    .retryable(true));
   };
   std::error_code error;
   fs::remove(file, error);
-  if (const auto made = io::makeDirs(file.parent_path()); !made) return problem(made.error().text());
-  if (const auto made = io::writeFileAtomic(file, "", 0600); !made) return problem(made.error().text());
+  if (const auto made = io::makeDirs(file.parent_path()); !made)
+    return problem(made.error().text());
+  if (const auto made = io::writeFileAtomic(file, "", 0600); !made)
+    return problem(made.error().text());
   fs::resize_file(file, size_bytes, error);
   if (error) return problem(error.message());
   io::Fd fd(::open(file.c_str(), O_RDWR | O_CLOEXEC));
   const std::uint64_t tail = std::min(kTableBytes + kFirstBlockBytes, size_bytes);
-  for (const auto& [offset, bytes] : {std::pair{std::uint64_t{0}, std::min(head_bytes, size_bytes)}, std::pair{size_bytes - tail, tail}})
-    if (::fallocate(fd.get(), 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) != 0 && errno != EOPNOTSUPP) return problem(std::strerror(errno));
+  for (const auto& [offset, bytes] : {std::pair{std::uint64_t{0}, std::min(head_bytes, size_bytes)},
+                                      std::pair{size_bytes - tail, tail}})
+    if (::fallocate(fd.get(), 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) != 0 &&
+        errno != EOPNOTSUPP)
+      return problem(std::strerror(errno));
   return openBlockTarget(file);
 }
 
@@ -148,15 +174,26 @@ Result<std::unique_ptr<BlockTarget>> makeTwin(const fs::path& file, std::uint64_
 Result<void> checkSectorsOf(const wire::PackIndex& index, const DiskInfo& disk) {
   const int wanted = index.tableSectorBytes();
   if (wanted == 0 || disk.sector_bytes == 0 || disk.sector_bytes == wanted) return {};
-  const std::string other = nvmeController(disk.path).empty() ? std::string() : fmt::format(", or give the disk sectors of {} bytes, which empties it (nvme format --block-size={})", wanted, wanted);
-  return fail(ErrorCode::InvalidInput, fmt::format("{} has sectors of {} bytes, the partition table of image {} is for sectors of {}: the machine would find no partitions; nothing was written. Take an image that was made for sectors of {} bytes, "
-                                                   "a root file system (without `kind: disk`), which muster divides the disk for{}",
-                                                   disk.str(), disk.sector_bytes, index.name, wanted, disk.sector_bytes, other));
+  const std::string other = nvmeController(disk.path).empty()
+                                ? std::string()
+                                : fmt::format(
+                                      ", or give the disk sectors of {} bytes, which empties it "
+                                      "(nvme format --block-size={})",
+                                      wanted, wanted);
+  return fail(
+      ErrorCode::InvalidInput,
+      fmt::format("{} has sectors of {} bytes, the partition table of image {} is for sectors of "
+                  "{}: the machine would find no partitions; nothing was written. Take an image "
+                  "that was made for sectors of {} bytes, "
+                  "a root file system (without `kind: disk`), which muster divides the disk for{}",
+                  disk.str(), disk.sector_bytes, index.name, wanted, disk.sector_bytes, other));
 }
 
 Async<ChunkReport> writeWholeDisk(ChunkJob job, HeadMark head) {
   if (job.target.sizeBytes() < job.index.size_bytes)
-    co_return fail(ErrorCode::InvalidInput, fmt::format("the image is of a disk of {} MiB, this one has {} MiB", job.index.size_bytes >> 20, job.target.sizeBytes() >> 20));
+    co_return fail(ErrorCode::InvalidInput,
+                   fmt::format("the image is of a disk of {} MiB, this one has {} MiB",
+                               job.index.size_bytes >> 20, job.target.sizeBytes() >> 20));
   BlockTarget* target = &job.target;
   const std::size_t head_chunks = (kTableBytes + job.index.chunk_bytes - 1) / job.index.chunk_bytes;
   const wire::PackIndex beginning = firstChunks(job.index, head_chunks);
@@ -170,20 +207,34 @@ Async<ChunkReport> writeWholeDisk(ChunkJob job, HeadMark head) {
 
   ChunkJob rest = job;
   rest.keep_right_chunks = true;
-  for (std::size_t i = 0; i < std::min(head_chunks, rest.index.chunks.size()); ++i) rest.index.chunks[i].zero = true;  // empty until all others are right
-  if (job.looked)  // who fetches for us must bring the beginning too, later
-    rest.looked = [looked = job.looked, head_chunks](const wire::PackIndex& index, std::vector<char> right) {
+  for (std::size_t i = 0; i < std::min(head_chunks, rest.index.chunks.size()); ++i)
+    rest.index.chunks[i].zero = true;  // empty until all others are right
+  if (job.looked)                      // who fetches for us must bring the beginning too, later
+    rest.looked = [looked = job.looked, head_chunks](const wire::PackIndex& index,
+                                                     std::vector<char> right) {
       std::fill_n(right.begin(), std::min(head_chunks, right.size()), 0);
       looked(index, right);
     };
   CO_TRY(report, co_await writeAndVerify(std::move(rest)));
 
   BlockTarget* beside = twin.get();
-  ChunkJob first{.index = beginning, .pack_url = job.pack_url, .mirror_urls = job.mirror_urls, .target = beside ? *beside : *target, .keep_right_chunks = false, .deadline = job.deadline,
-                 .first_backoff = job.first_backoff, .max_backoff = job.max_backoff, .make_http = job.make_http, .workers = job.workers, .clock = job.clock,
-                 .progress = [progress = job.progress](double, const std::string& text) { progress(1, text); }};
+  ChunkJob first{.index = beginning,
+                 .pack_url = job.pack_url,
+                 .mirror_urls = job.mirror_urls,
+                 .target = beside ? *beside : *target,
+                 .keep_right_chunks = false,
+                 .deadline = job.deadline,
+                 .first_backoff = job.first_backoff,
+                 .max_backoff = job.max_backoff,
+                 .make_http = job.make_http,
+                 .workers = job.workers,
+                 .clock = job.clock,
+                 .progress = [progress = job.progress](double, const std::string& text) {
+                   progress(1, text);
+                 }};
   CO_TRY(last, co_await writeAndVerify(std::move(first)));
-  std::function<Result<void>()> put = [mark = head.mark, beside, target, bytes = beginning.size_bytes]() -> Result<void> {
+  std::function<Result<void>()> put = [mark = head.mark, beside, target,
+                                       bytes = beginning.size_bytes]() -> Result<void> {
     TRY_OK(mark());
     if (!beside) return {};
     TRY_OK(copyTail(*beside, *target));
@@ -200,8 +251,12 @@ Async<ChunkReport> writeWholeDisk(ChunkJob job, HeadMark head) {
 
 Result<int> lastPartition(std::string_view sfdisk_json) {
   const auto parts = partsOf(sfdisk_json);
-  const auto last = std::max_element(parts.begin(), parts.end(), [](const wire::Partition& a, const wire::Partition& b) { return a.start_sectors < b.start_sectors; });
-  if (last == parts.end()) return fail(ErrorCode::InvalidInput, "the image has no partitions: it is not of a whole disk");
+  const auto last = std::max_element(parts.begin(), parts.end(),
+                                     [](const wire::Partition& a, const wire::Partition& b) {
+                                       return a.start_sectors < b.start_sectors;
+                                     });
+  if (last == parts.end())
+    return fail(ErrorCode::InvalidInput, "the image has no partitions: it is not of a whole disk");
   return last->number;
 }
 
@@ -231,10 +286,13 @@ Result<GrownDisk> markWriting(const fs::path& disk) {
   const auto table = wire::readPartitionTable(text);
   GrownDisk grown;
   grown.gpt = table.label == "gpt";
-  if (table.label.empty() || partsOf(text).empty()) return fail(ErrorCode::InvalidInput, "the image has no partitions: it is not of a whole disk");
+  if (table.label.empty() || partsOf(text).empty())
+    return fail(ErrorCode::InvalidInput, "the image has no partitions: it is not of a whole disk");
   if (!grown.gpt) {
     TRY(had, exchangeDiskId(disk, kWritingDiskId));
-    if (had == kWritingDiskId) return fail(ErrorCode::InvalidInput, "the image is of a disk that muster had half written; make it of another one");
+    if (had == kWritingDiskId)
+      return fail(ErrorCode::InvalidInput,
+                  "the image is of a disk that muster had half written; make it of another one");
     grown.disk_id = had;
     return grown;
   }
@@ -244,16 +302,22 @@ Result<GrownDisk> markWriting(const fs::path& disk) {
   grown.label = trimmed(label);
   grown.last = last;
   TRY_OK(tool("sfdisk", {"--no-reread", "--relocate", "gpt-bak-std", disk.string()}));
-  TRY_OK(tool("sfdisk", {"--no-reread", "--part-label", disk.string(), number, std::string(kWritingLabel)}));
+  TRY_OK(tool("sfdisk",
+              {"--no-reread", "--part-label", disk.string(), number, std::string(kWritingLabel)}));
   return grown;
 }
 
-Result<GrownDisk> growDisk(GrownDisk grown, const fs::path& disk, const std::function<void(const std::string&)>& say, const PartitionNodes& node_of) {
+Result<GrownDisk> growDisk(GrownDisk grown, const fs::path& disk,
+                           const std::function<void(const std::string&)>& say,
+                           const PartitionNodes& node_of) {
   say("growing the image to its disk");
   TRY(before, tool("sfdisk", {"--json", disk.string()}));
-  TRY(last, lastPartition(before));  // logical ones of an MBR lie anywhere: the twin does not know them
+  TRY(last,
+      lastPartition(before));  // logical ones of an MBR lie anywhere: the twin does not know them
   grown.last = last;
-  TRY_OK(tool("sfdisk", {"--no-reread", "--quiet", "--partno", std::to_string(grown.last), disk.string()}, ", +\n"));
+  TRY_OK(tool("sfdisk",
+              {"--no-reread", "--quiet", "--partno", std::to_string(grown.last), disk.string()},
+              ", +\n"));
   (void)tool("blockdev", {"--rereadpt", disk.string()});
   (void)tool("udevadm", {"settle", "--timeout=30"});
 
@@ -267,26 +331,35 @@ Result<GrownDisk> growDisk(GrownDisk grown, const fs::path& disk, const std::fun
     grown.filesystem = fileSystemOf(grown.root);
     if (holdsSystem(grown.root, grown.filesystem)) return grown;
   }
-  return fail(ErrorCode::InvalidInput, "none of the image's partitions holds a Linux system on ext4 or xfs, so muster's agent cannot run in it");
+  return fail(ErrorCode::InvalidInput,
+              "none of the image's partitions holds a Linux system on ext4 or xfs, so muster's "
+              "agent cannot run in it");
 }
 
 Result<void> finishDisk(const fs::path& disk, const GrownDisk& grown) {
   TRY_OK(tool("sync", {}));  // the mark goes when everything else is on the disk
-  if (grown.gpt) TRY_OK(tool("sfdisk", {"--no-reread", "--part-label", disk.string(), std::to_string(grown.last), grown.label}));
-  else TRY_OK(exchangeDiskId(disk, grown.disk_id));
+  if (grown.gpt)
+    TRY_OK(tool("sfdisk", {"--no-reread", "--part-label", disk.string(), std::to_string(grown.last),
+                           grown.label}));
+  else
+    TRY_OK(exchangeDiskId(disk, grown.disk_id));
   TRY_OK(tool("sync", {}));
   return {};
 }
 
-Result<void> installIntoImage(const GrownDisk& disk, const WriteImageParams& params, const InstalledIdentity& identity, const std::string& provisioning_mac,
-                              const fs::path& agent_folder, const std::function<void(const std::string&)>& say,
+Result<void> installIntoImage(const GrownDisk& disk, const WriteImageParams& params,
+                              const InstalledIdentity& identity,
+                              const std::string& provisioning_mac, const fs::path& agent_folder,
+                              const std::function<void(const std::string&)>& say,
                               const std::function<Result<void>(const fs::path&)>& configure_more) {
   say("configuring the image's own system");
   auto root = Mount::make(disk.root, kMountFolder, disk.filesystem.c_str());
   if (!root) return fail(std::move(root).error());
   std::error_code error;
-  if (!fs::exists(fs::path(kMountFolder) / "usr/lib/systemd/systemd", error) && !fs::exists(fs::path(kMountFolder) / "lib/systemd/systemd", error))
-    return fail(ErrorCode::InvalidInput, "the image's system has no systemd, which starts muster's agent");
+  if (!fs::exists(fs::path(kMountFolder) / "usr/lib/systemd/systemd", error) &&
+      !fs::exists(fs::path(kMountFolder) / "lib/systemd/systemd", error))
+    return fail(ErrorCode::InvalidInput,
+                "the image's system has no systemd, which starts muster's agent");
   TRY_OK(configureSystem(kMountFolder, params, identity, Layout{}, provisioning_mac, agent_folder));
   if (configure_more) TRY_OK(configure_more(kMountFolder));
   return root->end();

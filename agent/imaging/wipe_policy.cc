@@ -19,14 +19,18 @@ Result<std::string> heldBy(const DiskInfo& disk, const ContentOf& content_of) {
 }
 
 bool isGuarded(const StoragePlan& storage, const DiskInfo& disk) {
-  return std::any_of(storage.guarded.begin(), storage.guarded.end(), [&disk](const StoragePlan::DataDisk& one) { return one.disk.path == disk.path; });
+  return std::any_of(
+      storage.guarded.begin(), storage.guarded.end(),
+      [&disk](const StoragePlan::DataDisk& one) { return one.disk.path == disk.path; });
 }
 
 }  // namespace
 
-Result<void> guardDisks(const std::vector<DiskInfo>& system_disks, const StoragePlan& storage, WipeRights rights, const ContentOf& content_of) {
+Result<void> guardDisks(const std::vector<DiskInfo>& system_disks, const StoragePlan& storage,
+                        WipeRights rights, const ContentOf& content_of) {
   std::vector<std::string> held, held_data;
-  const auto look = [&](const DiskInfo& disk, const std::string& of, std::vector<std::string>& list) -> Result<void> {
+  const auto look = [&](const DiskInfo& disk, const std::string& of,
+                        std::vector<std::string>& list) -> Result<void> {
     TRY(words, heldBy(disk, content_of));
     if (!words.empty()) list.push_back(of + words);
     return {};
@@ -34,11 +38,14 @@ Result<void> guardDisks(const std::vector<DiskInfo>& system_disks, const Storage
   for (const DiskInfo& disk : system_disks) TRY_OK(look(disk, "", held));
   for (const DiskInfo& disk : storage.wiped)
     if (!isGuarded(storage, disk)) TRY_OK(look(disk, "", held));
-  for (const auto& [set, disk] : storage.guarded) TRY_OK(look(disk, fmt::format("disks of {}: ", set), held_data));
+  for (const auto& [set, disk] : storage.guarded)
+    TRY_OK(look(disk, fmt::format("disks of {}: ", set), held_data));
 
   std::vector<std::string> refused;
-  if (!held.empty() && !rights.system) refused.push_back(fmt::format("{}; {}", fmt::join(held, ", "), wire::kWipeGuard));
-  if (!held_data.empty() && !rights.data) refused.push_back(fmt::format("{}; {}", fmt::join(held_data, ", "), wire::kDataGuard));
+  if (!held.empty() && !rights.system)
+    refused.push_back(fmt::format("{}; {}", fmt::join(held, ", "), wire::kWipeGuard));
+  if (!held_data.empty() && !rights.data)
+    refused.push_back(fmt::format("{}; {}", fmt::join(held_data, ", "), wire::kDataGuard));
   if (refused.empty()) return {};
   return fail(ErrorCode::Denied, fmt::format("{}", fmt::join(refused, "; ")));
 }

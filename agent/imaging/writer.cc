@@ -2,22 +2,22 @@
 // The order of a whole imaging, top to bottom.
 #include "agent/imaging/writer.h"
 
-#include "wire/wipe_guard.h"
 #include "agent/imaging/block_target.h"
 #include "agent/imaging/chunk_writer.h"
 #include "agent/imaging/disks.h"
 #include "agent/imaging/fetch_index.h"
 #include "agent/imaging/install.h"
+#include "agent/imaging/progress_heartbeat.h"
 #include "agent/imaging/replaced_member.h"
 #include "agent/imaging/root_system.h"
-#include "agent/imaging/progress_heartbeat.h"
 #include "agent/imaging/whole_disk.h"
 #include "agent/imaging/wipe_policy.h"
 #include "base/io/process.h"
+#include "wire/wipe_guard.h"
 
-#include <boost/asio/post.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <boost/asio/post.hpp>
 
 #include <algorithm>
 
@@ -26,10 +26,12 @@ namespace muster::agent {
 namespace {
 
 // Where the bar stands when a step begins.
-constexpr std::uint64_t kBesideRootBytes = 132ull << 20;  ///< the partitions before the root (disks.h), and the table at both ends
+constexpr std::uint64_t kBesideRootBytes =
+    132ull << 20;  ///< the partitions before the root (disks.h), and the table at both ends
 constexpr std::size_t kKeyBytes = 48;
 constexpr const char* kHeadTwin = "/run/muster/head-of-disk";
-constexpr int kTwinSectorBytes = 512;  ///< of files, to sfdisk: the table of a disk with others can only be marked on the disk
+constexpr int kTwinSectorBytes =
+    512;  ///< of files, to sfdisk: the table of a disk with others can only be marked on the disk
 constexpr double kChunksFrom = 0.02, kChunksTo = 0.88, kInstallFrom = 0.90;
 
 template <class T>
@@ -40,14 +42,16 @@ Async<T> inPool(Workers& workers, std::function<Result<T>()> work) {
 /// What was chosen, planned and opened.
 struct Prepared {
   DiskInfo disk;
-  std::optional<RootPlan> root;             ///< of a system disk of several parts
+  std::optional<RootPlan> root;  ///< of a system disk of several parts
   StoragePlan storage;
   std::map<std::string, std::string> keys;  ///< of encrypted sets, made on this node
-  Layout layout;                            ///< of a root file system; empty for an image of a whole disk
-  std::unique_ptr<BlockTarget> target;      ///< where the image goes: the root partition, or the disk
+  Layout layout;  ///< of a root file system; empty for an image of a whole disk
+  std::unique_ptr<BlockTarget> target;  ///< where the image goes: the root partition, or the disk
 };
 
-std::uint64_t bytesBeside(const wire::PackIndex& index) { return index.kind == wire::PackKind::RootFs ? kBesideRootBytes : 0; }
+std::uint64_t bytesBeside(const wire::PackIndex& index) {
+  return index.kind == wire::PackKind::RootFs ? kBesideRootBytes : 0;
+}
 
 /// "/dev/nvme1n1p3 of /dev/nvme1n1 (serial X, 3.5 GiB)": who replaces a disk goes by its serial.
 std::string nameOf(const std::filesystem::path& device, const std::vector<DiskInfo>& disks) {
@@ -56,7 +60,9 @@ std::string nameOf(const std::filesystem::path& device, const std::vector<DiskIn
   return fmt::format("{} of {}", device.string(), fmt::join(names, ", "));
 }
 
-WipeRights rightsOf(const WriteImageParams& params) { return {params.wipe_allowed, params.data_wipe_allowed}; }
+WipeRights rightsOf(const WriteImageParams& params) {
+  return {params.wipe_allowed, params.data_wipe_allowed};
+}
 Result<std::string> contentOf(const DiskInfo& disk) { return describeDiskContent(disk.path); }
 
 /// What is known of refused sets beyond what their disks hold; nothing but superblocks is read.
@@ -66,8 +72,11 @@ std::string newMembers(const std::vector<DiskSetSpec>& sets, const StoragePlan& 
     std::vector<Member> members;
     for (const auto& [name, disk] : storage.guarded) {
       if (name != set.name) continue;
-      const io::Command examine{.program = "mdadm", .args = {"--examine", "--export", partitionNode(disk.path, 1).string()}};
-      members.push_back({disk, contentOf(disk).value_or("unknown"), io::runChecked(examine).value_or("")});
+      const io::Command examine{
+          .program = "mdadm",
+          .args = {"--examine", "--export", partitionNode(disk.path, 1).string()}};
+      members.push_back(
+          {disk, contentOf(disk).value_or("unknown"), io::runChecked(examine).value_or("")});
     }
     if (members.empty()) continue;
     if (const auto found = replacedMember(set.name, set.raid, members)) words += "; " + *found;
@@ -76,13 +85,15 @@ std::string newMembers(const std::vector<DiskSetSpec>& sets, const StoragePlan& 
 }
 
 /// The second look at what the disks hold: an image was written meanwhile.
-Result<void> makeStorage(const Prepared& prepared, WipeRights rights, const std::function<void(const std::string&)>& say) {
+Result<void> makeStorage(const Prepared& prepared, WipeRights rights,
+                         const std::function<void(const std::string&)>& say) {
   TRY_OK(guardDisks({}, prepared.storage, rights, contentOf));
   return runSteps(prepared.storage.steps, prepared.keys, runStorageTool, say);
 }
 
 /// The first bytes that are written.
-Result<void> makePartitions(Prepared& prepared, const wire::PackIndex& index, WipeRights rights, const std::function<void(const std::string&)>& say) {
+Result<void> makePartitions(Prepared& prepared, const wire::PackIndex& index, WipeRights rights,
+                            const std::function<void(const std::string&)>& say) {
   if (!prepared.root) letGoOf(prepared.disk);
   if (index.kind == wire::PackKind::Disk) return {};
   if (!prepared.root) {
@@ -90,9 +101,14 @@ Result<void> makePartitions(Prepared& prepared, const wire::PackIndex& index, Wi
     prepared.layout = layout;
     return {};
   }
-  const bool seen = prepared.root->key == RootSpec::Key::None && std::all_of(prepared.root->disks.begin(), prepared.root->disks.end(), [](const DiskInfo& disk) {
-    return dividedForRoot(io::runChecked({.program = "sfdisk", .args = {"--json", disk.path.string()}}).value_or(""));
-  });
+  const bool seen =
+      prepared.root->key == RootSpec::Key::None &&
+      std::all_of(
+          prepared.root->disks.begin(), prepared.root->disks.end(), [](const DiskInfo& disk) {
+            return dividedForRoot(
+                io::runChecked({.program = "sfdisk", .args = {"--json", disk.path.string()}})
+                    .value_or(""));
+          });
   // The other disks first: what lets go of old arrays there would let go of this one too.
   TRY_OK(makeStorage(prepared, rights, say));
   prepared.keys[std::string(kRootSet)] = io::randomToken(kKeyBytes);
@@ -106,7 +122,10 @@ Result<void> makePartitions(Prepared& prepared, const wire::PackIndex& index, Wi
 
 /// Everything that can be refused is, before the first byte is written.
 Result<Prepared> chooseDisks(const WriteImageParams& params, const wire::PackIndex& index) {
-  if (index.kind == wire::PackKind::Live) return fail(ErrorCode::InvalidInput, fmt::format("image {} is live: it runs in memory and is written to no disk", index.name));
+  if (index.kind == wire::PackKind::Live)
+    return fail(
+        ErrorCode::InvalidInput,
+        fmt::format("image {} is live: it runs in memory and is written to no disk", index.name));
   Prepared prepared;
   const auto disks = listDisks("/");
   if (params.root && index.kind == wire::PackKind::RootFs) {
@@ -118,27 +137,37 @@ Result<Prepared> chooseDisks(const WriteImageParams& params, const wire::PackInd
     prepared.disk = disk;
   }
   const DiskInfo& disk = prepared.disk;
-  const std::vector<DiskInfo> system_disks = prepared.root ? prepared.root->disks : std::vector<DiskInfo>{disk};
+  const std::vector<DiskInfo> system_disks =
+      prepared.root ? prepared.root->disks : std::vector<DiskInfo>{disk};
   if (!prepared.root && disk.size_bytes < index.size_bytes + bytesBeside(index))
-    return fail(ErrorCode::InvalidInput, fmt::format("{} is too small: the image needs {} MiB and {} MiB beside it", disk.str(), index.size_bytes >> 20, bytesBeside(index) >> 20));
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("{} is too small: the image needs {} MiB and {} MiB beside it",
+                            disk.str(), index.size_bytes >> 20, bytesBeside(index) >> 20));
   TRY_OK(checkSectorsOf(index, disk));
   const FoundStorage found = params.storage.empty() ? FoundStorage() : findStorage(disks);
   TRY(storage, planStorage(disks, system_disks, params.storage, params.hostname, found));
   prepared.storage = std::move(storage);
-  if (auto guarded = guardDisks(system_disks, prepared.storage, rightsOf(params), contentOf); !guarded)
-    return fail(guarded.error().code(), guarded.error().text() + newMembers(params.storage, prepared.storage));
+  if (auto guarded = guardDisks(system_disks, prepared.storage, rightsOf(params), contentOf);
+      !guarded)
+    return fail(guarded.error().code(),
+                guarded.error().text() + newMembers(params.storage, prepared.storage));
   for (const auto& name : prepared.storage.keys) prepared.keys[name] = io::randomToken(kKeyBytes);
   return prepared;
 }
 
-Result<Prepared> prepareDisk(const WriteImageParams& params, const wire::PackIndex& index, const std::function<void(const std::string&)>& say) {
+Result<Prepared> prepareDisk(const WriteImageParams& params, const wire::PackIndex& index,
+                             const std::function<void(const std::string&)>& say) {
   auto chosen = chooseDisks(params, index);
   if (!chosen) return wire::untouched(std::move(chosen).error());
   Prepared prepared = std::move(*chosen);
   TRY_OK(makePartitions(prepared, index, rightsOf(params), say));
   const DiskInfo& disk = prepared.disk;
-  const std::vector<DiskInfo> system_disks = prepared.root ? prepared.root->disks : std::vector<DiskInfo>{disk};
-  auto target = index.kind == wire::PackKind::RootFs ? openBlockTarget(prepared.layout.root, nameOf(prepared.layout.root, system_disks)) : openBlockTarget(disk.path, disk.str());
+  const std::vector<DiskInfo> system_disks =
+      prepared.root ? prepared.root->disks : std::vector<DiskInfo>{disk};
+  auto target =
+      index.kind == wire::PackKind::RootFs
+          ? openBlockTarget(prepared.layout.root, nameOf(prepared.layout.root, system_disks))
+          : openBlockTarget(disk.path, disk.str());
   if (!target) return fail(std::move(target).error());
   prepared.target = std::move(*target);
   return prepared;
@@ -146,7 +175,8 @@ Result<Prepared> prepareDisk(const WriteImageParams& params, const wire::PackInd
 
 }  // namespace
 
-Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps, std::chrono::seconds deadline) {
+Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps,
+                                   std::chrono::seconds deadline) {
   const auto start = deps.clock.steady();
   deps.progress(0, "fetching the index of the image");
   auto fetched = co_await fetchIndex(params, deps, start + deadline);
@@ -158,12 +188,17 @@ Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps, std
   const wire::PackIndex* shared_index = &index;
   const auto home = co_await asio::this_coro::executor;
   const auto say_at = [home, progress = deps.progress](double fraction) {
-    return [home, progress, fraction](const std::string& text) { asio::post(home, [progress, fraction, text] { progress(fraction, text); }); };
+    return [home, progress, fraction](const std::string& text) {
+      asio::post(home, [progress, fraction, text] { progress(fraction, text); });
+    };
   };
-  std::function<Result<Prepared>()> prepare = [shared_params, shared_index, say = say_at(0)] { return prepareDisk(*shared_params, *shared_index, say); };
+  std::function<Result<Prepared>()> prepare = [shared_params, shared_index, say = say_at(0)] {
+    return prepareDisk(*shared_params, *shared_index, say);
+  };
   auto prepared = co_await inPool<Prepared>(deps.workers, std::move(prepare));
   if (!prepared) co_return fail(std::move(prepared).error());
-  // For an image of a whole disk before its partition table comes: nothing that can take long lies between that and the mark on it.
+  // For an image of a whole disk before its partition table comes: nothing that can take long lies
+  // between that and the mark on it.
   std::optional<InstalledIdentity> early;
   if (index.kind == wire::PackKind::Disk) {
     CO_TRY(identity, co_await deps.identity());
@@ -177,11 +212,15 @@ Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps, std
                .mirror_urls = params.mirror_urls,
                .target = *prepared->target,
                .keep_right_chunks = prepared->layout.kept,
-               .deadline = std::chrono::duration_cast<std::chrono::seconds>(deadline - (deps.clock.steady() - start)),
+               .deadline = std::chrono::duration_cast<std::chrono::seconds>(
+                   deadline - (deps.clock.steady() - start)),
                .make_http = deps.make_http,
                .workers = deps.workers,
                .clock = deps.clock,
-               .progress = [progress](double fraction, const std::string& text) { progress(kChunksFrom + fraction * (kChunksTo - kChunksFrom), text); },
+               .progress =
+                   [progress](double fraction, const std::string& text) {
+                     progress(kChunksFrom + fraction * (kChunksTo - kChunksFrom), text);
+                   },
                .looked = deps.looked};
   GrownDisk marked;
   GrownDisk* mark = &marked;
@@ -192,7 +231,9 @@ Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps, std
     *mark = made;
     return {};
   };
-  CO_TRY(written, co_await (index.kind == wire::PackKind::Disk ? writeWholeDisk(std::move(job), std::move(head)) : writeAndVerify(std::move(job))));
+  CO_TRY(written, co_await (index.kind == wire::PackKind::Disk
+                                ? writeWholeDisk(std::move(job), std::move(head))
+                                : writeAndVerify(std::move(job))));
   prepared->target.reset();
 
   if (!early) {
@@ -212,22 +253,29 @@ Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps, std
       TRY_OK(configureUserData(root, *shared_params));
       if (!on_disk->root) return {};
       const StillWorking working(say, "the system makes its initrd for this disk");
-      return configureRoot(root, *on_disk->root, on_disk->keys.at(std::string(kRootSet)), runInSystem);
+      return configureRoot(root, *on_disk->root, on_disk->keys.at(std::string(kRootSet)),
+                           runInSystem);
     };
     if (shared_index->kind == wire::PackKind::Disk) {
-      TRY(grown, growDisk(*mark, on_disk->disk.path, say, [on_disk](int number) { return partitionNode(on_disk->disk.path, number); }));
-      TRY_OK(installIntoImage(grown, *shared_params, *shared_identity, shared_deps->provisioning_mac, shared_deps->agent_folder, say, configure_more));
+      TRY(grown, growDisk(*mark, on_disk->disk.path, say, [on_disk](int number) {
+            return partitionNode(on_disk->disk.path, number);
+          }));
+      TRY_OK(installIntoImage(grown, *shared_params, *shared_identity,
+                              shared_deps->provisioning_mac, shared_deps->agent_folder, say,
+                              configure_more));
       TRY_OK(finishDisk(on_disk->disk.path, grown));
       return true;
     }
-    TRY_OK(installSystem(on_disk->disk.path, on_disk->layout, *shared_params, *shared_identity, shared_deps->provisioning_mac,
-                         shared_deps->agent_folder, say, configure_more));
+    TRY_OK(installSystem(on_disk->disk.path, on_disk->layout, *shared_params, *shared_identity,
+                         shared_deps->provisioning_mac, shared_deps->agent_folder, say,
+                         configure_more));
     if (!on_disk->root) {
       TRY_OK(markComplete(on_disk->disk.path, kRootPartition));
       return true;
     }
     TRY_OK(runSteps(on_disk->root->closing, on_disk->keys, runStorageTool, say));
-    for (const DiskInfo& disk : on_disk->root->disks) TRY_OK(markComplete(disk.path, kComposedRootPartition));
+    for (const DiskInfo& disk : on_disk->root->disks)
+      TRY_OK(markComplete(disk.path, kComposedRootPartition));
     return true;
   };
   CO_TRY_OK(co_await inPool<bool>(deps.workers, std::move(install)));
@@ -242,7 +290,8 @@ Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps, std
   report.peak_buffer_bytes = written.peak_buffer_bytes;
   report.retries = written.retries;
   report.kept_storage = prepared->storage.kept;
-  for (const auto& mirror : written.dropped_mirrors) report.dropped_mirrors.push_back(fmt::format("{}: {}", mirror.url, mirror.why));
+  for (const auto& mirror : written.dropped_mirrors)
+    report.dropped_mirrors.push_back(fmt::format("{}: {}", mirror.url, mirror.why));
   co_return report;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where muster-peer keeps pieces: one file, mapped into memory. The file lies in the RAM disk, so a thread pool, a cache and
-// read-ahead (libtorrent's own disk back ends) would only cost time; and a piece that is announced as there must really be in the
-// file, because another process reads it. So everything is done at once, on the network thread.
+// Where muster-peer keeps pieces: one file, mapped into memory. The file lies in the RAM disk, so a
+// thread pool, a cache and read-ahead (libtorrent's own disk back ends) would only cost time; and a
+// piece that is announced as there must really be in the file, because another process reads it. So
+// everything is done at once, on the network thread.
 #pragma once
 
 #include <libtorrent/add_torrent_params.hpp>
@@ -27,7 +28,10 @@ class Store {
   Store(const Store&) = delete;
   ~Store();
   char* at(std::uint64_t offset) const { return memory_ + offset; }
-  char* piece(lt::piece_index_t index) const { return at(static_cast<std::uint64_t>(static_cast<int>(index)) * static_cast<std::uint64_t>(piece_bytes_)); }
+  char* piece(lt::piece_index_t index) const {
+    return at(static_cast<std::uint64_t>(static_cast<int>(index)) *
+              static_cast<std::uint64_t>(piece_bytes_));
+  }
   /// The last piece is shorter.
   int bytesOf(lt::piece_index_t index) const;
   /// Whether [piece·size + start, … + length) lies inside.

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// muster-peer: one torrent, shared by libtorrent, in a process of its own. muster-agent starts it, watches the board (board.h) and
-// ends it; nothing it does is believed: the writer verifies every chunk against the signed index.
+// muster-peer: one torrent, shared by libtorrent, in a process of its own. muster-agent starts it,
+// watches the board (board.h) and ends it; nothing it does is believed: the writer verifies every
+// chunk against the signed index.
 //
-// A node is in one swarm, for minutes, among machines of its own hall. So: no DHT, no local discovery, no exchange of peers (who is
-// there is the tracker's decision alone), and no slots and no choking by turns (a slot that is given up for ten seconds is most of an
-// imaging). Web seeds are the agent's affair: what it fetches from servers it offers here (board.h).
-#include "agent/peers/shared_progress.h"
+// A node is in one swarm, for minutes, among machines of its own hall. So: no DHT, no local
+// discovery, no exchange of peers (who is there is the tracker's decision alone), and no slots and
+// no choking by turns (a slot that is given up for ten seconds is most of an imaging). Web seeds
+// are the agent's affair: what it fetches from servers it offers here (board.h).
 #include "agent/peers/engine_disk.h"
+#include "agent/peers/shared_progress.h"
 
 #include <libtorrent/alert_types.hpp>
 #include <libtorrent/extensions/smart_ban.hpp>
@@ -39,9 +41,9 @@ namespace {
 using namespace muster;
 using namespace muster::peer;
 
-constexpr std::chrono::milliseconds kAlertWait{20};     ///< also how long an offered piece may lie
+constexpr std::chrono::milliseconds kAlertWait{20};  ///< also how long an offered piece may lie
 constexpr std::chrono::milliseconds kStatsEvery{250};
-constexpr std::chrono::seconds kFarewell{1};           ///< for the last announce
+constexpr std::chrono::seconds kFarewell{1};  ///< for the last announce
 constexpr int kMaxConnections = 200;
 constexpr int kShortestAnnounceSeconds = 2;
 constexpr int kSendBufferBytes = 256 << 10;
@@ -62,12 +64,18 @@ bool parse(int argc, char** argv, Arguments& out) {
     }
     if (i + 1 >= argc) return false;
     const std::string value = argv[++i];
-    if (word == "--metainfo") out.metainfo = value;
-    else if (word == "--folder") out.folder = value;
-    else if (word == "--listen") out.listen = value;
-    else if (word == "--announce") out.announce = value;
-    else if (word == "--wanted") out.wanted = value;
-    else return false;
+    if (word == "--metainfo")
+      out.metainfo = value;
+    else if (word == "--folder")
+      out.folder = value;
+    else if (word == "--listen")
+      out.listen = value;
+    else if (word == "--announce")
+      out.announce = value;
+    else if (word == "--wanted")
+      out.wanted = value;
+    else
+      return false;
   }
   return !out.metainfo.empty() && !out.folder.empty() && !out.listen.empty();
 }
@@ -75,10 +83,12 @@ bool parse(int argc, char** argv, Arguments& out) {
 /// The board, made new: an agent that maps it earlier sees no magic yet.
 class MappedBoard {
  public:
-  MappedBoard(const std::string& file, std::uint32_t piece_bytes, std::uint32_t pieces) : size_(agent::boardBytes(pieces)) {
+  MappedBoard(const std::string& file, std::uint32_t piece_bytes, std::uint32_t pieces)
+      : size_(agent::boardBytes(pieces)) {
     const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     void* memory = MAP_FAILED;
-    if (fd >= 0 && ::ftruncate(fd, static_cast<off_t>(size_)) == 0) memory = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (fd >= 0 && ::ftruncate(fd, static_cast<off_t>(size_)) == 0)
+      memory = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     const int error = errno;
     if (fd >= 0) ::close(fd);
     if (memory == MAP_FAILED) throw std::system_error(error, std::generic_category(), file);
@@ -92,18 +102,23 @@ class MappedBoard {
   ~MappedBoard() { ::munmap(board_, size_); }
   agent::Board* operator->() { return board_; }
   void have(std::uint32_t piece) {
-    if (piece >= board_->pieces || agent::marksOf(board_)[piece].exchange(agent::kHave, std::memory_order_release) == agent::kHave) return;
+    if (piece >= board_->pieces || agent::marksOf(board_)[piece].exchange(
+                                       agent::kHave, std::memory_order_release) == agent::kHave)
+      return;
     board_->have.fetch_add(1, std::memory_order_release);
   }
   void lost(std::uint32_t piece) {
-    if (piece < board_->pieces) agent::marksOf(board_)[piece].store(agent::kLacking, std::memory_order_release);
+    if (piece < board_->pieces)
+      agent::marksOf(board_)[piece].store(agent::kLacking, std::memory_order_release);
   }
   /// Pieces that the agent has put into the store file.
   std::vector<std::uint32_t> takeOffered() {
     std::vector<std::uint32_t> pieces;
     for (std::uint32_t i = 0; i < board_->pieces; ++i) {
       auto offered = agent::kOffered;
-      if (agent::marksOf(board_)[i].compare_exchange_strong(offered, agent::kTaken, std::memory_order_acquire)) pieces.push_back(i);
+      if (agent::marksOf(board_)[i].compare_exchange_strong(offered, agent::kTaken,
+                                                            std::memory_order_acquire))
+        pieces.push_back(i);
     }
     return pieces;
   }
@@ -120,11 +135,14 @@ lt::settings_pack settings(const Arguments& arguments) {
   const std::string address = arguments.listen.substr(0, arguments.listen.rfind(':'));
   if (address != "0.0.0.0") pack.set_str(S::outgoing_interfaces, address);
   pack.set_str(S::user_agent, "muster-peer");
-  for (const int off : {S::enable_dht, S::enable_lsd, S::enable_upnp, S::enable_natpmp, S::enable_outgoing_utp, S::enable_incoming_utp, S::smooth_connects,
+  for (const int off : {S::enable_dht, S::enable_lsd, S::enable_upnp, S::enable_natpmp,
+                        S::enable_outgoing_utp, S::enable_incoming_utp, S::smooth_connects,
                         S::ssrf_mitigation, S::rate_limit_ip_overhead, S::piece_extent_affinity})
-    pack.set_bool(off, false);  // ssrf: tracker and web seeds are the controller's word, and lie in private networks
+    pack.set_bool(off, false);  // ssrf: tracker and web seeds are the controller's word, and lie in
+                                // private networks
   pack.set_bool(S::close_redundant_connections, true);
-  pack.set_bool(S::strict_end_game_mode, true);  // most pieces are with nobody yet: asking twice for the few that are would be all that peers do
+  pack.set_bool(S::strict_end_game_mode, true);  // most pieces are with nobody yet: asking twice
+                                                 // for the few that are would be all that peers do
   pack.set_int(S::out_enc_policy, S::pe_disabled);
   pack.set_int(S::in_enc_policy, S::pe_disabled);
   pack.set_int(S::unchoke_slots_limit, -1);
@@ -140,7 +158,9 @@ lt::settings_pack settings(const Arguments& arguments) {
   pack.set_int(S::max_out_request_queue, 500);
   pack.set_int(S::send_buffer_watermark, kSendBufferBytes);
   pack.set_int(S::stop_tracker_timeout, 1);
-  pack.set_int(S::alert_mask, lt::alert_category::piece_progress | lt::alert_category::status | lt::alert_category::error | lt::alert_category::peer | lt::alert_category::tracker);
+  pack.set_int(S::alert_mask, lt::alert_category::piece_progress | lt::alert_category::status |
+                                  lt::alert_category::error | lt::alert_category::peer |
+                                  lt::alert_category::tracker);
   return pack;
 }
 
@@ -148,7 +168,8 @@ lt::settings_pack settings(const Arguments& arguments) {
 std::vector<lt::download_priority_t> prioritiesOf(const std::string& file) {
   std::ifstream stream(file, std::ios::binary);
   std::vector<lt::download_priority_t> priorities;
-  for (char mark = 0; stream.get(mark);) priorities.push_back(mark == 0 ? lt::dont_download : lt::default_priority);
+  for (char mark = 0; stream.get(mark);)
+    priorities.push_back(mark == 0 ? lt::dont_download : lt::default_priority);
   return priorities;
 }
 
@@ -159,7 +180,8 @@ lt::add_torrent_params torrentOf(const Arguments& arguments) {
   torrent.trackers.clear();
   if (!arguments.announce.empty()) torrent.trackers.push_back(arguments.announce);
   torrent.flags &= ~(lt::torrent_flags::auto_managed | lt::torrent_flags::paused);
-  torrent.flags |= lt::torrent_flags::disable_dht | lt::torrent_flags::disable_lsd | lt::torrent_flags::disable_pex | lt::torrent_flags::override_trackers |
+  torrent.flags |= lt::torrent_flags::disable_dht | lt::torrent_flags::disable_lsd |
+                   lt::torrent_flags::disable_pex | lt::torrent_flags::override_trackers |
                    lt::torrent_flags::override_web_seeds;
   if (!arguments.wanted.empty()) torrent.piece_priorities = prioritiesOf(arguments.wanted);
   if (arguments.seed) torrent.flags |= lt::torrent_flags::seed_mode;
@@ -175,7 +197,8 @@ void note(MappedBoard& board, const lt::alert& alert) {
   } else if (lt::alert_cast<lt::peer_ban_alert>(&alert)) {
     board->banned.fetch_add(1);
     std::fprintf(stderr, "%s\n", alert.message().c_str());
-  } else if (lt::alert_cast<lt::tracker_error_alert>(&alert) || lt::alert_cast<lt::listen_failed_alert>(&alert) ||
+  } else if (lt::alert_cast<lt::tracker_error_alert>(&alert) ||
+             lt::alert_cast<lt::listen_failed_alert>(&alert) ||
              lt::alert_cast<lt::torrent_error_alert>(&alert)) {
     std::fprintf(stderr, "%s\n", alert.message().c_str());
   }
@@ -184,11 +207,14 @@ void note(MappedBoard& board, const lt::alert& alert) {
 void look(const lt::torrent_handle& torrent, MappedBoard& board) {
   std::vector<lt::peer_info> peers;
   torrent.get_peer_info(peers);
-  const auto there = [](const lt::peer_info& peer) { return !(peer.flags & (lt::peer_info::connecting | lt::peer_info::handshake)); };
+  const auto there = [](const lt::peer_info& peer) {
+    return !(peer.flags & (lt::peer_info::connecting | lt::peer_info::handshake));
+  };
   const auto status = torrent.status(lt::torrent_handle::query_pieces);
   for (const auto piece : status.pieces.range())  // should a word of it have been lost
     if (status.pieces[piece]) board.have(static_cast<std::uint32_t>(static_cast<int>(piece)));
-  board->connected.store(static_cast<std::uint32_t>(std::count_if(peers.begin(), peers.end(), there)));
+  board->connected.store(
+      static_cast<std::uint32_t>(std::count_if(peers.begin(), peers.end(), there)));
   board->from_peers.store(static_cast<std::uint64_t>(status.total_payload_download));
   board->uploaded.store(static_cast<std::uint64_t>(status.total_payload_upload));
 }
@@ -197,16 +223,21 @@ void look(const lt::torrent_handle& torrent, MappedBoard& board) {
 void add(const lt::torrent_handle& torrent, const Store& store, MappedBoard& board) {
   for (const auto index : board.takeOffered()) {
     const lt::piece_index_t piece(static_cast<int>(index));
-    torrent.add_piece(piece, std::vector<char>(store.piece(piece), store.piece(piece) + store.bytesOf(piece)));
+    torrent.add_piece(
+        piece, std::vector<char>(store.piece(piece), store.piece(piece) + store.bytesOf(piece)));
   }
 }
 
 void share(const Arguments& arguments) {
   auto torrent = torrentOf(arguments);
   const auto& info = *torrent.ti;
-  if (info.num_files() != 1 || !info.v1()) throw std::runtime_error("the metainfo is not of one file, version 1");
-  const Store store(arguments.folder + "/" + agent::kStoreFile, static_cast<std::uint64_t>(info.total_size()), info.piece_length());
-  MappedBoard board(arguments.folder + "/" + agent::kBoardFile, static_cast<std::uint32_t>(info.piece_length()), static_cast<std::uint32_t>(info.num_pieces()));
+  if (info.num_files() != 1 || !info.v1())
+    throw std::runtime_error("the metainfo is not of one file, version 1");
+  const Store store(arguments.folder + "/" + agent::kStoreFile,
+                    static_cast<std::uint64_t>(info.total_size()), info.piece_length());
+  MappedBoard board(arguments.folder + "/" + agent::kBoardFile,
+                    static_cast<std::uint32_t>(info.piece_length()),
+                    static_cast<std::uint32_t>(info.num_pieces()));
   if (arguments.seed)
     for (int i = 0; i < info.num_pieces(); ++i) board.have(static_cast<std::uint32_t>(i));
 
@@ -238,7 +269,9 @@ void share(const Arguments& arguments) {
   while (!told && std::chrono::steady_clock::now() < until) {
     session.wait_for_alert(kAlertWait);
     session.pop_alerts(&alerts);
-    for (const auto* alert : alerts) told = told || lt::alert_cast<lt::tracker_reply_alert>(alert) || lt::alert_cast<lt::tracker_error_alert>(alert);
+    for (const auto* alert : alerts)
+      told = told || lt::alert_cast<lt::tracker_reply_alert>(alert) ||
+             lt::alert_cast<lt::tracker_error_alert>(alert);
   }
 }
 
@@ -247,7 +280,9 @@ void share(const Arguments& arguments) {
 int main(int argc, char** argv) {
   Arguments arguments;
   if (!parse(argc, argv, arguments)) {
-    std::fprintf(stderr, "usage: muster-peer --metainfo FILE --folder FOLDER --listen ADDRESS:PORT [--announce URL] [--wanted FILE] [--seed]\n");
+    std::fprintf(stderr,
+                 "usage: muster-peer --metainfo FILE --folder FOLDER --listen ADDRESS:PORT "
+                 "[--announce URL] [--wanted FILE] [--seed]\n");
     return 2;
   }
   for (const int signal : {SIGTERM, SIGINT}) std::signal(signal, [](int) { stopping = 1; });

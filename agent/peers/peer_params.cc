@@ -23,7 +23,8 @@ Result<std::optional<PeerParams>> parsePeerParams(const nlohmann::json& task) {
   params.share_url = reader.text("share_url", kMaxUrlBytes);
   params.pack_bytes = reader.unsignedNumber("pack_bytes", wire::kMaxImageBytes);
   TRY_OK(reader.finish());
-  if (params.metainfo_sha256.size() != kDigestHexBytes) return fail(ErrorCode::InvalidInput, "peers: \"metainfo_sha256\" is no SHA-256");
+  if (params.metainfo_sha256.size() != kDigestHexBytes)
+    return fail(ErrorCode::InvalidInput, "peers: \"metainfo_sha256\" is no SHA-256");
   if (params.pack_bytes == 0) return fail(ErrorCode::InvalidInput, "peers: \"pack_bytes\" is 0");
   return std::optional(std::move(params));
 }

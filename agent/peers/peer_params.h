@@ -14,7 +14,8 @@ namespace muster::agent {
 
 struct PeerParams {
   std::string metainfo_url;     ///< of the .torrent file
-  std::string metainfo_sha256;  ///< of that file; the task came over mutual TLS, so the pieces' hashes are believed
+  std::string metainfo_sha256;  ///< of that file; the task came over mutual TLS, so the pieces'
+                                ///< hashes are believed
   std::string announce_url;     ///< muster's tracker, with this node's own word in it
   std::string share_url;        ///< tells which pieces to fetch from a server
   std::uint64_t pack_bytes = 0;

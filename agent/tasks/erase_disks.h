@@ -2,8 +2,8 @@
 // EraseDisks: joins the erasing library to the agent.
 #pragma once
 
-#include "agent/tasks/tasks.h"
 #include "agent/imaging/erase.h"
+#include "agent/tasks/tasks.h"
 
 namespace muster::agent {
 

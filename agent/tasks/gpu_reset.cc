@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// ResetGpu: what a reboot would do for a GPU, in seconds. Refused while anything uses one of them; nothing is ended for it.
+// ResetGpu: what a reboot would do for a GPU, in seconds. Refused while anything uses one of them;
+// nothing is ended for it.
 //
-// params {gpus: [PCI address]}. Where a Fabric Manager runs, all GPUs of the node are reset together: their links are trained as one.
-#include "wire/json_reader.h"
+// params {gpus: [PCI address]}. Where a Fabric Manager runs, all GPUs of the node are reset
+// together: their links are trained as one.
 #include "agent/tasks/systemd.h"
 #include "base/io/files.h"
+#include "wire/json_reader.h"
 
 #include <fmt/ranges.h>
 
@@ -19,9 +21,11 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxGpus = 64;
 constexpr std::chrono::seconds kAskLimit{30}, kResetLimit{180};
-constexpr std::size_t kAddressBytes = 12;  ///< "0000:18:00.0"; NVIDIA's tools write the domain with eight digits
+constexpr std::size_t kAddressBytes =
+    12;  ///< "0000:18:00.0"; NVIDIA's tools write the domain with eight digits
 constexpr std::size_t kMaxUsersNamed = 4;
-/// Services that hold every GPU's device file and let go of it for a reset by themselves; the kernel cuts names at 15 bytes.
+/// Services that hold every GPU's device file and let go of it for a reset by themselves; the
+/// kernel cuts names at 15 bytes.
 constexpr std::array<std::string_view, 2> kServices = {"nvidia-persiste", "nv-fabricmanage"};
 
 struct Gpu {
@@ -29,15 +33,18 @@ struct Gpu {
 };
 
 std::string trimmed(std::string_view text) {
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) text.remove_prefix(1);
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.remove_suffix(1);
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())))
+    text.remove_prefix(1);
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())))
+    text.remove_suffix(1);
   return std::string(text);
 }
 
 std::string addressOf(std::string_view text) {
   auto out = trimmed(text);
   if (out.size() > kAddressBytes) out = out.substr(out.size() - kAddressBytes);
-  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(out.begin(), out.end(), out.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return out;
 }
 
@@ -58,7 +65,8 @@ std::vector<std::vector<std::string>> rowsOf(std::string_view csv) {
   return rows;
 }
 
-Async<std::string> nvidiaSmi(TaskTools tools, std::vector<std::string> args, std::chrono::seconds limit) {
+Async<std::string> nvidiaSmi(TaskTools tools, std::vector<std::string> args,
+                             std::chrono::seconds limit) {
   co_return co_await runTool(tools, "nvidia-smi", std::move(args), limit);
 }
 
@@ -67,7 +75,9 @@ Async<std::vector<wire::Gpu>> listGpus(TaskTools tools) {
   CO_TRY(out, co_await nvidiaSmi(tools, std::move(args), kAskLimit));
   std::vector<wire::Gpu> gpus;
   for (const auto& row : rowsOf(out)) {
-    if (row.size() != 2) co_return fail(ErrorCode::Corrupt, "nvidia-smi lists no GPUs: " + out.substr(0, wire::kMaxNameBytes));
+    if (row.size() != 2)
+      co_return fail(ErrorCode::Corrupt,
+                     "nvidia-smi lists no GPUs: " + out.substr(0, wire::kMaxNameBytes));
     gpus.push_back({row[0], addressOf(row[1])});
   }
   co_return gpus;
@@ -75,31 +85,41 @@ Async<std::vector<wire::Gpu>> listGpus(TaskTools tools) {
 
 /// Programs that compute there, as the driver knows them.
 Async<std::vector<std::string>> computing(TaskTools tools, std::vector<wire::Gpu> gpus) {
-  std::vector<std::string> args = {"--query-compute-apps=gpu_bus_id,pid,process_name", "--format=csv,noheader"};
+  std::vector<std::string> args = {"--query-compute-apps=gpu_bus_id,pid,process_name",
+                                   "--format=csv,noheader"};
   CO_TRY(out, co_await nvidiaSmi(tools, std::move(args), kAskLimit));
   std::vector<std::string> users;
   for (const auto& row : rowsOf(out)) {
-    if (row.size() < 3) co_return fail(ErrorCode::Corrupt, "nvidia-smi does not say who computes: " + out.substr(0, wire::kMaxNameBytes));
-    const bool here = std::any_of(gpus.begin(), gpus.end(), [&row](const wire::Gpu& gpu) { return gpu.address == addressOf(row[0]); });
+    if (row.size() < 3)
+      co_return fail(ErrorCode::Corrupt,
+                     "nvidia-smi does not say who computes: " + out.substr(0, wire::kMaxNameBytes));
+    const bool here = std::any_of(gpus.begin(), gpus.end(), [&row](const wire::Gpu& gpu) {
+      return gpu.address == addressOf(row[0]);
+    });
     if (here) users.push_back(fmt::format("{} ({})", row[1], row[2]));
   }
   co_return users;
 }
 
-/// Programs that hold a device file: also those that have not begun to compute, and those of other name spaces.
+/// Programs that hold a device file: also those that have not begun to compute, and those of other
+/// name spaces.
 std::vector<std::string> holding(const fs::path& root, const std::vector<wire::Gpu>& gpus) {
   std::vector<std::string> users;
   std::error_code ignored;
   for (const auto& process : fs::directory_iterator(root / "proc", ignored)) {
     const auto pid = process.path().filename().string();
-    if (pid.empty() || !std::all_of(pid.begin(), pid.end(), [](unsigned char c) { return std::isdigit(c); })) continue;
+    if (pid.empty() ||
+        !std::all_of(pid.begin(), pid.end(), [](unsigned char c) { return std::isdigit(c); }))
+      continue;
     auto comm = io::readFile(process.path() / "comm", wire::kMaxNameBytes);
     const auto name = comm ? trimmed(*comm) : std::string();
     if (std::find(kServices.begin(), kServices.end(), name) != kServices.end()) continue;
     std::error_code gone;
     for (const auto& fd : fs::directory_iterator(process.path() / "fd", gone)) {
       const auto target = fs::read_symlink(fd.path(), gone).string();
-      const bool here = std::any_of(gpus.begin(), gpus.end(), [&target](const wire::Gpu& gpu) { return target == "/dev/nvidia" + gpu.index; });
+      const bool here = std::any_of(gpus.begin(), gpus.end(), [&target](const wire::Gpu& gpu) {
+        return target == "/dev/nvidia" + gpu.index;
+      });
       if (!here) continue;
       users.push_back(fmt::format("{} ({})", pid, name));
       break;
@@ -108,12 +128,19 @@ std::vector<std::string> holding(const fs::path& root, const std::vector<wire::G
   return users;
 }
 
-Result<std::vector<wire::Gpu>> chosen(const std::vector<wire::Gpu>& all, const std::vector<std::string>& wanted) {
+Result<std::vector<wire::Gpu>> chosen(const std::vector<wire::Gpu>& all,
+                                      const std::vector<std::string>& wanted) {
   std::vector<wire::Gpu> out;
   for (const auto& address : wanted) {
-    const auto found = std::find_if(all.begin(), all.end(), [&address](const wire::Gpu& gpu) { return gpu.address == addressOf(address); });
+    const auto found = std::find_if(all.begin(), all.end(), [&address](const wire::Gpu& gpu) {
+      return gpu.address == addressOf(address);
+    });
     if (found == all.end())
-      return fail(ErrorCode::NotFound, fmt::format("no GPU answers at {}: what has fallen off the bus cannot be reset, reboot the node", address));
+      return fail(
+          ErrorCode::NotFound,
+          fmt::format(
+              "no GPU answers at {}: what has fallen off the bus cannot be reset, reboot the node",
+              address));
     out.push_back(*found);
   }
   return out;
@@ -122,10 +149,12 @@ Result<std::vector<wire::Gpu>> chosen(const std::vector<wire::Gpu>& all, const s
 Async<void> nobodyUses(TaskTools tools, std::vector<wire::Gpu> gpus) {
   CO_TRY(users, co_await computing(tools, gpus));
   auto held = holding(tools.root, gpus);
-  users.insert(users.end(), std::make_move_iterator(held.begin()), std::make_move_iterator(held.end()));
+  users.insert(users.end(), std::make_move_iterator(held.begin()),
+               std::make_move_iterator(held.end()));
   if (users.empty()) co_return Result<void>();
   users.resize(std::min(users.size(), kMaxUsersNamed));
-  co_return fail(ErrorCode::Conflict, fmt::format("still in use, by {}; nothing was reset", fmt::join(users, ", ")));
+  co_return fail(ErrorCode::Conflict,
+                 fmt::format("still in use, by {}; nothing was reset", fmt::join(users, ", ")));
 }
 
 }  // namespace
@@ -153,7 +182,9 @@ Async<nlohmann::json> resetGpus(TaskTools tools, nlohmann::json params, TaskCont
   context->progress(0.8, "looking whether all are back");
   CO_TRY(after, co_await listGpus(tools));
   if (after.size() < before.size())
-    co_return fail(ErrorCode::Internal, fmt::format("{} GPUs answer after the reset, {} did before; reboot the node", after.size(), before.size()));
+    co_return fail(ErrorCode::Internal,
+                   fmt::format("{} GPUs answer after the reset, {} did before; reboot the node",
+                               after.size(), before.size()));
   auto out = nlohmann::json::array();
   for (const auto& gpu : gpus) out.push_back(gpu.address);
   co_return nlohmann::json{{"reset", std::move(out)}};

@@ -26,7 +26,8 @@ Async<nlohmann::json> readKernelLog(TaskTools tools) {
   co_return nlohmann::json{{"lines", std::move(lines)}};
 }
 
-Async<std::string> runTool(TaskTools tools, std::string program, std::vector<std::string> args, std::chrono::seconds timeout) {
+Async<std::string> runTool(TaskTools tools, std::string program, std::vector<std::string> args,
+                           std::chrono::seconds timeout) {
   io::Command command;
   command.program = std::move(program);
   command.args = std::move(args);
@@ -40,17 +41,28 @@ Async<std::string> runTool(TaskTools tools, std::string program, std::vector<std
   co_return fail(ErrorCode::Internal, fmt::format("{} ended with {}: {}", words, exit.code, said));
 }
 
-TaskHandlers makeHandlers(wire::Mode mode, TaskTools tools, std::function<void(const std::vector<std::string>&)> was_reset) {
+TaskHandlers makeHandlers(wire::Mode mode, TaskTools tools,
+                          std::function<void(const std::vector<std::string>&)> was_reset) {
   TaskHandlers handlers;
-  handlers[wire::TaskKind::Inspect] = [tools](nlohmann::json params, TaskContextPtr) { return runInspect(tools, std::move(params)); };
-  handlers[wire::TaskKind::Probe] = [tools](nlohmann::json params, TaskContextPtr) { return runProbe(tools, std::move(params)); };
+  handlers[wire::TaskKind::Inspect] = [tools](nlohmann::json params, TaskContextPtr) {
+    return runInspect(tools, std::move(params));
+  };
+  handlers[wire::TaskKind::Probe] = [tools](nlohmann::json params, TaskContextPtr) {
+    return runProbe(tools, std::move(params));
+  };
   handlers[wire::TaskKind::Reboot] = [](nlohmann::json, TaskContextPtr) { return acceptReboot(); };
   handlers[wire::TaskKind::RunChecks] = [tools](nlohmann::json params, TaskContextPtr context) {
     return runChecksApart(tools, std::move(params), std::move(context));
   };
-  const auto firmware = std::make_shared<DeviceFirmwareTasks>(tools, [] { return io::makeHttpClient(); });
-  handlers[wire::TaskKind::ListFirmware] = [firmware](nlohmann::json params, TaskContextPtr) { return firmware->list(std::move(params)); };
-  handlers[wire::TaskKind::InstallFirmware] = [firmware](nlohmann::json params, TaskContextPtr context) { return firmware->install(std::move(params), std::move(context)); };
+  const auto firmware =
+      std::make_shared<DeviceFirmwareTasks>(tools, [] { return io::makeHttpClient(); });
+  handlers[wire::TaskKind::ListFirmware] = [firmware](nlohmann::json params, TaskContextPtr) {
+    return firmware->list(std::move(params));
+  };
+  handlers[wire::TaskKind::InstallFirmware] = [firmware](nlohmann::json params,
+                                                         TaskContextPtr context) {
+    return firmware->install(std::move(params), std::move(context));
+  };
   if (mode == wire::Mode::Ram) return handlers;
   handlers[wire::TaskKind::InstallDriver] = [tools](nlohmann::json params, TaskContextPtr context) {
     return installDriver(tools, std::move(params), std::move(context));
@@ -67,11 +79,16 @@ TaskHandlers makeHandlers(wire::Mode mode, TaskTools tools, std::function<void(c
   handlers[wire::TaskKind::JoinPool] = [tools](nlohmann::json params, TaskContextPtr context) {
     return joinPool(tools, std::move(params), std::move(context));
   };
-  handlers[wire::TaskKind::LeavePool] = [tools](nlohmann::json, TaskContextPtr context) { return leavePool(tools, std::move(context)); };
-  handlers[wire::TaskKind::ResetGpu] = [tools, was_reset](nlohmann::json params, TaskContextPtr context) {
+  handlers[wire::TaskKind::LeavePool] = [tools](nlohmann::json, TaskContextPtr context) {
+    return leavePool(tools, std::move(context));
+  };
+  handlers[wire::TaskKind::ResetGpu] = [tools, was_reset](nlohmann::json params,
+                                                          TaskContextPtr context) {
     return resetAndTell(tools, std::move(params), std::move(context), was_reset);
   };
-  handlers[wire::TaskKind::KernelLog] = [tools](nlohmann::json, TaskContextPtr) { return readKernelLog(tools); };
+  handlers[wire::TaskKind::KernelLog] = [tools](nlohmann::json, TaskContextPtr) {
+    return readKernelLog(tools);
+  };
   return handlers;
 }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inspect: what this machine is, from sysfs and DMI. Disks are told by serial and WWN, never by their place in /dev.
-#include "wire/json_reader.h"
+// Inspect: what this machine is, from sysfs and DMI. Disks are told by serial and WWN, never by
+// their place in /dev.
 #include "agent/tasks/lldp.h"
 #include "agent/tasks/parts.h"
 #include "agent/tasks/sysfs.h"
 #include "agent/tasks/tasks.h"
 #include "base/io/files.h"
 #include "base/json_input.h"
+#include "wire/json_reader.h"
 
 #include <algorithm>
 #include <fstream>
@@ -17,15 +18,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kSectorBytes = 512;  ///< of /sys/block/*/size, whatever the device's own sector is
+constexpr std::uint64_t kSectorBytes =
+    512;  ///< of /sys/block/*/size, whatever the device's own sector is
 constexpr std::chrono::seconds kGpuLimit{30};
 constexpr std::uint64_t kMaxLldpSeconds = 60;
-constexpr std::string_view kNotDisks[] = {"loop", "ram", "zram", "sr", "fd", "dm-", "md", "nbd", "mtdblock"};
+constexpr std::string_view kNotDisks[] = {"loop", "ram", "zram", "sr",      "fd",
+                                          "dm-",  "md",  "nbd",  "mtdblock"};
 struct GpuMark {
   std::string_view vendor, device_class;
 };
-/// VGA and 3D controllers; AMD's Instinct are display controllers (MI200) or processing accelerators (MI300), as NVIDIA's cards never are.
-constexpr GpuMark kGpuMarks[] = {{"0x10de", "0x0300"}, {"0x10de", "0x0302"}, {"0x1002", "0x0300"}, {"0x1002", "0x0302"}, {"0x1002", "0x0380"}, {"0x1002", "0x1200"}};
+/// VGA and 3D controllers; AMD's Instinct are display controllers (MI200) or processing
+/// accelerators (MI300), as NVIDIA's cards never are.
+constexpr GpuMark kGpuMarks[] = {{"0x10de", "0x0300"}, {"0x10de", "0x0302"}, {"0x1002", "0x0300"},
+                                 {"0x1002", "0x0302"}, {"0x1002", "0x0380"}, {"0x1002", "0x1200"}};
 
 std::string trimmed(std::string text) {
   auto bad = [](unsigned char c) { return std::isspace(c) || c == 0; };
@@ -127,7 +132,8 @@ std::vector<wire::Nic> nics(const fs::path& root) {
   std::vector<wire::Nic> found;
   std::error_code error;
   for (const auto& net : childrenOf(root / "sys/class/net")) {
-    if (!fs::exists(net / "device", error) || found.size() >= wire::kMaxDevices) continue;  // only hardware
+    if (!fs::exists(net / "device", error) || found.size() >= wire::kMaxDevices)
+      continue;  // only hardware
     found.push_back({net.filename().string(), line(net / "address"), driverOf(net / "device")});
   }
   return found;
@@ -139,7 +145,9 @@ std::vector<wire::Gpu> gpusOnPci(const fs::path& root) {
   for (const auto& device : childrenOf(root / "sys/bus/pci/devices")) {
     auto vendor = line(device / "vendor");
     auto kind = line(device / "class").substr(0, 6);
-    const bool gpu = std::ranges::any_of(kGpuMarks, [&](const GpuMark& mark) { return mark.vendor == vendor && mark.device_class == kind; });
+    const bool gpu = std::ranges::any_of(kGpuMarks, [&](const GpuMark& mark) {
+      return mark.vendor == vendor && mark.device_class == kind;
+    });
     if (!gpu || found.size() >= wire::kMaxDevices) continue;
     wire::Gpu each;
     each.model = "PCI " + vendor.substr(2) + ":" + line(device / "device").substr(0, 6);
@@ -160,7 +168,8 @@ wire::Hardware readMachine(const TaskTools& tools) {
   hardware.memory_bytes = memoryBytes(tools.root);
   hardware.disks = disks(tools);
   hardware.nics = nics(tools.root);
-  for (const auto& device : childrenOf(tools.root / "sys/class/infiniband")) hardware.rdma_devices.push_back(device.filename().string());
+  for (const auto& device : childrenOf(tools.root / "sys/class/infiniband"))
+    hardware.rdma_devices.push_back(device.filename().string());
   hardware.gpus = gpusOnPci(tools.root);
   hardware.parts = partsOf(tools.root);
   return hardware;
@@ -170,9 +179,12 @@ wire::Hardware readMachine(const TaskTools& tools) {
 
 Async<wire::Hardware> inspect(TaskTools tools) {
   auto context = std::make_shared<TaskContext>("inspect", kGpuLimit);
-  std::function<Result<wire::Hardware>()> look = [tools] { return Result<wire::Hardware>(readMachine(tools)); };
+  std::function<Result<wire::Hardware>()> look = [tools] {
+    return Result<wire::Hardware>(readMachine(tools));
+  };
   CO_TRY(hardware, co_await offloadFor<wire::Hardware>(tools.workers, context, std::move(look)));
-  // NVML knows more than the bus (model, serial, VBIOS); it runs apart, since a vendor's library may crash.
+  // NVML knows more than the bus (model, serial, VBIOS); it runs apart, since a vendor's library
+  // may crash.
   std::vector<std::string> args = {"tool", "gpus"};
   auto listed = co_await runTool(tools, tools.self.string(), std::move(args), kGpuLimit);
   if (listed) {
@@ -192,8 +204,11 @@ Async<std::vector<wire::Neighbour>> neighbours(TaskTools tools, std::chrono::sec
     if (known && !known->empty()) co_return known;
   }
   auto context = std::make_shared<TaskContext>("lldp", limit + kGpuLimit);
-  std::function<Result<std::vector<wire::Neighbour>>()> listen = [root = tools.root, limit] { return listenLldp(root, limit); };
-  co_return co_await offloadFor<std::vector<wire::Neighbour>>(tools.workers, context, std::move(listen));
+  std::function<Result<std::vector<wire::Neighbour>>()> listen = [root = tools.root, limit] {
+    return listenLldp(root, limit);
+  };
+  co_return co_await offloadFor<std::vector<wire::Neighbour>>(tools.workers, context,
+                                                              std::move(listen));
 }
 
 }  // namespace

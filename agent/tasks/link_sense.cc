@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/tasks/link_sense.h"
 
-#include "wire/links/counter_text.h"
 #include "agent/tasks/sysfs.h"
 #include "base/io/files.h"
+#include "wire/links/counter_text.h"
 
 #include <charconv>
 
@@ -16,17 +16,21 @@ constexpr std::chrono::minutes kApart{1};
 std::optional<std::uint64_t> numberIn(const std::filesystem::path& file) {
   const auto text = io::readFile(file, kMaxSysfsBytes);
   std::uint64_t value = 0;
-  if (!text || std::from_chars(text->data(), text->data() + text->size(), value).ec != std::errc()) return std::nullopt;
+  if (!text || std::from_chars(text->data(), text->data() + text->size(), value).ec != std::errc())
+    return std::nullopt;
   return value;
 }
 
 }  // namespace
 
 links::PortReading readSysfsPort(const std::filesystem::path& port) {
-  return links::readSysfs([&](std::string_view file) { return numberIn(port / "counters" / file); });
+  return links::readSysfs(
+      [&](std::string_view file) { return numberIn(port / "counters" / file); });
 }
 
-std::vector<wire::Symptom> LinkSense::see(const std::string& id, const links::PortReading& now, std::string_view sysfs_rate, std::chrono::seconds up_for) {
+std::vector<wire::Symptom> LinkSense::see(const std::string& id, const links::PortReading& now,
+                                          std::string_view sysfs_rate,
+                                          std::chrono::seconds up_for) {
   auto& [rate, seen] = ports_[id];
   const auto rate_now = links::widthSpeedOf(sysfs_rate);
   if (rate_now != rate) seen.clear();
@@ -38,8 +42,10 @@ std::vector<wire::Symptom> LinkSense::see(const std::string& id, const links::Po
   const auto seconds = static_cast<double>((up_for - seen.front().at).count());
   std::vector<wire::Symptom> out;
   for (const auto& one : links::judgeEnd(grown, {seconds, seconds}, rate).complaints) {
-    if (one.grade != links::Grade::Bad || (one.kind != "bit-errors" && one.kind != "recoveries")) continue;
-    const auto count = grown.atLeast(one.kind == "bit-errors" ? links::Counter::SymbolErrors : links::Counter::Recoveries);
+    if (one.grade != links::Grade::Bad || (one.kind != "bit-errors" && one.kind != "recoveries"))
+      continue;
+    const auto count = grown.atLeast(one.kind == "bit-errors" ? links::Counter::SymbolErrors
+                                                              : links::Counter::Recoveries);
     out.push_back({"network." + one.kind, id, count, one.text, count});
   }
   return out;

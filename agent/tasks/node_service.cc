@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/tasks/node_service.h"
 
-#include "wire/json_reader.h"
 #include "agent/tasks/systemd.h"
 #include "base/io/crypto.h"
 #include "base/io/files.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
+#include "wire/json_reader.h"
 
 #include <algorithm>
 #include <array>
@@ -30,17 +30,40 @@ constexpr std::array kOpensmFiles = {
     ServiceFile{"guid2lid", "etc/muster/opensm/guid2lid", OnChange::Seed},
     ServiceFile{"muster-opensm.service", "etc/systemd/system/muster-opensm.service"},
 };
-constexpr std::array kImexFiles = {ServiceFile{"nodes_config.cfg", "etc/nvidia-imex/nodes_config.cfg"}};
+constexpr std::array kImexFiles = {
+    ServiceFile{"nodes_config.cfg", "etc/nvidia-imex/nodes_config.cfg"}};
 constexpr std::array kRoceFiles = {
     ServiceFile{"roce.sh", "etc/muster/roce.sh", OnChange::Restart, 0755},
     ServiceFile{"muster-roce.service", "etc/systemd/system/muster-roce.service"},
 };
 constexpr std::array kServices = {
-    ServiceRow{"opensm", "muster-opensm.service", "usr/sbin/opensm", "add the package opensm to the image of this node", kOpensmFiles, {}, "opensm.service opensm@*"},
-    ServiceRow{"imex", "nvidia-imex.service", "usr/bin/nvidia-imex", "add nvidia-imex of the driver's version to the packages of its driver", kImexFiles, {}},
-    ServiceRow{"fabric-manager", "nvidia-fabricmanager.service", "usr/bin/nv-fabricmanager",
-               "add the driver preset fabric-manager, with the driver's version, to its profile", {}, "usr/share/nvidia/nvswitch/fabricmanager.cfg"},
-    ServiceRow{"roce", "muster-roce.service", "usr/sbin/dcb sbin/dcb usr/bin/dcb", "dcb is in the package iproute2 of Debian 12, Ubuntu 22.04 and later", kRoceFiles, {}, {}, true},
+    ServiceRow{"opensm",
+               "muster-opensm.service",
+               "usr/sbin/opensm",
+               "add the package opensm to the image of this node",
+               kOpensmFiles,
+               {},
+               "opensm.service opensm@*"},
+    ServiceRow{"imex",
+               "nvidia-imex.service",
+               "usr/bin/nvidia-imex",
+               "add nvidia-imex of the driver's version to the packages of its driver",
+               kImexFiles,
+               {}},
+    ServiceRow{"fabric-manager",
+               "nvidia-fabricmanager.service",
+               "usr/bin/nv-fabricmanager",
+               "add the driver preset fabric-manager, with the driver's version, to its profile",
+               {},
+               "usr/share/nvidia/nvswitch/fabricmanager.cfg"},
+    ServiceRow{"roce",
+               "muster-roce.service",
+               "usr/sbin/dcb sbin/dcb usr/bin/dcb",
+               "dcb is in the package iproute2 of Debian 12, Ubuntu 22.04 and later",
+               kRoceFiles,
+               {},
+               {},
+               true},
 };
 
 struct Params {
@@ -60,37 +83,57 @@ Result<Params> parse(const nlohmann::json& json) {
   if (!out.service) reader.wrong("service", "is not known to this agent");
   if (out.value.empty()) reader.wrong("value", "is empty");
   for (const auto& [name, text] : files.items()) {
-    const bool known = out.service && std::any_of(out.service->files.begin(), out.service->files.end(), [&name](const auto& file) { return file.name == name; });
-    if (!known || !text.is_string() || text.get_ref<const std::string&>().size() > kMaxFileBytes) reader.wrong("files", "has '" + name + "', which is no file of this service");
-    else out.files[name] = text.get<std::string>();
+    const bool known =
+        out.service && std::any_of(out.service->files.begin(), out.service->files.end(),
+                                   [&name](const auto& file) { return file.name == name; });
+    if (!known || !text.is_string() || text.get_ref<const std::string&>().size() > kMaxFileBytes)
+      reader.wrong("files", "has '" + name + "', which is no file of this service");
+    else
+      out.files[name] = text.get<std::string>();
   }
   for (const auto& [key, value] : settings.items()) {
-    const bool plain = value.is_string() && value.get_ref<const std::string&>().find_first_of("\n\r") == std::string::npos && key.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == std::string::npos && !key.empty();
-    if (!plain || !out.service || out.service->settings.empty()) reader.wrong("settings", "has '" + key + "', which is no setting of this service");
-    else out.settings[key] = value.get<std::string>();
+    const bool plain =
+        value.is_string() &&
+        value.get_ref<const std::string&>().find_first_of("\n\r") == std::string::npos &&
+        key.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == std::string::npos &&
+        !key.empty();
+    if (!plain || !out.service || out.service->settings.empty())
+      reader.wrong("settings", "has '" + key + "', which is no setting of this service");
+    else
+      out.settings[key] = value.get<std::string>();
   }
   TRY_OK(reader.finish());
   return out;
 }
 
-std::string contentOf(const fs::path& path) { return io::readFile(path, kMaxFileBytes).value_or(""); }
+std::string contentOf(const fs::path& path) {
+  return io::readFile(path, kMaxFileBytes).value_or("");
+}
 
 /// What the service was started with: digests of files, values of settings.
 nlohmann::json noteOf(const Params& params) {
   nlohmann::json files = nlohmann::json::object();
   for (const auto& file : params.service->files)
-    if (const auto text = params.files.find(std::string(file.name)); text != params.files.end() && file.on != OnChange::Seed) files[text->first] = io::sha256Hex(text->second);
+    if (const auto text = params.files.find(std::string(file.name));
+        text != params.files.end() && file.on != OnChange::Seed)
+      files[text->first] = io::sha256Hex(text->second);
   return {{"value", params.value}, {"files", std::move(files)}, {"settings", params.settings}};
 }
 
-fs::path noteFile(const TaskTools& tools, std::string_view service) { return tools.root / kNotes / (std::string(service) + ".json"); }
+fs::path noteFile(const TaskTools& tools, std::string_view service) {
+  return tools.root / kNotes / (std::string(service) + ".json");
+}
 
 /// Empty: the files are what the note says.
-std::string differenceFrom(const nlohmann::json& note, const TaskTools& tools, const ServiceRow& service) {
+std::string differenceFrom(const nlohmann::json& note, const TaskTools& tools,
+                           const ServiceRow& service) {
   for (const auto& file : service.files)
-    if (const auto digest = note.at("files").find(std::string(file.name)); digest != note.at("files").end() && *digest != io::sha256Hex(contentOf(tools.root / file.path)))
+    if (const auto digest = note.at("files").find(std::string(file.name));
+        digest != note.at("files").end() &&
+        *digest != io::sha256Hex(contentOf(tools.root / file.path)))
       return std::string(file.name);
-  const auto text = service.settings.empty() ? std::string() : contentOf(tools.root / service.settings);
+  const auto text =
+      service.settings.empty() ? std::string() : contentOf(tools.root / service.settings);
   for (const auto& [key, value] : note.at("settings").items())
     if (settingIn(text, key) != value.get<std::string>()) return key;
   return {};
@@ -98,7 +141,9 @@ std::string differenceFrom(const nlohmann::json& note, const TaskTools& tools, c
 
 std::optional<nlohmann::json> readNote(const TaskTools& tools, const ServiceRow& service) {
   auto note = jsonOrNone(contentOf(noteFile(tools, service.name)), kKeptJson);
-  const bool ours = note.is_object() && note.value("value", nlohmann::json()).is_string() && note.value("files", nlohmann::json()).is_object() && note.value("settings", nlohmann::json()).is_object();
+  const bool ours = note.is_object() && note.value("value", nlohmann::json()).is_string() &&
+                    note.value("files", nlohmann::json()).is_object() &&
+                    note.value("settings", nlohmann::json()).is_object();
   return ours ? std::optional(std::move(note)) : std::nullopt;
 }
 
@@ -123,25 +168,39 @@ bool isInstalled(const TaskTools& tools, const ServiceRow& service) {
 /// A rival that runs; empty: none.
 Task<std::string> activeRival(TaskTools tools, std::string_view rivals) {
   if (rivals.empty()) co_return std::string();
-  std::vector<std::string> words = {"list-units", "--plain", "--no-legend", "--state=active,activating"};
+  std::vector<std::string> words = {"list-units", "--plain", "--no-legend",
+                                    "--state=active,activating"};
   for (auto& rival : wordsOf(rivals)) words.push_back(std::move(rival));
   const auto units = co_await systemctl(tools, std::move(words), kStartLimit);
   co_return units ? units->substr(0, units->find_first_of(" \n")) : std::string();
 }
 
-/// Packages bring a service of their own and enable it. With its own files it would take part, and at a take-over undo ours.
+/// Packages bring a service of their own and enable it. With its own files it would take part, and
+/// at a take-over undo ours.
 Async<void> silenceRivals(TaskTools tools, const ServiceRow& service) {
   for (const auto& rival : wordsOf(service.rivals)) {
     const bool is_template = rival.ends_with('*');
-    std::vector<std::string> stop = is_template ? std::vector<std::string>{"stop", rival} : std::vector<std::string>{"disable", "--now", rival};
-    (void)co_await systemctl(tools, std::move(stop), kStartLimit);  // refused where there is no such unit; one that still runs is found below
+    std::vector<std::string> stop = is_template
+                                        ? std::vector<std::string>{"stop", rival}
+                                        : std::vector<std::string>{"disable", "--now", rival};
+    (void)co_await systemctl(
+        tools, std::move(stop),
+        kStartLimit);  // refused where there is no such unit; one that still runs is found below
     if (is_template) continue;
     std::vector<std::string> mask = {"mask", rival};
     if (const auto masked = co_await systemctl(tools, std::move(mask), kStartLimit); !masked)
-      co_return fail(ErrorCode::Conflict, fmt::format("{} cannot be masked, and it does the same as {}: remove it from the image ({})", rival, service.unit, masked.error().str()));
+      co_return fail(
+          ErrorCode::Conflict,
+          fmt::format(
+              "{} cannot be masked, and it does the same as {}: remove it from the image ({})",
+              rival, service.unit, masked.error().str()));
   }
   if (const auto runs = co_await activeRival(tools, service.rivals); !runs.empty())
-    co_return fail(ErrorCode::Conflict, fmt::format("{} runs and cannot be stopped, and it does the same as {}: remove it from the image", runs, service.unit));
+    co_return fail(
+        ErrorCode::Conflict,
+        fmt::format(
+            "{} runs and cannot be stopped, and it does the same as {}: remove it from the image",
+            runs, service.unit));
   co_return Result<void>();
 }
 
@@ -151,7 +210,8 @@ struct Changes {
 };
 Result<Changes> writeFiles(const TaskTools& tools, const Params& params) {
   Changes out;
-  const auto put = [&](const fs::path& path, const std::string& text, unsigned mode) -> Result<void> {
+  const auto put = [&](const fs::path& path, const std::string& text,
+                       unsigned mode) -> Result<void> {
     TRY_OK(io::makeDirs(path.parent_path()));
     return io::writeFileAtomic(path, text, mode);
   };
@@ -187,12 +247,17 @@ Async<void> bringUp(TaskTools tools, const ServiceRow& service, Changes changes,
   CO_TRY_OK(co_await systemctl(tools, std::move(enable), kStartLimit));
   const bool runs = co_await unitState(tools, unit) == "active";
   // Without a note nobody knows which files it has read.
-  std::string verb = !runs ? "start" : changes.restart || !was_noted || service.runs_once ? "restart" : changes.reload ? "reload" : "";
+  std::string verb = !runs                                                ? "start"
+                     : changes.restart || !was_noted || service.runs_once ? "restart"
+                     : changes.reload                                     ? "reload"
+                                                                          : "";
   if (!verb.empty()) {
     std::vector<std::string> words = {verb, unit};
-    if (const auto started = co_await systemctl(tools, std::move(words), kStartLimit); !started) {  // systemctl only says where to look
+    if (const auto started = co_await systemctl(tools, std::move(words), kStartLimit);
+        !started) {  // systemctl only says where to look
       const auto said = co_await lastWords(tools, unit);
-      co_return fail(started.error().code(), fmt::format("{} did not {}; its last words: {}", unit, verb, said));
+      co_return fail(started.error().code(),
+                     fmt::format("{} did not {}; its last words: {}", unit, verb, said));
     }
   }
   co_return co_await untilActive(tools, unit, kStartLimit);
@@ -201,7 +266,8 @@ Async<void> bringUp(TaskTools tools, const ServiceRow& service, Changes changes,
 }  // namespace
 
 const ServiceRow* findService(std::string_view name) {
-  const auto row = std::find_if(kServices.begin(), kServices.end(), [name](const auto& each) { return each.name == name; });
+  const auto row = std::find_if(kServices.begin(), kServices.end(),
+                                [name](const auto& each) { return each.name == name; });
   return row == kServices.end() ? nullptr : &*row;
 }
 
@@ -212,12 +278,14 @@ std::optional<std::string> settingIn(std::string_view text, std::string_view key
     auto line = text.substr(0, end);
     text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
     if (line.ends_with('\r')) line.remove_suffix(1);
-    if (line.starts_with(key) && line.substr(key.size()).starts_with('=')) out = std::string(line.substr(key.size() + 1));
+    if (line.starts_with(key) && line.substr(key.size()).starts_with('='))
+      out = std::string(line.substr(key.size() + 1));
   }
   return out;
 }
 
-std::string withSettings(std::string_view text, const std::map<std::string, std::string>& settings) {
+std::string withSettings(std::string_view text,
+                         const std::map<std::string, std::string>& settings) {
   std::string out;
   std::set<std::string> done;
   while (!text.empty()) {
@@ -236,10 +304,14 @@ std::string withSettings(std::string_view text, const std::map<std::string, std:
   return out;
 }
 
-Async<nlohmann::json> setNodeService(TaskTools tools, nlohmann::json params, TaskContextPtr context) {
+Async<nlohmann::json> setNodeService(TaskTools tools, nlohmann::json params,
+                                     TaskContextPtr context) {
   CO_TRY(wanted, parse(params));
   const auto& service = *wanted.service;
-  if (!isInstalled(tools, service)) co_return fail(ErrorCode::NotFound, fmt::format("this node has no {}: {}", service.program.substr(0, service.program.find(' ')), service.help));
+  if (!isInstalled(tools, service))
+    co_return fail(ErrorCode::NotFound,
+                   fmt::format("this node has no {}: {}",
+                               service.program.substr(0, service.program.find(' ')), service.help));
   const auto note = noteFile(tools, service.name);
   auto before = readNote(tools, service);
   const bool was_noted = before && differenceFrom(*before, tools, service).empty();
@@ -251,16 +323,20 @@ Async<nlohmann::json> setNodeService(TaskTools tools, nlohmann::json params, Tas
   CO_TRY_OK(co_await bringUp(tools, service, changes, was_noted));
   CO_TRY_OK(io::makeDirs(note.parent_path()));
   CO_TRY_OK(io::writeFileAtomic(note, jsonText(noteOf(wanted))));
-  co_return nlohmann::json{{"service", service.name}, {"value", wanted.value}, {"started", changes.restart || !was_noted || service.runs_once}};
+  co_return nlohmann::json{{"service", service.name},
+                           {"value", wanted.value},
+                           {"started", changes.restart || !was_noted || service.runs_once}};
 }
 
 Task<std::string> nodeServiceProbe(TaskTools tools, std::string name) {
   const auto* service = findService(name);
   const auto note = service ? readNote(tools, *service) : std::nullopt;
   if (!note) co_return std::string();
-  if (const auto changed = differenceFrom(*note, tools, *service); !changed.empty()) co_return "changed: " + changed;
+  if (const auto changed = differenceFrom(*note, tools, *service); !changed.empty())
+    co_return "changed: " + changed;
   const auto state = co_await unitState(tools, std::string(service->unit));
-  if (state != "active") co_return "not active: " + (state.empty() ? "systemd does not tell" : state);
+  if (state != "active")
+    co_return "not active: " + (state.empty() ? "systemd does not tell" : state);
   const auto rival = co_await activeRival(tools, service->rivals);
   co_return rival.empty() ? note->at("value").get<std::string>() : "rival: " + rival;
 }

@@ -27,8 +27,10 @@ std::vector<std::string> brokenWays(const json& node) {
   std::vector<std::string> out;
   const auto ways = node.value("connections", json::object());
   for (const auto& [index, way] : ways.items())
-    if (const auto state = way.is_object() ? way.value("status", "not told") : "not told"; state != "CONNECTED")
-      out.push_back(fmt::format("{} to {} {}", node.value("host", "a node"), way.is_object() ? way.value("host", index) : index, state));
+    if (const auto state = way.is_object() ? way.value("status", "not told") : "not told";
+        state != "CONNECTED")
+      out.push_back(fmt::format("{} to {} {}", node.value("host", "a node"),
+                                way.is_object() ? way.value("host", index) : index, state));
   return out;
 }
 
@@ -36,24 +38,31 @@ std::vector<std::string> brokenWays(const json& node) {
 
 Result<std::string> imexState(std::string_view text) {
   const auto parsed = jsonOrNone(text, kToolJson);
-  if (!parsed.is_object() || !parsed.contains("status") || !parsed["status"].is_string() || !parsed.contains("nodes") || !parsed["nodes"].is_object())
-    return fail(ErrorCode::Corrupt, fmt::format("nvidia-imex-ctl -N -j said: {}", text.substr(0, 200)));
+  if (!parsed.is_object() || !parsed.contains("status") || !parsed["status"].is_string() ||
+      !parsed.contains("nodes") || !parsed["nodes"].is_object())
+    return fail(ErrorCode::Corrupt,
+                fmt::format("nvidia-imex-ctl -N -j said: {}", text.substr(0, 200)));
   const auto status = parsed["status"].get<std::string>();
   std::vector<std::string> wrong;
   std::set<std::string> versions;
   for (const auto& [index, node] : parsed["nodes"].items()) {
     const auto state = node.is_object() ? node.value("status", "not told") : "not told";
-    if (node.is_object() && node.contains("version") && node["version"].is_string()) versions.insert(node["version"].get<std::string>());
+    if (node.is_object() && node.contains("version") && node["version"].is_string())
+      versions.insert(node["version"].get<std::string>());
     if (state != "READY")
-      wrong.push_back(fmt::format("{} {}", node.is_object() ? node.value("host", index) : index, state));
+      wrong.push_back(
+          fmt::format("{} {}", node.is_object() ? node.value("host", index) : index, state));
     else
       for (auto& way : brokenWays(node)) wrong.push_back(std::move(way));
   }
-  if (status == "UP" && wrong.empty() && versions.size() <= 1) return fmt::format("UP nodes={}", parsed["nodes"].size());
-  if (versions.size() > 1) wrong.push_back(fmt::format("versions {}", fmt::join(versions, " and ")));
+  if (status == "UP" && wrong.empty() && versions.size() <= 1)
+    return fmt::format("UP nodes={}", parsed["nodes"].size());
+  if (versions.size() > 1)
+    wrong.push_back(fmt::format("versions {}", fmt::join(versions, " and ")));
   const auto more = wrong.size() > kNamedNodes ? wrong.size() - kNamedNodes : 0;
   wrong.resize(std::min(wrong.size(), kNamedNodes));
-  return fmt::format("{}: {}{}", status == "UP" ? "NOT READY" : status, fmt::join(wrong, ", "), more ? fmt::format(" and {} more", more) : "");
+  return fmt::format("{}: {}{}", status == "UP" ? "NOT READY" : status, fmt::join(wrong, ", "),
+                     more ? fmt::format(" and {} more", more) : "");
 }
 
 Task<std::string> imexProbe(TaskTools tools) {
@@ -64,7 +73,8 @@ Task<std::string> imexProbe(TaskTools tools) {
   auto state = imexState(*out);
   if (!state) co_return "no answer: " + state.error().str();
   if (state->starts_with("UP ") && !fs::exists(tools.root / kChannel, ignored))
-    co_return fmt::format("no channel: /{} is not there; load nvidia with NVreg_CreateImexChannel0=1", kChannel);
+    co_return fmt::format(
+        "no channel: /{} is not there; load nvidia with NVreg_CreateImexChannel0=1", kChannel);
   co_return std::move(*state);
 }
 

@@ -9,7 +9,8 @@
 
 namespace muster::agent {
 
-/// Of `nvidia-imex-ctl -N -j`: "UP nodes=18", or what is wrong: "DEGRADED: 10.0.0.7 UNAVAILABLE". Pure. Errors: Corrupt
+/// Of `nvidia-imex-ctl -N -j`: "UP nodes=18", or what is wrong: "DEGRADED: 10.0.0.7 UNAVAILABLE".
+/// Pure. Errors: Corrupt
 Result<std::string> imexState(std::string_view json);
 /// The same, asked; "no channel: …" where jobs could not use it.
 Task<std::string> imexProbe(TaskTools tools);

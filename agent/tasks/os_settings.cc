@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/tasks/os_settings.h"
 
-#include "wire/json_reader.h"
-#include "wire/restart_words.h"
 #include "base/io/crypto.h"
 #include "base/io/files.h"
 #include "base/json_output.h"
+#include "wire/json_reader.h"
+#include "wire/restart_words.h"
 
-#include <algorithm>
 #include <fnmatch.h>
+#include <algorithm>
 #include <sstream>
 
 namespace muster::agent {
@@ -22,15 +22,19 @@ constexpr std::size_t kMaxFileBytes = 64u << 10;
 constexpr std::size_t kMaxKeyBytes = 64u << 10;
 constexpr std::size_t kDigestDigits = 12;
 
-/// Where a driver's settings may lie, and how their names begin. Nothing else is ever written for a controller.
+/// Where a driver's settings may lie, and how their names begin. Nothing else is ever written for a
+/// controller.
 struct Place {
   std::string_view folder, before, after;
 };
-constexpr Place kPlaces[] = {{"etc/modprobe.d", "muster-", ".conf"}, {"etc/sysctl.d", "90-muster-", ".conf"}, {"etc/muster/kernel-args.d", "", ""},
+constexpr Place kPlaces[] = {{"etc/modprobe.d", "muster-", ".conf"},
+                             {"etc/sysctl.d", "90-muster-", ".conf"},
+                             {"etc/muster/kernel-args.d", "", ""},
                              {"etc/apt/preferences.d", "muster-", ".pref"}};
 
 std::string fileOf(const Place& place, const std::string& driver) {
-  return std::string(place.folder) + "/" + std::string(place.before) + driver + std::string(place.after);
+  return std::string(place.folder) + "/" + std::string(place.before) + driver +
+         std::string(place.after);
 }
 
 std::string contentOf(const fs::path& path) {
@@ -68,12 +72,15 @@ fs::path underscored(const fs::path& folder, std::string module) {
   return folder / module;
 }
 
-/// What of the files is not in force; empty: everything is. Sysctls are not here: they need no restart.
-std::string missingInKernel(const fs::path& root, const std::map<std::string, std::string>& files, const std::string& driver) {
+/// What of the files is not in force; empty: everything is. Sysctls are not here: they need no
+/// restart.
+std::string missingInKernel(const fs::path& root, const std::map<std::string, std::string>& files,
+                            const std::string& driver) {
   const auto running = wordsOf(contentOf(root / "proc/cmdline"));
   if (const auto args = files.find(fileOf(kPlaces[2], driver)); args != files.end())
     for (const auto& word : wordsOf(args->second))
-      if (std::find(running.begin(), running.end(), word) == running.end()) return "the kernel was started without " + word;
+      if (std::find(running.begin(), running.end(), word) == running.end())
+        return "the kernel was started without " + word;
   const auto modprobe = files.find(fileOf(kPlaces[0], driver));
   if (modprobe == files.end()) return {};
   std::istringstream lines(modprobe->second);
@@ -85,10 +92,13 @@ std::string missingInKernel(const fs::path& root, const std::map<std::string, st
       const auto equals = words[i].find('=');
       const auto key = words[i].substr(0, equals);
       std::error_code error;
-      if (!fs::exists(parameters / key, error)) continue;  // not loaded yet, or a parameter that does not show itself
+      if (!fs::exists(parameters / key, error))
+        continue;  // not loaded yet, or a parameter that does not show itself
       const auto now = trimmed(contentOf(parameters / key)), wanted = words[i].substr(equals + 1);
-      const bool same = now == wanted || (now == "Y" && wanted == "1") || (now == "N" && wanted == "0");
-      if (!same) return "module " + words[1] + " runs with " + key + "=" + now + ", wanted " + wanted;
+      const bool same =
+          now == wanted || (now == "Y" && wanted == "1") || (now == "N" && wanted == "0");
+      if (!same)
+        return "module " + words[1] + " runs with " + key + "=" + now + ", wanted " + wanted;
     }
   }
   return {};
@@ -106,12 +116,14 @@ std::string sysctlDrift(const fs::path& root, const std::string& text) {
   return {};
 }
 
-/// The boot menu reads one list (etc/muster/kernel-args.cfg; where /boot is a file system of its own, there), made of all drivers' parts.
+/// The boot menu reads one list (etc/muster/kernel-args.cfg; where /boot is a file system of its
+/// own, there), made of all drivers' parts.
 Result<void> writeKernelArguments(const fs::path& root) {
   std::vector<std::string> words;
   std::vector<fs::path> parts;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(root / "etc/muster/kernel-args.d", error)) parts.push_back(entry.path());
+  for (const auto& entry : fs::directory_iterator(root / "etc/muster/kernel-args.d", error))
+    parts.push_back(entry.path());
   std::sort(parts.begin(), parts.end());
   for (const auto& part : parts)
     for (const auto& word : wordsOf(contentOf(part)))
@@ -119,11 +131,13 @@ Result<void> writeKernelArguments(const fs::path& root) {
   if (words.empty() && !fs::exists(root / "etc/muster/kernel-args.cfg", error)) return {};
   const auto text = fmt::format("set muster_args=\"{}\"\n", fmt::join(words, " "));
   TRY_OK(io::makeDirs(root / "etc/muster"));
-  if (fs::is_directory(root / "boot/muster", error)) TRY_OK(io::writeFileAtomic(root / "boot/muster/kernel-args.cfg", text));
+  if (fs::is_directory(root / "boot/muster", error))
+    TRY_OK(io::writeFileAtomic(root / "boot/muster/kernel-args.cfg", text));
   return io::writeFileAtomic(root / "etc/muster/kernel-args.cfg", text);
 }
 
-// ---- restarts: who ordered one leaves BOOT "\n" INTENT "\n" REASON in var/lib/muster/restarted-DRIVER until it has helped
+// ---- restarts: who ordered one leaves BOOT "\n" INTENT "\n" REASON in
+// var/lib/muster/restarted-DRIVER until it has helped
 
 constexpr std::string_view kMarkers = "var/lib/muster", kMarker = "restarted-";
 constexpr double kRestartFraction = 0.95;
@@ -133,9 +147,13 @@ struct RestartMarker {
   std::string boot, intent, reason;
 };
 
-std::string bootOf(const fs::path& root) { return trimmed(contentOf(root / "proc/sys/kernel/random/boot_id")); }
+std::string bootOf(const fs::path& root) {
+  return trimmed(contentOf(root / "proc/sys/kernel/random/boot_id"));
+}
 
-fs::path markerOf(const fs::path& root, const std::string& driver) { return root / kMarkers / (std::string(kMarker) + driver); }
+fs::path markerOf(const fs::path& root, const std::string& driver) {
+  return root / kMarkers / (std::string(kMarker) + driver);
+}
 
 RestartMarker readMarker(const fs::path& file) {
   std::istringstream lines(contentOf(file));
@@ -146,10 +164,12 @@ RestartMarker readMarker(const fs::path& file) {
   return out;
 }
 
-/// All attempts of one action share it: INTENT, INTENT.2, … An intent ends with a token of at least 12 characters that holds no dot.
+/// All attempts of one action share it: INTENT, INTENT.2, … An intent ends with a token of at least
+/// 12 characters that holds no dot.
 std::string intentOf(const std::string& task_id) {
   const auto dot = task_id.rfind('.');
-  const bool attempt = dot != std::string::npos && task_id.size() - dot <= kAttemptDigits + 1 && task_id.find_first_not_of("0123456789", dot + 1) == std::string::npos;
+  const bool attempt = dot != std::string::npos && task_id.size() - dot <= kAttemptDigits + 1 &&
+                       task_id.find_first_not_of("0123456789", dot + 1) == std::string::npos;
   return attempt ? task_id.substr(0, dot) : task_id;
 }
 
@@ -158,7 +178,9 @@ std::vector<fs::path> markersOf(const fs::path& root, const std::string& boot) {
   std::vector<fs::path> out;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(root / kMarkers, error))
-    if (entry.path().filename().string().starts_with(kMarker) && readMarker(entry.path()).boot == boot) out.push_back(entry.path());
+    if (entry.path().filename().string().starts_with(kMarker) &&
+        readMarker(entry.path()).boot == boot)
+      out.push_back(entry.path());
   return out;
 }
 
@@ -174,18 +196,25 @@ Result<OsSettings> parseSettings(const nlohmann::json& params, const std::string
   out.kernel = reader.text("kernel", wire::kMaxNameBytes, true);
   out.dkms = reader.text("build", wire::kMaxNameBytes, true) == "dkms";
   for (const auto& [path, content] : out.files)
-    if (std::none_of(std::begin(kPlaces), std::end(kPlaces), [&](const Place& place) { return fileOf(place, driver) == path; }))
+    if (std::none_of(std::begin(kPlaces), std::end(kPlaces),
+                     [&](const Place& place) { return fileOf(place, driver) == path; }))
       reader.wrong("files", "names a file that muster does not write: " + path);
   for (const auto& service : out.services)
-    if (service.empty() || service.starts_with('-') || service.find('/') != std::string::npos) reader.wrong("services", "has no service's name: " + service);
+    if (service.empty() || service.starts_with('-') || service.find('/') != std::string::npos)
+      reader.wrong("services", "has no service's name: " + service);
   for (const auto& entry : reader.array("archives", kMaxFiles, true)) {
     wire::JsonReader inner(entry, "params.archives");
-    out.archives.push_back({inner.text("name", wire::kMaxNameBytes), inner.text("apt", wire::kMaxTextBytes), inner.text("dnf", wire::kMaxTextBytes), inner.text("key", kMaxKeyBytes)});
+    out.archives.push_back(
+        {inner.text("name", wire::kMaxNameBytes), inner.text("apt", wire::kMaxTextBytes),
+         inner.text("dnf", wire::kMaxTextBytes), inner.text("key", kMaxKeyBytes)});
     if (auto good = inner.finish(); !good) reader.take(good.error());
     const auto& name = out.archives.back().name;
-    if (name.empty() || name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") != std::string::npos)
+    if (name.empty() || name.find_first_not_of(
+                            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") !=
+                            std::string::npos)
       reader.wrong("archives", "has a name that is none");
-    if (const auto key = io::fromBase64(out.archives.back().key_base64); !key || key->size() < 32) reader.wrong("archives", "has no key for " + name);
+    if (const auto key = io::fromBase64(out.archives.back().key_base64); !key || key->size() < 32)
+      reader.wrong("archives", "has no key for " + name);
   }
   TRY_OK(reader.finish());
   return out;
@@ -207,7 +236,8 @@ std::vector<std::string> packageWords(PackageManager manager, std::vector<std::s
 
 Result<void> writeArchives(const TaskTools& tools, const OsSettings& settings) {
   const bool apt = packageManager(tools.root) == PackageManager::Apt;
-  const auto sources = tools.root / (apt ? "etc/apt/sources.list.d" : "etc/yum.repos.d"), keys = tools.root / (apt ? "etc/apt/keyrings" : "etc/pki/rpm-gpg");
+  const auto sources = tools.root / (apt ? "etc/apt/sources.list.d" : "etc/yum.repos.d"),
+             keys = tools.root / (apt ? "etc/apt/keyrings" : "etc/pki/rpm-gpg");
   const auto prefix = "muster-" + settings.driver + "-";
   std::error_code error;
   for (const auto& folder : {sources, keys})
@@ -221,8 +251,10 @@ Result<void> writeArchives(const TaskTools& tools, const OsSettings& settings) {
     // The key's name follows what it is: apt wants .asc for armoured ones.
     const bool armoured = key.starts_with("-----BEGIN PGP");
     auto text = apt ? archive.apt_source : archive.dnf_source;
-    const auto named = prefix + archive.name + ".key", stored = prefix + archive.name + (apt ? armoured ? ".asc" : ".gpg" : ".key");
-    if (const auto at = text.find(named); at != std::string::npos) text.replace(at, named.size(), stored);
+    const auto named = prefix + archive.name + ".key",
+               stored = prefix + archive.name + (apt ? armoured ? ".asc" : ".gpg" : ".key");
+    if (const auto at = text.find(named); at != std::string::npos)
+      text.replace(at, named.size(), stored);
     TRY_OK(io::writeFileAtomic(keys / stored, key));
     TRY_OK(io::writeFileAtomic(sources / source, text));
   }
@@ -250,7 +282,8 @@ Async<void> applySettings(TaskTools tools, OsSettings settings) {
     const auto release = trimmed(contentOf(tools.root / "proc/sys/kernel/osrelease"));
     std::vector<std::string> args = {"hold", "linux-image-" + release};
     auto hold = runTool(tools, "apt-mark", std::move(args), kToolLimit);
-    (void)co_await std::move(hold);  // the pin itself is proven by the probe; a kernel of no package has nothing to hold
+    (void)co_await std::move(
+        hold);  // the pin itself is proven by the probe; a kernel of no package has nothing to hold
   }
   co_return Result<void>();
 }
@@ -264,32 +297,38 @@ Async<void> startServices(TaskTools tools, OsSettings settings) {
 }
 
 Task<std::string> restartReason(TaskTools tools, OsSettings settings) {
-  if (auto missing = missingInKernel(tools.root, settings.files, settings.driver); !missing.empty()) co_return missing;
+  if (auto missing = missingInKernel(tools.root, settings.files, settings.driver); !missing.empty())
+    co_return missing;
   for (const auto& module : settings.modules) {
     const auto folder = underscored(tools.root / "sys/module", module);
     // The source's checksum tells two builds of one version apart.
-    for (const auto& [file, field] : {std::pair("version", "version"), std::pair("srcversion", "srcversion")}) {
+    for (const auto& [file, field] :
+         {std::pair("version", "version"), std::pair("srcversion", "srcversion")}) {
       const auto loaded = trimmed(contentOf(folder / file));
       std::vector<std::string> args = {"-F", field, module};
       const auto answer = co_await runTool(tools, "modinfo", std::move(args), kToolLimit);
       const auto installed = answer ? trimmed(*answer) : std::string();
       if (!loaded.empty() && !installed.empty() && loaded != installed)
-        co_return fmt::format("module {} is loaded with {} {}, installed is {}", module, field, loaded, installed);
+        co_return fmt::format("module {} is loaded with {} {}, installed is {}", module, field,
+                              loaded, installed);
     }
   }
   if (!settings.kernel.empty()) {
     const auto release = trimmed(contentOf(tools.root / "proc/sys/kernel/osrelease"));
-    if (::fnmatch(settings.kernel.c_str(), release.c_str(), 0) != 0) co_return fmt::format("kernel {} runs, wanted {}", release, settings.kernel);
+    if (::fnmatch(settings.kernel.c_str(), release.c_str(), 0) != 0)
+      co_return fmt::format("kernel {} runs, wanted {}", release, settings.kernel);
   }
   co_return std::string();
 }
 
-Async<void> restartFor(TaskTools tools, std::string driver, std::string reason, TaskContextPtr context) {
+Async<void> restartFor(TaskTools tools, std::string driver, std::string reason,
+                       TaskContextPtr context) {
   const auto boot = bootOf(tools.root);
   const auto marker = markerOf(tools.root, driver);
   const auto before = readMarker(marker);
   const auto intent = intentOf(context->id());
-  // One restart for one reason and action. Whoever applies again has mended something, or finds the setting lost long after it had worked.
+  // One restart for one reason and action. Whoever applies again has mended something, or finds the
+  // setting lost long after it had worked.
   if (before.intent == intent && before.boot != boot && before.reason == reason)
     co_return fail(ErrorCode::Corrupt, "the machine was restarted for it, and still " + reason);
   const bool ordered = !markersOf(tools.root, boot).empty();
@@ -299,22 +338,28 @@ Async<void> restartFor(TaskTools tools, std::string driver, std::string reason, 
   std::error_code ignored;
   if (!ordered) {
     // In a moment, so that the controller hears of it and listens to the console.
-    std::vector<std::string> args = {"--on-active=5", "--unit=muster-restart", "--collect", "systemctl", "reboot"};
-    if (const auto given = co_await runTool(tools, "systemd-run", std::move(args), kToolLimit); !given) {
+    std::vector<std::string> args = {"--on-active=5", "--unit=muster-restart", "--collect",
+                                     "systemctl", "reboot"};
+    if (const auto given = co_await runTool(tools, "systemd-run", std::move(args), kToolLimit);
+        !given) {
       fs::remove(marker, ignored);
       co_return fail(Error(given.error()).within("the restart could not be ordered"));
     }
   }
   co_await tools.clock.sleep(kRestartLimit);
   for (const auto& vain : markersOf(tools.root, boot)) fs::remove(vain, ignored);
-  co_return fail(ErrorCode::Timeout, fmt::format("the restart that was ordered has not come within {} minutes (what holds it up: `systemctl list-jobs` on the node); it is needed because {}",
-                                                 kRestartLimit.count(), reason));
+  co_return fail(
+      ErrorCode::Timeout,
+      fmt::format("the restart that was ordered has not come within {} minutes (what holds it up: "
+                  "`systemctl list-jobs` on the node); it is needed because {}",
+                  kRestartLimit.count(), reason));
 }
 
 void forgetRestart(const fs::path& root, const std::string& driver) {
   const auto marker = markerOf(root, driver);
   std::error_code ignored;
-  if (readMarker(marker).boot != bootOf(root)) fs::remove(marker, ignored);  // else it stands for an order that is still to come
+  if (readMarker(marker).boot != bootOf(root))
+    fs::remove(marker, ignored);  // else it stands for an order that is still to come
 }
 
 std::string settingsProbe(const fs::path& root, const std::string& driver) {
@@ -322,7 +367,8 @@ std::string settingsProbe(const fs::path& root, const std::string& driver) {
   if (files.empty()) return {};
   auto digest = io::sha256Hex(jsonText(nlohmann::json(files))).substr(0, kDigestDigits);
   if (const auto sysctl = files.find(fileOf(kPlaces[1], driver)); sysctl != files.end())
-    if (const auto key = sysctlDrift(root, sysctl->second); !key.empty()) return digest + ":drift:" + key;
+    if (const auto key = sysctlDrift(root, sysctl->second); !key.empty())
+      return digest + ":drift:" + key;
   return missingInKernel(root, files, driver).empty() ? digest : digest + ":restart";
 }
 

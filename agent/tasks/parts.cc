@@ -27,7 +27,9 @@ constexpr std::uint8_t kMemoryDevice = 17, kEndOfTable = 127;
 constexpr std::size_t kHeaderBytes = 4;
 constexpr std::uint64_t kSectorBytes = 512;
 
-std::uint8_t byteAt(std::string_view data, std::size_t at) { return at < data.size() ? static_cast<std::uint8_t>(data[at]) : 0; }
+std::uint8_t byteAt(std::string_view data, std::size_t at) {
+  return at < data.size() ? static_cast<std::uint8_t>(data[at]) : 0;
+}
 std::uint64_t numberAt(std::string_view data, std::size_t at, int bytes) {
   std::uint64_t value = 0;
   for (int i = bytes; i-- > 0;) value = value << 8 | byteAt(data, at + static_cast<std::size_t>(i));
@@ -77,7 +79,8 @@ std::string pciOf(const fs::path& device) {
 
 void addNvmes(const fs::path& root, std::vector<wire::Part>& out) {
   for (const auto& controller : childrenOf(root / "sys/class/nvme")) {
-    wire::Part part{"nvme", pciOf(controller / "device"), line(controller / "model"), line(controller / "serial"), line(controller / "firmware_rev")};
+    wire::Part part{"nvme", pciOf(controller / "device"), line(controller / "model"),
+                    line(controller / "serial"), line(controller / "firmware_rev")};
     for (const auto& block : childrenOf(root / "sys/block"))
       if (block.filename().string().starts_with(controller.filename().string() + "n"))
         part.size_bytes += std::strtoull(line(block / "size").c_str(), nullptr, 10) * kSectorBytes;
@@ -85,14 +88,18 @@ void addNvmes(const fs::path& root, std::vector<wire::Part>& out) {
   }
 }
 
-/// "NVIDIA ConnectX-7 … (15b3:1021 mlx5_0)": the card's own name when it has one, always the PCI ids, so that either can be matched.
+/// "NVIDIA ConnectX-7 … (15b3:1021 mlx5_0)": the card's own name when it has one, always the PCI
+/// ids, so that either can be matched.
 std::string nicModel(const fs::path& device, const std::string& rdma) {
   const auto id = [&](const char* file) { return line(device / file).substr(0, 6); };
   const auto vendor = id("vendor"), product = id("device");
-  auto ids = vendor.starts_with("0x") && product.starts_with("0x") ? vendor.substr(2) + ":" + product.substr(2) : std::string("virtual");
+  auto ids = vendor.starts_with("0x") && product.starts_with("0x")
+                 ? vendor.substr(2) + ":" + product.substr(2)
+                 : std::string("virtual");
   if (!rdma.empty()) ids += " " + rdma;
   std::error_code error;
-  const auto vpd = fs::exists(device / "vpd", error) ? io::readFile(device / "vpd", kMaxSysfsBytes) : Result<std::string>("");
+  const auto vpd = fs::exists(device / "vpd", error) ? io::readFile(device / "vpd", kMaxSysfsBytes)
+                                                     : Result<std::string>("");
   const auto name = vpd ? vpdName(*vpd) : std::string();
   return name.empty() ? ids : name + " (" + ids + ")";
 }
@@ -105,7 +112,9 @@ void addNics(const fs::path& root, std::vector<wire::Part>& out) {
     if (!fs::exists(net / "device", error)) continue;
     auto& part = by_place[pciOf(net / "device")];
     part = {"nic", pciOf(net / "device"), nicModel(net / "device", ""), line(net / "address"), ""};
-    if (const auto driver = root == "/" ? nicDriver(net.filename().string()) : Result<NicDriver>(NicDriver{})) part.firmware = driver->firmware;
+    if (const auto driver =
+            root == "/" ? nicDriver(net.filename().string()) : Result<NicDriver>(NicDriver{}))
+      part.firmware = driver->firmware;
   }
   for (const auto& device : childrenOf(root / "sys/class/infiniband")) {
     std::error_code error;
@@ -135,8 +144,10 @@ std::vector<wire::Part> dimmsOf(std::string_view table) {
     strings = strings.substr(0, end + 1);
     if (type == kMemoryDevice) {
       if (const auto size = dimmBytes(formatted); size > 0) {
-        auto model = stringAt(strings, byteAt(formatted, 0x17)) + " " + stringAt(strings, byteAt(formatted, 0x1a));
-        out.push_back({"dimm", stringAt(strings, byteAt(formatted, 0x10)), clean(model), stringAt(strings, byteAt(formatted, 0x18)), "", size});
+        auto model = stringAt(strings, byteAt(formatted, 0x17)) + " " +
+                     stringAt(strings, byteAt(formatted, 0x1a));
+        out.push_back({"dimm", stringAt(strings, byteAt(formatted, 0x10)), clean(model),
+                       stringAt(strings, byteAt(formatted, 0x18)), "", size});
       }
     }
     table.remove_prefix(length + end + 2);
@@ -170,9 +181,13 @@ Result<NicDriver> nicDriver(const std::string& interface) {
   interface.copy(request.ifr_name, IFNAMSIZ - 1);
   request.ifr_data = reinterpret_cast<char*>(&info);
   if (!socket.valid() || ::ioctl(socket.get(), SIOCETHTOOL, &request) != 0)
-    return fail(ErrorCode::NotFound, fmt::format("{} does not say what drives it: {}", interface, std::strerror(errno)));
-  auto text = [](const char* field, std::size_t size) { return clean(std::string_view(field, ::strnlen(field, size))); };
-  return NicDriver{text(info.driver, sizeof info.driver), text(info.version, sizeof info.version), text(info.fw_version, sizeof info.fw_version)};
+    return fail(ErrorCode::NotFound,
+                fmt::format("{} does not say what drives it: {}", interface, std::strerror(errno)));
+  auto text = [](const char* field, std::size_t size) {
+    return clean(std::string_view(field, ::strnlen(field, size)));
+  };
+  return NicDriver{text(info.driver, sizeof info.driver), text(info.version, sizeof info.version),
+                   text(info.fw_version, sizeof info.fw_version)};
 }
 
 }  // namespace muster::agent

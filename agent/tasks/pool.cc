@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // JoinPool and LeavePool: slurmd and munge on this node, by systemd.
 //
-// join params {kind: "slurm", conf, munge_key (base64)}. Services are restarted only when their files changed.
-#include "wire/json_reader.h"
+// join params {kind: "slurm", conf, munge_key (base64)}. Services are restarted only when their
+// files changed.
 #include "agent/tasks/systemd.h"
 #include "base/io/crypto.h"
 #include "base/io/files.h"
+#include "wire/json_reader.h"
 
 #include <filesystem>
 
@@ -16,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr std::chrono::seconds kServiceLimit{90};
 constexpr std::size_t kMaxConfBytes = 1u << 20;
-constexpr std::size_t kMinMungeKeyBytes = 32;    ///< munged refuses shorter ones
+constexpr std::size_t kMinMungeKeyBytes = 32;  ///< munged refuses shorter ones
 constexpr std::size_t kMaxMungeKeyBytes = 1024;
 
 Async<std::string> order(TaskTools tools, std::string verb, std::string unit) {
@@ -36,7 +37,8 @@ Result<bool> put(const fs::path& path, const std::string& content, unsigned mode
   return true;
 }
 
-/// Starts the unit, or restarts it when what it reads is new. It is there after a restart of the machine too.
+/// Starts the unit, or restarts it when what it reads is new. It is there after a restart of the
+/// machine too.
 Async<void> bringUp(TaskTools tools, std::string unit, bool changed) {
   bool active = co_await unitState(tools, unit) == "active";
   if (!active || changed) {
@@ -51,13 +53,16 @@ Async<void> bringUp(TaskTools tools, std::string unit, bool changed) {
 
 Async<nlohmann::json> joinPool(TaskTools tools, nlohmann::json params, TaskContextPtr context) {
   wire::JsonReader reader(params, "params");
-  if (reader.text("kind", wire::kMaxNameBytes) != "slurm") reader.wrong("kind", "is not \"slurm\", the one that this agent knows");
+  if (reader.text("kind", wire::kMaxNameBytes) != "slurm")
+    reader.wrong("kind", "is not \"slurm\", the one that this agent knows");
   std::string conf = reader.text("conf", kMaxConfBytes);
   std::string key_text = reader.text("munge_key", 2 * kMaxMungeKeyBytes);
   CO_TRY_OK(reader.finish());
   CO_TRY(key, io::fromBase64(key_text));
   if (key.size() < kMinMungeKeyBytes || key.size() > kMaxMungeKeyBytes) {
-    co_return fail(ErrorCode::InvalidInput, fmt::format("the munge key has {} bytes, not {} to {}", key.size(), kMinMungeKeyBytes, kMaxMungeKeyBytes));
+    co_return fail(ErrorCode::InvalidInput,
+                   fmt::format("the munge key has {} bytes, not {} to {}", key.size(),
+                               kMinMungeKeyBytes, kMaxMungeKeyBytes));
   }
   context->progress(0.1, "writing slurm.conf and munge's key");
   auto key_file = tools.root / "etc/munge/munge.key";
@@ -74,7 +79,8 @@ Async<nlohmann::json> joinPool(TaskTools tools, nlohmann::json params, TaskConte
 
   std::vector<std::string> version_args = {"-V"};
   CO_TRY(version, co_await runTool(tools, "slurmd", std::move(version_args), kServiceLimit));
-  while (!version.empty() && std::isspace(static_cast<unsigned char>(version.back()))) version.pop_back();
+  while (!version.empty() && std::isspace(static_cast<unsigned char>(version.back())))
+    version.pop_back();
   co_return nlohmann::json{{"slurmd", version}};
 }
 
@@ -82,7 +88,8 @@ Async<nlohmann::json> leavePool(TaskTools tools, TaskContextPtr context) {
   context->progress(0.1, "stopping slurmd");
   CO_TRY_OK(co_await order(tools, "disable", "slurmd"));
   CO_TRY_OK(co_await order(tools, "stop", "slurmd"));
-  if (co_await unitState(tools, "slurmd") == "active") co_return fail(ErrorCode::Internal, "slurmd still runs after it was stopped");
+  if (co_await unitState(tools, "slurmd") == "active")
+    co_return fail(ErrorCode::Internal, "slurmd still runs after it was stopped");
   co_return nlohmann::json::object();
 }
 

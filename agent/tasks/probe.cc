@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Probes: what runs now, never what is merely installed or declared.
-#include "wire/json_reader.h"
 #include "agent/tasks/node_service.h"
 #include "agent/tasks/nvlink_probe.h"
 #include "agent/tasks/os_settings.h"
@@ -10,6 +9,7 @@
 #include "agent/tasks/sysfs.h"
 #include "agent/tasks/systemd.h"
 #include "base/io/files.h"
+#include "wire/json_reader.h"
 
 #include <algorithm>
 #include <array>
@@ -19,10 +19,12 @@ namespace muster::agent {
 namespace {
 
 constexpr std::chrono::seconds kProbeLimit{10};
-constexpr std::string_view kNameCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.+-_";
+constexpr std::string_view kNameCharacters =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.+-_";
 
 bool isName(std::string_view text) {
-  return !text.empty() && text.front() != '.' && text.front() != '-' && text.find_first_not_of(kNameCharacters) == std::string_view::npos;
+  return !text.empty() && text.front() != '.' && text.front() != '-' &&
+         text.find_first_not_of(kNameCharacters) == std::string_view::npos;
 }
 
 std::string trimmed(std::string text) {
@@ -40,7 +42,9 @@ std::string moduleState(const std::filesystem::path& root, std::string name) {
 std::string rdmaDevices(const std::filesystem::path& root) {
   std::vector<std::string> names;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(root / "sys/class/infiniband", error)) names.push_back(entry.path().filename());
+  for (const auto& entry :
+       std::filesystem::directory_iterator(root / "sys/class/infiniband", error))
+    names.push_back(entry.path().filename());
   std::sort(names.begin(), names.end());
   std::string joined;
   for (const auto& name : names) joined += (joined.empty() ? "" : ",") + name;
@@ -52,7 +56,8 @@ std::string rdmaLayers(const std::filesystem::path& root) {
   std::string joined;
   std::istringstream names(rdmaDevices(root));
   for (std::string name; std::getline(names, name, ',');) {
-    const auto layer = io::readFile(root / "sys/class/infiniband" / name / "ports/1/link_layer", kMaxSysfsBytes);
+    const auto layer =
+        io::readFile(root / "sys/class/infiniband" / name / "ports/1/link_layer", kMaxSysfsBytes);
     if (layer) joined += fmt::format("{}{}={}", joined.empty() ? "" : ",", name, trimmed(*layer));
   }
   return joined;
@@ -62,7 +67,9 @@ Task<std::string> packageVersion(TaskTools tools, std::string name) {
   std::vector<std::string> args = {"-W", "-f=${db:Status-Status} ${Version}", name};
   auto out = co_await runTool(tools, "dpkg-query", std::move(args), kProbeLimit);
   constexpr std::string_view kInstalled = "installed ";
-  if (out) co_return out->starts_with(kInstalled) ? trimmed(out->substr(kInstalled.size())) : std::string();
+  if (out)
+    co_return out->starts_with(kInstalled) ? trimmed(out->substr(kInstalled.size()))
+                                           : std::string();
   if (packageManager(tools.root) != PackageManager::Dnf) co_return std::string();
   std::vector<std::string> query = {"-q", "--qf", "%{VERSION}-%{RELEASE}", name};
   auto version = co_await runTool(tools, "rpm", std::move(query), kProbeLimit);
@@ -92,8 +99,12 @@ Task<std::string> moduleFile(TaskTools tools, std::string name) {
   std::vector<std::string> args = {"-F", "filename", name};
   auto out = co_await runTool(tools, "modinfo", std::move(args), kProbeLimit);
   if (!out) co_return std::string();
-  // DKMS installs to updates/dkms (Debian, Ubuntu) or extra (RHEL, where packages of modules use extra/NAME).
-  co_return out->find("/updates/dkms/") != std::string::npos || out->find("/extra/" + name + ".ko") != std::string::npos ? "dkms" : "packaged";
+  // DKMS installs to updates/dkms (Debian, Ubuntu) or extra (RHEL, where packages of modules use
+  // extra/NAME).
+  co_return out->find("/updates/dkms/") != std::string::npos ||
+          out->find("/extra/" + name + ".ko") != std::string::npos
+      ? "dkms"
+      : "packaged";
 }
 
 /// Fabric Manager must be of the loaded driver's version exactly; "yes", or both versions.
@@ -115,7 +126,8 @@ std::string nicOf(const std::filesystem::path& root, const std::string& driver, 
   for (const auto& net : std::filesystem::directory_iterator(root / "sys/class/net", error)) {
     const auto link = std::filesystem::read_symlink(net.path() / "device/driver", error);
     if (error || link.filename() != driver) continue;
-    if (const auto says = nicDriver(net.path().filename().string())) return firmware ? says->firmware : says->version;
+    if (const auto says = nicDriver(net.path().filename().string()))
+      return firmware ? says->firmware : says->version;
   }
   return {};
 }
@@ -138,7 +150,10 @@ Task<std::string> readProbe(TaskTools tools, std::string name) {
     co_return co_await nvmlDriver(tools);
   }
   using Ask = Task<std::string> (*)(TaskTools);
-  const std::array<std::pair<std::string_view, Ask>, 3> fabric_probes = {{{"imex.state", imexProbe}, {"nvlink.domain", nvlinkDomainProbe}, {"roce.marking", roceProbe}}};
+  const std::array<std::pair<std::string_view, Ask>, 3> fabric_probes = {
+      {{"imex.state", imexProbe},
+       {"nvlink.domain", nvlinkDomainProbe},
+       {"roce.marking", roceProbe}}};
   for (const auto& [probe, ask] : fabric_probes)
     if (name == probe) {
       co_return co_await ask(tools);
@@ -154,7 +169,8 @@ Task<std::string> readProbe(TaskTools tools, std::string name) {
   if (kind == "module-version") co_return loadedVersion(tools.root, what);
   if (kind == "storage") co_return storageProbe(tools.root, what);
   if (kind == "config") co_return settingsProbe(tools.root, what);
-  if (kind == "nic-driver" || kind == "nic-firmware") co_return nicOf(tools.root, what, kind == "nic-firmware");
+  if (kind == "nic-driver" || kind == "nic-firmware")
+    co_return nicOf(tools.root, what, kind == "nic-firmware");
   if (name == "fabricmanager.match") {
     co_return co_await fabricManagerMatch(tools);
   }

@@ -15,7 +15,8 @@ inline constexpr std::size_t kMaxSysfsBytes = 64u << 10;
 inline std::vector<std::filesystem::path> childrenOf(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> children;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) children.push_back(entry.path());
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
+    children.push_back(entry.path());
   std::sort(children.begin(), children.end());
   return children;
 }

@@ -11,7 +11,8 @@ constexpr std::chrono::milliseconds kLookEvery{500};
 
 }  // namespace
 
-Async<std::string> systemctl(TaskTools tools, std::vector<std::string> words, std::chrono::seconds limit) {
+Async<std::string> systemctl(TaskTools tools, std::vector<std::string> words,
+                             std::chrono::seconds limit) {
   co_return co_await runTool(tools, "systemctl", std::move(words), limit);
 }
 
@@ -39,8 +40,10 @@ Async<void> untilActive(TaskTools tools, std::string unit, std::chrono::seconds 
     co_await tools.clock.sleep(kLookEvery);
   }
   const auto words = co_await lastWords(tools, unit);
-  co_return fail(state == "failed" ? ErrorCode::Internal : ErrorCode::Timeout,
-                 fmt::format("{} is {}; its last words: {}", unit, state.empty() ? "in a state that systemd does not tell" : state, words));
+  co_return fail(
+      state == "failed" ? ErrorCode::Internal : ErrorCode::Timeout,
+      fmt::format("{} is {}; its last words: {}", unit,
+                  state.empty() ? "in a state that systemd does not tell" : state, words));
 }
 
 }  // namespace muster::agent

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/tasks/write_image.h"
 
-#include "agent/peers/peer_client.h"
-#include "wire/wipe_guard.h"
 #include "agent/imaging/live.h"
 #include "agent/imaging/writer.h"
+#include "agent/peers/peer_client.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
+#include "wire/wipe_guard.h"
 
 namespace muster::agent {
 namespace {
@@ -21,7 +21,8 @@ Async<InstalledIdentity> identityFor(Certify certify, std::string hostname) {
 constexpr const char* kPeerProgram = "muster-peer";  ///< beside the agent
 
 /// Nullptr where the task names no peers.
-Result<std::unique_ptr<PeerSource>> peersOf(const TaskTools& tools, const nlohmann::json& task, const WriteImageParams& params) {
+Result<std::unique_ptr<PeerSource>> peersOf(const TaskTools& tools, const nlohmann::json& task,
+                                            const WriteImageParams& params) {
   TRY(peers, parsePeerParams(task));
   if (!peers) return std::unique_ptr<PeerSource>();
   std::vector<std::string> urls{params.pack_url};
@@ -30,7 +31,9 @@ Result<std::unique_ptr<PeerSource>> peersOf(const TaskTools& tools, const nlohma
   std::error_code error;
   const auto self = std::filesystem::read_symlink(tools.self, error);
   options.swarm.program = (error ? tools.self : self).parent_path() / kPeerProgram;
-  return std::make_unique<PeerSource>(std::move(*peers), std::move(urls), std::move(options), tools.processes, tools.clock, [] { return io::makeHttpClient(); });
+  return std::make_unique<PeerSource>(std::move(*peers), std::move(urls), std::move(options),
+                                      tools.processes, tools.clock,
+                                      [] { return io::makeHttpClient(); });
 }
 
 nlohmann::json describe(const PeerReport& report) {
@@ -46,15 +49,24 @@ nlohmann::json describe(const PeerReport& report) {
           {"liars", report.liars}};
 }
 
-WriterDeps depsFor(const TaskTools& tools, Certify certify, const WriteImageParams& params, PeerSource* peers, TaskContextPtr context) {
-  WriterDeps deps{[peers] { return peers ? peers->client() : io::makeHttpClient(); }, tools.workers, tools.clock,
-                  [certify, hostname = params.hostname] { return identityFor(certify, hostname); },
-                  [context](double fraction, const std::string& text) { context->progress(fraction, text); }, tools.provisioning_mac};
-  if (peers) deps.looked = [peers](const wire::PackIndex& index, const std::vector<char>& right) { peers->looked(index, right); };
+WriterDeps depsFor(const TaskTools& tools, Certify certify, const WriteImageParams& params,
+                   PeerSource* peers, TaskContextPtr context) {
+  WriterDeps deps{
+      [peers] { return peers ? peers->client() : io::makeHttpClient(); },
+      tools.workers,
+      tools.clock,
+      [certify, hostname = params.hostname] { return identityFor(certify, hostname); },
+      [context](double fraction, const std::string& text) { context->progress(fraction, text); },
+      tools.provisioning_mac};
+  if (peers)
+    deps.looked = [peers](const wire::PackIndex& index, const std::vector<char>& right) {
+      peers->looked(index, right);
+    };
   return deps;
 }
 
-Async<nlohmann::json> write(TaskTools tools, Certify certify, nlohmann::json json, TaskContextPtr context) {
+Async<nlohmann::json> write(TaskTools tools, Certify certify, nlohmann::json json,
+                            TaskContextPtr context) {
   auto parsed = parseWriteImageParams(jsonText(json));
   if (!parsed) co_return wire::untouched(std::move(parsed).error());
   const WriteImageParams& params = *parsed;
@@ -68,7 +80,8 @@ Async<nlohmann::json> write(TaskTools tools, Certify certify, nlohmann::json jso
   co_return result;
 }
 
-Async<nlohmann::json> start(TaskTools tools, Certify certify, nlohmann::json json, TaskContextPtr context) {
+Async<nlohmann::json> start(TaskTools tools, Certify certify, nlohmann::json json,
+                            TaskContextPtr context) {
   CO_TRY(params, parseWriteImageParams(jsonText(json)));
   CO_TRY(peers, peersOf(tools, json, params));
   auto deps = depsFor(tools, std::move(certify), params, peers.get(), context);
@@ -92,6 +105,8 @@ TaskHandler liveHandler(TaskTools tools, Certify certify) {
   };
 }
 
-std::function<Result<std::string>(const std::filesystem::path&)> diskContent() { return describeDiskContent; }
+std::function<Result<std::string>(const std::filesystem::path&)> diskContent() {
+  return describeDiskContent;
+}
 
 }  // namespace muster::agent

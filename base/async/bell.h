@@ -2,8 +2,8 @@
 // Wakes the coroutines that wait for something to change. All on one control thread.
 #pragma once
 
-#include "base/clock.h"
 #include "base/async/task.h"
+#include "base/clock.h"
 
 #include <boost/asio/error.hpp>
 #include <boost/system/system_error.hpp>
@@ -15,7 +15,8 @@
 
 namespace muster::async {
 
-/// A waiter remembers `count()` before it looks at the state, then waits for a later one: no ring is missed.
+/// A waiter remembers `count()` before it looks at the state, then waits for a later one: no ring
+/// is missed.
 class Bell {
  public:
   std::uint64_t count() const { return state_->count; }
@@ -23,7 +24,8 @@ class Bell {
     ++state_->count;
     for (auto* alarm : state_->waiting) alarm->ring();
   }
-  /// True when it rang after `seen`, false when `limit` passed before. Throws operation_aborted when the waiter is cancelled.
+  /// True when it rang after `seen`, false when `limit` passed before. Throws operation_aborted
+  /// when the waiter is cancelled.
   Task<bool> waitFor(Clock& clock, std::uint64_t seen, std::chrono::milliseconds limit) {
     const auto state = state_;
     if (state->count != seen) co_return true;
@@ -42,9 +44,13 @@ class Bell {
   };
   class Entry {
    public:
-    Entry(State& state, Alarm& alarm) : state_(state), alarm_(&alarm) { state_.waiting.push_back(alarm_); }
+    Entry(State& state, Alarm& alarm) : state_(state), alarm_(&alarm) {
+      state_.waiting.push_back(alarm_);
+    }
     Entry(const Entry&) = delete;
-    ~Entry() { state_.waiting.erase(std::find(state_.waiting.begin(), state_.waiting.end(), alarm_)); }
+    ~Entry() {
+      state_.waiting.erase(std::find(state_.waiting.begin(), state_.waiting.end(), alarm_));
+    }
 
    private:
     State& state_;

@@ -14,7 +14,8 @@ namespace muster::async {
 
 class Waiter {
  public:
-  explicit Waiter(const asio::any_io_executor& executor) : timer_(executor, asio::steady_timer::time_point::max()) {}
+  explicit Waiter(const asio::any_io_executor& executor)
+      : timer_(executor, asio::steady_timer::time_point::max()) {}
   void wake() {
     woken_ = true;
     timer_.cancel();
@@ -77,9 +78,11 @@ Task<void> awaitAll(std::vector<Task<void>> tasks) {
   using Operation = decltype(asio::co_spawn(executor, std::move(tasks.front()), asio::deferred));
   std::vector<Operation> operations;
   operations.reserve(tasks.size());
-  for (auto& task : tasks) operations.push_back(asio::co_spawn(executor, std::move(task), asio::deferred));
+  for (auto& task : tasks)
+    operations.push_back(asio::co_spawn(executor, std::move(task), asio::deferred));
   auto group = asio::experimental::make_parallel_group(std::move(operations));
-  auto [order, exceptions] = co_await group.async_wait(asio::experimental::wait_for_all(), asio::use_awaitable);
+  auto [order, exceptions] =
+      co_await group.async_wait(asio::experimental::wait_for_all(), asio::use_awaitable);
   for (auto& exception : exceptions)
     if (exception) std::rethrow_exception(exception);
 }

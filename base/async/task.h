@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coroutine vocabulary: one control thread (an io_context) runs every coroutine; blocking work goes to Workers.
+// Coroutine vocabulary: one control thread (an io_context) runs every coroutine; blocking work goes
+// to Workers.
 #pragma once
 
 #include "base/result.h"
@@ -38,19 +39,24 @@ class Workers {
 };
 
 /// Runs a blocking function on the pool and resumes the caller on its own executor.
-/// `work` must own what it uses; it must not throw. The caller may end its loop as soon as it is resumed: whatever the pool
-/// still holds then knows nothing of the loop (its work guard travels home with the answer).
+/// `work` must own what it uses; it must not throw. The caller may end its loop as soon as it is
+/// resumed: whatever the pool still holds then knows nothing of the loop (its work guard travels
+/// home with the answer).
 template <class T>
 Task<T> offload(Workers& workers, std::function<T()> work) {
   auto home = co_await asio::this_coro::executor;
   auto begin = [&workers, &work, &home](auto resume) {
-    asio::post(workers.pool(), [work = std::move(work), home, busy = asio::make_work_guard(home), resume = std::move(resume)]() mutable {
+    asio::post(workers.pool(), [work = std::move(work), home, busy = asio::make_work_guard(home),
+                                resume = std::move(resume)]() mutable {
       T value = work();
       work = nullptr;
-      asio::post(home, [busy = std::move(busy), resume = std::move(resume), value = std::move(value)]() mutable { std::move(resume)(std::move(value)); });
+      asio::post(home,
+                 [busy = std::move(busy), resume = std::move(resume),
+                  value = std::move(value)]() mutable { std::move(resume)(std::move(value)); });
     });
   };
-  co_return co_await asio::async_initiate<const asio::use_awaitable_t<>, void(T)>(std::move(begin), asio::use_awaitable);
+  co_return co_await asio::async_initiate<const asio::use_awaitable_t<>, void(T)>(
+      std::move(begin), asio::use_awaitable);
 }
 
 }  // namespace muster

@@ -9,7 +9,8 @@
 
 namespace muster::io {
 
-/// Counted as bytes arrive, not as they are declared: a client holds what it has sent. One client gets at most a share.
+/// Counted as bytes arrive, not as they are declared: a client holds what it has sent. One client
+/// gets at most a share.
 class BodyBudget {
  public:
   explicit BodyBudget(std::size_t limit_bytes) : limit_(limit_bytes) {}
@@ -33,14 +34,16 @@ class BodyBudget {
   }
 
  private:
-  static constexpr std::size_t kShares = 4;  ///< so that one client alone cannot have the others refused
+  static constexpr std::size_t kShares =
+      4;  ///< so that one client alone cannot have the others refused
   std::size_t limit_, used_ = 0;
   std::unordered_map<std::string, std::size_t> by_client_;
 };
 
 class BodyCharge {
  public:
-  BodyCharge(std::shared_ptr<BodyBudget> budget, std::string client) : budget_(std::move(budget)), client_(std::move(client)) {}
+  BodyCharge(std::shared_ptr<BodyBudget> budget, std::string client)
+      : budget_(std::move(budget)), client_(std::move(client)) {}
   BodyCharge(const BodyCharge&) = delete;
   ~BodyCharge() {
     if (bytes_ > 0) budget_->give(client_, bytes_);

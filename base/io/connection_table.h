@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Internal to base/io: the connections of a server by the address of their peer, and which of them is given up when there is no room.
+// Internal to base/io: the connections of a server by the address of their peer, and which of them
+// is given up when there is no room.
 //
-// Connections are dropped at the address that has most of them: whoever opens thousands loses its own, and another address is always
-// served. Nothing here takes time that grows with the number of connections.
+// Connections are dropped at the address that has most of them: whoever opens thousands loses its
+// own, and another address is always served. Nothing here takes time that grows with the number of
+// connections.
 #pragma once
 
 #include <array>
@@ -62,7 +64,8 @@ class ConnectionTable {
     count(*peer, peer->count + 1);
     ++size_;
     auto& waiting = peer->of(ConnectionUse::Waiting);
-    return waiting.insert(waiting.end(), Entry{std::move(session), peer.get(), ConnectionUse::Waiting});
+    return waiting.insert(waiting.end(),
+                          Entry{std::move(session), peer.get(), ConnectionUse::Waiting});
   }
 
   void use(Ticket ticket, ConnectionUse use) {
@@ -88,7 +91,8 @@ class ConnectionTable {
     return waiting.empty() ? nullptr : waiting.front().session;
   }
 
-  /// Whose place a new connection of `address` takes; null: it is refused, as nobody has more than it would have.
+  /// Whose place a new connection of `address` takes; null: it is refused, as nobody has more than
+  /// it would have.
   Shared victimFor(const std::string& address) const {
     const auto own = countOf(address);
     std::size_t looks = 0;
@@ -110,7 +114,8 @@ class ConnectionTable {
   }
 
  private:
-  static constexpr std::size_t kLooks = 64;  ///< addresses that a newcomer's victim is looked for at
+  static constexpr std::size_t kLooks =
+      64;  ///< addresses that a newcomer's victim is looked for at
 
   void count(Peer& peer, std::size_t now) {
     if (peer.count > 0) by_count_.erase({peer.count, &peer});

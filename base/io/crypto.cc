@@ -23,11 +23,13 @@ constexpr std::size_t kEd25519SignatureBytes = 64;
 
 Result<std::string> publicPemOf(EVP_PKEY* key) {
   Handle<BIO> bio(BIO_new(BIO_s_mem()));
-  if (PEM_write_bio_PUBKEY(bio.get(), key) != 1) return failCrypto(ErrorCode::Internal, "cannot write the public key");
+  if (PEM_write_bio_PUBKEY(bio.get(), key) != 1)
+    return failCrypto(ErrorCode::Internal, "cannot write the public key");
   return textOf(bio.get());
 }
 
-constexpr std::string_view kUrlAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+constexpr std::string_view kUrlAlphabet =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 }  // namespace
 
@@ -38,13 +40,16 @@ struct Sha256::State {
 };
 
 Sha256::Sha256() : state_(std::make_unique<State>()) {
-  static const EVP_MD* const kind = EVP_MD_fetch(nullptr, "SHA2-256", nullptr);  // looked up once: EVP_sha256() is looked up by each use
+  static const EVP_MD* const kind = EVP_MD_fetch(
+      nullptr, "SHA2-256", nullptr);  // looked up once: EVP_sha256() is looked up by each use
   EVP_DigestInit_ex(state_->context.get(), kind, nullptr);
 }
 Sha256::~Sha256() = default;
 Sha256::Sha256(Sha256&&) noexcept = default;
 
-void Sha256::update(const void* data, std::size_t size_bytes) { EVP_DigestUpdate(state_->context.get(), data, size_bytes); }
+void Sha256::update(const void* data, std::size_t size_bytes) {
+  EVP_DigestUpdate(state_->context.get(), data, size_bytes);
+}
 
 std::string Sha256::finish() {
   std::string digest(kSha256Bytes, '\0');
@@ -64,7 +69,9 @@ std::string sha256Hex(std::string_view data) { return toHex(sha256(data)); }
 
 Result<std::string> sha256File(const std::filesystem::path& path) {
   Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) return fail(errno == ENOENT ? ErrorCode::NotFound : ErrorCode::Denied, fmt::format("cannot open {}", path.string()));
+  if (!fd.valid())
+    return fail(errno == ENOENT ? ErrorCode::NotFound : ErrorCode::Denied,
+                fmt::format("cannot open {}", path.string()));
   Sha256 hash;
   std::string piece(kHashPieceBytes, '\0');
   for (;;) {
@@ -92,7 +99,8 @@ std::string toHex(std::string_view bytes) {
 
 std::string toBase64(std::string_view bytes) {
   std::string out((bytes.size() + 2) / 3 * 4 + 1, '\0');
-  const int n = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()), reinterpret_cast<const unsigned char*>(bytes.data()),
+  const int n = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
+                                reinterpret_cast<const unsigned char*>(bytes.data()),
                                 static_cast<int>(bytes.size()));
   out.resize(static_cast<std::size_t>(n));
   return out;
@@ -105,11 +113,13 @@ Result<std::string> fromBase64(std::string_view text) {
   while (padding < 2 && padding < text.size() && text[text.size() - 1 - padding] == '=') ++padding;
   const auto significant = text.substr(0, text.size() - padding);
   for (const char c : significant) {  // EVP_DecodeBlock would skip blanks
-    const bool known = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' || c == '/';
+    const bool known = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+                       c == '+' || c == '/';
     if (!known) return bad();
   }
   std::string out(text.size() / 4 * 3 + 1, '\0');
-  const int n = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(out.data()), reinterpret_cast<const unsigned char*>(text.data()),
+  const int n = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(out.data()),
+                                reinterpret_cast<const unsigned char*>(text.data()),
                                 static_cast<int>(text.size()));
   if (n < 0) {
     ERR_clear_error();
@@ -147,7 +157,8 @@ Result<SigningKey> SigningKey::generate() {
   Handle<EVP_PKEY> key(EVP_PKEY_Q_keygen(nullptr, nullptr, "ED25519"));
   if (!key) return failCrypto(ErrorCode::Internal, "cannot make an Ed25519 key");
   Handle<BIO> bio(BIO_new(BIO_s_secmem()));
-  if (PEM_write_bio_PKCS8PrivateKey(bio.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr) != 1) {
+  if (PEM_write_bio_PKCS8PrivateKey(bio.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr) !=
+      1) {
     return failCrypto(ErrorCode::Internal, "cannot write the private key");
   }
   TRY(public_pem, publicPemOf(key.get()));
@@ -156,7 +167,8 @@ Result<SigningKey> SigningKey::generate() {
 
 Result<SigningKey> SigningKey::loadOrCreate(const std::filesystem::path& private_file) {
   auto stored = readFile(private_file, 1u << 16);
-  if (!stored && stored.error().code() != ErrorCode::NotFound) return std::unexpected(stored.error());
+  if (!stored && stored.error().code() != ErrorCode::NotFound)
+    return std::unexpected(stored.error());
   if (!stored) {
     TRY_OK(makeDirs(private_file.parent_path(), 0700));
     TRY(made, generate());
@@ -188,7 +200,8 @@ Result<Handle<EVP_PKEY>> readPublicKey(std::string_view pem) {
   auto bio = bioOf(pem);
   Handle<EVP_PKEY> key(PEM_read_bio_PUBKEY(bio.get(), nullptr, nullptr, nullptr));
   if (!key) return failCrypto(ErrorCode::Corrupt, "the public key is not readable PEM");
-  if (EVP_PKEY_get_id(key.get()) != EVP_PKEY_ED25519) return fail(ErrorCode::Corrupt, "the public key is not Ed25519");
+  if (EVP_PKEY_get_id(key.get()) != EVP_PKEY_ED25519)
+    return fail(ErrorCode::Corrupt, "the public key is not Ed25519");
   return key;
 }
 
@@ -196,12 +209,14 @@ Result<Handle<EVP_PKEY>> readPublicKey(std::string_view pem) {
 
 Result<std::string> sign(const SigningKey& key, std::string_view message) {
   static Kept<SharedKey> kept;
-  TRY(private_key, kept.get(key.private_pem.reveal(), [&] { return shared(readPrivateKey(key.private_pem)); }));
+  TRY(private_key,
+      kept.get(key.private_pem.reveal(), [&] { return shared(readPrivateKey(key.private_pem)); }));
   Handle<EVP_MD_CTX> context(EVP_MD_CTX_new());
   std::string signature(kEd25519SignatureBytes, '\0');
   std::size_t size = signature.size();
   if (EVP_DigestSignInit(context.get(), nullptr, nullptr, nullptr, private_key.get()) != 1 ||
-      EVP_DigestSign(context.get(), bytesOf(signature), &size, bytesOf(message), message.size()) != 1) {
+      EVP_DigestSign(context.get(), bytesOf(signature), &size, bytesOf(message), message.size()) !=
+          1) {
     return failCrypto(ErrorCode::Internal, "cannot sign");
   }
   signature.resize(size);
@@ -210,14 +225,17 @@ Result<std::string> sign(const SigningKey& key, std::string_view message) {
 
 namespace {
 
-Result<void> verifyBy(std::string_view public_pem, std::string_view message, std::string_view signature_base64) {
+Result<void> verifyBy(std::string_view public_pem, std::string_view message,
+                      std::string_view signature_base64) {
   static Kept<SharedKey> kept;
   TRY(key, kept.get(public_pem, [&] { return shared(readPublicKey(public_pem)); }));
   const auto signature = fromBase64(signature_base64);
   if (!signature) return fail(ErrorCode::Corrupt, "the signature is not base64");
   Handle<EVP_MD_CTX> context(EVP_MD_CTX_new());
-  const bool fits = EVP_DigestVerifyInit(context.get(), nullptr, nullptr, nullptr, key.get()) == 1 &&
-                    EVP_DigestVerify(context.get(), bytesOf(std::string_view(*signature)), signature->size(), bytesOf(message), message.size()) == 1;
+  const bool fits =
+      EVP_DigestVerifyInit(context.get(), nullptr, nullptr, nullptr, key.get()) == 1 &&
+      EVP_DigestVerify(context.get(), bytesOf(std::string_view(*signature)), signature->size(),
+                       bytesOf(message), message.size()) == 1;
   ERR_clear_error();
   if (!fits) return fail(ErrorCode::Corrupt, "the signature does not fit");
   return {};
@@ -225,7 +243,8 @@ Result<void> verifyBy(std::string_view public_pem, std::string_view message, std
 
 }  // namespace
 
-Result<void> verify(std::string_view public_pem, std::string_view message, std::string_view signature_base64) {
+Result<void> verify(std::string_view public_pem, std::string_view message,
+                    std::string_view signature_base64) {
   Result<void> first;
   bool is_first = true;
   for (const auto& pem : publicPems(public_pem)) {

@@ -40,7 +40,8 @@ std::string toHex(std::string_view bytes);
 std::string toBase64(std::string_view bytes);
 Result<std::string> fromBase64(std::string_view text);
 
-/// Good enough for keys. Ends the process where there is no randomness: nothing sensible is left to do then.
+/// Good enough for keys. Ends the process where there is no randomness: nothing sensible is left to
+/// do then.
 std::string randomBytes(std::size_t bytes);
 /// `bytes` random bytes as URL-safe text.
 std::string randomToken(std::size_t bytes = 24);
@@ -58,7 +59,8 @@ struct SigningKey {
 /// Answers the signature as base64.
 Result<std::string> sign(const SigningKey& key, std::string_view message);
 /// Errors: Corrupt when the signature does not fit
-Result<void> verify(std::string_view public_pem, std::string_view message, std::string_view signature_base64);
+Result<void> verify(std::string_view public_pem, std::string_view message,
+                    std::string_view signature_base64);
 
 /// An X.509 identity: key and certificate chain as PEM.
 struct TlsIdentity {
@@ -84,21 +86,28 @@ Result<CertificateInfo> describeCertificate(std::string_view pem);
 class CertificateAuthority {
  public:
   /// Loads `folder`/ca.key and ca.crt, or makes them.
-  static Result<CertificateAuthority> loadOrCreate(const std::filesystem::path& folder, std::string_view common_name);
+  static Result<CertificateAuthority> loadOrCreate(const std::filesystem::path& folder,
+                                                   std::string_view common_name);
 
   const std::string& certificatePem() const { return certificate_pem_; }
   /// SHA-256 of the root's DER: what a node pins on its kernel command line.
   const std::string& fingerprint() const { return fingerprint_; }
   /// A key and certificate for a server with these DNS names and IP addresses.
-  Result<TlsIdentity> issueServer(std::string_view common_name, const std::vector<std::string>& names,
+  Result<TlsIdentity> issueServer(std::string_view common_name,
+                                  const std::vector<std::string>& names,
                                   std::chrono::hours lifetime) const;
-  /// Signs a server's request: certificate and root as PEM. Subject and names are these, whatever the request says.
-  Result<std::string> signServer(std::string_view csr_pem, std::string_view common_name, const std::vector<std::string>& names, std::chrono::hours lifetime) const;
+  /// Signs a server's request: certificate and root as PEM. Subject and names are these, whatever
+  /// the request says.
+  Result<std::string> signServer(std::string_view csr_pem, std::string_view common_name,
+                                 const std::vector<std::string>& names,
+                                 std::chrono::hours lifetime) const;
   /// Signs a client request. The subject is `common_name`, whatever the request says.
-  Result<std::string> signClient(std::string_view csr_pem, std::string_view common_name, std::chrono::hours lifetime) const;
+  Result<std::string> signClient(std::string_view csr_pem, std::string_view common_name,
+                                 std::chrono::hours lifetime) const;
 
  private:
-  struct Root;  ///< key and certificate as OpenSSL holds them: reading them from PEM costs more than a signature
+  struct Root;  ///< key and certificate as OpenSSL holds them: reading them from PEM costs more
+                ///< than a signature
 
   std::shared_ptr<const Root> root_;
   std::string certificate_pem_;

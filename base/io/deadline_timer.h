@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Internal to base/io: a deadline that is moved far more often than it passes, as that of a connection that serves request after request.
+// Internal to base/io: a deadline that is moved far more often than it passes, as that of a
+// connection that serves request after request.
 #pragma once
 
 #include "base/async/task.h"
@@ -11,10 +12,12 @@
 
 namespace muster::io {
 
-/// A wait that is under way is left alone when the deadline moves on, and looks again when it ends: to set it costs a look at the clock.
+/// A wait that is under way is left alone when the deadline moves on, and looks again when it ends:
+/// to set it costs a look at the clock.
 class Deadline {
  public:
-  Deadline(const asio::any_io_executor& executor, std::function<void()> passed) : state_(std::make_shared<State>(executor, std::move(passed))) {}
+  Deadline(const asio::any_io_executor& executor, std::function<void()> passed)
+      : state_(std::make_shared<State>(executor, std::move(passed))) {}
   Deadline(const Deadline&) = delete;
   ~Deadline() { stop(); }
 
@@ -32,7 +35,8 @@ class Deadline {
  private:
   using Steady = std::chrono::steady_clock;
   struct State {
-    State(const asio::any_io_executor& executor, std::function<void()> call) : timer(executor), passed(std::move(call)) {}
+    State(const asio::any_io_executor& executor, std::function<void()> call)
+        : timer(executor), passed(std::move(call)) {}
     asio::steady_timer timer;
     std::function<void()> passed;
     Steady::time_point at = Steady::time_point::max();

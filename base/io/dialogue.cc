@@ -29,7 +29,8 @@ namespace {
 
 class StreamDialogue final : public Dialogue {
  public:
-  StreamDialogue(const asio::any_io_executor& executor, Fd in, Fd out, pid_t pid, HangUp hang_up) : in_(executor), out_(executor), pid_(pid), hang_up_(hang_up) {
+  StreamDialogue(const asio::any_io_executor& executor, Fd in, Fd out, pid_t pid, HangUp hang_up)
+      : in_(executor), out_(executor), pid_(pid), hang_up_(hang_up) {
     error_code error;
     in_.assign(in.release(), error);
     out_.assign(out.release(), error);
@@ -44,18 +45,22 @@ class StreamDialogue final : public Dialogue {
   Async<std::string> read() override {
     std::string piece(kDialoguePieceBytes, '\0');
     error_code error;
-    const auto count = co_await in_.async_read_some(asio::buffer(piece), asio::redirect_error(asio::use_awaitable, error));
+    const auto count = co_await in_.async_read_some(
+        asio::buffer(piece), asio::redirect_error(asio::use_awaitable, error));
     if (error == asio::error::operation_aborted) throw boost::system::system_error(error);
     // A terminal whose other side has closed says EIO; a socket that was never accepted is reset.
-    const bool closed = error == asio::error::eof || error.value() == EIO || error.value() == ECONNRESET;
-    if (error && !closed) co_return fail(ErrorCode::Unavailable, "the line broke: " + error.message());
+    const bool closed =
+        error == asio::error::eof || error.value() == EIO || error.value() == ECONNRESET;
+    if (error && !closed)
+      co_return fail(ErrorCode::Unavailable, "the line broke: " + error.message());
     piece.resize(error ? 0 : count);
     co_return piece;
   }
 
   Async<void> write(std::string bytes) override {
     error_code error;
-    co_await asio::async_write(out_, asio::buffer(bytes), asio::redirect_error(asio::use_awaitable, error));
+    co_await asio::async_write(out_, asio::buffer(bytes),
+                               asio::redirect_error(asio::use_awaitable, error));
     if (error == asio::error::operation_aborted) throw boost::system::system_error(error);
     if (error) co_return fail(ErrorCode::Unavailable, "the line takes nothing: " + error.message());
     co_return Result<void>();
@@ -65,7 +70,8 @@ class StreamDialogue final : public Dialogue {
     error_code ignored;
     if (pid_ < 0) ::shutdown(out_.native_handle(), SHUT_WR);
     out_.close(ignored);
-    if (pid_ >= 0 && hang_up_ == HangUp::Terminate) ::kill(pid_, SIGTERM);  // ours until the destructor has waited for it
+    if (pid_ >= 0 && hang_up_ == HangUp::Terminate)
+      ::kill(pid_, SIGTERM);  // ours until the destructor has waited for it
   }
 
  private:
@@ -75,17 +81,22 @@ class StreamDialogue final : public Dialogue {
 };
 
 std::unexpected<Error> cannotDial(const std::filesystem::path& path, int number) {
-  const auto code = number == EACCES || number == EPERM ? ErrorCode::Denied : ErrorCode::Unavailable;
+  const auto code =
+      number == EACCES || number == EPERM ? ErrorCode::Denied : ErrorCode::Unavailable;
   return fail(code, fmt::format("{}: {}", path.string(), std::strerror(number)));
 }
 
 Result<Fd> dialSocket(const std::filesystem::path& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (path.string().size() >= sizeof address.sun_path) return fail(ErrorCode::InvalidInput, path.string() + " is too long a name for a socket");
+  if (path.string().size() >= sizeof address.sun_path)
+    return fail(ErrorCode::InvalidInput, path.string() + " is too long a name for a socket");
   std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
-  Fd line(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));  // a full queue must not hold up the control thread
-  if (!line.valid() || ::connect(line.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) return cannotDial(path, errno);
+  Fd line(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+                   0));  // a full queue must not hold up the control thread
+  if (!line.valid() ||
+      ::connect(line.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
+    return cannotDial(path, errno);
   return line;
 }
 
@@ -93,7 +104,9 @@ Result<Fd> openTerminal(const std::filesystem::path& path) {
   Fd line(::open(path.c_str(), O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
   if (!line.valid()) return cannotDial(path, errno);
   termios mode{};
-  if (::tcgetattr(line.get(), &mode) != 0) return fail(ErrorCode::InvalidInput, path.string() + " is neither a socket nor a terminal device");
+  if (::tcgetattr(line.get(), &mode) != 0)
+    return fail(ErrorCode::InvalidInput,
+                path.string() + " is neither a socket nor a terminal device");
   ::cfmakeraw(&mode);
   ::tcsetattr(line.get(), TCSANOW, &mode);
   return line;
@@ -101,26 +114,34 @@ Result<Fd> openTerminal(const std::filesystem::path& path) {
 
 }  // namespace
 
-Result<std::unique_ptr<Dialogue>> startDialogue(asio::any_io_executor executor, const Command& command, HangUp hang_up) {
+Result<std::unique_ptr<Dialogue>> startDialogue(asio::any_io_executor executor,
+                                                const Command& command, HangUp hang_up) {
   ignoreBrokenPipes();
   int in[2], out[2];
-  if (::pipe2(in, O_CLOEXEC) != 0) return fail(ErrorCode::Unavailable, fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+  if (::pipe2(in, O_CLOEXEC) != 0)
+    return fail(ErrorCode::Unavailable,
+                fmt::format("cannot make a pipe: {}", std::strerror(errno)));
   Fd in_read(in[0]), in_write(in[1]);
-  if (::pipe2(out, O_CLOEXEC) != 0) return fail(ErrorCode::Unavailable, fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+  if (::pipe2(out, O_CLOEXEC) != 0)
+    return fail(ErrorCode::Unavailable,
+                fmt::format("cannot make a pipe: {}", std::strerror(errno)));
   Fd out_read(out[0]), out_write(out[1]);
   TRY(pid, spawn(command, Bond::DiesWithMuster, in_read.get(), out_write.get(), out_write.get()));
-  return std::make_unique<StreamDialogue>(executor, std::move(out_read), std::move(in_write), pid, hang_up);
+  return std::make_unique<StreamDialogue>(executor, std::move(out_read), std::move(in_write), pid,
+                                          hang_up);
 }
 
-Result<std::unique_ptr<Dialogue>> dialDialogue(asio::any_io_executor executor, const std::filesystem::path& path) {
+Result<std::unique_ptr<Dialogue>> dialDialogue(asio::any_io_executor executor,
+                                               const std::filesystem::path& path) {
   ignoreBrokenPipes();
-  struct stat what {};
+  struct stat what{};
   if (::stat(path.c_str(), &what) != 0) return cannotDial(path, errno);
   auto line = S_ISSOCK(what.st_mode) ? dialSocket(path) : openTerminal(path);
   if (!line) return std::unexpected(std::move(line).error());
   Fd again(::fcntl(line->get(), F_DUPFD_CLOEXEC, 0));
   if (!again.valid()) return cannotDial(path, errno);
-  return std::make_unique<StreamDialogue>(executor, std::move(*line), std::move(again), -1, HangUp::EndOfInput);
+  return std::make_unique<StreamDialogue>(executor, std::move(*line), std::move(again), -1,
+                                          HangUp::EndOfInput);
 }
 
 }  // namespace muster::io

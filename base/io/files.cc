@@ -27,16 +27,21 @@ std::unexpected<Error> failErrno(int error, std::string_view what, const fs::pat
   const auto text = fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(error));
   switch (error) {
     case ENOENT:
-    case ENOTDIR: return fail(ErrorCode::NotFound, text);
+    case ENOTDIR:
+      return fail(ErrorCode::NotFound, text);
     case EACCES:
     case EPERM:
-    case EROFS: return fail(ErrorCode::Denied, text);
-    case EEXIST: return fail(ErrorCode::Conflict, text);
+    case EROFS:
+      return fail(ErrorCode::Denied, text);
+    case EEXIST:
+      return fail(ErrorCode::Conflict, text);
     case ENOSPC:
     case EDQUOT:
     case EMFILE:
-    case ENFILE: return fail(ErrorCode::Unavailable, text);
-    default: return fail(ErrorCode::Internal, text);
+    case ENFILE:
+      return fail(ErrorCode::Unavailable, text);
+    default:
+      return fail(ErrorCode::Internal, text);
   }
 }
 
@@ -78,14 +83,16 @@ Result<std::string> readFile(const fs::path& path, std::size_t max_bytes) {
     out.resize(old + static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
     if (n == 0) return out;
     if (out.size() > max_bytes) {
-      return fail(ErrorCode::InvalidInput, fmt::format("{} is larger than {} bytes", path.string(), max_bytes));
+      return fail(ErrorCode::InvalidInput,
+                  fmt::format("{} is larger than {} bytes", path.string(), max_bytes));
     }
   }
 }
 
 namespace {
 
-Result<void> replaceFile(const fs::path& path, std::string_view content, unsigned mode, bool synced) {
+Result<void> replaceFile(const fs::path& path, std::string_view content, unsigned mode,
+                         bool synced) {
   auto temporary = path.string() + ".XXXXXX";
   Fd fd(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!fd.valid()) return failErrno(errno, "create", path);
@@ -102,15 +109,20 @@ Result<void> replaceFile(const fs::path& path, std::string_view content, unsigne
   }
   if (!synced) return {};
   const auto folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  Fd dir(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));  // the rename itself must survive a power cut
+  Fd dir(::open(folder.c_str(),
+                O_RDONLY | O_DIRECTORY | O_CLOEXEC));  // the rename itself must survive a power cut
   if (dir.valid()) ::fsync(dir.get());
   return {};
 }
 
 }  // namespace
 
-Result<void> writeFileAtomic(const fs::path& path, std::string_view content, unsigned mode) { return replaceFile(path, content, mode, true); }
-Result<void> writeFileUnsynced(const fs::path& path, std::string_view content, unsigned mode) { return replaceFile(path, content, mode, false); }
+Result<void> writeFileAtomic(const fs::path& path, std::string_view content, unsigned mode) {
+  return replaceFile(path, content, mode, true);
+}
+Result<void> writeFileUnsynced(const fs::path& path, std::string_view content, unsigned mode) {
+  return replaceFile(path, content, mode, false);
+}
 
 Result<void> makeDirs(const fs::path& path, unsigned mode) {
   std::error_code error;
@@ -130,36 +142,46 @@ constexpr mode_t kLockMode = 0600;
 /// The pid that the holder of the lock wrote; 0 when it is not there (yet).
 pid_t holderOf(int lock) {
   char text[32] = {};
-  return ::pread(lock, text, sizeof text - 1, 0) > 0 ? static_cast<pid_t>(std::strtol(text, nullptr, 10)) : 0;
+  return ::pread(lock, text, sizeof text - 1, 0) > 0
+             ? static_cast<pid_t>(std::strtol(text, nullptr, 10))
+             : 0;
 }
 
 }  // namespace
 
-/// A holder that was killed may have left children between fork and exec: they share the lock for a moment more. One that has deleted the
-/// file before it let go leaves us with the lock of a file that has no name: others lock a new one, so we go on to that as well.
+/// A holder that was killed may have left children between fork and exec: they share the lock for a
+/// moment more. One that has deleted the file before it let go leaves us with the lock of a file
+/// that has no name: others lock a new one, so we go on to that as well.
 Result<FileLock> FileLock::take(const fs::path& path) {
   for (int deleted = 0; deleted < kDeletedTries; ++deleted) {
     Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kLockMode));
     if (!fd.valid()) return failErrno(errno, "open", path);
-    struct stat ours {}, named {};
+    struct stat ours{}, named{};
     if (::fstat(fd.get(), &ours) != 0) return failErrno(errno, "look at", path);
     // Whoever can open the file can lock it, and keep muster out for as long as he likes.
-    if ((ours.st_mode & ~kLockMode & 0777) != 0 && ::fchmod(fd.get(), kLockMode) != 0) return failErrno(errno, "close to other users", path);
+    if ((ours.st_mode & ~kLockMode & 0777) != 0 && ::fchmod(fd.get(), kLockMode) != 0)
+      return failErrno(errno, "close to other users", path);
     for (int tries = 0; ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0; ++tries) {
       if (errno != EWOULDBLOCK) return failErrno(errno, "lock", path);
       const pid_t holder = holderOf(fd.get());
       const bool orphaned = holder > 0 && ::kill(holder, 0) != 0 && errno == ESRCH;
       if (!orphaned || tries >= kOrphanTries)
-        return fail(ErrorCode::Conflict, fmt::format("{} is held by process {}; wait for it or stop it", path.string(),
-                                                     holder > 0 ? std::to_string(holder) : "?"));
+        return fail(ErrorCode::Conflict,
+                    fmt::format("{} is held by process {}; wait for it or stop it", path.string(),
+                                holder > 0 ? std::to_string(holder) : "?"));
       std::this_thread::sleep_for(kOrphanPause);
     }
-    if (::stat(path.c_str(), &named) != 0 || named.st_dev != ours.st_dev || named.st_ino != ours.st_ino) continue;
+    if (::stat(path.c_str(), &named) != 0 || named.st_dev != ours.st_dev ||
+        named.st_ino != ours.st_ino)
+      continue;
     const auto pid = fmt::format("{}\n", ::getpid());
-    if (::ftruncate(fd.get(), 0) != 0 || ::pwrite(fd.get(), pid.data(), pid.size(), 0) < 0) return failErrno(errno, "write", path);
+    if (::ftruncate(fd.get(), 0) != 0 || ::pwrite(fd.get(), pid.data(), pid.size(), 0) < 0)
+      return failErrno(errno, "write", path);
     return FileLock(std::move(fd));
   }
-  return fail(ErrorCode::Conflict, fmt::format("{} was deleted {} times while it was being locked; another process takes and ends it all the time", path.string(), kDeletedTries));
+  return fail(ErrorCode::Conflict, fmt::format("{} was deleted {} times while it was being locked; "
+                                               "another process takes and ends it all the time",
+                                               path.string(), kDeletedTries));
 }
 
 }  // namespace muster::io

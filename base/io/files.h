@@ -13,9 +13,12 @@ namespace muster::io {
 
 Result<std::string> readFile(const std::filesystem::path& path, std::size_t max_bytes = 256u << 20);
 /// Written beside, synced, renamed: a reader sees the old or the new content, never a part.
-Result<void> writeFileAtomic(const std::filesystem::path& path, std::string_view content, unsigned mode = 0644);
-/// The same for a copy of what is kept elsewhere: nobody waits for the disk, and a power cut may take it.
-Result<void> writeFileUnsynced(const std::filesystem::path& path, std::string_view content, unsigned mode = 0644);
+Result<void> writeFileAtomic(const std::filesystem::path& path, std::string_view content,
+                             unsigned mode = 0644);
+/// The same for a copy of what is kept elsewhere: nobody waits for the disk, and a power cut may
+/// take it.
+Result<void> writeFileUnsynced(const std::filesystem::path& path, std::string_view content,
+                               unsigned mode = 0644);
 Result<void> makeDirs(const std::filesystem::path& path, unsigned mode = 0755);
 
 /// Owns a descriptor.

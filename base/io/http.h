@@ -2,8 +2,8 @@
 // HTTP messages, and the seams to send and to serve them (Boost.Beast behind both).
 #pragma once
 
-#include "base/io/crypto.h"
 #include "base/async/task.h"
+#include "base/io/crypto.h"
 
 #include <chrono>
 #include <cstdint>
@@ -46,12 +46,15 @@ struct HttpRequest {
   Url url;
   Headers headers;
   std::string body;
-  std::shared_ptr<const std::string> attachment = {};  ///< sent after `body`, then `body_end`: many requests may share a large one
+  std::shared_ptr<const std::string> attachment =
+      {};  ///< sent after `body`, then `body_end`: many requests may share a large one
   std::string body_end = {};
   std::chrono::milliseconds timeout{30000};
   std::size_t max_body_bytes = 64u << 20;
 
-  std::size_t bodyBytes() const { return body.size() + (attachment ? attachment->size() : 0) + body_end.size(); }
+  std::size_t bodyBytes() const {
+    return body.size() + (attachment ? attachment->size() : 0) + body_end.size();
+  }
 };
 
 struct HttpResponse {
@@ -64,22 +67,28 @@ struct HttpResponse {
 /// How a client decides to trust a server.
 struct TlsTrust {
   std::string ca_pem;              ///< verify the chain against these roots
-  std::string pinned_fingerprint;  ///< accept exactly this certificate (SHA-256 of DER, hex); of the chain's root with ca pinning, see pin_is_root
-  bool pin_is_root = false;        ///< the pin names the root that the server presents at the end of its chain
-  bool accept_first = false;       ///< first contact: accept what is shown, and from then on only that; the caller pins `HttpClient::peerFingerprint`
+  std::string pinned_fingerprint;  ///< accept exactly this certificate (SHA-256 of DER, hex); of
+                                   ///< the chain's root with ca pinning, see pin_is_root
+  bool pin_is_root =
+      false;  ///< the pin names the root that the server presents at the end of its chain
+  bool accept_first = false;  ///< first contact: accept what is shown, and from then on only that;
+                              ///< the caller pins `HttpClient::peerFingerprint`
   std::optional<TlsIdentity> identity;  ///< for mutual TLS
 };
 
 class HttpClient {
  public:
   virtual ~HttpClient() = default;
-  /// One request over a kept-alive connection; a connection that the server had closed is opened again once.
-  /// Errors: Unavailable (refused, reset), Timeout, Denied (TLS trust), Corrupt (malformed answer)
+  /// One request over a kept-alive connection; a connection that the server had closed is opened
+  /// again once. Errors: Unavailable (refused, reset), Timeout, Denied (TLS trust), Corrupt
+  /// (malformed answer)
   virtual Async<HttpResponse> send(HttpRequest request) = 0;
-  /// Downloads into `sink` piece by piece, a window (256 KiB) in memory. An error of the sink stops it and is the answer.
-  /// Only the body of a 2xx answer goes to the sink; that of any other is in the response. `timeout` bounds the time to
-  /// the answer's head and then each pause, not the whole download; `max_body_bytes` does not apply.
-  virtual Async<HttpResponse> fetch(HttpRequest request, std::function<Result<void>(std::string_view)> sink) = 0;
+  /// Downloads into `sink` piece by piece, a window (256 KiB) in memory. An error of the sink stops
+  /// it and is the answer. Only the body of a 2xx answer goes to the sink; that of any other is in
+  /// the response. `timeout` bounds the time to the answer's head and then each pause, not the
+  /// whole download; `max_body_bytes` does not apply.
+  virtual Async<HttpResponse> fetch(HttpRequest request,
+                                    std::function<Result<void>(std::string_view)> sink) = 0;
   /// Fingerprint of the certificate seen last, hex; empty before the first TLS handshake.
   virtual std::string peerFingerprint() const = 0;
 };
@@ -89,7 +98,8 @@ std::unique_ptr<HttpClient> makeHttpClient(TlsTrust trust = {});
 
 // ---- server
 
-/// Memory of the server's budget that a request's body holds; given back when the last copy of it goes.
+/// Memory of the server's budget that a request's body holds; given back when the last copy of it
+/// goes.
 class BodyCharge;
 
 struct ServerRequest {
@@ -99,8 +109,9 @@ struct ServerRequest {
   std::string body;
   std::string remote_address;
   std::string client_common_name;  ///< from the verified client certificate; empty without one
-  std::string expired_client_common_name;  ///< of a certificate that is right but for its age; never set together with the one above
-  std::string client_key_id;               ///< SHA-256 of the public key of whichever of the two it was, hex
+  std::string expired_client_common_name;  ///< of a certificate that is right but for its age;
+                                           ///< never set together with the one above
+  std::string client_key_id;  ///< SHA-256 of the public key of whichever of the two it was, hex
   std::shared_ptr<BodyCharge> charge = {};  ///< of a large body
 
   std::string path() const { return pathOf(target); }
@@ -111,7 +122,8 @@ struct ServerRequest {
   }
 };
 
-/// A part of a file, sent without reading it into memory. Range requests are answered by the server itself.
+/// A part of a file, sent without reading it into memory. Range requests are answered by the server
+/// itself.
 struct FileBody {
   std::filesystem::path path;
   std::string content_type = "application/octet-stream";
@@ -129,15 +141,19 @@ struct ServerResponse {
 
 using Handler = std::function<Task<ServerResponse>(ServerRequest)>;
 
-/// What a route decides from a request's line, headers and client certificate, before any of its body is read.
+/// What a route decides from a request's line, headers and client certificate, before any of its
+/// body is read.
 struct Admission {
-  std::size_t max_body_bytes = 0;         ///< a longer body is answered 413, as soon as it is declared or is longer
+  std::size_t max_body_bytes =
+      0;  ///< a longer body is answered 413, as soon as it is declared or is longer
   std::optional<ServerResponse> refusal;  ///< answered instead of the handler; the body is not read
 };
-/// On the control thread, for everybody who connects: it must not read files, hash, ask the store or write log lines.
+/// On the control thread, for everybody who connects: it must not read files, hash, ask the store
+/// or write log lines.
 using Admit = std::function<Admission(const ServerRequest& head)>;
 
-/// A route: method ("*" any) and a path; a path that ends in "/" owns everything below it. Longest match wins.
+/// A route: method ("*" any) and a path; a path that ends in "/" owns everything below it. Longest
+/// match wins.
 struct Route {
   std::string method;
   std::string path;
@@ -145,30 +161,38 @@ struct Route {
   Admit admit = {};  ///< empty: anybody, with bodies of ServerOptions::max_body_bytes
 };
 
-/// Memory, connections and time that a server spends on its clients, together and one by one (docs/adr/0161).
+/// Memory, connections and time that a server spends on its clients, together and one by one
+/// (docs/adr/0161).
 struct ServerOptions {
   std::string address = "127.0.0.1";
-  std::uint16_t port = 0;  ///< 0: any free port
-  std::optional<TlsIdentity> identity;    ///< HTTPS when set
-  std::string client_ca_pem;              ///< asks for a client certificate from this CA
+  std::uint16_t port = 0;               ///< 0: any free port
+  std::optional<TlsIdentity> identity;  ///< HTTPS when set
+  std::string client_ca_pem;            ///< asks for a client certificate from this CA
   bool require_client_certificate = false;
-  bool admit_expired_clients = false;     ///< the handshake goes on; handlers see expired_client_common_name
+  bool admit_expired_clients =
+      false;  ///< the handshake goes on; handlers see expired_client_common_name
   std::size_t max_body_bytes = 256u << 20;  ///< of routes that do not decide it themselves
-  std::size_t max_bodies_bytes = 1u << 30;  ///< of all requests that are being read or worked on; more are answered 503
-  std::size_t max_connections = 4096;       ///< lower where the process may not open as many descriptors
-  std::size_t max_connections_per_address = static_cast<std::size_t>(-1);  ///< no cap of its own, unless it is set
-  std::chrono::seconds idle_timeout{90};              ///< between requests, and of an answer of which nothing is taken
-  std::chrono::milliseconds handshake_timeout{20000}; ///< the whole TLS handshake
-  std::chrono::milliseconds head_timeout{10000};      ///< request line and headers, from their first byte
-  std::chrono::milliseconds body_timeout{10000};      ///< a body, beside the time that min_body_rate gives it
-  std::size_t min_body_rate = 64u << 10;              ///< bytes per second
-  std::size_t min_answer_rate = 4u << 10;             ///< bytes per second; of an answer, beside one idle_timeout
+  std::size_t max_bodies_bytes =
+      1u << 30;  ///< of all requests that are being read or worked on; more are answered 503
+  std::size_t max_connections = 4096;  ///< lower where the process may not open as many descriptors
+  std::size_t max_connections_per_address =
+      static_cast<std::size_t>(-1);  ///< no cap of its own, unless it is set
+  std::chrono::seconds idle_timeout{
+      90};  ///< between requests, and of an answer of which nothing is taken
+  std::chrono::milliseconds handshake_timeout{20000};  ///< the whole TLS handshake
+  std::chrono::milliseconds head_timeout{
+      10000};  ///< request line and headers, from their first byte
+  std::chrono::milliseconds body_timeout{
+      10000};                             ///< a body, beside the time that min_body_rate gives it
+  std::size_t min_body_rate = 64u << 10;  ///< bytes per second
+  std::size_t min_answer_rate = 4u
+                                << 10;  ///< bytes per second; of an answer, beside one idle_timeout
 };
 
 /// What a server holds now, and what it gave up since it started.
 struct ServerLoad {
   std::size_t connections = 0;
-  std::size_t body_bytes = 0;        ///< charged to ServerOptions::max_bodies_bytes
+  std::size_t body_bytes = 0;             ///< charged to ServerOptions::max_bodies_bytes
   std::uint64_t dropped_connections = 0;  ///< idle ones, for others
   std::uint64_t refused_connections = 0;
 };
@@ -183,7 +207,9 @@ class HttpServer {
   virtual void stop() = 0;
 };
 
-/// Binds and starts to serve on the executor. Errors: Conflict (address in use), InvalidInput (identity)
-Result<std::unique_ptr<HttpServer>> startHttpServer(asio::any_io_executor executor, ServerOptions options);
+/// Binds and starts to serve on the executor. Errors: Conflict (address in use), InvalidInput
+/// (identity)
+Result<std::unique_ptr<HttpServer>> startHttpServer(asio::any_io_executor executor,
+                                                    ServerOptions options);
 
 }  // namespace muster::io

@@ -24,12 +24,16 @@ using SteadyTime = std::chrono::steady_clock::time_point;
 namespace {
 
 constexpr std::size_t kWindowBytes = 256u << 10;
-constexpr std::size_t kShortBodyBytes = 4u << 10, kReadBytes = 64u << 10;  ///< what is longer than a few reads is read in large ones
+constexpr std::size_t kShortBodyBytes = 4u << 10,
+                      kReadBytes =
+                          64u << 10;  ///< what is longer than a few reads is read in large ones
 constexpr std::uint32_t kHeaderLimitBytes = 64u << 10;
 constexpr std::size_t kErrorBodyBytes = 64u << 10;  ///< of a failed download, kept for the message
 constexpr std::size_t kIdlePerOrigin = 4;
-constexpr std::chrono::seconds kIdleReuse{20};  ///< where many machines are waited for, the turns of each are seconds apart; a handshake costs more than ten requests
-constexpr int kInformationalLimit = 8;          ///< 1xx answers before the real one
+constexpr std::chrono::seconds kIdleReuse{
+    20};  ///< where many machines are waited for, the turns of each are seconds apart; a handshake
+          ///< costs more than ten requests
+constexpr int kInformationalLimit = 8;  ///< 1xx answers before the real one
 
 using Sink = std::function<Result<void>(std::string_view)>;
 
@@ -40,8 +44,9 @@ struct Idle {
 
 using Pool = std::map<std::string, std::vector<Idle>>;  // by origin
 
-/// The kept-alive connections of all clients of an io_context. A client may outlive that context; they may not. And whoever
-/// talks to ten thousand servers in turn must not hold a connection to each of them.
+/// The kept-alive connections of all clients of an io_context. A client may outlive that context;
+/// they may not. And whoever talks to ten thousand servers in turn must not hold a connection to
+/// each of them.
 class IdleConnections final : public asio::execution_context::service {
  public:
   static inline asio::execution_context::id id;
@@ -49,8 +54,8 @@ class IdleConnections final : public asio::execution_context::service {
 
   void watch(const std::shared_ptr<Pool>& pool) { pools_.push_back(pool); }
 
-  /// Closes what has been idle for too long, of every client. Called as connections are made, so it needs no timer, which
-  /// would keep the context running.
+  /// Closes what has been idle for too long, of every client. Called as connections are made, so it
+  /// needs no timer, which would keep the context running.
   void sweep() {
     const auto now = std::chrono::steady_clock::now();
     if (now - swept_ < kSweepEvery) return;
@@ -90,45 +95,58 @@ struct Exchange {
 };
 
 bool isIdempotent(const std::string& method) {
-  return method == "GET" || method == "HEAD" || method == "PUT" || method == "DELETE" || method == "OPTIONS";
+  return method == "GET" || method == "HEAD" || method == "PUT" || method == "DELETE" ||
+         method == "OPTIONS";
 }
 
 /// Nothing may have arrived on an idle connection; if something did, it is the server's goodbye.
 bool stillOpen(tcp::socket& socket) {
   char byte;
-  return ::recv(socket.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+  return ::recv(socket.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 &&
+         (errno == EAGAIN || errno == EWOULDBLOCK);
 }
 
-std::unexpected<Error> failTransfer(const Exchange& exchange, error_code error, std::string_view doing) {
+std::unexpected<Error> failTransfer(const Exchange& exchange, error_code error,
+                                    std::string_view doing) {
   const auto& request = exchange.request;
   const auto what = fmt::format("{} {}", request.method, request.url.str());
   if (exchange.connection && exchange.connection->timedOut()) {
-    return fail(ErrorCode::Timeout, fmt::format("{}: nothing within {} ms while {}", what, request.timeout.count(), doing));
+    return fail(ErrorCode::Timeout, fmt::format("{}: nothing within {} ms while {}", what,
+                                                request.timeout.count(), doing));
   }
-  if (error == asio::error::operation_aborted) return fail(ErrorCode::Timeout, fmt::format("{} was cancelled", what));
+  if (error == asio::error::operation_aborted)
+    return fail(ErrorCode::Timeout, fmt::format("{} was cancelled", what));
   if (error == http::error::body_limit || error == http::error::header_limit) {
     return fail(ErrorCode::Corrupt, fmt::format("{}: the answer is larger than allowed", what));
   }
   const bool lost = error == http::error::end_of_stream || error == http::error::partial_message;
   if (!lost && error.category() == http::make_error_code(http::error::end_of_stream).category()) {
-    return fail(ErrorCode::Corrupt, fmt::format("{}: the answer is not HTTP: {}", what, error.message()));
+    return fail(ErrorCode::Corrupt,
+                fmt::format("{}: the answer is not HTTP: {}", what, error.message()));
   }
   // After a TLS 1.3 handshake a refused client certificate shows only now, as an alert.
   if (error.category() == boost::asio::error::get_ssl_category())
     return fail(ErrorCode::Denied, fmt::format("{}: TLS: {}", what, error.message()));
-  return fail(ErrorCode::Unavailable, fmt::format("{}: {} while {}", what, lost ? "the connection was closed" : error.message(), doing));
+  return fail(ErrorCode::Unavailable,
+              fmt::format("{}: {} while {}", what,
+                          lost ? "the connection was closed" : error.message(), doing));
 }
 
 std::chrono::milliseconds left(SteadyTime deadline) {
-  return std::max(std::chrono::milliseconds(1), std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()));
+  return std::max(std::chrono::milliseconds(1), std::chrono::ceil<std::chrono::milliseconds>(
+                                                    deadline - std::chrono::steady_clock::now()));
 }
 
 class BeastClient final : public HttpClient {
  public:
   explicit BeastClient(TlsTrust trust) : tls_(TlsClient::make(std::move(trust))) {}
 
-  Async<HttpResponse> send(HttpRequest request) override { return transfer(std::move(request), {}); }
-  Async<HttpResponse> fetch(HttpRequest request, Sink sink) override { return transfer(std::move(request), std::move(sink)); }
+  Async<HttpResponse> send(HttpRequest request) override {
+    return transfer(std::move(request), {});
+  }
+  Async<HttpResponse> fetch(HttpRequest request, Sink sink) override {
+    return transfer(std::move(request), std::move(sink));
+  }
   std::string peerFingerprint() const override { return *fingerprint_; }
 
  private:
@@ -138,7 +156,8 @@ class BeastClient final : public HttpClient {
   std::shared_ptr<Connection> takeIdle(const std::string& origin);
 
   Result<std::shared_ptr<TlsClient>> tls_;
-  // Shared with requests in flight, which may outlive the client for the moment in which they are cancelled.
+  // Shared with requests in flight, which may outlive the client for the moment in which they are
+  // cancelled.
   std::shared_ptr<std::string> fingerprint_ = std::make_shared<std::string>();
   std::shared_ptr<Pool> idle_ = std::make_shared<Pool>();
   asio::execution_context* watched_by_ = nullptr;
@@ -149,10 +168,15 @@ Async<tcp::resolver::results_type> resolve(Exchange* exchange, asio::any_io_exec
   const auto& url = exchange->request.url;
   error_code error;
   const auto address = asio::ip::make_address(url.host, error);
-  if (!error) co_return tcp::resolver::results_type::create(tcp::endpoint(address, url.port), url.host, std::to_string(url.port));
+  if (!error)
+    co_return tcp::resolver::results_type::create(tcp::endpoint(address, url.port), url.host,
+                                                  std::to_string(url.port));
   tcp::resolver resolver(executor);
-  auto results = co_await resolver.async_resolve(url.host, std::to_string(url.port), asio::redirect_error(asio::use_awaitable, error));
-  if (error) co_return fail(ErrorCode::Unavailable, fmt::format("cannot resolve {}: {}", url.host, error.message()));
+  auto results = co_await resolver.async_resolve(url.host, std::to_string(url.port),
+                                                 asio::redirect_error(asio::use_awaitable, error));
+  if (error)
+    co_return fail(ErrorCode::Unavailable,
+                   fmt::format("cannot resolve {}: {}", url.host, error.message()));
   co_return results;
 }
 
@@ -167,7 +191,8 @@ Async<void> BeastClient::connect(Exchange* exchange) {
   auto& connection = *exchange->connection;
   connection.arm(left(exchange->deadline));
   error_code error;
-  co_await asio::async_connect(connection.stream.socket(), endpoints, asio::redirect_error(asio::use_awaitable, error));
+  co_await asio::async_connect(connection.stream.socket(), endpoints,
+                               asio::redirect_error(asio::use_awaitable, error));
   if (error || connection.timedOut()) co_return failTransfer(*exchange, error, "connecting");
   connection.stream.socket().set_option(tcp::no_delay(true), error);
   if (exchange->request.url.scheme != "https") co_return Result<void>();
@@ -188,13 +213,15 @@ Async<void> BeastClient::handshake(Exchange* exchange) {
   state.host = exchange->request.url.host;
   tls->prepare(*connection->stream.tls(), state);
   error_code error;
-  co_await connection->stream.tls()->async_handshake(TlsStream::Side::Client, asio::redirect_error(asio::use_awaitable, error));
+  co_await connection->stream.tls()->async_handshake(
+      TlsStream::Side::Client, asio::redirect_error(asio::use_awaitable, error));
   if (!error) tls->met(*connection->stream.tls(), state);
   exchange->resuming = state.resuming && state.refusal.empty();
   if (error && exchange->resuming) tls->failedWithSession(state);
   if (!state.fingerprint.empty()) *fingerprint_ = state.fingerprint;
   if (!state.refusal.empty()) {
-    co_return fail(ErrorCode::Denied, fmt::format("{} is not trusted: {}", exchange->request.url.origin(), state.refusal));
+    co_return fail(ErrorCode::Denied, fmt::format("{} is not trusted: {}",
+                                                  exchange->request.url.origin(), state.refusal));
   }
   if (error) co_return failTransfer(*exchange, error, "greeting by TLS");
   co_return Result<void>();
@@ -224,35 +251,48 @@ Task<error_code> writeRequest(Exchange* exchange) {
   message.set(http::field::user_agent, "muster");
   for (const auto& [name, value] : from.headers) message.set(name, value);
   message.body() = boost::beast::span<const char>(from.body.data(), from.body.size());
-  if (from.bodyBytes() > 0 || (from.method != "GET" && from.method != "HEAD")) message.content_length(from.bodyBytes());
+  if (from.bodyBytes() > 0 || (from.method != "GET" && from.method != "HEAD"))
+    message.content_length(from.bodyBytes());
   error_code error;
-  co_await http::async_write(exchange->connection->stream, message, asio::redirect_error(asio::use_awaitable, error));
-  for (std::string_view rest : {from.attachment ? std::string_view(*from.attachment) : std::string_view(), std::string_view(from.body_end)}) {
+  co_await http::async_write(exchange->connection->stream, message,
+                             asio::redirect_error(asio::use_awaitable, error));
+  for (std::string_view rest :
+       {from.attachment ? std::string_view(*from.attachment) : std::string_view(),
+        std::string_view(from.body_end)}) {
     if (error || rest.empty()) continue;
-    co_await asio::async_write(exchange->connection->stream, asio::buffer(rest), asio::redirect_error(asio::use_awaitable, error));
+    co_await asio::async_write(exchange->connection->stream, asio::buffer(rest),
+                               asio::redirect_error(asio::use_awaitable, error));
   }
   co_return error;
 }
 
 /// Reads the body in windows and hands it on; a window is all that is in memory of a download.
-Async<void> readBody(Exchange* exchange, http::response_parser<http::buffer_body>* parser, HttpResponse* response) {
+Async<void> readBody(Exchange* exchange, http::response_parser<http::buffer_body>* parser,
+                     HttpResponse* response) {
   const auto connection = exchange->connection;
   const bool download = exchange->sink && response->status >= 200 && response->status < 300;
-  const std::size_t collect_limit = exchange->sink ? kErrorBodyBytes : exchange->request.max_body_bytes;
+  const std::size_t collect_limit =
+      exchange->sink ? kErrorBodyBytes : exchange->request.max_body_bytes;
   const auto announced = parser->content_length_remaining();
-  // Beast reads as much as its buffer has room for, and that is 512 bytes: many thousand reads a second of an image.
+  // Beast reads as much as its buffer has room for, and that is 512 bytes: many thousand reads a
+  // second of an image.
   const bool at_length = announced && *announced > kShortBodyBytes;
   if (at_length) connection->buffer.reserve(kReadBytes);
-  if (at_length && !download) response->body.reserve(std::min<std::uint64_t>(*announced, collect_limit));
-  std::string window(announced ? std::clamp<std::uint64_t>(*announced, 1, kWindowBytes) : kWindowBytes, '\0');
+  if (at_length && !download)
+    response->body.reserve(std::min<std::uint64_t>(*announced, collect_limit));
+  std::string window(
+      announced ? std::clamp<std::uint64_t>(*announced, 1, kWindowBytes) : kWindowBytes, '\0');
   while (!parser->is_done()) {
-    if (download) connection->arm(exchange->request.timeout);  // a long download is fine, a stalled one is not
+    if (download)
+      connection->arm(exchange->request.timeout);  // a long download is fine, a stalled one is not
     parser->get().body().data = window.data();
     parser->get().body().size = window.size();
     error_code error;
-    co_await http::async_read(connection->stream, connection->buffer, *parser, asio::redirect_error(asio::use_awaitable, error));
+    co_await http::async_read(connection->stream, connection->buffer, *parser,
+                              asio::redirect_error(asio::use_awaitable, error));
     if (error == http::error::need_buffer) error = {};
-    if (error || connection->timedOut()) co_return failTransfer(*exchange, error, "reading the answer");
+    if (error || connection->timedOut())
+      co_return failTransfer(*exchange, error, "reading the answer");
     const std::string_view piece(window.data(), window.size() - parser->get().body().size);
     if (download) {
       CO_TRY_OK(exchange->sink(piece));
@@ -270,16 +310,21 @@ Async<HttpResponse> converse(Exchange* exchange) {
   const auto connection = exchange->connection;
   connection->arm(left(exchange->deadline));
   const auto write_error = co_await writeRequest(exchange);
-  if (write_error == asio::error::operation_aborted) co_return failTransfer(*exchange, write_error, "sending");
-  // A server may refuse a large body half-way and close: its answer is worth more than the broken pipe.
+  if (write_error == asio::error::operation_aborted)
+    co_return failTransfer(*exchange, write_error, "sending");
+  // A server may refuse a large body half-way and close: its answer is worth more than the broken
+  // pipe.
   for (int i = 0; i < kInformationalLimit; ++i) {
     http::response_parser<http::buffer_body> parser;
     parser.header_limit(kHeaderLimitBytes);
     parser.body_limit(boost::none);
     parser.skip(exchange->request.method == "HEAD");
     error_code error;
-    co_await http::async_read_header(connection->stream, connection->buffer, parser, asio::redirect_error(asio::use_awaitable, error));
-    if (error) co_return failTransfer(*exchange, write_error ? write_error : error, write_error ? "sending" : "waiting for the answer");
+    co_await http::async_read_header(connection->stream, connection->buffer, parser,
+                                     asio::redirect_error(asio::use_awaitable, error));
+    if (error)
+      co_return failTransfer(*exchange, write_error ? write_error : error,
+                             write_error ? "sending" : "waiting for the answer");
     exchange->answered = true;
     if (parser.get().result_int() / 100 == 1) continue;
     HttpResponse response;
@@ -287,10 +332,13 @@ Async<HttpResponse> converse(Exchange* exchange) {
     response.headers = headersOf(parser.get());
     CO_TRY_OK(co_await readBody(exchange, &parser, &response));
     connection->disarm();
-    if (write_error || !parser.get().keep_alive() || parser.get().need_eof() || connection->buffer.size() > 0) connection->close();
+    if (write_error || !parser.get().keep_alive() || parser.get().need_eof() ||
+        connection->buffer.size() > 0)
+      connection->close();
     co_return response;
   }
-  co_return fail(ErrorCode::Corrupt, fmt::format("{} sends no final answer", exchange->request.url.origin()));
+  co_return fail(ErrorCode::Corrupt,
+                 fmt::format("{} sends no final answer", exchange->request.url.origin()));
 }
 
 Async<HttpResponse> BeastClient::transfer(HttpRequest request, Sink sink) {
@@ -314,13 +362,16 @@ Async<HttpResponse> BeastClient::transfer(HttpRequest request, Sink sink) {
       co_return result;
     }
     exchange.connection->close();
-    const bool closed_before = exchange.reused && !exchange.answered && result.error().code() == ErrorCode::Unavailable;
+    const bool closed_before =
+        exchange.reused && !exchange.answered && result.error().code() == ErrorCode::Unavailable;
     if (!closed_before || !isIdempotent(exchange.request.method)) co_return result;
   }
 }
 
 }  // namespace
 
-std::unique_ptr<HttpClient> makeHttpClient(TlsTrust trust) { return std::make_unique<BeastClient>(std::move(trust)); }
+std::unique_ptr<HttpClient> makeHttpClient(TlsTrust trust) {
+  return std::make_unique<BeastClient>(std::move(trust));
+}
 
 }  // namespace muster::io

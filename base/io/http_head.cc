@@ -20,7 +20,8 @@ bool isControl(char c) {
 }
 
 bool isDigits(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c); });
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c); });
 }
 
 std::size_t countOf(const http::fields& fields, http::field name) {
@@ -34,8 +35,10 @@ HeadRefusal HeadScanner::scan(std::string_view received) {
   while (at_ < received.size() && !complete_) {
     const char c = received[at_];
     if (isControl(c)) return {400, "a control character in the head"};
-    if (at_ == line_ && (c == ' ' || c == '\t')) return {400, "a folded or indented line in the head"};
-    if (at_ > 0 && received[at_ - 1] == '\r' && c != '\n') return {400, "a carriage return without a line feed"};
+    if (at_ == line_ && (c == ' ' || c == '\t'))
+      return {400, "a folded or indented line in the head"};
+    if (at_ > 0 && received[at_ - 1] == '\r' && c != '\n')
+      return {400, "a carriage return without a line feed"};
     if (c == '\n')
       if (const auto refusal = lineEnds(received, at_)) return refusal;
     ++at_;
@@ -46,7 +49,8 @@ HeadRefusal HeadScanner::scan(std::string_view received) {
 }
 
 HeadRefusal HeadScanner::lineEnds(std::string_view received, std::size_t feed) {
-  if (feed == 0 || received[feed - 1] != '\r') return {400, "a line feed without a carriage return"};
+  if (feed == 0 || received[feed - 1] != '\r')
+    return {400, "a line feed without a carriage return"};
   const bool empty = feed - 1 == line_;
   if (empty && first_) return {400, "the request line is missing"};
   if (!empty && !first_ && ++fields_ > kHeaderFieldLimit) return {431, "too many headers"};
@@ -57,12 +61,16 @@ HeadRefusal HeadScanner::lineEnds(std::string_view received, std::size_t feed) {
 }
 
 HeadRefusal checkHead(const http::header<true, http::fields>& head) {
-  const auto lengths = countOf(head, http::field::content_length), encodings = countOf(head, http::field::transfer_encoding);
-  if (lengths > 1 || encodings > 1 || (lengths > 0 && encodings > 0)) return {400, "the length of the body is said more than once"};
-  if (lengths == 1 && !isDigits(head[http::field::content_length])) return {400, "Content-Length is not a number"};
+  const auto lengths = countOf(head, http::field::content_length),
+             encodings = countOf(head, http::field::transfer_encoding);
+  if (lengths > 1 || encodings > 1 || (lengths > 0 && encodings > 0))
+    return {400, "the length of the body is said more than once"};
+  if (lengths == 1 && !isDigits(head[http::field::content_length]))
+    return {400, "Content-Length is not a number"};
   if (encodings == 1) {
     if (head.version() < 11) return {400, "a transfer encoding in HTTP/1.0"};
-    if (!boost::beast::iequals(head[http::field::transfer_encoding], "chunked")) return {501, "only the chunked transfer encoding is known"};
+    if (!boost::beast::iequals(head[http::field::transfer_encoding], "chunked"))
+      return {501, "only the chunked transfer encoding is known"};
   }
   if (countOf(head, http::field::host) > 1) return {400, "more than one Host"};
   if (!isCleanTarget(head.target())) return {400, "bad path"};
@@ -71,11 +79,15 @@ HeadRefusal checkHead(const http::header<true, http::fields>& head) {
 
 bool isCleanTarget(std::string_view target) {
   const auto raw = target.substr(0, target.find('?'));
-  if (raw.empty() || raw.front() != '/' || raw.starts_with("//") || raw.find_first_of("\\#") != std::string_view::npos) return false;
+  if (raw.empty() || raw.front() != '/' || raw.starts_with("//") ||
+      raw.find_first_of("\\#") != std::string_view::npos)
+    return false;
   const auto path = pathOf(raw);
   // An escaped separator is a part of a name for one program and a separator for the next.
-  if (std::count(path.begin(), path.end(), '/') != std::count(raw.begin(), raw.end(), '/')) return false;
-  if (path.find('\\') != std::string::npos || std::any_of(path.begin(), path.end(), isControl)) return false;
+  if (std::count(path.begin(), path.end(), '/') != std::count(raw.begin(), raw.end(), '/'))
+    return false;
+  if (path.find('\\') != std::string::npos || std::any_of(path.begin(), path.end(), isControl))
+    return false;
   if (path.find_first_of("\r\n") != std::string::npos) return false;
   for (std::size_t at = 0; (at = path.find("/..", at)) != std::string::npos; at += 3)
     if (at + 3 == path.size() || path[at + 3] == '/') return false;

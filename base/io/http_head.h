@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Internal to base/io: what a server demands of a request's line and headers, before a parser and a route see them. Stricter than the
-// RFCs allow: nothing that two programs could read differently, as such differences are what request smuggling lives on.
+// Internal to base/io: what a server demands of a request's line and headers, before a parser and a
+// route see them. Stricter than the RFCs allow: nothing that two programs could read differently,
+// as such differences are what request smuggling lives on.
 #pragma once
 
 #include <boost/beast/http/fields.hpp>
@@ -26,8 +27,8 @@ struct HeadRefusal {
 /// Looks at the bytes of a request's head as they arrive, each once.
 class HeadScanner {
  public:
-  /// `received` is all that has arrived of this request, and begins with what the last call was given.
-  /// Errors: 400 (line ends other than CRLF, folded lines, control characters), 414, 431
+  /// `received` is all that has arrived of this request, and begins with what the last call was
+  /// given. Errors: 400 (line ends other than CRLF, folded lines, control characters), 414, 431
   HeadRefusal scan(std::string_view received);
   /// The empty line has been seen.
   bool isComplete() const { return complete_; }
@@ -42,7 +43,8 @@ class HeadScanner {
 /// Errors: 400, 501 (transfer encodings other than chunked)
 HeadRefusal checkHead(const boost::beast::http::header<true, boost::beast::http::fields>& head);
 
-/// Handlers may join the path to a folder: nothing that climbs out of it, or that another program would split differently, gets to them.
+/// Handlers may join the path to a folder: nothing that climbs out of it, or that another program
+/// would split differently, gets to them.
 bool isCleanTarget(std::string_view target);
 
 }  // namespace muster::io

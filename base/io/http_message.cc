@@ -16,7 +16,8 @@ namespace {
 std::optional<char> hexPair(std::string_view two) {
   unsigned value = 0;  // a signed one would take "-1"
   const auto [end, error] = std::from_chars(two.data(), two.data() + two.size(), value, 16);
-  if (error != std::errc() || end != two.data() + two.size() || two.size() != 2) return std::nullopt;
+  if (error != std::errc() || end != two.data() + two.size() || two.size() != 2)
+    return std::nullopt;
   return static_cast<char>(static_cast<unsigned char>(value));
 }
 
@@ -37,25 +38,31 @@ std::string percentDecode(std::string_view text, bool plus_is_blank) {
 
 }  // namespace
 
-bool CaseLess::operator()(const std::string& a, const std::string& b) const { return ::strcasecmp(a.c_str(), b.c_str()) < 0; }
+bool CaseLess::operator()(const std::string& a, const std::string& b) const {
+  return ::strcasecmp(a.c_str(), b.c_str()) < 0;
+}
 
 Result<Url> Url::parse(std::string_view text) {
   const auto bad = [&](std::string_view why) {
-    return fail(ErrorCode::InvalidInput, fmt::format("\"{}\" is not an HTTP address: {}", text, why));
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("\"{}\" is not an HTTP address: {}", text, why));
   };
   Url url;
   std::string_view rest = text;
   const auto colon = rest.find("://");
   if (colon == std::string_view::npos) return bad("write it as https://host:port/path");
   url.scheme = std::string(rest.substr(0, colon));
-  std::transform(url.scheme.begin(), url.scheme.end(), url.scheme.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::transform(url.scheme.begin(), url.scheme.end(), url.scheme.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
   if (url.scheme != "http" && url.scheme != "https") return bad("the scheme must be http or https");
   rest.remove_prefix(colon + 3);
   const auto slash = rest.find_first_of("/?#");
   std::string_view authority = rest.substr(0, slash);
-  std::string_view target = slash == std::string_view::npos ? std::string_view() : rest.substr(slash);
+  std::string_view target =
+      slash == std::string_view::npos ? std::string_view() : rest.substr(slash);
   target = target.substr(0, target.find('#'));
-  url.target = target.empty() || target.front() != '/' ? "/" + std::string(target) : std::string(target);
+  url.target =
+      target.empty() || target.front() != '/' ? "/" + std::string(target) : std::string(target);
   if (authority.find('@') != std::string_view::npos) return bad("it must not hold a user name");
   std::string_view port;
   if (!authority.empty() && authority.front() == '[') {
@@ -72,16 +79,19 @@ Result<Url> Url::parse(std::string_view text) {
     port = at == std::string_view::npos ? std::string_view() : authority.substr(at);
   }
   if (url.host.empty()) return bad("the host is missing");
-  if (url.host.find_first_of("[]") != std::string::npos) return bad("a host name holds no brackets");
+  if (url.host.find_first_of("[]") != std::string::npos)
+    return bad("a host name holds no brackets");
   const auto unclean = [](unsigned char c) { return c <= ' ' || c == 0x7f; };
-  if (std::any_of(url.host.begin(), url.host.end(), unclean) || std::any_of(url.target.begin(), url.target.end(), unclean)) {
+  if (std::any_of(url.host.begin(), url.host.end(), unclean) ||
+      std::any_of(url.target.begin(), url.target.end(), unclean)) {
     return bad("it holds blanks or control characters");
   }
   url.port = url.scheme == "https" ? 443 : 80;
   if (!port.empty()) {
     unsigned value = 0;
     const auto [end, error] = std::from_chars(port.data() + 1, port.data() + port.size(), value);
-    if (port.front() != ':' || error != std::errc() || end != port.data() + port.size() || value == 0 || value > 65535) {
+    if (port.front() != ':' || error != std::errc() || end != port.data() + port.size() ||
+        value == 0 || value > 65535) {
       return bad("the port must be 1…65535");
     }
     url.port = static_cast<std::uint16_t>(value);
@@ -107,13 +117,16 @@ std::map<std::string, std::string> queryOf(std::string_view target) {
     rest.remove_prefix(std::min(rest.size(), pair.size() + 1));
     if (pair.empty()) continue;
     const auto equals = pair.find('=');
-    const auto value = equals == std::string_view::npos ? std::string_view() : pair.substr(equals + 1);
+    const auto value =
+        equals == std::string_view::npos ? std::string_view() : pair.substr(equals + 1);
     out[percentDecode(pair.substr(0, equals), true)] = percentDecode(value, true);
   }
   return out;
 }
 
-std::string pathOf(std::string_view target) { return percentDecode(target.substr(0, target.find_first_of("?#")), false); }
+std::string pathOf(std::string_view target) {
+  return percentDecode(target.substr(0, target.find_first_of("?#")), false);
+}
 
 std::string percentEncode(std::string_view text) {
   std::string out;
@@ -138,7 +151,9 @@ ServerResponse ServerResponse::text(int status, std::string body) {
   return {status, {{"Content-Type", "text/plain; charset=utf-8"}}, std::move(body)};
 }
 
-ServerResponse ServerResponse::json(int status, const std::string& body) { return {status, {{"Content-Type", "application/json"}}, body}; }
+ServerResponse ServerResponse::json(int status, const std::string& body) {
+  return {status, {{"Content-Type", "application/json"}}, body};
+}
 
 ServerResponse ServerResponse::file(FileBody body) {
   ServerResponse response;

@@ -10,7 +10,8 @@ namespace muster::io {
 RangeKind rangeOf(const std::string& field, std::uint64_t size, Piece& piece) {
   piece = {0, size};
   std::string_view text = field;
-  if (!text.starts_with("bytes=") || text.find(',') != std::string_view::npos) return RangeKind::Whole;
+  if (!text.starts_with("bytes=") || text.find(',') != std::string_view::npos)
+    return RangeKind::Whole;
   text.remove_prefix(6);
   const auto dash = text.find('-');
   if (dash == std::string_view::npos) return RangeKind::Whole;
@@ -22,7 +23,9 @@ RangeKind rangeOf(const std::string& field, std::uint64_t size, Piece& piece) {
   std::uint64_t last = 0;
   const bool has_first = dash > 0;
   const bool has_last = dash + 1 < text.size();
-  if ((has_first && !number(text.substr(0, dash), first)) || (has_last && !number(text.substr(dash + 1), last))) return RangeKind::Whole;
+  if ((has_first && !number(text.substr(0, dash), first)) ||
+      (has_last && !number(text.substr(dash + 1), last)))
+    return RangeKind::Whole;
   if (!has_first && !has_last) return RangeKind::Whole;
   if (!has_first) {
     if (last == 0 || size == 0) return RangeKind::Unsatisfiable;

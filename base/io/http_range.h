@@ -12,7 +12,8 @@ struct Piece {
 };
 enum class RangeKind { Whole, Part, Unsatisfiable };
 
-/// One "bytes=" range. Several ranges, other units and malformed fields are ignored, as RFC 9110 allows.
+/// One "bytes=" range. Several ranges, other units and malformed fields are ignored, as RFC 9110
+/// allows.
 RangeKind rangeOf(const std::string& field, std::uint64_t size, Piece& piece);
 
 }  // namespace muster::io

@@ -12,9 +12,10 @@ namespace http = boost::beast::http;
 namespace {
 
 constexpr std::size_t kFreeBodyBytes = 4u << 10;
-constexpr std::size_t kFirstReadBytes = 512;   ///< an idle connection holds no more than this
+constexpr std::size_t kFirstReadBytes = 512;  ///< an idle connection holds no more than this
 constexpr std::size_t kReadBytes = 64u << 10;
-constexpr std::size_t kChunkHeadBytes = 8u << 10;  ///< what may be buffered without being a part of a body: chunk sizes, extensions, trailers
+constexpr std::size_t kChunkHeadBytes = 8u << 10;  ///< what may be buffered without being a part of
+                                                   ///< a body: chunk sizes, extensions, trailers
 constexpr std::chrono::seconds kDiscardLimit{2};
 constexpr std::size_t kDiscardBytes = 4u << 20;
 
@@ -27,7 +28,9 @@ HeadRefusal malformed(const error_code& error) {
   return {400, "the request is malformed"};
 }
 
-bool isOfTheParser(const error_code& error) { return error.category() == http::make_error_code(http::error::bad_method).category(); }
+bool isOfTheParser(const error_code& error) {
+  return error.category() == http::make_error_code(http::error::bad_method).category();
+}
 
 /// One read behind what is buffered.
 Task<error_code> readMore(std::shared_ptr<Connection> connection) {
@@ -35,7 +38,8 @@ Task<error_code> readMore(std::shared_ptr<Connection> connection) {
   error_code error;
   const auto spare = buffer.capacity() - buffer.size();
   const auto size = std::clamp(spare, kFirstReadBytes, kReadBytes);
-  const auto bytes = co_await connection->stream.async_read_some(buffer.prepare(size), asio::redirect_error(asio::use_awaitable, error));
+  const auto bytes = co_await connection->stream.async_read_some(
+      buffer.prepare(size), asio::redirect_error(asio::use_awaitable, error));
   buffer.commit(bytes);
   co_return error;
 }
@@ -60,13 +64,15 @@ bool ChargedBody::value_type::reserve(std::size_t size) {
   return true;
 }
 
-Task<ReadFailure> readHead(std::shared_ptr<Connection> connection, RequestParser* parser, ReadLimits limits) {
+Task<ReadFailure> readHead(std::shared_ptr<Connection> connection, RequestParser* parser,
+                           ReadLimits limits) {
   auto& buffer = connection->buffer;
   HeadScanner scanner;
   connection->arm(limits.idle_timeout);
   bool begun = false;
   while (true) {
-    if (const auto refusal = scanner.scan(bufferedOf(*connection))) co_return ReadFailure{{}, refusal};
+    if (const auto refusal = scanner.scan(bufferedOf(*connection)))
+      co_return ReadFailure{{}, refusal};
     if (scanner.isComplete()) break;
     // A head that comes whole, as nearly all do, sets no deadline of its own.
     if (buffer.size() > 0 && !std::exchange(begun, true)) connection->arm(limits.head_timeout);
@@ -80,16 +86,19 @@ Task<ReadFailure> readHead(std::shared_ptr<Connection> connection, RequestParser
   co_return ReadFailure{{}, checkHead(parser->get().base())};
 }
 
-Task<ReadFailure> readBody(std::shared_ptr<Connection> connection, RequestParser* parser, ReadLimits limits) {
+Task<ReadFailure> readBody(std::shared_ptr<Connection> connection, RequestParser* parser,
+                           ReadLimits limits) {
   auto& buffer = connection->buffer;
   const auto began = std::chrono::steady_clock::now();
   std::uint64_t taken = 0;
   parser->eager(true);
-  if (boost::beast::iequals(parser->get()[http::field::expect], "100-continue") && !parser->is_done() && buffer.size() == 0) {
+  if (boost::beast::iequals(parser->get()[http::field::expect], "100-continue") &&
+      !parser->is_done() && buffer.size() == 0) {
     static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
     error_code error;
     connection->arm(limits.body_timeout);
-    co_await asio::async_write(connection->stream, asio::buffer(kContinue), asio::redirect_error(asio::use_awaitable, error));
+    co_await asio::async_write(connection->stream, asio::buffer(kContinue),
+                               asio::redirect_error(asio::use_awaitable, error));
     if (error) co_return ReadFailure{error};
   }
   while (!parser->is_done()) {
@@ -99,15 +108,22 @@ Task<ReadFailure> readBody(std::shared_ptr<Connection> connection, RequestParser
     taken += used;
     if (error == http::error::need_more) error = {};
     if (error && isOfTheParser(error))
-      co_return ReadFailure{error, parser->get().body().over_budget ? HeadRefusal{503, "no memory is free for this request; try again later"} : malformed(error)};
+      co_return ReadFailure{
+          error, parser->get().body().over_budget
+                     ? HeadRefusal{503, "no memory is free for this request; try again later"}
+                     : malformed(error)};
     if (error) co_return ReadFailure{error};
     if (parser->is_done()) break;
     if (used > 0 && buffer.size() > 0) continue;
-    if (buffer.size() > kChunkHeadBytes) co_return ReadFailure{{}, {400, "a chunk's size or a trailer is too long"}};
+    if (buffer.size() > kChunkHeadBytes)
+      co_return ReadFailure{{}, {400, "a chunk's size or a trailer is too long"}};
     // As long as it is taken at the lowest rate: a byte now and then does not move the deadline.
     using std::chrono::milliseconds;
-    const auto until = began + limits.body_timeout + milliseconds(taken * 1000 / std::max<std::size_t>(limits.min_body_rate, 1));
-    connection->arm(std::max(std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now()), milliseconds(0)));
+    const auto until = began + limits.body_timeout +
+                       milliseconds(taken * 1000 / std::max<std::size_t>(limits.min_body_rate, 1));
+    connection->arm(
+        std::max(std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now()),
+                 milliseconds(0)));
     if (const auto failed = co_await readMore(connection)) co_return ReadFailure{failed};
   }
   co_return ReadFailure{};
@@ -117,10 +133,12 @@ Task<void> discardInput(std::shared_ptr<Connection> connection) {
   connection->arm(kDiscardLimit);
   connection->buffer.clear();
   error_code error;
-  if (!connection->stream.tls()) connection->stream.socket().shutdown(tcp::socket::shutdown_send, error);
+  if (!connection->stream.tls())
+    connection->stream.socket().shutdown(tcp::socket::shutdown_send, error);
   const auto window = std::make_unique<std::array<char, 16u << 10>>();
   for (std::size_t bytes = 0; !error && bytes < kDiscardBytes;)
-    bytes += co_await connection->stream.async_read_some(asio::buffer(*window), asio::redirect_error(asio::use_awaitable, error));
+    bytes += co_await connection->stream.async_read_some(
+        asio::buffer(*window), asio::redirect_error(asio::use_awaitable, error));
 }
 
 }  // namespace muster::io

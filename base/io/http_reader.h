@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Internal to base/io: reads one request: its head whole and checked, then, when its route admits it, its body within the budget.
+// Internal to base/io: reads one request: its head whole and checked, then, when its route admits
+// it, its body within the budget.
 #pragma once
 
 #include "base/io/body_budget.h"
@@ -15,7 +16,8 @@
 
 namespace muster::io {
 
-/// A body that is charged to a budget as it grows. A small one is not: as much comes with every connection.
+/// A body that is charged to a budget as it grows. A small one is not: as much comes with every
+/// connection.
 struct ChargedBody {
   struct value_type {
     std::string bytes;
@@ -43,7 +45,8 @@ struct ChargedBody {
         error = boost::beast::http::error::body_limit;
         return 0;
       }
-      for (auto at = asio::buffer_sequence_begin(buffers); at != asio::buffer_sequence_end(buffers); ++at) {
+      for (auto at = asio::buffer_sequence_begin(buffers); at != asio::buffer_sequence_end(buffers);
+           ++at) {
         const asio::const_buffer piece(*at);
         body_.bytes.append(static_cast<const char*>(piece.data()), piece.size());
       }
@@ -63,7 +66,8 @@ struct ReadLimits {
   std::size_t min_body_rate = 1;
 };
 
-/// Why there is no request: the connection's error, or a refusal to be answered before it is closed.
+/// Why there is no request: the connection's error, or a refusal to be answered before it is
+/// closed.
 struct ReadFailure {
   error_code error = {};
   HeadRefusal refusal = {};
@@ -71,10 +75,13 @@ struct ReadFailure {
 };
 
 /// Waits for a request and reads its head. The parser is left at the first byte of the body.
-Task<ReadFailure> readHead(std::shared_ptr<Connection> connection, RequestParser* parser, ReadLimits limits);
+Task<ReadFailure> readHead(std::shared_ptr<Connection> connection, RequestParser* parser,
+                           ReadLimits limits);
 /// Reads the body; the parser's body_limit holds. Errors: 413, 503 (no memory left for it)
-Task<ReadFailure> readBody(std::shared_ptr<Connection> connection, RequestParser* parser, ReadLimits limits);
-/// What the peer still sends is thrown away for a moment: closing at once would reset the connection before it has read our answer.
+Task<ReadFailure> readBody(std::shared_ptr<Connection> connection, RequestParser* parser,
+                           ReadLimits limits);
+/// What the peer still sends is thrown away for a moment: closing at once would reset the
+/// connection before it has read our answer.
 Task<void> discardInput(std::shared_ptr<Connection> connection);
 
 }  // namespace muster::io

@@ -26,7 +26,8 @@ namespace http = boost::beast::http;
 void Reply::armForNextPiece() {
   using std::chrono::milliseconds;
   const auto now = std::chrono::steady_clock::now();
-  const auto in_all = idle_timeout + milliseconds(sent_bytes * 1000 / std::max<std::size_t>(min_rate, 1));
+  const auto in_all =
+      idle_timeout + milliseconds(sent_bytes * 1000 / std::max<std::size_t>(min_rate, 1));
   const auto left = std::chrono::ceil<milliseconds>(began + in_all - now);
   connection->arm(std::clamp<milliseconds>(left, milliseconds(0), idle_timeout));
 }
@@ -38,7 +39,8 @@ constexpr std::size_t kTlsPieceBytes = 128u << 10;
 constexpr std::size_t kSmallBodyBytes = 6u << 10;
 
 template <class Body>
-http::response<Body> begin(const Reply& reply, int status, const Headers& headers, std::uint64_t content_length) {
+http::response<Body> begin(const Reply& reply, int status, const Headers& headers,
+                           std::uint64_t content_length) {
   http::response<Body> message(static_cast<http::status>(status), 11);
   for (const auto& [name, value] : headers) message.set(name, value);
   message.set(http::field::server, "muster");
@@ -54,16 +56,19 @@ Task<error_code> writeSmall(Reply* reply, int status, Headers headers, std::stri
   message.body() = std::move(body);
   reply->armForNextPiece();
   error_code error;
-  co_await http::async_write(reply->connection->stream, message, asio::redirect_error(asio::use_awaitable, error));
+  co_await http::async_write(reply->connection->stream, message,
+                             asio::redirect_error(asio::use_awaitable, error));
   co_return error;
 }
 
-Task<error_code> writeHead(Reply* reply, int status, Headers headers, std::uint64_t content_length) {
+Task<error_code> writeHead(Reply* reply, int status, Headers headers,
+                           std::uint64_t content_length) {
   auto message = begin<http::empty_body>(*reply, status, headers, content_length);
   http::response_serializer<http::empty_body> serializer(message);
   reply->armForNextPiece();
   error_code error;
-  co_await http::async_write_header(reply->connection->stream, serializer, asio::redirect_error(asio::use_awaitable, error));
+  co_await http::async_write_header(reply->connection->stream, serializer,
+                                    asio::redirect_error(asio::use_awaitable, error));
   co_return error;
 }
 
@@ -74,10 +79,12 @@ Task<error_code> writeText(Reply* reply, int status, Headers headers, std::strin
   error_code error = co_await writeHead(reply, status, std::move(headers), body.size());
   if (error || reply->head_only) co_return error;
   std::string_view rest = body;
-  while (!rest.empty() && !error) {  // in pieces, so that the deadline is for a stall and not for the whole body
+  while (!rest.empty() &&
+         !error) {  // in pieces, so that the deadline is for a stall and not for the whole body
     reply->armForNextPiece();
     const auto piece = rest.substr(0, kFilePieceBytes);
-    co_await asio::async_write(reply->connection->stream, asio::buffer(piece), asio::redirect_error(asio::use_awaitable, error));
+    co_await asio::async_write(reply->connection->stream, asio::buffer(piece),
+                               asio::redirect_error(asio::use_awaitable, error));
     reply->sent_bytes += piece.size();
     rest.remove_prefix(piece.size());
   }
@@ -93,16 +100,19 @@ Task<error_code> sendPlain(Reply* reply, int fd, Piece piece) {
   auto executor = co_await asio::this_coro::executor;
   while (piece.length > 0) {
     reply->armForNextPiece();
-    const auto n = ::sendfile(socket.native_handle(), fd, &offset, std::min<std::uint64_t>(piece.length, kFilePieceBytes));
+    const auto n = ::sendfile(socket.native_handle(), fd, &offset,
+                              std::min<std::uint64_t>(piece.length, kFilePieceBytes));
     if (n == 0) co_return asio::error::eof;  // the file became shorter
-    if (n < 0 && errno != EAGAIN && errno != EINTR) co_return error_code(errno, boost::system::system_category());
+    if (n < 0 && errno != EAGAIN && errno != EINTR)
+      co_return error_code(errno, boost::system::system_category());
     if (n > 0) {
       piece.length -= static_cast<std::uint64_t>(n);
       reply->sent_bytes += static_cast<std::uint64_t>(n);
       co_await asio::post(executor, asio::use_awaitable);  // others have their turn between pieces
       continue;
     }
-    co_await socket.async_wait(tcp::socket::wait_write, asio::redirect_error(asio::use_awaitable, error));
+    co_await socket.async_wait(tcp::socket::wait_write,
+                               asio::redirect_error(asio::use_awaitable, error));
     if (error) co_return error;
   }
   co_return error_code();
@@ -112,12 +122,14 @@ Task<error_code> sendEncrypted(Reply* reply, int fd, Piece piece) {
   std::string window(std::min<std::uint64_t>(piece.length, kTlsPieceBytes), '\0');
   error_code error;
   while (piece.length > 0 && !error) {
-    const auto n = ::pread(fd, window.data(), std::min<std::uint64_t>(piece.length, window.size()), static_cast<off_t>(piece.offset));
+    const auto n = ::pread(fd, window.data(), std::min<std::uint64_t>(piece.length, window.size()),
+                           static_cast<off_t>(piece.offset));
     if (n == 0) co_return asio::error::eof;
     if (n < 0) co_return error_code(errno, boost::system::system_category());
     reply->armForNextPiece();
-    co_await asio::async_write(reply->connection->stream, asio::buffer(window.data(), static_cast<std::size_t>(n)),
-                                   asio::redirect_error(asio::use_awaitable, error));
+    co_await asio::async_write(reply->connection->stream,
+                               asio::buffer(window.data(), static_cast<std::size_t>(n)),
+                               asio::redirect_error(asio::use_awaitable, error));
     reply->sent_bytes += static_cast<std::uint64_t>(n);
     piece.offset += static_cast<std::uint64_t>(n);
     piece.length -= static_cast<std::uint64_t>(n);
@@ -127,7 +139,7 @@ Task<error_code> sendEncrypted(Reply* reply, int fd, Piece piece) {
 
 Task<error_code> writeFile(Reply* reply, int status, Headers headers, FileBody body) {
   Fd fd(::open(body.path.c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat info {};
+  struct stat info{};
   if (!fd.valid() || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
     co_return co_await writeText(reply, 404, Headers(), "not found\n");
   }
@@ -141,19 +153,23 @@ Task<error_code> writeFile(Reply* reply, int status, Headers headers, FileBody b
   }
   if (kind == RangeKind::Part) {
     status = 206;
-    headers["Content-Range"] = fmt::format("bytes {}-{}/{}", piece.offset, piece.offset + piece.length - 1, size);
+    headers["Content-Range"] =
+        fmt::format("bytes {}-{}/{}", piece.offset, piece.offset + piece.length - 1, size);
   }
   const error_code error = co_await writeHead(reply, status, std::move(headers), piece.length);
   if (error || reply->head_only) co_return error;
-  co_return co_await (reply->connection->stream.tls() ? sendEncrypted(reply, fd.get(), piece) : sendPlain(reply, fd.get(), piece));
+  co_return co_await (reply->connection->stream.tls() ? sendEncrypted(reply, fd.get(), piece)
+                                                      : sendPlain(reply, fd.get(), piece));
 }
 
 }  // namespace
 
 Task<error_code> writeReply(Reply* reply, ServerResponse response) {
   co_return co_await (std::holds_alternative<FileBody>(response.body)
-                  ? writeFile(reply, response.status, std::move(response.headers), std::get<FileBody>(std::move(response.body)))
-                  : writeText(reply, response.status, std::move(response.headers), std::get<std::string>(std::move(response.body))));
+                          ? writeFile(reply, response.status, std::move(response.headers),
+                                      std::get<FileBody>(std::move(response.body)))
+                          : writeText(reply, response.status, std::move(response.headers),
+                                      std::get<std::string>(std::move(response.body))));
 }
 
 }  // namespace muster::io

@@ -17,7 +17,8 @@ struct Reply {
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
   std::uint64_t sent_bytes = 0;
 
-  /// The next piece must be taken within idle_timeout, and all until now at the lowest rate: both a stop and a trickle end.
+  /// The next piece must be taken within idle_timeout, and all until now at the lowest rate: both a
+  /// stop and a trickle end.
   void armForNextPiece();
 };
 

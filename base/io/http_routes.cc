@@ -12,12 +12,15 @@ Routes::Match Routes::find(const std::string& method, const std::string& path) c
   std::size_t best_length = 0;
   bool best_exact_method = false;
   for (const auto& route : routes_) {
-    const bool below = !route->path.empty() && route->path.back() == '/' && path.starts_with(route->path);
+    const bool below =
+        !route->path.empty() && route->path.back() == '/' && path.starts_with(route->path);
     if (path != route->path && !below) continue;
     best.path_known = true;
-    const bool exact_method = route->method == method || (method == "HEAD" && route->method == "GET");
+    const bool exact_method =
+        route->method == method || (method == "HEAD" && route->method == "GET");
     if (!exact_method && route->method != "*") continue;
-    const bool better = route->path.size() > best_length || (route->path.size() == best_length && exact_method && !best_exact_method);
+    const bool better = route->path.size() > best_length ||
+                        (route->path.size() == best_length && exact_method && !best_exact_method);
     if (best.route && !better) continue;
     best.route = route;
     best_length = route->path.size();

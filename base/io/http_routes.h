@@ -13,7 +13,8 @@ namespace muster::io {
 class Routes {
  public:
   struct Match {
-    std::shared_ptr<const Route> route;  ///< kept alive while its coroutine runs: it may read its captures
+    std::shared_ptr<const Route>
+        route;  ///< kept alive while its coroutine runs: it may read its captures
     bool path_known = false;
   };
   void add(std::vector<Route> routes);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// HTTP(S) server on Beast: one coroutine a connection, routes by longest path, files sent in bounded pieces.
+// HTTP(S) server on Beast: one coroutine a connection, routes by longest path, files sent in
+// bounded pieces.
 //
-// Whoever connects may be anybody. Until a route has admitted a request by its head, it costs a bounded head and one place in the table
-// of connections; then a body of the length that the route allows this caller, within the server's budget (docs/adr/0161).
+// Whoever connects may be anybody. Until a route has admitted a request by its head, it costs a
+// bounded head and one place in the table of connections; then a body of the length that the route
+// allows this caller, within the server's budget (docs/adr/0161).
 #include "base/io/connection_table.h"
 #include "base/io/http_reader.h"
 #include "base/io/http_reply.h"
@@ -23,18 +25,22 @@ namespace muster::io {
 
 namespace {
 
-constexpr std::chrono::seconds kFarewellLimit{20};      ///< TLS's goodbye
-constexpr std::chrono::seconds kHandlerLimit{600};      ///< longest long-poll or upload that a handler may work on
-constexpr std::chrono::milliseconds kAcceptPause{100};  ///< after an error of accept (out of descriptors)
+constexpr std::chrono::seconds kFarewellLimit{20};  ///< TLS's goodbye
+constexpr std::chrono::seconds kHandlerLimit{
+    600};  ///< longest long-poll or upload that a handler may work on
+constexpr std::chrono::milliseconds kAcceptPause{
+    100};  ///< after an error of accept (out of descriptors)
 constexpr std::chrono::seconds kRefusalReportInterval{60};
-constexpr std::size_t kReservedDescriptors = 256;       ///< for all else that the process opens; at least half of a small limit
+constexpr std::size_t kReservedDescriptors =
+    256;  ///< for all else that the process opens; at least half of a small limit
 constexpr int kBacklog = 1024;
 
 struct Session : std::enable_shared_from_this<Session> {
   using Table = ConnectionTable<Session>;
 
   explicit Session(tcp::socket socket)
-      : connection(std::make_shared<Connection>(std::move(socket))), handler_limit(connection->stream.get_executor(), [this] { callOff(); }) {}
+      : connection(std::make_shared<Connection>(std::move(socket))),
+        handler_limit(connection->stream.get_executor(), [this] { callOff(); }) {}
 
   /// A handler that works for longer is called off, and its connection with it.
   void callOff() {
@@ -107,16 +113,20 @@ ServerRequest requestOf(const Session& session, const RequestParser& parser) {
 /// Who is asked for, and may they ask? All of it from the head; nothing of the body has been read.
 Admission admit(const State& state, const Routes::Match& match, const ServerRequest& head) {
   if (!match.route) {
-    auto refusal = ServerResponse::text(match.path_known ? 405 : 404, match.path_known ? "method not allowed\n" : "not found\n");
+    auto refusal = ServerResponse::text(match.path_known ? 405 : 404,
+                                        match.path_known ? "method not allowed\n" : "not found\n");
     return {0, std::move(refusal)};
   }
   if (match.route->admit) return match.route->admit(head);
   return {state.options.max_body_bytes, std::nullopt};
 }
 
-/// Answers a request that is not worked on. What is left of its body is not read as the next request: the connection ends.
-Task<void> refuse(Shared state, std::shared_ptr<Session> session, ServerResponse answer, bool head_only) {
-  Reply reply{session->connection, state->options.idle_timeout, state->options.min_answer_rate, false, head_only};
+/// Answers a request that is not worked on. What is left of its body is not read as the next
+/// request: the connection ends.
+Task<void> refuse(Shared state, std::shared_ptr<Session> session, ServerResponse answer,
+                  bool head_only) {
+  Reply reply{session->connection, state->options.idle_timeout, state->options.min_answer_rate,
+              false, head_only};
   if (!co_await writeReply(&reply, std::move(answer))) co_await discardInput(session->connection);
 }
 
@@ -130,7 +140,8 @@ ServerResponse answerTo(const HeadRefusal& refusal) {
 Task<bool> serveOne(Shared state, std::shared_ptr<Session> session) {
   const auto connection = session->connection;
   const auto& options = state->options;
-  const ReadLimits limits{options.idle_timeout, options.head_timeout, options.body_timeout, options.min_body_rate};
+  const ReadLimits limits{options.idle_timeout, options.head_timeout, options.body_timeout,
+                          options.min_body_rate};
   RequestParser parser;
   state->use(*session, ConnectionUse::Waiting);
   const auto unread = co_await readHead(connection, &parser, limits);
@@ -142,7 +153,8 @@ Task<bool> serveOne(Shared state, std::shared_ptr<Session> session) {
   auto admission = admit(*state, match, request);
   const bool head_only = request.method == "HEAD", has_body = !parser.is_done();
   const auto declared = parser.content_length();
-  if (!admission.refusal && declared && *declared > admission.max_body_bytes) admission.refusal = ServerResponse::text(413, "the body is too long\n");
+  if (!admission.refusal && declared && *declared > admission.max_body_bytes)
+    admission.refusal = ServerResponse::text(413, "the body is too long\n");
   if (admission.refusal && has_body) {
     co_await refuse(state, session, *std::move(admission.refusal), head_only);
     co_return false;
@@ -151,19 +163,23 @@ Task<bool> serveOne(Shared state, std::shared_ptr<Session> session) {
     parser.body_limit(admission.max_body_bytes);
     auto& body = parser.get().body();
     body.budget = state->bodies;
-    body.client = request.client_common_name.empty() ? request.remote_address : request.client_common_name;
+    body.client =
+        request.client_common_name.empty() ? request.remote_address : request.client_common_name;
     const auto cut = co_await readBody(connection, &parser, limits);
     if (cut.refusal) co_await refuse(state, session, answerTo(cut.refusal), head_only);
     if (cut) co_return false;
   }
-  Reply reply{connection, options.idle_timeout, options.min_answer_rate, parser.keep_alive(), head_only};
+  Reply reply{connection, options.idle_timeout, options.min_answer_rate, parser.keep_alive(),
+              head_only};
   auto& body = parser.get().body();
   request.body = std::move(body.bytes);
   request.charge = std::move(body.charge);
-  if (const auto range = request.headers.find("Range"); range != request.headers.end() && !request.headers.contains("If-Range")) {
+  if (const auto range = request.headers.find("Range");
+      range != request.headers.end() && !request.headers.contains("If-Range")) {
     reply.range = range->second;
   }
-  state->use(*session, session->client.common_name.empty() ? ConnectionUse::Answering : ConnectionUse::Serving);
+  state->use(*session, session->client.common_name.empty() ? ConnectionUse::Answering
+                                                           : ConnectionUse::Serving);
   ServerResponse response;
   if (admission.refusal) {
     response = *std::move(admission.refusal);
@@ -182,7 +198,8 @@ Task<void> farewell(std::shared_ptr<Connection> connection) {
   error_code error;
   if (connection->stream.socket().is_open() && connection->stream.tls()) {
     connection->arm(kFarewellLimit);
-    co_await connection->stream.tls()->async_shutdown(asio::redirect_error(asio::use_awaitable, error));
+    co_await connection->stream.tls()->async_shutdown(
+        asio::redirect_error(asio::use_awaitable, error));
   }
   connection->stream.socket().shutdown(tcp::socket::shutdown_both, error);
   connection->close();
@@ -195,7 +212,8 @@ Task<void> runSession(Shared state, std::shared_ptr<Session> session) {
     connection->stream.startTls(*state->tls);
     connection->arm(state->options.handshake_timeout);
     error_code error;
-    co_await connection->stream.tls()->async_handshake(TlsStream::Side::Server, asio::redirect_error(asio::use_awaitable, error));
+    co_await connection->stream.tls()->async_handshake(
+        TlsStream::Side::Server, asio::redirect_error(asio::use_awaitable, error));
     if (error) {
       logDebug("http", "TLS with {}: {}", session->remote_address, error.message());
       co_return;
@@ -232,7 +250,8 @@ void drop(State& state, Session& session) {
   state.forget(session);
 }
 
-/// Makes room for a connection of this address, at the cost of whoever holds most. False: there is none.
+/// Makes room for a connection of this address, at the cost of whoever holds most. False: there is
+/// none.
 bool makeRoom(State& state, const std::string& address) {
   std::shared_ptr<Session> victim;
   if (state.sessions.countOf(address) >= state.options.max_connections_per_address) {
@@ -253,7 +272,9 @@ void reportRefusals(State& state) {
   if (now < state.report_at || gone == state.refused_reported) return;
   state.report_at = now + kRefusalReportInterval;
   state.refused_reported = gone;
-  logWarning("http", "{} connections are open on port {}; since the start {} waiting ones were closed for others and {} new ones refused",
+  logWarning("http",
+             "{} connections are open on port {}; since the start {} waiting ones were closed for "
+             "others and {} new ones refused",
              state.sessions.size(), state.options.port, state.dropped, state.refused);
 }
 
@@ -266,11 +287,15 @@ Task<void> acceptLoop(Shared state) {
   bool failing = false;  // said once for each time that it is so: a storm would drown the log
   while (!state->stopped) {
     error_code error;
-    auto socket = co_await state->acceptor.async_accept(asio::redirect_error(asio::use_awaitable, error));
+    auto socket =
+        co_await state->acceptor.async_accept(asio::redirect_error(asio::use_awaitable, error));
     if (state->stopped) co_return;
     if (error) {
-      if (!std::exchange(failing, true)) logWarning("http", "no more connections can be taken now: {}", error.message());
-      if (const auto victim = state->sessions.victimFor({}); victim && error == asio::error::no_descriptors) drop(*state, *victim);
+      if (!std::exchange(failing, true))
+        logWarning("http", "no more connections can be taken now: {}", error.message());
+      if (const auto victim = state->sessions.victimFor({});
+          victim && error == asio::error::no_descriptors)
+        drop(*state, *victim);
       co_await pause(kAcceptPause);
       continue;
     }
@@ -288,20 +313,23 @@ Task<void> acceptLoop(Shared state) {
 
 class BeastServer final : public HttpServer {
  public:
-  explicit BeastServer(Shared state) : state_(std::move(state)), port_(state_->acceptor.local_endpoint().port()) {}
+  explicit BeastServer(Shared state)
+      : state_(std::move(state)), port_(state_->acceptor.local_endpoint().port()) {}
   ~BeastServer() override { stop(); }
 
   std::uint16_t port() const override { return port_; }
   void addRoutes(std::vector<Route> routes) override { state_->routes.add(std::move(routes)); }
-  ServerLoad load() const override { return {state_->sessions.size(), state_->bodies->used(), state_->dropped, state_->refused}; }
+  ServerLoad load() const override {
+    return {state_->sessions.size(), state_->bodies->used(), state_->dropped, state_->refused};
+  }
   void stop() override {
     if (std::exchange(state_->stopped, true)) return;
     error_code ignored;
     state_->acceptor.close(ignored);
     state_->sessions.each([this](const std::shared_ptr<Session>& session) {
       session->connection->close();
-      // From inside the executor: elsewhere Asio 1.81 queues the cancellation with a bare pointer to the coroutine, which
-      // may have ended by then.
+      // From inside the executor: elsewhere Asio 1.81 queues the cancellation with a bare pointer
+      // to the coroutine, which may have ended by then.
       asio::post(state_->acceptor.get_executor(), [session] {
         if (!session->ended) session->cancel.emit(asio::cancellation_type::terminal);
       });
@@ -316,14 +344,17 @@ class BeastServer final : public HttpServer {
 /// As many as the process may open, less what all else needs.
 std::size_t withinDescriptors(std::size_t connections) {
   rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return connections;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+    return connections;
   const auto reserve = std::min<std::size_t>(kReservedDescriptors, limit.rlim_cur / 2);
-  return std::clamp<std::size_t>(connections, 1, std::max<std::size_t>(limit.rlim_cur - reserve, 1));
+  return std::clamp<std::size_t>(connections, 1,
+                                 std::max<std::size_t>(limit.rlim_cur - reserve, 1));
 }
 
 }  // namespace
 
-Result<std::unique_ptr<HttpServer>> startHttpServer(asio::any_io_executor executor, ServerOptions options) {
+Result<std::unique_ptr<HttpServer>> startHttpServer(asio::any_io_executor executor,
+                                                    ServerOptions options) {
   std::shared_ptr<asio::ssl::context> tls;
   if (options.identity) {
     TRY(made, makeServerTls(options));
@@ -332,7 +363,9 @@ Result<std::unique_ptr<HttpServer>> startHttpServer(asio::any_io_executor execut
   return startHttpServer(std::move(executor), std::move(options), std::move(tls));
 }
 
-Result<std::unique_ptr<HttpServer>> startHttpServer(asio::any_io_executor executor, ServerOptions options, std::shared_ptr<asio::ssl::context> tls) {
+Result<std::unique_ptr<HttpServer>> startHttpServer(asio::any_io_executor executor,
+                                                    ServerOptions options,
+                                                    std::shared_ptr<asio::ssl::context> tls) {
   ::signal(SIGPIPE, SIG_IGN);  // sendfile has no MSG_NOSIGNAL
   auto state = std::make_shared<State>(executor);
   state->options = std::move(options);
@@ -341,7 +374,9 @@ Result<std::unique_ptr<HttpServer>> startHttpServer(asio::any_io_executor execut
   state->tls = std::move(tls);
   error_code error;
   const auto address = asio::ip::make_address(state->options.address, error);
-  if (error) return fail(ErrorCode::InvalidInput, fmt::format("\"{}\" is not an address to listen on", state->options.address));
+  if (error)
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("\"{}\" is not an address to listen on", state->options.address));
   const tcp::endpoint endpoint(address, state->options.port);
   state->acceptor.open(endpoint.protocol(), error);
   if (!error) state->acceptor.set_option(tcp::acceptor::reuse_address(true), error);
@@ -349,8 +384,10 @@ Result<std::unique_ptr<HttpServer>> startHttpServer(asio::any_io_executor execut
   if (!error) state->acceptor.bind(endpoint, error);
   if (!error) state->acceptor.listen(kBacklog, error);
   if (error) {
-    const auto code = error == asio::error::address_in_use ? ErrorCode::Conflict : ErrorCode::Unavailable;
-    return fail(code, fmt::format("cannot listen on {}:{}: {}", state->options.address, state->options.port, error.message()));
+    const auto code =
+        error == asio::error::address_in_use ? ErrorCode::Conflict : ErrorCode::Unavailable;
+    return fail(code, fmt::format("cannot listen on {}:{}: {}", state->options.address,
+                                  state->options.port, error.message()));
   }
   asio::co_spawn(executor, acceptLoop(state), [](const std::exception_ptr&) {});
   return std::make_unique<BeastServer>(std::move(state));

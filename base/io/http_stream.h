@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Internal to base/io: one connection, plain or TLS, with a watchdog. Shared by client and server, so that Beast's
-// algorithms are instantiated for one stream type only.
+// Internal to base/io: one connection, plain or TLS, with a watchdog. Shared by client and server,
+// so that Beast's algorithms are instantiated for one stream type only.
 #pragma once
 
 #include "base/io/deadline_timer.h"
@@ -26,7 +26,9 @@ class AnyStream {
 
   executor_type get_executor() { return socket_.get_executor(); }
   tcp::socket& socket() { return socket_; }
-  void startTls(asio::ssl::context& context) { tls_ = std::make_unique<TlsStream>(socket_, context); }
+  void startTls(asio::ssl::context& context) {
+    tls_ = std::make_unique<TlsStream>(socket_, context);
+  }
   TlsStream* tls() { return tls_.get(); }
 
   template <class Buffers, class Token>
@@ -93,21 +95,23 @@ class TlsClient;
 struct Handshake {
   std::string host;
   const TlsClient* client = nullptr;
-  std::string pin;  ///< what was pinned as it began: another connection's first contact may pin while this one is judged on the side thread
+  std::string pin;  ///< what was pinned as it began: another connection's first contact may pin
+                    ///< while this one is judged on the side thread
   std::string fingerprint;
-  std::string refusal;  ///< why the peer is not trusted; empty: it is
+  std::string refusal;    ///< why the peer is not trusted; empty: it is
   bool resuming = false;  ///< an earlier session was offered
 };
 
-/// A client's TLS settings: trust is decided by `TlsTrust` alone, never by the machine's own stores or environment.
+/// A client's TLS settings: trust is decided by `TlsTrust` alone, never by the machine's own stores
+/// or environment.
 class TlsClient {
  public:
   static Result<std::shared_ptr<TlsClient>> make(TlsTrust trust);
   asio::ssl::context& context() { return *context_; }
   /// Before the handshake: attaches what the verification needs. Both must outlive it.
   void prepare(TlsStream& stream, Handshake& handshake) const;
-  /// After a handshake that OpenSSL is content with. A session that was taken up shows no certificate: then it is judged whose it
-  /// was. The verdict is in the handshake.
+  /// After a handshake that OpenSSL is content with. A session that was taken up shows no
+  /// certificate: then it is judged whose it was. The verdict is in the handshake.
   void met(TlsStream& stream, Handshake& handshake);
   /// The handshake failed with the session that was offered.
   void failedWithSession(const Handshake& handshake) const;
@@ -129,7 +133,8 @@ class TlsClient {
 /// Who a client's certificate says it is; all empty without one.
 struct TlsPeer {
   std::string common_name;          ///< of a valid certificate
-  std::string expired_common_name;  ///< of one that is right but for its age (ServerOptions::admit_expired_clients)
+  std::string expired_common_name;  ///< of one that is right but for its age
+                                    ///< (ServerOptions::admit_expired_clients)
   std::string key_id;               ///< SHA-256 of its public key, hex
 };
 TlsPeer clientOf(TlsStream& stream);

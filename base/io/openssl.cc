@@ -20,7 +20,9 @@ std::string lastOpensslError() {
   return text;
 }
 
-std::unexpected<Error> failCrypto(ErrorCode code, std::string_view what) { return fail(code, fmt::format("{}: {}", what, lastOpensslError())); }
+std::unexpected<Error> failCrypto(ErrorCode code, std::string_view what) {
+  return fail(code, fmt::format("{}: {}", what, lastOpensslError()));
+}
 
 Result<Handle<EVP_PKEY>> readPrivateKey(const Secret& pem) {
   auto bio = bioOf(pem.reveal());
@@ -32,7 +34,8 @@ Result<Handle<EVP_PKEY>> readPrivateKey(const Secret& pem) {
 std::vector<Handle<X509>> certificatesOf(std::string_view pem) {
   auto bio = bioOf(pem);
   std::vector<Handle<X509>> out;
-  while (X509* certificate = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)) out.emplace_back(certificate);
+  while (X509* certificate = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr))
+    out.emplace_back(certificate);
   ERR_clear_error();
   return out;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenSSL's handles, owned, and the few things that every user of it in this folder needs. Not for others: they have crypto.h.
+// OpenSSL's handles, owned, and the few things that every user of it in this folder needs. Not for
+// others: they have crypto.h.
 #pragma once
 
 #include "base/io/crypto.h"
@@ -38,13 +39,20 @@ struct Free {
 template <class T>
 using Handle = std::unique_ptr<T, Free>;
 
-inline const unsigned char* bytesOf(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
-inline unsigned char* bytesOf(std::string& text) { return reinterpret_cast<unsigned char*>(text.data()); }
+inline const unsigned char* bytesOf(std::string_view text) {
+  return reinterpret_cast<const unsigned char*>(text.data());
+}
+inline unsigned char* bytesOf(std::string& text) {
+  return reinterpret_cast<unsigned char*>(text.data());
+}
 
-inline Handle<BIO> bioOf(std::string_view text) { return Handle<BIO>(BIO_new_mem_buf(text.data(), static_cast<int>(text.size()))); }
+inline Handle<BIO> bioOf(std::string_view text) {
+  return Handle<BIO>(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+}
 std::string textOf(BIO* bio);
 
-/// What was read last, by the hash of its PEM; a few at a time. OpenSSL 3 takes longer to read a key than to sign with it, and a process has few.
+/// What was read last, by the hash of its PEM; a few at a time. OpenSSL 3 takes longer to read a
+/// key than to sign with it, and a process has few.
 template <class Value>
 class Kept {
  public:
@@ -65,7 +73,8 @@ class Kept {
   std::map<std::string, Value> kept_;
 };
 
-/// What OpenSSL complains of last. Its queue is empty afterwards, so that the complaint never shows up in another operation's.
+/// What OpenSSL complains of last. Its queue is empty afterwards, so that the complaint never shows
+/// up in another operation's.
 std::string lastOpensslError();
 std::unexpected<Error> failCrypto(ErrorCode code, std::string_view what);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that are run to their end, and daemons. The kernel's pidfd tells when they end (spawn.h starts them).
+// Programs that are run to their end, and daemons. The kernel's pidfd tells when they end (spawn.h
+// starts them).
 #include "base/io/process.h"
 
 #include "base/io/files.h"
@@ -38,7 +39,8 @@ using boost::system::error_code;
 namespace {
 
 constexpr std::size_t kPipePieceBytes = 64u << 10;
-/// After the program has ended, how long a grandchild that kept its output open may delay the answer.
+/// After the program has ended, how long a grandchild that kept its output open may delay the
+/// answer.
 constexpr std::chrono::milliseconds kDrainGrace{500};
 constexpr std::size_t kQuotedStderrBytes = 2000;
 constexpr std::chrono::milliseconds kReapPoll{10};
@@ -55,7 +57,12 @@ struct Running {
   ProcessExit exit;
 
   explicit Running(const asio::any_io_executor& executor)
-      : in(executor), out(executor), err(executor), ended(executor), limit(executor), drain(executor) {}
+      : in(executor),
+        out(executor),
+        err(executor),
+        ended(executor),
+        limit(executor),
+        drain(executor) {}
   ~Running() {
     if (pid < 0) return;
     killGroup();
@@ -70,16 +77,23 @@ using Run = std::shared_ptr<Running>;
 
 Result<void> launch(Running& run, const Command& command) {
   int in[2], out[2], err[2];
-  if (::pipe2(in, O_CLOEXEC) != 0) return fail(ErrorCode::Unavailable, fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+  if (::pipe2(in, O_CLOEXEC) != 0)
+    return fail(ErrorCode::Unavailable,
+                fmt::format("cannot make a pipe: {}", std::strerror(errno)));
   Fd in_read(in[0]), in_write(in[1]);
-  if (::pipe2(out, O_CLOEXEC) != 0) return fail(ErrorCode::Unavailable, fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+  if (::pipe2(out, O_CLOEXEC) != 0)
+    return fail(ErrorCode::Unavailable,
+                fmt::format("cannot make a pipe: {}", std::strerror(errno)));
   Fd out_read(out[0]), out_write(out[1]);
-  if (::pipe2(err, O_CLOEXEC) != 0) return fail(ErrorCode::Unavailable, fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+  if (::pipe2(err, O_CLOEXEC) != 0)
+    return fail(ErrorCode::Unavailable,
+                fmt::format("cannot make a pipe: {}", std::strerror(errno)));
   Fd err_read(err[0]), err_write(err[1]);
   TRY(pid, spawn(command, Bond::DiesWithMuster, in_read.get(), out_write.get(), err_write.get()));
   run.pid = pid;
   Fd pidfd(::pidfd_open(pid, 0));
-  if (!pidfd.valid()) return fail(ErrorCode::Internal, fmt::format("pidfd_open: {}", std::strerror(errno)));
+  if (!pidfd.valid())
+    return fail(ErrorCode::Internal, fmt::format("pidfd_open: {}", std::strerror(errno)));
   error_code error;
   run.in.assign(in_write.release(), error);
   run.out.assign(out_read.release(), error);
@@ -92,7 +106,8 @@ Result<void> launch(Running& run, const Command& command) {
 Task<void> feed(Run run, std::string text) {
   error_code error;  // a program need not read its input
   if (!text.empty()) {
-    co_await asio::async_write(run->in, asio::buffer(text), asio::redirect_error(asio::use_awaitable, error));
+    co_await asio::async_write(run->in, asio::buffer(text),
+                               asio::redirect_error(asio::use_awaitable, error));
   }
   run->in.close(error);
 }
@@ -101,7 +116,8 @@ Task<void> collect(Run run, asio::readable_pipe& pipe, std::string& into, std::s
   std::vector<char> piece(kPipePieceBytes);
   for (;;) {
     error_code error;
-    const auto n = co_await pipe.async_read_some(asio::buffer(piece), asio::redirect_error(asio::use_awaitable, error));
+    const auto n = co_await pipe.async_read_some(asio::buffer(piece),
+                                                 asio::redirect_error(asio::use_awaitable, error));
     if (error) break;
     if (into.size() + n > max_bytes) {
       run->overflow = true;
@@ -116,7 +132,8 @@ Task<void> collect(Run run, asio::readable_pipe& pipe, std::string& into, std::s
 /// Ends when the process has ended and its output is read.
 Task<void> awaitEnd(Run run) {
   error_code error;
-  co_await run->ended.async_wait(asio::posix::stream_descriptor::wait_read, asio::redirect_error(asio::use_awaitable, error));
+  co_await run->ended.async_wait(asio::posix::stream_descriptor::wait_read,
+                                 asio::redirect_error(asio::use_awaitable, error));
   run->limit.cancel();
   run->in.close(error);
   if (run->open_outputs > 0) {
@@ -155,11 +172,12 @@ Async<ProcessExit> runCommand(Command command) {
   run->exit.code = reap(run->pid, 0).value_or(255);
   run->pid = -1;
   if (run->timed_out) {
-    co_return fail(ErrorCode::Timeout, fmt::format("{} did not finish within {} s and was killed", command.str(), command.timeout.count()));
+    co_return fail(ErrorCode::Timeout, fmt::format("{} did not finish within {} s and was killed",
+                                                   command.str(), command.timeout.count()));
   }
   if (run->overflow) {
-    co_return fail(ErrorCode::Internal,
-                   fmt::format("{} printed more than {} bytes and was killed", command.str(), command.max_output_bytes));
+    co_return fail(ErrorCode::Internal, fmt::format("{} printed more than {} bytes and was killed",
+                                                    command.str(), command.max_output_bytes));
   }
   co_return std::move(run->exit);
 }
@@ -167,14 +185,19 @@ Async<ProcessExit> runCommand(Command command) {
 Result<Fd> openLog(const std::filesystem::path& file) {
   const auto path = file.empty() ? std::filesystem::path("/dev/null") : file;
   Fd fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600));
-  if (!fd.valid()) return fail(ErrorCode::Internal, fmt::format("cannot open {}: {}", path.string(), std::strerror(errno)));
+  if (!fd.valid())
+    return fail(ErrorCode::Internal,
+                fmt::format("cannot open {}: {}", path.string(), std::strerror(errno)));
   return fd;
 }
 
-Result<pid_t> spawnDaemon(const Command& command, const std::filesystem::path& log_file, Bond bond) {
+Result<pid_t> spawnDaemon(const Command& command, const std::filesystem::path& log_file,
+                          Bond bond) {
   TRY(log, openLog(log_file));
   Fd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  if (!null.valid()) return fail(ErrorCode::Internal, fmt::format("cannot open /dev/null: {}", std::strerror(errno)));
+  if (!null.valid())
+    return fail(ErrorCode::Internal,
+                fmt::format("cannot open /dev/null: {}", std::strerror(errno)));
   return spawn(command, bond, null.get(), log.get(), log.get());
 }
 
@@ -194,7 +217,8 @@ class DaemonChild final : public Child {
     if (!running()) return;
     ::kill(-pid_, SIGTERM);
     const auto until = std::chrono::steady_clock::now() + grace;
-    while (running() && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(kReapPoll);
+    while (running() && std::chrono::steady_clock::now() < until)
+      std::this_thread::sleep_for(kReapPoll);
     if (!running()) return;
     ::kill(-pid_, SIGKILL);
     reap(pid_, 0);
@@ -270,9 +294,10 @@ Result<ProcessExit> runBlocking(const Command& command) {
   ignoreBrokenPipes();
   asio::io_context io;
   std::optional<Result<ProcessExit>> answer;
-  asio::co_spawn(io, runCommand(command), [&answer](std::exception_ptr thrown, Result<ProcessExit> result) {
-    if (!thrown) answer = std::move(result);
-  });
+  asio::co_spawn(io, runCommand(command),
+                 [&answer](std::exception_ptr thrown, Result<ProcessExit> result) {
+                   if (!thrown) answer = std::move(result);
+                 });
   io.run();
   if (!answer) return fail(ErrorCode::Internal, "running " + command.str() + " was interrupted");
   return std::move(*answer);
@@ -284,7 +309,8 @@ Result<std::string> runChecked(const Command& command) {
   auto said = exit.err.empty() ? exit.out : exit.err;
   if (said.size() > kQuotedStderrBytes) said = "…" + said.substr(said.size() - kQuotedStderrBytes);
   while (!said.empty() && said.back() == '\n') said.pop_back();
-  return fail(ErrorCode::Internal, fmt::format("{} ended with code {}: {}", command.str(), exit.code, said));
+  return fail(ErrorCode::Internal,
+              fmt::format("{} ended with code {}: {}", command.str(), exit.code, said));
 }
 
 Result<void> PidFile::write(pid_t pid) const {
@@ -299,9 +325,12 @@ std::optional<pid_t> PidFile::alive() const {
   pid_t pid = 0;
   std::uint64_t start_ticks = 0;
   char boot[64] = {};
-  if (std::sscanf(text->c_str(), "%d %lu %63s", &pid, &start_ticks, boot) != 3 || pid <= 0 || boot != bootId()) return std::nullopt;
+  if (std::sscanf(text->c_str(), "%d %lu %63s", &pid, &start_ticks, boot) != 3 || pid <= 0 ||
+      boot != bootId())
+    return std::nullopt;
   const auto stat = statOf(pid);
-  if (!stat || stat->state == 'Z' || stat->state == 'X' || stat->start_ticks != start_ticks) return std::nullopt;
+  if (!stat || stat->state == 'Z' || stat->state == 'X' || stat->start_ticks != start_ticks)
+    return std::nullopt;
   return pid;
 }
 
@@ -309,12 +338,14 @@ Result<void> PidFile::terminate(std::chrono::milliseconds grace) const {
   const auto pid = alive();
   if (pid) {
     Fd pidfd(::pidfd_open(*pid, 0));
-    // Asked again: between alive() and pidfd_open the pid could have been handed to another process.
+    // Asked again: between alive() and pidfd_open the pid could have been handed to another
+    // process.
     if (pidfd.valid() && alive() == pid) {
       ::pidfd_send_signal(pidfd.get(), SIGTERM, nullptr, 0);
       if (!awaitPidfd(pidfd.get(), grace)) {
         ::pidfd_send_signal(pidfd.get(), SIGKILL, nullptr, 0);
-        if (!awaitPidfd(pidfd.get(), grace)) return fail(ErrorCode::Timeout, fmt::format("process {} does not end", *pid));
+        if (!awaitPidfd(pidfd.get(), grace))
+          return fail(ErrorCode::Timeout, fmt::format("process {} does not end", *pid));
       }
       ::waitpid(*pid, nullptr, WNOHANG);  // when it is our own child
     }
@@ -328,7 +359,8 @@ std::size_t raiseDescriptorLimit(std::size_t wanted) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
   if (limit.rlim_cur >= wanted) return limit.rlim_cur;
-  const rlimit beyond{wanted, std::max<rlim_t>(limit.rlim_max, wanted)};  // only root may go beyond the hard limit
+  const rlimit beyond{
+      wanted, std::max<rlim_t>(limit.rlim_max, wanted)};  // only root may go beyond the hard limit
   if (::setrlimit(RLIMIT_NOFILE, &beyond) == 0) return beyond.rlim_cur;
   limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, wanted);
   ::setrlimit(RLIMIT_NOFILE, &limit);

@@ -16,7 +16,8 @@
 namespace muster::io {
 
 struct Command {
-  std::string program;  ///< found by PATH when it has no slash (sbin folders are always searched too)
+  std::string
+      program;  ///< found by PATH when it has no slash (sbin folders are always searched too)
   std::vector<std::string> args;
   std::map<std::string, std::string> env;  ///< added to the inherited environment
   std::string stdin_text;
@@ -47,9 +48,9 @@ class Child {
 class ProcessRunner {
  public:
   virtual ~ProcessRunner() = default;
-  /// Runs to the end. A non-zero exit is a value, not an error. The child gets its own process group and dies with
-  /// the timeout (Timeout) or with muster.
-  /// Errors: NotFound (program), Timeout, Internal
+  /// Runs to the end. A non-zero exit is a value, not an error. The child gets its own process
+  /// group and dies with the timeout (Timeout) or with muster. Errors: NotFound (program), Timeout,
+  /// Internal
   virtual Async<ProcessExit> run(Command command) = 0;
   /// Starts a daemon; output goes to `log_file` (appended). It dies with muster (PR_SET_PDEATHSIG).
   virtual Result<std::unique_ptr<Child>> start(Command command, std::filesystem::path log_file) = 0;
@@ -59,8 +60,9 @@ class ProcessRunner {
 
 std::unique_ptr<ProcessRunner> makeProcessRunner();
 
-/// Lets this process open `wanted` descriptors, as far as the hard limit or its rights go: a shell's soft limit is 1,024, and
-/// a fleet would be refused one by one. Answers what may be open now.
+/// Lets this process open `wanted` descriptors, as far as the hard limit or its rights go: a
+/// shell's soft limit is 1,024, and a fleet would be refused one by one. Answers what may be open
+/// now.
 std::size_t raiseDescriptorLimit(std::size_t wanted);
 
 /// Runs to the end without coroutines, for tools and setup code.

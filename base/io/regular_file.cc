@@ -26,26 +26,33 @@ std::string kindOf(mode_t mode) {
   return "";
 }
 
-std::unexpected<Error> failErrno(int error, std::string_view what, const std::filesystem::path& path) {
-  const auto code = error == ENOENT || error == ENOTDIR ? ErrorCode::NotFound : error == EACCES || error == EPERM ? ErrorCode::Denied : ErrorCode::Internal;
+std::unexpected<Error> failErrno(int error, std::string_view what,
+                                 const std::filesystem::path& path) {
+  const auto code = error == ENOENT || error == ENOTDIR ? ErrorCode::NotFound
+                    : error == EACCES || error == EPERM ? ErrorCode::Denied
+                                                        : ErrorCode::Internal;
   return fail(code, fmt::format("cannot {} {}: {}", what, path.string(), std::strerror(error)));
 }
 
 }  // namespace
 
 std::string irregularKind(const std::filesystem::path& path) {
-  struct stat status {};
+  struct stat status{};
   return ::stat(path.c_str(), &status) == 0 ? kindOf(status.st_mode) : "";
 }
 
 Result<std::string> readRegularFile(const std::filesystem::path& path, std::size_t max_bytes) {
   // A device may act on being opened, so it is looked at first; what counts is what was opened.
-  if (const auto kind = irregularKind(path); !kind.empty()) return fail(ErrorCode::InvalidInput, fmt::format("{} is {}, not a regular file", path.string(), kind));
+  if (const auto kind = irregularKind(path); !kind.empty())
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("{} is {}, not a regular file", path.string(), kind));
   const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!fd.valid()) return failErrno(errno, "open", path);
-  struct stat status {};
+  struct stat status{};
   if (::fstat(fd.get(), &status) != 0) return failErrno(errno, "look at", path);
-  if (!S_ISREG(status.st_mode)) return fail(ErrorCode::InvalidInput, fmt::format("{} is {}, not a regular file", path.string(), kindOf(status.st_mode)));
+  if (!S_ISREG(status.st_mode))
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("{} is {}, not a regular file", path.string(), kindOf(status.st_mode)));
   std::string out;
   while (true) {
     const auto old = out.size();
@@ -54,7 +61,9 @@ Result<std::string> readRegularFile(const std::filesystem::path& path, std::size
     if (n < 0 && errno != EINTR) return failErrno(errno, "read", path);
     out.resize(old + static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
     if (n == 0) return out;
-    if (out.size() > max_bytes) return fail(ErrorCode::InvalidInput, fmt::format("{} is larger than {} bytes", path.string(), max_bytes));
+    if (out.size() > max_bytes)
+      return fail(ErrorCode::InvalidInput,
+                  fmt::format("{} is larger than {} bytes", path.string(), max_bytes));
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread beside the control thread, for what is long, needs nothing of it and is too short for the pool of blocking work: key
-// exchanges and signatures.
+// A thread beside the control thread, for what is long, needs nothing of it and is too short for
+// the pool of blocking work: key exchanges and signatures.
 #pragma once
 
 #include "base/async/task.h"
@@ -12,8 +12,9 @@
 
 namespace muster::io {
 
-/// Belongs to an io_context. Whoever destroys the context with jobs under way waits for the one that runs, and drops the others
-/// together with those who wait for them: a job's answer never meets a context that is gone.
+/// Belongs to an io_context. Whoever destroys the context with jobs under way waits for the one
+/// that runs, and drops the others together with those who wait for them: a job's answer never
+/// meets a context that is gone.
 class SideThread final : public asio::execution_context::service {
  public:
   static inline asio::execution_context::id id;
@@ -25,15 +26,20 @@ class SideThread final : public asio::execution_context::service {
   /// Null: none was started for the context, and its jobs are done where they come up.
   static SideThread* of(const asio::any_io_executor& executor) {
     auto& context = asio::query(executor, asio::execution::context);
-    return asio::has_service<SideThread>(context) ? &asio::use_service<SideThread>(context) : nullptr;
+    return asio::has_service<SideThread>(context) ? &asio::use_service<SideThread>(context)
+                                                  : nullptr;
   }
 
-  /// Runs job() there, then resume(answer) on `home`. Both must own what they use; job must not throw.
+  /// Runs job() there, then resume(answer) on `home`. Both must own what they use; job must not
+  /// throw.
   template <class Job, class Resume>
   void run(asio::any_io_executor home, Job job, Resume resume) {
-    asio::post(*pool_, [job = std::move(job), busy = asio::make_work_guard(home), home, resume = std::move(resume)]() mutable {
+    asio::post(*pool_, [job = std::move(job), busy = asio::make_work_guard(home), home,
+                        resume = std::move(resume)]() mutable {
       auto answer = job();
-      asio::post(home, [busy = std::move(busy), resume = std::move(resume), answer = std::move(answer)]() mutable { std::move(resume)(std::move(answer)); });
+      asio::post(home,
+                 [busy = std::move(busy), resume = std::move(resume),
+                  answer = std::move(answer)]() mutable { std::move(resume)(std::move(answer)); });
     });
   }
 
@@ -47,14 +53,18 @@ class SideThread final : public asio::execution_context::service {
   std::optional<asio::thread_pool> pool_;
 };
 
-/// Answers work(), done on the side thread where the caller's context has one. `work` must own what it uses and not throw.
+/// Answers work(), done on the side thread where the caller's context has one. `work` must own what
+/// it uses and not throw.
 template <class T>
 Task<T> aside(std::function<T()> work) {
   auto home = co_await asio::this_coro::executor;
   auto* side = SideThread::of(home);
   if (!side) co_return work();
-  auto begin = [side, &work, &home](auto resume) { side->run(home, std::move(work), std::move(resume)); };
-  co_return co_await asio::async_initiate<const asio::use_awaitable_t<>, void(T)>(std::move(begin), asio::use_awaitable);
+  auto begin = [side, &work, &home](auto resume) {
+    side->run(home, std::move(work), std::move(resume));
+  };
+  co_return co_await asio::async_initiate<const asio::use_awaitable_t<>, void(T)>(
+      std::move(begin), asio::use_awaitable);
 }
 
 }  // namespace muster::io

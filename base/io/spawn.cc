@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Boost.Process starts programs. There is no SIGCHLD handler and no wait for "any child", so children that other code started are
-// never disturbed.
+// Boost.Process starts programs. There is no SIGCHLD handler and no wait for "any child", so
+// children that other code started are never disturbed.
 #include "base/io/spawn.h"
 
 #include <fmt/format.h>
@@ -33,17 +33,23 @@ Result<std::string> findProgram(const std::string& program) {
     return fail(ErrorCode::NotFound, fmt::format("{} is not an executable file", program));
   }
   auto folders = boost::this_process::path();
-  for (const char* folder : {"/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/bin", "/usr/bin", "/bin"}) folders.emplace_back(folder);
+  for (const char* folder :
+       {"/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/bin", "/usr/bin", "/bin"})
+    folders.emplace_back(folder);
   const auto found = bp::search_path(program, folders);
   if (!found.empty()) return found.string();
-  return fail(ErrorCode::NotFound, fmt::format("program {} is not installed (looked in PATH and the sbin folders)", program));
+  return fail(
+      ErrorCode::NotFound,
+      fmt::format("program {} is not installed (looked in PATH and the sbin folders)", program));
 }
 
-/// What the child does between fork and exec: its own process group (or session), default signals, no stray descriptors.
+/// What the child does between fork and exec: its own process group (or session), default signals,
+/// no stray descriptors.
 struct ChildSetup : bp::extend::handler {
   Bond bond;
   pid_t parent = ::getpid();
-  char** argv;  ///< ours: Boost 1.81 takes front() of every argument, which an empty one does not have
+  char**
+      argv;  ///< ours: Boost 1.81 takes front() of every argument, which an empty one does not have
   ChildSetup(Bond b, char** arguments) : bond(b), argv(arguments) {}
 
   template <class Executor>
@@ -64,17 +70,21 @@ struct ChildSetup : bp::extend::handler {
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
     ::signal(SIGPIPE, SIG_DFL);
-    if (::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0) executor.set_error(bp::detail::get_last_error(), "close_range");
+    if (::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0)
+      executor.set_error(bp::detail::get_last_error(), "close_range");
   }
 };
 
-int exitCode(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
+int exitCode(int status) {
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
 
 }  // namespace
 
 void ignoreBrokenPipes() {
-  struct sigaction now {};
-  if (::sigaction(SIGPIPE, nullptr, &now) == 0 && now.sa_handler == SIG_DFL) ::signal(SIGPIPE, SIG_IGN);
+  struct sigaction now{};
+  if (::sigaction(SIGPIPE, nullptr, &now) == 0 && now.sa_handler == SIG_DFL)
+    ::signal(SIGPIPE, SIG_IGN);
 }
 
 Result<pid_t> spawn(const Command& command, Bond bond, int in, int out, int err) {
@@ -83,8 +93,10 @@ Result<pid_t> spawn(const Command& command, Bond bond, int in, int out, int err)
   for (const auto& [name, value] : command.env) environment[name] = value;
   const auto folder = command.working_dir.empty() ? std::string(".") : command.working_dir.string();
   std::error_code error;
-  if (!std::filesystem::is_directory(folder, error)) {  // Boost.Process would start it somewhere else
-    return fail(ErrorCode::NotFound, fmt::format("cannot start {}: {} is not a folder", command.str(), folder));
+  if (!std::filesystem::is_directory(folder,
+                                     error)) {  // Boost.Process would start it somewhere else
+    return fail(ErrorCode::NotFound,
+                fmt::format("cannot start {}: {} is not a folder", command.str(), folder));
   }
   error.clear();
   std::vector<std::string> words{program};
@@ -93,8 +105,9 @@ Result<pid_t> spawn(const Command& command, Bond bond, int in, int out, int err)
   for (auto& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   try {
-    bp::child child(bp::exe = program, environment, bp::start_dir = folder, bp::posix::fd.bind(0, in),
-                    bp::posix::fd.bind(1, out), bp::posix::fd.bind(2, err), ChildSetup(bond, argv.data()), error);
+    bp::child child(bp::exe = program, environment, bp::start_dir = folder,
+                    bp::posix::fd.bind(0, in), bp::posix::fd.bind(1, out),
+                    bp::posix::fd.bind(2, err), ChildSetup(bond, argv.data()), error);
     if (!error) {
       child.detach();
       return child.id();

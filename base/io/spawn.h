@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How base/io starts a child and takes in its end: shared by process.cc and dialogue.cc, of no use to others.
+// How base/io starts a child and takes in its end: shared by process.cc and dialogue.cc, of no use
+// to others.
 #pragma once
 
 #include "base/io/process.h"
@@ -14,7 +15,8 @@ enum class Bond { DiesWithMuster, OutlivesMuster };
 void ignoreBrokenPipes();
 /// Starts the program with these descriptors as 0, 1 and 2.
 Result<pid_t> spawn(const Command& command, Bond bond, int in, int out, int err);
-/// Reaps this one child. nullopt: it still runs. A child that somebody else reaped counts as ended with 255.
+/// Reaps this one child. nullopt: it still runs. A child that somebody else reaped counts as ended
+/// with 255.
 std::optional<int> reap(pid_t pid, int flags);
 
 }  // namespace muster::io

@@ -26,22 +26,28 @@ int handshakeIndex() {
 
 bool isAddress(const std::string& host) {
   unsigned char scratch[16];
-  return ::inet_pton(AF_INET, host.c_str(), scratch) == 1 || ::inet_pton(AF_INET6, host.c_str(), scratch) == 1;
+  return ::inet_pton(AF_INET, host.c_str(), scratch) == 1 ||
+         ::inet_pton(AF_INET6, host.c_str(), scratch) == 1;
 }
 
-/// Extended key usage, said outright: OpenSSL takes a certificate without that extension for any purpose.
+/// Extended key usage, said outright: OpenSSL takes a certificate without that extension for any
+/// purpose.
 bool isMadeFor(X509* leaf, std::uint32_t usage) {
-  return (X509_get_extension_flags(leaf) & EXFLAG_XKUSAGE) != 0 && (X509_get_extended_key_usage(leaf) & usage) != 0;
+  return (X509_get_extension_flags(leaf) & EXFLAG_XKUSAGE) != 0 &&
+         (X509_get_extended_key_usage(leaf) & usage) != 0;
 }
 
-/// Neither end begins a second handshake in a connection: nobody here needs it, and a client could make the server work for nothing.
+/// Neither end begins a second handshake in a connection: nobody here needs it, and a client could
+/// make the server work for nothing.
 void setCommonOptions(SSL_CTX* context) {
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
 }
 
-/// The chain must lead to one of `roots`, be made for servers, and name the host. Answers the refusal; empty: fine.
-std::string verifyChain(X509* leaf, STACK_OF(X509) * chain, const std::vector<X509*>& roots, const std::string& host) {
+/// The chain must lead to one of `roots`, be made for servers, and name the host. Answers the
+/// refusal; empty: fine.
+std::string verifyChain(X509* leaf, STACK_OF(X509) * chain, const std::vector<X509*>& roots,
+                        const std::string& host) {
   Handle<X509_STORE> store(X509_STORE_new());
   for (X509* root : roots) X509_STORE_add_cert(store.get(), root);
   Handle<X509_STORE_CTX> context(X509_STORE_CTX_new());
@@ -55,15 +61,18 @@ std::string verifyChain(X509* leaf, STACK_OF(X509) * chain, const std::vector<X5
   }
   const bool fine = X509_verify_cert(context.get()) == 1;
   ERR_clear_error();
-  if (fine && !isMadeFor(leaf, XKU_SSL_SERVER)) return "its certificate is not made for servers (extended key usage serverAuth is missing)";
+  if (fine && !isMadeFor(leaf, XKU_SSL_SERVER))
+    return "its certificate is not made for servers (extended key usage serverAuth is missing)";
   if (fine) return {};
   const int error = X509_STORE_CTX_get_error(context.get());
   std::string why = X509_verify_cert_error_string(error);
-  if (error == X509_V_ERR_CERT_NOT_YET_VALID || error == X509_V_ERR_CERT_HAS_EXPIRED) why += "; is the clock of this machine right?";
+  if (error == X509_V_ERR_CERT_NOT_YET_VALID || error == X509_V_ERR_CERT_HAS_EXPIRED)
+    why += "; is the clock of this machine right?";
   return why;
 }
 
-std::string refusalOf(const TlsTrust& trust, const std::vector<std::shared_ptr<void>>& owned, X509* leaf, STACK_OF(X509) * chain, const Handshake& handshake) {
+std::string refusalOf(const TlsTrust& trust, const std::vector<std::shared_ptr<void>>& owned,
+                      X509* leaf, STACK_OF(X509) * chain, const Handshake& handshake) {
   const auto& pin = handshake.pin;
   const auto& host = handshake.host;
   if (trust.accept_first && pin.empty()) return {};
@@ -85,12 +94,16 @@ std::string refusalOf(const TlsTrust& trust, const std::vector<std::shared_ptr<v
 }
 
 int verifyCallback(X509_STORE_CTX* store_context, void*) {
-  auto* ssl = static_cast<SSL*>(X509_STORE_CTX_get_ex_data(store_context, SSL_get_ex_data_X509_STORE_CTX_idx()));
+  auto* ssl = static_cast<SSL*>(
+      X509_STORE_CTX_get_ex_data(store_context, SSL_get_ex_data_X509_STORE_CTX_idx()));
   auto* handshake = static_cast<Handshake*>(SSL_get_ex_data(ssl, handshakeIndex()));
-  return handshake && handshake->client && handshake->client->accepts(store_context, *handshake) ? 1 : 0;
+  return handshake && handshake->client && handshake->client->accepts(store_context, *handshake)
+             ? 1
+             : 0;
 }
 
-/// Making one costs as much as several handshakes; what is trusted is not in it but in the handshake, and so is who the client is.
+/// Making one costs as much as several handshakes; what is trusted is not in it but in the
+/// handshake, and so is who the client is.
 std::shared_ptr<asio::ssl::context> makeClientContext() {
   auto context = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_client);
   setCommonOptions(context->native_handle());
@@ -120,25 +133,33 @@ Roots rootsOf(const std::string& ca_pem) {
 Result<void> useIdentity(asio::ssl::context& context, const TlsIdentity& identity) {
   error_code error;
   context.use_certificate_chain(asio::buffer(identity.certificate_pem), error);
-  if (!error) context.use_private_key(asio::buffer(identity.key_pem.reveal()), asio::ssl::context::pem, error);
+  if (!error)
+    context.use_private_key(asio::buffer(identity.key_pem.reveal()), asio::ssl::context::pem,
+                            error);
   if (!error && SSL_CTX_check_private_key(context.native_handle()) != 1) {
     ERR_clear_error();
     return fail(ErrorCode::InvalidInput, "the TLS key does not belong to the certificate");
   }
-  if (error) return fail(ErrorCode::InvalidInput, "the TLS certificate or key is not usable: " + error.message());
+  if (error)
+    return fail(ErrorCode::InvalidInput,
+                "the TLS certificate or key is not usable: " + error.message());
   return {};
 }
 
 }  // namespace
 
-Result<void> checkServerChain(std::string_view chain_pem, std::string_view roots_pem, const std::string& host) {
+Result<void> checkServerChain(std::string_view chain_pem, std::string_view roots_pem,
+                              const std::string& host) {
   const auto chain = certificatesOf(chain_pem), roots = certificatesOf(roots_pem);
-  if (chain.empty() || roots.empty()) return fail(ErrorCode::InvalidInput, "there is no certificate in PEM form");
-  const std::unique_ptr<STACK_OF(X509), void (*)(STACK_OF(X509)*)> rest(sk_X509_new_null(), [](STACK_OF(X509)* stack) { sk_X509_free(stack); });
+  if (chain.empty() || roots.empty())
+    return fail(ErrorCode::InvalidInput, "there is no certificate in PEM form");
+  const std::unique_ptr<STACK_OF(X509), void (*)(STACK_OF(X509)*)> rest(
+      sk_X509_new_null(), [](STACK_OF(X509) * stack) { sk_X509_free(stack); });
   for (std::size_t i = 1; i < chain.size(); ++i) sk_X509_push(rest.get(), chain[i].get());
   std::vector<X509*> trusted;
   for (const auto& root : roots) trusted.push_back(root.get());
-  if (auto why = verifyChain(chain.front().get(), rest.get(), trusted, host); !why.empty()) return fail(ErrorCode::Denied, std::move(why));
+  if (auto why = verifyChain(chain.front().get(), rest.get(), trusted, host); !why.empty())
+    return fail(ErrorCode::Denied, std::move(why));
   return {};
 }
 
@@ -152,9 +173,12 @@ Result<std::shared_ptr<TlsClient>> TlsClient::make(TlsTrust trust) {
 }
 
 Result<void> TlsClient::readIdentity() {
-  for (auto& certificate : certificatesOf(trust_.identity->certificate_pem)) chain_.push_back(shared(std::move(certificate)));
+  for (auto& certificate : certificatesOf(trust_.identity->certificate_pem))
+    chain_.push_back(shared(std::move(certificate)));
   auto key = readPrivateKey(trust_.identity->key_pem);
-  if (chain_.empty() || !key) return fail(ErrorCode::InvalidInput, "the TLS certificate or key is not usable: " + (key ? "no certificate in it" : key.error().str()));
+  if (chain_.empty() || !key)
+    return fail(ErrorCode::InvalidInput, "the TLS certificate or key is not usable: " +
+                                             (key ? "no certificate in it" : key.error().str()));
   if (X509_check_private_key(static_cast<X509*>(chain_.front().get()), key->get()) != 1) {
     ERR_clear_error();
     return fail(ErrorCode::InvalidInput, "the TLS key does not belong to the certificate");
@@ -169,12 +193,16 @@ void TlsClient::prepare(TlsStream& stream, Handshake& handshake) const {
   SSL_set_ex_data(stream.native_handle(), handshakeIndex(), &handshake);
   if (key_) {
     SSL_use_certificate(stream.native_handle(), static_cast<X509*>(chain_.front().get()));
-    for (std::size_t i = 1; i < chain_.size(); ++i) SSL_add1_chain_cert(stream.native_handle(), static_cast<X509*>(chain_[i].get()));
+    for (std::size_t i = 1; i < chain_.size(); ++i)
+      SSL_add1_chain_cert(stream.native_handle(), static_cast<X509*>(chain_[i].get()));
     SSL_use_PrivateKey(stream.native_handle(), static_cast<EVP_PKEY*>(key_.get()));
   }
   const bool by_pin = !trust_.pinned_fingerprint.empty() && !trust_.pin_is_root && !trust_.identity;
-  if (by_pin) handshake.resuming = TlsSessions::ofProcess().prepare(stream.native_handle(), handshake.host, trust_.pinned_fingerprint);
-  if (!isAddress(handshake.host)) SSL_set_tlsext_host_name(stream.native_handle(), handshake.host.c_str());
+  if (by_pin)
+    handshake.resuming = TlsSessions::ofProcess().prepare(stream.native_handle(), handshake.host,
+                                                          trust_.pinned_fingerprint);
+  if (!isAddress(handshake.host))
+    SSL_set_tlsext_host_name(stream.native_handle(), handshake.host.c_str());
 }
 
 void TlsClient::met(TlsStream& stream, Handshake& handshake) {
@@ -183,16 +211,19 @@ void TlsClient::met(TlsStream& stream, Handshake& handshake) {
     const auto* leaf = SSL_get0_peer_certificate(stream.native_handle());
     handshake.fingerprint = leaf ? fingerprintOf(leaf) : "";
     if (handshake.fingerprint != trust_.pinned_fingerprint)
-      handshake.refusal = fmt::format("its session is not that of the pinned {}", trust_.pinned_fingerprint);
+      handshake.refusal =
+          fmt::format("its session is not that of the pinned {}", trust_.pinned_fingerprint);
   }
   if (!trust_.accept_first || !handshake.pin.empty()) return;
   if (!trust_.pinned_fingerprint.empty()) {  // another connection was the first contact meanwhile
     if (handshake.fingerprint != trust_.pinned_fingerprint)
-      handshake.refusal = fmt::format("its certificate {} is not the pinned {}", handshake.fingerprint, trust_.pinned_fingerprint);
+      handshake.refusal = fmt::format("its certificate {} is not the pinned {}",
+                                      handshake.fingerprint, trust_.pinned_fingerprint);
     return;
   }
   trust_.pinned_fingerprint = handshake.fingerprint;
-  if (!trust_.identity) TlsSessions::ofProcess().expect(stream.native_handle(), handshake.host, handshake.fingerprint);
+  if (!trust_.identity)
+    TlsSessions::ofProcess().expect(stream.native_handle(), handshake.host, handshake.fingerprint);
 }
 
 void TlsClient::failedWithSession(const Handshake& handshake) const {
@@ -204,7 +235,8 @@ bool TlsClient::accepts(void* store_context, Handshake& handshake) const {
   X509* leaf = X509_STORE_CTX_get0_cert(context);
   if (!leaf) return false;
   handshake.fingerprint = fingerprintOf(leaf);
-  handshake.refusal = refusalOf(trust_, roots_, leaf, X509_STORE_CTX_get0_untrusted(context), handshake);
+  handshake.refusal =
+      refusalOf(trust_, roots_, leaf, X509_STORE_CTX_get0_untrusted(context), handshake);
   const bool fine = handshake.refusal.empty();
   X509_STORE_CTX_set_error(context, fine ? X509_V_OK : X509_V_ERR_APPLICATION_VERIFICATION);
   return fine;
@@ -214,27 +246,36 @@ Result<std::shared_ptr<asio::ssl::context>> makeServerTls(const ServerOptions& o
   auto context = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_server);
   auto* native = context->native_handle();
   setCommonOptions(native);
-  if (SSL_CTX_set_cipher_list(native, kServerCiphers) != 1) return fail(ErrorCode::Internal, "OpenSSL has none of the ciphers that a server needs");
+  if (SSL_CTX_set_cipher_list(native, kServerCiphers) != 1)
+    return fail(ErrorCode::Internal, "OpenSSL has none of the ciphers that a server needs");
   SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);
   TRY_OK(useIdentity(*context, *options.identity));
   if (options.client_ca_pem.empty()) {
     SSL_CTX_set_num_tickets(native, 1);
     return context;
   }
-  SSL_CTX_set_options(native, SSL_OP_NO_TICKET);  // a session that is taken up would not show the client's certificate anew
+  SSL_CTX_set_options(
+      native,
+      SSL_OP_NO_TICKET);  // a session that is taken up would not show the client's certificate anew
   SSL_CTX_set_num_tickets(native, 0);
   error_code error;
   context->add_certificate_authority(asio::buffer(options.client_ca_pem), error);
-  if (error) return fail(ErrorCode::InvalidInput, "the client CA is not readable PEM: " + error.message());
-  for (const auto& root : certificatesOf(options.client_ca_pem)) SSL_CTX_add_client_CA(native, root.get());
-  context->set_verify_mode(options.require_client_certificate ? asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert
-                                                              : asio::ssl::verify_peer);
-  // Only the age of the leaf is forgiven, and it stays the handshake's verdict. Every other fault, of an expired certificate
-  // too, is reported in a call of its own and ends the handshake.
-  context->set_verify_callback([admit_expired = options.admit_expired_clients](bool fine, asio::ssl::verify_context& verify) {
+  if (error)
+    return fail(ErrorCode::InvalidInput, "the client CA is not readable PEM: " + error.message());
+  for (const auto& root : certificatesOf(options.client_ca_pem))
+    SSL_CTX_add_client_CA(native, root.get());
+  context->set_verify_mode(options.require_client_certificate
+                               ? asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert
+                               : asio::ssl::verify_peer);
+  // Only the age of the leaf is forgiven, and it stays the handshake's verdict. Every other fault,
+  // of an expired certificate too, is reported in a call of its own and ends the handshake.
+  context->set_verify_callback([admit_expired = options.admit_expired_clients](
+                                   bool fine, asio::ssl::verify_context& verify) {
     auto* store = verify.native_handle();
     const bool leaf = X509_STORE_CTX_get_error_depth(store) == 0;
-    if (!fine && !(admit_expired && leaf && X509_STORE_CTX_get_error(store) == X509_V_ERR_CERT_HAS_EXPIRED)) return false;
+    if (!fine &&
+        !(admit_expired && leaf && X509_STORE_CTX_get_error(store) == X509_V_ERR_CERT_HAS_EXPIRED))
+      return false;
     if (!leaf || isMadeFor(X509_STORE_CTX_get_current_cert(store), XKU_SSL_CLIENT)) return true;
     X509_STORE_CTX_set_error(store, X509_V_ERR_INVALID_PURPOSE);
     return false;
@@ -244,7 +285,8 @@ Result<std::shared_ptr<asio::ssl::context>> makeServerTls(const ServerOptions& o
 
 void forgetSessions(asio::ssl::context& context) {
   auto* native = context.native_handle();
-  auto keys = randomBytes(static_cast<std::size_t>(SSL_CTX_get_tlsext_ticket_keys(native, nullptr, 0)));
+  auto keys =
+      randomBytes(static_cast<std::size_t>(SSL_CTX_get_tlsext_ticket_keys(native, nullptr, 0)));
   SSL_CTX_set_tlsext_ticket_keys(native, keys.data(), static_cast<long>(keys.size()));
 }
 
@@ -255,9 +297,11 @@ TlsPeer clientOf(TlsStream& stream) {
   TlsPeer peer;
   if (!certificate || (verdict != X509_V_OK && verdict != X509_V_ERR_CERT_HAS_EXPIRED)) return peer;
   char name[256] = {};
-  const int size = X509_NAME_get_text_by_NID(X509_get_subject_name(certificate.get()), NID_commonName, name, sizeof name);
+  const int size = X509_NAME_get_text_by_NID(X509_get_subject_name(certificate.get()),
+                                             NID_commonName, name, sizeof name);
   if (size <= 0) return peer;
-  (verdict == X509_V_OK ? peer.common_name : peer.expired_common_name).assign(name, static_cast<std::size_t>(size));
+  (verdict == X509_V_OK ? peer.common_name : peer.expired_common_name)
+      .assign(name, static_cast<std::size_t>(size));
   peer.key_id = keyIdOf(certificate.get());
   return peer;
 }

@@ -6,11 +6,13 @@ namespace {
 
 std::string keyOf(const std::string& host, const std::string& pin) { return pin + " " + host; }
 
-/// Where a connection keeps the key under which its session is put away; it goes with the connection.
+/// Where a connection keeps the key under which its session is put away; it goes with the
+/// connection.
 int keyIndex() {
-  static const int index = SSL_get_ex_new_index(0, nullptr, nullptr, nullptr, [](void*, void* key, CRYPTO_EX_DATA*, int, long, void*) {
-    delete static_cast<std::string*>(key);
-  });
+  static const int index = SSL_get_ex_new_index(
+      0, nullptr, nullptr, nullptr, [](void*, void* key, CRYPTO_EX_DATA*, int, long, void*) {
+        delete static_cast<std::string*>(key);
+      });
   return index;
 }
 
@@ -32,10 +34,13 @@ bool TlsSessions::prepare(SSL* ssl, const std::string& host, const std::string& 
   const auto at = kept_.find(key);
   if (at != kept_.end() && at->second.failures >= kFailures) return false;
   SSL_set_ex_data(ssl, keyIndex(), new std::string(std::move(key)));
-  return at != kept_.end() && at->second.session && SSL_set_session(ssl, at->second.session.get()) == 1;
+  return at != kept_.end() && at->second.session &&
+         SSL_set_session(ssl, at->second.session.get()) == 1;
 }
 
-void TlsSessions::expect(SSL* ssl, const std::string& host, const std::string& pin) { SSL_set_ex_data(ssl, keyIndex(), new std::string(keyOf(host, pin))); }
+void TlsSessions::expect(SSL* ssl, const std::string& host, const std::string& pin) {
+  SSL_set_ex_data(ssl, keyIndex(), new std::string(keyOf(host, pin)));
+}
 
 void TlsSessions::failed(const std::string& host, const std::string& pin) {
   std::lock_guard lock(guard_);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/io/tls_stream.h"
 
-#include <boost/asio/error.hpp>
-#include <boost/asio/ssl/error.hpp>
 #include <openssl/bio.h>
 #include <openssl/err.h>
+#include <boost/asio/error.hpp>
+#include <boost/asio/ssl/error.hpp>
 
 #include <sys/socket.h>
 #include <algorithm>
@@ -36,8 +36,9 @@ boost::system::error_code sslError(unsigned long code) {
 
 }  // namespace
 
-// OpenSSL's own socket BIO would raise SIGPIPE, block where the socket does, and know a number of a descriptor that may since
-// belong to another connection; this one asks the socket, which has none once it is closed.
+// OpenSSL's own socket BIO would raise SIGPIPE, block where the socket does, and know a number of a
+// descriptor that may since belong to another connection; this one asks the socket, which has none
+// once it is closed.
 
 BIO_METHOD* TlsStream::wireMethod() {
   static BIO_METHOD* const method = [] {
@@ -70,7 +71,8 @@ int TlsStream::readWire(BIO* bio, char* into, int size) {
     if (wire.failure == kEnd) BIO_set_flags(bio, BIO_FLAGS_IN_EOF);
     return wire.failure == kEnd ? 0 : -1;
   }
-  const auto got = ::recv(wire.socket.native_handle(), into, static_cast<std::size_t>(size), MSG_DONTWAIT);
+  const auto got =
+      ::recv(wire.socket.native_handle(), into, static_cast<std::size_t>(size), MSG_DONTWAIT);
   if (got < 0 && again(errno)) BIO_set_retry_read(bio);
   if (got == 0) BIO_set_flags(bio, BIO_FLAGS_IN_EOF);
   return static_cast<int>(got);
@@ -83,7 +85,8 @@ int TlsStream::writeWire(BIO* bio, const char* from, int size) {
     wire.out.append(from, static_cast<std::size_t>(size));
     return size;
   }
-  const auto sent = ::send(wire.socket.native_handle(), from, static_cast<std::size_t>(size), MSG_DONTWAIT | MSG_NOSIGNAL);
+  const auto sent = ::send(wire.socket.native_handle(), from, static_cast<std::size_t>(size),
+                           MSG_DONTWAIT | MSG_NOSIGNAL);
   if (sent < 0 && again(errno)) BIO_set_retry_write(bio);
   return static_cast<int>(sent);
 }
@@ -99,7 +102,8 @@ void TlsStream::receive() {
 
 TlsStream::Step TlsStream::flush() {
   while (!wire_.out.empty()) {
-    const auto sent = ::send(socket_.native_handle(), wire_.out.data(), wire_.out.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    const auto sent = ::send(socket_.native_handle(), wire_.out.data(), wire_.out.size(),
+                             MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0 && again(errno)) return {Want::Writable};
     if (sent < 0) return {Want::Nothing, error_code(errno, boost::system::system_category())};
     wire_.out.erase(0, static_cast<std::size_t>(sent));
@@ -108,9 +112,11 @@ TlsStream::Step TlsStream::flush() {
   return {};
 }
 
-TlsStream::TlsStream(tcp::socket& socket, asio::ssl::context& context) : socket_(socket), ssl_(SSL_new(context.native_handle())) {
+TlsStream::TlsStream(tcp::socket& socket, asio::ssl::context& context)
+    : socket_(socket), ssl_(SSL_new(context.native_handle())) {
   if (!ssl_) throw std::bad_alloc();
-  SSL_set_mode(ssl_.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+  SSL_set_mode(ssl_.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                               SSL_MODE_RELEASE_BUFFERS);
   SSL_set_read_ahead(ssl_.get(), 1);  // a record's head and body by one read
   auto* bio = BIO_new(wireMethod());
   if (!bio) throw std::bad_alloc();
@@ -150,17 +156,22 @@ TlsStream::Step TlsStream::judge(int answer, std::size_t bytes) {
   const int system_error = errno;
   if (answer > 0) return {Want::Nothing, {}, bytes};
   switch (SSL_get_error(ssl_.get(), answer)) {
-    case SSL_ERROR_WANT_READ: return {Want::Readable};
-    case SSL_ERROR_WANT_WRITE: return {Want::Writable};
-    case SSL_ERROR_ZERO_RETURN: return {Want::Nothing, boost::asio::error::eof};
+    case SSL_ERROR_WANT_READ:
+      return {Want::Readable};
+    case SSL_ERROR_WANT_WRITE:
+      return {Want::Writable};
+    case SSL_ERROR_ZERO_RETURN:
+      return {Want::Nothing, boost::asio::error::eof};
     case SSL_ERROR_SYSCALL:
       if (const auto code = ERR_get_error()) return {Want::Nothing, sslError(code)};
       if (system_error == 0) return {Want::Nothing, boost::asio::ssl::error::stream_truncated};
       return {Want::Nothing, error_code(system_error, boost::system::system_category())};
-    default: break;
+    default:
+      break;
   }
   const auto code = ERR_get_error();
-  if (ERR_GET_LIB(code) == ERR_LIB_SSL && ERR_GET_REASON(code) == SSL_R_UNEXPECTED_EOF_WHILE_READING)
+  if (ERR_GET_LIB(code) == ERR_LIB_SSL &&
+      ERR_GET_REASON(code) == SSL_R_UNEXPECTED_EOF_WHILE_READING)
     return {Want::Nothing, boost::asio::ssl::error::stream_truncated};
   return {Want::Nothing, sslError(code)};
 }

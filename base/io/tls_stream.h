@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Internal to base/io: TLS over a TCP socket, as an Asio stream. OpenSSL reads from and writes to the socket itself.
+// Internal to base/io: TLS over a TCP socket, as an Asio stream. OpenSSL reads from and writes to
+// the socket itself.
 //
-// asio::ssl::stream keeps four buffers of 17 KiB for every connection, idle or not: with an agent and some BMC connections a node
-// that alone is more than a gigabyte for ten thousand nodes. Here an idle connection holds none (docs/adr/0014).
+// asio::ssl::stream keeps four buffers of 17 KiB for every connection, idle or not: with an agent
+// and some BMC connections a node that alone is more than a gigabyte for ten thousand nodes. Here
+// an idle connection holds none (docs/adr/0014).
 #pragma once
 
 #include "base/io/side_thread.h"
 
+#include <openssl/ssl.h>
 #include <boost/asio/compose.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/ssl/context.hpp>
-#include <openssl/ssl.h>
 
 #include <array>
 #include <memory>
@@ -48,11 +50,13 @@ class TlsStream {
   /// Asio's streams: complete with (error_code, bytes).
   template <class Buffers, class Token>
   auto async_read_some(const Buffers& buffers, Token&& token) {
-    return begin<void(error_code, std::size_t)>([this, buffers] { return read(firstOf<asio::mutable_buffer>(buffers)); }, token);
+    return begin<void(error_code, std::size_t)>(
+        [this, buffers] { return read(firstOf<asio::mutable_buffer>(buffers)); }, token);
   }
   template <class Buffers, class Token>
   auto async_write_some(const Buffers& buffers, Token&& token) {
-    return begin<void(error_code, std::size_t)>([this, buffers] { return writeSome(buffers); }, token);
+    return begin<void(error_code, std::size_t)>([this, buffers] { return writeSome(buffers); },
+                                                token);
   }
 
  private:
@@ -65,11 +69,13 @@ class TlsStream {
   };
   struct Free {
     void operator()(SSL* ssl) const {
-      SSL_set_shutdown(ssl, SSL_SENT_SHUTDOWN);  // a connection cut short is no reason not to take its session up again
+      SSL_set_shutdown(ssl, SSL_SENT_SHUTDOWN);  // a connection cut short is no reason not to take
+                                                 // its session up again
       SSL_free(ssl);
     }
   };
-  static constexpr std::size_t kJoinBytes = 8u << 10;  ///< a head and a small body go out in one record
+  static constexpr std::size_t kJoinBytes =
+      8u << 10;  ///< a head and a small body go out in one record
 
   /// Tries; waits for the socket; tries again. Never completes from within the call that began it.
   template <class Signature, class Try>
@@ -85,7 +91,9 @@ class TlsStream {
       step = error ? Step{Want::Nothing, error} : attempt();
       if (step.want != Want::Nothing) {
         waited = true;
-        return stream.socket_.async_wait(step.want == Want::Readable ? tcp::socket::wait_read : tcp::socket::wait_write, std::move(self));
+        return stream.socket_.async_wait(
+            step.want == Want::Readable ? tcp::socket::wait_read : tcp::socket::wait_write,
+            std::move(self));
       }
       over = true;
       if (waited) return finish(self);
@@ -101,7 +109,8 @@ class TlsStream {
     }
   };
 
-  /// The handshake. With a side thread OpenSSL works there on what was received, and the socket stays with the control thread.
+  /// The handshake. With a side thread OpenSSL works there on what was received, and the socket
+  /// stays with the control thread.
   struct Greeting {
     TlsStream& stream;
     Step step = {};
@@ -115,7 +124,9 @@ class TlsStream {
       if (next == Next::Receive) stream.receive();
       auto* side = stream.wire_.side;
       if (!side) return (*this)(self, stream.handshake());
-      side->run(stream.get_executor(), [&stream = stream] { return stream.handshake(); }, std::move(self));
+      side->run(
+          stream.get_executor(), [&stream = stream] { return stream.handshake(); },
+          std::move(self));
     }
     template <class Self>
     void operator()(Self& self, Step tried_now) {
@@ -124,16 +135,20 @@ class TlsStream {
     }
     template <class Self>
     void tried(Self& self) {
-      if (self.cancelled() != asio::cancellation_type::none) return end(self, {Want::Nothing, asio::error::operation_aborted});
+      if (self.cancelled() != asio::cancellation_type::none)
+        return end(self, {Want::Nothing, asio::error::operation_aborted});
       const auto sent = stream.flush();
       if (sent.want == Want::Writable) return wait(self, sent.want, Next::Tried);
-      if (step.want == Want::Nothing || sent.error) return end(self, step.error || !sent.error ? step : sent);
+      if (step.want == Want::Nothing || sent.error)
+        return end(self, step.error || !sent.error ? step : sent);
       wait(self, step.want, step.want == Want::Readable ? Next::Receive : Next::Try);
     }
     template <class Self>
     void wait(Self& self, Want what, Next then) {
       next = then;
-      stream.socket_.async_wait(what == Want::Readable ? tcp::socket::wait_read : tcp::socket::wait_write, std::move(self));
+      stream.socket_.async_wait(
+          what == Want::Readable ? tcp::socket::wait_read : tcp::socket::wait_write,
+          std::move(self));
     }
     /// Never from within the call that began it.
     template <class Self>
@@ -147,12 +162,14 @@ class TlsStream {
 
   template <class Signature, class Try, class Token>
   auto begin(Try attempt, Token& token) {
-    return asio::async_compose<Token, Signature>(Operation<Signature, Try>{*this, std::move(attempt)}, token, socket_);
+    return asio::async_compose<Token, Signature>(
+        Operation<Signature, Try>{*this, std::move(attempt)}, token, socket_);
   }
 
   template <class Buffer, class Buffers>
   static Buffer firstOf(const Buffers& buffers) {
-    for (auto at = asio::buffer_sequence_begin(buffers); at != asio::buffer_sequence_end(buffers); ++at)
+    for (auto at = asio::buffer_sequence_begin(buffers); at != asio::buffer_sequence_end(buffers);
+         ++at)
       if (Buffer buffer(*at); buffer.size() > 0) return buffer;
     return {};
   }
@@ -160,13 +177,14 @@ class TlsStream {
   template <class Buffers>
   Step writeSome(const Buffers& buffers) {
     const auto first = firstOf<asio::const_buffer>(buffers);
-    if (first.size() >= kJoinBytes || first.size() == asio::buffer_size(buffers)) return write(first);
+    if (first.size() >= kJoinBytes || first.size() == asio::buffer_size(buffers))
+      return write(first);
     std::array<char, kJoinBytes> joined;
     return write(asio::buffer(joined.data(), asio::buffer_copy(asio::buffer(joined), buffers)));
   }
 
-  /// What OpenSSL reads from and writes to. With a side thread these are the buffers while the handshake lasts; what is left of
-  /// `in` then is read before the socket.
+  /// What OpenSSL reads from and writes to. With a side thread these are the buffers while the
+  /// handshake lasts; what is left of `in` then is read before the socket.
   struct Wire {
     tcp::socket& socket;
     SideThread* side = nullptr;

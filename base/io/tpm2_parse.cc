@@ -21,11 +21,17 @@ struct Attribute {
   std::uint32_t bit;
   std::string_view name;
 };
-constexpr Attribute kFixedTpm{1u << 1, "fixedTPM"}, kFixedParent{1u << 4, "fixedParent"}, kOwnOrigin{1u << 5, "sensitiveDataOrigin"}, kRestricted{1u << 16, "restricted"},
+constexpr Attribute kFixedTpm{1u << 1, "fixedTPM"}, kFixedParent{1u << 4, "fixedParent"},
+    kOwnOrigin{1u << 5, "sensitiveDataOrigin"}, kRestricted{1u << 16, "restricted"},
     kDecrypt{1u << 17, "decrypt"}, kSign{1u << 18, "sign"};
 
-std::unexpected<Error> corrupt(std::string_view what) { return fail(ErrorCode::Corrupt, fmt::format("the TPM's {} is malformed", what)); }
-std::unexpected<Error> unknown(std::string_view what, unsigned value) { return fail(ErrorCode::InvalidInput, fmt::format("the TPM's key has {} {:#06x}, which is not supported", what, value)); }
+std::unexpected<Error> corrupt(std::string_view what) {
+  return fail(ErrorCode::Corrupt, fmt::format("the TPM's {} is malformed", what));
+}
+std::unexpected<Error> unknown(std::string_view what, unsigned value) {
+  return fail(ErrorCode::InvalidInput,
+              fmt::format("the TPM's key has {} {:#06x}, which is not supported", what, value));
+}
 
 /// Apart: where GCC 12 knows the length it warns of copies that cannot happen.
 [[gnu::noinline]] bool isDigest(std::string_view bytes) { return bytes.size() == kDigestBytes; }
@@ -44,7 +50,8 @@ Result<bool> symmetric(TpmReader& in) {
 Result<void> scheme(TpmReader& in) {
   const auto algorithm = in.u16();
   if (algorithm == kTpmNull) return {};
-  if (algorithm != kTpmRsaSsa && algorithm != kTpmRsaPss && algorithm != kTpmEcdsa) return unknown("a scheme", algorithm);
+  if (algorithm != kTpmRsaSsa && algorithm != kTpmRsaPss && algorithm != kTpmEcdsa)
+    return unknown("a scheme", algorithm);
   if (const auto hash = in.u16(); hash != kTpmSha256) return unknown("a hash", hash);
   return {};
 }
@@ -76,10 +83,13 @@ Result<void> ecc(TpmReader& in, TpmPublic& out) {
   return {};
 }
 
-Result<void> attributesAre(std::uint32_t attributes, std::initializer_list<Attribute> set, Attribute clear, std::string_view key) {
+Result<void> attributesAre(std::uint32_t attributes, std::initializer_list<Attribute> set,
+                           Attribute clear, std::string_view key) {
   for (const auto& wanted : set)
-    if (!(attributes & wanted.bit)) return fail(ErrorCode::Denied, fmt::format("the TPM's {} is not {}", key, wanted.name));
-  if (attributes & clear.bit) return fail(ErrorCode::Denied, fmt::format("the TPM's {} may {}", key, clear.name));
+    if (!(attributes & wanted.bit))
+      return fail(ErrorCode::Denied, fmt::format("the TPM's {} is not {}", key, wanted.name));
+  if (attributes & clear.bit)
+    return fail(ErrorCode::Denied, fmt::format("the TPM's {} may {}", key, clear.name));
   return {};
 }
 
@@ -95,8 +105,10 @@ Result<std::vector<int>> selection(TpmReader& in) {
     const auto bits = in.take(bytes);
     if (in.bad()) return corrupt("selection of PCRs");
     for (int pcr = 0; pcr < static_cast<int>(8 * bits.size()); ++pcr) {
-      if (!(static_cast<unsigned char>(bits[static_cast<std::size_t>(pcr / 8)]) >> (pcr % 8) & 1)) continue;
-      if (bank != kTpmSha256 || pcr >= kTpmPcrs || (!pcrs.empty() && pcrs.back() >= pcr)) return corrupt("selection of PCRs");
+      if (!(static_cast<unsigned char>(bits[static_cast<std::size_t>(pcr / 8)]) >> (pcr % 8) & 1))
+        continue;
+      if (bank != kTpmSha256 || pcr >= kTpmPcrs || (!pcrs.empty() && pcrs.back() >= pcr))
+        return corrupt("selection of PCRs");
       pcrs.push_back(pcr);
     }
   }
@@ -109,11 +121,16 @@ std::string TpmPublic::name() const { return std::string("\0\x0b", 2) + sha256(a
 
 std::string TpmPublic::id() const { return sha256Hex(area); }
 
-Result<void> TpmPublic::mayAttest() const { return attributesAre(attributes, {kFixedTpm, kFixedParent, kOwnOrigin, kRestricted, kSign}, kDecrypt, "attestation key"); }
+Result<void> TpmPublic::mayAttest() const {
+  return attributesAre(attributes, {kFixedTpm, kFixedParent, kOwnOrigin, kRestricted, kSign},
+                       kDecrypt, "attestation key");
+}
 
 Result<void> TpmPublic::mayBeEndorsement() const {
-  TRY_OK(attributesAre(attributes, {kFixedTpm, kFixedParent, kOwnOrigin, kRestricted, kDecrypt}, kSign, "endorsement key"));
-  if (!rsa || !aes128cfb) return fail(ErrorCode::InvalidInput, "the TPM's endorsement key is not RSA 2048 with AES 128");
+  TRY_OK(attributesAre(attributes, {kFixedTpm, kFixedParent, kOwnOrigin, kRestricted, kDecrypt},
+                       kSign, "endorsement key"));
+  if (!rsa || !aes128cfb)
+    return fail(ErrorCode::InvalidInput, "the TPM's endorsement key is not RSA 2048 with AES 128");
   return {};
 }
 
@@ -144,8 +161,10 @@ Result<TpmQuote> parseTpmQuote(std::string_view bytes) {
   const auto magic = in.u32();
   const auto type = in.u16();
   if (in.bad()) return corrupt("quote");
-  if (magic != kGenerated) return fail(ErrorCode::Denied, "what the TPM's key has signed was not made by the TPM");
-  if (type != kAttestQuote) return fail(ErrorCode::Denied, "what the TPM's key has signed is no quote");
+  if (magic != kGenerated)
+    return fail(ErrorCode::Denied, "what the TPM's key has signed was not made by the TPM");
+  if (type != kAttestQuote)
+    return fail(ErrorCode::Denied, "what the TPM's key has signed is no quote");
   in.sized();  // the qualified name of the signer: the credential binds the key
   out.extra_data = in.text();
   in.number(8);  // clock

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How TPM 2.0 writes things: big-endian numbers, byte strings with a length in front, and the numbers of its algorithms (Part 2).
+// How TPM 2.0 writes things: big-endian numbers, byte strings with a length in front, and the
+// numbers of its algorithms (Part 2).
 #pragma once
 
 #include <cstdint>
@@ -9,10 +10,12 @@
 namespace muster::io {
 
 // TPM_ALG_ID
-inline constexpr std::uint16_t kTpmRsa = 0x0001, kTpmAes = 0x0006, kTpmSha256 = 0x000b, kTpmNull = 0x0010, kTpmRsaSsa = 0x0014, kTpmRsaPss = 0x0016, kTpmEcdsa = 0x0018,
-                               kTpmEcc = 0x0023, kTpmCfb = 0x0043;
+inline constexpr std::uint16_t kTpmRsa = 0x0001, kTpmAes = 0x0006, kTpmSha256 = 0x000b,
+                               kTpmNull = 0x0010, kTpmRsaSsa = 0x0014, kTpmRsaPss = 0x0016,
+                               kTpmEcdsa = 0x0018, kTpmEcc = 0x0023, kTpmCfb = 0x0043;
 
-/// Reads what is declared and nothing beyond; the first thing that does not fit is kept as the error, later reads give zero.
+/// Reads what is declared and nothing beyond; the first thing that does not fit is kept as the
+/// error, later reads give zero.
 class TpmReader {
  public:
   explicit TpmReader(std::string_view bytes) : rest_(bytes) {}

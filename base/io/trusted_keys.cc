@@ -6,14 +6,17 @@
 namespace muster::io {
 namespace {
 
-constexpr std::string_view kBegin = "-----BEGIN PUBLIC KEY-----", kEnd = "-----END PUBLIC KEY-----\n";
+constexpr std::string_view kBegin = "-----BEGIN PUBLIC KEY-----",
+                           kEnd = "-----END PUBLIC KEY-----\n";
 constexpr std::size_t kKeyIdDigits = 16;
 
 }  // namespace
 
 std::vector<std::string> publicPems(std::string_view text) {
   std::vector<std::string> out;
-  for (auto begin = text.find(kBegin); begin != std::string_view::npos && out.size() < kMaxTrustedKeys; begin = text.find(kBegin, begin + 1)) {
+  for (auto begin = text.find(kBegin);
+       begin != std::string_view::npos && out.size() < kMaxTrustedKeys;
+       begin = text.find(kBegin, begin + 1)) {
     const auto end = text.find(kEnd, begin);
     if (end == std::string_view::npos) break;
     out.emplace_back(text.substr(begin, end + kEnd.size() - begin));

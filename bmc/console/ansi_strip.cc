@@ -8,7 +8,8 @@ namespace muster::bmc {
 namespace {
 
 constexpr char kEsc = 0x1b, kBell = 0x07, kCancel = 0x18, kSubstitute = 0x1a;
-constexpr std::size_t kMaxSequenceBytes = 4096;  ///< an OSC or DCS that never ends swallows no more than this
+constexpr std::size_t kMaxSequenceBytes =
+    4096;  ///< an OSC or DCS that never ends swallows no more than this
 
 /// What one step over the bytes has found.
 struct Step {
@@ -17,14 +18,20 @@ struct Step {
 };
 
 bool turnsOrHides(char32_t letter) {
-  return (letter >= 0x80 && letter <= 0x9f) || (letter >= 0x200b && letter <= 0x200f) || (letter >= 0x2028 && letter <= 0x202e) || (letter >= 0x2060 && letter <= 0x206f) ||
-         letter == 0xfeff || letter == 0xad || letter == 0x61c || (letter >= 0xfff9 && letter <= 0xfffb) || (letter >= 0xe0000 && letter <= 0xe0fff);
+  return (letter >= 0x80 && letter <= 0x9f) || (letter >= 0x200b && letter <= 0x200f) ||
+         (letter >= 0x2028 && letter <= 0x202e) || (letter >= 0x2060 && letter <= 0x206f) ||
+         letter == 0xfeff || letter == 0xad || letter == 0x61c ||
+         (letter >= 0xfff9 && letter <= 0xfffb) || (letter >= 0xe0000 && letter <= 0xe0fff);
 }
 
 /// The letter at the front and its length. nullopt: no UTF-8.
 std::optional<std::pair<char32_t, std::size_t>> letterOf(std::string_view text) {
   const auto first = static_cast<unsigned char>(text[0]);
-  const std::size_t length = first < 0x80 ? 1 : first >= 0xc2 && first < 0xe0 ? 2 : first >= 0xe0 && first < 0xf0 ? 3 : first >= 0xf0 && first < 0xf5 ? 4 : 0;
+  const std::size_t length = first < 0x80                    ? 1
+                             : first >= 0xc2 && first < 0xe0 ? 2
+                             : first >= 0xe0 && first < 0xf0 ? 3
+                             : first >= 0xf0 && first < 0xf5 ? 4
+                                                             : 0;
   if (length == 0 || length > text.size()) return std::nullopt;
   char32_t letter = length == 1 ? first : first & (0xff >> (length + 1));
   for (std::size_t i = 1; i < length; ++i) {
@@ -33,7 +40,8 @@ std::optional<std::pair<char32_t, std::size_t>> letterOf(std::string_view text) 
     letter = (letter << 6) | (next & 0x3f);
   }
   constexpr std::uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
-  if (letter < kLeast[length] || letter > 0x10ffff || (letter >= 0xd800 && letter <= 0xdfff)) return std::nullopt;
+  if (letter < kLeast[length] || letter > 0x10ffff || (letter >= 0xd800 && letter <= 0xdfff))
+    return std::nullopt;
   return std::pair(letter, length);
 }
 
@@ -44,14 +52,17 @@ Step controlSequence(std::string_view text) {
   if (at >= text.size()) return {text.size()};
   const char last = text[at];
   if (last < 0x40 || last > 0x7e) return {at};  // broken off; what broke it is looked at anew
-  const bool jumps = last == 'H' || last == 'f' || last == 'J' || last == 'E' || last == 'F' || last == 'd';
+  const bool jumps =
+      last == 'H' || last == 'f' || last == 'J' || last == 'E' || last == 'F' || last == 'd';
   return {at + 1, jumps ? Step::What::NewLine : Step::What::Nothing};
 }
 
 /// OSC, DCS, APC, PM, SOS: up to ESC \ or BEL.
 Step stringSequence(std::string_view text) {
   for (std::size_t at = 2; at < text.size(); ++at) {
-    if (at >= kMaxSequenceBytes || text[at] == kCancel || text[at] == kSubstitute || text[at] == '\n') return {at};
+    if (at >= kMaxSequenceBytes || text[at] == kCancel || text[at] == kSubstitute ||
+        text[at] == '\n')
+      return {at};
     if (text[at] == kBell) return {at + 1};
     if (text[at] == kEsc) return {at + 1 < text.size() && text[at + 1] == '\\' ? at + 2 : at};
   }
@@ -61,10 +72,21 @@ Step stringSequence(std::string_view text) {
 Step escape(std::string_view text) {
   if (text.size() < 2) return {1};
   switch (text[1]) {
-    case '[': return controlSequence(text);
-    case ']': case 'P': case '_': case '^': case 'X': return stringSequence(text);
-    case 'c': case 'D': case 'E': case 'M': return {2, Step::What::NewLine};
-    default: break;
+    case '[':
+      return controlSequence(text);
+    case ']':
+    case 'P':
+    case '_':
+    case '^':
+    case 'X':
+      return stringSequence(text);
+    case 'c':
+    case 'D':
+    case 'E':
+    case 'M':
+      return {2, Step::What::NewLine};
+    default:
+      break;
   }
   std::size_t at = 1;  // intermediates, then one final
   while (at < text.size() && text[at] >= 0x20 && text[at] <= 0x2f) ++at;
@@ -76,8 +98,10 @@ Step stepOver(std::string_view text) {
   const char first = text[0];
   if (first == kEsc) return escape(text);
   if (first == '\n') return {1, Step::What::NewLine};
-  if (first == '\r') return {1, text.size() > 1 && text[1] == '\n' ? Step::What::Nothing : Step::What::Overwrite};
-  if (first >= 0 && (first < 0x20 || first == 0x7f)) return {1};  // a tab is a space: see the caller
+  if (first == '\r')
+    return {1, text.size() > 1 && text[1] == '\n' ? Step::What::Nothing : Step::What::Overwrite};
+  if (first >= 0 && (first < 0x20 || first == 0x7f))
+    return {1};  // a tab is a space: see the caller
   const auto letter = letterOf(text);
   if (!letter || turnsOrHides(letter->first)) return {letter ? letter->second : 1};
   return {letter->second, Step::What::Text};
@@ -99,11 +123,13 @@ class Lines {
     while (!line_.empty() && line_.back() == ' ') line_.pop_back();
     if (!line_.empty()) lines_.push_back(std::move(line_));
     line_.clear();
-    if (lines_.size() > 2 * max_) lines_.erase(lines_.begin(), lines_.end() - static_cast<std::ptrdiff_t>(max_));
+    if (lines_.size() > 2 * max_)
+      lines_.erase(lines_.begin(), lines_.end() - static_cast<std::ptrdiff_t>(max_));
   }
   std::vector<std::string> take() {
     end();
-    if (lines_.size() > max_) lines_.erase(lines_.begin(), lines_.end() - static_cast<std::ptrdiff_t>(max_));
+    if (lines_.size() > max_)
+      lines_.erase(lines_.begin(), lines_.end() - static_cast<std::ptrdiff_t>(max_));
     return std::move(lines_);
   }
 
@@ -126,10 +152,17 @@ std::vector<std::string> plainLines(std::string_view raw, std::size_t max_lines)
     }
     const auto step = stepOver(raw);
     switch (step.what) {
-      case Step::What::Text: lines.add(raw.substr(0, step.bytes)); break;
-      case Step::What::NewLine: lines.end(); break;
-      case Step::What::Overwrite: lines.overwrite(); break;
-      case Step::What::Nothing: break;
+      case Step::What::Text:
+        lines.add(raw.substr(0, step.bytes));
+        break;
+      case Step::What::NewLine:
+        lines.end();
+        break;
+      case Step::What::Overwrite:
+        lines.overwrite();
+        break;
+      case Step::What::Nothing:
+        break;
     }
     raw.remove_prefix(step.bytes);
   }

@@ -34,10 +34,13 @@ Result<std::vector<int>> numbersIn(const fs::path& folder, const std::string& pr
     const auto name = entry.path().filename().string();
     if (!name.starts_with(prefix)) continue;
     int number = 0;
-    const auto [end, wrong] = std::from_chars(name.data() + prefix.size(), name.data() + name.size(), number);
-    if (wrong == std::errc() && end == name.data() + name.size() && number >= 0) numbers.push_back(number);
+    const auto [end, wrong] =
+        std::from_chars(name.data() + prefix.size(), name.data() + name.size(), number);
+    if (wrong == std::errc() && end == name.data() + name.size() && number >= 0)
+      numbers.push_back(number);
   }
-  if (error) return fail(ErrorCode::Unavailable, fmt::format("{}: {}", folder.string(), error.message()));
+  if (error)
+    return fail(ErrorCode::Unavailable, fmt::format("{}: {}", folder.string(), error.message()));
   std::sort(numbers.begin(), numbers.end());
   return numbers;
 }
@@ -57,7 +60,8 @@ KeptBoot aboutOf(const fs::path& folder, int number) {
 Result<void> BootLog::openNext() {
   const auto path = folder_ / (kPiece + std::to_string(next_));
   io::Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600));
-  if (!file.valid()) return fail(ErrorCode::Unavailable, fmt::format("{}: {}", path.string(), std::strerror(errno)));
+  if (!file.valid())
+    return fail(ErrorCode::Unavailable, fmt::format("{}: {}", path.string(), std::strerror(errno)));
   file_ = std::move(file);
   room_ = next_ == 0 ? kHeadBytes : kTailBytes;
   std::error_code ignored;
@@ -71,7 +75,9 @@ Result<void> BootLog::append(std::string_view bytes) {
     if (room_ == 0) TRY_OK(openNext());
     const auto count = ::write(file_.get(), bytes.data(), std::min(bytes.size(), room_));
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return fail(ErrorCode::Unavailable, fmt::format("the console in {} cannot be kept: {}", folder_.string(), std::strerror(errno)));
+    if (count <= 0)
+      return fail(ErrorCode::Unavailable, fmt::format("the console in {} cannot be kept: {}",
+                                                      folder_.string(), std::strerror(errno)));
     bytes.remove_prefix(static_cast<std::size_t>(count));
     room_ -= static_cast<std::size_t>(count);
   }
@@ -84,9 +90,11 @@ Result<BootLog> BootShelf::begin(WallTime now, const std::string& why) {
   const int number = numbers.empty() ? 1 : numbers.back() + 1;
   const auto folder = folder_ / std::to_string(number);
   TRY_OK(io::makeDirs(folder, 0700));
-  TRY_OK(io::writeFileAtomic(folder / kAbout, jsonText(nlohmann::json{{"began", toString(now)}, {"why", why}}), 0600));
+  TRY_OK(io::writeFileAtomic(
+      folder / kAbout, jsonText(nlohmann::json{{"began", toString(now)}, {"why", why}}), 0600));
   std::error_code ignored;
-  for (std::size_t i = 0; i + kKeptBoots - 1 < numbers.size(); ++i) fs::remove_all(folder_ / std::to_string(numbers[i]), ignored);
+  for (std::size_t i = 0; i + kKeptBoots - 1 < numbers.size(); ++i)
+    fs::remove_all(folder_ / std::to_string(numbers[i]), ignored);
   return BootLog(number, folder);
 }
 
@@ -100,12 +108,15 @@ Result<std::vector<KeptBoot>> BootShelf::boots() const {
 Result<std::string> BootShelf::read(int number) const {
   const auto folder = folder_ / std::to_string(number);
   std::error_code error;
-  if (!fs::is_directory(folder, error)) return fail(ErrorCode::NotFound, fmt::format("no boot {} is kept", number));
+  if (!fs::is_directory(folder, error))
+    return fail(ErrorCode::NotFound, fmt::format("no boot {} is kept", number));
   TRY(pieces, numbersIn(folder, kPiece));
   std::string out;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
-    if (i > 0 && pieces[i] != pieces[i - 1] + 1) out += "\r\n[muster: what came between is not kept]\r\n";
-    out += io::readFile(folder / (kPiece + std::to_string(pieces[i])), kPieceLimit).value_or(std::string());
+    if (i > 0 && pieces[i] != pieces[i - 1] + 1)
+      out += "\r\n[muster: what came between is not kept]\r\n";
+    out += io::readFile(folder / (kPiece + std::to_string(pieces[i])), kPieceLimit)
+               .value_or(std::string());
   }
   return out;
 }

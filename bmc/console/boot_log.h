@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is kept of a node's consoles: one folder a boot, of a bounded size, the last kKeptBoots of them.
+// What is kept of a node's consoles: one folder a boot, of a bounded size, the last kKeptBoots of
+// them.
 //
 //   FOLDER/NODE/K/about.json   when it began and why
 //   FOLDER/NODE/K/bytes-0      the first kHeadBytes
-//   FOLDER/NODE/K/bytes-N      what came after, kTailBytes each; only the last two are there. So the last kTailBytes at least are kept,
-//                              whatever the machine says, and a crash at any place leaves what was written.
+//   FOLDER/NODE/K/bytes-N      what came after, kTailBytes each; only the last two are there. So
+//   the last kTailBytes at least are kept,
+//                              whatever the machine says, and a crash at any place leaves what was
+//                              written.
 // K grows and is never used again. Nobody but muster's user may read: consoles show passwords.
 #pragma once
 
@@ -23,7 +26,9 @@ inline constexpr std::size_t kTailBytes = 192u << 10;  ///< of each of two
 inline constexpr int kKeptBoots = 8;                   ///< of a node: at most 4 MiB in all
 
 /// Where a state folder keeps them.
-inline std::filesystem::path keptConsoles(const std::filesystem::path& state) { return state / "console"; }
+inline std::filesystem::path keptConsoles(const std::filesystem::path& state) {
+  return state / "console";
+}
 
 /// One boot being written. Blocking: used on a worker.
 class BootLog {

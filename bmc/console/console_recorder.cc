@@ -2,8 +2,8 @@
 #include "bmc/console/console_recorder.h"
 
 #include "base/log.h"
-#include "bmc/console/boot_log.h"
 #include "bmc/console/ansi_strip.h"
+#include "bmc/console/boot_log.h"
 #include "lifecycle/model/consoles.h"
 
 #include <fmt/format.h>
@@ -21,19 +21,19 @@ namespace {
 
 constexpr auto kOpenPoll = 100ms;
 constexpr auto kExpiryLook = 5s;
-constexpr auto kGivesBack = 3s;       ///< a session may take so long to end by itself
+constexpr auto kGivesBack = 3s;  ///< a session may take so long to end by itself
 constexpr std::chrono::milliseconds kReopenFirst = 250ms, kReopenLast = 30'000ms;
 
 /// Listening to one node. Held by its coroutines, so it ends after the desk by a moment.
 struct Capture {
   NodeName node;
   std::unique_ptr<ConsoleSource> source;
-  std::shared_ptr<BootLog> log;             ///< of the boot that is under way
-  KeptBoot boot;                            ///< that boot
-  std::function<bool()> is_up;              ///< whether it has ended; empty: somebody will say so
+  std::shared_ptr<BootLog> log;  ///< of the boot that is under way
+  KeptBoot boot;                 ///< that boot
+  std::function<bool()> is_up;   ///< whether it has ended; empty: somebody will say so
   std::string ring;
-  std::string trouble;                      ///< why nobody listens; empty: somebody does
-  io::Dialogue* line = nullptr;             ///< open, owned by listen()
+  std::string trouble;           ///< why nobody listens; empty: somebody does
+  io::Dialogue* line = nullptr;  ///< open, owned by listen()
   bool tried = false, stopped = false, ended = false;
   std::chrono::steady_clock::time_point until;
   asio::cancellation_signal cut;
@@ -48,8 +48,10 @@ void remember(Capture& capture, std::string_view piece) {
 Task<void> keep(At at, std::string piece, Workers& workers) {
   remember(*at, piece);
   auto log = at->log;  // a new boot may begin meanwhile
-  auto kept = co_await offload<Result<void>>(workers, [log, piece = std::move(piece)] { return log->append(piece); });
-  if (!kept && at->trouble.empty()) logWarning("console", "{}: {}", at->node.str(), kept.error().str());
+  auto kept = co_await offload<Result<void>>(
+      workers, [log, piece = std::move(piece)] { return log->append(piece); });
+  if (!kept && at->trouble.empty())
+    logWarning("console", "{}: {}", at->node.str(), kept.error().str());
   at->trouble = kept ? "" : kept.error().str();
 }
 
@@ -85,10 +87,14 @@ Task<void> listen(At at, Clock& clock, Workers& workers) {
       at->trouble = text;
       at->tried = true;
       const auto code = heard.error().code();
-      if (code == ErrorCode::NotFound || code == ErrorCode::Denied || code == ErrorCode::InvalidInput) break;
+      if (code == ErrorCode::NotFound || code == ErrorCode::Denied ||
+          code == ErrorCode::InvalidInput)
+        break;
     }
     // A BMC that greets and closes at once is no line that broke: each time is a login.
-    pause = heard && *heard && clock.steady() - began >= kReopenLast ? kReopenFirst : std::min(2 * pause, kReopenLast);
+    pause = heard && *heard && clock.steady() - began >= kReopenLast
+                ? kReopenFirst
+                : std::min(2 * pause, kReopenLast);
     co_await clock.sleep(pause);
   }
 }
@@ -109,7 +115,9 @@ Task<void> expire(At at, Clock& clock) {
   for (auto waited = 0ms; !at->ended && waited < kGivesBack; waited += kOpenPoll) {
     co_await clock.rest(kOpenPoll);
   }
-  if (!at->ended) at->cut.emit(asio::cancellation_type::terminal);  // the slot of one that has ended leads nowhere
+  if (!at->ended)
+    at->cut.emit(
+        asio::cancellation_type::terminal);  // the slot of one that has ended leads nowhere
 }
 
 class Desk final : public Consoles {
@@ -126,15 +134,17 @@ class Desk final : public Consoles {
     auto source = known == captures_.end() ? finder_(node) : nullptr;
     if (known == captures_.end() && !source) co_return;
     const auto now = clock_.now();
-    auto log = co_await offload<Result<std::shared_ptr<BootLog>>>(workers_, [kept = kept_, node, why, now]() -> Result<std::shared_ptr<BootLog>> {
-      TRY(log, BootShelf(kept, node).begin(now, why));
-      return std::make_shared<BootLog>(std::move(log));
-    });
+    auto log = co_await offload<Result<std::shared_ptr<BootLog>>>(
+        workers_, [kept = kept_, node, why, now]() -> Result<std::shared_ptr<BootLog>> {
+          TRY(log, BootShelf(kept, node).begin(now, why));
+          return std::make_shared<BootLog>(std::move(log));
+        });
     if (!log) {
       logWarning("console", "the boot of {} cannot be kept: {}", node.str(), log.error().str());
       co_return;
     }
-    if (known = captures_.find(node); known != captures_.end() && !known->second->ended && !known->second->stopped) {  // it may have changed meanwhile
+    if (known = captures_.find(node); known != captures_.end() && !known->second->ended &&
+                                      !known->second->stopped) {  // it may have changed meanwhile
       known->second->log = *log;
       known->second->boot = {(*log)->number(), now, why};
       known->second->is_up = std::move(is_up);
@@ -144,7 +154,8 @@ class Desk final : public Consoles {
     }
     if (!source) source = finder_(node);
     if (captures_.size() >= kMaxCaptures) {
-      (void)(*log)->append(fmt::format("[muster: not listened to, {} other boots are]\n", captures_.size()));
+      (void)(*log)->append(
+          fmt::format("[muster: not listened to, {} other boots are]\n", captures_.size()));
       co_return;
     }
     auto at = std::make_shared<Capture>();
@@ -163,13 +174,17 @@ class Desk final : public Consoles {
 
   std::vector<std::string> lastLines(const NodeName& node) const override {
     const auto known = captures_.find(node);
-    if (known != captures_.end() && !known->second->ring.empty()) return linesOf(known->second->boot, known->second->ring);
-    if (known != captures_.end() && !known->second->trouble.empty()) return linesOf(known->second->boot, "[muster: " + known->second->trouble + "]");
+    if (known != captures_.end() && !known->second->ring.empty())
+      return linesOf(known->second->boot, known->second->ring);
+    if (known != captures_.end() && !known->second->trouble.empty())
+      return linesOf(known->second->boot, "[muster: " + known->second->trouble + "]");
     const BootShelf shelf(kept_, node);
     const auto boots = shelf.boots();
     if (!boots || boots->empty()) return {};
     const auto text = shelf.read(boots->back().number);
-    return text ? linesOf(boots->back(), std::string_view(*text).substr(text->size() - std::min(text->size(), kRingBytes))) : std::vector<std::string>();
+    return text ? linesOf(boots->back(), std::string_view(*text).substr(
+                                             text->size() - std::min(text->size(), kRingBytes)))
+                : std::vector<std::string>();
   }
 
   Async<void> close() override {
@@ -178,7 +193,9 @@ class Desk final : public Consoles {
       if (at->line) at->line->hangUp();
     }
     const auto until = clock_.steady() + kGivesBack;
-    while (clock_.steady() < until && std::any_of(captures_.begin(), captures_.end(), [](const auto& entry) { return !entry.second->ended; })) {
+    while (clock_.steady() < until &&
+           std::any_of(captures_.begin(), captures_.end(),
+                       [](const auto& entry) { return !entry.second->ended; })) {
       co_await clock_.rest(kOpenPoll);
     }
     for (auto& [node, at] : captures_)
@@ -189,7 +206,8 @@ class Desk final : public Consoles {
  private:
   static std::vector<std::string> linesOf(const KeptBoot& boot, std::string_view said) {
     auto lines = plainLines(said, kFindingLines);
-    if (!lines.empty()) lines.insert(lines.begin(), lifecycle::consoleBootLine(boot.number, boot.began, boot.why));
+    if (!lines.empty())
+      lines.insert(lines.begin(), lifecycle::consoleBootLine(boot.number, boot.began, boot.why));
     return lines;
   }
 
@@ -197,7 +215,9 @@ class Desk final : public Consoles {
     auto executor = co_await asio::this_coro::executor;
     at->until = clock_.steady() + kCaptureLimit;
     captures_[at->node] = at;
-    asio::co_spawn(executor, listen(at, clock_, workers_), asio::bind_cancellation_slot(at->cut.slot(), [at](const std::exception_ptr&) { at->ended = true; }));
+    asio::co_spawn(executor, listen(at, clock_, workers_),
+                   asio::bind_cancellation_slot(
+                       at->cut.slot(), [at](const std::exception_ptr&) { at->ended = true; }));
     asio::co_spawn(executor, expire(at, clock_), [](const std::exception_ptr&) {});
     for (auto waited = 0ms; waited < kOpenWait && !at->tried && !at->ended; waited += kOpenPoll) {
       co_await clock_.rest(kOpenPoll);
@@ -213,7 +233,8 @@ class Desk final : public Consoles {
 
 }  // namespace
 
-std::unique_ptr<Consoles> makeConsoles(ConsoleFinder finder, std::filesystem::path kept_folder, Clock& clock, Workers& workers) {
+std::unique_ptr<Consoles> makeConsoles(ConsoleFinder finder, std::filesystem::path kept_folder,
+                                       Clock& clock, Workers& workers) {
   return std::make_unique<Desk>(std::move(finder), std::move(kept_folder), clock, workers);
 }
 

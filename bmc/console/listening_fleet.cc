@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fleet with ears: every way of starting a machine passes here, so no phase has to think of its console.
+// The fleet with ears: every way of starting a machine passes here, so no phase has to think of its
+// console.
 #include "bmc/console/console_recorder.h"
 #include "bmc/forwarding_bmc.h"
 
@@ -10,7 +11,8 @@ namespace {
 
 class ListeningBmc final : public ForwardingBmc {
  public:
-  ListeningBmc(Bmc& bmc, NodeName node, Consoles& consoles) : ForwardingBmc(bmc), node_(std::move(node)), consoles_(consoles) {}
+  ListeningBmc(Bmc& bmc, NodeName node, Consoles& consoles)
+      : ForwardingBmc(bmc), node_(std::move(node)), consoles_(consoles) {}
 
   Async<void> power(PowerAction action) override {
     if (action == PowerAction::On || action == PowerAction::ForceRestart) {
@@ -35,7 +37,8 @@ class ListeningBmc final : public ForwardingBmc {
 
 class ListeningFleet final : public BmcFleet {
  public:
-  ListeningFleet(std::unique_ptr<BmcFleet> fleet, Consoles& consoles) : fleet_(std::move(fleet)), consoles_(consoles) {}
+  ListeningFleet(std::unique_ptr<BmcFleet> fleet, Consoles& consoles)
+      : fleet_(std::move(fleet)), consoles_(consoles) {}
   Bmc& at(const NodeName& node) override {
     auto& slot = bmcs_[node];
     if (!slot) slot = std::make_unique<ListeningBmc>(fleet_->at(node), node, consoles_);
@@ -52,6 +55,8 @@ class ListeningFleet final : public BmcFleet {
 
 }  // namespace
 
-std::unique_ptr<BmcFleet> listenAtBoot(std::unique_ptr<BmcFleet> fleet, Consoles& consoles) { return std::make_unique<ListeningFleet>(std::move(fleet), consoles); }
+std::unique_ptr<BmcFleet> listenAtBoot(std::unique_ptr<BmcFleet> fleet, Consoles& consoles) {
+  return std::make_unique<ListeningFleet>(std::move(fleet), consoles);
+}
 
 }  // namespace muster::bmc

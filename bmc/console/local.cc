@@ -28,12 +28,16 @@ class SocketConsole final : public ConsoleSource {
 Result<std::filesystem::path> findSerial(const std::string& domain, const std::string& uri) {
   const auto why = [&](const char* what) {
     const auto* error = virGetLastError();
-    return fail(error && error->code == VIR_ERR_NO_DOMAIN ? ErrorCode::NotFound : ErrorCode::Unavailable,
-                fmt::format("{} {}: {}", what, domain, error && error->message ? error->message : "libvirt gives no reason"));
+    return fail(
+        error && error->code == VIR_ERR_NO_DOMAIN ? ErrorCode::NotFound : ErrorCode::Unavailable,
+        fmt::format("{} {}: {}", what, domain,
+                    error && error->message ? error->message : "libvirt gives no reason"));
   };
-  const std::unique_ptr<virConnect, int (*)(virConnectPtr)> connection(virConnectOpen(uri.empty() ? nullptr : uri.c_str()), virConnectClose);
+  const std::unique_ptr<virConnect, int (*)(virConnectPtr)> connection(
+      virConnectOpen(uri.empty() ? nullptr : uri.c_str()), virConnectClose);
   if (!connection) return why("asking libvirt for");
-  const std::unique_ptr<virDomain, int (*)(virDomainPtr)> found(virDomainLookupByName(connection.get(), domain.c_str()), virDomainFree);
+  const std::unique_ptr<virDomain, int (*)(virDomainPtr)> found(
+      virDomainLookupByName(connection.get(), domain.c_str()), virDomainFree);
   if (!found) return why("finding domain");
   const std::unique_ptr<char, void (*)(void*)> xml(virDomainGetXMLDesc(found.get(), 0), std::free);
   if (!xml) return why("reading domain");
@@ -44,10 +48,12 @@ Result<std::filesystem::path> findSerial(const std::string& domain, const std::s
 
 class DomainConsole final : public ConsoleSource {
  public:
-  DomainConsole(std::string domain, std::string uri, Workers& workers) : domain_(std::move(domain)), uri_(std::move(uri)), workers_(workers) {}
+  DomainConsole(std::string domain, std::string uri, Workers& workers)
+      : domain_(std::move(domain)), uri_(std::move(uri)), workers_(workers) {}
   std::string name() const override { return "the serial port of domain " + domain_; }
   Async<std::unique_ptr<io::Dialogue>> open() override {
-    CO_TRY(path, co_await offload<Result<std::filesystem::path>>(workers_, [domain = domain_, uri = uri_] { return findSerial(domain, uri); }));
+    CO_TRY(path, co_await offload<Result<std::filesystem::path>>(
+                     workers_, [domain = domain_, uri = uri_] { return findSerial(domain, uri); }));
     auto executor = co_await asio::this_coro::executor;
     co_return io::dialDialogue(executor, path);
   }
@@ -61,7 +67,9 @@ class NoConsole final : public ConsoleSource {
  public:
   explicit NoConsole(std::string why) : why_(std::move(why)) {}
   std::string name() const override { return "no console"; }
-  Async<std::unique_ptr<io::Dialogue>> open() override { co_return fail(ErrorCode::NotFound, why_); }
+  Async<std::unique_ptr<io::Dialogue>> open() override {
+    co_return fail(ErrorCode::NotFound, why_);
+  }
 
  private:
   std::string why_;
@@ -76,16 +84,23 @@ Result<std::filesystem::path> serialOfDomain(const std::string& domain_xml) {
   const auto serial = domain_xml.substr(begin, end - begin);
   static const std::regex source(R"re(<source\b[^>]{0,512}\bpath=['"]([^'"]{1,1024})['"])re");
   std::smatch found;
-  if (serial.find("type='tcp'") == std::string::npos && std::regex_search(serial, found, source)) return std::filesystem::path(found[1].str());
-  return fail(ErrorCode::NotFound, "its serial port is neither a terminal device nor a socket, or the domain is off");
+  if (serial.find("type='tcp'") == std::string::npos && std::regex_search(serial, found, source))
+    return std::filesystem::path(found[1].str());
+  return fail(ErrorCode::NotFound,
+              "its serial port is neither a terminal device nor a socket, or the domain is off");
 }
 
-std::unique_ptr<ConsoleSource> makeSocketConsole(std::filesystem::path path) { return std::make_unique<SocketConsole>(std::move(path)); }
+std::unique_ptr<ConsoleSource> makeSocketConsole(std::filesystem::path path) {
+  return std::make_unique<SocketConsole>(std::move(path));
+}
 
-std::unique_ptr<ConsoleSource> makeDomainConsole(std::string domain, std::string uri, Workers& workers) {
+std::unique_ptr<ConsoleSource> makeDomainConsole(std::string domain, std::string uri,
+                                                 Workers& workers) {
   return std::make_unique<DomainConsole>(std::move(domain), std::move(uri), workers);
 }
 
-std::unique_ptr<ConsoleSource> makeNoConsole(std::string why) { return std::make_unique<NoConsole>(std::move(why)); }
+std::unique_ptr<ConsoleSource> makeNoConsole(std::string why) {
+  return std::make_unique<NoConsole>(std::move(why));
+}
 
 }  // namespace muster::bmc

@@ -32,7 +32,8 @@ struct Watcher {
   std::array<char, io::kDialoguePieceBytes> typed{};
 };
 
-/// The line and who is at it. Handlers hold it, so it may outlive the SharedLine by a moment, but nothing is read or written by then.
+/// The line and who is at it. Handlers hold it, so it may outlive the SharedLine by a moment, but
+/// nothing is read or written by then.
 class Hub : public std::enable_shared_from_this<Hub> {
  public:
   Hub(asio::any_io_executor executor, io::FileLock lock, std::unique_ptr<io::Dialogue> line)
@@ -46,7 +47,9 @@ class Hub : public std::enable_shared_from_this<Hub> {
     if (!error) acceptor_.bind(Local::endpoint(path.string()), error);
     if (!error) ::chmod(path.c_str(), 0600);
     if (!error) acceptor_.listen(static_cast<int>(kMaxWatchers), error);
-    if (error) return fail(ErrorCode::Unavailable, fmt::format("the console cannot be shared at {}: {}", path.string(), error.message()));
+    if (error)
+      return fail(ErrorCode::Unavailable, fmt::format("the console cannot be shared at {}: {}",
+                                                      path.string(), error.message()));
     path_ = path;
     accept();
     return {};
@@ -67,11 +70,13 @@ class Hub : public std::enable_shared_from_this<Hub> {
 
   /// Whoever types, one piece after the other.
   Result<void> type(std::string_view bytes) {
-    if (typed_.size() + bytes.size() > kTypedBytes) return fail(ErrorCode::Unavailable, "the line does not take what is typed");
+    if (typed_.size() + bytes.size() > kTypedBytes)
+      return fail(ErrorCode::Unavailable, "the line does not take what is typed");
     typed_ += bytes;
     if (!writing_ && !stopped_) {
       writing_ = true;
-      asio::co_spawn(executor_, writeTyped(shared_from_this()), asio::bind_cancellation_slot(end_.slot(), [](const std::exception_ptr&) {}));
+      asio::co_spawn(executor_, writeTyped(shared_from_this()),
+                     asio::bind_cancellation_slot(end_.slot(), [](const std::exception_ptr&) {}));
     }
     return {};
   }
@@ -82,7 +87,8 @@ class Hub : public std::enable_shared_from_this<Hub> {
     acceptor_.close(ignored);
     for (auto& watcher : watchers_) watcher->socket.close(ignored);
     watchers_.clear();
-    if (writing_) end_.emit(asio::cancellation_type::terminal);  // the slot of one that has ended leads nowhere
+    if (writing_)
+      end_.emit(asio::cancellation_type::terminal);  // the slot of one that has ended leads nowhere
     std::error_code gone;
     std::filesystem::remove(path_, gone);
   }
@@ -92,7 +98,8 @@ class Hub : public std::enable_shared_from_this<Hub> {
 
   void accept() {
     acceptor_.async_accept([self = shared_from_this()](error_code error, Local::socket socket) {
-      if (self->stopped_ || error) return;  // no descriptors are left, say: who listens already goes on
+      if (self->stopped_ || error)
+        return;  // no descriptors are left, say: who listens already goes on
       if (self->watchers_.size() < kMaxWatchers) {
         auto watcher = std::make_shared<Watcher>(std::move(socket));
         self->watchers_.push_back(watcher);
@@ -109,26 +116,33 @@ class Hub : public std::enable_shared_from_this<Hub> {
   }
 
   void listen(const At& watcher) {
-    watcher->socket.async_read_some(asio::buffer(watcher->typed), [self = shared_from_this(), watcher](error_code error, std::size_t count) {
-      if (error || self->stopped_ || !self->type({watcher->typed.data(), count})) return self->leave(watcher);
-      self->listen(watcher);
-    });
+    watcher->socket.async_read_some(
+        asio::buffer(watcher->typed),
+        [self = shared_from_this(), watcher](error_code error, std::size_t count) {
+          if (error || self->stopped_ || !self->type({watcher->typed.data(), count}))
+            return self->leave(watcher);
+          self->listen(watcher);
+        });
   }
 
   void send(const At& watcher) {
     if (!watcher->sending.empty() || watcher->waiting.empty()) return;
-    if (const auto lost = std::exchange(watcher->lost, 0)) watcher->sending = fmt::format("\r\n[muster: {} bytes are left out: this reader is slow]\r\n", lost);
+    if (const auto lost = std::exchange(watcher->lost, 0))
+      watcher->sending =
+          fmt::format("\r\n[muster: {} bytes are left out: this reader is slow]\r\n", lost);
     watcher->sending += std::exchange(watcher->waiting, {});
-    asio::async_write(watcher->socket, asio::buffer(watcher->sending), [self = shared_from_this(), watcher](error_code error, std::size_t) {
-      watcher->sending.clear();
-      if (error || self->stopped_) return self->leave(watcher);
-      self->send(watcher);
-    });
+    asio::async_write(watcher->socket, asio::buffer(watcher->sending),
+                      [self = shared_from_this(), watcher](error_code error, std::size_t) {
+                        watcher->sending.clear();
+                        if (error || self->stopped_) return self->leave(watcher);
+                        self->send(watcher);
+                      });
   }
 
   static Task<void> writeTyped(std::shared_ptr<Hub> self) {
     while (!self->typed_.empty() && !self->stopped_) {
-      if (auto written = co_await self->line_->write(std::exchange(self->typed_, {})); !written) break;  // the reader sees the line's end too
+      if (auto written = co_await self->line_->write(std::exchange(self->typed_, {})); !written)
+        break;  // the reader sees the line's end too
     }
     self->writing_ = false;
   }
@@ -163,7 +177,8 @@ class SharedLine final : public io::Dialogue {
 
 class SharedConsole final : public ConsoleSource {
  public:
-  SharedConsole(std::unique_ptr<ConsoleSource> source, std::filesystem::path run_folder, NodeName node)
+  SharedConsole(std::unique_ptr<ConsoleSource> source, std::filesystem::path run_folder,
+                NodeName node)
       : source_(std::move(source)), run_(std::move(run_folder)), node_(std::move(node)) {}
 
   std::string name() const override { return source_->name(); }
@@ -173,7 +188,8 @@ class SharedConsole final : public ConsoleSource {
     CO_TRY_OK(io::makeDirs(run_, 0700));
     auto lock = io::FileLock::take(run_ / (node_.str() + ".lock"));
     const auto socket = run_ / (node_.str() + ".sock");
-    if (!lock && lock.error().code() == ErrorCode::Conflict) co_return io::dialDialogue(executor, socket);
+    if (!lock && lock.error().code() == ErrorCode::Conflict)
+      co_return io::dialDialogue(executor, socket);
     if (!lock) co_return std::unexpected(std::move(lock).error());
     CO_TRY(line, co_await source_->open());
     auto hub = std::make_shared<Hub>(executor, std::move(*lock), std::move(line));
@@ -191,7 +207,8 @@ class SharedConsole final : public ConsoleSource {
 
 }  // namespace
 
-std::unique_ptr<ConsoleSource> shareConsole(std::unique_ptr<ConsoleSource> source, std::filesystem::path run_folder, NodeName node) {
+std::unique_ptr<ConsoleSource> shareConsole(std::unique_ptr<ConsoleSource> source,
+                                            std::filesystem::path run_folder, NodeName node) {
   return std::make_unique<SharedConsole>(std::move(source), std::move(run_folder), std::move(node));
 }
 

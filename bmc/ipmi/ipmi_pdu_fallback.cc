@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands beside a BMC's Redfish: IPMI of the same BMC, and whoever switches the machine's outlets.
+// What stands beside a BMC's Redfish: IPMI of the same BMC, and whoever switches the machine's
+// outlets.
 #include "bmc/forwarding_bmc.h"
-#include "bmc/readiness.h"
 #include "bmc/ipmi/ipmi_bmc.h"
 #include "bmc/ipmi/pdu.h"
+#include "bmc/readiness.h"
 
 #include <fmt/format.h>
 
@@ -17,15 +18,20 @@ using namespace std::chrono_literals;
 namespace {
 
 bool isNotOffered(const Error& error) { return error.code() == ErrorCode::NotFound; }
-bool isSilent(const Error& error) { return error.code() == ErrorCode::Unavailable || error.code() == ErrorCode::Timeout; }
+bool isSilent(const Error& error) {
+  return error.code() == ErrorCode::Unavailable || error.code() == ErrorCode::Timeout;
+}
 
 class WithIpmi final : public ForwardingBmc {
  public:
-  WithIpmi(std::unique_ptr<Bmc> redfish, Bmc& ipmi) : ForwardingBmc(*redfish), redfish_(std::move(redfish)), ipmi_(ipmi) {}
+  WithIpmi(std::unique_ptr<Bmc> redfish, Bmc& ipmi)
+      : ForwardingBmc(*redfish), redfish_(std::move(redfish)), ipmi_(ipmi) {}
 
   Async<void> power(PowerAction action) override {
     auto done = co_await inner_.power(action);
-    if (done || action != PowerAction::On || !(isNotOffered(done.error()) || isSilent(done.error()))) co_return done;
+    if (done || action != PowerAction::On ||
+        !(isNotOffered(done.error()) || isSilent(done.error())))
+      co_return done;
     co_return both(std::move(done.error()), co_await ipmi_.power(action));
   }
   Async<void> interrupt() override {
@@ -33,19 +39,19 @@ class WithIpmi final : public ForwardingBmc {
     if (done || !isNotOffered(done.error())) co_return done;
     co_return both(std::move(done.error()), co_await ipmi_.interrupt());
   }
-  Async<void> bootOnce(BootTarget target) override {
-    co_return co_await boot({target, false, {}});
-  }
+  Async<void> bootOnce(BootTarget target) override { co_return co_await boot({target, false, {}}); }
   Async<void> boot(BootOverride what) override {
     auto done = co_await inner_.boot(what);
     if (done || !(isNotOffered(done.error()) || isSilent(done.error()))) co_return done;
     co_return both(std::move(done.error()), co_await ipmi_.boot(std::move(what)));
   }
   Async<std::vector<LogEntry>> eventLog(std::size_t limit) override {
-    co_return co_await readEither<std::vector<LogEntry>>([limit](Bmc& bmc) { return bmc.eventLog(limit); });
+    co_return co_await readEither<std::vector<LogEntry>>(
+        [limit](Bmc& bmc) { return bmc.eventLog(limit); });
   }
   Async<std::vector<SensorReading>> sensors() override {
-    co_return co_await readEither<std::vector<SensorReading>>([](Bmc& bmc) { return bmc.sensors(); });
+    co_return co_await readEither<std::vector<SensorReading>>(
+        [](Bmc& bmc) { return bmc.sensors(); });
   }
 
  private:
@@ -60,31 +66,39 @@ class WithIpmi final : public ForwardingBmc {
   /// Redfish's own error stays the one that is told, with what IPMI said.
   static Result<void> both(Error redfish, Result<void> ipmi) {
     if (ipmi) return ipmi;
-    return fail(redfish.code(), fmt::format("{}; by IPMI: {}", redfish.text(), ipmi.error().text()));
+    return fail(redfish.code(),
+                fmt::format("{}; by IPMI: {}", redfish.text(), ipmi.error().text()));
   }
 
   std::unique_ptr<Bmc> redfish_;
   Bmc& ipmi_;
 };
 
-constexpr auto kHookLimit = 120s;      ///< of one run of the command
-constexpr auto kGoneLimit = 60s;       ///< a BMC without power is silent by then
+constexpr auto kHookLimit = 120s;  ///< of one run of the command
+constexpr auto kGoneLimit = 60s;   ///< a BMC without power is silent by then
 constexpr auto kPresencePoll = 2s;
-constexpr auto kBackLimit = 10min;     ///< until it answers again
+constexpr auto kBackLimit = 10min;  ///< until it answers again
 constexpr auto kOnPause = 10s;
 constexpr int kOnTries = 3;
 
 class WithPdu final : public ForwardingBmc {
  public:
   WithPdu(std::unique_ptr<Bmc> bmc, Outlets outlets, io::ProcessRunner& processes, Clock& clock)
-      : ForwardingBmc(*bmc), bmc_(std::move(bmc)), outlets_(std::move(outlets)), processes_(processes), clock_(clock) {}
+      : ForwardingBmc(*bmc),
+        bmc_(std::move(bmc)),
+        outlets_(std::move(outlets)),
+        processes_(processes),
+        clock_(clock) {}
 
   Async<void> acCycle() override {
     auto done = co_await inner_.acCycle();
     if (done || !isNotOffered(done.error())) co_return done;
-    if (auto off = co_await run(outlets_.off); !off) {  // it may have switched before it failed, or before nobody waited any more
+    if (auto off = co_await run(outlets_.off);
+        !off) {  // it may have switched before it failed, or before nobody waited any more
       const auto back = co_await on();
-      co_return fail(off.error().code(), off.error().text() + (back ? "; the outlets were switched on again" : "; " + back.error().text()));
+      co_return fail(off.error().code(),
+                     off.error().text() + (back ? "; the outlets were switched on again"
+                                                : "; " + back.error().text()));
     }
     auto gone = co_await waitUntilGone();
     if (gone) {
@@ -99,7 +113,8 @@ class WithPdu final : public ForwardingBmc {
     if (restored_ == cut_at) co_return Result<void>();
     const auto since = clock_.now() - cut_at;
     if (since < outlets_.time_off) {
-      co_await clock_.sleep(std::chrono::duration_cast<std::chrono::milliseconds>(outlets_.time_off - since));
+      co_await clock_.sleep(
+          std::chrono::duration_cast<std::chrono::milliseconds>(outlets_.time_off - since));
     }
     CO_TRY_OK(co_await on());
     restored_ = cut_at;
@@ -116,13 +131,18 @@ class WithPdu final : public ForwardingBmc {
     if (ended.code == 0) co_return Result<void>();
     auto said = ended.err.empty() ? ended.out : ended.err;
     while (!said.empty() && said.back() == '\n') said.pop_back();
-    co_return fail(ErrorCode::Unavailable, fmt::format("the PDU's command `{}` ended with {}: {}", fmt::join(words, " "), ended.code, said.substr(said.rfind('\n') + 1)));
+    co_return fail(ErrorCode::Unavailable,
+                   fmt::format("the PDU's command `{}` ended with {}: {}", fmt::join(words, " "),
+                               ended.code, said.substr(said.rfind('\n') + 1)));
   }
 
   Async<void> on() {
     for (int tried = 1;; ++tried) {
       auto done = co_await run(outlets_.on);
-      if (done || tried == kOnTries) co_return done ? done : fail(done.error().code(), done.error().text() + "; the machine's power may still be off");
+      if (done || tried == kOnTries)
+        co_return done ? done
+                       : fail(done.error().code(),
+                              done.error().text() + "; the machine's power may still be off");
       co_await clock_.sleep(kOnPause);
     }
   }
@@ -135,8 +155,12 @@ class WithPdu final : public ForwardingBmc {
       auto seen = co_await std::move(look);
       if (!seen && isSilent(seen.error())) co_return Result<void>();
       if (clock_.steady() >= until)
-        co_return fail(ErrorCode::Conflict, fmt::format("the PDU's command said that the outlets are off, but {} still answers {} s later: it switched others, or not all of this machine's. They were "
-                                                        "switched on again; look which machine lost its power", address(), kGoneLimit.count()));
+        co_return fail(
+            ErrorCode::Conflict,
+            fmt::format("the PDU's command said that the outlets are off, but {} still answers {} "
+                        "s later: it switched others, or not all of this machine's. They were "
+                        "switched on again; look which machine lost its power",
+                        address(), kGoneLimit.count()));
       co_await clock_.sleep(kPresencePoll);
     }
   }
@@ -150,17 +174,23 @@ class WithPdu final : public ForwardingBmc {
 
 }  // namespace
 
-std::unique_ptr<Bmc> withIpmi(std::unique_ptr<Bmc> redfish, Bmc& ipmi) { return std::make_unique<WithIpmi>(std::move(redfish), ipmi); }
+std::unique_ptr<Bmc> withIpmi(std::unique_ptr<Bmc> redfish, Bmc& ipmi) {
+  return std::make_unique<WithIpmi>(std::move(redfish), ipmi);
+}
 
-std::unique_ptr<Bmc> withPdu(std::unique_ptr<Bmc> bmc, Outlets outlets, io::ProcessRunner& processes, Clock& clock) {
+std::unique_ptr<Bmc> withPdu(std::unique_ptr<Bmc> bmc, Outlets outlets,
+                             io::ProcessRunner& processes, Clock& clock) {
   return std::make_unique<WithPdu>(std::move(bmc), std::move(outlets), processes, clock);
 }
 
 std::vector<std::string> wordsFor(const inventory::Node& node, std::vector<std::string> words) {
-  const std::pair<std::string, std::string> known[] = {{"{node}", node.name.str()}, {"{rack}", node.rack}, {"{unit}", std::to_string(node.unit)}};
+  const std::pair<std::string, std::string> known[] = {
+      {"{node}", node.name.str()}, {"{rack}", node.rack}, {"{unit}", std::to_string(node.unit)}};
   for (auto& word : words)
     for (const auto& [name, value] : known)
-      for (auto at = word.find(name); at != std::string::npos; at = word.find(name, at + value.size())) word.replace(at, name.size(), value);
+      for (auto at = word.find(name); at != std::string::npos;
+           at = word.find(name, at + value.size()))
+        word.replace(at, name.size(), value);
   return words;
 }
 

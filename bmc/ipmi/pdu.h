@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The outlets of a machine, where its BMC cannot cut standby power itself: somebody's command switches them.
+// The outlets of a machine, where its BMC cannot cut standby power itself: somebody's command
+// switches them.
 #pragma once
 
 #include "base/io/process.h"
@@ -15,9 +16,10 @@ struct Outlets {
 /// {node}, {rack} and {unit} become the node's.
 std::vector<std::string> wordsFor(const inventory::Node& node, std::vector<std::string> words);
 
-/// The BMC's own way comes first; the outlets are switched only where it has none. That the power is away is seen by the BMC's silence, that
-/// it is back by its answers.
-/// `processes` and `clock` outlive it.
-std::unique_ptr<Bmc> withPdu(std::unique_ptr<Bmc> bmc, Outlets outlets, io::ProcessRunner& processes, Clock& clock);
+/// The BMC's own way comes first; the outlets are switched only where it has none. That the power
+/// is away is seen by the BMC's silence, that it is back by its answers. `processes` and `clock`
+/// outlive it.
+std::unique_ptr<Bmc> withPdu(std::unique_ptr<Bmc> bmc, Outlets outlets,
+                             io::ProcessRunner& processes, Clock& clock);
 
 }  // namespace muster::bmc

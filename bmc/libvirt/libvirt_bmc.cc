@@ -33,15 +33,21 @@ using Domain = std::unique_ptr<virDomain, Freed<virDomain, virDomainFree>>;
 Error lastError(const std::string& what) {
   const virError* error = virGetLastError();
   const int number = error ? error->code : 0;
-  const std::string text = what + ": " + (error && error->message ? error->message : "libvirt gives no reason");
+  const std::string text =
+      what + ": " + (error && error->message ? error->message : "libvirt gives no reason");
   switch (number) {
-    case VIR_ERR_NO_DOMAIN: return Error(ErrorCode::NotFound, text);
+    case VIR_ERR_NO_DOMAIN:
+      return Error(ErrorCode::NotFound, text);
     case VIR_ERR_OPERATION_DENIED:
-    case VIR_ERR_AUTH_FAILED: return Error(ErrorCode::Denied, text);
-    case VIR_ERR_OPERATION_INVALID: return Error(ErrorCode::Conflict, text);
+    case VIR_ERR_AUTH_FAILED:
+      return Error(ErrorCode::Denied, text);
+    case VIR_ERR_OPERATION_INVALID:
+      return Error(ErrorCode::Conflict, text);
     case VIR_ERR_INVALID_ARG:
-    case VIR_ERR_XML_ERROR: return Error(ErrorCode::InvalidInput, text);
-    default: return Error(ErrorCode::Unavailable, text);
+    case VIR_ERR_XML_ERROR:
+      return Error(ErrorCode::InvalidInput, text);
+    default:
+      return Error(ErrorCode::Unavailable, text);
   }
 }
 
@@ -57,10 +63,13 @@ PowerState powerOf(virDomainPtr domain) {
   switch (state) {
     case VIR_DOMAIN_RUNNING:
     case VIR_DOMAIN_BLOCKED:
-    case VIR_DOMAIN_PAUSED: return PowerState::On;
+    case VIR_DOMAIN_PAUSED:
+      return PowerState::On;
     case VIR_DOMAIN_SHUTOFF:
-    case VIR_DOMAIN_CRASHED: return PowerState::Off;
-    default: return PowerState::Unknown;
+    case VIR_DOMAIN_CRASHED:
+      return PowerState::Off;
+    default:
+      return PowerState::Unknown;
   }
 }
 
@@ -69,13 +78,18 @@ struct TargetName {
   std::string_view name;    ///< in the metadata
   std::string_view device;  ///< <boot dev='…'/>
 };
-constexpr std::array<TargetName, 3> kTargets = {{{BootTarget::Pxe, "pxe", "network"}, {BootTarget::Disk, "disk", "hd"}, {BootTarget::UefiHttp, "uefi-http", "network"}}};
+constexpr std::array<TargetName, 3> kTargets = {{{BootTarget::Pxe, "pxe", "network"},
+                                                 {BootTarget::Disk, "disk", "hd"},
+                                                 {BootTarget::UefiHttp, "uefi-http", "network"}}};
 
 BootTarget pendingOverride(virDomainPtr domain) {
-  const std::string xml = take(virDomainGetMetadata(domain, VIR_DOMAIN_METADATA_ELEMENT, kMetaUri, VIR_DOMAIN_AFFECT_CONFIG));
+  const std::string xml = take(virDomainGetMetadata(domain, VIR_DOMAIN_METADATA_ELEMENT, kMetaUri,
+                                                    VIR_DOMAIN_AFFECT_CONFIG));
   virResetLastError();  // no metadata is no error
   for (const auto& known : kTargets) {
-    if (xml.find("'" + std::string(known.name) + "'") != std::string::npos || xml.find("\"" + std::string(known.name) + "\"") != std::string::npos) return known.target;
+    if (xml.find("'" + std::string(known.name) + "'") != std::string::npos ||
+        xml.find("\"" + std::string(known.name) + "\"") != std::string::npos)
+      return known.target;
   }
   return BootTarget::None;
 }
@@ -86,7 +100,9 @@ Result<void> setPending(virDomainPtr domain, BootTarget target) {
     if (known.target == target) element = "<boot once='" + std::string(known.name) + "'/>";
   }
   const char* text = element.empty() ? nullptr : element.c_str();
-  if (virDomainSetMetadata(domain, VIR_DOMAIN_METADATA_ELEMENT, text, text ? kMetaPrefix : nullptr, kMetaUri, VIR_DOMAIN_AFFECT_CONFIG) == 0) return {};
+  if (virDomainSetMetadata(domain, VIR_DOMAIN_METADATA_ELEMENT, text, text ? kMetaPrefix : nullptr,
+                           kMetaUri, VIR_DOMAIN_AFFECT_CONFIG) == 0)
+    return {};
   const virError* error = virGetLastError();
   if (!text && error && error->code == VIR_ERR_NO_DOMAIN_METADATA) return {};
   return fail(lastError("setting the boot override"));
@@ -96,9 +112,12 @@ Result<void> setPending(virDomainPtr domain, BootTarget target) {
 Result<std::string> bootFirst(const std::string& xml, std::string_view device) {
   const auto end = xml.find("</os>");
   const auto begin = xml.find("<os");
-  if (begin == std::string::npos || end == std::string::npos) return fail(ErrorCode::InvalidInput, "the domain has no <os> element");
+  if (begin == std::string::npos || end == std::string::npos)
+    return fail(ErrorCode::InvalidInput, "the domain has no <os> element");
   if (xml.find("<boot order=") != std::string::npos) {
-    return fail(ErrorCode::InvalidInput, "the domain orders its devices by <boot order=…>; muster overrides only <os><boot dev=…/></os>");
+    return fail(ErrorCode::InvalidInput,
+                "the domain orders its devices by <boot order=…>; muster overrides only <os><boot "
+                "dev=…/></os>");
   }
   // std::regex calls itself once a character: every repetition in this file has a bound
   static const std::regex boot_device("\\s{0,64}<boot dev=['\"]([a-z]{1,16})['\"]/>");
@@ -115,16 +134,23 @@ Result<std::string> bootFirst(const std::string& xml, std::string_view device) {
 class LibvirtBmc final : public Bmc {
  public:
   LibvirtBmc(std::string domain, std::string uri, Clock& clock, Workers& workers)
-      : host_(std::make_shared<Host>(std::move(domain), std::move(uri))), clock_(clock), workers_(workers) {}
+      : host_(std::make_shared<Host>(std::move(domain), std::move(uri))),
+        clock_(clock),
+        workers_(workers) {}
 
   std::string address() const override { return "libvirt:" + host_->name; }
 
-  Async<SystemInfo> system() override { return blocking<SystemInfo>([](Host& host) { return host.system(); }); }
+  Async<SystemInfo> system() override {
+    return blocking<SystemInfo>([](Host& host) { return host.system(); });
+  }
 
   Async<void> power(PowerAction action) override {
     CO_TRY_OK(co_await blocking<void>([action](Host& host) { return host.power(action); }));
-    const auto wanted = action == PowerAction::On || action == PowerAction::ForceRestart ? PowerState::On : PowerState::Off;
-    const auto until = clock_.steady() + (action == PowerAction::GracefulShutdown ? kGracefulLimit : kStateLimit);
+    const auto wanted = action == PowerAction::On || action == PowerAction::ForceRestart
+                            ? PowerState::On
+                            : PowerState::Off;
+    const auto until =
+        clock_.steady() + (action == PowerAction::GracefulShutdown ? kGracefulLimit : kStateLimit);
     while (true) {
       CO_TRY(now, co_await blocking<PowerState>([](Host& host) { return host.state(); }));
       if (now == wanted) co_return Result<void>();
@@ -139,16 +165,23 @@ class LibvirtBmc final : public Bmc {
   }
   Async<std::vector<FirmwareItem>> firmware() override { co_return std::vector<FirmwareItem>(); }
   Async<std::string> startUpdate(FirmwareUpdate update) override {
-    co_return fail(ErrorCode::InvalidInput, address() + " is a virtual machine without firmware to update; take " + update.component + " out of its baseline");
+    co_return fail(ErrorCode::InvalidInput,
+                   address() + " is a virtual machine without firmware to update; take " +
+                       update.component + " out of its baseline");
   }
-  Async<TaskStatus> task(std::string uri) override { co_return fail(ErrorCode::NotFound, address() + " has no task " + uri); }
+  Async<TaskStatus> task(std::string uri) override {
+    co_return fail(ErrorCode::NotFound, address() + " has no task " + uri);
+  }
   Async<TaskList> tasks() override { co_return TaskList(); }
-  Async<void> resetBmc() override { co_return fail(ErrorCode::InvalidInput, address() + " has no BMC of its own to reset"); }
+  Async<void> resetBmc() override {
+    co_return fail(ErrorCode::InvalidInput, address() + " has no BMC of its own to reset");
+  }
 
  private:
   /// Everything that blocks; used on worker threads, one call at a time.
   struct Host {
-    Host(std::string domain, std::string connect_uri) : name(std::move(domain)), uri(std::move(connect_uri)) {}
+    Host(std::string domain, std::string connect_uri)
+        : name(std::move(domain)), uri(std::move(connect_uri)) {}
 
     Result<Domain> find() {
       if (connection && virConnectIsAlive(connection.get()) != 1) connection.reset();
@@ -175,7 +208,8 @@ class LibvirtBmc final : public Bmc {
       const std::string xml = take(virDomainGetXMLDesc(domain.get(), 0));
       if (xml.empty()) return fail(lastError("reading " + name));
       static const std::regex mac("<mac address=['\"]([0-9a-fA-F:]{1,17})['\"]");
-      for (std::sregex_iterator it(xml.begin(), xml.end(), mac), last; it != last; ++it) info.macs.push_back((*it)[1].str());
+      for (std::sregex_iterator it(xml.begin(), xml.end(), mac), last; it != last; ++it)
+        info.macs.push_back((*it)[1].str());
       std::smatch found;
       static const std::regex serial("<entry name=['\"]serial['\"]>([^<]{1,256})</entry>");
       if (std::regex_search(xml, found, serial)) info.serial = found[1].str();
@@ -188,13 +222,16 @@ class LibvirtBmc final : public Bmc {
       TRY(domain, find());
       const bool on = powerOf(domain.get()) == PowerState::On;
       switch (action) {
-        case PowerAction::On: return on ? Result<void>() : start(domain.get());
+        case PowerAction::On:
+          return on ? Result<void>() : start(domain.get());
         case PowerAction::GracefulShutdown:
-          if (on && virDomainShutdown(domain.get()) < 0) return fail(lastError("shutting down " + name));
+          if (on && virDomainShutdown(domain.get()) < 0)
+            return fail(lastError("shutting down " + name));
           return {};
         case PowerAction::ForceOff:
         case PowerAction::ForceRestart:
-          if (on && virDomainDestroy(domain.get()) < 0) return fail(lastError("switching off " + name));
+          if (on && virDomainDestroy(domain.get()) < 0)
+            return fail(lastError("switching off " + name));
           return action == PowerAction::ForceOff ? Result<void>() : start(domain.get());
       }
       return {};
@@ -205,12 +242,14 @@ class LibvirtBmc final : public Bmc {
       return setPending(domain.get(), target);
     }
 
-    /// A pending override boots the changed definition; the lasting one is put back while the domain runs.
+    /// A pending override boots the changed definition; the lasting one is put back while the
+    /// domain runs.
     Result<void> start(virDomainPtr domain) {
       const BootTarget target = pendingOverride(domain);
       if (target == BootTarget::None) return create(domain);
       TRY_OK(setPending(domain, BootTarget::None));
-      const std::string lasting = take(virDomainGetXMLDesc(domain, VIR_DOMAIN_XML_INACTIVE | VIR_DOMAIN_XML_SECURE));
+      const std::string lasting =
+          take(virDomainGetXMLDesc(domain, VIR_DOMAIN_XML_INACTIVE | VIR_DOMAIN_XML_SECURE));
       std::string_view device;
       for (const auto& known : kTargets) {
         if (known.target == target) device = known.device;
@@ -249,7 +288,8 @@ class LibvirtBmc final : public Bmc {
 
 }  // namespace
 
-std::unique_ptr<Bmc> makeLibvirtBmc(std::string domain, std::string uri, Clock& clock, Workers& workers) {
+std::unique_ptr<Bmc> makeLibvirtBmc(std::string domain, std::string uri, Clock& clock,
+                                    Workers& workers) {
   // libvirt prints to stderr by default; muster reports errors itself.
   static const int quiet = (virSetErrorFunc(nullptr, [](void*, virErrorPtr) {}), 0);
   (void)quiet;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A libvirt domain as a BMC: "libvirt:DOMAIN". For direct use of virtual machines; it has no firmware to update.
+// A libvirt domain as a BMC: "libvirt:DOMAIN". For direct use of virtual machines; it has no
+// firmware to update.
 #pragma once
 
 #include "bmc/bmc.h"
@@ -10,6 +11,7 @@
 namespace muster::bmc {
 
 /// `uri` empty: LIBVIRT_DEFAULT_URI, or what libvirt takes by itself.
-std::unique_ptr<Bmc> makeLibvirtBmc(std::string domain, std::string uri, Clock& clock, Workers& workers);
+std::unique_ptr<Bmc> makeLibvirtBmc(std::string domain, std::string uri, Clock& clock,
+                                    Workers& workers);
 
 }  // namespace muster::bmc

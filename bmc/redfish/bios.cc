@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// BIOS attributes: what they are, what waits for the next boot, and staging new values. Names differ by vendor and carry suffixes
-// (Supermicro: ARISupport_0049), so they are taken as the BMC spells them.
+// BIOS attributes: what they are, what waits for the next boot, and staging new values. Names
+// differ by vendor and carry suffixes (Supermicro: ARISupport_0049), so they are taken as the BMC
+// spells them.
 #include "base/json_input.h"
 #include "bmc/redfish/redfish_bmc.h"
 
@@ -22,11 +23,14 @@ std::map<std::string, std::string> attributesOf(const Json& resource) {
 }
 
 /// The first of the values that neither waits nor runs; "": there is none.
-std::string missingOf(const std::map<std::string, std::string>& values, const std::map<std::string, std::string>& staged, const std::map<std::string, std::string>& running) {
+std::string missingOf(const std::map<std::string, std::string>& values,
+                      const std::map<std::string, std::string>& staged,
+                      const std::map<std::string, std::string>& running) {
   for (const auto& [name, value] : values) {
     const auto waits = staged.find(name);
     const auto runs = running.find(name);
-    const bool good = waits != staged.end() ? waits->second == value : runs != running.end() && runs->second == value;
+    const bool good = waits != staged.end() ? waits->second == value
+                                            : runs != running.end() && runs->second == value;
     if (!good) return fmt::format("{} = {}", name, value);
   }
   return {};
@@ -35,7 +39,9 @@ std::string missingOf(const std::map<std::string, std::string>& values, const st
 /// The value in the type that the attribute has now: "120" stays a number.
 Json typed(const Json& like, const std::string& value) {
   if (like.is_boolean()) return value == "true" || value == "True" || value == "1";
-  if (like.is_number_integer()) return jsonOrNone(value, kFileJson).is_number_integer() ? jsonOrNone(value, kFileJson) : Json(value);
+  if (like.is_number_integer())
+    return jsonOrNone(value, kFileJson).is_number_integer() ? jsonOrNone(value, kFileJson)
+                                                            : Json(value);
   return value;
 }
 
@@ -43,7 +49,8 @@ std::string likely(const Json& attributes, const std::string& name) {
   std::string out;
   std::size_t shown = 0;
   for (const auto& [other, value] : attributes.items())
-    if (other.starts_with(name.substr(0, 4)) && shown++ < kMaxNamesShown) out += (out.empty() ? "; it has " : ", ") + other;
+    if (other.starts_with(name.substr(0, 4)) && shown++ < kMaxNamesShown)
+      out += (out.empty() ? "; it has " : ", ") + other;
   return out;
 }
 
@@ -65,14 +72,16 @@ Async<RedfishBmc::Bios> RedfishBmc::bios() {
 Async<std::map<std::string, std::string>> RedfishBmc::biosAttributes() {
   CO_TRY(now, co_await bios());
   auto attributes = attributesOf(now.json);
-  if (attributes.empty()) co_return fail(ErrorCode::NotFound, address() + " shows no BIOS attributes");
+  if (attributes.empty())
+    co_return fail(ErrorCode::NotFound, address() + " shows no BIOS attributes");
   co_return attributes;
 }
 
 Async<std::map<std::string, std::string>> RedfishBmc::stagedBiosAttributes() {
   CO_TRY(now, co_await bios());
   auto staged = co_await session_->get(now.settings);
-  if (!staged && staged.error().code() == ErrorCode::NotFound) co_return std::map<std::string, std::string>();
+  if (!staged && staged.error().code() == ErrorCode::NotFound)
+    co_return std::map<std::string, std::string>();
   if (!staged) co_return fail(std::move(staged.error()));
   // Some list everything there, some only what waits.
   auto waiting = attributesOf(staged->body);
@@ -89,8 +98,12 @@ Async<void> RedfishBmc::stageBios(std::map<std::string, std::string> values) {
   const Json* known = find(now.json, "Attributes");
   Json attributes = Json::object();
   for (const auto& [name, value] : values) {
-    const Json* like = known && known->is_object() && known->contains(name) ? &(*known)[name] : nullptr;
-    if (!like) co_return fail(ErrorCode::InvalidInput, fmt::format("the BIOS of {} has no attribute {}{}", address(), name, known ? likely(*known, name) : ""));
+    const Json* like =
+        known && known->is_object() && known->contains(name) ? &(*known)[name] : nullptr;
+    if (!like)
+      co_return fail(ErrorCode::InvalidInput,
+                     fmt::format("the BIOS of {} has no attribute {}{}", address(), name,
+                                 known ? likely(*known, name) : ""));
     attributes[name] = typed(*like, value);
   }
   CO_TRY(settings, co_await session_->get(now.settings));
@@ -98,12 +111,19 @@ Async<void> RedfishBmc::stageBios(std::map<std::string, std::string> values) {
   body["Attributes"] = std::move(attributes);
   if (now.on_reset) body["@Redfish.SettingsApplyTime"]["ApplyTime"] = kOnReset;
   auto written = co_await session_->patch(now.settings, std::move(body), settings.etag());
-  if (!written && written.error().code() != ErrorCode::Conflict) co_return fail(std::move(written.error()));
+  if (!written && written.error().code() != ErrorCode::Conflict)
+    co_return fail(std::move(written.error()));
   CO_TRY(staged, co_await stagedBiosAttributes());
   const auto missing = missingOf(values, staged, attributesOf(now.json));
-  // What was staged before waits for its restart, and nothing may be added. A process that died has perhaps staged just this.
-  if (!missing.empty() && !written) co_return fail(std::move(written).error().within(fmt::format("staging {}; what waits now needs a restart first, or its job deleted", missing)));
-  if (!missing.empty()) co_return fail(ErrorCode::Unavailable, fmt::format("{} accepted {} but does not show it as staged", address(), missing));
+  // What was staged before waits for its restart, and nothing may be added. A process that died has
+  // perhaps staged just this.
+  if (!missing.empty() && !written)
+    co_return fail(std::move(written).error().within(fmt::format(
+        "staging {}; what waits now needs a restart first, or its job deleted", missing)));
+  if (!missing.empty())
+    co_return fail(
+        ErrorCode::Unavailable,
+        fmt::format("{} accepted {} but does not show it as staged", address(), missing));
   co_return Result<void>();
 }
 

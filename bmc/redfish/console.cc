@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the serial console of a machine is: its system says it way by way (ComputerSystem from v1.13), older services in one list of their
-// manager (Manager.SerialConsole: iLO 5, HGX).
+// Where the serial console of a machine is: its system says it way by way (ComputerSystem from
+// v1.13), older services in one list of their manager (Manager.SerialConsole: iLO 5, HGX).
 #include "bmc/redfish/redfish_bmc.h"
 
 #include <algorithm>
@@ -11,7 +11,9 @@ namespace {
 
 constexpr double kLastPort = 65'535;
 
-bool isOn(const Json& console, const char* way) { return boolAt(console, std::string(way) + "/ServiceEnabled").value_or(false); }
+bool isOn(const Json& console, const char* way) {
+  return boolAt(console, std::string(way) + "/ServiceEnabled").value_or(false);
+}
 
 }  // namespace
 
@@ -19,16 +21,21 @@ SerialPlace serialPlaceOf(const Json& console) {
   SerialPlace out;
   out.ssh = isOn(console, "SSH");
   out.ipmi = isOn(console, "IPMI");
-  if (const auto port = numberAt(console, "SSH/Port"); port && *port >= 1 && *port <= kLastPort) out.ssh_port = static_cast<int>(std::lround(*port));
+  if (const auto port = numberAt(console, "SSH/Port"); port && *port >= 1 && *port <= kLastPort)
+    out.ssh_port = static_cast<int>(std::lround(*port));
   const auto command = textAt(console, "SSH/ConsoleEntryCommand");
-  // A command line is shown and nothing is said of how it goes on: that is not known, which is not the same as nothing.
-  if (!command.empty() || !boolAt(console, "SSH/SharedWithManagerCLI").value_or(false)) out.ssh_command = command;
+  // A command line is shown and nothing is said of how it goes on: that is not known, which is not
+  // the same as nothing.
+  if (!command.empty() || !boolAt(console, "SSH/SharedWithManagerCLI").value_or(false))
+    out.ssh_command = command;
   return out;
 }
 
 SerialPlace listedSerialPlace(const Json& console) {
   SerialPlace out;
-  const Json* ways = boolAt(console, "ServiceEnabled").value_or(false) ? find(console, "ConnectTypesSupported") : nullptr;
+  const Json* ways = boolAt(console, "ServiceEnabled").value_or(false)
+                         ? find(console, "ConnectTypesSupported")
+                         : nullptr;
   if (!ways || !ways->is_array()) return out;
   out.ssh = std::find(ways->begin(), ways->end(), "SSH") != ways->end();
   out.ipmi = std::find(ways->begin(), ways->end(), "IPMI") != ways->end();
@@ -38,10 +45,12 @@ SerialPlace listedSerialPlace(const Json& console) {
 Async<SerialPlace> RedfishBmc::serialConsole() {
   CO_TRY(at, co_await places());
   CO_TRY(system, co_await readSystem());
-  if (const Json* console = find(system->body, "SerialConsole"); console && console->is_object()) co_return serialPlaceOf(*console);
+  if (const Json* console = find(system->body, "SerialConsole"); console && console->is_object())
+    co_return serialPlaceOf(*console);
   CO_TRY(manager, co_await session_->get(at.manager));
   const Json* console = find(manager.body, "SerialConsole");
-  if (!console || !console->is_object()) co_return fail(ErrorCode::NotFound, "the BMC at " + address() + " tells of no serial console");
+  if (!console || !console->is_object())
+    co_return fail(ErrorCode::NotFound, "the BMC at " + address() + " tells of no serial console");
   co_return listedSerialPlace(*console);
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kMaxRecords = 64;                 ///< of one event
+constexpr std::size_t kMaxRecords = 64;  ///< of one event
 constexpr std::size_t kMaxMessageBytes = 2000;
 constexpr std::chrono::milliseconds kShortestRetry{100}, kLongestRetry{300'000};
 
@@ -28,7 +28,9 @@ Result<std::vector<EventReader::Event>> EventReader::take(std::string_view bytes
     if (std::exchange(skip_newline_, false) && c == '\n') continue;  // of CR LF
     if (c != '\n' && c != '\r') {
       rest_ += c;
-      if (rest_.size() + data_.size() > kMaxEventBytes) return fail(ErrorCode::Corrupt, fmt::format("an event is larger than {} bytes", kMaxEventBytes));
+      if (rest_.size() + data_.size() > kMaxEventBytes)
+        return fail(ErrorCode::Corrupt,
+                    fmt::format("an event is larger than {} bytes", kMaxEventBytes));
       continue;
     }
     skip_newline_ = c == '\r';
@@ -56,8 +58,10 @@ void EventReader::line(std::string_view text, std::vector<Event>& out) {
     last_id_ = value;
   } else if (field == "retry") {
     long long milliseconds = 0;
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), milliseconds);
-    if (error == std::errc() && end == value.data() + value.size() && milliseconds >= 0) retry_ = std::clamp(std::chrono::milliseconds(milliseconds), kShortestRetry, kLongestRetry);
+    const auto [end, error] =
+        std::from_chars(value.data(), value.data() + value.size(), milliseconds);
+    if (error == std::errc() && end == value.data() + value.size() && milliseconds >= 0)
+      retry_ = std::clamp(std::chrono::milliseconds(milliseconds), kShortestRetry, kLongestRetry);
   }
 }
 
@@ -67,7 +71,8 @@ std::vector<LogEntry> entriesOf(const Json& event) {
   if (!records || !records->is_array()) return out;
   for (const auto& record : *records) {
     if (out.size() == kMaxRecords) break;
-    LogEntry entry{textAt(record, "EventId"), textAt(record, "EventTimestamp"), textAt(record, "MessageSeverity"), shortened(textAt(record, "Message"))};
+    LogEntry entry{textAt(record, "EventId"), textAt(record, "EventTimestamp"),
+                   textAt(record, "MessageSeverity"), shortened(textAt(record, "Message"))};
     if (entry.severity.empty()) entry.severity = textAt(record, "Severity");
     if (entry.message.empty()) entry.message = shortened(textAt(record, "MessageId"));
     if (!entry.message.empty()) out.push_back(std::move(entry));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a BMC tells by itself over Server-Sent Events (DSP0266 13.5): one connection of muster's own, with its session and its pinned
-// certificate. Nothing listens on muster's side, and what comes is as authentic as any other answer of that BMC.
+// What a BMC tells by itself over Server-Sent Events (DSP0266 13.5): one connection of muster's
+// own, with its session and its pinned certificate. Nothing listens on muster's side, and what
+// comes is as authentic as any other answer of that BMC.
 #pragma once
 
 #include "bmc/bmc.h"
@@ -14,8 +15,9 @@
 
 namespace muster::bmc {
 
-inline constexpr std::chrono::minutes kEventSilence{10};   ///< of a stream, then it is opened anew; services send comments more often
-inline constexpr std::size_t kMaxEventBytes = 1u << 20;    ///< of one event's data
+inline constexpr std::chrono::minutes kEventSilence{
+    10};  ///< of a stream, then it is opened anew; services send comments more often
+inline constexpr std::size_t kMaxEventBytes = 1u << 20;  ///< of one event's data
 
 /// Reads a stream in pieces of any size (WHATWG HTML 9.2.6). Total: what it does not know it skips.
 class EventReader {
@@ -37,7 +39,8 @@ class EventReader {
   std::optional<std::chrono::milliseconds> retry_;
 };
 
-/// The records of a Redfish Event, as entries of a log. Lenient; none when it is something else (a metric report).
+/// The records of a Redfish Event, as entries of a log. Lenient; none when it is something else (a
+/// metric report).
 std::vector<LogEntry> entriesOf(const Json& event);
 
 struct EventPlace {
@@ -48,9 +51,11 @@ struct EventPlace {
 class EventSource {
  public:
   virtual ~EventSource() = default;
-  /// Listens until the stream ends, by whomever; answers where. `opened` is called when it stands: what happened before was not told.
-  /// Errors: NotFound (this BMC offers no such stream), and those of any request
-  virtual Async<EventPlace> listen(EventPlace from, std::function<void()> opened, std::function<void(std::vector<LogEntry>)> told) = 0;
+  /// Listens until the stream ends, by whomever; answers where. `opened` is called when it stands:
+  /// what happened before was not told. Errors: NotFound (this BMC offers no such stream), and
+  /// those of any request
+  virtual Async<EventPlace> listen(EventPlace from, std::function<void()> opened,
+                                   std::function<void(std::vector<LogEntry>)> told) = 0;
 };
 
 /// A fleet whose BMCs may tell by themselves.

@@ -4,21 +4,26 @@
 
 namespace muster::bmc {
 
-Async<EventPlace> RedfishBmc::listen(EventPlace from, std::function<void()> opened, std::function<void(std::vector<LogEntry>)> told) {
+Async<EventPlace> RedfishBmc::listen(EventPlace from, std::function<void()> opened,
+                                     std::function<void(std::vector<LogEntry>)> told) {
   CO_TRY(root, co_await session_->get("/redfish/v1/"));
   const auto path = linkAt(root.body, "EventService");
-  if (path.empty()) co_return fail(ErrorCode::NotFound, "the BMC at " + address() + " has no EventService");
+  if (path.empty())
+    co_return fail(ErrorCode::NotFound, "the BMC at " + address() + " has no EventService");
   auto read = session_->get(path);  // with the login, so that the token below holds
   CO_TRY(service, co_await std::move(read));
   const auto uri = pathOnly(textAt(service.body, "ServerSentEventUri"));
-  if (uri.empty() || !boolAt(service.body, "ServiceEnabled").value_or(true)) co_return fail(ErrorCode::NotFound, "the BMC at " + address() + " offers no stream of events");
+  if (uri.empty() || !boolAt(service.body, "ServiceEnabled").value_or(true))
+    co_return fail(ErrorCode::NotFound, "the BMC at " + address() + " offers no stream of events");
   EventReader reader;
   bool stands = false;
-  std::function<Result<void>(std::string_view)> sink = [&reader, &stands, &opened, &told](std::string_view piece) -> Result<void> {
+  std::function<Result<void>(std::string_view)> sink =
+      [&reader, &stands, &opened, &told](std::string_view piece) -> Result<void> {
     if (!std::exchange(stands, true)) opened();
     TRY(events, reader.take(piece));
     for (const auto& event : events)
-      if (auto entries = entriesOf(parseLenient(event.data)); !entries.empty()) told(std::move(entries));
+      if (auto entries = entriesOf(parseLenient(event.data)); !entries.empty())
+        told(std::move(entries));
     return {};
   };
   auto ended = co_await session_->stream(uri, from.last_id, std::move(sink));

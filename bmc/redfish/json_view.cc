@@ -25,10 +25,12 @@ std::string asLink(const Json& value) {
   return {};
 }
 
-/// The objects that may carry Message and MessageId: error.@Message.ExtendedInfo[], @Message.ExtendedInfo[], Accepted.…, error itself.
+/// The objects that may carry Message and MessageId: error.@Message.ExtendedInfo[],
+/// @Message.ExtendedInfo[], Accepted.…, error itself.
 std::vector<const Json*> messagesOf(const Json& body) {
   std::vector<const Json*> found;
-  for (std::string_view path : {"error/@Message.ExtendedInfo", "@Message.ExtendedInfo", "Accepted/@Message.ExtendedInfo", "Messages"}) {
+  for (std::string_view path : {"error/@Message.ExtendedInfo", "@Message.ExtendedInfo",
+                                "Accepted/@Message.ExtendedInfo", "Messages"}) {
     const Json* list = find(body, path);
     if (!list || !list->is_array()) continue;
     for (const Json& entry : *list) {
@@ -126,7 +128,9 @@ std::string serviceMessage(const Json& body) {
 }
 
 bool hasMessageId(const Json& body, std::string_view name) {
-  auto ends = [&](const std::string& id) { return id.size() >= name.size() && id.compare(id.size() - name.size(), name.size(), name) == 0; };
+  auto ends = [&](const std::string& id) {
+    return id.size() >= name.size() && id.compare(id.size() - name.size(), name.size(), name) == 0;
+  };
   for (const Json* entry : messagesOf(body)) {
     if (ends(textAt(*entry, "MessageId"))) return true;
   }

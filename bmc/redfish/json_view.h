@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lenient reading of BMC JSON. Schema breakage is normal in the field (numbers as strings, null or missing required
-// fields, objects where a string was due), so nothing here fails: absent and unusable are the same.
+// Lenient reading of BMC JSON. Schema breakage is normal in the field (numbers as strings, null or
+// missing required fields, objects where a string was due), so nothing here fails: absent and
+// unusable are the same.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -14,7 +15,8 @@ namespace muster::bmc {
 
 using Json = nlohmann::json;
 
-/// Path of member names separated by '/', as in "Actions/#ComputerSystem.Reset/target"; null when a step is missing.
+/// Path of member names separated by '/', as in "Actions/#ComputerSystem.Reset/target"; null when a
+/// step is missing.
 const Json* find(const Json& json, std::string_view path);
 /// String, number or bool as text; "" otherwise.
 std::string textAt(const Json& json, std::string_view path);
@@ -30,7 +32,8 @@ std::vector<std::string> textsAt(const Json& json, std::string_view path);
 /// Parses; anything that is not JSON is null.
 Json parseLenient(std::string_view text);
 
-/// What the service says went wrong: the messages of ExtendedInfo, shortened to one line. "" when it says nothing.
+/// What the service says went wrong: the messages of ExtendedInfo, shortened to one line. "" when
+/// it says nothing.
 std::string serviceMessage(const Json& body);
 /// True when a message id of the answer ends in this name ("…1.0.ActionParameterValueConflict").
 bool hasMessageId(const Json& body, std::string_view name);

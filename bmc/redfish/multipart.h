@@ -18,9 +18,13 @@ struct MultipartBody {
 };
 
 /// `file_name`: without its path, as the BMC's log will show it.
-MultipartBody multipartUpdate(FirmwareImage image, const std::string& file_name, const Json& parameters);
+MultipartBody multipartUpdate(FirmwareImage image, const std::string& file_name,
+                              const Json& parameters);
 
-/// As web pages send it: plain fields, then a signature in the part "compsig" where there is one, then the part "file".
-MultipartBody formUpload(const std::vector<std::pair<std::string, std::string>>& fields, FirmwareImage image, const std::string& file_name, const FirmwareImage& signature = nullptr);
+/// As web pages send it: plain fields, then a signature in the part "compsig" where there is one,
+/// then the part "file".
+MultipartBody formUpload(const std::vector<std::pair<std::string, std::string>>& fields,
+                         FirmwareImage image, const std::string& file_name,
+                         const FirmwareImage& signature = nullptr);
 
 }  // namespace muster::bmc

@@ -20,10 +20,14 @@ constexpr std::string_view kSimpleUpdate = "Actions/#UpdateService.SimpleUpdate"
 UpdateWay wayOf(const Json& service, UpdateWay wanted) {
   auto offers = [&](UpdateWay way) {
     switch (way) {
-      case UpdateWay::Multipart: return !linkAt(service, "MultipartHttpPushUri").empty();
-      case UpdateWay::HttpPush: return !linkAt(service, "HttpPushUri").empty();
-      case UpdateWay::SimpleUpdate: return find(service, kSimpleUpdate) != nullptr;
-      case UpdateWay::Auto: return false;
+      case UpdateWay::Multipart:
+        return !linkAt(service, "MultipartHttpPushUri").empty();
+      case UpdateWay::HttpPush:
+        return !linkAt(service, "HttpPushUri").empty();
+      case UpdateWay::SimpleUpdate:
+        return find(service, kSimpleUpdate) != nullptr;
+      case UpdateWay::Auto:
+        return false;
     }
     return false;
   };
@@ -33,15 +37,20 @@ UpdateWay wayOf(const Json& service, UpdateWay wanted) {
   return UpdateWay::Auto;
 }
 
-std::chrono::milliseconds timeoutOf(const MultipartBody& body) { return kUploadBase + std::chrono::seconds(body.bytes() / kSlowestUploadBytesPerSecond); }
+std::chrono::milliseconds timeoutOf(const MultipartBody& body) {
+  return kUploadBase + std::chrono::seconds(body.bytes() / kSlowestUploadBytesPerSecond);
+}
 
 }  // namespace
 
-/// A package for a tray goes to the tray; one that names no target is written into all that it is for.
+/// A package for a tray goes to the tray; one that names no target is written into all that it is
+/// for.
 Async<bool> RedfishBmc::bringsBoth(std::string component, std::string other) {
   CO_TRY(at, co_await places());
   const auto& members = at.quirks.tray.members;
-  const auto inTray = [&](const std::string& name) { return !members.empty() && lifecycle::matches(members, name); };
+  const auto inTray = [&](const std::string& name) {
+    return !members.empty() && lifecycle::matches(members, name);
+  };
   co_return inTray(component) == inTray(other) && (inTray(component) || !at.quirks.send_targets);
 }
 
@@ -52,26 +61,36 @@ Async<Json> RedfishBmc::updateParameters(std::string component) {
   auto it = inventory.uri_by_name.find(component);
   if (it == inventory.uri_by_name.end()) {
     for (const auto& item : inventory.items) {
-      if (item.name == component) co_return fail(ErrorCode::Unavailable, fmt::format("the BMC at {} cannot read {} now: {}", address(), component, item.unreadable));
+      if (item.name == component)
+        co_return fail(ErrorCode::Unavailable, fmt::format("the BMC at {} cannot read {} now: {}",
+                                                           address(), component, item.unreadable));
     }
     std::vector<std::string> names;
     for (const auto& item : inventory.items) {
       if (item.updateable && names.size() < 12) names.push_back(item.name);
     }
-    co_return fail(ErrorCode::NotFound, fmt::format("the BMC at {} has no firmware component {}; updateable are, among others: {}", address(), component, fmt::join(names, ", ")));
+    co_return fail(
+        ErrorCode::NotFound,
+        fmt::format("the BMC at {} has no firmware component {}; updateable are, among others: {}",
+                    address(), component, fmt::join(names, ", ")));
   }
-  Json parameters = at.quirks.upload_oem.empty() ? Json::object() : parseLenient(at.quirks.upload_oem);
+  Json parameters =
+      at.quirks.upload_oem.empty() ? Json::object() : parseLenient(at.quirks.upload_oem);
   const auto& tray = at.quirks.tray;
-  if (!tray.members.empty() && lifecycle::matches(tray.members, component)) parameters["Targets"] = Json::array_t(1, fmt::format("{}/{}", inventory_, tray.target));
-  else if (at.quirks.send_targets) parameters["Targets"] = Json::array_t(1, it->second);
+  if (!tray.members.empty() && lifecycle::matches(tray.members, component))
+    parameters["Targets"] = Json::array_t(1, fmt::format("{}/{}", inventory_, tray.target));
+  else if (at.quirks.send_targets)
+    parameters["Targets"] = Json::array_t(1, it->second);
   for (const auto& words : at.quirks.upload_words) {
     if (!lifecycle::matches(words.component, component)) continue;
     parameters["Oem"] = parseLenient(std::string(words.oem));
     const auto related = inventory.related_by_name.find(component);
-    if (words.target_is_related && related != inventory.related_by_name.end()) parameters["Targets"] = Json::array_t(1, related->second);
+    if (words.target_is_related && related != inventory.related_by_name.end())
+      parameters["Targets"] = Json::array_t(1, related->second);
     break;
   }
-  if (!at.quirks.apply_time.empty()) parameters["@Redfish.OperationApplyTime"] = at.quirks.apply_time;
+  if (!at.quirks.apply_time.empty())
+    parameters["@Redfish.OperationApplyTime"] = at.quirks.apply_time;
   co_return parameters;
 }
 
@@ -81,24 +100,35 @@ Async<void> RedfishBmc::refuseWhileUpdating() {
     auto reply = co_await session_->get(uri.substr(0, uri.find('#')));
     if (!reply) continue;
     const std::string source = textAt(reply->body, "Payload/TargetUri");
-    if (!source.empty() && source.find("UpdateService") == std::string::npos) continue;  // some other work
-    co_return fail(ErrorCode::Conflict, fmt::format("the BMC at {} is busy with {} ({}); a second update now could damage the first", address(), uri, textAt(reply->body, "Name")));
+    if (!source.empty() && source.find("UpdateService") == std::string::npos)
+      continue;  // some other work
+    co_return fail(
+        ErrorCode::Conflict,
+        fmt::format(
+            "the BMC at {} is busy with {} ({}); a second update now could damage the first",
+            address(), uri, textAt(reply->body, "Name")));
   }
   co_return Result<void>();
 }
 
-Async<RedfishReply> RedfishBmc::push(UpdateWay way, Json service, FirmwareUpdate update, FirmwareImage image, Json parameters) {
+Async<RedfishReply> RedfishBmc::push(UpdateWay way, Json service, FirmwareUpdate update,
+                                     FirmwareImage image, Json parameters) {
   CO_TRY(at, co_await places());
   const auto name = update.file.filename().string();
   if (way == UpdateWay::SimpleUpdate) {
-    if (update.url.empty()) co_return fail(ErrorCode::InvalidInput, "the BMC at " + address() + " fetches its firmware itself, and nothing serves it here; run this from a controller");
+    if (update.url.empty())
+      co_return fail(ErrorCode::InvalidInput, "the BMC at " + address() +
+                                                  " fetches its firmware itself, and nothing "
+                                                  "serves it here; run this from a controller");
     Json body = std::move(parameters);
     body["ImageURI"] = update.url;
     body["TransferProtocol"] = update.url.starts_with("https:") ? "HTTPS" : "HTTP";
-    co_return co_await session_->postAny(linkAt(service, std::string(kSimpleUpdate) + "/target"), std::move(body));
+    co_return co_await session_->postAny(linkAt(service, std::string(kSimpleUpdate) + "/target"),
+                                         std::move(body));
   }
   MultipartBody body;
-  std::string path = pathOnly(linkAt(service, way == UpdateWay::Multipart ? "MultipartHttpPushUri" : "HttpPushUri"));
+  std::string path = pathOnly(
+      linkAt(service, way == UpdateWay::Multipart ? "MultipartHttpPushUri" : "HttpPushUri"));
   if (way == UpdateWay::Multipart) {
     body = multipartUpdate(std::move(image), name, parameters);
   } else if (!at.quirks.flash_state.empty()) {
@@ -122,11 +152,13 @@ Async<RedfishReply> RedfishBmc::pushFile(std::string path, FirmwareImage image, 
   }
   tags.emplace_back();
   for (std::size_t i = 0;; ++i) {
-    auto body = how.form ? formUpload({}, image, name) : MultipartBody{"application/octet-stream", "", image, ""};
+    auto body = how.form ? formUpload({}, image, name)
+                         : MultipartBody{"application/octet-stream", "", image, ""};
     body.if_match = tags[i];
     const auto timeout = timeoutOf(body);
     CO_TRY(reply, co_await session_->upload(path, std::move(body), timeout));
-    if ((reply.status != 412 && reply.status != 428) || i + 1 == tags.size()) co_return std::move(reply);
+    if ((reply.status != 412 && reply.status != 428) || i + 1 == tags.size())
+      co_return std::move(reply);
   }
 }
 
@@ -136,35 +168,53 @@ Async<std::string> RedfishBmc::startUpdate(FirmwareUpdate update) {
   CO_TRY(service, co_await session_->get(at.update_service));
   const auto way = wayOf(service.body, at.quirks.update);
   if (way == UpdateWay::Auto)
-    co_return fail(ErrorCode::InvalidInput, "the BMC at " + address() + " offers neither MultipartHttpPushUri, HttpPushUri nor SimpleUpdate; use the vendor's tool for it");
+    co_return fail(ErrorCode::InvalidInput, "the BMC at " + address() +
+                                                " offers neither MultipartHttpPushUri, HttpPushUri "
+                                                "nor SimpleUpdate; use the vendor's tool for it");
   CO_TRY(parameters, co_await updateParameters(update.component));
   CO_TRY_OK(co_await refuseWhileUpdating());
 
   CO_TRY(image, co_await images_.get(update));
   if (update.inspect) CO_TRY_OK(update.inspect(*image));
-  if (auto most = numberAt(service.body, "MaxImageSizeBytes"); most && *most > 0 && static_cast<double>(image->size()) > *most)
-    co_return fail(ErrorCode::InvalidInput, fmt::format("{} is larger than the {} bytes that the BMC at {} accepts; nothing was sent", update.file.string(), *most, address()));
+  if (auto most = numberAt(service.body, "MaxImageSizeBytes");
+      most && *most > 0 && static_cast<double>(image->size()) > *most)
+    co_return fail(
+        ErrorCode::InvalidInput,
+        fmt::format("{} is larger than the {} bytes that the BMC at {} accepts; nothing was sent",
+                    update.file.string(), *most, address()));
   const auto component = update.component;
-  CO_TRY(reply, co_await push(way, service.body, std::move(update), std::move(image), std::move(parameters)));
-  if (!reply.ok() && !at.quirks.stuck_message.empty() && hasMessageId(reply.body, at.quirks.stuck_message)) {
-    auto unstick = resetBmc();  // nothing runs, it was asked; only this ends the mode that it is stuck in
+  CO_TRY(reply, co_await push(way, service.body, std::move(update), std::move(image),
+                              std::move(parameters)));
+  if (!reply.ok() && !at.quirks.stuck_message.empty() &&
+      hasMessageId(reply.body, at.quirks.stuck_message)) {
+    auto unstick =
+        resetBmc();  // nothing runs, it was asked; only this ends the mode that it is stuck in
     CO_TRY_OK(co_await std::move(unstick));
-    co_return fail(ErrorCode::Conflict, fmt::format("the BMC at {} was stuck in update mode and has been reset; {} is sent again", address(), component));
+    co_return fail(
+        ErrorCode::Conflict,
+        fmt::format("the BMC at {} was stuck in update mode and has been reset; {} is sent again",
+                    address(), component));
   }
   if (reply.status == 503 || reply.status == 409) {
     auto why = errorOf(reply, "uploading " + component);
     co_return fail(ErrorCode::Conflict, why.text());  // bmcweb: one update at a time, else 503
   }
   if (!reply.ok()) co_return fail(errorOf(reply, "uploading " + component));
-  if (!at.quirks.flash_state.empty() && way == UpdateWay::HttpPush) co_return at.update_service + std::string(kFlashMark);
+  if (!at.quirks.flash_state.empty() && way == UpdateWay::HttpPush)
+    co_return at.update_service + std::string(kFlashMark);
   auto uri = taskUriOf(reply);
   if (at.quirks.push.then_simple_update && way == UpdateWay::HttpPush) {
     uri = pathOnly(reply.header("Location"));
-    if (uri.empty()) co_return fail(ErrorCode::Corrupt, "the BMC at " + address() + " took the file of " + component + " in but did not say where it lies");
+    if (uri.empty())
+      co_return fail(ErrorCode::Corrupt, "the BMC at " + address() + " took the file of " +
+                                             component + " in but did not say where it lies");
     co_return uri + std::string(kReadyMark);
   }
-  if (uri.empty()) co_return fail(ErrorCode::Corrupt, "the BMC at " + address() + " accepted the upload of " + component + " but named no task");
-  co_return at.quirks.two_phase && way == UpdateWay::Multipart ? uri + std::string(kVerifyMark) : uri;
+  if (uri.empty())
+    co_return fail(ErrorCode::Corrupt, "the BMC at " + address() + " accepted the upload of " +
+                                           component + " but named no task");
+  co_return at.quirks.two_phase&& way == UpdateWay::Multipart ? uri + std::string(kVerifyMark)
+                                                              : uri;
 }
 
 }  // namespace muster::bmc

@@ -16,13 +16,15 @@ constexpr std::size_t kMaxSystems = 32;
 constexpr std::size_t kMaxManagers = 32;
 constexpr std::size_t kMaxInterfaces = 64;
 constexpr int kMaxPages = 64;
-constexpr std::string_view kExpand = "?$expand=.($levels=1)";  ///< DSP0266: subordinate resources, not those in Links
+constexpr std::string_view kExpand =
+    "?$expand=.($levels=1)";  ///< DSP0266: subordinate resources, not those in Links
 
 constexpr auto kStillTrue = 500ms;  ///< answers of BMCs are on their way for 100–500 ms
 constexpr auto kPowerLimit = 120s;
 constexpr auto kGracefulLimit = 180s;
 constexpr auto kPowerFirstPoll = 100ms, kPowerPoll = 1000ms;
-constexpr auto kPowerRepeat = 10s;   ///< iDRAC10 refuses On for some seconds after off (ironic power.py: 6 × 10 s)
+constexpr auto kPowerRepeat =
+    10s;  ///< iDRAC10 refuses On for some seconds after off (ironic power.py: 6 × 10 s)
 constexpr int kMaxPowerRepeats = 6;
 constexpr int kMaxOverrideReads = 3;
 constexpr const char* kContinuous = "Continuous";
@@ -39,20 +41,28 @@ std::string_view toString(PowerState state) {
 
 std::string resetType(PowerAction action) {
   switch (action) {
-    case PowerAction::On: return "On";
-    case PowerAction::ForceOff: return "ForceOff";
-    case PowerAction::GracefulShutdown: return "GracefulShutdown";
-    case PowerAction::ForceRestart: return "ForceRestart";
+    case PowerAction::On:
+      return "On";
+    case PowerAction::ForceOff:
+      return "ForceOff";
+    case PowerAction::GracefulShutdown:
+      return "GracefulShutdown";
+    case PowerAction::ForceRestart:
+      return "ForceRestart";
   }
   return "On";
 }
 
 std::string_view redfishName(BootTarget target) {
   switch (target) {
-    case BootTarget::None: return "None";
-    case BootTarget::Pxe: return "Pxe";
-    case BootTarget::Disk: return "Hdd";
-    case BootTarget::UefiHttp: return "UefiHttp";
+    case BootTarget::None:
+      return "None";
+    case BootTarget::Pxe:
+      return "Pxe";
+    case BootTarget::Disk:
+      return "Hdd";
+    case BootTarget::UefiHttp:
+      return "UefiHttp";
   }
   return "None";
 }
@@ -67,27 +77,32 @@ BootTarget overrideOf(const Json& system) {
   return BootTarget::None;
 }
 
-/// How much a system looks like the host: it can be reset, it boots, it is physical. HGX_Baseboard_0 has neither actions nor boot.
+/// How much a system looks like the host: it can be reset, it boots, it is physical.
+/// HGX_Baseboard_0 has neither actions nor boot.
 int hostScore(const Json& system) {
   int score = 0;
   if (find(system, "Actions/#ComputerSystem.Reset")) score += 8;
   if (find(system, "Boot/BootSourceOverrideTarget")) score += 4;
-  if (textAt(system, "SystemType") == "Physical" || textAt(system, "SystemType").empty()) score += 1;
+  if (textAt(system, "SystemType") == "Physical" || textAt(system, "SystemType").empty())
+    score += 1;
   return score;
 }
 
 }  // namespace
 
-RedfishBmc::RedfishBmc(std::unique_ptr<RedfishSession> session, inventory::BootMode boot_mode, Clock& clock, FirmwareImages& images)
+RedfishBmc::RedfishBmc(std::unique_ptr<RedfishSession> session, inventory::BootMode boot_mode,
+                       Clock& clock, FirmwareImages& images)
     : session_(std::move(session)), boot_mode_(boot_mode), clock_(clock), images_(images) {}
 
 // ---- finding things
 
-Async<RedfishBmc::Members> RedfishBmc::members(std::string collection, std::size_t limit, std::chrono::milliseconds timeout, Want want) {
+Async<RedfishBmc::Members> RedfishBmc::members(std::string collection, std::size_t limit,
+                                               std::chrono::milliseconds timeout, Want want) {
   Members out;
   std::size_t seen = 0;
   auto busy = RedfishSession::Busy::Wait;
-  std::string next = want == Want::Expanded && expand_ ? collection + std::string(kExpand) : collection;
+  std::string next =
+      want == Want::Expanded && expand_ ? collection + std::string(kExpand) : collection;
   for (int page = 0; page < kMaxPages && !next.empty(); ++page) {
     auto answer = co_await session_->get(next, timeout);
     if (!answer && next != collection && page == 0 && answer.error().code() != ErrorCode::Denied) {
@@ -125,9 +140,15 @@ Async<RedfishBmc::Members> RedfishBmc::members(std::string collection, std::size
 Async<RedfishBmc::Member> RedfishBmc::pickSystem(std::string collection) {
   CO_TRY(listed, co_await members(collection, kMaxSystems, RedfishSession::kRequestTimeout));
   auto& systems = listed.found;
-  auto best = std::max_element(systems.begin(), systems.end(), [](const Member& a, const Member& b) { return hostScore(a.json) < hostScore(b.json); });
+  auto best = std::max_element(
+      systems.begin(), systems.end(),
+      [](const Member& a, const Member& b) { return hostScore(a.json) < hostScore(b.json); });
   if (best == systems.end() || !find(best->json, "Actions/#ComputerSystem.Reset")) {
-    co_return fail(ErrorCode::NotFound, fmt::format("none of the {} systems of {} can be reset; muster finds no host behind this BMC", systems.size(), address()));
+    co_return fail(
+        ErrorCode::NotFound,
+        fmt::format(
+            "none of the {} systems of {} can be reset; muster finds no host behind this BMC",
+            systems.size(), address()));
   }
   co_return std::move(*best);
 }
@@ -143,8 +164,11 @@ Async<RedfishBmc::Member> RedfishBmc::pickManager(std::string collection, Member
     if (textAt(m.json, "ManagerType") == "BMC") points += 1;
     return points;
   };
-  auto best = std::max_element(managers.begin(), managers.end(), [&](const Member& a, const Member& b) { return score(a) < score(b); });
-  if (best == managers.end()) co_return fail(ErrorCode::NotFound, "the service at " + address() + " lists no manager");
+  auto best =
+      std::max_element(managers.begin(), managers.end(),
+                       [&](const Member& a, const Member& b) { return score(a) < score(b); });
+  if (best == managers.end())
+    co_return fail(ErrorCode::NotFound, "the service at " + address() + " lists no manager");
   co_return std::move(*best);
 }
 
@@ -164,10 +188,12 @@ Async<RedfishBmc::Places> RedfishBmc::places() {
   found.system = system.uri;
   found.manager = manager.uri;
 
-  BmcIdentity who{vendorOf(root.body), textAt(system.json, "Manufacturer"), textAt(system.json, "Model"), textAt(manager.json, "FirmwareVersion")};
+  BmcIdentity who{vendorOf(root.body), textAt(system.json, "Manufacturer"),
+                  textAt(system.json, "Model"), textAt(manager.json, "FirmwareVersion")};
   found.quirks = quirksOf(who);
   const std::string features = "ProtocolFeaturesSupported/ExpandQuery/";
-  expand_ = found.quirks.expand && (boolAt(root.body, features + "NoLinks").value_or(false) || boolAt(root.body, features + "ExpandAll").value_or(false));
+  expand_ = found.quirks.expand && (boolAt(root.body, features + "NoLinks").value_or(false) ||
+                                    boolAt(root.body, features + "ExpandAll").value_or(false));
   places_ = found;
   co_return found;
 }
@@ -204,11 +230,14 @@ Async<std::vector<std::string>> RedfishBmc::macs(std::string collection) {
   std::vector<std::string> found;
   if (collection.empty()) co_return found;
   CO_TRY(interfaces, co_await members(collection, kMaxInterfaces, RedfishSession::kRequestTimeout));
-  if (!interfaces.unread.empty()) co_return fail(interfaces.unread.front().why);  // a part of the list would say that the others are not there
+  if (!interfaces.unread.empty())
+    co_return fail(interfaces.unread.front()
+                       .why);  // a part of the list would say that the others are not there
   for (const Member& nic : interfaces.found) {
     for (std::string_view field : {"PermanentMACAddress", "MACAddress"}) {
       auto mac = Mac::parse(textAt(nic.json, field));
-      if (mac && std::find(found.begin(), found.end(), mac->str()) == found.end()) found.push_back(mac->str());
+      if (mac && std::find(found.begin(), found.end(), mac->str()) == found.end())
+        found.push_back(mac->str());
     }
   }
   co_return found;
@@ -243,28 +272,34 @@ Async<RedfishBmc::Seen> RedfishBmc::readSystem() {
   const auto mine = ++reads_sent_;
   CO_TRY(answer, co_await session_->get(at.system));
   const auto reply = std::make_shared<const RedfishReply>(std::move(answer));
-  // Answers overtake one another: one that was asked for earlier never takes the place of a later one.
+  // Answers overtake one another: one that was asked for earlier never takes the place of a later
+  // one.
   if (mine == reads_sent_ && writes == session_->writes()) read_ = SystemRead{reply, now, writes};
   co_return reply;
 }
 
 Async<RedfishBmc::Seen> RedfishBmc::systemAsRead() {
-  if (read_ && read_->writes == session_->writes() && clock_.steady() - read_->at <= kStillTrue) co_return read_->reply;
+  if (read_ && read_->writes == session_->writes() && clock_.steady() - read_->at <= kStillTrue)
+    co_return read_->reply;
   co_return co_await readSystem();
 }
 
-// A restart is off and on, each verified: after Redfish's ForceRestart the state is On as before, which proves nothing (DGX
-// H100 answers success and does not restart, iLO maps it to a graceful one).
+// A restart is off and on, each verified: after Redfish's ForceRestart the state is On as before,
+// which proves nothing (DGX H100 answers success and does not restart, iLO maps it to a graceful
+// one).
 Async<void> RedfishBmc::power(PowerAction action) {
   if (action != PowerAction::ForceRestart) {
     const auto wanted = action == PowerAction::On ? PowerState::On : PowerState::Off;
-    CO_TRY_OK(co_await reach(wanted, resetType(action), action == PowerAction::GracefulShutdown ? kGracefulLimit : kPowerLimit));
+    CO_TRY_OK(
+        co_await reach(wanted, resetType(action),
+                       action == PowerAction::GracefulShutdown ? kGracefulLimit : kPowerLimit));
     co_return Result<void>();
   }
   CO_TRY(at, co_await places());
   CO_TRY(seen, co_await reach(PowerState::Off, resetType(PowerAction::ForceOff), kPowerLimit));
   co_await clock_.sleep(at.quirks.off_on_pause);
-  CO_TRY_OK(co_await reach(PowerState::On, resetType(PowerAction::On), kPowerLimit, std::move(seen)));
+  CO_TRY_OK(
+      co_await reach(PowerState::On, resetType(PowerAction::On), kPowerLimit, std::move(seen)));
   co_return Result<void>();
 }
 
@@ -272,9 +307,13 @@ Async<void> RedfishBmc::power(PowerAction action) {
 Async<void> RedfishBmc::interrupt() {
   CO_TRY(at, co_await places());
   CO_TRY(system, co_await session_->get(at.system));
-  if (parsePower(textAt(system.body, "PowerState")) == PowerState::Off) co_return fail(ErrorCode::Conflict, "the machine behind " + address() + " is off: nothing there would take an interrupt");
+  if (parsePower(textAt(system.body, "PowerState")) == PowerState::Off)
+    co_return fail(ErrorCode::Conflict, "the machine behind " + address() +
+                                            " is off: nothing there would take an interrupt");
   CO_TRY(offered, co_await offeredResets(system.body));
-  if (std::find(offered.begin(), offered.end(), "Nmi") == offered.end()) co_return fail(ErrorCode::NotFound, fmt::format("{} offers no Nmi; it offers {}", at.system, fmt::join(offered, ", ")));
+  if (std::find(offered.begin(), offered.end(), "Nmi") == offered.end())
+    co_return fail(ErrorCode::NotFound, fmt::format("{} offers no Nmi; it offers {}", at.system,
+                                                    fmt::join(offered, ", ")));
   auto target = linkAt(system.body, "Actions/#ComputerSystem.Reset/target");
   if (target.empty()) target = at.system + "/Actions/ComputerSystem.Reset";
   Json body = Json::object();
@@ -283,7 +322,8 @@ Async<void> RedfishBmc::interrupt() {
   co_return Result<void>();
 }
 
-Async<RedfishBmc::Seen> RedfishBmc::reach(PowerState wanted, std::string type, std::chrono::seconds limit, Seen seen) {
+Async<RedfishBmc::Seen> RedfishBmc::reach(PowerState wanted, std::string type,
+                                          std::chrono::seconds limit, Seen seen) {
   CO_TRY(at, co_await places());
   if (!seen) {
     CO_TRY(system, co_await systemAsRead());
@@ -294,7 +334,8 @@ Async<RedfishBmc::Seen> RedfishBmc::reach(PowerState wanted, std::string type, s
   if (!action) co_return fail(ErrorCode::NotFound, at.system + " offers no reset action");
   CO_TRY(allowed, co_await allowedResets(*action));
   if (!allowed.empty() && std::find(allowed.begin(), allowed.end(), type) == allowed.end()) {
-    co_return fail(ErrorCode::InvalidInput, fmt::format("{} does not offer {}; it offers {}", at.system, type, fmt::join(allowed, ", ")));
+    co_return fail(ErrorCode::InvalidInput, fmt::format("{} does not offer {}; it offers {}",
+                                                        at.system, type, fmt::join(allowed, ", ")));
   }
   std::string target = linkAt(*action, "target");
   if (target.empty()) target = at.system + "/Actions/ComputerSystem.Reset";
@@ -305,17 +346,22 @@ Async<RedfishBmc::Seen> RedfishBmc::reach(PowerState wanted, std::string type, s
     body["ResetType"] = type;
     auto answer = co_await session_->post(target, body);
     if (answer) break;
-    // 409 is "already so" for one vendor and "not yet" for another; a lost answer may have worked. The state decides.
+    // 409 is "already so" for one vendor and "not yet" for another; a lost answer may have worked.
+    // The state decides.
     auto now = co_await readSystem();
     if (now && parsePower(textAt((*now)->body, "PowerState")) == wanted) co_return std::move(*now);
-    const bool may_repeat = answer.error().code() == ErrorCode::Conflict || answer.error().canRetry();
-    if (!may_repeat || repeat >= kMaxPowerRepeats || clock_.steady() + kPowerRepeat > until) co_return fail(std::move(answer.error()));
+    const bool may_repeat =
+        answer.error().code() == ErrorCode::Conflict || answer.error().canRetry();
+    if (!may_repeat || repeat >= kMaxPowerRepeats || clock_.steady() + kPowerRepeat > until)
+      co_return fail(std::move(answer.error()));
     co_await clock_.sleep(kPowerRepeat);
   }
   co_return co_await waitForPower(wanted, until, type);
 }
 
-Async<RedfishBmc::Seen> RedfishBmc::waitForPower(PowerState wanted, std::chrono::steady_clock::time_point until, std::string after) {
+Async<RedfishBmc::Seen> RedfishBmc::waitForPower(PowerState wanted,
+                                                 std::chrono::steady_clock::time_point until,
+                                                 std::string after) {
   std::string last = "nothing";
   const auto begun = clock_.steady();
   while (true) {
@@ -327,7 +373,9 @@ Async<RedfishBmc::Seen> RedfishBmc::waitForPower(PowerState wanted, std::chrono:
     if (clock_.steady() >= until) break;
     co_await clock_.sleep(lookAgainAfter(clock_.steady() - begun, kPowerFirstPoll, kPowerPoll));
   }
-  co_return fail(ErrorCode::Timeout, fmt::format("{} accepted {} but its power state did not become {}; last seen: {}", address(), after, toString(wanted), last));
+  co_return fail(ErrorCode::Timeout,
+                 fmt::format("{} accepted {} but its power state did not become {}; last seen: {}",
+                             address(), after, toString(wanted), last));
 }
 
 // ---- boot override
@@ -349,13 +397,18 @@ Async<void> RedfishBmc::boot(BootOverride what) {
   for (int attempt = 0; attempt < kMaxOverrideReads; ++attempt) {
     CO_TRY(answer, co_await readBootPlace(uri));
     const Json& now = answer->body;
-    const auto enabled = textAt(now, "Boot/BootSourceOverrideEnabled"), uri_now = textAt(now, "Boot/HttpBootUri");
+    const auto enabled = textAt(now, "Boot/BootSourceOverrideEnabled"),
+               uri_now = textAt(now, "Boot/HttpBootUri");
     const bool lasts = enabled == kContinuous || what.target == BootTarget::None;
-    if (overrideOf(now) == what.target && (!what.persistent || lasts) && (what.http_uri.empty() || uri_now == what.http_uri)) co_return Result<void>();
+    if (overrideOf(now) == what.target && (!what.persistent || lasts) &&
+        (what.http_uri.empty() || uri_now == what.http_uri))
+      co_return Result<void>();
     seen = fmt::format("{} {} {}", enabled, textAt(now, "Boot/BootSourceOverrideTarget"), uri_now);
     co_await clock_.sleep(kPowerPoll);
   }
-  co_return fail(ErrorCode::Unavailable, fmt::format("{} accepted the boot override {} but shows \"{}\"", uri, redfishName(what.target), seen));
+  co_return fail(ErrorCode::Unavailable,
+                 fmt::format("{} accepted the boot override {} but shows \"{}\"", uri,
+                             redfishName(what.target), seen));
 }
 
 Async<RedfishBmc::Seen> RedfishBmc::readBootPlace(std::string uri) {
@@ -373,10 +426,13 @@ Async<void> RedfishBmc::writeBoot(std::string uri, BootOverride what) {
   CO_TRY(now, co_await (uri == at.system ? systemAsRead() : readBootPlace(uri)));
   Json boot = Json::object();
   const auto target = what.target;
-  boot["BootSourceOverrideEnabled"] = target == BootTarget::None ? "Disabled" : what.persistent ? kContinuous : "Once";
+  boot["BootSourceOverrideEnabled"] = target == BootTarget::None ? "Disabled"
+                                      : what.persistent          ? kContinuous
+                                                                 : "Once";
   boot["BootSourceOverrideTarget"] = redfishName(target);
   if (!what.http_uri.empty()) boot["HttpBootUri"] = what.http_uri;
-  // Sent with every write where the property exists: some BMCs fall back to the other mode without it (Supermicro).
+  // Sent with every write where the property exists: some BMCs fall back to the other mode without
+  // it (Supermicro).
   if (at.quirks.boot_mode && find(now->body, "Boot/BootSourceOverrideMode")) {
     const bool uefi = boot_mode_ == inventory::BootMode::Uefi || target == BootTarget::UefiHttp;
     boot["BootSourceOverrideMode"] = uefi ? "UEFI" : "Legacy";

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// RedfishBmc: one BMC by Redfish. Resources are found by role, answers are read leniently, outcomes by re-reading state.
+// RedfishBmc: one BMC by Redfish. Resources are found by role, answers are read leniently, outcomes
+// by re-reading state.
 #pragma once
 
 #include "bmc/bmc.h"
-#include "bmc/redfish/event_stream.h"
 #include "bmc/quirks.h"
+#include "bmc/redfish/event_stream.h"
 #include "bmc/redfish/session.h"
 #include "bmc/shared_package.h"
 #include "bmc/staged_images.h"
@@ -17,9 +18,14 @@
 
 namespace muster::bmc {
 
-class RedfishBmc final : public Bmc, public EventSource, public DeviceStates, public StagedImages, public SharedPackages {
+class RedfishBmc final : public Bmc,
+                         public EventSource,
+                         public DeviceStates,
+                         public StagedImages,
+                         public SharedPackages {
  public:
-  RedfishBmc(std::unique_ptr<RedfishSession> session, inventory::BootMode boot_mode, Clock& clock, FirmwareImages& images);
+  RedfishBmc(std::unique_ptr<RedfishSession> session, inventory::BootMode boot_mode, Clock& clock,
+             FirmwareImages& images);
 
   std::string address() const override { return session_->address(); }
   Async<SystemInfo> system() override;
@@ -53,7 +59,8 @@ class RedfishBmc final : public Bmc, public EventSource, public DeviceStates, pu
   Async<std::string> certificateRequest(CertificateSubject subject) override;
   Async<void> installCertificate(std::string pem) override;
 
-  Async<EventPlace> listen(EventPlace from, std::function<void()> opened, std::function<void(std::vector<LogEntry>)> told) override;
+  Async<EventPlace> listen(EventPlace from, std::function<void()> opened,
+                           std::function<void(std::vector<LogEntry>)> told) override;
 
   Async<void> logout() { return session_->close(); }
 
@@ -79,8 +86,10 @@ class RedfishBmc final : public Bmc, public EventSource, public DeviceStates, pu
   struct Inventory {
     std::vector<FirmwareItem> items;
     std::map<std::string, std::string> uri_by_name;
-    std::map<std::string, std::string> related_by_name;  ///< the first RelatedItem, where there is one
-    std::map<std::string, Member> previous;  ///< by name, where the inventory lists images that ran before
+    std::map<std::string, std::string>
+        related_by_name;  ///< the first RelatedItem, where there is one
+    std::map<std::string, Member>
+        previous;  ///< by name, where the inventory lists images that ran before
   };
   struct PreviousImage {
     std::string version, uri;
@@ -91,8 +100,10 @@ class RedfishBmc final : public Bmc, public EventSource, public DeviceStates, pu
   Async<Member> pickSystem(std::string collection);
   Async<Member> pickManager(std::string collection, Member system);
   enum class Want { AsListed, Expanded };
-  /// Expanded: all members in one answer, where the service offers it and the dialect may use it; else one request each.
-  Async<Members> members(std::string collection, std::size_t limit, std::chrono::milliseconds timeout, Want want = Want::AsListed);
+  /// Expanded: all members in one answer, where the service offers it and the dialect may use it;
+  /// else one request each.
+  Async<Members> members(std::string collection, std::size_t limit,
+                         std::chrono::milliseconds timeout, Want want = Want::AsListed);
   Async<std::vector<std::string>> macs(std::string collection);
   Async<std::vector<Survey::Gpu>> gpus();
   Async<std::vector<std::string>> allowedResets(Json action);
@@ -100,7 +111,8 @@ class RedfishBmc final : public Bmc, public EventSource, public DeviceStates, pu
   struct Bios {
     Json json;
     std::string settings;  ///< where values are staged
-    bool on_reset = false;  ///< they wait for ever unless their PATCH asks for the next restart (iDRAC)
+    bool on_reset =
+        false;  ///< they wait for ever unless their PATCH asks for the next restart (iDRAC)
   };
   Async<Bios> bios();
 
@@ -108,13 +120,17 @@ class RedfishBmc final : public Bmc, public EventSource, public DeviceStates, pu
   using Seen = std::shared_ptr<const RedfishReply>;  ///< never null where it is an answer
   /// A read of the system, remembered until the session writes something.
   Async<Seen> readSystem();
-  /// The last such read where it is hardly older than an answer is on its way; else a new one. Not for waiting: that must see changes.
+  /// The last such read where it is hardly older than an answer is on its way; else a new one. Not
+  /// for waiting: that must see changes.
   Async<Seen> systemAsRead();
   /// The resource to which a boot override is written; the system's is read by readSystem().
   Async<Seen> readBootPlace(std::string uri);
-  /// Both answer the system as it was read last, in the wanted state. `seen`: read just now; null: reads it.
-  Async<Seen> reach(PowerState wanted, std::string type, std::chrono::seconds limit, Seen seen = nullptr);
-  Async<Seen> waitForPower(PowerState wanted, std::chrono::steady_clock::time_point until, std::string after);
+  /// Both answer the system as it was read last, in the wanted state. `seen`: read just now; null:
+  /// reads it.
+  Async<Seen> reach(PowerState wanted, std::string type, std::chrono::seconds limit,
+                    Seen seen = nullptr);
+  Async<Seen> waitForPower(PowerState wanted, std::chrono::steady_clock::time_point until,
+                           std::string after);
   Async<void> writeBoot(std::string uri, BootOverride what);
 
   Async<Member> ownAccount();
@@ -122,8 +138,12 @@ class RedfishBmc final : public Bmc, public EventSource, public DeviceStates, pu
   struct CertificatePlaces {
     std::string collection, certificate;  ///< of the web server; iLO: its HttpsCert
     std::string request, replace;         ///< targets of the actions; "": not offered
-    enum class Words { Service, Rekey, HpeHttpsCert } words = Words::Service;  ///< that the actions take
-    std::string rekey_info;               ///< ActionInfo of a Certificate.Rekey
+    enum class Words {
+      Service,
+      Rekey,
+      HpeHttpsCert
+    } words = Words::Service;  ///< that the actions take
+    std::string rekey_info;    ///< ActionInfo of a Certificate.Rekey
   };
   Async<CertificatePlaces> certificatePlaces();
   Async<std::optional<CertificatePlaces>> hpeCertificatePlaces(Json manager);
@@ -135,11 +155,14 @@ class RedfishBmc final : public Bmc, public EventSource, public DeviceStates, pu
   Async<Inventory> readInventory();
   Async<Json> updateParameters(std::string component);
   Async<void> refuseWhileUpdating();
-  Async<RedfishReply> push(UpdateWay way, Json service, FirmwareUpdate update, FirmwareImage image, Json parameters);
+  Async<RedfishReply> push(UpdateWay way, Json service, FirmwareUpdate update, FirmwareImage image,
+                           Json parameters);
   Async<RedfishReply> pushFile(std::string path, FirmwareImage image, std::string name);
   Async<RedfishReply> pushForm(std::string path, FirmwareUpdate update, FirmwareImage image);
-  Async<RedfishReply> sendForm(std::string path, std::string name, Json parameters, FirmwareImage image, FirmwareImage signature);
-  Async<FirmwareImage> signatureOf(std::filesystem::path file, std::size_t piece, std::size_t pieces);
+  Async<RedfishReply> sendForm(std::string path, std::string name, Json parameters,
+                               FirmwareImage image, FirmwareImage signature);
+  Async<FirmwareImage> signatureOf(std::filesystem::path file, std::size_t piece,
+                                   std::size_t pieces);
   Async<void> waitForFlash();
   Async<std::optional<std::vector<std::string>>> readyFiles();
   Async<TaskStatus> beginReady(std::string uri);
@@ -155,8 +178,10 @@ class RedfishBmc final : public Bmc, public EventSource, public DeviceStates, pu
   Async<void> cutByBios(Places at, AcWay way);
 
   /// Orders a reset that takes the BMC away, and waits until it is back and calm.
-  Async<void> resetThrough(std::string target, std::string type, std::string manager, std::string reset_time_before);
-  Async<void> waitForReset(std::string manager, std::string reset_time_before, std::chrono::seconds limit);
+  Async<void> resetThrough(std::string target, std::string type, std::string manager,
+                           std::string reset_time_before);
+  Async<void> waitForReset(std::string manager, std::string reset_time_before,
+                           std::chrono::seconds limit);
   Async<void> settle();
   Async<std::string> whatIsNotBack(bool adapters_too);
   Async<std::vector<DeviceState>> lateAdapters();
@@ -167,11 +192,14 @@ class RedfishBmc final : public Bmc, public EventSource, public DeviceStates, pu
   FirmwareImages& images_;
   std::optional<Places> places_;
   bool expand_ = false;  ///< $expand is offered, fits the dialect, and has not failed here
-  std::optional<std::vector<std::string>> adapters_;      ///< collections of network adapters; null: not looked for
-  std::string inventory_, task_collection_;               ///< "" until they were looked for
-  std::map<std::string, std::vector<std::string>> resets_;  ///< ResetType values of an ActionInfo, by its URI
+  std::optional<std::vector<std::string>>
+      adapters_;  ///< collections of network adapters; null: not looked for
+  std::string inventory_, task_collection_;  ///< "" until they were looked for
+  std::map<std::string, std::vector<std::string>>
+      resets_;  ///< ResetType values of an ActionInfo, by its URI
   std::optional<std::vector<std::string>> macs_;
-  std::set<std::string> not_ordered_;  ///< files that lie ready, of which this process knows that nobody has ordered their update
+  std::set<std::string> not_ordered_;  ///< files that lie ready, of which this process knows that
+                                       ///< nobody has ordered their update
   struct SystemRead {
     Seen reply;
     std::chrono::steady_clock::time_point at;
@@ -181,7 +209,8 @@ class RedfishBmc final : public Bmc, public EventSource, public DeviceStates, pu
   std::uint64_t reads_sent_ = 0;  ///< of the system
 };
 
-/// The task of an accepted upload: Location, Location…/Monitor, the body's @odata.id or Id, or a message's argument.
+/// The task of an accepted upload: Location, Location…/Monitor, the body's @odata.id or Id, or a
+/// message's argument.
 /// "" when the answer names none.
 std::string taskUriOf(const RedfishReply& reply);
 /// Reads a Task resource or a task monitor's answer.
@@ -191,7 +220,8 @@ TaskStatus taskStatusOf(const RedfishReply& reply, std::string_view staged_state
 SerialPlace serialPlaceOf(const Json& console);
 SerialPlace listedSerialPlace(const Json& console);
 
-/// Behind a task's URI, where there is no task: the flash shows in the UpdateService; the task only verifies, a second phase follows.
+/// Behind a task's URI, where there is no task: the flash shows in the UpdateService; the task only
+/// verifies, a second phase follows.
 inline constexpr std::string_view kFlashMark = "#flash", kVerifyMark = "#verify";
 /// Behind the URI of firmware that lies ready on the BMC.
 inline constexpr std::string_view kReadyMark = "#ready";

@@ -2,8 +2,8 @@
 #include "bmc/redfish/session.h"
 
 #include "base/json_output.h"
-#include "bmc/redfish/event_stream.h"
 #include "bmc/quirks.h"
+#include "bmc/redfish/event_stream.h"
 
 #include <algorithm>
 #include <charconv>
@@ -21,7 +21,8 @@ constexpr auto kReconnectPause = 500ms;
 constexpr auto kLogoutLimit = 3s;
 constexpr std::size_t kMaxIdleClients = kMaxConcurrentReads + 1;
 constexpr std::size_t kMaxReplyBytes = 32u << 20;
-constexpr std::string_view kAlreadyCommitted = "SYS011";  ///< iDRAC: what is staged has a job, and nothing can be added
+constexpr std::string_view kAlreadyCommitted =
+    "SYS011";  ///< iDRAC: what is staged has a job, and nothing can be added
 
 /// Retry-After in seconds (the date form is ignored), else exponential.
 std::chrono::milliseconds busyWait(const RedfishReply& reply, int attempt) {
@@ -29,7 +30,8 @@ std::chrono::milliseconds busyWait(const RedfishReply& reply, int attempt) {
   const std::string after = reply.header("Retry-After");
   int seconds = 0;
   auto [end, error] = std::from_chars(after.data(), after.data() + after.size(), seconds);
-  if (error == std::errc() && end == after.data() + after.size() && seconds > 0) wait = std::chrono::seconds(seconds);
+  if (error == std::errc() && end == after.data() + after.size() && seconds > 0)
+    wait = std::chrono::seconds(seconds);
   return std::min<std::chrono::milliseconds>(wait, kMaxBusyWait);
 }
 
@@ -37,7 +39,8 @@ bool saysLater(const RedfishReply& reply) {
   if (reply.status == 429 || reply.status == 503) return true;
   if (reply.ok()) return false;
   auto later = tryLaterMessages();
-  return std::any_of(later.begin(), later.end(), [&](std::string_view id) { return hasMessageId(reply.body, id); });
+  return std::any_of(later.begin(), later.end(),
+                     [&](std::string_view id) { return hasMessageId(reply.body, id); });
 }
 
 }  // namespace
@@ -60,43 +63,67 @@ std::string RedfishReply::etag() const {
 
 Error errorOf(const RedfishReply& reply, const std::string& what) {
   const std::string words = serviceMessage(reply.body);
-  std::string text = fmt::format("{}: the BMC answered {}{}{}", what, reply.status, words.empty() ? "" : ": ", words);
+  std::string text = fmt::format("{}: the BMC answered {}{}{}", what, reply.status,
+                                 words.empty() ? "" : ": ", words);
   switch (reply.status) {
     case 401:
-    case 403: return Error(ErrorCode::Denied, std::move(text));
+    case 403:
+      return Error(ErrorCode::Denied, std::move(text));
     case 404:
-    case 410: return Error(ErrorCode::NotFound, std::move(text));
+    case 410:
+      return Error(ErrorCode::NotFound, std::move(text));
     case 409:
     case 412:
-    case 428: return Error(ErrorCode::Conflict, std::move(text));
+    case 428:
+      return Error(ErrorCode::Conflict, std::move(text));
     case 408:
-    case 429: return Error(ErrorCode::Unavailable, std::move(text));
-    default: break;
+    case 429:
+      return Error(ErrorCode::Unavailable, std::move(text));
+    default:
+      break;
   }
-  if (hasMessageId(reply.body, kAlreadyCommitted)) return Error(ErrorCode::Conflict, std::move(text));
-  if (reply.status >= 500 || saysLater(reply)) return Error(ErrorCode::Unavailable, std::move(text));
+  if (hasMessageId(reply.body, kAlreadyCommitted))
+    return Error(ErrorCode::Conflict, std::move(text));
+  if (reply.status >= 500 || saysLater(reply))
+    return Error(ErrorCode::Unavailable, std::move(text));
   return Error(ErrorCode::InvalidInput, std::move(text));
 }
 
-RedfishSession::RedfishSession(Options options, lifecycle::Store& store, Clock& clock, HttpClientFactory make_client, lifecycle::Journal* journal)
-    : options_(std::move(options)), clock_(clock), make_client_(std::move(make_client)), trust_(store, options_.node),
-      own_journal_(journal ? nullptr : std::make_unique<lifecycle::Journal>(store, false)), journal_(journal ? *journal : *own_journal_), pace_(clock) {
-  while (!options_.base_url.empty() && options_.base_url.back() == '/') options_.base_url.pop_back();
+RedfishSession::RedfishSession(Options options, lifecycle::Store& store, Clock& clock,
+                               HttpClientFactory make_client, lifecycle::Journal* journal)
+    : options_(std::move(options)),
+      clock_(clock),
+      make_client_(std::move(make_client)),
+      trust_(store, options_.node),
+      own_journal_(journal ? nullptr : std::make_unique<lifecycle::Journal>(store, false)),
+      journal_(journal ? *journal : *own_journal_),
+      pace_(clock) {
+  while (!options_.base_url.empty() && options_.base_url.back() == '/')
+    options_.base_url.pop_back();
 }
 
 // ---- what drivers call
 
-Async<RedfishReply> RedfishSession::get(std::string path, std::chrono::milliseconds timeout, Busy busy) {
-  CO_TRY(reply, co_await call({.method = "GET", .path = path, .timeout = timeout, .wait_busy = busy == Busy::Wait}));
+Async<RedfishReply> RedfishSession::get(std::string path, std::chrono::milliseconds timeout,
+                                        Busy busy) {
+  CO_TRY(reply,
+         co_await call(
+             {.method = "GET", .path = path, .timeout = timeout, .wait_busy = busy == Busy::Wait}));
   if (!reply.ok()) co_return fail(errorOf(reply, "GET " + path));
   co_return std::move(reply);
 }
 
-Async<RedfishReply> RedfishSession::postAny(std::string path, Json body, std::chrono::milliseconds timeout) {
-  co_return co_await call({.method = "POST", .path = std::move(path), .body = jsonText(body), .timeout = timeout, .repeatable = false});
+Async<RedfishReply> RedfishSession::postAny(std::string path, Json body,
+                                            std::chrono::milliseconds timeout) {
+  co_return co_await call({.method = "POST",
+                           .path = std::move(path),
+                           .body = jsonText(body),
+                           .timeout = timeout,
+                           .repeatable = false});
 }
 
-Async<RedfishReply> RedfishSession::post(std::string path, Json body, std::chrono::milliseconds timeout) {
+Async<RedfishReply> RedfishSession::post(std::string path, Json body,
+                                         std::chrono::milliseconds timeout) {
   CO_TRY(reply, co_await postAny(path, std::move(body), timeout));
   if (!reply.ok()) co_return fail(errorOf(reply, "POST " + path));
   co_return std::move(reply);
@@ -127,11 +154,19 @@ Async<RedfishReply> RedfishSession::patch(std::string path, Json body, std::stri
 }
 
 Async<RedfishReply> RedfishSession::patchOnce(std::string path, Json body, std::string etag) {
-  Call request{.method = "PATCH", .path = path, .body = jsonText(body), .repeatable = false, .wait_busy = false};
+  Call request{.method = "PATCH",
+               .path = path,
+               .body = jsonText(body),
+               .repeatable = false,
+               .wait_busy = false};
   if (!etag.empty()) request.headers["If-Match"] = etag;
   CO_TRY(reply, co_await exchange(std::move(request), token_));
   if ((reply.status != 412 && reply.status != 428) || etag.empty()) co_return std::move(reply);
-  Call plain{.method = "PATCH", .path = std::move(path), .body = jsonText(body), .repeatable = false, .wait_busy = false};  // refused as a whole
+  Call plain{.method = "PATCH",
+             .path = std::move(path),
+             .body = jsonText(body),
+             .repeatable = false,
+             .wait_busy = false};  // refused as a whole
   co_return co_await exchange(std::move(plain), token_);
 }
 
@@ -141,12 +176,19 @@ void RedfishSession::forgetLogin() {
   idle_.clear();
 }
 
-Async<RedfishReply> RedfishSession::upload(std::string path, MultipartBody body, std::chrono::milliseconds timeout) {
-  Call request{.method = "POST", .path = std::move(path), .timeout = timeout, .repeatable = false, .wait_busy = false, .upload = true};
+Async<RedfishReply> RedfishSession::upload(std::string path, MultipartBody body,
+                                           std::chrono::milliseconds timeout) {
+  Call request{.method = "POST",
+               .path = std::move(path),
+               .timeout = timeout,
+               .repeatable = false,
+               .wait_busy = false,
+               .upload = true};
   request.headers["Content-Type"] = std::move(body.content_type);
   if (!body.cookie.empty()) request.headers["Cookie"] = std::move(body.cookie);
   if (!body.if_match.empty()) request.headers["If-Match"] = std::move(body.if_match);
-  request.headers["Content-Length"] = std::to_string(body.bytes());  // iDRAC fails on chunked bodies
+  request.headers["Content-Length"] =
+      std::to_string(body.bytes());  // iDRAC fails on chunked bodies
   request.body = std::move(body.begin);
   request.image = std::move(body.image);
   request.body_end = std::move(body.end);
@@ -157,7 +199,11 @@ Async<RedfishReply> RedfishSession::upload(std::string path, MultipartBody body,
 
 Async<RedfishReply> RedfishSession::peek(std::string path, bool with_token) {
   CO_TRY_OK(co_await ensureTrust());
-  Call request{.method = "GET", .path = std::move(path), .timeout = 10s, .repeatable = false, .wait_busy = false};
+  Call request{.method = "GET",
+               .path = std::move(path),
+               .timeout = 10s,
+               .repeatable = false,
+               .wait_busy = false};
   co_return co_await exchange(std::move(request), with_token ? token_ : std::string());
 }
 
@@ -174,7 +220,11 @@ Async<std::string> RedfishSession::rememberSession(std::string path) {
 }
 
 Async<void> RedfishSession::closeSession(std::string path, std::string token) {
-  Call request{.method = "DELETE", .path = std::move(path), .timeout = kLogoutLimit, .repeatable = false, .wait_busy = false};
+  Call request{.method = "DELETE",
+               .path = std::move(path),
+               .timeout = kLogoutLimit,
+               .repeatable = false,
+               .wait_busy = false};
   CO_TRY_OK(co_await exchange(std::move(request), std::move(token)));
   co_return Result<void>();
 }
@@ -204,12 +254,14 @@ Async<RedfishReply> RedfishSession::authorized(Call call) {
 
 Async<void> RedfishSession::login(std::string stale_token) {
   auto permit = co_await one_login_.enter();
-  if (!token_.empty() && token_ != stale_token) co_return Result<void>();  // another request has logged in meanwhile
+  if (!token_.empty() && token_ != stale_token)
+    co_return Result<void>();  // another request has logged in meanwhile
   token_.clear();
   CO_TRY(passwords, candidates());
   std::string path;
   for (auto& candidate : passwords) {
-    if (const auto may = trust_.mayTry(address(), options_.username, candidate.password); !may && (candidate.last || may.error().code() != ErrorCode::Denied)) {
+    if (const auto may = trust_.mayTry(address(), options_.username, candidate.password);
+        !may && (candidate.last || may.error().code() != ErrorCode::Denied)) {
       co_return fail(may.error());
     } else if (!may) {
       continue;
@@ -224,7 +276,8 @@ Async<void> RedfishSession::login(std::string stale_token) {
   co_return fail(trust_.refused(address(), options_.username));
 }
 
-/// One password, but while a change to the next one was interrupted: then both are tried, the new one first.
+/// One password, but while a change to the next one was interrupted: then both are tried, the new
+/// one first.
 Result<std::vector<RedfishSession::Candidate>> RedfishSession::candidates() {
   TRY(never, trust_.neverRotated());
   if (options_.next_password && !never) {
@@ -245,7 +298,8 @@ Async<bool> RedfishSession::tryPassword(std::string path, Candidate candidate) {
   Json account = Json::object();
   account["UserName"] = options_.username;
   account["Password"] = password.reveal();
-  const Call request{.method = "POST", .path = path, .body = jsonText(account), .repeatable = false};
+  const Call request{
+      .method = "POST", .path = path, .body = jsonText(account), .repeatable = false};
   for (int waits = 0;; ++waits) {
     CO_TRY(reply, co_await exchange(request, std::string()));
     if (reply.status == 401 || reply.status == 403) {
@@ -261,28 +315,35 @@ Async<bool> RedfishSession::tryPassword(std::string path, Candidate candidate) {
       }
       uses_next_ = candidate.is_next;
       const bool both = candidate.is_next || !candidate.last || options_.next_password;
-      CO_TRY_OK(both ? trust_.forgetRefusalOf(options_.username, password) : trust_.forgetRefusal());
+      CO_TRY_OK(both ? trust_.forgetRefusalOf(options_.username, password)
+                     : trust_.forgetRefusal());
       co_return true;
     }
     // The service's words are left out: some echo the request.
     reply.body = Json();
-    if (waits >= kMaxBusyWaits || !saysLater(reply)) co_return fail(errorOf(reply, "logging in at " + address()));
+    if (waits >= kMaxBusyWaits || !saysLater(reply))
+      co_return fail(errorOf(reply, "logging in at " + address()));
     co_await clock_.sleep(busyWait(reply, waits));
   }
 }
 
-Result<void> RedfishSession::acceptLogin(const RedfishReply& reply, const std::string& sessions_path) {
+Result<void> RedfishSession::acceptLogin(const RedfishReply& reply,
+                                         const std::string& sessions_path) {
   token_ = reply.header("X-Auth-Token");
   session_path_ = pathOnly(reply.header("Location"));
   if (session_path_.empty()) session_path_ = linkAt(reply.body, "@odata.id");
-  if (session_path_.empty() && !textAt(reply.body, "Id").empty()) session_path_ = sessions_path + "/" + textAt(reply.body, "Id");
-  if (token_.empty()) return fail(ErrorCode::Corrupt, "the BMC at " + address() + " accepted the login but gave no X-Auth-Token");
+  if (session_path_.empty() && !textAt(reply.body, "Id").empty())
+    session_path_ = sessions_path + "/" + textAt(reply.body, "Id");
+  if (token_.empty())
+    return fail(ErrorCode::Corrupt,
+                "the BMC at " + address() + " accepted the login but gave no X-Auth-Token");
   return {};
 }
 
 Async<std::string> RedfishSession::sessionsPath() {
   CO_TRY(root, co_await exchange({.method = "GET", .path = "/redfish/v1/"}, std::string()));
-  if (!root.ok() && root.status != 401) co_return fail(errorOf(root, "reading the service root of " + address()));
+  if (!root.ok() && root.status != 401)
+    co_return fail(errorOf(root, "reading the service root of " + address()));
   auto path = linkAt(root.body, "Links/Sessions");
   co_return path.empty() ? std::string("/redfish/v1/SessionService/Sessions") : path;
 }
@@ -293,8 +354,14 @@ Async<RedfishReply> RedfishSession::exchange(Call call, std::string token) {
   CO_TRY_OK(co_await ensureTrust());
   CO_TRY(url, io::Url::parse(options_.base_url + call.path));
   if (call.method != "GET") ++writes_;
-  io::HttpRequest request{.method = call.method, .url = url, .headers = call.headers, .body = std::move(call.body), .attachment = std::move(call.image), .body_end = std::move(call.body_end),
-                          .timeout = call.timeout, .max_body_bytes = kMaxReplyBytes};
+  io::HttpRequest request{.method = call.method,
+                          .url = url,
+                          .headers = call.headers,
+                          .body = std::move(call.body),
+                          .attachment = std::move(call.image),
+                          .body_end = std::move(call.body_end),
+                          .timeout = call.timeout,
+                          .max_body_bytes = kMaxReplyBytes};
   request.headers.try_emplace("Accept", "application/json");
   request.headers.try_emplace("Accept-Encoding", "identity");
   request.headers.try_emplace("OData-Version", "4.0");
@@ -304,21 +371,28 @@ Async<RedfishReply> RedfishSession::exchange(Call call, std::string token) {
   const int attempts = call.repeatable ? 2 : 1;
   for (int attempt = 1;; ++attempt) {
     auto* places = call.upload ? options_.uploads : options_.requests;
-    auto response = co_await (attempt < attempts ? sendInPlace(request, call.upload, places) : sendInPlace(std::move(request), call.upload, places));
+    auto response =
+        co_await (attempt < attempts ? sendInPlace(request, call.upload, places)
+                                     : sendInPlace(std::move(request), call.upload, places));
     if (response && response->status == 406 && attempt < attempts) {
       request.headers.erase("Accept-Encoding");  // HPE Gen10+ refuses identity for some resources
       continue;
     }
-    if (response) co_return RedfishReply{response->status, std::move(response->headers), parseLenient(response->body)};
-    if (response.error().code() != ErrorCode::Unavailable || attempt >= attempts) co_return fail(std::move(response.error()));
+    if (response)
+      co_return RedfishReply{response->status, std::move(response->headers),
+                             parseLenient(response->body)};
+    if (response.error().code() != ErrorCode::Unavailable || attempt >= attempts)
+      co_return fail(std::move(response.error()));
     auto pause = clock_.sleep(kReconnectPause);  // HPE resets reused connections
     co_await std::move(pause);
   }
 }
 
-/// After its own BMC's pace, a place among the requests to all. Only what tells of load counts against their number: a BMC that says
-/// "later" or does not answer in time, not one that refuses the connection because it restarts.
-Async<io::HttpResponse> RedfishSession::sendInPlace(io::HttpRequest request, bool fresh, lifecycle::TunedPlaces* places) {
+/// After its own BMC's pace, a place among the requests to all. Only what tells of load counts
+/// against their number: a BMC that says "later" or does not answer in time, not one that refuses
+/// the connection because it restarts.
+Async<io::HttpResponse> RedfishSession::sendInPlace(io::HttpRequest request, bool fresh,
+                                                    lifecycle::TunedPlaces* places) {
   co_await pace_.next();
   auto send = sendOnce(std::move(request), fresh);
   if (!places) co_return co_await std::move(send);
@@ -326,7 +400,8 @@ Async<io::HttpResponse> RedfishSession::sendInPlace(io::HttpRequest request, boo
   std::exception_ptr called_off;
   try {
     auto response = co_await std::move(send);
-    const bool busy = response ? response->status == 429 || response->status == 503 : response.error().code() == ErrorCode::Timeout;
+    const bool busy = response ? response->status == 429 || response->status == 503
+                               : response.error().code() == ErrorCode::Timeout;
     if (response || busy)
       places->release(!busy);
     else
@@ -348,17 +423,23 @@ Async<io::HttpResponse> RedfishSession::sendOnce(io::HttpRequest request, bool f
   co_return response;
 }
 
-Async<void> RedfishSession::stream(std::string path, std::string last_event_id, std::function<Result<void>(std::string_view)> sink) {
+Async<void> RedfishSession::stream(std::string path, std::string last_event_id,
+                                   std::function<Result<void>(std::string_view)> sink) {
   CO_TRY_OK(co_await ensureTrust());
   CO_TRY(url, io::Url::parse(options_.base_url + path));
   io::HttpRequest request{.url = url, .timeout = kEventSilence};
-  request.headers = {{"Accept", "text/event-stream"}, {"Accept-Encoding", "identity"}, {"Cache-Control", "no-cache"}, {"OData-Version", "4.0"}, {"X-Auth-Token", token_}};
+  request.headers = {{"Accept", "text/event-stream"},
+                     {"Accept-Encoding", "identity"},
+                     {"Cache-Control", "no-cache"},
+                     {"OData-Version", "4.0"},
+                     {"X-Auth-Token", token_}};
   if (!last_event_id.empty()) request.headers["Last-Event-ID"] = last_event_id;
   co_await pace_.next();
   auto client = takeClient(true);
   auto response = co_await client->fetch(std::move(request), std::move(sink));
   if (!response) co_return fail(judged(*client, std::move(response.error())).error());
-  const RedfishReply reply{response->status, std::move(response->headers), parseLenient(response->body)};
+  const RedfishReply reply{response->status, std::move(response->headers),
+                           parseLenient(response->body)};
   if (!reply.ok()) co_return fail(errorOf(reply, "GET " + path));
   co_return Result<void>();
 }

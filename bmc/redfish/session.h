@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// RedfishSession: requests to one BMC. Sends secrets only to whom the inventory declares or first contact has pinned, logs in once and reuses the token, logs in
-// again once when it expired, never repeats a refused password, waits when the BMC says "later".
+// RedfishSession: requests to one BMC. Sends secrets only to whom the inventory declares or first
+// contact has pinned, logs in once and reuses the token, logs in again once when it expired, never
+// repeats a refused password, waits when the BMC says "later".
 #pragma once
 
 #include "base/io/http.h"
@@ -34,27 +35,33 @@ struct RedfishReply {
 std::string pathOnly(const std::string& link);
 
 /// What a status and the service's own words mean to the caller.
-/// 401, 403 Denied · 404 NotFound · 409, 412 Conflict · 408, 429, 5xx Unavailable · else InvalidInput
+/// 401, 403 Denied · 404 NotFound · 409, 412 Conflict · 408, 429, 5xx Unavailable · else
+/// InvalidInput
 Error errorOf(const RedfishReply& reply, const std::string& what);
 
 class RedfishSession {
  public:
   struct Options {
     NodeName node;
-    std::string base_url;                       ///< "https://10.20.250.1"
+    std::string base_url;  ///< "https://10.20.250.1"
     std::string username;
-    std::function<Result<Secret>()> password;   ///< read at the moment of the login
-    std::function<Result<Secret>()> next_password = {};  ///< that it is to be changed to; empty: none is declared
+    std::function<Result<Secret>()> password;  ///< read at the moment of the login
+    std::function<Result<Secret>()> next_password =
+        {};  ///< that it is to be changed to; empty: none is declared
     lifecycle::TunedPlaces* requests = nullptr;  ///< of all BMCs together; null: unbounded
     lifecycle::TunedPlaces* uploads = nullptr;
-    inventory::BmcTrust declared = {};            ///< what the inventory says of its certificate
-    inventory::BmcTrustPolicy policy = inventory::BmcTrustPolicy::FirstContact;  ///< where it says nothing
-    std::string first_pin = {};                   ///< first contact was elsewhere, without a secret, and saw this certificate
-    std::size_t rank = 0;  ///< among those that wait for such a place: the lowest first, so that what has begun gets to its end
+    inventory::BmcTrust declared = {};  ///< what the inventory says of its certificate
+    inventory::BmcTrustPolicy policy =
+        inventory::BmcTrustPolicy::FirstContact;  ///< where it says nothing
+    std::string first_pin =
+        {};  ///< first contact was elsewhere, without a secret, and saw this certificate
+    std::size_t rank = 0;  ///< among those that wait for such a place: the lowest first, so that
+                           ///< what has begun gets to its end
   };
 
   /// `journal` writes to `store`; a session without one has its own.
-  RedfishSession(Options options, lifecycle::Store& store, Clock& clock, HttpClientFactory make_client, lifecycle::Journal* journal = nullptr);
+  RedfishSession(Options options, lifecycle::Store& store, Clock& clock,
+                 HttpClientFactory make_client, lifecycle::Journal* journal = nullptr);
 
   const std::string& address() const { return options_.base_url; }
   /// Requests so far that may have changed something.
@@ -62,25 +69,37 @@ class RedfishSession {
   /// Of the login; some vendors want it in a form as well. "" before it.
   const std::string& token() const { return token_; }
 
-  enum class Busy { Wait, Answer };  ///< what "later" (429, 503) means: it is waited for, about a minute, or it is the answer
+  enum class Busy {
+    Wait,
+    Answer
+  };  ///< what "later" (429, 503) means: it is waited for, about a minute, or it is the answer
   /// The answers below are 2xx; everything else is an Error with the service's words.
-  Async<RedfishReply> get(std::string path, std::chrono::milliseconds timeout = kRequestTimeout, Busy busy = Busy::Wait);
-  Async<RedfishReply> post(std::string path, Json body, std::chrono::milliseconds timeout = kRequestTimeout);
+  Async<RedfishReply> get(std::string path, std::chrono::milliseconds timeout = kRequestTimeout,
+                          Busy busy = Busy::Wait);
+  Async<RedfishReply> post(std::string path, Json body,
+                           std::chrono::milliseconds timeout = kRequestTimeout);
   /// As post, but any status is an answer.
-  Async<RedfishReply> postAny(std::string path, Json body, std::chrono::milliseconds timeout = kRequestTimeout);
+  Async<RedfishReply> postAny(std::string path, Json body,
+                              std::chrono::milliseconds timeout = kRequestTimeout);
   /// Sends If-Match as the ladder wants it: as given, weak made strong, without.
   Async<RedfishReply> patch(std::string path, Json body, std::string etag);
   Async<RedfishReply> erase(std::string path);
-  /// One attempt on a fresh connection, so that nothing below can send it twice. Any status is an answer.
-  Async<RedfishReply> upload(std::string path, MultipartBody body, std::chrono::milliseconds timeout);
-  /// One look with the token at hand: no login, no waiting, any status is an answer. For a BMC that may be restarting.
+  /// One attempt on a fresh connection, so that nothing below can send it twice. Any status is an
+  /// answer.
+  Async<RedfishReply> upload(std::string path, MultipartBody body,
+                             std::chrono::milliseconds timeout);
+  /// One look with the token at hand: no login, no waiting, any status is an answer. For a BMC that
+  /// may be restarting.
   Async<RedfishReply> peek(std::string path, bool with_token);
 
-  /// A long answer in pieces, on a connection of its own that takes no place among the requests, with the token at hand. Returns when
-  /// the service ends it; `sink` may stop it. Errors: those of errorOf, Timeout (silent for kEventSilence), Unavailable (broken off)
-  Async<void> stream(std::string path, std::string last_event_id, std::function<Result<void>(std::string_view)> sink);
+  /// A long answer in pieces, on a connection of its own that takes no place among the requests,
+  /// with the token at hand. Returns when the service ends it; `sink` may stop it. Errors: those of
+  /// errorOf, Timeout (silent for kEventSilence), Unavailable (broken off)
+  Async<void> stream(std::string path, std::string last_event_id,
+                     std::function<Result<void>(std::string_view)> sink);
 
-  /// As patch, but with the token at hand and never again: a login in between would not know yet which password holds.
+  /// As patch, but with the token at hand and never again: a login in between would not know yet
+  /// which password holds.
   Async<RedfishReply> patchOnce(std::string path, Json body, std::string etag);
 
   const std::string& username() const { return options_.username; }
@@ -106,23 +125,26 @@ class RedfishSession {
     std::string method, path;
     io::Headers headers;
     std::string body;
-    FirmwareImage image = {};    ///< after the body, and then body_end
+    FirmwareImage image = {};  ///< after the body, and then body_end
     std::string body_end = {};
     std::chrono::milliseconds timeout = kRequestTimeout;
-    bool repeatable = true;   ///< may be sent again after a lost connection
-    bool wait_busy = true;    ///< wait and repeat on 429 and 503
-    bool upload = false;      ///< a connection of its own, and a place among the uploads
+    bool repeatable = true;  ///< may be sent again after a lost connection
+    bool wait_busy = true;   ///< wait and repeat on 429 and 503
+    bool upload = false;     ///< a connection of its own, and a place among the uploads
   };
   struct Lease;
 
   Async<RedfishReply> call(Call call);
   Async<RedfishReply> authorized(Call call);
   Async<RedfishReply> exchange(Call call, std::string token);
-  Async<io::HttpResponse> sendInPlace(io::HttpRequest request, bool fresh, lifecycle::TunedPlaces* places);
+  Async<io::HttpResponse> sendInPlace(io::HttpRequest request, bool fresh,
+                                      lifecycle::TunedPlaces* places);
   Async<io::HttpResponse> sendOnce(io::HttpRequest request, bool fresh);
-  /// What an answer that never came means: another certificate than the pinned one is a refusal, or the expected new one.
+  /// What an answer that never came means: another certificate than the pinned one is a refusal, or
+  /// the expected new one.
   Result<io::HttpResponse> judged(io::HttpClient& client, Error error);
-  /// Fixes whom connections trust; on first contact by one request without any secret. (redfish_session_trust.cc)
+  /// Fixes whom connections trust; on first contact by one request without any secret.
+  /// (redfish_session_trust.cc)
   Async<void> ensureTrust();
   Async<void> firstContact();
   io::TlsTrust tlsTrust() const;
@@ -130,7 +152,7 @@ class RedfishSession {
   struct Candidate {
     Secret password;
     bool is_next = false;
-    bool last = true;   ///< there is no other one
+    bool last = true;  ///< there is no other one
   };
   Result<std::vector<Candidate>> candidates();
   /// Whether the BMC took it. Errors: what says nothing about the password
@@ -154,7 +176,7 @@ class RedfishSession {
   Turnstile one_pin_{1};
   bool trusted_ = false;  ///< it is fixed whom connections trust: `pinned_`, or the declared CA
   std::string pinned_;
-  std::string shown_;     ///< certificate of the last connection that was trusted
+  std::string shown_;  ///< certificate of the last connection that was trusted
   std::string token_;
   std::uint64_t writes_ = 0;
   bool uses_next_ = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The survey: what a machine is, for whoever meets it first. Nothing of it may fail the whole: a BMC that shows no processors
-// still has a serial.
+// The survey: what a machine is, for whoever meets it first. Nothing of it may fail the whole: a
+// BMC that shows no processors still has a serial.
 #include "bmc/redfish/redfish_bmc.h"
 
 #include <algorithm>
@@ -18,28 +18,33 @@ constexpr std::size_t kMaxPcieDevices = 256;
 
 void addMac(std::vector<std::string>& macs, const std::string& text) {
   const auto mac = Mac::parse(text);
-  if (mac && *mac != Mac() && std::find(macs.begin(), macs.end(), mac->str()) == macs.end()) macs.push_back(mac->str());
+  if (mac && *mac != Mac() && std::find(macs.begin(), macs.end(), mac->str()) == macs.end())
+    macs.push_back(mac->str());
 }
 
 bool isGpu(const Json& processor) {
   if (textAt(processor, "Status/State") == "Absent") return false;
   const auto type = textAt(processor, "ProcessorType");
   if (type == "GPU") return true;
-  return type == "Accelerator" && textAt(processor, "Manufacturer").find("NVIDIA") != std::string::npos;
+  return type == "Accelerator" &&
+         textAt(processor, "Manufacturer").find("NVIDIA") != std::string::npos;
 }
 
 /// By the slot's name: a PCIe device says no more of what it is for.
 bool looksLikeGpu(const Json& device) {
   const auto id = textAt(device, "Id");
-  return id.size() > 3 && id.starts_with("GPU") && textAt(device, "Status/State") != "Absent" && !textAt(device, "Model").empty();
+  return id.size() > 3 && id.starts_with("GPU") && textAt(device, "Status/State") != "Absent" &&
+         !textAt(device, "Model").empty();
 }
 
 }  // namespace
 
-/// The baseboard of an HGX machine is a system of its own with the GPUs as processors; others hang them under the host.
+/// The baseboard of an HGX machine is a system of its own with the GPUs as processors; others hang
+/// them under the host.
 Async<std::vector<Survey::Gpu>> RedfishBmc::gpus() {
   std::vector<Survey::Gpu> found;
-  auto systems = co_await members("/redfish/v1/Systems", kMaxSystems, RedfishSession::kRequestTimeout);
+  auto systems =
+      co_await members("/redfish/v1/Systems", kMaxSystems, RedfishSession::kRequestTimeout);
   if (!systems) co_return found;
   std::set<std::string> seen;
   for (const Member& system : systems->found) {
@@ -50,7 +55,8 @@ Async<std::vector<Survey::Gpu>> RedfishBmc::gpus() {
     for (const Member& each : processors->found) {
       if (!isGpu(each.json)) continue;
       const auto serial = textAt(each.json, "SerialNumber");
-      if (!seen.insert(serial.empty() ? each.uri : serial).second) continue;  // shown by the host and by the baseboard
+      if (!seen.insert(serial.empty() ? each.uri : serial).second)
+        continue;  // shown by the host and by the baseboard
       found.push_back({textAt(each.json, "Model"), serial});
     }
   }
@@ -64,7 +70,8 @@ Async<std::vector<Survey::Gpu>> RedfishBmc::gpus() {
       auto devices = co_await members(place, kMaxPcieDevices, RedfishSession::kRequestTimeout);
       if (!devices) continue;
       for (const Member& each : devices->found)
-        if (looksLikeGpu(each.json)) found.push_back({textAt(each.json, "Model"), textAt(each.json, "SerialNumber")});
+        if (looksLikeGpu(each.json))
+          found.push_back({textAt(each.json, "Model"), textAt(each.json, "SerialNumber")});
     }
   }
   co_return found;
@@ -87,7 +94,8 @@ Async<Survey> RedfishBmc::survey() {
   if (!survey.system.macs.empty()) co_return survey;
 
   // Some BMCs know the NICs only as adapters of a chassis.
-  auto chassis = co_await members("/redfish/v1/Chassis", kMaxChassis, RedfishSession::kRequestTimeout);
+  auto chassis =
+      co_await members("/redfish/v1/Chassis", kMaxChassis, RedfishSession::kRequestTimeout);
   if (!chassis) co_return survey;
   for (const Member& box : chassis->found) {
     const auto adapters = linkAt(box.json, "NetworkAdapters");
@@ -100,7 +108,8 @@ Async<Survey> RedfishBmc::survey() {
       auto functions = co_await members(ports, kMaxPorts, RedfishSession::kRequestTimeout);
       if (!functions) continue;
       for (const Member& function : functions->found)
-        for (const char* field : {"Ethernet/PermanentMACAddress", "Ethernet/MACAddress"}) addMac(survey.system.macs, textAt(function.json, field));
+        for (const char* field : {"Ethernet/PermanentMACAddress", "Ethernet/MACAddress"})
+          addMac(survey.system.macs, textAt(function.json, field));
     }
   }
   co_return survey;

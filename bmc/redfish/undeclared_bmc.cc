@@ -13,7 +13,8 @@ constexpr auto kCloseLimit = 4s;
 
 class OneStranger final : public Stranger {
  public:
-  OneStranger(StrangerBmc who, lifecycle::Store& store, Clock& clock, Workers& workers, HttpClientFactory make_client)
+  OneStranger(StrangerBmc who, lifecycle::Store& store, Clock& clock, Workers& workers,
+              HttpClientFactory make_client)
       : clock_(clock), images_(workers) {
     RedfishSession::Options options;
     options.node = who.key;
@@ -22,15 +23,17 @@ class OneStranger final : public Stranger {
     options.first_pin = who.certificate;
     if (who.approved) options.declared.pin = who.certificate;
     options.password = [ref = who.credential.password] { return ref.read(); };
-    auto driver = std::make_unique<RedfishBmc>(std::make_unique<RedfishSession>(std::move(options), store, clock, std::move(make_client)),
-                                               inventory::BootMode::Uefi, clock, images_);
+    auto driver = std::make_unique<RedfishBmc>(
+        std::make_unique<RedfishSession>(std::move(options), store, clock, std::move(make_client)),
+        inventory::BootMode::Uefi, clock, images_);
     redfish_ = driver.get();
     bmc_ = arbitrate(std::move(driver), clock);
   }
   Bmc& bmc() override { return *bmc_; }
   Async<void> close() override {
     auto end = redfish_->logout();
-    co_return co_await withDeadline<void>(clock_, kCloseLimit, "logging out of " + bmc_->address(), std::move(end));
+    co_return co_await withDeadline<void>(clock_, kCloseLimit, "logging out of " + bmc_->address(),
+                                          std::move(end));
   }
 
  private:
@@ -42,8 +45,10 @@ class OneStranger final : public Stranger {
 
 }  // namespace
 
-std::unique_ptr<Stranger> makeStranger(StrangerBmc who, lifecycle::Store& store, Clock& clock, Workers& workers, HttpClientFactory make_client) {
-  return std::make_unique<OneStranger>(std::move(who), store, clock, workers, std::move(make_client));
+std::unique_ptr<Stranger> makeStranger(StrangerBmc who, lifecycle::Store& store, Clock& clock,
+                                       Workers& workers, HttpClientFactory make_client) {
+  return std::make_unique<OneStranger>(std::move(who), store, clock, workers,
+                                       std::move(make_client));
 }
 
 Result<bool> isRefused(lifecycle::Store& store, const StrangerBmc& who) {
@@ -58,7 +63,8 @@ Result<void> inheritPin(lifecycle::Store& store, const NodeName& stranger, const
   TRY(pin, TrustMemory(store, stranger).pin());
   if (!pin) return {};
   TRY(before, TrustMemory(store, node).pin());
-  if (before) return {};  // a BMC that the node has talked to already is not pinned anew behind its back
+  if (before)
+    return {};  // a BMC that the node has talked to already is not pinned anew behind its back
   return TrustMemory(store, node).setPin(*pin);
 }
 

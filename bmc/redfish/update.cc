@@ -15,9 +15,10 @@ constexpr std::size_t kMaxInventory = 1024;
 constexpr std::size_t kMaxChassis = 128;
 constexpr std::size_t kMaxAdapters = 64;  ///< of one chassis
 
-constexpr auto kGoesDownLimit = 120s;  ///< a BMC that accepted its reset is gone by then
-constexpr auto kComesBackLimit = 480s; ///< Ironic's limit
-constexpr auto kAdaptersLimit = 120s;  ///< so long network adapters are waited for after a reset of the BMC alone
+constexpr auto kGoesDownLimit = 120s;   ///< a BMC that accepted its reset is gone by then
+constexpr auto kComesBackLimit = 480s;  ///< Ironic's limit
+constexpr auto kAdaptersLimit =
+    120s;  ///< so long network adapters are waited for after a reset of the BMC alone
 constexpr auto kResetPoll = 500ms;
 
 std::string lastSegment(const std::string& uri) {
@@ -27,7 +28,8 @@ std::string lastSegment(const std::string& uri) {
   return uri.substr(slash + 1, end - slash);
 }
 
-constexpr std::string_view kInstalled = "Installed-", kPrevious = "Previous-", kUpdating = "Updating";
+constexpr std::string_view kInstalled = "Installed-", kPrevious = "Previous-",
+                           kUpdating = "Updating";
 
 bool isOff(const Json& system) { return textAt(system, "PowerState") == "Off"; }
 
@@ -56,7 +58,8 @@ Async<RedfishBmc::Inventory> RedfishBmc::readInventory() {
     inventory_ = linkAt(service.body, "FirmwareInventory");
     if (inventory_.empty()) inventory_ = at.update_service + "/FirmwareInventory";
   }
-  CO_TRY(listed, co_await members(inventory_, kMaxInventory, at.quirks.inventory_read, Want::Expanded));
+  CO_TRY(listed,
+         co_await members(inventory_, kMaxInventory, at.quirks.inventory_read, Want::Expanded));
   const auto& found = listed.found;
 
   std::map<std::string, int> uses;
@@ -64,12 +67,18 @@ Async<RedfishBmc::Inventory> RedfishBmc::readInventory() {
   Inventory inventory;
   for (const Member& m : found) {
     std::string name = memberName(m.uri, m.json, at.quirks.inventory_key);
-    if (name.empty() && at.quirks.rollback == RollbackWay::UpdateFromPrevious) inventory.previous[fqddOf(lastSegment(m.uri), kPrevious)] = m;
+    if (name.empty() && at.quirks.rollback == RollbackWay::UpdateFromPrevious)
+      inventory.previous[fqddOf(lastSegment(m.uri), kPrevious)] = m;
     if (name.empty()) continue;
     if (uses[name] > 1) name = lastSegment(m.uri);
-    inventory.items.push_back({name, textAt(m.json, "Version"), boolAt(m.json, "Updateable").value_or(false), {}, textAt(m.json, "Status/State") == kUpdating});
+    inventory.items.push_back({name,
+                               textAt(m.json, "Version"),
+                               boolAt(m.json, "Updateable").value_or(false),
+                               {},
+                               textAt(m.json, "Status/State") == kUpdating});
     inventory.uri_by_name[name] = m.uri;
-    if (auto related = linksAt(m.json, "RelatedItem"); !related.empty()) inventory.related_by_name[name] = std::move(related.front());
+    if (auto related = linksAt(m.json, "RelatedItem"); !related.empty())
+      inventory.related_by_name[name] = std::move(related.front());
   }
   for (const Unread& m : listed.unread) {
     const std::string name = memberName(m.uri, Json::object(), at.quirks.inventory_key);
@@ -89,54 +98,68 @@ Async<void> RedfishBmc::resetBmc() {
   CO_TRY(at, co_await places());
   CO_TRY(manager, co_await session_->get(at.manager));
   const Json* action = find(manager.body, "Actions/#Manager.Reset");
-  if (!action) co_return fail(ErrorCode::InvalidInput, at.manager + " of " + address() + " cannot be reset");
+  if (!action)
+    co_return fail(ErrorCode::InvalidInput, at.manager + " of " + address() + " cannot be reset");
   CO_TRY(allowed, co_await allowedResets(*action));
   std::string type = at.quirks.manager_reset.empty() ? "ForceRestart" : at.quirks.manager_reset;
-  if (!allowed.empty() && std::find(allowed.begin(), allowed.end(), type) == allowed.end()) type = allowed.front();
+  if (!allowed.empty() && std::find(allowed.begin(), allowed.end(), type) == allowed.end())
+    type = allowed.front();
   std::string target = linkAt(*action, "target");
   if (target.empty()) target = at.manager + "/Actions/Manager.Reset";
 
-  co_return co_await resetThrough(std::move(target), std::move(type), at.manager, textAt(manager.body, "LastResetTime"));
+  co_return co_await resetThrough(std::move(target), std::move(type), at.manager,
+                                  textAt(manager.body, "LastResetTime"));
 }
 
-Async<void> RedfishBmc::resetThrough(std::string target, std::string type, std::string manager, std::string reset_time_before) {
+Async<void> RedfishBmc::resetThrough(std::string target, std::string type, std::string manager,
+                                     std::string reset_time_before) {
   Json body = Json::object();
   body["ResetType"] = type;
   auto answer = co_await session_->post(target, std::move(body));
-  if (!answer && !answer.error().canRetry()) co_return fail(std::move(answer.error()));  // an answer lost on the way may well be the reset
+  if (!answer && !answer.error().canRetry())
+    co_return fail(std::move(answer.error()));  // an answer lost on the way may well be the reset
   forgetPlaces();
-  CO_TRY_OK(co_await waitForReset(std::move(manager), std::move(reset_time_before), kGoesDownLimit));
+  CO_TRY_OK(
+      co_await waitForReset(std::move(manager), std::move(reset_time_before), kGoesDownLimit));
   co_return co_await settle();
 }
 
 // The reset has happened when the BMC was away, has forgotten the session, or says so itself.
-Async<void> RedfishBmc::waitForReset(std::string manager, std::string reset_time_before, std::chrono::seconds limit) {
+Async<void> RedfishBmc::waitForReset(std::string manager, std::string reset_time_before,
+                                     std::chrono::seconds limit) {
   const auto until = clock_.steady() + limit;
   while (clock_.steady() < until) {
     auto reply = co_await session_->peek(manager, true);
-    if (!reply && reply.error().code() == ErrorCode::Denied) co_return fail(std::move(reply.error()));
+    if (!reply && reply.error().code() == ErrorCode::Denied)
+      co_return fail(std::move(reply.error()));
     if (!reply || reply->status == 401 || reply->status >= 500) co_return Result<void>();
     const std::string now = textAt(reply->body, "LastResetTime");
     if (!now.empty() && now != reset_time_before) co_return Result<void>();
     co_await clock_.sleep(kResetPoll);
   }
-  co_return fail(ErrorCode::Timeout, "the BMC at " + address() + " accepted its reset but did not restart");
+  co_return fail(ErrorCode::Timeout,
+                 "the BMC at " + address() + " accepted its reset but did not restart");
 }
 
-// First without a login: an account service that is still starting might refuse the right password. Then all that comes up behind it,
-// kGoodReads times in a row. Adapters that are late are not the BMC's: whoever restarts the host sees to them.
+// First without a login: an account service that is still starting might refuse the right password.
+// Then all that comes up behind it, kGoodReads times in a row. Adapters that are late are not the
+// BMC's: whoever restarts the host sees to them.
 Async<void> RedfishBmc::settle() {
   const auto until = clock_.steady() + kComesBackLimit;
   std::optional<std::chrono::steady_clock::time_point> back_since;
   std::string last = "no answer";
   for (int good = 0; good < 2 * kGoodReads;) {
     if (clock_.steady() >= until) {
-      co_return fail(ErrorCode::Timeout, fmt::format("the BMC at {} did not come back within {} s of its reset; last: {}", address(), kComesBackLimit.count(), last));
+      co_return fail(
+          ErrorCode::Timeout,
+          fmt::format("the BMC at {} did not come back within {} s of its reset; last: {}",
+                      address(), kComesBackLimit.count(), last));
     }
     bool answered = false;
     if (good < kGoodReads) {
       auto reply = co_await session_->peek("/redfish/v1/", false);
-      if (!reply && reply.error().code() == ErrorCode::Denied) co_return fail(std::move(reply.error()));
+      if (!reply && reply.error().code() == ErrorCode::Denied)
+        co_return fail(std::move(reply.error()));
       answered = reply && (reply->ok() || reply->status == 401);
       last = reply ? fmt::format("status {}", reply->status) : reply.error().str();
     } else {
@@ -153,18 +176,22 @@ Async<void> RedfishBmc::settle() {
   co_return Result<void>();
 }
 
-/// "": system, manager and, where they are asked for, network adapters are read, and none is still starting. Errors: Denied
+/// "": system, manager and, where they are asked for, network adapters are read, and none is still
+/// starting. Errors: Denied
 Async<std::string> RedfishBmc::whatIsNotBack(bool adapters_too) {
   auto at = co_await places();
   if (!at && at.error().code() == ErrorCode::Denied) co_return fail(std::move(at.error()));
   if (!at) co_return at.error().str();
   const auto system = co_await readSystem();
   if (!system) co_return system.error().str();
-  if (const auto manager = co_await session_->get(at->manager); !manager) co_return manager.error().str();
+  if (const auto manager = co_await session_->get(at->manager); !manager)
+    co_return manager.error().str();
   if (!adapters_too || isOff((*system)->body)) co_return std::string();
   const auto devices = co_await lateAdapters();
   if (!devices) co_return devices.error().str();
-  co_return devices->empty() ? std::string() : fmt::format("{} is {}", devices->front().name, devices->front().state);
+  co_return devices->empty()
+      ? std::string()
+      : fmt::format("{} is {}", devices->front().name, devices->front().state);
 }
 
 // ---- what comes up behind it
@@ -182,16 +209,22 @@ Async<std::vector<DeviceState>> RedfishBmc::lateAdapters() {
   if (!adapters_) {
     CO_TRY(chassis, co_await members(at.chassis, kMaxChassis, RedfishSession::kRequestTimeout));
     for (const Member& box : chassis.found)
-      if (auto link = linkAt(box.json, "NetworkAdapters"); !link.empty()) collections.push_back(std::move(link));
+      if (auto link = linkAt(box.json, "NetworkAdapters"); !link.empty())
+        collections.push_back(std::move(link));
     if (chassis.unread.empty()) adapters_ = collections;  // else: asked again the next time
   }
   for (const auto& collection : collections) {
-    const auto adapters = co_await members(collection, kMaxAdapters, at.quirks.inventory_read, Want::Expanded);
-    if (!adapters && adapters.error().code() == ErrorCode::NotFound) continue;  // linked and not there
+    const auto adapters =
+        co_await members(collection, kMaxAdapters, at.quirks.inventory_read, Want::Expanded);
+    if (!adapters && adapters.error().code() == ErrorCode::NotFound)
+      continue;  // linked and not there
     if (!adapters) co_return fail(adapters.error());
     for (const Member& adapter : adapters->found)
-      if (const auto state = textAt(adapter.json, "Status/State"); state == kStarting || state == kUpdating) out.push_back({lastSegment(adapter.uri), state});
-    for (const Unread& adapter : adapters->unread) out.push_back({lastSegment(adapter.uri), "unreadable"});
+      if (const auto state = textAt(adapter.json, "Status/State");
+          state == kStarting || state == kUpdating)
+        out.push_back({lastSegment(adapter.uri), state});
+    for (const Unread& adapter : adapters->unread)
+      out.push_back({lastSegment(adapter.uri), "unreadable"});
   }
   co_return out;
 }

@@ -3,10 +3,10 @@
 #include "app/audit_export.h"
 #include "cli/commands/commands.h"
 
-#include "gateway/enrolment_proof.h"
 #include "cli/session.h"
 #include "cli/view/plan_view.h"
 #include "cli/view/summary.h"
+#include "gateway/enrolment_proof.h"
 #include "lifecycle/rollout/overlay.h"
 
 #include <iostream>
@@ -18,11 +18,14 @@ namespace {
 using lifecycle::Plan;
 using lifecycle::Policy;
 
-constexpr int kMaxRounds = 4;  ///< apply plans again after each round, until nothing is left or nothing moves
-constexpr std::chrono::seconds kWaitForOthers{10};  ///< between two looks at what other controllers work on
+constexpr int kMaxRounds =
+    4;  ///< apply plans again after each round, until nothing is left or nothing moves
+constexpr std::chrono::seconds kWaitForOthers{
+    10};  ///< between two looks at what other controllers work on
 constexpr int kMaxWaitsForOthers = 360;
 
-Result<Policy> policyFor(const inventory::Cluster& cluster, const Selection& selection, lifecycle::Store& store) {
+Result<Policy> policyFor(const inventory::Cluster& cluster, const Selection& selection,
+                         lifecycle::Store& store) {
   TRY(nodes, selectedNodes(cluster, selection.nodes));
   std::set<lifecycle::Subject> only;
   for (const auto& node : nodes) only.insert(lifecycle::Subject(node));
@@ -36,22 +39,27 @@ Result<Plan> observedPlan(Session& session, const Policy& policy) {
 
 int finish(Session& session, const app::Options& options, WallTime started, int code) {
   if (options.json) return code;
-  if (const auto table = stageTable(session.cluster(), session.controller->store(), started)) std::cout << "\n" << *table;
+  if (const auto table = stageTable(session.cluster(), session.controller->store(), started))
+    std::cout << "\n" << *table;
   return code;
 }
 
-/// Rounds of plan and apply until the difference is empty, a round changes nothing, or something fails.
+/// Rounds of plan and apply until the difference is empty, a round changes nothing, or something
+/// fails.
 Result<int> converge(Session& session, const app::Options& options, const Selection& selection) {
   int waits = 0;
   for (int round = 0; round < kMaxRounds; ++round) {
     TRY(rollouts, lifecycle::rolloutsMark(session.controller->store()));
-    if (rollouts != session.rollouts) return fail(ErrorCode::Conflict, "a rollout has gone on while this ran; start it again to go on from there");
+    if (rollouts != session.rollouts)
+      return fail(ErrorCode::Conflict,
+                  "a rollout has gone on while this ran; start it again to go on from there");
     TRY(policy, policyFor(session.cluster(), selection, session.controller->store()));
     TRY(plan, observedPlan(session, policy));
     if (!options.json) std::cout << planText(plan) << std::endl;
     TRY(open, session.controller->store().openIntents());
     if (plan.empty() && open.empty()) return int{kOk};
-    TRY(report, session.controller->run(session.controller->apply(plan)));  // an empty plan still closes open intents
+    TRY(report, session.controller->run(
+                    session.controller->apply(plan)));  // an empty plan still closes open intents
     session.view.finish();
     if (plan.empty() && report.ok() && report.held == 0) return int{kOk};
     if (!options.json) std::cout << reportText(report);
@@ -70,7 +78,10 @@ Result<int> converge(Session& session, const app::Options& options, const Select
 Error outdated(const std::vector<std::string>& reasons) {
   std::string changes;
   for (const auto& reason : reasons) changes += "\n  " + reason;
-  return Error(ErrorCode::Conflict, "the saved plan no longer holds; nothing was done. Make a new one: muster plan --out FILE" + changes);
+  return Error(
+      ErrorCode::Conflict,
+      "the saved plan no longer holds; nothing was done. Make a new one: muster plan --out FILE" +
+          changes);
 }
 
 /// Refuses what can be seen to be wrong before anything is started.
@@ -78,7 +89,8 @@ Result<Plan> readPlan(const inventory::Cluster& cluster, const std::filesystem::
   TRY(text, io::readFile(file));
   auto saved = Plan::fromJson(text);
   if (!saved) return fail(std::move(saved.error().within(file.string())));
-  if (saved->inventory_digest != cluster.digest) return fail(outdated({"the inventory has changed since the plan was made"}));
+  if (saved->inventory_digest != cluster.digest)
+    return fail(outdated({"the inventory has changed since the plan was made"}));
   return saved;
 }
 
@@ -94,10 +106,12 @@ Result<int> applySaved(Session& session, const app::Options& options, const Plan
 
 }  // namespace
 
-int plan(const app::Options& options, const Selection& selection, const std::filesystem::path& out, bool refresh) {
+int plan(const app::Options& options, const Selection& selection, const std::filesystem::path& out,
+         bool refresh) {
   auto live = liveCluster(options);
   if (!live) return report(live.error());
-  auto session = refresh ? Session::open(options, std::move(*live), app::Role::Looks, options.json) : Session::openStored(options, std::move(*live));
+  auto session = refresh ? Session::open(options, std::move(*live), app::Role::Looks, options.json)
+                         : Session::openStored(options, std::move(*live));
   if (!session) return report(session.error());
   auto& controller = *(*session)->controller;
   const auto policy = policyFor((*session)->cluster(), selection, controller.store());
@@ -107,16 +121,21 @@ int plan(const app::Options& options, const Selection& selection, const std::fil
     return controller.plan(facts, *policy);
   }();
   if (!made) return report(made.error());
-  std::cout << (options.json ? made->toJson() + "\n" : planText(*made) + bmcTrustText((*session)->cluster()));
+  std::cout << (options.json ? made->toJson() + "\n"
+                             : planText(*made) + bmcTrustText((*session)->cluster()));
   if (!options.json && !made->empty()) std::cout << gateway::describeProofs((*session)->cluster());
   if (!out.empty())
-    if (const auto written = io::writeFileAtomic(out, made->toJson()); !written) return report(written.error());
+    if (const auto written = io::writeFileAtomic(out, made->toJson()); !written)
+      return report(written.error());
   return kOk;
 }
 
-int apply(const app::Options& options, const Selection& selection, const std::filesystem::path& saved_plan) {
+int apply(const app::Options& options, const Selection& selection,
+          const std::filesystem::path& saved_plan) {
   if (!saved_plan.empty() && !selection.nodes.empty())
-    return report(Error(ErrorCode::InvalidInput, "a saved plan is applied as it is; name its nodes when it is made: muster plan --nodes … --out FILE"));
+    return report(Error(ErrorCode::InvalidInput,
+                        "a saved plan is applied as it is; name its nodes when it is made: muster "
+                        "plan --nodes … --out FILE"));
   auto live = liveCluster(options);
   if (!live) return report(live.error());
   std::optional<Plan> saved;
@@ -128,7 +147,8 @@ int apply(const app::Options& options, const Selection& selection, const std::fi
   auto session = Session::open(options, std::move(*live), app::Role::Acts, false);
   if (!session) return report(session.error());
   const auto started = SystemClock().now();
-  auto code = saved ? applySaved(**session, options, *saved) : converge(**session, options, selection);
+  auto code =
+      saved ? applySaved(**session, options, *saved) : converge(**session, options, selection);
   auto& controller = *(*session)->controller;
   app::exportAuditHead(controller.store(), controller.keys().audit, controller.clock().now());
   if (!code) return report(code.error());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands. Each takes parsed options and answers the exit code; views print, folders do the work.
+// The commands. Each takes parsed options and answers the exit code; views print, folders do the
+// work.
 #pragma once
 
 #include "app/options.h"
@@ -21,13 +22,16 @@ int inventorySchema();
 struct Selection {
   std::string nodes;  ///< hostlist; empty: all
 };
-int plan(const app::Options& options, const Selection& selection, const std::filesystem::path& out, bool refresh);
-int apply(const app::Options& options, const Selection& selection, const std::filesystem::path& saved_plan);
+int plan(const app::Options& options, const Selection& selection, const std::filesystem::path& out,
+         bool refresh);
+int apply(const app::Options& options, const Selection& selection,
+          const std::filesystem::path& saved_plan);
 int status(const app::Options& options, bool watch);
 int why(const app::Options& options, const std::string& node);
 /// Open findings, newest first. `nodes`: hostlist or @cluster; empty: all.
 int findings(const app::Options& options, const std::string& nodes);
-int findingsClear(const app::Options& options, const std::string& nodes, const std::string& facet, const std::string& reason);
+int findingsClear(const app::Options& options, const std::string& nodes, const std::string& facet,
+                  const std::string& reason);
 int events(const app::Options& options, const std::string& subject, std::size_t limit);
 int history(const app::Options& options, const std::string& what, std::size_t limit);
 struct AuditFlags {
@@ -46,8 +50,10 @@ struct KeyFlags {
 int keyList(const app::Options& options);
 int keyShow(const app::Options& options, const std::string& purpose);
 int keyRotate(const app::Options& options, const KeyFlags& flags);
-int auditArchive(const app::Options& options, const std::string& before, const std::filesystem::path& file);
-int allowWipe(const app::Options& options, const std::string& nodes, const std::string& reason, bool data);
+int auditArchive(const app::Options& options, const std::string& before,
+                 const std::filesystem::path& file);
+int allowWipe(const app::Options& options, const std::string& nodes, const std::string& reason,
+              bool data);
 struct EraseFlags {
   std::string node, confirm, reason;
   std::vector<std::string> disks;  ///< serials; empty: all that are built in
@@ -62,7 +68,8 @@ struct RolloutFlags {
   std::filesystem::path change;
   std::string driver, nodes;
   std::optional<int> canaries;
-  std::string on_failure, when_unclear;  ///< in place of what the change file says; empty: as it says
+  std::string on_failure,
+      when_unclear;  ///< in place of what the change file says; empty: as it says
   std::string wipe_reason, accept_reason;
   std::string id;  ///< which one; empty: the newest
   bool dry_run = false;
@@ -78,7 +85,8 @@ int rolloutRollback(const app::Options& options, const RolloutFlags& flags);
 int keep(const app::Options& options);
 int keepAcknowledge(const app::Options& options, const std::string& reason);
 int quarantineList(const app::Options& options);
-int quarantineHold(const app::Options& options, const std::string& nodes, const std::string& reason);
+int quarantineHold(const app::Options& options, const std::string& nodes,
+                   const std::string& reason);
 int quarantineLift(const app::Options& options, const std::string& node, const std::string& reason);
 struct ConsoleFlags {
   std::optional<int> boot;
@@ -107,10 +115,11 @@ int bmcForgetPin(const app::Options& options, const std::string& node);
 int bmcForgetRefusal(const app::Options& options, const std::string& node);
 int bmcForgetTpm(const app::Options& options, const std::string& node);
 int bmcForgetKey(const app::Options& options, const std::string& node);
-int bmcApproveKey(const app::Options& options, const std::string& node, const std::string& fingerprint);
+int bmcApproveKey(const app::Options& options, const std::string& node,
+                  const std::string& fingerprint);
 int bmcRevokeKey(const app::Options& options, const std::string& node);
 struct BmcFlags {
-  std::string node;             ///< or a hostlist
+  std::string node;  ///< or a hostlist
   std::string what, uri, confirm, reason;
   bool ipmi = false, persistent = false, even_in_pool = false, yes = false;
 };
@@ -134,8 +143,8 @@ struct DiscoverFlags {
   std::vector<std::string> words;    ///< ranges, or ids of machines
   std::vector<std::string> matches;  ///< FIELD=GLOB
   std::filesystem::path write, adopt;
-  std::filesystem::path fingerprints;        ///< of BMCs' certificates that were compared: a file
-  std::vector<std::string> trusted;          ///< … or one by one
+  std::filesystem::path fingerprints;  ///< of BMCs' certificates that were compared: a file
+  std::vector<std::string> trusted;    ///< … or one by one
   std::string profile, rack, as, mac, interface;
   int port = 443;
   int seconds = 0;
@@ -150,19 +159,20 @@ int discoverWrite(const app::Options& options, const DiscoverFlags& flags);
 
 // validation
 struct ValidateFlags {
-  std::string nodes;                 ///< hostlist
+  std::string nodes;                  ///< hostlist
   std::optional<double> least_gbits;  ///< of a healthy pair
-  std::string engine = "auto";       ///< of tests between nodes: auto, rdma, nccl, tcp
-  std::uint64_t seed = 0;            ///< 0: a new one
-  std::vector<std::string> gates;    ///< empty: all of the nodes' profiles
+  std::string engine = "auto";        ///< of tests between nodes: auto, rdma, nccl, tcp
+  std::uint64_t seed = 0;             ///< 0: a new one
+  std::vector<std::string> gates;     ///< empty: all of the nodes' profiles
   bool dry_run = false;
-  bool together = false;             ///< each rack's nodes begin a gate at one moment
-  std::optional<int> minutes;        ///< after which `run` ends; what nodes have begun goes on there
+  bool together = false;       ///< each rack's nodes begin a gate at one moment
+  std::optional<int> minutes;  ///< after which `run` ends; what nodes have begun goes on there
   std::filesystem::path html, json, junit;
-  double false_alarms = 1;           ///< that a report may be expected to hold
-  int days = 90;                     ///< of history that count
+  double false_alarms = 1;  ///< that a report may be expected to hold
+  int days = 90;            ///< of history that count
 };
-/// Exit 0: all cleared, 1: culprits, or nodes that could not be cleared. Killed anywhere, the same command goes on.
+/// Exit 0: all cleared, 1: culprits, or nodes that could not be cleared. Killed anywhere, the same
+/// command goes on.
 int validateIsolate(const app::Options& options, const ValidateFlags& flags);
 /// Runs gates again, also those that have passed. Killed anywhere, the same command goes on.
 int validateRun(const app::Options& options, const ValidateFlags& flags);
@@ -180,25 +190,28 @@ int imageVerify(const app::Options& options, const std::string& name);
 /// Exit 0: equal, 1: different.
 int imageDiff(const app::Options& options, const std::string& from, const std::string& to);
 int imageGc(const app::Options& options, bool yes);
-int imageExport(const app::Options& options, const std::string& name, const std::filesystem::path& file);
-int imageImport(const app::Options& options, const std::filesystem::path& file, const std::vector<std::filesystem::path>& trust, bool older);
+int imageExport(const app::Options& options, const std::string& name,
+                const std::filesystem::path& file);
+int imageImport(const app::Options& options, const std::filesystem::path& file,
+                const std::vector<std::filesystem::path>& trust, bool older);
 int imageSign(const app::Options& options, const std::string& name);
 int imageKey(const app::Options& options);
 struct FabricFlags {
-  std::filesystem::path found;  ///< ibnetdiscover's output; empty: look
-  std::filesystem::path out;    ///< empty: standard output
+  std::filesystem::path found;                    ///< ibnetdiscover's output; empty: look
+  std::filesystem::path out;                      ///< empty: standard output
   std::filesystem::path sonic, dcb_app, dcb_pfc;  ///< what a switch, or a host, reports
   int mtu = 0;                                    ///< of that host's interface; 0: not said
-  std::string switch_name;                        ///< whose configuration `sonic` is: its declared ports are looked at
+  std::string switch_name;  ///< whose configuration `sonic` is: its declared ports are looked at
   std::string rack;
   bool declared_only = false;
   bool prometheus = false;
   int watch_seconds = 0;            ///< 0: look once
   std::vector<std::string> faults;  ///< kinds to rehearse; empty: all
-  bool alone = false;  ///< rehearse: no two faults at once
+  bool alone = false;               ///< rehearse: no two faults at once
   // health
   double window_seconds = 300, min_load_percent = 0;
-  std::filesystem::path before, after, transceivers;  ///< of readings that were made elsewhere, window_seconds apart
+  std::filesystem::path before, after,
+      transceivers;  ///< of readings that were made elsewhere, window_seconds apart
   bool all = false;
 };
 int fabricHealth(const app::Options& options, const FabricFlags& flags);

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <iostream>
 
+#include "app/controller.h"
 #include "base/io/files.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/discovery.h"
-#include "app/controller.h"
 #include "discovery/approvals.h"
 #include "discovery/machine_registry.h"
 
@@ -36,7 +36,7 @@ bool askAbout(std::size_t count) {
 }  // namespace
 
 Result<discovery::Approver> certificateApprover(Discovery& home, const app::Options& options,
-                                               const DiscoverFlags& flags) {
+                                                const DiscoverFlags& flags) {
   discovery::ApprovedCertificates approved;
   if (!flags.fingerprints.empty()) {
     TRY(text, io::readFile(flags.fingerprints, kMaxListBytes));
@@ -47,8 +47,8 @@ Result<discovery::Approver> certificateApprover(Discovery& home, const app::Opti
   TRY(book, discovery::Book::read(*home.store));
   const bool must_be_declared = home.cluster.bmc_trust == inventory::BmcTrustPolicy::Declared;
   return discovery::Approver([approved = std::move(approved), book = std::move(book),
-                             must_be_declared, ask = mayAsk(options),
-                             json = options.json](const std::vector<discovery::Contact>& met) {
+                              must_be_declared, ask = mayAsk(options),
+                              json = options.json](const std::vector<discovery::Contact>& met) {
     std::map<std::string, std::string> out;
     std::vector<discovery::Contact> open;
     for (const auto& contact : met) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/commands.h"
 
-#include "base/io/files.h"
 #include "app/controller.h"
+#include "base/io/files.h"
 #include "fabric/exports/exports.h"
-#include "fabric/health/link_health.h"
 #include "fabric/exports/plot.h"
-#include "fabric/rehearsal/rehearsal.h"
 #include "fabric/exports/render.h"
+#include "fabric/health/link_health.h"
+#include "fabric/rehearsal/rehearsal.h"
 #include "fabric/roce/roce.h"
 #include "fabric/roce/switch_config.h"
 
@@ -35,7 +35,9 @@ Result<Site> siteOf(const app::Options& options) {
 
 Result<const inventory::Fabric*> fabricOf(const inventory::Cluster& cluster) {
   if (cluster.fabrics.size() == 1) return &cluster.fabrics.begin()->second;
-  return fail(ErrorCode::InvalidInput, fmt::format("the inventory declares {} fabrics; this needs exactly one", cluster.fabrics.size()));
+  return fail(ErrorCode::InvalidInput,
+              fmt::format("the inventory declares {} fabrics; this needs exactly one",
+                          cluster.fabrics.size()));
 }
 
 /// Runs one coroutine to its end on this thread.
@@ -62,7 +64,9 @@ Result<fabric::DiffReport> look(const app::Options& options, const FabricFlags& 
   return runHere(fabric::diff(site.cluster, *processes, app::fabricOptions(options, site.lab)));
 }
 
-std::string shown(const app::Options& options, const fabric::DiffReport& found) { return options.json ? toJson(found) + "\n" : toText(found); }
+std::string shown(const app::Options& options, const fabric::DiffReport& found) {
+  return options.json ? toJson(found) + "\n" : toText(found);
+}
 
 int write(const std::filesystem::path& file, const std::string& text) {
   if (file.empty()) {
@@ -85,8 +89,9 @@ int watchFabric(const app::Options& options, const FabricFlags& flags) {
     std::cout << shown(options, found) << std::flush;
     return true;
   };
-  const auto ended = runHere(
-      fabric::watch(site->cluster, *processes, clock, app::fabricOptions(options, site->lab), std::chrono::seconds(flags.watch_seconds), tell));
+  const auto ended = runHere(fabric::watch(site->cluster, *processes, clock,
+                                           app::fabricOptions(options, site->lab),
+                                           std::chrono::seconds(flags.watch_seconds), tell));
   return ended ? int{kOk} : report(ended.error());
 }
 
@@ -111,7 +116,9 @@ int fabricPlan(const app::Options& options, const FabricFlags& flags) {
   const auto declared = fabric::declaredTopology(*cluster, **fabric);
   if (!declared) return report(declared.error());
   std::cerr << fabric::cablingSummary(*declared);
-  return write(flags.out, fabric::cablingCsv(*declared, fabric::placesOf(*cluster, **fabric, *declared), flags.rack));
+  return write(
+      flags.out,
+      fabric::cablingCsv(*declared, fabric::placesOf(*cluster, **fabric, *declared), flags.rack));
 }
 
 int fabricPlot(const app::Options& options, const FabricFlags& flags) {
@@ -123,13 +130,17 @@ int fabricPlot(const app::Options& options, const FabricFlags& flags) {
   if (flags.declared_only) {
     const auto declared = fabric::declaredTopology(*cluster, **fabric);
     if (!declared) return report(declared.error());
-    return write(flags.out, fabric::plotSvg(title, *declared, fabric::placesOf(*cluster, **fabric, *declared)));
+    return write(flags.out, fabric::plotSvg(title, *declared,
+                                            fabric::placesOf(*cluster, **fabric, *declared)));
   }
   auto found = look(options, flags);
-  if (found && !found->error.empty()) found = fail(ErrorCode::Unavailable, found->error + "; --declared draws without looking");
+  if (found && !found->error.empty())
+    found = fail(ErrorCode::Unavailable, found->error + "; --declared draws without looking");
   if (!found) return report(found.error());
   const fabric::FoundFabric now{found->found, found->comparison};
-  return write(flags.out, fabric::plotSvg(title, found->declared, fabric::placesOf(*cluster, **fabric, found->declared), &now));
+  return write(flags.out,
+               fabric::plotSvg(title, found->declared,
+                               fabric::placesOf(*cluster, **fabric, found->declared), &now));
 }
 
 int fabricRender(const app::Options& options, const FabricFlags& flags) {
@@ -142,7 +153,8 @@ int fabricRender(const app::Options& options, const FabricFlags& flags) {
     const auto known = fabric::KnownGuids::fromJson(io::readFile(run / "guids.json").value_or(""));
     for (const auto& manager : fabric->subnet_managers) {
       if (manager == "controller") continue;  // muster runs that one itself
-      auto own = fabric::renderManager(cluster, *fabric, declared, known, manager, io::readFile(run / "guid2lid").value_or(""));
+      auto own = fabric::renderManager(cluster, *fabric, declared, known, manager,
+                                       io::readFile(run / "guid2lid").value_or(""));
       if (own)
         files.insert(files.end(), own->begin(), own->end());
       else
@@ -163,15 +175,21 @@ int fabricRender(const app::Options& options, const FabricFlags& flags) {
 
 namespace {
 
-/// Ports of a declared switch that have a cable; none asked: none told. Errors: NotFound (no such switch)
-Result<std::vector<int>> cabledPorts(const inventory::Cluster& cluster, const inventory::Fabric& fabric, const std::string& name) {
+/// Ports of a declared switch that have a cable; none asked: none told. Errors: NotFound (no such
+/// switch)
+Result<std::vector<int>> cabledPorts(const inventory::Cluster& cluster,
+                                     const inventory::Fabric& fabric, const std::string& name) {
   std::vector<int> ports;
   if (name.empty()) return ports;
   TRY(declared, fabric::declaredTopology(cluster, fabric));
   for (const auto& link : declared.links)
     for (const auto& end : {link.a, link.b})
       if (end.node == name && declared.devices.at(name).is_switch) ports.push_back(end.number);
-  if (ports.empty()) return fail(ErrorCode::NotFound, fmt::format("fabric {} has no switch {} with cables; `muster fabric plan` lists them", fabric.name, name));
+  if (ports.empty())
+    return fail(
+        ErrorCode::NotFound,
+        fmt::format("fabric {} has no switch {} with cables; `muster fabric plan` lists them",
+                    fabric.name, name));
   std::sort(ports.begin(), ports.end());
   return ports;
 }
@@ -183,7 +201,9 @@ int fabricMarking(const app::Options& options, const FabricFlags& flags) {
     TRY(cluster, app::loadCluster(options));
     TRY(fabric, fabricOf(cluster));
     if (!fabric->roce)
-      return fail(ErrorCode::InvalidInput, fmt::format("fabric {} has no roce: there is nothing to compare with", fabric->name));
+      return fail(
+          ErrorCode::InvalidInput,
+          fmt::format("fabric {} has no roce: there is nothing to compare with", fabric->name));
     if (!flags.sonic.empty()) {
       TRY(ports, cabledPorts(cluster, *fabric, flags.switch_name));
       TRY(config, io::readFile(flags.sonic));
@@ -193,7 +213,8 @@ int fabricMarking(const app::Options& options, const FabricFlags& flags) {
     TRY(pfc, io::readFile(flags.dcb_pfc));
     TRY(marking, fabric::hostMarking(app, pfc, flags.mtu));
     std::vector<fabric::PortDifference> out;
-    for (auto& text : fabric::disagreements(*fabric->roce, marking)) out.push_back({{}, std::move(text), {}});
+    for (auto& text : fabric::disagreements(*fabric->roce, marking))
+      out.push_back({{}, std::move(text), {}});
     return out;
   }();
   if (!differences) {
@@ -207,22 +228,30 @@ int fabricMarking(const app::Options& options, const FabricFlags& flags) {
 namespace {
 
 /// Two files that were written `window_seconds` apart: how long each reading took is not in them.
-Result<fabric::LinkHealthReport> healthOfFiles(const FabricFlags& flags, const links::Limits& limits, const fabric::Transceivers& transceivers) {
+Result<fabric::LinkHealthReport> healthOfFiles(const FabricFlags& flags,
+                                               const links::Limits& limits,
+                                               const fabric::Transceivers& transceivers) {
   TRY(text, io::readFile(flags.found));
   TRY(topology, fabric::parseFound(text));
   TRY(before, io::readFile(flags.before));
   TRY(after, io::readFile(flags.after));
   TRY(first, fabric::parseReadings(before, topology));
   TRY(second, fabric::parseReadings(after, topology));
-  return fabric::judgeLinks(topology, topology, {std::move(first), 0, 0}, {std::move(second), flags.window_seconds, flags.window_seconds}, limits, transceivers);
+  return fabric::judgeLinks(topology, topology, {std::move(first), 0, 0},
+                            {std::move(second), flags.window_seconds, flags.window_seconds}, limits,
+                            transceivers);
 }
 
-Result<fabric::LinkHealthReport> healthNow(const app::Options& options, const FabricFlags& flags, const links::Limits& limits, fabric::Transceivers transceivers) {
+Result<fabric::LinkHealthReport> healthNow(const app::Options& options, const FabricFlags& flags,
+                                           const links::Limits& limits,
+                                           fabric::Transceivers transceivers) {
   TRY(site, siteOf(options));
   const auto processes = io::makeProcessRunner();
   SystemClock clock;
-  return runHere(fabric::linkHealth(*processes, clock, app::fabricOptions(options, site.lab), std::chrono::milliseconds(static_cast<long>(flags.window_seconds * 1000)),
-                                    limits, std::move(transceivers)));
+  return runHere(
+      fabric::linkHealth(*processes, clock, app::fabricOptions(options, site.lab),
+                         std::chrono::milliseconds(static_cast<long>(flags.window_seconds * 1000)),
+                         limits, std::move(transceivers)));
 }
 
 }  // namespace
@@ -237,13 +266,16 @@ int fabricHealth(const app::Options& options, const FabricFlags& flags) {
       TRY(read, fabric::parseTransceivers(csv));
       transceivers = std::move(read);
     }
-    return flags.before.empty() ? healthNow(options, flags, limits, std::move(transceivers)) : healthOfFiles(flags, limits, transceivers);
+    return flags.before.empty() ? healthNow(options, flags, limits, std::move(transceivers))
+                                : healthOfFiles(flags, limits, transceivers);
   }();
   if (!health) {
     report(health.error());
     return fabric::LinkHealthReport::kNoAnswer;
   }
-  std::cout << (flags.prometheus ? toPrometheus(*health) : options.json ? toJson(*health) + "\n" : toText(*health, flags.all));
+  std::cout << (flags.prometheus ? toPrometheus(*health)
+                : options.json   ? toJson(*health) + "\n"
+                                 : toText(*health, flags.all));
   return health->exitCode();
 }
 
@@ -257,12 +289,14 @@ int fabricRehearse(const app::Options& options, const FabricFlags& flags) {
   if (flags.alone) how.together = 1;
   if (!flags.faults.empty()) how.kinds.clear();
   for (const auto kind : fabric::kAllFaults)
-    if (std::find(flags.faults.begin(), flags.faults.end(), toString(kind)) != flags.faults.end()) how.kinds.insert(kind);
+    if (std::find(flags.faults.begin(), flags.faults.end(), toString(kind)) != flags.faults.end())
+      how.kinds.insert(kind);
   std::size_t count = 0;
   how.tell = [&](const fabric::FaultOutcome& one) {
     ++count;
     if (!one.problems.empty() || (stderrIsTerminal() && count % 10 == 0))
-      std::cerr << fmt::format("{:>5}  {} {}: {}\n", count, toString(one.fault.kind), one.fault.name,
+      std::cerr << fmt::format("{:>5}  {} {}: {}\n", count, toString(one.fault.kind),
+                               one.fault.name,
                                one.problems.empty() ? one.effect : one.problems.front());
   };
   const auto done = runHere(fabric::rehearse(*cluster, *processes, clock, std::move(how)));

@@ -32,21 +32,30 @@ int findings(const app::Options& options, const std::string& nodes) {
   if (!store) return report(store.error());
   auto open = (*store)->findings(nullptr);
   if (!open) return report(open.error());
-  std::erase_if(*open, [&](const lifecycle::Finding& finding) { return !wanted->empty() && !wanted->contains(finding.facet.subject); });
+  std::erase_if(*open, [&](const lifecycle::Finding& finding) {
+    return !wanted->empty() && !wanted->contains(finding.facet.subject);
+  });
   std::cout << (options.json ? findingsJson(*open) : findingsText(*open));
   return kOk;
 }
 
-int findingsClear(const app::Options& options, const std::string& nodes, const std::string& facet, const std::string& reason) {
+int findingsClear(const app::Options& options, const std::string& nodes, const std::string& facet,
+                  const std::string& reason) {
   const auto subjects = subjectsOf(nodes);
   if (!subjects) return report(subjects.error());
-  if (subjects->empty()) return report(Error(ErrorCode::InvalidInput, "name the nodes (or @cluster) whose findings of this facet are over; nothing was cleared"));
+  if (subjects->empty())
+    return report(Error(
+        ErrorCode::InvalidInput,
+        "name the nodes (or @cluster) whose findings of this facet are over; nothing was cleared"));
   auto store = lifecycle::openStore(options.storeUrl());
   if (!store) return report(store.error());
-  const lifecycle::ClearFindings what{{subjects->begin(), subjects->end()}, FacetName(facet), app::actorText(), reason};
+  const lifecycle::ClearFindings what{
+      {subjects->begin(), subjects->end()}, FacetName(facet), app::actorText(), reason};
   const auto cleared = lifecycle::clearFindings(**store, what, SystemClock().now());
   if (!cleared) return report(cleared.error());
-  std::cout << (options.json ? findingsJson(*cleared) : fmt::format("cleared {} findings; what still holds is found again\n", cleared->size()));
+  std::cout << (options.json ? findingsJson(*cleared)
+                             : fmt::format("cleared {} findings; what still holds is found again\n",
+                                           cleared->size()));
   return kOk;
 }
 

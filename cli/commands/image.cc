@@ -13,10 +13,10 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include <unistd.h>
 #include <iostream>
 #include <set>
 #include <thread>
-#include <unistd.h>
 
 namespace muster::cli {
 namespace {
@@ -56,9 +56,11 @@ Result<void> buildAll(Opened& opened, const std::string& only) {
     if (!only.empty() && only != name) continue;
     found = true;
     TRY(packed, opened.images->build(image, say));
-    std::cout << fmt::format("image {}@{}: {}\n", name, shortOf(packed.digest), packed.pack.string());
+    std::cout << fmt::format("image {}@{}: {}\n", name, shortOf(packed.digest),
+                             packed.pack.string());
   }
-  if (!found) return fail(ErrorCode::NotFound, fmt::format("the inventory declares no image {}", only));
+  if (!found)
+    return fail(ErrorCode::NotFound, fmt::format("the inventory declares no image {}", only));
   return {};
 }
 
@@ -69,14 +71,25 @@ std::string signersText(const provision::KeptImage& image, const std::string& ow
 }
 
 nlohmann::json asJson(const provision::KeptImage& image) {
-  return {{"name", image.name},       {"digest", image.digest},     {"key", image.key},           {"size_bytes", image.size_bytes},
-          {"pack_bytes", image.pack_bytes}, {"signed_by", image.signers}, {"profiles", image.profiles}, {"declared", image.declared}, {"fault", image.fault}};
+  return {{"name", image.name},
+          {"digest", image.digest},
+          {"key", image.key},
+          {"size_bytes", image.size_bytes},
+          {"pack_bytes", image.pack_bytes},
+          {"signed_by", image.signers},
+          {"profiles", image.profiles},
+          {"declared", image.declared},
+          {"fault", image.fault}};
 }
 
 void printRow(const provision::KeptImage& image, const std::string& own) {
-  const std::string used = image.profiles.empty() ? (image.declared ? "no profile" : "not in this inventory") : fmt::format("{}", fmt::join(image.profiles, ","));
-  std::cout << fmt::format("{:<24}{:<14}{:>8.0f} MiB {:>7.0f} MiB  {:<20}{}\n", image.name, shortOf(image.digest), mib(image.size_bytes), mib(image.pack_bytes),
-                           signersText(image, own), image.fault.empty() ? used : "not usable: " + image.fault);
+  const std::string used = image.profiles.empty()
+                               ? (image.declared ? "no profile" : "not in this inventory")
+                               : fmt::format("{}", fmt::join(image.profiles, ","));
+  std::cout << fmt::format("{:<24}{:<14}{:>8.0f} MiB {:>7.0f} MiB  {:<20}{}\n", image.name,
+                           shortOf(image.digest), mib(image.size_bytes), mib(image.pack_bytes),
+                           signersText(image, own),
+                           image.fault.empty() ? used : "not usable: " + image.fault);
 }
 
 /// Nodes, journal and rollouts that may lie over the inventory: what they name is not cleared away.
@@ -84,7 +97,9 @@ Result<provision::Needs> needsOf(const app::Options& options, const inventory::C
   provision::Needs needs;
   TRY(store, lifecycle::openStore(options.storeUrl()));
   TRY(open_intents, store->openIntents());
-  for (const auto& intent : open_intents) provision::addNeeds(lifecycle::canonical(lifecycle::toJson(intent)), "work that is under way names it", needs);
+  for (const auto& intent : open_intents)
+    provision::addNeeds(lifecycle::canonical(lifecycle::toJson(intent)),
+                        "work that is under way names it", needs);
   TRY(rollouts, lifecycle::RolloutBook::list(*store));
   for (const auto& id : rollouts) {
     TRY(frozen, store->getValue("rollout." + id + ".frozen"));
@@ -100,7 +115,9 @@ Result<provision::Needs> needsOf(const app::Options& options, const inventory::C
   }
   for (const auto& subject : subjects) {
     TRY(intents, store->intentsOf(subject, kIntentsOfANode));
-    for (const auto& intent : intents) provision::addNeeds(lifecycle::canonical(lifecycle::toJson(intent)), "the journal of " + subject.str() + " names it", needs);
+    for (const auto& intent : intents)
+      provision::addNeeds(lifecycle::canonical(lifecycle::toJson(intent)),
+                          "the journal of " + subject.str() + " names it", needs);
   }
   return needs;
 }
@@ -116,19 +133,25 @@ bool confirmed(const std::string& question) {
 void printPaths(const char* what, const std::vector<std::string>& paths) {
   if (paths.empty()) return;
   std::cout << fmt::format("{} {} files\n", what, paths.size());
-  for (std::size_t i = 0; i < std::min(paths.size(), kShownPaths); ++i) std::cout << "  " << paths[i] << "\n";
-  if (paths.size() > kShownPaths) std::cout << fmt::format("  … and {} more (--json names all)\n", paths.size() - kShownPaths);
+  for (std::size_t i = 0; i < std::min(paths.size(), kShownPaths); ++i)
+    std::cout << "  " << paths[i] << "\n";
+  if (paths.size() > kShownPaths)
+    std::cout << fmt::format("  … and {} more (--json names all)\n", paths.size() - kShownPaths);
 }
 
 void printDiff(const provision::ImageDiff& diff) {
-  std::cout << fmt::format("{} of {} chunks differ: {:.1f} MiB to fetch\n", diff.changed_chunks, diff.chunks, mib(diff.fetch_bytes));
+  std::cout << fmt::format("{} of {} chunks differ: {:.1f} MiB to fetch\n", diff.changed_chunks,
+                           diff.chunks, mib(diff.fetch_bytes));
   if (!diff.looked_inside) {
     std::cout << "not both hold an ext4 file system, so only chunks can be compared\n";
     return;
   }
-  std::cout << fmt::format("kernels: {} -> {}\n", fmt::join(diff.kernels_from, ", "), fmt::join(diff.kernels_to, ", "));
+  std::cout << fmt::format("kernels: {} -> {}\n", fmt::join(diff.kernels_from, ", "),
+                           fmt::join(diff.kernels_to, ", "));
   for (const auto& package : diff.packages)
-    std::cout << fmt::format("package {}: {} -> {}\n", package.name, package.from.empty() ? "-" : package.from, package.to.empty() ? "-" : package.to);
+    std::cout << fmt::format("package {}: {} -> {}\n", package.name,
+                             package.from.empty() ? "-" : package.from,
+                             package.to.empty() ? "-" : package.to);
   printPaths("added", diff.added);
   printPaths("removed", diff.removed);
   printPaths("changed", diff.changed);
@@ -136,10 +159,18 @@ void printDiff(const provision::ImageDiff& diff) {
 
 nlohmann::json asJson(const provision::ImageDiff& diff) {
   auto packages = nlohmann::json::array();
-  for (const auto& package : diff.packages) packages.push_back({{"name", package.name}, {"from", package.from}, {"to", package.to}});
-  return {{"chunks", diff.chunks},   {"changed_chunks", diff.changed_chunks}, {"fetch_bytes", diff.fetch_bytes}, {"looked_inside", diff.looked_inside},
-          {"added", diff.added},     {"removed", diff.removed},               {"changed", diff.changed},         {"packages", packages},
-          {"kernels_from", diff.kernels_from}, {"kernels_to", diff.kernels_to}};
+  for (const auto& package : diff.packages)
+    packages.push_back({{"name", package.name}, {"from", package.from}, {"to", package.to}});
+  return {{"chunks", diff.chunks},
+          {"changed_chunks", diff.changed_chunks},
+          {"fetch_bytes", diff.fetch_bytes},
+          {"looked_inside", diff.looked_inside},
+          {"added", diff.added},
+          {"removed", diff.removed},
+          {"changed", diff.changed},
+          {"packages", packages},
+          {"kernels_from", diff.kernels_from},
+          {"kernels_to", diff.kernels_to}};
 }
 
 Result<int> diffOf(const app::Options& options, const std::string& from, const std::string& to) {
@@ -147,7 +178,8 @@ Result<int> diffOf(const app::Options& options, const std::string& from, const s
   TRY(a, provision::findKept(opened.kept, from));
   TRY(b, provision::findKept(opened.kept, to));
   std::string work = (options.cache / "diff-XXXXXX").string();
-  if (::mkdtemp(work.data()) == nullptr) return fail(ErrorCode::Internal, "cannot make a folder in " + options.cache.string());
+  if (::mkdtemp(work.data()) == nullptr)
+    return fail(ErrorCode::Internal, "cannot make a folder in " + options.cache.string());
   const auto diff = provision::diffImages(a.folder, b.folder, work);
   TRY_OK(provision::removeTree(work));
   if (!diff) return fail(diff.error());
@@ -166,7 +198,8 @@ Result<provision::Clearing> clearingOf(const app::Options& options) {
   if (const auto present = provision::presentRamOs(app::imageOptions(options, opened.keys)))
     plan.ramos = provision::keptRamOs(options.cache, *present);
   else
-    std::cout << fmt::format("keeps   every RAM OS: {}\n", present.error().str());  // which one is in use cannot be told
+    std::cout << fmt::format("keeps   every RAM OS: {}\n",
+                             present.error().str());  // which one is in use cannot be told
   return plan;
 }
 
@@ -174,17 +207,24 @@ Result<provision::Clearing> clearingOf(const app::Options& options) {
 std::pair<std::size_t, std::uint64_t> printClearing(const provision::Clearing& plan) {
   std::size_t sets = 0;
   std::uint64_t bytes = plan.bytes;
-  for (const auto& kept : plan.keep) std::cout << fmt::format("keeps   {}@{}: {}\n", kept.image.name, shortOf(kept.image.digest), kept.why);
+  for (const auto& kept : plan.keep)
+    std::cout << fmt::format("keeps   {}@{}: {}\n", kept.image.name, shortOf(kept.image.digest),
+                             kept.why);
   for (const auto& set : plan.ramos)
-    if (!set.why.empty()) std::cout << fmt::format("keeps   {}: {}\n", set.folder.string(), set.why);
-  for (const auto& image : plan.remove) std::cout << fmt::format("removes {}@{}: {:.0f} MiB, nobody names it\n", image.name, shortOf(image.digest), mib(image.pack_bytes));
+    if (!set.why.empty())
+      std::cout << fmt::format("keeps   {}: {}\n", set.folder.string(), set.why);
+  for (const auto& image : plan.remove)
+    std::cout << fmt::format("removes {}@{}: {:.0f} MiB, nobody names it\n", image.name,
+                             shortOf(image.digest), mib(image.pack_bytes));
   for (const auto& set : plan.ramos) {
     if (!set.why.empty()) continue;
-    std::cout << fmt::format("removes {}: {:.0f} MiB, of another version of muster\n", set.folder.string(), mib(set.bytes));
+    std::cout << fmt::format("removes {}: {:.0f} MiB, of another version of muster\n",
+                             set.folder.string(), mib(set.bytes));
     bytes += set.bytes;
     ++sets;
   }
-  for (const auto& folder : plan.leftovers) std::cout << fmt::format("removes {}: left by a build that was killed\n", folder.string());
+  for (const auto& folder : plan.leftovers)
+    std::cout << fmt::format("removes {}: left by a build that was killed\n", folder.string());
   return {plan.remove.size() + sets + plan.leftovers.size(), bytes};
 }
 
@@ -195,7 +235,8 @@ Result<int> clearOf(const app::Options& options, bool yes) {
     std::cout << "Nothing to remove.\n";
     return int{kOk};
   }
-  std::cout << "The cache is shared by all states of this machine; what only another of them uses must be built or imported again.\n";
+  std::cout << "The cache is shared by all states of this machine; what only another of them uses "
+               "must be built or imported again.\n";
   if (!yes && !confirmed(fmt::format("Remove these {}, {:.0f} MiB?", count, mib(bytes)))) {
     std::cout << "Nothing was removed (--yes removes without asking).\n";
     return int{kWorkLeft};
@@ -222,10 +263,12 @@ int imageList(const app::Options& options) {
     std::cout << jsonText(out, 2) << "\n";
     return kOk;
   }
-  std::cout << fmt::format("{:<24}{:<14}{:>12} {:>11}  {:<20}{}\n", "image", "digest", "size", "packed", "signed by", "used by");
+  std::cout << fmt::format("{:<24}{:<14}{:>12} {:>11}  {:<20}{}\n", "image", "digest", "size",
+                           "packed", "signed by", "used by");
   for (const auto& image : opened->kept) printRow(image, opened->keys.images.id());
   for (const auto& [name, image] : opened->cluster.images) {
-    const bool kept = std::ranges::any_of(opened->kept, [&name](const auto& one) { return one.declared && one.name == name; });
+    const bool kept = std::ranges::any_of(
+        opened->kept, [&name](const auto& one) { return one.declared && one.name == name; });
     if (!kept) std::cout << fmt::format("{:<24}not built: muster image build {}\n", name, name);
   }
   return kOk;
@@ -242,31 +285,42 @@ int imageVerify(const app::Options& options, const std::string& name) {
   }
   bool fine = true;
   for (const auto& image : which) {
-    const auto faults = provision::faultsOf(image.folder, opened->keys.images, std::max(1u, std::thread::hardware_concurrency()));
-    std::cout << fmt::format("{}@{}: {}\n", image.name, shortOf(image.digest), faults.empty() ? "every chunk and signature is right" : "damaged");
+    const auto faults = provision::faultsOf(image.folder, opened->keys.images,
+                                            std::max(1u, std::thread::hardware_concurrency()));
+    std::cout << fmt::format("{}@{}: {}\n", image.name, shortOf(image.digest),
+                             faults.empty() ? "every chunk and signature is right" : "damaged");
     for (const auto& fault : faults) std::cout << "  " << fault << "\n";
-    if (!faults.empty()) std::cout << (image.declared ? fmt::format("  make it anew: muster image build {}\n", image.name) : "  import it again, or remove it: muster image gc\n");
+    if (!faults.empty())
+      std::cout << (image.declared
+                        ? fmt::format("  make it anew: muster image build {}\n", image.name)
+                        : "  import it again, or remove it: muster image gc\n");
     fine = fine && faults.empty();
   }
   return fine ? kOk : kFailed;
 }
 
-int imageDiff(const app::Options& options, const std::string& from, const std::string& to) { return exitOf(diffOf(options, from, to)); }
+int imageDiff(const app::Options& options, const std::string& from, const std::string& to) {
+  return exitOf(diffOf(options, from, to));
+}
 int imageGc(const app::Options& options, bool yes) { return exitOf(clearOf(options, yes)); }
 
-int imageExport(const app::Options& options, const std::string& name, const std::filesystem::path& file) {
+int imageExport(const app::Options& options, const std::string& name,
+                const std::filesystem::path& file) {
   const auto opened = open(options);
   if (!opened) return report(opened.error());
   const auto found = provision::findKept(opened->kept, name);
   if (!found) return report(found.error());
   const auto manifest = provision::exportBundle(found->folder, opened->keys.images, file);
   if (!manifest) return report(manifest.error());
-  std::cout << fmt::format("{}@{} is in {}, signed by this site ({}); `muster image key` prints the key that its reader must trust\n", manifest->name,
-                           shortOf(manifest->digest), file.string(), opened->keys.images.id());
+  std::cout << fmt::format(
+      "{}@{} is in {}, signed by this site ({}); `muster image key` prints the key that its reader "
+      "must trust\n",
+      manifest->name, shortOf(manifest->digest), file.string(), opened->keys.images.id());
   return kOk;
 }
 
-int imageImport(const app::Options& options, const std::filesystem::path& file, const std::vector<std::filesystem::path>& trust, bool older) {
+int imageImport(const app::Options& options, const std::filesystem::path& file,
+                const std::vector<std::filesystem::path>& trust, bool older) {
   const auto keys = app::Keys::loadOrCreate(options.state);
   if (!keys) return report(keys.error());
   provision::BundleImport import{options.cache, {}, older};
@@ -277,8 +331,10 @@ int imageImport(const app::Options& options, const std::filesystem::path& file, 
   }
   const auto imported = provision::importBundle(file, import, keys->images);
   if (!imported) return report(imported.error());
-  std::cout << fmt::format("{}@{}: signed by {}{}\n", imported->image.name, shortOf(imported->image.digest),
-                           imported->signer == keys->images.id() ? "this site" : imported->signer, imported->was_here ? "; it was here already" : "");
+  std::cout << fmt::format("{}@{}: signed by {}{}\n", imported->image.name,
+                           shortOf(imported->image.digest),
+                           imported->signer == keys->images.id() ? "this site" : imported->signer,
+                           imported->was_here ? "; it was here already" : "");
   return kOk;
 }
 
@@ -289,7 +345,8 @@ int imageSign(const app::Options& options, const std::string& name) {
   if (!found) return report(found.error());
   const auto image = provision::signAgain(found->folder, opened->keys.images);
   if (!image) return report(image.error());
-  std::cout << fmt::format("{}@{}: signed by this site ({})\n", image->name, shortOf(image->digest), opened->keys.images.id());
+  std::cout << fmt::format("{}@{}: signed by this site ({})\n", image->name, shortOf(image->digest),
+                           opened->keys.images.id());
   return kOk;
 }
 

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// keep: the controller that stays. It works in shifts: a shift ends when another command wants the state folder, and the next one begins
-// when that command has ended, with the inventory as it then is.
-#include "base/log.h"
+// keep: the controller that stays. It works in shifts: a shift ends when another command wants the
+// state folder, and the next one begins when that command has ended, with the inventory as it then
+// is.
 #include "app/audit_export.h"
-#include "cli/commands/commands.h"
 #include "app/controller.h"
-#include "cli/session.h"
 #include "app/state_folder.h"
+#include "base/log.h"
+#include "cli/commands/commands.h"
+#include "cli/session.h"
 #include "cli/view/progress.h"
+#include "lifecycle/rollout/overlay.h"
 #include "monitor/breakers.h"
 #include "monitor/monitor.h"
-#include "lifecycle/rollout/overlay.h"
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
@@ -23,8 +24,10 @@ namespace muster::cli {
 namespace {
 
 constexpr std::chrono::milliseconds kLookForOthers{500};
-constexpr std::chrono::seconds kLookForRollouts{30};  ///< of other hosts; a node's change takes longer than that
-constexpr std::chrono::seconds kRestAfterTrouble{10};  ///< a shift that could not begin is tried again
+constexpr std::chrono::seconds kLookForRollouts{
+    30};  ///< of other hosts; a node's change takes longer than that
+constexpr std::chrono::seconds kRestAfterTrouble{
+    10};  ///< a shift that could not begin is tried again
 
 /// By SIGHUP, at any time; taken by whoever reads the inventory next, before it is read.
 std::atomic<bool> asked_to_reload{false};
@@ -33,32 +36,41 @@ static_assert(std::atomic<bool>::is_always_lock_free, "a signal's handler sets i
 /// What one shift leaves to the next.
 struct Handover {
   std::unique_ptr<lifecycle::LiveCluster> live;  ///< read and found good already; null: read it
-  std::string rollouts;                          ///< lifecycle::rolloutsMark from before `live` was read
-  provision::RunningDnsmasq dnsmasq;             ///< runs on, so that machines that boot meanwhile are answered
-  std::string why;                               ///< for the operator
+  std::string rollouts;  ///< lifecycle::rolloutsMark from before `live` was read
+  provision::RunningDnsmasq
+      dnsmasq;      ///< runs on, so that machines that boot meanwhile are answered
+  std::string why;  ///< for the operator
 };
 
 /// An inventory that cannot be read does not end the shift: what was declared before is kept.
-std::unique_ptr<lifecycle::LiveCluster> readAgain(const app::Options& options, app::Controller& controller) {
+std::unique_ptr<lifecycle::LiveCluster> readAgain(const app::Options& options,
+                                                  app::Controller& controller) {
   auto next = liveCluster(options);
   if (!next) {
     report(next.error());
-    std::cout << "muster keep: goes on with the inventory as it was; correct it and send SIGHUP again" << std::endl;
+    std::cout
+        << "muster keep: goes on with the inventory as it was; correct it and send SIGHUP again"
+        << std::endl;
     return nullptr;
   }
   // Another network needs the next shift's start; nodes are told of already.
-  if (const auto followed = controller.bootNodesOf((*next)->cluster()); !followed) logInfo("keep", "{}", followed.error().str());
+  if (const auto followed = controller.bootNodesOf((*next)->cluster()); !followed)
+    logInfo("keep", "{}", followed.error().str());
   return std::move(*next);
 }
 
-/// What rollouts have done so far, as the store says. It is asked before the inventory is read, so that none is missed that goes on meanwhile.
+/// What rollouts have done so far, as the store says. It is asked before the inventory is read, so
+/// that none is missed that goes on meanwhile.
 Result<std::string> rolloutsNow(const app::Options& options) {
-  if (std::error_code ignored; options.store.empty() && !std::filesystem::exists(options.state / "muster.db", ignored)) return std::string();
+  if (std::error_code ignored;
+      options.store.empty() && !std::filesystem::exists(options.state / "muster.db", ignored))
+    return std::string();
   TRY(store, lifecycle::openStore(options.storeUrl()));
   return lifecycle::rolloutsMark(*store);
 }
 
-/// Ends when the shift has to: somebody else's turn, SIGHUP, or a rollout of another host that has gone on.
+/// Ends when the shift has to: somebody else's turn, SIGHUP, or a rollout of another host that has
+/// gone on.
 Task<Handover> endOfShift(app::Options options, app::Controller& controller, std::string rollouts) {
   Handover end;
   auto look_at = controller.clock().steady() + kLookForRollouts;
@@ -71,15 +83,20 @@ Task<Handover> endOfShift(app::Options options, app::Controller& controller, std
     std::optional<std::string> moved;
     if (is_told || controller.clock().steady() >= look_at) {
       look_at = controller.clock().steady() + kLookForRollouts;
-      if (auto mark = lifecycle::rolloutsMark(controller.store()); mark && *mark != rollouts) moved = std::move(*mark);
+      if (auto mark = lifecycle::rolloutsMark(controller.store()); mark && *mark != rollouts)
+        moved = std::move(*mark);
     }
     if (is_told || moved) {
-      rollouts = moved.value_or(rollouts);  // one that cannot be laid over the inventory is told once
+      rollouts =
+          moved.value_or(rollouts);  // one that cannot be laid over the inventory is told once
       end.live = readAgain(options, controller);
       if (end.live) {
         end.rollouts = std::move(rollouts);
         end.dnsmasq = controller.releaseDnsmasq();
-        end.why = is_told ? "SIGHUP: the inventory is read again" : "a rollout has gone on: the inventory is read again, with what it has changed";
+        end.why =
+            is_told
+                ? "SIGHUP: the inventory is read again"
+                : "a rollout has gone on: the inventory is read again, with what it has changed";
         co_return end;
       }
     }
@@ -87,7 +104,8 @@ Task<Handover> endOfShift(app::Options options, app::Controller& controller, std
   }
 }
 
-/// For ever: the signed head of the log leaves this machine at an interval, so that nobody can cut the log's end off unseen.
+/// For ever: the signed head of the log leaves this machine at an interval, so that nobody can cut
+/// the log's end off unseen.
 Task<void> exportAuditHeads(app::Controller& controller) {
   while (true) {
     app::exportAuditHead(controller.store(), controller.keys().audit, controller.clock().now());
@@ -95,7 +113,8 @@ Task<void> exportAuditHeads(app::Controller& controller) {
   }
 }
 
-Async<Handover> keepUntilAsked(app::Controller& controller, lifecycle::EventSink sink, app::Options options, std::string rollouts,
+Async<Handover> keepUntilAsked(app::Controller& controller, lifecycle::EventSink sink,
+                               app::Options options, std::string rollouts,
                                std::shared_ptr<monitor::Memory> memory) {
   using namespace asio::experimental::awaitable_operators;
   auto services = controller.keeperServices(std::move(sink));
@@ -106,24 +125,31 @@ Async<Handover> keepUntilAsked(app::Controller& controller, lifecycle::EventSink
   auto watch = controller.watchStalls();
   auto bmcs = controller.watchBmcs();
   auto heads = exportAuditHeads(controller);
-  auto first = co_await (std::move(work) || std::move(end) || std::move(watch) || std::move(bmcs) || std::move(heads));
+  auto first = co_await (std::move(work) || std::move(end) || std::move(watch) || std::move(bmcs) ||
+                         std::move(heads));
   co_return std::get<1>(std::move(first));
 }
 
 /// Whether this host is the one that serves; false: somebody wants the state folder.
-Result<bool> serveInTurn(const app::Options& options, const inventory::Cluster& cluster, bool& waited) {
+Result<bool> serveInTurn(const app::Options& options, const inventory::Cluster& cluster,
+                         bool& waited) {
   TRY(store, lifecycle::openStore(options.storeUrl()));
   TRY_OK(app::checkCanServe(options, cluster));  // said now, not when the other host is dead
   TRY_OK(app::siteKeys(options, true, *store, true));
   TRY(holder, app::holderOf(options.state, app::hostName()));
-  return app::standBy(options, cluster, holder, [&options] { return app::isAskedFor(options.state); }, [&waited](const lifecycle::SiteHolder& other) {
-    waited = true;
-    std::cout << fmt::format("muster keep: stands by; {} serves, at {}", other.holder, other.address) << std::endl;
-  });
+  return app::standBy(
+      options, cluster, holder, [&options] { return app::isAskedFor(options.state); },
+      [&waited](const lifecycle::SiteHolder& other) {
+        waited = true;
+        std::cout << fmt::format("muster keep: stands by; {} serves, at {}", other.holder,
+                                 other.address)
+                  << std::endl;
+      });
 }
 
 /// Answers what the next shift gets. Errors: the shift could not begin
-Result<Handover> shift(const app::Options& options, Handover earlier, std::shared_ptr<monitor::Memory> memory) {
+Result<Handover> shift(const app::Options& options, Handover earlier,
+                       std::shared_ptr<monitor::Memory> memory) {
   TRY(turn, app::takeKeepersTurn(options.state));
   auto live = std::move(earlier.live);
   const auto read = [&]() -> Result<void> {
@@ -146,9 +172,13 @@ Result<Handover> shift(const app::Options& options, Handover earlier, std::share
   const auto& cluster = live->cluster();
   ProgressView view(std::cout, ProgressView::styleFor(options.json));
   auto sink = [&view](const lifecycle::Event& event) { view.show(event); };
-  TRY(controller, app::Controller::start(options, cluster, found, app::Role::Acts, sink, std::move(turn), std::move(earlier.dnsmasq)));
-  std::cout << fmt::format("muster keep: {} nodes, a look every {} s\n", cluster.nodes.size(), cluster.keep.interval_seconds) << std::flush;
-  auto end = controller->run(keepUntilAsked(*controller, sink, options, std::move(earlier.rollouts), std::move(memory)));
+  TRY(controller, app::Controller::start(options, cluster, found, app::Role::Acts, sink,
+                                         std::move(turn), std::move(earlier.dnsmasq)));
+  std::cout << fmt::format("muster keep: {} nodes, a look every {} s\n", cluster.nodes.size(),
+                           cluster.keep.interval_seconds)
+            << std::flush;
+  auto end = controller->run(
+      keepUntilAsked(*controller, sink, options, std::move(earlier.rollouts), std::move(memory)));
   view.finish();
   return end;
 }
@@ -166,7 +196,8 @@ int keep(const app::Options& options) {
   const auto memory = std::make_shared<monitor::Memory>();
   while (true) {
     auto end = shift(options, std::move(next), memory);
-    if (!end && !begun) return report(end.error());  // at its first start a person is there to read it
+    if (!end && !begun)
+      return report(end.error());  // at its first start a person is there to read it
     begun = true;
     next = end ? std::move(*end) : Handover{};
     if (end) std::cout << "muster keep: " << next.why << std::endl;
@@ -178,16 +209,21 @@ int keep(const app::Options& options) {
 }
 
 int keepAcknowledge(const app::Options& options, const std::string& reason) {
-  if (reason.empty()) return report(Error(ErrorCode::InvalidInput, "say what you have found: muster keep --acknowledge --reason TEXT"));
+  if (reason.empty())
+    return report(Error(ErrorCode::InvalidInput,
+                        "say what you have found: muster keep --acknowledge --reason TEXT"));
   auto store = lifecycle::openStore(options.storeUrl());
   if (!store) return report(store.error());
-  const auto said = monitor::Breakers(**store).acknowledge(app::actorText(), reason, SystemClock().now());
+  const auto said =
+      monitor::Breakers(**store).acknowledge(app::actorText(), reason, SystemClock().now());
   if (!said) return report(said.error());
   if (said->empty()) std::cout << "no circuit breaker is open\n";
   for (const auto& [pool, state] : *said) {
     std::vector<std::string> names;
     for (const auto& node : state.nodes) names.push_back(node.str());
-    std::cout << fmt::format("pool {}: of these, keep drains those that are still bad at its next look: {}\n", pool, fmt::join(names, ", "));
+    std::cout << fmt::format(
+        "pool {}: of these, keep drains those that are still bad at its next look: {}\n", pool,
+        fmt::join(names, ", "));
   }
   return kOk;
 }

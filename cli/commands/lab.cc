@@ -3,8 +3,8 @@
 #include "base/json_output.h"
 #include "cli/commands/commands.h"
 
-#include "base/io/files.h"
 #include "app/rack_state.h"
+#include "base/io/files.h"
 #include "lab/lab.h"
 #include "lab/vbmc/firmware_file.h"
 
@@ -32,7 +32,8 @@ int become(const std::vector<std::string>& command) {
   for (const auto& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   execvp(arguments[0], arguments.data());
-  return report(Error(ErrorCode::NotFound, fmt::format("cannot run {}: {}", command[0], std::strerror(errno))));
+  return report(Error(ErrorCode::NotFound,
+                      fmt::format("cannot run {}: {}", command[0], std::strerror(errno))));
 }
 
 }  // namespace
@@ -42,7 +43,8 @@ int labUp(const app::Options& options) {
   if (!cluster) return report(cluster.error());
   const auto lab = lab::up(*cluster, options.labFolder(*cluster), say);
   if (!lab) return report(lab.error());
-  if (const auto bound = app::bindToRack(options.state, options.store, lab->id, say); !bound) return report(bound.error());
+  if (const auto bound = app::bindToRack(options.state, options.store, lab->id, say); !bound)
+    return report(bound.error());
   std::cout << fmt::format("lab {} is up in namespace {}\n", lab->name, lab->netns);
   return kOk;
 }
@@ -61,11 +63,17 @@ int labStatus(const app::Options& options) {
   if (!nodes) return report(nodes.error());
   if (options.json) {
     nlohmann::json rows = nlohmann::json::array();
-    for (const auto& node : *nodes) rows.push_back({{"name", node.name}, {"power", node.power}, {"bmc", node.bmc_url}, {"console", node.console}});
+    for (const auto& node : *nodes)
+      rows.push_back({{"name", node.name},
+                      {"power", node.power},
+                      {"bmc", node.bmc_url},
+                      {"console", node.console}});
     std::cout << jsonText(rows, 2) << '\n';
     return kOk;
   }
-  for (const auto& node : *nodes) std::cout << fmt::format("{:<12}{:<10}{:<28}{}\n", node.name, node.power, node.bmc_url, node.console);
+  for (const auto& node : *nodes)
+    std::cout << fmt::format("{:<12}{:<10}{:<28}{}\n", node.name, node.power, node.bmc_url,
+                             node.console);
   return kOk;
 }
 
@@ -75,22 +83,32 @@ int labFault(const app::Options& options, const FaultFlags& flags) {
   const auto lab = runningLab(options);
   if (!lab) return report(lab.error());
   const auto* node = cluster->findNode(NodeName(flags.node));
-  if (!node) return report(Error(ErrorCode::NotFound, fmt::format("node {} is not in the inventory; nothing was changed", flags.node)));
+  if (!node)
+    return report(
+        Error(ErrorCode::NotFound,
+              fmt::format("node {} is not in the inventory; nothing was changed", flags.node)));
   const auto& credential = cluster->credentials.at(inventory::bmcCredentialOf(*cluster, *node));
   auto password = credential.password.read();
   if (!password) return report(password.error());
   nlohmann::json add = nlohmann::json::object();
-  if (!flags.mishap.empty()) add["mishaps"].push_back({{"kind", flags.mishap}, {"count", flags.count}});
+  if (!flags.mishap.empty())
+    add["mishaps"].push_back({{"kind", flags.mishap}, {"count", flags.count}});
   if (!flags.path.empty()) {
-    nlohmann::json rule = {{"method", flags.method}, {"path", flags.path}, {"status", flags.status}, {"latency_ms", flags.latency_ms}, {"drop", flags.drop}, {"after", flags.after}, {"count", flags.count}};
+    nlohmann::json rule = {{"method", flags.method}, {"path", flags.path},
+                           {"status", flags.status}, {"latency_ms", flags.latency_ms},
+                           {"drop", flags.drop},     {"after", flags.after},
+                           {"count", flags.count}};
     if (!flags.merge.empty()) {
       rule["merge"] = jsonOrNone(flags.merge, kFileJson);
-      if (rule["merge"].is_discarded()) return report(Error(ErrorCode::InvalidInput, "--merge is not JSON: " + flags.merge));
+      if (rule["merge"].is_discarded())
+        return report(Error(ErrorCode::InvalidInput, "--merge is not JSON: " + flags.merge));
     }
     add["rules"].push_back(std::move(rule));
   }
-  const auto& user = node->bmc.username_override.empty() ? credential.username : node->bmc.username_override;
-  const auto set = lab::bmcFaults(*lab, {node->bmc.url, user, std::move(*password)}, jsonText(add), flags.clear);
+  const auto& user =
+      node->bmc.username_override.empty() ? credential.username : node->bmc.username_override;
+  const auto set =
+      lab::bmcFaults(*lab, {node->bmc.url, user, std::move(*password)}, jsonText(add), flags.clear);
   if (!set) return report(set.error());
   std::cout << *set << '\n';
   return kOk;
@@ -98,20 +116,23 @@ int labFault(const app::Options& options, const FaultFlags& flags) {
 
 int labPackages(const app::Options&, const std::filesystem::path& folder) {
   // What the example's inventory names, and what it is changed to when updates are rehearsed.
-  constexpr std::array kFirmware{std::tuple{"BMC", "2.1.0", "bmc-2.1.0.fw"}, std::tuple{"BMC", "2.2.0", "bmc-2.2.0.fw"},
+  constexpr std::array kFirmware{std::tuple{"BMC", "2.1.0", "bmc-2.1.0.fw"},
+                                 std::tuple{"BMC", "2.2.0", "bmc-2.2.0.fw"},
                                  std::tuple{"BIOS", "1.4.2", "bios-1.4.2.fw"}};
   const auto made = [&]() -> Result<void> {
     TRY_OK(lab::buildDriverRepo(folder / "repo", say));
     TRY_OK(io::makeDirs(folder / "firmware"));
     for (const auto& [component, version, file] : kFirmware)
-      TRY_OK(io::writeFileAtomic(folder / "firmware" / file, lab::vbmc::makeFirmware(component, version)));
+      TRY_OK(io::writeFileAtomic(folder / "firmware" / file,
+                                 lab::vbmc::makeFirmware(component, version)));
     return {};
   }();
   return made ? int{kOk} : report(made.error());
 }
 
 int labExec(const app::Options& options, const std::vector<std::string>& command) {
-  if (command.empty()) return report(Error(ErrorCode::InvalidInput, "which program? muster lab exec sinfo"));
+  if (command.empty())
+    return report(Error(ErrorCode::InvalidInput, "which program? muster lab exec sinfo"));
   const auto lab = runningLab(options);
   if (!lab) return report(lab.error());
   if (const auto entered = lab::enter(*lab); !entered) return report(entered.error());

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// validate isolate: what is measured between nodes, and what comes of it. Killed anywhere, the same command goes on.
+// validate isolate: what is measured between nodes, and what comes of it. Killed anywhere, the same
+// command goes on.
+#include "app/state_folder.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/site_routes.h"
 #include "cli/session.h"
-#include "app/state_folder.h"
 #include "fabric/discovery/tools.h"
 #include "validate/gates.h"
 #include "validate/isolate/isolation_run.h"
@@ -23,16 +24,20 @@ namespace {
 
 namespace isolate = validate::isolate;
 
-constexpr std::chrono::seconds kAgentsReturn{45};  ///< agents dial again so long after a controller's start
-constexpr std::chrono::hours kGoesOn{6};           ///< what was cut off longer ago says little of now
+constexpr std::chrono::seconds kAgentsReturn{
+    45};                                  ///< agents dial again so long after a controller's start
+constexpr std::chrono::hours kGoesOn{6};  ///< what was cut off longer ago says little of now
 constexpr std::string_view kFacet = "isolation";
 
 /// Why a test must not disturb this node now; empty: it may.
-Async<std::string> whyNotNow(Session& session, NodeName name, std::vector<lifecycle::Claim> claims) {
+Async<std::string> whyNotNow(Session& session, NodeName name,
+                             std::vector<lifecycle::Claim> claims) {
   auto& controller = *session.controller;
   for (const auto& claim : claims)
-    if (!claim.ours && claim.subject == lifecycle::Subject(name)) co_return claim.holder + " works on it";
-  if (session.cluster().profileOf(*session.cluster().findNode(name)).pool.empty()) co_return std::string();
+    if (!claim.ours && claim.subject == lifecycle::Subject(name))
+      co_return claim.holder + " works on it";
+  if (session.cluster().profileOf(*session.cluster().findNode(name)).pool.empty())
+    co_return std::string();
   const auto seen = co_await controller.lookAtPool(lifecycle::Subject(name));
   std::optional<lifecycle::Fact> pool;
   for (const auto& fact : seen.value_or(std::vector<lifecycle::Fact>{}))
@@ -40,21 +45,27 @@ Async<std::string> whyNotNow(Session& session, NodeName name, std::vector<lifecy
   co_return validate::whyNotDisturb(name, pool);
 }
 
-/// Whether the installed system of each of them has called within the time that agents take to return.
+/// Whether the installed system of each of them has called within the time that agents take to
+/// return.
 Async<std::set<NodeName>> calling(Session& session, std::vector<NodeName> nodes) {
   auto& controller = *session.controller;
   const auto until = controller.clock().steady() + kAgentsReturn;
   std::set<NodeName> out;
   for (const auto& name : nodes) {
-    if (const auto left = std::chrono::duration_cast<std::chrono::seconds>(until - controller.clock().steady()); left.count() > 0) {
+    if (const auto left =
+            std::chrono::duration_cast<std::chrono::seconds>(until - controller.clock().steady());
+        left.count() > 0) {
       (void)co_await controller.agents().waitFor(name, wire::Mode::Disk, "", left);
     }
-    if (const auto agent = controller.agents().state(name); agent && agent->mode == wire::Mode::Disk) out.insert(name);
+    if (const auto agent = controller.agents().state(name);
+        agent && agent->mode == wire::Mode::Disk)
+      out.insert(name);
   }
   co_return out;
 }
 
-/// Nodes that a test may disturb now. Those that were named must all be; of the others some may be left out, and it is said why.
+/// Nodes that a test may disturb now. Those that were named must all be; of the others some may be
+/// left out, and it is said why.
 Async<std::vector<NodeName>> undisturbed(Session& session, std::vector<NodeName> named) {
   const bool all = named.empty();
   if (all)
@@ -72,7 +83,8 @@ Async<std::vector<NodeName>> undisturbed(Session& session, std::vector<NodeName>
     if (why.empty())
       out.push_back(name);
     else if (!all)
-      co_return fail(ErrorCode::Conflict, fmt::format("{}: {}; nothing was tested", name.str(), why));
+      co_return fail(ErrorCode::Conflict,
+                     fmt::format("{}: {}; nothing was tested", name.str(), why));
     else
       std::cerr << fmt::format("left out: {}: {}\n", name.str(), why);
   }
@@ -80,33 +92,43 @@ Async<std::vector<NodeName>> undisturbed(Session& session, std::vector<NodeName>
 }
 
 lifecycle::Subject subjectOf(const isolate::Site& site, const isolate::Culprit& culprit) {
-  const bool of_node = culprit.kind == isolate::CulpritKind::Node || culprit.kind == isolate::CulpritKind::Nic;
-  return of_node ? lifecycle::Subject(site.nodes[static_cast<std::size_t>(culprit.a)].name) : lifecycle::Subject::cluster();
+  const bool of_node =
+      culprit.kind == isolate::CulpritKind::Node || culprit.kind == isolate::CulpritKind::Nic;
+  return of_node ? lifecycle::Subject(site.nodes[static_cast<std::size_t>(culprit.a)].name)
+                 : lifecycle::Subject::cluster();
 }
 
-/// A node's culprits share its facet; what belongs to no node has one of its own: "isolation.uplinks-of-leaf-su2-r1".
+/// A node's culprits share its facet; what belongs to no node has one of its own:
+/// "isolation.uplinks-of-leaf-su2-r1".
 FacetName facetOf(const isolate::Site& site, const isolate::Culprit& culprit) {
   std::string name(kFacet);
   if (!subjectOf(site, culprit).isCluster()) return FacetName(name);
   name += '.';
-  for (const char letter : isolate::tell(site, culprit).subject) name += std::isalnum(static_cast<unsigned char>(letter)) ? letter : '-';
+  for (const char letter : isolate::tell(site, culprit).subject)
+    name += std::isalnum(static_cast<unsigned char>(letter)) ? letter : '-';
   return FacetName(name);
 }
 
-/// A finding of the cluster is over when all nodes that it was seen on were tested again and cleared.
+/// A finding of the cluster is over when all nodes that it was seen on were tested again and
+/// cleared.
 Result<void> clearShared(lifecycle::Store& store, const std::set<std::string>& cleared) {
   const auto cluster = lifecycle::Subject::cluster();
   TRY(open, store.findings(&cluster));
   for (const auto& finding : open) {
     if (!finding.facet.facet.str().starts_with(std::string(kFacet) + ".")) continue;
     const auto evidence = jsonOrNone(finding.evidence, kKeptJson);
-    const auto nodes = evidence.is_object() ? evidence.value("nodes", std::vector<std::string>{}) : std::vector<std::string>{};
-    if (!nodes.empty() && std::all_of(nodes.begin(), nodes.end(), [&cleared](const auto& node) { return cleared.contains(node); })) TRY_OK(store.clearFindings(finding.facet));
+    const auto nodes = evidence.is_object() ? evidence.value("nodes", std::vector<std::string>{})
+                                            : std::vector<std::string>{};
+    if (!nodes.empty() && std::all_of(nodes.begin(), nodes.end(), [&cleared](const auto& node) {
+          return cleared.contains(node);
+        }))
+      TRY_OK(store.clearFindings(finding.facet));
   }
   return {};
 }
 
-/// Each culprit is a finding, of its node or of the cluster, until a later isolation clears what it was seen on.
+/// Each culprit is a finding, of its node or of the cluster, until a later isolation clears what it
+/// was seen on.
 Result<void> raiseFindings(app::Controller& controller, const isolate::Campaign& done) {
   const auto& site = done.begun.site;
   auto& store = controller.store();
@@ -123,10 +145,17 @@ Result<void> raiseFindings(app::Controller& controller, const isolate::Campaign&
     const lifecycle::FacetRef facet{subjectOf(site, culprit), facetOf(site, culprit)};
     if (begun.insert(facet).second) TRY_OK(store.clearFindings(facet));
     std::set<std::string> nodes;
-    for (const auto& [a, b] : culprit.seen) nodes.insert(site.nodes[static_cast<std::size_t>(a)].name.str()), nodes.insert(site.nodes[static_cast<std::size_t>(b)].name.str());
-    TRY_OK(store.addFinding({facet, Severity::Error, fmt::format("{}: {} (confidence {:.2f} %)", told.subject, told.what, 100 * culprit.confidence),
-                             jsonText(nlohmann::json{{"fresh_tests", culprit.tests}, {"reached", culprit.reached}, {"nodes", nodes}, {"run", done.begun.run_id}}), told.next,
-                             controller.clock().now(), lifecycle::kIsolationSource}));
+    for (const auto& [a, b] : culprit.seen)
+      nodes.insert(site.nodes[static_cast<std::size_t>(a)].name.str()),
+          nodes.insert(site.nodes[static_cast<std::size_t>(b)].name.str());
+    TRY_OK(store.addFinding({facet, Severity::Error,
+                             fmt::format("{}: {} (confidence {:.2f} %)", told.subject, told.what,
+                                         100 * culprit.confidence),
+                             jsonText(nlohmann::json{{"fresh_tests", culprit.tests},
+                                                     {"reached", culprit.reached},
+                                                     {"nodes", nodes},
+                                                     {"run", done.begun.run_id}}),
+                             told.next, controller.clock().now(), lifecycle::kIsolationSource}));
   }
   return {};
 }
@@ -137,11 +166,19 @@ Result<void> keepMeasurements(Session& session, const isolate::Campaign& done) {
   for (std::size_t n = 0; n < site.nodes.size(); ++n) {
     const auto* node = session.cluster().findNode(site.nodes[n].name);
     if (!node) continue;  // declared away while it was tested
-    sets.push_back({session.controller->clock().now(), node->name, "isolate", validate::skuOf(session.cluster(), *node, session.controller->agents()), node->rack, {}});
+    sets.push_back({session.controller->clock().now(),
+                    node->name,
+                    "isolate",
+                    validate::skuOf(session.cluster(), *node, session.controller->agents()),
+                    node->rack,
+                    {}});
     for (int rail = 0; rail < site.layout.rails; ++rail)
       if (const auto best = done.best.find({static_cast<int>(n), rail}); best != done.best.end())
-        sets.back().numbers[fmt::format("isolate/{}_gbits@{}", done.begun.engine.kind == isolate::EngineKind::Rdma ? "pair" : toString(done.begun.engine.kind), site.nodes[n].devices[static_cast<std::size_t>(rail)])] =
-            best->second;
+        sets.back().numbers[fmt::format(
+            "isolate/{}_gbits@{}",
+            done.begun.engine.kind == isolate::EngineKind::Rdma ? "pair"
+                                                                : toString(done.begun.engine.kind),
+            site.nodes[n].devices[static_cast<std::size_t>(rail)])] = best->second;
   }
   return session.controller->measurements().add(sets);
 }
@@ -166,7 +203,8 @@ Async<std::optional<isolate::Begun>> cutOff(Session& session, isolate::RunLog& l
     if (!disturbed.empty()) why = fmt::format("{}: {}", node.name.str(), disturbed);
   }
   if (!why.empty()) {
-    std::cerr << fmt::format("the isolation of {} was cut off and does not go on: {}\n", toString(begun->at), why);
+    std::cerr << fmt::format("the isolation of {} was cut off and does not go on: {}\n",
+                             toString(begun->at), why);
     CO_TRY_OK(log.remove());
     co_return std::nullopt;
   }
@@ -177,7 +215,8 @@ Async<std::optional<isolate::Begun>> cutOff(Session& session, isolate::RunLog& l
 }
 
 /// The tables of the switches, where this machine sits on an InfiniBand fabric.
-Async<isolate::SiteRoutes> routesOf(const app::Options& options, const Session& session, const isolate::Site& site) {
+Async<isolate::SiteRoutes> routesOf(const app::Options& options, const Session& session,
+                                    const isolate::Site& site) {
   const auto processes = io::makeProcessRunner();
   const auto where = app::fabricOptions(options, session.lab);
   CO_TRY(found, co_await fabric::discover(*processes, where));
@@ -186,7 +225,8 @@ Async<isolate::SiteRoutes> routesOf(const app::Options& options, const Session& 
   co_return siteRoutes(site, fabric::Routes(found, tables));
 }
 
-/// Without routes a bad way is told by its leaf's uplinks instead of its cable: less exact, and no reason not to test.
+/// Without routes a bad way is told by its leaf's uplinks instead of its cable: less exact, and no
+/// reason not to test.
 Async<void> learnRoutes(const app::Options& options, const Session& session, isolate::Site& site) {
   if (site.link.empty()) co_return Result<void>();
   auto routes = co_await routesOf(options, session, site);
@@ -197,13 +237,16 @@ Async<void> learnRoutes(const app::Options& options, const Session& session, iso
   co_return Result<void>();
 }
 
-Async<isolate::Begun> beginNew(const app::Options& options, Session& session, ValidateFlags flags, std::vector<NodeName> named) {
+Async<isolate::Begun> beginNew(const app::Options& options, Session& session, ValidateFlags flags,
+                               std::vector<NodeName> named) {
   CO_TRY(nodes, co_await undisturbed(session, std::move(named)));
   isolate::Begun begun;
   begun.run_id = "isolate-" + io::randomToken(8);
   begun.at = session.controller->clock().now();
-  begun.seed = flags.seed ? flags.seed : static_cast<std::uint64_t>(begun.at.time_since_epoch().count());
-  CO_TRY(engine, co_await isolate::chooseEngine(flags.engine, nodes, session.controller->agents(), begun.run_id));
+  begun.seed =
+      flags.seed ? flags.seed : static_cast<std::uint64_t>(begun.at.time_since_epoch().count());
+  CO_TRY(engine, co_await isolate::chooseEngine(flags.engine, nodes, session.controller->agents(),
+                                                begun.run_id));
   begun.engine = engine;
   CO_TRY(site, isolate::siteOf(session.cluster(), nodes, session.controller->agents(), engine));
   begun.site = std::move(site);
@@ -211,30 +254,42 @@ Async<isolate::Begun> beginNew(const app::Options& options, Session& session, Va
     CO_TRY_OK(co_await learnRoutes(options, session, begun.site));
   }
   begun.least_gbits = flags.least_gbits;
-  if (!begun.least_gbits && engine.kind == isolate::EngineKind::Rdma) begun.least_gbits = validate::rdmaFloorGbits(begun.site.nodes.front().devices.front(), begun.site.link);
+  if (!begun.least_gbits && engine.kind == isolate::EngineKind::Rdma)
+    begun.least_gbits =
+        validate::rdmaFloorGbits(begun.site.nodes.front().devices.front(), begun.site.link);
   co_return std::move(begun);
 }
 
-Async<isolate::Campaign> runIsolation(const app::Options& options, Session& session, ValidateFlags flags, std::vector<NodeName> named, isolate::RunLog& log) {
+Async<isolate::Campaign> runIsolation(const app::Options& options, Session& session,
+                                      ValidateFlags flags, std::vector<NodeName> named,
+                                      isolate::RunLog& log) {
   CO_TRY(begun, co_await cutOff(session, log));
   if (!begun) {
     CO_TRY(made, co_await beginNew(options, session, flags, std::move(named)));
     CO_TRY_OK(log.begin(made));
     begun = std::move(made);
   }
-  const isolate::RoundBegins tell = [](const isolate::Round& round) { std::cerr << fmt::format("round {}: {} ({} tests)\n", round.number, round.what, round.groups.size()); };
-  co_return co_await isolate::runCampaign(std::move(*begun), log, session.controller->agents(), tell);
+  const isolate::RoundBegins tell = [](const isolate::Round& round) {
+    std::cerr << fmt::format("round {}: {} ({} tests)\n", round.number, round.what,
+                             round.groups.size());
+  };
+  co_return co_await isolate::runCampaign(std::move(*begun), log, session.controller->agents(),
+                                          tell);
 }
 
 /// One run of one wish at a time, and it is found again by the same words.
 std::filesystem::path folderOf(const app::Options& options, const ValidateFlags& flags) {
-  const auto wish = fmt::format("{}|{}|{}|{}", flags.nodes, flags.engine, flags.least_gbits.value_or(0), flags.seed);
+  const auto wish = fmt::format("{}|{}|{}|{}", flags.nodes, flags.engine,
+                                flags.least_gbits.value_or(0), flags.seed);
   return options.state / "validation" / ("isolating-" + io::sha256Hex(wish).substr(0, 16));
 }
 
-/// The document first: its name follows from the run, so that it is written once however often this is done.
-Result<std::filesystem::path> keep(const app::Options& options, Session& session, const isolate::Campaign& done) {
-  const auto file = options.state / "validation" / fmt::format("isolate-{}.json", done.begun.at.time_since_epoch().count());
+/// The document first: its name follows from the run, so that it is written once however often this
+/// is done.
+Result<std::filesystem::path> keep(const app::Options& options, Session& session,
+                                   const isolate::Campaign& done) {
+  const auto file = options.state / "validation" /
+                    fmt::format("isolate-{}.json", done.begun.at.time_since_epoch().count());
   TRY_OK(io::makeDirs(file.parent_path(), app::kStateFolderMode));
   TRY_OK(io::writeFileAtomic(file, jsonText(toJson(done), 1), app::kStateFileMode));
   TRY_OK(raiseFindings(*session.controller, done));
@@ -255,7 +310,8 @@ Result<int> isolateNodes(const app::Options& options, const ValidateFlags& flags
   TRY_OK(log.remove());
   auto document = toJson(done);
   document.erase("rounds_run");
-  std::cout << (options.json ? jsonText(document, 2) + "\n" : toText(done.begun.site, done.verdict));
+  std::cout << (options.json ? jsonText(document, 2) + "\n"
+                             : toText(done.begun.site, done.verdict));
   std::cerr << "every test is in " << file.string() << '\n';
   return done.verdict.culprits.empty() && done.verdict.unclear.empty() ? int{kOk} : int{kFailed};
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// validate run: gates again, by the engine, so with journal, deadlines, drains and the racks' power like in every apply.
+// validate run: gates again, by the engine, so with journal, deadlines, drains and the racks' power
+// like in every apply.
 #include "cli/commands/commands.h"
 #include "cli/session.h"
 #include "cli/view/plan_view.h"
@@ -13,39 +14,57 @@ namespace {
 constexpr std::string_view kGatePrefix = "gate.";
 
 /// A run that was not finished goes on: what has passed since it began is not run again.
-std::string markOf(const ValidateFlags& flags) { return "validate.run." + io::sha256Hex(fmt::format("{}|{}", flags.nodes, fmt::join(flags.gates, ","))).substr(0, 16); }
+std::string markOf(const ValidateFlags& flags) {
+  return "validate.run." +
+         io::sha256Hex(fmt::format("{}|{}", flags.nodes, fmt::join(flags.gates, ",")))
+             .substr(0, 16);
+}
 
-Result<std::set<FacetName>> gatesOf(const inventory::Cluster& cluster, const std::vector<NodeName>& nodes, const std::vector<std::string>& wanted) {
+Result<std::set<FacetName>> gatesOf(const inventory::Cluster& cluster,
+                                    const std::vector<NodeName>& nodes,
+                                    const std::vector<std::string>& wanted) {
   std::set<std::string> declared;
   for (const auto& node : nodes)
     for (const auto& gate : cluster.profileOf(*cluster.findNode(node)).gates) declared.insert(gate);
   std::set<FacetName> out;
   for (const auto& gate : wanted) {
-    if (!declared.contains(gate)) return fail(ErrorCode::NotFound, fmt::format("no profile of these nodes has a gate {}; they have {}", gate, fmt::join(declared, ", ")));
+    if (!declared.contains(gate))
+      return fail(ErrorCode::NotFound,
+                  fmt::format("no profile of these nodes has a gate {}; they have {}", gate,
+                              fmt::join(declared, ", ")));
     out.insert(FacetName(std::string(kGatePrefix) + gate));
   }
   if (wanted.empty())
     for (const auto& gate : declared) out.insert(FacetName(std::string(kGatePrefix) + gate));
-  if (out.empty()) return fail(ErrorCode::InvalidInput, "the profiles of these nodes have no gates");
+  if (out.empty())
+    return fail(ErrorCode::InvalidInput, "the profiles of these nodes have no gates");
   return out;
 }
 
-/// Only gates, and what goes with them: leaving and joining the pool, and the certificate. Anything else is apply's.
+/// Only gates, and what goes with them: leaving and joining the pool, and the certificate. Anything
+/// else is apply's.
 Result<void> onlyGates(const lifecycle::Plan& plan) {
   std::set<std::string> others;
   for (const auto& action : plan.actions) {
     const auto& facet = action.facet.facet.str();
-    if (!facet.starts_with(kGatePrefix) && facet != "certificate" && facet != lifecycle::kPoolFacet) others.insert(action.id);
+    if (!facet.starts_with(kGatePrefix) && facet != "certificate" && facet != lifecycle::kPoolFacet)
+      others.insert(action.id);
   }
   if (others.empty()) return {};
-  return fail(ErrorCode::Conflict, fmt::format("these nodes are not as declared yet; `muster apply` does that and runs their gates: {}", fmt::join(others, ", ")));
+  return fail(
+      ErrorCode::Conflict,
+      fmt::format(
+          "these nodes are not as declared yet; `muster apply` does that and runs their gates: {}",
+          fmt::join(others, ", ")));
 }
 
 /// Whose gates run, those in the plan: each rack's share of them begins together.
-Result<void> askTogether(app::Controller& controller, const inventory::Cluster& cluster, const lifecycle::Plan& plan, bool json) {
+Result<void> askTogether(app::Controller& controller, const inventory::Cluster& cluster,
+                         const lifecycle::Plan& plan, bool json) {
   std::set<NodeName> nodes;
   for (const auto& action : plan.actions)
-    if (action.facet.facet.str().starts_with(kGatePrefix)) nodes.insert(action.facet.subject.node());
+    if (action.facet.facet.str().starts_with(kGatePrefix))
+      nodes.insert(action.facet.subject.node());
   TRY(told, controller.rackSteps().ask(cluster, {nodes.begin(), nodes.end()}));
   for (const auto& line : told) (json ? std::cerr : std::cout) << line << std::endl;
   return {};

@@ -9,32 +9,47 @@
 namespace muster::cli {
 namespace {
 
-std::string counted(int count, std::string_view one, std::string_view many) { return fmt::format("{} {}", count, count == 1 ? one : many); }
+std::string counted(int count, std::string_view one, std::string_view many) {
+  return fmt::format("{} {}", count, count == 1 ? one : many);
+}
 
 std::string summary(const firmware::Totals& totals) {
-  return fmt::format("{}, {}, {}, about {} min", counted(totals.flashes, "flash", "flashes"), counted(totals.resets, "reset", "resets"),
+  return fmt::format("{}, {}, {}, about {} min", counted(totals.flashes, "flash", "flashes"),
+                     counted(totals.resets, "reset", "resets"),
                      counted(totals.ac_cycles, "AC cycle", "AC cycles"), totals.time.count());
 }
 
 std::string bodyOf(const NodeRoad& node) {
   const auto& schedule = node.road.schedule;
   const auto totals = firmware::totalsOf(schedule, node.road.learnt);
-  std::string out = fmt::format("baseline {}: {}\n", node.baseline->name, schedule.waves.empty() ? (schedule.undone.empty() ? "reached" : "nothing that can be done") : summary(totals));
+  std::string out = fmt::format(
+      "baseline {}: {}\n", node.baseline->name,
+      schedule.waves.empty() ? (schedule.undone.empty() ? "reached" : "nothing that can be done")
+                             : summary(totals));
   std::size_t name_width = 9;
-  for (const auto& component : node.baseline->components) name_width = std::max(name_width, component.name.size());
+  for (const auto& component : node.baseline->components)
+    name_width = std::max(name_width, component.name.size());
   int number = 0;
   for (const auto& wave : schedule.waves) {
     ++number;
     for (const auto& step : wave.steps) {
       const bool first = &step == &wave.steps.front();
-      out += fmt::format("  {:>2}  {:<{}}  {} → {}", first ? std::to_string(number) : "", step.component->name, name_width, step.from, step.to);
-      if (first) out += fmt::format("   then {}, {} min", wave.activation == firmware::Activation::None ? "nothing" : toString(wave.activation), firmware::waveTime(wave, node.road.learnt).count());
+      out += fmt::format("  {:>2}  {:<{}}  {} → {}", first ? std::to_string(number) : "",
+                         step.component->name, name_width, step.from, step.to);
+      if (first)
+        out += fmt::format(
+            "   then {}, {} min",
+            wave.activation == firmware::Activation::None ? "nothing" : toString(wave.activation),
+            firmware::waveTime(wave, node.road.learnt).count());
       out += "\n";
     }
   }
   for (const auto& undone : schedule.undone)
-    out += fmt::format("   -  {:<{}}  {} stays, {} is wanted: {}\n", undone.component->name, name_width, undone.running.empty() ? "unknown" : undone.running, undone.component->version, undone.why);
-  for (const auto& broken : firmware::brokenConstraints(node.baseline->constraints, node.running)) out += fmt::format("   !  runs a forbidden combination now: {}\n", broken);
+    out += fmt::format("   -  {:<{}}  {} stays, {} is wanted: {}\n", undone.component->name,
+                       name_width, undone.running.empty() ? "unknown" : undone.running,
+                       undone.component->version, undone.why);
+  for (const auto& broken : firmware::brokenConstraints(node.baseline->constraints, node.running))
+    out += fmt::format("   !  runs a forbidden combination now: {}\n", broken);
   return out;
 }
 
@@ -58,16 +73,30 @@ nlohmann::json firmwareJson(const std::vector<NodeRoad>& nodes) {
   auto out = nlohmann::json::array();
   for (const auto& node : nodes) {
     const auto totals = firmware::totalsOf(node.road.schedule, node.road.learnt);
-    nlohmann::json entry = {{"node", node.node}, {"baseline", node.baseline->name}, {"flashes", totals.flashes}, {"resets", totals.resets},
-                            {"ac_cycles", totals.ac_cycles}, {"minutes", totals.time.count()}, {"waves", nlohmann::json::array()}, {"undone", nlohmann::json::array()},
-                            {"forbidden_now", firmware::brokenConstraints(node.baseline->constraints, node.running)}};
+    nlohmann::json entry = {
+        {"node", node.node},
+        {"baseline", node.baseline->name},
+        {"flashes", totals.flashes},
+        {"resets", totals.resets},
+        {"ac_cycles", totals.ac_cycles},
+        {"minutes", totals.time.count()},
+        {"waves", nlohmann::json::array()},
+        {"undone", nlohmann::json::array()},
+        {"forbidden_now", firmware::brokenConstraints(node.baseline->constraints, node.running)}};
     for (const auto& wave : node.road.schedule.waves) {
       nlohmann::json steps = nlohmann::json::array();
-      for (const auto& step : wave.steps) steps.push_back({{"component", step.component->name}, {"from", step.from}, {"to", step.to}});
-      entry["waves"].push_back({{"activation", toString(wave.activation)}, {"minutes", firmware::waveTime(wave, node.road.learnt).count()}, {"steps", std::move(steps)}});
+      for (const auto& step : wave.steps)
+        steps.push_back(
+            {{"component", step.component->name}, {"from", step.from}, {"to", step.to}});
+      entry["waves"].push_back({{"activation", toString(wave.activation)},
+                                {"minutes", firmware::waveTime(wave, node.road.learnt).count()},
+                                {"steps", std::move(steps)}});
     }
     for (const auto& undone : node.road.schedule.undone)
-      entry["undone"].push_back({{"component", undone.component->name}, {"running", undone.running}, {"wanted", undone.component->version}, {"why", undone.why}});
+      entry["undone"].push_back({{"component", undone.component->name},
+                                 {"running", undone.running},
+                                 {"wanted", undone.component->version},
+                                 {"why", undone.why}});
     out.push_back(std::move(entry));
   }
   return out;

@@ -7,9 +7,12 @@ namespace muster::cli {
 namespace {
 
 std::string line(const lifecycle::Action& action) {
-  const auto from = action.from.empty() ? std::string("unknown") : printable(briefDigests(action.from));
-  std::string out = fmt::format("  {:<22} {} -> {}", action.facet.facet.str(), from, printable(briefDigests(action.to)));
-  if (action.disruption != lifecycle::Disruption::None) out += fmt::format("  [{}]", toString(action.disruption));
+  const auto from =
+      action.from.empty() ? std::string("unknown") : printable(briefDigests(action.from));
+  std::string out = fmt::format("  {:<22} {} -> {}", action.facet.facet.str(), from,
+                                printable(briefDigests(action.to)));
+  if (action.disruption != lifecycle::Disruption::None)
+    out += fmt::format("  [{}]", toString(action.disruption));
   if (action.expected.count() > 0) out += fmt::format("  ~{}", durationText(action.expected));
   out += "\n      because " + printable(action.reason) + "\n";
   if (!action.blocked.empty()) out += "      BLOCKED: " + printable(action.blocked) + "\n";
@@ -24,8 +27,10 @@ std::string briefDigests(const std::string& value) {
   std::size_t hex_run = 0;
   for (const char c : value) {
     hex_run = std::isxdigit(static_cast<unsigned char>(c)) ? hex_run + 1 : 0;
-    if (hex_run <= 8) out += c;
-    else if (hex_run == 9) out += "…";
+    if (hex_run <= 8)
+      out += c;
+    else if (hex_run == 9)
+      out += "…";
   }
   return out;
 }
@@ -33,7 +38,9 @@ std::string briefDigests(const std::string& value) {
 std::string durationText(std::chrono::seconds duration) {
   const auto seconds = duration.count();
   if (seconds < 60) return fmt::format("{} s", seconds);
-  if (seconds < 3600) return seconds % 60 ? fmt::format("{} min {} s", seconds / 60, seconds % 60) : fmt::format("{} min", seconds / 60);
+  if (seconds < 3600)
+    return seconds % 60 ? fmt::format("{} min {} s", seconds / 60, seconds % 60)
+                        : fmt::format("{} min", seconds / 60);
   return fmt::format("{} h {} min", seconds / 3600, seconds % 3600 / 60);
 }
 
@@ -64,15 +71,20 @@ std::string bmcTrustText(const inventory::Cluster& cluster) {
   }
   if (asked == 0) return {};
   const auto open = asked - declared;
-  const auto out = fmt::format("bmc_trust is {}: the inventory declares the certificates of {} of {} BMCs", inventory::word(cluster.bmc_trust), declared, asked);
+  const auto out =
+      fmt::format("bmc_trust is {}: the inventory declares the certificates of {} of {} BMCs",
+                  inventory::word(cluster.bmc_trust), declared, asked);
   if (open == 0) return out + "\n";
-  if (cluster.bmc_trust == inventory::BmcTrustPolicy::Declared) return out + "; the others get no password\n";
+  if (cluster.bmc_trust == inventory::BmcTrustPolicy::Declared)
+    return out + "; the others get no password\n";
   return out + "; the others get the password whoever answers first, and are pinned then\n";
 }
 
 std::string reportText(const lifecycle::ApplyReport& report) {
-  std::string out = fmt::format("{} done, {} failed, {} blocked, {} not started\n", report.done, report.failed, report.blocked, report.skipped);
-  if (report.held > 0) out += fmt::format("  {} left to other controllers, which work on these nodes\n", report.held);
+  std::string out = fmt::format("{} done, {} failed, {} blocked, {} not started\n", report.done,
+                                report.failed, report.blocked, report.skipped);
+  if (report.held > 0)
+    out += fmt::format("  {} left to other controllers, which work on these nodes\n", report.held);
   for (const auto& problem : report.problems) out += "  " + printable(problem) + "\n";
   return out;
 }

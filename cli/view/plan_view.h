@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan for people: per subject, what changes from what to what, why, what it disturbs, how long it takes.
+// A plan for people: per subject, what changes from what to what, why, what it disturbs, how long
+// it takes.
 #pragma once
 
 #include "inventory/model/cluster.h"

@@ -23,7 +23,8 @@ constexpr int kBarWidth = 20;
 
 std::string bar(double fraction) {
   const int full = static_cast<int>(std::clamp(fraction, 0.0, 1.0) * kBarWidth);
-  return fmt::format("[{:<{}}] {:3.0f}%", std::string(full, '#'), kBarWidth, 100 * std::clamp(fraction, 0.0, 1.0));
+  return fmt::format("[{:<{}}] {:3.0f}%", std::string(full, '#'), kBarWidth,
+                     100 * std::clamp(fraction, 0.0, 1.0));
 }
 
 /// Words that only count on say nothing new.
@@ -45,15 +46,17 @@ std::size_t terminalColumns() {
 }  // namespace
 
 std::string toJson(const Event& event) {
-  nlohmann::json out{{"sequence", event.sequence}, {"at", toString(event.at)},   {"kind", toString(event.kind)},
-                     {"subject", event.subject.str()}, {"action", event.action_id}, {"text", event.text}};
+  nlohmann::json out{{"sequence", event.sequence},   {"at", toString(event.at)},
+                     {"kind", toString(event.kind)}, {"subject", event.subject.str()},
+                     {"action", event.action_id},    {"text", event.text}};
   if (event.fraction >= 0) out["fraction"] = event.fraction;
   return jsonText(out);
 }
 
 std::string eventLine(const Event& event) {
   const auto time = toString(event.at).substr(11, 8);
-  std::string out = fmt::format("{} {:<9} {:<18} {}", time, event.subject.str(), facetOf(event), toString(event.kind));
+  std::string out = fmt::format("{} {:<9} {:<18} {}", time, event.subject.str(), facetOf(event),
+                                toString(event.kind));
   if (event.fraction >= 0) out += fmt::format(" {:.0f}%", 100 * event.fraction);
   if (!event.text.empty()) out += ": " + printable(briefDigests(event.text));
   return out;
@@ -76,15 +79,19 @@ void ProgressView::show(const Event& event) {
   const auto subject = event.subject.str();
   if (subject.empty()) return;
   if (!lines_.contains(subject)) order_.push_back(subject);
-  lines_[subject] = fmt::format("{:<9} {:<20} {} {}", subject, facetOf(event), event.fraction >= 0 ? bar(event.fraction) : std::string(toString(event.kind)),
-                                printable(event.text));
+  lines_[subject] =
+      fmt::format("{:<9} {:<20} {} {}", subject, facetOf(event),
+                  event.fraction >= 0 ? bar(event.fraction) : std::string(toString(event.kind)),
+                  printable(event.text));
   redraw();
 }
 
 void ProgressView::showLine(const Event& event) {
-  // A log does not need every percent: progress is shown when its words change or another tenth is reached.
+  // A log does not need every percent: progress is shown when its words change or another tenth is
+  // reached.
   if (event.kind == EventKind::ActionProgress || event.kind == EventKind::ActionWaiting) {
-    const auto mark = fmt::format("{} {} {}", static_cast<int>(event.kind), event.fraction >= 0 ? static_cast<int>(event.fraction * 10) : -1,
+    const auto mark = fmt::format("{} {} {}", static_cast<int>(event.kind),
+                                  event.fraction >= 0 ? static_cast<int>(event.fraction * 10) : -1,
                                   event.fraction >= 0 ? std::string() : withoutNumbers(event.text));
     if (std::exchange(last_progress_[event.action_id], mark) == mark) return;
   }

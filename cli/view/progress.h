@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens, as it happens: one line a node with a bar on a terminal, plain lines elsewhere, JSON on request.
+// What happens, as it happens: one line a node with a bar on a terminal, plain lines elsewhere,
+// JSON on request.
 #pragma once
 
 #include "lifecycle/store/store.h"

@@ -16,8 +16,9 @@ using lifecycle::NodeState;
 using lifecycle::RolloutBook;
 
 constexpr std::size_t kMaxNodesExplained = 20;
-constexpr std::array kStates{NodeState::Waiting, NodeState::Started,  NodeState::Done,      NodeState::Failed,  NodeState::Skipped,
-                             NodeState::Untouched, NodeState::Returning, NodeState::Returned, NodeState::Stuck};
+constexpr std::array kStates{NodeState::Waiting,   NodeState::Started,  NodeState::Done,
+                             NodeState::Failed,    NodeState::Skipped,  NodeState::Untouched,
+                             NodeState::Returning, NodeState::Returned, NodeState::Stuck};
 
 std::string fold(const std::vector<NodeName>& nodes) {
   std::vector<std::string> names;
@@ -36,8 +37,10 @@ std::string explained(const RolloutBook& book, NodeState state) {
   std::string out;
   const auto nodes = inState(book, state);
   for (std::size_t i = 0; i < nodes.size() && i < kMaxNodesExplained; ++i)
-    if (const auto& why = book.of(nodes[i]).why; !why.empty()) out += fmt::format("    {}: {}\n", nodes[i].str(), why);
-  if (nodes.size() > kMaxNodesExplained) out += fmt::format("    … and {} more\n", nodes.size() - kMaxNodesExplained);
+    if (const auto& why = book.of(nodes[i]).why; !why.empty())
+      out += fmt::format("    {}: {}\n", nodes[i].str(), why);
+  if (nodes.size() > kMaxNodesExplained)
+    out += fmt::format("    … and {} more\n", nodes.size() - kMaxNodesExplained);
   return out;
 }
 
@@ -47,7 +50,8 @@ std::string wavesText(const RolloutBook& book) {
   for (std::size_t i = 0; i < rollout.waves.size(); ++i) {
     std::size_t done = 0;
     for (const auto& node : rollout.waves[i].nodes) done += book.of(node).state == NodeState::Done;
-    out += fmt::format("  {} {:<10} {:>6} nodes, {:>6} done   {}\n", i == rollout.wave && rollout.isOpen() ? ">" : " ", rollout.waves[i].name,
+    out += fmt::format("  {} {:<10} {:>6} nodes, {:>6} done   {}\n",
+                       i == rollout.wave && rollout.isOpen() ? ">" : " ", rollout.waves[i].name,
                        rollout.waves[i].nodes.size(), done, fold(rollout.waves[i].nodes));
   }
   return out;
@@ -57,12 +61,14 @@ std::string wavesText(const RolloutBook& book) {
 
 std::string frozenText(const RolloutBook& book) {
   const auto& rollout = book.rollout();
-  std::string out = fmt::format("rollout {}, plan {}\n{}", rollout.id, rollout.plan_hash.substr(0, 12), wavesText(book));
+  std::string out = fmt::format("rollout {}, plan {}\n{}", rollout.id,
+                                rollout.plan_hash.substr(0, 12), wavesText(book));
   if (const auto untouched = inState(book, NodeState::Untouched); !untouched.empty())
     out += fmt::format("  nothing to do on {}\n", fold(untouched));
   if (const auto skipped = inState(book, NodeState::Skipped); !skipped.empty())
     out += fmt::format("  left out: {}\n{}", fold(skipped), explained(book, NodeState::Skipped));
-  for (const auto& text : rollout.irreversible) out += "  a rollback cannot undo all: " + text + "\n";
+  for (const auto& text : rollout.irreversible)
+    out += "  a rollback cannot undo all: " + text + "\n";
   return out;
 }
 
@@ -72,25 +78,34 @@ std::string touchedText(const RolloutBook& book) {
     for (const auto& node : wave.nodes)
       if (const auto* frozen = book.frozen(node))
         for (const auto& action : frozen->actions)
-          by_action[fmt::format("{:<7} {} → {}", toString(action.disruption), action.id.substr(action.id.find('/') + 1), action.to)].push_back(node);
+          by_action[fmt::format("{:<7} {} → {}", toString(action.disruption),
+                                action.id.substr(action.id.find('/') + 1), action.to)]
+              .push_back(node);
   std::string out = "  what would be done:\n";
-  for (const auto& [what, nodes] : by_action) out += fmt::format("    {}   {} nodes: {}\n", what, nodes.size(), fold(nodes));
+  for (const auto& [what, nodes] : by_action)
+    out += fmt::format("    {}   {} nodes: {}\n", what, nodes.size(), fold(nodes));
   return out;
 }
 
 std::string rolloutText(const RolloutBook& book, const lifecycle::GivenOrder& order) {
   const auto& rollout = book.rollout();
-  std::string out = fmt::format("rollout {}: {}{}\n", rollout.id, toString(rollout.state),
-                                rollout.way == lifecycle::RolloutWay::Back && rollout.isOpen() ? ", on its way back" : "");
-  out += fmt::format("  asked for by {}@{} at {}: {}\n", rollout.user, rollout.host, toString(rollout.at), rollout.command);
+  std::string out = fmt::format(
+      "rollout {}: {}{}\n", rollout.id, toString(rollout.state),
+      rollout.way == lifecycle::RolloutWay::Back && rollout.isOpen() ? ", on its way back" : "");
+  out += fmt::format("  asked for by {}@{} at {}: {}\n", rollout.user, rollout.host,
+                     toString(rollout.at), rollout.command);
   if (order.order != lifecycle::Order::None && rollout.state == lifecycle::RolloutState::Running)
     out += fmt::format("  told to {} by {}\n", toString(order.order), order.by);
   for (const auto& reason : rollout.reasons) out += "  " + reason + "\n";
-  if (rollout.soak_until && rollout.isOpen()) out += fmt::format("  wave '{}' is watched until {}\n", rollout.waves[rollout.wave].name, muster::toString(*rollout.soak_until));
+  if (rollout.soak_until && rollout.isOpen())
+    out += fmt::format("  wave '{}' is watched until {}\n", rollout.waves[rollout.wave].name,
+                       muster::toString(*rollout.soak_until));
   out += wavesText(book);
   for (const auto state : kStates) {
     const auto nodes = inState(book, state);
-    if (!nodes.empty()) out += fmt::format("  {:<10}{:>6}  {}\n{}", toString(state), nodes.size(), fold(nodes), explained(book, state));
+    if (!nodes.empty())
+      out += fmt::format("  {:<10}{:>6}  {}\n{}", toString(state), nodes.size(), fold(nodes),
+                         explained(book, state));
   }
   for (const auto& gate : rollout.gates) out += lifecycle::textOf(gate) + "\n";
   return out;
@@ -101,7 +116,8 @@ std::string rolloutJson(const RolloutBook& book, const lifecycle::GivenOrder& or
   out["at"] = toString(book.rollout().at);
   out["order"] = {{"order", toString(order.order)}, {"by", order.by}};
   out["nodes"] = nlohmann::json::object();
-  for (const auto& [node, progress] : book.progress()) out["nodes"][node.str()] = lifecycle::toJson(progress);
+  for (const auto& [node, progress] : book.progress())
+    out["nodes"][node.str()] = lifecycle::toJson(progress);
   out["counts"] = nlohmann::json::object();
   for (const auto state : kStates) out["counts"][std::string(toString(state))] = book.count(state);
   return jsonText(out, 2) + "\n";

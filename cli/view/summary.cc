@@ -13,22 +13,33 @@ constexpr std::size_t kIntentsPerSubject = 500;
 struct Stage {
   std::string_view title, prefix;
 };
-constexpr std::array kStages{Stage{"enrol", "enrolled"},      Stage{"firmware", "firmware."}, Stage{"inspect", "inspected"}, Stage{"image", "image"},
-                             Stage{"boot", "os"},             Stage{"drivers", "driver."},    Stage{"fabric", "fabric."},    Stage{"gates", "gate."},
-                             Stage{"certify", "certificate"}, Stage{"pool", "pool"}};
+constexpr std::array kStages{Stage{"enrol", "enrolled"},
+                             Stage{"firmware", "firmware."},
+                             Stage{"inspect", "inspected"},
+                             Stage{"image", "image"},
+                             Stage{"boot", "os"},
+                             Stage{"drivers", "driver."},
+                             Stage{"fabric", "fabric."},
+                             Stage{"gates", "gate."},
+                             Stage{"certify", "certificate"},
+                             Stage{"pool", "pool"}};
 
 using Row = std::array<double, kStages.size()>;
 
 void add(Row& row, const lifecycle::Intent& intent) {
   const auto& facet = intent.action.facet.facet.str();
-  const auto stage = std::find_if(kStages.begin(), kStages.end(), [&](const Stage& each) { return facet.starts_with(each.prefix); });
+  const auto stage = std::find_if(kStages.begin(), kStages.end(), [&](const Stage& each) {
+    return facet.starts_with(each.prefix);
+  });
   if (stage == kStages.end()) return;
-  row[static_cast<std::size_t>(stage - kStages.begin())] += std::chrono::duration<double>(intent.closed_at - intent.opened_at).count();
+  row[static_cast<std::size_t>(stage - kStages.begin())] +=
+      std::chrono::duration<double>(intent.closed_at - intent.opened_at).count();
 }
 
 }  // namespace
 
-Result<std::string> stageTable(const inventory::Cluster& cluster, lifecycle::Store& store, WallTime since) {
+Result<std::string> stageTable(const inventory::Cluster& cluster, lifecycle::Store& store,
+                               WallTime since) {
   std::vector<lifecycle::Subject> subjects{lifecycle::Subject::cluster()};
   for (const auto& node : cluster.nodes) subjects.emplace_back(node.name);
   std::string out = fmt::format("{:<10}", "seconds");
@@ -39,7 +50,8 @@ Result<std::string> stageTable(const inventory::Cluster& cluster, lifecycle::Sto
     TRY(intents, store.intentsOf(subject, kIntentsPerSubject));
     Row row{};
     for (const auto& intent : intents)
-      if (intent.state == lifecycle::IntentState::Done && intent.opened_at >= since) add(row, intent);
+      if (intent.state == lifecycle::IntentState::Done && intent.opened_at >= since)
+        add(row, intent);
     double total = 0;
     out += fmt::format("{:<10}", subject.str());
     for (const double seconds : row) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table at the end of apply: how long each stage took on each node, and which certificates hold.
+// The table at the end of apply: how long each stage took on each node, and which certificates
+// hold.
 #pragma once
 
 #include "inventory/model/cluster.h"
@@ -10,6 +11,7 @@
 namespace muster::cli {
 
 /// Time by stage from the journal's closed intents since `since`, one row a subject.
-Result<std::string> stageTable(const inventory::Cluster& cluster, lifecycle::Store& store, WallTime since);
+Result<std::string> stageTable(const inventory::Cluster& cluster, lifecycle::Store& store,
+                               WallTime since);
 
 }  // namespace muster::cli

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Declared against found. Pure.
 //
-// Devices first, then the cables of those that are there. A found cable that is not declared and a declared one that is not
-// found belong together when they share a port: such chains and rings (repair.h) are one job each.
+// Devices first, then the cables of those that are there. A found cable that is not declared and a
+// declared one that is not found belong together when they share a port: such chains and rings
+// (repair.h) are one job each.
 #include "fabric/compare/compare.h"
 
 #include "fabric/compare/repair.h"
@@ -19,14 +20,16 @@ constexpr Slot kNone = Wiring::kNone;
 
 class Comparing {
  public:
-  Comparing(const Topology& declared, const Topology& found, const std::vector<inventory::FabricExclusion>& excused)
+  Comparing(const Topology& declared, const Topology& found,
+            const std::vector<inventory::FabricExclusion>& excused)
       : declared_(declared), found_(found), excused_(excused), w_(declared, found) {}
 
   Comparison run() {
     collectWrong();
     devices();
     for (const auto& one : w_.renamed()) renamed(one);
-    for (Slot slot = 0; slot < w_.slots(); ++slot)  // chains first: they begin at a port with one kind of cable only
+    for (Slot slot = 0; slot < w_.slots();
+         ++slot)  // chains first: they begin at a port with one kind of cable only
       if ((wanted(slot) == kNone) != (wrong(slot) == kNone)) chainFrom(slot);
     for (Slot slot = 0; slot < w_.slots(); ++slot)
       if (wanted(slot) != kNone && wrong(slot) != kNone) chainFrom(slot);
@@ -40,11 +43,15 @@ class Comparing {
   Slot wrong(Slot slot) const { return wrong_[static_cast<std::size_t>(slot)]; }
   std::string name(Slot slot) const { return toString(w_.port(slot)); }
   bool isExcused(const std::vector<Slot>& ports) const {
-    return !excused_.empty() && std::any_of(ports.begin(), ports.end(), [&](Slot slot) { return excuses(excused_, w_.port(slot)); });
+    return !excused_.empty() && std::any_of(ports.begin(), ports.end(), [&](Slot slot) {
+      return excuses(excused_, w_.port(slot));
+    });
   }
-  /// Cables of a switch that does not answer cannot be judged. An HCA is silent when its cable is out: that is judged.
+  /// Cables of a switch that does not answer cannot be judged. An HCA is silent when its cable is
+  /// out: that is judged.
   bool unknowable(Slot slot) const {
-    return !w_.device(slot).is_found && (w_.device(slot).is_switch || w_.device(slot).declared_cables > 1);
+    return !w_.device(slot).is_found &&
+           (w_.device(slot).is_switch || w_.device(slot).declared_cables > 1);
   }
 
   void collectWrong() {
@@ -53,7 +60,8 @@ class Comparing {
     for (Slot slot = 0; slot < w_.slots(); ++slot) {
       auto declared = w_.declared(slot).peer, found = w_.found(slot).peer;
       if (declared == found) continue;
-      if (declared != kNone && !unknowable(slot) && !unknowable(declared)) wanted_[static_cast<std::size_t>(slot)] = declared;
+      if (declared != kNone && !unknowable(slot) && !unknowable(declared))
+        wanted_[static_cast<std::size_t>(slot)] = declared;
       wrong_[static_cast<std::size_t>(slot)] = found;
     }
   }
@@ -64,7 +72,8 @@ class Comparing {
       if (device.is_found && !device.is_declared) extra(device);
     }
     for (const auto& [name, device] : declared_.devices)
-      if (auto found = found_.devices.find(name); found != found_.devices.end() && found->second.is_switch != device.is_switch)
+      if (auto found = found_.devices.find(name);
+          found != found_.devices.end() && found->second.is_switch != device.is_switch)
         say({DeviationKind::ExtraNode,
              {name, 0},
              device.is_switch ? "a switch" : "an HCA",
@@ -75,21 +84,29 @@ class Comparing {
 
   Slot firstCable(const Wiring::DeviceInfo& device, bool declared) const {
     for (Slot slot = device.first; slot <= device.first + device.ports; ++slot)
-      if (auto peer = declared ? w_.declared(slot).peer : w_.found(slot).peer; peer != kNone) return peer;
+      if (auto peer = declared ? w_.declared(slot).peer : w_.found(slot).peer; peer != kNone)
+        return peer;
     return kNone;
   }
 
   void missing(const Wiring::DeviceInfo& device) {
     auto place = firstCable(device, true);
-    if (!device.is_switch && place != kNone && !w_.device(place).is_found) return;  // its switch is not seen, which says it
-    Deviation one{DeviationKind::MissingNode, {*device.name, 0}, place == kNone ? "not cabled" : "at " + name(place), "nothing", {}};
+    if (!device.is_switch && place != kNone && !w_.device(place).is_found)
+      return;  // its switch is not seen, which says it
+    Deviation one{DeviationKind::MissingNode,
+                  {*device.name, 0},
+                  place == kNone ? "not cabled" : "at " + name(place),
+                  "nothing",
+                  {}};
     if (place != kNone && wanted(place) != kNone) {
       missing_hcas_[place] = std::move(one);  // what is to be done depends on the cables around it
       return;
     }
-    one.repair = device.is_switch || place == kNone
-                     ? fmt::format("check power of {} and its cables", *device.name)
-                     : fmt::format("check that {} is powered and its driver runs, then the cable to {}", *device.name, name(place));
+    one.repair =
+        device.is_switch || place == kNone
+            ? fmt::format("check power of {} and its cables", *device.name)
+            : fmt::format("check that {} is powered and its driver runs, then the cable to {}",
+                          *device.name, name(place));
     say(std::move(one), {});
   }
 
@@ -99,22 +116,27 @@ class Comparing {
          {*device.name, 0},
          "nothing",
          where == kNone ? "not cabled" : "at " + name(where),
-         fmt::format("declare {} in the inventory, set its node description right, or take it off the fabric", *device.name)},
+         fmt::format("declare {} in the inventory, set its node description right, or take it off "
+                     "the fabric",
+                     *device.name)},
         {});
   }
 
   void renamed(const Wiring::Renamed& one) {
     if (one.found.empty()) return;
     auto same_name = declared_.devices.lower_bound(one.found);
-    bool exchanged = same_name != declared_.devices.end() && hostOf(same_name->first) == hostOf(one.found);
+    bool exchanged =
+        same_name != declared_.devices.end() && hostOf(same_name->first) == hostOf(one.found);
     say({DeviationKind::WrongDescription,
          {one.declared, 0},
          one.declared,
          fmt::format("{} (at {})", one.found, toString(one.place)),
-         exchanged ? fmt::format("{} and {} answer with each other's name: exchange the names, no cable", std::min(one.found, one.declared),
-                                 std::max(one.found, one.declared))
-                   : fmt::format("what hangs at {} calls itself {}: set its node description to {}; if it is another machine, take it off",
-                                 toString(one.place), one.found, one.declared)},
+         exchanged
+             ? fmt::format("{} and {} answer with each other's name: exchange the names, no cable",
+                           std::min(one.found, one.declared), std::max(one.found, one.declared))
+             : fmt::format("what hangs at {} calls itself {}: set its node description to {}; if "
+                           "it is another machine, take it off",
+                           toString(one.place), one.found, one.declared)},
         {});
   }
 
@@ -140,42 +162,61 @@ class Comparing {
     if (!sharedGuid(chain, repair)) {
       for (const auto& step : steps) cable(step, repair);
       for (auto slot : chain.ports)
-        if (auto hca = missing_hcas_.find(slot); hca != missing_hcas_.end()) sayOf(std::move(hca->second), repair);
+        if (auto hca = missing_hcas_.find(slot); hca != missing_hcas_.end())
+          sayOf(std::move(hca->second), repair);
     }
-    for (auto slot : chain.ports) wanted_[static_cast<std::size_t>(slot)] = wrong_[static_cast<std::size_t>(slot)] = kNone;
+    for (auto slot : chain.ports)
+      wanted_[static_cast<std::size_t>(slot)] = wrong_[static_cast<std::size_t>(slot)] = kNone;
     excuse_ = false;
   }
 
   /// What a step mends.
   void cable(const Step& step, const Repair& repair) {
     if (step.kind == Move::Kind::Plug) {
-      if (!w_.device(step.other).is_found || !w_.device(step.to).is_found) return;  // the missing device says it
+      if (!w_.device(step.other).is_found || !w_.device(step.to).is_found)
+        return;  // the missing device says it
       auto a = std::min(step.other, step.to), b = std::max(step.other, step.to);
       auto there = w_.found(a).peer;
-      return sayOf({DeviationKind::MissingLink, w_.port(a), name(b), there == kNone ? "no cable" + left(a, b) : name(there), {}}, repair);
+      return sayOf({DeviationKind::MissingLink,
+                    w_.port(a),
+                    name(b),
+                    there == kNone ? "no cable" + left(a, b) : name(there),
+                    {}},
+                   repair);
     }
     auto a = std::min(step.other, step.from), b = std::max(step.other, step.from);
-    if (step.kind == Move::Kind::Pull && (!w_.device(a).is_declared || !w_.device(b).is_declared)) return;  // the extra device says it
+    if (step.kind == Move::Kind::Pull && (!w_.device(a).is_declared || !w_.device(b).is_declared))
+      return;  // the extra device says it
     auto end = wrongEnd(step);
-    if (end == kNone) return sayOf({DeviationKind::ExtraLink, w_.port(a), "no cable", name(b), {}}, repair);
+    if (end == kNone)
+      return sayOf({DeviationKind::ExtraLink, w_.port(a), "no cable", name(b), {}}, repair);
     auto belongs = w_.declared(end).peer, there = w_.found(end).peer;
-    sayOf({railSwapped(end, there) ? DeviationKind::RailSwapped : DeviationKind::Miswired, w_.port(end), name(belongs), name(there), {}},
+    sayOf({railSwapped(end, there) ? DeviationKind::RailSwapped : DeviationKind::Miswired,
+           w_.port(end),
+           name(belongs),
+           name(there),
+           {}},
           repair);
   }
 
-  /// The end by which a cable is called: an HCA's before a switch's, and only one that is declared to be elsewhere.
+  /// The end by which a cable is called: an HCA's before a switch's, and only one that is declared
+  /// to be elsewhere.
   Slot wrongEnd(const Step& step) const {
     Slot end = kNone;
     for (auto slot : {step.other, step.from})
-      if (w_.declared(slot).peer != kNone && (end == kNone || (w_.device(end).is_switch && !w_.device(slot).is_switch))) end = slot;
+      if (w_.declared(slot).peer != kNone &&
+          (end == kNone || (w_.device(end).is_switch && !w_.device(slot).is_switch)))
+        end = slot;
     return end;
   }
   bool railSwapped(Slot hca, Slot place) const {
     auto belongs_there = w_.declared(place).peer;
-    return belongs_there != kNone && !w_.device(hca).is_switch && hostOf(*w_.device(belongs_there).name) == hostOf(*w_.device(hca).name);
+    return belongs_there != kNone && !w_.device(hca).is_switch &&
+           hostOf(*w_.device(belongs_there).name) == hostOf(*w_.device(hca).name);
   }
 
-  /// " (7 of 8 are left)": a leaf with fewer cables to one spine than to the others slows everybody on it.
+  /// " (7 of 8 are left)": a leaf with fewer cables to one spine than to the others slows everybody
+  /// on it.
   std::string left(Slot a, Slot b) const {
     if (!w_.device(a).is_switch || !w_.device(b).is_switch) return {};
     int declared = 0, found = 0;
@@ -185,10 +226,13 @@ class Comparing {
       declared += want != kNone && &w_.device(want) == &w_.device(b);
       found += have != kNone && &w_.device(have) == &w_.device(b);
     }
-    return declared < 2 ? std::string() : fmt::format(" ({} of {} to {} are left)", found, declared, *w_.device(b).name);
+    return declared < 2
+               ? std::string()
+               : fmt::format(" ({} of {} to {} are left)", found, declared, *w_.device(b).name);
   }
 
-  /// Two ports with one GUID: a discovery shows only one of them, at the other's place. Cables are not to blame.
+  /// Two ports with one GUID: a discovery shows only one of them, at the other's place. Cables are
+  /// not to blame.
   bool sharedGuid(const Chain& chain, Repair& repair) {
     for (const auto& guid : found_.shared_guids)
       for (auto slot : chain.ports) {
@@ -198,8 +242,10 @@ class Comparing {
         if (address == device->second.addresses.end() || address->second.guid != guid) continue;
         std::vector<std::string> claim = {*w_.device(slot).name};
         for (auto other : chain.ports)
-          if (auto hca = missing_hcas_.find(other); hca != missing_hcas_.end()) claim.push_back(hca->second.at.node);
-        repair = {fmt::format("{} have the same GUID {}: give one of them its own again (flint, or replace it), then look once more",
+          if (auto hca = missing_hcas_.find(other); hca != missing_hcas_.end())
+            claim.push_back(hca->second.at.node);
+        repair = {fmt::format("{} have the same GUID {}: give one of them its own again (flint, or "
+                              "replace it), then look once more",
                               fmt::join(claim, " and "), guid),
                   {}};
         sayOf({DeviationKind::DuplicateGuid, w_.port(slot), "a GUID of its own", guid, {}}, repair);
@@ -210,11 +256,15 @@ class Comparing {
 
   void widthSpeed(Slot slot) {
     const auto &declared = w_.declared(slot), &found = w_.found(slot);
-    if (declared.peer != found.peer || declared.peer < slot || declared.link->width_speed == found.link->width_speed) return;
+    if (declared.peer != found.peer || declared.peer < slot ||
+        declared.link->width_speed == found.link->width_speed)
+      return;
     excuse_ = isExcused({slot, declared.peer});
-    say({DeviationKind::WrongWidthSpeed, w_.port(slot), declared.link->width_speed, found.link->width_speed,
-         fmt::format("reseat, then replace the cable between {} and {}; if it stays {}, look at the ports", name(slot), name(declared.peer),
-                     found.link->width_speed)},
+    say({DeviationKind::WrongWidthSpeed, w_.port(slot), declared.link->width_speed,
+         found.link->width_speed,
+         fmt::format(
+             "reseat, then replace the cable between {} and {}; if it stays {}, look at the ports",
+             name(slot), name(declared.peer), found.link->width_speed)},
         {});
     excuse_ = false;
   }
@@ -246,8 +296,10 @@ class Comparing {
           host->second.first != host->second.second)
         continue;
       if (!one.repair.starts_with("check that ")) continue;  // its port is taken by another cable
-      auto text = fmt::format("check that {} is powered and its driver runs: none of its {} HCAs is seen; then their cables", host->first,
-                              host->second.first);
+      auto text = fmt::format(
+          "check that {} is powered and its driver runs: none of its {} HCAs is seen; then their "
+          "cables",
+          host->first, host->second.first);
       joined[one.repair] = text;
       one.repair = std::move(text);
     }
@@ -260,7 +312,8 @@ class Comparing {
       if (fresh)
         repairs.push_back(std::move(repair));
       else
-        repairs[known->second].moves.insert(repairs[known->second].moves.end(), repair.moves.begin(), repair.moves.end());
+        repairs[known->second].moves.insert(repairs[known->second].moves.end(),
+                                            repair.moves.begin(), repair.moves.end());
     }
     out_.repairs = std::move(repairs);
   }
@@ -268,14 +321,16 @@ class Comparing {
   void finish() {
     joinSilentHosts();
     for (auto* list : {&out_.deviations, &out_.excluded})
-      std::stable_sort(list->begin(), list->end(), [](const auto& a, const auto& b) { return a.at < b.at; });
+      std::stable_sort(list->begin(), list->end(),
+                       [](const auto& a, const auto& b) { return a.at < b.at; });
   }
 
   const Topology& declared_;
   const Topology& found_;
   const std::vector<inventory::FabricExclusion>& excused_;
   const Wiring w_;
-  std::vector<Slot> wanted_, wrong_;        // by port: the peer of the cable that should be there, of the one that should not
+  std::vector<Slot> wanted_,
+      wrong_;  // by port: the peer of the cable that should be there, of the one that should not
   std::map<Slot, Deviation> missing_hcas_;  // by the switch port where they belong
   std::unordered_set<std::string> repairs_;
   bool excuse_ = false;  // what is said now is about a cable that the declaration excuses
@@ -286,26 +341,38 @@ class Comparing {
 
 std::string_view toString(DeviationKind kind) {
   switch (kind) {
-    case DeviationKind::MissingNode: return "missing-node";
-    case DeviationKind::ExtraNode: return "extra-node";
-    case DeviationKind::MissingLink: return "missing-link";
-    case DeviationKind::ExtraLink: return "extra-link";
-    case DeviationKind::Miswired: return "miswired";
-    case DeviationKind::RailSwapped: return "rail-swapped";
-    case DeviationKind::WrongWidthSpeed: return "wrong-width-speed";
-    case DeviationKind::WrongDescription: return "wrong-description";
-    case DeviationKind::DuplicateGuid: return "duplicate-guid";
-    case DeviationKind::WrongFirmware: return "wrong-firmware";
+    case DeviationKind::MissingNode:
+      return "missing-node";
+    case DeviationKind::ExtraNode:
+      return "extra-node";
+    case DeviationKind::MissingLink:
+      return "missing-link";
+    case DeviationKind::ExtraLink:
+      return "extra-link";
+    case DeviationKind::Miswired:
+      return "miswired";
+    case DeviationKind::RailSwapped:
+      return "rail-swapped";
+    case DeviationKind::WrongWidthSpeed:
+      return "wrong-width-speed";
+    case DeviationKind::WrongDescription:
+      return "wrong-description";
+    case DeviationKind::DuplicateGuid:
+      return "duplicate-guid";
+    case DeviationKind::WrongFirmware:
+      return "wrong-firmware";
   }
   return "unknown";
 }
 
 bool excuses(const std::vector<inventory::FabricExclusion>& excused, const Port& port) {
-  return std::any_of(excused.begin(), excused.end(),
-                     [&](const auto& one) { return one.device == port.node && (one.port == 0 || one.port == port.number); });
+  return std::any_of(excused.begin(), excused.end(), [&](const auto& one) {
+    return one.device == port.node && (one.port == 0 || one.port == port.number);
+  });
 }
 
-Comparison compare(const Topology& declared, const Topology& found, const std::vector<inventory::FabricExclusion>& excused) {
+Comparison compare(const Topology& declared, const Topology& found,
+                   const std::vector<inventory::FabricExclusion>& excused) {
   return Comparing(declared, found, excused).run();
 }
 

@@ -24,7 +24,8 @@ struct Deviation {
   DeviationKind kind;
   Port at;
   std::string declared, found;
-  std::string repair;  ///< what to do about it, together with what hangs together with it: several deviations may share one text
+  std::string repair;  ///< what to do about it, together with what hangs together with it: several
+                       ///< deviations may share one text
 };
 
 /// What a hand does to one cable. Within a Repair all ends are taken out before any is put in.
@@ -48,8 +49,10 @@ struct Comparison {
   std::vector<Deviation> excluded;    ///< those that the declaration excuses
 };
 
-/// One mistake gives one deviation for each cable or device that it concerns. Time grows linearly with the cables.
-Comparison compare(const Topology& declared, const Topology& found, const std::vector<inventory::FabricExclusion>& excused = {});
+/// One mistake gives one deviation for each cable or device that it concerns. Time grows linearly
+/// with the cables.
+Comparison compare(const Topology& declared, const Topology& found,
+                   const std::vector<inventory::FabricExclusion>& excused = {});
 
 /// The links after a repair; new ones have `width_speed`.
 void apply(const Repair& repair, Topology& topology, const std::string& width_speed);

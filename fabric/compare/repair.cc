@@ -20,7 +20,8 @@ int effort(const Wiring& w, Slot from, Slot to) {
 
 class Planner {
  public:
-  Planner(const Wiring& wiring, const Chain& chain) : w_(wiring), chain_(chain), n_(chain.cables()) {}
+  Planner(const Wiring& wiring, const Chain& chain)
+      : w_(wiring), chain_(chain), n_(chain.cables()) {}
 
   std::vector<Step> run() {
     if (chain_.ring) {
@@ -39,7 +40,8 @@ class Planner {
 
   /// The found cable i takes the place of the wanted one before it (back) or behind it.
   Step step(std::size_t i, bool back) const {
-    if (back) return {Move::Kind::MoveEnd, port(i), port(i + 1), port(chain_.ring ? i + n_ - 1 : i - 1)};
+    if (back)
+      return {Move::Kind::MoveEnd, port(i), port(i + 1), port(chain_.ring ? i + n_ - 1 : i - 1)};
     return {Move::Kind::MoveEnd, port(i + 1), port(i), port(i + 2)};
   }
   int cost(std::size_t i, bool back) const {
@@ -60,11 +62,14 @@ class Planner {
     }
   }
 
-  /// An odd chain has one cable too many, or too few: the one in the middle, around which the others go to both sides.
+  /// An odd chain has one cable too many, or too few: the one in the middle, around which the
+  /// others go to both sides.
   std::size_t cheapestMiddle() const {
-    const bool pull = !chain_.declared_first;  // those in front go towards the middle, else away from it
-    std::vector<int> behind(n_ + 2, 0);        // effort of what lies behind i
-    for (std::size_t i = n_; i-- > 0;) behind[i] = behind[i + 1] + (chain_.isDeclared(i) || !movable(i, pull) ? 0 : cost(i, pull));
+    const bool pull =
+        !chain_.declared_first;          // those in front go towards the middle, else away from it
+    std::vector<int> behind(n_ + 2, 0);  // effort of what lies behind i
+    for (std::size_t i = n_; i-- > 0;)
+      behind[i] = behind[i + 1] + (chain_.isDeclared(i) || !movable(i, pull) ? 0 : cost(i, pull));
     std::size_t best = 0;
     int best_effort = std::numeric_limits<int>::max(), in_front = 0;
     for (std::size_t i = 0; i < n_; ++i) {
@@ -78,7 +83,9 @@ class Planner {
   }
   bool movable(std::size_t i, bool back) const { return back ? i >= 1 : i + 2 <= n_; }
   /// A cable to something that nobody declared is the one to pull.
-  bool strange(std::size_t i) const { return !w_.device(port(i)).is_declared || !w_.device(port(i + 1)).is_declared; }
+  bool strange(std::size_t i) const {
+    return !w_.device(port(i)).is_declared || !w_.device(port(i + 1)).is_declared;
+  }
 
   void around(std::size_t middle) {
     if (!chain_.declared_first) {
@@ -108,29 +115,39 @@ std::string pairText(const Wiring& w, Slot one, Slot other) {
 std::string stepText(const Wiring& w, const Step& step) {
   auto name = [&](Slot slot) { return toString(w.port(slot)); };
   switch (step.kind) {
-    case Move::Kind::Pull: return fmt::format("pull the cable between {} and {}, or declare it", name(step.other), name(step.from));
-    case Move::Kind::MoveEnd: return fmt::format("move the cable of {} from {} to {}", name(step.other), name(step.from), name(step.to));
-    case Move::Kind::Plug: break;
+    case Move::Kind::Pull:
+      return fmt::format("pull the cable between {} and {}, or declare it", name(step.other),
+                         name(step.from));
+    case Move::Kind::MoveEnd:
+      return fmt::format("move the cable of {} from {} to {}", name(step.other), name(step.from),
+                         name(step.to));
+    case Move::Kind::Plug:
+      break;
   }
   for (auto [hca, place] : {std::pair(step.other, step.to), std::pair(step.to, step.other)})
     if (!w.device(hca).is_found && !w.device(hca).is_switch)
-      return fmt::format("check that {} is powered and its driver runs, then the cable to {}", *w.device(hca).name, name(place));
-  return fmt::format("plug in or replace the cable between {} and {}", name(std::min(step.other, step.to)),
-                     name(std::max(step.other, step.to)));
+      return fmt::format("check that {} is powered and its driver runs, then the cable to {}",
+                         *w.device(hca).name, name(place));
+  return fmt::format("plug in or replace the cable between {} and {}",
+                     name(std::min(step.other, step.to)), name(std::max(step.other, step.to)));
 }
 
 }  // namespace
 
-std::vector<Step> planMoves(const Wiring& wiring, const Chain& chain) { return Planner(wiring, chain).run(); }
+std::vector<Step> planMoves(const Wiring& wiring, const Chain& chain) {
+  return Planner(wiring, chain).run();
+}
 
 std::string textOf(const Wiring& w, const Chain& chain, const std::vector<Step>& steps) {
   auto name = [&](Slot slot) { return toString(w.port(slot)); };
-  if (chain.ring && steps.size() == 2) return fmt::format("swap the cables {}", pairText(w, steps[0].from, steps[0].to));
+  if (chain.ring && steps.size() == 2)
+    return fmt::format("swap the cables {}", pairText(w, steps[0].from, steps[0].to));
   std::vector<std::string> words;
   if (!chain.ring) {
     for (const auto& step : steps) words.push_back(stepText(w, step));
   } else {
-    words.push_back(fmt::format("take the cable of {} out of {}", name(steps.front().other), name(steps.front().from)));
+    words.push_back(fmt::format("take the cable of {} out of {}", name(steps.front().other),
+                                name(steps.front().from)));
     for (std::size_t i = 1; i < steps.size(); ++i) words.push_back(stepText(w, steps[i]));
     words.push_back(fmt::format("put the first one into {}", name(steps.front().to)));
   }
@@ -145,10 +162,12 @@ Move moveOf(const Wiring& w, const Step& step) {
 void apply(const Repair& repair, Topology& topology, const std::string& width_speed) {
   for (const auto& move : repair.moves)
     if (move.kind != Move::Kind::Plug)
-      std::erase_if(topology.links, [&](const Link& link) { return link.a == move.from || link.b == move.from; });
+      std::erase_if(topology.links,
+                    [&](const Link& link) { return link.a == move.from || link.b == move.from; });
   for (const auto& move : repair.moves)
     if (move.kind != Move::Kind::Pull)
-      topology.links.push_back({std::min(move.other, move.to), std::max(move.other, move.to), width_speed});
+      topology.links.push_back(
+          {std::min(move.other, move.to), std::max(move.other, move.to), width_speed});
   std::sort(topology.links.begin(), topology.links.end());
 }
 

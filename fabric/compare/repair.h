@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // From wrong cables to the fewest moves.
 //
-// A port has at most one declared and one found cable. So the cables that are wrong, together with those that are wanted,
-// form chains and rings of ports in which both kinds alternate. In a chain or ring with n wrong cables each must have one end
-// moved, and one each is enough: each can go either to the wanted cable before it or to the one behind it. Which way is chosen
-// by where the hand must go: the same device is better than the same host, that better than another.
+// A port has at most one declared and one found cable. So the cables that are wrong, together with
+// those that are wanted, form chains and rings of ports in which both kinds alternate. In a chain
+// or ring with n wrong cables each must have one end moved, and one each is enough: each can go
+// either to the wanted cable before it or to the one behind it. Which way is chosen by where the
+// hand must go: the same device is better than the same host, that better than another.
 #pragma once
 
 #include "fabric/compare/compare.h"
@@ -27,7 +28,8 @@ struct Step {
   Move::Kind kind;
   Wiring::Slot other, from, to;  ///< as in Move
 };
-/// Steps in an order in which each port is free when it is its turn; a ring's first cable hangs loose until the end.
+/// Steps in an order in which each port is free when it is its turn; a ring's first cable hangs
+/// loose until the end.
 std::vector<Step> planMoves(const Wiring& wiring, const Chain& chain);
 std::string textOf(const Wiring& wiring, const Chain& chain, const std::vector<Step>& steps);
 Move moveOf(const Wiring& wiring, const Step& step);

@@ -15,9 +15,12 @@ std::string placeOf(const Port& port) { return port.number ? toString(port) : po
 
 std::string_view word(Move::Kind kind) {
   switch (kind) {
-    case Move::Kind::Plug: return "plug";
-    case Move::Kind::Pull: return "pull";
-    case Move::Kind::MoveEnd: break;
+    case Move::Kind::Plug:
+      return "plug";
+    case Move::Kind::Pull:
+      return "pull";
+    case Move::Kind::MoveEnd:
+      break;
   }
   return "move-end";
 }
@@ -35,8 +38,10 @@ json deviationJson(const Deviation& one) {
 json repairJson(const Repair& repair) {
   json moves = json::array();
   for (const auto& move : repair.moves)
-    moves.push_back(
-        {{"do", word(move.kind)}, {"other_end", portJson(move.other)}, {"from", portJson(move.from)}, {"to", portJson(move.to)}});
+    moves.push_back({{"do", word(move.kind)},
+                     {"other_end", portJson(move.other)},
+                     {"from", portJson(move.from)},
+                     {"to", portJson(move.to)}});
   return {{"text", repair.text}, {"moves", std::move(moves)}};
 }
 
@@ -46,18 +51,22 @@ std::string toText(const DiffReport& report) {
   if (!report.error.empty()) return fmt::format("no answer: {}\n", report.error);
   std::string out;
   for (const auto& one : report.comparison.deviations)
-    out += fmt::format("{:<17} {}\n    declared: {}\n    found:    {}\n", toString(one.kind), placeOf(one.at), one.declared, one.found);
+    out += fmt::format("{:<17} {}\n    declared: {}\n    found:    {}\n", toString(one.kind),
+                       placeOf(one.at), one.declared, one.found);
   if (!report.comparison.repairs.empty()) out += "to do:\n";
   for (std::size_t i = 0; i < report.comparison.repairs.size(); ++i)
     out += fmt::format("{:>4}. {}\n", i + 1, report.comparison.repairs[i].text);
   for (const auto& one : report.comparison.excluded)
-    out += fmt::format("excluded: {} {} (declared: {}; found: {})\n", toString(one.kind), placeOf(one.at), one.declared, one.found);
+    out += fmt::format("excluded: {} {} (declared: {}; found: {})\n", toString(one.kind),
+                       placeOf(one.at), one.declared, one.found);
   if (!report.note.empty()) out += report.note + "\n";
   out +=
-      fmt::format("fabric {}: {} devices and {} links found, {}\n", report.fabric, report.found.devices.size(), report.found.links.size(),
+      fmt::format("fabric {}: {} devices and {} links found, {}\n", report.fabric,
+                  report.found.devices.size(), report.found.links.size(),
                   report.comparison.deviations.empty()
                       ? "all as declared"
-                      : fmt::format("{} deviations, {} jobs", report.comparison.deviations.size(), report.comparison.repairs.size()));
+                      : fmt::format("{} deviations, {} jobs", report.comparison.deviations.size(),
+                                    report.comparison.repairs.size()));
   return out;
 }
 
@@ -72,7 +81,8 @@ std::string toJson(const DiffReport& report) {
               {"excluded", json::array()}};
   if (!report.error.empty()) out["error"] = report.error;
   if (!report.note.empty()) out["note"] = report.note;
-  for (const auto& one : report.comparison.deviations) out["deviations"].push_back(deviationJson(one));
+  for (const auto& one : report.comparison.deviations)
+    out["deviations"].push_back(deviationJson(one));
   for (const auto& one : report.comparison.excluded) out["excluded"].push_back(deviationJson(one));
   for (const auto& repair : report.comparison.repairs) out["repairs"].push_back(repairJson(repair));
   return jsonText(out, 2);

@@ -7,7 +7,8 @@
 namespace muster::fabric {
 
 /// By the switch's name; switches of which nothing is declared are not in it.
-std::map<std::string, std::string> declaredFirmware(const inventory::Fabric& fabric, const Topology& declared);
+std::map<std::string, std::string> declaredFirmware(const inventory::Fabric& fabric,
+                                                    const Topology& declared);
 /// By the numbers: "27.2012.0010" is "27.2012.10".
 bool isSameFirmware(std::string_view one, std::string_view other);
 
@@ -19,8 +20,10 @@ struct ToldFirmware {
   std::string why_not;  ///< it could not be asked
 };
 
-/// Adds a deviation for each of these switches that runs another version, or does not tell it: not known is not as declared.
-void compareFirmware(const std::map<std::string, std::string>& wanted, const std::map<std::string, ToldFirmware>& told,
+/// Adds a deviation for each of these switches that runs another version, or does not tell it: not
+/// known is not as declared.
+void compareFirmware(const std::map<std::string, std::string>& wanted,
+                     const std::map<std::string, ToldFirmware>& told,
                      const std::vector<inventory::FabricExclusion>& excused, Comparison& out);
 
 }  // namespace muster::fabric

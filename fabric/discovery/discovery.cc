@@ -7,35 +7,42 @@ namespace muster::fabric {
 
 namespace {
 
-// A cable that was pulled a moment ago is in one picture and not yet in the other: OpenSM sweeps on the switch's trap at
-// once, or every 10 s when the trap is lost.
+// A cable that was pulled a moment ago is in one picture and not yet in the other: OpenSM sweeps on
+// the switch's trap at once, or every 10 s when the trap is lost.
 constexpr std::chrono::milliseconds kSettlePause{500};
 constexpr int kSettleTries = 25;
 constexpr std::size_t kNamedGuids = 4;
 constexpr std::chrono::minutes kFirmwareKept{10}, kWrongFirmwareKept{1};
 
-/// Counts against the subnet manager's own view, which is made with other MADs. The SA would answer the same question,
-/// but its table queries need RMPP, which ibsim does not carry; the dump is the same data.
+/// Counts against the subnet manager's own view, which is made with other MADs. The SA would answer
+/// the same question, but its table queries need RMPP, which ibsim does not carry; the dump is the
+/// same data.
 std::string mismatch(const Topology& found, const std::set<std::string>& known) {
   std::set<std::string> seen;
   for (const auto& [name, device] : found.devices) seen.insert(device.guid);
   std::vector<std::string> unseen;
-  std::set_difference(known.begin(), known.end(), seen.begin(), seen.end(), std::back_inserter(unseen));
+  std::set_difference(known.begin(), known.end(), seen.begin(), seen.end(),
+                      std::back_inserter(unseen));
   if (unseen.empty() && seen.size() <= known.size()) return {};
-  if (unseen.empty()) return fmt::format("discovery saw {} devices, the subnet manager sees {}", seen.size(), known.size());
+  if (unseen.empty())
+    return fmt::format("discovery saw {} devices, the subnet manager sees {}", seen.size(),
+                       known.size());
   auto shown = std::min(unseen.size(), kNamedGuids);
-  return fmt::format("the subnet manager sees {} devices that discovery did not: {}{}", unseen.size(),
-                     fmt::join(unseen.begin(), unseen.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
-                     unseen.size() > shown ? ", …" : "");
+  return fmt::format(
+      "the subnet manager sees {} devices that discovery did not: {}{}", unseen.size(),
+      fmt::join(unseen.begin(), unseen.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+      unseen.size() > shown ? ", …" : "");
 }
 
 }  // namespace
 
 Result<const inventory::Fabric*> onlyFabric(const inventory::Cluster& cluster) {
   if (cluster.fabrics.size() == 1) return &cluster.fabrics.begin()->second;
-  return fail(ErrorCode::InvalidInput, cluster.fabrics.empty()
-                                           ? "the inventory declares no fabric"
-                                           : fmt::format("the inventory declares {} fabrics; muster manages one", cluster.fabrics.size()));
+  return fail(ErrorCode::InvalidInput,
+              cluster.fabrics.empty()
+                  ? "the inventory declares no fabric"
+                  : fmt::format("the inventory declares {} fabrics; muster manages one",
+                                cluster.fabrics.size()));
 }
 
 Async<Topology> Discovery::topology() {
@@ -47,10 +54,12 @@ Async<Topology> Discovery::topology() {
     if (why.empty()) co_return std::move(found);
     co_await clock_.sleep(kSettlePause);
   }
-  co_return fail(ErrorCode::Unavailable, why + "; look for lost packets (ibqueryerrors) and run again");
+  co_return fail(ErrorCode::Unavailable,
+                 why + "; look for lost packets (ibqueryerrors) and run again");
 }
 
-Async<void> addSwitchFirmware(Tools& tools, Clock& clock, const inventory::Fabric& fabric, const Topology& declared, const Topology& found,
+Async<void> addSwitchFirmware(Tools& tools, Clock& clock, const inventory::Fabric& fabric,
+                              const Topology& declared, const Topology& found,
                               FirmwareMemory& memory, Comparison& comparison) {
   const auto wanted = declaredFirmware(fabric, declared);
   const auto now = clock.steady();
@@ -58,13 +67,17 @@ Async<void> addSwitchFirmware(Tools& tools, Clock& clock, const inventory::Fabri
   std::vector<int> lids;
   for (const auto& [name, version] : wanted) {
     const auto device = found.devices.find(name);
-    if (device == found.devices.end() || !device->second.is_switch || excuses(fabric.exclude, {name, 0})) continue;
+    if (device == found.devices.end() || !device->second.is_switch ||
+        excuses(fabric.exclude, {name, 0}))
+      continue;
     const auto address = device->second.addresses.find(0);
     if (address == device->second.addresses.end() || address->second.lid == 0) continue;
     const auto known = memory.entries.find(device->second.guid);
     const bool is_known = known != memory.entries.end() && now < known->second.until;
-    if (is_known) told[name] = known->second.told;
-    else lids.push_back(address->second.lid);
+    if (is_known)
+      told[name] = known->second.told;
+    else
+      lids.push_back(address->second.lid);
     told[name].lid = address->second.lid;
   }
   Result<std::map<int, ToldFirmware>> answer;
@@ -77,7 +90,10 @@ Async<void> addSwitchFirmware(Tools& tools, Clock& clock, const inventory::Fabri
       one.why_not = answer.error().str();
     } else if (const auto said = answer->find(one.lid); said != answer->end()) {
       one = said->second;
-      memory.entries[found.devices.at(name).guid] = {one, clock.steady() + (isSameFirmware(one.version, wanted.at(name)) ? kFirmwareKept : kWrongFirmwareKept)};
+      memory.entries[found.devices.at(name).guid] = {
+          one,
+          clock.steady() +
+              (isSameFirmware(one.version, wanted.at(name)) ? kFirmwareKept : kWrongFirmwareKept)};
     }
   }
   compareFirmware(wanted, told, fabric.exclude, comparison);
@@ -104,7 +120,8 @@ Result<DiffReport> declaredReport(const inventory::Cluster& cluster) {
   return report;
 }
 
-DiffReport withFound(const inventory::Cluster& cluster, Result<DiffReport> report, Result<Topology> found) {
+DiffReport withFound(const inventory::Cluster& cluster, Result<DiffReport> report,
+                     Result<Topology> found) {
   DiffReport out;
   if (report) out = std::move(*report);
   if (!report || !found) {
@@ -119,7 +136,8 @@ DiffReport withFound(const inventory::Cluster& cluster, Result<DiffReport> repor
 bool sameAnswer(const DiffReport& a, const DiffReport& b) {
   auto said = [](const DiffReport& report) {
     std::string text = report.error;
-    for (const auto& one : report.comparison.deviations) text += fmt::format("\n{} {} {}", toString(one.kind), toString(one.at), one.found);
+    for (const auto& one : report.comparison.deviations)
+      text += fmt::format("\n{} {} {}", toString(one.kind), toString(one.at), one.found);
     return text;
   };
   return said(a) == said(b);
@@ -129,7 +147,8 @@ bool sameAnswer(const DiffReport& a, const DiffReport& b) {
 
 namespace {
 
-Async<DiffReport> diffWith(const inventory::Cluster& cluster, io::ProcessRunner& processes, Clock& clock, FabricOptions options, FirmwareMemory& memory) {
+Async<DiffReport> diffWith(const inventory::Cluster& cluster, io::ProcessRunner& processes,
+                           Clock& clock, FabricOptions options, FirmwareMemory& memory) {
   auto report = declaredReport(cluster);
   if (!report) co_return withFound(cluster, std::move(report), Topology{});
   auto found = co_await discover(processes, options);
@@ -137,13 +156,15 @@ Async<DiffReport> diffWith(const inventory::Cluster& cluster, io::ProcessRunner&
   if (!out.error.empty()) co_return std::move(out);
   options.run_folder = std::filesystem::absolute(options.run_folder);
   Tools tools(processes, options);
-  CO_TRY_OK(co_await addSwitchFirmware(tools, clock, cluster.fabrics.begin()->second, out.declared, out.found, memory, out.comparison));
+  CO_TRY_OK(co_await addSwitchFirmware(tools, clock, cluster.fabrics.begin()->second, out.declared,
+                                       out.found, memory, out.comparison));
   co_return std::move(out);
 }
 
 }  // namespace
 
-Async<DiffReport> diff(const inventory::Cluster& cluster, io::ProcessRunner& processes, FabricOptions options) {
+Async<DiffReport> diff(const inventory::Cluster& cluster, io::ProcessRunner& processes,
+                       FabricOptions options) {
   SystemClock clock;
   FirmwareMemory memory;
   co_return co_await diffWith(cluster, processes, clock, std::move(options), memory);
@@ -156,8 +177,9 @@ DiffReport diff(const inventory::Cluster& cluster, std::string_view found_text) 
   return out;
 }
 
-Async<void> watch(const inventory::Cluster& cluster, io::ProcessRunner& processes, Clock& clock, FabricOptions options,
-                  std::chrono::milliseconds pause, std::function<bool(const DiffReport&)> tell) {
+Async<void> watch(const inventory::Cluster& cluster, io::ProcessRunner& processes, Clock& clock,
+                  FabricOptions options, std::chrono::milliseconds pause,
+                  std::function<bool(const DiffReport&)> tell) {
   std::optional<DiffReport> last;
   FirmwareMemory memory;
   while (true) {

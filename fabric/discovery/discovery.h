@@ -9,7 +9,8 @@ namespace muster::fabric {
 /// The only fabric of the cluster. Errors: InvalidInput (none, several)
 Result<const inventory::Fabric*> onlyFabric(const inventory::Cluster& cluster);
 
-/// What switches told, by GUID: firmware changes rarely, and silent ones take seconds. Of one that is as declared it is believed for long.
+/// What switches told, by GUID: firmware changes rarely, and silent ones take seconds. Of one that
+/// is as declared it is believed for long.
 struct FirmwareMemory {
   struct Entry {
     ToldFirmware told;
@@ -17,15 +18,18 @@ struct FirmwareMemory {
   };
   std::map<std::string, Entry> entries;
 };
-/// Asks the declared switches that were found for their firmware, where the fabric declares any, and adds what is not as declared.
-/// One that could not be asked is not as declared; those that are excused and those without a LID yet are not asked.
-/// The caller holds the turnstile of the tools. Errors: none
-Async<void> addSwitchFirmware(Tools& tools, Clock& clock, const inventory::Fabric& fabric, const Topology& declared, const Topology& found,
+/// Asks the declared switches that were found for their firmware, where the fabric declares any,
+/// and adds what is not as declared. One that could not be asked is not as declared; those that are
+/// excused and those without a LID yet are not asked. The caller holds the turnstile of the tools.
+/// Errors: none
+Async<void> addSwitchFirmware(Tools& tools, Clock& clock, const inventory::Fabric& fabric,
+                              const Topology& declared, const Topology& found,
                               FirmwareMemory& memory, Comparison& comparison);
 
 class Discovery {
  public:
-  Discovery(Tools& tools, SubnetManager& manager, Clock& clock) : tools_(tools), manager_(manager), clock_(clock) {}
+  Discovery(Tools& tools, SubnetManager& manager, Clock& clock)
+      : tools_(tools), manager_(manager), clock_(clock) {}
 
   /// The caller holds the turnstile of the tools. Errors: Unavailable (see fabric::discover)
   Async<Topology> topology();

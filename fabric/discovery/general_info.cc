@@ -8,7 +8,8 @@
 namespace muster::fabric {
 namespace {
 
-constexpr std::size_t kDeviceId = 10, kShort = 41, kPsid = 56, kPsidBytes = 16, kWide = 76;  // where they begin
+constexpr std::size_t kDeviceId = 10, kShort = 41, kPsid = 56, kPsidBytes = 16,
+                      kWide = 76;  // where they begin
 constexpr unsigned kInfiniScale3 = 0xb924;
 
 unsigned long wideAt(const VendorData& data, std::size_t at, std::size_t bytes) {
@@ -19,7 +20,8 @@ unsigned long wideAt(const VendorData& data, std::size_t at, std::size_t bytes) 
 
 std::string textAt(const VendorData& data, std::size_t at, std::size_t bytes) {
   std::string text;
-  for (std::size_t i = 0; i < bytes && std::isgraph(data[at + i]); ++i) text += static_cast<char>(data[at + i]);
+  for (std::size_t i = 0; i < bytes && std::isgraph(data[at + i]); ++i)
+    text += static_cast<char>(data[at + i]);
   return text;
 }
 
@@ -29,10 +31,15 @@ std::optional<GeneralInfo> readGeneralInfo(const VendorData& data) {
   const bool is_short = wideAt(data, kDeviceId, 2) == kInfiniScale3;
   const std::size_t from = is_short ? kShort : kWide, bytes = is_short ? 1 : 4;
   std::array<unsigned long, 3> numbers{};
-  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = wideAt(data, from + i * bytes, bytes);
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    numbers[i] = wideAt(data, from + i * bytes, bytes);
   constexpr unsigned long kMost = 65535;  // more is no version but something else
-  if (std::all_of(numbers.begin(), numbers.end(), [](auto number) { return number == 0; }) || *std::max_element(numbers.begin(), numbers.end()) > kMost) return std::nullopt;
-  return GeneralInfo{std::to_string(numbers[0]) + "." + std::to_string(numbers[1]) + "." + std::to_string(numbers[2]), textAt(data, kPsid, kPsidBytes)};
+  if (std::all_of(numbers.begin(), numbers.end(), [](auto number) { return number == 0; }) ||
+      *std::max_element(numbers.begin(), numbers.end()) > kMost)
+    return std::nullopt;
+  return GeneralInfo{std::to_string(numbers[0]) + "." + std::to_string(numbers[1]) + "." +
+                         std::to_string(numbers[2]),
+                     textAt(data, kPsid, kPsidBytes)};
 }
 
 }  // namespace muster::fabric

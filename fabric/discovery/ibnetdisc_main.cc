@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// muster-ibnetdisc: looks at the whole fabric through libibnetdisc and prints it in ibnetdiscover's syntax, or nothing.
+// muster-ibnetdisc: looks at the whole fabric through libibnetdisc and prints it in ibnetdiscover's
+// syntax, or nothing.
 //
-// ibnetdiscover prints what it saw: a port whose neighbour did not answer is one line less. Here every port of every switch must have told
-// its state, and behind each that is up somebody must be known.
+// ibnetdiscover prints what it saw: a port whose neighbour did not answer is one line less. Here
+// every port of every switch must have told its state, and behind each that is up somebody must be
+// known.
 //
-// stdout: the fabric, where exit code is 0. Exit code 1: not all of it answered; stderr says where. 3: no port may be opened here.
-// A program of its own for the reasons of muster-pkeys: the simulator's library comes by LD_PRELOAD.
+// stdout: the fabric, where exit code is 0. Exit code 1: not all of it answered; stderr says where.
+// 3: no port may be opened here. A program of its own for the reasons of muster-pkeys: the
+// simulator's library comes by LD_PRELOAD.
 #include <infiniband/ibnetdisc.h>
 
 #include <array>
@@ -28,7 +31,7 @@ constexpr unsigned kUp = 5;                        // PortPhysicalState LinkUp
 constexpr unsigned kHasExtendedSpeeds = 1u << 14;  // in PortInfo's CapabilityMask
 constexpr unsigned kIsSm = 1u << 1, kIsSmDisabled = 1u << 10;
 constexpr unsigned kFdr10 = 1;
-constexpr std::size_t kMostGaps = 8;                            // each costs the patience of one more question
+constexpr std::size_t kMostGaps = 8;  // each costs the patience of one more question
 constexpr const char* kNameMap = "/etc/rdma/ib-node-name-map";  // as ibnetdiscover has it
 
 std::string hex(std::uint64_t value, int digits = 0) {
@@ -69,23 +72,32 @@ std::string idOf(const ibnd_node_t& node) {
   return std::string("\"") + kind + "-" + hex(node.guid, 16) + "\"";
 }
 
-int lidOf(const ibnd_port_t& port) { return port.node->type == IB_NODE_SWITCH ? port.node->smalid : port.base_lid; }
+int lidOf(const ibnd_port_t& port) {
+  return port.node->type == IB_NODE_SWITCH ? port.node->smalid : port.base_lid;
+}
 
 /// "4xHDR"; a code that is not in the tables is told as it is, and equals no declaration.
 std::string widthAndSpeed(ibnd_port_t& port) {
-  static const std::map<unsigned, const char*> widths = {{1, "1"}, {2, "4"}, {4, "8"}, {8, "12"}, {16, "2"}};
+  static const std::map<unsigned, const char*> widths = {
+      {1, "1"}, {2, "4"}, {4, "8"}, {8, "12"}, {16, "2"}};
   static const std::map<unsigned, const char*> speeds = {{1, "SDR"}, {2, "DDR"}, {4, "QDR"}};
-  static const std::map<unsigned, const char*> extended = {{1, "FDR"}, {2, "EDR"}, {4, "HDR"}, {8, "NDR"}};
+  static const std::map<unsigned, const char*> extended = {
+      {1, "FDR"}, {2, "EDR"}, {4, "HDR"}, {8, "NDR"}};
   auto* able = port.node->type == IB_NODE_SWITCH ? port.node->ports[0]->info : port.info;
-  const unsigned width = fieldOf(port.info, IB_PORT_LINK_WIDTH_ACTIVE_F), speed = fieldOf(port.info, IB_PORT_LINK_SPEED_ACTIVE_F);
-  const unsigned faster = fieldOf(able, IB_PORT_CAPMASK_F) & kHasExtendedSpeeds ? fieldOf(port.info, IB_PORT_LINK_SPEED_EXT_ACTIVE_F) : 0;
+  const unsigned width = fieldOf(port.info, IB_PORT_LINK_WIDTH_ACTIVE_F),
+                 speed = fieldOf(port.info, IB_PORT_LINK_SPEED_ACTIVE_F);
+  const unsigned faster = fieldOf(able, IB_PORT_CAPMASK_F) & kHasExtendedSpeeds
+                              ? fieldOf(port.info, IB_PORT_LINK_SPEED_EXT_ACTIVE_F)
+                              : 0;
   const auto named = [](const auto& table, unsigned code) {
     const auto at = table.find(code);
     return at != table.end() ? std::string(at->second) : "speed-" + std::to_string(code);
   };
   const auto lanes = widths.find(width);
   std::string out = lanes != widths.end() ? lanes->second : "0";
-  if (!faster && speed == 4 && (fieldOf(port.ext_info, IB_MLNX_EXT_PORT_LINK_SPEED_ACTIVE_F) & kFdr10)) return out + "xFDR10";
+  if (!faster && speed == 4 &&
+      (fieldOf(port.ext_info, IB_MLNX_EXT_PORT_LINK_SPEED_ACTIVE_F) & kFdr10))
+    return out + "xFDR10";
   return out + "x" + (faster ? named(extended, faster) : named(speeds, speed));
 }
 
@@ -100,7 +112,8 @@ class Picture {
       if (node->nodedesc[0] == 0 && !answers(node->path_portid, IB_ATTR_NODE_DESC, port))
         out.push_back(called(*node) + " did not tell its name");
       for (int number = 0; number <= node->numports && out.size() < kMostGaps; ++number)
-        if (auto gap = gapAt(*node, number, port); !gap.empty()) out.push_back(called(*node) + " " + gap);
+        if (auto gap = gapAt(*node, number, port); !gap.empty())
+          out.push_back(called(*node) + " " + gap);
       if (out.size() >= kMostGaps) break;
     }
     return out;
@@ -121,8 +134,11 @@ class Picture {
           << (is_switch                      ? "Switch"
               : node->type == IB_NODE_ROUTER ? "Rt"
                                              : "Ca")
-          << "\t" << node->numports << " " << idOf(*node) << "\t\t# \"" << nameOf(*node, names_) << "\"";
-      if (is_switch) out << (node->smaenhsp0 ? " enhanced" : " base") << " port 0 lid " << node->smalid << " lmc " << int{node->smalmc};
+          << "\t" << node->numports << " " << idOf(*node) << "\t\t# \"" << nameOf(*node, names_)
+          << "\"";
+      if (is_switch)
+        out << (node->smaenhsp0 ? " enhanced" : " base") << " port 0 lid " << node->smalid
+            << " lmc " << int{node->smalmc};
       out << "\n";
       for (int number = 1; number <= node->numports; ++number)
         if (auto* port = node->ports[number]; port && port->remoteport) printPort(out, *port);
@@ -140,20 +156,23 @@ class Picture {
     const auto* at = node.ports[number];
     const bool silent = at ? number > 0 && physicalState(*at) == 0 : node.type == IB_NODE_SWITCH;
     if (silent) return "did not tell the state of port " + std::to_string(number);
-    if (!at || number == 0 || at->remoteport || !upAndAsked(*at) || answersKnown(*at, port)) return {};
+    if (!at || number == 0 || at->remoteport || !upAndAsked(*at) || answersKnown(*at, port))
+      return {};
     return "port " + std::to_string(number) + " is up, and who is behind it did not answer";
   }
 
   using Answer = std::array<std::uint8_t, IB_SMP_DATA_SIZE>;
   static std::optional<Answer> answers(ib_portid_t path, unsigned attribute, ibmad_port* port) {
     Answer data{};
-    return smp_query_via(data.data(), &path, attribute, 0, 0, port) ? std::optional(data) : std::nullopt;
+    return smp_query_via(data.data(), &path, attribute, 0, 0, port) ? std::optional(data)
+                                                                    : std::nullopt;
   }
 
   static bool managesSubnet(const ibnd_port_t& port) {
     auto info = std::to_array(port.info);
     const unsigned able = fieldOf(info.data(), IB_PORT_CAPMASK_F);
-    return (port.node->type != IB_NODE_SWITCH || port.portnum == 0) && (able & kIsSm) && !(able & kIsSmDisabled);
+    return (port.node->type != IB_NODE_SWITCH || port.portnum == 0) && (able & kIsSm) &&
+           !(able & kIsSmDisabled);
   }
 
   /// 0 is no state: nobody answered.
@@ -164,11 +183,12 @@ class Picture {
 
   bool upAndAsked(const ibnd_port_t& port) const {
     return physicalState(port) == kUp &&
-           (port.node->type == IB_NODE_SWITCH || (port.node == fabric_.from_node && port.portnum == fabric_.from_portnum));
+           (port.node->type == IB_NODE_SWITCH ||
+            (port.node == fabric_.from_node && port.portnum == fabric_.from_portnum));
   }
 
-  /// Two devices with one GUID take each other's neighbour away in the library's picture; that is for the comparison to name, if both
-  /// answer.
+  /// Two devices with one GUID take each other's neighbour away in the library's picture; that is
+  /// for the comparison to name, if both answer.
   bool answersKnown(const ibnd_port_t& behind, ibmad_port* port) const {
     auto path = behind.node->path_portid;
     if (path.drpath.cnt + 2 >= static_cast<int>(sizeof path.drpath.p)) return false;
@@ -188,8 +208,10 @@ class Picture {
     out << "\t" << idOf(*peer.node) << "[" << peer.portnum << "]";
     if (peer.node->type != IB_NODE_SWITCH) out << "(" << hex(peer.guid) << ")";
     out << "\t\t# ";
-    if (port.node->type != IB_NODE_SWITCH) out << "lid " << port.base_lid << " lmc " << int{port.lmc} << " ";
-    out << "\"" << nameOf(*peer.node, names_) << "\" lid " << lidOf(peer) << " " << widthAndSpeed(port) << "\n";
+    if (port.node->type != IB_NODE_SWITCH)
+      out << "lid " << port.base_lid << " lmc " << int{port.lmc} << " ";
+    out << "\"" << nameOf(*peer.node, names_) << "\" lid " << lidOf(peer) << " "
+        << widthAndSpeed(port) << "\n";
   }
 
   const ibnd_fabric_t& fabric_;
@@ -205,7 +227,8 @@ ibmad_port* openPort() {
 int look(const NameMap& names) {
   auto* port = openPort();
   if (!port) {
-    std::cerr << "muster-ibnetdisc: no InfiniBand port can be opened (/dev/infiniband/umad*; that needs root)\n";
+    std::cerr << "muster-ibnetdisc: no InfiniBand port can be opened (/dev/infiniband/umad*; that "
+                 "needs root)\n";
     return kNotPermitted;
   }
   mad_rpc_close_port(port);
@@ -233,7 +256,8 @@ int look(const NameMap& names) {
 int main(int count, char** words) {
   std::ios::sync_with_stdio(false);
   if (count == 1) return look(readNameMap(kNameMap));
-  if (count == 3 && std::string_view(words[1]) == "--node-name-map") return look(readNameMap(words[2]));
+  if (count == 3 && std::string_view(words[1]) == "--node-name-map")
+    return look(readNameMap(words[2]));
   std::cerr << "usage: muster-ibnetdisc [--node-name-map FILE]\n";
   return kUsage;
 }

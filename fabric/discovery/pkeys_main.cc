@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// muster-pkeys: reads the PKey tables of many ports in one process. One smpquery a port starts a process each, 20 ms where a table itself
-// takes less than one: minutes for a large fabric.
+// muster-pkeys: reads the PKey tables of many ports in one process. One smpquery a port starts a
+// process each, 20 ms where a table itself takes less than one: minutes for a large fabric.
 //
-// stdin: a line "LID PORT" for each table. stdout: the same line with the keys that are not zero, hexadecimal, in the order of the table.
-// Exit code 0 only where every table has been read to its end; else 1, and stderr says which one was not.
-// A program of its own: the simulator's library takes the place of libibumad by LD_PRELOAD, which must not be the controller's.
+// stdin: a line "LID PORT" for each table. stdout: the same line with the keys that are not zero,
+// hexadecimal, in the order of the table. Exit code 0 only where every table has been read to its
+// end; else 1, and stderr says which one was not. A program of its own: the simulator's library
+// takes the place of libibumad by LD_PRELOAD, which must not be the controller's.
 #include <infiniband/mad.h>
 #include <infiniband/umad.h>
 
@@ -39,7 +40,9 @@ class Reader {
       keys = static_cast<int>(mad_get_field(data.data(), 0, IB_SW_PARTITION_ENFORCE_CAP_F));
     }
     for (int from = 0; from < keys && from < kMostKeys; from += kKeysInBlock) {
-      if (!ask(data, target, IB_ATTR_PKEY_TBL, static_cast<unsigned>(from / kKeysInBlock) | static_cast<unsigned>(number) << 16)) return false;
+      if (!ask(data, target, IB_ATTR_PKEY_TBL,
+               static_cast<unsigned>(from / kKeysInBlock) | static_cast<unsigned>(number) << 16))
+        return false;
       for (int i = 0; i < std::min(kKeysInBlock, keys - from); ++i) {
         const auto at = static_cast<std::size_t>(2 * i);
         if (const unsigned key = static_cast<unsigned>(data[at]) << 8 | data[at + 1]; key != 0) {
@@ -66,7 +69,8 @@ int main() {
   std::array<int, 1> classes = {IB_SMI_CLASS};
   auto* port = mad_rpc_open_port(nullptr, 0, classes.data(), classes.size());
   if (!port) {
-    std::cerr << "muster-pkeys: no InfiniBand port can be opened (/dev/infiniband/umad*; that needs root)\n";
+    std::cerr << "muster-pkeys: no InfiniBand port can be opened (/dev/infiniband/umad*; that "
+                 "needs root)\n";
     return 1;
   }
   Reader reader(port);

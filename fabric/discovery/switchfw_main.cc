@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // muster-switchfw: asks switches for their firmware, all of them in one process.
 //
-// stdin: a LID a line. stdout: "LID VERSION [PSID]", or "LID -" for a switch that does not tell. Exit code 0: all were asked; 1: the input is
-// none; 3: no port may be opened here. After too many that do not tell (Patience) the others are not asked.
-// A program of its own for the reasons of muster-pkeys: the simulator's library comes by LD_PRELOAD.
+// stdin: a LID a line. stdout: "LID VERSION [PSID]", or "LID -" for a switch that does not tell.
+// Exit code 0: all were asked; 1: the input is none; 3: no port may be opened here. After too many
+// that do not tell (Patience) the others are not asked. A program of its own for the reasons of
+// muster-pkeys: the simulator's library comes by LD_PRELOAD.
 #include "fabric/discovery/general_info.h"
 
 #include <infiniband/mad.h>
@@ -27,7 +28,8 @@ std::optional<GeneralInfo> ask(int lid, ibmad_port* port) {
   call.attrid = kGeneralInfoAttribute;
   call.timeout = kAnswerLimitMs;
   VendorData data{};
-  return ib_vendor_call_via(data.data(), &target, &call, port) ? readGeneralInfo(data) : std::nullopt;
+  return ib_vendor_call_via(data.data(), &target, &call, port) ? readGeneralInfo(data)
+                                                               : std::nullopt;
 }
 
 }  // namespace
@@ -36,7 +38,8 @@ int main() {
   int vendor_class = kVendorClass;
   auto* port = mad_rpc_open_port(nullptr, 0, &vendor_class, 1);
   if (!port) {
-    std::cerr << "muster-switchfw: no InfiniBand port can be opened (/dev/infiniband/umad*; that needs root)\n";
+    std::cerr << "muster-switchfw: no InfiniBand port can be opened (/dev/infiniband/umad*; that "
+                 "needs root)\n";
     return kNotPermitted;
   }
   mad_rpc_set_timeout(port, kAnswerLimitMs);
@@ -51,7 +54,9 @@ int main() {
     }
     const auto info = patience.isOver() ? std::nullopt : ask(lid, port);
     patience.saw(info.has_value());
-    std::cout << lid << ' ' << (info ? info->firmware + (info->psid.empty() ? "" : " " + info->psid) : "-") << '\n';
+    std::cout << lid << ' '
+              << (info ? info->firmware + (info->psid.empty() ? "" : " " + info->psid) : "-")
+              << '\n';
   }
   if (code == 0 && !std::cin.eof()) {
     std::cerr << "muster-switchfw: the input is no list of LIDs\n";

@@ -15,15 +15,18 @@ namespace {
 
 constexpr std::chrono::seconds kQueryTimeout{20};
 constexpr std::size_t kQuotedTroubleBytes = 400;
-constexpr std::string_view kReader = "muster-pkeys", kLooker = "muster-ibnetdisc", kAsker = "muster-switchfw";  // beside this program
-constexpr int kNoPort = 3;                                                          // muster-ibnetdisc's exit code
-constexpr std::array<int, 2> kNotRun = {126, 127};                                  // a shell's or ssh's, where the tools have a prefix
+constexpr std::string_view kReader = "muster-pkeys", kLooker = "muster-ibnetdisc",
+                           kAsker = "muster-switchfw";  // beside this program
+constexpr int kNoPort = 3;                              // muster-ibnetdisc's exit code
+constexpr std::array<int, 2> kNotRun = {126,
+                                        127};  // a shell's or ssh's, where the tools have a prefix
 
 // Said by the simulator's client library on every start; nothing is wrong then.
 // Two ports with one GUID are no lost answer: all were asked, and the comparison names them.
 constexpr std::string_view kDuplicatePort = "Duplicate Port: Port with guid";
-constexpr std::array<std::string_view, 3> kHarmless = {"sim_connect: attached as client", kDuplicatePort,
-                                                       "Error Occurred when trying to insert new port guid"};
+constexpr std::array<std::string_view, 3> kHarmless = {
+    "sim_connect: attached as client", kDuplicatePort,
+    "Error Occurred when trying to insert new port guid"};
 
 std::vector<std::string_view> linesOf(std::string_view text) {
   std::vector<std::string_view> lines;
@@ -45,13 +48,15 @@ std::optional<std::uint64_t> numberAt(std::string_view text, int base) {
 
 std::optional<std::uint64_t> numberAfter(std::string_view text, std::string_view label, int base) {
   auto at = text.find(label);
-  return at == std::string_view::npos ? std::nullopt : numberAt(text.substr(at + label.size()), base);
+  return at == std::string_view::npos ? std::nullopt
+                                      : numberAt(text.substr(at + label.size()), base);
 }
 
 /// Empty: a `muster` that was copied without it.
 std::string programBeside(std::string_view name) {
   std::error_code missing;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", missing).parent_path() / name;
+  const auto program =
+      std::filesystem::read_symlink("/proc/self/exe", missing).parent_path() / name;
   return std::filesystem::exists(program, missing) ? program.string() : std::string();
 }
 
@@ -60,7 +65,8 @@ std::string programBeside(std::string_view name) {
 Task<Turnstile::Pass> Turnstile::enter() {
   auto executor = co_await asio::this_coro::executor;
   while (busy_) {
-    auto bell = std::make_shared<asio::steady_timer>(executor, asio::steady_timer::time_point::max());
+    auto bell =
+        std::make_shared<asio::steady_timer>(executor, asio::steady_timer::time_point::max());
     waiting_.push_back(bell);
     boost::system::error_code ignored;
     co_await bell->async_wait(asio::redirect_error(asio::use_awaitable, ignored));
@@ -71,7 +77,8 @@ Task<Turnstile::Pass> Turnstile::enter() {
 
 void Turnstile::leave() {
   busy_ = false;
-  // A waiter that was cancelled has gone already; ringing all the rest costs a few wake-ups and cannot lose one.
+  // A waiter that was cancelled has gone already; ringing all the rest costs a few wake-ups and
+  // cannot lose one.
   for (auto& bell : std::exchange(waiting_, {})) bell->cancel();
 }
 
@@ -83,8 +90,11 @@ std::string canonicalGuid(std::string_view text) {
 Result<SmInfo> parseSmInfo(std::string_view text) {
   auto lid = numberAfter(text, "sm lid ", 10);
   auto guid = numberAfter(text, "sm guid ", 16);
-  if (!lid || !guid) return fail(ErrorCode::Corrupt, fmt::format("sminfo said: {}", text.substr(0, kQuotedTroubleBytes)));
-  return SmInfo{fmt::format("0x{:016x}", *guid), static_cast<int>(*lid), text.find("SMINFO_MASTER") != std::string_view::npos,
+  if (!lid || !guid)
+    return fail(ErrorCode::Corrupt,
+                fmt::format("sminfo said: {}", text.substr(0, kQuotedTroubleBytes)));
+  return SmInfo{fmt::format("0x{:016x}", *guid), static_cast<int>(*lid),
+                text.find("SMINFO_MASTER") != std::string_view::npos,
                 text.find("SMINFO_STANDBY") != std::string_view::npos};
 }
 
@@ -92,9 +102,11 @@ Result<std::set<int>> parseManagers(std::string_view text) {
   std::set<int> lids;
   auto end = text.find("IsSMdisabled");
   if (text.find("IsSM ports") == std::string_view::npos || end == std::string_view::npos)
-    return fail(ErrorCode::Corrupt, fmt::format("saquery -s said: {}", text.substr(0, kQuotedTroubleBytes)));
+    return fail(ErrorCode::Corrupt,
+                fmt::format("saquery -s said: {}", text.substr(0, kQuotedTroubleBytes)));
   for (auto line : linesOf(text.substr(0, end)))
-    if (auto lid = numberAfter(line, "EndPortLid..............", 10)) lids.insert(static_cast<int>(*lid));
+    if (auto lid = numberAfter(line, "EndPortLid..............", 10))
+      lids.insert(static_cast<int>(*lid));
   return lids;
 }
 
@@ -105,47 +117,58 @@ Result<PkeyTable> parsePkeys(std::string_view text) {
     complete |= line.find("pkeys capacity for this port") != std::string_view::npos;
     for (auto at = line.find("0x"); at != std::string_view::npos; at = line.find("0x", at + 2)) {
       auto key = numberAt(line.substr(at), 16);
-      if (!key || *key > 0xffff) return fail(ErrorCode::Corrupt, fmt::format("smpquery pkeys said: {}", line));
+      if (!key || *key > 0xffff)
+        return fail(ErrorCode::Corrupt, fmt::format("smpquery pkeys said: {}", line));
       if (*key != 0) table.insert(static_cast<std::uint16_t>(*key));
     }
   }
-  if (!complete) return fail(ErrorCode::Corrupt, "smpquery pkeys ended before the end of the table");
+  if (!complete)
+    return fail(ErrorCode::Corrupt, "smpquery pkeys ended before the end of the table");
   return table;
 }
 
-Result<std::map<PkeyPort, PkeyTable>> parsePkeyTables(std::string_view text, const std::vector<PkeyPort>& asked) {
+Result<std::map<PkeyPort, PkeyTable>> parsePkeyTables(std::string_view text,
+                                                      const std::vector<PkeyPort>& asked) {
   std::map<PkeyPort, PkeyTable> tables;
   for (auto line : linesOf(text)) {
     std::istringstream words{std::string(line)};
     PkeyPort port;
-    if (!(words >> port.first >> port.second)) return fail(ErrorCode::Corrupt, fmt::format("muster-pkeys said: {}", line));
+    if (!(words >> port.first >> port.second))
+      return fail(ErrorCode::Corrupt, fmt::format("muster-pkeys said: {}", line));
     auto& table = tables[port];
     for (std::string word; words >> word;) {
       auto key = word.starts_with("0x") ? numberAt(word, 16) : std::nullopt;
-      if (!key || *key > 0xffff) return fail(ErrorCode::Corrupt, fmt::format("muster-pkeys said: {}", line));
+      if (!key || *key > 0xffff)
+        return fail(ErrorCode::Corrupt, fmt::format("muster-pkeys said: {}", line));
       table.insert(static_cast<std::uint16_t>(*key));
     }
   }
   for (const auto& [lid, number] : asked)
     if (!tables.contains({lid, number}))
-      return fail(ErrorCode::Corrupt, fmt::format("muster-pkeys did not tell the table of LID {} port {}", lid, number));
+      return fail(
+          ErrorCode::Corrupt,
+          fmt::format("muster-pkeys did not tell the table of LID {} port {}", lid, number));
   return tables;
 }
 
-Result<std::map<int, ToldFirmware>> parseSwitchFirmware(std::string_view text, const std::vector<int>& asked) {
+Result<std::map<int, ToldFirmware>> parseSwitchFirmware(std::string_view text,
+                                                        const std::vector<int>& asked) {
   std::map<int, ToldFirmware> told;
   for (auto line : linesOf(text)) {
     std::istringstream words{std::string(line)};
     ToldFirmware one;
-    if (!(words >> one.lid >> one.version)) return fail(ErrorCode::Corrupt, fmt::format("{} said: {}", kAsker, line));
+    if (!(words >> one.lid >> one.version))
+      return fail(ErrorCode::Corrupt, fmt::format("{} said: {}", kAsker, line));
     words >> one.psid;
     if (one.version == "-") one.version.clear();
-    if (one.version.find_first_not_of("0123456789.") != std::string::npos || (!one.version.empty() && std::count(one.version.begin(), one.version.end(), '.') != 2))
+    if (one.version.find_first_not_of("0123456789.") != std::string::npos ||
+        (!one.version.empty() && std::count(one.version.begin(), one.version.end(), '.') != 2))
       return fail(ErrorCode::Corrupt, fmt::format("{} said: {}", kAsker, line));
     told[one.lid] = std::move(one);
   }
   for (const int lid : asked)
-    if (!told.contains(lid)) return fail(ErrorCode::Corrupt, fmt::format("{} did not speak of LID {}", kAsker, lid));
+    if (!told.contains(lid))
+      return fail(ErrorCode::Corrupt, fmt::format("{} did not speak of LID {}", kAsker, lid));
   return told;
 }
 
@@ -156,8 +179,11 @@ std::set<std::string> guidsInSubnetList(std::string_view text) {
     const auto kind = text.substr(std::min(text.rfind('{', at), at));
     const auto words = text.substr(at, text.find('}', at) - at);  // "NodeGUID:… {DESCRIPTION"
     const auto brace = words.find('{');
-    if (!kind.starts_with("{ SW") && brace != std::string_view::npos && isSwitchInternalHca(words.substr(brace + 1))) continue;  // a discovery leaves them out too
-    if (auto guid = numberAt(words.substr(kLabel.size()), 16)) guids.insert(fmt::format("0x{:016x}", *guid));
+    if (!kind.starts_with("{ SW") && brace != std::string_view::npos &&
+        isSwitchInternalHca(words.substr(brace + 1)))
+      continue;  // a discovery leaves them out too
+    if (auto guid = numberAt(words.substr(kLabel.size()), 16))
+      guids.insert(fmt::format("0x{:016x}", *guid));
   }
   return guids;
 }
@@ -166,7 +192,8 @@ std::vector<std::string> sharedGuids(std::string_view stderr_text) {
   std::vector<std::string> guids;
   for (auto line : linesOf(stderr_text))
     if (line.find(kDuplicatePort) != std::string_view::npos)
-      if (auto guid = numberAfter(line, "guid ", 16)) guids.push_back(fmt::format("0x{:016x}", *guid));
+      if (auto guid = numberAfter(line, "guid ", 16))
+        guids.push_back(fmt::format("0x{:016x}", *guid));
   return guids;
 }
 
@@ -174,9 +201,11 @@ std::string troubleIn(std::string_view stderr_text) {
   const auto quoted = [lines = linesOf(stderr_text)](bool ours) {
     std::string trouble;
     for (auto line : lines) {
-      bool harmless = std::any_of(kHarmless.begin(), kHarmless.end(),
-                                  [&](std::string_view known) { return line.find(known) != std::string_view::npos; });
-      if (!harmless && (!ours || line.starts_with("muster-")) && trouble.size() < kQuotedTroubleBytes)
+      bool harmless = std::any_of(kHarmless.begin(), kHarmless.end(), [&](std::string_view known) {
+        return line.find(known) != std::string_view::npos;
+      });
+      if (!harmless && (!ours || line.starts_with("muster-")) &&
+          trouble.size() < kQuotedTroubleBytes)
         trouble += std::string(trouble.empty() ? "" : " | ") + std::string(line);
     }
     return trouble;
@@ -193,18 +222,22 @@ io::Command Tools::command(std::string tool, std::vector<std::string> args) cons
   command.args.assign(words.begin() + 1, words.end());
   command.args.insert(command.args.end(), args.begin(), args.end());
   command.env = options_.tool_env;
-  // The simulator's client library makes a folder where its program runs, and a killed one leaves it there: not in the operator's folder.
+  // The simulator's client library makes a folder where its program runs, and a killed one leaves
+  // it there: not in the operator's folder.
   std::error_code ignored;
-  if (std::filesystem::create_directories(options_.run_folder, ignored); !ignored) command.working_dir = options_.run_folder;
+  if (std::filesystem::create_directories(options_.run_folder, ignored); !ignored)
+    command.working_dir = options_.run_folder;
   // IB tools live in sbin; a prefix such as ibsim-run looks in PATH only.
   const char* path = std::getenv("PATH");
   command.env.try_emplace("PATH", fmt::format("{}:/usr/sbin:/sbin", path ? path : "/usr/bin:/bin"));
   return command;
 }
 
-Async<io::ProcessExit> Tools::answer(std::string tool, std::vector<std::string> args, int accepted) {
+Async<io::ProcessExit> Tools::answer(std::string tool, std::vector<std::string> args,
+                                     int accepted) {
   auto call = command(tool, std::move(args));
-  call.timeout = tool == "ibnetdiscover" || tool == "ibqueryerrors" ? options_.discovery_limit : kQueryTimeout;
+  call.timeout =
+      tool == "ibnetdiscover" || tool == "ibqueryerrors" ? options_.discovery_limit : kQueryTimeout;
   co_return co_await answerOf(std::move(tool), std::move(call), accepted);
 }
 
@@ -213,7 +246,8 @@ Async<io::ProcessExit> Tools::answerOf(std::string tool, io::Command call, int a
   auto trouble = troubleIn(exit.err);
   if ((exit.code != 0 && exit.code != accepted) || !trouble.empty())
     co_return fail(ErrorCode::Unavailable,
-                   fmt::format("{} got no complete answer from the fabric (exit code {}): {}", tool, exit.code, trouble));
+                   fmt::format("{} got no complete answer from the fabric (exit code {}): {}", tool,
+                               exit.code, trouble));
   co_return std::move(exit);
 }
 
@@ -241,17 +275,21 @@ Async<Topology> Tools::discover() {
 
 Async<Topology> Tools::discoverByLibrary() {
   const auto looker = programBeside(kLooker);
-  if (looker.empty()) co_return fail(ErrorCode::Denied, fmt::format("there is no {} beside this program", kLooker));
+  if (looker.empty())
+    co_return fail(ErrorCode::Denied, fmt::format("there is no {} beside this program", kLooker));
   auto call = command(looker, {});
   call.timeout = options_.discovery_limit;
   CO_TRY(exit, co_await processes_.run(std::move(call)));
   if (exit.code == kNoPort || std::count(kNotRun.begin(), kNotRun.end(), exit.code) > 0)
     co_return fail(ErrorCode::Denied, fmt::format("{}: {}", kLooker, troubleIn(exit.err)));
   if (auto trouble = troubleIn(exit.err); exit.code != 0 || !trouble.empty())
-    co_return fail(ErrorCode::Unavailable, fmt::format("the discovery is not complete (exit code {}): {}", exit.code, trouble));
+    co_return fail(
+        ErrorCode::Unavailable,
+        fmt::format("the discovery is not complete (exit code {}): {}", exit.code, trouble));
   managers_told_.clear();
   for (auto line : linesOf(std::string_view(exit.out).substr(0, exit.out.find("\n\n"))))
-    if (auto lid = numberAfter(line, "# subnet manager at lid ", 10); lid && *lid != 0) managers_told_.insert(static_cast<int>(*lid));
+    if (auto lid = numberAfter(line, "# subnet manager at lid ", 10); lid && *lid != 0)
+      managers_told_.insert(static_cast<int>(*lid));
   co_return topologyIn(exit, kLooker);
 }
 
@@ -262,13 +300,15 @@ Async<Topology> Tools::discoverByTool() {
 
 Async<std::map<int, ToldFirmware>> Tools::switchFirmware(std::vector<int> lids) {
   const auto asker = programBeside(kAsker);
-  if (asker.empty()) co_return fail(ErrorCode::Denied, fmt::format("there is no {} beside this program", kAsker));
+  if (asker.empty())
+    co_return fail(ErrorCode::Denied, fmt::format("there is no {} beside this program", kAsker));
   auto call = command(asker, {});
   for (const int lid : lids) call.stdin_text += fmt::format("{}\n", lid);
   call.timeout = options_.discovery_limit;
   CO_TRY(exit, co_await processes_.run(std::move(call)));
   if (exit.code != 0)  // silent switches make it speak on stderr and end with 0
-    co_return fail(exit.code == kNoPort ? ErrorCode::Denied : ErrorCode::Unavailable, fmt::format("{} (exit code {}): {}", kAsker, exit.code, troubleIn(exit.err)));
+    co_return fail(exit.code == kNoPort ? ErrorCode::Denied : ErrorCode::Unavailable,
+                   fmt::format("{} (exit code {}): {}", kAsker, exit.code, troubleIn(exit.err)));
   co_return parseSwitchFirmware(exit.out, lids);
 }
 
@@ -299,11 +339,13 @@ Async<ForwardingTables> Tools::forwardingTables() {
 
 Async<links::ReadingsByGuid> Tools::counters() {
   constexpr int kOverThreshold = 1;
-  // The thresholds that are installed would hide a few errors of each port. No service levels: they are asked of the subnet manager.
+  // The thresholds that are installed would hide a few errors of each port. No service levels: they
+  // are asked of the subnet manager.
   const auto thresholds = options_.run_folder / "no-thresholds";
   CO_TRY_OK(io::makeDirs(options_.run_folder));
   CO_TRY_OK(io::writeFileAtomic(thresholds, "# every error counts\n"));
-  std::vector<std::string> errors_args = {"--skip-sl", "--threshold-file", thresholds.string()}, data_args = {"--skip-sl", "--counters"};
+  std::vector<std::string> errors_args = {"--skip-sl", "--threshold-file", thresholds.string()},
+                           data_args = {"--skip-sl", "--counters"};
   CO_TRY(errors, co_await answer("ibqueryerrors", std::move(errors_args), kOverThreshold));
   CO_TRY(data, co_await answer("ibqueryerrors", std::move(data_args)));
   co_return links::parseQueryErrors(errors.out, data.out);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The InfiniBand tools, one at a time: ibsim has ten places for clients, and a tool that is killed keeps its own.
+// The InfiniBand tools, one at a time: ibsim has ten places for clients, and a tool that is killed
+// keeps its own.
 #pragma once
 
-#include "wire/links/counter_text.h"
 #include "fabric/compare/switch_firmware.h"
 #include "fabric/opensm/partitions.h"
 #include "fabric/routing/forwarding.h"
+#include "wire/links/counter_text.h"
 
 #include <boost/asio/steady_timer.hpp>
 
@@ -42,7 +43,8 @@ struct SmInfo {
   bool master = false;
   bool standby = false;
 };
-/// "sminfo: sm lid 1 sm guid 0x100001, activity count 12 priority 14 state 3 SMINFO_MASTER". Errors: Corrupt
+/// "sminfo: sm lid 1 sm guid 0x100001, activity count 12 priority 14 state 3 SMINFO_MASTER".
+/// Errors: Corrupt
 Result<SmInfo> parseSmInfo(std::string_view text);
 /// LIDs in the first part of `saquery -s`. Errors: Corrupt
 Result<std::set<int>> parseManagers(std::string_view text);
@@ -51,9 +53,12 @@ Result<PkeyTable> parsePkeys(std::string_view text);
 /// A port that has a PKey table.
 using PkeyPort = std::pair<int, int>;  ///< LID and number
 /// Output of muster-pkeys for these ports. Errors: Corrupt (one of them is not there)
-Result<std::map<PkeyPort, PkeyTable>> parsePkeyTables(std::string_view text, const std::vector<PkeyPort>& asked);
-/// Output of muster-switchfw for these LIDs. Errors: Corrupt (one of them is not there, or its version is none)
-Result<std::map<int, ToldFirmware>> parseSwitchFirmware(std::string_view text, const std::vector<int>& asked);
+Result<std::map<PkeyPort, PkeyTable>> parsePkeyTables(std::string_view text,
+                                                      const std::vector<PkeyPort>& asked);
+/// Output of muster-switchfw for these LIDs. Errors: Corrupt (one of them is not there, or its
+/// version is none)
+Result<std::map<int, ToldFirmware>> parseSwitchFirmware(std::string_view text,
+                                                        const std::vector<int>& asked);
 /// Node GUIDs in OpenSM's dump opensm-subnet.lst, without what is a part of a switch.
 std::set<std::string> guidsInSubnetList(std::string_view text);
 /// Port GUIDs that ibnetdiscover met more than once, by its stderr.
@@ -65,11 +70,13 @@ std::string canonicalGuid(std::string_view text);
 
 class Tools {
  public:
-  Tools(io::ProcessRunner& processes, const FabricOptions& options) : processes_(processes), options_(options) {}
+  Tools(io::ProcessRunner& processes, const FabricOptions& options)
+      : processes_(processes), options_(options) {}
   /// By muster-ibnetdisc where it may open a port, else by ibnetdiscover.
   /// Errors: Unavailable when anything timed out: what could not be asked is not known to be absent
   Async<Topology> discover();
-  /// Errors: Unavailable (see discover), Denied (no port may be opened, or the program is not there)
+  /// Errors: Unavailable (see discover), Denied (no port may be opened, or the program is not
+  /// there)
   Async<Topology> discoverByLibrary();
   Async<Topology> discoverByTool();
   /// Errors: Unavailable (no subnet manager answers)
@@ -82,8 +89,9 @@ class Tools {
   /// What switches at these LIDs tell of their firmware; one that tells nothing has no version.
   /// Errors: Denied (no port may be opened, or muster-switchfw is not there), Unavailable
   Async<std::map<int, ToldFirmware>> switchFirmware(std::vector<int> lids);
-  /// LIDs of all ports that say they are a subnet manager: by the master's own list, which keeps ports of other partitions from whoever is
-  /// a limited member, and by what the ports themselves told the last discovery.
+  /// LIDs of all ports that say they are a subnet manager: by the master's own list, which keeps
+  /// ports of other partitions from whoever is a limited member, and by what the ports themselves
+  /// told the last discovery.
   Async<std::set<int>> managerLids();
   Async<ForwardingTables> forwardingTables();
   /// Of every port of every device. Errors: Unavailable (a port did not answer)

@@ -21,13 +21,15 @@ std::string unitOf(std::string_view leaf) {
   return std::string(rest.substr(0, rest.find('-')));
 }
 
-std::map<std::string, std::set<std::string>> leavesByNode(const std::vector<Host>& hosts, const Topology& declared) {
+std::map<std::string, std::set<std::string>> leavesByNode(const std::vector<Host>& hosts,
+                                                          const Topology& declared) {
   std::set<std::string, std::less<>> names;
   for (const auto& host : hosts) names.insert(host.name);
   std::map<std::string, std::set<std::string>> out;
   for (const auto& link : declared.links)
     for (const auto& [hca, other] : {std::pair(&link.a, &link.b), std::pair(&link.b, &link.a)})
-      if (auto host = names.find(hostOf(hca->node)); host != names.end() && declared.devices.at(other->node).is_switch)
+      if (auto host = names.find(hostOf(hca->node));
+          host != names.end() && declared.devices.at(other->node).is_switch)
         out[*host].insert(other->node);
   return out;
 }
@@ -37,7 +39,8 @@ std::string groupName(const Fabric& fabric, const std::set<std::string>& leaves)
   return fmt::format("{}", fmt::join(leaves, "_"));
 }
 
-void children(const Vicinity& group, const std::function<void(const Vicinity&, const std::string& parent)>& visit) {
+void children(const Vicinity& group,
+              const std::function<void(const Vicinity&, const std::string& parent)>& visit) {
   for (const auto& child : group.children) {
     visit(child, group.name);
     children(child, visit);
@@ -64,7 +67,8 @@ std::size_t blockSize(const std::vector<std::pair<std::string, std::vector<std::
   return least;
 }
 
-std::vector<std::pair<std::string, std::vector<std::string>>> blocksOf(const Vicinity& top, const Fabric& fabric) {
+std::vector<std::pair<std::string, std::vector<std::string>>> blocksOf(const Vicinity& top,
+                                                                       const Fabric& fabric) {
   std::vector<std::pair<std::string, std::vector<std::string>>> blocks;
   for (const auto& domain : fabric.nvlink_domains) blocks.emplace_back(domain.name, domain.nodes);
   if (blocks.empty())
@@ -77,13 +81,17 @@ std::string inQuotes(std::string_view text) { return fmt::format("\"{}\"", text)
 
 }  // namespace
 
-Vicinity vicinityOf(const inventory::Cluster& cluster, const Fabric& fabric, const Topology& declared) {
-  std::map<std::string, std::map<std::string, Vicinity>> units;  // "" where there is no level between group and fabric
+Vicinity vicinityOf(const inventory::Cluster& cluster, const Fabric& fabric,
+                    const Topology& declared) {
+  std::map<std::string, std::map<std::string, Vicinity>>
+      units;  // "" where there is no level between group and fabric
   auto hosts = hostsOn(cluster, fabric);
   for (auto leaves = leavesByNode(hosts, declared); const auto& host : hosts) {
     auto own = leaves.find(host.name);
     if (own == leaves.end()) continue;
-    auto unit = fabric.cores > 0 && fabric.shape == FabricShape::FatTree ? unitOf(*own->second.begin()) : std::string();
+    auto unit = fabric.cores > 0 && fabric.shape == FabricShape::FatTree
+                    ? unitOf(*own->second.begin())
+                    : std::string();
     auto name = groupName(fabric, own->second);
     auto& group = units[unit][name];
     group.name = name;
@@ -93,39 +101,52 @@ Vicinity vicinityOf(const inventory::Cluster& cluster, const Fabric& fabric, con
   for (auto& [unit, groups] : units) {
     std::vector<Vicinity> list;
     for (auto& [name, group] : groups) list.push_back(std::move(group));
-    std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return inventory::naturalLess(a.name, b.name); });
+    std::sort(list.begin(), list.end(),
+              [](const auto& a, const auto& b) { return inventory::naturalLess(a.name, b.name); });
     if (unit.empty())
-      top.children.insert(top.children.end(), std::make_move_iterator(list.begin()), std::make_move_iterator(list.end()));
+      top.children.insert(top.children.end(), std::make_move_iterator(list.begin()),
+                          std::make_move_iterator(list.end()));
     else
       top.children.push_back({unit, {}, std::move(list)});
   }
-  std::sort(top.children.begin(), top.children.end(), [](const auto& a, const auto& b) { return inventory::naturalLess(a.name, b.name); });
+  std::sort(top.children.begin(), top.children.end(),
+            [](const auto& a, const auto& b) { return inventory::naturalLess(a.name, b.name); });
   return top;
 }
 
 std::string slurmTree(const Vicinity& top) {
   std::string out = "# Written by muster from the inventory. TopologyPlugin=topology/tree\n";
   children(top, [&](const Vicinity& group, const std::string&) {
-    out += group.children.empty() ? fmt::format("SwitchName={} Nodes={}\n", group.name, inventory::foldHostlist(group.nodes))
-                                  : fmt::format("SwitchName={} Switches={}\n", group.name, childNames(group));
+    out += group.children.empty()
+               ? fmt::format("SwitchName={} Nodes={}\n", group.name,
+                             inventory::foldHostlist(group.nodes))
+               : fmt::format("SwitchName={} Switches={}\n", group.name, childNames(group));
   });
   return out + fmt::format("SwitchName={} Switches={}\n", top.name, childNames(top));
 }
 
 std::string slurmYaml(const Vicinity& top, const Fabric& fabric) {
-  std::string out =
-      fmt::format("# Written by muster from the inventory.\n- topology: {}\n  cluster_default: true\n  tree:\n    switches:\n", top.name);
-  out += fmt::format("      - switch: {}\n        children: {}\n", top.name, inQuotes(childNames(top)));
+  std::string out = fmt::format(
+      "# Written by muster from the inventory.\n- topology: {}\n  cluster_default: true\n  tree:\n "
+      "   switches:\n",
+      top.name);
+  out += fmt::format("      - switch: {}\n        children: {}\n", top.name,
+                     inQuotes(childNames(top)));
   children(top, [&](const Vicinity& group, const std::string&) {
-    out += fmt::format("      - switch: {}\n        {}: {}\n", group.name, group.children.empty() ? "nodes" : "children",
-                       inQuotes(group.children.empty() ? inventory::foldHostlist(group.nodes) : childNames(group)));
+    out += fmt::format("      - switch: {}\n        {}: {}\n", group.name,
+                       group.children.empty() ? "nodes" : "children",
+                       inQuotes(group.children.empty() ? inventory::foldHostlist(group.nodes)
+                                                       : childNames(group)));
   });
   if (fabric.nvlink_domains.empty()) return out;
   auto blocks = blocksOf(top, fabric);
-  out +=
-      fmt::format("- topology: nvlink\n  cluster_default: false\n  block:\n    block_sizes:\n      - {}\n    blocks:\n", blockSize(blocks));
+  out += fmt::format(
+      "- topology: nvlink\n  cluster_default: false\n  block:\n    block_sizes:\n      - {}\n    "
+      "blocks:\n",
+      blockSize(blocks));
   for (const auto& [name, nodes] : blocks)
-    out += fmt::format("      - block: {}\n        nodes: {}\n", name, inQuotes(inventory::foldHostlist(nodes)));
+    out += fmt::format("      - block: {}\n        nodes: {}\n", name,
+                       inQuotes(inventory::foldHostlist(nodes)));
   return out;
 }
 
@@ -133,7 +154,8 @@ std::string slurmBlocks(const Vicinity& top, const Fabric& fabric) {
   auto blocks = blocksOf(top, fabric);
   if (blocks.empty()) return {};
   std::string out = "# Written by muster from the inventory. TopologyPlugin=topology/block\n";
-  for (const auto& [name, nodes] : blocks) out += fmt::format("BlockName={} Nodes={}\n", name, inventory::foldHostlist(nodes));
+  for (const auto& [name, nodes] : blocks)
+    out += fmt::format("BlockName={} Nodes={}\n", name, inventory::foldHostlist(nodes));
   return out + fmt::format("BlockSizes={}\n", blockSize(blocks));
 }
 
@@ -145,8 +167,10 @@ std::string kubernetesLabels(const Vicinity& top, const Fabric& fabric) {
   std::string out;
   auto write = [&](const Vicinity& group, const std::string& parent) {
     for (const auto& node : group.nodes) {
-      out += fmt::format("---\napiVersion: v1\nkind: Node\nmetadata:\n  name: {}\n  labels:\n    {}leaf: {}\n    {}spine: {}\n", node,
-                         kPrefix, inQuotes(group.name), kPrefix, inQuotes(parent));
+      out += fmt::format(
+          "---\napiVersion: v1\nkind: Node\nmetadata:\n  name: {}\n  labels:\n    {}leaf: {}\n    "
+          "{}spine: {}\n",
+          node, kPrefix, inQuotes(group.name), kPrefix, inQuotes(parent));
       if (parent != top.name) out += fmt::format("    {}core: {}\n", kPrefix, inQuotes(top.name));
       if (auto domain = domain_of.find(node); domain != domain_of.end())
         out += fmt::format("    {}accelerator: {}\n", kPrefix, inQuotes(domain->second));
@@ -159,42 +183,54 @@ std::string kubernetesLabels(const Vicinity& top, const Fabric& fabric) {
 std::vector<std::string> rdmaDevices(const inventory::Profile& profile, const Fabric& fabric) {
   std::vector<std::string> devices;
   for (const auto& rail : profile.rails) devices.push_back(rail.hca);
-  for (int rail = 0; profile.rails.empty() && rail < fabric.rails; ++rail) devices.push_back(fmt::format("mlx5_{}", rail));
+  for (int rail = 0; profile.rails.empty() && rail < fabric.rails; ++rail)
+    devices.push_back(fmt::format("mlx5_{}", rail));
   return devices;
 }
 
 std::string ncclEnvironment(const inventory::Profile& profile, const Fabric& fabric) {
   auto hcas = rdmaDevices(profile, fabric);
   for (auto& hca : hcas) hca += ":1";
-  std::string out = fmt::format("# Written by muster from the inventory: profile {}, fabric {}.\n", profile.name, fabric.name);
-  out += fmt::format("NCCL_IB_HCA=={}\n", fmt::join(hcas, ","));  // the second '=': these names, not all that begin so
+  std::string out = fmt::format("# Written by muster from the inventory: profile {}, fabric {}.\n",
+                                profile.name, fabric.name);
+  out += fmt::format("NCCL_IB_HCA=={}\n",
+                     fmt::join(hcas, ","));  // the second '=': these names, not all that begin so
   // Rails meet above the leaves only: staying on one's own rail keeps traffic off the spines.
   if (fabric.shape == FabricShape::RailOptimized && hcas.size() > 1) out += "NCCL_CROSS_NIC=0\n";
-  if (fabric.roce) out += fmt::format("NCCL_IB_TC={}\nNCCL_IB_GID_INDEX={}\n", fabric.roce->trafficClass(), fabric.roce->gid_index);
+  if (fabric.roce)
+    out += fmt::format("NCCL_IB_TC={}\nNCCL_IB_GID_INDEX={}\n", fabric.roce->trafficClass(),
+                       fabric.roce->gid_index);
   return out;
 }
 
 std::string toPrometheus(const DiffReport& report) {
   auto fabric = report.fabric;
   std::string out = fmt::format(
-      "# HELP muster_fabric_answered Whether the last discovery was complete.\n# TYPE muster_fabric_answered "
+      "# HELP muster_fabric_answered Whether the last discovery was complete.\n# TYPE "
+      "muster_fabric_answered "
       "gauge\nmuster_fabric_answered{{fabric=\"{}\"}} {}\n",
       fabric, report.error.empty() ? 1 : 0);
   if (!report.error.empty()) return out;
   auto gauge = [&](std::string_view name, std::string_view help, std::size_t value) {
-    out += fmt::format("# HELP muster_fabric_{0} {1}\n# TYPE muster_fabric_{0} gauge\nmuster_fabric_{0}{{fabric=\"{2}\"}} {3}\n", name,
-                       help, fabric, value);
+    out += fmt::format(
+        "# HELP muster_fabric_{0} {1}\n# TYPE muster_fabric_{0} "
+        "gauge\nmuster_fabric_{0}{{fabric=\"{2}\"}} {3}\n",
+        name, help, fabric, value);
   };
   gauge("devices", "Devices found.", report.found.devices.size());
   gauge("links", "Links found.", report.found.links.size());
   gauge("excluded", "Deviations that the inventory excuses.", report.comparison.excluded.size());
   gauge("jobs", "What a technician has to do.", report.comparison.repairs.size());
-  out += "# HELP muster_fabric_deviations Deviations from the declaration by kind.\n# TYPE muster_fabric_deviations gauge\n";
+  out +=
+      "# HELP muster_fabric_deviations Deviations from the declaration by kind.\n# TYPE "
+      "muster_fabric_deviations gauge\n";
   std::map<DeviationKind, std::size_t> kinds;
-  for (int kind = 0; kind <= static_cast<int>(DeviationKind::WrongFirmware); ++kind) kinds[static_cast<DeviationKind>(kind)] = 0;
+  for (int kind = 0; kind <= static_cast<int>(DeviationKind::WrongFirmware); ++kind)
+    kinds[static_cast<DeviationKind>(kind)] = 0;
   for (const auto& one : report.comparison.deviations) ++kinds[one.kind];
   for (const auto& [kind, count] : kinds)
-    out += fmt::format("muster_fabric_deviations{{fabric=\"{}\",kind=\"{}\"}} {}\n", fabric, toString(kind), count);
+    out += fmt::format("muster_fabric_deviations{{fabric=\"{}\",kind=\"{}\"}} {}\n", fabric,
+                       toString(kind), count);
   return out;
 }
 

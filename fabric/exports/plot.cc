@@ -13,9 +13,13 @@ constexpr int kLeft = 20, kTop = 70, kRowHeight = 170, kBoxHeight = 22;
 constexpr int kSwitchWidth = 96, kSwitchGap = 10, kHostWidth = 12, kHostGap = 4;
 constexpr std::size_t kMostLabels = 400;  ///< switches of a row whose names still fit
 constexpr std::string_view kStyle =
-    "text{font:11px sans-serif;fill:#222}.t{font-size:18px}.s{fill:#dbe7f5;stroke:#4a6fa5}.h{fill:#e6e6e6;stroke:#888}"
-    ".x{fill:#f8c9c9;stroke:#c00;stroke-width:2}.e{fill:#fff;stroke:#c00;stroke-width:2}path{fill:none;stroke:#9ab;stroke-width:.7}"
-    ".m{stroke:#c00;stroke-width:2;stroke-dasharray:5 4}.w{stroke:#c00;stroke-width:2}.d{stroke:#e08000;stroke-width:2}"
+    "text{font:11px "
+    "sans-serif;fill:#222}.t{font-size:18px}.s{fill:#dbe7f5;stroke:#4a6fa5}.h{fill:#e6e6e6;stroke:#"
+    "888}"
+    ".x{fill:#f8c9c9;stroke:#c00;stroke-width:2}.e{fill:#fff;stroke:#c00;stroke-width:2}path{fill:"
+    "none;stroke:#9ab;stroke-width:.7}"
+    ".m{stroke:#c00;stroke-width:2;stroke-dasharray:5 "
+    "4}.w{stroke:#c00;stroke-width:2}.d{stroke:#e08000;stroke-width:2}"
     "path:hover{stroke-width:4}";
 
 struct Box {
@@ -28,7 +32,8 @@ Pair pairOf(const Link& link) { return {hostOf(link.a.node), hostOf(link.b.node)
 
 class Plot {
  public:
-  Plot(const Topology& declared, const std::map<std::string, Place>& places, const FoundFabric* found)
+  Plot(const Topology& declared, const std::map<std::string, Place>& places,
+       const FoundFabric* found)
       : declared_(declared), places_(places), found_(found) {}
 
   std::string draw(const std::string& title) {
@@ -37,10 +42,12 @@ class Plot {
     if (found_) faults();
     boxes();
     return fmt::format(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" width=\"{}\"><style>{}</style><text class=\"t\" x=\"{}\" "
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" "
+        "width=\"{}\"><style>{}</style><text class=\"t\" x=\"{}\" "
         "y=\"28\">{}</text>"
         "<text x=\"{}\" y=\"48\">{}</text>{}{}</svg>\n",
-        width_ + kLeft, height_, std::min(width_ + kLeft, 4000), kStyle, kLeft, escapedMarkup(title), kLeft, legend(), lines_, boxes_);
+        width_ + kLeft, height_, std::min(width_ + kLeft, 4000), kStyle, kLeft,
+        escapedMarkup(title), kLeft, legend(), lines_, boxes_);
   }
 
  private:
@@ -48,7 +55,8 @@ class Plot {
     if (!found_) return "as declared";
     if (found_->comparison.deviations.empty()) return "found as declared";
     return fmt::format(
-        "{} deviations: dashed red is missing, red should not be there, orange is slower than declared; point at a line to read what to do",
+        "{} deviations: dashed red is missing, red should not be there, orange is slower than "
+        "declared; point at a line to read what to do",
         found_->comparison.deviations.size());
   }
 
@@ -67,7 +75,9 @@ class Plot {
     };
     for (const auto& [name, device] : declared_.devices) {
       auto level = levels.find(name);
-      put(hostOf(name), device.is_switch ? highest - (level == levels.end() ? 1 : level->second) : highest, device.is_switch);
+      put(hostOf(name),
+          device.is_switch ? highest - (level == levels.end() ? 1 : level->second) : highest,
+          device.is_switch);
     }
     if (found_)
       for (const auto& [name, device] : found_->topology.devices)
@@ -78,17 +88,19 @@ class Plot {
 
   void centre() {
     std::map<int, int> ends;
-    for (const auto& [name, box] : boxes_of_) ends[box.y] = std::max(ends[box.y], box.x + box.width);
+    for (const auto& [name, box] : boxes_of_)
+      ends[box.y] = std::max(ends[box.y], box.x + box.width);
     for (auto& [name, box] : boxes_of_) box.x += (width_ - ends[box.y]) / 2;
   }
 
   std::string line(const Link& link) const {
     auto a = boxes_of_.find(hostOf(link.a.node)), b = boxes_of_.find(hostOf(link.b.node));
     if (a == boxes_of_.end() || b == boxes_of_.end()) return {};
-    const Box &low = a->second.y > b->second.y ? a->second : b->second, &high = a->second.y > b->second.y ? b->second : a->second;
+    const Box &low = a->second.y > b->second.y ? a->second : b->second,
+              &high = a->second.y > b->second.y ? b->second : a->second;
     if (low.y == high.y)
-      return fmt::format("M{} {}q{} 60 {} 0", low.middle(), low.y + kBoxHeight, (high.middle() - low.middle()) / 2,
-                         high.middle() - low.middle());
+      return fmt::format("M{} {}q{} 60 {} 0", low.middle(), low.y + kBoxHeight,
+                         (high.middle() - low.middle()) / 2, high.middle() - low.middle());
     return fmt::format("M{} {}L{} {}", low.middle(), low.y, high.middle(), high.y + kBoxHeight);
   }
 
@@ -104,7 +116,8 @@ class Plot {
   void fault(std::string_view kind, const Link& link, const std::string& what) {
     auto path = line(link);
     if (!path.empty())
-      lines_ += fmt::format("<path class=\"{}\" d=\"{}\"><title>{}: {} – {}{}</title></path>", kind, path, what, escapedMarkup(toString(link.a)),
+      lines_ += fmt::format("<path class=\"{}\" d=\"{}\"><title>{}: {} – {}{}</title></path>", kind,
+                            path, what, escapedMarkup(toString(link.a)),
                             escapedMarkup(toString(link.b)), escapedMarkup(adviceOn(link)));
   }
   std::string adviceOn(const Link& link) const {
@@ -127,7 +140,8 @@ class Plot {
       else if (wanted == wanted_end || ends(*have) < ends(*wanted))
         fault("w", *have++, "not declared");
       else {
-        if (have->width_speed != wanted->width_speed) fault("d", *have, have->width_speed + " instead of " + wanted->width_speed);
+        if (have->width_speed != wanted->width_speed)
+          fault("d", *have, have->width_speed + " instead of " + wanted->width_speed);
         ++wanted, ++have;
       }
     }
@@ -138,10 +152,13 @@ class Plot {
     for (const auto& [name, box] : boxes_of_) ++in_row[box.y];
     for (const auto& [name, box] : boxes_of_) {
       bool is_switch = box.width == kSwitchWidth;
-      boxes_ += fmt::format("<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{}</title></rect>",
-                            look(name, is_switch), box.x, box.y, box.width, kBoxHeight, escapedMarkup(tooltip(name)));
+      boxes_ += fmt::format(
+          "<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" "
+          "height=\"{}\"><title>{}</title></rect>",
+          look(name, is_switch), box.x, box.y, box.width, kBoxHeight, escapedMarkup(tooltip(name)));
       if (is_switch && in_row[box.y] <= kMostLabels)
-        boxes_ += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>", box.x + 4, box.y + 15, escapedMarkup(name));
+        boxes_ += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>", box.x + 4, box.y + 15,
+                              escapedMarkup(name));
     }
   }
   /// Of a host by its first HCA.
@@ -159,9 +176,10 @@ class Plot {
     const auto* declared = deviceOf(declared_, host);
     auto place = declared ? places_.find(declared->name) : places_.end();
     return fmt::format("{}{}", host,
-                       !declared                                               ? " (not declared)"
-                       : place != places_.end() && !place->second.rack.empty() ? " in " + place->second.str()
-                                                                               : "");
+                       !declared ? " (not declared)"
+                       : place != places_.end() && !place->second.rack.empty()
+                           ? " in " + place->second.str()
+                           : "");
   }
 
   const Topology& declared_;
@@ -175,8 +193,8 @@ class Plot {
 
 }  // namespace
 
-std::string plotSvg(const std::string& title, const Topology& declared, const std::map<std::string, Place>& places,
-                    const FoundFabric* found) {
+std::string plotSvg(const std::string& title, const Topology& declared,
+                    const std::map<std::string, Place>& places, const FoundFabric* found) {
   return Plot(declared, places, found).draw(title);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fabric as a picture: one SVG file that needs nothing else, faults in red with what to do as tooltip.
+// The fabric as a picture: one SVG file that needs nothing else, faults in red with what to do as
+// tooltip.
 #pragma once
 
 #include "fabric/compare/compare.h"
@@ -13,9 +14,10 @@ struct FoundFabric {
   const Comparison& comparison;
 };
 
-/// Rows from cores to hosts, the same place for the same device in every plot. Cables between the same two boxes are one line.
-/// `found`: cables that are not there are dashed red, those that should not be red, slow ones orange. Pure.
-std::string plotSvg(const std::string& title, const Topology& declared, const std::map<std::string, Place>& places,
-                    const FoundFabric* found = nullptr);
+/// Rows from cores to hosts, the same place for the same device in every plot. Cables between the
+/// same two boxes are one line. `found`: cables that are not there are dashed red, those that
+/// should not be red, slow ones orange. Pure.
+std::string plotSvg(const std::string& title, const Topology& declared,
+                    const std::map<std::string, Place>& places, const FoundFabric* found = nullptr);
 
 }  // namespace muster::fabric

@@ -11,9 +11,11 @@ namespace muster::fabric {
 
 namespace {
 
-/// It never starts, and is never told to read again, without partitions: OpenSM would open the fabric.
+/// It never starts, and is never told to read again, without partitions: OpenSM would open the
+/// fabric.
 std::string unitFile(const inventory::Fabric& fabric) {
-  return fmt::format(R"(# Written by muster from the inventory: a standby subnet manager of fabric {0}.
+  return fmt::format(
+      R"(# Written by muster from the inventory: a standby subnet manager of fabric {0}.
 [Unit]
 Description=OpenSM for fabric {0}
 After=network.target
@@ -31,7 +33,7 @@ RestartSec=2
 [Install]
 WantedBy=multi-user.target
 )",
-                     fabric.name, kNodeOpensmFolder);
+      fabric.name, kNodeOpensmFolder);
 }
 
 /// Ports of each switch that have a cable, as SONiC calls them where a port has four lanes.
@@ -40,27 +42,35 @@ std::map<std::string, std::vector<std::string>> cabledPorts(const Topology& decl
   std::map<std::string, std::vector<std::string>> out;
   for (const auto& link : declared.links)
     for (const auto& end : {link.a, link.b})
-      if (declared.devices.at(end.node).is_switch) out[end.node].push_back(fmt::format("Ethernet{}", (end.number - 1) * kLanes));
+      if (declared.devices.at(end.node).is_switch)
+        out[end.node].push_back(fmt::format("Ethernet{}", (end.number - 1) * kLanes));
   return out;
 }
 
 }  // namespace
 
-Result<std::vector<RenderedFile>> renderManager(const inventory::Cluster& cluster, const inventory::Fabric& fabric,
-                                                const Topology& declared, const KnownGuids& known, const std::string& manager,
+Result<std::vector<RenderedFile>> renderManager(const inventory::Cluster& cluster,
+                                                const inventory::Fabric& fabric,
+                                                const Topology& declared, const KnownGuids& known,
+                                                const std::string& manager,
                                                 const std::string& guid2lid) {
   auto at = std::find(fabric.subnet_managers.begin(), fabric.subnet_managers.end(), manager);
   if (at == fabric.subnet_managers.end())
-    return fail(ErrorCode::InvalidInput, fmt::format("{} is not among the subnet_managers of fabric {}", manager, fabric.name));
+    return fail(
+        ErrorCode::InvalidInput,
+        fmt::format("{} is not among the subnet_managers of fabric {}", manager, fabric.name));
   TRY(rules, declaredPartitions(cluster, fabric, declared));
   const auto rank = at - fabric.subnet_managers.begin();
   const auto hca = managerHcas(cluster, fabric).at(static_cast<std::size_t>(rank));
   auto guid = known.hcas.find(hca);
   if (guid == known.hcas.end())
-    return fail(
-        ErrorCode::Unavailable,
-        fmt::format("{} was never seen at its declared port, so its GUID is not known: run muster apply once its cable is right", hca));
-  auto files = renderSm(fabric, declared, rules, known, {guid->second, std::filesystem::path(kNodeOpensmFolder), static_cast<int>(rank)});
+    return fail(ErrorCode::Unavailable,
+                fmt::format("{} was never seen at its declared port, so its GUID is not known: run "
+                            "muster apply once its cable is right",
+                            hca));
+  auto files =
+      renderSm(fabric, declared, rules, known,
+               {guid->second, std::filesystem::path(kNodeOpensmFolder), static_cast<int>(rank)});
   TRY_OK(parsePartitions(files.partitions));
   const auto folder = fmt::format("opensm/{}/", manager);
   std::vector<RenderedFile> out = {{folder + "opensm.conf", std::move(files.opensm_conf)},
@@ -73,20 +83,24 @@ Result<std::vector<RenderedFile>> renderManager(const inventory::Cluster& cluste
   return out;
 }
 
-Result<std::vector<RenderedFile>> renderExports(const inventory::Cluster& cluster, const inventory::Fabric& fabric,
+Result<std::vector<RenderedFile>> renderExports(const inventory::Cluster& cluster,
+                                                const inventory::Fabric& fabric,
                                                 const Topology& declared) {
   auto places = placesOf(cluster, fabric, declared);
   auto top = vicinityOf(cluster, fabric, declared);
-  std::vector<RenderedFile> out = {{"cabling.csv", cablingCsv(declared, places)},
-                                   {"fabric.svg", plotSvg(fmt::format("{} – {}", cluster.name, fabric.name), declared, places)},
-                                   {"slurm/topology.conf", slurmTree(top)},
-                                   {"slurm/topology-block.conf", slurmBlocks(top, fabric)},
-                                   {"slurm/topology.yaml", slurmYaml(top, fabric)},
-                                   {"kubernetes/node-labels.yaml", kubernetesLabels(top, fabric)}};
+  std::vector<RenderedFile> out = {
+      {"cabling.csv", cablingCsv(declared, places)},
+      {"fabric.svg", plotSvg(fmt::format("{} – {}", cluster.name, fabric.name), declared, places)},
+      {"slurm/topology.conf", slurmTree(top)},
+      {"slurm/topology-block.conf", slurmBlocks(top, fabric)},
+      {"slurm/topology.yaml", slurmYaml(top, fabric)},
+      {"kubernetes/node-labels.yaml", kubernetesLabels(top, fabric)}};
   for (const auto& [name, profile] : cluster.profiles) {
     if (profile.fabric != fabric.name) continue;
     out.push_back({fmt::format("nccl/{}.env", name), ncclEnvironment(profile, fabric)});
-    if (fabric.roce) out.push_back({fmt::format("roce/{}.sh", name), roceHostScript(*fabric.roce, rdmaDevices(profile, fabric))});
+    if (fabric.roce)
+      out.push_back({fmt::format("roce/{}.sh", name),
+                     roceHostScript(*fabric.roce, rdmaDevices(profile, fabric))});
   }
   if (!fabric.roce) return out;
   out.push_back({"roce/cumulus.txt", roceCumulus(*fabric.roce)});

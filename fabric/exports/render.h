@@ -14,13 +14,17 @@ struct RenderedFile {
 /// Where a standby's files belong on its node; opensm.conf names it.
 inline constexpr std::string_view kNodeOpensmFolder = "/etc/muster/opensm";
 
-/// The files of a subnet manager on a node: opensm.conf, root_guids, io_guids, cn_guids, partitions.conf, muster-opensm.service, and the master's
-/// guid2lid where it is known. Errors: Unavailable (the HCA's GUID was never seen), InvalidInput
-Result<std::vector<RenderedFile>> renderManager(const inventory::Cluster& cluster, const inventory::Fabric& fabric,
-                                                const Topology& declared, const KnownGuids& known, const std::string& manager,
+/// The files of a subnet manager on a node: opensm.conf, root_guids, io_guids, cn_guids,
+/// partitions.conf, muster-opensm.service, and the master's guid2lid where it is known. Errors:
+/// Unavailable (the HCA's GUID was never seen), InvalidInput
+Result<std::vector<RenderedFile>> renderManager(const inventory::Cluster& cluster,
+                                                const inventory::Fabric& fabric,
+                                                const Topology& declared, const KnownGuids& known,
+                                                const std::string& manager,
                                                 const std::string& guid2lid);
 /// Cabling sheet, plot, Slurm, Kubernetes and NCCL. Errors: InvalidInput
-Result<std::vector<RenderedFile>> renderExports(const inventory::Cluster& cluster, const inventory::Fabric& fabric,
+Result<std::vector<RenderedFile>> renderExports(const inventory::Cluster& cluster,
+                                                const inventory::Fabric& fabric,
                                                 const Topology& declared);
 
 }  // namespace muster::fabric

@@ -13,17 +13,23 @@ namespace {
 
 using links::Grade;
 
-constexpr std::size_t kCablesOfADevice = 3;  ///< so many bad ones of one device are hardly the cables' fault
+constexpr std::size_t kCablesOfADevice =
+    3;  ///< so many bad ones of one device are hardly the cables' fault
 
-/// ibqueryerrors names an HCA by its node GUID where it lists data, and by the port's GUID where it lists errors.
-links::PortReading readingOf(const links::ReadingsByGuid& readings, const Topology& topology, const Port& port) {
+/// ibqueryerrors names an HCA by its node GUID where it lists data, and by the port's GUID where it
+/// lists errors.
+links::PortReading readingOf(const links::ReadingsByGuid& readings, const Topology& topology,
+                             const Port& port) {
   const auto device = topology.devices.find(port.node);
   if (device == topology.devices.end()) return {};
   const auto at = readings.find({device->second.guid, port.number});
   auto out = at == readings.end() ? links::PortReading{} : at->second;
   const auto address = device->second.addresses.find(port.number);
-  if (device->second.is_switch || address == device->second.addresses.end() || address->second.guid == device->second.guid) return out;
-  if (const auto by_port = readings.find({address->second.guid, port.number}); by_port != readings.end())
+  if (device->second.is_switch || address == device->second.addresses.end() ||
+      address->second.guid == device->second.guid)
+    return out;
+  if (const auto by_port = readings.find({address->second.guid, port.number});
+      by_port != readings.end())
     for (const auto& row : links::counterRows())
       if (const auto& value = by_port->second[row.counter]) out[row.counter] = value;
   return out;
@@ -41,12 +47,15 @@ std::vector<std::string> hintsOf(const std::vector<LinkVerdict>& links) {
   std::vector<std::string> out;
   for (const auto& [device, counts] : by_device)
     if (counts.first >= kCablesOfADevice && 2 * counts.first > counts.second)
-      out.push_back(fmt::format("{} of the {} cables of {} are bad: look at the device itself before any cable", counts.first,
-                                counts.second, device));
+      out.push_back(fmt::format(
+          "{} of the {} cables of {} are bad: look at the device itself before any cable",
+          counts.first, counts.second, device));
   return out;
 }
 
-double seconds(std::chrono::steady_clock::time_point at) { return std::chrono::duration<double>(at.time_since_epoch()).count(); }
+double seconds(std::chrono::steady_clock::time_point at) {
+  return std::chrono::duration<double>(at.time_since_epoch()).count();
+}
 
 Async<FabricReading> readCounters(Tools& tools, Clock& clock) {
   FabricReading out;
@@ -58,8 +67,8 @@ Async<FabricReading> readCounters(Tools& tools, Clock& clock) {
 }
 
 /// The discovery is outside the readings' clock: it does not count as window.
-Async<LinkHealthReport> measure(Tools& tools, Clock& clock, std::chrono::milliseconds window, links::Limits limits,
-                                Transceivers transceivers) {
+Async<LinkHealthReport> measure(Tools& tools, Clock& clock, std::chrono::milliseconds window,
+                                links::Limits limits, Transceivers transceivers) {
   CO_TRY(before, co_await tools.discover());
   CO_TRY(first, co_await readCounters(tools, clock));
   co_await clock.sleep(window);
@@ -74,8 +83,10 @@ std::vector<std::string> LinkVerdict::texts(Grade at_least) const {
   std::vector<std::pair<Grade, std::string>> all;
   for (const auto& end : ends)
     for (const auto& one : end.verdict.complaints)
-      if (one.grade >= at_least) all.emplace_back(one.grade, fmt::format("{}: {}", toString(end.port), one.text));
-  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+      if (one.grade >= at_least)
+        all.emplace_back(one.grade, fmt::format("{}: {}", toString(end.port), one.text));
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
   std::vector<std::string> out;
   for (auto& [ignored, text] : all) out.push_back(std::move(text));
   return out;
@@ -90,7 +101,8 @@ std::string LinkVerdict::advice() const {
 }
 
 std::size_t LinkHealthReport::count(Grade grade) const {
-  return static_cast<std::size_t>(std::count_if(links.begin(), links.end(), [grade](const auto& one) { return one.grade == grade; }));
+  return static_cast<std::size_t>(std::count_if(
+      links.begin(), links.end(), [grade](const auto& one) { return one.grade == grade; }));
 }
 
 int LinkHealthReport::exitCode() const {
@@ -102,13 +114,17 @@ int LinkHealthReport::exitCode() const {
 Result<Transceivers> parseTransceivers(std::string_view csv) {
   Diagnostics diagnostics;
   const auto table = inventory::parseCsv(csv, "transceivers", diagnostics);
-  if (!diagnostics.all().empty()) return fail(ErrorCode::InvalidInput, diagnostics.all().front().text);
+  if (!diagnostics.all().empty())
+    return fail(ErrorCode::InvalidInput, diagnostics.all().front().text);
   const auto column = [&](std::string_view name) {
-    const auto at = std::find_if(table.header.begin(), table.header.end(), [name](const auto& cell) { return cell.text == name; });
-    return at == table.header.end() ? std::optional<std::size_t>() : static_cast<std::size_t>(at - table.header.begin());
+    const auto at = std::find_if(table.header.begin(), table.header.end(),
+                                 [name](const auto& cell) { return cell.text == name; });
+    return at == table.header.end() ? std::optional<std::size_t>()
+                                    : static_cast<std::size_t>(at - table.header.begin());
   };
   const auto device = column("device"), port = column("port"), serial = column("serial");
-  if (!device || !port || !serial) return fail(ErrorCode::InvalidInput, "transceivers need the columns device, port and serial");
+  if (!device || !port || !serial)
+    return fail(ErrorCode::InvalidInput, "transceivers need the columns device, port and serial");
   Transceivers out;
   for (const auto& row : table.rows) {
     links::Transceiver one;
@@ -117,15 +133,18 @@ Result<Transceivers> parseTransceivers(std::string_view csv) {
     if (const auto at = column("part")) one.part = row.cells[*at].text;
     Port place{row.cells[*device].text, 0};
     const auto& digits = row.cells[*port].text;
-    const auto [end, bad] = std::from_chars(digits.data(), digits.data() + digits.size(), place.number);
+    const auto [end, bad] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), place.number);
     if (bad != std::errc() || end != digits.data() + digits.size() || place.node.empty())
-      return fail(ErrorCode::InvalidInput, fmt::format("line {}: '{}' port '{}' is no port", row.line, place.node, digits));
+      return fail(ErrorCode::InvalidInput,
+                  fmt::format("line {}: '{}' port '{}' is no port", row.line, place.node, digits));
     out[std::move(place)] = one.str();
   }
   return out;
 }
 
-LinkHealthReport judgeLinks(const Topology& before, const Topology& after, const FabricReading& first, const FabricReading& second,
+LinkHealthReport judgeLinks(const Topology& before, const Topology& after,
+                            const FabricReading& first, const FabricReading& second,
                             const links::Limits& limits, const Transceivers& transceivers) {
   LinkHealthReport report;
   report.window = {second.began - first.ended, second.ended - first.began};
@@ -133,32 +152,41 @@ LinkHealthReport judgeLinks(const Topology& before, const Topology& after, const
     LinkVerdict one{link, Grade::Good, {}, {}};
     const bool gone = !std::binary_search(after.links.begin(), after.links.end(), link);
     for (const auto& port : {link.a, link.b}) {
-      const auto grown = links::growth(readingOf(first.ports, before, port), readingOf(second.ports, before, port));
+      const auto grown = links::growth(readingOf(first.ports, before, port),
+                                       readingOf(second.ports, before, port));
       auto verdict = links::judgeEnd(grown, report.window, link.width_speed, limits);
       if (gone)
-        verdict.complaints.insert(verdict.complaints.begin(),
-                                  {Grade::Bad, "gone", fmt::format("the link ({}) is not there any more", link.width_speed)});
+        verdict.complaints.insert(
+            verdict.complaints.begin(),
+            {Grade::Bad, "gone",
+             fmt::format("the link ({}) is not there any more", link.width_speed)});
       if (gone) verdict.grade = Grade::Bad;
       one.grade = std::max(one.grade, verdict.grade);
       one.ends.push_back({port, std::move(verdict)});
-      if (const auto at = transceivers.find(port); at != transceivers.end() && one.transceiver.empty()) one.transceiver = at->second;
+      if (const auto at = transceivers.find(port);
+          at != transceivers.end() && one.transceiver.empty())
+        one.transceiver = at->second;
     }
     report.links.push_back(std::move(one));
   }
   report.hints = hintsOf(report.links);
-  std::stable_sort(report.links.begin(), report.links.end(), [](const auto& a, const auto& b) { return a.grade > b.grade; });
+  std::stable_sort(report.links.begin(), report.links.end(),
+                   [](const auto& a, const auto& b) { return a.grade > b.grade; });
   return report;
 }
 
 links::ReadingsByGuid byGuid(const links::ReadingsByLid& readings, const Topology& topology) {
-  std::map<std::pair<int, int>, std::string> guids;  // LID, port → node GUID; a switch has one LID for all of its ports
+  std::map<std::pair<int, int>, std::string>
+      guids;  // LID, port → node GUID; a switch has one LID for all of its ports
   for (const auto& [name, device] : topology.devices)
     for (const auto& [number, address] : device.addresses)
-      for (int port = device.is_switch ? 1 : number; port <= (device.is_switch ? device.ports : number); ++port)
+      for (int port = device.is_switch ? 1 : number;
+           port <= (device.is_switch ? device.ports : number); ++port)
         guids[{address.lid, port}] = device.guid;
   links::ReadingsByGuid out;
   for (const auto& [port, reading] : readings)
-    if (const auto guid = guids.find(port); guid != guids.end()) out[{guid->second, port.second}] = reading;
+    if (const auto guid = guids.find(port); guid != guids.end())
+      out[{guid->second, port.second}] = reading;
   return out;
 }
 
@@ -168,11 +196,14 @@ Result<links::ReadingsByGuid> parseReadings(std::string_view text, const Topolog
   TRY(readings, links::parsePerfquery(text));
   auto out = byGuid(readings, topology);
   if (out.empty())
-    return fail(ErrorCode::Corrupt, "none of the LIDs in it is in the topology; was the subnet manager restarted in between?");
+    return fail(
+        ErrorCode::Corrupt,
+        "none of the LIDs in it is in the topology; was the subnet manager restarted in between?");
   return out;
 }
 
-Async<LinkHealthReport> linkHealth(io::ProcessRunner& processes, Clock& clock, FabricOptions options, std::chrono::milliseconds window,
+Async<LinkHealthReport> linkHealth(io::ProcessRunner& processes, Clock& clock,
+                                   FabricOptions options, std::chrono::milliseconds window,
                                    links::Limits limits, Transceivers transceivers) {
   options.run_folder = std::filesystem::absolute(options.run_folder);
   Tools tools(processes, options);

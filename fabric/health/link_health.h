@@ -2,15 +2,15 @@
 // What the cables of a whole fabric do in a window of time, both ends of each together.
 #pragma once
 
+#include "fabric/fabric.h"
 #include "wire/links/counter_text.h"
 #include "wire/links/transceiver.h"
 #include "wire/links/verdict.h"
-#include "fabric/fabric.h"
 
 namespace muster::fabric {
 
-/// Every port's counters, with when they were read: the first one not before `began`, the last one not after `ended` (seconds of one
-/// clock that never goes back).
+/// Every port's counters, with when they were read: the first one not before `began`, the last one
+/// not after `ended` (seconds of one clock that never goes back).
 struct FabricReading {
   links::ReadingsByGuid ports;
   double began = 0, ended = 0;
@@ -35,8 +35,9 @@ struct LinkHealthReport {
   std::string fabric;
   links::Window window;
   std::vector<LinkVerdict> links;  ///< the worst first, then by place
-  std::vector<std::string> hints;  ///< "all of leaf-su1-r0's 12 cables have errors: look at the device"
-  std::string error;               ///< why there is no answer
+  std::vector<std::string>
+      hints;          ///< "all of leaf-su1-r0's 12 cables have errors: look at the device"
+  std::string error;  ///< why there is no answer
 
   std::size_t count(links::Grade grade) const;
   static constexpr int kGood = 0, kBad = 1, kNoAnswer = 2;
@@ -44,14 +45,18 @@ struct LinkHealthReport {
   int exitCode() const;
 };
 
-/// Serial numbers by port: what a technician needs to find the cable. Errors: InvalidInput with line number
+/// Serial numbers by port: what a technician needs to find the cable. Errors: InvalidInput with
+/// line number
 using Transceivers = std::map<Port, std::string>;
 /// CSV with the columns device, port, serial, and vendor and part where they are known.
 Result<Transceivers> parseTransceivers(std::string_view csv);
 
-/// Pure. A link of `before` that `after` has no more is bad; what a port does not count is unproven.
-LinkHealthReport judgeLinks(const Topology& before, const Topology& after, const FabricReading& first, const FabricReading& second,
-                            const links::Limits& limits = {}, const Transceivers& transceivers = {});
+/// Pure. A link of `before` that `after` has no more is bad; what a port does not count is
+/// unproven.
+LinkHealthReport judgeLinks(const Topology& before, const Topology& after,
+                            const FabricReading& first, const FabricReading& second,
+                            const links::Limits& limits = {},
+                            const Transceivers& transceivers = {});
 /// perfquery names ports by LID. What no device of the topology has is left out.
 links::ReadingsByGuid byGuid(const links::ReadingsByLid& readings, const Topology& topology);
 /// A file of either tool. Errors: Corrupt
@@ -59,7 +64,8 @@ Result<links::ReadingsByGuid> parseReadings(std::string_view text, const Topolog
 
 /// Reads, waits, reads again. The load is the caller's business.
 /// Errors: never; a fabric that does not answer is in the report
-Async<LinkHealthReport> linkHealth(io::ProcessRunner& processes, Clock& clock, FabricOptions options, std::chrono::milliseconds window,
+Async<LinkHealthReport> linkHealth(io::ProcessRunner& processes, Clock& clock,
+                                   FabricOptions options, std::chrono::milliseconds window,
                                    links::Limits limits, Transceivers transceivers);
 
 std::string toText(const LinkHealthReport& report, bool all = false);

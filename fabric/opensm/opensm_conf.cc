@@ -13,12 +13,14 @@ namespace muster::fabric {
 namespace {
 
 // Engines of OpenSM 3.3 that need no file of their own. (opensm(8))
-constexpr std::array<std::string_view, 9> kRoutingEngines = {"minhop", "updn", "dnup", "ftree", "lash", "dor", "dfsssp", "sssp", "nue"};
+constexpr std::array<std::string_view, 9> kRoutingEngines = {
+    "minhop", "updn", "dnup", "ftree", "lash", "dor", "dfsssp", "sssp", "nue"};
 constexpr std::string_view kFatTree = "ftree";
 constexpr int kSmPriority = 14;  // 0 to 15; of the first manager, each further one has one less
 constexpr std::size_t kMostManagers = 8;
 constexpr int kSweepIntervalS = 10;
-// A standby takes over after (retries + 1) polls, and one more if it is unlucky: 1,000 ms took 4.4 to 5.0 s. 200 ms × 2 declared a live master dead.
+// A standby takes over after (retries + 1) polls, and one more if it is unlucky: 1,000 ms took 4.4
+// to 5.0 s. 200 ms × 2 declared a live master dead.
 constexpr int kSmPollingMs = 800;
 constexpr int kSmPollingRetries = 3;
 constexpr int kMaxWireSmps = 4;
@@ -31,7 +33,8 @@ constexpr std::string_view kSwitchesFact = "switches";
 std::string rootGuids(const std::vector<std::string>& roots, const KnownGuids& known) {
   std::string out;
   for (const auto& root : roots)
-    if (auto guid = known.switches.find(root); guid != known.switches.end()) out += guid->second + "\n";
+    if (auto guid = known.switches.find(root); guid != known.switches.end())
+      out += guid->second + "\n";
   return out;
 }
 
@@ -40,19 +43,27 @@ void forgetGuid(Map& map, const std::string& guid, const std::string& but) {
   std::erase_if(map, [&](const auto& entry) { return entry.second == guid && entry.first != but; });
 }
 
-std::string opensmConf(const inventory::Fabric& fabric, const SmSeat& seat, bool has_roots, bool has_io) {
+std::string opensmConf(const inventory::Fabric& fabric, const SmSeat& seat, bool has_roots,
+                       bool has_io) {
   const auto folder = seat.folder.string();
   std::string out = "# Written by muster from the inventory; what is changed here is undone.\n";
-  auto set = [&](std::string_view option, auto value) { out += fmt::format("{} {}\n", option, value); };
+  auto set = [&](std::string_view option, auto value) {
+    out += fmt::format("{} {}\n", option, value);
+  };
   set("guid", seat.guid);
   set("sm_priority", kSmPriority - seat.rank);
   set("subnet_prefix", "0xfe80000000000000");
   set("m_key", "0x0000000000000000");
   set("routing_engine", fabric.routing);
-  if (has_roots) set("root_guid_file", folder + "/root_guids");  // without it one pulled uplink makes ftree fall back to minhop
-  if (fabric.routing == kFatTree) set("cn_guid_file", folder + "/cn_guids");  // else one HCA on a spine (SHARP, UFM) is a node at the wrong level
+  if (has_roots)
+    set("root_guid_file",
+        folder + "/root_guids");  // without it one pulled uplink makes ftree fall back to minhop
+  if (fabric.routing == kFatTree)
+    set("cn_guid_file",
+        folder + "/cn_guids");  // else one HCA on a spine (SHARP, UFM) is a node at the wrong level
   if (has_io && fabric.routing == kFatTree) {
-    set("io_guid_file", folder + "/io_guids");  // storage and gateways: not all on the level of the nodes
+    set("io_guid_file",
+        folder + "/io_guids");  // storage and gateways: not all on the level of the nodes
     set("max_reverse_hops", kMaxReverseHops);
   }
   set("use_ucast_cache", "TRUE");  // a host that restarts does not re-route the fabric
@@ -76,12 +87,15 @@ std::string opensmConf(const inventory::Fabric& fabric, const SmSeat& seat, bool
 
 }  // namespace
 
-std::vector<std::string> managerHcas(const inventory::Cluster& cluster, const inventory::Fabric& fabric) {
+std::vector<std::string> managerHcas(const inventory::Cluster& cluster,
+                                     const inventory::Fabric& fabric) {
   auto hosts = hostsOn(cluster, fabric);
   std::vector<std::string> out;
   for (const auto& manager : fabric.subnet_managers) {
-    auto host = std::find_if(hosts.begin(), hosts.end(), [&](const Host& one) { return one.name == manager; });
-    out.push_back(host == hosts.end() || host->hcas.empty() ? std::string(kControllerHca) : host->hcas.front());
+    auto host = std::find_if(hosts.begin(), hosts.end(),
+                             [&](const Host& one) { return one.name == manager; });
+    out.push_back(host == hosts.end() || host->hcas.empty() ? std::string(kControllerHca)
+                                                            : host->hcas.front());
   }
   return out;
 }
@@ -89,15 +103,19 @@ std::vector<std::string> managerHcas(const inventory::Cluster& cluster, const in
 Result<void> checkSubnetManagers(const inventory::Fabric& fabric) {
   if (!fabric.subnet_managers.empty() && fabric.subnet_managers.front() != "controller")
     return fail(ErrorCode::InvalidInput,
-                fmt::format("fabric {}: the first of subnet_managers must be controller, which muster runs itself; nodes behind it are "
+                fmt::format("fabric {}: the first of subnet_managers must be controller, which "
+                            "muster runs itself; nodes behind it are "
                             "standbys. Leave it out where UFM or a switch runs the subnet manager",
                             fabric.name));
   if (fabric.subnet_managers.size() > kMostManagers)
-    return fail(ErrorCode::InvalidInput, fmt::format("fabric {}: {} subnet managers; at most {}, each has its own priority", fabric.name,
-                                                     fabric.subnet_managers.size(), kMostManagers));
-  if (std::find(kRoutingEngines.begin(), kRoutingEngines.end(), fabric.routing) == kRoutingEngines.end())
-    return fail(ErrorCode::InvalidInput, fmt::format("fabric {}: OpenSM has no routing engine '{}'; one of {}", fabric.name, fabric.routing,
-                                                     fmt::join(kRoutingEngines, ", ")));
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("fabric {}: {} subnet managers; at most {}, each has its own priority",
+                            fabric.name, fabric.subnet_managers.size(), kMostManagers));
+  if (std::find(kRoutingEngines.begin(), kRoutingEngines.end(), fabric.routing) ==
+      kRoutingEngines.end())
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("fabric {}: OpenSM has no routing engine '{}'; one of {}", fabric.name,
+                            fabric.routing, fmt::join(kRoutingEngines, ", ")));
   return {};
 }
 
@@ -135,14 +153,18 @@ KnownGuids KnownGuids::fromJson(std::string_view text) {
   auto read = [&](std::string_view key, std::map<std::string, std::string>& into) {
     if (!json.contains(key) || !json[key].is_object()) return;
     for (const auto& [name, guid] : json[key].items())
-      if (guid.is_string() && canonicalGuid(guid.template get<std::string>()) == guid.template get_ref<const std::string&>()) into[name] = guid;
+      if (guid.is_string() && canonicalGuid(guid.template get<std::string>()) ==
+                                  guid.template get_ref<const std::string&>())
+        into[name] = guid;
   };
   read(kPortsFact, known.hcas);
   read(kSwitchesFact, known.switches);
   return known;
 }
 
-std::string SmFiles::digest() const { return io::sha256Hex(opensm_conf + '\0' + root_guids + '\0' + io_guids); }
+std::string SmFiles::digest() const {
+  return io::sha256Hex(opensm_conf + '\0' + root_guids + '\0' + io_guids);
+}
 
 namespace {
 
@@ -150,7 +172,8 @@ namespace {
 std::vector<std::string> hcasThat(bool are_io, const Topology& declared) {
   std::vector<std::string> names;
   for (const auto& [name, device] : declared.devices) {
-    const bool is_io = device.role == inventory::AttachedRole::Storage || device.role == inventory::AttachedRole::Gateway;
+    const bool is_io = device.role == inventory::AttachedRole::Storage ||
+                       device.role == inventory::AttachedRole::Gateway;
     if (is_io == are_io && !device.is_switch) names.push_back(name);
   }
   return names;
@@ -165,18 +188,22 @@ std::string knownOf(const std::vector<std::string>& names, const KnownGuids& kno
 
 }  // namespace
 
-SmFiles renderSm(const inventory::Fabric& fabric, const Topology& declared, const PartitionRules& rules, const KnownGuids& known,
-                 const SmSeat& seat) {
+SmFiles renderSm(const inventory::Fabric& fabric, const Topology& declared,
+                 const PartitionRules& rules, const KnownGuids& known, const SmSeat& seat) {
   auto roots = rootSwitches(declared);
   auto io = hcasThat(true, declared);
-  return {opensmConf(fabric, seat, !roots.empty(), !io.empty()), rootGuids(roots, known), knownOf(io, known),
-          fabric.routing == kFatTree ? knownOf(hcasThat(false, declared), known) : std::string(), renderPartitions(withGuids(rules, known.hcas))};
+  return {opensmConf(fabric, seat, !roots.empty(), !io.empty()), rootGuids(roots, known),
+          knownOf(io, known),
+          fabric.routing == kFatTree ? knownOf(hcasThat(false, declared), known) : std::string(),
+          renderPartitions(withGuids(rules, known.hcas))};
 }
 
 std::string declaredSmDigest(const inventory::Fabric& fabric, const Topology& declared) {
   auto roots = rootSwitches(declared), io = hcasThat(true, declared);
-  return io::sha256Hex(opensmConf(fabric, {std::string(kControllerHca), "run", 0}, !roots.empty(), !io.empty()) +
-                       fmt::format("{}\n{}\n{}", fmt::join(roots, "\n"), fmt::join(io, "\n"), fmt::join(fabric.subnet_managers, "\n")));
+  return io::sha256Hex(
+      opensmConf(fabric, {std::string(kControllerHca), "run", 0}, !roots.empty(), !io.empty()) +
+      fmt::format("{}\n{}\n{}", fmt::join(roots, "\n"), fmt::join(io, "\n"),
+                  fmt::join(fabric.subnet_managers, "\n")));
 }
 
 }  // namespace muster::fabric

@@ -5,7 +5,9 @@ namespace muster::fabric {
 
 namespace {
 
-bool has(std::string_view line, std::string_view what) { return line.find(what) != std::string_view::npos; }
+bool has(std::string_view line, std::string_view what) {
+  return line.find(what) != std::string_view::npos;
+}
 
 /// "Nov 20 14:28:41 330887 [7AB3A6C0] 0x02 -> TEXT" → TEXT
 std::string_view messageOf(std::string_view line) {
@@ -20,8 +22,11 @@ std::string engineOf(std::string_view message) {
   return std::string(message.substr(from + 1, end - from - 1));
 }
 
-// Level 0x01 is OSM_LOG_ERROR. Traps of cables that went up and down are logged there too; the cabling check speaks of those.
-bool isComplaint(std::string_view line) { return has(line, " ERR ") || (has(line, " 0x01 -> ") && !has(line, "log_trap_info")); }
+// Level 0x01 is OSM_LOG_ERROR. Traps of cables that went up and down are logged there too; the
+// cabling check speaks of those.
+bool isComplaint(std::string_view line) {
+  return has(line, " ERR ") || (has(line, " 0x01 -> ") && !has(line, "log_trap_info"));
+}
 
 }  // namespace
 
@@ -41,7 +46,8 @@ void SmLogReader::feed(std::string_view text) {
 
 void SmLogReader::line(std::string_view line) {
   auto message = messageOf(line);
-  if (isComplaint(line) && sweep_complaints_.size() < kMaxComplaints) sweep_complaints_.emplace_back(message);
+  if (isComplaint(line) && sweep_complaints_.size() < kMaxComplaints)
+    sweep_complaints_.emplace_back(message);
   if (has(message, "num:128 ")) {
     log_.traps += has(message, "log_trap_info");
   } else if (has(message, "Entering ") && has(message, " state")) {
@@ -55,7 +61,8 @@ void SmLogReader::line(std::string_view line) {
   } else if (has(message, "Errors during initialization") || has(message, "ERR 0D01")) {
     log_.subnet_up = false;
   } else if (message.starts_with("SUBNET UP")) {
-    log_.subnet_up = log_.master = true;  // only a master says so; where it became one the log may not tell any more
+    log_.subnet_up = log_.master =
+        true;  // only a master says so; where it became one the log may not tell any more
     log_.standby = false;
     ++log_.sweeps;
     log_.partitions_refused = sweep_refused_partitions_;

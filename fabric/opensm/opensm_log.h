@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What OpenSM's log says about the state it is in. OpenSM reports SUBNET UP also when it fell back to another routing
-// engine or threw the partitions away; only the log tells.
+// What OpenSM's log says about the state it is in. OpenSM reports SUBNET UP also when it fell back
+// to another routing engine or threw the partitions away; only the log tells.
 #pragma once
 
 #include <string>
@@ -10,14 +10,15 @@
 namespace muster::fabric {
 
 struct SmLog {
-  bool master = false;                  ///< the last state entered is MASTER
-  bool standby = false;                 ///< the last state entered is STANDBY: another subnet manager is master
-  bool subnet_up = false;               ///< the last sweep ended well
-  std::size_t sweeps = 0;               ///< how many ended well since the log began
-  std::size_t traps = 0;                ///< of links that changed, since the log began; each makes it sweep
-  std::string routing_engine;           ///< of the tables in the switches; "" unknown
-  bool partitions_refused = false;      ///< by the last sweep: everybody is a full member now
-  std::vector<std::string> complaints;  ///< error lines since the last sweep but one, at most kMaxComplaints
+  bool master = false;     ///< the last state entered is MASTER
+  bool standby = false;    ///< the last state entered is STANDBY: another subnet manager is master
+  bool subnet_up = false;  ///< the last sweep ended well
+  std::size_t sweeps = 0;  ///< how many ended well since the log began
+  std::size_t traps = 0;   ///< of links that changed, since the log began; each makes it sweep
+  std::string routing_engine;       ///< of the tables in the switches; "" unknown
+  bool partitions_refused = false;  ///< by the last sweep: everybody is a full member now
+  std::vector<std::string>
+      complaints;  ///< error lines since the last sweep but one, at most kMaxComplaints
 };
 inline constexpr std::size_t kMaxComplaints = 8;
 
@@ -27,8 +28,9 @@ SmLog readSmLog(std::string_view text);
 class SmLogReader {
  public:
   SmLogReader() = default;
-  explicit SmLogReader(SmLog before) : log_(std::move(before)) {}  ///< the log's beginning is gone: what it said
-  void feed(std::string_view text);  ///< the next piece, wherever it ends
+  explicit SmLogReader(SmLog before)
+      : log_(std::move(before)) {}     ///< the log's beginning is gone: what it said
+  void feed(std::string_view text);    ///< the next piece, wherever it ends
   void truncated() { rest_.clear(); }  ///< the next piece is the beginning of a line
   SmLog state() const;
 

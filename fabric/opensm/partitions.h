@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Partitions: the declaration → rules → partitions.conf → the PKey table that every port must have.
 //
-// OpenSM answers a typo in partitions.conf, or a missing file, by making every port a full member of everything. So the
-// text is read back by a strict parser of our own before OpenSM sees it, and the tables are read from the ports afterwards.
+// OpenSM answers a typo in partitions.conf, or a missing file, by making every port a full member
+// of everything. So the text is read back by a strict parser of our own before OpenSM sees it, and
+// the tables are read from the ports afterwards.
 #pragma once
 
 #include "fabric/fabric.h"
@@ -13,7 +14,8 @@
 namespace muster::fabric {
 
 inline constexpr std::uint16_t kDefaultPkey = 0x7fff;
-inline constexpr std::uint16_t kFullMember = 0x8000;  ///< set in a PKey table entry of a full member
+inline constexpr std::uint16_t kFullMember =
+    0x8000;  ///< set in a PKey table entry of a full member
 
 /// Members are device names ("gpu001 mlx5_0") as declared, port GUIDs ("0x…16 digits") as rendered.
 struct Members {
@@ -35,10 +37,14 @@ using PartitionRules = std::vector<PartitionRule>;
 using PortGuids = std::map<std::string, std::string>;
 
 /// Checks the declaration and resolves its members to HCAs. The first rule is always Default.
-/// Errors: InvalidInput, every problem in one text (unknown member, PKey out of range or used twice, name that OpenSM misreads)
-Result<PartitionRules> declaredPartitions(const inventory::Cluster& cluster, const inventory::Fabric& fabric, const Topology& declared);
+/// Errors: InvalidInput, every problem in one text (unknown member, PKey out of range or used
+/// twice, name that OpenSM misreads)
+Result<PartitionRules> declaredPartitions(const inventory::Cluster& cluster,
+                                          const inventory::Fabric& fabric,
+                                          const Topology& declared);
 
-/// Members by GUID. A HCA whose GUID is not known is left out: it gets no membership rather than a wrong one.
+/// Members by GUID. A HCA whose GUID is not known is left out: it gets no membership rather than a
+/// wrong one.
 PartitionRules withGuids(const PartitionRules& rules, const PortGuids& guids);
 
 /// partitions.conf of rules whose members are GUIDs.
@@ -50,10 +56,12 @@ Result<PartitionRules> parsePartitions(std::string_view text);
 using PkeyTable = std::set<std::uint16_t>;
 PkeyTable tableOf(const PartitionRules& rules, const std::string& member, bool is_subnet_manager);
 std::string toString(const PkeyTable& table);
-/// Whether a port with this table may talk to somebody that the declared one keeps away. Too narrow a table is no danger.
+/// Whether a port with this table may talk to somebody that the declared one keeps away. Too narrow
+/// a table is no danger.
 bool isWider(const PkeyTable& found, const PkeyTable& declared);
 
-/// SHA-256 over the table that every declared HCA must have: what the facet fabric.partitions wants.
+/// SHA-256 over the table that every declared HCA must have: what the facet fabric.partitions
+/// wants.
 std::string tablesDigest(const PartitionRules& rules, const Topology& declared);
 
 }  // namespace muster::fabric

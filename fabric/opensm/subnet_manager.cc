@@ -22,9 +22,12 @@ constexpr std::string_view kRoots = "root_guids";
 constexpr std::string_view kIo = "io_guids";
 constexpr std::string_view kNodes = "cn_guids";
 constexpr std::string_view kPartitions = "partitions.conf";
-constexpr std::string_view kProvenPartitions = "partitions.conf.proven";  // the last ones that every table was read to follow
-constexpr std::string_view kStarted = "opensm.started";  // digest of the files that the running process read
-constexpr std::string_view kState = "opensm.state";      // what its log has said, for the next muster: OpenSM empties the log when it is full
+constexpr std::string_view kProvenPartitions =
+    "partitions.conf.proven";  // the last ones that every table was read to follow
+constexpr std::string_view kStarted =
+    "opensm.started";  // digest of the files that the running process read
+constexpr std::string_view kState = "opensm.state";  // what its log has said, for the next muster:
+                                                     // OpenSM empties the log when it is full
 constexpr std::string_view kLog = "opensm.log";
 constexpr std::string_view kOutput = "opensm.out";
 constexpr std::string_view kSubnetList = "opensm-subnet.lst";
@@ -51,10 +54,15 @@ std::vector<std::string> argumentsOf(const std::filesystem::path& proc) {
 
 }  // namespace
 
-SubnetManager::SubnetManager(io::ProcessRunner& processes, const Tools& tools, std::filesystem::path folder)
-    : processes_(processes), tools_(tools), folder_(std::move(folder)), pid_file_{folder_ / "opensm.pid"} {}
+SubnetManager::SubnetManager(io::ProcessRunner& processes, const Tools& tools,
+                             std::filesystem::path folder)
+    : processes_(processes),
+      tools_(tools),
+      folder_(std::move(folder)),
+      pid_file_{folder_ / "opensm.pid"} {}
 
-/// Ours are those that were started with our configuration file; more than one only after a crash at the wrong moment.
+/// Ours are those that were started with our configuration file; more than one only after a crash
+/// at the wrong moment.
 SubnetManager::Processes SubnetManager::opensms() const {
   Processes out;
   std::error_code error;
@@ -75,9 +83,11 @@ std::string SubnetManager::rival() const {
   if (tools_.areSimulated()) return {};
   const auto others = opensms().others;
   if (others.empty()) return {};
-  return fmt::format("opensm (pid {}) runs on the controller with files that are not muster's; end it for good: systemctl disable --now opensm, "
-                     "systemctl mask opensm, systemctl stop 'opensm@*'",
-                     others.front());
+  return fmt::format(
+      "opensm (pid {}) runs on the controller with files that are not muster's; end it for good: "
+      "systemctl disable --now opensm, "
+      "systemctl mask opensm, systemctl stop 'opensm@*'",
+      others.front());
 }
 
 std::optional<pid_t> SubnetManager::pid() const {
@@ -88,17 +98,22 @@ std::optional<pid_t> SubnetManager::pid() const {
 }
 
 bool SubnetManager::startedWith(const SmFiles& files) const {
-  return contentOf(file(kStarted)) == files.digest() && contentOf(file(kConf)) == files.opensm_conf &&
+  return contentOf(file(kStarted)) == files.digest() &&
+         contentOf(file(kConf)) == files.opensm_conf &&
          contentOf(file(kRoots)) == files.root_guids && contentOf(file(kIo)) == files.io_guids;
 }
 
-bool SubnetManager::nodesAre(const SmFiles& files) const { return contentOf(file(kNodes)) == files.cn_guids; }
+bool SubnetManager::nodesAre(const SmFiles& files) const {
+  return contentOf(file(kNodes)) == files.cn_guids;
+}
 
-bool SubnetManager::partitionsAre(const SmFiles& files) const { return contentOf(file(kPartitions)) == files.partitions; }
+bool SubnetManager::partitionsAre(const SmFiles& files) const {
+  return contentOf(file(kPartitions)) == files.partitions;
+}
 
 SmLog SubnetManager::log() const {
   io::Fd fd(::open(file(kLog).c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat now {};
+  struct stat now{};
   if (!fd.valid() || ::fstat(fd.get(), &now) != 0) return {};
   auto& so_far = log_so_far_;
   if (so_far.inode != now.st_ino) {
@@ -108,7 +123,9 @@ SmLog SubnetManager::log() const {
     so_far.reader.truncated();
   }
   std::array<char, kLogPieceBytes> piece;
-  for (ssize_t got; (got = ::pread(fd.get(), piece.data(), piece.size(), static_cast<off_t>(so_far.offset))) > 0; so_far.offset += static_cast<std::uintmax_t>(got))
+  for (ssize_t got;
+       (got = ::pread(fd.get(), piece.data(), piece.size(), static_cast<off_t>(so_far.offset))) > 0;
+       so_far.offset += static_cast<std::uintmax_t>(got))
     so_far.reader.feed({piece.data(), static_cast<std::size_t>(got)});
   auto state = so_far.reader.state();
   keep(state);
@@ -131,8 +148,12 @@ SmLog SubnetManager::keptState() const {
 void SubnetManager::keep(const SmLog& log) const {
   const auto running = pid_file_.alive();
   if (!running) return;
-  auto text = jsonText(nlohmann::json{{"pid", *running}, {"master", log.master}, {"up", log.subnet_up}, {"engine", log.routing_engine}});
-  if (text != log_so_far_.kept && io::writeFileAtomic(file(kState), text, 0600)) log_so_far_.kept = std::move(text);
+  auto text = jsonText(nlohmann::json{{"pid", *running},
+                                      {"master", log.master},
+                                      {"up", log.subnet_up},
+                                      {"engine", log.routing_engine}});
+  if (text != log_so_far_.kept && io::writeFileAtomic(file(kState), text, 0600))
+    log_so_far_.kept = std::move(text);
 }
 
 std::string SubnetManager::logTail() const {
@@ -160,7 +181,8 @@ Result<void> SubnetManager::start(const SmFiles& files) {
   TRY_OK(io::writeFileAtomic(file(kNodes), files.cn_guids, 0600));
   TRY_OK(io::writeFileAtomic(file(kPartitions), files.partitions, 0600));
   std::error_code ignored;
-  for (auto name : {kLog, kOutput, kSubnetList, kState}) std::filesystem::remove(file(name), ignored);
+  for (auto name : {kLog, kOutput, kSubnetList, kState})
+    std::filesystem::remove(file(name), ignored);
   log_so_far_ = {};
   TRY_OK(io::writeFileAtomic(file(kStarted), files.digest(), 0600));
   auto command = tools_.command("opensm", {"-F", file(kConf).string()});
@@ -173,7 +195,8 @@ Result<void> SubnetManager::start(const SmFiles& files) {
 Result<void> SubnetManager::hangUp() {
   auto running = pid();
   if (!running) return fail(ErrorCode::Unavailable, "opensm does not run");
-  if (::kill(*running, SIGHUP) != 0) return fail(ErrorCode::Unavailable, fmt::format("cannot signal opensm (pid {})", *running));
+  if (::kill(*running, SIGHUP) != 0)
+    return fail(ErrorCode::Unavailable, fmt::format("cannot signal opensm (pid {})", *running));
   return {};
 }
 
@@ -192,7 +215,9 @@ Result<void> SubnetManager::provePartitions(const SmFiles& files) const {
   return io::writeFileAtomic(file(kProvenPartitions), files.partitions, 0600);
 }
 
-bool SubnetManager::provenPartitionsAre(const SmFiles& files) const { return contentOf(file(kProvenPartitions)) == files.partitions; }
+bool SubnetManager::provenPartitionsAre(const SmFiles& files) const {
+  return contentOf(file(kProvenPartitions)) == files.partitions;
+}
 
 Result<PartitionRules> SubnetManager::rollBackPartitions() {
   TRY(former, io::readFile(file(kProvenPartitions)));

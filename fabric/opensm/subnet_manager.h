@@ -1,33 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 // OpenSM on the controller: its files, its process, what it reports.
 //
-// It outlives one `muster apply`: the process is found again by its pid file, or by its command line when muster died
-// between starting it and writing the pid. It is restarted when it is dead or runs with other files than the declaration
-// gives now; partitions and new nodes need only a SIGHUP.
+// It outlives one `muster apply`: the process is found again by its pid file, or by its command
+// line when muster died between starting it and writing the pid. It is restarted when it is dead or
+// runs with other files than the declaration gives now; partitions and new nodes need only a
+// SIGHUP.
 #pragma once
 
+#include "fabric/discovery/tools.h"
 #include "fabric/opensm/opensm_log.h"
 #include "fabric/opensm/partitions.h"
-#include "fabric/discovery/tools.h"
 
 namespace muster::fabric {
 
-/// GUIDs that discoveries have shown, kept so that a node that is switched off keeps its partitions.
-/// A node description is only a claim of the host; a HCA's GUID is learnt only when it hangs at its declared switch port.
+/// GUIDs that discoveries have shown, kept so that a node that is switched off keeps its
+/// partitions. A node description is only a claim of the host; a HCA's GUID is learnt only when it
+/// hangs at its declared switch port.
 struct KnownGuids {
   PortGuids hcas;                               ///< device name → port GUID
   std::map<std::string, std::string> switches;  ///< device name → node GUID
 
   void learn(const Topology& declared, const Topology& found);
   std::string toJson() const;
-  static KnownGuids fromJson(std::string_view text);  ///< empty when the text is not ours: everything is learnt again
+  static KnownGuids fromJson(
+      std::string_view text);  ///< empty when the text is not ours: everything is learnt again
 };
 
-/// Errors: InvalidInput (routing engine that OpenSM does not have, subnet managers that are not there yet)
+/// Errors: InvalidInput (routing engine that OpenSM does not have, subnet managers that are not
+/// there yet)
 Result<void> checkSubnetManagers(const inventory::Fabric& fabric);
 
 /// The HCA that each declared subnet manager sits on, in their order: a node's first one.
-std::vector<std::string> managerHcas(const inventory::Cluster& cluster, const inventory::Fabric& fabric);
+std::vector<std::string> managerHcas(const inventory::Cluster& cluster,
+                                     const inventory::Fabric& fabric);
 
 /// Where one OpenSM runs.
 struct SmSeat {
@@ -37,12 +42,14 @@ struct SmSeat {
 };
 struct SmFiles {
   std::string opensm_conf, root_guids, io_guids, cn_guids, partitions;
-  std::string digest() const;  ///< of what needs a restart: not the partitions and cn_guids, which are read at each sweep
+  std::string digest() const;  ///< of what needs a restart: not the partitions and cn_guids, which
+                               ///< are read at each sweep
 };
 /// Devices whose GUID is not known yet are left out.
-SmFiles renderSm(const inventory::Fabric& fabric, const Topology& declared, const PartitionRules& rules, const KnownGuids& known,
-                 const SmSeat& seat);
-/// Digest of the same files with names in place of GUIDs and paths: known before anything is discovered.
+SmFiles renderSm(const inventory::Fabric& fabric, const Topology& declared,
+                 const PartitionRules& rules, const KnownGuids& known, const SmSeat& seat);
+/// Digest of the same files with names in place of GUIDs and paths: known before anything is
+/// discovered.
 std::string declaredSmDigest(const inventory::Fabric& fabric, const Topology& declared);
 
 class SubnetManager {
@@ -59,7 +66,8 @@ class SubnetManager {
   /// Node GUIDs that the subnet manager sees, by its own dump; nullopt when it is not up.
   std::optional<std::set<std::string>> nodeGuids() const;
 
-  /// In words, an OpenSM on this machine that is not muster's, such as the distribution's own service; empty: none.
+  /// In words, an OpenSM on this machine that is not muster's, such as the distribution's own
+  /// service; empty: none.
   std::string rival() const;
   /// Stops what runs and starts anew. Errors: Conflict (a rival)
   Result<void> start(const SmFiles& files);
@@ -70,7 +78,8 @@ class SubnetManager {
   /// These are in force, every table was read: what a later change goes back to.
   Result<void> provePartitions(const SmFiles& files) const;
   bool provenPartitionsAre(const SmFiles& files) const;
-  /// The proven file is read again; answers what it says. Errors: NotFound (there is none), InvalidInput (OpenSM would refuse it too)
+  /// The proven file is read again; answers what it says. Errors: NotFound (there is none),
+  /// InvalidInput (OpenSM would refuse it too)
   Result<PartitionRules> rollBackPartitions();
   Result<void> stop();
   /// Has it read the partitions and sweep now. Errors: Unavailable (it does not run)
@@ -80,7 +89,8 @@ class SubnetManager {
   Result<void> remember(const KnownGuids& known);
 
  private:
-  /// How far the log has been read; another file in its place begins anew. OpenSM empties its own when it is full: what it said stays true.
+  /// How far the log has been read; another file in its place begins anew. OpenSM empties its own
+  /// when it is full: what it said stays true.
   struct LogSoFar {
     ino_t inode = 0;
     std::uintmax_t offset = 0;

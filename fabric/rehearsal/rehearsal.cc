@@ -13,15 +13,18 @@ namespace muster::fabric {
 namespace {
 
 constexpr std::chrono::milliseconds kLookEvery{5};
-constexpr std::chrono::seconds kUpLimit{120};         // 16,384 HCAs take 52 s
-constexpr int kLooks = 4;                             // each after a sweep: until a fault is routed around
+constexpr std::chrono::seconds kUpLimit{120};  // 16,384 HCAs take 52 s
+constexpr int kLooks = 4;                      // each after a sweep: until a fault is routed around
 constexpr std::chrono::milliseconds kTrapGrace{500};  // then a sweep is ordered: ibsim loses traps
-constexpr std::chrono::seconds kSweepLimit{40};       // OpenSM sweeps by itself every 10 s; a sweep takes 0.3 s, or 14 s on a busy machine
+constexpr std::chrono::seconds kSweepLimit{
+    40};  // OpenSM sweeps by itself every 10 s; a sweep takes 0.3 s, or 14 s on a busy machine
 constexpr std::chrono::seconds kFailoverBar{5}, kFailoverLimit{20};
 constexpr int kFailoverTries = 4;  // one in eight is lost to ibsim
 constexpr std::string_view kTypo = "typo=0x00zz10,bla : ;\n";
 
-double secondsOf(std::chrono::steady_clock::duration time) { return std::chrono::duration<double>(time).count(); }
+double secondsOf(std::chrono::steady_clock::duration time) {
+  return std::chrono::duration<double>(time).count();
+}
 
 /// One OpenSM in the simulation.
 struct Manager {
@@ -32,12 +35,16 @@ struct Manager {
   SmFiles files;
 
   Manager(std::string seat, FabricOptions where, io::ProcessRunner& processes)
-      : hca(std::move(seat)), options(std::move(where)), tools(processes, options), opensm(processes, tools, options.run_folder) {}
+      : hca(std::move(seat)),
+        options(std::move(where)),
+        tools(processes, options),
+        opensm(processes, tools, options.run_folder) {}
 };
 
 class Rehearsal {
  public:
-  Rehearsal(const inventory::Cluster& cluster, io::ProcessRunner& processes, Clock& clock, RehearsalOptions options)
+  Rehearsal(const inventory::Cluster& cluster, io::ProcessRunner& processes, Clock& clock,
+            RehearsalOptions options)
       : cluster_(cluster), processes_(processes), clock_(clock), options_(std::move(options)) {}
   ~Rehearsal() {
     for (auto& manager : managers_) (void)manager->opensm.stop();
@@ -63,7 +70,8 @@ class Rehearsal {
     report_.slowed = slowDownForIbsim(declared_);
     levels_ = switchLevels(declared_);
     CO_TRY_OK(co_await bringUp());
-    for (auto& group : faultGroups(possible(faultsOf(declared_, *fabric_, options_.kinds)), declared_, options_.together)) {
+    for (auto& group : faultGroups(possible(faultsOf(declared_, *fabric_, options_.kinds)),
+                                   declared_, options_.together)) {
       CO_TRY_OK(co_await rehearseGroup(std::move(group)));
     }
     co_return co_await mend();
@@ -75,20 +83,25 @@ class Rehearsal {
   Async<void> bringUp() {
     auto seats = managerHcas(cluster_, *fabric_);
     if (seats.empty())
-      co_return fail(ErrorCode::InvalidInput, fmt::format("fabric {} declares no subnet manager; a rehearsal needs one", fabric_->name));
+      co_return fail(ErrorCode::InvalidInput,
+                     fmt::format("fabric {} declares no subnet manager; a rehearsal needs one",
+                                 fabric_->name));
     for (const auto& seat : seats)
       if (!declared_.devices.count(seat))
-        co_return fail(ErrorCode::InvalidInput, fmt::format("the subnet manager's HCA {} is not cabled", seat));
+        co_return fail(ErrorCode::InvalidInput,
+                       fmt::format("the subnet manager's HCA {} is not cabled", seat));
     auto start = Simulator::start(declared_, processes_, clock_, options_.folder);
     CO_TRY(simulator, co_await std::move(start));
     simulator_ = std::move(simulator);
-    for (const auto& seat : seats) managers_.push_back(std::make_unique<Manager>(seat, simulator_->seat(seat), processes_));
+    for (const auto& seat : seats)
+      managers_.push_back(std::make_unique<Manager>(seat, simulator_->seat(seat), processes_));
     CO_TRY(found, co_await master().tools.discover());
     known_.learn(declared_, found);
     for (std::size_t rank = 0; rank < managers_.size(); ++rank) {
       auto& manager = *managers_[rank];
-      manager.files =
-          renderSm(*fabric_, declared_, rules_, known_, {known_.hcas.at(manager.hca), manager.options.run_folder, static_cast<int>(rank)});
+      manager.files = renderSm(
+          *fabric_, declared_, rules_, known_,
+          {known_.hcas.at(manager.hca), manager.options.run_folder, static_cast<int>(rank)});
       CO_TRY_OK(manager.opensm.start(manager.files));
       CO_TRY_OK(co_await untilUp(manager, rank > 0));
     }
@@ -102,23 +115,29 @@ class Rehearsal {
       if (!manager.opensm.pid()) break;
       co_await clock_.sleep(kLookEvery);
     }
-    co_return fail(ErrorCode::Unavailable, fmt::format("opensm on {} did not become {}: {}", manager.hca, standby ? "standby" : "master",
-                                                       manager.opensm.logTail()));
+    co_return fail(ErrorCode::Unavailable,
+                   fmt::format("opensm on {} did not become {}: {}", manager.hca,
+                               standby ? "standby" : "master", manager.opensm.logTail()));
   }
 
   Async<void> checkHealthy() {
     CO_TRY(now, co_await see());
     report_.routing_engine = master().opensm.log().routing_engine;
     report_.healthy = walk(now.found, now.tables, levels_);
-    for (const auto& [name, device] : declared_.devices) ++(device.is_switch ? report_.switches : report_.hcas);
+    for (const auto& [name, device] : declared_.devices)
+      ++(device.is_switch ? report_.switches : report_.hcas);
     report_.cables = declared_.links.size();
     auto problems = judge(now, {});
     if (auto compared = compare(declared_, now.found); !compared.deviations.empty())
       problems.push_back("not as declared: " + compared.deviations.front().repair);
     if (!problems.empty())
-      co_return fail(ErrorCode::Unavailable, fmt::format("the healthy fabric is not as it should be: {}", fmt::join(problems, "; ")));
+      co_return fail(
+          ErrorCode::Unavailable,
+          fmt::format("the healthy fabric is not as it should be: {}", fmt::join(problems, "; ")));
     CO_TRY(tables, co_await wrongTables());
-    if (!tables.empty()) co_return fail(ErrorCode::Unavailable, fmt::format("the PKey table of {} is not as declared", tables));
+    if (!tables.empty())
+      co_return fail(ErrorCode::Unavailable,
+                     fmt::format("the PKey table of {} is not as declared", tables));
     co_return Result<void>();
   }
 
@@ -139,12 +158,14 @@ class Rehearsal {
     auto rules = withGuids(rules_, known_.hcas);
     std::vector<PkeyPort> ports;
     for (const auto& [name, device] : found.devices)
-      if (!device.is_switch) ports.emplace_back(device.addresses.begin()->second.lid, device.addresses.begin()->first);
+      if (!device.is_switch)
+        ports.emplace_back(device.addresses.begin()->second.lid, device.addresses.begin()->first);
     CO_TRY(tables, co_await master().tools.pkeyTables(std::move(ports)));
     for (const auto& [name, device] : found.devices) {
       if (device.is_switch) continue;
       const auto& [number, address] = *device.addresses.begin();
-      if (tables.at({address.lid, number}) != tableOf(rules, address.guid, name == master().hca)) co_return name;
+      if (tables.at({address.lid, number}) != tableOf(rules, address.guid, name == master().hca))
+        co_return name;
     }
     co_return std::string();
   }
@@ -154,7 +175,8 @@ class Rehearsal {
     std::vector<std::string> problems;
     auto log = master().opensm.log();
     if (log.routing_engine != engine())
-      problems.push_back(fmt::format("routing fell back to {}{}{}", log.routing_engine, log.complaints.empty() ? "" : ": ",
+      problems.push_back(fmt::format("routing fell back to {}{}{}", log.routing_engine,
+                                     log.complaints.empty() ? "" : ": ",
                                      fmt::join(log.complaints, " | ")));
     for (const auto& [name, device] : declared_.devices)
       if (!device.is_switch && !lost.count(name) && !now.found.devices.count(name))
@@ -162,9 +184,13 @@ class Rehearsal {
     auto reach = walk(now.found, now.tables, levels_);
     const auto hcas = declared_.devices.size() - levels_.size() - lost.size();
     if (reach.pairs != hcas * (hcas - 1))
-      problems.push_back(fmt::format("{} of {} pairs of HCAs have LIDs", reach.pairs, hcas * (hcas - 1)));
-    if (reach.lost) problems.push_back(fmt::format("{} pairs have no way: {}", reach.lost, fmt::join(reach.examples, ", ")));
-    if (reach.down_up) problems.push_back(fmt::format("{} ways go down and up again: they can lock", reach.down_up));
+      problems.push_back(
+          fmt::format("{} of {} pairs of HCAs have LIDs", reach.pairs, hcas * (hcas - 1)));
+    if (reach.lost)
+      problems.push_back(
+          fmt::format("{} pairs have no way: {}", reach.lost, fmt::join(reach.examples, ", ")));
+    if (reach.down_up)
+      problems.push_back(fmt::format("{} ways go down and up again: they can lock", reach.down_up));
     last_reach_ = std::move(reach);
     return problems;
   }
@@ -174,8 +200,9 @@ class Rehearsal {
     for (const auto& link : declared_.links)
       for (const auto& [hca, other] : {std::pair(link.a, link.b), std::pair(link.b, link.a)}) {
         if (declared_.devices.at(hca.node).is_switch) continue;
-        bool gone =
-            fault.kind == FaultKind::SwitchLost ? other.node == fault.name : fault.kind == FaultKind::CablePulled && link == fault.links[0];
+        bool gone = fault.kind == FaultKind::SwitchLost
+                        ? other.node == fault.name
+                        : fault.kind == FaultKind::CablePulled && link == fault.links[0];
         if (gone) lost.insert(hca.node);
       }
     return lost;
@@ -185,7 +212,9 @@ class Rehearsal {
   std::vector<Fault> possible(std::vector<Fault> faults) {
     std::erase_if(faults, [this](const Fault& fault) {
       const auto why = impossible(fault);
-      if (!why.empty()) report_.left_out.push_back(fmt::format("{}: {}: {}", toString(fault.kind), fault.name, why));
+      if (!why.empty())
+        report_.left_out.push_back(
+            fmt::format("{}: {}: {}", toString(fault.kind), fault.name, why));
       return !why.empty();
     });
     return faults;
@@ -230,14 +259,17 @@ class Rehearsal {
     co_return Result<void>();
   }
 
-  /// The tools of the rehearsal sit where the subnet manager does: what cuts it off cannot be watched.
+  /// The tools of the rehearsal sit where the subnet manager does: what cuts it off cannot be
+  /// watched.
   std::string impossible(const Fault& fault) const {
     auto seat = managers_.front()->hca;
-    if ((fault.kind == FaultKind::CablePulled || fault.kind == FaultKind::SwitchLost) && hcasLostBy(fault).count(seat))
+    if ((fault.kind == FaultKind::CablePulled || fault.kind == FaultKind::SwitchLost) &&
+        hcasLostBy(fault).count(seat))
       return "it cuts off the subnet manager itself, which manager-lost rehearses";
     if (fault.kind == FaultKind::RailSwapped)
       for (const auto& link : fault.links)
-        if (hostOf(link.a.node) == hostOf(seat) || hostOf(link.b.node) == hostOf(seat)) return "it moves the subnet manager's own cable";
+        if (hostOf(link.a.node) == hostOf(seat) || hostOf(link.b.node) == hostOf(seat))
+          return "it moves the subnet manager's own cable";
     if (fault.kind == FaultKind::ManagerLost && managers_.size() < 2)
       return "only one subnet manager is declared; add a node to subnet_managers";
     return {};
@@ -248,17 +280,20 @@ class Rehearsal {
   Async<void> mend() { return simulator_->say(mending()); }
 
   static std::string injecting(const Fault& fault) {
-    if (fault.kind == FaultKind::SwitchLost) return fmt::format("Unlink \"{}\"\n", ibsimNodeId(fault.name));
+    if (fault.kind == FaultKind::SwitchLost)
+      return fmt::format("Unlink \"{}\"\n", ibsimNodeId(fault.name));
     std::string lines;
     for (const auto& link : fault.links) lines += Simulator::unlinkLine(link.a);
     if (fault.kind == FaultKind::RailSwapped)
-      lines += Simulator::linkLine(fault.links[0].a, fault.links[1].b) + Simulator::linkLine(fault.links[1].a, fault.links[0].b);
+      lines += Simulator::linkLine(fault.links[0].a, fault.links[1].b) +
+               Simulator::linkLine(fault.links[1].a, fault.links[0].b);
     return lines;
   }
 
   /// Where no repair can be trusted: what was not seen right, or is not there at all.
   static std::string undoing(const Fault& fault) {
-    if (fault.kind == FaultKind::SwitchLost) return fmt::format("ReLink \"{}\"\n", ibsimNodeId(fault.name));
+    if (fault.kind == FaultKind::SwitchLost)
+      return fmt::format("ReLink \"{}\"\n", ibsimNodeId(fault.name));
     std::string lines;
     for (const auto& link : fault.links)
       if (fault.kind == FaultKind::RailSwapped) lines += Simulator::unlinkLine(link.a);
@@ -266,8 +301,9 @@ class Rehearsal {
     return lines;
   }
 
-  /// All of one kind, at once. Looked at after the sweep that OpenSM's traps make it do, and if not all is well then after one more that
-  /// is ordered, a few times: by sweeps and not by seconds, so that a busy machine judges as a quiet one does.
+  /// All of one kind, at once. Looked at after the sweep that OpenSM's traps make it do, and if not
+  /// all is well then after one more that is ordered, a few times: by sweeps and not by seconds, so
+  /// that a busy machine judges as a quiet one does.
   Async<void> breakCables(std::vector<Fault> faults, FaultOutcome& outcome) {
     auto before = master().opensm.log();
     auto lines = mending();
@@ -282,10 +318,12 @@ class Rehearsal {
       CO_TRY_OK(co_await untilSwept(std::move(before), look > 1));
       before = master().opensm.log();
       auto sight = co_await see();
-      outcome.problems = sight ? judge(*sight, lost) : std::vector<std::string>{sight.error().str()};
+      outcome.problems =
+          sight ? judge(*sight, lost) : std::vector<std::string>{sight.error().str()};
       if (sight) {
         auto compared = compare(declared_, sight->found);
-        for (auto& problem : misnamed(faults, compared)) outcome.problems.push_back(std::move(problem));
+        for (auto& problem : misnamed(faults, compared))
+          outcome.problems.push_back(std::move(problem));
         repairs = std::move(compared.repairs);
       }
       if (outcome.problems.empty() || look == kLooks) break;
@@ -299,8 +337,9 @@ class Rehearsal {
     co_return Result<void>();
   }
 
-  /// Until a sweep has ended that `before` does not know. One that is ordered while OpenSM sweeps makes it begin anew, so an order is given
-  /// once, and only where ibsim lost all the traps: one every half second and it never comes to an end on a busy machine.
+  /// Until a sweep has ended that `before` does not know. One that is ordered while OpenSM sweeps
+  /// makes it begin anew, so an order is given once, and only where ibsim lost all the traps: one
+  /// every half second and it never comes to an end on a busy machine.
   Async<void> untilSwept(SmLog before, bool ordered) {
     const auto begin = clock_.steady();
     while (true) {
@@ -320,19 +359,23 @@ class Rehearsal {
 
   std::string effectOf(const std::set<std::string>& lost) const {
     std::string text = fmt::format("{} stays", engine());
-    if (!lost.empty()) text += fmt::format(", {} HCA{} lost", lost.size(), lost.size() > 1 ? "s" : "");
-    if (report_.healthy.busiest_uplink && last_reach_.busiest_uplink != report_.healthy.busiest_uplink)
-      text += fmt::format(", busiest uplink carries {} ways instead of {}", last_reach_.busiest_uplink, report_.healthy.busiest_uplink);
+    if (!lost.empty())
+      text += fmt::format(", {} HCA{} lost", lost.size(), lost.size() > 1 ? "s" : "");
+    if (report_.healthy.busiest_uplink &&
+        last_reach_.busiest_uplink != report_.healthy.busiest_uplink)
+      text += fmt::format(", busiest uplink carries {} ways instead of {}",
+                          last_reach_.busiest_uplink, report_.healthy.busiest_uplink);
     return text;
   }
 
-  /// Somebody edits partitions.conf by hand and slips: OpenSM opens the fabric. muster's lint refuses the text, its check sees the tables,
-  /// and its own file closes it again.
+  /// Somebody edits partitions.conf by hand and slips: OpenSM opens the fabric. muster's lint
+  /// refuses the text, its check sees the tables, and its own file closes it again.
   Async<void> typo(FaultOutcome& outcome) {
     CO_TRY_OK(co_await mend());
     const auto file = master().options.run_folder / "partitions.conf";
     const auto spoiled = master().files.partitions + std::string(kTypo);
-    if (parsePartitions(spoiled)) outcome.problems.push_back("muster's own lint takes the text with the slip");
+    if (parsePartitions(spoiled))
+      outcome.problems.push_back("muster's own lint takes the text with the slip");
     const auto opened_at = clock_.steady();
     auto before = master().opensm.log();
     CO_TRY_OK(io::writeFileAtomic(file, spoiled));
@@ -342,13 +385,15 @@ class Rehearsal {
     CO_TRY_OK(master().opensm.applyPartitions(master().files));
     CO_TRY(closed, co_await untilTables(true, std::move(before)));
     if (!closed) outcome.problems.push_back("the PKey tables did not become as declared again");
-    outcome.effect = fmt::format("{}; closed again within {:.1f} s of the slip",
-                                 opened ? "OpenSM opened the fabric, the tables show it" : "OpenSM kept its tables",
-                                 secondsOf(clock_.steady() - opened_at));
+    outcome.effect = fmt::format(
+        "{}; closed again within {:.1f} s of the slip",
+        opened ? "OpenSM opened the fabric, the tables show it" : "OpenSM kept its tables",
+        secondsOf(clock_.steady() - opened_at));
     co_return Result<void>();
   }
 
-  /// After the sweep that was ordered, and some more: until all tables are as declared, or one is not. Answers whether that came.
+  /// After the sweep that was ordered, and some more: until all tables are as declared, or one is
+  /// not. Answers whether that came.
   Async<bool> untilTables(bool as_declared, SmLog before) {
     for (int look = 1;; ++look) {
       CO_TRY_OK(co_await untilSwept(std::move(before), true));
@@ -359,13 +404,15 @@ class Rehearsal {
     }
   }
 
-  /// The master's process is killed; the time until a standby says that it is master, seen from another HCA.
+  /// The master's process is killed; the time until a standby says that it is master, seen from
+  /// another HCA.
   Async<void> loseManager(FaultOutcome& outcome) {
     CO_TRY_OK(co_await mend());
     auto& standby = *managers_[1];
     std::optional<double> seconds;
     for (int left = kFailoverTries; !seconds && left > 0; --left) {
-      if (left < kFailoverTries) {  // ibsim loses an answer now and then, and OpenSM may wait for it for ever: told, and tried with two fresh ones
+      if (left < kFailoverTries) {  // ibsim loses an answer now and then, and OpenSM may wait for
+                                    // it for ever: told, and tried with two fresh ones
         ++report_.manager_restarts;
         CO_TRY_OK(standby.opensm.stop());
         CO_TRY_OK(master().opensm.start(master().files));
@@ -374,24 +421,35 @@ class Rehearsal {
       seconds = taken;
     }
     if (seconds) outcome.failover_seconds = *seconds;
-    outcome.effect = seconds ? fmt::format("{} is master with the subnet up after {:.1f} s", standby.hca, *seconds) : "nobody took over";
-    if (!seconds) outcome.problems.push_back(fmt::format("{}; the standby's last words: {}", outcome.effect, standby.opensm.logTail()));
-    if (seconds && *seconds > secondsOf(kFailoverBar)) outcome.problems.push_back(fmt::format("{}; at most {} s", outcome.effect, kFailoverBar.count()));
+    outcome.effect = seconds ? fmt::format("{} is master with the subnet up after {:.1f} s",
+                                           standby.hca, *seconds)
+                             : "nobody took over";
+    if (!seconds)
+      outcome.problems.push_back(fmt::format("{}; the standby's last words: {}", outcome.effect,
+                                             standby.opensm.logTail()));
+    if (seconds && *seconds > secondsOf(kFailoverBar))
+      outcome.problems.push_back(
+          fmt::format("{}; at most {} s", outcome.effect, kFailoverBar.count()));
     if (seconds && standby.opensm.log().routing_engine != engine())
-      outcome.problems.push_back(fmt::format("the standby routes by {}", standby.opensm.log().routing_engine));
+      outcome.problems.push_back(
+          fmt::format("the standby routes by {}", standby.opensm.log().routing_engine));
     auto wrong = co_await wrongTables();
-    if (!wrong || !wrong->empty()) outcome.problems.push_back(wrong ? "the PKey table of " + *wrong + " changed" : wrong.error().str());
+    if (!wrong || !wrong->empty())
+      outcome.problems.push_back(wrong ? "the PKey table of " + *wrong + " changed"
+                                       : wrong.error().str());
     co_return Result<void>();
   }
 
-  /// Beside a master that is up a fresh standby is started; then the master is killed. The seconds until the standby has the subnet up;
-  /// nothing when that does not come.
+  /// Beside a master that is up a fresh standby is started; then the master is killed. The seconds
+  /// until the standby has the subnet up; nothing when that does not come.
   Async<std::optional<double>> takeOver(Manager& standby) {
     CO_TRY_OK(co_await untilUp(master(), false));
     CO_TRY_OK(standby.opensm.start(standby.files));
     CO_TRY_OK(co_await untilUp(standby, true));
     auto pid = master().opensm.pid();
-    if (!pid) co_return fail(ErrorCode::Unavailable, "the master ended by itself: " + master().opensm.logTail());
+    if (!pid)
+      co_return fail(ErrorCode::Unavailable,
+                     "the master ended by itself: " + master().opensm.logTail());
     const auto begin = clock_.steady();
     ::kill(*pid, SIGKILL);
     while (clock_.steady() - begin < kFailoverLimit) {
@@ -420,7 +478,8 @@ class Rehearsal {
 
 }  // namespace
 
-Async<RehearsalReport> rehearse(const inventory::Cluster& cluster, io::ProcessRunner& processes, Clock& clock, RehearsalOptions options) {
+Async<RehearsalReport> rehearse(const inventory::Cluster& cluster, io::ProcessRunner& processes,
+                                Clock& clock, RehearsalOptions options) {
   Rehearsal rehearsal(cluster, processes, clock, std::move(options));
   co_return co_await rehearsal.run();
 }

@@ -24,7 +24,9 @@ constexpr int kSparePorts = 4096, kSpareNodes = 64;
 
 std::size_t count(std::string_view text, std::string_view words) {
   std::size_t times = 0;
-  for (auto at = text.find(words); at != std::string_view::npos; at = text.find(words, at + words.size())) ++times;
+  for (auto at = text.find(words); at != std::string_view::npos;
+       at = text.find(words, at + words.size()))
+    ++times;
   return times;
 }
 
@@ -36,19 +38,23 @@ std::string socketName() {
 
 }  // namespace
 
-Async<std::unique_ptr<Simulator>> Simulator::start(const Topology& topology, io::ProcessRunner& processes, Clock& clock,
+Async<std::unique_ptr<Simulator>> Simulator::start(const Topology& topology,
+                                                   io::ProcessRunner& processes, Clock& clock,
                                                    std::filesystem::path folder) {
   CO_TRY_OK(io::makeDirs(folder));
-  std::unique_ptr<Simulator> out(new Simulator(clock, std::filesystem::absolute(folder), socketName()));
+  std::unique_ptr<Simulator> out(
+      new Simulator(clock, std::filesystem::absolute(folder), socketName()));
   auto net = out->folder_ / "declared.net", console = out->folder_ / "console";
   CO_TRY_OK(io::writeFileAtomic(net, toIbsimNet(topology)));
   std::error_code ignored;
   for (const auto& old : {console, out->log()}) std::filesystem::remove(old, ignored);
-  if (::mkfifo(console.c_str(), 0600) != 0) co_return fail(ErrorCode::Internal, fmt::format("cannot make {}", console.string()));
+  if (::mkfifo(console.c_str(), 0600) != 0)
+    co_return fail(ErrorCode::Internal, fmt::format("cannot make {}", console.string()));
   int ports = kSparePorts;
   for (const auto& [name, device] : topology.devices) ports += device.ports + 1;
   io::Command command;
-  command.program = "sh";  // holds the console open in both directions, so that ibsim never reads its end
+  command.program =
+      "sh";  // holds the console open in both directions, so that ibsim never reads its end
   command.args = {"-c",
                   "exec ibsim -s -N \"$1\" -S \"$1\" -P \"$2\" -L 49151 \"$3\" <>\"$4\"",
                   "ibsim",
@@ -68,7 +74,8 @@ Async<std::unique_ptr<Simulator>> Simulator::start(const Topology& topology, io:
 std::size_t Simulator::prompts() {
   io::Fd fd(::open(log().c_str(), O_RDONLY | O_CLOEXEC));
   std::array<char, kPieceBytes> piece;
-  for (ssize_t got; fd.valid() && (got = ::pread(fd.get(), piece.data(), piece.size(), static_cast<off_t>(log_read_))) > 0;) {
+  for (ssize_t got; fd.valid() && (got = ::pread(fd.get(), piece.data(), piece.size(),
+                                                 static_cast<off_t>(log_read_))) > 0;) {
     const std::string_view text(piece.data(), static_cast<std::size_t>(got));
     prompts_ += count(text, kPrompt);
     // A prompt may be cut in two: its beginning is read again.
@@ -86,7 +93,8 @@ Async<void> Simulator::untilPrompts(std::size_t wanted, std::string what) {
     if (!process_->running() || clock_.steady() > until) {
       auto text = io::readFile(log()).value_or("");
       co_return fail(ErrorCode::Unavailable,
-                     fmt::format("ibsim did not {}: {}", what, text.substr(text.size() - std::min(text.size(), kTailBytes))));
+                     fmt::format("ibsim did not {}: {}", what,
+                                 text.substr(text.size() - std::min(text.size(), kTailBytes))));
     }
     co_await clock_.sleep(kLookEvery);
   }
@@ -98,7 +106,8 @@ Async<void> Simulator::say(std::string lines) {
   if (lines.back() != '\n') lines += '\n';
   io::Fd fifo(::open((folder_ / "console").c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK));
   for (std::size_t from = 0; from < lines.size();) {
-    auto to = lines.size() - from <= kMostAtOnce ? lines.size() : lines.rfind('\n', from + kMostAtOnce - 1) + 1;
+    auto to = lines.size() - from <= kMostAtOnce ? lines.size()
+                                                 : lines.rfind('\n', from + kMostAtOnce - 1) + 1;
     const auto text = std::string_view(lines).substr(from, to - from);
     const auto wanted = prompts() + count(text, "\n");
     if (::write(fifo.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
@@ -114,13 +123,17 @@ std::string Simulator::linesOf(const std::vector<Repair>& repairs) {
   for (bool in : {false, true})
     for (const auto& repair : repairs)
       for (const auto& move : repair.moves)
-        if (move.kind != (in ? Move::Kind::Pull : Move::Kind::Plug)) out += in ? linkLine(move.other, move.to) : unlinkLine(move.from);
+        if (move.kind != (in ? Move::Kind::Pull : Move::Kind::Plug))
+          out += in ? linkLine(move.other, move.to) : unlinkLine(move.from);
   return out;
 }
 
 FabricOptions Simulator::seat(std::string_view device) const {
   auto id = ibsimNodeId(device);
-  return {folder_ / ("run-" + id), {"ibsim-run"}, {{"IBSIM_SOCKNAME", socket_}, {"SIM_HOST", id}}, std::chrono::seconds(60)};
+  return {folder_ / ("run-" + id),
+          {"ibsim-run"},
+          {{"IBSIM_SOCKNAME", socket_}, {"SIM_HOST", id}},
+          std::chrono::seconds(60)};
 }
 
 bool slowDownForIbsim(Topology& topology) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ibsim: a fabric without hardware, in a process of its own. Tools and OpenSM reach it by a socket that only its name leads to.
+// ibsim: a fabric without hardware, in a process of its own. Tools and OpenSM reach it by a socket
+// that only its name leads to.
 #pragma once
 
 #include "fabric/fabric.h"
@@ -10,16 +11,21 @@ class Simulator {
  public:
   /// Starts ibsim in `folder` (made, files of an earlier one replaced) and waits until it serves.
   /// Errors: NotFound (ibsim is not installed), Unavailable (it refused the fabric: its words)
-  static Async<std::unique_ptr<Simulator>> start(const Topology& topology, io::ProcessRunner& processes, Clock& clock,
+  static Async<std::unique_ptr<Simulator>> start(const Topology& topology,
+                                                 io::ProcessRunner& processes, Clock& clock,
                                                  std::filesystem::path folder);
 
-  /// Console commands, one a line; returns when ibsim has carried them all out. All at once they are one event to OpenSM; one by one
-  /// each trap makes its sweep begin anew.
+  /// Console commands, one a line; returns when ibsim has carried them all out. All at once they
+  /// are one event to OpenSM; one by one each trap makes its sweep begin anew.
   Async<void> say(std::string lines);
   Async<void> unlink(Port port) { return say(unlinkLine(port)); }
   Async<void> link(Port one, Port other) { return say(linkLine(one, other)); }
-  static std::string unlinkLine(const Port& port) { return fmt::format("Unlink {}\n", quoted(port)); }
-  static std::string linkLine(const Port& one, const Port& other) { return fmt::format("Link {} {}\n", quoted(one), quoted(other)); }
+  static std::string unlinkLine(const Port& port) {
+    return fmt::format("Unlink {}\n", quoted(port));
+  }
+  static std::string linkLine(const Port& one, const Port& other) {
+    return fmt::format("Link {} {}\n", quoted(one), quoted(other));
+  }
   /// What a repair says: all ends out first, then in.
   Async<void> carryOut(std::vector<Repair> repairs) { return say(linesOf(repairs)); }
   static std::string linesOf(const std::vector<Repair>& repairs);
@@ -30,7 +36,9 @@ class Simulator {
  private:
   Simulator(Clock& clock, std::filesystem::path folder, std::string socket)
       : clock_(clock), folder_(std::move(folder)), socket_(std::move(socket)) {}
-  static std::string quoted(const Port& port) { return fmt::format("\"{}\"[{}]", ibsimNodeId(port.node), port.number); }
+  static std::string quoted(const Port& port) {
+    return fmt::format("\"{}\"[{}]", ibsimNodeId(port.node), port.number);
+  }
   std::filesystem::path log() const { return folder_ / "ibsim.log"; }
   std::size_t prompts();
   Async<void> untilPrompts(std::size_t wanted, std::string what);

@@ -23,7 +23,8 @@ constexpr int kKib = 1024;
 /// SONiC of today names a map "AZURE", of yesterday "[DSCP_TO_TC_MAP|AZURE]".
 std::string mapName(const std::string& reference) {
   auto bar = reference.find('|');
-  return bar == std::string::npos ? reference : reference.substr(bar + 1, reference.find(']') - bar - 1);
+  return bar == std::string::npos ? reference
+                                  : reference.substr(bar + 1, reference.find(']') - bar - 1);
 }
 
 const json* at(const json& object, std::initializer_list<std::string> path) {
@@ -49,24 +50,33 @@ std::optional<int> number(std::string_view text) {
 }
 
 /// The class that each class or DSCP is mapped to; what is not said is 0.
-Result<std::map<int, int>> mapAt(const json& config, const std::string& table, const std::string& name) {
+Result<std::map<int, int>> mapAt(const json& config, const std::string& table,
+                                 const std::string& name) {
   const auto* entries = at(config, {table, name});
-  if (!entries || !entries->is_object()) return fail(ErrorCode::Corrupt, fmt::format("config_db has no {}|{}", table, name));
+  if (!entries || !entries->is_object())
+    return fail(ErrorCode::Corrupt, fmt::format("config_db has no {}|{}", table, name));
   std::map<int, int> out;
   for (const auto& [from, to] : entries->items()) {
     auto key = number(from), value = to.is_string() ? number(to.get<std::string>()) : std::nullopt;
-    if (!key || !value) return fail(ErrorCode::Corrupt, fmt::format("{}|{} maps {} to {}", table, name, from, jsonText(to)));
+    if (!key || !value)
+      return fail(ErrorCode::Corrupt,
+                  fmt::format("{}|{} maps {} to {}", table, name, from, jsonText(to)));
     out[*key] = *value;
   }
   return out;
 }
 
-std::string listed(const std::set<int>& numbers) { return numbers.empty() ? "none" : fmt::format("{}", fmt::join(numbers, ",")); }
+std::string listed(const std::set<int>& numbers) {
+  return numbers.empty() ? "none" : fmt::format("{}", fmt::join(numbers, ","));
+}
 
 }  // namespace
 
 Marking declaredMarking(const Roce& roce) {
-  return {{{roce.dscp, roce.priority}, {roce.cnp_dscp, roce.cnp_priority}}, {roce.priority}, true, roce.mtu};
+  return {{{roce.dscp, roce.priority}, {roce.cnp_dscp, roce.cnp_priority}},
+          {roce.priority},
+          true,
+          roce.mtu};
 }
 
 std::string roceHostScript(const Roce& roce, const std::vector<std::string>& rdma_devices) {
@@ -92,18 +102,22 @@ for device in {devices}; do
   if command -v cma_roce_tos >/dev/null; then cma_roce_tos -d "$device" -t {class} >/dev/null; fi
 done
 )",
-                     fmt::arg("dscp", roce.dscp), fmt::arg("priority", roce.priority), fmt::arg("cnp_dscp", roce.cnp_dscp),
-                     fmt::arg("cnp_priority", roce.cnp_priority), fmt::arg("devices", fmt::join(rdma_devices, " ")),
-                     fmt::arg("mtu", roce.mtu), fmt::arg("pfc", pfc), fmt::arg("class", roce.trafficClass()));
+                     fmt::arg("dscp", roce.dscp), fmt::arg("priority", roce.priority),
+                     fmt::arg("cnp_dscp", roce.cnp_dscp),
+                     fmt::arg("cnp_priority", roce.cnp_priority),
+                     fmt::arg("devices", fmt::join(rdma_devices, " ")), fmt::arg("mtu", roce.mtu),
+                     fmt::arg("pfc", pfc), fmt::arg("class", roce.trafficClass()));
 }
 
 std::string roceSonic(const Roce& roce, const std::vector<std::string>& ports) {
-  const std::string map(kMap), lossless = std::to_string(roce.priority), notify = std::to_string(roce.cnp_priority);
+  const std::string map(kMap), lossless = std::to_string(roce.priority),
+                               notify = std::to_string(roce.cnp_priority);
   const auto wanted = declaredMarking(roce);
   json out;
   for (int dscp = 0; dscp < kDscps; ++dscp) {
     auto mapped = wanted.priority_of.find(dscp);
-    out["DSCP_TO_TC_MAP"][map][std::to_string(dscp)] = std::to_string(mapped == wanted.priority_of.end() ? 0 : mapped->second);
+    out["DSCP_TO_TC_MAP"][map][std::to_string(dscp)] =
+        std::to_string(mapped == wanted.priority_of.end() ? 0 : mapped->second);
   }
   for (int tc = 0; tc < kPriorities; ++tc) {
     auto name = std::to_string(tc);
@@ -111,27 +125,32 @@ std::string roceSonic(const Roce& roce, const std::vector<std::string>& ports) {
     out["TC_TO_PRIORITY_GROUP_MAP"][map][name] = tc == roce.priority ? name : "0";
     out["MAP_PFC_PRIORITY_TO_QUEUE"][map][name] = name;
   }
-  out["WRED_PROFILE"]["MUSTER_ECN"] = {{"ecn", "ecn_all"},
-                                       {"wred_green_enable", "true"},
-                                       {"green_min_threshold", std::to_string(roce.ecn_min_kib * kKib)},
-                                       {"green_max_threshold", std::to_string(roce.ecn_max_kib * kKib)},
-                                       {"green_drop_probability", std::to_string(roce.ecn_percent)}};
+  out["WRED_PROFILE"]["MUSTER_ECN"] = {
+      {"ecn", "ecn_all"},
+      {"wred_green_enable", "true"},
+      {"green_min_threshold", std::to_string(roce.ecn_min_kib * kKib)},
+      {"green_max_threshold", std::to_string(roce.ecn_max_kib * kKib)},
+      {"green_drop_probability", std::to_string(roce.ecn_percent)}};
   out["SCHEDULER"]["MUSTER_STRICT"] = {{"type", "STRICT"}};
   out["SCHEDULER"]["MUSTER_SHARED"] = {{"type", "DWRR"}, {"weight", "50"}};
   for (const auto& port : ports) {
-    out["PORT_QOS_MAP"][port] = {{"dscp_to_tc_map", map},   {"tc_to_queue_map", map}, {"tc_to_pg_map", map},
-                                 {"pfc_to_queue_map", map}, {"pfc_enable", lossless}, {"pfcwd_sw_enable", lossless}};
-    out["QUEUE"][port + "|" + lossless] = {{"wred_profile", "MUSTER_ECN"}, {"scheduler", "MUSTER_SHARED"}};
+    out["PORT_QOS_MAP"][port] = {{"dscp_to_tc_map", map},  {"tc_to_queue_map", map},
+                                 {"tc_to_pg_map", map},    {"pfc_to_queue_map", map},
+                                 {"pfc_enable", lossless}, {"pfcwd_sw_enable", lossless}};
+    out["QUEUE"][port + "|" + lossless] = {{"wred_profile", "MUSTER_ECN"},
+                                           {"scheduler", "MUSTER_SHARED"}};
     out["QUEUE"][port + "|" + notify] = {{"scheduler", "MUSTER_STRICT"}};
     out["PORT"][port] = {{"mtu", std::to_string(roce.mtu)}};
-    out["PFC_WD"][port] = {
-        {"action", "drop"}, {"detection_time", std::to_string(kDetectionMs)}, {"restoration_time", std::to_string(kRestorationMs)}};
+    out["PFC_WD"][port] = {{"action", "drop"},
+                           {"detection_time", std::to_string(kDetectionMs)},
+                           {"restoration_time", std::to_string(kRestorationMs)}};
   }
   return jsonText(out, 2) + "\n";
 }
 
 std::string roceCumulus(const Roce& roce) {
-  return fmt::format(R"(# Written by muster from the inventory.
+  return fmt::format(
+      R"(# Written by muster from the inventory.
 nv set qos roce enable on
 nv set qos roce mode lossless
 nv set qos mapping default-global trust l3
@@ -144,9 +163,10 @@ nv set qos congestion-control default-global traffic-class {priority} probabilit
 nv set qos egress-scheduler default-global traffic-class {cnp_priority} mode strict
 nv config apply
 )",
-                     fmt::arg("dscp", roce.dscp), fmt::arg("priority", roce.priority), fmt::arg("cnp_dscp", roce.cnp_dscp),
-                     fmt::arg("cnp_priority", roce.cnp_priority), fmt::arg("low", roce.ecn_min_kib * kKib),
-                     fmt::arg("high", roce.ecn_max_kib * kKib), fmt::arg("percent", roce.ecn_percent));
+      fmt::arg("dscp", roce.dscp), fmt::arg("priority", roce.priority),
+      fmt::arg("cnp_dscp", roce.cnp_dscp), fmt::arg("cnp_priority", roce.cnp_priority),
+      fmt::arg("low", roce.ecn_min_kib * kKib), fmt::arg("high", roce.ecn_max_kib * kKib),
+      fmt::arg("percent", roce.ecn_percent));
 }
 
 namespace {
@@ -154,7 +174,9 @@ namespace {
 Result<Marking> markingOf(const json& config, const std::string& port) {
   auto map = mapName(textAt(config, {"PORT_QOS_MAP", port, "dscp_to_tc_map"}));
   if (map.empty()) map = mapName(textAt(config, {"PORT_QOS_MAP", "global", "dscp_to_tc_map"}));
-  if (map.empty()) return fail(ErrorCode::NotFound, fmt::format("port {} has no dscp_to_tc_map: it does not look at DSCP", port));
+  if (map.empty())
+    return fail(ErrorCode::NotFound,
+                fmt::format("port {} has no dscp_to_tc_map: it does not look at DSCP", port));
   Marking out;
   TRY(classes, mapAt(config, "DSCP_TO_TC_MAP", map));
   out.priority_of = std::move(classes);
@@ -178,18 +200,21 @@ Result<Marking> sonicMarking(std::string_view config_db, const std::string& port
 
 Result<Marking> hostMarking(std::string_view dcb_app, std::string_view dcb_pfc, int mtu) {
   auto app = jsonOrNone(dcb_app, kToolJson), pfc = jsonOrNone(dcb_pfc, kToolJson);
-  if (!app.is_object() || !pfc.is_object()) return fail(ErrorCode::Corrupt, "dcb did not answer in JSON");
+  if (!app.is_object() || !pfc.is_object())
+    return fail(ErrorCode::Corrupt, "dcb did not answer in JSON");
   Marking out;
   out.mtu = mtu;
   const auto* entries = at(app, {"dscp_prio"});
   out.trusts_dscp = entries && entries->is_array() && !entries->empty();
   for (const auto& entry : out.trusts_dscp ? *entries : json::array()) {
-    if (!entry.is_array() || entry.size() != 2 || !entry[0].is_number_integer() || !entry[1].is_number_integer())
+    if (!entry.is_array() || entry.size() != 2 || !entry[0].is_number_integer() ||
+        !entry[1].is_number_integer())
       return fail(ErrorCode::Corrupt, fmt::format("dcb app says {}", jsonText(entry)));
     out.priority_of[entry[0].get<int>()] = entry[1].get<int>();
   }
   const auto* on = at(pfc, {"prio_pfc"});
-  if (!on || !on->is_array() || on->size() != kPriorities) return fail(ErrorCode::Corrupt, "dcb pfc says nothing of eight priorities");
+  if (!on || !on->is_array() || on->size() != kPriorities)
+    return fail(ErrorCode::Corrupt, "dcb pfc says nothing of eight priorities");
   for (int priority = 0; priority < kPriorities; ++priority) {
     const auto& value = (*on)[static_cast<std::size_t>(priority)];
     if (value == true || value == "on") out.lossless.insert(priority);
@@ -205,15 +230,17 @@ std::vector<std::string> disagreements(const Roce& roce, const Marking& found) {
     auto mapped = found.priority_of.find(dscp);
     auto there = mapped == found.priority_of.end() ? 0 : mapped->second;
     if (there != priority)
-      out.push_back(
-          fmt::format("DSCP {} has priority {} instead of {}{}", dscp, there, priority, dscp == roce.dscp ? ": RDMA is not lossless" : ""));
+      out.push_back(fmt::format("DSCP {} has priority {} instead of {}{}", dscp, there, priority,
+                                dscp == roce.dscp ? ": RDMA is not lossless" : ""));
   }
   for (const auto& [dscp, priority] : found.priority_of)
     if (priority == roce.priority && dscp != roce.dscp)
       out.push_back(fmt::format("DSCP {} shares the lossless priority {}", dscp, priority));
   if (found.lossless != wanted.lossless)
-    out.push_back(fmt::format("PFC is on for {} instead of {}", listed(found.lossless), listed(wanted.lossless)));
-  if (found.mtu && found.mtu != wanted.mtu) out.push_back(fmt::format("the MTU is {} instead of {}", found.mtu, wanted.mtu));
+    out.push_back(fmt::format("PFC is on for {} instead of {}", listed(found.lossless),
+                              listed(wanted.lossless)));
+  if (found.mtu && found.mtu != wanted.mtu)
+    out.push_back(fmt::format("the MTU is {} instead of {}", found.mtu, wanted.mtu));
   return out;
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// RoCE v2: one declaration of how lossless traffic is marked, rendered for hosts and switches, and whether what they have agrees with it.
-// Pure.
+// RoCE v2: one declaration of how lossless traffic is marked, rendered for hosts and switches, and
+// whether what they have agrees with it. Pure.
 //
-// The trap is silent: stock SONiC maps DSCP 26 to a lossy class and pauses 3 and 4, NVIDIA's hosts mark with 26. Everything works, until
-// the first congestion. So what each side really has is read back into one form and compared.
+// The trap is silent: stock SONiC maps DSCP 26 to a lossy class and pauses 3 and 4, NVIDIA's hosts
+// mark with 26. Everything works, until the first congestion. So what each side really has is read
+// back into one form and compared.
 #pragma once
 
 #include "inventory/model/cluster.h"
@@ -22,14 +23,17 @@ struct Marking {
 };
 Marking declaredMarking(const inventory::Roce& roce);
 
-/// A script for a node: iproute2's dcb, trust, PFC, traffic class of the RDMA devices, ECN, MTU. Running it twice changes nothing.
-std::string roceHostScript(const inventory::Roce& roce, const std::vector<std::string>& rdma_devices);
+/// A script for a node: iproute2's dcb, trust, PFC, traffic class of the RDMA devices, ECN, MTU.
+/// Running it twice changes nothing.
+std::string roceHostScript(const inventory::Roce& roce,
+                           const std::vector<std::string>& rdma_devices);
 /// A fragment of SONiC's config_db.json for these ports, to be loaded over what is there.
 std::string roceSonic(const inventory::Roce& roce, const std::vector<std::string>& ports);
 /// NVUE commands for Cumulus Linux.
 std::string roceCumulus(const inventory::Roce& roce);
 
-/// What a port of a SONiC switch does, by its whole config_db. Errors: Corrupt, NotFound (no QoS map at the port)
+/// What a port of a SONiC switch does, by its whole config_db. Errors: Corrupt, NotFound (no QoS
+/// map at the port)
 Result<Marking> sonicMarking(std::string_view config_db, const std::string& port);
 /// What a host's interface does: `dcb -j app show`, `dcb -j pfc show`, its MTU. Errors: Corrupt
 Result<Marking> hostMarking(std::string_view dcb_app, std::string_view dcb_pfc, int mtu);

@@ -23,15 +23,19 @@ void RoceWays::learn(const NodeName& node, std::string_view marking) {
   auto& own = addresses_[node.str()];
   own.clear();
   for (const auto& [device, row] : told.items())
-    if (row.is_object() && row.contains("address") && row["address"].is_string()) own[device] = row["address"].get<std::string>();
+    if (row.is_object() && row.contains("address") && row["address"].is_string())
+      own[device] = row["address"].get<std::string>();
 }
 
-std::vector<std::string> RoceWays::probesOf(const inventory::Cluster& cluster, const inventory::Fabric& fabric, const NodeName& node) const {
+std::vector<std::string> RoceWays::probesOf(const inventory::Cluster& cluster,
+                                            const inventory::Fabric& fabric,
+                                            const NodeName& node) const {
   std::vector<std::string> out;
   const auto own = addresses_.find(node.str());
   if (own == addresses_.end()) return out;
   const auto hosts = hostsOn(cluster, fabric);
-  const auto here = std::find_if(hosts.begin(), hosts.end(), [&](const Host& host) { return host.name == node.str(); });
+  const auto here = std::find_if(hosts.begin(), hosts.end(),
+                                 [&](const Host& host) { return host.name == node.str(); });
   if (here == hosts.end()) return out;
   const auto at = static_cast<std::size_t>(here - hosts.begin());
   for (const auto& [device, address] : own->second) {
@@ -48,7 +52,8 @@ std::vector<std::string> RoceWays::probesOf(const inventory::Cluster& cluster, c
   return out;
 }
 
-std::vector<std::string> RoceWays::problems(const std::map<std::string, std::string>& probes) const {
+std::vector<std::string> RoceWays::problems(
+    const std::map<std::string, std::string>& probes) const {
   std::vector<std::string> out;
   for (const auto& [probe, answer] : probes) {
     if (!probe.starts_with(kProbe) || !answer.starts_with(kBlocked)) continue;
@@ -56,9 +61,13 @@ std::vector<std::string> RoceWays::problems(const std::map<std::string, std::str
     const auto device = way.substr(0, way.find('.')), address = way.substr(way.find('.') + 1);
     std::string peer = address;
     for (const auto& [node, devices] : addresses_)
-      if (const auto found = devices.find(device); found != devices.end() && found->second == address) peer = fmt::format("{} ({})", node, address);
-    out.push_back(fmt::format("{}: packets of {} bytes do not reach {}, small ones do: a switch between them has a smaller MTU", device,
-                              answer.substr(kBlocked.size()), peer));
+      if (const auto found = devices.find(device);
+          found != devices.end() && found->second == address)
+        peer = fmt::format("{} ({})", node, address);
+    out.push_back(
+        fmt::format("{}: packets of {} bytes do not reach {}, small ones do: a switch between them "
+                    "has a smaller MTU",
+                    device, answer.substr(kBlocked.size()), peer));
   }
   return out;
 }

@@ -19,7 +19,9 @@ using nlohmann::json;
 
 constexpr int kSonicLanes = 4;  // of a port, where the file does not tell its number
 constexpr int kKib = 1024, kMostPorts = 1024, kCumulusMtu = 9216, kDscpsOfPriority = 8;
-constexpr std::string_view kLoad = "load the file that `muster fabric render` wrote for this switch: sonic-cfggen -j roce/sonic/SWITCH.json --write-to-db";
+constexpr std::string_view kLoad =
+    "load the file that `muster fabric render` wrote for this switch: sonic-cfggen -j "
+    "roce/sonic/SWITCH.json --write-to-db";
 
 const json& at(const json& object, const std::string& key) {
   static const json nothing = json::object();
@@ -29,12 +31,15 @@ const json& at(const json& object, const std::string& key) {
 /// Both systems write numbers as text, NVUE also as numbers.
 std::string textOf(const json& object, const std::string& key) {
   const auto& value = at(object, key);
-  return value.is_string() ? value.get<std::string>() : value.is_number_integer() ? std::to_string(value.get<long>()) : std::string();
+  return value.is_string()           ? value.get<std::string>()
+         : value.is_number_integer() ? std::to_string(value.get<long>())
+                                     : std::string();
 }
 std::optional<int> number(std::string_view text) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(value)
+                                                                  : std::nullopt;
 }
 std::vector<std::string> split(std::string_view text, char by) {
   std::vector<std::string> out;
@@ -48,20 +53,24 @@ std::vector<std::string> split(std::string_view text, char by) {
 /// "3", "3-4" → the numbers; anything else: none
 std::vector<int> range(std::string_view text) {
   const auto dash = text.find('-');
-  const auto from = number(text.substr(0, dash)), to = dash == std::string_view::npos ? from : number(text.substr(dash + 1));
+  const auto from = number(text.substr(0, dash)),
+             to = dash == std::string_view::npos ? from : number(text.substr(dash + 1));
   std::vector<int> out;
-  for (int i = from.value_or(0); from && to && i <= *to && i - *from < kMostPorts; ++i) out.push_back(i);
+  for (int i = from.value_or(0); from && to && i <= *to && i - *from < kMostPorts; ++i)
+    out.push_back(i);
   return out;
 }
 
 class Sonic {
  public:
-  Sonic(const Roce& roce, const json& config) : roce_(roce), config_(config), text_(jsonText(config)) {
+  Sonic(const Roce& roce, const json& config)
+      : roce_(roce), config_(config), text_(jsonText(config)) {
     for (const auto& [key, entry] : at(config, "QUEUE").items()) {  // "Ethernet0,Ethernet4|3-4"
       const auto bar = key.find('|');
       if (bar == std::string::npos) continue;
       for (const auto& port : split(std::string_view(key).substr(0, bar), ','))
-        for (const int queue : range(std::string_view(key).substr(bar + 1))) queues_[{port, queue}] = &entry;
+        for (const int queue : range(std::string_view(key).substr(bar + 1)))
+          queues_[{port, queue}] = &entry;
     }
   }
 
@@ -70,7 +79,8 @@ class Sonic {
     for (const auto& [port, ignored] : at(config_, "PORT_QOS_MAP").items())
       if (port != "global") ports.push_back(port);
     if (ports.empty() && wanted.empty())
-      return fail(ErrorCode::NotFound, "config_db has no port in PORT_QOS_MAP: the switch does not look at DSCP");
+      return fail(ErrorCode::NotFound,
+                  "config_db has no port in PORT_QOS_MAP: the switch does not look at DSCP");
     if (!wanted.empty()) ports = namesOf(wanted);
     for (const auto& port : ports) {
       const auto begin = out_.size();
@@ -95,7 +105,8 @@ class Sonic {
     std::map<int, std::string> known;
     for (const auto& [name, port] : at(config_, "PORT").items()) {
       if (!name.starts_with("Ethernet")) continue;
-      const auto index = number(textOf(port, "index")), lane = number(std::string_view(name).substr(8));
+      const auto index = number(textOf(port, "index")),
+                 lane = number(std::string_view(name).substr(8));
       if (index || lane) known.emplace(index ? *index : *lane / kSonicLanes + 1, name);
     }
     std::vector<std::string> out;
@@ -103,17 +114,21 @@ class Sonic {
       if (const auto name = known.find(port); name != known.end())
         out.push_back(name->second);
       else
-        say(fmt::format("port {}", port), "the declaration cables it, the switch has no such port", "is this the right switch, and its breakout mode as declared?");
+        say(fmt::format("port {}", port), "the declaration cables it, the switch has no such port",
+            "is this the right switch, and its breakout mode as declared?");
     return out;
   }
 
   void check(const std::string& port) {
     const auto& own = at(at(config_, "PORT"), port);
-    if (textOf(own, "admin_status") == "down") say(port, "it is shut down", fmt::format("config interface startup {}", port));
+    if (textOf(own, "admin_status") == "down")
+      say(port, "it is shut down", fmt::format("config interface startup {}", port));
     const auto marking = sonicMarking(text_, port);
     if (!marking) return say(port, marking.error().text());
     for (const auto& text : disagreements(roce_, *marking))
-      say(port, text, text.starts_with("the MTU") ? fmt::format("config interface mtu {} {}", port, roce_.mtu) : std::string(kLoad));
+      say(port, text,
+          text.starts_with("the MTU") ? fmt::format("config interface mtu {} {}", port, roce_.mtu)
+                                      : std::string(kLoad));
     classes(port);
     queue(port);
     if (at(at(config_, "PFC_WD"), port).empty())
@@ -126,15 +141,20 @@ class Sonic {
     const auto& maps = at(at(config_, "PORT_QOS_MAP"), port);
     const auto through = [&](const char* key, const char* table, int from) {
       auto name = textOf(maps, key);
-      if (const auto bar = name.find('|'); bar != std::string::npos) name = name.substr(bar + 1, name.find(']') - bar - 1);
+      if (const auto bar = name.find('|'); bar != std::string::npos)
+        name = name.substr(bar + 1, name.find(']') - bar - 1);
       return number(textOf(at(at(config_, table), name), std::to_string(from)));
     };
     const auto group = through("tc_to_pg_map", "TC_TO_PRIORITY_GROUP_MAP", roce_.priority);
     const auto queue = through("tc_to_queue_map", "TC_TO_QUEUE_MAP", roce_.priority);
     const auto paused = through("pfc_to_queue_map", "MAP_PFC_PRIORITY_TO_QUEUE", roce_.priority);
-    if (!group || *group == 0) say(port, fmt::format("class {} shares priority group 0 with all other traffic: its packets are dropped, not paused", roce_.priority));
+    if (!group || *group == 0)
+      say(port, fmt::format("class {} shares priority group 0 with all other traffic: its packets "
+                            "are dropped, not paused",
+                            roce_.priority));
     if (!queue || !paused || *queue != *paused)
-      say(port, fmt::format("class {} leaves by queue {}, a pause for priority {} stops queue {}", roce_.priority, queue ? std::to_string(*queue) : "unknown",
+      say(port, fmt::format("class {} leaves by queue {}, a pause for priority {} stops queue {}",
+                            roce_.priority, queue ? std::to_string(*queue) : "unknown",
                             roce_.priority, paused ? std::to_string(*paused) : "none"));
   }
 
@@ -144,17 +164,24 @@ class Sonic {
       const auto found = queues_.find({port, queue});
       return found == queues_.end() ? nothing : *found->second;
     };
-    const auto& profile = at(at(config_, "WRED_PROFILE"), named(textOf(entry(roce_.priority), "wred_profile")));
+    const auto& profile =
+        at(at(config_, "WRED_PROFILE"), named(textOf(entry(roce_.priority), "wred_profile")));
     if (!textOf(profile, "ecn").starts_with("ecn_all") && textOf(profile, "ecn") != "ecn_green")
-      say(port, fmt::format("queue {} does not mark: congestion ends in pauses alone", roce_.priority));
+      say(port,
+          fmt::format("queue {} does not mark: congestion ends in pauses alone", roce_.priority));
     else if (textOf(profile, "green_min_threshold") != std::to_string(roce_.ecn_min_kib * kKib) ||
              textOf(profile, "green_max_threshold") != std::to_string(roce_.ecn_max_kib * kKib) ||
              textOf(profile, "green_drop_probability") != std::to_string(roce_.ecn_percent))
-      say(port, fmt::format("queue {} marks {} % from {} to {} bytes instead of {} % from {} to {}", roce_.priority, textOf(profile, "green_drop_probability"),
-                            textOf(profile, "green_min_threshold"), textOf(profile, "green_max_threshold"), roce_.ecn_percent, roce_.ecn_min_kib * kKib,
-                            roce_.ecn_max_kib * kKib));
-    const auto& scheduler = at(at(config_, "SCHEDULER"), named(textOf(entry(roce_.cnp_priority), "scheduler")));
-    if (textOf(scheduler, "type") != "STRICT") say(port, fmt::format("queue {} is not strict: notifications of congestion wait in it", roce_.cnp_priority));
+      say(port, fmt::format("queue {} marks {} % from {} to {} bytes instead of {} % from {} to {}",
+                            roce_.priority, textOf(profile, "green_drop_probability"),
+                            textOf(profile, "green_min_threshold"),
+                            textOf(profile, "green_max_threshold"), roce_.ecn_percent,
+                            roce_.ecn_min_kib * kKib, roce_.ecn_max_kib * kKib));
+    const auto& scheduler =
+        at(at(config_, "SCHEDULER"), named(textOf(entry(roce_.cnp_priority), "scheduler")));
+    if (textOf(scheduler, "type") != "STRICT")
+      say(port, fmt::format("queue {} is not strict: notifications of congestion wait in it",
+                            roce_.cnp_priority));
   }
   static std::string named(std::string text) {
     const auto bar = text.find('|');
@@ -168,7 +195,8 @@ class Sonic {
   std::vector<PortDifference> out_;
 };
 
-/// What is not set has the default of `qos roce mode lossless` (NVIDIA, Cumulus Linux: RDMA over Converged Ethernet).
+/// What is not set has the default of `qos roce mode lossless` (NVIDIA, Cumulus Linux: RDMA over
+/// Converged Ethernet).
 class Nvue {
  public:
   Nvue(const Roce& roce, const json& set) : roce_(roce), set_(set) {}
@@ -178,42 +206,62 @@ class Nvue {
     const auto& mode = at(qos, "roce");
     const bool on = textOf(mode, "enable") == "on" || at(mode, "enable") == true;
     if (!on || (!textOf(mode, "mode").empty() && textOf(mode, "mode") != "lossless")) {
-      say("", on ? fmt::format("RoCE is {} instead of lossless", textOf(mode, "mode")) : "RoCE is off: every queue may drop",
+      say("",
+          on ? fmt::format("RoCE is {} instead of lossless", textOf(mode, "mode"))
+             : "RoCE is off: every queue may drop",
           "nv set qos roce enable on; nv set qos roce mode lossless; nv config apply");
       return std::move(out_);
     }
     const auto& map = at(at(at(qos, "mapping"), "default-global"), "dscp");
     for (const auto& [dscp, priority] : declaredMarking(roce_).priority_of) {
-      const auto found = number(textOf(at(map, std::to_string(dscp)), "switch-priority")).value_or(dscp / kDscpsOfPriority);
-      expect(found == priority, fmt::format("DSCP {} has priority {} instead of {}{}", dscp, found, priority, dscp == roce_.dscp ? ": RDMA is not lossless" : ""),
+      const auto found = number(textOf(at(map, std::to_string(dscp)), "switch-priority"))
+                             .value_or(dscp / kDscpsOfPriority);
+      expect(found == priority,
+             fmt::format("DSCP {} has priority {} instead of {}{}", dscp, found, priority,
+                         dscp == roce_.dscp ? ": RDMA is not lossless" : ""),
              fmt::format("mapping default-global dscp {} switch-priority {}", dscp, priority));
     }
     std::set<int> paused;
-    for (const auto& [priority, ignored] : at(at(at(qos, "pfc"), "default-global"), "switch-priority").items())
+    for (const auto& [priority, ignored] :
+         at(at(at(qos, "pfc"), "default-global"), "switch-priority").items())
       for (const int one : range(priority)) paused.insert(one);
-    if (const auto one = number(textOf(at(at(qos, "pfc"), "default-global"), "switch-priority"))) paused.insert(*one);
+    if (const auto one = number(textOf(at(at(qos, "pfc"), "default-global"), "switch-priority")))
+      paused.insert(*one);
     if (paused.empty()) paused = {3};
-    expect(paused == std::set<int>{roce_.priority}, fmt::format("PFC is on for {} instead of {}", fmt::join(paused, ","), roce_.priority),
+    expect(paused == std::set<int>{roce_.priority},
+           fmt::format("PFC is on for {} instead of {}", fmt::join(paused, ","), roce_.priority),
            fmt::format("pfc default-global switch-priority {}", roce_.priority));
-    ecn(at(at(at(at(qos, "congestion-control"), "default-global"), "traffic-class"), std::to_string(roce_.priority)));
-    const auto& notify = at(at(at(at(qos, "egress-scheduler"), "default-global"), "traffic-class"), std::to_string(roce_.cnp_priority));
+    ecn(at(at(at(at(qos, "congestion-control"), "default-global"), "traffic-class"),
+           std::to_string(roce_.priority)));
+    const auto& notify = at(at(at(at(qos, "egress-scheduler"), "default-global"), "traffic-class"),
+                            std::to_string(roce_.cnp_priority));
     const auto scheduled = textOf(notify, "mode");
-    expect(scheduled == "strict" || (scheduled.empty() && roce_.cnp_priority == 6), fmt::format("traffic class {} is not strict: notifications of congestion wait in it", roce_.cnp_priority),
-           fmt::format("egress-scheduler default-global traffic-class {} mode strict", roce_.cnp_priority));
+    expect(scheduled == "strict" || (scheduled.empty() && roce_.cnp_priority == 6),
+           fmt::format("traffic class {} is not strict: notifications of congestion wait in it",
+                       roce_.cnp_priority),
+           fmt::format("egress-scheduler default-global traffic-class {} mode strict",
+                       roce_.cnp_priority));
     ports(wanted);
     return std::move(out_);
   }
 
  private:
-  void say(std::string port, std::string text, std::string repair) { out_.push_back({std::move(port), std::move(text), std::move(repair)}); }
+  void say(std::string port, std::string text, std::string repair) {
+    out_.push_back({std::move(port), std::move(text), std::move(repair)});
+  }
   void expect(bool holds, std::string text, const std::string& words) {
     if (!holds) say("", std::move(text), fmt::format("nv set qos {}; nv config apply", words));
   }
   void ecn(const json& found) {
-    const auto is = [&](const char* key, int wanted) { return textOf(found, key).empty() || textOf(found, key) == std::to_string(wanted); };
+    const auto is = [&](const char* key, int wanted) {
+      return textOf(found, key).empty() || textOf(found, key) == std::to_string(wanted);
+    };
     const auto set = [&](const char* key, int wanted) {
-      expect(is(key, wanted), fmt::format("ECN of traffic class {}: {} is {} instead of {}", roce_.priority, key, textOf(found, key), wanted),
-             fmt::format("congestion-control default-global traffic-class {} {} {}", roce_.priority, key, wanted));
+      expect(is(key, wanted),
+             fmt::format("ECN of traffic class {}: {} is {} instead of {}", roce_.priority, key,
+                         textOf(found, key), wanted),
+             fmt::format("congestion-control default-global traffic-class {} {} {}", roce_.priority,
+                         key, wanted));
     };
     set("min-threshold-bytes", roce_.ecn_min_kib * kKib);
     set("max-threshold-bytes", roce_.ecn_max_kib * kKib);
@@ -230,16 +278,21 @@ class Nvue {
       }
     for (const int port : wanted)
       if (!known.contains(port))
-        say(fmt::format("swp{}", port), "the declaration cables it, the switch does not configure it", fmt::format("nv set interface swp{} link state up; nv config apply", port));
+        say(fmt::format("swp{}", port),
+            "the declaration cables it, the switch does not configure it",
+            fmt::format("nv set interface swp{} link state up; nv config apply", port));
     for (const auto& [port, entry] : known) {
-      if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), port) == wanted.end()) continue;
+      if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), port) == wanted.end())
+        continue;
       const auto& link = at(*entry, "link");
       const auto mtu = number(textOf(link, "mtu")).value_or(kCumulusMtu);
       if (mtu < roce_.mtu)
-        say(fmt::format("swp{}", port), fmt::format("the MTU is {}, hosts send {}", mtu, roce_.mtu), fmt::format("nv set interface swp{} link mtu {}; nv config apply", port, kCumulusMtu));
+        say(fmt::format("swp{}", port), fmt::format("the MTU is {}, hosts send {}", mtu, roce_.mtu),
+            fmt::format("nv set interface swp{} link mtu {}; nv config apply", port, kCumulusMtu));
       const auto& state = at(link, "state");
       if (state == "down" || state.contains("down"))
-        say(fmt::format("swp{}", port), "it is shut down", fmt::format("nv set interface swp{} link state up; nv config apply", port));
+        say(fmt::format("swp{}", port), "it is shut down",
+            fmt::format("nv set interface swp{} link state up; nv config apply", port));
     }
   }
 
@@ -250,16 +303,25 @@ class Nvue {
 
 }  // namespace
 
-Result<std::vector<PortDifference>> checkSwitch(const Roce& roce, const std::vector<int>& ports, std::string_view config) {
+Result<std::vector<PortDifference>> checkSwitch(const Roce& roce, const std::vector<int>& ports,
+                                                std::string_view config) {
   const auto read = jsonOrNone(config, kFileJson);
-  if (read.is_discarded()) return fail(ErrorCode::Corrupt, "the switch's configuration is no JSON; fetch config_db.json, or `nv config show -o json`");
+  if (read.is_discarded())
+    return fail(
+        ErrorCode::Corrupt,
+        "the switch's configuration is no JSON; fetch config_db.json, or `nv config show -o json`");
   if (read.is_array() || read.contains("set")) {  // NVUE: [{"header": …}, {"set": …}]
     for (const auto& part : read.is_array() ? read : json::array({read}))
-      if (part.is_object() && part.contains("set") && part["set"].is_object()) return Nvue(roce, part["set"]).run(ports);
-    return fail(ErrorCode::Corrupt, "NVUE's configuration has no part \"set\"; fetch it by `nv config show -o json`");
+      if (part.is_object() && part.contains("set") && part["set"].is_object())
+        return Nvue(roce, part["set"]).run(ports);
+    return fail(ErrorCode::Corrupt,
+                "NVUE's configuration has no part \"set\"; fetch it by `nv config show -o json`");
   }
-  if (!read.is_object() || (!read.contains("PORT") && !read.contains("PORT_QOS_MAP") && !read.contains("DEVICE_METADATA")))
-    return fail(ErrorCode::NotFound, "the file has neither PORT nor PORT_QOS_MAP: it is no config_db.json, or one without RoCE");
+  if (!read.is_object() || (!read.contains("PORT") && !read.contains("PORT_QOS_MAP") &&
+                            !read.contains("DEVICE_METADATA")))
+    return fail(
+        ErrorCode::NotFound,
+        "the file has neither PORT nor PORT_QOS_MAP: it is no config_db.json, or one without RoCE");
   return Sonic(roce, read).run(ports);
 }
 
@@ -274,8 +336,12 @@ std::string toText(const std::vector<PortDifference>& differences) {
 
 std::string toJson(const std::vector<PortDifference>& differences) {
   json out = json::array();
-  for (const auto& one : differences) out.push_back({{"port", one.port}, {"text", one.text}, {"repair", one.repair}});
-  return jsonText(json{{"format", "muster-switch-config/1"}, {"as_declared", differences.empty()}, {"differences", std::move(out)}}, 2);
+  for (const auto& one : differences)
+    out.push_back({{"port", one.port}, {"text", one.text}, {"repair", one.repair}});
+  return jsonText(json{{"format", "muster-switch-config/1"},
+                       {"as_declared", differences.empty()},
+                       {"differences", std::move(out)}},
+                  2);
 }
 
 }  // namespace muster::fabric

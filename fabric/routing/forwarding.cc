@@ -23,7 +23,8 @@ bool read(std::string_view& text, Number& value, int base) {
 /// Numbers in place of names: there are as many steps as pairs times hops.
 class Walker {
  public:
-  Walker(const Topology& found, const ForwardingTables& tables, const std::map<std::string, int>& levels) {
+  Walker(const Topology& found, const ForwardingTables& tables,
+         const std::map<std::string, int>& levels) {
     std::unordered_map<std::string_view, int> ids;
     for (const auto& [name, device] : found.devices) {
       ids.emplace(name, static_cast<int>(names_.size()));
@@ -43,7 +44,8 @@ class Walker {
     for (const auto& [name, device] : found.devices) {
       if (device.is_switch) continue;
       for (const auto& [port, address] : device.addresses)
-        if (address.lid > 0 && peers_[slot(ids.at(name), port)] >= 0) ends_.push_back({ids.at(name), port, address.lid});
+        if (address.lid > 0 && peers_[slot(ids.at(name), port)] >= 0)
+          ends_.push_back({ids.at(name), port, address.lid});
     }
   }
 
@@ -51,7 +53,8 @@ class Walker {
     for (const auto& from : ends_)
       for (const auto& to : ends_)
         if (from.lid != to.lid) way(from, to);
-    for (std::size_t i = 0; i < load_.size(); ++i) out_.busiest_uplink = std::max(out_.busiest_uplink, load_[i]);
+    for (std::size_t i = 0; i < load_.size(); ++i)
+      out_.busiest_uplink = std::max(out_.busiest_uplink, load_[i]);
     return std::move(out_);
   }
 
@@ -59,7 +62,9 @@ class Walker {
   struct End {
     int device, port, lid;
   };
-  static std::size_t slot(int device, int port) { return static_cast<std::size_t>(device) * kMostPorts + static_cast<std::size_t>(port); }
+  static std::size_t slot(int device, int port) {
+    return static_cast<std::size_t>(device) * kMostPorts + static_cast<std::size_t>(port);
+  }
   int level(int device) const { return levels_[static_cast<std::size_t>(device)]; }
 
   void way(const End& from, const End& to) {
@@ -67,8 +72,11 @@ class Walker {
     int at = peers_[slot(from.device, from.port)];
     bool went_down = false, turned = false;
     for (int hop = 0; at != to.device; ++hop) {
-      const auto* table = at >= 0 && hop < kMostHops ? tables_[static_cast<std::size_t>(at)] : nullptr;
-      int out = table && static_cast<std::size_t>(to.lid) < table->size() ? (*table)[static_cast<std::size_t>(to.lid)] : kNoWay;
+      const auto* table =
+          at >= 0 && hop < kMostHops ? tables_[static_cast<std::size_t>(at)] : nullptr;
+      int out = table && static_cast<std::size_t>(to.lid) < table->size()
+                    ? (*table)[static_cast<std::size_t>(to.lid)]
+                    : kNoWay;
       int next = out > 0 && out < kMostPorts ? peers_[slot(at, out)] : kNoWay;
       if (next < 0) return lost(from, to);
       if (level(at) > 0 && level(next) > 0) {
@@ -83,8 +91,8 @@ class Walker {
   void lost(const End& from, const End& to) {
     ++out_.lost;
     if (out_.examples.size() < kMaxExamples)
-      out_.examples.push_back(
-          fmt::format("{} to {}", names_[static_cast<std::size_t>(from.device)], names_[static_cast<std::size_t>(to.device)]));
+      out_.examples.push_back(fmt::format("{} to {}", names_[static_cast<std::size_t>(from.device)],
+                                          names_[static_cast<std::size_t>(to.device)]));
   }
 
   std::vector<std::string_view> names_;
@@ -108,24 +116,31 @@ Result<ForwardingTables> parseForwardingTables(std::string_view text) {
     if (line.starts_with(kHead)) {
       auto at = line.find(kGuid);
       std::uint64_t guid = 0;
-      auto rest = at == std::string_view::npos ? std::string_view{} : line.substr(at + kGuid.size());
-      if (!read(rest, guid, 16)) return fail(ErrorCode::Corrupt, fmt::format("dump_fts line {}: a switch without GUID", number));
+      auto rest =
+          at == std::string_view::npos ? std::string_view{} : line.substr(at + kGuid.size());
+      if (!read(rest, guid, 16))
+        return fail(ErrorCode::Corrupt,
+                    fmt::format("dump_fts line {}: a switch without GUID", number));
       table = &out[fmt::format("0x{:016x}", guid)];
     } else if (line.starts_with(kLid)) {
       int lid = 0, port = 0;
       line.remove_prefix(kLid.size());
       bool good = table && read(line, lid, 16) && line.starts_with(" ");
       line.remove_prefix(good ? 1 : 0);
-      if (!good || !read(line, port, 10)) return fail(ErrorCode::Corrupt, fmt::format("dump_fts line {}: no LID and port", number));
-      if (lid < 0 || lid > kMostLids) return fail(ErrorCode::Corrupt, fmt::format("dump_fts line {}: {} is no LID", number, lid));
-      if (table->size() <= static_cast<std::size_t>(lid)) table->resize(static_cast<std::size_t>(lid) + 1, kNoWay);
+      if (!good || !read(line, port, 10))
+        return fail(ErrorCode::Corrupt, fmt::format("dump_fts line {}: no LID and port", number));
+      if (lid < 0 || lid > kMostLids)
+        return fail(ErrorCode::Corrupt, fmt::format("dump_fts line {}: {} is no LID", number, lid));
+      if (table->size() <= static_cast<std::size_t>(lid))
+        table->resize(static_cast<std::size_t>(lid) + 1, kNoWay);
       (*table)[static_cast<std::size_t>(lid)] = port;
     }
   }
   return out;
 }
 
-Reachability walk(const Topology& found, const ForwardingTables& tables, const std::map<std::string, int>& levels) {
+Reachability walk(const Topology& found, const ForwardingTables& tables,
+                  const std::map<std::string, int>& levels) {
   return Walker(found, tables, levels).run();
 }
 

@@ -13,15 +13,16 @@ using ForwardingTables = std::map<std::string, std::vector<int>>;
 Result<ForwardingTables> parseForwardingTables(std::string_view text);
 
 struct Reachability {
-  std::size_t pairs = 0;              ///< of HCAs with a LID, in both directions
-  std::size_t lost = 0;               ///< no way, or a way that never arrives
-  std::size_t down_up = 0;            ///< ways that go down and up again: in a tree they can lock each other
-  int busiest_uplink = 0;             ///< ways over the busiest cable between switches
+  std::size_t pairs = 0;    ///< of HCAs with a LID, in both directions
+  std::size_t lost = 0;     ///< no way, or a way that never arrives
+  std::size_t down_up = 0;  ///< ways that go down and up again: in a tree they can lock each other
+  int busiest_uplink = 0;   ///< ways over the busiest cable between switches
   std::vector<std::string> examples;  ///< of lost pairs, at most kMaxExamples
 };
 inline constexpr std::size_t kMaxExamples = 3;
 
 /// `levels` as switchLevels of the declaration, by device name. Time: pairs × hops.
-Reachability walk(const Topology& found, const ForwardingTables& tables, const std::map<std::string, int>& levels);
+Reachability walk(const Topology& found, const ForwardingTables& tables,
+                  const std::map<std::string, int>& levels);
 
 }  // namespace muster::fabric

@@ -20,13 +20,15 @@ Routes::Routes(const Topology& found, const ForwardingTables& tables) : kept_(ta
   legs_.resize(devices.size());
   const auto plug = [this](int device, int port, Leg leg) {
     auto& legs = legs_[static_cast<std::size_t>(device)];
-    if (legs.size() <= static_cast<std::size_t>(port)) legs.resize(static_cast<std::size_t>(port) + 1);
+    if (legs.size() <= static_cast<std::size_t>(port))
+      legs.resize(static_cast<std::size_t>(port) + 1);
     legs[static_cast<std::size_t>(port)] = leg;
   };
   for (const auto& link : found.links) {
     const int a = ids.at(link.a.node), b = ids.at(link.b.node);
     int cable = -1;
-    if (devices[static_cast<std::size_t>(a)]->is_switch && devices[static_cast<std::size_t>(b)]->is_switch) {
+    if (devices[static_cast<std::size_t>(a)]->is_switch &&
+        devices[static_cast<std::size_t>(b)]->is_switch) {
       cable = static_cast<int>(cables_.size());
       cables_.push_back(link);
     }
@@ -36,8 +38,10 @@ Routes::Routes(const Topology& found, const ForwardingTables& tables) : kept_(ta
   for (std::size_t id = 0; id < devices.size(); ++id) {
     if (devices[id]->is_switch) continue;
     for (const auto& [port, address] : devices[id]->addresses)
-      if (const auto at = static_cast<std::size_t>(port); address.lid > 0 && at < legs_[id].size() && legs_[id][at].device >= 0)
-        hcas_.try_emplace(devices[id]->name, Hca{static_cast<int>(id), legs_[id][at].device, address.lid});
+      if (const auto at = static_cast<std::size_t>(port);
+          address.lid > 0 && at < legs_[id].size() && legs_[id][at].device >= 0)
+        hcas_.try_emplace(devices[id]->name,
+                          Hca{static_cast<int>(id), legs_[id][at].device, address.lid});
   }
 }
 
@@ -48,7 +52,8 @@ std::optional<int> Routes::entry(std::string_view hca) const {
 
 std::optional<std::vector<int>> Routes::from(int entry, std::string_view hca) const {
   const auto found = hcas_.find(std::string(hca));
-  if (found == hcas_.end() || entry < 0 || static_cast<std::size_t>(entry) >= tables_.size()) return std::nullopt;
+  if (found == hcas_.end() || entry < 0 || static_cast<std::size_t>(entry) >= tables_.size())
+    return std::nullopt;
   const auto lid = static_cast<std::size_t>(found->second.lid);
   std::vector<int> way;
   for (int at = entry, hop = 0; hop < kMostHops; ++hop) {
@@ -66,6 +71,8 @@ std::optional<std::vector<int>> Routes::from(int entry, std::string_view hca) co
   return std::nullopt;
 }
 
-std::string toString(const Link& cable) { return fmt::format("{} - {}", toString(cable.a), toString(cable.b)); }
+std::string toString(const Link& cable) {
+  return fmt::format("{} - {}", toString(cable.a), toString(cable.b));
+}
 
 }  // namespace muster::fabric

@@ -15,10 +15,11 @@ class Routes {
 
   /// Those between switches; their numbers are the places here.
   const std::vector<Link>& cables() const { return cables_; }
-  /// The switch that an HCA (by its node description) hangs on. Nullopt: there is no such HCA, it has no cable, or no subnet manager has given it a LID.
+  /// The switch that an HCA (by its node description) hangs on. Nullopt: there is no such HCA, it
+  /// has no cable, or no subnet manager has given it a LID.
   std::optional<int> entry(std::string_view hca) const;
-  /// Cables from that switch to an HCA, in the order in which packets take them; empty: it hangs there too.
-  /// Nullopt: no such HCA, or packets do not arrive.
+  /// Cables from that switch to an HCA, in the order in which packets take them; empty: it hangs
+  /// there too. Nullopt: no such HCA, or packets do not arrive.
   std::optional<std::vector<int>> from(int entry, std::string_view hca) const;
 
  private:

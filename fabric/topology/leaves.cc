@@ -12,7 +12,8 @@ std::map<std::string, std::set<std::string>> leavesOf(const inventory::Cluster& 
     if (!topology) continue;
     const auto add = [&](const Port& hca, const Port& other) {
       const auto &here = topology->devices.at(hca.node), &there = topology->devices.at(other.node);
-      if (!here.is_switch && there.is_switch) out[hca.node.substr(0, hca.node.find(' '))].insert(other.node);
+      if (!here.is_switch && there.is_switch)
+        out[hca.node.substr(0, hca.node.find(' '))].insert(other.node);
     };
     for (const auto& link : topology->links) {
       add(link.a, link.b);

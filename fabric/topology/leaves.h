@@ -10,8 +10,8 @@
 
 namespace muster::fabric {
 
-/// Node → the switches that its HCAs are cabled to, over all fabrics. Pure. A fabric whose declaration cannot be expanded
-/// (declaredTopology says why) has none.
+/// Node → the switches that its HCAs are cabled to, over all fabrics. Pure. A fabric whose
+/// declaration cannot be expanded (declaredTopology says why) has none.
 std::map<std::string, std::set<std::string>> leavesOf(const inventory::Cluster& cluster);
 
 }  // namespace muster::fabric

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// iblinkinfo's text. A port is known by its LID and number: a switch has one LID for all of its ports, each port of an HCA its own.
+// iblinkinfo's text. A port is known by its LID and number: a switch has one LID for all of its
+// ports, each port of an HCA its own.
 //
 //   Switch: 0x0000000000200000 leaf-su1-r0:
-//              2    5[  ] ==( 4X        53.125 Gbps Active/  LinkUp)==>       3    5[  ] "leaf-su1-r1" (Could be 12X )
+//              2    5[  ] ==( 4X        53.125 Gbps Active/  LinkUp)==>       3    5[  ]
+//              "leaf-su1-r1" (Could be 12X )
 // and with -l
-//   0x0000000000200000 "  leaf-su1-r0"   2    5[  ] ==( 4X  53.125 Gbps Active/  LinkUp)==>  0x0000000000200001  3  5[  ] "leaf-su1-r1" ( )
-#include "wire/links/bit_errors.h"
+//   0x0000000000200000 "  leaf-su1-r0"   2    5[  ] ==( 4X  53.125 Gbps Active/  LinkUp)==>
+//   0x0000000000200001  3  5[  ] "leaf-su1-r1" ( )
 #include "fabric/topology/topology.h"
+#include "wire/links/bit_errors.h"
 
 #include <algorithm>
 #include <charconv>
@@ -27,7 +30,9 @@ std::unexpected<Error> corrupt(int line, std::string text) {
 
 std::string_view trimmed(std::string_view text) {
   const auto from = text.find_first_not_of(" \t\r");
-  return from == std::string_view::npos ? std::string_view{} : text.substr(from, text.find_last_not_of(" \t\r") - from + 1);
+  return from == std::string_view::npos
+             ? std::string_view{}
+             : text.substr(from, text.find_last_not_of(" \t\r") - from + 1);
 }
 
 /// Words off the front.
@@ -70,13 +75,15 @@ struct RawPort {
   int block = 0, line = 0;
 };
 
-/// " 4X        53.125 Gbps Active/  LinkUp" → "4xHDR"; empty: the link is down. nullopt: it is neither.
+/// " 4X        53.125 Gbps Active/  LinkUp" → "4xHDR"; empty: the link is down. nullopt: it is
+/// neither.
 std::optional<std::string> widthSpeed(std::string_view state) {
   if (state.find("LinkUp") == std::string_view::npos) return std::string();
   Words words(state);
   const auto width = words.number();
   const auto x = state.find('X'), end = state.find("Gbps");
-  if (!width || x == std::string_view::npos || end == std::string_view::npos || end < x) return std::nullopt;
+  if (!width || x == std::string_view::npos || end == std::string_view::npos || end < x)
+    return std::nullopt;
   const std::string lane(trimmed(state.substr(x + 1, end - x - 1)));
   const auto speed = links::speedOfLane(std::strtod(lane.c_str(), nullptr));
   return speed.empty() ? std::nullopt : std::optional(fmt::format("{}x{}", *width, speed));
@@ -86,7 +93,8 @@ class Parser {
  public:
   Result<Topology> parse(std::string_view text) {
     if (text.size() > kMaxTextBytes)
-      return fail(ErrorCode::Corrupt, fmt::format("{} bytes are over the bound of {}", text.size(), kMaxTextBytes));
+      return fail(ErrorCode::Corrupt,
+                  fmt::format("{} bytes are over the bound of {}", text.size(), kMaxTextBytes));
     for (int number = 1; !text.empty(); ++number) {
       const auto end = text.find('\n');
       const auto line = text.substr(0, end);
@@ -107,20 +115,24 @@ class Parser {
     RawPort raw{name_, own.guid().value_or(""), {}, {}, {}, is_switch_, block_, number};
     if (const auto name = own.quoted()) raw.name = *name, raw.block = 0;
     const auto lid = own.number(), port = own.number();
-    if (!lid || !port || *port < 0 || *port > kMaxPortNumber || raw.name.empty()) return corrupt(number, "expected: LID PORT[ ] ==( …");
+    if (!lid || !port || *port < 0 || *port > kMaxPortNumber || raw.name.empty())
+      return corrupt(number, "expected: LID PORT[ ] ==( …");
     const auto up = widthSpeed(line.substr(arrow + kLine.size(), behind - arrow - kLine.size()));
-    if (!up) return corrupt(number, "no width and speed like '4X 53.125 Gbps' between '==(' and ')==>'");
+    if (!up)
+      return corrupt(number, "no width and speed like '4X 53.125 Gbps' between '==(' and ')==>'");
     if (*lid == 0 && up->empty()) return {};  // a port without a cable, that nobody ever configured
     if (*lid == 0)
-      return fail(ErrorCode::Unavailable,
-                  fmt::format("line {}: {} has no LID yet; iblinkinfo says who is who only where a subnet manager runs", number, raw.name));
+      return fail(ErrorCode::Unavailable, fmt::format("line {}: {} has no LID yet; iblinkinfo says "
+                                                      "who is who only where a subnet manager runs",
+                                                      number, raw.name));
     if (!up->empty()) {
       Words peer(line.substr(behind + kArrow.size()));
       peer.guid();
       const auto peer_lid = peer.number(), peer_port = peer.number();
       peer.toQuote();
       const auto peer_name = peer.quoted();
-      if (!peer_lid || !peer_port || !peer_name) return corrupt(number, "expected behind the arrow: LID PORT[ ] \"NAME\"");
+      if (!peer_lid || !peer_port || !peer_name)
+        return corrupt(number, "expected behind the arrow: LID PORT[ ] \"NAME\"");
       raw.peer = {*peer_lid, *peer_port}, raw.peer_name = *peer_name, raw.width_speed = *up;
     }
     if (!ports_.emplace(Place{*lid, *port}, std::move(raw)).second)
@@ -132,7 +144,8 @@ class Parser {
   Result<void> heading(std::string_view line, int number) {
     if (line.empty() || line.starts_with('#')) return {};
     is_switch_ = line.starts_with("Switch:");
-    if (!line.ends_with(':') || (!is_switch_ && !line.starts_with("CA:") && !line.starts_with("RT:")))
+    if (!line.ends_with(':') ||
+        (!is_switch_ && !line.starts_with("CA:") && !line.starts_with("RT:")))
       return corrupt(number, fmt::format("'{}' is not iblinkinfo's syntax", line.substr(0, 60)));
     line = trimmed(line.substr(line.find(':') + 1));
     line.remove_suffix(1);
@@ -149,27 +162,35 @@ class Parser {
 
   bool isSwitch(int lid) const {
     const auto first = ports_.lower_bound({lid, 0});
-    return first->second.in_switch_block || std::next(first) != ports_.upper_bound({lid, kMaxPortNumber + 1});
+    return first->second.in_switch_block ||
+           std::next(first) != ports_.upper_bound({lid, kMaxPortNumber + 1});
   }
 
-  /// What carries a name: a switch is its LID, an HCA all ports of one heading, or (with -l) of one name.
+  /// What carries a name: a switch is its LID, an HCA all ports of one heading, or (with -l) of one
+  /// name.
   std::string keyOf(const Place& place, const RawPort& port) const {
     if (isSwitch(place.first)) return fmt::format("S{}", place.first);
     return port.block ? fmt::format("B{}", port.block) : "N" + port.name;
   }
 
   Result<Topology> assemble() {
-    if (ports_.empty()) return fail(ErrorCode::Corrupt, "this is not iblinkinfo's output: no line with '==('");
+    if (ports_.empty())
+      return fail(ErrorCode::Corrupt, "this is not iblinkinfo's output: no line with '==('");
     std::map<std::string, std::set<std::string>> keys;  // name → who carries it
     for (const auto& [place, port] : ports_) keys[port.name].insert(keyOf(place, port));
     Topology topology;
     std::map<Place, Port> named;
     for (const auto& [place, port] : ports_) {
-      const auto name = keys.at(port.name).size() == 1 ? port.name : fmt::format("{} ({})", port.name, keyOf(place, port));
+      const auto name = keys.at(port.name).size() == 1
+                            ? port.name
+                            : fmt::format("{} ({})", port.name, keyOf(place, port));
       auto& device = topology.devices[name];
-      device.name = name, device.is_switch = isSwitch(place.first), device.ports = std::max(device.ports, place.second);
+      device.name = name, device.is_switch = isSwitch(place.first),
+      device.ports = std::max(device.ports, place.second);
       const auto block = guid_of_block_.find(port.block);
-      const auto guid = device.is_switch && block != guid_of_block_.end() && !block->second.empty() ? block->second : port.guid;
+      const auto guid = device.is_switch && block != guid_of_block_.end() && !block->second.empty()
+                            ? block->second
+                            : port.guid;
       device.addresses[device.is_switch ? 0 : place.second] = {guid, place.first};
       if (device.is_switch) device.guid = guid;
       named[place] = {name, place.second};
@@ -183,12 +204,16 @@ class Parser {
       if (port.width_speed.empty()) continue;
       const auto back = ports_.find(port.peer);
       if (back == ports_.end())
-        return corrupt(port.line, fmt::format("cable to LID {} port {}, which is not in the list", port.peer.first, port.peer.second));
+        return corrupt(port.line, fmt::format("cable to LID {} port {}, which is not in the list",
+                                              port.peer.first, port.peer.second));
       if (back->second.peer != place || back->second.width_speed.empty())
-        return corrupt(port.line, fmt::format("the cable is seen from {} only, not from its other end", toString(named.at(place))));
+        return corrupt(port.line,
+                       fmt::format("the cable is seen from {} only, not from its other end",
+                                   toString(named.at(place))));
       Link link{named.at(place), named.at(port.peer), port.width_speed};
       if (!(link.a < link.b)) continue;
-      if (back->second.width_speed != port.width_speed) link.width_speed += "/" + back->second.width_speed;
+      if (back->second.width_speed != port.width_speed)
+        link.width_speed += "/" + back->second.width_speed;
       topology.links.push_back(std::move(link));
     }
     std::sort(topology.links.begin(), topology.links.end());
@@ -207,7 +232,8 @@ class Parser {
 Result<Topology> parseIblinkinfo(std::string_view text) { return Parser().parse(text); }
 
 Result<Topology> parseFound(std::string_view text) {
-  return text.find(kLine) == std::string_view::npos ? parseIbnetdiscover(text) : parseIblinkinfo(text);
+  return text.find(kLine) == std::string_view::npos ? parseIbnetdiscover(text)
+                                                    : parseIblinkinfo(text);
 }
 
 }  // namespace muster::fabric

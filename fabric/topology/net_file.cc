@@ -27,7 +27,8 @@ class Scanner {
  public:
   explicit Scanner(std::string_view rest) : rest_(rest) {}
   void skipSpace() {
-    while (!rest_.empty() && (rest_.front() == ' ' || rest_.front() == '\t')) rest_.remove_prefix(1);
+    while (!rest_.empty() && (rest_.front() == ' ' || rest_.front() == '\t'))
+      rest_.remove_prefix(1);
   }
   bool take(std::string_view text) {
     skipSpace();
@@ -96,14 +97,16 @@ std::unexpected<Error> corrupt(int line, std::string text) {
 
 bool isWidthSpeed(std::string_view word) {  // "4xHDR", "12xQDR"
   auto x = word.find('x');
-  return x != 0 && x != std::string_view::npos && x + 1 < word.size() && word.find_first_not_of("0123456789") == x;
+  return x != 0 && x != std::string_view::npos && x + 1 < word.size() &&
+         word.find_first_not_of("0123456789") == x;
 }
 
 class Parser {
  public:
   Result<Topology> parse(std::string_view text) {
     if (text.size() > kMaxTextBytes)
-      return fail(ErrorCode::Corrupt, fmt::format("a topology of {} bytes is over the bound of {}", text.size(), kMaxTextBytes));
+      return fail(ErrorCode::Corrupt, fmt::format("a topology of {} bytes is over the bound of {}",
+                                                  text.size(), kMaxTextBytes));
     for (int number = 1; !text.empty(); ++number) {
       auto end = text.find('\n');
       auto line = text.substr(0, end);
@@ -115,7 +118,8 @@ class Parser {
 
  private:
   Result<void> parseLine(std::string_view line, int number) {
-    if (line.size() > kMaxLineBytes) return corrupt(number, "longer than any line of ibnetdiscover");
+    if (line.size() > kMaxLineBytes)
+      return corrupt(number, "longer than any line of ibnetdiscover");
     Scanner scan(line);
     scan.skipSpace();
     if (line.find_first_not_of(" \t\r") == std::string_view::npos || scan.take("#")) return {};
@@ -140,7 +144,8 @@ class Parser {
   Result<void> node(Scanner scan, int number, bool is_switch) {
     auto ports = scan.number(10);
     auto id = scan.quoted();
-    if (!ports || *ports > kMaxPortNumber || !id) return corrupt(number, "expected: Switch|Ca PORTS \"ID\" # \"NAME\"");
+    if (!ports || *ports > kMaxPortNumber || !id)
+      return corrupt(number, "expected: Switch|Ca PORTS \"ID\" # \"NAME\"");
     auto name = scan.take("#") ? scan.quoted() : std::nullopt;
     RawDevice raw{{name.value_or(*id), is_switch, static_cast<int>(*ports), guid_, {}}, {}, number};
     if (is_switch) {
@@ -151,8 +156,10 @@ class Parser {
     port0_guid_.clear();
     auto [at, fresh] = devices_.emplace(*id, std::move(raw));
     if (!fresh)
-      return corrupt(number,
-                     fmt::format("the id \"{}\" is there twice (first in line {}); two devices with one GUID?", *id, at->second.line));
+      return corrupt(
+          number,
+          fmt::format("the id \"{}\" is there twice (first in line {}); two devices with one GUID?",
+                      *id, at->second.line));
     current_ = &at->second;
     return {};
   }
@@ -166,7 +173,8 @@ class Parser {
     if (!own || !peer || !peer_port) return corrupt(number, "expected: [PORT] \"ID\"[PORT] # …");
     if (!scan.skipTo("#")) return corrupt(number, "no width and speed behind '#'");
     auto width_speed = scan.lastWord();
-    if (!isWidthSpeed(width_speed)) return corrupt(number, fmt::format("'{}' is no width and speed like 4xHDR", width_speed));
+    if (!isWidthSpeed(width_speed))
+      return corrupt(number, fmt::format("'{}' is no width and speed like 4xHDR", width_speed));
     if (!current_->device.is_switch) {
       auto lid = scan.take("lid ") ? scan.number(10) : std::nullopt;
       current_->device.addresses[*own] = {own_guid.value_or(""), static_cast<int>(lid.value_or(0))};
@@ -176,14 +184,17 @@ class Parser {
     return {};
   }
 
-  /// Ids → names. A description that several devices carry names none of them, so each gets its GUID behind it.
+  /// Ids → names. A description that several devices carry names none of them, so each gets its
+  /// GUID behind it.
   std::map<std::string, std::string> nameDevices() const {
     std::map<std::string, int> uses;
     for (const auto& [id, raw] : devices_) ++uses[raw.device.name];
     std::map<std::string, std::string> names;
     for (const auto& [id, raw] : devices_)
-      names[id] = uses[raw.device.name] == 1 ? raw.device.name
-                                             : fmt::format("{} ({})", raw.device.name, raw.device.guid.empty() ? id : raw.device.guid);
+      names[id] = uses[raw.device.name] == 1
+                      ? raw.device.name
+                      : fmt::format("{} ({})", raw.device.name,
+                                    raw.device.guid.empty() ? id : raw.device.guid);
     return names;
   }
 
@@ -202,13 +213,20 @@ class Parser {
     for (const auto& [id, raw] : devices_)
       for (const auto& [number, port] : raw.ports) {
         auto peer = devices_.find(port.peer_id);
-        if (peer == devices_.end()) return corrupt(port.line, fmt::format("cable to \"{}\", which is not in the list", port.peer_id));
+        if (peer == devices_.end())
+          return corrupt(port.line,
+                         fmt::format("cable to \"{}\", which is not in the list", port.peer_id));
         auto back = peer->second.ports.find(port.peer_port);
-        if (back == peer->second.ports.end() || back->second.peer_id != id || back->second.peer_port != number)
-          return corrupt(port.line, fmt::format("the cable is seen from {} port {} only, not from its other end", names[id], number));
+        if (back == peer->second.ports.end() || back->second.peer_id != id ||
+            back->second.peer_port != number)
+          return corrupt(
+              port.line,
+              fmt::format("the cable is seen from {} port {} only, not from its other end",
+                          names[id], number));
         Link link{{names[id], number}, {names[port.peer_id], port.peer_port}, port.width_speed};
         if (!(link.a < link.b) || internal.count(id) || internal.count(port.peer_id)) continue;
-        if (back->second.width_speed != port.width_speed) link.width_speed += "/" + back->second.width_speed;
+        if (back->second.width_speed != port.width_speed)
+          link.width_speed += "/" + back->second.width_speed;
         topology.links.push_back(std::move(link));
       }
     std::sort(topology.links.begin(), topology.links.end());
@@ -223,12 +241,15 @@ class Parser {
 using Wires = std::map<Port, std::pair<Port, std::string>>;  // port → peer, width and speed
 
 void writeDevice(std::string& out, const Device& device, const Wires& wires) {
-  out += fmt::format("{}\t{} \"{}\"\t\t# \"{}\"{}\n", device.is_switch ? "Switch" : "Hca", device.ports, ibsimNodeId(device.name),
-                     device.name, device.is_switch ? " base port 0 lid 0 lmc 0" : "");
-  for (auto at = wires.lower_bound({device.name, 0}); at != wires.end() && at->first.node == device.name; ++at) {
+  out += fmt::format("{}\t{} \"{}\"\t\t# \"{}\"{}\n", device.is_switch ? "Switch" : "Hca",
+                     device.ports, ibsimNodeId(device.name), device.name,
+                     device.is_switch ? " base port 0 lid 0 lmc 0" : "");
+  for (auto at = wires.lower_bound({device.name, 0});
+       at != wires.end() && at->first.node == device.name; ++at) {
     const auto& [peer, width_speed] = at->second;
-    out += fmt::format("[{}]\t\"{}\"[{}]\t\t# {}\"{}\" lid 0 {}\n", at->first.number, ibsimNodeId(peer.node), peer.number,
-                       device.is_switch ? "" : "lid 0 lmc 0 ", peer.node, width_speed);
+    out += fmt::format("[{}]\t\"{}\"[{}]\t\t# {}\"{}\" lid 0 {}\n", at->first.number,
+                       ibsimNodeId(peer.node), peer.number, device.is_switch ? "" : "lid 0 lmc 0 ",
+                       peer.node, width_speed);
   }
   out += "\n";
 }
@@ -242,7 +263,8 @@ std::string toIbsimNet(const Topology& topology) {
     wires[link.b] = {link.a, link.width_speed};
   }
   std::string out;
-  // The first device is where clients attach by default: the controller's HCA when there is one, a HCA in any case.
+  // The first device is where clients attach by default: the controller's HCA when there is one, a
+  // HCA in any case.
   auto controller = topology.devices.find(std::string(kControllerHca));
   if (controller != topology.devices.end()) writeDevice(out, controller->second, wires);
   for (bool switches : {false, true})

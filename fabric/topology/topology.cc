@@ -16,12 +16,14 @@ using inventory::Fabric;
 using inventory::FabricCable;
 using inventory::FabricShape;
 
-/// "gpu001" port 2 → its HCA of rail 1, port 1; "gpu001 mlx5_1" → itself; anything else is a switch.
+/// "gpu001" port 2 → its HCA of rail 1, port 1; "gpu001 mlx5_1" → itself; anything else is a
+/// switch.
 struct CableEnd {
   Port port;
   bool is_switch = false;
 };
-CableEnd cableEnd(const std::map<std::string, const Host*>& hosts, const std::string& name, int port) {
+CableEnd cableEnd(const std::map<std::string, const Host*>& hosts, const std::string& name,
+                  int port) {
   auto whole = hosts.find(name);
   if (whole != hosts.end()) {
     auto rail = static_cast<std::size_t>(port - 1);
@@ -29,11 +31,13 @@ CableEnd cableEnd(const std::map<std::string, const Host*>& hosts, const std::st
     return {{rail < hcas.size() ? hcas[rail] : hcaName(name, port - 1), 1}, false};
   }
   auto space = name.find(' ');
-  if (space != std::string::npos && hosts.count(name.substr(0, space))) return {{name, port}, false};
+  if (space != std::string::npos && hosts.count(name.substr(0, space)))
+    return {{name, port}, false};
   return {{name, port}, true};
 }
 
-Result<void> addCables(TopologyBuilder& build, const Fabric& fabric, const std::vector<Host>& nodes) {
+Result<void> addCables(TopologyBuilder& build, const Fabric& fabric,
+                       const std::vector<Host>& nodes) {
   const Host controller{"controller", {std::string(kControllerHca)}, -1};
   std::map<std::string, const Host*> hosts = {{controller.name, &controller}};
   for (const auto& node : nodes) hosts[node.name] = &node;
@@ -44,11 +48,11 @@ Result<void> addCables(TopologyBuilder& build, const Fabric& fabric, const std::
     else if (explicit_shape)
       build.addSwitch(end.port.node);
     else if (!build.has(end.port.node))
-      return fail(
-          Error(ErrorCode::InvalidInput,
-                fmt::format("fabric {}: the shape has no switch {}; name one of its switches, or say the cable's role if it is a host",
-                            fabric.name, end.port.node))
-              .at(cable.where));
+      return fail(Error(ErrorCode::InvalidInput,
+                        fmt::format("fabric {}: the shape has no switch {}; name one of its "
+                                    "switches, or say the cable's role if it is a host",
+                                    fabric.name, end.port.node))
+                      .at(cable.where));
     return {};
   };
   for (const auto& cable : fabric.cables) {
@@ -65,7 +69,9 @@ Result<void> addCables(TopologyBuilder& build, const Fabric& fabric, const std::
 /// A found fabric as the wish: what only a discovery knows is taken out.
 Result<Topology> fromTopologyFile(const Fabric& fabric) {
   auto read = parseIbnetdiscover(fabric.topology);
-  if (!read) return fail(std::move(read).error().within(fmt::format("fabric {}: topology_file", fabric.name)));
+  if (!read)
+    return fail(
+        std::move(read).error().within(fmt::format("fabric {}: topology_file", fabric.name)));
   for (auto& [name, device] : read->devices) {
     device.guid.clear();
     device.addresses.clear();
@@ -90,16 +96,20 @@ std::unexpected<Error> refuse(const Fabric& fabric, std::string text) {
 
 Result<void> TopologyBuilder::cable(Port one, Port other, const FabricCable* declared) {
   auto bad = [&](std::string text) {
-    return fail(Error(ErrorCode::InvalidInput, std::move(text)).at(declared ? declared->where : SourceRef{}));
+    return fail(Error(ErrorCode::InvalidInput, std::move(text))
+                    .at(declared ? declared->where : SourceRef{}));
   };
   for (const auto& end : {one, other}) {
     const auto& device = topology_.devices.at(end.node);
     if (end.number < 1 || end.number > device.ports)
-      return bad(fmt::format("{} has ports 1 to {}, the cable names port {}", end.node, device.ports, end.number));
-    if (!used_.insert(end).second) return bad(fmt::format("two cables end at {}; give one of them another port", toString(end)));
+      return bad(fmt::format("{} has ports 1 to {}, the cable names port {}", end.node,
+                             device.ports, end.number));
+    if (!used_.insert(end).second)
+      return bad(fmt::format("two cables end at {}; give one of them another port", toString(end)));
   }
   if (other < one) std::swap(one, other);
-  topology_.links.push_back({std::move(one), std::move(other), declared && !declared->link.empty() ? declared->link : fabric_.link});
+  topology_.links.push_back({std::move(one), std::move(other),
+                             declared && !declared->link.empty() ? declared->link : fabric_.link});
   return {};
 }
 
@@ -108,9 +118,13 @@ Topology TopologyBuilder::finish() {
   return std::move(topology_);
 }
 
-std::string hcaName(std::string_view node, int rail) { return fmt::format("{} mlx5_{}", node, rail); }
+std::string hcaName(std::string_view node, int rail) {
+  return fmt::format("{} mlx5_{}", node, rail);
+}
 
-std::string_view hostOf(std::string_view device_name) { return device_name.substr(0, device_name.find(' ')); }
+std::string_view hostOf(std::string_view device_name) {
+  return device_name.substr(0, device_name.find(' '));
+}
 
 std::string toString(const Port& port) { return fmt::format("{} port {}", port.node, port.number); }
 
@@ -128,8 +142,10 @@ std::vector<Host> hostsOn(const Cluster& cluster, const Fabric& fabric) {
     if (profile == cluster.profiles.end() || profile->second.fabric != fabric.name) continue;
     const auto place = places.find(node.name);
     Host host{node.name.str(), {}, place == places.end() ? -1 : place->second};
-    for (const auto& rail : profile->second.rails) host.hcas.push_back(fmt::format("{} {}", host.name, rail.hca));
-    for (int rail = 0; profile->second.rails.empty() && rail < fabric.rails; ++rail) host.hcas.push_back(hcaName(host.name, rail));
+    for (const auto& rail : profile->second.rails)
+      host.hcas.push_back(fmt::format("{} {}", host.name, rail.hca));
+    for (int rail = 0; profile->second.rails.empty() && rail < fabric.rails; ++rail)
+      host.hcas.push_back(hcaName(host.name, rail));
     hosts.push_back(std::move(host));
   }
   return hosts;
@@ -140,7 +156,8 @@ Result<Topology> declaredTopology(const Cluster& cluster, const Fabric& fabric) 
   if (fabric.shape == FabricShape::Explicit) {
     if (fabric.cables.empty()) return refuse(fabric, "shape explicit needs a list of cables");
     if (fabric.switch_ports < 2 || fabric.switch_ports > 254)
-      return refuse(fabric, fmt::format("switch_ports is {}; it must be 2 to 254", fabric.switch_ports));
+      return refuse(fabric,
+                    fmt::format("switch_ports is {}; it must be 2 to 254", fabric.switch_ports));
   }
   auto hosts = hostsOn(cluster, fabric);
   TopologyBuilder build(fabric);
@@ -159,7 +176,8 @@ std::map<std::string, int> switchLevels(const Topology& topology) {
     std::vector<std::string> further;
     for (const auto& name : front)
       for (const auto& peer : next_to[name])
-        if (topology.devices.at(peer).is_switch && levels.emplace(peer, level).second) further.push_back(peer);
+        if (topology.devices.at(peer).is_switch && levels.emplace(peer, level).second)
+          further.push_back(peer);
     front = std::move(further);
   }
   return levels;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is wired to what: the declaration expanded, and the text of ibnetdiscover read and written. Pure.
+// What is wired to what: the declaration expanded, and the text of ibnetdiscover read and written.
+// Pure.
 #pragma once
 
 #include "inventory/model/cluster.h"
@@ -40,16 +41,19 @@ struct Link {
 struct Topology {
   std::map<std::string, Device> devices;
   std::vector<Link> links;                ///< ordered
-  std::vector<std::string> shared_guids;  ///< port GUIDs that several found devices claim; only one of them is in `devices`
+  std::vector<std::string> shared_guids;  ///< port GUIDs that several found devices claim; only one
+                                          ///< of them is in `devices`
 };
 
-/// The controller's own HCA: opensm and the tools sit there. Its cable is part of the declaration (see declaredTopology).
+/// The controller's own HCA: opensm and the tools sit there. Its cable is part of the declaration
+/// (see declaredTopology).
 inline constexpr std::string_view kControllerHca = "controller mlx5_0";
 /// Node description of an HCA that nobody has named: "gpu001 mlx5_0".
 std::string hcaName(std::string_view node, int rail);
 /// "gpu001 mlx5_0" → "gpu001"; a switch is its own host.
 std::string_view hostOf(std::string_view device_name);
-/// The id that a device has in ibsim (SIM_HOST, console commands): node description with '-' for the space.
+/// The id that a device has in ibsim (SIM_HOST, console commands): node description with '-' for
+/// the space.
 std::string ibsimNodeId(std::string_view device_name);
 /// "leaf-su1-r0 port 5"
 std::string toString(const Port& port);
@@ -58,24 +62,27 @@ std::string toString(const Port& port);
 struct Host {
   std::string name;
   std::vector<std::string> hcas;  ///< node descriptions
-  int place = 0;                  ///< on the fabric, counted from 0, SU by SU; -1: the declared places leave it out
+  int place = 0;  ///< on the fabric, counted from 0, SU by SU; -1: the declared places leave it out
 };
 /// In the order of the inventory.
 std::vector<Host> hostsOn(const inventory::Cluster& cluster, const inventory::Fabric& fabric);
 
 /// Expands the declaration. Pure.
-/// Names: leaf "leaf-suS-rR" (rail-optimized) or "leaf-suS-LL" (fat tree), spine "spine-NNN" (two levels) or "spine-suS-KK"
-/// (three), core "core-NNN", HCA "NODE HCA" with the profile's names, else mlx5_R.
-/// A rail-optimized leaf holds node i of its SU on port i + 1; the HCAs of a fat tree fill leaf after leaf. Uplinks start
-/// above the down ports (half of the switch, or nodes_per_su if more). The controller's HCA has the last down port of
-/// the last SU's leaf of rail 0 (of a fat tree: of the last leaf), as UFM nodes have; so the last SU holds one node less
-/// when nodes fill the leaf. A node's place is what `places` say, else its order among the nodes whose profile names this fabric,
-/// SU by SU. With declared places, place i of a fat tree is the i-th run of `rails` ports.
-/// With cores, spine k of every SU goes to all cores of plane k: cores k × (cores ÷ spines_per_su) and following.
-/// `cables` add what a shape does not know. Explicit shape: cables as listed, or the topology file; "NODE" port p is its HCA of
-/// rail p - 1, "NODE mlx5_R" is that HCA, other names are switches unless the cable has a role.
-/// Errors: InvalidInput (more nodes, leaves or spines than ports; a cable's end used twice)
-Result<Topology> declaredTopology(const inventory::Cluster& cluster, const inventory::Fabric& fabric);
+/// Names: leaf "leaf-suS-rR" (rail-optimized) or "leaf-suS-LL" (fat tree), spine "spine-NNN" (two
+/// levels) or "spine-suS-KK" (three), core "core-NNN", HCA "NODE HCA" with the profile's names,
+/// else mlx5_R. A rail-optimized leaf holds node i of its SU on port i + 1; the HCAs of a fat tree
+/// fill leaf after leaf. Uplinks start above the down ports (half of the switch, or nodes_per_su if
+/// more). The controller's HCA has the last down port of the last SU's leaf of rail 0 (of a fat
+/// tree: of the last leaf), as UFM nodes have; so the last SU holds one node less when nodes fill
+/// the leaf. A node's place is what `places` say, else its order among the nodes whose profile
+/// names this fabric, SU by SU. With declared places, place i of a fat tree is the i-th run of
+/// `rails` ports. With cores, spine k of every SU goes to all cores of plane k: cores k × (cores ÷
+/// spines_per_su) and following. `cables` add what a shape does not know. Explicit shape: cables as
+/// listed, or the topology file; "NODE" port p is its HCA of rail p - 1, "NODE mlx5_R" is that HCA,
+/// other names are switches unless the cable has a role. Errors: InvalidInput (more nodes, leaves
+/// or spines than ports; a cable's end used twice)
+Result<Topology> declaredTopology(const inventory::Cluster& cluster,
+                                  const inventory::Fabric& fabric);
 
 /// How far each switch is from the HCAs: leaves 1, spines 2, cores 3.
 std::map<std::string, int> switchLevels(const Topology& topology);
@@ -86,8 +93,9 @@ std::vector<std::string> rootSwitches(const Topology& declared);
 std::string toIbsimNet(const Topology& topology);
 /// ibnetdiscover's output → topology. Errors: Corrupt with line number
 Result<Topology> parseIbnetdiscover(std::string_view text);
-/// iblinkinfo's output, with or without -l → topology. It knows neither the node GUIDs of HCAs nor devices without a cable.
-/// Errors: Corrupt with line number; Unavailable (ports without a LID: no subnet manager was there yet)
+/// iblinkinfo's output, with or without -l → topology. It knows neither the node GUIDs of HCAs nor
+/// devices without a cable. Errors: Corrupt with line number; Unavailable (ports without a LID: no
+/// subnet manager was there yet)
 Result<Topology> parseIblinkinfo(std::string_view text);
 /// Either of them, by its own words.
 Result<Topology> parseFound(std::string_view text);

@@ -11,7 +11,8 @@ class TopologyBuilder {
   explicit TopologyBuilder(const inventory::Fabric& fabric) : fabric_(fabric) {}
 
   void addSwitch(const std::string& name) { add({name, true, fabric_.switch_ports, {}, {}}); }
-  void addHca(const std::string& name, inventory::AttachedRole role = inventory::AttachedRole::None) {
+  void addHca(const std::string& name,
+              inventory::AttachedRole role = inventory::AttachedRole::None) {
     add({name, false, 1, {}, {}, role});
   }
   bool has(const std::string& name) const { return topology_.devices.count(name) > 0; }
@@ -32,6 +33,7 @@ class TopologyBuilder {
 std::unexpected<Error> refuse(const inventory::Fabric& fabric, std::string text);
 
 /// The shapes that are trees: rail-optimized and fat-tree. Errors: InvalidInput
-Result<void> buildTree(TopologyBuilder& build, const inventory::Fabric& fabric, const std::vector<Host>& hosts);
+Result<void> buildTree(TopologyBuilder& build, const inventory::Fabric& fabric,
+                       const std::vector<Host>& hosts);
 
 }  // namespace muster::fabric

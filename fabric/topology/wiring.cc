@@ -24,14 +24,16 @@ Wiring::Wiring(const Topology& declared, const Topology& found) {
   number(found, false);
   for (auto& device : devices_) {
     device.first = static_cast<Slot>(device_of_.size());
-    device_of_.resize(device_of_.size() + static_cast<std::size_t>(device.ports) + 1, ids_.at(*device.name));
+    device_of_.resize(device_of_.size() + static_cast<std::size_t>(device.ports) + 1,
+                      ids_.at(*device.name));
   }
   declared_.resize(device_of_.size());
   found_.resize(device_of_.size());
   wire(declared, declared_);
   for (Slot slot = 0; slot < slots(); ++slot)
     if (declared_[static_cast<std::size_t>(slot)].peer != kNone)
-      ++devices_[static_cast<std::size_t>(device_of_[static_cast<std::size_t>(slot)])].declared_cables;
+      ++devices_[static_cast<std::size_t>(device_of_[static_cast<std::size_t>(slot)])]
+            .declared_cables;
   wire(found, found_);
   tellDevices(found);
   tellHosts(found);
@@ -60,7 +62,8 @@ void Wiring::wire(const Topology& topology, std::vector<Ends>& into) const {
     auto a = slot(link.a), b = slot(link.b);
     if (a == kNone || b == kNone) continue;  // a renamed device with more ports than it should have
     auto &from = into[static_cast<std::size_t>(a)], &to = into[static_cast<std::size_t>(b)];
-    if (from.peer != kNone || to.peer != kNone) continue;  // no port has two cables; chains rely on it
+    if (from.peer != kNone || to.peer != kNone)
+      continue;  // no port has two cables; chains rely on it
     from = {b, &link};
     to = {a, &link};
   }
@@ -75,11 +78,13 @@ Wiring::Slot Wiring::slot(const Port& port) const {
 
 const Wiring::DeviceInfo* Wiring::expectedAt(Slot own, Slot peer) const {
   auto expected = declared(peer).peer;
-  if (expected == kNone || expected - device(expected).first != own - device(own).first) return nullptr;
+  if (expected == kNone || expected - device(expected).first != own - device(own).first)
+    return nullptr;
   return device(expected).is_switch == device(own).is_switch ? &device(expected) : nullptr;
 }
 
-/// Whether any cable of its host is not where it was declared: most hosts are, and need not be looked at.
+/// Whether any cable of its host is not where it was declared: most hosts are, and need not be
+/// looked at.
 bool Wiring::exchangePossible(Slot slot) const {
   const auto& info = device(slot);
   for (Slot at = info.first; at <= info.first + info.ports; ++at)
@@ -87,7 +92,8 @@ bool Wiring::exchangePossible(Slot slot) const {
   return true;
 }
 
-/// A name that nobody declared, at the place of a device that is missing: most of its cables must say so.
+/// A name that nobody declared, at the place of a device that is missing: most of its cables must
+/// say so.
 void Wiring::tellDevices(const Topology& found) {
   struct Evidence {
     std::map<int, int> votes;  // declared device → cables
@@ -96,7 +102,8 @@ void Wiring::tellDevices(const Topology& found) {
   };
   std::map<int, Evidence> strangers;
   for (const auto& link : found.links)
-    for (auto [own, peer] : {std::pair(slot(link.a), slot(link.b)), std::pair(slot(link.b), slot(link.a))}) {
+    for (auto [own, peer] :
+         {std::pair(slot(link.a), slot(link.b)), std::pair(slot(link.b), slot(link.a))}) {
       if (device(own).is_declared) continue;
       auto& evidence = strangers[idOf(*device(own).name)];
       ++evidence.cables;
@@ -120,8 +127,9 @@ void Wiring::tellDevices(const Topology& found) {
     }
 }
 
-/// Two declared hosts (or switches) that answer with each other's name: all their cables say so, and there are several. Where leaves
-/// are exchanged their hosts seem to be as well; the one with the most cables is believed, and what hangs at it is explained by it.
+/// Two declared hosts (or switches) that answer with each other's name: all their cables say so,
+/// and there are several. Where leaves are exchanged their hosts seem to be as well; the one with
+/// the most cables is believed, and what hangs at it is explained by it.
 void Wiring::tellHosts(const Topology& found) {
   struct Seen {
     int cables = 0;
@@ -131,32 +139,40 @@ void Wiring::tellHosts(const Topology& found) {
   std::map<std::string, Seen> seen;
   std::map<std::pair<std::string, std::string>, int> votes;  // found, declared → cables that say so
   for (const auto& link : found.links)
-    for (auto [own, peer] : {std::pair(slot(link.a), slot(link.b)), std::pair(slot(link.b), slot(link.a))}) {
-      if (own == kNone || peer == kNone || !device(own).is_declared || !exchangePossible(own)) continue;
+    for (auto [own, peer] :
+         {std::pair(slot(link.a), slot(link.b)), std::pair(slot(link.b), slot(link.a))}) {
+      if (own == kNone || peer == kNone || !device(own).is_declared || !exchangePossible(own))
+        continue;
       const std::string host(hostOf(*device(own).name));
       auto& [cables, place, peers] = seen[host];
       ++cables;
       place = port(peer);
       peers.emplace(hostOf(*device(peer).name));
       const auto* expected = expectedAt(own, peer);
-      if (expected && hcaOf(*expected->name) == hcaOf(*device(own).name)) ++votes[{host, std::string(hostOf(*expected->name))}];
+      if (expected && hcaOf(*expected->name) == hcaOf(*device(own).name))
+        ++votes[{host, std::string(hostOf(*expected->name))}];
     }
   auto all_say = [&](const std::string& one, const std::string& other) {
     auto vote = votes.find({one, other});
-    return vote != votes.end() && vote->second >= kFewestCablesOfAnExchange && vote->second == seen[one].cables;
+    return vote != votes.end() && vote->second >= kFewestCablesOfAnExchange &&
+           vote->second == seen[one].cables;
   };
   std::vector<std::pair<int, std::pair<std::string, std::string>>> exchanges;
   for (const auto& [pair, count] : votes)
-    if (pair.first < pair.second && all_say(pair.first, pair.second) && all_say(pair.second, pair.first))
+    if (pair.first < pair.second && all_say(pair.first, pair.second) &&
+        all_say(pair.second, pair.first))
       exchanges.emplace_back(-count, pair);
   std::sort(exchanges.begin(), exchanges.end());
   std::set<std::string, std::less<>> explained;
   Ids exchanged;
   for (const auto& [weight, pair] : exchanges) {
     if (explained.count(pair.first) || explained.count(pair.second)) continue;
-    for (auto [one, other] : {std::pair(pair.first, pair.second), std::pair(pair.second, pair.first)}) {
-      for (auto at = found.devices.lower_bound(one); at != found.devices.end() && at->first.starts_with(one); ++at)
-        if (auto to = found.devices.find(other + std::string(hcaOf(at->first))); hostOf(at->first) == one && to != found.devices.end())
+    for (auto [one, other] :
+         {std::pair(pair.first, pair.second), std::pair(pair.second, pair.first)}) {
+      for (auto at = found.devices.lower_bound(one);
+           at != found.devices.end() && at->first.starts_with(one); ++at)
+        if (auto to = found.devices.find(other + std::string(hcaOf(at->first)));
+            hostOf(at->first) == one && to != found.devices.end())
           exchanged[at->first] = ids_.at(to->first);
       renamed_.push_back({other, one, seen[one].place});
       explained.merge(std::set<std::string, std::less<>>(seen[one].peers));

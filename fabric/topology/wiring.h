@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both topologies over one numbering of devices and ports, so that the peer of a port is one look-up.
+// Both topologies over one numbering of devices and ports, so that the peer of a port is one
+// look-up.
 //
-// A found device may answer under another name than the declared one; where its cables prove who it is, it counts as that.
+// A found device may answer under another name than the declared one; where its cables prove who it
+// is, it counts as that.
 #pragma once
 
 #include "fabric/topology/topology.h"
@@ -32,7 +34,9 @@ class Wiring {
   Wiring(const Topology& declared, const Topology& found);
 
   Slot slots() const { return static_cast<Slot>(device_of_.size()); }
-  const DeviceInfo& device(Slot slot) const { return devices_[static_cast<std::size_t>(device_of_[static_cast<std::size_t>(slot)])]; }
+  const DeviceInfo& device(Slot slot) const {
+    return devices_[static_cast<std::size_t>(device_of_[static_cast<std::size_t>(slot)])];
+  }
   Port port(Slot slot) const { return {*device(slot).name, slot - device(slot).first}; }
   const std::vector<DeviceInfo>& devices() const { return devices_; }
   const std::vector<Renamed>& renamed() const { return renamed_; }
@@ -55,7 +59,8 @@ class Wiring {
   int idOf(const std::string& name) const { return ids_.at(name); }
   void tellDevices(const Topology& found);
   void tellHosts(const Topology& found);
-  /// The device that is declared where this end of a found cable is; nullptr: none, or the port differs.
+  /// The device that is declared where this end of a found cable is; nullptr: none, or the port
+  /// differs.
   const DeviceInfo* expectedAt(Slot own, Slot peer) const;
 
   Ids ids_;  // a found name leads to the device that it is

@@ -2,8 +2,8 @@
 // Cluster: look-ups, and secrets at the moment of use.
 #include "inventory/model/cluster.h"
 
-#include "base/io/regular_file.h"
 #include "base/io/process.h"
+#include "base/io/regular_file.h"
 #include "inventory/parse/hostlist.h"
 
 #include <fmt/format.h>
@@ -21,7 +21,9 @@ constexpr std::chrono::seconds kSecretCommandTimeout{30};
 Result<Secret> usable(std::string text, const std::string& origin) {
   if (text.ends_with('\n')) text.pop_back();
   if (text.ends_with('\r')) text.pop_back();
-  if (text.empty()) return fail(ErrorCode::NotFound, fmt::format("the secret from {} is empty; write it there", origin));
+  if (text.empty())
+    return fail(ErrorCode::NotFound,
+                fmt::format("the secret from {} is empty; write it there", origin));
   return Secret(std::move(text));
 }
 
@@ -33,9 +35,13 @@ Result<Secret> fromCommand(const std::string& line) {
   command.max_output_bytes = kMaxSecretBytes;
   std::string origin = fmt::format("the command \"{}\"", line.substr(0, line.find(' ')));
   auto done = io::runBlocking(command);
-  if (!done) return fail(ErrorCode::NotFound, fmt::format("{} did not run: {}", origin, done.error().text()));
+  if (!done)
+    return fail(ErrorCode::NotFound,
+                fmt::format("{} did not run: {}", origin, done.error().text()));
   if (done->code != 0)
-    return fail(ErrorCode::NotFound, fmt::format("{} ended with status {}; run it by hand to see why", origin, done->code));
+    return fail(
+        ErrorCode::NotFound,
+        fmt::format("{} ended with status {}; run it by hand to see why", origin, done->code));
   return usable(done->out.substr(0, done->out.find('\n')), origin);
 }
 
@@ -45,16 +51,22 @@ Result<Secret> SecretRef::read() const {
   if (!env.empty()) {
     const char* value = std::getenv(env.c_str());
     if (!value)
-      return fail(ErrorCode::NotFound, fmt::format("the environment variable {} is not set; export it before muster starts", env));
+      return fail(
+          ErrorCode::NotFound,
+          fmt::format("the environment variable {} is not set; export it before muster starts",
+                      env));
     return usable(value, env);
   }
   if (const auto* path = std::get_if<std::filesystem::path>(&source)) {
     auto text = io::readRegularFile(*path, kMaxSecretBytes);
-    if (!text) return fail(ErrorCode::NotFound, fmt::format("the secret cannot be read: {}", text.error().text()));
+    if (!text)
+      return fail(ErrorCode::NotFound,
+                  fmt::format("the secret cannot be read: {}", text.error().text()));
     return usable(std::move(*text), path->string());
   }
   if (const auto* line = std::get_if<std::string>(&source)) return fromCommand(*line);
-  return fail(ErrorCode::NotFound, "no secret is declared; write password: {file: …} in the inventory");
+  return fail(ErrorCode::NotFound,
+              "no secret is declared; write password: {file: …} in the inventory");
 }
 
 BmcTrust bmcTrustOf(const Cluster& cluster, const Node& node) {
@@ -68,11 +80,15 @@ const std::string& bmcCredentialOf(const Cluster& cluster, const Node& node) {
   return node.bmc.credential.empty() ? cluster.profileOf(node).bmc_credential : node.bmc.credential;
 }
 
-std::string_view word(BmcTrustPolicy policy) { return policy == BmcTrustPolicy::Declared ? "declared" : "first-contact"; }
+std::string_view word(BmcTrustPolicy policy) {
+  return policy == BmcTrustPolicy::Declared ? "declared" : "first-contact";
+}
 
 const Node* Cluster::findNode(const NodeName& name) const {
   auto found = std::lower_bound(nodes.begin(), nodes.end(), name,
-                                [](const Node& node, const NodeName& wanted) { return naturalLess(node.name.str(), wanted.str()); });
+                                [](const Node& node, const NodeName& wanted) {
+                                  return naturalLess(node.name.str(), wanted.str());
+                                });
   return found != nodes.end() && found->name == name ? &*found : nullptr;
 }
 
@@ -84,7 +100,8 @@ bool Cluster::isLive(const Profile& profile) const {
 }
 
 const Network& Cluster::provisioning() const {
-  auto found = std::find_if(networks.begin(), networks.end(), [](const Network& network) { return network.name == "provisioning"; });
+  auto found = std::find_if(networks.begin(), networks.end(),
+                            [](const Network& network) { return network.name == "provisioning"; });
   if (found == networks.end()) std::abort();  // load() refuses such an inventory
   return *found;
 }

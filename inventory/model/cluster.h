@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cluster: the declared truth, immutable once loaded. Everything downstream reads it, nothing writes it.
+// Cluster: the declared truth, immutable once loaded. Everything downstream reads it, nothing
+// writes it.
 #pragma once
 
 #include "base/diagnostic.h"
@@ -11,8 +12,8 @@
 #include "inventory/model/fabric.h"
 #include "inventory/model/firmware.h"
 #include "inventory/model/hardware.h"
-#include "inventory/model/monitor.h"
 #include "inventory/model/limits.h"
+#include "inventory/model/monitor.h"
 #include "inventory/model/mounts.h"
 #include "inventory/model/networks.h"
 #include "inventory/model/racks.h"
@@ -31,8 +32,9 @@ namespace muster::inventory {
 
 /// Where a secret comes from; never the secret itself. Read only at the moment of use.
 struct SecretRef {
-  std::variant<std::monostate, std::filesystem::path, std::string> source;  ///< file, or command line
-  std::string env;                                                          ///< or an environment variable
+  std::variant<std::monostate, std::filesystem::path, std::string>
+      source;       ///< file, or command line
+  std::string env;  ///< or an environment variable
   /// Errors: NotFound with what to do
   /// A file loses its last line end; a command runs under sh and gives its first line.
   Result<Secret> read() const;
@@ -43,7 +45,8 @@ struct Credential {
   std::string name;
   std::string username;
   SecretRef password;
-  SecretRef next;  ///< what `muster bmc rotate` changes the password to; not declared: nothing is under way
+  SecretRef next;  ///< what `muster bmc rotate` changes the password to; not declared: nothing is
+                   ///< under way
 };
 
 /// An archive of packages with the key that signs it.
@@ -60,16 +63,17 @@ struct PackageArchive {
 struct ImageBuild {
   std::string suite;  ///< "bookworm"
   std::vector<std::string> packages;
-  std::string mirror;                          ///< of Debian; empty: the mirror of the machine that builds
-  std::string release = {};                    ///< "9"
-  std::vector<PackageArchive> archives = {};   ///< what the system is made from; dnf has at least one
+  std::string mirror;        ///< of Debian; empty: the mirror of the machine that builds
+  std::string release = {};  ///< "9"
+  std::vector<PackageArchive> archives =
+      {};  ///< what the system is made from; dnf has at least one
 };
 struct ImageImport {
   std::filesystem::path path;
   std::string sha256;
 };
-/// A root file system that muster partitions for and makes bootable; a whole disk with its own partitions and boot loader; or a
-/// system that runs in memory and is on no disk.
+/// A root file system that muster partitions for and makes bootable; a whole disk with its own
+/// partitions and boot loader; or a system that runs in memory and is on no disk.
 enum class ImageKind { RootFs, Disk, Live };
 struct Image {
   std::string name;
@@ -84,19 +88,22 @@ enum class ModuleBuild { Packaged, Dkms, Precompiled };
 struct Driver {
   std::string name;
   std::vector<std::string> packages;  ///< apt names, "name=version" pins
-  std::filesystem::path
-      repository;  ///< a folder with a flat apt repository (Packages file), served to the nodes; empty: the image's own sources
-  std::vector<std::string> modules;           ///< kernel modules that must be loaded afterwards
-  std::map<std::string, std::string> verify;  ///< probe → glob of the running version: nvml.driver, module.rdma_rxe, package.NAME
-  std::string preset;                         ///< row of presets.cc that the keys below were filled from
+  std::filesystem::path repository;   ///< a folder with a flat apt repository (Packages file),
+                                      ///< served to the nodes; empty: the image's own sources
+  std::vector<std::string> modules;   ///< kernel modules that must be loaded afterwards
+  std::map<std::string, std::string>
+      verify;  ///< probe → glob of the running version: nvml.driver, module.rdma_rxe, package.NAME
+  std::string preset;  ///< row of presets.cc that the keys below were filled from
   std::vector<PackageArchive> archives;
   ModuleBuild build = ModuleBuild::Packaged;
-  std::string kernel;                                                      ///< glob of the kernel release that must run; its packages are held
-  std::map<std::string, std::map<std::string, std::string>> module_options;  ///< module → parameter → value
+  std::string kernel;  ///< glob of the kernel release that must run; its packages are held
+  std::map<std::string, std::map<std::string, std::string>>
+      module_options;  ///< module → parameter → value
   std::map<std::string, std::string> sysctl;
   std::vector<std::string> kernel_args;
   std::vector<std::string> services;  ///< systemd units that must be enabled and active
-  std::map<std::string, std::string> fabric_manager;  ///< keys of fabricmanager.cfg and their values; all others stay as packaged
+  std::map<std::string, std::string>
+      fabric_manager;  ///< keys of fabricmanager.cfg and their values; all others stay as packaged
 };
 
 enum class GateLevel { Quick, Medium, Long, Soak };
@@ -105,13 +112,16 @@ struct Gate {
   GateLevel level = GateLevel::Quick;
   std::vector<std::string> on;  ///< check groups: "host", "gpu", "rdma", "system", "disk"
   bool isolate = false;
-  std::map<std::string, std::map<std::string, std::string>> checks = {};  ///< check → parameter → value, instead of the level's; the catalogue knows which there are
+  std::map<std::string, std::map<std::string, std::string>> checks =
+      {};  ///< check → parameter → value, instead of the level's; the catalogue knows which there
+           ///< are
   SourceRef where = {};
 };
 
 struct SlurmPool {
   std::string partition;
-  std::filesystem::path config;  ///< slurm.conf that the controller side uses; empty: the lab's, or /etc/slurm/slurm.conf
+  std::filesystem::path config;  ///< slurm.conf that the controller side uses; empty: the lab's, or
+                                 ///< /etc/slurm/slurm.conf
 };
 
 /// What a drain does with pods that end by themselves: those with restartPolicy Never or OnFailure.
@@ -120,25 +130,29 @@ enum class JobPods { Wait, Evict };
 enum class FragilePods { Hold, Evict };
 struct EvictionRules {
   JobPods jobs = JobPods::Wait;
-  FragilePods empty_dir = FragilePods::Hold;  ///< pods with an emptyDir volume, whose content would be gone
+  FragilePods empty_dir =
+      FragilePods::Hold;  ///< pods with an emptyDir volume, whose content would be gone
   FragilePods unmanaged = FragilePods::Hold;  ///< pods that no controller would start again
 };
 struct KubernetesPool {
-  std::string server;        ///< "https://10.20.0.2:6443", perhaps with a path
-  std::filesystem::path ca;  ///< who signed the server's certificate, PEM; empty: pin says which certificate it is
-  std::string pin;           ///< SHA-256 of the server's certificate, hex
+  std::string server;  ///< "https://10.20.0.2:6443", perhaps with a path
+  std::filesystem::path
+      ca;  ///< who signed the server's certificate, PEM; empty: pin says which certificate it is
+  std::string pin;  ///< SHA-256 of the server's certificate, hex
   SecretRef token;
   std::filesystem::path client_certificate, client_key;  ///< instead of a token
-  std::string domain;                                    ///< nodes are called NAME.domain there; empty: NAME
-  std::string taint = "muster/out:NoSchedule";           ///< KEY[=VALUE]:NoSchedule, on nodes that muster keeps out
-  std::map<std::string, std::string> labels;             ///< put on nodes when they join
+  std::string domain;  ///< nodes are called NAME.domain there; empty: NAME
+  std::string taint =
+      "muster/out:NoSchedule";  ///< KEY[=VALUE]:NoSchedule, on nodes that muster keeps out
+  std::map<std::string, std::string> labels;  ///< put on nodes when they join
   EvictionRules evict;
 };
 
 /// What happens when a drain is not finished by its deadline.
 enum class AtDeadline { Stay, Return, DeletePods };
 struct DrainPolicy {
-  std::optional<int> deadline_minutes;  ///< from the order to drain; absent: only the action's own deadline counts
+  std::optional<int>
+      deadline_minutes;  ///< from the order to drain; absent: only the action's own deadline counts
   AtDeadline at_deadline = AtDeadline::Stay;
 };
 
@@ -167,27 +181,30 @@ struct Profile {
   std::string image;
   std::vector<std::string> drivers;
   std::string firmware;  ///< baseline name; empty: none
-  std::map<std::string, std::string> bios;  ///< attribute → value, as the BMC spells both; others are left alone
+  std::map<std::string, std::string>
+      bios;  ///< attribute → value, as the BMC spells both; others are left alone
   std::vector<std::string> gates;
   std::string pool;
-  std::string fabric;  ///< empty: not on a fabric
+  std::string fabric;       ///< empty: not on a fabric
   std::vector<Rail> rails;  ///< its HCAs on the fabric; empty: mlx5_0, mlx5_1, …
   std::string bmc_credential = "bmc";
   BmcTrust bmc_trust = {};  ///< of BMCs whose nodes say nothing of their own
   BootMode boot = BootMode::Uefi;
-  bool secure_boot = false;  ///< firmware checks signatures: shim, signed GRUB and a signed kernel instead of iPXE
+  bool secure_boot =
+      false;  ///< firmware checks signatures: shim, signed GRUB and a signed kernel instead of iPXE
   std::vector<std::string> kernel_args;
-  std::string disk;  ///< "serial:…", "wwn:…", "smallest" or "size:…"; empty: the only disk, refused when there are several
-  std::optional<RootLayout> root;   ///< nullopt: a partition of one disk
-  std::vector<StorageSet> storage;  ///< its other disks
-  std::string user_data;            ///< content for cloud-init (NoCloud); empty: none
-  std::vector<std::string> mounts;  ///< file systems, by name
+  std::string disk;  ///< "serial:…", "wwn:…", "smallest" or "size:…"; empty: the only disk, refused
+                     ///< when there are several
+  std::optional<RootLayout> root;      ///< nullopt: a partition of one disk
+  std::vector<StorageSet> storage;     ///< its other disks
+  std::string user_data;               ///< content for cloud-init (NoCloud); empty: none
+  std::vector<std::string> mounts;     ///< file systems, by name
   std::optional<ConsoleSpec> console;  ///< nullopt: of a libvirt domain its own, else none
-  std::optional<IpmiSpec> ipmi;     ///< nullopt: Redfish alone
-  std::optional<PowerHook> pdu;     ///< nullopt: only the BMC cuts standby power, where it can
+  std::optional<IpmiSpec> ipmi;        ///< nullopt: Redfish alone
+  std::optional<PowerHook> pdu;        ///< nullopt: only the BMC cuts standby power, where it can
   std::optional<BmcCertificateSpec> bmc_certificate;
-  std::optional<TpmSpec> tpm;       ///< nullopt: no machine is asked for its TPM
-  std::optional<int> power_watts;   ///< that a node draws under full load
+  std::optional<TpmSpec> tpm;      ///< nullopt: no machine is asked for its TPM
+  std::optional<int> power_watts;  ///< that a node draws under full load
 };
 
 struct BmcAddress {
@@ -205,8 +222,9 @@ struct Node {
   Mac mac;       ///< provisioning NIC
   Ipv4 address;  ///< on the provisioning network
   BmcAddress bmc;
-  std::string serial;  ///< expected; empty: learnt
-  std::string switch_name, switch_port;  ///< where the provisioning NIC is cabled, as LLDP names both; empty: not declared
+  std::string serial;                    ///< expected; empty: learnt
+  std::string switch_name, switch_port;  ///< where the provisioning NIC is cabled, as LLDP names
+                                         ///< both; empty: not declared
   SourceRef where;
 };
 
@@ -222,7 +240,8 @@ struct LabSpec {
 
 struct CertificatePolicy {
   std::chrono::hours lifetime{24 * 30};
-  std::vector<std::string> may_override;  ///< users who may let a node join by their word; none: nobody may
+  std::vector<std::string>
+      may_override;  ///< users who may let a node join by their word; none: nobody may
 };
 
 struct Cluster {
@@ -246,13 +265,17 @@ struct Cluster {
   KeepPolicy keep;
   Limits limits;
   std::map<std::string, Rack> racks;
-  std::filesystem::path folder;  ///< where relative paths of the file start; paths in here are absolute already
-  std::string digest;            ///< SHA-256 over the canonical content, hex; independent of comments and order of keys
+  std::filesystem::path
+      folder;  ///< where relative paths of the file start; paths in here are absolute already
+  std::string digest;  ///< SHA-256 over the canonical content, hex; independent of comments and
+                       ///< order of keys
 
   const Node* findNode(const NodeName& name) const;
-  const Profile& profileOf(const Node& node) const;  ///< references are checked at load, so this cannot fail
-  bool isLive(const Profile& profile) const;         ///< its image runs in memory: no disk of the node is written
-  const Network& provisioning() const;               ///< the network named "provisioning"
+  const Profile& profileOf(
+      const Node& node) const;  ///< references are checked at load, so this cannot fail
+  bool isLive(
+      const Profile& profile) const;  ///< its image runs in memory: no disk of the node is written
+  const Network& provisioning() const;  ///< the network named "provisioning"
 };
 
 }  // namespace muster::inventory

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `muster inventory check` and `show` print.
 #include "base/json_output.h"
-#include "inventory/parse/hostlist.h"
 #include "inventory/inventory.h"
+#include "inventory/parse/hostlist.h"
 #include "inventory/schema/json.h"
 
 #include <fmt/format.h>
@@ -20,19 +20,25 @@ constexpr std::size_t kShownDigestDigits = 12;
 
 std::string_view word(Severity severity) {
   switch (severity) {
-    case Severity::Info: return "info";
-    case Severity::Warning: return "warning";
-    case Severity::Error: return "error";
+    case Severity::Info:
+      return "info";
+    case Severity::Warning:
+      return "warning";
+    case Severity::Error:
+      return "error";
   }
   return "error";
 }
 
 std::size_t countOf(const Loaded& loaded, Severity severity) {
   const auto& all = loaded.diagnostics.all();
-  return static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [&](const Diagnostic& one) { return one.severity == severity; }));
+  return static_cast<std::size_t>(std::count_if(
+      all.begin(), all.end(), [&](const Diagnostic& one) { return one.severity == severity; }));
 }
 
-std::string plural(std::size_t count, std::string_view word) { return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s"); }
+std::string plural(std::size_t count, std::string_view word) {
+  return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
+}
 
 /// Rows of cells as aligned columns, two spaces apart; the last column is not padded.
 std::string columns(const std::vector<std::vector<std::string>>& rows) {
@@ -44,7 +50,8 @@ std::string columns(const std::vector<std::vector<std::string>>& rows) {
   std::string out;
   for (const auto& row : rows) {
     std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) line += i + 1 == row.size() ? row[i] : fmt::format("{:<{}}  ", row[i], widths[i]);
+    for (std::size_t i = 0; i < row.size(); ++i)
+      line += i + 1 == row.size() ? row[i] : fmt::format("{:<{}}  ", row[i], widths[i]);
     line.erase(line.find_last_not_of(' ') + 1);
     out += line + "\n";
   }
@@ -55,7 +62,8 @@ std::string orDash(std::string text) { return text.empty() ? "-" : text; }
 
 std::string controllersText(const Network& network) {
   std::string out;
-  for (const Ipv4 controller : controllersOf(network)) out += (out.empty() ? "" : ", ") + controller.str();
+  for (const Ipv4 controller : controllersOf(network))
+    out += (out.empty() ? "" : ", ") + controller.str();
   return out;
 }
 
@@ -64,20 +72,27 @@ std::string controllersText(const Network& network) {
 std::string checkText(const Loaded& loaded) {
   std::string out;
   for (const Diagnostic& one : loaded.diagnostics.all()) out += one.str() + "\n";
-  std::size_t errors = countOf(loaded, Severity::Error), warnings = countOf(loaded, Severity::Warning);
-  if (!loaded.cluster) return out + fmt::format("{}, {}\n", plural(errors, "error"), plural(warnings, "warning"));
+  std::size_t errors = countOf(loaded, Severity::Error),
+              warnings = countOf(loaded, Severity::Warning);
+  if (!loaded.cluster)
+    return out + fmt::format("{}, {}\n", plural(errors, "error"), plural(warnings, "warning"));
   const Cluster& cluster = *loaded.cluster;
-  out += fmt::format("{}: {}, {}, {}; digest {}\n", cluster.name, plural(cluster.nodes.size(), "node"),
-                     plural(cluster.profiles.size(), "profile"), warnings == 0 ? "nothing wrong" : plural(warnings, "warning"),
-                     cluster.digest.substr(0, kShownDigestDigits));
+  out +=
+      fmt::format("{}: {}, {}, {}; digest {}\n", cluster.name, plural(cluster.nodes.size(), "node"),
+                  plural(cluster.profiles.size(), "profile"),
+                  warnings == 0 ? "nothing wrong" : plural(warnings, "warning"),
+                  cluster.digest.substr(0, kShownDigestDigits));
   return out;
 }
 
 std::string checkJson(const Loaded& loaded) {
-  nlohmann::ordered_json out = {
-      {"ok", loaded.cluster.has_value()}, {"errors", countOf(loaded, Severity::Error)}, {"warnings", countOf(loaded, Severity::Warning)}};
+  nlohmann::ordered_json out = {{"ok", loaded.cluster.has_value()},
+                                {"errors", countOf(loaded, Severity::Error)},
+                                {"warnings", countOf(loaded, Severity::Warning)}};
   if (loaded.cluster)
-    out.update({{"name", loaded.cluster->name}, {"nodes", loaded.cluster->nodes.size()}, {"digest", loaded.cluster->digest}});
+    out.update({{"name", loaded.cluster->name},
+                {"nodes", loaded.cluster->nodes.size()},
+                {"digest", loaded.cluster->digest}});
   out["diagnostics"] = nlohmann::ordered_json::array();
   for (const Diagnostic& one : loaded.diagnostics.all())
     out["diagnostics"].push_back({{"severity", word(one.severity)},
@@ -90,12 +105,15 @@ std::string checkJson(const Loaded& loaded) {
 }
 
 std::string showText(const Cluster& cluster) {
-  std::string out = fmt::format("cluster {}  ({}, digest {})\n", cluster.name, plural(cluster.nodes.size(), "node"),
+  std::string out = fmt::format("cluster {}  ({}, digest {})\n", cluster.name,
+                                plural(cluster.nodes.size(), "node"),
                                 cluster.digest.substr(0, kShownDigestDigits));
   std::vector<std::vector<std::string>> rows{{"NETWORK", "CIDR", "CONTROLLER", "DHCP"}};
   for (const Network& network : cluster.networks)
     rows.push_back({network.name, network.cidr.str(), controllersText(network),
-                    network.dhcp_range ? network.dhcp_range->first.str() + "-" + network.dhcp_range->second.str() : "-"});
+                    network.dhcp_range
+                        ? network.dhcp_range->first.str() + "-" + network.dhcp_range->second.str()
+                        : "-"});
   out += "\n" + columns(rows);
   rows = {{"PROFILE", "NODES", "IMAGE", "DRIVERS", "FIRMWARE", "FABRIC", "GATES", "POOL", "NAMES"}};
   for (const auto& [name, profile] : cluster.profiles) {
@@ -103,14 +121,17 @@ std::string showText(const Cluster& cluster) {
     for (const Node& node : cluster.nodes)
       if (node.profile == name) names.push_back(node.name.str());
     std::string count = std::to_string(names.size());
-    rows.push_back({name, count, profile.image, orDash(fmt::format("{}", fmt::join(profile.drivers, ","))), orDash(profile.firmware),
-                    orDash(profile.fabric), orDash(fmt::format("{}", fmt::join(profile.gates, ","))), orDash(profile.pool),
+    rows.push_back({name, count, profile.image,
+                    orDash(fmt::format("{}", fmt::join(profile.drivers, ","))),
+                    orDash(profile.firmware), orDash(profile.fabric),
+                    orDash(fmt::format("{}", fmt::join(profile.gates, ","))), orDash(profile.pool),
                     orDash(foldHostlist(std::move(names)))});
   }
   out += "\n" + columns(rows);
   rows = {{"NODE", "PROFILE", "RACK", "UNIT", "MAC", "ADDRESS", "BMC", "SERIAL"}};
   for (const Node& node : cluster.nodes)
-    rows.push_back({node.name.str(), node.profile, orDash(node.rack), node.unit == 0 ? "-" : std::to_string(node.unit), node.mac.str(),
+    rows.push_back({node.name.str(), node.profile, orDash(node.rack),
+                    node.unit == 0 ? "-" : std::to_string(node.unit), node.mac.str(),
                     node.address.str(), node.bmc.url, orDash(node.serial)});
   return out + "\n" + columns(rows);
 }

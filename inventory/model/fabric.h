@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fabric as declared: its shape, its cables, what is excused from the check, its subnet managers and partitions.
+// A fabric as declared: its shape, its cables, what is excused from the check, its subnet managers
+// and partitions.
 #pragma once
 
 #include "base/result.h"
@@ -45,7 +46,8 @@ struct FabricExclusion {
   int port = 0;  ///< 0: the whole device
   std::string reason;
 };
-/// How lossless traffic is marked, on hosts, switches and in NCCL alike. Present: an Ethernet fabric (RoCE v2).
+/// How lossless traffic is marked, on hosts, switches and in NCCL alike. Present: an Ethernet
+/// fabric (RoCE v2).
 struct Roce {
   int dscp = 26;      ///< of RDMA traffic
   int priority = 3;   ///< that it maps to; PFC is on for this one only
@@ -71,15 +73,18 @@ struct Fabric {
   int rails = 1;
   int leaves_per_su = 1;    ///< for FatTree; a rail-optimized SU has one a rail
   int leaf_down_ports = 0;  ///< for FatTree; 0: half of the switch
-  int spines_per_su = 1;    ///< two levels: spines = sus × spines_per_su, each on every leaf; three levels: on the leaves of its SU
+  int spines_per_su = 1;  ///< two levels: spines = sus × spines_per_su, each on every leaf; three
+                          ///< levels: on the leaves of its SU
   int uplinks_per_leaf_spine = 1;
   int cores = 0;  ///< 0: two levels. Else spine k of every SU goes to every core of plane k
   int uplinks_per_spine_core = 1;
   int switch_ports = 64;
   std::string link = "4xHDR";       ///< width and speed of every cable, ibnetdiscover's spelling
-  std::vector<std::string> places;  ///< which node has which place of the shape, SU by SU; "": nobody; empty: in the order of the inventory
-  std::vector<FabricCable> cables;  ///< for Explicit; with another shape, what it does not know: storage, UFM, gateways
-  std::string topology;             ///< for Explicit: ibnetdiscover's text of what should be there
+  std::vector<std::string> places;  ///< which node has which place of the shape, SU by SU; "":
+                                    ///< nobody; empty: in the order of the inventory
+  std::vector<FabricCable>
+      cables;  ///< for Explicit; with another shape, what it does not know: storage, UFM, gateways
+  std::string topology;  ///< for Explicit: ibnetdiscover's text of what should be there
   std::vector<FabricSwitches> switches;
   std::string switch_firmware;  ///< of all InfiniBand switches, "31.2012.1024"; empty: not compared
   std::vector<FabricExclusion> exclude;

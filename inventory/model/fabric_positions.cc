@@ -26,7 +26,8 @@ std::map<NodeName, std::string> scalableUnitsOf(const Cluster& cluster) {
   std::map<NodeName, std::string> units;
   for (const auto& [name, fabric] : cluster.fabrics) {
     if (fabric.shape != FabricShape::RailOptimized || fabric.nodes_per_su < 1) continue;
-    for (const auto& [node, place] : placesOn(cluster, fabric)) units.emplace(node, fmt::format("{}-{}", name, place / fabric.nodes_per_su + 1));
+    for (const auto& [node, place] : placesOn(cluster, fabric))
+      units.emplace(node, fmt::format("{}-{}", name, place / fabric.nodes_per_su + 1));
   }
   return units;
 }

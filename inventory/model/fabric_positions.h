@@ -6,8 +6,9 @@
 
 namespace muster::inventory {
 
-/// The place of each node on the fabric, counted from 0, SU by SU: as its `places` say, else in the order of the inventory.
-/// A node that declared places do not name has none; loading an inventory refuses that.
+/// The place of each node on the fabric, counted from 0, SU by SU: as its `places` say, else in the
+/// order of the inventory. A node that declared places do not name has none; loading an inventory
+/// refuses that.
 std::map<NodeName, int> placesOn(const Cluster& cluster, const Fabric& fabric);
 
 /// "FABRIC-N" of each node on a rail-optimized fabric, N counted from 1.

@@ -17,17 +17,21 @@ bool isDigit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; 
 bool isHex(char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; }
 bool isWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
 
-/// A number in hexadecimal digits without leading zeros, or a word. Digits compare alike in base 10 and 16, so that one rule does for both.
+/// A number in hexadecimal digits without leading zeros, or a word. Digits compare alike in base 10
+/// and 16, so that one rule does for both.
 struct Token {
   bool number = false;
   std::string text;
 };
 
 std::weak_ordering compare(const Token& a, const Token& b) {
-  if (a.number != b.number) return a.number ? std::weak_ordering::greater : std::weak_ordering::less;
+  if (a.number != b.number)
+    return a.number ? std::weak_ordering::greater : std::weak_ordering::less;
   if (a.number && a.text.size() != b.text.size()) return a.text.size() <=> b.text.size();
   const int order = a.text.compare(b.text);
-  return order < 0 ? std::weak_ordering::less : order > 0 ? std::weak_ordering::greater : std::weak_ordering::equivalent;
+  return order < 0   ? std::weak_ordering::less
+         : order > 0 ? std::weak_ordering::greater
+                     : std::weak_ordering::equivalent;
 }
 
 Token number(std::string text) {
@@ -37,11 +41,15 @@ Token number(std::string text) {
 
 /// One run of letters and digits. "5E" is a number; "rc1" is a word and a number.
 void addTokens(std::string word, std::vector<Token>& out) {
-  if (word.size() > 2 && word.starts_with("0x") && std::all_of(word.begin() + 2, word.end(), isHex)) word.erase(0, 2);
-  if (std::any_of(word.begin(), word.end(), isDigit) && std::all_of(word.begin(), word.end(), isHex)) return out.push_back(number(word));
+  if (word.size() > 2 && word.starts_with("0x") && std::all_of(word.begin() + 2, word.end(), isHex))
+    word.erase(0, 2);
+  if (std::any_of(word.begin(), word.end(), isDigit) &&
+      std::all_of(word.begin(), word.end(), isHex))
+    return out.push_back(number(word));
   for (std::size_t at = 0; at < word.size();) {
     const bool digits = isDigit(word[at]);
-    const auto end = std::find_if(word.begin() + static_cast<std::ptrdiff_t>(at), word.end(), [digits](char c) { return isDigit(c) != digits; });
+    const auto end = std::find_if(word.begin() + static_cast<std::ptrdiff_t>(at), word.end(),
+                                  [digits](char c) { return isDigit(c) != digits; });
     std::string part(word.begin() + static_cast<std::ptrdiff_t>(at), end);
     at += part.size();
     out.push_back(digits ? number(part) : Token{false, std::move(part)});
@@ -59,7 +67,8 @@ std::vector<Token> tokensOf(std::string_view version) {
     if (!word.empty()) addTokens(std::exchange(word, {}), tokens);
   }
   if (!word.empty()) addTokens(std::move(word), tokens);
-  if (!tokens.empty() && !tokens.front().number && tokens.front().text == "v") tokens.erase(tokens.begin());  // v1.2
+  if (!tokens.empty() && !tokens.front().number && tokens.front().text == "v")
+    tokens.erase(tokens.begin());  // v1.2
   return tokens;
 }
 
@@ -67,24 +76,32 @@ struct OpName {
   std::string_view text;
   FirmwareTerm::Op op;
 };
-constexpr std::array<OpName, 6> kOps = {{{">=", FirmwareTerm::Op::AtLeast}, {"<=", FirmwareTerm::Op::AtMost}, {"!=", FirmwareTerm::Op::NotEqual},
-                                         {">", FirmwareTerm::Op::Greater}, {"<", FirmwareTerm::Op::Less}, {"=", FirmwareTerm::Op::Equal}}};
+constexpr std::array<OpName, 6> kOps = {{{">=", FirmwareTerm::Op::AtLeast},
+                                         {"<=", FirmwareTerm::Op::AtMost},
+                                         {"!=", FirmwareTerm::Op::NotEqual},
+                                         {">", FirmwareTerm::Op::Greater},
+                                         {"<", FirmwareTerm::Op::Less},
+                                         {"=", FirmwareTerm::Op::Equal}}};
 
 std::string trimmed(std::string_view text) {
   const auto begin = text.find_first_not_of(" \t"), end = text.find_last_not_of(" \t");
-  return begin == std::string_view::npos ? std::string() : std::string(text.substr(begin, end - begin + 1));
+  return begin == std::string_view::npos ? std::string()
+                                         : std::string(text.substr(begin, end - begin + 1));
 }
 
 Error grammar(std::string_view text) {
-  return Error(ErrorCode::InvalidInput, fmt::format("\"{}\" is no constraint; write COMPONENT >= VERSION needs COMPONENT >= VERSION (or excludes; operators >= > <= < = !=)",
-                                                    text.substr(0, 160)));
+  return Error(ErrorCode::InvalidInput,
+               fmt::format("\"{}\" is no constraint; write COMPONENT >= VERSION needs COMPONENT >= "
+                           "VERSION (or excludes; operators >= > <= < = !=)",
+                           text.substr(0, 160)));
 }
 
 std::optional<FirmwareTerm> parseTerm(std::string_view text) {
   const auto at = text.find_first_of("<>=!");
   if (at == std::string_view::npos) return std::nullopt;
   const auto rest = text.substr(at);
-  const auto op = std::find_if(kOps.begin(), kOps.end(), [&](const OpName& name) { return rest.starts_with(name.text); });
+  const auto op = std::find_if(kOps.begin(), kOps.end(),
+                               [&](const OpName& name) { return rest.starts_with(name.text); });
   if (op == kOps.end()) return std::nullopt;
   FirmwareTerm term{trimmed(text.substr(0, at)), op->op, trimmed(rest.substr(op->text.size()))};
   const bool odd = term.version.find_first_of(" <>=!") != std::string::npos;
@@ -104,18 +121,25 @@ std::weak_ordering compareVersions(std::string_view a, std::string_view b) {
 bool FirmwareTerm::holds(std::string_view seen) const {
   const auto order = compareVersions(seen, version);
   switch (op) {
-    case Op::Less: return order < 0;
-    case Op::AtMost: return order <= 0;
-    case Op::Equal: return order == 0;
-    case Op::NotEqual: return order != 0;
-    case Op::AtLeast: return order >= 0;
-    case Op::Greater: return order > 0;
+    case Op::Less:
+      return order < 0;
+    case Op::AtMost:
+      return order <= 0;
+    case Op::Equal:
+      return order == 0;
+    case Op::NotEqual:
+      return order != 0;
+    case Op::AtLeast:
+      return order >= 0;
+    case Op::Greater:
+      return order > 0;
   }
   return false;
 }
 
 std::string FirmwareTerm::str() const {
-  const auto name = std::find_if(kOps.begin(), kOps.end(), [this](const OpName& entry) { return entry.op == op; });
+  const auto name = std::find_if(kOps.begin(), kOps.end(),
+                                 [this](const OpName& entry) { return entry.op == op; });
   return fmt::format("{} {} {}", component, name->text, version);
 }
 
@@ -124,24 +148,35 @@ Result<FirmwareConstraint> FirmwareConstraint::parse(std::string_view text) {
     const auto at = text.find(word);
     if (at == std::string_view::npos) continue;
     auto when = parseTerm(text.substr(0, at)), then = parseTerm(text.substr(at + word.size()));
-    if (when && then) return FirmwareConstraint{std::move(*when), std::move(*then), word == " excludes "};
+    if (when && then)
+      return FirmwareConstraint{std::move(*when), std::move(*then), word == " excludes "};
   }
   return fail(grammar(text));
 }
 
-std::string FirmwareConstraint::str() const { return fmt::format("{} {} {}", when.str(), excludes ? "excludes" : "needs", then.str()); }
+std::string FirmwareConstraint::str() const {
+  return fmt::format("{} {} {}", when.str(), excludes ? "excludes" : "needs", then.str());
+}
 
 const FirmwareComponent* FirmwareBaseline::find(std::string_view component) const {
-  const auto found = std::find_if(components.begin(), components.end(), [&](const FirmwareComponent& c) { return c.name == component; });
+  const auto found = std::find_if(components.begin(), components.end(),
+                                  [&](const FirmwareComponent& c) { return c.name == component; });
   return found == components.end() ? nullptr : &*found;
 }
 
 std::string FirmwareBaseline::canonical() const {
-  nlohmann::json out = {{"format", "muster-baseline/1"}, {"name", name}, {"order", order}, {"constraints", nlohmann::json::array()}};
+  nlohmann::json out = {{"format", "muster-baseline/1"},
+                        {"name", name},
+                        {"order", order},
+                        {"constraints", nlohmann::json::array()}};
   for (const auto& constraint : constraints) out["constraints"].push_back(constraint.str());
   for (const auto& component : components) {
-    nlohmann::json entry = {{"version", component.version}, {"sha256", component.sha256}, {"activation", static_cast<int>(component.activation)}, {"device", component.device}};
-    for (const auto& stone : component.via) entry["via"].push_back({{"version", stone.version}, {"sha256", stone.sha256}});
+    nlohmann::json entry = {{"version", component.version},
+                            {"sha256", component.sha256},
+                            {"activation", static_cast<int>(component.activation)},
+                            {"device", component.device}};
+    for (const auto& stone : component.via)
+      entry["via"].push_back({{"version", stone.version}, {"sha256", stone.sha256}});
     out["components"][component.name] = std::move(entry);
   }
   return jsonText(out);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Firmware as it is declared: baselines of components, constraints between their versions, and how two versions compare.
+// Firmware as it is declared: baselines of components, constraints between their versions, and how
+// two versions compare.
 #pragma once
 
 #include "base/result.h"
@@ -28,9 +29,11 @@ struct FirmwareComponent {
   std::filesystem::path file;
   std::string sha256;
   FirmwareActivation activation = FirmwareActivation::Auto;
-  std::vector<FirmwareImageFile> via = {};  ///< stepping stones, oldest first: a component below one passes through it
-  std::string device = {};                  ///< "iana:1647", "pci:10de", "uuid:…": a PLDM package must be for it; empty: any
-  int minutes = 0;                          ///< its flash usually takes; 0: what was learnt, else a guess
+  std::vector<FirmwareImageFile> via =
+      {};  ///< stepping stones, oldest first: a component below one passes through it
+  std::string device =
+      {};  ///< "iana:1647", "pci:10de", "uuid:…": a PLDM package must be for it; empty: any
+  int minutes = 0;  ///< its flash usually takes; 0: what was learnt, else a guess
 };
 
 /// "COMPONENT >= VERSION", the left or the right side of a constraint.
@@ -44,7 +47,8 @@ struct FirmwareTerm {
   std::string str() const;
 };
 
-/// "HGX_FW_FPGA_0 >= 3.14 needs CPLD >= 0x14": while the left side holds, the right side must hold (needs) or must not (excludes).
+/// "HGX_FW_FPGA_0 >= 3.14 needs CPLD >= 0x14": while the left side holds, the right side must hold
+/// (needs) or must not (excludes).
 struct FirmwareConstraint {
   FirmwareTerm when, then;
   bool excludes = false;
@@ -57,8 +61,10 @@ struct FirmwareConstraint {
 struct FirmwareBaseline {
   std::string name;
   std::vector<FirmwareComponent> components;
-  std::vector<std::string> order;  ///< all component names: first those declared, then the rest by name
-  std::size_t declared_order = 0;  ///< how many of `order` the file names itself; only these keep their place
+  std::vector<std::string>
+      order;  ///< all component names: first those declared, then the rest by name
+  std::size_t declared_order =
+      0;  ///< how many of `order` the file names itself; only these keep their place
   std::vector<FirmwareConstraint> constraints = {};
   std::string signature = {};   ///< Ed25519 over canonical(), base64; empty: not signed
   std::string signer_pem = {};  ///< the public key that must have made it
@@ -68,8 +74,9 @@ struct FirmwareBaseline {
   std::string canonical() const;
 };
 
-/// Numbers compare as numbers, and what could be hexadecimal as such ("96.00.9F" < "96.00.A1", "0x9" < "0x14", "1.4.9" < "1.4.10");
-/// other words by letters. A total order. A longer version is newer than its own beginning.
+/// Numbers compare as numbers, and what could be hexadecimal as such ("96.00.9F" < "96.00.A1",
+/// "0x9" < "0x14", "1.4.9" < "1.4.10"); other words by letters. A total order. A longer version is
+/// newer than its own beginning.
 std::weak_ordering compareVersions(std::string_view a, std::string_view b);
 
 }  // namespace muster::inventory

@@ -6,7 +6,8 @@
 
 namespace muster::inventory {
 
-/// Every node gets its own address by its MAC, so whoever calls from another address is not that node.
+/// Every node gets its own address by its MAC, so whoever calls from another address is not that
+/// node.
 inline bool leasesAddresses(const Network& network) {
   return network.dhcp_mode == DhcpMode::Authoritative || network.dhcp_mode == DhcpMode::Relay;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits: how much of a kind may be under way at once. Ceilings, never targets: below them the number is found by trying (docs/adr/0014).
+// Limits: how much of a kind may be under way at once. Ceilings, never targets: below them the
+// number is found by trying (docs/adr/0014).
 #pragma once
 
 #include <optional>

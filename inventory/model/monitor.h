@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// KeepPolicy: what `muster keep` may do by itself. Everything that disturbs work beyond a drain has to be allowed here.
+// KeepPolicy: what `muster keep` may do by itself. Everything that disturbs work beyond a drain has
+// to be allowed here.
 #pragma once
 
 #include <optional>
@@ -8,10 +9,12 @@
 
 namespace muster::inventory {
 
-/// What happens to nodes whose only fault is that their declaration has changed since their certificate was signed.
+/// What happens to nodes whose only fault is that their declaration has changed since their
+/// certificate was signed.
 enum class OnDeclarationChange { Drain, Leave };
 
-/// More of a pool than this is never taken out without a person. Both bounds hold; the larger one counts.
+/// More of a pool than this is never taken out without a person. Both bounds hold; the larger one
+/// counts.
 struct Breaker {
   int percent = 10;
   int nodes = 1;
@@ -21,11 +24,12 @@ struct Breaker {
 enum class HealthAction { Watch, Drain, Reset, Reboot, Quarantine, Rma };
 inline constexpr int kHealthActions = 6;
 
-/// A row of the action table that is added to, or replaces a row of, the one that is built in (monitor/symptoms.cc).
+/// A row of the action table that is added to, or replaces a row of, the one that is built in
+/// (monitor/symptoms.cc).
 struct SymptomRule {
   std::string name;  ///< "xid.79"; a trailing '*' stands for any ending
   HealthAction action = HealthAction::Drain;
-  int at_least = 1;  ///< counted since the node's boot; fewer are only watched
+  int at_least = 1;             ///< counted since the node's boot; fewer are only watched
   std::optional<int> per_hour;  ///< instead: of the last hour; for counters that never go back
   std::string advice;
 };
@@ -42,8 +46,10 @@ struct KeepPolicy {
   std::vector<Repair> repairs;  ///< of drained nodes, by itself; empty: a person does them
   int reboots = 2;              ///< of one node for its symptoms before it is quarantined
   std::vector<SymptomRule> symptoms;
-  std::optional<int> rejoin_minutes;  ///< what keep drained rejoins when its reason has been gone for so long; absent: a person sees to it
-  std::vector<Rung> recovery;   ///< rungs that may be taken without a person, in their own order; empty: none
+  std::optional<int> rejoin_minutes;  ///< what keep drained rejoins when its reason has been gone
+                                      ///< for so long; absent: a person sees to it
+  std::vector<Rung>
+      recovery;  ///< rungs that may be taken without a person, in their own order; empty: none
 };
 
 }  // namespace muster::inventory

@@ -8,23 +8,31 @@
 namespace muster::inventory {
 
 const Subnet* subnetOf(const Network& network, Ipv4 address) {
-  const auto found = std::find_if(network.subnets.begin(), network.subnets.end(), [&](const Subnet& subnet) { return subnet.cidr.contains(address); });
+  const auto found =
+      std::find_if(network.subnets.begin(), network.subnets.end(),
+                   [&](const Subnet& subnet) { return subnet.cidr.contains(address); });
   return found == network.subnets.end() ? nullptr : &*found;
 }
 
-bool isProvisioned(const Network& network, Ipv4 address) { return network.cidr.contains(address) || subnetOf(network, address); }
+bool isProvisioned(const Network& network, Ipv4 address) {
+  return network.cidr.contains(address) || subnetOf(network, address);
+}
 
 std::vector<Ipv4> controllersOf(const Network& network) {
   return network.controllers.empty() ? std::vector<Ipv4>{network.controller} : network.controllers;
 }
 
 bool isController(const Network& network, Ipv4 address) {
-  return address == network.controller || std::find(network.controllers.begin(), network.controllers.end(), address) != network.controllers.end();
+  return address == network.controller ||
+         std::find(network.controllers.begin(), network.controllers.end(), address) !=
+             network.controllers.end();
 }
 
 bool putOnHost(Network& network, const std::vector<Ipv4>& addresses_of_host) {
   for (const auto controller : controllersOf(network)) {
-    if (std::find(addresses_of_host.begin(), addresses_of_host.end(), controller) == addresses_of_host.end()) continue;
+    if (std::find(addresses_of_host.begin(), addresses_of_host.end(), controller) ==
+        addresses_of_host.end())
+      continue;
     network.controller = controller;
     return true;
   }
@@ -42,7 +50,9 @@ const BootServer* bootServerOf(const Network& network, const std::string& rack, 
   const auto* subnet = subnetOf(network, address);
   const BootServer* of_subnet = nullptr;
   for (const auto& server : network.boot_servers) {
-    if (!rack.empty() && std::find(server.racks.begin(), server.racks.end(), rack) != server.racks.end()) return &server;
+    if (!rack.empty() &&
+        std::find(server.racks.begin(), server.racks.end(), rack) != server.racks.end())
+      return &server;
     if (subnet && subnet->boot_server == server.name) of_subnet = &server;
   }
   return of_subnet;

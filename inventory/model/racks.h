@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Racks, as far as more is known of them than their names: what they may draw and what can be cooled away.
+// Racks, as far as more is known of them than their names: what they may draw and what can be
+// cooled away.
 #pragma once
 
 #include <optional>

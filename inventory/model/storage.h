@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of a node's disks. Made when the node is imaged (agent/imaging/storage_plan.h, root_plan.h).
+// What becomes of a node's disks. Made when the node is imaged (agent/imaging/storage_plan.h,
+// root_plan.h).
 #pragma once
 
 #include <optional>
@@ -15,7 +16,12 @@ constexpr std::optional<int> raidNumber(RaidLevel level) {
   return level == RaidLevel::None ? std::nullopt : std::optional(kNumbers[static_cast<int>(level)]);
 }
 /// The fewest disks that make it.
-constexpr int leastDisks(RaidLevel level) { return level == RaidLevel::Raid5 ? 3 : level == RaidLevel::Raid6 || level == RaidLevel::Raid10 ? 4 : level == RaidLevel::None ? 1 : 2; }
+constexpr int leastDisks(RaidLevel level) {
+  return level == RaidLevel::Raid5                                 ? 3
+         : level == RaidLevel::Raid6 || level == RaidLevel::Raid10 ? 4
+         : level == RaidLevel::None                                ? 1
+                                                                   : 2;
+}
 enum class FileSystem { Xfs, Ext4 };
 
 struct StorageVolume {
@@ -32,19 +38,22 @@ struct StorageSet {
   int count = 1;
   RaidLevel raid = RaidLevel::None;
   bool encrypt = false;  ///< LUKS; the key is made on the node and lies on its system disk
-  int sector_bytes = 0;  ///< NVMe namespaces are given this format before the set is made, 512 or 4096; 0: they stay as they are
+  int sector_bytes = 0;  ///< NVMe namespaces are given this format before the set is made, 512 or
+                         ///< 4096; 0: they stay as they are
   std::vector<StorageVolume> volumes;
 };
 
 enum class RootKey { None, Tpm, File };
 
-/// The system disk, where it is more than a partition: disks joined by md, encrypted by LUKS, a volume of LVM – in this order,
-/// each where it is declared. /boot is beside it, readable to the boot loader.
+/// The system disk, where it is more than a partition: disks joined by md, encrypted by LUKS, a
+/// volume of LVM – in this order, each where it is declared. /boot is beside it, readable to the
+/// boot loader.
 struct RootLayout {
-  int count = 1;                     ///< disks that the profile's rule must fit
+  int count = 1;  ///< disks that the profile's rule must fit
   RaidLevel raid = RaidLevel::None;
-  RootKey encrypt = RootKey::None;   ///< Tpm: the key opens only on this machine, in its present Secure Boot state
-  int lvm_gib = 0;                   ///< size of the volume; the rest of its group stays free. 0: no LVM
+  RootKey encrypt =
+      RootKey::None;  ///< Tpm: the key opens only on this machine, in its present Secure Boot state
+  int lvm_gib = 0;    ///< size of the volume; the rest of its group stays free. 0: no LVM
 };
 
 }  // namespace muster::inventory

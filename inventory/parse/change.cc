@@ -2,8 +2,8 @@
 // Reading a change for a cluster, and what can be said of one without any node.
 #include "inventory/parse/change.h"
 
-#include "inventory/schema/change_spec.h"
 #include "inventory/parse/suggest.h"
+#include "inventory/schema/change_spec.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -21,8 +21,10 @@ std::vector<std::string_view> keysOf(const std::map<std::string, T>& map) {
   return out;
 }
 
-/// Names of a section that a change may refer to: the inventory's and its own, also those that were bad.
-std::vector<std::string_view> namesOf(std::string_view section, const Cluster& cluster, const Value& root) {
+/// Names of a section that a change may refer to: the inventory's and its own, also those that were
+/// bad.
+std::vector<std::string_view> namesOf(std::string_view section, const Cluster& cluster,
+                                      const Value& root) {
   std::vector<std::string_view> out;
   if (section == "images") out = keysOf(cluster.images);
   if (section == "drivers") out = keysOf(cluster.drivers);
@@ -34,28 +36,39 @@ std::vector<std::string_view> namesOf(std::string_view section, const Cluster& c
 
 bool sameSource(const Image& a, const Image& b) {
   const auto *x = std::get_if<ImageBuild>(&a.source), *y = std::get_if<ImageBuild>(&b.source);
-  if (x && y) return x->suite == y->suite && x->packages == y->packages && x->mirror == y->mirror && x->release == y->release && x->archives == y->archives;
+  if (x && y)
+    return x->suite == y->suite && x->packages == y->packages && x->mirror == y->mirror &&
+           x->release == y->release && x->archives == y->archives;
   const auto *p = std::get_if<ImageImport>(&a.source), *q = std::get_if<ImageImport>(&b.source);
   return p && q && p->path == q->path && p->sha256 == q->sha256;
 }
-bool same(const Image& a, const Image& b) { return sameSource(a, b) && a.kind == b.kind && a.authorized_keys == b.authorized_keys; }
-bool same(const Driver& a, const Driver& b) {
-  return a.packages == b.packages && a.repository == b.repository && a.modules == b.modules && a.verify == b.verify;
+bool same(const Image& a, const Image& b) {
+  return sameSource(a, b) && a.kind == b.kind && a.authorized_keys == b.authorized_keys;
 }
-bool same(const FirmwareBaseline& a, const FirmwareBaseline& b) { return a.canonical() == b.canonical(); }
+bool same(const Driver& a, const Driver& b) {
+  return a.packages == b.packages && a.repository == b.repository && a.modules == b.modules &&
+         a.verify == b.verify;
+}
+bool same(const FirmwareBaseline& a, const FirmwareBaseline& b) {
+  return a.canonical() == b.canonical();
+}
 
 /// A name stands for one thing: nodes that have not changed yet still need the old one.
 template <class T>
-void checkNew(std::string_view section, const std::map<std::string, T>& declared, const std::map<std::string, T>& added, const Value& root,
-              Reader& reader) {
+void checkNew(std::string_view section, const std::map<std::string, T>& declared,
+              const std::map<std::string, T>& added, const Value& root, Reader& reader) {
   const Value* map = root.find(section);
   if (!map) return;
   for (const auto& [name, entry] : added) {
     const auto known = declared.find(name);
     if (known == declared.end() || same(known->second, entry)) continue;
     if (const Value* key = map->findKey(name))
-      reader.error(*key, fmt::format("{}: \"{}\" is in the inventory already, and says something else there", section, name),
-                   "give the new one a name of its own: nodes that have not changed yet still need the old one");
+      reader.error(
+          *key,
+          fmt::format("{}: \"{}\" is in the inventory already, and says something else there",
+                      section, name),
+          "give the new one a name of its own: nodes that have not changed yet still need the old "
+          "one");
   }
 }
 
@@ -64,11 +77,13 @@ std::string_view bare(std::string_view package) { return package.substr(0, packa
 
 const FirmwareComponent* find(const FirmwareBaseline* baseline, const std::string& name) {
   if (!baseline) return nullptr;
-  auto found = std::find_if(baseline->components.begin(), baseline->components.end(), [&](const auto& c) { return c.name == name; });
+  auto found = std::find_if(baseline->components.begin(), baseline->components.end(),
+                            [&](const auto& c) { return c.name == name; });
   return found == baseline->components.end() ? nullptr : &*found;
 }
 
-void irreversibleFirmware(const Cluster& cluster, const Profile& from, const Profile& to, std::vector<std::string>& out) {
+void irreversibleFirmware(const Cluster& cluster, const Profile& from, const Profile& to,
+                          std::vector<std::string>& out) {
   auto baseline = [&](const std::string& name) {
     auto found = cluster.firmware.find(name);
     return found == cluster.firmware.end() ? nullptr : &found->second;
@@ -78,14 +93,17 @@ void irreversibleFirmware(const Cluster& cluster, const Profile& from, const Pro
   for (const auto& component : after->components) {
     const auto* old = find(before, component.name);
     if (!old)
-      out.push_back(fmt::format("firmware {} stays at {}: the inventory named no version of it before", component.name, component.version));
+      out.push_back(
+          fmt::format("firmware {} stays at {}: the inventory named no version of it before",
+                      component.name, component.version));
     else if (old->version != component.version && old->file.empty())
-      out.push_back(fmt::format("firmware {} stays at {}: the baseline {} names no file of {}", component.name, component.version,
-                                before->name, old->version));
+      out.push_back(fmt::format("firmware {} stays at {}: the baseline {} names no file of {}",
+                                component.name, component.version, before->name, old->version));
   }
 }
 
-void irreversibleDrivers(const Cluster& cluster, const Profile& from, const Profile& to, std::vector<std::string>& out) {
+void irreversibleDrivers(const Cluster& cluster, const Profile& from, const Profile& to,
+                         std::vector<std::string>& out) {
   auto lacks = [](const std::vector<std::string>& names, const std::string& name) {
     return std::find(names.begin(), names.end(), name) == names.end();
   };
@@ -99,19 +117,27 @@ void irreversibleDrivers(const Cluster& cluster, const Profile& from, const Prof
       replaces = true;
       for (const auto& package : old.packages)
         if (package.find('=') == std::string::npos &&
-            std::any_of(added.packages.begin(), added.packages.end(), [&](const auto& p) { return bare(p) == package; }))
-          out.push_back(fmt::format("package {} stays as driver {} brings it: driver {} pins no version of it", package, name, other));
+            std::any_of(added.packages.begin(), added.packages.end(),
+                        [&](const auto& p) { return bare(p) == package; }))
+          out.push_back(fmt::format(
+              "package {} stays as driver {} brings it: driver {} pins no version of it", package,
+              name, other));
     }
-    if (!replaces) out.push_back(fmt::format("driver {} stays installed: it replaces none, and muster removes no packages", name));
+    if (!replaces)
+      out.push_back(fmt::format(
+          "driver {} stays installed: it replaces none, and muster removes no packages", name));
   }
 }
 
 }  // namespace
 
-LoadedChange loadChangeText(std::string_view yaml, const std::filesystem::path& file, const Cluster& cluster) {
+LoadedChange loadChangeText(std::string_view yaml, const std::filesystem::path& file,
+                            const Cluster& cluster) {
   LoadedChange loaded;
   std::error_code ignored;
-  Reader reader(file.string(), std::filesystem::absolute(file, ignored).lexically_normal().parent_path(), loaded.diagnostics);
+  Reader reader(file.string(),
+                std::filesystem::absolute(file, ignored).lexically_normal().parent_path(),
+                loaded.diagnostics);
   auto root = parseYaml(yaml, reader.file, loaded.diagnostics);
   if (!root) return loaded;
   Change change;
@@ -119,14 +145,17 @@ LoadedChange loadChangeText(std::string_view yaml, const std::filesystem::path& 
   for (const auto& reference : reader.references) {
     const auto names = namesOf(reference.section, cluster, *root);
     if (std::find(names.begin(), names.end(), reference.name) != names.end()) continue;
-    loaded.diagnostics.error(reference.where,
-                             fmt::format("\"{}\" is declared under {} neither here nor in the inventory", shorten(reference.name), reference.section),
-                             didYouMean(reference.name, names));
+    loaded.diagnostics.error(
+        reference.where,
+        fmt::format("\"{}\" is declared under {} neither here nor in the inventory",
+                    shorten(reference.name), reference.section),
+        didYouMean(reference.name, names));
   }
   if (const Value* profiles = root->find("profiles"))
     for (const auto& [key, value] : profiles->entries)
       if (!cluster.profiles.contains(key.text))
-        reader.error(key, fmt::format("the inventory has no profile \"{}\"", shorten(key.text)), didYouMean(key.text, keysOf(cluster.profiles)));
+        reader.error(key, fmt::format("the inventory has no profile \"{}\"", shorten(key.text)),
+                     didYouMean(key.text, keysOf(cluster.profiles)));
   checkNew("images", cluster.images, change.images, *root, reader);
   checkNew("drivers", cluster.drivers, change.drivers, *root, reader);
   checkNew("firmware", cluster.firmware, change.firmware, *root, reader);
@@ -141,13 +170,17 @@ bool sameKind(const Driver& a, const Driver& b) {
       if (bare(x) == bare(y)) return true;
   for (const auto& module : a.modules)
     if (std::find(b.modules.begin(), b.modules.end(), module) != b.modules.end()) return true;
-  return std::any_of(a.verify.begin(), a.verify.end(), [&](const auto& probe) { return probe.first != "kernel" && b.verify.contains(probe.first); });
+  return std::any_of(a.verify.begin(), a.verify.end(), [&](const auto& probe) {
+    return probe.first != "kernel" && b.verify.contains(probe.first);
+  });
 }
 
-Result<std::string> changeToDriver(const Cluster& cluster, const std::string& name, const std::vector<std::string>& profiles) {
+Result<std::string> changeToDriver(const Cluster& cluster, const std::string& name,
+                                   const std::vector<std::string>& profiles) {
   const auto driver = cluster.drivers.find(name);
   if (driver == cluster.drivers.end())
-    return fail(ErrorCode::NotFound, fmt::format("the inventory has no driver \"{}\" ({}); declare it under drivers, or in a file: --change FILE",
+    return fail(ErrorCode::NotFound, fmt::format("the inventory has no driver \"{}\" ({}); declare "
+                                                 "it under drivers, or in a file: --change FILE",
                                                  name, didYouMean(name, keysOf(cluster.drivers))));
   std::string out;
   bool there = false;
@@ -163,24 +196,38 @@ Result<std::string> changeToDriver(const Cluster& cluster, const std::string& na
     for (auto& each : drivers)
       if (sameKind(cluster.drivers.at(each), driver->second)) replaced.push_back(&each);
     if (replaced.size() > 1)
-      return fail(ErrorCode::Conflict, fmt::format("profile {} has several drivers of the kind of {}; say which one goes: --change FILE",
-                                                   profile_name, name));
+      return fail(
+          ErrorCode::Conflict,
+          fmt::format(
+              "profile {} has several drivers of the kind of {}; say which one goes: --change FILE",
+              profile_name, name));
     if (replaced.empty()) continue;
     *replaced.front() = name;
     out += fmt::format("  {}: {{drivers: [{}]}}\n", profile_name, fmt::join(drivers, ", "));
   }
-  if (out.empty() && there) return fail(ErrorCode::Conflict, fmt::format("the profiles of these nodes name driver {} already; carry it out: muster apply", name));
+  if (out.empty() && there)
+    return fail(
+        ErrorCode::Conflict,
+        fmt::format(
+            "the profiles of these nodes name driver {} already; carry it out: muster apply",
+            name));
   if (out.empty())
-    return fail(ErrorCode::NotFound, fmt::format("no profile of these nodes has a driver that {} would replace: none has a package, a module or "
-                                                 "a probe in common with it; to add it, write a file: --change FILE",
-                                                 name));
+    return fail(ErrorCode::NotFound,
+                fmt::format("no profile of these nodes has a driver that {} would replace: none "
+                            "has a package, a module or "
+                            "a probe in common with it; to add it, write a file: --change FILE",
+                            name));
   return "profiles:\n" + out;
 }
 
-std::vector<std::string> irreversible(const Cluster& cluster, const Profile& from, const Profile& to) {
+std::vector<std::string> irreversible(const Cluster& cluster, const Profile& from,
+                                      const Profile& to) {
   std::vector<std::string> out;
   if (from.image != to.image)
-    out.push_back(fmt::format("the disk is wiped again to bring back image {}, which needs leave each time: muster wipe NODES --reason TEXT", from.image));
+    out.push_back(
+        fmt::format("the disk is wiped again to bring back image {}, which needs leave each time: "
+                    "muster wipe NODES --reason TEXT",
+                    from.image));
   irreversibleFirmware(cluster, from, to, out);
   irreversibleDrivers(cluster, from, to, out);
   return out;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Change: a fragment of an inventory that a rollout lays over some nodes, and how carefully it does so.
+// Change: a fragment of an inventory that a rollout lays over some nodes, and how carefully it does
+// so.
 //
-// What stands in a change replaces what the inventory says, in the inventory's own words: new entries of images, drivers and
-// firmware, and for profiles which of them their nodes get. So the change that was rolled out is copied into the inventory as it is.
+// What stands in a change replaces what the inventory says, in the inventory's own words: new
+// entries of images, drivers and firmware, and for profiles which of them their nodes get. So the
+// change that was rolled out is copied into the inventory as it is.
 #pragma once
 
 #include "inventory/model/cluster.h"
@@ -23,7 +25,8 @@ struct ProfileChange {
   std::optional<std::vector<std::string>> drivers;
 };
 
-/// At most so many nodes; absent: no limit. A percentage of a group is rounded down, but lets one node through.
+/// At most so many nodes; absent: no limit. A percentage of a group is rounded down, but lets one
+/// node through.
 struct Ceiling {
   std::optional<int> nodes, percent;
   bool limits() const { return nodes || percent; }
@@ -41,8 +44,8 @@ struct Unavailability {
   Ceiling pool{std::nullopt, 10}, rack, su, leaf;
 };
 struct RegressionRule {
-  int tolerated_percent = 3;            ///< loss of a rate (bandwidth, GEMM) that is accepted
-  int tolerated_slower_percent = 25;    ///< gain of a duration (boot) that is accepted
+  int tolerated_percent = 3;          ///< loss of a rate (bandwidth, GEMM) that is accepted
+  int tolerated_slower_percent = 25;  ///< gain of a duration (boot) that is accepted
   int confidence_percent = 95;
   WhenUnclear when_unclear = WhenUnclear::Halt;
 };
@@ -53,7 +56,8 @@ struct RolloutPolicy {
   int max_failed_percent = 5;  ///< of a wave's nodes
   RegressionRule regression;
   OnFailure on_failure = OnFailure::Halt;
-  int soak_minutes = 0;  ///< a wave whose gate has passed is watched for so long before the next one begins
+  int soak_minutes =
+      0;  ///< a wave whose gate has passed is watched for so long before the next one begins
 };
 
 struct Change {
@@ -71,15 +75,19 @@ struct LoadedChange {
 
 /// Reads a change that is meant for `cluster`. Relative paths start at the folder of `file`.
 /// Shape:  YAML × Cluster → Change, or diagnostics with file:line:column
-LoadedChange loadChangeText(std::string_view yaml, const std::filesystem::path& file, const Cluster& cluster);
+LoadedChange loadChangeText(std::string_view yaml, const std::filesystem::path& file,
+                            const Cluster& cluster);
 
-/// The change, as YAML, that puts the declared driver `name` in the place of the driver of the same kind in these profiles. Of
-/// the same kind: a package, a module or a probe in common.
-/// Errors: NotFound (no such driver, no profile has one of its kind), Conflict (a profile has several)
-Result<std::string> changeToDriver(const Cluster& cluster, const std::string& name, const std::vector<std::string>& profiles);
+/// The change, as YAML, that puts the declared driver `name` in the place of the driver of the same
+/// kind in these profiles. Of the same kind: a package, a module or a probe in common. Errors:
+/// NotFound (no such driver, no profile has one of its kind), Conflict (a profile has several)
+Result<std::string> changeToDriver(const Cluster& cluster, const std::string& name,
+                                   const std::vector<std::string>& profiles);
 bool sameKind(const Driver& a, const Driver& b);
 
-/// What of this change cannot be undone, for a node that goes from one profile to the other: one sentence each.
-std::vector<std::string> irreversible(const Cluster& cluster, const Profile& from, const Profile& to);
+/// What of this change cannot be undone, for a node that goes from one profile to the other: one
+/// sentence each.
+std::vector<std::string> irreversible(const Cluster& cluster, const Profile& from,
+                                      const Profile& to);
 
 }  // namespace muster::inventory

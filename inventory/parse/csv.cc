@@ -9,10 +9,12 @@ namespace muster::inventory {
 
 namespace {
 
-/// Splits the text into records. Columns are bytes from 1; a quoted field may span lines, but no cell of ours may.
+/// Splits the text into records. Columns are bytes from 1; a quoted field may span lines, but no
+/// cell of ours may.
 class Scanner {
  public:
-  Scanner(std::string_view text, const std::string& file, Diagnostics& diagnostics) : text_(text), file_(file), diagnostics_(diagnostics) {}
+  Scanner(std::string_view text, const std::string& file, Diagnostics& diagnostics)
+      : text_(text), file_(file), diagnostics_(diagnostics) {}
 
   bool atEnd() const { return at_ >= text_.size(); }
 
@@ -35,7 +37,10 @@ class Scanner {
 
   void chooseDelimiter() {
     std::string_view first = text_.substr(0, text_.find('\n'));
-    delimiter_ = first.find(',') == std::string_view::npos && first.find(';') != std::string_view::npos ? ';' : ',';
+    delimiter_ =
+        first.find(',') == std::string_view::npos && first.find(';') != std::string_view::npos
+            ? ';'
+            : ',';
   }
 
  private:
@@ -82,7 +87,8 @@ class Scanner {
     advance();
     while (true) {
       if (lineEnd()) {
-        diagnostics_.error({file_, value.line, value.column}, "a quoted field is not closed on its line",
+        diagnostics_.error({file_, value.line, value.column},
+                           "a quoted field is not closed on its line",
                            "add the closing quote; no field spans lines");
         return false;
       }
@@ -126,19 +132,24 @@ CsvTable parseCsv(std::string_view text, const std::string& file, Diagnostics& d
     if (row.cells.size() != table.header.size()) {
       const Value& last = row.cells.back();
       diagnostics.error(
-          {file, row.line, row.cells.size() > table.header.size() ? row.cells[table.header.size()].column : last.column},
-          fmt::format("the row has {} field{}, the header has {}", row.cells.size(), row.cells.size() == 1 ? "" : "s", table.header.size()),
+          {file, row.line,
+           row.cells.size() > table.header.size() ? row.cells[table.header.size()].column
+                                                  : last.column},
+          fmt::format("the row has {} field{}, the header has {}", row.cells.size(),
+                      row.cells.size() == 1 ? "" : "s", table.header.size()),
           "add or remove commas; put text that holds a comma in quotes");
       continue;
     }
     if (table.rows.size() == kMaxCsvRows) {
-      diagnostics.error({file, row.line, 1}, fmt::format("more than {} rows", kMaxCsvRows), "split the file");
+      diagnostics.error({file, row.line, 1}, fmt::format("more than {} rows", kMaxCsvRows),
+                        "split the file");
       break;
     }
     table.rows.push_back(std::move(row));
   }
   if (table.header.empty())
-    diagnostics.error({file, 1, 1}, "the file has no header row", "start it with: name,rack,unit,mac,address,bmc,serial");
+    diagnostics.error({file, 1, 1}, "the file has no header row",
+                      "start it with: name,rack,unit,mac,address,bmc,serial");
   return table;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CSV as spreadsheets write it (RFC 4180): quoted fields, doubled quotes, CRLF, a byte order mark, commas or semicolons.
-// Every cell knows its place. Lines that are empty or start with '#' are skipped.
+// CSV as spreadsheets write it (RFC 4180): quoted fields, doubled quotes, CRLF, a byte order mark,
+// commas or semicolons. Every cell knows its place. Lines that are empty or start with '#' are
+// skipped.
 #pragma once
 
 #include "inventory/parse/document.h"

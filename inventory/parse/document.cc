@@ -32,7 +32,8 @@ class Builder : public YAML::EventHandler {
   Builder(std::string_view source, const std::string& file, Diagnostics& diagnostics)
       : source_(source), file_(file), diagnostics_(diagnostics) {
     line_starts_.push_back(0);
-    for (std::size_t end = source.find('\n'); end != std::string_view::npos; end = source.find('\n', end + 1))
+    for (std::size_t end = source.find('\n'); end != std::string_view::npos;
+         end = source.find('\n', end + 1))
       line_starts_.push_back(end + 1);
   }
 
@@ -46,7 +47,9 @@ class Builder : public YAML::EventHandler {
   }
   void OnDocumentEnd() override {}
 
-  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { leaf(make(Value::Kind::Null, mark), anchor); }
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    leaf(make(Value::Kind::Null, mark), anchor);
+  }
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     auto known = anchors_.find(anchor);
@@ -59,24 +62,33 @@ class Builder : public YAML::EventHandler {
     add(std::move(copy), known->second.size, known->second.depth);
   }
 
-  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& text) override {
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& text) override {
     Value value = make(Value::Kind::Scalar, mark);
     value.style = tag == "?" ? Value::Style::Plain : Value::Style::Quoted;
     value.text = text;
-    if (!tag.empty() && tag != "?" && tag != "!" && tag != "tag:yaml.org,2002:str") refuseTag(tag, mark);
-    if (auto bad = std::find_if(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }); bad != text.end())
-      diagnostics_.error(at(value), fmt::format("the text holds a control character (0x{:02x})", static_cast<unsigned char>(*bad)),
+    if (!tag.empty() && tag != "?" && tag != "!" && tag != "tag:yaml.org,2002:str")
+      refuseTag(tag, mark);
+    if (auto bad = std::find_if(text.begin(), text.end(),
+                                [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+        bad != text.end())
+      diagnostics_.error(at(value),
+                         fmt::format("the text holds a control character (0x{:02x})",
+                                     static_cast<unsigned char>(*bad)),
                          "write it on one line, without escapes");
     if (tag != "?" && !closedOnItsLine(mark))
-      diagnostics_.error(at(value), "the quote is not closed on its line", "close it; no text in an inventory spans lines");
+      diagnostics_.error(at(value), "the quote is not closed on its line",
+                         "close it; no text in an inventory spans lines");
     leaf(std::move(value), anchor);
   }
 
-  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
     open(make(Value::Kind::List, mark), tag, anchor, mark);
   }
   void OnSequenceEnd() override { close(); }
-  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
     open(make(Value::Kind::Map, mark), tag, anchor, mark);
   }
   void OnMapEnd() override { close(); }
@@ -86,7 +98,7 @@ class Builder : public YAML::EventHandler {
     Value value;
     YAML::anchor_t anchor = 0;
     std::optional<Value> key;
-    bool drop = false;                                   ///< the value to come belongs to a refused key
+    bool drop = false;  ///< the value to come belongs to a refused key
     std::unordered_map<std::string, std::size_t> index;  ///< keys of large maps
     std::size_t size = 1;                                ///< values inside, itself included
     int depth = 1;
@@ -107,13 +119,15 @@ class Builder : public YAML::EventHandler {
 
   SourceRef at(const Value& value) const { return {file_, value.line, value.column}; }
 
-  /// yaml-cpp takes an unclosed quote as text up to the end of the file, silently: half the inventory could vanish in it.
+  /// yaml-cpp takes an unclosed quote as text up to the end of the file, silently: half the
+  /// inventory could vanish in it.
   bool closedOnItsLine(const YAML::Mark& mark) const {
     if (mark.line < 0 || static_cast<std::size_t>(mark.line) >= line_starts_.size()) return true;
     std::string_view line = source_.substr(line_starts_[static_cast<std::size_t>(mark.line)]);
     line = line.substr(0, line.find('\n'));
     std::size_t i = static_cast<std::size_t>(std::max(mark.column, 0));
-    while (i < line.size() && (line[i] == '&' || line[i] == '!')) i = line.find_first_not_of(' ', std::min(line.find(' ', i), line.size()));
+    while (i < line.size() && (line[i] == '&' || line[i] == '!'))
+      i = line.find_first_not_of(' ', std::min(line.find(' ', i), line.size()));
     if (i >= line.size() || (line[i] != '"' && line[i] != '\'')) return true;  // a block scalar
     char quote = line[i];
     for (++i; i < line.size(); ++i) {
@@ -128,19 +142,23 @@ class Builder : public YAML::EventHandler {
   }
 
   void refuseTag(const std::string& tag, const YAML::Mark& mark) {
-    diagnostics_.error({file_, mark.line + 1, mark.column + 1}, fmt::format("the tag {} means nothing here", shorten(tag)), "remove it");
+    diagnostics_.error({file_, mark.line + 1, mark.column + 1},
+                       fmt::format("the tag {} means nothing here", shorten(tag)), "remove it");
   }
 
   [[noreturn]] void tooDeep(const YAML::Mark& mark) const {
-    throw Refused{mark.line + 1, mark.column + 1, fmt::format("nested deeper than {} levels", kMaxDocumentDepth),
+    throw Refused{mark.line + 1, mark.column + 1,
+                  fmt::format("nested deeper than {} levels", kMaxDocumentDepth),
                   "no inventory is that deep"};
   }
 
   void count(std::size_t values, int line, int column) {
     values_ += values;
     if (values_ > kMaxDocumentValues)
-      throw Refused{line, column, fmt::format("more than {} values (aliases count each time)", kMaxDocumentValues),
-                    "put the nodes into CSV files"};
+      throw Refused{
+          line, column,
+          fmt::format("more than {} values (aliases count each time)", kMaxDocumentValues),
+          "put the nodes into CSV files"};
   }
 
   void open(Value value, const std::string& tag, YAML::anchor_t anchor, const YAML::Mark& mark) {
@@ -156,7 +174,8 @@ class Builder : public YAML::EventHandler {
   void close() {
     Open done = std::move(open_.back());
     open_.pop_back();
-    if (done.anchor != 0) anchors_.insert_or_assign(done.anchor, Anchored{done.value, done.size, done.depth});
+    if (done.anchor != 0)
+      anchors_.insert_or_assign(done.anchor, Anchored{done.value, done.size, done.depth});
     add(std::move(done.value), done.size, done.depth);
   }
 
@@ -179,7 +198,8 @@ class Builder : public YAML::EventHandler {
     } else if (!parent.key) {
       addKey(parent, std::move(value));
     } else {
-      if (value.kind == Value::Kind::Null) value.line = parent.key->line, value.column = parent.key->column;
+      if (value.kind == Value::Kind::Null)
+        value.line = parent.key->line, value.column = parent.key->column;
       if (!parent.drop) parent.value.entries.push_back({std::move(*parent.key), std::move(value)});
       parent.key.reset();
       parent.drop = false;
@@ -188,14 +208,17 @@ class Builder : public YAML::EventHandler {
 
   void addKey(Open& parent, Value key) {
     if (key.kind != Value::Kind::Scalar) {
-      diagnostics_.error(at(key), fmt::format("a key must be text, and this is {}", key.describe()), "write `key: value`");
+      diagnostics_.error(at(key), fmt::format("a key must be text, and this is {}", key.describe()),
+                         "write `key: value`");
       parent.drop = true;
     } else if (key.text == "<<" && key.style == Value::Style::Plain) {
-      diagnostics_.error(at(key), "merge keys (<<) are not supported", "say what nodes have in common in a profile");
+      diagnostics_.error(at(key), "merge keys (<<) are not supported",
+                         "say what nodes have in common in a profile");
       parent.drop = true;
     } else if (const Value* first = known(parent, key.text)) {
       diagnostics_.error(at(key), fmt::format("duplicate key \"{}\"", shorten(key.text)),
-                         fmt::format("the first one is at {}:{}:{}; keep one of them", file_, first->line, first->column));
+                         fmt::format("the first one is at {}:{}:{}; keep one of them", file_,
+                                     first->line, first->column));
       parent.drop = true;
     } else if (!parent.index.empty()) {
       parent.index.emplace(key.text, parent.value.entries.size());
@@ -208,7 +231,8 @@ class Builder : public YAML::EventHandler {
     auto& entries = parent.value.entries;
     if (entries.size() < kIndexedMapSize) return parent.value.findKey(text);
     if (parent.index.empty())
-      for (std::size_t i = 0; i < entries.size(); ++i) parent.index.emplace(entries[i].first.text, i);
+      for (std::size_t i = 0; i < entries.size(); ++i)
+        parent.index.emplace(entries[i].first.text, i);
     auto found = parent.index.find(text);
     return found == parent.index.end() ? nullptr : &entries[found->second].first;
   }
@@ -234,7 +258,8 @@ class ViewBuffer : public std::streambuf {
   }
 };
 
-/// Tabs at the start of a line mean different things to different YAML readers: nobody's rack should depend on that.
+/// Tabs at the start of a line mean different things to different YAML readers: nobody's rack
+/// should depend on that.
 bool checkTabs(std::string_view text, const std::string& file, Diagnostics& diagnostics) {
   std::size_t found = 0;
   int line = 1;
@@ -243,7 +268,8 @@ bool checkTabs(std::string_view text, const std::string& file, Diagnostics& diag
     std::size_t ink = text.find_first_not_of(" \t\r", begin);
     std::size_t tab = text.substr(begin, std::min(ink, end) - begin).find('\t');
     if (tab != std::string_view::npos && ++found)
-      diagnostics.error({file, line, static_cast<int>(tab) + 1}, "a tab in the indentation", "indent with spaces");
+      diagnostics.error({file, line, static_cast<int>(tab) + 1}, "a tab in the indentation",
+                        "indent with spaces");
     begin = end + 1;
   }
   return found == 0;
@@ -265,10 +291,14 @@ const Value* Value::findKey(std::string_view key) const {
 
 std::string Value::describe() const {
   switch (kind) {
-    case Kind::Null: return "empty";
-    case Kind::List: return "a list";
-    case Kind::Map: return "a mapping";
-    case Kind::Scalar: break;
+    case Kind::Null:
+      return "empty";
+    case Kind::List:
+      return "a list";
+    case Kind::Map:
+      return "a mapping";
+    case Kind::Scalar:
+      break;
   }
   std::string shown = shorten(text);
   if (style == Style::Plain && looksLikeNumber(text)) return "the number " + shown;
@@ -283,7 +313,8 @@ std::string shorten(std::string_view text, std::size_t bytes) {
 }
 
 bool looksLikeBoolean(std::string_view text) {
-  constexpr std::array<std::string_view, 6> kWords{"true", "True", "TRUE", "false", "False", "FALSE"};
+  constexpr std::array<std::string_view, 6> kWords{"true",  "True",  "TRUE",
+                                                   "false", "False", "FALSE"};
   return std::find(kWords.begin(), kWords.end(), text) != kWords.end();
 }
 
@@ -316,9 +347,12 @@ bool looksLikeNumber(std::string_view text) {
 
 namespace {
 
-/// Length of the UTF-8 sequence at `at`, 0 when it is none. Overlong forms, surrogates and values past U+10FFFF are none.
+/// Length of the UTF-8 sequence at `at`, 0 when it is none. Overlong forms, surrogates and values
+/// past U+10FFFF are none.
 std::size_t utf8Length(std::string_view text, std::size_t at) {
-  auto byte = [&](std::size_t i) { return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u; };
+  auto byte = [&](std::size_t i) {
+    return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u;
+  };
   auto tail = [&](std::size_t i) { return (byte(i) & 0xc0u) == 0x80u; };
   unsigned char lead = byte(0);
   if (lead < 0x80) return 1;
@@ -340,7 +374,8 @@ std::size_t utf8Length(std::string_view text, std::size_t at) {
 
 bool checkEncoding(std::string_view& text, const std::string& file, Diagnostics& diagnostics) {
   if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
-    diagnostics.error({file, 1, 1}, "the file is UTF-16", fmt::format("save it as UTF-8, or: iconv -f UTF-16 -t UTF-8 {}", file));
+    diagnostics.error({file, 1, 1}, "the file is UTF-16",
+                      fmt::format("save it as UTF-8, or: iconv -f UTF-16 -t UTF-8 {}", file));
     return false;
   }
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
@@ -351,10 +386,14 @@ bool checkEncoding(std::string_view& text, const std::string& file, Diagnostics&
     std::size_t length = utf8Length(text, i);
     if (length == 0) {
       ++found;
-      diagnostics.error({file, line, column}, fmt::format("byte 0x{:02x} is not UTF-8", c), "save the file as UTF-8");
-    } else if ((c < 0x20 && c != '\n' && c != '\t' && !(c == '\r' && text.substr(i + 1, 1) == "\n")) || c == 0x7f) {
+      diagnostics.error({file, line, column}, fmt::format("byte 0x{:02x} is not UTF-8", c),
+                        "save the file as UTF-8");
+    } else if ((c < 0x20 && c != '\n' && c != '\t' &&
+                !(c == '\r' && text.substr(i + 1, 1) == "\n")) ||
+               c == 0x7f) {
       ++found;
-      diagnostics.error({file, line, column}, fmt::format("control character 0x{:02x}", c), "remove it");
+      diagnostics.error({file, line, column}, fmt::format("control character 0x{:02x}", c),
+                        "remove it");
     }
     if (c == '\n') {
       ++line;
@@ -367,7 +406,8 @@ bool checkEncoding(std::string_view& text, const std::string& file, Diagnostics&
   return found == 0;
 }
 
-std::optional<Value> parseYaml(std::string_view text, const std::string& file, Diagnostics& diagnostics) {
+std::optional<Value> parseYaml(std::string_view text, const std::string& file,
+                               Diagnostics& diagnostics) {
   if (!checkEncoding(text, file, diagnostics)) return std::nullopt;
   if (!checkTabs(text, file, diagnostics)) return std::nullopt;
   Builder builder(text, file, diagnostics);
@@ -378,16 +418,20 @@ std::optional<Value> parseYaml(std::string_view text, const std::string& file, D
     while (parser.HandleNextDocument(builder))
       if (builder.documents() > 1) break;
   } catch (const YAML::Exception& e) {
-    diagnostics.error({file, std::max(e.mark.line, 0) + 1, std::max(e.mark.column, 0) + 1}, "not valid YAML: " + e.msg,
-                      "look at this line and the one before it: a quote, bracket, colon or indentation is wrong");
+    diagnostics.error(
+        {file, std::max(e.mark.line, 0) + 1, std::max(e.mark.column, 0) + 1},
+        "not valid YAML: " + e.msg,
+        "look at this line and the one before it: a quote, bracket, colon or indentation is wrong");
     return std::nullopt;
   } catch (const Refused& refused) {
     diagnostics.error({file, refused.line, refused.column}, refused.text, refused.suggestion);
     return std::nullopt;
   }
   if (builder.documents() > 1) {
-    diagnostics.error({file, builder.secondDocument().line + 1, builder.secondDocument().column + 1}, "a second document (---) in the file",
-                      "one inventory is one document; remove the line with ---");
+    diagnostics.error(
+        {file, builder.secondDocument().line + 1, builder.secondDocument().column + 1},
+        "a second document (---) in the file",
+        "one inventory is one document; remove the line with ---");
     return std::nullopt;
   }
   auto root = builder.take();

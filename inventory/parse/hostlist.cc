@@ -16,7 +16,10 @@ constexpr std::size_t kMaxNumberDigits = 18;  ///< fits std::uint64_t with room
 constexpr std::size_t kMaxNameLength = 255;
 
 bool isDigit(char c) { return c >= '0' && c <= '9'; }
-bool isNameChar(char c) { return isDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' || c == '.'; }
+bool isNameChar(char c) {
+  return isDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' ||
+         c == '.';
+}
 
 struct Range {
   std::uint64_t low = 0, high = 0;
@@ -37,7 +40,9 @@ struct Piece {
   }
 };
 
-std::string padded(std::uint64_t value, std::size_t width) { return fmt::format("{:0{}}", value, width); }
+std::string padded(std::uint64_t value, std::size_t width) {
+  return fmt::format("{:0{}}", value, width);
+}
 
 /// Recursive descent over "name[ranges]name,…". Columns count from 1.
 class Parser {
@@ -107,7 +112,9 @@ class Parser {
         return ranges;
       }
       if (c != ',')
-        return wrong(fmt::format("unexpected '{}' in a range", isNameChar(c) || c == '[' || c == ' ' ? c : '?'), "write [001-003,007]");
+        return wrong(fmt::format("unexpected '{}' in a range",
+                                 isNameChar(c) || c == '[' || c == ' ' ? c : '?'),
+                     "write [001-003,007]");
       ++at_;
     }
   }
@@ -143,7 +150,8 @@ class Parser {
     Range range{number(low), number(high), low_padded ? low.size() : 0};
     if (range.high < range.low) {
       at_ = start;
-      return wrong(fmt::format("the range {}-{} runs backwards", low, high), fmt::format("write {}-{}", high, low));
+      return wrong(fmt::format("the range {}-{} runs backwards", low, high),
+                   fmt::format("write {}-{}", high, low));
     }
     if ((low_padded && high.size() < low.size()) || (high_padded && high.size() != low.size())) {
       std::size_t width = std::max(low.size(), high.size());
@@ -176,12 +184,15 @@ class Parser {
       names = std::move(longer);
     }
     if (names.front().size() > kMaxNameLength)
-      return fail(ErrorCode::InvalidInput, fmt::format("a name of more than {} characters", kMaxNameLength));
+      return fail(ErrorCode::InvalidInput,
+                  fmt::format("a name of more than {} characters", kMaxNameLength));
     std::move(names.begin(), names.end(), std::back_inserter(out));
     return {};
   }
   std::unexpected<Error> tooMany() const {
-    return fail(ErrorCode::InvalidInput, fmt::format("column {}: more than {} names; split the list", at_ + 1, kMaxHostlistNames));
+    return fail(
+        ErrorCode::InvalidInput,
+        fmt::format("column {}: more than {} names; split the list", at_ + 1, kMaxHostlistNames));
   }
 
   std::string_view text_;
@@ -231,11 +242,13 @@ std::string foldNumbers(std::vector<std::string> numbers) {
     return std::make_pair(a.value, a.text->size()) < std::make_pair(b.value, b.text->size());
   });
   std::vector<Run> runs;
-  std::vector<std::size_t> open;  // indices of runs that the next value may continue: at most one per padding
+  std::vector<std::size_t>
+      open;  // indices of runs that the next value may continue: at most one per padding
   for (const Entry& entry : entries) {
     std::erase_if(open, [&](std::size_t i) { return runs[i].next_value < entry.value; });
-    auto fits = std::find_if(open.begin(), open.end(),
-                             [&](std::size_t i) { return runs[i].next_value == entry.value && runs[i].next == *entry.text; });
+    auto fits = std::find_if(open.begin(), open.end(), [&](std::size_t i) {
+      return runs[i].next_value == entry.value && runs[i].next == *entry.text;
+    });
     std::size_t run = 0;
     if (fits != open.end()) {
       run = *fits;
@@ -262,7 +275,8 @@ std::string foldNumbers(std::vector<std::string> numbers) {
 /// Merges the names that differ in number `index` only.
 std::vector<Folding> foldDimension(std::vector<Folding> names, std::size_t index) {
   std::vector<Folding> out;
-  std::map<std::vector<std::string>, std::size_t> groups;  // everything but that number → place in out
+  std::map<std::vector<std::string>, std::size_t>
+      groups;  // everything but that number → place in out
   std::vector<std::vector<std::string>> numbers;
   for (Folding& name : names) {
     std::vector<std::string> key = name.literals;
@@ -282,7 +296,9 @@ std::vector<Folding> foldDimension(std::vector<Folding> names, std::size_t index
 
 }  // namespace
 
-Result<std::vector<std::string>> expandHostlist(std::string_view text) { return Parser(text).run(); }
+Result<std::vector<std::string>> expandHostlist(std::string_view text) {
+  return Parser(text).run();
+}
 
 std::string foldHostlist(std::vector<std::string> names) {
   std::sort(names.begin(), names.end(), naturalLess);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hostlists: "gpu[001-128,200],login1" ↔ names. Padding is kept, several ranges in one name multiply.
+// Hostlists: "gpu[001-128,200],login1" ↔ names. Padding is kept, several ranges in one name
+// multiply.
 #pragma once
 
 #include "base/result.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // load: file → Cluster, or every problem at once.
 #include "base/json_output.h"
-#include "inventory/schema/declared.h"
 #include "inventory/inventory.h"
+#include "inventory/schema/declared.h"
 #include "inventory/schema/json.h"
 
 #include "base/io/crypto.h"
@@ -25,21 +25,28 @@ Diagnostics bounded(Diagnostics all, const std::string& file) {
   Diagnostics out;
   for (std::size_t i = 0; i < kMaxDiagnostics; ++i) {
     const Diagnostic& one = all.all()[i];
-    one.severity == Severity::Error ? out.error(one.where, one.text, one.suggestion) : out.warning(one.where, one.text, one.suggestion);
+    one.severity == Severity::Error ? out.error(one.where, one.text, one.suggestion)
+                                    : out.warning(one.where, one.text, one.suggestion);
   }
-  out.error({file, 0, 0}, fmt::format("and {} more problems", all.all().size() - kMaxDiagnostics), "mend these first");
+  out.error({file, 0, 0}, fmt::format("and {} more problems", all.all().size() - kMaxDiagnostics),
+            "mend these first");
   return out;
 }
 
 bool startsWithKey(std::string_view line) {
-  while (line.starts_with('{') || line.starts_with(' ') || line.starts_with('"')) line.remove_prefix(1);
+  while (line.starts_with('{') || line.starts_with(' ') || line.starts_with('"'))
+    line.remove_prefix(1);
   const auto key = line.substr(0, line.find_first_of(":\" "));
   return key.size() < line.size() && clusterSpec()->find(key) != nullptr;
 }
 
-/// Whether it has any key of an inventory. What has none is the wrong file (--inventory /etc/shadow), and nothing of it is shown to anybody.
+/// Whether it has any key of an inventory. What has none is the wrong file (--inventory
+/// /etc/shadow), and nothing of it is shown to anybody.
 bool isInventory(const std::optional<Value>& root, std::string_view text) {
-  if (root) return root->kind == Value::Kind::Map && std::any_of(root->entries.begin(), root->entries.end(), [](const auto& entry) { return clusterSpec()->find(entry.first.text); });
+  if (root)
+    return root->kind == Value::Kind::Map &&
+           std::any_of(root->entries.begin(), root->entries.end(),
+                       [](const auto& entry) { return clusterSpec()->find(entry.first.text); });
   while (!text.empty()) {
     const auto line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(text.size(), line.size() + 1));
@@ -52,19 +59,24 @@ bool isInventory(const std::optional<Value>& root, std::string_view text) {
 Diagnostics withoutContent(const Diagnostics& found, const std::string& file, bool is_yaml) {
   Diagnostics out;
   if (is_yaml) {
-    out.error({file, 1, 1}, "this is no inventory: it has none of an inventory's keys", "it begins with cluster: {name: …}; start from examples/lab/cluster.yaml");
+    out.error({file, 1, 1}, "this is no inventory: it has none of an inventory's keys",
+              "it begins with cluster: {name: …}; start from examples/lab/cluster.yaml");
     return out;
   }
   for (const auto& one : found.all()) {
-    const bool quotes = one.text.find(": ") != std::string::npos || one.text.find('"') != std::string::npos || one.text.starts_with("the tag ");
-    out.error(one.where, quotes ? "not valid YAML, and no inventory" : one.text, quotes ? "name an inventory: --inventory FILE" : one.suggestion);
+    const bool quotes = one.text.find(": ") != std::string::npos ||
+                        one.text.find('"') != std::string::npos || one.text.starts_with("the tag ");
+    out.error(one.where, quotes ? "not valid YAML, and no inventory" : one.text,
+              quotes ? "name an inventory: --inventory FILE" : one.suggestion);
   }
   return out;
 }
 
-std::optional<Cluster> build(std::string_view yaml, const std::filesystem::path& file, const LoadOptions& options, Diagnostics& diagnostics) {
+std::optional<Cluster> build(std::string_view yaml, const std::filesystem::path& file,
+                             const LoadOptions& options, Diagnostics& diagnostics) {
   std::error_code ignored;
-  std::filesystem::path folder = std::filesystem::absolute(file, ignored).lexically_normal().parent_path();
+  std::filesystem::path folder =
+      std::filesystem::absolute(file, ignored).lexically_normal().parent_path();
   Reader reader(file.string(), folder, diagnostics);
   auto root = parseYaml(yaml, reader.file, diagnostics);
   if (!isInventory(root, yaml)) {
@@ -83,7 +95,8 @@ std::optional<Cluster> build(std::string_view yaml, const std::filesystem::path&
   cluster.nodes.reserve(nodes.nodes.size());
   for (DeclaredNode& declared : nodes.nodes) cluster.nodes.push_back(std::move(declared.node));
   if (cluster.nodes.empty())
-    diagnostics.warning({reader.file, 1, 1}, "the inventory has no nodes", "add nodes: [{names: …, profile: …, from: racks.csv}]");
+    diagnostics.warning({reader.file, 1, 1}, "the inventory has no nodes",
+                        "add nodes: [{names: …, profile: …, from: racks.csv}]");
   cluster.digest = io::sha256Hex(jsonText(declaredJson(cluster)));
   return cluster;
 }
@@ -92,7 +105,8 @@ std::optional<Cluster> build(std::string_view yaml, const std::filesystem::path&
 
 namespace {
 
-Loaded loadWith(std::string_view yaml, const std::filesystem::path& file, const LoadOptions& options) {
+Loaded loadWith(std::string_view yaml, const std::filesystem::path& file,
+                const LoadOptions& options) {
   Loaded loaded;
   loaded.cluster = build(yaml, file, options, loaded.diagnostics);
   loaded.diagnostics = bounded(std::move(loaded.diagnostics), file.string());
@@ -101,7 +115,9 @@ Loaded loadWith(std::string_view yaml, const std::filesystem::path& file, const 
 
 }  // namespace
 
-Loaded loadText(std::string_view yaml, const std::filesystem::path& file) { return loadWith(yaml, file, {}); }
+Loaded loadText(std::string_view yaml, const std::filesystem::path& file) {
+  return loadWith(yaml, file, {});
+}
 
 Loaded load(const std::filesystem::path& file) { return load(file, {}); }
 
@@ -109,7 +125,8 @@ Loaded load(const std::filesystem::path& file, const LoadOptions& options) {
   auto text = io::readRegularFile(file, kMaxDocumentBytes);
   if (text) return loadWith(*text, file, options);
   Loaded loaded;
-  loaded.diagnostics.error({file.string(), 0, 0}, fmt::format("cannot read the inventory: {}", text.error().text()),
+  loaded.diagnostics.error({file.string(), 0, 0},
+                           fmt::format("cannot read the inventory: {}", text.error().text()),
                            "name a file: --inventory FILE");
   return loaded;
 }

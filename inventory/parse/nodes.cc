@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entries of `nodes` → nodes: hostlists are expanded, CSV files read once each, and every row must be wanted by somebody.
-#include "inventory/schema/binding.h"
+// Entries of `nodes` → nodes: hostlists are expanded, CSV files read once each, and every row must
+// be wanted by somebody.
 #include "inventory/parse/csv.h"
-#include "inventory/schema/declared.h"
-#include "inventory/schema/formats.h"
 #include "inventory/parse/hostlist.h"
 #include "inventory/parse/paths.h"
 #include "inventory/parse/suggest.h"
+#include "inventory/schema/binding.h"
+#include "inventory/schema/declared.h"
+#include "inventory/schema/formats.h"
 
 #include "base/io/regular_file.h"
 
@@ -52,10 +53,13 @@ class CsvReader {
     CsvNodes out;
     out.file = shown;
     const auto given = options_.texts.find(path);
-    auto text = given == options_.texts.end() ? readAllowed(path, from) : Result<std::string>(given->second);
+    auto text = given == options_.texts.end() ? readAllowed(path, from)
+                                              : Result<std::string>(given->second);
     if (!text) {
-      if (text.error().code() != ErrorCode::Denied || mayName(reader_.folder, path))  // else it is said already
-        reader_.error(from, fmt::format("cannot read {}: {}", shown, text.error().text()), "the path starts at the inventory's folder");
+      if (text.error().code() != ErrorCode::Denied ||
+          mayName(reader_.folder, path))  // else it is said already
+        reader_.error(from, fmt::format("cannot read {}: {}", shown, text.error().text()),
+                      "the path starts at the inventory's folder");
       return out;
     }
     std::string outer = std::exchange(reader_.file, shown);
@@ -77,8 +81,11 @@ class CsvReader {
 
   bool columns(const CsvTable& table) {
     const ObjectSpec& spec = *nodeRowSpec();
-    if (!table.header.empty() && std::none_of(table.header.begin(), table.header.end(), [&](const Value& cell) { return spec.find(cell.text); })) {
-      reader_.error(table.header.front(), "this is no list of nodes: none of its columns is known", "its first row names columns: name,rack,unit,mac,address,bmc,serial");
+    if (!table.header.empty() &&
+        std::none_of(table.header.begin(), table.header.end(),
+                     [&](const Value& cell) { return spec.find(cell.text); })) {
+      reader_.error(table.header.front(), "this is no list of nodes: none of its columns is known",
+                    "its first row names columns: name,rack,unit,mac,address,bmc,serial");
       return false;  // and nothing of it is shown: it may be any file
     }
     std::vector<std::string_view> known;
@@ -88,15 +95,18 @@ class CsvReader {
     for (const Value& cell : table.header) {
       const FieldSpec* field = spec.find(cell.text);
       if (!field) {
-        reader_.error(cell, fmt::format("unknown column \"{}\"", shorten(cell.text)), didYouMean(cell.text, known));
+        reader_.error(cell, fmt::format("unknown column \"{}\"", shorten(cell.text)),
+                      didYouMean(cell.text, known));
       } else if (std::find(fields_.begin(), fields_.end(), field) != fields_.end()) {
-        reader_.error(cell, fmt::format("the column \"{}\" is there twice", cell.text), "remove one");
+        reader_.error(cell, fmt::format("the column \"{}\" is there twice", cell.text),
+                      "remove one");
         field = nullptr;
       }
       fields_.push_back(field);
     }
     for (const FieldSpec& field : spec.fields)
-      if (good && field.required && std::find(fields_.begin(), fields_.end(), &field) == fields_.end()) {
+      if (good && field.required &&
+          std::find(fields_.begin(), fields_.end(), &field) == fields_.end()) {
         reader_.error(table.header.front(), fmt::format("the column \"{}\" is missing", field.key),
                       fmt::format("{} Add it to the first row", field.doc));
         good = false;
@@ -119,7 +129,9 @@ class CsvReader {
         node.where = reader_.at(cell);
       }
       if (cell.text.empty()) {
-        if (field->required) reader_.error(cell, fmt::format("\"{}\" is empty", field->key), fmt::format("{} Write it", field->doc));
+        if (field->required)
+          reader_.error(cell, fmt::format("\"{}\" is empty", field->key),
+                        fmt::format("{} Write it", field->doc));
         continue;
       }
       field->read(&node, cell, reader_);
@@ -155,7 +167,9 @@ class Expander {
     }
     for (auto& [path, csv] : files_) reportUnwanted(csv);
     std::sort(out_.nodes.begin(), out_.nodes.end(),
-              [](const DeclaredNode& a, const DeclaredNode& b) { return naturalLess(a.node.name.str(), b.node.name.str()); });
+              [](const DeclaredNode& a, const DeclaredNode& b) {
+                return naturalLess(a.node.name.str(), b.node.name.str());
+              });
     return std::move(out_);
   }
 
@@ -165,11 +179,13 @@ class Expander {
     if (!group.names.empty()) {
       auto expanded = expandHostlist(group.names);
       if (!expanded)
-        return reader_.error(place(*group.value, "names"), fmt::format("\"{}\" is no hostlist", shorten(group.names)),
+        return reader_.error(place(*group.value, "names"),
+                             fmt::format("\"{}\" is no hostlist", shorten(group.names)),
                              expanded.error().text());
       names = std::move(*expanded);
       if (names.size() + out_.names.size() > kMaxNodes)
-        return reader_.error(place(*group.value, "names"), fmt::format("more than {} nodes", kMaxNodes), "split the cluster");
+        return reader_.error(place(*group.value, "names"),
+                             fmt::format("more than {} nodes", kMaxNodes), "split the cluster");
       if (!checkNames(group, names)) return;
     } else if (group.from.empty()) {
       return;  // reported by the table
@@ -182,11 +198,13 @@ class Expander {
     std::set<std::string_view> seen;
     for (const std::string& name : names) {
       if (auto good = checkHostName(name); !good) {
-        reader_.error(where, fmt::format("\"{}\" is not {}", shorten(name), kHostName.title), good.error().text());
+        reader_.error(where, fmt::format("\"{}\" is not {}", shorten(name), kHostName.title),
+                      good.error().text());
         return false;
       }
       if (!seen.insert(name).second) {
-        reader_.error(where, fmt::format("the hostlist names {} twice", name), fmt::format("write {}", shorten(foldHostlist(names), 200)));
+        reader_.error(where, fmt::format("the hostlist names {} twice", name),
+                      fmt::format("write {}", shorten(foldHostlist(names), 200)));
         return false;
       }
     }
@@ -197,7 +215,8 @@ class Expander {
     if (!group.good) return remember(names, group.where);
     if (names.size() > 1) {
       remember(names, group.where);
-      return reader_.error(place(*group.value, "names"), fmt::format("{} names, but nothing says their addresses", names.size()),
+      return reader_.error(place(*group.value, "names"),
+                           fmt::format("{} names, but nothing says their addresses", names.size()),
                            "add from: FILE.csv, or write one entry a node");
     }
     bool complete = true;
@@ -236,8 +255,11 @@ class Expander {
     }
     if (missing.empty()) return;
     remember(missing, group.where);
-    const auto text = fmt::format("{} of {} nodes have no row in {}: {}", missing.size(), names.size(), csv.file, shorten(foldHostlist(missing), 200));
-    if (options_.rows_may_miss) return reader_.warning(place(*group.value, "names"), text, "`muster discover` finds their machines");
+    const auto text = fmt::format("{} of {} nodes have no row in {}: {}", missing.size(),
+                                  names.size(), csv.file, shorten(foldHostlist(missing), 200));
+    if (options_.rows_may_miss)
+      return reader_.warning(place(*group.value, "names"), text,
+                             "`muster discover` finds their machines");
     reader_.error(place(*group.value, "names"), text, "add the rows, or shorten the hostlist");
   }
 
@@ -245,7 +267,10 @@ class Expander {
     auto known = files_.find(group.from);
     if (known != files_.end()) return known->second;
     std::filesystem::path shown = std::filesystem::path(reader_.file).parent_path() / group.from;
-    return files_.emplace(group.from, CsvReader(reader_, options_).read(reader_.resolve(group.from), shown.string(), place(*group.value, "from")))
+    return files_
+        .emplace(group.from, CsvReader(reader_, options_)
+                                 .read(reader_.resolve(group.from), shown.string(),
+                                       place(*group.value, "from")))
         .first->second;
   }
 
@@ -261,7 +286,8 @@ class Expander {
     ++reader_.errors;
     reader_.diagnostics.error(
         first,
-        fmt::format("{} row{} that no hostlist names: {}", names.size(), names.size() == 1 ? "" : "s", shorten(foldHostlist(names), 200)),
+        fmt::format("{} row{} that no hostlist names: {}", names.size(),
+                    names.size() == 1 ? "" : "s", shorten(foldHostlist(names), 200)),
         "add them to `names`, or remove the rows");
   }
 
@@ -273,7 +299,8 @@ class Expander {
     const std::string& name = declared.node.name.str();
     if (auto [first, fresh] = out_.names.emplace(name, declared.node.where); !fresh) {
       ++reader_.errors;
-      reader_.diagnostics.error(declared.node.where, fmt::format("the node {} is declared twice", name),
+      reader_.diagnostics.error(declared.node.where,
+                                fmt::format("the node {} is declared twice", name),
                                 fmt::format("the first one is at {}", first->second.str()));
     } else if (good) {
       out_.nodes.push_back(std::move(declared));
@@ -288,7 +315,8 @@ class Expander {
 
 }  // namespace
 
-DeclaredNodes expandNodes(const std::vector<NodeGroup>& groups, const LoadOptions& options, Reader& reader) {
+DeclaredNodes expandNodes(const std::vector<NodeGroup>& groups, const LoadOptions& options,
+                          Reader& reader) {
   return Expander(reader, options).run(groups);
 }
 

@@ -21,7 +21,8 @@ std::vector<fs::path> allowedFolders() {
   for (std::string_view rest = variable ? variable : ""; !rest.empty();) {
     const auto one = rest.substr(0, rest.find(':'));
     rest.remove_prefix(std::min(rest.size(), one.size() + 1));
-    if (one.starts_with('/')) out.emplace_back(one);  // a relative one would depend on where muster is started
+    if (one.starts_with('/'))
+      out.emplace_back(one);  // a relative one would depend on where muster is started
   }
   return out;
 }
@@ -37,8 +38,10 @@ std::optional<fs::path> resolved(const fs::path& path) {
 bool isIn(const fs::path& folder, const fs::path& path) {
   const auto home = resolved(folder);
   if (!home) return false;
-  const auto [in_home, in_path] = std::mismatch(home->begin(), home->end(), path.begin(), path.end());
-  return in_home == home->end() || (std::next(in_home) == home->end() && in_home->empty());  // "/a/" ends with an empty name
+  const auto [in_home, in_path] =
+      std::mismatch(home->begin(), home->end(), path.begin(), path.end());
+  return in_home == home->end() ||
+         (std::next(in_home) == home->end() && in_home->empty());  // "/a/" ends with an empty name
 }
 
 }  // namespace
@@ -48,16 +51,23 @@ bool mayName(const fs::path& folder, const fs::path& path) {
   if (!target) return false;
   if (isIn(folder, *target)) return true;
   const auto allowed = allowedFolders();
-  return std::any_of(allowed.begin(), allowed.end(), [&](const auto& each) { return isIn(each, *target); });
+  return std::any_of(allowed.begin(), allowed.end(),
+                     [&](const auto& each) { return isIn(each, *target); });
 }
 
 std::optional<fs::path> namedPath(std::string_view written, const Value& where, Reader& reader) {
   auto path = reader.resolve(written);
   if (!mayName(reader.folder, path)) {
     const auto target = resolved(path);
-    reader.error(where, fmt::format("{} leaves the inventory's folder{}", shorten(written), target && *target != path ? fmt::format(": it leads to {}", target->string()) : ""),
-                 fmt::format("put it into the folder, or into one of {}; or say that it is right: --allow-path {} ({})", fmt::join(kAllowedFolders, ", "),
-                             (target ? *target : path).parent_path().string(), kAllowPathVariable));
+    reader.error(
+        where,
+        fmt::format(
+            "{} leaves the inventory's folder{}", shorten(written),
+            target && *target != path ? fmt::format(": it leads to {}", target->string()) : ""),
+        fmt::format("put it into the folder, or into one of {}; or say that it is right: "
+                    "--allow-path {} ({})",
+                    fmt::join(kAllowedFolders, ", "),
+                    (target ? *target : path).parent_path().string(), kAllowPathVariable));
     return std::nullopt;
   }
   if (const auto kind = io::irregularKind(path); !kind.empty() && kind != "a folder") {

@@ -17,7 +17,8 @@ constexpr std::size_t kMaxListedWords = 16;
 std::string plainForm(std::string_view word) {
   std::string out;
   for (char c : word)
-    if (c != '-' && c != '_' && c != ' ') out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (c != '-' && c != '_' && c != ' ')
+      out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return out;
 }
 
@@ -28,8 +29,10 @@ std::size_t distance(std::string_view a, std::string_view b) {
   for (std::size_t i = 1; i <= a.size(); ++i) {
     row[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = std::min(row[j], before[j - 2] + 1);
+      row[j] =
+          std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = std::min(row[j], before[j - 2] + 1);
     }
     before.swap(last);
     last.swap(row);
@@ -58,10 +61,14 @@ std::string nearest(std::string_view wrong, const std::vector<std::string_view>&
 }
 
 std::string didYouMean(std::string_view wrong, const std::vector<std::string_view>& words) {
-  if (std::string near = nearest(wrong, words); !near.empty()) return fmt::format("did you mean \"{}\"?", near);
+  if (std::string near = nearest(wrong, words); !near.empty())
+    return fmt::format("did you mean \"{}\"?", near);
   if (words.empty()) return "none is declared";
-  std::vector<std::string_view> listed(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(std::min(words.size(), kMaxListedWords)));
-  return fmt::format("known: {}{}", fmt::join(listed, ", "), words.size() > listed.size() ? ", …" : "");
+  std::vector<std::string_view> listed(
+      words.begin(),
+      words.begin() + static_cast<std::ptrdiff_t>(std::min(words.size(), kMaxListedWords)));
+  return fmt::format("known: {}{}", fmt::join(listed, ", "),
+                     words.size() > listed.size() ? ", …" : "");
 }
 
 }  // namespace muster::inventory

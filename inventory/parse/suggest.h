@@ -8,7 +8,8 @@
 
 namespace muster::inventory {
 
-/// The word that a typing mistake would turn into `wrong`, or empty when none is near. Case, '-', '_' and spaces count little.
+/// The word that a typing mistake would turn into `wrong`, or empty when none is near. Case, '-',
+/// '_' and spaces count little.
 std::string nearest(std::string_view wrong, const std::vector<std::string_view>& words);
 /// "did you mean X?", or else "known: a, b, c".
 std::string didYouMean(std::string_view wrong, const std::vector<std::string_view>& words);

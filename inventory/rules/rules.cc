@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules between sections: references lead somewhere, networks and addresses do not collide, nothing unique is there twice.
-#include "inventory/schema/binding.h"
-#include "inventory/schema/declared.h"
+// Rules between sections: references lead somewhere, networks and addresses do not collide, nothing
+// unique is there twice.
 #include "inventory/parse/hostlist.h"
 #include "inventory/parse/suggest.h"
+#include "inventory/schema/binding.h"
+#include "inventory/schema/declared.h"
 
 #include <fmt/format.h>
 
@@ -16,7 +17,8 @@ namespace muster::inventory {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> kOpenSmWords{"ALL", "ALL_CAS", "ALL_SWITCHES", "ALL_ROUTERS", "SELF"};
+constexpr std::array<std::string_view, 5> kOpenSmWords{"ALL", "ALL_CAS", "ALL_SWITCHES",
+                                                       "ALL_ROUTERS", "SELF"};
 constexpr std::string_view kController = "controller";
 
 class Rules {
@@ -72,8 +74,11 @@ class Rules {
       if (fresh)
         for (std::string_view name : declared(reference.section)) names->second.insert(name);
       if (names->second.contains(reference.name)) continue;
-      if (!root_.find(reference.section) && unknownTopKey()) continue;  // most likely the section itself is misspelt
-      error(reference.where, fmt::format("\"{}\" is not declared under {}", shorten(reference.name), reference.section),
+      if (!root_.find(reference.section) && unknownTopKey())
+        continue;  // most likely the section itself is misspelt
+      error(reference.where,
+            fmt::format("\"{}\" is not declared under {}", shorten(reference.name),
+                        reference.section),
             didYouMean(reference.name, declared(reference.section)));
     }
   }
@@ -84,13 +89,21 @@ class Rules {
     if (image == cluster_.images.end()) return;
     const Value& map = at({"profiles", profile.name});
     const auto refuse = [&](std::string_view key, std::string why, std::string_view advice) {
-      if (const Value* value = map.find(key)) reader_.error(*value, std::move(why), std::string(advice));
+      if (const Value* value = map.find(key))
+        reader_.error(*value, std::move(why), std::string(advice));
     };
     if (image->second.kind == ImageKind::Live)
       for (std::string_view key : {"disk", "root", "storage"})
-        refuse(key, fmt::format("image {} is live: it runs in memory, and no disk of these nodes is written", profile.image), "remove it, or choose an image of another kind");
+        refuse(key,
+               fmt::format(
+                   "image {} is live: it runs in memory, and no disk of these nodes is written",
+                   profile.image),
+               "remove it, or choose an image of another kind");
     if (image->second.kind == ImageKind::Disk)
-      refuse("root", fmt::format("image {} is of a whole disk and brings its own partitions", profile.image), "remove it, or choose an image of another kind");
+      refuse(
+          "root",
+          fmt::format("image {} is of a whole disk and brings its own partitions", profile.image),
+          "remove it, or choose an image of another kind");
   }
 
   /// A node has one fabricmanager.cfg.
@@ -100,7 +113,10 @@ class Rules {
       const auto driver = cluster_.drivers.find(item.text);
       if (driver == cluster_.drivers.end() || driver->second.fabric_manager.empty()) continue;
       if (!first.empty())
-        reader_.error(item, fmt::format("the drivers {} and {} both set keys of Fabric Manager", first, item.text), "say them in one driver, or give each profile one of these");
+        reader_.error(
+            item,
+            fmt::format("the drivers {} and {} both set keys of Fabric Manager", first, item.text),
+            "say them in one driver, or give each profile one of these");
       first = driver->first;
     }
   }
@@ -110,9 +126,14 @@ class Rules {
     const Network* network = provisioning();
     if (!network || network->dhcp_mode != DhcpMode::Proxy) return;
     for (const auto& [name, profile] : cluster_.profiles)
-      if (const Value* secure = at({"profiles", name}).find("secure_boot"); secure && profile.secure_boot)
-        reader_.warning(*secure, fmt::format("beside another DHCP server GRUB of profile {} loads its configuration from whom that server names", name),
-                        fmt::format("let it name {} as next-server (dnsmasq: dhcp-boot=,,{})", network->controller.str(), network->controller.str()));
+      if (const Value* secure = at({"profiles", name}).find("secure_boot");
+          secure && profile.secure_boot)
+        reader_.warning(*secure,
+                        fmt::format("beside another DHCP server GRUB of profile {} loads its "
+                                    "configuration from whom that server names",
+                                    name),
+                        fmt::format("let it name {} as next-server (dnsmasq: dhcp-boot=,,{})",
+                                    network->controller.str(), network->controller.str()));
   }
 
   /// A network or a subnet, and where its addresses are declared.
@@ -126,15 +147,21 @@ class Rules {
     std::vector<Span> all;
     for (const Network& network : cluster_.networks) {
       all.push_back({network.name, network.cidr, &at({"networks", network.name, "cidr"})});
-      for (const Subnet& subnet : network.subnets) all.push_back({subnet.name, subnet.cidr, &at({"networks", network.name, "subnets", subnet.name, "cidr"})});
+      for (const Subnet& subnet : network.subnets)
+        all.push_back({subnet.name, subnet.cidr,
+                       &at({"networks", network.name, "subnets", subnet.name, "cidr"})});
     }
-    std::sort(all.begin(), all.end(), [](const Span& a, const Span& b) { return a.where->line < b.where->line; });
+    std::sort(all.begin(), all.end(),
+              [](const Span& a, const Span& b) { return a.where->line < b.where->line; });
     for (std::size_t i = 0; i < all.size(); ++i)
       for (std::size_t j = 0; j < i; ++j)
-        if (all[i].cidr.prefix_bits > 0 && all[j].cidr.prefix_bits > 0 && all[i].cidr.overlaps(all[j].cidr))
-          reader_.error(*all[i].where,
-                        fmt::format("the networks {} ({}) and {} ({}) overlap", all[j].name, all[j].cidr.str(), all[i].name, all[i].cidr.str()),
-                        fmt::format("{} is declared at {}", all[j].name, reader_.at(*all[j].where).str()));
+        if (all[i].cidr.prefix_bits > 0 && all[j].cidr.prefix_bits > 0 &&
+            all[i].cidr.overlaps(all[j].cidr))
+          reader_.error(
+              *all[i].where,
+              fmt::format("the networks {} ({}) and {} ({}) overlap", all[j].name,
+                          all[j].cidr.str(), all[i].name, all[i].cidr.str()),
+              fmt::format("{} is declared at {}", all[j].name, reader_.at(*all[j].where).str()));
   }
 
   /// Reports the second use of a value.
@@ -145,9 +172,10 @@ class Rules {
       SourceRef where{node.where.file, place.line, place.column};
       auto [first, fresh] = seen_.try_emplace(value, Use{&node, where});
       if (fresh) return;
-      rules_.error(
-          where, fmt::format("the {} {} of {} is also that of {}", what_, shorten(value), node.name.str(), first->second.node->name.str()),
-          fmt::format("the other one is at {}", first->second.where.str()));
+      rules_.error(where,
+                   fmt::format("the {} {} of {} is also that of {}", what_, shorten(value),
+                               node.name.str(), first->second.node->name.str()),
+                   fmt::format("the other one is at {}", first->second.where.str()));
     }
 
    private:
@@ -161,7 +189,8 @@ class Rules {
   };
 
   void unique() {
-    Uniqueness macs(*this, "MAC"), addresses(*this, "address"), bmcs(*this, "BMC"), serials(*this, "serial");
+    Uniqueness macs(*this, "MAC"), addresses(*this, "address"), bmcs(*this, "BMC"),
+        serials(*this, "serial");
     for (const DeclaredNode& declared : nodes_.nodes) {
       const Node& node = declared.node;
       macs.see(node.mac.str(), node, declared.mac);
@@ -177,7 +206,8 @@ class Rules {
     return nullptr;
   }
 
-  /// What is wrong with an address on the network that somebody else than muster uses; empty: nothing.
+  /// What is wrong with an address on the network that somebody else than muster uses; empty:
+  /// nothing.
   static std::string misplaced(const Network& network, Ipv4 address) {
     const Subnet* subnet = subnetOf(network, address);
     const Cidr& cidr = subnet ? subnet->cidr : network.cidr;
@@ -190,7 +220,8 @@ class Rules {
       if (server.tftp == address) return fmt::format("is that of the boot server {}", server.name);
     if (range && range->first <= address && address <= range->second)
       return fmt::format("is inside the DHCP range {}-{}", range->first.str(), range->second.str());
-    if (cidr.prefix_bits < 31 && (address.value() == first || address.value() == (first | ~cidr.netmask().value())))
+    if (cidr.prefix_bits < 31 &&
+        (address.value() == first || address.value() == (first | ~cidr.netmask().value())))
       return "is the network's own or broadcast address";
     return {};
   }
@@ -199,10 +230,13 @@ class Rules {
   static std::string outside(const Network& network, const Node& node) {
     const Subnet* home = subnetOf(network, node.address);
     if (!isProvisioned(network, node.address))
-      return fmt::format("is outside the provisioning network {}{}", network.cidr.str(), network.subnets.empty() ? "" : " and its subnets");
+      return fmt::format("is outside the provisioning network {}{}", network.cidr.str(),
+                         network.subnets.empty() ? "" : " and its subnets");
     for (const Subnet& subnet : network.subnets)
-      if (&subnet != home && !node.rack.empty() && std::find(subnet.racks.begin(), subnet.racks.end(), node.rack) != subnet.racks.end())
-        return fmt::format("is not in the subnet {} ({}) of its rack {}", subnet.name, subnet.cidr.str(), shorten(node.rack));
+      if (&subnet != home && !node.rack.empty() &&
+          std::find(subnet.racks.begin(), subnet.racks.end(), node.rack) != subnet.racks.end())
+        return fmt::format("is not in the subnet {} ({}) of its rack {}", subnet.name,
+                           subnet.cidr.str(), shorten(node.rack));
     return {};
   }
 
@@ -215,9 +249,13 @@ class Rules {
       SourceRef where{node.where.file, declared.address.line, declared.address.column};
       used.emplace(node.address, &declared);
       if (auto wrong = outside(*network, node); !wrong.empty())
-        error(where, fmt::format("the address {} of {} {}", node.address.str(), node.name.str(), wrong), "use an address of that network");
+        error(where,
+              fmt::format("the address {} of {} {}", node.address.str(), node.name.str(), wrong),
+              "use an address of that network");
       else if (auto wrong = misplaced(*network, node.address); !wrong.empty())
-        error(where, fmt::format("the address {} of {} {}", node.address.str(), node.name.str(), wrong), "give the node another one");
+        error(where,
+              fmt::format("the address {} of {} {}", node.address.str(), node.name.str(), wrong),
+              "give the node another one");
     }
     for (const DeclaredNode& declared : nodes_.nodes) bmcAddress(declared, used);
   }
@@ -227,18 +265,21 @@ class Rules {
     constexpr std::string_view kScheme = "https://";
     const std::string& url = declared.node.bmc.url;
     if (!url.starts_with(kScheme)) return;
-    auto address = Ipv4::parse(std::string_view(url).substr(kScheme.size(), url.find(':', kScheme.size()) - kScheme.size()));
+    auto address = Ipv4::parse(std::string_view(url).substr(
+        kScheme.size(), url.find(':', kScheme.size()) - kScheme.size()));
     if (!address) return;
     SourceRef where{declared.node.where.file, declared.bmc.line, declared.bmc.column};
     if (auto other = used.find(*address); other != used.end())
       error(where,
-            fmt::format("the BMC address {} of {} is also the node address of {}", address->str(), declared.node.name.str(),
-                        other->second->node.name.str()),
+            fmt::format("the BMC address {} of {} is also the node address of {}", address->str(),
+                        declared.node.name.str(), other->second->node.name.str()),
             "one of them is wrong");
     for (const Network& network : cluster_.networks) {
       if (!isProvisioned(network, *address)) continue;
       if (auto wrong = misplaced(network, *address); !wrong.empty())
-        error(where, fmt::format("the BMC address {} of {} {}", address->str(), declared.node.name.str(), wrong),
+        error(where,
+              fmt::format("the BMC address {} of {} {}", address->str(), declared.node.name.str(),
+                          wrong),
               "give the BMC another one");
     }
   }
@@ -247,31 +288,42 @@ class Rules {
   void bmcs() {
     std::set<std::string_view> profiles;
     for (const DeclaredNode& declared : nodes_.nodes)
-      if (declared.node.bmc.url.starts_with("https://") && declared.node.bmc.credential.empty()) profiles.insert(declared.node.profile);
+      if (declared.node.bmc.url.starts_with("https://") && declared.node.bmc.credential.empty())
+        profiles.insert(declared.node.profile);
     auto credentials = declared("credentials");
     std::set<std::string_view> known(credentials.begin(), credentials.end());
     for (const auto& [name, profile] : cluster_.profiles)
-      if (profiles.contains(name) && !at({"profiles", name}).find("bmc_credential") && !known.contains(profile.bmc_credential))
+      if (profiles.contains(name) && !at({"profiles", name}).find("bmc_credential") &&
+          !known.contains(profile.bmc_credential))
         reader_.error(
             at({"profiles", name}),
-            fmt::format("the BMCs of profile {} need the credential \"{}\", which is not declared", name, profile.bmc_credential),
-            fmt::format("add credentials: {{{}: {{username: …, password: {{file: …}}}}}}, or bmc_credential", profile.bmc_credential));
+            fmt::format("the BMCs of profile {} need the credential \"{}\", which is not declared",
+                        name, profile.bmc_credential),
+            fmt::format("add credentials: {{{}: {{username: …, password: {{file: …}}}}}}, or "
+                        "bmc_credential",
+                        profile.bmc_credential));
   }
 
-  /// With bmc_trust: declared these BMCs get no password. No error: it is how their fingerprints are found out.
+  /// With bmc_trust: declared these BMCs get no password. No error: it is how their fingerprints
+  /// are found out.
   void undeclaredBmcs() {
     if (cluster_.bmc_trust != BmcTrustPolicy::Declared) return;
     std::vector<std::string> names;
     for (const DeclaredNode& declared : nodes_.nodes) {
       const auto profile = cluster_.profiles.find(declared.node.profile);
-      if (!declared.node.bmc.url.starts_with("https://") || declared.node.bmc.trust.declaresCertificate()) continue;
-      if (profile == cluster_.profiles.end() || profile->second.bmc_trust.declaresCertificate()) continue;
+      if (!declared.node.bmc.url.starts_with("https://") ||
+          declared.node.bmc.trust.declaresCertificate())
+        continue;
+      if (profile == cluster_.profiles.end() || profile->second.bmc_trust.declaresCertificate())
+        continue;
       names.push_back(declared.node.name.str());
     }
     if (names.empty()) return;
-    reader_.warning(at({"cluster", "bmc_trust"}),
-                    fmt::format("nothing declares the certificate of {} BMC{}, so no password goes there: {}", names.size(), names.size() == 1 ? "" : "s", shorten(foldHostlist(names), 200)),
-                    "muster discover scan shows their fingerprints; write bmc_pin or bmc_ca");
+    reader_.warning(
+        at({"cluster", "bmc_trust"}),
+        fmt::format("nothing declares the certificate of {} BMC{}, so no password goes there: {}",
+                    names.size(), names.size() == 1 ? "" : "s", shorten(foldHostlist(names), 200)),
+        "muster discover scan shows their fingerprints; write bmc_pin or bmc_ca");
   }
 
   std::string nearestNode(const std::string& name) const {
@@ -282,8 +334,11 @@ class Rules {
 
   bool onFabric(const std::string& node, const Fabric& fabric) const {
     auto declared = std::lower_bound(nodes_.nodes.begin(), nodes_.nodes.end(), node,
-                                     [](const DeclaredNode& a, const std::string& b) { return naturalLess(a.node.name.str(), b); });
-    if (declared == nodes_.nodes.end() || declared->node.name.str() != node) return true;  // already reported
+                                     [](const DeclaredNode& a, const std::string& b) {
+                                       return naturalLess(a.node.name.str(), b);
+                                     });
+    if (declared == nodes_.nodes.end() || declared->node.name.str() != node)
+      return true;  // already reported
     auto profile = cluster_.profiles.find(declared->node.profile);
     if (profile == cluster_.profiles.end()) return true;
     const std::string& name = profile->second.fabric;
@@ -295,21 +350,27 @@ class Rules {
     std::set<std::string_view> seen;
     for (const Value& item : managers.items) {
       if (!seen.insert(item.text).second)
-        reader_.error(item, fmt::format("the subnet manager {} is listed twice", shorten(item.text)), "remove one");
+        reader_.error(item,
+                      fmt::format("the subnet manager {} is listed twice", shorten(item.text)),
+                      "remove one");
       if (item.text == kController) continue;
       if (!nodes_.names.contains(item.text)) {
         if (nodes_.complete)
-          reader_.error(item, fmt::format("the subnet manager \"{}\" is no node", shorten(item.text)),
+          reader_.error(item,
+                        fmt::format("the subnet manager \"{}\" is no node", shorten(item.text)),
                         fmt::format("write a node or controller; {}", nearestNode(item.text)));
       } else if (!onFabric(item.text, fabric)) {
-        reader_.error(item, fmt::format("the subnet manager {} is not on the fabric {}", item.text, fabric.name),
-                      "its profile must name the fabric");
+        reader_.error(
+            item,
+            fmt::format("the subnet manager {} is not on the fabric {}", item.text, fabric.name),
+            "its profile must name the fabric");
       }
     }
     places(fabric);
     for (const Partition& partition : fabric.partitions) {
       std::map<std::string, std::string_view> members;
-      for (std::string_view kind : {"full", "limited"}) partitionMembers(fabric, partition, kind, members);
+      for (std::string_view kind : {"full", "limited"})
+        partitionMembers(fabric, partition, kind, members);
     }
   }
 
@@ -318,14 +379,19 @@ class Rules {
     if (fabric.places.empty()) return;
     const Value& list = at({"fabric", fabric.name, "places"});
     for (const Value& item : list.items) {
-      const auto names = item.text == "-" || item.text.ends_with(" free") ? std::vector<std::string>() : expandHostlist(item.text).value_or(std::vector<std::string>());
+      const auto names = item.text == "-" || item.text.ends_with(" free")
+                             ? std::vector<std::string>()
+                             : expandHostlist(item.text).value_or(std::vector<std::string>());
       for (const std::string& name : names)
         if (!nodes_.names.contains(name)) {
           if (!nodes_.complete) break;
-          reader_.error(item, fmt::format("\"{}\" is no node", shorten(name)), fmt::format("where a node has left write \"-\" in its place; {}", nearestNode(name)));
+          reader_.error(
+              item, fmt::format("\"{}\" is no node", shorten(name)),
+              fmt::format("where a node has left write \"-\" in its place; {}", nearestNode(name)));
           break;  // one message a hostlist
         } else if (!onFabric(name, fabric)) {
-          reader_.error(item, fmt::format("{} is not on the fabric {}", name, fabric.name), "its profile must name the fabric, or write \"-\" in its place");
+          reader_.error(item, fmt::format("{} is not on the fabric {}", name, fabric.name),
+                        "its profile must name the fabric, or write \"-\" in its place");
           break;
         }
     }
@@ -333,44 +399,56 @@ class Rules {
     std::vector<std::string> missing;
     for (const DeclaredNode& declared : nodes_.nodes) {
       const auto profile = cluster_.profiles.find(declared.node.profile);
-      if (profile != cluster_.profiles.end() && profile->second.fabric == fabric.name && !placed.contains(declared.node.name.str()))
+      if (profile != cluster_.profiles.end() && profile->second.fabric == fabric.name &&
+          !placed.contains(declared.node.name.str()))
         missing.push_back(declared.node.name.str());
     }
     if (!missing.empty())
-      reader_.error(list, fmt::format("places of the fabric {} leave out {}", fabric.name, shorten(foldHostlist(missing))),
+      reader_.error(list,
+                    fmt::format("places of the fabric {} leave out {}", fabric.name,
+                                shorten(foldHostlist(missing))),
                     "say where it is cabled, in the place of a \"-\" or at the end");
   }
 
   void partitionMembers(const Fabric& fabric, const Partition& partition, std::string_view kind,
                         std::map<std::string, std::string_view>& members) {
-    for (const Value& item : at({"fabric", fabric.name, "partitions", partition.name, kind}).items) {
+    for (const Value& item :
+         at({"fabric", fabric.name, "partitions", partition.name, kind}).items) {
       if (item.kind != Value::Kind::Scalar) continue;
       auto names = expandHostlist(item.text);
       if (!names) {
-        reader_.error(item, fmt::format("\"{}\" is no hostlist", shorten(item.text)), names.error().text());
+        reader_.error(item, fmt::format("\"{}\" is no hostlist", shorten(item.text)),
+                      names.error().text());
         continue;
       }
       for (const std::string& name : *names)
-        if (!partitionMember(fabric, partition, kind, name, item, members)) break;  // one message a hostlist
+        if (!partitionMember(fabric, partition, kind, name, item, members))
+          break;  // one message a hostlist
     }
   }
 
-  bool partitionMember(const Fabric& fabric, const Partition& partition, std::string_view kind, const std::string& name, const Value& item,
+  bool partitionMember(const Fabric& fabric, const Partition& partition, std::string_view kind,
+                       const std::string& name, const Value& item,
                        std::map<std::string, std::string_view>& members) {
     bool word = std::find(kOpenSmWords.begin(), kOpenSmWords.end(), name) != kOpenSmWords.end();
     if (!word && !nodes_.names.contains(name)) {
       if (!nodes_.complete) return false;
-      reader_.error(item, fmt::format("partition {}: \"{}\" is no node", partition.name, shorten(name)),
+      reader_.error(item,
+                    fmt::format("partition {}: \"{}\" is no node", partition.name, shorten(name)),
                     fmt::format("write nodes, ALL or SELF; {}", nearestNode(name)));
       return false;
     }
     if (!word && !onFabric(name, fabric)) {
-      reader_.error(item, fmt::format("partition {}: {} is not on the fabric {}", partition.name, name, fabric.name),
+      reader_.error(item,
+                    fmt::format("partition {}: {} is not on the fabric {}", partition.name, name,
+                                fabric.name),
                     "its profile must name the fabric");
       return false;
     }
     if (auto [first, fresh] = members.emplace(name, kind); !fresh) {
-      reader_.error(item, fmt::format("partition {}: {} is there twice, as {} and {} member", partition.name, name, first->second, kind),
+      reader_.error(item,
+                    fmt::format("partition {}: {} is there twice, as {} and {} member",
+                                partition.name, name, first->second, kind),
                     "keep one");
       return false;
     }

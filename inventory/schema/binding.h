@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ties tables to C++ structs: Table<T> fills an ObjectSpec from member pointers, readInto turns a value into a member.
-// Included by the files that hold tables only.
+// Ties tables to C++ structs: Table<T> fills an ObjectSpec from member pointers, readInto turns a
+// value into a member. Included by the files that hold tables only.
 #pragma once
 
 #include "base/ids.h"
@@ -21,15 +21,14 @@
 namespace muster::inventory {
 
 template <class T>
-concept ParsesItself = requires(std::string_view text) {
-  T::parse(text);
-};
+concept ParsesItself = requires(std::string_view text) { T::parse(text); };
 
 // Every overload leaves `out` as it is when the value does not fit.
 inline void readInto(std::string& out, const Value& value, const Shape& shape, Reader& reader) {
   if (auto read = readText(value, shape, reader)) out = std::move(*read);
 }
-inline void readInto(std::filesystem::path& out, const Value& value, const Shape& shape, Reader& reader) {
+inline void readInto(std::filesystem::path& out, const Value& value, const Shape& shape,
+                     Reader& reader) {
   const auto read = readText(value, shape, reader);
   if (!read) return;
   if (auto path = namedPath(*read, value, reader)) out = std::move(*path);
@@ -37,15 +36,17 @@ inline void readInto(std::filesystem::path& out, const Value& value, const Shape
 inline void readInto(bool& out, const Value& value, const Shape&, Reader& reader) {
   if (auto read = readBoolean(value, reader)) out = *read;
 }
-inline void readInto(std::chrono::hours& out, const Value& value, const Shape& shape, Reader& reader) {
+inline void readInto(std::chrono::hours& out, const Value& value, const Shape& shape,
+                     Reader& reader) {
   if (auto read = readInteger(value, shape, reader)) out = std::chrono::hours(*read);
 }
 template <class T>
-requires(std::is_integral_v<T> && !std::is_same_v<T, bool>) void readInto(T& out, const Value& value, const Shape& shape, Reader& reader) {
+  requires(std::is_integral_v<T> && !std::is_same_v<T, bool>)
+void readInto(T& out, const Value& value, const Shape& shape, Reader& reader) {
   if (auto read = readInteger(value, shape, reader)) out = static_cast<T>(*read);
 }
 template <class T>
-requires std::is_enum_v<T>
+  requires std::is_enum_v<T>
 void readInto(T& out, const Value& value, const Shape& shape, Reader& reader) {
   if (auto read = readChoice(value, shape, reader)) out = static_cast<T>(*read);
 }
@@ -67,11 +68,13 @@ void readInto(std::optional<T>& out, const Value& value, const Shape& shape, Rea
   if (reader.errors == errors) out = std::move(inner);
 }
 template <class T>
-requires(std::is_class_v<T> && !ParsesItself<T>) void readInto(T& out, const Value& value, const Shape& shape, Reader& reader) {
+  requires(std::is_class_v<T> && !ParsesItself<T>)
+void readInto(T& out, const Value& value, const Shape& shape, Reader& reader) {
   readObject(&out, value, *shape.object(), reader);
 }
 template <class T>
-void readInto(std::map<std::string, T>& out, const Value& value, const Shape& shape, Reader& reader) {
+void readInto(std::map<std::string, T>& out, const Value& value, const Shape& shape,
+              Reader& reader) {
   if (!expectMap(value, shape, reader)) return;
   for (const auto& [key, entry] : value.entries) {
     T& item = out[key.text];
@@ -79,8 +82,8 @@ void readInto(std::map<std::string, T>& out, const Value& value, const Shape& sh
     readInto(item, entry, *shape.item, reader);
   }
 }
-/// A list, or a map of things with names: those come out ordered by name, so that the order of keys means nothing. What is bad
-/// is left out, so that nothing is concluded from it.
+/// A list, or a map of things with names: those come out ordered by name, so that the order of keys
+/// means nothing. What is bad is left out, so that nothing is concluded from it.
 template <class T>
 void readInto(std::vector<T>& out, const Value& value, const Shape& shape, Reader& reader) {
   if (shape.kind == Shape::Kind::Map) {
@@ -107,14 +110,18 @@ void readInto(std::vector<T>& out, const Value& value, const Shape& shape, Reade
   }
 }
 
-/// The default, as a JSON literal, of a member that was never read: the struct is the one place that says it.
+/// The default, as a JSON literal, of a member that was never read: the struct is the one place
+/// that says it.
 template <class M>
 std::string defaultOf(const M& member, const Shape& shape) {
   if constexpr (std::is_same_v<M, bool>) return member ? "true" : "false";
-  if constexpr (std::is_enum_v<M>) return nlohmann::json(shape.choices.at(static_cast<std::size_t>(member))).dump();
-  if constexpr (std::is_integral_v<M> && !std::is_same_v<M, bool>) return member < shape.minimum ? "" : std::to_string(member);
+  if constexpr (std::is_enum_v<M>)
+    return nlohmann::json(shape.choices.at(static_cast<std::size_t>(member))).dump();
+  if constexpr (std::is_integral_v<M> && !std::is_same_v<M, bool>)
+    return member < shape.minimum ? "" : std::to_string(member);
   if constexpr (std::is_same_v<M, std::chrono::hours>) return std::to_string(member.count());
-  if constexpr (std::is_same_v<M, std::string>) return member.empty() ? "" : nlohmann::json(member).dump();
+  if constexpr (std::is_same_v<M, std::string>)
+    return member.empty() ? "" : nlohmann::json(member).dump();
   return "";
 }
 
@@ -141,11 +148,11 @@ class Table {
   }
 
   template <class M, class Base>
-  Table& required(std::string_view key, M Base::*member, Shape shape, std::string_view doc) {
+  Table& required(std::string_view key, M Base::* member, Shape shape, std::string_view doc) {
     return bind(key, true, member, std::move(shape), doc);
   }
   template <class M, class Base>
-  Table& optional(std::string_view key, M Base::*member, Shape shape, std::string_view doc) {
+  Table& optional(std::string_view key, M Base::* member, Shape shape, std::string_view doc) {
     return bind(key, false, member, std::move(shape), doc);
   }
   /// A key that fills more or less than one member.
@@ -171,7 +178,9 @@ class Table {
     return *this;
   }
   Table& check(void (*rule)(T&, const Value&, Reader&)) {
-    spec_.check = [rule](void* object, const Value& map, Reader& reader) { rule(*static_cast<T*>(object), map, reader); };
+    spec_.check = [rule](void* object, const Value& map, Reader& reader) {
+      rule(*static_cast<T*>(object), map, reader);
+    };
     return *this;
   }
   /// Overrides the default that is shown, where it is not the struct's.
@@ -183,12 +192,14 @@ class Table {
 
  private:
   template <class M, class Base>
-  Table& bind(std::string_view key, bool required, M Base::*member, Shape shape, std::string_view doc) {
+  Table& bind(std::string_view key, bool required, M Base::* member, Shape shape,
+              std::string_view doc) {
     auto bound = [member, shape](void* object, const Value& value, Reader& reader) {
       readInto(static_cast<T*>(object)->*member, value, shape, reader);
     };
     std::string shown = required ? "" : defaultOf(T{}.*member, shape);
-    spec_.fields.push_back({key, required, std::move(shape), doc, std::move(shown), std::move(bound)});
+    spec_.fields.push_back(
+        {key, required, std::move(shape), doc, std::move(shown), std::move(bound)});
     return *this;
   }
 

@@ -2,8 +2,8 @@
 // What the whole file reads into before nodes are expanded and rules between sections are checked.
 #pragma once
 
-#include "inventory/model/cluster.h"
 #include "inventory/inventory.h"
+#include "inventory/model/cluster.h"
 #include "inventory/schema/spec.h"
 
 #include <functional>
@@ -17,7 +17,7 @@ namespace muster::inventory {
 struct NodeGroup : Node {
   std::string names;
   std::string from;
-  bool good = false;             ///< false: it counts for references only, its mistakes are reported already
+  bool good = false;  ///< false: it counts for references only, its mistakes are reported already
   const Value* value = nullptr;  ///< the entry itself, for places; lives as long as the document
 };
 
@@ -34,12 +34,14 @@ struct DeclaredNode {
   } mac, address, bmc, serial;
 };
 
-/// All nodes, with the names of those that could not be read, so that references to them are not reported again.
+/// All nodes, with the names of those that could not be read, so that references to them are not
+/// reported again.
 struct DeclaredNodes {
   std::vector<DeclaredNode> nodes;
   std::map<std::string, SourceRef, std::less<>> names;
   std::vector<NodeFile> files;
-  bool complete = true;  ///< false: a hostlist or a CSV could not be read, so more names may be meant
+  bool complete =
+      true;  ///< false: a hostlist or a CSV could not be read, so more names may be meant
 };
 
 /// Says what is wrong with the file of a secret, if anything. (tables_secrets.cc)
@@ -53,7 +55,8 @@ void readBmcSshKey(BmcTrust& trust, const Value& value, const Shape& shape, Read
 inline constexpr std::size_t kMaxNodes = 200'000;
 
 /// Expands hostlists and reads CSV files. (nodes.cc)
-DeclaredNodes expandNodes(const std::vector<NodeGroup>& groups, const LoadOptions& options, Reader& reader);
+DeclaredNodes expandNodes(const std::vector<NodeGroup>& groups, const LoadOptions& options,
+                          Reader& reader);
 /// Rules between sections: references, networks, duplicates, partitions. (rules.cc)
 void checkRules(Cluster& cluster, const DeclaredNodes& nodes, const Value& root, Reader& reader);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cluster as canonical JSON: sorted keys, no comments, no secrets, paths as seen from the inventory's folder.
+// The cluster as canonical JSON: sorted keys, no comments, no secrets, paths as seen from the
+// inventory's folder.
 #pragma once
 
 #include "inventory/model/cluster.h"

@@ -24,7 +24,10 @@ std::string_view word(AttachedRole role) {
 }
 
 json cableJson(const FabricCable& cable) {
-  json out = {{"from", cable.from_node}, {"from_port", cable.from_port}, {"to", cable.to_node}, {"to_port", cable.to_port}};
+  json out = {{"from", cable.from_node},
+              {"from_port", cable.from_port},
+              {"to", cable.to_node},
+              {"to_port", cable.to_port}};
   if (cable.role != AttachedRole::None) out["role"] = word(cable.role);
   if (!cable.link.empty()) out["link"] = cable.link;
   return out;
@@ -47,8 +50,10 @@ json roceJson(const Roce& roce) {
 json fabricJson(const Fabric& fabric) {
   json partitions = json::object(), cables = json::array();
   for (const auto& partition : fabric.partitions)
-    partitions[partition.name] = {
-        {"pkey", partition.pkey}, {"ipoib", partition.ipoib}, {"full", partition.full_members}, {"limited", partition.limited_members}};
+    partitions[partition.name] = {{"pkey", partition.pkey},
+                                  {"ipoib", partition.ipoib},
+                                  {"full", partition.full_members},
+                                  {"limited", partition.limited_members}};
   for (const auto& cable : fabric.cables) cables.push_back(cableJson(cable));
   json out = {{"shape", word(fabric.shape)},
               {"sus", fabric.sus},
@@ -62,7 +67,8 @@ json fabricJson(const Fabric& fabric) {
               {"subnet_managers", fabric.subnet_managers},
               {"partitions", std::move(partitions)},
               {"cables", std::move(cables)}};
-  // Only where declared: what is not there must not change the digest of inventories that never had it.
+  // Only where declared: what is not there must not change the digest of inventories that never had
+  // it.
   if (fabric.shape == FabricShape::FatTree) {
     out["leaves_per_su"] = fabric.leaves_per_su;
     out["leaf_down_ports"] = fabric.leaf_down_ports;
@@ -75,12 +81,17 @@ json fabricJson(const Fabric& fabric) {
   if (!fabric.places.empty()) out["places"] = fabric.places;
   if (!fabric.topology.empty()) out["topology_sha256"] = io::sha256Hex(fabric.topology);
   for (const auto& group : fabric.switches) {
-    json& entry = out["switches"].emplace_back(json{{"names", group.names}, {"rack", group.rack}, {"unit", group.unit}, {"units_apart", group.units_apart}});
+    json& entry = out["switches"].emplace_back(json{{"names", group.names},
+                                                    {"rack", group.rack},
+                                                    {"unit", group.unit},
+                                                    {"units_apart", group.units_apart}});
     if (!group.firmware.empty()) entry["firmware"] = group.firmware;
   }
-  for (const auto& one : fabric.exclude) out["exclude"].push_back({{"device", one.device}, {"port", one.port}, {"reason", one.reason}});
+  for (const auto& one : fabric.exclude)
+    out["exclude"].push_back({{"device", one.device}, {"port", one.port}, {"reason", one.reason}});
   if (fabric.roce) out["roce"] = roceJson(*fabric.roce);
-  for (const auto& domain : fabric.nvlink_domains) out["nvlink_domains"][domain.name] = {{"nodes", domain.nodes}};
+  for (const auto& domain : fabric.nvlink_domains)
+    out["nvlink_domains"][domain.name] = {{"nodes", domain.nodes}};
   return out;
 }
 

@@ -40,7 +40,10 @@ class SchemaWriter {
   }
 
   Json objectSchema(const ObjectSpec& spec) {
-    Json out = {{"title", spec.title}, {"description", spec.doc}, {"type", "object"}, {"properties", Json::object()}};
+    Json out = {{"title", spec.title},
+                {"description", spec.doc},
+                {"type", "object"},
+                {"properties", Json::object()}};
     Json required = Json::array();
     for (const FieldSpec& field : spec.fields) {
       Json property = {{"title", field.key}, {"description", field.doc}};
@@ -59,16 +62,21 @@ class SchemaWriter {
       else
         out["allOf"].push_back({{"oneOf", std::move(one)}});
     }
-    for (const auto& [key, needed] : spec.needs) out["dependentRequired"][std::string(key)].push_back(needed);
+    for (const auto& [key, needed] : spec.needs)
+      out["dependentRequired"][std::string(key)].push_back(needed);
     return out;
   }
 
   Json shapeSchema(const Shape& shape) {
     switch (shape.kind) {
-      case Shape::Kind::Text: return textSchema(shape);
-      case Shape::Kind::Integer: return {{"type", "integer"}, {"minimum", shape.minimum}, {"maximum", shape.maximum}};
-      case Shape::Kind::Boolean: return {{"type", "boolean"}};
-      case Shape::Kind::Choice: return {{"enum", shape.choices}};
+      case Shape::Kind::Text:
+        return textSchema(shape);
+      case Shape::Kind::Integer:
+        return {{"type", "integer"}, {"minimum", shape.minimum}, {"maximum", shape.maximum}};
+      case Shape::Kind::Boolean:
+        return {{"type", "boolean"}};
+      case Shape::Kind::Choice:
+        return {{"enum", shape.choices}};
       case Shape::Kind::List: {
         Json out = {{"type", "array"}, {"items", shapeSchema(*shape.item)}};
         if (shape.min_items > 0) out["minItems"] = shape.min_items;
@@ -76,12 +84,14 @@ class SchemaWriter {
       }
       case Shape::Kind::Map: {
         Json out = {{"type", "object"}};
-        if (!shape.format->pattern.empty()) out["propertyNames"] = {{"pattern", shape.format->pattern}};
+        if (!shape.format->pattern.empty())
+          out["propertyNames"] = {{"pattern", shape.format->pattern}};
         out["additionalProperties"] = shapeSchema(*shape.item);
         if (!shape.required_keys.empty()) out["required"] = shape.required_keys;
         return out;
       }
-      case Shape::Kind::Object: return reference(*shape.object());
+      case Shape::Kind::Object:
+        return reference(*shape.object());
     }
     return Json::object();
   }
@@ -100,14 +110,17 @@ class SchemaWriter {
 };
 
 /// Every table once, in the order in which a reader of the file meets them.
-void collect(const ObjectSpec& spec, std::vector<const ObjectSpec*>& order, std::set<const ObjectSpec*>& seen);
+void collect(const ObjectSpec& spec, std::vector<const ObjectSpec*>& order,
+             std::set<const ObjectSpec*>& seen);
 
-void collectShape(const Shape& shape, std::vector<const ObjectSpec*>& order, std::set<const ObjectSpec*>& seen) {
+void collectShape(const Shape& shape, std::vector<const ObjectSpec*>& order,
+                  std::set<const ObjectSpec*>& seen) {
   if (shape.kind == Shape::Kind::Object) collect(*shape.object(), order, seen);
   if (shape.item) collectShape(*shape.item, order, seen);
 }
 
-void collect(const ObjectSpec& spec, std::vector<const ObjectSpec*>& order, std::set<const ObjectSpec*>& seen) {
+void collect(const ObjectSpec& spec, std::vector<const ObjectSpec*>& order,
+             std::set<const ObjectSpec*>& seen) {
   if (!seen.insert(&spec).second) return;
   order.push_back(&spec);
   for (const FieldSpec& field : spec.fields) collectShape(field.shape, order, seen);
@@ -122,11 +135,16 @@ std::string anchor(const ObjectSpec& spec) {
 
 std::string shapeMarkdown(const Shape& shape) {
   switch (shape.kind) {
-    case Shape::Kind::Object: return fmt::format("[{}](#{})", shape.object()->title, anchor(*shape.object()));
-    case Shape::Kind::List: return "list of " + shapeMarkdown(*shape.item);
-    case Shape::Kind::Map: return "name → " + shapeMarkdown(*shape.item);
-    case Shape::Kind::Choice: return fmt::format("`{}`", fmt::join(shape.choices, "`, `"));
-    default: return describeShape(shape);
+    case Shape::Kind::Object:
+      return fmt::format("[{}](#{})", shape.object()->title, anchor(*shape.object()));
+    case Shape::Kind::List:
+      return "list of " + shapeMarkdown(*shape.item);
+    case Shape::Kind::Map:
+      return "name → " + shapeMarkdown(*shape.item);
+    case Shape::Kind::Choice:
+      return fmt::format("`{}`", fmt::join(shape.choices, "`, `"));
+    default:
+      return describeShape(shape);
   }
 }
 
@@ -140,14 +158,19 @@ std::string cell(std::string text) {
 }
 
 void tableMarkdown(const ObjectSpec& spec, std::string& out) {
-  out += fmt::format("\n### {}\n\n{}\n\n| key | value | default | meaning |\n|---|---|---|---|\n", spec.title, spec.doc);
+  out += fmt::format("\n### {}\n\n{}\n\n| key | value | default | meaning |\n|---|---|---|---|\n",
+                     spec.title, spec.doc);
   for (const FieldSpec& field : spec.fields) {
-    std::string fallback = field.required ? "**required**" : field.default_json.empty() ? "" : fmt::format("`{}`", field.default_json);
-    out +=
-        fmt::format("| `{}` | {} | {} | {} |\n", field.key, cell(shapeMarkdown(field.shape)), cell(fallback), cell(std::string(field.doc)));
+    std::string fallback = field.required               ? "**required**"
+                           : field.default_json.empty() ? ""
+                                                        : fmt::format("`{}`", field.default_json);
+    out += fmt::format("| `{}` | {} | {} | {} |\n", field.key, cell(shapeMarkdown(field.shape)),
+                       cell(fallback), cell(std::string(field.doc)));
   }
-  for (const auto& keys : spec.exactly_one) out += fmt::format("\nExactly one of `{}`.\n", fmt::join(keys, "`, `"));
-  for (const auto& [key, needed] : spec.needs) out += fmt::format("\n`{}` needs `{}`.\n", key, needed);
+  for (const auto& keys : spec.exactly_one)
+    out += fmt::format("\nExactly one of `{}`.\n", fmt::join(keys, "`, `"));
+  for (const auto& [key, needed] : spec.needs)
+    out += fmt::format("\n`{}` needs `{}`.\n", key, needed);
 }
 
 }  // namespace

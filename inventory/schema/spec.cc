@@ -18,7 +18,8 @@ class FormatChecker {
  public:
   bool matches(std::string_view text, const TextFormat& format) {
     auto [entry, fresh] = compiled_.try_emplace(&format);
-    if (fresh) entry->second.assign(format.pattern.data(), format.pattern.size(), std::regex::ECMAScript);
+    if (fresh)
+      entry->second.assign(format.pattern.data(), format.pattern.size(), std::regex::ECMAScript);
     return std::regex_match(text.begin(), text.end(), entry->second);
   }
 
@@ -27,23 +28,34 @@ class FormatChecker {
 };
 
 Reader::Reader(std::string file, std::filesystem::path folder, Diagnostics& diagnostics)
-    : file(std::move(file)), folder(std::move(folder)), diagnostics(diagnostics), formats(std::make_unique<FormatChecker>()) {}
+    : file(std::move(file)),
+      folder(std::move(folder)),
+      diagnostics(diagnostics),
+      formats(std::make_unique<FormatChecker>()) {}
 Reader::~Reader() = default;
 
 Result<void> checkFormat(std::string_view text, const TextFormat& format, Reader& reader) {
   if (format.check) return format.check(text);
   if (format.pattern.empty()) return {};
-  if (text.size() > kMaxPatternTextBytes) return fail(ErrorCode::InvalidInput, fmt::format("at most {} characters", kMaxPatternTextBytes));
+  if (text.size() > kMaxPatternTextBytes)
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("at most {} characters", kMaxPatternTextBytes));
   if (reader.formats->matches(text, format)) return {};
   return fail(ErrorCode::InvalidInput, fmt::format("for example {}", format.example));
 }
 
 Shape text(const TextFormat& format) { return {.kind = Shape::Kind::Text, .format = &format}; }
-Shape integer(long long minimum, long long maximum) { return {.kind = Shape::Kind::Integer, .minimum = minimum, .maximum = maximum}; }
+Shape integer(long long minimum, long long maximum) {
+  return {.kind = Shape::Kind::Integer, .minimum = minimum, .maximum = maximum};
+}
 Shape boolean() { return {.kind = Shape::Kind::Boolean}; }
-Shape choice(std::vector<std::string_view> choices) { return {.kind = Shape::Kind::Choice, .choices = std::move(choices)}; }
+Shape choice(std::vector<std::string_view> choices) {
+  return {.kind = Shape::Kind::Choice, .choices = std::move(choices)};
+}
 Shape listOf(Shape item, std::size_t min_items) {
-  return {.kind = Shape::Kind::List, .item = std::make_shared<const Shape>(std::move(item)), .min_items = min_items};
+  return {.kind = Shape::Kind::List,
+          .item = std::make_shared<const Shape>(std::move(item)),
+          .min_items = min_items};
 }
 Shape mapOf(Shape item, const TextFormat& key, std::vector<std::string_view> required_keys) {
   return {.kind = Shape::Kind::Map,
@@ -52,7 +64,9 @@ Shape mapOf(Shape item, const TextFormat& key, std::vector<std::string_view> req
           .required_keys = std::move(required_keys)};
 }
 Shape object(const ObjectSpec* (*spec)()) { return {.kind = Shape::Kind::Object, .object = spec}; }
-Shape reference(std::string_view section) { return {.kind = Shape::Kind::Text, .refers_to = section}; }
+Shape reference(std::string_view section) {
+  return {.kind = Shape::Kind::Text, .refers_to = section};
+}
 
 const FieldSpec* ObjectSpec::find(std::string_view key) const {
   for (const FieldSpec& field : fields)
@@ -65,33 +79,44 @@ std::string describeShape(const Shape& shape) {
     case Shape::Kind::Text:
       if (!shape.refers_to.empty()) return fmt::format("a name of `{}`", shape.refers_to);
       return shape.format ? std::string(shape.format->title) : "text";
-    case Shape::Kind::Integer: return fmt::format("a whole number from {} to {}", shape.minimum, shape.maximum);
-    case Shape::Kind::Boolean: return "true or false";
-    case Shape::Kind::Choice: return fmt::format("one of {}", fmt::join(shape.choices, ", "));
-    case Shape::Kind::List: return fmt::format("a list; each: {}", describeShape(*shape.item));
-    case Shape::Kind::Map: return fmt::format("a mapping; each value: {}", describeShape(*shape.item));
-    case Shape::Kind::Object: return fmt::format("a mapping ({})", shape.object()->title);
+    case Shape::Kind::Integer:
+      return fmt::format("a whole number from {} to {}", shape.minimum, shape.maximum);
+    case Shape::Kind::Boolean:
+      return "true or false";
+    case Shape::Kind::Choice:
+      return fmt::format("one of {}", fmt::join(shape.choices, ", "));
+    case Shape::Kind::List:
+      return fmt::format("a list; each: {}", describeShape(*shape.item));
+    case Shape::Kind::Map:
+      return fmt::format("a mapping; each value: {}", describeShape(*shape.item));
+    case Shape::Kind::Object:
+      return fmt::format("a mapping ({})", shape.object()->title);
   }
   return {};
 }
 
 namespace {
 
-/// For quoting in a message: what people paste by mistake into URLs and key lists stays out of logs.
+/// For quoting in a message: what people paste by mistake into URLs and key lists stays out of
+/// logs.
 std::string hideSecrets(std::string_view text) {
   if (text.find("PRIVATE KEY") != std::string_view::npos) return "…PRIVATE KEY…";
   auto scheme = text.find("://");
   auto user_end = text.rfind('@');
-  if (scheme == std::string_view::npos || user_end == std::string_view::npos || user_end < scheme) return shorten(text);
+  if (scheme == std::string_view::npos || user_end == std::string_view::npos || user_end < scheme)
+    return shorten(text);
   return fmt::format("{}…{}", text.substr(0, scheme + 3), shorten(text.substr(user_end)));
 }
 
-void wrongType(const Value& value, const Shape& shape, Reader& reader, std::string suggestion = {}) {
+void wrongType(const Value& value, const Shape& shape, Reader& reader,
+               std::string suggestion = {}) {
   if (value.kind == Value::Kind::Null) {
     reader.error(value, fmt::format("no value; expected {}", describeShape(shape)),
                  suggestion.empty() ? "write a value, or remove the key" : std::move(suggestion));
   } else {
-    reader.error(value, fmt::format("expected {}, found {}", describeShape(shape), value.describe()), std::move(suggestion));
+    reader.error(value,
+                 fmt::format("expected {}, found {}", describeShape(shape), value.describe()),
+                 std::move(suggestion));
   }
 }
 
@@ -110,13 +135,19 @@ void checkPresence(const Value& value, const ObjectSpec& spec, Reader& reader) {
     std::vector<const Value*> chosen;
     for (std::string_view key : keys)
       if (const Value* found = value.findKey(key)) chosen.push_back(found);
-    if (chosen.empty()) reader.error(value, fmt::format("{}: one of {} is missing", spec.title, fmt::join(keys, ", ")));
+    if (chosen.empty())
+      reader.error(value,
+                   fmt::format("{}: one of {} is missing", spec.title, fmt::join(keys, ", ")));
     if (chosen.size() > 1)
-      reader.error(*chosen[1], fmt::format("{}: only one of {} can be given", spec.title, fmt::join(keys, ", ")), "remove the others");
+      reader.error(
+          *chosen[1],
+          fmt::format("{}: only one of {} can be given", spec.title, fmt::join(keys, ", ")),
+          "remove the others");
   }
   for (const auto& [key, needed] : spec.needs)
     if (const Value* found = value.findKey(key); found && !value.find(needed))
-      reader.error(*found, fmt::format("{}: \"{}\" needs \"{}\"", spec.title, key, needed), fmt::format("add {}", needed));
+      reader.error(*found, fmt::format("{}: \"{}\" needs \"{}\"", spec.title, key, needed),
+                   fmt::format("add {}", needed));
 }
 
 }  // namespace
@@ -125,10 +156,12 @@ bool readObject(void* object, const Value& value, const ObjectSpec& spec, Reader
   std::size_t errors_before = reader.errors;
   if (value.kind != Value::Kind::Map) {
     if (spec.secret)
-      reader.error(value, fmt::format("{}: a secret never stands in the inventory itself", spec.title),
+      reader.error(value,
+                   fmt::format("{}: a secret never stands in the inventory itself", spec.title),
                    "write {file: secrets/NAME}, {env: NAME} or {command: …}");
     else
-      reader.error(value, fmt::format("{}: expected a mapping, found {}", spec.title, value.describe()),
+      reader.error(value,
+                   fmt::format("{}: expected a mapping, found {}", spec.title, value.describe()),
                    fmt::format("write {{{}: …}}", spec.fields.front().key));
     return false;
   }
@@ -136,9 +169,11 @@ bool readObject(void* object, const Value& value, const ObjectSpec& spec, Reader
     if (const FieldSpec* field = spec.find(key.text))
       field->read(object, entry, reader);
     else if (spec.secret)
-      reader.error(key, fmt::format("{}: unknown key", spec.title), fmt::format("known: {}", fmt::join(keysOf(spec), ", ")));
+      reader.error(key, fmt::format("{}: unknown key", spec.title),
+                   fmt::format("known: {}", fmt::join(keysOf(spec), ", ")));
     else
-      reader.error(key, fmt::format("{}: unknown key \"{}\"", spec.title, shorten(key.text)), didYouMean(key.text, keysOf(spec)));
+      reader.error(key, fmt::format("{}: unknown key \"{}\"", spec.title, shorten(key.text)),
+                   didYouMean(key.text, keysOf(spec)));
   }
   checkPresence(value, spec, reader);
   if (reader.errors == errors_before && spec.check) spec.check(object, value, reader);
@@ -151,26 +186,34 @@ std::optional<std::string> readText(const Value& value, const Shape& shape, Read
     wrongType(value, shape, reader, single ? "remove the brackets" : "");
     return std::nullopt;
   }
-  const bool is_number = looksLikeNumber(value.text) && !(shape.format && shape.format->numbers_too);
+  const bool is_number =
+      looksLikeNumber(value.text) && !(shape.format && shape.format->numbers_too);
   if (value.style == Value::Style::Plain && (is_number || looksLikeBoolean(value.text))) {
     wrongType(value, shape, reader, fmt::format("put it in quotes: \"{}\"", shorten(value.text)));
     return std::nullopt;
   }
   if (value.text.empty()) {
-    reader.error(value, fmt::format("empty text; expected {}", describeShape(shape)), "write a value, or remove the key");
+    reader.error(value, fmt::format("empty text; expected {}", describeShape(shape)),
+                 "write a value, or remove the key");
     return std::nullopt;
   }
   if (value.text.size() > kMaxTextBytes) {
-    reader.error(value, fmt::format("the text has {} bytes, the limit is {}", value.text.size(), kMaxTextBytes), "shorten it");
+    reader.error(
+        value,
+        fmt::format("the text has {} bytes, the limit is {}", value.text.size(), kMaxTextBytes),
+        "shorten it");
     return std::nullopt;
   }
   if (shape.format) {
     if (auto good = checkFormat(value.text, *shape.format, reader); !good) {
-      reader.error(value, fmt::format("\"{}\" is not {}", hideSecrets(value.text), shape.format->title), good.error().text());
+      reader.error(value,
+                   fmt::format("\"{}\" is not {}", hideSecrets(value.text), shape.format->title),
+                   good.error().text());
       return std::nullopt;
     }
   }
-  if (!shape.refers_to.empty()) reader.references.push_back({shape.refers_to, value.text, reader.at(value)});
+  if (!shape.refers_to.empty())
+    reader.references.push_back({shape.refers_to, value.text, reader.at(value)});
   return value.text;
 }
 
@@ -190,8 +233,10 @@ std::optional<long long> readInteger(const Value& value, const Shape& shape, Rea
     return std::nullopt;
   }
   unsigned long long magnitude = 0;
-  auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), magnitude, base);
-  if (problem == std::errc::invalid_argument || end != digits.data() + digits.size() || digits.empty()) {
+  auto [end, problem] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), magnitude, base);
+  if (problem == std::errc::invalid_argument || end != digits.data() + digits.size() ||
+      digits.empty()) {
     wrongType(value, shape, reader);
     return std::nullopt;
   }
@@ -199,16 +244,19 @@ std::optional<long long> readInteger(const Value& value, const Shape& shape, Rea
   bool fits = problem == std::errc() && magnitude < kLargest;
   long long number = fits ? static_cast<long long>(magnitude) * (negative ? -1 : 1) : 0;
   if (!fits || number < shape.minimum || number > shape.maximum) {
-    reader.error(value, fmt::format("{} is out of range", shorten(value.text)), fmt::format("write {}", describeShape(shape)));
+    reader.error(value, fmt::format("{} is out of range", shorten(value.text)),
+                 fmt::format("write {}", describeShape(shape)));
     return std::nullopt;
   }
   return number;
 }
 
 std::optional<bool> readBoolean(const Value& value, Reader& reader) {
-  if (value.kind == Value::Kind::Scalar && value.style != Value::Style::Quoted && looksLikeBoolean(value.text))
+  if (value.kind == Value::Kind::Scalar && value.style != Value::Style::Quoted &&
+      looksLikeBoolean(value.text))
     return value.text[0] == 't' || value.text[0] == 'T';
-  wrongType(value, boolean(), reader, value.kind == Value::Kind::Scalar ? "write true or false, without quotes" : "");
+  wrongType(value, boolean(), reader,
+            value.kind == Value::Kind::Scalar ? "write true or false, without quotes" : "");
   return std::nullopt;
 }
 
@@ -230,20 +278,25 @@ bool expectList(const Value& value, const Shape& shape, Reader& reader) {
                  fmt::format("write {}", describeShape(*shape.item)));
     return false;
   }
-  wrongType(value, shape, reader, value.kind == Value::Kind::Scalar ? fmt::format("write [{}]", shorten(value.text)) : "write [] for none");
+  wrongType(value, shape, reader,
+            value.kind == Value::Kind::Scalar ? fmt::format("write [{}]", shorten(value.text))
+                                              : "write [] for none");
   return false;
 }
 
 bool expectMap(const Value& value, const Shape& shape, Reader& reader) {
   if (value.kind != Value::Kind::Map) {
-    wrongType(value, shape, reader, value.kind == Value::Kind::Null ? "write {} for none" : "write NAME: {…}");
+    wrongType(value, shape, reader,
+              value.kind == Value::Kind::Null ? "write {} for none" : "write NAME: {…}");
     return false;
   }
   for (std::string_view key : shape.required_keys)
-    if (!value.find(key)) reader.error(value, fmt::format("\"{}\" is missing", key), fmt::format("add {}: {{…}}", key));
+    if (!value.find(key))
+      reader.error(value, fmt::format("\"{}\" is missing", key), fmt::format("add {}: {{…}}", key));
   for (const auto& [key, entry] : value.entries) {
     if (auto good = checkFormat(key.text, *shape.format, reader); !good)
-      reader.error(key, fmt::format("\"{}\" is not {}", shorten(key.text), shape.format->title), good.error().text());
+      reader.error(key, fmt::format("\"{}\" is not {}", shorten(key.text), shape.format->title),
+                   good.error().text());
   }
   return true;
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The declarative tables: every key that an inventory may hold, with its type, bounds, meaning and destination.
+// The declarative tables: every key that an inventory may hold, with its type, bounds, meaning and
+// destination.
 //
-// One table (ObjectSpec) a kind of object. Three things are made from the same tables and so cannot disagree: the reader
-// (readObject), the JSON Schema (schemaJson) and the operator's reference (referenceMarkdown). The tables are in tables.cc.
+// One table (ObjectSpec) a kind of object. Three things are made from the same tables and so cannot
+// disagree: the reader (readObject), the JSON Schema (schemaJson) and the operator's reference
+// (referenceMarkdown). The tables are in tables.cc.
 #pragma once
 
 #include "base/diagnostic.h"
@@ -25,8 +27,8 @@ struct TextFormat {
   std::string_view title;    ///< "a MAC address"
   std::string_view pattern;  ///< ECMA 262, anchored; empty: any text. Enforced here and by editors
   std::string_view example;
-  /// Set: decides instead of the pattern (which then serves editors only), where a regular expression is too slow or says
-  /// too little. The error's text is the suggestion.
+  /// Set: decides instead of the pattern (which then serves editors only), where a regular
+  /// expression is too slow or says too little. The error's text is the suggestion.
   Result<void> (*check)(std::string_view) = nullptr;
   bool numbers_too = false;  ///< a plain number is such a text as well, and needs no quotes
 };
@@ -57,7 +59,8 @@ Shape reference(std::string_view section);
 
 class FormatChecker;
 
-/// What a reader carries along: the place, the problems, and what is checked when everything is read.
+/// What a reader carries along: the place, the problems, and what is checked when everything is
+/// read.
 class Reader {
  public:
   Reader(std::string file, std::filesystem::path folder, Diagnostics& diagnostics);
@@ -78,7 +81,9 @@ class Reader {
     diagnostics.warning(at(value), std::move(what), std::move(suggestion));
   }
   /// A path of the inventory, from the inventory's folder; absolute.
-  std::filesystem::path resolve(std::string_view path) const { return (folder / path).lexically_normal(); }
+  std::filesystem::path resolve(std::string_view path) const {
+    return (folder / path).lexically_normal();
+  }
 
   std::string file;              ///< as shown in messages; changes while a CSV is read
   std::filesystem::path folder;  ///< absolute
@@ -101,10 +106,13 @@ struct ObjectSpec {
   std::string_view name;  ///< of the definition in the schema: "network"
   std::string_view title, doc;
   std::vector<FieldSpec> fields;
-  bool secret = false;                                                        ///< messages never quote what was written
-  std::vector<std::vector<std::string_view>> exactly_one;                     ///< exactly one of the keys of each group
-  std::vector<std::pair<std::string_view, std::string_view>> needs;           ///< the first key needs the second
-  std::function<void(void* object, const Value& map, Reader& reader)> check;  ///< rules between keys; only when each key was good
+  bool secret = false;  ///< messages never quote what was written
+  std::vector<std::vector<std::string_view>>
+      exactly_one;  ///< exactly one of the keys of each group
+  std::vector<std::pair<std::string_view, std::string_view>>
+      needs;  ///< the first key needs the second
+  std::function<void(void* object, const Value& map, Reader& reader)>
+      check;  ///< rules between keys; only when each key was good
 
   const FieldSpec* find(std::string_view key) const;
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables: what an inventory may say. A new key is a row here, and nothing else. The larger sections have files of their own.
+// The tables: what an inventory may say. A new key is a row here, and nothing else. The larger
+// sections have files of their own.
 #include "base/io/regular_file.h"
 #include "inventory/schema/binding.h"
 #include "inventory/schema/change_spec.h"
@@ -20,15 +21,19 @@ namespace {
 constexpr long long kMaxLifetimeHours = 24L * 366 * 5;
 constexpr int kMaxAtOnce = 16'384;
 constexpr int kMaxRackWatts = 10'000'000, kMaxNodeWatts = 1'000'000;
-constexpr TextFormat kBiosAttribute{"a BIOS attribute", "^[A-Za-z0-9_.#-]{1,128}$", "SriovGlobalEnable"};
+constexpr TextFormat kBiosAttribute{"a BIOS attribute", "^[A-Za-z0-9_.#-]{1,128}$",
+                                    "SriovGlobalEnable"};
 
 // ---- credentials
 
 ObjectSpec make_credentialSpec() {
   return Table<Credential>("credential", "credential", "An account, for example of the BMCs.")
       .required("username", &Credential::username, text(kUserName), "The account's name.")
-      .required("password", &Credential::password, object(secretSpec), "Where its password comes from.")
-      .optional("next", &Credential::next, object(secretSpec), "Where the password comes from that `muster bmc rotate` changes it to; docs/bmc.md.")
+      .required("password", &Credential::password, object(secretSpec),
+                "Where its password comes from.")
+      .optional(
+          "next", &Credential::next, object(secretSpec),
+          "Where the password comes from that `muster bmc rotate` changes it to; docs/bmc.md.")
       .spec();
 }
 MUSTER_SPEC(credentialSpec)
@@ -37,20 +42,33 @@ MUSTER_SPEC(credentialSpec)
 
 void checkImageBuild(ImageBuild& build, const Value& map, Reader& reader) {
   if (build.suite.empty() == build.release.empty())
-    reader.error(map, "a system is built from apt's packages of a suite or from dnf's of a release: one of the two", "write suite: bookworm, or release: \"9\" with archives");
+    reader.error(map,
+                 "a system is built from apt's packages of a suite or from dnf's of a release: one "
+                 "of the two",
+                 "write suite: bookworm, or release: \"9\" with archives");
   if (!build.release.empty() && build.archives.empty())
-    reader.error(place(map, "release"), "nothing says where packages of this release are", "add archives: {NAME: {url: …, key: …}}");
+    reader.error(place(map, "release"), "nothing says where packages of this release are",
+                 "add archives: {NAME: {url: …, key: …}}");
   if (!build.mirror.empty() && (!build.archives.empty() || !build.release.empty()))
-    reader.error(place(map, "mirror"), "mirror is Debian's archive; it goes with neither archives nor release", "remove it, or name it as one of the archives, with its key");
+    reader.error(place(map, "mirror"),
+                 "mirror is Debian's archive; it goes with neither archives nor release",
+                 "remove it, or name it as one of the archives, with its key");
 }
 
 ObjectSpec make_imageBuildSpec() {
-  return Table<ImageBuild>("image-build", "image build", "A system that `muster image build` makes: by mmdebstrap of a suite, by dnf of a release.")
+  return Table<ImageBuild>("image-build", "image build",
+                           "A system that `muster image build` makes: by mmdebstrap of a suite, by "
+                           "dnf of a release.")
       .optional("suite", &ImageBuild::suite, text(kSuite), "Debian or Ubuntu suite.")
-      .optional("release", &ImageBuild::release, text(kRelease), "Or a release of a system with dnf (RHEL, Rocky, AlmaLinux, Fedora); its archives say which.")
-      .optional("packages", &ImageBuild::packages, listOf(text(kPackage)), "Packages beyond the base system; a kernel among them.")
-      .optional("mirror", &ImageBuild::mirror, text(kMirror), "Debian's package archive; the building machine's own when absent.")
-      .optional("archives", &ImageBuild::archives, mapOf(object(archiveSpec), kEntryName), "Signed archives that all packages come from, instead of a mirror of Debian.")
+      .optional("release", &ImageBuild::release, text(kRelease),
+                "Or a release of a system with dnf (RHEL, Rocky, AlmaLinux, Fedora); its archives "
+                "say which.")
+      .optional("packages", &ImageBuild::packages, listOf(text(kPackage)),
+                "Packages beyond the base system; a kernel among them.")
+      .optional("mirror", &ImageBuild::mirror, text(kMirror),
+                "Debian's package archive; the building machine's own when absent.")
+      .optional("archives", &ImageBuild::archives, mapOf(object(archiveSpec), kEntryName),
+                "Signed archives that all packages come from, instead of a mirror of Debian.")
       .check(checkImageBuild)
       .spec();
 }
@@ -59,9 +77,12 @@ MUSTER_SPEC(imageBuildSpec)
 void checkImportFile(Image& image, const Value& map, Reader& reader) {
   const auto* import = std::get_if<ImageImport>(&image.source);
   std::error_code ignored;
-  if (!import && image.kind == ImageKind::Disk) reader.error(place(map, "kind"), "what muster builds is a root file system", "write rootfs or live, or import a disk image");
+  if (!import && image.kind == ImageKind::Disk)
+    reader.error(place(map, "kind"), "what muster builds is a root file system",
+                 "write rootfs or live, or import a disk image");
   if (import && !std::filesystem::exists(import->path, ignored))
-    reader.warning(place(map, "import"), fmt::format("{} does not exist yet", import->path.string()),
+    reader.warning(place(map, "import"),
+                   fmt::format("{} does not exist yet", import->path.string()),
                    "it must be there before a node is imaged");
 }
 
@@ -71,11 +92,13 @@ ImageImport& importOf(Image& image) {
 }
 
 ObjectSpec make_imageSpec() {
-  return Table<Image>("image", "image", "What a node runs: written to its disk, or live in its memory.")
+  return Table<Image>("image", "image",
+                      "What a node runs: written to its disk, or live in its memory.")
       .custom("build", false, object(imageBuildSpec), "Build it from packages.",
               [](Image& image, const Value& value, const Shape&, Reader& reader) {
                 ImageBuild build;
-                if (readObject(&build, value, *imageBuildSpec(), reader)) image.source = std::move(build);
+                if (readObject(&build, value, *imageBuildSpec(), reader))
+                  image.source = std::move(build);
               })
       .custom("import", false, text(kPath), "Or take this disk image (raw, qcow2).",
               [](Image& image, const Value& value, const Shape& shape, Reader& reader) {
@@ -86,9 +109,11 @@ ObjectSpec make_imageSpec() {
                 readInto(importOf(image).sha256, value, shape, reader);
               })
       .optional("kind", &Image::kind, choice({"rootfs", "disk", "live"}),
-                "rootfs: a root file system that muster partitions a disk for. disk (imports only): a whole disk with its own partitions and boot loader. "
+                "rootfs: a root file system that muster partitions a disk for. disk (imports "
+                "only): a whole disk with its own partitions and boot loader. "
                 "live: it runs in memory, and no disk is written.")
-      .optional("authorized_keys", &Image::authorized_keys, listOf(text(kSshKey)), "ssh public keys of root.")
+      .optional("authorized_keys", &Image::authorized_keys, listOf(text(kSshKey)),
+                "ssh public keys of root.")
       .exactlyOne({"build", "import"})
       .needs("import", "sha256")
       .needs("sha256", "import")
@@ -103,22 +128,31 @@ namespace {
 
 ObjectSpec make_gateSpec() {
   return Table<Gate>("gate", "gate", "A set of checks that a node must pass.")
-      .optional("level", &Gate::level, choice({"quick", "medium", "long", "soak"}), "How thorough: at most a minute, a quarter of an hour, two hours of load; soak: twelve hours.")
-      .custom("on", false, listOf(choice({"host", "gpu", "rdma", "gdr", "system", "disk", "dcgm", "nccl-tests"}), 1), "Which checks.",
-              [](Gate& gate, const Value& value, const Shape& shape, Reader& reader) {
-                if (!expectList(value, shape, reader)) return;
-                for (const Value& item : value.items)
-                  if (auto index = readChoice(item, *shape.item, reader)) {
-                    std::string group(shape.item->choices[*index]);
-                    if (std::find(gate.on.begin(), gate.on.end(), group) != gate.on.end())
-                      reader.error(item, fmt::format("\"{}\" is listed twice", group), "remove one");
-                    gate.on.push_back(std::move(group));
-                  }
-              })
+      .optional("level", &Gate::level, choice({"quick", "medium", "long", "soak"}),
+                "How thorough: at most a minute, a quarter of an hour, two hours of load; soak: "
+                "twelve hours.")
+      .custom(
+          "on", false,
+          listOf(choice({"host", "gpu", "rdma", "gdr", "system", "disk", "dcgm", "nccl-tests"}), 1),
+          "Which checks.",
+          [](Gate& gate, const Value& value, const Shape& shape, Reader& reader) {
+            if (!expectList(value, shape, reader)) return;
+            for (const Value& item : value.items)
+              if (auto index = readChoice(item, *shape.item, reader)) {
+                std::string group(shape.item->choices[*index]);
+                if (std::find(gate.on.begin(), gate.on.end(), group) != gate.on.end())
+                  reader.error(item, fmt::format("\"{}\" is listed twice", group), "remove one");
+                gate.on.push_back(std::move(group));
+              }
+          })
       .defaultIs(R"(["host","gpu","rdma"])")
-      .optional("isolate", &Gate::isolate, boolean(), "Whether the finding of a failed pair test asks for `muster validate isolate`, which names the node, NIC, cable or switch.")
-      .optional("checks", &Gate::checks, mapOf(mapOf(text(kCheckValue), kCheckParameter), kCheckName),
-                "Parameters of checks, instead of what level and profile say: rdma.pair: {min_gbits: 380}. `muster validate checks` lists them.")
+      .optional("isolate", &Gate::isolate, boolean(),
+                "Whether the finding of a failed pair test asks for `muster validate isolate`, "
+                "which names the node, NIC, cable or switch.")
+      .optional("checks", &Gate::checks,
+                mapOf(mapOf(text(kCheckValue), kCheckParameter), kCheckName),
+                "Parameters of checks, instead of what level and profile say: rdma.pair: "
+                "{min_gbits: 380}. `muster validate checks` lists them.")
       .check([](Gate& gate, const Value& map, Reader& reader) {
         gate.where = reader.at(map);
         if (gate.on.empty()) gate.on = {"host", "gpu", "rdma"};
@@ -129,15 +163,22 @@ MUSTER_SPEC(gateSpec)
 
 ObjectSpec make_partSpec() {
   return Table<PartRule>("part", "part", "Parts of one kind and model that must be there.")
-      .required("kind", &PartRule::kind, choice({"dimm", "nvme", "nic", "gpu"}), "What kind of part.")
-      .optional("model", &PartRule::model, text(kText), "Glob of its model, upper and lower case alike; absent: all parts of the kind.")
-      .optional("count", &PartRule::count, integer(0, 1024), "How many there are, exactly; absent: at least one.")
-      .optional("size_gib", &PartRule::size_gib, integer(1, 1 << 20), "Of each DIMM exactly, of each NVMe disk at least.")
-      .optional("firmware", &PartRule::firmware, text(kGlob), "Glob of the firmware that each of them runs.")
+      .required("kind", &PartRule::kind, choice({"dimm", "nvme", "nic", "gpu"}),
+                "What kind of part.")
+      .optional("model", &PartRule::model, text(kText),
+                "Glob of its model, upper and lower case alike; absent: all parts of the kind.")
+      .optional("count", &PartRule::count, integer(0, 1024),
+                "How many there are, exactly; absent: at least one.")
+      .optional("size_gib", &PartRule::size_gib, integer(1, 1 << 20),
+                "Of each DIMM exactly, of each NVMe disk at least.")
+      .optional("firmware", &PartRule::firmware, text(kGlob),
+                "Glob of the firmware that each of them runs.")
       .check([](PartRule& part, const Value& map, Reader& reader) {
         if (part.size_gib && part.kind != PartKind::Dimm && part.kind != PartKind::Nvme)
-          reader.error(place(map, "size_gib"), "only DIMMs and NVMe disks have a size", "remove it");
-        if (!part.firmware.empty() && part.kind == PartKind::Dimm) reader.error(place(map, "firmware"), "a DIMM has no firmware", "remove it");
+          reader.error(place(map, "size_gib"), "only DIMMs and NVMe disks have a size",
+                       "remove it");
+        if (!part.firmware.empty() && part.kind == PartKind::Dimm)
+          reader.error(place(map, "firmware"), "a DIMM has no firmware", "remove it");
       })
       .spec();
 }
@@ -146,16 +187,20 @@ MUSTER_SPEC(partSpec)
 ObjectSpec make_expectSpec() {
   return Table<Expectation>("expect", "expect", "What the hardware must have. Less is a finding.")
       .optional("gpus", &Expectation::gpus, integer(0, 1024), "Number of GPUs, exactly.")
-      .optional("gpu_model", &Expectation::gpu_model, text(kText), "Part of the model's name as NVML gives it.")
+      .optional("gpu_model", &Expectation::gpu_model, text(kText),
+                "Part of the model's name as NVML gives it.")
       .optional("nics", &Expectation::nics, integer(0, 1024), "Number of RDMA NICs, exactly.")
-      .optional("memory_gib_min", &Expectation::memory_gib_min, integer(1, 1 << 20), "Memory in GiB, at least.")
+      .optional("memory_gib_min", &Expectation::memory_gib_min, integer(1, 1 << 20),
+                "Memory in GiB, at least.")
       .optional("cpus_min", &Expectation::cpus_min, integer(1, 1 << 16), "Logical CPUs, at least.")
-      .optional("parts", &Expectation::parts, listOf(object(partSpec)), "DIMMs, NVMe disks, NICs, GPUs: count, size, model, firmware.")
+      .optional("parts", &Expectation::parts, listOf(object(partSpec)),
+                "DIMMs, NVMe disks, NICs, GPUs: count, size, model, firmware.")
       .spec();
 }
 MUSTER_SPEC(expectSpec)
 
-constexpr TextFormat kStorageName{"a name of at most 20 lower-case letters, digits and '-'", "^[a-z0-9][a-z0-9-]{0,19}$", "scratch"};
+constexpr TextFormat kStorageName{"a name of at most 20 lower-case letters, digits and '-'",
+                                  "^[a-z0-9][a-z0-9-]{0,19}$", "scratch"};
 
 /// The content counts, not the path: who changes the file has changed the declaration.
 void readUserData(Profile& profile, const Value& value, const Shape& shape, Reader& reader) {
@@ -165,21 +210,30 @@ void readUserData(Profile& profile, const Value& value, const Shape& shape, Read
   if (reader.errors != errors) return;
   auto content = io::readRegularFile(path, kMaxUserDataBytes).value_or("");
   if (content.empty() || content.size() > kMaxUserDataBytes)
-    return reader.error(value, fmt::format("{} cannot be read, is empty or has more than {} KiB", path.string(), kMaxUserDataBytes >> 10), "name a file with user data");
-  if (const auto kind = checkUserData(content); !kind) return reader.error(value, fmt::format("{}: {}", path.string(), kind.error().text()), "see docs/images.md");
+    return reader.error(value,
+                        fmt::format("{} cannot be read, is empty or has more than {} KiB",
+                                    path.string(), kMaxUserDataBytes >> 10),
+                        "name a file with user data");
+  if (const auto kind = checkUserData(content); !kind)
+    return reader.error(value, fmt::format("{}: {}", path.string(), kind.error().text()),
+                        "see docs/images.md");
   profile.user_data = std::move(content);
 }
 
 void checkProfile(Profile& profile, const Value& map, Reader& reader) {
   if (!profile.pool.empty() && profile.gates.empty())
-    reader.warning(place(map, "pool"), fmt::format("nodes of profile {} join a pool without passing any gate", profile.name),
-                   "add gates: […]");
+    reader.warning(
+        place(map, "pool"),
+        fmt::format("nodes of profile {} join a pool without passing any gate", profile.name),
+        "add gates: […]");
   if (profile.secure_boot && profile.boot == BootMode::Bios)
-    reader.error(place(map, "secure_boot"), "only UEFI firmware has Secure Boot", "write boot: uefi, or remove secure_boot");
+    reader.error(place(map, "secure_boot"), "only UEFI firmware has Secure Boot",
+                 "write boot: uefi, or remove secure_boot");
   for (const char* key : {"drivers", "gates", "mounts"}) {
     std::set<std::string> seen;
     for (const Value& item : place(map, key).items)
-      if (!seen.insert(item.text).second) reader.error(item, fmt::format("\"{}\" is listed twice", shorten(item.text)), "remove one");
+      if (!seen.insert(item.text).second)
+        reader.error(item, fmt::format("\"{}\" is listed twice", shorten(item.text)), "remove one");
   }
 }
 
@@ -187,35 +241,68 @@ ObjectSpec make_profileSpec() {
   return Table<Profile>("profile", "profile", "What a kind of node should be.")
       .optional("expect", &Profile::expect, object(expectSpec), "Its hardware.")
       .required("image", &Profile::image, reference("images"), "Its system.")
-      .optional("drivers", &Profile::drivers, listOf(reference("drivers")), "Its drivers, in the order of installing.")
-      .optional("bios", &Profile::bios, mapOf(text(kText), kBiosAttribute), "BIOS attributes, as the BMC spells them; staged, applied by a restart, read again.")
-      .optional("firmware", &Profile::firmware, reference("firmware"), "Its firmware baseline; absent: firmware is left alone.")
-      .optional("fabric", &Profile::fabric, reference("fabric"), "The fabric that it is cabled to; absent: none.")
-      .optional("rails", &Profile::rails, listOf(object(railSpec)), "Its HCAs on the fabric, rail after rail; absent: mlx5_0, mlx5_1, …")
-      .optional("gates", &Profile::gates, listOf(reference("gates")), "The gates that it must pass, in order.")
-      .optional("pool", &Profile::pool, reference("pools"), "The pool that it works in; absent: none.")
-      .optional("bmc_credential", &Profile::bmc_credential, reference("credentials"), "The account of its BMC, where the node names no other.")
-      .custom("bmc_pin", false, text(kFingerprint), "SHA-256 of the TLS certificate that its BMC shows, where the node says nothing: no other one gets the password.",
-              [](Profile& profile, const Value& value, const Shape& shape, Reader& reader) { readBmcPin(profile.bmc_trust, value, shape, reader); })
-      .custom("bmc_ca", false, text(kPath), "Or a PEM file of the root CA that its BMC's certificate must lead to, with the BMC's name or address in it; docs/bmc.md.",
-              [](Profile& profile, const Value& value, const Shape& shape, Reader& reader) { readBmcCa(profile.bmc_trust, value, shape, reader); })
+      .optional("drivers", &Profile::drivers, listOf(reference("drivers")),
+                "Its drivers, in the order of installing.")
+      .optional(
+          "bios", &Profile::bios, mapOf(text(kText), kBiosAttribute),
+          "BIOS attributes, as the BMC spells them; staged, applied by a restart, read again.")
+      .optional("firmware", &Profile::firmware, reference("firmware"),
+                "Its firmware baseline; absent: firmware is left alone.")
+      .optional("fabric", &Profile::fabric, reference("fabric"),
+                "The fabric that it is cabled to; absent: none.")
+      .optional("rails", &Profile::rails, listOf(object(railSpec)),
+                "Its HCAs on the fabric, rail after rail; absent: mlx5_0, mlx5_1, …")
+      .optional("gates", &Profile::gates, listOf(reference("gates")),
+                "The gates that it must pass, in order.")
+      .optional("pool", &Profile::pool, reference("pools"),
+                "The pool that it works in; absent: none.")
+      .optional("bmc_credential", &Profile::bmc_credential, reference("credentials"),
+                "The account of its BMC, where the node names no other.")
+      .custom("bmc_pin", false, text(kFingerprint),
+              "SHA-256 of the TLS certificate that its BMC shows, where the node says nothing: no "
+              "other one gets the password.",
+              [](Profile& profile, const Value& value, const Shape& shape, Reader& reader) {
+                readBmcPin(profile.bmc_trust, value, shape, reader);
+              })
+      .custom("bmc_ca", false, text(kPath),
+              "Or a PEM file of the root CA that its BMC's certificate must lead to, with the "
+              "BMC's name or address in it; docs/bmc.md.",
+              [](Profile& profile, const Value& value, const Shape& shape, Reader& reader) {
+                readBmcCa(profile.bmc_trust, value, shape, reader);
+              })
       .optional("boot", &Profile::boot, choice({"bios", "uefi"}), "How its firmware boots.")
       .optional("secure_boot", &Profile::secure_boot, boolean(),
-                "Whether its firmware checks signatures (UEFI Secure Boot): it boots by Debian's signed shim, GRUB and kernel; docs/netboot.md.")
+                "Whether its firmware checks signatures (UEFI Secure Boot): it boots by Debian's "
+                "signed shim, GRUB and kernel; docs/netboot.md.")
       .optional("kernel_args", &Profile::kernel_args, listOf(text(kKernelArgument)),
                 "Arguments of its kernel, in the RAM OS and installed.")
-      .optional("mounts", &Profile::mounts, listOf(reference("file_systems")), "The file systems that it mounts.")
+      .optional("mounts", &Profile::mounts, listOf(reference("file_systems")),
+                "The file systems that it mounts.")
       .optional("disk", &Profile::disk, text(kDisk),
-                "The system disk: serial:…, wwn:…, smallest or size:LOW-HIGH. Absent: the only disk; several are refused.")
-      .optional("root", &Profile::root, object(rootLayoutSpec), "How the system disk is made, where it is more than a partition of one disk.")
-      .optional("storage", &Profile::storage, mapOf(object(storageSetSpec), kStorageName), "Its other disks, by name.")
-      .custom("user_data", false, text(kPath), "A file for cloud-init (NoCloud) or Ignition, which the image must then have; ${muster.hostname} and the like become the node's.", readUserData)
-      .optional("console", &Profile::console, object(consoleSpec), "Its serial console; absent: that of the libvirt domain where its BMC is one, else none.")
-      .optional("ipmi", &Profile::ipmi, object(ipmiSpec), "IPMI beside Redfish; absent: it is never used.")
-      .optional("pdu", &Profile::pdu, object(pduSpec), "Who switches its outlets; absent: nobody but the BMC itself.")
-      .optional("bmc_certificate", &Profile::bmc_certificate, object(bmcCertificateSpec), "Who signs its BMC's certificate; absent: this controller's own CA.")
-      .optional("tpm", &Profile::tpm, object(tpmSpec), "What its TPM must prove; absent: no machine is asked.")
-      .optional("power_watts", &Profile::power_watts, integer(1, kMaxNodeWatts), "Watts that a node draws under full load; absent: estimated from its GPUs, on the high side.")
+                "The system disk: serial:…, wwn:…, smallest or size:LOW-HIGH. Absent: the only "
+                "disk; several are refused.")
+      .optional("root", &Profile::root, object(rootLayoutSpec),
+                "How the system disk is made, where it is more than a partition of one disk.")
+      .optional("storage", &Profile::storage, mapOf(object(storageSetSpec), kStorageName),
+                "Its other disks, by name.")
+      .custom("user_data", false, text(kPath),
+              "A file for cloud-init (NoCloud) or Ignition, which the image must then have; "
+              "${muster.hostname} and the like become the node's.",
+              readUserData)
+      .optional(
+          "console", &Profile::console, object(consoleSpec),
+          "Its serial console; absent: that of the libvirt domain where its BMC is one, else none.")
+      .optional("ipmi", &Profile::ipmi, object(ipmiSpec),
+                "IPMI beside Redfish; absent: it is never used.")
+      .optional("pdu", &Profile::pdu, object(pduSpec),
+                "Who switches its outlets; absent: nobody but the BMC itself.")
+      .optional("bmc_certificate", &Profile::bmc_certificate, object(bmcCertificateSpec),
+                "Who signs its BMC's certificate; absent: this controller's own CA.")
+      .optional("tpm", &Profile::tpm, object(tpmSpec),
+                "What its TPM must prove; absent: no machine is asked.")
+      .optional("power_watts", &Profile::power_watts, integer(1, kMaxNodeWatts),
+                "Watts that a node draws under full load; absent: estimated from its GPUs, on the "
+                "high side.")
       .check(checkProfile)
       .spec();
 }
@@ -230,61 +317,81 @@ ObjectSpec make_labSpec() {
       .optional("disk_gib", &LabSpec::disk_gib, integer(1, 1 << 16), "System disk in GiB.")
       .optional("gpus", &LabSpec::gpus, integer(0, 64), "Simulated GPUs.")
       .optional("gpu_model", &LabSpec::gpu_model, text(kText), "Their name.")
-      .optional("bmc", &LabSpec::bmc, text(kEntryName), "Whose BMC the virtual ones play: muster, idrac, idrac-before-multipart, ilo, supermicro, dgx-h100, gb200, openbmc, simple-update.")
+      .optional("bmc", &LabSpec::bmc, text(kEntryName),
+                "Whose BMC the virtual ones play: muster, idrac, idrac-before-multipart, ilo, "
+                "supermicro, dgx-h100, gb200, openbmc, simple-update.")
       .spec();
 }
 MUSTER_SPEC(labSpec)
 
 ObjectSpec make_limitsSpec() {
-  return Table<Limits>("limits", "limits",
-                       "Ceilings of what is under way at once, in the whole cluster. Below them the number is found by trying; say one "
-                       "only where something outside (power, a boot server, a BMC network) bears no more.")
-      .optional("bmc_requests", &Limits::bmc_requests, integer(1, kMaxAtOnce), "Requests to all BMCs together; 1024 where nothing is said.")
-      .optional("uploads", &Limits::uploads, integer(1, kMaxAtOnce), "Firmware files on their way to BMCs; 128.")
-      .optional("imagings", &Limits::imagings, integer(1, kMaxAtOnce), "Disks being written; 16384.")
-      .optional("restarts", &Limits::restarts, integer(1, kMaxAtOnce), "Machines that go down and come up again; 16384.")
+  return Table<Limits>(
+             "limits", "limits",
+             "Ceilings of what is under way at once, in the whole cluster. Below them the number "
+             "is found by trying; say one "
+             "only where something outside (power, a boot server, a BMC network) bears no more.")
+      .optional("bmc_requests", &Limits::bmc_requests, integer(1, kMaxAtOnce),
+                "Requests to all BMCs together; 1024 where nothing is said.")
+      .optional("uploads", &Limits::uploads, integer(1, kMaxAtOnce),
+                "Firmware files on their way to BMCs; 128.")
+      .optional("imagings", &Limits::imagings, integer(1, kMaxAtOnce),
+                "Disks being written; 16384.")
+      .optional("restarts", &Limits::restarts, integer(1, kMaxAtOnce),
+                "Machines that go down and come up again; 16384.")
       .spec();
 }
 MUSTER_SPEC(limitsSpec)
 
 void checkRack(Rack& rack, const Value& map, Reader& reader) {
   if (rack.cooling_watts && *rack.cooling_watts > rack.power_watts)
-    reader.warning(place(map, "cooling_watts"), "more can be cooled away than the rack may draw", "the smaller of the two counts");
+    reader.warning(place(map, "cooling_watts"), "more can be cooled away than the rack may draw",
+                   "the smaller of the two counts");
 }
 
 ObjectSpec make_rackSpec() {
-  return Table<Rack>("rack", "rack", "A rack, by the name that nodes give. Load of nodes together stays within what it may draw (`muster validate run`).")
-      .required("power_watts", &Rack::power_watts, integer(1, kMaxRackWatts), "Watts that its nodes may draw together.")
-      .optional("cooling_watts", &Rack::cooling_watts, integer(1, kMaxRackWatts), "Watts that can be cooled away; absent: as many as it may draw.")
+  return Table<Rack>("rack", "rack",
+                     "A rack, by the name that nodes give. Load of nodes together stays within "
+                     "what it may draw (`muster validate run`).")
+      .required("power_watts", &Rack::power_watts, integer(1, kMaxRackWatts),
+                "Watts that its nodes may draw together.")
+      .optional("cooling_watts", &Rack::cooling_watts, integer(1, kMaxRackWatts),
+                "Watts that can be cooled away; absent: as many as it may draw.")
       .check(checkRack)
       .spec();
 }
 MUSTER_SPEC(rackSpec)
 
 ObjectSpec make_certificatesSpec() {
-  return Table<CertificatePolicy>("certificates", "certificates", "How long a node's certificate is good for.")
+  return Table<CertificatePolicy>("certificates", "certificates",
+                                  "How long a node's certificate is good for.")
       .optional("lifetime_hours", &CertificatePolicy::lifetime, integer(1, kMaxLifetimeHours),
                 "Hours; then the gates must be passed again.")
       .optional("may_override", &CertificatePolicy::may_override, listOf(text(kUserName)),
-                "Users who may give a node a certificate by their word, for three days at most (`muster cert override`); absent: nobody.")
+                "Users who may give a node a certificate by their word, for three days at most "
+                "(`muster cert override`); absent: nobody.")
       .spec();
 }
 MUSTER_SPEC(certificatesSpec)
 
 ObjectSpec make_nameSpec() {
-  return Table<Cluster>("cluster-name", "cluster", "The cluster.").required("name", &Cluster::name, text(kClusterName), "Its name.")
+  return Table<Cluster>("cluster-name", "cluster", "The cluster.")
+      .required("name", &Cluster::name, text(kClusterName), "Its name.")
       .optional("bmc_trust", &Cluster::bmc_trust, choice({"first-contact", "declared"}),
-                "Which BMCs get a password. declared: only those whose certificate the inventory declares (bmc_pin, bmc_ca). first-contact: the others too; what they show first is pinned.")
+                "Which BMCs get a password. declared: only those whose certificate the inventory "
+                "declares (bmc_pin, bmc_ca). first-contact: the others too; what they show first "
+                "is pinned.")
       .spec();
 }
 MUSTER_SPEC(nameSpec)
 
 /// A key of the file that fills one member of the Cluster.
 template <class M>
-void section(Table<Declaration>& table, std::string_view key, bool required, Shape shape, std::string_view doc, M Cluster::*member) {
-  table.custom(key, required, std::move(shape), doc, [member](Declaration& all, const Value& value, const Shape& inner, Reader& reader) {
-    readInto(all.cluster.*member, value, inner, reader);
-  });
+void section(Table<Declaration>& table, std::string_view key, bool required, Shape shape,
+             std::string_view doc, M Cluster::* member) {
+  table.custom(key, required, std::move(shape), doc,
+               [member](Declaration& all, const Value& value, const Shape& inner, Reader& reader) {
+                 readInto(all.cluster.*member, value, inner, reader);
+               });
 }
 
 ObjectSpec make_clusterSpec() {
@@ -293,17 +400,28 @@ ObjectSpec make_clusterSpec() {
                [](Declaration& all, const Value& value, const Shape& shape, Reader& reader) {
                  readObject(&all.cluster, value, *shape.object(), reader);
                });
-  section(table, "networks", true, mapOf(object(networkSpec), kEntryName, {"provisioning"}), "The networks, by name.", &Cluster::networks);
-  section(table, "credentials", false, mapOf(object(credentialSpec), kEntryName), "Accounts, by name.", &Cluster::credentials);
-  section(table, "images", false, mapOf(object(imageSpec), kEntryName), "Systems, by name.", &Cluster::images);
-  section(table, "drivers", false, mapOf(object(driverSpec), kEntryName), "Drivers, by name.", &Cluster::drivers);
-  section(table, "firmware", false, mapOf(object(baselineSpec), kEntryName), "Firmware baselines, by name.", &Cluster::firmware);
-  section(table, "fabric", false, mapOf(object(fabricSpec), kEntryName), "Fabrics, by name.", &Cluster::fabrics);
-  section(table, "gates", false, mapOf(object(gateSpec), kEntryName), "Gates, by name.", &Cluster::gates);
-  section(table, "pools", false, mapOf(object(poolSpec), kEntryName), "Pools, by name.", &Cluster::pools);
-  section(table, "profiles", true, mapOf(object(profileSpec), kEntryName), "Kinds of nodes, by name.", &Cluster::profiles);
-  section(table, "file_systems", false, mapOf(object(fileSystemSpec), kEntryName), "File systems that nodes mount, by name.", &Cluster::file_systems);
-  section(table, "discovery", false, object(discoverySpec), "Machines that are not declared yet.", &Cluster::discovery);
+  section(table, "networks", true, mapOf(object(networkSpec), kEntryName, {"provisioning"}),
+          "The networks, by name.", &Cluster::networks);
+  section(table, "credentials", false, mapOf(object(credentialSpec), kEntryName),
+          "Accounts, by name.", &Cluster::credentials);
+  section(table, "images", false, mapOf(object(imageSpec), kEntryName), "Systems, by name.",
+          &Cluster::images);
+  section(table, "drivers", false, mapOf(object(driverSpec), kEntryName), "Drivers, by name.",
+          &Cluster::drivers);
+  section(table, "firmware", false, mapOf(object(baselineSpec), kEntryName),
+          "Firmware baselines, by name.", &Cluster::firmware);
+  section(table, "fabric", false, mapOf(object(fabricSpec), kEntryName), "Fabrics, by name.",
+          &Cluster::fabrics);
+  section(table, "gates", false, mapOf(object(gateSpec), kEntryName), "Gates, by name.",
+          &Cluster::gates);
+  section(table, "pools", false, mapOf(object(poolSpec), kEntryName), "Pools, by name.",
+          &Cluster::pools);
+  section(table, "profiles", true, mapOf(object(profileSpec), kEntryName),
+          "Kinds of nodes, by name.", &Cluster::profiles);
+  section(table, "file_systems", false, mapOf(object(fileSystemSpec), kEntryName),
+          "File systems that nodes mount, by name.", &Cluster::file_systems);
+  section(table, "discovery", false, object(discoverySpec), "Machines that are not declared yet.",
+          &Cluster::discovery);
   table.custom("nodes", false, listOf(object(nodeGroupSpec)), "The nodes.",
                [](Declaration& all, const Value& value, const Shape& shape, Reader& reader) {
                  if (!expectList(value, shape, reader)) return;
@@ -315,10 +433,12 @@ ObjectSpec make_clusterSpec() {
                    all.groups.push_back(std::move(group));
                  }
                });
-  section(table, "certificates", false, object(certificatesSpec), "Certificates.", &Cluster::certificates);
+  section(table, "certificates", false, object(certificatesSpec), "Certificates.",
+          &Cluster::certificates);
   section(table, "keep", false, object(keepSpec), "The long-running controller.", &Cluster::keep);
   section(table, "limits", false, object(limitsSpec), "How much at once.", &Cluster::limits);
-  section(table, "racks", false, mapOf(object(rackSpec), kText), "What racks may draw, by name.", &Cluster::racks);
+  section(table, "racks", false, mapOf(object(rackSpec), kText), "What racks may draw, by name.",
+          &Cluster::racks);
   section(table, "lab", false, object(labSpec), "The virtual twin.", &Cluster::lab);
   return table.spec();
 }

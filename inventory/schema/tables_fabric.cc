@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables of fabrics.
-#include "inventory/schema/binding.h"
 #include "inventory/parse/csv.h"
+#include "inventory/parse/hostlist.h"
+#include "inventory/schema/binding.h"
 #include "inventory/schema/declared.h"
 #include "inventory/schema/formats.h"
-#include "inventory/parse/hostlist.h"
 
 #include "base/io/regular_file.h"
 
@@ -30,19 +30,26 @@ constexpr std::size_t kMaxTopologyBytes = 64u << 20;  ///< 16,384 HCAs are 12 MB
 
 ObjectSpec make_partitionSpec() {
   return Table<Partition>("partition", "partition", "A partition (PKey) of the fabric.")
-      .custom("pkey", true, integer(1, kMaxPkey), "15 bits, 0x0001 to 0x7fff; the membership bit is not part of it.",
-              [](Partition& partition, const Value& value, const Shape& shape, Reader& reader) {
-                Diagnostics ignored;
-                Reader probe(reader.file, reader.folder, ignored);
-                if (auto wide = readInteger(value, integer(kMaxPkey + 1, kMaxPkeyAndMembership), probe))
-                  return reader.error(
-                      value, fmt::format("the PKey {} has the membership bit (0x8000), or is over 15 bits", shorten(value.text)),
-                      *wide == 0x8000 ? "write 0x0001 to 0x7fff"
-                                      : fmt::format("write {:#06x}; full and limited say who is a full member", *wide & kMaxPkey));
-                readInto(partition.pkey, value, shape, reader);
-              })
+      .custom(
+          "pkey", true, integer(1, kMaxPkey),
+          "15 bits, 0x0001 to 0x7fff; the membership bit is not part of it.",
+          [](Partition& partition, const Value& value, const Shape& shape, Reader& reader) {
+            Diagnostics ignored;
+            Reader probe(reader.file, reader.folder, ignored);
+            if (auto wide = readInteger(value, integer(kMaxPkey + 1, kMaxPkeyAndMembership), probe))
+              return reader.error(
+                  value,
+                  fmt::format("the PKey {} has the membership bit (0x8000), or is over 15 bits",
+                              shorten(value.text)),
+                  *wide == 0x8000
+                      ? "write 0x0001 to 0x7fff"
+                      : fmt::format("write {:#06x}; full and limited say who is a full member",
+                                    *wide & kMaxPkey));
+            readInto(partition.pkey, value, shape, reader);
+          })
       .optional("ipoib", &Partition::ipoib, boolean(), "Whether IP over InfiniBand runs in it.")
-      .optional("full", &Partition::full_members, listOf(text(kHostlist)), "Hostlists of full members; ALL and SELF as OpenSM knows them.")
+      .optional("full", &Partition::full_members, listOf(text(kHostlist)),
+                "Hostlists of full members; ALL and SELF as OpenSM knows them.")
       .optional("limited", &Partition::limited_members, listOf(text(kHostlist)),
                 "Hostlists of limited members, which reach full members only.")
       .spec();
@@ -51,39 +58,52 @@ MUSTER_SPEC(partitionSpec)
 
 ObjectSpec make_cableSpec() {
   return Table<FabricCable>("cable", "cable",
-                            "One cable: a node (\"gpu001\", port N is its HCA N-1), an HCA (\"gpu001 mlx5_0\") or a switch, at each end.")
+                            "One cable: a node (\"gpu001\", port N is its HCA N-1), an HCA "
+                            "(\"gpu001 mlx5_0\") or a switch, at each end.")
       .required("from", &FabricCable::from_node, text(kText), "One end.")
       .optional("from_port", &FabricCable::from_port, integer(1, kMaxPort), "Its port.")
       .required("to", &FabricCable::to_node, text(kText), "The other end.")
       .optional("to_port", &FabricCable::to_port, integer(1, kMaxPort), "Its port.")
       .optional("role", &FabricCable::role, choice({"none", "storage", "ufm", "gateway"}),
-                "What `from` is, when it is neither a node nor a switch: an HCA of such a host (\"store1 mlx5_0\").")
+                "What `from` is, when it is neither a node nor a switch: an HCA of such a host "
+                "(\"store1 mlx5_0\").")
       .optional("link", &FabricCable::link, text(kLink), "Width and speed; absent: the fabric's.")
-      .check([](FabricCable& cable, const Value& map, Reader& reader) { cable.where = reader.at(map); })
+      .check([](FabricCable& cable, const Value& map, Reader& reader) {
+        cable.where = reader.at(map);
+      })
       .spec();
 }
 MUSTER_SPEC(cableSpec)
 
-void readNames(std::vector<std::string>& names, const Value& value, const Shape& shape, Reader& reader) {
+void readNames(std::vector<std::string>& names, const Value& value, const Shape& shape,
+               Reader& reader) {
   std::string text;
   readInto(text, value, shape, reader);
   auto expanded = expandHostlist(text);
   if (expanded)
     names = std::move(*expanded);
   else
-    reader.error(value, fmt::format("\"{}\" is no hostlist", shorten(value.text)), expanded.error().text());
+    reader.error(value, fmt::format("\"{}\" is no hostlist", shorten(value.text)),
+                 expanded.error().text());
 }
 
 ObjectSpec make_switchesSpec() {
-  return Table<FabricSwitches>("switches", "switches", "Where switches stand, for the cabling sheet, and what runs on them.")
-      .custom("names", true, text(kHostlist), "Hostlist of switches as the shape names them: \"leaf-su1-r[0-7]\".",
+  return Table<FabricSwitches>(
+             "switches", "switches",
+             "Where switches stand, for the cabling sheet, and what runs on them.")
+      .custom("names", true, text(kHostlist),
+              "Hostlist of switches as the shape names them: \"leaf-su1-r[0-7]\".",
               [](FabricSwitches& group, const Value& value, const Shape& shape, Reader& reader) {
                 readNames(group.names, value, shape, reader);
               })
       .required("rack", &FabricSwitches::rack, text(kText), "Their rack.")
-      .optional("unit", &FabricSwitches::unit, integer(1, kMaxUnit), "The height unit of the first one.")
-      .optional("units_apart", &FabricSwitches::units_apart, integer(1, kMaxUnit), "Each further one stands so much higher.")
-      .optional("firmware", &FabricSwitches::firmware, text(kGroupFirmware), "The firmware that must run on them; any: it is not compared; absent: switch_firmware of the fabric.")
+      .optional("unit", &FabricSwitches::unit, integer(1, kMaxUnit),
+                "The height unit of the first one.")
+      .optional("units_apart", &FabricSwitches::units_apart, integer(1, kMaxUnit),
+                "Each further one stands so much higher.")
+      .optional("firmware", &FabricSwitches::firmware, text(kGroupFirmware),
+                "The firmware that must run on them; any: it is not compared; absent: "
+                "switch_firmware of the fabric.")
       .spec();
 }
 MUSTER_SPEC(switchesSpec)
@@ -91,34 +111,48 @@ MUSTER_SPEC(switchesSpec)
 void checkRoce(Roce& roce, const Value& map, Reader& reader) {
   if (roce.priority == roce.cnp_priority)
     reader.error(place(map, "cnp_priority"),
-                 fmt::format("RDMA and congestion notifications both have priority {}: a stopped queue would hold back what resolves it",
+                 fmt::format("RDMA and congestion notifications both have priority {}: a stopped "
+                             "queue would hold back what resolves it",
                              roce.priority),
                  "give notifications another priority");
   if (roce.dscp == roce.cnp_dscp)
-    reader.error(place(map, "cnp_dscp"), fmt::format("RDMA and congestion notifications both have DSCP {}", roce.dscp),
+    reader.error(place(map, "cnp_dscp"),
+                 fmt::format("RDMA and congestion notifications both have DSCP {}", roce.dscp),
                  "give them different ones");
   if (roce.ecn_min_kib >= roce.ecn_max_kib)
-    reader.error(place(map, "ecn_min_kib"), "marking must begin below ecn_max_kib", "write a smaller number");
+    reader.error(place(map, "ecn_min_kib"), "marking must begin below ecn_max_kib",
+                 "write a smaller number");
 }
 
 ObjectSpec make_roceSpec() {
-  return Table<Roce>("roce", "roce", "How lossless traffic is marked: hosts, switches and NCCL are all rendered from this.")
+  return Table<Roce>(
+             "roce", "roce",
+             "How lossless traffic is marked: hosts, switches and NCCL are all rendered from this.")
       .optional("dscp", &Roce::dscp, integer(1, kMaxDscp), "DSCP of RDMA traffic.")
-      .optional("priority", &Roce::priority, integer(0, kMaxPriority), "The priority that it maps to, the only one with PFC.")
-      .optional("cnp_dscp", &Roce::cnp_dscp, integer(1, kMaxDscp), "DSCP of congestion notifications.")
-      .optional("cnp_priority", &Roce::cnp_priority, integer(0, kMaxPriority), "Their priority; strict, never paused.")
-      .optional("mtu", &Roce::mtu, integer(kLeastRoceMtu, 9216), "MTU of the interfaces in bytes; 4,096 bytes of RDMA payload need 4,200.")
-      .optional("gid_index", &Roce::gid_index, integer(0, 255), "The GID that NCCL uses; 3 is RoCE v2 over IPv4 on mlx5.")
-      .optional("ecn_min_kib", &Roce::ecn_min_kib, integer(1, kMaxCount), "Queue at which switches begin to mark.")
-      .optional("ecn_max_kib", &Roce::ecn_max_kib, integer(1, kMaxCount), "Queue at which they mark ecn_percent.")
-      .optional("ecn_percent", &Roce::ecn_percent, integer(1, 100), "How many packets are marked there.")
+      .optional("priority", &Roce::priority, integer(0, kMaxPriority),
+                "The priority that it maps to, the only one with PFC.")
+      .optional("cnp_dscp", &Roce::cnp_dscp, integer(1, kMaxDscp),
+                "DSCP of congestion notifications.")
+      .optional("cnp_priority", &Roce::cnp_priority, integer(0, kMaxPriority),
+                "Their priority; strict, never paused.")
+      .optional("mtu", &Roce::mtu, integer(kLeastRoceMtu, 9216),
+                "MTU of the interfaces in bytes; 4,096 bytes of RDMA payload need 4,200.")
+      .optional("gid_index", &Roce::gid_index, integer(0, 255),
+                "The GID that NCCL uses; 3 is RoCE v2 over IPv4 on mlx5.")
+      .optional("ecn_min_kib", &Roce::ecn_min_kib, integer(1, kMaxCount),
+                "Queue at which switches begin to mark.")
+      .optional("ecn_max_kib", &Roce::ecn_max_kib, integer(1, kMaxCount),
+                "Queue at which they mark ecn_percent.")
+      .optional("ecn_percent", &Roce::ecn_percent, integer(1, 100),
+                "How many packets are marked there.")
       .check(checkRoce)
       .spec();
 }
 MUSTER_SPEC(roceSpec)
 
 ObjectSpec make_nvlinkDomainSpec() {
-  return Table<NvlinkDomain>("nvlink_domain", "NVLink domain", "Nodes whose GPUs share one NVLink fabric (NVL72).")
+  return Table<NvlinkDomain>("nvlink_domain", "NVLink domain",
+                             "Nodes whose GPUs share one NVLink fabric (NVL72).")
       .custom("nodes", true, text(kHostlist), "Hostlist.",
               [](NvlinkDomain& domain, const Value& value, const Shape& shape, Reader& reader) {
                 readNames(domain.nodes, value, shape, reader);
@@ -129,15 +163,19 @@ MUSTER_SPEC(nvlinkDomainSpec)
 
 ObjectSpec make_exclusionSpec() {
   return Table<FabricExclusion>("exclusion", "exclusion",
-                                "A device or port that is known to be out: what is wrong with it is told, but is no deviation.")
-      .required("device", &FabricExclusion::device, text(kText), "An HCA (\"gpu001 mlx5_3\") or a switch.")
+                                "A device or port that is known to be out: what is wrong with it "
+                                "is told, but is no deviation.")
+      .required("device", &FabricExclusion::device, text(kText),
+                "An HCA (\"gpu001 mlx5_3\") or a switch.")
       .optional("port", &FabricExclusion::port, integer(1, kMaxPort), "Absent: the whole device.")
-      .required("reason", &FabricExclusion::reason, text(kText), "Why, for whoever reads the report.")
+      .required("reason", &FabricExclusion::reason, text(kText),
+                "Why, for whoever reads the report.")
       .spec();
 }
 MUSTER_SPEC(exclusionSpec)
 
-std::optional<std::string> readNamedFile(const Value& value, const Shape& shape, Reader& reader, std::filesystem::path& path) {
+std::optional<std::string> readNamedFile(const Value& value, const Shape& shape, Reader& reader,
+                                         std::filesystem::path& path) {
   const std::size_t errors = reader.errors;
   readInto(path, value, shape, reader);
   if (reader.errors != errors) return std::nullopt;
@@ -158,8 +196,11 @@ void readCableFile(Fabric& fabric, const Value& value, const Shape& shape, Reade
   auto table = parseCsv(*content, reader.file, reader.diagnostics);
   reader.errors += reader.diagnostics.all().size() - problems;
   const auto& columns = *cableSpec();
-  if (!table.header.empty() && std::none_of(table.header.begin(), table.header.end(), [&](const Value& cell) { return columns.find(cell.text); })) {
-    reader.error(table.header.front(), "this is no list of cables: none of its columns is known", "its first row names columns: from,from_port,to,to_port,role,link");
+  if (!table.header.empty() &&
+      std::none_of(table.header.begin(), table.header.end(),
+                   [&](const Value& cell) { return columns.find(cell.text); })) {
+    reader.error(table.header.front(), "this is no list of cables: none of its columns is known",
+                 "its first row names columns: from,from_port,to,to_port,role,link");
     table.rows.clear();
   }
   for (auto& row : table.rows) {
@@ -168,7 +209,8 @@ void readCableFile(Fabric& fabric, const Value& value, const Shape& shape, Reade
     map.line = row.line;
     map.column = 1;
     for (std::size_t i = 0; i < row.cells.size(); ++i)
-      if (!row.cells[i].text.empty()) map.entries.push_back({table.header[i], std::move(row.cells[i])});
+      if (!row.cells[i].text.empty())
+        map.entries.push_back({table.header[i], std::move(row.cells[i])});
     FabricCable cable;
     if (readObject(&cable, map, *cableSpec(), reader)) fabric.cables.push_back(std::move(cable));
   }
@@ -177,30 +219,40 @@ void readCableFile(Fabric& fabric, const Value& value, const Shape& shape, Reade
 
 void readTopologyFile(Fabric& fabric, const Value& value, const Shape& shape, Reader& reader) {
   std::filesystem::path path;
-  if (auto content = readNamedFile(value, shape, reader, path)) fabric.topology = std::move(*content);
+  if (auto content = readNamedFile(value, shape, reader, path))
+    fabric.topology = std::move(*content);
 }
 
 /// One entry of `places`: nodes, or how many places are empty.
-void readPlace(std::vector<std::string>& places, std::map<std::string, const Value*>& seen, const Value& value, Reader& reader) {
+void readPlace(std::vector<std::string>& places, std::map<std::string, const Value*>& seen,
+               const Value& value, Reader& reader) {
   constexpr std::string_view kFree = " free";
   const Shape shape = text(kPlaces);
   const auto word = readText(value, shape, reader);
   if (!word) return;
   std::size_t empty = *word == "-" ? 1 : 0;
   if (word->ends_with(kFree))
-    if (std::from_chars(word->data(), word->data() + word->size() - kFree.size(), empty).ec != std::errc() || empty == 0 || empty > kMaxCount)
-      return reader.error(value, fmt::format("\"{}\" does not say how many places are free", shorten(*word)), "write 3 free, or - for one");
+    if (std::from_chars(word->data(), word->data() + word->size() - kFree.size(), empty).ec !=
+            std::errc() ||
+        empty == 0 || empty > kMaxCount)
+      return reader.error(
+          value, fmt::format("\"{}\" does not say how many places are free", shorten(*word)),
+          "write 3 free, or - for one");
   std::vector<std::string> names(empty);
   if (!empty) {
     auto expanded = expandHostlist(*word);
-    if (!expanded) return reader.error(value, fmt::format("\"{}\" is no hostlist", shorten(*word)), expanded.error().text());
+    if (!expanded)
+      return reader.error(value, fmt::format("\"{}\" is no hostlist", shorten(*word)),
+                          expanded.error().text());
     names = std::move(*expanded);
   }
-  if (places.size() + names.size() > static_cast<std::size_t>(kMaxCount)) return reader.error(value, "more places than any fabric has", "shorten the list");
+  if (places.size() + names.size() > static_cast<std::size_t>(kMaxCount))
+    return reader.error(value, "more places than any fabric has", "shorten the list");
   for (auto& name : names) {
     if (!name.empty())
       if (auto [first, fresh] = seen.emplace(name, &value); !fresh)
-        reader.error(value, fmt::format("{} has two places", name), fmt::format("the other one is at {}", reader.at(*first->second).str()));
+        reader.error(value, fmt::format("{} has two places", name),
+                     fmt::format("the other one is at {}", reader.at(*first->second).str()));
     places.push_back(std::move(name));
   }
 }
@@ -210,38 +262,50 @@ void readPlaces(Fabric& fabric, const Value& value, const Shape& shape, Reader& 
   std::map<std::string, const Value*> seen;
   const std::size_t errors = reader.errors;
   for (const Value& item : value.items) readPlace(fabric.places, seen, item, reader);
-  if (reader.errors != errors) fabric.places.clear();  // half a list would be reported again as nodes without a place
+  if (reader.errors != errors)
+    fabric.places.clear();  // half a list would be reported again as nodes without a place
 }
 
 void checkPlaces(const Fabric& fabric, const Value& map, Reader& reader) {
   if (!map.findKey("places")) return;
   const Value& at = place(map, "places");
   if (fabric.shape == FabricShape::Explicit)
-    return reader.error(at, "the shape explicit has no places: its cables name the nodes", "remove places");
+    return reader.error(at, "the shape explicit has no places: its cables name the nodes",
+                        "remove places");
   const int down = fabric.leaf_down_ports ? fabric.leaf_down_ports : fabric.switch_ports / 2;
-  const long long in_su = fabric.shape == FabricShape::RailOptimized ? fabric.nodes_per_su : static_cast<long long>(fabric.leaves_per_su) * down / fabric.rails;
+  const long long in_su = fabric.shape == FabricShape::RailOptimized
+                              ? fabric.nodes_per_su
+                              : static_cast<long long>(fabric.leaves_per_su) * down / fabric.rails;
   if (const auto most = in_su * fabric.sus; static_cast<long long>(fabric.places.size()) > most)
-    reader.error(at, fmt::format("{} places are listed, the shape has {} ({} SU of {})", fabric.places.size(), most, fabric.sus, in_su),
+    reader.error(at,
+                 fmt::format("{} places are listed, the shape has {} ({} SU of {})",
+                             fabric.places.size(), most, fabric.sus, in_su),
                  "list fewer, or raise sus");
 }
 
 void checkShape(const Fabric& fabric, const Value& map, Reader& reader) {
   if (fabric.shape == FabricShape::Explicit && fabric.cables.empty() && fabric.topology.empty())
-    reader.error(map, "the shape explicit needs cables",
-                 "add cables: [{from: gpu001, to: leaf1, to_port: 1}, …], cables_file or topology_file");
+    reader.error(
+        map, "the shape explicit needs cables",
+        "add cables: [{from: gpu001, to: leaf1, to_port: 1}, …], cables_file or topology_file");
   if (fabric.shape != FabricShape::Explicit && !fabric.topology.empty())
-    reader.error(*map.findKey("topology_file"), "only the shape explicit takes a topology from a file",
+    reader.error(*map.findKey("topology_file"),
+                 "only the shape explicit takes a topology from a file",
                  "remove topology_file, or write shape: explicit");
   if (!fabric.topology.empty() && !fabric.cables.empty())
-    reader.error(*map.findKey("topology_file"), "topology_file says every cable itself", "remove cables");
+    reader.error(*map.findKey("topology_file"), "topology_file says every cable itself",
+                 "remove cables");
   if (fabric.shape != FabricShape::FatTree)
     for (auto key : {"leaves_per_su", "leaf_down_ports"})
       if (const Value* at = map.findKey(key))
-        reader.error(*at, fmt::format("only the shape fat-tree has {}", key), "remove it; a rail-optimized SU has one leaf a rail");
+        reader.error(*at, fmt::format("only the shape fat-tree has {}", key),
+                     "remove it; a rail-optimized SU has one leaf a rail");
   if (fabric.cores > 0 && (fabric.spines_per_su == 0 || fabric.cores % fabric.spines_per_su != 0))
-    reader.error(place(map, "cores"),
-                 fmt::format("{} cores cannot be shared out evenly: spine k of every SU goes to plane k", fabric.cores),
-                 fmt::format("write a multiple of spines_per_su ({})", fabric.spines_per_su));
+    reader.error(
+        place(map, "cores"),
+        fmt::format("{} cores cannot be shared out evenly: spine k of every SU goes to plane k",
+                    fabric.cores),
+        fmt::format("write a multiple of spines_per_su ({})", fabric.spines_per_su));
 }
 
 void checkFabric(Fabric& fabric, const Value& map, Reader& reader) {
@@ -249,68 +313,96 @@ void checkFabric(Fabric& fabric, const Value& map, Reader& reader) {
   checkPlaces(fabric, map, reader);
   std::map<std::pair<std::string, int>, const FabricCable*> used;
   for (const FabricCable& cable : fabric.cables)
-    for (const auto& end : {std::pair(cable.from_node, cable.from_port), std::pair(cable.to_node, cable.to_port)})
+    for (const auto& end :
+         {std::pair(cable.from_node, cable.from_port), std::pair(cable.to_node, cable.to_port)})
       if (auto [first, fresh] = used.emplace(end, &cable); !fresh) {
         ++reader.errors;
-        reader.diagnostics.error(cable.where, fmt::format("port {} of {} already has a cable", end.second, shorten(end.first)),
-                                 fmt::format("the other one is declared at {}", first->second->where.str()));
+        reader.diagnostics.error(
+            cable.where,
+            fmt::format("port {} of {} already has a cable", end.second, shorten(end.first)),
+            fmt::format("the other one is declared at {}", first->second->where.str()));
       }
   std::map<int, const Partition*> keys;
   for (const Partition& partition : fabric.partitions)
     if (auto [first, fresh] = keys.emplace(partition.pkey, &partition); !fresh)
       reader.error(place(place(place(map, "partitions"), partition.name), "pkey"),
-                   fmt::format("the partitions {} and {} have the same PKey {:#06x}", first->second->name, partition.name, partition.pkey),
+                   fmt::format("the partitions {} and {} have the same PKey {:#06x}",
+                               first->second->name, partition.name, partition.pkey),
                    "give each its own");
 }
 
 ObjectSpec make_railSpec() {
   return Table<Rail>("rail", "rail", "One HCA on the fabric.")
-      .optional("hca", &Rail::hca, text(kRdmaDevice), "Its name in the system, which its node description carries.")
-      .optional("gpu", &Rail::gpu, integer(0, kMaxGpu), "The GPU that it serves, by its NVML index.")
+      .optional("hca", &Rail::hca, text(kRdmaDevice),
+                "Its name in the system, which its node description carries.")
+      .optional("gpu", &Rail::gpu, integer(0, kMaxGpu),
+                "The GPU that it serves, by its NVML index.")
       .optional("pci", &Rail::pci, text(kPciAddress), "Where it sits.")
       .spec();
 }
 
 ObjectSpec make_fabricSpec() {
-  return Table<Fabric>("fabric", "fabric", "A fabric as it should be cabled, and its subnet managers.")
+  return Table<Fabric>("fabric", "fabric",
+                       "A fabric as it should be cabled, and its subnet managers.")
       .optional("shape", &Fabric::shape, choice({"rail-optimized", "explicit", "fat-tree"}),
-                "rail-optimized: leaf r of a scalable unit takes HCA r of each of its nodes. fat-tree: HCAs fill leaf after leaf. In both "
+                "rail-optimized: leaf r of a scalable unit takes HCA r of each of its nodes. "
+                "fat-tree: HCAs fill leaf after leaf. In both "
                 "every leaf "
                 "goes to every spine (with cores: of its SU). explicit: as cables say.")
-      .optional("sus", &Fabric::sus, integer(1, kMaxCount), "Scalable units; the pods of a fat tree.")
+      .optional("sus", &Fabric::sus, integer(1, kMaxCount),
+                "Scalable units; the pods of a fat tree.")
       .optional("nodes_per_su", &Fabric::nodes_per_su, integer(1, kMaxCount), "Nodes in each.")
-      .optional("rails", &Fabric::rails, integer(1, kMaxPort), "HCAs of a node, each to its own leaf.")
-      .optional("leaves_per_su", &Fabric::leaves_per_su, integer(1, kMaxCount), "Leaves of each SU of a fat tree.")
+      .optional("rails", &Fabric::rails, integer(1, kMaxPort),
+                "HCAs of a node, each to its own leaf.")
+      .optional("leaves_per_su", &Fabric::leaves_per_su, integer(1, kMaxCount),
+                "Leaves of each SU of a fat tree.")
       .optional("leaf_down_ports", &Fabric::leaf_down_ports, integer(0, kMaxPort),
                 "Ports of a fat tree's leaf that take HCAs; 0: half of them.")
-      .optional("spines_per_su", &Fabric::spines_per_su, integer(0, kMaxCount), "Spines = sus × spines_per_su.")
+      .optional("spines_per_su", &Fabric::spines_per_su, integer(0, kMaxCount),
+                "Spines = sus × spines_per_su.")
       .optional("uplinks_per_leaf_spine", &Fabric::uplinks_per_leaf_spine, integer(1, kMaxPort),
                 "Cables between each leaf and each of its spines.")
       .optional("cores", &Fabric::cores, integer(0, kMaxCount),
-                "Core switches, a multiple of spines_per_su: a third level. Spine k of every SU goes to all cores of plane k.")
+                "Core switches, a multiple of spines_per_su: a third level. Spine k of every SU "
+                "goes to all cores of plane k.")
       .optional("uplinks_per_spine_core", &Fabric::uplinks_per_spine_core, integer(1, kMaxPort),
                 "Cables between each spine and each of its cores.")
       .optional("switch_ports", &Fabric::switch_ports, integer(2, kMaxPort), "Ports of a switch.")
-      .optional("link", &Fabric::link, text(kLink), "Width and speed of every cable, as ibnetdiscover writes it.")
+      .optional("link", &Fabric::link, text(kLink),
+                "Width and speed of every cable, as ibnetdiscover writes it.")
       .custom("places", false, listOf(text(kPlaces), 1),
-              "Which node has which place of the shape, SU by SU: hostlists; - is an empty place, \"3 free\" are three. Then a node that "
-              "leaves, or comes, moves no other's cables. Absent: nodes take places in the order of the inventory.",
+              "Which node has which place of the shape, SU by SU: hostlists; - is an empty place, "
+              "\"3 free\" are three. Then a node that "
+              "leaves, or comes, moves no other's cables. Absent: nodes take places in the order "
+              "of the inventory.",
               readPlaces)
       .optional("cables", &Fabric::cables, listOf(object(cableSpec)),
-                "Every cable, for the shape explicit; with another shape what it does not know: storage, UFM, gateways.")
-      .custom("cables_file", false, text(kPath), "The same as a CSV file with the columns from, from_port, to, to_port, role, link.",
+                "Every cable, for the shape explicit; with another shape what it does not know: "
+                "storage, UFM, gateways.")
+      .custom("cables_file", false, text(kPath),
+              "The same as a CSV file with the columns from, from_port, to, to_port, role, link.",
               readCableFile)
       .custom("topology_file", false, text(kPath),
-              "Instead of cables, for the shape explicit: ibnetdiscover's output of the fabric as it should be.", readTopologyFile)
-      .optional("switches", &Fabric::switches, listOf(object(switchesSpec)), "Racks of the switches, for the cabling sheet, and firmware that differs from switch_firmware.")
-      .optional("switch_firmware", &Fabric::switch_firmware, text(kSwitchFirmware), "The firmware that must run on InfiniBand switches; absent: it is not compared.")
-      .optional("exclude", &Fabric::exclude, listOf(object(exclusionSpec)), "What is known to be out.")
+              "Instead of cables, for the shape explicit: ibnetdiscover's output of the fabric as "
+              "it should be.",
+              readTopologyFile)
+      .optional("switches", &Fabric::switches, listOf(object(switchesSpec)),
+                "Racks of the switches, for the cabling sheet, and firmware that differs from "
+                "switch_firmware.")
+      .optional("switch_firmware", &Fabric::switch_firmware, text(kSwitchFirmware),
+                "The firmware that must run on InfiniBand switches; absent: it is not compared.")
+      .optional("exclude", &Fabric::exclude, listOf(object(exclusionSpec)),
+                "What is known to be out.")
       .optional("routing", &Fabric::routing, text(kRouting), "OpenSM's routing engine.")
       .optional("subnet_managers", &Fabric::subnet_managers, listOf(text(kHostName)),
-                "Who runs the subnet manager: controller, then nodes that stand by. None: UFM or a managed switch runs one, and muster checks it.")
-      .optional("partitions", &Fabric::partitions, mapOf(object(partitionSpec), kEntryName), "The partitions.")
-      .optional("roce", &Fabric::roce, object(roceSpec), "Present: an Ethernet fabric with RoCE v2, without a subnet manager.")
-      .optional("nvlink_domains", &Fabric::nvlink_domains, mapOf(object(nvlinkDomainSpec), kEntryName), "NVLink domains, by name.")
+                "Who runs the subnet manager: controller, then nodes that stand by. None: UFM or a "
+                "managed switch runs one, and muster checks it.")
+      .optional("partitions", &Fabric::partitions, mapOf(object(partitionSpec), kEntryName),
+                "The partitions.")
+      .optional("roce", &Fabric::roce, object(roceSpec),
+                "Present: an Ethernet fabric with RoCE v2, without a subnet manager.")
+      .optional("nvlink_domains", &Fabric::nvlink_domains,
+                mapOf(object(nvlinkDomainSpec), kEntryName), "NVLink domains, by name.")
       .check(checkFabric)
       .spec();
 }

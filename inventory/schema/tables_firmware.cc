@@ -18,26 +18,39 @@ namespace {
 
 constexpr int kMaxMinutes = 24 * 60;
 constexpr std::size_t kMaxSignatureBytes = 16u << 10;
-constexpr TextFormat kConstraint{"a constraint", R"(^.{3,300}$)", "HGX_FW_FPGA_0 >= 3.14 needs CPLD >= 0x14"};
-constexpr TextFormat kComponent{"a component's name in the BMC's inventory", R"(^[A-Za-z0-9][A-Za-z0-9 ._()/#+-]{0,95}$)", "HGX_FW_FPGA_0"};
-constexpr TextFormat kDevice{"a device", R"(^(iana:[0-9]{1,10}|pci:[0-9a-fA-F]{4}|uuid:[0-9a-fA-F-]{36}|nic:[A-Za-z0-9_-]{1,32}|nvme:[ -~]{1,40}|fwupd:[0-9a-fA-F-]{36})$)",
-                             "iana:5703, nic:MT_0000000838, nvme:SAMSUNG MZQL2* or fwupd:GUID"};
+constexpr TextFormat kConstraint{"a constraint", R"(^.{3,300}$)",
+                                 "HGX_FW_FPGA_0 >= 3.14 needs CPLD >= 0x14"};
+constexpr TextFormat kComponent{"a component's name in the BMC's inventory",
+                                R"(^[A-Za-z0-9][A-Za-z0-9 ._()/#+-]{0,95}$)", "HGX_FW_FPGA_0"};
+constexpr TextFormat kDevice{
+    "a device",
+    R"(^(iana:[0-9]{1,10}|pci:[0-9a-fA-F]{4}|uuid:[0-9a-fA-F-]{36}|nic:[A-Za-z0-9_-]{1,32}|nvme:[ -~]{1,40}|fwupd:[0-9a-fA-F-]{36})$)",
+    "iana:5703, nic:MT_0000000838, nvme:SAMSUNG MZQL2* or fwupd:GUID"};
 
-void checkFile(const std::filesystem::path& file, const std::string& sha256, const Value& map, Reader& reader) {
+void checkFile(const std::filesystem::path& file, const std::string& sha256, const Value& map,
+               Reader& reader) {
   if (file.empty()) return;
   std::error_code ignored;
   if (!std::filesystem::exists(file, ignored))
-    reader.warning(place(map, "file"), fmt::format("{} does not exist yet", file.string()), "it must be there, with the declared digest, before an update");
+    reader.warning(place(map, "file"), fmt::format("{} does not exist yet", file.string()),
+                   "it must be there, with the declared digest, before an update");
   if (sha256.find_first_not_of('0') == std::string::npos)
-    reader.warning(place(map, "sha256"), "a digest of zeros is a placeholder: every file will be refused", fmt::format("sha256sum {}", file.string()));
+    reader.warning(place(map, "sha256"),
+                   "a digest of zeros is a placeholder: every file will be refused",
+                   fmt::format("sha256sum {}", file.string()));
 }
 
 ObjectSpec make_viaSpec() {
-  return Table<FirmwareImageFile>("firmware-via", "stepping stone", "A version that a component below it must run before it may go further.")
-      .required("version", &FirmwareImageFile::version, text(kWord), "The version that the BMC reports.")
+  return Table<FirmwareImageFile>(
+             "firmware-via", "stepping stone",
+             "A version that a component below it must run before it may go further.")
+      .required("version", &FirmwareImageFile::version, text(kWord),
+                "The version that the BMC reports.")
       .required("file", &FirmwareImageFile::file, text(kPath), "The vendor's update file.")
       .required("sha256", &FirmwareImageFile::sha256, text(kSha256), "Digest of the file.")
-      .check([](FirmwareImageFile& image, const Value& map, Reader& reader) { checkFile(image.file, image.sha256, map, reader); })
+      .check([](FirmwareImageFile& image, const Value& map, Reader& reader) {
+        checkFile(image.file, image.sha256, map, reader);
+      })
       .spec();
 }
 MUSTER_SPEC(viaSpec)
@@ -46,22 +59,38 @@ void checkComponent(FirmwareComponent& component, const Value& map, Reader& read
   checkFile(component.file, component.sha256, map, reader);
   const std::string* before = nullptr;
   for (const auto& stone : component.via) {
-    if (before && compareVersions(*before, stone.version) >= 0) reader.error(place(map, "via"), fmt::format("{} does not come after {}", stone.version, *before), "name the oldest first");
-    if (compareVersions(stone.version, component.version) >= 0) reader.error(place(map, "via"), fmt::format("{} is not below {}, which it should lead to", stone.version, component.version));
+    if (before && compareVersions(*before, stone.version) >= 0)
+      reader.error(place(map, "via"),
+                   fmt::format("{} does not come after {}", stone.version, *before),
+                   "name the oldest first");
+    if (compareVersions(stone.version, component.version) >= 0)
+      reader.error(place(map, "via"), fmt::format("{} is not below {}, which it should lead to",
+                                                  stone.version, component.version));
     before = &stone.version;
   }
 }
 
 ObjectSpec make_componentSpec() {
-  return Table<FirmwareComponent>("firmware-component", "firmware component", "One component, under the name that the BMC's inventory gives it.")
-      .required("version", &FirmwareComponent::version, text(kWord), "The version that the BMC must report.")
-      .optional("file", &FirmwareComponent::file, text(kPath), "The vendor's update file. Absent: the version is only compared.")
-      .optional("sha256", &FirmwareComponent::sha256, text(kSha256), "Digest of the file; another file is never sent to a BMC.")
-      .optional("activation", &FirmwareComponent::activation, choice({"auto", "none", "bmc-reset", "power-cycle", "ac-cycle"}),
+  return Table<FirmwareComponent>(
+             "firmware-component", "firmware component",
+             "One component, under the name that the BMC's inventory gives it.")
+      .required("version", &FirmwareComponent::version, text(kWord),
+                "The version that the BMC must report.")
+      .optional("file", &FirmwareComponent::file, text(kPath),
+                "The vendor's update file. Absent: the version is only compared.")
+      .optional("sha256", &FirmwareComponent::sha256, text(kSha256),
+                "Digest of the file; another file is never sent to a BMC.")
+      .optional("activation", &FirmwareComponent::activation,
+                choice({"auto", "none", "bmc-reset", "power-cycle", "ac-cycle"}),
                 "What makes the uploaded version run; auto: known by the component's name.")
-      .optional("via", &FirmwareComponent::via, listOf(object(viaSpec)), "Versions that must be passed through, the oldest first.")
-      .optional("device", &FirmwareComponent::device, text(kDevice), "Who a PLDM package must be for: iana:NUMBER, pci:VENDOR or uuid:UUID. Or what the node's agent installs, not the BMC: nic:PSID (mstflint), nvme:MODEL (nvme-cli), fwupd:GUID.")
-      .optional("minutes", &FirmwareComponent::minutes, integer(0, kMaxMinutes), "How long its flash usually takes; 0: what was learnt.")
+      .optional("via", &FirmwareComponent::via, listOf(object(viaSpec)),
+                "Versions that must be passed through, the oldest first.")
+      .optional("device", &FirmwareComponent::device, text(kDevice),
+                "Who a PLDM package must be for: iana:NUMBER, pci:VENDOR or uuid:UUID. Or what the "
+                "node's agent installs, not the BMC: nic:PSID (mstflint), nvme:MODEL (nvme-cli), "
+                "fwupd:GUID.")
+      .optional("minutes", &FirmwareComponent::minutes, integer(0, kMaxMinutes),
+                "How long its flash usually takes; 0: what was learnt.")
       .needs("file", "sha256")
       .needs("sha256", "file")
       .needs("via", "file")
@@ -76,29 +105,38 @@ void completeOrder(FirmwareBaseline& baseline, const Value& map, Reader& reader)
   const Value& order = place(map, "order");
   for (std::size_t i = 0; i < baseline.order.size(); ++i) {
     const std::string& name = baseline.order[i];
-    if (!baseline.find(name)) reader.error(order.items[i], fmt::format("\"{}\" is no component of this baseline", shorten(name)), "name a key of components");
-    if (!seen.insert(name).second) reader.error(order.items[i], fmt::format("\"{}\" is in the order twice", shorten(name)), "remove one");
+    if (!baseline.find(name))
+      reader.error(order.items[i],
+                   fmt::format("\"{}\" is no component of this baseline", shorten(name)),
+                   "name a key of components");
+    if (!seen.insert(name).second)
+      reader.error(order.items[i], fmt::format("\"{}\" is in the order twice", shorten(name)),
+                   "remove one");
   }
   baseline.declared_order = baseline.order.size();
   for (const FirmwareComponent& component : baseline.components)
     if (seen.insert(component.name).second) baseline.order.push_back(component.name);
 }
 
-void readConstraints(FirmwareBaseline& baseline, const Value& value, const Shape& shape, Reader& reader) {
+void readConstraints(FirmwareBaseline& baseline, const Value& value, const Shape& shape,
+                     Reader& reader) {
   if (!expectList(value, shape, reader)) return;
   for (const Value& item : value.items) {
     const auto words = readText(item, *shape.item, reader);
     if (!words) continue;
-    if (auto constraint = FirmwareConstraint::parse(*words)) baseline.constraints.push_back(std::move(*constraint));
+    if (auto constraint = FirmwareConstraint::parse(*words))
+      baseline.constraints.push_back(std::move(*constraint));
   }
 }
 
-/// Said together with what is wrong with the order: a key that is bad would keep the rules between keys from being looked at.
+/// Said together with what is wrong with the order: a key that is bad would keep the rules between
+/// keys from being looked at.
 void checkConstraints(const Value& map, Reader& reader) {
   const Value* list = map.find("constraints");
   if (!list) return;
   for (const Value& item : list->items)
-    if (auto constraint = FirmwareConstraint::parse(item.text); !constraint) reader.error(item, constraint.error().text());
+    if (auto constraint = FirmwareConstraint::parse(item.text); !constraint)
+      reader.error(item, constraint.error().text());
 }
 
 /// A key or signature by its file.
@@ -114,23 +152,39 @@ void readSmallFile(std::string& out, const Value& value, const Shape& shape, Rea
 void checkBaseline(FirmwareBaseline& baseline, const Value& map, Reader& reader) {
   completeOrder(baseline, map, reader);
   checkConstraints(map, reader);
-  while (!baseline.signature.empty() && std::isspace(static_cast<unsigned char>(baseline.signature.back()))) baseline.signature.pop_back();
+  while (!baseline.signature.empty() &&
+         std::isspace(static_cast<unsigned char>(baseline.signature.back())))
+    baseline.signature.pop_back();
   if (baseline.signer_pem.empty()) return;
   const auto ours = io::verify(baseline.signer_pem, baseline.canonical(), baseline.signature);
   if (!ours)
-    reader.error(place(map, "signature"), fmt::format("the signature does not fit this baseline and this key: {}", ours.error().text()),
+    reader.error(place(map, "signature"),
+                 fmt::format("the signature does not fit this baseline and this key: {}",
+                             ours.error().text()),
                  "whoever holds the key signs it anew: muster firmware sign BASELINE");
 }
 
 ObjectSpec make_baselineSpec() {
-  return Table<FirmwareBaseline>("firmware-baseline", "firmware baseline", "Versions that belong together.")
-      .required("components", &FirmwareBaseline::components, mapOf(object(componentSpec), kComponent), "The components.")
-      .optional("order", &FirmwareBaseline::order, listOf(text(kComponent)), "Which comes first; those not listed follow as their activation allows, then by name.")
-      .custom("constraints", false, listOf(text(kConstraint)), "Combinations that must never run together, on the way neither: A >= 1 needs B >= 2, or excludes.", readConstraints)
+  return Table<FirmwareBaseline>("firmware-baseline", "firmware baseline",
+                                 "Versions that belong together.")
+      .required("components", &FirmwareBaseline::components,
+                mapOf(object(componentSpec), kComponent), "The components.")
+      .optional(
+          "order", &FirmwareBaseline::order, listOf(text(kComponent)),
+          "Which comes first; those not listed follow as their activation allows, then by name.")
+      .custom("constraints", false, listOf(text(kConstraint)),
+              "Combinations that must never run together, on the way neither: A >= 1 needs B >= 2, "
+              "or excludes.",
+              readConstraints)
       .custom("signature", false, text(kPath), "File with the Ed25519 signature of this baseline.",
-              [](FirmwareBaseline& b, const Value& value, const Shape& shape, Reader& reader) { readSmallFile(b.signature, value, shape, reader); })
-      .custom("signer", false, text(kPath), "File with the public key (PEM) that must have signed it.",
-              [](FirmwareBaseline& b, const Value& value, const Shape& shape, Reader& reader) { readSmallFile(b.signer_pem, value, shape, reader); })
+              [](FirmwareBaseline& b, const Value& value, const Shape& shape, Reader& reader) {
+                readSmallFile(b.signature, value, shape, reader);
+              })
+      .custom("signer", false, text(kPath),
+              "File with the public key (PEM) that must have signed it.",
+              [](FirmwareBaseline& b, const Value& value, const Shape& shape, Reader& reader) {
+                readSmallFile(b.signer_pem, value, shape, reader);
+              })
       .needs("signature", "signer")
       .needs("signer", "signature")
       .check(checkBaseline)

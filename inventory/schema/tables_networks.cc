@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of `networks`: who answers DHCP where, subnets behind routers, boot servers near racks.
+// The tables of `networks`: who answers DHCP where, subnets behind routers, boot servers near
+// racks.
 #include "inventory/schema/binding.h"
 #include "inventory/schema/declared.h"
 #include "inventory/schema/formats.h"
@@ -13,7 +14,8 @@ namespace muster::inventory {
 namespace {
 
 /// Also a tag of dnsmasq's.
-constexpr TextFormat kPlaceName{"a name of at most 32 lower-case letters, digits and '-'", "^[a-z0-9][a-z0-9-]{0,31}$", "row-a"};
+constexpr TextFormat kPlaceName{"a name of at most 32 lower-case letters, digits and '-'",
+                                "^[a-z0-9][a-z0-9-]{0,31}$", "row-a"};
 
 constexpr std::size_t kMaxControllers = 8;  ///< as agents take them
 
@@ -23,7 +25,9 @@ void readRange(Range& range, const Value& value, const Shape& shape, Reader& rea
   auto read = readText(value, shape, reader);
   if (!read) return;
   auto dash = read->find('-');
-  if (dash == std::string::npos) return reader.error(value, "a range has two addresses", "write FIRST-LAST, for example 10.20.240.1-10.20.247.254");
+  if (dash == std::string::npos)
+    return reader.error(value, "a range has two addresses",
+                        "write FIRST-LAST, for example 10.20.240.1-10.20.247.254");
   auto trim = [](std::string part) {
     part.erase(0, part.find_first_not_of(' '));
     part.erase(part.find_last_not_of(' ') + 1);
@@ -33,41 +37,58 @@ void readRange(Range& range, const Value& value, const Shape& shape, Reader& rea
   auto last = Ipv4::parse(trim(read->substr(dash + 1)));
   if (!first) return reader.error(value, first.error().text());
   if (!last) return reader.error(value, last.error().text());
-  if (*last < *first) return reader.error(value, "the range runs backwards", fmt::format("write {}-{}", last->str(), first->str()));
+  if (*last < *first)
+    return reader.error(value, "the range runs backwards",
+                        fmt::format("write {}-{}", last->str(), first->str()));
   range = {*first, *last};
 }
 
 template <class Net>
-void checkInside(const Net& network, Ipv4 address, std::string_view what, const Value& where, Reader& reader) {
+void checkInside(const Net& network, Ipv4 address, std::string_view what, const Value& where,
+                 Reader& reader) {
   std::uint32_t first = network.cidr.network.value();
   std::uint32_t last = first | ~network.cidr.netmask().value();
   if (!network.cidr.contains(address))
-    reader.error(where, fmt::format("the {} {} is outside {}", what, address.str(), network.cidr.str()), "use an address of the network");
+    reader.error(where,
+                 fmt::format("the {} {} is outside {}", what, address.str(), network.cidr.str()),
+                 "use an address of the network");
   else if (network.cidr.prefix_bits < 31 && (address.value() == first || address.value() == last))
-    reader.error(where, fmt::format("the {} {} is the network's {} address", what, address.str(), address.value() == first ? "own" : "broadcast"),
+    reader.error(where,
+                 fmt::format("the {} {} is the network's {} address", what, address.str(),
+                             address.value() == first ? "own" : "broadcast"),
                  "use a host address");
 }
 
 template <class Net>
-void checkRange(const Net& network, std::optional<Ipv4> gateway, const Value& where, Reader& reader) {
+void checkRange(const Net& network, std::optional<Ipv4> gateway, const Value& where,
+                Reader& reader) {
   if (!network.dhcp_range) return;
   auto [first, last] = *network.dhcp_range;
   checkInside(network, first, "start of the range", where, reader);
   checkInside(network, last, "end of the range", where, reader);
   if (gateway && first <= *gateway && *gateway <= last)
-    reader.error(where, fmt::format("the DHCP range holds the gateway's address {}", gateway->str()), "move the range");
+    reader.error(where,
+                 fmt::format("the DHCP range holds the gateway's address {}", gateway->str()),
+                 "move the range");
 }
 
 ObjectSpec make_dhcpSpec() {
   return Table<Network>("dhcp", "dhcp", "Who answers DHCP on the network.")
       .optional("mode", &Network::dhcp_mode, choice({"authoritative", "proxy", "relay", "none"}),
-                "authoritative: muster is the DHCP server. proxy: another server gives addresses, muster only says what to boot. "
-                "relay: requests come through a relay agent of a router. none: no netboot on this network.")
-      .custom("range", false, text(kIpv4Range), "Addresses for machines that are not declared, first-last.",
-              [](Network& network, const Value& value, const Shape& shape, Reader& reader) { readRange(network.dhcp_range, value, shape, reader); })
+                "authoritative: muster is the DHCP server. proxy: another server gives addresses, "
+                "muster only says what to boot. "
+                "relay: requests come through a relay agent of a router. none: no netboot on this "
+                "network.")
+      .custom("range", false, text(kIpv4Range),
+              "Addresses for machines that are not declared, first-last.",
+              [](Network& network, const Value& value, const Shape& shape, Reader& reader) {
+                readRange(network.dhcp_range, value, shape, reader);
+              })
       .check([](Network& network, const Value& map, Reader& reader) {
-        if (network.dhcp_range && network.dhcp_mode != DhcpMode::Authoritative && network.dhcp_mode != DhcpMode::Relay)
-          reader.error(place(map, "range"), "a range has no meaning in this mode: muster gives no addresses",
+        if (network.dhcp_range && network.dhcp_mode != DhcpMode::Authoritative &&
+            network.dhcp_mode != DhcpMode::Relay)
+          reader.error(place(map, "range"),
+                       "a range has no meaning in this mode: muster gives no addresses",
                        "remove range, or write mode: authoritative");
       })
       .spec();
@@ -75,12 +96,22 @@ ObjectSpec make_dhcpSpec() {
 MUSTER_SPEC(dhcpSpec)
 
 ObjectSpec make_bootServerSpec() {
-  return Table<BootServer>("boot-server", "boot server", "A server near some nodes that has copies of the controller's boot files; docs/netboot.md. Boot scripts come from the controller, and there the nodes enrol.")
-      .optional("tftp", &BootServer::tftp, text(kIpv4), "Its address, where TFTP has undionly.kpxe and ipxe.efi; absent: the controller has them.")
-      .optional("http", &BootServer::http, text(kMirror), "Its base URL, below which /ramos is the controller's (an nginx cache, say); absent: the controller itself.")
-      .optional("racks", &BootServer::racks, listOf(text(kText)), "The racks whose nodes use it. A subnet names its own.")
+  return Table<BootServer>(
+             "boot-server", "boot server",
+             "A server near some nodes that has copies of the controller's boot files; "
+             "docs/netboot.md. Boot scripts come from the controller, and there the nodes enrol.")
+      .optional("tftp", &BootServer::tftp, text(kIpv4),
+                "Its address, where TFTP has undionly.kpxe and ipxe.efi; absent: the controller "
+                "has them.")
+      .optional("http", &BootServer::http, text(kMirror),
+                "Its base URL, below which /ramos is the controller's (an nginx cache, say); "
+                "absent: the controller itself.")
+      .optional("racks", &BootServer::racks, listOf(text(kText)),
+                "The racks whose nodes use it. A subnet names its own.")
       .check([](BootServer& server, const Value& map, Reader& reader) {
-        if (!server.tftp && server.http.empty()) reader.error(map, fmt::format("the boot server {} serves nothing", server.name), "add tftp, http or both");
+        if (!server.tftp && server.http.empty())
+          reader.error(map, fmt::format("the boot server {} serves nothing", server.name),
+                       "add tftp, http or both");
         while (server.http.ends_with('/')) server.http.pop_back();
       })
       .spec();
@@ -88,15 +119,25 @@ ObjectSpec make_bootServerSpec() {
 MUSTER_SPEC(bootServerSpec)
 
 ObjectSpec make_subnetSpec() {
-  return Table<Subnet>("subnet", "subnet", "A part of the provisioning network behind a router that relays DHCP to the controller. Nodes are in it by their address.")
+  return Table<Subnet>("subnet", "subnet",
+                       "A part of the provisioning network behind a router that relays DHCP to the "
+                       "controller. Nodes are in it by their address.")
       .required("cidr", &Subnet::cidr, text(kCidr), "Address and prefix length.")
-      .required("gateway", &Subnet::gateway, text(kIpv4), "The router that relays, the nodes' default route.")
-      .custom("range", false, text(kIpv4Range), "Addresses for machines that are not declared, first-last.",
-              [](Subnet& subnet, const Value& value, const Shape& shape, Reader& reader) { readRange(subnet.dhcp_range, value, shape, reader); })
-      .optional("dns", &Subnet::dns, listOf(text(kIpv4)), "Name servers of its nodes; absent: the network's.")
-      .optional("image_mirrors", &Subnet::image_mirrors, listOf(text(kMirror)), "Image mirrors of its nodes; absent: the network's.")
-      .optional("boot_server", &Subnet::boot_server, text(kPlaceName), "One of boot_servers; absent: the controller.")
-      .optional("racks", &Subnet::racks, listOf(text(kText)), "The racks that are here: a node of theirs with an address elsewhere is an error.")
+      .required("gateway", &Subnet::gateway, text(kIpv4),
+                "The router that relays, the nodes' default route.")
+      .custom("range", false, text(kIpv4Range),
+              "Addresses for machines that are not declared, first-last.",
+              [](Subnet& subnet, const Value& value, const Shape& shape, Reader& reader) {
+                readRange(subnet.dhcp_range, value, shape, reader);
+              })
+      .optional("dns", &Subnet::dns, listOf(text(kIpv4)),
+                "Name servers of its nodes; absent: the network's.")
+      .optional("image_mirrors", &Subnet::image_mirrors, listOf(text(kMirror)),
+                "Image mirrors of its nodes; absent: the network's.")
+      .optional("boot_server", &Subnet::boot_server, text(kPlaceName),
+                "One of boot_servers; absent: the controller.")
+      .optional("racks", &Subnet::racks, listOf(text(kText)),
+                "The racks that are here: a node of theirs with an address elsewhere is an error.")
       .check([](Subnet& subnet, const Value& map, Reader& reader) {
         checkInside(subnet, subnet.gateway, "gateway", place(map, "gateway"), reader);
         checkRange(subnet, subnet.gateway, place(map, "range"), reader);
@@ -114,8 +155,10 @@ void checkRacks(const Value& section, Reader& reader) {
     for (const Value& rack : racks->items) {
       const auto [first, fresh] = owner.try_emplace(rack.text, name.text, &rack);
       if (!fresh)
-        reader.error(rack, fmt::format("rack {} is listed at {} already", shorten(rack.text), first->second.first),
-                     fmt::format("keep one; the other is at {}", reader.at(*first->second.second).str()));
+        reader.error(
+            rack,
+            fmt::format("rack {} is listed at {} already", shorten(rack.text), first->second.first),
+            fmt::format("keep one; the other is at {}", reader.at(*first->second.second).str()));
     }
   }
 }
@@ -125,43 +168,64 @@ void checkSubnets(const Network& network, const Value& map, Reader& reader) {
   const Value* section = map.find("subnets");
   if (!section) return;
   checkRacks(*section, reader);
-  if (network.name != "provisioning") return reader.error(*section, "only the network provisioning has subnets", "declare them there");
+  if (network.name != "provisioning")
+    return reader.error(*section, "only the network provisioning has subnets",
+                        "declare them there");
   if (network.dhcp_mode != DhcpMode::Authoritative && network.dhcp_mode != DhcpMode::Relay)
-    reader.error(*section, "subnets need muster as their DHCP server", "write dhcp: {mode: relay}, or remove them");
+    reader.error(*section, "subnets need muster as their DHCP server",
+                 "write dhcp: {mode: relay}, or remove them");
   for (const auto& subnet : network.subnets) {
     const Value& entry = place(*section, subnet.name);
-    const bool known = subnet.boot_server.empty() || std::any_of(network.boot_servers.begin(), network.boot_servers.end(),
-                                                                 [&](const BootServer& server) { return server.name == subnet.boot_server; });
+    const bool known =
+        subnet.boot_server.empty() ||
+        std::any_of(network.boot_servers.begin(), network.boot_servers.end(),
+                    [&](const BootServer& server) { return server.name == subnet.boot_server; });
     if (!known)
-      reader.error(place(entry, "boot_server"), fmt::format("\"{}\" is not declared under boot_servers", shorten(subnet.boot_server)),
-                   "declare it beside subnets, or remove boot_server");
+      reader.error(
+          place(entry, "boot_server"),
+          fmt::format("\"{}\" is not declared under boot_servers", shorten(subnet.boot_server)),
+          "declare it beside subnets, or remove boot_server");
   }
 }
 
-/// Of several hosts one serves; which one this is, the inventory does not know: it is the same on all.
+/// Of several hosts one serves; which one this is, the inventory does not know: it is the same on
+/// all.
 void checkControllers(Network& network, const Value& map, const Value& range, Reader& reader) {
   const Value* list = map.find("controllers");
-  if (list && map.find("controller")) return reader.error(*list, "controller and controllers are both given", "keep controllers, with that address in it");
+  if (list && map.find("controller"))
+    return reader.error(*list, "controller and controllers are both given",
+                        "keep controllers, with that address in it");
   if (list && network.controllers.size() > kMaxControllers)
-    return reader.error(*list, fmt::format("{} controllers are too many", network.controllers.size()), fmt::format("name at most {}", kMaxControllers));
-  if (!network.controllers.empty()) network.controller = network.controllers.front();
-  else if (!map.find("controller")) network.controller = network.cidr.host(network.cidr.prefix_bits < 31 ? 1 : 0);
+    return reader.error(*list,
+                        fmt::format("{} controllers are too many", network.controllers.size()),
+                        fmt::format("name at most {}", kMaxControllers));
+  if (!network.controllers.empty())
+    network.controller = network.controllers.front();
+  else if (!map.find("controller"))
+    network.controller = network.cidr.host(network.cidr.prefix_bits < 31 ? 1 : 0);
   const auto controllers = controllersOf(network);
   for (std::size_t i = 0; i < controllers.size(); ++i) {
     const auto address = controllers[i];
     const Value& where = list && i < list->items.size() ? list->items[i] : place(map, "controller");
     checkInside(network, address, "controller", where, reader);
-    if (std::find(controllers.begin(), controllers.begin() + static_cast<std::ptrdiff_t>(i), address) != controllers.begin() + static_cast<std::ptrdiff_t>(i))
-      reader.error(where, fmt::format("the controller {} is listed twice", address.str()), "name each host once, by its own address");
+    if (std::find(controllers.begin(), controllers.begin() + static_cast<std::ptrdiff_t>(i),
+                  address) != controllers.begin() + static_cast<std::ptrdiff_t>(i))
+      reader.error(where, fmt::format("the controller {} is listed twice", address.str()),
+                   "name each host once, by its own address");
     if (network.gateway == address && list)
-      reader.error(where, fmt::format("the controller {} is also the gateway", address.str()), "name the address of a host that runs muster");
-    if (network.dhcp_range && network.dhcp_range->first <= address && address <= network.dhcp_range->second)
-      reader.error(range, fmt::format("the DHCP range holds the controller's own address {}", address.str()), "move the range or the controller");
+      reader.error(where, fmt::format("the controller {} is also the gateway", address.str()),
+                   "name the address of a host that runs muster");
+    if (network.dhcp_range && network.dhcp_range->first <= address &&
+        address <= network.dhcp_range->second)
+      reader.error(
+          range, fmt::format("the DHCP range holds the controller's own address {}", address.str()),
+          "move the range or the controller");
   }
 }
 
 void checkNetwork(Network& network, const Value& map, Reader& reader) {
-  if (network.gateway) checkInside(network, *network.gateway, "gateway", place(map, "gateway"), reader);
+  if (network.gateway)
+    checkInside(network, *network.gateway, "gateway", place(map, "gateway"), reader);
   const Value& where = place(place(map, "dhcp"), "range");
   checkRange(network, network.gateway, where, reader);
   checkControllers(network, map, where, reader);
@@ -170,21 +234,30 @@ void checkNetwork(Network& network, const Value& map, Reader& reader) {
 
 ObjectSpec make_networkSpec() {
   return Table<Network>("network", "network",
-                        "A network that nodes are on. The one named `provisioning` is where they boot and are installed.")
+                        "A network that nodes are on. The one named `provisioning` is where they "
+                        "boot and are installed.")
       .required("cidr", &Network::cidr, text(kCidr), "Address and prefix length.")
-      .optional("controller", &Network::controller, text(kIpv4), "Where muster listens; the first host of the network when absent.")
+      .optional("controller", &Network::controller, text(kIpv4),
+                "Where muster listens; the first host of the network when absent.")
       .optional("controllers", &Network::controllers, listOf(text(kIpv4), 1),
-                "Instead of controller: the addresses of several hosts that share one PostgreSQL store. One of them serves, the others stand by; docs/two-hosts.md.")
+                "Instead of controller: the addresses of several hosts that share one PostgreSQL "
+                "store. One of them serves, the others stand by; docs/two-hosts.md.")
       .optional("gateway", &Network::gateway, text(kIpv4), "Default route of the nodes.")
       .optional("dns", &Network::dns, listOf(text(kIpv4)), "Name servers of the nodes.")
       .optional("image_mirrors", &Network::image_mirrors, listOf(text(kMirror)),
-                "Base URLs of servers that have the controller's /images too (an nginx cache, say); nodes ask all at once, and drop one that lies.")
+                "Base URLs of servers that have the controller's /images too (an nginx cache, "
+                "say); nodes ask all at once, and drop one that lies.")
       .optional("image_peers", &Network::image_peers, boolean(),
-                "Whether nodes that are being imaged share the image with each other, nearest first. They listen on TCP port 6881 meanwhile.")
+                "Whether nodes that are being imaged share the image with each other, nearest "
+                "first. They listen on TCP port 6881 meanwhile.")
       .custom("dhcp", false, object(dhcpSpec), "Who answers DHCP.",
-              [](Network& network, const Value& value, const Shape&, Reader& reader) { readObject(&network, value, *dhcpSpec(), reader); })
-      .optional("boot_servers", &Network::boot_servers, mapOf(object(bootServerSpec), kPlaceName), "Servers with copies of the boot files, by name.")
-      .optional("subnets", &Network::subnets, mapOf(object(subnetSpec), kPlaceName), "Its parts behind routers, by name.")
+              [](Network& network, const Value& value, const Shape&, Reader& reader) {
+                readObject(&network, value, *dhcpSpec(), reader);
+              })
+      .optional("boot_servers", &Network::boot_servers, mapOf(object(bootServerSpec), kPlaceName),
+                "Servers with copies of the boot files, by name.")
+      .optional("subnets", &Network::subnets, mapOf(object(subnetSpec), kPlaceName),
+                "Its parts behind routers, by name.")
       .check(checkNetwork)
       .spec();
 }

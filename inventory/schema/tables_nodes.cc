@@ -29,58 +29,91 @@ void readBmc(BmcAddress& bmc, const Value& value, const Shape& shape, Reader& re
   }
   if (rest.ends_with('/')) rest.pop_back();
   if (rest.ends_with(":443")) rest.erase(rest.size() - 4);
-  std::transform(rest.begin(), rest.end(), rest.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(rest.begin(), rest.end(), rest.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   bmc.url = std::string(kScheme) + rest;
 }
 
 /// The columns of a CSV are the keys of a node: one list for both.
 template <class T>
 void addNodeFields(Table<T>& table, bool complete) {
-  auto add = [&](std::string_view key, bool required, auto member, Shape shape, std::string_view doc) {
-    required&& complete ? table.required(key, member, std::move(shape), doc) : table.optional(key, member, std::move(shape), doc);
+  auto add = [&](std::string_view key, bool required, auto member, Shape shape,
+                 std::string_view doc) {
+    required&& complete ? table.required(key, member, std::move(shape), doc)
+                        : table.optional(key, member, std::move(shape), doc);
   };
   add("rack", false, &Node::rack, text(kText), "The rack.");
   add("unit", false, &Node::unit, integer(1, 99), "The lowest height unit in the rack.");
   add("mac", true, &Node::mac, text(kMac), "Ethernet address of the NIC that boots.");
   add("address", true, &Node::address, text(kIpv4), "Its address on the provisioning network.");
-  table.custom("bmc", complete, text(kBmcUrl), "Its BMC: https://[USER@]HOST[:PORT], or libvirt:DOMAIN. USER replaces the credential's.",
-               [](T& node, const Value& value, const Shape& shape, Reader& reader) { readBmc(node.bmc, value, shape, reader); });
-  table.custom("bmc_pin", false, text(kFingerprint), "SHA-256 of its BMC's TLS certificate: no other one gets the password. Instead of the profile's bmc_pin or bmc_ca.",
-               [](T& node, const Value& value, const Shape& shape, Reader& reader) { readBmcPin(node.bmc.trust, value, shape, reader); });
-  table.custom("bmc_ca", false, text(kPath), "Or a PEM file of the root CA that its BMC's certificate must lead to, with the BMC's name or address in it.",
-               [](T& node, const Value& value, const Shape& shape, Reader& reader) { readBmcCa(node.bmc.trust, value, shape, reader); });
-  table.custom("bmc_ssh_key", false, text(kSshHostKey), "Host key of its BMC's SSH server, for a console by SSH.",
-               [](T& node, const Value& value, const Shape& shape, Reader& reader) { readBmcSshKey(node.bmc.trust, value, shape, reader); });
-  table.custom("bmc_credential", false, reference("credentials"), "The account of its BMC, instead of the profile's.",
-               [](T& node, const Value& value, const Shape& shape, Reader& reader) { readInto(node.bmc.credential, value, shape, reader); });
-  add("serial", false, &Node::serial, text(kText), "The chassis serial that must be found there; absent: learnt.");
-  add("switch", false, &Node::switch_name, text(kWord), "The switch that the NIC that boots is cabled to, as LLDP names it.");
+  table.custom(
+      "bmc", complete, text(kBmcUrl),
+      "Its BMC: https://[USER@]HOST[:PORT], or libvirt:DOMAIN. USER replaces the credential's.",
+      [](T& node, const Value& value, const Shape& shape, Reader& reader) {
+        readBmc(node.bmc, value, shape, reader);
+      });
+  table.custom("bmc_pin", false, text(kFingerprint),
+               "SHA-256 of its BMC's TLS certificate: no other one gets the password. Instead of "
+               "the profile's bmc_pin or bmc_ca.",
+               [](T& node, const Value& value, const Shape& shape, Reader& reader) {
+                 readBmcPin(node.bmc.trust, value, shape, reader);
+               });
+  table.custom("bmc_ca", false, text(kPath),
+               "Or a PEM file of the root CA that its BMC's certificate must lead to, with the "
+               "BMC's name or address in it.",
+               [](T& node, const Value& value, const Shape& shape, Reader& reader) {
+                 readBmcCa(node.bmc.trust, value, shape, reader);
+               });
+  table.custom("bmc_ssh_key", false, text(kSshHostKey),
+               "Host key of its BMC's SSH server, for a console by SSH.",
+               [](T& node, const Value& value, const Shape& shape, Reader& reader) {
+                 readBmcSshKey(node.bmc.trust, value, shape, reader);
+               });
+  table.custom("bmc_credential", false, reference("credentials"),
+               "The account of its BMC, instead of the profile's.",
+               [](T& node, const Value& value, const Shape& shape, Reader& reader) {
+                 readInto(node.bmc.credential, value, shape, reader);
+               });
+  add("serial", false, &Node::serial, text(kText),
+      "The chassis serial that must be found there; absent: learnt.");
+  add("switch", false, &Node::switch_name, text(kWord),
+      "The switch that the NIC that boots is cabled to, as LLDP names it.");
   add("port", false, &Node::switch_port, text(kWord), "The switch's port, as LLDP names it.");
 }
 
 ObjectSpec make_nodeRowSpec() {
-  Table<Node> table("node-row", "row of nodes", "The columns of a CSV file of nodes, in any order; the first row names them.");
-  table.custom("name", true, text(kHostName), "The node's name.", [](Node& node, const Value& value, const Shape& shape, Reader& reader) {
-    if (auto read = readText(value, shape, reader)) node.name = NodeName(std::move(*read));
-  });
+  Table<Node> table("node-row", "row of nodes",
+                    "The columns of a CSV file of nodes, in any order; the first row names them.");
+  table.custom("name", true, text(kHostName), "The node's name.",
+               [](Node& node, const Value& value, const Shape& shape, Reader& reader) {
+                 if (auto read = readText(value, shape, reader))
+                   node.name = NodeName(std::move(*read));
+               });
   addNodeFields(table, true);
   return table.spec();
 }
 
 void checkGroup(NodeGroup& group, const Value& map, Reader& reader) {
   if (!map.find("names") && !map.find("from"))
-    return reader.error(map, "nodes: neither names nor from is given", "add names: gpu001, or from: racks.csv");
+    return reader.error(map, "nodes: neither names nor from is given",
+                        "add names: gpu001, or from: racks.csv");
   if (!map.find("from")) return;
-  for (std::string_view key : {"unit", "mac", "address", "bmc", "bmc_pin", "bmc_ca", "bmc_ssh_key", "bmc_credential", "serial", "switch", "port"})
+  for (std::string_view key : {"unit", "mac", "address", "bmc", "bmc_pin", "bmc_ca", "bmc_ssh_key",
+                               "bmc_credential", "serial", "switch", "port"})
     if (const Value* found = map.findKey(key))
-      reader.error(*found, fmt::format("nodes: \"{}\" belongs into {}", key, shorten(group.from)), "remove the key here");
+      reader.error(*found, fmt::format("nodes: \"{}\" belongs into {}", key, shorten(group.from)),
+                   "remove the key here");
 }
 
 ObjectSpec make_nodeGroupSpec() {
   Table<NodeGroup> table("nodes", "nodes", "One node, or many whose rows are in a CSV file.");
-  table.optional("names", &NodeGroup::names, text(kHostlist), "One name or a hostlist. With from: which rows; absent: all rows.")
+  table
+      .optional("names", &NodeGroup::names, text(kHostlist),
+                "One name or a hostlist. With from: which rows; absent: all rows.")
       .required("profile", &NodeGroup::profile, reference("profiles"), "What they should be.")
-      .optional("from", &NodeGroup::from, text(kPath), "A CSV file with the columns name, rack, unit, mac, address, bmc, bmc_pin, bmc_ca, bmc_ssh_key, bmc_credential, serial, switch, port.");
+      .optional("from", &NodeGroup::from, text(kPath),
+                "A CSV file with the columns name, rack, unit, mac, address, bmc, bmc_pin, bmc_ca, "
+                "bmc_ssh_key, bmc_credential, serial, switch, port.");
   addNodeFields(table, false);
   return table.check(checkGroup).spec();
 }

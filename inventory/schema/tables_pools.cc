@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-
 namespace muster::inventory {
 
 namespace {
@@ -18,7 +17,8 @@ constexpr std::string_view kOwnPrefix = "muster/";
 
 ObjectSpec make_slurmSpec() {
   return Table<SlurmPool>("slurm", "slurm", "A Slurm cluster.")
-      .required("partition", &SlurmPool::partition, text(kEntryName), "The partition that the nodes belong to.")
+      .required("partition", &SlurmPool::partition, text(kEntryName),
+                "The partition that the nodes belong to.")
       .optional("config", &SlurmPool::config, text(kPath),
                 "slurm.conf of the controller's side; absent: the lab's, or /etc/slurm/slurm.conf.")
       .spec();
@@ -26,7 +26,8 @@ ObjectSpec make_slurmSpec() {
 MUSTER_SPEC(slurmSpec)
 
 /// A PEM file that is not what it should be would show only when the first node joins.
-void checkPem(const std::filesystem::path& path, std::string_view wanted, const Value& where, Reader& reader) {
+void checkPem(const std::filesystem::path& path, std::string_view wanted, const Value& where,
+              Reader& reader) {
   auto say = [&](std::string_view what, std::string hint) {
     reader.error(where, fmt::format("the file {} {}", path.string(), what), std::move(hint));
   };
@@ -34,53 +35,70 @@ void checkPem(const std::filesystem::path& path, std::string_view wanted, const 
   if (!read) return say("cannot be read", fmt::format("put a PEM file with a {} there", wanted));
   const std::string& pem = *read;
   const bool is_key = wanted == "private key";
-  const bool found = pem.find(is_key ? "PRIVATE KEY-----" : "-----BEGIN CERTIFICATE-----") != std::string::npos;
+  const bool found =
+      pem.find(is_key ? "PRIVATE KEY-----" : "-----BEGIN CERTIFICATE-----") != std::string::npos;
   if (!found)
     say(fmt::format("holds no {} in PEM form", wanted),
-        is_key ? "it begins with -----BEGIN PRIVATE KEY-----, or EC/RSA PRIVATE KEY" : "it begins with -----BEGIN CERTIFICATE-----");
+        is_key ? "it begins with -----BEGIN PRIVATE KEY-----, or EC/RSA PRIVATE KEY"
+               : "it begins with -----BEGIN CERTIFICATE-----");
 }
 
 /// A key that names a PEM file.
 template <class T>
-void pemFile(Table<T>& table, std::string_view key, std::filesystem::path T::*member, std::string_view wanted, std::string_view doc) {
-  table.custom(key, false, text(kPath), doc, [member, wanted](T& object, const Value& value, const Shape& shape, Reader& reader) {
-    readInto(object.*member, value, shape, reader);
-    if ((object.*member).empty()) return;
-    if (wanted == "private key") checkSecretFile(object.*member, value, reader);
-    checkPem(object.*member, wanted, value, reader);
-  });
+void pemFile(Table<T>& table, std::string_view key, std::filesystem::path T::* member,
+             std::string_view wanted, std::string_view doc) {
+  table.custom(key, false, text(kPath), doc,
+               [member, wanted](T& object, const Value& value, const Shape& shape, Reader& reader) {
+                 readInto(object.*member, value, shape, reader);
+                 if ((object.*member).empty()) return;
+                 if (wanted == "private key") checkSecretFile(object.*member, value, reader);
+                 checkPem(object.*member, wanted, value, reader);
+               });
 }
 
 ObjectSpec make_evictSpec() {
   return Table<EvictionRules>(
              "evict", "evict",
-             "Which pods a drain asks Kubernetes to evict; their PodDisruptionBudgets decide when. Pods of DaemonSets and static pods are "
+             "Which pods a drain asks Kubernetes to evict; their PodDisruptionBudgets decide when. "
+             "Pods of DaemonSets and static pods are "
              "always left alone.")
       .optional("jobs", &EvictionRules::jobs, choice({"wait", "evict"}),
-                "Pods with restartPolicy Never or OnFailure: wait until they have ended, or evict them, which ends what they compute.")
+                "Pods with restartPolicy Never or OnFailure: wait until they have ended, or evict "
+                "them, which ends what they compute.")
       .optional("empty_dir", &EvictionRules::empty_dir, choice({"hold", "evict"}),
-                "Pods with an emptyDir volume, whose content is lost: hold the drain and name them, or evict them.")
-      .optional("unmanaged", &EvictionRules::unmanaged, choice({"hold", "evict"}),
-                "Pods that no controller starts again: hold the drain and name them, or evict them.")
+                "Pods with an emptyDir volume, whose content is lost: hold the drain and name "
+                "them, or evict them.")
+      .optional(
+          "unmanaged", &EvictionRules::unmanaged, choice({"hold", "evict"}),
+          "Pods that no controller starts again: hold the drain and name them, or evict them.")
       .spec();
 }
 MUSTER_SPEC(evictSpec)
 
 ObjectSpec make_kubernetesSpec() {
   Table<KubernetesPool> table("kubernetes", "kubernetes",
-                              "A Kubernetes cluster, through its API server. docs/pools.md says which rights muster needs there.");
+                              "A Kubernetes cluster, through its API server. docs/pools.md says "
+                              "which rights muster needs there.");
   table.required("server", &KubernetesPool::server, text(kServerUrl), "Its API server.");
-  pemFile(table, "ca", &KubernetesPool::ca, "certificate", "PEM file of the authority that signed the server's certificate.");
-  table.optional("pin", &KubernetesPool::pin, text(kSha256), "SHA-256 of the server's own certificate (DER), instead of ca.")
-      .optional("token", &KubernetesPool::token, object(secretSpec), "The bearer token of muster's service account.");
+  pemFile(table, "ca", &KubernetesPool::ca, "certificate",
+          "PEM file of the authority that signed the server's certificate.");
+  table
+      .optional("pin", &KubernetesPool::pin, text(kSha256),
+                "SHA-256 of the server's own certificate (DER), instead of ca.")
+      .optional("token", &KubernetesPool::token, object(secretSpec),
+                "The bearer token of muster's service account.");
   pemFile(table, "client_certificate", &KubernetesPool::client_certificate, "certificate",
           "PEM file of a client certificate, instead of a token.");
   pemFile(table, "client_key", &KubernetesPool::client_key, "private key", "PEM file of its key.");
-  return table.optional("domain", &KubernetesPool::domain, text(kDomain), "Nodes are called NAME.domain there; absent: NAME.")
+  return table
+      .optional("domain", &KubernetesPool::domain, text(kDomain),
+                "Nodes are called NAME.domain there; absent: NAME.")
       .optional("taint", &KubernetesPool::taint, text(kTaint),
-                "On nodes that muster keeps out. Start the kubelets with --register-with-taints and this taint, so that no pod comes "
+                "On nodes that muster keeps out. Start the kubelets with --register-with-taints "
+                "and this taint, so that no pod comes "
                 "before the certificate.")
-      .optional("labels", &KubernetesPool::labels, mapOf(text(kLabelValue), kLabelKey), "Labels that a node gets when it joins.")
+      .optional("labels", &KubernetesPool::labels, mapOf(text(kLabelValue), kLabelKey),
+                "Labels that a node gets when it joins.")
       .optional("evict", &KubernetesPool::evict, object(evictSpec), "What a drain may evict.")
       .exactlyOne({"ca", "pin"})
       .exactlyOne({"token", "client_certificate"})
@@ -89,7 +107,8 @@ ObjectSpec make_kubernetesSpec() {
       .check([](KubernetesPool&, const Value& map, Reader& reader) {
         for (const auto& [key, value] : place(map, "labels").entries)
           if (key.text.starts_with(kOwnPrefix))
-            reader.error(key, fmt::format("the label {} is muster's own", shorten(key.text)), "take another prefix than muster/");
+            reader.error(key, fmt::format("the label {} is muster's own", shorten(key.text)),
+                         "take another prefix than muster/");
       })
       .spec();
 }
@@ -97,12 +116,15 @@ MUSTER_SPEC(kubernetesSpec)
 
 ObjectSpec make_drainSpec() {
   return Table<DrainPolicy>("drain", "drain",
-                            "How long a drain may take, and what happens then. What runs on a node is never ended silently.")
-      .required("deadline_minutes", &DrainPolicy::deadline_minutes, integer(1, kMaxDrainMinutes), "Minutes from the order to drain.")
-      .optional(
-          "at_deadline", &DrainPolicy::at_deadline, choice({"stay", "return", "delete-pods"}),
-          "stay: the node stays drained of new work, and muster says what holds it. return: it takes work again, if its certificate is "
-          "valid. delete-pods (Kubernetes): what is left is deleted, against its disruption budgets, and a finding names it.")
+                            "How long a drain may take, and what happens then. What runs on a node "
+                            "is never ended silently.")
+      .required("deadline_minutes", &DrainPolicy::deadline_minutes, integer(1, kMaxDrainMinutes),
+                "Minutes from the order to drain.")
+      .optional("at_deadline", &DrainPolicy::at_deadline, choice({"stay", "return", "delete-pods"}),
+                "stay: the node stays drained of new work, and muster says what holds it. return: "
+                "it takes work again, if its certificate is "
+                "valid. delete-pods (Kubernetes): what is left is deleted, against its disruption "
+                "budgets, and a finding names it.")
       .spec();
 }
 MUSTER_SPEC(drainSpec)
@@ -111,11 +133,13 @@ ObjectSpec make_poolSpec() {
   return Table<Pool>("pool", "pool", "Where certified nodes work.")
       .optional("slurm", &Pool::slurm, object(slurmSpec), "Slurm.")
       .optional("kubernetes", &Pool::kubernetes, object(kubernetesSpec), "Kubernetes.")
-      .optional("drain", &Pool::drain, object(drainSpec), "Draining; absent: a drain waits as long as it takes.")
+      .optional("drain", &Pool::drain, object(drainSpec),
+                "Draining; absent: a drain waits as long as it takes.")
       .exactlyOne({"slurm", "kubernetes"})
       .check([](Pool& pool, const Value& map, Reader& reader) {
         if (pool.slurm && pool.drain.at_deadline == AtDeadline::DeletePods)
-          reader.error(place(place(map, "drain"), "at_deadline"), "Slurm has no pods, and muster never ends a Slurm job",
+          reader.error(place(place(map, "drain"), "at_deadline"),
+                       "Slurm has no pods, and muster never ends a Slurm job",
                        "write stay or return");
       })
       .spec();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A simulated fleet: thousands of nodes in one process, each with a Redfish BMC on a loopback address of its own.
+// A simulated fleet: thousands of nodes in one process, each with a Redfish BMC on a loopback
+// address of its own.
 #pragma once
 
 #include "base/ids.h"
@@ -15,12 +16,15 @@ inline constexpr const char* kUsername = "admin";
 inline NodeSpec specOf(int number) {
   const auto address = Ipv4((127u << 24) + (64u << 16) + static_cast<std::uint32_t>(number));
   return {fmt::format("node{:05}", number), fmt::format("SIM{:05}", number),
-          fmt::format("52:54:01:{:02x}:{:02x}:{:02x}", number >> 16 & 255, number >> 8 & 255, number & 255), address.str(), kBmcPort};
+          fmt::format("52:54:01:{:02x}:{:02x}:{:02x}", number >> 16 & 255, number >> 8 & 255,
+                      number & 255),
+          address.str(), kBmcPort};
 }
 
 class Fleet {
  public:
-  /// Nodes `first` … `first + nodes - 1`: a fleet larger than one process may have connections is shared by several.
+  /// Nodes `first` … `first + nodes - 1`: a fleet larger than one process may have connections is
+  /// shared by several.
   static Result<std::unique_ptr<Fleet>> make(World world, int nodes, int first = 1) {
     std::unique_ptr<Fleet> fleet(new Fleet(std::move(world)));
     for (int number = first; number < first + nodes; ++number) {

@@ -17,12 +17,12 @@ namespace muster::lab::fleet {
 
 namespace {
 
+using nlohmann::json;
 using wire::AgentTask;
 using wire::AgentTaskReport;
 using wire::Mode;
 using wire::TaskKind;
 using wire::TaskPhase;
-using nlohmann::json;
 
 constexpr std::chrono::milliseconds kBackOff{1'000};
 constexpr std::chrono::seconds kPollSlack{15};
@@ -43,7 +43,8 @@ io::HttpRequest postTo(const io::Url& controller, const std::string& path, std::
 Result<std::string> bodyOf(Result<io::HttpResponse> response) {
   if (!response) return fail(std::move(response).error());
   if (response->status == 200) return std::move(response->body);
-  return fail(ErrorCode::Unavailable, fmt::format("the controller answered {}: {}", response->status, response->body));
+  return fail(ErrorCode::Unavailable,
+              fmt::format("the controller answered {}: {}", response->status, response->body));
 }
 
 /// A version that a glob accepts.
@@ -90,7 +91,9 @@ Async<void> SimAgent::enrol() {
   trust.pinned_fingerprint = boot_.ca_fingerprint;
   trust.pin_is_root = true;
   auto first = io::makeHttpClient(trust);
-  CO_TRY(body, bodyOf(co_await first->send(postTo(controllers_.present(), "/agent/v1/enrol", agent::toJson(wire::EnrolRequest{boot_.enrolment, made.csr_pem, boot_.mac})))));
+  CO_TRY(body, bodyOf(co_await first->send(postTo(
+                   controllers_.present(), "/agent/v1/enrol",
+                   agent::toJson(wire::EnrolRequest{boot_.enrolment, made.csr_pem, boot_.mac})))));
   CO_TRY(answer, wire::parseEnrolResponse(body));
   identity_ = {made.key_pem, answer.certificate_pem};
   ca_pem_ = answer.ca_pem;
@@ -99,17 +102,21 @@ Async<void> SimAgent::enrol() {
 
 Async<io::TlsIdentity> SimAgent::certifyInstalled() {
   CO_TRY(made, io::makeKeyAndRequest(boot_.mac));
-  CO_TRY(body, bodyOf(co_await client_->send(postTo(controllers_.present(), "/agent/v1/certificate", agent::toJson(wire::EnrolRequest{{}, made.csr_pem, {}})))));
+  CO_TRY(body, bodyOf(co_await client_->send(
+                   postTo(controllers_.present(), "/agent/v1/certificate",
+                          agent::toJson(wire::EnrolRequest{{}, made.csr_pem, {}})))));
   CO_TRY(answer, wire::parseEnrolResponse(body));
   co_return io::TlsIdentity{made.key_pem, answer.certificate_pem};
 }
 
 bool SimAgent::busy() const {
-  return std::any_of(jobs_.begin(), jobs_.end(), [](const Job& job) { return !isFinished(job.report.phase); });
+  return std::any_of(jobs_.begin(), jobs_.end(),
+                     [](const Job& job) { return !isFinished(job.report.phase); });
 }
 
 SimAgent::Job* SimAgent::find(const std::string& id) {
-  auto it = std::find_if(jobs_.begin(), jobs_.end(), [&id](const Job& job) { return job.report.id == id; });
+  auto it = std::find_if(jobs_.begin(), jobs_.end(),
+                         [&id](const Job& job) { return job.report.id == id; });
   return it == jobs_.end() ? nullptr : &*it;
 }
 
@@ -120,7 +127,8 @@ wire::PollRequest SimAgent::describe() {
   request.agent_version = "fleet";
   if (boot_.mode == Mode::Disk) request.image_digest = disk_.image_digest;
   if (boot_.mode == Mode::Disk) request.probes = disk_.probes;
-  request.session = isToProve() ? std::string("none") : session_;  // as muster-agent: who is told so answers at once
+  request.session = isToProve() ? std::string("none")
+                                : session_;  // as muster-agent: who is told so answers at once
   request.sequence = ++sequence_;
   request.fresh = true;
   request.wants_answer = false;
@@ -135,7 +143,8 @@ wire::PollRequest SimAgent::describe() {
 Async<void> SimAgent::exchange() {
   CO_TRY_OK(co_await ensureIdentity());
   const auto request = describe();
-  auto message = postTo(controllers_.present(), "/agent/v1/poll", agent::toJson(told_.shortened(request)));
+  auto message =
+      postTo(controllers_.present(), "/agent/v1/poll", agent::toJson(told_.shortened(request)));
   if (isToProve()) message.timeout = kFirstAnswer;
   CO_TRY(body, bodyOf(co_await client_->send(std::move(message))));
   if (stopped_) co_return Result<void>();
@@ -146,20 +155,24 @@ Async<void> SimAgent::exchange() {
   said_all_ = same;
   session_ = response.session;
   for (auto& job : jobs_)
-    job.acknowledged = same && std::any_of(request.reports.begin(), request.reports.end(), [&job](const AgentTaskReport& said) {
-                         return said.id == job.report.id && isFinished(said.phase);
-                       });
+    job.acknowledged =
+        same && std::any_of(request.reports.begin(), request.reports.end(),
+                            [&job](const AgentTaskReport& said) {
+                              return said.id == job.report.id && isFinished(said.phase);
+                            });
   const bool started = !response.start.empty();
   co_await take(std::move(response));
   if (!busy()) co_return Result<void>();
-  ended_->expires_after(started ? kTellTakenUp : std::chrono::milliseconds(wire::kPollWhileBusy));  // as muster-agent
+  ended_->expires_after(
+      started ? kTellTakenUp : std::chrono::milliseconds(wire::kPollWhileBusy));  // as muster-agent
   boost::system::error_code ignored;
   co_await ended_->async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   co_return Result<void>();
 }
 
 Task<void> SimAgent::take(wire::PollResponse response) {
-  for (const auto& id : response.forget) std::erase_if(jobs_, [&id](const Job& job) { return job.report.id == id; });
+  for (const auto& id : response.forget)
+    std::erase_if(jobs_, [&id](const Job& job) { return job.report.id == id; });
   auto executor = co_await asio::this_coro::executor;
   for (auto& task : response.start) {
     if (find(task.id)) continue;
@@ -192,17 +205,20 @@ Task<void> SimAgent::carryOut(std::shared_ptr<SimAgent> self, AgentTask task) {
 }
 
 Async<std::string> SimAgent::resultOf(AgentTask task) {
-  if (happens(conditions_.task_fails, random_)) co_return fail(ErrorCode::Unavailable, "the simulated task failed, as it does now and then");
+  if (happens(conditions_.task_fails, random_))
+    co_return fail(ErrorCode::Unavailable, "the simulated task failed, as it does now and then");
   auto params = jsonOrNone(task.params, kOrderJson);
   json result = json::object();
   switch (task.kind) {
-    case TaskKind::Inspect: co_return agent::toJson(hardware_);
+    case TaskKind::Inspect:
+      co_return agent::toJson(hardware_);
     case TaskKind::WriteImage: {
       auto written = co_await writeImage(std::move(params));
       co_return written;
     }
     case TaskKind::InstallDriver:
-      for (auto& [probe, glob] : params["verify"].items()) result[probe] = disk_.probes[probe] = fitting(glob.get<std::string>());
+      for (auto& [probe, glob] : params["verify"].items())
+        result[probe] = disk_.probes[probe] = fitting(glob.get<std::string>());
       break;
     case TaskKind::Probe:
       for (auto& probe : params["probes"]) {
@@ -212,19 +228,24 @@ Async<std::string> SimAgent::resultOf(AgentTask task) {
       break;
     case TaskKind::RunChecks: {
       std::vector<wire::CheckResult> checks;
-      for (auto& check : params["checks"]) checks.push_back({check["id"], wire::CheckStatus::Pass, "as expected", {}, "{}", 0});
+      for (auto& check : params["checks"])
+        checks.push_back({check["id"], wire::CheckStatus::Pass, "as expected", {}, "{}", 0});
       co_return agent::toJson(checks);
     }
-    default: break;
+    default:
+      break;
   }
   co_return jsonText(result);
 }
 
-/// As the writer does: nothing is on the disk before the node has a certificate for what it will be.
+/// As the writer does: nothing is on the disk before the node has a certificate for what it will
+/// be.
 Async<std::string> SimAgent::writeImage(json params) {
   CO_TRY(identity, co_await certifyInstalled());
-  disk_ = {params["digest"], params["agent"]["url"], std::move(identity), params["agent"]["ca_pem"], {}};
-  co_return jsonText(json{{"digest", disk_.image_digest}, {"seconds", 0}, {"bytes_written", 0}, {"bytes_skipped", 0}});
+  disk_ = {
+      params["digest"], params["agent"]["url"], std::move(identity), params["agent"]["ca_pem"], {}};
+  co_return jsonText(json{
+      {"digest", disk_.image_digest}, {"seconds", 0}, {"bytes_written", 0}, {"bytes_skipped", 0}});
 }
 
 }  // namespace muster::lab::fleet

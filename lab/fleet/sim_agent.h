@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A simulated node's agent: the real protocol (enrolment, mutual TLS, long polls, tasks), and work that only takes time.
+// A simulated node's agent: the real protocol (enrolment, mutual TLS, long polls, tasks), and work
+// that only takes time.
 #pragma once
 
-#include "wire/controllers.h"
-#include "wire/messages.h"
-#include "wire/delta_poll.h"
 #include "base/clock.h"
 #include "base/io/http.h"
 #include "lab/fleet/conditions.h"
+#include "wire/controllers.h"
+#include "wire/delta_poll.h"
+#include "wire/messages.h"
 
 #include <boost/asio/steady_timer.hpp>
 #include <nlohmann/json_fwd.hpp>
@@ -33,7 +34,7 @@ using TellTask = std::function<void(const wire::AgentTask&, wire::TaskPhase)>;
 struct SimBoot {
   wire::Mode mode = wire::Mode::Ram;
   std::string boot_id;
-  std::string url;             ///< of the controller, or of several
+  std::string url;  ///< of the controller, or of several
   std::string mac;
   std::string enrolment;       ///< RAM
   std::string ca_fingerprint;  ///< RAM
@@ -42,10 +43,16 @@ struct SimBoot {
 /// One boot of one agent. Runs until stopped; nothing of it is heard after that.
 class SimAgent : public std::enable_shared_from_this<SimAgent> {
  public:
-  SimAgent(Clock& clock, const Conditions& conditions, Random& random, wire::Hardware hardware, SimDisk& disk, SimBoot boot,
-           TellTask tell = {})
-      : clock_(clock), conditions_(conditions), random_(random), hardware_(std::move(hardware)), disk_(disk), boot_(std::move(boot)),
-        tell_(std::move(tell)), controllers_(wire::parseControllers(boot_.url).value_or(std::vector<io::Url>(1))) {}
+  SimAgent(Clock& clock, const Conditions& conditions, Random& random, wire::Hardware hardware,
+           SimDisk& disk, SimBoot boot, TellTask tell = {})
+      : clock_(clock),
+        conditions_(conditions),
+        random_(random),
+        hardware_(std::move(hardware)),
+        disk_(disk),
+        boot_(std::move(boot)),
+        tell_(std::move(tell)),
+        controllers_(wire::parseControllers(boot_.url).value_or(std::vector<io::Url>(1))) {}
 
   Task<void> run();
   void stop() { stopped_ = true; }

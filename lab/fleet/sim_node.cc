@@ -27,7 +27,9 @@ std::string argumentOf(const std::string& script, const std::string& key) {
 }  // namespace
 
 SimNode::SimNode(const World& world, NodeSpec spec)
-    : world_(world), spec_(std::move(spec)), random_(world.conditions.seed ^ std::hash<std::string>()(spec_.name)) {}
+    : world_(world),
+      spec_(std::move(spec)),
+      random_(world.conditions.seed ^ std::hash<std::string>()(spec_.name)) {}
 
 SimNode::~SimNode() {
   if (agent_) agent_->stop();
@@ -53,7 +55,8 @@ Result<std::unique_ptr<SimNode>> SimNode::make(const World& world, NodeSpec spec
   options.pace.reset_duration = world.conditions.bmc_reset.draw(raw->random_);
   options.went_away = [raw] { raw->server_.reset(); };
   options.came_back = [raw] {
-    if (auto up = raw->listen(); !up) logWarning("fleet", "{}: {}", raw->spec_.name, up.error().str());
+    if (auto up = raw->listen(); !up)
+      logWarning("fleet", "{}: {}", raw->spec_.name, up.error().str());
   };
   TRY(service, vbmc::RedfishService::make(world.clock, world.workers, *raw, std::move(options)));
   raw->service_ = std::move(service);
@@ -81,14 +84,16 @@ Task<io::ServerResponse> SimNode::answer(io::ServerRequest request) {
     co_await world_.clock.sleep(takes);
   }
   if (happens(world_.conditions.redfish_busy, random_))
-    co_return vbmc::redfishError(503, "Base.1.8.ServiceTemporarilyUnavailable", "The BMC is busy.", "Try again.");
+    co_return vbmc::redfishError(503, "Base.1.8.ServiceTemporarilyUnavailable", "The BMC is busy.",
+                                 "Try again.");
   auto response = co_await service_->handle(std::move(request));
   co_return response;
 }
 
 Async<void> SimNode::start(vbmc::StartOptions options) {
   if (std::exchange(on_, true)) co_return Result<void>();
-  asio::co_spawn(world_.executor, boot(++boots_, options.first == vbmc::BootDevice::Network), asio::detached);
+  asio::co_spawn(world_.executor, boot(++boots_, options.first == vbmc::BootDevice::Network),
+                 asio::detached);
   co_return Result<void>();
 }
 
@@ -107,7 +112,9 @@ Task<void> SimNode::boot(std::uint64_t number, bool from_network) {
   SimBoot boot;
   if (from_network) {
     auto loaded = co_await netboot();
-    if (!loaded) logWarning("fleet", "{} could not boot from the network: {}", spec_.name, loaded.error().str());
+    if (!loaded)
+      logWarning("fleet", "{} could not boot from the network: {}", spec_.name,
+                 loaded.error().str());
     if (!loaded || number != boots_) co_return;
     boot = std::move(*loaded);
   } else {
@@ -117,9 +124,11 @@ Task<void> SimNode::boot(std::uint64_t number, bool from_network) {
   }
   boot.mac = spec_.mac;
   boot.boot_id = fmt::format("{}-{}", spec_.name, number);
-  agent_ = std::make_shared<SimAgent>(world_.clock, world_.conditions, random_, hardware(), disk_, std::move(boot), [this](const wire::AgentTask& task, wire::TaskPhase phase) {
-    if (world_.tell) world_.tell(spec_.name, task, phase);
-  });
+  agent_ = std::make_shared<SimAgent>(world_.clock, world_.conditions, random_, hardware(), disk_,
+                                      std::move(boot),
+                                      [this](const wire::AgentTask& task, wire::TaskPhase phase) {
+                                        if (world_.tell) world_.tell(spec_.name, task, phase);
+                                      });
   asio::co_spawn(world_.executor, agent_->run(), asio::detached);
 }
 
@@ -145,7 +154,8 @@ Async<SimBoot> SimNode::netbootFrom(std::string controller) {
   boot.enrolment = argumentOf(response.body, "muster.enrolment");
   boot.ca_fingerprint = argumentOf(response.body, "muster.ca");
   boot.url = argumentOf(response.body, "muster.url");
-  if (boot.enrolment.empty() || boot.url.empty()) co_return fail(ErrorCode::NotFound, "the boot script does not lead into the RAM OS");
+  if (boot.enrolment.empty() || boot.url.empty())
+    co_return fail(ErrorCode::NotFound, "the boot script does not lead into the RAM OS");
   co_return boot;
 }
 
@@ -156,7 +166,8 @@ wire::Hardware SimNode::hardware() const {
   hardware.serial = spec_.serial;
   hardware.cpus = kCpus;
   hardware.memory_bytes = kMemoryBytes;
-  hardware.disks.push_back({"/dev/nvme0n1", spec_.serial + "-D0", "", "simulated", disk_.image_digest.empty() ? "none" : "an image", kDiskBytes});
+  hardware.disks.push_back({"/dev/nvme0n1", spec_.serial + "-D0", "", "simulated",
+                            disk_.image_digest.empty() ? "none" : "an image", kDiskBytes});
   hardware.nics.push_back({"eth0", spec_.mac, "simulated"});
   return hardware;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A simulated node: a real Redfish service on an address of its own, a machine that only takes time to boot, an agent in it.
+// A simulated node: a real Redfish service on an address of its own, a machine that only takes time
+// to boot, an agent in it.
 #pragma once
 
 #include "base/io/server_tls.h"
@@ -24,7 +25,8 @@ struct World {
   std::string boot_url;  ///< of the controller, or of several between commas: GET /boot/ipxe?mac=…
   vbmc::Account account;
   const vbmc::Personality* personality = &vbmc::personalities().front();
-  std::function<void(const std::string& node, const wire::AgentTask&, wire::TaskPhase)> tell = {};  ///< as TellTask
+  std::function<void(const std::string& node, const wire::AgentTask&, wire::TaskPhase)> tell =
+      {};  ///< as TellTask
 };
 
 class SimNode final : public vbmc::Machine {
@@ -53,7 +55,8 @@ class SimNode final : public vbmc::Machine {
   const NodeSpec spec_;
   Random random_;
   io::ServerOptions listener_;
-  std::shared_ptr<asio::ssl::context> tls_;  ///< of the BMC; it forgets its sessions when it restarts
+  std::shared_ptr<asio::ssl::context>
+      tls_;  ///< of the BMC; it forgets its sessions when it restarts
   std::unique_ptr<vbmc::RedfishService> service_;
   std::unique_ptr<io::HttpServer> server_;
   bool on_ = false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of NVML's binary interface that the simulated library offers: names, numbers and layouts as in NVIDIA's public nvml.h
-// (docs.nvidia.com/deploy/nvml-api). Only what a caller can see is repeated here.
+// The part of NVML's binary interface that the simulated library offers: names, numbers and layouts
+// as in NVIDIA's public nvml.h (docs.nvidia.com/deploy/nvml-api). Only what a caller can see is
+// repeated here.
 #pragma once
 
 extern "C" {
@@ -30,7 +31,12 @@ enum { NVML_VOLATILE_ECC = 0, NVML_AGGREGATE_ECC = 1 };
 enum { NVML_FEATURE_DISABLED = 0, NVML_FEATURE_ENABLED = 1 };
 enum { NVML_TEMPERATURE_GPU = 0 };
 enum { NVML_CLOCK_GRAPHICS = 0, NVML_CLOCK_SM = 1, NVML_CLOCK_MEM = 2, NVML_CLOCK_VIDEO = 3 };
-enum { NVML_PERF_POLICY_POWER = 0, NVML_PERF_POLICY_THERMAL = 1, NVML_PERF_POLICY_SYNC_BOOST = 2, NVML_PERF_POLICY_RELIABILITY = 5 };
+enum {
+  NVML_PERF_POLICY_POWER = 0,
+  NVML_PERF_POLICY_THERMAL = 1,
+  NVML_PERF_POLICY_SYNC_BOOST = 2,
+  NVML_PERF_POLICY_RELIABILITY = 5
+};
 
 constexpr unsigned NVML_NVLINK_MAX_LINKS = 18;
 
@@ -79,7 +85,12 @@ struct nvmlViolationTime_t {
 
 constexpr unsigned NVML_GPU_FABRIC_INFO_V2 = sizeof(nvmlGpuFabricInfoV_t) | 2u << 24;
 enum { NVML_VALUE_TYPE_UNSIGNED_LONG_LONG = 3 };
-enum { NVML_FI_DEV_NVLINK_COUNT_RCV_ERRORS = 208, NVML_FI_DEV_NVLINK_COUNT_FIRST = 201, NVML_FI_DEV_NVLINK_COUNT_LAST = 222 };
+enum {
+  NVML_FI_DEV_NVLINK_COUNT_RCV_ERRORS = 208,
+  NVML_FI_DEV_NVLINK_COUNT_FIRST = 201,
+  NVML_FI_DEV_NVLINK_COUNT_LAST = 222
+};
 
 static_assert(sizeof(nvmlFieldValue_t) == 40 && sizeof(nvmlGpuFabricInfoV_t) == 36);
-static_assert(sizeof(nvmlPciInfo_t) == 68 && sizeof(nvmlMemory_t) == 24 && sizeof(nvmlViolationTime_t) == 16);
+static_assert(sizeof(nvmlPciInfo_t) == 68 && sizeof(nvmlMemory_t) == 24 &&
+              sizeof(nvmlViolationTime_t) == 16);

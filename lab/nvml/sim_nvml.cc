@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// libnvidia-ml.so.1, simulated: NVML's ABI over the GPUs that a JSON file describes (see README.md beside this file).
+// libnvidia-ml.so.1, simulated: NVML's ABI over the GPUs that a JSON file describes (see README.md
+// beside this file).
 //
-// The driver's version is part of the library, as it is part of the real one: the package builder writes it into kVersionSlot.
-// No exception leaves a function; nothing is read between nvmlInit and nvmlShutdown, as callers expect of a driver.
+// The driver's version is part of the library, as it is part of the real one: the package builder
+// writes it into kVersionSlot. No exception leaves a function; nothing is read between nvmlInit and
+// nvmlShutdown, as callers expect of a driver.
 #include "lab/nvml/abi.h"
 
 #include <nlohmann/json.hpp>
@@ -23,7 +25,8 @@ namespace {
 
 using nlohmann::json;
 
-/// Marker, then the version up to a zero byte. `volatile` keeps the compiler from reading it at compile time.
+/// Marker, then the version up to a zero byte. `volatile` keeps the compiler from reading it at
+/// compile time.
 __attribute__((used)) const volatile char kVersionSlot[96] = "MUSTER-SIM-NVML-DRIVER-VERSION:0.0.0";
 constexpr std::size_t kMarkerBytes = sizeof("MUSTER-SIM-NVML-DRIVER-VERSION:") - 1;
 
@@ -43,13 +46,14 @@ struct nvmlDevice_st {
   unsigned temperature_c = 0, power_mw = 0, power_limit_mw = 0, sm_mhz = 0, memory_mhz = 0;
   unsigned nvlinks = 0, nvlinks_down = 0;
   unsigned long long nvlink_errors = 0;
-  unsigned pcie_generation = 5, pcie_max_generation = 5, pcie_width = 16, pcie_max_width = 16, pcie_replays = 0;
+  unsigned pcie_generation = 5, pcie_max_generation = 5, pcie_width = 16, pcie_max_width = 16,
+           pcie_replays = 0;
   unsigned power_default_mw = 0, slowdown_c = 87;
-  unsigned char fabric_state = 0;   // not supported
+  unsigned char fabric_state = 0;  // not supported
   int fabric_status = 0;
-  std::string cluster_uuid;         // hex
+  std::string cluster_uuid;  // hex
   unsigned clique = 0, fabric_health = 0;
-  bool is_nvlink5 = false;          // has other counters
+  bool is_nvlink5 = false;  // has other counters
   bool inforom_valid = true;
   bool ecc_enabled = true, lost = false;
 };
@@ -70,7 +74,8 @@ Library& library() {
 
 std::string driverVersion() {
   std::string version;
-  for (std::size_t i = kMarkerBytes; i < sizeof kVersionSlot && kVersionSlot[i]; ++i) version += kVersionSlot[i];
+  for (std::size_t i = kMarkerBytes; i < sizeof kVersionSlot && kVersionSlot[i]; ++i)
+    version += kVersionSlot[i];
   return version;
 }
 
@@ -84,10 +89,14 @@ nvmlDevice_st gpuFrom(const json& entry) {
   gpu.memory_bytes = entry.value("memory_mib", 81559ull) << 20;
   gpu.used_bytes = entry.value("used_mib", 0ull) << 20;
   auto ecc = entry.value("ecc", json::object());
-  gpu.ecc[NVML_MEMORY_ERROR_TYPE_CORRECTED][NVML_VOLATILE_ECC] = ecc.value("corrected_volatile", 0ull);
-  gpu.ecc[NVML_MEMORY_ERROR_TYPE_UNCORRECTED][NVML_VOLATILE_ECC] = ecc.value("uncorrected_volatile", 0ull);
-  gpu.ecc[NVML_MEMORY_ERROR_TYPE_CORRECTED][NVML_AGGREGATE_ECC] = ecc.value("corrected_aggregate", 0ull);
-  gpu.ecc[NVML_MEMORY_ERROR_TYPE_UNCORRECTED][NVML_AGGREGATE_ECC] = ecc.value("uncorrected_aggregate", 0ull);
+  gpu.ecc[NVML_MEMORY_ERROR_TYPE_CORRECTED][NVML_VOLATILE_ECC] =
+      ecc.value("corrected_volatile", 0ull);
+  gpu.ecc[NVML_MEMORY_ERROR_TYPE_UNCORRECTED][NVML_VOLATILE_ECC] =
+      ecc.value("uncorrected_volatile", 0ull);
+  gpu.ecc[NVML_MEMORY_ERROR_TYPE_CORRECTED][NVML_AGGREGATE_ECC] =
+      ecc.value("corrected_aggregate", 0ull);
+  gpu.ecc[NVML_MEMORY_ERROR_TYPE_UNCORRECTED][NVML_AGGREGATE_ECC] =
+      ecc.value("uncorrected_aggregate", 0ull);
   gpu.ecc_enabled = ecc.value("enabled", true);
   auto rows = entry.value("remapped_rows", json::object());
   gpu.remapped_correctable = rows.value("correctable", 0u);
@@ -109,7 +118,8 @@ nvmlDevice_st gpuFrom(const json& entry) {
   gpu.nvlinks_down = entry.value("nvlinks_down", 0u);
   gpu.nvlink_errors = entry.value("nvlink_errors", 0ull);
   auto pcie = entry.value("pcie", json::object());
-  gpu.pcie_generation = pcie.value("generation", 5u), gpu.pcie_max_generation = pcie.value("max_generation", 5u);
+  gpu.pcie_generation = pcie.value("generation", 5u),
+  gpu.pcie_max_generation = pcie.value("max_generation", 5u);
   gpu.pcie_width = pcie.value("width", 16u), gpu.pcie_max_width = pcie.value("max_width", 16u);
   gpu.pcie_replays = pcie.value("replays", 0u);
   gpu.power_default_mw = entry.value("power_default_w", gpu.power_limit_mw / 1000) * 1000;
@@ -155,7 +165,9 @@ nvmlReturn_t ready() { return library().users > 0 ? NVML_SUCCESS : NVML_ERROR_UN
 nvmlReturn_t usable(nvmlDevice_t device) {
   auto& nvml = library();
   if (nvml.users == 0) return NVML_ERROR_UNINITIALIZED;
-  if (nvml.gpus.empty() || device < nvml.gpus.data() || device >= nvml.gpus.data() + nvml.gpus.size()) return NVML_ERROR_INVALID_ARGUMENT;
+  if (nvml.gpus.empty() || device < nvml.gpus.data() ||
+      device >= nvml.gpus.data() + nvml.gpus.size())
+    return NVML_ERROR_INVALID_ARGUMENT;
   return device->lost ? NVML_ERROR_GPU_IS_LOST : NVML_SUCCESS;
 }
 
@@ -167,14 +179,15 @@ nvmlReturn_t copyText(const std::string& text, char* out, unsigned length) {
 }
 
 template <class T>
-nvmlReturn_t answer(nvmlDevice_t device, T* out, T nvmlDevice_st::*field) {
+nvmlReturn_t answer(nvmlDevice_t device, T* out, T nvmlDevice_st::* field) {
   if (auto bad = usable(device)) return bad;
   if (!out) return NVML_ERROR_INVALID_ARGUMENT;
   *out = device->*field;
   return NVML_SUCCESS;
 }
 
-nvmlReturn_t answerText(nvmlDevice_t device, char* out, unsigned length, std::string nvmlDevice_st::*field) {
+nvmlReturn_t answerText(nvmlDevice_t device, char* out, unsigned length,
+                        std::string nvmlDevice_st::* field) {
   if (auto bad = usable(device)) return bad;
   if ((device->*field).empty()) return NVML_ERROR_NOT_SUPPORTED;
   return copyText(device->*field, out, length);
@@ -196,19 +209,32 @@ NVML_API nvmlReturn_t nvmlShutdown() {
 
 NVML_API const char* nvmlErrorString(nvmlReturn_t result) {
   switch (result) {
-    case NVML_SUCCESS: return "Success";
-    case NVML_ERROR_UNINITIALIZED: return "Uninitialized";
-    case NVML_ERROR_INVALID_ARGUMENT: return "Invalid Argument";
-    case NVML_ERROR_NOT_SUPPORTED: return "Not Supported";
-    case NVML_ERROR_NO_PERMISSION: return "Insufficient Permissions";
-    case NVML_ERROR_NOT_FOUND: return "Not Found";
-    case NVML_ERROR_INSUFFICIENT_SIZE: return "Insufficient Size";
-    case NVML_ERROR_DRIVER_NOT_LOADED: return "Driver Not Loaded";
-    case NVML_ERROR_TIMEOUT: return "Timeout";
-    case NVML_ERROR_GPU_IS_LOST: return "GPU is lost";
-    case NVML_ERROR_RESET_REQUIRED: return "GPU requires restart";
-    case NVML_ERROR_LIB_RM_VERSION_MISMATCH: return "RM detects a driver/library version mismatch";
-    default: return "Unknown Error";
+    case NVML_SUCCESS:
+      return "Success";
+    case NVML_ERROR_UNINITIALIZED:
+      return "Uninitialized";
+    case NVML_ERROR_INVALID_ARGUMENT:
+      return "Invalid Argument";
+    case NVML_ERROR_NOT_SUPPORTED:
+      return "Not Supported";
+    case NVML_ERROR_NO_PERMISSION:
+      return "Insufficient Permissions";
+    case NVML_ERROR_NOT_FOUND:
+      return "Not Found";
+    case NVML_ERROR_INSUFFICIENT_SIZE:
+      return "Insufficient Size";
+    case NVML_ERROR_DRIVER_NOT_LOADED:
+      return "Driver Not Loaded";
+    case NVML_ERROR_TIMEOUT:
+      return "Timeout";
+    case NVML_ERROR_GPU_IS_LOST:
+      return "GPU is lost";
+    case NVML_ERROR_RESET_REQUIRED:
+      return "GPU requires restart";
+    case NVML_ERROR_LIB_RM_VERSION_MISMATCH:
+      return "RM detects a driver/library version mismatch";
+    default:
+      return "Unknown Error";
   }
 }
 
@@ -270,7 +296,8 @@ NVML_API nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char* uuid, unsigne
 NVML_API nvmlReturn_t nvmlDeviceGetSerial(nvmlDevice_t device, char* serial, unsigned length) {
   return answerText(device, serial, length, &nvmlDevice_st::serial);
 }
-NVML_API nvmlReturn_t nvmlDeviceGetVbiosVersion(nvmlDevice_t device, char* version, unsigned length) {
+NVML_API nvmlReturn_t nvmlDeviceGetVbiosVersion(nvmlDevice_t device, char* version,
+                                                unsigned length) {
   return answerText(device, version, length, &nvmlDevice_st::vbios);
 }
 
@@ -280,8 +307,8 @@ NVML_API nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t
   *pci = {};
   std::snprintf(pci->busId, sizeof pci->busId, "%s", device->bus_id.c_str());
   std::sscanf(device->bus_id.c_str(), "%x:%x:%x", &pci->domain, &pci->bus, &pci->device);
-  std::snprintf(pci->busIdLegacy, sizeof pci->busIdLegacy, "%04X:%02X:%02X.0", pci->domain & 0xffffu, pci->bus & 0xffu,
-                pci->device & 0x1fu);
+  std::snprintf(pci->busIdLegacy, sizeof pci->busIdLegacy, "%04X:%02X:%02X.0",
+                pci->domain & 0xffffu, pci->bus & 0xffu, pci->device & 0x1fu);
   pci->pciDeviceId = 0x233010de;  // H100 SXM5
   pci->pciSubSystemId = 0x16c110de;
   return NVML_SUCCESS;
@@ -293,7 +320,8 @@ NVML_API nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t*
   *memory = {device->memory_bytes, device->memory_bytes - device->used_bytes, device->used_bytes};
   return NVML_SUCCESS;
 }
-NVML_API nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t* utilization) {
+NVML_API nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device,
+                                                    nvmlUtilization_t* utilization) {
   if (auto bad = usable(device)) return bad;
   if (!utilization) return NVML_ERROR_INVALID_ARGUMENT;
   *utilization = {0, 0};
@@ -306,14 +334,17 @@ NVML_API nvmlReturn_t nvmlDeviceGetEccMode(nvmlDevice_t device, int* current, in
   *current = *pending = device->ecc_enabled ? NVML_FEATURE_ENABLED : NVML_FEATURE_DISABLED;
   return NVML_SUCCESS;
 }
-NVML_API nvmlReturn_t nvmlDeviceGetTotalEccErrors(nvmlDevice_t device, int type, int counter, unsigned long long* count) {
+NVML_API nvmlReturn_t nvmlDeviceGetTotalEccErrors(nvmlDevice_t device, int type, int counter,
+                                                  unsigned long long* count) {
   if (auto bad = usable(device)) return bad;
-  if (!count || type < 0 || type > 1 || counter < 0 || counter > 1) return NVML_ERROR_INVALID_ARGUMENT;
+  if (!count || type < 0 || type > 1 || counter < 0 || counter > 1)
+    return NVML_ERROR_INVALID_ARGUMENT;
   if (!device->ecc_enabled) return NVML_ERROR_NOT_SUPPORTED;
   *count = device->ecc[type][counter];
   return NVML_SUCCESS;
 }
-NVML_API nvmlReturn_t nvmlDeviceGetRemappedRows(nvmlDevice_t device, unsigned* correctable, unsigned* uncorrectable, unsigned* pending,
+NVML_API nvmlReturn_t nvmlDeviceGetRemappedRows(nvmlDevice_t device, unsigned* correctable,
+                                                unsigned* uncorrectable, unsigned* pending,
                                                 unsigned* failed) {
   if (auto bad = usable(device)) return bad;
   if (!correctable || !uncorrectable || !pending || !failed) return NVML_ERROR_INVALID_ARGUMENT;
@@ -324,18 +355,22 @@ NVML_API nvmlReturn_t nvmlDeviceGetRemappedRows(nvmlDevice_t device, unsigned* c
   return NVML_SUCCESS;
 }
 
-NVML_API nvmlReturn_t nvmlDeviceGetCurrentClocksThrottleReasons(nvmlDevice_t device, unsigned long long* reasons) {
+NVML_API nvmlReturn_t nvmlDeviceGetCurrentClocksThrottleReasons(nvmlDevice_t device,
+                                                                unsigned long long* reasons) {
   return answer(device, reasons, &nvmlDevice_st::throttle_reasons);
 }
-NVML_API nvmlReturn_t nvmlDeviceGetCurrentClocksEventReasons(nvmlDevice_t device, unsigned long long* reasons) {
+NVML_API nvmlReturn_t nvmlDeviceGetCurrentClocksEventReasons(nvmlDevice_t device,
+                                                             unsigned long long* reasons) {
   return answer(device, reasons, &nvmlDevice_st::throttle_reasons);
 }
-NVML_API nvmlReturn_t nvmlDeviceGetViolationStatus(nvmlDevice_t device, int policy, nvmlViolationTime_t* time) {
+NVML_API nvmlReturn_t nvmlDeviceGetViolationStatus(nvmlDevice_t device, int policy,
+                                                   nvmlViolationTime_t* time) {
   if (auto bad = usable(device)) return bad;
   if (!time) return NVML_ERROR_INVALID_ARGUMENT;
   auto found = device->violation_ns.find(policy);
   if (found == device->violation_ns.end()) return NVML_ERROR_NOT_SUPPORTED;
-  auto now = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch());
+  auto now = std::chrono::duration_cast<std::chrono::microseconds>(
+      std::chrono::system_clock::now().time_since_epoch());
   *time = {static_cast<unsigned long long>(now.count()), found->second};
   return NVML_SUCCESS;
 }
@@ -355,7 +390,8 @@ NVML_API nvmlReturn_t nvmlDeviceGetPowerManagementLimit(nvmlDevice_t device, uns
 }
 NVML_API nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, int clock, unsigned* mhz) {
   if (clock < NVML_CLOCK_GRAPHICS || clock > NVML_CLOCK_VIDEO) return NVML_ERROR_INVALID_ARGUMENT;
-  return answer(device, mhz, clock == NVML_CLOCK_MEM ? &nvmlDevice_st::memory_mhz : &nvmlDevice_st::sm_mhz);
+  return answer(device, mhz,
+                clock == NVML_CLOCK_MEM ? &nvmlDevice_st::memory_mhz : &nvmlDevice_st::sm_mhz);
 }
 NVML_API nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, int clock, unsigned* mhz) {
   return nvmlDeviceGetClockInfo(device, clock, mhz);
@@ -363,26 +399,43 @@ NVML_API nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, int clock, 
 NVML_API nvmlReturn_t nvmlDeviceGetNvLinkState(nvmlDevice_t device, unsigned link, int* active) {
   if (auto bad = usable(device)) return bad;
   if (!active || link >= device->nvlinks) return NVML_ERROR_INVALID_ARGUMENT;
-  *active = link < device->nvlinks - device->nvlinks_down ? NVML_FEATURE_ENABLED : NVML_FEATURE_DISABLED;
+  *active =
+      link < device->nvlinks - device->nvlinks_down ? NVML_FEATURE_ENABLED : NVML_FEATURE_DISABLED;
   return NVML_SUCCESS;
 }
-NVML_API nvmlReturn_t nvmlDeviceGetNvLinkErrorCounter(nvmlDevice_t device, unsigned link, int counter, unsigned long long* count) {
+NVML_API nvmlReturn_t nvmlDeviceGetNvLinkErrorCounter(nvmlDevice_t device, unsigned link,
+                                                      int counter, unsigned long long* count) {
   if (auto bad = usable(device)) return bad;
-  if (!count || link >= device->nvlinks || counter < 0 || counter > 3) return NVML_ERROR_INVALID_ARGUMENT;
+  if (!count || link >= device->nvlinks || counter < 0 || counter > 3)
+    return NVML_ERROR_INVALID_ARGUMENT;
   if (device->is_nvlink5) return NVML_ERROR_NOT_SUPPORTED;
   *count = link == 0 && counter == 0 ? device->nvlink_errors : 0;
   return NVML_SUCCESS;
 }
 
-NVML_API nvmlReturn_t nvmlDeviceGetPcieReplayCounter(nvmlDevice_t device, unsigned* count) { return answer(device, count, &nvmlDevice_st::pcie_replays); }
-NVML_API nvmlReturn_t nvmlDeviceGetCurrPcieLinkGeneration(nvmlDevice_t device, unsigned* value) { return answer(device, value, &nvmlDevice_st::pcie_generation); }
-NVML_API nvmlReturn_t nvmlDeviceGetMaxPcieLinkGeneration(nvmlDevice_t device, unsigned* value) { return answer(device, value, &nvmlDevice_st::pcie_max_generation); }
-NVML_API nvmlReturn_t nvmlDeviceGetCurrPcieLinkWidth(nvmlDevice_t device, unsigned* value) { return answer(device, value, &nvmlDevice_st::pcie_width); }
-NVML_API nvmlReturn_t nvmlDeviceGetMaxPcieLinkWidth(nvmlDevice_t device, unsigned* value) { return answer(device, value, &nvmlDevice_st::pcie_max_width); }
-NVML_API nvmlReturn_t nvmlDeviceGetPowerManagementDefaultLimit(nvmlDevice_t device, unsigned* milliwatts) {
+NVML_API nvmlReturn_t nvmlDeviceGetPcieReplayCounter(nvmlDevice_t device, unsigned* count) {
+  return answer(device, count, &nvmlDevice_st::pcie_replays);
+}
+NVML_API nvmlReturn_t nvmlDeviceGetCurrPcieLinkGeneration(nvmlDevice_t device, unsigned* value) {
+  return answer(device, value, &nvmlDevice_st::pcie_generation);
+}
+NVML_API nvmlReturn_t nvmlDeviceGetMaxPcieLinkGeneration(nvmlDevice_t device, unsigned* value) {
+  return answer(device, value, &nvmlDevice_st::pcie_max_generation);
+}
+NVML_API nvmlReturn_t nvmlDeviceGetCurrPcieLinkWidth(nvmlDevice_t device, unsigned* value) {
+  return answer(device, value, &nvmlDevice_st::pcie_width);
+}
+NVML_API nvmlReturn_t nvmlDeviceGetMaxPcieLinkWidth(nvmlDevice_t device, unsigned* value) {
+  return answer(device, value, &nvmlDevice_st::pcie_max_width);
+}
+NVML_API nvmlReturn_t nvmlDeviceGetPowerManagementDefaultLimit(nvmlDevice_t device,
+                                                               unsigned* milliwatts) {
   return answer(device, milliwatts, &nvmlDevice_st::power_default_mw);
 }
-NVML_API nvmlReturn_t nvmlDeviceGetTemperatureThreshold(nvmlDevice_t device, int, unsigned* celsius) { return answer(device, celsius, &nvmlDevice_st::slowdown_c); }
+NVML_API nvmlReturn_t nvmlDeviceGetTemperatureThreshold(nvmlDevice_t device, int,
+                                                        unsigned* celsius) {
+  return answer(device, celsius, &nvmlDevice_st::slowdown_c);
+}
 NVML_API nvmlReturn_t nvmlDeviceValidateInforom(nvmlDevice_t device) {
   if (auto bad = usable(device)) return bad;
   return device->inforom_valid ? NVML_SUCCESS : NVML_ERROR_CORRUPTED_INFOROM;
@@ -392,7 +445,10 @@ namespace {
 /// "0a1b…" → 16 bytes; what is missing is 0.
 void putUuid(const std::string& hex, unsigned char (&bytes)[16]) {
   for (std::size_t i = 0; i < sizeof bytes; ++i)
-    bytes[i] = 2 * i + 1 < hex.size() ? static_cast<unsigned char>(std::strtoul(hex.substr(2 * i, 2).c_str(), nullptr, 16)) : 0;
+    bytes[i] =
+        2 * i + 1 < hex.size()
+            ? static_cast<unsigned char>(std::strtoul(hex.substr(2 * i, 2).c_str(), nullptr, 16))
+            : 0;
 }
 
 }  // namespace
@@ -408,14 +464,17 @@ NVML_API nvmlReturn_t nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device, nvmlGpuFa
   return NVML_SUCCESS;
 }
 
-NVML_API nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldValue_t* values) {
+NVML_API nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count,
+                                               nvmlFieldValue_t* values) {
   if (auto bad = usable(device)) return bad;
   if (!values || count < 1) return NVML_ERROR_INVALID_ARGUMENT;
   for (int i = 0; i < count; ++i) {
-    const bool known = values[i].fieldId >= NVML_FI_DEV_NVLINK_COUNT_FIRST && values[i].fieldId <= NVML_FI_DEV_NVLINK_COUNT_LAST;
+    const bool known = values[i].fieldId >= NVML_FI_DEV_NVLINK_COUNT_FIRST &&
+                       values[i].fieldId <= NVML_FI_DEV_NVLINK_COUNT_LAST;
     values[i].nvmlReturn = known && device->is_nvlink5 ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
     values[i].valueType = NVML_VALUE_TYPE_UNSIGNED_LONG_LONG;
-    values[i].value.ullVal = values[i].fieldId == NVML_FI_DEV_NVLINK_COUNT_RCV_ERRORS ? device->nvlink_errors : 0;
+    values[i].value.ullVal =
+        values[i].fieldId == NVML_FI_DEV_NVLINK_COUNT_RCV_ERRORS ? device->nvlink_errors : 0;
   }
   return NVML_SUCCESS;
 }

@@ -11,7 +11,8 @@ constexpr std::size_t kMaxFetchedBytes = 64u << 20;
 
 /// Key and certificate of this BMC: made once, kept over restarts, as a pin on it must hold.
 Result<io::TlsIdentity> identityOf(const std::filesystem::path& folder, const BmcConfig& config) {
-  auto key_file = folder / (config.domain.name + ".key"), certificate_file = folder / (config.domain.name + ".crt");
+  auto key_file = folder / (config.domain.name + ".key"),
+       certificate_file = folder / (config.domain.name + ".crt");
   std::error_code gone;
   if (std::filesystem::exists(certificate_file, gone)) {
     TRY(key, io::readFile(key_file));
@@ -29,42 +30,53 @@ Async<std::string> fetchImage(std::string url) {
   auto client = io::makeHttpClient();
   std::string image;
   io::HttpRequest request{.method = "GET", .url = from};
-  CO_TRY(answer, co_await client->fetch(std::move(request), [&image](std::string_view piece) -> Result<void> {
-    if (image.size() + piece.size() > kMaxFetchedBytes) return fail(ErrorCode::InvalidInput, "the image is too large");
-    image += piece;
-    return {};
-  }));
-  if (answer.status != 200) co_return fail(ErrorCode::Unavailable, fmt::format("{} answered {}: {}", url, answer.status, answer.body));
+  CO_TRY(answer, co_await client->fetch(
+                     std::move(request), [&image](std::string_view piece) -> Result<void> {
+                       if (image.size() + piece.size() > kMaxFetchedBytes)
+                         return fail(ErrorCode::InvalidInput, "the image is too large");
+                       image += piece;
+                       return {};
+                     }));
+  if (answer.status != 200)
+    co_return fail(ErrorCode::Unavailable,
+                   fmt::format("{} answered {}: {}", url, answer.status, answer.body));
   co_return image;
 }
 
 }  // namespace
 
 Async<bool> DomainMachine::isOn() {
-  co_return co_await offload<Result<bool>>(workers_, [&virt = virt_, name = spec_.name] { return virt.running(name); });
+  co_return co_await offload<Result<bool>>(
+      workers_, [&virt = virt_, name = spec_.name] { return virt.running(name); });
 }
 
 Async<void> DomainMachine::start(StartOptions options) {
-  co_return co_await offload<Result<void>>(workers_, [&virt = virt_, spec = spec_, options] { return virt.start(spec, options); });
+  co_return co_await offload<Result<void>>(
+      workers_, [&virt = virt_, spec = spec_, options] { return virt.start(spec, options); });
 }
 
 Async<void> DomainMachine::stop() {
-  co_return co_await offload<Result<void>>(workers_, [&virt = virt_, name = spec_.name] { return virt.destroy(name); });
+  co_return co_await offload<Result<void>>(
+      workers_, [&virt = virt_, name = spec_.name] { return virt.destroy(name); });
 }
 
 Async<void> DomainMachine::pressButton() {
-  co_return co_await offload<Result<void>>(workers_, [&virt = virt_, name = spec_.name] { return virt.pressButton(name); });
+  co_return co_await offload<Result<void>>(
+      workers_, [&virt = virt_, name = spec_.name] { return virt.pressButton(name); });
 }
 
-Result<std::unique_ptr<BmcHost>> BmcHost::make(asio::any_io_executor executor, Clock& clock, Workers& workers, Virt& virt,
-                                               const std::filesystem::path& folder, const BmcConfig& config) {
+Result<std::unique_ptr<BmcHost>> BmcHost::make(asio::any_io_executor executor, Clock& clock,
+                                               Workers& workers, Virt& virt,
+                                               const std::filesystem::path& folder,
+                                               const BmcConfig& config) {
   std::unique_ptr<BmcHost> host(new BmcHost(executor, workers, virt, config));
   TRY(identity, identityOf(folder, config));
   host->listener_.address = config.address;
   host->listener_.port = config.port;
   host->listener_.identity = identity;
   ServiceOptions options;
-  options.identity = {config.domain.name, config.domain.serial, config.domain.uuid, {config.domain.mac.str()}};
+  options.identity = {
+      config.domain.name, config.domain.serial, config.domain.uuid, {config.domain.mac.str()}};
   TRY(personality, findPersonality(config.personality));
   options.personality = personality;
   options.account = config.account;
@@ -75,7 +87,8 @@ Result<std::unique_ptr<BmcHost>> BmcHost::make(asio::any_io_executor executor, C
   options.came_back = [raw = host.get()] {
     if (auto up = raw->listen(); !up) logWarning("vbmc", "{}", up.error().str());
   };
-  options.new_identity = [raw = host.get(), folder, name = config.domain.name](const io::TlsIdentity& identity) {
+  options.new_identity = [raw = host.get(), folder,
+                          name = config.domain.name](const io::TlsIdentity& identity) {
     // The key first: a pair that does not fit would keep the BMC from coming up again.
     auto kept = io::writeFileAtomic(folder / (name + ".key"), identity.key_pem.reveal(), 0600);
     if (kept) kept = io::writeFileAtomic(folder / (name + ".crt"), identity.certificate_pem);

@@ -10,7 +10,8 @@ namespace muster::lab::vbmc {
 /// A libvirt domain as the machine behind a BMC.
 class DomainMachine final : public Machine {
  public:
-  DomainMachine(Virt& virt, Workers& workers, DomainSpec spec) : virt_(virt), workers_(workers), spec_(std::move(spec)) {}
+  DomainMachine(Virt& virt, Workers& workers, DomainSpec spec)
+      : virt_(virt), workers_(workers), spec_(std::move(spec)) {}
   Async<bool> isOn() override;
   Async<void> start(StartOptions options) override;
   Async<void> stop() override;
@@ -25,8 +26,10 @@ class DomainMachine final : public Machine {
 /// One BMC: service and HTTPS listener. The listener is closed while the BMC restarts itself.
 class BmcHost {
  public:
-  static Result<std::unique_ptr<BmcHost>> make(asio::any_io_executor executor, Clock& clock, Workers& workers, Virt& virt,
-                                               const std::filesystem::path& folder, const BmcConfig& config);
+  static Result<std::unique_ptr<BmcHost>> make(asio::any_io_executor executor, Clock& clock,
+                                               Workers& workers, Virt& virt,
+                                               const std::filesystem::path& folder,
+                                               const BmcConfig& config);
   Task<void> run() { return service_->run(); }
   void stop();
 

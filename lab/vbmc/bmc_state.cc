@@ -13,8 +13,13 @@ using nlohmann::json;
 
 BmcState BmcState::fresh(const Personality& personality) {
   BmcState state;
-  for (const auto& row : personality.components) state.slots[std::string(row.name)].version = row.version;
-  state.bios = {{"BootMode", "Uefi"}, {"LogicalProc", "Enabled"}, {"PowerCycleRequest", "None"}, {"SriovGlobalEnable", "Disabled"}, {"WorkloadProfile", "Balanced"}};
+  for (const auto& row : personality.components)
+    state.slots[std::string(row.name)].version = row.version;
+  state.bios = {{"BootMode", "Uefi"},
+                {"LogicalProc", "Enabled"},
+                {"PowerCycleRequest", "None"},
+                {"SriovGlobalEnable", "Disabled"},
+                {"WorkloadProfile", "Balanced"}};
   return state;
 }
 
@@ -26,7 +31,8 @@ Result<BmcState> BmcState::load(const std::filesystem::path& file, const Persona
   try {
     BmcState state = fresh(personality);
     for (auto& [name, slot] : root.at("components").items())
-      state.slots[name] = {slot.at("version"), slot.at("staged"), slot.value("previous", ""), slot.at("uploads"), slot.at("flashes"), slot.value("broken", false)};
+      state.slots[name] = {slot.at("version"), slot.at("staged"),  slot.value("previous", ""),
+                           slot.at("uploads"), slot.at("flashes"), slot.value("broken", false)};
     state.boot_once = root.at("boot_once");
     state.boot_lasts = root.value("boot_lasts", false);
     state.boot_uri = root.value("boot_uri", "");
@@ -43,18 +49,32 @@ Result<BmcState> BmcState::load(const std::filesystem::path& file, const Persona
     state.log = root.value("log", state.log);
     return state;
   } catch (const json::exception& problem) {
-    return fail(ErrorCode::Corrupt, fmt::format("{} is not a virtual BMC's state: {}", file.string(), problem.what()));
+    return fail(ErrorCode::Corrupt,
+                fmt::format("{} is not a virtual BMC's state: {}", file.string(), problem.what()));
   }
 }
 
 Result<void> BmcState::save(const std::filesystem::path& file) const {
   json components = json::object();
   for (auto& [name, slot] : slots)
-    components[name] = {{"version", slot.version}, {"staged", slot.staged_version}, {"previous", slot.previous_version}, {"uploads", slot.uploads}, {"flashes", slot.flashes}, {"broken", slot.broken}};
-  json root = {
-      {"components", components}, {"boot_once", boot_once}, {"failed_logins", failed_logins}, {"starts", starts}, {"tasks", tasks},
-      {"boot_lasts", boot_lasts}, {"boot_uri", boot_uri}, {"account_salt", account_salt}, {"account_sha256", account_sha256},
-      {"ac_cycles", ac_cycles}, {"bios", bios}, {"staged_bios", staged_bios}, {"bios_job", bios_job}, {"violations", violations}, {"log", log}};
+    components[name] = {{"version", slot.version},           {"staged", slot.staged_version},
+                        {"previous", slot.previous_version}, {"uploads", slot.uploads},
+                        {"flashes", slot.flashes},           {"broken", slot.broken}};
+  json root = {{"components", components},
+               {"boot_once", boot_once},
+               {"failed_logins", failed_logins},
+               {"starts", starts},
+               {"tasks", tasks},
+               {"boot_lasts", boot_lasts},
+               {"boot_uri", boot_uri},
+               {"account_salt", account_salt},
+               {"account_sha256", account_sha256},
+               {"ac_cycles", ac_cycles},
+               {"bios", bios},
+               {"staged_bios", staged_bios},
+               {"bios_job", bios_job},
+               {"violations", violations},
+               {"log", log}};
   return io::writeFileAtomic(file, jsonText(root, 2) + "\n", 0600);
 }
 

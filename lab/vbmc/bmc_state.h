@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a virtual BMC remembers over its own restarts: firmware slots, boot override, failed logins. One JSON file a node.
+// What a virtual BMC remembers over its own restarts: firmware slots, boot override, failed logins.
+// One JSON file a node.
 #pragma once
 
 #include "lab/vbmc/vendor_profile.h"
@@ -19,9 +20,10 @@ struct Slot {
   std::string version;
   std::string staged_version;    ///< empty: nothing waits for a reset
   std::string previous_version;  ///< what ran before; empty: nothing else did
-  std::uint64_t uploads = 0;   ///< images received, good or bad
-  std::uint64_t flashes = 0;   ///< images that were verified and written: what "never flashed twice" is counted by
-  bool broken = false;         ///< the running image left it worse: it shows no version
+  std::uint64_t uploads = 0;     ///< images received, good or bad
+  std::uint64_t flashes =
+      0;  ///< images that were verified and written: what "never flashed twice" is counted by
+  bool broken = false;  ///< the running image left it worse: it shows no version
 };
 
 struct BmcState {
@@ -29,15 +31,17 @@ struct BmcState {
   std::string boot_once = "None";     ///< Redfish's word: None, Pxe, Hdd, UefiHttp
   bool boot_lasts = false;            ///< for all boots
   std::string boot_uri;               ///< of UefiHttp
-  std::string account_salt, account_sha256;  ///< of a password that was changed; empty: as the lab gave it
-  std::uint64_t failed_logins = 0;    ///< ever
-  std::uint64_t starts = 0;           ///< power-ons that it carried out
-  std::uint64_t tasks = 0;            ///< task ids given out; an id is never used twice
+  std::string account_salt,
+      account_sha256;               ///< of a password that was changed; empty: as the lab gave it
+  std::uint64_t failed_logins = 0;  ///< ever
+  std::uint64_t starts = 0;         ///< power-ons that it carried out
+  std::uint64_t tasks = 0;          ///< task ids given out; an id is never used twice
   std::uint64_t ac_cycles = 0;
   std::map<std::string, std::string> bios, staged_bios;  ///< attributes
-  bool bios_job = false;              ///< the next start takes the staged ones over, and none may be added
-  std::vector<std::string> violations;  ///< what no controller may do: "power was cut while BIOS was written"
-  std::vector<std::string> log;         ///< system event log, oldest first; the last kMaxLog
+  bool bios_job = false;  ///< the next start takes the staged ones over, and none may be added
+  std::vector<std::string>
+      violations;  ///< what no controller may do: "power was cut while BIOS was written"
+  std::vector<std::string> log;  ///< system event log, oldest first; the last kMaxLog
 
   static constexpr std::size_t kMaxLog = 200, kMaxViolations = 50;
 

@@ -29,12 +29,16 @@ Result<Config> Config::parse(std::string_view text) {
     config.folder = root.at("folder").get<std::string>();
     for (const auto& entry : root.at("bmcs")) {
       TRY(domain, domainFromJson(entry.at("domain")));
-      config.bmcs.push_back(
-          {entry.at("address"), entry.at("port"), {entry.at("username"), entry.at("salt"), entry.at("password_sha256")}, domain, entry.value("personality", "muster")});
+      config.bmcs.push_back({entry.at("address"),
+                             entry.at("port"),
+                             {entry.at("username"), entry.at("salt"), entry.at("password_sha256")},
+                             domain,
+                             entry.value("personality", "muster")});
     }
     return config;
   } catch (const json::exception& problem) {
-    return fail(ErrorCode::Corrupt, fmt::format("not a configuration of muster-vbmc: {}", problem.what()));
+    return fail(ErrorCode::Corrupt,
+                fmt::format("not a configuration of muster-vbmc: {}", problem.what()));
   }
 }
 

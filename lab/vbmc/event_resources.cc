@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events of a virtual BMC: the EventService, and a stream of Server-Sent Events. An answer holds what happened since the id that the
-// client names, or waits for it; then it ends, and the client comes back, as DSP0266 lets it after any end of the stream.
+// Events of a virtual BMC: the EventService, and a stream of Server-Sent Events. An answer holds
+// what happened since the id that the client names, or waits for it; then it ends, and the client
+// comes back, as DSP0266 lets it after any end of the stream.
 #include "base/json_output.h"
 #include "lab/vbmc/redfish_service.h"
 #include "lab/vbmc/resource_parts.h"
@@ -32,7 +33,8 @@ std::optional<nlohmann::json> RedfishService::eventResource(const std::string& p
   return result;
 }
 
-/// The first answer of a new client only says where the stream stands, so that it misses nothing from then on.
+/// The first answer of a new client only says where the stream stands, so that it misses nothing
+/// from then on.
 Task<io::ServerResponse> RedfishService::streamEvents(io::ServerRequest request) {
   auto response = io::ServerResponse::text(200, "");
   response.headers["Content-Type"] = "text/event-stream";
@@ -41,7 +43,10 @@ Task<io::ServerResponse> RedfishService::streamEvents(io::ServerRequest request)
   body = fmt::format("retry: {}\n", kComeBackMs);
   const auto given = request.headers.find("Last-Event-ID");
   std::uint64_t from = 0;
-  if (given == request.headers.end() || std::from_chars(given->second.data(), given->second.data() + given->second.size(), from).ec != std::errc() || from > last_event_) {
+  if (given == request.headers.end() ||
+      std::from_chars(given->second.data(), given->second.data() + given->second.size(), from).ec !=
+          std::errc() ||
+      from > last_event_) {
     body += fmt::format("id: {}\n: from here on\n\n", last_event_);
     co_return response;
   }
@@ -51,8 +56,17 @@ Task<io::ServerResponse> RedfishService::streamEvents(io::ServerRequest request)
   }
   for (const auto& event : events_) {
     if (event.id <= from) continue;
-    json record{{"EventId", std::to_string(event.id)}, {"EventType", "Alert"}, {"EventTimestamp", event.created}, {"MessageSeverity", event.severity}, {"Message", event.message}, {"MessageId", "MusterBmc.1.0.Reported"}, {"MemberId", "0"}};
-    json whole = {{"@odata.type", "#Event.v1_7_0.Event"}, {"Id", std::to_string(event.id)}, {"Name", "Event"}, {"Events", json::array({std::move(record)})}};
+    json record{{"EventId", std::to_string(event.id)},
+                {"EventType", "Alert"},
+                {"EventTimestamp", event.created},
+                {"MessageSeverity", event.severity},
+                {"Message", event.message},
+                {"MessageId", "MusterBmc.1.0.Reported"},
+                {"MemberId", "0"}};
+    json whole = {{"@odata.type", "#Event.v1_7_0.Event"},
+                  {"Id", std::to_string(event.id)},
+                  {"Name", "Event"},
+                  {"Events", json::array({std::move(record)})}};
     body += fmt::format("id: {}\ndata: {}\n\n", event.id, jsonText(whole));
   }
   body += ": so far\n\n";

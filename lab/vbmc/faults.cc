@@ -14,29 +14,33 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array<std::pair<Mishap, std::string_view>, 14> kNames = {{{Mishap::CutUpload, "cut-upload"},
-                                                                        {Mishap::LostAnswer, "lost-answer"},
-                                                                        {Mishap::TaskVanishes, "task-vanishes"},
-                                                                        {Mishap::TaskFails, "task-fails"},
-                                                                        {Mishap::CompletedNotInstalled, "completed-not-installed"},
-                                                                        {Mishap::ExceptionButInstalled, "exception-but-installed"},
-                                                                        {Mishap::StuckMode, "stuck-mode"},
-                                                                        {Mishap::NoLicence, "no-licence"},
-                                                                        {Mishap::BmcLost, "bmc-lost"},
-                                                                        {Mishap::HostSilent, "host-silent"},
-                                                                        {Mishap::StartsAtRestart, "starts-at-restart"},
-                                                                        {Mishap::AdapterStarting, "adapter-starting"},
-                                                                        {Mishap::AdapterDead, "adapter-dead"},
-                                                                        {Mishap::LeavesItWorse, "leaves-it-worse"}}};
+constexpr std::array<std::pair<Mishap, std::string_view>, 14> kNames = {
+    {{Mishap::CutUpload, "cut-upload"},
+     {Mishap::LostAnswer, "lost-answer"},
+     {Mishap::TaskVanishes, "task-vanishes"},
+     {Mishap::TaskFails, "task-fails"},
+     {Mishap::CompletedNotInstalled, "completed-not-installed"},
+     {Mishap::ExceptionButInstalled, "exception-but-installed"},
+     {Mishap::StuckMode, "stuck-mode"},
+     {Mishap::NoLicence, "no-licence"},
+     {Mishap::BmcLost, "bmc-lost"},
+     {Mishap::HostSilent, "host-silent"},
+     {Mishap::StartsAtRestart, "starts-at-restart"},
+     {Mishap::AdapterStarting, "adapter-starting"},
+     {Mishap::AdapterDead, "adapter-dead"},
+     {Mishap::LeavesItWorse, "leaves-it-worse"}}};
 constexpr std::size_t kMaxRules = 256;
-constexpr std::array<std::string_view, 9> kRuleKeys = {"method", "path", "status", "latency_ms", "drop", "after", "merge", "count", "comment"};
+constexpr std::array<std::string_view, 9> kRuleKeys = {
+    "method", "path", "status", "latency_ms", "drop", "after", "merge", "count", "comment"};
 
 Error odd(const std::string& what) { return Error(ErrorCode::InvalidInput, what); }
 
 Result<FaultRule> ruleOf(const json& entry) {
   if (!entry.is_object()) return fail(odd("a rule is an object"));
   for (const auto& [key, value] : entry.items())
-    if (std::find(kRuleKeys.begin(), kRuleKeys.end(), key) == kRuleKeys.end()) return fail(odd(fmt::format("a rule has no \"{}\"; it has {}", key, fmt::join(kRuleKeys, ", "))));
+    if (std::find(kRuleKeys.begin(), kRuleKeys.end(), key) == kRuleKeys.end())
+      return fail(
+          odd(fmt::format("a rule has no \"{}\"; it has {}", key, fmt::join(kRuleKeys, ", "))));
   try {
     FaultRule rule;
     rule.method = entry.value("method", "*");
@@ -47,7 +51,8 @@ Result<FaultRule> ruleOf(const json& entry) {
     rule.after = entry.value("after", false);
     rule.count = entry.value("count", 1);
     if (const auto merge = entry.find("merge"); merge != entry.end()) rule.merge = *merge;
-    if (rule.status != 0 && (rule.status < 100 || rule.status > 599)) return fail(odd(fmt::format("{} is no HTTP status", rule.status)));
+    if (rule.status != 0 && (rule.status < 100 || rule.status > 599))
+      return fail(odd(fmt::format("{} is no HTTP status", rule.status)));
     return rule;
   } catch (const json::exception& problem) {
     return fail(odd(fmt::format("a rule's value has the wrong type: {}", problem.what())));
@@ -57,12 +62,14 @@ Result<FaultRule> ruleOf(const json& entry) {
 }  // namespace
 
 std::string_view toString(Mishap mishap) {
-  const auto found = std::find_if(kNames.begin(), kNames.end(), [mishap](const auto& name) { return name.first == mishap; });
+  const auto found = std::find_if(kNames.begin(), kNames.end(),
+                                  [mishap](const auto& name) { return name.first == mishap; });
   return found == kNames.end() ? "none" : found->second;
 }
 
 std::optional<Mishap> parseMishap(std::string_view text) {
-  const auto found = std::find_if(kNames.begin(), kNames.end(), [text](const auto& name) { return name.second == text; });
+  const auto found = std::find_if(kNames.begin(), kNames.end(),
+                                  [text](const auto& name) { return name.second == text; });
   return found == kNames.end() ? std::nullopt : std::optional(found->first);
 }
 
@@ -82,15 +89,19 @@ Result<void> Faults::set(const json& input) {
   }
   if (rules.size() > kMaxRules) return fail(odd(fmt::format("more than {} rules", kMaxRules)));
   for (const auto& entry : input.value("mishaps", json::array())) {
-    const auto kind = entry.is_object() && entry.contains("kind") && entry["kind"].is_string() ? entry["kind"].get<std::string>() : std::string();
+    const auto kind = entry.is_object() && entry.contains("kind") && entry["kind"].is_string()
+                          ? entry["kind"].get<std::string>()
+                          : std::string();
     const auto mishap = parseMishap(kind);
     if (!mishap) {
       std::vector<std::string_view> names;
       for (const auto& name : kNames) names.push_back(name.second);
-      return fail(odd(fmt::format("there is no mishap \"{}\"; there are {}", kind, fmt::join(names, ", "))));
+      return fail(odd(
+          fmt::format("there is no mishap \"{}\"; there are {}", kind, fmt::join(names, ", "))));
     }
     const auto count = entry.find("count");
-    mishaps.push_back({*mishap, count != entry.end() && count->is_number_integer() ? count->get<int>() : 1});
+    mishaps.push_back(
+        {*mishap, count != entry.end() && count->is_number_integer() ? count->get<int>() : 1});
   }
   rules_ = std::move(rules);
   mishaps_ = std::move(mishaps);
@@ -100,17 +111,23 @@ Result<void> Faults::set(const json& input) {
 json Faults::toJson() const {
   nlohmann::json out = {{"rules", nlohmann::json::array()}, {"mishaps", nlohmann::json::array()}};
   for (const auto& rule : rules_) {
-    nlohmann::json entry = {{"method", rule.method}, {"path", rule.path}, {"status", rule.status}, {"latency_ms", rule.latency.count()},
-                            {"drop", rule.drop},     {"after", rule.after}, {"count", rule.count}};
+    nlohmann::json entry = {{"method", rule.method}, {"path", rule.path},
+                            {"status", rule.status}, {"latency_ms", rule.latency.count()},
+                            {"drop", rule.drop},     {"after", rule.after},
+                            {"count", rule.count}};
     if (!rule.merge.is_null()) entry["merge"] = rule.merge;
     out["rules"].push_back(std::move(entry));
   }
-  for (const auto& waiting : mishaps_) out["mishaps"].push_back({{"kind", toString(waiting.mishap)}, {"count", waiting.count}});
+  for (const auto& waiting : mishaps_)
+    out["mishaps"].push_back({{"kind", toString(waiting.mishap)}, {"count", waiting.count}});
   return out;
 }
 
 std::optional<FaultRule> Faults::take(const std::string& method, const std::string& path) {
-  const auto fits = [&](const FaultRule& rule) { return rule.count != 0 && lifecycle::matches(rule.method, method) && lifecycle::matches(rule.path, path); };
+  const auto fits = [&](const FaultRule& rule) {
+    return rule.count != 0 && lifecycle::matches(rule.method, method) &&
+           lifecycle::matches(rule.path, path);
+  };
   const auto found = std::find_if(rules_.begin(), rules_.end(), fits);
   if (found == rules_.end()) return std::nullopt;
   auto rule = *found;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes wrong with a virtual BMC, by rule: answers that fail, come late or never, lie in a field; and updates that end badly.
+// What goes wrong with a virtual BMC, by rule: answers that fail, come late or never, lie in a
+// field; and updates that end badly.
 //
-//   {"rules": [{"method": "GET", "path": "/redfish/v1/Systems/*", "status": 503, "latency_ms": 2000, "drop": true, "after": true,
+//   {"rules": [{"method": "GET", "path": "/redfish/v1/Systems/*", "status": 503, "latency_ms":
+//   2000, "drop": true, "after": true,
 //               "merge": {"PowerState": null}, "count": 3}],
 //    "mishaps": [{"kind": "task-vanishes", "count": 1}]}
 #pragma once
@@ -19,32 +21,34 @@ namespace muster::lab::vbmc {
 
 /// Requests that fit are answered otherwise, `count` times. What is not set stays as it is.
 struct FaultRule {
-  std::string method = "*", path = "*";   ///< globs
-  int status = 0;                         ///< answered instead
-  std::chrono::milliseconds latency{0};   ///< before anything else
-  bool drop = false;                      ///< the connection breaks instead of an answer
-  bool after = false;                     ///< … once the request has been carried out
-  nlohmann::json merge;                   ///< laid over the body of a good answer (RFC 7396)
-  int count = 1;                          ///< times left; negative: for ever
+  std::string method = "*", path = "*";  ///< globs
+  int status = 0;                        ///< answered instead
+  std::chrono::milliseconds latency{0};  ///< before anything else
+  bool drop = false;                     ///< the connection breaks instead of an answer
+  bool after = false;                    ///< … once the request has been carried out
+  nlohmann::json merge;                  ///< laid over the body of a good answer (RFC 7396)
+  int count = 1;                         ///< times left; negative: for ever
 };
 
 /// How the next update ends.
 enum class Mishap {
   None,
-  CutUpload,               ///< the connection breaks before the image is taken
-  LostAnswer,              ///< … after it was taken
-  TaskVanishes,            ///< the task is gone before it has ended
-  TaskFails,               ///< Exception, nothing written
-  CompletedNotInstalled,   ///< Completed, but the version does not move
-  ExceptionButInstalled,   ///< Exception, and the version moves
-  StuckMode,               ///< refused until the BMC is reset
-  NoLicence,               ///< refused for good
-  BmcLost,                 ///< the BMC is gone for minutes in the middle
-  HostSilent,              ///< components of the baseboard cannot be read for a while after the activation
-  StartsAtRestart,         ///< of a NIC: the task says Starting until the host is restarted, and only then is the image written
-  AdapterStarting,         ///< after the next restart the network adapter says Starting until there is another one
-  AdapterDead,             ///< … for ever
-  LeavesItWorse,           ///< the new image runs, and the component shows no version any more
+  CutUpload,              ///< the connection breaks before the image is taken
+  LostAnswer,             ///< … after it was taken
+  TaskVanishes,           ///< the task is gone before it has ended
+  TaskFails,              ///< Exception, nothing written
+  CompletedNotInstalled,  ///< Completed, but the version does not move
+  ExceptionButInstalled,  ///< Exception, and the version moves
+  StuckMode,              ///< refused until the BMC is reset
+  NoLicence,              ///< refused for good
+  BmcLost,                ///< the BMC is gone for minutes in the middle
+  HostSilent,       ///< components of the baseboard cannot be read for a while after the activation
+  StartsAtRestart,  ///< of a NIC: the task says Starting until the host is restarted, and only then
+                    ///< is the image written
+  AdapterStarting,  ///< after the next restart the network adapter says Starting until there is
+                    ///< another one
+  AdapterDead,      ///< … for ever
+  LeavesItWorse,    ///< the new image runs, and the component shows no version any more
 };
 std::string_view toString(Mishap mishap);
 std::optional<Mishap> parseMishap(std::string_view text);

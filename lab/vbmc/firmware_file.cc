@@ -19,16 +19,20 @@ struct Parts {
 };
 
 Result<Parts> split(std::string_view image) {
-  if (!image.starts_with(kMagic)) return fail(ErrorCode::Corrupt, "the image does not start with 'muster-fw/1'");
+  if (!image.starts_with(kMagic))
+    return fail(ErrorCode::Corrupt, "the image does not start with 'muster-fw/1'");
   auto end = image.substr(0, kMaxFirmwareHeaderBytes).find('\n');
-  if (end == std::string_view::npos) return fail(ErrorCode::Corrupt, "the image's header line has no end");
+  if (end == std::string_view::npos)
+    return fail(ErrorCode::Corrupt, "the image's header line has no end");
   auto json = jsonOrNone(image.substr(kMagic.size(), end - kMagic.size()), kArchiveJson);
   Parts parts;
   if (!json.is_object()) return fail(ErrorCode::Corrupt, "the image's header is not a JSON object");
-  for (auto [key, field] :
-       {std::pair{"component", &parts.header.component}, {"version", &parts.header.version}, {"sha256", &parts.header.payload_sha256}}) {
+  for (auto [key, field] : {std::pair{"component", &parts.header.component},
+                            {"version", &parts.header.version},
+                            {"sha256", &parts.header.payload_sha256}}) {
     auto found = json.find(key);
-    if (found == json.end() || !found->is_string()) return fail(ErrorCode::Corrupt, fmt::format("the image's header lacks '{}'", key));
+    if (found == json.end() || !found->is_string())
+      return fail(ErrorCode::Corrupt, fmt::format("the image's header lacks '{}'", key));
     *field = found->get<std::string>();
   }
   parts.payload = image.substr(end + 1);
@@ -37,7 +41,8 @@ Result<Parts> split(std::string_view image) {
 
 }  // namespace
 
-std::string makeFirmware(std::string_view component, std::string_view version, std::size_t payload_bytes) {
+std::string makeFirmware(std::string_view component, std::string_view version,
+                         std::size_t payload_bytes) {
   std::string payload;
   payload.reserve(payload_bytes + 64);
   std::string link = io::sha256Hex(fmt::format("muster-fw/1 {} {}", component, version));
@@ -46,7 +51,8 @@ std::string makeFirmware(std::string_view component, std::string_view version, s
     link = io::sha256Hex(link);
   }
   payload.resize(payload_bytes);
-  nlohmann::json header = {{"component", component}, {"version", version}, {"sha256", io::sha256Hex(payload)}};
+  nlohmann::json header = {
+      {"component", component}, {"version", version}, {"sha256", io::sha256Hex(payload)}};
   return fmt::format("{}{}\n{}", kMagic, jsonText(header), payload);
 }
 
@@ -59,7 +65,8 @@ Result<void> verifyFirmware(std::string_view image) {
   TRY(parts, split(image));
   auto found = io::sha256Hex(parts.payload);
   if (found == parts.header.payload_sha256) return {};
-  return fail(ErrorCode::Corrupt, fmt::format("the payload's SHA-256 is {}, the header says {}", found, parts.header.payload_sha256));
+  return fail(ErrorCode::Corrupt, fmt::format("the payload's SHA-256 is {}, the header says {}",
+                                              found, parts.header.payload_sha256));
 }
 
 }  // namespace muster::lab::vbmc

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Firmware files of the lab ("muster-fw/1"): one header line, then the payload that the virtual BMC hashes before it writes.
+// Firmware files of the lab ("muster-fw/1"): one header line, then the payload that the virtual BMC
+// hashes before it writes.
 //
 //   muster-fw/1 {"component":"BMC","sha256":"<of the payload>","version":"2.1.0"}\n<payload>
 #pragma once
@@ -21,7 +22,8 @@ struct FirmwareHeader {
 };
 
 /// The same bytes each time: the payload is a SHA-256 chain started from component and version.
-std::string makeFirmware(std::string_view component, std::string_view version, std::size_t payload_bytes = kFirmwarePayloadBytes);
+std::string makeFirmware(std::string_view component, std::string_view version,
+                         std::size_t payload_bytes = kFirmwarePayloadBytes);
 
 /// Header of an image. Errors: Corrupt (not a muster-fw/1 file)
 Result<FirmwareHeader> readFirmwareHeader(std::string_view image);

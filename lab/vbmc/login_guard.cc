@@ -11,7 +11,8 @@ Account Account::make(std::string username, std::string_view password) {
   return {std::move(username), std::move(salt), std::move(hash)};
 }
 
-LoginGuard::LoginGuard(Clock& clock, Account account, LoginLimits limits) : clock_(clock), account_(std::move(account)), limits_(limits) {}
+LoginGuard::LoginGuard(Clock& clock, Account account, LoginLimits limits)
+    : clock_(clock), account_(std::move(account)), limits_(limits) {}
 
 bool LoginGuard::locked() const { return clock_.steady() < locked_until_; }
 
@@ -34,7 +35,8 @@ LoginAnswer LoginGuard::check(std::string_view username, std::string_view passwo
   return LoginAnswer::WrongPassword;
 }
 
-LoginAnswer LoginGuard::login(std::string_view username, std::string_view password, Session& session) {
+LoginAnswer LoginGuard::login(std::string_view username, std::string_view password,
+                              Session& session) {
   auto answer = check(username, password);
   if (answer != LoginAnswer::Accepted) return answer;
   expireSessions();

@@ -49,7 +49,9 @@ class LoginGuard {
 
   const Account& account() const { return account_; }
   void setAccount(Account account) { account_ = std::move(account); }
-  void setPassword(std::string_view password) { account_ = Account::make(account_.username, password); }
+  void setPassword(std::string_view password) {
+    account_ = Account::make(account_.username, password);
+  }
 
   bool locked() const;
   std::uint64_t failedLogins() const { return failed_logins_; }

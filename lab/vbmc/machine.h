@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Seam: the machine that a virtual BMC switches. A libvirt domain in the lab, a few booleans in tests.
+// Seam: the machine that a virtual BMC switches. A libvirt domain in the lab, a few booleans in
+// tests.
 #pragma once
 
 #include "base/async/task.h"
@@ -11,7 +12,8 @@ namespace muster::lab::vbmc {
 enum class BootDevice { Disk, Network };
 
 struct StartOptions {
-  /// Holds for this start only: the next reboot that the guest makes by itself tries the disk first.
+  /// Holds for this start only: the next reboot that the guest makes by itself tries the disk
+  /// first.
   BootDevice first = BootDevice::Disk;
   std::string bios_version;  ///< what SMBIOS tells the guest
 };

@@ -42,7 +42,8 @@ Result<void> serve(const std::filesystem::path& config_file) {
   return {};
 }
 
-Result<void> makeFirmwareFile(const std::string& component, const std::string& version, const std::filesystem::path& out) {
+Result<void> makeFirmwareFile(const std::string& component, const std::string& version,
+                              const std::filesystem::path& out) {
   auto image = makeFirmware(component, version);
   if (out.has_parent_path()) TRY_OK(io::makeDirs(out.parent_path()));
   TRY_OK(io::writeFileAtomic(out, image));
@@ -59,15 +60,18 @@ int run(int argc, char** argv) {
   CLI::App app("Virtual BMCs of a muster lab");
   app.require_subcommand(1);
   std::string config, component, version, out;
-  auto* serving = app.add_subcommand("serve", "Serve the BMCs of a configuration that 'muster lab up' wrote");
+  auto* serving =
+      app.add_subcommand("serve", "Serve the BMCs of a configuration that 'muster lab up' wrote");
   serving->add_option("config", config)->required();
-  auto* making = app.add_subcommand("make-firmware", "Write a firmware file that the virtual BMCs accept; prints its SHA-256");
+  auto* making = app.add_subcommand(
+      "make-firmware", "Write a firmware file that the virtual BMCs accept; prints its SHA-256");
   making->add_option("--component", component, "BMC or BIOS")->required();
   making->add_option("--version", version)->required();
   making->add_option("--out", out)->required();
   CLI11_PARSE(app, argc, argv);
   startLog({}, LogLevel::Info);
-  auto done = serving->parsed() ? lab::vbmc::serve(config) : lab::vbmc::makeFirmwareFile(component, version, out);
+  auto done = serving->parsed() ? lab::vbmc::serve(config)
+                                : lab::vbmc::makeFirmwareFile(component, version, out);
   if (done) return 0;
   std::cerr << "muster-vbmc: " << done.error().str() << "\n";
   return 1;

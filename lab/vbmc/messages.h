@@ -18,7 +18,8 @@ inline const std::string kSessions = kRoot + "/SessionService/Sessions";
 inline const std::string kAccount = kRoot + "/AccountService/Accounts/1";
 inline const std::string kInventory = kRoot + "/UpdateService/FirmwareInventory";
 inline const std::string kUpload = kRoot + "/UpdateService/upload";
-inline const std::string kSimpleUpdate = kRoot + "/UpdateService/Actions/UpdateService.SimpleUpdate";
+inline const std::string kSimpleUpdate =
+    kRoot + "/UpdateService/Actions/UpdateService.SimpleUpdate";
 inline const std::string kTasks = kRoot + "/TaskService/Tasks";
 inline const std::string kJobs = kManager + "/Oem/Dell/Jobs";
 inline const std::string kChassis = kRoot + "/Chassis";
@@ -34,8 +35,8 @@ inline const std::string kEventService = kRoot + "/EventService";
 inline const std::string kEventStream = kEventService + "/SSE";
 inline const std::string kFaults = "/lab/faults";
 
-inline nlohmann::json messageJson(const std::string& id, const std::string& text, const std::string& severity,
-                                  const std::string& resolution) {
+inline nlohmann::json messageJson(const std::string& id, const std::string& text,
+                                  const std::string& severity, const std::string& resolution) {
   return {{"@odata.type", "#Message.v1_1_1.Message"},
           {"MessageId", id},
           {"Message", text},
@@ -47,7 +48,9 @@ inline nlohmann::json messageJson(const std::string& id, const std::string& text
 inline io::ServerResponse redfishError(int status, const std::string& id, const std::string& text,
                                        const std::string& resolution = "None.") {
   nlohmann::json body;
-  body["error"] = {{"code", id}, {"message", text}, {"@Message.ExtendedInfo", {messageJson(id, text, "Critical", resolution)}}};
+  body["error"] = {{"code", id},
+                   {"message", text},
+                   {"@Message.ExtendedInfo", {messageJson(id, text, "Critical", resolution)}}};
   return io::ServerResponse::json(status, jsonText(body));
 }
 

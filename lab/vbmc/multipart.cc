@@ -22,7 +22,8 @@ std::string parameterOf(std::string_view header, std::string_view key) {
 
 }  // namespace
 
-Result<std::map<std::string, std::string_view>> splitMultipart(std::string_view content_type, std::string_view body) {
+Result<std::map<std::string, std::string_view>> splitMultipart(std::string_view content_type,
+                                                               std::string_view body) {
   auto boundary = parameterOf(content_type, "boundary");
   if (!content_type.starts_with("multipart/form-data") || boundary.empty())
     return fail(ErrorCode::InvalidInput, "the request is not multipart/form-data with a boundary");
@@ -33,8 +34,11 @@ Result<std::map<std::string, std::string_view>> splitMultipart(std::string_view 
     auto rest = body.substr(at + delimiter.size());
     if (rest.starts_with("--")) return parts;
     auto header_end = rest.find("\r\n\r\n");
-    auto next = header_end == std::string_view::npos ? header_end : rest.find("\r\n" + delimiter, header_end + 2);
-    if (next == std::string_view::npos) return fail(ErrorCode::InvalidInput, "a part of the multipart body has no end");
+    auto next = header_end == std::string_view::npos
+                    ? header_end
+                    : rest.find("\r\n" + delimiter, header_end + 2);
+    if (next == std::string_view::npos)
+      return fail(ErrorCode::InvalidInput, "a part of the multipart body has no end");
     auto begin = header_end + 4;
     auto content = next >= begin ? rest.substr(begin, next - begin) : std::string_view();
     parts[parameterOf(rest.substr(0, header_end), "name")] = content;

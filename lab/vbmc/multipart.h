@@ -12,6 +12,7 @@ namespace muster::lab::vbmc {
 
 /// Part name → content, views into `body`.
 /// Errors: InvalidInput (no boundary, unterminated part)
-Result<std::map<std::string, std::string_view>> splitMultipart(std::string_view content_type, std::string_view body);
+Result<std::map<std::string, std::string_view>> splitMultipart(std::string_view content_type,
+                                                               std::string_view body);
 
 }  // namespace muster::lab::vbmc

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a vendor wants to be told with an upload, and what becomes of a machine whose controller says something else.
+// What a vendor wants to be told with an upload, and what becomes of a machine whose controller
+// says something else.
 #include "base/json_input.h"
 #include "lab/vbmc/messages.h"
 #include "lab/vbmc/redfish_service.h"
@@ -14,24 +15,40 @@ namespace muster::lab::vbmc {
 std::string RedfishService::componentAt(const std::string& uri) const {
   if (uri == kManager) return std::string(options_.personality->bmc);
   if (uri == kBios) return "BIOS";
-  return uri.starts_with(kInventory + "/") ? slotOf(uri.substr(kInventory.size() + 1)) : std::string();
+  return uri.starts_with(kInventory + "/") ? slotOf(uri.substr(kInventory.size() + 1))
+                                           : std::string();
 }
 
-/// The dialect's own words tell which names there are. Any other is refused, as is an upload that leaves one out.
-std::optional<io::ServerResponse> RedfishService::takeWords(const nlohmann::json& parameters, Job& job) const {
+/// The dialect's own words tell which names there are. Any other is refused, as is an upload that
+/// leaves one out.
+std::optional<io::ServerResponse> RedfishService::takeWords(const nlohmann::json& parameters,
+                                                            Job& job) const {
   for (const auto& words : quirks_.upload_words) {
     if (job.targets.empty() || !lifecycle::matches(words.component, job.targets.front())) continue;
     const auto known = jsonOrNone(words.oem, kRequestJson);
     const auto given = parameters.value("Oem", nlohmann::json::object());
     const auto &vendor = known.begin().key(), &kind = known.begin()->begin().key();
-    const auto said = given.value(nlohmann::json::json_pointer("/" + vendor + "/" + kind), nlohmann::json());
-    if (!said.is_object()) return redfishError(400, "SMC.1.0.OemParameterMissing", fmt::format("Oem/{}/{} says what is kept, and is missing.", vendor, kind));
+    const auto said =
+        given.value(nlohmann::json::json_pointer("/" + vendor + "/" + kind), nlohmann::json());
+    if (!said.is_object())
+      return redfishError(
+          400, "SMC.1.0.OemParameterMissing",
+          fmt::format("Oem/{}/{} says what is kept, and is missing.", vendor, kind));
     for (const auto& [name, value] : said.items())
-      if (!known[vendor][kind].contains(name) || !value.is_boolean()) return redfishError(400, "Base.1.8.PropertyUnknown", fmt::format("'{}' is not known.", name));
+      if (!known[vendor][kind].contains(name) || !value.is_boolean())
+        return redfishError(400, "Base.1.8.PropertyUnknown",
+                            fmt::format("'{}' is not known.", name));
     for (const auto& [name, value] : known[vendor][kind].items())
-      if (name.starts_with("Preserve")) job.keeps_configuration = job.keeps_configuration && said.value(name, false);
-    if (words.target_is_related && parameters.value("Targets", nlohmann::json::array()).front().get<std::string>().starts_with(kInventory))
-      return redfishError(400, "Base.1.8.PropertyValueNotInList", fmt::format("The target of {} is what its inventory member is related to.", job.targets.front()));
+      if (name.starts_with("Preserve"))
+        job.keeps_configuration = job.keeps_configuration && said.value(name, false);
+    if (words.target_is_related && parameters.value("Targets", nlohmann::json::array())
+                                       .front()
+                                       .get<std::string>()
+                                       .starts_with(kInventory))
+      return redfishError(
+          400, "Base.1.8.PropertyValueNotInList",
+          fmt::format("The target of {} is what its inventory member is related to.",
+                      job.targets.front()));
   }
   return std::nullopt;
 }
@@ -42,8 +59,10 @@ io::ServerResponse RedfishService::acceptUrl(const io::ServerRequest& request) {
   const auto body = jsonOrNone(request.body, kRequestJson);
   Job job;
   job.url = body.is_object() ? body.value("ImageURI", "") : std::string();
-  if (!job.url.starts_with("http://") && !job.url.starts_with("https://")) return redfishError(400, "Base.1.8.ActionParameterValueFormatError", "ImageURI is no address.");
-  for (const auto& uri : body.value("Targets", std::vector<std::string>())) job.targets.push_back(componentAt(uri));
+  if (!job.url.starts_with("http://") && !job.url.starts_with("https://"))
+    return redfishError(400, "Base.1.8.ActionParameterValueFormatError", "ImageURI is no address.");
+  for (const auto& uri : body.value("Targets", std::vector<std::string>()))
+    job.targets.push_back(componentAt(uri));
   job.mishap = drawMishap();
   if (auto refusal = refusalBy(job.mishap)) return std::move(*refusal);
   const bool answer_is_lost = job.mishap == Mishap::LostAnswer;
@@ -56,21 +75,27 @@ io::ServerResponse RedfishService::acceptUrl(const io::ServerRequest& request) {
 io::ServerResponse RedfishService::deleteJob(const std::string& path) {
   for (auto task = tasks_.begin(); task != tasks_.end(); ++task) {
     if (task->second.job.empty() || !path.ends_with("/" + task->second.job)) continue;
-    if (task->second.state == quirks_.staged_state) state_.slots[task->second.component].staged_version.clear();
+    if (task->second.state == quirks_.staged_state)
+      state_.slots[task->second.component].staged_version.clear();
     tasks_.erase(task);
     save();
     return io::ServerResponse::text(204, "");
   }
-  return redfishError(404, "Base.1.8.ResourceMissingAtURI", fmt::format("There is nothing at {}.", path));
+  return redfishError(404, "Base.1.8.ResourceMissingAtURI",
+                      fmt::format("There is nothing at {}.", path));
 }
 
 /// A package is written into everything that it is for, whoever asked for which part of it.
-Async<void> RedfishService::writeOthers(Job job, std::vector<std::string> components, std::string version) {
+Async<void> RedfishService::writeOthers(Job job, std::vector<std::string> components,
+                                        std::string version) {
   for (const auto& component : components) {
-    if (!state_.slots.contains(component)) co_return fail(ErrorCode::InvalidInput, fmt::format("this machine has no component '{}'", component));
+    if (!state_.slots.contains(component))
+      co_return fail(ErrorCode::InvalidInput,
+                     fmt::format("this machine has no component '{}'", component));
     CO_TRY_OK(co_await write(job, component));
     auto& slot = state_.slots[component];
-    if (version == slot.version || version == slot.staged_version) violate(fmt::format("{} {} was written although it was there already", component, version));
+    if (version == slot.version || version == slot.staged_version)
+      violate(fmt::format("{} {} was written although it was there already", component, version));
     ++slot.flashes;
     slot.staged_version = version;
   }

@@ -6,8 +6,8 @@
 #include "base/json_output.h"
 #include "lab/vbmc/messages.h"
 
-#include <boost/system/system_error.hpp>
 #include <fmt/ranges.h>
+#include <boost/system/system_error.hpp>
 
 #include <array>
 
@@ -54,39 +54,50 @@ std::string stringAt(const json& object, const char* key) {
 
 io::ServerResponse unauthorized(LoginAnswer answer, std::chrono::seconds lockout) {
   if (answer == LoginAnswer::Locked)
-    return redfishError(401, "MusterBmc.1.0.AccountLocked",
-                        fmt::format("The account is locked for up to {} s after too many wrong passwords.", lockout.count()),
-                        "Wait until the lock-out ends; check the password before the next try.");
+    return redfishError(
+        401, "MusterBmc.1.0.AccountLocked",
+        fmt::format("The account is locked for up to {} s after too many wrong passwords.",
+                    lockout.count()),
+        "Wait until the lock-out ends; check the password before the next try.");
   if (answer == LoginAnswer::TooManySessions)
-    return redfishError(503, "Base.1.8.SessionLimitExceeded", "All sessions that this BMC allows are in use.",
+    return redfishError(503, "Base.1.8.SessionLimitExceeded",
+                        "All sessions that this BMC allows are in use.",
                         "Delete a session that is no longer needed.");
-  return redfishError(401, "Base.1.8.NoValidSession", "No valid session, or the name or the password is wrong.", "Log in again.");
+  return redfishError(401, "Base.1.8.NoValidSession",
+                      "No valid session, or the name or the password is wrong.", "Log in again.");
 }
 
 io::ServerResponse noContent() { return io::ServerResponse::text(204, ""); }
 
 io::ServerResponse notFound(const std::string& path) {
-  return redfishError(404, "Base.1.8.ResourceMissingAtURI", fmt::format("There is nothing at {}.", path));
+  return redfishError(404, "Base.1.8.ResourceMissingAtURI",
+                      fmt::format("There is nothing at {}.", path));
 }
 
 io::ServerResponse badValue(const std::string& property, const std::string& value) {
-  return redfishError(400, "Base.1.8.PropertyValueNotInList", fmt::format("'{}' is not an allowed value of {}.", value, property),
+  return redfishError(400, "Base.1.8.PropertyValueNotInList",
+                      fmt::format("'{}' is not an allowed value of {}.", value, property),
                       "Use one of the allowable values.");
 }
 
 /// Breaks the connection: to the client it looks as if the BMC had died.
-[[noreturn]] void dropConnection() { throw boost::system::system_error(asio::error::operation_aborted); }
+[[noreturn]] void dropConnection() {
+  throw boost::system::system_error(asio::error::operation_aborted);
+}
 
 /// Where the vendor has it; the action's own path decides which reset types it takes.
 bool isVendorCut(const bmc::AcWay& way, const std::string& path) {
   const auto hash = way.action.find('#');
-  if (way.owner == bmc::AcOwner::None || way.owner == bmc::AcOwner::BiosAttribute || hash == std::string_view::npos) return false;
+  if (way.owner == bmc::AcOwner::None || way.owner == bmc::AcOwner::BiosAttribute ||
+      hash == std::string_view::npos)
+    return false;
   return path.ends_with("/Actions/Oem/" + std::string(way.action.substr(hash + 1)));
 }
 
 }  // namespace
 
-RedfishService::RedfishService(Clock& clock, Workers& workers, Machine& machine, ServiceOptions options, BmcState state)
+RedfishService::RedfishService(Clock& clock, Workers& workers, Machine& machine,
+                               ServiceOptions options, BmcState state)
     : clock_(clock),
       workers_(workers),
       machine_(machine),
@@ -95,33 +106,47 @@ RedfishService::RedfishService(Clock& clock, Workers& workers, Machine& machine,
       state_(std::move(state)),
       guard_(clock, options_.account, options_.logins) {
   guard_.setFailedLogins(state_.failed_logins);
-  if (!state_.account_sha256.empty()) guard_.setAccount({options_.account.username, state_.account_salt, state_.account_sha256});
+  if (!state_.account_sha256.empty())
+    guard_.setAccount({options_.account.username, state_.account_salt, state_.account_sha256});
 }
 
-Result<std::unique_ptr<RedfishService>> RedfishService::make(Clock& clock, Workers& workers, Machine& machine, ServiceOptions options) {
-  TRY(state, options.state_file.empty() ? BmcState::fresh(*options.personality) : BmcState::load(options.state_file, *options.personality));
-  std::unique_ptr<RedfishService> service(new RedfishService(clock, workers, machine, std::move(options), std::move(state)));
+Result<std::unique_ptr<RedfishService>> RedfishService::make(Clock& clock, Workers& workers,
+                                                             Machine& machine,
+                                                             ServiceOptions options) {
+  TRY(state, options.state_file.empty() ? BmcState::fresh(*options.personality)
+                                        : BmcState::load(options.state_file, *options.personality));
+  std::unique_ptr<RedfishService> service(
+      new RedfishService(clock, workers, machine, std::move(options), std::move(state)));
   service->save();
   return service;
 }
 
 std::vector<io::Route> RedfishService::routes() {
   auto handler = [this](io::ServerRequest request) { return handle(std::move(request)); };
-  return {{"*", "/redfish", handler}, {"*", "/redfish/", handler}, {"POST", kIloUpload, handler}, {"*", kFaults, handler}};
+  return {{"*", "/redfish", handler},
+          {"*", "/redfish/", handler},
+          {"POST", kIloUpload, handler},
+          {"*", kFaults, handler}};
 }
 
 Task<io::ServerResponse> RedfishService::handle(io::ServerRequest request) {
-  if (away_) co_return redfishError(503, "Base.1.8.ServiceTemporarilyUnavailable", "The BMC is restarting.", "Try again in some seconds.");
+  if (away_)
+    co_return redfishError(503, "Base.1.8.ServiceTemporarilyUnavailable", "The BMC is restarting.",
+                           "Try again in some seconds.");
   const auto path = tidyPath(request.path());
   const auto rule = path == kFaults ? std::nullopt : faults_.take(request.method, path);
   if (rule && rule->latency.count() > 0) {
     co_await clock_.sleep(std::min(rule->latency, kMaxLatency));
   }
   if (rule && rule->drop && !rule->after) dropConnection();
-  if (rule && rule->status != 0 && !rule->after) co_return redfishError(rule->status, "Base.1.8.GeneralError", "A fault was set for this request.");
+  if (rule && rule->status != 0 && !rule->after)
+    co_return redfishError(rule->status, "Base.1.8.GeneralError",
+                           "A fault was set for this request.");
   auto response = co_await serve(std::move(request), path);
   if (rule && rule->drop) dropConnection();
-  if (rule && rule->status != 0) co_return redfishError(rule->status, "Base.1.8.GeneralError", "A fault was set for this request.");
+  if (rule && rule->status != 0)
+    co_return redfishError(rule->status, "Base.1.8.GeneralError",
+                           "A fault was set for this request.");
   if (rule && rule->merge.is_object() && response.status < 300) {
     auto* text = std::get_if<std::string>(&response.body);
     auto body = jsonOrNone(text ? *text : "", kKeptJson);
@@ -152,14 +177,17 @@ Task<io::ServerResponse> RedfishService::serve(io::ServerRequest request, std::s
   if (request.method == "DELETE" && path.starts_with(kSessions + "/"))
     co_return guard_.logout(path.substr(kSessions.size() + 1)) ? noContent() : notFound(path);
   if (request.method == "DELETE" && path.starts_with(kJobs + "/")) co_return deleteJob(path);
-  co_return redfishError(405, "Base.1.8.OperationNotAllowed", fmt::format("{} is not possible on {}.", request.method, path));
+  co_return redfishError(405, "Base.1.8.OperationNotAllowed",
+                         fmt::format("{} is not possible on {}.", request.method, path));
 }
 
 /// Not Redfish: how the lab makes this BMC misbehave.
 io::ServerResponse RedfishService::setFaults(const io::ServerRequest& request) {
   if (request.method == "GET") return io::ServerResponse::json(200, jsonText(faults_.toJson()));
-  const auto set = faults_.set(jsonOrNone(request.method == "DELETE" ? "{}" : request.body, kRequestJson));
-  return set ? io::ServerResponse::json(200, jsonText(faults_.toJson())) : redfishError(400, "Base.1.8.PropertyValueError", set.error().text());
+  const auto set =
+      faults_.set(jsonOrNone(request.method == "DELETE" ? "{}" : request.body, kRequestJson));
+  return set ? io::ServerResponse::json(200, jsonText(faults_.toJson()))
+             : redfishError(400, "Base.1.8.PropertyValueError", set.error().text());
 }
 
 std::optional<io::ServerResponse> RedfishService::refuseUnknown(const io::ServerRequest& request) {
@@ -179,13 +207,18 @@ Task<io::ServerResponse> RedfishService::get(std::string target) {
   const auto path = tidyPath(target.substr(0, query));
   if (path.starts_with(kJobs + "/"))
     for (auto& [id, task] : tasks_)
-      if (path.ends_with("/" + task.job) && task.young_reads > 0 && task.young_reads-- > 0) co_return notFound(path);
+      if (path.ends_with("/" + task.job) && task.young_reads > 0 && task.young_reads-- > 0)
+        co_return notFound(path);
   const auto on = co_await machine_.isOn();
-  if (!on && path == kSystem) co_return redfishError(503, "Base.1.8.ServiceTemporarilyUnavailable", on.error().str());
+  if (!on && path == kSystem)
+    co_return redfishError(503, "Base.1.8.ServiceTemporarilyUnavailable", on.error().str());
   auto found = resource(path, on.value_or(false));
   if (!found) co_return notFound(path);
-  if (found->contains("@Muster.status")) co_return redfishError((*found)["@Muster.status"], (*found)["code"], (*found)["message"]);
-  if (query != std::string::npos && target.find("$expand", query) != std::string::npos && found->contains("Members")) co_return expand(std::move(*found), on.value_or(false));
+  if (found->contains("@Muster.status"))
+    co_return redfishError((*found)["@Muster.status"], (*found)["code"], (*found)["message"]);
+  if (query != std::string::npos && target.find("$expand", query) != std::string::npos &&
+      found->contains("Members"))
+    co_return expand(std::move(*found), on.value_or(false));
   auto response = io::ServerResponse::json(200, found->dump());
   response.headers["ETag"] = etagOf(path);
   co_return response;
@@ -204,20 +237,26 @@ io::ServerResponse RedfishService::expand(json collection, bool on) const {
 
 std::string RedfishService::etagOf(const std::string& path) const {
   std::string key = path;
-  if (path.starts_with(kSystem)) key += state_.boot_once + fmt::format("{}{}", fmt::join(state_.staged_bios, ","), fmt::join(state_.bios, ","));
+  if (path.starts_with(kSystem))
+    key += state_.boot_once +
+           fmt::format("{}{}", fmt::join(state_.staged_bios, ","), fmt::join(state_.bios, ","));
   if (path == kInventory) key += fmt::format("{}", fmt::join(inventoryIds(), ","));
   return fmt::format("\"{:016x}\"", std::hash<std::string>()(key));
 }
 
 /// A weak tag is not the strong one that this BMC compares with.
-std::optional<io::ServerResponse> RedfishService::refuseOldEtag(const io::ServerRequest& request, const std::string& path) const {
+std::optional<io::ServerResponse> RedfishService::refuseOldEtag(const io::ServerRequest& request,
+                                                                const std::string& path) const {
   const auto given = headerOf(request.headers, "If-Match");
-  if (given.empty() && quirks_.boot_override_on_settings) return redfishError(428, "Base.1.8.PreconditionRequired", "If-Match is needed.");
-  if (!given.empty() && given != "*" && given != etagOf(path)) return redfishError(412, "Base.1.8.PreconditionFailed", "The ETag does not fit.");
+  if (given.empty() && quirks_.boot_override_on_settings)
+    return redfishError(428, "Base.1.8.PreconditionRequired", "If-Match is needed.");
+  if (!given.empty() && given != "*" && given != etagOf(path))
+    return redfishError(412, "Base.1.8.PreconditionFailed", "The ETag does not fit.");
   return std::nullopt;
 }
 
-io::ServerResponse RedfishService::patch(const io::ServerRequest& request, const std::string& path) {
+io::ServerResponse RedfishService::patch(const io::ServerRequest& request,
+                                         const std::string& path) {
   const auto& boots = quirks_.boot_override_on_settings ? kSystemSettings : kSystem;
   if (path == kAccount) {
     if (auto refusal = refuseOldEtag(request, path)) return std::move(*refusal);
@@ -227,7 +266,9 @@ io::ServerResponse RedfishService::patch(const io::ServerRequest& request, const
     if (auto refusal = refuseOldEtag(request, path)) return std::move(*refusal);
     return patchManager(request);
   }
-  if (path != boots && path != kBios + "/Settings") return redfishError(405, "Base.1.8.OperationNotAllowed", fmt::format("PATCH is not possible on {}.", path));
+  if (path != boots && path != kBios + "/Settings")
+    return redfishError(405, "Base.1.8.OperationNotAllowed",
+                        fmt::format("PATCH is not possible on {}.", path));
   if (auto refusal = refuseOldEtag(request, path)) return std::move(*refusal);
   return path == boots ? patchSystem(request) : patchBios(request);
 }
@@ -235,10 +276,15 @@ io::ServerResponse RedfishService::patch(const io::ServerRequest& request, const
 /// Another of its images runs after the next reset of the BMC.
 io::ServerResponse RedfishService::patchManager(const io::ServerRequest& request) {
   const auto body = jsonOrNone(request.body, kRequestJson);
-  const auto uri = body.is_object() ? body.value(json::json_pointer("/Links/ActiveSoftwareImage/@odata.id"), std::string()) : std::string();
-  const auto id = uri.starts_with(kInventory + "/") ? uri.substr(kInventory.size() + 1) : std::string();
+  const auto uri =
+      body.is_object()
+          ? body.value(json::json_pointer("/Links/ActiveSoftwareImage/@odata.id"), std::string())
+          : std::string();
+  const auto id =
+      uri.starts_with(kInventory + "/") ? uri.substr(kInventory.size() + 1) : std::string();
   const std::string own(options_.personality->bmc);
-  if (id != own && !(isPrevious(id) && slotOf(id) == own)) return badValue("ActiveSoftwareImage", uri);
+  if (id != own && !(isPrevious(id) && slotOf(id) == own))
+    return badValue("ActiveSoftwareImage", uri);
   auto& slot = state_.slots[own];
   slot.staged_version = id == own ? "" : slot.previous_version;
   save();
@@ -247,15 +293,21 @@ io::ServerResponse RedfishService::patchManager(const io::ServerRequest& request
 
 io::ServerResponse RedfishService::patchBios(const io::ServerRequest& request) {
   const auto body = jsonOrNone(request.body, kRequestJson);
-  if (!body.is_object() || !body.contains("Attributes") || !body["Attributes"].is_object()) return redfishError(400, "Base.1.8.PropertyMissing", "Attributes are missing.");
+  if (!body.is_object() || !body.contains("Attributes") || !body["Attributes"].is_object())
+    return redfishError(400, "Base.1.8.PropertyMissing", "Attributes are missing.");
   const auto when = body.value(json::json_pointer("/@Redfish.SettingsApplyTime/ApplyTime"), "");
   const bool by_job = options_.personality->bios_by_job;
-  if (!by_job && body.contains("@Redfish.SettingsApplyTime")) return redfishError(400, "Base.1.8.PropertyUnknown", "@Redfish.SettingsApplyTime is not known.");
+  if (!by_job && body.contains("@Redfish.SettingsApplyTime"))
+    return redfishError(400, "Base.1.8.PropertyUnknown",
+                        "@Redfish.SettingsApplyTime is not known.");
   if (by_job && !when.empty() && when != "OnReset") return badValue("ApplyTime", when);
-  if (state_.bios_job) return redfishError(400, "IDRAC.2.14.SYS011", "Pending values are committed already.", "Restart the machine, or delete the job.");
+  if (state_.bios_job)
+    return redfishError(400, "IDRAC.2.14.SYS011", "Pending values are committed already.",
+                        "Restart the machine, or delete the job.");
   for (const auto& [name, value] : body["Attributes"].items())
     if (!state_.bios.contains(name) || !value.is_string()) return badValue(name, jsonText(value));
-  for (const auto& [name, value] : body["Attributes"].items()) state_.staged_bios[name] = value.get<std::string>();
+  for (const auto& [name, value] : body["Attributes"].items())
+    state_.staged_bios[name] = value.get<std::string>();
   state_.bios_job = by_job && when == "OnReset";
   save();
   return noContent();
@@ -263,30 +315,42 @@ io::ServerResponse RedfishService::patchBios(const io::ServerRequest& request) {
 
 Task<io::ServerResponse> RedfishService::post(io::ServerRequest request, std::string path) {
   if (path == kSessions) co_return login(request);
-  if (path == kUpload && quirks_.flash_state.empty() && options_.personality->takes == Takes::Multipart) co_return acceptUpload(request);
-  if (path == kInventory && options_.personality->takes == Takes::Push) co_return acceptReady(request);
-  if (path == kSimpleUpdate && options_.personality->takes == Takes::Fetch) co_return acceptUrl(request);
+  if (path == kUpload && quirks_.flash_state.empty() &&
+      options_.personality->takes == Takes::Multipart)
+    co_return acceptUpload(request);
+  if (path == kInventory && options_.personality->takes == Takes::Push)
+    co_return acceptReady(request);
+  if (path == kSimpleUpdate && options_.personality->takes == Takes::Fetch)
+    co_return acceptUrl(request);
   if (path == kIloUpload && !quirks_.flash_state.empty()) co_return acceptForm(request);
-  if (path == kRoot + "/UpdateService/Actions/UpdateService.StartUpdate" && quirks_.two_phase) co_return startVerified();
-  if (path == kSimpleUpdate && quirks_.rollback == bmc::RollbackWay::UpdateFromPrevious) co_return updateFromPrevious(request);
-  if (path == kRoot + "/UpdateService/Actions/Oem/NvidiaUpdateService.CommitImage" && !quirks_.commit.empty()) co_return commitImage(request);
+  if (path == kRoot + "/UpdateService/Actions/UpdateService.StartUpdate" && quirks_.two_phase)
+    co_return startVerified();
+  if (path == kSimpleUpdate && quirks_.rollback == bmc::RollbackWay::UpdateFromPrevious)
+    co_return updateFromPrevious(request);
+  if (path == kRoot + "/UpdateService/Actions/Oem/NvidiaUpdateService.CommitImage" &&
+      !quirks_.commit.empty())
+    co_return commitImage(request);
   if (auto answer = postTrust(request, path)) co_return std::move(*answer);
   if (path == kManager + "/Actions/Manager.Reset") co_return resetManager(request);
   if (path == kSystem + "/Actions/ComputerSystem.Reset" || isVendorCut(quirks_.ac_cycle, path)) {
     co_return co_await resetSystem(std::move(request));
   }
-  co_return resource(path, false) ? redfishError(405, "Base.1.8.OperationNotAllowed", fmt::format("POST is not possible on {}.", path))
+  co_return resource(path, false) ? redfishError(405, "Base.1.8.OperationNotAllowed",
+                                                 fmt::format("POST is not possible on {}.", path))
                                   : notFound(path);
 }
 
 io::ServerResponse RedfishService::login(const io::ServerRequest& request) {
   auto body = jsonOrNone(request.body, kRequestJson);
   auto username = stringAt(body, "UserName"), password = stringAt(body, "Password");
-  if (username.empty()) return redfishError(400, "Base.1.8.PropertyMissing", "UserName and Password are needed to open a session.");
+  if (username.empty())
+    return redfishError(400, "Base.1.8.PropertyMissing",
+                        "UserName and Password are needed to open a session.");
   Session session;
   auto answer = guard_.login(username, password, session);
   save();
-  if (answer != LoginAnswer::Accepted) return unauthorized(answer, guard_.limits().lockout_duration);
+  if (answer != LoginAnswer::Accepted)
+    return unauthorized(answer, guard_.limits().lockout_duration);
   auto path = kSessions + "/" + session.id;
   auto response = io::ServerResponse::json(201, resource(path, false)->dump());
   response.headers["X-Auth-Token"] = session.token;
@@ -297,16 +361,20 @@ io::ServerResponse RedfishService::login(const io::ServerRequest& request) {
 io::ServerResponse RedfishService::patchSystem(const io::ServerRequest& request) {
   auto body = jsonOrNone(request.body, kRequestJson);
   if (!body.is_object() || !body.contains("Boot") || !body["Boot"].is_object())
-    return redfishError(400, "Base.1.8.PropertyMissing", "Only Boot can be changed on this system.");
-  auto target = stringAt(body["Boot"], "BootSourceOverrideTarget"), enabled = stringAt(body["Boot"], "BootSourceOverrideEnabled");
+    return redfishError(400, "Base.1.8.PropertyMissing",
+                        "Only Boot can be changed on this system.");
+  auto target = stringAt(body["Boot"], "BootSourceOverrideTarget"),
+       enabled = stringAt(body["Boot"], "BootSourceOverrideEnabled");
   if (target.empty()) target = enabled == "Disabled" ? "None" : state_.boot_once;
   if (enabled.empty()) enabled = target == "None" ? "Disabled" : "Once";
   if (std::find(kBootTargets.begin(), kBootTargets.end(), target) == kBootTargets.end())
     return badValue("BootSourceOverrideTarget", target);
-  if (enabled != "Once" && enabled != "Continuous" && enabled != "Disabled") return badValue("BootSourceOverrideEnabled", enabled);
+  if (enabled != "Once" && enabled != "Continuous" && enabled != "Disabled")
+    return badValue("BootSourceOverrideEnabled", enabled);
   state_.boot_once = enabled == "Disabled" ? "None" : target;
   state_.boot_lasts = enabled == "Continuous";
-  if (auto uri = stringAt(body["Boot"], "HttpBootUri"); !uri.empty()) state_.boot_uri = std::move(uri);
+  if (auto uri = stringAt(body["Boot"], "HttpBootUri"); !uri.empty())
+    state_.boot_uri = std::move(uri);
   save();
   return noContent();
 }
@@ -314,7 +382,9 @@ io::ServerResponse RedfishService::patchSystem(const io::ServerRequest& request)
 io::ServerResponse RedfishService::resetManager(const io::ServerRequest& request) {
   auto body = jsonOrNone(request.body, kRequestJson);
   auto type = stringAt(body, "ResetType");
-  if (type != "GracefulRestart" && (type != "ForceRestart" || quirks_.manager_reset == "GracefulRestart")) return badValue("ResetType", type);
+  if (type != "GracefulRestart" &&
+      (type != "ForceRestart" || quirks_.manager_reset == "GracefulRestart"))
+    return badValue("ResetType", type);
   if (job_) return refuseBusy();
   job_.emplace(Job{.work = Work::ManagerReset});
   wake_();
@@ -326,12 +396,17 @@ Task<io::ServerResponse> RedfishService::resetSystem(io::ServerRequest request) 
   auto type = stringAt(body, "ResetType");
   const bool vendor_cut = isVendorCut(quirks_.ac_cycle, tidyPath(request.path()));
   const auto& allowed = options_.personality->resets;
-  if (vendor_cut ? type != quirks_.ac_cycle.value : std::find(allowed.begin(), allowed.end(), type) == allowed.end())
-    co_return redfishError(400, "Base.1.8.ActionParameterValueNotInList", fmt::format("'{}' is not an allowed ResetType.", type), "Use one of the values in ResetActionInfo.");
+  if (vendor_cut ? type != quirks_.ac_cycle.value
+                 : std::find(allowed.begin(), allowed.end(), type) == allowed.end())
+    co_return redfishError(400, "Base.1.8.ActionParameterValueNotInList",
+                           fmt::format("'{}' is not an allowed ResetType.", type),
+                           "Use one of the values in ResetActionInfo.");
   const auto on = co_await machine_.isOn();
   if (!on) co_return redfishError(500, "Base.1.8.InternalError", on.error().str());
   if (type == "FullPowerCycle" || vendor_cut) {
-    if (vendor_cut && quirks_.ac_cycle.host_off && *on) co_return redfishError(400, "OpenBMC.0.4.ChassisPowerStateOffRequired", "The host must be off.", "Switch it off first.");
+    if (vendor_cut && quirks_.ac_cycle.host_off && *on)
+      co_return redfishError(400, "OpenBMC.0.4.ChassisPowerStateOffRequired",
+                             "The host must be off.", "Switch it off first.");
     if (job_) co_return refuseBusy();
     job_.emplace(Job{.work = Work::AcCycle});
     wake_();
@@ -371,7 +446,8 @@ Async<void> RedfishService::startMachine() {
   takeBiosOver();
   note("System power on");
   StartOptions options;
-  options.first = state_.boot_once == "Pxe" || state_.boot_once == "UefiHttp" ? BootDevice::Network : BootDevice::Disk;
+  options.first = state_.boot_once == "Pxe" || state_.boot_once == "UefiHttp" ? BootDevice::Network
+                                                                              : BootDevice::Disk;
   options.bios_version = state_.slots.contains("BIOS") ? state_.slots.at("BIOS").version : "";
   CO_TRY_OK(co_await machine_.start(options));
   if (!state_.boot_lasts) state_.boot_once = "None";
@@ -379,8 +455,10 @@ Async<void> RedfishService::startMachine() {
   adapter_starting_ = adapter_mishap_ != Mishap::None;
   if (adapter_mishap_ == Mishap::AdapterStarting) adapter_mishap_ = Mishap::None;
   save();
-  const auto& cut = quirks_.ac_cycle;  // iDRAC: POST takes the attribute over, and the power goes once
-  if (cut.owner == bmc::AcOwner::BiosAttribute && !job_ && state_.bios[std::string(cut.action)] == cut.value) {
+  const auto& cut =
+      quirks_.ac_cycle;  // iDRAC: POST takes the attribute over, and the power goes once
+  if (cut.owner == bmc::AcOwner::BiosAttribute && !job_ &&
+      state_.bios[std::string(cut.action)] == cut.value) {
     state_.bios[std::string(cut.action)] = "None";
     job_.emplace(Job{.work = Work::AcCycle});
     wake_();

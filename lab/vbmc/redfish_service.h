@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Redfish service for one machine: sessions, power, boot override, firmware inventory and update, tasks.
+// A Redfish service for one machine: sessions, power, boot override, firmware inventory and update,
+// tasks.
 //
-// It behaves as BMCs do: an update is staged in steps and becomes active only at a reset of what it belongs to; a reset of the
-// manager makes it unreachable for a while and ends every session; wrong passwords lock the account. All of it runs on one
-// executor. The owner mounts routes() on a server and runs run() beside it.
+// It behaves as BMCs do: an update is staged in steps and becomes active only at a reset of what it
+// belongs to; a reset of the manager makes it unreachable for a while and ends every session; wrong
+// passwords lock the account. All of it runs on one executor. The owner mounts routes() on a server
+// and runs run() beside it.
 #pragma once
 
 #include "base/clock.h"
@@ -33,8 +35,9 @@ struct Identity {
   std::vector<std::string> macs;
   std::string manufacturer = "muster";
   std::string model = "Virtual Node";
-  std::vector<std::string> gpu_models;  ///< shown as processors; their serials follow from the node's
-  std::string bmc_mac;                  ///< of the BMC's own NIC; empty: it shows none
+  std::vector<std::string>
+      gpu_models;       ///< shown as processors; their serials follow from the node's
+  std::string bmc_mac;  ///< of the BMC's own NIC; empty: it shows none
 };
 
 /// Of the machine's serial console: where the owner serves it by SSH.
@@ -46,18 +49,22 @@ struct SerialOffer {
 struct Pace {
   std::chrono::milliseconds flash_step{150};  ///< between the writes of one image
   int flash_steps = 10;
-  std::chrono::milliseconds reset_delay{200};  ///< from the answer to Manager.Reset until the BMC is gone
+  std::chrono::milliseconds reset_delay{
+      200};  ///< from the answer to Manager.Reset until the BMC is gone
   std::chrono::milliseconds reset_duration{3000};
-  std::chrono::milliseconds lost_duration{180'000};   ///< of a BMC that loses itself in the middle of an update
-  std::chrono::milliseconds copy_duration{2000};      ///< of a background copy
+  std::chrono::milliseconds lost_duration{
+      180'000};  ///< of a BMC that loses itself in the middle of an update
+  std::chrono::milliseconds copy_duration{2000};  ///< of a background copy
 };
 
 struct ServiceOptions {
   Identity identity;
   const Personality* personality = &personalities().front();
   std::optional<SerialOffer> serial = {};  ///< absent: it tells of none
-  std::function<Async<std::string>(std::string url)> fetch = {};  ///< how it gets at a URL; empty: not at all
-  std::function<Mishap()> draw_mishap = {};  ///< asked for each update when no fault is set; empty: none
+  std::function<Async<std::string>(std::string url)> fetch =
+      {};  ///< how it gets at a URL; empty: not at all
+  std::function<Mishap()> draw_mishap =
+      {};  ///< asked for each update when no fault is set; empty: none
   Account account;
   LoginLimits logins;
   Pace pace;
@@ -75,18 +82,21 @@ struct ServiceOptions {
 class RedfishService {
  public:
   /// Errors: Corrupt (state file)
-  static Result<std::unique_ptr<RedfishService>> make(Clock& clock, Workers& workers, Machine& machine, ServiceOptions options);
+  static Result<std::unique_ptr<RedfishService>> make(Clock& clock, Workers& workers,
+                                                      Machine& machine, ServiceOptions options);
 
   std::vector<io::Route> routes();
   Task<io::ServerResponse> handle(io::ServerRequest request);
 
-  /// Carries out updates and manager resets, one after the other, until stop(). Await it beside the server.
+  /// Carries out updates and manager resets, one after the other, until stop(). Await it beside the
+  /// server.
   Task<void> run();
   void stop();
 
   enum class Told { ByEvent, ByEventAndLog };
   /// Something happens to the machine: "Critical", "Warning" or "OK".
-  void report(const std::string& severity, const std::string& message, Told told = Told::ByEventAndLog);
+  void report(const std::string& severity, const std::string& message,
+              Told told = Told::ByEventAndLog);
 
   const BmcState& state() const { return state_; }
   Faults& faults() { return faults_; }
@@ -102,8 +112,9 @@ class RedfishService {
     std::string component;
     int percent = 0;
     std::vector<std::pair<std::string, std::string>> messages;  ///< MessageId, text
-    std::string job;       ///< of iDRAC: the work goes on there
-    int young_reads = 0;   ///< of that job, which answer 404 yet; negative: task and job have vanished
+    std::string job;  ///< of iDRAC: the work goes on there
+    int young_reads =
+        0;  ///< of that job, which answer 404 yet; negative: task and job have vanished
   };
   enum class Work { Update, Verify, RollBack, ManagerReset, AcCycle };
   struct Job {
@@ -122,7 +133,8 @@ class RedfishService {
   using Json = nlohmann::json;
   using Response = io::ServerResponse;
 
-  RedfishService(Clock& clock, Workers& workers, Machine& machine, ServiceOptions options, BmcState state);
+  RedfishService(Clock& clock, Workers& workers, Machine& machine, ServiceOptions options,
+                 BmcState state);
 
   // redfish_service.cc: who may, and where to
   Task<Response> serve(io::ServerRequest request, std::string path);
@@ -132,7 +144,8 @@ class RedfishService {
   Task<Response> post(io::ServerRequest request, std::string path);
   Response login(const io::ServerRequest& request);
   Response patch(const io::ServerRequest& request, const std::string& path);
-  std::optional<Response> refuseOldEtag(const io::ServerRequest& request, const std::string& path) const;
+  std::optional<Response> refuseOldEtag(const io::ServerRequest& request,
+                                        const std::string& path) const;
   std::string etagOf(const std::string& path) const;
   Response patchSystem(const io::ServerRequest& request);
   Response patchManager(const io::ServerRequest& request);
@@ -184,7 +197,8 @@ class RedfishService {
   Response acceptUrl(const io::ServerRequest& request);
   Response acceptReady(const io::ServerRequest& request);
   Response acceptForm(const io::ServerRequest& request);
-  std::optional<Response> collectPiece(std::string_view parameters, std::string& file, bool is_signed);
+  std::optional<Response> collectPiece(std::string_view parameters, std::string& file,
+                                       bool is_signed);
   Response begin(Job job);
   Response startVerified();
   Response updateFromPrevious(const io::ServerRequest& request);
@@ -226,24 +240,25 @@ class RedfishService {
   };
   std::deque<Event> events_;
   std::uint64_t last_event_ = 0;
-  std::optional<Job> verified_;          ///< waits for StartUpdate
-  std::map<std::string, Job> ready_;     ///< files that were pushed and lie there, by the Id of their member
+  std::optional<Job> verified_;  ///< waits for StartUpdate
+  std::map<std::string, Job>
+      ready_;  ///< files that were pushed and lie there, by the Id of their member
   std::uint64_t last_ready_ = 0;
-  std::string flash_state_ = "Idle";     ///< iLO
-  std::string pieces_tag_, pieces_;      ///< of a file that comes in several
+  std::string flash_state_ = "Idle";  ///< iLO
+  std::string pieces_tag_, pieces_;   ///< of a file that comes in several
   int pieces_taken_ = 0;
   bool stuck_ = false;
-  std::string loses_next_version_;       ///< component whose activation will not take
-  bool adapter_starting_ = false;        ///< until the next start
-  Mishap adapter_mishap_ = Mishap::None; ///< of the next start
+  std::string loses_next_version_;             ///< component whose activation will not take
+  bool adapter_starting_ = false;              ///< until the next start
+  Mishap adapter_mishap_ = Mishap::None;       ///< of the next start
   std::set<std::string> loses_configuration_;  ///< components whose staged image does not keep it
-  std::set<std::string> breaks_;         ///< components whose staged image leaves them worse
+  std::set<std::string> breaks_;               ///< components whose staged image leaves them worse
   std::vector<Copy> copies_;
-  Secret requested_key_;                 ///< of the last certificate request
-  std::string certificate_pem_;          ///< that was installed; "": its own
-  std::string hpe_request_;              ///< shows some reads after it was ordered
+  Secret requested_key_;         ///< of the last certificate request
+  std::string certificate_pem_;  ///< that was installed; "": its own
+  std::string hpe_request_;      ///< shows some reads after it was ordered
   mutable int hpe_request_reads_ = 0;
-  std::string writing_;                  ///< component whose image is being written
+  std::string writing_;  ///< component whose image is being written
   std::chrono::steady_clock::time_point baseboard_silent_until_{};
   std::function<void()> wake_ = [] {};
   bool away_ = false;

@@ -15,10 +15,14 @@ using nlohmann::json;
 
 inline json head(const std::string& path, const std::string& type, const std::string& name) {
   auto slash = path.rfind('/');
-  return {{"@odata.id", path}, {"@odata.type", "#" + type}, {"Id", path.substr(slash + 1)}, {"Name", name}};
+  return {{"@odata.id", path},
+          {"@odata.type", "#" + type},
+          {"Id", path.substr(slash + 1)},
+          {"Name", name}};
 }
 
-inline json collection(const std::string& path, const std::string& type, const std::vector<std::string>& members) {
+inline json collection(const std::string& path, const std::string& type,
+                       const std::vector<std::string>& members) {
   json result = head(path, type + "." + type, type);
   result["Members"] = json::array();
   for (auto& member : members) result["Members"].push_back(linkTo(path + "/" + member));
@@ -37,8 +41,10 @@ inline json healthy() { return {{"State", "Enabled"}, {"Health", "OK"}}; }
 
 inline json resetActionInfo(const std::string& path, std::vector<std::string> values) {
   json result = head(path, "ActionInfo.v1_1_2.ActionInfo", "Reset Action Info");
-  result["Parameters"] =
-      json::array({{{"Name", "ResetType"}, {"Required", true}, {"DataType", "String"}, {"AllowableValues", std::move(values)}}});
+  result["Parameters"] = json::array({{{"Name", "ResetType"},
+                                       {"Required", true},
+                                       {"DataType", "String"},
+                                       {"AllowableValues", std::move(values)}}});
   return result;
 }
 
@@ -55,6 +61,8 @@ inline void putAt(json& object, std::string_view path, json value) {
 }
 
 /// The error that GET answers in place of a resource.
-inline json errorInPlace(int status, const std::string& code, const std::string& message) { return {{"@Muster.status", status}, {"code", code}, {"message", message}}; }
+inline json errorInPlace(int status, const std::string& code, const std::string& message) {
+  return {{"@Muster.status", status}, {"code", code}, {"message", message}};
+}
 
 }  // namespace muster::lab::vbmc

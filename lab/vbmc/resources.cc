@@ -15,16 +15,24 @@ json serviceRoot(const Identity& identity, const Personality& personality) {
   result["UUID"] = identity.uuid;
   if (personality.names_vendor) result["Vendor"] = personality.vendor;
   result["Oem"][std::string(personality.vendor)] = json::object();
-  result["ProtocolFeaturesSupported"]["ExpandQuery"] = {{"NoLinks", true}, {"Levels", true}, {"MaxLevels", 1}, {"ExpandAll", false}, {"Links", false}};
-  for (auto name : {"Systems", "Managers", "Chassis", "SessionService", "AccountService", "UpdateService", "CertificateService", "EventService"})
-    if (personality.certificates != CertificateWay::HpeHttpsCert || std::string_view(name) != "CertificateService") result[name] = linkTo(kRoot + "/" + name);
+  result["ProtocolFeaturesSupported"]["ExpandQuery"] = {{"NoLinks", true},
+                                                        {"Levels", true},
+                                                        {"MaxLevels", 1},
+                                                        {"ExpandAll", false},
+                                                        {"Links", false}};
+  for (auto name : {"Systems", "Managers", "Chassis", "SessionService", "AccountService",
+                    "UpdateService", "CertificateService", "EventService"})
+    if (personality.certificates != CertificateWay::HpeHttpsCert ||
+        std::string_view(name) != "CertificateService")
+      result[name] = linkTo(kRoot + "/" + name);
   result["Tasks"] = linkTo(kRoot + "/TaskService");
   result["Links"]["Sessions"] = linkTo(kSessions);
   return result;
 }
 
 json sessionService(const LoginGuard& guard) {
-  json result = head(kRoot + "/SessionService", "SessionService.v1_1_8.SessionService", "Session Service");
+  json result =
+      head(kRoot + "/SessionService", "SessionService.v1_1_8.SessionService", "Session Service");
   result["ServiceEnabled"] = true;
   result["SessionTimeout"] = guard.limits().session_idle.count();
   result["Sessions"] = linkTo(kSessions);
@@ -38,7 +46,8 @@ json sessionResource(const std::string& path, const Session& session) {
 }
 
 json accountService(const LoginGuard& guard) {
-  json result = head(kRoot + "/AccountService", "AccountService.v1_7_2.AccountService", "Account Service");
+  json result =
+      head(kRoot + "/AccountService", "AccountService.v1_7_2.AccountService", "Account Service");
   result["AccountLockoutThreshold"] = guard.limits().lockout_threshold;
   result["AccountLockoutDuration"] = guard.limits().lockout_duration.count();
   result["Accounts"] = linkTo(kRoot + "/AccountService/Accounts");
@@ -77,13 +86,15 @@ std::optional<nlohmann::json> RedfishService::resource(const std::string& path, 
   if (path == kRoot + "/Systems") return collection(path, "ComputerSystemCollection", {"system"});
   if (path == kSystem) return systemResource(on);
   if (path == kSystem + "/ResetActionInfo")
-    return resetActionInfo(path, {options_.personality->resets.begin(), options_.personality->resets.end()});
+    return resetActionInfo(
+        path, {options_.personality->resets.begin(), options_.personality->resets.end()});
   if (path == kRoot + "/Managers") return collection(path, "ManagerCollection", {"bmc"});
   if (path == kManager) return managerResource();
   if (path == kRoot + "/SessionService") return sessionService(guard_);
   if (path == kSessions) return collection(path, "SessionCollection", keysOf(guard_.sessions()));
   if (path == kRoot + "/AccountService") return accountService(guard_);
-  if (path == kRoot + "/AccountService/Accounts") return collection(path, "ManagerAccountCollection", {"1"});
+  if (path == kRoot + "/AccountService/Accounts")
+    return collection(path, "ManagerAccountCollection", {"1"});
   if (path == kAccount) return accountResource();
   if (path == kRoot + "/UpdateService") return updateServiceResource();
   if (path == kInventory) return collection(path, "SoftwareInventoryCollection", inventoryIds());
@@ -100,24 +111,33 @@ std::optional<nlohmann::json> RedfishService::resource(const std::string& path, 
 
   auto slash = path.rfind('/');
   auto parent = path.substr(0, slash), id = path.substr(slash + 1);
-  if (auto session = guard_.sessions().find(id); parent == kSessions && session != guard_.sessions().end())
+  if (auto session = guard_.sessions().find(id);
+      parent == kSessions && session != guard_.sessions().end())
     return sessionResource(path, session->second);
   if (parent == kInventory) return firmwareMember(path, id, on);
-  if (auto task = tasks_.find(id); parent == kTasks && task != tasks_.end() && isShown(task->second)) return taskResource(task->second);
+  if (auto task = tasks_.find(id);
+      parent == kTasks && task != tasks_.end() && isShown(task->second))
+    return taskResource(task->second);
   const auto& bmc_mac = options_.identity.bmc_mac;
-  if (path == kManager + "/EthernetInterfaces" && !bmc_mac.empty()) return collection(path, "EthernetInterfaceCollection", {"eth0"});
-  if (path == kManager + "/EthernetInterfaces/eth0" && !bmc_mac.empty()) return nicResource(path, bmc_mac);
+  if (path == kManager + "/EthernetInterfaces" && !bmc_mac.empty())
+    return collection(path, "EthernetInterfaceCollection", {"eth0"});
+  if (path == kManager + "/EthernetInterfaces/eth0" && !bmc_mac.empty())
+    return nicResource(path, bmc_mac);
   std::map<std::string, std::string> gpus;
-  for (std::size_t index = 0; index < options_.identity.gpu_models.size(); ++index) gpus[fmt::format("GPU{}", index)] = options_.identity.gpu_models[index];
-  if (path == kSystem + "/Processors" && !gpus.empty()) return collection(path, "ProcessorCollection", keysOf(gpus));
+  for (std::size_t index = 0; index < options_.identity.gpu_models.size(); ++index)
+    gpus[fmt::format("GPU{}", index)] = options_.identity.gpu_models[index];
+  if (path == kSystem + "/Processors" && !gpus.empty())
+    return collection(path, "ProcessorCollection", keysOf(gpus));
   if (auto gpu = gpus.find(id); parent == kSystem + "/Processors" && gpu != gpus.end())
     return gpuResource(path, gpu->second, options_.identity.serial + "-" + id);
   auto nics = kSystem + "/EthernetInterfaces";
   auto& macs = options_.identity.macs;
   std::map<std::string, std::string> by_id;
-  for (std::size_t index = 0; index < macs.size(); ++index) by_id[fmt::format("nic{}", index)] = macs[index];
+  for (std::size_t index = 0; index < macs.size(); ++index)
+    by_id[fmt::format("nic{}", index)] = macs[index];
   if (path == nics) return collection(path, "EthernetInterfaceCollection", keysOf(by_id));
-  if (auto nic = by_id.find(id); parent == nics && nic != by_id.end()) return nicResource(path, nic->second);
+  if (auto nic = by_id.find(id); parent == nics && nic != by_id.end())
+    return nicResource(path, nic->second);
   return std::nullopt;
 }
 
@@ -127,33 +147,46 @@ nlohmann::json RedfishService::systemResource(bool on) const {
   result["SystemType"] = "Physical";
   result["HostName"] = identity.node;
   const bool plain = options_.personality == &personalities().front();
-  result["Manufacturer"] = plain ? identity.manufacturer : std::string(options_.personality->manufacturer);
+  result["Manufacturer"] =
+      plain ? identity.manufacturer : std::string(options_.personality->manufacturer);
   result["Model"] = plain ? identity.model : std::string(options_.personality->model);
   result["SerialNumber"] = identity.serial;
   result["UUID"] = identity.uuid;
   result["PowerState"] = on ? "On" : "Off";
   result["BiosVersion"] = state_.slots.contains("BIOS") ? state_.slots.at("BIOS").version : "";
   result["Status"] = healthy();
-  result["Boot"] = {{"BootSourceOverrideEnabled", state_.boot_once == "None" ? "Disabled" : state_.boot_lasts ? "Continuous" : "Once"},
-                    {"BootSourceOverrideTarget", state_.boot_once},
-                    {"HttpBootUri", state_.boot_uri},
-                    {"BootSourceOverrideTarget@Redfish.AllowableValues", {"None", "Pxe", "Hdd", "UefiHttp"}},
-                    {"BootSourceOverrideEnabled@Redfish.AllowableValues", {"Once", "Continuous", "Disabled"}}};
+  result["Boot"] = {
+      {"BootSourceOverrideEnabled", state_.boot_once == "None" ? "Disabled"
+                                    : state_.boot_lasts        ? "Continuous"
+                                                               : "Once"},
+      {"BootSourceOverrideTarget", state_.boot_once},
+      {"HttpBootUri", state_.boot_uri},
+      {"BootSourceOverrideTarget@Redfish.AllowableValues", {"None", "Pxe", "Hdd", "UefiHttp"}},
+      {"BootSourceOverrideEnabled@Redfish.AllowableValues", {"Once", "Continuous", "Disabled"}}};
   if (quirks_.boot_mode) result["Boot"]["BootSourceOverrideMode"] = "UEFI";
-  if (quirks_.boot_override_on_settings) result["@Redfish.Settings"] = {{"@odata.type", "#Settings.v1_3_0.Settings"}, {"SettingsObject", linkTo(kSystemSettings)}};
+  if (quirks_.boot_override_on_settings)
+    result["@Redfish.Settings"] = {{"@odata.type", "#Settings.v1_3_0.Settings"},
+                                   {"SettingsObject", linkTo(kSystemSettings)}};
   if (const auto& serial = options_.serial)
-    result["SerialConsole"]["SSH"] = {{"ServiceEnabled", true}, {"Port", serial->ssh_port}, {"SharedWithManagerCLI", !serial->command.empty()}, {"ConsoleEntryCommand", serial->command}};
+    result["SerialConsole"]["SSH"] = {{"ServiceEnabled", true},
+                                      {"Port", serial->ssh_port},
+                                      {"SharedWithManagerCLI", !serial->command.empty()},
+                                      {"ConsoleEntryCommand", serial->command}};
   result["Bios"] = linkTo(kBios);
   result["LogServices"] = linkTo(kSystem + "/LogServices");
   result["Links"]["Chassis"] = json::array({linkTo(kChassis + "/chassis")});
   const auto& cut = quirks_.ac_cycle;
   if (cut.owner == bmc::AcOwner::System)
-    putAt(result, cut.action, {{"target", kSystem + "/Actions/Oem/" + std::string(cut.action.substr(cut.action.find('#') + 1))}, {"ResetType@Redfish.AllowableValues", {cut.value}}});
+    putAt(result, cut.action,
+          {{"target",
+            kSystem + "/Actions/Oem/" + std::string(cut.action.substr(cut.action.find('#') + 1))},
+           {"ResetType@Redfish.AllowableValues", {cut.value}}});
   result["EthernetInterfaces"] = linkTo(kSystem + "/EthernetInterfaces");
   if (!identity.gpu_models.empty()) result["Processors"] = linkTo(kSystem + "/Processors");
   result["Links"]["ManagedBy"] = json::array({linkTo(kManager)});
-  result["Actions"]["#ComputerSystem.Reset"] = {{"target", kSystem + "/Actions/ComputerSystem.Reset"},
-                                                {"@Redfish.ActionInfo", kSystem + "/ResetActionInfo"}};
+  result["Actions"]["#ComputerSystem.Reset"] = {
+      {"target", kSystem + "/Actions/ComputerSystem.Reset"},
+      {"@Redfish.ActionInfo", kSystem + "/ResetActionInfo"}};
   return result;
 }
 
@@ -164,14 +197,16 @@ bool RedfishService::isShown(const UpdateTask& task) const {
 }
 
 nlohmann::json RedfishService::taskResource(const UpdateTask& task) const {
-  json result = head(kTasks + "/" + task.id, "Task.v1_5_1.Task", "Firmware update of " + task.component);
+  json result =
+      head(kTasks + "/" + task.id, "Task.v1_5_1.Task", "Firmware update of " + task.component);
   result["TaskState"] = task.state;
   result["TaskStatus"] = task.status;
   result["PercentComplete"] = task.percent;
   result["Payload"] = {{"TargetUri", kUpload}, {"HttpOperation", "POST"}};
   result["Messages"] = json::array();
   for (auto& [id, text] : task.messages)
-    result["Messages"].push_back(messageJson(id, text, task.status == "OK" ? "OK" : "Critical", "None."));
+    result["Messages"].push_back(
+        messageJson(id, text, task.status == "OK" ? "OK" : "Critical", "None."));
   if (!task.job.empty()) result["Messages"][0]["MessageArgs"] = {kJobs + "/" + task.job};
   return result;
 }

@@ -18,10 +18,15 @@ constexpr std::size_t kMinPasswordBytes = 8, kMaxPasswordBytes = 64;
 
 /// Whether the first certificate is for this key.
 bool fits(const std::string& certificate_pem, const Secret& key_pem) {
-  const auto open = [](const std::string& text) { return std::unique_ptr<BIO, decltype(&BIO_free_all)>(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), BIO_free_all); };
+  const auto open = [](const std::string& text) {
+    return std::unique_ptr<BIO, decltype(&BIO_free_all)>(
+        BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), BIO_free_all);
+  };
   const auto certificate_text = open(certificate_pem), key_text = open(key_pem.reveal());
-  const std::unique_ptr<X509, decltype(&X509_free)> certificate(PEM_read_bio_X509(certificate_text.get(), nullptr, nullptr, nullptr), X509_free);
-  const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(PEM_read_bio_PrivateKey(key_text.get(), nullptr, nullptr, nullptr), EVP_PKEY_free);
+  const std::unique_ptr<X509, decltype(&X509_free)> certificate(
+      PEM_read_bio_X509(certificate_text.get(), nullptr, nullptr, nullptr), X509_free);
+  const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(
+      PEM_read_bio_PrivateKey(key_text.get(), nullptr, nullptr, nullptr), EVP_PKEY_free);
   return certificate && key && X509_check_private_key(certificate.get(), key.get()) == 1;
 }
 
@@ -30,9 +35,14 @@ bool fits(const std::string& certificate_pem, const Secret& key_pem) {
 io::ServerResponse RedfishService::patchAccount(const io::ServerRequest& request) {
   const auto body = jsonOrNone(request.body, kRequestJson);
   const auto password = body.is_object() ? body.value("Password", "") : std::string();
-  if (password.empty()) return redfishError(400, "Base.1.8.PropertyMissing", "Only Password can be changed on this account.");
-  if (password.size() < kMinPasswordBytes || password.size() > kMaxPasswordBytes)  // as some do, it repeats what it was given
-    return redfishError(400, "Base.1.8.PropertyValueFormatError", fmt::format("The value '{}' of Password has another length than {} to {}.", password, kMinPasswordBytes, kMaxPasswordBytes));
+  if (password.empty())
+    return redfishError(400, "Base.1.8.PropertyMissing",
+                        "Only Password can be changed on this account.");
+  if (password.size() < kMinPasswordBytes ||
+      password.size() > kMaxPasswordBytes)  // as some do, it repeats what it was given
+    return redfishError(400, "Base.1.8.PropertyValueFormatError",
+                        fmt::format("The value '{}' of Password has another length than {} to {}.",
+                                    password, kMinPasswordBytes, kMaxPasswordBytes));
   guard_.setPassword(password);
   guard_.dropSessions();
   state_.account_salt = guard_.account().salt;
@@ -49,26 +59,42 @@ std::optional<nlohmann::json> RedfishService::trustResource(const std::string& p
   if (path == kCertificateService) {
     json result = head(path, "CertificateService.v1_0_3.CertificateService", "Certificate Service");
     for (const char* action : {"GenerateCSR", "ReplaceCertificate"})
-      if (way == CertificateWay::Service || std::string_view(action) != "GenerateCSR") result["Actions"][fmt::format("#CertificateService.{}", action)]["target"] = fmt::format("{}/Actions/CertificateService.{}", path, action);
+      if (way == CertificateWay::Service || std::string_view(action) != "GenerateCSR")
+        result["Actions"][fmt::format("#CertificateService.{}", action)]["target"] =
+            fmt::format("{}/Actions/CertificateService.{}", path, action);
     return result;
   }
   if (path == protocol) {
-    json result = head(path, "ManagerNetworkProtocol.v1_5_0.ManagerNetworkProtocol", "Network Protocol");
-    result["HTTPS"] = {{"ProtocolEnabled", true}, {"Port", 443}, {"Certificates", linkTo(protocol + "/HTTPS/Certificates")}};
+    json result =
+        head(path, "ManagerNetworkProtocol.v1_5_0.ManagerNetworkProtocol", "Network Protocol");
+    result["HTTPS"] = {{"ProtocolEnabled", true},
+                       {"Port", 443},
+                       {"Certificates", linkTo(protocol + "/HTTPS/Certificates")}};
     return result;
   }
-  if (path == protocol + "/HTTPS/Certificates") return collection(path, "CertificateCollection", {"1"});
+  if (path == protocol + "/HTTPS/Certificates")
+    return collection(path, "CertificateCollection", {"1"});
   if (way == CertificateWay::Rekey && path == kHttpsCertificate + "/RekeyActionInfo") {
     json result = head(path, "ActionInfo.v1_1_2.ActionInfo", "Rekey Action Info");
-    result["Parameters"] = json::array({{{"Name", "KeyPairAlgorithm"}, {"Required", true}, {"DataType", "String"}, {"AllowableValues", {"TPM_ALG_RSA"}}},
-                                        {{"Name", "KeyBitLength"}, {"Required", false}, {"DataType", "Number"}, {"MinimumValue", 1024}, {"MaximumValue", 4096}}});
+    result["Parameters"] = json::array({{{"Name", "KeyPairAlgorithm"},
+                                         {"Required", true},
+                                         {"DataType", "String"},
+                                         {"AllowableValues", {"TPM_ALG_RSA"}}},
+                                        {{"Name", "KeyBitLength"},
+                                         {"Required", false},
+                                         {"DataType", "Number"},
+                                         {"MinimumValue", 1024},
+                                         {"MaximumValue", 4096}}});
     return result;
   }
   if (path == kHttpsCertificate) {
     json result = head(path, "Certificate.v1_2_0.Certificate", "HTTPS Certificate");
     result["CertificateString"] = certificate_pem_;
     result["CertificateType"] = "PEM";
-    if (way == CertificateWay::Rekey) result["Actions"]["#Certificate.Rekey"] = {{"target", path + "/Actions/Certificate.Rekey"}, {"@Redfish.ActionInfo", path + "/RekeyActionInfo"}};
+    if (way == CertificateWay::Rekey)
+      result["Actions"]["#Certificate.Rekey"] = {
+          {"target", path + "/Actions/Certificate.Rekey"},
+          {"@Redfish.ActionInfo", path + "/RekeyActionInfo"}};
     return result;
   }
   return std::nullopt;
@@ -83,22 +109,32 @@ std::optional<nlohmann::json> RedfishService::hpeTrustResource(const std::string
   }
   if (path != kHpeHttpsCert) return std::nullopt;
   json result = head(path, "HpeHttpsCert.v2_0_0.HpeHttpsCert", "HTTPS Certificate");
-  for (const char* action : {"GenerateCSR", "ImportCertificate"}) result["Actions"][fmt::format("#HpeHttpsCert.{}", action)]["target"] = fmt::format("{}/Actions/HpeHttpsCert.{}", path, action);
+  for (const char* action : {"GenerateCSR", "ImportCertificate"})
+    result["Actions"][fmt::format("#HpeHttpsCert.{}", action)]["target"] =
+        fmt::format("{}/Actions/HpeHttpsCert.{}", path, action);
   result["CertificateSigningRequest"] = nullptr;
-  if (!hpe_request_.empty() && hpe_request_reads_-- <= 0) result["CertificateSigningRequest"] = hpe_request_;
+  if (!hpe_request_.empty() && hpe_request_reads_-- <= 0)
+    result["CertificateSigningRequest"] = hpe_request_;
   return result;
 }
 
-std::optional<io::ServerResponse> RedfishService::postTrust(const io::ServerRequest& request, const std::string& path) {
+std::optional<io::ServerResponse> RedfishService::postTrust(const io::ServerRequest& request,
+                                                            const std::string& path) {
   const auto way = options_.personality->certificates;
   if (way == CertificateWay::HpeHttpsCert) {
-    if (path == kHpeHttpsCert + "/Actions/HpeHttpsCert.GenerateCSR") return generateHpeRequest(request);
-    if (path == kHpeHttpsCert + "/Actions/HpeHttpsCert.ImportCertificate") return replaceCertificate(request, "Certificate");
+    if (path == kHpeHttpsCert + "/Actions/HpeHttpsCert.GenerateCSR")
+      return generateHpeRequest(request);
+    if (path == kHpeHttpsCert + "/Actions/HpeHttpsCert.ImportCertificate")
+      return replaceCertificate(request, "Certificate");
     return std::nullopt;
   }
-  if (way == CertificateWay::Service && path == kCertificateService + "/Actions/CertificateService.GenerateCSR") return generateRequest(request);
-  if (way == CertificateWay::Rekey && path == kHttpsCertificate + "/Actions/Certificate.Rekey") return rekey(request);
-  if (path == kCertificateService + "/Actions/CertificateService.ReplaceCertificate") return replaceCertificate(request, "CertificateString");
+  if (way == CertificateWay::Service &&
+      path == kCertificateService + "/Actions/CertificateService.GenerateCSR")
+    return generateRequest(request);
+  if (way == CertificateWay::Rekey && path == kHttpsCertificate + "/Actions/Certificate.Rekey")
+    return rekey(request);
+  if (path == kCertificateService + "/Actions/CertificateService.ReplaceCertificate")
+    return replaceCertificate(request, "CertificateString");
   return std::nullopt;
 }
 
@@ -110,37 +146,51 @@ Result<std::string> RedfishService::makeRequest(const std::string& common_name) 
 
 io::ServerResponse RedfishService::rekey(const io::ServerRequest& request) {
   const auto body = jsonOrNone(request.body, kRequestJson);
-  if (!body.is_object() || body.value("KeyPairAlgorithm", "") != "TPM_ALG_RSA") return redfishError(400, "Base.1.8.ActionParameterMissing", "KeyPairAlgorithm is missing.");
+  if (!body.is_object() || body.value("KeyPairAlgorithm", "") != "TPM_ALG_RSA")
+    return redfishError(400, "Base.1.8.ActionParameterMissing", "KeyPairAlgorithm is missing.");
   const auto made = makeRequest(options_.identity.node + "-bmc");
   if (!made) return redfishError(500, "Base.1.8.InternalError", made.error().text());
-  return io::ServerResponse::json(200, jsonText(json{{"CSRString", *made}, {"Certificate", linkTo(kHttpsCertificate)}}));
+  return io::ServerResponse::json(
+      200, jsonText(json{{"CSRString", *made}, {"Certificate", linkTo(kHttpsCertificate)}}));
 }
 
 io::ServerResponse RedfishService::generateHpeRequest(const io::ServerRequest& request) {
   constexpr int kReadsUntilShown = 3;
   const auto body = jsonOrNone(request.body, kRequestJson);
   for (const char* field : {"CommonName", "OrgName", "OrgUnit", "City", "State", "Country"})
-    if (!body.is_object() || body.value(field, "").empty()) return redfishError(400, "Base.1.8.ActionParameterMissing", fmt::format("{} is missing.", field));
+    if (!body.is_object() || body.value(field, "").empty())
+      return redfishError(400, "Base.1.8.ActionParameterMissing",
+                          fmt::format("{} is missing.", field));
   const auto made = makeRequest(body["CommonName"].get<std::string>());
   if (!made) return redfishError(500, "Base.1.8.InternalError", made.error().text());
   hpe_request_ = *made;
   hpe_request_reads_ = kReadsUntilShown;
-  return redfishError(200, "iLO.2.14.GeneratingCertificate", "The request is being made; it takes up to ten minutes.");
+  return redfishError(200, "iLO.2.14.GeneratingCertificate",
+                      "The request is being made; it takes up to ten minutes.");
 }
 
 io::ServerResponse RedfishService::generateRequest(const io::ServerRequest& request) {
   const auto body = jsonOrNone(request.body, kRequestJson);
-  for (const char* field : {"CommonName", "Organization", "OrganizationalUnit", "City", "State", "Country"})
-    if (!body.is_object() || body.value(field, "").empty()) return redfishError(400, "Base.1.8.ActionParameterMissing", fmt::format("{} is missing.", field));
+  for (const char* field :
+       {"CommonName", "Organization", "OrganizationalUnit", "City", "State", "Country"})
+    if (!body.is_object() || body.value(field, "").empty())
+      return redfishError(400, "Base.1.8.ActionParameterMissing",
+                          fmt::format("{} is missing.", field));
   const auto made = makeRequest(body["CommonName"].get<std::string>());
   if (!made) return redfishError(500, "Base.1.8.InternalError", made.error().text());
-  return io::ServerResponse::json(200, jsonText(json{{"CSRString", *made}, {"CertificateCollection", linkTo(kManager + "/NetworkProtocol/HTTPS/Certificates")}}));
+  return io::ServerResponse::json(
+      200, jsonText(json{{"CSRString", *made},
+                         {"CertificateCollection",
+                          linkTo(kManager + "/NetworkProtocol/HTTPS/Certificates")}}));
 }
 
-io::ServerResponse RedfishService::replaceCertificate(const io::ServerRequest& request, const std::string& field) {
+io::ServerResponse RedfishService::replaceCertificate(const io::ServerRequest& request,
+                                                      const std::string& field) {
   const auto body = jsonOrNone(request.body, kRequestJson);
   const auto pem = body.is_object() ? body.value(field, "") : std::string();
-  if (!fits(pem, requested_key_)) return redfishError(400, "Base.1.8.ActionParameterValueFormatError", "The certificate is not for the key of the last request.");
+  if (!fits(pem, requested_key_))
+    return redfishError(400, "Base.1.8.ActionParameterValueFormatError",
+                        "The certificate is not for the key of the last request.");
   certificate_pem_ = pem;
   note("a new certificate was installed");
   options_.new_identity({requested_key_, pem});

@@ -22,12 +22,14 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kWholeTray = "HGX_0";  ///< of a DGX: the image says which of its parts it is for
+constexpr std::string_view kWholeTray =
+    "HGX_0";  ///< of a DGX: the image says which of its parts it is for
 
 /// UpdateParameters.Targets; empty: whatever the image is for.
 Result<std::vector<std::string>> targetsOf(std::string_view parameters) {
   auto body = jsonOrNone(parameters, kRequestJson);
-  if (!body.is_object()) return fail(ErrorCode::InvalidInput, "UpdateParameters is not a JSON object");
+  if (!body.is_object())
+    return fail(ErrorCode::InvalidInput, "UpdateParameters is not a JSON object");
   std::vector<std::string> targets;
   auto listed = body.find("Targets");
   if (listed == body.end()) return targets;
@@ -35,7 +37,8 @@ Result<std::vector<std::string>> targetsOf(std::string_view parameters) {
   for (auto& target : *listed) {
     auto path = target.is_string() ? target.get<std::string>() : std::string();
     if (!path.starts_with(kInventory + "/") && path != kManager && path != kBios)
-      return fail(ErrorCode::InvalidInput, fmt::format("'{}' is not a member of FirmwareInventory", path));
+      return fail(ErrorCode::InvalidInput,
+                  fmt::format("'{}' is not a member of FirmwareInventory", path));
     if (path != kInventory + "/" + std::string(kWholeTray)) targets.push_back(std::move(path));
   }
   return targets;
@@ -47,7 +50,8 @@ Result<FirmwareHeader> checkImage(const std::string& image) {
 }
 
 /// Copies one step's part of the image into the slot's flash file.
-Result<void> writeStep(const std::string& bytes, const std::filesystem::path& flash, int step, int steps) {
+Result<void> writeStep(const std::string& bytes, const std::filesystem::path& flash, int step,
+                       int steps) {
   auto begin = bytes.size() * step / steps, end = bytes.size() * (step + 1) / steps;
   std::ofstream out(flash, std::ios::binary | (step == 0 ? std::ios::trunc : std::ios::app));
   out.write(bytes.data() + begin, static_cast<std::streamsize>(end - begin));
@@ -66,11 +70,14 @@ Result<std::map<std::string, std::string_view>> partsOf(const io::ServerRequest&
 void RedfishService::save() {
   state_.failed_logins = guard_.failedLogins();
   if (options_.state_file.empty()) return;
-  if (auto saved = state_.save(options_.state_file); !saved) logWarning("vbmc", "{}: {}", options_.identity.node, saved.error().str());
+  if (auto saved = state_.save(options_.state_file); !saved)
+    logWarning("vbmc", "{}: {}", options_.identity.node, saved.error().str());
 }
 
 io::ServerResponse RedfishService::refuseBusy() const {
-  auto busy = redfishError(503, "Base.1.8.ServiceTemporarilyUnavailable", "Another firmware update or a reset is running.", "Wait until it has ended.");
+  auto busy =
+      redfishError(503, "Base.1.8.ServiceTemporarilyUnavailable",
+                   "Another firmware update or a reset is running.", "Wait until it has ended.");
   busy.headers["Retry-After"] = "5";
   return busy;
 }
@@ -82,12 +89,19 @@ Mishap RedfishService::drawMishap() {
 
 /// What refuses an upload as a whole; a dropped connection does not come back from here.
 std::optional<io::ServerResponse> RedfishService::refusalBy(Mishap mishap) {
-  if (mishap == Mishap::CutUpload) throw boost::system::system_error(asio::error::operation_aborted);
-  if (mishap == Mishap::NoLicence) return redfishError(403, "SMC.1.0.OemLicenseNotPassed", "Not licensed to perform this request. The following licenses OOB, DCMS were needed.");
+  if (mishap == Mishap::CutUpload)
+    throw boost::system::system_error(asio::error::operation_aborted);
+  if (mishap == Mishap::NoLicence)
+    return redfishError(
+        403, "SMC.1.0.OemLicenseNotPassed",
+        "Not licensed to perform this request. The following licenses OOB, DCMS were needed.");
   stuck_ = stuck_ || mishap == Mishap::StuckMode;
   if (!stuck_) return std::nullopt;
-  if (quirks_.stuck_message.empty()) return redfishError(503, "Base.1.8.ServiceTemporarilyUnavailable", "Another firmware update is running.", "Wait until it has ended.");
-  return redfishError(400, "SMC.1.0." + quirks_.stuck_message, "The BMC is in update mode already.", "Reset the BMC.");
+  if (quirks_.stuck_message.empty())
+    return redfishError(503, "Base.1.8.ServiceTemporarilyUnavailable",
+                        "Another firmware update is running.", "Wait until it has ended.");
+  return redfishError(400, "SMC.1.0." + quirks_.stuck_message, "The BMC is in update mode already.",
+                      "Reset the BMC.");
 }
 
 io::ServerResponse RedfishService::acceptUpload(const io::ServerRequest& request) {
@@ -98,9 +112,11 @@ io::ServerResponse RedfishService::acceptUpload(const io::ServerRequest& request
   auto parts = partsOf(request);
   if (!parts) return redfishError(400, "Base.1.8.MalformedJSON", parts.error().str());
   auto file = parts->find("UpdateFile");
-  if (file == parts->end()) return redfishError(400, "Base.1.8.PropertyMissing", "The part UpdateFile is missing.");
+  if (file == parts->end())
+    return redfishError(400, "Base.1.8.PropertyMissing", "The part UpdateFile is missing.");
   if (file->second.size() > options_.max_image_bytes)
-    return redfishError(413, "Base.1.8.PayloadTooLarge", fmt::format("The image has more than {} bytes.", options_.max_image_bytes));
+    return redfishError(413, "Base.1.8.PayloadTooLarge",
+                        fmt::format("The image has more than {} bytes.", options_.max_image_bytes));
   auto parameters = parts->find("UpdateParameters");
   const auto words = parameters == parts->end() ? std::string_view("{}") : parameters->second;
   auto ids = targetsOf(words);
@@ -108,7 +124,9 @@ io::ServerResponse RedfishService::acceptUpload(const io::ServerRequest& request
   for (const auto& uri : *ids) job.targets.push_back(componentAt(uri));
   if (auto refusal = takeWords(jsonOrNone(words, kRequestJson), job)) return std::move(*refusal);
   job.image = std::make_shared<const std::string>(std::move(file->second));
-  const bool on_request = jsonOrNone(words, kRequestJson).value("@Redfish.OperationApplyTime", "") == "OnStartUpdateRequest";
+  const bool on_request =
+      jsonOrNone(words, kRequestJson).value("@Redfish.OperationApplyTime", "") ==
+      "OnStartUpdateRequest";
   job.work = quirks_.two_phase && on_request ? Work::Verify : Work::Update;
   const bool answer_is_lost = job.mishap == Mishap::LostAnswer;
   auto accepted = begin(std::move(job));
@@ -116,16 +134,20 @@ io::ServerResponse RedfishService::acceptUpload(const io::ServerRequest& request
   return accepted;
 }
 
-/// iDRAC before multipart: the form's part "file", sent to the inventory with its ETag, lies there until SimpleUpdate names it.
+/// iDRAC before multipart: the form's part "file", sent to the inventory with its ETag, lies there
+/// until SimpleUpdate names it.
 io::ServerResponse RedfishService::acceptReady(const io::ServerRequest& request) {
   if (job_) return refuseBusy();
   const auto given = request.headers.find("If-Match");
-  if (given == request.headers.end() || given->second != etagOf(kInventory)) return redfishError(412, "Base.1.8.PreconditionFailed", "If-Match has to be the ETag of the inventory.");
+  if (given == request.headers.end() || given->second != etagOf(kInventory))
+    return redfishError(412, "Base.1.8.PreconditionFailed",
+                        "If-Match has to be the ETag of the inventory.");
   Job job;
   job.mishap = drawMishap();
   if (auto refusal = refusalBy(job.mishap)) return std::move(*refusal);
   auto parts = partsOf(request);
-  if (!parts || !parts->contains("file")) return redfishError(400, "IDRAC.1.6.SYS409", "The form has no part \"file\".");
+  if (!parts || !parts->contains("file"))
+    return redfishError(400, "IDRAC.1.6.SYS409", "The form has no part \"file\".");
   job.image = std::make_shared<const std::string>(parts->at("file"));
   const auto header = readFirmwareHeader(*job.image);
   if (!header) return redfishError(400, "IDRAC.1.6.RED007", header.error().str());
@@ -138,16 +160,21 @@ io::ServerResponse RedfishService::acceptReady(const io::ServerRequest& request)
   return accepted;
 }
 
-/// Answers the piece; with the last one `file` becomes the whole and nothing is answered. A piece that is not full is the last.
-std::optional<io::ServerResponse> RedfishService::collectPiece(std::string_view parameters, std::string& file, bool is_signed) {
+/// Answers the piece; with the last one `file` becomes the whole and nothing is answered. A piece
+/// that is not full is the last.
+std::optional<io::ServerResponse> RedfishService::collectPiece(std::string_view parameters,
+                                                               std::string& file, bool is_signed) {
   const auto words = jsonOrNone(parameters, kRequestJson);
   const auto section = words.is_object() ? words.value("Section", 0) : 0;
   const auto tag = words.is_object() ? words.value("ETag", "") : std::string();
   const bool full = quirks_.piece_bytes > 0 && file.size() == quirks_.piece_bytes;
   if (section == 0 && !full) return std::nullopt;
-  if (!is_signed) return redfishError(400, "iLO.2.14.ComponentUploadFailed", "A piece needs its signature.");
+  if (!is_signed)
+    return redfishError(400, "iLO.2.14.ComponentUploadFailed", "A piece needs its signature.");
   if (section == 0) pieces_tag_ = tag, pieces_.clear(), pieces_taken_ = 0;
-  if (tag != pieces_tag_ || section != pieces_taken_) return redfishError(400, "iLO.2.14.ComponentUploadFailed", fmt::format("Piece {} of {} is not the next one.", section, tag));
+  if (tag != pieces_tag_ || section != pieces_taken_)
+    return redfishError(400, "iLO.2.14.ComponentUploadFailed",
+                        fmt::format("Piece {} of {} is not the next one.", section, tag));
   ++pieces_taken_;
   pieces_ += file;
   if (full) return io::ServerResponse::text(200, "");
@@ -159,11 +186,15 @@ std::optional<io::ServerResponse> RedfishService::collectPiece(std::string_view 
 /// iLO's web form: the session's key is a field of it.
 io::ServerResponse RedfishService::acceptForm(const io::ServerRequest& request) {
   auto parts = partsOf(request);
-  if (!parts || !parts->contains("sessionKey") || !guard_.find(parts->at("sessionKey"))) return redfishError(401, "Base.1.8.NoValidSession", "The form has no valid sessionKey.");
+  if (!parts || !parts->contains("sessionKey") || !guard_.find(parts->at("sessionKey")))
+    return redfishError(401, "Base.1.8.NoValidSession", "The form has no valid sessionKey.");
   if (job_) return refuseBusy();
-  if (!parts->contains("file")) return redfishError(400, "Base.1.8.PropertyMissing", "The part file is missing.");
+  if (!parts->contains("file"))
+    return redfishError(400, "Base.1.8.PropertyMissing", "The part file is missing.");
   std::string file(parts->at("file"));
-  if (auto piece = collectPiece(parts->contains("parameters") ? parts->at("parameters") : "", file, parts->contains("compsig"))) return std::move(*piece);
+  if (auto piece = collectPiece(parts->contains("parameters") ? parts->at("parameters") : "", file,
+                                parts->contains("compsig")))
+    return std::move(*piece);
   Job job;
   job.mishap = drawMishap();
   if (auto refusal = refusalBy(job.mishap)) return std::move(*refusal);
@@ -196,20 +227,26 @@ io::ServerResponse RedfishService::begin(Job job) {
 
 io::ServerResponse RedfishService::startVerified() {
   if (job_) return refuseBusy();
-  if (!verified_) return redfishError(400, "Base.1.8.ActionNotSupported", "No verified image waits for its update.");
+  if (!verified_)
+    return redfishError(400, "Base.1.8.ActionNotSupported",
+                        "No verified image waits for its update.");
   auto job = *std::exchange(verified_, std::nullopt);
   job.work = Work::Update;
   return begin(std::move(job));
 }
 
-/// iDRAC: SimpleUpdate takes a member of its own inventory: an image that ran before, or a file that lies ready.
+/// iDRAC: SimpleUpdate takes a member of its own inventory: an image that ran before, or a file
+/// that lies ready.
 io::ServerResponse RedfishService::updateFromPrevious(const io::ServerRequest& request) {
   if (job_) return refuseBusy();
   const auto body = jsonOrNone(request.body, kRequestJson);
   const auto uri = body.is_object() ? body.value("ImageURI", "") : std::string();
-  const auto id = uri.starts_with(kInventory + "/") ? uri.substr(kInventory.size() + 1) : std::string();
+  const auto id =
+      uri.starts_with(kInventory + "/") ? uri.substr(kInventory.size() + 1) : std::string();
   if (const auto ready = ready_.find(id); ready != ready_.end()) return begin(ready->second);
-  if (!isPrevious(id)) return redfishError(400, "Base.1.8.ActionParameterValueNotInList", fmt::format("'{}' is no image that ran before.", uri));
+  if (!isPrevious(id))
+    return redfishError(400, "Base.1.8.ActionParameterValueNotInList",
+                        fmt::format("'{}' is no image that ran before.", uri));
   Job job;
   job.work = Work::RollBack;
   job.targets.push_back(slotOf(id));
@@ -219,10 +256,12 @@ io::ServerResponse RedfishService::updateFromPrevious(const io::ServerRequest& r
 /// Fills the second slot of what runs.
 io::ServerResponse RedfishService::commitImage(const io::ServerRequest& request) {
   auto ids = targetsOf(request.body);
-  if (!ids || ids->empty()) return redfishError(400, "Base.1.8.PropertyValueError", "Targets names what to commit.");
+  if (!ids || ids->empty())
+    return redfishError(400, "Base.1.8.PropertyValueError", "Targets names what to commit.");
   for (const auto& uri : *ids) {
     auto slot = state_.slots.find(componentAt(uri));
-    if (slot == state_.slots.end()) return redfishError(400, "Base.1.8.PropertyValueError", fmt::format("There is no {}.", uri));
+    if (slot == state_.slots.end())
+      return redfishError(400, "Base.1.8.PropertyValueError", fmt::format("There is no {}.", uri));
     slot->second.previous_version = slot->second.version;
   }
   save();
@@ -252,7 +291,9 @@ void RedfishService::stop() {
 }
 
 Task<void> RedfishService::carryOut(Job job) {
-  co_await (job.work == Work::ManagerReset ? managerReset() : job.work == Work::AcCycle ? acCycle() : update(job));
+  co_await (job.work == Work::ManagerReset ? managerReset()
+            : job.work == Work::AcCycle    ? acCycle()
+                                           : update(job));
 }
 
 Task<void> RedfishService::update(Job job) {
@@ -260,11 +301,16 @@ Task<void> RedfishService::update(Job job) {
   auto done = co_await std::move(work);
   writing_.clear();
   finish(job, done);
-  const auto component = tasks_.contains(job.task_id) ? tasks_.at(job.task_id).component : std::string();
-  if (!quirks_.keeps_finished_tasks || job.mishap == Mishap::TaskVanishes) std::erase_if(tasks_, [&](const auto& task) { return task.first == job.task_id && task.second.job.empty(); });
+  const auto component =
+      tasks_.contains(job.task_id) ? tasks_.at(job.task_id).component : std::string();
+  if (!quirks_.keeps_finished_tasks || job.mishap == Mishap::TaskVanishes)
+    std::erase_if(tasks_, [&](const auto& task) {
+      return task.first == job.task_id && task.second.job.empty();
+    });
   save();
   // Its own new version: the BMC restarts by itself.
-  if (done && job.work != Work::Verify && component == options_.personality->bmc && !state_.slots[component].staged_version.empty()) {
+  if (done && job.work != Work::Verify && component == options_.personality->bmc &&
+      !state_.slots[component].staged_version.empty()) {
     const auto* row = options_.personality->find(component);
     if (row && row->becomes == Becomes::AtOnce) {
       activate(Becomes::AtOnce);
@@ -275,17 +321,20 @@ Task<void> RedfishService::update(Job job) {
 
 void RedfishService::finish(const Job& job, const Result<void>& done) {
   auto& task = tasks_[job.task_id];
-  const bool bad_end = !done || job.mishap == Mishap::TaskFails || job.mishap == Mishap::ExceptionButInstalled;
+  const bool bad_end =
+      !done || job.mishap == Mishap::TaskFails || job.mishap == Mishap::ExceptionButInstalled;
   flash_state_ = bad_end ? "Error" : "Complete";
   if (!bad_end) {
-    const bool waits = job.work != Work::Verify && !state_.slots[task.component].staged_version.empty();
+    const bool waits =
+        job.work != Work::Verify && !state_.slots[task.component].staged_version.empty();
     task.state = waits && !quirks_.staged_state.empty() ? quirks_.staged_state : "Completed";
     task.percent = 100;
     return;
   }
   task.state = "Exception";
   task.status = "Critical";
-  task.messages.emplace_back("Update.1.0.VerificationFailed", done ? "The image could not be written." : done.error().str());
+  task.messages.emplace_back("Update.1.0.VerificationFailed",
+                             done ? "The image could not be written." : done.error().str());
 }
 
 Async<void> RedfishService::verifyAndStage(Job job) {
@@ -295,7 +344,8 @@ Async<void> RedfishService::verifyAndStage(Job job) {
     const auto& name = tasks_[job.task_id].component = job.targets.front();
     state_.slots[name].staged_version = state_.slots[name].previous_version;
     const auto* row = options_.personality->find(name);
-    if (row && row->becomes == Becomes::AtOnce && name != options_.personality->bmc) activate(Becomes::AtOnce);
+    if (row && row->becomes == Becomes::AtOnce && name != options_.personality->bmc)
+      activate(Becomes::AtOnce);
     co_return Result<void>();
   }
   if (!job.url.empty()) {
@@ -304,7 +354,8 @@ Async<void> RedfishService::verifyAndStage(Job job) {
     job.image = std::make_shared<const std::string>(std::move(bytes));
   }
   flash_state_ = "Verifying";
-  auto header = co_await offload<Result<FirmwareHeader>>(workers_, [image = job.image] { return checkImage(*image); });
+  auto header = co_await offload<Result<FirmwareHeader>>(
+      workers_, [image = job.image] { return checkImage(*image); });
   const bool known_target = !job.targets.empty() && state_.slots.contains(job.targets.front());
   if (known_target && job.work != Work::Verify) ++state_.slots[job.targets.front()].uploads;
   if (!header) co_return std::unexpected(header.error());
@@ -313,10 +364,13 @@ Async<void> RedfishService::verifyAndStage(Job job) {
   std::getline(names, component, '+');
   std::vector<std::string> others;
   for (std::string other; std::getline(names, other, '+');) others.push_back(other);
-  if (!state_.slots.contains(component)) co_return fail(ErrorCode::InvalidInput, fmt::format("this machine has no component '{}'", component));
+  if (!state_.slots.contains(component))
+    co_return fail(ErrorCode::InvalidInput,
+                   fmt::format("this machine has no component '{}'", component));
   if (job.targets.empty() && job.work != Work::Verify) ++state_.slots[component].uploads;
   if (!job.targets.empty() && job.targets != std::vector{component})
-    co_return fail(ErrorCode::InvalidInput, fmt::format("the image is for {}, the target is {}", component, job.targets.front()));
+    co_return fail(ErrorCode::InvalidInput, fmt::format("the image is for {}, the target is {}",
+                                                        component, job.targets.front()));
   tasks_[job.task_id].component = component;
   tasks_[job.task_id].percent = 10;
   if (job.work == Work::Verify) {
@@ -324,9 +378,12 @@ Async<void> RedfishService::verifyAndStage(Job job) {
     verified_ = job;
     co_return Result<void>();
   }
-  tasks_[job.task_id].messages.emplace_back("Update.1.0.TransferringToComponent", fmt::format("Writing {} {}.", component, header->version));
+  tasks_[job.task_id].messages.emplace_back(
+      "Update.1.0.TransferringToComponent",
+      fmt::format("Writing {} {}.", component, header->version));
   if (job.mishap == Mishap::TaskFails) co_return Result<void>();
-  if (job.mishap == Mishap::AdapterStarting || job.mishap == Mishap::AdapterDead) adapter_mishap_ = job.mishap;
+  if (job.mishap == Mishap::AdapterStarting || job.mishap == Mishap::AdapterDead)
+    adapter_mishap_ = job.mishap;
   const bool at_restart = job.mishap == Mishap::StartsAtRestart && component.starts_with("NIC");
   if (at_restart) {
     tasks_[job.task_id].state = "Starting";
@@ -338,7 +395,9 @@ Async<void> RedfishService::verifyAndStage(Job job) {
   CO_TRY_OK(co_await write(job, component));
 
   auto& slot = state_.slots[component];
-  if (header->version == slot.version || header->version == slot.staged_version) violate(fmt::format("{} {} was written although it was there already", component, header->version));
+  if (header->version == slot.version || header->version == slot.staged_version)
+    violate(
+        fmt::format("{} {} was written although it was there already", component, header->version));
   ++slot.flashes;
   if (job.mishap == Mishap::CompletedNotInstalled) {
     note(fmt::format("{} {} was written to nowhere", component, header->version));
@@ -350,28 +409,41 @@ Async<void> RedfishService::verifyAndStage(Job job) {
   if (job.mishap == Mishap::HostSilent) loses_next_version_ = component;
   if (job.mishap == Mishap::LeavesItWorse) breaks_.insert(component);
   const auto* row = options_.personality->find(component);
-  if (job.mishap == Mishap::ExceptionButInstalled) slot.previous_version = std::exchange(slot.version, std::exchange(slot.staged_version, ""));
-  const bool at_once = row && row->becomes == Becomes::AtOnce && component != options_.personality->bmc;
+  if (job.mishap == Mishap::ExceptionButInstalled)
+    slot.previous_version = std::exchange(slot.version, std::exchange(slot.staged_version, ""));
+  const bool at_once =
+      row && row->becomes == Becomes::AtOnce && component != options_.personality->bmc;
   if (at_once) activate(Becomes::AtOnce);
   if (at_restart) activate(row->becomes);
-  const auto* what = !row || row->becomes == Becomes::PowerCycle ? "power cycle" : row->becomes == Becomes::BmcReset ? "Manager.Reset" : "AC cycle";
-  if (!at_once) tasks_[job.task_id].messages.emplace_back("Update.1.0.AwaitToActivate", fmt::format("{} {} is staged and becomes active at the next {}.", component, header->version, what));
+  const auto* what = !row || row->becomes == Becomes::PowerCycle ? "power cycle"
+                     : row->becomes == Becomes::BmcReset         ? "Manager.Reset"
+                                                                 : "AC cycle";
+  if (!at_once)
+    tasks_[job.task_id].messages.emplace_back(
+        "Update.1.0.AwaitToActivate",
+        fmt::format("{} {} is staged and becomes active at the next {}.", component,
+                    header->version, what));
   co_return Result<void>();
 }
 
 Async<void> RedfishService::write(Job job, std::string component) {
   writing_ = component;
   flash_state_ = "Writing";
-  auto flash = options_.staging_folder / fmt::format("{}.{}.flash", options_.identity.node, component);
+  auto flash =
+      options_.staging_folder / fmt::format("{}.{}.flash", options_.identity.node, component);
   for (int step = 0; step < options_.pace.flash_steps; ++step) {
     if (!options_.staging_folder.empty()) {
-      CO_TRY_OK(co_await offload<Result<void>>(workers_, [image = job.image, flash, step, steps = options_.pace.flash_steps] { return writeStep(*image, flash, step, steps); }));
+      CO_TRY_OK(co_await offload<Result<void>>(
+          workers_, [image = job.image, flash, step, steps = options_.pace.flash_steps] {
+            return writeStep(*image, flash, step, steps);
+          }));
     }
     tasks_[job.task_id].percent = 10 + 80 * (step + 1) / options_.pace.flash_steps;
     if (job.mishap == Mishap::BmcLost && step == options_.pace.flash_steps / 2) {
       co_await away(options_.pace.lost_duration);
     }
-    if (job.mishap == Mishap::TaskVanishes && step == options_.pace.flash_steps / 2) tasks_[job.task_id].young_reads = -1;  // hidden from now on
+    if (job.mishap == Mishap::TaskVanishes && step == options_.pace.flash_steps / 2)
+      tasks_[job.task_id].young_reads = -1;  // hidden from now on
     co_await clock_.sleep(options_.pace.flash_step);
   }
   co_return Result<void>();
@@ -427,13 +499,16 @@ void RedfishService::activate(Becomes how) {
 }
 
 bool RedfishService::copying(const std::string& component) const {
-  return std::any_of(copies_.begin(), copies_.end(), [&](const Copy& copy) { return copy.component == component && clock_.steady() < copy.until; });
+  return std::any_of(copies_.begin(), copies_.end(), [&](const Copy& copy) {
+    return copy.component == component && clock_.steady() < copy.until;
+  });
 }
 
 void RedfishService::noteCut(const std::string& what) {
   if (!writing_.empty()) violate(fmt::format("{} while {} was written", what, writing_));
   for (const auto& copy : copies_)
-    if (clock_.steady() < copy.until) violate(fmt::format("{} while the second slot of {} was filled", what, copy.component));
+    if (clock_.steady() < copy.until)
+      violate(fmt::format("{} while the second slot of {} was filled", what, copy.component));
 }
 
 void RedfishService::violate(const std::string& what) {

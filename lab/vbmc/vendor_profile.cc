@@ -12,65 +12,94 @@
 namespace muster::lab::vbmc {
 namespace {
 
-constexpr std::array<ComponentRow, 2> kPlain = {{{"BMC", "2.0.0", Becomes::BmcReset}, {"BIOS", "1.4.0"}}};
+constexpr std::array<ComponentRow, 2> kPlain = {
+    {{"BMC", "2.0.0", Becomes::BmcReset}, {"BIOS", "1.4.0"}}};
 constexpr std::array<ComponentRow, 5> kDell = {
-    {{"iDRAC.Embedded.1-1", "6.10.30.00", Becomes::AtOnce}, {"BIOS.Setup.1-1", "1.4.0"}, {"CPLD.Embedded.1", "1.0.2", Becomes::AcCycle}, {"NIC.Slot.5", "28.39.1002"}, {"PSU.Slot.1", "00.1D.7D", Becomes::AtOnce}}};
-constexpr std::array<ComponentRow, 3> kHpe = {{{"iLO 5", "2.72", Becomes::AtOnce}, {"System ROM", "1.4.0"}, {"System Programmable Logic Device", "0x12", Becomes::AcCycle}}};
-constexpr std::array<ComponentRow, 3> kSupermicro = {{{"BMC", "01.01.06", Becomes::BmcReset}, {"BIOS", "1.4.0"}, {"CPLD_Motherboard", "F2.10", Becomes::AcCycle}}};
-constexpr std::array<ComponentRow, 8> kDgx = {{{"HostBMC_0", "23.09.20", Becomes::BmcReset},
-                                               {"HostBIOS_0", "1.0.5"},
-                                               {"MB_CPLD_0", "0.2.1.6", Becomes::AcCycle},
-                                               {"PSU_0", "1.3", Becomes::AtOnce},
-                                               {"HGX_FW_BMC_0", "HGX-22.10-1-rc44"},
-                                               {"HGX_FW_FPGA_0", "2.30"},
-                                               {"HGX_FW_GPU_SXM_1", "96.00.5E.00.01"},
-                                               {"HGX_FW_ERoT_FPGA_0", "00.02.0134.0000", Becomes::AcCycle, true}}};
-// Twenty, as a baseline of such a tray has them: one reset of the BMC, one power cycle, one AC cycle.
-constexpr std::array<ComponentRow, 20> kGb200 = {{{"BMC_0", "1.0.0", Becomes::BmcReset},
-                                                  {"HostBIOS_0", "1.0.0"},
-                                                  {"NIC_0", "28.41.1000"},
-                                                  {"NIC_1", "28.41.1000"},
-                                                  {"NVMe_0", "1.0.0"},
-                                                  {"PCIeSwitch_0", "1.0.0"},
-                                                  {"HGX_FW_BMC_0", "1.0.0"},
-                                                  {"HGX_FW_FPGA_0", "3.10"},
-                                                  {"HGX_FW_CPU_0", "1.0.0"},
-                                                  {"HGX_FW_CPU_1", "1.0.0"},
-                                                  {"HGX_FW_GPU_0", "97.00.5E.00.01"},
-                                                  {"HGX_FW_GPU_1", "97.00.5E.00.01"},
-                                                  {"HGX_FW_GPU_2", "97.00.5E.00.01"},
-                                                  {"HGX_FW_GPU_3", "97.00.5E.00.01"},
-                                                  {"HGX_FW_CPLD_0", "0x12", Becomes::AcCycle},
-                                                  {"HGX_FW_ERoT_BMC_0", "1.0.0", Becomes::AcCycle, true},
-                                                  {"HGX_FW_ERoT_CPU_0", "1.0.0", Becomes::AcCycle, true},
-                                                  {"HGX_FW_ERoT_CPU_1", "1.0.0", Becomes::AcCycle, true},
-                                                  {"HGX_FW_ERoT_FPGA_0", "1.0.0", Becomes::AcCycle, true},
-                                                  {"CPLDMB_0", "0.2.1.6", Becomes::AcCycle}}};
+    {{"iDRAC.Embedded.1-1", "6.10.30.00", Becomes::AtOnce},
+     {"BIOS.Setup.1-1", "1.4.0"},
+     {"CPLD.Embedded.1", "1.0.2", Becomes::AcCycle},
+     {"NIC.Slot.5", "28.39.1002"},
+     {"PSU.Slot.1", "00.1D.7D", Becomes::AtOnce}}};
+constexpr std::array<ComponentRow, 3> kHpe = {
+    {{"iLO 5", "2.72", Becomes::AtOnce},
+     {"System ROM", "1.4.0"},
+     {"System Programmable Logic Device", "0x12", Becomes::AcCycle}}};
+constexpr std::array<ComponentRow, 3> kSupermicro = {
+    {{"BMC", "01.01.06", Becomes::BmcReset},
+     {"BIOS", "1.4.0"},
+     {"CPLD_Motherboard", "F2.10", Becomes::AcCycle}}};
+constexpr std::array<ComponentRow, 8> kDgx = {
+    {{"HostBMC_0", "23.09.20", Becomes::BmcReset},
+     {"HostBIOS_0", "1.0.5"},
+     {"MB_CPLD_0", "0.2.1.6", Becomes::AcCycle},
+     {"PSU_0", "1.3", Becomes::AtOnce},
+     {"HGX_FW_BMC_0", "HGX-22.10-1-rc44"},
+     {"HGX_FW_FPGA_0", "2.30"},
+     {"HGX_FW_GPU_SXM_1", "96.00.5E.00.01"},
+     {"HGX_FW_ERoT_FPGA_0", "00.02.0134.0000", Becomes::AcCycle, true}}};
+// Twenty, as a baseline of such a tray has them: one reset of the BMC, one power cycle, one AC
+// cycle.
+constexpr std::array<ComponentRow, 20> kGb200 = {
+    {{"BMC_0", "1.0.0", Becomes::BmcReset},
+     {"HostBIOS_0", "1.0.0"},
+     {"NIC_0", "28.41.1000"},
+     {"NIC_1", "28.41.1000"},
+     {"NVMe_0", "1.0.0"},
+     {"PCIeSwitch_0", "1.0.0"},
+     {"HGX_FW_BMC_0", "1.0.0"},
+     {"HGX_FW_FPGA_0", "3.10"},
+     {"HGX_FW_CPU_0", "1.0.0"},
+     {"HGX_FW_CPU_1", "1.0.0"},
+     {"HGX_FW_GPU_0", "97.00.5E.00.01"},
+     {"HGX_FW_GPU_1", "97.00.5E.00.01"},
+     {"HGX_FW_GPU_2", "97.00.5E.00.01"},
+     {"HGX_FW_GPU_3", "97.00.5E.00.01"},
+     {"HGX_FW_CPLD_0", "0x12", Becomes::AcCycle},
+     {"HGX_FW_ERoT_BMC_0", "1.0.0", Becomes::AcCycle, true},
+     {"HGX_FW_ERoT_CPU_0", "1.0.0", Becomes::AcCycle, true},
+     {"HGX_FW_ERoT_CPU_1", "1.0.0", Becomes::AcCycle, true},
+     {"HGX_FW_ERoT_FPGA_0", "1.0.0", Becomes::AcCycle, true},
+     {"CPLDMB_0", "0.2.1.6", Becomes::AcCycle}}};
 
-constexpr std::array<std::string_view, 6> kUsualResets = {"On", "ForceOff", "GracefulShutdown", "ForceRestart", "PowerCycle", "Nmi"};
-constexpr std::array<std::string_view, 7> kAllResets = {"On", "ForceOff", "GracefulShutdown", "ForceRestart", "PowerCycle", "Nmi", "FullPowerCycle"};
-constexpr std::array<std::string_view, 4> kDgxResets = {"On", "ForceOff", "GracefulShutdown", "ForceRestart"};
+constexpr std::array<std::string_view, 6> kUsualResets = {
+    "On", "ForceOff", "GracefulShutdown", "ForceRestart", "PowerCycle", "Nmi"};
+constexpr std::array<std::string_view, 7> kAllResets = {
+    "On", "ForceOff", "GracefulShutdown", "ForceRestart", "PowerCycle", "Nmi", "FullPowerCycle"};
+constexpr std::array<std::string_view, 4> kDgxResets = {"On", "ForceOff", "GracefulShutdown",
+                                                        "ForceRestart"};
 
 constexpr std::array kRows = {
     Personality{"muster", "muster", "muster", "Virtual Node", "2.0.0", "BMC", kPlain, kAllResets},
-    Personality{"idrac", "Dell", "Dell Inc.", "PowerEdge XE9680", "6.10.30.00", "iDRAC.Embedded.1-1", kDell, kUsualResets, true, false, true, CertificateWay::Service, true},
-    Personality{"idrac-before-multipart", "Dell", "Dell Inc.", "PowerEdge C4140", "3.36.36.36", "iDRAC.Embedded.1-1", kDell, kUsualResets, true, false, false, CertificateWay::Service, true, Takes::Push},
-    Personality{"ilo", "HPE", "HPE", "ProLiant XL675d Gen10 Plus", "2.72", "iLO 5", kHpe, kUsualResets, true, false, true, CertificateWay::HpeHttpsCert},
-    Personality{"supermicro", "Supermicro", "Supermicro", "SYS-821GE-TNHR", "01.01.06", "BMC", kSupermicro, kUsualResets, false, false, false, CertificateWay::Rekey},
-    Personality{"dgx-h100", "AMI", "NVIDIA", "DGXH100", "23.09.20", "HostBMC_0", kDgx, kDgxResets, true, true, false},
+    Personality{"idrac", "Dell", "Dell Inc.", "PowerEdge XE9680", "6.10.30.00",
+                "iDRAC.Embedded.1-1", kDell, kUsualResets, true, false, true,
+                CertificateWay::Service, true},
+    Personality{"idrac-before-multipart", "Dell", "Dell Inc.", "PowerEdge C4140", "3.36.36.36",
+                "iDRAC.Embedded.1-1", kDell, kUsualResets, true, false, false,
+                CertificateWay::Service, true, Takes::Push},
+    Personality{"ilo", "HPE", "HPE", "ProLiant XL675d Gen10 Plus", "2.72", "iLO 5", kHpe,
+                kUsualResets, true, false, true, CertificateWay::HpeHttpsCert},
+    Personality{"supermicro", "Supermicro", "Supermicro", "SYS-821GE-TNHR", "01.01.06", "BMC",
+                kSupermicro, kUsualResets, false, false, false, CertificateWay::Rekey},
+    Personality{"dgx-h100", "AMI", "NVIDIA", "DGXH100", "23.09.20", "HostBMC_0", kDgx, kDgxResets,
+                true, true, false},
     Personality{"gb200", "NVIDIA", "NVIDIA", "GB200 NVL", "1.0.0", "BMC_0", kGb200, kUsualResets},
-    Personality{"openbmc", "OpenBMC", "OpenBMC Project", "Virtual Node", "2.18.0", "BMC", kPlain, kAllResets},
-    Personality{"simple-update", "muster", "muster", "Virtual Node that fetches", "2.0.0", "BMC", kPlain, kAllResets, true, false, true, CertificateWay::Service, false, Takes::Fetch},
+    Personality{"openbmc", "OpenBMC", "OpenBMC Project", "Virtual Node", "2.18.0", "BMC", kPlain,
+                kAllResets},
+    Personality{"simple-update", "muster", "muster", "Virtual Node that fetches", "2.0.0", "BMC",
+                kPlain, kAllResets, true, false, true, CertificateWay::Service, false,
+                Takes::Fetch},
 };
 
 }  // namespace
 
 bmc::Quirks Personality::quirks() const {
-  return bmc::quirksOf({std::string(vendor), std::string(manufacturer), std::string(model), std::string(bmc_version)});
+  return bmc::quirksOf({std::string(vendor), std::string(manufacturer), std::string(model),
+                        std::string(bmc_version)});
 }
 
 const ComponentRow* Personality::find(std::string_view component) const {
-  const auto found = std::find_if(components.begin(), components.end(), [&](const ComponentRow& row) { return row.name == component; });
+  const auto found = std::find_if(components.begin(), components.end(),
+                                  [&](const ComponentRow& row) { return row.name == component; });
   return found == components.end() ? nullptr : &*found;
 }
 
@@ -82,7 +111,9 @@ Result<const Personality*> findPersonality(std::string_view name) {
     if (row.name == name) return &row;
     names.push_back(row.name);
   }
-  return fail(ErrorCode::NotFound, fmt::format("there is no virtual BMC of the kind \"{}\"; there are {}", name, fmt::join(names, ", ")));
+  return fail(ErrorCode::NotFound,
+              fmt::format("there is no virtual BMC of the kind \"{}\"; there are {}", name,
+                          fmt::join(names, ", ")));
 }
 
 }  // namespace muster::lab::vbmc

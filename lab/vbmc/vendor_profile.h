@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose BMC a virtual one plays. How it behaves follows from the rows that the client has of that vendor (bmc/quirks.cc): what is a
-// quirk there is a behaviour here, so that both sides cannot drift apart unseen.
+// Whose BMC a virtual one plays. How it behaves follows from the rows that the client has of that
+// vendor (bmc/quirks.cc): what is a quirk there is a behaviour here, so that both sides cannot
+// drift apart unseen.
 #pragma once
 
 #include "base/result.h"
@@ -18,26 +19,29 @@ enum class Becomes { AtOnce, BmcReset, PowerCycle, AcCycle };
 struct ComponentRow {
   std::string_view name, version;
   Becomes becomes = Becomes::PowerCycle;
-  bool copies = false;   ///< its second slot is filled in the background after it was activated
+  bool copies = false;  ///< its second slot is filled in the background after it was activated
 };
 
-/// How it lets its certificate be signed: CertificateService.GenerateCSR; Certificate.Rekey in its place; iLO's own HttpsCert.
+/// How it lets its certificate be signed: CertificateService.GenerateCSR; Certificate.Rekey in its
+/// place; iLO's own HttpsCert.
 enum class CertificateWay { Service, Rekey, HpeHttpsCert };
 
-/// How it gets images: MultipartHttpPushUri; HttpPushUri, as its dialect has it; it fetches them itself.
+/// How it gets images: MultipartHttpPushUri; HttpPushUri, as its dialect has it; it fetches them
+/// itself.
 enum class Takes { Multipart, Push, Fetch };
 
 struct Personality {
   std::string_view name;  ///< "idrac", for people
   std::string_view vendor, manufacturer, model, bmc_version;
-  std::string_view bmc;   ///< the component that is the BMC itself
+  std::string_view bmc;  ///< the component that is the BMC itself
   std::span<const ComponentRow> components;
   std::span<const std::string_view> resets;  ///< ResetType values that it takes
   bool names_vendor = true;                  ///< in the service root; else only as Oem key
   bool baseboard_needs_host = false;         ///< HGX_* cannot be read while the host is off
   bool tells_events = true;                  ///< offers a stream of Server-Sent Events
   CertificateWay certificates = CertificateWay::Service;
-  bool bios_by_job = false;                  ///< staged BIOS attributes take effect only where their PATCH asked for that
+  bool bios_by_job =
+      false;  ///< staged BIOS attributes take effect only where their PATCH asked for that
   Takes takes = Takes::Multipart;
 
   bmc::Quirks quirks() const;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a virtual BMC shows because of whose it plays: the UpdateService's ways, names of inventory members, Jobs, settings, chassis.
+// What a virtual BMC shows because of whose it plays: the UpdateService's ways, names of inventory
+// members, Jobs, settings, chassis.
 #include "base/io/crypto.h"
 #include "lab/vbmc/firmware_file.h"
 #include "lab/vbmc/redfish_service.h"
@@ -18,13 +19,15 @@ std::string softwareIdOf(const std::string& name) {
   return id;
 }
 
-constexpr std::string_view kPreviousImage = "_previous";  ///< behind the name of the BMC's own component
+constexpr std::string_view kPreviousImage =
+    "_previous";  ///< behind the name of the BMC's own component
 const std::string kAdapters = kChassis + "/chassis/NetworkAdapters";
 const std::string kSupplies = kChassis + "/chassis/PowerSubsystem/PowerSupplies";
 constexpr double kInletCelsius = 24, kIdleWatts = 600;
 constexpr int kStatusUnavailable = 503;
 
-json sensor(const std::string& path, const std::string& name, const std::string& type, const std::string& unit, double reading, double critical) {
+json sensor(const std::string& path, const std::string& name, const std::string& type,
+            const std::string& unit, double reading, double critical) {
   json result = head(path, "Sensor.v1_2_0.Sensor", name);
   result["ReadingType"] = type;
   result["ReadingUnits"] = unit;
@@ -50,14 +53,20 @@ nlohmann::json RedfishService::updateServiceResource() const {
   } else if (options_.personality->takes == Takes::Multipart) {
     result["HttpPushUri"] = kIloUpload;
     const auto& task = tasks_.empty() ? UpdateTask{} : tasks_.rbegin()->second;
-    putAt(result, quirks_.flash_state, {{"State", flash_state_}, {"FlashProgressPercent", task.percent}});
+    putAt(result, quirks_.flash_state,
+          {{"State", flash_state_}, {"FlashProgressPercent", task.percent}});
   }
   result["Actions"] = json::object();  // sushy insists
-  if (quirks_.rollback == bmc::RollbackWay::UpdateFromPrevious || options_.personality->takes == Takes::Fetch) result["Actions"]["#UpdateService.SimpleUpdate"] = {{"target", kSimpleUpdate}};
-  if (quirks_.two_phase) result["Actions"]["#UpdateService.StartUpdate"] = {{"target", path + "/Actions/UpdateService.StartUpdate"}};
+  if (quirks_.rollback == bmc::RollbackWay::UpdateFromPrevious ||
+      options_.personality->takes == Takes::Fetch)
+    result["Actions"]["#UpdateService.SimpleUpdate"] = {{"target", kSimpleUpdate}};
+  if (quirks_.two_phase)
+    result["Actions"]["#UpdateService.StartUpdate"] = {
+        {"target", path + "/Actions/UpdateService.StartUpdate"}};
   if (!quirks_.commit.empty())
-    result["Actions"]["Oem"]["#NvidiaUpdateService.CommitImage"] = {{"target", path + "/Actions/Oem/NvidiaUpdateService.CommitImage"},
-                                                                     {"@Redfish.ActionInfo", path + "/Oem/Nvidia/CommitImageActionInfo"}};
+    result["Actions"]["Oem"]["#NvidiaUpdateService.CommitImage"] = {
+        {"target", path + "/Actions/Oem/NvidiaUpdateService.CommitImage"},
+        {"@Redfish.ActionInfo", path + "/Oem/Nvidia/CommitImageActionInfo"}};
   return result;
 }
 
@@ -69,16 +78,23 @@ nlohmann::json RedfishService::managerResource() const {
   if (quirks_.rollback == bmc::RollbackWay::ActiveImage) {
     result["Links"]["ActiveSoftwareImage"] = linkTo(kInventory + "/" + own->first);
     result["Links"]["SoftwareImages"] = json::array({linkTo(kInventory + "/" + own->first)});
-    if (!own->second.previous_version.empty()) result["Links"]["SoftwareImages"].push_back(linkTo(kInventory + "/" + own->first + std::string(kPreviousImage)));
+    if (!own->second.previous_version.empty())
+      result["Links"]["SoftwareImages"].push_back(
+          linkTo(kInventory + "/" + own->first + std::string(kPreviousImage)));
   }
   result["Status"] = healthy();
   result["NetworkProtocol"] = linkTo(kManager + "/NetworkProtocol");
   result["Links"]["ManagerForServers"] = json::array({linkTo(kSystem)});
-  json types = quirks_.manager_reset.empty() ? json{"GracefulRestart", "ForceRestart"} : json::array({quirks_.manager_reset});
-  result["Actions"]["#Manager.Reset"] = {{"target", kManager + "/Actions/Manager.Reset"}, {"ResetType@Redfish.AllowableValues", std::move(types)}};
-  if (options_.personality->certificates == CertificateWay::HpeHttpsCert) result["Oem"]["Hpe"]["Links"]["SecurityService"] = linkTo(kHpeSecurity);
-  if (quirks_.discard == bmc::DiscardWay::DeleteJob) result["Links"]["Oem"]["Dell"]["Jobs"] = linkTo(kJobs);
-  if (!options_.identity.bmc_mac.empty()) result["EthernetInterfaces"] = linkTo(kManager + "/EthernetInterfaces");
+  json types = quirks_.manager_reset.empty() ? json{"GracefulRestart", "ForceRestart"}
+                                             : json::array({quirks_.manager_reset});
+  result["Actions"]["#Manager.Reset"] = {{"target", kManager + "/Actions/Manager.Reset"},
+                                         {"ResetType@Redfish.AllowableValues", std::move(types)}};
+  if (options_.personality->certificates == CertificateWay::HpeHttpsCert)
+    result["Oem"]["Hpe"]["Links"]["SecurityService"] = linkTo(kHpeSecurity);
+  if (quirks_.discard == bmc::DiscardWay::DeleteJob)
+    result["Links"]["Oem"]["Dell"]["Jobs"] = linkTo(kJobs);
+  if (!options_.identity.bmc_mac.empty())
+    result["EthernetInterfaces"] = linkTo(kManager + "/EthernetInterfaces");
   return result;
 }
 
@@ -90,12 +106,17 @@ std::vector<std::string> RedfishService::inventoryIds() const {
     switch (quirks_.inventory_key) {
       case bmc::InventoryKey::Id:
         ids.push_back(name);
-        if (quirks_.rollback == bmc::RollbackWay::ActiveImage && name == options_.personality->bmc && !slot.previous_version.empty()) ids.push_back(name + std::string(kPreviousImage));
+        if (quirks_.rollback == bmc::RollbackWay::ActiveImage &&
+            name == options_.personality->bmc && !slot.previous_version.empty())
+          ids.push_back(name + std::string(kPreviousImage));
         break;
-      case bmc::InventoryKey::Name: ids.push_back(std::to_string(ids.size() + 1)); break;
+      case bmc::InventoryKey::Name:
+        ids.push_back(std::to_string(ids.size() + 1));
+        break;
       case bmc::InventoryKey::InstalledFqdd:
         ids.push_back("Installed-0-" + slot.version + "__" + name);
-        if (!slot.previous_version.empty()) ids.push_back("Previous-0-" + slot.previous_version + "__" + name);
+        if (!slot.previous_version.empty())
+          ids.push_back("Previous-0-" + slot.previous_version + "__" + name);
         break;
     }
   }
@@ -105,7 +126,8 @@ std::vector<std::string> RedfishService::inventoryIds() const {
 
 bool RedfishService::isPrevious(const std::string& id) const {
   const auto ids = inventoryIds();
-  return std::find(ids.begin(), ids.end(), id) != ids.end() && (id.starts_with("Previous-") || id.ends_with(kPreviousImage));
+  return std::find(ids.begin(), ids.end(), id) != ids.end() &&
+         (id.starts_with("Previous-") || id.ends_with(kPreviousImage));
 }
 
 std::string RedfishService::slotOf(const std::string& id) const {
@@ -120,7 +142,8 @@ std::string RedfishService::slotOf(const std::string& id) const {
   return at == ids.end() ? id : std::next(state_.slots.begin(), at - ids.begin())->first;
 }
 
-std::optional<nlohmann::json> RedfishService::firmwareMember(const std::string& path, const std::string& id, bool on) const {
+std::optional<nlohmann::json> RedfishService::firmwareMember(const std::string& path,
+                                                             const std::string& id, bool on) const {
   const auto ids = inventoryIds();
   if (std::find(ids.begin(), ids.end(), id) == ids.end()) return std::nullopt;
   if (const auto ready = ready_.find(id); ready != ready_.end()) {
@@ -133,29 +156,40 @@ std::optional<nlohmann::json> RedfishService::firmwareMember(const std::string& 
   const auto name = slotOf(id);
   const auto& slot = state_.slots.at(name);
   const bool baseboard = name.starts_with("HGX_");
-  if (baseboard && ((options_.personality->baseboard_needs_host && !on) || clock_.steady() < baseboard_silent_until_))
-    return errorInPlace(kStatusUnavailable, "Ami.1.0.HMCCommuicationFailed", "The baseboard does not answer.");
+  if (baseboard && ((options_.personality->baseboard_needs_host && !on) ||
+                    clock_.steady() < baseboard_silent_until_))
+    return errorInPlace(kStatusUnavailable, "Ami.1.0.HMCCommuicationFailed",
+                        "The baseboard does not answer.");
   const bool previous = isPrevious(id);
   json result = head(path, "SoftwareInventory.v1_3_0.SoftwareInventory", name);
   result["Version"] = previous ? slot.previous_version : slot.broken ? "" : slot.version;
   result["SoftwareId"] = softwareIdOf(name);
   result["Updateable"] = !previous;
-  if (!previous && (name == "BIOS" || name == options_.personality->bmc)) result["RelatedItem"] = json::array({linkTo(name == "BIOS" ? kBios : kManager)});
+  if (!previous && (name == "BIOS" || name == options_.personality->bmc))
+    result["RelatedItem"] = json::array({linkTo(name == "BIOS" ? kBios : kManager)});
   result["Status"] = healthy();
   if (slot.broken && !previous) result["Status"] = {{"State", "Disabled"}, {"Health", "Critical"}};
-  if (!previous && writing_ == name && quirks_.staged_state == "Stopping") result["Status"]["State"] = "Updating";
-  result["Oem"]["Muster"] = {{"StagedVersion", slot.staged_version}, {"Uploads", slot.uploads}, {"Flashes", slot.flashes}};
+  if (!previous && writing_ == name && quirks_.staged_state == "Stopping")
+    result["Status"]["State"] = "Updating";
+  result["Oem"]["Muster"] = {
+      {"StagedVersion", slot.staged_version}, {"Uploads", slot.uploads}, {"Flashes", slot.flashes}};
   return result;
 }
 
 // ---- the rest
 
 nlohmann::json RedfishService::biosResource(bool settings) const {
-  json result = head(settings ? kBios + "/Settings" : kBios, "Bios.v1_2_0.Bios", "BIOS Configuration");
+  json result =
+      head(settings ? kBios + "/Settings" : kBios, "Bios.v1_2_0.Bios", "BIOS Configuration");
   result["Attributes"] = json::object();
-  for (const auto& [name, value] : settings ? state_.staged_bios : state_.bios) result["Attributes"][name] = value;
-  if (!settings) result["@Redfish.Settings"] = {{"@odata.type", "#Settings.v1_3_0.Settings"}, {"SettingsObject", linkTo(kBios + "/Settings")}};
-  if (!settings && options_.personality->bios_by_job) result["@Redfish.Settings"]["SupportedApplyTimes"] = {"OnReset", "AtMaintenanceWindowStart", "InMaintenanceWindowOnReset"};
+  for (const auto& [name, value] : settings ? state_.staged_bios : state_.bios)
+    result["Attributes"][name] = value;
+  if (!settings)
+    result["@Redfish.Settings"] = {{"@odata.type", "#Settings.v1_3_0.Settings"},
+                                   {"SettingsObject", linkTo(kBios + "/Settings")}};
+  if (!settings && options_.personality->bios_by_job)
+    result["@Redfish.Settings"]["SupportedApplyTimes"] = {"OnReset", "AtMaintenanceWindowStart",
+                                                          "InMaintenanceWindowOnReset"};
   return result;
 }
 
@@ -165,7 +199,8 @@ std::optional<nlohmann::json> RedfishService::chassisResource(const std::string&
   if (aux) ids.emplace_back(quirks_.ac_cycle.chassis);
   std::map<std::string, std::string> roots_of_trust;
   for (const auto& row : options_.personality->components)
-    if (quirks_.background_copies && row.copies) roots_of_trust[std::string(row.name)] = std::string(row.name);
+    if (quirks_.background_copies && row.copies)
+      roots_of_trust[std::string(row.name)] = std::string(row.name);
   for (const auto& [id, component] : roots_of_trust) ids.push_back(id);
   if (path == kChassis) return collection(path, "ChassisCollection", ids);
   const auto id = path.substr(path.rfind('/') + 1);
@@ -190,17 +225,26 @@ std::optional<nlohmann::json> RedfishService::chassisResource(const std::string&
     result["Status"] = healthy();
     return result;
   }
-  if (path == kChassis + "/chassis/Sensors") return collection(path, "SensorCollection", {"inlet", "power"});
-  if (path == kChassis + "/chassis/Sensors/inlet") return sensor(path, "Inlet", "Temperature", "Cel", kInletCelsius, 45);
-  if (path == kChassis + "/chassis/Sensors/power") return sensor(path, "Total Power", "Power", "W", kIdleWatts, 12'000);
-  if (path != kChassis + "/" + id || std::find(ids.begin(), ids.end(), id) == ids.end()) return std::nullopt;
+  if (path == kChassis + "/chassis/Sensors")
+    return collection(path, "SensorCollection", {"inlet", "power"});
+  if (path == kChassis + "/chassis/Sensors/inlet")
+    return sensor(path, "Inlet", "Temperature", "Cel", kInletCelsius, 45);
+  if (path == kChassis + "/chassis/Sensors/power")
+    return sensor(path, "Total Power", "Power", "W", kIdleWatts, 12'000);
+  if (path != kChassis + "/" + id || std::find(ids.begin(), ids.end(), id) == ids.end())
+    return std::nullopt;
   json result = head(path, "Chassis.v1_14_0.Chassis", id);
   result["ChassisType"] = "Component";
   result["Status"] = healthy();
   if (roots_of_trust.contains(id))
-    result["Oem"]["Nvidia"] = {{"AutomaticBackgroundCopyEnabled", true}, {"BackgroundCopyStatus", copying(id) ? "InProgress" : "Completed"}};
+    result["Oem"]["Nvidia"] = {{"AutomaticBackgroundCopyEnabled", true},
+                               {"BackgroundCopyStatus", copying(id) ? "InProgress" : "Completed"}};
   if (aux && id == quirks_.ac_cycle.chassis)
-    putAt(result, quirks_.ac_cycle.action, {{"target", path + "/Actions/Oem/" + std::string(quirks_.ac_cycle.action.substr(quirks_.ac_cycle.action.find('#') + 1))}});
+    putAt(
+        result, quirks_.ac_cycle.action,
+        {{"target",
+          path + "/Actions/Oem/" +
+              std::string(quirks_.ac_cycle.action.substr(quirks_.ac_cycle.action.find('#') + 1))}});
   return result;
 }
 
@@ -213,7 +257,8 @@ std::optional<nlohmann::json> RedfishService::adapterResource(const std::string&
   return result;
 }
 
-std::optional<nlohmann::json> RedfishService::vendorResource(const std::string& path, bool on) const {
+std::optional<nlohmann::json> RedfishService::vendorResource(const std::string& path,
+                                                             bool on) const {
   if (path == kBios) return biosResource(false);
   if (path == kBios + "/Settings") return biosResource(true);
   if (path == kSystemSettings && quirks_.boot_override_on_settings) {

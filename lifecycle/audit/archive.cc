@@ -28,9 +28,14 @@ json markJson(const AuditMark& mark) { return {{"link", mark.link}, {"hash", mar
 
 std::string lineOf(const AuditEntry& entry) {
   const auto& event = entry.event;
-  return jsonText(json{{"sequence", event.sequence},    {"link", entry.link},        {"at_ms", event.at.time_since_epoch().count()},
-              {"kind", toString(event.kind)},  {"subject", event.subject.str()}, {"action", event.action_id},
-              {"text", event.text},            {"hash", entry.hash}}) +
+  return jsonText(json{{"sequence", event.sequence},
+                       {"link", entry.link},
+                       {"at_ms", event.at.time_since_epoch().count()},
+                       {"kind", toString(event.kind)},
+                       {"subject", event.subject.str()},
+                       {"action", event.action_id},
+                       {"text", event.text},
+                       {"hash", entry.hash}}) +
          "\n";
 }
 
@@ -47,7 +52,9 @@ AuditEntry entryFrom(const json& line) {
   return entry;
 }
 
-AuditMark markFrom(const json& source) { return {source.at("link").get<std::int64_t>(), source.at("hash").get<std::string>()}; }
+AuditMark markFrom(const json& source) {
+  return {source.at("link").get<std::int64_t>(), source.at("hash").get<std::string>()};
+}
 
 /// A file that is there whole or not at all.
 class WholeFile {
@@ -76,7 +83,8 @@ class WholeFile {
     if (::fsync(fd_.get()) != 0) return trouble();
     if (::link(part_.c_str(), file_.c_str()) != 0) return trouble();
     const auto parent = file_.parent_path();
-    const io::Fd folder(::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const io::Fd folder(
+        ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!folder.valid() || ::fsync(folder.get()) != 0) return trouble();
     std::error_code ignored;
     fs::remove(part_, ignored);
@@ -86,14 +94,16 @@ class WholeFile {
 
  private:
   std::unexpected<Error> trouble() const {
-    return fail(errno == EEXIST ? ErrorCode::Conflict : ErrorCode::Unavailable, fmt::format("{}: {}", file_.string(), std::strerror(errno)));
+    return fail(errno == EEXIST ? ErrorCode::Conflict : ErrorCode::Unavailable,
+                fmt::format("{}: {}", file_.string(), std::strerror(errno)));
   }
   const fs::path file_, part_;
   io::Fd fd_;
   bool done_ = false;
 };
 
-Result<AuditArchive> writeArchive(Store& store, const AuditEnds& ends, WallTime before, const fs::path& file) {
+Result<AuditArchive> writeArchive(Store& store, const AuditEnds& ends, WallTime before,
+                                  const fs::path& file) {
   AuditArchive out;
   out.after = out.end = ends.archived;
   WholeFile whole(file);
@@ -116,8 +126,13 @@ Result<AuditArchive> writeArchive(Store& store, const AuditEnds& ends, WallTime 
     if (page.size() < kPageEntries) break;
     after = page.back().event.sequence;
   }
-  if (out.entries == 0) return fail(ErrorCode::NotFound, fmt::format("no entry of the log is older than {}", muster::toString(before)));
-  const json end = {{"entries", out.entries}, {"link", out.end.link}, {"hash", out.end.hash}, {"sequence", out.last_sequence}};
+  if (out.entries == 0)
+    return fail(ErrorCode::NotFound,
+                fmt::format("no entry of the log is older than {}", muster::toString(before)));
+  const json end = {{"entries", out.entries},
+                    {"link", out.end.link},
+                    {"hash", out.end.hash},
+                    {"sequence", out.last_sequence}};
   TRY_OK(whole.write(jsonText(json{{"end", end}}) + "\n"));
   TRY_OK(whole.finish());
   return out;
@@ -126,8 +141,11 @@ Result<AuditArchive> writeArchive(Store& store, const AuditEnds& ends, WallTime 
 /// The archive that an earlier try has finished, but whose entries the store still has.
 Result<AuditArchive> goOnWith(const AuditEnds& ends, const fs::path& file) {
   auto known = readArchive(file);
-  const bool fits = known && known->ok() && known->entries > 0 && (known->after == ends.archived || known->end == ends.archived);
-  if (!fits) return fail(ErrorCode::Conflict, file.string() + " exists, and is not the beginning of this log; take another name");
+  const bool fits = known && known->ok() && known->entries > 0 &&
+                    (known->after == ends.archived || known->end == ends.archived);
+  if (!fits)
+    return fail(ErrorCode::Conflict,
+                file.string() + " exists, and is not the beginning of this log; take another name");
   return known;
 }
 
@@ -142,9 +160,13 @@ Result<AuditArchive> readArchive(const fs::path& file) {
   try {
     for (std::string text; std::getline(in, text);) {
       const auto line = jsonOrNone(text, kArchiveJson);
-      if (ended) return fail(ErrorCode::Corrupt, fmt::format("{}:{}: something follows the end", file.string(), number + 1));
+      if (ended)
+        return fail(ErrorCode::Corrupt,
+                    fmt::format("{}:{}: something follows the end", file.string(), number + 1));
       if (++number == 1) {
-        if (line.value("format", "") != kFormat) return fail(ErrorCode::Corrupt, fmt::format("{} is no archive of a log ({})", file.string(), kFormat));
+        if (line.value("format", "") != kFormat)
+          return fail(ErrorCode::Corrupt,
+                      fmt::format("{} is no archive of a log ({})", file.string(), kFormat));
         out.after = out.end = markFrom(line.at("after"));
         continue;
       }
@@ -153,20 +175,28 @@ Result<AuditArchive> readArchive(const fs::path& file) {
         ended = true;
         out.last_sequence = end.at("sequence").get<std::int64_t>();
         if (end.at("entries").get<std::int64_t>() != out.entries || markFrom(end) != out.end)
-          out.problems.push_back(fmt::format("its end names {} entries and link {}, {} are there and the last is link {}: some were removed",
-                                             end.at("entries").get<std::int64_t>(), end.at("link").get<std::int64_t>(), out.entries, out.end.link));
+          out.problems.push_back(
+              fmt::format("its end names {} entries and link {}, {} are there and the last is link "
+                          "{}: some were removed",
+                          end.at("entries").get<std::int64_t>(), end.at("link").get<std::int64_t>(),
+                          out.entries, out.end.link));
         continue;
       }
       const auto entry = entryFrom(line);
       ++out.entries;
-      const bool follows = entry.link == out.end.link + 1 && chainHash(out.end.hash, entry) == entry.hash;
+      const bool follows =
+          entry.link == out.end.link + 1 && chainHash(out.end.hash, entry) == entry.hash;
       if (!follows && out.problems.size() < kMaxAuditProblems)
-        out.problems.push_back(fmt::format("line {} (link {}, {}: '{}') does not follow from link {}: it was changed, moved or inserted, or one before it was removed",
-                                           number, entry.link, muster::toString(entry.event.at), cutToBytes(entry.event.text, 60), out.end.link));
+        out.problems.push_back(
+            fmt::format("line {} (link {}, {}: '{}') does not follow from link {}: it was changed, "
+                        "moved or inserted, or one before it was removed",
+                        number, entry.link, muster::toString(entry.event.at),
+                        cutToBytes(entry.event.text, 60), out.end.link));
       out.end = {entry.link, entry.hash};
     }
   } catch (const json::exception& damage) {
-    return fail(ErrorCode::Corrupt, fmt::format("{}:{}: {}", file.string(), number + 1, damage.what()));
+    return fail(ErrorCode::Corrupt,
+                fmt::format("{}:{}: {}", file.string(), number + 1, damage.what()));
   }
   if (!ended) return fail(ErrorCode::Corrupt, file.string() + " has no end: it was cut off");
   return out;
@@ -174,10 +204,14 @@ Result<AuditArchive> readArchive(const fs::path& file) {
 
 Result<AuditArchive> archiveAudit(Store& store, WallTime before, const fs::path& file) {
   TRY(report, verifyAudit(store, ""));
-  if (!report.ok()) return fail(ErrorCode::Conflict, "the chain is broken, so nothing is moved: " + report.problems.front());
+  if (!report.ok())
+    return fail(ErrorCode::Conflict,
+                "the chain is broken, so nothing is moved: " + report.problems.front());
   std::error_code ignored;
-  auto made = fs::exists(file, ignored) ? goOnWith(report.ends, file) : writeArchive(store, report.ends, before, file);
-  if (!made || made->end == report.ends.archived) return made;  // the latter: an earlier try has finished
+  auto made = fs::exists(file, ignored) ? goOnWith(report.ends, file)
+                                        : writeArchive(store, report.ends, before, file);
+  if (!made || made->end == report.ends.archived)
+    return made;  // the latter: an earlier try has finished
   TRY_OK(store.dropArchived(made->last_sequence, made->end));
   return made;
 }

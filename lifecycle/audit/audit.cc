@@ -12,12 +12,14 @@ namespace muster::lifecycle {
 namespace {
 
 constexpr std::size_t kPageEntries = 10'000;
-constexpr std::int64_t kMaxGapsFollowed = 100'000;  ///< links that are missing and may still turn up out of order
+constexpr std::int64_t kMaxGapsFollowed =
+    100'000;  ///< links that are missing and may still turn up out of order
 
 std::string named(const AuditEntry& entry) {
   const auto& event = entry.event;
-  return fmt::format("entry #{} (link {}, {}, {} {}: '{}')", event.sequence, entry.link, muster::toString(event.at), toString(event.kind),
-                     event.subject.str(), cutToBytes(event.text, 60));
+  return fmt::format("entry #{} (link {}, {}, {} {}: '{}')", event.sequence, entry.link,
+                     muster::toString(event.at), toString(event.kind), event.subject.str(),
+                     cutToBytes(event.text, 60));
 }
 
 /// Follows the chain entry by entry.
@@ -37,10 +39,16 @@ class Walk {
     ++report_.entries;
     if (entry.link <= last_.link) return outOfOrder(entry);
     const bool follows = entry.link == last_.link + 1;
-    for (auto link = last_.link + 1; link < entry.link && missing_.size() < kMaxGapsFollowed; ++link) missing_.insert(link);
-    if (!follows) gaps_.push_back({last_.link + 1, entry.link - 1, last_.event.sequence, entry.event.sequence});
+    for (auto link = last_.link + 1; link < entry.link && missing_.size() < kMaxGapsFollowed;
+         ++link)
+      missing_.insert(link);
+    if (!follows)
+      gaps_.push_back({last_.link + 1, entry.link - 1, last_.event.sequence, entry.event.sequence});
     if (follows && chainHash(last_.hash, entry) != entry.hash)
-      note(named(entry) + " was changed" + (last_.link == 0 ? "" : fmt::format(" (or #{} together with its hash)", last_.event.sequence)));
+      note(named(entry) + " was changed" +
+           (last_.link == 0
+                ? ""
+                : fmt::format(" (or #{} together with its hash)", last_.event.sequence)));
     last_ = entry;
   }
 
@@ -49,16 +57,20 @@ class Walk {
       const auto begin = missing_.lower_bound(gap.first), end = missing_.upper_bound(gap.last);
       const auto count = std::distance(begin, end);
       if (count > 0)
-        note(fmt::format("{} {} between #{} and #{} (links {} to {}) {} removed", count, count == 1 ? "entry" : "entries", gap.after,
-                         gap.before, *begin, *std::prev(end), count == 1 ? "was" : "were"));
+        note(fmt::format("{} {} between #{} and #{} (links {} to {}) {} removed", count,
+                         count == 1 ? "entry" : "entries", gap.after, gap.before, *begin,
+                         *std::prev(end), count == 1 ? "was" : "were"));
     }
     const auto& ends = report_.ends;
     if (last_.link < ends.link)
-      note(fmt::format("the last {} entries, after #{}, were removed", ends.link - last_.link, last_.event.sequence));
+      note(fmt::format("the last {} entries, after #{}, were removed", ends.link - last_.link,
+                       last_.event.sequence));
     else if (last_.link > ends.link)
-      note(fmt::format("{} entries were appended past the head of the chain, up to #{}", last_.link - ends.link, last_.event.sequence));
+      note(fmt::format("{} entries were appended past the head of the chain, up to #{}",
+                       last_.link - ends.link, last_.event.sequence));
     else if (last_.hash != ends.hash)
-      note(fmt::format("the head of the chain does not fit entry #{}: one of them was changed", last_.event.sequence));
+      note(fmt::format("the head of the chain does not fit entry #{}: one of them was changed",
+                       last_.event.sequence));
   }
 
  private:
@@ -85,9 +97,10 @@ class Walk {
 
 std::string chainHash(const std::string& previous, const AuditEntry& entry) {
   const auto& event = entry.event;
-  nlohmann::json content = {{"link", entry.link},           {"at_ms", event.at.time_since_epoch().count()},
-                            {"kind", toString(event.kind)}, {"subject", event.subject.str()},
-                            {"action", event.action_id},    {"text", event.text}};
+  nlohmann::json content = {
+      {"link", entry.link},           {"at_ms", event.at.time_since_epoch().count()},
+      {"kind", toString(event.kind)}, {"subject", event.subject.str()},
+      {"action", event.action_id},    {"text", event.text}};
   return io::sha256Hex(previous + canonical(content));
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The log that shows when it was tampered with: a chain of hashes over all events but progress.
 //
-// hash = SHA-256 of (hash of the entry before, then the entry as canonical JSON: link, time, kind, subject, action, text). The
-// first entry follows the empty text. What somebody who can write the whole database could still do is write a whole new chain,
-// so an operator may keep a hash elsewhere (`muster audit verify` prints the newest) and ask later whether it is in the chain.
+// hash = SHA-256 of (hash of the entry before, then the entry as canonical JSON: link, time, kind,
+// subject, action, text). The first entry follows the empty text. What somebody who can write the
+// whole database could still do is write a whole new chain, so an operator may keep a hash
+// elsewhere (`muster audit verify` prints the newest) and ask later whether it is in the chain.
 #pragma once
 
 #include "lifecycle/store/store.h"
@@ -17,7 +18,8 @@ inline constexpr std::size_t kMaxAuditProblems = 100;
 
 inline bool isChained(EventKind kind) { return kind != EventKind::ActionProgress; }
 
-/// The hash that an entry must have after `previous`. Reads everything of the entry but its hash and its event's sequence.
+/// The hash that an entry must have after `previous`. Reads everything of the entry but its hash
+/// and its event's sequence.
 std::string chainHash(const std::string& previous, const AuditEntry& entry);
 
 struct AuditReport {

@@ -20,7 +20,9 @@ constexpr std::size_t kHashDigits = 64;
 constexpr std::size_t kMaxWordBytes = 256;
 
 std::string signedPart(const AuditHead& head) {
-  return fmt::format("{}sequence={} hash={} at={} key={}", kMark, head.sequence, head.hash.empty() ? kNoHash : std::string_view(head.hash), muster::toString(head.at), head.key_id);
+  return fmt::format("{}sequence={} hash={} at={} key={}", kMark, head.sequence,
+                     head.hash.empty() ? kNoHash : std::string_view(head.hash),
+                     muster::toString(head.at), head.key_id);
 }
 
 /// Takes "name=VALUE" and the blank behind it off the text.
@@ -33,16 +35,24 @@ std::optional<std::string> take(std::string_view& text, std::string_view name) {
   return std::string(value);
 }
 
-bool isHash(std::string_view text) { return text.size() == kHashDigits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos; }
+bool isHash(std::string_view text) {
+  return text.size() == kHashDigits &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
 
 std::optional<AuditHead> headFrom(std::string_view words) {
   AuditHead head;
-  const auto sequence = take(words, "sequence="), hash = take(words, "hash="), at = take(words, "at="), key = take(words, "key="), signature = take(words, "signature=");
+  const auto sequence = take(words, "sequence="), hash = take(words, "hash="),
+             at = take(words, "at="), key = take(words, "key="),
+             signature = take(words, "signature=");
   if (!sequence || !hash || !at || !key || !signature) return std::nullopt;
-  const auto [end, error] = std::from_chars(sequence->data(), sequence->data() + sequence->size(), head.sequence);
-  if (error != std::errc() || end != sequence->data() + sequence->size() || head.sequence < 0) return std::nullopt;
+  const auto [end, error] =
+      std::from_chars(sequence->data(), sequence->data() + sequence->size(), head.sequence);
+  if (error != std::errc() || end != sequence->data() + sequence->size() || head.sequence < 0)
+    return std::nullopt;
   if (*hash != kNoHash) head.hash = *hash;
-  if (head.hash.empty() != (head.sequence == 0) || (!head.hash.empty() && !isHash(head.hash))) return std::nullopt;
+  if (head.hash.empty() != (head.sequence == 0) || (!head.hash.empty() && !isHash(head.hash)))
+    return std::nullopt;
   const auto time = parseWallTime(*at);
   if (!time) return std::nullopt;
   head.at = *time;
@@ -61,7 +71,8 @@ Result<void> compare(Store& store, std::vector<HeadReport>& reports) {
   for (std::int64_t after = ends.begins_after;;) {
     TRY(page, store.auditTrail(after, kPageEntries));
     for (const auto& entry : page)
-      if (const auto asked = hashes.find(entry.link); asked != hashes.end()) asked->second = entry.hash;
+      if (const auto asked = hashes.find(entry.link); asked != hashes.end())
+        asked->second = entry.hash;
     if (page.size() < kPageEntries) break;
     after = page.back().event.sequence;
   }
@@ -69,10 +80,15 @@ Result<void> compare(Store& store, std::vector<HeadReport>& reports) {
     if (report.standing != HeadStanding::Holds) continue;
     const auto& head = report.head;
     if (head.sequence == 0) continue;  // the log was empty then: anything follows from that
-    if (head.sequence < ends.archived.link) report.standing = HeadStanding::Archived;
-    else if (head.sequence == ends.archived.link) report.standing = head.hash == ends.archived.hash ? HeadStanding::Holds : HeadStanding::Rewritten;
-    else if (head.sequence > ends.link || hashes[head.sequence].empty()) report.standing = HeadStanding::Truncated;
-    else if (hashes[head.sequence] != head.hash) report.standing = HeadStanding::Rewritten;
+    if (head.sequence < ends.archived.link)
+      report.standing = HeadStanding::Archived;
+    else if (head.sequence == ends.archived.link)
+      report.standing =
+          head.hash == ends.archived.hash ? HeadStanding::Holds : HeadStanding::Rewritten;
+    else if (head.sequence > ends.link || hashes[head.sequence].empty())
+      report.standing = HeadStanding::Truncated;
+    else if (hashes[head.sequence] != head.hash)
+      report.standing = HeadStanding::Rewritten;
   }
   return {};
 }
@@ -88,7 +104,9 @@ Result<AuditHead> signedHead(Store& store, const io::SigningKey& key, WallTime a
   return head;
 }
 
-std::string toText(const AuditHead& head) { return fmt::format("{}{}{}", signedPart(head), kSignature, head.signature); }
+std::string toText(const AuditHead& head) {
+  return fmt::format("{}{}{}", signedPart(head), kSignature, head.signature);
+}
 
 Result<std::vector<AuditHead>> parseHeads(std::string_view text) {
   std::vector<AuditHead> out;
@@ -100,32 +118,49 @@ Result<std::vector<AuditHead>> parseHeads(std::string_view text) {
     line.remove_prefix(mark + kMark.size());
     while (line.ends_with('\r') || line.ends_with(' ')) line.remove_suffix(1);
     auto head = headFrom(line);
-    if (!head) return fail(ErrorCode::Corrupt, fmt::format("line {} begins like a signed head and is damaged; give it as `muster audit head` printed it", number));
-    if (out.size() == kMaxAuditHeads) return fail(ErrorCode::Corrupt, fmt::format("more than {} heads; give fewer at once", kMaxAuditHeads));
+    if (!head)
+      return fail(ErrorCode::Corrupt,
+                  fmt::format("line {} begins like a signed head and is damaged; give it as "
+                              "`muster audit head` printed it",
+                              number));
+    if (out.size() == kMaxAuditHeads)
+      return fail(ErrorCode::Corrupt,
+                  fmt::format("more than {} heads; give fewer at once", kMaxAuditHeads));
     out.push_back(std::move(*head));
   }
-  if (out.empty()) return fail(ErrorCode::NotFound, fmt::format("there is no line with \"{}\" in it", kMark.substr(0, kMark.size() - 1)));
+  if (out.empty())
+    return fail(ErrorCode::NotFound, fmt::format("there is no line with \"{}\" in it",
+                                                 kMark.substr(0, kMark.size() - 1)));
   return out;
 }
 
 std::string_view toString(HeadStanding standing) {
   switch (standing) {
-    case HeadStanding::Holds: return "holds";
-    case HeadStanding::Archived: return "archived";
-    case HeadStanding::Truncated: return "truncated";
-    case HeadStanding::Rewritten: return "rewritten";
-    case HeadStanding::OtherKey: return "other-key";
-    case HeadStanding::Forged: return "forged";
+    case HeadStanding::Holds:
+      return "holds";
+    case HeadStanding::Archived:
+      return "archived";
+    case HeadStanding::Truncated:
+      return "truncated";
+    case HeadStanding::Rewritten:
+      return "rewritten";
+    case HeadStanding::OtherKey:
+      return "other-key";
+    case HeadStanding::Forged:
+      return "forged";
   }
   return "";
 }
 
-Result<std::vector<HeadReport>> checkHeads(Store& store, const std::vector<AuditHead>& heads, std::string_view trusted_pem) {
+Result<std::vector<HeadReport>> checkHeads(Store& store, const std::vector<AuditHead>& heads,
+                                           std::string_view trusted_pem) {
   std::vector<HeadReport> out;
   for (const auto& head : heads) {
     const auto pem = io::trustedPemOf(trusted_pem, head.key_id);
     HeadReport report{head, HeadStanding::OtherKey};
-    if (pem) report.standing = io::verify(*pem, signedPart(head), head.signature) ? HeadStanding::Holds : HeadStanding::Forged;
+    if (pem)
+      report.standing = io::verify(*pem, signedPart(head), head.signature) ? HeadStanding::Holds
+                                                                           : HeadStanding::Forged;
     out.push_back(std::move(report));
   }
   TRY_OK(compare(store, out));
@@ -138,6 +173,8 @@ Result<std::vector<AuditHead>> keptHead(Store& store) {
   return parseHeads(*text);
 }
 
-Result<void> keepHead(Store& store, const AuditHead& head) { return store.putValue(kKept, toText(head)); }
+Result<void> keepHead(Store& store, const AuditHead& head) {
+  return store.putValue(kKept, toText(head));
+}
 
 }  // namespace muster::lifecycle

@@ -16,7 +16,8 @@ constexpr std::size_t kMaxRequestsSearched = 100'000;
 
 bool isPlanPrefix(const std::string& what) {
   return what.size() >= kShortestPlanPrefix && what.size() <= 64 &&
-         std::all_of(what.begin(), what.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+         std::all_of(what.begin(), what.end(),
+                     [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
 std::string durationOf(WallTime from, WallTime to) {
@@ -26,16 +27,21 @@ std::string durationOf(WallTime from, WallTime to) {
 }
 
 std::string line(const Request& request) {
-  return fmt::format("{}  {}@{}  plan {}  {}  ({})\n    {}\n", muster::toString(request.at), request.user.empty() ? "?" : request.user,
-                     request.host.empty() ? "?" : request.host, request.plan_hash.substr(0, 12),
-                     request.outcome.empty() ? "not ended: it runs, or was stopped" : printable(request.outcome),
-                     durationOf(request.at, request.ended_at), request.command.empty() ? "(command not known)" : printable(request.command));
+  return fmt::format(
+      "{}  {}@{}  plan {}  {}  ({})\n    {}\n", muster::toString(request.at),
+      request.user.empty() ? "?" : request.user, request.host.empty() ? "?" : request.host,
+      request.plan_hash.substr(0, 12),
+      request.outcome.empty() ? "not ended: it runs, or was stopped" : printable(request.outcome),
+      durationOf(request.at, request.ended_at),
+      request.command.empty() ? "(command not known)" : printable(request.command));
 }
 
 std::string line(const Intent& intent) {
   const auto& action = intent.action;
-  return fmt::format("  {}  {:<28} {:<9} {:>9}  '{}' → '{}'{}\n", muster::toString(intent.opened_at), action.id, toString(intent.state),
-                     durationOf(intent.opened_at, intent.closed_at), printable(action.from), printable(action.to),
+  return fmt::format("  {}  {:<28} {:<9} {:>9}  '{}' → '{}'{}\n",
+                     muster::toString(intent.opened_at), action.id, toString(intent.state),
+                     durationOf(intent.opened_at, intent.closed_at), printable(action.from),
+                     printable(action.to),
                      intent.outcome.empty() ? "" : "\n      " + printable(intent.outcome));
 }
 
@@ -60,11 +66,13 @@ Result<History> historyOf(Store& store, const std::string& what, std::size_t lim
   std::set<std::string> asked;
   for (const auto& intent : out.intents) asked.insert(intent.request);
   for (auto it = requests.rbegin(); it != requests.rend(); ++it)
-    if (asked.contains(it->id) || (plan && it->plan_hash.starts_with(what))) out.requests.push_back(std::move(*it));
+    if (asked.contains(it->id) || (plan && it->plan_hash.starts_with(what)))
+      out.requests.push_back(std::move(*it));
   if (out.intents.empty() && out.requests.empty())
-    return fail(
-        ErrorCode::NotFound,
-        fmt::format("the journal knows no action of a node {} and no plan whose hash begins so; `muster history` lists the plans", what));
+    return fail(ErrorCode::NotFound,
+                fmt::format("the journal knows no action of a node {} and no plan whose hash "
+                            "begins so; `muster history` lists the plans",
+                            what));
   return out;
 }
 
@@ -88,7 +96,8 @@ std::string History::text() const {
 }
 
 std::string History::toJson() const {
-  nlohmann::json out = {{"requests", nlohmann::json::array()}, {"actions", nlohmann::json::array()}};
+  nlohmann::json out = {{"requests", nlohmann::json::array()},
+                        {"actions", nlohmann::json::array()}};
   for (const auto& request : requests) out["requests"].push_back(lifecycle::toJson(request));
   for (const auto& intent : intents) out["actions"].push_back(lifecycle::toJson(intent));
   return jsonText(out, 2) + "\n";

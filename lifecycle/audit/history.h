@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `muster history`: what was asked for, by whom, and every action with its outcome and duration, from the journal.
+// `muster history`: what was asked for, by whom, and every action with its outcome and duration,
+// from the journal.
 #pragma once
 
 #include "lifecycle/store/store.h"
@@ -19,8 +20,8 @@ struct History {
   std::string toJson() const;
 };
 
-/// `what`: a node, "@cluster", or the beginning of a plan's hash; empty: the requests alone. The newest `limit` of each.
-/// Errors: NotFound (neither node nor plan), those of the store
+/// `what`: a node, "@cluster", or the beginning of a plan's hash; empty: the requests alone. The
+/// newest `limit` of each. Errors: NotFound (neither node nor plan), those of the store
 Result<History> historyOf(Store& store, const std::string& what, std::size_t limit);
 
 }  // namespace muster::lifecycle

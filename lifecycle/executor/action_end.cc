@@ -15,42 +15,53 @@ std::string seconds(std::chrono::steady_clock::duration duration) {
 
 Task<ActionEnd> ActionRun::done(std::string how) {
   const auto value = facts_.value(action_.facet.subject, action_.facet.facet).value_or(action_.to);
-  const auto words =
-      fmt::format("{} is '{}' after {}{}", action_.facet.facet.str(), value, seconds(services_.clock.steady() - started_), how);
-  auto closing = close(IntentState::Done, words, !isDrain());  // the last drain says nothing about why a join failed
-  if (auto trouble = co_await std::move(closing); !trouble.empty()) co_return ActionEnd{Ending::Failed, trouble};
+  const auto words = fmt::format("{} is '{}' after {}{}", action_.facet.facet.str(), value,
+                                 seconds(services_.clock.steady() - started_), how);
+  auto closing = close(IntentState::Done, words,
+                       !isDrain());  // the last drain says nothing about why a join failed
+  if (auto trouble = co_await std::move(closing); !trouble.empty())
+    co_return ActionEnd{Ending::Failed, trouble};
   emit(EventKind::ActionDone, words);
   co_return ActionEnd{Ending::Done, words};
 }
 
 void ActionRun::raise(Severity severity, std::string text, std::string what_to_do) {
-  nlohmann::json evidence = {{"expected", action_.to},
-                             {"observed", facts_.value(action_.facet.subject, action_.facet.facet).value_or("")},
-                             {"last_evidence", last_evidence_},
-                             {"intent", intent_.id},
-                             {"operation", intent_.operation}};
+  nlohmann::json evidence = {
+      {"expected", action_.to},
+      {"observed", facts_.value(action_.facet.subject, action_.facet.facet).value_or("")},
+      {"last_evidence", last_evidence_},
+      {"intent", intent_.id},
+      {"operation", intent_.operation}};
   const auto since = intent_.opened_at == WallTime{} ? services_.clock.now() : intent_.opened_at;
-  auto words = evidenceWithConsole(std::move(evidence), services_.console, action_.facet.subject, since);
-  finding(Finding{action_.facet, severity, std::move(text), std::move(words), std::move(what_to_do), {}});
+  auto words =
+      evidenceWithConsole(std::move(evidence), services_.console, action_.facet.subject, since);
+  finding(Finding{
+      action_.facet, severity, std::move(text), std::move(words), std::move(what_to_do), {}});
 }
 
 Task<ActionEnd> ActionRun::failed(Error error) {
   const auto text = error.str();
   const auto& subject = action_.facet.subject.str();
-  const bool verdict = error.code() == ErrorCode::Timeout || error.code() == ErrorCode::Conflict || error.code() == ErrorCode::NotFound;
+  const bool verdict = error.code() == ErrorCode::Timeout || error.code() == ErrorCode::Conflict ||
+                       error.code() == ErrorCode::NotFound;
   if (!own_finding_ || verdict)
-    raise(Severity::Error, text,
-          error.canRetry()
-              ? fmt::format("see what it waited for with `muster events {}`, then `muster apply` tries again", subject)
-              : fmt::format("remove the cause, then `muster plan` and `muster apply` again; `muster why {}` shows the evidence", subject));
+    raise(
+        Severity::Error, text,
+        error.canRetry()
+            ? fmt::format(
+                  "see what it waited for with `muster events {}`, then `muster apply` tries again",
+                  subject)
+            : fmt::format("remove the cause, then `muster plan` and `muster apply` again; `muster "
+                          "why {}` shows the evidence",
+                          subject));
   co_await rememberWhatWasNotWiped();
   const auto trouble = co_await close(IntentState::Failed, text);
   emit(EventKind::ActionFailed, text);
   co_return ActionEnd{Ending::Failed, trouble.empty() ? text : text + "; " + trouble};
 }
 
-/// Nothing is concluded from what could not be stored: a write to a disk that had ended well would be done again. The intent stays
-/// open, and the next run looks first.
+/// Nothing is concluded from what could not be stored: a write to a disk that had ended well would
+/// be done again. The intent stays open, and the next run looks first.
 Task<ActionEnd> ActionRun::leftOpen(Error error) {
   const auto text = error.str() + "; how it has ended is not known: the next run looks first";
   raise(Severity::Error, text, "let the store be written again, then `muster apply`");
@@ -60,7 +71,8 @@ Task<ActionEnd> ActionRun::leftOpen(Error error) {
 }
 
 Task<ActionEnd> ActionRun::blocked(std::string why) {
-  if (!own_finding_) raise(Severity::Warning, why, "remove what blocks it, then `muster apply` again");
+  if (!own_finding_)
+    raise(Severity::Warning, why, "remove what blocks it, then `muster apply` again");
   co_await rememberWhatWasNotWiped();
   const auto trouble = co_await close(IntentState::Failed, "blocked: " + why);
   emit(EventKind::ActionBlocked, why);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One action: aim → guard → journal → act until Done → verify → close. See engine.h for the order of commits.
+// One action: aim → guard → journal → act until Done → verify → close. See engine.h for the order
+// of commits.
 #include "lifecycle/executor/action_run.h"
 
 #include "base/async/deadline.h"
@@ -15,8 +16,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::chrono::hours kLongestAway{24};  ///< an action waits for what does not answer; then its own deadline goes on
-constexpr milliseconds kAskPoolAgain{15'000};  ///< before a disturbance, while the pool does not answer
+constexpr std::chrono::hours kLongestAway{
+    24};  ///< an action waits for what does not answer; then its own deadline goes on
+constexpr milliseconds kAskPoolAgain{
+    15'000};  ///< before a disturbance, while the pool does not answer
 
 std::string newIntentId(const std::string& action_id) {
   std::string id = action_id;
@@ -25,14 +28,16 @@ std::string newIntentId(const std::string& action_id) {
   return id + "." + io::randomToken(9);
 }
 
-/// Facets of the same subject that are worth nothing once `wiped` is: everything that needs it, directly or through others.
+/// Facets of the same subject that are worth nothing once `wiped` is: everything that needs it,
+/// directly or through others.
 std::vector<FacetName> dependentsOf(const FacetRef& wiped, const std::vector<Goal>& goals) {
   std::set<FacetRef> reached{wiped};
   for (bool grew = true; grew;) {
     grew = false;
     for (const auto& goal : goals)
       if (!reached.contains(goal.facet) && goal.facet.facet.str() != kPoolFacet &&
-          std::any_of(goal.needs.begin(), goal.needs.end(), [&reached](const FacetRef& need) { return reached.contains(need); }))
+          std::any_of(goal.needs.begin(), goal.needs.end(),
+                      [&reached](const FacetRef& need) { return reached.contains(need); }))
         grew = reached.insert(goal.facet).second;
   }
   std::vector<FacetName> out;
@@ -42,8 +47,8 @@ std::vector<FacetName> dependentsOf(const FacetRef& wiped, const std::vector<Goa
 
 }  // namespace
 
-ActionRun::ActionRun(const Services& services, ClaimKeeper& claims, FactSet& facts, Intent template_intent, Action action,
-                     std::optional<Intent> open)
+ActionRun::ActionRun(const Services& services, ClaimKeeper& claims, FactSet& facts,
+                     Intent template_intent, Action action, std::optional<Intent> open)
     : services_(services),
       claims_(claims),
       facts_(facts),
@@ -57,23 +62,30 @@ Task<ActionEnd> ActionRun::run() {
   started_ = services_.clock.steady();
   auto end = co_await carryOut();
   if (end.ended) co_return *end.ended;
-  auto ended = co_await (end.error && not_kept_ && journaled_ ? leftOpen(*end.error) : end.error ? failed(*end.error) : !end.blocked.empty() ? blocked(end.blocked) : done(""));
+  auto ended = co_await (end.error && not_kept_ && journaled_ ? leftOpen(*end.error)
+                         : end.error                          ? failed(*end.error)
+                         : !end.blocked.empty()               ? blocked(end.blocked)
+                                                              : done(""));
   co_return ended;
 }
 
 Task<ActionRun::Way> ActionRun::carryOut() {
-  if (!phase_) co_return Way{.blocked = fmt::format("this muster has no phase '{}'; make the plan again", action_.phase)};
+  if (!phase_)
+    co_return Way{.blocked = fmt::format("this muster has no phase '{}'; make the plan again",
+                                         action_.phase)};
   if (auto why = aim()) co_return Way{.blocked = *why};
   if (open_) {
     auto end = co_await takeUp();
     if (end) co_return Way{.ended = end};
-    if (journaled_ && intent_.operation.empty() && disturbs()) {  // nothing was done yet, and who works on the node now was not asked
+    if (journaled_ && intent_.operation.empty() &&
+        disturbs()) {  // nothing was done yet, and who works on the node now was not asked
       if (auto why = co_await guardPool()) co_return Way{.blocked = *why};
     }
   }
   if (!journaled_) {
     if (auto why = co_await guard()) co_return Way{.blocked = *why};
-    if (auto begun = co_await begin(); !begun) co_return Way{.error = std::move(begun).error().within("opening the journal")};
+    if (auto begun = co_await begin(); !begun)
+      co_return Way{.error = std::move(begun).error().within("opening the journal")};
   }
   if (auto forgotten = co_await forgetWhatIsWiped(); !forgotten)
     co_return Way{.error = std::move(forgotten).error().within("forgetting what is wiped")};
@@ -81,7 +93,8 @@ Task<ActionRun::Way> ActionRun::carryOut() {
   if (stopped_by_) co_return Way{.blocked = *stopped_by_};
   if (!driven && not_kept_) co_return Way{.error = driven.error()};
   if (!driven) {
-    // What is true now replaces what was true before the attempt: a gate that failed must not keep its old pass.
+    // What is true now replaces what was true before the attempt: a gate that failed must not keep
+    // its old pass.
     (void)co_await look();
     co_return Way{.error = driven.error()};
   }
@@ -90,7 +103,8 @@ Task<ActionRun::Way> ActionRun::carryOut() {
   co_return Way{};
 }
 
-// ---- what it goes for, and whether it may ------------------------------------------------------------------------------
+// ---- what it goes for, and whether it may
+// ------------------------------------------------------------------------------
 
 std::string ActionRun::wantNow() const {
   if (!isDrain())
@@ -99,27 +113,34 @@ std::string ActionRun::wantNow() const {
   return action_.to;
 }
 
-/// Asks the phase for the goal again: facts of this run may have moved it (engine.h). Answers why it must not start.
+/// Asks the phase for the goal again: facts of this run may have moved it (engine.h). Answers why
+/// it must not start.
 std::optional<std::string> ActionRun::aim() {
   if (isDrain()) return std::nullopt;
   auto goals = phase_->goals(services_.cluster, action_.facet.subject, facts_);
-  auto goal = std::find_if(goals.begin(), goals.end(), [this](const Goal& g) { return g.facet == action_.facet; });
-  if (goal == goals.end()) return fmt::format("{} is not wanted any more, given what this run has learnt; plan again", action_.id);
+  auto goal = std::find_if(goals.begin(), goals.end(),
+                           [this](const Goal& g) { return g.facet == action_.facet; });
+  if (goal == goals.end())
+    return fmt::format("{} is not wanted any more, given what this run has learnt; plan again",
+                       action_.id);
   if (goal->disruption > action_.disruption)
-    return fmt::format("{} would now be a {}, but the plan says {}; plan again", action_.id, toString(goal->disruption),
-                       toString(action_.disruption));
+    return fmt::format("{} would now be a {}, but the plan says {}; plan again", action_.id,
+                       toString(goal->disruption), toString(action_.disruption));
   if (goal->want != action_.to) {
-    emit(EventKind::Note, fmt::format("goes for '{}' (the plan could not know it: '{}')", goal->want, action_.to));
+    emit(EventKind::Note,
+         fmt::format("goes for '{}' (the plan could not know it: '{}')", goal->want, action_.to));
     action_.to = goal->want;
   }
   return std::nullopt;
 }
 
 bool ActionRun::disturbs() const {
-  return !action_.facet.subject.isCluster() && action_.disruption != Disruption::None && !isDrain() && action_.facet.facet.str() != kPoolFacet;
+  return !action_.facet.subject.isCluster() && action_.disruption != Disruption::None &&
+         !isDrain() && action_.facet.facet.str() != kPoolFacet;
 }
 
-/// The second look at what the plan promised, with the facts of this moment. The agent's own look at the disk is the third.
+/// The second look at what the plan promised, with the facts of this moment. The agent's own look
+/// at the disk is the third.
 Task<std::optional<std::string>> ActionRun::guard() {
   if (!disturbs()) co_return std::nullopt;
   if (auto why = co_await guardPool()) co_return why;
@@ -127,30 +148,38 @@ Task<std::optional<std::string>> ActionRun::guard() {
   co_return why;
 }
 
-/// Asks the pool again: between the plan and this moment a person, or the node's own start, may have put it back to work.
+/// Asks the pool again: between the plan and this moment a person, or the node's own start, may
+/// have put it back to work.
 Task<std::optional<std::string>> ActionRun::guardPool() {
   const Subject subject = action_.facet.subject;
   const FacetName facet{std::string(kPoolFacet)};
   for (Phase* phase : services_.phases) {
     const auto goals = phase->goals(services_.cluster, subject, facts_);
-    if (std::none_of(goals.begin(), goals.end(), [&facet](const Goal& goal) { return goal.facet.facet == facet; })) continue;
+    if (std::none_of(goals.begin(), goals.end(),
+                     [&facet](const Goal& goal) { return goal.facet.facet == facet; }))
+      continue;
     auto read = co_await askPool(phase);
-    if (!read) co_return fmt::format("whether {} takes jobs cannot be read: {}", subject.str(), read.error().str());
+    if (!read)
+      co_return fmt::format("whether {} takes jobs cannot be read: {}", subject.str(),
+                            read.error().str());
     for (auto& fact : *read)
-      if (fact.subject == subject && fact.facet == facet && !fact.value.empty()) facts_.put(std::move(fact));
+      if (fact.subject == subject && fact.facet == facet && !fact.value.empty())
+        facts_.put(std::move(fact));
   }
   if (mayTakeJobs(facts_.value(subject, facet)))
     co_return fmt::format("{} may take jobs and was not drained; plan again", subject.str());
   co_return std::nullopt;
 }
 
-/// While the pool does not answer nothing is disturbed, and it is asked again for as long as the action may take. That time is not
-/// the action's own: it begins when the pool has answered.
+/// While the pool does not answer nothing is disturbed, and it is asked again for as long as the
+/// action may take. That time is not the action's own: it begins when the pool has answered.
 Async<std::vector<Fact>> ActionRun::askPool(Phase* phase) {
   const Subject subject = action_.facet.subject;
   for (bool waited = false;; waited = true) {
-    auto observe = contained(fmt::format("{} observing {}", phase->name(), subject.str()), phase->observe(subject));
-    auto read = co_await withDeadline(services_.clock, kVerifyDeadline, "re-reading the pool", std::move(observe));
+    auto observe = contained(fmt::format("{} observing {}", phase->name(), subject.str()),
+                             phase->observe(subject));
+    auto read = co_await withDeadline(services_.clock, kVerifyDeadline, "re-reading the pool",
+                                      std::move(observe));
     if (read && waited) started_ = services_.clock.steady();
     if (read || !read.error().canRetry() || left() <= kAskPoolAgain) co_return read;
     waiting(Again{kAskPoolAgain, read.error().str()});
@@ -161,20 +190,25 @@ Async<std::vector<Fact>> ActionRun::askPool(Phase* phase) {
 Task<std::optional<std::string>> ActionRun::guardWipe() {
   const auto& subject = action_.facet.subject;
   if (action_.disruption != Disruption::Wipe) co_return std::nullopt;
-  auto read = services_.journal->write<std::vector<NodeName>>([](Store& store) { return store.wipesAllowed(); });
+  auto read = services_.journal->write<std::vector<NodeName>>(
+      [](Store& store) { return store.wipesAllowed(); });
   auto allowed = co_await std::move(read);
   if (!allowed) co_return "whether it may be wiped cannot be read: " + allowed.error().str();
   intent_.uses_wipe = std::find(allowed->begin(), allowed->end(), subject.node()) != allowed->end();
   if (intent_.uses_wipe) co_return std::nullopt;
   const auto installed = facts_.value(subject, FacetName(std::string(kInstalledFacet)));
   if (!installed)
-    co_return fmt::format("{} would be wiped, but it is not known whether its disk holds a system; {}", subject.str(), wipeAdvice(subject));
+    co_return fmt::format(
+        "{} would be wiped, but it is not known whether its disk holds a system; {}", subject.str(),
+        wipeAdvice(subject));
   if (*installed != kNothingInstalled)
-    co_return fmt::format("{} would be wiped, but its disk holds '{}'; {}", subject.str(), *installed, wipeAdvice(subject));
+    co_return fmt::format("{} would be wiped, but its disk holds '{}'; {}", subject.str(),
+                          *installed, wipeAdvice(subject));
   co_return std::nullopt;
 }
 
-// ---- the journal -------------------------------------------------------------------------------------------------------
+// ---- the journal
+// -------------------------------------------------------------------------------------------------------
 
 /// An intent that an earlier run left open: look first. Answers the end when nothing is left to do.
 Task<std::optional<ActionEnd>> ActionRun::takeUp() {
@@ -187,12 +221,18 @@ Task<std::optional<ActionEnd>> ActionRun::takeUp() {
     auto ended = co_await done("; it had been finished before muster stopped");
     co_return ended;
   }
-  if (intent_.action.to == action_.to || intent_.inventory_digest == services_.cluster.digest) co_return std::nullopt;
+  if (intent_.action.to == action_.to || intent_.inventory_digest == services_.cluster.digest)
+    co_return std::nullopt;
   if (const auto left = leftBy(intent_, services_.clock.now())) {
-    if (const auto kept = co_await services_.journal->write<void>([fact = *left](Store& store) { return store.putFacts(std::vector<Fact>(1, fact)); }); !kept) co_return ActionEnd{Ending::Failed, kept.error().str()};
+    if (const auto kept = co_await services_.journal->write<void>(
+            [fact = *left](Store& store) { return store.putFacts(std::vector<Fact>(1, fact)); });
+        !kept)
+      co_return ActionEnd{Ending::Failed, kept.error().str()};
     facts_.put(*left);
   }
-  const auto trouble = co_await close(IntentState::Abandoned, fmt::format("the inventory now wants '{}' instead of '{}'", action_.to, intent_.action.to));
+  const auto trouble = co_await close(
+      IntentState::Abandoned,
+      fmt::format("the inventory now wants '{}' instead of '{}'", action_.to, intent_.action.to));
   if (!trouble.empty()) co_return ActionEnd{Ending::Failed, trouble};
   intent_ = anew;
   co_return std::nullopt;
@@ -203,9 +243,11 @@ Async<void> ActionRun::begin() {
   intent_.inventory_digest = services_.cluster.digest;
   intent_.action = action_;
   intent_.opened_at = services_.clock.now();
-  CO_TRY_OK(co_await services_.journal->write<void>([intent = intent_](Store& store) { return store.openIntent(intent); }));
+  CO_TRY_OK(co_await services_.journal->write<void>(
+      [intent = intent_](Store& store) { return store.openIntent(intent); }));
   journaled_ = true;
-  emit(EventKind::ActionStarted, fmt::format("'{}' → '{}': {}", action_.from, action_.to, action_.reason));
+  emit(EventKind::ActionStarted,
+       fmt::format("'{}' → '{}': {}", action_.from, action_.to, action_.reason));
   co_return Result<void>();
 }
 
@@ -215,32 +257,43 @@ Async<void> ActionRun::forgetWhatIsWiped() {
   const auto& subject = action_.facet.subject;
   std::vector<Goal> goals;
   for (Phase* phase : services_.phases)
-    for (auto& goal : phase->goals(services_.cluster, subject, facts_)) goals.push_back(std::move(goal));
+    for (auto& goal : phase->goals(services_.cluster, subject, facts_))
+      goals.push_back(std::move(goal));
   auto facets = dependentsOf(action_.facet, goals);
   facets.emplace_back(std::string(kInstalledFacet));
   for (const auto& facet : facets)
     if (const Fact* fact = facts_.find(subject, facet)) forgotten_.push_back(*fact);
-  CO_TRY_OK(co_await services_.journal->write<void>([subject, facets](Store& store) { return store.forgetFacts(subject, facets); }));
+  CO_TRY_OK(co_await services_.journal->write<void>(
+      [subject, facets](Store& store) { return store.forgetFacts(subject, facets); }));
   for (const auto& facet : facets) facts_.forget(subject, facet);
   co_return Result<void>();
 }
 
-/// An effect is journaled before it happens: without an operation nothing was wiped, and what was known still holds.
+/// An effect is journaled before it happens: without an operation nothing was wiped, and what was
+/// known still holds.
 Task<void> ActionRun::rememberWhatWasNotWiped() {
   if (!intent_.operation.empty()) co_return;
-  std::erase_if(forgotten_, [this](const Fact& fact) { return facts_.find(fact.subject, fact.facet) != nullptr; });
+  std::erase_if(forgotten_, [this](const Fact& fact) {
+    return facts_.find(fact.subject, fact.facet) != nullptr;
+  });
   if (forgotten_.empty()) co_return;
-  if (auto kept = co_await services_.journal->write<void>([facts = forgotten_](Store& store) { return store.putFacts(facts); }); !kept) co_return;
+  if (auto kept = co_await services_.journal->write<void>(
+          [facts = forgotten_](Store& store) { return store.putFacts(facts); });
+      !kept)
+    co_return;
   for (auto& fact : std::exchange(forgotten_, {})) facts_.put(std::move(fact));
 }
 
-/// Answers what went wrong, as words; a journal that cannot be closed leaves the intent open for the next run.
+/// Answers what went wrong, as words; a journal that cannot be closed leaves the intent open for
+/// the next run.
 Task<std::string> ActionRun::close(IntentState state, std::string outcome, bool findings_too) {
   const bool journaled = std::exchange(journaled_, false);
-  const auto work = [id = intent_.id, facet = action_.facet, state, outcome, at = services_.clock.now(), journaled,
+  const auto work = [id = intent_.id, facet = action_.facet, state, outcome,
+                     at = services_.clock.now(), journaled,
                      findings_too](Store& store) -> Result<void> {
     if (findings_too)
-      if (auto cleared = store.clearFindings(facet); !cleared) return fail(std::move(cleared).error().within("findings could not be cleared"));
+      if (auto cleared = store.clearFindings(facet); !cleared)
+        return fail(std::move(cleared).error().within("findings could not be cleared"));
     if (!journaled) return {};
     if (auto closed = store.closeIntent(id, state, outcome, at); !closed)
       return fail(std::move(closed).error().within("the journal could not be closed"));
@@ -250,31 +303,39 @@ Task<std::string> ActionRun::close(IntentState state, std::string outcome, bool 
   co_return closed ? std::string() : closed.error().str();
 }
 
-// ---- acting ------------------------------------------------------------------------------------------------------------
+// ---- acting
+// ------------------------------------------------------------------------------------------------------------
 
-milliseconds ActionRun::left() const { return std::chrono::ceil<milliseconds>(action_.deadline - (services_.clock.steady() - started_)); }
+milliseconds ActionRun::left() const {
+  return std::chrono::ceil<milliseconds>(action_.deadline - (services_.clock.steady() - started_));
+}
 
 void ActionRun::discount(std::chrono::steady_clock::time_point since) {
-  const auto passed = std::min<std::chrono::steady_clock::duration>(services_.clock.steady() - since, kLongestAway - away_);
+  const auto passed = std::min<std::chrono::steady_clock::duration>(
+      services_.clock.steady() - since, kLongestAway - away_);
   away_ += passed;
   started_ += passed;
 }
 
 Error ActionRun::overdue() const {
-  const std::string last = last_evidence_.empty() ? "nothing was heard" : fmt::format("the last word was '{}'", last_evidence_);
+  const std::string last = last_evidence_.empty()
+                               ? "nothing was heard"
+                               : fmt::format("the last word was '{}'", last_evidence_);
   return Error(ErrorCode::Timeout,
-               fmt::format("{} did not become '{}' within {} s; {}", action_.facet.str(), action_.to, action_.deadline.count(), last));
+               fmt::format("{} did not become '{}' within {} s; {}", action_.facet.str(),
+                           action_.to, action_.deadline.count(), last));
 }
 
 Async<Outcome> ActionRun::actOnce() {
   CO_TRY_OK(claims_.sure(action_.facet.subject));
-  auto work = contained(fmt::format("{} acting on {}", action_.phase, action_.id), phase_->act(action_, *this));
+  auto work = contained(fmt::format("{} acting on {}", action_.phase, action_.id),
+                        phase_->act(action_, *this));
   auto outcome = co_await withDeadline(services_.clock, left(), action_.id, std::move(work));
   co_return outcome;
 }
 
-/// Calls act until it is Done, or Blocked (then stopped_by_ says why). Errors that can be retried are, kMaxActionRetries times in a row;
-/// all of it within the deadline.
+/// Calls act until it is Done, or Blocked (then stopped_by_ says why). Errors that can be retried
+/// are, kMaxActionRetries times in a row; all of it within the deadline.
 Async<void> ActionRun::drive() {
   int retries = 0;
   while (left() > milliseconds(0)) {
@@ -284,11 +345,13 @@ Async<void> ActionRun::drive() {
     bool is_away = false;
     if (!outcome) {
       if (left() <= milliseconds(0)) break;
-      if (!outcome.error().canRetry() || retries >= kMaxActionRetries) co_return fail(std::move(outcome).error());
+      if (!outcome.error().canRetry() || retries >= kMaxActionRetries)
+        co_return fail(std::move(outcome).error());
       pause = kFirstRetryDelay * (1 << retries++);
       last_evidence_ = outcome.error().str();
       emit(EventKind::ActionWaiting,
-           fmt::format("{}; tries again in {} s ({} of {})", last_evidence_, pause.count() / 1000, retries, kMaxActionRetries));
+           fmt::format("{}; tries again in {} s ({} of {})", last_evidence_, pause.count() / 1000,
+                       retries, kMaxActionRetries));
     } else if (std::holds_alternative<Done>(*outcome)) {
       co_return Result<void>();
     } else if (const auto* stop = std::get_if<Blocked>(&*outcome)) {
@@ -310,12 +373,15 @@ Async<void> ActionRun::drive() {
 void ActionRun::waiting(const Again& again) {
   if (again.waiting_for.empty()) return;
   last_evidence_ = again.waiting_for;
-  if (std::exchange(last_waiting_, again.waiting_for) != again.waiting_for) emit(EventKind::ActionWaiting, again.waiting_for);
+  if (std::exchange(last_waiting_, again.waiting_for) != again.waiting_for)
+    emit(EventKind::ActionWaiting, again.waiting_for);
 }
 
 Async<std::vector<Fact>> ActionRun::verifyOnce() {
-  auto work = contained(fmt::format("{} verifying {}", action_.phase, action_.id), phase_->verify(action_));
-  auto facts = co_await withDeadline(services_.clock, kVerifyDeadline, "re-reading " + action_.facet.str(), std::move(work));
+  auto work =
+      contained(fmt::format("{} verifying {}", action_.phase, action_.id), phase_->verify(action_));
+  auto facts = co_await withDeadline(services_.clock, kVerifyDeadline,
+                                     "re-reading " + action_.facet.str(), std::move(work));
   co_return facts;
 }
 
@@ -328,10 +394,12 @@ Async<ActionRun::Seen> ActionRun::look() {
   for (auto& fact : *read) {
     if (fact.value.empty()) continue;
     if (fact.observed_at == WallTime{}) fact.observed_at = services_.clock.now();
-    if (fact.subject == action_.facet.subject && fact.facet == action_.facet.facet) seen.value = fact.value;
+    if (fact.subject == action_.facet.subject && fact.facet == action_.facet.facet)
+      seen.value = fact.value;
     kept.push_back(fact);
   }
-  const auto written = co_await services_.journal->write<void>([kept](Store& store) { return store.putFacts(kept); });
+  const auto written = co_await services_.journal->write<void>(
+      [kept](Store& store) { return store.putFacts(kept); });
   not_kept_ = !written;
   CO_TRY_OK(written);
   for (auto& fact : kept) facts_.put(std::move(fact));
@@ -339,7 +407,8 @@ Async<ActionRun::Seen> ActionRun::look() {
   co_return seen;
 }
 
-/// After Done: only a fact that was read again and matches is success. A pool that does not answer is asked again, as in drive().
+/// After Done: only a fact that was read again and matches is success. A pool that does not answer
+/// is asked again, as in drive().
 Async<void> ActionRun::confirm() {
   for (int retries = 0;; ++retries) {
     const auto began = services_.clock.steady();
@@ -347,31 +416,39 @@ Async<void> ActionRun::confirm() {
     if (!seen) {
       const bool is_pool = action_.facet.facet.str() == kPoolFacet;
       const bool goes_on = retries < kMaxActionRetries || (is_pool && left() > milliseconds(0));
-      if (!seen.error().canRetry() || !goes_on) co_return fail(std::move(seen).error().within("verifying " + action_.id));
+      if (!seen.error().canRetry() || !goes_on)
+        co_return fail(std::move(seen).error().within("verifying " + action_.id));
       if (is_pool) waiting(Again{kAskPoolAgain, seen.error().str()});
-      co_await services_.clock.sleep(kFirstRetryDelay * (1 << std::min(retries, kMaxActionRetries)));
+      co_await services_.clock.sleep(kFirstRetryDelay *
+                                     (1 << std::min(retries, kMaxActionRetries)));
       if (is_pool) discount(began);
       continue;
     }
     if (seen->met) co_return Result<void>();
     const auto want = wantNow();
     if (!seen->value.empty())
-      co_return fail(Error(ErrorCode::Conflict,
-                           fmt::format("{} was set to '{}', but is '{}' when read again", action_.facet.str(), want, seen->value)));
+      co_return fail(
+          Error(ErrorCode::Conflict, fmt::format("{} was set to '{}', but is '{}' when read again",
+                                                 action_.facet.str(), want, seen->value)));
     facts_.forget(action_.facet.subject, action_.facet.facet);
-    CO_TRY_OK(co_await services_.journal->write<void>(
-        [facet = action_.facet](Store& store) { return store.forgetFacts(facet.subject, std::vector<FacetName>(1, facet.facet)); }));
-    co_return fail(Error(ErrorCode::NotFound, fmt::format("{} was set to '{}', but reading it again gave no value, which counts as failed",
-                                                          action_.facet.str(), want)));
+    CO_TRY_OK(co_await services_.journal->write<void>([facet = action_.facet](Store& store) {
+      return store.forgetFacts(facet.subject, std::vector<FacetName>(1, facet.facet));
+    }));
+    co_return fail(
+        Error(ErrorCode::NotFound,
+              fmt::format(
+                  "{} was set to '{}', but reading it again gave no value, which counts as failed",
+                  action_.facet.str(), want)));
   }
 }
 
-// ---- what the phase says -----------------------------------------------------------------------------------------------
+// ---- what the phase says
+// -----------------------------------------------------------------------------------------------
 
 Async<void> ActionRun::recordOperation(std::string id) {
   if (id == intent_.operation) co_return Result<void>();
-  auto write =
-      services_.journal->write<void>([intent = intent_.id, id](Store& store) { return store.recordOperation(intent, id); });
+  auto write = services_.journal->write<void>(
+      [intent = intent_.id, id](Store& store) { return store.recordOperation(intent, id); });
   const auto written = co_await std::move(write);
   not_kept_ = !written;
   CO_TRY_OK(written);
@@ -379,12 +456,17 @@ Async<void> ActionRun::recordOperation(std::string id) {
   co_return Result<void>();
 }
 
-/// An intent that has begun to write owns what is on the disk: the guards were passed before its first byte.
-bool ActionRun::wipeAllowed() const { return action_.disruption == Disruption::Wipe && (intent_.uses_wipe || !intent_.operation.empty()); }
+/// An intent that has begun to write owns what is on the disk: the guards were passed before its
+/// first byte.
+bool ActionRun::wipeAllowed() const {
+  return action_.disruption == Disruption::Wipe &&
+         (intent_.uses_wipe || !intent_.operation.empty());
+}
 
 void ActionRun::progress(double fraction, std::string_view text) {
   const auto now = services_.clock.steady();
-  const auto interval = text == progress_stored_text_ ? kSameProgressStoreInterval : kProgressStoreInterval;
+  const auto interval =
+      text == progress_stored_text_ ? kSameProgressStoreInterval : kProgressStoreInterval;
   const bool stored = !progress_stored_at_ || now - *progress_stored_at_ >= interval;
   if (stored) {
     progress_stored_at_ = now;
@@ -405,16 +487,25 @@ void ActionRun::finding(Finding finding) {
     if (first) TRY_OK(store.clearFindings(finding.facet));
     return store.addFinding(finding);
   };
-  auto tell = [&services = services_, subject = action_.facet.subject, id = action_.id](Result<void> kept) {
+  auto tell = [&services = services_, subject = action_.facet.subject,
+               id = action_.id](Result<void> kept) {
     if (!kept)
-      services.emit(Event{0, {}, EventKind::Note, subject, id, "a finding could not be stored: " + kept.error().str(), -1}, false);
+      services.emit(Event{0,
+                          {},
+                          EventKind::Note,
+                          subject,
+                          id,
+                          "a finding could not be stored: " + kept.error().str(),
+                          -1},
+                    false);
   };
   services_.journal->post<void>(keep, tell);
   emit(EventKind::FindingRaised, finding.text);
 }
 
 void ActionRun::emit(EventKind kind, std::string text, double fraction, bool stored) {
-  services_.emit(Event{0, {}, kind, action_.facet.subject, action_.id, std::move(text), fraction}, stored);
+  services_.emit(Event{0, {}, kind, action_.facet.subject, action_.id, std::move(text), fraction},
+                 stored);
 }
 
 }  // namespace muster::lifecycle

@@ -16,10 +16,10 @@ struct ActionEnd {
 
 class ActionRun final : public ActContext {
  public:
-  /// `open`: the intent of an earlier run for this action, to be taken up again. `facts` is shared by the whole run.
-  /// `template_intent` says for which plan and request.
-  ActionRun(const Services& services, ClaimKeeper& claims, FactSet& facts, Intent template_intent, Action action,
-            std::optional<Intent> open);
+  /// `open`: the intent of an earlier run for this action, to be taken up again. `facts` is shared
+  /// by the whole run. `template_intent` says for which plan and request.
+  ActionRun(const Services& services, ClaimKeeper& claims, FactSet& facts, Intent template_intent,
+            Action action, std::optional<Intent> open);
   ActionRun(const ActionRun&) = delete;
 
   Task<ActionEnd> run();
@@ -64,7 +64,8 @@ class ActionRun final : public ActContext {
   Async<void> confirm();
   void waiting(const Again& again);
   std::chrono::milliseconds left() const;
-  /// What has passed since then was spent waiting for something that is away: it does not count, up to kLongestAway in all.
+  /// What has passed since then was spent waiting for something that is away: it does not count, up
+  /// to kLongestAway in all.
   void discount(std::chrono::steady_clock::time_point since);
   Error overdue() const;
   Task<ActionEnd> done(std::string how);
@@ -86,9 +87,10 @@ class ActionRun final : public ActContext {
   bool journaled_ = false;  ///< intent_ is open in the store
   std::chrono::steady_clock::time_point started_;
   std::chrono::steady_clock::duration away_{};  ///< by which started_ was moved
-  std::string last_evidence_;  ///< what the phase said last
+  std::string last_evidence_;                   ///< what the phase said last
   std::string last_waiting_;
-  bool not_kept_ = false;      ///< the store refused the last thing that had to be known before going on
+  bool not_kept_ =
+      false;  ///< the store refused the last thing that had to be known before going on
   std::optional<std::string> stopped_by_;  ///< the phase answered Blocked
   std::optional<std::chrono::steady_clock::time_point> progress_stored_at_;
   std::string progress_stored_text_;

@@ -7,24 +7,29 @@
 namespace muster::lifecycle {
 namespace {
 
-constexpr double kStepRatio = 1.05;         ///< between neighbouring steps: one of them is at most 2.5 % off
-constexpr std::size_t kRoundAtLeast = 32;   ///< operations that a measurement rests on, at least
-constexpr std::size_t kRoundTimesLimit = 2; ///< … and so many times the limit; once while it doubles, where a gain shows at a glance
-constexpr double kEnoughWanted = 0.7;       ///< share of a round's ends at which somebody waited; below it the limit was not what held
-constexpr double kRoundSeconds = 0.25;      ///< … or so long: of what takes a millisecond, many
+constexpr double kStepRatio =
+    1.05;  ///< between neighbouring steps: one of them is at most 2.5 % off
+constexpr std::size_t kRoundAtLeast = 32;  ///< operations that a measurement rests on, at least
+constexpr std::size_t kRoundTimesLimit =
+    2;  ///< … and so many times the limit; once while it doubles, where a gain shows at a glance
+constexpr double kEnoughWanted = 0.7;   ///< share of a round's ends at which somebody waited; below
+                                        ///< it the limit was not what held
+constexpr double kRoundSeconds = 0.25;  ///< … or so long: of what takes a millisecond, many
 constexpr int kRoundsBetweenTries = 6;
-constexpr double kHopeless = 0.85;          ///< a try that brings less of the best so far is not carried on
-constexpr double kClearGain = 1.02;         ///< to move up
-constexpr double kDraw = 0.985;             ///< to move down
-constexpr double kDoublingGain = 1.25;      ///< twice the places must bring this to be doubled again
+constexpr double kHopeless = 0.85;  ///< a try that brings less of the best so far is not carried on
+constexpr double kClearGain = 1.02;     ///< to move up
+constexpr double kDraw = 0.985;         ///< to move down
+constexpr double kDoublingGain = 1.25;  ///< twice the places must bring this to be doubled again
 constexpr double kTooManyFailed = 0.2;
-constexpr double kFew = 0.5;                ///< share of the places whose operations end within Bounds::doubles_every when they are long
-constexpr double kFresh = 0.4;              ///< weight of a new measurement beside the old ones
+constexpr double kFew = 0.5;    ///< share of the places whose operations end within
+                                ///< Bounds::doubles_every when they are long
+constexpr double kFresh = 0.4;  ///< weight of a new measurement beside the old ones
 
 }  // namespace
 
 AdaptiveLimit::AdaptiveLimit(Bounds bounds) : doubles_every_(bounds.doubles_every) {
-  const auto floor = std::max<std::size_t>(1, bounds.floor), ceiling = std::max(floor, bounds.ceiling);
+  const auto floor = std::max<std::size_t>(1, bounds.floor),
+             ceiling = std::max(floor, bounds.ceiling);
   for (double places = static_cast<double>(floor); static_cast<std::size_t>(places) < ceiling;
        places = std::max(places + 1, places * kStepRatio))
     steps_.push_back({static_cast<std::size_t>(places), 0});
@@ -34,7 +39,9 @@ AdaptiveLimit::AdaptiveLimit(Bounds bounds) : doubles_every_(bounds.doubles_ever
 
 /// The largest step that is not above.
 std::size_t AdaptiveLimit::stepOf(double places) const {
-  auto above = std::find_if(steps_.begin(), steps_.end(), [places](const Step& step) { return static_cast<double>(step.places) > places; });
+  auto above = std::find_if(steps_.begin(), steps_.end(), [places](const Step& step) {
+    return static_cast<double>(step.places) > places;
+  });
   return above == steps_.begin() ? 0 : static_cast<std::size_t>(above - steps_.begin()) - 1;
 }
 
@@ -54,8 +61,10 @@ void AdaptiveLimit::ended(Time now, bool good, bool wanted, bool behind) {
   good_ += good ? 1 : 0;
   wanted_ += wanted ? 1 : 0;
   const double seconds = std::chrono::duration<double>(now - round_begin_).count();
-  const auto whole = std::max(kRoundAtLeast, (mode_ == Mode::Doubling ? 1 : kRoundTimesLimit) * limit());
-  const auto enough_to_despair = std::max(kRoundAtLeast / 4, limit() / 2);  // they may all end at once, the first only now
+  const auto whole =
+      std::max(kRoundAtLeast, (mode_ == Mode::Doubling ? 1 : kRoundTimesLimit) * limit());
+  const auto enough_to_despair =
+      std::max(kRoundAtLeast / 4, limit() / 2);  // they may all end at once, the first only now
   const bool hopeless = mode_ != Mode::Staying && at_ != best_ && ended_ >= enough_to_despair &&
                         static_cast<double>(good_) < kHopeless * steps_[best_].rate * seconds;
   if (ended_ < whole && !hopeless) return;
@@ -71,7 +80,8 @@ bool AdaptiveLimit::doublesByTime(Time now, bool good, bool behind) {
   if (doubles_every_.count() == 0 || mode_ != Mode::Doubling) return false;
   if (!good) window_begin_ = Time::max();  // from now on by measurement alone
   if (window_begin_ == Time{}) window_begin_ = round_begin_;
-  if (behind && window_begin_ != Time::max()) {  // few end because much waits: a window of that says nothing of the machines
+  if (behind && window_begin_ != Time::max()) {  // few end because much waits: a window of that
+                                                 // says nothing of the machines
     window_begin_ = now;
     window_ended_ = 0;
     return false;
@@ -79,7 +89,8 @@ bool AdaptiveLimit::doublesByTime(Time now, bool good, bool behind) {
   ++window_ended_;
   if (window_begin_ > now || now - window_begin_ < doubles_every_) return false;
   window_begin_ = now;
-  const bool few = static_cast<double>(std::exchange(window_ended_, 0)) < kFew * static_cast<double>(limit());
+  const bool few =
+      static_cast<double>(std::exchange(window_ended_, 0)) < kFew * static_cast<double>(limit());
   const auto next = stepOf(2.0 * static_cast<double>(limit()));
   if (!few || next == at_) return false;
   best_ = next;

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many operations of one kind may be under way: found by trying, as TCP finds a window. docs/adr/0014
+// How many operations of one kind may be under way: found by trying, as TCP finds a window.
+// docs/adr/0014
 //
-// Only one thing is measured: good operations a second while somebody waited for a place. Steps are a few percent apart. The limit
-// doubles while that pays; then it stays at the best step and now and then tries the next one above and the next one below. It
-// moves up only for a clear gain and down also for a draw, so where more places bring nothing but longer waits it stays small; a
-// move that succeeded is followed by a longer one. Many failures halve it at once. A fixed number is a ceiling, never a target.
+// Only one thing is measured: good operations a second while somebody waited for a place. Steps are
+// a few percent apart. The limit doubles while that pays; then it stays at the best step and now
+// and then tries the next one above and the next one below. It moves up only for a clear gain and
+// down also for a draw, so where more places bring nothing but longer waits it stays small; a move
+// that succeeded is followed by a longer one. Many failures halve it at once. A fixed number is a
+// ceiling, never a target.
 //
-// Pure: time comes in with each call. What the present best brings is measured again and again, with a weight that fades, so that
-// it gives way when the other side has changed.
+// Pure: time comes in with each call. What the present best brings is measured again and again,
+// with a weight that fades, so that it gives way when the other side has changed.
 #pragma once
 
 #include <algorithm>
@@ -25,10 +28,12 @@ class AdaptiveLimit {
     std::size_t floor = 1;
     std::size_t start = 4;
     std::size_t ceiling = 1'024;
-    /// For operations that take minutes whatever else runs, as boots do: a round of them would be over when the work is. So long as
-    /// nothing fails and the controller keeps up it doubles after this time too. Zero: only a measured gain doubles it.
+    /// For operations that take minutes whatever else runs, as boots do: a round of them would be
+    /// over when the work is. So long as nothing fails and the controller keeps up it doubles after
+    /// this time too. Zero: only a measured gain doubles it.
     std::chrono::seconds doubles_every{0};
-    /// Operations of milliseconds: who waits long for a place shows that the controller does not keep up (backlog.h).
+    /// Operations of milliseconds: who waits long for a place shows that the controller does not
+    /// keep up (backlog.h).
     bool shows_backlog = false;
     /// With a declared ceiling in the place of this one; it holds for floor and start too.
     Bounds under(std::optional<int> declared) const {
@@ -41,10 +46,12 @@ class AdaptiveLimit {
 
   std::size_t limit() const { return steps_[at_].places; }
 
-  /// The first operation after a time without any begins: what is measured begins with it, not with its end.
+  /// The first operation after a time without any begins: what is measured begins with it, not with
+  /// its end.
   void resumed(Time now) { beginRound(now); }
 
-  /// An operation has ended. `good`: it succeeded; `wanted`: somebody waits for its place; `behind`: the controller does not keep up.
+  /// An operation has ended. `good`: it succeeded; `wanted`: somebody waits for its place;
+  /// `behind`: the controller does not keep up.
   void ended(Time now, bool good, bool wanted, bool behind = false);
 
  private:

@@ -2,10 +2,10 @@
 // Places for operations of one kind, as many as an AdaptiveLimit finds good. Control thread only.
 #pragma once
 
+#include "base/async/coordinate.h"
 #include "base/clock.h"
 #include "lifecycle/executor/adaptive_limit.h"
 #include "lifecycle/executor/backlog.h"
-#include "base/async/coordinate.h"
 
 #include <map>
 
@@ -13,12 +13,14 @@ namespace muster::lifecycle {
 
 class TunedPlaces {
  public:
-  TunedPlaces(Clock& clock, AdaptiveLimit::Bounds bounds) : clock_(clock), shows_backlog_(bounds.shows_backlog), limit_(bounds) {}
+  TunedPlaces(Clock& clock, AdaptiveLimit::Bounds bounds)
+      : clock_(clock), shows_backlog_(bounds.shows_backlog), limit_(bounds) {}
   TunedPlaces(const TunedPlaces&) = delete;
 
   /// The lowest rank goes first; among equals who came first.
   Task<void> take(std::size_t rank = 0);
-  /// `good`: the operation succeeded, as far as the other side's load goes: a refusal that is an answer is good.
+  /// `good`: the operation succeeded, as far as the other side's load goes: a refusal that is an
+  /// answer is good.
   void release(bool good);
   /// An operation that was called off says nothing.
   void abandon();

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scheduling of a plan.
 //
-// A subject's coroutine holds one of a bounded number of places while it works, and gives it back while it waits for an
-// action of another subject. It runs its actions in the plan's order, which is topological over all subjects: the first
-// unsettled action of the plan never waits for anything, so the run cannot lock up.
+// A subject's coroutine holds one of a bounded number of places while it works, and gives it back
+// while it waits for an action of another subject. It runs its actions in the plan's order, which
+// is topological over all subjects: the first unsettled action of the plan never waits for
+// anything, so the run cannot lock up.
 #include "lifecycle/executor/apply_run.h"
 
 #include "base/async/deadline.h"
@@ -18,9 +19,12 @@
 
 namespace muster::lifecycle {
 
-constexpr std::size_t kMaxIntentsLookedAt = 256;  ///< the newest of a subject, to find those that another controller left open
+constexpr std::size_t kMaxIntentsLookedAt =
+    256;  ///< the newest of a subject, to find those that another controller left open
 
-std::shared_ptr<DisturbancePlaces> makePlaces(const inventory::Cluster& cluster, Clock& clock) { return std::make_shared<DisturbancePlaces>(clock, cluster.limits); }
+std::shared_ptr<DisturbancePlaces> makePlaces(const inventory::Cluster& cluster, Clock& clock) {
+  return std::make_shared<DisturbancePlaces>(clock, cluster.limits);
+}
 
 Async<ApplyReport> ApplyRun::run() {
   for (std::size_t i = 0; i < plan_.actions.size(); ++i) index_.emplace(plan_.actions[i].id, i);
@@ -57,24 +61,36 @@ Async<void> ApplyRun::runAll(std::vector<Intent> orphans) {
   co_return Result<void>();
 }
 
-// ---- who asked, and what became of it ----------------------------------------------------------------------------------
+// ---- who asked, and what became of it
+// ----------------------------------------------------------------------------------
 
 Result<void> ApplyRun::openRequest() {
   const auto& origin = services_.origin;
-  request_ = Request{io::randomToken(9), services_.clock.now(), origin.user, origin.host, origin.command, hash_, "", {}};
+  request_ = Request{io::randomToken(9),
+                     services_.clock.now(),
+                     origin.user,
+                     origin.host,
+                     origin.command,
+                     hash_,
+                     "",
+                     {}};
   TRY_OK(services_.store.openRequest(request_));
   std::string text = fmt::format("{} actions, plan {}", plan_.actions.size(), hash_.substr(0, 12));
-  if (!origin.user.empty()) text += fmt::format(", asked for by {}@{}: {}", origin.user, origin.host, origin.command);
+  if (!origin.user.empty())
+    text += fmt::format(", asked for by {}@{}: {}", origin.user, origin.host, origin.command);
   services_.emit(Event{0, {}, EventKind::PlanStarted, {}, "", text});
   return {};
 }
 
 Task<void> ApplyRun::closeRequest() {
-  std::string words =
-      fmt::format("{} done, {} failed, {} blocked, {} not started", report_.done, report_.failed, report_.blocked, report_.skipped);
+  std::string words = fmt::format("{} done, {} failed, {} blocked, {} not started", report_.done,
+                                  report_.failed, report_.blocked, report_.skipped);
   if (report_.held > 0) words += fmt::format(", {} left to other controllers", report_.held);
   if (auto closed = co_await services_.journal->write<void>(
-      [id = request_.id, words, at = services_.clock.now()](Store& store) { return store.closeRequest(id, words, at); }); !closed)
+          [id = request_.id, words, at = services_.clock.now()](Store& store) {
+            return store.closeRequest(id, words, at);
+          });
+      !closed)
     logWarning("lifecycle", "how the request ended could not be stored: {}", closed.error().str());
   services_.emit(Event{0, {}, EventKind::PlanFinished, {}, "", words});
 }
@@ -82,24 +98,31 @@ Task<void> ApplyRun::closeRequest() {
 Task<std::string> ApplyRun::take(Subject subject) {
   auto claim = co_await claims_.take(subject);
   if (!claim) co_return "it could not be claimed: " + claim.error().str();
-  if (!claim->ours) co_return fmt::format("{} works on {}", claim->holder.empty() ? "another controller" : claim->holder, subject.str());
+  if (!claim->ours)
+    co_return fmt::format("{} works on {}",
+                          claim->holder.empty() ? "another controller" : claim->holder,
+                          subject.str());
   if (claim->taken_from.empty()) co_return std::string();
   auto facts = services_.store.factsOf(subject);
   auto intents = services_.store.intentsOf(subject, kMaxIntentsLookedAt);
-  const auto moved = facts ? movedFacts(plan_, subject, *facts) : std::vector<std::string>{facts.error().str()};
+  const auto moved =
+      facts ? movedFacts(plan_, subject, *facts) : std::vector<std::string>{facts.error().str()};
   if (!moved.empty() || !intents) {
     co_await claims_.release(subject);
-    co_return fmt::format("{} has worked on {} since the plan was made ({}); plan again", claim->taken_from, subject.str(),
+    co_return fmt::format("{} has worked on {} since the plan was made ({}); plan again",
+                          claim->taken_from, subject.str(),
                           moved.empty() ? intents.error().str() : moved.front());
   }
-  std::erase_if(open_, [&subject](const auto& entry) { return entry.second.action.facet.subject == subject; });
+  std::erase_if(open_, [&subject](const auto& entry) {
+    return entry.second.action.facet.subject == subject;
+  });
   for (auto& intent : *intents)
     if (intent.state == IntentState::Open) open_.emplace(intent.action.id, std::move(intent));
   co_return std::string();
 }
 
-/// Sorts open intents of earlier runs: of an action of this plan (taken up), not wanted any more (orphans), of subjects that
-/// this plan leaves out (not touched).
+/// Sorts open intents of earlier runs: of an action of this plan (taken up), not wanted any more
+/// (orphans), of subjects that this plan leaves out (not touched).
 Result<void> ApplyRun::adoptIntents(std::vector<Intent>& orphans) {
   TRY(intents, services_.store.openIntents());
   for (auto& intent : intents) {
@@ -117,7 +140,8 @@ Result<void> ApplyRun::adoptIntents(std::vector<Intent>& orphans) {
   return {};
 }
 
-/// The plan does not name its action: it was finished and only the journal is behind, or nobody wants it now.
+/// The plan does not name its action: it was finished and only the journal is behind, or nobody
+/// wants it now.
 Task<void> ApplyRun::settleOrphan(Intent intent) {
   const Subject subject = intent.action.facet.subject;
   auto claim = co_await claims_.take(subject);
@@ -134,39 +158,52 @@ Task<void> ApplyRun::lookAtOrphan(Intent intent) {
   IntentState state = IntentState::Abandoned;
   std::string outcome = "nobody wants it any more";
   if (phase) {
-    auto read = co_await withDeadline(services_.clock, kVerifyDeadline, "re-reading " + intent.action.facet.str(),
-                               contained(fmt::format("{} verifying {}", phase->name(), intent.action.id), phase->verify(intent.action)));
+    auto read = co_await withDeadline(
+        services_.clock, kVerifyDeadline, "re-reading " + intent.action.facet.str(),
+        contained(fmt::format("{} verifying {}", phase->name(), intent.action.id),
+                  phase->verify(intent.action)));
     if (!read) {  // not known yet: the next run looks again
-      services_.emit(Event{0,
-                           {},
-                           EventKind::Note,
-                           intent.action.facet.subject,
-                           intent.action.id,
-                           "an unfinished action of an earlier run could not be looked at: " + read.error().str()});
+      services_.emit(Event{
+          0,
+          {},
+          EventKind::Note,
+          intent.action.facet.subject,
+          intent.action.id,
+          "an unfinished action of an earlier run could not be looked at: " + read.error().str()});
       co_return;
     }
     std::erase_if(*read, [](const Fact& fact) { return fact.value.empty(); });
-    if (auto stored = co_await services_.journal->write<void>([facts = *read](Store& store) { return store.putFacts(facts); }); !stored) co_return;
+    if (auto stored = co_await services_.journal->write<void>(
+            [facts = *read](Store& store) { return store.putFacts(facts); });
+        !stored)
+      co_return;
     for (auto& fact : *read) {
-      if (fact.subject == intent.action.facet.subject && fact.facet == intent.action.facet.facet && matches(intent.action.to, fact.value)) {
+      if (fact.subject == intent.action.facet.subject && fact.facet == intent.action.facet.facet &&
+          matches(intent.action.to, fact.value)) {
         state = IntentState::Done;
         outcome = "it had been finished before muster stopped";
       }
       facts_.put(std::move(fact));
     }
   }
-  const auto left = state == IntentState::Abandoned ? leftBy(intent, services_.clock.now()) : std::nullopt;
-  // A plan of a few steps says nothing about the rest: what an earlier attempt has found wrong there is wrong still. Of a whole plan, what
-  // it leaves out is over, and nobody would ever clear that. What others have found is over when the facet is met.
-  const bool over = state == IntentState::Done || !plan_.policy.settles || intent.action.id.ends_with(kDrainSuffix);
-  if (auto closed = co_await services_.journal->write<void>([id = intent.id, facet = intent.action.facet, source = engineSource(intent.action.phase), state, outcome, left, over,
-                                               at = services_.clock.now()](Store& store) -> Result<void> {
-    if (left) TRY_OK(store.putFacts(std::vector<Fact>(1, *left)));
-    if (state == IntentState::Done) TRY_OK(store.clearFindings(facet));
-    if (over)
-      for (const auto& whose : {source, std::string()}) TRY_OK(store.clearFindingsOf(facet, whose));
-    return store.closeIntent(id, state, outcome, at);
-  }); closed)
+  const auto left =
+      state == IntentState::Abandoned ? leftBy(intent, services_.clock.now()) : std::nullopt;
+  // A plan of a few steps says nothing about the rest: what an earlier attempt has found wrong
+  // there is wrong still. Of a whole plan, what it leaves out is over, and nobody would ever clear
+  // that. What others have found is over when the facet is met.
+  const bool over = state == IntentState::Done || !plan_.policy.settles ||
+                    intent.action.id.ends_with(kDrainSuffix);
+  if (auto closed = co_await services_.journal->write<void>(
+          [id = intent.id, facet = intent.action.facet, source = engineSource(intent.action.phase),
+           state, outcome, left, over, at = services_.clock.now()](Store& store) -> Result<void> {
+            if (left) TRY_OK(store.putFacts(std::vector<Fact>(1, *left)));
+            if (state == IntentState::Done) TRY_OK(store.clearFindings(facet));
+            if (over)
+              for (const auto& whose : {source, std::string()})
+                TRY_OK(store.clearFindingsOf(facet, whose));
+            return store.closeIntent(id, state, outcome, at);
+          });
+      closed)
     services_.emit(Event{0,
                          {},
                          state == IntentState::Done ? EventKind::ActionDone : EventKind::Note,
@@ -201,7 +238,8 @@ Task<void> ApplyRun::walk(std::vector<std::size_t> steps) {
       continue;
     }
     if (!action.blocked.empty()) {
-      services_.emit(Event{0, {}, EventKind::ActionBlocked, action.facet.subject, action.id, action.blocked});
+      services_.emit(
+          Event{0, {}, EventKind::ActionBlocked, action.facet.subject, action.id, action.blocked});
       settle(index, StepState::Blocked, action.blocked);
       continue;
     }
@@ -222,26 +260,35 @@ Task<ApplyRun::Missing> ApplyRun::awaitNeeds(std::size_t index) {
   const auto& action = plan_.actions[index];
   for (const auto& need : action.needs) {
     auto found = index_.find(need);
-    if (found == index_.end()) co_return Missing{fmt::format("not started, because the plan lacks {}, which it needs; plan again", need)};
+    if (found == index_.end())
+      co_return Missing{
+          fmt::format("not started, because the plan lacks {}, which it needs; plan again", need)};
     auto& other = steps_[found->second];
-    if (found->second >= index && plan_.actions[found->second].facet.subject == action.facet.subject)  // it would wait for ever
-      co_return Missing{fmt::format("not started, because the plan has {}, which it needs, behind it; plan again", need)};
+    if (found->second >= index && plan_.actions[found->second].facet.subject ==
+                                      action.facet.subject)  // it would wait for ever
+      co_return Missing{fmt::format(
+          "not started, because the plan has {}, which it needs, behind it; plan again", need)};
     if (!other.settled.isSet()) {
-      services_.emit(Event{0, {}, EventKind::ActionWaiting, action.facet.subject, action.id, "waits for " + need});
+      services_.emit(Event{
+          0, {}, EventKind::ActionWaiting, action.facet.subject, action.id, "waits for " + need});
       places_.release();
       co_await other.settled.wait();
       co_await places_.take();
     }
     if (other.state != StepState::Done)
-      co_return Missing{fmt::format("not started, because {} is not done", need), other.state == StepState::Held};
+      co_return Missing{fmt::format("not started, because {} is not done", need),
+                        other.state == StepState::Held};
   }
   co_return Missing{};
 }
 
 TunedPlaces* ApplyRun::budgetOf(const Action& action) {
-  if (action.facet.subject.isCluster() || open_.contains(action.id)) return nullptr;  // what is under way is not stopped
+  if (action.facet.subject.isCluster() || open_.contains(action.id))
+    return nullptr;  // what is under way is not stopped
   auto& places = *services_.places;
-  return action.disruption == Disruption::Wipe ? &places.wipes : action.disruption == Disruption::Reset ? &places.resets : nullptr;
+  return action.disruption == Disruption::Wipe    ? &places.wipes
+         : action.disruption == Disruption::Reset ? &places.resets
+                                                  : nullptr;
 }
 
 Task<ActionEnd> ApplyRun::runAction(std::size_t index) {
@@ -256,8 +303,9 @@ Task<ActionEnd> ApplyRun::runAction(std::size_t index) {
   co_return end;
 }
 
-/// Answers whether the subject goes on. `rank`: of the subject. Who stands first in the plan goes first at every budget: nodes that
-/// have begun get to their end, instead of all of them getting half-way.
+/// Answers whether the subject goes on. `rank`: of the subject. Who stands first in the plan goes
+/// first at every budget: nodes that have begun get to their end, instead of all of them getting
+/// half-way.
 Task<bool> ApplyRun::runStep(std::size_t index, std::size_t rank) {
   auto* budget = budgetOf(plan_.actions[index]);
   if (budget) {
@@ -274,9 +322,15 @@ Task<bool> ApplyRun::runStep(std::size_t index, std::size_t rank) {
   if (budget && !called_off) budget->release(end.ending != Ending::Failed);
   if (called_off) std::rethrow_exception(called_off);
   switch (end.ending) {
-    case Ending::Done: settle(index, StepState::Done, ""); break;
-    case Ending::Failed: settle(index, StepState::Failed, end.why); break;
-    case Ending::Blocked: settle(index, StepState::Blocked, end.why); break;
+    case Ending::Done:
+      settle(index, StepState::Done, "");
+      break;
+    case Ending::Failed:
+      settle(index, StepState::Failed, end.why);
+      break;
+    case Ending::Blocked:
+      settle(index, StepState::Blocked, end.why);
+      break;
   }
   co_return end.ending != Ending::Failed;
 }
@@ -284,12 +338,23 @@ Task<bool> ApplyRun::runStep(std::size_t index, std::size_t rank) {
 void ApplyRun::settle(std::size_t index, StepState state, const std::string& why) {
   const auto& action = plan_.actions[index];
   switch (state) {
-    case StepState::Done: ++report_.done; break;
-    case StepState::Failed: ++report_.failed; break;
-    case StepState::Blocked: ++report_.blocked; break;
-    case StepState::Skipped: ++report_.skipped; break;
-    case StepState::Held: ++report_.held; break;
-    case StepState::Waiting: break;
+    case StepState::Done:
+      ++report_.done;
+      break;
+    case StepState::Failed:
+      ++report_.failed;
+      break;
+    case StepState::Blocked:
+      ++report_.blocked;
+      break;
+    case StepState::Skipped:
+      ++report_.skipped;
+      break;
+    case StepState::Held:
+      ++report_.held;
+      break;
+    case StepState::Waiting:
+      break;
   }
   if (state != StepState::Done && !why.empty()) report_.problems.push_back(action.id + ": " + why);
   steps_[index].state = state;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan being carried out: one coroutine a subject, needs between them, intents of earlier runs. Internal to lifecycle/.
+// A plan being carried out: one coroutine a subject, needs between them, intents of earlier runs.
+// Internal to lifecycle/.
 #pragma once
 
 #include "lifecycle/executor/action_run.h"
@@ -9,12 +10,19 @@
 
 namespace muster::lifecycle {
 
-/// What links and boot servers bear is found by trying, what power bears is the inventory's word (`limits`).
-inline constexpr AdaptiveLimit::Bounds kResets{.floor = 16, .start = 512, .ceiling = kMaxConcurrentSubjects, .doubles_every = std::chrono::seconds(5)};
-inline constexpr AdaptiveLimit::Bounds kWipes{.floor = 8, .start = 256, .ceiling = kMaxConcurrentSubjects};
+/// What links and boot servers bear is found by trying, what power bears is the inventory's word
+/// (`limits`).
+inline constexpr AdaptiveLimit::Bounds kResets{.floor = 16,
+                                               .start = 512,
+                                               .ceiling = kMaxConcurrentSubjects,
+                                               .doubles_every = std::chrono::seconds(5)};
+inline constexpr AdaptiveLimit::Bounds kWipes{
+    .floor = 8, .start = 256, .ceiling = kMaxConcurrentSubjects};
 
 struct DisturbancePlaces {
-  DisturbancePlaces(Clock& clock, const inventory::Limits& limits) : resets(clock, kResets.under(limits.restarts)), wipes(clock, kWipes.under(limits.imagings)) {}
+  DisturbancePlaces(Clock& clock, const inventory::Limits& limits)
+      : resets(clock, kResets.under(limits.restarts)),
+        wipes(clock, kWipes.under(limits.imagings)) {}
   TunedPlaces resets, wipes;
 };
 
@@ -49,7 +57,8 @@ class ApplyRun {
   Async<void> runAll(std::vector<Intent> orphans);
   Result<void> openRequest();
   Task<void> closeRequest();
-  /// Claims the subject and reads again what another controller has left. Answers why it is not ours; empty: it is.
+  /// Claims the subject and reads again what another controller has left. Answers why it is not
+  /// ours; empty: it is.
   Task<std::string> take(Subject subject);
   Task<Missing> awaitNeeds(std::size_t index);
   Task<bool> runStep(std::size_t index, std::size_t rank);

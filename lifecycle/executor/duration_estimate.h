@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a kind of action usually takes, learnt from the journal: what `muster why` compares with, and what stall_watch.h shouts by.
+// How long a kind of action usually takes, learnt from the journal: what `muster why` compares
+// with, and what stall_watch.h shouts by.
 //
-// A kind is phase and facet ("firmware firmware.BMC", "pool pool#drain"). Only actions that ended well count. The phase's own estimate is
-// worth kPriorSamples of them, so that two lucky runs do not make the third one late.
+// A kind is phase and facet ("firmware firmware.BMC", "pool pool#drain"). Only actions that ended
+// well count. The phase's own estimate is worth kPriorSamples of them, so that two lucky runs do
+// not make the third one late.
 #pragma once
 
 #include "inventory/model/cluster.h"
@@ -14,12 +16,13 @@
 
 namespace muster::lifecycle {
 
-inline constexpr double kPaceQuantile = 0.9;             ///< a slow tenth neither moves it nor is late
+inline constexpr double kPaceQuantile = 0.9;  ///< a slow tenth neither moves it nor is late
 inline constexpr std::size_t kPriorSamples = 4;
-inline constexpr std::size_t kMaxSamples = 200;          ///< of a kind, the newest
+inline constexpr std::size_t kMaxSamples = 200;  ///< of a kind, the newest
 inline constexpr double kLateFactor = 1.5;
 inline constexpr std::chrono::seconds kLateSlack{10};
-inline constexpr std::size_t kPeersAsked = 32;           ///< nodes of the same profile whose journal is read, the node's own first
+inline constexpr std::size_t kPeersAsked =
+    32;  ///< nodes of the same profile whose journal is read, the node's own first
 inline constexpr std::size_t kIntentsOfPeer = 100;
 
 struct Pace {

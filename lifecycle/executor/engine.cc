@@ -19,13 +19,17 @@ namespace {
 
 constexpr std::size_t kFactsPerCommit = 2'000;
 constexpr std::size_t kMaxChangesTold = 4;  ///< changed facets named in one event
-constexpr std::size_t kJournalRead = 64;    ///< intents of a subject, newest first, among which an old finding's is looked for
-constexpr std::chrono::minutes kUnwantedFor{2};  ///< a younger finding may be of a controller that knows a newer inventory, or a rollout's step
+constexpr std::size_t kJournalRead =
+    64;  ///< intents of a subject, newest first, among which an old finding's is looked for
+constexpr std::chrono::minutes kUnwantedFor{2};  ///< a younger finding may be of a controller that
+                                                 ///< knows a newer inventory, or a rollout's step
 
-/// Reads all subjects through all phases; facts go to the store in batches, one sync to the disk each.
+/// Reads all subjects through all phases; facts go to the store in batches, one sync to the disk
+/// each.
 class Observation {
  public:
-  Observation(const Services& services, FactSet& facts) : services_(services), facts_(facts), places_(kMaxConcurrentObservations) {}
+  Observation(const Services& services, FactSet& facts)
+      : services_(services), facts_(facts), places_(kMaxConcurrentObservations) {}
 
   Task<void> readAll(std::vector<Subject> subjects) {
     std::vector<Task<void>> tasks;
@@ -53,12 +57,20 @@ class Observation {
   }
 
   Task<void> readThrough(Phase* phase, Subject subject) {
-    auto work = contained(fmt::format("{} observing {}", phase->name(), subject.str()), phase->observe(subject));
+    auto work = contained(fmt::format("{} observing {}", phase->name(), subject.str()),
+                          phase->observe(subject));
     auto bounded =
-        withDeadline(services_.clock, kObserveDeadline, fmt::format("{} observing {}", phase->name(), subject.str()), std::move(work));
+        withDeadline(services_.clock, kObserveDeadline,
+                     fmt::format("{} observing {}", phase->name(), subject.str()), std::move(work));
     auto seen = co_await std::move(bounded);
     if (!seen) {
-      services_.emit(Event{0, {}, EventKind::Note, subject, "", fmt::format("{} could not look: {}", phase->name(), seen.error().str())});
+      services_.emit(
+          Event{0,
+                {},
+                EventKind::Note,
+                subject,
+                "",
+                fmt::format("{} could not look: {}", phase->name(), seen.error().str())});
       forgetPoolOf(phase, subject);
       co_return;
     }
@@ -68,8 +80,9 @@ class Observation {
       if (fact.observed_at == WallTime{}) fact.observed_at = services_.clock.now();
       const auto before = facts_.value(fact.subject, fact.facet);
       if (before != fact.value)
-        changes.push_back(before ? fmt::format("{} '{}' → '{}'", fact.facet.str(), *before, fact.value)
-                                 : fmt::format("{} '{}'", fact.facet.str(), fact.value));
+        changes.push_back(before
+                              ? fmt::format("{} '{}' → '{}'", fact.facet.str(), *before, fact.value)
+                              : fmt::format("{} '{}'", fact.facet.str(), fact.value));
       facts_.put(fact);
       batch_.push_back(std::move(fact));
     }
@@ -77,7 +90,8 @@ class Observation {
     if (batch_.size() >= kFactsPerCommit) flush();
   }
 
-  /// An old place in the pool is no permission to disturb a node: what could not be read now is not known.
+  /// An old place in the pool is no permission to disturb a node: what could not be read now is not
+  /// known.
   void forgetPoolOf(Phase* phase, const Subject& subject) {
     const FacetName pool{std::string(kPoolFacet)};
     for (const auto& goal : phase->goals(services_.cluster, subject, facts_))
@@ -90,15 +104,18 @@ class Observation {
   void tell(const Subject& subject, const std::vector<std::string>& changes) {
     if (changes.empty()) return;
     std::string text;
-    for (std::size_t i = 0; i < std::min(changes.size(), kMaxChangesTold); ++i) text += (i == 0 ? "" : ", ") + changes[i];
-    if (changes.size() > kMaxChangesTold) text += fmt::format(" and {} more", changes.size() - kMaxChangesTold);
+    for (std::size_t i = 0; i < std::min(changes.size(), kMaxChangesTold); ++i)
+      text += (i == 0 ? "" : ", ") + changes[i];
+    if (changes.size() > kMaxChangesTold)
+      text += fmt::format(" and {} more", changes.size() - kMaxChangesTold);
     services_.emit(Event{0, {}, EventKind::Observed, subject, "", text});
   }
 
   void flush() {
     auto batch = std::exchange(batch_, {});
     if (batch.empty() || trouble_) return;
-    if (auto stored = services_.store.putFacts(batch); !stored) trouble_ = std::move(stored).error().within("storing what was observed");
+    if (auto stored = services_.store.putFacts(batch); !stored)
+      trouble_ = std::move(stored).error().within("storing what was observed");
   }
 
   const Services& services_;
@@ -109,39 +126,47 @@ class Observation {
 };
 
 /// Findings of facets that were seen to be as wanted after the finding was raised.
-Result<void> clearWhatIsMet(const Services& services, const FactSet& facts, const std::vector<Finding>& findings) {
+Result<void> clearWhatIsMet(const Services& services, const FactSet& facts,
+                            const std::vector<Finding>& findings) {
   std::map<FacetRef, WallTime> newest;
-  for (const auto& finding : findings) newest[finding.facet] = std::max(newest[finding.facet], finding.at);
+  for (const auto& finding : findings)
+    newest[finding.facet] = std::max(newest[finding.facet], finding.at);
   for (const auto& [facet, at] : newest) {
     const Fact* fact = facts.find(facet.subject, facet.facet);
     if (!fact || fact->observed_at <= at) continue;
     for (Phase* phase : services.phases)
       for (const auto& goal : phase->goals(services.cluster, facet.subject, facts))
         if (goal.facet == facet && matches(goal.want, fact->value))
-          if (auto cleared = services.store.clearFindings(facet); !cleared && cleared.error().code() != ErrorCode::Conflict)
+          if (auto cleared = services.store.clearFindings(facet);
+              !cleared && cleared.error().code() != ErrorCode::Conflict)
             return cleared;  // what another controller works on, it clears
   }
   return {};
 }
 
-/// Of a finding from before findings said who raised them: the engine's own name the intent that they are about.
+/// Of a finding from before findings said who raised them: the engine's own name the intent that
+/// they are about.
 Result<std::string> phaseByJournal(Store& store, const Finding& finding) {
   const auto evidence = jsonOrNone(finding.evidence, kKeptJson);
-  const auto id = evidence.is_object() ? evidence.value("intent", nlohmann::json()) : nlohmann::json();
+  const auto id =
+      evidence.is_object() ? evidence.value("intent", nlohmann::json()) : nlohmann::json();
   if (!id.is_string()) return std::string();
   TRY(journal, store.intentsOf(finding.facet.subject, kJournalRead));
   for (const auto& intent : journal)
-    if (intent.id == id.get_ref<const std::string&>() && intent.action.facet == finding.facet) return intent.action.phase;
+    if (intent.id == id.get_ref<const std::string&>() && intent.action.facet == finding.facet)
+      return intent.action.phase;
   return std::string();
 }
 
 /// The phase whose action it is about; empty: it is not the engine's.
 Result<std::string> phaseOf(Store& store, const Finding& finding) {
   if (finding.source.empty()) return phaseByJournal(store, finding);
-  return finding.source.starts_with(kEngineSource) ? finding.source.substr(kEngineSource.size()) : std::string();
+  return finding.source.starts_with(kEngineSource) ? finding.source.substr(kEngineSource.size())
+                                                   : std::string();
 }
 
-/// Facts can make a phase want less for a while (gates that a person's word stands for): without any it wants all that is declared.
+/// Facts can make a phase want less for a while (gates that a person's word stands for): without
+/// any it wants all that is declared.
 bool isWanted(const Services& services, const FacetRef& facet, const FactSet& facts) {
   if (!facet.subject.isCluster() && !services.cluster.findNode(facet.subject.node())) return false;
   const FactSet none;
@@ -152,28 +177,39 @@ bool isWanted(const Services& services, const FacetRef& facet, const FactSet& fa
   return false;
 }
 
-/// The engine's own findings of facets that no phase wants any more: the profile was changed, the node has left the inventory. Nobody
-/// would ever see those facets met. What others have raised is theirs. docs/adr/0118
-Result<void> endWhatNobodyWants(const Services& services, const FactSet& facts, const std::vector<Finding>& findings) {
+/// The engine's own findings of facets that no phase wants any more: the profile was changed, the
+/// node has left the inventory. Nobody would ever see those facets met. What others have raised is
+/// theirs. docs/adr/0118
+Result<void> endWhatNobodyWants(const Services& services, const FactSet& facts,
+                                const std::vector<Finding>& findings) {
   std::map<std::pair<FacetRef, std::string>, bool> ends;  ///< those of one source end together
   for (const auto& finding : findings) {
     const auto [entry, is_first] = ends.try_emplace({finding.facet, finding.source}, true);
     if (!entry->second) continue;
     TRY(name, phaseOf(services.store, finding));
-    const Phase* phase = name.empty() ? nullptr : services.phase(name);  // one that is not here cannot be asked
-    const bool is_judged = phase && !phase->isAsked() && finding.at + kUnwantedFor <= services.clock.now();
+    const Phase* phase =
+        name.empty() ? nullptr : services.phase(name);  // one that is not here cannot be asked
+    const bool is_judged =
+        phase && !phase->isAsked() && finding.at + kUnwantedFor <= services.clock.now();
     entry->second = is_judged && !(is_first && isWanted(services, finding.facet, facts));
   }
   std::erase_if(ends, [](const auto& entry) { return !entry.second; });
   if (ends.empty()) return {};
   TRY(open, services.store.openIntents());
   for (const auto& intent : open)  // ends with it, or when it has been looked at
-    std::erase_if(ends, [&intent](const auto& entry) { return entry.first.first == intent.action.facet; });
+    std::erase_if(
+        ends, [&intent](const auto& entry) { return entry.first.first == intent.action.facet; });
   for (const auto& [which, unused] : ends) {
     const auto& [facet, source] = which;
     const auto cleared = services.store.clearFindingsOf(facet, source);
     if (cleared)
-      services.emit(Event{0, {}, EventKind::Note, facet.subject, "", fmt::format("nothing wants {} any more: its findings are over", facet.facet.str())});
+      services.emit(Event{
+          0,
+          {},
+          EventKind::Note,
+          facet.subject,
+          "",
+          fmt::format("nothing wants {} any more: its findings are over", facet.facet.str())});
     else if (cleared.error().code() != ErrorCode::Conflict)
       return cleared;
   }
@@ -203,14 +239,16 @@ void Services::emit(Event event, bool stored) const {
 }
 
 Phase* Services::phase(std::string_view name) const {
-  auto it = std::find_if(phases.begin(), phases.end(), [name](Phase* phase) { return phase->name() == name; });
+  auto it = std::find_if(phases.begin(), phases.end(),
+                         [name](Phase* phase) { return phase->name() == name; });
   return it == phases.end() ? nullptr : *it;
 }
 
 Async<FactSet> Engine::observe(Policy policy) {
   std::vector<Subject> subjects{Subject::cluster()};
   for (const auto& node : services_.cluster.nodes)
-    if (policy.only.empty() || policy.only.contains(Subject(node.name))) subjects.emplace_back(node.name);
+    if (policy.only.empty() || policy.only.contains(Subject(node.name)))
+      subjects.emplace_back(node.name);
   co_return co_await observeAll(std::move(subjects));
 }
 
@@ -230,7 +268,10 @@ Async<FactSet> Engine::observeAll(std::vector<Subject> subjects) {
   if (observation.trouble()) co_return fail(*observation.trouble());
   CO_TRY(findings, services_.store.findings(nullptr));
   CO_TRY_OK(clearWhatIsMet(services_, facts, findings));
-  if (!is_all) std::erase_if(findings, [&observed](const Finding& finding) { return !observed.contains(finding.facet.subject); });
+  if (!is_all)
+    std::erase_if(findings, [&observed](const Finding& finding) {
+      return !observed.contains(finding.facet.subject);
+    });
   CO_TRY_OK(endWhatNobodyWants(services_, facts, findings));
   CO_TRY_OK(Quarantine(services_.store).settle());
   co_return facts;
@@ -238,7 +279,9 @@ Async<FactSet> Engine::observeAll(std::vector<Subject> subjects) {
 
 Async<ApplyReport> Engine::apply(Plan plan) {
   if (plan.inventory_digest != services_.cluster.digest)
-    co_return fail(ErrorCode::Conflict, "the inventory has changed since the plan was made; look at it again with `muster plan`");
+    co_return fail(
+        ErrorCode::Conflict,
+        "the inventory has changed since the plan was made; look at it again with `muster plan`");
   journal_->attach(co_await asio::this_coro::executor);
   ApplyRun run(services_, std::move(plan));
   auto report = co_await run.run();

@@ -23,7 +23,8 @@ Async<T> contained(std::string what, Async<T> work) {
   } catch (const std::exception& error) {
     thrown = error.what();
   }
-  co_return fail(ErrorCode::Internal, fmt::format("{} threw '{}'; this is a defect in muster", what, thrown));
+  co_return fail(ErrorCode::Internal,
+                 fmt::format("{} threw '{}'; this is a defect in muster", what, thrown));
 }
 
 }  // namespace muster::lifecycle

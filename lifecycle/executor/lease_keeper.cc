@@ -21,13 +21,17 @@ Result<void> ClaimKeeper::begin() {
 }
 
 Async<Claim> ClaimKeeper::take(Subject subject) {
-  auto claim = co_await services_.journal->write<Claim>([subject](Store& store) { return store.claim(subject); });
+  auto claim = co_await services_.journal->write<Claim>(
+      [subject](Store& store) { return store.claim(subject); });
   co_return claim;
 }
 
 Task<void> ClaimKeeper::release(Subject subject) {
-  if (auto released = co_await services_.journal->write<void>([subject](Store& store) { return store.release(subject); }); !released)
-    logWarning("lifecycle", "{} could not be given back and stays claimed until the lease ends: {}", subject.str(), released.error().str());
+  if (auto released = co_await services_.journal->write<void>(
+          [subject](Store& store) { return store.release(subject); });
+      !released)
+    logWarning("lifecycle", "{} could not be given back and stays claimed until the lease ends: {}",
+               subject.str(), released.error().str());
 }
 
 Task<void> ClaimKeeper::keep() {
@@ -49,17 +53,20 @@ Result<void> ClaimKeeper::sure(const Subject& subject) {
   return {};
 }
 
-std::vector<std::string> movedFacts(const Plan& plan, const Subject& subject, const std::vector<Fact>& now) {
+std::vector<std::string> movedFacts(const Plan& plan, const Subject& subject,
+                                    const std::vector<Fact>& now) {
   std::map<FacetName, std::string> is;
   for (const auto& fact : now) is[fact.facet] = fact.value;
   std::vector<std::string> out;
-  for (auto it = plan.facts_used.lower_bound({subject, FacetName()}); it != plan.facts_used.end() && it->first.subject == subject; ++it) {
+  for (auto it = plan.facts_used.lower_bound({subject, FacetName()});
+       it != plan.facts_used.end() && it->first.subject == subject; ++it) {
     const auto& [facet, was] = *it;
     const auto value = is[facet.facet];
     if (value != was) out.push_back(fmt::format("{} was '{}', is '{}'", facet.str(), was, value));
     is.erase(facet.facet);
   }
-  for (const auto& [facet, value] : is) out.push_back(fmt::format("{}/{} was not known, is '{}'", subject.str(), facet.str(), value));
+  for (const auto& [facet, value] : is)
+    out.push_back(fmt::format("{}/{} was not known, is '{}'", subject.str(), facet.str(), value));
   return out;
 }
 

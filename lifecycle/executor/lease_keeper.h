@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The claims of one run: taken when work on a subject starts, kept while the run lasts, given back when the subject is done.
-// Internal to lifecycle/. docs/adr/0010
+// The claims of one run: taken when work on a subject starts, kept while the run lasts, given back
+// when the subject is done. Internal to lifecycle/. docs/adr/0010
 #pragma once
 
 #include "lifecycle/executor/engine.h"
@@ -15,14 +15,16 @@ class ClaimKeeper {
   }
   ClaimKeeper(const ClaimKeeper&) = delete;
 
-  /// Signs this controller on, unless another run of it is under way: signing on gives back what an earlier session held.
+  /// Signs this controller on, unless another run of it is under way: signing on gives back what an
+  /// earlier session held.
   Result<void> begin();
   Async<Claim> take(Subject subject);
   Task<void> release(Subject subject);
   /// Renews the lease for ever; ends by cancellation.
   Task<void> keep();
-  /// Before an outside effect: is the subject still ours? Asks the store when the lease may have run out meanwhile, as it has
-  /// for a process that was stopped and wakes up. Errors: Conflict (another controller has it)
+  /// Before an outside effect: is the subject still ours? Asks the store when the lease may have
+  /// run out meanwhile, as it has for a process that was stopped and wakes up. Errors: Conflict
+  /// (another controller has it)
   Result<void> sure(const Subject& subject);
 
  private:
@@ -34,6 +36,7 @@ class ClaimKeeper {
 };
 
 /// What has moved of a subject since the plan was made, one line each.
-std::vector<std::string> movedFacts(const Plan& plan, const Subject& subject, const std::vector<Fact>& now);
+std::vector<std::string> movedFacts(const Plan& plan, const Subject& subject,
+                                    const std::vector<Fact>& now);
 
 }  // namespace muster::lifecycle

@@ -9,16 +9,21 @@
 namespace muster::lifecycle {
 namespace {
 
-constexpr std::size_t kLastWords = 16;  ///< events of the node that are searched for the action's last word
+constexpr std::size_t kLastWords =
+    16;  ///< events of the node that are searched for the action's last word
 
-std::string secondsOf(std::chrono::milliseconds duration) { return fmt::format("{:.0f} s", std::chrono::duration<double>(duration).count()); }
+std::string secondsOf(std::chrono::milliseconds duration) {
+  return fmt::format("{:.0f} s", std::chrono::duration<double>(duration).count());
+}
 
 }  // namespace
 
 Task<void> StallWatch::run() {
   while (true) {
     co_await clock_.sleep(kStallLook);
-    if (auto looked = look(); !looked) logWarning("lifecycle", "whether an action stalls could not be seen: {}", looked.error().str());
+    if (auto looked = look(); !looked)
+      logWarning("lifecycle", "whether an action stalls could not be seen: {}",
+                 looked.error().str());
   }
 }
 
@@ -43,7 +48,8 @@ Result<Pace> StallWatch::paceOf(const Action& action) {
   const auto& subject = action.facet.subject;
   const auto* node = subject.isCluster() ? nullptr : cluster_.findNode(subject.node());
   auto& known = known_[node ? node->profile : std::string()];
-  if (known.at == std::chrono::steady_clock::time_point{} || clock_.steady() - known.at > kPacesGood) {
+  if (known.at == std::chrono::steady_clock::time_point{} ||
+      clock_.steady() - known.at > kPacesGood) {
     TRY(paces, learnPaces(cluster_, store_, subject));
     known = {clock_.steady(), std::move(paces)};
   }
@@ -57,20 +63,31 @@ Result<void> StallWatch::shout(const Intent& intent, const Pace& pace) {
   TRY(events, store_.lastEvents(kLastWords, &action.facet.subject));
   for (const auto& event : events)
     if (event.action_id == action.id && !event.text.empty()) last = event.text;
-  const auto text = fmt::format("{} is under way for {}; it takes {}; last: {}", action.id, secondsOf(taken), pace.words(), last);
-  Event event{0, clock_.now(), EventKind::Note, action.facet.subject, action.id, text + "; " + std::string(whenLate(action))};
+  const auto text = fmt::format("{} is under way for {}; it takes {}; last: {}", action.id,
+                                secondsOf(taken), pace.words(), last);
+  Event event{0,
+              clock_.now(),
+              EventKind::Note,
+              action.facet.subject,
+              action.id,
+              text + "; " + std::string(whenLate(action))};
   TRY(sequence, store_.addEvent(event));
   event.sequence = sequence;
   told_.insert(intent.id);  // once, whatever becomes of the finding
   if (sink_) sink_(event);
-  if (action.id.ends_with(kDrainSuffix)) return {};  // jobs may take their time: no finding about the node
-  nlohmann::json evidence = {{"expected_seconds", std::chrono::duration<double>(pace.expected).count()},
-                             {"samples", pace.samples},
-                             {"observed_seconds", std::chrono::duration<double>(taken).count()},
-                             {"last_evidence", last},
-                             {"intent", intent.id},
-                             {"operation", intent.operation}};
-  const auto found = store_.addFinding({action.facet, Severity::Warning, text, evidenceWithConsole(std::move(evidence), console_, action.facet.subject, intent.opened_at), std::string(whenLate(action)), clock_.now(), engineSource(action.phase)});
+  if (action.id.ends_with(kDrainSuffix))
+    return {};  // jobs may take their time: no finding about the node
+  nlohmann::json evidence = {
+      {"expected_seconds", std::chrono::duration<double>(pace.expected).count()},
+      {"samples", pace.samples},
+      {"observed_seconds", std::chrono::duration<double>(taken).count()},
+      {"last_evidence", last},
+      {"intent", intent.id},
+      {"operation", intent.operation}};
+  const auto found = store_.addFinding(
+      {action.facet, Severity::Warning, text,
+       evidenceWithConsole(std::move(evidence), console_, action.facet.subject, intent.opened_at),
+       std::string(whenLate(action)), clock_.now(), engineSource(action.phase)});
   // Of another controller's action its own watch makes the finding.
   return found || found.error().code() == ErrorCode::Conflict ? Result<void>() : found;
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shouts when an action takes longer than its kind usually does: an event and a finding, once an action, while it is still under way.
+// Shouts when an action takes longer than its kind usually does: an event and a finding, once an
+// action, while it is still under way.
 #pragma once
 
-#include "lifecycle/executor/engine.h"
 #include "lifecycle/executor/duration_estimate.h"
+#include "lifecycle/executor/engine.h"
 
 #include <map>
 #include <set>
@@ -16,8 +17,13 @@ inline constexpr std::chrono::minutes kPacesGood{30};  ///< then the journal has
 
 class StallWatch {
  public:
-  StallWatch(const inventory::Cluster& cluster, Store& store, Clock& clock, EventSink sink, ConsoleLines console = {})
-      : cluster_(cluster), store_(store), clock_(clock), sink_(std::move(sink)), console_(std::move(console)) {}
+  StallWatch(const inventory::Cluster& cluster, Store& store, Clock& clock, EventSink sink,
+             ConsoleLines console = {})
+      : cluster_(cluster),
+        store_(store),
+        clock_(clock),
+        sink_(std::move(sink)),
+        console_(std::move(console)) {}
 
   /// Looks for ever; ends by cancellation. Run it beside the engine.
   Task<void> run();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where certificates lie among the store's values. What they are is validate/'s; keep shows them without knowing more.
+// Where certificates lie among the store's values. What they are is validate/'s; keep shows them
+// without knowing more.
 #pragma once
 
 #include "base/ids.h"

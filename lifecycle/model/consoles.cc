@@ -17,20 +17,28 @@ Task<void> RestartEar::restarts(NodeName node, std::string task, std::string why
   co_await begins_(std::move(node), std::move(why));
 }
 
-std::string consoleBootLine(int number, WallTime began, const std::string& why) { return fmt::format("{}{}{}{} ({})]", kBoot, number, kBegan, toString(began), why); }
+std::string consoleBootLine(int number, WallTime began, const std::string& why) {
+  return fmt::format("{}{}{}{} ({})]", kBoot, number, kBegan, toString(began), why);
+}
 
 std::optional<WallTime> consoleBootBegan(const std::vector<std::string>& lines) {
   if (lines.empty() || !lines.front().starts_with(kBoot)) return std::nullopt;
   const auto& line = lines.front();
   const auto at = line.find(kBegan), end = line.find(" (", at);
   if (at == std::string::npos || end == std::string::npos) return std::nullopt;
-  const auto began = parseWallTime(std::string_view(line).substr(at + kBegan.size(), end - at - kBegan.size()));
+  const auto began =
+      parseWallTime(std::string_view(line).substr(at + kBegan.size(), end - at - kBegan.size()));
   return began ? std::optional(*began) : std::nullopt;
 }
 
 std::vector<std::string> markedAsOlder(std::vector<std::string> lines, WallTime since) {
   const auto began = consoleBootBegan(lines);
-  if (began && *began < since) lines.insert(lines.begin() + 1, fmt::format("[muster: that was before this action, begun {}: the lines may be older than it]", toString(since)));
+  if (began && *began < since)
+    lines.insert(
+        lines.begin() + 1,
+        fmt::format(
+            "[muster: that was before this action, begun {}: the lines may be older than it]",
+            toString(since)));
   return lines;
 }
 

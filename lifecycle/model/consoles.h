@@ -13,15 +13,17 @@
 
 namespace muster::lifecycle {
 
-/// An installed system is about to restart itself: what its console says from now on is a boot of its own. Returns when somebody listens,
-/// or after some seconds; it holds up nothing and never fails.
+/// An installed system is about to restart itself: what its console says from now on is a boot of
+/// its own. Returns when somebody listens, or after some seconds; it holds up nothing and never
+/// fails.
 using RestartBegins = std::function<Task<void>(NodeName node, std::string why)>;
 
 /// A phase's one word to the consoles.
 class RestartEar {
  public:
   explicit RestartEar(RestartBegins begins) : begins_(std::move(begins)) {}
-  /// `task`: what restarts the machine. Told once, however often a phase looks; a new controller, who has to listen anew, tells it again.
+  /// `task`: what restarts the machine. Told once, however often a phase looks; a new controller,
+  /// who has to listen anew, tells it again.
   Task<void> restarts(NodeName node, std::string task, std::string why);
 
  private:
@@ -33,7 +35,8 @@ class RestartEar {
 std::string consoleBootLine(int number, WallTime began, const std::string& why);
 /// When that boot began; nullopt: the first line does not say.
 std::optional<WallTime> consoleBootBegan(const std::vector<std::string>& lines);
-/// Marks lines of a boot that began before `since`: they may be older than what they would be evidence of.
+/// Marks lines of a boot that began before `since`: they may be older than what they would be
+/// evidence of.
 std::vector<std::string> markedAsOlder(std::vector<std::string> lines, WallTime since);
 
 }  // namespace muster::lifecycle

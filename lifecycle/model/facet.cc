@@ -11,7 +11,9 @@ namespace {
 /// Where the facet stands, or would stand, in facts ordered by facet.
 template <class Facts>
 auto placeOf(Facts& facts, const FacetName& facet) {
-  return std::lower_bound(facts.begin(), facts.end(), facet, [](const Fact& fact, const FacetName& name) { return fact.facet < name; });
+  return std::lower_bound(
+      facts.begin(), facts.end(), facet,
+      [](const Fact& fact, const FacetName& name) { return fact.facet < name; });
 }
 
 }  // namespace
@@ -77,10 +79,14 @@ std::size_t FactSet::size() const {
 
 std::string_view toString(Disruption disruption) {
   switch (disruption) {
-    case Disruption::None: return "none";
-    case Disruption::Drain: return "drain";
-    case Disruption::Reset: return "reset";
-    case Disruption::Wipe: return "wipe";
+    case Disruption::None:
+      return "none";
+    case Disruption::Drain:
+      return "drain";
+    case Disruption::Reset:
+      return "reset";
+    case Disruption::Wipe:
+      return "wipe";
   }
   return "wipe";
 }
@@ -91,7 +97,8 @@ std::optional<Disruption> parseDisruption(std::string_view text) {
   return std::nullopt;
 }
 
-// Greedy with one point to come back to: linear for usual patterns, |glob| × |value| at worst, no recursion.
+// Greedy with one point to come back to: linear for usual patterns, |glob| × |value| at worst, no
+// recursion.
 bool matches(std::string_view glob, std::string_view value) {
   std::size_t g = 0, v = 0, star = std::string_view::npos, resume = 0;
   while (v < value.size()) {

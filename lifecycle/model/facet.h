@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of lifecycle: subject, facet, fact, goal, action. See docs/architecture.md for the facets in use.
+// The words of lifecycle: subject, facet, fact, goal, action. See docs/architecture.md for the
+// facets in use.
 #pragma once
 
 #include "base/clock.h"
@@ -54,8 +55,8 @@ struct Fact {
   std::string evidence;  ///< optional JSON
 };
 
-/// The facts of all subjects; what the planner reads. By subject, then ordered by facet: a fleet's facts are some million, and
-/// almost every question is about one subject.
+/// The facts of all subjects; what the planner reads. By subject, then ordered by facet: a fleet's
+/// facts are some million, and almost every question is about one subject.
 class FactSet {
  public:
   /// Whose facts were asked for while a Watch lived.
@@ -102,7 +103,8 @@ enum class Disruption { None, Drain, Reset, Wipe };
 std::string_view toString(Disruption disruption);
 std::optional<Disruption> parseDisruption(std::string_view text);
 
-/// One facet that must have one value. Goals come from phases and are pure functions of Cluster and facts.
+/// One facet that must have one value. Goals come from phases and are pure functions of Cluster and
+/// facts.
 struct Goal {
   FacetRef facet;
   std::string want;  ///< exact text, or a glob with '*' and '?'
@@ -111,7 +113,8 @@ struct Goal {
   std::chrono::seconds deadline{0};  ///< after this it has failed
   std::vector<FacetRef> needs;       ///< goals that must be met first
   std::string why;                   ///< "profile gpu-node pins driver nvidia to 575.57.08"
-  std::string blocked = {};          ///< why its phase cannot reach it as things are, and what would help; empty: it can
+  std::string blocked =
+      {};  ///< why its phase cannot reach it as things are, and what would help; empty: it can
 };
 
 bool matches(std::string_view glob, std::string_view value);
@@ -134,13 +137,17 @@ struct Action {
 };
 
 // Facets that lifecycle itself must understand; every other facet belongs to a phase.
-inline constexpr std::string_view kPoolFacet = "pool";              ///< "in", "silent", "drained", "out"
-inline constexpr std::string_view kInstalledFacet = "disk.system";  ///< "none", or what is installed there
+inline constexpr std::string_view kPoolFacet = "pool";  ///< "in", "silent", "drained", "out"
+inline constexpr std::string_view kInstalledFacet =
+    "disk.system";  ///< "none", or what is installed there
 inline constexpr std::string_view kNothingInstalled = "none";
 inline constexpr std::string_view kPoolIn = "in";
 inline constexpr std::string_view kPoolDrained = "drained";
-inline constexpr std::string_view kPoolSilent = "silent";  ///< does not answer its pool, which would give it jobs as soon as it does
+inline constexpr std::string_view kPoolSilent =
+    "silent";  ///< does not answer its pool, which would give it jobs as soon as it does
 /// Whether jobs run there or can start there without anybody's asking.
-inline bool mayTakeJobs(const std::optional<std::string>& pool) { return pool == kPoolIn || pool == kPoolSilent; }
+inline bool mayTakeJobs(const std::optional<std::string>& pool) {
+  return pool == kPoolIn || pool == kPoolSilent;
+}
 
 }  // namespace muster::lifecycle

@@ -19,22 +19,30 @@ struct Finding {
   std::string evidence;  ///< what was seen: numbers with units, output lines; may be JSON
   std::string what_to_do;
   WallTime at{};
-  std::string source = {};  ///< who raised it: a word below, or engineSource(); empty: an older muster, which did not say
+  std::string source = {};  ///< who raised it: a word below, or engineSource(); empty: an older
+                            ///< muster, which did not say
 };
 
-/// An action of this phase. Only these are the engine's to end when nothing wants their facet any more (docs/adr/0118).
+/// An action of this phase. Only these are the engine's to end when nothing wants their facet any
+/// more (docs/adr/0118).
 inline constexpr std::string_view kEngineSource = "engine/";
-inline std::string engineSource(std::string_view phase) { return std::string(kEngineSource).append(phase); }
-inline constexpr const char* kKeepSource = "keep";              ///< checks of `muster keep`, and its circuit breaker
-inline constexpr const char* kQuarantineSource = "quarantine";  ///< its text names who put the node there
+inline std::string engineSource(std::string_view phase) {
+  return std::string(kEngineSource).append(phase);
+}
+inline constexpr const char* kKeepSource =
+    "keep";  ///< checks of `muster keep`, and its circuit breaker
+inline constexpr const char* kQuarantineSource =
+    "quarantine";  ///< its text names who put the node there
 inline constexpr const char* kDiscoverySource = "discovery";
-inline constexpr const char* kEnrolmentSource = "enrolment";    ///< an agent that called and was refused
-inline constexpr const char* kBmcSource = "bmc-health";         ///< the BMC's log and sensors
-inline constexpr const char* kIsolationSource = "isolation";    ///< `muster validate isolate`
+inline constexpr const char* kEnrolmentSource =
+    "enrolment";                                         ///< an agent that called and was refused
+inline constexpr const char* kBmcSource = "bmc-health";  ///< the BMC's log and sensors
+inline constexpr const char* kIsolationSource = "isolation";  ///< `muster validate isolate`
 
-/// What a node's console said last, as plain lines (no terminal sequences); none where it has no console. For the evidence of whatever
-/// fails or is late.
+/// What a node's console said last, as plain lines (no terminal sequences); none where it has no
+/// console. For the evidence of whatever fails or is late.
 using ConsoleLines = std::function<std::vector<std::string>(const Subject&)>;
-inline constexpr std::string_view kConsoleEvidence = "console";  ///< its key in a finding's evidence
+inline constexpr std::string_view kConsoleEvidence =
+    "console";  ///< its key in a finding's evidence
 
 }  // namespace muster::lifecycle

@@ -26,7 +26,8 @@ void putEvidence(json& out, const std::string& evidence) {
   out["evidence"] = parsed.is_structured() ? std::move(parsed) : json(evidence);
 }
 
-/// Reads typed members and remembers the first thing that is wrong, so that a reader is a flat list of lines.
+/// Reads typed members and remembers the first thing that is wrong, so that a reader is a flat list
+/// of lines.
 class Reader {
  public:
   explicit Reader(const json& source) : source_(source) {
@@ -41,7 +42,8 @@ class Reader {
   std::chrono::seconds seconds(const char* key) {
     auto it = member(key, true);
     if (!it) return {};
-    if (!it->is_number_unsigned()) return note(key, "is not a number of seconds"), std::chrono::seconds{};
+    if (!it->is_number_unsigned())
+      return note(key, "is not a number of seconds"), std::chrono::seconds{};
     return std::chrono::seconds(it->get<std::uint32_t>());
   }
   std::vector<std::string> texts(const char* key) {
@@ -76,18 +78,23 @@ class Reader {
 
 std::string_view severityWord(Severity severity) {
   switch (severity) {
-    case Severity::Info: return "info";
-    case Severity::Warning: return "warning";
-    case Severity::Error: return "error";
+    case Severity::Info:
+      return "info";
+    case Severity::Warning:
+      return "warning";
+    case Severity::Error:
+      return "error";
   }
   return "error";
 }
 
 std::string canonical(const json& value) { return jsonText(value); }
 
-std::string evidenceWithConsole(json evidence, const ConsoleLines& console, const Subject& subject, WallTime since) {
+std::string evidenceWithConsole(json evidence, const ConsoleLines& console, const Subject& subject,
+                                WallTime since) {
   if (console)
-    if (auto lines = console(subject); !lines.empty()) evidence[std::string(kConsoleEvidence)] = markedAsOlder(std::move(lines), since);
+    if (auto lines = console(subject); !lines.empty())
+      evidence[std::string(kConsoleEvidence)] = markedAsOlder(std::move(lines), since);
   return canonical(evidence);
 }
 
@@ -123,7 +130,8 @@ Result<Action> actionFromJson(const json& source) {
   action.deadline = read.seconds("deadline_s");
   action.needs = read.texts("needs");
   action.blocked = read.text("blocked", false);
-  if (!read.wrong().empty()) return fail(ErrorCode::Corrupt, "an action of the plan cannot be read: " + read.wrong());
+  if (!read.wrong().empty())
+    return fail(ErrorCode::Corrupt, "an action of the plan cannot be read: " + read.wrong());
   return action;
 }
 
@@ -141,7 +149,10 @@ json toJson(const Goal& goal) {
 }
 
 json toJson(const Fact& fact) {
-  json out = {{"subject", fact.subject.str()}, {"facet", fact.facet.str()}, {"value", fact.value}, {"source", fact.source}};
+  json out = {{"subject", fact.subject.str()},
+              {"facet", fact.facet.str()},
+              {"value", fact.value},
+              {"source", fact.source}};
   putTime(out, "observed_at", fact.observed_at);
   putEvidence(out, fact.evidence);
   return out;
@@ -160,21 +171,28 @@ json toJson(const Finding& finding) {
 }
 
 json toJson(const Intent& intent) {
-  json out = {{"id", intent.id}, {"plan_hash", intent.plan_hash}, {"action", toJson(intent.action)}, {"state", toString(intent.state)}};
+  json out = {{"id", intent.id},
+              {"plan_hash", intent.plan_hash},
+              {"action", toJson(intent.action)},
+              {"state", toString(intent.state)}};
   putText(out, "operation", intent.operation);
   putText(out, "outcome", intent.outcome);
   putTime(out, "opened_at", intent.opened_at);
   putTime(out, "closed_at", intent.closed_at);
   putText(out, "request", intent.request);
   if (intent.fence != 0) out["fence"] = intent.fence;
-  if (intent.closed_at != WallTime{}) out["duration_ms"] = (intent.closed_at - intent.opened_at).count();
+  if (intent.closed_at != WallTime{})
+    out["duration_ms"] = (intent.closed_at - intent.opened_at).count();
   if (intent.uses_wipe) out["uses_wipe"] = true;
   return out;
 }
 
 json toJson(const Request& request) {
-  json out = {
-      {"id", request.id}, {"plan_hash", request.plan_hash}, {"user", request.user}, {"host", request.host}, {"command", request.command}};
+  json out = {{"id", request.id},
+              {"plan_hash", request.plan_hash},
+              {"user", request.user},
+              {"host", request.host},
+              {"command", request.command}};
   putText(out, "outcome", request.outcome);
   putTime(out, "at", request.at);
   putTime(out, "ended_at", request.ended_at);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of lifecycle as JSON: what plans, the journal and `--json` views write. Keys are sorted, times are RFC 3339,
-// durations whole seconds. Text that is not UTF-8 (output of broken tools) is written with replacement characters.
+// The words of lifecycle as JSON: what plans, the journal and `--json` views write. Keys are
+// sorted, times are RFC 3339, durations whole seconds. Text that is not UTF-8 (output of broken
+// tools) is written with replacement characters.
 #pragma once
 
 #include "lifecycle/model/plan.h"
@@ -25,7 +26,9 @@ Result<Action> actionFromJson(const nlohmann::json& json);
 /// One line, keys sorted: equal values give equal bytes.
 std::string canonical(const nlohmann::json& json);
 
-/// Evidence of something that failed or is late, with what the subject's console said last; what may be older than `since` is marked.
-std::string evidenceWithConsole(nlohmann::json evidence, const ConsoleLines& console, const Subject& subject, WallTime since);
+/// Evidence of something that failed or is late, with what the subject's console said last; what
+/// may be older than `since` is marked.
+std::string evidenceWithConsole(nlohmann::json evidence, const ConsoleLines& console,
+                                const Subject& subject, WallTime since);
 
 }  // namespace muster::lifecycle

@@ -15,14 +15,16 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kPlanFormat = "muster-plan/1";
-constexpr std::size_t kMaxStaleReasons = 100;  ///< lines; a fleet that changed altogether needs no longer list
+constexpr std::size_t kMaxStaleReasons =
+    100;  ///< lines; a fleet that changed altogether needs no longer list
 
 json withoutHash(const Plan& plan) {
   json policy = {{"only", json::array()}, {"wipe_allowed", json::array()}};
   for (const auto& subject : plan.policy.only) policy["only"].push_back(subject.str());
   for (const auto& node : plan.policy.wipe_allowed) policy["wipe_allowed"].push_back(node.str());
   json facts = json::object();
-  for (const auto& [facet, value] : plan.facts_used) facts[facet.subject.str()][facet.facet.str()] = value;
+  for (const auto& [facet, value] : plan.facts_used)
+    facts[facet.subject.str()][facet.facet.str()] = value;
   json actions = json::array();
   for (const auto& action : plan.actions) actions.push_back(toJson(action));
   return {{"format", kPlanFormat},
@@ -34,8 +36,9 @@ json withoutHash(const Plan& plan) {
 }
 
 std::unexpected<Error> unreadable(std::string_view what) {
-  return fail(ErrorCode::Corrupt,
-              fmt::format("this is not a plan that can be carried out: {}; make it again with `muster plan --out FILE`", what));
+  return fail(ErrorCode::Corrupt, fmt::format("this is not a plan that can be carried out: {}; "
+                                              "make it again with `muster plan --out FILE`",
+                                              what));
 }
 
 const std::string* textOf(const json& source, const char* key) {
@@ -46,9 +49,11 @@ const std::string* textOf(const json& source, const char* key) {
 Result<std::vector<std::string>> textsOf(const json& source, const char* key) {
   std::vector<std::string> out;
   auto it = source.find(key);
-  if (it == source.end() || !it->is_array()) return unreadable(fmt::format("'{}' is not a list", key));
+  if (it == source.end() || !it->is_array())
+    return unreadable(fmt::format("'{}' is not a list", key));
   for (const auto& item : *it) {
-    if (!item.is_string()) return unreadable(fmt::format("'{}' holds something that is not text", key));
+    if (!item.is_string())
+      return unreadable(fmt::format("'{}' holds something that is not text", key));
     out.push_back(item.get<std::string>());
   }
   return out;
@@ -70,9 +75,11 @@ Result<std::map<FacetRef, std::string>> factsFromJson(const json& source) {
   auto it = source.find("facts");
   if (it == source.end() || !it->is_object()) return unreadable("'facts' is missing");
   for (const auto& [subject, facets] : it->items()) {
-    if (!facets.is_object()) return unreadable(fmt::format("the facts of '{}' are not an object", subject));
+    if (!facets.is_object())
+      return unreadable(fmt::format("the facts of '{}' are not an object", subject));
     for (const auto& [facet, value] : facets.items()) {
-      if (!value.is_string()) return unreadable(fmt::format("the fact '{}/{}' is not text", subject, facet));
+      if (!value.is_string())
+        return unreadable(fmt::format("the fact '{}/{}' is not text", subject, facet));
       out.emplace(FacetRef{Subject::parse(subject), FacetName(facet)}, value.get<std::string>());
     }
   }
@@ -85,7 +92,8 @@ std::string digestOf(const std::map<FacetRef, std::string>& facts) {
   constexpr std::size_t kPieceBytes = 64u << 10;  // a call of the library a piece, not three a fact
   io::Sha256 sha;
   std::string piece;
-  auto add = [&piece](const std::string& text) {  // with its length, so that no two sets of facts share their bytes
+  auto add = [&piece](const std::string& text) {  // with its length, so that no two sets of facts
+                                                  // share their bytes
     fmt::format_to(std::back_inserter(piece), "{}:", text.size());
     piece += text;
   };
@@ -113,10 +121,13 @@ Result<Plan> Plan::fromJson(std::string_view text) {
   const auto source = jsonOrNone(text, kFileJson);
   if (!source.is_object()) return unreadable("it is not a JSON object");
   const auto* format = textOf(source, "format");
-  if (!format || *format != kPlanFormat) return unreadable(fmt::format("its format is '{}', not '{}'", format ? *format : "", kPlanFormat));
-  const auto *inventory = textOf(source, "inventory_digest"), *facts_digest = textOf(source, "facts_digest"),
-             *hash = textOf(source, "hash");
-  if (!inventory || !facts_digest || !hash) return unreadable("'inventory_digest', 'facts_digest' or 'hash' is missing");
+  if (!format || *format != kPlanFormat)
+    return unreadable(
+        fmt::format("its format is '{}', not '{}'", format ? *format : "", kPlanFormat));
+  const auto *inventory = textOf(source, "inventory_digest"),
+             *facts_digest = textOf(source, "facts_digest"), *hash = textOf(source, "hash");
+  if (!inventory || !facts_digest || !hash)
+    return unreadable("'inventory_digest', 'facts_digest' or 'hash' is missing");
   Plan plan;
   plan.inventory_digest = *inventory;
   plan.facts_digest = *facts_digest;
@@ -130,18 +141,22 @@ Result<Plan> Plan::fromJson(std::string_view text) {
     TRY(action, actionFromJson(item));
     plan.actions.push_back(std::move(action));
   }
-  if (plan.hash() != *hash) return unreadable("its content does not fit its hash, so it was changed after it was made");
+  if (plan.hash() != *hash)
+    return unreadable("its content does not fit its hash, so it was changed after it was made");
   return plan;
 }
 
-std::vector<std::string> staleReasons(const Plan& plan, const inventory::Cluster& cluster, const FactSet& facts) {
+std::vector<std::string> staleReasons(const Plan& plan, const inventory::Cluster& cluster,
+                                      const FactSet& facts) {
   std::vector<std::string> out;
-  if (plan.inventory_digest != cluster.digest) out.push_back("the inventory has changed since the plan was made");
+  if (plan.inventory_digest != cluster.digest)
+    out.push_back("the inventory has changed since the plan was made");
   std::map<FacetRef, std::string> now;
   std::set<Subject> subjects;
   for (const auto& action : plan.actions) subjects.insert(action.facet.subject);
   for (const auto& subject : subjects)
-    for (auto& fact : facts.of(subject)) now.emplace(FacetRef{fact.subject, fact.facet}, std::move(fact.value));
+    for (auto& fact : facts.of(subject))
+      now.emplace(FacetRef{fact.subject, fact.facet}, std::move(fact.value));
   for (const auto& [facet, was] : plan.facts_used) {
     const Fact* fact = facts.find(facet.subject, facet.facet);
     const std::string is = fact ? fact->value : "";
@@ -154,7 +169,8 @@ std::vector<std::string> staleReasons(const Plan& plan, const inventory::Cluster
     else
       out.push_back(fmt::format("{} was '{}', is '{}'", facet.str(), was, is));
   }
-  for (const auto& [facet, value] : now) out.push_back(fmt::format("{} was not known, is '{}'", facet.str(), value));
+  for (const auto& [facet, value] : now)
+    out.push_back(fmt::format("{} was not known, is '{}'", facet.str(), value));
   if (out.size() > kMaxStaleReasons) {
     const auto more = out.size() - kMaxStaleReasons;
     out.resize(kMaxStaleReasons);

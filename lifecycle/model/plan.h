@@ -16,11 +16,12 @@ namespace muster::lifecycle {
 struct Policy {
   std::set<Subject> only;           ///< empty: all subjects. The cluster subject is always included
   std::set<NodeName> wipe_allowed;  ///< open, journaled wipe permissions
-  /// Set by a plan that speaks for some actions only (muster keep): of the open intents that it does not name just these are ended, by
-  /// action id; all others belong to somebody's apply. Not part of a saved plan.
+  /// Set by a plan that speaks for some actions only (muster keep): of the open intents that it
+  /// does not name just these are ended, by action id; all others belong to somebody's apply. Not
+  /// part of a saved plan.
   std::optional<std::set<std::string>> settles = std::nullopt;
-  /// Facets whose journaled action has recorded an operation and was interrupted; those of phases that drive on are acted upon although
-  /// they are met. Not part of a saved plan.
+  /// Facets whose journaled action has recorded an operation and was interrupted; those of phases
+  /// that drive on are acted upon although they are met. Not part of a saved plan.
   std::set<FacetRef> begun = {};
 };
 
@@ -30,7 +31,8 @@ struct Plan {
   Policy policy;
   std::vector<Action> actions;  ///< ordered: an action stands after those it needs
   std::map<FacetRef, std::string>
-      facts_used;  ///< facet → value, of every subject that has actions; "" where an action starts from the unknown
+      facts_used;  ///< facet → value, of every subject that has actions; "" where an action starts
+                   ///< from the unknown
 
   bool empty() const { return actions.empty(); }
   std::string hash() const;    ///< SHA-256 of the canonical JSON without the hash
@@ -43,22 +45,29 @@ using Phases = std::vector<Phase*>;
 
 inline constexpr std::string_view kDrainSuffix = "#drain";  ///< ends the id of a drain action
 inline constexpr std::chrono::seconds kDrainExpected{600};
-inline constexpr std::chrono::seconds kDrainDeadline{24 * 3600};  ///< running jobs may take their time, where the pool sets no deadline
-inline constexpr std::chrono::seconds kDrainGrace{900};           ///< beyond the pool's own deadline, so that its policy has the last word
-inline constexpr std::chrono::seconds kDefaultDeadline{1800};     ///< for a goal that names none
+inline constexpr std::chrono::seconds kDrainDeadline{
+    24 * 3600};  ///< running jobs may take their time, where the pool sets no deadline
+inline constexpr std::chrono::seconds kDrainGrace{
+    900};  ///< beyond the pool's own deadline, so that its policy has the last word
+inline constexpr std::chrono::seconds kDefaultDeadline{1800};  ///< for a goal that names none
 
-/// Shape:  (Cluster, facts, policy) → Plan. Pure: no clock, no I/O, same input → same hash, in whatever order it comes.
-/// Order:  an action stands after those it needs; where needs leave it open: the cluster first, then nodes naturally.
-/// A goal is unmet when its fact is absent or does not match, or when a goal of the same node that it needs is wiped or
-/// therefore re-made. (A reset or a drain re-makes nothing: what depends on a version says so in its wanted value.)
-/// A node in the pool that will be disturbed is drained first and joins again last. It is not taken out when an action
-/// of it is blocked, nor disturbed while it is unknown whether it is in the pool: those actions are blocked too.
-/// An image action on a node that holds a system or is in a pool is blocked unless policy.wipe_allowed names it.
-/// Errors: Internal when goals depend on each other in a circle (named), on a goal that nobody has (both named), or when
-///         two phases claim one facet; NotFound when policy.only names a subject that the inventory does not have
-Result<Plan> makePlan(const inventory::Cluster& cluster, const FactSet& facts, const Policy& policy, const Phases& phases);
+/// Shape:  (Cluster, facts, policy) → Plan. Pure: no clock, no I/O, same input → same hash, in
+/// whatever order it comes. Order:  an action stands after those it needs; where needs leave it
+/// open: the cluster first, then nodes naturally. A goal is unmet when its fact is absent or does
+/// not match, or when a goal of the same node that it needs is wiped or therefore re-made. (A reset
+/// or a drain re-makes nothing: what depends on a version says so in its wanted value.) A node in
+/// the pool that will be disturbed is drained first and joins again last. It is not taken out when
+/// an action of it is blocked, nor disturbed while it is unknown whether it is in the pool: those
+/// actions are blocked too. An image action on a node that holds a system or is in a pool is
+/// blocked unless policy.wipe_allowed names it. Errors: Internal when goals depend on each other in
+/// a circle (named), on a goal that nobody has (both named), or when
+///         two phases claim one facet; NotFound when policy.only names a subject that the inventory
+///         does not have
+Result<Plan> makePlan(const inventory::Cluster& cluster, const FactSet& facts, const Policy& policy,
+                      const Phases& phases);
 
-/// How long a drain of this node may take: its pool's drain.deadline_minutes and kDrainGrace, or kDrainDeadline where the pool sets none.
+/// How long a drain of this node may take: its pool's drain.deadline_minutes and kDrainGrace, or
+/// kDrainDeadline where the pool sets none.
 std::chrono::seconds drainDeadlineOf(const inventory::Cluster& cluster, const Subject& subject);
 /// What an operator does to let a node be wiped; ends every text that refuses it.
 std::string wipeAdvice(const Subject& subject);
@@ -66,6 +75,7 @@ std::string wipeAdvice(const Subject& subject);
 std::string digestOf(const std::map<FacetRef, std::string>& facts);
 
 /// What changed between the plan's facts and these, one line each; empty: the plan still holds.
-std::vector<std::string> staleReasons(const Plan& plan, const inventory::Cluster& cluster, const FactSet& facts);
+std::vector<std::string> staleReasons(const Plan& plan, const inventory::Cluster& cluster,
+                                      const FactSet& facts);
 
 }  // namespace muster::lifecycle

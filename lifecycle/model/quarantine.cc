@@ -12,17 +12,21 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kKey = "quarantine";  ///< one value of the store: {NODE: {since, by, reason, evidence}}
-constexpr std::size_t kLastWords = 64;      ///< events of the node that are searched for what was said already
-constexpr int kMaxTries = 16;               ///< another process may change it in between
+constexpr const char* kKey =
+    "quarantine";  ///< one value of the store: {NODE: {since, by, reason, evidence}}
+constexpr std::size_t kLastWords =
+    64;                        ///< events of the node that are searched for what was said already
+constexpr int kMaxTries = 16;  ///< another process may change it in between
 
 Result<std::map<NodeName, QuarantineEntry>> parse(const std::optional<std::string>& text) {
   std::map<NodeName, QuarantineEntry> out;
   if (!text) return out;
   const auto list = jsonOrNone(*text, kKeptJson);
-  if (!list.is_object()) return fail(ErrorCode::Corrupt, "the list of quarantined nodes in the store is damaged");
+  if (!list.is_object())
+    return fail(ErrorCode::Corrupt, "the list of quarantined nodes in the store is damaged");
   for (const auto& [name, value] : list.items()) {
-    if (!value.is_object()) return fail(ErrorCode::Corrupt, "the quarantine of " + name + " in the store is damaged");
+    if (!value.is_object())
+      return fail(ErrorCode::Corrupt, "the quarantine of " + name + " in the store is damaged");
     QuarantineEntry entry;
     TRY(since, parseWallTime(value.value("since", "")));
     entry.since = since;
@@ -37,12 +41,16 @@ Result<std::map<NodeName, QuarantineEntry>> parse(const std::optional<std::strin
 std::string print(const std::map<NodeName, QuarantineEntry>& entries) {
   json list = json::object();
   for (const auto& [node, entry] : entries)
-    list[node.str()] = {{"since", muster::toString(entry.since)}, {"by", entry.by}, {"reason", entry.reason}, {"evidence", entry.evidence}};
+    list[node.str()] = {{"since", muster::toString(entry.since)},
+                        {"by", entry.by},
+                        {"reason", entry.reason},
+                        {"evidence", entry.evidence}};
   return canonical(list);
 }
 
 /// Changes the list in one exchange; `change` answers whether there is anything to write.
-Result<bool> update(Store& store, const std::function<bool(std::map<NodeName, QuarantineEntry>&)>& change) {
+Result<bool> update(Store& store,
+                    const std::function<bool(std::map<NodeName, QuarantineEntry>&)>& change) {
   for (int tries = 0; tries < kMaxTries; ++tries) {
     TRY(before, store.getValue(kKey));
     TRY(entries, parse(before));
@@ -50,23 +58,33 @@ Result<bool> update(Store& store, const std::function<bool(std::map<NodeName, Qu
     TRY(done, store.exchangeValue(kKey, before, print(entries)));
     if (done) return true;
   }
-  return fail(ErrorCode::Unavailable, "the list of quarantined nodes is changed by somebody else all the time");
+  return fail(ErrorCode::Unavailable,
+              "the list of quarantined nodes is changed by somebody else all the time");
 }
 
-/// Once, and also where an earlier call could not: another controller may have worked on the node, or this one was killed in between.
+/// Once, and also where an earlier call could not: another controller may have worked on the node,
+/// or this one was killed in between.
 Result<void> raise(Store& store, const NodeName& node, const QuarantineEntry& entry) {
   const Subject subject(node);
   const FacetRef facet{subject, FacetName(std::string(kQuarantineFacet))};
   TRY(findings, store.findings(&subject));
-  if (std::any_of(findings.begin(), findings.end(), [&facet](const Finding& finding) { return finding.facet == facet; })) return {};
+  if (std::any_of(findings.begin(), findings.end(),
+                  [&facet](const Finding& finding) { return finding.facet == facet; }))
+    return {};
   const auto text = fmt::format("quarantined by {}: {}", entry.by, entry.reason);
   TRY(events, store.lastEvents(kLastWords, &subject));
   const bool is_said = std::any_of(events.begin(), events.end(), [&](const Event& event) {
-    return event.text == text && std::chrono::abs(event.at - entry.since) < std::chrono::seconds(1);  // the list has whole milliseconds
+    return event.text == text && std::chrono::abs(event.at - entry.since) <
+                                     std::chrono::seconds(1);  // the list has whole milliseconds
   });
   if (!is_said)
-    if (const auto said = store.addEvent({0, entry.since, EventKind::FindingRaised, subject, "", text}); !said) return fail(said.error());
-  const auto raised = store.addFinding({facet, Severity::Error, "in quarantine: " + entry.reason, entry.evidence, liftAdvice(node), entry.since, kQuarantineSource});
+    if (const auto said =
+            store.addEvent({0, entry.since, EventKind::FindingRaised, subject, "", text});
+        !said)
+      return fail(said.error());
+  const auto raised =
+      store.addFinding({facet, Severity::Error, "in quarantine: " + entry.reason, entry.evidence,
+                        liftAdvice(node), entry.since, kQuarantineSource});
   return raised || raised.error().code() == ErrorCode::Conflict ? Result<void>() : raised;
 }
 
@@ -98,23 +116,31 @@ Result<bool> Quarantine::hold(const NodeName& node, QuarantineEntry entry) {
   return bool{is_new};
 }
 
-Result<void> Quarantine::lift(const NodeName& node, const std::string& who, const std::string& reason, WallTime at) {
-  if (reason.empty()) return fail(ErrorCode::InvalidInput, "a quarantine is lifted for a reason; say --reason TEXT");
+Result<void> Quarantine::lift(const NodeName& node, const std::string& who,
+                              const std::string& reason, WallTime at) {
+  if (reason.empty())
+    return fail(ErrorCode::InvalidInput, "a quarantine is lifted for a reason; say --reason TEXT");
   TRY(lifted, update(store_, [&](auto& entries) { return entries.erase(node) > 0; }));
-  if (!lifted) return fail(ErrorCode::NotFound, node.str() + " is not in quarantine; `muster quarantine list` shows who is");
-  TRY(sequence, store_.addEvent({0, at, EventKind::Note, Subject(node), "", fmt::format("{} lifts its quarantine: {}", who, reason)}));
+  if (!lifted)
+    return fail(ErrorCode::NotFound,
+                node.str() + " is not in quarantine; `muster quarantine list` shows who is");
+  TRY(sequence, store_.addEvent({0, at, EventKind::Note, Subject(node), "",
+                                 fmt::format("{} lifts its quarantine: {}", who, reason)}));
   (void)sequence;
-  TRY_OK(store_.putFacts({{Subject(node), FacetName(std::string(kQuarantineFacet)), std::string(kQuarantineNone), at, "quarantine list", ""}}));
+  TRY_OK(store_.putFacts({{Subject(node), FacetName(std::string(kQuarantineFacet)),
+                           std::string(kQuarantineNone), at, "quarantine list", ""}}));
   return endFindings(store_, Subject(node));
 }
 
-/// The findings first: one that was there before the list was read, of a node that is not in it, was let go in between at the latest.
+/// The findings first: one that was there before the list was read, of a node that is not in it,
+/// was let go in between at the latest.
 Result<void> Quarantine::settle() {
   TRY(findings, store_.findings(nullptr));
   TRY(held, entries());
   std::set<Subject> said;
   for (const auto& finding : findings)
-    if (finding.facet.facet.str() == kQuarantineFacet && !finding.facet.subject.isCluster()) said.insert(finding.facet.subject);
+    if (finding.facet.facet.str() == kQuarantineFacet && !finding.facet.subject.isCluster())
+      said.insert(finding.facet.subject);
   for (const auto& subject : said)
     if (!held.contains(subject.node())) TRY_OK(endFindings(store_, subject));
   for (const auto& [node, entry] : held)
@@ -126,14 +152,17 @@ Result<void> QuarantineGate::requireValid(const NodeName& node) const {
   auto held = quarantine_.find(node);
   if (!held) return fail(Error(ErrorCode::Denied, held.error().text()).within("quarantine"));
   if (*held)
-    return fail(ErrorCode::Denied, fmt::format("{} is in quarantine since {}: {}; {}", node.str(), muster::toString((*held)->since), (*held)->reason,
-                                               liftAdvice(node)));
+    return fail(ErrorCode::Denied,
+                fmt::format("{} is in quarantine since {}: {}; {}", node.str(),
+                            muster::toString((*held)->since), (*held)->reason, liftAdvice(node)));
   return certificates_.requireValid(node);
 }
 
 std::string liftAdvice(const NodeName& node) {
-  return fmt::format("repair it, then `muster quarantine lift {} --reason TEXT`; evidence for a return: `muster rma {} --out FILE`", node.str(),
-                     node.str());
+  return fmt::format(
+      "repair it, then `muster quarantine lift {} --reason TEXT`; evidence for a return: `muster "
+      "rma {} --out FILE`",
+      node.str(), node.str());
 }
 
 }  // namespace muster::lifecycle

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quarantine: nodes that join no pool until a person lifts it. Kept in the store, so it survives every restart.
+// Quarantine: nodes that join no pool until a person lifts it. Kept in the store, so it survives
+// every restart.
 #pragma once
 
 #include "base/clock.h"
@@ -30,23 +31,29 @@ class Quarantine {
   /// Errors: those of the store, Corrupt
   Result<std::map<NodeName, QuarantineEntry>> entries() const;
   Result<std::optional<QuarantineEntry>> find(const NodeName& node) const;
-  /// Holds the node, and raises a finding with what to do. One that is held already keeps its first reason. Answers whether it is new.
+  /// Holds the node, and raises a finding with what to do. One that is held already keeps its first
+  /// reason. Answers whether it is new.
   Result<bool> hold(const NodeName& node, QuarantineEntry entry);
-  /// A person's word only; journaled with who and why. It holds at once; a finding that cannot be ended now, because another controller
-  /// works on the node, ends with the next `settle`. Errors: NotFound (it is not held), InvalidInput (no reason)
-  Result<void> lift(const NodeName& node, const std::string& who, const std::string& reason, WallTime at);
-  /// Makes findings what the list says: raised where one is missing, ended where its node was let go. For `muster keep` and whoever observes:
-  /// a process may have died between the list and the finding. What another controller works on is left for the next time.
+  /// A person's word only; journaled with who and why. It holds at once; a finding that cannot be
+  /// ended now, because another controller works on the node, ends with the next `settle`. Errors:
+  /// NotFound (it is not held), InvalidInput (no reason)
+  Result<void> lift(const NodeName& node, const std::string& who, const std::string& reason,
+                    WallTime at);
+  /// Makes findings what the list says: raised where one is missing, ended where its node was let
+  /// go. For `muster keep` and whoever observes: a process may have died between the list and the
+  /// finding. What another controller works on is left for the next time.
   Result<void> settle();
 
  private:
   Store& store_;
 };
 
-/// Nobody joins from quarantine, whatever certificate it holds. Fails closed: an unreadable list lets nobody in.
+/// Nobody joins from quarantine, whatever certificate it holds. Fails closed: an unreadable list
+/// lets nobody in.
 class QuarantineGate final : public CertificateGate {
  public:
-  QuarantineGate(const CertificateGate& certificates, Store& store) : certificates_(certificates), quarantine_(store) {}
+  QuarantineGate(const CertificateGate& certificates, Store& store)
+      : certificates_(certificates), quarantine_(store) {}
   Result<void> requireValid(const NodeName& node) const override;
 
  private:

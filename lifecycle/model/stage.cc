@@ -13,14 +13,17 @@ namespace {
 
 constexpr std::string_view kHealthFacets = "health.";
 
-bool fits(std::string_view prefix, std::string_view facet) { return prefix.ends_with('.') ? facet.starts_with(prefix) : facet == prefix; }
+bool fits(std::string_view prefix, std::string_view facet) {
+  return prefix.ends_with('.') ? facet.starts_with(prefix) : facet == prefix;
+}
 
-std::string wordOfCluster(const FactSet& facts, const std::vector<Goal>& goals, const std::vector<Finding>& findings,
-                          const std::vector<Intent>& open) {
+std::string wordOfCluster(const FactSet& facts, const std::vector<Goal>& goals,
+                          const std::vector<Finding>& findings, const std::vector<Intent>& open) {
   if (!open.empty()) return "working";
   const auto faulty = [](const Finding& finding) { return finding.severity == Severity::Error; };
   if (std::any_of(findings.begin(), findings.end(), faulty)) return "faulty";
-  const bool met = std::all_of(goals.begin(), goals.end(), [&facts](const Goal& goal) { return isMet(goal, facts); });
+  const bool met = std::all_of(goals.begin(), goals.end(),
+                               [&facts](const Goal& goal) { return isMet(goal, facts); });
   return met ? "as declared" : "not as declared";
 }
 
@@ -59,7 +62,8 @@ const std::vector<RoadStep>& road() {
 
 std::size_t stepOf(const FacetName& facet) {
   const auto& steps = road();
-  auto it = std::find_if(steps.begin(), steps.end(), [&facet](const RoadStep& step) { return fits(step.prefix, facet.str()); });
+  auto it = std::find_if(steps.begin(), steps.end(),
+                         [&facet](const RoadStep& step) { return fits(step.prefix, facet.str()); });
   return static_cast<std::size_t>(it - steps.begin());
 }
 
@@ -76,23 +80,31 @@ bool isMet(const Goal& goal, const FactSet& facts) {
   return fact && matches(goal.want, fact->value);
 }
 
-std::string roadWord(const Subject& subject, const FactSet& facts, const std::vector<Goal>& goals, const std::vector<Finding>& findings,
-                     const std::vector<Intent>& open) {
+std::string roadWord(const Subject& subject, const FactSet& facts, const std::vector<Goal>& goals,
+                     const std::vector<Finding>& findings, const std::vector<Intent>& open) {
   if (subject.isCluster()) return wordOfCluster(facts, goals, findings, open);
   for (const auto& intent : open) {
     if (intent.action.facet.subject != subject) continue;
     if (intent.action.id.ends_with(kDrainSuffix)) return "draining";
     const auto step = stepOf(intent.action.facet.facet);
-    return step < road().size() ? std::string(road()[step].doing) : "working on " + intent.action.facet.facet.str();
+    return step < road().size() ? std::string(road()[step].doing)
+                                : "working on " + intent.action.facet.facet.str();
   }
   const auto pool = facts.value(subject, FacetName(std::string(kPoolFacet)));
   if (pool == kPoolIn) return "in pool";
   // Somebody holds it: as the list says, or its finding, where the fact has not been observed yet.
-  const auto held = [&subject](const Finding& finding) { return finding.facet.subject == subject && finding.source == kQuarantineSource; };
-  if (facts.value(subject, FacetName(std::string(kQuarantineFacet))) == kQuarantineHeld || std::any_of(findings.begin(), findings.end(), held))
+  const auto held = [&subject](const Finding& finding) {
+    return finding.facet.subject == subject && finding.source == kQuarantineSource;
+  };
+  if (facts.value(subject, FacetName(std::string(kQuarantineFacet))) == kQuarantineHeld ||
+      std::any_of(findings.begin(), findings.end(), held))
     return "quarantined";
-  const auto faulty = [&subject](const Finding& finding) { return finding.severity == Severity::Error && finding.facet.subject == subject; };
-  const auto sick = [&](const Finding& finding) { return faulty(finding) && finding.facet.facet.str().starts_with(kHealthFacets); };
+  const auto faulty = [&subject](const Finding& finding) {
+    return finding.severity == Severity::Error && finding.facet.subject == subject;
+  };
+  const auto sick = [&](const Finding& finding) {
+    return faulty(finding) && finding.facet.facet.str().starts_with(kHealthFacets);
+  };
   if (std::any_of(findings.begin(), findings.end(), sick)) return "unhealthy";
   if (std::any_of(findings.begin(), findings.end(), faulty)) return "failed";
   if (pool == kPoolDrained) return "maintenance";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The road of DESIGN §5 as a table: which word a facet stands for. Data; a new facet is a row. Internal to lifecycle/.
+// The road of DESIGN §5 as a table: which word a facet stands for. Data; a new facet is a row.
+// Internal to lifecycle/.
 #pragma once
 
 #include "lifecycle/model/facet.h"

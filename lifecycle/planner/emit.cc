@@ -13,9 +13,13 @@ Action Planner::actionOf(const Vertex& vertex) const {
   action.from = vertex.fact ? vertex.fact->value : "";
   action.to = goal.want;
   action.reason = goal.why.empty() ? fmt::format("wanted by {}", vertex.phase->name()) : goal.why;
-  if (vertex.remade_by != kNone) action.reason += fmt::format("; made again because {} wipes the disk", idOf(vertices_[vertex.remade_by]));
-  if (isBegun(goal.facet, *vertex.phase)) action.reason += "; begun before muster stopped, driven to its end";
-  if (subjects_[vertex.subject].drain && goal.facet.facet.str() == kPoolFacet) action.from = std::string(kPoolDrained);
+  if (vertex.remade_by != kNone)
+    action.reason +=
+        fmt::format("; made again because {} wipes the disk", idOf(vertices_[vertex.remade_by]));
+  if (isBegun(goal.facet, *vertex.phase))
+    action.reason += "; begun before muster stopped, driven to its end";
+  if (subjects_[vertex.subject].drain && goal.facet.facet.str() == kPoolFacet)
+    action.from = std::string(kPoolDrained);
   action.disruption = goal.disruption;
   action.expected = goal.expected;
   action.deadline = goal.deadline;
@@ -27,8 +31,9 @@ Action Planner::drainOf(const SubjectState& state) const {
   std::string because;
   for (Index i : state.vertices)
     if (disturbs(vertices_[i]))
-      because += fmt::format("{}{} ({})", because.empty() ? "" : ", ", vertices_[i].goal.facet.facet.str(),
-                             toString(vertices_[i].goal.disruption));
+      because +=
+          fmt::format("{}{} ({})", because.empty() ? "" : ", ", vertices_[i].goal.facet.facet.str(),
+                      toString(vertices_[i].goal.disruption));
   const auto& join = vertices_[state.pool];
   Action action;
   action.id = idOf(join) + std::string(kDrainSuffix);
@@ -43,9 +48,11 @@ Action Planner::drainOf(const SubjectState& state) const {
   return action;
 }
 
-/// Needs between the slots of the plan: those that were computed, and the drain before everything that disturbs. There is
-/// no circle: a drain needs nothing, and a join waits for nothing that needs a pool.
-std::vector<std::vector<Index>> Planner::actionNeeds(const std::vector<Index>& slot_of, const std::vector<Index>& drain_slot,
+/// Needs between the slots of the plan: those that were computed, and the drain before everything
+/// that disturbs. There is no circle: a drain needs nothing, and a join waits for nothing that
+/// needs a pool.
+std::vector<std::vector<Index>> Planner::actionNeeds(const std::vector<Index>& slot_of,
+                                                     const std::vector<Index>& drain_slot,
                                                      Index slots) const {
   std::vector<std::vector<Index>> needs(slots);
   for (Index i : order_) {
@@ -55,7 +62,8 @@ std::vector<std::vector<Index>> Planner::actionNeeds(const std::vector<Index>& s
     for (Index wait : vertex.waits)
       if (slot_of[wait] != kNone) list.push_back(slot_of[wait]);
     const Index drain = drain_slot[vertex.subject];
-    if (drain != kNone && (disturbs(vertex) || i == subjects_[vertex.subject].pool)) list.push_back(drain);
+    if (drain != kNone && (disturbs(vertex) || i == subjects_[vertex.subject].pool))
+      list.push_back(drain);
     sortUnique(list);
   }
   return needs;
@@ -66,7 +74,8 @@ Result<Plan> Planner::emit() {
   std::vector<Index> slot_of(vertices_.size(), kNone), drain_slot(subjects_.size(), kNone);
   std::vector<std::uint64_t> key;
   std::vector<Action> actions;
-  // Keys are stretched by the subject's rank, so that a drain sorts just before every other action of its node.
+  // Keys are stretched by the subject's rank, so that a drain sorts just before every other action
+  // of its node.
   for (Index s = 0; s < subjects_.size(); ++s) {
     if (!subjects_[s].drain) continue;
     drain_slot[s] = static_cast<Index>(actions.size());
@@ -89,7 +98,8 @@ Result<Plan> Planner::emit() {
   plan.facts_digest = digestOf(plan.facts_used);
   const auto order = topologicalOrder(needs, key);
   if (order.size() != actions.size())
-    return fail(ErrorCode::Internal, "drains and joins made a circle of actions; this is a defect in muster");
+    return fail(ErrorCode::Internal,
+                "drains and joins made a circle of actions; this is a defect in muster");
   for (Index slot : order) {
     for (Index need : needs[slot]) actions[slot].needs.push_back(actions[need].id);
     std::sort(actions[slot].needs.begin(), actions[slot].needs.end());
@@ -105,10 +115,13 @@ void Planner::recordFacts(const SubjectState& state, std::map<FacetRef, std::str
     if (!vertex.acts) continue;
     acts = true;
     used.emplace(vertex.goal.facet, vertex.fact ? vertex.fact->value : "");
-    for (Index need : vertex.needs) used.emplace(vertices_[need].goal.facet, vertices_[need].fact ? vertices_[need].fact->value : "");
+    for (Index need : vertex.needs)
+      used.emplace(vertices_[need].goal.facet,
+                   vertices_[need].fact ? vertices_[need].fact->value : "");
   }
   if (!acts) return;
-  for (const auto& fact : facts_.view(state.subject)) used.insert_or_assign(FacetRef{fact.subject, fact.facet}, fact.value);
+  for (const auto& fact : facts_.view(state.subject))
+    used.insert_or_assign(FacetRef{fact.subject, fact.facet}, fact.value);
 }
 
 std::map<FacetRef, std::string> Planner::factsUsedBy(Index rank) const {

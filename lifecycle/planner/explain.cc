@@ -27,7 +27,8 @@ std::string ago(WallTime now, WallTime then) {
 std::string seenWords(const ExplainInput& input, const FacetName& facet) {
   const Fact* fact = input.facts.find(input.subject, facet);
   if (!fact) return "never seen";
-  return fmt::format("'{}' ({}{}{})", fact->value, ago(input.now, fact->observed_at), fact->source.empty() ? "" : ", from ", fact->source);
+  return fmt::format("'{}' ({}{}{})", fact->value, ago(input.now, fact->observed_at),
+                     fact->source.empty() ? "" : ", from ", fact->source);
 }
 
 const Event* lastWord(const ExplainInput& input, const std::string& action_id) {
@@ -38,7 +39,9 @@ const Event* lastWord(const ExplainInput& input, const std::string& action_id) {
 
 std::string lastWords(const ExplainInput& input, const std::string& action_id) {
   const Event* event = lastWord(input, action_id);
-  return event ? fmt::format("{} ({}, {})", event->text, toString(event->kind), ago(input.now, event->at)) : "nothing was heard yet";
+  return event ? fmt::format("{} ({}, {})", event->text, toString(event->kind),
+                             ago(input.now, event->at))
+               : "nothing was heard yet";
 }
 
 /// An action is under way, or was when muster stopped.
@@ -46,11 +49,13 @@ void aboutIntent(const ExplainInput& input, const Intent& intent, Explanation& o
   const auto& action = intent.action;
   const auto taken = std::chrono::duration_cast<std::chrono::seconds>(input.now - intent.opened_at);
   out.facet = action.facet.facet.str();
-  out.state = fmt::format("{}: {} is on its way to '{}', begun {}", out.word, out.facet, action.to, ago(input.now, intent.opened_at));
+  out.state = fmt::format("{}: {} is on its way to '{}', begun {}", out.word, out.facet, action.to,
+                          ago(input.now, intent.opened_at));
   const auto pace = input.paces.of(action);
   const bool late = pace.isLate(input.now - intent.opened_at);
   if (taken > action.deadline)
-    out.state += fmt::format("; that is past its deadline of {} s; it takes {}", action.deadline.count(), pace.words());
+    out.state += fmt::format("; that is past its deadline of {} s; it takes {}",
+                             action.deadline.count(), pace.words());
   else if (late)
     out.state += fmt::format("; that is longer than it should take: {}", pace.words());
   else if (pace.samples > 0)
@@ -62,9 +67,11 @@ void aboutIntent(const ExplainInput& input, const Intent& intent, Explanation& o
   out.next_step =
       taken > action.deadline
           ? "muster has stopped, or would have given up: `muster apply` looks at it and goes on"
-      : late
-          ? std::string(whenLate(action))
-          : fmt::format("wait until its deadline ({} s), or, when no muster is running, `muster apply` to go on", action.deadline.count());
+      : late ? std::string(whenLate(action))
+             : fmt::format(
+                   "wait until its deadline ({} s), or, when no muster is running, `muster apply` "
+                   "to go on",
+                   action.deadline.count());
 }
 
 /// Evidence without the console's lines, which are shown as lines.
@@ -82,12 +89,16 @@ std::string withoutConsole(const std::string& evidence, std::vector<std::string>
 void aboutFinding(const ExplainInput& input, const Finding& finding, Explanation& out) {
   out.facet = finding.facet.facet.str();
   out.state = fmt::format("{}: {}", out.word, finding.text);
-  auto goal = std::find_if(input.goals.begin(), input.goals.end(), [&finding](const Goal& g) { return g.facet == finding.facet; });
+  auto goal = std::find_if(input.goals.begin(), input.goals.end(),
+                           [&finding](const Goal& g) { return g.facet == finding.facet; });
   out.expected = goal == input.goals.end() ? "no finding" : goal->want;
   out.observed = seenWords(input, finding.facet.facet);
   const auto evidence = withoutConsole(finding.evidence, out.console);
-  out.last_evidence = evidence.empty() ? lastWords(input, finding.facet.str()) : fmt::format("{} ({})", evidence, ago(input.now, finding.at));
-  out.next_step = finding.what_to_do.empty() ? "`muster plan` shows what would be done" : finding.what_to_do;
+  out.last_evidence = evidence.empty()
+                          ? lastWords(input, finding.facet.str())
+                          : fmt::format("{} ({})", evidence, ago(input.now, finding.at));
+  out.next_step =
+      finding.what_to_do.empty() ? "`muster plan` shows what would be done" : finding.what_to_do;
 }
 
 void aboutGoal(const ExplainInput& input, const Goal& goal, Explanation& out) {
@@ -96,12 +107,14 @@ void aboutGoal(const ExplainInput& input, const Goal& goal, Explanation& out) {
   out.expected = goal.want;
   out.observed = seenWords(input, goal.facet.facet);
   out.last_evidence = lastWords(input, "");
-  auto action = std::find_if(input.actions.begin(), input.actions.end(),
-                             [&goal](const Action& a) { return a.facet == goal.facet && !a.blocked.empty(); });
+  auto action = std::find_if(input.actions.begin(), input.actions.end(), [&goal](const Action& a) {
+    return a.facet == goal.facet && !a.blocked.empty();
+  });
   out.next_step = action != input.actions.end() ? action->blocked : "`muster apply`";
 }
 
-/// Whether one of this node's own goals has to be met before this one: then that one is the thing to look at.
+/// Whether one of this node's own goals has to be met before this one: then that one is the thing
+/// to look at.
 bool waitsForAnother(const Goal& goal, const std::vector<Goal>& unmet) {
   return std::any_of(unmet.begin(), unmet.end(), [&goal](const Goal& other) {
     return std::find(goal.needs.begin(), goal.needs.end(), other.facet) != goal.needs.end();
@@ -110,8 +123,8 @@ bool waitsForAnother(const Goal& goal, const std::vector<Goal>& unmet) {
 
 }  // namespace
 
-Result<ExplainInput> gatherExplanation(const inventory::Cluster& cluster, const Phases& phases, Store& store, const Subject& subject,
-                                       WallTime now) {
+Result<ExplainInput> gatherExplanation(const inventory::Cluster& cluster, const Phases& phases,
+                                       Store& store, const Subject& subject, WallTime now) {
   ExplainInput input;
   input.subject = subject;
   input.now = now;
@@ -145,8 +158,11 @@ Explanation explain(const ExplainInput& input) {
   auto unmet = byRoad(input.goals);
   std::erase_if(unmet, [&input](const Goal& goal) { return isMet(goal, input.facts); });
   for (const auto& goal : unmet)
-    out.unmet.push_back(fmt::format("{}: want '{}', {}", goal.facet.facet.str(), goal.want, seenWords(input, goal.facet.facet)));
-  const auto first = std::find_if_not(unmet.begin(), unmet.end(), [&unmet](const Goal& goal) { return waitsForAnother(goal, unmet); });
+    out.unmet.push_back(fmt::format("{}: want '{}', {}", goal.facet.facet.str(), goal.want,
+                                    seenWords(input, goal.facet.facet)));
+  const auto first = std::find_if_not(unmet.begin(), unmet.end(), [&unmet](const Goal& goal) {
+    return waitsForAnother(goal, unmet);
+  });
   const auto bad = [](const Finding& finding) { return finding.severity == Severity::Error; };
   auto finding = std::find_if(input.findings.begin(), input.findings.end(), bad);
   if (finding == input.findings.end()) finding = input.findings.begin();
@@ -174,11 +190,14 @@ std::string Explanation::text() const {
   line("rollout", rollout);
   for (const auto& finding : findings) {
     const auto source = finding.source.empty() ? "" : fmt::format("raised by {}, ", finding.source);
-    line("finding", fmt::format("{}: {} ({}{})", finding.facet.facet.str(), finding.text, source, muster::toString(finding.at)));
+    line("finding", fmt::format("{}: {} ({}{})", finding.facet.facet.str(), finding.text, source,
+                                muster::toString(finding.at)));
     line("", finding.what_to_do.empty() ? "" : "→ " + finding.what_to_do);
   }
   for (const auto& goal : unmet) line("not met", goal);
-  for (const auto& event : recent) line("event", fmt::format("{} {} {}", muster::toString(event.at), toString(event.kind), event.text));
+  for (const auto& event : recent)
+    line("event",
+         fmt::format("{} {} {}", muster::toString(event.at), toString(event.kind), event.text));
   return out;
 }
 

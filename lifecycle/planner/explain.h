@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// `muster why NODE`: a pure function from what is known to what a person needs: what is the state, what was expected, what
-// was seen, the last evidence, and the next step.
+// `muster why NODE`: a pure function from what is known to what a person needs: what is the state,
+// what was expected, what was seen, the last evidence, and the next step.
 #pragma once
 
-#include "lifecycle/executor/engine.h"
 #include "lifecycle/executor/duration_estimate.h"
+#include "lifecycle/executor/engine.h"
 
 #include <string>
 #include <vector>
@@ -18,8 +18,9 @@ struct ExplainInput {
   std::vector<Intent> open;       ///< open intents of the subject
   std::vector<Finding> findings;  ///< open findings of the subject, newest first
   std::vector<Event> events;      ///< the last ones of the subject, in order
-  std::vector<Action> actions;    ///< of the plan as it would be now, for what blocks them; may be empty
-  Paces paces;                    ///< of the subject and its peers
+  std::vector<Action>
+      actions;  ///< of the plan as it would be now, for what blocks them; may be empty
+  Paces paces;  ///< of the subject and its peers
   WallTime now{};
 };
 
@@ -30,9 +31,11 @@ struct Explanation {
   std::string state;  ///< one sentence; says so when something takes longer than it should
   std::string facet;  ///< what the rest is about; empty when all is as declared
   std::string expected, observed, last_evidence, next_step;
-  std::vector<std::string> console;  ///< what the machine's console said last, when that is part of the evidence
+  std::vector<std::string>
+      console;  ///< what the machine's console said last, when that is part of the evidence
   std::vector<Finding> findings;
-  std::vector<std::string> unmet;  ///< "driver.nvidia: want '575.*', is '570.1' (seen 3 min ago)", in the order of the road
+  std::vector<std::string> unmet;  ///< "driver.nvidia: want '575.*', is '570.1' (seen 3 min ago)",
+                                   ///< in the order of the road
   std::vector<Event> recent;
   std::string rollout;  ///< where the node stands in a rollout (rollout/standing.h); empty: in none
 
@@ -43,10 +46,11 @@ struct Explanation {
 
 /// Reads from the store what an explanation needs. Pure but for that.
 /// Errors: those of the store, and of makePlan
-Result<ExplainInput> gatherExplanation(const inventory::Cluster& cluster, const Phases& phases, Store& store, const Subject& subject,
-                                       WallTime now);
+Result<ExplainInput> gatherExplanation(const inventory::Cluster& cluster, const Phases& phases,
+                                       Store& store, const Subject& subject, WallTime now);
 
-/// What it is about, in this order: an action that is under way; an error with evidence; the first unmet goal of the road.
+/// What it is about, in this order: an action that is under way; an error with evidence; the first
+/// unmet goal of the road.
 Explanation explain(const ExplainInput& input);
 
 }  // namespace muster::lifecycle

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the graph is made of: subjects, their goals, and which of them need not be looked at further.
+// What the graph is made of: subjects, their goals, and which of them need not be looked at
+// further.
 #include "lifecycle/planner/planner.h"
 
 #include "inventory/parse/hostlist.h"
@@ -11,7 +12,8 @@ Roster::Roster(const inventory::Cluster& cluster) {
   names.reserve(cluster.nodes.size());
   for (const auto& node : cluster.nodes) names.push_back(&node.name.str());
   auto less = [](const auto* a, const auto* b) { return inventory::naturalLess(*a, *b); };
-  if (!std::is_sorted(names.begin(), names.end(), less)) std::stable_sort(names.begin(), names.end(), less);
+  if (!std::is_sorted(names.begin(), names.end(), less))
+    std::stable_sort(names.begin(), names.end(), less);
   subjects_.reserve(names.size() + 1);
   subjects_.push_back(Subject::cluster());
   for (const auto* name : names) subjects_.push_back(Subject::parse(*name));
@@ -22,7 +24,9 @@ Roster::Roster(const inventory::Cluster& cluster) {
 Result<void> Planner::checkPolicy() const {
   for (const auto& subject : policy_.only)
     if (roster_.rankOf(subject) == kNone)
-      return fail(ErrorCode::NotFound, fmt::format("the inventory has no node '{}'; `muster inventory show` lists them", subject.str()));
+      return fail(ErrorCode::NotFound,
+                  fmt::format("the inventory has no node '{}'; `muster inventory show` lists them",
+                              subject.str()));
   return {};
 }
 
@@ -36,7 +40,8 @@ Result<std::vector<Planner::Listed>> Planner::goalsOf(Index rank) {
     for (auto& goal : phase->goals(cluster_, subject, facts_)) {
       if (goal.facet.subject != subject)
         return fail(ErrorCode::Internal,
-                    fmt::format("phase {} answered the goal {} when asked for {}", phase->name(), goal.facet.str(), subject.str()));
+                    fmt::format("phase {} answered the goal {} when asked for {}", phase->name(),
+                                goal.facet.str(), subject.str()));
       if (goal.deadline.count() <= 0) goal.deadline = kDefaultDeadline;
       out.push_back({std::move(goal), phase});
     }
@@ -44,7 +49,8 @@ Result<std::vector<Planner::Listed>> Planner::goalsOf(Index rank) {
   return out;
 }
 
-/// The needs of goals that are all met: on each other without a circle, or on goals that the cluster has. `by_name_` is theirs.
+/// The needs of goals that are all met: on each other without a circle, or on goals that the
+/// cluster has. `by_name_` is theirs.
 bool Planner::needsAreQuiet(const std::vector<Listed>& goals, const Subject& subject) const {
   for (Index i = 0; i < goals.size(); ++i)
     for (const auto& need : goals[i].goal.needs) {
@@ -52,10 +58,13 @@ bool Planner::needsAreQuiet(const std::vector<Listed>& goals, const Subject& sub
         if (!need.subject.isCluster() || !cluster_goals_.contains(need.facet)) return false;
         continue;
       }
-      auto at = std::lower_bound(by_name_.begin(), by_name_.end(), need.facet,
-                                 [&goals](Index g, const FacetName& name) { return goals[g].goal.facet.facet < name; });
+      auto at = std::lower_bound(
+          by_name_.begin(), by_name_.end(), need.facet,
+          [&goals](Index g, const FacetName& name) { return goals[g].goal.facet.facet < name; });
       if (at == by_name_.end() || goals[*at].goal.facet.facet != need.facet) return false;
-      if (*at >= i) return false;  // what every goal needs is listed before it: no circle. Otherwise the graph will tell
+      if (*at >= i)
+        return false;  // what every goal needs is listed before it: no circle. Otherwise the graph
+                       // will tell
     }
   return true;
 }
@@ -63,8 +72,9 @@ bool Planner::needsAreQuiet(const std::vector<Listed>& goals, const Subject& sub
 bool Planner::isQuiet(Index rank, const std::vector<Listed>& goals) {
   by_name_.resize(goals.size());
   for (Index i = 0; i < goals.size(); ++i) by_name_[i] = i;
-  std::sort(by_name_.begin(), by_name_.end(),
-            [&goals](Index a, Index b) { return goals[a].goal.facet.facet < goals[b].goal.facet.facet; });
+  std::sort(by_name_.begin(), by_name_.end(), [&goals](Index a, Index b) {
+    return goals[a].goal.facet.facet < goals[b].goal.facet.facet;
+  });
   const auto facts = facts_.view(roster_[rank]);
   auto fact = facts.begin();
   const FacetName* last = nullptr;
@@ -73,7 +83,9 @@ bool Planner::isQuiet(Index rank, const std::vector<Listed>& goals) {
     if (last && *last == goal.facet.facet) return false;  // claimed twice: said when it is kept
     last = &goal.facet.facet;
     while (fact != facts.end() && fact->facet < *last) ++fact;
-    if (fact == facts.end() || fact->facet != *last || !matches(goal.want, fact->value) || isBegun(goal.facet, *goals[i].phase)) return false;
+    if (fact == facts.end() || fact->facet != *last || !matches(goal.want, fact->value) ||
+        isBegun(goal.facet, *goals[i].phase))
+      return false;
   }
   return needsAreQuiet(goals, roster_[rank]);
 }
@@ -87,8 +99,9 @@ Result<void> Planner::keep(Index rank, std::vector<Listed> goals) {
   for (auto& listed : goals) {
     for (auto other = first; other < vertices_.size(); ++other)
       if (vertices_[other].goal.facet == listed.goal.facet)
-        return fail(ErrorCode::Internal, fmt::format("{} is claimed by the phases {} and {}", listed.goal.facet.str(),
-                                                     vertices_[other].phase->name(), listed.phase->name()));
+        return fail(ErrorCode::Internal,
+                    fmt::format("{} is claimed by the phases {} and {}", listed.goal.facet.str(),
+                                vertices_[other].phase->name(), listed.phase->name()));
     Vertex vertex;
     vertex.goal = std::move(listed.goal);
     vertex.phase = listed.phase;
@@ -98,8 +111,8 @@ Result<void> Planner::keep(Index rank, std::vector<Listed> goals) {
   return {};
 }
 
-/// Goals of the ranks that are not quiet, and of those that their needs lead to: a subject that the policy leaves out still
-/// says whether what it must bring is there.
+/// Goals of the ranks that are not quiet, and of those that their needs lead to: a subject that the
+/// policy leaves out still says whether what it must bring is there.
 Result<void> Planner::collectGoals(const std::vector<Index>& ranks) {
   TRY(of_cluster, goalsOf(0));
   for (const auto& listed : of_cluster) cluster_goals_.insert(listed.goal.facet.facet);
@@ -120,11 +133,13 @@ Result<void> Planner::collectGoals(const std::vector<Index>& ranks) {
   return {};
 }
 
-/// By (subject, facet), so that nothing below depends on the order in which phases were given or subjects were found.
+/// By (subject, facet), so that nothing below depends on the order in which phases were given or
+/// subjects were found.
 void Planner::number() {
   std::vector<Index> moved(subjects_.size()), places(subjects_.size());
   for (Index i = 0; i < places.size(); ++i) places[i] = i;
-  std::sort(places.begin(), places.end(), [this](Index a, Index b) { return subjects_[a].rank < subjects_[b].rank; });
+  std::sort(places.begin(), places.end(),
+            [this](Index a, Index b) { return subjects_[a].rank < subjects_[b].rank; });
   std::vector<SubjectState> sorted;
   for (Index i = 0; i < places.size(); ++i) {
     moved[places[i]] = i;
@@ -153,7 +168,8 @@ std::vector<std::pair<Index, Index>> Planner::links() const {
   std::vector<std::pair<Index, Index>> out;
   for (const auto& vertex : vertices_)
     for (Index need : vertex.needs) {
-      const Index from = subjects_[vertex.subject].rank, to = subjects_[vertices_[need].subject].rank;
+      const Index from = subjects_[vertex.subject].rank,
+                  to = subjects_[vertices_[need].subject].rank;
       if (from != to && from != 0 && to != 0) out.emplace_back(from, to);
     }
   return out;
@@ -162,7 +178,8 @@ std::vector<std::pair<Index, Index>> Planner::links() const {
 bool Planner::clusterNeedsNodes() const {
   return std::any_of(vertices_.begin(), vertices_.end(), [this](const Vertex& vertex) {
     return subjects_[vertex.subject].rank == 0 &&
-           std::any_of(vertex.needs.begin(), vertex.needs.end(), [&](Index need) { return vertices_[need].subject != vertex.subject; });
+           std::any_of(vertex.needs.begin(), vertex.needs.end(),
+                       [&](Index need) { return vertices_[need].subject != vertex.subject; });
   });
 }
 

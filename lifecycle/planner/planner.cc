@@ -7,7 +7,8 @@
 
 namespace muster::lifecycle {
 
-std::vector<Index> topologicalOrder(const std::vector<std::vector<Index>>& needs, const std::vector<std::uint64_t>& key) {
+std::vector<Index> topologicalOrder(const std::vector<std::vector<Index>>& needs,
+                                    const std::vector<std::uint64_t>& key) {
   const auto count = static_cast<Index>(needs.size());
   std::vector<Index> missing(count), order;
   std::vector<std::vector<Index>> dependents(count);
@@ -34,13 +35,15 @@ Index Planner::find(const FacetRef& facet) const {
   const auto subject = kept_ranks_.find(roster_.rankOf(facet.subject));
   if (subject == kept_ranks_.end()) return kNone;
   const auto& candidates = subjects_[subject->second].vertices;
-  auto it = std::lower_bound(candidates.begin(), candidates.end(), facet.facet,
-                             [this](Index i, const FacetName& name) { return vertices_[i].goal.facet.facet < name; });
+  auto it = std::lower_bound(
+      candidates.begin(), candidates.end(), facet.facet,
+      [this](Index i, const FacetName& name) { return vertices_[i].goal.facet.facet < name; });
   return it != candidates.end() && vertices_[*it].goal.facet.facet == facet.facet ? *it : kNone;
 }
 
-/// What a phase that drives its members has begun on a subject is ended before it begins another there: two would do the same
-/// work twice. An order that facts have changed since then yields, as far as that makes no circle.
+/// What a phase that drives its members has begun on a subject is ended before it begins another
+/// there: two would do the same work twice. An order that facts have changed since then yields, as
+/// far as that makes no circle.
 void Planner::putBegunFirst(std::vector<std::vector<Index>>& needs) const {
   if (policy_.begun.empty()) return;
   std::vector<Index> begun;
@@ -48,9 +51,11 @@ void Planner::putBegunFirst(std::vector<std::vector<Index>>& needs) const {
     if (isBegun(vertices_[i].goal.facet, *vertices_[i].phase)) begun.push_back(i);
   auto isLater = [&](Index i, Index first) {
     const auto &other = vertices_[i], &vertex = vertices_[first];
-    return other.subject == vertex.subject && other.phase == vertex.phase && !isBegun(other.goal.facet, *other.phase);
+    return other.subject == vertex.subject && other.phase == vertex.phase &&
+           !isBegun(other.goal.facet, *other.phase);
   };
-  for (const Index first : begun) std::erase_if(needs[first], [&](Index need) { return isLater(need, first); });
+  for (const Index first : begun)
+    std::erase_if(needs[first], [&](Index need) { return isLater(need, first); });
   for (const Index first : begun) {
     if (!vertices_[first].goal.blocked.empty()) continue;  // nothing waits for what cannot go on
     for (const Index other : subjects_[vertices_[first].subject].vertices) {
@@ -81,7 +86,8 @@ Result<void> Planner::linkAndOrder() {
     for (const auto& need : vertices_[i].goal.needs) {
       const Index target = find(need);
       if (target == kNone)
-        return fail(ErrorCode::Internal, fmt::format("{} needs {}, which no phase has as a goal", idOf(vertices_[i]), need.str()));
+        return fail(ErrorCode::Internal, fmt::format("{} needs {}, which no phase has as a goal",
+                                                     idOf(vertices_[i]), need.str()));
       needs[i].push_back(target);
     }
     sortUnique(needs[i]);
@@ -95,7 +101,8 @@ Result<void> Planner::linkAndOrder() {
   std::vector<Index> position(vertices_.size());
   for (Index at = 0; at < order_.size(); ++at) position[order_[at]] = at;
   for (auto& state : subjects_)
-    std::sort(state.vertices.begin(), state.vertices.end(), [&position](Index a, Index b) { return position[a] < position[b]; });
+    std::sort(state.vertices.begin(), state.vertices.end(),
+              [&position](Index a, Index b) { return position[a] < position[b]; });
   return {};
 }
 
@@ -114,23 +121,28 @@ Error Planner::circle(const std::vector<Index>& order) const {
       }
   }
   std::string text;
-  for (auto it = std::find(path.begin(), path.end(), at); it != path.end(); ++it) text += idOf(vertices_[*it]) + " needs ";
-  return Error(ErrorCode::Internal, "goals depend on each other in a circle: " + text + idOf(vertices_[at]));
+  for (auto it = std::find(path.begin(), path.end(), at); it != path.end(); ++it)
+    text += idOf(vertices_[*it]) + " needs ";
+  return Error(ErrorCode::Internal,
+               "goals depend on each other in a circle: " + text + idOf(vertices_[at]));
 }
 
 void Planner::decide() {
   for (Index i : order_) {
     auto& vertex = vertices_[i];
     for (Index need : vertex.needs)
-      vertex.after_pool = vertex.after_pool || vertices_[need].after_pool || need == subjects_[vertices_[need].subject].pool;
+      vertex.after_pool = vertex.after_pool || vertices_[need].after_pool ||
+                          need == subjects_[vertices_[need].subject].pool;
     vertex.fact = facts_.find(vertex.goal.facet.subject, vertex.goal.facet.facet);
-    const bool unmet = !vertex.fact || !matches(vertex.goal.want, vertex.fact->value) || isBegun(vertex.goal.facet, *vertex.phase);
+    const bool unmet = !vertex.fact || !matches(vertex.goal.want, vertex.fact->value) ||
+                       isBegun(vertex.goal.facet, *vertex.phase);
     // What is on a disk dies with it; the place in the pool is not on the disk.
     if (vertex.goal.facet.facet.str() != kPoolFacet)
       for (Index need : vertex.needs) {
         const auto& other = vertices_[need];
         const bool wiped = other.acts && other.goal.disruption == Disruption::Wipe;
-        if (other.subject == vertex.subject && (wiped || other.remade_by != kNone)) vertex.remade_by = wiped ? need : other.remade_by;
+        if (other.subject == vertex.subject && (wiped || other.remade_by != kNone))
+          vertex.remade_by = wiped ? need : other.remade_by;
       }
     vertex.acts = unmet || vertex.remade_by != kNone;
     if (vertex.acts && !subjects_[vertex.subject].selected) {
@@ -147,7 +159,8 @@ void Planner::computeWaits() {
     for (Index need : vertex.needs) {
       const auto& other = vertices_[need];
       if (other.acts || !other.blocked.empty()) vertex.waits.push_back(need);
-      if (!other.acts) vertex.waits.insert(vertex.waits.end(), other.waits.begin(), other.waits.end());
+      if (!other.acts)
+        vertex.waits.insert(vertex.waits.end(), other.waits.begin(), other.waits.end());
     }
     sortUnique(vertex.waits);
   }
@@ -162,7 +175,8 @@ void Planner::computeWaits() {
 
 void Planner::guardWipe(Vertex& vertex) const {
   const auto& subject = vertex.goal.facet.subject;
-  if (!vertex.acts || vertex.goal.disruption != Disruption::Wipe || subject.isCluster() || policy_.wipe_allowed.contains(subject.node()))
+  if (!vertex.acts || vertex.goal.disruption != Disruption::Wipe || subject.isCluster() ||
+      policy_.wipe_allowed.contains(subject.node()))
     return;
   const auto installed = facts_.value(subject, FacetName(std::string(kInstalledFacet)));
   const auto pool = facts_.value(subject, FacetName(std::string(kPoolFacet)));
@@ -171,7 +185,8 @@ void Planner::guardWipe(Vertex& vertex) const {
   if (!holds && !pooled) return;
   std::string why = holds ? fmt::format("its disk holds '{}'", *installed) : std::string();
   if (pooled) why += holds ? " and it is in its pool" : "it is in its pool";
-  vertex.blocked = fmt::format("{} would be wiped, but {}; {}", subject.str(), why, wipeAdvice(subject));
+  vertex.blocked =
+      fmt::format("{} would be wiped, but {}; {}", subject.str(), why, wipeAdvice(subject));
 }
 
 bool Planner::blockDisturbing(const SubjectState& state, const std::string& why) {
@@ -188,30 +203,37 @@ bool Planner::blockDisturbing(const SubjectState& state, const std::string& why)
 bool Planner::guardPool(SubjectState& state) {
   const bool was_drained = std::exchange(state.drain, false);
   if (!state.selected || state.subject.isCluster()) return false;
-  const bool any = std::any_of(state.vertices.begin(), state.vertices.end(),
-                               [this](Index i) { return disturbs(vertices_[i]) && vertices_[i].blocked.empty(); });
+  const bool any = std::any_of(state.vertices.begin(), state.vertices.end(), [this](Index i) {
+    return disturbs(vertices_[i]) && vertices_[i].blocked.empty();
+  });
   const auto& name = state.subject.str();
   const auto pool = facts_.value(state.subject, FacetName(std::string(kPoolFacet)));
   bool changed = false;
   if (any && !pool && state.pool != kNone)
-    changed = blockDisturbing(
-        state, fmt::format("it is not known whether {} is in its pool; see `muster why {}` for why the pool did not answer", name, name));
+    changed = blockDisturbing(state, fmt::format("it is not known whether {} is in its pool; see "
+                                                 "`muster why {}` for why the pool did not answer",
+                                                 name, name));
   if (any && mayTakeJobs(pool) && state.pool == kNone)
-    changed = blockDisturbing(
-        state, fmt::format("{} is in a pool that the inventory does not declare; take it out by hand, or declare the pool", name));
+    changed =
+        blockDisturbing(state, fmt::format("{} is in a pool that the inventory does not declare; "
+                                           "take it out by hand, or declare the pool",
+                                           name));
   if (any && mayTakeJobs(pool) && state.pool != kNone) {
-    auto blocked = std::find_if(state.vertices.begin(), state.vertices.end(),
-                                [this](Index i) { return vertices_[i].acts && !vertices_[i].blocked.empty(); });
+    auto blocked = std::find_if(state.vertices.begin(), state.vertices.end(), [this](Index i) {
+      return vertices_[i].acts && !vertices_[i].blocked.empty();
+    });
     if (blocked != state.vertices.end())
       changed = blockDisturbing(
-          state, fmt::format("{} would leave its pool for a plan that cannot finish: {} is blocked", name, idOf(vertices_[*blocked])));
+          state, fmt::format("{} would leave its pool for a plan that cannot finish: {} is blocked",
+                             name, idOf(vertices_[*blocked])));
     else
       state.drain = true;
   }
   if (state.pool != kNone) {
     auto& join = vertices_[state.pool];
     if (state.drain) join.acts = true;
-    if (was_drained && !state.drain) join.acts = !join.fact || !matches(join.goal.want, join.fact->value);
+    if (was_drained && !state.drain)
+      join.acts = !join.fact || !matches(join.goal.want, join.fact->value);
   }
   return changed || was_drained != state.drain;
 }
@@ -225,7 +247,8 @@ bool Planner::propagate() {
       if (!vertices_[wait].blocked.empty()) {
         vertex.blocked = vertices_[wait].acts
                              ? fmt::format("needs {}, which is blocked", idOf(vertices_[wait]))
-                             : fmt::format("needs {}, which is not met; {}", idOf(vertices_[wait]), vertices_[wait].blocked);
+                             : fmt::format("needs {}, which is not met; {}", idOf(vertices_[wait]),
+                                           vertices_[wait].blocked);
         changed = true;
         break;
       }
@@ -233,8 +256,8 @@ bool Planner::propagate() {
   return changed;
 }
 
-/// Blocking one action can block others, and a node with a blocked action stays in its pool; blocks are only ever added,
-/// so this ends.
+/// Blocking one action can block others, and a node with a blocked action stays in its pool; blocks
+/// are only ever added, so this ends.
 void Planner::block() {
   for (auto& vertex : vertices_) {
     guardWipe(vertex);
@@ -266,10 +289,12 @@ std::chrono::seconds drainDeadlineOf(const inventory::Cluster& cluster, const Su
 }
 
 std::string wipeAdvice(const Subject& subject) {
-  return fmt::format("if that is meant, allow it once: `muster wipe {} --reason TEXT`", subject.str());
+  return fmt::format("if that is meant, allow it once: `muster wipe {} --reason TEXT`",
+                     subject.str());
 }
 
-Result<Plan> makePlan(const inventory::Cluster& cluster, const FactSet& facts, const Policy& policy, const Phases& phases) {
+Result<Plan> makePlan(const inventory::Cluster& cluster, const FactSet& facts, const Policy& policy,
+                      const Phases& phases) {
   const Roster roster(cluster);
   std::vector<Index> all(roster.size());
   std::iota(all.begin(), all.end(), Index{0});

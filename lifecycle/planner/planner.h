@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The planner's graph. Internal to lifecycle/; makePlan (plan.h) and Replanner (replanner.h) are the ways in.
+// The planner's graph. Internal to lifecycle/; makePlan (plan.h) and Replanner (replanner.h) are
+// the ways in.
 //
-// Steps: collect goals → link needs → order (cycles are found here) → decide what is unmet or re-made → guards (wipe, pool)
-// and what they block, until nothing changes → emit actions, ordered again because drain and join add edges.
+// Steps: collect goals → link needs → order (cycles are found here) → decide what is unmet or
+// re-made → guards (wipe, pool) and what they block, until nothing changes → emit actions, ordered
+// again because drain and join add edges.
 //
-// A subject is quiet when all its goals are met and need only each other or the cluster. Nothing it has can act, block or
-// close a circle, so it is dropped as soon as that is seen, unless a goal of another subject needs it. Most of a fleet is quiet
-// most of the time: a hundred thousand nodes need no four million vertices.
+// A subject is quiet when all its goals are met and need only each other or the cluster. Nothing it
+// has can act, block or close a circle, so it is dropped as soon as that is seen, unless a goal of
+// another subject needs it. Most of a fleet is quiet most of the time: a hundred thousand nodes
+// need no four million vertices.
 #pragma once
 
 #include "lifecycle/model/plan.h"
@@ -42,10 +45,11 @@ struct Vertex {
   Index subject = 0;
   const Fact* fact = nullptr;
   std::vector<Index> needs;
-  std::vector<Index> waits;  ///< actions that must be done first: needs, seen through goals that are met
-  bool after_pool = false;   ///< needs somebody's place in a pool, so no join waits for it
-  bool acts = false;         ///< an action of the plan
-  Index remade_by = kNone;   ///< the wiped or re-made goal that makes this one void
+  std::vector<Index>
+      waits;  ///< actions that must be done first: needs, seen through goals that are met
+  bool after_pool = false;  ///< needs somebody's place in a pool, so no join waits for it
+  bool acts = false;        ///< an action of the plan
+  Index remade_by = kNone;  ///< the wiped or re-made goal that makes this one void
   std::string blocked;
 };
 
@@ -63,7 +67,8 @@ using ReadsByRank = std::vector<std::pair<Index, FactSet::Reads>>;
 
 class Planner {
  public:
-  Planner(const inventory::Cluster& cluster, const Roster& roster, const FactSet& facts, const Policy& policy, const Phases& phases)
+  Planner(const inventory::Cluster& cluster, const Roster& roster, const FactSet& facts,
+          const Policy& policy, const Phases& phases)
       : cluster_(cluster), roster_(roster), facts_(facts), policy_(policy), phases_(phases) {}
 
   /// Plans these ranks (the cluster always), and looks at what their goals need.
@@ -105,16 +110,21 @@ class Planner {
   bool blockDisturbing(const SubjectState& state, const std::string& why);
   bool propagate();
   Result<Plan> emit();
-  std::vector<std::vector<Index>> actionNeeds(const std::vector<Index>& slot_of, const std::vector<Index>& drain_slot, Index slots) const;
+  std::vector<std::vector<Index>> actionNeeds(const std::vector<Index>& slot_of,
+                                              const std::vector<Index>& drain_slot,
+                                              Index slots) const;
   Action actionOf(const Vertex& vertex) const;
   Action drainOf(const SubjectState& state) const;
   void recordFacts(const SubjectState& state, std::map<FacetRef, std::string>& used) const;
 
   std::string idOf(const Vertex& vertex) const { return vertex.goal.facet.str(); }
   bool disturbs(const Vertex& vertex) const {
-    return vertex.acts && vertex.goal.disruption != Disruption::None && vertex.goal.facet.facet.str() != kPoolFacet;
+    return vertex.acts && vertex.goal.disruption != Disruption::None &&
+           vertex.goal.facet.facet.str() != kPoolFacet;
   }
-  bool isBegun(const FacetRef& facet, const Phase& phase) const { return policy_.begun.contains(facet) && phase.drivesOn(); }
+  bool isBegun(const FacetRef& facet, const Phase& phase) const {
+    return policy_.begun.contains(facet) && phase.drivesOn();
+  }
   bool isSelected(const Subject& subject) const {
     return subject.isCluster() || policy_.only.empty() || policy_.only.contains(subject);
   }
@@ -134,7 +144,8 @@ class Planner {
 };
 
 /// Kahn's order with a fixed key for ties. Shorter than `count` when there is a circle.
-std::vector<Index> topologicalOrder(const std::vector<std::vector<Index>>& needs, const std::vector<std::uint64_t>& key);
+std::vector<Index> topologicalOrder(const std::vector<std::vector<Index>>& needs,
+                                    const std::vector<std::uint64_t>& key);
 
 inline void sortUnique(std::vector<Index>& list) {
   std::sort(list.begin(), list.end());

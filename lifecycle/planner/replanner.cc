@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cluster's part has the id kClusterPart; its actions do not need those of nodes, or everything is planned each time.
+// The cluster's part has the id kClusterPart; its actions do not need those of nodes, or everything
+// is planned each time.
 #include "lifecycle/planner/replanner.h"
 
 #include <numeric>
@@ -39,7 +40,8 @@ Result<Plan> Replanner::plan(const FactSet& facts, const std::set<Subject>& chan
   std::set<Index> ranks;
   bool whole = !valid_ || entangled_;
   for (const auto& subject : changed)
-    if (const Index rank = roster_.rankOf(subject); rank != kNone) ranks.insert(rank);  // facts of strangers are nobody's
+    if (const Index rank = roster_.rankOf(subject); rank != kNone)
+      ranks.insert(rank);  // facts of strangers are nobody's
   whole = whole || ranks.contains(0);
   valid_ = false;
   cost_ = {};
@@ -71,7 +73,8 @@ Result<void> Replanner::planAll(const FactSet& facts) {
   return {};
 }
 
-/// Adds those whose goals rest on the facts of these, and everybody that a part holds together. Answers false when that is the cluster.
+/// Adds those whose goals rest on the facts of these, and everybody that a part holds together.
+/// Answers false when that is the cluster.
 bool Replanner::reach(std::set<Index>& ranks) const {
   std::vector<Index> todo(ranks.begin(), ranks.end());
   auto add = [&](Index rank) {
@@ -118,7 +121,8 @@ void Replanner::takeReads(const ReadsByRank& reads) {
     entangled_ = entangled_ || asked.all;
     for (const auto& name : asked.subjects) {
       const Index other = roster_.rankOf(Subject::parse(name));
-      if (other == kNone || other == rank || other == 0) continue;  // a change of the cluster's facts costs a whole plan anyway
+      if (other == kNone || other == rank || other == 0)
+        continue;  // a change of the cluster's facts costs a whole plan anyway
       entangled_ = entangled_ || rank == 0;
       mine.push_back(other);
       read_by_[other].push_back(rank);
@@ -161,13 +165,15 @@ Result<Plan> Replanner::assemble() const {
   plan.policy = policy_;
   std::map<Index, std::vector<const Action*>> by_rank;
   for (const auto& [id, part] : parts_) {
-    for (const auto& action : part.actions) by_rank[roster_.rankOf(action.facet.subject)].push_back(&action);
+    for (const auto& action : part.actions)
+      by_rank[roster_.rankOf(action.facet.subject)].push_back(&action);
     for (const auto& [facet, value] : part.facts_used) plan.facts_used.emplace(facet, value);
   }
   plan.facts_digest = digestOf(plan.facts_used);
   std::vector<const Action*> actions;
   for (auto& [rank, mine] : by_rank) {
-    std::sort(mine.begin(), mine.end(), [](const Action* a, const Action* b) { return comesFirst(*a, *b); });
+    std::sort(mine.begin(), mine.end(),
+              [](const Action* a, const Action* b) { return comesFirst(*a, *b); });
     actions.insert(actions.end(), mine.begin(), mine.end());
   }
   std::unordered_map<std::string_view, Index> slots;
@@ -180,7 +186,8 @@ Result<Plan> Replanner::assemble() const {
   }
   for (Index i : topologicalOrder(needs, key)) plan.actions.push_back(*actions[i]);
   if (plan.actions.size() != actions.size())
-    return fail(ErrorCode::Internal, "the parts of a plan made a circle of actions; this is a defect in muster");
+    return fail(ErrorCode::Internal,
+                "the parts of a plan made a circle of actions; this is a defect in muster");
   return plan;
 }
 

@@ -35,14 +35,16 @@ std::string digestOf(const inventory::Change& change) {
   return io::sha256Hex(jsonText(inventory::declaredJson(alone)));
 }
 
-/// Exclusive or: the digest of a set, in whatever order it came to be, at the cost of the one node that moved.
+/// Exclusive or: the digest of a set, in whatever order it came to be, at the cost of the one node
+/// that moved.
 void mix(std::string& digest, const std::string& mark) {
   for (std::size_t i = 0; i < mark.size(); ++i) digest[i] = static_cast<char>(digest[i] ^ mark[i]);
 }
 
 }  // namespace
 
-LiveCluster::LiveCluster(inventory::Cluster declared) : cluster_(std::move(declared)), declared_digest_(cluster_.digest) {}
+LiveCluster::LiveCluster(inventory::Cluster declared)
+    : cluster_(std::move(declared)), declared_digest_(cluster_.digest) {}
 
 void LiveCluster::add(const std::string& rollout, inventory::Change change) {
   cluster_.images.insert(change.images.begin(), change.images.end());
@@ -53,13 +55,15 @@ void LiveCluster::add(const std::string& rollout, inventory::Change change) {
 }
 
 inventory::Node* LiveCluster::find(const NodeName& node) {
-  auto found = std::lower_bound(cluster_.nodes.begin(), cluster_.nodes.end(), node, [](const inventory::Node& a, const NodeName& b) {
-    return inventory::naturalLess(a.name.str(), b.str());
-  });
+  auto found = std::lower_bound(cluster_.nodes.begin(), cluster_.nodes.end(), node,
+                                [](const inventory::Node& a, const NodeName& b) {
+                                  return inventory::naturalLess(a.name.str(), b.str());
+                                });
   return found != cluster_.nodes.end() && found->name == node ? &*found : nullptr;
 }
 
-std::string LiveCluster::keyFor(const std::string& declared, const std::set<std::string>& rollouts) {
+std::string LiveCluster::keyFor(const std::string& declared,
+                                const std::set<std::string>& rollouts) {
   auto profile = cluster_.profiles.at(declared);
   std::string key = declared;
   for (const auto& layer : layers_) {
@@ -89,9 +93,11 @@ void LiveCluster::settle(const NodeName& name) {
   cluster_.digest = none ? declared_digest_ : io::sha256Hex(declared_digest_ + digest_);
 }
 
-std::string LiveCluster::markOf(const inventory::Node& node, const std::set<std::string>& rollouts) const {
+std::string LiveCluster::markOf(const inventory::Node& node,
+                                const std::set<std::string>& rollouts) const {
   const auto& profile = cluster_.profiles.at(node.profile);
-  std::string text = fmt::format("{} {} {} {} {}", node.name.str(), node.profile, profile.image, profile.firmware, fmt::join(profile.drivers, " "));
+  std::string text = fmt::format("{} {} {} {} {}", node.name.str(), node.profile, profile.image,
+                                 profile.firmware, fmt::join(profile.drivers, " "));
   for (const auto& layer : layers_)
     if (rollouts.contains(layer.rollout)) text += " " + layer.digest;
   return io::sha256Hex(text);
@@ -105,19 +111,23 @@ void LiveCluster::uncross(const std::string& rollout, const NodeName& node) {
   if (crossed_[node].erase(rollout) > 0) settle(node);
 }
 
-const inventory::Profile& LiveCluster::profileUnder(const std::set<std::string>& rollouts, const NodeName& node) {
+const inventory::Profile& LiveCluster::profileUnder(const std::set<std::string>& rollouts,
+                                                    const NodeName& node) {
   auto* found = find(node);
   if (!found) std::abort();  // callers name nodes of the cluster
-  return cluster_.profiles.at(keyFor(declared_profile_.try_emplace(node, found->profile).first->second, rollouts));
+  return cluster_.profiles.at(
+      keyFor(declared_profile_.try_emplace(node, found->profile).first->second, rollouts));
 }
 
-const inventory::Profile& LiveCluster::profileWithout(const std::string& rollout, const NodeName& node) {
+const inventory::Profile& LiveCluster::profileWithout(const std::string& rollout,
+                                                      const NodeName& node) {
   auto rollouts = crossed_[node];
   rollouts.erase(rollout);
   return profileUnder(rollouts, node);
 }
 
-const inventory::Profile& LiveCluster::profileWith(const std::string& rollout, const NodeName& node) {
+const inventory::Profile& LiveCluster::profileWith(const std::string& rollout,
+                                                   const NodeName& node) {
   auto rollouts = crossed_[node];
   rollouts.insert(rollout);
   return profileUnder(rollouts, node);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// LiveCluster: the inventory as it holds at this moment, while nodes step over to a change one by one. docs/adr/0013
+// LiveCluster: the inventory as it holds at this moment, while nodes step over to a change one by
+// one. docs/adr/0013
 //
-// Phases, engine and planner borrow the Cluster. Between two steps nothing of it moves; a step changes the profile of one node
-// that nobody works on. Entries and profiles that a change brings are there from the beginning, so that what is looked up once
-// at the start (repositories, images) is found, and are never taken away, so that no reference to one dies.
+// Phases, engine and planner borrow the Cluster. Between two steps nothing of it moves; a step
+// changes the profile of one node that nobody works on. Entries and profiles that a change brings
+// are there from the beginning, so that what is looked up once at the start (repositories, images)
+// is found, and are never taken away, so that no reference to one dies.
 //
-// A node that has crossed has a profile under the key PROFILE~ROLLOUT. The profile keeps its name: its declaration, and so its
-// certificate, is the same as it will be when the inventory itself says so.
+// A node that has crossed has a profile under the key PROFILE~ROLLOUT. The profile keeps its name:
+// its declaration, and so its certificate, is the same as it will be when the inventory itself says
+// so.
 #pragma once
 
 #include "inventory/parse/change.h"
@@ -25,9 +28,11 @@ class LiveCluster {
 
   const inventory::Cluster& cluster() const { return cluster_; }
 
-  /// Makes a change known; no node crosses yet. Changes lie on each other in the order in which they are added.
+  /// Makes a change known; no node crosses yet. Changes lie on each other in the order in which
+  /// they are added.
   void add(const std::string& rollout, inventory::Change change);
-  /// Whether crossing would make a difference to the node's declaration; none to a node that the inventory does not know.
+  /// Whether crossing would make a difference to the node's declaration; none to a node that the
+  /// inventory does not know.
   bool concerns(const std::string& rollout, const NodeName& node) {
     return cluster_.findNode(node) && &profileWith(rollout, node) != &profileWithout(rollout, node);
   }
@@ -43,7 +48,8 @@ class LiveCluster {
     inventory::Change change;
   };
   inventory::Node* find(const NodeName& node);
-  const inventory::Profile& profileUnder(const std::set<std::string>& rollouts, const NodeName& node);
+  const inventory::Profile& profileUnder(const std::set<std::string>& rollouts,
+                                         const NodeName& node);
   /// The key of the node's profile under these rollouts; the profile is made when it is new.
   std::string keyFor(const std::string& declared, const std::set<std::string>& rollouts);
   void settle(const NodeName& node);
@@ -52,10 +58,10 @@ class LiveCluster {
   inventory::Cluster cluster_;
   const std::string declared_digest_;
   std::vector<Layer> layers_;
-  std::map<NodeName, std::string> declared_profile_;     ///< of nodes that ever crossed
+  std::map<NodeName, std::string> declared_profile_;  ///< of nodes that ever crossed
   std::map<NodeName, std::set<std::string>> crossed_;
-  std::map<NodeName, std::string> marks_;                ///< hex: what each crossed node adds to the digest
-  std::string digest_ = std::string(64, '\0');           ///< of all marks; zeros: no node is different
+  std::map<NodeName, std::string> marks_;       ///< hex: what each crossed node adds to the digest
+  std::string digest_ = std::string(64, '\0');  ///< of all marks; zeros: no node is different
 };
 
 }  // namespace muster::lifecycle

@@ -10,14 +10,16 @@
 namespace muster::lifecycle {
 namespace {
 
-constexpr std::size_t kIntentsForBoot = 64;  ///< of a node, newest first, among which its last start is looked for
+constexpr std::size_t kIntentsForBoot =
+    64;  ///< of a node, newest first, among which its last start is looked for
 constexpr std::string_view kBootFacet = "os";
 constexpr const char* kBootMeasure = "boot_seconds";
 
 /// All nodes with the change, for as long as it lives.
 class AllCrossed {
  public:
-  AllCrossed(LiveCluster& live, std::string id, const std::vector<NodeName>& nodes) : live_(live), id_(std::move(id)), nodes_(nodes) {
+  AllCrossed(LiveCluster& live, std::string id, const std::vector<NodeName>& nodes)
+      : live_(live), id_(std::move(id)), nodes_(nodes) {
     for (const auto& node : nodes_) live_.cross(id_, node);
   }
   ~AllCrossed() {
@@ -31,13 +33,16 @@ class AllCrossed {
   const std::vector<NodeName>& nodes_;
 };
 
-std::vector<std::string> whatStays(LiveCluster& live, const std::string& id, const std::vector<NodeName>& nodes) {
+std::vector<std::string> whatStays(LiveCluster& live, const std::string& id,
+                                   const std::vector<NodeName>& nodes) {
   std::map<std::string, std::vector<std::string>> said;
   for (const auto& node : nodes)
-    for (auto& text : inventory::irreversible(live.cluster(), live.profileWithout(id, node), live.profileWith(id, node)))
+    for (auto& text : inventory::irreversible(live.cluster(), live.profileWithout(id, node),
+                                              live.profileWith(id, node)))
       said[std::move(text)].push_back(node.str());
   std::vector<std::string> out;
-  for (auto& [text, names] : said) out.push_back(fmt::format("{}: {}", inventory::foldHostlist(std::move(names)), text));
+  for (auto& [text, names] : said)
+    out.push_back(fmt::format("{}: {}", inventory::foldHostlist(std::move(names)), text));
   return out;
 }
 
@@ -45,15 +50,19 @@ std::vector<std::string> whatStays(LiveCluster& live, const std::string& id, con
 
 std::string newRolloutId() { return "r" + io::sha256Hex(io::randomToken()).substr(0, 6); }
 
-Result<Measures> nodeMeasures(Store& store, const Subject& node, const std::vector<Fact>& facts, WallTime since) {
+Result<Measures> nodeMeasures(Store& store, const Subject& node, const std::vector<Fact>& facts,
+                              WallTime since) {
   std::vector<Fact> fresh;
-  std::copy_if(facts.begin(), facts.end(), std::back_inserter(fresh), [since](const Fact& fact) { return fact.observed_at >= since; });
+  std::copy_if(facts.begin(), facts.end(), std::back_inserter(fresh),
+               [since](const Fact& fact) { return fact.observed_at >= since; });
   auto out = measuresOf(fresh);
   TRY(intents, store.intentsOf(node, kIntentsForBoot));
   for (const auto& intent : intents) {
-    if (intent.action.facet.facet.str() != kBootFacet || intent.state != IntentState::Done) continue;
+    if (intent.action.facet.facet.str() != kBootFacet || intent.state != IntentState::Done)
+      continue;
     if (intent.opened_at < since) break;
-    const double seconds = std::chrono::duration<double>(intent.closed_at - intent.opened_at).count();
+    const double seconds =
+        std::chrono::duration<double>(intent.closed_at - intent.opened_at).count();
     if (seconds > 0) out[kBootMeasure] = seconds;
     break;
   }
@@ -67,7 +76,9 @@ std::vector<std::string> beyondFrozen(const Plan& plan, const FrozenNode* frozen
     for (const auto& each : frozen->actions) most = std::max(most, each.disruption);
   for (const auto& action : plan.actions) {
     if (action.facet.subject.isCluster()) {
-      if (!begun) out.push_back(fmt::format("the cluster itself has work left: {}; do it with `muster apply`", action.id));
+      if (!begun)
+        out.push_back(fmt::format("the cluster itself has work left: {}; do it with `muster apply`",
+                                  action.id));
       continue;
     }
     const FrozenAction* same = nullptr;
@@ -76,29 +87,42 @@ std::vector<std::string> beyondFrozen(const Plan& plan, const FrozenNode* frozen
         if (each.id == action.id) same = &each;
     if (begun && action.disruption <= most) continue;
     if (!same)
-      out.push_back(fmt::format("{} is needed now and was not when the plan was frozen", action.id));
+      out.push_back(
+          fmt::format("{} is needed now and was not when the plan was frozen", action.id));
     else if (action.disruption > same->disruption)
-      out.push_back(fmt::format("{} would be a {} now, the frozen plan says {}", action.id, toString(action.disruption), toString(same->disruption)));
+      out.push_back(fmt::format("{} would be a {} now, the frozen plan says {}", action.id,
+                                toString(action.disruption), toString(same->disruption)));
     else if (action.to != same->to)
-      out.push_back(fmt::format("{} goes for '{}' now, the frozen plan says '{}'", action.id, action.to, same->to));
+      out.push_back(fmt::format("{} goes for '{}' now, the frozen plan says '{}'", action.id,
+                                action.to, same->to));
   }
   return out;
 }
 
-Result<RolloutBook> draftRollout(LiveCluster& live, const Phases& phases, Store& store, const FactSet& facts, RolloutRequest request) {
+Result<RolloutBook> draftRollout(LiveCluster& live, const Phases& phases, Store& store,
+                                 const FactSet& facts, RolloutRequest request) {
   TRY_OK(RolloutBook::noneIsOpen(store));
   std::vector<NodeName> concerned;
   for (const auto& node : request.nodes)
     if (live.concerns(request.id, node)) concerned.push_back(node);
   if (concerned.empty())
-    return fail(ErrorCode::InvalidInput, "the change makes no difference to any of these nodes: they are declared so already, or have other profiles");
+    return fail(ErrorCode::InvalidInput,
+                "the change makes no difference to any of these nodes: they are declared so "
+                "already, or have other profiles");
   std::set<Subject> only;
   for (const auto& node : concerned) only.insert(Subject(node));
   TRY(policy, policyOf(store, only));
   if (!request.wipe_reason.empty()) policy.wipe_allowed.insert(concerned.begin(), concerned.end());
-  Rollout rollout{.id = request.id, .at = request.at, .user = request.user, .host = request.host, .command = request.command,
-                  .change_file = request.change_file, .change_text = request.change_text, .policy = request.policy,
-                  .wipe_reason = request.wipe_reason, .inventory_digest = live.cluster().digest};
+  Rollout rollout{.id = request.id,
+                  .at = request.at,
+                  .user = request.user,
+                  .host = request.host,
+                  .command = request.command,
+                  .change_file = request.change_file,
+                  .change_text = request.change_text,
+                  .policy = request.policy,
+                  .wipe_reason = request.wipe_reason,
+                  .inventory_digest = live.cluster().digest};
   for (const auto& node : concerned) {
     const auto& name = live.profileWithout(request.id, node).name;
     rollout.declared.emplace(name, declarationOf(live.cluster().profiles.at(name)));
@@ -111,16 +135,24 @@ Result<RolloutBook> draftRollout(LiveCluster& live, const Phases& phases, Store&
     rollout.plan_hash = plan.hash();
     for (const auto& action : plan.actions) {
       if (action.facet.subject.isCluster())
-        return fail(ErrorCode::Conflict, fmt::format("the cluster itself has work left, {} for one; do it first: muster apply", action.id));
+        return fail(
+            ErrorCode::Conflict,
+            fmt::format("the cluster itself has work left, {} for one; do it first: muster apply",
+                        action.id));
       const auto node = action.facet.subject.node();
       frozen[node].actions.push_back({action.id, action.to, action.disruption});
       if (!action.blocked.empty())
-        progress.try_emplace(node, NodeProgress{NodeState::Skipped, fmt::format("{} is blocked: {}", action.id, action.blocked), {}, {}});
+        progress.try_emplace(
+            node, NodeProgress{NodeState::Skipped,
+                               fmt::format("{} is blocked: {}", action.id, action.blocked),
+                               {},
+                               {}});
     }
   }
   std::vector<NodeName> going;
   for (const auto& node : concerned) {
-    if (auto held = heldByPerson(facts, node); !held.empty() && frozen.contains(node)) progress[node] = {NodeState::Skipped, std::move(held), {}, {}};
+    if (auto held = heldByPerson(facts, node); !held.empty() && frozen.contains(node))
+      progress[node] = {NodeState::Skipped, std::move(held), {}, {}};
     if (progress.contains(node)) continue;
     const bool any = frozen.contains(node);
     progress[node].state = any ? NodeState::Waiting : NodeState::Untouched;
@@ -129,15 +161,19 @@ Result<RolloutBook> draftRollout(LiveCluster& live, const Phases& phases, Store&
     TRY(before, nodeMeasures(store, Subject(node), facts.of(Subject(node)), {}));
     frozen[node].before = std::move(before);
   }
-  const auto skipped = std::find_if(progress.begin(), progress.end(), [](const auto& p) { return p.second.state == NodeState::Skipped; });
+  const auto skipped = std::find_if(progress.begin(), progress.end(), [](const auto& p) {
+    return p.second.state == NodeState::Skipped;
+  });
   if (going.empty() && skipped != progress.end())
-    return fail(ErrorCode::Conflict, fmt::format("no node can go; {}: {}", skipped->first.str(), skipped->second.why));
+    return fail(ErrorCode::Conflict,
+                fmt::format("no node can go; {}: {}", skipped->first.str(), skipped->second.why));
   rollout.waves = makeWaves(live.cluster(), going, request.policy);
   rollout.irreversible = whatStays(live, request.id, going);
   return RolloutBook::draft(store, std::move(rollout), std::move(frozen), std::move(progress));
 }
 
-Result<RolloutBook> freezeRollout(LiveCluster& live, const Phases& phases, Store& store, const FactSet& facts, RolloutRequest request) {
+Result<RolloutBook> freezeRollout(LiveCluster& live, const Phases& phases, Store& store,
+                                  const FactSet& facts, RolloutRequest request) {
   TRY(book, draftRollout(live, phases, store, facts, std::move(request)));
   TRY_OK(book.begin());
   return book;

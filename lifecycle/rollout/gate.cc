@@ -22,15 +22,20 @@ void judgeFailures(GateReport& gate, const RolloutBook& book, const Wave& wave) 
   for (const auto& node : wave.nodes) {
     const auto& progress = book.of(node);
     if (progress.state == NodeState::Done || progress.state == NodeState::Failed) ++gate.attempted;
-    if (progress.state == NodeState::Skipped && skipped.empty()) skipped = fmt::format("{}: {}", node.str(), progress.why);
+    if (progress.state == NodeState::Skipped && skipped.empty())
+      skipped = fmt::format("{}: {}", node.str(), progress.why);
     if (progress.state != NodeState::Failed) continue;
     ++gate.failed;
     if (names++ < kMaxNodesNamed) named += fmt::format("; {}: {}", node.str(), progress.why);
   }
   if (gate.attempted == 0)
-    gate.reasons.push_back("no node of the wave was changed, so nothing speaks for the next ones" + (skipped.empty() ? "" : "; " + skipped));
-  if (tooManyFailed(static_cast<std::size_t>(gate.failed), static_cast<std::size_t>(gate.attempted), book.rollout().policy))
-    speakAgainst(gate, fmt::format("{} of {} nodes failed, and {} % may{}", gate.failed, gate.attempted, book.rollout().policy.max_failed_percent, named));
+    gate.reasons.push_back("no node of the wave was changed, so nothing speaks for the next ones" +
+                           (skipped.empty() ? "" : "; " + skipped));
+  if (tooManyFailed(static_cast<std::size_t>(gate.failed), static_cast<std::size_t>(gate.attempted),
+                    book.rollout().policy))
+    speakAgainst(gate,
+                 fmt::format("{} of {} nodes failed, and {} % may{}", gate.failed, gate.attempted,
+                             book.rollout().policy.max_failed_percent, named));
 }
 
 void judgeSpeed(GateReport& gate, const RolloutBook& book) {
@@ -38,7 +43,8 @@ void judgeSpeed(GateReport& gate, const RolloutBook& book) {
   std::vector<NodeMeasures> nodes;
   for (const auto& [node, progress] : book.progress())
     if (progress.state == NodeState::Done)
-      if (const auto* frozen = book.frozen(node); frozen && !frozen->before.empty() && !progress.after.empty())
+      if (const auto* frozen = book.frozen(node);
+          frozen && !frozen->before.empty() && !progress.after.empty())
         nodes.push_back({node, frozen->before, progress.after});
   gate.comparisons = compareMeasures(nodes, rule);
   for (const auto& comparison : gate.comparisons) {
@@ -46,7 +52,8 @@ void judgeSpeed(GateReport& gate, const RolloutBook& book) {
     if (comparison.verdict == Verdict::Unclear) unclear(gate, rule, comparison.text());
   }
   if (gate.comparisons.empty() && gate.attempted > gate.failed)
-    unclear(gate, rule, "no node was measured both before and after, so nothing is known of its speed");
+    unclear(gate, rule,
+            "no node was measured both before and after, so nothing is known of its speed");
 }
 
 }  // namespace
@@ -71,7 +78,8 @@ GateReport judgeWave(const RolloutBook& book, std::size_t wave) {
 }
 
 std::string textOf(const GateReport& gate) {
-  std::string out = fmt::format("wave '{}': {} of {} nodes changed", gate.wave, gate.attempted - gate.failed, gate.attempted);
+  std::string out = fmt::format("wave '{}': {} of {} nodes changed", gate.wave,
+                                gate.attempted - gate.failed, gate.attempted);
   for (const auto& reason : gate.reasons) out += "\n  FAILED: " + reason;
   for (const auto& comparison : gate.comparisons)
     if (comparison.verdict == Verdict::Holds) out += "\n  " + comparison.text();

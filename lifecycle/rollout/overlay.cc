@@ -14,8 +14,10 @@ namespace {
 
 /// Is there a node that has the change, or still has to lose it?
 bool matters(const RolloutBook& book) {
-  return book.rollout().isOpen() || std::any_of(book.progress().begin(), book.progress().end(), [&book](const auto& p) {
-           return isCrossed(book.rollout(), p.second.state) || p.second.state == NodeState::Returning || p.second.state == NodeState::Stuck;
+  return book.rollout().isOpen() ||
+         std::any_of(book.progress().begin(), book.progress().end(), [&book](const auto& p) {
+           return isCrossed(book.rollout(), p.second.state) ||
+                  p.second.state == NodeState::Returning || p.second.state == NodeState::Stuck;
          });
 }
 
@@ -23,17 +25,23 @@ bool matters(const RolloutBook& book) {
 std::set<std::string> unedited(const Rollout& rollout, const inventory::Cluster& cluster) {
   std::set<std::string> out;
   for (const auto& [name, was] : rollout.declared)
-    if (const auto profile = cluster.profiles.find(name); profile != cluster.profiles.end() && declarationOf(profile->second) == was) out.insert(name);
+    if (const auto profile = cluster.profiles.find(name);
+        profile != cluster.profiles.end() && declarationOf(profile->second) == was)
+      out.insert(name);
   return out;
 }
 
 Error misfit(const Rollout& rollout, const Diagnostics& diagnostics) {
   const auto& all = diagnostics.all();
-  const auto first = std::find_if(all.begin(), all.end(), [](const Diagnostic& one) { return one.severity == Severity::Error; });
-  return Error(ErrorCode::Conflict,
-               fmt::format("rollout {} has changed nodes, and its change does not fit the inventory any more: {}. Put into the inventory what was "
-                           "rolled out, or take the inventory's edit back and then: muster rollout rollback",
-                           rollout.id, first == all.end() ? "" : first->str()));
+  const auto first = std::find_if(all.begin(), all.end(), [](const Diagnostic& one) {
+    return one.severity == Severity::Error;
+  });
+  return Error(
+      ErrorCode::Conflict,
+      fmt::format("rollout {} has changed nodes, and its change does not fit the inventory any "
+                  "more: {}. Put into the inventory what was "
+                  "rolled out, or take the inventory's edit back and then: muster rollout rollback",
+                  rollout.id, first == all.end() ? "" : first->str()));
 }
 
 /// What of a profile the change sets, in the inventory's words.
@@ -45,21 +53,26 @@ std::set<std::string> setBy(const inventory::ProfileChange& change) {
   return out;
 }
 
-/// The rollout's change as it lies over the inventory, read over those before it; nullopt: it makes no difference any more.
-Result<std::optional<inventory::Change>> changeOf(const RolloutBook& book, const LiveCluster& live) {
+/// The rollout's change as it lies over the inventory, read over those before it; nullopt: it makes
+/// no difference any more.
+Result<std::optional<inventory::Change>> changeOf(const RolloutBook& book,
+                                                  const LiveCluster& live) {
   const auto& rollout = book.rollout();
   const auto profiles = unedited(rollout, live.cluster());
   if (!matters(book) || profiles.empty()) return std::optional<inventory::Change>();
   auto loaded = inventory::loadChangeText(rollout.change_text, rollout.change_file, live.cluster());
   if (!loaded.change) return fail(misfit(rollout, loaded.diagnostics));
-  std::erase_if(loaded.change->profiles, [&profiles](const auto& entry) { return !profiles.contains(entry.first); });
+  std::erase_if(loaded.change->profiles,
+                [&profiles](const auto& entry) { return !profiles.contains(entry.first); });
   return std::move(loaded.change);
 }
 
 using SetByProfile = std::map<std::string, std::set<std::string>>;
 
 /// Of each rollout what it sets of which profile.
-Result<std::map<std::string, SetByProfile>> setByAll(const inventory::Cluster& declared, Store& store, const std::vector<std::string>& ids) {
+Result<std::map<std::string, SetByProfile>> setByAll(const inventory::Cluster& declared,
+                                                     Store& store,
+                                                     const std::vector<std::string>& ids) {
   LiveCluster live(declared);
   std::map<std::string, SetByProfile> out;
   for (const auto& id : ids) {
@@ -77,17 +90,22 @@ struct Overlap {
   std::vector<std::string> nodes;
   std::set<std::string> what;
 };
-Overlap overlapOf(const RolloutBook& book, const RolloutBook& later, std::map<std::string, SetByProfile>& set_by, const inventory::Cluster& declared) {
+Overlap overlapOf(const RolloutBook& book, const RolloutBook& later,
+                  std::map<std::string, SetByProfile>& set_by, const inventory::Cluster& declared) {
   Overlap out;
   auto &mine = set_by[book.rollout().id], &theirs = set_by[later.rollout().id];
   for (const auto& [name, progress] : book.progress()) {
     const auto* node = declared.findNode(name);
     const auto other = later.progress().find(name);
-    const bool is_to_lose_it = progress.state == NodeState::Returning || progress.state == NodeState::Stuck ||
-                               (isCrossed(book.rollout(), progress.state) && progress.state != NodeState::Untouched);
-    if (!node || !is_to_lose_it || other == later.progress().end() || !isCrossed(later.rollout(), other->second.state)) continue;
+    const bool is_to_lose_it =
+        progress.state == NodeState::Returning || progress.state == NodeState::Stuck ||
+        (isCrossed(book.rollout(), progress.state) && progress.state != NodeState::Untouched);
+    if (!node || !is_to_lose_it || other == later.progress().end() ||
+        !isCrossed(later.rollout(), other->second.state))
+      continue;
     std::vector<std::string> both;
-    std::set_intersection(mine[node->profile].begin(), mine[node->profile].end(), theirs[node->profile].begin(), theirs[node->profile].end(),
+    std::set_intersection(mine[node->profile].begin(), mine[node->profile].end(),
+                          theirs[node->profile].begin(), theirs[node->profile].end(),
                           std::back_inserter(both));
     out.what.insert(both.begin(), both.end());
     if (!both.empty()) out.nodes.push_back(name.str());
@@ -97,31 +115,41 @@ Overlap overlapOf(const RolloutBook& book, const RolloutBook& later, std::map<st
 
 }  // namespace
 
-Result<void> mayRollBack(const inventory::Cluster& declared, Store& store, const RolloutBook& book) {
+Result<void> mayRollBack(const inventory::Cluster& declared, Store& store,
+                         const RolloutBook& book) {
   const auto& id = book.rollout().id;
   if (book.rollout().state == RolloutState::RolledBack && book.count(NodeState::Stuck) == 0)
     return fail(ErrorCode::Conflict, fmt::format("rollout {} is rolled back already", id));
   TRY(ids, RolloutBook::list(store));
   const auto mine = std::find(ids.begin(), ids.end(), id);
   if (mine == ids.end())
-    return fail(ErrorCode::Conflict, fmt::format("rollout {} is over: what it changed is the inventory's own by now, or was undone; change the inventory instead", id));
+    return fail(ErrorCode::Conflict,
+                fmt::format("rollout {} is over: what it changed is the inventory's own by now, or "
+                            "was undone; change the inventory instead",
+                            id));
   TRY(set_by, setByAll(declared, store, ids));
   for (auto i = ids.size(); i-- > 0;) {  // the newest first: it is the one that can go
     const auto& each = ids[i];
     if (each == id) continue;
     TRY(other, RolloutBook::open(store, each));
     if (other.rollout().isOpen())
-      return fail(ErrorCode::Conflict, fmt::format("rollout {} is {}; let it end, or end it with `muster rollout abort`, then roll {} back", each,
-                                                   toString(other.rollout().state), id));
+      return fail(ErrorCode::Conflict, fmt::format("rollout {} is {}; let it end, or end it with "
+                                                   "`muster rollout abort`, then roll {} back",
+                                                   each, toString(other.rollout().state), id));
     if (std::find(mine, ids.end(), each) == ids.end()) continue;  // an earlier one
     auto overlap = overlapOf(book, other, set_by, declared);
     if (!overlap.nodes.empty())
-      return fail(ErrorCode::Conflict, fmt::format("rollout {0} cannot be undone as things are: rollout {1} has set {2} of {3} since. Roll that back first: muster rollout rollback --id {1}",
-                                                   id, each, fmt::join(overlap.what, " and "), inventory::foldHostlist(std::move(overlap.nodes))));
+      return fail(
+          ErrorCode::Conflict,
+          fmt::format("rollout {0} cannot be undone as things are: rollout {1} has set {2} of {3} "
+                      "since. Roll that back first: muster rollout rollback --id {1}",
+                      id, each, fmt::join(overlap.what, " and "),
+                      inventory::foldHostlist(std::move(overlap.nodes))));
   }
   LiveCluster bare(declared);
   if (auto laid = layRollouts(bare, store, id); !laid)
-    return fail(std::move(laid).error().within(fmt::format("rollout {} cannot be undone, because something later needs what it brought", id)));
+    return fail(std::move(laid).error().within(fmt::format(
+        "rollout {} cannot be undone, because something later needs what it brought", id)));
   return {};
 }
 
@@ -158,41 +186,54 @@ Result<void> dropAbsorbed(LiveCluster& live, Store& store) {
   for (const auto& id : ids) {
     TRY(book, RolloutBook::open(store, id));
     if (book.rollout().isOpen()) continue;
-    const bool differs = std::any_of(book.progress().begin(), book.progress().end(), [&](const auto& p) {
-      return isCrossed(book.rollout(), p.second.state) && live.cluster().findNode(p.first) && live.concerns(id, p.first);
-    });
+    const bool differs =
+        std::any_of(book.progress().begin(), book.progress().end(), [&](const auto& p) {
+          return isCrossed(book.rollout(), p.second.state) && live.cluster().findNode(p.first) &&
+                 live.concerns(id, p.first);
+        });
     if (!differs) over.push_back(id);
   }
   return RolloutBook::drop(store, over);
 }
 
-Result<std::string> orderRollout(RolloutBook& book, Order order, const std::string& by, bool alone) {
+Result<std::string> orderRollout(RolloutBook& book, Order order, const std::string& by,
+                                 bool alone) {
   const auto& rollout = book.rollout();
   const bool runs = rollout.state == RolloutState::Running;
   if (!rollout.isOpen() || (order == Order::Pause && !runs))
-    return fail(ErrorCode::Conflict, fmt::format("rollout {} is {}; there is nothing to {}", rollout.id, toString(rollout.state), toString(order)));
+    return fail(ErrorCode::Conflict,
+                fmt::format("rollout {} is {}; there is nothing to {}", rollout.id,
+                            toString(rollout.state), toString(order)));
   if (runs && !alone) {
     TRY_OK(book.give({order, by}));
-    auto told = fmt::format("rollout {} was told to {}: nodes under way are finished, no others start", rollout.id, toString(order));
-    if (order == Order::Abort) told += "; if none runs it: `muster rollout resume` finishes what is under way and ends it";
+    auto told =
+        fmt::format("rollout {} was told to {}: nodes under way are finished, no others start",
+                    rollout.id, toString(order));
+    if (order == Order::Abort)
+      told += "; if none runs it: `muster rollout resume` finishes what is under way and ends it";
     return told;
   }
   if (order == Order::Abort)
     for (const auto& [node, progress] : book.progress())
-      if (progress.state == NodeState::Started || progress.state == NodeState::Returning) TRY_OK(book.takeBackWipe(node));
+      if (progress.state == NodeState::Started || progress.state == NodeState::Returning)
+        TRY_OK(book.takeBackWipe(node));
   Rollout next = rollout;
   next.state = order == Order::Pause ? RolloutState::Paused : RolloutState::Aborted;
   next.reasons = {fmt::format("{} by {}", toString(next.state), by)};
   TRY_OK(book.save(std::move(next)));
-  return fmt::format("rollout {} is {}; nodes that have changed stay changed (undo: muster rollout rollback)", rollout.id, toString(book.rollout().state));
+  return fmt::format(
+      "rollout {} is {}; nodes that have changed stay changed (undo: muster rollout rollback)",
+      rollout.id, toString(book.rollout().state));
 }
 
 Result<RolloutWay> prepareResume(RolloutBook& book, const std::string& accepted_by) {
   const auto& rollout = book.rollout();
   if (!rollout.isOpen())
-    return fail(ErrorCode::Conflict, fmt::format("rollout {} is {}; there is nothing to go on with", rollout.id, toString(rollout.state)));
+    return fail(ErrorCode::Conflict, fmt::format("rollout {} is {}; there is nothing to go on with",
+                                                 rollout.id, toString(rollout.state)));
   if (!accepted_by.empty() && rollout.state != RolloutState::Halted)
-    return fail(ErrorCode::Conflict, fmt::format("rollout {} is {}: it has no failed gate that could be accepted; resume it without --accept",
+    return fail(ErrorCode::Conflict, fmt::format("rollout {} is {}: it has no failed gate that "
+                                                 "could be accepted; resume it without --accept",
                                                  rollout.id, toString(rollout.state)));
   const auto way = rollout.way;
   if (way == RolloutWay::Back || rollout.wave >= rollout.waves.size()) return way;

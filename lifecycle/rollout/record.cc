@@ -17,31 +17,42 @@ constexpr const char* kLast = "rollout.last";
 std::string keyOf(const std::string& id, std::string_view part = {}) {
   return part.empty() ? "rollout." + id : fmt::format("rollout.{}.{}", id, part);
 }
-std::string recordKey(const std::string& id, std::size_t record) { return keyOf(id, fmt::format("nodes.{}", record)); }
+std::string recordKey(const std::string& id, std::size_t record) {
+  return keyOf(id, fmt::format("nodes.{}", record));
+}
 
-std::string wipeWords(const Rollout& rollout) { return fmt::format("rollout {}: {}", rollout.id, rollout.wipe_reason); }
+std::string wipeWords(const Rollout& rollout) {
+  return fmt::format("rollout {}: {}", rollout.id, rollout.wipe_reason);
+}
 
 Error overtaken(const std::string& id) {
-  return Error(ErrorCode::Conflict, fmt::format("another muster has taken rollout {} over; this one stops", id));
+  return Error(ErrorCode::Conflict,
+               fmt::format("another muster has taken rollout {} over; this one stops", id));
 }
 
 Result<std::vector<std::string>> idsFrom(const std::optional<std::string>& text) {
   if (!text) return std::vector<std::string>{};
   const auto source = jsonOrNone(*text, kKeptJson);
-  if (!source.is_array() || !std::all_of(source.begin(), source.end(), [](const json& id) { return id.is_string(); }))
+  if (!source.is_array() ||
+      !std::all_of(source.begin(), source.end(), [](const json& id) { return id.is_string(); }))
     return fail(ErrorCode::Corrupt, "the store's list of rollouts cannot be read");
   return source.get<std::vector<std::string>>();
 }
 
-Order orderFrom(const std::string& word) { return word == "pause" ? Order::Pause : word == "abort" ? Order::Abort : Order::None; }
+Order orderFrom(const std::string& word) {
+  return word == "pause" ? Order::Pause : word == "abort" ? Order::Abort : Order::None;
+}
 
 }  // namespace
 
 std::string_view toString(Order order) {
   switch (order) {
-    case Order::Pause: return "pause";
-    case Order::Abort: return "abort";
-    case Order::None: break;
+    case Order::Pause:
+      return "pause";
+    case Order::Abort:
+      return "abort";
+    case Order::None:
+      break;
   }
   return "none";
 }
@@ -54,7 +65,9 @@ const FrozenNode* RolloutBook::frozen(const NodeName& node) const {
 }
 
 std::size_t RolloutBook::count(NodeState state) const {
-  return static_cast<std::size_t>(std::count_if(progress_.begin(), progress_.end(), [state](const auto& p) { return p.second.state == state; }));
+  return static_cast<std::size_t>(
+      std::count_if(progress_.begin(), progress_.end(),
+                    [state](const auto& p) { return p.second.state == state; }));
 }
 
 void RolloutBook::number() {
@@ -73,7 +86,8 @@ std::string RolloutBook::recordText(std::size_t record) const {
   return canonical({{"epoch", rollout_.epoch}, {"nodes", std::move(nodes)}});
 }
 
-RolloutBook RolloutBook::draft(Store& store, Rollout rollout, std::map<NodeName, FrozenNode> frozen, std::map<NodeName, NodeProgress> progress) {
+RolloutBook RolloutBook::draft(Store& store, Rollout rollout, std::map<NodeName, FrozenNode> frozen,
+                               std::map<NodeName, NodeProgress> progress) {
   RolloutBook book(store);
   book.rollout_ = std::move(rollout);
   book.frozen_ = std::move(frozen);
@@ -94,11 +108,15 @@ Result<void> RolloutBook::begin() {
   text_ = canonical(toJson(rollout_));
   TRY_OK(store_->putValue(keyOf(id), text_));
   TRY(before, store_->getValue(kList));
-  TRY_OK(noneIsOpen(*store_));  // one may have begun since the plan was frozen; what begins from here on changes the list
+  TRY_OK(noneIsOpen(*store_));  // one may have begun since the plan was frozen; what begins from
+                                // here on changes the list
   TRY(ids, idsFrom(before));
   ids.push_back(id);
   TRY(listed, store_->exchangeValue(kList, before, canonical(ids)));
-  if (!listed) return fail(ErrorCode::Conflict, "another rollout was started at the same moment; look at it with `muster rollout status`");
+  if (!listed)
+    return fail(
+        ErrorCode::Conflict,
+        "another rollout was started at the same moment; look at it with `muster rollout status`");
   return store_->putValue(kLast, id);
 }
 
@@ -121,7 +139,9 @@ Result<RolloutBook> RolloutBook::open(Store& store, const std::string& id) {
   }
   book.number();
   if (book.members_.size() != book.records_.size())
-    return fail(ErrorCode::Corrupt, fmt::format("the store's records of the nodes of rollout {} do not belong together", id));
+    return fail(
+        ErrorCode::Corrupt,
+        fmt::format("the store's records of the nodes of rollout {} do not belong together", id));
   return book;
 }
 
@@ -135,7 +155,8 @@ Result<void> RolloutBook::noneIsOpen(Store& store) {
   for (const auto& id : ids) {
     TRY(book, open(store, id));
     if (book.rollout().isOpen())
-      return fail(ErrorCode::Conflict, fmt::format("rollout {} is {}; go on with `muster rollout resume`, or end it with `muster rollout abort`",
+      return fail(ErrorCode::Conflict, fmt::format("rollout {} is {}; go on with `muster rollout "
+                                                   "resume`, or end it with `muster rollout abort`",
                                                    id, toString(book.rollout().state)));
   }
   return {};
@@ -145,9 +166,12 @@ Result<void> RolloutBook::drop(Store& store, const std::vector<std::string>& ids
   if (ids.empty()) return {};
   TRY(before, store.getValue(kList));
   TRY(listed, idsFrom(before));
-  std::erase_if(listed, [&ids](const std::string& id) { return std::find(ids.begin(), ids.end(), id) != ids.end(); });
+  std::erase_if(listed, [&ids](const std::string& id) {
+    return std::find(ids.begin(), ids.end(), id) != ids.end();
+  });
   TRY(done, store.exchangeValue(kList, before, canonical(listed)));
-  if (!done) return fail(ErrorCode::Conflict, "the list of rollouts has changed meanwhile; try again");
+  if (!done)
+    return fail(ErrorCode::Conflict, "the list of rollouts has changed meanwhile; try again");
   return {};
 }
 
@@ -156,7 +180,10 @@ Result<RolloutBook> RolloutBook::newest(Store& store) {
   TRY(ids, list(store));
   if (!ids.empty()) return open(store, ids.back());
   TRY(id, store.getValue(kLast));
-  if (!id) return fail(ErrorCode::NotFound, "no rollout was ever started; begin one with: muster rollout start --driver NAME --nodes HOSTLIST");
+  if (!id)
+    return fail(ErrorCode::NotFound,
+                "no rollout was ever started; begin one with: muster rollout start --driver NAME "
+                "--nodes HOSTLIST");
   return open(store, *id);
 }
 
@@ -207,7 +234,9 @@ Result<void> RolloutBook::put(const NodeName& node, NodeProgress progress) {
   return written;
 }
 
-Result<void> RolloutBook::allowWipe(const NodeName& node, WallTime at) { return store_->allowWipe(node, wipeWords(rollout_), at); }
+Result<void> RolloutBook::allowWipe(const NodeName& node, WallTime at) {
+  return store_->allowWipe(node, wipeWords(rollout_), at);
+}
 
 Result<bool> RolloutBook::takeBackWipe(const NodeName& node) {
   if (rollout_.wipe_reason.empty()) return false;
@@ -220,12 +249,14 @@ Result<GivenOrder> RolloutBook::order() const {
   TRY(text, store_->getValue(key("order")));
   if (!text) return GivenOrder{};
   const auto source = jsonOrNone(*text, kKeptJson);
-  if (!source.is_object()) return fail(ErrorCode::Corrupt, "the order to the rollout cannot be read");
+  if (!source.is_object())
+    return fail(ErrorCode::Corrupt, "the order to the rollout cannot be read");
   return GivenOrder{orderFrom(source.value("order", "")), source.value("by", "")};
 }
 
 Result<void> RolloutBook::give(GivenOrder order) {
-  return store_->putValue(key("order"), canonical({{"order", toString(order.order)}, {"by", order.by}}));
+  return store_->putValue(key("order"),
+                          canonical({{"order", toString(order.order)}, {"by", order.by}}));
 }
 
 }  // namespace muster::lifecycle

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// RolloutBook: one rollout in the store. Every record is replaced by comparison with what was read, so that of two runners only
-// the newer one writes: taking over rewrites all of them with a higher epoch.
+// RolloutBook: one rollout in the store. Every record is replaced by comparison with what was read,
+// so that of two runners only the newer one writes: taking over rewrites all of them with a higher
+// epoch.
 //
 //   rollout.list          the rollouts that may lie over the inventory, oldest first
 //   rollout.last          the newest one, for when none of them lies over it any more
-//   rollout.ID            what was asked for, waves, state                     (small, rewritten at each step of the whole)
-//   rollout.ID.frozen     the frozen plan and what was measured before         (written once)
-//   rollout.ID.nodes.K    progress of kNodesPerRecord nodes                    (rewritten at each step of one of them)
-//   rollout.ID.order      pause or abort, from another process
+//   rollout.ID            what was asked for, waves, state                     (small, rewritten at
+//   each step of the whole) rollout.ID.frozen     the frozen plan and what was measured before
+//   (written once) rollout.ID.nodes.K    progress of kNodesPerRecord nodes (rewritten at each step
+//   of one of them) rollout.ID.order      pause or abort, from another process
 #pragma once
 
 #include "lifecycle/rollout/rollout.h"
@@ -27,9 +28,10 @@ struct GivenOrder {
 class RolloutBook {
  public:
   /// A book that nobody has written down: to be looked at, or to be begun.
-  static RolloutBook draft(Store& store, Rollout rollout, std::map<NodeName, FrozenNode> frozen, std::map<NodeName, NodeProgress> progress);
-  /// Writes a draft down. Errors: Conflict (another rollout was written meanwhile), those of the store. Until it is in the list,
-  /// nothing has begun.
+  static RolloutBook draft(Store& store, Rollout rollout, std::map<NodeName, FrozenNode> frozen,
+                           std::map<NodeName, NodeProgress> progress);
+  /// Writes a draft down. Errors: Conflict (another rollout was written meanwhile), those of the
+  /// store. Until it is in the list, nothing has begun.
   Result<void> begin();
   /// Errors: NotFound, Corrupt
   static Result<RolloutBook> open(Store& store, const std::string& id);
@@ -40,7 +42,8 @@ class RolloutBook {
   static Result<void> drop(Store& store, const std::vector<std::string>& ids);
   /// The newest rollout. Errors: NotFound
   static Result<RolloutBook> newest(Store& store);
-  /// The one that is open: an older one may be on its way back. Where none is, the newest. Errors: NotFound
+  /// The one that is open: an older one may be on its way back. Where none is, the newest. Errors:
+  /// NotFound
   static Result<RolloutBook> current(Store& store);
 
   const Rollout& rollout() const { return rollout_; }
@@ -49,15 +52,16 @@ class RolloutBook {
   const FrozenNode* frozen(const NodeName& node) const;
   std::size_t count(NodeState state) const;
 
-  /// From here on no runner that began before can write. Orders given to it are void, but for an abort on the way forward: it was
-  /// given to a runner that had died, and the next one obeys it.
+  /// From here on no runner that began before can write. Orders given to it are void, but for an
+  /// abort on the way forward: it was given to a runner that had died, and the next one obeys it.
   Result<void> takeOver(RolloutWay way);
   /// Errors: Conflict (another runner has taken over)
   Result<void> save(Rollout next);
   Result<void> put(const NodeName& node, NodeProgress progress);
 
-  /// Writes the rollout's leave to wipe down for this node, under words of its own, by which takeBackWipe knows it again: a leave
-  /// that the node's turn has not used must not outlive it. The latter answers whether there was one.
+  /// Writes the rollout's leave to wipe down for this node, under words of its own, by which
+  /// takeBackWipe knows it again: a leave that the node's turn has not used must not outlive it.
+  /// The latter answers whether there was one.
   Result<void> allowWipe(const NodeName& node, WallTime at);
   Result<bool> takeBackWipe(const NodeName& node);
 
@@ -76,8 +80,8 @@ class RolloutBook {
   std::string text_;  ///< of rollout.ID as it is in the store
   std::map<NodeName, FrozenNode> frozen_;
   std::map<NodeName, NodeProgress> progress_;
-  std::vector<std::string> records_;                        ///< as they are in the store
-  std::vector<std::vector<NodeName>> members_;              ///< of each record
+  std::vector<std::string> records_;            ///< as they are in the store
+  std::vector<std::vector<NodeName>> members_;  ///< of each record
   std::map<NodeName, std::size_t> record_of_;
 };
 

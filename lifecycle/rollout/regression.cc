@@ -3,8 +3,8 @@
 
 #include "base/json_input.h"
 
-#include <boost/math/distributions/students_t.hpp>
 #include <fmt/format.h>
+#include <boost/math/distributions/students_t.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -47,9 +47,11 @@ void judge(Comparison& out, const std::vector<double>& losses) {
   out.mean_loss_percent = std::accumulate(losses.begin(), losses.end(), 0.0) / n;
   if (losses.size() < kFewestNodes) return;
   double squares = 0;
-  for (const double loss : losses) squares += (loss - out.mean_loss_percent) * (loss - out.mean_loss_percent);
+  for (const double loss : losses)
+    squares += (loss - out.mean_loss_percent) * (loss - out.mean_loss_percent);
   const double error_of_mean = std::sqrt(squares / (n - 1) / n);
-  const double t = boost::math::quantile(boost::math::students_t(n - 1), out.confidence_percent / 100.0);
+  const double t =
+      boost::math::quantile(boost::math::students_t(n - 1), out.confidence_percent / 100.0);
   out.least_loss_percent = out.mean_loss_percent - t * error_of_mean;
   out.most_loss_percent = out.mean_loss_percent + t * error_of_mean;
   if (out.least_loss_percent > out.tolerated_percent)
@@ -66,7 +68,9 @@ void take(const nlohmann::json& values, Measures& out) {
     const double number = value.get<double>();
     if (!std::isfinite(number) || number <= 0) continue;
     const auto [known, fresh] = out.emplace(name, number);
-    if (!fresh) known->second = *direction == Direction::HigherIsBetter ? std::min(known->second, number) : std::max(known->second, number);
+    if (!fresh)
+      known->second = *direction == Direction::HigherIsBetter ? std::min(known->second, number)
+                                                              : std::max(known->second, number);
   }
 }
 
@@ -74,9 +78,12 @@ void take(const nlohmann::json& values, Measures& out) {
 
 std::string_view toString(Verdict verdict) {
   switch (verdict) {
-    case Verdict::Holds: return "holds";
-    case Verdict::Slower: return "slower";
-    case Verdict::Unclear: break;
+    case Verdict::Holds:
+      return "holds";
+    case Verdict::Slower:
+      return "slower";
+    case Verdict::Unclear:
+      break;
   }
   return "unclear";
 }
@@ -101,36 +108,51 @@ Measures measuresOf(const std::vector<Fact>& facts) {
 }
 
 std::string Comparison::text() const {
-  const auto change = fmt::format("{}: {} of {:.1f} % on average over {} nodes", measure, mean_loss_percent >= 0 ? "loss" : "gain",
-                                  std::abs(mean_loss_percent), nodes);
+  const auto change =
+      fmt::format("{}: {} of {:.1f} % on average over {} nodes", measure,
+                  mean_loss_percent >= 0 ? "loss" : "gain", std::abs(mean_loss_percent), nodes);
   if (nodes < kFewestNodes)
-    return fmt::format("{}; one node is too few to tell whether that is more than {:.0f} %", change, tolerated_percent);
+    return fmt::format("{}; one node is too few to tell whether that is more than {:.0f} %", change,
+                       tolerated_percent);
   switch (verdict) {
     case Verdict::Slower:
-      return fmt::format("{}; with {} % confidence the loss is at least {:.1f} %, and {:.0f} % is tolerated; the most, {:.1f} %, on {}", change,
-                         confidence_percent, least_loss_percent, tolerated_percent, worst_loss_percent, worst_node);
+      return fmt::format(
+          "{}; with {} % confidence the loss is at least {:.1f} %, and {:.0f} % is tolerated; the "
+          "most, {:.1f} %, on {}",
+          change, confidence_percent, least_loss_percent, tolerated_percent, worst_loss_percent,
+          worst_node);
     case Verdict::Holds:
-      return fmt::format("{}; with {} % confidence the loss is at most {:.1f} %, and {:.0f} % is tolerated", change, confidence_percent,
-                         std::max(most_loss_percent, 0.0), tolerated_percent);
-    case Verdict::Unclear: break;
+      return fmt::format(
+          "{}; with {} % confidence the loss is at most {:.1f} %, and {:.0f} % is tolerated",
+          change, confidence_percent, std::max(most_loss_percent, 0.0), tolerated_percent);
+    case Verdict::Unclear:
+      break;
   }
-  return fmt::format("{}; too few nodes for so much scatter: with {} % confidence it is between {:.1f} and {:.1f} %, and {:.0f} % is tolerated; "
-                     "the most, {:.1f} %, on {}",
-                     change, confidence_percent, least_loss_percent, most_loss_percent, tolerated_percent, worst_loss_percent, worst_node);
+  return fmt::format(
+      "{}; too few nodes for so much scatter: with {} % confidence it is between {:.1f} and {:.1f} "
+      "%, and {:.0f} % is tolerated; "
+      "the most, {:.1f} %, on {}",
+      change, confidence_percent, least_loss_percent, most_loss_percent, tolerated_percent,
+      worst_loss_percent, worst_node);
 }
 
-std::vector<Comparison> compareMeasures(const std::vector<NodeMeasures>& nodes, const inventory::RegressionRule& rule) {
+std::vector<Comparison> compareMeasures(const std::vector<NodeMeasures>& nodes,
+                                        const inventory::RegressionRule& rule) {
   std::map<std::string, std::vector<std::pair<double, std::string>>> losses;
   for (const auto& node : nodes)
     for (const auto& [name, before] : node.before)
       if (const auto after = node.after.find(name); after != node.after.end() && before > 0)
-        if (const auto direction = directionOf(name)) losses[name].emplace_back(lossPercent(before, after->second, *direction), node.node.str());
+        if (const auto direction = directionOf(name))
+          losses[name].emplace_back(lossPercent(before, after->second, *direction),
+                                    node.node.str());
   std::vector<Comparison> out;
   for (const auto& [name, all] : losses) {
     Comparison comparison;
     comparison.measure = name;
     comparison.confidence_percent = rule.confidence_percent;
-    comparison.tolerated_percent = directionOf(name) == Direction::HigherIsBetter ? rule.tolerated_percent : rule.tolerated_slower_percent;
+    comparison.tolerated_percent = directionOf(name) == Direction::HigherIsBetter
+                                       ? rule.tolerated_percent
+                                       : rule.tolerated_slower_percent;
     const auto worst = std::max_element(all.begin(), all.end());
     comparison.worst_loss_percent = worst->first;
     comparison.worst_node = worst->second;
@@ -152,7 +174,9 @@ nlohmann::json toJson(const Comparison& c) {
                         {"worst_node", c.worst_node},
                         {"worst_loss_percent", c.worst_loss_percent},
                         {"text", c.text()}};
-  if (c.nodes >= kFewestNodes) out.update({{"least_loss_percent", c.least_loss_percent}, {"most_loss_percent", c.most_loss_percent}});
+  if (c.nodes >= kFewestNodes)
+    out.update(
+        {{"least_loss_percent", c.least_loss_percent}, {"most_loss_percent", c.most_loss_percent}});
   return out;
 }
 

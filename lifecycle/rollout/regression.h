@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Have nodes become slower? The same nodes before and after, by a paired one-sided t-test.
 //
-// Each node gives one difference, in percent of what it had before, positive when it lost. Three answers at the stated
-// confidence: slower (the loss is proven to be above what is tolerated), holds (it is proven to be below), unclear (neither is
-// proven). "Not proven slower" is never taken for "holds": with few nodes or much scatter that would let everything pass.
+// Each node gives one difference, in percent of what it had before, positive when it lost. Three
+// answers at the stated confidence: slower (the loss is proven to be above what is tolerated),
+// holds (it is proven to be below), unclear (neither is proven). "Not proven slower" is never taken
+// for "holds": with few nodes or much scatter that would let everything pass.
 #pragma once
 
 #include "inventory/parse/change.h"
@@ -20,8 +21,8 @@ namespace muster::lifecycle {
 /// Measured numbers of a node, by a name that ends in the unit: "gemm_gflops", "boot_seconds".
 using Measures = std::map<std::string, double>;
 
-/// The numbers that the facts' evidence holds: of checks {"results": […]} (what gates keep), each with "values" {name: number}. Rates and durations
-/// only; of several with one name the worst.
+/// The numbers that the facts' evidence holds: of checks {"results": […]} (what gates keep), each
+/// with "values" {name: number}. Rates and durations only; of several with one name the worst.
 Measures measuresOf(const std::vector<Fact>& facts);
 
 enum class Direction { HigherIsBetter, LowerIsBetter };
@@ -34,7 +35,8 @@ std::string_view toString(Verdict verdict);
 struct Comparison {
   std::string measure;
   std::size_t nodes = 0;
-  double mean_loss_percent = 0, least_loss_percent = 0, most_loss_percent = 0;  ///< mean, and its one-sided bounds
+  double mean_loss_percent = 0, least_loss_percent = 0,
+         most_loss_percent = 0;  ///< mean, and its one-sided bounds
   double tolerated_percent = 0;
   int confidence_percent = 0;
   Verdict verdict = Verdict::Unclear;
@@ -49,7 +51,8 @@ struct NodeMeasures {
 };
 
 /// One comparison for each measure that at least one node has on both sides.
-std::vector<Comparison> compareMeasures(const std::vector<NodeMeasures>& nodes, const inventory::RegressionRule& rule);
+std::vector<Comparison> compareMeasures(const std::vector<NodeMeasures>& nodes,
+                                        const inventory::RegressionRule& rule);
 
 nlohmann::json toJson(const Comparison& comparison);
 

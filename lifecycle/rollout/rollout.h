@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rollout as it is kept: what was asked for, the frozen plan, the waves, and how far each node has come. docs/adr/0013
+// A rollout as it is kept: what was asked for, the frozen plan, the waves, and how far each node
+// has come. docs/adr/0013
 //
-//   node:     waiting → started → done | failed          rollback: started, done, failed → returning → returned | stuck
-//             waiting → skipped (not as frozen)          untouched: had nothing to do when the plan was frozen
-//   rollout:  running ⇄ paused, running → halted → running, → aborted, → done; forward → back → rolled-back
+//   node:     waiting → started → done | failed          rollback: started, done, failed →
+//   returning → returned | stuck
+//             waiting → skipped (not as frozen)          untouched: had nothing to do when the plan
+//             was frozen
+//   rollout:  running ⇄ paused, running → halted → running, → aborted, → done; forward → back →
+//   rolled-back
 #pragma once
 
 #include "inventory/parse/change.h"
@@ -21,7 +25,17 @@ namespace muster::lifecycle {
 
 enum class RolloutState { Running, Paused, Halted, Aborted, Done, RolledBack };
 enum class RolloutWay { Forward, Back };
-enum class NodeState { Waiting, Untouched, Skipped, Started, Done, Failed, Returning, Returned, Stuck };
+enum class NodeState {
+  Waiting,
+  Untouched,
+  Skipped,
+  Started,
+  Done,
+  Failed,
+  Returning,
+  Returned,
+  Stuck
+};
 std::string_view toString(RolloutState state);
 std::string_view toString(RolloutWay way);
 std::string_view toString(NodeState state);
@@ -33,8 +47,9 @@ struct GateReport {
   std::string accepted_by;  ///< who let it go on although it failed
   int attempted = 0, failed = 0;
   std::vector<std::string> reasons;  ///< why it failed
-  bool speaks_against = false;       ///< one of them is the change's: nodes failed, fell out, or became slower. Others only keep it from going on
-  std::vector<std::string> notes;    ///< what it could not judge, and what policy did then
+  bool speaks_against = false;  ///< one of them is the change's: nodes failed, fell out, or became
+                                ///< slower. Others only keep it from going on
+  std::vector<std::string> notes;  ///< what it could not judge, and what policy did then
   std::vector<Comparison> comparisons;
 };
 
@@ -46,22 +61,26 @@ struct Rollout {
   std::string change_text;  ///< YAML
   inventory::RolloutPolicy policy;
   std::string wipe_reason;  ///< an image change: why the disks may be wiped; empty: they may not
-  std::string inventory_digest, plan_hash;  ///< of what was frozen
-  std::map<std::string, std::string> declared;  ///< profile → what the inventory said of it (declarationOf): later edits outrank the change
+  std::string inventory_digest, plan_hash;      ///< of what was frozen
+  std::map<std::string, std::string> declared;  ///< profile → what the inventory said of it
+                                                ///< (declarationOf): later edits outrank the change
   std::vector<Wave> waves;
   std::vector<std::string> irreversible;  ///< what a rollback will not bring back
 
   RolloutState state = RolloutState::Running;
   RolloutWay way = RolloutWay::Forward;
-  std::size_t wave = 0;                  ///< the one that is under way; waves.size(): all are through
-  std::string accepted_by;               ///< the gate of `wave` counts as passed
-  std::optional<WallTime> soak_until;    ///< `wave` has passed its gate and is watched until then
-  std::int64_t epoch = 0;                ///< grows with every runner: an older one cannot write any more
-  std::vector<std::string> reasons;      ///< why it stands
+  std::size_t wave = 0;                ///< the one that is under way; waves.size(): all are through
+  std::string accepted_by;             ///< the gate of `wave` counts as passed
+  std::optional<WallTime> soak_until;  ///< `wave` has passed its gate and is watched until then
+  std::int64_t epoch = 0;  ///< grows with every runner: an older one cannot write any more
+  std::vector<std::string> reasons;  ///< why it stands
   std::vector<GateReport> gates;
 
   /// Work may be under way, or is meant to go on: no other rollout starts beside it.
-  bool isOpen() const { return state == RolloutState::Running || state == RolloutState::Paused || state == RolloutState::Halted; }
+  bool isOpen() const {
+    return state == RolloutState::Running || state == RolloutState::Paused ||
+           state == RolloutState::Halted;
+  }
 };
 
 struct FrozenAction {

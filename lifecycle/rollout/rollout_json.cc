@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rollouts as JSON. What is read was written by muster: a value of the wrong kind is damage, found by the parser's exceptions,
-// which stop here.
+// Rollouts as JSON. What is read was written by muster: a value of the wrong kind is damage, found
+// by the parser's exceptions, which stop here.
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "lifecycle/rollout/rollout.h"
@@ -47,12 +47,15 @@ constexpr std::array kVerdicts = std::to_array<std::pair<Verdict, std::string_vi
 
 template <class Table, class Value>
 std::string_view word(const Table& table, Value value) {
-  return std::find_if(table.begin(), table.end(), [value](const auto& row) { return row.first == value; })->second;
+  return std::find_if(table.begin(), table.end(),
+                      [value](const auto& row) { return row.first == value; })
+      ->second;
 }
 template <class Table>
 auto valueOf(const Table& table, const json& word) {
   const auto text = word.get<std::string>();
-  const auto row = std::find_if(table.begin(), table.end(), [&](const auto& r) { return r.second == text; });
+  const auto row =
+      std::find_if(table.begin(), table.end(), [&](const auto& r) { return r.second == text; });
   if (row == table.end()) throw json::other_error::create(501, "unknown word " + text, &word);
   return row->first;
 }
@@ -75,17 +78,22 @@ json write(const inventory::RolloutPolicy& policy) {
   if (policy.canary.racks) canary = {{"racks", *policy.canary.racks}};
   const auto& most = policy.max_unavailable;
   const auto& slower = policy.regression;
-  return {{"canary", canary},
-          {"waves", policy.waves},
-          {"max_unavailable", {{"pool", write(most.pool)}, {"rack", write(most.rack)}, {"su", write(most.su)}, {"leaf", write(most.leaf)}}},
-          {"max_failed_percent", policy.max_failed_percent},
-          {"regression",
-           {{"tolerated_percent", slower.tolerated_percent},
-            {"tolerated_slower_percent", slower.tolerated_slower_percent},
-            {"confidence_percent", slower.confidence_percent},
-            {"when_unclear", slower.when_unclear == inventory::WhenUnclear::Halt ? "halt" : "go-on"}}},
-          {"on_failure", policy.on_failure == inventory::OnFailure::Halt ? "halt" : "roll-back"},
-          {"soak_minutes", policy.soak_minutes}};
+  return {
+      {"canary", canary},
+      {"waves", policy.waves},
+      {"max_unavailable",
+       {{"pool", write(most.pool)},
+        {"rack", write(most.rack)},
+        {"su", write(most.su)},
+        {"leaf", write(most.leaf)}}},
+      {"max_failed_percent", policy.max_failed_percent},
+      {"regression",
+       {{"tolerated_percent", slower.tolerated_percent},
+        {"tolerated_slower_percent", slower.tolerated_slower_percent},
+        {"confidence_percent", slower.confidence_percent},
+        {"when_unclear", slower.when_unclear == inventory::WhenUnclear::Halt ? "halt" : "go-on"}}},
+      {"on_failure", policy.on_failure == inventory::OnFailure::Halt ? "halt" : "roll-back"},
+      {"soak_minutes", policy.soak_minutes}};
 }
 
 inventory::RolloutPolicy policyFrom(const json& source) {
@@ -95,14 +103,18 @@ inventory::RolloutPolicy policyFrom(const json& source) {
   if (canary.contains("racks")) policy.canary.racks = canary["racks"].get<int>();
   policy.waves = source.at("waves").get<std::vector<int>>();
   const auto& most = source.at("max_unavailable");
-  policy.max_unavailable = {ceilingFrom(most.at("pool")), ceilingFrom(most.at("rack")), ceilingFrom(most.at("su")), ceilingFrom(most.at("leaf"))};
+  policy.max_unavailable = {ceilingFrom(most.at("pool")), ceilingFrom(most.at("rack")),
+                            ceilingFrom(most.at("su")), ceilingFrom(most.at("leaf"))};
   policy.max_failed_percent = source.at("max_failed_percent").get<int>();
   const auto& slower = source.at("regression");
   policy.regression.tolerated_percent = slower.at("tolerated_percent").get<int>();
   policy.regression.tolerated_slower_percent = slower.at("tolerated_slower_percent").get<int>();
   policy.regression.confidence_percent = slower.at("confidence_percent").get<int>();
-  policy.regression.when_unclear = slower.at("when_unclear") == "halt" ? inventory::WhenUnclear::Halt : inventory::WhenUnclear::GoOn;
-  policy.on_failure = source.at("on_failure") == "halt" ? inventory::OnFailure::Halt : inventory::OnFailure::RollBack;
+  policy.regression.when_unclear = slower.at("when_unclear") == "halt"
+                                       ? inventory::WhenUnclear::Halt
+                                       : inventory::WhenUnclear::GoOn;
+  policy.on_failure = source.at("on_failure") == "halt" ? inventory::OnFailure::Halt
+                                                        : inventory::OnFailure::RollBack;
   policy.soak_minutes = source.value("soak_minutes", 0);  // not in those of older controllers
   return policy;
 }
@@ -140,17 +152,23 @@ GateReport gateFrom(const json& source) {
   return gate;
 }
 
-WallTime timeFrom(const json& source) { return WallTime(std::chrono::milliseconds(source.get<std::int64_t>())); }
+WallTime timeFrom(const json& source) {
+  return WallTime(std::chrono::milliseconds(source.get<std::int64_t>()));
+}
 
 /// Runs `read` on the parsed text; what the parser throws becomes Corrupt.
 template <class Read>
-auto parsed(std::string_view what, std::string_view text, Read read) -> Result<decltype(read(json()))> {
+auto parsed(std::string_view what, std::string_view text, Read read)
+    -> Result<decltype(read(json()))> {
   try {
     const auto source = parseJson(text, kKeptJson);
-    if (!source) return fail(ErrorCode::Corrupt, fmt::format("the store's record of {} cannot be read: {}", what, source.error().text()));
+    if (!source)
+      return fail(ErrorCode::Corrupt, fmt::format("the store's record of {} cannot be read: {}",
+                                                  what, source.error().text()));
     return read(*source);
   } catch (const json::exception& damaged) {
-    return fail(ErrorCode::Corrupt, fmt::format("the store's record of {} cannot be read: {}", what, damaged.what()));
+    return fail(ErrorCode::Corrupt,
+                fmt::format("the store's record of {} cannot be read: {}", what, damaged.what()));
   }
 }
 
@@ -179,26 +197,26 @@ json toJson(const Rollout& r) {
   for (const auto& wave : r.waves) waves.push_back(write(wave));
   for (const auto& gate : r.gates) gates.push_back(toJson(gate));
   json out = {{"id", r.id},
-          {"at", r.at.time_since_epoch().count()},
-          {"user", r.user},
-          {"host", r.host},
-          {"command", r.command},
-          {"change_file", r.change_file},
-          {"change_text", r.change_text},
-          {"policy", write(r.policy)},
-          {"wipe_reason", r.wipe_reason},
-          {"inventory_digest", r.inventory_digest},
-          {"plan_hash", r.plan_hash},
-          {"declared", r.declared},
-          {"waves", std::move(waves)},
-          {"irreversible", r.irreversible},
-          {"state", toString(r.state)},
-          {"way", toString(r.way)},
-          {"wave", r.wave},
-          {"accepted_by", r.accepted_by},
-          {"epoch", r.epoch},
-          {"reasons", r.reasons},
-          {"gates", std::move(gates)}};
+              {"at", r.at.time_since_epoch().count()},
+              {"user", r.user},
+              {"host", r.host},
+              {"command", r.command},
+              {"change_file", r.change_file},
+              {"change_text", r.change_text},
+              {"policy", write(r.policy)},
+              {"wipe_reason", r.wipe_reason},
+              {"inventory_digest", r.inventory_digest},
+              {"plan_hash", r.plan_hash},
+              {"declared", r.declared},
+              {"waves", std::move(waves)},
+              {"irreversible", r.irreversible},
+              {"state", toString(r.state)},
+              {"way", toString(r.way)},
+              {"wave", r.wave},
+              {"accepted_by", r.accepted_by},
+              {"epoch", r.epoch},
+              {"reasons", r.reasons},
+              {"gates", std::move(gates)}};
   if (r.soak_until) out["soak_until"] = r.soak_until->time_since_epoch().count();
   return out;
 }
@@ -239,7 +257,8 @@ Result<Rollout> rolloutFromJson(std::string_view text) {
 json toJson(const FrozenNode& node) {
   json actions = json::array();
   for (const auto& action : node.actions)
-    actions.push_back({{"id", action.id}, {"to", action.to}, {"disruption", toString(action.disruption)}});
+    actions.push_back(
+        {{"id", action.id}, {"to", action.to}, {"disruption", toString(action.disruption)}});
   return {{"actions", std::move(actions)}, {"before", node.before}};
 }
 
@@ -250,8 +269,11 @@ Result<std::map<NodeName, FrozenNode>> frozenFromJson(std::string_view text) {
       auto& frozen = out[NodeName(name)];
       frozen.before = node.at("before").template get<Measures>();
       for (const auto& action : node.at("actions"))
-        frozen.actions.push_back({action.at("id").template get<std::string>(), action.at("to").template get<std::string>(),
-                                  parseDisruption(action.at("disruption").template get<std::string>()).value_or(Disruption::None)});
+        frozen.actions.push_back(
+            {action.at("id").template get<std::string>(),
+             action.at("to").template get<std::string>(),
+             parseDisruption(action.at("disruption").template get<std::string>())
+                 .value_or(Disruption::None)});
     }
     return out;
   });
@@ -260,7 +282,8 @@ Result<std::map<NodeName, FrozenNode>> frozenFromJson(std::string_view text) {
 json toJson(const NodeProgress& progress) {
   json out = {{"state", toString(progress.state)}};
   if (!progress.why.empty()) out["why"] = progress.why;
-  if (progress.started_at != WallTime{}) out["started_at"] = progress.started_at.time_since_epoch().count();
+  if (progress.started_at != WallTime{})
+    out["started_at"] = progress.started_at.time_since_epoch().count();
   if (!progress.after.empty()) out["after"] = progress.after;
   return out;
 }
@@ -281,20 +304,24 @@ Result<std::map<NodeName, NodeProgress>> progressFromJson(std::string_view text)
 }
 
 std::string declarationOf(const inventory::Profile& profile) {
-  return jsonText(json{{"image", profile.image}, {"drivers", profile.drivers}, {"firmware", profile.firmware}});
+  return jsonText(
+      json{{"image", profile.image}, {"drivers", profile.drivers}, {"firmware", profile.firmware}});
 }
 
 bool isCrossed(const Rollout& rollout, NodeState state) {
   switch (state) {
     case NodeState::Started:
     case NodeState::Done:
-    case NodeState::Failed: return true;
-    case NodeState::Untouched: return rollout.way == RolloutWay::Forward;  // it was so before the rollout, and after its end
+    case NodeState::Failed:
+      return true;
+    case NodeState::Untouched:
+      return rollout.way == RolloutWay::Forward;  // it was so before the rollout, and after its end
     case NodeState::Waiting:
     case NodeState::Skipped:
     case NodeState::Returning:
     case NodeState::Returned:
-    case NodeState::Stuck: break;
+    case NodeState::Stuck:
+      break;
   }
   return false;
 }

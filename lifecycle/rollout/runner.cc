@@ -10,20 +10,29 @@
 namespace muster::lifecycle {
 namespace {
 
-bool isUnderWay(NodeState state) { return state == NodeState::Started || state == NodeState::Returning; }
+bool isUnderWay(NodeState state) {
+  return state == NodeState::Started || state == NodeState::Returning;
+}
 
 }  // namespace
 
 void RolloutRunner::say(const NodeName& node, std::string text) const {
-  Event event{0, services_.clock.now(), EventKind::Note, {}, "", fmt::format("rollout {}: {}", book_.rollout().id, text)};
+  Event event{0,
+              services_.clock.now(),
+              EventKind::Note,
+              {},
+              "",
+              fmt::format("rollout {}: {}", book_.rollout().id, text)};
   if (!node.empty()) event.subject = Subject(node);
-  if (auto stored = services_.store.addEvent(event)) event.sequence = *stored;  // the book holds what matters
+  if (auto stored = services_.store.addEvent(event))
+    event.sequence = *stored;  // the book holds what matters
   if (services_.sink) services_.sink(event);
 }
 
 Async<void> RolloutRunner::run(RolloutWay way) {
   CO_TRY_OK(book_.takeOver(way));
-  window_.emplace(domainsOf(services_.live.cluster(), services_.leaves), book_.rollout().policy.max_unavailable);
+  window_.emplace(domainsOf(services_.live.cluster(), services_.leaves),
+                  book_.rollout().policy.max_unavailable);
   CO_TRY_OK(co_await lookAtPools());
   if (way == RolloutWay::Forward) {
     CO_TRY_OK(co_await forward());
@@ -34,25 +43,31 @@ Async<void> RolloutRunner::run(RolloutWay way) {
   co_return Result<void>();
 }
 
-/// One wave after the other, each through its gate. A wave whose nodes are all settled goes through its gate at once, so that a
-/// runner that died in between judges again.
+/// One wave after the other, each through its gate. A wave whose nodes are all settled goes through
+/// its gate at once, so that a runner that died in between judges again.
 Async<void> RolloutRunner::forward() {
-  while (book_.rollout().state == RolloutState::Running && book_.rollout().way == RolloutWay::Forward) {
+  while (book_.rollout().state == RolloutState::Running &&
+         book_.rollout().way == RolloutWay::Forward) {
     const auto& rollout = book_.rollout();
     if (rollout.wave >= rollout.waves.size()) co_return end(RolloutState::Done, {});
     const auto& wave = rollout.waves[rollout.wave];
     fell_out_.clear();
     if (rollout.soak_until) {
       CO_TRY_OK(co_await soak());
-      if (order_.order == Order::Pause) co_return end(RolloutState::Paused, {"paused by " + order_.by});
-      if (order_.order == Order::Abort) co_return end(RolloutState::Aborted, {"aborted by " + order_.by});
+      if (order_.order == Order::Pause)
+        co_return end(RolloutState::Paused, {"paused by " + order_.by});
+      if (order_.order == Order::Abort)
+        co_return end(RolloutState::Aborted, {"aborted by " + order_.by});
       CO_TRY_OK(gate());
       continue;
     }
-    say(fmt::format("wave '{}', {} of {}: {} nodes", wave.name, rollout.wave + 1, rollout.waves.size(), wave.nodes.size()));
+    say(fmt::format("wave '{}', {} of {}: {} nodes", wave.name, rollout.wave + 1,
+                    rollout.waves.size(), wave.nodes.size()));
     CO_TRY_OK(co_await workOff(wave.nodes));
-    if (order_.order == Order::Pause) co_return end(RolloutState::Paused, {"paused by " + order_.by});
-    if (order_.order == Order::Abort) co_return end(RolloutState::Aborted, {"aborted by " + order_.by});
+    if (order_.order == Order::Pause)
+      co_return end(RolloutState::Paused, {"paused by " + order_.by});
+    if (order_.order == Order::Abort)
+      co_return end(RolloutState::Aborted, {"aborted by " + order_.by});
     CO_TRY_OK(gate());
   }
   co_return Result<void>();
@@ -62,7 +77,8 @@ Async<void> RolloutRunner::forward() {
 Async<void> RolloutRunner::soak() {
   lookAtOrders();
   while (!stopped() && services_.clock.now() < *book_.rollout().soak_until) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*book_.rollout().soak_until - services_.clock.now());
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*book_.rollout().soak_until -
+                                                                   services_.clock.now());
     co_await services_.clock.sleep(std::min<std::chrono::milliseconds>(left, kLookWhileSoaking));
     lookAtOrders();
   }
@@ -75,21 +91,31 @@ Async<void> RolloutRunner::soak() {
 Result<void> RolloutRunner::gate() {
   auto gate = judgeWave(book_, book_.rollout().wave);
   const bool soaked = book_.rollout().soak_until.has_value();
-  if (const auto changed = book_.count(NodeState::Done); tooManyFailed(fell_out_.size(), changed, book_.rollout().policy))
-    speakAgainst(gate, fmt::format("{} of {} changed nodes no longer work in their pools after {} minutes; {}", fell_out_.size(), changed,
-                                   book_.rollout().policy.soak_minutes, fell_out_.front()));
+  if (const auto changed = book_.count(NodeState::Done);
+      tooManyFailed(fell_out_.size(), changed, book_.rollout().policy))
+    speakAgainst(
+        gate,
+        fmt::format("{} of {} changed nodes no longer work in their pools after {} minutes; {}",
+                    fell_out_.size(), changed, book_.rollout().policy.soak_minutes,
+                    fell_out_.front()));
   else
     std::copy(fell_out_.begin(), fell_out_.end(), std::back_inserter(gate.notes));
-  if (failed_ > accepted_failed_ && tooManyFailed(failed_ - accepted_failed_, wave_size_, book_.rollout().policy)) gate.accepted_by.clear();
+  if (failed_ > accepted_failed_ &&
+      tooManyFailed(failed_ - accepted_failed_, wave_size_, book_.rollout().policy))
+    gate.accepted_by.clear();
   if (!stop_.empty() && (gate.passed || no_room_since_)) gate.reasons.push_back(stop_);
   gate.passed = gate.reasons.empty();
   Rollout next = book_.rollout();
-  std::erase_if(next.gates, [&gate](const GateReport& earlier) { return earlier.wave == gate.wave; });
+  std::erase_if(next.gates,
+                [&gate](const GateReport& earlier) { return earlier.wave == gate.wave; });
   next.gates.push_back(gate);
   const auto& nodes = next.waves[next.wave].nodes;
-  const bool finished = std::none_of(nodes.begin(), nodes.end(), [this](const auto& node) { return book_.of(node).state == NodeState::Waiting; });
+  const bool finished = std::none_of(nodes.begin(), nodes.end(), [this](const auto& node) {
+    return book_.of(node).state == NodeState::Waiting;
+  });
   const bool goes_on = finished && (gate.passed || !gate.accepted_by.empty());
-  const bool watches = goes_on && !soaked && gate.accepted_by.empty() && next.policy.soak_minutes > 0 && next.wave + 1 < next.waves.size();
+  const bool watches = goes_on && !soaked && gate.accepted_by.empty() &&
+                       next.policy.soak_minutes > 0 && next.wave + 1 < next.waves.size();
   const bool rolls_back = next.policy.on_failure == inventory::OnFailure::RollBack;
   next.soak_until.reset();
   if (watches) {
@@ -107,9 +133,15 @@ Result<void> RolloutRunner::gate() {
   }
   TRY_OK(book_.save(std::move(next)));
   say(textOf(gate));
-  if (watches) say(fmt::format("its nodes are watched until {}, then the next wave begins", muster::toString(*book_.rollout().soak_until)));
-  if (book_.rollout().state == RolloutState::Halted && rolls_back) say("not rolled back as its policy says for failures: what keeps it from going on does not speak against the change");
-  if (book_.rollout().state == RolloutState::Halted) say("halted; nodes that have changed stay changed. Go on: muster rollout resume. Undo: muster rollout rollback");
+  if (watches)
+    say(fmt::format("its nodes are watched until {}, then the next wave begins",
+                    muster::toString(*book_.rollout().soak_until)));
+  if (book_.rollout().state == RolloutState::Halted && rolls_back)
+    say("not rolled back as its policy says for failures: what keeps it from going on does not "
+        "speak against the change");
+  if (book_.rollout().state == RolloutState::Halted)
+    say("halted; nodes that have changed stay changed. Go on: muster rollout resume. Undo: muster "
+        "rollout rollback");
   if (book_.rollout().way == RolloutWay::Back) say("its policy is to roll back");
   return {};
 }
@@ -121,22 +153,27 @@ Async<void> RolloutRunner::back() {
   for (auto wave = waves.rbegin(); wave != waves.rend(); ++wave)
     for (auto node = wave->nodes.rbegin(); node != wave->nodes.rend(); ++node) {
       const auto state = book_.of(*node).state;
-      if (isCrossed(book_.rollout(), state) || state == NodeState::Returning || state == NodeState::Stuck) nodes.push_back(*node);
+      if (isCrossed(book_.rollout(), state) || state == NodeState::Returning ||
+          state == NodeState::Stuck)
+        nodes.push_back(*node);
     }
   say(fmt::format("rolling back {} nodes", nodes.size()));
   for (const auto& [node, progress] : book_.progress())
     if (progress.state == NodeState::Untouched) services_.live.uncross(book_.rollout().id, node);
   CO_TRY_OK(co_await workOff(std::move(nodes)));
   if (order_.order == Order::Pause) co_return end(RolloutState::Paused, {"paused by " + order_.by});
-  if (order_.order == Order::Abort) co_return end(RolloutState::Aborted, {"aborted by " + order_.by});
+  if (order_.order == Order::Abort)
+    co_return end(RolloutState::Aborted, {"aborted by " + order_.by});
   auto reasons = book_.rollout().reasons;
   if (!stop_.empty()) {
     reasons.push_back(stop_);
     co_return end(RolloutState::Halted, std::move(reasons));
   }
   for (const auto& [node, progress] : book_.progress())
-    if (progress.state == NodeState::Stuck) reasons.push_back(fmt::format("{} could not be brought back: {}", node.str(), progress.why));
-  for (const auto& stays : book_.rollout().irreversible) reasons.push_back("not brought back: " + stays);
+    if (progress.state == NodeState::Stuck)
+      reasons.push_back(fmt::format("{} could not be brought back: {}", node.str(), progress.why));
+  for (const auto& stays : book_.rollout().irreversible)
+    reasons.push_back("not brought back: " + stays);
   co_return end(RolloutState::RolledBack, std::move(reasons));
 }
 
@@ -145,16 +182,20 @@ Result<void> RolloutRunner::end(RolloutState state, std::vector<std::string> rea
   next.state = state;
   next.reasons = std::move(reasons);
   TRY_OK(book_.save(std::move(next)));
-  say(fmt::format("{}: {} done, {} failed, {} skipped, {} untouched, {} waiting{}", toString(state), book_.count(NodeState::Done),
-                  book_.count(NodeState::Failed), book_.count(NodeState::Skipped), book_.count(NodeState::Untouched),
-                  book_.count(NodeState::Waiting), book_.rollout().way == RolloutWay::Back
-                                                      ? fmt::format(", {} returned, {} stuck", book_.count(NodeState::Returned), book_.count(NodeState::Stuck))
-                                                      : ""));
+  say(fmt::format("{}: {} done, {} failed, {} skipped, {} untouched, {} waiting{}", toString(state),
+                  book_.count(NodeState::Done), book_.count(NodeState::Failed),
+                  book_.count(NodeState::Skipped), book_.count(NodeState::Untouched),
+                  book_.count(NodeState::Waiting),
+                  book_.rollout().way == RolloutWay::Back
+                      ? fmt::format(", {} returned, {} stuck", book_.count(NodeState::Returned),
+                                    book_.count(NodeState::Stuck))
+                      : ""));
   for (const auto& reason : book_.rollout().reasons) say(reason);
   return {};
 }
 
-// ---- nodes of a wave ---------------------------------------------------------------------------------------------------
+// ---- nodes of a wave
+// ---------------------------------------------------------------------------------------------------
 
 Async<void> RolloutRunner::workOff(std::vector<NodeName> nodes) {
   queue_.clear();
@@ -170,9 +211,11 @@ Async<void> RolloutRunner::workOff(std::vector<NodeName> nodes) {
     if (open) queue_.push_back(node);
   }
   accepted_failed_ = book_.rollout().accepted_by.empty() ? 0 : failed_;
-  std::stable_partition(queue_.begin(), queue_.end(), [this](const NodeName& node) { return isUnderWay(book_.of(node).state); });
+  std::stable_partition(queue_.begin(), queue_.end(),
+                        [this](const NodeName& node) { return isUnderWay(book_.of(node).state); });
   std::vector<Task<void>> lanes;
-  for (std::size_t i = 0; i < std::min(queue_.size(), kMaxNodesUnderWay); ++i) lanes.push_back(lane());
+  for (std::size_t i = 0; i < std::min(queue_.size(), kMaxNodesUnderWay); ++i)
+    lanes.push_back(lane());
   co_await async::awaitAll(std::move(lanes));
   if (trouble_) co_return fail(*trouble_);
   co_return Result<void>();
@@ -200,13 +243,18 @@ void RolloutRunner::lookAtOrders() {
     trouble_ = order.error();
 }
 
-/// Nodes that were under way when an earlier runner died go on even when an order says stop: half-way is no place to be left.
+/// Nodes that were under way when an earlier runner died go on even when an order says stop:
+/// half-way is no place to be left.
 RolloutRunner::Pick RolloutRunner::pick() {
   if (trouble_) return {};
   if (book_.rollout().way == RolloutWay::Forward && stop_.empty() &&
       tooManyFailed(failed_ - accepted_failed_, wave_size_, book_.rollout().policy))
-    stop_ = accepted_failed_ == 0 ? fmt::format("{} nodes of {} failed: no more were started", failed_, wave_size_)
-                                  : fmt::format("{} nodes of {} failed besides those that were accepted: no more were started", failed_ - accepted_failed_, wave_size_);
+    stop_ =
+        accepted_failed_ == 0
+            ? fmt::format("{} nodes of {} failed: no more were started", failed_, wave_size_)
+            : fmt::format(
+                  "{} nodes of {} failed besides those that were accepted: no more were started",
+                  failed_ - accepted_failed_, wave_size_);
   std::string why;
   for (auto node = queue_.begin(); node != queue_.end(); ++node) {
     const bool left_half_way = isUnderWay(book_.of(*node).state);

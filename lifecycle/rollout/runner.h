@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // RolloutRunner: carries a rollout on from where its book says it is. docs/adr/0013
 //
-// A fixed number of lanes take nodes of a wave, one after the other, as the window lets them go. What is decided about a node is
-// committed before anything happens to it; the node's own work is the engine's, with the engine's journal. So a runner may die
-// anywhere: the next one first takes up the nodes that were under way.
+// A fixed number of lanes take nodes of a wave, one after the other, as the window lets them go.
+// What is decided about a node is committed before anything happens to it; the node's own work is
+// the engine's, with the engine's journal. So a runner may die anywhere: the next one first takes
+// up the nodes that were under way.
 #pragma once
 
 #include "lifecycle/executor/engine.h"
-#include "lifecycle/rollout/record.h"
 #include "lifecycle/rollout/effective_cluster.h"
+#include "lifecycle/rollout/record.h"
 #include "lifecycle/rollout/window.h"
 
 namespace muster::lifecycle {
 
-inline constexpr std::size_t kMaxNodesUnderWay = 64;            ///< at once, whatever the ceilings allow
-inline constexpr std::chrono::seconds kLookForRoom{2};          ///< a lane without a node looks again
-inline constexpr std::chrono::seconds kLookAtPools{300};        ///< state of nodes that others take out of work
+inline constexpr std::size_t kMaxNodesUnderWay = 64;    ///< at once, whatever the ceilings allow
+inline constexpr std::chrono::seconds kLookForRoom{2};  ///< a lane without a node looks again
+inline constexpr std::chrono::seconds kLookAtPools{
+    300};  ///< state of nodes that others take out of work
 inline constexpr std::chrono::seconds kLookAtPoolsWaiting{30};  ///< … while nothing can go on
 inline constexpr std::chrono::seconds kLookWhileSoaking{10};    ///< for orders
-inline constexpr std::chrono::minutes kNoRoomLimit{30};         ///< nothing under way and nobody may start: it halts
+inline constexpr std::chrono::minutes kNoRoomLimit{
+    30};  ///< nothing under way and nobody may start: it halts
 
 struct RolloutServices {  // borrowed
   LiveCluster& live;
@@ -32,11 +35,12 @@ struct RolloutServices {  // borrowed
 
 class RolloutRunner {
  public:
-  RolloutRunner(RolloutServices services, RolloutBook& book) : services_(std::move(services)), book_(book) {}
+  RolloutRunner(RolloutServices services, RolloutBook& book)
+      : services_(std::move(services)), book_(book) {}
   RolloutRunner(const RolloutRunner&) = delete;
 
-  /// Goes on in this direction until it is done, rolled back, halted, paused or aborted; the book says which.
-  /// Errors: Conflict (another runner has taken over), those of the store
+  /// Goes on in this direction until it is done, rolled back, halted, paused or aborted; the book
+  /// says which. Errors: Conflict (another runner has taken over), those of the store
   Async<void> run(RolloutWay way);
 
  private:
@@ -48,7 +52,8 @@ class RolloutRunner {
 
   Async<void> forward();
   Async<void> back();
-  /// Waits until the wave has been watched for long enough, then asks the pools who of all changed nodes has fallen out of them.
+  /// Waits until the wave has been watched for long enough, then asks the pools who of all changed
+  /// nodes has fallen out of them.
   Async<void> soak();
   Async<void> lookAtChanged();
   /// Works the nodes off; stop_ says why it ended early.
@@ -59,15 +64,19 @@ class RolloutRunner {
   bool stopped() const { return trouble_ || order_.order != Order::None || !stop_.empty(); }
 
   Task<void> carry(NodeName node);
-  bool isDeclared(const NodeName& node) const { return services_.live.cluster().findNode(node) != nullptr; }
+  bool isDeclared(const NodeName& node) const {
+    return services_.live.cluster().findNode(node) != nullptr;
+  }
   /// nullopt: nothing was done to it; it waits for another turn.
   Async<std::optional<NodeProgress>> carryForward(NodeName node);
   Async<std::optional<NodeProgress>> carryBack(NodeName node);
-  /// Makes the plan of a node that nothing was done to yet. Answers what it is then: Started, Skipped, or Waiting as before.
+  /// Makes the plan of a node that nothing was done to yet. Answers what it is then: Started,
+  /// Skipped, or Waiting as before.
   Async<NodeProgress> prepare(NodeName node, Plan& plan);
   /// Whether the ceilings still let it go, now that it was looked at; if not, it counts as working.
   bool takesItsPlace(const NodeName& node, const FactSet& facts);
-  /// Looks at the node until its pool has answered too; nullopt: it is to wait (an order, or the pool stays away).
+  /// Looks at the node until its pool has answered too; nullopt: it is to wait (an order, or the
+  /// pool stays away).
   Async<std::optional<FactSet>> lookWithPool(NodeName node);
   /// Plan and apply until nothing is left. Answers what failed; empty: nothing.
   Async<std::string> converge(NodeName node, std::optional<Plan> plan);
@@ -76,7 +85,8 @@ class RolloutRunner {
   Result<Plan> planFor(const NodeName& node, const FactSet& facts) const;
   Result<void> allowWipe(const Plan& plan, const NodeName& node);
   Result<void> takeBackWipe(const NodeName& node);
-  /// Facts and findings of facets that the node's other declaration names and this one does not: nobody looks at those any more.
+  /// Facts and findings of facets that the node's other declaration names and this one does not:
+  /// nobody looks at those any more.
   Result<void> forgetTheOther(const NodeName& node);
   std::set<FacetName> facetsOf(const NodeName& node, const FactSet& facts) const;
   Async<Measures> measure(NodeName node, WallTime since);
@@ -99,10 +109,11 @@ class RolloutRunner {
   std::optional<Window> window_;
   std::vector<NodeName> queue_;
   std::size_t wave_size_ = 0, failed_ = 0;
-  std::size_t accepted_failed_ = 0;  ///< of failed_: those that had failed when the gate was accepted
+  std::size_t accepted_failed_ =
+      0;  ///< of failed_: those that had failed when the gate was accepted
   std::set<NodeName> under_way_;
   GivenOrder order_;
-  std::string stop_;  ///< why no more nodes start
+  std::string stop_;                   ///< why no more nodes start
   std::vector<std::string> fell_out_;  ///< of the changed nodes, after their soak
   std::optional<Error> trouble_;
   std::optional<std::chrono::steady_clock::time_point> looked_at_pools_, no_room_since_;

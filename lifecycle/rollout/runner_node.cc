@@ -2,9 +2,9 @@
 // One node of a rollout: out, changed, back; and what its pool says of everybody else.
 #include "lifecycle/rollout/runner.h"
 
+#include "base/async/coordinate.h"
 #include "base/async/deadline.h"
 #include "lifecycle/executor/exception_boundary.h"
-#include "base/async/coordinate.h"
 #include "lifecycle/rollout/freeze.h"
 #include "lifecycle/rollout/status.h"
 
@@ -13,8 +13,8 @@
 namespace muster::lifecycle {
 namespace {
 
-constexpr int kMaxRounds = 4;                              ///< of plan and apply for one node
-constexpr std::chrono::seconds kWaitForOthers{10};         ///< another controller works on the node
+constexpr int kMaxRounds = 4;                       ///< of plan and apply for one node
+constexpr std::chrono::seconds kWaitForOthers{10};  ///< another controller works on the node
 constexpr int kMaxWaitsForOthers = 360;
 constexpr std::size_t kPoolLooksAtOnce = 16;
 constexpr std::size_t kMaxProblemsTold = 3;
@@ -25,8 +25,10 @@ const FacetName kPool{std::string(kPoolFacet)};
 
 std::string problemsOf(const ApplyReport& report) {
   std::string out;
-  for (std::size_t i = 0; i < report.problems.size() && i < kMaxProblemsTold; ++i) out += (i == 0 ? "" : "; ") + report.problems[i];
-  if (report.problems.size() > kMaxProblemsTold) out += fmt::format("; and {} more", report.problems.size() - kMaxProblemsTold);
+  for (std::size_t i = 0; i < report.problems.size() && i < kMaxProblemsTold; ++i)
+    out += (i == 0 ? "" : "; ") + report.problems[i];
+  if (report.problems.size() > kMaxProblemsTold)
+    out += fmt::format("; and {} more", report.problems.size() - kMaxProblemsTold);
   return out.empty() ? "it did not say why" : out;
 }
 
@@ -42,7 +44,8 @@ Task<void> RolloutRunner::carry(NodeName node) {
   }
   if (ended) {
     auto& progress = **ended;
-    const auto words = fmt::format("{}{}{}", toString(progress.state), progress.why.empty() ? "" : ": ", progress.why);
+    const auto words = fmt::format("{}{}{}", toString(progress.state),
+                                   progress.why.empty() ? "" : ": ", progress.why);
     if (progress.state == NodeState::Failed) ++failed_;
     auto taken = takeBackWipe(node);  // before the book says that it is over
     auto kept = taken ? book_.put(node, std::move(progress)) : std::move(taken);
@@ -97,7 +100,9 @@ Async<std::optional<NodeProgress>> RolloutRunner::carryBack(NodeName node) {
   NodeProgress progress = book_.of(node);
   if (!services_.live.concerns(book_.rollout().id, node)) {
     progress.state = NodeState::Stuck;
-    progress.why = "the inventory itself was edited since, and is the later word: change it there, then `muster apply`";
+    progress.why =
+        "the inventory itself was edited since, and is the later word: change it there, then "
+        "`muster apply`";
     co_return progress;
   }
   if (progress.state != NodeState::Returning && progress.state != NodeState::Started) {
@@ -115,19 +120,23 @@ Async<std::optional<NodeProgress>> RolloutRunner::carryBack(NodeName node) {
   co_return progress;
 }
 
-/// Looks while the node still is what it was, as when the plan was frozen; then lets it cross, in memory only.
+/// Looks while the node still is what it was, as when the plan was frozen; then lets it cross, in
+/// memory only.
 Async<NodeProgress> RolloutRunner::prepare(NodeName node, Plan& plan) {
   CO_TRY(facts, co_await lookWithPool(node));
   if (!facts || !takesItsPlace(node, *facts)) co_return book_.of(node);
   services_.live.cross(book_.rollout().id, node);
   CO_TRY(made, planFor(node, *facts));
   plan = std::move(made);
-  const auto skipped = [](std::string why) { return NodeProgress{NodeState::Skipped, std::move(why), {}, {}}; };
+  const auto skipped = [](std::string why) {
+    return NodeProgress{NodeState::Skipped, std::move(why), {}, {}};
+  };
   if (auto held = heldByPerson(*facts, node); !held.empty()) co_return skipped(std::move(held));
   if (auto beyond = beyondFrozen(plan, book_.frozen(node), false); !beyond.empty())
     co_return skipped("changed since the plan was frozen: " + beyond.front());
   for (const auto& action : plan.actions)
-    if (!action.blocked.empty()) co_return skipped(fmt::format("{} is blocked: {}", action.id, action.blocked));
+    if (!action.blocked.empty())
+      co_return skipped(fmt::format("{} is blocked: {}", action.id, action.blocked));
   co_return NodeProgress{NodeState::Started, "", {}, {}};
 }
 
@@ -140,7 +149,8 @@ bool RolloutRunner::takesItsPlace(const NodeName& node, const FactSet& facts) {
   return true;
 }
 
-/// A pool that is away for a while says nothing about the node: it is neither skipped nor taken out.
+/// A pool that is away for a while says nothing about the node: it is neither skipped nor taken
+/// out.
 Async<std::optional<FactSet>> RolloutRunner::lookWithPool(NodeName node) {
   const auto since = services_.clock.steady();
   for (bool first = true;; first = false) {
@@ -151,7 +161,8 @@ Async<std::optional<FactSet>> RolloutRunner::lookWithPool(NodeName node) {
     if (stopped()) co_return std::optional<FactSet>();
     if (services_.clock.steady() - since >= kNoRoomLimit) {
       no_room_since_ = since;
-      stop_ = fmt::format("the pool of {} has not answered for {} minutes; see `muster events {}`", node.str(), kNoRoomLimit.count(), node.str());
+      stop_ = fmt::format("the pool of {} has not answered for {} minutes; see `muster events {}`",
+                          node.str(), kNoRoomLimit.count(), node.str());
       co_return std::optional<FactSet>();
     }
     if (first) say(node, "its pool does not answer; it stays as it is until it does");
@@ -165,15 +176,20 @@ Result<Plan> RolloutRunner::planFor(const NodeName& node, const FactSet& facts) 
   return makePlan(services_.live.cluster(), facts, policy, services_.phases);
 }
 
-/// The leave that the operator gave for the whole rollout, written down for this node at the moment when it is used.
+/// The leave that the operator gave for the whole rollout, written down for this node at the moment
+/// when it is used.
 Result<void> RolloutRunner::allowWipe(const Plan& plan, const NodeName& node) {
   const auto& reason = book_.rollout().wipe_reason;
-  const bool wipes = std::any_of(plan.actions.begin(), plan.actions.end(), [](const Action& a) { return a.disruption == Disruption::Wipe; });
+  const bool wipes = std::any_of(plan.actions.begin(), plan.actions.end(),
+                                 [](const Action& a) { return a.disruption == Disruption::Wipe; });
   if (reason.empty() || !wipes) return {};
   TRY(open, services_.store.openIntents());
   for (const auto& intent : open)  // it has used its leave already
-    if (intent.action.facet.subject == Subject(node) && intent.action.disruption == Disruption::Wipe) return {};
-  say(node, fmt::format("{}@{} allows it to be wiped once: {}", book_.rollout().user, book_.rollout().host, reason));
+    if (intent.action.facet.subject == Subject(node) &&
+        intent.action.disruption == Disruption::Wipe)
+      return {};
+  say(node, fmt::format("{}@{} allows it to be wiped once: {}", book_.rollout().user,
+                        book_.rollout().host, reason));
   return book_.allowWipe(node, services_.clock.now());
 }
 
@@ -186,7 +202,8 @@ Result<void> RolloutRunner::takeBackWipe(const NodeName& node) {
 std::set<FacetName> RolloutRunner::facetsOf(const NodeName& node, const FactSet& facts) const {
   std::set<FacetName> out;
   for (const auto* phase : services_.phases)
-    for (const auto& goal : phase->goals(services_.live.cluster(), Subject(node), facts)) out.insert(goal.facet.facet);
+    for (const auto& goal : phase->goals(services_.live.cluster(), Subject(node), facts))
+      out.insert(goal.facet.facet);
   return out;
 }
 
@@ -201,7 +218,8 @@ Result<void> RolloutRunner::forgetTheOther(const NodeName& node) {
   const auto other = facetsOf(node, facts);
   forward ? services_.live.cross(id, node) : services_.live.uncross(id, node);
   std::vector<FacetName> old;
-  std::set_difference(other.begin(), other.end(), mine.begin(), mine.end(), std::back_inserter(old));
+  std::set_difference(other.begin(), other.end(), mine.begin(), mine.end(),
+                      std::back_inserter(old));
   if (old.empty()) return {};
   for (const auto& facet : old) TRY_OK(services_.store.clearFindings({Subject(node), facet}));
   return services_.store.forgetFacts(Subject(node), old);
@@ -215,40 +233,52 @@ Async<std::string> RolloutRunner::converge(NodeName node, std::optional<Plan> pl
       std::set<Subject> only{Subject(node)};
       CO_TRY(facts, co_await services_.engine.observeNodes(std::move(only)));
       CO_TRY(made, planFor(node, facts));
-      std::erase_if(made.actions, [](const Action& action) { return action.facet.subject.isCluster(); });  // not the rollout's work
+      std::erase_if(made.actions, [](const Action& action) {
+        return action.facet.subject.isCluster();
+      });  // not the rollout's work
       CO_TRY_OK(allowWipe(made, node));
       plan = std::move(made);
     }
-    if (book_.rollout().way == RolloutWay::Forward)  // a node that is tried again was not asked in prepare
+    if (book_.rollout().way ==
+        RolloutWay::Forward)  // a node that is tried again was not asked in prepare
       if (auto beyond = beyondFrozen(*plan, book_.frozen(node), true); !beyond.empty())
         co_return "changed since the plan was frozen: " + beyond.front();
     const bool nothing_left = plan->empty();
     left = nothing_left ? "" : plan->actions.front().id;
-    if (nothing_left && round > 0) {  // the first round also ends what an earlier process has left: open intents, claims
+    if (nothing_left && round > 0) {  // the first round also ends what an earlier process has left:
+                                      // open intents, claims
       CO_TRY(open, services_.store.openIntents());
-      if (std::none_of(open.begin(), open.end(), [&node](const Intent& i) { return i.action.facet.subject == Subject(node); })) co_return std::string();
+      if (std::none_of(open.begin(), open.end(), [&node](const Intent& i) {
+            return i.action.facet.subject == Subject(node);
+          }))
+        co_return std::string();
     }
-    auto apply = services_.engine.apply(*std::exchange(plan, std::nullopt));  // an empty plan still closes open intents
+    auto apply = services_.engine.apply(
+        *std::exchange(plan, std::nullopt));  // an empty plan still closes open intents
     CO_TRY(report, co_await std::move(apply));
     if (!report.ok()) co_return problemsOf(report);
     if (report.held > 0) {
-      if (++waits > kMaxWaitsForOthers) co_return "another controller works on it and does not end: " + problemsOf(report);
+      if (++waits > kMaxWaitsForOthers)
+        co_return "another controller works on it and does not end: " + problemsOf(report);
       co_await services_.clock.sleep(kWaitForOthers);
       --round;
       continue;
     }
     if (nothing_left) co_return std::string();
   }
-  co_return fmt::format("it is still not as it should be after {} rounds: {}; see `muster why {}`", kMaxRounds, left, node.str());
+  co_return fmt::format("it is still not as it should be after {} rounds: {}; see `muster why {}`",
+                        kMaxRounds, left, node.str());
 }
 
-/// The change is done and proven, only the pool is left, and muster does not undo what a person did there.
+/// The change is done and proven, only the pool is left, and muster does not undo what a person did
+/// there.
 Async<std::string> RolloutRunner::leftToAPerson(NodeName node) {
   std::set<Subject> only{Subject(node)};
   CO_TRY(facts, co_await services_.engine.observeNodes(std::move(only)));
   CO_TRY(plan, planFor(node, facts));
-  const bool only_pool = std::all_of(plan.actions.begin(), plan.actions.end(),
-                                     [](const Action& a) { return a.facet.subject.isCluster() || a.facet.facet == kPool; });
+  const bool only_pool = std::all_of(plan.actions.begin(), plan.actions.end(), [](const Action& a) {
+    return a.facet.subject.isCluster() || a.facet.facet == kPool;
+  });
   co_return only_pool ? heldByPerson(facts, node) : std::string();
 }
 
@@ -257,7 +287,8 @@ Async<Measures> RolloutRunner::measure(NodeName node, WallTime since) {
   co_return nodeMeasures(services_.store, Subject(node), facts, since);
 }
 
-// ---- who works ---------------------------------------------------------------------------------------------------------
+// ---- who works
+// ---------------------------------------------------------------------------------------------------------
 
 bool RolloutRunner::works(const NodeName& node, const FactSet& facts) const {
   if (const auto pool = facts.value(Subject(node), kPool)) return *pool == kPoolIn;
@@ -279,16 +310,19 @@ void RolloutRunner::settleWindow(const NodeName& node) {
   if (known)
     for (auto& fact : *known) facts.put(std::move(fact));
   const auto it = book_.progress().find(node);
-  const bool failed = it != book_.progress().end() && (it->second.state == NodeState::Failed || it->second.state == NodeState::Stuck);
+  const bool failed = it != book_.progress().end() && (it->second.state == NodeState::Failed ||
+                                                       it->second.state == NodeState::Stuck);
   const bool pooled = facts.value(Subject(node), kPool).has_value();
   const bool in = known && works(node, facts) && !(failed && !pooled);
   in ? window_->in(node) : window_->out(node);
 }
 
-/// Asks the pools about every node whose group has a ceiling. Somebody else may have taken nodes out, or lost them.
+/// Asks the pools about every node whose group has a ceiling. Somebody else may have taken nodes
+/// out, or lost them.
 Async<void> RolloutRunner::lookAtPools() {
   const auto now = services_.clock.steady();
-  const std::chrono::steady_clock::duration every = under_way_.empty() ? kLookAtPoolsWaiting : kLookAtPools;
+  const std::chrono::steady_clock::duration every =
+      under_way_.empty() ? kLookAtPoolsWaiting : kLookAtPools;
   if (looking_ || (looked_at_pools_ && now - *looked_at_pools_ < every)) co_return Result<void>();
   looking_ = true;
   std::vector<NodeName> nodes;
@@ -296,7 +330,8 @@ Async<void> RolloutRunner::lookAtPools() {
     if (!under_way_.contains(node)) nodes.push_back(node);
   for (std::size_t from = 0; from < nodes.size(); from += kPoolLooksAtOnce) {
     std::vector<Task<void>> looks;
-    for (std::size_t i = from; i < std::min(nodes.size(), from + kPoolLooksAtOnce); ++i) looks.push_back(lookAtPool(nodes[i]));
+    for (std::size_t i = from; i < std::min(nodes.size(), from + kPoolLooksAtOnce); ++i)
+      looks.push_back(lookAtPool(nodes[i]));
     co_await async::awaitAll(std::move(looks));
   }
   looked_at_pools_ = services_.clock.steady();
@@ -315,32 +350,43 @@ Async<void> RolloutRunner::lookAtChanged() {
     for (auto& fact : known) facts.put(std::move(fact));
     if (works(node, facts) || !heldByPerson(facts, node).empty()) continue;
     const auto pool = facts.value(Subject(node), kPool);
-    fell_out_.push_back(fmt::format("{} is {} now; see `muster why {}`", node.str(), pool.value_or("in no state that its pool can tell"), node.str()));
+    fell_out_.push_back(fmt::format("{} is {} now; see `muster why {}`", node.str(),
+                                    pool.value_or("in no state that its pool can tell"),
+                                    node.str()));
   }
   if (trouble_) co_return fail(*trouble_);
   co_return Result<void>();
 }
 
-/// What the pool cannot say now counts as out: a ceiling is no ceiling when it rests on what was true once.
+/// What the pool cannot say now counts as out: a ceiling is no ceiling when it rests on what was
+/// true once.
 Task<void> RolloutRunner::lookAtPool(NodeName node) {
   const Subject subject(node);
   FactSet facts;
   for (auto* phase : services_.phases) {
     const auto goals = phase->goals(services_.live.cluster(), subject, facts);
-    if (std::none_of(goals.begin(), goals.end(), [](const Goal& goal) { return goal.facet.facet == kPool; })) continue;
-    auto observe = contained(fmt::format("{} observing {}", phase->name(), subject.str()), phase->observe(subject));
-    auto seen = co_await withDeadline(services_.clock, kObserveDeadline, "asking the pool about " + subject.str(), std::move(observe));
+    if (std::none_of(goals.begin(), goals.end(),
+                     [](const Goal& goal) { return goal.facet.facet == kPool; }))
+      continue;
+    auto observe = contained(fmt::format("{} observing {}", phase->name(), subject.str()),
+                             phase->observe(subject));
+    auto seen = co_await withDeadline(services_.clock, kObserveDeadline,
+                                      "asking the pool about " + subject.str(), std::move(observe));
     if (!seen) continue;
-    std::erase_if(*seen, [&](const Fact& fact) { return fact.subject != subject || fact.facet != kPool || fact.value.empty(); });
+    std::erase_if(*seen, [&](const Fact& fact) {
+      return fact.subject != subject || fact.facet != kPool || fact.value.empty();
+    });
     for (auto& fact : *seen) {
       if (fact.observed_at == WallTime{}) fact.observed_at = services_.clock.now();
       facts.put(fact);
     }
-    if (auto stored = services_.store.putFacts(*seen); !stored && !trouble_) trouble_ = stored.error();
+    if (auto stored = services_.store.putFacts(*seen); !stored && !trouble_)
+      trouble_ = stored.error();
   }
   if (under_way_.contains(node)) co_return;  // it was started meanwhile
   const auto it = book_.progress().find(node);
-  const bool failed = it != book_.progress().end() && (it->second.state == NodeState::Failed || it->second.state == NodeState::Stuck);
+  const bool failed = it != book_.progress().end() && (it->second.state == NodeState::Failed ||
+                                                       it->second.state == NodeState::Stuck);
   const bool out = !works(node, facts) || (failed && !facts.value(subject, kPool));
   out ? window_->out(node) : window_->in(node);
 }

@@ -14,9 +14,10 @@ struct Wave {
   std::vector<NodeName> nodes;
 };
 
-/// Pure. Every node once. Canaries come from as many racks and profiles as can be, so that they stand for the others; a later wave
-/// goes on until its share of all nodes, canaries included, is reached. Waves that would be empty are left out; the last one takes
-/// all that is left.
-std::vector<Wave> makeWaves(const inventory::Cluster& cluster, std::vector<NodeName> nodes, const inventory::RolloutPolicy& policy);
+/// Pure. Every node once. Canaries come from as many racks and profiles as can be, so that they
+/// stand for the others; a later wave goes on until its share of all nodes, canaries included, is
+/// reached. Waves that would be empty are left out; the last one takes all that is left.
+std::vector<Wave> makeWaves(const inventory::Cluster& cluster, std::vector<NodeName> nodes,
+                            const inventory::RolloutPolicy& policy);
 
 }  // namespace muster::lifecycle

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lifecycle/rollout/window.h"
 
-#include "inventory/parse/hostlist.h"
 #include "inventory/model/fabric_positions.h"
+#include "inventory/parse/hostlist.h"
 
 #include <fmt/format.h>
 
@@ -15,10 +15,14 @@ constexpr std::size_t kMaxNodesNamed = 8;
 
 const inventory::Ceiling& ceilingOf(const inventory::Unavailability& all, DomainKind kind) {
   switch (kind) {
-    case DomainKind::Pool: return all.pool;
-    case DomainKind::Rack: return all.rack;
-    case DomainKind::Su: return all.su;
-    case DomainKind::Leaf: break;
+    case DomainKind::Pool:
+      return all.pool;
+    case DomainKind::Rack:
+      return all.rack;
+    case DomainKind::Su:
+      return all.su;
+    case DomainKind::Leaf:
+      break;
   }
   return all.leaf;
 }
@@ -26,7 +30,9 @@ const inventory::Ceiling& ceilingOf(const inventory::Unavailability& all, Domain
 std::size_t limitOf(const inventory::Ceiling& ceiling, std::size_t size) {
   std::size_t limit = size;
   if (ceiling.nodes) limit = std::min(limit, static_cast<std::size_t>(*ceiling.nodes));
-  if (ceiling.percent) limit = std::min(limit, std::max<std::size_t>(1, size * static_cast<std::size_t>(*ceiling.percent) / 100));
+  if (ceiling.percent)
+    limit = std::min(
+        limit, std::max<std::size_t>(1, size * static_cast<std::size_t>(*ceiling.percent) / 100));
   return limit;
 }
 
@@ -34,17 +40,22 @@ std::size_t limitOf(const inventory::Ceiling& ceiling, std::size_t size) {
 
 std::string_view toString(DomainKind kind) {
   switch (kind) {
-    case DomainKind::Pool: return "pool";
-    case DomainKind::Rack: return "rack";
-    case DomainKind::Su: return "su";
-    case DomainKind::Leaf: break;
+    case DomainKind::Pool:
+      return "pool";
+    case DomainKind::Rack:
+      return "rack";
+    case DomainKind::Su:
+      return "su";
+    case DomainKind::Leaf:
+      break;
   }
   return "leaf";
 }
 
 std::string Domain::str() const { return fmt::format("{} {}", toString(kind), name); }
 
-std::map<NodeName, std::vector<Domain>> domainsOf(const inventory::Cluster& cluster, const LeavesOf& leaves) {
+std::map<NodeName, std::vector<Domain>> domainsOf(const inventory::Cluster& cluster,
+                                                  const LeavesOf& leaves) {
   std::map<NodeName, std::vector<Domain>> out;
   const auto units = inventory::scalableUnitsOf(cluster);
   const auto cabled = leaves ? leaves(cluster) : std::map<std::string, std::set<std::string>>();
@@ -53,19 +64,24 @@ std::map<NodeName, std::vector<Domain>> domainsOf(const inventory::Cluster& clus
     const auto& profile = cluster.profileOf(node);
     if (!profile.pool.empty()) domains.push_back({DomainKind::Pool, profile.pool});
     if (!node.rack.empty()) domains.push_back({DomainKind::Rack, node.rack});
-    if (const auto unit = units.find(node.name); unit != units.end()) domains.push_back({DomainKind::Su, unit->second});
+    if (const auto unit = units.find(node.name); unit != units.end())
+      domains.push_back({DomainKind::Su, unit->second});
     if (const auto found = cabled.find(node.name.str()); found != cabled.end())
       for (const auto& leaf : found->second) domains.push_back({DomainKind::Leaf, leaf});
   }
   return out;
 }
 
-Window::Window(std::map<NodeName, std::vector<Domain>> domains, const inventory::Unavailability& ceilings) : domains_(std::move(domains)) {
+Window::Window(std::map<NodeName, std::vector<Domain>> domains,
+               const inventory::Unavailability& ceilings)
+    : domains_(std::move(domains)) {
   for (auto& [node, groups] : domains_) {
-    std::erase_if(groups, [&](const Domain& domain) { return !ceilingOf(ceilings, domain.kind).limits(); });
+    std::erase_if(groups,
+                  [&](const Domain& domain) { return !ceilingOf(ceilings, domain.kind).limits(); });
     for (const auto& domain : groups) ++groups_[domain].size;
   }
-  for (auto& [domain, group] : groups_) group.limit = limitOf(ceilingOf(ceilings, domain.kind), group.size);
+  for (auto& [domain, group] : groups_)
+    group.limit = limitOf(ceilingOf(ceilings, domain.kind), group.size);
 }
 
 std::string Window::whyNot(const NodeName& node) const {
@@ -77,8 +93,10 @@ std::string Window::whyNot(const NodeName& node) const {
     std::vector<std::string> names;
     for (const auto& other : group.out)
       if (names.size() < kMaxNodesNamed) names.push_back(other.str());
-    return fmt::format("{} of {} nodes of {} are out of work, and {} may be: {}{}", group.out.size(), group.size, domain.str(), group.limit,
-                       inventory::foldHostlist(names), group.out.size() > kMaxNodesNamed ? ", …" : "");
+    return fmt::format("{} of {} nodes of {} are out of work, and {} may be: {}{}",
+                       group.out.size(), group.size, domain.str(), group.limit,
+                       inventory::foldHostlist(names),
+                       group.out.size() > kMaxNodesNamed ? ", …" : "");
   }
   return {};
 }

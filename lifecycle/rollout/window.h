@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Window: which nodes may be taken out of work now without more than the ceilings allow being out, in any pool or failure domain.
+// Window: which nodes may be taken out of work now without more than the ceilings allow being out,
+// in any pool or failure domain.
 #pragma once
 
 #include "inventory/parse/change.h"
@@ -23,17 +24,23 @@ struct Domain {
   friend auto operator<=>(const Domain&, const Domain&) = default;
 };
 
-/// Node → the leaf switches that it is cabled to. lifecycle does not know fabrics; cli wires it to fabric's topology.
-using LeavesOf = std::function<std::map<std::string, std::set<std::string>>(const inventory::Cluster&)>;
+/// Node → the leaf switches that it is cabled to. lifecycle does not know fabrics; cli wires it to
+/// fabric's topology.
+using LeavesOf =
+    std::function<std::map<std::string, std::set<std::string>>(const inventory::Cluster&)>;
 
-/// Every group that a node belongs to: its pool, its rack, its scalable unit (rail-optimized fabrics), its leaf switches.
-std::map<NodeName, std::vector<Domain>> domainsOf(const inventory::Cluster& cluster, const LeavesOf& leaves);
+/// Every group that a node belongs to: its pool, its rack, its scalable unit (rail-optimized
+/// fabrics), its leaf switches.
+std::map<NodeName, std::vector<Domain>> domainsOf(const inventory::Cluster& cluster,
+                                                  const LeavesOf& leaves);
 
 class Window {
  public:
-  Window(std::map<NodeName, std::vector<Domain>> domains, const inventory::Unavailability& ceilings);
+  Window(std::map<NodeName, std::vector<Domain>> domains,
+         const inventory::Unavailability& ceilings);
 
-  /// Why it must not be taken out now; empty: it may. A node that is out already makes nothing worse.
+  /// Why it must not be taken out now; empty: it may. A node that is out already makes nothing
+  /// worse.
   std::string whyNot(const NodeName& node) const;
   void out(const NodeName& node);
   void in(const NodeName& node);

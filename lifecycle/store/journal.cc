@@ -8,9 +8,11 @@ namespace muster::lifecycle {
 
 namespace {
 
-/// While many write, the next commit waits for more of them: a sync costs as much for one as for a hundred.
+/// While many write, the next commit waits for more of them: a sync costs as much for one as for a
+/// hundred.
 constexpr std::chrono::milliseconds kGather{2};
-/// So many are worth a commit of their own: the store does not wait for what those of the last batch have to write.
+/// So many are worth a commit of their own: the store does not wait for what those of the last
+/// batch have to write.
 constexpr std::size_t kCrowd = 256;
 
 }  // namespace
@@ -32,20 +34,26 @@ struct Journal::Core : std::enable_shared_from_this<Journal::Core> {
     busy = true;
     auto batch = std::make_shared<std::vector<Entry>>();
     const auto count = std::min(waiting.size(), kMaxBatchWrites);
-    batch->assign(std::make_move_iterator(waiting.begin()), std::make_move_iterator(waiting.begin() + static_cast<std::ptrdiff_t>(count)));
+    batch->assign(std::make_move_iterator(waiting.begin()),
+                  std::make_move_iterator(waiting.begin() + static_cast<std::ptrdiff_t>(count)));
     waiting.erase(waiting.begin(), waiting.begin() + static_cast<std::ptrdiff_t>(count));
     if (!worker) return finish(*batch, commit(*batch));
-    // The loop has work as long as a batch is under way. Its count is given back by the loop's own thread: when the last batch is
-    // answered the loop may end, and its context with it, while the worker has not yet returned from handing the answer over.
+    // The loop has work as long as a batch is under way. Its count is given back by the loop's own
+    // thread: when the last batch is answered the loop may end, and its context with it, while the
+    // worker has not yet returned from handing the answer over.
     auto keep = asio::prefer(control, asio::execution::outstanding_work.tracked);
-    asio::post(worker->pool(), [self = shared_from_this(), to = control, batch = std::move(batch), keep = std::move(keep)]() mutable {
+    asio::post(worker->pool(), [self = shared_from_this(), to = control, batch = std::move(batch),
+                                keep = std::move(keep)]() mutable {
       auto thrown = self->commit(*batch);
       const bool crowd = batch->size() > 1;
       std::unique_lock handing(self->handing_over);
-      asio::post(to, [self, batch = std::move(batch), keep = std::move(keep), thrown = std::move(thrown)] {
-        { const std::lock_guard handed(self->handing_over); }
-        self->finish(*batch, thrown);
-      });
+      asio::post(
+          to, [self, batch = std::move(batch), keep = std::move(keep), thrown = std::move(thrown)] {
+            {
+              const std::lock_guard handed(self->handing_over);
+            }
+            self->finish(*batch, thrown);
+          });
       handing.unlock();
       if (crowd) std::this_thread::sleep_for(kGather);
     });
@@ -66,7 +74,8 @@ struct Journal::Core : std::enable_shared_from_this<Journal::Core> {
   void finish(const std::vector<Entry>& batch, const std::exception_ptr& thrown) {
     if (closed) return;
     busy = false;
-    if (worker && !thrown && waiting.size() >= kCrowd) send();  // the store works while those of this batch go on
+    if (worker && !thrown && waiting.size() >= kCrowd)
+      send();  // the store works while those of this batch go on
     for (const auto& entry : batch) entry.finish(thrown);
     if (!busy && !waiting.empty()) gather();
   }
@@ -81,7 +90,9 @@ struct Journal::Core : std::enable_shared_from_this<Journal::Core> {
 };
 
 Journal::Journal(Store& store, bool with_thread)
-    : store_(store), with_thread_(with_thread && store.groups()), core_(std::make_shared<Core>(store, with_thread_)) {}
+    : store_(store),
+      with_thread_(with_thread && store.groups()),
+      core_(std::make_shared<Core>(store, with_thread_)) {}
 
 Journal::~Journal() { close(); }
 

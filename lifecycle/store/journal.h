@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Journal: many coroutines' writes in one commit. docs/adr/0014
 //
-// A sync to the disk costs the same for one write as for a thousand. A coroutine hands its writes over and sleeps; whatever has
-// gathered when the store is free goes to it as one batch (Store::together), on a thread of its own, and everybody is woken when
-// the batch is on the disk, each with the answer to its own writes. Nobody sees an answer before it is durable, so the order of
-// docs/adr/0003 holds for each action as before: a coroutine begins its effect only after the write before it was answered.
-// Batches are written one after the other, and within one in the order in which writes were handed over.
+// A sync to the disk costs the same for one write as for a thousand. A coroutine hands its writes
+// over and sleeps; whatever has gathered when the store is free goes to it as one batch
+// (Store::together), on a thread of its own, and everybody is woken when the batch is on the disk,
+// each with the answer to its own writes. Nobody sees an answer before it is durable, so the order
+// of docs/adr/0003 holds for each action as before: a coroutine begins its effect only after the
+// write before it was answered. Batches are written one after the other, and within one in the
+// order in which writes were handed over.
 //
-// A store that does not group (memory, tests that count writes) is called at once, on the control thread.
+// A store that does not group (memory, tests that count writes) is called at once, on the control
+// thread.
 #pragma once
 
 #include "base/async/coordinate.h"
@@ -22,7 +25,8 @@ inline constexpr std::size_t kMaxBatchWrites = 2'000;
 
 class Journal {
  public:
-  /// `store` is borrowed. Without a thread batches are written on the control thread, for tests in virtual time.
+  /// `store` is borrowed. Without a thread batches are written on the control thread, for tests in
+  /// virtual time.
   explicit Journal(Store& store, bool with_thread = true);
   Journal(const Journal&) = delete;
   /// Waits for the batch that is being written.
@@ -31,12 +35,14 @@ class Journal {
   /// Where those who wait run; before the first write. Called again by a loop that comes after.
   void attach(asio::any_io_executor control);
 
-  /// Answers when what `work` wrote is on the disk, or with its error and nothing of that call written. `work` owns what it
-  /// uses; it runs on another thread, perhaps more than once, and touches nothing but the store.
+  /// Answers when what `work` wrote is on the disk, or with its error and nothing of that call
+  /// written. `work` owns what it uses; it runs on another thread, perhaps more than once, and
+  /// touches nothing but the store.
   template <class T>
   Async<T> write(std::function<Result<T>(Store&)> work);
 
-  /// Without waiting for it; `then` runs on the control thread when it is on the disk or was refused.
+  /// Without waiting for it; `then` runs on the control thread when it is on the disk or was
+  /// refused.
   template <class T>
   void post(std::function<Result<T>(Store&)> work, std::function<void(Result<T>)> then);
 

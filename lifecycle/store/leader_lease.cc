@@ -13,7 +13,10 @@ namespace {
 constexpr const char* kServes = "site/serves";
 
 std::string textOf(const SiteHolder& holder) {
-  return jsonText(nlohmann::json{{"holder", holder.holder}, {"address", holder.address}, {"term", holder.term}, {"beat", holder.beat}});
+  return jsonText(nlohmann::json{{"holder", holder.holder},
+                                 {"address", holder.address},
+                                 {"term", holder.term},
+                                 {"beat", holder.beat}});
 }
 
 Result<SiteHolder> parse(const std::string& text) {
@@ -25,7 +28,9 @@ Result<SiteHolder> parse(const std::string& text) {
     object.at("term").get_to(out.term);
     object.at("beat").get_to(out.beat);
   } catch (const nlohmann::json::exception&) {
-    return fail(ErrorCode::Corrupt, fmt::format("the store's value {} says who serves the site and cannot be read: {}", kServes, text.substr(0, 200)));
+    return fail(ErrorCode::Corrupt,
+                fmt::format("the store's value {} says who serves the site and cannot be read: {}",
+                            kServes, text.substr(0, 200)));
   }
   return out;
 }
@@ -40,7 +45,8 @@ Result<SiteHolder> SiteLease::take() {
     now = std::move(read);
   }
   const bool free = !stored || now.holder == holder_;
-  if (!free && (!other_ || other_->text != *stored)) other_ = Seen{*stored, clock_.steady(), other_.has_value()};
+  if (!free && (!other_ || other_->text != *stored))
+    other_ = Seen{*stored, clock_.steady(), other_.has_value()};
   if (!free && clock_.steady() - other_->since < kSiteLease) {
     now.lives = other_->moved;
     return now;
@@ -65,11 +71,14 @@ Result<void> SiteLease::renew() {
     return {};
   }
   TRY(now, siteHolder(store_));
-  if (now && now->holder == holder_ && now->term == next.term) {  // an earlier renewal was made, and only its answer lost
+  if (now && now->holder == holder_ &&
+      now->term == next.term) {  // an earlier renewal was made, and only its answer lost
     mine_ = textOf(*now);
     return {};
   }
-  return fail(ErrorCode::Conflict, now ? fmt::format("{} serves the site now, at {}", now->holder, now->address) : "the store does not know any more that this host serves the site");
+  return fail(ErrorCode::Conflict,
+              now ? fmt::format("{} serves the site now, at {}", now->holder, now->address)
+                  : "the store does not know any more that this host serves the site");
 }
 
 Result<std::optional<SiteHolder>> siteHolder(Store& store) {

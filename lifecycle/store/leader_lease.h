@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of several hosts serves a site: answers its agents, serves boots, acts. One at a time; the others stand by. docs/adr/0123
+// Which of several hosts serves a site: answers its agents, serves boots, acts. One at a time; the
+// others stand by. docs/adr/0123
 //
-// One value of the store, changed only by exchange. Who holds it writes it anew every few seconds; who wants it takes it when it has
-// stood still for a whole lease by his own monotonic clock. No clock of two machines is compared, and none that can be set is used.
-// A host whose value was exchanged by another one has lost it, however sure it was.
+// One value of the store, changed only by exchange. Who holds it writes it anew every few seconds;
+// who wants it takes it when it has stood still for a whole lease by his own monotonic clock. No
+// clock of two machines is compared, and none that can be set is used. A host whose value was
+// exchanged by another one has lost it, however sure it was.
 #pragma once
 
 #include "base/clock.h"
@@ -17,12 +19,12 @@ inline constexpr std::chrono::seconds kSiteRenewal{5};
 inline constexpr std::chrono::seconds kSiteGivesUp{25};
 
 struct SiteHolder {
-  std::string holder;      ///< as controllers sign on: one to a state folder
-  std::string address;     ///< where it serves
-  std::int64_t term = 0;   ///< grows with every change of hands
-  std::int64_t beat = 0;   ///< grows with every renewal
+  std::string holder;     ///< as controllers sign on: one to a state folder
+  std::string address;    ///< where it serves
+  std::int64_t term = 0;  ///< grows with every change of hands
+  std::int64_t beat = 0;  ///< grows with every renewal
   bool ours = false;
-  bool lives = false;      ///< another one's, and renewed since it was first seen here
+  bool lives = false;  ///< another one's, and renewed since it was first seen here
 };
 
 class SiteLease {
@@ -30,7 +32,8 @@ class SiteLease {
   SiteLease(Store& store, const Clock& clock, std::string holder, std::string address)
       : store_(store), clock_(clock), holder_(std::move(holder)), address_(std::move(address)) {}
 
-  /// One try: at once when nobody has it or this very holder had it, else when it has stood still for kSiteLease.
+  /// One try: at once when nobody has it or this very holder had it, else when it has stood still
+  /// for kSiteLease.
   Result<SiteHolder> take();
   /// Errors: Conflict (another host has taken it: who), the store's
   Result<void> renew();
@@ -51,7 +54,8 @@ class SiteLease {
 /// Who serves, or served last; nullopt: nobody ever did. Errors: Corrupt, the store's
 Result<std::optional<SiteHolder>> siteHolder(Store& store);
 
-/// Keeps one small fact of a site in the store for all its hosts: the first host says it. Answers what it is.
+/// Keeps one small fact of a site in the store for all its hosts: the first host says it. Answers
+/// what it is.
 Result<std::string> agreedOnSite(Store& store, const std::string& key, const std::string& mine);
 
 }  // namespace muster::lifecycle

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measurements: every number that a check or a test has measured, for ever. They live in the store's database, but are no facts: nothing is
-// planned from them, many come at once, and a statistic reads them all.
+// Measurements: every number that a check or a test has measured, for ever. They live in the
+// store's database, but are no facts: nothing is planned from them, many come at once, and a
+// statistic reads them all.
 #pragma once
 
 #include "base/clock.h"
@@ -20,7 +21,8 @@ struct MeasuredSet {
   std::string origin;  ///< "gate.burn-in", "isolate"
   std::string sku;     ///< what it is compared with: profile and GPU model
   std::string rack;
-  std::map<std::string, double> numbers;  ///< "gpu.hbm/hbm_gb_s@3": check, value that ends in its unit, device if any
+  std::map<std::string, double>
+      numbers;  ///< "gpu.hbm/hbm_gb_s@3": check, value that ends in its unit, device if any
 };
 
 class Measurements {
@@ -32,7 +34,8 @@ class Measurements {
   virtual Result<std::vector<MeasuredSet>> since(WallTime time) = 0;
 };
 
-/// On the store's database, which must have been opened before (it has the schema). `url` as for openStore.
+/// On the store's database, which must have been opened before (it has the schema). `url` as for
+/// openStore.
 Result<std::unique_ptr<Measurements>> openMeasurements(const std::string& url);
 
 }  // namespace muster::lifecycle

@@ -10,8 +10,10 @@ namespace {
 template <class Enum, std::size_t N>
 using Words = std::array<std::pair<Enum, std::string_view>, N>;
 
-constexpr Words<IntentState, 4> kIntentStates{
-    {{IntentState::Open, "open"}, {IntentState::Done, "done"}, {IntentState::Failed, "failed"}, {IntentState::Abandoned, "abandoned"}}};
+constexpr Words<IntentState, 4> kIntentStates{{{IntentState::Open, "open"},
+                                               {IntentState::Done, "done"},
+                                               {IntentState::Failed, "failed"},
+                                               {IntentState::Abandoned, "abandoned"}}};
 
 constexpr Words<EventKind, 11> kEventKinds{{{EventKind::PlanStarted, "plan-started"},
                                             {EventKind::PlanFinished, "plan-finished"},
@@ -42,8 +44,12 @@ std::optional<Enum> valueOf(const Words<Enum, N>& words, std::string_view text) 
 }  // namespace
 
 std::string_view toString(IntentState state) { return wordOf(kIntentStates, state); }
-std::optional<IntentState> parseIntentState(std::string_view text) { return valueOf(kIntentStates, text); }
+std::optional<IntentState> parseIntentState(std::string_view text) {
+  return valueOf(kIntentStates, text);
+}
 std::string_view toString(EventKind kind) { return wordOf(kEventKinds, kind); }
-std::optional<EventKind> parseEventKind(std::string_view text) { return valueOf(kEventKinds, text); }
+std::optional<EventKind> parseEventKind(std::string_view text) {
+  return valueOf(kEventKinds, text);
+}
 
 }  // namespace muster::lifecycle

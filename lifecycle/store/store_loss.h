@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the files of a store were deleted or replaced under the process that has it open (lifecycle/store/sql/store_files.h).
+// Whether the files of a store were deleted or replaced under the process that has it open
+// (lifecycle/store/sql/store_files.h).
 #pragma once
 
 #include "base/result.h"
@@ -9,9 +10,9 @@
 
 namespace muster::lifecycle {
 
-/// Why this process can never write into its store again; nothing while the store is whole, and for stores that are no files of this
-/// machine. Any thread may ask; it takes no lock.
-/// Errors: Unavailable, not to be tried again: the process has to end
+/// Why this process can never write into its store again; nothing while the store is whole, and for
+/// stores that are no files of this machine. Any thread may ask; it takes no lock. Errors:
+/// Unavailable, not to be tried again: the process has to end
 std::optional<Error> storeLoss(const Store& store);
 
 }  // namespace muster::lifecycle

@@ -37,24 +37,33 @@ std::map<std::string, std::string> osFiles(const inventory::Driver& driver) {
     for (const auto& [key, value] : driver.sysctl) text += fmt::format("{} = {}\n", key, value);
   }
   if (!driver.kernel_args.empty())
-    files[fmt::format("etc/muster/kernel-args.d/{}", driver.name)] = fmt::format("{}\n", fmt::join(driver.kernel_args, " "));
+    files[fmt::format("etc/muster/kernel-args.d/{}", driver.name)] =
+        fmt::format("{}\n", fmt::join(driver.kernel_args, " "));
   std::string pins;
   for (const auto& package : driver.packages)
     if (const auto equals = package.find('='); equals != std::string::npos)
-      pins += fmt::format("\nPackage: {}\nPin: version {}\nPin-Priority: {}\n", package.substr(0, equals), package.substr(equals + 1), kHoldPriority);
-  if (!pins.empty() && (!driver.archives.empty() || !files.empty())) files[fmt::format("etc/apt/preferences.d/muster-{}.pref", driver.name)] = head(driver) + pins;
+      pins += fmt::format("\nPackage: {}\nPin: version {}\nPin-Priority: {}\n",
+                          package.substr(0, equals), package.substr(equals + 1), kHoldPriority);
+  if (!pins.empty() && (!driver.archives.empty() || !files.empty()))
+    files[fmt::format("etc/apt/preferences.d/muster-{}.pref", driver.name)] = head(driver) + pins;
   return files;
 }
 
 std::string aptSource(const std::string& driver, const inventory::PackageArchive& archive) {
-  auto text = fmt::format("Types: deb\nURIs: {}\nSuites: {}\n", archive.url, archive.suite.empty() ? "./" : archive.suite);
-  if (!archive.components.empty()) text += fmt::format("Components: {}\n", fmt::join(archive.components, " "));
-  return text + fmt::format("Signed-By: /etc/apt/keyrings/muster-{}-{}.key\n", driver, archive.name);
+  auto text = fmt::format("Types: deb\nURIs: {}\nSuites: {}\n", archive.url,
+                          archive.suite.empty() ? "./" : archive.suite);
+  if (!archive.components.empty())
+    text += fmt::format("Components: {}\n", fmt::join(archive.components, " "));
+  return text +
+         fmt::format("Signed-By: /etc/apt/keyrings/muster-{}-{}.key\n", driver, archive.name);
 }
 
 std::string dnfSource(const std::string& driver, const inventory::PackageArchive& archive) {
-  return fmt::format("[muster-{0}-{1}]\nname=muster {0} {1}\nbaseurl={2}\nenabled=1\ngpgcheck=1\nrepo_gpgcheck=0\ngpgkey=file:///etc/pki/rpm-gpg/muster-{0}-{1}.key\n", driver,
-                     archive.name, archive.url);
+  return fmt::format(
+      "[muster-{0}-{1}]\nname=muster {0} "
+      "{1}\nbaseurl={2}\nenabled=1\ngpgcheck=1\nrepo_gpgcheck=0\ngpgkey=file:///etc/pki/rpm-gpg/"
+      "muster-{0}-{1}.key\n",
+      driver, archive.name, archive.url);
 }
 
 void addSettings(const inventory::Driver& driver, nlohmann::json& params) {
@@ -64,13 +73,19 @@ void addSettings(const inventory::Driver& driver, nlohmann::json& params) {
   if (driver.build == inventory::ModuleBuild::Dkms) params["build"] = "dkms";
   for (const auto& archive : driver.archives) {
     const auto key = io::readFile(archive.key, kMaxKeyBytes);
-    params["archives"].push_back({{"name", archive.name}, {"apt", aptSource(driver.name, archive)}, {"dnf", dnfSource(driver.name, archive)},
+    params["archives"].push_back({{"name", archive.name},
+                                  {"apt", aptSource(driver.name, archive)},
+                                  {"dnf", dnfSource(driver.name, archive)},
                                   {"key", key ? io::toBase64(*key) : std::string()}});
   }
 }
 
-nlohmann::json driverParams(const inventory::Driver& driver, const std::string& https_url, const std::string& ca_pem) {
-  nlohmann::json params{{"name", driver.name}, {"packages", driver.packages}, {"modules", driver.modules}, {"verify", probesOf(driver)}};
+nlohmann::json driverParams(const inventory::Driver& driver, const std::string& https_url,
+                            const std::string& ca_pem) {
+  nlohmann::json params{{"name", driver.name},
+                        {"packages", driver.packages},
+                        {"modules", driver.modules},
+                        {"verify", probesOf(driver)}};
   addSettings(driver, params);
   if (!driver.repository.empty()) {
     params["repository_url"] = fmt::format("{}/repo/{}/", https_url, driver.name);
@@ -79,6 +94,8 @@ nlohmann::json driverParams(const inventory::Driver& driver, const std::string& 
   return params;
 }
 
-std::string settingsDigest(const std::map<std::string, std::string>& files) { return io::sha256Hex(jsonText(nlohmann::json(files))).substr(0, kDigestDigits); }
+std::string settingsDigest(const std::map<std::string, std::string>& files) {
+  return io::sha256Hex(jsonText(nlohmann::json(files))).substr(0, kDigestDigits);
+}
 
 }  // namespace muster::provision

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of a driver's settings, rendered whole. Pure: the same declaration is the same files, so that a digest tells drift.
+// The files of a driver's settings, rendered whole. Pure: the same declaration is the same files,
+// so that a digest tells drift.
 #pragma once
 
 #include "inventory/model/cluster.h"
@@ -11,7 +12,8 @@
 
 namespace muster::provision {
 
-/// Path below / → content. Only for what the driver declares: modprobe.d, sysctl.d, kernel arguments, apt pins.
+/// Path below / → content. Only for what the driver declares: modprobe.d, sysctl.d, kernel
+/// arguments, apt pins.
 std::map<std::string, std::string> osFiles(const inventory::Driver& driver);
 
 /// apt's source for an archive, with the key's place; deb822.
@@ -19,14 +21,17 @@ std::string aptSource(const std::string& driver, const inventory::PackageArchive
 /// dnf's.
 std::string dnfSource(const std::string& driver, const inventory::PackageArchive& archive);
 
-/// What the agent's task of installing the driver is told of its settings. A key that cannot be read is left out, and the agent refuses the
-/// archive.
+/// What the agent's task of installing the driver is told of its settings. A key that cannot be
+/// read is left out, and the agent refuses the archive.
 void addSettings(const inventory::Driver& driver, nlohmann::json& params);
 
-/// All that the agent's task of installing the driver is told. HTTPS_URL, and the root that vouches for it: where its repository is.
-nlohmann::json driverParams(const inventory::Driver& driver, const std::string& https_url, const std::string& ca_pem);
+/// All that the agent's task of installing the driver is told. HTTPS_URL, and the root that vouches
+/// for it: where its repository is.
+nlohmann::json driverParams(const inventory::Driver& driver, const std::string& https_url,
+                            const std::string& ca_pem);
 
-/// First 12 hex digits of the SHA-256 over the files' paths and contents; agent/tasks/os_settings.cc computes the same.
+/// First 12 hex digits of the SHA-256 over the files' paths and contents;
+/// agent/tasks/os_settings.cc computes the same.
 std::string settingsDigest(const std::map<std::string, std::string>& files);
 
 }  // namespace muster::provision

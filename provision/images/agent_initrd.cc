@@ -20,18 +20,24 @@ constexpr std::size_t kMaxFileBytes = 256u << 20;
 constexpr int kZstdLevel = 6;
 constexpr std::string_view kFolder = "usr/lib/muster";
 /// The C library's own parts: they fit the kernel's loader of the system, and must come from there.
-constexpr std::array<std::string_view, 8> kSystemLibraries{"ld-linux", "libc.so", "libm.so", "libdl.so", "libpthread.so", "librt.so", "libresolv.so", "linux-vdso"};
+constexpr std::array<std::string_view, 8> kSystemLibraries{
+    "ld-linux",      "libc.so",  "libm.so",      "libdl.so",
+    "libpthread.so", "librt.so", "libresolv.so", "linux-vdso"};
 
-/// Programs that the agent starts, carried where they are built, and CUDA's parts of them. What those need of CUDA is large and fits the
-/// node's driver: it comes with the image.
-constexpr std::array<std::string_view, 3> kPrograms{"muster-peer", "muster-burn", "muster-collective"};
-constexpr std::array<std::string_view, 2> kCudaParts{"libmuster-burn-cuda.so", "libmuster-collective-nccl.so"};
+/// Programs that the agent starts, carried where they are built, and CUDA's parts of them. What
+/// those need of CUDA is large and fits the node's driver: it comes with the image.
+constexpr std::array<std::string_view, 3> kPrograms{"muster-peer", "muster-burn",
+                                                    "muster-collective"};
+constexpr std::array<std::string_view, 2> kCudaParts{"libmuster-burn-cuda.so",
+                                                     "libmuster-collective-nccl.so"};
 
 bool isSystemLibrary(std::string_view name) {
-  return std::any_of(kSystemLibraries.begin(), kSystemLibraries.end(), [name](std::string_view prefix) { return name.starts_with(prefix); });
+  return std::any_of(kSystemLibraries.begin(), kSystemLibraries.end(),
+                     [name](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
-/// One newc header, its name and content, each padded to four bytes (Documentation/driver-api/early-userspace/buffer-format).
+/// One newc header, its name and content, each padded to four bytes
+/// (Documentation/driver-api/early-userspace/buffer-format).
 class Cpio {
  public:
   void folder(std::string_view name) { entry(name, 040755, {}); }
@@ -44,8 +50,9 @@ class Cpio {
  private:
   void entry(std::string_view name, unsigned mode, std::string_view content) {
     const unsigned links = (mode & 040000) != 0 ? 2 : 1;
-    out_ += fmt::format("070701{:08X}{:08X}{:08X}{:08X}{:08X}{:08X}{:08X}{:08X}{:08X}{:08X}{:08X}{:08X}{:08X}", ++inode_, mode, 0, 0, links, 0,
-                        content.size(), 0, 0, 0, 0, name.size() + 1, 0);
+    out_ += fmt::format(
+        "070701{:08X}{:08X}{:08X}{:08X}{:08X}{:08X}{:08X}{:08X}{:08X}{:08X}{:08X}{:08X}{:08X}",
+        ++inode_, mode, 0, 0, links, 0, content.size(), 0, 0, 0, 0, name.size() + 1, 0);
     out_.append(name);
     out_.push_back('\0');
     pad();
@@ -69,7 +76,9 @@ Result<std::vector<std::filesystem::path>> librariesToCarry(std::string_view ldd
     if (start == std::string::npos || arrow == std::string::npos) continue;
     const std::string name = line.substr(start, arrow - start);
     std::string path = line.substr(arrow + 4);
-    if (path.starts_with("not found")) return fail(ErrorCode::NotFound, fmt::format("the agent needs {}, which is not installed here", name));
+    if (path.starts_with("not found"))
+      return fail(ErrorCode::NotFound,
+                  fmt::format("the agent needs {}, which is not installed here", name));
     path = path.substr(0, path.find(" ("));
     if (!isSystemLibrary(name)) libraries.emplace_back(path);
   }
@@ -80,7 +89,8 @@ Result<std::vector<std::filesystem::path>> librariesToCarry(std::string_view ldd
 namespace {
 
 /// A program and what it carries.
-Result<std::vector<AgentFile>> programFiles(const std::filesystem::path& program, std::string_view name) {
+Result<std::vector<AgentFile>> programFiles(const std::filesystem::path& program,
+                                            std::string_view name) {
   std::vector<AgentFile> files{{program, fmt::format("{}/{}", kFolder, name)}};
   TRY(listed, io::runBlocking(io::Command{.program = "ldd", .args = {program.string()}}));
   if (listed.code != 0) return files;  // linked statically
@@ -88,10 +98,13 @@ Result<std::vector<AgentFile>> programFiles(const std::filesystem::path& program
   if (!libraries.empty()) {
     TRY(binary, io::readFile(program, kMaxFileBytes));
     if (binary.find("$ORIGIN") == std::string::npos)
-      return fail(ErrorCode::InvalidInput, fmt::format("{} is not linked with the RPATH $ORIGIN, so it would not find its libraries on a node",
-                                                       program.string()));
+      return fail(ErrorCode::InvalidInput,
+                  fmt::format("{} is not linked with the RPATH $ORIGIN, so it would not find its "
+                              "libraries on a node",
+                              program.string()));
   }
-  for (const auto& library : libraries) files.push_back({library, fmt::format("{}/{}", kFolder, library.filename().string())});
+  for (const auto& library : libraries)
+    files.push_back({library, fmt::format("{}/{}", kFolder, library.filename().string())});
   return files;
 }
 
@@ -100,19 +113,23 @@ Result<std::vector<AgentFile>> programFiles(const std::filesystem::path& program
 Result<std::vector<AgentFile>> agentFiles(const std::filesystem::path& agent_binary) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(agent_binary, error))
-    return fail(ErrorCode::NotFound, fmt::format("there is no agent at {}: build muster first", agent_binary.string()));
+    return fail(ErrorCode::NotFound,
+                fmt::format("there is no agent at {}: build muster first", agent_binary.string()));
   TRY(files, programFiles(agent_binary, "muster-agent"));
   const auto folder = agent_binary.parent_path();
   for (const auto name : kPrograms) {
     if (!std::filesystem::is_regular_file(folder / name, error)) continue;
     TRY(more, programFiles(folder / name, name));
     for (auto& file : more) {
-      const bool there = std::any_of(files.begin(), files.end(), [&file](const AgentFile& known) { return known.target == file.target; });
+      const bool there = std::any_of(files.begin(), files.end(), [&file](const AgentFile& known) {
+        return known.target == file.target;
+      });
       if (!there) files.push_back(std::move(file));
     }
   }
   for (const auto name : kCudaParts)
-    if (std::filesystem::is_regular_file(folder / name, error)) files.push_back({folder / name, fmt::format("{}/{}", kFolder, name)});
+    if (std::filesystem::is_regular_file(folder / name, error))
+      files.push_back({folder / name, fmt::format("{}/{}", kFolder, name)});
   return files;
 }
 
@@ -133,7 +150,8 @@ Result<std::string> agentFilesDigest(const std::vector<AgentFile>& files) {
   return hash.finishHex();
 }
 
-Result<void> writeAgentInitrd(const std::vector<AgentFile>& files, const std::filesystem::path& out) {
+Result<void> writeAgentInitrd(const std::vector<AgentFile>& files,
+                              const std::filesystem::path& out) {
   Cpio archive;
   for (const char* folder : {"usr", "usr/lib", "usr/lib/muster"}) archive.folder(folder);
   for (const AgentFile& file : files) {
@@ -142,8 +160,11 @@ Result<void> writeAgentInitrd(const std::vector<AgentFile>& files, const std::fi
   }
   const std::string raw = archive.finish();
   std::string packed(ZSTD_compressBound(raw.size()), '\0');
-  const std::size_t size = ZSTD_compress(packed.data(), packed.size(), raw.data(), raw.size(), kZstdLevel);
-  if (ZSTD_isError(size)) return fail(ErrorCode::Internal, fmt::format("cannot compress the agent: {}", ZSTD_getErrorName(size)));
+  const std::size_t size =
+      ZSTD_compress(packed.data(), packed.size(), raw.data(), raw.size(), kZstdLevel);
+  if (ZSTD_isError(size))
+    return fail(ErrorCode::Internal,
+                fmt::format("cannot compress the agent: {}", ZSTD_getErrorName(size)));
   packed.resize(size);
   return io::writeFileAtomic(out, packed);
 }

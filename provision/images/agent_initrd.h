@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// agent.img: the small initrd that brings muster-agent, and the shared libraries it needs, into the RAM OS.
+// agent.img: the small initrd that brings muster-agent, and the shared libraries it needs, into the
+// RAM OS.
 //
-// Libraries travel beside the agent (in /usr/lib/muster, found by its RPATH $ORIGIN), so neither the RAM OS nor an image
-// has to have them; only the C library is the system's own.
+// Libraries travel beside the agent (in /usr/lib/muster, found by its RPATH $ORIGIN), so neither
+// the RAM OS nor an image has to have them; only the C library is the system's own.
 #pragma once
 
 #include "base/result.h"
@@ -19,9 +20,10 @@ struct AgentFile {
   std::string target;  ///< "usr/lib/muster/muster-agent"
 };
 
-/// The agent, the programs that it starts (muster-peer, muster-burn, muster-collective) where they lie beside it, and what the loader says
-/// they need beyond the C library. CUDA's own libraries come with the node's image.
-/// Errors: NotFound (the binary, or a library that is not installed), InvalidInput (not linked with the RPATH)
+/// The agent, the programs that it starts (muster-peer, muster-burn, muster-collective) where they
+/// lie beside it, and what the loader says they need beyond the C library. CUDA's own libraries
+/// come with the node's image. Errors: NotFound (the binary, or a library that is not installed),
+/// InvalidInput (not linked with the RPATH)
 Result<std::vector<AgentFile>> agentFiles(const std::filesystem::path& agent_binary);
 /// Where the programs and parts may lie that go with the agent; they need not be there.
 std::vector<std::filesystem::path> agentPrograms(const std::filesystem::path& agent_binary);
@@ -30,6 +32,7 @@ Result<std::vector<std::filesystem::path>> librariesToCarry(std::string_view ldd
 /// SHA-256 over names and content.
 Result<std::string> agentFilesDigest(const std::vector<AgentFile>& files);
 /// A newc cpio archive, compressed with zstd.
-Result<void> writeAgentInitrd(const std::vector<AgentFile>& files, const std::filesystem::path& out);
+Result<void> writeAgentInitrd(const std::vector<AgentFile>& files,
+                              const std::filesystem::path& out);
 
 }  // namespace muster::provision

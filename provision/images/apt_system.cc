@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <unistd.h>
+#include <algorithm>
 
 namespace muster::provision {
 
@@ -19,16 +19,23 @@ constexpr std::chrono::minutes kBootstrapLimit{30};
 
 /// Package names, and "name=version" pins. Anything else could be an option or an apt pattern.
 Result<void> checkPackage(const std::string& package) {
-  constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.=:~_";
-  const bool fine = package.size() >= 2 && std::isalnum(static_cast<unsigned char>(package[0])) && package.find_first_not_of(kAllowed) == std::string::npos;
-  if (!fine) return fail(ErrorCode::InvalidInput, fmt::format("\"{}\" is not the name of a package (write name or name=version)", package));
+  constexpr std::string_view kAllowed =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.=:~_";
+  const bool fine = package.size() >= 2 && std::isalnum(static_cast<unsigned char>(package[0])) &&
+                    package.find_first_not_of(kAllowed) == std::string::npos;
+  if (!fine)
+    return fail(
+        ErrorCode::InvalidInput,
+        fmt::format("\"{}\" is not the name of a package (write name or name=version)", package));
   return {};
 }
 
 /// Debian's and Ubuntu's kernels, and the packages that stand for the newest of a flavour.
 bool bringsKernel(const std::string& package) {
-  constexpr std::string_view kKernels[] = {"linux-image-", "linux-generic", "linux-virtual", "linux-lowlatency", "linux-nvidia", "linux-kvm"};
-  return std::any_of(std::begin(kKernels), std::end(kKernels), [&package](std::string_view kernel) { return package.starts_with(kernel); });
+  constexpr std::string_view kKernels[] = {"linux-image-",     "linux-generic", "linux-virtual",
+                                           "linux-lowlatency", "linux-nvidia",  "linux-kvm"};
+  return std::any_of(std::begin(kKernels), std::end(kKernels),
+                     [&package](std::string_view kernel) { return package.starts_with(kernel); });
 }
 
 }  // namespace
@@ -38,11 +45,13 @@ std::map<std::string, std::string> proxyEnvironment() {
   for (const char* scheme : {"http", "https"}) {
     const std::string name = std::string(scheme) + "_proxy";
     if (::getenv(name.c_str()) != nullptr) continue;
-    io::Command ask{.program = "apt-config", .args = {"shell", "P", fmt::format("Acquire::{}::Proxy", scheme)}};
+    io::Command ask{.program = "apt-config",
+                    .args = {"shell", "P", fmt::format("Acquire::{}::Proxy", scheme)}};
     const auto answer = io::runChecked(ask);
     if (!answer) continue;
     const auto open = answer->find('\''), close = answer->rfind('\'');
-    if (open != std::string::npos && close > open + 1) env[name] = answer->substr(open + 1, close - open - 1);
+    if (open != std::string::npos && close > open + 1)
+      env[name] = answer->substr(open + 1, close - open - 1);
   }
   return env;
 }
@@ -51,34 +60,59 @@ Result<std::vector<std::string>> aptPackagesOf(const inventory::ImageBuild& buil
   auto packages = recipeLines("node/packages");
   packages.insert(packages.end(), build.packages.begin(), build.packages.end());
   if (ssh) packages.push_back("openssh-server");
-  if (std::none_of(packages.begin(), packages.end(), bringsKernel)) packages.push_back("linux-image-amd64");
+  if (std::none_of(packages.begin(), packages.end(), bringsKernel))
+    packages.push_back("linux-image-amd64");
   for (const auto& package : packages) TRY_OK(checkPackage(package));
-  const bool suite_fine = !build.suite.empty() && std::all_of(build.suite.begin(), build.suite.end(), [](unsigned char c) { return std::isalnum(c); });
-  if (!suite_fine) return fail(ErrorCode::InvalidInput, fmt::format("\"{}\" is not the name of a Debian or Ubuntu release (such as bookworm)", build.suite));
+  const bool suite_fine =
+      !build.suite.empty() && std::all_of(build.suite.begin(), build.suite.end(),
+                                          [](unsigned char c) { return std::isalnum(c); });
+  if (!suite_fine)
+    return fail(
+        ErrorCode::InvalidInput,
+        fmt::format("\"{}\" is not the name of a Debian or Ubuntu release (such as bookworm)",
+                    build.suite));
   return packages;
 }
 
 Result<std::vector<std::string>> aptLinesOf(const inventory::ImageBuild& build) {
-  if (build.mirror.find_first_of(" \t\n") != std::string::npos) return fail(ErrorCode::InvalidInput, "a mirror is one URL");
-  if (!build.mirror.empty()) return std::vector<std::string>{fmt::format("deb {} {} main", build.mirror, build.suite)};
-  if (build.archives.empty()) return hostDebianLines("/etc/apt", build.suite);  // none: mmdebstrap knows Debian's own
+  if (build.mirror.find_first_of(" \t\n") != std::string::npos)
+    return fail(ErrorCode::InvalidInput, "a mirror is one URL");
+  if (!build.mirror.empty())
+    return std::vector<std::string>{fmt::format("deb {} {} main", build.mirror, build.suite)};
+  if (build.archives.empty())
+    return hostDebianLines("/etc/apt", build.suite);  // none: mmdebstrap knows Debian's own
   std::vector<std::string> lines;
   for (const auto& archive : build.archives) {
     TRY(key, archiveKey(archive));
-    const auto where = archive.suite.empty() ? std::string("./") : fmt::format("{} {}", archive.suite, fmt::join(archive.components, " "));
+    const auto where = archive.suite.empty() ? std::string("./")
+                                             : fmt::format("{} {}", archive.suite,
+                                                           fmt::join(archive.components, " "));
     lines.push_back(fmt::format("deb [signed-by={}] {} {}", key.string(), archive.url, where));
   }
   return lines;
 }
 
 Result<void> installAptSystem(AptSystem system) {
-  if (::geteuid() != 0) return fail(ErrorCode::Denied, "building images needs root (mmdebstrap makes device nodes and owners); run it with sudo");
+  if (::geteuid() != 0)
+    return fail(
+        ErrorCode::Denied,
+        "building images needs root (mmdebstrap makes device nodes and owners); run it with sudo");
   io::Command command;
-  // A mount namespace of its own: should mmdebstrap be killed, /proc and /sys inside the folder are gone with it.
+  // A mount namespace of its own: should mmdebstrap be killed, /proc and /sys inside the folder are
+  // gone with it.
   command.program = "unshare";
-  command.args = {"--mount", "--propagation", "private", "mmdebstrap", "--mode=root", "--variant=" + system.variant, "--format=directory",
-                  "--aptopt=Acquire::Languages \"none\"", "--aptopt=Acquire::Retries \"3\"", "--aptopt=APT::Install-Recommends \"false\"",
-                  "--dpkgopt=" + (system.recipes / "dpkg.cfg").string(), fmt::format("--include={}", fmt::join(system.packages, ","))};
+  command.args = {"--mount",
+                  "--propagation",
+                  "private",
+                  "mmdebstrap",
+                  "--mode=root",
+                  "--variant=" + system.variant,
+                  "--format=directory",
+                  "--aptopt=Acquire::Languages \"none\"",
+                  "--aptopt=Acquire::Retries \"3\"",
+                  "--aptopt=APT::Install-Recommends \"false\"",
+                  "--dpkgopt=" + (system.recipes / "dpkg.cfg").string(),
+                  fmt::format("--include={}", fmt::join(system.packages, ","))};
   command.args.insert(command.args.end(), system.options.begin(), system.options.end());
   command.args.push_back(system.suite);
   command.args.push_back(system.root.string());
@@ -87,7 +121,8 @@ Result<void> installAptSystem(AptSystem system) {
   command.env.merge(proxyEnvironment());
   command.env["MUSTER_RECIPES"] = system.recipes.string();
   command.env["MUSTER_OUT"] = system.out.string();
-  command.env["SOURCE_DATE_EPOCH"] = std::to_string(kImageEpochSeconds);  // initrd, caches, days of passwords: the packages' own scripts heed it
+  command.env["SOURCE_DATE_EPOCH"] = std::to_string(
+      kImageEpochSeconds);  // initrd, caches, days of passwords: the packages' own scripts heed it
   command.env["TMPDIR"] = system.out.string();
   command.timeout = kBootstrapLimit;
   auto done = io::runChecked(command);

@@ -14,12 +14,14 @@ namespace muster::provision {
 struct AptSystem {
   std::string variant, suite;  ///< mmdebstrap's words
   std::vector<std::string> packages;
-  std::vector<std::string> lines;    ///< of sources.list: "deb [signed-by=/keys/a.gpg] http://archive.ubuntu.com/ubuntu noble main universe"
+  std::vector<std::string> lines;    ///< of sources.list: "deb [signed-by=/keys/a.gpg]
+                                     ///< http://archive.ubuntu.com/ubuntu noble main universe"
   std::vector<std::string> options;  ///< hooks
   std::map<std::string, std::string> env;
   std::filesystem::path root, recipes, out;
 };
-/// Errors: Denied (not root), Internal with mmdebstrap's last words (no such package, mirror away, wrong signature)
+/// Errors: Denied (not root), Internal with mmdebstrap's last words (no such package, mirror away,
+/// wrong signature)
 Result<void> installAptSystem(AptSystem system);
 
 /// Of a node image: the base system, what was declared, and a kernel when none of them is one.

@@ -24,13 +24,16 @@ namespace {
 
 constexpr std::size_t kBlockBytes = 1u << 20;
 constexpr std::size_t kHoleBytes = 64u << 10;  ///< the least that is worth a hole
-// A root file system of nodes has some hundred thousand files and some dozen GiB: what is larger is a mistake, or made to fill the disk.
+// A root file system of nodes has some hundred thousand files and some dozen GiB: what is larger is
+// a mistake, or made to fill the disk.
 constexpr std::size_t kMaxMembers = 4'000'000;
 constexpr std::uint64_t kMaxTreeBytes = 256ull << 30;
-constexpr std::ptrdiff_t kMaxFolders = 128;  ///< one in the other, as the reader of the finished file system takes
+constexpr std::ptrdiff_t kMaxFolders =
+    128;  ///< one in the other, as the reader of the finished file system takes
 constexpr std::string_view kWhiteout = ".wh.", kOpaque = ".wh..wh..opq";
-constexpr int kExtractFlags = ARCHIVE_EXTRACT_OWNER | ARCHIVE_EXTRACT_PERM | ARCHIVE_EXTRACT_TIME | ARCHIVE_EXTRACT_XATTR | ARCHIVE_EXTRACT_ACL |
-                              ARCHIVE_EXTRACT_UNLINK | ARCHIVE_EXTRACT_SECURE_SYMLINKS | ARCHIVE_EXTRACT_SECURE_NODOTDOT;
+constexpr int kExtractFlags = ARCHIVE_EXTRACT_OWNER | ARCHIVE_EXTRACT_PERM | ARCHIVE_EXTRACT_TIME |
+                              ARCHIVE_EXTRACT_XATTR | ARCHIVE_EXTRACT_ACL | ARCHIVE_EXTRACT_UNLINK |
+                              ARCHIVE_EXTRACT_SECURE_SYMLINKS | ARCHIVE_EXTRACT_SECURE_NODOTDOT;
 
 using Writer = std::unique_ptr<archive, decltype(&archive_write_free)>;
 
@@ -60,15 +63,20 @@ Result<void> applyWhiteout(const fs::path& root, const std::string& name) {
   const fs::path path = fs::path(name);
   std::error_code error;
   const fs::path folder = fs::weakly_canonical(root / path.parent_path(), error);
-  const auto inside = std::mismatch(root.begin(), root.end(), folder.begin(), folder.end()).first == root.end();
-  if (error || !inside) return fail(ErrorCode::InvalidInput, fmt::format("{} leads out of the image", name));
+  const auto inside =
+      std::mismatch(root.begin(), root.end(), folder.begin(), folder.end()).first == root.end();
+  if (error || !inside)
+    return fail(ErrorCode::InvalidInput, fmt::format("{} leads out of the image", name));
   const std::string file = path.filename();
   if (file == kOpaque) {
-    for (const auto& child : fs::directory_iterator(folder, error)) fs::remove_all(child.path(), error);
+    for (const auto& child : fs::directory_iterator(folder, error))
+      fs::remove_all(child.path(), error);
     return {};
   }
   const std::string gone = file.substr(kWhiteout.size());
-  if (gone.empty() || gone == "." || gone == "..") return fail(ErrorCode::InvalidInput, fmt::format("{} takes away a whole folder by its name", name));
+  if (gone.empty() || gone == "." || gone == "..")
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("{} takes away a whole folder by its name", name));
   fs::remove_all(folder / gone, error);
   return {};
 }
@@ -78,8 +86,11 @@ Result<void> applyWhiteouts(const fs::path& tar, const fs::path& root) {
   for (;;) {
     TRY(name, reader.next());
     if (name.empty() && reader.entry() == nullptr) return {};
-    if (leadsOut(name)) return fail(ErrorCode::InvalidInput, fmt::format("{}: {} leads out of the image", tar.string(), name));
-    if (fs::path(name).filename().string().starts_with(kWhiteout)) TRY_OK(applyWhiteout(root, name));
+    if (leadsOut(name))
+      return fail(ErrorCode::InvalidInput,
+                  fmt::format("{}: {} leads out of the image", tar.string(), name));
+    if (fs::path(name).filename().string().starts_with(kWhiteout))
+      TRY_OK(applyWhiteout(root, name));
   }
 }
 
@@ -91,31 +102,45 @@ Result<void> copyMember(archive* from, archive* to, const std::string& name, std
   for (;;) {
     const int got = archive_read_data_block(from, &block, &size, &offset);
     if (got == ARCHIVE_EOF) return {};
-    if (got < ARCHIVE_WARN) return fail(ErrorCode::Corrupt, fmt::format("{} is damaged or cut short: {}", name, words(from)));
-    if (size > left) return fail(ErrorCode::InvalidInput, fmt::format("its files have more than {} GiB", kMaxTreeBytes >> 30));
+    if (got < ARCHIVE_WARN)
+      return fail(ErrorCode::Corrupt,
+                  fmt::format("{} is damaged or cut short: {}", name, words(from)));
+    if (size > left)
+      return fail(ErrorCode::InvalidInput,
+                  fmt::format("its files have more than {} GiB", kMaxTreeBytes >> 30));
     left -= size;
     if (archive_write_data_block(to, block, size, offset) < ARCHIVE_WARN)
       return fail(ErrorCode::Unavailable, fmt::format("cannot write {}: {}", name, words(to)));
   }
 }
 
-Result<void> extractMember(ArchiveReader& reader, archive* disk, const fs::path& root, const std::string& name, std::uint64_t& left) {
+Result<void> extractMember(ArchiveReader& reader, archive* disk, const fs::path& root,
+                           const std::string& name, std::uint64_t& left) {
   archive_entry* entry = reader.entry();
-  if (std::count(name.begin(), name.end(), '/') > kMaxFolders) return fail(ErrorCode::InvalidInput, fmt::format("it has more than {} folders in each other", kMaxFolders));
-  if (leadsOut(name)) return fail(ErrorCode::InvalidInput, fmt::format("\"{}\" leads out of the image", name));
+  if (std::count(name.begin(), name.end(), '/') > kMaxFolders)
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("it has more than {} folders in each other", kMaxFolders));
+  if (leadsOut(name))
+    return fail(ErrorCode::InvalidInput, fmt::format("\"{}\" leads out of the image", name));
   archive_entry_set_pathname(entry, (name.empty() ? root : root / name).c_str());
   if (const char* link = archive_entry_hardlink(entry)) {
     const std::string target = plainName(link);
-    if (leadsOut(target)) return fail(ErrorCode::InvalidInput, fmt::format("\"{}\" is linked to \"{}\" outside the image", name, target));
+    if (leadsOut(target))
+      return fail(ErrorCode::InvalidInput,
+                  fmt::format("\"{}\" is linked to \"{}\" outside the image", name, target));
     archive_entry_set_hardlink(entry, (root / target).c_str());
   }
   if (archive_write_header(disk, entry) < ARCHIVE_WARN) {
     const int error = archive_errno(disk);
-    return fail(error == EPERM || error == EACCES ? ErrorCode::Denied : error == ENOSPC ? ErrorCode::Unavailable : ErrorCode::InvalidInput,
+    return fail(error == EPERM || error == EACCES ? ErrorCode::Denied
+                : error == ENOSPC                 ? ErrorCode::Unavailable
+                                                  : ErrorCode::InvalidInput,
                 fmt::format("cannot extract \"{}\": {}", name, words(disk)));
   }
   TRY_OK(copyMember(reader.raw(), disk, name, left));
-  if (archive_write_finish_entry(disk) < ARCHIVE_WARN) return fail(ErrorCode::Unavailable, fmt::format("cannot extract \"{}\": {}", name, words(disk)));
+  if (archive_write_finish_entry(disk) < ARCHIVE_WARN)
+    return fail(ErrorCode::Unavailable,
+                fmt::format("cannot extract \"{}\": {}", name, words(disk)));
   return {};
 }
 
@@ -123,21 +148,28 @@ Result<void> extractMember(ArchiveReader& reader, archive* disk, const fs::path&
 
 Result<ArchiveReader> ArchiveReader::open(const fs::path& file, Kind kind) {
   std::error_code missing;
-  if (const auto status = fs::status(file, missing); fs::exists(status) && !fs::is_regular_file(status))
-    return fail(ErrorCode::InvalidInput, fmt::format("{} is no regular file", file.string()));  // a FIFO would be waited on for ever
+  if (const auto status = fs::status(file, missing);
+      fs::exists(status) && !fs::is_regular_file(status))
+    return fail(
+        ErrorCode::InvalidInput,
+        fmt::format("{} is no regular file", file.string()));  // a FIFO would be waited on for ever
   ArchiveReader reader(archive_read_new(), file);
   archive* handle = reader.archive_;
   archive_read_support_filter_gzip(handle);
   archive_read_support_filter_xz(handle);
   archive_read_support_filter_zstd(handle);
   archive_read_support_filter_bzip2(handle);
-  kind == Kind::Tar ? archive_read_support_format_tar(handle) : archive_read_support_format_raw(handle);
-  if (archive_read_open_filename(handle, file.c_str(), kBlockBytes) != ARCHIVE_OK) return reader.broken(ErrorCode::NotFound);
+  kind == Kind::Tar ? archive_read_support_format_tar(handle)
+                    : archive_read_support_format_raw(handle);
+  if (archive_read_open_filename(handle, file.c_str(), kBlockBytes) != ARCHIVE_OK)
+    return reader.broken(ErrorCode::NotFound);
   return reader;
 }
 
 ArchiveReader::ArchiveReader(ArchiveReader&& other) noexcept
-    : archive_(std::exchange(other.archive_, nullptr)), entry_(std::exchange(other.entry_, nullptr)), file_(std::move(other.file_)) {}
+    : archive_(std::exchange(other.archive_, nullptr)),
+      entry_(std::exchange(other.entry_, nullptr)),
+      file_(std::move(other.file_)) {}
 
 ArchiveReader::~ArchiveReader() {
   if (archive_) archive_read_free(archive_);
@@ -161,7 +193,9 @@ Result<std::string> ArchiveReader::next() {
   return plainName(archive_entry_pathname(entry_));
 }
 
-bool ArchiveReader::isRegular() const { return entry_ != nullptr && archive_entry_filetype(entry_) == AE_IFREG; }
+bool ArchiveReader::isRegular() const {
+  return entry_ != nullptr && archive_entry_filetype(entry_) == AE_IFREG;
+}
 
 Result<void> ArchiveReader::read(const std::function<Result<void>(std::string_view)>& sink) {
   std::string piece(kBlockBytes, '\0');
@@ -176,7 +210,8 @@ Result<void> ArchiveReader::read(const std::function<Result<void>(std::string_vi
 Result<std::string> ArchiveReader::readAll(std::size_t max_bytes) {
   std::string all;
   TRY_OK(read([&all, max_bytes](std::string_view piece) -> Result<void> {
-    if (all.size() + piece.size() > max_bytes) return fail(ErrorCode::Corrupt, fmt::format("a member has more than {} bytes", max_bytes));
+    if (all.size() + piece.size() > max_bytes)
+      return fail(ErrorCode::Corrupt, fmt::format("a member has more than {} bytes", max_bytes));
     all += piece;
     return {};
   }));
@@ -186,7 +221,8 @@ Result<std::string> ArchiveReader::readAll(std::size_t max_bytes) {
 Result<void> extractTree(const fs::path& tar, const fs::path& root, bool whiteouts) {
   std::error_code error;
   const fs::path top = fs::canonical(root, error);
-  if (error) return fail(ErrorCode::NotFound, fmt::format("{}: {}", root.string(), error.message()));
+  if (error)
+    return fail(ErrorCode::NotFound, fmt::format("{}: {}", root.string(), error.message()));
   if (whiteouts) TRY_OK(applyWhiteouts(tar, top));
   TRY(reader, ArchiveReader::open(tar, ArchiveReader::Kind::Tar));
   const Writer disk(archive_write_disk_new(), archive_write_free);
@@ -194,15 +230,20 @@ Result<void> extractTree(const fs::path& tar, const fs::path& root, bool whiteou
   std::uint64_t left = kMaxTreeBytes;
   for (std::size_t members = 0;; ++members) {
     TRY(name, reader.next());
-    if (members > kMaxMembers) return fail(ErrorCode::InvalidInput, fmt::format("{} has more than {} members", tar.string(), kMaxMembers));
+    if (members > kMaxMembers)
+      return fail(ErrorCode::InvalidInput,
+                  fmt::format("{} has more than {} members", tar.string(), kMaxMembers));
     if (reader.entry() == nullptr) {
-      if (members == 0) return fail(ErrorCode::InvalidInput, fmt::format("{} is empty", tar.string()));
+      if (members == 0)
+        return fail(ErrorCode::InvalidInput, fmt::format("{} is empty", tar.string()));
       break;
     }
     if (whiteouts && fs::path(name).filename().string().starts_with(kWhiteout)) continue;
-    if (auto done = extractMember(reader, disk.get(), top, name, left); !done) return fail(std::move(done).error().within(tar.string()));
+    if (auto done = extractMember(reader, disk.get(), top, name, left); !done)
+      return fail(std::move(done).error().within(tar.string()));
   }
-  if (archive_write_close(disk.get()) < ARCHIVE_WARN) return fail(ErrorCode::Unavailable, fmt::format("{}: {}", tar.string(), words(disk.get())));
+  if (archive_write_close(disk.get()) < ARCHIVE_WARN)
+    return fail(ErrorCode::Unavailable, fmt::format("{}: {}", tar.string(), words(disk.get())));
   return {};
 }
 
@@ -210,35 +251,46 @@ Result<void> decompressFile(const fs::path& file, const fs::path& raw) {
   TRY(reader, ArchiveReader::open(file, ArchiveReader::Kind::Compressed));
   TRY_OK(reader.next());
   const io::Fd out(::open(raw.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  if (!out.valid()) return fail(ErrorCode::Internal, fmt::format("cannot create {}: {}", raw.string(), std::strerror(errno)));
+  if (!out.valid())
+    return fail(ErrorCode::Internal,
+                fmt::format("cannot create {}: {}", raw.string(), std::strerror(errno)));
   off_t at = 0;
   TRY_OK(reader.read([&](std::string_view piece) -> Result<void> {
     if (static_cast<std::uint64_t>(at) + piece.size() > wire::kMaxImageBytes)
-      return fail(ErrorCode::InvalidInput, fmt::format("{} unpacks to more than {} GiB", file.string(), wire::kMaxImageBytes >> 30));
+      return fail(ErrorCode::InvalidInput, fmt::format("{} unpacks to more than {} GiB",
+                                                       file.string(), wire::kMaxImageBytes >> 30));
     for (; !piece.empty(); piece.remove_prefix(std::min(piece.size(), kHoleBytes))) {
       const std::string_view part = piece.substr(0, kHoleBytes);
-      if (!wire::allZero(part) && ::pwrite(out.get(), part.data(), part.size(), at) != static_cast<ssize_t>(part.size()))
-        return fail(ErrorCode::Unavailable, fmt::format("cannot write {}: {}", raw.string(), std::strerror(errno)));
+      if (!wire::allZero(part) &&
+          ::pwrite(out.get(), part.data(), part.size(), at) != static_cast<ssize_t>(part.size()))
+        return fail(ErrorCode::Unavailable,
+                    fmt::format("cannot write {}: {}", raw.string(), std::strerror(errno)));
       at += static_cast<off_t>(part.size());
     }
     return {};
   }));
-  if (::ftruncate(out.get(), at) != 0) return fail(ErrorCode::Unavailable, fmt::format("cannot write {}: {}", raw.string(), std::strerror(errno)));
+  if (::ftruncate(out.get(), at) != 0)
+    return fail(ErrorCode::Unavailable,
+                fmt::format("cannot write {}: {}", raw.string(), std::strerror(errno)));
   return {};
 }
 
-Result<void> writeTar(const fs::path& tar, const std::vector<std::pair<std::string, fs::path>>& members) {
+Result<void> writeTar(const fs::path& tar,
+                      const std::vector<std::pair<std::string, fs::path>>& members) {
   const Writer out(archive_write_new(), archive_write_free);
   archive_write_set_format_gnutar(out.get());
   archive_write_add_filter_none(out.get());
-  if (archive_write_open_filename(out.get(), tar.c_str()) != ARCHIVE_OK) return fail(ErrorCode::Internal, fmt::format("cannot create {}: {}", tar.string(), words(out.get())));
+  if (archive_write_open_filename(out.get(), tar.c_str()) != ARCHIVE_OK)
+    return fail(ErrorCode::Internal,
+                fmt::format("cannot create {}: {}", tar.string(), words(out.get())));
   std::string piece(kBlockBytes, '\0');
   for (const auto& [name, file] : members) {
     std::error_code error;
     const auto size = fs::file_size(file, error);
     const io::Fd in(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
     if (error || !in.valid()) return fail(ErrorCode::NotFound, "cannot open " + file.string());
-    const std::unique_ptr<archive_entry, decltype(&archive_entry_free)> entry(archive_entry_new(), archive_entry_free);
+    const std::unique_ptr<archive_entry, decltype(&archive_entry_free)> entry(archive_entry_new(),
+                                                                              archive_entry_free);
     archive_entry_set_pathname(entry.get(), name.c_str());
     archive_entry_set_size(entry.get(), static_cast<la_int64_t>(size));
     archive_entry_set_filetype(entry.get(), AE_IFREG);
@@ -246,11 +298,16 @@ Result<void> writeTar(const fs::path& tar, const std::vector<std::pair<std::stri
     bool fine = archive_write_header(out.get(), entry.get()) == ARCHIVE_OK;
     for (ssize_t n = 1; fine && n > 0;) {
       n = ::read(in.get(), piece.data(), piece.size());
-      fine = n >= 0 && (n == 0 || archive_write_data(out.get(), piece.data(), static_cast<std::size_t>(n)) == n);
+      fine = n >= 0 && (n == 0 || archive_write_data(out.get(), piece.data(),
+                                                     static_cast<std::size_t>(n)) == n);
     }
-    if (!fine) return fail(ErrorCode::Unavailable, fmt::format("cannot write {} to {}: {}", name, tar.string(), words(out.get())));
+    if (!fine)
+      return fail(ErrorCode::Unavailable,
+                  fmt::format("cannot write {} to {}: {}", name, tar.string(), words(out.get())));
   }
-  if (archive_write_close(out.get()) != ARCHIVE_OK) return fail(ErrorCode::Unavailable, fmt::format("cannot write {}: {}", tar.string(), words(out.get())));
+  if (archive_write_close(out.get()) != ARCHIVE_OK)
+    return fail(ErrorCode::Unavailable,
+                fmt::format("cannot write {}: {}", tar.string(), words(out.get())));
   return {};
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Seam: libarchive. Tar archives and compressed files that somebody else made; no name in them leads out of its folder.
+// Seam: libarchive. Tar archives and compressed files that somebody else made; no name in them
+// leads out of its folder.
 #pragma once
 
 #include "base/io/files.h"
@@ -21,14 +22,18 @@ namespace muster::provision {
 /// One member while an archive is read from its beginning to its end.
 class ArchiveReader {
  public:
-  enum class Kind { Tar, Compressed };  ///< a tar (compressed or not), or one compressed stream (gzip, xz, zstd, bzip2)
+  enum class Kind {
+    Tar,
+    Compressed
+  };  ///< a tar (compressed or not), or one compressed stream (gzip, xz, zstd, bzip2)
 
   /// Errors: NotFound, InvalidInput (nothing that it knows)
   static Result<ArchiveReader> open(const std::filesystem::path& file, Kind kind);
   ArchiveReader(ArchiveReader&& other) noexcept;
   ~ArchiveReader();
 
-  /// The next member's name without leading "./" and "/"; empty at the end. Errors: Corrupt (damaged, cut short)
+  /// The next member's name without leading "./" and "/"; empty at the end. Errors: Corrupt
+  /// (damaged, cut short)
   Result<std::string> next();
   bool isRegular() const;
   /// The content of this member, piece by piece. Errors: Corrupt, and those of the sink
@@ -38,7 +43,8 @@ class ArchiveReader {
   archive_entry* entry() const { return entry_; }
 
  private:
-  ArchiveReader(archive* handle, std::filesystem::path file) : archive_(handle), file_(std::move(file)) {}
+  ArchiveReader(archive* handle, std::filesystem::path file)
+      : archive_(handle), file_(std::move(file)) {}
   std::unexpected<Error> broken(ErrorCode code) const;
 
   archive* archive_;
@@ -46,15 +52,18 @@ class ArchiveReader {
   std::filesystem::path file_;
 };
 
-/// Extracts a root file system: owners by number, modes, times, extended attributes, device nodes. `whiteouts`: the layer of an OCI
-/// image, whose ".wh." files remove what lower layers brought.
-/// Errors: Corrupt (cut short), InvalidInput (a name that leads out), Denied (not root), Unavailable (disk full)
-Result<void> extractTree(const std::filesystem::path& tar, const std::filesystem::path& root, bool whiteouts);
+/// Extracts a root file system: owners by number, modes, times, extended attributes, device nodes.
+/// `whiteouts`: the layer of an OCI image, whose ".wh." files remove what lower layers brought.
+/// Errors: Corrupt (cut short), InvalidInput (a name that leads out), Denied (not root),
+/// Unavailable (disk full)
+Result<void> extractTree(const std::filesystem::path& tar, const std::filesystem::path& root,
+                         bool whiteouts);
 
 /// Decompresses one file, leaving holes where it is zero. Errors: Corrupt, Unavailable
 Result<void> decompressFile(const std::filesystem::path& file, const std::filesystem::path& raw);
 
 /// Writes an uncompressed tar of these files under these names; owner, times and order are fixed.
-Result<void> writeTar(const std::filesystem::path& tar, const std::vector<std::pair<std::string, std::filesystem::path>>& members);
+Result<void> writeTar(const std::filesystem::path& tar,
+                      const std::vector<std::pair<std::string, std::filesystem::path>>& members);
 
 }  // namespace muster::provision

@@ -19,8 +19,10 @@ namespace {
 
 constexpr std::chrono::minutes kInstallLimit{30};
 
-/// Where rpm keeps its records in the systems it is for; the one of the machine that builds has its own idea.
-constexpr const char* kRpmMacros = "%_dbpath /var/lib/rpm\n%_db_backend sqlite\n%_install_langs en_US\n";
+/// Where rpm keeps its records in the systems it is for; the one of the machine that builds has its
+/// own idea.
+constexpr const char* kRpmMacros =
+    "%_dbpath /var/lib/rpm\n%_db_backend sqlite\n%_install_langs en_US\n";
 
 }  // namespace
 
@@ -35,18 +37,27 @@ std::vector<std::string> dnfPackagesOf(const inventory::ImageBuild& build, bool 
 }
 
 Result<std::string> dnfConfiguration(const inventory::ImageBuild& build) {
-  std::string text = "[main]\ngpgcheck=1\nlocalpkg_gpgcheck=1\ninstall_weak_deps=0\ntsflags=nodocs\nkeepcache=0\nbest=1\nskip_if_unavailable=0\n";
+  std::string text =
+      "[main]\ngpgcheck=1\nlocalpkg_gpgcheck=1\ninstall_weak_deps=0\ntsflags=nodocs\nkeepcache="
+      "0\nbest=1\nskip_if_unavailable=0\n";
   for (const auto& archive : build.archives) {
     TRY(key, archiveKey(archive));
-    text += fmt::format("\n[{0}]\nname={0}\nbaseurl={1}\ngpgkey=file://{2}\nenabled=1\n", archive.name, archive.url, key.string());
+    text += fmt::format("\n[{0}]\nname={0}\nbaseurl={1}\ngpgkey=file://{2}\nenabled=1\n",
+                        archive.name, archive.url, key.string());
   }
   return text;
 }
 
 Result<void> installDnfSystem(DnfSystem system) {
-  if (::geteuid() != 0) return fail(ErrorCode::Denied, "building images needs root (packages set owners); run it with sudo");
+  if (::geteuid() != 0)
+    return fail(ErrorCode::Denied,
+                "building images needs root (packages set owners); run it with sudo");
   if (const auto there = io::runChecked({.program = "dnf", .args = {"--version"}}); !there)
-    return fail(ErrorCode::NotFound, fmt::format("a system of release {} is installed by dnf, which is not here: apt-get install dnf", system.build.release));
+    return fail(
+        ErrorCode::NotFound,
+        fmt::format(
+            "a system of release {} is installed by dnf, which is not here: apt-get install dnf",
+            system.build.release));
   TRY(configuration, dnfConfiguration(system.build));
   const auto config = system.work / "dnf.conf";
   TRY_OK(io::writeFileAtomic(config, configuration));
@@ -54,16 +65,25 @@ Result<void> installDnfSystem(DnfSystem system) {
   TRY_OK(io::makeDirs(system.root));
   io::Command command;
   command.program = "unshare";
-  command.args = {"--mount", "--propagation", "private", (system.recipes / "node-dnf/install.sh").string(), system.root.string(), config.string(), system.build.release};
+  command.args = {"--mount",
+                  "--propagation",
+                  "private",
+                  (system.recipes / "node-dnf/install.sh").string(),
+                  system.root.string(),
+                  config.string(),
+                  system.build.release};
   command.args.insert(command.args.end(), system.packages.begin(), system.packages.end());
   command.env = proxyEnvironment();
   command.env["HOME"] = system.work.string();
-  // The same packages are to give the same image: rpm (4.17 and later) writes its records with this time, the packages' own scripts heed it for
-  // days of passwords, key stores and initrd. dnf hands over its sets in the order of Python's hashes.
+  // The same packages are to give the same image: rpm (4.17 and later) writes its records with this
+  // time, the packages' own scripts heed it for days of passwords, key stores and initrd. dnf hands
+  // over its sets in the order of Python's hashes.
   command.env["SOURCE_DATE_EPOCH"] = std::to_string(kImageEpochSeconds);
   command.env["PYTHONHASHSEED"] = "0";
   command.timeout = kInstallLimit;
-  if (auto done = io::runChecked(command); !done) return fail(std::move(done).error().within("building a system of release " + system.build.release));
+  if (auto done = io::runChecked(command); !done)
+    return fail(
+        std::move(done).error().within("building a system of release " + system.build.release));
   return linkKernel(system.root);
 }
 

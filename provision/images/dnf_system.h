@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder with a system of dnf's packages: RHEL, Rocky, AlmaLinux, Fedora. dnf of the machine that builds does it; Debian has one.
+// A folder with a system of dnf's packages: RHEL, Rocky, AlmaLinux, Fedora. dnf of the machine that
+// builds does it; Debian has one.
 #pragma once
 
 #include "base/result.h"
@@ -16,8 +17,9 @@ struct DnfSystem {
   std::vector<std::string> packages;  ///< dnf's words: name, name-version
   std::filesystem::path root, recipes, work;
 };
-/// Every package must be signed by the key of its archive. The result starts by /vmlinuz and /initrd.img as every tree does.
-/// Errors: Denied (not root), NotFound (no dnf here, an archive's key), InvalidInput (no kernel among the packages), Internal with dnf's
+/// Every package must be signed by the key of its archive. The result starts by /vmlinuz and
+/// /initrd.img as every tree does. Errors: Denied (not root), NotFound (no dnf here, an archive's
+/// key), InvalidInput (no kernel among the packages), Internal with dnf's
 ///         last words (no such package, archive away, wrong signature)
 Result<void> installDnfSystem(DnfSystem system);
 

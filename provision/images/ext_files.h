@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Seam: libext2fs. Looks into an ext4 file and puts its times right, without mounting it and without being root.
+// Seam: libext2fs. Looks into an ext4 file and puts its times right, without mounting it and
+// without being root.
 #pragma once
 
 #include "base/result.h"
@@ -42,8 +43,10 @@ class ExtFiles {
   void* handle_;  ///< ext2_filsys
 };
 
-/// Makes what depends on the hour of the build independent of it: change, access and creation times become `epoch`, and so do times of
-/// change of content that are not older than `since` (made by the build itself). Both are seconds since 1970.
-Result<void> settleTimes(const std::filesystem::path& image, std::int64_t epoch, std::int64_t since);
+/// Makes what depends on the hour of the build independent of it: change, access and creation times
+/// become `epoch`, and so do times of change of content that are not older than `since` (made by
+/// the build itself). Both are seconds since 1970.
+Result<void> settleTimes(const std::filesystem::path& image, std::int64_t epoch,
+                         std::int64_t since);
 
 }  // namespace muster::provision

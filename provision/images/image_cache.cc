@@ -18,12 +18,16 @@ namespace fs = std::filesystem;
 Result<BuildLock> BuildLock::take(const fs::path& file, const std::function<void()>& on_wait) {
   TRY_OK(io::makeDirs(file.parent_path()));
   io::Fd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!fd.valid()) return fail(ErrorCode::Internal, fmt::format("cannot open {}: {}", file.string(), std::strerror(errno)));
+  if (!fd.valid())
+    return fail(ErrorCode::Internal,
+                fmt::format("cannot open {}: {}", file.string(), std::strerror(errno)));
   (void)::fchmod(fd.get(), 0600);  // whoever can open it can lock it: older ones were open to all
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return BuildLock(std::move(fd));
   on_wait();
   while (::flock(fd.get(), LOCK_EX) != 0)
-    if (errno != EINTR) return fail(ErrorCode::Internal, fmt::format("cannot lock {}: {}", file.string(), std::strerror(errno)));
+    if (errno != EINTR)
+      return fail(ErrorCode::Internal,
+                  fmt::format("cannot lock {}: {}", file.string(), std::strerror(errno)));
   return BuildLock(std::move(fd));
 }
 
@@ -42,14 +46,19 @@ Result<void> removeTree(const fs::path& folder) {
     std::istringstream words(line);
     std::string id, parent, device, root, point;
     words >> id >> parent >> device >> root >> point;
-    if (point.starts_with(below)) return fail(ErrorCode::Conflict, fmt::format("{} is still mounted; unmount it, then try again", point));
+    if (point.starts_with(below))
+      return fail(ErrorCode::Conflict,
+                  fmt::format("{} is still mounted; unmount it, then try again", point));
   }
   fs::remove_all(folder, error);
-  if (error) return fail(ErrorCode::Internal, fmt::format("cannot remove {}: {}", folder.string(), error.message()));
+  if (error)
+    return fail(ErrorCode::Internal,
+                fmt::format("cannot remove {}: {}", folder.string(), error.message()));
   return {};
 }
 
-Result<void> publish(const fs::path& entry, const std::function<Result<void>(const fs::path&)>& fill) {
+Result<void> publish(const fs::path& entry,
+                     const std::function<Result<void>(const fs::path&)>& fill) {
   fs::path partial = entry;
   partial += ".partial";
   TRY_OK(removeTree(partial));
@@ -61,7 +70,9 @@ Result<void> publish(const fs::path& entry, const std::function<Result<void>(con
   TRY_OK(removeTree(entry));
   std::error_code error;
   fs::rename(partial, entry, error);
-  if (error) return fail(ErrorCode::Internal, fmt::format("cannot put {} in its place: {}", entry.string(), error.message()));
+  if (error)
+    return fail(ErrorCode::Internal,
+                fmt::format("cannot put {} in its place: {}", entry.string(), error.message()));
   return {};
 }
 

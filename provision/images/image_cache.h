@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cache folder: what is built once and kept, and how it appears and disappears whole.
 //
-//   images/KEY/{pack, content.json, index-SIGNER.json}     KEY = SHA-256 of the build's inputs; content.json is the canonical index
-//   ramos/KEY/{vmlinuz, initrd.img}                        ramos/agent-DIGEST/agent.img
-//   ramos/KEY.use                                          held by whoever starts machines from it (ramos_sets.h)
-//   …/KEY.partial                                          being built, under the lock KEY.lock; left over only after a crash
+//   images/KEY/{pack, content.json, index-SIGNER.json}     KEY = SHA-256 of the build's inputs;
+//   content.json is the canonical index ramos/KEY/{vmlinuz, initrd.img}
+//   ramos/agent-DIGEST/agent.img ramos/KEY.use                                          held by
+//   whoever starts machines from it (ramos_sets.h) …/KEY.partial being built, under the lock
+//   KEY.lock; left over only after a crash
 //
-// A folder is made as KEY.partial and renamed, so a reader sees all of it or nothing. Packs do not depend on who signs: each
-// controller adds its own signed index beside the pack.
+// A folder is made as KEY.partial and renamed, so a reader sees all of it or nothing. Packs do not
+// depend on who signs: each controller adds its own signed index beside the pack.
 #pragma once
 
 #include "base/io/files.h"
@@ -19,11 +20,13 @@
 
 namespace muster::provision {
 
-/// Held while an entry is built; a second builder waits. The kernel lets go of it when the process ends, however it ends.
+/// Held while an entry is built; a second builder waits. The kernel lets go of it when the process
+/// ends, however it ends.
 class BuildLock {
  public:
   /// `on_wait` is called once if somebody else holds it.
-  static Result<BuildLock> take(const std::filesystem::path& file, const std::function<void()>& on_wait);
+  static Result<BuildLock> take(const std::filesystem::path& file,
+                                const std::function<void()>& on_wait);
   /// Whether nobody holds it now.
   static bool isFree(const std::filesystem::path& file);
 
@@ -35,8 +38,9 @@ class BuildLock {
 /// Removes a folder, unless something is mounted below it. Errors: Conflict (mounted), Internal
 Result<void> removeTree(const std::filesystem::path& folder);
 
-/// Builds `entry` by `fill` (called with an empty folder) and publishes it. Whatever was there is replaced.
-/// The caller holds the entry's lock.
-Result<void> publish(const std::filesystem::path& entry, const std::function<Result<void>(const std::filesystem::path&)>& fill);
+/// Builds `entry` by `fill` (called with an empty folder) and publishes it. Whatever was there is
+/// replaced. The caller holds the entry's lock.
+Result<void> publish(const std::filesystem::path& entry,
+                     const std::function<Result<void>(const std::filesystem::path&)>& fill);
 
 }  // namespace muster::provision

@@ -24,7 +24,8 @@ struct Inside {
   std::map<std::string, FileFact> list;
 };
 
-Result<Inside> lookInside(const wire::PackIndex& index, const fs::path& entry, const fs::path& raw) {
+Result<Inside> lookInside(const wire::PackIndex& index, const fs::path& entry,
+                          const fs::path& raw) {
   TRY_OK(unpack(index, entry / kPackFile, raw));
   auto files = ExtFiles::open(raw);
   if (!files) return fail(std::move(files).error());
@@ -36,7 +37,8 @@ std::vector<std::string> kernelsOf(const Inside& inside) {
   std::vector<std::string> kernels;
   for (const auto& [path, fact] : inside.list)
     for (const auto prefix : kModules)
-      if (path.starts_with(prefix) && path.find('/', prefix.size()) == std::string::npos) kernels.push_back(path.substr(prefix.size()));
+      if (path.starts_with(prefix) && path.find('/', prefix.size()) == std::string::npos)
+        kernels.push_back(path.substr(prefix.size()));
   return kernels;
 }
 
@@ -47,7 +49,9 @@ Result<std::map<std::string, std::string>> packagesOf(const Inside& inside) {
   return installedPackages(text);
 }
 
-bool hasContent(const FileFact& fact) { return (fact.mode & 0170000) == 0100000 || (fact.mode & 0170000) == 0120000; }
+bool hasContent(const FileFact& fact) {
+  return (fact.mode & 0170000) == 0100000 || (fact.mode & 0170000) == 0120000;
+}
 
 Result<void> compareFiles(const Inside& a, const Inside& b, ImageDiff& diff) {
   for (const auto& [path, fact] : a.list)
@@ -84,7 +88,8 @@ ImageDiff diffChunks(const wire::PackIndex& a, const wire::PackIndex& b) {
   ImageDiff diff;
   diff.chunks = b.chunks.size();
   for (std::size_t i = 0; i < b.chunks.size(); ++i) {
-    const bool same = a.chunk_bytes == b.chunk_bytes && i < a.chunks.size() && a.chunks[i].sha256 == b.chunks[i].sha256;
+    const bool same = a.chunk_bytes == b.chunk_bytes && i < a.chunks.size() &&
+                      a.chunks[i].sha256 == b.chunks[i].sha256;
     if (same) continue;
     ++diff.changed_chunks;
     diff.fetch_bytes += b.chunks[i].length;

@@ -27,27 +27,37 @@ std::optional<std::string> signerOf(const std::string& file) {
   return file.substr(kIndexPrefix.size(), file.size() - kIndexPrefix.size() - kIndexSuffix.size());
 }
 
-std::optional<std::string> faultOfSignature(const fs::path& entry, const std::string& signer, const std::string& digest, const io::SigningKey& key) {
+std::optional<std::string> faultOfSignature(const fs::path& entry, const std::string& signer,
+                                            const std::string& digest, const io::SigningKey& key) {
   std::string public_pem = key.public_pem;
   if (signer != key.id()) {
     const auto known = io::readFile(signerKeyOf(entry, signer), kMaxKeyBytes);
-    if (!known || signerId(*known) != signer) return std::nullopt;  // another state of this machine shares the cache; its key is not ours to have
+    if (!known || signerId(*known) != signer)
+      return std::nullopt;  // another state of this machine shares the cache; its key is not ours
+                            // to have
     public_pem = *known;
   }
   const auto text = io::readFile(signedIndexOf(entry, signer), wire::kMaxIndexBytes);
   if (!text) return text.error().str();
-  if (const auto index = wire::openIndex(*text, digest, public_pem); !index) return fmt::format("signature of {}: {}", signer, index.error().text());
+  if (const auto index = wire::openIndex(*text, digest, public_pem); !index)
+    return fmt::format("signature of {}: {}", signer, index.error().text());
   return std::nullopt;
 }
 
 }  // namespace
 
 bool isDigest(std::string_view text) {
-  return text.size() == 64 && std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+  return text.size() == 64 && std::all_of(text.begin(), text.end(), [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+         });
 }
 
-fs::path signedIndexOf(const fs::path& entry, const std::string& signer_id) { return entry / fmt::format("index-{}.json", signer_id); }
-fs::path signerKeyOf(const fs::path& entry, const std::string& signer_id) { return entry / fmt::format("signer-{}.pem", signer_id); }
+fs::path signedIndexOf(const fs::path& entry, const std::string& signer_id) {
+  return entry / fmt::format("index-{}.json", signer_id);
+}
+fs::path signerKeyOf(const fs::path& entry, const std::string& signer_id) {
+  return entry / fmt::format("signer-{}.pem", signer_id);
+}
 
 std::string signerId(const std::string& public_pem) {
   io::SigningKey key;
@@ -72,7 +82,8 @@ Result<PackedImage> openEntry(const fs::path& entry, const io::SigningKey& key) 
   const fs::path pack = entry / kPackFile;
   const auto bytes = fs::file_size(pack, error);
   if (error || bytes != index.pack_bytes)
-    return fail(ErrorCode::Corrupt, fmt::format("the pack has {} bytes instead of {}", error ? 0 : bytes, index.pack_bytes));
+    return fail(ErrorCode::Corrupt, fmt::format("the pack has {} bytes instead of {}",
+                                                error ? 0 : bytes, index.pack_bytes));
   PackedImage image{index.name, digest, pack, signed_index, index.size_bytes};
   image.live = index.kind == wire::PackKind::Live;
   if (const fs::path boot = liveBootOf(entry); image.live && fs::exists(boot, error)) {
@@ -90,7 +101,8 @@ Result<wire::PackIndex> contentOf(const fs::path& entry) {
 Result<void> checkPack(const fs::path& entry) {
   TRY(index, contentOf(entry));
   TRY(sha256, io::sha256File(entry / kPackFile));
-  if (index.pack_sha256 != sha256) return fail(ErrorCode::Corrupt, "the pack does not have the SHA-256 that its index says");
+  if (index.pack_sha256 != sha256)
+    return fail(ErrorCode::Corrupt, "the pack does not have the SHA-256 that its index says");
   return {};
 }
 
@@ -98,11 +110,14 @@ Result<PackedImage> signAgain(const fs::path& entry, const io::SigningKey& key) 
   TRY_OK(checkPack(entry));
   std::error_code error;
   fs::remove(signedIndexOf(entry, key.id()), error);
-  if (error) return fail(ErrorCode::Internal, fmt::format("cannot replace the signature in {}: {}", entry.string(), error.message()));
+  if (error)
+    return fail(ErrorCode::Internal, fmt::format("cannot replace the signature in {}: {}",
+                                                 entry.string(), error.message()));
   return openEntry(entry, key);
 }
 
-std::vector<std::string> faultsOf(const fs::path& entry, const io::SigningKey& key, unsigned threads) {
+std::vector<std::string> faultsOf(const fs::path& entry, const io::SigningKey& key,
+                                  unsigned threads) {
   std::vector<std::string> faults;
   const auto canonical = io::readFile(entry / kContentFile, wire::kMaxIndexBytes);
   if (!canonical) return {canonical.error().str()};
@@ -112,7 +127,8 @@ std::vector<std::string> faultsOf(const fs::path& entry, const io::SigningKey& k
   std::error_code error;
   for (const auto& file : fs::directory_iterator(entry, error))
     if (const auto signer = signerOf(file.path().filename()))
-      if (auto fault = faultOfSignature(entry, *signer, digest, key)) faults.push_back(std::move(*fault));
+      if (auto fault = faultOfSignature(entry, *signer, digest, key))
+        faults.push_back(std::move(*fault));
   auto of_pack = wrongChunks(*index, entry / kPackFile, threads);
   faults.insert(faults.end(), of_pack.begin(), of_pack.end());
   return faults;
@@ -122,7 +138,9 @@ std::vector<fs::path> listEntries(const fs::path& cache) {
   std::vector<fs::path> entries;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(cache / "images", error))
-    if (isDigest(entry.path().filename().string()) && fs::exists(entry.path() / kContentFile, error)) entries.push_back(entry.path());
+    if (isDigest(entry.path().filename().string()) &&
+        fs::exists(entry.path() / kContentFile, error))
+      entries.push_back(entry.path());
   std::sort(entries.begin(), entries.end());
   return entries;
 }

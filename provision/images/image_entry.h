@@ -7,9 +7,9 @@
 //   signer-SIGNER.pem    the public key of another site whose signature travelled with the image
 #pragma once
 
-#include "wire/pack_index.h"
 #include "base/io/crypto.h"
 #include "provision/images/image_store.h"
+#include "wire/pack_index.h"
 
 #include <filesystem>
 #include <string>
@@ -22,13 +22,15 @@ inline constexpr const char* kPackFile = "pack";
 
 bool isDigest(std::string_view text);
 
-std::filesystem::path signedIndexOf(const std::filesystem::path& entry, const std::string& signer_id);
+std::filesystem::path signedIndexOf(const std::filesystem::path& entry,
+                                    const std::string& signer_id);
 std::filesystem::path signerKeyOf(const std::filesystem::path& entry, const std::string& signer_id);
 /// As SigningKey::id(), for a key of which only the public half is known.
 std::string signerId(const std::string& public_pem);
 
-/// The image of a cache folder, with an index signed by `key`; it is signed when this is its first time here.
-/// Errors: Corrupt (content, size of the pack), Denied (an index that somebody else signed)
+/// The image of a cache folder, with an index signed by `key`; it is signed when this is its first
+/// time here. Errors: Corrupt (content, size of the pack), Denied (an index that somebody else
+/// signed)
 Result<PackedImage> openEntry(const std::filesystem::path& entry, const io::SigningKey& key);
 
 /// Reads content.json without asking who signed it. Errors: Corrupt
@@ -40,8 +42,10 @@ Result<void> checkPack(const std::filesystem::path& entry);
 /// Checks the pack, throws away what is there of a signature by `key` and signs anew.
 Result<PackedImage> signAgain(const std::filesystem::path& entry, const io::SigningKey& key);
 
-/// Every chunk unpacked and compared, every signature. Empty when all is well; else one sentence a fault.
-std::vector<std::string> faultsOf(const std::filesystem::path& entry, const io::SigningKey& key, unsigned threads);
+/// Every chunk unpacked and compared, every signature. Empty when all is well; else one sentence a
+/// fault.
+std::vector<std::string> faultsOf(const std::filesystem::path& entry, const io::SigningKey& key,
+                                  unsigned threads);
 
 /// Whole entries below CACHE/images, in the order of their keys. What is being built is none.
 std::vector<std::filesystem::path> listEntries(const std::filesystem::path& cache);

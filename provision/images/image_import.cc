@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "provision/images/image_import.h"
 
-#include "wire/pack_index.h"
-#include "wire/partition_table.h"
 #include "base/io/crypto.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
@@ -10,12 +8,14 @@
 #include "base/json_output.h"
 #include "provision/images/archive.h"
 #include "provision/images/live_image.h"
+#include "wire/pack_index.h"
+#include "wire/partition_table.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -30,13 +30,15 @@ namespace {
 constexpr std::chrono::minutes kConvertLimit{20};
 constexpr std::uint64_t kSectorBytes = 512;
 // In the superblock, which starts at 1024.
-constexpr off_t kExtMagicOffset = 1024 + 56, kExtBlocksOffset = 1024 + 4, kExtLogBlockOffset = 1024 + 24;
+constexpr off_t kExtMagicOffset = 1024 + 56, kExtBlocksOffset = 1024 + 4,
+                kExtLogBlockOffset = 1024 + 24;
 constexpr off_t kExtStateOffset = 1024 + 58, kExtIncompatibleOffset = 1024 + 96;
 constexpr std::uint16_t kExtCleanBit = 1, kExtErrorBit = 2;
 constexpr std::uint32_t kExtRecoverBit = 4;
 constexpr std::size_t kCopyBytes = 4u << 20;
-constexpr std::size_t kHeadBytes = 4096;              ///< enough to tell every format
-constexpr std::size_t kQcow2VersionOffset = 4, kQcow2BackingOffset = 8, kQcow2IncompatibleOffset = 72, kQcow2HeaderBytes = 80;
+constexpr std::size_t kHeadBytes = 4096;  ///< enough to tell every format
+constexpr std::size_t kQcow2VersionOffset = 4, kQcow2BackingOffset = 8,
+                      kQcow2IncompatibleOffset = 72, kQcow2HeaderBytes = 80;
 constexpr std::uint64_t kQcow2DataFileBit = 1u << 2;
 constexpr std::size_t kVmdkCapacityOffset = 12, kVmdkHeaderBytes = 512;
 
@@ -46,7 +48,8 @@ struct Range {
 
 bool hasExt(int fd, std::uint64_t offset) {
   unsigned char magic[2] = {};
-  return ::pread(fd, magic, 2, static_cast<off_t>(offset) + kExtMagicOffset) == 2 && magic[0] == 0x53 && magic[1] == 0xef;
+  return ::pread(fd, magic, 2, static_cast<off_t>(offset) + kExtMagicOffset) == 2 &&
+         magic[0] == 0x53 && magic[1] == 0xef;
 }
 
 /// What a format is known by: bytes at an offset.
@@ -60,14 +63,18 @@ constexpr Magic kMagics[] = {{ImportFormat::Qcow2, 0, "QFI\xfb"},
                              {ImportFormat::Vdi, 64, "\x7f\x10\xda\xbe"},
                              {ImportFormat::Squashfs, 0, "hsqs"},
                              {ImportFormat::CompressedRaw, 0, "\x1f\x8b"},
-                             {ImportFormat::CompressedRaw, 0, "\xfd" "7zXZ"},
+                             {ImportFormat::CompressedRaw, 0,
+                              "\xfd"
+                              "7zXZ"},
                              {ImportFormat::CompressedRaw, 0, "\x28\xb5\x2f\xfd"},
                              {ImportFormat::CompressedRaw, 0, "BZh"},
                              {ImportFormat::Tar, 257, "ustar"}};
 
 std::optional<ImportFormat> byMagic(std::string_view head) {
   for (const Magic& magic : kMagics)
-    if (head.size() >= magic.offset + magic.bytes.size() && head.substr(magic.offset, magic.bytes.size()) == magic.bytes) return magic.format;
+    if (head.size() >= magic.offset + magic.bytes.size() &&
+        head.substr(magic.offset, magic.bytes.size()) == magic.bytes)
+      return magic.format;
   return std::nullopt;
 }
 
@@ -77,7 +84,9 @@ Result<std::string> headOf(const std::filesystem::path& file, bool compressed) {
     const io::Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
     head.resize(kHeadBytes);
     const ssize_t n = fd.valid() ? ::read(fd.get(), head.data(), head.size()) : -1;
-    if (n < 0) return fail(ErrorCode::NotFound, fmt::format("cannot read {}: {}", file.string(), std::strerror(errno)));
+    if (n < 0)
+      return fail(ErrorCode::NotFound,
+                  fmt::format("cannot read {}: {}", file.string(), std::strerror(errno)));
     head.resize(static_cast<std::size_t>(n));
     return head;
   }
@@ -99,39 +108,53 @@ Result<bool> isOci(const std::filesystem::path& file) {
     TRY(name, reader.next());
     if (reader.entry() == nullptr) return false;
     if (name == "oci-layout") return true;
-    if (name != "blobs" && !name.starts_with("blobs/") && name != "index.json" && name != "manifest.json" && name != "repositories") return false;
+    if (name != "blobs" && !name.starts_with("blobs/") && name != "index.json" &&
+        name != "manifest.json" && name != "repositories")
+      return false;
   }
 }
 
-/// What the superblock says of its size; 32 bits of blocks are enough to tell that a file is too short.
+/// What the superblock says of its size; 32 bits of blocks are enough to tell that a file is too
+/// short.
 std::uint64_t extBytes(int fd, std::uint64_t offset) {
   std::uint32_t blocks = 0, log_block = 0;
-  const bool read = ::pread(fd, &blocks, 4, static_cast<off_t>(offset) + kExtBlocksOffset) == 4 &&
-                    ::pread(fd, &log_block, 4, static_cast<off_t>(offset) + kExtLogBlockOffset) == 4;
+  const bool read =
+      ::pread(fd, &blocks, 4, static_cast<off_t>(offset) + kExtBlocksOffset) == 4 &&
+      ::pread(fd, &log_block, 4, static_cast<off_t>(offset) + kExtLogBlockOffset) == 4;
   return read && log_block < 7 ? static_cast<std::uint64_t>(blocks) << (10 + log_block) : 0;
 }
 
-/// A root file system is grown on every node, and that is no place to find out that somebody must look at it first.
-/// Source: include/linux/ext4 of the kernel: s_state, s_feature_incompat
+/// A root file system is grown on every node, and that is no place to find out that somebody must
+/// look at it first. Source: include/linux/ext4 of the kernel: s_state, s_feature_incompat
 Result<void> checkExtIsClean(int fd, std::uint64_t offset) {
   std::uint16_t state = 0;
   std::uint32_t incompatible = 0;
-  if (::pread(fd, &state, sizeof state, static_cast<off_t>(offset) + kExtStateOffset) != sizeof state ||
-      ::pread(fd, &incompatible, sizeof incompatible, static_cast<off_t>(offset) + kExtIncompatibleOffset) != sizeof incompatible)
+  if (::pread(fd, &state, sizeof state, static_cast<off_t>(offset) + kExtStateOffset) !=
+          sizeof state ||
+      ::pread(fd, &incompatible, sizeof incompatible,
+              static_cast<off_t>(offset) + kExtIncompatibleOffset) != sizeof incompatible)
     return fail(ErrorCode::Corrupt, "its file system has no whole superblock");
-  const char* why = (state & kExtErrorBit) != 0                ? "is marked as faulty: its kernel found errors in it"
-                    : (incompatible & kExtRecoverBit) != 0 ? "was copied while it was mounted: its journal is still to be played"
-                    : (state & kExtCleanBit) == 0              ? "was copied while it was mounted, or not let go of cleanly"
-                                                               : nullptr;
+  const char* why =
+      (state & kExtErrorBit) != 0 ? "is marked as faulty: its kernel found errors in it"
+      : (incompatible & kExtRecoverBit) != 0
+          ? "was copied while it was mounted: its journal is still to be played"
+      : (state & kExtCleanBit) == 0 ? "was copied while it was mounted, or not let go of cleanly"
+                                    : nullptr;
   if (why == nullptr) return {};
-  return fail(ErrorCode::InvalidInput, fmt::format("its file system {}; run e2fsck -f on it (of a disk: losetup --find --show --partscan FILE, then its partition; of a qcow2: qemu-img convert -O raw first), "
-                                                   "and declare the SHA-256 of what comes out", why));
+  return fail(
+      ErrorCode::InvalidInput,
+      fmt::format(
+          "its file system {}; run e2fsck -f on it (of a disk: losetup --find --show --partscan "
+          "FILE, then its partition; of a qcow2: qemu-img convert -O raw first), "
+          "and declare the SHA-256 of what comes out",
+          why));
 }
 
 int sectorBytesOf(int fd) {
   std::string head(wire::kTableHeadBytes, '\0');
   const ssize_t n = ::pread(fd, head.data(), head.size(), 0);
-  return wire::sectorBytesOfTable(std::string_view(head).substr(0, n < 0 ? 0 : static_cast<std::size_t>(n)));
+  return wire::sectorBytesOfTable(
+      std::string_view(head).substr(0, n < 0 ? 0 : static_cast<std::size_t>(n)));
 }
 
 /// Where a GPT says that its copy at the end of the disk is; 0 without a GPT.
@@ -139,7 +162,9 @@ std::uint64_t gptEndBytes(int fd) {
   char header[40] = {};
   std::uint64_t copy_sector = 0;
   const auto sector_bytes = sectorBytesOf(fd);
-  if (::pread(fd, header, sizeof header, sector_bytes) != sizeof header || std::string_view(header, 8) != "EFI PART") return 0;
+  if (::pread(fd, header, sizeof header, sector_bytes) != sizeof header ||
+      std::string_view(header, 8) != "EFI PART")
+    return 0;
   std::memcpy(&copy_sector, header + 32, sizeof copy_sector);
   return (copy_sector + 1) * static_cast<std::uint64_t>(sector_bytes);
 }
@@ -149,24 +174,38 @@ Result<Range> findRoot(int fd, const std::filesystem::path& raw) {
   const auto size = std::filesystem::file_size(raw, error);
   if (hasExt(fd, 0)) {
     if (const auto whole = extBytes(fd, 0); whole > size)
-      return fail(ErrorCode::Corrupt, fmt::format("its file system has {} bytes, the file only {}: it was cut short", whole, size));
+      return fail(ErrorCode::Corrupt,
+                  fmt::format("its file system has {} bytes, the file only {}: it was cut short",
+                              whole, size));
     TRY_OK(checkExtIsClean(fd, 0));
     return Range{0, size};
   }
   if (const auto end = gptEndBytes(fd); end > size)
-    return fail(ErrorCode::Corrupt, fmt::format("its partition table is of a disk of {} bytes, the file has only {}: it was cut short", end, size));
+    return fail(
+        ErrorCode::Corrupt,
+        fmt::format(
+            "its partition table is of a disk of {} bytes, the file has only {}: it was cut short",
+            end, size));
   if (sectorBytesOf(fd) != static_cast<int>(kSectorBytes))
-    return fail(ErrorCode::InvalidInput, "its partition table is for sectors of 4096 bytes, and partitions are taken only out of those for 512; give the file system alone (losetup --sector-size 4096 --partscan shows its partitions), or `kind: disk`");
+    return fail(ErrorCode::InvalidInput,
+                "its partition table is for sectors of 4096 bytes, and partitions are taken only "
+                "out of those for 512; give the file system alone (losetup --sector-size 4096 "
+                "--partscan shows its partitions), or `kind: disk`");
   const auto listed = io::runChecked({.program = "sfdisk", .args = {"--json", raw.string()}});
   Range best;
   for (const auto& partition : wire::readPartitionTable(listed.value_or("")).partitions) {
-    const Range range{partition.start_sectors * kSectorBytes, partition.size_sectors * kSectorBytes};
+    const Range range{partition.start_sectors * kSectorBytes,
+                      partition.size_sectors * kSectorBytes};
     if (range.length <= best.length || !hasExt(fd, range.offset)) continue;
     if (range.offset + range.length > size)
-      return fail(ErrorCode::Corrupt, fmt::format("a partition ends at byte {}, the file at {}: it was cut short", range.offset + range.length, size));
+      return fail(ErrorCode::Corrupt,
+                  fmt::format("a partition ends at byte {}, the file at {}: it was cut short",
+                              range.offset + range.length, size));
     best = range;
   }
-  if (best.length == 0) return fail(ErrorCode::InvalidInput, "there is neither an ext4 file system nor a partition with one in it");
+  if (best.length == 0)
+    return fail(ErrorCode::InvalidInput,
+                "there is neither an ext4 file system nor a partition with one in it");
   TRY_OK(checkExtIsClean(fd, best.offset));
   return best;
 }
@@ -175,33 +214,51 @@ Result<void> copyRange(int from, Range range, const std::filesystem::path& to_pa
   const io::Fd to(::open(to_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   const std::uint64_t size = range.length / 4096 * 4096;
   if (!to.valid() || ::ftruncate(to.get(), static_cast<off_t>(size)) != 0)
-    return fail(ErrorCode::Internal, fmt::format("cannot create {}: {}", to_path.string(), std::strerror(errno)));
+    return fail(ErrorCode::Internal,
+                fmt::format("cannot create {}: {}", to_path.string(), std::strerror(errno)));
   std::string piece(kCopyBytes, '\0');
   for (std::uint64_t done = 0; done < size;) {
-    const ssize_t n = ::pread(from, piece.data(), std::min<std::uint64_t>(piece.size(), size - done), static_cast<off_t>(range.offset + done));
-    if (n <= 0) return fail(ErrorCode::Corrupt, "the image is shorter than its partition table says");
-    if (!wire::allZero(std::string_view(piece).substr(0, static_cast<std::size_t>(n))) && ::pwrite(to.get(), piece.data(), static_cast<std::size_t>(n), static_cast<off_t>(done)) != n)
-      return fail(ErrorCode::Unavailable, fmt::format("cannot write {}: {}", to_path.string(), std::strerror(errno)));
+    const ssize_t n =
+        ::pread(from, piece.data(), std::min<std::uint64_t>(piece.size(), size - done),
+                static_cast<off_t>(range.offset + done));
+    if (n <= 0)
+      return fail(ErrorCode::Corrupt, "the image is shorter than its partition table says");
+    if (!wire::allZero(std::string_view(piece).substr(0, static_cast<std::size_t>(n))) &&
+        ::pwrite(to.get(), piece.data(), static_cast<std::size_t>(n), static_cast<off_t>(done)) !=
+            n)
+      return fail(ErrorCode::Unavailable,
+                  fmt::format("cannot write {}: {}", to_path.string(), std::strerror(errno)));
     done += static_cast<std::uint64_t>(n);
   }
   return {};
 }
 
-/// A disk as it is. It must have partitions: that is what its firmware starts from, and what is grown.
+/// A disk as it is. It must have partitions: that is what its firmware starts from, and what is
+/// grown.
 Result<Range> wholeDisk(int fd, const std::filesystem::path& raw) {
   std::error_code error;
   const auto size = std::filesystem::file_size(raw, error);
   if (const auto end = gptEndBytes(fd); end > size)
-    return fail(ErrorCode::Corrupt, fmt::format("its partition table is of a disk of {} bytes, the file has only {}: it was cut short", end, size));
+    return fail(
+        ErrorCode::Corrupt,
+        fmt::format(
+            "its partition table is of a disk of {} bytes, the file has only {}: it was cut short",
+            end, size));
   const auto listed = io::runChecked({.program = "sfdisk", .args = {"--json", raw.string()}});
-  if (wire::readPartitionTable(listed.value_or("")).partitions.empty()) return fail(ErrorCode::InvalidInput, "it has no partition table, so no machine could start it; remove `kind: disk`");
+  if (wire::readPartitionTable(listed.value_or("")).partitions.empty())
+    return fail(ErrorCode::InvalidInput,
+                "it has no partition table, so no machine could start it; remove `kind: disk`");
   return Range{0, size};
 }
 
-Result<void> fromDisk(const std::filesystem::path& raw, const std::filesystem::path& name, inventory::ImageKind kind, const std::filesystem::path& image_file) {
+Result<void> fromDisk(const std::filesystem::path& raw, const std::filesystem::path& name,
+                      inventory::ImageKind kind, const std::filesystem::path& image_file) {
   const io::Fd fd(::open(raw.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) return fail(ErrorCode::Internal, fmt::format("cannot open {}: {}", raw.string(), std::strerror(errno)));
-  auto root = kind == inventory::ImageKind::Disk ? wholeDisk(fd.get(), raw) : findRoot(fd.get(), raw);
+  if (!fd.valid())
+    return fail(ErrorCode::Internal,
+                fmt::format("cannot open {}: {}", raw.string(), std::strerror(errno)));
+  auto root =
+      kind == inventory::ImageKind::Disk ? wholeDisk(fd.get(), raw) : findRoot(fd.get(), raw);
   if (!root) return fail(std::move(root).error().within(name.string()));
   return copyRange(fd.get(), *root, image_file);
 }
@@ -212,60 +269,91 @@ std::uint64_t bigEndian(std::string_view bytes) {
   return number;
 }
 
-/// Before qemu-img opens it: a qcow2 and a VMDK can name files of this machine as their base or as what holds their data, and those
-/// would go into an image that everybody can fetch. Source: docs/interop/qcow2 of QEMU; VMDK 5.0, hosted sparse extents.
+/// Before qemu-img opens it: a qcow2 and a VMDK can name files of this machine as their base or as
+/// what holds their data, and those would go into an image that everybody can fetch. Source:
+/// docs/interop/qcow2 of QEMU; VMDK 5.0, hosted sparse extents.
 Result<void> checkHolds(const std::filesystem::path& from, ImportFormat format) {
   TRY(head, headOf(from, false));
-  const auto field = [&head](std::size_t offset, std::size_t bytes) { return bigEndian(std::string_view(head).substr(offset, bytes)); };
-  const auto refuse = [&](const char* why) { return fail(ErrorCode::InvalidInput, fmt::format("{} {}; make it whole first: qemu-img convert", from.string(), why)); };
+  const auto field = [&head](std::size_t offset, std::size_t bytes) {
+    return bigEndian(std::string_view(head).substr(offset, bytes));
+  };
+  const auto refuse = [&](const char* why) {
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("{} {}; make it whole first: qemu-img convert", from.string(), why));
+  };
   if (format == ImportFormat::Qcow2) {
-    if (head.size() < kQcow2HeaderBytes) return fail(ErrorCode::Corrupt, from.string() + " was cut short: its header is not whole");
-    if (field(kQcow2BackingOffset, 8) != 0) return refuse("holds only what differs from another file");
-    if (field(kQcow2VersionOffset, 4) >= 3 && (field(kQcow2IncompatibleOffset, 8) & kQcow2DataFileBit) != 0) return refuse("holds no data of its own, but names a file that does");
+    if (head.size() < kQcow2HeaderBytes)
+      return fail(ErrorCode::Corrupt, from.string() + " was cut short: its header is not whole");
+    if (field(kQcow2BackingOffset, 8) != 0)
+      return refuse("holds only what differs from another file");
+    if (field(kQcow2VersionOffset, 4) >= 3 &&
+        (field(kQcow2IncompatibleOffset, 8) & kQcow2DataFileBit) != 0)
+      return refuse("holds no data of its own, but names a file that does");
   }
   if (format == ImportFormat::Vmdk) {
-    if (head.size() < kVmdkHeaderBytes) return fail(ErrorCode::Corrupt, from.string() + " was cut short: its header is not whole");
-    if (field(kVmdkCapacityOffset, 8) == 0) return refuse("holds no data of its own, but a description of files that do");
+    if (head.size() < kVmdkHeaderBytes)
+      return fail(ErrorCode::Corrupt, from.string() + " was cut short: its header is not whole");
+    if (field(kVmdkCapacityOffset, 8) == 0)
+      return refuse("holds no data of its own, but a description of files that do");
   }
   return {};
 }
 
-/// The format is named, never guessed: a raw disk could begin like a qcow2 that names a file of this machine as its base.
-Result<void> convert(const std::filesystem::path& from, const char* format, const std::filesystem::path& raw) {
-  io::Command ask{.program = "qemu-img", .args = {"info", "-f", format, "--output=json", from.string()}};
+/// The format is named, never guessed: a raw disk could begin like a qcow2 that names a file of
+/// this machine as its base.
+Result<void> convert(const std::filesystem::path& from, const char* format,
+                     const std::filesystem::path& raw) {
+  io::Command ask{.program = "qemu-img",
+                  .args = {"info", "-f", format, "--output=json", from.string()}};
   auto told = io::runChecked(ask);
-  if (!told) return fail(Error(ErrorCode::Corrupt, std::move(told).error().text()).within("reading " + from.string()));
+  if (!told)
+    return fail(Error(ErrorCode::Corrupt, std::move(told).error().text())
+                    .within("reading " + from.string()));
   const auto info = jsonOrNone(*told, kToolJson);
   if (info.is_object() && info.contains("backing-filename"))
-    return fail(ErrorCode::InvalidInput, fmt::format("{} holds only what differs from {}; make it whole first: qemu-img convert", from.string(), jsonText(info["backing-filename"])));
-  io::Command command{.program = "qemu-img", .args = {"convert", "-f", format, "-O", "raw", from.string(), raw.string()}};
+    return fail(
+        ErrorCode::InvalidInput,
+        fmt::format("{} holds only what differs from {}; make it whole first: qemu-img convert",
+                    from.string(), jsonText(info["backing-filename"])));
+  io::Command command{.program = "qemu-img",
+                      .args = {"convert", "-f", format, "-O", "raw", from.string(), raw.string()}};
   command.timeout = kConvertLimit;
-  if (auto done = io::runChecked(command); !done) return fail(Error(ErrorCode::Corrupt, std::move(done).error().text()).within("reading " + from.string()));
+  if (auto done = io::runChecked(command); !done)
+    return fail(Error(ErrorCode::Corrupt, std::move(done).error().text())
+                    .within("reading " + from.string()));
   return {};
 }
 
 Result<void> unpackSquashfs(const std::filesystem::path& from, const std::filesystem::path& root) {
   std::error_code error;
   std::filesystem::remove(root, error);
-  io::Command command{.program = "unsquashfs", .args = {"-no-progress", "-quiet", "-dest", root.string(), from.string()}};
+  io::Command command{.program = "unsquashfs",
+                      .args = {"-no-progress", "-quiet", "-dest", root.string(), from.string()}};
   command.timeout = kConvertLimit;
-  if (auto done = io::runChecked(command); !done) return fail(Error(ErrorCode::Corrupt, std::move(done).error().text()).within("unpacking " + from.string()));
+  if (auto done = io::runChecked(command); !done)
+    return fail(Error(ErrorCode::Corrupt, std::move(done).error().text())
+                    .within("unpacking " + from.string()));
   return {};
 }
 
-/// Seconds since 1970, after all that the archive holds: what is younger was made by the import, and must not be told from one
-/// import to the next. An archive of this very second is waited for.
+/// Seconds since 1970, after all that the archive holds: what is younger was made by the import,
+/// and must not be told from one import to the next. An archive of this very second is waited for.
 std::int64_t beginningAfter(const std::filesystem::path& archive) {
-  struct stat info {};
+  struct stat info{};
   const auto now = [] { return static_cast<std::int64_t>(std::time(nullptr)); };
   if (::stat(archive.c_str(), &info) == 0)
-    for (int i = 0; i < 20 && now() == static_cast<std::int64_t>(info.st_mtime); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    for (int i = 0; i < 20 && now() == static_cast<std::int64_t>(info.st_mtime); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
   return now();
 }
 
-Result<void> fromTree(ImportFormat format, const std::filesystem::path& from, inventory::ImageKind kind, const std::filesystem::path& work,
+Result<void> fromTree(ImportFormat format, const std::filesystem::path& from,
+                      inventory::ImageKind kind, const std::filesystem::path& work,
                       const std::filesystem::path& image_file) {
-  if (::geteuid() != 0) return fail(ErrorCode::Denied, "unpacking a root file system needs root (it makes owners and device nodes); run it with sudo");
+  if (::geteuid() != 0)
+    return fail(ErrorCode::Denied,
+                "unpacking a root file system needs root (it makes owners and device nodes); run "
+                "it with sudo");
   const auto since = beginningAfter(from);
   const auto root = work / "root";
   TRY_OK(io::makeDirs(root));
@@ -273,7 +361,8 @@ Result<void> fromTree(ImportFormat format, const std::filesystem::path& from, in
   if (format == ImportFormat::OciArchive) TRY_OK(extractOci(from, work, root));
   if (format == ImportFormat::Tar) TRY_OK(extractTree(from, root, false));
   if (kind == inventory::ImageKind::Live) return makeSquashfs(root, image_file, since);
-  if (auto linked = linkKernel(root); !linked) return fail(std::move(linked).error().within(from.string()));
+  if (auto linked = linkKernel(root); !linked)
+    return fail(std::move(linked).error().within(from.string()));
   return makeExt4(root, image_file, since);
 }
 
@@ -297,46 +386,74 @@ Result<void> linkKernel(const std::filesystem::path& root) {
     std::string best;
     for (const auto& file : std::filesystem::directory_iterator(root / "boot", error)) {
       const std::string name = file.path().filename();
-      const bool fits = std::any_of(prefixes.begin(), prefixes.end(), [&name](std::string_view prefix) { return name.starts_with(prefix); });
+      const bool fits =
+          std::any_of(prefixes.begin(), prefixes.end(),
+                      [&name](std::string_view prefix) { return name.starts_with(prefix); });
       if (fits && (best.empty() || ::strverscmp(name.c_str(), best.c_str()) > 0)) best = name;
     }
     return best;
   };
-  const auto link = [&](const char* name, std::initializer_list<std::string_view> prefixes) -> Result<void> {
+  const auto link = [&](const char* name,
+                        std::initializer_list<std::string_view> prefixes) -> Result<void> {
     if (std::filesystem::exists(std::filesystem::symlink_status(root / name, error))) return {};
     const std::string target = newest(prefixes);
-    if (target.empty()) return fail(ErrorCode::InvalidInput, fmt::format("it has neither /{} nor a file for it in /boot: no machine could start it; install a kernel into it", name));
+    if (target.empty())
+      return fail(ErrorCode::InvalidInput,
+                  fmt::format("it has neither /{} nor a file for it in /boot: no machine could "
+                              "start it; install a kernel into it",
+                              name));
     std::filesystem::create_symlink("boot/" + target, root / name, error);
-    if (error) return fail(ErrorCode::Internal, fmt::format("cannot make /{}: {}", name, error.message()));
+    if (error)
+      return fail(ErrorCode::Internal, fmt::format("cannot make /{}: {}", name, error.message()));
     return {};
   };
   TRY_OK(link("vmlinuz", {"vmlinuz-"}));
   return link("initrd.img", {"initrd.img-", "initramfs-", "initrd-"});
 }
 
-Result<void> importImage(const inventory::ImageImport& import, inventory::ImageKind kind, const std::filesystem::path& work,
-                         const std::filesystem::path& image_file, const Say& say) {
+Result<void> importImage(const inventory::ImageImport& import, inventory::ImageKind kind,
+                         const std::filesystem::path& work, const std::filesystem::path& image_file,
+                         const Say& say) {
   say(fmt::format("importing {}", import.path.string()));
   std::error_code missing;
-  if (const auto status = std::filesystem::status(import.path, missing); std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
-    return fail(ErrorCode::InvalidInput, fmt::format("{} is no regular file", import.path.string()));  // a FIFO would be waited on for ever
+  if (const auto status = std::filesystem::status(import.path, missing);
+      std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("{} is no regular file",
+                            import.path.string()));  // a FIFO would be waited on for ever
   TRY(sha256, io::sha256File(import.path));
   if (sha256 != import.sha256)
-    return fail(ErrorCode::Corrupt, fmt::format("{} has the SHA-256 {}, the inventory says {}", import.path.string(), sha256, import.sha256));
+    return fail(ErrorCode::Corrupt, fmt::format("{} has the SHA-256 {}, the inventory says {}",
+                                                import.path.string(), sha256, import.sha256));
   TRY(format, importFormatOf(import.path));
   const auto raw = work / "imported.raw";
-  const bool tree = format == ImportFormat::Tar || format == ImportFormat::OciArchive || format == ImportFormat::Squashfs;
+  const bool tree = format == ImportFormat::Tar || format == ImportFormat::OciArchive ||
+                    format == ImportFormat::Squashfs;
   if (kind == inventory::ImageKind::Live && !tree)
-    return fail(ErrorCode::InvalidInput, import.path.string() + " is a disk; a live image is made of a tree of files (tar, OCI archive, squashfs)");
+    return fail(
+        ErrorCode::InvalidInput,
+        import.path.string() +
+            " is a disk; a live image is made of a tree of files (tar, OCI archive, squashfs)");
   TRY_OK(checkHolds(import.path, format));
   switch (format) {
-    case ImportFormat::Raw: return fromDisk(import.path, import.path, kind, image_file);
-    case ImportFormat::Qcow2: TRY_OK(convert(import.path, "qcow2", raw)); break;
-    case ImportFormat::Vmdk: TRY_OK(convert(import.path, "vmdk", raw)); break;
-    case ImportFormat::Vdi: TRY_OK(convert(import.path, "vdi", raw)); break;
-    case ImportFormat::CompressedRaw: TRY_OK(decompressFile(import.path, raw)); break;
+    case ImportFormat::Raw:
+      return fromDisk(import.path, import.path, kind, image_file);
+    case ImportFormat::Qcow2:
+      TRY_OK(convert(import.path, "qcow2", raw));
+      break;
+    case ImportFormat::Vmdk:
+      TRY_OK(convert(import.path, "vmdk", raw));
+      break;
+    case ImportFormat::Vdi:
+      TRY_OK(convert(import.path, "vdi", raw));
+      break;
+    case ImportFormat::CompressedRaw:
+      TRY_OK(decompressFile(import.path, raw));
+      break;
     default:
-      if (kind == inventory::ImageKind::Disk) return fail(ErrorCode::InvalidInput, import.path.string() + " is a tree of files and no disk; remove `kind: disk`");
+      if (kind == inventory::ImageKind::Disk)
+        return fail(ErrorCode::InvalidInput,
+                    import.path.string() + " is a tree of files and no disk; remove `kind: disk`");
       return fromTree(format, import.path, kind, work, image_file);
   }
   return fromDisk(raw, import.path, kind, image_file);

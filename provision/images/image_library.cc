@@ -18,7 +18,9 @@ namespace {
 
 constexpr std::size_t kDigestChars = 64, kLeastPrefixChars = 4, kShownChars = 12;
 
-std::string shortName(const KeptImage& image) { return fmt::format("{}@{}", image.name, image.digest.substr(0, kShownChars)); }
+std::string shortName(const KeptImage& image) {
+  return fmt::format("{}@{}", image.name, image.digest.substr(0, kShownChars));
+}
 
 std::string listed(const std::vector<KeptImage>& images) {
   if (images.empty()) return "no image is kept here";
@@ -33,7 +35,8 @@ std::vector<std::string> signersOf(const fs::path& entry) {
   std::error_code error;
   for (const auto& file : fs::directory_iterator(entry, error)) {
     const std::string name = file.path().filename();
-    if (name.starts_with(kPrefix) && name.ends_with(kSuffix)) signers.push_back(name.substr(kPrefix.size(), name.size() - kPrefix.size() - kSuffix.size()));
+    if (name.starts_with(kPrefix) && name.ends_with(kSuffix))
+      signers.push_back(name.substr(kPrefix.size(), name.size() - kPrefix.size() - kSuffix.size()));
   }
   std::sort(signers.begin(), signers.end());
   return signers;
@@ -79,7 +82,9 @@ std::vector<KeptImage> keptImages(const fs::path& cache, const inventory::Cluste
     }
     kept.push_back(std::move(image));
   }
-  std::sort(kept.begin(), kept.end(), [](const auto& a, const auto& b) { return std::tie(a.name, a.key) < std::tie(b.name, b.key); });
+  std::sort(kept.begin(), kept.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.name, a.key) < std::tie(b.name, b.key);
+  });
   return kept;
 }
 
@@ -87,9 +92,14 @@ Result<KeptImage> findKept(const std::vector<KeptImage>& kept, std::string_view 
   std::vector<KeptImage> found;
   for (const auto& image : kept)
     if (image.declared && image.name == words) return image;
-  std::copy_if(kept.begin(), kept.end(), std::back_inserter(found), [words](const auto& image) { return image.name == words || fits(image, words); });
-  if (found.empty()) return fail(ErrorCode::NotFound, fmt::format("no image \"{}\" is kept here; {}", words, listed(kept)));
-  if (found.size() > 1) return fail(ErrorCode::Conflict, fmt::format("\"{}\" means several images; {}", words, listed(found)));
+  std::copy_if(kept.begin(), kept.end(), std::back_inserter(found),
+               [words](const auto& image) { return image.name == words || fits(image, words); });
+  if (found.empty())
+    return fail(ErrorCode::NotFound,
+                fmt::format("no image \"{}\" is kept here; {}", words, listed(kept)));
+  if (found.size() > 1)
+    return fail(ErrorCode::Conflict,
+                fmt::format("\"{}\" means several images; {}", words, listed(found)));
   return found.front();
 }
 
@@ -136,7 +146,8 @@ Result<void> clear(const Clearing& plan) {
   };
   for (const auto& set : plan.ramos)
     if (set.why.empty()) TRY_OK(removeRamOs(set));
-  for (const auto& image : plan.remove) TRY_OK(remove(image.folder, image.folder.string() + ".lock"));
+  for (const auto& image : plan.remove)
+    TRY_OK(remove(image.folder, image.folder.string() + ".lock"));
   for (fs::path folder : plan.leftovers) {
     const fs::path copy = folder;
     TRY_OK(remove(copy, folder.replace_extension(".lock")));

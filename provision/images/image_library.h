@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an operator does with the images that are kept: find one, list, compare, clear up. Building and serving is image_store.h.
+// What an operator does with the images that are kept: find one, list, compare, clear up. Building
+// and serving is image_store.h.
 #pragma once
 
 #include "provision/images/image_entry.h"
@@ -20,14 +21,16 @@ struct KeptImage {
   std::vector<std::string> signers;   ///< ids of the keys
   std::vector<std::string> profiles;  ///< of this inventory that use it
   bool declared = false;              ///< this inventory declares exactly it
-  std::string fault;                  ///< why it cannot be read; the other fields are then partly empty
+  std::string fault;  ///< why it cannot be read; the other fields are then partly empty
 };
 
 /// All that the cache holds, in the order of name and key.
-std::vector<KeptImage> keptImages(const std::filesystem::path& cache, const inventory::Cluster& cluster);
+std::vector<KeptImage> keptImages(const std::filesystem::path& cache,
+                                  const inventory::Cluster& cluster);
 
-/// The image that `words` mean: the name of a declared image, NAME@DIGEST, or the beginning of a digest (four characters at least).
-/// Errors: NotFound, Conflict (several fit); each says which there are
+/// The image that `words` mean: the name of a declared image, NAME@DIGEST, or the beginning of a
+/// digest (four characters at least). Errors: NotFound, Conflict (several fit); each says which
+/// there are
 Result<KeptImage> findKept(const std::vector<KeptImage>& kept, std::string_view words);
 
 /// Who still needs an image, by digest: "node gpu001 runs it". Made by who knows facts and journal.
@@ -43,8 +46,8 @@ struct Clearing {
   std::vector<Kept> keep;
   std::vector<KeptImage> remove;
   std::vector<std::filesystem::path> leftovers;  ///< of builds that were killed
-  std::vector<RamOsSet> ramos;                   ///< all there are; those without a reason to stay go
-  std::uint64_t bytes = 0;                       ///< that removing gives back, of images
+  std::vector<RamOsSet> ramos;  ///< all there are; those without a reason to stay go
+  std::uint64_t bytes = 0;      ///< that removing gives back, of images
 };
 /// Pure: declared images and those that are needed stay.
 Clearing planClearing(const std::vector<KeptImage>& kept, const Needs& needs);

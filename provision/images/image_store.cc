@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "provision/images/image_store.h"
 
-#include "wire/pack_index.h"
 #include "base/io/files.h"
 #include "base/json_output.h"
 #include "provision/images/agent_initrd.h"
@@ -16,6 +15,7 @@
 #include "provision/images/ramos_sets.h"
 #include "provision/images/recipes.h"
 #include "provision/images/served_images.h"
+#include "wire/pack_index.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -26,8 +26,8 @@
 namespace muster::provision {
 
 namespace fs = std::filesystem;
-using wire::PackIndex;
 using nlohmann::json;
+using wire::PackIndex;
 
 namespace {
 
@@ -36,9 +36,12 @@ constexpr int kBuildVersion = 1;
 
 wire::PackKind packKind(inventory::ImageKind kind) {
   switch (kind) {
-    case inventory::ImageKind::RootFs: return wire::PackKind::RootFs;
-    case inventory::ImageKind::Disk: return wire::PackKind::Disk;
-    case inventory::ImageKind::Live: return wire::PackKind::Live;
+    case inventory::ImageKind::RootFs:
+      return wire::PackKind::RootFs;
+    case inventory::ImageKind::Disk:
+      return wire::PackKind::Disk;
+    case inventory::ImageKind::Live:
+      return wire::PackKind::Live;
   }
   return wire::PackKind::RootFs;
 }
@@ -46,7 +49,8 @@ wire::PackKind packKind(inventory::ImageKind kind) {
 /// Of the files below /images/DIGEST/; nullptr: there is no such file.
 const char* contentType(std::string_view file) {
   if (file == "index.json") return "application/json";
-  return file == "pack" || file == kLiveKernel || file == kLiveModules ? "application/octet-stream" : nullptr;
+  return file == "pack" || file == kLiveKernel || file == kLiveModules ? "application/octet-stream"
+                                                                       : nullptr;
 }
 
 class CachedImageStore final : public ImageStore {
@@ -55,18 +59,22 @@ class CachedImageStore final : public ImageStore {
       : options_(std::move(options)),
         builder_(std::move(builder)),
         ramos_(std::make_shared<RamOsCache>(options_.cache, options_.agent_binary)),
-        served_([cache = options_.cache, key = options_.key] { return imagesOf(cache, key); }, options_.workers) {}
+        served_([cache = options_.cache, key = options_.key] { return imagesOf(cache, key); },
+                options_.workers) {}
 
   Result<std::optional<PackedImage>> find(const inventory::Image& image) const override {
     const fs::path entry = entryOf(image);
     std::error_code ignored;
     if (!fs::exists(entry / kContentFile, ignored)) return std::nullopt;
     auto opened = openEntry(entry, options_.key);
-    if (!opened) return fail(std::move(opened).error().within(fmt::format("image {} in {}", image.name, entry.string())));
+    if (!opened)
+      return fail(std::move(opened).error().within(
+          fmt::format("image {} in {}", image.name, entry.string())));
     return std::optional(std::move(*opened));
   }
 
-  Result<PackedImage> build(const inventory::Image& image, std::function<void(std::string_view)> say) override {
+  Result<PackedImage> build(const inventory::Image& image,
+                            std::function<void(std::string_view)> say) override {
     const fs::path entry = entryOf(image);
     auto lock = takeLock(entry, say, "image " + image.name);
     if (!lock) return fail(std::move(lock).error());
@@ -74,9 +82,11 @@ class CachedImageStore final : public ImageStore {
     if (fs::exists(entry / kContentFile, ignored)) {
       auto kept = openOrHeal(entry, image.name, say);
       if (kept) return withLiveBoot(entry, std::move(*kept), say);
-      say(fmt::format("{}: the kept image is not usable ({}); building it again", image.name, kept.error().text()));
+      say(fmt::format("{}: the kept image is not usable ({}); building it again", image.name,
+                      kept.error().text()));
     }
-    auto built = publish(entry, [this, &image, &say](const fs::path& folder) { return fill(image, folder, say); });
+    auto built = publish(
+        entry, [this, &image, &say](const fs::path& folder) { return fill(image, folder, say); });
     if (!built) return fail(std::move(built).error().within("building image " + image.name));
     TRY(opened, openEntry(entry, options_.key));
     return withLiveBoot(entry, std::move(opened), say);
@@ -84,7 +94,8 @@ class CachedImageStore final : public ImageStore {
 
   Result<std::optional<RamOs>> findRamOs() const override {
     TRY(found, ramos_->present());
-    for (const fs::path& set : {found.kernel.parent_path(), found.agent_initrd.parent_path()}) TRY_OK(hold(set));
+    for (const fs::path& set : {found.kernel.parent_path(), found.agent_initrd.parent_path()})
+      TRY_OK(hold(set));
     std::error_code ignored;
     for (const fs::path& file : {found.kernel, found.initrd, found.agent_initrd})
       if (!fs::exists(file, ignored)) return std::nullopt;
@@ -109,27 +120,38 @@ class CachedImageStore final : public ImageStore {
     auto agent_lock = takeLock(agent, say, "the agent's initrd");
     if (!agent_lock) return fail(std::move(agent_lock).error());
     if (!fs::exists(target.agent_initrd, ignored))
-      TRY_OK(publish(agent, [&files](const fs::path& folder) { return writeAgentInitrd(files, folder / "agent.img"); }));
+      TRY_OK(publish(agent, [&files](const fs::path& folder) {
+        return writeAgentInitrd(files, folder / "agent.img");
+      }));
     return target;
   }
 
   std::vector<io::Route> routes() const override {
-    // Soon the first machine asks for it; by then it is known, and the control thread has not waited for it.
-    if (options_.workers) asio::post(options_.workers->pool(), [ramos = ramos_] { (void)ramos->present(); });
-    return {{"GET", "/images/", [this](io::ServerRequest request) { return serveImage(std::move(request)); }},
-            {"GET", "/ramos/", [this](io::ServerRequest request) { return serveRamOs(std::move(request)); }}};
+    // Soon the first machine asks for it; by then it is known, and the control thread has not
+    // waited for it.
+    if (options_.workers)
+      asio::post(options_.workers->pool(), [ramos = ramos_] { (void)ramos->present(); });
+    return {{"GET", "/images/",
+             [this](io::ServerRequest request) { return serveImage(std::move(request)); }},
+            {"GET", "/ramos/",
+             [this](io::ServerRequest request) { return serveRamOs(std::move(request)); }}};
   }
 
  private:
-  static Result<BuildLock> takeLock(const fs::path& entry, const Say& say, const std::string& what) {
+  static Result<BuildLock> takeLock(const fs::path& entry, const Say& say,
+                                    const std::string& what) {
     fs::path file = entry;
     file += ".lock";
-    return BuildLock::take(file, [&say, &what] { say("somebody else builds " + what + "; waiting for it"); });
+    return BuildLock::take(
+        file, [&say, &what] { say("somebody else builds " + what + "; waiting for it"); });
   }
 
-  fs::path entryOf(const inventory::Image& image) const { return options_.cache / "images" / imageKey(image); }
+  fs::path entryOf(const inventory::Image& image) const {
+    return options_.cache / "images" / imageKey(image);
+  }
 
-  /// While this process lives, its RAM OS is not cleared away under the machines that start from it.
+  /// While this process lives, its RAM OS is not cleared away under the machines that start from
+  /// it.
   Result<void> hold(const fs::path& set) const {
     std::error_code ignored;
     if (used_.contains(set) || !fs::exists(set, ignored)) return {};
@@ -139,7 +161,8 @@ class CachedImageStore final : public ImageStore {
   }
 
   Result<void> fill(const inventory::Image& image, const fs::path& folder, const Say& say) {
-    if (const auto* import = std::get_if<inventory::ImageImport>(&image.source); import && isBundle(import->path)) {
+    if (const auto* import = std::get_if<inventory::ImageImport>(&image.source);
+        import && isBundle(import->path)) {
       say(fmt::format("{}: taking over {}", image.name, import->path.string()));
       return takeBundle(*import, folder);
     }
@@ -148,17 +171,21 @@ class CachedImageStore final : public ImageStore {
     TRY_OK(builder_->buildRootFs(image, work, raw, say));
     TRY_OK(removeTree(work));
     const auto start = std::chrono::steady_clock::now();
-    TRY(index, writePack(raw, folder / kPackFile, image.name, std::max(1u, std::thread::hardware_concurrency()),
-                         packKind(image.kind)));
+    TRY(index, writePack(raw, folder / kPackFile, image.name,
+                         std::max(1u, std::thread::hardware_concurrency()), packKind(image.kind)));
     std::error_code ignored;
     fs::remove(raw, ignored);
-    const auto zero = std::count_if(index.chunks.begin(), index.chunks.end(), [](const auto& chunk) { return chunk.zero; });
-    say(fmt::format("{}: packed {} MiB ({} of {} chunks are empty) into {} MiB: {:.0f} s", image.name, index.size_bytes >> 20, zero,
-                    index.chunks.size(), index.pack_bytes >> 20, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()));
+    const auto zero = std::count_if(index.chunks.begin(), index.chunks.end(),
+                                    [](const auto& chunk) { return chunk.zero; });
+    say(fmt::format(
+        "{}: packed {} MiB ({} of {} chunks are empty) into {} MiB: {:.0f} s", image.name,
+        index.size_bytes >> 20, zero, index.chunks.size(), index.pack_bytes >> 20,
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()));
     return io::writeFileAtomic(folder / kContentFile, canonicalJson(index));
   }
 
-  /// What starts a live image, taken out of it if that was not done yet: another controller's image comes without.
+  /// What starts a live image, taken out of it if that was not done yet: another controller's image
+  /// comes without.
   Result<PackedImage> withLiveBoot(const fs::path& entry, PackedImage image, const Say& say) const {
     if (!image.live || !image.kernel.empty()) return image;
     say(fmt::format("{}: taking its kernel and modules out of it", image.name));
@@ -174,11 +201,14 @@ class CachedImageStore final : public ImageStore {
   }
 
   /// A whole pack whose signed index is damaged, or signed by somebody else, is signed anew.
-  Result<PackedImage> openOrHeal(const fs::path& entry, const std::string& name, const Say& say) const {
+  Result<PackedImage> openOrHeal(const fs::path& entry, const std::string& name,
+                                 const Say& say) const {
     TRY_OK(checkPack(entry));
     auto kept = openEntry(entry, options_.key);
     if (kept) return kept;
-    say(fmt::format("{}: its signed index is not usable ({}); the pack is whole and is signed again", name, kept.error().text()));
+    say(fmt::format(
+        "{}: its signed index is not usable ({}); the pack is whole and is signed again", name,
+        kept.error().text()));
     return signAgain(entry, options_.key);
   }
 
@@ -193,11 +223,16 @@ class CachedImageStore final : public ImageStore {
   Task<io::ServerResponse> serveImage(io::ServerRequest request) const {
     const std::string rest = request.path().substr(std::string_view("/images/").size());
     const auto slash = rest.find('/');
-    const std::string digest = rest.substr(0, slash), file = slash == std::string::npos ? "" : rest.substr(slash + 1);
-    if (!isDigest(digest) || !contentType(file)) co_return io::ServerResponse::text(404, "no such image\n");
+    const std::string digest = rest.substr(0, slash),
+                      file = slash == std::string::npos ? "" : rest.substr(slash + 1);
+    if (!isDigest(digest) || !contentType(file))
+      co_return io::ServerResponse::text(404, "no such image\n");
     const auto image = co_await served_.find(digest);
     if (!image) co_return io::ServerResponse::text(404, "no such image\n");
-    const fs::path& path = file == "pack" ? image->pack : file == "index.json" ? image->index : file == kLiveKernel ? image->kernel : image->modules;
+    const fs::path& path = file == "pack"         ? image->pack
+                           : file == "index.json" ? image->index
+                           : file == kLiveKernel  ? image->kernel
+                                                  : image->modules;
     if (path.empty()) co_return io::ServerResponse::text(404, "no such file\n");
     co_return io::ServerResponse::file({path, contentType(file)});
   }
@@ -205,10 +240,14 @@ class CachedImageStore final : public ImageStore {
   /// The name first: anybody may ask, and only three names are worth a look at what lies here.
   Task<io::ServerResponse> serveRamOs(io::ServerRequest request) const {
     static const std::map<std::string, fs::path RamOs::*> kFiles = {
-        {"/ramos/vmlinuz", &RamOs::kernel}, {"/ramos/initrd.img", &RamOs::initrd}, {"/ramos/agent.img", &RamOs::agent_initrd}};
+        {"/ramos/vmlinuz", &RamOs::kernel},
+        {"/ramos/initrd.img", &RamOs::initrd},
+        {"/ramos/agent.img", &RamOs::agent_initrd}};
     const auto file = kFiles.find(request.path());
     if (file == kFiles.end()) co_return io::ServerResponse::text(404, "no such file\n");
-    if (options_.workers && !ramos_->isKnown()) (void)co_await offload<bool>(*options_.workers, [ramos = ramos_] { return ramos->present().has_value(); });
+    if (options_.workers && !ramos_->isKnown())
+      (void)co_await offload<bool>(*options_.workers,
+                                   [ramos = ramos_] { return ramos->present().has_value(); });
     const auto found = findRamOs();
     if (!found || !*found) co_return io::ServerResponse::text(404, "the RAM OS is not built\n");
     co_return io::ServerResponse::file({**found.*file->second});
@@ -216,9 +255,9 @@ class CachedImageStore final : public ImageStore {
 
   ImageStoreOptions options_;
   std::unique_ptr<SystemBuilder> builder_;
-  std::shared_ptr<RamOsCache> ramos_;                   ///< shared with workers
-  mutable ServedImages served_;                         ///< only touched by handlers, on the control thread
-  mutable std::map<fs::path, RamOsUse> used_;           ///< by folder; likewise
+  std::shared_ptr<RamOsCache> ramos_;          ///< shared with workers
+  mutable ServedImages served_;                ///< only touched by handlers, on the control thread
+  mutable std::map<fs::path, RamOsUse> used_;  ///< by folder; likewise
 };
 
 }  // namespace
@@ -226,28 +265,39 @@ class CachedImageStore final : public ImageStore {
 std::string imageKey(const inventory::Image& image) {
   const auto* build = std::get_if<inventory::ImageBuild>(&image.source);
   const bool dnf = build != nullptr && !build->release.empty();
-  json inputs = {{"version", kBuildVersion}, {"recipes", recipeDigest(dnf ? "node-dnf" : "node")}, {"name", image.name}, {"ssh", !image.authorized_keys.empty()},
+  json inputs = {{"version", kBuildVersion},
+                 {"recipes", recipeDigest(dnf ? "node-dnf" : "node")},
+                 {"name", image.name},
+                 {"ssh", !image.authorized_keys.empty()},
                  {"chunk_bytes", wire::kPackChunkBytes}};
-  if (image.kind != inventory::ImageKind::RootFs) inputs["kind"] = std::string(agent::toString(packKind(image.kind)));
+  if (image.kind != inventory::ImageKind::RootFs)
+    inputs["kind"] = std::string(agent::toString(packKind(image.kind)));
   if (build != nullptr) {
     auto packages = build->packages;
     std::sort(packages.begin(), packages.end());
     packages.erase(std::unique(packages.begin(), packages.end()), packages.end());
     inputs["build"] = {{"suite", build->suite}, {"packages", packages}, {"mirror", build->mirror}};
     if (dnf) inputs["build"]["release"] = build->release;
-    for (const auto& archive : build->archives) inputs["build"]["archives"].push_back({archive.name, archive.url, archive.suite, archive.components});
+    for (const auto& archive : build->archives)
+      inputs["build"]["archives"].push_back(
+          {archive.name, archive.url, archive.suite, archive.components});
   } else {
     inputs["import"] = std::get<inventory::ImageImport>(image.source).sha256;
   }
   return io::sha256Hex(jsonText(inputs));
 }
 
-std::string ramOsKey() { return io::sha256Hex(fmt::format("{} {}", kBuildVersion, recipeDigest("ramos"))); }
+std::string ramOsKey() {
+  return io::sha256Hex(fmt::format("{} {}", kBuildVersion, recipeDigest("ramos")));
+}
 
-std::unique_ptr<ImageStore> openImageStore(ImageStoreOptions options, std::unique_ptr<SystemBuilder> builder) {
+std::unique_ptr<ImageStore> openImageStore(ImageStoreOptions options,
+                                           std::unique_ptr<SystemBuilder> builder) {
   return std::make_unique<CachedImageStore>(std::move(options), std::move(builder));
 }
 
-std::unique_ptr<ImageStore> openImageStore(ImageStoreOptions options) { return openImageStore(std::move(options), makePackageBuilder()); }
+std::unique_ptr<ImageStore> openImageStore(ImageStoreOptions options) {
+  return openImageStore(std::move(options), makePackageBuilder());
+}
 
 }  // namespace muster::provision

@@ -2,10 +2,10 @@
 // Images: built or imported once, packed (zstd chunks + signed index), found by digest.
 #pragma once
 
+#include "base/async/task.h"
 #include "base/io/crypto.h"
 #include "base/io/http.h"
 #include "base/io/process.h"
-#include "base/async/task.h"
 #include "inventory/model/cluster.h"
 
 #include <filesystem>
@@ -16,15 +16,17 @@
 
 namespace muster::provision {
 
-/// What the store knows of one packed image. `digest` is the SHA-256 of the index's signed content: it names the image.
+/// What the store knows of one packed image. `digest` is the SHA-256 of the index's signed content:
+/// it names the image.
 struct PackedImage {
   std::string name;
   std::string digest;
-  std::filesystem::path pack;     ///< chunks, one after the other
-  std::filesystem::path index;    ///< signed JSON
-  std::uint64_t size_bytes = 0;   ///< of the file system when written out
-  bool live = false;              ///< it runs in memory
-  std::filesystem::path kernel = {}, modules = {};  ///< what starts a live image, taken out of it; empty: not made yet (`build` does)
+  std::filesystem::path pack;                       ///< chunks, one after the other
+  std::filesystem::path index;                      ///< signed JSON
+  std::uint64_t size_bytes = 0;                     ///< of the file system when written out
+  bool live = false;                                ///< it runs in memory
+  std::filesystem::path kernel = {}, modules = {};  ///< what starts a live image, taken out of it;
+                                                    ///< empty: not made yet (`build` does)
 };
 
 /// The RAM OS: a kernel and an initrd; the agent travels beside it in a small initrd of its own.
@@ -35,21 +37,27 @@ struct RamOs {
 class ImageStore {
  public:
   virtual ~ImageStore() = default;
-  /// The packed image for this declaration when it is there. The key is the SHA-256 of the build's inputs.
+  /// The packed image for this declaration when it is there. The key is the SHA-256 of the build's
+  /// inputs.
   virtual Result<std::optional<PackedImage>> find(const inventory::Image& image) const = 0;
-  /// Builds (mmdebstrap → ext4 → pack), signs and keeps it; answers at once when it is there. Says what it does.
-  virtual Result<PackedImage> build(const inventory::Image& image, std::function<void(std::string_view)> say) = 0;
+  /// Builds (mmdebstrap → ext4 → pack), signs and keeps it; answers at once when it is there. Says
+  /// what it does.
+  virtual Result<PackedImage> build(const inventory::Image& image,
+                                    std::function<void(std::string_view)> say) = 0;
   virtual Result<std::optional<RamOs>> findRamOs() const = 0;
   virtual Result<RamOs> buildRamOs(std::function<void(std::string_view)> say) = 0;
-  /// GET /images/DIGEST/{index.json,pack}, of live images {vmlinuz,modules.img} too; /ramos/{vmlinuz,initrd.img,agent.img}
+  /// GET /images/DIGEST/{index.json,pack}, of live images {vmlinuz,modules.img} too;
+  /// /ramos/{vmlinuz,initrd.img,agent.img}
   virtual std::vector<io::Route> routes() const = 0;
 };
 
 struct ImageStoreOptions {
-  std::filesystem::path cache;         ///< ~/.cache/muster: built file systems and packs, keyed by inputs; shared by states
+  std::filesystem::path
+      cache;  ///< ~/.cache/muster: built file systems and packs, keyed by inputs; shared by states
   std::filesystem::path agent_binary;  ///< muster-agent to put into RAM OS
   io::SigningKey key;                  ///< signs indexes
-  Workers* workers = nullptr;          ///< for what requests need read; none: it is read at once. They outlive the store
+  Workers* workers =
+      nullptr;  ///< for what requests need read; none: it is read at once. They outlive the store
 };
 std::unique_ptr<ImageStore> openImageStore(ImageStoreOptions options);
 

@@ -7,7 +7,8 @@
 
 namespace muster::provision {
 
-std::unique_ptr<ImageStore> openImageStore(ImageStoreOptions options, std::unique_ptr<SystemBuilder> builder);
+std::unique_ptr<ImageStore> openImageStore(ImageStoreOptions options,
+                                           std::unique_ptr<SystemBuilder> builder);
 
 /// SHA-256 over everything that decides what a build gives: the declaration and the recipes.
 std::string imageKey(const inventory::Image& image);

@@ -23,15 +23,20 @@ constexpr std::chrono::minutes kToolLimit{20};
 /// What the build itself made has the hour of the build on it.
 Result<void> settleTreeTimes(const fs::path& folder, std::int64_t since) {
   const auto settle = [since](const fs::path& path) {
-    struct stat info {};
+    struct stat info{};
     if (::lstat(path.c_str(), &info) != 0 || info.st_mtim.tv_sec < since) return;
-    const timespec times[2] = {{.tv_sec = kImageEpochSeconds, .tv_nsec = 0}, {.tv_sec = kImageEpochSeconds, .tv_nsec = 0}};
+    const timespec times[2] = {{.tv_sec = kImageEpochSeconds, .tv_nsec = 0},
+                               {.tv_sec = kImageEpochSeconds, .tv_nsec = 0}};
     ::utimensat(AT_FDCWD, path.c_str(), times, AT_SYMLINK_NOFOLLOW);
   };
   std::error_code error;
-  for (auto it = fs::recursive_directory_iterator(folder, error); !error && it != fs::recursive_directory_iterator(); it.increment(error)) settle(it->path());
+  for (auto it = fs::recursive_directory_iterator(folder, error);
+       !error && it != fs::recursive_directory_iterator(); it.increment(error))
+    settle(it->path());
   settle(folder);
-  if (error) return fail(ErrorCode::Internal, fmt::format("cannot walk {}: {}", folder.string(), error.message()));
+  if (error)
+    return fail(ErrorCode::Internal,
+                fmt::format("cannot walk {}: {}", folder.string(), error.message()));
   return {};
 }
 
@@ -39,19 +44,26 @@ struct Kernel {
   fs::path modules, image;
 };
 
-/// The newest of those that are whole. Distributions keep the kernel in /boot or beside its modules.
+/// The newest of those that are whole. Distributions keep the kernel in /boot or beside its
+/// modules.
 Result<Kernel> newestKernel(const fs::path& tree) {
   Kernel best;
   std::error_code error;
   for (const char* place : {"usr/lib/modules", "lib/modules"})
     for (const auto& entry : fs::directory_iterator(tree / place, error)) {
       const std::string version = entry.path().filename();
-      if (!best.modules.empty() && ::strverscmp(version.c_str(), best.modules.filename().c_str()) <= 0) continue;
-      for (const fs::path& image : {tree / "boot" / ("vmlinuz-" + version), entry.path() / "vmlinuz"})
-        if (fs::is_regular_file(image, error) && fs::exists(entry.path() / "modules.dep", error)) best = {entry.path(), image};
+      if (!best.modules.empty() &&
+          ::strverscmp(version.c_str(), best.modules.filename().c_str()) <= 0)
+        continue;
+      for (const fs::path& image :
+           {tree / "boot" / ("vmlinuz-" + version), entry.path() / "vmlinuz"})
+        if (fs::is_regular_file(image, error) && fs::exists(entry.path() / "modules.dep", error))
+          best = {entry.path(), image};
     }
   if (best.modules.empty())
-    return fail(ErrorCode::InvalidInput, "it has no kernel with modules (/boot/vmlinuz-VERSION and /usr/lib/modules/VERSION): no machine could start it; install a kernel into it");
+    return fail(ErrorCode::InvalidInput,
+                "it has no kernel with modules (/boot/vmlinuz-VERSION and "
+                "/usr/lib/modules/VERSION): no machine could start it; install a kernel into it");
   return best;
 }
 
@@ -63,9 +75,11 @@ Result<void> makeSquashfs(const fs::path& folder, const fs::path& image_file, st
   std::error_code ignored;
   fs::remove(image_file, ignored);
   io::Command command{.program = "mksquashfs"};
-  command.args = {folder.string(), image_file.string(), "-noappend", "-quiet", "-no-progress", "-comp", "zstd", "-Xcompression-level", "15", "-b", "262144",
-                  "-mkfs-time", std::to_string(kImageEpochSeconds), "-no-exports",
-                  // Kept up to date by nobody here, and the largest file of all: machines start with the RAM OS's.
+  command.args = {folder.string(), image_file.string(), "-noappend", "-quiet", "-no-progress",
+                  "-comp", "zstd", "-Xcompression-level", "15", "-b", "262144", "-mkfs-time",
+                  std::to_string(kImageEpochSeconds), "-no-exports",
+                  // Kept up to date by nobody here, and the largest file of all: machines start
+                  // with the RAM OS's.
                   "-wildcards", "-e", "boot/initrd*", "initrd.img*", "boot/initramfs*"};
   command.timeout = kToolLimit;
   auto made = io::runChecked(command);
@@ -74,26 +88,35 @@ Result<void> makeSquashfs(const fs::path& folder, const fs::path& image_file, st
 }
 
 fs::path liveBootOf(const fs::path& entry) {
-  return entry / ("boot-" + io::sha256Hex(recipeDigest("live") + recipeDigest("ramos")).substr(0, 16));
+  return entry /
+         ("boot-" + io::sha256Hex(recipeDigest("live") + recipeDigest("ramos")).substr(0, 16));
 }
 
 Result<void> makeLiveBoot(const fs::path& squashfs, const fs::path& work, const fs::path& out) {
   const auto tree = work / "tree", recipes = work / "recipes";
   TRY_OK(io::makeDirs(work));
-  io::Command extract{.program = "unsquashfs", .args = {"-no-progress", "-quiet", "-no-xattrs", "-dest", tree.string(), squashfs.string(), "boot", "usr/lib/modules", "lib/modules"}};
+  io::Command extract{.program = "unsquashfs",
+                      .args = {"-no-progress", "-quiet", "-no-xattrs", "-dest", tree.string(),
+                               squashfs.string(), "boot", "usr/lib/modules", "lib/modules"}};
   extract.timeout = kToolLimit;
-  if (auto done = io::runChecked(extract); !done) return fail(Error(ErrorCode::Corrupt, std::move(done).error().text()).within("unpacking " + squashfs.string()));
+  if (auto done = io::runChecked(extract); !done)
+    return fail(Error(ErrorCode::Corrupt, std::move(done).error().text())
+                    .within("unpacking " + squashfs.string()));
   TRY(kernel, newestKernel(tree));
   TRY_OK(writeRecipes(recipes));
   io::Command pack{.program = (recipes / "live/modules.sh").string(),
-                   .args = {kernel.modules.string(), (recipes / "ramos/modules").string(), (recipes / "live/modules").string(), (out / kLiveModules).string()}};
+                   .args = {kernel.modules.string(), (recipes / "ramos/modules").string(),
+                            (recipes / "live/modules").string(), (out / kLiveModules).string()}};
   pack.env = {{"MUSTER_RECIPES", recipes.string()}};
   pack.timeout = kToolLimit;
-  if (auto done = io::runChecked(pack); !done) return fail(std::move(done).error().within("packing the modules of a live image"));
+  if (auto done = io::runChecked(pack); !done)
+    return fail(std::move(done).error().within("packing the modules of a live image"));
   std::error_code error;
   fs::copy_file(kernel.image, out / kLiveKernel, fs::copy_options::overwrite_existing, error);
   if (!error) fs::permissions(out / kLiveKernel, fs::perms(0644), error);
-  if (error) return fail(ErrorCode::Internal, fmt::format("cannot keep {}: {}", kernel.image.string(), error.message()));
+  if (error)
+    return fail(ErrorCode::Internal,
+                fmt::format("cannot keep {}: {}", kernel.image.string(), error.message()));
   return {};
 }
 

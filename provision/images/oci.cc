@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// OCI image archives (image-spec: oci-layout, index.json, blobs/sha256): layers laid over each other into one tree.
+// OCI image archives (image-spec: oci-layout, index.json, blobs/sha256): layers laid over each
+// other into one tree.
 #include "base/io/crypto.h"
 #include "base/io/files.h"
 #include "base/json_input.h"
@@ -26,7 +27,9 @@ constexpr std::string_view kDigestPrefix = "sha256:";
 
 std::string text(const json& object, const char* key) {
   const auto found = object.is_object() ? object.find(key) : object.end();
-  return object.is_object() && found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+  return object.is_object() && found != object.end() && found->is_string()
+             ? found->get<std::string>()
+             : std::string();
 }
 
 /// The file of a descriptor, which must have the SHA-256 that it is named by.
@@ -36,14 +39,16 @@ Result<fs::path> blobOf(const fs::path& layout, const json& descriptor) {
     return fail(ErrorCode::InvalidInput, fmt::format("\"{}\" is no SHA-256 of a blob", digest));
   const fs::path blob = layout / "blobs/sha256" / digest.substr(kDigestPrefix.size());
   TRY(found, io::sha256File(blob));
-  if (kDigestPrefix.size() + found.size() != digest.size() || !digest.ends_with(found)) return fail(ErrorCode::Corrupt, fmt::format("blob {} is damaged", digest));
+  if (kDigestPrefix.size() + found.size() != digest.size() || !digest.ends_with(found))
+    return fail(ErrorCode::Corrupt, fmt::format("blob {} is damaged", digest));
   return blob;
 }
 
 Result<json> readJson(const fs::path& file) {
   TRY(words, io::readFile(file, kMaxJsonBytes));
   json object = jsonOrNone(words, kArchiveJson);
-  if (!object.is_object()) return fail(ErrorCode::Corrupt, fmt::format("{} is not JSON", file.filename().string()));
+  if (!object.is_object())
+    return fail(ErrorCode::Corrupt, fmt::format("{} is not JSON", file.filename().string()));
   return object;
 }
 
@@ -59,8 +64,11 @@ Result<json> manifestOf(const fs::path& layout) {
   for (int depth = 0; depth < kMaxNesting; ++depth) {
     const json manifests = object.value("manifests", json());
     if (!manifests.is_array()) return object;
-    const auto chosen = std::find_if(manifests.begin(), manifests.end(), [](const json& entry) { return entry.is_object() && forThisMachine(entry); });
-    if (chosen == manifests.end()) return fail(ErrorCode::InvalidInput, "it holds no image for amd64");
+    const auto chosen = std::find_if(manifests.begin(), manifests.end(), [](const json& entry) {
+      return entry.is_object() && forThisMachine(entry);
+    });
+    if (chosen == manifests.end())
+      return fail(ErrorCode::InvalidInput, "it holds no image for amd64");
     TRY(blob, blobOf(layout, *chosen));
     TRY(next, readJson(blob));
     object = std::move(next);
@@ -77,10 +85,12 @@ Result<void> extractOci(const fs::path& archive, const fs::path& work, const fs:
   auto manifest = manifestOf(layout);
   if (!manifest) return fail(std::move(manifest).error().within(archive.string()));
   const json layers = manifest->value("layers", json());
-  if (!layers.is_array() || layers.empty() || layers.size() > kMaxLayers) return fail(ErrorCode::InvalidInput, archive.string() + " has no layers");
+  if (!layers.is_array() || layers.empty() || layers.size() > kMaxLayers)
+    return fail(ErrorCode::InvalidInput, archive.string() + " has no layers");
   for (const json& layer : layers) {
     if (text(layer, "mediaType").find(".tar") == std::string::npos)
-      return fail(ErrorCode::InvalidInput, fmt::format("{}: a layer of type \"{}\" is not known", archive.string(), text(layer, "mediaType")));
+      return fail(ErrorCode::InvalidInput, fmt::format("{}: a layer of type \"{}\" is not known",
+                                                       archive.string(), text(layer, "mediaType")));
     auto blob = blobOf(layout, layer);
     if (!blob) return fail(std::move(blob).error().within(archive.string()));
     TRY_OK(extractTree(*blob, root, true));

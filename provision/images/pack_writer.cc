@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "provision/images/pack_writer.h"
 
-#include "wire/partition_table.h"
 #include "base/io/files.h"
+#include "wire/partition_table.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -23,7 +23,8 @@ using wire::PackIndex;
 
 namespace {
 
-/// Level 9 against 3: a tenth smaller on every wire for some ten seconds once a build; unpacking costs the same.
+/// Level 9 against 3: a tenth smaller on every wire for some ten seconds once a build; unpacking
+/// costs the same.
 constexpr int kZstdLevel = 9;
 constexpr std::size_t kChunksPerThread = 8;  ///< one batch of work; bounds the memory
 
@@ -42,7 +43,8 @@ void compress(ZSTD_CCtx* context, Slot& slot) {
   slot.chunk.quick = 0;
   if (slot.chunk.zero) return;
   slot.packed.resize(ZSTD_compressBound(slot.raw.size()));
-  const std::size_t size = ZSTD_compressCCtx(context, slot.packed.data(), slot.packed.size(), slot.raw.data(), slot.raw.size(), kZstdLevel);
+  const std::size_t size = ZSTD_compressCCtx(context, slot.packed.data(), slot.packed.size(),
+                                             slot.raw.data(), slot.raw.size(), kZstdLevel);
   if (ZSTD_isError(size)) {
     slot.error = ZSTD_getErrorName(size);
     return;
@@ -56,7 +58,8 @@ void compress(ZSTD_CCtx* context, Slot& slot) {
 void compressAll(std::vector<Slot>& slots, std::size_t count, unsigned threads) {
   std::atomic<std::size_t> next = 0;
   const auto work = [&slots, &next, count] {
-    const std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)> context(ZSTD_createCCtx(), ZSTD_freeCCtx);
+    const std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)> context(ZSTD_createCCtx(),
+                                                                       ZSTD_freeCCtx);
     for (std::size_t i = next++; i < count; i = next++) compress(context.get(), slots[i]);
   };
   std::vector<std::jthread> team;
@@ -64,13 +67,19 @@ void compressAll(std::vector<Slot>& slots, std::size_t count, unsigned threads) 
   work();
 }
 
-Result<void> readFully(int fd, std::uint64_t offset, std::string& out, const std::filesystem::path& path) {
+Result<void> readFully(int fd, std::uint64_t offset, std::string& out,
+                       const std::filesystem::path& path) {
   std::size_t done = 0;
   while (done < out.size()) {
-    const ssize_t n = ::pread(fd, out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
+    const ssize_t n =
+        ::pread(fd, out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return fail(ErrorCode::Internal, fmt::format("cannot read {}: {}", path.string(), std::strerror(errno)));
-    if (n == 0) return fail(ErrorCode::Internal, fmt::format("{} became shorter while it was packed", path.string()));
+    if (n < 0)
+      return fail(ErrorCode::Internal,
+                  fmt::format("cannot read {}: {}", path.string(), std::strerror(errno)));
+    if (n == 0)
+      return fail(ErrorCode::Internal,
+                  fmt::format("{} became shorter while it was packed", path.string()));
     done += static_cast<std::size_t>(n);
   }
   return {};
@@ -90,14 +99,17 @@ Result<void> writeFully(int fd, std::string_view data, const std::filesystem::pa
 
 }  // namespace
 
-Result<PackIndex> writePack(const std::filesystem::path& raw, const std::filesystem::path& pack, const std::string& name, unsigned threads,
-                            wire::PackKind kind) {
+Result<PackIndex> writePack(const std::filesystem::path& raw, const std::filesystem::path& pack,
+                            const std::string& name, unsigned threads, wire::PackKind kind) {
   const io::Fd in(::open(raw.c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat info {};
+  struct stat info{};
   if (!in.valid() || ::fstat(in.get(), &info) != 0)
-    return fail(ErrorCode::NotFound, fmt::format("cannot open the image {}: {}", raw.string(), std::strerror(errno)));
+    return fail(ErrorCode::NotFound,
+                fmt::format("cannot open the image {}: {}", raw.string(), std::strerror(errno)));
   const io::Fd out(::open(pack.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-  if (!out.valid()) return fail(ErrorCode::Internal, fmt::format("cannot create {}: {}", pack.string(), std::strerror(errno)));
+  if (!out.valid())
+    return fail(ErrorCode::Internal,
+                fmt::format("cannot create {}: {}", pack.string(), std::strerror(errno)));
 
   PackIndex index;
   index.name = name;
@@ -122,7 +134,9 @@ Result<PackIndex> writePack(const std::filesystem::path& raw, const std::filesys
     compressAll(slots, count, threads);
     for (std::size_t i = 0; i < count; ++i) {
       Slot& slot = slots[i];
-      if (!slot.error.empty()) return fail(ErrorCode::Internal, fmt::format("cannot compress chunk {}: {}", first + i, slot.error));
+      if (!slot.error.empty())
+        return fail(ErrorCode::Internal,
+                    fmt::format("cannot compress chunk {}: {}", first + i, slot.error));
       slot.chunk.offset = index.pack_bytes;
       if (!slot.chunk.zero) {
         TRY_OK(writeFully(out.get(), slot.packed, pack));
@@ -132,9 +146,13 @@ Result<PackIndex> writePack(const std::filesystem::path& raw, const std::filesys
       index.chunks.push_back(slot.chunk);
     }
   }
-  if (::fsync(out.get()) != 0) return fail(ErrorCode::Internal, fmt::format("cannot store {}: {}", pack.string(), std::strerror(errno)));
+  if (::fsync(out.get()) != 0)
+    return fail(ErrorCode::Internal,
+                fmt::format("cannot store {}: {}", pack.string(), std::strerror(errno)));
   index.pack_sha256 = whole.finishHex();
-  if (auto sound = wire::checkIndex(index); !sound) return fail(ErrorCode::InvalidInput, raw.string() + " cannot be packed: " + sound.error().text());
+  if (auto sound = wire::checkIndex(index); !sound)
+    return fail(ErrorCode::InvalidInput,
+                raw.string() + " cannot be packed: " + sound.error().text());
   return index;
 }
 

@@ -12,8 +12,8 @@ namespace muster::provision {
 /// Shape:  raw image file → pack file + its index (not signed)
 /// Units:  at most threads × a few chunks are in memory
 /// Errors: InvalidInput (not a multiple of 4096 bytes, empty), Unavailable (disk full), Internal
-Result<wire::PackIndex> writePack(const std::filesystem::path& raw, const std::filesystem::path& pack, const std::string& name,
-                                   unsigned threads,
-                                   wire::PackKind kind = wire::PackKind::RootFs);
+Result<wire::PackIndex> writePack(const std::filesystem::path& raw,
+                                  const std::filesystem::path& pack, const std::string& name,
+                                  unsigned threads, wire::PackKind kind = wire::PackKind::RootFs);
 
 }  // namespace muster::provision

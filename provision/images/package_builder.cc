@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The real SystemBuilder: mmdebstrap and dnf for packages, mke2fs for the file system, qemu-img for imports.
+// The real SystemBuilder: mmdebstrap and dnf for packages, mke2fs for the file system, qemu-img for
+// imports.
 #include "base/io/files.h"
 #include "base/io/process.h"
 #include "provision/images/apt_sources.h"
@@ -24,17 +25,20 @@ constexpr const char* kRamOsSuite = "bookworm";
 
 class PackageBuilder final : public SystemBuilder {
  public:
-  Result<void> buildRootFs(const inventory::Image& image, const std::filesystem::path& work, const std::filesystem::path& image_file,
-                           const Say& say) override {
-    if (const auto* import = std::get_if<inventory::ImageImport>(&image.source)) return importImage(*import, image.kind, work, image_file, say);
+  Result<void> buildRootFs(const inventory::Image& image, const std::filesystem::path& work,
+                           const std::filesystem::path& image_file, const Say& say) override {
+    if (const auto* import = std::get_if<inventory::ImageImport>(&image.source))
+      return importImage(*import, image.kind, work, image_file, say);
     const auto& build = std::get<inventory::ImageBuild>(image.source);
     const auto recipes = work / "recipes", root = work / "root";
     TRY_OK(writeRecipes(recipes));
     const bool live = image.kind == inventory::ImageKind::Live;
     const auto since = static_cast<std::int64_t>(std::time(nullptr));
     const bool dnf = !build.release.empty(), ssh = !image.authorized_keys.empty();
-    const Step install(say, fmt::format("{}: installing the packages of {}", image.name, dnf ? "release " + build.release : build.suite));
-    TRY_OK(dnf ? installDnfSystem({build, dnfPackagesOf(build, ssh), root, recipes, work}) : installApt(build, ssh, live, recipes, work));
+    const Step install(say, fmt::format("{}: installing the packages of {}", image.name,
+                                        dnf ? "release " + build.release : build.suite));
+    TRY_OK(dnf ? installDnfSystem({build, dnfPackagesOf(build, ssh), root, recipes, work})
+               : installApt(build, ssh, live, recipes, work));
     install.done();
 
     const Step file_system(say, image.name + ": making the file system");
@@ -44,29 +48,51 @@ class PackageBuilder final : public SystemBuilder {
     return {};
   }
 
-  Result<void> buildRamOs(const std::filesystem::path& work, const std::filesystem::path& out, const Say& say) override {
+  Result<void> buildRamOs(const std::filesystem::path& work, const std::filesystem::path& out,
+                          const Say& say) override {
     const auto recipes = work / "recipes", root = work / "root";
     TRY_OK(writeRecipes(recipes));
     const Step install(say, "RAM OS: installing packages");
-    TRY_OK(installAptSystem({.variant = "essential", .suite = kRamOsSuite, .packages = recipeLines("ramos/packages"), .lines = hostDebianLines("/etc/apt", kRamOsSuite),
-                             .options = {"--customize-hook=" + (recipes / "ramos/customize.sh").string()}, .env = {{"INITRD", "No"}}, .root = root, .recipes = recipes, .out = out}));
+    TRY_OK(installAptSystem(
+        {.variant = "essential",
+         .suite = kRamOsSuite,
+         .packages = recipeLines("ramos/packages"),
+         .lines = hostDebianLines("/etc/apt", kRamOsSuite),
+         .options = {"--customize-hook=" + (recipes / "ramos/customize.sh").string()},
+         .env = {{"INITRD", "No"}},
+         .root = root,
+         .recipes = recipes,
+         .out = out}));
     install.done();
 
     const Step pack(say, "RAM OS: packing");
-    io::Command command{.program = (recipes / "ramos/pack.sh").string(), .args = {root.string(), (out / "initrd.img").string()}};
+    io::Command command{.program = (recipes / "ramos/pack.sh").string(),
+                        .args = {root.string(), (out / "initrd.img").string()}};
     command.timeout = kPackLimit;
-    if (auto done = io::runChecked(command); !done) return fail(std::move(done).error().within("packing the RAM OS"));
+    if (auto done = io::runChecked(command); !done)
+      return fail(std::move(done).error().within("packing the RAM OS"));
     std::error_code ignored;
     pack.done(fmt::format("{} MiB", std::filesystem::file_size(out / "initrd.img", ignored) >> 20));
     return {};
   }
 
  private:
-  static Result<void> installApt(const inventory::ImageBuild& build, bool ssh, bool live, const std::filesystem::path& recipes, const std::filesystem::path& work) {
+  static Result<void> installApt(const inventory::ImageBuild& build, bool ssh, bool live,
+                                 const std::filesystem::path& recipes,
+                                 const std::filesystem::path& work) {
     TRY(packages, aptPackagesOf(build, ssh));
     TRY(lines, aptLinesOf(build));
-    AptSystem system{.variant = "minbase", .suite = build.suite, .packages = std::move(packages), .lines = std::move(lines), .options = {}, .env = {}, .root = work / "root", .recipes = recipes, .out = work};
-    system.options = {"--dpkgopt=" + (recipes / "node/modules-left-out.cfg").string(), "--essential-hook=" + (recipes / "node/essential.sh").string(),
+    AptSystem system{.variant = "minbase",
+                     .suite = build.suite,
+                     .packages = std::move(packages),
+                     .lines = std::move(lines),
+                     .options = {},
+                     .env = {},
+                     .root = work / "root",
+                     .recipes = recipes,
+                     .out = work};
+    system.options = {"--dpkgopt=" + (recipes / "node/modules-left-out.cfg").string(),
+                      "--essential-hook=" + (recipes / "node/essential.sh").string(),
                       "--customize-hook=" + (recipes / "node/customize.sh").string()};
     if (live) system.env["INITRD"] = "No";
     return installAptSystem(std::move(system));

@@ -12,15 +12,21 @@ namespace muster::provision {
 namespace fs = std::filesystem;
 
 RamOsCache::RamOsCache(fs::path cache, fs::path agent_binary, WorkOut files, Now now)
-    : cache_(std::move(cache)), agent_binary_(std::move(agent_binary)), files_(std::move(files)), now_(std::move(now)) {}
+    : cache_(std::move(cache)),
+      agent_binary_(std::move(agent_binary)),
+      files_(std::move(files)),
+      now_(std::move(now)) {}
 
-/// Size, inode and time of change: a file that was built anew differs in one of them. Programs that are not there now may come.
+/// Size, inode and time of change: a file that was built anew differs in one of them. Programs that
+/// are not there now may come.
 std::string RamOsCache::stateOf(const std::vector<fs::path>& files) const {
   std::string state;
   const auto add = [&state](const fs::path& file) {
-    struct stat info {};
+    struct stat info{};
     const bool there = ::stat(file.c_str(), &info) == 0;
-    state += there ? fmt::format("{}:{}:{}.{};", info.st_ino, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec) : std::string("-;");
+    state += there ? fmt::format("{}:{}:{}.{};", info.st_ino, info.st_size, info.st_mtim.tv_sec,
+                                 info.st_mtim.tv_nsec)
+                   : std::string("-;");
   };
   add(agent_binary_);
   for (const auto& program : agentPrograms(agent_binary_)) add(program);
@@ -50,7 +56,8 @@ Result<RamOs> RamOsCache::present() {
   const auto work = [&]() -> Result<RamOs> {
     TRY(files, files_(agent_binary_));
     for (const auto& file : files) sources.push_back(file.source);
-    state = stateOf(sources);  // before they are read: one that changes meanwhile makes this answer end at the next look
+    state = stateOf(sources);  // before they are read: one that changes meanwhile makes this answer
+                               // end at the next look
     TRY(digest, agentFilesDigest(files));
     return ramOsAt(cache_, digest);
   };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which RAM OS belongs to this muster: its name is a digest over the agent's binaries, which takes ldd and some hundred megabytes of reading.
-// That is done once, and anew when one of those files has changed.
+// Which RAM OS belongs to this muster: its name is a digest over the agent's binaries, which takes
+// ldd and some hundred megabytes of reading. That is done once, and anew when one of those files
+// has changed.
 #pragma once
 
 #include "provision/images/agent_initrd.h"
@@ -18,13 +19,15 @@ namespace muster::provision {
 /// Any thread may ask; whoever comes while it is worked out waits for it.
 class RamOsCache {
  public:
-  using WorkOut = std::function<Result<std::vector<AgentFile>>(const std::filesystem::path& agent_binary)>;
+  using WorkOut =
+      std::function<Result<std::vector<AgentFile>>(const std::filesystem::path& agent_binary)>;
   using Now = std::function<std::chrono::steady_clock::time_point()>;
   /// `files`: what belongs to the agent (agentFiles). `now`: for tests.
-  RamOsCache(std::filesystem::path cache, std::filesystem::path agent_binary, WorkOut files = agentFiles, Now now = std::chrono::steady_clock::now);
+  RamOsCache(std::filesystem::path cache, std::filesystem::path agent_binary,
+             WorkOut files = agentFiles, Now now = std::chrono::steady_clock::now);
 
-  /// Blocking when it is not known yet or a file has changed. Errors: as agentFiles; kept for a moment, so that they are not worked out
-  /// again and again
+  /// Blocking when it is not known yet or a file has changed. Errors: as agentFiles; kept for a
+  /// moment, so that they are not worked out again and again
   Result<RamOs> present();
   /// Would `present` answer without reading files? Some stat calls, at most once in kLookInterval.
   bool isKnown();

@@ -31,11 +31,17 @@ Result<io::Fd> openUse(const fs::path& set, int how) {
   const auto file = beside(set, ".use");
   TRY_OK(io::makeDirs(file.parent_path()));
   io::Fd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!fd.valid()) return fail(ErrorCode::Internal, fmt::format("cannot open {}: {}", file.string(), std::strerror(errno)));
+  if (!fd.valid())
+    return fail(ErrorCode::Internal,
+                fmt::format("cannot open {}: {}", file.string(), std::strerror(errno)));
   (void)::fchmod(fd.get(), 0600);  // whoever can open it can lock it: older ones were open to all
   while (::flock(fd.get(), how) != 0) {
-    if (errno == EWOULDBLOCK) return fail(ErrorCode::Conflict, fmt::format("a muster that runs here starts machines from {}", set.string()));
-    if (errno != EINTR) return fail(ErrorCode::Internal, fmt::format("cannot lock {}: {}", file.string(), std::strerror(errno)));
+    if (errno == EWOULDBLOCK)
+      return fail(ErrorCode::Conflict,
+                  fmt::format("a muster that runs here starts machines from {}", set.string()));
+    if (errno != EINTR)
+      return fail(ErrorCode::Internal,
+                  fmt::format("cannot lock {}: {}", file.string(), std::strerror(errno)));
   }
   return fd;
 }
@@ -63,7 +69,8 @@ Result<RamOs> presentRamOs(const ImageStoreOptions& options) {
 
 RamOs ramOsAt(const fs::path& cache, const std::string& agent_digest) {
   const fs::path all = cache / "ramos", system = all / ramOsKey();
-  return {system / "vmlinuz", system / "initrd.img", all / (std::string(kAgent) + agent_digest) / "agent.img"};
+  return {system / "vmlinuz", system / "initrd.img",
+          all / (std::string(kAgent) + agent_digest) / "agent.img"};
 }
 
 Result<RamOsUse> RamOsUse::hold(const fs::path& set) {
@@ -78,17 +85,25 @@ std::vector<RamOsSet> keptRamOs(const fs::path& cache, const RamOs& present) {
     const auto& folder = entry.path();
     if (!entry.is_directory(error) || !isSet(folder.filename().string())) continue;
     RamOsSet set{folder, bytesBelow(folder), ""};
-    if (folder == present.kernel.parent_path() || folder == present.agent_initrd.parent_path()) set.why = "this muster starts machines from it";
-    else if (const auto use = fs::exists(beside(folder, ".use"), error) ? openUse(folder, LOCK_EX | LOCK_NB) : io::Fd(); !use) set.why = use.error().text();
-    else if (!BuildLock::isFree(beside(folder, ".lock"))) set.why = "it is being built";
+    if (folder == present.kernel.parent_path() || folder == present.agent_initrd.parent_path())
+      set.why = "this muster starts machines from it";
+    else if (const auto use = fs::exists(beside(folder, ".use"), error)
+                                  ? openUse(folder, LOCK_EX | LOCK_NB)
+                                  : io::Fd();
+             !use)
+      set.why = use.error().text();
+    else if (!BuildLock::isFree(beside(folder, ".lock")))
+      set.why = "it is being built";
     sets.push_back(std::move(set));
   }
-  std::sort(sets.begin(), sets.end(), [](const auto& a, const auto& b) { return a.folder < b.folder; });
+  std::sort(sets.begin(), sets.end(),
+            [](const auto& a, const auto& b) { return a.folder < b.folder; });
   return sets;
 }
 
 Result<void> removeRamOs(const RamOsSet& set) {
-  if (!set.why.empty()) return fail(ErrorCode::Conflict, fmt::format("{} stays: {}", set.folder.string(), set.why));
+  if (!set.why.empty())
+    return fail(ErrorCode::Conflict, fmt::format("{} stays: {}", set.folder.string(), set.why));
   const auto builder = BuildLock::take(beside(set.folder, ".lock"), [] {});
   if (!builder) return fail(builder.error());
   const auto user = openUse(set.folder, LOCK_EX | LOCK_NB);

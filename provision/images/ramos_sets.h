@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The RAM OSs that the cache holds: one a version of its recipe, and one of the agent's initrd a build of muster. Which of them are used, and
-// by whom; the others can be cleared away. Layout: image_cache.h
+// The RAM OSs that the cache holds: one a version of its recipe, and one of the agent's initrd a
+// build of muster. Which of them are used, and by whom; the others can be cleared away. Layout:
+// image_cache.h
 #pragma once
 
 #include "base/io/files.h"
@@ -12,12 +13,14 @@
 
 namespace muster::provision {
 
-/// Where this muster's RAM OS lies, or will when it is built. Errors: NotFound (no agent beside muster, a library of its)
+/// Where this muster's RAM OS lies, or will when it is built. Errors: NotFound (no agent beside
+/// muster, a library of its)
 Result<RamOs> presentRamOs(const ImageStoreOptions& options);
 /// That of this muster with this agent (agentFilesDigest).
 RamOs ramOsAt(const std::filesystem::path& cache, const std::string& agent_digest);
 
-/// Held by a process that starts machines from a set, for as long as it lives: an armed node loads it from there. The kernel lets go of it.
+/// Held by a process that starts machines from a set, for as long as it lives: an armed node loads
+/// it from there. The kernel lets go of it.
 class RamOsUse {
  public:
   static Result<RamOsUse> hold(const std::filesystem::path& set);
@@ -35,7 +38,8 @@ struct RamOsSet {
 /// In the order of their folders.
 std::vector<RamOsSet> keptRamOs(const std::filesystem::path& cache, const RamOs& present);
 
-/// Under its lock, and not if somebody began to use it meanwhile. Errors: Conflict (in use, mounted), Internal
+/// Under its lock, and not if somebody began to use it meanwhile. Errors: Conflict (in use,
+/// mounted), Internal
 Result<void> removeRamOs(const RamOsSet& set);
 
 }  // namespace muster::provision

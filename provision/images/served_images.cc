@@ -18,8 +18,10 @@ Task<void> ServedImages::read() {
     co_return;
   }
   const auto now = std::chrono::steady_clock::now();
-  if (read_at_ != std::chrono::steady_clock::time_point{} && now - read_at_ < kReadInterval) co_return;
-  reading_ = std::make_shared<asio::steady_timer>(co_await asio::this_coro::executor, std::chrono::steady_clock::time_point::max());
+  if (read_at_ != std::chrono::steady_clock::time_point{} && now - read_at_ < kReadInterval)
+    co_return;
+  reading_ = std::make_shared<asio::steady_timer>(co_await asio::this_coro::executor,
+                                                  std::chrono::steady_clock::time_point::max());
   // Whoever is called off while it waits must not leave the others waiting.
   struct End {
     ServedImages& self;

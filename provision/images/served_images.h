@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The images that the plain HTTP port serves, by digest. Anybody may ask for any digest: one that is not known costs a look at a table,
-// and now and then one reading of the cache, which is done aside.
+// The images that the plain HTTP port serves, by digest. Anybody may ask for any digest: one that
+// is not known costs a look at a table, and now and then one reading of the cache, which is done
+// aside.
 #pragma once
 
 #include "provision/images/image_store.h"
@@ -21,7 +22,8 @@ class ServedImages {
   using Images = std::map<std::string, PackedImage>;
   /// Blocking: all that the cache holds, by digest.
   using ReadAll = std::function<Images()>;
-  ServedImages(ReadAll read_all, Workers* workers) : read_all_(std::move(read_all)), workers_(workers) {}
+  ServedImages(ReadAll read_all, Workers* workers)
+      : read_all_(std::move(read_all)), workers_(workers) {}
 
   /// What is missing is looked for at most once in kReadInterval, for all who ask together.
   Task<std::optional<PackedImage>> find(std::string digest);
@@ -35,7 +37,8 @@ class ServedImages {
   Workers* workers_;
   Images known_;
   std::chrono::steady_clock::time_point read_at_{};
-  std::shared_ptr<asio::steady_timer> reading_;  ///< while somebody reads; cancelled when it is done
+  std::shared_ptr<asio::steady_timer>
+      reading_;  ///< while somebody reads; cancelled when it is done
 };
 
 }  // namespace muster::provision

@@ -15,7 +15,8 @@ class Step {
  public:
   Step(const Say& say, std::string what) : say_(say), what_(std::move(what)) { say_(what_ + " …"); }
   void done(const std::string& result = {}) const {
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
     say_(fmt::format("{}: {:.0f} s{}{}", what_, seconds, result.empty() ? "" : ", ", result));
   }
 

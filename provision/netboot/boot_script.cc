@@ -6,14 +6,18 @@
 
 namespace muster::provision {
 
-Result<std::string> ramBootScript(const inventory::Node& node, const inventory::Profile& profile, const RamBoot& boot) {
+Result<std::string> ramBootScript(const inventory::Node& node, const inventory::Profile& profile,
+                                  const RamBoot& boot) {
   TRY(words, kernelWords(node, profile, boot));
-  // Under UEFI the kernel finds its initrds by these names; Debian 12's iPXE does not add them itself. BIOS ignores them.
+  // Under UEFI the kernel finds its initrds by these names; Debian 12's iPXE does not add them
+  // itself. BIOS ignores them.
   const bool live = !boot.live.empty();
-  const auto line = fmt::format(" initrd=initrd.img initrd=agent.img {}{}", live ? "initrd=modules.img " : "", fmt::join(words, " "));
+  const auto line = fmt::format(" initrd=initrd.img initrd=agent.img {}{}",
+                                live ? "initrd=modules.img " : "", fmt::join(words, " "));
   const auto image = fmt::format("{}/images/{}", boot.http_url, boot.live);
   const auto kernel = live ? image + "/vmlinuz" : boot.http_url + "/ramos/vmlinuz";
-  const auto modules = live ? fmt::format("initrd {}/modules.img || goto failed\n", image) : std::string();
+  const auto modules =
+      live ? fmt::format("initrd {}/modules.img || goto failed\n", image) : std::string();
   return fmt::format(
       "#!ipxe\n"
       "echo muster: {0} boots into the RAM OS\n"
@@ -31,8 +35,8 @@ Result<std::string> ramBootScript(const inventory::Node& node, const inventory::
 }
 
 std::string diskBootScript(std::string_view reason) {
-  // "exit 1": UEFI firmware takes success for "the machine was used" and shows its menu. BIOS firmware may have the
-  // network only, so its disk is started from here.
+  // "exit 1": UEFI firmware takes success for "the machine was used" and shows its menu. BIOS
+  // firmware may have the network only, so its disk is started from here.
   return fmt::format(
       "#!ipxe\n"
       "echo muster: {}: booting from disk\n"

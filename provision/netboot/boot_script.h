@@ -10,7 +10,8 @@ namespace muster::provision {
 
 /// Leads into the RAM OS.
 /// Errors: InvalidInput when something cannot stand on a kernel command line
-Result<std::string> ramBootScript(const inventory::Node& node, const inventory::Profile& profile, const RamBoot& boot);
+Result<std::string> ramBootScript(const inventory::Node& node, const inventory::Profile& profile,
+                                  const RamBoot& boot);
 
 /// Goes on with the disk, and changes nothing.
 std::string diskBootScript(std::string_view reason);

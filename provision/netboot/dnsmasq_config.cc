@@ -13,24 +13,28 @@ namespace {
 constexpr const char* kLeaseTime = "1h";
 constexpr int kMaxLeases = 65536;  // dnsmasq gives up at 1,000 of its own
 
-/// Option 93 (RFC 4578) of firmware that Debian's iPXE binaries fit. 7 and 9 are both in use for x86-64 UEFI.
+/// Option 93 (RFC 4578) of firmware that Debian's iPXE binaries fit. 7 and 9 are both in use for
+/// x86-64 UEFI.
 struct ClientArch {
   int number;
   const char* tag;
   const char* service;  ///< dnsmasq's name in pxe-service
 };
-constexpr ClientArch kArchs[] = {{0, "bios", "x86PC"}, {7, "uefi", "BC_EFI"}, {9, "uefi", "X86-64_EFI"}};
+constexpr ClientArch kArchs[] = {
+    {0, "bios", "x86PC"}, {7, "uefi", "BC_EFI"}, {9, "uefi", "X86-64_EFI"}};
 
 constexpr int kHttpArch = 16;  // x86-64 UEFI that boots by HTTP
 
 std::string bootUrl(const inventory::Network& network, const DnsmasqSite& site) {
   // netX is the interface that iPXE boots from; net0 need not be.
-  return fmt::format("http://{}:{}/boot/ipxe?mac=${{netX/mac}}", network.controller.str(), site.http_port);
+  return fmt::format("http://{}:{}/boot/ipxe?mac=${{netX/mac}}", network.controller.str(),
+                     site.http_port);
 }
 
-/// UEFI's HTTP client takes an offer only from a server that says so too (option 60), and boots from a URL. Debian's signed GRUB has no
-/// HTTP, so for a node with Secure Boot there is nothing; told so at once by a URL without a file, its firmware goes on. Without an
-/// answer it would ask for a minute.
+/// UEFI's HTTP client takes an offer only from a server that says so too (option 60), and boots
+/// from a URL. Debian's signed GRUB has no HTTP, so for a node with Secure Boot there is nothing;
+/// told so at once by a URL without a file, its firmware goes on. Without an answer it would ask
+/// for a minute.
 std::string httpBoot(const inventory::Network& network, const DnsmasqSite& site) {
   const auto base = fmt::format("http://{}:{}", network.controller.str(), site.http_port);
   return fmt::format(
@@ -41,11 +45,15 @@ std::string httpBoot(const inventory::Network& network, const DnsmasqSite& site)
       kHttpArch, base, kIpxeUefiRoute);
 }
 
-/// `tag`: "" for the controller's own part of the network, else what dnsmasq sets for requests from a subnet.
-std::string addresses(const Cidr& cidr, const std::optional<std::pair<Ipv4, Ipv4>>& range, const std::string& tag) {
+/// `tag`: "" for the controller's own part of the network, else what dnsmasq sets for requests from
+/// a subnet.
+std::string addresses(const Cidr& cidr, const std::optional<std::pair<Ipv4, Ipv4>>& range,
+                      const std::string& tag) {
   const auto mask = cidr.netmask().str();
   const auto set = tag.empty() ? "" : fmt::format("set:{},", tag);
-  if (range) return fmt::format("dhcp-range={}{},{},{},{}\n", set, range->first.str(), range->second.str(), mask, kLeaseTime);
+  if (range)
+    return fmt::format("dhcp-range={}{},{},{},{}\n", set, range->first.str(), range->second.str(),
+                       mask, kLeaseTime);
   return fmt::format("dhcp-range={}{},static,{},{}\n", set, cidr.network.str(), mask, kLeaseTime);
 }
 
@@ -58,14 +66,16 @@ std::string joined(const std::vector<Ipv4>& addresses) {
 std::string networks(const inventory::Network& network) {
   auto out = addresses(network.cidr, network.dhcp_range, "");
   // An option without a value keeps dnsmasq from announcing itself.
-  out += network.gateway ? fmt::format("dhcp-option=option:router,{}\n", network.gateway->str()) : "dhcp-option=option:router\n";
+  out += network.gateway ? fmt::format("dhcp-option=option:router,{}\n", network.gateway->str())
+                         : "dhcp-option=option:router\n";
   out += "dhcp-option=option:dns-server" + joined(network.dns) + "\n";
   // dnsmasq finds the subnet of a relayed request by the relay's address.
   for (const auto& subnet : network.subnets) {
     const auto tag = "net-" + subnet.name;
     out += addresses(subnet.cidr, subnet.dhcp_range, tag);
     out += fmt::format("dhcp-option=tag:{},option:router,{}\n", tag, subnet.gateway.str());
-    if (!subnet.dns.empty()) out += fmt::format("dhcp-option=tag:{},option:dns-server{}\n", tag, joined(subnet.dns));
+    if (!subnet.dns.empty())
+      out += fmt::format("dhcp-option=tag:{},option:dns-server{}\n", tag, joined(subnet.dns));
   }
   return out;
 }
@@ -78,8 +88,10 @@ std::string firstFiles(const inventory::Network& network) {
   for (const auto& server : network.boot_servers) {
     if (!server.tftp) continue;
     elsewhere += ",tag:!" + bootTag(server);
-    out += fmt::format("dhcp-boot=tag:!ipxe,tag:bios,tag:{},{},,{}\n", bootTag(server), kIpxeBios, server.tftp->str());
-    out += fmt::format("dhcp-boot=tag:!ipxe,tag:uefi,tag:!secure,tag:{},{},,{}\n", bootTag(server), kIpxeUefi, server.tftp->str());
+    out += fmt::format("dhcp-boot=tag:!ipxe,tag:bios,tag:{},{},,{}\n", bootTag(server), kIpxeBios,
+                       server.tftp->str());
+    out += fmt::format("dhcp-boot=tag:!ipxe,tag:uefi,tag:!secure,tag:{},{},,{}\n", bootTag(server),
+                       kIpxeUefi, server.tftp->str());
   }
   out += fmt::format("dhcp-boot=tag:!ipxe,tag:bios{},{}\n", elsewhere, kIpxeBios);
   out += fmt::format("dhcp-boot=tag:!ipxe,tag:uefi,tag:!secure{},{}\n", elsewhere, kIpxeUefi);
@@ -100,29 +112,38 @@ std::string leaseMode(const inventory::Cluster& cluster, const DnsmasqSite& site
   return out;
 }
 
-std::string_view fileOf(const ClientArch& arch) { return std::string_view(arch.tag) == "bios" ? kIpxeBios : kIpxeUefi; }
+std::string_view fileOf(const ClientArch& arch) {
+  return std::string_view(arch.tag) == "bios" ? kIpxeBios : kIpxeUefi;
+}
 
-std::string service(const std::string& tags, const ClientArch& arch, std::string_view file) { return fmt::format("pxe-service={},{},\"muster\",{}", tags, arch.service, file); }
+std::string service(const std::string& tags, const ClientArch& arch, std::string_view file) {
+  return fmt::format("pxe-service={},{},\"muster\",{}", tags, arch.service, file);
+}
 
-/// Beside somebody else's DHCP server: addresses come from there, only the boot answer is ours. dnsmasq answers PXE clients
-/// alone this way: firmware set to HTTP boot must be set to PXE there.
+/// Beside somebody else's DHCP server: addresses come from there, only the boot answer is ours.
+/// dnsmasq answers PXE clients alone this way: firmware set to HTTP boot must be set to PXE there.
 std::string proxyMode(const inventory::Cluster& cluster, const DnsmasqSite& site) {
   const auto& network = cluster.provisioning();
-  std::string out = fmt::format("dhcp-range={},proxy,{}\n", network.cidr.network.str(), network.cidr.netmask().str());
+  std::string out = fmt::format("dhcp-range={},proxy,{}\n", network.cidr.network.str(),
+                                network.cidr.netmask().str());
   out += fmt::format("dhcp-hostsdir={}\n", site.hosts_folder.string());
   std::string elsewhere;
   for (const auto& server : network.boot_servers) {
     if (!server.tftp) continue;
     elsewhere += ",tag:!" + bootTag(server);
-    for (const auto& arch : kArchs) out += service("tag:!ipxe,tag:!secure,tag:" + bootTag(server), arch, fileOf(arch)) + "," + server.tftp->str() + "\n";
+    for (const auto& arch : kArchs)
+      out += service("tag:!ipxe,tag:!secure,tag:" + bootTag(server), arch, fileOf(arch)) + "," +
+             server.tftp->str() + "\n";
   }
   for (const auto& arch : kArchs) {
     const bool bios = fileOf(arch) == kIpxeBios;
     out += service("tag:!ipxe,tag:!secure" + elsewhere, arch, fileOf(arch)) + "\n";
     if (!bios) out += service("tag:!ipxe,tag:secure", arch, kShim) + "\n";
   }
-  // In the offer itself; others ask again at port 4011. iPXE takes a file from a proxy only beside a server's address.
-  return out + fmt::format("dhcp-boot=tag:ipxe,{},,{}\n", bootUrl(network, site), network.controller.str());
+  // In the offer itself; others ask again at port 4011. iPXE takes a file from a proxy only beside
+  // a server's address.
+  return out + fmt::format("dhcp-boot=tag:ipxe,{},,{}\n", bootUrl(network, site),
+                           network.controller.str());
 }
 
 }  // namespace
@@ -134,9 +155,12 @@ HostLines renderHosts(const inventory::Cluster& cluster) {
   for (const auto& node : cluster.nodes) {
     auto line = node.mac.str();
     if (cluster.profileOf(node).secure_boot) line += ",set:secure";
-    if (const auto* server = inventory::bootServerOf(network, node.rack, node.address); server && server->tftp) line += ",set:" + bootTag(*server);
+    if (const auto* server = inventory::bootServerOf(network, node.rack, node.address);
+        server && server->tftp)
+      line += ",set:" + bootTag(*server);
     if (ours) line += fmt::format(",{},{}", node.address.str(), node.name.str());
-    if (line != node.mac.str()) out[node.name.str()] = line + "\n";  // beside another DHCP server most nodes need no line
+    if (line != node.mac.str())
+      out[node.name.str()] = line + "\n";  // beside another DHCP server most nodes need no line
   }
   return out;
 }
@@ -150,10 +174,14 @@ std::string renderDnsmasq(const inventory::Cluster& cluster, const DnsmasqSite& 
   out += "log-dhcp\n";
   out += fmt::format("user={}\n", kDnsmasqUser);
   out += fmt::format("enable-tftp\ntftp-root={}\n", site.tftp_root.string());
-  out += fmt::format("tftp-unique-root={}\n", inventory::leasesAddresses(cluster.provisioning()) ? "ip" : "mac");
+  out += fmt::format("tftp-unique-root={}\n",
+                     inventory::leasesAddresses(cluster.provisioning()) ? "ip" : "mac");
   out += "dhcp-match=set:ipxe,175\ndhcp-userclass=set:ipxe,iPXE\n";
-  for (const auto& arch : kArchs) out += fmt::format("dhcp-match=set:{},option:client-arch,{}\n", arch.tag, arch.number);
-  return out + (cluster.provisioning().dhcp_mode == inventory::DhcpMode::Proxy ? proxyMode(cluster, site) : leaseMode(cluster, site));
+  for (const auto& arch : kArchs)
+    out += fmt::format("dhcp-match=set:{},option:client-arch,{}\n", arch.tag, arch.number);
+  return out + (cluster.provisioning().dhcp_mode == inventory::DhcpMode::Proxy
+                    ? proxyMode(cluster, site)
+                    : leaseMode(cluster, site));
 }
 
 }  // namespace muster::provision

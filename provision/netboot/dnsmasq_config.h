@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // dnsmasq's configuration, rendered from the inventory. Pure.
 //
-// Plain PXE firmware gets iPXE by TFTP, UEFI HTTP boot by HTTP; iPXE (option 175 or user class) gets the URL of its boot script.
-// Nodes with Secure Boot get shim instead, which loads GRUB, and both ask TFTP only (tftp_folder.h).
+// Plain PXE firmware gets iPXE by TFTP, UEFI HTTP boot by HTTP; iPXE (option 175 or user class)
+// gets the URL of its boot script. Nodes with Secure Boot get shim instead, which loads GRUB, and
+// both ask TFTP only (tftp_folder.h).
 #pragma once
 
 #include "inventory/model/cluster.h"
@@ -18,7 +19,8 @@ inline constexpr const char* kShim = "shimx64.efi";
 inline constexpr const char* kIpxeFolder = "/usr/lib/ipxe";
 inline constexpr const char* kIpxeBios = "undionly.kpxe";
 inline constexpr const char* kIpxeUefi = "ipxe.efi";
-inline constexpr const char* kIpxeUefiRoute = "/boot/ipxe.efi";  ///< the same file by HTTP, for firmware that boots so
+inline constexpr const char* kIpxeUefiRoute =
+    "/boot/ipxe.efi";  ///< the same file by HTTP, for firmware that boots so
 
 struct DnsmasqSite {
   std::string interface;             ///< the one that carries the controller's address
@@ -30,7 +32,8 @@ struct DnsmasqSite {
 
 /// What does not change while dnsmasq runs; the nodes are in `hosts_folder`.
 std::string renderDnsmasq(const inventory::Cluster& cluster, const DnsmasqSite& site);
-/// Which node has which address, and who has its boot files, a file each. Beside another DHCP server only the latter, where there is something to say.
+/// Which node has which address, and who has its boot files, a file each. Beside another DHCP
+/// server only the latter, where there is something to say.
 HostLines renderHosts(const inventory::Cluster& cluster);
 
 }  // namespace muster::provision

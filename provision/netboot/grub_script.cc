@@ -6,7 +6,8 @@
 
 namespace muster::provision {
 
-Result<std::string> ramGrubScript(const inventory::Node& node, const inventory::Profile& profile, const RamBoot& boot) {
+Result<std::string> ramGrubScript(const inventory::Node& node, const inventory::Profile& profile,
+                                  const RamBoot& boot) {
   TRY(words, kernelWords(node, profile, boot));
   const auto image = boot.live.empty() ? std::string() : liveFolder(boot.live);
   return fmt::format(
@@ -19,7 +20,8 @@ Result<std::string> ramGrubScript(const inventory::Node& node, const inventory::
       "echo 'muster: the RAM OS could not be loaded'\n"
       "sleep 10\n"
       "reboot\n",  // firmware takes GRUB's exit for success and shows its menu, where it would stay
-      node.name.str(), kRamOsFolder, fmt::join(words, "' '"), image.empty() ? kRamOsFolder : image, image.empty() ? "" : fmt::format(" /{}/modules.img", image));
+      node.name.str(), kRamOsFolder, fmt::join(words, "' '"), image.empty() ? kRamOsFolder : image,
+      image.empty() ? "" : fmt::format(" /{}/modules.img", image));
 }
 
 std::string lostGrubScript() {

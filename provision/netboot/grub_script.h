@@ -6,16 +6,19 @@
 
 namespace muster::provision {
 
-inline constexpr const char* kRamOsFolder = "ramos";  ///< below the TFTP root: Debian's signed GRUB knows no HTTP
+inline constexpr const char* kRamOsFolder =
+    "ramos";  ///< below the TFTP root: Debian's signed GRUB knows no HTTP
 
 /// Kernel and modules of a live image, below the TFTP root.
 inline std::string liveFolder(const std::string& digest) { return "images/" + digest; }
 
 /// Leads into the RAM OS; GRUB starts only a kernel with a signature that shim knows.
 /// Errors: InvalidInput when something cannot stand on a kernel command line
-Result<std::string> ramGrubScript(const inventory::Node& node, const inventory::Profile& profile, const RamBoot& boot);
+Result<std::string> ramGrubScript(const inventory::Node& node, const inventory::Profile& profile,
+                                  const RamBoot& boot);
 
-/// For a machine that lost its own configuration while it was loading GRUB: it starts anew, and then finds nothing to boot here.
+/// For a machine that lost its own configuration while it was loading GRUB: it starts anew, and
+/// then finds nothing to boot here.
 std::string lostGrubScript();
 
 }  // namespace muster::provision

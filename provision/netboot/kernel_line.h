@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel command line of the RAM OS: the same for iPXE and for GRUB. Pure.
 //
-// A live image starts with its own kernel: the RAM OS comes up on that, fetches the image into memory and gives way to it.
+// A live image starts with its own kernel: the RAM OS comes up on that, fetches the image into
+// memory and gives way to it.
 #pragma once
 
 #include "inventory/model/cluster.h"
@@ -16,10 +17,13 @@ struct RamBoot {
   std::string agent_url;  ///< "https://10.20.0.1:8443"
   std::string ca_fingerprint;
   std::string enrolment;  ///< id of this arming; public, like all that is in boot files
-  std::string live = {};  ///< digest of the live image whose kernel is started; empty: the RAM OS's own
+  std::string live =
+      {};  ///< digest of the live image whose kernel is started; empty: the RAM OS's own
 };
 
 /// Errors: InvalidInput when something cannot stand in a boot script, or on a kernel command line
-Result<std::vector<std::string>> kernelWords(const inventory::Node& node, const inventory::Profile& profile, const RamBoot& boot);
+Result<std::vector<std::string>> kernelWords(const inventory::Node& node,
+                                             const inventory::Profile& profile,
+                                             const RamBoot& boot);
 
 }  // namespace muster::provision

@@ -12,8 +12,8 @@
 #include "provision/netboot/supervisor.h"
 #include "provision/netboot/tftp_folder.h"
 
-#include <boost/asio/steady_timer.hpp>
 #include <fmt/format.h>
+#include <boost/asio/steady_timer.hpp>
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
@@ -41,12 +41,14 @@ std::string interfaceOf(Ipv4 address) {
 }
 
 Task<io::ServerResponse> ipxeForUefi() {
-  co_return io::ServerResponse::file({std::filesystem::path(kIpxeFolder) / kIpxeUefi, "application/efi"});
+  co_return io::ServerResponse::file(
+      {std::filesystem::path(kIpxeFolder) / kIpxeUefi, "application/efi"});
 }
 
 class DnsmasqNetboot final : public Netboot {
  public:
-  DnsmasqNetboot(const inventory::Cluster& cluster, const ImageStore& images, gateway::GatewayServer& gateway, io::ProcessRunner& processes,
+  DnsmasqNetboot(const inventory::Cluster& cluster, const ImageStore& images,
+                 gateway::GatewayServer& gateway, io::ProcessRunner& processes,
                  asio::any_io_executor executor, NetbootOptions options)
       : cluster_(&cluster),
         images_(images),
@@ -67,7 +69,8 @@ class DnsmasqNetboot final : public Netboot {
   Result<void> arm(const NodeName& node) override;
   void disarm(const NodeName& node) override;
   std::vector<io::Route> routes() override {
-    return {{"GET", "/boot/ipxe", [this](io::ServerRequest request) { return answer(std::move(request)); }},
+    return {{"GET", "/boot/ipxe",
+             [this](io::ServerRequest request) { return answer(std::move(request)); }},
             {"GET", kIpxeUefiRoute, [](io::ServerRequest) { return ipxeForUefi(); }}};
   }
 
@@ -90,7 +93,7 @@ class DnsmasqNetboot final : public Netboot {
   std::string tftpKey(const inventory::Node& node) const;
   Result<std::optional<PackedImage>> liveImageOf(const inventory::Profile& profile) const;
 
-  LogLimit log_limit_;  ///< of requests, which anybody may make
+  LogLimit log_limit_;         ///< of requests, which anybody may make
   std::string configuration_;  ///< of the dnsmasq that runs
   struct Armed {
     std::string script;  ///< iPXE's
@@ -102,23 +105,30 @@ class DnsmasqNetboot final : public Netboot {
     std::chrono::steady_clock::time_point since;
   };
   std::map<NodeName, ArmedFolder> armed_tftp_;  ///< nodes with Secure Boot
-  asio::steady_timer old_;                      ///< nobody tells when dnsmasq is asked: who waits no more is looked for
+  asio::steady_timer old_;  ///< nobody tells when dnsmasq is asked: who waits no more is looked for
   void lookForOld();
 };
 
 Result<void> DnsmasqNetboot::goOn(RunningDnsmasq earlier) {
   const auto& network = cluster_->provisioning();
   if (network.dhcp_mode == inventory::DhcpMode::None) return {};
-  DnsmasqSite site{.interface = interfaceOf(network.controller), .run_folder = options_.run_folder, .hosts_folder = options_.hosts_folder,
-                   .http_port = options_.http_port, .tftp_root = tftp_.root()};
+  DnsmasqSite site{.interface = interfaceOf(network.controller),
+                   .run_folder = options_.run_folder,
+                   .hosts_folder = options_.hosts_folder,
+                   .http_port = options_.http_port,
+                   .tftp_root = tftp_.root()};
   if (site.interface.empty()) {
-    return fail(ErrorCode::NotFound, fmt::format("no interface of this machine has the controller's address {}; give it to one, or correct "
-                                                 "networks.provisioning.controller",
-                                                 network.controller.str()));
+    return fail(ErrorCode::NotFound,
+                fmt::format("no interface of this machine has the controller's address {}; give it "
+                            "to one, or correct "
+                            "networks.provisioning.controller",
+                            network.controller.str()));
   }
   for (const auto* file : {kIpxeBios, kIpxeUefi}) {
     const auto original = std::filesystem::path(kIpxeFolder) / file;
-    if (!std::filesystem::exists(original)) return fail(ErrorCode::NotFound, fmt::format("{} is missing; install the package ipxe", original.string()));
+    if (!std::filesystem::exists(original))
+      return fail(ErrorCode::NotFound,
+                  fmt::format("{} is missing; install the package ipxe", original.string()));
   }
   TRY_OK(io::makeDirs(options_.run_folder, 0700));
   const auto file = options_.run_folder / "dnsmasq.conf";
@@ -132,10 +142,13 @@ Result<void> DnsmasqNetboot::goOn(RunningDnsmasq earlier) {
   io::Command command;
   command.program = "dnsmasq";
   command.args = {"--keep-in-foreground", "--conf-file=" + file.string(), "--log-facility=-"};
-  auto started = dnsmasq_.adopt(std::move(earlier.child), std::move(command), options_.run_folder / "dnsmasq.log", dnsmasqPidFile(options_.run_folder));
+  auto started =
+      dnsmasq_.adopt(std::move(earlier.child), std::move(command),
+                     options_.run_folder / "dnsmasq.log", dnsmasqPidFile(options_.run_folder));
   if (!started) return std::unexpected(std::move(started).error().within("starting dnsmasq"));
   if (before != 0 && change.mustReread()) dnsmasq_.signal(SIGHUP);
-  logInfo("netboot", "dnsmasq {} {} on {}", before != 0 ? "goes on serving" : "serves", network.cidr.str(), site.interface);
+  logInfo("netboot", "dnsmasq {} {} on {}", before != 0 ? "goes on serving" : "serves",
+          network.cidr.str(), site.interface);
   return {};
 }
 
@@ -156,19 +169,25 @@ void DnsmasqNetboot::index() {
 
 Result<void> DnsmasqNetboot::follow(const inventory::Cluster& cluster) {
   const auto &now = cluster_->provisioning(), &next = cluster.provisioning();
-  if (now.cidr.str() != next.cidr.str() || now.controller != next.controller || now.controllers != next.controllers || now.dhcp_mode != next.dhcp_mode ||
+  if (now.cidr.str() != next.cidr.str() || now.controller != next.controller ||
+      now.controllers != next.controllers || now.dhcp_mode != next.dhcp_mode ||
       now.dhcp_range != next.dhcp_range || now.gateway != next.gateway || now.dns != next.dns ||
       now.subnets != next.subnets || now.boot_servers != next.boot_servers) {
-    return fail(ErrorCode::Conflict, "the provisioning network of the inventory has changed; start muster again, it cannot follow that as it runs");
+    return fail(ErrorCode::Conflict,
+                "the provisioning network of the inventory has changed; start muster again, it "
+                "cannot follow that as it runs");
   }
   if (next.dhcp_mode != inventory::DhcpMode::None) {
     TRY(change, hosts_.write(renderHosts(cluster)));
     if (change.mustReread()) dnsmasq_.signal(SIGHUP);
-    logInfo("netboot", "dnsmasq follows the inventory: {} nodes added, {} changed, {} removed", change.added, change.replaced, change.removed);
+    logInfo("netboot", "dnsmasq follows the inventory: {} nodes added, {} changed, {} removed",
+            change.added, change.replaced, change.removed);
   }
   for (const auto& node : cluster_->nodes) {
     const auto* after = cluster.findNode(node.name);
-    const bool same = after && node.mac == after->mac && node.address == after->address && cluster_->profileOf(node).secure_boot == cluster.profileOf(*after).secure_boot;
+    const bool same =
+        after && node.mac == after->mac && node.address == after->address &&
+        cluster_->profileOf(node).secure_boot == cluster.profileOf(*after).secure_boot;
     if (!same) disarm(node.name);
   }
   cluster_ = &cluster;
@@ -178,17 +197,24 @@ Result<void> DnsmasqNetboot::follow(const inventory::Cluster& cluster) {
 
 Result<void> DnsmasqNetboot::arm(const NodeName& name) {
   const auto* node = cluster_->findNode(name);
-  if (!node) return fail(ErrorCode::NotFound, fmt::format("node {} is not in the inventory", name.str()));
-  if (const auto why = dnsmasq_.gaveUp()) return fail(ErrorCode::Unavailable, "machines cannot boot from the network: " + *why);
+  if (!node)
+    return fail(ErrorCode::NotFound, fmt::format("node {} is not in the inventory", name.str()));
+  if (const auto why = dnsmasq_.gaveUp())
+    return fail(ErrorCode::Unavailable, "machines cannot boot from the network: " + *why);
   TRY(ram_os, images_.findRamOs());
-  if (!ram_os) return fail(ErrorCode::NotFound, "the RAM OS is not built; run `muster image build`");
+  if (!ram_os)
+    return fail(ErrorCode::NotFound, "the RAM OS is not built; run `muster image build`");
   TRY(enrolment, gateway_.openEnrolment(name, node->mac));
   const auto& network = cluster_->provisioning();
   const auto& profile = cluster_->profileOf(*node);
   const auto* server = inventory::bootServerOf(network, node->rack, node->address);
   TRY(live, liveImageOf(profile));
-  const RamBoot boot{server && !server->http.empty() ? server->http : fmt::format("http://{}:{}", network.controller.str(), options_.http_port),
-                     inventory::agentUrls(network, options_.https_port), options_.ca_fingerprint, enrolment, live ? live->digest : ""};
+  const RamBoot boot{
+      server && !server->http.empty()
+          ? server->http
+          : fmt::format("http://{}:{}", network.controller.str(), options_.http_port),
+      inventory::agentUrls(network, options_.https_port), options_.ca_fingerprint, enrolment,
+      live ? live->digest : ""};
   disarm(name);
   if (profile.secure_boot) {
     TRY(script, ramGrubScript(*node, profile, boot));
@@ -203,8 +229,10 @@ Result<void> DnsmasqNetboot::arm(const NodeName& name) {
   return {};
 }
 
-/// The image whose kernel this node starts with. One that is not built yet is not waited for: the RAM OS can do all else on its own.
-Result<std::optional<PackedImage>> DnsmasqNetboot::liveImageOf(const inventory::Profile& profile) const {
+/// The image whose kernel this node starts with. One that is not built yet is not waited for: the
+/// RAM OS can do all else on its own.
+Result<std::optional<PackedImage>> DnsmasqNetboot::liveImageOf(
+    const inventory::Profile& profile) const {
   if (!cluster_->isLive(profile)) return std::optional<PackedImage>();
   TRY(image, images_.find(cluster_->images.at(profile.image)));
   if (image && image->kernel.empty()) image.reset();
@@ -226,14 +254,16 @@ void DnsmasqNetboot::lookForOld() {
     for (const auto& [node, folder] : armed_tftp_)
       if (options_.steady() - folder.since > gateway::kEnrolmentWindow) old.push_back(node);
     for (const auto& node : old) {
-      logInfo("netboot", "the arming of {} has expired: it finds nothing to start by TFTP any more", node.str());
+      logInfo("netboot", "the arming of {} has expired: it finds nothing to start by TFTP any more",
+              node.str());
       disarm(node);
     }
     if (!armed_tftp_.empty()) lookForOld();
   });
 }
 
-/// As dnsmasq names the folder of who asks. Beside another DHCP server nobody here knows the addresses.
+/// As dnsmasq names the folder of who asks. Beside another DHCP server nobody here knows the
+/// addresses.
 std::string DnsmasqNetboot::tftpKey(const inventory::Node& node) const {
   if (inventory::leasesAddresses(cluster_->provisioning())) return node.address.str();
   auto mac = node.mac.str();
@@ -257,7 +287,9 @@ std::string DnsmasqNetboot::scriptFor(const io::ServerRequest& request) {
   const auto armed = armed_.find(name);
   if (armed == armed_.end()) return stayOnDisk(request, name.str() + " has nothing to do here");
   if (!mayBe(*node->second, request.remote_address)) {
-    if (log_limit_.mayWrite("netboot")) logWarning("netboot", "{} asked for the boot script of {} ({})", request.remote_address, name.str(), node->second->address.str());
+    if (log_limit_.mayWrite("netboot"))
+      logWarning("netboot", "{} asked for the boot script of {} ({})", request.remote_address,
+                 name.str(), node->second->address.str());
     return stayOnDisk(request, "the request for " + name.str() + " came from another machine");
   }
   if (options_.steady() - armed->second.since > gateway::kEnrolmentWindow) {
@@ -268,8 +300,9 @@ std::string DnsmasqNetboot::scriptFor(const io::ServerRequest& request) {
   return armed->second.script;
 }
 
-/// The script holds no secret. It is given to the node alone, so that no other machine boots into the RAM OS by mistake: where the addresses
-/// are ours only the node's own will do; beside another DHCP server any that is no other node's.
+/// The script holds no secret. It is given to the node alone, so that no other machine boots into
+/// the RAM OS by mistake: where the addresses are ours only the node's own will do; beside another
+/// DHCP server any that is no other node's.
 bool DnsmasqNetboot::mayBe(const inventory::Node& node, const std::string& remote_address) const {
   const auto from = Ipv4::parse(remote_address);
   if (inventory::leasesAddresses(cluster_->provisioning())) return from && *from == node.address;
@@ -277,16 +310,20 @@ bool DnsmasqNetboot::mayBe(const inventory::Node& node, const std::string& remot
   return sender == by_address_.end() || sender->second == &node;
 }
 
-std::string DnsmasqNetboot::stayOnDisk(const io::ServerRequest& request, const std::string& reason) {
-  if (log_limit_.mayWrite("netboot")) logInfo("netboot", "{}: {}: boots from disk", request.remote_address, reason);
+std::string DnsmasqNetboot::stayOnDisk(const io::ServerRequest& request,
+                                       const std::string& reason) {
+  if (log_limit_.mayWrite("netboot"))
+    logInfo("netboot", "{}: {}: boots from disk", request.remote_address, reason);
   return diskBootScript(reason);
 }
 
 }  // namespace
 
-std::unique_ptr<Netboot> makeNetboot(const inventory::Cluster& cluster, const ImageStore& images, gateway::GatewayServer& gateway,
-                                     io::ProcessRunner& processes, asio::any_io_executor executor, NetbootOptions options) {
-  return std::make_unique<DnsmasqNetboot>(cluster, images, gateway, processes, std::move(executor), std::move(options));
+std::unique_ptr<Netboot> makeNetboot(const inventory::Cluster& cluster, const ImageStore& images,
+                                     gateway::GatewayServer& gateway, io::ProcessRunner& processes,
+                                     asio::any_io_executor executor, NetbootOptions options) {
+  return std::make_unique<DnsmasqNetboot>(cluster, images, gateway, processes, std::move(executor),
+                                          std::move(options));
 }
 
 }  // namespace muster::provision

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Network boot: dnsmasq supervised, one iPXE script (or GRUB configuration) a node. They hold no secret: an enrolment id, which the controller
-// believes only with what the network shows of the caller (gateway/enrolment_proof.h).
+// Network boot: dnsmasq supervised, one iPXE script (or GRUB configuration) a node. They hold no
+// secret: an enrolment id, which the controller believes only with what the network shows of the
+// caller (gateway/enrolment_proof.h).
 #pragma once
 
-#include "gateway/gateway_server.h"
 #include "base/io/http.h"
 #include "base/io/process.h"
+#include "gateway/gateway_server.h"
 #include "inventory/model/cluster.h"
 #include "provision/images/image_store.h"
 
@@ -25,26 +26,29 @@ struct RunningDnsmasq {
 class Netboot {
  public:
   virtual ~Netboot() = default;
-  /// Renders dnsmasq's configuration and starts it (DHCP as the inventory says, TFTP with iPXE). Restarted when it dies.
+  /// Renders dnsmasq's configuration and starts it (DHCP as the inventory says, TFTP with iPXE).
+  /// Restarted when it dies.
   virtual Result<void> start() = 0;
   virtual void stop() = 0;
-  /// As start, but with a dnsmasq that `release` gave away: it learns what is different and runs on. Where more than nodes has
-  /// changed it is started anew.
+  /// As start, but with a dnsmasq that `release` gave away: it learns what is different and runs
+  /// on. Where more than nodes has changed it is started anew.
   virtual Result<void> goOn(RunningDnsmasq) { return start(); }
   /// Nobody is armed any more; dnsmasq runs on. Empty when it does not run.
   virtual RunningDnsmasq release() { return {}; }
-  /// From now on this node's boot script leads into the RAM OS with a fresh enrolment id, until `disarm` or until the
-  /// arming has expired: a RAM OS with an id that is worth nothing would wait for ever.
-  /// A node with Secure Boot finds it by TFTP as GRUB's configuration, in a folder that dnsmasq opens for its address only; kernel and
-  /// initrds there are compared with their originals by digest. Errors: those of TftpFolder::arm too
+  /// From now on this node's boot script leads into the RAM OS with a fresh enrolment id, until
+  /// `disarm` or until the arming has expired: a RAM OS with an id that is worth nothing would wait
+  /// for ever. A node with Secure Boot finds it by TFTP as GRUB's configuration, in a folder that
+  /// dnsmasq opens for its address only; kernel and initrds there are compared with their originals
+  /// by digest. Errors: those of TftpFolder::arm too
   virtual Result<void> arm(const NodeName& node) = 0;
   virtual void disarm(const NodeName& node) = 0;
-  /// GET /boot/ipxe?mac=…; every other machine, and every node not armed, is told to boot from its disk.
-  /// GET /boot/ipxe.efi: iPXE for firmware that boots by HTTP.
+  /// GET /boot/ipxe?mac=…; every other machine, and every node not armed, is told to boot from its
+  /// disk. GET /boot/ipxe.efi: iPXE for firmware that boots by HTTP.
   virtual std::vector<io::Route> routes() = 0;
-  /// The inventory has other nodes now: dnsmasq learns of them as it runs, nobody waits for a restart. Nodes that are gone,
-  /// or have another MAC or address, are disarmed. The cluster must outlive this object.
-  /// Errors: Conflict (the provisioning network itself is another one: start anew)
+  /// The inventory has other nodes now: dnsmasq learns of them as it runs, nobody waits for a
+  /// restart. Nodes that are gone, or have another MAC or address, are disarmed. The cluster must
+  /// outlive this object. Errors: Conflict (the provisioning network itself is another one: start
+  /// anew)
   virtual Result<void> follow(const inventory::Cluster& cluster) = 0;
 };
 
@@ -52,18 +56,25 @@ struct NetbootOptions {
   std::filesystem::path run_folder;  ///< configuration, leases, log
   std::uint16_t http_port = 8080;
   std::uint16_t https_port = 8443;
-  std::string ca_fingerprint;  ///< pinned on the kernel command line
-  std::filesystem::path hosts_folder;  ///< not below run_folder, which is closed: dnsmasq reads it without root's rights
+  std::string ca_fingerprint;          ///< pinned on the kernel command line
+  std::filesystem::path hosts_folder;  ///< not below run_folder, which is closed: dnsmasq reads it
+                                       ///< without root's rights
   std::filesystem::path tftp_folder;   ///< likewise
-  std::chrono::milliseconds look_for_old{10'000};  ///< how often folders of nodes that did not come are looked for
+  std::chrono::milliseconds look_for_old{
+      10'000};  ///< how often folders of nodes that did not come are looked for
   std::function<std::chrono::steady_clock::time_point()> steady = std::chrono::steady_clock::now;
 };
 /// Of the dnsmasq that netboot runs in this folder, also when its muster was killed.
-inline std::filesystem::path dnsmasqLeaseFile(const std::filesystem::path& run_folder) { return run_folder / "dnsmasq.leases"; }
+inline std::filesystem::path dnsmasqLeaseFile(const std::filesystem::path& run_folder) {
+  return run_folder / "dnsmasq.leases";
+}
 /// Likewise.
-inline std::filesystem::path dnsmasqPidFile(const std::filesystem::path& run_folder) { return run_folder / "dnsmasq.pid"; }
+inline std::filesystem::path dnsmasqPidFile(const std::filesystem::path& run_folder) {
+  return run_folder / "dnsmasq.pid";
+}
 
-std::unique_ptr<Netboot> makeNetboot(const inventory::Cluster& cluster, const ImageStore& images, gateway::GatewayServer& gateway,
-                                     io::ProcessRunner& processes, asio::any_io_executor executor, NetbootOptions options);
+std::unique_ptr<Netboot> makeNetboot(const inventory::Cluster& cluster, const ImageStore& images,
+                                     gateway::GatewayServer& gateway, io::ProcessRunner& processes,
+                                     asio::any_io_executor executor, NetbootOptions options);
 
 }  // namespace muster::provision

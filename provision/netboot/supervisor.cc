@@ -33,7 +33,8 @@ struct Supervisor::State {
     TRY(started, processes.start(command, log_file));
     child = std::move(started);
     // Only needed after a crash. Should the daemon have died at once, the watcher will see it.
-    if (auto written = pid_file.write(child->pid()); !written) logWarning(options.area, "{}", written.error().str());
+    if (auto written = pid_file.write(child->pid()); !written)
+      logWarning(options.area, "{}", written.error().str());
     return {};
   }
 };
@@ -55,31 +56,37 @@ Task<void> keepRunning(std::shared_ptr<Supervisor::State> state) {
     if (state->child && state->child->running()) continue;
     if (std::chrono::steady_clock::now() - started > state->options.stable_after) deaths = 0;
     if (++deaths >= state->options.max_deaths_in_row) {
-      state->gave_up = fmt::format("{} died {} times in a row; see {}", state->options.area, deaths, state->log_file.string());
+      state->gave_up = fmt::format("{} died {} times in a row; see {}", state->options.area, deaths,
+                                   state->log_file.string());
       logText(LogLevel::Error, state->options.area, *state->gave_up);
       co_return;
     }
     const auto pause = state->options.first_pause * (1 << (deaths - 1));
-    logWarning(state->options.area, "died; started again in {} ms (see {})", pause.count(), state->log_file.string());
+    logWarning(state->options.area, "died; started again in {} ms (see {})", pause.count(),
+               state->log_file.string());
     co_await rest(state, pause);
     if (state->stopped) co_return;
     started = std::chrono::steady_clock::now();
-    if (auto launched = state->launch(); !launched) logWarning(state->options.area, "{}", launched.error().str());
+    if (auto launched = state->launch(); !launched)
+      logWarning(state->options.area, "{}", launched.error().str());
   }
 }
 
 }  // namespace
 
-Supervisor::Supervisor(io::ProcessRunner& processes, asio::any_io_executor executor, SupervisorOptions options)
+Supervisor::Supervisor(io::ProcessRunner& processes, asio::any_io_executor executor,
+                       SupervisorOptions options)
     : state_(std::make_shared<State>(processes, executor, std::move(options))) {}
 
 Supervisor::~Supervisor() { stop(); }
 
-Result<void> Supervisor::start(io::Command command, std::filesystem::path log_file, std::filesystem::path pid_file) {
+Result<void> Supervisor::start(io::Command command, std::filesystem::path log_file,
+                               std::filesystem::path pid_file) {
   return adopt(nullptr, std::move(command), std::move(log_file), std::move(pid_file));
 }
 
-Result<void> Supervisor::adopt(std::unique_ptr<io::Child> child, io::Command command, std::filesystem::path log_file, std::filesystem::path pid_file) {
+Result<void> Supervisor::adopt(std::unique_ptr<io::Child> child, io::Command command,
+                               std::filesystem::path log_file, std::filesystem::path pid_file) {
   if (state_->child) return fail(ErrorCode::Conflict, state_->options.area + " is already running");
   state_->command = std::move(command);
   state_->log_file = std::move(log_file);
@@ -90,7 +97,8 @@ Result<void> Supervisor::adopt(std::unique_ptr<io::Child> child, io::Command com
     TRY_OK(state_->pid_file.terminate(kTerminateGrace));
     TRY_OK(state_->launch());
   }
-  asio::co_spawn(state_->timer.get_executor(), keepRunning(state_), [](const std::exception_ptr&) {});
+  asio::co_spawn(state_->timer.get_executor(), keepRunning(state_),
+                 [](const std::exception_ptr&) {});
   return {};
 }
 

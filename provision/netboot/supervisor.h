@@ -24,14 +24,18 @@ struct SupervisorOptions {
 
 class Supervisor {
  public:
-  Supervisor(io::ProcessRunner& processes, asio::any_io_executor executor, SupervisorOptions options);
+  Supervisor(io::ProcessRunner& processes, asio::any_io_executor executor,
+             SupervisorOptions options);
   ~Supervisor();
 
   /// Ends what an earlier, killed controller left behind (`pid_file`), then starts the program.
   /// Errors: those of ProcessRunner::start
-  Result<void> start(io::Command command, std::filesystem::path log_file, std::filesystem::path pid_file);
-  /// Goes on with a daemon that another supervisor has released; one that has died meanwhile is started anew.
-  Result<void> adopt(std::unique_ptr<io::Child> child, io::Command command, std::filesystem::path log_file, std::filesystem::path pid_file);
+  Result<void> start(io::Command command, std::filesystem::path log_file,
+                     std::filesystem::path pid_file);
+  /// Goes on with a daemon that another supervisor has released; one that has died meanwhile is
+  /// started anew.
+  Result<void> adopt(std::unique_ptr<io::Child> child, io::Command command,
+                     std::filesystem::path log_file, std::filesystem::path pid_file);
   /// Gives the daemon away as it runs, and does not watch it any more; null when there is none.
   std::unique_ptr<io::Child> release();
   void stop();

@@ -32,13 +32,15 @@ struct Signed {
 constexpr const char* kIpxe[] = {kIpxeBios, kIpxeUefi};
 constexpr Signed kSigned[] = {
     {kShim, "/usr/lib/shim/shimx64.efi.signed", "shim-signed"},
-    {"grubx64.efi", "/usr/lib/grub/x86_64-efi-signed/grubnetx64.efi.signed", "grub-efi-amd64-signed"},  // the name that shim asks for
+    {"grubx64.efi", "/usr/lib/grub/x86_64-efi-signed/grubnetx64.efi.signed",
+     "grub-efi-amd64-signed"},  // the name that shim asks for
 };
 constexpr std::size_t kSetNameDigits = 16;
 constexpr const char* kGrubConfig = "grub/grub.cfg";
 
 std::unexpected<Error> failOn(const fs::path& path, const std::error_code& error) {
-  return fail(ErrorCode::Internal, fmt::format("cannot write {}: {}", path.string(), error.message()));
+  return fail(ErrorCode::Internal,
+              fmt::format("cannot write {}: {}", path.string(), error.message()));
 }
 
 /// The link may be there, and right, already.
@@ -51,20 +53,29 @@ Result<void> link(const fs::path& target, const fs::path& name) {
   return {};
 }
 
-/// dnsmasq reads without root's rights. No secret is in it, but nobody else has to write there; without root there is no other user.
+/// dnsmasq reads without root's rights. No secret is in it, but nobody else has to write there;
+/// without root there is no other user.
 Result<void> giveToDnsmasq(const fs::path& path) {
   if (::geteuid() != 0) return {};
   const auto* user = ::getpwnam(kDnsmasqUser);
-  if (!user) return fail(ErrorCode::NotFound, fmt::format("this machine has no user {}; install the package dnsmasq-base", kDnsmasqUser));
-  if (::chown(path.c_str(), user->pw_uid, static_cast<gid_t>(-1)) != 0) return failOn(path, std::error_code(errno, std::generic_category()));
+  if (!user)
+    return fail(
+        ErrorCode::NotFound,
+        fmt::format("this machine has no user {}; install the package dnsmasq-base", kDnsmasqUser));
+  if (::chown(path.c_str(), user->pw_uid, static_cast<gid_t>(-1)) != 0)
+    return failOn(path, std::error_code(errno, std::generic_category()));
   return {};
 }
 
 /// Whoever writes to a file changes its ctime, whatever he does to the other times.
 Result<std::string> stampOf(const fs::path& file) {
-  struct stat info {};
-  if (::stat(file.c_str(), &info) != 0) return fail(errno == ENOENT ? ErrorCode::NotFound : ErrorCode::Internal, fmt::format("cannot look at {}: {}", file.string(), std::strerror(errno)));
-  return fmt::format("{}.{}.{}.{}.{}.{}.{}", info.st_dev, info.st_ino, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec, info.st_ctim.tv_sec, info.st_ctim.tv_nsec);
+  struct stat info{};
+  if (::stat(file.c_str(), &info) != 0)
+    return fail(errno == ENOENT ? ErrorCode::NotFound : ErrorCode::Internal,
+                fmt::format("cannot look at {}: {}", file.string(), std::strerror(errno)));
+  return fmt::format("{}.{}.{}.{}.{}.{}.{}", info.st_dev, info.st_ino, info.st_size,
+                     info.st_mtim.tv_sec, info.st_mtim.tv_nsec, info.st_ctim.tv_sec,
+                     info.st_ctim.tv_nsec);
 }
 
 }  // namespace
@@ -78,19 +89,28 @@ Result<void> TftpFolder::start() {
   return io::writeFileAtomic(root_ / kGrubConfig, lostGrubScript());
 }
 
-Result<void> TftpFolder::arm(const std::string& key, const std::string& grub_script, const RamOs& ram_os, const PackedImage* live) {
+Result<void> TftpFolder::arm(const std::string& key, const std::string& grub_script,
+                             const RamOs& ram_os, const PackedImage* live) {
   std::error_code error;
   for (const auto& file : kSigned)
-    if (!fs::exists(file.original, error)) return fail(ErrorCode::NotFound, fmt::format("{} is missing; install the package {}", file.original, file.package));
+    if (!fs::exists(file.original, error))
+      return fail(ErrorCode::NotFound, fmt::format("{} is missing; install the package {}",
+                                                   file.original, file.package));
   std::string set;
   for (const auto& file : {ram_os.kernel, ram_os.initrd, ram_os.agent_initrd}) {
     TRY(digest, digestOf(file));
     set += digest;
   }
-  const auto ramos = fmt::format("{}-{}", kRamOsFolder, io::sha256Hex(set).substr(0, kSetNameDigits));
-  TRY_OK(copyTo(ramos, {{"vmlinuz", ram_os.kernel}, {"initrd.img", ram_os.initrd}, {"agent.img", ram_os.agent_initrd}}));
-  if (live) TRY_OK(copyTo(liveFolder(live->digest), {{"vmlinuz", live->kernel}, {"modules.img", live->modules}}));
-  // Made whole under a name that nobody asks for: who asks in between gets the old answer, never a part.
+  const auto ramos =
+      fmt::format("{}-{}", kRamOsFolder, io::sha256Hex(set).substr(0, kSetNameDigits));
+  TRY_OK(copyTo(ramos, {{"vmlinuz", ram_os.kernel},
+                        {"initrd.img", ram_os.initrd},
+                        {"agent.img", ram_os.agent_initrd}}));
+  if (live)
+    TRY_OK(copyTo(liveFolder(live->digest),
+                  {{"vmlinuz", live->kernel}, {"modules.img", live->modules}}));
+  // Made whole under a name that nobody asks for: who asks in between gets the old answer, never a
+  // part.
   const auto folder = root_ / key, fresh = root_ / (key + ".new");
   fs::remove_all(fresh, error);
   TRY_OK(io::makeDirs(fresh / "grub", 0700));
@@ -113,8 +133,10 @@ void TftpFolder::forgetUnused(const std::string& folder_in_use) {
   std::set<std::string> used{folder_in_use};
   std::vector<fs::path> sets;
   for (const auto& entry : fs::directory_iterator(root_, error)) {
-    if (entry.path().filename().string().starts_with(std::string(kRamOsFolder) + "-")) sets.push_back(entry.path());
-    else if (const auto to = fs::read_symlink(entry.path() / kRamOsFolder, error); !error) used.insert(to.filename());
+    if (entry.path().filename().string().starts_with(std::string(kRamOsFolder) + "-"))
+      sets.push_back(entry.path());
+    else if (const auto to = fs::read_symlink(entry.path() / kRamOsFolder, error); !error)
+      used.insert(to.filename());
   }
   for (const auto& set : sets)
     if (!used.contains(set.filename())) fs::remove_all(set, error);
@@ -127,7 +149,8 @@ Result<std::string> TftpFolder::digestOf(const fs::path& file) {
   if (known.stamp == stamp) return known.sha256;
   TRY(digest, io::sha256File(file));
   TRY(after, stampOf(file));
-  if (after == stamp) known = {stamp, digest};  // else it is being written: read again the next time
+  if (after == stamp)
+    known = {stamp, digest};  // else it is being written: read again the next time
   return digest;
 }
 
@@ -136,7 +159,8 @@ void TftpFolder::disarm(const std::string& key) {
   fs::remove_all(root_ / key, ignored);
 }
 
-Result<void> TftpFolder::copyTo(const std::string& name_of_folder, std::initializer_list<Original> files) {
+Result<void> TftpFolder::copyTo(const std::string& name_of_folder,
+                                std::initializer_list<Original> files) {
   const auto folder = root_ / name_of_folder;
   TRY_OK(io::makeDirs(folder));
   for (const auto& [name, from] : files) {
@@ -144,7 +168,8 @@ Result<void> TftpFolder::copyTo(const std::string& name_of_folder, std::initiali
     TRY(wanted, digestOf(from));
     const auto there = digestOf(to);
     if (there && *there == wanted) continue;
-    if (there) logWarning("netboot", "{} is not what {} is: it is copied again", to.string(), from.string());
+    if (there)
+      logWarning("netboot", "{} is not what {} is: it is copied again", to.string(), from.string());
     std::error_code error;
     fs::copy_file(from, fresh, fs::copy_options::overwrite_existing, error);
     if (!error) fs::permissions(fresh, fs::perms(0644), error);
@@ -152,7 +177,12 @@ Result<void> TftpFolder::copyTo(const std::string& name_of_folder, std::initiali
     TRY(copied, io::sha256File(fresh));
     if (copied != wanted) {
       fs::remove(fresh, error);
-      return fail(ErrorCode::Corrupt, fmt::format("{} does not read as {} does, so no machine is started with it: is the disk or the memory of this machine failing, or is muster image build at work? Try again", fresh.string(), from.string()));
+      return fail(
+          ErrorCode::Corrupt,
+          fmt::format(
+              "{} does not read as {} does, so no machine is started with it: is the disk or the "
+              "memory of this machine failing, or is muster image build at work? Try again",
+              fresh.string(), from.string()));
     }
     fs::rename(fresh, to, error);
     if (error) return failOn(to, error);

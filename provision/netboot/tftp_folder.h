@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// What dnsmasq gives by TFTP: iPXE for most machines; shim, GRUB, its configuration, kernel and initrds for those with Secure Boot.
+// What dnsmasq gives by TFTP: iPXE for most machines; shim, GRUB, its configuration, kernel and
+// initrds for those with Secure Boot.
 //
-// dnsmasq looks only into the folder that is named as who asks, where there is one (tftp-unique-root), and only an armed node has one.
-// Who has no folder gets what lies in the root, and other machines may read all of it one way or another: nothing here is secret. Whoever is not armed finds no shim: its firmware goes on with the next
-// boot option, the disk. (GRUB's `exit` would not do that: UEFI takes it for success.)
+// dnsmasq looks only into the folder that is named as who asks, where there is one
+// (tftp-unique-root), and only an armed node has one. Who has no folder gets what lies in the root,
+// and other machines may read all of it one way or another: nothing here is secret. Whoever is not
+// armed finds no shim: its firmware goes on with the next boot option, the disk. (GRUB's `exit`
+// would not do that: UEFI takes it for success.)
 //
 //   undionly.kpxe ipxe.efi                             links to Debian's files
-//   grub/grub.cfg                                      for a machine that was disarmed while GRUB came: starts it anew
-//   ramos-DIGEST/vmlinuz initrd.img agent.img          copies: dnsmasq may not read where the originals are
-//   images/DIGEST/vmlinuz modules.img                  copies, of live images
-//   10.20.1.1/shimx64.efi grubx64.efi ramos images     links: shim and GRUB are always those that are installed
-//   10.20.1.1/grub/grub.cfg                            leads into the RAM OS
+//   grub/grub.cfg                                      for a machine that was disarmed while GRUB
+//   came: starts it anew ramos-DIGEST/vmlinuz initrd.img agent.img          copies: dnsmasq may not
+//   read where the originals are images/DIGEST/vmlinuz modules.img                  copies, of live
+//   images 10.20.1.1/shimx64.efi grubx64.efi ramos images     links: shim and GRUB are always those
+//   that are installed 10.20.1.1/grub/grub.cfg                            leads into the RAM OS
 #pragma once
 
 #include "base/result.h"
@@ -29,11 +32,13 @@ class TftpFolder {
   /// Errors: Internal (cannot be written)
   Result<void> start();
   /// `key`: the node's folder. Idempotent.
-  /// Each copy is compared with its original by SHA-256, here and whenever either of them has changed: one that is stale or damaged is
-  /// made anew. A machine that loads at that moment goes on with the set that it began with.
-  /// `live`: the live image that it is for, whose kernel GRUB loads; nullptr: none
-  /// Errors: NotFound (shim or GRUB is not installed on this machine, with the package), Corrupt (a copy does not read as its original), Internal
-  Result<void> arm(const std::string& key, const std::string& grub_script, const RamOs& ram_os, const PackedImage* live);
+  /// Each copy is compared with its original by SHA-256, here and whenever either of them has
+  /// changed: one that is stale or damaged is made anew. A machine that loads at that moment goes
+  /// on with the set that it began with. `live`: the live image that it is for, whose kernel GRUB
+  /// loads; nullptr: none Errors: NotFound (shim or GRUB is not installed on this machine, with the
+  /// package), Corrupt (a copy does not read as its original), Internal
+  Result<void> arm(const std::string& key, const std::string& grub_script, const RamOs& ram_os,
+                   const PackedImage* live);
   void disarm(const std::string& key);
   const std::filesystem::path& root() const { return root_; }
 
@@ -43,7 +48,7 @@ class TftpFolder {
     const std::filesystem::path& from;
   };
   struct Known {
-    std::string stamp;   ///< of the file when it was read: size, times, inode
+    std::string stamp;  ///< of the file when it was read: size, times, inode
     std::string sha256;
   };
   /// Read again only when the file has changed.

@@ -38,17 +38,22 @@ std::map<NodeName, Place> placesOf(const inventory::Cluster& cluster) {
 class Service final : public PeerService {
  public:
   Service(const inventory::Cluster& cluster, Clock& clock, PeerServiceOptions options)
-      : places_(placesOf(cluster)), clock_(clock), options_(std::move(options)), tracker_(std::hash<std::string>{}(options_.secret)) {}
+      : places_(placesOf(cluster)),
+        clock_(clock),
+        options_(std::move(options)),
+        tracker_(std::hash<std::string>{}(options_.secret)) {}
   ~Service() override { stop_ = true; }
 
-  std::optional<nlohmann::json> offer(const inventory::Node& node, const PackedImage& image) override;
+  std::optional<nlohmann::json> offer(const inventory::Node& node,
+                                      const PackedImage& image) override;
   void dismiss(const NodeName& node) override;
   std::vector<io::Route> routes() override {
     const auto admit = [this](const io::ServerRequest& head) -> io::Admission {
       if (admissionOf(head)) return {kMaxBitsBytes, std::nullopt};
       return {0, io::ServerResponse::text(403, announceRefusal("not a node that is being imaged"))};
     };
-    return {{"*", std::string(kRoot), [this](io::ServerRequest request) { return serve(std::move(request)); }, admit}};
+    return {{"*", std::string(kRoot),
+             [this](io::ServerRequest request) { return serve(std::move(request)); }, admit}};
   }
 
  private:
@@ -73,7 +78,8 @@ class Service final : public PeerService {
   Task<io::ServerResponse> serve(io::ServerRequest request);
   const Admission* admissionOf(const io::ServerRequest& request) const;
   io::ServerResponse answer(const io::ServerRequest& request);
-  io::ServerResponse announce(const io::ServerRequest& request, const Admission& admission, Ipv4 from);
+  io::ServerResponse announce(const io::ServerRequest& request, const Admission& admission,
+                              Ipv4 from);
   io::ServerResponse share(const io::ServerRequest& request, SharedImage& image);
 
   std::map<NodeName, Place> places_;
@@ -81,22 +87,29 @@ class Service final : public PeerService {
   PeerServiceOptions options_;
   Tracker tracker_;
   std::atomic<bool> stop_ = false;
-  std::map<std::string, SharedImage> images_;     ///< by digest; bounded by the images of the inventory
-  std::map<std::string, Admission> admissions_;   ///< by word
+  std::map<std::string, SharedImage>
+      images_;  ///< by digest; bounded by the images of the inventory
+  std::map<std::string, Admission> admissions_;  ///< by word
   Time next_sweep_{};
 };
 
 /// Nested, so that nobody can lengthen a word into another (HMAC's reason).
 std::string Service::wordOf(const NodeName& node, const std::string& digest) const {
-  return io::sha256Hex(options_.secret + io::sha256Hex(fmt::format("{}\npeers/1\n{}\n{}", options_.secret, node.str(), digest))).substr(0, 40);
+  return io::sha256Hex(
+             options_.secret +
+             io::sha256Hex(fmt::format("{}\npeers/1\n{}\n{}", options_.secret, node.str(), digest)))
+      .substr(0, 40);
 }
 
 Service::SharedImage& Service::shared(const PackedImage& image) {
   auto& shared = images_[image.digest];
   if (shared.metainfo || clock_.steady() < shared.try_again) return shared;
   if (!shared.making.valid()) {
-    const auto file = image.pack.parent_path() / fmt::format("peers-{}.torrent", image.digest.substr(0, 16));
-    shared.making = std::async(std::launch::async, [this, file, pack = image.pack] { return keptMetainfo(file, pack, stop_); });
+    const auto file =
+        image.pack.parent_path() / fmt::format("peers-{}.torrent", image.digest.substr(0, 16));
+    shared.making = std::async(std::launch::async, [this, file, pack = image.pack] {
+      return keptMetainfo(file, pack, stop_);
+    });
   }
   if (shared.making.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return shared;
   auto made = shared.making.get();
@@ -104,13 +117,15 @@ Service::SharedImage& Service::shared(const PackedImage& image) {
     shared.shares.emplace(made->pieces);
     shared.metainfo = std::move(*made);
   } else {
-    logWarning("peers", "image {} cannot be shared among nodes now: {}", image.name, made.error().str());
+    logWarning("peers", "image {} cannot be shared among nodes now: {}", image.name,
+               made.error().str());
     shared.try_again = clock_.steady() + kTryAgain;
   }
   return shared;
 }
 
-std::optional<nlohmann::json> Service::offer(const inventory::Node& node, const PackedImage& image) {
+std::optional<nlohmann::json> Service::offer(const inventory::Node& node,
+                                             const PackedImage& image) {
   const auto& ready = shared(image);
   sweep();
   if (!ready.metainfo) return std::nullopt;
@@ -150,7 +165,8 @@ const Service::Admission* Service::admissionOf(const io::ServerRequest& request)
   const auto path = request.path().substr(kRoot.size());
   const auto admitted = admissions_.find(path.substr(0, path.find('/')));
   const auto from = Ipv4::parse(request.remote_address);
-  const bool may = admitted != admissions_.end() && admitted->second.until > clock_.steady() && from &&
+  const bool may = admitted != admissions_.end() && admitted->second.until > clock_.steady() &&
+                   from &&
                    (admitted->second.address.value() == 0 || admitted->second.address == *from);
   return may ? &admitted->second : nullptr;
 }
@@ -159,7 +175,8 @@ io::ServerResponse Service::answer(const io::ServerRequest& request) {
   const auto path = request.path().substr(kRoot.size());
   const auto slash = path.find('/');
   const auto* admitted = admissionOf(request);
-  if (!admitted) return io::ServerResponse::text(403, announceRefusal("not a node that is being imaged"));
+  if (!admitted)
+    return io::ServerResponse::text(403, announceRefusal("not a node that is being imaged"));
   const auto from = Ipv4::parse(request.remote_address);
   auto& image = images_[admitted->digest];
   const auto what = slash == std::string::npos ? std::string() : path.substr(slash + 1);
@@ -173,9 +190,11 @@ io::ServerResponse Service::answer(const io::ServerRequest& request) {
   return io::ServerResponse::text(404, "no such thing\n");
 }
 
-io::ServerResponse Service::announce(const io::ServerRequest& request, const Admission& admission, Ipv4 from) {
+io::ServerResponse Service::announce(const io::ServerRequest& request, const Admission& admission,
+                                     Ipv4 from) {
   auto said = parseAnnounce(request.target);
-  if (said && said->info_hash != images_[admission.digest].metainfo->info_hash) said = fail(ErrorCode::InvalidInput, "announce: info_hash is of another image");
+  if (said && said->info_hash != images_[admission.digest].metainfo->info_hash)
+    said = fail(ErrorCode::InvalidInput, "announce: info_hash is of another image");
   if (!said) return io::ServerResponse::text(400, announceRefusal(said.error().text()));
   const auto now = clock_.steady();
   const auto peers = tracker_.announce(admission.node, places_[admission.node], from, *said, now);
@@ -187,15 +206,19 @@ io::ServerResponse Service::share(const io::ServerRequest& request, SharedImage&
   std::uint32_t most = 0;
   const auto count = query.contains("count") ? query.at("count") : std::string();
   const auto [end, error] = std::from_chars(count.data(), count.data() + count.size(), most);
-  if (error != std::errc() || end != count.data() + count.size() || most == 0 || request.body.size() > kMaxBitsBytes)
+  if (error != std::errc() || end != count.data() + count.size() || most == 0 ||
+      request.body.size() > kMaxBitsBytes)
     return io::ServerResponse::text(400, "share: count is no number, or the body is too long\n");
   const auto share = image.shares->next(request.body, most, clock_.steady());
-  return io::ServerResponse::json(200, share ? jsonText(nlohmann::json{{"first", share->first}, {"count", share->count}}) : "{}");
+  return io::ServerResponse::json(
+      200,
+      share ? jsonText(nlohmann::json{{"first", share->first}, {"count", share->count}}) : "{}");
 }
 
 }  // namespace
 
-std::unique_ptr<PeerService> makePeerService(const inventory::Cluster& cluster, Clock& clock, PeerServiceOptions options) {
+std::unique_ptr<PeerService> makePeerService(const inventory::Cluster& cluster, Clock& clock,
+                                             PeerServiceOptions options) {
   return std::make_unique<Service>(cluster, clock, std::move(options));
 }
 

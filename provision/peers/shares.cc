@@ -7,7 +7,10 @@ namespace muster::provision {
 
 namespace {
 
-bool isSet(std::string_view bits, std::uint32_t index) { return index / 8 < bits.size() && (static_cast<unsigned char>(bits[index / 8]) >> (7 - index % 8) & 1) != 0; }
+bool isSet(std::string_view bits, std::uint32_t index) {
+  return index / 8 < bits.size() &&
+         (static_cast<unsigned char>(bits[index / 8]) >> (7 - index % 8) & 1) != 0;
+}
 
 }  // namespace
 
@@ -23,7 +26,9 @@ std::optional<Share> Shares::next(std::string_view unneeded, std::uint32_t most,
   if (!best) return std::nullopt;
   Share share{*best, 0};
   const auto times = given_[*best].times;
-  for (std::uint32_t i = *best; i < pieces() && share.count < most && !isSet(unneeded, i) && given_[i].times == times; ++i, ++share.count) {
+  for (std::uint32_t i = *best;
+       i < pieces() && share.count < most && !isSet(unneeded, i) && given_[i].times == times;
+       ++i, ++share.count) {
     if (times > 0 && now - given_[i].last < kShareAgainAfter) break;
     ++given_[i].times;
     given_[i].last = now;

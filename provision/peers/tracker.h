@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // muster's own tracker: who is told of whom. Pure: no I/O, the time and the dice are the caller's.
 //
-// Nodes of the same rack come first, then those of the same pod, then a few of elsewhere: racks must hear of each other, or a piece that
-// one rack has would have to come from the server again. A node that has too few near it gets more from afar.
+// Nodes of the same rack come first, then those of the same pod, then a few of elsewhere: racks
+// must hear of each other, or a piece that one rack has would have to come from the server again. A
+// node that has too few near it gets more from afar.
 #pragma once
 
 #include "base/ids.h"
@@ -18,8 +19,9 @@
 
 namespace muster::provision {
 
-inline constexpr std::size_t kRackPeers = 8, kPodPeers = 4, kFarPeers = 2;  ///< of each at most, as long as
-inline constexpr std::size_t kEnoughPeers = 8;                               ///< there are so many in all
+inline constexpr std::size_t kRackPeers = 8, kPodPeers = 4,
+                             kFarPeers = 2;     ///< of each at most, as long as
+inline constexpr std::size_t kEnoughPeers = 8;  ///< there are so many in all
 inline constexpr std::chrono::seconds kAnnounceEvery{10}, kAnnounceAtLeast{2};
 inline constexpr std::chrono::seconds kSilentPeerAfter{35};  ///< three announces and a bit
 
@@ -51,8 +53,10 @@ class Tracker {
   using Time = std::chrono::steady_clock::time_point;
   explicit Tracker(std::uint64_t dice) : dice_(dice) {}
 
-  /// Keeps the peer and answers whom it should know, the nearest first. One node is one peer: a new one replaces its last.
-  std::vector<PeerAddress> announce(const NodeName& node, const Place& place, Ipv4 address, const Announce& announce, Time now);
+  /// Keeps the peer and answers whom it should know, the nearest first. One node is one peer: a new
+  /// one replaces its last.
+  std::vector<PeerAddress> announce(const NodeName& node, const Place& place, Ipv4 address,
+                                    const Announce& announce, Time now);
   void forget(const NodeName& node);
   /// Peers of one torrent that have been heard lately: with everything, and without.
   std::pair<std::size_t, std::size_t> count(const std::string& info_hash, Time now) const;
@@ -72,7 +76,8 @@ class Tracker {
 };
 
 /// The answer to an announce, bencoded, with compact peers (BEP 23).
-std::string announceAnswer(const std::vector<PeerAddress>& peers, std::pair<std::size_t, std::size_t> complete_incomplete);
+std::string announceAnswer(const std::vector<PeerAddress>& peers,
+                           std::pair<std::size_t, std::size_t> complete_incomplete);
 /// The answer that a BitTorrent client understands as a refusal.
 std::string announceRefusal(std::string_view why);
 

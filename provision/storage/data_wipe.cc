@@ -6,9 +6,9 @@
 
 #include "base/io/crypto.h"
 #include "base/json_output.h"
-#include "provision/storage/disk_params.h"
 #include "provision/facets.h"
 #include "provision/inspection.h"
+#include "provision/storage/disk_params.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -27,7 +27,8 @@ constexpr std::string_view kFinishedSet = "\"muster-data\"";  ///< in what the a
 
 std::string keyOf(const NodeName& node) { return "wipe-data." + node.str(); }
 
-/// "used: SECONDS DIGEST INTENT": since when, and for which order ("-": not known). Of an earlier version only the intent.
+/// "used: SECONDS DIGEST INTENT": since when, and for which order ("-": not known). Of an earlier
+/// version only the intent.
 struct Use {
   std::string intent, order;
   long long since = 0;
@@ -37,20 +38,27 @@ struct Use {
     const std::string text(value.substr(kUsed.size()));
     Use use;
     std::istringstream words(text);
-    if (words >> use.since >> use.order && words.get() == ' ' && std::getline(words, use.intent) && !use.intent.empty()) return use;
+    if (words >> use.since >> use.order && words.get() == ' ' && std::getline(words, use.intent) &&
+        !use.intent.empty())
+      return use;
     return {text, std::string(kUnknown), 0};
   }
   bool standsFor(const Use& other) const {
     const auto age = other.since - since;
-    return order != kUnknown && order == other.order && age >= 0 && age <= std::chrono::seconds(kDataWipeStands).count();
+    return order != kUnknown && order == other.order && age >= 0 &&
+           age <= std::chrono::seconds(kDataWipeStands).count();
   }
 };
 
 }  // namespace
 
-Result<void> allowDataWipe(lifecycle::Store& store, const NodeName& node, const std::string& reason) { return store.putValue(keyOf(node), std::string(kOpen) + reason); }
+Result<void> allowDataWipe(lifecycle::Store& store, const NodeName& node,
+                           const std::string& reason) {
+  return store.putValue(keyOf(node), std::string(kOpen) + reason);
+}
 
-std::string orderWords(const inventory::Profile& profile, const inventory::Node& node, const std::string& image_digest, const wire::Hardware& hardware) {
+std::string orderWords(const inventory::Profile& profile, const inventory::Node& node,
+                       const std::string& image_digest, const wire::Hardware& hardware) {
   std::set<std::string> serials;
   for (const auto& disk : hardware.disks) serials.insert(disk.serial);
   if (hardware.cpus == 0 || serials.empty() || serials.contains("")) return {};
@@ -62,10 +70,12 @@ std::string orderWords(const inventory::Profile& profile, const inventory::Node&
   return jsonText(order);
 }
 
-Result<bool> takeDataWipe(lifecycle::Store& store, const NodeName& node, const DataWipeOrder& order) {
+Result<bool> takeDataWipe(lifecycle::Store& store, const NodeName& node,
+                          const DataWipeOrder& order) {
   TRY(now, store.getValue(keyOf(node)));
   if (!now) return false;
-  Use use{order.intent, order.words.empty() ? std::string(kUnknown) : io::sha256Hex(order.words), std::chrono::duration_cast<std::chrono::seconds>(order.now.time_since_epoch()).count()};
+  Use use{order.intent, order.words.empty() ? std::string(kUnknown) : io::sha256Hex(order.words),
+          std::chrono::duration_cast<std::chrono::seconds>(order.now.time_since_epoch()).count()};
   if (now->starts_with(kUsed)) {
     const auto before = Use::parse(*now);
     if (before.intent == order.intent) return true;
@@ -80,22 +90,28 @@ Result<bool> takeDataWipe(lifecycle::Store& store, const NodeName& node, const D
 Result<void> endDataWipe(lifecycle::Store& store, const NodeName& node, const std::string& intent) {
   TRY(now, store.getValue(keyOf(node)));
   if (!now || !now->starts_with(kUsed) || Use::parse(*now).intent != intent) return {};
-  TRY_OK(store.exchangeValue(keyOf(node), now, std::string(kDone) + intent));  // else somebody has given another one meanwhile
+  TRY_OK(store.exchangeValue(
+      keyOf(node), now,
+      std::string(kDone) + intent));  // else somebody has given another one meanwhile
   return {};
 }
 
-std::optional<std::string> foreignData(const inventory::Profile& profile, const wire::Hardware& hardware) {
+std::optional<std::string> foreignData(const inventory::Profile& profile,
+                                       const wire::Hardware& hardware) {
   std::string held;
   const auto of_system = systemDisks(profile, hardware);
   for (const auto& set : profile.storage) {
     const auto rule = wire::DiskRule::parse(set.disks);
     if (!rule) continue;  // the agent says what is wrong with it
     const auto fits = rule->fitting(hardware.disks);
-    const bool system = std::any_of(fits.begin(), fits.end(), [&](const wire::Disk* disk) { return std::find(of_system.begin(), of_system.end(), disk) != of_system.end(); });
+    const bool system = std::any_of(fits.begin(), fits.end(), [&](const wire::Disk* disk) {
+      return std::find(of_system.begin(), of_system.end(), disk) != of_system.end();
+    });
     if (system || fits.size() != static_cast<std::size_t>(set.count)) continue;
     for (const auto* disk : fits)
       if (disk->content != "none" && disk->content.find(kFinishedSet) == std::string::npos)
-        held += fmt::format("{}disks of {}: {} (serial {}) holds {}", held.empty() ? "" : ", ", set.name, disk->path, disk->serial, disk->content);
+        held += fmt::format("{}disks of {}: {} (serial {}) holds {}", held.empty() ? "" : ", ",
+                            set.name, disk->path, disk->serial, disk->content);
   }
   if (held.empty()) return std::nullopt;
   return fmt::format("{}; {}", held, wire::kDataGuard);
@@ -103,19 +119,31 @@ std::optional<std::string> foreignData(const inventory::Profile& profile, const 
 
 std::string wipeAdviceFor(const std::string& refusal, const NodeName& node) {
   if (refusal.find(wire::kDataGuard) != std::string::npos)
-    return fmt::format("; to keep what they hold, take the set out of the profile's `storage` (its disks are left alone then); if it may go: `muster wipe {} --data --reason …`", node.str());
-  if (refusal.find(wire::kWipeGuard) != std::string::npos) return fmt::format("; if what it holds may go: `muster wipe {} --reason …`", node.str());
+    return fmt::format(
+        "; to keep what they hold, take the set out of the profile's `storage` (its disks are left "
+        "alone then); if it may go: `muster wipe {} --data --reason …`",
+        node.str());
+  if (refusal.find(wire::kWipeGuard) != std::string::npos)
+    return fmt::format("; if what it holds may go: `muster wipe {} --reason …`", node.str());
   return {};
 }
 
-std::optional<lifecycle::Finding> newMemberFinding(const std::string& refusal, const NodeName& node, WallTime at) {
+std::optional<lifecycle::Finding> newMemberFinding(const std::string& refusal, const NodeName& node,
+                                                   WallTime at) {
   if (refusal.find(wire::kReplacedMember) == std::string::npos) return std::nullopt;
   lifecycle::Finding finding;
   finding.facet = {lifecycle::Subject(node), facet(kImage)};
-  finding.text = fmt::format("a storage set of {} has a new disk, and its data is whole: {}", node.str(), refusal);
-  finding.what_to_do = fmt::format("to keep the data: take the set out of `storage` of the node's profile (a profile of its own, if others have the set) and `muster apply --nodes {0}`; then on {0}, with the names and the UUID of this "
-                                   "finding: mdadm --assemble --run /dev/md/SET --uuid=UUID; echo type=raid | sfdisk --label gpt NEWDISK; mdadm /dev/md/SET --add NEWDISK's first partition; mount it by a line in `user_data`. "
-                                   "If the data may go: muster wipe {0} --data --reason …", node.str());
+  finding.text = fmt::format("a storage set of {} has a new disk, and its data is whole: {}",
+                             node.str(), refusal);
+  finding.what_to_do = fmt::format(
+      "to keep the data: take the set out of `storage` of the node's profile (a profile of its "
+      "own, if others have the set) and `muster apply --nodes {0}`; then on {0}, with the names "
+      "and the UUID of this "
+      "finding: mdadm --assemble --run /dev/md/SET --uuid=UUID; echo type=raid | sfdisk --label "
+      "gpt NEWDISK; mdadm /dev/md/SET --add NEWDISK's first partition; mount it by a line in "
+      "`user_data`. "
+      "If the data may go: muster wipe {0} --data --reason …",
+      node.str());
   finding.at = at;
   return finding;
 }

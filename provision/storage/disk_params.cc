@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "provision/storage/disk_params.h"
 
-#include "wire/wipe_guard.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "inventory/model/user_data.h"
 #include "provision/facets.h"
+#include "wire/wipe_guard.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -19,7 +19,9 @@ using nlohmann::json;
 namespace {
 
 json rootOf(const inventory::RootLayout& root) {
-  const char* key = root.encrypt == inventory::RootKey::Tpm ? "tpm" : root.encrypt == inventory::RootKey::File ? "keyfile" : "none";
+  const char* key = root.encrypt == inventory::RootKey::Tpm    ? "tpm"
+                    : root.encrypt == inventory::RootKey::File ? "keyfile"
+                                                               : "none";
   json out{{"count", root.count}, {"encrypt", key}, {"lvm_gib", root.lvm_gib}};
   if (const auto level = inventory::raidNumber(root.raid)) out["raid"] = *level;
   return out;
@@ -28,21 +30,30 @@ json rootOf(const inventory::RootLayout& root) {
 json volumesOf(const inventory::StorageSet& set) {
   json volumes = json::array();
   for (const auto& volume : set.volumes)
-    volumes.push_back({{"name", volume.name}, {"size_gib", volume.size_gib}, {"filesystem", volume.filesystem == inventory::FileSystem::Xfs ? "xfs" : "ext4"},
-                       {"mount", volume.mount}});
+    volumes.push_back(
+        {{"name", volume.name},
+         {"size_gib", volume.size_gib},
+         {"filesystem", volume.filesystem == inventory::FileSystem::Xfs ? "xfs" : "ext4"},
+         {"mount", volume.mount}});
   return volumes;
 }
 
 }  // namespace
 
-void addDiskParams(const inventory::Profile& profile, const inventory::Node& node, const std::vector<std::string>& image_mirrors, const std::string& digest, json& params) {
+void addDiskParams(const inventory::Profile& profile, const inventory::Node& node,
+                   const std::vector<std::string>& image_mirrors, const std::string& digest,
+                   json& params) {
   for (std::string mirror : image_mirrors) {
     while (mirror.ends_with('/')) mirror.pop_back();
     params["mirror_urls"].push_back(fmt::format("{}/images/{}/pack", mirror, digest));
   }
   if (profile.root) params["root"] = rootOf(*profile.root);
   for (const auto& set : profile.storage) {
-    json entry{{"name", set.name}, {"disks", set.disks}, {"count", set.count}, {"encrypt", set.encrypt}, {"volumes", volumesOf(set)}};
+    json entry{{"name", set.name},
+               {"disks", set.disks},
+               {"count", set.count},
+               {"encrypt", set.encrypt},
+               {"volumes", volumesOf(set)}};
     if (const auto level = inventory::raidNumber(set.raid)) entry["raid"] = *level;
     if (set.sector_bytes != 0) entry["sector_bytes"] = set.sector_bytes;
     params["storage"].push_back(std::move(entry));
@@ -50,7 +61,9 @@ void addDiskParams(const inventory::Profile& profile, const inventory::Node& nod
   if (!profile.user_data.empty()) params["user_data"] = inventory::userDataFor(profile, node);
 }
 
-std::vector<lifecycle::Finding> sourceFindings(const NodeName& node, const std::string& result, WallTime at, const std::vector<std::string>& standby_urls) {
+std::vector<lifecycle::Finding> sourceFindings(const NodeName& node, const std::string& result,
+                                               WallTime at,
+                                               const std::vector<std::string>& standby_urls) {
   std::vector<lifecycle::Finding> findings;
   const json report = jsonOrNone(result, kAgentJson);
   if (!report.is_object()) return findings;
@@ -70,25 +83,47 @@ std::vector<lifecycle::Finding> sourceFindings(const NodeName& node, const std::
     for (const json& entry : list)
       if (entry.is_string()) work(entry.get<std::string>());
   };
-  constexpr const char* kLookAtServer = "look at that server: does it answer, and does it have the same pack as the controller? Its cache may hold an old or damaged one";
+  constexpr const char* kLookAtServer =
+      "look at that server: does it answer, and does it have the same pack as the controller? Its "
+      "cache may hold an old or damaged one";
   const auto stands_by = [&](const std::string& mirror) {
-    return std::any_of(standby_urls.begin(), standby_urls.end(), [&mirror](const std::string& url) { return mirror.starts_with(url + "/"); });
+    return std::any_of(standby_urls.begin(), standby_urls.end(),
+                       [&mirror](const std::string& url) { return mirror.starts_with(url + "/"); });
   };
-  each(report, "dropped_mirrors", [&](const std::string& mirror) { if (!stands_by(mirror)) add("got its image without a mirror that it stopped asking: " + mirror, mirror, kLookAtServer); });
-  each(peers, "liars", [&](const std::string& server) { add("stopped asking a server for pieces that are shared with other nodes, because they were wrong: " + server, server, kLookAtServer); });
-  if (peers.is_object() && peers.value("banned_peers", json(0)).is_number_unsigned() && peers["banned_peers"] > 0u)
-    add(fmt::format("talks no more to {} other nodes that gave it wrong pieces of its image ({} pieces)", jsonText(peers["banned_peers"]), jsonText(peers.value("wrong_pieces", json(0)))), peers,
-        "look for a node with bad memory or a bad NIC among those that were imaged at the same time: memory and network checks, its journal");
+  each(report, "dropped_mirrors", [&](const std::string& mirror) {
+    if (!stands_by(mirror))
+      add("got its image without a mirror that it stopped asking: " + mirror, mirror,
+          kLookAtServer);
+  });
+  each(peers, "liars", [&](const std::string& server) {
+    add("stopped asking a server for pieces that are shared with other nodes, because they were "
+        "wrong: " +
+            server,
+        server, kLookAtServer);
+  });
+  if (peers.is_object() && peers.value("banned_peers", json(0)).is_number_unsigned() &&
+      peers["banned_peers"] > 0u)
+    add(fmt::format(
+            "talks no more to {} other nodes that gave it wrong pieces of its image ({} pieces)",
+            jsonText(peers["banned_peers"]), jsonText(peers.value("wrong_pieces", json(0)))),
+        peers,
+        "look for a node with bad memory or a bad NIC among those that were imaged at the same "
+        "time: memory and network checks, its journal");
   return findings;
 }
 
-std::optional<lifecycle::Finding> diskFinding(const NodeName& node, const std::string& why, WallTime at) {
+std::optional<lifecycle::Finding> diskFinding(const NodeName& node, const std::string& why,
+                                              WallTime at) {
   if (why.find(wire::kReplaceDisk) == std::string::npos) return std::nullopt;
   lifecycle::Finding finding;
   finding.facet = {lifecycle::Subject(node), facet(kImage)};
   finding.text = fmt::format("a disk of {} is failing: {}", node.str(), why);
-  finding.what_to_do = fmt::format("replace the disk with the serial that is named, correct `disk` of the profile where it names that serial, then `muster apply --nodes {}` writes the new one; "
-                                   "a broken cable or controller looks the same, so a second disk that fails at this place is not the disk's fault", node.str());
+  finding.what_to_do = fmt::format(
+      "replace the disk with the serial that is named, correct `disk` of the profile where it "
+      "names that serial, then `muster apply --nodes {}` writes the new one; "
+      "a broken cable or controller looks the same, so a second disk that fails at this place is "
+      "not the disk's fault",
+      node.str());
   finding.at = at;
   return finding;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the write-image task is told of mirrors, other disks and user data; and what is found when it comes back.
+// What the write-image task is told of mirrors, other disks and user data; and what is found when
+// it comes back.
 #pragma once
 
 #include "inventory/model/cluster.h"
@@ -14,13 +15,20 @@
 namespace muster::provision {
 
 /// Adds "mirror_urls", "root", "storage" and "user_data" where the inventory has them.
-void addDiskParams(const inventory::Profile& profile, const inventory::Node& node, const std::vector<std::string>& image_mirrors, const std::string& digest, nlohmann::json& params);
+void addDiskParams(const inventory::Profile& profile, const inventory::Node& node,
+                   const std::vector<std::string>& image_mirrors, const std::string& digest,
+                   nlohmann::json& params);
 
-/// A finding for each mirror that the node dropped and each server that gave it wrong shared pieces, and one for peers that did. `result`: the task's, as JSON.
-/// Mirrors of `standby_urls` are not expected to answer.
-std::vector<lifecycle::Finding> sourceFindings(const NodeName& node, const std::string& result, WallTime at, const std::vector<std::string>& standby_urls = {});
+/// A finding for each mirror that the node dropped and each server that gave it wrong shared
+/// pieces, and one for peers that did. `result`: the task's, as JSON. Mirrors of `standby_urls` are
+/// not expected to answer.
+std::vector<lifecycle::Finding> sourceFindings(const NodeName& node, const std::string& result,
+                                               WallTime at,
+                                               const std::vector<std::string>& standby_urls = {});
 
-/// What the writing of an image failed of, when it is a disk. `why`: the agent's words, which name it.
-std::optional<lifecycle::Finding> diskFinding(const NodeName& node, const std::string& why, WallTime at);
+/// What the writing of an image failed of, when it is a disk. `why`: the agent's words, which name
+/// it.
+std::optional<lifecycle::Finding> diskFinding(const NodeName& node, const std::string& why,
+                                              WallTime at);
 
 }  // namespace muster::provision

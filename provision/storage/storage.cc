@@ -23,17 +23,21 @@ struct KindRow {
   MountKind kind;
   std::string_view word, type;     ///< type: as mount(8) is told
   std::string_view mounted_types;  ///< as /proc/self/mounts may show it, separated by spaces
-  std::string_view package;        ///< Debian's; RHEL-likes' other names go into the inventory's `packages`
-  std::string_view needs;          ///< lines of the unit's [Unit]
+  std::string_view
+      package;             ///< Debian's; RHEL-likes' other names go into the inventory's `packages`
+  std::string_view needs;  ///< lines of the unit's [Unit]
 };
 constexpr std::array<KindRow, 3> kRows = {{
-    {MountKind::Nfs, "nfs", "nfs", "nfs nfs4", "nfs-common", "After=network-online.target\nWants=network-online.target\n"},
-    {MountKind::Lustre, "lustre", "lustre", "lustre", "", "After=network-online.target lnet.service\nWants=network-online.target\n"},
+    {MountKind::Nfs, "nfs", "nfs", "nfs nfs4", "nfs-common",
+     "After=network-online.target\nWants=network-online.target\n"},
+    {MountKind::Lustre, "lustre", "lustre", "lustre", "",
+     "After=network-online.target lnet.service\nWants=network-online.target\n"},
     {MountKind::Gpfs, "gpfs", "gpfs", "gpfs", "", "After=gpfs.service\nRequires=gpfs.service\n"},
 }};
 
 const KindRow& rowOf(MountKind kind) {
-  return *std::find_if(kRows.begin(), kRows.end(), [&](const KindRow& row) { return row.kind == kind; });
+  return *std::find_if(kRows.begin(), kRows.end(),
+                       [&](const KindRow& row) { return row.kind == kind; });
 }
 
 }  // namespace
@@ -55,17 +59,23 @@ std::string mountUnitName(const std::string& path) {
 std::string mountUnit(const inventory::MountedSystem& storage) {
   const auto& row = rowOf(storage.kind);
   auto options = storage.options;
-  if (std::find(options.begin(), options.end(), "_netdev") == options.end()) options.push_back("_netdev");
+  if (std::find(options.begin(), options.end(), "_netdev") == options.end())
+    options.push_back("_netdev");
   const auto escaped = [](std::string text) {  // a percent sign is a specifier to systemd
-    for (std::size_t at = 0; (at = text.find('%', at)) != std::string::npos; at += 2) text.insert(at, 1, '%');
+    for (std::size_t at = 0; (at = text.find('%', at)) != std::string::npos; at += 2)
+      text.insert(at, 1, '%');
     return text;
   };
   // By the first line the agent knows what it wrote at an earlier place.
   return fmt::format(
-      "# Written by muster for storage {}; changes are put back.\n[Unit]\nDescription=storage {} ({})\n{}\n[Mount]\nWhat={}\nWhere={}\nType={}\n{}TimeoutSec=120\n\n"
+      "# Written by muster for storage {}; changes are put back.\n[Unit]\nDescription=storage {} "
+      "({})\n{}\n[Mount]\nWhat={}\nWhere={}\nType={}\n{}TimeoutSec=120\n\n"
       "[Install]\nWantedBy={}\n",
-      storage.name, storage.name, row.word, row.needs, escaped(storage.source), storage.at, row.type,
-      options.empty() ? std::string() : fmt::format("Options={}\n", escaped(fmt::format("{}", fmt::join(options, ",")))),
+      storage.name, storage.name, row.word, row.needs, escaped(storage.source), storage.at,
+      row.type,
+      options.empty()
+          ? std::string()
+          : fmt::format("Options={}\n", escaped(fmt::format("{}", fmt::join(options, ",")))),
       "remote-fs.target");
 }
 

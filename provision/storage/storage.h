@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Storage clients: what a declared file system is on a node. Pure; the phase is in storage_phase.cc.
+// Storage clients: what a declared file system is on a node. Pure; the phase is in
+// storage_phase.cc.
 #pragma once
 
 #include "inventory/model/cluster.h"

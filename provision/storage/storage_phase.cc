@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The storage phase: facet storage.NAME of every file system that a node's profile mounts. One task of the agent installs, mounts and
-// measures; a probe of the agent tells whether what is mounted is still that.
+// The storage phase: facet storage.NAME of every file system that a node's profile mounts. One task
+// of the agent installs, mounts and measures; a probe of the agent tells whether what is mounted is
+// still that.
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "provision/agent_task.h"
@@ -18,8 +19,6 @@
 namespace muster::provision {
 namespace {
 
-using wire::Mode;
-using wire::TaskKind;
 using lifecycle::Again;
 using lifecycle::Blocked;
 using lifecycle::Done;
@@ -27,6 +26,8 @@ using lifecycle::Fact;
 using lifecycle::Outcome;
 using lifecycle::Subject;
 using std::chrono::seconds;
+using wire::Mode;
+using wire::TaskKind;
 
 constexpr std::string_view kStoragePrefix = "storage.", kAbsent = "absent";
 constexpr const char* kRemoved = "none";
@@ -36,11 +37,13 @@ constexpr std::chrono::milliseconds kLookAgain{2000};
 
 class StoragePhase final : public lifecycle::Phase {
  public:
-  StoragePhase(const inventory::Cluster& cluster, gateway::AgentGateway& agents, Clock& clock) : cluster_(cluster), agents_(agents), clock_(clock) {}
+  StoragePhase(const inventory::Cluster& cluster, gateway::AgentGateway& agents, Clock& clock)
+      : cluster_(cluster), agents_(agents), clock_(clock) {}
 
   std::string_view name() const override { return "storage"; }
 
-  std::vector<lifecycle::Goal> goals(const inventory::Cluster& cluster, const Subject& subject, const lifecycle::FactSet& facts) const override {
+  std::vector<lifecycle::Goal> goals(const inventory::Cluster& cluster, const Subject& subject,
+                                     const lifecycle::FactSet& facts) const override {
     std::vector<lifecycle::Goal> goals;
     const auto* node = subject.isCluster() ? nullptr : cluster.findNode(subject.node());
     if (!node) return goals;
@@ -48,12 +51,24 @@ class StoragePhase final : public lifecycle::Phase {
     std::vector<lifecycle::FacetRef> before{{subject, facet(kOs)}};
     for (const auto& driver : profile.drivers) before.push_back({subject, driverFacet(driver)});
     for (const auto& name : profile.mounts)
-      goals.push_back({{subject, facet(std::string(kStoragePrefix) + name)}, storageValue(cluster.file_systems.at(name)), lifecycle::Disruption::Drain, seconds(60),
-                       seconds(3600), before, fmt::format("profile {} mounts {} at {}", profile.name, name, cluster.file_systems.at(name).at)});
+      goals.push_back({{subject, facet(std::string(kStoragePrefix) + name)},
+                       storageValue(cluster.file_systems.at(name)),
+                       lifecycle::Disruption::Drain,
+                       seconds(60),
+                       seconds(3600),
+                       before,
+                       fmt::format("profile {} mounts {} at {}", profile.name, name,
+                                   cluster.file_systems.at(name).at)});
     for (const auto& fact : facts.view(subject)) {
       if (!isLeft(profile, fact)) continue;
-      goals.push_back({{subject, fact.facet}, kRemoved, lifecycle::Disruption::Drain, seconds(10), seconds(600), before,
-                       fmt::format("profile {} mounts {} no more", profile.name, fact.facet.str().substr(kStoragePrefix.size()))});
+      goals.push_back({{subject, fact.facet},
+                       kRemoved,
+                       lifecycle::Disruption::Drain,
+                       seconds(10),
+                       seconds(600),
+                       before,
+                       fmt::format("profile {} mounts {} no more", profile.name,
+                                   fact.facet.str().substr(kStoragePrefix.size()))});
     }
     return goals;
   }
@@ -62,19 +77,29 @@ class StoragePhase final : public lifecycle::Phase {
     std::vector<Fact> facts;
     const auto* node = subject.isCluster() ? nullptr : cluster_.findNode(subject.node());
     const auto state = node ? agents_.state(node->name) : std::nullopt;
-    if (!state || state->mode != Mode::Disk || cluster_.profileOf(*node).mounts.empty()) co_return facts;
+    if (!state || state->mode != Mode::Disk || cluster_.profileOf(*node).mounts.empty())
+      co_return facts;
     nlohmann::json probes = nlohmann::json::array();
-    for (const auto& name : cluster_.profileOf(*node).mounts) probes.push_back(std::string(kStoragePrefix) + name);
+    for (const auto& name : cluster_.profileOf(*node).mounts)
+      probes.push_back(std::string(kStoragePrefix) + name);
     const nlohmann::json params{{"probes", probes}};
-    const wire::AgentTask task{"storage." + node->name.str() + "." + io::randomToken(9), TaskKind::Probe, jsonText(params), kProbeLimit};
+    const wire::AgentTask task{"storage." + node->name.str() + "." + io::randomToken(9),
+                               TaskKind::Probe, jsonText(params), kProbeLimit};
     CO_TRY(report, co_await agents_.runTask(node->name, task));
     const auto json = jsonOrNone(report.result, kAgentJson);
-    if (!json.is_object()) co_return fail(ErrorCode::Corrupt, "the probes of " + node->name.str() + " are not a JSON object");
+    if (!json.is_object())
+      co_return fail(ErrorCode::Corrupt,
+                     "the probes of " + node->name.str() + " are not a JSON object");
     for (const auto& probe : probes) {
       const auto key = probe.get<std::string>();
       const auto found = json.find(key);
-      facts.push_back({subject, facet(key), found != json.end() && found->is_string() ? found->get<std::string>() : std::string(kAbsent), clock_.now(),
-                       "agent " + node->name.str(), {}});
+      facts.push_back({subject,
+                       facet(key),
+                       found != json.end() && found->is_string() ? found->get<std::string>()
+                                                                 : std::string(kAbsent),
+                       clock_.now(),
+                       "agent " + node->name.str(),
+                       {}});
     }
     co_return facts;
   }
@@ -82,22 +107,32 @@ class StoragePhase final : public lifecycle::Phase {
   Async<Outcome> act(lifecycle::Action action, lifecycle::ActContext& context) override {
     const auto* node = cluster_.findNode(action.facet.subject.node());
     const auto& name = action.facet.facet.str();
-    const auto of = name.starts_with(kStoragePrefix) ? name.substr(kStoragePrefix.size()) : std::string();
-    const bool removed = node && !of.empty() && action.to == kRemoved && !mounts(cluster_.profileOf(*node), of);
+    const auto of =
+        name.starts_with(kStoragePrefix) ? name.substr(kStoragePrefix.size()) : std::string();
+    const bool removed =
+        node && !of.empty() && action.to == kRemoved && !mounts(cluster_.profileOf(*node), of);
     const auto storage = cluster_.file_systems.find(of);
-    if (!node || (!removed && storage == cluster_.file_systems.end())) co_return Outcome(Blocked{fmt::format("the inventory has no {} for {}", name, action.facet.subject.str())});
+    if (!node || (!removed && storage == cluster_.file_systems.end()))
+      co_return Outcome(
+          Blocked{fmt::format("the inventory has no {} for {}", name, action.facet.subject.str())});
     const auto state = agents_.state(node->name);
-    if (!state || state->mode != Mode::Disk) co_return Outcome(Again{kLookAgain, fmt::format("the installed system of {} to call", node->name.str())});
+    if (!state || state->mode != Mode::Disk)
+      co_return Outcome(
+          Again{kLookAgain, fmt::format("the installed system of {} to call", node->name.str())});
     const auto params = [&](bool) {
       if (removed) return jsonText(nlohmann::json{{"name", of}, {"remove", true}});
       auto json = storageParams(storage->second);
       json["value"] = storageValue(storage->second);
       return jsonText(json);
     };
-    auto stepped = co_await stepTask(agents_, node->name, TaskKind::Storage, kMountLimit, context, params);
+    auto stepped =
+        co_await stepTask(agents_, node->name, TaskKind::Storage, kMountLimit, context, params);
     if (!stepped && removed && stepped.error().code() == ErrorCode::InvalidInput)
-      co_return Outcome(Blocked{fmt::format("the agent of {0} is of an earlier version of muster, which takes no storage away: image {0} again, or end the mount of {1} there (systemctl disable --now) and delete its unit "
-                                            "in /etc/systemd/system", node->name.str(), of)});
+      co_return Outcome(Blocked{fmt::format(
+          "the agent of {0} is of an earlier version of muster, which takes no storage away: image "
+          "{0} again, or end the mount of {1} there (systemctl disable --now) and delete its unit "
+          "in /etc/systemd/system",
+          node->name.str(), of)});
     CO_TRY(step, std::move(stepped));
     if (const auto* again = std::get_if<Again>(&step)) co_return Outcome(*again);
     if (const auto* refused = std::get_if<Blocked>(&step)) co_return Outcome(*refused);
@@ -106,16 +141,25 @@ class StoragePhase final : public lifecycle::Phase {
 
   Async<std::vector<Fact>> verify(lifecycle::Action action) override {
     auto facts = co_await observe(action.facet.subject);
-    if (facts && action.to == kRemoved) facts->push_back({action.facet.subject, action.facet.facet, kRemoved, clock_.now(), "agent " + action.facet.subject.str(), {}});
+    if (facts && action.to == kRemoved)
+      facts->push_back({action.facet.subject,
+                        action.facet.facet,
+                        kRemoved,
+                        clock_.now(),
+                        "agent " + action.facet.subject.str(),
+                        {}});
     co_return facts;
   }
 
  private:
-  static bool mounts(const inventory::Profile& profile, const std::string& name) { return std::find(profile.mounts.begin(), profile.mounts.end(), name) != profile.mounts.end(); }
+  static bool mounts(const inventory::Profile& profile, const std::string& name) {
+    return std::find(profile.mounts.begin(), profile.mounts.end(), name) != profile.mounts.end();
+  }
   /// Known of an earlier declaration, not of this one.
   static bool isLeft(const inventory::Profile& profile, const Fact& fact) {
     const auto& name = fact.facet.str();
-    return name.starts_with(kStoragePrefix) && fact.value != kRemoved && fact.value != kAbsent && !mounts(profile, name.substr(kStoragePrefix.size()));
+    return name.starts_with(kStoragePrefix) && fact.value != kRemoved && fact.value != kAbsent &&
+           !mounts(profile, name.substr(kStoragePrefix.size()));
   }
 
   const inventory::Cluster& cluster_;
@@ -125,7 +169,8 @@ class StoragePhase final : public lifecycle::Phase {
 
 }  // namespace
 
-std::unique_ptr<lifecycle::Phase> makeStoragePhase(const inventory::Cluster& cluster, gateway::AgentGateway& agents, Clock& clock) {
+std::unique_ptr<lifecycle::Phase> makeStoragePhase(const inventory::Cluster& cluster,
+                                                   gateway::AgentGateway& agents, Clock& clock) {
   return std::make_unique<StoragePhase>(cluster, agents, clock);
 }
 

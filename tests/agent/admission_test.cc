@@ -25,7 +25,9 @@ class AdmissionTest : public ::testing::Test {
     head.remote_address = address;
     return head;
   }
-  static int statusOf(const io::Admission& admission) { return admission.refusal ? admission.refusal->status : 200; }
+  static int statusOf(const io::Admission& admission) {
+    return admission.refusal ? admission.refusal->status : 200;
+  }
   int enrol(const std::string& address, const std::string& mac, const std::string& token) {
     auto request = from(address);
     const auto made = io::makeKeyAndRequest("x");
@@ -35,7 +37,9 @@ class AdmissionTest : public ::testing::Test {
       if (route.path != "/agent/v1/enrol") continue;
       std::optional<int> status;
       asio::co_spawn(site_.controller->io, route.handle(std::move(request)),
-                     [&status](std::exception_ptr thrown, io::ServerResponse answer) { status = thrown ? -1 : answer.status; });
+                     [&status](std::exception_ptr thrown, io::ServerResponse answer) {
+                       status = thrown ? -1 : answer.status;
+                     });
       EXPECT_TRUE(site_.until([&] { return status.has_value(); }));
       return status.value_or(-1);
     }
@@ -68,14 +72,16 @@ TEST_F(AdmissionTest, onlyNodesOfTheInventoryMaySendMuch) {
   }
 }
 
-/// Nobody can have the store asked, or findings written, as often as they like; and only who tried is refused.
+/// Nobody can have the store asked, or findings written, as often as they like; and only who tried
+/// is refused.
 TEST_F(AdmissionTest, whoFailsToEnrolAgainAndAgainIsNotLookedAt) {
   const auto& node = site_.cluster.nodes.front();
   for (std::size_t i = 0; i < gateway::FailedAttempts::kPerAddress; ++i) {
     ASSERT_EQ(statusOf(admit("/agent/v1/enrol", from("10.0.0.66"))), 200) << i;
     ASSERT_EQ(enrol("10.0.0.66", i % 2 ? node.mac.str() : "52:54:00:99:99:99", "guess"), 403) << i;
   }
-  for (const auto* path : {"/agent/v1/enrol", "/agent/v1/attest", "/agent/v1/attested"}) EXPECT_EQ(statusOf(admit(path, from("10.0.0.66"))), 429) << path;
+  for (const auto* path : {"/agent/v1/enrol", "/agent/v1/attest", "/agent/v1/attested"})
+    EXPECT_EQ(statusOf(admit(path, from("10.0.0.66"))), 429) << path;
   EXPECT_EQ(statusOf(admit("/agent/v1/enrol", from("10.0.0.1"))), 200);
 }
 
@@ -87,8 +93,10 @@ TEST(gateway::FailedAttempts, areForgottenAndAreBounded) {
   EXPECT_TRUE(attempts.mayTry("b", now));
   now += gateway::FailedAttempts::kInterval;
   EXPECT_TRUE(attempts.mayTry("a", now));
-  for (std::size_t i = 0; i < gateway::FailedAttempts::kInAll; ++i) attempts.failed(std::to_string(i), now);
-  EXPECT_FALSE(attempts.mayTry("b", now)) << "thousands of addresses: nobody is told apart any more";
+  for (std::size_t i = 0; i < gateway::FailedAttempts::kInAll; ++i)
+    attempts.failed(std::to_string(i), now);
+  EXPECT_FALSE(attempts.mayTry("b", now))
+      << "thousands of addresses: nobody is told apart any more";
   now += gateway::FailedAttempts::kInterval;
   EXPECT_TRUE(attempts.mayTry("b", now));
 }

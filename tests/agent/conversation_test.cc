@@ -12,7 +12,9 @@ using ::testing::HasSubstr;
 
 const NodeName kNode("gpu001");
 
-wire::AgentTask task(std::string id, wire::TaskKind kind, std::chrono::seconds deadline = 600s) { return {std::move(id), kind, "{}", deadline}; }
+wire::AgentTask task(std::string id, wire::TaskKind kind, std::chrono::seconds deadline = 600s) {
+  return {std::move(id), kind, "{}", deadline};
+}
 
 class ConversationTest : public ::testing::Test {
  protected:
@@ -70,18 +72,26 @@ TEST_F(ConversationTest, resultArrivesAfterTheControllerDiedInTheMiddle) {
   site.restartController();
   EXPECT_FALSE(site.gateway().state(kNode));
   site.gate.open();
-  auto report = site.await(site.gateway().runTask(kNode, task("i1", wire::TaskKind::InstallDriver)));
+  auto report =
+      site.await(site.gateway().runTask(kNode, task("i1", wire::TaskKind::InstallDriver)));
   ASSERT_TRUE(report) << report.error().str();
   EXPECT_EQ(report->result, R"({"answer":"i1"})");
   EXPECT_EQ(node->runs["i1"], 1);
-  EXPECT_EQ(site.gateway().state(kNode)->hardware.serial, "SN-1") << "hardware is said again to a new controller";
+  EXPECT_EQ(site.gateway().state(kNode)->hardware.serial, "SN-1")
+      << "hardware is said again to a new controller";
 }
 
 TEST_F(ConversationTest, whatADiskHoldsIsLookedAtAgainAlsoAfterAnErasureThatFailed) {
   startRam();
-  ASSERT_TRUE(site.until([&] { return site.gateway().state(kNode) && site.gateway().state(kNode)->hardware.manufacturer == "look 1"; }));
+  ASSERT_TRUE(site.until([&] {
+    return site.gateway().state(kNode) &&
+           site.gateway().state(kNode)->hardware.manufacturer == "look 1";
+  }));
   EXPECT_FALSE(site.await(site.gateway().runTask(kNode, task("e1", wire::TaskKind::EraseDisks))));
-  EXPECT_TRUE(site.until([&] { return site.gateway().state(kNode)->hardware.manufacturer == "look 2" && site.gateway().state(kNode)->fresh; }));
+  EXPECT_TRUE(site.until([&] {
+    return site.gateway().state(kNode)->hardware.manufacturer == "look 2" &&
+           site.gateway().state(kNode)->fresh;
+  }));
 }
 
 TEST_F(ConversationTest, taskOfAnAgentThatDiedIsFailedWithThatReason) {
@@ -91,7 +101,8 @@ TEST_F(ConversationTest, taskOfAnAgentThatDiedIsFailedWithThatReason) {
   auto options = node->options;
   site.kill(node);
   node = site.startNode(options);  // same boot, same folder: only the program was restarted
-  auto report = site.await(site.gateway().runTask(kNode, task("i1", wire::TaskKind::InstallDriver)));
+  auto report =
+      site.await(site.gateway().runTask(kNode, task("i1", wire::TaskKind::InstallDriver)));
   ASSERT_FALSE(report);
   EXPECT_THAT(report.error().str(), HasSubstr("the agent was restarted while the task ran"));
   EXPECT_EQ(node->runs["i1"], 0);
@@ -141,7 +152,8 @@ TEST_F(ConversationTest, controllerThatLostItsClaimIsRefusedByTheAgent) {
   EXPECT_EQ(node->runs["t3"], 1);
 }
 
-/// Nothing has happened since the last poll: the next one says so in a line, and everything once somebody new listens.
+/// Nothing has happened since the last poll: the next one says so in a line, and everything once
+/// somebody new listens.
 TEST_F(ConversationTest, anAgentDoesNotRepeatItself) {
   startRam();
   ASSERT_TRUE(site.await(site.gateway().runTask(kNode, task("t1", wire::TaskKind::Probe))));
@@ -167,8 +179,9 @@ TEST_F(ConversationTest, anAgentDoesNotRepeatItself) {
 TEST_F(ConversationTest, waitForTellsBootsApart) {
   startRam("ram-1");
   std::optional<Result<gateway::AgentState>> found;
-  asio::co_spawn(site.controller->io, site.gateway().waitFor(kNode, wire::Mode::Ram, "ram-1", 60s),
-                 [&](std::exception_ptr, Result<gateway::AgentState> state) { found = std::move(state); });
+  asio::co_spawn(
+      site.controller->io, site.gateway().waitFor(kNode, wire::Mode::Ram, "ram-1", 60s),
+      [&](std::exception_ptr, Result<gateway::AgentState> state) { found = std::move(state); });
   EXPECT_FALSE(site.until([&] { return found.has_value(); }, 1s));
   site.kill(node);
   startRam("ram-2");
@@ -179,8 +192,9 @@ TEST_F(ConversationTest, waitForTellsBootsApart) {
 TEST_F(ConversationTest, waitForSaysWhatWasHeardLast) {
   startRam("ram-1");
   std::optional<Result<gateway::AgentState>> found;
-  asio::co_spawn(site.controller->io, site.gateway().waitFor(kNode, wire::Mode::Disk, {}, 60s),
-                 [&](std::exception_ptr, Result<gateway::AgentState> state) { found = std::move(state); });
+  asio::co_spawn(
+      site.controller->io, site.gateway().waitFor(kNode, wire::Mode::Disk, {}, 60s),
+      [&](std::exception_ptr, Result<gateway::AgentState> state) { found = std::move(state); });
   ASSERT_FALSE(site.until([&] { return found.has_value(); }, 1s));
   site.clock.advance(61s);
   ASSERT_TRUE(site.until([&] { return found.has_value(); }));
@@ -196,14 +210,16 @@ TEST_F(ConversationTest, silentAgentIsGone) {
   EXPECT_TRUE(site.gateway().state(kNode));
   site.clock.advance(2s);
   EXPECT_FALSE(site.gateway().state(kNode));
-  EXPECT_EQ(site.gateway().submit(kNode, task("t", wire::TaskKind::Probe)).error().code(), ErrorCode::Unavailable);
+  EXPECT_EQ(site.gateway().submit(kNode, task("t", wire::TaskKind::Probe)).error().code(),
+            ErrorCode::Unavailable);
 }
 
 TEST_F(ConversationTest, silenceDuringATaskEndsTheWait) {
   startRam();
   std::optional<Result<wire::AgentTaskReport>> end;
-  asio::co_spawn(site.controller->io, site.gateway().runTask(kNode, task("i1", wire::TaskKind::InstallDriver)),
-                 [&](std::exception_ptr, Result<wire::AgentTaskReport> report) { end = std::move(report); });
+  asio::co_spawn(
+      site.controller->io, site.gateway().runTask(kNode, task("i1", wire::TaskKind::InstallDriver)),
+      [&](std::exception_ptr, Result<wire::AgentTaskReport> report) { end = std::move(report); });
   ASSERT_TRUE(site.until([&] { return site.phase("gpu001", "i1") == wire::TaskPhase::Running; }));
   site.kill(node);
   ASSERT_TRUE(site.until([&] {
@@ -217,7 +233,8 @@ TEST_F(ConversationTest, silenceDuringATaskEndsTheWait) {
 
 TEST_F(ConversationTest, taskEndsAtItsDeadline) {
   startRam();
-  auto report = site.await(site.gateway().runTask(kNode, task("w1", wire::TaskKind::WriteImage, 1s)));
+  auto report =
+      site.await(site.gateway().runTask(kNode, task("w1", wire::TaskKind::WriteImage, 1s)));
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code(), ErrorCode::Timeout);
   EXPECT_THAT(report.error().str(), HasSubstr("did not finish within 1"));
@@ -228,7 +245,8 @@ TEST_F(ConversationTest, oneChangeOfTheNodeAtATime) {
   ASSERT_TRUE(site.gateway().submit(kNode, task("i1", wire::TaskKind::InstallDriver)));
   ASSERT_TRUE(site.gateway().submit(kNode, task("i2", wire::TaskKind::InstallDriver)));
   ASSERT_TRUE(site.until([&] { return site.phase("gpu001", "i1") == wire::TaskPhase::Running; }));
-  ASSERT_TRUE(site.await(site.gateway().runTask(kNode, task("p1", wire::TaskKind::Probe)))) << "looking is always allowed";
+  ASSERT_TRUE(site.await(site.gateway().runTask(kNode, task("p1", wire::TaskKind::Probe))))
+      << "looking is always allowed";
   EXPECT_EQ(site.phase("gpu001", "i2"), wire::TaskPhase::Queued);
   EXPECT_EQ(node->runs["i2"], 0);
   site.gate.open();
@@ -266,10 +284,11 @@ TEST_F(ConversationTest, installedSystemComesWithTheCertificateMadeForIt) {
   auto made = io::makeKeyAndRequest("gpu001");
   Result<wire::EnrolResponse> answer = fail(ErrorCode::Timeout, "none");
   bool answered = false;
-  asio::co_spawn(node->io, node->agent->certify(made->csr_pem), [&](std::exception_ptr, Result<wire::EnrolResponse> got) {
-    answer = std::move(got);
-    answered = true;
-  });
+  asio::co_spawn(node->io, node->agent->certify(made->csr_pem),
+                 [&](std::exception_ptr, Result<wire::EnrolResponse> got) {
+                   answer = std::move(got);
+                   answered = true;
+                 });
   ASSERT_TRUE(site.until([&] { return answered; }));
   ASSERT_TRUE(answer) << answer.error().str();
   EXPECT_EQ(io::describeCertificate(answer->certificate_pem)->common_name, "gpu001");
@@ -280,9 +299,12 @@ TEST_F(ConversationTest, installedSystemComesWithTheCertificateMadeForIt) {
   ASSERT_TRUE(io::writeFileAtomic(root / "key", made->key_pem.reveal(), 0600));
   ASSERT_TRUE(io::writeFileAtomic(root / "crt", answer->certificate_pem));
   ASSERT_TRUE(io::writeFileAtomic(root / "ca", answer->ca_pem));
-  nlohmann::json config{{"url", site.url()},         {"node", "gpu001"},
-                        {"ca_pem_file", root / "ca"}, {"key_file", root / "key"},
-                        {"certificate_file", root / "crt"}, {"image_digest", "abc123"}};
+  nlohmann::json config{{"url", site.url()},
+                        {"node", "gpu001"},
+                        {"ca_pem_file", root / "ca"},
+                        {"key_file", root / "key"},
+                        {"certificate_file", root / "crt"},
+                        {"image_digest", "abc123"}};
   auto options = optionsFromFile(config.dump());
   ASSERT_TRUE(options) << options.error().str();
   options->root = root;
@@ -345,7 +367,8 @@ TEST_F(ConversationTest, agentThatWasAwayForTooLongComesBack) {
   ASSERT_TRUE(io::writeFileAtomic(options.ca_pem_file, site.ca->certificatePem()));
   auto late = site.startNode(options);
   EXPECT_TRUE(site.until([&] { return site.isThere("gpu001", wire::Mode::Disk); }));
-  EXPECT_GT(loadIdentity(options)->not_after, std::chrono::system_clock::now() + gateway::kInstalledCertificateLifetime - 1h);
+  EXPECT_GT(loadIdentity(options)->not_after,
+            std::chrono::system_clock::now() + gateway::kInstalledCertificateLifetime - 1h);
   site.kill(late);
 }
 
@@ -365,13 +388,16 @@ TEST_F(ConversationTest, probesThatATaskAskedAboutAreToldFromThenOn) {
   auto asked = task("p1", wire::TaskKind::Probe);
   asked.params = R"({"probes":["module.rdma_rxe"],"verify":{"package.x":"1"}})";
   ASSERT_TRUE(site.await(site.gateway().runTask(kNode, asked)));
-  EXPECT_TRUE(site.until([&] { return site.gateway().state(kNode)->probes.count("module.rdma_rxe") == 1; }));
+  EXPECT_TRUE(site.until(
+      [&] { return site.gateway().state(kNode)->probes.count("module.rdma_rxe") == 1; }));
   EXPECT_EQ(site.gateway().state(kNode)->probes.count("package.x"), 1u);
 }
 
 TEST_F(ConversationTest, oldResultsAreForgottenButNeverRunAgain) {
   startRam();
-  for (int i = 0; i < 40; ++i) ASSERT_TRUE(site.await(site.gateway().runTask(kNode, task("p" + std::to_string(i), wire::TaskKind::Probe))));
+  for (int i = 0; i < 40; ++i)
+    ASSERT_TRUE(site.await(
+        site.gateway().runTask(kNode, task("p" + std::to_string(i), wire::TaskKind::Probe))));
   EXPECT_TRUE(site.until([&] { return !site.gateway().report(kNode, "p0"); }));
   EXPECT_TRUE(site.gateway().report(kNode, "p39"));
   auto again = site.await(site.gateway().runTask(kNode, task("p0", wire::TaskKind::Probe)));
@@ -384,7 +410,8 @@ TEST_F(ConversationTest, oldResultsAreForgottenButNeverRunAgain) {
 
 class PollTest : public ::testing::Test {
  protected:
-  wire::PollRequest busyPoll(const std::string& boot, std::uint64_t sequence, std::vector<wire::AgentTaskReport> reports) {
+  wire::PollRequest busyPoll(const std::string& boot, std::uint64_t sequence,
+                             std::vector<wire::AgentTaskReport> reports) {
     wire::PollRequest poll;
     poll.mode = wire::Mode::Disk;
     poll.boot_id = boot;
@@ -396,7 +423,8 @@ class PollTest : public ::testing::Test {
     poll.reports.push_back(busy);
     return poll;
   }
-  static wire::AgentTaskReport report(std::string id, wire::TaskPhase phase, std::string result = {}) {
+  static wire::AgentTaskReport report(std::string id, wire::TaskPhase phase,
+                                      std::string result = {}) {
     wire::AgentTaskReport each;
     each.id = std::move(id);
     each.phase = phase;
@@ -418,11 +446,13 @@ TEST_F(PollTest, lateAndRepeatedReportsAreNotBelieved) {
   EXPECT_EQ(send(busyPoll("b1", 12, {report("t", wire::TaskPhase::Running)})), 409);
   EXPECT_EQ(site.phase("gpu001", "t"), wire::TaskPhase::Done);
   EXPECT_EQ(send(busyPoll("b2", 1, {})), 200);
-  EXPECT_EQ(send(busyPoll("b1", 99, {report("t", wire::TaskPhase::Done, "{}")})), 409) << "that boot is over";
+  EXPECT_EQ(send(busyPoll("b1", 99, {report("t", wire::TaskPhase::Done, "{}")})), 409)
+      << "that boot is over";
   EXPECT_EQ(site.gateway().state(kNode)->boot_id, "b2");
 }
 
-/// A machine is reset just after its agent's first poll, and that poll takes longer than the next boot.
+/// A machine is reset just after its agent's first poll, and that poll takes longer than the next
+/// boot.
 TEST_F(PollTest, aFirstPollThatArrivesAfterTheNextBootsLocksNobodyOut) {
   EXPECT_EQ(send(busyPoll("b2", 1, {})), 200);
   EXPECT_EQ(send(busyPoll("b1", 1, {})), 200) << "nobody can know that it is late";
@@ -451,7 +481,9 @@ TEST_F(PollTest, acknowledgedResultMayBeLeftOutButNotInvented) {
 }
 
 TEST_F(PollTest, whatAShortPollLeavesOutMustBeKnown) {
-  const auto say = [&](const wire::PollRequest& poll) { return *wire::parsePollResponse(site.post("/agent/v1/poll", toJson(poll), identity)->body); };
+  const auto say = [&](const wire::PollRequest& poll) {
+    return *wire::parsePollResponse(site.post("/agent/v1/poll", toJson(poll), identity)->body);
+  };
   auto first = say(busyPoll("b1", 1, {report("t", wire::TaskPhase::Done, R"({"x":1})")}));
   EXPECT_TRUE(first.takes_short);
   auto same = busyPoll("b1", 2, {});
@@ -489,7 +521,9 @@ TEST_F(PollTest, answerOfALostResponseIsGivenAgain) {
     ASSERT_EQ(parsed->start.size(), 1u);
     EXPECT_EQ(parsed->start[0].id, "t");
   }
-  auto taken = site.post("/agent/v1/poll", toJson(busyPoll("b1", 4, {report("t", wire::TaskPhase::Queued)})), identity);
+  auto taken =
+      site.post("/agent/v1/poll", toJson(busyPoll("b1", 4, {report("t", wire::TaskPhase::Queued)})),
+                identity);
   EXPECT_TRUE(wire::parsePollResponse(taken->body)->start.empty());
 }
 

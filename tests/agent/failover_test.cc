@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two controllers on one store, each at an address of its own: an agent speaks to the one that answers, and both hear the same of it.
-#include "wire/controllers.h"
+// Two controllers on one store, each at an address of its own: an agent speaks to the one that
+// answers, and both hear the same of it.
 #include "tests/agent/site.h"
+#include "wire/controllers.h"
 
 #include <gmock/gmock.h>
 
@@ -14,18 +15,25 @@ using ::testing::HasSubstr;
 const NodeName kNode("gpu001");
 const lifecycle::Subject kSubject(kNode);
 
-wire::AgentTask task(std::string id, wire::TaskKind kind) { return {std::move(id), kind, "{}", 600s}; }
+wire::AgentTask task(std::string id, wire::TaskKind kind) {
+  return {std::move(id), kind, "{}", 600s};
+}
 
 /// The other host: its own session on the store that it shares with the site's controller.
 class OtherHost {
  public:
-  explicit OtherHost(Site& site) : site_(site), store_(std::move(*lifecycle::openSqliteStore(site.folder / "muster.db"))) { start(); }
+  explicit OtherHost(Site& site)
+      : site_(site), store_(std::move(*lifecycle::openSqliteStore(site.folder / "muster.db"))) {
+    start();
+  }
   ~OtherHost() { die(); }
 
   /// `controllers`: what it tells agents.
   void start(std::string controllers = {}) {
     life_.emplace();
-    life_->serve(gateway::makeGatewayServer(site_.cluster, *site_.ca, *store_, site_.clock, site_.network, std::move(controllers)), *site_.ca, port_);
+    life_->serve(gateway::makeGatewayServer(site_.cluster, *site_.ca, *store_, site_.clock,
+                                            site_.network, std::move(controllers)),
+                 *site_.ca, port_);
     site_.others.push_back(&life_->io);
   }
   void die() {
@@ -77,10 +85,12 @@ TEST_F(Failover, aTaskThatOneBeganIsReportedToTheOtherAndRunsOnce) {
   ASSERT_TRUE(site.until([&] { return node->runs["i1"] == 1; }));
   EXPECT_FALSE(hears()) << "it speaks to one at a time";
   other.die();
-  ASSERT_TRUE(site.until([&] { return hears() && site.phase("gpu001", "i1") == wire::TaskPhase::Running; }));
+  ASSERT_TRUE(site.until(
+      [&] { return hears() && site.phase("gpu001", "i1") == wire::TaskPhase::Running; }));
   EXPECT_EQ(site.gateway().state(kNode)->hardware.serial, "SN-1") << "everything is said again";
   site.gate.open();
-  auto report = site.await(site.gateway().runTask(kNode, task("i1", wire::TaskKind::InstallDriver)));
+  auto report =
+      site.await(site.gateway().runTask(kNode, task("i1", wire::TaskKind::InstallDriver)));
   ASSERT_TRUE(report) << report.error().str();
   EXPECT_EQ(node->runs["i1"], 1);
 
@@ -100,7 +110,8 @@ TEST_F(Failover, oneThatStartsAnewIsFoundAgainBeforeAnotherIsWaitedFor) {
   }
 }
 
-/// The old one was stopped for longer than its lease, wakes up, and gets the agent back because the new one has died.
+/// The old one was stopped for longer than its lease, wakes up, and gets the agent back because the
+/// new one has died.
 TEST_F(Failover, ordersOfAnEarlierHolderAreRefusedWhereverTheyComeFrom) {
   ASSERT_TRUE(other.store().signOn("a", 1ms));
   ASSERT_TRUE(other.store().claim(kSubject)->ours);
@@ -109,7 +120,8 @@ TEST_F(Failover, ordersOfAnEarlierHolderAreRefusedWhereverTheyComeFrom) {
   ASSERT_TRUE(site.await(other.gateway().runTask(kNode, task("t1", wire::TaskKind::Probe))));
   other.die();
   ASSERT_TRUE(site.store->signOn("b", 1h));
-  ASSERT_TRUE(site.until([&] { return site.store->claim(kSubject)->ours; })) << "the lease of a ends";
+  ASSERT_TRUE(site.until([&] { return site.store->claim(kSubject)->ours; }))
+      << "the lease of a ends";
   ASSERT_TRUE(site.until([&] { return hears(); }));
   ASSERT_TRUE(site.await(site.gateway().runTask(kNode, task("t2", wire::TaskKind::Probe))));
 
@@ -129,7 +141,8 @@ TEST_F(Failover, whatAControllerSaysOfTheOthersIsKnownAfterARestart) {
   auto options = optionsFor(other.url());
   node = site.startNode(options);
   const auto file = options.state_folder / "controllers";
-  ASSERT_TRUE(site.await(other.gateway().runTask(kNode, task("p1", wire::TaskKind::Probe)))) << "a poll is answered";
+  ASSERT_TRUE(site.await(other.gateway().runTask(kNode, task("p1", wire::TaskKind::Probe))))
+      << "a poll is answered";
   ASSERT_TRUE(site.until([&] { return std::filesystem::exists(file); }));
   EXPECT_EQ(*io::readFile(file), other.url() + "," + site.url());
   site.kill(node);
@@ -141,7 +154,8 @@ TEST_F(Failover, whatAControllerSaysOfTheOthersIsKnownAfterARestart) {
   ASSERT_TRUE(io::writeFileAtomic(file, "nonsense"));
   other.start("http://nowhere,,");
   node = site.startNode(options);
-  EXPECT_TRUE(site.await(other.gateway().runTask(kNode, task("p2", wire::TaskKind::Probe)))) << "what cannot be read is left aside";
+  EXPECT_TRUE(site.await(other.gateway().runTask(kNode, task("p2", wire::TaskKind::Probe))))
+      << "what cannot be read is left aside";
   EXPECT_EQ(*io::readFile(file), "nonsense") << "nor is it learnt";
 }
 

@@ -2,9 +2,9 @@
 // The fake keeps the seam's promises that other folders' tests lean on.
 #include "tests/fakes/fake_agent_gateway.h"
 
+#include <gtest/gtest.h>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
-#include <gtest/gtest.h>
 
 using namespace muster;
 using namespace muster::agent;
@@ -13,7 +13,8 @@ using muster::test::FakeAgentGateway;
 TEST(FakeAgentGateway, sameIdIsStartedOnce) {
   FakeAgentGateway agents;
   NodeName node("gpu001");
-  EXPECT_EQ(agents.submit(node, wire::AgentTask{"t1", wire::TaskKind::Probe, "{}"}).error().code(), ErrorCode::Unavailable);
+  EXPECT_EQ(agents.submit(node, wire::AgentTask{"t1", wire::TaskKind::Probe, "{}"}).error().code(),
+            ErrorCode::Unavailable);
   agents.boot(node, wire::Mode::Disk);
   agents.answer(wire::TaskKind::Probe, R"({"kernel":"6.1"})");
   ASSERT_TRUE(agents.submit(node, wire::AgentTask{"t1", wire::TaskKind::Probe, "{}"}));
@@ -29,8 +30,11 @@ TEST(FakeAgentGateway, runTaskWaitsForAHeldTask) {
   agents.boot(node, wire::Mode::Ram);
   agents.hold(wire::TaskKind::WriteImage);
   std::optional<Result<wire::AgentTaskReport>> outcome;
-  asio::co_spawn(context, agents.runTask(node, wire::AgentTask{"w", wire::TaskKind::WriteImage, "{}"}),
-                 [&](std::exception_ptr, Result<wire::AgentTaskReport> answer) { outcome = std::move(answer); });
+  asio::co_spawn(context,
+                 agents.runTask(node, wire::AgentTask{"w", wire::TaskKind::WriteImage, "{}"}),
+                 [&](std::exception_ptr, Result<wire::AgentTaskReport> answer) {
+                   outcome = std::move(answer);
+                 });
   context.poll();
   EXPECT_FALSE(outcome);
   agents.finish("w", "{}");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resetting GPUs: only what was asked for, only when nobody uses it, and believed only when all answer again.
+// Resetting GPUs: only what was asked for, only when nobody uses it, and believed only when all
+// answer again.
 #include "agent/tasks/health.h"
 #include "agent/tasks/tasks.h"
 #include "base/io/files.h"
@@ -15,10 +16,10 @@
 namespace muster::agent::test {
 namespace {
 
+using nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using nlohmann::json;
 
 constexpr const char* kTwo = "0, 00000000:18:00.0\n1, 00000000:3B:00.0\n";
 
@@ -41,7 +42,9 @@ class GpuResetTest : public ::testing::Test {
     ASSERT_TRUE(io::writeFileAtomic(process / "comm", name + "\n"));
     std::filesystem::create_symlink(file, process / "fd" / "7");
   }
-  std::string words(const Result<json>& result) { return result ? result->dump() : result.error().str(); }
+  std::string words(const Result<json>& result) {
+    return result ? result->dump() : result.error().str();
+  }
   std::size_t resets() { return programs_.count("nvidia-smi --gpu-reset"); }
 
   muster::test::TempFolder folder_;
@@ -86,7 +89,8 @@ TEST_F(GpuResetTest, refusesWhileSomebodyHoldsTheDeviceAndIsNoServiceOfTheDriver
 }
 
 TEST_F(GpuResetTest, refusesWhatDoesNotAnswerOrIsNotSaid) {
-  EXPECT_THAT(words(reset({"0000:99:00.0"})), HasSubstr("what has fallen off the bus cannot be reset"));
+  EXPECT_THAT(words(reset({"0000:99:00.0"})),
+              HasSubstr("what has fallen off the bus cannot be reset"));
   EXPECT_FALSE(reset({}));
   programs_.on("nvidia-smi --query-compute-apps", "No devices were found\n");
   EXPECT_FALSE(reset({"0000:18:00.0"})) << "who computes is not known: fails closed";
@@ -98,7 +102,8 @@ TEST_F(GpuResetTest, aGpuThatDoesNotComeBackIsAFailure) {
     programs_.on("nvidia-smi --query-gpu", "0, 00000000:18:00.0\n");
     return io::ProcessExit{0, "", ""};
   });
-  EXPECT_THAT(words(reset({"0000:3b:00.0"})), HasSubstr("1 GPUs answer after the reset, 2 did before"));
+  EXPECT_THAT(words(reset({"0000:3b:00.0"})),
+              HasSubstr("1 GPUs answer after the reset, 2 did before"));
   programs_.fails("nvidia-smi --gpu-reset", 1, "GPU reset is not supported\n");
   EXPECT_THAT(words(reset({"0000:18:00.0"})), HasSubstr("not supported"));
 }
@@ -109,8 +114,11 @@ class AfterReset : public GpuResetTest {
  protected:
   AfterReset() {
     put("proc/sys/kernel/random/boot_id", "boot-1\n");
-    put("dev/kmsg", "6,10,100,-;NVRM: Xid (PCI:0000:18:00): 95, Uncontained\n6,11,101,-;NVRM: Xid (PCI:0000:3b:00): 95, Uncontained\n");
-    programs_.on("/proc/self/exe tool gpu-health", R"({"symptoms": [], "sources": {"gpu": "ok", "gpus": "2"}})");
+    put("dev/kmsg",
+        "6,10,100,-;NVRM: Xid (PCI:0000:18:00): 95, Uncontained\n6,11,101,-;NVRM: Xid "
+        "(PCI:0000:3b:00): 95, Uncontained\n");
+    programs_.on("/proc/self/exe tool gpu-health",
+                 R"({"symptoms": [], "sources": {"gpu": "ok", "gpus": "2"}})");
     programs_.on("systemctl show", "LoadState=not-found\n");
     programs_.on("systemctl list-units", "");
   }
@@ -140,14 +148,17 @@ TEST_F(AfterReset, itsOldMessagesAreOverAlsoForTheNextAgentOfTheBoot) {
   put("proc/sys/kernel/random/boot_id", "boot-2\n");
   put("dev/kmsg", "6,1,100,-;NVRM: Xid (PCI:0000:18:00): 95, Uncontained\n");
   HealthSense third(tools_, folder_ / "state");
-  EXPECT_THAT(xids(third), ElementsAre("0000:18:00.0")) << "the numbers of another boot say nothing";
+  EXPECT_THAT(xids(third), ElementsAre("0000:18:00.0"))
+      << "the numbers of another boot say nothing";
 }
 
 TEST_F(AfterReset, theKernelLogIsToldAsItsEndWithTimes) {
   const auto lines = kernelLinesOf(folder_ / "dev/kmsg", 1u << 20);
   ASSERT_TRUE(lines);
-  EXPECT_THAT(*lines, ElementsAre("[    0.000100] NVRM: Xid (PCI:0000:18:00): 95, Uncontained", HasSubstr("0000:3b:00")));
-  EXPECT_THAT(*kernelLinesOf(folder_ / "dev/kmsg", 80), ElementsAre(HasSubstr("0000:3b:00"))) << "the end counts";
+  EXPECT_THAT(*lines, ElementsAre("[    0.000100] NVRM: Xid (PCI:0000:18:00): 95, Uncontained",
+                                  HasSubstr("0000:3b:00")));
+  EXPECT_THAT(*kernelLinesOf(folder_ / "dev/kmsg", 80), ElementsAre(HasSubstr("0000:3b:00")))
+      << "the end counts";
   EXPECT_FALSE(kernelLinesOf(folder_ / "nowhere", 80));
 }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the agent sees of its node's health: the kernel's words, disks, ports, units; and what it must not see in them.
+// What the agent sees of its node's health: the kernel's words, disks, ports, units; and what it
+// must not see in them.
 #include "agent/tasks/health.h"
 
-#include "wire/messages.h"
 #include "base/io/files.h"
 #include "tests/fakes/scripted_programs.h"
 #include "tests/run_async.h"
 #include "tests/virtual_loop.h"
+#include "wire/messages.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,9 +27,15 @@ std::string idOf(std::string_view message) {
 }
 
 TEST(KernelLog, readsXidsOfOldAndNewDrivers) {
-  EXPECT_EQ(idOf("NVRM: Xid (PCI:0000:18:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."), "xid.79@0000:18:00.0");
-  EXPECT_EQ(idOf("NVRM: Xid (PCI:0000:3b:00.0): 48, An uncorrectable double bit error (DBE) has been detected"), "xid.48@0000:3b:00.0");
-  EXPECT_EQ(symptomOf("NVRM: Xid (PCI:0000:18:00): 154, GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)")->text,
+  EXPECT_EQ(idOf("NVRM: Xid (PCI:0000:18:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen "
+                 "off the bus."),
+            "xid.79@0000:18:00.0");
+  EXPECT_EQ(idOf("NVRM: Xid (PCI:0000:3b:00.0): 48, An uncorrectable double bit error (DBE) has "
+                 "been detected"),
+            "xid.48@0000:3b:00.0");
+  EXPECT_EQ(symptomOf("NVRM: Xid (PCI:0000:18:00): 154, GPU recovery action changed from 0x0 "
+                      "(None) to 0x1 (GPU Reset Required)")
+                ->text,
             "GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)");
   EXPECT_EQ(idOf("NVRM: Xid (PCI:0000:18:00): what"), "nothing");
   EXPECT_EQ(idOf("NVRM: Xid (PCI:"), "nothing");
@@ -37,9 +44,12 @@ TEST(KernelLog, readsXidsOfOldAndNewDrivers) {
 
 TEST(KernelLog, readsDisksAndMemory) {
   EXPECT_EQ(idOf("EXT4-fs (sda2): Remounting filesystem read-only"), "disk.read-only@sda2");
-  EXPECT_EQ(idOf("I/O error, dev loop1, sector 2048 op 0x1:(WRITE)"), idOf("nothing of it")) << "a mounted image is no disk of the node";
-  EXPECT_EQ(idOf("I/O error, dev sr0, sector 0 op 0x0:(READ)"), idOf("nothing of it")) << "nor is a BMC's virtual media";
-  EXPECT_EQ(idOf("blk_update_request: I/O error, dev nvme0n1, sector 2048 op 0x0:(READ)"), "disk.io-error@nvme0n1");
+  EXPECT_EQ(idOf("I/O error, dev loop1, sector 2048 op 0x1:(WRITE)"), idOf("nothing of it"))
+      << "a mounted image is no disk of the node";
+  EXPECT_EQ(idOf("I/O error, dev sr0, sector 0 op 0x0:(READ)"), idOf("nothing of it"))
+      << "nor is a BMC's virtual media";
+  EXPECT_EQ(idOf("blk_update_request: I/O error, dev nvme0n1, sector 2048 op 0x0:(READ)"),
+            "disk.io-error@nvme0n1");
   EXPECT_EQ(idOf("{1}[Hardware Error]: event severity: fatal"), "system.mce@");
   EXPECT_EQ(idOf("EXT4-fs (sda2): mounted filesystem with ordered data mode"), "nothing");
 }
@@ -48,7 +58,8 @@ TEST(KernelLog, countsEachRecordOnceAndBelievesTheKernelOnly) {
   muster::test::TempFolder folder;
   const auto file = folder / "kmsg";
   const std::string xid = "NVRM: Xid (PCI:0000:18:00): 13, Graphics Exception\n";
-  ASSERT_TRUE(io::writeFileAtomic(file, "6,10,100,-;" + xid + " SUBSYSTEM=pci\n6,11,101,-;" + xid + "12,12,102,-;" + xid));
+  ASSERT_TRUE(io::writeFileAtomic(
+      file, "6,10,100,-;" + xid + " SUBSYSTEM=pci\n6,11,101,-;" + xid + "12,12,102,-;" + xid));
   KernelLog log;
   ASSERT_TRUE(log.read(file));
   ASSERT_EQ(log.symptoms().size(), 1u);
@@ -63,20 +74,32 @@ TEST(KernelLog, countsEachRecordOnceAndBelievesTheKernelOnly) {
 
 TEST(Smart, believesTheDisksOwnWord) {
   EXPECT_THAT(*parseSmart(R"({"smart_status": {"passed": true}})", "sda"), IsEmpty());
-  EXPECT_THAT(*parseSmart(R"({"smartctl": {"exit_status": 2}})", "sda"), IsEmpty()) << "a disk that says nothing of itself is not failing";
-  EXPECT_THAT(*parseSmart(R"({"smart_status": {"passed": false}})", "sda"), ElementsAre(Field(&wire::Symptom::id, "disk.failing")));
-  EXPECT_THAT(*parseSmart(R"({"smart_status": {"passed": true}, "nvme_smart_health_information_log": {"critical_warning": 4, "percentage_used": 100}})", "n"),
-              ElementsAre(Field(&wire::Symptom::id, "disk.failing"), Field(&wire::Symptom::id, "disk.worn")));
+  EXPECT_THAT(*parseSmart(R"({"smartctl": {"exit_status": 2}})", "sda"), IsEmpty())
+      << "a disk that says nothing of itself is not failing";
+  EXPECT_THAT(*parseSmart(R"({"smart_status": {"passed": false}})", "sda"),
+              ElementsAre(Field(&wire::Symptom::id, "disk.failing")));
+  EXPECT_THAT(
+      *parseSmart(
+          R"({"smart_status": {"passed": true}, "nvme_smart_health_information_log": {"critical_warning": 4, "percentage_used": 100}})",
+          "n"),
+      ElementsAre(Field(&wire::Symptom::id, "disk.failing"),
+                  Field(&wire::Symptom::id, "disk.worn")));
   EXPECT_THAT(*parseSmart(R"({"smart_status": "passed"})", "sda"), IsEmpty());
   EXPECT_FALSE(parseSmart("Smartctl open device failed", "sda"));
 }
 
 TEST(Units, aFabricManagerIsMissedOnlyWhereItIsMeantToRun) {
-  EXPECT_THAT(parseUnits("LoadState=loaded\nActiveState=failed\nUnitFileState=enabled\n", ""), ElementsAre(Field(&wire::Symptom::id, "system.fabric-manager")));
-  EXPECT_THAT(parseUnits("LoadState=loaded\nActiveState=active\nUnitFileState=enabled\n", ""), IsEmpty());
-  EXPECT_THAT(parseUnits("LoadState=loaded\nActiveState=inactive\nUnitFileState=disabled\n", ""), IsEmpty());
-  EXPECT_THAT(parseUnits("LoadState=not-found\nActiveState=inactive\nUnitFileState=\n", ""), IsEmpty());
-  EXPECT_THAT(parseUnits("", "nvidia-persistenced.service loaded failed failed NVIDIA Persistence\n"), ElementsAre(Field(&wire::Symptom::device, "nvidia-persistenced.service")));
+  EXPECT_THAT(parseUnits("LoadState=loaded\nActiveState=failed\nUnitFileState=enabled\n", ""),
+              ElementsAre(Field(&wire::Symptom::id, "system.fabric-manager")));
+  EXPECT_THAT(parseUnits("LoadState=loaded\nActiveState=active\nUnitFileState=enabled\n", ""),
+              IsEmpty());
+  EXPECT_THAT(parseUnits("LoadState=loaded\nActiveState=inactive\nUnitFileState=disabled\n", ""),
+              IsEmpty());
+  EXPECT_THAT(parseUnits("LoadState=not-found\nActiveState=inactive\nUnitFileState=\n", ""),
+              IsEmpty());
+  EXPECT_THAT(
+      parseUnits("", "nvidia-persistenced.service loaded failed failed NVIDIA Persistence\n"),
+      ElementsAre(Field(&wire::Symptom::device, "nvidia-persistenced.service")));
 }
 
 class HealthSenseTest : public ::testing::Test {
@@ -91,7 +114,10 @@ class HealthSenseTest : public ::testing::Test {
     });
     processes_.on("systemctl show", "LoadState=not-found\n");
     processes_.on("systemctl list-units", "");
-    processes_.on("/proc/self/exe tool gpu-health", [this](const io::Command&) -> Result<io::ProcessExit> { return io::ProcessExit{0, gpus_, ""}; });
+    processes_.on("/proc/self/exe tool gpu-health",
+                  [this](const io::Command&) -> Result<io::ProcessExit> {
+                    return io::ProcessExit{0, gpus_, ""};
+                  });
   }
   void put(const std::string& path, const std::string& text) {
     ASSERT_TRUE(io::makeDirs((folder_ / path).parent_path()));
@@ -135,7 +161,8 @@ TEST_F(HealthSenseTest, whatCannotBeReadIsSaidNotTakenForHealth) {
 }
 
 TEST_F(HealthSenseTest, oneSlowAnswerOfTheLibraryIsNoSicknessAndHidesNone) {
-  gpus_ = R"({"symptoms": [{"id": "gpu.remap-failure", "device": "0000:18:00.0", "count": 1}], "sources": {"gpu": "ok", "gpus": "8"}})";
+  gpus_ =
+      R"({"symptoms": [{"id": "gpu.remap-failure", "device": "0000:18:00.0", "count": 1}], "sources": {"gpu": "ok", "gpus": "8"}})";
   EXPECT_THAT(ids(look()), ElementsAre("gpu.remap-failure@0000:18:00.0"));
   gpus_ = "";
   for (int silent = 1; silent <= kSilencesMeant; ++silent) {
@@ -159,12 +186,14 @@ TEST_F(HealthSenseTest, aGpuThatWasThereIsMissed) {
 }
 
 TEST_F(HealthSenseTest, aPortThatWasNeverUpIsNotCabledAndOneThatWasIsDown) {
-  for (const char* port : {"mlx5_0", "mlx5_1"}) put(fmt::format("sys/class/infiniband/{}/ports/1/state", port), "1: DOWN\n");
+  for (const char* port : {"mlx5_0", "mlx5_1"})
+    put(fmt::format("sys/class/infiniband/{}/ports/1/state", port), "1: DOWN\n");
   put("sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
   EXPECT_THAT(ids(look()), IsEmpty());
   put("sys/class/infiniband/mlx5_0/ports/1/state", "1: DOWN\n");
   put("sys/class/infiniband/mlx5_0/ports/1/counters/link_downed", "12\n");
-  EXPECT_THAT(ids(look()), ElementsAre("network.link-down@mlx5_0/1", "network.link-flaps@mlx5_0/1"));
+  EXPECT_THAT(ids(look()),
+              ElementsAre("network.link-down@mlx5_0/1", "network.link-flaps@mlx5_0/1"));
 }
 
 TEST_F(HealthSenseTest, aCarrierThatWentManyTimesIsToldOfRealPortsOnly) {
@@ -177,18 +206,22 @@ TEST_F(HealthSenseTest, aCarrierThatWentManyTimesIsToldOfRealPortsOnly) {
 }
 
 TEST(wire::HealthReport, travelsWithThePollAndIsReadStrictly) {
-  const wire::HealthReport report{{{"xid.79", "0000:18:00.0", 2, "fallen \xff off"}}, {{"gpu", "ok"}}};
+  const wire::HealthReport report{{{"xid.79", "0000:18:00.0", 2, "fallen \xff off"}},
+                                  {{"gpu", "ok"}}};
   const auto back = wire::parseHealthReport(toJson(report));
   ASSERT_TRUE(back) << back.error().str();
   EXPECT_EQ(back->symptoms[0].count, 2u);
-  EXPECT_FALSE(wire::parseHealthReport(R"({"symptoms": [{"device": "x", "count": 1}], "sources": {}})"));
-  EXPECT_FALSE(wire::parseHealthReport(R"({"symptoms": [{"id": "x", "count": -1}], "sources": {}})"));
+  EXPECT_FALSE(
+      wire::parseHealthReport(R"({"symptoms": [{"device": "x", "count": 1}], "sources": {}})"));
+  EXPECT_FALSE(
+      wire::parseHealthReport(R"({"symptoms": [{"id": "x", "count": -1}], "sources": {}})"));
   wire::PollRequest poll;
   poll.boot_id = "b";
   poll.health = toJson(report);
   EXPECT_EQ(wire::parsePollRequest(toJson(poll))->health, poll.health);
   poll.health.clear();
-  EXPECT_TRUE(wire::parsePollRequest(toJson(poll))->health.empty()) << "an older agent says nothing";
+  EXPECT_TRUE(wire::parsePollRequest(toJson(poll))->health.empty())
+      << "an older agent says nothing";
 }
 
 }  // namespace

@@ -20,7 +20,9 @@ TEST(KeysInPostgres, ofControllersThatHandOutAtTheSameMomentOneHasTheLastWord) {
   {
     auto first = lifecycle::openStore(url);
     ASSERT_TRUE(first) << first.error().str();
-    ASSERT_TRUE(gateway::changeKeys(**first, kNode, [](gateway::NodeKeys& keys) { return keys.called("installed", wire::Mode::Disk, false); }));
+    ASSERT_TRUE(gateway::changeKeys(**first, kNode, [](gateway::NodeKeys& keys) {
+      return keys.called("installed", wire::Mode::Disk, false);
+    }));
   }
   std::vector<std::thread> controllers;
   std::atomic<int> handed = 0;
@@ -30,7 +32,9 @@ TEST(KeysInPostgres, ofControllersThatHandOutAtTheSameMomentOneHasTheLastWord) {
       if (!store) return;
       for (int turn = 0; turn < kTurns; ++turn) {
         const auto key = fmt::format("{}-{}", number, turn);
-        const auto out = gateway::changeKeys(**store, kNode, [&](gateway::NodeKeys& keys) { return keys.certified("installed", key); });
+        const auto out = gateway::changeKeys(**store, kNode, [&](gateway::NodeKeys& keys) {
+          return keys.certified("installed", key);
+        });
         handed += out.has_value();
       }
     });
@@ -44,8 +48,12 @@ TEST(KeysInPostgres, ofControllersThatHandOutAtTheSameMomentOneHasTheLastWord) {
   EXPECT_EQ(keys->disk.now, "installed") << "it has not been used up by those that never called";
   const auto last = keys->disk.next;
   EXPECT_THAT(last, ::testing::EndsWith(fmt::format("-{}", kTurns - 1)));
-  ASSERT_TRUE(gateway::changeKeys(**other, kNode, [&](gateway::NodeKeys& now) { return now.called(last, wire::Mode::Disk, false); }));
-  const auto late = gateway::changeKeys(**one, kNode, [](gateway::NodeKeys& now) { return now.called("installed", wire::Mode::Disk, false); });
+  ASSERT_TRUE(gateway::changeKeys(**other, kNode, [&](gateway::NodeKeys& now) {
+    return now.called(last, wire::Mode::Disk, false);
+  }));
+  const auto late = gateway::changeKeys(**one, kNode, [](gateway::NodeKeys& now) {
+    return now.called("installed", wire::Mode::Disk, false);
+  });
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().code(), ErrorCode::Denied);
 }

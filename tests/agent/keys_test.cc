@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose key is listened to: of several lives of one node, of two controllers, and over every death of a controller.
+// Whose key is listened to: of several lives of one node, of two controllers, and over every death
+// of a controller.
+#include "base/io/key_id.h"
 #include "gateway/enrolment.h"
 #include "gateway/refused_agents.h"
-#include "wire/wipe_guard.h"
-#include "base/io/key_id.h"
 #include "tests/agent/site.h"
 #include "tests/fakes/memory_store.h"
 #include "tests/lifecycle/crash_store.h"
+#include "wire/wipe_guard.h"
 
 #include <gmock/gmock.h>
 
@@ -31,7 +32,8 @@ inventory::Cluster clusterOfOne() {
 class KeysTest : public ::testing::Test {
  protected:
   /// One answer at once, whatever waits.
-  Result<io::HttpResponse> call(const io::TlsIdentity& who, wire::Mode mode, const std::vector<wire::AgentTaskReport>& reports = {}) {
+  Result<io::HttpResponse> call(const io::TlsIdentity& who, wire::Mode mode,
+                                const std::vector<wire::AgentTaskReport>& reports = {}) {
     wire::PollRequest poll;
     poll.mode = mode;
     poll.boot_id = fmt::format("{}-{}", toString(mode), boot_);
@@ -58,11 +60,16 @@ class KeysTest : public ::testing::Test {
     report.text = text;
     return report;
   }
-  int polls(const io::TlsIdentity& who, wire::Mode mode) { return call(who, mode).value_or(io::HttpResponse{}).status; }
+  int polls(const io::TlsIdentity& who, wire::Mode mode) {
+    return call(who, mode).value_or(io::HttpResponse{}).status;
+  }
   /// The answer to a request for a certificate, as an identity; empty where it was refused.
-  io::TlsIdentity ask(const std::string& path, const std::optional<io::TlsIdentity>& who, const std::string& enrolment = {}) {
+  io::TlsIdentity ask(const std::string& path, const std::optional<io::TlsIdentity>& who,
+                      const std::string& enrolment = {}) {
     auto made = io::makeKeyAndRequest("gpu001");
-    auto answer = site.post(path, toJson(wire::EnrolRequest{enrolment, made->csr_pem, enrolment.empty() ? "" : kMac1}), who);
+    auto answer = site.post(
+        path, toJson(wire::EnrolRequest{enrolment, made->csr_pem, enrolment.empty() ? "" : kMac1}),
+        who);
     if (!answer || answer->status != 200) return {};
     return {made->key_pem, wire::parseEnrolResponse(answer->body)->certificate_pem};
   }
@@ -79,7 +86,8 @@ class KeysTest : public ::testing::Test {
     return disk;
   }
   void handOver(wire::TaskKind kind, const std::string& params) {
-    ASSERT_TRUE(site.gateway().submit(kNode, wire::AgentTask{"order-" + std::to_string(++sequence_), kind, params, 1h}));
+    ASSERT_TRUE(site.gateway().submit(
+        kNode, wire::AgentTask{"order-" + std::to_string(++sequence_), kind, params, 1h}));
   }
   /// The node is off, and started anew after.
   void silence() {
@@ -96,7 +104,8 @@ TEST_F(KeysTest, aReImageEndsTheKeyOfTheLifeBefore) {
   const auto before = installed();
   const auto ram = enrol();
   ASSERT_EQ(polls(ram, wire::Mode::Ram), 200);
-  EXPECT_EQ(polls(before, wire::Mode::Disk), 409) << "the RAM OS is heard: whoever calls is not its installed system";
+  EXPECT_EQ(polls(before, wire::Mode::Disk), 409)
+      << "the RAM OS is heard: whoever calls is not its installed system";
   const auto now = certify(ram);
   EXPECT_EQ(polls(before, wire::Mode::Disk), 403) << "handed out, not yet used";
   silence();
@@ -121,14 +130,17 @@ TEST_F(KeysTest, theKeyEndsWhenTheOrderToWriteGoesOutNotWhenItIsDone) {
   const auto answer = call(ram, wire::Mode::Ram);
   ASSERT_THAT(answer->body, HasSubstr("order-"));
   silence();  // the power goes while it writes
-  EXPECT_EQ(polls(before, wire::Mode::Disk), 403) << "it would say that it is what was to be written";
+  EXPECT_EQ(polls(before, wire::Mode::Disk), 403)
+      << "it would say that it is what was to be written";
 }
 
 TEST_F(KeysTest, anOrderThatIsRefusedBeforeTheFirstByteGivesTheKeyBack) {
   const auto before = installed();
   const auto ram = enrol();
   ASSERT_EQ(polls(ram, wire::Mode::Ram), 200);
-  const auto refusal = failed(orderedToWrite(ram), std::string(wire::kUntouched) + ": /dev/sdb holds ext4; it is not overwritten");
+  const auto refusal =
+      failed(orderedToWrite(ram),
+             std::string(wire::kUntouched) + ": /dev/sdb holds ext4; it is not overwritten");
   site.restartController();  // whoever hears it
   ASSERT_EQ(call(ram, wire::Mode::Ram, {refusal})->status, 200);
   silence();
@@ -136,13 +148,16 @@ TEST_F(KeysTest, anOrderThatIsRefusedBeforeTheFirstByteGivesTheKeyBack) {
   const auto again = enrol();
   ASSERT_EQ(polls(again, wire::Mode::Ram), 200);
   const auto next = orderedToWrite(again);
-  ASSERT_EQ(call(again, wire::Mode::Ram, {refusal})->status, 200) << "the report of before is still listed";
+  ASSERT_EQ(call(again, wire::Mode::Ram, {refusal})->status, 200)
+      << "the report of before is still listed";
   silence();
   EXPECT_EQ(polls(before, wire::Mode::Disk), 403) << "the other order may be writing";
 }
 
 TEST_F(KeysTest, whatMayHaveWrittenGivesNothingBack) {
-  for (const std::string& text : {std::string("/dev/sda: input/output error"), "the controller said \"" + std::string(wire::kUntouched) + ": \""}) {
+  for (const std::string& text :
+       {std::string("/dev/sda: input/output error"),
+        "the controller said \"" + std::string(wire::kUntouched) + ": \""}) {
     SCOPED_TRACE(text);
     const auto before = installed();
     const auto ram = enrol();
@@ -158,8 +173,12 @@ TEST_F(KeysTest, anOrderThatWentOutTwiceGivesNothingBack) {
   const auto ram = enrol();
   ASSERT_EQ(polls(ram, wire::Mode::Ram), 200);
   const auto order = orderedToWrite(ram);
-  ASSERT_THAT(call(ram, wire::Mode::Ram)->body, HasSubstr(order));  // an agent that was restarted may have written before
-  ASSERT_EQ(call(ram, wire::Mode::Ram, {failed(order, std::string(wire::kUntouched) + ": no such image")})->status, 200);
+  ASSERT_THAT(call(ram, wire::Mode::Ram)->body,
+              HasSubstr(order));  // an agent that was restarted may have written before
+  ASSERT_EQ(
+      call(ram, wire::Mode::Ram, {failed(order, std::string(wire::kUntouched) + ": no such image")})
+          ->status,
+      200);
   silence();
   EXPECT_EQ(polls(before, wire::Mode::Disk), 403);
 }
@@ -171,7 +190,10 @@ TEST_F(KeysTest, theNextRamOsGivesNothingBackOfTheOneBefore) {
   const auto order = orderedToWrite(ram);
   silence();  // the power goes while it writes
   const auto next = enrol();
-  ASSERT_EQ(call(next, wire::Mode::Ram, {failed(order, std::string(wire::kUntouched) + ": no such image")})->status, 200);
+  ASSERT_EQ(call(next, wire::Mode::Ram,
+                 {failed(order, std::string(wire::kUntouched) + ": no such image")})
+                ->status,
+            200);
   silence();
   EXPECT_EQ(polls(before, wire::Mode::Disk), 403);
 }
@@ -199,8 +221,18 @@ TEST_F(KeysTest, anErasureEndsTheKeyOfTheSystemThatItTakes) {
     poll.boot_id = "ram-boot-" + std::to_string(++sequence_);
     poll.sequence = sequence_;
     wire::Hardware hardware;
-    hardware.disks = {{.path = "/dev/sda", .serial = "SYSTEM", .wwn = {}, .model = {}, .content = content, .size_bytes = 1},
-                      {.path = "/dev/sdb", .serial = "DATA", .wwn = {}, .model = {}, .content = "none", .size_bytes = 1}};
+    hardware.disks = {{.path = "/dev/sda",
+                       .serial = "SYSTEM",
+                       .wwn = {},
+                       .model = {},
+                       .content = content,
+                       .size_bytes = 1},
+                      {.path = "/dev/sdb",
+                       .serial = "DATA",
+                       .wwn = {},
+                       .model = {},
+                       .content = "none",
+                       .size_bytes = 1}};
     poll.hardware = toJson(hardware);
     poll.session = "";
     wire::AgentTaskReport busy;
@@ -208,7 +240,9 @@ TEST_F(KeysTest, anErasureEndsTheKeyOfTheSystemThatItTakes) {
     busy.phase = wire::TaskPhase::Running;
     poll.reports.push_back(busy);
     EXPECT_EQ(site.post("/agent/v1/poll", toJson(poll), ram)->status, 200);
-    EXPECT_TRUE(site.gateway().submit(kNode, wire::AgentTask{"erase-" + std::to_string(sequence_), wire::TaskKind::EraseDisks, params, 1h}));
+    EXPECT_TRUE(
+        site.gateway().submit(kNode, wire::AgentTask{"erase-" + std::to_string(sequence_),
+                                                     wire::TaskKind::EraseDisks, params, 1h}));
     poll.sequence = ++sequence_;
     EXPECT_THAT(site.post("/agent/v1/poll", toJson(poll), ram)->body, HasSubstr("erase-"));
     silence();
@@ -218,7 +252,8 @@ TEST_F(KeysTest, anErasureEndsTheKeyOfTheSystemThatItTakes) {
   EXPECT_EQ(erase(R"({"disk_serials":["SYSTEM"]})"), 403);
   EXPECT_EQ(erase(R"({"disk_serials":["DATA"]})"), 200) << "the system is still there";
   content = "partitions of a whole disk's image";
-  EXPECT_EQ(erase(R"({"disk_serials":["DATA"]})"), 403) << "which disk the system is on is not known";
+  EXPECT_EQ(erase(R"({"disk_serials":["DATA"]})"), 403)
+      << "which disk the system is on is not known";
   site.cluster.profiles["sku"].disk = "serial:SYSTEM";
   site.cluster.nodes.front().profile = "sku";
   EXPECT_EQ(erase(R"({"disk_serials":["DATA"]})"), 200) << "the inventory knows";
@@ -247,7 +282,8 @@ TEST_F(KeysTest, aRenewalLeavesBothUntilTheNewOneCalls) {
   EXPECT_EQ(polls(first, wire::Mode::Disk), 200);
   const auto second = certify(first);
   EXPECT_EQ(polls(first, wire::Mode::Disk), 200) << "the agent died before it stored it";
-  EXPECT_EQ(polls(lost, wire::Mode::Disk), 403) << "of two that were handed out the later one counts";
+  EXPECT_EQ(polls(lost, wire::Mode::Disk), 403)
+      << "of two that were handed out the later one counts";
   EXPECT_EQ(polls(second, wire::Mode::Disk), 200);
   EXPECT_EQ(polls(first, wire::Mode::Disk), 403);
   EXPECT_TRUE(refused(certify(first)));
@@ -309,14 +345,19 @@ TEST_F(KeysTest, aPollThatWaitedIsNotHandedTheTasksOfTheNextLife) {
   auto first = poll;
   request.body = toJson(first);
   const auto session = wire::parsePollResponse(site.post("/agent/v1/poll", toJson([&] {
-    auto stale = poll;
-    stale.session = "none";
-    return stale;
-  }()), ram)->body)->session;
+                                                           auto stale = poll;
+                                                           stale.session = "none";
+                                                           return stale;
+                                                         }()),
+                                                         ram)
+                                                   ->body)
+                           ->session;
   poll.session = session;
   request.body = toJson(poll);
   std::optional<Result<io::HttpResponse>> answer;
-  asio::co_spawn(site.controller->io, client->send(request), [&](std::exception_ptr, Result<io::HttpResponse> got) { answer = std::move(got); });
+  asio::co_spawn(
+      site.controller->io, client->send(request),
+      [&](std::exception_ptr, Result<io::HttpResponse> got) { answer = std::move(got); });
   ASSERT_TRUE(site.until([&] { return site.isThere("gpu001", wire::Mode::Ram); }));
   const auto next = enrol();
   ASSERT_FALSE(refused(next));
@@ -327,7 +368,8 @@ TEST_F(KeysTest, aPollThatWaitedIsNotHandedTheTasksOfTheNextLife) {
 
 // ---- deaths of the controller
 
-/// A node that goes through two lives, and a controller that dies once. Each step is tried again at the next controller, as agents do.
+/// A node that goes through two lives, and a controller that dies once. Each step is tried again at
+/// the next controller, as agents do.
 class Lives {
  public:
   Lives(int crash_at, bool lost) : crashing_(inner_, crash_at, lost) {
@@ -363,17 +405,27 @@ class Lives {
   }
 
  private:
-  void start(lifecycle::Store& store) { controller_ = std::make_unique<gateway::Enrolment>(cluster_, *ca_, store, clock_, network_); }
+  void start(lifecycle::Store& store) {
+    controller_ = std::make_unique<gateway::Enrolment>(cluster_, *ca_, store, clock_, network_);
+  }
   void live(const std::string& name) {
     enrolment_ = *controller_->openEnrolment(kNode, cluster_.nodes[0].mac);
     ram_ = *enrolled(io::makeKeyAndRequest(name)->csr_pem);
     disk_ = *certified(ram_);
     ASSERT_TRUE(called(disk_, wire::Mode::Disk));
   }
-  Result<std::string> enrolled(const std::string& csr) { return keyIn(runAsync(controller_->enrol({enrolment_, csr, kMac1}, "127.0.0.1"))); }
-  Result<std::string> certified(const std::string& key) { return keyIn(runAsync(controller_->certify(kNode, key, io::makeKeyAndRequest("d")->csr_pem))); }
-  Result<std::string> called(const std::string& key, wire::Mode mode) { return key_(runAsync(controller_->admit(kNode, key, mode, false)), key); }
-  Result<std::string> ended() { return key_(runAsync(controller_->endInstalled(kNode, "order")), ""); }
+  Result<std::string> enrolled(const std::string& csr) {
+    return keyIn(runAsync(controller_->enrol({enrolment_, csr, kMac1}, "127.0.0.1")));
+  }
+  Result<std::string> certified(const std::string& key) {
+    return keyIn(runAsync(controller_->certify(kNode, key, io::makeKeyAndRequest("d")->csr_pem)));
+  }
+  Result<std::string> called(const std::string& key, wire::Mode mode) {
+    return key_(runAsync(controller_->admit(kNode, key, mode, false)), key);
+  }
+  Result<std::string> ended() {
+    return key_(runAsync(controller_->endInstalled(kNode, "order")), "");
+  }
   static Result<std::string> keyIn(Result<wire::EnrolResponse> answer) {
     if (!answer) return std::unexpected(answer.error());
     return io::keyIdOf(answer->certificate_pem);
@@ -396,7 +448,8 @@ class Lives {
     }
   }
   void expectRefused(const char* when, const std::string& key, wire::Mode mode) {
-    gateway::Enrolment other(cluster_, *ca_, inner_, clock_, network_);  // whatever controller is asked
+    gateway::Enrolment other(cluster_, *ca_, inner_, clock_,
+                             network_);  // whatever controller is asked
     const auto answer = runAsync(other.admit(kNode, key, mode, false));
     ASSERT_FALSE(answer) << when << ": a key of an earlier life is listened to";
     EXPECT_EQ(answer.error().code(), ErrorCode::Denied) << when;
@@ -424,7 +477,8 @@ TEST(KeysOverDeaths, noDeathOfAControllerLocksTheNodeOutOrLetsAnEarlierLifeIn) {
       ++boundaries;
     }
   }
-  EXPECT_GE(boundaries, 14) << "arming, two keys of the RAM OS, order, certificate, its first call, renewal, its first call";
+  EXPECT_GE(boundaries, 14) << "arming, two keys of the RAM OS, order, certificate, its first "
+                               "call, renewal, its first call";
 }
 
 TEST(KeysOverDeaths, aRefusalThatIsToldAgainGivesTheKeyBackOnce) {
@@ -435,7 +489,8 @@ TEST(KeysOverDeaths, aRefusalThatIsToldAgainGivesTheKeyBackOnce) {
     FakeClock clock;
     const auto cluster = clusterOfOne();
     auto ca = *io::CertificateAuthority::loadOrCreate(folder / "ca", "test root");
-    gateway::Enrolment one(cluster, ca, inner, clock, kNetwork), dying(cluster, ca, crashing, clock, kNetwork), next(cluster, ca, inner, clock, kNetwork);
+    gateway::Enrolment one(cluster, ca, inner, clock, kNetwork),
+        dying(cluster, ca, crashing, clock, kNetwork), next(cluster, ca, inner, clock, kNetwork);
     ASSERT_TRUE(runAsync(one.admit(kNode, "disk", wire::Mode::Disk, false)));
     ASSERT_TRUE(runAsync(one.endInstalled(kNode, "order")));
     EXPECT_THROW((void)runAsync(dying.giveBack(kNode, {"older", "order"})), Crash);
@@ -454,11 +509,15 @@ TEST(KeysOfTwoControllers, agreeWhateverTheOneHasHeardBefore) {
   FakeClock clock;
   const auto cluster = clusterOfOne();
   auto ca = *io::CertificateAuthority::loadOrCreate(folder / "ca", "test root");
-  gateway::Enrolment one(cluster, ca, here, clock, kNetwork), two(cluster, ca, there, clock, kNetwork);
-  const auto admitted = [](gateway::Enrolment& by, const std::string& key) { return runAsync(by.admit(kNode, key, wire::Mode::Disk, false)).has_value(); };
+  gateway::Enrolment one(cluster, ca, here, clock, kNetwork),
+      two(cluster, ca, there, clock, kNetwork);
+  const auto admitted = [](gateway::Enrolment& by, const std::string& key) {
+    return runAsync(by.admit(kNode, key, wire::Mode::Disk, false)).has_value();
+  };
   ASSERT_TRUE(admitted(one, "first"));
   ASSERT_TRUE(admitted(two, "first")) << "and it remembers that";
-  const auto next = io::keyIdOf(runAsync(one.certify(kNode, "first", io::makeKeyAndRequest("d")->csr_pem))->certificate_pem);
+  const auto next = io::keyIdOf(
+      runAsync(one.certify(kNode, "first", io::makeKeyAndRequest("d")->csr_pem))->certificate_pem);
   EXPECT_TRUE(admitted(two, "first"));
   EXPECT_TRUE(admitted(two, *next));
   EXPECT_FALSE(admitted(one, "first"));
@@ -484,7 +543,9 @@ TEST(KeysWithoutAStore, whoCalledLastGoesOnAndTheControlThreadIsHeldUpOnce) {
   const auto cluster = clusterOfOne();
   auto ca = *io::CertificateAuthority::loadOrCreate(folder / "ca", "test root");
   gateway::Enrolment enrolment(cluster, ca, store, clock, kNetwork);
-  const auto admitted = [&](const std::string& key) { return runAsync(enrolment.admit(kNode, key, wire::Mode::Disk, false)).has_value(); };
+  const auto admitted = [&](const std::string& key) {
+    return runAsync(enrolment.admit(kNode, key, wire::Mode::Disk, false)).has_value();
+  };
   ASSERT_TRUE(admitted("key"));
   store.away = true;
   EXPECT_TRUE(admitted("key"));

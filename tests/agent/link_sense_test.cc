@@ -54,7 +54,8 @@ TEST(LinkSense, itIsOverAnHourAfterTheLastError) {
   LinkSense sense;
   sense.see("mlx5_0/1", reading(0), kRate, seconds(0));
   bool seen = false;
-  for (int minute = 1; minute <= 61; ++minute) seen = !sense.see("mlx5_0/1", reading(5'000), kRate, seconds(60 * minute)).empty();
+  for (int minute = 1; minute <= 61; ++minute)
+    seen = !sense.see("mlx5_0/1", reading(5'000), kRate, seconds(60 * minute)).empty();
   EXPECT_FALSE(seen) << "all of them were in the first minute";
 }
 
@@ -62,14 +63,17 @@ TEST(LinkSense, aClearedCounterAndAnotherRateBeginAnew) {
   LinkSense sense;
   sense.see("mlx5_0/1", reading(1'000), kRate, seconds(1'000));
   EXPECT_THAT(sense.see("mlx5_0/1", reading(900), kRate, seconds(1'060)), IsEmpty());
-  EXPECT_THAT(sense.see("mlx5_0/1", reading(1'800), "200 Gb/sec (4X HDR)", seconds(1'120)), IsEmpty());
-  EXPECT_THAT(sense.see("mlx5_0/1", reading(2'800), "200 Gb/sec (4X HDR)", seconds(1'180)), ElementsAre(Field(&wire::Symptom::count, 1'000u)));
+  EXPECT_THAT(sense.see("mlx5_0/1", reading(1'800), "200 Gb/sec (4X HDR)", seconds(1'120)),
+              IsEmpty());
+  EXPECT_THAT(sense.see("mlx5_0/1", reading(2'800), "200 Gb/sec (4X HDR)", seconds(1'180)),
+              ElementsAre(Field(&wire::Symptom::count, 1'000u)));
 }
 
 TEST(LinkSense, recoveriesAreTold) {
   LinkSense sense;
   sense.see("mlx5_0/1", reading(0, 1), kRate, seconds(1'000));
-  EXPECT_THAT(sense.see("mlx5_0/1", reading(0, 8), kRate, seconds(1'060)), ElementsAre(Field(&wire::Symptom::id, "network.recoveries")));
+  EXPECT_THAT(sense.see("mlx5_0/1", reading(0, 8), kRate, seconds(1'060)),
+              ElementsAre(Field(&wire::Symptom::id, "network.recoveries")));
 }
 
 TEST(LinkSense, readsSysfs) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cable (veth) in a network namespace of the test's own: the switch's end sends LLDP frames, the agent's end listens.
+// A cable (veth) in a network namespace of the test's own: the switch's end sends LLDP frames, the
+// agent's end listens.
 #include "agent/tasks/lldp.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
@@ -47,7 +48,8 @@ TEST(LldpSystem, theSwitchAtTheOtherEndIsHeard) {
   io::Fd sender(::socket(AF_PACKET, SOCK_RAW, 0));
   ASSERT_TRUE(sender.valid());
   std::atomic<bool> heard{false};
-  // Cables crossed: port 1 sends into n1, port 2 into n0. Again and again, since the listener may still be starting.
+  // Cables crossed: port 1 sends into n1, port 2 into n0. Again and again, since the listener may
+  // still be starting.
   std::thread sw([&sender, &heard, s0 = ::if_nametoindex("s0"), s1 = ::if_nametoindex("s1")] {
     while (!heard) {
       for (const auto& [index, port] : {std::pair(s0, "swp2"), std::pair(s1, "swp1")}) {
@@ -55,7 +57,8 @@ TEST(LldpSystem, theSwitchAtTheOtherEndIsHeard) {
         to.sll_family = AF_PACKET;
         to.sll_ifindex = static_cast<int>(index);
         const auto bytes = frame(port);
-        (void)::sendto(sender.get(), bytes.data(), bytes.size(), 0, reinterpret_cast<const sockaddr*>(&to), sizeof to);
+        (void)::sendto(sender.get(), bytes.data(), bytes.size(), 0,
+                       reinterpret_cast<const sockaddr*>(&to), sizeof to);
       }
       std::this_thread::yield();
     }

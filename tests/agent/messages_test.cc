@@ -13,13 +13,17 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// Random messages from a fixed seed: text with quotes, control characters and beyond ASCII, numbers at their ends.
+/// Random messages from a fixed seed: text with quotes, control characters and beyond ASCII,
+/// numbers at their ends.
 class Random {
  public:
   explicit Random(unsigned seed) : engine_(seed) {}
-  std::size_t below(std::size_t limit) { return std::uniform_int_distribution<std::size_t>(0, limit - 1)(engine_); }
+  std::size_t below(std::size_t limit) {
+    return std::uniform_int_distribution<std::size_t>(0, limit - 1)(engine_);
+  }
   std::string text() {
-    static const std::vector<std::string> kPieces = {"a", "Z", "0", " ", "\"", "\\", "\n", "\t", "{", "}", "ä", "水", "\x01", "/"};
+    static const std::vector<std::string> kPieces = {"a",  "Z", "0", " ", "\"", "\\",   "\n",
+                                                     "\t", "{", "}", "ä", "水", "\x01", "/"};
     std::string out;
     for (std::size_t i = below(12); i > 0; --i) out += kPieces[below(kPieces.size())];
     return out;
@@ -39,7 +43,8 @@ class Random {
     report.phase = static_cast<wire::TaskPhase>(below(4));
     if (below(2)) report.fraction = static_cast<double>(below(100)) / 100;
     report.text = text();
-    if (report.phase == wire::TaskPhase::Done) report.result = R"({"x":")" + std::to_string(number()) + "\"}";
+    if (report.phase == wire::TaskPhase::Done)
+      report.result = R"({"x":")" + std::to_string(number()) + "\"}";
     if (report.phase == wire::TaskPhase::Failed) report.code = static_cast<ErrorCode>(below(8));
     return report;
   }
@@ -59,17 +64,22 @@ class Random {
   wire::PollResponse response() {
     wire::PollResponse response;
     response.start = some<wire::AgentTask>([&] {
-      const auto fence = below(2) ? wire::Fence{text(), static_cast<std::int64_t>(below(1000) + 1)} : wire::Fence{};
-      return wire::AgentTask{name(), static_cast<wire::TaskKind>(below(9)), R"({"p":[1,2]})", std::chrono::seconds(below(100000)), fence};
+      const auto fence = below(2) ? wire::Fence{text(), static_cast<std::int64_t>(below(1000) + 1)}
+                                  : wire::Fence{};
+      return wire::AgentTask{name(), static_cast<wire::TaskKind>(below(9)), R"({"p":[1,2]})",
+                             std::chrono::seconds(below(100000)), fence};
     });
     response.forget = some<std::string>([&] { return text(); });
     response.session = text();
     return response;
   }
   wire::Hardware hardware() {
-    wire::Hardware hardware{text(), text(), text(), text(), static_cast<int>(below(1024)), number(), {}, {}, {}, {}};
-    hardware.gpus = some<wire::Gpu>([&] { return wire::Gpu{text(), text(), text(), text(), text()}; });
-    hardware.disks = some<wire::Disk>([&] { return wire::Disk{text(), text(), text(), text(), text(), number()}; });
+    wire::Hardware hardware{text(),   text(), text(), text(), static_cast<int>(below(1024)),
+                            number(), {},     {},     {},     {}};
+    hardware.gpus =
+        some<wire::Gpu>([&] { return wire::Gpu{text(), text(), text(), text(), text()}; });
+    hardware.disks = some<wire::Disk>(
+        [&] { return wire::Disk{text(), text(), text(), text(), text(), number()}; });
     hardware.nics = some<wire::Nic>([&] { return wire::Nic{text(), text(), text()}; });
     hardware.rdma_devices = some<std::string>([&] { return text(); });
     return hardware;
@@ -104,7 +114,8 @@ TEST(Messages, fieldsArriveWhereTheyBelong) {
   report.fraction = 0.25;
   report.text = "no";
   report.code = ErrorCode::Denied;
-  wire::PollRequest poll{wire::Mode::Disk, "boot", "1.0", "digest", {{"kernel", "6"}}, {report}, "{}", "", "s", 7};
+  wire::PollRequest poll{wire::Mode::Disk, "boot", "1.0", "digest", {{"kernel", "6"}},
+                         {report},         "{}",   "",    "s",      7};
   auto read = wire::parsePollRequest(toJson(poll));
   ASSERT_TRUE(read);
   EXPECT_EQ(read->mode, wire::Mode::Disk);
@@ -122,7 +133,8 @@ TEST(Messages, fieldsArriveWhereTheyBelong) {
 }
 
 TEST(Messages, aShortPollSaysOnlyWhoCalls) {
-  wire::PollRequest poll{wire::Mode::Disk, "boot", "1.0", "digest", {{"kernel", "6"}}, {}, "{}", "", "s", 7};
+  wire::PollRequest poll{
+      wire::Mode::Disk, "boot", "1.0", "digest", {{"kernel", "6"}}, {}, "{}", "", "s", 7};
   poll.as_before = 6;
   const auto text = toJson(poll);
   EXPECT_EQ(text, R"({"as_before":6,"boot_id":"boot","mode":"disk","sequence":7,"session":"s"})");
@@ -132,7 +144,9 @@ TEST(Messages, aShortPollSaysOnlyWhoCalls) {
   EXPECT_EQ(read->sequence, 7u);
   EXPECT_TRUE(read->probes.empty());
   EXPECT_FALSE(read->wants_answer);
-  EXPECT_FALSE(wire::parsePollRequest(R"({"boot_id":"boot","mode":"disk","sequence":7,"session":"s"})")) << "what is left out must be named";
+  EXPECT_FALSE(
+      wire::parsePollRequest(R"({"boot_id":"boot","mode":"disk","sequence":7,"session":"s"})"))
+      << "what is left out must be named";
 }
 
 wire::PollRequest toldPoll() {
@@ -182,7 +196,8 @@ TEST(wire::ToldPoll, whateverIsNewIsSaid) {
   EXPECT_TRUE(isSaid([](wire::PollRequest& poll) { poll.health = "{}"; }));
   EXPECT_TRUE(isSaid([](wire::PollRequest& poll) { poll.fresh = true; }));
   EXPECT_TRUE(isSaid([](wire::PollRequest& poll) { poll.wants_answer = true; }));
-  EXPECT_TRUE(isSaid([](wire::PollRequest& poll) { poll.reports[0].phase = wire::TaskPhase::Failed; }));
+  EXPECT_TRUE(
+      isSaid([](wire::PollRequest& poll) { poll.reports[0].phase = wire::TaskPhase::Failed; }));
   EXPECT_TRUE(isSaid([](wire::PollRequest& poll) { poll.reports[0].fraction = 0.5; }));
   EXPECT_TRUE(isSaid([](wire::PollRequest& poll) { poll.reports[0].text = "half way"; }));
   EXPECT_TRUE(isSaid([](wire::PollRequest& poll) { poll.reports.clear(); }));
@@ -194,13 +209,15 @@ TEST(wire::ToldPoll, isNothingToAControllerThatAsksForEverythingOrIsOlder) {
   told.answered(toldPoll(), {.session = "s"});
   EXPECT_EQ(told.shortened(nextPoll()).as_before, 0u) << "it does not know short polls";
   told.answered(toldPoll(), {.session = "another", .takes_short = true});
-  EXPECT_EQ(told.shortened(nextPoll()).as_before, 0u) << "it has not listened: it is in another life";
+  EXPECT_EQ(told.shortened(nextPoll()).as_before, 0u)
+      << "it has not listened: it is in another life";
 }
 
 TEST(Messages, cutOrChangedTextIsRefusedOrReadButNeverCrashes) {
   Random random(7);
   auto whole = toJson(random.poll());
-  for (std::size_t length = 0; length < whole.size(); ++length) EXPECT_FALSE(wire::parsePollRequest(whole.substr(0, length)));
+  for (std::size_t length = 0; length < whole.size(); ++length)
+    EXPECT_FALSE(wire::parsePollRequest(whole.substr(0, length)));
   std::mt19937 engine(11);
   for (int i = 0; i < 3000; ++i) {
     auto changed = whole;
@@ -213,10 +230,14 @@ TEST(Messages, cutOrChangedTextIsRefusedOrReadButNeverCrashes) {
 }
 
 TEST(Messages, wrongTypesSizesAndWordsAreNamed) {
-  auto poll = [](const std::string& member) {  // in place of the good one of this name: no name may stand twice
+  auto poll = [](const std::string&
+                     member) {  // in place of the good one of this name: no name may stand twice
     std::string text = "{" + member;
-    for (const char* good : {R"("mode":"ram")", R"("boot_id":"b")", R"("agent_version":"")", R"("probes":{})", R"("reports":[])", R"("sequence":1)"})
-      if (std::string_view(good).substr(0, std::string_view(good).find(':')) != member.substr(0, member.find(':'))) text += std::string(",") + good;
+    for (const char* good : {R"("mode":"ram")", R"("boot_id":"b")", R"("agent_version":"")",
+                             R"("probes":{})", R"("reports":[])", R"("sequence":1)"})
+      if (std::string_view(good).substr(0, std::string_view(good).find(':')) !=
+          member.substr(0, member.find(':')))
+        text += std::string(",") + good;
     return text + "}";
   };
   auto why = [](const std::string& text) {
@@ -228,16 +249,24 @@ TEST(Messages, wrongTypesSizesAndWordsAreNamed) {
   EXPECT_THAT(why(poll(R"("mode":"moon")")), HasSubstr("poll.mode is not a known word"));
   EXPECT_THAT(why(poll(R"("sequence":-1)")), HasSubstr("poll.sequence must be a whole number"));
   EXPECT_THAT(why(poll(R"("probes":{"a":1})")), HasSubstr("poll.probes"));
-  EXPECT_THAT(why(poll(R"("reports":[{"id":"x","phase":"running"},{"id":"","phase":"done"}])")), HasSubstr("poll.reports[1].id is empty"));
+  EXPECT_THAT(why(poll(R"("reports":[{"id":"x","phase":"running"},{"id":"","phase":"done"}])")),
+              HasSubstr("poll.reports[1].id is empty"));
   EXPECT_THAT(why(poll(R"("reports":[7])")), HasSubstr("poll.reports[0] must be an object"));
-  EXPECT_THAT(why(poll(R"("session":")" + std::string(wire::kMaxNameBytes + 1, 'x') + "\"")), HasSubstr("longer than"));
+  EXPECT_THAT(why(poll(R"("session":")" + std::string(wire::kMaxNameBytes + 1, 'x') + "\"")),
+              HasSubstr("longer than"));
   EXPECT_THAT(why("[]"), HasSubstr("not a JSON object"));
   std::string many = "\"reports\":[";
-  for (std::size_t i = 0; i <= wire::kMaxTasks; ++i) many += (i ? "," : "") + std::string(R"({"id":"x","phase":"done"})");
+  for (std::size_t i = 0; i <= wire::kMaxTasks; ++i)
+    many += (i ? "," : "") + std::string(R"({"id":"x","phase":"done"})");
   EXPECT_THAT(why(poll(many + "]")), HasSubstr("more than 128 entries"));
-  EXPECT_THAT(wire::parsePollResponse(R"({"start":[{"id":"a","kind":"probe","params":"[]","deadline_seconds":1}],"forget":[]})").error().str(),
-              HasSubstr("params must be a JSON object"));
-  EXPECT_FALSE(wire::parsePollResponse(R"({"start":[{"id":"a","kind":"shell","params":"{}","deadline_seconds":1}],"forget":[]})"));
+  EXPECT_THAT(
+      wire::parsePollResponse(
+          R"({"start":[{"id":"a","kind":"probe","params":"[]","deadline_seconds":1}],"forget":[]})")
+          .error()
+          .str(),
+      HasSubstr("params must be a JSON object"));
+  EXPECT_FALSE(wire::parsePollResponse(
+      R"({"start":[{"id":"a","kind":"shell","params":"{}","deadline_seconds":1}],"forget":[]})"));
 }
 
 TEST(Messages, deepNestingIsNoTrouble) {
@@ -257,7 +286,8 @@ TEST(Messages, bytesThatAreNoTextTravelAsReplacementCharacters) {
 
 TEST(Messages, checkResultsKeepTheirWordAndTheirNumbers) {
   std::vector<wire::CheckResult> checks(2);
-  checks[0] = {"host.gemm", wire::CheckStatus::Pass, "fine", {{"gemm_gflops", 12.5}}, R"({"n":1})", 3.5};
+  checks[0] = {"host.gemm", wire::CheckStatus::Pass, "fine", {{"gemm_gflops", 12.5}}, R"({"n":1})",
+               3.5};
   checks[1] = {"gpu.count", wire::CheckStatus::NoData, "nothing", {{"x", std::nan("")}}, "", 0};
   auto read = wire::parseCheckResults(toJson(checks));
   ASSERT_TRUE(read) << read.error().str();
@@ -271,7 +301,9 @@ TEST(Messages, checkResultsKeepTheirWordAndTheirNumbers) {
 }
 
 TEST(Messages, kindsHaveOneWordEach) {
-  for (int kind = 0; kind < 9; ++kind) EXPECT_EQ(*wire::parseTaskKind(toString(static_cast<wire::TaskKind>(kind))), static_cast<wire::TaskKind>(kind));
+  for (int kind = 0; kind < 9; ++kind)
+    EXPECT_EQ(*wire::parseTaskKind(toString(static_cast<wire::TaskKind>(kind))),
+              static_cast<wire::TaskKind>(kind));
   EXPECT_FALSE(wire::parseTaskKind("shell"));
 }
 

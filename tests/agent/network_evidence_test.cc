@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Leases and neighbours as dnsmasq and the kernel write them. The lines are of dnsmasq 2.90 and Linux 6.1.
+// Leases and neighbours as dnsmasq and the kernel write them. The lines are of dnsmasq 2.90 and
+// Linux 6.1.
 #include "gateway/network_evidence.h"
 
-#include "tests/run_async.h"
 #include "base/io/files.h"
+#include "tests/run_async.h"
 
 namespace muster::agent {
 namespace {
@@ -12,9 +13,12 @@ const Mac kMac = *Mac::parse("52:54:00:00:00:01");
 
 class NetworkEvidenceTest : public ::testing::Test {
  protected:
-  void write(const char* name, const std::string& text) { ASSERT_TRUE(io::writeFileAtomic(folder / name, text)); }
+  void write(const char* name, const std::string& text) {
+    ASSERT_TRUE(io::writeFileAtomic(folder / name, text));
+  }
   test::TempFolder folder;
-  std::unique_ptr<gateway::NetworkEvidence> evidence = gateway::makeNetworkEvidence(folder / "leases", folder / "arp");
+  std::unique_ptr<gateway::NetworkEvidence> evidence =
+      gateway::makeNetworkEvidence(folder / "leases", folder / "arp");
 };
 
 TEST_F(NetworkEvidenceTest, leasesAreFoundByMac) {
@@ -35,13 +39,18 @@ TEST_F(NetworkEvidenceTest, leasesAreFoundByMac) {
 TEST_F(NetworkEvidenceTest, neighboursAreComparedAndQuestionsWithoutAnAnswerAreNone) {
   const auto at = *Ipv4::parse("10.20.1.1");
   EXPECT_EQ(evidence->neighbour(at, kMac).error().code(), ErrorCode::Unavailable);
-  const std::string head = "IP address       HW type     Flags       HW address            Mask     Device\n";
-  write("arp", head + "10.20.1.1        0x1         0x2         52:54:00:00:00:01     *        br0\n");
+  const std::string head =
+      "IP address       HW type     Flags       HW address            Mask     Device\n";
+  write("arp",
+        head + "10.20.1.1        0x1         0x2         52:54:00:00:00:01     *        br0\n");
   EXPECT_EQ(*evidence->neighbour(at, kMac), gateway::NeighbourMatch::Same);
-  EXPECT_EQ(*evidence->neighbour(*Ipv4::parse("10.20.1.11"), kMac), gateway::NeighbourMatch::Absent);
-  write("arp", head + "10.20.1.1        0x1         0x2         52:54:00:00:00:66     *        br0\n");
+  EXPECT_EQ(*evidence->neighbour(*Ipv4::parse("10.20.1.11"), kMac),
+            gateway::NeighbourMatch::Absent);
+  write("arp",
+        head + "10.20.1.1        0x1         0x2         52:54:00:00:00:66     *        br0\n");
   EXPECT_EQ(*evidence->neighbour(at, kMac), gateway::NeighbourMatch::Other);
-  write("arp", head + "10.20.1.1        0x1         0x0         52:54:00:00:00:01     *        br0\n");
+  write("arp",
+        head + "10.20.1.1        0x1         0x0         52:54:00:00:00:01     *        br0\n");
   EXPECT_EQ(*evidence->neighbour(at, kMac), gateway::NeighbourMatch::Absent);
 }
 

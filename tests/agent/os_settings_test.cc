@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A driver's settings against a root folder of the test's own and programs in memory.
-#include "wire/restart_words.h"
 #include "agent/tasks/os_settings.h"
 #include "base/io/crypto.h"
 #include "base/io/files.h"
 #include "tests/fakes/scripted_programs.h"
 #include "tests/run_async.h"
+#include "wire/restart_words.h"
 
 #include <gmock/gmock.h>
 
@@ -34,16 +34,21 @@ class SettingsTest : public ::testing::Test {
       return io::ProcessExit{};
     });
     programs.on("systemd-run", [this](const io::Command&) -> Result<io::ProcessExit> {
-      if (std::exchange(restart_unit, true)) return io::ProcessExit{1, "", "Failed to start transient timer unit: Unit muster-restart.timer was already loaded or has a fragment file."};
+      if (std::exchange(restart_unit, true))
+        return io::ProcessExit{1, "",
+                               "Failed to start transient timer unit: Unit muster-restart.timer "
+                               "was already loaded or has a fragment file."};
       return io::ProcessExit{};
     });
-    for (const char* program : {"systemctl enable", "apt-get", "apt-mark"}) programs.on(program, "");
+    for (const char* program : {"systemctl enable", "apt-get", "apt-mark"})
+      programs.on(program, "");
     programs.on("systemctl show", "active\n");
     programs.fails("dpkg-query", 1, "none");
     programs.fails("modinfo", 1, "none");
   }
   void put(const std::string& path, const std::string& content) {
-    if (!io::makeDirs((root / path).parent_path()) || !io::writeFileAtomic(root / path, content)) throw std::runtime_error(path);
+    if (!io::makeDirs((root / path).parent_path()) || !io::writeFileAtomic(root / path, content))
+      throw std::runtime_error(path);
   }
   std::string read(const std::string& path) {
     auto text = io::readFile(root / path);
@@ -55,16 +60,21 @@ class SettingsTest : public ::testing::Test {
     std::optional<Result<nlohmann::json>> outcome;
     bool gone = false;
     asio::cancellation_signal cut;
-    bool restarts() const { return !gone && context->progressNow().second.starts_with(wire::kRestarting); }
+    bool restarts() const {
+      return !gone && context->progressNow().second.starts_with(wire::kRestarting);
+    }
   };
   /// Until it has ended or waits for the restart.
   std::unique_ptr<Attempt> begin(const std::string& id, const nlohmann::json& what) {
     auto attempt = std::make_unique<Attempt>();
     attempt->context = std::make_shared<TaskContext>(id, 60s);
-    asio::co_spawn(context, installDriver(tools, what, attempt->context), asio::bind_cancellation_slot(attempt->cut.slot(), [at = attempt.get()](const std::exception_ptr& thrown, Result<nlohmann::json> outcome) {
-                     at->gone = true;
-                     if (!thrown) at->outcome = std::move(outcome);
-                   }));
+    asio::co_spawn(context, installDriver(tools, what, attempt->context),
+                   asio::bind_cancellation_slot(
+                       attempt->cut.slot(), [at = attempt.get()](const std::exception_ptr& thrown,
+                                                                 Result<nlohmann::json> outcome) {
+                         at->gone = true;
+                         if (!thrown) at->outcome = std::move(outcome);
+                       }));
     go([&] { return attempt->gone || attempt->restarts(); });
     return attempt;
   }
@@ -93,7 +103,8 @@ class SettingsTest : public ::testing::Test {
     restart_unit = false;
   }
   Result<nlohmann::json> install() {
-    return test::runAsync(context, installDriver(tools, params, std::make_shared<TaskContext>("t", 60s)));
+    return test::runAsync(context,
+                          installDriver(tools, params, std::make_shared<TaskContext>("t", 60s)));
   }
   std::string probe(const std::string& name) {
     std::string out;
@@ -114,8 +125,12 @@ class SettingsTest : public ::testing::Test {
   FakeClock clock;
   asio::io_context context;
   TaskTools tools{root, "", programs, workers, clock, "muster-agent", {}};
-  std::map<std::string, std::string> files{{"etc/sysctl.d/90-muster-tune.conf", "vm.nr_hugepages = 1024\n"}};
-  nlohmann::json params{{"name", "tune"}, {"packages", nlohmann::json::array()}, {"files", files}, {"verify", nlohmann::json::object()}};
+  std::map<std::string, std::string> files{
+      {"etc/sysctl.d/90-muster-tune.conf", "vm.nr_hugepages = 1024\n"}};
+  nlohmann::json params{{"name", "tune"},
+                        {"packages", nlohmann::json::array()},
+                        {"files", files},
+                        {"verify", nlohmann::json::object()}};
   std::string digest() { return io::sha256Hex(nlohmann::json(files).dump()).substr(0, 12); }
 };
 
@@ -141,8 +156,10 @@ TEST_F(SettingsTest, driftIsFoundAgain) {
 TEST_F(SettingsTest, theKernelsArgumentsNeedOneRestartAndNeverTwo) {
   wantArgument();
   const auto first = begin("i1");
-  ASSERT_TRUE(first->restarts()) << "an attempt that ended before the machine would be followed by one that finds it as it was";
-  EXPECT_THAT(first->context->progressNow().second, HasSubstr("the kernel was started without iommu=pt"));
+  ASSERT_TRUE(first->restarts()) << "an attempt that ended before the machine would be followed by "
+                                    "one that finds it as it was";
+  EXPECT_THAT(first->context->progressNow().second,
+              HasSubstr("the kernel was started without iommu=pt"));
   EXPECT_EQ(programs.count("systemd-run"), 1u);
   EXPECT_EQ(read("etc/muster/kernel-args.cfg"), "set muster_args=\"iommu=pt\"\n");
   die(*first);
@@ -184,7 +201,8 @@ TEST_F(SettingsTest, aRestartThatHelpedStandsAgainstNoLaterOne) {
 
 TEST_F(SettingsTest, anotherActionMayRestartForTheSameReason) {
   wantArgument();
-  put("var/lib/muster/restarted-tune", "boot-0\nthe kernel was started without iommu=pt");  // as older agents wrote it
+  put("var/lib/muster/restarted-tune",
+      "boot-0\nthe kernel was started without iommu=pt");  // as older agents wrote it
   die(*begin("gpu001.driver.tune.aaaaaaaaaaaa"));
   boot("boot-2", "root=x ro");
   for (const char* attempt : {".2", ".3"}) {
@@ -193,7 +211,8 @@ TEST_F(SettingsTest, anotherActionMayRestartForTheSameReason) {
     EXPECT_THAT(vain->outcome->error().str(), HasSubstr("was restarted for it, and still"));
   }
   EXPECT_EQ(programs.count("systemd-run"), 1u);
-  const auto mended = begin("gpu001.driver.tune.bbbbbbbbbbbb");  // the operator has mended the boot menu
+  const auto mended =
+      begin("gpu001.driver.tune.bbbbbbbbbbbb");  // the operator has mended the boot menu
   EXPECT_TRUE(mended->restarts());
   EXPECT_EQ(programs.count("systemd-run"), 2u);
   die(*mended);
@@ -248,12 +267,15 @@ TEST_F(SettingsTest, aModuleThatIsNotTheInstalledOneNeedsARestart) {
   programs.on("modinfo -F version nvidia", "570.124.06\n");
   const auto restarting = begin("i1");
   ASSERT_TRUE(restarting->restarts());
-  EXPECT_THAT(restarting->context->progressNow().second, HasSubstr("module nvidia is loaded with version 535.261.03, installed is 570.124.06"));
+  EXPECT_THAT(
+      restarting->context->progressNow().second,
+      HasSubstr("module nvidia is loaded with version 535.261.03, installed is 570.124.06"));
   die(*restarting);
   programs.on("modinfo -F version nvidia", "535.261.03\n");
   fs::remove(root / "var/lib/muster/restarted-tune");
   const auto wrong = install();
-  EXPECT_THAT(wrong.error().str(), HasSubstr("what runs does not fit")) << "a restart would change nothing";
+  EXPECT_THAT(wrong.error().str(), HasSubstr("what runs does not fit"))
+      << "a restart would change nothing";
 }
 
 TEST_F(SettingsTest, parametersOfLoadedModulesAreCompared) {
@@ -268,7 +290,8 @@ TEST_F(SettingsTest, parametersOfLoadedModulesAreCompared) {
 }
 
 TEST_F(SettingsTest, nothingIsWrittenOutsideOfItsPlaces) {
-  for (const char* path : {"etc/shadow", "etc/sysctl.d/90-muster-other.conf", "etc/modprobe.d/../passwd", "/etc/sysctl.d/90-muster-tune.conf"}) {
+  for (const char* path : {"etc/shadow", "etc/sysctl.d/90-muster-other.conf",
+                           "etc/modprobe.d/../passwd", "/etc/sysctl.d/90-muster-tune.conf"}) {
     params["files"] = {{path, "x"}};
     const auto done = install();
     ASSERT_FALSE(done) << path;
@@ -282,9 +305,13 @@ TEST_F(SettingsTest, nothingIsWrittenOutsideOfItsPlaces) {
 TEST_F(SettingsTest, archivesComeWithTheirKeyAndGoWithTheirDeclaration) {
   const std::string key = "-----BEGIN PGP PUBLIC KEY BLOCK-----\n…\n";
   params["packages"] = {"cuda-drivers=570.124.06-1"};
-  params["archives"] = {{{"name", "cuda"}, {"apt", "Signed-By: /etc/apt/keyrings/muster-tune-cuda.key\n"}, {"dnf", "x"}, {"key", io::toBase64(key)}}};
+  params["archives"] = {{{"name", "cuda"},
+                         {"apt", "Signed-By: /etc/apt/keyrings/muster-tune-cuda.key\n"},
+                         {"dnf", "x"},
+                         {"key", io::toBase64(key)}}};
   ASSERT_TRUE(install());
-  EXPECT_EQ(read("etc/apt/sources.list.d/muster-tune-cuda.sources"), "Signed-By: /etc/apt/keyrings/muster-tune-cuda.asc\n");
+  EXPECT_EQ(read("etc/apt/sources.list.d/muster-tune-cuda.sources"),
+            "Signed-By: /etc/apt/keyrings/muster-tune-cuda.asc\n");
   EXPECT_EQ(read("etc/apt/keyrings/muster-tune-cuda.asc"), key);
   EXPECT_EQ(programs.count("apt-get update"), 1u);
   params.erase("archives");
@@ -297,7 +324,9 @@ TEST_F(SettingsTest, dnfInstallsThePinsAndGoesDownWhenTold) {
   fs::remove(root / "usr/bin/apt-get");
   put("usr/bin/dnf", "");
   std::string installed = "570.1-1";
-  programs.on("rpm -q", [&](const io::Command&) -> Result<io::ProcessExit> { return io::ProcessExit{0, installed, ""}; });
+  programs.on("rpm -q", [&](const io::Command&) -> Result<io::ProcessExit> {
+    return io::ProcessExit{0, installed, ""};
+  });
   programs.on("dnf install", "");
   programs.on("dnf downgrade", [&](const io::Command&) -> Result<io::ProcessExit> {
     installed = "550.1-1";
@@ -307,7 +336,10 @@ TEST_F(SettingsTest, dnfInstallsThePinsAndGoesDownWhenTold) {
   params["verify"] = {{"package.nvidia-driver", "550.*"}};
   const auto done = install();
   ASSERT_TRUE(done) << done.error().str();
-  EXPECT_EQ(programs.count("dnf downgrade -y --setopt=install_weak_deps=False --allowerasing nvidia-driver-550.1-1"), 1u);
+  EXPECT_EQ(
+      programs.count(
+          "dnf downgrade -y --setopt=install_weak_deps=False --allowerasing nvidia-driver-550.1-1"),
+      1u);
 }
 
 TEST_F(SettingsTest, fabricManagerMustBeOfTheLoadedDriversVersion) {

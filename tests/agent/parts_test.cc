@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/tasks/lldp.h"
 #include "agent/tasks/parts.h"
+#include "agent/tasks/lldp.h"
 #include "base/io/files.h"
 #include "tests/run_async.h"
 
@@ -13,9 +13,11 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 /// One structure of an SMBIOS table.
-std::string structure(std::uint8_t type, std::string formatted, const std::vector<std::string>& strings) {
+std::string structure(std::uint8_t type, std::string formatted,
+                      const std::vector<std::string>& strings) {
   std::string out(4, '\0');
-  out[0] = static_cast<char>(type), out[1] = static_cast<char>(4 + formatted.size()), out[2] = '\x01';
+  out[0] = static_cast<char>(type), out[1] = static_cast<char>(4 + formatted.size()),
+  out[2] = '\x01';
   out += formatted;
   for (const auto& text : strings) out += text + '\0';
   return out + (strings.empty() ? std::string(2, '\0') : std::string(1, '\0'));
@@ -23,7 +25,8 @@ std::string structure(std::uint8_t type, std::string formatted, const std::vecto
 std::string memoryDevice(std::uint16_t size, std::uint32_t extended = 0) {
   std::string f(0x20 - 4, '\0');
   auto put = [&](std::size_t at, std::uint32_t value, int bytes) {
-    for (int i = 0; i < bytes; ++i) f[at - 4 + static_cast<std::size_t>(i)] = static_cast<char>(value >> (8 * i));
+    for (int i = 0; i < bytes; ++i)
+      f[at - 4 + static_cast<std::size_t>(i)] = static_cast<char>(value >> (8 * i));
   };
   put(0x0c, size, 2), put(0x1c, extended, 4);
   put(0x10, 1, 1), put(0x17, 2, 1), put(0x18, 3, 1), put(0x1a, 4, 1);
@@ -31,10 +34,13 @@ std::string memoryDevice(std::uint16_t size, std::uint32_t extended = 0) {
 }
 
 TEST(Dimms, populatedSlotsAreRead) {
-  const auto table = structure(1, std::string(8, '\x01'), {"System"}) + memoryDevice(32 * 1024 - 1, 65536) + memoryDevice(0) + memoryDevice(0xffff) +
-                     memoryDevice(16384) + memoryDevice(0x8000 | 1024) + structure(127, "", {}) + memoryDevice(16384);
+  const auto table = structure(1, std::string(8, '\x01'), {"System"}) +
+                     memoryDevice(32 * 1024 - 1, 65536) + memoryDevice(0) + memoryDevice(0xffff) +
+                     memoryDevice(16384) + memoryDevice(0x8000 | 1024) + structure(127, "", {}) +
+                     memoryDevice(16384);
   const auto dimms = dimmsOf(table);
-  ASSERT_EQ(dimms.size(), 3u) << "empty and unknown slots are none, and nothing counts behind the end";
+  ASSERT_EQ(dimms.size(), 3u)
+      << "empty and unknown slots are none, and nothing counts behind the end";
   EXPECT_EQ(dimms[0].size_bytes, 64ull << 30) << "the extended size";
   EXPECT_EQ(dimms[0].place, "DIMM_A1");
   EXPECT_EQ(dimms[0].model, "Samsung M321R8GA0BB0-CQKZJ");
@@ -45,8 +51,10 @@ TEST(Dimms, populatedSlotsAreRead) {
 
 TEST(Dimms, everyCutOfATableEndsWithoutReadingPastIt) {
   const auto whole = memoryDevice(16384) + memoryDevice(16384);
-  for (std::size_t size = 0; size <= whole.size(); ++size) EXPECT_LE(dimmsOf(std::string(whole, 0, size)).size(), 2u);
-  EXPECT_THAT(dimmsOf(std::string("\x11\x00\x00\x00\x00\x00", 6)), IsEmpty()) << "a length that goes nowhere";
+  for (std::size_t size = 0; size <= whole.size(); ++size)
+    EXPECT_LE(dimmsOf(std::string(whole, 0, size)).size(), 2u);
+  EXPECT_THAT(dimmsOf(std::string("\x11\x00\x00\x00\x00\x00", 6)), IsEmpty())
+      << "a length that goes nowhere";
 }
 
 TEST(PartsOfMachine, nvmeAndNicsFromSysfs) {
@@ -75,7 +83,14 @@ TEST(PartsOfMachine, nvmeAndNicsFromSysfs) {
 }
 
 TEST(PartsOfMachine, vpdThatIsNoneHasNoName) {
-  for (const auto& text : {std::string(), std::string("\x82"), std::string("\x82\xff\x00" "ab", 5), std::string("\x90\x01\x00" "a", 4)}) EXPECT_EQ(vpdName(text), "");
+  for (const auto& text : {std::string(), std::string("\x82"),
+                           std::string("\x82\xff\x00"
+                                       "ab",
+                                       5),
+                           std::string("\x90\x01\x00"
+                                       "a",
+                                       4)})
+    EXPECT_EQ(vpdName(text), "");
 }
 
 TEST(PartsOfMachine, theKernelTellsWhatDrivesANic) {
@@ -85,19 +100,27 @@ TEST(PartsOfMachine, theKernelTellsWhatDrivesANic) {
 
 std::string tlv(int type, const std::string& value) {
   std::string out(2, '\0');
-  out[0] = static_cast<char>(type << 1 | static_cast<int>(value.size() >> 8)), out[1] = static_cast<char>(value.size() & 0xff);
+  out[0] = static_cast<char>(type << 1 | static_cast<int>(value.size() >> 8)),
+  out[1] = static_cast<char>(value.size() & 0xff);
   return out + value;
 }
-std::string frame(const std::string& tlvs) { return std::string("\x01\x80\xc2\x00\x00\x0e\x02\x00\x00\x00\x00\x01\x88\xcc", 14) + tlvs; }
-const std::string kChassis = tlv(1, std::string("\x04\x02\x00\x00\x00\x00\x01", 7)), kPort = tlv(2, "\x05swp7"), kTtl = tlv(3, std::string("\x00\x78", 2));
+std::string frame(const std::string& tlvs) {
+  return std::string("\x01\x80\xc2\x00\x00\x0e\x02\x00\x00\x00\x00\x01\x88\xcc", 14) + tlvs;
+}
+const std::string kChassis = tlv(1, std::string("\x04\x02\x00\x00\x00\x00\x01", 7)),
+                  kPort = tlv(2, "\x05swp7"), kTtl = tlv(3, std::string("\x00\x78", 2));
 
 TEST(Lldp, frameNamesSwitchAndPort) {
-  const auto named = parseLldp(frame(kChassis + kPort + kTtl + tlv(5, "leaf1") + tlv(0, "") + "padding"));
+  const auto named =
+      parseLldp(frame(kChassis + kPort + kTtl + tlv(5, "leaf1") + tlv(0, "") + "padding"));
   ASSERT_TRUE(named) << named.error().str();
   EXPECT_EQ(named->switch_name, "leaf1");
   EXPECT_EQ(named->port, "swp7");
-  EXPECT_EQ(parseLldp(frame(kChassis + kPort + kTtl))->switch_name, "02:00:00:00:00:01") << "its chassis id when it has no name";
-  const auto by_mac = parseLldp(frame(kChassis + tlv(2, std::string("\x03\x02\x00\x00\x00\x00\x07", 7)) + kTtl + tlv(4, "Ethernet1/7")));
+  EXPECT_EQ(parseLldp(frame(kChassis + kPort + kTtl))->switch_name, "02:00:00:00:00:01")
+      << "its chassis id when it has no name";
+  const auto by_mac =
+      parseLldp(frame(kChassis + tlv(2, std::string("\x03\x02\x00\x00\x00\x00\x07", 7)) + kTtl +
+                      tlv(4, "Ethernet1/7")));
   EXPECT_EQ(by_mac->port, "Ethernet1/7") << "a description says more than a MAC";
 }
 
@@ -108,16 +131,21 @@ TEST(Lldp, goodbyesCutsAndOtherFramesAreNone) {
   other[12] = '\x08';
   EXPECT_FALSE(parseLldp(other));
   const auto whole = frame(kChassis + kPort + kTtl + tlv(5, "leaf1\x1b[2J"));
-  for (std::size_t size = 0; size < whole.size(); ++size) (void)parseLldp(std::string(whole, 0, size));
+  for (std::size_t size = 0; size < whole.size(); ++size)
+    (void)parseLldp(std::string(whole, 0, size));
   EXPECT_EQ(parseLldp(whole)->switch_name, "leaf1[2J");
 }
 
 TEST(Lldp, whatANeighbourSaysIsNeverTooLongForTheController) {
   wire::Hardware hardware;
-  hardware.neighbours = {*parseLldp(frame(tlv(1, "\x04" + std::string(500, 'x')) + tlv(2, "\x03" + std::string(500, 'y')) + kTtl))};
+  hardware.neighbours = {*parseLldp(frame(tlv(1, "\x04" + std::string(500, 'x')) +
+                                          tlv(2, "\x03" + std::string(500, 'y')) + kTtl))};
   std::string letters = "a";
   for (int i = 0; i < 400; ++i) letters += "\u6c34";
-  for (const auto& each : *parseLldpctl(R"({"lldp": {"interface": {"eth0": {"chassis": {")" + letters + R"(": {}}, "port": {"id": {"value": ")" + letters + R"("}}}}}})")) hardware.neighbours.push_back(each);
+  for (const auto& each :
+       *parseLldpctl(R"({"lldp": {"interface": {"eth0": {"chassis": {")" + letters +
+                     R"(": {}}, "port": {"id": {"value": ")" + letters + R"("}}}}}})"))
+    hardware.neighbours.push_back(each);
   EXPECT_EQ(hardware.neighbours.size(), 2u);
   const auto read = wire::parseHardware(toJson(hardware));
   EXPECT_TRUE(read) << read.error().str();
@@ -142,9 +170,15 @@ TEST(Lldp, theYoungestNeighbourOfLldpctlCounts) {
   EXPECT_EQ((*seen)[0].port, "swp9");
   EXPECT_EQ((*seen)[1].switch_name, "02:00");
   EXPECT_EQ((*seen)[1].port, "Eth7");
-  EXPECT_EQ(parseLldpctl(R"({"lldp": {"interface": {"eth0": {"chassis": {"a": {}}, "port": {"id": {"value": "p"}}}}}})")->size(), 1u) << "one is no list";
+  EXPECT_EQ(
+      parseLldpctl(
+          R"({"lldp": {"interface": {"eth0": {"chassis": {"a": {}}, "port": {"id": {"value": "p"}}}}}})")
+          ->size(),
+      1u)
+      << "one is no list";
   EXPECT_THAT(*parseLldpctl(R"({"lldp": {}})"), IsEmpty());
-  for (const char* text : {"", "{", "[]", "{}", R"({"lldp": 7})"}) EXPECT_FALSE(parseLldpctl(text)) << text;
+  for (const char* text : {"", "{", "[]", "{}", R"({"lldp": 7})"})
+    EXPECT_FALSE(parseLldpctl(text)) << text;
   EXPECT_THAT(*parseLldpctl(R"({"lldp": {"interface": [7, {"eth0": 1}]}})"), IsEmpty());
 }
 
@@ -154,8 +188,11 @@ TEST(Lldp, theLargestFrameIsThatOfTheYoungestNeighbour) {
     {"eth0": {"age": "0 day, 00:00:02", "port": {"id": {"value": "swp9"}, "mfs": "9216"}}},
     {"eth1": {"age": "0 day, 00:00:02", "port": {"id": {"value": "swp2"}}}}]}})");
   EXPECT_EQ(sizes, (std::map<std::string, int>{{"eth0", 9216}}));
-  EXPECT_EQ(frameSizes(R"({"lldp": {"interface": {"eth0": {"port": {"mfs": "9000"}}}}})"), (std::map<std::string, int>{{"eth0", 9000}}));
-  for (const char* text : {"", "[]", R"({"lldp": 7})", R"({"lldp": {"interface": [7, {"eth0": 1}, {"eth0": {"port": 7}}]}})"}) EXPECT_TRUE(frameSizes(text).empty()) << text;
+  EXPECT_EQ(frameSizes(R"({"lldp": {"interface": {"eth0": {"port": {"mfs": "9000"}}}}})"),
+            (std::map<std::string, int>{{"eth0", 9000}}));
+  for (const char* text : {"", "[]", R"({"lldp": 7})",
+                           R"({"lldp": {"interface": [7, {"eth0": 1}, {"eth0": {"port": 7}}]}})"})
+    EXPECT_TRUE(frameSizes(text).empty()) << text;
 }
 
 TEST(HardwareMessage, partsAndNeighboursTravelAndMayBeAbsent) {

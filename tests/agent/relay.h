@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Relay: a TCP proxy on loopback whose connections a test can cut all at once, as a switch that loses its power.
+// Relay: a TCP proxy on loopback whose connections a test can cut all at once, as a switch that
+// loses its power.
 #pragma once
 
 #include "base/async/task.h"
@@ -17,7 +18,9 @@ namespace muster::test {
 
 class Relay {
  public:
-  explicit Relay(std::uint16_t to) : to_(asio::ip::address_v4::loopback(), to), acceptor_(io, {asio::ip::address_v4::loopback(), 0}) {
+  explicit Relay(std::uint16_t to)
+      : to_(asio::ip::address_v4::loopback(), to),
+        acceptor_(io, {asio::ip::address_v4::loopback(), 0}) {
     asio::co_spawn(io, acceptAll(), [](std::exception_ptr) {});
   }
   ~Relay() {
@@ -56,7 +59,8 @@ class Relay {
   Task<void> acceptAll() {
     while (acceptor_.is_open()) {
       boost::system::error_code error;
-      auto socket = co_await acceptor_.async_accept(asio::redirect_error(asio::use_awaitable, error));
+      auto socket =
+          co_await acceptor_.async_accept(asio::redirect_error(asio::use_awaitable, error));
       if (error) co_return;
       ++accepted_;
       auto pair = std::make_shared<Pair>(std::move(socket), io);
@@ -72,9 +76,11 @@ class Relay {
     std::array<char, 16'384> buffer{};
     boost::system::error_code error;
     while (!error) {
-      const auto bytes = co_await from->async_read_some(asio::buffer(buffer), asio::redirect_error(asio::use_awaitable, error));
+      const auto bytes = co_await from->async_read_some(
+          asio::buffer(buffer), asio::redirect_error(asio::use_awaitable, error));
       if (error) break;
-      co_await asio::async_write(*to, asio::buffer(buffer.data(), bytes), asio::redirect_error(asio::use_awaitable, error));
+      co_await asio::async_write(*to, asio::buffer(buffer.data(), bytes),
+                                 asio::redirect_error(asio::use_awaitable, error));
     }
     boost::system::error_code ignored;
     pair->near.close(ignored);

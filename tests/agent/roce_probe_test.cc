@@ -30,7 +30,10 @@ class RoceProbe : public ::testing::Test {
     ASSERT_TRUE(io::writeFileAtomic(folder_ / path, text));
   }
   static Async<std::string> wrapped(Task<std::string> work) { co_return co_await std::move(work); }
-  json row() { return json::parse(muster::test::runAsync(context_, wrapped(roceProbe(tools_))).value()).at("mlx5_0"); }
+  json row() {
+    return json::parse(muster::test::runAsync(context_, wrapped(roceProbe(tools_))).value())
+        .at("mlx5_0");
+  }
 
   muster::test::TempFolder folder_;
   muster::test::ScriptedPrograms programs_;
@@ -43,11 +46,13 @@ class RoceProbe : public ::testing::Test {
 TEST_F(RoceProbe, tellsCongestionControlWhereTheDriverShowsIt) {
   EXPECT_FALSE(row().contains("ecn"));
   for (int priority = 0; priority < 8; ++priority) {
-    put("sys/class/net/eth0/ecn/roce_np/enable/" + std::to_string(priority), priority == 3 ? "1\n" : "0\n");
+    put("sys/class/net/eth0/ecn/roce_np/enable/" + std::to_string(priority),
+        priority == 3 ? "1\n" : "0\n");
     put("sys/class/net/eth0/ecn/roce_rp/enable/" + std::to_string(priority), "0\n");
   }
   put("sys/class/net/eth0/ecn/roce_np/cnp_dscp", "48\n");
-  EXPECT_EQ(row().at("ecn"), (json{{"roce_np", {3}}, {"roce_rp", json::array()}, {"cnp_dscp", 48}}));
+  EXPECT_EQ(row().at("ecn"),
+            (json{{"roce_np", {3}}, {"roce_rp", json::array()}, {"cnp_dscp", 48}}));
 }
 
 }  // namespace

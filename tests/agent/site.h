@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A controller and nodes in one test: the real gateway behind a real HTTPS server on loopback, real agents that dial it.
-// Controller and agents have an io_context each, so that either can die at any moment; nothing is said to anybody then.
+// A controller and nodes in one test: the real gateway behind a real HTTPS server on loopback, real
+// agents that dial it. Controller and agents have an io_context each, so that either can die at any
+// moment; nothing is said to anybody then.
 #pragma once
 
 #include "agent/core/agent.h"
-#include "gateway/gateway_server.h"
 #include "base/io/files.h"
+#include "gateway/gateway_server.h"
 #include "lifecycle/store/store.h"
 #include "tests/fakes/fake_network_evidence.h"
 #include "tests/run_async.h"
@@ -48,7 +49,8 @@ struct Controller {
   std::unique_ptr<io::HttpServer> server;
 
   /// `port` 0: any that is free, and from then on that one.
-  void serve(std::unique_ptr<gateway::GatewayServer> served, const io::CertificateAuthority& ca, std::uint16_t& port) {
+  void serve(std::unique_ptr<gateway::GatewayServer> served, const io::CertificateAuthority& ca,
+             std::uint16_t& port) {
     gateway = std::move(served);
     io::ServerOptions options;
     options.identity = *ca.issueServer("controller", {"127.0.0.1"}, std::chrono::hours(1));
@@ -66,9 +68,9 @@ struct Controller {
 /// One life of an agent. Destroying it is kill -9.
 struct Node {
   agent::AgentOptions options;
-  std::map<std::string, int> runs;                 ///< task id → how often its handler was entered
+  std::map<std::string, int> runs;  ///< task id → how often its handler was entered
   int reboots = 0, gave_way = 0, looks = 0;
-  std::vector<std::string> said = {""};            ///< bodies of its requests
+  std::vector<std::string> said = {""};  ///< bodies of its requests
   SystemClock clock;
   std::unique_ptr<agent::Agent> agent;
   asio::io_context io;
@@ -77,12 +79,14 @@ struct Node {
 /// A client that is listened to.
 class Overheard final : public io::HttpClient {
  public:
-  Overheard(std::unique_ptr<io::HttpClient> client, std::vector<std::string>& said) : client_(std::move(client)), said_(said) {}
+  Overheard(std::unique_ptr<io::HttpClient> client, std::vector<std::string>& said)
+      : client_(std::move(client)), said_(said) {}
   Async<io::HttpResponse> send(io::HttpRequest request) override {
     said_.push_back(request.body);
     return client_->send(std::move(request));
   }
-  Async<io::HttpResponse> fetch(io::HttpRequest request, std::function<Result<void>(std::string_view)> sink) override {
+  Async<io::HttpResponse> fetch(io::HttpRequest request,
+                                std::function<Result<void>(std::string_view)> sink) override {
     return client_->fetch(std::move(request), std::move(sink));
   }
   std::string peerFingerprint() const override { return client_->peerFingerprint(); }
@@ -142,31 +146,45 @@ class Site {
     (void)io::writeFileAtomic(root / "proc/sys/kernel/random/boot_id", boot + "\n");
   }
 
-  /// Handlers: Probe answers at once, InstallDriver passes `gate` first, WriteImage never ends by itself.
+  /// Handlers: Probe answers at once, InstallDriver passes `gate` first, WriteImage never ends by
+  /// itself.
   std::unique_ptr<Node> startNode(agent::AgentOptions options) {
     auto node = std::make_unique<Node>();
     node->options = options;
     Node* raw = node.get();
     agent::TaskHandlers handlers;
-    handlers[wire::TaskKind::Probe] = [raw](nlohmann::json, agent::TaskContextPtr context) { return answer(raw, context->id()); };
-    handlers[wire::TaskKind::Reboot] = [raw](nlohmann::json, agent::TaskContextPtr context) { return answer(raw, context->id()); };
-    handlers[wire::TaskKind::InstallDriver] = [this, raw](nlohmann::json, agent::TaskContextPtr context) {
+    handlers[wire::TaskKind::Probe] = [raw](nlohmann::json, agent::TaskContextPtr context) {
+      return answer(raw, context->id());
+    };
+    handlers[wire::TaskKind::Reboot] = [raw](nlohmann::json, agent::TaskContextPtr context) {
+      return answer(raw, context->id());
+    };
+    handlers[wire::TaskKind::InstallDriver] = [this, raw](nlohmann::json,
+                                                          agent::TaskContextPtr context) {
       return answerBehind(raw, gate, context);
     };
     if (options.mode == wire::Mode::Ram) {
-      handlers[wire::TaskKind::WriteImage] = [this, raw](nlohmann::json, agent::TaskContextPtr context) {
+      handlers[wire::TaskKind::WriteImage] = [this, raw](nlohmann::json,
+                                                         agent::TaskContextPtr context) {
         return answerBehind(raw, never, context);
       };
-      handlers[wire::TaskKind::StartImage] = [raw](nlohmann::json, agent::TaskContextPtr context) { return answer(raw, context->id()); };
+      handlers[wire::TaskKind::StartImage] = [raw](nlohmann::json, agent::TaskContextPtr context) {
+        return answer(raw, context->id());
+      };
     }
-    handlers[wire::TaskKind::EraseDisks] = [](nlohmann::json, agent::TaskContextPtr) { return breaksOff(); };
+    handlers[wire::TaskKind::EraseDisks] = [](nlohmann::json, agent::TaskContextPtr) {
+      return breaksOff();
+    };
     agent::AgentSenses senses;
     senses.hardware = [raw] { return hardware(++raw->looks); };
     senses.probes = [](std::set<std::string> watched) { return probes(std::move(watched)); };
     senses.reboot = [raw] { ++raw->reboots; };
     senses.give_way = [raw] { ++raw->gave_way; };
-    senses.clients = [raw](io::TlsTrust trust) { return std::make_unique<Overheard>(io::makeHttpClient(std::move(trust)), raw->said); };
-    auto created = agent::Agent::create(options, std::move(handlers), std::move(senses), raw->clock);
+    senses.clients = [raw](io::TlsTrust trust) {
+      return std::make_unique<Overheard>(io::makeHttpClient(std::move(trust)), raw->said);
+    };
+    auto created =
+        agent::Agent::create(options, std::move(handlers), std::move(senses), raw->clock);
     if (!created) throw std::runtime_error(created.error().str());
     node->agent = std::move(*created);
     asio::co_spawn(node->io, node->agent->run(), asio::detached);
@@ -204,15 +222,18 @@ class Site {
   template <class T>
   Result<T> await(Async<T> work) {
     auto answer = std::make_shared<std::optional<Result<T>>>();
-    asio::co_spawn(controller->io, std::move(work), [answer](std::exception_ptr thrown, Result<T> result) {
-      *answer = thrown ? Result<T>(fail(ErrorCode::Internal, "thrown")) : std::move(result);
-    });
-    if (!until([&] { return answer->has_value(); })) return fail(ErrorCode::Timeout, "the test's coroutine did not finish");
+    asio::co_spawn(
+        controller->io, std::move(work), [answer](std::exception_ptr thrown, Result<T> result) {
+          *answer = thrown ? Result<T>(fail(ErrorCode::Internal, "thrown")) : std::move(result);
+        });
+    if (!until([&] { return answer->has_value(); }))
+      return fail(ErrorCode::Timeout, "the test's coroutine did not finish");
     return std::move(**answer);
   }
 
   /// A POST as some machine would send it.
-  Result<io::HttpResponse> post(const std::string& path, std::string body, std::optional<io::TlsIdentity> identity = {}) {
+  Result<io::HttpResponse> post(const std::string& path, std::string body,
+                                std::optional<io::TlsIdentity> identity = {}) {
     io::TlsTrust trust;
     trust.ca_pem = ca->certificatePem();
     trust.identity = std::move(identity);
@@ -266,7 +287,9 @@ class Site {
     co_await gate.pass(node->clock);
     co_return nlohmann::json{{"answer", context->id()}};
   }
-  static Async<nlohmann::json> breaksOff() { co_return fail(ErrorCode::Internal, "half of it is gone"); }
+  static Async<nlohmann::json> breaksOff() {
+    co_return fail(ErrorCode::Internal, "half of it is gone");
+  }
   static Async<wire::Hardware> hardware(int look) {
     wire::Hardware hardware;
     hardware.serial = "SN-1";

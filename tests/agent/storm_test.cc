@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bad weather: a fleet that loses all its connections at once and comes back at once, and polls that a confused network delivers twice or
-// in another order. Nothing is executed twice, nothing that is known goes backwards, and nothing is left over.
+// Bad weather: a fleet that loses all its connections at once and comes back at once, and polls
+// that a confused network delivers twice or in another order. Nothing is executed twice, nothing
+// that is known goes backwards, and nothing is left over.
 #include "tests/agent/relay.h"
 #include "tests/agent/site.h"
 
@@ -18,16 +19,21 @@ using namespace test;
 constexpr int kNodes = 16;
 constexpr int kStorms = 4;
 
-wire::AgentTask task(std::string id, wire::TaskKind kind) { return {std::move(id), kind, "{}", 600s}; }
+wire::AgentTask task(std::string id, wire::TaskKind kind) {
+  return {std::move(id), kind, "{}", 600s};
+}
 
-int rankOf(wire::TaskPhase phase) { return phase == wire::TaskPhase::Queued ? 0 : phase == wire::TaskPhase::Running ? 1 : 2; }
+int rankOf(wire::TaskPhase phase) {
+  return phase == wire::TaskPhase::Queued ? 0 : phase == wire::TaskPhase::Running ? 1 : 2;
+}
 
 /// Sockets of this process: all ends of all connections are in it.
 std::size_t openSockets() {
   std::size_t count = 0;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
     std::error_code gone;
-    count += std::filesystem::read_symlink(entry.path(), gone).string().starts_with("socket:") ? 1 : 0;
+    count +=
+        std::filesystem::read_symlink(entry.path(), gone).string().starts_with("socket:") ? 1 : 0;
   }
   return count;
 }
@@ -78,20 +84,27 @@ class StormTest : public ::testing::Test {
     }
   }
   bool all(const std::string& id, wire::TaskPhase phase) {
-    return std::all_of(site_.cluster.nodes.begin(), site_.cluster.nodes.end(), [&](const auto& node) {
-      const auto report = site_.gateway().report(node.name, id);
-      return report && report->phase == phase;
-    });
+    return std::all_of(site_.cluster.nodes.begin(), site_.cluster.nodes.end(),
+                       [&](const auto& node) {
+                         const auto report = site_.gateway().report(node.name, id);
+                         return report && report->phase == phase;
+                       });
   }
   /// Every agent waits in a poll, and nothing else is open.
-  bool isCalm(std::size_t sockets) { return relay_.connections() == static_cast<std::size_t>(kNodes) && openSockets() == sockets; }
+  bool isCalm(std::size_t sockets) {
+    return relay_.connections() == static_cast<std::size_t>(kNodes) && openSockets() == sockets;
+  }
   void storm(int number) {
-    const auto before = "before-" + std::to_string(number), after = "after-" + std::to_string(number);
-    submitToAll(before, wire::TaskKind::Probe);  // its order, its answer, or neither has arrived when it is cut
+    const auto before = "before-" + std::to_string(number),
+               after = "after-" + std::to_string(number);
+    submitToAll(
+        before,
+        wire::TaskKind::Probe);  // its order, its answer, or neither has arrived when it is cut
     for (int turns = 0; turns < number * 7; ++turns) (void)site_.until([] { return true; });
     relay_.cut();
     submitToAll(after, wire::TaskKind::Probe);
-    ASSERT_TRUE(until([&] { return all(before, wire::TaskPhase::Done) && all(after, wire::TaskPhase::Done); }));
+    ASSERT_TRUE(until(
+        [&] { return all(before, wire::TaskPhase::Done) && all(after, wire::TaskPhase::Done); }));
   }
 
   Site site_;
@@ -110,18 +123,22 @@ TEST_F(StormTest, aFleetThatComesBackAtOnceDoesNothingTwiceAndLeavesNothing) {
   std::size_t sockets = 0;
   ASSERT_TRUE(until([&] {
     const auto now = openSockets();
-    return relay_.connections() == static_cast<std::size_t>(kNodes) && std::exchange(sockets, now) == now;
+    return relay_.connections() == static_cast<std::size_t>(kNodes) &&
+           std::exchange(sockets, now) == now;
   }));
   storm(1);
   const auto heap = ::mallinfo2().uordblks;
   for (int number = 2; number < 2 + kStorms; ++number) storm(number);
   site_.gate.open();
   ASSERT_TRUE(until([&] { return all("long", wire::TaskPhase::Done); }));
-  EXPECT_TRUE(until([&] { return isCalm(sockets); })) << relay_.connections() << " connections and " << openSockets() << " sockets, " << sockets << " before";
+  EXPECT_TRUE(until([&] { return isCalm(sockets); }))
+      << relay_.connections() << " connections and " << openSockets() << " sockets, " << sockets
+      << " before";
   EXPECT_GE(relay_.accepted(), kNodes * (2 + kStorms)) << "the storms were none";
   for (const auto& node : nodes_)
     for (const auto& id : ids_) EXPECT_EQ(node->runs[id], 1) << node->options.node << " " << id;
-  // One connection that is left over holds more than 30 KiB of buffers and TLS; a storm that left those of all nodes would show.
+  // One connection that is left over holds more than 30 KiB of buffers and TLS; a storm that left
+  // those of all nodes would show.
   EXPECT_LT(::mallinfo2().uordblks, heap + kStorms * kNodes * 15'000u);
 }
 
@@ -153,7 +170,9 @@ std::vector<wire::PollRequest> conversation(const std::string& boot, int polls) 
     poll.probes["kernel"] = std::to_string(i);
     wire::AgentTaskReport report, busy;
     report.id = "t";
-    report.phase = i <= polls / 3 ? wire::TaskPhase::Queued : i <= 2 * polls / 3 ? wire::TaskPhase::Running : wire::TaskPhase::Done;
+    report.phase = i <= polls / 3       ? wire::TaskPhase::Queued
+                   : i <= 2 * polls / 3 ? wire::TaskPhase::Running
+                                        : wire::TaskPhase::Done;
     report.fraction = report.phase == wire::TaskPhase::Queued ? -1 : static_cast<double>(i) / polls;
     if (report.phase == wire::TaskPhase::Done) report.result = "{\"by\":\"" + boot + "\"}";
     busy.id = "other";
@@ -176,9 +195,10 @@ class OrderTest : public ::testing::Test {
     for (auto& route : site_.gateway().routes()) {
       if (route.path != request.target) continue;
       std::optional<int> status;
-      asio::co_spawn(site_.controller->io, route.handle(std::move(request)), [&status](std::exception_ptr thrown, io::ServerResponse answer) {
-        status = thrown ? -1 : answer.status;
-      });
+      asio::co_spawn(site_.controller->io, route.handle(std::move(request)),
+                     [&status](std::exception_ptr thrown, io::ServerResponse answer) {
+                       status = thrown ? -1 : answer.status;
+                     });
       EXPECT_TRUE(site_.until([&] { return status.has_value(); }));
       return status.value_or(-1);
     }
@@ -200,9 +220,11 @@ TEST_F(OrderTest, whateverTheNetworkDoesToPollsTheNewestIsWhatIsKnown) {
         for (unsigned copies = random() % 3; copies > 0; --copies) polls->push_back(poll);
       std::shuffle(polls->begin(), polls->end(), random);
     }
-    // The first boot has been heard before the second begins; the rest of its polls comes among those of the second.
+    // The first boot has been heard before the second begins; the rest of its polls comes among
+    // those of the second.
     const auto heard = 1 + random() % (first.size() - 1);
-    std::vector<wire::PollRequest> late(first.begin() + static_cast<std::ptrdiff_t>(heard), first.end());
+    std::vector<wire::PollRequest> late(first.begin() + static_cast<std::ptrdiff_t>(heard),
+                                        first.end());
     first.resize(heard);
     late.insert(late.end(), second.begin(), second.end());
     std::shuffle(late.begin(), late.end(), random);
@@ -212,14 +234,16 @@ TEST_F(OrderTest, whateverTheNetworkDoesToPollsTheNewestIsWhatIsKnown) {
     int rank = 0;
     for (const auto& poll : first) {
       const bool next_boot = boot != "boot-2" && poll.boot_id == "boot-2";
-      const bool fresh = boot.empty() || next_boot || (poll.boot_id == boot && poll.sequence > newest);
+      const bool fresh =
+          boot.empty() || next_boot || (poll.boot_id == boot && poll.sequence > newest);
       ASSERT_EQ(deliver(poll), fresh ? 200 : 409) << "seed " << seed;
       if (fresh && next_boot) rank = 0;
       if (fresh) boot = poll.boot_id, newest = poll.sequence;
       const auto report = site_.gateway().report(node_, "t");
       ASSERT_TRUE(report);
       ASSERT_EQ(site_.gateway().state(node_)->boot_id, boot) << "seed " << seed;
-      ASSERT_EQ(site_.gateway().state(node_)->probes.at("kernel"), std::to_string(newest / 10)) << "seed " << seed;
+      ASSERT_EQ(site_.gateway().state(node_)->probes.at("kernel"), std::to_string(newest / 10))
+          << "seed " << seed;
       ASSERT_GE(rankOf(report->phase), rank) << "seed " << seed;
       rank = rankOf(report->phase);
       if (report->phase == wire::TaskPhase::Done) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of tasks across restarts, and how an agent learns who it is.
-#include "agent/core/options.h"
 #include "agent/core/task_table.h"
-#include "wire/controllers.h"
+#include "agent/core/options.h"
 #include "base/io/files.h"
 #include "tests/run_async.h"
+#include "wire/controllers.h"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -36,13 +36,14 @@ class TaskTableTest : public ::testing::Test {
 TEST_F(TaskTableTest, outcomesSurviveAndWhatHadNotEndedHasFailed) {
   {
     auto table = open();
-    for (const char* id : {"done", "running", "queued"}) ASSERT_TRUE(table.add({id, wire::TaskKind::InstallDriver, R"({"secret":"hunter2"})"}));
+    for (const char* id : {"done", "running", "queued"})
+      ASSERT_TRUE(table.add({id, wire::TaskKind::InstallDriver, R"({"secret":"hunter2"})"}));
     table.update(report("done", wire::TaskPhase::Done, R"({"x":1})"));
     table.update(report("running", wire::TaskPhase::Running));
   }
   auto text = *io::readFile(file);
   EXPECT_THAT(text, ::testing::Not(HasSubstr("hunter2")));
-  struct stat info {};
+  struct stat info{};
   ASSERT_EQ(::stat(file.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u);
 
@@ -88,7 +89,8 @@ TEST_F(TaskTableTest, forgottenIdsAreStillKnown) {
 
 TEST_F(TaskTableTest, isBounded) {
   auto table = open();
-  for (std::size_t i = 0; i < wire::kMaxTasks; ++i) ASSERT_TRUE(table.add({"t" + std::to_string(i), wire::TaskKind::Probe, "{}"}));
+  for (std::size_t i = 0; i < wire::kMaxTasks; ++i)
+    ASSERT_TRUE(table.add({"t" + std::to_string(i), wire::TaskKind::Probe, "{}"}));
   EXPECT_FALSE(table.add({"one more", wire::TaskKind::Probe, "{}"}));
   table.update(report("t5", wire::TaskPhase::Done, "{}"));
   EXPECT_TRUE(table.add({"one more", wire::TaskKind::Probe, "{}"}));
@@ -97,7 +99,10 @@ TEST_F(TaskTableTest, isBounded) {
 }
 
 TEST_F(TaskTableTest, brokenFileIsMovedAside) {
-  for (const char* broken : {"", "{", "{}", R"({"format":"muster-tasks/1","kinds":["probe"],"reports":[],"forgotten":[],"watched":[]})"}) {
+  for (
+      const char* broken :
+      {"", "{", "{}",
+       R"({"format":"muster-tasks/1","kinds":["probe"],"reports":[],"forgotten":[],"watched":[]})"}) {
     ASSERT_TRUE(io::makeDirs(file.parent_path()));
     ASSERT_TRUE(io::writeFileAtomic(file, broken));
     auto table = open();
@@ -108,8 +113,10 @@ TEST_F(TaskTableTest, brokenFileIsMovedAside) {
 
 TEST(AgentOptions, kernelCommandLine) {
   std::string pin(64, 'A');
-  auto options = optionsFromKernel("BOOT_IMAGE=/vmlinuz muster.url=https://10.20.0.1:8443 muster.ca=" + pin +
-                                   " muster.enrolment=abc muster.node=gpu001 muster.mac=52-54-00-00-00-01 console=ttyS0 quiet\n");
+  auto options =
+      optionsFromKernel("BOOT_IMAGE=/vmlinuz muster.url=https://10.20.0.1:8443 muster.ca=" + pin +
+                        " muster.enrolment=abc muster.node=gpu001 muster.mac=52-54-00-00-00-01 "
+                        "console=ttyS0 quiet\n");
   ASSERT_TRUE(options) << options.error().str();
   EXPECT_EQ(options->mode, wire::Mode::Ram);
   EXPECT_EQ(options->url.port, 8443);
@@ -118,23 +125,35 @@ TEST(AgentOptions, kernelCommandLine) {
   EXPECT_EQ(options->enrolment, "abc");
   EXPECT_EQ(options->node, "gpu001");
   EXPECT_EQ(options->image_digest, "");
-  EXPECT_EQ(optionsFromKernel("muster.url=https://a:1 muster.ca=" + pin + " muster.enrolment=t muster.mac=52:54:00:00:00:01 muster.image=d1")->image_digest, "d1") << "a live image's kernel";
+  EXPECT_EQ(optionsFromKernel("muster.url=https://a:1 muster.ca=" + pin +
+                              " muster.enrolment=t muster.mac=52:54:00:00:00:01 muster.image=d1")
+                ->image_digest,
+            "d1")
+      << "a live image's kernel";
 
   auto why = [](const std::string& line) { return optionsFromKernel(line).error().str(); };
   EXPECT_THAT(why("quiet"), HasSubstr("lacks muster.url"));
-  EXPECT_THAT(why("muster.url=https://a:1 muster.ca=" + pin + " muster.mac=52:54:00:00:00:01"), HasSubstr("lacks muster.enrolment"));
-  EXPECT_THAT(why("muster.url=http://a:1 muster.ca=" + pin + " muster.enrolment=t muster.mac=52:54:00:00:00:01"), HasSubstr("must be https"));
-  EXPECT_THAT(why("muster.url=https://a:1 muster.ca=ab muster.enrolment=t muster.mac=52:54:00:00:00:01"), HasSubstr("fingerprint"));
+  EXPECT_THAT(why("muster.url=https://a:1 muster.ca=" + pin + " muster.mac=52:54:00:00:00:01"),
+              HasSubstr("lacks muster.enrolment"));
+  EXPECT_THAT(why("muster.url=http://a:1 muster.ca=" + pin +
+                  " muster.enrolment=t muster.mac=52:54:00:00:00:01"),
+              HasSubstr("must be https"));
+  EXPECT_THAT(
+      why("muster.url=https://a:1 muster.ca=ab muster.enrolment=t muster.mac=52:54:00:00:00:01"),
+      HasSubstr("fingerprint"));
 }
 
 TEST(AgentOptions, severalControllers) {
-  const std::string rest = " muster.ca=" + std::string(64, 'a') + " muster.enrolment=t muster.mac=52:54:00:00:00:01";
-  auto options = optionsFromKernel("muster.url=https://10.20.0.2:8443,https://10.20.0.1:9443" + rest);
+  const std::string rest =
+      " muster.ca=" + std::string(64, 'a') + " muster.enrolment=t muster.mac=52:54:00:00:00:01";
+  auto options =
+      optionsFromKernel("muster.url=https://10.20.0.2:8443,https://10.20.0.1:9443" + rest);
   ASSERT_TRUE(options) << options.error().str();
   EXPECT_EQ(options->url.host, "10.20.0.2");
   ASSERT_EQ(options->urls.size(), 2u);
   EXPECT_EQ(options->urls[1].origin(), "https://10.20.0.1:9443");
-  options = optionsFromFile(R"({"url":"https://a:1,https://b:1","node":"n","ca_pem_file":"/a","key_file":"/b","certificate_file":"/c","image_digest":"d"})");
+  options = optionsFromFile(
+      R"({"url":"https://a:1,https://b:1","node":"n","ca_pem_file":"/a","key_file":"/b","certificate_file":"/c","image_digest":"d"})");
   ASSERT_TRUE(options) << options.error().str();
   EXPECT_EQ(options->urls.size(), 2u);
 
@@ -149,7 +168,8 @@ TEST(AgentOptions, severalControllers) {
   std::string many = "https://a:1";
   for (int port = 2; port <= 9; ++port) many += fmt::format(",https://a:{}", port);
   EXPECT_THAT(why(many), HasSubstr("more than 8"));
-  EXPECT_EQ(toString(*wire::parseControllers("https://a:1,https://b:2")), "https://a:1,https://b:2");
+  EXPECT_EQ(toString(*wire::parseControllers("https://a:1,https://b:2")),
+            "https://a:1,https://b:2");
 }
 
 std::string present(const wire::Controllers& controllers) { return controllers.present().host; }
@@ -200,12 +220,14 @@ TEST(wire::Controllers, learnOfOthersAndStayWithWhoAnswers) {
   EXPECT_EQ(present(known), "b");
   EXPECT_TRUE(known.proven());
   EXPECT_TRUE(known.learn(*wire::parseControllers("https://a:1,https://c:1")));
-  EXPECT_EQ(toString(known.all()), "https://a:1,https://c:1,https://b:1") << "who answers stays, whatever is said";
+  EXPECT_EQ(toString(known.all()), "https://a:1,https://c:1,https://b:1")
+      << "who answers stays, whatever is said";
   EXPECT_EQ(present(known), "b");
 }
 
 TEST(AgentOptions, configurationFile) {
-  auto options = optionsFromFile(R"({"url":"https://10.20.0.1:8443","node":"gpu001","ca_pem_file":"/a","key_file":"/b",
+  auto options = optionsFromFile(
+      R"({"url":"https://10.20.0.1:8443","node":"gpu001","ca_pem_file":"/a","key_file":"/b",
                                      "certificate_file":"/c","image_digest":"d"})");
   ASSERT_TRUE(options) << options.error().str();
   EXPECT_EQ(options->mode, wire::Mode::Disk);

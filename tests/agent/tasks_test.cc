@@ -28,7 +28,9 @@ class TasksTest : public ::testing::Test {
     auto text = io::readFile(root / path);
     return text ? *text : "unreadable: " + text.error().str();
   }
-  Result<nlohmann::json> run(Async<nlohmann::json> work) { return runAsync(context, std::move(work)); }
+  Result<nlohmann::json> run(Async<nlohmann::json> work) {
+    return runAsync(context, std::move(work));
+  }
   TaskContextPtr task() { return std::make_shared<TaskContext>("t", 60s); }
 
   TempFolder folder;
@@ -90,7 +92,8 @@ TEST_F(InspectTest, readsWhatTheKernelSays) {
   EXPECT_EQ(hardware->serial, "SN-42");
   EXPECT_EQ(hardware->cpus, 5);
   EXPECT_EQ(hardware->memory_bytes, 2048u * 1024);
-  ASSERT_EQ(hardware->disks.size(), 2u) << "loop, device-mapper and removable disks are no disks of the node";
+  ASSERT_EQ(hardware->disks.size(), 2u)
+      << "loop, device-mapper and removable disks are no disks of the node";
   EXPECT_EQ(hardware->disks[0].path, "/dev/sda");
   EXPECT_EQ(hardware->disks[0].serial, "SATA-7");
   EXPECT_EQ(hardware->disks[0].wwn, "naa.5000c500a");
@@ -99,7 +102,8 @@ TEST_F(InspectTest, readsWhatTheKernelSays) {
   ASSERT_EQ(hardware->nics.size(), 1u);
   EXPECT_EQ(hardware->nics[0].driver, "virtio_net");
   EXPECT_THAT(hardware->rdma_devices, ElementsAre("mlx5_0"));
-  ASSERT_EQ(hardware->gpus.size(), 1u) << "not the graphics of another vendor, not a GPU's sound device";
+  ASSERT_EQ(hardware->gpus.size(), 1u)
+      << "not the graphics of another vendor, not a GPU's sound device";
   EXPECT_EQ(hardware->gpus[0].pci, "0000:01:00.0");
 }
 
@@ -142,9 +146,11 @@ TEST_F(TasksTest, probesTellWhatRunsAndLeaveOutWhatDoesNot) {
   programs.on("dpkg-query -W -f=${db:Status-Status} ${Version} removed", "config-files 1.0");
   programs.fails("dpkg-query -W -f=${db:Status-Status} ${Version} absent", 1, "no packages found");
   programs.on("muster-agent tool nvml-driver", "570.124.06\n");
-  auto values = run(runProbe(tools, {{"probes",
-                                      {"kernel", "module.rdma-rxe", "module.other", "package.rdma-core", "package.removed", "package.absent",
-                                       "nvml.driver", "rdma.devices", "module.../../etc", "package.--help", "nonsense"}}}));
+  auto values =
+      run(runProbe(tools, {{"probes",
+                            {"kernel", "module.rdma-rxe", "module.other", "package.rdma-core",
+                             "package.removed", "package.absent", "nvml.driver", "rdma.devices",
+                             "module.../../etc", "package.--help", "nonsense"}}}));
   ASSERT_TRUE(values) << values.error().str();
   EXPECT_EQ(*values, (nlohmann::json{{"kernel", "6.1.0-test"},
                                      {"module.rdma-rxe", "loaded"},
@@ -168,7 +174,8 @@ class DriverTest : public TasksTest {
       if (found == installed.end()) return io::ProcessExit{1, "", "no packages found"};
       return io::ProcessExit{0, "installed " + found->second, ""};
     });
-    params["repository_ca_pem"] = io::CertificateAuthority::loadOrCreate(root / "ca", "root")->certificatePem();
+    params["repository_ca_pem"] =
+        io::CertificateAuthority::loadOrCreate(root / "ca", "root")->certificatePem();
     programs.on("apt-get update", [this](const io::Command&) -> Result<io::ProcessExit> {
       source = read("etc/apt/sources.list.d/muster-rdma.list");
       trusted_root = read("etc/apt/muster-rdma-ca.pem");
@@ -176,7 +183,8 @@ class DriverTest : public TasksTest {
     });
     programs.on("apt-get install", [this](const io::Command& command) -> Result<io::ProcessExit> {
       for (const auto& word : command.args) {
-        if (word.starts_with("rdma-core=")) installed["rdma-core"] = offered.empty() ? word.substr(10) : offered;
+        if (word.starts_with("rdma-core="))
+          installed["rdma-core"] = offered.empty() ? word.substr(10) : offered;
       }
       return io::ProcessExit{};
     });
@@ -184,10 +192,11 @@ class DriverTest : public TasksTest {
       fs::create_directories(root / "sys/module/rdma_rxe");
       return io::ProcessExit{};
     });
-    programs.on("rdma link add rxe0 type rxe netdev eth0", [this](const io::Command&) -> Result<io::ProcessExit> {
-      fs::create_directories(root / "sys/class/infiniband/rxe0");
-      return io::ProcessExit{};
-    });
+    programs.on("rdma link add rxe0 type rxe netdev eth0",
+                [this](const io::Command&) -> Result<io::ProcessExit> {
+                  fs::create_directories(root / "sys/class/infiniband/rxe0");
+                  return io::ProcessExit{};
+                });
     programs.on("systemctl", "");
   }
   Result<nlohmann::json> install() { return run(installDriver(tools, params, task())); }
@@ -203,38 +212,47 @@ class DriverTest : public TasksTest {
 TEST_F(DriverTest, installsLoadsAndProves) {
   auto running = install();
   ASSERT_TRUE(running) << running.error().str();
-  EXPECT_EQ(*running, (nlohmann::json{{"module.rdma_rxe", "loaded"}, {"package.rdma-core", "44.0-2"}}));
+  EXPECT_EQ(*running,
+            (nlohmann::json{{"module.rdma_rxe", "loaded"}, {"package.rdma-core", "44.0-2"}}));
   EXPECT_EQ(source, "deb [trusted=yes] https://10.20.0.1:8443/repo/rdma ./\n");
   EXPECT_EQ(params["repository_ca_pem"], trusted_root);
-  EXPECT_FALSE(fs::exists(root / "etc/apt/sources.list.d/muster-rdma.list")) << "an unsigned source must not stay";
+  EXPECT_FALSE(fs::exists(root / "etc/apt/sources.list.d/muster-rdma.list"))
+      << "an unsigned source must not stay";
   EXPECT_FALSE(fs::exists(root / "etc/apt/muster-rdma-ca.pem"));
   EXPECT_EQ(read("etc/modules-load.d/muster-rdma.conf"), "rdma_rxe\n");
-  EXPECT_THAT(read("etc/systemd/system/muster-rxe.service"), HasSubstr("rdma link add rxe0 type rxe netdev eth0"));
+  EXPECT_THAT(read("etc/systemd/system/muster-rxe.service"),
+              HasSubstr("rdma link add rxe0 type rxe netdev eth0"));
   EXPECT_EQ(programs.count("systemctl enable muster-rxe.service"), 1u);
   for (const auto& command : programs.commands()) {
     if (command.program != "apt-get") continue;
     EXPECT_EQ(command.env.at("DEBIAN_FRONTEND"), "noninteractive");
-    EXPECT_THAT(command.args, ::testing::Contains("Acquire::https::10.20.0.1::CAInfo=" + (root / "etc/apt/muster-rdma-ca.pem").string()));
+    EXPECT_THAT(command.args, ::testing::Contains("Acquire::https::10.20.0.1::CAInfo=" +
+                                                  (root / "etc/apt/muster-rdma-ca.pem").string()));
     if (command.args[0] == "update") {
-      EXPECT_THAT(command.args, ::testing::Contains("Dir::Etc::sourcelist=sources.list.d/muster-rdma.list"));
+      EXPECT_THAT(command.args,
+                  ::testing::Contains("Dir::Etc::sourcelist=sources.list.d/muster-rdma.list"));
     } else {
-      EXPECT_THAT(command.args, ::testing::IsSupersetOf({"--allow-downgrades", "rdma-core=44.0-2", "-y"}));
+      EXPECT_THAT(command.args,
+                  ::testing::IsSupersetOf({"--allow-downgrades", "rdma-core=44.0-2", "-y"}));
     }
   }
 }
 
-/// The controller gives its packages to nodes that show who they are; the copy of the key goes with the run.
+/// The controller gives its packages to nodes that show who they are; the copy of the key goes with
+/// the run.
 TEST_F(DriverTest, showsTheNodesCertificateToItsControllerOnly) {
   put("etc/passwd", "root:x:0:0::/:/bin/sh\n_apt:x:42:65534::/nonexistent:/usr/sbin/nologin\n");
   const auto made = io::makeKeyAndRequest("gpu001");
-  tools.identity = [&made]() -> Result<io::TlsIdentity> { return io::TlsIdentity{made->key_pem, "CERTIFICATE"}; };
+  tools.identity = [&made]() -> Result<io::TlsIdentity> {
+    return io::TlsIdentity{made->key_pem, "CERTIFICATE"};
+  };
   std::string seen;
   mode_t mode = 0;
   uid_t owner = 0;
   programs.on("apt-get update", [&](const io::Command&) -> Result<io::ProcessExit> {
     const auto key = root / "etc/apt/muster-rdma-client.key";
     seen = io::readFile(key).value_or("");
-    struct stat info {};
+    struct stat info{};
     if (::stat(key.c_str(), &info) == 0) mode = info.st_mode & 07777, owner = info.st_uid;
     return io::ProcessExit{};
   });
@@ -242,10 +260,13 @@ TEST_F(DriverTest, showsTheNodesCertificateToItsControllerOnly) {
   EXPECT_EQ(seen, made->key_pem.reveal());
   EXPECT_EQ(mode, 0600u);
   if (::geteuid() == 0) EXPECT_EQ(owner, 42u);
-  const auto key = "Acquire::https::10.20.0.1::SslKey=" + (root / "etc/apt/muster-rdma-client.key").string();
-  const auto certificate = "Acquire::https::10.20.0.1::SslCert=" + (root / "etc/apt/muster-rdma-client.pem").string();
+  const auto key =
+      "Acquire::https::10.20.0.1::SslKey=" + (root / "etc/apt/muster-rdma-client.key").string();
+  const auto certificate =
+      "Acquire::https::10.20.0.1::SslCert=" + (root / "etc/apt/muster-rdma-client.pem").string();
   for (const auto& command : programs.commands())
-    if (command.program == "apt-get") EXPECT_THAT(command.args, ::testing::IsSupersetOf({key, certificate}));
+    if (command.program == "apt-get")
+      EXPECT_THAT(command.args, ::testing::IsSupersetOf({key, certificate}));
   EXPECT_FALSE(fs::exists(root / "etc/apt/muster-rdma-client.key"));
   EXPECT_FALSE(fs::exists(root / "etc/apt/muster-rdma-client.pem"));
 }
@@ -306,7 +327,8 @@ TEST_F(DriverTest, parametersCannotSmuggleAnything) {
   EXPECT_TRUE(refused({{"packages", "rdma-core"}}));
   EXPECT_TRUE(refused({{"name", "../../etc/passwd"}}));
   EXPECT_TRUE(refused({{"repository_url", "https://x/ ./\ndeb http://evil"}}));
-  EXPECT_TRUE(refused({{"repository_url", "http://10.20.0.1:8080/repo/rdma"}})) << "anybody could answer there";
+  EXPECT_TRUE(refused({{"repository_url", "http://10.20.0.1:8080/repo/rdma"}}))
+      << "anybody could answer there";
   EXPECT_TRUE(refused({{"repository_ca_pem", nullptr}}));
   EXPECT_TRUE(refused({{"repository_ca_pem", "no certificate"}}));
   EXPECT_TRUE(refused({{"repository_url", "file:///etc"}}));
@@ -320,10 +342,11 @@ TEST_F(DriverTest, parametersCannotSmuggleAnything) {
 class PoolTaskTest : public TasksTest {
  protected:
   void SetUp() override {
-    programs.on("systemctl show -p ActiveState --value", [this](const io::Command& command) -> Result<io::ProcessExit> {
-      bool up = active[command.args.back()];
-      return io::ProcessExit{0, up ? "active\n" : "inactive\n", ""};
-    });
+    programs.on("systemctl show -p ActiveState --value",
+                [this](const io::Command& command) -> Result<io::ProcessExit> {
+                  bool up = active[command.args.back()];
+                  return io::ProcessExit{0, up ? "active\n" : "inactive\n", ""};
+                });
     programs.on("systemctl restart", [this](const io::Command& command) -> Result<io::ProcessExit> {
       active[command.args.back()] = starts;
       return io::ProcessExit{};
@@ -341,7 +364,8 @@ class PoolTaskTest : public TasksTest {
   std::map<std::string, bool> active;
   bool starts = true;
   std::string key = std::string(64, 'k');
-  nlohmann::json params{{"kind", "slurm"}, {"conf", "ClusterName=demo\n"}, {"munge_key", io::toBase64(key)}};
+  nlohmann::json params{
+      {"kind", "slurm"}, {"conf", "ClusterName=demo\n"}, {"munge_key", io::toBase64(key)}};
 };
 
 TEST_F(PoolTaskTest, joinsAndLeaves) {
@@ -350,7 +374,7 @@ TEST_F(PoolTaskTest, joinsAndLeaves) {
   EXPECT_EQ((*joined)["slurmd"], "slurm-wlm 22.05.8");
   EXPECT_EQ(read("etc/slurm/slurm.conf"), "ClusterName=demo\n");
   EXPECT_EQ(read("etc/munge/munge.key"), key);
-  struct stat info {};
+  struct stat info{};
   ASSERT_EQ(::stat((root / "etc/munge/munge.key").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0400u);
   EXPECT_TRUE(active["munge"] && active["slurmd"]);
@@ -371,7 +395,9 @@ TEST_F(PoolTaskTest, joinsAndLeaves) {
 TEST_F(PoolTaskTest, serviceThatDoesNotComeUpIsAFailureWithItsLastWords) {
   starts = false;
   std::optional<Result<nlohmann::json>> end;
-  asio::co_spawn(context, joinPool(tools, params, task()), [&](std::exception_ptr, Result<nlohmann::json> answer) { end = std::move(answer); });
+  asio::co_spawn(
+      context, joinPool(tools, params, task()),
+      [&](std::exception_ptr, Result<nlohmann::json> answer) { end = std::move(answer); });
   for (int i = 0; i < 1000 && !end; ++i) {
     context.restart();
     context.poll();
@@ -384,8 +410,9 @@ TEST_F(PoolTaskTest, serviceThatDoesNotComeUpIsAFailureWithItsLastWords) {
 }
 
 TEST_F(PoolTaskTest, badParametersTouchNothing) {
-  for (nlohmann::json change : {nlohmann::json{{"kind", "other"}}, nlohmann::json{{"munge_key", "???"}}, nlohmann::json{{"munge_key", "YWJj"}},
-                                nlohmann::json{{"conf", 7}}}) {
+  for (nlohmann::json change :
+       {nlohmann::json{{"kind", "other"}}, nlohmann::json{{"munge_key", "???"}},
+        nlohmann::json{{"munge_key", "YWJj"}}, nlohmann::json{{"conf", 7}}}) {
     auto all = params;
     all.merge_patch(change);
     EXPECT_FALSE(run(joinPool(tools, all, task())));
@@ -420,7 +447,8 @@ TEST_F(TasksTest, modesHaveTheirOwnSets) {
   EXPECT_FALSE(ram.contains(wire::TaskKind::InstallDriver));
   EXPECT_FALSE(ram.contains(wire::TaskKind::JoinPool));
   EXPECT_FALSE(disk.contains(wire::TaskKind::WriteImage));
-  for (auto kind : {wire::TaskKind::Inspect, wire::TaskKind::Probe, wire::TaskKind::Reboot, wire::TaskKind::RunChecks}) {
+  for (auto kind : {wire::TaskKind::Inspect, wire::TaskKind::Probe, wire::TaskKind::Reboot,
+                    wire::TaskKind::RunChecks}) {
     EXPECT_TRUE(ram.contains(kind) && disk.contains(kind));
   }
 }

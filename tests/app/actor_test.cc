@@ -22,14 +22,17 @@ TEST(Actor, theLoginUidCountsWhereTheKernelHasOne) {
 }
 
 TEST(Actor, withoutALoginUidTheRealUidCounts) {
-  for (const auto* unset : {"4294967295", "4294967295\n", "", "\n", "-1", "12 34", "root", "18446744073709551616", "4294967296"})
+  for (const auto* unset : {"4294967295", "4294967295\n", "", "\n", "-1", "12 34", "root",
+                            "18446744073709551616", "4294967296"})
     EXPECT_EQ(app::actorUid(unset, kReal), kReal) << unset;
 }
 
 TEST(Actor, aClaimIsANameOrNothing) {
   EXPECT_EQ(app::sudoClaim("anna", "root"), "anna");
   EXPECT_EQ(app::sudoClaim("anna", "anna"), std::nullopt) << "it says nothing new";
-  for (const auto* foreign : {"", "a b", "anna\n12:00 gpu001 certificate ok", "\x1b[2J", "b\xc3\xb6se"}) EXPECT_EQ(app::sudoClaim(foreign, "root"), std::nullopt);
+  for (const auto* foreign :
+       {"", "a b", "anna\n12:00 gpu001 certificate ok", "\x1b[2J", "b\xc3\xb6se"})
+    EXPECT_EQ(app::sudoClaim(foreign, "root"), std::nullopt);
   EXPECT_EQ(app::sudoClaim(nullptr, "root"), std::nullopt);
   EXPECT_EQ(app::sudoClaim(std::string(65, 'a').c_str(), "root"), std::nullopt);
 }

@@ -2,8 +2,8 @@
 // A state folder of the twin belongs to one rack.
 #include "app/rack_state.h"
 
-#include "base/io/files.h"
 #include "app/state_lock.h"
+#include "base/io/files.h"
 
 #include <gtest/gtest.h>
 
@@ -49,17 +49,21 @@ TEST_F(RackState, aNewRackBeginsWithoutTheRecordsOfTheOneBefore) {
   ASSERT_TRUE(bind("second"));
   EXPECT_FALSE(fs::exists(state_ / "muster.db"));
   EXPECT_FALSE(fs::exists(state_ / "run"));
-  EXPECT_EQ(io::readFile(state_ / "keys/signing.pem").value(), "key") << "images are signed with it";
-  EXPECT_EQ(io::readFile(base_ / "state.before" / "muster.db").value(), "pins") << "to be looked at";
+  EXPECT_EQ(io::readFile(state_ / "keys/signing.pem").value(), "key")
+      << "images are signed with it";
+  EXPECT_EQ(io::readFile(base_ / "state.before" / "muster.db").value(), "pins")
+      << "to be looked at";
   EXPECT_TRUE(app::checkBoundTo(state_, "second"));
   put("muster.db", "later pins");
   ASSERT_TRUE(bind("third"));
-  EXPECT_EQ(io::readFile(base_ / "state.before" / "muster.db").value(), "later pins") << "one earlier state is kept, not all";
+  EXPECT_EQ(io::readFile(base_ / "state.before" / "muster.db").value(), "later pins")
+      << "one earlier state is kept, not all";
 }
 
 TEST_F(RackState, aMoveThatWasCutShortIsFinished) {
   ASSERT_TRUE(bind("first"));
-  put("events.log", "of the first");  // the store has moved already, the marker is still the first rack's
+  put("events.log",
+      "of the first");  // the store has moved already, the marker is still the first rack's
   ASSERT_TRUE(bind("second"));
   EXPECT_FALSE(fs::exists(state_ / "events.log"));
   EXPECT_TRUE(app::checkBoundTo(state_, "second"));
@@ -71,7 +75,8 @@ TEST_F(RackState, recordsOfARealSiteAreNeverTaken) {
   ASSERT_FALSE(bound);
   EXPECT_EQ(bound.error().code(), ErrorCode::Conflict);
   EXPECT_EQ(io::readFile(state_ / "muster.db").value(), "a site");
-  EXPECT_TRUE(app::checkBoundTo(state_, "first")) << "a state that no rack has made is refused by lab up alone";
+  EXPECT_TRUE(app::checkBoundTo(state_, "first"))
+      << "a state that no rack has made is refused by lab up alone";
 }
 
 TEST_F(RackState, aStoreElsewhereIsNotMoved) {

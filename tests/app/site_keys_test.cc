@@ -30,13 +30,16 @@ TEST_F(SiteKeysTest, whatIsSignedForOnePurposeCountsForNoOther) {
   for (const auto& signer : app::kKeyPurposes) {
     const auto signature = io::sign(keys->of(signer.purpose), "words");
     for (const auto& reader : app::kKeyPurposes)
-      EXPECT_EQ(io::verify(keys->of(reader.purpose).public_pem, "words", *signature).has_value(), reader.purpose == signer.purpose) << signer.name << " for " << reader.name;
+      EXPECT_EQ(io::verify(keys->of(reader.purpose).public_pem, "words", *signature).has_value(),
+                reader.purpose == signer.purpose)
+          << signer.name << " for " << reader.name;
   }
 }
 
 TEST_F(SiteKeysTest, aKeyThatIsCopiedToAnotherPurposeIsRefused) {
   ASSERT_TRUE(app::Keys::loadOrCreate(state()));
-  std::filesystem::copy_file(state() / "keys/signing.pem", state() / "keys/audit.pem", std::filesystem::copy_options::overwrite_existing);
+  std::filesystem::copy_file(state() / "keys/signing.pem", state() / "keys/audit.pem",
+                             std::filesystem::copy_options::overwrite_existing);
   const auto refused = app::Keys::loadOrCreate(state());
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), ErrorCode::Conflict);
@@ -63,14 +66,16 @@ TEST_F(SiteKeysTest, bothKeysVerifyUntilTheRotationIsEnded) {
     EXPECT_TRUE(io::verify(pem(row.purpose), "words", *by_old));
     EXPECT_TRUE(io::verify(pem(row.purpose), "words", *by_new));
     EXPECT_FALSE(io::verify(pem(row.purpose), "wards", *by_old));
-    EXPECT_EQ(app::rotateKey(state(), row.purpose).error().code(), ErrorCode::Conflict) << "one rotation at a time";
+    EXPECT_EQ(app::rotateKey(state(), row.purpose).error().code(), ErrorCode::Conflict)
+        << "one rotation at a time";
     const auto retired = app::finishRotation(state(), row.purpose);
     ASSERT_TRUE(retired) << retired.error().str();
     EXPECT_FALSE(io::verify(pem(row.purpose), "words", *by_old));
     EXPECT_TRUE(io::verify(pem(row.purpose), "words", *by_new));
-    EXPECT_TRUE(io::verify(*io::readFile(*retired, 4096), "words", *by_old)) << "kept, to read old heads";
+    EXPECT_TRUE(io::verify(*io::readFile(*retired, 4096), "words", *by_old))
+        << "kept, to read old heads";
     EXPECT_EQ(app::finishRotation(state(), row.purpose).error().code(), ErrorCode::NotFound);
-    struct stat status {};
+    struct stat status{};
     ASSERT_EQ(::stat((state() / "keys" / row.file).c_str(), &status), 0);
     EXPECT_EQ(status.st_mode & 0777, 0600u);
   }
@@ -78,7 +83,8 @@ TEST_F(SiteKeysTest, bothKeysVerifyUntilTheRotationIsEnded) {
 
 TEST_F(SiteKeysTest, aRotationThatWasKilledBeforeTheNewKeyWasWrittenHasNotBegun) {
   const auto before = app::loadKey(state(), app::KeyPurpose::Images);
-  ASSERT_TRUE(io::writeFileAtomic(state() / "keys/images.previous.pub", before->public_pem));  // the first of both writes
+  ASSERT_TRUE(io::writeFileAtomic(state() / "keys/images.previous.pub",
+                                  before->public_pem));  // the first of both writes
   EXPECT_THAT(io::publicKeyIds(pem(app::KeyPurpose::Images)), ElementsAre(before->id()));
   ASSERT_TRUE(app::rotateKey(state(), app::KeyPurpose::Images));
   EXPECT_TRUE(io::trustedPemOf(pem(app::KeyPurpose::Images), before->id()));

@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 unsigned modeOf(const fs::path& path) {
-  struct stat status {};
+  struct stat status{};
   return ::lstat(path.c_str(), &status) == 0 ? status.st_mode & 07777 : 0;
 }
 
@@ -23,7 +23,8 @@ std::vector<std::string> openToOthers(const fs::path& folder) {
   std::vector<std::string> out;
   if ((modeOf(folder) & 0077) != 0) out.push_back(folder.string());
   for (const auto& entry : fs::recursive_directory_iterator(folder))
-    if (!entry.is_symlink() && (modeOf(entry.path()) & 0077) != 0) out.push_back(fmt::format("{} {:o}", entry.path().string(), modeOf(entry.path())));
+    if (!entry.is_symlink() && (modeOf(entry.path()) & 0077) != 0)
+      out.push_back(fmt::format("{} {:o}", entry.path().string(), modeOf(entry.path())));
   return out;
 }
 
@@ -62,7 +63,8 @@ TEST(StateFolder, oneThatOthersCouldEnterIsClosedWithAllThatIsInIt) {
   ASSERT_TRUE(prepared) << prepared.error().str();
   EXPECT_THAT(told, testing::HasSubstr("other users could enter"));
   EXPECT_THAT(openToOthers(state), testing::IsEmpty());
-  EXPECT_EQ(modeOf(folder / "elsewhere"), 0644u) << "what a link points to is not the state folder's";
+  EXPECT_EQ(modeOf(folder / "elsewhere"), 0644u)
+      << "what a link points to is not the state folder's";
 }
 
 TEST(StateFolder, aFileIsNone) {
@@ -91,8 +93,12 @@ TEST(StateFolder, nothingThatCommandsLeaveIsOpenToOthers) {
     SCOPED_TRACE(mask);
     test::MusterFolder folder;
     const WithUmask masked(mask);
-    for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
-             {"wipe", "gpu001", "--reason", "x"}, {"cert", "revoke", "gpu001", "--reason", "x"}, {"bmc", "revoke-key", "gpu002"}, {"status"}, {"why", "gpu001"}}) {
+    for (const std::vector<std::string>& words :
+         std::vector<std::vector<std::string>>{{"wipe", "gpu001", "--reason", "x"},
+                                               {"cert", "revoke", "gpu001", "--reason", "x"},
+                                               {"bmc", "revoke-key", "gpu002"},
+                                               {"status"},
+                                               {"why", "gpu001"}}) {
       const auto ended = folder.muster(words);
       EXPECT_EQ(ended.code, 0) << words.front() << ": " << ended.err;
     }

@@ -3,9 +3,9 @@
 #include "app/store_watch.h"
 #include "tests/run_async.h"
 
+#include <gtest/gtest.h>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
-#include <gtest/gtest.h>
 
 #include <unistd.h>
 
@@ -33,7 +33,8 @@ void watchStore(const std::filesystem::path& file, const std::function<void()>& 
 TEST(StoreWatchDeathTest, endsTheProcessWhenTheLogIsDeleted) {
   const test::TempFolder folder;
   const auto file = folder / "muster.db";
-  EXPECT_EXIT(watchStore(file, [&] { ::unlink((file.string() + "-wal").c_str()); }), testing::ExitedWithCode(kLostStore), "muster.db-wal.* was deleted under it");
+  EXPECT_EXIT(watchStore(file, [&] { ::unlink((file.string() + "-wal").c_str()); }),
+              testing::ExitedWithCode(kLostStore), "muster.db-wal.* was deleted under it");
 }
 
 TEST(StoreWatchDeathTest, endsTheProcessWhenABackupIsMovedIntoPlace) {
@@ -41,7 +42,8 @@ TEST(StoreWatchDeathTest, endsTheProcessWhenABackupIsMovedIntoPlace) {
   const auto file = folder / "muster.db";
   ASSERT_TRUE(lifecycle::openSqliteStore(file));
   std::filesystem::copy_file(file, folder / "backup");
-  EXPECT_EXIT(watchStore(file, [&] { std::filesystem::rename(folder / "backup", file); }), testing::ExitedWithCode(kLostStore), "was replaced by another file under it");
+  EXPECT_EXIT(watchStore(file, [&] { std::filesystem::rename(folder / "backup", file); }),
+              testing::ExitedWithCode(kLostStore), "was replaced by another file under it");
 }
 
 TEST(StoreWatchDeathTest, leavesAProcessWithItsStoreAlone) {

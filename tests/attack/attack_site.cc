@@ -16,12 +16,12 @@
 #include <fstream>
 #include <iostream>
 
-#include "gateway/gateway_server.h"
 #include "base/io/process.h"
 #include "base/io/side_thread.h"
+#include "gateway/gateway_server.h"
+#include "gateway/http_listeners.h"
 #include "lifecycle/store/store.h"
 #include "provision/images/image_store.h"
-#include "gateway/http_listeners.h"
 #include "tests/fakes/fake_network_evidence.h"
 #include "tests/paths.h"
 
@@ -111,7 +111,8 @@ class Attacked {
   std::optional<io::CertificateAuthority> ca_;
   std::unique_ptr<lifecycle::Store> store_;
   inventory::Cluster cluster_;
-  test::FakeNetworkEvidence neighbours_;  ///< all nodes are on loopback, as every attacker: the worst case
+  test::FakeNetworkEvidence
+      neighbours_;  ///< all nodes are on loopback, as every attacker: the worst case
   std::unique_ptr<gateway::GatewayServer> gateway_;
   std::unique_ptr<provision::ImageStore> images_;
   std::unique_ptr<gateway::Server> server_;

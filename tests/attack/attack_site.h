@@ -37,7 +37,8 @@ class AttackSite {
   std::string plainUrl(const std::string& target) const;
   std::string tlsUrl(const std::string& target) const;
 
-  /// Arms the node anew, as muster does when it restarts it; the id of this arming, which is public.
+  /// Arms the node anew, as muster does when it restarts it; the id of this arming, which is
+  /// public.
   std::string arm(int node);
   /// How many findings are open in the controller's store.
   int findings();

@@ -22,8 +22,8 @@ std::string rules() {
 }
 
 TEST(Firewall, letsInWhatIsServed) {
-  EXPECT_NE(rules().find(
-                fmt::format("tcp dport {{ {}, {} }} accept", gateway::kHttpPort, gateway::kHttpsPort)),
+  EXPECT_NE(rules().find(fmt::format("tcp dport {{ {}, {} }} accept", gateway::kHttpPort,
+                                     gateway::kHttpsPort)),
             std::string::npos);
   EXPECT_NE(rules().find("policy drop"), std::string::npos);
 }

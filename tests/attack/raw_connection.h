@@ -12,9 +12,9 @@
 
 namespace muster::attack {
 
-/// Attackers have an address of their own, so that what bounds them does not bound the honest client.
+/// Attackers have an address of their own, so that what bounds them does not bound the honest
+/// client.
 inline constexpr const char* kAttackersAddress = "127.0.7.1";
-
 
 using namespace std::chrono_literals;
 

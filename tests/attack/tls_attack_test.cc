@@ -7,10 +7,10 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
-#include "wire/messages.h"
 #include "tests/attack/honest_client.h"
 #include "tests/attack/known_open.h"
 #include "tests/attack/raw_connection.h"
+#include "wire/messages.h"
 
 namespace muster::attack {
 namespace {
@@ -105,8 +105,7 @@ TEST(AttackTls, aCertificateOfTheSiteForNoNodeIsRefused) {
   const auto stolen = site().ca().signClient(second->csr_pem, nodeOf(1), std::chrono::hours(1));
   const auto heard = askTls(site().address(), post("/agent/v1/poll", pollOf("attack", "ram")),
                             {*stolen, second->key_pem.reveal()});
-  EXPECT_EQ(heard.status, 403)
-      << "as the node's RAM OS, whose only key is the one that enrolled";
+  EXPECT_EQ(heard.status, 403) << "as the node's RAM OS, whose only key is the one that enrolled";
 }
 
 TEST(AttackTls, aNodesCertificateSignsNoOther) {

@@ -6,9 +6,9 @@
 #include <atomic>
 #include <thread>
 
-#include "wire/messages.h"
 #include "tests/attack/attack_site.h"
 #include "tests/attack/raw_connection.h"
+#include "wire/messages.h"
 
 namespace muster::attack {
 namespace {
@@ -29,7 +29,9 @@ TEST(AttackEnrolment, isGoodForOneNodeOneMacAndOneKey) {
   const auto newer = site().arm(3);
   EXPECT_EQ(statusOf(id, anyCsr(), macOf(3)), 403) << "an arming that was replaced";
   const auto csr = anyCsr();
-  const auto answer = askTls(site().address(), post("/agent/v1/enrol", agent::toJson(wire::EnrolRequest{newer, csr, macOf(3)})));
+  const auto answer =
+      askTls(site().address(),
+             post("/agent/v1/enrol", agent::toJson(wire::EnrolRequest{newer, csr, macOf(3)})));
   EXPECT_EQ(answer.status, 200) << answer.bytes;
   EXPECT_EQ(statusOf(newer, csr, macOf(3)), 200) << "the same request again: answers get lost";
   EXPECT_EQ(statusOf(newer, anyCsr(), macOf(3)), 403) << "another key";
@@ -50,7 +52,9 @@ TEST(AttackEnrolment, ofManyAtOnceAtMostOneGetsACertificateAndThenNobody) {
   for (auto& thief : thieves) thief.join();
   EXPECT_LE(certificates, 1);
   EXPECT_GE(refused, kThieves - 1);
-  for (const auto& csr : requests) EXPECT_THAT(statusOf(id, csr, macOf(2)), ::testing::AnyOf(403, 429)) << "nobody can say who of them was the node";
+  for (const auto& csr : requests)
+    EXPECT_THAT(statusOf(id, csr, macOf(2)), ::testing::AnyOf(403, 429))
+        << "nobody can say who of them was the node";
 }
 
 TEST(AttackEnrolment, guessesAreRefusedAndLeaveFewFindings) {
@@ -58,8 +62,10 @@ TEST(AttackEnrolment, guessesAreRefusedAndLeaveFewFindings) {
   const auto before = site().findings();
   const auto csr = anyCsr();
   (void)site().arm(3);
-  for (int i = 0; i < kGuesses; ++i) EXPECT_THAT(statusOf(io::randomToken(), csr, macOf(3)), ::testing::AnyOf(403, 429));
-  EXPECT_EQ(statusOf(io::randomToken(), csr, macOf(3)), 429) << "who fails so often is not heard for a while";
+  for (int i = 0; i < kGuesses; ++i)
+    EXPECT_THAT(statusOf(io::randomToken(), csr, macOf(3)), ::testing::AnyOf(403, 429));
+  EXPECT_EQ(statusOf(io::randomToken(), csr, macOf(3)), 429)
+      << "who fails so often is not heard for a while";
   EXPECT_LE(site().findings() - before, kMostFindings) << "a stranger does not fill the store";
 }
 

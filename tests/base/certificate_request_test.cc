@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which certificate requests are signed, and what the certificates then say. Requests are made by OpenSSL's own functions, not by ours.
+// Which certificate requests are signed, and what the certificates then say. Requests are made by
+// OpenSSL's own functions, not by ours.
 #include "base/io/certificate_request.h"
 
 #include "tests/run_async.h"
@@ -59,17 +60,20 @@ EVP_PKEY* explicitCurve() {
 using Wishes = std::vector<std::pair<int, std::string>>;
 
 /// Takes the key. `signer`: another key than that in the request.
-std::string requestOf(EVP_PKEY* taken, const Wishes& wishes = {}, const EVP_MD* hash = EVP_sha256(), EVP_PKEY* signer = nullptr) {
+std::string requestOf(EVP_PKEY* taken, const Wishes& wishes = {}, const EVP_MD* hash = EVP_sha256(),
+                      EVP_PKEY* signer = nullptr) {
   const Handle<EVP_PKEY> key(taken);
   EXPECT_TRUE(key);
   Handle<X509_REQ> request(X509_REQ_new());
   X509_REQ_set_pubkey(request.get(), key.get());
   auto* extensions = sk_X509_EXTENSION_new_null();
-  for (const auto& [nid, value] : wishes) sk_X509_EXTENSION_push(extensions, X509V3_EXT_conf_nid(nullptr, nullptr, nid, value.c_str()));
+  for (const auto& [nid, value] : wishes)
+    sk_X509_EXTENSION_push(extensions, X509V3_EXT_conf_nid(nullptr, nullptr, nid, value.c_str()));
   if (!wishes.empty()) EXPECT_EQ(X509_REQ_add_extensions(request.get(), extensions), 1);
   sk_X509_EXTENSION_pop_free(extensions, X509_EXTENSION_free);
   const bool hashless = EVP_PKEY_is_a(key.get(), "ED25519") || EVP_PKEY_is_a(key.get(), "ED448");
-  EXPECT_GT(X509_REQ_sign(request.get(), signer ? signer : key.get(), hashless ? nullptr : hash), 0);
+  EXPECT_GT(X509_REQ_sign(request.get(), signer ? signer : key.get(), hashless ? nullptr : hash),
+            0);
   Handle<BIO> bio(BIO_new(BIO_s_mem()));
   PEM_write_bio_X509_REQ(bio.get(), request.get());
   return textOf(bio.get());
@@ -93,7 +97,8 @@ class CertificateRequest : public ::testing::Test {
 
 TEST_F(CertificateRequest, keysOnTheListGetACertificateWithThatKey) {
   const auto root = certificatesOf(ca.certificatePem());
-  for (auto* key : {ec("P-256"), ec("P-384"), rsa(3072), EVP_PKEY_Q_keygen(nullptr, nullptr, "ED25519")}) {
+  for (auto* key :
+       {ec("P-256"), ec("P-384"), rsa(3072), EVP_PKEY_Q_keygen(nullptr, nullptr, "ED25519")}) {
     EVP_PKEY_up_ref(key);
     const Handle<EVP_PKEY> kept(key);
     const auto pem = ca.signClient(requestOf(key), "gpu001", 24h);
@@ -114,7 +119,8 @@ TEST_F(CertificateRequest, otherKeysAreRefused) {
   expectDenied(requestOf(ec("P-224")), "not on the curve P-256 or P-384");
   expectDenied(requestOf(explicitCurve()), "not on the curve P-256 or P-384");
   expectDenied(requestOf(dsa()), "none of RSA, P-256, P-384, Ed25519");
-  expectDenied(requestOf(EVP_PKEY_Q_keygen(nullptr, nullptr, "ED448")), "none of RSA, P-256, P-384, Ed25519");
+  expectDenied(requestOf(EVP_PKEY_Q_keygen(nullptr, nullptr, "ED448")),
+               "none of RSA, P-256, P-384, Ed25519");
 }
 
 TEST_F(CertificateRequest, aBmcMayHaveMade2048BitsButNoFewer) {
@@ -131,12 +137,16 @@ TEST_F(CertificateRequest, signaturesOfBrokenHashesAndOfOtherKeysAreRefused) {
 }
 
 TEST_F(CertificateRequest, whoAsksToBeAnAuthorityIsRefused) {
-  expectDenied(requestOf(ec("P-256"), {{NID_basic_constraints, "critical,CA:TRUE"}}), "asks to be a certificate authority");
-  EXPECT_TRUE(ca.signClient(requestOf(ec("P-256"), {{NID_basic_constraints, "critical,CA:FALSE"}}), "gpu001", 24h));
+  expectDenied(requestOf(ec("P-256"), {{NID_basic_constraints, "critical,CA:TRUE"}}),
+               "asks to be a certificate authority");
+  EXPECT_TRUE(ca.signClient(requestOf(ec("P-256"), {{NID_basic_constraints, "critical,CA:FALSE"}}),
+                            "gpu001", 24h));
 }
 
 TEST_F(CertificateRequest, whatItWishesForIsNotInTheCertificate) {
-  const auto csr = requestOf(ec("P-256"), {{NID_subject_alt_name, "DNS:controller,IP:10.20.0.1"}, {NID_ext_key_usage, "serverAuth"}, {NID_key_usage, "keyCertSign"}});
+  const auto csr = requestOf(ec("P-256"), {{NID_subject_alt_name, "DNS:controller,IP:10.20.0.1"},
+                                           {NID_ext_key_usage, "serverAuth"},
+                                           {NID_key_usage, "keyCertSign"}});
   const auto pem = ca.signClient(csr, "gpu001", 24h);
   ASSERT_TRUE(pem) << pem.error().str();
   const auto certificates = certificatesOf(*pem);
@@ -151,16 +161,19 @@ TEST_F(CertificateRequest, whatItWishesForIsNotInTheCertificate) {
 TEST_F(CertificateRequest, aServersCertificateIsForServersAlone) {
   const auto identity = ca.issueServer("controller", {"10.20.0.1"}, 24h);
   const auto certificates = certificatesOf(identity->certificate_pem);
-  EXPECT_EQ(X509_get_extended_key_usage(certificates.front().get()), static_cast<std::uint32_t>(XKU_SSL_SERVER));
+  EXPECT_EQ(X509_get_extended_key_usage(certificates.front().get()),
+            static_cast<std::uint32_t>(XKU_SSL_SERVER));
   EXPECT_EQ(X509_check_ca(certificates.front().get()), 0);
-  EXPECT_EQ(X509_get_pathlen(certificates.back().get()), 0) << "below the root stands no other authority";
+  EXPECT_EQ(X509_get_pathlen(certificates.back().get()), 0)
+      << "below the root stands no other authority";
 }
 
 TEST_F(CertificateRequest, hugeOnesAndManyExtensionsAreRefused) {
   Wishes wishes;
   for (int i = 0; i <= kMaxRequestExtensions; ++i) wishes.emplace_back(NID_netscape_comment, "x");
   expectDenied(requestOf(ec("P-256"), wishes), "more than 16 extensions");
-  const auto huge = requestOf(ec("P-256"), {{NID_netscape_comment, std::string(2 * kMaxRequestBytes, 'x')}});
+  const auto huge =
+      requestOf(ec("P-256"), {{NID_netscape_comment, std::string(2 * kMaxRequestBytes, 'x')}});
   EXPECT_EQ(refusal(huge).code(), ErrorCode::InvalidInput);
   EXPECT_THAT(refusal(huge).str(), HasSubstr("at most 16384 are read"));
 }

@@ -14,13 +14,15 @@ TEST(WallTime, roundTrips) {
   EXPECT_EQ(toString(*time), "2026-03-01T23:59:58.007Z");
   EXPECT_EQ(toString(*parseWallTime("2026-03-02T01:59:58+02:00")), "2026-03-01T23:59:58.000Z");
   EXPECT_EQ(toString(*parseWallTime("2024-02-29T00:00:00.1234567Z")), "2024-02-29T00:00:00.123Z");
-  for (const auto* bad : {"", "2026-02-30T00:00:00Z", "2026-01-01 00:00:00Z", "2026-01-01T24:00:00Z", "2026-01-01T00:00:00",
-                          "2026-01-01T00:00:00Zx", "2026-1-1T00:00:00Z", "2026-01-01T00:00:00.Z", "2026-01-01T00:00:00+2"}) {
+  for (const auto* bad : {"", "2026-02-30T00:00:00Z", "2026-01-01 00:00:00Z",
+                          "2026-01-01T24:00:00Z", "2026-01-01T00:00:00", "2026-01-01T00:00:00Zx",
+                          "2026-1-1T00:00:00Z", "2026-01-01T00:00:00.Z", "2026-01-01T00:00:00+2"}) {
     EXPECT_FALSE(parseWallTime(bad)) << bad;
   }
 }
 
-Task<void> sleepAndNote(FakeClock& clock, std::chrono::milliseconds duration, std::string word, std::vector<std::string>* said) {
+Task<void> sleepAndNote(FakeClock& clock, std::chrono::milliseconds duration, std::string word,
+                        std::vector<std::string>* said) {
   co_await clock.sleep(duration);
   said->push_back(std::move(word));
 }
@@ -54,8 +56,10 @@ TEST(Deadline, whoeverIsFirst) {
   asio::io_context io;
   FakeClock clock;
   std::optional<Result<int>> late, early;
-  asio::co_spawn(io, withDeadline(clock, 5s, "the slow one", slow(clock, 60s)), [&](std::exception_ptr, Result<int> r) { late = r; });
-  asio::co_spawn(io, withDeadline(clock, 5s, "the quick one", slow(clock, 1s)), [&](std::exception_ptr, Result<int> r) { early = r; });
+  asio::co_spawn(io, withDeadline(clock, 5s, "the slow one", slow(clock, 60s)),
+                 [&](std::exception_ptr, Result<int> r) { late = r; });
+  asio::co_spawn(io, withDeadline(clock, 5s, "the quick one", slow(clock, 1s)),
+                 [&](std::exception_ptr, Result<int> r) { early = r; });
   io.poll();
   while (clock.advanceToNext()) io.poll();
   ASSERT_TRUE(late && early);

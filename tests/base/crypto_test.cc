@@ -26,10 +26,12 @@ TEST(Hash, knownDigests) {
 }
 
 TEST(Base64, roundTripsAndRefusesJunk) {
-  for (const auto& text : {std::string(), std::string("a"), std::string("ab"), std::string("abc"), std::string("\0\xff\x10", 3)}) {
+  for (const auto& text : {std::string(), std::string("a"), std::string("ab"), std::string("abc"),
+                           std::string("\0\xff\x10", 3)}) {
     EXPECT_EQ(*fromBase64(toBase64(text)), text);
   }
-  for (const auto* bad : {"a", "ab=c", "====", "ab c", "a===", "Zm9v\n"}) EXPECT_FALSE(fromBase64(bad)) << bad;
+  for (const auto* bad : {"a", "ab=c", "====", "ab c", "a===", "Zm9v\n"})
+    EXPECT_FALSE(fromBase64(bad)) << bad;
 }
 
 TEST(Token, isUrlSafeAndNeverTwice) {
@@ -37,7 +39,9 @@ TEST(Token, isUrlSafeAndNeverTwice) {
   for (int i = 0; i < 100; ++i) {
     const auto token = randomToken();
     EXPECT_EQ(token.size(), 32u);
-    EXPECT_EQ(token.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"), std::string::npos);
+    EXPECT_EQ(
+        token.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"),
+        std::string::npos);
     EXPECT_TRUE(seen.insert(token).second);
   }
   EXPECT_TRUE(equalConstantTime("abc", "abc"));
@@ -65,14 +69,16 @@ TEST(Signature, keyIsMadeOnceWithMode0600) {
   const auto made = SigningKey::loadOrCreate(file);
   ASSERT_TRUE(made) << made.error().str();
   EXPECT_EQ(SigningKey::loadOrCreate(file)->id(), made->id());
-  struct stat info {};
+  struct stat info{};
   ASSERT_EQ(::stat(file.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u);
   ASSERT_TRUE(writeFileAtomic(file, "damaged"));
-  EXPECT_EQ(SigningKey::loadOrCreate(file).error().code(), ErrorCode::Corrupt) << "a damaged key must never be replaced silently";
+  EXPECT_EQ(SigningKey::loadOrCreate(file).error().code(), ErrorCode::Corrupt)
+      << "a damaged key must never be replaced silently";
 }
 
-// One serial in 256 once began with a padding byte that DER forbids; nobody could read that certificate.
+// One serial in 256 once began with a padding byte that DER forbids; nobody could read that
+// certificate.
 TEST(Certificate, everySerialCanBeRead) {
   for (int i = 0; i < 1500; ++i) {
     auto identity = selfSigned("x", {});
@@ -90,9 +96,11 @@ TEST(CertificateAuthority, staysTheSameAndReportsDamage) {
   EXPECT_EQ(describeCertificate(made->certificatePem())->sha256_fingerprint, made->fingerprint());
   EXPECT_EQ(describeCertificate(made->certificatePem())->common_name, "root");
   std::filesystem::remove(folder / "ca/ca.key");
-  EXPECT_EQ(CertificateAuthority::loadOrCreate(folder / "ca", "root").error().code(), ErrorCode::Corrupt);
+  EXPECT_EQ(CertificateAuthority::loadOrCreate(folder / "ca", "root").error().code(),
+            ErrorCode::Corrupt);
   ASSERT_TRUE(writeFileAtomic(folder / "ca/ca.key", selfSigned("x", {})->key_pem.reveal()));
-  EXPECT_EQ(CertificateAuthority::loadOrCreate(folder / "ca", "root").error().code(), ErrorCode::Corrupt);
+  EXPECT_EQ(CertificateAuthority::loadOrCreate(folder / "ca", "root").error().code(),
+            ErrorCode::Corrupt);
 }
 
 TEST(CertificateAuthority, subjectIsWhatTheControllerSays) {
@@ -117,8 +125,10 @@ TEST(Signature, keptKeysAreNotTakenForEachOther) {
   const auto key = *SigningKey::generate();
   const auto signature = *sign(key, "words");
   EXPECT_TRUE(verify(key.public_pem, "words", signature));
-  EXPECT_FALSE(verify(key.private_pem.reveal(), "words", signature)) << "a private key is no public one";
-  EXPECT_FALSE(sign({Secret(key.public_pem), key.public_pem}, "words")) << "nor the other way round";
+  EXPECT_FALSE(verify(key.private_pem.reveal(), "words", signature))
+      << "a private key is no public one";
+  EXPECT_FALSE(sign({Secret(key.public_pem), key.public_pem}, "words"))
+      << "nor the other way round";
   EXPECT_EQ(*sign(key, "words"), signature);
   EXPECT_FALSE(verify(SigningKey::generate()->public_pem, "words", signature));
 }

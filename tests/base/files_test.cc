@@ -20,10 +20,11 @@ TEST(Files, replacesWholeFiles) {
   ASSERT_TRUE(writeFileAtomic(file, "old"));
   ASSERT_TRUE(writeFileAtomic(file, "new", 0600));
   EXPECT_EQ(*readFile(file), "new");
-  struct stat info {};
+  struct stat info{};
   ::stat(file.c_str(), &info);
   EXPECT_EQ(info.st_mode & 0777, 0600u);
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1) << "no temporary is left";
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1)
+      << "no temporary is left";
   EXPECT_EQ(readFile(folder / "none").error().code(), ErrorCode::NotFound);
   EXPECT_EQ(readFile(file, 2).error().code(), ErrorCode::InvalidInput);
   EXPECT_EQ(writeFileAtomic(folder / "no/such/folder", "x").error().code(), ErrorCode::NotFound);
@@ -44,7 +45,7 @@ TEST(FileLock, secondTakerLearnsWhoHoldsIt) {
 }
 
 unsigned modeOf(const std::filesystem::path& file) {
-  struct stat status {};
+  struct stat status{};
   return ::stat(file.c_str(), &status) == 0 ? status.st_mode & 07777 : 0;
 }
 
@@ -78,14 +79,16 @@ int descriptorsOf(const std::filesystem::path& file) {
   return count;
 }
 
-/// A holder deletes the file and lets go, as `lab down` does, while somebody who has opened it waits for the lock of what is no file any more.
+/// A holder deletes the file and lets go, as `lab down` does, while somebody who has opened it
+/// waits for the lock of what is no file any more.
 TEST(FileLock, whoWaitedForADeletedFileLocksTheOneThatOthersLock) {
   test::TempFolder folder;
   const auto file = folder / "lock";
   const pid_t dead = ::fork();
   if (dead == 0) ::_exit(0);
   ASSERT_EQ(::waitpid(dead, nullptr, 0), dead);
-  ASSERT_TRUE(writeFileAtomic(file, std::to_string(dead) + "\n", 0600));  // of a dead holder: who comes waits a moment
+  ASSERT_TRUE(writeFileAtomic(file, std::to_string(dead) + "\n",
+                              0600));  // of a dead holder: who comes waits a moment
   Fd holder(::open(file.c_str(), O_RDWR | O_CLOEXEC));
   ASSERT_EQ(::flock(holder.get(), LOCK_EX), 0);
   std::optional<Result<FileLock>> taken;

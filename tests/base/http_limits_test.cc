@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server against clients that send too much, too slowly, or what two programs would read differently.
+// A server against clients that send too much, too slowly, or what two programs would read
+// differently.
 #include "base/io/http.h"
 #include "tests/run_async.h"
 
@@ -24,7 +25,9 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-Task<ServerResponse> bodySize(ServerRequest request) { co_return ServerResponse::text(200, std::to_string(request.body.size())); }
+Task<ServerResponse> bodySize(ServerRequest request) {
+  co_return ServerResponse::text(200, std::to_string(request.body.size()));
+}
 
 Task<ServerResponse> never(ServerRequest) {
   asio::steady_timer timer(co_await asio::this_coro::executor, 1h);
@@ -45,9 +48,11 @@ class HttpLimits : public ::testing::Test {
     auto started = startHttpServer(io.get_executor(), options);
     ASSERT_TRUE(started) << started.error().str();
     server = std::move(*started);
-    server->addRoutes({{"POST", "/small", bodySize, [](const ServerRequest&) { return Admission{4096, std::nullopt}; }},
+    server->addRoutes({{"POST", "/small", bodySize,
+                        [](const ServerRequest&) { return Admission{4096, std::nullopt}; }},
                        {"POST", "/friends", bodySize, onlyFriends},
-                       {"POST", "/never", never, [](const ServerRequest&) { return Admission{16u << 20, std::nullopt}; }},
+                       {"POST", "/never", never,
+                        [](const ServerRequest&) { return Admission{16u << 20, std::nullopt}; }},
                        {"GET", "/tree/", bodySize}});
   }
   Async<tcp::socket> connectTo(std::string from = "127.0.0.1") {
@@ -55,7 +60,8 @@ class HttpLimits : public ::testing::Test {
     socket.open(tcp::v4());
     socket.bind({asio::ip::make_address(from), 0});
     error_code error;
-    co_await socket.async_connect({asio::ip::address_v4::loopback(), server->port()}, asio::redirect_error(asio::use_awaitable, error));
+    co_await socket.async_connect({asio::ip::address_v4::loopback(), server->port()},
+                                  asio::redirect_error(asio::use_awaitable, error));
     if (error) co_return fail(ErrorCode::Unavailable, error.message());
     co_return std::move(socket);
   }
@@ -65,7 +71,8 @@ class HttpLimits : public ::testing::Test {
     error_code error;
     std::array<char, 4096> window{};
     while (!error) {
-      const auto bytes = co_await socket.async_read_some(asio::buffer(window), asio::redirect_error(asio::use_awaitable, error));
+      const auto bytes = co_await socket.async_read_some(
+          asio::buffer(window), asio::redirect_error(asio::use_awaitable, error));
       heard.append(window.data(), bytes);
     }
     co_return heard;
@@ -73,7 +80,8 @@ class HttpLimits : public ::testing::Test {
   Async<std::string> exchange(std::string bytes, std::string from = "127.0.0.1") {
     CO_TRY(socket, co_await connectTo(from));
     error_code error;
-    co_await asio::async_write(socket, asio::buffer(bytes), asio::redirect_error(asio::use_awaitable, error));
+    co_await asio::async_write(socket, asio::buffer(bytes),
+                               asio::redirect_error(asio::use_awaitable, error));
     co_return co_await listen(socket);
   }
   std::string ask(std::string bytes, std::string from = "127.0.0.1") {
@@ -87,7 +95,8 @@ class HttpLimits : public ::testing::Test {
 
 TEST_F(HttpLimits, refusesWhatTwoProgramsWouldReadDifferently) {
   start();
-  const std::string end = "\r\nHost: x\r\nConnection: close\r\n\r\n", post = "POST /small HTTP/1.1\r\nHost: x\r\n";
+  const std::string end = "\r\nHost: x\r\nConnection: close\r\n\r\n",
+                    post = "POST /small HTTP/1.1\r\nHost: x\r\n";
   const std::vector<std::pair<std::string, std::string>> bad = {
       {"400", post + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"},
       {"400", post + "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n"},
@@ -135,15 +144,19 @@ TEST_F(HttpLimits, refusesWhatTwoProgramsWouldReadDifferently) {
   std::string many = "GET /tree/a HTTP/1.1\r\n";
   for (int i = 0; i < 101; ++i) many += "X: y\r\n";
   EXPECT_THAT(ask(many + "\r\n"), StartsWith("HTTP/1.1 431"));
-  EXPECT_THAT(ask("GET /tree/a?x=../b HTTP/1.1" + end), StartsWith("HTTP/1.1 200")) << "a query is no path";
+  EXPECT_THAT(ask("GET /tree/a?x=../b HTTP/1.1" + end), StartsWith("HTTP/1.1 200"))
+      << "a query is no path";
   EXPECT_THAT(ask("GET /tree/a..b/..c/d.. HTTP/1.1" + end), StartsWith("HTTP/1.1 200"));
-  EXPECT_THAT(ask(post + "Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"), HasSubstr("\r\n\r\n3"));
+  EXPECT_THAT(
+      ask(post + "Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"),
+      HasSubstr("\r\n\r\n3"));
 }
 
 /// Two requests in one packet are two requests, and what follows a refused body is not a request.
 TEST_F(HttpLimits, readsRequestsThatComeTogetherAndNothingBehindARefusal) {
   start();
-  const std::string one = "POST /small HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc", last = "GET /tree/a HTTP/1.1\r\nConnection: close\r\n\r\n";
+  const std::string one = "POST /small HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc",
+                    last = "GET /tree/a HTTP/1.1\r\nConnection: close\r\n\r\n";
   const auto both = ask(one + last);
   EXPECT_THAT(both, HasSubstr("\r\n\r\n3HTTP/1.1 200"));
   const auto refused = ask("POST /nowhere HTTP/1.1\r\nContent-Length: 5000\r\n\r\n" + last + last);
@@ -159,8 +172,12 @@ TEST_F(HttpLimits, answersBeforeTheBody) {
   EXPECT_THAT(ask("PUT /small HTTP/1.1\r\n" + huge), StartsWith("HTTP/1.1 405"));
   EXPECT_THAT(ask("POST /small HTTP/1.1\r\n" + huge), StartsWith("HTTP/1.1 413"));
   EXPECT_THAT(ask("POST /friends HTTP/1.1\r\n" + huge), StartsWith("HTTP/1.1 401"));
-  EXPECT_THAT(ask("POST /small HTTP/1.1\r\nExpect: 100-continue\r\n" + huge), StartsWith("HTTP/1.1 413")) << "no 100 before";
-  EXPECT_THAT(ask("POST /small HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2000\r\n" + std::string(0x2000, 'x')), StartsWith("HTTP/1.1 413"));
+  EXPECT_THAT(ask("POST /small HTTP/1.1\r\nExpect: 100-continue\r\n" + huge),
+              StartsWith("HTTP/1.1 413"))
+      << "no 100 before";
+  EXPECT_THAT(ask("POST /small HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2000\r\n" +
+                  std::string(0x2000, 'x')),
+              StartsWith("HTTP/1.1 413"));
   EXPECT_EQ(server->load().body_bytes, 0u);
 }
 
@@ -174,23 +191,33 @@ TEST_F(HttpLimits, halfSentBodiesHoldTheBudgetAndNoMore) {
     std::size_t most = 0;
     for (int i = 0; i < 100; ++i) {
       CO_TRY(socket, co_await test.connectTo(fmt::format("127.0.0.{}", 2 + i % 50)));
-      const std::string head = "POST /friends HTTP/1.1\r\nFriend: yes\r\nContent-Length: 16777216\r\n\r\n";
+      const std::string head =
+          "POST /friends HTTP/1.1\r\nFriend: yes\r\nContent-Length: 16777216\r\n\r\n";
       error_code error;
-      co_await asio::async_write(socket, asio::buffer(head + half.substr(0, 1500 * 1024)), asio::redirect_error(asio::use_awaitable, error));
+      co_await asio::async_write(socket, asio::buffer(head + half.substr(0, 1500 * 1024)),
+                                 asio::redirect_error(asio::use_awaitable, error));
       most = std::max(most, test.server->load().body_bytes);
       held.push_back(std::move(socket));
     }
-    const auto honest = co_await test.exchange("POST /small HTTP/1.1\r\nConnection: close\r\nContent-Length: 3\r\n\r\nabc", "127.0.0.99");
-    if (!honest || honest->find("\r\n\r\n3") == std::string::npos) co_return fail(ErrorCode::Unavailable, "an honest small request was refused");
-    const auto late = co_await test.exchange("POST /friends HTTP/1.1\r\nFriend: yes\r\nContent-Length: 16777216\r\n\r\n" + half, "127.0.0.98");
-    if (!late || !late->starts_with("HTTP/1.1 503")) co_return fail(ErrorCode::Internal, late ? "not refused: " + late->substr(0, 40) : late.error().str());
+    const auto honest = co_await test.exchange(
+        "POST /small HTTP/1.1\r\nConnection: close\r\nContent-Length: 3\r\n\r\nabc", "127.0.0.99");
+    if (!honest || honest->find("\r\n\r\n3") == std::string::npos)
+      co_return fail(ErrorCode::Unavailable, "an honest small request was refused");
+    const auto late = co_await test.exchange(
+        "POST /friends HTTP/1.1\r\nFriend: yes\r\nContent-Length: 16777216\r\n\r\n" + half,
+        "127.0.0.98");
+    if (!late || !late->starts_with("HTTP/1.1 503"))
+      co_return fail(ErrorCode::Internal,
+                     late ? "not refused: " + late->substr(0, 40) : late.error().str());
     co_return most;
   };
   const auto most = test::runAsync(io, flood(*this), 60s);
   ASSERT_TRUE(most) << most.error().str();
   EXPECT_GT(*most, 4u << 20) << "they were read";
   EXPECT_LE(*most, 8u << 20);
-  for (const auto until = std::chrono::steady_clock::now() + 10s; server->load().body_bytes > 0 && std::chrono::steady_clock::now() < until; io.restart()) io.run_for(10ms);
+  for (const auto until = std::chrono::steady_clock::now() + 10s;
+       server->load().body_bytes > 0 && std::chrono::steady_clock::now() < until; io.restart())
+    io.run_for(10ms);
   EXPECT_EQ(server->load().body_bytes, 0u) << "given back";
 }
 
@@ -199,7 +226,8 @@ TEST_F(HttpLimits, aBodyThatIsWorkedOnCounts) {
   start();
   auto hold = [](HttpLimits& test) -> Async<std::size_t> {
     CO_TRY(socket, co_await test.connectTo());
-    const std::string request = "POST /never HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n" + std::string(1'000'000, 'x');
+    const std::string request =
+        "POST /never HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n" + std::string(1'000'000, 'x');
     co_await asio::async_write(socket, asio::buffer(request), asio::use_awaitable);
     asio::steady_timer turn(co_await asio::this_coro::executor);
     for (int i = 0; i < 1000 && test.server->load().body_bytes < 1'000'000; ++i) {
@@ -218,27 +246,34 @@ TEST_F(HttpLimits, aByteNowAndThenDoesNotHoldAConnection) {
   ServerOptions options;
   options.head_timeout = options.body_timeout = 300ms;
   start(options);
-  const auto trickle = [](HttpLimits& test, std::string first, std::string rest) -> Async<std::chrono::milliseconds> {
+  const auto trickle = [](HttpLimits& test, std::string first,
+                          std::string rest) -> Async<std::chrono::milliseconds> {
     CO_TRY(socket, co_await test.connectTo());
     const auto began = std::chrono::steady_clock::now();
     error_code error;
-    co_await asio::async_write(socket, asio::buffer(first), asio::redirect_error(asio::use_awaitable, error));
+    co_await asio::async_write(socket, asio::buffer(first),
+                               asio::redirect_error(asio::use_awaitable, error));
     asio::steady_timer turn(co_await asio::this_coro::executor);
     for (std::size_t i = 0; !error && i < 400; ++i) {
       turn.expires_after(20ms);
       co_await turn.async_wait(asio::use_awaitable);
       const std::string byte(1, rest[i % rest.size()]);
-      co_await asio::async_write(socket, asio::buffer(byte), asio::redirect_error(asio::use_awaitable, error));
+      co_await asio::async_write(socket, asio::buffer(byte),
+                                 asio::redirect_error(asio::use_awaitable, error));
     }
     if (!error) co_return fail(ErrorCode::Timeout, "it is still connected");
-    co_return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began);
+    co_return std::chrono::duration_cast<std::chrono::milliseconds>(
+        std::chrono::steady_clock::now() - began);
   };
-  for (const auto* first : {"GET /tree/a HTTP/1.1\r\nX: ", "POST /small HTTP/1.1\r\nContent-Length: 4000\r\n\r\n"}) {
+  for (const auto* first :
+       {"GET /tree/a HTTP/1.1\r\nX: ", "POST /small HTTP/1.1\r\nContent-Length: 4000\r\n\r\n"}) {
     const auto held = test::runAsync(io, trickle(*this, first, "a"));
     ASSERT_TRUE(held) << first << held.error().str();
     EXPECT_GE(*held, 300ms);
   }
-  const auto chunks = test::runAsync(io, trickle(*this, "POST /small HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", "1\r\na\r\n"));
+  const auto chunks = test::runAsync(
+      io,
+      trickle(*this, "POST /small HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", "1\r\na\r\n"));
   EXPECT_TRUE(chunks) << chunks.error().str();
 }
 
@@ -260,9 +295,12 @@ TEST_F(HttpLimits, idleConnectionsOfOneAddressKeepNobodyOut) {
       held.push_back(std::move(socket));
     }
     const auto began = std::chrono::steady_clock::now();
-    CO_TRY(answer, co_await test.exchange("GET /tree/a HTTP/1.1\r\nConnection: close\r\n\r\n", "127.0.0.2"));
-    if (!answer.starts_with("HTTP/1.1 200")) co_return fail(ErrorCode::Unavailable, "refused: " + answer);
-    co_return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began);
+    CO_TRY(answer, co_await test.exchange("GET /tree/a HTTP/1.1\r\nConnection: close\r\n\r\n",
+                                          "127.0.0.2"));
+    if (!answer.starts_with("HTTP/1.1 200"))
+      co_return fail(ErrorCode::Unavailable, "refused: " + answer);
+    co_return std::chrono::duration_cast<std::chrono::milliseconds>(
+        std::chrono::steady_clock::now() - began);
   };
   const auto took = test::runAsync(io, crowd(*this, options.max_connections), 60s);
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
@@ -288,7 +326,8 @@ TEST_F(HttpLimits, anAddressHasACapOfItsOwn) {
     const std::string request = "GET /tree/a HTTP/1.1\r\nConnection: close\r\n\r\n";
     co_await asio::async_write(more.back(), asio::buffer(request), asio::use_awaitable);
     const auto answer = co_await listen(more.back());
-    if (!answer.starts_with("HTTP/1.1 200")) co_return fail(ErrorCode::Internal, "the newest was closed");
+    if (!answer.starts_with("HTTP/1.1 200"))
+      co_return fail(ErrorCode::Internal, "the newest was closed");
     co_return test.server->load().dropped_connections;
   };
   const auto dropped = test::runAsync(io, crowd(*this));
@@ -335,7 +374,8 @@ TEST_F(HttpLimits, staysBelowTheLimitOfDescriptors) {
       CO_TRY(socket, co_await test.connectTo());
       held.push_back(std::move(socket));
     }
-    CO_TRY(answer, co_await test.exchange("GET /tree/a HTTP/1.1\r\nConnection: close\r\n\r\n", "127.0.0.2"));
+    CO_TRY(answer, co_await test.exchange("GET /tree/a HTTP/1.1\r\nConnection: close\r\n\r\n",
+                                          "127.0.0.2"));
     if (!answer.starts_with("HTTP/1.1 200")) co_return fail(ErrorCode::Unavailable, "refused");
     co_return test.server->load().connections;
   };

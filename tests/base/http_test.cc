@@ -51,16 +51,19 @@ class Http : public ::testing::Test {
     file = folder / "file.bin";
     for (int i = 0; i < 3'000'000; ++i) content += static_cast<char>(i * 7 + i / 251);
     ASSERT_TRUE(writeFileAtomic(file, content));
-    server->addRoutes({{"*", "/echo", echo},
-                       {"GET", "/late", late},
-                       {"GET", "/never", never},
-                       {"GET", "/broken", broken},
-                       {"GET", "/tree/", [](ServerRequest r) { return echo(std::move(r)); }},
-                       {"GET", "/tree/exact", broken},
-                       {"GET", "/file", [this](ServerRequest) { return sendFile(file); }},
-                       {"GET", "/missing", [this](ServerRequest) { return sendFile(folder / "nothing"); }}});
+    server->addRoutes(
+        {{"*", "/echo", echo},
+         {"GET", "/late", late},
+         {"GET", "/never", never},
+         {"GET", "/broken", broken},
+         {"GET", "/tree/", [](ServerRequest r) { return echo(std::move(r)); }},
+         {"GET", "/tree/exact", broken},
+         {"GET", "/file", [this](ServerRequest) { return sendFile(file); }},
+         {"GET", "/missing", [this](ServerRequest) { return sendFile(folder / "nothing"); }}});
   }
-  static Task<ServerResponse> sendFile(std::filesystem::path path) { co_return ServerResponse::file({path}); }
+  static Task<ServerResponse> sendFile(std::filesystem::path path) {
+    co_return ServerResponse::file({path});
+  }
 
   HttpRequest to(const std::string& target, const std::string& method = "GET") {
     HttpRequest request;
@@ -69,7 +72,9 @@ class Http : public ::testing::Test {
     request.timeout = 5s;
     return request;
   }
-  Result<HttpResponse> send(HttpRequest request) { return runAsync(io, client->send(std::move(request))); }
+  Result<HttpResponse> send(HttpRequest request) {
+    return runAsync(io, client->send(std::move(request)));
+  }
 
   asio::io_context io;
   test::TempFolder folder;
@@ -96,8 +101,11 @@ TEST_F(Http, clientOutlivesTheContextThatItWorkedOn) {
   {
     asio::io_context own;
     bool done = false;
-    asio::co_spawn(own, client->send(to("/echo")), [&done](std::exception_ptr, Result<HttpResponse> answer) { done = answer.has_value(); });
-    for (const auto until = std::chrono::steady_clock::now() + 10s; !done && std::chrono::steady_clock::now() < until; own.restart(), io.restart())
+    asio::co_spawn(
+        own, client->send(to("/echo")),
+        [&done](std::exception_ptr, Result<HttpResponse> answer) { done = answer.has_value(); });
+    for (const auto until = std::chrono::steady_clock::now() + 10s;
+         !done && std::chrono::steady_clock::now() < until; own.restart(), io.restart())
       if (own.poll() + io.poll() == 0) std::this_thread::yield();
     ASSERT_TRUE(done);
   }
@@ -134,7 +142,8 @@ TEST_F(Http, sendsFilesWholeAndInRanges) {
   EXPECT_EQ(ranged("bytes=3000000-").status, 416);
   EXPECT_EQ(ranged("bytes=3000000-").header("Content-Range"), "bytes */3000000");
   EXPECT_EQ(ranged("bytes=-0").status, 416);
-  for (const auto* ignored : {"bytes=5-2", "bytes=a-b", "bytes=0-1,4-5", "lines=1-2", "bytes=-", "bytes=99999999999999999999-"}) {
+  for (const auto* ignored : {"bytes=5-2", "bytes=a-b", "bytes=0-1,4-5", "lines=1-2", "bytes=-",
+                              "bytes=99999999999999999999-"}) {
     EXPECT_EQ(ranged(ignored).status, 200) << ignored;
   }
   EXPECT_EQ(send(to("/missing"))->status, 404);
@@ -156,7 +165,9 @@ TEST_F(Http, fetchStreamsAndStopsWhenTheSinkSaysSo) {
   ASSERT_TRUE(done) << done.error().str();
   EXPECT_EQ(got, content);
   EXPECT_LE(largest, 256u << 10);
-  auto full = [](std::string_view) -> Result<void> { return fail(ErrorCode::Corrupt, "disk full"); };
+  auto full = [](std::string_view) -> Result<void> {
+    return fail(ErrorCode::Corrupt, "disk full");
+  };
   auto stopped = runAsync(io, client->fetch(to("/file"), full));
   ASSERT_FALSE(stopped);
   EXPECT_EQ(stopped.error().text(), "disk full");
@@ -251,7 +262,8 @@ TEST_F(Http, connectionsAreLimited) {
 /// A server that answers each connection with fixed bytes, then closes. Counts requests.
 class Scripted {
  public:
-  Scripted(asio::io_context& io, std::vector<std::string> answers) : acceptor_(io, tcp::endpoint(asio::ip::address_v4::loopback(), 0)) {
+  Scripted(asio::io_context& io, std::vector<std::string> answers)
+      : acceptor_(io, tcp::endpoint(asio::ip::address_v4::loopback(), 0)) {
     asio::co_spawn(io, serve(std::move(answers)), [](std::exception_ptr) {});
   }
   HttpRequest request(const std::string& method = "GET") const {
@@ -269,7 +281,8 @@ class Scripted {
       auto socket = co_await acceptor_.async_accept(asio::use_awaitable);
       ++connections;
       std::string head;
-      co_await asio::async_read_until(socket, asio::dynamic_buffer(head), "\r\n\r\n", asio::use_awaitable);
+      co_await asio::async_read_until(socket, asio::dynamic_buffer(head), "\r\n\r\n",
+                                      asio::use_awaitable);
       co_await asio::async_write(socket, asio::buffer(answer), asio::use_awaitable);
       if (answer.empty()) socket.set_option(tcp::socket::linger(true, 0));  // RST
     }
@@ -341,7 +354,8 @@ TEST(HttpClientFaults, unknownHostIsUnavailable) {
 
 TEST(Url, brokenEscapeStaysAsItIs) {
   EXPECT_EQ(pathOf("/a%2Fb"), "/a/b");
-  for (const auto* broken : {"/a%-1", "/a%+1", "/a%zz", "/a%1", "/a%"}) EXPECT_EQ(pathOf(broken), broken);
+  for (const auto* broken : {"/a%-1", "/a%+1", "/a%zz", "/a%1", "/a%"})
+    EXPECT_EQ(pathOf(broken), broken);
 }
 
 TEST(Url, parsesAndPrints) {
@@ -352,16 +366,19 @@ TEST(Url, parsesAndPrints) {
   EXPECT_EQ(Url::parse("http://10.0.0.1")->str(), "http://10.0.0.1:80/");
   EXPECT_EQ(Url::parse("https://[fd00::1]/a")->origin(), "https://[fd00::1]:443");
   EXPECT_EQ(Url::parse("http://h?q=1")->target, "/?q=1");
-  for (const auto* bad : {"", "bmc", "ftp://x/", "http://", "http://:80/", "http://h:0/", "http://h:65536/", "http://h:8x/", "http://[::1/",
-                          "http://u:p@h/", "http://h/a b", "http://h/\r\nHost: x", "http://[[1]:80/", "http://[bmc7]/", "http://a]b/"}) {
+  for (const auto* bad :
+       {"", "bmc", "ftp://x/", "http://", "http://:80/", "http://h:0/", "http://h:65536/",
+        "http://h:8x/", "http://[::1/", "http://u:p@h/", "http://h/a b", "http://h/\r\nHost: x",
+        "http://[[1]:80/", "http://[bmc7]/", "http://a]b/"}) {
     EXPECT_FALSE(Url::parse(bad)) << bad;
   }
 }
 
 TEST(Url, queryAndPathAreDecoded) {
   const auto query = queryOf("/boot/ipxe?mac=52%3A54%3a00&x=a+b&flag&bad=%zz&");
-  EXPECT_THAT(query, ::testing::UnorderedElementsAre(::testing::Pair("mac", "52:54:00"), ::testing::Pair("x", "a b"),
-                                                     ::testing::Pair("flag", ""), ::testing::Pair("bad", "%zz")));
+  EXPECT_THAT(query, ::testing::UnorderedElementsAre(
+                         ::testing::Pair("mac", "52:54:00"), ::testing::Pair("x", "a b"),
+                         ::testing::Pair("flag", ""), ::testing::Pair("bad", "%zz")));
   EXPECT_EQ(pathOf("/a%20b/c?d=e"), "/a b/c");
   EXPECT_EQ(percentEncode("a b/ü"), "a%20b%2F%C3%BC");
 }

@@ -8,7 +8,8 @@ namespace muster {
 namespace {
 
 TEST(Mac, everyUsualSpelling) {
-  for (const auto* text : {"52:54:00:Ab:0c:01", "52-54-00-ab-0c-01", "5254.00ab.0c01", "525400AB0C01"}) {
+  for (const auto* text :
+       {"52:54:00:Ab:0c:01", "52-54-00-ab-0c-01", "5254.00ab.0c01", "525400AB0C01"}) {
     const auto mac = Mac::parse(text);
     ASSERT_TRUE(mac) << text;
     EXPECT_EQ(mac->str(), "52:54:00:ab:0c:01");
@@ -16,9 +17,10 @@ TEST(Mac, everyUsualSpelling) {
 }
 
 TEST(Mac, refusesTheRest) {
-  for (const auto* text :
-       {"", "52:54:00:ab:0c", "52:54:00:ab:0c:01:02", "52:54:00:ab:0c:0g", "52:54-00:ab:0c:01", "5254:00ab:0c01", "525400ab0c0",
-        ":2:54:00:ab:0c:01", "52:54:00:ab:0c:0:", " 2:54:00:ab:0c:01", "5254.00ab.0c.1", "............", "52:54:00:ab:0c:01 "}) {
+  for (const auto* text : {"", "52:54:00:ab:0c", "52:54:00:ab:0c:01:02", "52:54:00:ab:0c:0g",
+                           "52:54-00:ab:0c:01", "5254:00ab:0c01", "525400ab0c0",
+                           ":2:54:00:ab:0c:01", "52:54:00:ab:0c:0:", " 2:54:00:ab:0c:01",
+                           "5254.00ab.0c.1", "............", "52:54:00:ab:0c:01 "}) {
     EXPECT_FALSE(Mac::parse(text)) << text;
   }
 }
@@ -26,8 +28,8 @@ TEST(Mac, refusesTheRest) {
 TEST(Ipv4, parsesStrictly) {
   EXPECT_EQ(Ipv4::parse("10.20.0.1")->str(), "10.20.0.1");
   EXPECT_EQ(Ipv4::parse("255.255.255.255")->value(), 0xffffffffu);
-  for (const auto* text :
-       {"", "10.20.0", "10.20.0.1.2", "10.20.0.256", "10.20.0.01", "10.20.0.-1", "10.20..1", "10.20.0.1 ", "a.b.c.d", "10.20.0.+1", "."}) {
+  for (const auto* text : {"", "10.20.0", "10.20.0.1.2", "10.20.0.256", "10.20.0.01", "10.20.0.-1",
+                           "10.20..1", "10.20.0.1 ", "a.b.c.d", "10.20.0.+1", "."}) {
     EXPECT_FALSE(Ipv4::parse(text)) << text;
   }
 }
@@ -43,7 +45,8 @@ TEST(Cidr, knowsItsAddresses) {
   EXPECT_TRUE(Cidr::parse("0.0.0.0/0")->overlaps(*cidr));
   EXPECT_FALSE(cidr->overlaps(*Cidr::parse("10.21.0.0/16")));
   EXPECT_EQ(Cidr::parse("1.2.3.4/32")->str(), "1.2.3.4/32");
-  for (const auto* text : {"10.20.0.0", "10.20.0.0/33", "10.20.0.0/", "10.20.0.0/-1", "10.20.0.1/16", "/16", "10.20.0.0/16/2"}) {
+  for (const auto* text : {"10.20.0.0", "10.20.0.0/33", "10.20.0.0/", "10.20.0.0/-1",
+                           "10.20.0.1/16", "/16", "10.20.0.0/16/2"}) {
     EXPECT_FALSE(Cidr::parse(text)) << text;
   }
 }
@@ -61,7 +64,10 @@ TEST(Diagnostics, sortedAndReadable) {
 }
 
 TEST(ErrorText, outermostContextFirst) {
-  const auto error = Error(ErrorCode::Timeout, "no answer").within("BMC 10.0.0.1").within("gpu001").at({"x.yaml", 3, 1});
+  const auto error = Error(ErrorCode::Timeout, "no answer")
+                         .within("BMC 10.0.0.1")
+                         .within("gpu001")
+                         .at({"x.yaml", 3, 1});
   EXPECT_EQ(error.str(), "x.yaml:3:1: gpu001: BMC 10.0.0.1: no answer");
   EXPECT_TRUE(error.canRetry());
   EXPECT_FALSE(Error(ErrorCode::Denied, "x").canRetry());

@@ -11,9 +11,12 @@ namespace {
 
 using nlohmann::json;
 
-constexpr JsonLimits kSmall{"the test", 1'000'000, 4, 10, DuplicateKeys::Refused, BrokenUtf8::Refused};
+constexpr JsonLimits kSmall{"the test",         1'000'000, 4, 10, DuplicateKeys::Refused,
+                            BrokenUtf8::Refused};
 
-std::string nested(std::size_t levels) { return std::string(levels, '[') + std::string(levels, ']'); }
+std::string nested(std::size_t levels) {
+  return std::string(levels, '[') + std::string(levels, ']');
+}
 
 std::string problemOf(std::string_view text, JsonLimits limits = kSmall) {
   const auto parsed = parseJson(text, limits);
@@ -22,7 +25,8 @@ std::string problemOf(std::string_view text, JsonLimits limits = kSmall) {
 }
 
 TEST(JsonInput, readsWhatTheStandardAllows) {
-  const auto parsed = parseJson(R"( {"a": [1, -2, 2.5, true, null], "b": {"c": "\u00e9\n"}} )", kSmall);
+  const auto parsed =
+      parseJson(R"( {"a": [1, -2, 2.5, true, null], "b": {"c": "\u00e9\n"}} )", kSmall);
   ASSERT_TRUE(parsed) << parsed.error().str();
   EXPECT_EQ(*parsed, (json{{"a", {1, -2, 2.5, true, nullptr}}, {"b", {{"c", "é\n"}}}}));
   EXPECT_EQ(*parseJson("7", kSmall), 7);
@@ -53,16 +57,20 @@ TEST_P(EveryParty, mayNestSoDeepAndNoDeeper) {
 }
 
 INSTANTIATE_TEST_SUITE_P(JsonInput, EveryParty,
-                         testing::Values(Party{"agent", kAgentJson}, Party{"order", kOrderJson}, Party{"bmc", kBmcJson}, Party{"tool", kToolJson},
-                                         Party{"index", kIndexJson}, Party{"archive", kArchiveJson}, Party{"server", kServerJson}, Party{"file", kFileJson},
+                         testing::Values(Party{"agent", kAgentJson}, Party{"order", kOrderJson},
+                                         Party{"bmc", kBmcJson}, Party{"tool", kToolJson},
+                                         Party{"index", kIndexJson}, Party{"archive", kArchiveJson},
+                                         Party{"server", kServerJson}, Party{"file", kFileJson},
                                          Party{"kept", kKeptJson}),
                          [](const auto& row) { return row.param.name; });
 
 TEST(JsonInput, countsValuesAndBytes) {
   EXPECT_TRUE(parseJson("[1,2,3,4,5,6,7,8,9]", kSmall));
   EXPECT_NE(problemOf("[1,2,3,4,5,6,7,8,9,10]").find("more than 10 values"), std::string::npos);
-  EXPECT_NE(problemOf("[[],[],[],[],[],[],[],[],[],[]]").find("more than 10 values"), std::string::npos);
-  EXPECT_NE(problemOf(std::string(kSmall.bytes, ' ') + "1").find("1000001 bytes"), std::string::npos);
+  EXPECT_NE(problemOf("[[],[],[],[],[],[],[],[],[],[]]").find("more than 10 values"),
+            std::string::npos);
+  EXPECT_NE(problemOf(std::string(kSmall.bytes, ' ') + "1").find("1000001 bytes"),
+            std::string::npos);
 }
 
 TEST(JsonInput, keysTwiceAreRefusedOrTheLastCounts) {
@@ -85,7 +93,8 @@ TEST(JsonInput, numbersBeyondADoubleAreRefused) {
 }
 
 TEST(JsonInput, anErrorSaysWhoAndWhereAndQuotesNothing) {
-  for (const auto* text : {"", "{", "[1,]", "secret", "{\"secret\" 1}", "[1] secret", "\"secret", "nul"}) {
+  for (const auto* text :
+       {"", "{", "[1,]", "secret", "{\"secret\" 1}", "[1] secret", "\"secret", "nul"}) {
     const auto problem = problemOf(text);
     EXPECT_TRUE(problem.starts_with("the test is not JSON at byte")) << problem;
     EXPECT_EQ(problem.find("secret"), std::string::npos) << problem;
@@ -93,7 +102,9 @@ TEST(JsonInput, anErrorSaysWhoAndWhereAndQuotesNothing) {
   }
 }
 
-TEST(JsonOutput, printsBytesThatAreNoUtf8) { EXPECT_EQ(jsonText(json{"a\xE9"}), "[\"a\xEF\xBF\xBD\"]"); }
+TEST(JsonOutput, printsBytesThatAreNoUtf8) {
+  EXPECT_EQ(jsonText(json{"a\xE9"}), "[\"a\xEF\xBF\xBD\"]");
+}
 
 }  // namespace
 }  // namespace muster

@@ -17,7 +17,8 @@ namespace muster {
 namespace {
 
 TEST(Printable, leavesWhatShowsAsItIs) {
-  for (const auto* text : {"", "gpu001", "naïve – 機械 🚀", "C:\\new {\"a\": 1}"}) EXPECT_EQ(printable(text), text);
+  for (const auto* text : {"", "gpu001", "naïve – 機械 🚀", "C:\\new {\"a\": 1}"})
+    EXPECT_EQ(printable(text), text);
 }
 
 struct Hostile {
@@ -29,12 +30,21 @@ TEST(Printable, makesVisibleWhatDoesNotShow) {
   for (const auto& [bytes, shown] : {
            Hostile{"\x1b[2J\x1b]0;owned\x07", "\\u001b[2J\\u001b]0;owned\\u0007"},
            Hostile{"ok\r\nfail\ttab\x7f", "ok\\u000d\\u000afail\\u0009tab\\u007f"},
-           Hostile{"\xC2\x9B" "31m", "\\u009b31m"},                          // CSI of C1
-           Hostile{"\xE2\x80\xAE" "elif\xE2\x81\xA9", "\\u202eelif\\u2069"},  // right-to-left override, end of isolate
-           Hostile{"a\xE2\x80\xA8" "b\xE2\x80\xA9", "a\\u2028b\\u2029"},
-           Hostile{"a\xE2\x80\x8B" "b\xEF\xBB\xBF\xD8\x9C", "a\\u200bb\\ufeff\\u061c"},
-           Hostile{"\xF3\xA0\x80\xA1", "\\udb40\\udc21"},                            // a tag character
-           Hostile{"\xFFx\xC0\xAF\xED\xA0\x80", "\xEF\xBF\xBDx\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"},
+           Hostile{"\xC2\x9B"
+                   "31m",
+                   "\\u009b31m"},  // CSI of C1
+           Hostile{"\xE2\x80\xAE"
+                   "elif\xE2\x81\xA9",
+                   "\\u202eelif\\u2069"},  // right-to-left override, end of isolate
+           Hostile{"a\xE2\x80\xA8"
+                   "b\xE2\x80\xA9",
+                   "a\\u2028b\\u2029"},
+           Hostile{"a\xE2\x80\x8B"
+                   "b\xEF\xBB\xBF\xD8\x9C",
+                   "a\\u200bb\\ufeff\\u061c"},
+           Hostile{"\xF3\xA0\x80\xA1", "\\udb40\\udc21"},  // a tag character
+           Hostile{"\xFFx\xC0\xAF\xED\xA0\x80",
+                   "\xEF\xBF\xBDx\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"},
            Hostile{"cut\xE6\xA9", "cut\xEF\xBF\xBD\xEF\xBF\xBD"},
        })
     EXPECT_EQ(printable(bytes), shown);
@@ -51,7 +61,8 @@ TEST(Utf8, isCutBetweenCodePoints) {
   EXPECT_EQ(cutToBytes("aé機🚀", 10), "aé機🚀");
   EXPECT_EQ(shortened("aé機🚀", 9), "aé機…");
   EXPECT_EQ(shortened("aé", 3), "aé");
-  EXPECT_EQ(cutToBytes("\x80\x80\x80\x80\x80\x80", 4).size(), 4u);  // no UTF-8 at all: cut where asked
+  EXPECT_EQ(cutToBytes("\x80\x80\x80\x80\x80\x80", 4).size(),
+            4u);  // no UTF-8 at all: cut where asked
 }
 
 TEST(Csv, aFieldIsNeitherFormulaNorTwoFields) {
@@ -64,7 +75,9 @@ TEST(Csv, aFieldIsNeitherFormulaNorTwoFields) {
   EXPECT_EQ(csvField("a\"b,c\nd"), "\"a\"\"b,c\\u000ad\"");
 }
 
-TEST(Markup, isPrintable) { EXPECT_EQ(escapedMarkup("<\x1b\xE2\x80\xAE\n&>"), "&lt;\\u001b\\u202e\n&amp;&gt;"); }
+TEST(Markup, isPrintable) {
+  EXPECT_EQ(escapedMarkup("<\x1b\xE2\x80\xAE\n&>"), "&lt;\\u001b\\u202e\n&amp;&gt;");
+}
 
 TEST(PrintableStream, filtersWhoeverWritesAndLetsTheProgramMoveTheCursor) {
   std::ostringstream out;
@@ -75,7 +88,8 @@ TEST(PrintableStream, filtersWhoeverWritesAndLetsTheProgramMoveTheCursor) {
     writeRaw(out, "\x1b[1A");
     out << "\xE6\xA9";  // never completed
   }
-  EXPECT_EQ(out.str(), "serial \\u001b[2J7\n{\"a\": \"\\u202e\"}機\\u009b\x1b[1A\xEF\xBF\xBD\xEF\xBF\xBD");
+  EXPECT_EQ(out.str(),
+            "serial \\u001b[2J7\n{\"a\": \"\\u202e\"}機\\u009b\x1b[1A\xEF\xBF\xBD\xEF\xBF\xBD");
   out.str("");
   writeRaw(out, "\x1b[1A");
   out << "\x1b";
@@ -92,15 +106,19 @@ TEST(Log, oneRecordIsOneLine) {
   std::ifstream file(folder / "muster.log");
   std::string first, second;
   std::getline(file, first);
-  EXPECT_TRUE(first.ends_with("bmc: gpu001 says ok\\u000a2026-01-01T00:00:00 info bmc: forged\\u001b[2J")) << first;
+  EXPECT_TRUE(
+      first.ends_with("bmc: gpu001 says ok\\u000a2026-01-01T00:00:00 info bmc: forged\\u001b[2J"))
+      << first;
   EXPECT_FALSE(std::getline(file, second)) << second;
   std::filesystem::remove_all(folder);
 }
 
 TEST(GuardedMain, anExceptionIsAnExitCode) {
   testing::internal::CaptureStderr();
-  EXPECT_EQ(guardedMain("muster", []() -> int { throw std::runtime_error("no\nway"); }), kBrokenExit);
-  EXPECT_TRUE(testing::internal::GetCapturedStderr().starts_with("muster: internal error: no\\u000away"));
+  EXPECT_EQ(guardedMain("muster", []() -> int { throw std::runtime_error("no\nway"); }),
+            kBrokenExit);
+  EXPECT_TRUE(
+      testing::internal::GetCapturedStderr().starts_with("muster: internal error: no\\u000away"));
   testing::internal::CaptureStderr();
   EXPECT_EQ(guardedMain("muster", []() -> int { throw 7; }), kBrokenExit);
   EXPECT_NE(testing::internal::GetCapturedStderr().find("without words"), std::string::npos);

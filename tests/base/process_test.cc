@@ -138,7 +138,8 @@ TEST(Daemon, isTerminatedAndItsOutputKept) {
   (*child)->terminate(5s);
   EXPECT_FALSE((*child)->running());
   EXPECT_FALSE(lives(pid));
-  auto stubborn = runner->start(shell("trap '' TERM; echo up; while :; do sleep 0.1; done"), folder / "log");
+  auto stubborn =
+      runner->start(shell("trap '' TERM; echo up; while :; do sleep 0.1; done"), folder / "log");
   while (readFile(folder / "log")->find("up") == std::string::npos) ::usleep(1000);
   (*stubborn)->terminate(100ms);
   EXPECT_FALSE((*stubborn)->running());
@@ -171,7 +172,8 @@ TEST(PidFile, knowsTheProcessAndNotItsSuccessor) {
 
   // The same pid with another start time is another process: it must neither be reported nor ended.
   auto fields = recorded;
-  fields.replace(fields.find(' ') + 1, fields.find(' ', fields.find(' ') + 1) - fields.find(' ') - 1, "12345");
+  fields.replace(fields.find(' ') + 1,
+                 fields.find(' ', fields.find(' ') + 1) - fields.find(' ') - 1, "12345");
   ASSERT_TRUE(writeFileAtomic(file.path, fields));
   EXPECT_EQ(file.alive(), std::nullopt);
   EXPECT_TRUE(file.terminate(1s));

@@ -8,11 +8,11 @@
 #include "base/io/tls_sessions.h"
 #include "tests/run_async.h"
 
+#include <openssl/pem.h>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
-#include <openssl/pem.h>
 
 #include <map>
 #include <thread>
@@ -23,8 +23,12 @@ namespace {
 using test::runAsync;
 using namespace std::chrono_literals;
 
-Task<ServerResponse> whoAmI(ServerRequest request) { co_return ServerResponse::text(200, "client=" + request.client_common_name); }
-Task<ServerResponse> expiredName(ServerRequest request) { co_return ServerResponse::text(200, "expired=" + request.expired_client_common_name); }
+Task<ServerResponse> whoAmI(ServerRequest request) {
+  co_return ServerResponse::text(200, "client=" + request.client_common_name);
+}
+Task<ServerResponse> expiredName(ServerRequest request) {
+  co_return ServerResponse::text(200, "expired=" + request.expired_client_common_name);
+}
 
 /// With and without a side thread: who is trusted does not depend on where OpenSSL works.
 class Tls : public ::testing::TestWithParam<bool> {
@@ -66,7 +70,8 @@ class Tls : public ::testing::TestWithParam<bool> {
     trust.pin_is_root = root;
     return trust;
   }
-  TlsIdentity clientOf(const CertificateAuthority& authority, const std::string& name, std::chrono::hours lifetime = 24h) const {
+  TlsIdentity clientOf(const CertificateAuthority& authority, const std::string& name,
+                       std::chrono::hours lifetime = 24h) const {
     auto request = makeKeyAndRequest("ignored");
     return {request->key_pem, *authority.signClient(request->csr_pem, name, lifetime)};
   }
@@ -152,7 +157,8 @@ TEST_P(Tls, pinnedRootThatDidNotSignTheLeafIsDenied) {
   ServerOptions options;
   options.identity = *other->issueServer("controller", {"127.0.0.1"}, 24h);
   const auto& pem = options.identity->certificate_pem;
-  options.identity->certificate_pem = pem.substr(0, pem.find("-----BEGIN", 10)) + ca->certificatePem();
+  options.identity->certificate_pem =
+      pem.substr(0, pem.find("-----BEGIN", 10)) + ca->certificatePem();
   startWith(options);
   expectDenied(ask(pin(ca->fingerprint(), true)), "not trusted");
 }
@@ -194,7 +200,8 @@ TEST_P(Tls, firstContactReportsTheFingerprint) {
   any.accept_first = true;
   auto answer = ask(any);
   ASSERT_TRUE(answer) << answer.error().str();
-  EXPECT_EQ(client->peerFingerprint(), describeCertificate(options.identity->certificate_pem)->sha256_fingerprint);
+  EXPECT_EQ(client->peerFingerprint(),
+            describeCertificate(options.identity->certificate_pem)->sha256_fingerprint);
   expectDenied(ask(trustCa()), "not trusted");
 }
 
@@ -246,11 +253,13 @@ TlsIdentity withUsage(const std::filesystem::path& ca_folder, const std::string&
   ASN1_INTEGER_set(X509_get_serialNumber(leaf.get()), 7);
   X509_gmtime_adj(X509_getm_notBefore(leaf.get()), -3600);
   X509_gmtime_adj(X509_getm_notAfter(leaf.get()), 3600);
-  X509_NAME_add_entry_by_txt(X509_get_subject_name(leaf.get()), "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>("gpu001"), -1, -1, 0);
+  X509_NAME_add_entry_by_txt(X509_get_subject_name(leaf.get()), "CN", MBSTRING_ASC,
+                             reinterpret_cast<const unsigned char*>("gpu001"), -1, -1, 0);
   X509_set_issuer_name(leaf.get(), X509_get_subject_name(root.front().get()));
   X509_set_pubkey(leaf.get(), key->get());
   const auto add = [&leaf](int nid, const std::string& value) {
-    const Handle<X509_EXTENSION> extension(X509V3_EXT_conf_nid(nullptr, nullptr, nid, value.c_str()));
+    const Handle<X509_EXTENSION> extension(
+        X509V3_EXT_conf_nid(nullptr, nullptr, nid, value.c_str()));
     EXPECT_EQ(X509_add_ext(leaf.get(), extension.get(), -1), 1);
   };
   add(NID_basic_constraints, "critical,CA:FALSE");
@@ -279,7 +288,8 @@ TEST_P(Tls, aCertificateWithoutTheUsageOfItsEndIsRefusedThere) {
       EXPECT_FALSE(ask(trust)) << "\"" << usage << "\"";
     }
   }
-  for (const auto& [usage, fine] : std::map<std::string, bool>{{"serverAuth", true}, {"clientAuth", false}, {"", false}}) {
+  for (const auto& [usage, fine] :
+       std::map<std::string, bool>{{"serverAuth", true}, {"clientAuth", false}, {"", false}}) {
     ServerOptions options;
     options.identity = withUsage(folder / "ca", usage);
     options.identity->certificate_pem += ca->certificatePem();
@@ -293,7 +303,9 @@ TEST_P(Tls, aCertificateWithoutTheUsageOfItsEndIsRefusedThere) {
 std::string opensslClient(std::uint16_t port, const std::string& options, const std::string& line) {
   Command command;
   command.program = "sh";
-  command.args = {"-c", "(printf '" + line + "\\n'; sleep 1) | timeout 10 openssl s_client -connect 127.0.0.1:" + std::to_string(port) + " " + options + " 2>&1"};
+  command.args = {"-c", "(printf '" + line +
+                            "\\n'; sleep 1) | timeout 10 openssl s_client -connect 127.0.0.1:" +
+                            std::to_string(port) + " " + options + " 2>&1"};
   auto done = runBlocking(command);
   return done ? done->out : done.error().str();
 }
@@ -303,7 +315,8 @@ TEST_P(Tls, oldVersionsWeakCiphersAndRenegotiationAreRefused) {
   std::thread serving([this] { io.run_for(60s); });
   const auto v12 = opensslClient(server->port(), "-tls1_2", "Q");
   EXPECT_NE(v12.find("Cipher is ECDHE-"), std::string::npos) << v12;
-  const auto weak = opensslClient(server->port(), "-tls1_2 -cipher AES128-SHA:ECDHE-ECDSA-AES128-SHA:@SECLEVEL=0", "Q");
+  const auto weak = opensslClient(
+      server->port(), "-tls1_2 -cipher AES128-SHA:ECDHE-ECDSA-AES128-SHA:@SECLEVEL=0", "Q");
   EXPECT_EQ(weak.find("Cipher is ECDHE-"), std::string::npos) << weak;
   EXPECT_NE(weak.find("handshake failure"), std::string::npos) << weak;
   const auto v11 = opensslClient(server->port(), "-tls1_1 -cipher ALL:@SECLEVEL=0", "Q");
@@ -341,7 +354,8 @@ TEST_P(Tls, onlyTheAgeOfAClientsCertificateIsForgivenAndItIsNotItsName) {
   options.client_ca_pem = ca->certificatePem();
   options.admit_expired_clients = true;
   startWith(std::move(options));
-  server->addRoutes({{"GET", "/expired", [](ServerRequest request) { return expiredName(std::move(request)); }}});
+  server->addRoutes(
+      {{"GET", "/expired", [](ServerRequest request) { return expiredName(std::move(request)); }}});
   const auto trust = [&](TlsIdentity identity) {
     auto out = trustCa();
     out.identity = std::move(identity);
@@ -381,7 +395,10 @@ TEST_P(PinnedServer, ofTwoFirstContactsAtOnceOneCertificateCounts) {
   for (const auto port : {server->port(), (*other)->port()}) {
     HttpRequest request;
     request.url = {"https", "127.0.0.1", port, "/who"};
-    asio::co_spawn(io, shared->send(request), [&](const std::exception_ptr&, const Result<HttpResponse>& answer) { ++(answer ? answered : refused); });
+    asio::co_spawn(io, shared->send(request),
+                   [&](const std::exception_ptr&, const Result<HttpResponse>& answer) {
+                     ++(answer ? answered : refused);
+                   });
   }
   while (answered + refused < 2 && io.run_one_for(10s)) {
   }
@@ -397,7 +414,10 @@ TEST_P(PinnedServer, manyAtOnceAreAllGreeted) {
     clients.push_back(makeHttpClient(pin(fingerprint, false)));
     HttpRequest request;
     request.url = {"https", "127.0.0.1", server->port(), "/who"};
-    asio::co_spawn(io, clients.back()->send(request), [&](const std::exception_ptr&, const Result<HttpResponse>& answer) { answered += answer.has_value(); });
+    asio::co_spawn(io, clients.back()->send(request),
+                   [&](const std::exception_ptr&, const Result<HttpResponse>& answer) {
+                     answered += answer.has_value();
+                   });
   }
   while (answered < 50 && io.run_one_for(10s)) {
   }
@@ -413,23 +433,27 @@ TEST_P(PinnedServer, aGreetingUnderWayEndsWithItsContext) {
     clients.push_back(makeHttpClient(pin(fingerprint, false)));
     HttpRequest request;
     request.url = {"https", "127.0.0.1", server->port(), "/who"};
-    asio::co_spawn(*context, clients.back()->send(request), [](const std::exception_ptr&, const Result<HttpResponse>&) {});
+    asio::co_spawn(*context, clients.back()->send(request),
+                   [](const std::exception_ptr&, const Result<HttpResponse>&) {});
   }
-  for (int turn = 0; turn < 60; ++turn) context->poll_one();  // dialled, and handed to the side thread
+  for (int turn = 0; turn < 60; ++turn)
+    context->poll_one();  // dialled, and handed to the side thread
   context.reset();
   EXPECT_TRUE(ask(pin(fingerprint, false)));
 }
 
 TEST_P(Tls, whoSendsNoTlsAndWhoLeavesInTheMiddleIsGivenUp) {
   start();
-  for (const auto& bytes : {std::string(), std::string("GET / HTTP/1.1\r\n\r\n"), std::string("\x16\x03\x01\x00\xff\x01", 6)}) {
+  for (const auto& bytes : {std::string(), std::string("GET / HTTP/1.1\r\n\r\n"),
+                            std::string("\x16\x03\x01\x00\xff\x01", 6)}) {
     boost::asio::ip::tcp::socket socket(io);
     socket.connect({boost::asio::ip::make_address("127.0.0.1"), server->port()});
     asio::write(socket, asio::buffer(bytes));
     socket.shutdown(boost::asio::ip::tcp::socket::shutdown_send);
     std::string answer;
     bool over = false;
-    asio::async_read(socket, asio::dynamic_buffer(answer), [&](boost::system::error_code, std::size_t) { over = true; });
+    asio::async_read(socket, asio::dynamic_buffer(answer),
+                     [&](boost::system::error_code, std::size_t) { over = true; });
     while (!over && io.run_one_for(10s)) {
     }
     EXPECT_TRUE(over) << "the server neither answered nor closed";
@@ -438,8 +462,10 @@ TEST_P(Tls, whoSendsNoTlsAndWhoLeavesInTheMiddleIsGivenUp) {
   EXPECT_TRUE(ask(trustCa()));
 }
 
-INSTANTIATE_TEST_SUITE_P(Threads, PinnedServer, ::testing::Bool(), [](const auto& info) { return info.param ? "sideThread" : "oneThread"; });
-INSTANTIATE_TEST_SUITE_P(Threads, Tls, ::testing::Bool(), [](const auto& info) { return info.param ? "sideThread" : "oneThread"; });
+INSTANTIATE_TEST_SUITE_P(Threads, PinnedServer, ::testing::Bool(),
+                         [](const auto& info) { return info.param ? "sideThread" : "oneThread"; });
+INSTANTIATE_TEST_SUITE_P(Threads, Tls, ::testing::Bool(),
+                         [](const auto& info) { return info.param ? "sideThread" : "oneThread"; });
 
 }  // namespace
 }  // namespace muster::io

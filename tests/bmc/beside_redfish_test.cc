@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands beside Redfish: IPMI where Redfish does not offer or answer, and a PDU that is believed by the BMC's silence.
+// What stands beside Redfish: IPMI where Redfish does not offer or answer, and a PDU that is
+// believed by the BMC's silence.
 #include "bmc/ipmi/ipmi_bmc.h"
 #include "bmc/ipmi/pdu.h"
 #include "tests/fakes/fake_bmc.h"
@@ -39,7 +40,8 @@ TEST_F(BesideRedfish, aMachineIsSwitchedOnByIpmiWhenRedfishIsSilent) {
 }
 
 TEST_F(BesideRedfish, nothingIsSwitchedOffByItself) {
-  for (const auto action : {PowerAction::ForceOff, PowerAction::GracefulShutdown, PowerAction::ForceRestart}) {
+  for (const auto action :
+       {PowerAction::ForceOff, PowerAction::GracefulShutdown, PowerAction::ForceRestart}) {
     first.failNext("power", silent);
     EXPECT_FALSE(loop.run(bmc->power(action)));
   }
@@ -64,7 +66,8 @@ TEST_F(BesideRedfish, bothErrorsAreTold) {
   first.failNext("power", silent);
   ipmi.failNext("power", Error(ErrorCode::Unavailable, "no session"));
   const auto done = loop.run(bmc->power(PowerAction::On));
-  EXPECT_THAT(done.error().str(), testing::AllOf(HasSubstr("no answer"), HasSubstr("by IPMI: no session")));
+  EXPECT_THAT(done.error().str(),
+              testing::AllOf(HasSubstr("no answer"), HasSubstr("by IPMI: no session")));
 }
 
 /// A PDU whose outlets feed the fake BMC.
@@ -74,8 +77,10 @@ class WithPdu : public testing::Test {
     processes.answer = [this](const io::Command& command) -> Result<io::ProcessExit> {
       said.push_back(command.program + " " + command.args.back());
       if (refuses > 0 && refuses-- > 0) return io::ProcessExit{1, "", "outlet busy\n"};
-      if (works && command.args.back() == "off") fake.failNext("system", Error(ErrorCode::Unavailable, "no route"), 1'000'000);
-      if (works_late && command.args.back() == "off") return fail(ErrorCode::Timeout, "pdu did not end within 120 s");
+      if (works && command.args.back() == "off")
+        fake.failNext("system", Error(ErrorCode::Unavailable, "no route"), 1'000'000);
+      if (works_late && command.args.back() == "off")
+        return fail(ErrorCode::Timeout, "pdu did not end within 120 s");
       if (command.args.back() == "off") off_at = loop.clock.now();
       if (command.args.back() == "on") {
         fake.clearFailures("system");
@@ -92,7 +97,8 @@ class WithPdu : public testing::Test {
   int refuses = 0;
   std::vector<std::string> said;
   WallTime off_at{}, on_at{};
-  std::unique_ptr<Bmc> bmc = withPdu(std::move(lent.owned), {{"pdu", "off"}, {"pdu", "on"}, 330s}, processes, loop.clock);
+  std::unique_ptr<Bmc> bmc =
+      withPdu(std::move(lent.owned), {{"pdu", "off"}, {"pdu", "on"}, 330s}, processes, loop.clock);
 };
 
 TEST_F(WithPdu, thePowerIsAwayAsLongAsItShould) {
@@ -129,7 +135,8 @@ TEST_F(WithPdu, anOffThatNobodyWaitedForToTheEndIsFollowedByOn) {
   works_late = true;
   const auto done = loop.run(bmc->acCycle());
   ASSERT_FALSE(done);
-  EXPECT_THAT(done.error().str(), testing::AllOf(HasSubstr("120 s"), HasSubstr("switched on again")));
+  EXPECT_THAT(done.error().str(),
+              testing::AllOf(HasSubstr("120 s"), HasSubstr("switched on again")));
   EXPECT_THAT(said, ElementsAre("pdu off", "pdu on"));
   EXPECT_TRUE(loop.run(fake.system())) << "it has its power";
 }
@@ -150,7 +157,8 @@ TEST_F(WithPdu, theWordsOfTheCommandNameTheMachine) {
   node.name = NodeName("gpu001");
   node.rack = "r07";
   node.unit = 21;
-  EXPECT_THAT(wordsFor(node, {"snmpset", "pdu-{rack}", "outlet.{unit}", "{node}/{node}"}), ElementsAre("snmpset", "pdu-r07", "outlet.21", "gpu001/gpu001"));
+  EXPECT_THAT(wordsFor(node, {"snmpset", "pdu-{rack}", "outlet.{unit}", "{node}/{node}"}),
+              ElementsAre("snmpset", "pdu-r07", "outlet.21", "gpu001/gpu001"));
 }
 
 }  // namespace

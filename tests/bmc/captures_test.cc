@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Captures of real BMCs, replayed path by path. They are not part of this repository: MUSTER_REDFISH_CAPTURES names their
-// folder (default: shared/captures/redfish beside the source). Nothing of what they contain is printed.
+// Captures of real BMCs, replayed path by path. They are not part of this repository:
+// MUSTER_REDFISH_CAPTURES names their folder (default: shared/captures/redfish beside the source).
+// Nothing of what they contain is printed.
 #include "base/io/process.h"
 #include "tests/bmc/redfish_rig.h"
 #include "tests/paths.h"
@@ -21,14 +22,16 @@ std::filesystem::path captureFolder() {
 struct Capture {
   const char* name;
   int min_firmware;
-  const char* component;   ///< as the inventory names it under this vendor's rule
+  const char* component;  ///< as the inventory names it under this vendor's rule
 };
 
 class RedfishCaptures : public testing::TestWithParam<Capture> {
  protected:
   void SetUp() override {
     const auto file = captureFolder() / (std::string(GetParam().name) + ".json.gz");
-    if (!std::filesystem::exists(file)) GTEST_SKIP() << "no capture " << file.filename() << "; set MUSTER_REDFISH_CAPTURES to their folder";
+    if (!std::filesystem::exists(file))
+      GTEST_SKIP() << "no capture " << file.filename()
+                   << "; set MUSTER_REDFISH_CAPTURES to their folder";
     io::Command unpack;
     unpack.program = "gzip";
     unpack.args = {"-dc", file.string()};
@@ -41,11 +44,13 @@ class RedfishCaptures : public testing::TestWithParam<Capture> {
 
   Async<io::HttpResponse> serve(io::HttpRequest request) {
     std::string path = request.url.target;
-    if (request.method == "POST" && path.find("Sessions") != std::string::npos) co_return test::FakeHttp::json(201, "{}", {{"X-Auth-Token", "t"}});
+    if (request.method == "POST" && path.find("Sessions") != std::string::npos)
+      co_return test::FakeHttp::json(201, "{}", {{"X-Auth-Token", "t"}});
     if (request.method != "GET") co_return test::FakeHttp::json(405, "{}");
     if (path.size() > 1 && path.back() == '/') path.pop_back();
     auto it = resources.find(path);
-    co_return it == resources.end() ? test::FakeHttp::json(404, "{}") : test::FakeHttp::json(200, it->dump());
+    co_return it == resources.end() ? test::FakeHttp::json(404, "{}")
+                                    : test::FakeHttp::json(200, it->dump());
   }
 
   test::VirtualLoop loop;
@@ -83,7 +88,9 @@ TEST_P(RedfishCaptures, theFirmwareInventoryHasStableUniqueNamesWithVersions) {
 TEST_P(RedfishCaptures, onWhenItIsOnNeedsNoRequestThatChangesAnything) {
   auto bmc = rig.bmc();
   EXPECT_TRUE(loop.run(bmc->power(PowerAction::On)));
-  for (const auto& request : net.requests) EXPECT_TRUE(request.method == "GET" || request.url.target.find("Sessions") != std::string::npos);
+  for (const auto& request : net.requests)
+    EXPECT_TRUE(request.method == "GET" ||
+                request.url.target.find("Sessions") != std::string::npos);
 }
 
 TEST_P(RedfishCaptures, tasksAreListedOrAbsentButNeverAnError) {
@@ -101,7 +108,8 @@ TEST_P(RedfishCaptures, sensorsAreReadWithUnitsAndNoneIsNonsense) {
   bool temperature = false, power = false;
   for (const auto& reading : *readings) {
     EXPECT_FALSE(reading.name.empty());
-    temperature = temperature || (reading.kind == "Temperature" && reading.value > 5 && reading.value < 120);
+    temperature =
+        temperature || (reading.kind == "Temperature" && reading.value > 5 && reading.value < 120);
     power = power || (reading.kind == "Power" && reading.value > 0);
   }
   EXPECT_TRUE(temperature);
@@ -112,7 +120,11 @@ TEST_P(RedfishCaptures, powerSuppliesShowTheirHealthAlsoWithoutAWattageOrByTheir
   auto bmc = rig.bmc();
   auto readings = loop.run(bmc->sensors());
   ASSERT_TRUE(readings) << readings.error().str();
-  EXPECT_GE(std::count_if(readings->begin(), readings->end(), [](const SensorReading& reading) { return reading.kind == "PowerSupply" && reading.health == "OK"; }), 2);
+  EXPECT_GE(std::count_if(readings->begin(), readings->end(),
+                          [](const SensorReading& reading) {
+                            return reading.kind == "PowerSupply" && reading.health == "OK";
+                          }),
+            2);
 }
 
 TEST_P(RedfishCaptures, networkAdaptersAreReadAndAllOfThemAreReady) {
@@ -120,7 +132,9 @@ TEST_P(RedfishCaptures, networkAdaptersAreReadAndAllOfThemAreReady) {
   const auto late = loop.run(bmc->notReady());
   ASSERT_TRUE(late) << late.error().str();
   EXPECT_TRUE(late->empty());
-  EXPECT_TRUE(std::any_of(net.requests.begin(), net.requests.end(), [](const auto& request) { return request.url.target.find("NetworkAdapters") != std::string::npos; }));
+  EXPECT_TRUE(std::any_of(net.requests.begin(), net.requests.end(), [](const auto& request) {
+    return request.url.target.find("NetworkAdapters") != std::string::npos;
+  }));
 }
 
 TEST_P(RedfishCaptures, biosAttributesAreReadAndUnknownOnesAreRefusedBeforeAnythingIsSent) {
@@ -163,7 +177,9 @@ TEST_P(RedfishCaptures, anImageToGoBackToIsFoundWhereTheVendorKeepsOne) {
   ASSERT_TRUE(previous) << previous.error().str();
   const auto items = loop.run(bmc->firmware());
   ASSERT_TRUE(items);
-  const auto now = std::find_if(items->begin(), items->end(), [](const FirmwareItem& item) { return item.name == GetParam().component; });
+  const auto now = std::find_if(items->begin(), items->end(), [](const FirmwareItem& item) {
+    return item.name == GetParam().component;
+  });
   ASSERT_NE(now, items->end());
   EXPECT_NE(*previous, now->version);
   EXPECT_FALSE(now->being_written);
@@ -175,8 +191,10 @@ TEST_P(RedfishCaptures, whereTheSerialConsoleIsIsReadOrSaidToBeMissing) {
   const auto place = loop.run(bmc->serialConsole());
   ASSERT_TRUE(place) << place.error().str();
   const std::string vendor = GetParam().name;
-  EXPECT_EQ(place->ssh, vendor == "hpe" || vendor == "supermicro") << "iDRAC has it switched off; a DGX offers IPMI";
-  EXPECT_EQ(place->ssh_command.value_or("").empty(), vendor != "supermicro") << "iLO does not say by what command";
+  EXPECT_EQ(place->ssh, vendor == "hpe" || vendor == "supermicro")
+      << "iDRAC has it switched off; a DGX offers IPMI";
+  EXPECT_EQ(place->ssh_command.value_or("").empty(), vendor != "supermicro")
+      << "iLO does not say by what command";
 }
 
 TEST_P(RedfishCaptures, anAcCycleIsOnlyAskedForWhereTheVendorHasOne) {
@@ -184,11 +202,15 @@ TEST_P(RedfishCaptures, anAcCycleIsOnlyAskedForWhereTheVendorHasOne) {
   auto cut = loop.run(bmc->acCycle());  // a capture refuses every write, so none succeeds
   ASSERT_FALSE(cut);
   const bool none = std::string(GetParam().name) == "nvidia_viking";
-  EXPECT_EQ(cut.error().code() == ErrorCode::NotFound && cut.error().text().find("no full power cycle") != std::string::npos, none) << cut.error().str();
+  EXPECT_EQ(cut.error().code() == ErrorCode::NotFound &&
+                cut.error().text().find("no full power cycle") != std::string::npos,
+            none)
+      << cut.error().str();
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RedfishCaptures,
-                         testing::Values(Capture{"dell", 20, "BIOS.Setup.1-1"}, Capture{"hpe", 40, "System ROM"},
+                         testing::Values(Capture{"dell", 20, "BIOS.Setup.1-1"},
+                                         Capture{"hpe", 40, "System ROM"},
                                          Capture{"supermicro", 100, "HGX_FW_BMC_0"},
                                          Capture{"nvidia_viking", 60, "HostBIOS_0"}),
                          [](const auto& info) { return std::string(info.param.name); });

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every Bmc promises, run against the fake, against Redfish in memory, and against Redfish by real HTTPS on loopback.
+// What every Bmc promises, run against the fake, against Redfish in memory, and against Redfish by
+// real HTTPS on loopback.
 #include "bmc/arbiter.h"
 #include "tests/bmc/redfish_rig.h"
 #include "tests/bmc/virtual_bmc.h"
@@ -13,7 +14,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A BMC with components BMC (active at its reset) and BIOS (active at a power cycle), both older than "9.0"; power is off.
+/// A BMC with components BMC (active at its reset) and BIOS (active at a power cycle), both older
+/// than "9.0"; power is off.
 class World {
  public:
   virtual ~World() = default;
@@ -47,7 +49,8 @@ class FakeWorld final : public World {
  public:
   FakeWorld() {
     fake_.components["BMC"] = {.version = "2.0.0", .activates = test::FakeBmc::Activates::BmcReset};
-    fake_.components["BIOS"] = {.version = "1.4.0", .activates = test::FakeBmc::Activates::PowerCycle};
+    fake_.components["BIOS"] = {.version = "1.4.0",
+                                .activates = test::FakeBmc::Activates::PowerCycle};
     char name[] = "/tmp/muster-bmc-test-XXXXXX";
     folder_ = ::mkdtemp(name);
   }
@@ -72,8 +75,12 @@ class FakeWorld final : public World {
 class MemoryWorld final : public World {
  public:
   Bmc& bmc() override { return *bmc_; }
-  std::filesystem::path file(const std::string& component, const std::string& version) override { return virtual_bmc_.firmwareFile(component, version); }
-  int flashes(const std::string& component) override { return static_cast<int>(virtual_bmc_.service->state().slots.at(component).flashes); }
+  std::filesystem::path file(const std::string& component, const std::string& version) override {
+    return virtual_bmc_.firmwareFile(component, version);
+  }
+  int flashes(const std::string& component) override {
+    return static_cast<int>(virtual_bmc_.service->state().slots.at(component).flashes);
+  }
 
  protected:
   void drive(Task<int> task) override { loop_.run(std::move(task)); }
@@ -85,11 +92,14 @@ class MemoryWorld final : public World {
   std::unique_ptr<Bmc> bmc_ = arbitrate(rig_.bmc(), loop_.clock);
 };
 
-/// Real time, twenty times as fast: what muster waits for between polls passes quickly, I/O takes what it takes.
+/// Real time, twenty times as fast: what muster waits for between polls passes quickly, I/O takes
+/// what it takes.
 class FastClock final : public Clock {
  public:
   WallTime now() const override { return real_.now(); }
-  std::chrono::steady_clock::time_point steady() const override { return start_ + kSpeed * (real_.steady() - start_); }
+  std::chrono::steady_clock::time_point steady() const override {
+    return start_ + kSpeed * (real_.steady() - start_);
+  }
   using Clock::rest;
   Task<bool> rest(std::chrono::milliseconds duration, Alarm* alarm) override {
     bool passed = true;
@@ -116,7 +126,8 @@ class HttpsWorld final : public World {
     options.pace = {.flash_step = 20ms, .flash_steps = 4, .reset_delay = 1ms, .reset_duration = 3s};
     options.went_away = [this] { server_->stop(); };
     options.came_back = [this] { listen(); };
-    service_ = *lab::vbmc::RedfishService::make(service_clock_, workers_, machine_, std::move(options));
+    service_ =
+        *lab::vbmc::RedfishService::make(service_clock_, workers_, machine_, std::move(options));
     listen();
     asio::co_spawn(io_, service_->run(), asio::detached);
     RedfishSession::Options session;
@@ -125,7 +136,9 @@ class HttpsWorld final : public World {
     session.username = "admin";
     session.password = []() -> Result<Secret> { return Secret("right"); };
     auto http = [](io::TlsTrust trust) { return io::makeHttpClient(std::move(trust)); };
-    auto driver = std::make_unique<RedfishBmc>(std::make_unique<RedfishSession>(std::move(session), store_, clock_, http), inventory::BootMode::Uefi, clock_, images_);
+    auto driver = std::make_unique<RedfishBmc>(
+        std::make_unique<RedfishSession>(std::move(session), store_, clock_, http),
+        inventory::BootMode::Uefi, clock_, images_);
     bmc_ = arbitrate(std::move(driver), clock_);
   }
   ~HttpsWorld() override {
@@ -141,7 +154,9 @@ class HttpsWorld final : public World {
     EXPECT_TRUE(io::writeFileAtomic(path, lab::vbmc::makeFirmware(component, version)));
     return path;
   }
-  int flashes(const std::string& component) override { return static_cast<int>(service_->state().slots.at(component).flashes); }
+  int flashes(const std::string& component) override {
+    return static_cast<int>(service_->state().slots.at(component).flashes);
+  }
   void holdUpdates(bool held) override { service_clock_.held = held; }
 
  protected:
@@ -292,15 +307,22 @@ TEST_P(BmcContract, oneUpdateAtATime) {
 }
 
 TEST_P(BmcContract, whatIsNotThereIsNotFound) {
-  EXPECT_EQ(world->run(bmc.startUpdate(update("CPLD_7", "9.0"))).error().code(), ErrorCode::NotFound);
-  EXPECT_EQ(world->run(bmc.task("/redfish/v1/TaskService/Tasks/none")).error().code(), ErrorCode::NotFound);
+  EXPECT_EQ(world->run(bmc.startUpdate(update("CPLD_7", "9.0"))).error().code(),
+            ErrorCode::NotFound);
+  EXPECT_EQ(world->run(bmc.task("/redfish/v1/TaskService/Tasks/none")).error().code(),
+            ErrorCode::NotFound);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, BmcContract,
-                         testing::Values(std::pair<const char*, MakeWorld>("fake", [] { return std::unique_ptr<World>(new FakeWorld); }),
-                                         std::pair<const char*, MakeWorld>("redfish", [] { return std::unique_ptr<World>(new MemoryWorld); }),
-                                         std::pair<const char*, MakeWorld>("https", [] { return std::unique_ptr<World>(new HttpsWorld); })),
-                         [](const auto& info) { return std::string(info.param.first); });
+INSTANTIATE_TEST_SUITE_P(
+    All, BmcContract,
+    testing::Values(
+        std::pair<const char*, MakeWorld>("fake",
+                                          [] { return std::unique_ptr<World>(new FakeWorld); }),
+        std::pair<const char*, MakeWorld>("redfish",
+                                          [] { return std::unique_ptr<World>(new MemoryWorld); }),
+        std::pair<const char*, MakeWorld>("https",
+                                          [] { return std::unique_ptr<World>(new HttpsWorld); })),
+    [](const auto& info) { return std::string(info.param.first); });
 
 }  // namespace
 }  // namespace muster::bmc

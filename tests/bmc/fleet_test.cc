@@ -24,7 +24,8 @@ class BmcFleetTest : public testing::Test {
     add("gpu001", "https://10.20.250.1");
     add("gpu002", "http://10.20.250.2");
     add("gpu003", "libvirt:test");
-    fleet = makeBmcFleet(cluster, store, loop.clock, loop.workers, virtual_bmc.net.factory(), "test:///default");
+    fleet = makeBmcFleet(cluster, store, loop.clock, loop.workers, virtual_bmc.net.factory(),
+                         "test:///default");
   }
   ~BmcFleetTest() override { ::unsetenv("MUSTER_TEST_BMC_PASSWORD"); }
   void add(const std::string& name, const std::string& url) {

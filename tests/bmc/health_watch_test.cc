@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What BMCs tell by themselves becomes facts and findings: beside everybody's look, believed when it is read twice, said once.
+// What BMCs tell by themselves becomes facts and findings: beside everybody's look, believed when
+// it is read twice, said once.
 #include "bmc/health_watch.h"
 
 #include "bmc/redfish/event_stream.h"
@@ -62,7 +63,8 @@ class BmcHealth : public testing::Test {
   void begin() {
     all.push_back(makeHealthWatch(cluster, fleet, store, loop.clock, [](const BmcSymptom& symptom) {
       if (symptom.id == "bmc.leak") return HealthVerdict{4, "quarantine", "shut the valves"};
-      if (symptom.id == "bmc.sensor-critical") return HealthVerdict{1, "drain", "look at the cooling"};
+      if (symptom.id == "bmc.sensor-critical")
+        return HealthVerdict{1, "drain", "look at the cooling"};
       return HealthVerdict{0, "watch", "read it"};
     }));
     watch = all.back().get();
@@ -111,7 +113,9 @@ TEST_F(BmcHealth, aReadingBeyondItsLimitIsBelievedTheSecondTime) {
   const auto goals = watch->goals(cluster, Subject(NodeName("gpu001")), facts);
   ASSERT_EQ(goals.size(), 1u);
   EXPECT_THAT(goals[0].blocked, HasSubstr("bmc.sensor-critical@Inlet"));
-  EXPECT_THAT(facts.find(Subject(NodeName("gpu001")), FacetName("health.bmc"))->evidence, testing::AllOf(HasSubstr("52 Cel, critical from 45"), HasSubstr("look at the cooling")));
+  EXPECT_THAT(
+      facts.find(Subject(NodeName("gpu001")), FacetName("health.bmc"))->evidence,
+      testing::AllOf(HasSubstr("52 Cel, critical from 45"), HasSubstr("look at the cooling")));
   bmc.readings[0].value = 24;
   pass(kHealthEvery + 10s);
   EXPECT_EQ(fact(), "ok");
@@ -144,11 +148,14 @@ TEST_F(BmcHealth, newEntriesOfWeightAreOneFindingThatNoRestartRepeats) {
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].severity, Severity::Error);
   EXPECT_THAT(findings[0].text, HasSubstr("2 entries of weight; the newest: PSU 2"));
-  EXPECT_THAT(findings[0].evidence, testing::AllOf(HasSubstr("DIMM A3"), testing::Not(HasSubstr("years ago"))));
-  begin();  // a new process on the same store; the old one's coroutine reads on beside it, as a second keep would
+  EXPECT_THAT(findings[0].evidence,
+              testing::AllOf(HasSubstr("DIMM A3"), testing::Not(HasSubstr("years ago"))));
+  begin();  // a new process on the same store; the old one's coroutine reads on beside it, as a
+            // second keep would
   pass(12min);
   EXPECT_EQ(store.findings(nullptr)->size(), 1u);
-  bmc.log = {{"1", "2026-11-22T02:00:00Z", "Critical", "thermal trip"}};  // somebody has cleared it, ids begin anew
+  bmc.log = {{"1", "2026-11-22T02:00:00Z", "Critical",
+              "thermal trip"}};  // somebody has cleared it, ids begin anew
   pass(6min);
   findings = *store.findings(nullptr);
   ASSERT_EQ(findings.size(), 1u);
@@ -173,7 +180,8 @@ class Streams final : public BmcFleet, public EventFleet, public EventSource {
   Bmc& at(const NodeName&) override { return bmc; }
   EventSource* eventsOf(const NodeName&) override { return this; }
   Async<void> close() override { co_return Result<void>(); }
-  Async<EventPlace> listen(EventPlace, std::function<void()>, std::function<void(std::vector<LogEntry>)>) override {
+  Async<EventPlace> listen(EventPlace, std::function<void()>,
+                           std::function<void(std::vector<LogEntry>)>) override {
     opened.push_back(clock_.steady());
     co_return fail(ErrorCode::Unavailable, "connection refused");
   }
@@ -196,7 +204,8 @@ TEST(BmcEventStreams, ofAThousandBmcsAreNotOpenedAtOnceNeitherFirstNorAgain) {
   }
   Streams fleet(loop.clock);
   test::MemoryStore store{std::make_shared<test::MemoryStore::Data>()};
-  auto watch = makeHealthWatch(cluster, fleet, store, loop.clock, [](const BmcSymptom&) { return HealthVerdict{}; });
+  auto watch = makeHealthWatch(cluster, fleet, store, loop.clock,
+                               [](const BmcSymptom&) { return HealthVerdict{}; });
   loop.spawn(watch->run());
   auto nap = [](Clock& clock) -> Task<int> {
     co_await clock.sleep(50s);
@@ -206,16 +215,21 @@ TEST(BmcEventStreams, ofAThousandBmcsAreNotOpenedAtOnceNeitherFirstNorAgain) {
   EXPECT_GT(fleet.opened.size(), static_cast<std::size_t>(kNodes));  // some came back
   const auto begun = fleet.opened.front();
   std::map<long, int> by_second;
-  for (const auto at : fleet.opened) ++by_second[std::chrono::duration_cast<std::chrono::seconds>(at - begun).count()];
+  for (const auto at : fleet.opened)
+    ++by_second[std::chrono::duration_cast<std::chrono::seconds>(at - begun).count()];
   for (const auto& [second, many] : by_second) EXPECT_LE(many, kMostPerSecond) << second;
 }
 
 TEST(BmcSymptoms, healthAndLimitsAndLeaks) {
-  const auto found = symptomsOf({{"A", "Temperature", "Cel", 50, "OK", 45}, {"B", "Rotational", "RPM", 0, "Warning", std::nullopt}, {"C", "LeakDetector", "", 0, "OK", std::nullopt},
-                                 {"D", "Power", "W", 700, "", 0}, {"E", "Voltage", "V", 12, "Critical", std::nullopt}});
+  const auto found = symptomsOf({{"A", "Temperature", "Cel", 50, "OK", 45},
+                                 {"B", "Rotational", "RPM", 0, "Warning", std::nullopt},
+                                 {"C", "LeakDetector", "", 0, "OK", std::nullopt},
+                                 {"D", "Power", "W", 700, "", 0},
+                                 {"E", "Voltage", "V", 12, "Critical", std::nullopt}});
   std::vector<std::string> names;
   for (const auto& symptom : found) names.push_back(symptom.id + "@" + symptom.device);
-  EXPECT_THAT(names, testing::ElementsAre("bmc.sensor-critical@A", "bmc.sensor-warning@B", "bmc.sensor-critical@E"));
+  EXPECT_THAT(names, testing::ElementsAre("bmc.sensor-critical@A", "bmc.sensor-warning@B",
+                                          "bmc.sensor-critical@E"));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An update from end to end over real HTTPS and in real time: the fleet's own client, the emulated BMC's own service.
+// An update from end to end over real HTTPS and in real time: the fleet's own client, the emulated
+// BMC's own service.
 #include "base/io/crypto.h"
 #include "base/io/files.h"
 #include "bmc/fleet.h"
@@ -10,9 +11,9 @@
 #include "tests/fakes/memory_store.h"
 #include "tests/run_async.h"
 
-#include <boost/asio/detached.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <boost/asio/detached.hpp>
 
 namespace muster::bmc {
 namespace {

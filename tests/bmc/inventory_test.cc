@@ -12,11 +12,15 @@ namespace {
 class RedfishInventory : public testing::Test {
  protected:
   RedfishInventory() {
-    virtual_bmc.net.handle = [this, serve = virtual_bmc.net.handle](io::HttpRequest request) { return answer(serve, std::move(request)); };
+    virtual_bmc.net.handle = [this, serve = virtual_bmc.net.handle](io::HttpRequest request) {
+      return answer(serve, std::move(request));
+    };
   }
   Async<io::HttpResponse> answer(test::FakeHttp::Handler serve, io::HttpRequest request) {
-    if (request.method == "GET" && request.url.target == broken) co_return test::FakeHttp::json(status, "{}");
-    if (!broken.empty() && request.url.target.find("$expand") != std::string::npos) co_return test::FakeHttp::json(501, "{}");  // each member by itself
+    if (request.method == "GET" && request.url.target == broken)
+      co_return test::FakeHttp::json(status, "{}");
+    if (!broken.empty() && request.url.target.find("$expand") != std::string::npos)
+      co_return test::FakeHttp::json(501, "{}");  // each member by itself
     const auto target = request.url.target;
     if (target.starts_with(inventory_ + "/HGX_")) co_return test::FakeHttp::json(503, "{}");
     auto reply = co_await serve(std::move(request));
@@ -48,20 +52,26 @@ TEST_F(RedfishInventory, aBaseboardThatIsOffDoesNotTakeAMinuteAMember) {
   auto items = loop.run(bmc->firmware());
   ASSERT_TRUE(items) << items.error().str();
   EXPECT_LT(loop.clock.steady() - begun, std::chrono::minutes(2));
-  EXPECT_EQ(std::count_if(items->begin(), items->end(), [](const FirmwareItem& item) { return !item.unreadable.empty(); }), 50);
-  EXPECT_TRUE(std::any_of(items->begin(), items->end(), [](const FirmwareItem& item) { return item.name == "BIOS" && item.unreadable.empty(); }));
+  EXPECT_EQ(std::count_if(items->begin(), items->end(),
+                          [](const FirmwareItem& item) { return !item.unreadable.empty(); }),
+            50);
+  EXPECT_TRUE(std::any_of(items->begin(), items->end(), [](const FirmwareItem& item) {
+    return item.name == "BIOS" && item.unreadable.empty();
+  }));
 }
 
 TEST_F(RedfishInventory, aMemberThatAnswers503IsListedAsUnreadable) {
   broken = "/redfish/v1/UpdateService/FirmwareInventory/BIOS";
   auto items = loop.run(bmc->firmware());
   ASSERT_TRUE(items) << items.error().str();
-  const auto bios = std::find_if(items->begin(), items->end(), [](const FirmwareItem& item) { return item.name == "BIOS"; });
+  const auto bios = std::find_if(items->begin(), items->end(),
+                                 [](const FirmwareItem& item) { return item.name == "BIOS"; });
   ASSERT_NE(bios, items->end());
   EXPECT_THAT(bios->unreadable, testing::HasSubstr("503"));
   EXPECT_TRUE(bios->version.empty());
   for (const auto& item : *items) EXPECT_EQ(item.unreadable.empty(), item.name != "BIOS");
-  auto sent = loop.run(bmc->startUpdate({"BIOS", virtual_bmc.firmwareFile("BIOS", "9"), std::string(64, '0')}));
+  auto sent = loop.run(
+      bmc->startUpdate({"BIOS", virtual_bmc.firmwareFile("BIOS", "9"), std::string(64, '0')}));
   ASSERT_FALSE(sent);
   EXPECT_TRUE(sent.error().canRetry()) << sent.error().str();
 }

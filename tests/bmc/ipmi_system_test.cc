@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A real ipmitool against OpenIPMI's simulated BMC on loopback: power, boot device, event log, and a wrong password that is sent once.
+// A real ipmitool against OpenIPMI's simulated BMC on loopback: power, boot device, event log, and
+// a wrong password that is sent once.
 #include "base/io/files.h"
 #include "bmc/ipmi/ipmi_bmc.h"
 #include "tests/bmc/console/sol_rig.h"
@@ -50,7 +51,8 @@ class RealIpmi : public testing::Test {
   }
   void TearDown() override {
     if (!HasFailure()) return;
-    for (const char* file : {"calls", "sim.log"}) std::cout << file << ":\n" << io::readFile(sim.folder() / file).value_or("(none)") << "\n";
+    for (const char* file : {"calls", "sim.log"})
+      std::cout << file << ":\n" << io::readFile(sim.folder() / file).value_or("(none)") << "\n";
   }
   IpmiOptions options() {
     IpmiOptions out;
@@ -59,7 +61,11 @@ class RealIpmi : public testing::Test {
     out.cipher_suite = 3;  // the simulator has no SHA-256
     out.username = "admin";
     out.password = [this]() -> Result<Secret> { return Secret(password); };
-    out.may_try = [this](const Secret& secret) -> Result<void> { return refused.contains(secret.reveal()) ? Result<void>(fail(ErrorCode::Denied, "refused before")) : Result<void>(); };
+    out.may_try = [this](const Secret& secret) -> Result<void> {
+      return refused.contains(secret.reveal())
+                 ? Result<void>(fail(ErrorCode::Denied, "refused before"))
+                 : Result<void>();
+    };
     out.refused = [this](const Secret& secret) { refused.insert(secret.reveal()); };
     out.poll = 200ms;
     return out;
@@ -86,7 +92,8 @@ TEST_F(RealIpmi, powerIsSwitchedAndBelievedByItsState) {
   ASSERT_TRUE(run(bmc->power(PowerAction::GracefulShutdown)));
   EXPECT_EQ(run(bmc->system())->power, PowerState::Off);
   const auto calls = *io::readFile(sim.folder() / "calls");
-  EXPECT_THAT(calls, testing::AllOf(HasSubstr("set power 0"), HasSubstr("set power 1"), HasSubstr("set shutdown 1")));
+  EXPECT_THAT(calls, testing::AllOf(HasSubstr("set power 0"), HasSubstr("set power 1"),
+                                    HasSubstr("set shutdown 1")));
 }
 
 TEST_F(RealIpmi, theBootDeviceIsReadAgainAndOneThatIsNotKeptIsAnError) {
@@ -96,7 +103,8 @@ TEST_F(RealIpmi, theBootDeviceIsReadAgainAndOneThatIsNotKeptIsAnError) {
   // ipmitool ends with 0, and the simulator forgets that it was meant for all boots.
   const auto lasting = run(bmc->boot({BootTarget::Pxe, true, {}}));
   ASSERT_FALSE(lasting);
-  EXPECT_THAT(lasting.error().str(), testing::AllOf(HasSubstr("for all boots but shows"), HasSubstr("Force PXE")));
+  EXPECT_THAT(lasting.error().str(),
+              testing::AllOf(HasSubstr("for all boots but shows"), HasSubstr("Force PXE")));
   EXPECT_EQ(run(bmc->boot({BootTarget::UefiHttp, false, {}})).error().code(), ErrorCode::NotFound);
 }
 
@@ -110,14 +118,16 @@ TEST_F(RealIpmi, theEventLogIsReadInItsOrder) {
   const auto log = run(bmc->eventLog(10));
   ASSERT_TRUE(log) << log.error().str();
   ASSERT_EQ(log->size(), 2u);
-  EXPECT_THAT((*log)[0].message, testing::AllOf(HasSubstr("Temperature"), HasSubstr("Upper Critical going high")));
+  EXPECT_THAT((*log)[0].message,
+              testing::AllOf(HasSubstr("Temperature"), HasSubstr("Upper Critical going high")));
   EXPECT_EQ((*log)[0].severity, "Critical");
   EXPECT_THAT((*log)[1].message, HasSubstr("Button"));
   EXPECT_EQ(run(bmc->eventLog(1))->size(), 1u);
 }
 
 TEST_F(RealIpmi, sensorsAreOnlyListedWhereThereAreAny) {
-  const auto seen = run(bmc->sensors());  // this simulator's repository is empty: ipmitool would rebuild it, and erase it first
+  const auto seen = run(bmc->sensors());  // this simulator's repository is empty: ipmitool would
+                                          // rebuild it, and erase it first
   ASSERT_FALSE(seen);
   EXPECT_EQ(seen.error().code(), ErrorCode::NotFound);
 }

@@ -1,47 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
-// The event log and the full power cycle: found where vendors keep them, refused where they are not offered.
+// The event log and the full power cycle: found where vendors keep them, refused where they are not
+// offered.
 #include "tests/bmc/redfish_rig.h"
 
-#include <boost/asio/experimental/awaitable_operators.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <boost/asio/experimental/awaitable_operators.hpp>
 
 #include <deque>
 
 namespace muster::bmc {
 namespace {
 
-using ::testing::HasSubstr;
 using nlohmann::json;
+using ::testing::HasSubstr;
 
 /// A service as a map of resources; everything that is posted is kept.
 class RedfishLog : public testing::Test {
  protected:
   RedfishLog() {
     net.handle = [this](io::HttpRequest request) { return answer(std::move(request)); };
-    tree["/redfish/v1/"] = {{"Systems", link("/redfish/v1/Systems")}, {"Managers", link("/redfish/v1/Managers")}};
+    tree["/redfish/v1/"] = {{"Systems", link("/redfish/v1/Systems")},
+                            {"Managers", link("/redfish/v1/Managers")}};
     tree["/redfish/v1/Systems"] = {{"Members", {link("/redfish/v1/Systems/1")}}};
     tree["/redfish/v1/Managers"] = {{"Members", {link("/redfish/v1/Managers/1")}}};
-    tree["/redfish/v1/Systems/1"] = {{"PowerState", "On"},
-                                     {"LogServices", link("/redfish/v1/Systems/1/LogServices")},
-                                     {"Actions", {{"#ComputerSystem.Reset", {{"target", "/reset"}, {"ResetType@Redfish.AllowableValues", {"On", "ForceOff"}}}}}}};
-    tree["/redfish/v1/Managers/1"] = {{"LogServices", link("/redfish/v1/Managers/1/LogServices")}, {"LastResetTime", "then"}};
+    tree["/redfish/v1/Systems/1"] = {
+        {"PowerState", "On"},
+        {"LogServices", link("/redfish/v1/Systems/1/LogServices")},
+        {"Actions",
+         {{"#ComputerSystem.Reset",
+           {{"target", "/reset"}, {"ResetType@Redfish.AllowableValues", {"On", "ForceOff"}}}}}}};
+    tree["/redfish/v1/Managers/1"] = {{"LogServices", link("/redfish/v1/Managers/1/LogServices")},
+                                      {"LastResetTime", "then"}};
     tree["/redfish/v1/Systems/1/LogServices"] = {{"Members", {link("/log/post")}}};
     tree["/log/post"] = {{"Id", "PostCodes"}, {"Entries", link("/log/post/Entries")}};
-    tree["/redfish/v1/Managers/1/LogServices"] = {{"Members", {link("/log/audit"), link("/log/sel")}}};
+    tree["/redfish/v1/Managers/1/LogServices"] = {
+        {"Members", {link("/log/audit"), link("/log/sel")}}};
     tree["/log/audit"] = {{"Id", "AuditLog"}, {"Entries", link("/log/audit/Entries")}};
     tree["/log/sel"] = {{"Id", "Sel"}, {"Entries", link("/log/sel/Entries")}};
     auto entries = json::array();
     for (int i : {3, 2, 1})  // newest first, as many do
-      entries.push_back({{"@odata.id", fmt::format("/log/sel/Entries/{}", i)}, {"Id", std::to_string(i)}, {"Created", fmt::format("2026-11-0{}T00:00:00Z", i)},
-                         {"Severity", "Critical"}, {"Message", fmt::format("event {}", i)}});
+      entries.push_back({{"@odata.id", fmt::format("/log/sel/Entries/{}", i)},
+                         {"Id", std::to_string(i)},
+                         {"Created", fmt::format("2026-11-0{}T00:00:00Z", i)},
+                         {"Severity", "Critical"},
+                         {"Message", fmt::format("event {}", i)}});
     tree["/log/sel/Entries"] = {{"Members", entries}};
   }
   static json link(const std::string& uri) { return {{"@odata.id", uri}}; }
   Async<io::HttpResponse> answer(io::HttpRequest request) {
     const auto path = io::pathOf(request.url.target);
     if (request.method == "POST" && path.ends_with("/Sessions"))
-      co_return test::FakeHttp::json(201, "{}", {{"X-Auth-Token", "t"}, {"Location", "/redfish/v1/SessionService/Sessions/1"}});
+      co_return test::FakeHttp::json(
+          201, "{}",
+          {{"X-Auth-Token", "t"}, {"Location", "/redfish/v1/SessionService/Sessions/1"}});
     if (request.method == "POST") {
       posted.push_back(path + " " + request.body);
       tree["/redfish/v1/Managers/1"]["LastResetTime"] = "now";
@@ -54,7 +66,8 @@ class RedfishLog : public testing::Test {
       co_return test::FakeHttp::json(200, old.dump());
     }
     const auto found = tree.find(path);
-    co_return test::FakeHttp::json(found == tree.end() ? 404 : 200, found == tree.end() ? "{}" : found->second.dump());
+    co_return test::FakeHttp::json(found == tree.end() ? 404 : 200,
+                                   found == tree.end() ? "{}" : found->second.dump());
   }
 
   test::VirtualLoop loop;
@@ -116,7 +129,9 @@ TEST_F(RedfishLog, cutsThePowerOnlyWhereTheBmcNamesIt) {
   EXPECT_EQ(refused.error().code(), ErrorCode::NotFound);
   EXPECT_THAT(refused.error().str(), HasSubstr("offers no full power cycle"));
   EXPECT_TRUE(posted.empty());
-  tree["/redfish/v1/Systems/1"]["Actions"]["#ComputerSystem.Reset"]["ResetType@Redfish.AllowableValues"].push_back("FullPowerCycle");
+  tree["/redfish/v1/Systems/1"]["Actions"]["#ComputerSystem.Reset"]
+      ["ResetType@Redfish.AllowableValues"]
+          .push_back("FullPowerCycle");
   auto cut = loop.run(bmc->acCycle());
   ASSERT_TRUE(cut) << cut.error().str();
   ASSERT_EQ(posted.size(), 1u);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a machine boots from, and interrupts, on every kind of emulated BMC: believed when it is read again.
+// What a machine boots from, and interrupts, on every kind of emulated BMC: believed when it is
+// read again.
 #include "tests/bmc/redfish_rig.h"
 #include "tests/bmc/virtual_bmc.h"
 
@@ -22,9 +23,11 @@ class RedfishOverride : public testing::TestWithParam<const char*> {
 TEST_P(RedfishOverride, aPersistentOneStaysOverBootsAndOneForOnceDoesNot) {
   ASSERT_TRUE(loop.run(bmc->boot({BootTarget::Pxe, true, {}})));
   EXPECT_TRUE(emulator.service->state().boot_lasts);
-  for (int boots = 0; boots < 2; ++boots) ASSERT_TRUE(loop.run(bmc->power(PowerAction::ForceRestart)));
+  for (int boots = 0; boots < 2; ++boots)
+    ASSERT_TRUE(loop.run(bmc->power(PowerAction::ForceRestart)));
   EXPECT_EQ(loop.run(bmc->system())->boot_override, BootTarget::Pxe);
-  for (const auto& start : emulator.machine.starts) EXPECT_EQ(start.first, lab::vbmc::BootDevice::Network);
+  for (const auto& start : emulator.machine.starts)
+    EXPECT_EQ(start.first, lab::vbmc::BootDevice::Network);
   ASSERT_TRUE(loop.run(bmc->boot({BootTarget::Pxe, false, {}})));
   EXPECT_FALSE(emulator.service->state().boot_lasts);
   ASSERT_TRUE(loop.run(bmc->power(PowerAction::ForceRestart)));
@@ -32,19 +35,24 @@ TEST_P(RedfishOverride, aPersistentOneStaysOverBootsAndOneForOnceDoesNot) {
 }
 
 TEST_P(RedfishOverride, uefiHttpTakesItsUri) {
-  ASSERT_TRUE(loop.run(bmc->boot({BootTarget::UefiHttp, false, "http://10.20.0.1:8080/boot/gpu001.efi"})));
+  ASSERT_TRUE(
+      loop.run(bmc->boot({BootTarget::UefiHttp, false, "http://10.20.0.1:8080/boot/gpu001.efi"})));
   EXPECT_EQ(emulator.service->state().boot_uri, "http://10.20.0.1:8080/boot/gpu001.efi");
   EXPECT_EQ(emulator.service->state().boot_once, "UefiHttp");
 }
 
 TEST_P(RedfishOverride, oneThatIsAcceptedAndNotKeptIsAnError) {
-  emulator.service->faults().add({.method = "GET", .path = "/redfish/v1/Systems/system*", .merge = {{"Boot", {{"BootSourceOverrideEnabled", "Once"}}}}, .count = -1});
+  emulator.service->faults().add({.method = "GET",
+                                  .path = "/redfish/v1/Systems/system*",
+                                  .merge = {{"Boot", {{"BootSourceOverrideEnabled", "Once"}}}},
+                                  .count = -1});
   const auto done = loop.run(bmc->boot({BootTarget::Pxe, true, {}}));
   ASSERT_FALSE(done);
   EXPECT_THAT(done.error().str(), HasSubstr("shows \"Once Pxe"));
 }
 
-/// Each answer of a BMC takes 100 to 500 ms: between two writes the system is read once, and after each of them anew.
+/// Each answer of a BMC takes 100 to 500 ms: between two writes the system is read once, and after
+/// each of them anew.
 TEST(RedfishReads, aRestartReadsNothingTwice) {
   test::VirtualLoop loop;
   test::VirtualBmc emulator{loop, "muster"};
@@ -55,7 +63,8 @@ TEST(RedfishReads, aRestartReadsNothingTwice) {
   const auto reads = [&] { return emulator.net.count("GET", "/redfish/v1/Systems/system"); };
   const int before = reads();
   ASSERT_TRUE(loop.run(bmc->bootOnce(BootTarget::Pxe)));
-  EXPECT_EQ(reads() - before, 1) << "before the write it was just read, after it the override is verified";
+  EXPECT_EQ(reads() - before, 1)
+      << "before the write it was just read, after it the override is verified";
   ASSERT_TRUE(loop.run(bmc->power(PowerAction::ForceRestart)));
   EXPECT_EQ(reads() - before, 3) << "off and on, each verified";
   EXPECT_EQ(emulator.machine.starts.back().first, lab::vbmc::BootDevice::Network);
@@ -70,9 +79,12 @@ TEST(RedfishReads, whatWasReadLongAgoIsReadAgain) {
   ASSERT_TRUE(loop.run(bmc->system()));
   emulator.machine.on = false;  // somebody pressed the button
   loop.clock.advance(std::chrono::seconds(1));
-  const int resets = emulator.net.count("POST", "/redfish/v1/Systems/system/Actions/ComputerSystem.Reset");
+  const int resets =
+      emulator.net.count("POST", "/redfish/v1/Systems/system/Actions/ComputerSystem.Reset");
   ASSERT_TRUE(loop.run(bmc->power(PowerAction::ForceOff)));
-  EXPECT_EQ(emulator.net.count("POST", "/redfish/v1/Systems/system/Actions/ComputerSystem.Reset"), resets) << "it is off already";
+  EXPECT_EQ(emulator.net.count("POST", "/redfish/v1/Systems/system/Actions/ComputerSystem.Reset"),
+            resets)
+      << "it is off already";
 }
 
 TEST_P(RedfishOverride, anInterruptReachesAMachineThatRunsAndOnlyWhereItIsOffered) {
@@ -92,11 +104,14 @@ TEST_P(RedfishOverride, anInterruptReachesAMachineThatRunsAndOnlyWhereItIsOffere
   EXPECT_TRUE(emulator.machine.on);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, RedfishOverride, testing::Values("muster", "idrac", "ilo", "supermicro", "dgx-h100", "gb200"), [](const auto& info) {
-  std::string name = info.param;
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(All, RedfishOverride,
+                         testing::Values("muster", "idrac", "ilo", "supermicro", "dgx-h100",
+                                         "gb200"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace muster::bmc

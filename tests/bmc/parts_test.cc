@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The small parts: lenient JSON, quirks, task ids and states, the upload's body, turnstiles.
+#include "base/io/crypto.h"
+#include "base/io/files.h"
 #include "bmc/arbiter.h"
 #include "bmc/redfish/multipart.h"
 #include "bmc/redfish/redfish_bmc.h"
-#include "base/io/crypto.h"
-#include "base/io/files.h"
 #include "tests/fakes/fake_bmc.h"
 #include "tests/run_async.h"
 #include "tests/virtual_loop.h"
@@ -19,7 +19,8 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 
 TEST(JsonView, takesNumbersAsStringsAndSurvivesEveryWrongShape) {
-  const Json json = parseLenient(R"({"a":"25.687000","b":7,"c":null,"d":{"@odata.id":"/x"},"e":"/y","f":[{"@odata.id":"/1"},null,5,"/2"],"g":"many"})");
+  const Json json = parseLenient(
+      R"({"a":"25.687000","b":7,"c":null,"d":{"@odata.id":"/x"},"e":"/y","f":[{"@odata.id":"/1"},null,5,"/2"],"g":"many"})");
   EXPECT_EQ(numberAt(json, "a"), 25.687);
   EXPECT_EQ(textAt(json, "b"), "7");
   EXPECT_EQ(textAt(json, "c"), "");
@@ -45,51 +46,76 @@ TEST(Quirks, narrowerRowsWinAndStrangersGetTheDefaults) {
 }
 
 TEST(SerialConsoles, areReadWayByWayOrFromTheManagersList) {
-  const auto smash = serialPlaceOf(parseLenient(R"({"IPMI":{"Port":623,"ServiceEnabled":true},"SSH":{"ServiceEnabled":true,"Port":"2200","ConsoleEntryCommand":"start sol","SharedWithManagerCLI":true}})"));
+  const auto smash = serialPlaceOf(parseLenient(
+      R"({"IPMI":{"Port":623,"ServiceEnabled":true},"SSH":{"ServiceEnabled":true,"Port":"2200","ConsoleEntryCommand":"start sol","SharedWithManagerCLI":true}})"));
   EXPECT_TRUE(smash.ssh && smash.ipmi);
   EXPECT_EQ(smash.ssh_port, 2200);
   EXPECT_EQ(smash.ssh_command, "start sol");
   const auto own = serialPlaceOf(parseLenient(R"({"SSH":{"ServiceEnabled":true,"Port":2200}})"));
   EXPECT_EQ(own.ssh_command, "") << "a server of its own is the console";
-  const auto shared = serialPlaceOf(parseLenient(R"({"SSH":{"ServiceEnabled":true,"Port":0,"SharedWithManagerCLI":true,"ConsoleEntryCommand":null}})"));
+  const auto shared = serialPlaceOf(parseLenient(
+      R"({"SSH":{"ServiceEnabled":true,"Port":0,"SharedWithManagerCLI":true,"ConsoleEntryCommand":null}})"));
   EXPECT_EQ(shared.ssh_command, std::nullopt) << "how the command line goes on is not known";
   EXPECT_EQ(shared.ssh_port, std::nullopt) << "no port";
   EXPECT_FALSE(serialPlaceOf(parseLenient(R"({"SSH":{"ServiceEnabled":false,"Port":22}})")).ssh);
-  const auto listed = listedSerialPlace(parseLenient(R"({"ServiceEnabled":true,"ConnectTypesSupported":["SSH","IPMI","Oem"]})"));
+  const auto listed = listedSerialPlace(
+      parseLenient(R"({"ServiceEnabled":true,"ConnectTypesSupported":["SSH","IPMI","Oem"]})"));
   EXPECT_TRUE(listed.ssh && listed.ipmi);
   EXPECT_EQ(listed.ssh_command, std::nullopt);
-  EXPECT_FALSE(listedSerialPlace(parseLenient(R"({"ServiceEnabled":false,"ConnectTypesSupported":["SSH"]})")).ssh);
-  EXPECT_FALSE(listedSerialPlace(parseLenient(R"({"ServiceEnabled":true,"ConnectTypesSupported":"SSH"})")).ssh);
+  EXPECT_FALSE(
+      listedSerialPlace(parseLenient(R"({"ServiceEnabled":false,"ConnectTypesSupported":["SSH"]})"))
+          .ssh);
+  EXPECT_FALSE(
+      listedSerialPlace(parseLenient(R"({"ServiceEnabled":true,"ConnectTypesSupported":"SSH"})"))
+          .ssh);
 }
 
-RedfishReply reply(int status, const char* body, io::Headers headers = {}) { return {status, std::move(headers), parseLenient(body)}; }
+RedfishReply reply(int status, const char* body, io::Headers headers = {}) {
+  return {status, std::move(headers), parseLenient(body)};
+}
 
 TEST(RedfishTasks, theIdIsFoundWhereverTheBmcPutsIt) {
   const char* task7 = "/redfish/v1/TaskService/Tasks/7";
   EXPECT_EQ(taskUriOf(reply(202, "", {{"Location", task7}})), task7);
   EXPECT_EQ(taskUriOf(reply(202, "", {{"Location", std::string(task7) + "/Monitor"}})), task7);
   EXPECT_EQ(taskUriOf(reply(202, "", {{"Location", std::string("https://bmc") + task7}})), task7);
-  EXPECT_EQ(taskUriOf(reply(202, R"({"@odata.id":"/redfish/v1/TaskService/Tasks/7"})", {{"Location", "/redfish/v1/TaskService/TaskMonitors/x"}})), task7);
+  EXPECT_EQ(taskUriOf(reply(202, R"({"@odata.id":"/redfish/v1/TaskService/Tasks/7"})",
+                            {{"Location", "/redfish/v1/TaskService/TaskMonitors/x"}})),
+            task7);
   EXPECT_EQ(taskUriOf(reply(202, R"({"Id":"7"})")), task7);
-  EXPECT_EQ(taskUriOf(reply(202, R"({"Accepted":{"@Message.ExtendedInfo":[{"MessageArgs":["/redfish/v1/TaskService/Tasks/7"]}]}})")), task7);
-  EXPECT_EQ(taskUriOf(reply(202, R"({"Accepted":{"@Message.ExtendedInfo":[{"MessageArgs":["7"]}]}})")), task7);
+  EXPECT_EQ(
+      taskUriOf(reply(
+          202,
+          R"({"Accepted":{"@Message.ExtendedInfo":[{"MessageArgs":["/redfish/v1/TaskService/Tasks/7"]}]}})")),
+      task7);
+  EXPECT_EQ(
+      taskUriOf(reply(202, R"({"Accepted":{"@Message.ExtendedInfo":[{"MessageArgs":["7"]}]}})")),
+      task7);
   EXPECT_EQ(taskUriOf(reply(202, "")), "");
 }
 
 TEST(RedfishTasks, statesMapToRunningCompletedFailed) {
   auto state = [](const char* body) { return taskStatusOf(reply(200, body)).state; };
   for (const char* running : {"New", "Starting", "Running", "Pending", "Stopping", "Suspended"}) {
-    EXPECT_EQ(state(fmt::format(R"({{"TaskState":"{}"}})", running).c_str()), TaskState::Running) << running;
+    EXPECT_EQ(state(fmt::format(R"({{"TaskState":"{}"}})", running).c_str()), TaskState::Running)
+        << running;
   }
-  for (const char* failed : {"Exception", "Killed", "Cancelled", "Interrupted", "UserIntervention"}) {
-    EXPECT_EQ(state(fmt::format(R"({{"TaskState":"{}","TaskStatus":"OK"}})", failed).c_str()), TaskState::Failed) << failed;
+  for (const char* failed :
+       {"Exception", "Killed", "Cancelled", "Interrupted", "UserIntervention"}) {
+    EXPECT_EQ(state(fmt::format(R"({{"TaskState":"{}","TaskStatus":"OK"}})", failed).c_str()),
+              TaskState::Failed)
+        << failed;
   }
   EXPECT_EQ(state(R"({"TaskState":"Completed","TaskStatus":"OK"})"), TaskState::Completed);
   EXPECT_EQ(state(R"({"TaskState":"Completed","TaskStatus":"Critical"})"), TaskState::Failed);
-  EXPECT_EQ(taskStatusOf(reply(202, "")).state, TaskState::Running);   // a task monitor
+  EXPECT_EQ(taskStatusOf(reply(202, "")).state, TaskState::Running);  // a task monitor
   EXPECT_EQ(taskStatusOf(reply(204, "")).state, TaskState::Completed);
-  EXPECT_DOUBLE_EQ(taskStatusOf(reply(200, R"({"TaskState":"Running","PercentComplete":"40"})")).fraction, 0.4);
-  EXPECT_EQ(taskStatusOf(reply(200, R"({"TaskState":"Running","Messages":[{"Message":"erasing"}]})")).message, "erasing");
+  EXPECT_DOUBLE_EQ(
+      taskStatusOf(reply(200, R"({"TaskState":"Running","PercentComplete":"40"})")).fraction, 0.4);
+  EXPECT_EQ(
+      taskStatusOf(reply(200, R"({"TaskState":"Running","Messages":[{"Message":"erasing"}]})"))
+          .message,
+      "erasing");
 }
 
 TEST(Multipart, hashesTheBytesThatAreSentAndNamesTheFileWithoutItsPath) {
@@ -109,7 +135,8 @@ TEST(Multipart, hashesTheBytesThatAreSentAndNamesTheFileWithoutItsPath) {
   EXPECT_EQ(wrong.error().code(), ErrorCode::Corrupt);
   EXPECT_EQ(readFirmwareImage({"BMC", folder / "none", ""}).error().code(), ErrorCode::NotFound);
   ASSERT_TRUE(io::writeFileAtomic(file, ""));
-  EXPECT_EQ(readFirmwareImage({"BMC", file, io::sha256Hex("")}).error().code(), ErrorCode::InvalidInput);
+  EXPECT_EQ(readFirmwareImage({"BMC", file, io::sha256Hex("")}).error().code(),
+            ErrorCode::InvalidInput);
 }
 
 TEST(FirmwareImages, isInMemoryOnceForAsLongAsSomebodySendsIt) {
@@ -200,7 +227,8 @@ TEST(Arbiter, everyOperationHasADeadlineAndGivesItsPlaceBack) {
 TEST(Arbiter, whoIsCancelledWhileWaitingLeavesNoGap) {
   test::VirtualLoop loop;
   auto bmc = arbitrate(std::make_unique<CountingBmc>(loop.clock), loop.clock);
-  loop.spawn(ignore(bmc->bootOnce(BootTarget::Pxe)));  // holds the write place for its whole deadline
+  loop.spawn(
+      ignore(bmc->bootOnce(BootTarget::Pxe)));  // holds the write place for its whole deadline
   loop.settle();
   auto impatient = withDeadline<void>(loop.clock, 2s, "waiting", bmc->power(PowerAction::On));
   EXPECT_EQ(loop.run(std::move(impatient)).error().code(), ErrorCode::Timeout);

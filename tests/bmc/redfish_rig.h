@@ -30,8 +30,10 @@ struct RedfishRig {
     options.declared = declared;
     options.policy = policy;
     options.password = [this]() -> Result<Secret> { return Secret(password); };
-    if (!next_password.empty()) options.next_password = [this]() -> Result<Secret> { return Secret(next_password); };
-    return std::make_unique<bmc::RedfishSession>(std::move(options), store, loop.clock, net.factory());
+    if (!next_password.empty())
+      options.next_password = [this]() -> Result<Secret> { return Secret(next_password); };
+    return std::make_unique<bmc::RedfishSession>(std::move(options), store, loop.clock,
+                                                 net.factory());
   }
   std::unique_ptr<bmc::RedfishBmc> bmc(inventory::BootMode mode = inventory::BootMode::Uefi) {
     return std::make_unique<bmc::RedfishBmc>(session(), mode, loop.clock, images);

@@ -64,9 +64,7 @@ Task<int> deniedOf(RedfishSession& session, int times) {
   }
   co_return denied;
 }
-Task<void> knock(RedfishSession& session, int times) {
-  co_await deniedOf(session, times);
-}
+Task<void> knock(RedfishSession& session, int times) { co_await deniedOf(session, times); }
 
 TEST_F(RedfishSessionTest, aRefusedPasswordIsSentOnce) {
   rig.password = "wrong";
@@ -94,7 +92,8 @@ TEST_F(RedfishSessionTest, theErrorSaysWhatToDoAndNeverTheSecret) {
   EXPECT_FALSE(answer.error().canRetry());
   EXPECT_THAT(answer.error().str(), HasSubstr("Correct the credential of gpu001"));
   EXPECT_THAT(answer.error().str(), Not(HasSubstr("hunter2")));
-  for (const auto& [key, value] : rig.store.values) EXPECT_THAT(value, Not(HasSubstr("hunter2"))) << key;
+  for (const auto& [key, value] : rig.store.values)
+    EXPECT_THAT(value, Not(HasSubstr("hunter2"))) << key;
   // Keyed: the same credential in another state folder leaves another value.
   test::RedfishRig other{loop, net};
   other.password = rig.password;
@@ -151,7 +150,8 @@ TEST_F(RedfishSessionTest, aResetConnectionIsTriedOnceMoreForReadsOnly) {
 
   net.requests.clear();
   net.fail_next.assign(1, Error(ErrorCode::Unavailable, "connection reset"));
-  EXPECT_FALSE(loop.run(session->post("/redfish/v1/Systems/system/Actions/ComputerSystem.Reset", Json{{"ResetType", "On"}})));
+  EXPECT_FALSE(loop.run(session->post("/redfish/v1/Systems/system/Actions/ComputerSystem.Reset",
+                                      Json{{"ResetType", "On"}})));
   EXPECT_EQ(net.requests.size(), 1u);
 }
 
@@ -180,7 +180,10 @@ class ScriptedSession : public testing::Test {
 
 TEST_F(ScriptedSession, waitsAsLongAsTheBmcAsks) {
   int busy = 2;
-  script = [&](const io::HttpRequest&) { return busy-- > 0 ? test::FakeHttp::json(503, "{}", {{"Retry-After", "7"}}) : test::FakeHttp::json(200, "{}"); };
+  script = [&](const io::HttpRequest&) {
+    return busy-- > 0 ? test::FakeHttp::json(503, "{}", {{"Retry-After", "7"}})
+                      : test::FakeHttp::json(200, "{}");
+  };
   auto session = rig.session();
   const auto before = loop.clock.now();
   ASSERT_TRUE(loop.run(session->get("/redfish/v1/x")));
@@ -199,7 +202,8 @@ TEST_F(ScriptedSession, givesUpOnABmcThatIsAlwaysBusy) {
 TEST_F(ScriptedSession, waitsWhenAMessageSaysLaterWhateverTheStatus) {
   int busy = 1;
   script = [&](const io::HttpRequest&) {
-    const char* post = R"({"error":{"@Message.ExtendedInfo":[{"MessageId":"iLO.2.14.UnableToModifyDuringSystemPOST"}]}})";
+    const char* post =
+        R"({"error":{"@Message.ExtendedInfo":[{"MessageId":"iLO.2.14.UnableToModifyDuringSystemPOST"}]}})";
     return busy-- > 0 ? test::FakeHttp::json(400, post) : test::FakeHttp::json(200, "{}");
   };
   auto session = rig.session();
@@ -219,7 +223,9 @@ TEST_F(ScriptedSession, climbsTheEtagLadder) {
 }
 
 TEST_F(ScriptedSession, dropsAcceptEncodingWhenItIsNotAcceptable) {
-  script = [](const io::HttpRequest& r) { return test::FakeHttp::json(r.headers.contains("Accept-Encoding") ? 406 : 200, "{}"); };
+  script = [](const io::HttpRequest& r) {
+    return test::FakeHttp::json(r.headers.contains("Accept-Encoding") ? 406 : 200, "{}");
+  };
   auto session = rig.session();
   EXPECT_TRUE(loop.run(session->get("/redfish/v1/x")));
 }
@@ -231,7 +237,10 @@ TEST_F(ScriptedSession, anUploadIsNeverSentTwice) {
     return test::FakeHttp::json(r.method == "POST" ? 503 : 200, "{}");
   };
   auto session = rig.session();
-  auto answer = loop.run(session->upload("/redfish/v1/up", {"multipart/form-data; boundary=b", "b", std::make_shared<const std::string>("od"), "y"}, 10s));
+  auto answer = loop.run(session->upload(
+      "/redfish/v1/up",
+      {"multipart/form-data; boundary=b", "b", std::make_shared<const std::string>("od"), "y"},
+      10s));
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->status, 503);
   EXPECT_EQ(uploads, 1);
@@ -239,7 +248,10 @@ TEST_F(ScriptedSession, anUploadIsNeverSentTwice) {
 }
 
 TEST_F(ScriptedSession, theServicesWordsAreInTheError) {
-  script = [](const io::HttpRequest&) { return test::FakeHttp::json(400, R"({"error":{"@Message.ExtendedInfo":[{"Message":"The value 'X' is wrong."}]}})"); };
+  script = [](const io::HttpRequest&) {
+    return test::FakeHttp::json(
+        400, R"({"error":{"@Message.ExtendedInfo":[{"Message":"The value 'X' is wrong."}]}})");
+  };
   auto session = rig.session();
   auto answer = loop.run(session->get("/redfish/v1/x"));
   ASSERT_FALSE(answer);
@@ -250,7 +262,8 @@ TEST_F(ScriptedSession, requestsAreSpacedOut) {
   script = [](const io::HttpRequest&) { return test::FakeHttp::json(200, "{}"); };
   auto session = rig.session();
   const auto before = loop.clock.now();
-  for (int i = 0; i < kRequestBurst + 100; ++i) ASSERT_TRUE(loop.run(session->get("/redfish/v1/x")));
+  for (int i = 0; i < kRequestBurst + 100; ++i)
+    ASSERT_TRUE(loop.run(session->get("/redfish/v1/x")));
   EXPECT_GE(loop.clock.now() - before, 100 * kRequestGap);
 }
 

@@ -16,9 +16,15 @@ class BmcStartup : public testing::Test {
 
   /// The adapter says so for the next `reads`.
   void adapterSays(const char* state, int reads) {
-    const nlohmann::json one = {{"Members", {{{"@odata.id", kAdapter}}}}};  // not expanded, so that a rule for the member counts
-    emulator.service->faults().add({.method = "GET", .path = "*/NetworkAdapters", .merge = one, .count = -1});
-    emulator.service->faults().add({.method = "GET", .path = kAdapter, .merge = {{"Status", {{"State", state}}}}, .count = reads});
+    const nlohmann::json one = {
+        {"Members",
+         {{{"@odata.id", kAdapter}}}}};  // not expanded, so that a rule for the member counts
+    emulator.service->faults().add(
+        {.method = "GET", .path = "*/NetworkAdapters", .merge = one, .count = -1});
+    emulator.service->faults().add({.method = "GET",
+                                    .path = kAdapter,
+                                    .merge = {{"Status", {{"State", state}}}},
+                                    .count = reads});
   }
   std::chrono::steady_clock::duration timeOfReset(Bmc& bmc) {
     const auto began = loop.clock.steady();
@@ -37,7 +43,8 @@ TEST_F(BmcStartup, systemManagerAndAdaptersAreReadThreeTimesAfterAReset) {
   auto bmc = rig.bmc();
   adapterSays("Enabled", -1);
   timeOfReset(*bmc);
-  for (const char* path : {"/redfish/v1/Systems/system", "/redfish/v1/Managers/bmc", kAdapter}) EXPECT_GE(emulator.net.count("GET", path), 3) << path;
+  for (const char* path : {"/redfish/v1/Systems/system", "/redfish/v1/Managers/bmc", kAdapter})
+    EXPECT_GE(emulator.net.count("GET", path), 3) << path;
 }
 
 TEST_F(BmcStartup, anAdapterThatStartsBeginsTheCountAnew) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Password and certificate of a BMC are changed in two phases: wherever muster dies, the next process finds out which of the two holds, and
-// nobody is locked out on the way.
+// Password and certificate of a BMC are changed in two phases: wherever muster dies, the next
+// process finds out which of the two holds, and nobody is locked out on the way.
 #include "base/io/crypto.h"
 #include "bmc/bulk_operation.h"
 #include "tests/bmc/redfish_rig.h"
@@ -29,19 +29,26 @@ struct Scene {
   explicit Scene(const char* personality) : emulator(loop, personality) {
     rig.next_password = "correct horse battery";
     rig.store.written = [this] { effect(); };
-    emulator.net.handle = [this, inner = emulator.net.handle](io::HttpRequest request) { return answering(*this, inner, std::move(request)); };
+    emulator.net.handle = [this, inner = emulator.net.handle](io::HttpRequest request) {
+      return answering(*this, inner, std::move(request));
+    };
   }
   void effect() {
     if (until_death > 0 && --until_death == 0) throw Death();
   }
-  static Async<io::HttpResponse> answering(Scene& scene, test::FakeHttp::Handler inner, io::HttpRequest request) {
+  static Async<io::HttpResponse> answering(Scene& scene, test::FakeHttp::Handler inner,
+                                           io::HttpRequest request) {
     auto answer = co_await inner(std::move(request));
     scene.effect();
     co_return answer;
   }
   bool takes(const std::string& password) {
-    lab::vbmc::LoginGuard guard(loop.clock, {"admin", emulator.service->state().account_salt, emulator.service->state().account_sha256}, {});
-    return !emulator.service->state().account_sha256.empty() && guard.check("admin", password) == lab::vbmc::LoginAnswer::Accepted;
+    lab::vbmc::LoginGuard guard(
+        loop.clock,
+        {"admin", emulator.service->state().account_salt, emulator.service->state().account_sha256},
+        {});
+    return !emulator.service->state().account_sha256.empty() &&
+           guard.check("admin", password) == lab::vbmc::LoginAnswer::Accepted;
   }
 };
 
@@ -61,7 +68,8 @@ TEST_P(PasswordRotation, isProvenByALoginAndHoldsFromThenOn) {
   auto moved = scene.rig.bmc();
   EXPECT_TRUE(scene.loop.run(moved->system()));
   EXPECT_EQ(scene.emulator.service->state().failed_logins, 0u);
-  for (const auto& [key, value] : scene.rig.store.values) EXPECT_THAT(value, Not(HasSubstr("correct horse"))) << key;
+  for (const auto& [key, value] : scene.rig.store.values)
+    EXPECT_THAT(value, Not(HasSubstr("correct horse"))) << key;
 }
 
 TEST_P(PasswordRotation, survivesTheDeathOfMusterAtEveryStep) {
@@ -91,11 +99,12 @@ TEST_P(PasswordRotation, survivesTheDeathOfMusterAtEveryStep) {
   FAIL() << "a hundred and twenty effects did not suffice";
 }
 
-INSTANTIATE_TEST_SUITE_P(All, PasswordRotation, testing::Values("muster", "idrac", "dgx-h100"), [](const auto& info) {
-  std::string name = info.param;
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(All, PasswordRotation, testing::Values("muster", "idrac", "dgx-h100"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 TEST(PasswordRotationRefused, theOldOneHoldsAndTheNewOneIsNeverRepeated) {
   Scene scene("muster");
@@ -104,7 +113,8 @@ TEST(PasswordRotationRefused, theOldOneHoldsAndTheNewOneIsNeverRepeated) {
   const auto done = scene.loop.run(bmc->rotatePassword());
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code(), ErrorCode::InvalidInput);
-  EXPECT_THAT(done.error().str(), testing::AllOf(HasSubstr("the old one still holds"), Not(HasSubstr("short7!"))));
+  EXPECT_THAT(done.error().str(),
+              testing::AllOf(HasSubstr("the old one still holds"), Not(HasSubstr("short7!"))));
   auto later = scene.rig.bmc();
   EXPECT_TRUE(scene.loop.run(later->system()));
   EXPECT_EQ(scene.emulator.service->state().failed_logins, 0u);
@@ -122,7 +132,8 @@ TEST(PasswordRotationRefused, withoutANextPasswordItSaysWhatToDeclare) {
 TEST(PasswordRotationRefused, neitherPasswordIsSentTwice) {
   Scene scene("muster");
   ASSERT_TRUE(scene.loop.run(scene.rig.bmc()->system()));
-  ASSERT_TRUE(TrustMemory(scene.rig.store, NodeName("gpu001")).setRotation("admin", Secret("correct horse battery"), Rotation::Interrupted));
+  ASSERT_TRUE(TrustMemory(scene.rig.store, NodeName("gpu001"))
+                  .setRotation("admin", Secret("correct horse battery"), Rotation::Interrupted));
   scene.rig.password = "wrong";
   for (int process = 0; process < 4; ++process) {
     auto bmc = scene.rig.bmc();
@@ -136,21 +147,28 @@ TEST(PasswordRotationRefused, neitherPasswordIsSentTwice) {
 class CertificateFixture {
  protected:
   CertificateSigner signer() {
-    return [this](std::string request) -> Async<std::string> { co_return authority.signServer(request, "10.20.250.1", {"10.20.250.1", "gpu001-bmc"}, std::chrono::hours(24)); };
+    return [this](std::string request) -> Async<std::string> {
+      co_return authority.signServer(request, "10.20.250.1", {"10.20.250.1", "gpu001-bmc"},
+                                     std::chrono::hours(24));
+    };
   }
   const CertificateSubject subject{"10.20.250.1", {"10.20.250.1", "gpu001-bmc"}};
   test::TempFolder folder;
-  io::CertificateAuthority authority = *io::CertificateAuthority::loadOrCreate(folder.path(), "site CA");
+  io::CertificateAuthority authority =
+      *io::CertificateAuthority::loadOrCreate(folder.path(), "site CA");
 };
 
 class BmcCertificate : public CertificateFixture, public testing::Test {};
 /// CertificateService; iLO's own resource; Certificate.Rekey.
 class BmcCertificateWays : public CertificateFixture, public testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(All, BmcCertificateWays, testing::Values("muster", "idrac", "ilo", "supermicro", "dgx-h100", "gb200"), [](const auto& info) {
-  std::string name = info.param;
-  std::erase(name, '-');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(All, BmcCertificateWays,
+                         testing::Values("muster", "idrac", "ilo", "supermicro", "dgx-h100",
+                                         "gb200"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
 
 TEST_P(BmcCertificateWays, isForTheBmcsOwnKeyAndTrustedFromThenOn) {
   Scene scene(GetParam());
@@ -221,7 +239,8 @@ TEST_F(BmcCertificate, replacesADeclaredOneAndHoldsUntilTheInventoryNamesIt) {
   scene.rig.declared.pin = installed;  // the operator has written it
   auto moved = scene.rig.bmc();
   EXPECT_TRUE(scene.loop.run(moved->system()));
-  scene.rig.declared.pin = std::string(64, 'e');  // what was installed stands for the pin of that time, not for any
+  scene.rig.declared.pin =
+      std::string(64, 'e');  // what was installed stands for the pin of that time, not for any
   auto other = scene.rig.bmc();
   EXPECT_EQ(scene.loop.run(other->system()).error().code(), ErrorCode::Denied);
 }
@@ -287,15 +306,22 @@ TEST_F(BmcCertificate, whatIsNoCertificateIsNotSent) {
   Scene scene("muster");
   auto bmc = scene.rig.bmc();
   test::FakeProcessRunner processes;
-  processes.answer = [](const io::Command& command) -> Result<io::ProcessExit> { return io::ProcessExit{0, command.stdin_text, ""}; };  // the request comes back
+  processes.answer = [](const io::Command& command) -> Result<io::ProcessExit> {
+    return io::ProcessExit{0, command.stdin_text, ""};
+  };  // the request comes back
   auto done = scene.loop.run(certify(*bmc, subject, signBy({"sign", "gpu001"}, processes)));
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code(), ErrorCode::Corrupt);
-  processes.answer = [](const io::Command&) -> Result<io::ProcessExit> { return io::ProcessExit{3, "", "nobody is in\nthe HSM is away\n"}; };
+  processes.answer = [](const io::Command&) -> Result<io::ProcessExit> {
+    return io::ProcessExit{3, "", "nobody is in\nthe HSM is away\n"};
+  };
   done = scene.loop.run(certify(*bmc, subject, signBy({"sign", "gpu001"}, processes)));
   EXPECT_THAT(done.error().str(), HasSubstr("sign did not sign: it ended with 3: the HSM is away"));
   EXPECT_EQ(processes.commands.back().args, std::vector<std::string>{"gpu001"});
-  EXPECT_EQ(scene.emulator.net.count("POST", "/redfish/v1/CertificateService/Actions/CertificateService.ReplaceCertificate"), 0);
+  EXPECT_EQ(
+      scene.emulator.net.count(
+          "POST", "/redfish/v1/CertificateService/Actions/CertificateService.ReplaceCertificate"),
+      0);
 }
 
 TEST(BmcCampaign, oneGoesFirstAndThreeFailuresStopTheRest) {

@@ -13,10 +13,14 @@
 
 namespace muster::test {
 
-inline lab::vbmc::ServiceOptions virtualBmcOptions(const std::filesystem::path& folder, std::string_view personality = "muster") {
+inline lab::vbmc::ServiceOptions virtualBmcOptions(const std::filesystem::path& folder,
+                                                   std::string_view personality = "muster") {
   lab::vbmc::ServiceOptions options;
   options.personality = *lab::vbmc::findPersonality(personality);
-  options.identity = {.node = "gpu001", .serial = "SN-1", .uuid = "11111111-2222-4333-8444-555555555555", .macs = {"52:54:00:20:00:01"}};
+  options.identity = {.node = "gpu001",
+                      .serial = "SN-1",
+                      .uuid = "11111111-2222-4333-8444-555555555555",
+                      .macs = {"52:54:00:20:00:01"}};
   options.account = lab::vbmc::Account::make("admin", "right");
   options.state_file = folder / "state.json";
   options.staging_folder = folder;
@@ -41,7 +45,9 @@ inline inventory::Cluster clusterWithBmcAt(std::uint16_t port) {
 
 class VirtualBmc {
  public:
-  explicit VirtualBmc(VirtualLoop& loop, std::string_view personality = "muster", lab::vbmc::Pace pace = {}) : loop_(loop) {
+  explicit VirtualBmc(VirtualLoop& loop, std::string_view personality = "muster",
+                      lab::vbmc::Pace pace = {})
+      : loop_(loop) {
     char name[] = "/tmp/muster-bmc-test-XXXXXX";
     folder = ::mkdtemp(name);
     auto options = virtualBmcOptions(folder, personality);
@@ -54,7 +60,8 @@ class VirtualBmc {
     options.came_back = [this] {
       if (!next_fingerprint.empty()) net.fingerprint = next_fingerprint;
     };
-    auto made = lab::vbmc::RedfishService::make(loop.clock, loop.workers, machine, std::move(options));
+    auto made =
+        lab::vbmc::RedfishService::make(loop.clock, loop.workers, machine, std::move(options));
     if (!made) throw std::runtime_error(made.error().str());
     service = std::move(*made);
     loop_.spawn(service->run());
@@ -68,7 +75,8 @@ class VirtualBmc {
 
   std::filesystem::path firmwareFile(const std::string& component, const std::string& version) {
     auto path = folder / (component + "-" + version + ".fw");
-    if (!io::writeFileAtomic(path, lab::vbmc::makeFirmware(component, version))) throw std::runtime_error("cannot write " + path.string());
+    if (!io::writeFileAtomic(path, lab::vbmc::makeFirmware(component, version)))
+      throw std::runtime_error("cannot write " + path.string());
     return path;
   }
   int logins() const { return net.count("POST", "/redfish/v1/SessionService/Sessions"); }
@@ -77,7 +85,8 @@ class VirtualBmc {
   FakeHttp net;
   lab::vbmc::FakeMachine machine;
   std::unique_ptr<lab::vbmc::RedfishService> service;
-  std::function<Async<std::string>(std::string url)> fetch = {};  ///< what a BMC that fetches for itself finds
+  std::function<Async<std::string>(std::string url)> fetch =
+      {};                                    ///< what a BMC that fetches for itself finds
   bool certificate_waits_for_reset = false;  ///< iDRAC
   std::string next_fingerprint;
 
@@ -88,7 +97,8 @@ class VirtualBmc {
     received.method = request.method;
     received.target = request.url.target;
     received.headers = request.headers;
-    received.body = request.body + (request.attachment ? *request.attachment : std::string()) + request.body_end;
+    received.body = request.body + (request.attachment ? *request.attachment : std::string()) +
+                    request.body_end;
     io::ServerResponse response;
     try {
       response = co_await service->handle(std::move(received));

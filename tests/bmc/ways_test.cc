@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ways of updating that no emulator here plays: a BMC that fetches for itself, and a plain HTTP push.
+// Ways of updating that no emulator here plays: a BMC that fetches for itself, and a plain HTTP
+// push.
 #include "base/io/files.h"
 #include "tests/bmc/redfish_rig.h"
 #include "tests/run_async.h"
@@ -25,13 +26,15 @@ class UpdateWays : public testing::Test {
       "/redfish/v1/UpdateService": {"FirmwareInventory": {"@odata.id": "/f"}},
       "/f": {"Members": [{"@odata.id": "/f/BIOS", "Id": "BIOS", "Version": "1.0"}]}})");
     net.handle = [this](io::HttpRequest request) -> Async<io::HttpResponse> {
-      if (request.method == "POST" && request.url.target == "/s") co_return test::FakeHttp::json(201, "{}", {{"X-Auth-Token", "t"}, {"Location", "/s/1"}});
+      if (request.method == "POST" && request.url.target == "/s")
+        co_return test::FakeHttp::json(201, "{}", {{"X-Auth-Token", "t"}, {"Location", "/s/1"}});
       if (request.method == "POST") {
         posted = request;
         co_return test::FakeHttp::json(202, R"({"@odata.id": "/redfish/v1/TaskService/Tasks/7"})");
       }
       const auto found = resources.find(request.url.target);
-      co_return found == resources.end() ? test::FakeHttp::json(404, "{}") : test::FakeHttp::json(200, found->dump());
+      co_return found == resources.end() ? test::FakeHttp::json(404, "{}")
+                                         : test::FakeHttp::json(200, found->dump());
     };
     EXPECT_TRUE(io::writeFileAtomic(folder / "bios.bin", "image"));
     update = {"BIOS", folder / "bios.bin", io::sha256Hex("image")};
@@ -47,7 +50,8 @@ class UpdateWays : public testing::Test {
 };
 
 TEST_F(UpdateWays, aBmcThatFetchesForItselfIsToldWhere) {
-  resources["/redfish/v1/UpdateService"]["Actions"]["#UpdateService.SimpleUpdate"]["target"] = "/simple";
+  resources["/redfish/v1/UpdateService"]["Actions"]["#UpdateService.SimpleUpdate"]["target"] =
+      "/simple";
   update.url = "http://10.20.0.1:8080/firmware/abc/bios.bin";
   auto bmc = rig.bmc();
   auto task = loop.run(bmc->startUpdate(update));
@@ -62,7 +66,8 @@ TEST_F(UpdateWays, aBmcThatFetchesForItselfIsToldWhere) {
 }
 
 TEST_F(UpdateWays, withoutAnAddressItIsToldNothing) {
-  resources["/redfish/v1/UpdateService"]["Actions"]["#UpdateService.SimpleUpdate"]["target"] = "/simple";
+  resources["/redfish/v1/UpdateService"]["Actions"]["#UpdateService.SimpleUpdate"]["target"] =
+      "/simple";
   auto bmc = rig.bmc();
   auto task = loop.run(bmc->startUpdate(update));
   ASSERT_FALSE(task);
@@ -75,7 +80,8 @@ TEST_F(UpdateWays, aPackageOfADgxsGpuTrayIsSentToTheTray) {
   resources["/sys"]["Manufacturer"] = "NVIDIA";
   resources["/sys"]["Model"] = "DGXH100";
   resources["/redfish/v1/UpdateService"]["MultipartHttpPushUri"] = "/multipart";
-  resources["/f"]["Members"].push_back(parseLenient(R"({"@odata.id": "/f/HGX_FW_FPGA_0", "Id": "HGX_FW_FPGA_0", "Version": "1.0"})"));
+  resources["/f"]["Members"].push_back(parseLenient(
+      R"({"@odata.id": "/f/HGX_FW_FPGA_0", "Id": "HGX_FW_FPGA_0", "Version": "1.0"})"));
   auto bmc = rig.bmc();
   ASSERT_TRUE(loop.run(bmc->startUpdate(update)));
   EXPECT_THAT(posted->body, testing::Not(testing::HasSubstr("Targets")));
@@ -87,8 +93,10 @@ TEST_F(UpdateWays, aPackageOfADgxsGpuTrayIsSentToTheTray) {
 TEST_F(UpdateWays, aSupermicroIsToldToKeepWhatItHasAndNamesWhatTheMemberIsRelatedTo) {
   resources["/redfish/v1/"]["Vendor"] = "Supermicro";
   resources["/redfish/v1/UpdateService"]["MultipartHttpPushUri"] = "/multipart";
-  resources["/f/BIOS"] = parseLenient(R"({"@odata.id": "/f/BIOS", "Id": "BIOS", "Version": "1.0", "RelatedItem": [{"@odata.id": "/sys/Bios"}]})");
-  resources["/f"]["Members"] = parseLenient(R"([{"@odata.id": "/f/BIOS"}, {"@odata.id": "/f/BMC", "Id": "BMC", "Version": "1.0", "RelatedItem": [{"@odata.id": "/m"}]},
+  resources["/f/BIOS"] = parseLenient(
+      R"({"@odata.id": "/f/BIOS", "Id": "BIOS", "Version": "1.0", "RelatedItem": [{"@odata.id": "/sys/Bios"}]})");
+  resources["/f"]["Members"] = parseLenient(
+      R"([{"@odata.id": "/f/BIOS"}, {"@odata.id": "/f/BMC", "Id": "BMC", "Version": "1.0", "RelatedItem": [{"@odata.id": "/m"}]},
                                                {"@odata.id": "/f/CPLD_Motherboard", "Id": "CPLD_Motherboard", "Version": "1.0"}])");
   const auto sent = [&](const char* component) {
     update.component = component;
@@ -98,8 +106,10 @@ TEST_F(UpdateWays, aSupermicroIsToldToKeepWhatItHasAndNamesWhatTheMemberIsRelate
     return parseLenient(posted->body.substr(begin, posted->body.find("\r\n--", begin) - begin));
   };
   const auto bios = sent("BIOS"), bmc = sent("BMC"), cpld = sent("CPLD_Motherboard");
-  for (const char* flag : {"PreserveME", "PreserveNVRAM", "PreserveSMBIOS"}) EXPECT_EQ(boolAt(bios, std::string("Oem/Supermicro/BIOS/") + flag), true) << flag;
-  for (const char* flag : {"PreserveCfg", "PreserveSdr", "PreserveSsl"}) EXPECT_EQ(boolAt(bmc, std::string("Oem/Supermicro/BMC/") + flag), true) << flag;
+  for (const char* flag : {"PreserveME", "PreserveNVRAM", "PreserveSMBIOS"})
+    EXPECT_EQ(boolAt(bios, std::string("Oem/Supermicro/BIOS/") + flag), true) << flag;
+  for (const char* flag : {"PreserveCfg", "PreserveSdr", "PreserveSsl"})
+    EXPECT_EQ(boolAt(bmc, std::string("Oem/Supermicro/BMC/") + flag), true) << flag;
   EXPECT_EQ(textsAt(bios, "Targets"), std::vector<std::string>{"/sys/Bios"});
   EXPECT_EQ(textsAt(bmc, "Targets"), std::vector<std::string>{"/m"});
   EXPECT_EQ(textsAt(cpld, "Targets"), std::vector<std::string>{"/f/CPLD_Motherboard"});
@@ -119,7 +129,8 @@ class ILoWays : public UpdateWays {
         co_return co_await serve(std::move(request));
       }
       pieces.push_back(std::move(request));
-      if (static_cast<int>(pieces.size()) == lost_piece) co_return fail(ErrorCode::Unavailable, "connection reset");
+      if (static_cast<int>(pieces.size()) == lost_piece)
+        co_return fail(ErrorCode::Unavailable, "connection reset");
       co_return test::FakeHttp::json(200, "");
     };
   }
@@ -128,7 +139,9 @@ class ILoWays : public UpdateWays {
     ASSERT_TRUE(io::writeFileAtomic(update.file, image));
     update.sha256 = io::sha256Hex(image);
   }
-  void sign(const std::string& name) { ASSERT_TRUE(io::writeFileAtomic(folder / name, "signed: " + name)); }
+  void sign(const std::string& name) {
+    ASSERT_TRUE(io::writeFileAtomic(folder / name, "signed: " + name));
+  }
 
   static constexpr std::size_t kPiece = 32u << 20;
   std::vector<io::HttpRequest> pieces;
@@ -146,8 +159,12 @@ TEST_F(ILoWays, aLargeComponentGoesInPiecesEachWithItsSignature) {
   EXPECT_EQ(pieces[0].attachment->size(), kPiece);
   EXPECT_EQ(pieces[1].attachment->size(), 5u);
   for (int i = 0; i < 2; ++i) {
-    EXPECT_THAT(pieces[i].body, testing::AllOf(testing::HasSubstr(fmt::format("signed: bios_part{}.compsig", i + 1)), testing::HasSubstr(fmt::format("\"Section\":{}", i)),
-                                               testing::HasSubstr("name=\"compsig\"; filename=\"bios.compsig\""), testing::HasSubstr("name=\"file\"; filename=\"bios.bin\"")));
+    EXPECT_THAT(
+        pieces[i].body,
+        testing::AllOf(testing::HasSubstr(fmt::format("signed: bios_part{}.compsig", i + 1)),
+                       testing::HasSubstr(fmt::format("\"Section\":{}", i)),
+                       testing::HasSubstr("name=\"compsig\"; filename=\"bios.compsig\""),
+                       testing::HasSubstr("name=\"file\"; filename=\"bios.bin\"")));
     EXPECT_EQ(pieces[i].headers.at("Cookie"), "sessionKey=t");
   }
 }
@@ -169,7 +186,8 @@ TEST_F(ILoWays, aPieceThatIsLostBeforeTheLastMeansThatNothingWasWritten) {
   auto bmc = rig.bmc();
   auto task = loop.run(bmc->startUpdate(update));
   ASSERT_FALSE(task);
-  EXPECT_EQ(task.error().code(), ErrorCode::Conflict);  // so it is sent again, from the first piece on
+  EXPECT_EQ(task.error().code(),
+            ErrorCode::Conflict);  // so it is sent again, from the first piece on
   EXPECT_EQ(pieces.size(), 2u);
 }
 
@@ -204,7 +222,9 @@ TEST_F(UpdateWays, multipartGoesBeforeTheOthers) {
 
 TEST_F(UpdateWays, whatTheInspectionRefusesIsNotSent) {
   resources["/redfish/v1/UpdateService"]["MultipartHttpPushUri"] = "/multi";
-  update.inspect = [](std::string_view bytes) -> Result<void> { return fail(ErrorCode::Corrupt, fmt::format("{} bytes of something else", bytes.size())); };
+  update.inspect = [](std::string_view bytes) -> Result<void> {
+    return fail(ErrorCode::Corrupt, fmt::format("{} bytes of something else", bytes.size()));
+  };
   auto bmc = rig.bmc();
   auto task = loop.run(bmc->startUpdate(update));
   ASSERT_FALSE(task);

@@ -6,10 +6,10 @@
 #include "tests/cli/muster_folder.h"
 #include "tests/fakes/fake_machine.h"
 
-#include <boost/asio/detached.hpp>
-#include <boost/asio/executor_work_guard.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/executor_work_guard.hpp>
 #include <nlohmann/json.hpp>
 
 #include <csignal>
@@ -24,7 +24,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr const char* kOld = "old-password", *kNew = "new-password";
+constexpr const char *kOld = "old-password", *kNew = "new-password";
 
 /// A BMC with a loop of its own: the program under test is another process.
 class Emulated {
@@ -32,7 +32,10 @@ class Emulated {
   explicit Emulated(std::string_view personality) {
     lab::vbmc::ServiceOptions options;
     options.personality = *lab::vbmc::findPersonality(personality);
-    options.identity = {.node = "gpu001", .serial = "SN-1", .uuid = "11111111-2222-4333-8444-555555555555", .macs = {"52:54:00:20:00:01"}};
+    options.identity = {.node = "gpu001",
+                        .serial = "SN-1",
+                        .uuid = "11111111-2222-4333-8444-555555555555",
+                        .macs = {"52:54:00:20:00:01"}};
     options.identity.model = options.personality->model;
     options.identity.manufacturer = options.personality->manufacturer;
     options.account = lab::vbmc::Account::make("admin", kOld);
@@ -110,7 +113,8 @@ class BmcCommands : public ::testing::Test {
   }
   void secret(const std::string& name, const std::string& text) {
     folder_.write(name, text + "\n");
-    std::filesystem::permissions(folder_ / name, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+    std::filesystem::permissions(
+        folder_ / name, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
   }
   void script(const std::string& name, const std::string& text) {
     folder_.write(name, "#!/bin/sh\n" + text + "\n");
@@ -118,9 +122,13 @@ class BmcCommands : public ::testing::Test {
   }
   void inventory(const std::string& next) {
     std::string text(MusterFolder::kInventory);
-    const auto replace = [&text](const std::string& what, const std::string& by) { text.replace(text.find(what), what.size(), by); };
+    const auto replace = [&text](const std::string& what, const std::string& by) {
+      text.replace(text.find(what), what.size(), by);
+    };
     replace("https://10.20.250.1\"", fmt::format("https://127.0.0.1:{}\"", bmc_.port()));
-    if (!next.empty()) replace("password: {file: bmc-password}", "password: {file: bmc-password}, next: {file: " + next + "}");
+    if (!next.empty())
+      replace("password: {file: bmc-password}",
+              "password: {file: bmc-password}, next: {file: " + next + "}");
     folder_.write("cluster.yaml", text);
   }
 
@@ -134,7 +142,8 @@ TEST_F(BmcCommands, aCommandThatWaitsForItsBmcCanBeStopped) {
   io::ProcessExit ended;
   for (const char* limit : {"1", "5", "25"}) {  // a busy machine may not have begun to ask
     auto asked = folder_.command({"bmc", "power", "gpu001", "on"});
-    asked.args.insert(asked.args.begin(), {"--preserve-status", "--signal=TERM", "--kill-after=5", limit, asked.program});
+    asked.args.insert(asked.args.begin(), {"--preserve-status", "--signal=TERM", "--kill-after=5",
+                                           limit, asked.program});
     asked.program = "timeout";
     ended = *io::runBlocking(asked);
     if (ended.err.find("stopped") != std::string::npos) break;
@@ -152,14 +161,21 @@ TEST_F(BmcCommands, powerIsShownFirstAndDoneWithTheNamesConfirmation) {
   EXPECT_EQ(shown.code, 0) << shown.err;
   EXPECT_THAT(shown.out, AllOf(HasSubstr("Nothing was done"), HasSubstr("--confirm gpu001")));
   EXPECT_TRUE(bmc_.on());
-  EXPECT_NE(folder_.muster({"bmc", "power", "gpu001", "off", "--reason", "x", "--confirm", "gpu002"}).code, 0);
-  EXPECT_NE(folder_.muster({"bmc", "power", "gpu001", "off", "--confirm", "gpu001"}).code, 0) << "without a reason";
+  EXPECT_NE(
+      folder_.muster({"bmc", "power", "gpu001", "off", "--reason", "x", "--confirm", "gpu002"})
+          .code,
+      0);
+  EXPECT_NE(folder_.muster({"bmc", "power", "gpu001", "off", "--confirm", "gpu001"}).code, 0)
+      << "without a reason";
   EXPECT_TRUE(bmc_.on());
-  auto off = folder_.muster({"bmc", "power", "gpu001", "off", "--reason", "loose cable", "--confirm", "gpu001"});
+  auto off = folder_.muster(
+      {"bmc", "power", "gpu001", "off", "--reason", "loose cable", "--confirm", "gpu001"});
   ASSERT_EQ(off.code, 0) << off.err;
   EXPECT_FALSE(bmc_.on());
-  EXPECT_THAT(folder_.muster({"events"}).out, AllOf(HasSubstr("bmc power off"), HasSubstr("loose cable")));
-  EXPECT_THAT(folder_.muster({"bmc", "power", "gpu003", "on"}).err, HasSubstr("not in the inventory"));
+  EXPECT_THAT(folder_.muster({"events"}).out,
+              AllOf(HasSubstr("bmc power off"), HasSubstr("loose cable")));
+  EXPECT_THAT(folder_.muster({"bmc", "power", "gpu003", "on"}).err,
+              HasSubstr("not in the inventory"));
   for (const auto& said : {on, shown, off}) EXPECT_THAT(said.out + said.err, Not(HasSubstr(kOld)));
 }
 
@@ -173,10 +189,14 @@ TEST_F(BmcCommandsOfDgx, standbyPowerThatADeadProcessCutIsGivenBackBySwitchingOn
   script("on", "echo on $1 >> " + (folder_ / "switched").string());
   auto text = io::readFile(folder_ / "cluster.yaml").value();
   const std::string_view image = "image: bookworm}";
-  text.replace(text.find(image), image.size(), fmt::format("image: bookworm, pdu: {{off: [{0}/off, \"{{node}}\"], on: [{0}/on, \"{{node}}\"], seconds_off: 1}}}}", (folder_ / "").parent_path().string()));
+  text.replace(text.find(image), image.size(),
+               fmt::format("image: bookworm, pdu: {{off: [{0}/off, \"{{node}}\"], on: [{0}/on, "
+                           "\"{{node}}\"], seconds_off: 1}}}}",
+                           (folder_ / "").parent_path().string()));
   folder_.write("cluster.yaml", text);
   ASSERT_EQ(folder_.muster({"bmc", "power", "gpu001", "on"}).code, 0);
-  const auto cut = folder_.muster({"bmc", "power", "gpu001", "ac-cycle", "--reason", "x", "--confirm", "gpu001"});
+  const auto cut = folder_.muster(
+      {"bmc", "power", "gpu001", "ac-cycle", "--reason", "x", "--confirm", "gpu001"});
   ASSERT_THAT(cut.out + cut.err, testing::IsEmpty()) << "it dies between off and on";
   bmc_.goDark();
   auto outlets = std::async(std::launch::async, [this] {
@@ -200,10 +220,17 @@ class BmcCommandsOfGb200 : public BmcCommands {
 
 TEST_F(BmcCommandsOfGb200, powerStaysWhileAnImageIsWrittenOrASecondSlotFilled) {
   ASSERT_EQ(folder_.muster({"bmc", "power", "gpu001", "on"}).code, 0);
-  const auto off = [this] { return folder_.muster({"bmc", "power", "gpu001", "off", "--reason", "x", "--confirm", "gpu001"}); };
-  bmc_.expect({.method = "GET", .path = "*/Chassis/HGX_FW_ERoT_FPGA_0", .merge = {{"Oem", {{"Nvidia", {{"BackgroundCopyStatus", "InProgress"}}}}}}, .count = 1});
+  const auto off = [this] {
+    return folder_.muster(
+        {"bmc", "power", "gpu001", "off", "--reason", "x", "--confirm", "gpu001"});
+  };
+  bmc_.expect({.method = "GET",
+               .path = "*/Chassis/HGX_FW_ERoT_FPGA_0",
+               .merge = {{"Oem", {{"Nvidia", {{"BackgroundCopyStatus", "InProgress"}}}}}},
+               .count = 1});
   EXPECT_THAT(off().err, HasSubstr("second slot of HGX_FW_ERoT_FPGA_0"));
-  const auto writing = nlohmann::json::parse(R"({"Members": [{"@odata.id": "/redfish/v1/UpdateService/FirmwareInventory/NIC_0", "Id": "NIC_0", "Status": {"State": "Updating"}}]})");
+  const auto writing = nlohmann::json::parse(
+      R"({"Members": [{"@odata.id": "/redfish/v1/UpdateService/FirmwareInventory/NIC_0", "Id": "NIC_0", "Status": {"State": "Updating"}}]})");
   bmc_.expect({.method = "GET", .path = "*/FirmwareInventory", .merge = writing, .count = 1});
   EXPECT_THAT(off().err, HasSubstr("writes an image of NIC_0"));
   EXPECT_TRUE(bmc_.on());
@@ -212,7 +239,8 @@ TEST_F(BmcCommandsOfGb200, powerStaysWhileAnImageIsWrittenOrASecondSlotFilled) {
 }
 
 TEST_F(BmcCommands, bootSetsTheOverrideAndShowKnowsTheCertificate) {
-  auto boot = folder_.muster({"bmc", "boot", "gpu001", "http", "--uri", "http://10.20.0.1:8080/rescue.efi"});
+  auto boot = folder_.muster(
+      {"bmc", "boot", "gpu001", "http", "--uri", "http://10.20.0.1:8080/rescue.efi"});
   ASSERT_EQ(boot.code, 0) << boot.err;
   EXPECT_THAT(folder_.muster({"bmc", "show", "--nodes", "gpu002"}).out, HasSubstr("not met yet"));
   EXPECT_EQ(bmc_.state().boot_once, "UefiHttp");
@@ -226,14 +254,17 @@ TEST_F(BmcCommands, bootSetsTheOverrideAndShowKnowsTheCertificate) {
 }
 
 TEST_F(BmcCommands, rotateChangesThePasswordOnceItIsConfirmed) {
-  EXPECT_THAT(folder_.muster({"bmc", "rotate", "gpu001", "--yes"}).err, HasSubstr("no next password is declared"));
+  EXPECT_THAT(folder_.muster({"bmc", "rotate", "gpu001", "--yes"}).err,
+              HasSubstr("no next password is declared"));
   secret("bmc-next", kNew);
   inventory("bmc-next");
-  EXPECT_THAT(folder_.muster({"bmc", "rotate", "gpu001"}).out, AllOf(HasSubstr("has the old password"), HasSubstr("Nothing was done")));
+  EXPECT_THAT(folder_.muster({"bmc", "rotate", "gpu001"}).out,
+              AllOf(HasSubstr("has the old password"), HasSubstr("Nothing was done")));
   const auto changed = folder_.muster({"bmc", "rotate", "gpu001", "--yes"});
   ASSERT_EQ(changed.code, 0) << changed.out << changed.err;
   EXPECT_THAT(changed.out, HasSubstr("1 of 1 done"));
-  EXPECT_THAT(folder_.muster({"bmc", "show", "--nodes", "gpu001"}).out, HasSubstr("has the next password"));
+  EXPECT_THAT(folder_.muster({"bmc", "show", "--nodes", "gpu001"}).out,
+              HasSubstr("has the next password"));
   EXPECT_EQ(folder_.muster({"bmc", "power", "gpu001", "on"}).code, 0) << "logs in with the new one";
   EXPECT_EQ(bmc_.state().failed_logins, 0u);
   EXPECT_THAT(changed.out + changed.err, AllOf(Not(HasSubstr(kOld)), Not(HasSubstr(kNew))));
@@ -241,14 +272,20 @@ TEST_F(BmcCommands, rotateChangesThePasswordOnceItIsConfirmed) {
 
 TEST_F(BmcCommands, certificateIsSignedInstalledAndPinned) {
   ASSERT_EQ(folder_.muster({"bmc", "power", "gpu001", "on"}).code, 0);
-  const auto pin = [this] { return nlohmann::json::parse(folder_.muster({"--json", "bmc", "show", "--nodes", "gpu001"}).out)[0].at("pin").get<std::string>(); };
+  const auto pin = [this] {
+    return nlohmann::json::parse(
+               folder_.muster({"--json", "bmc", "show", "--nodes", "gpu001"}).out)[0]
+        .at("pin")
+        .get<std::string>();
+  };
   const auto before = pin();
   EXPECT_THAT(folder_.muster({"bmc", "certificate", "gpu001"}).out, HasSubstr("Nothing was done"));
   EXPECT_EQ(pin(), before);
   const auto done = folder_.muster({"bmc", "certificate", "gpu001", "--yes"});
   ASSERT_EQ(done.code, 0) << done.out << done.err;
   EXPECT_NE(pin(), before);
-  EXPECT_EQ(folder_.muster({"bmc", "power", "gpu001", "on"}).code, 0) << "the new certificate is trusted";
+  EXPECT_EQ(folder_.muster({"bmc", "power", "gpu001", "on"}).code, 0)
+      << "the new certificate is trusted";
 }
 
 TEST_F(BmcCommands, aRefusedPasswordIsTriedOnceAndNeverAgainUntilSomebodySaysSo) {
@@ -258,7 +295,8 @@ TEST_F(BmcCommands, aRefusedPasswordIsTriedOnceAndNeverAgainUntilSomebodySaysSo)
   EXPECT_THAT(again.err, HasSubstr("forget-refusal"));
   EXPECT_EQ(bmc_.state().failed_logins, 1u);
   secret("bmc-password", kOld);
-  EXPECT_EQ(folder_.muster({"bmc", "power", "gpu001", "on"}).code, 0) << "another password is another matter";
+  EXPECT_EQ(folder_.muster({"bmc", "power", "gpu001", "on"}).code, 0)
+      << "another password is another matter";
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program as people and scripts meet it: exit codes, what goes to which stream, what is left in the state folder.
+// The program as people and scripts meet it: exit codes, what goes to which stream, what is left in
+// the state folder.
 #include "tests/cli/muster_folder.h"
 
 #include <nlohmann/json.hpp>
@@ -22,8 +23,11 @@ constexpr int kOk = 0, kFailed = 1, kUsage = 2;
 
 class CliTest : public ::testing::Test {
  protected:
-  /// A store that knows the nodes only by a wipe permission: something has been done, nothing was seen.
-  void makeStore() { ASSERT_EQ(folder_.muster({"wipe", "gpu002", "--reason", "returned from repair"}).code, kOk); }
+  /// A store that knows the nodes only by a wipe permission: something has been done, nothing was
+  /// seen.
+  void makeStore() {
+    ASSERT_EQ(folder_.muster({"wipe", "gpu002", "--reason", "returned from repair"}).code, kOk);
+  }
 
   MusterFolder folder_;
 };
@@ -50,11 +54,15 @@ TEST_F(CliTest, everyMistakeIsReportedAtOnceWithItsPlace) {
   folder_.write("cluster.yaml", text);
   const auto checked = folder_.muster({"inventory", "check"});
   EXPECT_EQ(checked.code, kFailed);
-  EXPECT_THAT(checked.out, AllOf(HasSubstr("cluster.yaml:6:1: error: "), HasSubstr("images"), HasSubstr("cluster.yaml:12:")));
+  EXPECT_THAT(checked.out, AllOf(HasSubstr("cluster.yaml:6:1: error: "), HasSubstr("images"),
+                                 HasSubstr("cluster.yaml:12:")));
 }
 
 TEST_F(CliTest, looksOnlyAndLeavesNothingWhereNothingWasDone) {
-  for (const auto& words : {std::vector<std::string>{"status"}, {"why", "gpu001"}, {"plan", "--no-refresh"}, {"cert", "verify"}}) {
+  for (const auto& words : {std::vector<std::string>{"status"},
+                            {"why", "gpu001"},
+                            {"plan", "--no-refresh"},
+                            {"cert", "verify"}}) {
     const auto ended = folder_.muster(words);
     EXPECT_EQ(ended.code, kFailed) << words[0];
     EXPECT_THAT(ended.err, HasSubstr("nothing has been done yet")) << words[0];
@@ -65,20 +73,26 @@ TEST_F(CliTest, looksOnlyAndLeavesNothingWhereNothingWasDone) {
 
 TEST_F(CliTest, plansFromStoredFactsWithoutStartingAnything) {
   makeStore();
-  const auto first = folder_.muster({"plan", "--no-refresh", "--json", "--out", (folder_ / "plan.json").string()});
+  const auto first =
+      folder_.muster({"plan", "--no-refresh", "--json", "--out", (folder_ / "plan.json").string()});
   ASSERT_EQ(first.code, kOk) << first.err;
   const auto plan = json::parse(first.out);
   std::vector<std::string> ids;
   for (const auto& action : plan["actions"]) ids.push_back(action["id"]);
-  EXPECT_THAT(ids, ::testing::IsSupersetOf({"gpu001/enrolled", "gpu001/image", "gpu002/enrolled", "gpu002/image"}));
-  EXPECT_EQ(json::parse(folder_.muster({"plan", "--no-refresh", "--json"}).out)["hash"], plan["hash"]);
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "state/lock")) << "only those that observe or act take the lock";
+  EXPECT_THAT(ids, ::testing::IsSupersetOf(
+                       {"gpu001/enrolled", "gpu001/image", "gpu002/enrolled", "gpu002/image"}));
+  EXPECT_EQ(json::parse(folder_.muster({"plan", "--no-refresh", "--json"}).out)["hash"],
+            plan["hash"]);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "state/lock"))
+      << "only those that observe or act take the lock";
   EXPECT_FALSE(std::filesystem::exists(folder_ / "state/run/netboot"));
 }
 
 TEST_F(CliTest, savedPlanThatWasAlteredIsRefusedBeforeAnythingStarts) {
   makeStore();
-  ASSERT_EQ(folder_.muster({"plan", "--no-refresh", "--out", (folder_ / "plan.json").string()}).code, kOk);
+  ASSERT_EQ(
+      folder_.muster({"plan", "--no-refresh", "--out", (folder_ / "plan.json").string()}).code,
+      kOk);
   std::ifstream in(folder_ / "plan.json");
   auto plan = json::parse(in);
   plan["actions"][0]["to"] = "something else";
@@ -91,7 +105,9 @@ TEST_F(CliTest, savedPlanThatWasAlteredIsRefusedBeforeAnythingStarts) {
 
 TEST_F(CliTest, savedPlanOfAnotherInventoryIsRefusedBeforeAnythingStarts) {
   makeStore();
-  ASSERT_EQ(folder_.muster({"plan", "--no-refresh", "--out", (folder_ / "plan.json").string()}).code, kOk);
+  ASSERT_EQ(
+      folder_.muster({"plan", "--no-refresh", "--out", (folder_ / "plan.json").string()}).code,
+      kOk);
   std::string text(MusterFolder::kInventory);
   text.replace(text.find("gpus: 8"), 7, "gpus: 4");
   folder_.write("cluster.yaml", text);
@@ -110,7 +126,8 @@ TEST_F(CliTest, savedPlanAndNodesExcludeEachOther) {
 TEST_F(CliTest, nodesThatNobodyDeclaredAreNamed) {
   makeStore();
   EXPECT_THAT(folder_.muster({"why", "gpu009"}).err, HasSubstr("gpu009 is not in the inventory"));
-  EXPECT_THAT(folder_.muster({"plan", "--no-refresh", "--nodes", "gpu[001-003]"}).err, HasSubstr("gpu003 is not in the inventory"));
+  EXPECT_THAT(folder_.muster({"plan", "--no-refresh", "--nodes", "gpu[001-003]"}).err,
+              HasSubstr("gpu003 is not in the inventory"));
   const auto wipe = folder_.muster({"wipe", "gpu[001-003]", "--reason", "new disks"});
   EXPECT_EQ(wipe.code, kFailed);
   EXPECT_THAT(wipe.err, HasSubstr("nothing was allowed"));
@@ -123,7 +140,8 @@ TEST_F(CliTest, aWipeSaysWhetherItIsForDataToo) {
   const auto data = folder_.muster({"wipe", "gpu001", "--data", "--reason", "new raid"});
   ASSERT_EQ(data.code, kOk) << data.err;
   EXPECT_THAT(data.out, HasSubstr("storage sets hold goes with it"));
-  EXPECT_THAT(folder_.muster({"events", "gpu001"}).out, HasSubstr("with the data of its storage sets: new raid"));
+  EXPECT_THAT(folder_.muster({"events", "gpu001"}).out,
+              HasSubstr("with the data of its storage sets: new raid"));
 }
 
 TEST_F(CliTest, stateIsTheSameForPeopleAndMachines) {
@@ -133,7 +151,8 @@ TEST_F(CliTest, stateIsTheSameForPeopleAndMachines) {
   const auto rows = json::parse(status.out);
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0]["node"], "gpu001");
-  EXPECT_THAT(folder_.muster({"status"}).out, AllOf(HasSubstr("gpu001"), HasSubstr(rows[0]["state"].get<std::string>())));
+  EXPECT_THAT(folder_.muster({"status"}).out,
+              AllOf(HasSubstr("gpu001"), HasSubstr(rows[0]["state"].get<std::string>())));
   const auto why = json::parse(folder_.muster({"why", "gpu001", "--json"}).out);
   EXPECT_EQ(why["facet"], "enrolled") << "the first goal of the road";
 }
@@ -154,26 +173,33 @@ TEST_F(CliTest, whoAllowedAWipeIsInTheLog) {
 
 TEST_F(CliTest, nothingIsErasedByAWordThatIsNotTheNodes) {
   makeStore();
-  const auto other = folder_.muster({"erase", "gpu001", "--confirm", "gpu002", "--reason", "leaves"});
+  const auto other =
+      folder_.muster({"erase", "gpu001", "--confirm", "gpu002", "--reason", "leaves"});
   EXPECT_NE(other.code, kOk);
-  EXPECT_THAT(other.err, AllOf(HasSubstr("gpu002 is not the name of the node"), HasSubstr("nothing was done")));
-  EXPECT_THAT(folder_.muster({"erase", "gpu001", "--confirm", "gpu001"}).err, HasSubstr("--reason is missing"));
+  EXPECT_THAT(other.err, AllOf(HasSubstr("gpu002 is not the name of the node"),
+                               HasSubstr("nothing was done")));
+  EXPECT_THAT(folder_.muster({"erase", "gpu001", "--confirm", "gpu001"}).err,
+              HasSubstr("--reason is missing"));
   EXPECT_THAT(folder_.muster({"erase", "gpu009"}).err, HasSubstr("gpu009 is not in the inventory"));
   EXPECT_THAT(folder_.muster({"erase", "gpu001", "--report"}).err, HasSubstr("was never erased"));
   EXPECT_THAT(folder_.muster({"history"}).out, Not(HasSubstr("erased")));
-  EXPECT_THAT(folder_.muster({"erase", "gpu001", "--cancel", "--confirm", "gpu001"}).err, HasSubstr("leave out --confirm"));
-  EXPECT_THAT(folder_.muster({"erase", "gpu001", "--cancel"}).err, HasSubstr("nobody has asked to erase gpu001"));
+  EXPECT_THAT(folder_.muster({"erase", "gpu001", "--cancel", "--confirm", "gpu001"}).err,
+              HasSubstr("leave out --confirm"));
+  EXPECT_THAT(folder_.muster({"erase", "gpu001", "--cancel"}).err,
+              HasSubstr("nobody has asked to erase gpu001"));
 }
 
 TEST_F(CliTest, aKeyIsRevokedOfADeclaredNodeOnly) {
   makeStore();
-  EXPECT_THAT(folder_.muster({"bmc", "revoke-key", "gpu009"}).err, HasSubstr("gpu009 is not in the inventory"));
+  EXPECT_THAT(folder_.muster({"bmc", "revoke-key", "gpu009"}).err,
+              HasSubstr("gpu009 is not in the inventory"));
   EXPECT_THAT(folder_.muster({"bmc", "revoke-key", "gpu001"}).out, HasSubstr("muster wipe gpu001"));
   EXPECT_THAT(folder_.muster({"bmc", "forget-key", "gpu001"}).out, HasSubstr("shows next"));
 }
 
 TEST_F(CliTest, passwordsOfTheStoreAreNotRepeated) {
-  const auto ended = folder_.muster({"--store", "postgresql://muster:sesame@127.0.0.1:1/muster", "status"});
+  const auto ended =
+      folder_.muster({"--store", "postgresql://muster:sesame@127.0.0.1:1/muster", "status"});
   EXPECT_EQ(ended.code, kFailed);
   EXPECT_THAT(ended.out + ended.err, Not(HasSubstr("sesame")));
 }

@@ -42,15 +42,20 @@ TEST_F(DiscoverCliTest, nodesThatAreNamedWithoutARowStopEverythingElseButNotDisc
 
 TEST_F(DiscoverCliTest, wrongWordsSayWhatIsWrong) {
   EXPECT_THAT(folder_.muster({"discover", "scan"}).err, HasSubstr("discovery.ranges"));
-  EXPECT_THAT(folder_.muster({"discover", "scan", "10.0.0.9-10.0.0.1"}).err, HasSubstr("backwards"));
+  EXPECT_THAT(folder_.muster({"discover", "scan", "10.0.0.9-10.0.0.1"}).err,
+              HasSubstr("backwards"));
   EXPECT_THAT(folder_.muster({"discover", "approve"}).err, HasSubstr("--match"));
-  EXPECT_THAT(folder_.muster({"discover", "approve", "--match", "colour=blue"}).err, HasSubstr("fields: vendor"));
-  EXPECT_THAT(folder_.muster({"discover", "approve", "SN-1"}).err, HasSubstr("no machine \"SN-1\" was seen"));
-  EXPECT_THAT(folder_.muster({"discover", "--write", "other.csv"}).err, HasSubstr("no entry of nodes reads"));
+  EXPECT_THAT(folder_.muster({"discover", "approve", "--match", "colour=blue"}).err,
+              HasSubstr("fields: vendor"));
+  EXPECT_THAT(folder_.muster({"discover", "approve", "SN-1"}).err,
+              HasSubstr("no machine \"SN-1\" was seen"));
+  EXPECT_THAT(folder_.muster({"discover", "--write", "other.csv"}).err,
+              HasSubstr("no entry of nodes reads"));
   EXPECT_THAT(folder_.muster({"discover", "--adopt", "list.csv"}).err, HasSubstr("--write"));
   EXPECT_EQ(folder_.muster({"discover", "scan", "10.0.0.1", "--port", "0"}).code, kUsage);
   folder_.write("list.csv", "colour\nblue\n");
-  EXPECT_THAT(folder_.muster({"discover", "--write", "racks.csv", "--adopt", "list.csv"}).err, AllOf(HasSubstr("list.csv:1:1"), HasSubstr("colour")));
+  EXPECT_THAT(folder_.muster({"discover", "--write", "racks.csv", "--adopt", "list.csv"}).err,
+              AllOf(HasSubstr("list.csv:1:1"), HasSubstr("colour")));
 }
 
 TEST_F(DiscoverCliTest, aScanOfLoopbackWithNobodyThereFindsNobody) {

@@ -23,7 +23,8 @@ constexpr std::string_view kFabric = R"(
 fabric:
   ib: {shape: explicit, cables_file: cables.csv, switches: [{names: sw1, rack: r9, unit: 40}]}
 )";
-constexpr std::string_view kCables = "from,to,to_port,role\ngpu001,sw1,1,\ngpu002,sw1,2,\nstore1 mlx5_0,sw1,5,storage\n";
+constexpr std::string_view kCables =
+    "from,to,to_port,role\ngpu001,sw1,1,\ngpu002,sw1,2,\nstore1 mlx5_0,sw1,5,storage\n";
 
 /// What ibnetdiscover prints where gpu001 and gpu002 are exchanged and the storage is not there.
 constexpr std::string_view kFound = R"(switchguid=0x20(20)
@@ -66,7 +67,9 @@ TEST_F(FabricCommands, planPrintsALabelForEachEnd) {
   auto plan = folder_.muster({"fabric", "plan", "--rack", "r9"});
   EXPECT_EQ(plan.code, 0) << plan.err;
   EXPECT_THAT(plan.out, StartsWith("rack,unit,device,port,label,"));
-  EXPECT_THAT(plan.out, HasSubstr("\nr9,40,sw1,1,sw1/1 > r1 U10 gpu001 mlx5_0/1,r1,10,gpu001 mlx5_0,1,4xHDR,"));
+  EXPECT_THAT(
+      plan.out,
+      HasSubstr("\nr9,40,sw1,1,sw1/1 > r1 U10 gpu001 mlx5_0/1,r1,10,gpu001 mlx5_0,1,4xHDR,"));
   EXPECT_THAT(plan.err, HasSubstr("3 HCAs, 3 cables to them, 0 between switches"));
 }
 
@@ -74,8 +77,11 @@ TEST_F(FabricCommands, diffSaysWhatToDoAndExitsWithOne) {
   auto diff = folder_.muster({"fabric", "diff", "--found", (folder_ / "found.topo").string()});
   EXPECT_EQ(diff.code, 1) << diff.err;
   EXPECT_THAT(diff.out, HasSubstr("swap the cables in ports 1 and 2 of sw1\n"));
-  EXPECT_THAT(diff.out, HasSubstr("check that store1 mlx5_0 is powered and its driver runs, then the cable to sw1 port 5\n"));
-  auto json = nlohmann::json::parse(folder_.muster({"--json", "fabric", "diff", "--found", (folder_ / "found.topo").string()}).out);
+  EXPECT_THAT(diff.out, HasSubstr("check that store1 mlx5_0 is powered and its driver runs, then "
+                                  "the cable to sw1 port 5\n"));
+  auto json = nlohmann::json::parse(
+      folder_.muster({"--json", "fabric", "diff", "--found", (folder_ / "found.topo").string()})
+          .out);
   EXPECT_EQ(json["format"], "muster-fabric-diff/2");
   EXPECT_EQ(json["deviations"].size(), 3u);
   EXPECT_EQ(json["repairs"].size(), 2u);
@@ -90,7 +96,8 @@ TEST_F(FabricCommands, diffHasNoAnswerForHalfATopology) {
 
 TEST_F(FabricCommands, plotWritesOneSelfContainedFile) {
   auto file = folder_ / "fabric.svg";
-  auto plot = folder_.muster({"fabric", "plot", "--found", (folder_ / "found.topo").string(), "--out", file.string()});
+  auto plot = folder_.muster(
+      {"fabric", "plot", "--found", (folder_ / "found.topo").string(), "--out", file.string()});
   EXPECT_EQ(plot.code, 0) << plot.err;
   std::ifstream in(file);
   std::string svg((std::istreambuf_iterator<char>(in)), {});
@@ -101,8 +108,8 @@ TEST_F(FabricCommands, plotWritesOneSelfContainedFile) {
 TEST_F(FabricCommands, renderWritesWhatOthersNeed) {
   auto render = folder_.muster({"fabric", "render", "--out", (folder_ / "out").string()});
   EXPECT_EQ(render.code, 0) << render.err;
-  for (auto file :
-       {"cabling.csv", "fabric.svg", "slurm/topology.conf", "slurm/topology.yaml", "kubernetes/node-labels.yaml", "nccl/gpu-node.env"})
+  for (auto file : {"cabling.csv", "fabric.svg", "slurm/topology.conf", "slurm/topology.yaml",
+                    "kubernetes/node-labels.yaml", "nccl/gpu-node.env"})
     EXPECT_TRUE(std::filesystem::exists(folder_ / (std::string("out/") + file))) << file;
   EXPECT_FALSE(std::filesystem::exists(folder_ / "out/roce"));
 }
@@ -111,16 +118,19 @@ TEST_F(FabricCommands, markingComparesASwitchWithTheDeclaration) {
   folder_.write(
       "config_db.json",
       R"({"PORT_QOS_MAP": {"Ethernet0": {"dscp_to_tc_map": "AZURE", "pfc_enable": "3,4"}}, "DSCP_TO_TC_MAP": {"AZURE": {"26": "1", "48": "6"}}})");
-  auto without = folder_.muster({"fabric", "marking", "--sonic", (folder_ / "config_db.json").string()});
+  auto without =
+      folder_.muster({"fabric", "marking", "--sonic", (folder_ / "config_db.json").string()});
   EXPECT_EQ(without.code, 2);
   EXPECT_THAT(without.err, HasSubstr("has no roce"));
   std::ifstream in(folder_ / "cluster.yaml");
   std::string inventory((std::istreambuf_iterator<char>(in)), {});
   inventory.replace(inventory.find("shape: explicit"), 15, "shape: explicit, roce: {}");
   folder_.write("cluster.yaml", inventory);
-  auto marking = folder_.muster({"fabric", "marking", "--sonic", (folder_ / "config_db.json").string()});
+  auto marking =
+      folder_.muster({"fabric", "marking", "--sonic", (folder_ / "config_db.json").string()});
   EXPECT_EQ(marking.code, 1) << marking.err;
-  EXPECT_THAT(marking.out, HasSubstr("Ethernet0: DSCP 26 has priority 1 instead of 3: RDMA is not lossless\n"));
+  EXPECT_THAT(marking.out,
+              HasSubstr("Ethernet0: DSCP 26 has priority 1 instead of 3: RDMA is not lossless\n"));
   EXPECT_NE(folder_.muster({"fabric", "marking"}).code, 0);
 }
 
@@ -137,10 +147,16 @@ TEST_F(RoceCommands, aSwitchThatWasLoadedWithTheRenderedFileIsAsDeclared) {
   auto config = nlohmann::json::parse(read("out/roce/sonic/sw1.json"));
   config["PORT"]["Ethernet4"]["mtu"] = "1500";
   folder_.write("config_db.json", config.dump());
-  const auto other = folder_.muster({"fabric", "marking", "--config", (folder_ / "config_db.json").string(), "--switch", "sw1"});
+  const auto other = folder_.muster(
+      {"fabric", "marking", "--config", (folder_ / "config_db.json").string(), "--switch", "sw1"});
   EXPECT_EQ(other.code, 1) << other.err;
-  EXPECT_THAT(other.out, HasSubstr("Ethernet4: the MTU is 1500 instead of 9000\n    → config interface mtu Ethernet4 9000\n"));
-  const auto json = nlohmann::json::parse(folder_.muster({"--json", "fabric", "marking", "--config", (folder_ / "config_db.json").string(), "--switch", "sw1"}).out);
+  EXPECT_THAT(other.out, HasSubstr("Ethernet4: the MTU is 1500 instead of 9000\n    → config "
+                                   "interface mtu Ethernet4 9000\n"));
+  const auto json =
+      nlohmann::json::parse(folder_
+                                .muster({"--json", "fabric", "marking", "--config",
+                                         (folder_ / "config_db.json").string(), "--switch", "sw1"})
+                                .out);
   EXPECT_THAT(json.dump(), HasSubstr("Ethernet4"));
   const auto unknown = folder_.muster({"fabric", "marking", "--config", file, "--switch", "sw9"});
   EXPECT_EQ(unknown.code, 2);
@@ -149,9 +165,12 @@ TEST_F(RoceCommands, aSwitchThatWasLoadedWithTheRenderedFileIsAsDeclared) {
 
 TEST_F(RoceCommands, aHostIsComparedByWhatDcbPrints) {
   folder_.write("app.json", R"({"dscp_prio": [[26, 3], [48, 6]]})");
-  folder_.write("pfc.json", R"({"pfc_cap": 8, "prio_pfc": [false, false, false, true, false, false, false, false]})");
+  folder_.write(
+      "pfc.json",
+      R"({"pfc_cap": 8, "prio_pfc": [false, false, false, true, false, false, false, false]})");
   const auto marking = [this](const char* mtu) {
-    return folder_.muster({"fabric", "marking", "--dcb-app", (folder_ / "app.json").string(), "--dcb-pfc", (folder_ / "pfc.json").string(), "--mtu", mtu});
+    return folder_.muster({"fabric", "marking", "--dcb-app", (folder_ / "app.json").string(),
+                           "--dcb-pfc", (folder_ / "pfc.json").string(), "--mtu", mtu});
   };
   EXPECT_EQ(marking("9000").code, 0) << marking("9000").out << marking("9000").err;
   EXPECT_EQ(marking("1500").code, 1);
@@ -159,11 +178,13 @@ TEST_F(RoceCommands, aHostIsComparedByWhatDcbPrints) {
   EXPECT_EQ(marking("9000").code, 2);
 }
 
-// The plan of an Ethernet fabric: gates wait for its marking, and not for ports of a subnet manager that nobody has.
+// The plan of an Ethernet fabric: gates wait for its marking, and not for ports of a subnet manager
+// that nobody has.
 TEST_F(RoceCommands, aProfileWithGatesCanBePlanned) {
   replace("fabric: ib}", "fabric: ib, gates: [burn-in]}");
   folder_.write("cluster.yaml", read("cluster.yaml") + "gates:\n  burn-in: {level: quick}\n");
-  ASSERT_EQ(folder_.muster({"wipe", "gpu002", "--reason", "returned from repair"}).code, 0) << "makes the store";
+  ASSERT_EQ(folder_.muster({"wipe", "gpu002", "--reason", "returned from repair"}).code, 0)
+      << "makes the store";
   const auto plan = folder_.muster({"plan", "--no-refresh"});
   EXPECT_THAT(plan.out, HasSubstr("fabric.roce")) << plan.err;
   EXPECT_THAT(plan.out, HasSubstr("gate.burn-in"));
@@ -171,19 +192,22 @@ TEST_F(RoceCommands, aProfileWithGatesCanBePlanned) {
 }
 
 TEST_F(FabricCommands, aNodeThatLeavesMovesNoOthersCables) {
-  replace("shape: explicit, cables_file: cables.csv, switches: [{names: sw1, rack: r9, unit: 40}]", "nodes_per_su: 4, spines_per_su: 0, places: [gpu001, gpu002]");
+  replace("shape: explicit, cables_file: cables.csv, switches: [{names: sw1, rack: r9, unit: 40}]",
+          "nodes_per_su: 4, spines_per_su: 0, places: [gpu001, gpu002]");
   const auto rows = [this] {
     const auto plan = folder_.muster({"fabric", "plan"});
     EXPECT_EQ(plan.code, 0) << plan.err;
     std::set<std::string> out;
     std::istringstream lines(plan.out);
-    for (std::string line; std::getline(lines, line);) out.insert(line.substr(0, line.rfind(',')));  // less the running number
+    for (std::string line; std::getline(lines, line);)
+      out.insert(line.substr(0, line.rfind(',')));  // less the running number
     return out;
   };
   const auto before = rows();
   EXPECT_EQ(before.size(), 5u);
   auto inventory = read("cluster.yaml");
-  inventory.erase(inventory.find("  - {names: gpu001"), inventory.find("  - {names: gpu002") - inventory.find("  - {names: gpu001"));
+  inventory.erase(inventory.find("  - {names: gpu001"),
+                  inventory.find("  - {names: gpu002") - inventory.find("  - {names: gpu001"));
   folder_.write("cluster.yaml", inventory);
   const auto refused = folder_.muster({"fabric", "plan"});
   EXPECT_NE(refused.code, 0);
@@ -191,7 +215,8 @@ TEST_F(FabricCommands, aNodeThatLeavesMovesNoOthersCables) {
   replace("places: [gpu001,", "places: [\"-\",");
   const auto after = rows();
   EXPECT_EQ(after.size(), 3u);
-  EXPECT_TRUE(std::includes(before.begin(), before.end(), after.begin(), after.end())) << "the rows that are left are the same";
+  EXPECT_TRUE(std::includes(before.begin(), before.end(), after.begin(), after.end()))
+      << "the rows that are left are the same";
 }
 
 TEST_F(FabricCommands, plotDrawsTheDeclarationWithoutLooking) {
@@ -204,13 +229,17 @@ TEST_F(FabricCommands, healthComparesTwoReadingsOfPerfquery) {
   const auto reading = [](int downs) {
     std::string out;
     for (auto [lid, port] : {std::pair(1, 1), std::pair(1, 2), std::pair(2, 1), std::pair(3, 1)})
-      out += fmt::format("# Port counters: Lid {} port {} (CapMask: 0x1300)\nSymbolErrorCounter:....0\nLinkErrorRecoveryCounter:....0\nLinkDownedCounter:....{}\nPortRcvErrors:....0\n",
-                         lid, port, lid == 1 && port == 2 ? downs : 0);
+      out += fmt::format(
+          "# Port counters: Lid {} port {} (CapMask: "
+          "0x1300)\nSymbolErrorCounter:....0\nLinkErrorRecoveryCounter:....0\nLinkDownedCounter:..."
+          ".{}\nPortRcvErrors:....0\n",
+          lid, port, lid == 1 && port == 2 ? downs : 0);
     return out;
   };
   const auto health = [this](const char* window) {
-    return folder_.muster({"fabric", "health", "--found", (folder_ / "found.topo").string(), "--before", (folder_ / "before").string(), "--after", (folder_ / "after").string(),
-                           "--window", window});
+    return folder_.muster({"fabric", "health", "--found", (folder_ / "found.topo").string(),
+                           "--before", (folder_ / "before").string(), "--after",
+                           (folder_ / "after").string(), "--window", window});
   };
   folder_.write("before", reading(4));
   folder_.write("after", reading(4));
@@ -219,10 +248,12 @@ TEST_F(FabricCommands, healthComparesTwoReadingsOfPerfquery) {
   folder_.write("after", reading(5));
   const auto bad = health("300");
   EXPECT_EQ(bad.code, 1) << bad.err;
-  EXPECT_THAT(bad.out, HasSubstr("gpu001 mlx5_0 port 1 -- sw1 port 2\n    sw1 port 2: 1 times down\n"));
+  EXPECT_THAT(bad.out,
+              HasSubstr("gpu001 mlx5_0 port 1 -- sw1 port 2\n    sw1 port 2: 1 times down\n"));
   folder_.write("after", "perfquery: iberror");
   EXPECT_EQ(health("300").code, 2);
-  EXPECT_NE(folder_.muster({"fabric", "health", "--before", (folder_ / "before").string()}).code, 0) << "one reading is none";
+  EXPECT_NE(folder_.muster({"fabric", "health", "--before", (folder_ / "before").string()}).code, 0)
+      << "one reading is none";
 }
 
 TEST_F(FabricCommands, saysWhereABadCableIs) {

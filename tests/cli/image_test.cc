@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `muster image …` as the real program does it: every command once on real file systems, and what clearing up must leave alone.
+// `muster image …` as the real program does it: every command once on real file systems, and what
+// clearing up must leave alone.
 #include "app/options.h"
 #include "lifecycle/store/store.h"
 #include "tests/cli/muster_folder.h"
@@ -29,7 +30,8 @@ std::string inventoryWith(const std::string& images, const std::string& image) {
 
 // ---- clearing up
 
-/// A cache with images that the inventory does not declare, and a store in which somebody may name them.
+/// A cache with images that the inventory does not declare, and a store in which somebody may name
+/// them.
 class ImageClearing : public ::testing::Test {
  protected:
   ImageClearing() {
@@ -41,9 +43,13 @@ class ImageClearing : public ::testing::Test {
 
   /// Built from bytes; its digest.
   std::string keep(const std::string& name) {
-    const inventory::Image image{name, inventory::ImageBuild{"bookworm", {"linux-image-amd64"}, ""}, {}};
-    auto make = [&name](const std::filesystem::path& file) { return io::writeFileAtomic(file, name + std::string(provision::kMib - name.size(), 'x')); };
-    auto images = openImageStore({folder_ / "cache", folder_ / "agent", key_}, std::make_unique<provision::FileBuilder>(make));
+    const inventory::Image image{
+        name, inventory::ImageBuild{"bookworm", {"linux-image-amd64"}, ""}, {}};
+    auto make = [&name](const std::filesystem::path& file) {
+      return io::writeFileAtomic(file, name + std::string(provision::kMib - name.size(), 'x'));
+    };
+    auto images = openImageStore({folder_ / "cache", folder_ / "agent", key_},
+                                 std::make_unique<provision::FileBuilder>(make));
     const auto built = images->build(image, [](std::string_view) {});
     EXPECT_TRUE(built) << built.error().str();
     return built ? built->digest : "";
@@ -62,7 +68,8 @@ class ImageClearing : public ::testing::Test {
   }
 
   void fact(const std::string& node, const std::string& value) {
-    const lifecycle::Fact fact{lifecycle::Subject(NodeName(node)), FacetName("image"), value, kWhen, "agent " + node, ""};
+    const lifecycle::Fact fact{
+        lifecycle::Subject(NodeName(node)), FacetName("image"), value, kWhen, "agent " + node, ""};
     ASSERT_TRUE(store_->putFacts({fact}));
   }
 
@@ -87,15 +94,19 @@ TEST_F(ImageClearing, whatSomebodyNamesStaysAndSaysWho) {
   fact("gpu099", "foreign@" + keep("foreign"));  // a node that the inventory has lost
   ASSERT_TRUE(store_->openIntent(intent("gpu098", "gone@" + keep("gone"))));
   ASSERT_TRUE(store_->putValue("rollout.list", R"(["r1"])"));
-  ASSERT_TRUE(store_->putValue("rollout.r1.frozen", R"({"image":"rolled@)" + keep("rolled") + "\"}"));
+  ASSERT_TRUE(
+      store_->putValue("rollout.r1.frozen", R"({"image":"rolled@)" + keep("rolled") + "\"}"));
   keep("nobody");
 
   const auto cleared = folder_.muster({"image", "gc", "--yes"});
   ASSERT_EQ(cleared.code, kOk) << cleared.err;
-  EXPECT_THAT(cleared.out, AllOf(HasSubstr("node gpu001 has it"), HasSubstr("work that is under way names it"), HasSubstr("the journal of gpu002 names it"),
-                                 HasSubstr("node gpu099 has it"), HasSubstr("rollout r1 names it")));
+  EXPECT_THAT(cleared.out,
+              AllOf(HasSubstr("node gpu001 has it"), HasSubstr("work that is under way names it"),
+                    HasSubstr("the journal of gpu002 names it"), HasSubstr("node gpu099 has it"),
+                    HasSubstr("rollout r1 names it")));
   EXPECT_THAT(cleared.out, HasSubstr("removes nobody@"));
-  EXPECT_THAT(namesLeft(), ::testing::UnorderedElementsAre("running", "open", "past", "foreign", "gone", "rolled"));
+  EXPECT_THAT(namesLeft(), ::testing::UnorderedElementsAre("running", "open", "past", "foreign",
+                                                           "gone", "rolled"));
 }
 
 TEST_F(ImageClearing, nothingGoesWithoutAWord) {
@@ -121,8 +132,11 @@ TEST_F(ImageClearing, theRamOsOfAnotherVersionGoesWithItsSize) {
 TEST_F(ImageClearing, aStoreThatCannotBeReadKeepsEverything) {
   keep("nobody");
   store_.reset();
-  for (const char* part : {"muster.db", "muster.db-wal", "muster.db-shm"}) std::filesystem::remove(folder_ / "state" / part);
-  folder_.write("state/muster.db", "this is no database, and it is long enough to be looked at as one: " + std::string(4096, 'x'));
+  for (const char* part : {"muster.db", "muster.db-wal", "muster.db-shm"})
+    std::filesystem::remove(folder_ / "state" / part);
+  folder_.write("state/muster.db",
+                "this is no database, and it is long enough to be looked at as one: " +
+                    std::string(4096, 'x'));
   const auto refused = folder_.muster({"image", "gc", "--yes"});
   EXPECT_EQ(refused.code, kFailed);
   EXPECT_THAT(namesLeft(), ::testing::ElementsAre("nobody"));
@@ -140,12 +154,21 @@ class ImageCommands : public ::testing::Test {
   }
 
   void makeTar(const std::string& name, const std::string& content) {
-    const auto done = io::runChecked({.program = "sh", .args = {"-ec", "cd \"$1\"; mkdir -p $2/boot $2/etc $2/usr/bin; echo kernel >$2/boot/vmlinuz-6.1;"
-        "echo initrd >$2/boot/initrd.img-6.1; echo $3 >$2/etc/release; touch $2/usr/bin/$3; tar -C $2 -cf $2.tar .", "sh", (folder_ / "").string(), name, content}});
+    const auto done = io::runChecked(
+        {.program = "sh",
+         .args = {"-ec",
+                  "cd \"$1\"; mkdir -p $2/boot $2/etc $2/usr/bin; echo kernel >$2/boot/vmlinuz-6.1;"
+                  "echo initrd >$2/boot/initrd.img-6.1; echo $3 >$2/etc/release; touch "
+                  "$2/usr/bin/$3; tar -C $2 -cf $2.tar .",
+                  "sh", (folder_ / "").string(), name, content}});
     ASSERT_TRUE(done) << done.error().str();
   }
-  std::string declare(const std::string& name) { return fmt::format("  {0}: {{import: {0}.tar, sha256: {1}}}\n", name, *io::sha256File(folder_ / (name + ".tar"))); }
-  /// To a site that knows nobody: refused without its key, taken with it, refused when it was cut short.
+  std::string declare(const std::string& name) {
+    return fmt::format("  {0}: {{import: {0}.tar, sha256: {1}}}\n", name,
+                       *io::sha256File(folder_ / (name + ".tar")));
+  }
+  /// To a site that knows nobody: refused without its key, taken with it, refused when it was cut
+  /// short.
   void carry(const std::string& bundle) {
     test::MusterFolder other;
     const auto refused = other.muster({"image", "import", bundle});
@@ -154,18 +177,24 @@ class ImageCommands : public ::testing::Test {
     const auto pem = (other / "site.pem").string();
     const auto taken = other.muster({"image", "import", bundle, "--trust", pem});
     ASSERT_EQ(taken.code, kOk) << taken.err;
-    EXPECT_THAT(taken.out, HasSubstr("old@" + listed().back()["digest"].get<std::string>().substr(0, kDigestShown)));
-    EXPECT_THAT(other.muster({"image", "import", bundle, "--trust", pem}).out, HasSubstr("it was here already"));
+    EXPECT_THAT(taken.out, HasSubstr("old@" + listed().back()["digest"].get<std::string>().substr(
+                                                  0, kDigestShown)));
+    EXPECT_THAT(other.muster({"image", "import", bundle, "--trust", pem}).out,
+                HasSubstr("it was here already"));
     std::filesystem::resize_file(bundle, std::filesystem::file_size(bundle) / 2);
-    EXPECT_EQ(test::MusterFolder().muster({"image", "import", bundle, "--trust", pem}).code, kFailed);
+    EXPECT_EQ(test::MusterFolder().muster({"image", "import", bundle, "--trust", pem}).code,
+              kFailed);
   }
-  nlohmann::json listed() { return nlohmann::json::parse(folder_.muster({"image", "list", "--json"}).out); }
+  nlohmann::json listed() {
+    return nlohmann::json::parse(folder_.muster({"image", "list", "--json"}).out);
+  }
 
   test::MusterFolder folder_;
 };
 
 TEST_F(ImageCommands, imagesAreBuiltListedComparedCarriedAndCleared) {
-  EXPECT_THAT(folder_.muster({"image", "list"}).out, HasSubstr("not built: muster image build old"));
+  EXPECT_THAT(folder_.muster({"image", "list"}).out,
+              HasSubstr("not built: muster image build old"));
   for (const char* name : {"old", "new"}) {
     const auto built = folder_.muster({"image", "build", name});
     ASSERT_EQ(built.code, kOk) << built.out << built.err;
@@ -174,8 +203,10 @@ TEST_F(ImageCommands, imagesAreBuiltListedComparedCarriedAndCleared) {
   const auto images = listed();
   ASSERT_EQ(images.size(), 2u);
   EXPECT_TRUE(images[0]["declared"].get<bool>());
-  EXPECT_THAT(folder_.muster({"image", "list"}).out, AllOf(HasSubstr("this site"), HasSubstr("gpu-node"), HasSubstr("no profile")));
-  EXPECT_THAT(folder_.muster({"image", "verify"}).out, HasSubstr("every chunk and signature is right"));
+  EXPECT_THAT(folder_.muster({"image", "list"}).out,
+              AllOf(HasSubstr("this site"), HasSubstr("gpu-node"), HasSubstr("no profile")));
+  EXPECT_THAT(folder_.muster({"image", "verify"}).out,
+              HasSubstr("every chunk and signature is right"));
 
   const auto diff = folder_.muster({"image", "diff", "old", "new", "--json"});
   EXPECT_EQ(diff.code, kFailed) << "they differ";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder with an inventory, a state and a cache of its own, and the real program run in it. Nothing of it needs a network.
+// A folder with an inventory, a state and a cache of its own, and the real program run in it.
+// Nothing of it needs a network.
 #pragma once
 
 #include "base/io/files.h"
@@ -13,22 +14,27 @@ class MusterFolder {
  public:
   MusterFolder() {
     write("bmc-password", "calvin\n");
-    std::filesystem::permissions(folder_ / "bmc-password", std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+    std::filesystem::permissions(folder_ / "bmc-password", std::filesystem::perms::owner_read |
+                                                               std::filesystem::perms::owner_write);
     write("cluster.yaml", kInventory);
   }
 
   /// Whole or not at all: a muster may read it meanwhile.
   void write(const std::string& name, std::string_view text) {
-    if (const auto written = io::writeFileAtomic(folder_ / name, text); !written) ADD_FAILURE() << written.error().str();
+    if (const auto written = io::writeFileAtomic(folder_ / name, text); !written)
+      ADD_FAILURE() << written.error().str();
   }
   std::filesystem::path operator/(const std::string& name) const { return folder_ / name; }
 
   /// `words` as typed behind "muster".
   io::Command command(std::vector<std::string> words) const {
     io::Command command{(binFolder() / "muster").string(), std::move(words)};
-    command.env = {{"MUSTER_INVENTORY", (folder_ / "cluster.yaml").string()}, {"MUSTER_STATE", (folder_ / "state").string()},
-                   {"MUSTER_CACHE", (folder_ / "cache").string()},            {"MUSTER_LAB", (folder_ / "no-lab").string()},
-                   {"MUSTER_STORE", ""},                                      {"HOME", folder_.path().string()}};
+    command.env = {{"MUSTER_INVENTORY", (folder_ / "cluster.yaml").string()},
+                   {"MUSTER_STATE", (folder_ / "state").string()},
+                   {"MUSTER_CACHE", (folder_ / "cache").string()},
+                   {"MUSTER_LAB", (folder_ / "no-lab").string()},
+                   {"MUSTER_STORE", ""},
+                   {"HOME", folder_.path().string()}};
     command.working_dir = folder_.path();
     return command;
   }

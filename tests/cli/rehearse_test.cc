@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `muster fabric` by the real program over real ibsim and OpenSM: rehearsal, and what is found there compared and measured.
+// `muster fabric` by the real program over real ibsim and OpenSM: rehearsal, and what is found
+// there compared and measured.
 #include "fabric/discovery/tools.h"
 #include "inventory/inventory.h"
 #include "tests/cli/muster_folder.h"
@@ -26,7 +27,8 @@ class RehearseCommand : public ::testing::Test {
 fabric:
   ib: {{nodes_per_su: 4, rails: 2, spines_per_su: {}, switch_ports: 16, subnet_managers: [controller],
        partitions: {{default: {{pkey: 0x7fff, ipoib: true, limited: [ALL], full: [SELF]}}}}}}
-)", spines));
+)",
+                                                          spines));
   }
   io::ProcessExit muster(std::vector<std::string> words) {
     auto command = folder_.command(std::move(words));
@@ -38,7 +40,8 @@ fabric:
 };
 
 TEST_F(RehearseCommand, saysThatEveryCableMayBePulled) {
-  const auto held = muster({"--json", "fabric", "rehearse", "--faults", "cable-pulled,rail-swapped"});
+  const auto held =
+      muster({"--json", "fabric", "rehearse", "--faults", "cable-pulled,rail-swapped"});
   EXPECT_EQ(held.code, 0) << held.out << held.err;
   const auto json = nlohmann::json::parse(held.out);
   EXPECT_EQ(json["held"], true);
@@ -54,13 +57,16 @@ TEST_F(RehearseCommand, namesWhatBreaksAndExitsWithOne) {
   EXPECT_NE(nothing.code, 0);
 }
 
-// Tools inherit the simulator's library from the program that starts them: a site with ibsim in the place of its HCAs.
+// Tools inherit the simulator's library from the program that starts them: a site with ibsim in the
+// place of its HCAs.
 TEST_F(RehearseCommand, diffAndHealthLookAtTheFabricItself) {
   const auto loaded = inventory::load(folder_ / "cluster.yaml");
   ASSERT_TRUE(loaded.cluster) << inventory::checkText(loaded);
-  fabric::test::SimulatedFabric simulated(fabric::declaredTopology(*loaded.cluster, loaded.cluster->fabrics.at("ib")).value());
+  fabric::test::SimulatedFabric simulated(
+      fabric::declaredTopology(*loaded.cluster, loaded.cluster->fabrics.at("ib")).value());
   const auto seat = simulated.options();
-  auto opensm = fabric::Tools(simulated.processes(), seat).command("opensm", {"-o", "-f", (folder_ / "opensm.log").string()});
+  auto opensm = fabric::Tools(simulated.processes(), seat)
+                    .command("opensm", {"-o", "-f", (folder_ / "opensm.log").string()});
   ASSERT_TRUE(io::runChecked(opensm));
   const auto here = [&](std::vector<std::string> words) {
     auto command = folder_.command(words);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// muster rollout, as the program: bad input is told before anything is started, and a rollout that does not exist has no status.
+// muster rollout, as the program: bad input is told before anything is started, and a rollout that
+// does not exist has no status.
 #include "tests/cli/muster_folder.h"
 
 #include "app/state_lock.h"
@@ -29,54 +30,76 @@ class RolloutCliTest : public ::testing::Test {
 };
 
 TEST_F(RolloutCliTest, withoutOneThereIsNothingToShowOrStop) {
-  for (const auto* word : {"status", "pause", "abort", "rollback"}) EXPECT_THAT(refused({word}), HasSubstr("there is no rollout"));
+  for (const auto* word : {"status", "pause", "abort", "rollback"})
+    EXPECT_THAT(refused({word}), HasSubstr("there is no rollout"));
   ASSERT_EQ(folder_.muster({"wipe", "gpu002", "--reason", "returned from repair"}).code, 0);
-  EXPECT_THAT(refused({"status", "--json"}), HasSubstr("no rollout was ever started; begin one with: muster rollout start"));
+  EXPECT_THAT(refused({"status", "--json"}),
+              HasSubstr("no rollout was ever started; begin one with: muster rollout start"));
 }
 
 /// Its runner died; keep has the state folder's lock all the time, and runs no rollout.
 TEST_F(RolloutCliTest, anAbortEndsARolloutThatNobodyRunsThoughKeepDoes) {
-  ASSERT_EQ(folder_.muster({"wipe", "gpu002", "--reason", "returned from repair"}).code, 0);  // makes the store
+  ASSERT_EQ(folder_.muster({"wipe", "gpu002", "--reason", "returned from repair"}).code,
+            0);  // makes the store
   auto store = lifecycle::openStore("sqlite:" + (folder_ / "state/muster.db").string());
   ASSERT_TRUE(store) << store.error().str();
   lifecycle::Rollout rollout;
   rollout.id = "r7";
-  ASSERT_TRUE(lifecycle::RolloutBook::draft(**store, rollout, {}, {{NodeName("gpu001"), {}}}).begin());
+  ASSERT_TRUE(
+      lifecycle::RolloutBook::draft(**store, rollout, {}, {{NodeName("gpu001"), {}}}).begin());
   ASSERT_TRUE((*store)->putValue("keep.heartbeat", R"({"at":"2026-11-20T15:07:00Z"})"));
-  EXPECT_THAT(folder_.muster({"status"}).out, HasSubstr("keep: stands aside while rollout r7 runs"));
+  EXPECT_THAT(folder_.muster({"status"}).out,
+              HasSubstr("keep: stands aside while rollout r7 runs"));
   {
     const auto command = app::takeTurn(folder_ / "state");
     ASSERT_TRUE(command);
-    EXPECT_THAT(folder_.muster({"rollout", "pause"}).out, HasSubstr("rollout r7 was told to pause"));
+    EXPECT_THAT(folder_.muster({"rollout", "pause"}).out,
+                HasSubstr("rollout r7 was told to pause"));
   }
   EXPECT_THAT(folder_.muster({"rollout", "status", "--id", "r7"}).out, HasSubstr("r7"));
   for (const auto* word : {"status", "rollback"})
-    EXPECT_THAT(folder_.muster({"rollout", word, "--id", "r9"}).err, HasSubstr("there is no rollout r9; those that lie over the inventory: r7"));
+    EXPECT_THAT(folder_.muster({"rollout", word, "--id", "r9"}).err,
+                HasSubstr("there is no rollout r9; those that lie over the inventory: r7"));
   const auto keeps = app::takeKeepersTurn(folder_ / "state");
   ASSERT_TRUE(keeps);
   EXPECT_THAT(folder_.muster({"rollout", "pause"}).out, HasSubstr("rollout r7 is paused"));
   EXPECT_THAT(folder_.muster({"rollout", "abort"}).out, HasSubstr("rollout r7 is aborted"));
   EXPECT_THAT(folder_.muster({"status"}).out, testing::Not(HasSubstr("stands aside")));
-  EXPECT_EQ(lifecycle::RolloutBook::newest(**store)->rollout().state, lifecycle::RolloutState::Aborted);
+  EXPECT_EQ(lifecycle::RolloutBook::newest(**store)->rollout().state,
+            lifecycle::RolloutState::Aborted);
 }
 
 TEST_F(RolloutCliTest, saysWhatIsMissing) {
   EXPECT_EQ(folder_.muster({"rollout"}).code, kUsage);
-  EXPECT_EQ(folder_.muster({"rollout", "start", "--driver", "x"}).code, kUsage) << "without --nodes";
-  EXPECT_EQ(folder_.muster({"rollout", "start", "--driver", "x", "--nodes", "gpu001", "--on-failure", "hope"}).code, kUsage);
+  EXPECT_EQ(folder_.muster({"rollout", "start", "--driver", "x"}).code, kUsage)
+      << "without --nodes";
+  EXPECT_EQ(folder_
+                .muster({"rollout", "start", "--driver", "x", "--nodes", "gpu001", "--on-failure",
+                         "hope"})
+                .code,
+            kUsage);
   EXPECT_THAT(refused({"start", "--nodes", "gpu001"}), HasSubstr("--change FILE or --driver NAME"));
-  EXPECT_THAT(refused({"start", "--driver", "nvidia-575", "--nodes", "gpu003"}), HasSubstr("node gpu003 is not in the inventory"));
-  EXPECT_THAT(refused({"start", "--driver", "nvidia-575", "--nodes", "gpu[001"}), HasSubstr("column"));
-  EXPECT_THAT(refused({"start", "--driver", "nvidia-575", "--nodes", "gpu001"}), HasSubstr("the inventory has no driver \"nvidia-575\""));
-  EXPECT_THAT(refused({"start", "--change", "nowhere.yaml", "--nodes", "gpu001"}), HasSubstr("nowhere.yaml"));
+  EXPECT_THAT(refused({"start", "--driver", "nvidia-575", "--nodes", "gpu003"}),
+              HasSubstr("node gpu003 is not in the inventory"));
+  EXPECT_THAT(refused({"start", "--driver", "nvidia-575", "--nodes", "gpu[001"}),
+              HasSubstr("column"));
+  EXPECT_THAT(refused({"start", "--driver", "nvidia-575", "--nodes", "gpu001"}),
+              HasSubstr("the inventory has no driver \"nvidia-575\""));
+  EXPECT_THAT(refused({"start", "--change", "nowhere.yaml", "--nodes", "gpu001"}),
+              HasSubstr("nowhere.yaml"));
 }
 
 TEST_F(RolloutCliTest, aBadChangeFileIsToldWithAllItsMistakes) {
-  folder_.write("bad.yaml", "profiles:\n  gpu-nod: {image: bookworm}\n  gpu-node: {drivers: [x]}\nrollout: {waves: [0]}\n");
-  EXPECT_THAT(refused({"start", "--change", (folder_ / "bad.yaml").string(), "--nodes", "gpu[001-002]"}),
-              AllOf(HasSubstr("bad.yaml:2:3: error: the inventory has no profile \"gpu-nod\" (did you mean \"gpu-node\"?)"),
-                    HasSubstr("bad.yaml:3:24: error: \"x\" is declared under drivers neither here nor in the inventory"),
-                    HasSubstr("bad.yaml:4:19: error: 0 is out of range"), HasSubstr("nothing was done")));
+  folder_.write("bad.yaml",
+                "profiles:\n  gpu-nod: {image: bookworm}\n  gpu-node: {drivers: [x]}\nrollout: "
+                "{waves: [0]}\n");
+  EXPECT_THAT(
+      refused({"start", "--change", (folder_ / "bad.yaml").string(), "--nodes", "gpu[001-002]"}),
+      AllOf(HasSubstr("bad.yaml:2:3: error: the inventory has no profile \"gpu-nod\" (did you mean "
+                      "\"gpu-node\"?)"),
+            HasSubstr("bad.yaml:3:24: error: \"x\" is declared under drivers neither here nor in "
+                      "the inventory"),
+            HasSubstr("bad.yaml:4:19: error: 0 is out of range"), HasSubstr("nothing was done")));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// validate report and cert as the real program does them, on a store that holds facts and measurements.
+// validate report and cert as the real program does them, on a store that holds facts and
+// measurements.
 #include "lifecycle/store/measurements.h"
 #include "lifecycle/store/store.h"
 #include "tests/cli/muster_folder.h"
@@ -32,12 +33,14 @@ class ValidateCommands : public ::testing::Test {
   }
   void see(const std::string& facet, const std::string& value) {
     auto store = *lifecycle::openStore(url_);
-    ASSERT_TRUE(store->putFacts({{lifecycle::Subject(NodeName("gpu001")), FacetName(facet), value, SystemClock().now(), "test", ""}}));
+    ASSERT_TRUE(store->putFacts({{lifecycle::Subject(NodeName("gpu001")), FacetName(facet), value,
+                                  SystemClock().now(), "test", ""}}));
   }
-  void allowMe() {
-    allow(me());
+  void allowMe() { allow(me()); }
+  void allow(const std::string& user) {
+    folder_.write("cluster.yaml", std::string(MusterFolder::kInventory) +
+                                      "certificates: {may_override: [" + user + "]}\n");
   }
-  void allow(const std::string& user) { folder_.write("cluster.yaml", std::string(MusterFolder::kInventory) + "certificates: {may_override: [" + user + "]}\n"); }
   /// The login user where the kernel knows one, otherwise the process's.
   static std::string me() {
     std::ifstream in("/proc/self/loginuid");
@@ -55,10 +58,12 @@ class ValidateCommands : public ::testing::Test {
 };
 
 TEST_F(ValidateCommands, aReportSaysWhatDiffersAndWritesItsFiles) {
-  EXPECT_THAT(folder_.muster({"validate", "report"}).out, HasSubstr("nothing has been measured yet"));
+  EXPECT_THAT(folder_.muster({"validate", "report"}).out,
+              HasSubstr("nothing has been measured yet"));
   FleetHistory fleet;
   fleet.nodes = 64;
-  fleet.from = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now()) - std::chrono::hours(24 * 50);
+  fleet.from = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now()) -
+               std::chrono::hours(24 * 50);
   fleet.fault = [](int node, int metric, int) { return node == 7 && metric == 2 ? 0.8 : 1.0; };
   ASSERT_TRUE((*lifecycle::openMeasurements(url_))->add(fleet.make(3)));
   const auto html = (folder_ / "report.html").string(), junit = (folder_ / "report.xml").string();
@@ -69,7 +74,8 @@ TEST_F(ValidateCommands, aReportSaysWhatDiffersAndWritesItsFiles) {
   EXPECT_THAT(read(junit), HasSubstr("<testsuite"));
   const auto as_json = folder_.muster({"validate", "report", "--json"});
   EXPECT_EQ(json::parse(as_json.out)["alarms"][0]["subject"], "gpu00007");
-  EXPECT_EQ(folder_.muster({"validate", "report", "--days", "1"}).code, kOk);  // too young for anything of it
+  EXPECT_EQ(folder_.muster({"validate", "report", "--days", "1"}).code,
+            kOk);  // too young for anything of it
   const auto baseline = folder_.muster({"validate", "baseline", "--json"});
   EXPECT_EQ(json::parse(baseline.out).size(), 10u);
 }
@@ -80,10 +86,14 @@ TEST_F(ValidateCommands, onlyWhomTheInventoryNamesMayOverride) {
   EXPECT_EQ(denied.code, kFailed);
   EXPECT_THAT(denied.err, HasSubstr("may_override"));
   allowMe();
-  EXPECT_NE(folder_.muster({"cert", "override", "gpu001", "--reason", "spare", "--hours", "73"}).code, kOk);
+  EXPECT_NE(
+      folder_.muster({"cert", "override", "gpu001", "--reason", "spare", "--hours", "73"}).code,
+      kOk);
   EXPECT_NE(folder_.muster({"cert", "override", "gpu009", "--reason", "spare"}).code, kOk);
-  EXPECT_NE(folder_.muster({"cert", "override", "gpu002", "--reason", "never seen"}).code, kOk) << "nothing to bind it to";
-  const auto done = folder_.muster({"cert", "override", "gpu001", "--reason", "spare until Friday", "--hours", "10"});
+  EXPECT_NE(folder_.muster({"cert", "override", "gpu002", "--reason", "never seen"}).code, kOk)
+      << "nothing to bind it to";
+  const auto done = folder_.muster(
+      {"cert", "override", "gpu001", "--reason", "spare until Friday", "--hours", "10"});
   ASSERT_EQ(done.code, kOk) << done.err;
   EXPECT_THAT(folder_.muster({"events", "gpu001"}).out, HasSubstr("spare until Friday"));
   EXPECT_EQ(folder_.muster({"cert", "verify", "gpu001"}).code, kOk);
@@ -96,23 +106,33 @@ TEST_F(ValidateCommands, aCertificateIsVerifiedFarAwayByTheKeyAndTheList) {
   allowMe();
   ASSERT_EQ(folder_.muster({"cert", "override", "gpu001", "--reason", "spare"}).code, kOk);
   std::ofstream(folder_ / "site.pub") << folder_.muster({"key", "show", "certificates"}).out;
-  const auto file = (folder_ / "state" / "certificates" / "gpu001.json").string(), key = (folder_ / "site.pub").string();
+  const auto file = (folder_ / "state" / "certificates" / "gpu001.json").string(),
+             key = (folder_ / "site.pub").string();
   const auto list = (folder_ / "state" / "certificates" / "revocations.json.signed").string();
   const auto good = folder_.muster({"cert", "verify", "--file", file, "--key", key});
   EXPECT_EQ(good.code, kOk) << good.err;
-  EXPECT_THAT(good.out, AllOf(HasSubstr("OVERRIDE by"), HasSubstr("hw.serial"), HasSubstr("was not looked at")));
+  EXPECT_THAT(good.out, AllOf(HasSubstr("OVERRIDE by"), HasSubstr("hw.serial"),
+                              HasSubstr("was not looked at")));
   EXPECT_NE(folder_.muster({"cert", "verify", "--file", file}).code, kOk) << "without a key";
-  EXPECT_EQ(folder_.muster({"cert", "verify", "gpu002", "--file", file, "--key", key}).code, kFailed) << "another node's";
-  ASSERT_EQ(folder_.muster({"cert", "revoke", "gpu001", "--reason", "GPU 3 was replaced"}).code, kOk);
+  EXPECT_EQ(folder_.muster({"cert", "verify", "gpu002", "--file", file, "--key", key}).code,
+            kFailed)
+      << "another node's";
+  ASSERT_EQ(folder_.muster({"cert", "revoke", "gpu001", "--reason", "GPU 3 was replaced"}).code,
+            kOk);
   EXPECT_EQ(folder_.muster({"cert", "verify", "gpu001"}).code, kFailed);
-  const auto revoked = folder_.muster({"cert", "verify", "--file", file, "--key", key, "--revocations", list});
+  const auto revoked =
+      folder_.muster({"cert", "verify", "--file", file, "--key", key, "--revocations", list});
   EXPECT_EQ(revoked.code, kFailed);
   EXPECT_THAT(revoked.err, HasSubstr("GPU 3 was replaced"));
   const auto to = folder_ / "carried";
   const auto exported = folder_.muster({"cert", "export", "--to", to.string()});
   ASSERT_EQ(exported.code, kOk) << exported.err;
   EXPECT_THAT(exported.out, HasSubstr("1 certificates, revocations 1"));
-  EXPECT_EQ(folder_.muster({"cert", "verify", "--file", (to / "gpu001.json").string(), "--key", key, "--revocations", (to / "revocations.json.signed").string()}).code, kFailed);
+  EXPECT_EQ(folder_
+                .muster({"cert", "verify", "--file", (to / "gpu001.json").string(), "--key", key,
+                         "--revocations", (to / "revocations.json.signed").string()})
+                .code,
+            kFailed);
 }
 
 TEST_F(ValidateCommands, filesOfAMusterFromBeforeAreTakenOverOrNamed) {
@@ -121,7 +141,8 @@ TEST_F(ValidateCommands, filesOfAMusterFromBeforeAreTakenOverOrNamed) {
   ASSERT_EQ(folder_.muster({"cert", "override", "gpu001", "--reason", "spare"}).code, kOk);
   const auto file = folder_ / "state" / "certificates" / "gpu001.json";
   const auto text = read(file);
-  for (const auto* gone : {"muster.db", "muster.db-wal", "muster.db-shm"}) std::filesystem::remove(folder_ / "state" / gone);
+  for (const auto* gone : {"muster.db", "muster.db-wal", "muster.db-shm"})
+    std::filesystem::remove(folder_ / "state" / gone);
   see("hw.serial", "S-1");
   std::ofstream(file) << text.substr(0, text.size() / 2);
   const auto refused = folder_.muster({"cert", "verify", "gpu001"});
@@ -136,16 +157,20 @@ TEST_F(ValidateCommands, liftingAQuarantineRevokesWhatWasProvenBefore) {
   allowMe();
   ASSERT_EQ(folder_.muster({"cert", "override", "gpu001", "--reason", "spare"}).code, kOk);
   ASSERT_EQ(folder_.muster({"quarantine", "hold", "gpu001", "--reason", "smells burnt"}).code, kOk);
-  ASSERT_EQ(folder_.muster({"cert", "verify", "gpu001"}).code, kOk);  // the certificate itself; its gate refuses the node
-  ASSERT_EQ(folder_.muster({"quarantine", "lift", "gpu001", "--reason", "board replaced"}).code, kOk);
+  ASSERT_EQ(folder_.muster({"cert", "verify", "gpu001"}).code,
+            kOk);  // the certificate itself; its gate refuses the node
+  ASSERT_EQ(folder_.muster({"quarantine", "lift", "gpu001", "--reason", "board replaced"}).code,
+            kOk);
   EXPECT_THAT(folder_.muster({"cert", "verify", "gpu001"}).out, HasSubstr("board replaced"));
 }
 
 TEST_F(ValidateCommands, theCatalogueIsPrintedWithoutAnything) {
   const auto shown = folder_.muster({"validate", "checks"});
   EXPECT_EQ(shown.code, kOk) << shown.err;
-  EXPECT_THAT(shown.out, AllOf(HasSubstr("system.pcie"), HasSubstr("gdr.pair"), HasSubstr("needs fio"), HasSubstr("skus.json by the GPU's model")));
-  const auto listed = json::parse(folder_.muster({"--json", "validate", "checks"}).out, nullptr, false);
+  EXPECT_THAT(shown.out, AllOf(HasSubstr("system.pcie"), HasSubstr("gdr.pair"),
+                               HasSubstr("needs fio"), HasSubstr("skus.json by the GPU's model")));
+  const auto listed =
+      json::parse(folder_.muster({"--json", "validate", "checks"}).out, nullptr, false);
   ASSERT_TRUE(listed.is_array());
   for (const auto& row : listed) EXPECT_FALSE(row.at("advice").get<std::string>().empty()) << row;
 }
@@ -159,7 +184,8 @@ TEST_F(ValidateCommands, namesInTheEnvironmentGiveNoRights) {
   see("hw.serial", "S-1");
   allow("anna");
   auto forged = folder_.command({"cert", "override", "gpu001", "--reason", "spare"});
-  for (const auto* name : {"SUDO_USER", "USER", "LOGNAME", "LNAME", "USERNAME"}) forged.env[name] = "anna";
+  for (const auto* name : {"SUDO_USER", "USER", "LOGNAME", "LNAME", "USERNAME"})
+    forged.env[name] = "anna";
   const auto denied = io::runBlocking(forged);
   ASSERT_TRUE(denied) << denied.error().str();
   EXPECT_EQ(denied->code, kFailed) << denied->out;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Readers and writers beside a process that writes, all killed with -9 at random: what any of them was answered is there afterwards.
+// Readers and writers beside a process that writes, all killed with -9 at random: what any of them
+// was answered is there afterwards.
 //
-// The writer is a program of its own on the real store (store_writer.cc), which opens it as a controller does; beside it run the real
-// commands of muster on the same state folder, as an operator's would. MUSTER_CRASH_KILLS says how many kills: `ctest -R beside_writer_long`.
+// The writer is a program of its own on the real store (store_writer.cc), which opens it as a
+// controller does; beside it run the real commands of muster on the same state folder, as an
+// operator's would. MUSTER_CRASH_KILLS says how many kills: `ctest -R beside_writer_long`.
 #include "gateway/node_keys.h"
 #include "lifecycle/audit/audit.h"
 #include "lifecycle/store/measurements.h"
@@ -31,10 +33,10 @@ using namespace lifecycle;
 using Steady = std::chrono::steady_clock;
 
 constexpr int kKills = 40;
-constexpr int kKillsOfASite = 50;                   ///< then a new state folder: commands read all of it
-constexpr std::size_t kBeside = 3;                  ///< commands that run at one time
+constexpr int kKillsOfASite = 50;   ///< then a new state folder: commands read all of it
+constexpr std::size_t kBeside = 3;  ///< commands that run at one time
 constexpr int kFewestLines = 10, kMostLines = 120;  ///< of a writer's life
-constexpr std::chrono::seconds kSilence{60};        ///< a writer that says nothing for so long hangs
+constexpr std::chrono::seconds kSilence{60};  ///< a writer that says nothing for so long hangs
 constexpr std::chrono::milliseconds kLook{2};
 constexpr std::size_t kPage = 1'000;
 
@@ -121,7 +123,8 @@ class Contents {
     const auto audit = verifyAudit(*store_, "");
     if (!audit || !audit->ok()) wrong_.push_back("the chain of the log is broken");
     const auto findings = store_->findings(nullptr);
-    for (const auto& finding : findings.value_or(std::vector<Finding>())) findings_.insert(finding.text);
+    for (const auto& finding : findings.value_or(std::vector<Finding>()))
+      findings_.insert(finding.text);
     const auto wipes = store_->wipesAllowed();
     for (const auto& node : wipes.value_or(std::vector<NodeName>())) wipes_.insert(node.str());
     for (std::int64_t after = 0;;) {
@@ -140,7 +143,8 @@ class Contents {
       wrong_.push_back(measurements.error().str());
       return;
     }
-    for (const auto& set : (*measurements)->since(WallTime{}).value_or(std::vector<MeasuredSet>())) measured_.insert(set.node.str());
+    for (const auto& set : (*measurements)->since(WallTime{}).value_or(std::vector<MeasuredSet>()))
+      measured_.insert(set.node.str());
   }
   bool holds(const Answer& answer) {
     const auto& [kind, id] = answer;
@@ -148,7 +152,8 @@ class Contents {
     if (!store_) return false;
     if (kind == "finding") return findings_.contains(id);
     if (kind == "wipe") return wipes_.contains(id);
-    if (kind == "token") return store_->getValue("agent.token." + id).value_or(std::nullopt) == "used";
+    if (kind == "token")
+      return store_->getValue("agent.token." + id).value_or(std::nullopt) == "used";
     if (kind == "event") return events_.find(id + "\n") != std::string::npos;
     if (kind == "measured") return measured_.contains(id);
     if (kind == "fact") return !store_->factsOf(subject).value_or(std::vector<Fact>()).empty();
@@ -170,7 +175,8 @@ class Contents {
 };
 
 struct Figures {
-  int kills = 0, writers = 0, commands = 0, refused = 0, answered = 0, lost = 0, locks_seen = 0, locks_missing = 0;
+  int kills = 0, writers = 0, commands = 0, refused = 0, answered = 0, lost = 0, locks_seen = 0,
+      locks_missing = 0;
 };
 
 /// One state folder and all that happens to it.
@@ -180,7 +186,9 @@ class Site {
 
   void liveAndDie(int round) {
     const auto prefix = fmt::format("r{}", round);
-    Child writer({(binFolder() / "muster-store-writer").string(), url_, prefix, std::to_string(random_())}, folder_.command({}));
+    Child writer(
+        {(binFolder() / "muster-store-writer").string(), url_, prefix, std::to_string(random_())},
+        folder_.command({}));
     ++figures_.writers;
     std::vector<Answer> answers;
     const int enough = kFewestLines + static_cast<int>(random_() % (kMostLines - kFewestLines));
@@ -190,7 +198,9 @@ class Site {
       if (!said.empty()) heard = Steady::now();
       lines += take(said, answers);
       keepCommandsBeside(prefix, answers);
-      if (lines > 0) ++(lockHoldersOf(file_).contains(writer.pid()) ? figures_.locks_seen : figures_.locks_missing);
+      if (lines > 0)
+        ++(lockHoldersOf(file_).contains(writer.pid()) ? figures_.locks_seen
+                                                       : figures_.locks_missing);
       ASSERT_FALSE(writer.hasEnded()) << "the writer has ended by itself: " << troubles_;
       ASSERT_LT(Steady::now() - heard, kSilence) << "the writer hangs";
     }
@@ -235,18 +245,29 @@ class Site {
 
   void keepCommandsBeside(const std::string& prefix, std::vector<Answer>& answers) {
     reap(answers);
-    while (beside_.size() < kBeside) beside_.push_back(command(fmt::format("{}-c{}", prefix, ++commands_)));
+    while (beside_.size() < kBeside)
+      beside_.push_back(command(fmt::format("{}-c{}", prefix, ++commands_)));
   }
 
   Beside command(const std::string& tag) {
     std::vector<std::string> words;
     std::optional<Answer> answer;
     switch (random_() % 9) {
-      case 0: words = {"status"}; break;
-      case 1: words = {"findings"}; break;
-      case 2: words = {"why", "gpu001"}; break;
-      case 3: words = {"history"}; break;
-      case 4: words = {"audit", "verify"}; break;
+      case 0:
+        words = {"status"};
+        break;
+      case 1:
+        words = {"findings"};
+        break;
+      case 2:
+        words = {"why", "gpu001"};
+        break;
+      case 3:
+        words = {"history"};
+        break;
+      case 4:
+        words = {"audit", "verify"};
+        break;
       case 5:
       case 6:
         words = {"wipe", "gpu001", "--reason", tag};
@@ -262,12 +283,14 @@ class Site {
     }
     words.insert(words.begin(), (binFolder() / "muster").string());
     ++figures_.commands;
-    return Beside{Child(words, folder_.command({})), std::move(answer), random_() % 3 == 0, Steady::now()};
+    return Beside{Child(words, folder_.command({})), std::move(answer), random_() % 3 == 0,
+                  Steady::now()};
   }
 
   void reap(std::vector<Answer>& answers) {
     beside_.remove_if([&](Beside& each) {
-      (void)each.process.lines(std::chrono::milliseconds(0));  // it must not wait for somebody to read
+      (void)each.process.lines(
+          std::chrono::milliseconds(0));  // it must not wait for somebody to read
       if (!each.process.hasEnded() && each.dies && random_() % 16 == 0) {
         each.process.kill();
         ++figures_.kills;
@@ -314,15 +337,19 @@ TEST(BesideWriter, whatWasAnsweredIsThereAfterKillsOfWritersAndReaders) {
   const unsigned first_seed = seed ? static_cast<unsigned>(std::atoi(seed)) : 1;
   Figures figures;
   int round = 0;
-  for (unsigned site_number = 0; figures.kills < kills && !::testing::Test::HasFailure(); ++site_number) {
+  for (unsigned site_number = 0; figures.kills < kills && !::testing::Test::HasFailure();
+       ++site_number) {
     SCOPED_TRACE(fmt::format("MUSTER_CRASH_SEED={}", first_seed + site_number));
     Site site(first_seed + site_number, figures);
     const int until = std::min(kills, figures.kills + kKillsOfASite);
     while (figures.kills < until && !::testing::Test::HasFailure()) site.liveAndDie(++round);
     site.end();
   }
-  std::cout << fmt::format("{} kills ({} of writers); {} commands beside them, {} refused; {} answered writes, {} lost; the writer's lock seen {} times, missing {} times\n",
-                           figures.kills, figures.writers, figures.commands, figures.refused, figures.answered, figures.lost, figures.locks_seen, figures.locks_missing);
+  std::cout << fmt::format(
+      "{} kills ({} of writers); {} commands beside them, {} refused; {} answered writes, {} lost; "
+      "the writer's lock seen {} times, missing {} times\n",
+      figures.kills, figures.writers, figures.commands, figures.refused, figures.answered,
+      figures.lost, figures.locks_seen, figures.locks_missing);
   EXPECT_EQ(figures.locks_missing, 0) << "a writer runs without a lock on its store";
   EXPECT_EQ(figures.lost, 0);
   EXPECT_GE(figures.kills, kills);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rollouts of firmware with the real phases, in two waves, killed at every write, once and twice: each component of each node is flashed
-// once on its way there and once on its way back, no job is killed, and every node takes jobs again at the end.
+// Rollouts of firmware with the real phases, in two waves, killed at every write, once and twice:
+// each component of each node is flashed once on its way there and once on its way back, no job is
+// killed, and every node takes jobs again at the end.
 #include "tests/crash/kill_points.h"
 #include "tests/crash/real_rollout.h"
 #include "tests/fakes/memory_store.h"
@@ -40,7 +41,8 @@ class FirmwareTrial : public Trial {
   void expectTheEnd() override {
     const auto book = RolloutBook::newest(store_);
     ASSERT_TRUE(book);
-    EXPECT_EQ(book->rollout().state, state_) << fmt::format("{}", fmt::join(book->rollout().reasons, "\n"));
+    EXPECT_EQ(book->rollout().state, state_)
+        << fmt::format("{}", fmt::join(book->rollout().reasons, "\n"));
     EXPECT_EQ(book->count(wanted_), rack_.machines.size());
     EXPECT_THAT(rack_.violations, IsEmpty());
     for (const auto& [node, machine] : rack_.machines) {
@@ -53,7 +55,9 @@ class FirmwareTrial : public Trial {
       EXPECT_TRUE(rack_.inPool(node.str()));
     }
     EXPECT_THAT(*store_.openIntents(), IsEmpty());
-    if (refused_ > 0) (void)store_.signOn(lifecycle::Origin{}.holder, 1min);  // one that could not be given back ends with its lease
+    if (refused_ > 0)
+      (void)store_.signOn(lifecycle::Origin{}.holder,
+                          1min);  // one that could not be given back ends with its lease
     EXPECT_THAT(*store_.claims(), IsEmpty());
     EXPECT_THAT(*store_.wipesAllowed(), IsEmpty());
     EXPECT_THAT(*store_.findings(nullptr), IsEmpty());
@@ -87,12 +91,14 @@ class WayBack : public FirmwareTrial {
     bios_ = "1.4.2";
   }
   LifeEnd live(Death death) override {
-    if (RolloutBook::newest(store_)->rollout().state == RolloutState::RolledBack) return {.ok = true};
+    if (RolloutBook::newest(store_)->rollout().state == RolloutState::RolledBack)
+      return {.ok = true};
     return rollOut(rack_, store_, "", RolloutWay::Back, death);
   }
 };
 
-/// The new BIOS fails its gate on the canary: the policy takes it back by itself, and the second node is never touched.
+/// The new BIOS fails its gate on the canary: the policy takes it back by itself, and the second
+/// node is never touched.
 class FailedGate : public FirmwareTrial {
  public:
   FailedGate() {
@@ -104,7 +110,8 @@ class FailedGate : public FirmwareTrial {
   void expectTheEnd() override {
     const auto book = RolloutBook::newest(store_);
     ASSERT_TRUE(book);
-    EXPECT_EQ(book->rollout().state, RolloutState::RolledBack) << fmt::format("{}", fmt::join(book->rollout().reasons, "\n"));
+    EXPECT_EQ(book->rollout().state, RolloutState::RolledBack)
+        << fmt::format("{}", fmt::join(book->rollout().reasons, "\n"));
     EXPECT_EQ(book->count(lifecycle::NodeState::Returned), 1u);
     EXPECT_THAT(rack_.violations, IsEmpty());
     int uploads = 0;
@@ -127,16 +134,31 @@ MakeTrial trials() {
   return [] { return std::make_unique<T>(); };
 }
 
-const Death kReadOnlyForMinutes{.trouble_lasts = 7min, .trouble = {Error(ErrorCode::Unavailable, "the store is read-only").retryable(false), false, false}};
+const Death kReadOnlyForMinutes{
+    .trouble_lasts = 7min,
+    .trouble = {Error(ErrorCode::Unavailable, "the store is read-only").retryable(false), false,
+                false}};
 
-TEST(FirmwareRolloutCrash, atEveryWriteEachComponentIsFlashedOnce) { killAtEveryWrite(trials<FirmwareTrial>(), 80, {.every = 3}); }
-TEST(FirmwareRolloutCrash, twiceAtPairsOfWrites) { killTwice(trials<FirmwareTrial>(), {.pairs = 60}); }
-TEST(FirmwareRolloutCrash, atEveryWriteOfTheWayBack) { killAtEveryWrite(trials<WayBack>(), 60, {.every = 4}); }
+TEST(FirmwareRolloutCrash, atEveryWriteEachComponentIsFlashedOnce) {
+  killAtEveryWrite(trials<FirmwareTrial>(), 80, {.every = 3});
+}
+TEST(FirmwareRolloutCrash, twiceAtPairsOfWrites) {
+  killTwice(trials<FirmwareTrial>(), {.pairs = 60});
+}
+TEST(FirmwareRolloutCrash, atEveryWriteOfTheWayBack) {
+  killAtEveryWrite(trials<WayBack>(), 60, {.every = 4});
+}
 TEST(FirmwareRolloutCrash, twiceOnTheWayBack) { killTwice(trials<WayBack>(), {.pairs = 40}); }
-TEST(FirmwareRolloutCrash, atEveryWriteOfAGateThatFailsAndTheRollbackThatFollows) { killAtEveryWrite(trials<FailedGate>(), 80, {.every = 2}); }
+TEST(FirmwareRolloutCrash, atEveryWriteOfAGateThatFailsAndTheRollbackThatFollows) {
+  killAtEveryWrite(trials<FailedGate>(), 80, {.every = 2});
+}
 TEST(FirmwareRolloutCrash, twiceWhileAGateFails) { killTwice(trials<FailedGate>(), {.pairs = 40}); }
-TEST(FirmwareRolloutCrash, aStoreThatIsReadOnlyForMinutesDelaysItOnly) { troubleAtEveryWrite(trials<FirmwareTrial>(), kReadOnlyForMinutes, {.every = 5}); }
-TEST(FirmwareRolloutCrash, aStoreThatIsReadOnlyForMinutesDelaysARollbackOnly) { troubleAtEveryWrite(trials<FailedGate>(), kReadOnlyForMinutes, {.every = 3}); }
+TEST(FirmwareRolloutCrash, aStoreThatIsReadOnlyForMinutesDelaysItOnly) {
+  troubleAtEveryWrite(trials<FirmwareTrial>(), kReadOnlyForMinutes, {.every = 5});
+}
+TEST(FirmwareRolloutCrash, aStoreThatIsReadOnlyForMinutesDelaysARollbackOnly) {
+  troubleAtEveryWrite(trials<FailedGate>(), kReadOnlyForMinutes, {.every = 3});
+}
 
 TEST(FirmwareRolloutCrash, oneWriteThatIsRefusedFailsNoNodeForGood) {
   auto once = kReadOnlyForMinutes;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// muster keep killed at every write of what it does by itself: drains, GPU resets, reboots, quarantine, the circuit breaker, expired
-// certificates, the ladder of a BMC that hangs. Nothing is done twice for one symptom, no job is killed, the first reason stays, and
-// every node ends where it belongs.
+// muster keep killed at every write of what it does by itself: drains, GPU resets, reboots,
+// quarantine, the circuit breaker, expired certificates, the ladder of a BMC that hangs. Nothing is
+// done twice for one symptom, no job is killed, the first reason stays, and every node ends where
+// it belongs.
+#include "lifecycle/model/quarantine.h"
 #include "monitor/breakers.h"
 #include "monitor/health_history.h"
-#include "lifecycle/model/quarantine.h"
 #include "tests/crash/kept_rack.h"
 #include "tests/crash/kill_points.h"
 #include "tests/fakes/memory_store.h"
@@ -47,20 +48,24 @@ class KeepTrial : public Trial {
     auto& policy = rack_.cluster.keep;
     policy.repairs = {inventory::Repair::Reset, inventory::Repair::Reboot};
     policy.rejoin_minutes = 1;
-    policy.recovery = {Rung::Retry, Rung::NewSession, Rung::BmcReset, Rung::PowerCycle, Rung::Quarantine};
+    policy.recovery = {Rung::Retry, Rung::NewSession, Rung::BmcReset, Rung::PowerCycle,
+                       Rung::Quarantine};
   }
   Machine& machine(const std::string& node = "gpu001") { return rack_.machines.at(NodeName(node)); }
   bool nothingIsOpen() { return store_.openIntents()->empty(); }
   void expectNothingLeft() {
     EXPECT_THAT(rack_.violations, IsEmpty());
     EXPECT_THAT(*store_.openIntents(), IsEmpty());
-    // A claim whose process has died ends with its lease, or when the next one of this host signs on.
+    // A claim whose process has died ends with its lease, or when the next one of this host signs
+    // on.
     ASSERT_TRUE(store_.signOn(lifecycle::Origin{}.holder, 1min));
     EXPECT_THAT(*store_.claims(), IsEmpty());
   }
   int said(std::string_view text) {
     const auto events = *store_.lastEvents(100'000, nullptr);
-    return static_cast<int>(std::count_if(events.begin(), events.end(), [&](const auto& event) { return event.text.find(text) != std::string::npos; }));
+    return static_cast<int>(std::count_if(events.begin(), events.end(), [&](const auto& event) {
+      return event.text.find(text) != std::string::npos;
+    }));
   }
   std::vector<lifecycle::Finding> findings() { return *store_.findings(nullptr); }
 
@@ -74,14 +79,17 @@ class RebootHeals final : public KeepTrial {
     machine().reboot_heals = true;
     rack_.sicken("gpu001", kFallenOff);
   }
-  bool over() override { return machine().reboots > 0 && rack_.inPool("gpu001") && nothingIsOpen(); }
+  bool over() override {
+    return machine().reboots > 0 && rack_.inPool("gpu001") && nothingIsOpen();
+  }
   void expectTheEnd() override {
     expectNothingLeft();
     EXPECT_EQ(machine().reboots, 1);
     EXPECT_EQ(machine().gpu_resets, 0);
     EXPECT_GE(machine().drains, 1);
     EXPECT_TRUE(rack_.inPool("gpu001"));
-    EXPECT_EQ(monitor::HealthHistory::read(store_, NodeName("gpu001"), rack_.wall.now())->reboots(), 1);
+    EXPECT_EQ(monitor::HealthHistory::read(store_, NodeName("gpu001"), rack_.wall.now())->reboots(),
+              1);
     EXPECT_THAT(findings(), IsEmpty());
   }
 };
@@ -92,7 +100,10 @@ class ResetHeals final : public KeepTrial {
     machine().reset_heals = true;
     rack_.sicken("gpu001", kUncontained);
   }
-  bool over() override { return machine().gpu_resets + machine().reboots > 0 && rack_.inPool("gpu001") && nothingIsOpen(); }
+  bool over() override {
+    return machine().gpu_resets + machine().reboots > 0 && rack_.inPool("gpu001") &&
+           nothingIsOpen();
+  }
   void expectTheEnd() override {
     expectNothingLeft();
     EXPECT_EQ(machine().gpu_resets, 1);
@@ -105,17 +116,24 @@ class ResetHeals final : public KeepTrial {
 class RebootInVain final : public KeepTrial {
  public:
   RebootInVain() { rack_.sicken("gpu001", kFallenOff); }
-  bool over() override { return Quarantine(store_).entries()->contains(NodeName("gpu001")) && machine().drained && nothingIsOpen(); }
+  bool over() override {
+    return Quarantine(store_).entries()->contains(NodeName("gpu001")) && machine().drained &&
+           nothingIsOpen();
+  }
   void expectTheEnd() override {
     expectNothingLeft();
     EXPECT_EQ(machine().reboots, 1) << "what comes back after a reboot is for the vendor";
     EXPECT_FALSE(rack_.inPool("gpu001"));
-    EXPECT_THAT(machine().drain_reason, StartsWith("muster: admission: xid.79@0000:18:00.0 (reboot)"));
+    EXPECT_THAT(machine().drain_reason,
+                StartsWith("muster: admission: xid.79@0000:18:00.0 (reboot)"));
     const auto entry = Quarantine(store_).entries()->at(NodeName("gpu001"));
     EXPECT_THAT(entry.reason, HasSubstr("xid.79@0000:18:00.0 (rma)"));
     EXPECT_EQ(said("quarantined by muster keep"), 1);
     const auto open = findings();
-    EXPECT_EQ(std::count_if(open.begin(), open.end(), [](const auto& finding) { return finding.text.starts_with("in quarantine"); }), 1);
+    EXPECT_EQ(std::count_if(
+                  open.begin(), open.end(),
+                  [](const auto& finding) { return finding.text.starts_with("in quarantine"); }),
+              1);
   }
 };
 
@@ -130,11 +148,15 @@ class DrainsOnly final : public KeepTrial {
       rack_.sicken("gpu001", {"system.mce", "cpu0", 1, "machine check"});
     };
   }
-  bool over() override { return !worse_at_ && machine().drained && rack_.clock.steady() > *machine().job_ends_at && nothingIsOpen(); }
+  bool over() override {
+    return !worse_at_ && machine().drained && rack_.clock.steady() > *machine().job_ends_at &&
+           nothingIsOpen();
+  }
   void expectTheEnd() override {
     expectNothingLeft();
     EXPECT_FALSE(rack_.inPool("gpu001"));
-    EXPECT_THAT(machine().drain_reason, StartsWith("muster: admission: disk.read-only@sda")) << "the first reason stays";
+    EXPECT_THAT(machine().drain_reason, StartsWith("muster: admission: disk.read-only@sda"))
+        << "the first reason stays";
     EXPECT_EQ(machine().reboots + machine().gpu_resets, 0);
     EXPECT_EQ(rack_.bmcs.fake("gpu001").power_cycles, 0);
   }
@@ -146,7 +168,9 @@ class DrainsOnly final : public KeepTrial {
 class CertificateExpires final : public KeepTrial {
  public:
   CertificateExpires() { rack_.wall.offset += std::chrono::hours(24 * 400); }
-  bool over() override { return machine().drained && rack_.clock.steady() > *machine().job_ends_at && nothingIsOpen(); }
+  bool over() override {
+    return machine().drained && rack_.clock.steady() > *machine().job_ends_at && nothingIsOpen();
+  }
   void expectTheEnd() override {
     expectNothingLeft();
     EXPECT_THAT(machine().drain_reason, HasSubstr("its certificate is void: expired"));
@@ -189,7 +213,8 @@ class BreakerAcknowledged final : public BreakerTrips {
   BreakerAcknowledged() {
     EXPECT_TRUE(BreakerTrips::live({}).ok);
     acknowledged_ = true;
-    EXPECT_TRUE(monitor::Breakers(store_).acknowledge("alice@ops", "a power feed", rack_.wall.now()));
+    EXPECT_TRUE(
+        monitor::Breakers(store_).acknowledge("alice@ops", "a power feed", rack_.wall.now()));
   }
   bool over() override {
     if (!acknowledged_) return BreakerTrips::over();
@@ -199,7 +224,8 @@ class BreakerAcknowledged final : public BreakerTrips {
   }
   void expectTheEnd() override {
     expectNothingLeft();
-    for (const char* node : {"gpu001", "gpu002", "gpu003"}) EXPECT_THAT(machine(node).drain_reason, HasSubstr("disk.read-only@sda")) << node;
+    for (const char* node : {"gpu001", "gpu002", "gpu003"})
+      EXPECT_THAT(machine(node).drain_reason, HasSubstr("disk.read-only@sda")) << node;
     EXPECT_EQ(breakerFindings(), 0);
     fourth_ = true;
     rack_.sicken("gpu004", kReadOnlyDisk);
@@ -222,7 +248,8 @@ class BmcHangs : public KeepTrial {
     rack_.forgetCounts();
     allow();
     rack_.on_tick = [this] {
-      if (helps_ && (bmc_.bmc_resets > 0 || bmc_.count("power ForceRestart") > 0)) bmc_.clearFailures("startUpdate");
+      if (helps_ && (bmc_.bmc_resets > 0 || bmc_.count("power ForceRestart") > 0))
+        bmc_.clearFailures("startUpdate");
     };
   }
   bool over() override { return bmc_.components["BIOS"].version == "1.5.0" && nothingIsOpen(); }
@@ -251,16 +278,23 @@ MakeTrial trials() {
   return [] { return std::make_unique<T>(); };
 }
 
-const Death kReadOnlyForMinutes{.trouble_lasts = 7min, .trouble = {Error(ErrorCode::Unavailable, "the store is read-only").retryable(false), false, false}};
+const Death kReadOnlyForMinutes{
+    .trouble_lasts = 7min,
+    .trouble = {Error(ErrorCode::Unavailable, "the store is read-only").retryable(false), false,
+                false}};
 
 template <class T>
 class KeepCrash : public ::testing::Test {};
-using Ladders = ::testing::Types<RebootHeals, ResetHeals, RebootInVain, DrainsOnly, CertificateExpires, BreakerTrips, BreakerAcknowledged, BmcHangs, NothingHelps>;
+using Ladders =
+    ::testing::Types<RebootHeals, ResetHeals, RebootInVain, DrainsOnly, CertificateExpires,
+                     BreakerTrips, BreakerAcknowledged, BmcHangs, NothingHelps>;
 TYPED_TEST_SUITE(KeepCrash, Ladders);
 
 TYPED_TEST(KeepCrash, atEveryWrite) { killAtEveryWrite(trials<TypeParam>(), 10, {.every = 2}); }
 TYPED_TEST(KeepCrash, twiceAtPairsOfWrites) { killTwice(trials<TypeParam>(), {.pairs = 12}); }
-TYPED_TEST(KeepCrash, aStoreThatIsReadOnlyForMinutesDelaysItOnly) { troubleAtEveryWrite(trials<TypeParam>(), kReadOnlyForMinutes, {.every = 6}); }
+TYPED_TEST(KeepCrash, aStoreThatIsReadOnlyForMinutesDelaysItOnly) {
+  troubleAtEveryWrite(trials<TypeParam>(), kReadOnlyForMinutes, {.every = 6});
+}
 
 }  // namespace
 }  // namespace muster::test

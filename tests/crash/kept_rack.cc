@@ -25,7 +25,8 @@ Task<bool> waitFor(SimulatedRack& rack, std::function<bool()> until) {
   co_return false;
 }
 
-Async<lifecycle::ApplyReport> keepUntil(SimulatedRack& rack, lifecycle::LiveCluster& live, lifecycle::Store& store, lifecycle::Phases phases,
+Async<lifecycle::ApplyReport> keepUntil(SimulatedRack& rack, lifecycle::LiveCluster& live,
+                                        lifecycle::Store& store, lifecycle::Phases phases,
                                         std::function<bool()> until) {
   using namespace asio::experimental::awaitable_operators;
   const auto health = monitor::makeHealthPhase(live.cluster(), rack.agents, store, rack.wall);
@@ -37,7 +38,8 @@ Async<lifecycle::ApplyReport> keepUntil(SimulatedRack& rack, lifecycle::LiveClus
     if (phase->name() == "validate" || phase->name() == "pool") light.push_back(phase);
   std::string trouble;
   auto hear = [&trouble](const lifecycle::Event& event) {
-    if (event.kind == lifecycle::EventKind::Note && event.text.starts_with("keep could not")) trouble += event.text + "\n";
+    if (event.kind == lifecycle::EventKind::Note && event.text.starts_with("keep could not"))
+      trouble += event.text + "\n";
   };
   monitor::Keeper keeper({live.cluster(), all, light, store, rack.wall, hear, {}, steps.get()});
   auto work = keeper.run();
@@ -52,10 +54,12 @@ Async<lifecycle::ApplyReport> keepUntil(SimulatedRack& rack, lifecycle::LiveClus
 
 }  // namespace
 
-LifeEnd keep(SimulatedRack& rack, lifecycle::Store& store, Death death, std::function<bool()> until) {
-  return live(rack, store, death, [&rack, until](auto& cluster, auto&, auto& durable, const auto& phases) {
-    return keepUntil(rack, cluster, durable, phases, until);
-  });
+LifeEnd keep(SimulatedRack& rack, lifecycle::Store& store, Death death,
+             std::function<bool()> until) {
+  return live(rack, store, death,
+              [&rack, until](auto& cluster, auto&, auto& durable, const auto& phases) {
+                return keepUntil(rack, cluster, durable, phases, until);
+              });
 }
 
 }  // namespace muster::test

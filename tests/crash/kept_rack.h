@@ -6,7 +6,9 @@
 
 namespace muster::test {
 
-/// One process of keep: it lives until `until` has held for some minutes, and fails if that is not so within hours.
-LifeEnd keep(SimulatedRack& rack, lifecycle::Store& store, Death death, std::function<bool()> until);
+/// One process of keep: it lives until `until` has held for some minutes, and fails if that is not
+/// so within hours.
+LifeEnd keep(SimulatedRack& rack, lifecycle::Store& store, Death death,
+             std::function<bool()> until);
 
 }  // namespace muster::test

@@ -11,7 +11,7 @@ namespace muster::test {
 namespace {
 
 constexpr int kPairsOfAll = 50;  ///< times as many as CI takes
-constexpr int kMaxLives = 3;     ///< after a trouble: what was given up is tried again, as by a person
+constexpr int kMaxLives = 3;  ///< after a trouble: what was given up is tried again, as by a person
 
 constexpr std::size_t kStory = 60;  ///< events
 
@@ -38,7 +38,9 @@ void goToTheEnd(Trial& trial) {
 std::string storyOf(lifecycle::Store& store) {
   std::string out;
   if (const auto events = store.lastEvents(kStory, nullptr))
-    for (const auto& event : *events) out += fmt::format("{} {} {}: {}\n", toString(event.at), event.subject.str(), event.action_id, event.text);
+    for (const auto& event : *events)
+      out += fmt::format("{} {} {}: {}\n", toString(event.at), event.subject.str(), event.action_id,
+                         event.text);
   return out;
 }
 
@@ -72,9 +74,14 @@ void killTwice(const MakeTrial& make, Sample sample) {
   if (::testing::Test::HasFailure()) return;
   std::mt19937 random(sample.seed);
   for (int pair = 0; pair < sample.pairs * (takesAll() ? kPairsOfAll : 1); ++pair) {
-    const auto drawn = [&random](int below) { return Death{.crash_at = static_cast<int>(random() % static_cast<unsigned>(below)), .lost = random() % 2 == 0}; };
-    const auto first = drawn(writes), second = drawn(writes - first.crash_at + writes / 4 + 1);  // what went before is done over in part
-    SCOPED_TRACE(fmt::format("seed {}, pair {}: {} of {}, then {}", sample.seed, pair, words(first), writes, words(second)));
+    const auto drawn = [&random](int below) {
+      return Death{.crash_at = static_cast<int>(random() % static_cast<unsigned>(below)),
+                   .lost = random() % 2 == 0};
+    };
+    const auto first = drawn(writes), second = drawn(writes - first.crash_at + writes / 4 +
+                                                     1);  // what went before is done over in part
+    SCOPED_TRACE(fmt::format("seed {}, pair {}: {} of {}, then {}", sample.seed, pair, words(first),
+                             writes, words(second)));
     const auto trial = make();
     EXPECT_TRUE(trial->live(first).crashed);
     (void)trial->live(second);
@@ -88,16 +95,19 @@ void troubleAtEveryWrite(const MakeTrial& make, Death trouble, Sample sample) {
   if (::testing::Test::HasFailure()) return;
   for (int at = 0; at < writes; at += takesAll() ? 1 : sample.every) {
     trouble.trouble_from = at;
-    SCOPED_TRACE(fmt::format("'{}'{} at write {} of {}, {} writes, {} s", trouble.trouble.error.str(), trouble.trouble.made ? " (made)" : "", at, writes,
-                             trouble.trouble_writes, trouble.trouble_lasts.count()));
+    SCOPED_TRACE(fmt::format("'{}'{} at write {} of {}, {} writes, {} s",
+                             trouble.trouble.error.str(), trouble.trouble.made ? " (made)" : "", at,
+                             writes, trouble.trouble_writes, trouble.trouble_lasts.count()));
     const auto trial = make();
     const auto end = trial->live(trouble);
     EXPECT_GT(end.refused, 0);
     if (!end.ok) {
-      EXPECT_THAT(end.problems, ::testing::HasSubstr(trouble.trouble.error.text())) << "it does not say why";
+      EXPECT_THAT(end.problems, ::testing::HasSubstr(trouble.trouble.error.text()))
+          << "it does not say why";
     }
     LifeEnd last = end;
-    for (int lives = 0; lives < kMaxLives && (lives == 0 || !last.ok); ++lives) last = trial->live({});
+    for (int lives = 0; lives < kMaxLives && (lives == 0 || !last.ok); ++lives)
+      last = trial->live({});
     EXPECT_TRUE(last.ok) << last.problems;
     trial->expectTheEnd();
     tellIfItFailed(*trial);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sweeps over the moments at which muster can die, or its store be in trouble. What is swept is a Trial: a world in memory, what one
-// process of muster does in it, and what must be true at the end. CI takes a sample; with MUSTER_CRASH_ALL=1 (`ctest -R crash_long`)
-// every point both ways, and many more pairs. Every failure names its point.
+// Sweeps over the moments at which muster can die, or its store be in trouble. What is swept is a
+// Trial: a world in memory, what one process of muster does in it, and what must be true at the
+// end. CI takes a sample; with MUSTER_CRASH_ALL=1 (`ctest -R crash_long`) every point both ways,
+// and many more pairs. Every failure names its point.
 #pragma once
 
 #include "tests/crash/simulated_rack.h"
@@ -30,11 +31,13 @@ struct Sample {
 
 /// Writes of an undisturbed life, which must reach the end.
 int writesOf(const MakeTrial& make);
-/// kill -9 at the writes of the first life, each lost or kept in turn; the second life must reach the end.
+/// kill -9 at the writes of the first life, each lost or kept in turn; the second life must reach
+/// the end.
 void killAtEveryWrite(const MakeTrial& make, int at_least, Sample sample = {});
 /// kill -9 in the first life and again in the second, at pairs of points drawn by the seed.
 void killTwice(const MakeTrial& make, Sample sample = {});
-/// From each write on the store is in this trouble for a while. Muster must say so if it gives up, and reach the end when it is over.
+/// From each write on the store is in this trouble for a while. Muster must say so if it gives up,
+/// and reach the end when it is over.
 void troubleAtEveryWrite(const MakeTrial& make, Death trouble, Sample sample = {});
 
 }  // namespace muster::test

@@ -20,8 +20,11 @@ constexpr const char* kPolicy = "regression: {when_unclear: go-on}";
 }  // namespace
 
 std::string toDriver45() {
-  return fmt::format("drivers: {{rdma-45: {{packages: [rdma-core=45.0], verify: {{package.rdma-core: \"45.0\"}}}}}}\n"
-                     "profiles: {{gpu-node: {{drivers: [rdma-45]}}}}\nrollout: {{{}}}\n", kPolicy);
+  return fmt::format(
+      "drivers: {{rdma-45: {{packages: [rdma-core=45.0], verify: {{package.rdma-core: "
+      "\"45.0\"}}}}}}\n"
+      "profiles: {{gpu-node: {{drivers: [rdma-45]}}}}\nrollout: {{{}}}\n",
+      kPolicy);
 }
 
 std::string toBios150(SimulatedRack& rack, const std::string& policy) {
@@ -30,16 +33,21 @@ std::string toBios150(SimulatedRack& rack, const std::string& policy) {
   rack.declare("1.4.2", "44.0");
   std::string components;
   for (const auto& component : bios)
-    components += fmt::format("{}{}: {{version: {}, file: {}, sha256: {}}}", components.empty() ? "" : ", ", component.name, component.version,
+    components += fmt::format("{}{}: {{version: {}, file: {}, sha256: {}}}",
+                              components.empty() ? "" : ", ", component.name, component.version,
                               component.file.filename().string(), component.sha256);
-  return fmt::format("firmware: {{new: {{components: {{{}}}, order: [BMC, BIOS]}}}}\nprofiles: {{gpu-node: {{firmware: new}}}}\nrollout: {{{}{}}}\n", components,
-                     policy.empty() ? "" : policy + ", ", kPolicy);
+  return fmt::format(
+      "firmware: {{new: {{components: {{{}}}, order: [BMC, BIOS]}}}}\nprofiles: {{gpu-node: "
+      "{{firmware: new}}}}\nrollout: {{{}{}}}\n",
+      components, policy.empty() ? "" : policy + ", ", kPolicy);
 }
 
 namespace {
 
-Async<lifecycle::ApplyReport> rollOut(SimulatedRack& rack, lifecycle::LiveCluster& live, lifecycle::Engine& engine, lifecycle::Store& store,
-                                      lifecycle::Phases phases, std::string change, RolloutWay way) {
+Async<lifecycle::ApplyReport> rollOut(SimulatedRack& rack, lifecycle::LiveCluster& live,
+                                      lifecycle::Engine& engine, lifecycle::Store& store,
+                                      lifecycle::Phases phases, std::string change,
+                                      RolloutWay way) {
   std::optional<RolloutBook> book;
   if (change.empty()) {
     CO_TRY(known, RolloutBook::newest(store));
@@ -55,7 +63,8 @@ Async<lifecycle::ApplyReport> rollOut(SimulatedRack& rack, lifecycle::LiveCluste
     request.change_text = change;
     request.change_file = (rack.folder / "change.yaml").string();
     auto loaded = inventory::loadChangeText(change, request.change_file, live.cluster());
-    if (!loaded.change) co_return fail(ErrorCode::InvalidInput, loaded.diagnostics.all().front().str());
+    if (!loaded.change)
+      co_return fail(ErrorCode::InvalidInput, loaded.diagnostics.all().front().str());
     request.policy = loaded.change->policy;
     live.add("r1", *loaded.change);
     for (const auto& [node, machine] : rack.machines) request.nodes.push_back(node);
@@ -63,11 +72,13 @@ Async<lifecycle::ApplyReport> rollOut(SimulatedRack& rack, lifecycle::LiveCluste
     CO_TRY(frozen, lifecycle::freezeRollout(live, phases, store, facts, std::move(request)));
     book.emplace(std::move(frozen));
   }
-  lifecycle::RolloutRunner runner({live, engine, phases, store, rack.wall, nullptr, nullptr}, *book);
+  lifecycle::RolloutRunner runner({live, engine, phases, store, rack.wall, nullptr, nullptr},
+                                  *book);
   CO_TRY_OK(co_await runner.run(way));
   lifecycle::ApplyReport report;
   const auto state = book->rollout().state;
-  const bool at_the_end = state == RolloutState::RolledBack || (state == RolloutState::Done && way == RolloutWay::Forward);
+  const bool at_the_end = state == RolloutState::RolledBack ||
+                          (state == RolloutState::Done && way == RolloutWay::Forward);
   report.failed = !at_the_end || book->count(NodeState::Stuck) > 0;
   report.problems = book->rollout().reasons;
   co_return report;
@@ -75,10 +86,12 @@ Async<lifecycle::ApplyReport> rollOut(SimulatedRack& rack, lifecycle::LiveCluste
 
 }  // namespace
 
-LifeEnd rollOut(SimulatedRack& rack, lifecycle::Store& store, const std::string& change, RolloutWay way, Death death) {
-  return live(rack, store, death, [&rack, change, way](auto& cluster, auto& engine, auto& durable, const auto& phases) {
-    return rollOut(rack, cluster, engine, durable, phases, change, way);
-  });
+LifeEnd rollOut(SimulatedRack& rack, lifecycle::Store& store, const std::string& change,
+                RolloutWay way, Death death) {
+  return live(rack, store, death,
+              [&rack, change, way](auto& cluster, auto& engine, auto& durable, const auto& phases) {
+                return rollOut(rack, cluster, engine, durable, phases, change, way);
+              });
 }
 
 }  // namespace muster::test

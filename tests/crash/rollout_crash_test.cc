@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rollout with the real phases on machines in memory: jobs end first, each node is changed and certified once, what was rolled
-// out stays, and is undone; and all of it with a kill -9 at every write.
+// A rollout with the real phases on machines in memory: jobs end first, each node is changed and
+// certified once, what was rolled out stays, and is undone; and all of it with a kill -9 at every
+// write.
 #include "tests/crash/real_rollout.h"
 #include "tests/fakes/memory_store.h"
 
@@ -54,14 +55,16 @@ TEST_F(RealRollout, aDriverIsRolledOutStaysAndIsAbsorbedByTheInventory) {
   EXPECT_TRUE(applied.ok) << applied.problems;
   expectDriver("45.0", 1);
 
-  rack_->cluster.drivers["rdma-45"] = {.name = "rdma-45", .packages = {"rdma-core=45.0"}, .verify = {{"package.rdma-core", "45.0"}}};
+  rack_->cluster.drivers["rdma-45"] = {
+      .name = "rdma-45", .packages = {"rdma-core=45.0"}, .verify = {{"package.rdma-core", "45.0"}}};
   rack_->cluster.profiles["gpu-node"].drivers = {"rdma-45"};
   const auto checks = rack_->agents.submitted().size();
   const auto absorbed = live(*rack_, *store_);
   EXPECT_TRUE(absorbed.ok) << absorbed.problems;
   expectDriver("45.0", 1);
   for (std::size_t i = checks; i < rack_->agents.submitted().size(); ++i)
-    EXPECT_NE(rack_->agents.submitted()[i].second.kind, wire::TaskKind::RunChecks) << "its certificates hold: nothing is tested again";
+    EXPECT_NE(rack_->agents.submitted()[i].second.kind, wire::TaskKind::RunChecks)
+        << "its certificates hold: nothing is tested again";
 }
 
 TEST_F(RealRollout, aDriverComesBack) {
@@ -89,7 +92,8 @@ TEST_F(RealRollout, firmwareIsFlashedOnceAndBackAgain) {
   }
   const auto back = rollOut(*rack_, *store_, "", RolloutWay::Back);
   EXPECT_TRUE(back.ok) << back.problems;
-  for (const auto* node : {"gpu001", "gpu002"}) EXPECT_EQ(rack_->bmcs.fake(NodeName(node)).components["BIOS"].version, "1.4.2");
+  for (const auto* node : {"gpu001", "gpu002"})
+    EXPECT_EQ(rack_->bmcs.fake(NodeName(node)).components["BIOS"].version, "1.4.2");
   EXPECT_THAT(rack_->violations, IsEmpty());
 }
 
@@ -99,10 +103,14 @@ TEST_F(RealRollout, killedAtEveryWriteInstallsOnceAndKillsNoJob) {
   ASSERT_TRUE(whole.ok) << whole.problems;
   ASSERT_GT(whole.writes, 30);
   for (int at = 0; at < whole.writes; ++at) {
-    const bool lost = at % 2 == 0;  // both ways at each write are tested with fakes, which cost less (tests/lifecycle)
+    const bool lost =
+        at % 2 ==
+        0;  // both ways at each write are tested with fakes, which cost less (tests/lifecycle)
     SCOPED_TRACE(fmt::format("write {} of {} {}", at, whole.writes, lost ? "lost" : "kept"));
     inThePool({"gpu001"});
-    ASSERT_TRUE(rollOut(*rack_, *store_, toDriver45(), RolloutWay::Forward, {.crash_at = at, .lost = lost}).crashed);
+    ASSERT_TRUE(
+        rollOut(*rack_, *store_, toDriver45(), RolloutWay::Forward, {.crash_at = at, .lost = lost})
+            .crashed);
     const auto begun = RolloutBook::newest(*store_);
     if (!begun || begun->rollout().isOpen()) {
       const auto end = rollOut(*rack_, *store_, begun ? "" : toDriver45());

@@ -2,9 +2,9 @@
 #include "tests/crash/simulated_rack.h"
 
 #include "firmware/firmware.h"
-#include "monitor/health_gate.h"
 #include "lifecycle/model/quarantine.h"
 #include "lifecycle/rollout/overlay.h"
+#include "monitor/health_gate.h"
 #include "pool/pool.h"
 #include "provision/provision.h"
 #include "tests/lifecycle/virtual_time.h"
@@ -18,10 +18,10 @@
 namespace muster::test {
 namespace {
 
-using wire::Mode;
-using wire::TaskKind;
 using lifecycle::ApplyReport;
 using nlohmann::json;
+using wire::Mode;
+using wire::TaskKind;
 using namespace std::chrono_literals;
 
 constexpr double kGflops = 50;
@@ -36,10 +36,13 @@ constexpr const char* kImageDigest = "d1d1";
 /// Not synced to the disk: hundreds of racks are made in one test.
 void write(const std::filesystem::path& file, std::string_view text) {
   std::ofstream(file, std::ios::binary) << text;
-  std::filesystem::permissions(file, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  std::filesystem::permissions(
+      file, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
 }
 
-std::string indexed(const char* pattern, std::size_t index) { return fmt::format(fmt::runtime(pattern), index); }
+std::string indexed(const char* pattern, std::size_t index) {
+  return fmt::format(fmt::runtime(pattern), index);
+}
 
 }  // namespace
 
@@ -60,31 +63,50 @@ SimulatedRack::SimulatedRack(std::vector<std::string> names) : key(*io::SigningK
   images.add("bookworm", kImageDigest);
   agents.hold(TaskKind::WriteImage);
   agents.hold(TaskKind::InstallDriver);
-  agents.answer(TaskKind::Inspect, [this](const NodeName& node, const auto&) -> Result<std::string> { return toJson(hardwareOf(node)); });
-  agents.answer(TaskKind::Probe, [this](const NodeName& node, const auto&) -> Result<std::string> { return json(machines[node].software).dump(); });
-  agents.answer(TaskKind::RunChecks, [this](const NodeName& node, const wire::AgentTask& task) { return runChecks(node, task); });
-  agents.answer(TaskKind::Reboot, [this](const NodeName& node, const auto&) { return reboot(node); });
-  agents.answer(TaskKind::ResetGpu, [this](const NodeName& node, const auto&) { return resetGpus(node); });
-  agents.answer(TaskKind::KernelLog, [](const NodeName&, const auto&) -> Result<std::string> { return R"({"lines":["[ 12.0] NVRM: Xid"]})"; });
-  agents.answer(TaskKind::JoinPool, [this](const NodeName& node, const auto&) -> Result<std::string> {
-    machines[node].slurmd = true;
-    return R"({"slurmd": "22.05.8"})";
+  agents.answer(TaskKind::Inspect,
+                [this](const NodeName& node, const auto&) -> Result<std::string> {
+                  return toJson(hardwareOf(node));
+                });
+  agents.answer(TaskKind::Probe, [this](const NodeName& node, const auto&) -> Result<std::string> {
+    return json(machines[node].software).dump();
   });
+  agents.answer(TaskKind::RunChecks, [this](const NodeName& node, const wire::AgentTask& task) {
+    return runChecks(node, task);
+  });
+  agents.answer(TaskKind::Reboot,
+                [this](const NodeName& node, const auto&) { return reboot(node); });
+  agents.answer(TaskKind::ResetGpu,
+                [this](const NodeName& node, const auto&) { return resetGpus(node); });
+  agents.answer(TaskKind::KernelLog, [](const NodeName&, const auto&) -> Result<std::string> {
+    return R"({"lines":["[ 12.0] NVRM: Xid"]})";
+  });
+  agents.answer(TaskKind::JoinPool,
+                [this](const NodeName& node, const auto&) -> Result<std::string> {
+                  machines[node].slurmd = true;
+                  return R"({"slurmd": "22.05.8"})";
+                });
   processes.answer = [this](const io::Command& command) { return slurm(command); };
 }
 
 void SimulatedRack::declare(const std::string& bios, const std::string& driver) {
   std::string components;
-  for (const auto& [name, version] : {std::pair<std::string, std::string>{"BMC", "2.1.0"}, {"BIOS", bios}}) {
-    const auto file = name + "-" + version + ".fw", text = json{{"component", name}, {"version", version}}.dump() + "\n";
+  for (const auto& [name, version] :
+       {std::pair<std::string, std::string>{"BMC", "2.1.0"}, {"BIOS", bios}}) {
+    const auto file = name + "-" + version + ".fw",
+               text = json{{"component", name}, {"version", version}}.dump() + "\n";
     write(folder / file, text);
-    components += fmt::format("{}{}: {{version: {}, file: {}, sha256: {}}}", components.empty() ? "" : ", ", name, version, file, io::sha256Hex(text));
+    components +=
+        fmt::format("{}{}: {{version: {}, file: {}, sha256: {}}}", components.empty() ? "" : ", ",
+                    name, version, file, io::sha256Hex(text));
   }
   std::string nodes;
   std::size_t index = 0;
   for (const auto& [name, machine] : machines)
-    nodes += fmt::format("  - {{names: {0}, profile: gpu-node, mac: \"52:54:00:00:00:{1:02x}\", address: 10.20.1.{1}, bmc: \"https://10.20.250.{1}\", "
-                         "serial: SN-{0}, rack: r1, unit: {1}}}\n", name.str(), ++index);
+    nodes += fmt::format(
+        "  - {{names: {0}, profile: gpu-node, mac: \"52:54:00:00:00:{1:02x}\", address: "
+        "10.20.1.{1}, bmc: \"https://10.20.250.{1}\", "
+        "serial: SN-{0}, rack: r1, unit: {1}}}\n",
+        name.str(), ++index);
   const auto yaml = fmt::format(R"(cluster: {{name: simulated}}
 networks:
   provisioning: {{cidr: 10.20.0.0/16, dhcp: {{mode: authoritative, range: 10.20.240.1-10.20.247.254}}}}
@@ -103,7 +125,8 @@ pools:
 profiles:
   gpu-node: {{expect: {{gpus: 0, cpus_min: 1}}, image: bookworm, drivers: [rdma], firmware: base, gates: [burn-in], pool: batch}}
 nodes:
-{2})", components, driver, nodes);
+{2})",
+                                components, driver, nodes);
   write(folder / "cluster.yaml", yaml);
   auto loaded = inventory::load(folder / "cluster.yaml");
   std::string complaints;
@@ -133,7 +156,9 @@ void SimulatedRack::forgetCounts() {
   }
 }
 
-void SimulatedRack::violate(const NodeName& node, const std::string& what) { violations.push_back(node.str() + ": " + what); }
+void SimulatedRack::violate(const NodeName& node, const std::string& what) {
+  violations.push_back(node.str() + ": " + what);
+}
 
 // ---- machines
 
@@ -146,13 +171,16 @@ void SimulatedRack::power(const NodeName& node, bmc::PowerState state) {
     takeUpTasks();
     if (jobRuns(machine)) violate(node, "a job was killed by a power cut");
     for (const auto& held : held_)
-      if (held.node == node) violate(node, fmt::format("power was cut while task {} ran", held.task.id));
+      if (held.node == node)
+        violate(node, fmt::format("power was cut while task {} ran", held.task.id));
     for (const auto& [uri, task] : bmc.task_by_uri)
       if (!task.finished) violate(node, "power was cut while " + task.component + " was flashed");
     return;
   }
-  const bool network = bmc.booted_from == bmc::BootTarget::Pxe &&
-                       std::any_of(netboots.begin(), netboots.end(), [&node](const FakeNetboot* each) { return each->armed.contains(node); });
+  const bool network =
+      bmc.booted_from == bmc::BootTarget::Pxe &&
+      std::any_of(netboots.begin(), netboots.end(),
+                  [&node](const FakeNetboot* each) { return each->armed.contains(node); });
   if (!network && machine.image.empty()) return;  // nothing to boot
   machine.boots_into = network ? Mode::Ram : Mode::Disk;
   machine.boots_at = clock.steady() + kBootTakes;
@@ -163,7 +191,8 @@ void SimulatedRack::boot(const NodeName& node, Machine& machine) {
   auto& state = agents.boot(node, machine.boots_into, fmt::format("boot-{}", ++machine.boots));
   state.hardware = hardwareOf(node);
   state.image_digest = machine.boots_into == Mode::Disk ? machine.image : "";
-  state.probes = machine.boots_into == Mode::Disk ? machine.software : std::map<std::string, std::string>{};
+  state.probes =
+      machine.boots_into == Mode::Disk ? machine.software : std::map<std::string, std::string>{};
   tellHealth(node);
 }
 
@@ -210,7 +239,8 @@ wire::Hardware SimulatedRack::hardwareOf(const NodeName& node) const {
   hardware.cpus = 4;
   hardware.memory_bytes = 2ull << 30;
   hardware.nics = {{"eth0", macs.front(), "virtio_net"}};
-  hardware.disks = {{"/dev/vda", "DISK-" + node.str(), "", "", machines.at(node).image.empty() ? "none" : "muster-root", 4ull << 30}};
+  hardware.disks = {{"/dev/vda", "DISK-" + node.str(), "", "",
+                     machines.at(node).image.empty() ? "none" : "muster-root", 4ull << 30}};
   return hardware;
 }
 
@@ -218,8 +248,11 @@ void SimulatedRack::takeUpTasks() {
   for (; submissions_seen_ < agents.submitted().size(); ++submissions_seen_) {
     const auto& [node, task] = agents.submitted()[submissions_seen_];
     if (task.kind != TaskKind::WriteImage && task.kind != TaskKind::InstallDriver) continue;
-    if (jobRuns(machines[node])) violate(node, fmt::format("task {} was begun beside a job", task.id));
-    held_.push_back({node, task, clock.steady() + (task.kind == TaskKind::WriteImage ? kImageTakes : kDriverTakes)});
+    if (jobRuns(machines[node]))
+      violate(node, fmt::format("task {} was begun beside a job", task.id));
+    held_.push_back(
+        {node, task,
+         clock.steady() + (task.kind == TaskKind::WriteImage ? kImageTakes : kDriverTakes)});
   }
 }
 
@@ -235,7 +268,8 @@ void SimulatedRack::endTask(const Held& held) {
   }
   ++machine.driver_installs[params.at("name")];
   json running = json::object();
-  for (const auto& [probe, pattern] : params.at("verify").items()) running[probe] = machine.software[probe] = pattern.get<std::string>();
+  for (const auto& [probe, pattern] : params.at("verify").items())
+    running[probe] = machine.software[probe] = pattern.get<std::string>();
   if (auto state = agents.state(held.node)) {
     state->probes = machine.software;
     agents.setState(*state);
@@ -259,7 +293,8 @@ void SimulatedRack::tick() {
   for (auto& [node, machine] : machines)
     if (machine.boots_at && now >= *machine.boots_at) boot(node, machine);
   std::vector<Held> due;
-  std::erase_if(held_, [&](const Held& held) { return now >= held.ends_at && (due.push_back(held), true); });
+  std::erase_if(
+      held_, [&](const Held& held) { return now >= held.ends_at && (due.push_back(held), true); });
   for (const auto& held : due) endTask(held);
 }
 
@@ -271,7 +306,8 @@ Result<std::string> SimulatedRack::runChecks(const NodeName& node, const wire::A
     wire::CheckResult result;
     result.id = check.at("id");
     result.status = wire::CheckStatus::Pass;
-    if (!broken_bios.empty() && bmcs.fake(node).components["BIOS"].version == broken_bios) result.status = wire::CheckStatus::Fail;
+    if (!broken_bios.empty() && bmcs.fake(node).components["BIOS"].version == broken_bios)
+      result.status = wire::CheckStatus::Fail;
     if (result.id == "host.gemm") result.values["gemm_gflops"] = kGflops;
     results.push_back(result);
   }
@@ -286,12 +322,14 @@ std::string SimulatedRack::slurmRecord(const NodeName& node) const {
   std::string state = !machine.slurmd ? "DOWN" : job ? "ALLOCATED" : "IDLE";
   if (machine.drained) state += "+DRAIN";
   if (machine.slurmd && !there) state += "+NOT_RESPONDING";
-  return fmt::format("NodeName={} CPUAlloc={} State={} SlurmdStartTime={}{}\n", node.str(), job ? 4 : 0, state,
-                     machine.slurmd ? "2026-11-20T15:07:00" : "None", machine.drain_reason.empty() ? "" : " Reason=" + machine.drain_reason);
+  return fmt::format("NodeName={} CPUAlloc={} State={} SlurmdStartTime={}{}\n", node.str(),
+                     job ? 4 : 0, state, machine.slurmd ? "2026-11-20T15:07:00" : "None",
+                     machine.drain_reason.empty() ? "" : " Reason=" + machine.drain_reason);
 }
 
 Result<io::ProcessExit> SimulatedRack::slurm(const io::Command& command) {
-  if (command.program == "squeue" && command.args.at(0) == "--all") return io::ProcessExit{};  // nothing is suspended
+  if (command.program == "squeue" && command.args.at(0) == "--all")
+    return io::ProcessExit{};  // nothing is suspended
   if (command.program == "squeue") return io::ProcessExit{0, "job 17 of alice, 4:59 left\n", ""};
   if (command.args.at(0) == "show") {
     const bool one = command.args.size() > 2 && !command.args[2].starts_with("-");
@@ -303,7 +341,8 @@ Result<io::ProcessExit> SimulatedRack::slurm(const io::Command& command) {
   auto& machine = machines.at(NodeName(command.args.at(1).substr(std::string("NodeName=").size())));
   machine.drained = command.args.at(2) == "State=DRAIN";
   if (machine.drained) ++machine.drains;
-  machine.drain_reason = machine.drained ? command.args.at(3).substr(std::string("Reason=").size()) : "";
+  machine.drain_reason =
+      machine.drained ? command.args.at(3).substr(std::string("Reason=").size()) : "";
   return io::ProcessExit{};
 }
 
@@ -311,9 +350,12 @@ Result<io::ProcessExit> SimulatedRack::slurm(const io::Command& command) {
 
 namespace {
 
-Async<std::vector<lifecycle::Fact>> noPartnersAskedFor(lifecycle::Subject) { co_return std::vector<lifecycle::Fact>{}; }
+Async<std::vector<lifecycle::Fact>> noPartnersAskedFor(lifecycle::Subject) {
+  co_return std::vector<lifecycle::Fact>{};
+}
 
-Async<ApplyReport> converge(lifecycle::Engine& engine, lifecycle::Store& store, const inventory::Cluster& cluster, lifecycle::Phases phases) {
+Async<ApplyReport> converge(lifecycle::Engine& engine, lifecycle::Store& store,
+                            const inventory::Cluster& cluster, lifecycle::Phases phases) {
   ApplyReport last;
   for (int round = 0; round < kMaxRounds; ++round) {
     CO_TRY(facts, co_await engine.observe({}));
@@ -330,7 +372,8 @@ Async<ApplyReport> converge(lifecycle::Engine& engine, lifecycle::Store& store, 
 
 /// Machines go on by themselves while muster lives.
 Task<void> pump(SimulatedRack& rack, const bool& stop) {
-  for (auto left = std::chrono::duration_cast<std::chrono::seconds>(kLongestLife) / kTick; left > 0 && !stop; --left) {
+  for (auto left = std::chrono::duration_cast<std::chrono::seconds>(kLongestLife) / kTick;
+       left > 0 && !stop; --left) {
     rack.tick();
     co_await rack.clock.sleep(kTick);
   }
@@ -357,18 +400,23 @@ struct Process::Parts {
   std::unique_ptr<lifecycle::Phase> provision, firmware, validate, pool;
 };
 
-Process::Process(SimulatedRack& rack, const inventory::Cluster& cluster, lifecycle::Store& store) : rack_(rack), parts_(std::make_unique<Parts>()) {
+Process::Process(SimulatedRack& rack, const inventory::Cluster& cluster, lifecycle::Store& store)
+    : rack_(rack), parts_(std::make_unique<Parts>()) {
   rack.netboots.insert(&netboot_);
   auto& [certificates, lifted, gate, provision, firmware, validate, pool] = *parts_;
-  certificates = validate::makeCertificateStore(cluster, store, rack.wall, rack.key, rack.folder / rack.state / "certificates");
+  certificates = validate::makeCertificateStore(cluster, store, rack.wall, rack.key,
+                                                rack.folder / rack.state / "certificates");
   lifted = std::make_unique<lifecycle::QuarantineGate>(*certificates, store);
   gate = std::make_unique<monitor::HealthGate>(*lifted, store);
-  provision = provision::makeProvisionPhase({cluster, rack.bmcs, rack.agents, rack.images, netboot_, rack.wall, "http://10.20.0.1:8080",
+  provision = provision::makeProvisionPhase({cluster, rack.bmcs, rack.agents, rack.images, netboot_,
+                                             rack.wall, "http://10.20.0.1:8080",
                                              "https://10.20.0.1:8443", "CA", "KEY"});
   firmware = firmware::makeFirmwarePhase(cluster, rack.bmcs, rack.wall, workers);
-  validate = validate::makeValidatePhase(cluster, rack.agents, *certificates, store, rack.wall, noPartnersAskedFor);
-  pool = pool::makePoolPhase(cluster, rack.agents, *gate, rack.processes, rack.wall,
-                             {rack.folder / "slurm.conf", rack.folder / "slurm.conf", rack.folder / "munge.key", {}});
+  validate = validate::makeValidatePhase(cluster, rack.agents, *certificates, store, rack.wall,
+                                         noPartnersAskedFor);
+  pool = pool::makePoolPhase(
+      cluster, rack.agents, *gate, rack.processes, rack.wall,
+      {rack.folder / "slurm.conf", rack.folder / "slurm.conf", rack.folder / "munge.key", {}});
   phases = {provision.get(), firmware.get(), validate.get(), pool.get()};
   engine = std::make_unique<lifecycle::Engine>(cluster, phases, store, rack.wall, nullptr);
 }
@@ -376,9 +424,10 @@ Process::Process(SimulatedRack& rack, const inventory::Cluster& cluster, lifecyc
 Process::~Process() { rack_.netboots.erase(&netboot_); }
 
 LifeEnd live(SimulatedRack& rack, lifecycle::Store& durable, Death death) {
-  return live(rack, durable, death, [](auto& cluster, auto& engine, auto& store, const auto& phases) {
-    return converge(engine, store, cluster.cluster(), phases);
-  });
+  return live(rack, durable, death,
+              [](auto& cluster, auto& engine, auto& store, const auto& phases) {
+                return converge(engine, store, cluster.cluster(), phases);
+              });
 }
 
 LifeEnd live(SimulatedRack& rack, lifecycle::Store& durable, Death death, const Work& work) {
@@ -386,20 +435,28 @@ LifeEnd live(SimulatedRack& rack, lifecycle::Store& durable, Death death, const 
   store.full_from = death.full_from;
   std::optional<std::chrono::steady_clock::time_point> since;
   store.refuses = [&rack, &since, death](int write) -> std::optional<CrashStore::Refusal> {
-    if (death.trouble_from == CrashStore::kNever || write <= death.trouble_from) return std::nullopt;
+    if (death.trouble_from == CrashStore::kNever || write <= death.trouble_from)
+      return std::nullopt;
     if (!since) since = rack.clock.steady();
     const bool by_count = write <= death.trouble_from + death.trouble_writes;
     if (!by_count && rack.clock.steady() - *since >= death.trouble_lasts) return std::nullopt;
     return death.trouble;
   };
-  rack.jumpWhen([&store, death] { return death.clock_jumps_at != CrashStore::kNever && store.writes >= death.clock_jumps_at; }, death.jump);
+  rack.jumpWhen(
+      [&store, death] {
+        return death.clock_jumps_at != CrashStore::kNever && store.writes >= death.clock_jumps_at;
+      },
+      death.jump);
   LifeEnd end;
   lifecycle::LiveCluster laid(rack.cluster);
-  if (auto laying = lifecycle::layRollouts(laid, durable); !laying) return {false, 0, false, 0, laying.error().str()};
+  if (auto laying = lifecycle::layRollouts(laid, durable); !laying)
+    return {false, 0, false, 0, laying.error().str()};
   const auto& cluster = laid.cluster();
   {
     Process process(rack, cluster, store);
-    auto report = runInVirtualTime(rack.clock, beside(rack, work(laid, *process.engine, store, process.phases)), &store.crashed, &process.workers);
+    auto report = runInVirtualTime(rack.clock,
+                                   beside(rack, work(laid, *process.engine, store, process.phases)),
+                                   &store.crashed, &process.workers);
     end = {store.crashed, store.writes, false, store.refused, {}};
     if (!end.crashed && report && !*report) end.problems = report->error().str();
     if (!end.crashed && report && *report) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rack in memory and virtual time that outlives muster: BMCs, disks, agents and a scheduler behind the seams that the real
-// phases use. A Life is one process of muster: the real phases and engine on a store; it can die at any write of the store.
+// A rack in memory and virtual time that outlives muster: BMCs, disks, agents and a scheduler
+// behind the seams that the real phases use. A Life is one process of muster: the real phases and
+// engine on a store; it can die at any write of the store.
 //
 //   SimulatedRack rack({"gpu001"});
 //   Life first(rack, store, {.crash_at = 17});   // dies in the middle
@@ -33,10 +34,10 @@ struct Machine {
   std::map<std::string, int> driver_installs;
   bool slurmd = false, drained = false;
   std::string drain_reason;
-  int drains = 0;                          ///< orders to take nothing new
-  std::vector<wire::Symptom> symptoms;    ///< that its agent tells of
+  int drains = 0;                       ///< orders to take nothing new
+  std::vector<wire::Symptom> symptoms;  ///< that its agent tells of
   bool reset_heals = false, reboot_heals = false;
-  int reboots = 0, gpu_resets = 0;         ///< by its agent
+  int reboots = 0, gpu_resets = 0;  ///< by its agent
   std::optional<std::chrono::steady_clock::time_point> job_ends_at;
 };
 
@@ -47,7 +48,9 @@ class JumpyClock final : public Clock {
   WallTime now() const override { return time_.now() + offset; }
   std::chrono::steady_clock::time_point steady() const override { return time_.steady(); }
   using Clock::rest;
-  Task<bool> rest(std::chrono::milliseconds duration, Alarm* alarm) override { return time_.rest(duration, alarm); }
+  Task<bool> rest(std::chrono::milliseconds duration, Alarm* alarm) override {
+    return time_.rest(duration, alarm);
+  }
   std::chrono::milliseconds offset{0};
 
  private:
@@ -67,14 +70,16 @@ class SimulatedRack {
   void sicken(const std::string& node, wire::Symptom symptom);
   /// What happens by itself in the time that has passed: boots, tasks of agents, jobs.
   void tick();
-  int uploads(const std::string& node, const std::string& component) { return bmcs.fake(node).components[component].uploads; }
+  int uploads(const std::string& node, const std::string& component) {
+    return bmcs.fake(node).components[component].uploads;
+  }
   /// Sets the wall clock by `jump` once, as soon as it is due.
   void jumpWhen(std::function<bool()> due, std::chrono::hours jump);
   bool inPool(const std::string& node) const;
   void forgetCounts();
 
-  std::string broken_bios;  ///< gates of nodes that run it fail
-  std::function<void()> on_tick;    ///< what a test lets happen
+  std::string broken_bios;        ///< gates of nodes that run it fail
+  std::function<void()> on_tick;  ///< what a test lets happen
   inventory::Cluster cluster;
   FakeClock clock;
   JumpyClock wall{clock};  ///< what muster sees
@@ -87,7 +92,7 @@ class SimulatedRack {
   std::map<NodeName, Machine> machines;
   std::vector<std::string> violations;  ///< what must never happen, as it happened
   TempFolder folder;
-  std::string state = "state";          ///< whose folder the next Process has: a host's
+  std::string state = "state";  ///< whose folder the next Process has: a host's
 
  private:
   struct Held {
@@ -103,7 +108,9 @@ class SimulatedRack {
   void takeUpTasks();
   void endTask(const Held& held);
   void violate(const NodeName& node, const std::string& what);
-  bool jobRuns(const Machine& machine) const { return machine.job_ends_at && clock.steady() < *machine.job_ends_at; }
+  bool jobRuns(const Machine& machine) const {
+    return machine.job_ends_at && clock.steady() < *machine.job_ends_at;
+  }
   wire::Hardware hardwareOf(const NodeName& node) const;
   Result<std::string> runChecks(const NodeName& node, const wire::AgentTask& task);
   Result<io::ProcessExit> slurm(const io::Command& command);
@@ -134,12 +141,13 @@ class Process {
 };
 
 struct Death {
-  int crash_at = CrashStore::kNever;  ///< the number of the write
-  bool lost = false;                  ///< that write did not reach the store
-  int full_from = CrashStore::kNever; ///< instead of dying: from this write on the store is full
+  int crash_at = CrashStore::kNever;   ///< the number of the write
+  bool lost = false;                   ///< that write did not reach the store
+  int full_from = CrashStore::kNever;  ///< instead of dying: from this write on the store is full
   int clock_jumps_at = CrashStore::kNever;
-  std::chrono::hours jump{0};         ///< of the wall clock, while time itself goes on
-  int trouble_from = CrashStore::kNever;  ///< instead of dying: from this write on the store refuses, for so many writes or so long
+  std::chrono::hours jump{0};             ///< of the wall clock, while time itself goes on
+  int trouble_from = CrashStore::kNever;  ///< instead of dying: from this write on the store
+                                          ///< refuses, for so many writes or so long
   int trouble_writes = 0;
   std::chrono::seconds trouble_lasts{0};
   CrashStore::Refusal trouble{Error(ErrorCode::Unavailable, "no answer"), false, false};
@@ -155,7 +163,8 @@ struct LifeEnd {
 };
 
 /// What a life does, with the inventory as rollouts have made it.
-using Work = std::function<Async<lifecycle::ApplyReport>(lifecycle::LiveCluster&, lifecycle::Engine&, lifecycle::Store&, const lifecycle::Phases&)>;
+using Work = std::function<Async<lifecycle::ApplyReport>(
+    lifecycle::LiveCluster&, lifecycle::Engine&, lifecycle::Store&, const lifecycle::Phases&)>;
 
 LifeEnd live(SimulatedRack& rack, lifecycle::Store& durable, Death death, const Work& work);
 /// Rounds of observe, plan and apply, as `muster apply` does.

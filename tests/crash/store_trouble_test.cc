@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store that cannot be written or reached for a while, or whose answers are lost, from each write of a whole road and of rollouts on:
-// muster stops acting and says why, or waits; afterwards it goes on, and nothing is done twice.
+// A store that cannot be written or reached for a while, or whose answers are lost, from each write
+// of a whole road and of rollouts on: muster stops acting and says why, or waits; afterwards it
+// goes on, and nothing is done twice.
 #include "tests/crash/kill_points.h"
 #include "tests/crash/real_rollout.h"
 #include "tests/fakes/memory_store.h"
@@ -40,19 +41,33 @@ MakeTrial road() {
 }
 
 Death troubled(std::chrono::seconds lasts, int writes, Error error, bool made, bool reads) {
-  return {.trouble_writes = writes, .trouble_lasts = lasts, .trouble = {std::move(error), made, reads}};
+  return {
+      .trouble_writes = writes, .trouble_lasts = lasts, .trouble = {std::move(error), made, reads}};
 }
 
-const Error kReadOnly = Error(ErrorCode::Unavailable, "attempt to write a readonly database").retryable(false);
+const Error kReadOnly =
+    Error(ErrorCode::Unavailable, "attempt to write a readonly database").retryable(false);
 const Error kGone = Error(ErrorCode::Unavailable, "the connection is lost");
 const Error kTaken = Error(ErrorCode::Conflict, "another controller was faster");
 
-TEST(StoreTrouble, readOnlyForMinutes) { troubleAtEveryWrite(road(), troubled(5min, 0, kReadOnly, false, false)); }
-TEST(StoreTrouble, readOnlyForOneWrite) { troubleAtEveryWrite(road(), troubled(0s, 1, kReadOnly, false, false)); }
-TEST(StoreTrouble, unreachableForMinutes) { troubleAtEveryWrite(road(), troubled(5min, 0, kGone, false, true)); }
-TEST(StoreTrouble, unreachableForOneWrite) { troubleAtEveryWrite(road(), troubled(0s, 1, kGone, false, false)); }
-TEST(StoreTrouble, theAnswerToOneWriteIsLost) { troubleAtEveryWrite(road(), troubled(0s, 1, kGone, true, false)); }
-TEST(StoreTrouble, conflictAtOneWrite) { troubleAtEveryWrite(road(), troubled(0s, 1, kTaken, false, false)); }
+TEST(StoreTrouble, readOnlyForMinutes) {
+  troubleAtEveryWrite(road(), troubled(5min, 0, kReadOnly, false, false));
+}
+TEST(StoreTrouble, readOnlyForOneWrite) {
+  troubleAtEveryWrite(road(), troubled(0s, 1, kReadOnly, false, false));
+}
+TEST(StoreTrouble, unreachableForMinutes) {
+  troubleAtEveryWrite(road(), troubled(5min, 0, kGone, false, true));
+}
+TEST(StoreTrouble, unreachableForOneWrite) {
+  troubleAtEveryWrite(road(), troubled(0s, 1, kGone, false, false));
+}
+TEST(StoreTrouble, theAnswerToOneWriteIsLost) {
+  troubleAtEveryWrite(road(), troubled(0s, 1, kGone, true, false));
+}
+TEST(StoreTrouble, conflictAtOneWrite) {
+  troubleAtEveryWrite(road(), troubled(0s, 1, kTaken, false, false));
+}
 TEST(StoreTrouble, killedTwiceAtPairsOfWritesOfAWholeRoad) { killTwice(road(), {.pairs = 60}); }
 
 }  // namespace

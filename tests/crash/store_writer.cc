@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a controller does to its store, without its machines: opens it as the controller does (store, values, measurements), then writes
-// all kinds of things until it is killed, and says on stdout what was answered, one line each. Usage: STORE-URL PREFIX SEED
+// What a controller does to its store, without its machines: opens it as the controller does
+// (store, values, measurements), then writes all kinds of things until it is killed, and says on
+// stdout what was answered, one line each. Usage: STORE-URL PREFIX SEED
 #include "base/clock.h"
 #include "lifecycle/store/measurements.h"
 #include "lifecycle/store/store.h"
@@ -19,7 +20,8 @@ constexpr int kTroubled = 1;
 
 /// Whole lines of less than PIPE_BUF bytes: a reader sees all of one or nothing.
 void say(const std::string& line) {
-  if (::write(STDOUT_FILENO, line.data(), line.size()) != static_cast<ssize_t>(line.size())) std::_Exit(kTroubled);
+  if (::write(STDOUT_FILENO, line.data(), line.size()) != static_cast<ssize_t>(line.size()))
+    std::_Exit(kTroubled);
 }
 
 class Writer {
@@ -30,21 +32,41 @@ class Writer {
   void writeOnce() {
     const auto id = fmt::format("{}-{}", prefix_, ++count_);
     switch (random_() % 8) {
-      case 0: return answered("finding", id, finding(id));
-      case 1: return answered("wipe", id, store_.allowWipe(NodeName(id), id, now()));
-      case 2: return answered("token", id, useToken(id));
-      case 3: return answered("event", id, store_.addEvent({0, now(), EventKind::Note, Subject(NodeName("n1")), "", id}));
-      case 4: return action(id);
-      case 5: return batch(id);
-      case 6: return answered("measured", id, measurements_.add({{now(), NodeName(id), "gate", "sku", "r1", {{"a/b@1", 1}}}}));
-      default: return answered("fact", id, store_.putFacts({{Subject(NodeName(id)), FacetName("os"), "running", now(), "test", ""}}));
+      case 0:
+        return answered("finding", id, finding(id));
+      case 1:
+        return answered("wipe", id, store_.allowWipe(NodeName(id), id, now()));
+      case 2:
+        return answered("token", id, useToken(id));
+      case 3:
+        return answered(
+            "event", id,
+            store_.addEvent({0, now(), EventKind::Note, Subject(NodeName("n1")), "", id}));
+      case 4:
+        return action(id);
+      case 5:
+        return batch(id);
+      case 6:
+        return answered(
+            "measured", id,
+            measurements_.add({{now(), NodeName(id), "gate", "sku", "r1", {{"a/b@1", 1}}}}));
+      default:
+        return answered("fact", id,
+                        store_.putFacts({{Subject(NodeName(id)), FacetName("os"), "running", now(),
+                                          "test", ""}}));
     }
   }
 
  private:
   WallTime now() { return clock_.now(); }
   Result<void> finding(const std::string& id) {
-    return store_.addFinding({{Subject(NodeName(id)), FacetName("validate")}, Severity::Error, id, "", "", now(), "test"});
+    return store_.addFinding({{Subject(NodeName(id)), FacetName("validate")},
+                              Severity::Error,
+                              id,
+                              "",
+                              "",
+                              now(),
+                              "test"});
   }
   /// Issued → used, as an agent's one-time token.
   Result<void> useToken(const std::string& id) {
@@ -54,7 +76,8 @@ class Writer {
     if (!known) return fail(known.error());
     const auto used = store_.exchangeValue(key, *known, "used");
     if (!used) return fail(used.error());
-    return *used ? Result<void>() : fail(ErrorCode::Internal, "a token that nobody else has was used by another");
+    return *used ? Result<void>()
+                 : fail(ErrorCode::Internal, "a token that nobody else has was used by another");
   }
   void action(const std::string& id) {
     Intent intent;
@@ -62,7 +85,8 @@ class Writer {
     intent.action.facet = {Subject(NodeName(id)), FacetName("image")};
     intent.opened_at = now();
     answered("intent", id, store_.openIntent(intent));
-    if (random_() % 2 == 0) answered("outcome", id, store_.closeIntent(id, IntentState::Done, "done " + id, now()));
+    if (random_() % 2 == 0)
+      answered("outcome", id, store_.closeIntent(id, IntentState::Done, "done " + id, now()));
   }
   /// As the journal's thread does: the writes of many in one commit.
   void batch(const std::string& id) {
@@ -108,5 +132,6 @@ int write(const std::string& url, const std::string& prefix, unsigned seed) {
 
 int main(int argc, char** argv) {
   if (argc != 4) return 2;
-  return muster::lifecycle::write(argv[1], argv[2], static_cast<unsigned>(std::strtoul(argv[3], nullptr, 10)));
+  return muster::lifecycle::write(argv[1], argv[2],
+                                  static_cast<unsigned>(std::strtoul(argv[3], nullptr, 10)));
 }

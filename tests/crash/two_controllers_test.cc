@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two controllers with the real phases on one rack of machines in memory and one PostgreSQL, each with a state folder of its own. One is
-// killed in the middle, wherever that is: the other finishes, no component is flashed twice, no disk is written twice, no job is killed,
-// nothing stays locked. What one certifies or revokes, the other's plan and keep go by.
+// Two controllers with the real phases on one rack of machines in memory and one PostgreSQL, each
+// with a state folder of its own. One is killed in the middle, wherever that is: the other
+// finishes, no component is flashed twice, no disk is written twice, no job is killed, nothing
+// stays locked. What one certifies or revokes, the other's plan and keep go by.
 #include "monitor/monitor.h"
 #include "tests/crash/simulated_rack.h"
 #include "tests/lifecycle/postgres_server.h"
@@ -24,13 +25,15 @@ using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr std::chrono::milliseconds kTestLease{2'000};  ///< of real time: the database's clock counts it
+constexpr std::chrono::milliseconds kTestLease{
+    2'000};  ///< of real time: the database's clock counts it
 constexpr int kMaxRounds = 2'000;
 constexpr int kMaxSteps = 50'000'000;
 constexpr auto kLookAgain = 5s;
 
 /// Rounds until nothing is left, also of what the other controller holds.
-Async<lifecycle::ApplyReport> converge(Process& process, lifecycle::Store& store, const inventory::Cluster& cluster, Clock& clock) {
+Async<lifecycle::ApplyReport> converge(Process& process, lifecycle::Store& store,
+                                       const inventory::Cluster& cluster, Clock& clock) {
   lifecycle::ApplyReport last;
   int done = 0;
   for (int round = 0; round < kMaxRounds; ++round) {
@@ -45,7 +48,8 @@ Async<lifecycle::ApplyReport> converge(Process& process, lifecycle::Store& store
     if (plan.empty() && open.empty()) co_return last;
     co_await clock.sleep(kLookAgain);
   }
-  co_return fail(ErrorCode::Timeout, fmt::format("there is always something left to do: {}", fmt::join(last.problems, "; ")));
+  co_return fail(ErrorCode::Timeout, fmt::format("there is always something left to do: {}",
+                                                 fmt::join(last.problems, "; ")));
 }
 
 /// One process: a connection of its own to the database, a loop of its own. It may die at a write.
@@ -56,10 +60,11 @@ class Controller {
     rack.state = holder;
     process_.emplace(rack, rack.cluster, store_);
     process_->engine->actFor({holder, kTestLease, "test", holder, "muster apply"});
-    asio::co_spawn(*io_, converge(*process_, store_, rack.cluster, rack.wall), [this](std::exception_ptr thrown, Result<lifecycle::ApplyReport> report) {
-      if (!thrown) answer_ = std::move(report);
-      ended_ = true;
-    });
+    asio::co_spawn(*io_, converge(*process_, store_, rack.cluster, rack.wall),
+                   [this](std::exception_ptr thrown, Result<lifecycle::ApplyReport> report) {
+                     if (!thrown) answer_ = std::move(report);
+                     ended_ = true;
+                   });
   }
 
   /// Whether anything was done.
@@ -99,10 +104,12 @@ class TwoControllers : public ::testing::Test {
   void SetUp() override {
     if (!postgresServer().whyNot().empty()) GTEST_SKIP() << postgresServer().whyNot();
     url_ = postgresServer().createDatabase();
-    rack_ = std::make_unique<SimulatedRack>(std::vector<std::string>{"gpu001", "gpu002", "gpu003", "gpu004"});
+    rack_ = std::make_unique<SimulatedRack>(
+        std::vector<std::string>{"gpu001", "gpu002", "gpu003", "gpu004"});
   }
 
-  /// Both until they have ended or died, in virtual time. Time stands still while either has something to do.
+  /// Both until they have ended or died, in virtual time. Time stands still while either has
+  /// something to do.
   void runBoth(Controller& first, Controller& second) {
     asio::io_context world;
     bool stop = false;
@@ -141,7 +148,8 @@ class TwoControllers : public ::testing::Test {
 };
 
 TEST_F(TwoControllers, shareTheRoadOfARack) {
-  Controller first(*rack_, url_, "ctl1", CrashStore::kNever), second(*rack_, url_, "ctl2", CrashStore::kNever);
+  Controller first(*rack_, url_, "ctl1", CrashStore::kNever),
+      second(*rack_, url_, "ctl2", CrashStore::kNever);
   runBoth(first, second);
   for (const auto* each : {&first, &second}) {
     ASSERT_TRUE(each->answer());
@@ -154,12 +162,14 @@ TEST_F(TwoControllers, shareTheRoadOfARack) {
 class OneDies : public TwoControllers, public ::testing::WithParamInterface<int> {};
 
 TEST_P(OneDies, andTheOtherFinishes) {
-  Controller first(*rack_, url_, "ctl1", GetParam()), second(*rack_, url_, "ctl2", CrashStore::kNever);
+  Controller first(*rack_, url_, "ctl1", GetParam()),
+      second(*rack_, url_, "ctl2", CrashStore::kNever);
   runBoth(first, second);
   EXPECT_TRUE(first.crashed()) << "it made only " << first.writes() << " writes";
   ASSERT_TRUE(second.answer());
   ASSERT_TRUE(*second.answer()) << second.answer()->error().str();
-  EXPECT_TRUE((*second.answer())->ok()) << fmt::format("{}", fmt::join((*second.answer())->problems, "\n"));
+  EXPECT_TRUE((*second.answer())->ok())
+      << fmt::format("{}", fmt::join((*second.answer())->problems, "\n"));
   expectTheEnd();
 }
 
@@ -183,16 +193,27 @@ class OtherHost : public TwoControllers {
     process_.emplace(*rack_, rack_->cluster, *used_);
   }
   lifecycle::Plan planOfSecond() {
-    auto facts = runInVirtualTime(rack_->clock, whileMachinesRun(process_->engine->observe({})), nullptr, &process_->workers).value();
-    return lifecycle::makePlan(rack_->cluster, facts.value(), lifecycle::policyOf(*used_, {}).value(), process_->phases).value();
+    auto facts = runInVirtualTime(rack_->clock, whileMachinesRun(process_->engine->observe({})),
+                                  nullptr, &process_->workers)
+                     .value();
+    return lifecycle::makePlan(rack_->cluster, facts.value(),
+                               lifecycle::policyOf(*used_, {}).value(), process_->phases)
+        .value();
   }
   /// The second host's keep until `ends`, or for ten minutes.
   void keepUntil(std::function<bool()> ends) {
     lifecycle::Phases light;
     for (auto* phase : process_->phases)
       if (phase->name() == "validate" || phase->name() == "pool") light.push_back(phase);
-    monitor::Keeper keeper({rack_->cluster, process_->phases, light, *used_, rack_->wall, [](const lifecycle::Event&) {}, {"ctl2", kTestLease, "test", "ctl2", "muster keep"}});
-    runInVirtualTime(rack_->clock, whileMachinesRun(keepBeside(keeper, std::move(ends))), nullptr, &process_->workers);
+    monitor::Keeper keeper({rack_->cluster,
+                            process_->phases,
+                            light,
+                            *used_,
+                            rack_->wall,
+                            [](const lifecycle::Event&) {},
+                            {"ctl2", kTestLease, "test", "ctl2", "muster keep"}});
+    runInVirtualTime(rack_->clock, whileMachinesRun(keepBeside(keeper, std::move(ends))), nullptr,
+                     &process_->workers);
   }
   Task<bool> keepBeside(monitor::Keeper& keeper, std::function<bool()> ends) {
     using namespace asio::experimental::awaitable_operators;
@@ -220,7 +241,8 @@ class OtherHost : public TwoControllers {
   Machine& machine(const std::string& node) { return rack_->machines.at(NodeName(node)); }
 
   std::unique_ptr<lifecycle::Store> first_, second_;
-  std::optional<CrashStore> used_;  ///< the second, without batches: their thread would outlive a keep that is cut off
+  std::optional<CrashStore>
+      used_;  ///< the second, without batches: their thread would outlive a keep that is cut off
   std::optional<Process> process_;
 };
 
@@ -236,15 +258,18 @@ TEST_F(OtherHost, findsWhatTheFirstHasCertified) {
 }
 
 TEST_F(OtherHost, drainsWhatIsRevokedBesideTheFirst) {
-  const auto beside = validate::makeCertificateStore(rack_->cluster, *first_, rack_->wall, rack_->key, rack_->folder / "ctl1" / "certificates");
+  const auto beside = validate::makeCertificateStore(
+      rack_->cluster, *first_, rack_->wall, rack_->key, rack_->folder / "ctl1" / "certificates");
   ASSERT_TRUE(beside->revoke(NodeName("gpu002"), "ann@ctl1", "GPU 3 was replaced"));
   keepUntil([this] { return machine("gpu002").drained; });
   EXPECT_TRUE(machine("gpu002").drained);
   EXPECT_THAT(machine("gpu002").drain_reason, HasSubstr("revoked"));
-  for (const auto* other : {"gpu001", "gpu003", "gpu004"}) EXPECT_FALSE(machine(other).drained) << other;
+  for (const auto* other : {"gpu001", "gpu003", "gpu004"})
+    EXPECT_FALSE(machine(other).drained) << other;
   const auto plan = planOfSecond();
   EXPECT_FALSE(plan.empty());
-  for (const auto& action : plan.actions) EXPECT_EQ(action.facet.subject.str(), "gpu002") << action.id;
+  for (const auto& action : plan.actions)
+    EXPECT_EQ(action.facet.subject.str(), "gpu002") << action.id;
 }
 
 }  // namespace

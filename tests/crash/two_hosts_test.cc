@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two hosts with the real program, a state folder each, one PostgreSQL, and a simulated fleet whose agents know both. One host is killed,
-// or stopped and woken: agents report to the other one, it finishes, nothing is done twice, and the one that wakes up stops.
+// Two hosts with the real program, a state folder each, one PostgreSQL, and a simulated fleet whose
+// agents know both. One host is killed, or stopped and woken: agents report to the other one, it
+// finishes, nothing is done twice, and the one that wakes up stops.
 #include "base/io/process.h"
 #include "inventory/inventory.h"
 #include "lab/fleet/fleet.h"
@@ -26,7 +27,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr int kNodes = 4;
-constexpr auto kLimit = 180s;  ///< of one thing that has to happen: a lease, an agent's long poll, and a slow machine
+constexpr auto kLimit =
+    180s;  ///< of one thing that has to happen: a lease, an agent's long poll, and a slow machine
 
 /// A program that runs, and what it has said.
 struct Program {
@@ -43,7 +45,9 @@ class TwoHosts : public ::testing::Test {
     if (!postgresServer().whyNot().empty()) GTEST_SKIP() << postgresServer().whyNot();
     home_ = io::Fd(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
     if (::unshare(CLONE_NEWNET) != 0) GTEST_SKIP() << "network namespaces cannot be made here";
-    const auto up = io::runChecked({.program = "sh", .args = {"-c", "ip link set lo up && ip addr add 127.0.0.2/8 dev lo" + neighbours()}});
+    const auto up = io::runChecked(
+        {.program = "sh",
+         .args = {"-c", "ip link set lo up && ip addr add 127.0.0.2/8 dev lo" + neighbours()}});
     ASSERT_TRUE(up) << up.error().str();
     url_ = postgresServer().createDatabase();
     store_ = std::move(*lifecycle::openStore(url_));
@@ -54,26 +58,33 @@ class TwoHosts : public ::testing::Test {
   }
   void TearDown() override {
     for (auto* each : {&a_, &b_, &fleet_}) {
-      if (HasFailure() && each->child) std::cerr << "---- " << each->log.filename() << "\n" << each->said() << "\n";
+      if (HasFailure() && each->child)
+        std::cerr << "---- " << each->log.filename() << "\n" << each->said() << "\n";
       if (each->child) each->child->signal(SIGCONT);
       each->child.reset();
     }
     if (home_.valid()) ::setns(home_.get(), CLONE_NEWNET);
   }
 
-  /// On loopback nobody is a neighbour: the kernel is told of each node's MAC, on a device of its own.
+  /// On loopback nobody is a neighbour: the kernel is told of each node's MAC, on a device of its
+  /// own.
   static std::string neighbours() {
     std::string out;
     for (int number = 1; number <= kNodes; ++number)
-      out += fmt::format(" && ip link add node{0} type bridge && ip link set node{0} up && ip neigh add 127.0.0.1 lladdr {1} dev node{0} nud permanent", number, lab::fleet::specOf(number).mac);
+      out += fmt::format(
+          " && ip link add node{0} type bridge && ip link set node{0} up && ip neigh add 127.0.0.1 "
+          "lladdr {1} dev node{0} nud permanent",
+          number, lab::fleet::specOf(number).mac);
     return out;
   }
   void declare() {
     std::string nodes;
     for (int number = 1; number <= kNodes; ++number) {
       const auto spec = lab::fleet::specOf(number);
-      nodes += fmt::format("  - {{names: {}, profile: sim, mac: \"{}\", address: 127.80.0.{}, bmc: \"https://{}:{}\", serial: {}}}\n", spec.name, spec.mac, number,
-                           spec.bmc_address, spec.bmc_port, spec.serial);
+      nodes += fmt::format(
+          "  - {{names: {}, profile: sim, mac: \"{}\", address: 127.80.0.{}, bmc: "
+          "\"https://{}:{}\", serial: {}}}\n",
+          spec.name, spec.mac, number, spec.bmc_address, spec.bmc_port, spec.serial);
     }
     std::ofstream(folder_ / "cluster.yaml") << R"(cluster: {name: two-hosts}
 networks:
@@ -94,24 +105,31 @@ nodes:
   /// Made on the first host, and copied to the second one as docs/two-hosts.md says.
   void makeKeysAndImages() {
     ASSERT_TRUE(io::CertificateAuthority::loadOrCreate(folder_ / "a/ca", "muster CA"));
-    for (const char* name : {"signing", "firmware", "audit"}) ASSERT_TRUE(io::SigningKey::loadOrCreate(folder_ / fmt::format("a/keys/{}.pem", name)));
+    for (const char* name : {"signing", "firmware", "audit"})
+      ASSERT_TRUE(io::SigningKey::loadOrCreate(folder_ / fmt::format("a/keys/{}.pem", name)));
     const auto key = io::SigningKey::loadOrCreate(folder_ / "a/keys/images.pem");
     ASSERT_TRUE(key);
     const auto loaded = inventory::load(folder_ / "cluster.yaml");
     ASSERT_TRUE(loaded.cluster) << loaded.diagnostics.all().front().str();
-    auto images = provision::openImageStore({folder_ / "cache", binFolder() / "muster-agent", *key}, std::make_unique<FakeSystemBuilder>());
+    auto images = provision::openImageStore({folder_ / "cache", binFolder() / "muster-agent", *key},
+                                            std::make_unique<FakeSystemBuilder>());
     const auto ram = images->buildRamOs([](std::string_view) {});
     ASSERT_TRUE(ram) << ram.error().str();
-    const auto image = images->build(loaded.cluster->images.at("bookworm"), [](std::string_view) {});
+    const auto image =
+        images->build(loaded.cluster->images.at("bookworm"), [](std::string_view) {});
     ASSERT_TRUE(image) << image.error().str();
   }
   void copyKeys() {
     fs::create_directories(folder_ / "b");
-    for (const char* what : {"ca", "keys"}) fs::copy(folder_ / "a" / what, folder_ / "b" / what, fs::copy_options::recursive);
+    for (const char* what : {"ca", "keys"})
+      fs::copy(folder_ / "a" / what, folder_ / "b" / what, fs::copy_options::recursive);
   }
   void startFleet() {
-    fleet_ = start({(binFolder() / "muster-fleet").string(), {"serve", "--nodes", std::to_string(kNodes), "--boot-url", "http://127.0.0.1:8080,http://127.0.0.2:8080", "--boot-s", "3",
-                                                              "--tasks-file", (folder_ / "tasks").string()}}, "fleet.log");
+    fleet_ = start({(binFolder() / "muster-fleet").string(),
+                    {"serve", "--nodes", std::to_string(kNodes), "--boot-url",
+                     "http://127.0.0.1:8080,http://127.0.0.2:8080", "--boot-s", "3", "--tasks-file",
+                     (folder_ / "tasks").string()}},
+                   "fleet.log");
     ASSERT_TRUE(becomes([&] { return fleet_.hasSaid("BMCs answer"); }));
   }
   Program start(io::Command command, const std::string& log) {
@@ -123,8 +141,13 @@ nodes:
   Program muster(const std::string& host, std::vector<std::string> words) {
     const auto log = fmt::format("{}-{}-{}.log", host, words.front(), ++programs_);
     io::Command command{(binFolder() / "muster").string(), std::move(words)};
-    command.env = {{"MUSTER_INVENTORY", (folder_ / "cluster.yaml").string()}, {"MUSTER_STATE", (folder_ / host).string()}, {"MUSTER_CACHE", (folder_ / "cache").string()},
-                   {"MUSTER_LAB", (folder_ / "no-lab").string()}, {"MUSTER_STORE", url_}, {"HOME", folder_.path().string()}, {"MUSTER_FLEET_PASSWORD", "secret"},
+    command.env = {{"MUSTER_INVENTORY", (folder_ / "cluster.yaml").string()},
+                   {"MUSTER_STATE", (folder_ / host).string()},
+                   {"MUSTER_CACHE", (folder_ / "cache").string()},
+                   {"MUSTER_LAB", (folder_ / "no-lab").string()},
+                   {"MUSTER_STORE", url_},
+                   {"HOME", folder_.path().string()},
+                   {"MUSTER_FLEET_PASSWORD", "secret"},
                    {"MUSTER_ADDRESS", host == "a" ? "127.0.0.1" : "127.0.0.2"}};
     return start(std::move(command), log);
   }
@@ -144,7 +167,8 @@ nodes:
   int tasks(std::string_view kind, std::string_view phase) {
     std::ifstream in(folder_ / "tasks");
     int count = 0;
-    for (std::string node, what, id, which; in >> node >> what >> id >> which;) count += what == kind && which == phase;
+    for (std::string node, what, id, which; in >> node >> what >> id >> which;)
+      count += what == kind && which == phase;
     return count;
   }
   std::string whoServes() {
@@ -152,7 +176,8 @@ nodes:
     return holder && *holder ? (*holder)->address : "";
   }
   void expectEverythingOnce() {
-    // A writing that found no controller to certify what it would write has failed before its first byte, and was tried again.
+    // A writing that found no controller to certify what it would write has failed before its first
+    // byte, and was tried again.
     EXPECT_EQ(tasks("write-image", "done"), kNodes);
     EXPECT_EQ(tasks("install-driver", "running"), kNodes);
     for (int number = 1; number <= kNodes; ++number) {
@@ -173,7 +198,8 @@ nodes:
   /// The first of two hosts is in the middle of its work: an image is being written, or is.
   void beginOnA() {
     a_ = muster("a", {"apply"});
-    ASSERT_TRUE(becomes([&] { return tasks("write-image", "running") > 0 || !a_.child->running(); }));
+    ASSERT_TRUE(
+        becomes([&] { return tasks("write-image", "running") > 0 || !a_.child->running(); }));
     ASSERT_TRUE(a_.child->running());
     EXPECT_EQ(whoServes(), "127.0.0.1");
   }
@@ -235,7 +261,8 @@ TEST_F(TwoHosts, aHostWithAnotherImageIsToldWhatToCopyAndOrdersNothing) {
   ASSERT_TRUE(store_->putValue("site/image/bookworm", "0123abcd ctl-b (3f9c)"));
   a_ = muster("a", {"apply"});
   ASSERT_TRUE(ends(a_));
-  EXPECT_THAT(a_.said(), HasSubstr("here, the site's is 0123abcd: every node would be taken for wrong"));
+  EXPECT_THAT(a_.said(),
+              HasSubstr("here, the site's is 0123abcd: every node would be taken for wrong"));
   EXPECT_THAT(a_.said(), HasSubstr("/images from ctl-b (3f9c)"));
   EXPECT_EQ(tasks("write-image", "running"), 0);
   EXPECT_EQ(store_->getValue("site/image/bookworm").value(), "0123abcd ctl-b (3f9c)");
@@ -259,7 +286,8 @@ TEST_F(TwoHosts, keepStandsByCommandsAreSentToWhoServesAndTheHostsChangeHands) {
   ASSERT_TRUE(becomes([&] { return b_.hasSaid("muster keep: 4 nodes"); }));
   EXPECT_EQ(whoServes(), "127.0.0.2");
   a_ = muster("a", {"keep"});
-  ASSERT_TRUE(becomes([&] { return a_.hasSaid("serves, at 127.0.0.2"); })) << "and does not fight for it";
+  ASSERT_TRUE(becomes([&] { return a_.hasSaid("serves, at 127.0.0.2"); }))
+      << "and does not fight for it";
   plan = muster("b", {"plan"});  // keep stands aside for it, the host stays the one that serves
   ASSERT_TRUE(ends(plan));
   EXPECT_THAT(plan.said(), Not(HasSubstr("run the command there")));

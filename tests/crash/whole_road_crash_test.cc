@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// kill -9 at every write of the journal, with the real phases: firmware, provision, validate and pool on machines in memory.
-// Whatever dies: every node reaches the end, no component is flashed twice, no disk written twice, no job is killed, no power is
-// cut under a write, nothing stays locked.
+// kill -9 at every write of the journal, with the real phases: firmware, provision, validate and
+// pool on machines in memory. Whatever dies: every node reaches the end, no component is flashed
+// twice, no disk written twice, no job is killed, no power is cut under a write, nothing stays
+// locked.
 #include "lifecycle/rollout/regression.h"
 #include "tests/crash/simulated_rack.h"
 #include "tests/fakes/memory_store.h"
@@ -23,7 +24,8 @@ struct Expected {
   int bmc_uploads = 1, bios_uploads = 1, image_writes = 1, driver_installs = 1;
 };
 
-void expectTheEnd(SimulatedRack& rack, lifecycle::Store& store, const LifeEnd& end, Expected expected) {
+void expectTheEnd(SimulatedRack& rack, lifecycle::Store& store, const LifeEnd& end,
+                  Expected expected) {
   ASSERT_FALSE(end.crashed);
   EXPECT_TRUE(end.ok) << end.problems;
   EXPECT_THAT(rack.violations, IsEmpty());
@@ -33,7 +35,8 @@ void expectTheEnd(SimulatedRack& rack, lifecycle::Store& store, const LifeEnd& e
     EXPECT_EQ(rack.uploads(node.str(), "BIOS"), expected.bios_uploads);
     EXPECT_EQ(machine.image_writes, expected.image_writes);
     auto installs = machine.driver_installs.find("rdma");
-    EXPECT_EQ(installs == machine.driver_installs.end() ? 0 : installs->second, expected.driver_installs);
+    EXPECT_EQ(installs == machine.driver_installs.end() ? 0 : installs->second,
+              expected.driver_installs);
     EXPECT_TRUE(rack.inPool(node.str()));
   }
   EXPECT_THAT(*store.openIntents(), IsEmpty());
@@ -41,9 +44,11 @@ void expectTheEnd(SimulatedRack& rack, lifecycle::Store& store, const LifeEnd& e
   EXPECT_THAT(*store.wipesAllowed(), IsEmpty());
 }
 
-/// Lets the first life go wrong at every write in each of `ways`, in a world made anew by `prepare`; the second must reach the end.
+/// Lets the first life go wrong at every write in each of `ways`, in a world made anew by
+/// `prepare`; the second must reach the end.
 template <class Prepare>
-void sufferAtEveryWrite(Prepare prepare, Expected expected, int at_least, std::vector<std::function<Death(int)>> ways) {
+void sufferAtEveryWrite(Prepare prepare, Expected expected, int at_least,
+                        std::vector<std::function<Death(int)>> ways) {
   int writes = 0;
   {
     auto [rack, store] = prepare();
@@ -67,12 +72,15 @@ void sufferAtEveryWrite(Prepare prepare, Expected expected, int at_least, std::v
 template <class Prepare>
 void dieAtEveryWrite(Prepare prepare, Expected expected, int at_least) {
   sufferAtEveryWrite(prepare, expected, at_least,
-                     {[](int at) { return Death{.crash_at = at, .lost = true}; }, [](int at) { return Death{.crash_at = at, .lost = false}; }});
+                     {[](int at) { return Death{.crash_at = at, .lost = true}; },
+                      [](int at) { return Death{.crash_at = at, .lost = false}; }});
 }
 
 using World = std::pair<std::unique_ptr<SimulatedRack>, std::unique_ptr<MemoryStore>>;
 
-World fresh(std::vector<std::string> names) { return {std::make_unique<SimulatedRack>(std::move(names)), std::make_unique<MemoryStore>()}; }
+World fresh(std::vector<std::string> names) {
+  return {std::make_unique<SimulatedRack>(std::move(names)), std::make_unique<MemoryStore>()};
+}
 
 /// In the pool, with a job that runs, and a new declaration.
 World busy(const std::string& bios, const std::string& driver) {
@@ -107,14 +115,16 @@ TEST(WholeRoadCrash, atEveryWriteOfAReinstallationOfABusyNode) {
   dieAtEveryWrite(reinstall, {0, 0, 1, 1}, 25);
 }
 
-/// The disk is full from some write on: what cannot be journaled is not done, and what was begun goes on when there is room again.
+/// The disk is full from some write on: what cannot be journaled is not done, and what was begun
+/// goes on when there is room again.
 TEST(WholeRoadCrash, storeThatFillsUpLosesNothing) {
   const auto full = [](int at) { return Death{.full_from = at}; };
   sufferAtEveryWrite([] { return fresh({"gpu001"}); }, {}, 60, {full});
   sufferAtEveryWrite([] { return busy("1.5.0", "45.0"); }, {0, 1, 0, 1}, 25, {full});
 }
 
-/// Somebody sets the wall clock in the middle: deadlines count real time, so nothing fails and nothing is done again.
+/// Somebody sets the wall clock in the middle: deadlines count real time, so nothing fails and
+/// nothing is done again.
 TEST(WholeRoadCrash, wallClockThatJumpsChangesNothing) {
   for (const std::chrono::hours jump : {std::chrono::hours(3), std::chrono::hours(-3)})
     for (int at = 0; at < 60; at += 5) {
@@ -126,11 +136,13 @@ TEST(WholeRoadCrash, wallClockThatJumpsChangesNothing) {
     }
 }
 
-/// What validate keeps of a gate is what rollouts compare: the two folders know each other only by this shape.
+/// What validate keeps of a gate is what rollouts compare: the two folders know each other only by
+/// this shape.
 TEST(WholeRoad, gatesKeepTheNumbersThatRolloutsCompare) {
   auto [rack, store] = fresh({"gpu001"});
   ASSERT_TRUE(live(*rack, *store).ok);
-  const auto measures = lifecycle::measuresOf(*store->factsOf(lifecycle::Subject(NodeName("gpu001"))));
+  const auto measures =
+      lifecycle::measuresOf(*store->factsOf(lifecycle::Subject(NodeName("gpu001"))));
   ASSERT_TRUE(measures.contains("gemm_gflops"));
   EXPECT_EQ(measures.at("gemm_gflops"), 50);
 }

@@ -17,7 +17,8 @@ Machine machine(int n, int nics = 1) {
   out.model = "DGX H100";
   out.credential = "factory";
   out.bmc_macs = {"bb:00:00:00:00:0" + std::to_string(n)};
-  for (int nic = 0; nic < nics; ++nic) out.macs.push_back("aa:00:00:00:0" + std::to_string(nic) + ":0" + std::to_string(n));
+  for (int nic = 0; nic < nics; ++nic)
+    out.macs.push_back("aa:00:00:00:0" + std::to_string(nic) + ":0" + std::to_string(n));
   return out;
 }
 
@@ -30,7 +31,9 @@ struct AdoptTest : ::testing::Test {
       book.machines().push_back(one);
     }
   }
-  Result<Rows> rows(const std::map<std::string, CsvFields>& extras = {}) { return rowsFor(book, cluster, "/inv/racks.csv", extras); }
+  Result<Rows> rows(const std::map<std::string, CsvFields>& extras = {}) {
+    return rowsFor(book, cluster, "/inv/racks.csv", extras);
+  }
   inventory::Cluster cluster = test::discoveringCluster();
   Book book;
 };
@@ -62,7 +65,8 @@ TEST_F(AdoptTest, theCertificateThatGotThePasswordIsWrittenAsThePin) {
   cluster.bmc_trust = inventory::BmcTrustPolicy::Declared;
   book.machines()[1].certificate_approved_by = "bob";
   made = rows();
-  ASSERT_EQ(made->rows.size(), 1u) << "what nobody approved would be a node that no password goes to";
+  ASSERT_EQ(made->rows.size(), 1u)
+      << "what nobody approved would be a node that no password goes to";
   EXPECT_EQ(made->rows[0].at("bmc_pin"), std::string(64, 'a'));
   ASSERT_EQ(made->left_out.size(), 2u);
   EXPECT_THAT(made->left_out[0], HasSubstr("certificate"));
@@ -71,7 +75,11 @@ TEST_F(AdoptTest, theCertificateThatGotThePasswordIsWrittenAsThePin) {
 TEST_F(AdoptTest, nothingIsWrittenThatNobodyApproved) { EXPECT_TRUE(rows()->rows.empty()); }
 
 TEST_F(AdoptTest, aRuleApprovesOnlyWhatABmcHasToldItself) {
-  cluster.discovery.rules = {{.name = "hgx", .match = {{"model", "*H100*"}}, .profile = "hgx", .rack = "r7", .approve = true}};
+  cluster.discovery.rules = {{.name = "hgx",
+                              .match = {{"model", "*H100*"}},
+                              .profile = "hgx",
+                              .rack = "r7",
+                              .approve = true}};
   book.machines()[0].credential.clear();
   EXPECT_EQ(applyRules(book, cluster), 2u);
   EXPECT_FALSE(book.machines()[0].approved()) << "anybody can announce a model";
@@ -84,13 +92,16 @@ TEST_F(AdoptTest, aMachineWithSeveralNicsWaitsUntilOneBootsOrAPersonSays) {
   book.machines() = {machine(1, 4)};
   ASSERT_TRUE(approve(book.machines()[0], {.by = "alice"}, cluster));
   EXPECT_THAT(rows()->left_out.at(0), HasSubstr("has 4 NICs"));
-  EXPECT_FALSE(approve(book.machines()[0], {.boot_mac = "aa:00:00:00:00:99", .by = "alice"}, cluster));
-  ASSERT_TRUE(approve(book.machines()[0], {.boot_mac = "aa:00:00:00:02:01", .by = "alice"}, cluster));
+  EXPECT_FALSE(
+      approve(book.machines()[0], {.boot_mac = "aa:00:00:00:00:99", .by = "alice"}, cluster));
+  ASSERT_TRUE(
+      approve(book.machines()[0], {.boot_mac = "aa:00:00:00:02:01", .by = "alice"}, cluster));
   EXPECT_EQ(rows()->rows.at(0).at("mac"), "aa:00:00:00:02:01");
 }
 
 TEST_F(AdoptTest, aListOfSerialsOrBmcMacsAdoptsARack) {
-  const auto list = parseList("name,serial,bmc_mac,unit\ngpu002,SN-7,,12\n,,BB-00-00-00-00-03,\n,SN-99,,\n", "list.csv");
+  const auto list = parseList(
+      "name,serial,bmc_mac,unit\ngpu002,SN-7,,12\n,,BB-00-00-00-00-03,\n,SN-99,,\n", "list.csv");
   ASSERT_TRUE(list) << list.error().str();
   std::map<std::string, CsvFields> extras;
   const auto unseen = applyList(book, *list, "list.csv", {.by = "alice"}, cluster, &extras);
@@ -108,13 +119,16 @@ TEST_F(AdoptTest, aListOfSerialsOrBmcMacsAdoptsARack) {
 
 TEST_F(AdoptTest, wrongListsAreRefusedWithTheirLine) {
   auto refused = [&](const char* text) {
-    auto done = applyList(book, *parseList(text, "list.csv"), "list.csv", {.by = "alice"}, cluster, nullptr);
+    auto done = applyList(book, *parseList(text, "list.csv"), "list.csv", {.by = "alice"}, cluster,
+                          nullptr);
     return done ? std::string("accepted") : done.error().str();
   };
-  EXPECT_THAT(refused("serial\nSN-7\nSN-7\n"), HasSubstr("list.csv:3: the machine of line 2 again"));
+  EXPECT_THAT(refused("serial\nSN-7\nSN-7\n"),
+              HasSubstr("list.csv:3: the machine of line 2 again"));
   EXPECT_THAT(refused("bmc_mac\nnonsense\n"), HasSubstr("no MAC"));
   book.machines()[0].serial = "SN-7";
-  const auto twice = applyList(book, *parseList("serial\nSN-7\n", "list.csv"), "list.csv", {.by = "alice"}, cluster, nullptr);
+  const auto twice = applyList(book, *parseList("serial\nSN-7\n", "list.csv"), "list.csv",
+                               {.by = "alice"}, cluster, nullptr);
   EXPECT_THAT(twice->at(0), HasSubstr("2 machines have the serial SN-7"));
 }
 
@@ -124,8 +138,10 @@ TEST_F(AdoptTest, whatIsANodeIsNotAdoptedAgain) {
   node.serial = "SN-3";
   node.address = *Ipv4::parse("10.20.9.9");
   cluster.nodes.push_back(node);
-  EXPECT_EQ(approve(book.machines()[1], {.by = "alice"}, cluster).error().code(), ErrorCode::Conflict);
-  EXPECT_FALSE(approve(book.machines()[2], {.node = "gpu001", .by = "alice"}, cluster)) << "the name is taken";
+  EXPECT_EQ(approve(book.machines()[1], {.by = "alice"}, cluster).error().code(),
+            ErrorCode::Conflict);
+  EXPECT_FALSE(approve(book.machines()[2], {.node = "gpu001", .by = "alice"}, cluster))
+      << "the name is taken";
   ASSERT_TRUE(approve(book.machines()[2], {.by = "alice"}, cluster));
   const auto made = rows();
   ASSERT_EQ(made->rows.size(), 1u);
@@ -134,9 +150,15 @@ TEST_F(AdoptTest, whatIsANodeIsNotAdoptedAgain) {
 }
 
 TEST_F(AdoptTest, addressesAreOfTheSubnetOfTheRackOrOfTheRelay) {
-  inventory::Subnet row_a{.name = "row-a", .cidr = *Cidr::parse("10.21.0.0/24"), .gateway = *Ipv4::parse("10.21.0.1"), .racks = {"r1"}};
+  inventory::Subnet row_a{.name = "row-a",
+                          .cidr = *Cidr::parse("10.21.0.0/24"),
+                          .gateway = *Ipv4::parse("10.21.0.1"),
+                          .racks = {"r1"}};
   row_a.dhcp_range = {*Ipv4::parse("10.21.0.2"), *Ipv4::parse("10.21.0.9")};
-  cluster.networks[0].subnets = {row_a, {.name = "row-b", .cidr = *Cidr::parse("10.22.0.0/24"), .gateway = *Ipv4::parse("10.22.0.1")}};
+  cluster.networks[0].subnets = {row_a,
+                                 {.name = "row-b",
+                                  .cidr = *Cidr::parse("10.22.0.0/24"),
+                                  .gateway = *Ipv4::parse("10.22.0.1")}};
   auto& machines = book.machines();
   ASSERT_TRUE(approve(machines[0], {.rack = "r1", .by = "alice"}, cluster));
   machines[1].relay = "10.22.0.1";
@@ -146,7 +168,9 @@ TEST_F(AdoptTest, addressesAreOfTheSubnetOfTheRackOrOfTheRelay) {
   ASSERT_TRUE(made);
   std::map<std::string, std::string> addresses;
   for (const auto& row : made->rows) addresses[row.at("serial")] = row.at("address");
-  EXPECT_EQ(addresses, (std::map<std::string, std::string>{{machines[0].serial, "10.21.0.10"}, {machines[1].serial, "10.22.0.2"}})) << "neither gateways nor what DHCP gives to strangers";
+  EXPECT_EQ(addresses, (std::map<std::string, std::string>{{machines[0].serial, "10.21.0.10"},
+                                                           {machines[1].serial, "10.22.0.2"}}))
+      << "neither gateways nor what DHCP gives to strangers";
   ASSERT_EQ(made->left_out.size(), 1u);
   EXPECT_THAT(made->left_out[0], HasSubstr("its subnet is not known"));
   machines[2].relay = "0.0.0.0";
@@ -158,7 +182,8 @@ TEST_F(AdoptTest, namesAndAddressesRunOut) {
   for (auto& one : book.machines()) ASSERT_TRUE(approve(one, {.by = "alice"}, cluster));
   EXPECT_EQ(rows()->left_out.size(), 2u);
   EXPECT_THAT(rows()->left_out[0], HasSubstr("no name is free"));
-  EXPECT_FALSE(rowsFor(book, cluster, "/inv/other.csv", {})) << "a file that the inventory does not read";
+  EXPECT_FALSE(rowsFor(book, cluster, "/inv/other.csv", {}))
+      << "a file that the inventory does not read";
   cluster = test::discoveringCluster();
   cluster.networks[0].cidr = *Cidr::parse("10.20.0.0/30");
   for (auto& one : book.machines()) one.node.clear();

@@ -15,12 +15,15 @@ using ::testing::Not;
 const std::string kOne(64, 'a'), kTwo(64, 'b');
 
 TEST(ApprovedCertificates, whatAScanPrintsIsAListForTheNext) {
-  const std::vector<Contact> met = {{"https://10.20.250.7", "muster", "box", kOne}, {"https://10.20.250.8:8443", "", "", kTwo}};
-  const auto list = ApprovedCertificates::parse("# compared by alice\n\n" + contactsText(met), "list");
+  const std::vector<Contact> met = {{"https://10.20.250.7", "muster", "box", kOne},
+                                    {"https://10.20.250.8:8443", "", "", kTwo}};
+  const auto list =
+      ApprovedCertificates::parse("# compared by alice\n\n" + contactsText(met), "list");
   ASSERT_TRUE(list) << list.error().str();
   EXPECT_TRUE(list->covers(met[0]));
   EXPECT_TRUE(list->covers(met[1]));
-  EXPECT_FALSE(list->covers({"https://10.20.250.8:8443", "", "", kOne})) << "it was said of another address";
+  EXPECT_FALSE(list->covers({"https://10.20.250.8:8443", "", "", kOne}))
+      << "it was said of another address";
   EXPECT_FALSE(list->covers({"https://10.20.250.7", "muster", "box", kTwo}));
   EXPECT_FALSE(list->covers({"https://10.20.250.7", "muster", "box", ""}));
 }
@@ -35,9 +38,12 @@ TEST(ApprovedCertificates, aFingerprintAloneCountsForAnyAddress) {
 }
 
 TEST(ApprovedCertificates, everyBadLineIsNamed) {
-  const auto list = ApprovedCertificates::parse("10.20.250.7 abc\n" + kOne + "\n10.20.250.8 gpu1 " + kTwo + "\n\x1b[31m\n", "list");
+  const auto list = ApprovedCertificates::parse(
+      "10.20.250.7 abc\n" + kOne + "\n10.20.250.8 gpu1 " + kTwo + "\n\x1b[31m\n", "list");
   ASSERT_FALSE(list);
-  EXPECT_THAT(list.error().text(), AllOf(HasSubstr("list:1:"), Not(HasSubstr("list:2:")), HasSubstr("list:3:"), HasSubstr("list:4:"), Not(HasSubstr("\x1b"))));
+  EXPECT_THAT(list.error().text(),
+              AllOf(HasSubstr("list:1:"), Not(HasSubstr("list:2:")), HasSubstr("list:3:"),
+                    HasSubstr("list:4:"), Not(HasSubstr("\x1b"))));
   EXPECT_FALSE(ApprovedCertificates().add(std::string(64, 'g')));
 }
 

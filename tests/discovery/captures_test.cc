@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The survey against captures of real BMCs, replayed path by path; they are not part of this repository (tests/bmc/captures_test.cc).
-// Nothing of what they contain is printed.
+// The survey against captures of real BMCs, replayed path by path; they are not part of this
+// repository (tests/bmc/captures_test.cc). Nothing of what they contain is printed.
 #include "base/io/process.h"
 #include "bmc/redfish/json_view.h"
 #include "discovery/machine.h"
@@ -24,9 +24,13 @@ class DiscoverCaptures : public ::testing::TestWithParam<Capture> {};
 
 TEST_P(DiscoverCaptures, aRealMachineIsSurveyed) {
   const char* named = std::getenv("MUSTER_REDFISH_CAPTURES");
-  const auto folder = named && *named ? std::filesystem::path(named) : test::sourceFolder().parent_path() / "shared/captures/redfish";
+  const auto folder = named && *named
+                          ? std::filesystem::path(named)
+                          : test::sourceFolder().parent_path() / "shared/captures/redfish";
   const auto file = folder / (std::string(GetParam().name) + ".json.gz");
-  if (!std::filesystem::exists(file)) GTEST_SKIP() << "no capture " << file.filename() << "; set MUSTER_REDFISH_CAPTURES to their folder";
+  if (!std::filesystem::exists(file))
+    GTEST_SKIP() << "no capture " << file.filename()
+                 << "; set MUSTER_REDFISH_CAPTURES to their folder";
   io::Command unpack;
   unpack.program = "gzip";
   unpack.args = {"-dc", file.string()};
@@ -37,10 +41,12 @@ TEST_P(DiscoverCaptures, aRealMachineIsSurveyed) {
   test::FakeHttp net;
   net.handle = [&](io::HttpRequest request) -> Async<io::HttpResponse> {
     auto path = request.url.target;
-    if (request.method == "POST") co_return test::FakeHttp::json(201, "{}", {{"X-Auth-Token", "t"}});
+    if (request.method == "POST")
+      co_return test::FakeHttp::json(201, "{}", {{"X-Auth-Token", "t"}});
     if (path.size() > 1 && path.back() == '/') path.pop_back();
     const auto found = resources.find(path);
-    co_return found == resources.end() ? test::FakeHttp::json(404, "{}") : test::FakeHttp::json(200, found->dump());
+    co_return found == resources.end() ? test::FakeHttp::json(404, "{}")
+                                       : test::FakeHttp::json(200, found->dump());
   };
   test::RedfishRig rig(loop, net);
   auto bmc = rig.bmc();
@@ -52,11 +58,15 @@ TEST_P(DiscoverCaptures, aRealMachineIsSurveyed) {
   EXPECT_FALSE(survey->bmc_version.empty());
   EXPECT_EQ(survey->gpus.size(), GetParam().gpus);
   EXPECT_EQ(!survey->bmc_macs.empty(), GetParam().bmc_macs);
-  for (const auto& request : net.requests) EXPECT_TRUE(request.method == "GET" || request.url.target.find("Sessions") != std::string::npos);
+  for (const auto& request : net.requests)
+    EXPECT_TRUE(request.method == "GET" ||
+                request.url.target.find("Sessions") != std::string::npos);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, DiscoverCaptures,
-                         ::testing::Values(Capture{"dell", 1, true}, Capture{"hpe", 0, true}, Capture{"supermicro", 8, true}, Capture{"nvidia_viking", 8, true}),
+                         ::testing::Values(Capture{"dell", 1, true}, Capture{"hpe", 0, true},
+                                           Capture{"supermicro", 8, true},
+                                           Capture{"nvidia_viking", 8, true}),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

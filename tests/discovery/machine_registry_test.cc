@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "discovery/machine_registry.h"
-#include "discovery/findings.h"
 #include "discovery/classify.h"
+#include "discovery/findings.h"
 #include "tests/discovery/world.h"
 #include "tests/fakes/memory_store.h"
 
@@ -53,11 +53,14 @@ TEST(DiscoverBook, twoBmcsThatClaimOneSerialStayTwoAndAreAFinding) {
 
 TEST(DiscoverBook, firmwaresPlaceholdersAreNoSerials) {
   Book book;
-  ASSERT_TRUE(book.note(surveyed("https://10.1.0.1", "To Be Filled By O.E.M.", "aa:00:00:00:00:01"), WallTime{}));
-  ASSERT_TRUE(book.note(surveyed("https://10.1.0.2", "To Be Filled By O.E.M.", "aa:00:00:00:00:02"), WallTime{}));
+  ASSERT_TRUE(book.note(surveyed("https://10.1.0.1", "To Be Filled By O.E.M.", "aa:00:00:00:00:01"),
+                        WallTime{}));
+  ASSERT_TRUE(book.note(surveyed("https://10.1.0.2", "To Be Filled By O.E.M.", "aa:00:00:00:00:02"),
+                        WallTime{}));
   EXPECT_TRUE(oddities(book.machines(), test::discoveringCluster()).empty());
   EXPECT_EQ(book.machines()[0].id(), "10.1.0.1");
-  for (const char* text : {"", "0", "000000", "N/A", "Default string"}) EXPECT_FALSE(isRealSerial(text)) << text;
+  for (const char* text : {"", "0", "000000", "N/A", "Default string"})
+    EXPECT_FALSE(isRealSerial(text)) << text;
   EXPECT_TRUE(isRealSerial("J1020X0"));
 }
 
@@ -85,12 +88,15 @@ TEST(DiscoverBook, aGpuThatIsGoneIsGone) {
 
 TEST(DiscoverBook, survivesTheStoreAndRefusesRubbish) {
   test::ValuesStore store;
-  auto note = [](Book& book) { return book.note(surveyed("https://10.1.0.1", "SN-1", "aa:00:00:00:00:01"), WallTime{}); };
+  auto note = [](Book& book) {
+    return book.note(surveyed("https://10.1.0.1", "SN-1", "aa:00:00:00:00:01"), WallTime{});
+  };
   ASSERT_TRUE(changeBook(store, note));
   const auto again = Book::read(store);
   ASSERT_TRUE(again) << again.error().str();
   EXPECT_EQ(again->machines().at(0).serial, "SN-1");
-  for (const char* text : {"{", "[]", R"({"machines": [{}]})", R"({"machines": [{"bmc": 1}]})"}) EXPECT_FALSE(Book::parse(text)) << text;
+  for (const char* text : {"{", "[]", R"({"machines": [{}]})", R"({"machines": [{"bmc": 1}]})"})
+    EXPECT_FALSE(Book::parse(text)) << text;
 }
 
 TEST(DiscoverBook, swappedMachinesAreFound) {
@@ -103,19 +109,24 @@ TEST(DiscoverBook, swappedMachinesAreFound) {
     node.bmc.url = std::string("https://10.1.0.") + n;
     cluster.nodes.push_back(node);
   }
-  const std::vector<Machine> swapped = {surveyed("https://10.1.0.1", "SN-2", "aa:00:00:00:00:02"), surveyed("https://10.1.0.2", "SN-1", "aa:00:00:00:00:01")};
+  const std::vector<Machine> swapped = {surveyed("https://10.1.0.1", "SN-2", "aa:00:00:00:00:02"),
+                                        surveyed("https://10.1.0.2", "SN-1", "aa:00:00:00:00:01")};
   const auto odd = oddities(swapped, cluster);
   ASSERT_EQ(odd.size(), 2u);
   EXPECT_EQ(odd[0].what, "behind the BMC of gpu001 is gpu002");
-  const std::vector<Machine> right = {surveyed("https://10.1.0.1", "SN-1", "aa:00:00:00:00:01"), surveyed("https://10.1.0.2", "SN-2", "aa:00:00:00:00:02")};
+  const std::vector<Machine> right = {surveyed("https://10.1.0.1", "SN-1", "aa:00:00:00:00:01"),
+                                      surveyed("https://10.1.0.2", "SN-2", "aa:00:00:00:00:02")};
   EXPECT_TRUE(oddities(right, cluster).empty());
-  EXPECT_EQ(oddities({surveyed("https://10.1.0.1", "SN-9", "aa:00:00:00:00:09")}, cluster).size(), 1u);
+  EXPECT_EQ(oddities({surveyed("https://10.1.0.1", "SN-9", "aa:00:00:00:00:09")}, cluster).size(),
+            1u);
 }
 
 TEST(DiscoverFindings, areKeptWhileTheyHoldUnderTheNodeThatTheyAreAbout) {
   test::MemoryStore store;
-  const std::vector<Oddity> seen = {{"2 machines have the serial SN-1", "https://10.1.0.1, https://10.1.0.2", "compare the labels"},
-                                    {"behind the BMC of gpu001 is gpu002", "https://10.1.0.1", "correct the rack", NodeName("gpu001")}};
+  const std::vector<Oddity> seen = {{"2 machines have the serial SN-1",
+                                     "https://10.1.0.1, https://10.1.0.2", "compare the labels"},
+                                    {"behind the BMC of gpu001 is gpu002", "https://10.1.0.1",
+                                     "correct the rack", NodeName("gpu001")}};
   ASSERT_TRUE(keepFindings(store, seen, WallTime{}));
   const lifecycle::Subject node(NodeName("gpu001"));
   ASSERT_EQ(store.findings(&node)->size(), 1u);
@@ -123,7 +134,8 @@ TEST(DiscoverFindings, areKeptWhileTheyHoldUnderTheNodeThatTheyAreAbout) {
   EXPECT_EQ(store.findings(nullptr)->size(), 2u);
   ASSERT_TRUE(keepFindings(store, seen, WallTime{} + std::chrono::hours(1)));
   EXPECT_EQ(store.findings(nullptr)->size(), 2u);
-  EXPECT_EQ(store.findings(&node)->front().at, WallTime{}) << "nothing is written where nothing is new";
+  EXPECT_EQ(store.findings(&node)->front().at, WallTime{})
+      << "nothing is written where nothing is new";
   ASSERT_TRUE(keepFindings(store, {seen[0]}, WallTime{}));
   EXPECT_TRUE(store.findings(&node)->empty());
   EXPECT_EQ(store.findings(nullptr)->size(), 1u);

@@ -16,17 +16,23 @@ std::string request(const std::string& options) {
   packet.replace(28, 6, std::string("\x52\x54\x00\x20\x00\x07", 6));
   return packet + "\x63\x82\x53\x63" + options;
 }
-std::string option(int number, const std::string& value) { return std::string{static_cast<char>(number), static_cast<char>(value.size())} + value; }
+std::string option(int number, const std::string& value) {
+  return std::string{static_cast<char>(number), static_cast<char>(value.size())} + value;
+}
 
 TEST(Dhcp, aBootingMachineTellsItsMacAndUuid) {
-  const std::string uuid("\x00\x11\x22\x33\x44\x55\x66\x77\x88\x99\xaa\xbb\xcc\xdd\xee\xff\x01", 17);
-  const auto seen = parseDhcp(request(option(53, "\x01") + option(60, "PXEClient:Arch:00007:UNDI:003016") + option(97, uuid) + option(50, std::string("\x0a\x14\xf0\x01", 4)) + "\xff" + "rest"));
+  const std::string uuid("\x00\x11\x22\x33\x44\x55\x66\x77\x88\x99\xaa\xbb\xcc\xdd\xee\xff\x01",
+                         17);
+  const auto seen = parseDhcp(
+      request(option(53, "\x01") + option(60, "PXEClient:Arch:00007:UNDI:003016") +
+              option(97, uuid) + option(50, std::string("\x0a\x14\xf0\x01", 4)) + "\xff" + "rest"));
   ASSERT_TRUE(seen) << seen.error().str();
   EXPECT_EQ(seen->mac.str(), "52:54:00:20:00:07");
   EXPECT_TRUE(seen->boots());
   EXPECT_EQ(seen->address.str(), "10.20.240.1");
   EXPECT_EQ(seen->uuid, "11223344-5566-7788-99aa-bbccddeeff01");
-  EXPECT_TRUE(sameUuid(seen->uuid, "44332211-6655-8877-99AA-BBCCDDEEFF01")) << "SMBIOS and RFC 4122 order the first fields differently";
+  EXPECT_TRUE(sameUuid(seen->uuid, "44332211-6655-8877-99AA-BBCCDDEEFF01"))
+      << "SMBIOS and RFC 4122 order the first fields differently";
   EXPECT_EQ(sightingOf(*seen).boot_mac, "52:54:00:20:00:07");
 }
 
@@ -41,11 +47,13 @@ TEST(Dhcp, aBmcIsNotTakenForANic) {
   const auto machine = sightingOf(*parseDhcp(request(option(60, "iDRAC") + "\xff")));
   EXPECT_TRUE(machine.macs.empty());
   EXPECT_EQ(machine.bmc_macs.size(), 1u);
-  EXPECT_TRUE(machine.bmc.empty()) << "an address that a packet claims is no address to send passwords to";
+  EXPECT_TRUE(machine.bmc.empty())
+      << "an address that a packet claims is no address to send passwords to";
 }
 
 TEST(Dhcp, everyCutOfAPacketIsRefusedOrRead) {
-  const auto whole = request(option(53, "\x01") + option(12, "node\x1b[31m") + option(60, "PXEClient") + "\xff");
+  const auto whole =
+      request(option(53, "\x01") + option(12, "node\x1b[31m") + option(60, "PXEClient") + "\xff");
   for (std::size_t size = 0; size <= whole.size(); ++size) {
     const auto seen = parseDhcp(std::string_view(whole).substr(0, size));
     EXPECT_TRUE(size >= 240 || !seen) << size;
@@ -62,7 +70,8 @@ TEST(Dhcp, everyCutOfAPacketIsRefusedOrRead) {
 
 TEST(Dhcp, onlyWholeDatagramsToTheServersPort) {
   std::string udp = std::string("\x00\x44\x00\x43\x00\x0c\x00\x00", 8) + "DATA";
-  std::string ip = std::string("\x45\x00\x00\x20\x00\x00\x00\x00\x40\x11\x00\x00\x00\x00\x00\x00\xff\xff\xff\xff", 20);
+  std::string ip = std::string(
+      "\x45\x00\x00\x20\x00\x00\x00\x00\x40\x11\x00\x00\x00\x00\x00\x00\xff\xff\xff\xff", 20);
   EXPECT_EQ(dhcpPayload(ip + udp), "DATA");
   EXPECT_FALSE(dhcpPayload(ip + udp.substr(0, 11)));
   auto fragment = ip;
@@ -79,21 +88,27 @@ TEST(Dhcp, onlyWholeDatagramsToTheServersPort) {
 
 const Ipv4 kSender = *Ipv4::parse("10.20.250.7");
 constexpr const char* kNotify =
-    "NOTIFY * HTTP/1.1\r\nHOST: 239.255.255.250:1900\r\nNT: urn:dmtf-org:service:redfish-rest:1:5\r\nNTS: ssdp:alive\r\n"
-    "USN: uuid:92384634-2938-2342-8820-489239905423::urn:dmtf-org:service:redfish-rest:1:5\r\nAL: https://10.20.250.7/redfish/v1\r\n\r\n";
+    "NOTIFY * HTTP/1.1\r\nHOST: 239.255.255.250:1900\r\nNT: "
+    "urn:dmtf-org:service:redfish-rest:1:5\r\nNTS: ssdp:alive\r\n"
+    "USN: uuid:92384634-2938-2342-8820-489239905423::urn:dmtf-org:service:redfish-rest:1:5\r\nAL: "
+    "https://10.20.250.7/redfish/v1\r\n\r\n";
 
 TEST(Ssdp, announcementsAndAnswersNameTheService) {
   const auto notify = parseSsdp(kNotify, kSender);
   ASSERT_TRUE(notify) << notify.error().str();
   EXPECT_EQ(notify->url, "https://10.20.250.7");
   EXPECT_EQ(notify->uuid, "92384634-2938-2342-8820-489239905423");
-  const auto answer = parseSsdp("HTTP/1.1 200 OK\r\nST: urn:dmtf-org:service:redfish-rest:1\r\nUSN: uuid:1\r\nAL: <https://10.20.250.7:8443/redfish/v1/>\r\n\r\n", kSender);
+  const auto answer = parseSsdp(
+      "HTTP/1.1 200 OK\r\nST: urn:dmtf-org:service:redfish-rest:1\r\nUSN: uuid:1\r\nAL: "
+      "<https://10.20.250.7:8443/redfish/v1/>\r\n\r\n",
+      kSender);
   ASSERT_TRUE(answer) << answer.error().str();
   EXPECT_EQ(answer->url, "https://10.20.250.7:8443");
 }
 
 TEST(Ssdp, nobodyAnnouncesSomebodyElse) {
-  EXPECT_THAT(parseSsdp(kNotify, *Ipv4::parse("10.20.250.66")).error().str(), HasSubstr("10.20.250.66 announces 10.20.250.7"));
+  EXPECT_THAT(parseSsdp(kNotify, *Ipv4::parse("10.20.250.66")).error().str(),
+              HasSubstr("10.20.250.66 announces 10.20.250.7"));
 }
 
 TEST(Ssdp, otherServicesPlainHttpAndRubbishAreDropped) {
@@ -109,7 +124,8 @@ TEST(Ssdp, otherServicesPlainHttpAndRubbishAreDropped) {
   EXPECT_FALSE(parseSsdp("", kSender));
   EXPECT_FALSE(parseSsdp(std::string(100'000, 'x'), kSender));
   EXPECT_FALSE(parseSsdp("M-SEARCH * HTTP/1.1\r\n", kSender));
-  for (std::size_t size = 0; size < text.size(); size += 3) (void)parseSsdp(std::string_view(text).substr(0, size), kSender);
+  for (std::size_t size = 0; size < text.size(); size += 3)
+    (void)parseSsdp(std::string_view(text).substr(0, size), kSender);
   EXPECT_TRUE(with("ssdp:alive", "ssdp:byebye")->gone);
 }
 

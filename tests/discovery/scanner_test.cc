@@ -12,8 +12,13 @@ using ::testing::HasSubstr;
 
 lab::vbmc::Identity identity(int number) {
   const auto n = std::to_string(number);
-  return {.node = "x", .serial = "SN-" + n, .uuid = "11111111-2222-4333-8444-00000000000" + n, .macs = {"52:54:00:20:00:0" + n},
-          .model = "Virtual HGX", .gpu_models = {"H100", "H100"}, .bmc_mac = "52:54:00:ff:00:0" + n};
+  return {.node = "x",
+          .serial = "SN-" + n,
+          .uuid = "11111111-2222-4333-8444-00000000000" + n,
+          .macs = {"52:54:00:20:00:0" + n},
+          .model = "Virtual HGX",
+          .gpu_models = {"H100", "H100"},
+          .bmc_mac = "52:54:00:ff:00:0" + n};
 }
 
 TEST(Scanner, unknownMachinesAreSurveyedThroughTheDeclaredCredential) {
@@ -71,7 +76,8 @@ TEST(Scanner, credentialsAreTriedInTurnAndARefusedOneNeverAgain) {
 TEST(Scanner, anAccountIsNeverLockedHoweverOftenItIsScanned) {
   test::BmcWorld world;
   auto cluster = test::discoveringCluster();
-  for (const char* name : {"a", "b", "c"}) world.credential(cluster, name, "admin", std::string("wrong-") + name);
+  for (const char* name : {"a", "b", "c"})
+    world.credential(cluster, name, "admin", std::string("wrong-") + name);
   auto& unit = world.add("10.20.250.7", identity(7), "right");
   std::vector<Machine> seen;
   ASSERT_TRUE(world.scan(cluster, "10.20.250.7", seen));
@@ -88,7 +94,8 @@ TEST(Scanner, anAccountIsNeverLockedHoweverOftenItIsScanned) {
   EXPECT_LT(unit.service->state().slots.size(), 100u);
 }
 
-/// A cluster in which the inventory must declare or somebody approve a certificate before a password goes out.
+/// A cluster in which the inventory must declare or somebody approve a certificate before a
+/// password goes out.
 struct DeclaredScan : ::testing::Test {
   DeclaredScan() {
     cluster.bmc_trust = inventory::BmcTrustPolicy::Declared;
@@ -100,7 +107,8 @@ struct DeclaredScan : ::testing::Test {
   Approver approving(std::set<std::string> hosts) {
     return [this, hosts](const std::vector<Contact>& met) {
       shown = met;
-      EXPECT_EQ(world.logins("10.20.250.7") + world.logins("10.20.250.8"), 0) << "the certificates are shown before any password";
+      EXPECT_EQ(world.logins("10.20.250.7") + world.logins("10.20.250.8"), 0)
+          << "the certificates are shown before any password";
       std::map<std::string, std::string> out;
       for (const auto& one : met)
         if (hosts.contains(one.bmc)) out[one.bmc] = "alice";
@@ -114,7 +122,8 @@ struct DeclaredScan : ::testing::Test {
 };
 
 TEST_F(DeclaredScan, onlyABmcWhoseCertificateWasApprovedGetsAPassword) {
-  const auto report = world.scan(cluster, "10.20.250.1-10.20.250.20", seen, approving({"https://10.20.250.8"}));
+  const auto report =
+      world.scan(cluster, "10.20.250.1-10.20.250.20", seen, approving({"https://10.20.250.8"}));
   ASSERT_TRUE(report) << report.error().str();
   ASSERT_EQ(shown.size(), 2u);
   EXPECT_EQ(shown[0].bmc, "https://10.20.250.7");
@@ -138,15 +147,17 @@ TEST_F(DeclaredScan, withoutAnybodyWhoApprovesNoPasswordGoesOut) {
 
 TEST_F(DeclaredScan, whoAnswersInsteadAfterTheApprovalGetsNothing) {
   const auto before = world.net.fingerprint;
-  for (const auto policy : {inventory::BmcTrustPolicy::Declared, inventory::BmcTrustPolicy::FirstContact}) {
+  for (const auto policy :
+       {inventory::BmcTrustPolicy::Declared, inventory::BmcTrustPolicy::FirstContact}) {
     cluster.bmc_trust = policy;
     world.net.fingerprint = before;
     auto approve = approving({"https://10.20.250.7", "https://10.20.250.8"});
-    ASSERT_TRUE(world.scan(cluster, "10.20.250.1-10.20.250.20", seen, [&](const std::vector<Contact>& met) {
-      auto out = approve(met);
-      world.net.fingerprint = std::string(64, 'f');
-      return out;
-    }));
+    ASSERT_TRUE(
+        world.scan(cluster, "10.20.250.1-10.20.250.20", seen, [&](const std::vector<Contact>& met) {
+          auto out = approve(met);
+          world.net.fingerprint = std::string(64, 'f');
+          return out;
+        }));
     EXPECT_EQ(world.logins("10.20.250.7") + world.logins("10.20.250.8"), 0);
   }
 }
@@ -183,7 +194,8 @@ TEST(Scanner, whatStrangersSayHoldsNoEscapeSequences) {
   who.model = "Virtual\n\x1b]0;root\x07 HGX";
   who.gpu_models = {"H100\x1b[31m"};
   world.add("10.20.250.7", who, "right");
-  world.others["10.20.250.8"] = R"({"RedfishVersion": "1.9.0", "Vendor": "\u001b[31mEvil", "Product": "\u001b[2Jbox\u009b"})";
+  world.others["10.20.250.8"] =
+      R"({"RedfishVersion": "1.9.0", "Vendor": "\u001b[31mEvil", "Product": "\u001b[2Jbox\u009b"})";
   std::vector<Machine> seen;
   const auto report = world.scan(cluster, "10.20.250.7-10.20.250.8", seen);
   ASSERT_TRUE(report);
@@ -193,7 +205,8 @@ TEST(Scanner, whatStrangersSayHoldsNoEscapeSequences) {
   EXPECT_EQ(seen[0].model, "Virtual]0;root HGX");
   EXPECT_EQ(seen[0].gpuText(), "1× H100[31m");
   EXPECT_EQ(seen[1].model, "[2Jbox");
-  for (const auto& problem : report->problems) EXPECT_EQ(problem.find('\x1b'), std::string::npos) << problem;
+  for (const auto& problem : report->problems)
+    EXPECT_EQ(problem.find('\x1b'), std::string::npos) << problem;
 }
 
 TEST(Scanner, threeHundredAddressesAreAskedAFewAtATime) {

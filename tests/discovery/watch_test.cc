@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Real sockets on loopback, in a network namespace that the test makes.
+#include "discovery/watch.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
-#include "discovery/watch.h"
 #include "tests/run_async.h"
 
 #include <boost/asio/ip/multicast.hpp>
@@ -58,7 +58,8 @@ Async<void> sendUntil(std::uint16_t port, std::string text, std::shared_ptr<bool
   while (!*heard) {
     boost::system::error_code ignored;
     auto buffer = asio::buffer(text);
-    co_await socket.async_send_to(buffer, udp::endpoint(asio::ip::make_address("127.0.0.1"), port), asio::redirect_error(asio::use_awaitable, ignored));
+    co_await socket.async_send_to(buffer, udp::endpoint(asio::ip::make_address("127.0.0.1"), port),
+                                  asio::redirect_error(asio::use_awaitable, ignored));
     pause.expires_after(20ms);
     co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   }
@@ -83,9 +84,12 @@ struct Heard {
 TEST_F(WatchTest, dhcpRequestsAreHeardBesideWhoeverServesThePort) {
   Heard<DhcpRequest> heard;
   udp::socket server(heard.io, udp::endpoint(udp::v4(), 67));  // the network's own DHCP server
-  asio::co_spawn(heard.io, watchDhcp("lo", 20s, heard.sink()), [](std::exception_ptr, Result<void>) {});
-  asio::co_spawn(heard.io, sendUntil(67, discoverPacket(), heard.any), [](std::exception_ptr, Result<void>) {});
-  asio::co_spawn(heard.io, sendUntil(68, discoverPacket(), heard.any), [](std::exception_ptr, Result<void>) {});
+  asio::co_spawn(heard.io, watchDhcp("lo", 20s, heard.sink()),
+                 [](std::exception_ptr, Result<void>) {});
+  asio::co_spawn(heard.io, sendUntil(67, discoverPacket(), heard.any),
+                 [](std::exception_ptr, Result<void>) {});
+  asio::co_spawn(heard.io, sendUntil(68, discoverPacket(), heard.any),
+                 [](std::exception_ptr, Result<void>) {});
   heard.io.run_for(20s);
   ASSERT_FALSE(heard.all.empty());
   EXPECT_EQ(heard.all[0].mac.str(), "52:54:00:20:00:07");
@@ -105,15 +109,18 @@ Async<void> ssdpResponder(std::shared_ptr<udp::socket> socket) {
   std::vector<char> datagram(2048);
   const std::string answer =
       "HTTP/1.1 200 OK\r\nCACHE-CONTROL:max-age=1800\r\nST:urn:dmtf-org:service:redfish-rest:1\r\n"
-      "USN:uuid:92384634-2938-2342-8820-489239905423::urn:dmtf-org:service:redfish-rest:1\r\nAL:https://127.0.0.1/redfish/v1\r\nEXT:\r\n\r\n";
+      "USN:uuid:92384634-2938-2342-8820-489239905423::urn:dmtf-org:service:redfish-rest:1\r\nAL:"
+      "https://127.0.0.1/redfish/v1\r\nEXT:\r\n\r\n";
   while (true) {
     udp::endpoint from;
     boost::system::error_code error;
     auto buffer = asio::buffer(datagram);
-    const auto size = co_await socket->async_receive_from(buffer, from, asio::redirect_error(asio::use_awaitable, error));
+    const auto size = co_await socket->async_receive_from(
+        buffer, from, asio::redirect_error(asio::use_awaitable, error));
     if (error) co_return Result<void>();
     const std::string_view text(datagram.data(), size);
-    if (!text.starts_with("M-SEARCH") || text.find("redfish-rest") == std::string_view::npos) continue;
+    if (!text.starts_with("M-SEARCH") || text.find("redfish-rest") == std::string_view::npos)
+      continue;
     auto reply = asio::buffer(answer);
     co_await socket->async_send_to(reply, from, asio::redirect_error(asio::use_awaitable, error));
   }
@@ -124,10 +131,14 @@ TEST_F(WatchTest, servicesAnswerTheSearchAndStrangersAreDropped) {
   auto bmc = std::make_shared<udp::socket>(heard.io, udp::v4());
   bmc->set_option(udp::socket::reuse_address(true));
   bmc->bind(udp::endpoint(asio::ip::make_address("239.255.255.250"), kSsdpPort));
-  bmc->set_option(asio::ip::multicast::join_group(asio::ip::make_address_v4("239.255.255.250"), asio::ip::make_address_v4("127.0.0.1")));
+  bmc->set_option(asio::ip::multicast::join_group(asio::ip::make_address_v4("239.255.255.250"),
+                                                  asio::ip::make_address_v4("127.0.0.1")));
   asio::co_spawn(heard.io, ssdpResponder(bmc), [](std::exception_ptr, Result<void>) {});
-  asio::co_spawn(heard.io, sendUntil(kSsdpPort, "NOTIFY * HTTP/1.1\r\nNT: upnp:rootdevice\r\n\r\n", heard.any), [](std::exception_ptr, Result<void>) {});
-  asio::co_spawn(heard.io, watchSsdp(*Ipv4::parse("127.0.0.1"), 20s, heard.sink()), [](std::exception_ptr, Result<void>) {});
+  asio::co_spawn(
+      heard.io, sendUntil(kSsdpPort, "NOTIFY * HTTP/1.1\r\nNT: upnp:rootdevice\r\n\r\n", heard.any),
+      [](std::exception_ptr, Result<void>) {});
+  asio::co_spawn(heard.io, watchSsdp(*Ipv4::parse("127.0.0.1"), 20s, heard.sink()),
+                 [](std::exception_ptr, Result<void>) {});
   heard.io.run_for(20s);
   ASSERT_FALSE(heard.all.empty());
   EXPECT_EQ(heard.all[0].url, "https://127.0.0.1");

@@ -16,7 +16,9 @@ namespace muster::test {
 
 inline inventory::Cluster discoveringCluster() {
   inventory::Cluster cluster;
-  cluster.networks.push_back({.name = "provisioning", .cidr = *Cidr::parse("10.20.0.0/16"), .controller = *Ipv4::parse("10.20.0.1")});
+  cluster.networks.push_back({.name = "provisioning",
+                              .cidr = *Cidr::parse("10.20.0.0/16"),
+                              .controller = *Ipv4::parse("10.20.0.1")});
   cluster.profiles["hgx"].name = "hgx";
   cluster.profiles["storage"].name = "storage";
   cluster.node_files = {{"/inv/racks.csv", "hgx", {"gpu001", "gpu002", "gpu003"}}};
@@ -44,11 +46,13 @@ class BmcWorld {
     options.identity = std::move(identity);
     options.account = lab::vbmc::Account::make("admin", password);
     options.staging_folder = folder.path();
-    unit.service = std::move(*lab::vbmc::RedfishService::make(loop.clock, loop.workers, unit.machine, std::move(options)));
+    unit.service = std::move(*lab::vbmc::RedfishService::make(loop.clock, loop.workers,
+                                                              unit.machine, std::move(options)));
     loop.spawn(unit.service->run());
     return unit;
   }
-  void credential(inventory::Cluster& cluster, const std::string& name, const std::string& user, const std::string& password) {
+  void credential(inventory::Cluster& cluster, const std::string& name, const std::string& user,
+                  const std::string& password) {
     const auto variable = "MUSTER_TEST_DISCOVER_" + name;
     ::setenv(variable.c_str(), password.c_str(), 1);
     auto& credential = cluster.credentials[name];
@@ -57,14 +61,21 @@ class BmcWorld {
     credential.password.env = variable;
     cluster.discovery.credentials.push_back(name);
   }
-  Result<discovery::ScanReport> scan(const inventory::Cluster& cluster, const std::string& range, std::vector<discovery::Machine>& seen, discovery::Approver approve = {}) {
+  Result<discovery::ScanReport> scan(const inventory::Cluster& cluster, const std::string& range,
+                                     std::vector<discovery::Machine>& seen,
+                                     discovery::Approver approve = {}) {
     auto fleet = bmc::makeBmcFleet(cluster, store, loop.clock, loop.workers);
-    discovery::ScanDeps deps{cluster, *fleet, store, loop.clock, loop.workers, net.factory(), 443, std::move(approve)};
-    return loop.run(discovery::scan(std::move(deps), *discovery::Ranges::parse({range}), [&](discovery::Machine machine) { seen.push_back(std::move(machine)); }));
+    discovery::ScanDeps deps{cluster,      *fleet,        store, loop.clock,
+                             loop.workers, net.factory(), 443,   std::move(approve)};
+    return loop.run(
+        discovery::scan(std::move(deps), *discovery::Ranges::parse({range}),
+                        [&](discovery::Machine machine) { seen.push_back(std::move(machine)); }));
   }
   int logins(const std::string& host) const {
     int count = 0;
-    for (const auto& request : net.requests) count += request.url.host == host && request.method == "POST" && request.url.target.ends_with("/Sessions");
+    for (const auto& request : net.requests)
+      count += request.url.host == host && request.method == "POST" &&
+               request.url.target.ends_with("/Sessions");
     return count;
   }
 
@@ -73,11 +84,13 @@ class BmcWorld {
   FakeHttp net;
   ValuesStore store;
   std::map<std::string, Unit> units;
-  std::map<std::string, std::string> others;  ///< host → what its web server says instead of Redfish
+  std::map<std::string, std::string>
+      others;  ///< host → what its web server says instead of Redfish
 
  private:
   Async<io::HttpResponse> serve(io::HttpRequest request) {
-    if (const auto other = others.find(request.url.host); other != others.end()) co_return FakeHttp::json(200, other->second);
+    if (const auto other = others.find(request.url.host); other != others.end())
+      co_return FakeHttp::json(200, other->second);
     const auto unit = units.find(request.url.host);
     if (unit == units.end()) co_return fail(ErrorCode::Unavailable, "connection refused");
     io::ServerRequest received;

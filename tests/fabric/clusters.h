@@ -9,7 +9,8 @@
 namespace muster::fabric::test {
 
 /// `nodes` nodes gpu001… on a rail-optimized fabric called "ib".
-inline inventory::Cluster railCluster(int nodes, int sus = 1, int nodes_per_su = 4, int rails = 2, int spines_per_su = 2) {
+inline inventory::Cluster railCluster(int nodes, int sus = 1, int nodes_per_su = 4, int rails = 2,
+                                      int spines_per_su = 2) {
   inventory::Cluster cluster;
   cluster.name = "test";
   inventory::Profile profile;
@@ -45,7 +46,8 @@ inline inventory::Cluster railCluster(int nodes, int sus = 1, int nodes_per_su =
   return cluster;
 }
 
-/// A SuperPOD's scalable unit: 8 HCAs a node, 8 leaves, 4 spines, 256 cables between switches. Room for 32 nodes, or 31 and the controller.
+/// A SuperPOD's scalable unit: 8 HCAs a node, 8 leaves, 4 spines, 256 cables between switches. Room
+/// for 32 nodes, or 31 and the controller.
 inline inventory::Cluster scalableUnit(int nodes, std::vector<std::string> subnet_managers) {
   auto cluster = railCluster(nodes, 1, 32, 8, 4);
   auto& fabric = cluster.fabrics["ib"];
@@ -68,10 +70,13 @@ inline inventory::Cluster threeLevels(int nodes) {
   return cluster;
 }
 
-inline Topology declared(const inventory::Cluster& cluster) { return declaredTopology(cluster, cluster.fabrics.at("ib")).value(); }
+inline Topology declared(const inventory::Cluster& cluster) {
+  return declaredTopology(cluster, cluster.fabrics.at("ib")).value();
+}
 
 inline Link* findLink(Topology& topology, const Port& end) {
-  auto at = std::find_if(topology.links.begin(), topology.links.end(), [&](const Link& link) { return link.a == end || link.b == end; });
+  auto at = std::find_if(topology.links.begin(), topology.links.end(),
+                         [&](const Link& link) { return link.a == end || link.b == end; });
   return at == topology.links.end() ? nullptr : &*at;
 }
 

@@ -24,7 +24,9 @@ class Compare : public ::testing::Test {
   }
 };
 
-TEST_F(Compare, saysNothingOfAFabricAsDeclared) { EXPECT_TRUE(compare(declared_, found_).deviations.empty()); }
+TEST_F(Compare, saysNothingOfAFabricAsDeclared) {
+  EXPECT_TRUE(compare(declared_, found_).deviations.empty());
+}
 
 TEST_F(Compare, namesAPulledCableBetweenSwitchesOnce) {
   unplug(found_, {"leaf-su1-r1", 9});
@@ -62,7 +64,8 @@ TEST_F(Compare, turnsARailSwapIntoTheOrderToSwap) {
   EXPECT_EQ(compared.deviations[0].declared, "leaf-su1-r0 port 2");
   EXPECT_EQ(compared.deviations[0].found, "leaf-su1-r1 port 2");
   ASSERT_EQ(compared.repairs.size(), 1u);
-  EXPECT_EQ(compared.repairs[0].text, "swap the cables at gpu002 mlx5_0 port 1 and gpu002 mlx5_1 port 1");
+  EXPECT_EQ(compared.repairs[0].text,
+            "swap the cables at gpu002 mlx5_0 port 1 and gpu002 mlx5_1 port 1");
 }
 
 TEST_F(Compare, saysWhereAMiswiredCableBelongs) {
@@ -70,7 +73,8 @@ TEST_F(Compare, saysWhereAMiswiredCableBelongs) {
   plug(found_, {"gpu001 mlx5_0", 1}, {"leaf-su1-r0", 7});
   auto one = only();
   EXPECT_EQ(one.kind, DeviationKind::Miswired);
-  EXPECT_EQ(one.repair, "move the cable of gpu001 mlx5_0 port 1 from leaf-su1-r0 port 7 to leaf-su1-r0 port 1");
+  EXPECT_EQ(one.repair,
+            "move the cable of gpu001 mlx5_0 port 1 from leaf-su1-r0 port 7 to leaf-su1-r0 port 1");
 }
 
 TEST_F(Compare, seesAnUplinkPulledBesideOneThatTookItsPort) {
@@ -117,7 +121,8 @@ TEST_F(Compare, tellsHostsThatAnswerWithEachOthersNameFromSwappedCables) {
   ASSERT_EQ(compared.deviations.size(), 2u);
   for (const auto& one : compared.deviations) EXPECT_EQ(one.kind, DeviationKind::WrongDescription);
   ASSERT_EQ(compared.repairs.size(), 1u);
-  EXPECT_EQ(compared.repairs[0].text, "gpu001 and gpu002 answer with each other's name: exchange the names, no cable");
+  EXPECT_EQ(compared.repairs[0].text,
+            "gpu001 and gpu002 answer with each other's name: exchange the names, no cable");
 }
 
 TEST_F(Compare, tellsExchangedLeavesAndDoesNotBlameTheirHosts) {
@@ -126,7 +131,9 @@ TEST_F(Compare, tellsExchangedLeavesAndDoesNotBlameTheirHosts) {
   rename(found_, "x", "leaf-su1-r1");
   auto compared = compare(declared_, found_);
   ASSERT_EQ(compared.repairs.size(), 1u);
-  EXPECT_EQ(compared.repairs[0].text, "leaf-su1-r0 and leaf-su1-r1 answer with each other's name: exchange the names, no cable");
+  EXPECT_EQ(
+      compared.repairs[0].text,
+      "leaf-su1-r0 and leaf-su1-r1 answer with each other's name: exchange the names, no cable");
 }
 
 TEST_F(Compare, asksForAHostsPowerOnceNotForEachHca) {
@@ -137,7 +144,9 @@ TEST_F(Compare, asksForAHostsPowerOnceNotForEachHca) {
   auto compared = compare(declared_, found_);
   EXPECT_EQ(compared.deviations.size(), 2u);
   ASSERT_EQ(compared.repairs.size(), 1u);
-  EXPECT_EQ(compared.repairs[0].text, "check that gpu003 is powered and its driver runs: none of its 2 HCAs is seen; then their cables");
+  EXPECT_EQ(compared.repairs[0].text,
+            "check that gpu003 is powered and its driver runs: none of its 2 HCAs is seen; then "
+            "their cables");
   EXPECT_EQ(compared.repairs[0].moves.size(), 2u);
 }
 
@@ -160,7 +169,8 @@ TEST_F(Compare, tellsButDoesNotCountWhatIsExcused) {
   EXPECT_EQ(compared.excluded[0].at, (Port{"leaf-su1-r1", 9}));
 }
 
-// What ibnetdiscover shows of two HCAs with one GUID: the second at its place, under the first one's name; the first one's port is silent.
+// What ibnetdiscover shows of two HCAs with one GUID: the second at its place, under the first
+// one's name; the first one's port is silent.
 TEST_F(Compare, blamesTheGuidAndNoCableWhenTwoHcasShareOne) {
   found_.devices.at("gpu001 mlx5_0").addresses[1] = {"0x0000000000100003", 7};
   found_.shared_guids = {"0x0000000000100003"};
@@ -170,7 +180,8 @@ TEST_F(Compare, blamesTheGuidAndNoCableWhenTwoHcasShareOne) {
   plug(found_, {"gpu001 mlx5_0", 1}, {"leaf-su1-r0", 4});
   auto compared = compare(declared_, found_);
   ASSERT_EQ(compared.repairs.size(), 1u);
-  EXPECT_THAT(compared.repairs[0].text, HasSubstr("gpu001 mlx5_0 and gpu004 mlx5_0 have the same GUID 0x0000000000100003"));
+  EXPECT_THAT(compared.repairs[0].text,
+              HasSubstr("gpu001 mlx5_0 and gpu004 mlx5_0 have the same GUID 0x0000000000100003"));
   EXPECT_TRUE(compared.repairs[0].moves.empty());
   EXPECT_EQ(compared.deviations.front().kind, DeviationKind::DuplicateGuid);
 }
@@ -196,12 +207,20 @@ TEST_F(Compare, neverCallsADifferentFabricEqual) {
     for (auto changes = 1 + random() % 3; changes > 0 && !found_.links.empty(); --changes) {
       auto& link = found_.links[random() % found_.links.size()];
       switch (random() % 4) {
-        case 0: unplug(found_, Port(link.a)); break;
-        case 1: link.width_speed = "1xHDR"; break;
-        case 2: std::swap(link.b, found_.links[random() % found_.links.size()].b); break;
+        case 0:
+          unplug(found_, Port(link.a));
+          break;
+        case 1:
+          link.width_speed = "1xHDR";
+          break;
+        case 2:
+          std::swap(link.b, found_.links[random() % found_.links.size()].b);
+          break;
         default:
           found_.devices.erase(link.a.node);
-          std::erase_if(found_.links, [node = link.a.node](const Link& l) { return l.a.node == node || l.b.node == node; });
+          std::erase_if(found_.links, [node = link.a.node](const Link& l) {
+            return l.a.node == node || l.b.node == node;
+          });
       }
       for (auto& l : found_.links)
         if (l.b < l.a) std::swap(l.a, l.b);

@@ -18,10 +18,13 @@ constexpr std::chrono::seconds kLimit{60};
 std::string described(const Topology& topology) {
   std::string text;
   for (const auto& [name, device] : topology.devices) {
-    text += fmt::format("{} {} {} ports {} guid {}\n", name, device.name, device.is_switch, device.ports, device.guid);
-    for (const auto& [port, address] : device.addresses) text += fmt::format("  [{}] {} lid {}\n", port, address.guid, address.lid);
+    text += fmt::format("{} {} {} ports {} guid {}\n", name, device.name, device.is_switch,
+                        device.ports, device.guid);
+    for (const auto& [port, address] : device.addresses)
+      text += fmt::format("  [{}] {} lid {}\n", port, address.guid, address.lid);
   }
-  for (const auto& link : topology.links) text += fmt::format("{} -- {} {}\n", toString(link.a), toString(link.b), link.width_speed);
+  for (const auto& link : topology.links)
+    text += fmt::format("{} -- {} {}\n", toString(link.a), toString(link.b), link.width_speed);
   for (const auto& guid : topology.shared_guids) text += "shared " + guid + "\n";
   return text;
 }
@@ -33,9 +36,12 @@ class BothWays : public ::testing::Test {
     options_ = fabric_->options();
     tools_ = std::make_unique<Tools>(fabric_->processes(), options_);
   }
-  static std::string looker() { return std::filesystem::read_symlink("/proc/self/exe").parent_path() / "muster-ibnetdisc"; }
+  static std::string looker() {
+    return std::filesystem::read_symlink("/proc/self/exe").parent_path() / "muster-ibnetdisc";
+  }
   void expectTheSame() {
-    const auto direct = runAsync(tools_->discoverByLibrary(), kLimit), by_tool = runAsync(tools_->discoverByTool(), kLimit);
+    const auto direct = runAsync(tools_->discoverByLibrary(), kLimit),
+               by_tool = runAsync(tools_->discoverByTool(), kLimit);
     ASSERT_TRUE(direct) << direct.error().str();
     ASSERT_TRUE(by_tool) << by_tool.error().str();
     EXPECT_EQ(described(*direct), described(*by_tool));
@@ -81,10 +87,13 @@ TEST_F(BothWays, callASwitchAsTheNameMapDoes) {
   muster::test::TempFolder folder;
   const auto map = folder / "names";
   ASSERT_TRUE(
-      io::writeFileAtomic(map, fmt::format("# rack 7\n{}\t\"leaf by its map\" # once unmanaged\n", found->devices.at("leaf-su1-r1").guid)));
+      io::writeFileAtomic(map, fmt::format("# rack 7\n{}\t\"leaf by its map\" # once unmanaged\n",
+                                           found->devices.at("leaf-su1-r1").guid)));
   const auto namesOf = [&](std::string tool) {
     std::set<std::string> names;
-    const auto exit = runAsync(fabric_->processes().run(tools_->command(std::move(tool), {"--node-name-map", map.string()})), kLimit);
+    const auto exit = runAsync(fabric_->processes().run(tools_->command(
+                                   std::move(tool), {"--node-name-map", map.string()})),
+                               kLimit);
     const auto topology = exit ? parseIbnetdiscover(exit->out) : Result<Topology>(Topology{});
     EXPECT_TRUE(topology);
     for (const auto& [name, device] : topology.value_or(Topology{}).devices) names.insert(name);
@@ -103,14 +112,17 @@ TEST_F(BothWays, findTwoDevicesWithOneGuid) {
   expectTheSame();
 }
 
-// A device that is up and silent is a line less for ibnetdiscover; here its cable stays, and says who should have answered.
+// A device that is up and silent is a line less for ibnetdiscover; here its cable stays, and says
+// who should have answered.
 TEST_F(BothWays, namesThePortBehindWhichNobodyAnswers) {
   start(declared_);
   fabric_->dropMads("gpu002 mlx5_1", 100);
   const auto direct = runAsync(tools_->discoverByLibrary(), kLimit);
   ASSERT_FALSE(direct);
   EXPECT_EQ(direct.error().code(), ErrorCode::Unavailable);
-  EXPECT_THAT(direct.error().str(), AllOf(HasSubstr("leaf-su1-r1 (0x"), HasSubstr("port 2 is up, and who is behind it did not answer")));
+  EXPECT_THAT(direct.error().str(),
+              AllOf(HasSubstr("leaf-su1-r1 (0x"),
+                    HasSubstr("port 2 is up, and who is behind it did not answer")));
   const auto any = runAsync(tools_->discover(), kLimit);
   ASSERT_FALSE(any) << "ibnetdiscover must not be asked where the library has seen a gap";
   EXPECT_EQ(any.error().code(), ErrorCode::Unavailable);
@@ -124,7 +136,8 @@ TEST_F(BothWays, aPictureWithGapsIsNeverPrinted) {
   fabric_->dropMads("leaf-su1-r1", 30);
   int refused = 0;
   for (int i = 0; i < 5; ++i) {
-    const auto exit = runAsync(fabric_->processes().run(tools_->command("sh", {"-c", looker() + " 2>/dev/null"})), kLimit);
+    const auto exit = runAsync(
+        fabric_->processes().run(tools_->command("sh", {"-c", looker() + " 2>/dev/null"})), kLimit);
     ASSERT_TRUE(exit) << exit.error().str();
     refused += exit->code == 1;
     EXPECT_EQ(exit->code == 1, exit->out.empty()) << exit->out;
@@ -137,7 +150,8 @@ TEST_F(BothWays, aPictureWithGapsIsNeverPrinted) {
   EXPECT_GT(refused, 0);
 }
 
-// The simulator's switches know no vendor MADs, as those of other makers: all are asked or given up, and none counts as right.
+// The simulator's switches know no vendor MADs, as those of other makers: all are asked or given
+// up, and none counts as right.
 TEST_F(BothWays, aSwitchThatDoesNotTellItsFirmwareIsNotAsDeclared) {
   cluster_.fabrics["ib"].switch_firmware = "31.2012.1024";
   start(declared_);
@@ -165,7 +179,8 @@ TEST_F(BothWays, asksIbnetdiscoverWhereNoPortMayBeOpened) {
   start(declared_);
   muster::test::TempFolder folder;
   const auto prefix = folder / "as-nobody";
-  ASSERT_TRUE(io::writeFileAtomic(prefix, "#!/bin/sh\ncase $1 in */muster-*) exit 3 ;; esac\nexec ibsim-run \"$@\"\n"));
+  ASSERT_TRUE(io::writeFileAtomic(
+      prefix, "#!/bin/sh\ncase $1 in */muster-*) exit 3 ;; esac\nexec ibsim-run \"$@\"\n"));
   std::filesystem::permissions(prefix, std::filesystem::perms::owner_all);
   options_.tool_prefix = {prefix.string()};
   const auto direct = runAsync(tools_->discoverByLibrary(), kLimit);

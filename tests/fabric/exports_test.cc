@@ -21,7 +21,8 @@ Vicinity vicinity(const inventory::Cluster& cluster) {
 TEST(SlurmTopology, hasOneSwitchAScalableUnitWhereNodesAreOnEveryLeaf) {
   EXPECT_EQ(slurmTree(vicinity(railCluster(6, 2))),
             "# Written by muster from the inventory. TopologyPlugin=topology/tree\n"
-            "SwitchName=su1 Nodes=gpu[001-004]\nSwitchName=su2 Nodes=gpu[005-006]\nSwitchName=ib Switches=su[1-2]\n");
+            "SwitchName=su1 Nodes=gpu[001-004]\nSwitchName=su2 Nodes=gpu[005-006]\nSwitchName=ib "
+            "Switches=su[1-2]\n");
 }
 
 TEST(SlurmTopology, ofAFatTreeWithCoresHasThreeLevels) {
@@ -36,11 +37,10 @@ TEST(SlurmTopology, ofAFatTreeWithCoresHasThreeLevels) {
   EXPECT_THAT(tree, HasSubstr("SwitchName=su1 Switches=leaf-su1-[01-02]\n"));
   EXPECT_THAT(tree, HasSubstr("SwitchName=leaf-su2-01 Nodes=gpu[009-012]\n"));
   EXPECT_THAT(tree, HasSubstr("SwitchName=ib Switches=su[1-2]\n"));
-  EXPECT_THAT(
-      kubernetesLabels(vicinity(cluster), fabric),
-      HasSubstr(
-          "name: gpu009\n  labels:\n    network.topology.nvidia.com/leaf: \"leaf-su2-01\"\n    network.topology.nvidia.com/spine: \"su2\"\n"
-          "    network.topology.nvidia.com/core: \"ib\"\n"));
+  EXPECT_THAT(kubernetesLabels(vicinity(cluster), fabric),
+              HasSubstr("name: gpu009\n  labels:\n    network.topology.nvidia.com/leaf: "
+                        "\"leaf-su2-01\"\n    network.topology.nvidia.com/spine: \"su2\"\n"
+                        "    network.topology.nvidia.com/core: \"ib\"\n"));
 }
 
 TEST(SlurmTopology, yamlAndBlocksNameTheNvlinkDomains) {
@@ -49,21 +49,26 @@ TEST(SlurmTopology, yamlAndBlocksNameTheNvlinkDomains) {
   fabric.nvlink_domains = {{"rack1", {"gpu001", "gpu002"}}, {"rack2", {"gpu003", "gpu004"}}};
   auto yaml = slurmYaml(vicinity(cluster), fabric);
   EXPECT_THAT(yaml, HasSubstr("      - switch: su1\n        nodes: \"gpu[001-004]\"\n"));
-  EXPECT_THAT(yaml, HasSubstr("    block_sizes:\n      - 2\n    blocks:\n      - block: rack1\n        nodes: \"gpu[001-002]\"\n"));
-  EXPECT_THAT(slurmBlocks(vicinity(cluster), fabric), HasSubstr("BlockName=rack2 Nodes=gpu[003-004]\nBlockSizes=2\n"));
-  EXPECT_THAT(kubernetesLabels(vicinity(cluster), fabric), HasSubstr("network.topology.nvidia.com/accelerator: \"rack2\""));
+  EXPECT_THAT(yaml, HasSubstr("    block_sizes:\n      - 2\n    blocks:\n      - block: rack1\n    "
+                              "    nodes: \"gpu[001-002]\"\n"));
+  EXPECT_THAT(slurmBlocks(vicinity(cluster), fabric),
+              HasSubstr("BlockName=rack2 Nodes=gpu[003-004]\nBlockSizes=2\n"));
+  EXPECT_THAT(kubernetesLabels(vicinity(cluster), fabric),
+              HasSubstr("network.topology.nvidia.com/accelerator: \"rack2\""));
 }
 
 TEST(Nccl, isToldTheHcasByExactNameAndOnRoceTheClass) {
   auto cluster = railCluster(1);
   auto& profile = cluster.profiles["gpu-node"];
   auto& fabric = cluster.fabrics["ib"];
-  EXPECT_THAT(ncclEnvironment(profile, fabric), HasSubstr("\nNCCL_IB_HCA==mlx5_0:1,mlx5_1:1\nNCCL_CROSS_NIC=0\n"));
+  EXPECT_THAT(ncclEnvironment(profile, fabric),
+              HasSubstr("\nNCCL_IB_HCA==mlx5_0:1,mlx5_1:1\nNCCL_CROSS_NIC=0\n"));
   EXPECT_THAT(ncclEnvironment(profile, fabric), Not(HasSubstr("NCCL_IB_TC")));
   profile.rails = {{"mlx5_0", 0, {}}, {"mlx5_3", 1, {}}};
   fabric.roce = inventory::Roce{};
   EXPECT_THAT(ncclEnvironment(profile, fabric), HasSubstr("NCCL_IB_HCA==mlx5_0:1,mlx5_3:1\n"));
-  EXPECT_THAT(ncclEnvironment(profile, fabric), HasSubstr("NCCL_IB_TC=106\nNCCL_IB_GID_INDEX=3\n"));  // 26 << 2 | 2
+  EXPECT_THAT(ncclEnvironment(profile, fabric),
+              HasSubstr("NCCL_IB_TC=106\nNCCL_IB_GID_INDEX=3\n"));  // 26 << 2 | 2
 }
 
 TEST(Prometheus, countsDeviationsOrSaysThatThereIsNoAnswer) {
@@ -87,17 +92,23 @@ TEST(RenderManager, putsAStandbyBehindTheMasterAndNeverStartsItWithoutPartitions
   KnownGuids known;
   auto unknown = renderManager(cluster, fabric, topology, known, "gpu003", "");
   ASSERT_FALSE(unknown);
-  EXPECT_THAT(unknown.error().text(), HasSubstr("gpu003 mlx5_0 was never seen at its declared port"));
-  known.hcas = {{"gpu003 mlx5_0", "0x0000000000000031"}, {"controller mlx5_0", "0x0000000000000001"}};
+  EXPECT_THAT(unknown.error().text(),
+              HasSubstr("gpu003 mlx5_0 was never seen at its declared port"));
+  known.hcas = {{"gpu003 mlx5_0", "0x0000000000000031"},
+                {"controller mlx5_0", "0x0000000000000001"}};
   auto files = renderManager(cluster, fabric, topology, known, "gpu003", "0x1 0x1 0x1\n");
   ASSERT_TRUE(files) << files.error().str();
   std::map<std::string, std::string> by_path;
   for (const auto& file : *files) by_path[file.path] = file.content;
-  EXPECT_THAT(by_path["opensm/gpu003/opensm.conf"], HasSubstr("guid 0x0000000000000031\nsm_priority 13\n"));
-  EXPECT_THAT(by_path["opensm/gpu003/opensm.conf"], HasSubstr("partition_config_file /etc/muster/opensm/partitions.conf\n"));
-  EXPECT_THAT(by_path["opensm/gpu003/opensm.conf"], HasSubstr("sminfo_polling_timeout 800\npolling_retry_number 3\n"));
+  EXPECT_THAT(by_path["opensm/gpu003/opensm.conf"],
+              HasSubstr("guid 0x0000000000000031\nsm_priority 13\n"));
+  EXPECT_THAT(by_path["opensm/gpu003/opensm.conf"],
+              HasSubstr("partition_config_file /etc/muster/opensm/partitions.conf\n"));
+  EXPECT_THAT(by_path["opensm/gpu003/opensm.conf"],
+              HasSubstr("sminfo_polling_timeout 800\npolling_retry_number 3\n"));
   // Whoever of the two is master, both are full members and the tables of all ports are the same.
-  EXPECT_THAT(by_path["opensm/gpu003/partitions.conf"], HasSubstr("SELF=full, 0x0000000000000001=full, 0x0000000000000031=full"));
+  EXPECT_THAT(by_path["opensm/gpu003/partitions.conf"],
+              HasSubstr("SELF=full, 0x0000000000000001=full, 0x0000000000000031=full"));
   EXPECT_THAT(by_path["opensm/gpu003/muster-opensm.service"],
               HasSubstr("ExecStartPre=/usr/bin/test -s /etc/muster/opensm/partitions.conf\n"));
   EXPECT_EQ(by_path["opensm/gpu003/guid2lid"], "0x1 0x1 0x1\n");

@@ -15,7 +15,9 @@ using ::testing::Not;
 class FaultGroups : public ::testing::Test {
  protected:
   std::vector<std::vector<Fault>> groups(std::size_t together) {
-    return faultGroups(faultsOf(declared_, cluster_.fabrics.at("ib"), {kAllFaults.begin(), kAllFaults.end()}), declared_, together);
+    return faultGroups(
+        faultsOf(declared_, cluster_.fabrics.at("ib"), {kAllFaults.begin(), kAllFaults.end()}),
+        declared_, together);
   }
   /// The declared fabric with these faults in it.
   Topology with(const std::vector<Fault>& faults) const {
@@ -43,7 +45,8 @@ class FaultGroups : public ::testing::Test {
 };
 
 TEST_F(FaultGroups, holdEveryFaultOnce) {
-  const auto all = faultsOf(declared_, cluster_.fabrics.at("ib"), {kAllFaults.begin(), kAllFaults.end()});
+  const auto all =
+      faultsOf(declared_, cluster_.fabrics.at("ib"), {kAllFaults.begin(), kAllFaults.end()});
   std::multiset<std::string> wanted, grouped;
   for (const auto& fault : all) wanted.insert(std::string(toString(fault.kind)) + fault.name);
   for (const auto& group : groups(8))
@@ -57,7 +60,8 @@ TEST_F(FaultGroups, holdEveryFaultOnce) {
 TEST_F(FaultGroups, areFew) {
   const auto cluster = scalableUnit(31, {"controller"});
   const auto unit = declared(cluster);
-  const auto grouped = faultGroups(faultsOf(unit, cluster.fabrics.at("ib"), {FaultKind::CablePulled}), unit, 8);
+  const auto grouped =
+      faultGroups(faultsOf(unit, cluster.fabrics.at("ib"), {FaultKind::CablePulled}), unit, 8);
   EXPECT_GE(grouped.size(), 64u);  // 256 uplinks, four spines
   EXPECT_LE(grouped.size(), 70u);
 }
@@ -68,10 +72,12 @@ TEST_F(FaultGroups, shareNoSwitchAndNoHost) {
     std::multiset<std::string> touched;
     for (const auto& fault : group) {
       EXPECT_EQ(fault.kind, group.front().kind);
-      EXPECT_TRUE(group.size() == 1 || fault.kind == FaultKind::CablePulled || fault.kind == FaultKind::RailSwapped);
+      EXPECT_TRUE(group.size() == 1 || fault.kind == FaultKind::CablePulled ||
+                  fault.kind == FaultKind::RailSwapped);
       if (fault.kind == FaultKind::RailSwapped) touched.insert(fault.name);
       if (fault.kind == FaultKind::CablePulled)
-        for (const auto& end : {fault.links[0].a, fault.links[0].b}) touched.emplace(hostOf(end.node));
+        for (const auto& end : {fault.links[0].a, fault.links[0].b})
+          touched.emplace(hostOf(end.node));
     }
     for (const auto& name : touched) EXPECT_EQ(touched.count(name), 1u) << name;
   }
@@ -80,15 +86,20 @@ TEST_F(FaultGroups, shareNoSwitchAndNoHost) {
 TEST_F(FaultGroups, areNamedFaultByFault) {
   std::size_t checked = 0;
   for (const auto& group : groups(8)) {
-    if (group.front().kind != FaultKind::CablePulled && group.front().kind != FaultKind::RailSwapped) continue;
+    if (group.front().kind != FaultKind::CablePulled &&
+        group.front().kind != FaultKind::RailSwapped)
+      continue;
     const auto found = with(group);
-    EXPECT_THAT(misnamed(group, compare(declared_, found)), IsEmpty()) << toString(group.front().kind) << " " << group.front().name;
+    EXPECT_THAT(misnamed(group, compare(declared_, found)), IsEmpty())
+        << toString(group.front().kind) << " " << group.front().name;
     EXPECT_THAT(misnamed(group, compare(declared_, declared_)), Not(IsEmpty()));
     if (group.size() < 2) continue;
     auto fewer = group;
     fewer.pop_back();
-    EXPECT_THAT(misnamed(fewer, compare(declared_, found)), Not(IsEmpty())) << "one too many was found";
-    EXPECT_THAT(misnamed(group, compare(declared_, with(fewer))), Not(IsEmpty())) << "one was not found";
+    EXPECT_THAT(misnamed(fewer, compare(declared_, found)), Not(IsEmpty()))
+        << "one too many was found";
+    EXPECT_THAT(misnamed(group, compare(declared_, with(fewer))), Not(IsEmpty()))
+        << "one was not found";
     ++checked;
   }
   EXPECT_GT(checked, 5u);

@@ -18,13 +18,19 @@ class Forwarding : public ::testing::Test {
   Forwarding() {
     for (auto [name, lid] : {std::pair("a mlx5_0", 1), std::pair("b mlx5_0", 2)})
       found_.devices[name] = {name, false, 1, "0x0", {{1, {"0x0", lid}}}};
-    for (auto name : {"leaf1", "leaf2", "spine1", "spine2"}) found_.devices[name] = {name, true, 8, name, {}};
+    for (auto name : {"leaf1", "leaf2", "spine1", "spine2"})
+      found_.devices[name] = {name, true, 8, name, {}};
     plug(found_, {"a mlx5_0", 1}, {"leaf1", 1});
     plug(found_, {"b mlx5_0", 1}, {"leaf2", 1});
     for (int spine : {1, 2})
-      for (int leaf : {1, 2}) plug(found_, {fmt::format("leaf{}", leaf), 4 + spine}, {fmt::format("spine{}", spine), leaf});
+      for (int leaf : {1, 2})
+        plug(found_, {fmt::format("leaf{}", leaf), 4 + spine},
+             {fmt::format("spine{}", spine), leaf});
     levels_ = switchLevels(found_);
-    tables_ = {{"leaf1", {kNoWay, 1, 5}}, {"leaf2", {kNoWay, 5, 1}}, {"spine1", {kNoWay, 1, 2}}, {"spine2", {kNoWay, 1, 2}}};
+    tables_ = {{"leaf1", {kNoWay, 1, 5}},
+               {"leaf2", {kNoWay, 5, 1}},
+               {"spine1", {kNoWay, 1, 2}},
+               {"spine2", {kNoWay, 1, 2}}};
   }
   Reachability walked() { return walk(found_, tables_, levels_); }
 
@@ -83,7 +89,8 @@ TEST(ForwardingTables, readWhatDumpFtsPrints) {
 }
 
 TEST(ForwardingTables, refuseWhatIsNone) {
-  for (auto text : {"0x0001 064\n", "Unicast lids [0x0-0x3] of switch Lid 2\n", "Unicast lids [0] of switch guid 0x1 (a):\n0x0001\n",
+  for (auto text : {"0x0001 064\n", "Unicast lids [0x0-0x3] of switch Lid 2\n",
+                    "Unicast lids [0] of switch guid 0x1 (a):\n0x0001\n",
                     "Unicast lids [0] of switch guid 0x1 (a):\n0xffff 001\n"}) {
     auto tables = parseForwardingTables(text);
     ASSERT_FALSE(tables) << text;

@@ -25,8 +25,8 @@ PortReading reading(std::map<Counter, std::uint64_t> values = {}) {
   return out;
 }
 
-EndVerdict verdictOf(const PortReading& before, const PortReading& after, double seconds = 300, const char* rate = "4xNDR",
-                     Limits limits = {}) {
+EndVerdict verdictOf(const PortReading& before, const PortReading& after, double seconds = 300,
+                     const char* rate = "4xNDR", Limits limits = {}) {
   return judgeEnd(growth(before, after), {seconds, seconds}, rate, limits);
 }
 
@@ -47,7 +47,8 @@ TEST(LinkGrowth, isTheDifference) {
 
 TEST(LinkGrowth, passesThirtyTwoBitsWhereTheCounterDoes) {
   const std::uint64_t before = (1ull << 32) - 10, after = (1ull << 40) + 7;
-  const auto grown = growth(reading({{Counter::SentWords, before}}), reading({{Counter::SentWords, after}}));
+  const auto grown =
+      growth(reading({{Counter::SentWords, before}}), reading({{Counter::SentWords, after}}));
   EXPECT_EQ(grown.atLeast(Counter::SentWords), after - before);
   EXPECT_TRUE(grown[Counter::SentWords]->is_all);
 }
@@ -61,12 +62,14 @@ TEST(LinkGrowth, aFullCounterMayHideMore) {
 }
 
 TEST(LinkGrowth, aClearedCounterShowsWhatCameSince) {
-  const auto grown = growth(reading({{Counter::SymbolErrors, 100}, {Counter::Downs, 1}, {Counter::SentWords, 9'000}}),
-                            reading({{Counter::SymbolErrors, 40}, {Counter::Downs, 1}, {Counter::SentWords, 10'000}}));
+  const auto grown = growth(
+      reading({{Counter::SymbolErrors, 100}, {Counter::Downs, 1}, {Counter::SentWords, 9'000}}),
+      reading({{Counter::SymbolErrors, 40}, {Counter::Downs, 1}, {Counter::SentWords, 10'000}}));
   EXPECT_TRUE(grown.was_cleared);
   EXPECT_EQ(grown.atLeast(Counter::SymbolErrors), 40u);
   EXPECT_EQ(grown.atLeast(Counter::Downs), 0u);
-  EXPECT_FALSE(grown[Counter::Downs]->is_all) << "it may have been cleared, and have grown to its former value again";
+  EXPECT_FALSE(grown[Counter::Downs]->is_all)
+      << "it may have been cleared, and have grown to its former value again";
 }
 
 TEST(LinkGrowth, whatIsNotReadIsNotZero) {
@@ -76,7 +79,8 @@ TEST(LinkGrowth, whatIsNotReadIsNotZero) {
   EXPECT_EQ(growth(before, after).atLeast(Counter::Downs), 0u);
 }
 
-// λ is the mean of a Poisson distribution: with the upper bound at most k errors have the probability 5 %, with the lower at least k.
+// λ is the mean of a Poisson distribution: with the upper bound at most k errors have the
+// probability 5 %, with the lower at least k.
 double poissonAtMost(std::uint64_t k, double mean) {
   double term = std::exp(-mean), sum = 0;
   for (std::uint64_t i = 0; i <= k; ++i) sum += term, term *= mean / static_cast<double>(i + 1);
@@ -84,7 +88,8 @@ double poissonAtMost(std::uint64_t k, double mean) {
 }
 
 TEST(BitErrors, boundsLeaveFivePercentOutside) {
-  EXPECT_THAT(berBounds(0, 1e12, 0.95).high * 1e12, DoubleNear(-std::log(0.05), 1e-9)) << "the rule of three";
+  EXPECT_THAT(berBounds(0, 1e12, 0.95).high * 1e12, DoubleNear(-std::log(0.05), 1e-9))
+      << "the rule of three";
   EXPECT_EQ(berBounds(0, 1e12, 0.95).low, 0);
   for (std::uint64_t k : {1u, 2u, 5u, 40u, 300u}) {
     const auto bounds = berBounds(k, 1, 0.95);  // one bit: the bounds are of λ, cut at 1
@@ -101,11 +106,13 @@ TEST(BitErrors, ratesAreOfTheLine) {
   EXPECT_EQ(lineBitsPerSecond("4xNDR"), 425e9);
   EXPECT_EQ(lineBitsPerSecond("1xSDR"), 2.5e9);
   EXPECT_EQ(lineBitsPerSecond("4xFDR10"), 41.25e9);
-  for (const char* no : {"", "NDR", "4x", "x4NDR", "3xNDR", "4xndr", "4xHDR/1xHDR", "-4xHDR", "99999999999xHDR"})
+  for (const char* no :
+       {"", "NDR", "4x", "x4NDR", "3xNDR", "4xndr", "4xHDR/1xHDR", "-4xHDR", "99999999999xHDR"})
     EXPECT_FALSE(lineBitsPerSecond(no)) << no;
   EXPECT_EQ(widthSpeedOf("400 Gb/sec (4X NDR)"), "4xNDR");
   EXPECT_EQ(widthSpeedOf("10 Gb/sec (4X SDR)"), "4xSDR");
-  for (const char* no : {"", "400 Gb/sec", "400 Gb/sec ()", ")4X NDR(", "100 Gb/sec (4X)"}) EXPECT_EQ(widthSpeedOf(no), "") << no;
+  for (const char* no : {"", "400 Gb/sec", "400 Gb/sec ()", ")4X NDR(", "100 Gb/sec (4X)"})
+    EXPECT_EQ(widthSpeedOf(no), "") << no;
   EXPECT_EQ(speedOfLane(53.125), "HDR");
   EXPECT_EQ(speedOfLane(60), "");
 }
@@ -128,9 +135,11 @@ TEST(LinkVerdict, aShortSilenceProvesNothing) {
 }
 
 TEST(LinkVerdict, errorsAreBadOnlyWhereTheyProveIt) {
-  EXPECT_EQ(verdictOf(reading(), reading({{Counter::SymbolErrors, 2'000}})).grade, Grade::Bad) << "1.6e-11";
+  EXPECT_EQ(verdictOf(reading(), reading({{Counter::SymbolErrors, 2'000}})).grade, Grade::Bad)
+      << "1.6e-11";
   const auto three = verdictOf(reading(), reading({{Counter::SymbolErrors, 3}}));
-  EXPECT_EQ(three.grade, Grade::Warning) << "2.4e-14: above the factory's limit, below the specification's";
+  EXPECT_EQ(three.grade, Grade::Warning)
+      << "2.4e-14: above the factory's limit, below the specification's";
   const auto one = verdictOf(reading(), reading({{Counter::SymbolErrors, 1}}), 3600);
   EXPECT_EQ(one.grade, Grade::Good) << "one error in an hour: at least 3e-17 is proven";
   EXPECT_EQ(verdictOf(reading(), reading({{Counter::SymbolErrors, 1}}), 1).grade, Grade::Unproven)
@@ -140,13 +149,16 @@ TEST(LinkVerdict, errorsAreBadOnlyWhereTheyProveIt) {
 TEST(LinkVerdict, theSlowerClockDecidesAgainstTheLinkAndTheFasterOneForIt) {
   const auto grown = growth(reading(), reading({{Counter::SymbolErrors, 20}}));
   EXPECT_EQ(judgeEnd(grown, {10, 10}, "4xNDR").grade, Grade::Bad) << "4.7e-12, at least 3.1e-12";
-  EXPECT_EQ(judgeEnd(grown, {10, 60}, "4xNDR").grade, Grade::Unproven) << "the readings took 25 s each: it may be 20 errors in 60 s";
+  EXPECT_EQ(judgeEnd(grown, {10, 60}, "4xNDR").grade, Grade::Unproven)
+      << "the readings took 25 s each: it may be 20 errors in 60 s";
 }
 
 TEST(LinkVerdict, oneFlapRecoveryOrDamagedPacketIsBad) {
-  for (auto [counter, kind] : {std::pair(Counter::Downs, "flaps"), std::pair(Counter::Recoveries, "recoveries"),
-                               std::pair(Counter::ReceiveErrors, "receive-errors"), std::pair(Counter::IntegrityErrors, "receive-errors"),
-                               std::pair(Counter::OverrunErrors, "receive-errors")}) {
+  for (auto [counter, kind] :
+       {std::pair(Counter::Downs, "flaps"), std::pair(Counter::Recoveries, "recoveries"),
+        std::pair(Counter::ReceiveErrors, "receive-errors"),
+        std::pair(Counter::IntegrityErrors, "receive-errors"),
+        std::pair(Counter::OverrunErrors, "receive-errors")}) {
     const auto verdict = verdictOf(reading({{counter, 1}}), reading({{counter, 2}}));
     EXPECT_EQ(verdict.grade, Grade::Bad) << kind;
     EXPECT_EQ(verdict.complaints[0].kind, kind);
@@ -155,7 +167,9 @@ TEST(LinkVerdict, oneFlapRecoveryOrDamagedPacketIsBad) {
 }
 
 TEST(LinkVerdict, whatIsNotTheCablesIsAWarning) {
-  const auto verdict = verdictOf(reading(), reading({{Counter::Discards, 5}, {Counter::RemoteErrors, 2}, {Counter::Waits, 1'000}}));
+  const auto verdict = verdictOf(
+      reading(),
+      reading({{Counter::Discards, 5}, {Counter::RemoteErrors, 2}, {Counter::Waits, 1'000}}));
   EXPECT_EQ(verdict.grade, Grade::Warning);
   EXPECT_EQ(kinds(verdict), (std::vector<std::string>{"discards", "damaged-before", "congested"}));
 }
@@ -165,15 +179,21 @@ TEST(LinkVerdict, failsClosed) {
   silent[Counter::SymbolErrors].reset();
   EXPECT_EQ(verdictOf(silent, reading()).grade, Grade::Unproven);
   EXPECT_EQ(verdictOf({}, {}).grade, Grade::Unproven);
-  EXPECT_EQ(verdictOf(reading({{Counter::Downs, 255}}), reading({{Counter::Downs, 255}})).grade, Grade::Unproven);
-  EXPECT_EQ(verdictOf(reading({{Counter::SentWords, 10}}), reading({{Counter::SentWords, 9}})).grade, Grade::Unproven) << "cleared";
+  EXPECT_EQ(verdictOf(reading({{Counter::Downs, 255}}), reading({{Counter::Downs, 255}})).grade,
+            Grade::Unproven);
+  EXPECT_EQ(
+      verdictOf(reading({{Counter::SentWords, 10}}), reading({{Counter::SentWords, 9}})).grade,
+      Grade::Unproven)
+      << "cleared";
   EXPECT_EQ(verdictOf(reading(), reading(), 300, "4xHDR/1xHDR").grade, Grade::Unproven);
   EXPECT_EQ(verdictOf(reading(), reading(), 0).grade, Grade::Unproven);
-  EXPECT_EQ(verdictOf(reading(), reading(), 300, "4xNDR", {.min_load = 0.5}).grade, Grade::Unproven) << "idle";
+  EXPECT_EQ(verdictOf(reading(), reading(), 300, "4xNDR", {.min_load = 0.5}).grade, Grade::Unproven)
+      << "idle";
 }
 
 TEST(LinkVerdict, errorsCountAlsoThroughAClear) {
-  const auto verdict = verdictOf(reading({{Counter::SymbolErrors, 60'000}}), reading({{Counter::SymbolErrors, 50'000}}));
+  const auto verdict = verdictOf(reading({{Counter::SymbolErrors, 60'000}}),
+                                 reading({{Counter::SymbolErrors, 50'000}}));
   EXPECT_EQ(verdict.grade, Grade::Bad) << "50,000 since the clear are too many in any case";
   EXPECT_THAT(kinds(verdict), Contains("cleared"));
   EXPECT_EQ(verdict.ber->high, 1);
@@ -191,7 +211,8 @@ PortXmitData:....................4294967295
 PortRcvData:.....................18432
 PortXmitWait:....................77
 )";
-constexpr std::string_view kExtendedQuery = R"(# Port extended counters: Lid 2 port 5 (CapMask: 0x1300 CapMask2: 0x0000000)
+constexpr std::string_view kExtendedQuery =
+    R"(# Port extended counters: Lid 2 port 5 (CapMask: 0x1300 CapMask2: 0x0000000)
 PortSelect:......................5
 PortXmitData:....................99999999999
 PortRcvData:.....................18433
@@ -209,7 +230,8 @@ TEST(CounterText, readsPerfquery) {
 }
 
 TEST(CounterText, sixtyFourBitsStandInEitherOrder) {
-  for (const auto& text : {std::string(kPerfquery) + std::string(kExtendedQuery), std::string(kExtendedQuery) + std::string(kPerfquery)}) {
+  for (const auto& text : {std::string(kPerfquery) + std::string(kExtendedQuery),
+                           std::string(kExtendedQuery) + std::string(kPerfquery)}) {
     const auto both = parsePerfquery(text);
     ASSERT_TRUE(both) << both.error().str();
     EXPECT_EQ(both->at({2, 5})[Counter::SentWords], 99'999'999'999u);
@@ -219,10 +241,14 @@ TEST(CounterText, sixtyFourBitsStandInEitherOrder) {
 
 TEST(CounterText, refusesWhatPerfqueryDoesNotPrint) {
   for (const auto& text :
-       {std::string(), std::string("perfquery: iberror: failed"), std::string("SymbolErrorCounter:....1\n"),
-        std::string(kPerfquery) + std::string(kPerfquery), std::string("# Port counters: Lid 2 port 5 (CapMask: 0x1300)\n"),
-        std::string("# Port counters: Lid two port 5\n"), std::string("# Port counters: Lid 2 port 5\nSymbolErrorCounter:....\n"),
-        std::string("# Port counters: Lid 2 port 5\nSymbolErrorCounter:....99999999999999999999\n")})
+       {std::string(), std::string("perfquery: iberror: failed"),
+        std::string("SymbolErrorCounter:....1\n"),
+        std::string(kPerfquery) + std::string(kPerfquery),
+        std::string("# Port counters: Lid 2 port 5 (CapMask: 0x1300)\n"),
+        std::string("# Port counters: Lid two port 5\n"),
+        std::string("# Port counters: Lid 2 port 5\nSymbolErrorCounter:....\n"),
+        std::string(
+            "# Port counters: Lid 2 port 5\nSymbolErrorCounter:....99999999999999999999\n")})
     EXPECT_FALSE(parsePerfquery(text)) << text;
 }
 
@@ -248,7 +274,8 @@ TEST(CounterText, readsQueryErrors) {
   const std::string guid = "0x0000000000200000";
   EXPECT_EQ(both->at({guid, 5})[Counter::SymbolErrors], 120u);
   EXPECT_EQ(both->at({guid, 5})[Counter::SentWords], 16'920u);
-  EXPECT_EQ(both->at({guid, 2})[Counter::SymbolErrors], 0u) << "what is under the threshold of 0 is 0";
+  EXPECT_EQ(both->at({guid, 2})[Counter::SymbolErrors], 0u)
+      << "what is under the threshold of 0 is 0";
   EXPECT_EQ(both->at({guid, 2})[Counter::ReceivedWords], 24'336u);
   EXPECT_EQ(both->size(), 2u) << "the sum of all ports is no port";
   const auto one_file = std::string(kErrors) + std::string(kData);
@@ -258,28 +285,33 @@ TEST(CounterText, readsQueryErrors) {
 TEST(CounterText, refusesHalfAQuery) {
   EXPECT_FALSE(parseQueryErrors(kErrors.substr(0, 80), kData)) << "the tool was killed";
   EXPECT_FALSE(parseQueryErrors(kErrors, kData.substr(0, 200)));
-  EXPECT_FALSE(parseQueryErrors("   GUID 0x20 port five: [PortXmitWait == 1]\n## Summary: 1 nodes checked", kData));
-  EXPECT_FALSE(parseQueryErrors("   GUID 0x20 port 5: [PortXmitWait 1]\n## Summary: 1 nodes checked", kData));
+  EXPECT_FALSE(parseQueryErrors(
+      "   GUID 0x20 port five: [PortXmitWait == 1]\n## Summary: 1 nodes checked", kData));
+  EXPECT_FALSE(parseQueryErrors(
+      "   GUID 0x20 port 5: [PortXmitWait 1]\n## Summary: 1 nodes checked", kData));
 }
 
 TEST(TransceiverText, findsTheSerialNumber) {
   const auto ethtool = parseTransceiver(
-      "\tIdentifier                                : 0x11 (QSFP28)\n\tVendor name                               : Mellanox\n"
-      "\tVendor PN                                 : MCP1600-C003E30N\n\tVendor SN                                 : MT2022VS04537\n"
+      "\tIdentifier                                : 0x11 (QSFP28)\n\tVendor name                  "
+      "             : Mellanox\n"
+      "\tVendor PN                                 : MCP1600-C003E30N\n\tVendor SN                 "
+      "                : MT2022VS04537\n"
       "\tModule temperature                        : 41.37 degrees C / 106.47 degrees F\n");
   ASSERT_TRUE(ethtool);
   EXPECT_EQ(ethtool->str(), "Mellanox MCP1600-C003E30N MT2022VS04537");
   EXPECT_THAT(*ethtool->temperature_c, DoubleNear(41.37, 1e-9));
   const auto mlxlink = parseTransceiver(
-      "Vendor Name                        : NVIDIA\nVendor Part Number                 : MCA4J80-N003\nVendor Serial Number               "
+      "Vendor Name                        : NVIDIA\nVendor Part Number                 : "
+      "MCA4J80-N003\nVendor Serial Number               "
       ": MT2325VB00571\n");
   ASSERT_TRUE(mlxlink);
   EXPECT_EQ(mlxlink->serial, "MT2325VB00571");
 }
 
 TEST(TransceiverText, emptyMemoryIsNoSerialNumber) {
-  for (const char* text : {"", "netlink error: Operation not supported\n", "\tVendor SN : \n", "Vendor Serial Number : N/A\n",
-                           "\tVendor SN : \xff\xff\xff\xff\n"})
+  for (const char* text : {"", "netlink error: Operation not supported\n", "\tVendor SN : \n",
+                           "Vendor Serial Number : N/A\n", "\tVendor SN : \xff\xff\xff\xff\n"})
     EXPECT_FALSE(parseTransceiver(text)) << text;
 }
 

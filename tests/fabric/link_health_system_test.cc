@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counters of a real ibsim read by real ibqueryerrors under a real subnet manager's traffic.
-#include "fabric/health/link_health.h"
 #include "fabric/discovery/tools.h"
+#include "fabric/health/link_health.h"
 #include "tests/fabric/simulated_fabric.h"
 
 #include <gmock/gmock.h>
@@ -40,7 +40,8 @@ class LinkHealthSystem : public ::testing::Test {
     return runAsync(tools.discover()).value();
   }
   void set(const Port& port, std::string_view counter, int value) {
-    fabric_.say(fmt::format("PerformanceSet \"{}\"[{}] PortCounters.{}={}", ibsimNodeId(port.node), port.number, counter, value));
+    fabric_.say(fmt::format("PerformanceSet \"{}\"[{}] PortCounters.{}={}", ibsimNodeId(port.node),
+                            port.number, counter, value));
   }
 
   inventory::Cluster cluster_ = railCluster(3);
@@ -57,7 +58,8 @@ TEST_F(LinkHealthSystem, everyCableIsReadAtBothEndsAndCountsItsLoad) {
   EXPECT_EQ(report.exitCode(), LinkHealthReport::kGood) << toText(report, true);
   EXPECT_EQ(report.links.size(), declared_.links.size());
   for (const auto& one : report.links)
-    for (const auto& end : one.ends) EXPECT_TRUE(end.verdict.load && *end.verdict.load > 0) << toString(end.port);
+    for (const auto& end : one.ends)
+      EXPECT_TRUE(end.verdict.load && *end.verdict.load > 0) << toString(end.port);
 }
 
 TEST_F(LinkHealthSystem, onlyWhatGrowsInTheWindowCounts) {
@@ -71,8 +73,9 @@ TEST_F(LinkHealthSystem, onlyWhatGrowsInTheWindowCounts) {
   ASSERT_EQ(report.count(Grade::Bad), 1u) << toText(report, true);
   const auto& worst = report.links.front();
   EXPECT_TRUE(worst.link.a == host_ || worst.link.b == host_);
-  EXPECT_THAT(worst.texts(Grade::Bad), ElementsAre("gpu002 mlx5_0 port 1: 4 damaged packets received",
-                                                   HasSubstr("gpu002 mlx5_0 port 1: 200 symbol errors in 10.5 s")));
+  EXPECT_THAT(worst.texts(Grade::Bad),
+              ElementsAre("gpu002 mlx5_0 port 1: 4 damaged packets received",
+                          HasSubstr("gpu002 mlx5_0 port 1: 200 symbol errors in 10.5 s")));
 }
 
 TEST_F(LinkHealthSystem, clearedCountersAreNoticed) {
@@ -82,24 +85,28 @@ TEST_F(LinkHealthSystem, clearedCountersAreNoticed) {
   set(uplink_, "SymbolErrorCounter", 2);
   const auto report = judgeLinks(topology, discover(), first, read(60));
   EXPECT_EQ(report.exitCode(), LinkHealthReport::kNoAnswer) << toText(report, true);
-  EXPECT_THAT(report.links.front().texts(Grade::Unproven), ElementsAre(HasSubstr("cleared within the window")));
+  EXPECT_THAT(report.links.front().texts(Grade::Unproven),
+              ElementsAre(HasSubstr("cleared within the window")));
 }
 
 TEST_F(LinkHealthSystem, measuresForAWhile) {
   SystemClock clock;
-  const auto report = runAsync(linkHealth(fabric_.processes(), clock, fabric_.options(), std::chrono::milliseconds(300), {}, {}));
+  const auto report = runAsync(linkHealth(fabric_.processes(), clock, fabric_.options(),
+                                          std::chrono::milliseconds(300), {}, {}));
   ASSERT_TRUE(report);
   ASSERT_EQ(report->error, "");
   EXPECT_GE(report->window.shortest_seconds, 0.3);
   EXPECT_GT(report->window.longest_seconds, report->window.shortest_seconds);
-  EXPECT_EQ(report->count(Grade::Unproven), declared_.links.size()) << "0.3 s prove nothing at HDR: " << toText(*report);
+  EXPECT_EQ(report->count(Grade::Unproven), declared_.links.size())
+      << "0.3 s prove nothing at HDR: " << toText(*report);
 }
 
 TEST_F(LinkHealthSystem, lostPacketsAreNoAnswer) {
   fabric_.dropMads("leaf-su1-r0", 100);
   SystemClock clock;
-  const auto report =
-      runAsync(linkHealth(fabric_.processes(), clock, fabric_.options(), std::chrono::milliseconds(1), {}, {}), std::chrono::seconds(60));
+  const auto report = runAsync(linkHealth(fabric_.processes(), clock, fabric_.options(),
+                                          std::chrono::milliseconds(1), {}, {}),
+                               std::chrono::seconds(60));
   ASSERT_TRUE(report);
   EXPECT_EQ(report->exitCode(), LinkHealthReport::kNoAnswer);
   EXPECT_NE(report->error, "") << toText(*report);
@@ -111,7 +118,8 @@ TEST_F(LinkHealthSystem, iblinkinfoAgreesWithIbnetdiscover) {
   Tools tools(fabric_.processes(), options);
   const auto discovered = discover();
   for (const auto& args : {std::vector<std::string>{}, std::vector<std::string>{"-l"}}) {
-    auto answer = runAsync(fabric_.processes().run(tools.command("iblinkinfo", args)), std::chrono::seconds(30));
+    auto answer = runAsync(fabric_.processes().run(tools.command("iblinkinfo", args)),
+                           std::chrono::seconds(30));
     ASSERT_TRUE(answer);
     const auto found = parseFound(answer->out);
     ASSERT_TRUE(found) << found.error().str() << answer->out;

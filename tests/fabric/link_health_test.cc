@@ -27,8 +27,12 @@ class LinkHealth : public ::testing::Test {
         for (const auto& row : links::counterRows()) out.ports[key(port)][row.counter] = 0;
     return out;
   }
-  std::pair<std::string, int> key(const Port& port) const { return {topology_.devices.at(port.node).guid, port.number}; }
-  LinkHealthReport judge(Transceivers transceivers = {}) const { return judgeLinks(topology_, after_, first_, second_, {}, transceivers); }
+  std::pair<std::string, int> key(const Port& port) const {
+    return {topology_.devices.at(port.node).guid, port.number};
+  }
+  LinkHealthReport judge(Transceivers transceivers = {}) const {
+    return judgeLinks(topology_, after_, first_, second_, {}, transceivers);
+  }
 
   inventory::Cluster cluster_ = railCluster(3);
   Topology topology_ = parseIbnetdiscover(foundText(declared(cluster_))).value();
@@ -67,7 +71,8 @@ TEST_F(LinkHealth, errorsOfAnHcaAreThoseOfItsPortsGuid) {
   second_.ports[{address.guid, 1}][Counter::ReceiveErrors] = 4;
   const auto report = judge();
   ASSERT_EQ(report.count(Grade::Bad), 1u) << toText(report);
-  EXPECT_THAT(report.links.front().texts(Grade::Bad), ElementsAre("gpu002 mlx5_0 port 1: 4 damaged packets received"));
+  EXPECT_THAT(report.links.front().texts(Grade::Bad),
+              ElementsAre("gpu002 mlx5_0 port 1: 4 damaged packets received"));
 }
 
 TEST_F(LinkHealth, aLinkThatIsGoneIsBadWhateverItCounts) {
@@ -84,32 +89,39 @@ TEST_F(LinkHealth, aPortThatWasNotReadIsNoAnswer) {
   EXPECT_EQ(report.count(Grade::Unproven), 1u);
 }
 
-TEST_F(LinkHealth, noLinksAreNoAnswer) { EXPECT_EQ(judgeLinks({}, {}, first_, second_).exitCode(), LinkHealthReport::kNoAnswer); }
+TEST_F(LinkHealth, noLinksAreNoAnswer) {
+  EXPECT_EQ(judgeLinks({}, {}, first_, second_).exitCode(), LinkHealthReport::kNoAnswer);
+}
 
 TEST_F(LinkHealth, manyBadCablesOfOneDeviceAreNotTheCables) {
   for (int port : {9, 10, 11, 12, 1, 2, 3})
-    if (second_.ports.count(key({"leaf-su1-r0", port}))) second_.ports[key({"leaf-su1-r0", port})][Counter::ReceiveErrors] = 5;
+    if (second_.ports.count(key({"leaf-su1-r0", port})))
+      second_.ports[key({"leaf-su1-r0", port})][Counter::ReceiveErrors] = 5;
   EXPECT_THAT(judge().hints, ElementsAre(HasSubstr("look at the device itself")));
 }
 
 TEST_F(LinkHealth, readsPerfqueryByLid) {
   auto topology = topology_;
   topology.devices.at("leaf-su1-r0").addresses[0].lid = 7;
-  const auto readings = parseReadings("# Port counters: Lid 7 port 9 (CapMask: 0x1300)\nSymbolErrorCounter:....3\n", topology);
+  const auto readings = parseReadings(
+      "# Port counters: Lid 7 port 9 (CapMask: 0x1300)\nSymbolErrorCounter:....3\n", topology);
   ASSERT_TRUE(readings) << readings.error().str();
   EXPECT_EQ(readings->at(key(leaf_))[Counter::SymbolErrors], 3u);
-  const auto stranger = parseReadings("# Port counters: Lid 777 port 9 (CapMask: 0x1300)\nSymbolErrorCounter:....3\n", topology);
+  const auto stranger = parseReadings(
+      "# Port counters: Lid 777 port 9 (CapMask: 0x1300)\nSymbolErrorCounter:....3\n", topology);
   ASSERT_FALSE(stranger);
   EXPECT_THAT(stranger.error().str(), HasSubstr("subnet manager restarted"));
 }
 
 TEST(TransceiverList, isACsv) {
-  const auto list =
-      parseTransceivers("device,port,vendor,part,serial\nleaf1,5,NVIDIA,MCA4J80-N003,MT2325VB00571\n\"gpu001 mlx5_0\",1,,,MT1\n");
+  const auto list = parseTransceivers(
+      "device,port,vendor,part,serial\nleaf1,5,NVIDIA,MCA4J80-N003,MT2325VB00571\n\"gpu001 "
+      "mlx5_0\",1,,,MT1\n");
   ASSERT_TRUE(list) << list.error().str();
   EXPECT_EQ(list->at({"leaf1", 5}), "NVIDIA MCA4J80-N003 MT2325VB00571");
   EXPECT_EQ(list->at({"gpu001 mlx5_0", 1}), "MT1");
-  for (const char* bad : {"", "device,port\nleaf1,5\n", "device,port,serial\nleaf1,five,S\n", "device,port,serial\n,5,S\n"})
+  for (const char* bad : {"", "device,port\nleaf1,5\n", "device,port,serial\nleaf1,five,S\n",
+                          "device,port,serial\n,5,S\n"})
     EXPECT_FALSE(parseTransceivers(bad)) << bad;
 }
 

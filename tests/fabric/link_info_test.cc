@@ -17,14 +17,20 @@ using ::testing::IsEmpty;
 std::string linkInfo(Topology topology, bool lines) {
   std::map<std::string, int> first_lid;
   int next = 1;
-  for (const auto& [name, device] : topology.devices) first_lid[name] = std::exchange(next, next + (device.is_switch ? 1 : device.ports));
+  for (const auto& [name, device] : topology.devices)
+    first_lid[name] = std::exchange(next, next + (device.is_switch ? 1 : device.ports));
   const auto lidOf = [&](const Port& port) {
-    return first_lid.at(port.node) + (topology.devices.at(port.node).is_switch ? 0 : port.number - 1);
+    return first_lid.at(port.node) +
+           (topology.devices.at(port.node).is_switch ? 0 : port.number - 1);
   };
-  const auto guidOf = [&](const Port& port) { return 0x200000ull + static_cast<unsigned long long>(lidOf(port)); };
+  const auto guidOf = [&](const Port& port) {
+    return 0x200000ull + static_cast<unsigned long long>(lidOf(port));
+  };
   std::string out;
   for (const auto& [name, device] : topology.devices) {
-    if (!lines) out += device.is_switch ? fmt::format("Switch: 0x{:016x} {}:\n", guidOf({name, 1}), name) : fmt::format("CA: {}:\n", name);
+    if (!lines)
+      out += device.is_switch ? fmt::format("Switch: 0x{:016x} {}:\n", guidOf({name, 1}), name)
+                              : fmt::format("CA: {}:\n", name);
     for (int number = 1; number <= device.ports; ++number) {
       const Port own{name, number};
       const auto* link = findLink(topology, own);
@@ -37,8 +43,10 @@ std::string linkInfo(Topology topology, bool lines) {
         continue;
       }
       const auto& peer = link->a == own ? link->b : link->a;
-      out += fmt::format(" 4X        53.125 Gbps Active/  LinkUp)==>  {}{:>6} {:>4}[  ] \"{}\" (Could be 12X )\n",
-                         lines ? fmt::format("0x{:016x} ", guidOf(peer)) : "", lidOf(peer), peer.number, peer.node);
+      out += fmt::format(
+          " 4X        53.125 Gbps Active/  LinkUp)==>  {}{:>6} {:>4}[  ] \"{}\" (Could be 12X )\n",
+          lines ? fmt::format("0x{:016x} ", guidOf(peer)) : "", lidOf(peer), peer.number,
+          peer.node);
     }
   }
   return out;
@@ -80,15 +88,20 @@ TEST_P(LinkInfo, refusesATextThatWasCutOff) {
 TEST(LinkInfoText, refusesBadLines) {
   for (const char* text :
        {"CA: n1 mlx5_0:\n      0x01  1    1[  ] ==( 4X  53.125 Gbps Active/  LinkUp\n",
-        "CA: n1 mlx5_0:\n      0x01  1    1[  ] ==( 4X  60.0 Gbps Active/  LinkUp)==>  2 1[ ] \"s\" ( )\n",
-        "      0x01  1    1[  ] ==( Down/ Polling)==>  [ ] \"\" ( )\n", "CA: n1:\n  0x01 1 999[ ] ==( Down/ Polling)==> [ ] \"\" ( )\n",
-        "CA: n1:\n  0x01 1 1[ ] ==( Down/ Polling)==> [ ] \"\" ( )\n  0x01 1 1[ ] ==( Down/ Polling)==> [ ] \"\" ( )\n",
+        "CA: n1 mlx5_0:\n      0x01  1    1[  ] ==( 4X  60.0 Gbps Active/  LinkUp)==>  2 1[ ] "
+        "\"s\" ( )\n",
+        "      0x01  1    1[  ] ==( Down/ Polling)==>  [ ] \"\" ( )\n",
+        "CA: n1:\n  0x01 1 999[ ] ==( Down/ Polling)==> [ ] \"\" ( )\n",
+        "CA: n1:\n  0x01 1 1[ ] ==( Down/ Polling)==> [ ] \"\" ( )\n  0x01 1 1[ ] ==( Down/ "
+        "Polling)==> [ ] \"\" ( )\n",
         "what is this ==( )==>\n"})
     EXPECT_FALSE(parseIblinkinfo(text)) << text;
 }
 
 TEST(LinkInfoText, withoutLidsItSaysWhatToDo) {
-  const auto found = parseIblinkinfo("CA: n1 mlx5_0:\n      0x01  0    1[  ] ==( 4X  53.125 Gbps Active/  LinkUp)==>  0 1[ ] \"s\" ( )\n");
+  const auto found = parseIblinkinfo(
+      "CA: n1 mlx5_0:\n      0x01  0    1[  ] ==( 4X  53.125 Gbps Active/  LinkUp)==>  0 1[ ] "
+      "\"s\" ( )\n");
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code(), ErrorCode::Unavailable);
   EXPECT_THAT(found.error().str(), HasSubstr("no LID yet"));

@@ -2,8 +2,8 @@
 // muster's fabric phase over a simulated fabric, and an OpenSM that is not muster's.
 #pragma once
 
-#include "fabric/opensm/opensm_log.h"
 #include "fabric/discovery/tools.h"
+#include "fabric/opensm/opensm_log.h"
 #include "tests/fabric/simulated_fabric.h"
 #include "tests/fakes/plain_act_context.h"
 
@@ -17,7 +17,8 @@ using lifecycle::Subject;
 class Muster {
  public:
   Muster(inventory::Cluster cluster, SimulatedFabric& fabric)
-      : cluster_(std::move(cluster)), phase_(makeFabricPhase(cluster_, fabric.processes(), clock_, fabric.options())) {}
+      : cluster_(std::move(cluster)),
+        phase_(makeFabricPhase(cluster_, fabric.processes(), clock_, fabric.options())) {}
 
   lifecycle::Goal goal(const Subject& subject, std::string_view facet) {
     for (auto& goal : phase_->goals(cluster_, subject, {}))
@@ -29,9 +30,12 @@ class Muster {
     return valueOf(muster::test::runAsync(phase_->observe(subject), kLimit), facet);
   }
   std::string verified(const Subject& subject, std::string_view facet) {
-    return valueOf(muster::test::runAsync(phase_->verify(actionOf(goal(subject, facet))), kLimit), facet);
+    return valueOf(muster::test::runAsync(phase_->verify(actionOf(goal(subject, facet))), kLimit),
+                   facet);
   }
-  bool met(const Subject& subject, std::string_view facet) { return verified(subject, facet) == goal(subject, facet).want; }
+  bool met(const Subject& subject, std::string_view facet) {
+    return verified(subject, facet) == goal(subject, facet).want;
+  }
 
   Result<lifecycle::Outcome> act(const Subject& subject, std::string_view facet) {
     return muster::test::runAsync(phase_->act(actionOf(goal(subject, facet)), context), kLimit);
@@ -40,7 +44,8 @@ class Muster {
   std::string tryTo(const Subject& subject, std::string_view facet) {
     auto outcome = act(subject, facet);
     if (!outcome) return "error: " + outcome.error().str();
-    if (auto* blocked = std::get_if<lifecycle::Blocked>(&*outcome)) return "blocked: " + blocked->why;
+    if (auto* blocked = std::get_if<lifecycle::Blocked>(&*outcome))
+      return "blocked: " + blocked->why;
     return std::holds_alternative<lifecycle::Done>(*outcome) ? "" : "again";
   }
   void bringUp() {
@@ -61,7 +66,8 @@ class Muster {
     action.to = goal.want;
     return action;
   }
-  static std::string valueOf(const Result<std::vector<lifecycle::Fact>>& facts, std::string_view facet) {
+  static std::string valueOf(const Result<std::vector<lifecycle::Fact>>& facts,
+                             std::string_view facet) {
     if (!facts) return "error: " + facts.error().str();
     for (const auto& fact : *facts)
       if (fact.facet.str() == facet) return fact.value;
@@ -83,10 +89,14 @@ class OtherOpensm {
     auto options = fabric.options();
     options.tool_env["SIM_HOST"] = ibsimNodeId(hca);
     options.run_folder = folder_.path();
-    for (const auto& [name, content] : files) EXPECT_TRUE(io::writeFileAtomic(folder_ / name, content));
+    for (const auto& [name, content] : files)
+      EXPECT_TRUE(io::writeFileAtomic(folder_ / name, content));
     EXPECT_TRUE(io::writeFileAtomic(
         folder_ / "opensm.conf",
-        conf + fmt::format("log_file {0}/opensm.log\ndump_files_dir {0}\nforce_log_flush TRUE\nconsole off\n", folder_.path().string())));
+        conf +
+            fmt::format(
+                "log_file {0}/opensm.log\ndump_files_dir {0}\nforce_log_flush TRUE\nconsole off\n",
+                folder_.path().string())));
     Tools tools(fabric.processes(), options);
     auto command = tools.command("opensm", {"-F", (folder_ / "opensm.conf").string()});
     command.env["OSM_CACHE_DIR"] = command.env["OSM_TMP_DIR"] = folder_.path().string();
@@ -96,7 +106,8 @@ class OtherOpensm {
   }
   ~OtherOpensm() { process_->terminate(std::chrono::seconds(5)); }
   bool standsBy() {
-    return eventually([&] { return readSmLog(io::readFile(folder_ / "opensm.log").value_or("")).standby; });
+    return eventually(
+        [&] { return readSmLog(io::readFile(folder_ / "opensm.log").value_or("")).standby; });
   }
   std::filesystem::path folder() const { return folder_.path(); }
 

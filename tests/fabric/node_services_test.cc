@@ -34,27 +34,39 @@ using ::testing::StartsWith;
 /// An agent that does what it is told and says so; a test may spoil what it says.
 class NodeServices : public ::testing::Test {
  protected:
-  explicit NodeServices(inventory::Cluster cluster = railCluster(3)) : cluster_(std::move(cluster)) {
+  explicit NodeServices(inventory::Cluster cluster = railCluster(3))
+      : cluster_(std::move(cluster)) {
     for (std::size_t i = 0; i < cluster_.nodes.size(); ++i) {
       cluster_.nodes[i].address = Ipv4::parse(fmt::format("10.0.0.{}", i + 1)).value();
       agents_.boot(cluster_.nodes[i].name, wire::Mode::Disk);
     }
-    agents_.answer(wire::TaskKind::NodeService, [this](const NodeName& node, const wire::AgentTask& task) -> Result<std::string> {
-      if (refuses_) return fail(ErrorCode::NotFound, "this node has no usr/sbin/opensm: add the package opensm to the image of this node");
-      const auto params = json::parse(task.params);
-      said_[node]["node-service." + params.at("service").get<std::string>()] = params.at("value").get<std::string>();
-      return std::string("{}");
-    });
-    agents_.answer(wire::TaskKind::Probe, [this](const NodeName& node, const wire::AgentTask& task) -> Result<std::string> {
-      json out = json::object();
-      const auto params = json::parse(task.params);
-      for (const auto& probe : params.at("probes"))
-        if (const auto at = said_[node].find(probe); at != said_[node].end()) out[at->first] = at->second;
-      return out.dump();
-    });
+    agents_.answer(
+        wire::TaskKind::NodeService,
+        [this](const NodeName& node, const wire::AgentTask& task) -> Result<std::string> {
+          if (refuses_)
+            return fail(ErrorCode::NotFound,
+                        "this node has no usr/sbin/opensm: add the package opensm to the image of "
+                        "this node");
+          const auto params = json::parse(task.params);
+          said_[node]["node-service." + params.at("service").get<std::string>()] =
+              params.at("value").get<std::string>();
+          return std::string("{}");
+        });
+    agents_.answer(
+        wire::TaskKind::Probe,
+        [this](const NodeName& node, const wire::AgentTask& task) -> Result<std::string> {
+          json out = json::object();
+          const auto params = json::parse(task.params);
+          for (const auto& probe : params.at("probes"))
+            if (const auto at = said_[node].find(probe); at != said_[node].end())
+              out[at->first] = at->second;
+          return out.dump();
+        });
   }
 
-  std::unique_ptr<lifecycle::Phase> phase() { return makeNodeServicesPhase(cluster_, agents_, clock_, {folder_.path(), {}, {}}); }
+  std::unique_ptr<lifecycle::Phase> phase() {
+    return makeNodeServicesPhase(cluster_, agents_, clock_, {folder_.path(), {}, {}});
+  }
   std::optional<Goal> goal(const char* node, std::string_view facet) {
     for (auto& goal : phase()->goals(cluster_, Subject(NodeName(node)), {}))
       if (goal.facet.facet.str() == facet) return goal;
@@ -76,10 +88,13 @@ class NodeServices : public ::testing::Test {
     const auto outcome = runAsync(phase->act(action, context_));
     if (!outcome) return "error: " + outcome.error().str();
     if (const auto* blocked = std::get_if<Blocked>(&*outcome)) return "blocked: " + blocked->why;
-    if (const auto* again = std::get_if<lifecycle::Again>(&*outcome)) return "again: " + again->waiting_for;
+    if (const auto* again = std::get_if<lifecycle::Again>(&*outcome))
+      return "again: " + again->waiting_for;
     return "";
   }
-  bool met(const char* node, std::string_view facet) { return observed(node, facet) == goal(node, facet)->want; }
+  bool met(const char* node, std::string_view facet) {
+    return observed(node, facet) == goal(node, facet)->want;
+  }
 
   inventory::Cluster cluster_;
   muster::test::FakeAgentGateway agents_;
@@ -105,7 +120,8 @@ TEST_F(StandbyManager, waitsUntilItsGuidIsKnown) {
   ASSERT_TRUE(goal("gpu002", kOpensm));
   EXPECT_FALSE(goal("gpu001", kOpensm));
   EXPECT_EQ(goal("gpu002", kOpensm)->disruption, lifecycle::Disruption::None);
-  EXPECT_THAT(act("gpu002", kOpensm), AllOf(StartsWith("blocked"), HasSubstr("was never seen at its declared port")));
+  EXPECT_THAT(act("gpu002", kOpensm),
+              AllOf(StartsWith("blocked"), HasSubstr("was never seen at its declared port")));
   EXPECT_THAT(observed("gpu002", kOpensm), HasSubstr("not known"));
 }
 
@@ -135,7 +151,8 @@ TEST_F(StandbyManager, anExchangedHcaMakesItsFilesOutdated) {
   ASSERT_EQ(act("gpu002", kOpensm), "");
   EXPECT_TRUE(met("gpu002", kOpensm));
   ASSERT_TRUE(io::writeFileAtomic(folder_ / "guid2lid", "0x1 7 7\n"));
-  EXPECT_TRUE(met("gpu002", kOpensm)) << "the list grows with every new port; the standby keeps its own";
+  EXPECT_TRUE(met("gpu002", kOpensm))
+      << "the list grows with every new port; the standby keeps its own";
 }
 
 TEST_F(StandbyManager, changedPartitionsReachIt) {
@@ -148,7 +165,8 @@ TEST_F(StandbyManager, changedPartitionsReachIt) {
 TEST_F(StandbyManager, theNodesWordsAreTold) {
   learn("0x0000000000000021");
   refuses_ = true;
-  EXPECT_THAT(act("gpu002", kOpensm), AllOf(StartsWith("blocked"), HasSubstr("add the package opensm")));
+  EXPECT_THAT(act("gpu002", kOpensm),
+              AllOf(StartsWith("blocked"), HasSubstr("add the package opensm")));
   EXPECT_EQ(context_.findings.size(), 1u);
   refuses_ = false;
   EXPECT_EQ(act("gpu002", kOpensm), "") << "a task that failed is begun anew";
@@ -181,8 +199,11 @@ TEST_F(NvlinkDomainTest, allNodesGetTheSameFile) {
   context_.intent = "intent-2";
   ASSERT_EQ(act("gpu003", kImex), "");
   for (const char* node : {"gpu001", "gpu003"}) {
-    EXPECT_EQ(json::parse(agents_.submitted(NodeName(node), wire::TaskKind::NodeService).at(0).params).at("files").at("nodes_config.cfg"),
-              "10.0.0.1\n10.0.0.2\n10.0.0.3\n");
+    EXPECT_EQ(
+        json::parse(agents_.submitted(NodeName(node), wire::TaskKind::NodeService).at(0).params)
+            .at("files")
+            .at("nodes_config.cfg"),
+        "10.0.0.1\n10.0.0.2\n10.0.0.3\n");
     EXPECT_TRUE(met(node, kImex)) << observed(node, kImex);
   }
   EXPECT_EQ(goal("gpu001", kImex)->disruption, lifecycle::Disruption::Drain);
@@ -212,7 +233,8 @@ TEST_F(NvlinkDomainTest, aTrayOfAnotherDomainIsNamed) {
   state.probes["nvlink.domain"] = "ffff.1";
   agents_.setState(state);
   EXPECT_EQ(observed("gpu001", kNvlink), "gpus: gpu003 is in ffff.1, this node in 0a1b.1");
-  said_[NodeName("gpu001")]["nvlink.domain"] = "none: 0000:18:00.0 is not registered (state 2, status 0)";
+  said_[NodeName("gpu001")]["nvlink.domain"] =
+      "none: 0000:18:00.0 is not registered (state 2, status 0)";
   EXPECT_THAT(observed("gpu001", kNvlink), HasSubstr("not registered"));
 }
 
@@ -243,7 +265,9 @@ class ManagerKeys : public NodeServices {
     profile.fabric.clear();
     profile.drivers = {"nvidia", "fm"};
     cluster_.drivers["nvidia"] = {.name = "nvidia"};
-    cluster_.drivers["fm"] = {.name = "fm", .preset = "fabric-manager", .fabric_manager = {{"FABRIC_MODE", "0"}, {"LOG_LEVEL", "4"}}};
+    cluster_.drivers["fm"] = {.name = "fm",
+                              .preset = "fabric-manager",
+                              .fabric_manager = {{"FABRIC_MODE", "0"}, {"LOG_LEVEL", "4"}}};
   }
 };
 
@@ -251,10 +275,12 @@ TEST_F(ManagerKeys, areSentAfterTheDriversAndBelievedWhenReadBack) {
   const auto wanted = goal("gpu001", kManager);
   ASSERT_TRUE(wanted);
   EXPECT_EQ(wanted->disruption, lifecycle::Disruption::Drain) << "a restart ends CUDA jobs";
-  EXPECT_THAT(wanted->needs, Contains(lifecycle::FacetRef{Subject(NodeName("gpu001")), FacetName("driver.fm")}));
+  EXPECT_THAT(wanted->needs,
+              Contains(lifecycle::FacetRef{Subject(NodeName("gpu001")), FacetName("driver.fm")}));
   EXPECT_EQ(observed("gpu001", kManager), "absent");
   ASSERT_EQ(act("gpu001", kManager), "");
-  const auto params = json::parse(agents_.submitted(NodeName("gpu001"), wire::TaskKind::NodeService).at(0).params);
+  const auto params =
+      json::parse(agents_.submitted(NodeName("gpu001"), wire::TaskKind::NodeService).at(0).params);
   EXPECT_EQ(params.at("service"), "fabric-manager");
   EXPECT_EQ(params.at("settings"), (json{{"FABRIC_MODE", "0"}, {"LOG_LEVEL", "4"}}));
   EXPECT_TRUE(met("gpu001", kManager)) << observed("gpu001", kManager);
@@ -279,17 +305,20 @@ class RoceNodes : public NodeServices {
     fabric.roce = inventory::Roce{};
     fabric.subnet_managers.clear();
     fabric.partitions.clear();
-    const json pfc = {{"pfc_cap", 8}, {"prio_pfc", {false, false, false, true, false, false, false, false}}};
+    const json pfc = {{"pfc_cap", 8},
+                      {"prio_pfc", {false, false, false, true, false, false, false, false}}};
     for (int rail : {0, 1})
-      says_[fmt::format("mlx5_{}", rail)] = {{"interface", fmt::format("eth{}", rail)},
-                                             {"mtu", 9000},
-                                             {"app", {{"dscp_prio", {{26, 3}, {48, 6}}}}},
-                                             {"pfc", pfc},
-                                             {"traffic_class", 106},
-                                             {"neighbour", {{"switch", fmt::format("leaf-su1-r{}", rail)}, {"port", "Ethernet0"}}}};
+      says_[fmt::format("mlx5_{}", rail)] = {
+          {"interface", fmt::format("eth{}", rail)},
+          {"mtu", 9000},
+          {"app", {{"dscp_prio", {{26, 3}, {48, 6}}}}},
+          {"pfc", pfc},
+          {"traffic_class", 106},
+          {"neighbour", {{"switch", fmt::format("leaf-su1-r{}", rail)}, {"port", "Ethernet0"}}}};
   }
   std::vector<std::string> problems() {
-    return roceProblems(cluster_, cluster_.fabrics.at("ib"), declared(cluster_), *cluster_.findNode(NodeName("gpu001")), says_.dump())
+    return roceProblems(cluster_, cluster_.fabrics.at("ib"), declared(cluster_),
+                        *cluster_.findNode(NodeName("gpu001")), says_.dump())
         .value();
   }
   json says_ = json::object();
@@ -320,11 +349,14 @@ TEST_F(RoceNodes, eachDisagreementIsNamed) {
   };
   EXPECT_THAT(only("/mlx5_0/mtu", 1500), ElementsAre("mlx5_0: the MTU is 1500 instead of 9000"));
   EXPECT_THAT(only("/mlx5_0/app", json::object()), Contains("mlx5_0: it does not look at DSCP"));
-  EXPECT_THAT(only("/mlx5_1/traffic_class", 0), ElementsAre("mlx5_1: RDMA has traffic class 0 instead of 106"));
-  EXPECT_THAT(only("/mlx5_1/neighbour/switch", "leaf-su1-r0"),
-              ElementsAre("mlx5_1: is cabled to leaf-su1-r0 Ethernet0, declared is leaf-su1-r1 port 1"));
-  EXPECT_THAT(only("/mlx5_1/neighbour/port", "Ethernet4"),
-              ElementsAre("mlx5_1: is cabled to leaf-su1-r1 Ethernet4, declared is leaf-su1-r1 port 1"));
+  EXPECT_THAT(only("/mlx5_1/traffic_class", 0),
+              ElementsAre("mlx5_1: RDMA has traffic class 0 instead of 106"));
+  EXPECT_THAT(
+      only("/mlx5_1/neighbour/switch", "leaf-su1-r0"),
+      ElementsAre("mlx5_1: is cabled to leaf-su1-r0 Ethernet0, declared is leaf-su1-r1 port 1"));
+  EXPECT_THAT(
+      only("/mlx5_1/neighbour/port", "Ethernet4"),
+      ElementsAre("mlx5_1: is cabled to leaf-su1-r1 Ethernet4, declared is leaf-su1-r1 port 1"));
   EXPECT_THAT(only("/mlx5_0/app", {{"error", "dcb ended with 95: Operation not supported"}}),
               ElementsAre(HasSubstr("Operation not supported")));
   says_.erase("mlx5_1");
@@ -342,16 +374,19 @@ TEST_F(RoceNodes, theGidThatNcclUsesMustBeARoutedOneOfVersion2) {
   EXPECT_THAT(problems(), IsEmpty()) << "mlx5's own order";
   auto& roce = *cluster_.fabrics.at("ib").roce;
   roce.gid_index = 2;
-  EXPECT_THAT(problems(),
-              ElementsAre("mlx5_0: GID 2 (gid_index, which NCCL uses) is IB/RoCE v1 0000:0000:0000:0000:0000:ffff:0a01:0001; RoCE v2 of a "
-                          "routed address is 3: set gid_index"));
+  EXPECT_THAT(problems(), ElementsAre("mlx5_0: GID 2 (gid_index, which NCCL uses) is IB/RoCE v1 "
+                                      "0000:0000:0000:0000:0000:ffff:0a01:0001; RoCE v2 of a "
+                                      "routed address is 3: set gid_index"));
   roce.gid_index = 1;
-  EXPECT_THAT(problems(), ElementsAre(HasSubstr("GID 1 (gid_index, which NCCL uses) is RoCE v2 fe80:"))) << "no switch routes it";
+  EXPECT_THAT(problems(),
+              ElementsAre(HasSubstr("GID 1 (gid_index, which NCCL uses) is RoCE v2 fe80:")))
+      << "no switch routes it";
   roce.gid_index = 3;
   gids.erase("3");
   gids.erase("2");
   EXPECT_THAT(problems(),
-              ElementsAre(AllOf(HasSubstr("GID 3 (gid_index, which NCCL uses) is empty"), HasSubstr("has the interface an address?"))));
+              ElementsAre(AllOf(HasSubstr("GID 3 (gid_index, which NCCL uses) is empty"),
+                                HasSubstr("has the interface an address?"))));
 }
 
 TEST_F(RoceNodes, whatDcbCannotSayHidesNothingElse) {
@@ -359,16 +394,17 @@ TEST_F(RoceNodes, whatDcbCannotSayHidesNothingElse) {
   says_["mlx5_0"]["gids"] = json::object();
   says_["mlx5_0"]["mtu"] = 1500;
   says_["mlx5_0"]["neighbour"]["port"] = "Ethernet4";
-  EXPECT_THAT(problems(), ElementsAre("mlx5_0: dcb does not answer: Operation not supported", "mlx5_0: the MTU is 1500 instead of 9000",
-                                      HasSubstr("GID 3"), HasSubstr("is cabled to")));
+  EXPECT_THAT(problems(), ElementsAre("mlx5_0: dcb does not answer: Operation not supported",
+                                      "mlx5_0: the MTU is 1500 instead of 9000", HasSubstr("GID 3"),
+                                      HasSubstr("is cabled to")));
 }
 
 TEST_F(RoceNodes, aSwitchPortWithASmallerMtuIsNamed) {
   says_["mlx5_0"]["neighbour"]["frame_bytes"] = 9216;
   EXPECT_THAT(problems(), IsEmpty()) << "more than needed is well";
   says_["mlx5_0"]["neighbour"]["frame_bytes"] = 1500;
-  EXPECT_THAT(problems(),
-              ElementsAre("mlx5_0: leaf-su1-r0 Ethernet0 takes frames of 1500 bytes, hosts send 9000: set the MTU of that port"));
+  EXPECT_THAT(problems(), ElementsAre("mlx5_0: leaf-su1-r0 Ethernet0 takes frames of 1500 bytes, "
+                                      "hosts send 9000: set the MTU of that port"));
 }
 
 TEST_F(RoceNodes, packetsOfFullSizeMustReachThePeersThatHaveTold) {
@@ -391,9 +427,11 @@ TEST_F(RoceNodes, packetsOfFullSizeMustReachThePeersThatHaveTold) {
   said_[NodeName("gpu001")]["roce.path.mlx5_0.10.1.0.2"] = "blocked 9000";
   EXPECT_EQ(observed("gpu001"), "as-declared") << "nobody else has told an address yet";
   said_[NodeName("gpu002")]["roce.path.mlx5_0.10.1.0.1"] = "silent: ping ended with 1";
-  EXPECT_EQ(observed("gpu002"), "as-declared") << "a peer that is off is no finding about this node";
+  EXPECT_EQ(observed("gpu002"), "as-declared")
+      << "a peer that is off is no finding about this node";
   EXPECT_EQ(observed("gpu001"),
-            "mlx5_0: packets of 9000 bytes do not reach gpu002 (10.1.0.2), small ones do: a switch between them has a smaller MTU");
+            "mlx5_0: packets of 9000 bytes do not reach gpu002 (10.1.0.2), small ones do: a switch "
+            "between them has a smaller MTU");
   said_[NodeName("gpu001")]["roce.path.mlx5_0.10.1.0.2"] = "passes 9000";
   EXPECT_EQ(observed("gpu001"), "as-declared");
 }
@@ -402,9 +440,12 @@ TEST_F(RoceNodes, theScriptIsSentAndReadBack) {
   ASSERT_TRUE(goal("gpu001", kRoce));
   EXPECT_EQ(observed("gpu001", kRoce), "absent");
   ASSERT_EQ(act("gpu001", kRoce), "");
-  const auto files = json::parse(agents_.submitted(NodeName("gpu001"), wire::TaskKind::NodeService).at(0).params).at("files");
+  const auto files =
+      json::parse(agents_.submitted(NodeName("gpu001"), wire::TaskKind::NodeService).at(0).params)
+          .at("files");
   EXPECT_THAT(files.at("roce.sh").get<std::string>(), HasSubstr("for device in mlx5_0 mlx5_1; do"));
-  EXPECT_THAT(observed("gpu001", kRoce), HasSubstr("not known")) << "that the script ran says nothing of what the NIC does";
+  EXPECT_THAT(observed("gpu001", kRoce), HasSubstr("not known"))
+      << "that the script ran says nothing of what the NIC does";
   said_[NodeName("gpu001")]["roce.marking"] = says_.dump();
   EXPECT_TRUE(met("gpu001", kRoce)) << observed("gpu001", kRoce);
   says_["mlx5_0"]["mtu"] = 1500;
@@ -416,13 +457,18 @@ TEST_F(RoceNodes, congestionControlIsReadBack) {
   says_["mlx5_0"]["ecn"] = {{"roce_np", {3}}, {"roce_rp", {3}}, {"cnp_dscp", 48}};
   EXPECT_THAT(problems(), IsEmpty());
   says_["mlx5_0"]["ecn"]["roce_rp"] = json::array();
-  EXPECT_THAT(problems(), ElementsAre("mlx5_0: ECN's reaction point (roce_rp) is off for priority 3"));
+  EXPECT_THAT(problems(),
+              ElementsAre("mlx5_0: ECN's reaction point (roce_rp) is off for priority 3"));
   says_["mlx5_0"]["ecn"] = {{"roce_np", {0}}, {"cnp_dscp", 0}};
-  EXPECT_THAT(problems(), ElementsAre("mlx5_0: ECN's notification point (roce_np) is off for priority 3", "mlx5_0: congestion notifications have DSCP 0 instead of 48"));
+  EXPECT_THAT(problems(),
+              ElementsAre("mlx5_0: ECN's notification point (roce_np) is off for priority 3",
+                          "mlx5_0: congestion notifications have DSCP 0 instead of 48"));
 }
 
 TEST_F(RoceNodes, whatOnlyOthersCanMendDrainsNobodyAndStartsNothing) {
-  const auto sent = [this] { return agents_.submitted(NodeName("gpu001"), wire::TaskKind::NodeService).size(); };
+  const auto sent = [this] {
+    return agents_.submitted(NodeName("gpu001"), wire::TaskKind::NodeService).size();
+  };
   const auto disruption = [this] {
     lifecycle::FactSet facts;
     const auto phase = this->phase();
@@ -437,7 +483,8 @@ TEST_F(RoceNodes, whatOnlyOthersCanMendDrainsNobodyAndStartsNothing) {
   context_.intent = "intent-2";
   says_["mlx5_1"]["neighbour"]["switch"] = "leaf-su1-r0";
   said_[NodeName("gpu001")]["roce.marking"] = says_.dump();
-  EXPECT_EQ(act("gpu001", kRoce), "blocked: mlx5_1: is cabled to leaf-su1-r0 Ethernet0, declared is leaf-su1-r1 port 1");
+  EXPECT_EQ(act("gpu001", kRoce),
+            "blocked: mlx5_1: is cabled to leaf-su1-r0 Ethernet0, declared is leaf-su1-r1 port 1");
   EXPECT_EQ(sent(), 1u);
   EXPECT_EQ(disruption(), lifecycle::Disruption::None);
   says_["mlx5_0"]["mtu"] = 1500;
@@ -457,7 +504,8 @@ TEST_F(RoceNodes, needNoSubnetManager) {
 TEST(PortNames, areThoseOfTheSwitchesSystem) {
   for (const char* name : {"12", "swp12", "Ethernet44", "Eth1/12", "Ethernet1/12", "Ethernet12/1"})
     EXPECT_TRUE(isPortName(name, 12)) << name;
-  for (const char* name : {"", "1", "swp1", "swp121", "Ethernet12", "Eth1/1", "Ethernet1/1"}) EXPECT_FALSE(isPortName(name, 12)) << name;
+  for (const char* name : {"", "1", "swp1", "swp121", "Ethernet12", "Eth1/1", "Ethernet1/1"})
+    EXPECT_FALSE(isPortName(name, 12)) << name;
 }
 
 }  // namespace

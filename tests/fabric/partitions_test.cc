@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A typo must never open the fabric: bad declarations are refused whole, and what is rendered is read back strictly.
+// A typo must never open the fabric: bad declarations are refused whole, and what is rendered is
+// read back strictly.
 #include "fabric/opensm/partitions.h"
 
 #include "tests/fabric/clusters.h"
@@ -20,7 +21,8 @@ TEST(Partitions, resolveNodesToAllTheirHcas) {
   auto rules = rulesOf(railCluster(3));
   ASSERT_EQ(rules.size(), 2u);
   EXPECT_EQ(rules[0].name, "Default");
-  EXPECT_EQ(rules[1].full.ports, (std::set<std::string>{"gpu001 mlx5_0", "gpu001 mlx5_1", "gpu002 mlx5_0", "gpu002 mlx5_1"}));
+  EXPECT_EQ(rules[1].full.ports, (std::set<std::string>{"gpu001 mlx5_0", "gpu001 mlx5_1",
+                                                        "gpu002 mlx5_0", "gpu002 mlx5_1"}));
 }
 
 TEST(Partitions, alwaysHaveADefaultRuleFirst) {
@@ -31,7 +33,8 @@ TEST(Partitions, alwaysHaveADefaultRuleFirst) {
   partitions.clear();
   auto rules = rulesOf(cluster);
   ASSERT_EQ(rules.size(), 1u);
-  EXPECT_THAT(renderPartitions(rules), HasSubstr("Default=0x7fff, ipoib : ALL=limited, SELF=full ;"));
+  EXPECT_THAT(renderPartitions(rules),
+              HasSubstr("Default=0x7fff, ipoib : ALL=limited, SELF=full ;"));
 }
 
 TEST(Partitions, areRefusedWholeForEachMistake) {
@@ -92,7 +95,8 @@ TEST(Partitions, leaveOutAPortWhoseGuidIsNotProven) {
 TEST(Partitions, readBackWhatTheyRenderAlsoOverManyLines) {
   auto rules = rulesOf(railCluster(2));
   for (int i = 0; i < 100; ++i) rules[1].full.ports.insert(fmt::format("0x{:016x}", 0x1000 + i));
-  std::erase_if(rules[1].full.ports, [](const std::string& port) { return port.starts_with("gpu"); });
+  std::erase_if(rules[1].full.ports,
+                [](const std::string& port) { return port.starts_with("gpu"); });
   auto text = renderPartitions(rules);
   auto again = parsePartitions(text);
   ASSERT_TRUE(again) << again.error().str();

@@ -42,11 +42,15 @@ class FabricPhaseTest : public ::testing::Test {
       return io::ProcessExit{0, out, {}};
     });
   }
-  static std::string beside(const char* program) { return std::filesystem::read_symlink("/proc/self/exe").parent_path() / program; }
+  static std::string beside(const char* program) {
+    return std::filesystem::read_symlink("/proc/self/exe").parent_path() / program;
+  }
   static std::string asker() { return "ib " + beside("muster-switchfw"); }
   void find(const Topology& topology, bool with_lids = true) {
     auto text = foundText(topology);
-    for (auto at = text.find("port 0 lid 2"); !with_lids && at != std::string::npos; at = text.find("port 0 lid 2")) text.replace(at, 12, "port 0 lid 0");
+    for (auto at = text.find("port 0 lid 2"); !with_lids && at != std::string::npos;
+         at = text.find("port 0 lid 2"))
+      text.replace(at, 12, "port 0 lid 0");
     programs_.on("ib " + beside("muster-ibnetdisc"), text);
   }
   std::string seen(const Subject& subject, std::string_view facet) {
@@ -62,21 +66,24 @@ class FabricPhaseTest : public ::testing::Test {
   muster::test::ScriptedPrograms programs_;
   FakeClock clock_;
   std::string told_ = "31.2012.1023 MT_0000000630";
-  std::unique_ptr<lifecycle::Phase> phase_ = makeFabricPhase(cluster_, programs_, clock_, {folder_.path(), {"ib"}, {}});
+  std::unique_ptr<lifecycle::Phase> phase_ =
+      makeFabricPhase(cluster_, programs_, clock_, {folder_.path(), {"ib"}, {}});
 };
 
 TEST_F(FabricPhaseTest, aPulledCableIsNotTheFirmwareOfItsSwitch) {
   auto found = declared(cluster_);
   unplug(found, {"n001 mlx5_0", 1});
   find(found);
-  EXPECT_THAT(seen(Subject(NodeName("n001")), "fabric.ports"), AllOf(HasSubstr("leaf-su1-r0 port 1"), Not(HasSubstr("put firmware"))));
+  EXPECT_THAT(seen(Subject(NodeName("n001")), "fabric.ports"),
+              AllOf(HasSubstr("leaf-su1-r0 port 1"), Not(HasSubstr("put firmware"))));
 }
 
 TEST_F(FabricPhaseTest, cablesComeBeforeFirmware) {
   auto found = declared(cluster_);
   unplug(found, {"leaf-su1-r1", 9});
   find(found);
-  EXPECT_THAT(seen(Subject::cluster(), "fabric.links"), StartsWith("5 deviations: plug in or replace the cable between leaf-su1-r1 port 9"));
+  EXPECT_THAT(seen(Subject::cluster(), "fabric.links"),
+              StartsWith("5 deviations: plug in or replace the cable between leaf-su1-r1 port 9"));
 }
 
 TEST_F(FabricPhaseTest, aSwitchIsAskedOnceInMinutes) {
@@ -91,11 +98,13 @@ TEST_F(FabricPhaseTest, aSwitchIsAskedOnceInMinutes) {
   EXPECT_EQ(programs_.count(asker()), 2u);
   told_ = "31.2012.1024";
   clock_.advance(std::chrono::minutes(2));
-  EXPECT_EQ(seen(Subject::cluster(), "fabric.links"), "as-declared") << "what was put right is seen soon";
+  EXPECT_EQ(seen(Subject::cluster(), "fabric.links"), "as-declared")
+      << "what was put right is seen soon";
 }
 
 TEST_F(FabricPhaseTest, aSwitchWithoutALidAndAnExcusedOneAreNotAsked) {
-  for (const char* name : {"leaf-su1-r0", "leaf-su1-r1", "spine-001", "spine-002"}) cluster_.fabrics["ib"].exclude.push_back({name, 0, "under repair"});
+  for (const char* name : {"leaf-su1-r0", "leaf-su1-r1", "spine-001", "spine-002"})
+    cluster_.fabrics["ib"].exclude.push_back({name, 0, "under repair"});
   EXPECT_EQ(seen(Subject::cluster(), "fabric.links"), "as-declared");
   cluster_.fabrics["ib"].exclude.clear();
   clock_.advance(std::chrono::minutes(1));

@@ -42,7 +42,8 @@ TEST_F(Plot, drawsSwitchesAndHostsOnce) {
 TEST_F(Plot, ofAHealthyFabricHasNoRed) {
   auto svg = plotFound();
   EXPECT_THAT(svg, HasSubstr("found as declared"));
-  for (auto kind : {"class=\"m\"", "class=\"w\"", "class=\"d\"", "class=\"x\"", "class=\"e\""}) EXPECT_THAT(svg, Not(HasSubstr(kind)));
+  for (auto kind : {"class=\"m\"", "class=\"w\"", "class=\"d\"", "class=\"x\"", "class=\"e\""})
+    EXPECT_THAT(svg, Not(HasSubstr(kind)));
 }
 
 TEST_F(Plot, showsFaultsWithWhatToDo) {
@@ -55,7 +56,9 @@ TEST_F(Plot, showsFaultsWithWhatToDo) {
   EXPECT_EQ(count(svg, "class=\"w\""), 1u);
   EXPECT_EQ(count(svg, "class=\"d\""), 1u);
   EXPECT_EQ(count(svg, "class=\"e\""), 1u);
-  EXPECT_THAT(svg, HasSubstr("missing: leaf-su1-r1 port 9 – spine-001 port 2; plug in or replace the cable"));
+  EXPECT_THAT(
+      svg,
+      HasSubstr("missing: leaf-su1-r1 port 9 – spine-001 port 2; plug in or replace the cable"));
   EXPECT_THAT(svg, HasSubstr("1xHDR instead of 4xHDR"));
 }
 

@@ -22,7 +22,8 @@ class RehearsalSystem : public ::testing::Test {
     RehearsalOptions options;
     options.folder = folder_.path();
     options.kinds = std::move(kinds);
-    auto report = muster::test::runAsync(fabric::rehearse(cluster, *processes, clock, options), std::chrono::seconds(240));
+    auto report = muster::test::runAsync(fabric::rehearse(cluster, *processes, clock, options),
+                                         std::chrono::seconds(240));
     EXPECT_TRUE(report) << report.error().str();
     return report ? *report : RehearsalReport{};
   }
@@ -48,8 +49,10 @@ TEST_F(RehearsalSystem, holdsThroughEveryFaultOfASmallFabric) {
                                              {FaultKind::RailSwapped, 3},
                                              {FaultKind::PartitionsTypo, 1},
                                              {FaultKind::ManagerLost, 1}}));
-  EXPECT_THAT(report.left_out, ElementsAre(HasSubstr("cable-pulled: controller mlx5_0 port 1"), HasSubstr("switch-lost: leaf-su1-r0")));
-  EXPECT_THAT(toText(report), HasSubstr("OpenSM opened the fabric, the tables show it; closed again within"));
+  EXPECT_THAT(report.left_out, ElementsAre(HasSubstr("cable-pulled: controller mlx5_0 port 1"),
+                                           HasSubstr("switch-lost: leaf-su1-r0")));
+  EXPECT_THAT(toText(report),
+              HasSubstr("OpenSM opened the fabric, the tables show it; closed again within"));
   EXPECT_THAT(toText(report), HasSubstr("gpu003 mlx5_0 is master with the subnet up after"));
   EXPECT_EQ(nlohmann::json::parse(toJson(report))["held"], true);
 }
@@ -64,7 +67,8 @@ TEST_F(RehearsalSystem, hasNoAnswerForAnEngineThatDoesNotFit) {
   auto cluster = railCluster(2);
   cluster.fabrics["ib"].routing = "dor";
   cluster.fabrics["ib"].subnet_managers = {};
-  EXPECT_THAT(rehearse(cluster, {FaultKind::CablePulled}).error, HasSubstr("declares no subnet manager"));
+  EXPECT_THAT(rehearse(cluster, {FaultKind::CablePulled}).error,
+              HasSubstr("declares no subnet manager"));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every fault of a whole scalable unit, and random ones: named exactly, and healed by doing what the repair says.
+// Every fault of a whole scalable unit, and random ones: named exactly, and healed by doing what
+// the repair says.
 #include "tests/fabric/clusters.h"
 #include "tests/fabric/found_text.h"
 
@@ -11,7 +12,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// SuperPOD's scalable unit: 32 nodes of 8 HCAs, 8 leaves, 4 spines; 256 cables to HCAs and 256 between switches.
+/// SuperPOD's scalable unit: 32 nodes of 8 HCAs, 8 leaves, 4 spines; 256 cables to HCAs and 256
+/// between switches.
 inventory::Cluster scalableUnit() {
   auto cluster = railCluster(32, 1, 32, 8, 4);
   auto& fabric = cluster.fabrics["ib"];
@@ -33,7 +35,8 @@ class Repairs : public ::testing::Test {
     for (const auto& repair : compared.repairs) apply(repair, found_, "4xHDR");
     for (const auto& link : found_.links)
       for (const auto& end : {link.a, link.b})
-        if (declared_.devices.count(end.node)) found_.devices.emplace(end.node, declared_.devices.at(end.node));
+        if (declared_.devices.count(end.node))
+          found_.devices.emplace(end.node, declared_.devices.at(end.node));
   }
 
   Topology declared_ = declared(scalableUnit());
@@ -86,10 +89,12 @@ TEST_F(Repairs, ofTwoExchangedCablesAreOneSwap) {
     ASSERT_EQ(compared.deviations.size(), 2u) << round;
     for (const auto& deviation : compared.deviations) {
       EXPECT_TRUE(ends.count(deviation.at)) << toString(deviation.at);
-      EXPECT_TRUE(deviation.kind == DeviationKind::Miswired || deviation.kind == DeviationKind::RailSwapped);
+      EXPECT_TRUE(deviation.kind == DeviationKind::Miswired ||
+                  deviation.kind == DeviationKind::RailSwapped);
     }
     ASSERT_EQ(compared.repairs.size(), 1u);
-    EXPECT_TRUE(compared.repairs[0].text.starts_with("swap the cables ")) << compared.repairs[0].text;
+    EXPECT_TRUE(compared.repairs[0].text.starts_with("swap the cables "))
+        << compared.repairs[0].text;
     EXPECT_EQ(compared.repairs[0].moves.size(), 2u);
     heal(compared);
     EXPECT_TRUE(compare(declared_, found_).deviations.empty()) << round;
@@ -101,7 +106,8 @@ TEST_F(Repairs, swapInOneSwitchWhereThatDoes) {
   unplug(found_, {"leaf-su1-r0", 6});
   plug(found_, {"gpu005 mlx5_0", 1}, {"leaf-su1-r0", 6});
   plug(found_, {"gpu006 mlx5_0", 1}, {"leaf-su1-r0", 5});
-  EXPECT_EQ(compare(declared_, found_).repairs.at(0).text, "swap the cables in ports 5 and 6 of leaf-su1-r0");
+  EXPECT_EQ(compare(declared_, found_).repairs.at(0).text,
+            "swap the cables in ports 5 and 6 of leaf-su1-r0");
 }
 
 TEST_F(Repairs, turnARingOfCablesByOneMoveEach) {
@@ -112,13 +118,14 @@ TEST_F(Repairs, turnARingOfCablesByOneMoveEach) {
   auto compared = compare(declared_, found_);
   ASSERT_EQ(compared.repairs.size(), 1u);
   EXPECT_EQ(compared.repairs[0].moves.size(), 3u);
-  EXPECT_THAT(
-      compared.repairs[0].text,
-      ::testing::MatchesRegex("take the cable of gpu.* out of leaf-su1-r0 port .; then move .*; then move .*; then put the first one into "
-                              "leaf-su1-r0 port ."));
+  EXPECT_THAT(compared.repairs[0].text,
+              ::testing::MatchesRegex("take the cable of gpu.* out of leaf-su1-r0 port .; then "
+                                      "move .*; then move .*; then put the first one into "
+                                      "leaf-su1-r0 port ."));
 }
 
-TEST_F(Repairs, beginWhereAPortIsFree) {  // two hosts one port too far to the right, the last port's host pulled out
+TEST_F(Repairs, beginWhereAPortIsFree) {  // two hosts one port too far to the right, the last
+                                          // port's host pulled out
   pull(*findLink(declared_, {"leaf-su1-r0", 7}));
   for (int port : {5, 6}) unplug(found_, {"leaf-su1-r0", port});
   plug(found_, {"gpu005 mlx5_0", 1}, {"leaf-su1-r0", 6});
@@ -126,15 +133,18 @@ TEST_F(Repairs, beginWhereAPortIsFree) {  // two hosts one port too far to the r
   auto compared = compare(declared_, found_);
   ASSERT_EQ(compared.repairs.size(), 1u);
   EXPECT_EQ(compared.repairs[0].text,
-            "move the cable of gpu005 mlx5_0 port 1 from leaf-su1-r0 port 6 to leaf-su1-r0 port 5; then move the cable of gpu006 mlx5_0 "
+            "move the cable of gpu005 mlx5_0 port 1 from leaf-su1-r0 port 6 to leaf-su1-r0 port 5; "
+            "then move the cable of gpu006 mlx5_0 "
             "port 1 from "
-            "leaf-su1-r0 port 7 to leaf-su1-r0 port 6; then check that gpu007 mlx5_0 is powered and its driver runs, then the cable to "
+            "leaf-su1-r0 port 7 to leaf-su1-r0 port 6; then check that gpu007 mlx5_0 is powered "
+            "and its driver runs, then the cable to "
             "leaf-su1-r0 port 7");
   heal(compared);
   EXPECT_TRUE(compare(declared_, found_).deviations.empty());
 }
 
-// Whatever the cables are like: doing everything that is said makes the fabric as declared, with one move a wrong cable at most.
+// Whatever the cables are like: doing everything that is said makes the fabric as declared, with
+// one move a wrong cable at most.
 TEST_F(Repairs, healAnyShuffle) {
   std::mt19937 random(11);
   for (int round = 0; round < 60; ++round) {
@@ -143,8 +153,12 @@ TEST_F(Repairs, healAnyShuffle) {
     for (unsigned i = 0; i < faults; ++i) {
       auto& one = found_.links[random() % found_.links.size()];
       switch (random() % 3) {
-        case 0: std::swap(one.b, found_.links[random() % found_.links.size()].b); break;
-        case 1: std::swap(one.a, found_.links[random() % found_.links.size()].a); break;
+        case 0:
+          std::swap(one.b, found_.links[random() % found_.links.size()].b);
+          break;
+        case 1:
+          std::swap(one.a, found_.links[random() % found_.links.size()].a);
+          break;
         default: {
           auto pulled = one;
           unplug(found_, pulled.a);
@@ -156,14 +170,17 @@ TEST_F(Repairs, healAnyShuffle) {
     std::sort(found_.links.begin(), found_.links.end());
     std::set<Port> cabled;
     for (const auto& link : found_.links) cabled.insert({link.a, link.b});
-    std::erase_if(found_.devices, [&](const auto& entry) { return !entry.second.is_switch && !cabled.count({entry.first, 1}); });
+    std::erase_if(found_.devices, [&](const auto& entry) {
+      return !entry.second.is_switch && !cabled.count({entry.first, 1});
+    });
     std::vector<Link> wrong;
-    std::set_difference(declared_.links.begin(), declared_.links.end(), found_.links.begin(), found_.links.end(),
-                        std::back_inserter(wrong));
+    std::set_difference(declared_.links.begin(), declared_.links.end(), found_.links.begin(),
+                        found_.links.end(), std::back_inserter(wrong));
     auto compared = compare(declared_, found_);
     std::size_t moves = 0;
     for (const auto& repair : compared.repairs) moves += repair.moves.size();
-    EXPECT_EQ(moves, wrong.size()) << round;  // no cable too many is in: each wanted one costs a move
+    EXPECT_EQ(moves, wrong.size())
+        << round;  // no cable too many is in: each wanted one costs a move
     heal(compared);
     EXPECT_TRUE(compare(declared_, found_).deviations.empty()) << round;
   }
@@ -171,7 +188,9 @@ TEST_F(Repairs, healAnyShuffle) {
 
 TEST(Healthy, randomFabricsRaiseNoAlarm) {
   std::mt19937 random(17);
-  auto upTo = [&](int most) { return 1 + static_cast<int>(random() % static_cast<unsigned>(most)); };
+  auto upTo = [&](int most) {
+    return 1 + static_cast<int>(random() % static_cast<unsigned>(most));
+  };
   for (int round = 0; round < 100; ++round) {
     auto cluster = railCluster(1, upTo(3), upTo(6), upTo(4), upTo(3));
     auto& fabric = cluster.fabrics["ib"];
@@ -183,7 +202,8 @@ TEST(Healthy, randomFabricsRaiseNoAlarm) {
       fabric.leaves_per_su = upTo(4);
     }
     if (round % 5 == 0) fabric.subnet_managers.clear();
-    const auto nodes = upTo(fabric.sus * std::min(fabric.nodes_per_su, fabric.leaves_per_su * 32 / fabric.rails));
+    const auto nodes =
+        upTo(fabric.sus * std::min(fabric.nodes_per_su, fabric.leaves_per_su * 32 / fabric.rails));
     for (int i = 2; i <= nodes; ++i) {
       cluster.nodes.push_back(cluster.nodes.front());
       cluster.nodes.back().name = NodeName(fmt::format("gpu{:03}", i));

@@ -28,30 +28,39 @@ TEST(RoceSonic, readsBackAsDeclared) {
 
 // As a switch comes from the factory: DSCP 3 and 4 are lossless, 26 is not.
 TEST(RoceSonic, tellsThatAStockSwitchDropsWhatHostsThinkLossless) {
-  auto stock = sonicMarking(R"({"DSCP_TO_TC_MAP": {"AZURE": {"3": "3", "4": "4", "26": "1", "46": "5", "48": "6"}},
+  auto stock = sonicMarking(
+      R"({"DSCP_TO_TC_MAP": {"AZURE": {"3": "3", "4": "4", "26": "1", "46": "5", "48": "6"}},
       "PORT_QOS_MAP": {"Ethernet0": {"dscp_to_tc_map": "[DSCP_TO_TC_MAP|AZURE]", "pfc_enable": "3,4"}}, "PORT": {"Ethernet0": {"mtu": "9100"}}})",
-                            "Ethernet0");
+      "Ethernet0");
   ASSERT_TRUE(stock) << stock.error().str();
   EXPECT_THAT(disagreements(kRoce, *stock),
-              ElementsAre("DSCP 26 has priority 1 instead of 3: RDMA is not lossless", "DSCP 3 shares the lossless priority 3",
-                          "PFC is on for 3,4 instead of 3", "the MTU is 9100 instead of 9000"));
+              ElementsAre("DSCP 26 has priority 1 instead of 3: RDMA is not lossless",
+                          "DSCP 3 shares the lossless priority 3", "PFC is on for 3,4 instead of 3",
+                          "the MTU is 9100 instead of 9000"));
 }
 
 TEST(RoceSonic, refusesWhatItCannotRead) {
   EXPECT_FALSE(sonicMarking("[]", "Ethernet0"));
-  EXPECT_THAT(sonicMarking("{}", "Ethernet0").error().text(), HasSubstr("it does not look at DSCP"));
-  EXPECT_THAT(sonicMarking(R"({"PORT_QOS_MAP": {"Ethernet0": {"dscp_to_tc_map": "X"}}})", "Ethernet0").error().text(),
-              HasSubstr("no DSCP_TO_TC_MAP|X"));
-  EXPECT_FALSE(
-      sonicMarking(R"({"PORT_QOS_MAP": {"Ethernet0": {"dscp_to_tc_map": "X"}}, "DSCP_TO_TC_MAP": {"X": {"a": "1"}}})", "Ethernet0"));
+  EXPECT_THAT(sonicMarking("{}", "Ethernet0").error().text(),
+              HasSubstr("it does not look at DSCP"));
+  EXPECT_THAT(
+      sonicMarking(R"({"PORT_QOS_MAP": {"Ethernet0": {"dscp_to_tc_map": "X"}}})", "Ethernet0")
+          .error()
+          .text(),
+      HasSubstr("no DSCP_TO_TC_MAP|X"));
+  EXPECT_FALSE(sonicMarking(
+      R"({"PORT_QOS_MAP": {"Ethernet0": {"dscp_to_tc_map": "X"}}, "DSCP_TO_TC_MAP": {"X": {"a": "1"}}})",
+      "Ethernet0"));
 }
 
 TEST(RoceHost, comparesWhatDcbReports) {
-  auto good = hostMarking(R"({"dscp_prio": [[26, 3], [48, 6]]})",
-                          R"({"pfc_cap": 8, "prio_pfc": [false,false,false,true,false,false,false,false]})", 9000);
+  auto good = hostMarking(
+      R"({"dscp_prio": [[26, 3], [48, 6]]})",
+      R"({"pfc_cap": 8, "prio_pfc": [false,false,false,true,false,false,false,false]})", 9000);
   ASSERT_TRUE(good) << good.error().str();
   EXPECT_THAT(disagreements(kRoce, *good), IsEmpty());
-  auto untouched = hostMarking("{}", R"({"prio_pfc": ["off","off","off","off","off","off","off","off"]})", 1500);
+  auto untouched =
+      hostMarking("{}", R"({"prio_pfc": ["off","off","off","off","off","off","off","off"]})", 1500);
   ASSERT_TRUE(untouched);
   EXPECT_THAT(disagreements(kRoce, *untouched), Contains("it does not look at DSCP"));
   EXPECT_THAT(disagreements(kRoce, *untouched), Contains("PFC is on for none instead of 3"));
@@ -63,13 +72,15 @@ TEST(RoceHost, comparesWhatDcbReports) {
 TEST(RoceHost, scriptSetsEveryPriorityAndTheTrafficClass) {
   auto script = roceHostScript(kRoce, {"mlx5_0", "mlx5_3"});
   EXPECT_THAT(script, HasSubstr("for device in mlx5_0 mlx5_3; do"));
-  EXPECT_THAT(script, HasSubstr("prio-pfc 0:off 1:off 2:off 3:on 4:off 5:off 6:off 7:off || no_dcb\n"));
+  EXPECT_THAT(script,
+              HasSubstr("prio-pfc 0:off 1:off 2:off 3:on 4:off 5:off 6:off 7:off || no_dcb\n"));
   EXPECT_THAT(script, HasSubstr("dscp-prio 26:3 48:6 || no_dcb "));
   EXPECT_THAT(script, HasSubstr("-t 106 "));
 }
 
 TEST(RoceCumulus, saysTheSameMap) {
-  EXPECT_THAT(roceCumulus(kRoce), HasSubstr("nv set qos mapping default-global dscp 26 switch-priority 3\n"));
+  EXPECT_THAT(roceCumulus(kRoce),
+              HasSubstr("nv set qos mapping default-global dscp 26 switch-priority 3\n"));
   EXPECT_THAT(roceCumulus(kRoce), HasSubstr("traffic-class 3 max-threshold-bytes 1536000\n"));
 }
 

@@ -18,7 +18,8 @@ inventory::Cluster racked() {
     node.rack = "A01";
     node.unit = 10 + static_cast<int>(&node - cluster.nodes.data());
   }
-  cluster.fabrics["ib"].switches = {{{"leaf-su1-r0", "leaf-su1-r1"}, "A01", 40, 1}, {{"spine-001", "spine-002"}, "B,7", 20, 2}};
+  cluster.fabrics["ib"].switches = {{{"leaf-su1-r0", "leaf-su1-r1"}, "A01", 40, 1},
+                                    {{"spine-001", "spine-002"}, "B,7", 20, 2}};
   return cluster;
 }
 
@@ -31,9 +32,12 @@ std::string sheet(const inventory::Cluster& cluster, const std::string& rack = {
 TEST(CablingSheet, hasALabelForEachEndOfEachCable) {
   auto cluster = racked();
   auto text = sheet(cluster);
-  EXPECT_EQ(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')), 1 + 2 * declared(cluster).links.size());
-  EXPECT_THAT(text, HasSubstr("\nA01,10,gpu001 mlx5_0,1,gpu001 mlx5_0/1 > A01 U40 leaf-su1-r0/1,A01,40,leaf-su1-r0,1,4xHDR,"));
-  EXPECT_THAT(text, HasSubstr("\nA01,40,leaf-su1-r0,1,leaf-su1-r0/1 > A01 U10 gpu001 mlx5_0/1,A01,10,gpu001 mlx5_0,1,4xHDR,"));
+  EXPECT_EQ(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')),
+            1 + 2 * declared(cluster).links.size());
+  EXPECT_THAT(text, HasSubstr("\nA01,10,gpu001 mlx5_0,1,gpu001 mlx5_0/1 > A01 U40 "
+                              "leaf-su1-r0/1,A01,40,leaf-su1-r0,1,4xHDR,"));
+  EXPECT_THAT(text, HasSubstr("\nA01,40,leaf-su1-r0,1,leaf-su1-r0/1 > A01 U10 gpu001 "
+                              "mlx5_0/1,A01,10,gpu001 mlx5_0,1,4xHDR,"));
   EXPECT_THAT(text, HasSubstr("\n\"B,7\",22,spine-002,2,"));
 }
 
@@ -52,9 +56,11 @@ TEST(CablingSheet, saysWhatNobodyPlaced) {
 TEST(CablingSummary, countsAndWarnsOfUnevenUplinks) {
   auto cluster = railCluster(3);
   auto topology = declared(cluster);
-  EXPECT_EQ(cablingSummary(topology), "7 HCAs, 7 cables to them, 4 between switches; switches by level: 2 2\n");
+  EXPECT_EQ(cablingSummary(topology),
+            "7 HCAs, 7 cables to them, 4 between switches; switches by level: 2 2\n");
   plug(topology, {"leaf-su1-r0", 11}, {"spine-001", 3});
-  EXPECT_THAT(cablingSummary(topology), HasSubstr("warning: leaf-su1-r0 has 2 cables to spine-001, but 1 to spine-002"));
+  EXPECT_THAT(cablingSummary(topology),
+              HasSubstr("warning: leaf-su1-r0 has 2 cables to spine-001, but 1 to spine-002"));
 }
 
 }  // namespace

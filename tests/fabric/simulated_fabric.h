@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A real ibsim with the declared (or a spoiled) fabric for tests that do not wait in coroutines, and faults through its console.
+// A real ibsim with the declared (or a spoiled) fabric for tests that do not wait in coroutines,
+// and faults through its console.
 #pragma once
 
 #include "fabric/rehearsal/simulator.h"
@@ -16,9 +17,10 @@ inline constexpr std::chrono::seconds kSimulatorLimit{20};
 inline constexpr std::chrono::milliseconds kLookEvery{10};
 
 /// Polls a condition of the outside world; false when it does not come true in time.
-inline bool eventually(const std::function<bool()>& holds, std::chrono::seconds limit = kSimulatorLimit) {
-  for (auto until = std::chrono::steady_clock::now() + limit; std::chrono::steady_clock::now() < until;
-       std::this_thread::sleep_for(kLookEvery))
+inline bool eventually(const std::function<bool()>& holds,
+                       std::chrono::seconds limit = kSimulatorLimit) {
+  for (auto until = std::chrono::steady_clock::now() + limit;
+       std::chrono::steady_clock::now() < until; std::this_thread::sleep_for(kLookEvery))
     if (holds()) return true;
   return holds();
 }
@@ -28,7 +30,8 @@ class SimulatedFabric {
   /// `seat`: the device that muster's tools sit on.
   explicit SimulatedFabric(const Topology& topology, std::string_view seat = kControllerHca)
       : processes_(io::makeProcessRunner()), seat_(seat) {
-    auto started = muster::test::runAsync(Simulator::start(topology, *processes_, clock_, folder_.path()), kSimulatorLimit);
+    auto started = muster::test::runAsync(
+        Simulator::start(topology, *processes_, clock_, folder_.path()), kSimulatorLimit);
     if (!started) {
       ADD_FAILURE() << started.error().str();
       std::abort();  // nothing of the test would make sense
@@ -36,7 +39,8 @@ class SimulatedFabric {
     simulator_ = std::move(*started);
   }
   ~SimulatedFabric() {
-    auto stopped = io::PidFile{options().run_folder / "opensm.pid"}.terminate(std::chrono::seconds(5));
+    auto stopped =
+        io::PidFile{options().run_folder / "opensm.pid"}.terminate(std::chrono::seconds(5));
     EXPECT_TRUE(stopped);
   }
 
@@ -48,7 +52,9 @@ class SimulatedFabric {
   void link(const Port& one, const Port& other) { done(simulator_->link(one, other)); }
   void carryOut(const std::vector<Repair>& repairs) { done(simulator_->carryOut(repairs)); }
   /// ibsim drops this share of the MADs at all ports of the device.
-  void dropMads(const std::string& device, int percent) { say(fmt::format("Error \"{}\" {}", ibsimNodeId(device), percent)); }
+  void dropMads(const std::string& device, int percent) {
+    say(fmt::format("Error \"{}\" {}", ibsimNodeId(device), percent));
+  }
 
  private:
   static void done(Async<void> work) {

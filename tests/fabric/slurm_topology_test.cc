@@ -16,8 +16,10 @@ class SlurmTopologySystem : public muster::test::RealSlurm {
   /// What `scontrol show topology` says of it.
   std::string taken(const std::string& topology, const std::string& nodes) {
     EXPECT_TRUE(io::writeFileAtomic(folder_ / "topology.conf", topology));
-    startController(slurmConf(fmt::format(
-        "TopologyPlugin=topology/tree\nNodeName={} NodeAddr=10.99.0.1 CPUs=1 State=DOWN\nPartitionName=gpu Nodes=ALL Default=YES State=UP\n", nodes)));
+    startController(
+        slurmConf(fmt::format("TopologyPlugin=topology/tree\nNodeName={} NodeAddr=10.99.0.1 CPUs=1 "
+                              "State=DOWN\nPartitionName=gpu Nodes=ALL Default=YES State=UP\n",
+                              nodes)));
     log_ = io::readFile(folder_ / "slurmctld.log").value_or("");
     return tool("scontrol", {"show", "topology"})->out;
   }
@@ -26,9 +28,11 @@ class SlurmTopologySystem : public muster::test::RealSlurm {
 
 TEST_F(SlurmTopologySystem, takesScalableUnitsAsATree) {
   auto cluster = railCluster(6, 2);
-  auto shown = taken(slurmTree(vicinityOf(cluster, cluster.fabrics["ib"], declared(cluster))), "gpu[001-006]");
+  auto shown = taken(slurmTree(vicinityOf(cluster, cluster.fabrics["ib"], declared(cluster))),
+                     "gpu[001-006]");
   EXPECT_THAT(shown, HasSubstr("SwitchName=su1 Level=0 LinkSpeed=1 Nodes=gpu[001-004]"));
-  EXPECT_THAT(shown, HasSubstr("SwitchName=ib Level=1 LinkSpeed=1 Nodes=gpu[001-006] Switches=su[1-2]"));
+  EXPECT_THAT(shown,
+              HasSubstr("SwitchName=ib Level=1 LinkSpeed=1 Nodes=gpu[001-006] Switches=su[1-2]"));
   EXPECT_EQ(log_.find("error: TOPOLOGY"), std::string::npos) << log_;
 }
 
@@ -40,7 +44,8 @@ TEST_F(SlurmTopologySystem, takesAFatTreeOfThreeLevels) {
   fabric.leaf_down_ports = 8;
   fabric.cores = 2;
   auto shown = taken(slurmTree(vicinityOf(cluster, fabric, declared(cluster))), "gpu[001-012]");
-  EXPECT_THAT(shown, HasSubstr("SwitchName=ib Level=2 LinkSpeed=1 Nodes=gpu[001-012] Switches=su[1-2]"));
+  EXPECT_THAT(shown,
+              HasSubstr("SwitchName=ib Level=2 LinkSpeed=1 Nodes=gpu[001-012] Switches=su[1-2]"));
   EXPECT_EQ(log_.find("error: TOPOLOGY"), std::string::npos) << log_;
 }
 

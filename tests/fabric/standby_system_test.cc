@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A standby subnet manager under real systemd, by the unit and the files that its node gets, over real ibsim and OpenSM.
+// A standby subnet manager under real systemd, by the unit and the files that its node gets, over
+// real ibsim and OpenSM.
 //
-// systemd runs as a user's instance in a mount namespace of the test's own: it wants /run/systemd/system, which only a booted system has.
-#include "fabric/node_services.h"
+// systemd runs as a user's instance in a mount namespace of the test's own: it wants
+// /run/systemd/system, which only a booted system has.
 #include "fabric/discovery/tools.h"
+#include "fabric/node_services.h"
 #include "tests/fabric/simulated_fabric.h"
 
 #include <gmock/gmock.h>
@@ -57,35 +59,55 @@ class StandbyUnderSystemd : public ::testing::Test {
     known_.learn(declared_, *found);
     const auto& fabric = cluster_.fabrics.at("ib");
     rules_ = declaredPartitions(cluster_, fabric, declared_).value();
-    ASSERT_TRUE(master_->start(renderSm(fabric, declared_, rules_, known_, {known_.hcas.at(std::string(kControllerHca)), options_.run_folder, 0})));
-    ASSERT_TRUE(eventually([this] { return master_->log().subnet_up; }, kLimit)) << master_->logTail();
+    ASSERT_TRUE(master_->start(
+        renderSm(fabric, declared_, rules_, known_,
+                 {known_.hcas.at(std::string(kControllerHca)), options_.run_folder, 0})));
+    ASSERT_TRUE(eventually([this] { return master_->log().subnet_up; }, kLimit))
+        << master_->logTail();
   }
   /// What the agent writes to /etc/muster/opensm, in a folder of the test.
   void writeFiles() {
     auto files = opensmFiles(cluster_, cluster_.fabrics.at("ib"), declared_, known_, "gpu003", "");
     ASSERT_TRUE(files) << files.error().str();
-    const auto put = [](const std::filesystem::path& path, const std::string& text) { ASSERT_TRUE(io::makeDirs(path.parent_path()) && io::writeFileAtomic(path, text)); };
+    const auto put = [](const std::filesystem::path& path, const std::string& text) {
+      ASSERT_TRUE(io::makeDirs(path.parent_path()) && io::writeFileAtomic(path, text));
+    };
     for (auto& [name, text] : files->files) {
-      for (auto at = text.find(kNode); at != std::string::npos; at = text.find(kNode, at + home().size())) text.replace(at, kNode.size(), home());
+      for (auto at = text.find(kNode); at != std::string::npos;
+           at = text.find(kNode, at + home().size()))
+        text.replace(at, kNode.size(), home());
       put(name == kUnit ? folder_ / "units" / name : std::filesystem::path(home()) / name, text);
     }
     put(folder_ / "units" / (std::string(kUnit) + ".d") / "simulator.conf",
-        fmt::format("[Service]\nWorkingDirectory={}\nEnvironment=LD_PRELOAD={} IBSIM_SOCKNAME={} SIM_HOST={}\n", home(), simulatorLibrary(), options_.tool_env.at("IBSIM_SOCKNAME"),
+        fmt::format("[Service]\nWorkingDirectory={}\nEnvironment=LD_PRELOAD={} IBSIM_SOCKNAME={} "
+                    "SIM_HOST={}\n",
+                    home(), simulatorLibrary(), options_.tool_env.at("IBSIM_SOCKNAME"),
                     ibsimNodeId(kStandby)));
   }
   void startSystemd() {
     ASSERT_TRUE(io::makeDirs(folder_ / "run"));
     io::Command command;
     command.program = "unshare";
-    command.args = {"-m", "--propagation", "private", "sh", "-c", "mount -t tmpfs tmpfs /run && mkdir -p /run/systemd/system && exec \"$0\" --user", kSystemd};
+    command.args = {
+        "-m",
+        "--propagation",
+        "private",
+        "sh",
+        "-c",
+        "mount -t tmpfs tmpfs /run && mkdir -p /run/systemd/system && exec \"$0\" --user",
+        kSystemd};
     command.env = environment();
     auto started = fabric_->processes().start(std::move(command), folder_ / "systemd.log");
     ASSERT_TRUE(started) << started.error().str();
     systemd_ = std::move(*started);
-    ASSERT_TRUE(eventually([this] { return std::filesystem::exists(folder_ / "run/systemd/private"); }, kLimit)) << io::readFile(folder_ / "systemd.log").value_or("");
+    ASSERT_TRUE(eventually(
+        [this] { return std::filesystem::exists(folder_ / "run/systemd/private"); }, kLimit))
+        << io::readFile(folder_ / "systemd.log").value_or("");
   }
   std::map<std::string, std::string> environment() const {
-    return {{"XDG_RUNTIME_DIR", (folder_ / "run").string()}, {"SYSTEMD_UNIT_PATH", (folder_ / "units").string() + ":"}, {"SYSTEMD_LOG_TARGET", "console"}};
+    return {{"XDG_RUNTIME_DIR", (folder_ / "run").string()},
+            {"SYSTEMD_UNIT_PATH", (folder_ / "units").string() + ":"},
+            {"SYSTEMD_LOG_TARGET", "console"}};
   }
   io::ProcessExit systemctl(std::vector<std::string> words) const {
     words.insert(words.begin(), "--user");
@@ -99,7 +121,8 @@ class StandbyUnderSystemd : public ::testing::Test {
   bool standsBy() {
     const auto found = runAsync(tools_->discover());
     if (!found || !found->devices.contains(std::string(kStandby))) return false;
-    const auto info = runAsync(tools_->smInfoOf(found->devices.at(std::string(kStandby)).addresses.at(1).lid));
+    const auto info =
+        runAsync(tools_->smInfoOf(found->devices.at(std::string(kStandby)).addresses.at(1).lid));
     return info && info->standby;
   }
   std::string home() const { return (folder_ / "opensm").string(); }
@@ -122,7 +145,8 @@ TEST_F(StandbyUnderSystemd, startsOnlyWithPartitionsComesBackAndTakesOver) {
   const auto partitions = std::filesystem::path(home()) / "partitions.conf";
   const auto declared_text = io::readFile(partitions).value();
   ASSERT_TRUE(io::writeFileAtomic(partitions, ""));
-  EXPECT_NE(systemctl({"start", kUnit}).code, 0) << "OpenSM without partitions would open the fabric";
+  EXPECT_NE(systemctl({"start", kUnit}).code, 0)
+      << "OpenSM without partitions would open the fabric";
   EXPECT_EQ(log(), "") << "it was never started";
 
   ASSERT_TRUE(io::writeFileAtomic(partitions, declared_text));
@@ -132,16 +156,25 @@ TEST_F(StandbyUnderSystemd, startsOnlyWithPartitionsComesBackAndTakesOver) {
 
   const auto first = show("MainPID");
   ASSERT_EQ(::kill(std::stoi(first), SIGKILL), 0);
-  EXPECT_TRUE(eventually([&] { return show("ActiveState") == "active" && show("MainPID") != first && show("MainPID") != "0"; }, kLimit)) << show("ActiveState");
+  EXPECT_TRUE(eventually(
+      [&] {
+        return show("ActiveState") == "active" && show("MainPID") != first &&
+               show("MainPID") != "0";
+      },
+      kLimit))
+      << show("ActiveState");
   EXPECT_TRUE(eventually([this] { return standsBy(); }, kLimit)) << log();
 
   ASSERT_TRUE(io::writeFileAtomic(partitions, ""));
-  EXPECT_NE(systemctl({"reload", kUnit}).code, 0) << "told to read nothing, it would open the fabric when it takes over";
+  EXPECT_NE(systemctl({"reload", kUnit}).code, 0)
+      << "told to read nothing, it would open the fabric when it takes over";
   ASSERT_TRUE(io::writeFileAtomic(partitions, declared_text));
   EXPECT_EQ(systemctl({"reload", kUnit}).code, 0);
 
   ASSERT_TRUE(master_->stop());
-  EXPECT_TRUE(eventually([this] { return readSmLog(log()).master && readSmLog(log()).subnet_up; }, kLimit)) << log();
+  EXPECT_TRUE(
+      eventually([this] { return readSmLog(log()).master && readSmLog(log()).subnet_up; }, kLimit))
+      << log();
   const auto found = runAsync(tools_->discover());
   ASSERT_TRUE(found);
   std::vector<PkeyPort> ports;
@@ -152,7 +185,9 @@ TEST_F(StandbyUnderSystemd, startsOnlyWithPartitionsComesBackAndTakesOver) {
   const auto by_guid = withGuids(rules_, known_.hcas);
   for (const auto& [name, device] : found->devices) {
     if (device.is_switch) continue;
-    EXPECT_EQ(tables->at({device.addresses.at(1).lid, 1}), tableOf(by_guid, known_.hcas.at(name), name == kStandby)) << name;
+    EXPECT_EQ(tables->at({device.addresses.at(1).lid, 1}),
+              tableOf(by_guid, known_.hcas.at(name), name == kStandby))
+        << name;
   }
 }
 

@@ -24,7 +24,8 @@ Topology seen(const Topology& declared) {
   int next = 1;
   for (auto& [name, device] : found.devices) {
     device.guid = fmt::format("0x{:016x}", 0x100 * next);
-    device.addresses[device.is_switch ? 0 : 1] = {device.is_switch ? device.guid : fmt::format("0x{:016x}", 0x100 * next + 1), next};
+    device.addresses[device.is_switch ? 0 : 1] = {
+        device.is_switch ? device.guid : fmt::format("0x{:016x}", 0x100 * next + 1), next};
     ++next;
   }
   return found;
@@ -36,18 +37,25 @@ TEST(OpensmConf, namesTheSpinesAsRootsAndTheOptionsThatMatter) {
   KnownGuids known;
   known.learn(topology, seen(topology));
   auto rules = declaredPartitions(cluster, cluster.fabrics["ib"], topology).value();
-  auto files = renderSm(cluster.fabrics["ib"], topology, rules, known, {"0x0000000000000101", "/run/x", 0});
-  for (auto line : {"guid 0x0000000000000101\n", "routing_engine ftree\n", "cn_guid_file /run/x/cn_guids\n", "root_guid_file /run/x/root_guids\n",
-                    "partition_config_file /run/x/partitions.conf\n", "part_enforce both\n", "allow_both_pkeys FALSE\n",
-                    "force_log_flush TRUE\n", "console off\n", "exit_on_fatal TRUE\n"})
+  auto files =
+      renderSm(cluster.fabrics["ib"], topology, rules, known, {"0x0000000000000101", "/run/x", 0});
+  for (auto line :
+       {"guid 0x0000000000000101\n", "routing_engine ftree\n", "cn_guid_file /run/x/cn_guids\n",
+        "root_guid_file /run/x/root_guids\n", "partition_config_file /run/x/partitions.conf\n",
+        "part_enforce both\n", "allow_both_pkeys FALSE\n", "force_log_flush TRUE\n",
+        "console off\n", "exit_on_fatal TRUE\n"})
     EXPECT_THAT(files.opensm_conf, HasSubstr(line));
-  EXPECT_EQ(files.root_guids, known.switches.at("spine-001") + "\n" + known.switches.at("spine-002") + "\n");
-  EXPECT_EQ(files.cn_guids, known.hcas.at("controller mlx5_0") + "\n" + known.hcas.at("gpu001 mlx5_0") + "\n" + known.hcas.at("gpu001 mlx5_1") + "\n" +
-                                known.hcas.at("gpu002 mlx5_0") + "\n" + known.hcas.at("gpu002 mlx5_1") + "\n");
+  EXPECT_EQ(files.root_guids,
+            known.switches.at("spine-001") + "\n" + known.switches.at("spine-002") + "\n");
+  EXPECT_EQ(files.cn_guids,
+            known.hcas.at("controller mlx5_0") + "\n" + known.hcas.at("gpu001 mlx5_0") + "\n" +
+                known.hcas.at("gpu001 mlx5_1") + "\n" + known.hcas.at("gpu002 mlx5_0") + "\n" +
+                known.hcas.at("gpu002 mlx5_1") + "\n");
   const auto digest = files.digest();
   files.cn_guids.clear();
   EXPECT_EQ(files.digest(), digest) << "a node that comes is no reason to restart";
-  EXPECT_THAT(files.partitions, HasSubstr("batch=0x0010 : " + known.hcas.at("gpu001 mlx5_0") + "=full"));
+  EXPECT_THAT(files.partitions,
+              HasSubstr("batch=0x0010 : " + known.hcas.at("gpu001 mlx5_0") + "=full"));
 }
 
 TEST(OpensmConf, digestOfTheDeclarationNeedsNoDiscoveryAndChangesWithIt) {
@@ -71,12 +79,14 @@ TEST(OpensmConf, refusesEnginesAndSubnetManagersThatAreNotThere) {
   auto fabric = railCluster(1).fabrics["ib"];
   EXPECT_TRUE(checkSubnetManagers(fabric));
   fabric.routing = "ftree,no_fallback";
-  EXPECT_THAT(checkSubnetManagers(fabric).error().text(), HasSubstr("no routing engine 'ftree,no_fallback'"));
+  EXPECT_THAT(checkSubnetManagers(fabric).error().text(),
+              HasSubstr("no routing engine 'ftree,no_fallback'"));
   fabric.routing = "ftree";
   fabric.subnet_managers = {"controller", "gpu001"};
   EXPECT_TRUE(checkSubnetManagers(fabric));
   fabric.subnet_managers = {"gpu001", "controller"};
-  EXPECT_THAT(checkSubnetManagers(fabric).error().text(), HasSubstr("the first of subnet_managers must be controller"));
+  EXPECT_THAT(checkSubnetManagers(fabric).error().text(),
+              HasSubstr("the first of subnet_managers must be controller"));
 }
 
 TEST(KnownGuids, learnAHcaOnlyWhereItIsDeclared) {
@@ -123,7 +133,8 @@ TEST(KnownGuids, surviveTheFileAndDropWhatIsNotOurs) {
   EXPECT_TRUE(KnownGuids::fromJson("half a fi").hcas.empty());
 }
 
-constexpr std::string_view kUp = R"(Nov 20 14:28:41 322883 [7DB41740] 0x80 -> Entering DISCOVERING state
+constexpr std::string_view kUp =
+    R"(Nov 20 14:28:41 322883 [7DB41740] 0x80 -> Entering DISCOVERING state
 Nov 20 14:28:41 328749 [7AB3A6C0] 0x80 -> Entering MASTER state
 Nov 20 14:28:41 330887 [7AB3A6C0] 0x02 -> osm_ucast_mgr_process: ftree tables configured on all switches
 Nov 20 14:28:41 333013 [7AB3A6C0] 0x02 -> SUBNET UP
@@ -139,7 +150,9 @@ TEST(SmLog, tellsWhoRoutesAndWhetherTheSubnetIsUp) {
 }
 
 TEST(SmLog, seesTheFallBackToMinhopAndWhy) {
-  auto log = readSmLog(std::string(kUp) + R"(Nov 20 14:20:07 368141 [709B46C0] 0x02 -> Fabric rank is 1 (should be between 2 and 8)
+  auto log = readSmLog(
+      std::string(kUp) +
+      R"(Nov 20 14:20:07 368141 [709B46C0] 0x02 -> Fabric rank is 1 (should be between 2 and 8)
 Nov 20 14:20:07 368148 [709B46C0] 0x01 -> ucast_mgr_route: ftree: cannot build lid matrices
 Nov 20 14:20:07 368289 [709B46C0] 0x02 -> osm_ucast_mgr_process: minhop tables configured on all switches
 Nov 20 14:20:07 369184 [709B46C0] 0x02 -> SUBNET UP
@@ -150,7 +163,8 @@ Nov 20 14:20:07 369184 [709B46C0] 0x02 -> SUBNET UP
 
 TEST(SmLog, rememberThatPartitionsWereThrownAwayUntilASweepReadsThemAgain) {
   const std::string typo =
-      std::string(kUp) + R"(Nov 20 14:28:54 672938 [7AB3A6C0] 0x01 -> parse_part_conf: PARSE ERROR: line 2: bad partition definition
+      std::string(kUp) +
+      R"(Nov 20 14:28:54 672938 [7AB3A6C0] 0x01 -> parse_part_conf: PARSE ERROR: line 2: bad partition definition
 Nov 20 14:28:54 672958 [7AB3A6C0] 0x01 -> osm_prtn_make_partitions: Partition configuration in error; retrying with default config
 )";
   const std::string swept = "Nov 20 14:28:54 674148 [7AB3A6C0] 0x02 -> SUBNET UP\n";
@@ -161,7 +175,9 @@ Nov 20 14:28:54 672958 [7AB3A6C0] 0x01 -> osm_prtn_make_partitions: Partition co
 
 TEST(SmLog, isNotUpBeforeTheFirstSweepOrAsStandby) {
   EXPECT_FALSE(readSmLog("").subnet_up);
-  EXPECT_FALSE(readSmLog(std::string(kUp) + "Nov 20 14:28:41 328749 [7AB3A6C0] 0x80 -> Entering STANDBY state\n").subnet_up);
+  EXPECT_FALSE(readSmLog(std::string(kUp) +
+                         "Nov 20 14:28:41 328749 [7AB3A6C0] 0x80 -> Entering STANDBY state\n")
+                   .subnet_up);
 }
 
 TEST(PkeyTables, areAllThereOrNone) {
@@ -170,49 +186,75 @@ TEST(PkeyTables, areAllThereOrNone) {
   ASSERT_TRUE(tables);
   EXPECT_EQ(tables->at({5, 1}), (PkeyTable{0x7fff, 0x8010}));
   EXPECT_TRUE(tables->at({11, 33}).empty());
-  for (const char* bad : {"5 1 0x7fff\n", "5 1 0x7fff\n11 33 0x1ffff\n", "5 1 0x7fff\n11 33 7fff\n", "5 1\nmuster\n", ""}) EXPECT_FALSE(parsePkeyTables(bad, asked)) << bad;
+  for (const char* bad : {"5 1 0x7fff\n", "5 1 0x7fff\n11 33 0x1ffff\n", "5 1 0x7fff\n11 33 7fff\n",
+                          "5 1\nmuster\n", ""})
+    EXPECT_FALSE(parsePkeyTables(bad, asked)) << bad;
 }
 
 TEST(ToolAnswers, areReadOrRefused) {
-  auto info = parseSmInfo("sminfo: sm lid 1 sm guid 0x100001, activity count 192 priority 14 state 3 SMINFO_MASTER\n");
+  auto info = parseSmInfo(
+      "sminfo: sm lid 1 sm guid 0x100001, activity count 192 priority 14 state 3 SMINFO_MASTER\n");
   ASSERT_TRUE(info);
   EXPECT_EQ(info->guid, "0x0000000000100001");
   EXPECT_TRUE(info->master);
-  EXPECT_FALSE(parseSmInfo("sminfo: sm lid 3 sm guid 0x5, activity count 1 priority 1 state 2 SMINFO_STANDBY")->master);
+  EXPECT_FALSE(
+      parseSmInfo(
+          "sminfo: sm lid 3 sm guid 0x5, activity count 1 priority 1 state 2 SMINFO_STANDBY")
+          ->master);
   EXPECT_FALSE(parseSmInfo(""));
 
-  auto keys = parsePkeys("   0: 0x7fff 0x8010 0x0000 0x0000\n   8: 0x0000 0x0000\n64 pkeys capacity for this port\n");
+  auto keys = parsePkeys(
+      "   0: 0x7fff 0x8010 0x0000 0x0000\n   8: 0x0000 0x0000\n64 pkeys capacity for this port\n");
   ASSERT_TRUE(keys);
   EXPECT_EQ(*keys, (PkeyTable{0x7fff, 0x8010}));
   EXPECT_FALSE(parsePkeys("   0: 0x7fff 0x8010 0x0000 0x0000\n"));
 
-  EXPECT_EQ(troubleIn("ibwarn: [9439] sim_connect: attached as client 0 at node \"controller-mlx5_0\"\n"), "");
-  EXPECT_THAT(
-      troubleIn("./libibnetdisc/query_smp.c:186; umad (DR path slid 0; dlid 0; 0,1,1 Attr 0x11:0) bad status 110; Connection timed out\n"),
-      HasSubstr("timed out"));
-
   EXPECT_EQ(
-      guidsInSubnetList("{ CA-SM Ports:01 SystemGUID:0000000000100000 NodeGUID:0000000000100000 } { SW NodeGUID:00000000002000ab }\n"),
-      (std::set<std::string>{"0x0000000000100000", "0x00000000002000ab"}));
+      troubleIn("ibwarn: [9439] sim_connect: attached as client 0 at node \"controller-mlx5_0\"\n"),
+      "");
+  EXPECT_THAT(troubleIn("./libibnetdisc/query_smp.c:186; umad (DR path slid 0; dlid 0; 0,1,1 Attr "
+                        "0x11:0) bad status 110; Connection timed out\n"),
+              HasSubstr("timed out"));
+
+  EXPECT_EQ(guidsInSubnetList("{ CA-SM Ports:01 SystemGUID:0000000000100000 "
+                              "NodeGUID:0000000000100000 } { SW NodeGUID:00000000002000ab }\n"),
+            (std::set<std::string>{"0x0000000000100000", "0x00000000002000ab"}));
 }
 
 // Two half-lines of a switch with in-network reduction, as OpenSM 3.3.24 writes them.
 TEST(SubnetList, leavesOutTheAggregationNodesThatADiscoveryLeavesOut) {
   constexpr std::string_view kList =
-      "{ SW Ports:29 SystemGUID:0000000000200000 NodeGUID:0000000000200000 PortGUID:0000000000200000 VenID:000000 DevID:0000 Rev:000000A1 {leaf0} LID:0002 PN:29 } "
-      "{ CA Ports:01 SystemGUID:0000000000100010 NodeGUID:0000000000100010 PortGUID:0000000000100011 VenID:00000000 DevID:0000 Rev:000000A1 {Mellanox Technologies Aggregation Node} LID:0017 PN:01 } PHY=4x LOG=ACT SPD=50\n"
-      "{ CA Ports:01 SystemGUID:0000000000100010 NodeGUID:0000000000100010 PortGUID:0000000000100011 VenID:000000 DevID:0000 Rev:000000A1 {Mellanox Technologies Aggregation Node} LID:0017 PN:01 } "
-      "{ SW Ports:29 SystemGUID:0000000000200000 NodeGUID:0000000000200000 PortGUID:0000000000200000 VenID:00000000 DevID:0000 Rev:000000A1 {leaf0} LID:0002 PN:29 } PHY=4x LOG=ACT SPD=50\n"
-      "{ CA Ports:01 SystemGUID:0000000000100020 NodeGUID:0000000000100020 PortGUID:0000000000100021 VenID:000000 DevID:0000 Rev:000000A1 {gpu001 mlx5_0} LID:0018 PN:01 } "
-      "{ SW Ports:29 SystemGUID:0000000000200001 NodeGUID:0000000000200001 PortGUID:0000000000200001 VenID:00000000 DevID:0000 Rev:000000A1 {Mellanox Technologies Aggregation Node} LID:0003 PN:01 } PHY=4x LOG=ACT SPD=50\n";
-  EXPECT_EQ(guidsInSubnetList(kList), (std::set<std::string>{"0x0000000000200000", "0x0000000000100020", "0x0000000000200001"}));
+      "{ SW Ports:29 SystemGUID:0000000000200000 NodeGUID:0000000000200000 "
+      "PortGUID:0000000000200000 VenID:000000 DevID:0000 Rev:000000A1 {leaf0} LID:0002 PN:29 } "
+      "{ CA Ports:01 SystemGUID:0000000000100010 NodeGUID:0000000000100010 "
+      "PortGUID:0000000000100011 VenID:00000000 DevID:0000 Rev:000000A1 {Mellanox Technologies "
+      "Aggregation Node} LID:0017 PN:01 } PHY=4x LOG=ACT SPD=50\n"
+      "{ CA Ports:01 SystemGUID:0000000000100010 NodeGUID:0000000000100010 "
+      "PortGUID:0000000000100011 VenID:000000 DevID:0000 Rev:000000A1 {Mellanox Technologies "
+      "Aggregation Node} LID:0017 PN:01 } "
+      "{ SW Ports:29 SystemGUID:0000000000200000 NodeGUID:0000000000200000 "
+      "PortGUID:0000000000200000 VenID:00000000 DevID:0000 Rev:000000A1 {leaf0} LID:0002 PN:29 } "
+      "PHY=4x LOG=ACT SPD=50\n"
+      "{ CA Ports:01 SystemGUID:0000000000100020 NodeGUID:0000000000100020 "
+      "PortGUID:0000000000100021 VenID:000000 DevID:0000 Rev:000000A1 {gpu001 mlx5_0} LID:0018 "
+      "PN:01 } "
+      "{ SW Ports:29 SystemGUID:0000000000200001 NodeGUID:0000000000200001 "
+      "PortGUID:0000000000200001 VenID:00000000 DevID:0000 Rev:000000A1 {Mellanox Technologies "
+      "Aggregation Node} LID:0003 PN:01 } PHY=4x LOG=ACT SPD=50\n";
+  EXPECT_EQ(
+      guidsInSubnetList(kList),
+      (std::set<std::string>{"0x0000000000200000", "0x0000000000100020", "0x0000000000200001"}));
 }
 
 class SmLogFile : public ::testing::Test {
  protected:
-  void SetUp() override { ASSERT_TRUE(io::PidFile{options_.run_folder / "opensm.pid"}.write(::getpid())); }
+  void SetUp() override {
+    ASSERT_TRUE(io::PidFile{options_.run_folder / "opensm.pid"}.write(::getpid()));
+  }
   /// Into the same file, as OpenSM does.
-  void write(std::string_view text, std::ios::openmode how) { std::ofstream(options_.run_folder / "opensm.log", how) << text; }
+  void write(std::string_view text, std::ios::openmode how) {
+    std::ofstream(options_.run_folder / "opensm.log", how) << text;
+  }
   muster::test::TempFolder folder_;
   FabricOptions options_{folder_.path(), {}, {}};
   std::unique_ptr<io::ProcessRunner> processes_ = io::makeProcessRunner();
@@ -226,12 +268,16 @@ TEST_F(SmLogFile, thatOpensmEmptiedForgetsNothing) {
   write("", std::ios::trunc);
   EXPECT_TRUE(manager.log().subnet_up);
   write("Nov 20 14:29:41 333013 [7AB3A6C0] 0x02 -> SUBNET UP\n", std::ios::app);
-  for (const auto& log : {manager.log(), SubnetManager(*processes_, tools_, folder_.path()).log()}) {
+  for (const auto& log :
+       {manager.log(), SubnetManager(*processes_, tools_, folder_.path()).log()}) {
     EXPECT_TRUE(log.master);
     EXPECT_TRUE(log.subnet_up);
     EXPECT_EQ(log.routing_engine, "ftree");
   }
-  write("Nov 20 14:30:07 368289 [709B46C0] 0x02 -> osm_ucast_mgr_process: minhop tables configured on all switches\n", std::ios::app);
+  write(
+      "Nov 20 14:30:07 368289 [709B46C0] 0x02 -> osm_ucast_mgr_process: minhop tables configured "
+      "on all switches\n",
+      std::ios::app);
   EXPECT_EQ(manager.log().routing_engine, "minhop") << "what it says now counts";
   EXPECT_EQ(SubnetManager(*processes_, tools_, folder_.path()).log().routing_engine, "minhop");
 }
@@ -262,14 +308,17 @@ TEST_F(SmLogFile, anOpensmThatIsNotMustersIsNamedAndNothingIsStartedBesideIt) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "opensm.conf"));
   const FabricOptions twin{folder_.path(), {"ibsim-run"}, {}};
   const Tools simulated(*processes_, twin);
-  EXPECT_EQ(SubnetManager(*processes_, simulated, folder_.path()).rival(), "") << "in the twin many run on one machine";
+  EXPECT_EQ(SubnetManager(*processes_, simulated, folder_.path()).rival(), "")
+      << "in the twin many run on one machine";
   (*other)->terminate(std::chrono::seconds(5));
 }
 
 TEST(SmLogReader, readsALogThatGrowsInPiecesAsTheWholeOne) {
   constexpr std::string_view kLog =
-      "Nov 20 14:28:41 330887 [7A] 0x80 -> Entering MASTER state\nNov 20 14:28:41 330887 [7A] 0x02 -> osm_ucast_mgr_process: ftree tables configured on all switches\n"
-      "Nov 20 14:28:41 330887 [7A] 0x02 -> SUBNET UP\nNov 20 14:28:42 330887 [7A] 0x01 -> x: ERR AB0B: y\nNov 20 14:28:42 330887 [7A] 0x02 -> SUBNET UP\n";
+      "Nov 20 14:28:41 330887 [7A] 0x80 -> Entering MASTER state\nNov 20 14:28:41 330887 [7A] 0x02 "
+      "-> osm_ucast_mgr_process: ftree tables configured on all switches\n"
+      "Nov 20 14:28:41 330887 [7A] 0x02 -> SUBNET UP\nNov 20 14:28:42 330887 [7A] 0x01 -> x: ERR "
+      "AB0B: y\nNov 20 14:28:42 330887 [7A] 0x02 -> SUBNET UP\n";
   const auto whole = readSmLog(kLog);
   EXPECT_EQ(whole.sweeps, 2u);
   for (std::size_t step : {1u, 7u, 80u}) {
@@ -287,14 +336,18 @@ TEST(DiffReport, hasAnExitCodeForEachAnswer) {
   report.fabric = "ib";
   EXPECT_EQ(report.exitCode(), 0);
   EXPECT_THAT(toText(report), HasSubstr("all as declared"));
-  report.comparison.deviations.push_back({DeviationKind::Miswired, {"gpu001 mlx5_0", 1}, "here", "there", "move it"});
-  report.comparison.repairs.push_back({"move it", {{Move::Kind::MoveEnd, {"gpu001 mlx5_0", 1}, {"leaf", 2}, {"leaf", 1}}}});
+  report.comparison.deviations.push_back(
+      {DeviationKind::Miswired, {"gpu001 mlx5_0", 1}, "here", "there", "move it"});
+  report.comparison.repairs.push_back(
+      {"move it", {{Move::Kind::MoveEnd, {"gpu001 mlx5_0", 1}, {"leaf", 2}, {"leaf", 1}}}});
   EXPECT_EQ(report.exitCode(), 1);
   EXPECT_THAT(toText(report), HasSubstr("to do:\n   1. move it\n"));
   auto json = nlohmann::json::parse(toJson(report));
   EXPECT_EQ(json["deviations"][0]["kind"], "miswired");
   EXPECT_EQ(json["equal"], false);
-  EXPECT_EQ(json["repairs"][0]["moves"][0], nlohmann::json::parse(R"({"do": "move-end", "other_end": {"device": "gpu001 mlx5_0", "port": 1},
+  EXPECT_EQ(json["repairs"][0]["moves"][0],
+            nlohmann::json::parse(
+                R"({"do": "move-end", "other_end": {"device": "gpu001 mlx5_0", "port": 1},
       "from": {"device": "leaf", "port": 2}, "to": {"device": "leaf", "port": 1}})"));
   report.comparison.deviations.clear();
   report.error = "a MAD timed out";

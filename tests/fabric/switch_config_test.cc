@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a switch really has against what is rendered for it: nothing where it was loaded, each difference by port, with what mends it.
+// What a switch really has against what is rendered for it: nothing where it was loaded, each
+// difference by port, with what mends it.
 #include "fabric/roce/switch_config.h"
 
 #include <gmock/gmock.h>
@@ -25,10 +26,13 @@ auto differs(const std::string& port, const std::string& text) {
 
 class SonicConfig : public ::testing::Test {
  protected:
-  std::vector<PortDifference> check(std::vector<int> ports = {1, 3}) { return checkSwitch(kRoce, ports, config_.dump()).value(); }
+  std::vector<PortDifference> check(std::vector<int> ports = {1, 3}) {
+    return checkSwitch(kRoce, ports, config_.dump()).value();
+  }
   json config_ = [] {  // the rendered fragment, loaded into a switch
     auto config = json::parse(roceSonic(kRoce, {"Ethernet0", "Ethernet8"}));
-    for (const char* port : {"Ethernet0", "Ethernet8", "Ethernet16"}) config["PORT"][port]["admin_status"] = "up";
+    for (const char* port : {"Ethernet0", "Ethernet8", "Ethernet16"})
+      config["PORT"][port]["admin_status"] = "up";
     return config;
   }();
 };
@@ -46,16 +50,30 @@ TEST_F(SonicConfig, eachDifferenceIsNamedAtItsPort) {
     config_ = before;
     return out;
   };
-  EXPECT_THAT(only("/PORT/Ethernet8/mtu", "1500"), ElementsAre(PortDifference{"Ethernet8", "the MTU is 1500 instead of 9000", "config interface mtu Ethernet8 9000"}));
-  EXPECT_THAT(only("/PORT/Ethernet0/admin_status", "down"), ElementsAre(PortDifference{"Ethernet0", "it is shut down", "config interface startup Ethernet0"}));
-  EXPECT_THAT(only("/PORT_QOS_MAP/Ethernet8/pfc_enable", "3,4"), ElementsAre(differs("Ethernet8", "PFC is on for 3,4 instead of 3")));
-  EXPECT_THAT(only("/DSCP_TO_TC_MAP/MUSTER/26", "1"), ElementsAre(differs("Ethernet0", "DSCP 26 has priority 1"), differs("Ethernet8", "DSCP 26 has priority 1")));
-  EXPECT_THAT(only("/TC_TO_PRIORITY_GROUP_MAP/MUSTER/3", "0"), Contains(differs("Ethernet0", "dropped, not paused")));
-  EXPECT_THAT(only("/TC_TO_QUEUE_MAP/MUSTER/3", "1"), Contains(differs("Ethernet8", "leaves by queue 1, a pause for priority 3 stops queue 3")));
-  EXPECT_THAT(only("/QUEUE/Ethernet0|3", json::object()), ElementsAre(differs("Ethernet0", "queue 3 does not mark")));
-  EXPECT_THAT(only("/WRED_PROFILE/MUSTER_ECN/green_max_threshold", "10000000"), Contains(differs("Ethernet0", "from 153600 to 10000000 bytes instead of")));
-  EXPECT_THAT(only("/QUEUE/Ethernet8|6/scheduler", "MUSTER_SHARED"), ElementsAre(differs("Ethernet8", "queue 6 is not strict")));
-  EXPECT_THAT(only("/PFC_WD/Ethernet8", json::object()), ElementsAre(differs("Ethernet8", "no PFC watchdog")));
+  EXPECT_THAT(only("/PORT/Ethernet8/mtu", "1500"),
+              ElementsAre(PortDifference{"Ethernet8", "the MTU is 1500 instead of 9000",
+                                         "config interface mtu Ethernet8 9000"}));
+  EXPECT_THAT(only("/PORT/Ethernet0/admin_status", "down"),
+              ElementsAre(PortDifference{"Ethernet0", "it is shut down",
+                                         "config interface startup Ethernet0"}));
+  EXPECT_THAT(only("/PORT_QOS_MAP/Ethernet8/pfc_enable", "3,4"),
+              ElementsAre(differs("Ethernet8", "PFC is on for 3,4 instead of 3")));
+  EXPECT_THAT(only("/DSCP_TO_TC_MAP/MUSTER/26", "1"),
+              ElementsAre(differs("Ethernet0", "DSCP 26 has priority 1"),
+                          differs("Ethernet8", "DSCP 26 has priority 1")));
+  EXPECT_THAT(only("/TC_TO_PRIORITY_GROUP_MAP/MUSTER/3", "0"),
+              Contains(differs("Ethernet0", "dropped, not paused")));
+  EXPECT_THAT(
+      only("/TC_TO_QUEUE_MAP/MUSTER/3", "1"),
+      Contains(differs("Ethernet8", "leaves by queue 1, a pause for priority 3 stops queue 3")));
+  EXPECT_THAT(only("/QUEUE/Ethernet0|3", json::object()),
+              ElementsAre(differs("Ethernet0", "queue 3 does not mark")));
+  EXPECT_THAT(only("/WRED_PROFILE/MUSTER_ECN/green_max_threshold", "10000000"),
+              Contains(differs("Ethernet0", "from 153600 to 10000000 bytes instead of")));
+  EXPECT_THAT(only("/QUEUE/Ethernet8|6/scheduler", "MUSTER_SHARED"),
+              ElementsAre(differs("Ethernet8", "queue 6 is not strict")));
+  EXPECT_THAT(only("/PFC_WD/Ethernet8", json::object()),
+              ElementsAre(differs("Ethernet8", "no PFC watchdog")));
 }
 
 TEST_F(SonicConfig, aPortThatIsCabledAndUntouchedIsFound) {
@@ -81,7 +99,12 @@ TEST_F(SonicConfig, oneLoadIsToldOnceAPort) {
 
 class NvueConfig : public ::testing::Test {
  protected:
-  std::vector<PortDifference> check(std::vector<int> ports = {1, 12}) { return checkSwitch(kRoce, ports, json::array({json{{"header", {{"model", "SN5600"}}}}, json{{"set", set_}}}).dump()).value(); }
+  std::vector<PortDifference> check(std::vector<int> ports = {1, 12}) {
+    return checkSwitch(
+               kRoce, ports,
+               json::array({json{{"header", {{"model", "SN5600"}}}}, json{{"set", set_}}}).dump())
+        .value();
+  }
   json set_ = {{"interface", {{"swp1-16", {{"link", {{"state", {{"up", json::object()}}}}}}}}},
                {"qos", {{"roce", {{"enable", "on"}, {"mode", "lossless"}}}}}};
 };
@@ -90,17 +113,22 @@ TEST_F(NvueConfig, theDefaultsOfLosslessModeAreTheDeclaration) { EXPECT_THAT(che
 
 TEST_F(NvueConfig, eachDifferenceHasItsCommand) {
   set_["qos"]["mapping"]["default-global"]["dscp"]["26"]["switch-priority"] = 4;
-  EXPECT_THAT(check(), ElementsAre(PortDifference{"", "DSCP 26 has priority 4 instead of 3: RDMA is not lossless",
-                                                  "nv set qos mapping default-global dscp 26 switch-priority 3; nv config apply"}));
+  EXPECT_THAT(check(),
+              ElementsAre(PortDifference{
+                  "", "DSCP 26 has priority 4 instead of 3: RDMA is not lossless",
+                  "nv set qos mapping default-global dscp 26 switch-priority 3; nv config apply"}));
   set_["qos"].erase("mapping");
-  set_["qos"]["pfc"]["default-global"]["switch-priority"] = {{"3", json::object()}, {"4", json::object()}};
+  set_["qos"]["pfc"]["default-global"]["switch-priority"] = {{"3", json::object()},
+                                                             {"4", json::object()}};
   EXPECT_THAT(check(), ElementsAre(differs("", "PFC is on for 3,4 instead of 3")));
   set_["qos"].erase("pfc");
   set_["qos"]["congestion-control"]["default-global"]["traffic-class"]["3"]["probability"] = 5;
   EXPECT_THAT(check(), ElementsAre(differs("", "probability is 5 instead of 100")));
   set_["qos"].erase("congestion-control");
   set_["interface"]["swp12"]["link"]["mtu"] = 1500;
-  EXPECT_THAT(check(), ElementsAre(PortDifference{"swp12", "the MTU is 1500, hosts send 9000", "nv set interface swp12 link mtu 9216; nv config apply"}));
+  EXPECT_THAT(check(),
+              ElementsAre(PortDifference{"swp12", "the MTU is 1500, hosts send 9000",
+                                         "nv set interface swp12 link mtu 9216; nv config apply"}));
   EXPECT_THAT(check({1, 40}), ElementsAre(differs("swp40", "the switch does not configure it")));
   set_["qos"]["roce"]["mode"] = "lossy";
   EXPECT_THAT(check(), ElementsAre(differs("", "RoCE is lossy instead of lossless")));
@@ -117,11 +145,14 @@ TEST(SwitchConfig, refusesWhatItCannotRead) {
 }
 
 TEST(SwitchConfig, aStockSwitchIsToldEveryPort) {
-  const auto stock = checkSwitch(kRoce, {1, 2}, R"({"DSCP_TO_TC_MAP": {"AZURE": {"3": "3", "4": "4", "26": "1", "48": "6"}},
+  const auto stock = checkSwitch(
+      kRoce, {1, 2}, R"({"DSCP_TO_TC_MAP": {"AZURE": {"3": "3", "4": "4", "26": "1", "48": "6"}},
       "PORT_QOS_MAP": {"Ethernet0": {"dscp_to_tc_map": "AZURE", "pfc_enable": "3,4"}},
       "PORT": {"Ethernet0": {"mtu": "9100"}, "Ethernet4": {"mtu": "9100"}}})");
   ASSERT_TRUE(stock) << stock.error().str();
-  EXPECT_THAT(*stock, Contains(differs("Ethernet0", "DSCP 26 has priority 1 instead of 3: RDMA is not lossless")));
+  EXPECT_THAT(
+      *stock,
+      Contains(differs("Ethernet0", "DSCP 26 has priority 1 instead of 3: RDMA is not lossless")));
   EXPECT_THAT(*stock, Contains(differs("Ethernet0", "shares priority group 0")));
   EXPECT_THAT(*stock, Contains(differs("Ethernet4", "it does not look at DSCP")));
   EXPECT_EQ(json::parse(toJson(*stock))["as_declared"], false);

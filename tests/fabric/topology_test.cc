@@ -16,7 +16,8 @@ TEST(DeclaredTopology, superPodOfOneScalableUnitHasTheVendorsCableCounts) {
   auto topology = declared(scalableUnit(31, {"controller"}));
   int switches = 0, up = 0, down = 0;
   for (const auto& [name, device] : topology.devices) switches += device.is_switch;
-  for (const auto& link : topology.links) (link.a.node.starts_with("leaf-") && link.b.node.starts_with("spine-") ? up : down) += 1;
+  for (const auto& link : topology.links)
+    (link.a.node.starts_with("leaf-") && link.b.node.starts_with("spine-") ? up : down) += 1;
   EXPECT_EQ(switches, 12);
   EXPECT_EQ(up, 256);
   EXPECT_EQ(down, 31 * 8 + 1);  // and the controller
@@ -36,7 +37,8 @@ std::vector<std::string> inOrder(const inventory::Cluster& cluster) {
 }
 
 TEST(DeclaredPlaces, removingANodeChangesOnlyItsOwnCables) {
-  for (const auto shape : {inventory::FabricShape::RailOptimized, inventory::FabricShape::FatTree}) {
+  for (const auto shape :
+       {inventory::FabricShape::RailOptimized, inventory::FabricShape::FatTree}) {
     auto cluster = railCluster(7, 2, 4, 2, 2);
     auto& fabric = cluster.fabrics["ib"];
     fabric.shape = shape;
@@ -79,12 +81,16 @@ TEST(DeclaredPlaces, thatDoNotFitAreRefused) {
     return topology ? std::string("nothing") : topology.error().text();
   };
   EXPECT_EQ(refused([](auto&, auto&) {}), "nothing");
-  EXPECT_THAT(refused([](auto&, auto& f) { f.places = {"gpu001", "", "", "", "gpu002"}; }), HasSubstr("its places go up to 5, 1 SU have 4"));
-  EXPECT_THAT(refused([](auto&, auto& f) { f.places = {"gpu001", "", "", "gpu002"}; }), HasSubstr("no port of leaf-su1-r0 is left for the controller's"));
-  EXPECT_THAT(refused([](auto&, auto& f) { f.places = {"gpu002"}; }), HasSubstr("gpu001 is on it, but not in its places"));
+  EXPECT_THAT(refused([](auto&, auto& f) { f.places = {"gpu001", "", "", "", "gpu002"}; }),
+              HasSubstr("its places go up to 5, 1 SU have 4"));
+  EXPECT_THAT(refused([](auto&, auto& f) { f.places = {"gpu001", "", "", "gpu002"}; }),
+              HasSubstr("no port of leaf-su1-r0 is left for the controller's"));
+  EXPECT_THAT(refused([](auto&, auto& f) { f.places = {"gpu002"}; }),
+              HasSubstr("gpu001 is on it, but not in its places"));
   EXPECT_THAT(refused([](auto& c, auto& f) {
                 f.shape = inventory::FabricShape::FatTree;
-                c.profiles["gpu-node"].rails = {{"mlx5_0", {}, {}}, {"mlx5_1", {}, {}}, {"mlx5_2", {}, {}}};
+                c.profiles["gpu-node"].rails = {
+                    {"mlx5_0", {}, {}}, {"mlx5_1", {}, {}}, {"mlx5_2", {}, {}}};
               }),
               HasSubstr("gpu001 has 3 HCAs, the fabric has 2 rails"));
 }
@@ -147,12 +153,15 @@ TEST(DeclaredTopology, readsExplicitCablesAndRefusesAPortUsedTwice) {
   auto cluster = railCluster(2);
   auto& fabric = cluster.fabrics["ib"];
   fabric.shape = inventory::FabricShape::Explicit;
-  fabric.cables = {{"gpu001", 1, "sw", 1, {}}, {"gpu002 mlx5_1", 1, "sw", 2, {}}, {"controller", 1, "sw", 3, {}}};
+  fabric.cables = {{"gpu001", 1, "sw", 1, {}},
+                   {"gpu002 mlx5_1", 1, "sw", 2, {}},
+                   {"controller", 1, "sw", 3, {}}};
   auto topology = declared(cluster);
   EXPECT_EQ(findLink(topology, {"gpu001 mlx5_0", 1})->b, (Port{"sw", 1}));
   EXPECT_EQ(findLink(topology, {"gpu002 mlx5_1", 1})->b, (Port{"sw", 2}));
   EXPECT_EQ(topology.devices.size(), 4u);
-  fabric.cables.push_back({.from_node = "gpu002", .to_node = "sw", .to_port = 2, .where = {"cluster.yaml", 7, 3}});
+  fabric.cables.push_back(
+      {.from_node = "gpu002", .to_node = "sw", .to_port = 2, .where = {"cluster.yaml", 7, 3}});
   auto twice = declaredTopology(cluster, fabric);
   ASSERT_FALSE(twice);
   EXPECT_THAT(twice.error().str(), HasSubstr("cluster.yaml:7:3"));
@@ -165,7 +174,8 @@ TEST(FatTree, ofThreeLevelsUsesEveryPortOfEverySwitch) {
   EXPECT_EQ(topology.devices.size(), 16384u + 1280);
   std::map<std::string, int> used;
   for (const auto& link : topology.links) ++used[link.a.node], ++used[link.b.node];
-  for (const auto& [name, device] : topology.devices) EXPECT_EQ(used[name], device.is_switch ? 64 : 1) << name;
+  for (const auto& [name, device] : topology.devices)
+    EXPECT_EQ(used[name], device.is_switch ? 64 : 1) << name;
   auto roots = rootSwitches(topology);
   EXPECT_EQ(roots.size(), 256u);
   EXPECT_EQ(roots.front(), "core-001");
@@ -175,7 +185,8 @@ TEST(FatTree, fillsLeafAfterLeafAndPlanesMeetInTheirCores) {
   auto topology = declared(threeLevels(10));
   EXPECT_EQ(findLink(topology, {"gpu004 mlx5_7", 1})->b, (Port{"leaf-su1-01", 32}));
   EXPECT_EQ(findLink(topology, {"gpu005 mlx5_0", 1})->b, (Port{"leaf-su1-02", 1}));
-  // Spine 2 of SU 3 goes to the second plane: cores 9 to 16, four cables each, at the ports of SU 3.
+  // Spine 2 of SU 3 goes to the second plane: cores 9 to 16, four cables each, at the ports of
+  // SU 3.
   EXPECT_EQ(findLink(topology, {"spine-su3-02", 33})->a, (Port{"core-009", 9}));
   EXPECT_EQ(findLink(topology, {"spine-su3-02", 64})->a, (Port{"core-016", 12}));
 }
@@ -195,14 +206,19 @@ TEST(FatTree, refusesWhatDoesNotFit) {
     auto topology = declaredTopology(cluster, cluster.fabrics["ib"]);
     return topology ? "nothing" : topology.error().text();
   };
-  EXPECT_THAT(refused([](auto& f) { f.cores = 250; }), HasSubstr("250 cores cannot be shared out among 32 planes"));
-  EXPECT_THAT(refused([](auto& f) { f.uplinks_per_spine_core = 5; }), HasSubstr("a spine needs 32 ports for leaves and 40 for cores"));
+  EXPECT_THAT(refused([](auto& f) { f.cores = 250; }),
+              HasSubstr("250 cores cannot be shared out among 32 planes"));
+  EXPECT_THAT(refused([](auto& f) { f.uplinks_per_spine_core = 5; }),
+              HasSubstr("a spine needs 32 ports for leaves and 40 for cores"));
   EXPECT_THAT(refused([](auto& f) { f.sus = 20; }), HasSubstr("a core needs 80 ports for 20 SU"));
-  EXPECT_THAT(refused([](auto& f) { f.sus = 1, f.leaf_down_ports = 3; }), HasSubstr("128 HCAs are on it"));
-  EXPECT_THAT(refused([](auto& f) { f.leaf_down_ports = 33; }), HasSubstr("a leaf needs 33 down ports and 32 uplinks"));
+  EXPECT_THAT(refused([](auto& f) { f.sus = 1, f.leaf_down_ports = 3; }),
+              HasSubstr("128 HCAs are on it"));
+  EXPECT_THAT(refused([](auto& f) { f.leaf_down_ports = 33; }),
+              HasSubstr("a leaf needs 33 down ports and 32 uplinks"));
 }
 
-TEST(RailOptimized, ofThreeLevelsKeepsSpinesInTheirUnit) {  // B200's form: 16 SU are 128 leaves, 128 spines, 64 cores
+TEST(RailOptimized, ofThreeLevelsKeepsSpinesInTheirUnit) {  // B200's form: 16 SU are 128 leaves,
+                                                            // 128 spines, 64 cores
   auto cluster = railCluster(512, 16, 32, 8, 8);
   auto& fabric = cluster.fabrics["ib"];
   fabric.switch_ports = 64;
@@ -233,9 +249,15 @@ TEST(DeclaredTopology, namesHcasAsTheProfileDoes) {
 TEST(DeclaredTopology, takesStorageAndUfmBesideItsShape) {
   auto cluster = railCluster(2);
   auto& fabric = cluster.fabrics["ib"];
-  fabric.cables = {
-      {.from_node = "store1 mlx5_0", .to_node = "leaf-su1-r0", .to_port = 6, .role = inventory::AttachedRole::Storage},
-      {.from_node = "ufm1 mlx5_0", .to_node = "leaf-su1-r1", .to_port = 6, .role = inventory::AttachedRole::Ufm, .link = "4xEDR"}};
+  fabric.cables = {{.from_node = "store1 mlx5_0",
+                    .to_node = "leaf-su1-r0",
+                    .to_port = 6,
+                    .role = inventory::AttachedRole::Storage},
+                   {.from_node = "ufm1 mlx5_0",
+                    .to_node = "leaf-su1-r1",
+                    .to_port = 6,
+                    .role = inventory::AttachedRole::Ufm,
+                    .link = "4xEDR"}};
   auto topology = declared(cluster);
   EXPECT_EQ(topology.devices.at("store1 mlx5_0").role, inventory::AttachedRole::Storage);
   EXPECT_FALSE(topology.devices.at("store1 mlx5_0").is_switch);
@@ -244,7 +266,10 @@ TEST(DeclaredTopology, takesStorageAndUfmBesideItsShape) {
   auto unknown = declaredTopology(cluster, fabric);
   ASSERT_FALSE(unknown);
   EXPECT_THAT(unknown.error().text(), HasSubstr("the shape has no switch leaf-su1-r9"));
-  fabric.cables[0] = {.from_node = "store1 mlx5_0", .to_node = "leaf-su1-r0", .to_port = 1, .role = inventory::AttachedRole::Storage};
+  fabric.cables[0] = {.from_node = "store1 mlx5_0",
+                      .to_node = "leaf-su1-r0",
+                      .to_port = 1,
+                      .role = inventory::AttachedRole::Storage};
   auto taken = declaredTopology(cluster, fabric);
   ASSERT_FALSE(taken);
   EXPECT_THAT(taken.error().text(), HasSubstr("two cables end at leaf-su1-r0 port 1"));
@@ -279,7 +304,9 @@ TEST(NetFile, readsBackWhatItWrites) {
 
 TEST(NetFile, startsWithTheControllersHcaWhereClientsAttach) {
   EXPECT_EQ(
-      toIbsimNet(declared(railCluster(2))).rfind("Hca\t1 \"controller-mlx5_0\"\t\t# \"controller mlx5_0\"\n[1]\t\"leaf-su1-r0\"[8]", 0),
+      toIbsimNet(declared(railCluster(2)))
+          .rfind("Hca\t1 \"controller-mlx5_0\"\t\t# \"controller mlx5_0\"\n[1]\t\"leaf-su1-r0\"[8]",
+                 0),
       0u);
   auto cluster = railCluster(2);
   cluster.fabrics["ib"].subnet_managers.clear();
@@ -321,8 +348,9 @@ std::string replaced(std::string_view text, std::string_view what, std::string_v
 TEST(ParseIbnetdiscover, readsNamesPortsGuidsAndLids) {
   auto topology = parseIbnetdiscover(kFound);
   ASSERT_TRUE(topology) << topology.error().str();
-  EXPECT_EQ(topology->links, (std::vector<Link>{{{"controller mlx5_0", 1}, {"leaf-su1-r0", 8}, "4xHDR"},
-                                                {{"gpu001 mlx5_0", 1}, {"leaf-su1-r0", 1}, "4xHDR"}}));
+  EXPECT_EQ(topology->links,
+            (std::vector<Link>{{{"controller mlx5_0", 1}, {"leaf-su1-r0", 8}, "4xHDR"},
+                               {{"gpu001 mlx5_0", 1}, {"leaf-su1-r0", 1}, "4xHDR"}}));
   const auto& leaf = topology->devices.at("leaf-su1-r0");
   EXPECT_TRUE(leaf.is_switch);
   EXPECT_EQ(leaf.ports, 64);
@@ -333,8 +361,9 @@ TEST(ParseIbnetdiscover, readsNamesPortsGuidsAndLids) {
 }
 
 TEST(ParseIbnetdiscover, doesNotTakeTwoDevicesWithOneNameForEither) {
-  auto topology = parseIbnetdiscover(
-      replaced(kFound, "\"H-0000000000100000\"\t\t# \"controller mlx5_0\"", "\"H-0000000000100000\"\t\t# \"gpu001 mlx5_0\""));
+  auto topology =
+      parseIbnetdiscover(replaced(kFound, "\"H-0000000000100000\"\t\t# \"controller mlx5_0\"",
+                                  "\"H-0000000000100000\"\t\t# \"gpu001 mlx5_0\""));
   ASSERT_TRUE(topology) << topology.error().str();
   EXPECT_EQ(topology->devices.count("gpu001 mlx5_0"), 0u);
   EXPECT_EQ(topology->devices.count("gpu001 mlx5_0 (0x0000000000100002)"), 1u);
@@ -342,7 +371,8 @@ TEST(ParseIbnetdiscover, doesNotTakeTwoDevicesWithOneNameForEither) {
 }
 
 TEST(ParseIbnetdiscover, keepsBothEndsWhenTheyDisagreeOnTheWidth) {
-  auto topology = parseIbnetdiscover(replaced(kFound, "\"gpu001 mlx5_0\" lid 4 4xHDR", "\"gpu001 mlx5_0\" lid 4 1xHDR"));
+  auto topology = parseIbnetdiscover(
+      replaced(kFound, "\"gpu001 mlx5_0\" lid 4 4xHDR", "\"gpu001 mlx5_0\" lid 4 1xHDR"));
   ASSERT_TRUE(topology) << topology.error().str();
   EXPECT_EQ(topology->links[1].width_speed, "4xHDR/1xHDR");
 }
@@ -353,11 +383,16 @@ TEST(ParseIbnetdiscover, refusesWhatIsNoSoundDiscovery) {
     const char* words;
   };
   const std::vector<Case> cases = {
-      {replaced(kFound, "[1](100003) \t\"S-0000000000200000\"[1]\t\t# lid 4 lmc 0 \"leaf-su1-r0\" lid 2 4xHDR\n", ""),
+      {replaced(
+           kFound,
+           "[1](100003) \t\"S-0000000000200000\"[1]\t\t# lid 4 lmc 0 \"leaf-su1-r0\" lid 2 4xHDR\n",
+           ""),
        "line 11: the cable is seen from"},
-      {replaced(kFound, "\"S-0000000000200000\"[8]", "\"S-0000000000200009\"[8]"), "not in the list"},
+      {replaced(kFound, "\"S-0000000000200000\"[8]", "\"S-0000000000200009\"[8]"),
+       "not in the list"},
       {replaced(kFound, "4xHDR", "fast"), "'fast' is no width and speed"},
-      {replaced(kFound, "Ca\t1 \"H-0000000000100000\"", "Ca\t1 \"H-0000000000100002\""), "there twice"},
+      {replaced(kFound, "Ca\t1 \"H-0000000000100000\"", "Ca\t1 \"H-0000000000100002\""),
+       "there twice"},
       {replaced(kFound, "[8]", "[x]"), "expected: [PORT]"},
       {replaced(kFound, "[8]", "[999]"), "expected: [PORT]"},
       {replaced(kFound, "vendid=0x2c9", "ibpanic: out of luck"), "line 6"},

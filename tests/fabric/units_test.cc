@@ -18,15 +18,21 @@ using ::testing::HasSubstr;
 class Units : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!std::filesystem::exists("/usr/bin/systemd-analyze")) GTEST_SKIP() << "no systemd-analyze here";
+    if (!std::filesystem::exists("/usr/bin/systemd-analyze"))
+      GTEST_SKIP() << "no systemd-analyze here";
   }
   /// The unit with the node's folder moved here, so that the programs that it names are there.
   std::string systemdSays(const std::string& name, std::string unit) {
-    for (auto at = unit.find("/etc/muster"); at != std::string::npos; at = unit.find("/etc/muster", at + folder_.path().string().size()))
+    for (auto at = unit.find("/etc/muster"); at != std::string::npos;
+         at = unit.find("/etc/muster", at + folder_.path().string().size()))
       unit.replace(at, 11, folder_.path().string());
     EXPECT_TRUE(io::writeFileAtomic(folder_ / name, unit));
-    const auto ran = io::runBlocking({"systemd-analyze", {"verify", "--man=no", (folder_ / name).string()}, {{"SYSTEMD_UNIT_PATH", folder_.path().string() + ":"}}});
-    return !ran ? ran.error().str() : ran->code == 0 && ran->err.empty() ? "" : fmt::format("{}{}", ran->out, ran->err);
+    const auto ran = io::runBlocking({"systemd-analyze",
+                                      {"verify", "--man=no", (folder_ / name).string()},
+                                      {{"SYSTEMD_UNIT_PATH", folder_.path().string() + ":"}}});
+    return !ran                                 ? ran.error().str()
+           : ran->code == 0 && ran->err.empty() ? ""
+                                                : fmt::format("{}{}", ran->out, ran->err);
   }
   muster::test::TempFolder folder_;
 };
@@ -43,7 +49,8 @@ TEST_F(Units, ofTheStandbyIsUnderstoodBySystemd) {
   auto unit = files->files.at("muster-opensm.service");
   EXPECT_EQ(systemdSays("muster-opensm.service", unit), "");
   unit.replace(unit.find("RestartSec="), 11, "RestartSecs=");
-  EXPECT_THAT(systemdSays("muster-opensm.service", unit), HasSubstr("Unknown key")) << "it would be seen";
+  EXPECT_THAT(systemdSays("muster-opensm.service", unit), HasSubstr("Unknown key"))
+      << "it would be seen";
 }
 
 TEST_F(Units, ofTheMarkingAndItsScriptAreUnderstood) {
@@ -54,7 +61,8 @@ TEST_F(Units, ofTheMarkingAndItsScriptAreUnderstood) {
   const auto script = folder_ / "roce.sh";
   ASSERT_TRUE(io::writeFileAtomic(script, files.at("roce.sh"), 0755));
   EXPECT_EQ(systemdSays("muster-roce.service", files.at("muster-roce.service")), "");
-  const auto read = io::runBlocking({files.at("roce.sh").starts_with("#!/bin/bash") ? "bash" : "sh", {"-n", script.string()}});
+  const auto read = io::runBlocking(
+      {files.at("roce.sh").starts_with("#!/bin/bash") ? "bash" : "sh", {"-n", script.string()}});
   ASSERT_TRUE(read);
   EXPECT_EQ(read->code, 0) << read->err;
 }

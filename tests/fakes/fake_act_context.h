@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// FakeActContext: what the engine lends a phase, in memory. The operation outlives a "crash" when the test keeps it.
+// FakeActContext: what the engine lends a phase, in memory. The operation outlives a "crash" when
+// the test keeps it.
 #pragma once
 
 #include "lifecycle/model/phase.h"
@@ -31,7 +32,9 @@ class FakeActContext final : public lifecycle::ActContext {
     co_return Result<void>();
   }
   bool wipeAllowed() const override { return wiping_action && (wipe || !recorded.empty()); }
-  void progress(double fraction, std::string_view text) override { progressed.emplace_back(fraction, std::string(text)); }
+  void progress(double fraction, std::string_view text) override {
+    progressed.emplace_back(fraction, std::string(text));
+  }
   void finding(lifecycle::Finding finding) override { findings.push_back(std::move(finding)); }
   const lifecycle::FactSet& facts() const override { return fact_set; }
 };

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// FakeAgentGateway: agents in memory. A test says who is there and how each kind of task ends; every submission is kept.
+// FakeAgentGateway: agents in memory. A test says who is there and how each kind of task ends;
+// every submission is kept.
 //
 //   FakeAgentGateway agents;
 //   agents.boot(NodeName("gpu001"), Mode::Disk, "boot-1");
-//   agents.answer(TaskKind::Probe, [](const NodeName&, const AgentTask&) -> Result<std::string> { return R"({"kernel":"6.1"})"; });
-//   agents.hold(TaskKind::WriteImage);      // stays Running until agents.finish(id, …) or agents.failTask(id, …)
+//   agents.answer(TaskKind::Probe, [](const NodeName&, const AgentTask&) -> Result<std::string> {
+//   return R"({"kernel":"6.1"})"; }); agents.hold(TaskKind::WriteImage);      // stays Running
+//   until agents.finish(id, …) or agents.failTask(id, …)
 #pragma once
 
 #include "gateway/agent_gateway.h"
@@ -39,11 +41,16 @@ class FakeAgentGateway final : public gateway::AgentGateway {
   void silence(const NodeName& node) { states_.erase(node); }
   void answer(wire::TaskKind kind, Answer how) { answers_[kind] = std::move(how); }
   void answer(wire::TaskKind kind, std::string result) {
-    answers_[kind] = [result](const NodeName&, const wire::AgentTask&) -> Result<std::string> { return result; };
+    answers_[kind] = [result](const NodeName&, const wire::AgentTask&) -> Result<std::string> {
+      return result;
+    };
   }
   void hold(wire::TaskKind kind) { held_.insert(kind); }
-  void finish(const std::string& task_id, std::string result) { end(task_id, wire::TaskPhase::Done, {}, std::move(result)); }
-  void failTask(const std::string& task_id, std::string text, ErrorCode code = ErrorCode::Internal) {
+  void finish(const std::string& task_id, std::string result) {
+    end(task_id, wire::TaskPhase::Done, {}, std::move(result));
+  }
+  void failTask(const std::string& task_id, std::string text,
+                ErrorCode code = ErrorCode::Internal) {
     end(task_id, wire::TaskPhase::Failed, std::move(text), {}, code);
   }
   void progress(const std::string& task_id, double fraction, std::string text) {
@@ -75,11 +82,14 @@ class FakeAgentGateway final : public gateway::AgentGateway {
   }
 
   /// Does not wait: after on_wait the agent is there, or it is Timeout.
-  Async<gateway::AgentState> waitFor(NodeName node, std::optional<wire::Mode> mode, std::string not_boot_id, std::chrono::seconds) override {
+  Async<gateway::AgentState> waitFor(NodeName node, std::optional<wire::Mode> mode,
+                                     std::string not_boot_id, std::chrono::seconds) override {
     if (on_wait) on_wait(node);
     auto it = states_.find(node);
-    bool fits = it != states_.end() && (!mode || it->second.mode == *mode) && (not_boot_id.empty() || it->second.boot_id != not_boot_id);
-    if (!fits) co_return fail(ErrorCode::Timeout, "no agent of " + node.str() + " in the wanted mode");
+    bool fits = it != states_.end() && (!mode || it->second.mode == *mode) &&
+                (not_boot_id.empty() || it->second.boot_id != not_boot_id);
+    if (!fits)
+      co_return fail(ErrorCode::Timeout, "no agent of " + node.str() + " in the wanted mode");
     co_return it->second;
   }
 
@@ -95,7 +105,8 @@ class FakeAgentGateway final : public gateway::AgentGateway {
     if (held_.contains(task.kind)) return {};
     auto how = answers_.find(task.kind);
     if (how == answers_.end()) {
-      failTask(task.id, "the fake agent has no answer for " + std::to_string(static_cast<int>(task.kind)));
+      failTask(task.id,
+               "the fake agent has no answer for " + std::to_string(static_cast<int>(task.kind)));
       return {};
     }
     auto result = how->second(node, task);
@@ -110,14 +121,16 @@ class FakeAgentGateway final : public gateway::AgentGateway {
     return {};
   }
 
-  std::optional<wire::AgentTaskReport> report(const NodeName& node, const std::string& task_id) const override {
+  std::optional<wire::AgentTaskReport> report(const NodeName& node,
+                                              const std::string& task_id) const override {
     auto it = reports_.find(std::pair(node, task_id));
     if (it == reports_.end()) return std::nullopt;
     return it->second;
   }
 
   /// Does not wait.
-  Task<std::optional<wire::AgentTaskReport>> reportWithin(NodeName node, std::string task_id, std::chrono::milliseconds) override {
+  Task<std::optional<wire::AgentTaskReport>> reportWithin(NodeName node, std::string task_id,
+                                                          std::chrono::milliseconds) override {
     co_return report(node, task_id);
   }
 
@@ -139,7 +152,8 @@ class FakeAgentGateway final : public gateway::AgentGateway {
   }
 
  private:
-  void end(const std::string& task_id, wire::TaskPhase phase, std::string text, std::string result, ErrorCode code = ErrorCode::Internal) {
+  void end(const std::string& task_id, wire::TaskPhase phase, std::string text, std::string result,
+           ErrorCode code = ErrorCode::Internal) {
     for (auto& [key, report] : reports_) {
       if (key.second != task_id) continue;
       report.phase = phase;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// FakeBmc: a BMC in memory. Firmware has an active and a staged version, updates are tasks that take some polls,
-// staged firmware becomes active at the reset that its component needs. Everything can be scripted to fail or "crash".
+// FakeBmc: a BMC in memory. Firmware has an active and a staged version, updates are tasks that
+// take some polls, staged firmware becomes active at the reset that its component needs. Everything
+// can be scripted to fail or "crash".
 #pragma once
 
 #include "bmc/bmc.h"
@@ -18,7 +19,8 @@
 
 namespace muster::test {
 
-/// Thrown right after a scripted effect, as if muster had been killed there: the caller never sees the answer.
+/// Thrown right after a scripted effect, as if muster had been killed there: the caller never sees
+/// the answer.
 struct FakeCrash {
   std::string after;
 };
@@ -29,15 +31,17 @@ class FakeBmc final : public bmc::Bmc {
 
   struct Component {
     std::string version;
-    std::string staged;          ///< empty: nothing waits
+    std::string staged;  ///< empty: nothing waits
     Activates activates = Activates::PowerCycle;
-    std::string update_gives;    ///< version that an upload brings; empty: "version" of the file's JSON header
+    std::string update_gives;  ///< version that an upload brings; empty: "version" of the file's
+                               ///< JSON header
     bool updateable = true;
-    int post_reads = 0;          ///< reads of the inventory after its activation that still show the old version (POST)
-    int unlisted_reads = 0;      ///< the next reads leave it out
-    int unreadable_reads = 0;    ///< the next reads name it but cannot read it
-    int uploads = 0;             ///< how often it was flashed
-    std::string before;          ///< shown while post_reads_left
+    int post_reads =
+        0;  ///< reads of the inventory after its activation that still show the old version (POST)
+    int unlisted_reads = 0;    ///< the next reads leave it out
+    int unreadable_reads = 0;  ///< the next reads name it but cannot read it
+    int uploads = 0;           ///< how often it was flashed
+    std::string before;        ///< shown while post_reads_left
     int post_reads_left = 0;
   };
 
@@ -47,32 +51,35 @@ class FakeBmc final : public bmc::Bmc {
     int polls_left = 2;
     bool fails = false;
     bool finished = false;
-    bool forgotten = false;      ///< answers NotFound from now on
-    int unlisted_reads = 0;      ///< the upload is still taken in: no list shows it, no second upload is refused for it
+    bool forgotten = false;  ///< answers NotFound from now on
+    int unlisted_reads =
+        0;  ///< the upload is still taken in: no list shows it, no second upload is refused for it
   };
 
   // ---- script: set before or while it is used
   bmc::SystemInfo info{bmc::PowerState::Off, "QEMU", "fake", "SN-1", "", {}, bmc::BootTarget::None};
   std::map<std::string, Component> components;
-  int task_polls = 2;                        ///< polls until a new task has finished
-  bool next_update_fails = false;            ///< its task ends as Failed
-  std::string failing_update;                ///< so do all of this component
-  std::string refused_update;                ///< all of this component are refused as a whole
-  int tasks_late_by = 0;                     ///< lists of tasks that do not show a new one yet
-  bool refuses_while_taking_in = false;      ///< and a second upload meanwhile is a Conflict
-  bool forgets_finished_tasks = false;       ///< a finished task answers NotFound (iDRAC)
-  std::string crash_after;                   ///< method name ("power On", "startUpdate") whose effect happens and whose answer is lost (FakeCrash)
+  int task_polls = 2;                    ///< polls until a new task has finished
+  bool next_update_fails = false;        ///< its task ends as Failed
+  std::string failing_update;            ///< so do all of this component
+  std::string refused_update;            ///< all of this component are refused as a whole
+  int tasks_late_by = 0;                 ///< lists of tasks that do not show a new one yet
+  bool refuses_while_taking_in = false;  ///< and a second upload meanwhile is a Conflict
+  bool forgets_finished_tasks = false;   ///< a finished task answers NotFound (iDRAC)
+  std::string crash_after;  ///< method name ("power On", "startUpdate") whose effect happens and
+                            ///< whose answer is lost (FakeCrash)
   std::function<void(bmc::PowerState)> on_power;  ///< told after every change
 
   // ---- what happened
-  std::vector<std::string> calls;            ///< "power ForceOff", "bootOnce Pxe", "startUpdate BMC", "resetBmc", reads too
+  std::vector<std::string>
+      calls;  ///< "power ForceOff", "bootOnce Pxe", "startUpdate BMC", "resetBmc", reads too
   int uploads = 0;
-  int power_cycles = 0;                      ///< off → on
+  int power_cycles = 0;  ///< off → on
   int ac_cycles = 0;
   bool offers_ac_cycle = false;
-  bool dark = false;                         ///< no power reaches it: it answers nothing until restorePower
-  bool dies_dark = false;                    ///< a crash after acCycle comes between off and on
-  int copies_for = 0;                        ///< reads of background copies that still show one running
+  bool dark = false;       ///< no power reaches it: it answers nothing until restorePower
+  bool dies_dark = false;  ///< a crash after acCycle comes between off and on
+  int copies_for = 0;      ///< reads of background copies that still show one running
   std::vector<std::string> committed;
   int bmc_resets = 0;
   bmc::BootTarget booted_from = bmc::BootTarget::None;  ///< the override that the last boot used up
@@ -86,7 +93,9 @@ class FakeBmc final : public bmc::Bmc {
   }
   void clearFailures(const std::string& method) { errors_.erase(method); }
   /// The next call of `method` ("power On") has its effect, and answers this error.
-  void loseAnswer(const std::string& method, Error error) { lost_[method].push_back(std::move(error)); }
+  void loseAnswer(const std::string& method, Error error) {
+    lost_[method].push_back(std::move(error));
+  }
   int count(const std::string& call) const {
     int n = 0;
     for (const auto& c : calls) n += c == call || c.rfind(call + " ", 0) == 0;
@@ -138,7 +147,8 @@ class FakeBmc final : public bmc::Bmc {
       if (c.unlisted_reads > 0 && c.unlisted_reads-- > 0) continue;
       const bool old = c.post_reads_left > 0 && c.post_reads_left-- > 0;
       items.push_back({id, old ? c.before : c.version, c.updateable});
-      if (c.unreadable_reads > 0 && c.unreadable_reads-- > 0) items.back() = {id, {}, false, "503 of the baseboard"};
+      if (c.unreadable_reads > 0 && c.unreadable_reads-- > 0)
+        items.back() = {id, {}, false, "503 of the baseboard"};
     }
     co_return items;
   }
@@ -150,19 +160,30 @@ class FakeBmc final : public bmc::Bmc {
     if (!in) co_return fail(ErrorCode::NotFound, "cannot read " + update.file.string());
     std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
     if (io::sha256Hex(bytes) != update.sha256) {
-      co_return fail(ErrorCode::Corrupt, update.file.string() + " does not have the declared SHA-256; nothing was sent");
+      co_return fail(
+          ErrorCode::Corrupt,
+          update.file.string() + " does not have the declared SHA-256; nothing was sent");
     }
     for (const auto& [uri, task] : task_by_uri) {
-      if (!task.finished && (task.unlisted_reads == 0 || refuses_while_taking_in)) co_return fail(ErrorCode::Conflict, "an update is running: " + uri);
+      if (!task.finished && (task.unlisted_reads == 0 || refuses_while_taking_in))
+        co_return fail(ErrorCode::Conflict, "an update is running: " + uri);
     }
     auto it = components.find(update.component);
-    if (it == components.end()) co_return fail(ErrorCode::NotFound, "no firmware component " + update.component);
+    if (it == components.end())
+      co_return fail(ErrorCode::NotFound, "no firmware component " + update.component);
     if (update.component == refused_update) co_return fail(ErrorCode::Denied, "not licensed");
     ++uploads;
     ++it->second.uploads;
     const std::string uri = "/redfish/v1/TaskService/Tasks/" + std::to_string(++last_task_);
     auto version = it->second.update_gives.empty() ? headerVersion(bytes) : it->second.update_gives;
-    task_by_uri[uri] = FakeTask{update.component, version, task_polls, std::exchange(next_update_fails, false) || update.component == failing_update, false, false, tasks_late_by};
+    task_by_uri[uri] =
+        FakeTask{update.component,
+                 version,
+                 task_polls,
+                 std::exchange(next_update_fails, false) || update.component == failing_update,
+                 false,
+                 false,
+                 tasks_late_by};
     crashPoint("startUpdate");
     CO_TRY_OK(lost("startUpdate"));
     co_return uri;
@@ -172,12 +193,15 @@ class FakeBmc final : public bmc::Bmc {
     calls.push_back("task " + uri);
     CO_TRY_OK(scripted("task"));
     auto it = task_by_uri.find(uri);
-    if (it == task_by_uri.end() || it->second.forgotten) co_return fail(ErrorCode::NotFound, "no task " + uri);
+    if (it == task_by_uri.end() || it->second.forgotten)
+      co_return fail(ErrorCode::NotFound, "no task " + uri);
     FakeTask& task = it->second;
     step(task);
     if (task.forgotten) co_return fail(ErrorCode::NotFound, "no task " + uri);
-    if (!task.finished) co_return bmc::TaskStatus{bmc::TaskState::Running, 1.0 / (1 + task.polls_left), "flashing"};
-    if (task.fails) co_return bmc::TaskStatus{bmc::TaskState::Failed, 1, "image verification failed"};
+    if (!task.finished)
+      co_return bmc::TaskStatus{bmc::TaskState::Running, 1.0 / (1 + task.polls_left), "flashing"};
+    if (task.fails)
+      co_return bmc::TaskStatus{bmc::TaskState::Failed, 1, "image verification failed"};
     co_return bmc::TaskStatus{bmc::TaskState::Completed, 1, "completed"};
   }
 
@@ -205,7 +229,8 @@ class FakeBmc final : public bmc::Bmc {
   Async<void> acCycle() override {
     calls.push_back("acCycle");
     CO_TRY_OK(scripted("acCycle"));
-    if (!offers_ac_cycle) co_return fail(ErrorCode::NotFound, address_ + " offers no full power cycle");
+    if (!offers_ac_cycle)
+      co_return fail(ErrorCode::NotFound, address_ + " offers no full power cycle");
     if (info.power == bmc::PowerState::On) switchOff();
     ++ac_cycles;
     for (auto how : {Activates::BmcReset, Activates::PowerCycle, Activates::AcCycle}) activate(how);
@@ -224,7 +249,8 @@ class FakeBmc final : public bmc::Bmc {
     calls.push_back("backgroundCopies");
     CO_TRY_OK(scripted("backgroundCopies"));
     const bool running = copies_for > 0 && copies_for-- > 0;
-    co_return std::vector<bmc::BackgroundCopy>{{"HGX_ERoT_FPGA_0", running ? "InProgress" : "Completed", running}};
+    co_return std::vector<bmc::BackgroundCopy>{
+        {"HGX_ERoT_FPGA_0", running ? "InProgress" : "Completed", running}};
   }
 
   Async<void> commitImage(std::string component) override {
@@ -242,19 +268,27 @@ class FakeBmc final : public bmc::Bmc {
 
   static std::string name(bmc::PowerAction action) {
     switch (action) {
-      case bmc::PowerAction::On: return "On";
-      case bmc::PowerAction::ForceOff: return "ForceOff";
-      case bmc::PowerAction::GracefulShutdown: return "GracefulShutdown";
-      case bmc::PowerAction::ForceRestart: return "ForceRestart";
+      case bmc::PowerAction::On:
+        return "On";
+      case bmc::PowerAction::ForceOff:
+        return "ForceOff";
+      case bmc::PowerAction::GracefulShutdown:
+        return "GracefulShutdown";
+      case bmc::PowerAction::ForceRestart:
+        return "ForceRestart";
     }
     return "?";
   }
   static std::string name(bmc::BootTarget target) {
     switch (target) {
-      case bmc::BootTarget::None: return "None";
-      case bmc::BootTarget::Pxe: return "Pxe";
-      case bmc::BootTarget::Disk: return "Disk";
-      case bmc::BootTarget::UefiHttp: return "UefiHttp";
+      case bmc::BootTarget::None:
+        return "None";
+      case bmc::BootTarget::Pxe:
+        return "Pxe";
+      case bmc::BootTarget::Disk:
+        return "Disk";
+      case bmc::BootTarget::UefiHttp:
+        return "UefiHttp";
     }
     return "?";
   }
@@ -310,7 +344,8 @@ class FakeBmc final : public bmc::Bmc {
       c.post_reads_left = c.post_reads;
     }
   }
-  /// The first JSON object of the file's first line may name the version, as the lab's firmware files do.
+  /// The first JSON object of the file's first line may name the version, as the lab's firmware
+  /// files do.
   static std::string headerVersion(const std::string& bytes) {
     const auto line = bytes.substr(0, bytes.find('\n'));
     const auto brace = line.find('{');

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// FakeHttp: a network in memory. Clients made by factory() hand each request to `handle`; the "server" shows one
-// certificate, and a client that pins another one is refused before anything is handled.
+// FakeHttp: a network in memory. Clients made by factory() hand each request to `handle`; the
+// "server" shows one certificate, and a client that pins another one is refused before anything is
+// handled.
 #pragma once
 
 #include "base/io/http.h"
@@ -19,9 +20,9 @@ class FakeHttp {
 
   Handler handle;
   std::string fingerprint = std::string(64, 'a');
-  std::vector<io::HttpRequest> requests;   ///< those that got through the TLS handshake
+  std::vector<io::HttpRequest> requests;  ///< those that got through the TLS handshake
   int clients_made = 0;
-  std::deque<Error> fail_next;             ///< the next requests end like this; they are recorded, not handled
+  std::deque<Error> fail_next;  ///< the next requests end like this; they are recorded, not handled
 
   /// Requests with this method and path (without query).
   int count(const std::string& method, const std::string& path) const {
@@ -47,7 +48,8 @@ class FakeHttpClient final : public io::HttpClient {
 
   Async<io::HttpResponse> send(io::HttpRequest request) override {
     if (request.url.scheme == "https") seen_ = net_.fingerprint;
-    if (trust_.accept_first && trust_.pinned_fingerprint.empty()) trust_.pinned_fingerprint = net_.fingerprint;
+    if (trust_.accept_first && trust_.pinned_fingerprint.empty())
+      trust_.pinned_fingerprint = net_.fingerprint;
     if (trust_.pinned_fingerprint != net_.fingerprint) {
       co_return fail(ErrorCode::Denied, "the certificate is not the pinned one");
     }
@@ -59,7 +61,8 @@ class FakeHttpClient final : public io::HttpClient {
     }
     co_return co_await net_.handle(std::move(request));
   }
-  Async<io::HttpResponse> fetch(io::HttpRequest request, std::function<Result<void>(std::string_view)> sink) override {
+  Async<io::HttpResponse> fetch(io::HttpRequest request,
+                                std::function<Result<void>(std::string_view)> sink) override {
     CO_TRY(response, co_await send(std::move(request)));
     CO_TRY_OK(sink(response.body));
     response.body.clear();

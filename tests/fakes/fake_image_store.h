@@ -16,7 +16,9 @@ class FakeImageStore final : public provision::ImageStore {
   int builds = 0;
   std::optional<Error> refuse_find;  ///< what the store says instead
 
-  void add(const std::string& name, const std::string& digest) { images[name] = {name, digest, "pack", "index.json", 1u << 30}; }
+  void add(const std::string& name, const std::string& digest) {
+    images[name] = {name, digest, "pack", "index.json", 1u << 30};
+  }
 
   Result<std::optional<provision::PackedImage>> find(const inventory::Image& image) const override {
     if (refuse_find) return fail(*refuse_find);
@@ -24,10 +26,12 @@ class FakeImageStore final : public provision::ImageStore {
     if (it == images.end()) return std::nullopt;
     return it->second;
   }
-  Result<provision::PackedImage> build(const inventory::Image& image, std::function<void(std::string_view)>) override {
+  Result<provision::PackedImage> build(const inventory::Image& image,
+                                       std::function<void(std::string_view)>) override {
     ++builds;
     const auto it = images.find(image.name);
-    if (it == images.end()) return fail(ErrorCode::Internal, "the fake store cannot build " + image.name);
+    if (it == images.end())
+      return fail(ErrorCode::Internal, "the fake store cannot build " + image.name);
     return it->second;
   }
   Result<std::optional<provision::RamOs>> findRamOs() const override { return ram_os; }

@@ -14,10 +14,15 @@ namespace muster::test {
 class FakeNetworkEvidence final : public gateway::NetworkEvidence {
  public:
   std::map<Mac, gateway::DhcpLease> leases;
-  std::set<std::pair<std::string, Mac>> neighbours;  ///< address and MAC; of one address there may be several, as for several devices
+  std::set<std::pair<std::string, Mac>>
+      neighbours;  ///< address and MAC; of one address there may be several, as for several devices
 
-  void show(const std::string& address, const std::string& mac) { neighbours.insert({address, *Mac::parse(mac)}); }
-  void lease(const std::string& mac, const std::string& address, const std::string& expires) { leases[*Mac::parse(mac)] = {*Ipv4::parse(address), expires}; }
+  void show(const std::string& address, const std::string& mac) {
+    neighbours.insert({address, *Mac::parse(mac)});
+  }
+  void lease(const std::string& mac, const std::string& address, const std::string& expires) {
+    leases[*Mac::parse(mac)] = {*Ipv4::parse(address), expires};
+  }
 
   Result<std::optional<gateway::DhcpLease>> leaseOf(const Mac& mac) const override {
     const auto found = leases.find(mac);

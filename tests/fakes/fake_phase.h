@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// FakePhase: a phase whose outside world is a map of facets and a list of outside operations. A test says what is wanted
-// and how the world behaves; the world counts every effect.
+// FakePhase: a phase whose outside world is a map of facets and a list of outside operations. A
+// test says what is wanted and how the world behaves; the world counts every effect.
 //
 //   FakeWorld world;
 //   FakePhase firmware("firmware", world);
-//   firmware.want([](const inventory::Cluster&, const Subject& subject, const FactSet&) -> std::vector<Goal> { … });
-//   world.behave("gpu001/firmware.BMC").polls = 3;      // the operation takes three polls
-//   world.value("gpu001/firmware.BMC")                  // what it is now
+//   firmware.want([](const inventory::Cluster&, const Subject& subject, const FactSet&) ->
+//   std::vector<Goal> { … }); world.behave("gpu001/firmware.BMC").polls = 3;      // the operation
+//   takes three polls world.value("gpu001/firmware.BMC")                  // what it is now
 //   world.effects("gpu001/firmware.BMC")                // how often outside work on it was begun
 #pragma once
 
@@ -27,16 +27,19 @@ struct FakeWorld {
     std::chrono::milliseconds poll_every{1'000};
     int fail_first = 0;  ///< act answers `error` this many times before it works
     Error error{ErrorCode::Unavailable, "the other side does not answer"};
-    std::string blocked;                      ///< act answers Blocked with this
-    int away = 0;                             ///< act answers so many times, every 15 s, that nobody answers
-    bool hangs = false;                       ///< act never answers
-    bool throws = false;                      ///< act throws: a broken phase
-    bool server_ids = false;                  ///< the outside gives operation ids (Redfish), instead of taking ours (agent)
-    std::string becomes;                      ///< what the facet becomes instead of what was asked; "" is what was asked
-    bool unreadable = false;                  ///< verify and observe see nothing of it
-    int verify_errors = 0;                    ///< verify answers Unavailable this many times
-    std::map<std::string, std::string> also;  ///< other facets of the subject that become this when it is finished
-    std::set<std::string> destroys;           ///< facets of the subject that are gone when it begins
+    std::string blocked;  ///< act answers Blocked with this
+    int away = 0;         ///< act answers so many times, every 15 s, that nobody answers
+    bool hangs = false;   ///< act never answers
+    bool throws = false;  ///< act throws: a broken phase
+    bool server_ids =
+        false;  ///< the outside gives operation ids (Redfish), instead of taking ours (agent)
+    std::string
+        becomes;  ///< what the facet becomes instead of what was asked; "" is what was asked
+    bool unreadable = false;  ///< verify and observe see nothing of it
+    int verify_errors = 0;    ///< verify answers Unavailable this many times
+    std::map<std::string, std::string>
+        also;  ///< other facets of the subject that become this when it is finished
+    std::set<std::string> destroys;  ///< facets of the subject that are gone when it begins
   };
   struct Operation {
     lifecycle::FacetRef facet;
@@ -66,7 +69,8 @@ struct FakeWorld {
     operations[id] = Operation{facet, to, behaviours[facet].polls};
     ++effect_counts[facet];
     log.push_back(facet.str() + " → " + to);
-    for (const auto& gone : behaviours[facet].destroys) values.erase({facet.subject, FacetName(gone)});
+    for (const auto& gone : behaviours[facet].destroys)
+      values.erase({facet.subject, FacetName(gone)});
   }
   /// Answers whether it is finished.
   bool poll(const std::string& id) {
@@ -75,7 +79,8 @@ struct FakeWorld {
     if (operation.polls_left-- > 0) return false;
     const auto& behaviour = behaviours[operation.facet];
     values[operation.facet] = behaviour.becomes.empty() ? operation.to : behaviour.becomes;
-    for (const auto& [facet, value] : behaviour.also) values[{operation.facet.subject, FacetName(facet)}] = value;
+    for (const auto& [facet, value] : behaviour.also)
+      values[{operation.facet.subject, FacetName(facet)}] = value;
     return operation.finished = true;
   }
 
@@ -88,8 +93,8 @@ struct FakeWorld {
 
 class FakePhase final : public lifecycle::Phase {
  public:
-  using Goals =
-      std::function<std::vector<lifecycle::Goal>(const inventory::Cluster&, const lifecycle::Subject&, const lifecycle::FactSet&)>;
+  using Goals = std::function<std::vector<lifecycle::Goal>(
+      const inventory::Cluster&, const lifecycle::Subject&, const lifecycle::FactSet&)>;
 
   FakePhase(std::string name, FakeWorld& world) : name_(std::move(name)), world_(world) {}
   void want(Goals goals) { goals_ = std::move(goals); }
@@ -99,7 +104,8 @@ class FakePhase final : public lifecycle::Phase {
   std::string_view name() const override { return name_; }
   bool isAsked() const override { return is_asked; }
   bool is_asked = false;  ///< its goals are asked for, not declared
-  std::vector<lifecycle::Goal> goals(const inventory::Cluster& cluster, const lifecycle::Subject& subject,
+  std::vector<lifecycle::Goal> goals(const inventory::Cluster& cluster,
+                                     const lifecycle::Subject& subject,
                                      const lifecycle::FactSet& facts) const override {
     return goals_ ? goals_(cluster, subject, facts) : std::vector<lifecycle::Goal>();
   }
@@ -126,21 +132,27 @@ class FakePhase final : public lifecycle::Phase {
     }
     if (behaviour.away > 0) {
       --behaviour.away;
-      co_return lifecycle::Outcome(lifecycle::Again{std::chrono::seconds(15), "the other side is away", true});
+      co_return lifecycle::Outcome(
+          lifecycle::Again{std::chrono::seconds(15), "the other side is away", true});
     }
-    if (!behaviour.blocked.empty()) co_return lifecycle::Outcome(lifecycle::Blocked{behaviour.blocked});
+    if (!behaviour.blocked.empty())
+      co_return lifecycle::Outcome(lifecycle::Blocked{behaviour.blocked});
     auto now = world_.values.find(action.facet);
-    if (context.operation().empty() && now != world_.values.end() && lifecycle::matches(action.to, now->second))
+    if (context.operation().empty() && now != world_.values.end() &&
+        lifecycle::matches(action.to, now->second))
       co_return lifecycle::Outcome(lifecycle::Done{});  // looks before it acts
-    if (action.disruption == lifecycle::Disruption::Wipe && !context.wipeAllowed() && holdsSystem(action.facet.subject))
-      co_return lifecycle::Outcome(lifecycle::Blocked{"the agent refuses: the disk holds a system"});
+    if (action.disruption == lifecycle::Disruption::Wipe && !context.wipeAllowed() &&
+        holdsSystem(action.facet.subject))
+      co_return lifecycle::Outcome(
+          lifecycle::Blocked{"the agent refuses: the disk holds a system"});
     if (context.operation().empty()) {
       const auto id = operationFor(action, behaviour, context.intentId());
       CO_TRY_OK(co_await context.recordOperation(id));
     }
     if (!world_.poll(context.operation())) {
       context.progress(0.5, "half way");
-      co_return lifecycle::Outcome(lifecycle::Again{behaviour.poll_every, "the operation to finish"});
+      co_return lifecycle::Outcome(
+          lifecycle::Again{behaviour.poll_every, "the operation to finish"});
     }
     co_return lifecycle::Outcome(lifecycle::Done{});
   }
@@ -153,7 +165,8 @@ class FakePhase final : public lifecycle::Phase {
     }
     std::vector<lifecycle::Fact> out;
     read(action.facet, out);
-    for (const auto& [facet, value] : behaviour.also) read({action.facet.subject, FacetName(facet)}, out);
+    for (const auto& [facet, value] : behaviour.also)
+      read({action.facet.subject, FacetName(facet)}, out);
     co_return out;
   }
 
@@ -169,14 +182,17 @@ class FakePhase final : public lifecycle::Phase {
     auto behaviour = world_.behaviours.find(facet);
     if (behaviour != world_.behaviours.end() && behaviour->second.unreadable) return;
     auto it = world_.values.find(facet);
-    if (it != world_.values.end()) out.push_back(lifecycle::Fact{facet.subject, facet.facet, it->second, {}, name_, ""});
+    if (it != world_.values.end())
+      out.push_back(lifecycle::Fact{facet.subject, facet.facet, it->second, {}, name_, ""});
   }
   bool holdsSystem(const lifecycle::Subject& subject) const {
     auto it = world_.values.find({subject, FacetName(std::string(lifecycle::kInstalledFacet))});
     return it != world_.values.end() && it->second != lifecycle::kNothingInstalled;
   }
-  /// With ids of the outside, work that already runs on the facet is found by looking, as a Redfish client does.
-  std::string operationFor(const lifecycle::Action& action, const FakeWorld::Behaviour& behaviour, const std::string& intent_id) {
+  /// With ids of the outside, work that already runs on the facet is found by looking, as a Redfish
+  /// client does.
+  std::string operationFor(const lifecycle::Action& action, const FakeWorld::Behaviour& behaviour,
+                           const std::string& intent_id) {
     std::string id = intent_id;
     if (behaviour.server_ids) {
       for (const auto& [running, operation] : world_.operations)
@@ -187,7 +203,8 @@ class FakePhase final : public lifecycle::Phase {
     return id;
   }
   Task<void> hang() {
-    asio::steady_timer never(co_await asio::this_coro::executor, asio::steady_timer::time_point::max());
+    asio::steady_timer never(co_await asio::this_coro::executor,
+                             asio::steady_timer::time_point::max());
     co_await never.async_wait(asio::use_awaitable);
   }
 

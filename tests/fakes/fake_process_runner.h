@@ -23,9 +23,8 @@ struct FakeDaemon {
 class FakeProcessRunner final : public io::ProcessRunner {
  public:
   /// How `run` answers; by default every program ends with 0 and says nothing.
-  std::function<Result<io::ProcessExit>(const io::Command&)> answer = [](const io::Command&) -> Result<io::ProcessExit> {
-    return io::ProcessExit{};
-  };
+  std::function<Result<io::ProcessExit>(const io::Command&)> answer =
+      [](const io::Command&) -> Result<io::ProcessExit> { return io::ProcessExit{}; };
   std::optional<Error> refuse_start;                 ///< start answers this
   std::vector<io::Command> commands;                 ///< of run
   std::vector<std::shared_ptr<FakeDaemon>> daemons;  ///< of start and startDetached, in order
@@ -34,14 +33,17 @@ class FakeProcessRunner final : public io::ProcessRunner {
     commands.push_back(command);
     co_return answer(command);
   }
-  Result<std::unique_ptr<io::Child>> start(io::Command command, std::filesystem::path log_file) override {
+  Result<std::unique_ptr<io::Child>> start(io::Command command,
+                                           std::filesystem::path log_file) override {
     if (refuse_start) return fail(*refuse_start);
-    daemons.push_back(std::make_shared<FakeDaemon>(FakeDaemon{std::move(command), std::move(log_file)}));
+    daemons.push_back(
+        std::make_shared<FakeDaemon>(FakeDaemon{std::move(command), std::move(log_file)}));
     return std::make_unique<FakeChild>(daemons.back(), pidOf(daemons.size()));
   }
   Result<pid_t> startDetached(io::Command command, std::filesystem::path log_file) override {
     if (refuse_start) return fail(*refuse_start);
-    daemons.push_back(std::make_shared<FakeDaemon>(FakeDaemon{std::move(command), std::move(log_file)}));
+    daemons.push_back(
+        std::make_shared<FakeDaemon>(FakeDaemon{std::move(command), std::move(log_file)}));
     return pidOf(daemons.size());
   }
 
@@ -51,7 +53,8 @@ class FakeProcessRunner final : public io::ProcessRunner {
 
   class FakeChild final : public io::Child {
    public:
-    FakeChild(std::shared_ptr<FakeDaemon> daemon, pid_t pid) : daemon_(std::move(daemon)), pid_(pid) {}
+    FakeChild(std::shared_ptr<FakeDaemon> daemon, pid_t pid)
+        : daemon_(std::move(daemon)), pid_(pid) {}
     ~FakeChild() override { terminate(std::chrono::milliseconds(0)); }
     pid_t pid() const override { return pid_; }
     bool running() override { return daemon_->running; }

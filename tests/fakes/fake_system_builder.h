@@ -16,9 +16,10 @@ class FakeSystemBuilder final : public provision::SystemBuilder {
   std::string image_bytes = std::string(5u << 20, '\0');  ///< what buildRootFs writes
   std::optional<Error> failure;                           ///< what it answers instead
   std::function<void()> during_build;
-  std::atomic<int>* builds = nullptr;                     ///< counted when set
+  std::atomic<int>* builds = nullptr;  ///< counted when set
 
-  Result<void> buildRootFs(const inventory::Image&, const std::filesystem::path& work, const std::filesystem::path& image_file,
+  Result<void> buildRootFs(const inventory::Image&, const std::filesystem::path& work,
+                           const std::filesystem::path& image_file,
                            const provision::Say&) override {
     if (builds != nullptr) ++*builds;
     if (during_build) during_build();
@@ -27,7 +28,8 @@ class FakeSystemBuilder final : public provision::SystemBuilder {
     return io::writeFileAtomic(image_file, image_bytes);
   }
 
-  Result<void> buildRamOs(const std::filesystem::path& work, const std::filesystem::path& out, const provision::Say&) override {
+  Result<void> buildRamOs(const std::filesystem::path& work, const std::filesystem::path& out,
+                          const provision::Say&) override {
     if (builds != nullptr) ++*builds;
     if (failure) return fail(*failure);
     TRY_OK(io::makeDirs(work));

@@ -18,7 +18,7 @@ class MemoryStore : public lifecycle::Store {
     lifecycle::FactSet facts;
     std::vector<lifecycle::Intent> intents;
     std::vector<lifecycle::Finding> findings;  ///< newest first
-    std::map<NodeName, std::string> wipes;  // node → reason
+    std::map<NodeName, std::string> wipes;     // node → reason
     std::map<std::string, std::string> values;
     std::vector<lifecycle::Request> requests;
     std::vector<lifecycle::AuditEntry> log;
@@ -31,10 +31,13 @@ class MemoryStore : public lifecycle::Store {
     std::map<std::string, WallTime> sessions;  ///< session → end of its lease
     int last_session = 0;
   };
-  explicit MemoryStore(std::shared_ptr<Data> data = std::make_shared<Data>()) : data_(std::move(data)) {}
+  explicit MemoryStore(std::shared_ptr<Data> data = std::make_shared<Data>())
+      : data_(std::move(data)) {}
 
   Result<lifecycle::FactSet> facts() override { return data_->facts; }
-  Result<std::vector<lifecycle::Fact>> factsOf(const lifecycle::Subject& subject) override { return data_->facts.of(subject); }
+  Result<std::vector<lifecycle::Fact>> factsOf(const lifecycle::Subject& subject) override {
+    return data_->facts.of(subject);
+  }
   Result<void> putFacts(const std::vector<lifecycle::Fact>& facts) override {
     for (const auto& fact : facts)
       if (fact.value.empty() || fact.subject.str().empty() || fact.facet.empty())
@@ -45,7 +48,8 @@ class MemoryStore : public lifecycle::Store {
       if (fence(fact.subject)) data_->facts.put(fact);
     return {};
   }
-  Result<void> forgetFacts(const lifecycle::Subject& subject, const std::vector<FacetName>& facets) override {
+  Result<void> forgetFacts(const lifecycle::Subject& subject,
+                           const std::vector<FacetName>& facets) override {
     TRY_OK(fence(subject));
     for (const auto& facet : facets) data_->facts.forget(subject, facet);
     return {};
@@ -61,16 +65,20 @@ class MemoryStore : public lifecycle::Store {
     data_->intents.back().fence = fenceOf(intent.action.facet.subject);
     return {};
   }
-  Result<void> recordOperation(const std::string& intent_id, const std::string& operation) override {
+  Result<void> recordOperation(const std::string& intent_id,
+                               const std::string& operation) override {
     auto* intent = find(intent_id);
-    if (!intent || intent->state != lifecycle::IntentState::Open) return fail(ErrorCode::NotFound, "no open intent " + intent_id);
+    if (!intent || intent->state != lifecycle::IntentState::Open)
+      return fail(ErrorCode::NotFound, "no open intent " + intent_id);
     TRY_OK(fence(intent->action.facet.subject));
     intent->operation = operation;
     return {};
   }
-  Result<void> closeIntent(const std::string& intent_id, lifecycle::IntentState state, const std::string& outcome, WallTime at) override {
+  Result<void> closeIntent(const std::string& intent_id, lifecycle::IntentState state,
+                           const std::string& outcome, WallTime at) override {
     auto* intent = find(intent_id);
-    if (!intent || intent->state != lifecycle::IntentState::Open) return fail(ErrorCode::NotFound, "no open intent " + intent_id);
+    if (!intent || intent->state != lifecycle::IntentState::Open)
+      return fail(ErrorCode::NotFound, "no open intent " + intent_id);
     TRY_OK(fence(intent->action.facet.subject));
     intent->state = state;
     intent->outcome = outcome;
@@ -83,14 +91,16 @@ class MemoryStore : public lifecycle::Store {
                  [](const auto& i) { return i.state == lifecycle::IntentState::Open; });
     return out;
   }
-  Result<std::vector<lifecycle::Intent>> intentsOf(const lifecycle::Subject& subject, std::size_t limit) override {
+  Result<std::vector<lifecycle::Intent>> intentsOf(const lifecycle::Subject& subject,
+                                                   std::size_t limit) override {
     std::vector<lifecycle::Intent> out;
     for (auto it = data_->intents.rbegin(); it != data_->intents.rend() && out.size() < limit; ++it)
       if (it->action.facet.subject == subject) out.push_back(*it);
     return out;
   }
 
-  Result<std::vector<lifecycle::Intent>> intentsOfPlan(const std::string& prefix, std::size_t limit) override {
+  Result<std::vector<lifecycle::Intent>> intentsOfPlan(const std::string& prefix,
+                                                       std::size_t limit) override {
     std::vector<lifecycle::Intent> out;
     for (const auto& intent : data_->intents)
       if (intent.plan_hash.starts_with(prefix) && out.size() < limit) out.push_back(intent);
@@ -100,7 +110,8 @@ class MemoryStore : public lifecycle::Store {
     data_->requests.push_back(request);
     return {};
   }
-  Result<void> closeRequest(const std::string& id, const std::string& outcome, WallTime at) override {
+  Result<void> closeRequest(const std::string& id, const std::string& outcome,
+                            WallTime at) override {
     for (auto& request : data_->requests) {
       if (request.id != id) continue;
       request.outcome = outcome;
@@ -117,7 +128,8 @@ class MemoryStore : public lifecycle::Store {
 
   Result<std::int64_t> addEvent(const lifecycle::Event& event) override {
     lifecycle::AuditEntry entry{event, 0, ""};
-    entry.event.sequence = (data_->log.empty() ? data_->ends.begins_after : data_->log.back().event.sequence) + 1;
+    entry.event.sequence =
+        (data_->log.empty() ? data_->ends.begins_after : data_->log.back().event.sequence) + 1;
     if (lifecycle::isChained(event.kind)) {
       entry.link = ++data_->ends.link;
       entry.hash = data_->ends.hash = lifecycle::chainHash(data_->ends.hash, entry);
@@ -125,20 +137,24 @@ class MemoryStore : public lifecycle::Store {
     data_->log.push_back(entry);
     return entry.event.sequence;
   }
-  Result<std::vector<lifecycle::Event>> events(std::int64_t after, std::size_t limit, const lifecycle::Subject* subject) override {
+  Result<std::vector<lifecycle::Event>> events(std::int64_t after, std::size_t limit,
+                                               const lifecycle::Subject* subject) override {
     std::vector<lifecycle::Event> out;
     for (const auto& [event, link, hash] : data_->log)
-      if (event.sequence > after && (!subject || event.subject == *subject) && out.size() < limit) out.push_back(event);
+      if (event.sequence > after && (!subject || event.subject == *subject) && out.size() < limit)
+        out.push_back(event);
     return out;
   }
-  Result<std::vector<lifecycle::Event>> lastEvents(std::size_t limit, const lifecycle::Subject* subject) override {
+  Result<std::vector<lifecycle::Event>> lastEvents(std::size_t limit,
+                                                   const lifecycle::Subject* subject) override {
     std::vector<lifecycle::Event> out;
     for (auto it = data_->log.rbegin(); it != data_->log.rend() && out.size() < limit; ++it)
       if (!subject || it->event.subject == *subject) out.push_back(it->event);
     std::reverse(out.begin(), out.end());
     return out;
   }
-  Result<std::vector<lifecycle::AuditEntry>> auditTrail(std::int64_t after, std::size_t limit) override {
+  Result<std::vector<lifecycle::AuditEntry>> auditTrail(std::int64_t after,
+                                                        std::size_t limit) override {
     std::vector<lifecycle::AuditEntry> out;
     for (const auto& entry : data_->log)
       if (entry.event.sequence > after && out.size() < limit) out.push_back(entry);
@@ -146,8 +162,11 @@ class MemoryStore : public lifecycle::Store {
   }
   Result<lifecycle::AuditEnds> auditEnds() override { return data_->ends; }
   Result<void> dropArchived(std::int64_t through, const lifecycle::AuditMark& end) override {
-    const auto last = std::find_if(data_->log.begin(), data_->log.end(), [&](const auto& entry) { return entry.event.sequence == through; });
-    if (last == data_->log.end() || last->link != end.link || last->hash != end.hash) return fail(ErrorCode::Conflict, "no such entry");
+    const auto last = std::find_if(data_->log.begin(), data_->log.end(), [&](const auto& entry) {
+      return entry.event.sequence == through;
+    });
+    if (last == data_->log.end() || last->link != end.link || last->hash != end.hash)
+      return fail(ErrorCode::Conflict, "no such entry");
     data_->log.erase(data_->log.begin(), last + 1);
     data_->ends.begins_after = through;
     data_->ends.archived = end;
@@ -169,16 +188,20 @@ class MemoryStore : public lifecycle::Store {
     return {};
   }
   Result<void> renewLease() override {
-    if (!data_->sessions.contains(session_)) return fail(ErrorCode::Conflict, "another process has signed on as " + holder_);
+    if (!data_->sessions.contains(session_))
+      return fail(ErrorCode::Conflict, "another process has signed on as " + holder_);
     data_->sessions[session_] = now() + lease_;
     return {};
   }
   Result<lifecycle::Claim> claim(const lifecycle::Subject& subject) override {
-    if (session_.empty()) return fail(ErrorCode::Internal, "a controller signs on before it claims");
+    if (session_.empty())
+      return fail(ErrorCode::Internal, "a controller signs on before it claims");
     TRY_OK(renewLease());
     auto& row = data_->claims[subject];
-    lifecycle::Claim out{subject, row.holder, row.token, row.session == session_ && held_.contains(subject), ""};
-    if (out.ours || (!row.session.empty() && row.session != session_ && isLive(row.session))) return out;
+    lifecycle::Claim out{subject, row.holder, row.token,
+                         row.session == session_ && held_.contains(subject), ""};
+    if (out.ours || (!row.session.empty() && row.session != session_ && isLive(row.session)))
+      return out;
     if (row.holder != holder_) out.taken_from = row.holder;
     row = {holder_, session_, row.token + 1};
     held_[subject] = out.token = row.token;
@@ -192,14 +215,16 @@ class MemoryStore : public lifecycle::Store {
     return {};
   }
   Result<void> checkClaim(const lifecycle::Subject& subject) override {
-    if (!held_.contains(subject)) return fail(ErrorCode::Conflict, subject.str() + " is not claimed");
+    if (!held_.contains(subject))
+      return fail(ErrorCode::Conflict, subject.str() + " is not claimed");
     TRY_OK(fence(subject));
     return renewLease();
   }
   Result<std::vector<lifecycle::Claim>> claims() override {
     std::vector<lifecycle::Claim> out;
     for (const auto& [subject, row] : data_->claims)
-      if (isLive(row.session)) out.push_back({subject, row.holder, row.token, row.session == session_, ""});
+      if (isLive(row.session))
+        out.push_back({subject, row.holder, row.token, row.session == session_, ""});
     return out;
   }
   std::int64_t fenceOf(const lifecycle::Subject& subject) const override {
@@ -220,12 +245,16 @@ class MemoryStore : public lifecycle::Store {
   }
   Result<void> clearFindings(const lifecycle::FacetRef& facet) override {
     TRY_OK(fence(facet.subject));
-    std::erase_if(data_->findings, [&facet](const auto& finding) { return finding.facet == facet; });
+    std::erase_if(data_->findings,
+                  [&facet](const auto& finding) { return finding.facet == facet; });
     return {};
   }
-  Result<void> clearFindingsOf(const lifecycle::FacetRef& facet, const std::string& source) override {
+  Result<void> clearFindingsOf(const lifecycle::FacetRef& facet,
+                               const std::string& source) override {
     TRY_OK(fence(facet.subject));
-    std::erase_if(data_->findings, [&](const auto& finding) { return finding.facet == facet && finding.source == source; });
+    std::erase_if(data_->findings, [&](const auto& finding) {
+      return finding.facet == facet && finding.source == source;
+    });
     return {};
   }
 
@@ -253,7 +282,8 @@ class MemoryStore : public lifecycle::Store {
     auto it = data_->values.find(key);
     return it == data_->values.end() ? std::optional<std::string>() : std::optional(it->second);
   }
-  Result<bool> exchangeValue(const std::string& key, const std::optional<std::string>& expected, const std::string& value) override {
+  Result<bool> exchangeValue(const std::string& key, const std::optional<std::string>& expected,
+                             const std::string& value) override {
     TRY(now, getValue(key));
     if (now != expected) return false;
     data_->values[key] = value;
@@ -262,11 +292,14 @@ class MemoryStore : public lifecycle::Store {
 
  private:
   lifecycle::Intent* find(const std::string& id) {
-    auto it = std::find_if(data_->intents.begin(), data_->intents.end(), [&id](const auto& intent) { return intent.id == id; });
+    auto it = std::find_if(data_->intents.begin(), data_->intents.end(),
+                           [&id](const auto& intent) { return intent.id == id; });
     return it == data_->intents.end() ? nullptr : &*it;
   }
 
-  static WallTime now() { return SystemClock().now(); }  ///< the database's clock is nobody's virtual time
+  static WallTime now() {
+    return SystemClock().now();
+  }  ///< the database's clock is nobody's virtual time
   bool isLive(const std::string& session) const {
     auto it = data_->sessions.find(session);
     return it != data_->sessions.end() && it->second > now();
@@ -277,7 +310,9 @@ class MemoryStore : public lifecycle::Store {
       if (row->second.session == session_ && row->second.token == mine->second) return {};
       return fail(ErrorCode::Conflict, subject.str() + " was taken over by " + row->second.holder);
     }
-    if (row == data_->claims.end() || row->second.session == session_ || !isLive(row->second.session)) return {};
+    if (row == data_->claims.end() || row->second.session == session_ ||
+        !isLive(row->second.session))
+      return {};
     return fail(ErrorCode::Conflict, subject.str() + " is worked on by " + row->second.holder);
   }
 

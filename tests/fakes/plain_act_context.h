@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PlainActContext: an action that is always at its beginning: no operation was recorded, none is kept. Facts are the test's.
+// PlainActContext: an action that is always at its beginning: no operation was recorded, none is
+// kept. Facts are the test's.
 #pragma once
 
 #include "lifecycle/model/phase.h"

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// ScriptedPrograms: programs in memory. A test says what each command answers; every command is kept.
+// ScriptedPrograms: programs in memory. A test says what each command answers; every command is
+// kept.
 //
 //   ScriptedPrograms programs;
-//   programs.on("dpkg-query", [](const io::Command& c) { return ProcessExit{0, "installed 1.2", ""}; });
-//   programs.on("systemctl is-active slurmd", "active\n");     // the longest prefix of the command's words wins
+//   programs.on("dpkg-query", [](const io::Command& c) { return ProcessExit{0, "installed 1.2",
+//   ""}; }); programs.on("systemctl is-active slurmd", "active\n");     // the longest prefix of
+//   the command's words wins
 #pragma once
 
 #include "base/io/process.h"
@@ -21,10 +23,14 @@ class ScriptedPrograms final : public io::ProcessRunner {
 
   void on(std::string prefix, Answer answer) { answers_[std::move(prefix)] = std::move(answer); }
   void on(std::string prefix, std::string out) {
-    on(std::move(prefix), [out](const io::Command&) -> Result<io::ProcessExit> { return io::ProcessExit{0, out, {}}; });
+    on(std::move(prefix), [out](const io::Command&) -> Result<io::ProcessExit> {
+      return io::ProcessExit{0, out, {}};
+    });
   }
   void fails(std::string prefix, int code, std::string err) {
-    on(std::move(prefix), [code, err](const io::Command&) -> Result<io::ProcessExit> { return io::ProcessExit{code, {}, err}; });
+    on(std::move(prefix), [code, err](const io::Command&) -> Result<io::ProcessExit> {
+      return io::ProcessExit{code, {}, err};
+    });
   }
 
   const std::vector<io::Command>& commands() const { return commands_; }

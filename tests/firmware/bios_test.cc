@@ -61,12 +61,14 @@ TEST_P(BiosSettings, anAttributeThatTheBiosHasNotIsNamedAndNothingIsRestarted) {
   cluster.profiles["p"].bios = {{"NoSuchThing", "1"}};
   lifecycle::FactSet facts;
   facts.put({lifecycle::Subject(kNode), FacetName("bios"), seen(), {}, "", {}});
-  EXPECT_THAT(phase->goals(cluster, lifecycle::Subject(kNode), facts)[0].blocked, testing::HasSubstr("NoSuchThing"));
+  EXPECT_THAT(phase->goals(cluster, lifecycle::Subject(kNode), facts)[0].blocked,
+              testing::HasSubstr("NoSuchThing"));
   EXPECT_TRUE(emulator.machine.starts.empty());
 }
 
 TEST_P(BiosSettings, aProcessThatDiedBehindTheStagingIsContinued) {
-  ASSERT_TRUE(loop.run(fleet.at(kNode).stageBios({{"SriovGlobalEnable", "Enabled"}, {"WorkloadProfile", "HPC"}})));
+  ASSERT_TRUE(loop.run(
+      fleet.at(kNode).stageBios({{"SriovGlobalEnable", "Enabled"}, {"WorkloadProfile", "HPC"}})));
   auto outcome = act();
   ASSERT_TRUE(outcome) << outcome.error().str();
   EXPECT_EQ(emulator.machine.starts.size(), 1u);
@@ -87,11 +89,12 @@ TEST(BiosSettingsOfDell, whatSomebodyElseHasCommittedIsWaitedForAndNothingIsRest
   EXPECT_TRUE(emulator.machine.starts.empty());
 }
 
-INSTANTIATE_TEST_SUITE_P(All, BiosSettings, testing::Values("muster", "idrac", "ilo", "dgx-h100"), [](const auto& info) {
-  std::string name = info.param;
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(All, BiosSettings, testing::Values("muster", "idrac", "ilo", "dgx-h100"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace muster::firmware

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One node with an emulated BMC of some vendor, and a controller that can die: the phase and the Redfish client, in virtual time.
+// One node with an emulated BMC of some vendor, and a controller that can die: the phase and the
+// Redfish client, in virtual time.
 #pragma once
 
 #include "tests/firmware/one_bmc.h"
@@ -10,7 +11,9 @@ namespace muster::firmware {
 
 class Emulated {
  public:
-  Emulated(std::string_view personality, std::vector<std::string_view> only, lab::vbmc::Pace pace = {}) : emulator(loop, personality, pace) {
+  Emulated(std::string_view personality, std::vector<std::string_view> only,
+           lab::vbmc::Pace pace = {})
+      : emulator(loop, personality, pace) {
     emulator.machine.on = true;
     auto& baseline = cluster.firmware["b"];
     baseline.name = "b";
@@ -22,7 +25,8 @@ class Emulated {
       const auto bytes = lab::vbmc::makeFirmware(name, component.version, 4096);
       if (!io::writeFileAtomic(component.file, bytes)) throw std::runtime_error("no file");
       component.sha256 = io::sha256Hex(bytes);
-      component.activation = static_cast<inventory::FirmwareActivation>(1 + static_cast<int>(row.becomes));
+      component.activation =
+          static_cast<inventory::FirmwareActivation>(1 + static_cast<int>(row.becomes));
       baseline.components.push_back(component);
       baseline.order.push_back(name);
     }
@@ -54,7 +58,8 @@ class Emulated {
     request.target = io::Url::parse(url)->target;
     auto answer = co_await routes[0].handle(std::move(request));
     const auto* file = std::get_if<io::FileBody>(&answer.body);
-    if (answer.status != 200 || !file) co_return fail(ErrorCode::Unavailable, fmt::format("the server answered {}", answer.status));
+    if (answer.status != 200 || !file)
+      co_return fail(ErrorCode::Unavailable, fmt::format("the server answered {}", answer.status));
     co_return io::readFile(file->path);
   }
 
@@ -67,7 +72,9 @@ class Emulated {
     for (const auto& fact : kept) facts.put(fact);
     journal.known = facts;
     for (const auto& goal : phase->goals(cluster, lifecycle::Subject(kNode), facts)) {
-      if (lifecycle::matches(goal.want, facts.value(goal.facet.subject, goal.facet.facet).value_or(""))) continue;
+      if (lifecycle::matches(goal.want,
+                             facts.value(goal.facet.subject, goal.facet.facet).value_or("")))
+        continue;
       lifecycle::Action action;
       action.facet = goal.facet;
       action.to = goal.want;
@@ -76,8 +83,10 @@ class Emulated {
       const auto after = loop.run(phase->verify(action));
       if (!after) return after.error().str();
       for (const auto& fact : *after) {
-        if (fact.facet == action.facet.facet && !lifecycle::matches(action.to, fact.value)) return "verified as " + fact.value;
-        if (fact.facet.str().find("left") != std::string::npos) kept.push_back(fact), journal.known.put(fact);
+        if (fact.facet == action.facet.facet && !lifecycle::matches(action.to, fact.value))
+          return "verified as " + fact.value;
+        if (fact.facet.str().find("left") != std::string::npos)
+          kept.push_back(fact), journal.known.put(fact);
       }
     }
     return {};
@@ -114,7 +123,8 @@ class Emulated {
 
   const lab::vbmc::BmcState& state() const { return emulator.service->state(); }
   void expectBaseline() {
-    for (const auto& component : cluster.firmware["b"].components) EXPECT_EQ(state().slots.at(component.name).version, component.version) << component.name;
+    for (const auto& component : cluster.firmware["b"].components)
+      EXPECT_EQ(state().slots.at(component.name).version, component.version) << component.name;
   }
 
   test::VirtualLoop loop;

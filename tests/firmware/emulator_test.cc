@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every vendor's way of updating and every way in which it goes wrong: the phase and the Redfish client against the emulator, in virtual
-// time. The emulator says when something was done that no controller may do.
+// Every vendor's way of updating and every way in which it goes wrong: the phase and the Redfish
+// client against the emulator, in virtual time. The emulator says when something was done that no
+// controller may do.
 #include "firmware/baselines.h"
 #include "firmware/files.h"
 #include "tests/firmware/emulated.h"
@@ -18,21 +19,27 @@ class EveryVendor : public testing::TestWithParam<std::tuple<const char*, int>> 
 
 TEST_P(EveryVendor, comesToItsBaselineWithEachImageWrittenOnce) {
   const auto& [personality, restart_every] = GetParam();
-  Emulated node(personality, std::string_view(personality) == "dgx-h100" ? std::vector<std::string_view>{"HostBMC_0", "HostBIOS_0", "PSU_0", "HGX_FW_BMC_0", "HGX_FW_FPGA_0"}
-                                                                         : std::vector<std::string_view>{});
+  Emulated node(personality, std::string_view(personality) == "dgx-h100"
+                                 ? std::vector<std::string_view>{"HostBMC_0", "HostBIOS_0", "PSU_0",
+                                                                 "HGX_FW_BMC_0", "HGX_FW_FPGA_0"}
+                                 : std::vector<std::string_view>{});
   node.restart_every = restart_every;
   EXPECT_EQ(node.apply(), "");
   node.expectBaseline();
   EXPECT_THAT(node.state().violations, testing::IsEmpty());
-  for (const auto& component : node.cluster.firmware["b"].components) EXPECT_EQ(node.state().slots.at(component.name).flashes, 1u) << component.name;
+  for (const auto& component : node.cluster.firmware["b"].components)
+    EXPECT_EQ(node.state().slots.at(component.name).flashes, 1u) << component.name;
 }
-INSTANTIATE_TEST_SUITE_P(All, EveryVendor,
-                         testing::Combine(testing::Values("muster", "idrac", "idrac-before-multipart", "ilo", "supermicro", "dgx-h100", "gb200", "openbmc", "simple-update"), testing::Values(0, 3)),
-                         [](const auto& info) {
-                           std::string name = std::get<0>(info.param);
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name + (std::get<1>(info.param) ? "DyingOften" : "");
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    All, EveryVendor,
+    testing::Combine(testing::Values("muster", "idrac", "idrac-before-multipart", "ilo",
+                                     "supermicro", "dgx-h100", "gb200", "openbmc", "simple-update"),
+                     testing::Values(0, 3)),
+    [](const auto& info) {
+      std::string name = std::get<0>(info.param);
+      std::replace(name.begin(), name.end(), '-', '_');
+      return name + (std::get<1>(info.param) ? "DyingOften" : "");
+    });
 
 struct Case {
   const char* personality;
@@ -45,7 +52,8 @@ TEST_P(EveryMishap, endsAtTheBaselineOrWithItsReason) {
   const auto& [personality, mishap, reason] = GetParam();
   for (const int restart_every : {0, 4}) {
     SCOPED_TRACE(restart_every);
-    Emulated node(personality, {"BMC_0", "HGX_FW_FPGA_0", "NIC_0", "BMC", "BIOS", "HostBIOS_0", "iDRAC.Embedded.1-1", "BIOS.Setup.1-1", "iLO 5", "System ROM"});
+    Emulated node(personality, {"BMC_0", "HGX_FW_FPGA_0", "NIC_0", "BMC", "BIOS", "HostBIOS_0",
+                                "iDRAC.Embedded.1-1", "BIOS.Setup.1-1", "iLO 5", "System ROM"});
     node.restart_every = restart_every;
     node.emulator.service->faults().expect(mishap);
     const auto why = node.apply();
@@ -60,21 +68,37 @@ TEST_P(EveryMishap, endsAtTheBaselineOrWithItsReason) {
     }
   }
 }
-INSTANTIATE_TEST_SUITE_P(All, EveryMishap,
-                         testing::Values(Case{"gb200", Mishap::CutUpload, ""}, Case{"gb200", Mishap::LostAnswer, ""}, Case{"gb200", Mishap::TaskVanishes, ""},
-                                         Case{"gb200", Mishap::TaskFails, "did not install"}, Case{"gb200", Mishap::CompletedNotInstalled, "is not active"},
-                                         Case{"gb200", Mishap::ExceptionButInstalled, ""}, Case{"gb200", Mishap::NoLicence, "licenses"}, Case{"gb200", Mishap::BmcLost, ""},
-                                         Case{"gb200", Mishap::HostSilent, ""}, Case{"gb200", Mishap::LeavesItWorse, "there is no way back"}, Case{"supermicro", Mishap::StuckMode, ""}, Case{"supermicro", Mishap::LostAnswer, ""}, Case{"supermicro", Mishap::TaskVanishes, ""}, Case{"dgx-h100", Mishap::TaskVanishes, ""},
-                                         Case{"supermicro", Mishap::NoLicence, "licenses"}, Case{"supermicro", Mishap::TaskFails, "did not install"},
-                                         Case{"idrac", Mishap::TaskVanishes, ""}, Case{"idrac", Mishap::LostAnswer, ""}, Case{"idrac", Mishap::BmcLost, ""},
-                                         Case{"idrac-before-multipart", Mishap::CutUpload, ""}, Case{"idrac-before-multipart", Mishap::LostAnswer, ""}, Case{"idrac-before-multipart", Mishap::TaskVanishes, ""},
-                                         Case{"idrac-before-multipart", Mishap::BmcLost, ""}, Case{"ilo", Mishap::LostAnswer, ""}, Case{"ilo", Mishap::TaskFails, "did not install"}, Case{"openbmc", Mishap::CutUpload, ""},
-                                         Case{"openbmc", Mishap::TaskVanishes, ""}, Case{"muster", Mishap::BmcLost, ""}, Case{"simple-update", Mishap::LostAnswer, ""}, Case{"simple-update", Mishap::TaskVanishes, ""}, Case{"simple-update", Mishap::TaskFails, "did not install"}),
-                         [](const auto& info) {
-                           std::string name = std::string(info.param.personality) + "_" + std::string(toString(info.param.mishap));
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    All, EveryMishap,
+    testing::Values(
+        Case{"gb200", Mishap::CutUpload, ""}, Case{"gb200", Mishap::LostAnswer, ""},
+        Case{"gb200", Mishap::TaskVanishes, ""},
+        Case{"gb200", Mishap::TaskFails, "did not install"},
+        Case{"gb200", Mishap::CompletedNotInstalled, "is not active"},
+        Case{"gb200", Mishap::ExceptionButInstalled, ""},
+        Case{"gb200", Mishap::NoLicence, "licenses"}, Case{"gb200", Mishap::BmcLost, ""},
+        Case{"gb200", Mishap::HostSilent, ""},
+        Case{"gb200", Mishap::LeavesItWorse, "there is no way back"},
+        Case{"supermicro", Mishap::StuckMode, ""}, Case{"supermicro", Mishap::LostAnswer, ""},
+        Case{"supermicro", Mishap::TaskVanishes, ""}, Case{"dgx-h100", Mishap::TaskVanishes, ""},
+        Case{"supermicro", Mishap::NoLicence, "licenses"},
+        Case{"supermicro", Mishap::TaskFails, "did not install"},
+        Case{"idrac", Mishap::TaskVanishes, ""}, Case{"idrac", Mishap::LostAnswer, ""},
+        Case{"idrac", Mishap::BmcLost, ""}, Case{"idrac-before-multipart", Mishap::CutUpload, ""},
+        Case{"idrac-before-multipart", Mishap::LostAnswer, ""},
+        Case{"idrac-before-multipart", Mishap::TaskVanishes, ""},
+        Case{"idrac-before-multipart", Mishap::BmcLost, ""}, Case{"ilo", Mishap::LostAnswer, ""},
+        Case{"ilo", Mishap::TaskFails, "did not install"}, Case{"openbmc", Mishap::CutUpload, ""},
+        Case{"openbmc", Mishap::TaskVanishes, ""}, Case{"muster", Mishap::BmcLost, ""},
+        Case{"simple-update", Mishap::LostAnswer, ""},
+        Case{"simple-update", Mishap::TaskVanishes, ""},
+        Case{"simple-update", Mishap::TaskFails, "did not install"}),
+    [](const auto& info) {
+      std::string name =
+          std::string(info.param.personality) + "_" + std::string(toString(info.param.mishap));
+      std::replace(name.begin(), name.end(), '-', '_');
+      return name;
+    });
 
 /// Slow as real ones: its task is gone after a minute, and the image is written for two more.
 class AFlashThatNobodyCanFollow : public testing::TestWithParam<const char*> {};
@@ -83,7 +107,8 @@ TEST_P(AFlashThatNobodyCanFollow, isOverBeforeAnythingIsSwitched) {
   const std::string personality = GetParam();
   for (const int restart_every : {0, 5}) {
     SCOPED_TRACE(restart_every);
-    Emulated node(personality, {"BIOS", "HostBIOS_0", "BIOS.Setup.1-1"}, {.flash_step = 12s, .flash_steps = 10});
+    Emulated node(personality, {"BIOS", "HostBIOS_0", "BIOS.Setup.1-1"},
+                  {.flash_step = 12s, .flash_steps = 10});
     node.restart_every = restart_every;
     node.emulator.service->faults().expect(Mishap::TaskVanishes);
     EXPECT_EQ(node.apply(), "");
@@ -92,11 +117,14 @@ TEST_P(AFlashThatNobodyCanFollow, isOverBeforeAnythingIsSwitched) {
     for (const auto& [name, slot] : node.state().slots) EXPECT_LE(slot.flashes, 1u) << name;
   }
 }
-INSTANTIATE_TEST_SUITE_P(All, AFlashThatNobodyCanFollow, testing::Values("muster", "idrac", "idrac-before-multipart", "supermicro", "gb200", "dgx-h100", "openbmc", "simple-update"), [](const auto& info) {
-  std::string name = info.param;
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(All, AFlashThatNobodyCanFollow,
+                         testing::Values("muster", "idrac", "idrac-before-multipart", "supermicro",
+                                         "gb200", "dgx-h100", "openbmc", "simple-update"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 TEST(FirmwareOnTheEmulator, anIdracCutsItsPowerByAJobOfItsBiosAndOnce) {
   Emulated node("idrac", {"CPLD.Embedded.1"});
@@ -154,8 +182,15 @@ class AnAdapterThatAlwaysSaysStarting : public testing::Test {
  protected:
   AnAdapterThatAlwaysSaysStarting() {
     auto& faults = node.emulator.service->faults();
-    faults.add({.method = "GET", .path = "*/NetworkAdapters/NIC1", .merge = {{"Status", {{"State", "Starting"}}}}, .count = -1});
-    faults.add({.method = "GET", .path = "*/NetworkAdapters", .merge = {{"Members", {{{"@odata.id", "/redfish/v1/Chassis/chassis/NetworkAdapters/NIC1"}}}}}, .count = -1});
+    faults.add({.method = "GET",
+                .path = "*/NetworkAdapters/NIC1",
+                .merge = {{"Status", {{"State", "Starting"}}}},
+                .count = -1});
+    faults.add({.method = "GET",
+                .path = "*/NetworkAdapters",
+                .merge = {{"Members",
+                           {{{"@odata.id", "/redfish/v1/Chassis/chassis/NetworkAdapters/NIC1"}}}}},
+                .count = -1});
   }
   Emulated node{"idrac", {"BIOS.Setup.1-1"}};
 };
@@ -186,16 +221,20 @@ TEST_F(AnAdapterThatAlwaysSaysStarting, isAWarningWhereNobodyKnowsHowItWasBefore
   EXPECT_EQ(node.journal.findings[0].severity, Severity::Warning);
 }
 
-/// SimpleUpdate's answer is lost after the BMC took the order, or muster dies in that moment: it is never ordered again.
+/// SimpleUpdate's answer is lost after the BMC took the order, or muster dies in that moment: it is
+/// never ordered again.
 TEST(FirmwareOnTheEmulator, anIdracBeforeMultipartIsToldOnceToBeginWhateverBecomesOfTheAnswer) {
   for (const bool after : {true, false}) {
     SCOPED_TRACE(after);
     Emulated node("idrac-before-multipart", {"BIOS.Setup.1-1"});
-    node.emulator.service->faults().add({.method = "POST", .path = "*UpdateService.SimpleUpdate", .drop = true, .after = after});
+    node.emulator.service->faults().add(
+        {.method = "POST", .path = "*UpdateService.SimpleUpdate", .drop = true, .after = after});
     const auto why = node.apply();
     EXPECT_EQ(node.state().slots.at("BIOS.Setup.1-1").flashes, after ? 1u : 0u);
     EXPECT_EQ(why.empty(), after) << why;
-    EXPECT_EQ(node.emulator.net.count("POST", "/redfish/v1/UpdateService/Actions/UpdateService.SimpleUpdate"), 1);
+    EXPECT_EQ(node.emulator.net.count(
+                  "POST", "/redfish/v1/UpdateService/Actions/UpdateService.SimpleUpdate"),
+              1);
     EXPECT_EQ(node.emulator.net.count("POST", "/redfish/v1/UpdateService/FirmwareInventory"), 1);
   }
 }
@@ -223,7 +262,8 @@ TEST(FirmwareOnTheEmulator, aSupermicroKeepsTheConfigurationOfItsBmcAndItsBios) 
   EXPECT_EQ(node.state().bios.at("WorkloadProfile"), "Throughput");
 }
 
-/// Between the moment when the BMC is told where the file lies and the moment when it fetches it; size and time stay as they were.
+/// Between the moment when the BMC is told where the file lies and the moment when it fetches it;
+/// size and time stay as they were.
 TEST(FirmwareOnTheEmulator, aFileThatIsChangedBeforeTheBmcFetchesItIsNotServed) {
   Emulated node("simple-update", {"BIOS"});
   const auto& bios = node.cluster.firmware["b"].components[0];
@@ -234,7 +274,8 @@ TEST(FirmwareOnTheEmulator, aFileThatIsChangedBeforeTheBmcFetchesItIsNotServed) 
     ASSERT_TRUE(io::writeFileAtomic(bios.file, other));
     std::filesystem::last_write_time(bios.file, when);
   };
-  EXPECT_THAT(node.apply(), testing::AllOf(testing::HasSubstr("did not install BIOS 99.1"), testing::HasSubstr("its file has changed meanwhile")));
+  EXPECT_THAT(node.apply(), testing::AllOf(testing::HasSubstr("did not install BIOS 99.1"),
+                                           testing::HasSubstr("its file has changed meanwhile")));
   EXPECT_EQ(node.fetches, 1);
   EXPECT_EQ(node.state().slots.at("BIOS").flashes, 0u);
   EXPECT_EQ(node.journal.findings.size(), 1u);
@@ -252,9 +293,12 @@ class APackageOfADgxsTray : public testing::Test {
     const auto file = node.emulator.folder / "tray.fw";
     ASSERT_TRUE(io::writeFileAtomic(file, bytes));
     for (auto& component : components)
-      if (component.name.starts_with(prefix)) component.file = file, component.sha256 = io::sha256Hex(bytes);
+      if (component.name.starts_with(prefix))
+        component.file = file, component.sha256 = io::sha256Hex(bytes);
   }
-  static int uploads(Emulated& node) { return node.emulator.net.count("POST", "/redfish/v1/UpdateService/upload"); }
+  static int uploads(Emulated& node) {
+    return node.emulator.net.count("POST", "/redfish/v1/UpdateService/upload");
+  }
 };
 
 TEST_F(APackageOfADgxsTray, isSentOnceForAllOfItsComponents) {
@@ -262,13 +306,15 @@ TEST_F(APackageOfADgxsTray, isSentOnceForAllOfItsComponents) {
     SCOPED_TRACE(restart_every);
     Emulated node("dgx-h100", {"HGX_FW_BMC_0", "HGX_FW_FPGA_0", "HGX_FW_GPU_SXM_1"});
     share(node);
-    node.cluster.firmware["b"].constraints.push_back(*inventory::FirmwareConstraint::parse("HGX_FW_GPU_SXM_1 >= 99 needs HGX_FW_FPGA_0 >= 99"));  // two waves
+    node.cluster.firmware["b"].constraints.push_back(*inventory::FirmwareConstraint::parse(
+        "HGX_FW_GPU_SXM_1 >= 99 needs HGX_FW_FPGA_0 >= 99"));  // two waves
     node.restart_every = restart_every;
     EXPECT_EQ(node.apply(), "");
     node.expectBaseline();
     EXPECT_EQ(uploads(node), 1);
     EXPECT_THAT(node.state().violations, testing::IsEmpty());
-    for (const auto& component : node.cluster.firmware["b"].components) EXPECT_EQ(node.state().slots.at(component.name).flashes, 1u) << component.name;
+    for (const auto& component : node.cluster.firmware["b"].components)
+      EXPECT_EQ(node.state().slots.at(component.name).flashes, 1u) << component.name;
   }
 }
 
@@ -283,8 +329,15 @@ TEST_F(APackageOfADgxsTray, isNotSentForTheMotherboardWhenItsPartsNeedDifferentR
 TEST_F(APackageOfADgxsTray, isNotSentWhenOneOfItsComponentsMustNotBeWrittenAgain) {
   Emulated node("dgx-h100", {"HGX_FW_BMC_0", "HGX_FW_FPGA_0"});
   share(node);
-  node.kept.push_back({lifecycle::Subject(kNode), failedFacet("HGX_FW_FPGA_0"), "99.1 it did not come up", {}, "", {}});
-  EXPECT_THAT(node.apply(), testing::HasSubstr("HGX_FW_BMC_0 99.1 is not sent: installing HGX_FW_FPGA_0 99.1 has failed"));
+  node.kept.push_back({lifecycle::Subject(kNode),
+                       failedFacet("HGX_FW_FPGA_0"),
+                       "99.1 it did not come up",
+                       {},
+                       "",
+                       {}});
+  EXPECT_THAT(node.apply(),
+              testing::HasSubstr(
+                  "HGX_FW_BMC_0 99.1 is not sent: installing HGX_FW_FPGA_0 99.1 has failed"));
   EXPECT_EQ(uploads(node), 0);
 }
 
@@ -292,22 +345,30 @@ TEST_F(APackageOfADgxsTray, isNotSentBeforeSomethingElseThatAPartOfItNeeds) {
   Emulated node("dgx-h100", {"HGX_FW_BMC_0", "HGX_FW_ERoT_FPGA_0", "HostBIOS_0"});
   share(node);
   auto& baseline = node.cluster.firmware["b"];
-  baseline.constraints.push_back(*inventory::FirmwareConstraint::parse("HGX_FW_ERoT_FPGA_0 >= 99 needs HostBIOS_0 >= 99"));
+  baseline.constraints.push_back(
+      *inventory::FirmwareConstraint::parse("HGX_FW_ERoT_FPGA_0 >= 99 needs HostBIOS_0 >= 99"));
   baseline.order = {"HGX_FW_BMC_0", "HostBIOS_0", "HGX_FW_ERoT_FPGA_0"};
   const auto why = node.apply();
-  EXPECT_THAT(why, testing::AllOf(testing::HasSubstr("all of it at once, which is forbidden here"), testing::HasSubstr("order")));
-  EXPECT_EQ(uploads(node), 0) << fmt::format("{}", fmt::join(node.journal.said, "; ")) << " " << node.last_wait;
+  EXPECT_THAT(why, testing::AllOf(testing::HasSubstr("all of it at once, which is forbidden here"),
+                                  testing::HasSubstr("order")));
+  EXPECT_EQ(uploads(node), 0) << fmt::format("{}", fmt::join(node.journal.said, "; ")) << " "
+                              << node.last_wait;
 }
 
 /// What the solver leaves as it is shall not be written by another's package.
 TEST_F(APackageOfADgxsTray, isNotSentWhenItsOtherComponentIsForbidden) {
   Emulated node("dgx-h100", {"HGX_FW_BMC_0", "HGX_FW_FPGA_0"});
   share(node);
-  node.cluster.firmware["b"].constraints.push_back(*inventory::FirmwareConstraint::parse("HGX_FW_FPGA_0 >= 99 needs HostBIOS_0 >= 99"));
+  node.cluster.firmware["b"].constraints.push_back(
+      *inventory::FirmwareConstraint::parse("HGX_FW_FPGA_0 >= 99 needs HostBIOS_0 >= 99"));
   lifecycle::Action action;
   action.facet = {lifecycle::Subject(kNode), facetOf("HGX_FW_BMC_0")};
   action.to = "99.1";
-  EXPECT_THAT(node.drive(action), testing::AllOf(testing::HasSubstr("HGX_FW_BMC_0 99.1 is not sent: its package also writes HGX_FW_FPGA_0 99.1"), testing::HasSubstr("needs HostBIOS_0 >= 99")));
+  EXPECT_THAT(node.drive(action),
+              testing::AllOf(
+                  testing::HasSubstr(
+                      "HGX_FW_BMC_0 99.1 is not sent: its package also writes HGX_FW_FPGA_0 99.1"),
+                  testing::HasSubstr("needs HostBIOS_0 >= 99")));
   EXPECT_EQ(uploads(node), 0);
 }
 
@@ -333,7 +394,9 @@ TEST_F(APackageOfADgxsTray, doesNotJumpOverAnothersSteppingStone) {
       EXPECT_EQ(node.state().slots.at("HGX_FW_BMC_0").flashes, 1u);
       EXPECT_EQ(node.emulator.machine.starts.size(), 2u) << "it ran the stone";
     } else {
-      EXPECT_THAT(why, testing::HasSubstr("its package also writes HGX_FW_FPGA_0 99.1, which must run 98.0 first"));
+      EXPECT_THAT(why,
+                  testing::HasSubstr(
+                      "its package also writes HGX_FW_FPGA_0 99.1, which must run 98.0 first"));
       EXPECT_EQ(uploads(node), 0);
     }
   }
@@ -347,7 +410,10 @@ TEST(FirmwareOnTheEmulator, aLargeSmartComponentGoesToILoInSignedPieces) {
   rom.sha256 = io::sha256Hex(bytes);
   EXPECT_THAT(node.apply(), testing::HasSubstr("_part1.compsig is missing"));
   EXPECT_EQ(node.state().slots.at("System ROM").uploads, 0u);
-  for (const int part : {1, 2}) ASSERT_TRUE(io::writeFileAtomic(rom.file.parent_path() / fmt::format("{}_part{}.compsig", rom.file.stem().string(), part), "signature"));
+  for (const int part : {1, 2})
+    ASSERT_TRUE(io::writeFileAtomic(
+        rom.file.parent_path() / fmt::format("{}_part{}.compsig", rom.file.stem().string(), part),
+        "signature"));
   EXPECT_EQ(node.apply(), "");
   node.expectBaseline();
   EXPECT_EQ(node.state().slots.at("System ROM").flashes, 1u);
@@ -355,18 +421,22 @@ TEST(FirmwareOnTheEmulator, aLargeSmartComponentGoesToILoInSignedPieces) {
 
 TEST(FirmwareOnTheEmulator, anUpdateOfSomebodyElseIsWaitedFor) {
   Emulated node("openbmc", {"BIOS"});
-  node.emulator.service->faults().add({.method = "POST", .path = "/redfish/v1/UpdateService/upload", .status = 503, .count = 3});
+  node.emulator.service->faults().add(
+      {.method = "POST", .path = "/redfish/v1/UpdateService/upload", .status = 503, .count = 3});
   EXPECT_EQ(node.apply(), "");
   EXPECT_EQ(node.state().slots.at("BIOS").flashes, 1u);
 }
 
 /// An iDRAC whose queue holds a job that does not move.
 TEST(FirmwareOnTheEmulator, aStuckJobQueueIsWaitedForAndNamed) {
-  constexpr const char *kList = "/redfish/v1/TaskService/Tasks", *kStuck = "/redfish/v1/TaskService/Tasks/JID_1";
+  constexpr const char *kList = "/redfish/v1/TaskService/Tasks",
+                       *kStuck = "/redfish/v1/TaskService/Tasks/JID_1";
   for (const bool for_ever : {false, true}) {
     Emulated node("idrac", {"BIOS.Setup.1-1"});
-    const nlohmann::json held = {{"Members", {{{"@odata.id", kStuck}, {"Id", "JID_1"}, {"TaskState", "Running"}}}}};
-    node.emulator.service->faults().add({.method = "GET", .path = kList, .merge = held, .count = for_ever ? -1 : 40});
+    const nlohmann::json held = {
+        {"Members", {{{"@odata.id", kStuck}, {"Id", "JID_1"}, {"TaskState", "Running"}}}}};
+    node.emulator.service->faults().add(
+        {.method = "GET", .path = kList, .merge = held, .count = for_ever ? -1 : 40});
     const auto why = node.apply();
     EXPECT_THAT(node.state().violations, testing::IsEmpty());
     if (for_ever) {
@@ -382,8 +452,15 @@ TEST(FirmwareOnTheEmulator, aStuckJobQueueIsWaitedForAndNamed) {
 
 TEST(FirmwareOnTheEmulator, aSlowBmcAndOneThatLiesAboutPowerAreBelievedOnlyByState) {
   Emulated node("muster", {"BIOS"});
-  node.emulator.service->faults().add({.method = "GET", .path = "/redfish/v1/UpdateService/FirmwareInventory*", .latency = 15s, .count = 4});
-  node.emulator.service->faults().add({.method = "POST", .path = "*ComputerSystem.Reset", .status = 500, .after = true, .count = 1});
+  node.emulator.service->faults().add({.method = "GET",
+                                       .path = "/redfish/v1/UpdateService/FirmwareInventory*",
+                                       .latency = 15s,
+                                       .count = 4});
+  node.emulator.service->faults().add({.method = "POST",
+                                       .path = "*ComputerSystem.Reset",
+                                       .status = 500,
+                                       .after = true,
+                                       .count = 1});
   EXPECT_EQ(node.apply(), "");
   EXPECT_EQ(node.state().slots.at("BIOS").flashes, 1u);
   EXPECT_THAT(node.state().violations, testing::IsEmpty());

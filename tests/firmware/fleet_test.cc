@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fleet of emulated GB200-like nodes to a baseline of twenty components, with mishaps, while muster is killed again and again: the real
-// engine, phase, Redfish client and emulators, in virtual time and memory. MUSTER_FIRMWARE_NODES (default 40; the figure is for 1,000),
+// A fleet of emulated GB200-like nodes to a baseline of twenty components, with mishaps, while
+// muster is killed again and again: the real engine, phase, Redfish client and emulators, in
+// virtual time and memory. MUSTER_FIRMWARE_NODES (default 40; the figure is for 1,000),
 // MUSTER_FIRMWARE_SEED.
 #include "bmc/fleet.h"
 #include "firmware/baselines.h"
@@ -17,11 +18,11 @@
 #include "base/io/crypto.h"
 #include "base/io/files.h"
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <deque>
 #include <random>
@@ -32,8 +33,8 @@ namespace {
 using namespace std::chrono_literals;
 using lab::vbmc::Mishap;
 
-constexpr double kMishapShare = 0.02;      ///< of uploads
-constexpr double kBusyShare = 0.005;       ///< of requests
+constexpr double kMishapShare = 0.02;  ///< of uploads
+constexpr double kBusyShare = 0.005;   ///< of requests
 constexpr int kMaxLives = 400;
 constexpr const char* kPersonality = "gb200";
 
@@ -71,7 +72,12 @@ class World {
       options.identity.serial = hostOf(i);
       options.personality = &personality;
       options.account = account_;
-      options.pace = {.flash_step = 2s, .flash_steps = 4, .reset_delay = 200ms, .reset_duration = 60s, .lost_duration = 180s, .copy_duration = 90s};
+      options.pace = {.flash_step = 2s,
+                      .flash_steps = 4,
+                      .reset_delay = 200ms,
+                      .reset_duration = 60s,
+                      .lost_duration = 180s,
+                      .copy_duration = 90s};
       options.draw_mishap = [this, raw] {
         if (std::uniform_real_distribution<double>()(random) >= kMishapShare) return Mishap::None;
         auto kinds = lab::vbmc::allMishaps();
@@ -80,7 +86,8 @@ class World {
         raw->mishaps.push_back(drawn);
         return drawn;
       };
-      node->service = std::move(*lab::vbmc::RedfishService::make(clock, workers, node->machine, std::move(options)));
+      node->service = std::move(
+          *lab::vbmc::RedfishService::make(clock, workers, node->machine, std::move(options)));
       asio::co_spawn(io, node->service->run(), asio::detached);
       by_host[hostOf(i)] = std::move(node);
     }
@@ -95,7 +102,8 @@ class World {
   void keep(const lifecycle::Event& event) {
     const auto node = by_host.find(event.subject.str());
     if (node == by_host.end()) return;
-    node->second->story.push_back(fmt::format("{} {} {}", muster::toString(event.at), event.action_id, event.text));
+    node->second->story.push_back(
+        fmt::format("{} {} {}", muster::toString(event.at), event.action_id, event.text));
     if (node->second->story.size() > kMaxWordsKept) node->second->story.pop_front();
   }
 
@@ -119,11 +127,14 @@ class World {
       const auto bytes = lab::vbmc::makeFirmware(component.name, component.version, 1024);
       if (!io::writeFileAtomic(component.file, bytes)) std::abort();
       component.sha256 = io::sha256Hex(bytes);
-      component.activation = static_cast<inventory::FirmwareActivation>(1 + static_cast<int>(row.becomes));
+      component.activation =
+          static_cast<inventory::FirmwareActivation>(1 + static_cast<int>(row.becomes));
       baseline.components.push_back(component);
       baseline.order.push_back(component.name);
     }
-    for (const char* text : {"HGX_FW_GPU_* >= 100 needs BMC_0 >= 100", "HGX_FW_ERoT_FPGA_0 >= 100 needs HGX_FW_FPGA_0 >= 100", "CPLDMB_0 >= 100 excludes HostBIOS_0 < 100"})
+    for (const char* text : {"HGX_FW_GPU_* >= 100 needs BMC_0 >= 100",
+                             "HGX_FW_ERoT_FPGA_0 >= 100 needs HGX_FW_FPGA_0 >= 100",
+                             "CPLDMB_0 >= 100 excludes HostBIOS_0 < 100"})
       baseline.constraints.push_back(*inventory::FirmwareConstraint::parse(text));
     ::setenv("MUSTER_FIRMWARE_TEST_PASSWORD", "right", 1);
     inventory::Credential credential{"bmc", "admin", {}};
@@ -145,25 +156,29 @@ class World {
   lab::vbmc::Account account_ = lab::vbmc::Account::make("admin", "right");
 };
 
-/// A wire between muster's loop and the machines' own. When muster is gone, answers fall to the floor.
+/// A wire between muster's loop and the machines' own. When muster is gone, answers fall to the
+/// floor.
 class Wire final : public io::HttpClient {
  public:
   explicit Wire(World& world) : world_(world) {}
 
   Async<io::HttpResponse> send(io::HttpRequest request) override {
     struct Answer {
-      explicit Answer(const asio::any_io_executor& executor) : bell(executor, asio::steady_timer::time_point::max()) {}
+      explicit Answer(const asio::any_io_executor& executor)
+          : bell(executor, asio::steady_timer::time_point::max()) {}
       asio::steady_timer bell;
       std::optional<Result<io::HttpResponse>> response;
     };
     const auto executor = co_await asio::this_coro::executor;
     auto answer = std::make_shared<Answer>(executor);
-    asio::co_spawn(world_.io, serve(world_, std::move(request)), [weak = std::weak_ptr<Answer>(answer)](std::exception_ptr, Result<io::HttpResponse> response) {
-      if (auto alive = weak.lock()) {
-        alive->response = std::move(response);
-        alive->bell.cancel();
-      }
-    });
+    asio::co_spawn(world_.io, serve(world_, std::move(request)),
+                   [weak = std::weak_ptr<Answer>(answer)](std::exception_ptr,
+                                                          Result<io::HttpResponse> response) {
+                     if (auto alive = weak.lock()) {
+                       alive->response = std::move(response);
+                       alive->bell.cancel();
+                     }
+                   });
     if (!answer->response) {
       boost::system::error_code rung;
       co_await answer->bell.async_wait(asio::redirect_error(asio::use_awaitable, rung));
@@ -171,7 +186,10 @@ class Wire final : public io::HttpClient {
     if (!answer->response) co_return fail(ErrorCode::Timeout, "called off");
     co_return std::move(*answer->response);
   }
-  Async<io::HttpResponse> fetch(io::HttpRequest, std::function<Result<void>(std::string_view)>) override { co_return fail(ErrorCode::Internal, "not here"); }
+  Async<io::HttpResponse> fetch(io::HttpRequest,
+                                std::function<Result<void>(std::string_view)>) override {
+    co_return fail(ErrorCode::Internal, "not here");
+  }
   std::string peerFingerprint() const override { return std::string(64, 'a'); }
 
  private:
@@ -179,14 +197,17 @@ class Wire final : public io::HttpClient {
     ++world.requests;
     auto& node = *world.by_host.at(request.url.host);
     if (node.service->away()) co_return fail(ErrorCode::Unavailable, "connection refused");
-    if (std::uniform_real_distribution<double>()(world.random) < kBusyShare) co_return io::HttpResponse{503, {}, "{}"};
+    if (std::uniform_real_distribution<double>()(world.random) < kBusyShare)
+      co_return io::HttpResponse{503, {}, "{}"};
     const bool upload = request.attachment != nullptr;
-    if (upload) node.most_uploads_at_once = std::max(node.most_uploads_at_once, ++node.uploads_at_once);
+    if (upload)
+      node.most_uploads_at_once = std::max(node.most_uploads_at_once, ++node.uploads_at_once);
     io::ServerRequest received;
     received.method = request.method;
     received.target = request.url.target;
     received.headers = request.headers;
-    received.body = request.body + (upload ? *request.attachment : std::string()) + request.body_end;
+    received.body =
+        request.body + (upload ? *request.attachment : std::string()) + request.body_end;
     Result<io::HttpResponse> out = fail(ErrorCode::Unavailable, "the connection broke");
     try {
       auto response = co_await node.service->handle(std::move(received));
@@ -204,7 +225,8 @@ class Wire final : public io::HttpClient {
 class Enrolled final : public lifecycle::Phase {
  public:
   std::string_view name() const override { return "provision"; }
-  std::vector<lifecycle::Goal> goals(const inventory::Cluster&, const lifecycle::Subject& subject, const lifecycle::FactSet&) const override {
+  std::vector<lifecycle::Goal> goals(const inventory::Cluster&, const lifecycle::Subject& subject,
+                                     const lifecycle::FactSet&) const override {
     if (subject.isCluster()) return {};
     lifecycle::Goal goal;
     goal.facet = {subject, FacetName("enrolled")};
@@ -214,10 +236,13 @@ class Enrolled final : public lifecycle::Phase {
   }
   Async<std::vector<lifecycle::Fact>> observe(lifecycle::Subject subject) override {
     std::vector<lifecycle::Fact> facts;
-    if (!subject.isCluster()) facts.push_back({subject, FacetName("enrolled"), "yes", {}, "test", {}});
+    if (!subject.isCluster())
+      facts.push_back({subject, FacetName("enrolled"), "yes", {}, "test", {}});
     co_return facts;
   }
-  Async<lifecycle::Outcome> act(lifecycle::Action, lifecycle::ActContext&) override { co_return lifecycle::Done{}; }
+  Async<lifecycle::Outcome> act(lifecycle::Action, lifecycle::ActContext&) override {
+    co_return lifecycle::Done{};
+  }
   Async<std::vector<lifecycle::Fact>> verify(lifecycle::Action action) override {
     co_return co_await observe(action.facet.subject);
   }
@@ -227,10 +252,14 @@ class Enrolled final : public lifecycle::Phase {
 class Life {
  public:
   explicit Life(World& world)
-      : world_(world), store_(world.stored),
-        bmcs_(bmc::makeBmcFleet(world.cluster, store_, world.clock, workers_, [&world](io::TlsTrust) { return std::make_unique<Wire>(world); }, "")),
+      : world_(world),
+        store_(world.stored),
+        bmcs_(bmc::makeBmcFleet(
+            world.cluster, store_, world.clock, workers_,
+            [&world](io::TlsTrust) { return std::make_unique<Wire>(world); }, "")),
         phase_(makeFirmwarePhase(world.cluster, *bmcs_, world.clock, workers_)),
-        engine_(world.cluster, {&enrolled_, phase_.get()}, store_, world.clock, [&world](const lifecycle::Event& event) { world.keep(event); }) {}
+        engine_(world.cluster, {&enrolled_, phase_.get()}, store_, world.clock,
+                [&world](const lifecycle::Event& event) { world.keep(event); }) {}
 
   /// True when nothing is left to do; false when its time was over first.
   bool run(std::optional<std::chrono::milliseconds> lifetime) {
@@ -245,7 +274,8 @@ class Life {
       if (ready() > 0) continue;
       if (done) break;
       if (world_.clock.steady() >= until) return false;
-      if (!world_.clock.advanceToNext()) throw std::runtime_error("everybody waits for something that never comes");
+      if (!world_.clock.advanceToNext())
+        throw std::runtime_error("everybody waits for something that never comes");
     }
     return true;
   }
@@ -298,8 +328,11 @@ class Life {
 };
 
 /// The words that a mishap which cannot be mended leaves behind.
-const std::map<Mishap, std::string> kReasons = {{Mishap::TaskFails, "did not install"}, {Mishap::CompletedNotInstalled, "is not active"}, {Mishap::NoLicence, "licenses"},
-                                               {Mishap::LeavesItWorse, "left it worse"}, {Mishap::AdapterDead, "does not come up"}};
+const std::map<Mishap, std::string> kReasons = {{Mishap::TaskFails, "did not install"},
+                                                {Mishap::CompletedNotInstalled, "is not active"},
+                                                {Mishap::NoLicence, "licenses"},
+                                                {Mishap::LeavesItWorse, "left it worse"},
+                                                {Mishap::AdapterDead, "does not come up"}};
 
 TEST(FirmwareFleet, allEndAtTheBaselineOrInQuarantineWithTheRightReasonHoweverOftenMusterDies) {
   const int nodes = numberOf("MUSTER_FIRMWARE_NODES", 40);
@@ -308,17 +341,24 @@ TEST(FirmwareFleet, allEndAtTheBaselineOrInQuarantineWithTheRightReasonHoweverOf
   int lives = 1;
   for (;; ++lives) {
     ASSERT_LT(lives, kMaxLives);
-    for (auto& [host, node] : world.by_host) node->story.push_back(fmt::format("{} ---- life {}", muster::toString(world.clock.now()), lives));
+    for (auto& [host, node] : world.by_host)
+      node->story.push_back(
+          fmt::format("{} ---- life {}", muster::toString(world.clock.now()), lives));
     Life life(world);
     const bool endless = lives > 30;
-    if (life.run(endless ? std::nullopt : std::optional(std::chrono::milliseconds(3'000 + world.random() % 40'000)))) break;
+    if (life.run(endless
+                     ? std::nullopt
+                     : std::optional(std::chrono::milliseconds(3'000 + world.random() % 40'000))))
+      break;
   }
   test::MemoryStore store(world.stored);
   const auto held = *lifecycle::Quarantine(store).entries();
   int at_baseline = 0, with_mishap = 0;
   std::uint64_t flashes = 0;
   int told = 0;
-  auto problems = [] { return testing::UnitTest::GetInstance()->current_test_info()->result()->total_part_count(); };
+  auto problems = [] {
+    return testing::UnitTest::GetInstance()->current_test_info()->result()->total_part_count();
+  };
   for (const auto& [host, node] : world.by_host) {
     const int problems_before = problems();
     std::string seen = host;
@@ -340,22 +380,29 @@ TEST(FirmwareFleet, allEndAtTheBaselineOrInQuarantineWithTheRightReasonHoweverOf
     EXPECT_THAT(brokenConstraints(world.baseline().constraints, versions), testing::IsEmpty());
     at_baseline += reached;
     const auto entry = held.find(NodeName(host));
-    const bool adapter_lost = std::find(node->mishaps.begin(), node->mishaps.end(), Mishap::AdapterDead) != node->mishaps.end();
+    const bool adapter_lost = std::find(node->mishaps.begin(), node->mishaps.end(),
+                                        Mishap::AdapterDead) != node->mishaps.end();
     EXPECT_TRUE(adapter_lost || (entry == held.end()) == reached);
-    if (problems() > problems_before && told++ < kMaxStoriesTold) std::cout << fmt::format("{}\n  {}\n  {}\n", seen, fmt::join(node->story, "\n  "), fmt::join(state.log, "\n  "));
+    if (problems() > problems_before && told++ < kMaxStoriesTold)
+      std::cout << fmt::format("{}\n  {}\n  {}\n", seen, fmt::join(node->story, "\n  "),
+                               fmt::join(state.log, "\n  "));
     if (entry == held.end()) continue;
     const bool right = std::any_of(node->mishaps.begin(), node->mishaps.end(), [&](Mishap mishap) {
       const auto reason = kReasons.find(mishap);
-      return reason != kReasons.end() && entry->second.reason.find(reason->second) != std::string::npos;
+      return reason != kReasons.end() &&
+             entry->second.reason.find(reason->second) != std::string::npos;
     });
     EXPECT_TRUE(right) << entry->second.reason;
     if (!right)
       for (const auto mishap : node->mishaps) ADD_FAILURE() << "its mishaps: " << toString(mishap);
   }
   EXPECT_GT(at_baseline, nodes / 2);
-  std::cout << fmt::format("{} nodes, {} components: {} at the baseline, {} in quarantine, {} had mishaps; {} flashes, {} deaths of muster, {} requests, {:.0f} min of virtual time\n", nodes,
-                           world.baseline().components.size(), at_baseline, held.size(), with_mishap, flashes, lives - 1, world.requests,
-                           std::chrono::duration<double>(world.clock.steady() - begun).count() / 60);
+  std::cout << fmt::format(
+      "{} nodes, {} components: {} at the baseline, {} in quarantine, {} had mishaps; {} flashes, "
+      "{} deaths of muster, {} requests, {:.0f} min of virtual time\n",
+      nodes, world.baseline().components.size(), at_baseline, held.size(), with_mishap, flashes,
+      lives - 1, world.requests,
+      std::chrono::duration<double>(world.clock.steady() - begun).count() / 60);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Components that the node's agent installs, in one plan with those of the BMC: the real phase, Redfish client and emulator; the agent in
-// memory, with NICs whose flash and running version are told apart.
+// Components that the node's agent installs, in one plan with those of the BMC: the real phase,
+// Redfish client and emulator; the agent in memory, with NICs whose flash and running version are
+// told apart.
 #include "firmware/in_band.h"
 #include "firmware/firmware.h"
 #include "tests/fakes/fake_act_context.h"
@@ -15,10 +16,10 @@ namespace muster::firmware {
 namespace {
 
 using namespace std::chrono_literals;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using lifecycle::Subject;
 using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 constexpr const char* kPsid = "MT_0000000838";
 
@@ -29,7 +30,8 @@ class InBandTest : public ::testing::Test {
     auto& baseline = cluster_.firmware["b"];
     baseline.name = "b";
     add("BIOS", "1.5.0", inventory::FirmwareActivation::PowerCycle, "");
-    add("ConnectX-7", "28.41.1000", inventory::FirmwareActivation::PowerCycle, std::string("nic:") + kPsid);
+    add("ConnectX-7", "28.41.1000", inventory::FirmwareActivation::PowerCycle,
+        std::string("nic:") + kPsid);
     baseline.order = {"BIOS", "ConnectX-7"};
     inventory::Profile profile;
     profile.name = "p";
@@ -41,18 +43,23 @@ class InBandTest : public ::testing::Test {
     node.profile = "p";
     cluster_.nodes.push_back(node);
     agents_.boot(node_, wire::Mode::Disk);
-    agents_.answer(wire::TaskKind::ListFirmware, [this](const NodeName&, const wire::AgentTask&) -> Result<std::string> { return listed(); });
-    agents_.answer(wire::TaskKind::InstallFirmware, [this](const NodeName&, const wire::AgentTask& task) -> Result<std::string> {
-      const auto what = wire::parseFirmwareTask(task.params);
-      if (!what) return fail(what.error());
-      orders_.push_back(*what);
-      if (breaks_) return fail(ErrorCode::Internal, "-E- Burning FS4 image failed");
-      for (auto& nic : flash_) nic = what->version;
-      return R"({"written":["0000:18:00.0"],"had":[]})";
-    });
+    agents_.answer(wire::TaskKind::ListFirmware,
+                   [this](const NodeName&, const wire::AgentTask&) -> Result<std::string> {
+                     return listed();
+                   });
+    agents_.answer(wire::TaskKind::InstallFirmware,
+                   [this](const NodeName&, const wire::AgentTask& task) -> Result<std::string> {
+                     const auto what = wire::parseFirmwareTask(task.params);
+                     if (!what) return fail(what.error());
+                     orders_.push_back(*what);
+                     if (breaks_) return fail(ErrorCode::Internal, "-E- Burning FS4 image failed");
+                     for (auto& nic : flash_) nic = what->version;
+                     return R"({"written":["0000:18:00.0"],"had":[]})";
+                   });
     restart();
   }
-  void add(const std::string& name, const std::string& version, inventory::FirmwareActivation activation, const std::string& device) {
+  void add(const std::string& name, const std::string& version,
+           inventory::FirmwareActivation activation, const std::string& device) {
     inventory::FirmwareComponent component{name, version};
     component.file = emulator_.firmwareFile(name, version);
     component.sha256 = *io::sha256File(component.file);
@@ -64,7 +71,8 @@ class InBandTest : public ::testing::Test {
   void restart() {
     phase_.reset();
     fleet_ = std::make_unique<OneBmc>(bmc::arbitrate(rig_.bmc(), loop_.clock));
-    phase_ = makeFirmwarePhase(cluster_, *fleet_, loop_.clock, loop_.workers, "http://10.20.0.1:8080", &agents_);
+    phase_ = makeFirmwarePhase(cluster_, *fleet_, loop_.clock, loop_.workers,
+                               "http://10.20.0.1:8080", &agents_);
   }
   /// The cards take what their flash holds when the machine is started.
   std::string listed() {
@@ -74,7 +82,12 @@ class InBandTest : public ::testing::Test {
     }
     json devices = json::array();
     for (std::size_t i = 0; i < running_.size(); ++i)
-      devices.push_back({{"way", "mstflint"}, {"id", std::to_string(i)}, {"model", "ConnectX-7"}, {"keys", {kPsid}}, {"version", running_[i]}, {"pending", flash_[i] == running_[i] ? "" : flash_[i]}});
+      devices.push_back({{"way", "mstflint"},
+                         {"id", std::to_string(i)},
+                         {"model", "ConnectX-7"},
+                         {"keys", {kPsid}},
+                         {"version", running_[i]},
+                         {"pending", flash_[i] == running_[i] ? "" : flash_[i]}});
     return json{{"devices", devices}, {"troubles", troubles_}}.dump();
   }
   lifecycle::FactSet facts() {
@@ -83,14 +96,17 @@ class InBandTest : public ::testing::Test {
     for (const auto& fact : *seen) out.put(fact);
     return out;
   }
-  std::string valueOf(const FacetName& facet) { return facts().value(subject_, facet).value_or("nothing"); }
+  std::string valueOf(const FacetName& facet) {
+    return facts().value(subject_, facet).value_or("nothing");
+  }
   lifecycle::Action action(const std::string& component) {
     lifecycle::Action out;
     out.facet = {subject_, FacetName("firmware." + component)};
     out.to = cluster_.firmware["b"].find(component)->version;
     return out;
   }
-  /// Drives it to its end, as the engine does; `dies_after` calls muster is killed and another one goes on.
+  /// Drives it to its end, as the engine does; `dies_after` calls muster is killed and another one
+  /// goes on.
   Result<lifecycle::Outcome> drive(const std::string& component, int dies_every = 0) {
     for (int call = 1; call < 2'000; ++call) {
       auto outcome = loop_.run(phase_->act(action(component), context_));
@@ -137,13 +153,15 @@ TEST_F(InBandTest, oneWaveStagesByBmcAndByAgentAndSwitchesOnOnce) {
   EXPECT_THAT(running_, ElementsAre("28.41.1000", "28.41.1000"));
   EXPECT_EQ(emulator_.machine.starts.size(), 1u) << "one restart for both";
   ASSERT_EQ(orders_.size(), 1u);
-  EXPECT_THAT(orders_[0].url, testing::StartsWith("http://10.20.0.1:8080/firmware/" + orders_[0].sha256));
+  EXPECT_THAT(orders_[0].url,
+              testing::StartsWith("http://10.20.0.1:8080/firmware/" + orders_[0].sha256));
 }
 
 TEST_F(InBandTest, anEarlierBaselineIsTheWayBack) {
   cluster_.firmware["b"].components.clear();
   add("BIOS", "1.3.0", inventory::FirmwareActivation::PowerCycle, "");
-  add("ConnectX-7", "28.37.1014", inventory::FirmwareActivation::PowerCycle, std::string("nic:") + kPsid);
+  add("ConnectX-7", "28.37.1014", inventory::FirmwareActivation::PowerCycle,
+      std::string("nic:") + kPsid);
   const auto outcome = drive("BIOS");
   ASSERT_TRUE(outcome) << outcome.error().str();
   EXPECT_EQ(emulator_.service->state().slots.at("BIOS").version, "1.3.0");
@@ -162,7 +180,8 @@ TEST_F(InBandTest, isOrderedOnceHoweverOftenMusterDies) {
 TEST_F(InBandTest, isOrderedOnceWhenItsNameHasABlank) {
   cluster_.firmware["b"].components.clear();
   add("BIOS", "1.5.0", inventory::FirmwareActivation::PowerCycle, "");
-  add("ConnectX 7", "28.41.1000", inventory::FirmwareActivation::PowerCycle, std::string("nic:") + kPsid);
+  add("ConnectX 7", "28.41.1000", inventory::FirmwareActivation::PowerCycle,
+      std::string("nic:") + kPsid);
   cluster_.firmware["b"].order = {"ConnectX 7", "BIOS"};
   const auto outcome = drive("ConnectX 7", 1);
   ASSERT_TRUE(outcome) << outcome.error().str();
@@ -174,7 +193,8 @@ TEST_F(InBandTest, aMixtureShowsTheOneThatIsNotThereYet) {
   running_ = flash_ = {"28.41.1000", "28.39.1002"};
   EXPECT_EQ(valueOf(FacetName("firmware.ConnectX-7")), "28.39.1002");
   running_ = flash_ = {"28.41.1000", "28.43.9999"};
-  EXPECT_EQ(valueOf(FacetName("firmware.ConnectX-7")), "28.43.9999") << "a newer one is not the baseline either";
+  EXPECT_EQ(valueOf(FacetName("firmware.ConnectX-7")), "28.43.9999")
+      << "a newer one is not the baseline either";
   running_ = flash_ = {"28.41.1000", "28.41.1000"};
   EXPECT_EQ(valueOf(FacetName("firmware.ConnectX-7")), "28.41.1000");
 }
@@ -191,7 +211,8 @@ TEST_F(InBandTest, whatTheToolRefusesIsNotTriedAgainAndTheRestIsSwitchedOn) {
   for (const auto& fact : *seen) now.put(fact);
   bool blocked = false;
   for (const auto& goal : phase_->goals(cluster_, subject_, now))
-    if (goal.facet.facet == FacetName("firmware.ConnectX-7")) blocked = goal.blocked.find("muster firmware retry") != std::string::npos;
+    if (goal.facet.facet == FacetName("firmware.ConnectX-7"))
+      blocked = goal.blocked.find("muster firmware retry") != std::string::npos;
   EXPECT_TRUE(blocked);
 }
 
@@ -202,9 +223,11 @@ TEST_F(InBandTest, withoutItsAgentItIsUnknownAndWaitsForASystem) {
   const auto goals = phase_->goals(cluster_, subject_, now);
   ASSERT_EQ(goals.size(), 2u);
   EXPECT_EQ(goals[0].facet.facet, FacetName("firmware.BIOS"));
-  EXPECT_THAT(goals[0].needs, testing::Not(testing::Contains(lifecycle::FacetRef{subject_, FacetName("os")})));
+  EXPECT_THAT(goals[0].needs,
+              testing::Not(testing::Contains(lifecycle::FacetRef{subject_, FacetName("os")})));
   EXPECT_THAT(goals[1].needs, testing::Contains(lifecycle::FacetRef{subject_, FacetName("os")}));
-  EXPECT_THAT(goals[1].needs, testing::Contains(lifecycle::FacetRef{subject_, FacetName("firmware.BIOS")}));
+  EXPECT_THAT(goals[1].needs,
+              testing::Contains(lifecycle::FacetRef{subject_, FacetName("firmware.BIOS")}));
   const auto outcome = drive("BIOS");  // goes alone
   ASSERT_TRUE(outcome) << outcome.error().str();
   EXPECT_THAT(orders_, testing::IsEmpty());
@@ -217,10 +240,12 @@ TEST_F(InBandTest, withoutItsAgentItIsUnknownAndWaitsForASystem) {
 TEST_F(InBandTest, aDeviceThatCannotBeReadOrIsNotThereIsSaid) {
   troubles_ = {{"mstflint", "0000:3b:00.0: garbage"}};
   EXPECT_FALSE(facts().find(subject_, FacetName("firmware.ConnectX-7")));
-  EXPECT_THAT(loop_.run(phase_->act(action("ConnectX-7"), context_)).error().str(), HasSubstr("garbage"));
+  EXPECT_THAT(loop_.run(phase_->act(action("ConnectX-7"), context_)).error().str(),
+              HasSubstr("garbage"));
   troubles_ = json::object();
   cluster_.firmware["b"].components[1].device = "nic:MT_0000000999";
-  EXPECT_THAT(loop_.run(phase_->act(action("ConnectX-7"), context_)).error().str(), HasSubstr("no device fits nic:MT_0000000999"));
+  EXPECT_THAT(loop_.run(phase_->act(action("ConnectX-7"), context_)).error().str(),
+              HasSubstr("no device fits nic:MT_0000000999"));
   EXPECT_THAT(orders_, testing::IsEmpty());
 }
 

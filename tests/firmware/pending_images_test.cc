@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An action is abandoned after its images were taken in: they are activated because they are wanted, or taken back; never by accident.
+// An action is abandoned after its images were taken in: they are activated because they are
+// wanted, or taken back; never by accident.
 #include "tests/fakes/fake_agent_gateway.h"
 #include "tests/firmware/emulated.h"
 
@@ -17,7 +18,8 @@ using namespace std::chrono_literals;
 
 class WhatAnActionLeft : public testing::Test {
  protected:
-  /// Installs the component until the BMC has taken its image in, or has just been sent it; then the inventory wants something else.
+  /// Installs the component until the BMC has taken its image in, or has just been sent it; then
+  /// the inventory wants something else.
   void abandon(Emulated& node, const std::string& component, bool sent_only = false) {
     lifecycle::Action action;
     action.facet = {lifecycle::Subject(kNode), facetOf(component)};
@@ -78,12 +80,18 @@ TEST_F(WhatAnActionLeft, isToldWhereTheBmcHasNoWayBackAndNothingIsRestarted) {
   Emulated node("gb200", {"HostBIOS_0", "NIC_0"});
   abandon(node, "HostBIOS_0");
   wantOnlyWhatRuns(node, "HostBIOS_0");
-  EXPECT_THAT(node.apply(), testing::AllOf(testing::HasSubstr("blocked: HostBIOS_0 99.1 was sent by an action that was abandoned"), testing::HasSubstr("muster firmware retry gpu001")));
+  EXPECT_THAT(
+      node.apply(),
+      testing::AllOf(
+          testing::HasSubstr("blocked: HostBIOS_0 99.1 was sent by an action that was abandoned"),
+          testing::HasSubstr("muster firmware retry gpu001")));
   EXPECT_EQ(node.state().slots.at("NIC_0").uploads, 0u);
   EXPECT_EQ(node.state().starts, 0u);
   lifecycle::FactSet facts;
   facts.put(node.kept.back());
-  EXPECT_THAT(failedFacets(facts, lifecycle::Subject(kNode)), testing::ElementsAre(FacetName("left.firmware.HostBIOS_0"))) << "a person may let go of it";
+  EXPECT_THAT(failedFacets(facts, lifecycle::Subject(kNode)),
+              testing::ElementsAre(FacetName("left.firmware.HostBIOS_0")))
+      << "a person may let go of it";
 }
 
 /// Somebody else's job waits there too, and a job does not say whose it is.
@@ -96,7 +104,8 @@ TEST_F(WhatAnActionLeft, isNotTakenBackAtTheCostOfAnothersJob) {
   ASSERT_TRUE(task);
   node.pass(1s);
   const auto moved = node.loop.run(other->task(*task));
-  ASSERT_TRUE(moved && node.loop.run(other->task(moved->moved_to)));  // its job is listed from then on
+  ASSERT_TRUE(moved &&
+              node.loop.run(other->task(moved->moved_to)));  // its job is listed from then on
   node.pass(60s);
   ASSERT_EQ(node.state().slots.at("NIC.Slot.5").staged_version, "99.1");
   wantOnlyWhatRuns(node, "BIOS.Setup.1-1");
@@ -108,7 +117,8 @@ TEST_F(WhatAnActionLeft, isSeenToBeforeAnythingThatWasPlannedWithoutKnowingOfIt)
   Emulated node("idrac", {"BIOS.Setup.1-1", "NIC.Slot.5"});
   abandon(node, "BIOS.Setup.1-1");
   wantOnlyWhatRuns(node, "BIOS.Setup.1-1");
-  for (const auto& fact : node.kept) node.journal.known.put(fact);  // the engine has abandoned it just now
+  for (const auto& fact : node.kept)
+    node.journal.known.put(fact);  // the engine has abandoned it just now
   lifecycle::Action action;
   action.facet = {lifecycle::Subject(kNode), facetOf("NIC.Slot.5")};
   action.to = "99.1";
@@ -123,7 +133,8 @@ TEST_F(WhatAnActionLeft, isNothingOnceItRunsOrHadEndedBadly) {
   const lifecycle::Subject subject(kNode);
   lifecycle::FactSet facts;
   facts.put({subject, FacetName("left.firmware.BIOS"), "2|+A=1 +B=1 next", {}, "", {}});
-  facts.put({subject, FacetName("left.firmware.CPLD"), "2|+C=1 failed:C=1 because:it over", {}, "", {}});
+  facts.put(
+      {subject, FacetName("left.firmware.CPLD"), "2|+C=1 failed:C=1 because:it over", {}, "", {}});
   facts.put({subject, FacetName("left.firmware.NIC"), "22.5|upload 1 -", {}, "", {}});
   facts.put({subject, FacetName("left.firmware.PSU"), lifecycle::kNothingLeft, {}, "", {}});
   facts.put({subject, facetOf("A"), "1", {}, "", {}});
@@ -134,7 +145,9 @@ TEST_F(WhatAnActionLeft, isNothingOnceItRunsOrHadEndedBadly) {
 
 class TakeOver : public testing::Test {
  protected:
-  void leave(const std::string& facet, const std::string& value, std::chrono::minutes at = 0min) { facts.put({subject, FacetName("left.firmware." + facet), value, WallTime(at), "", {}}); }
+  void leave(const std::string& facet, const std::string& value, std::chrono::minutes at = 0min) {
+    facts.put({subject, FacetName("left.firmware." + facet), value, WallTime(at), "", {}});
+  }
 
   const lifecycle::Subject subject{kNode};
   lifecycle::FactSet facts;
@@ -174,11 +187,17 @@ TEST_F(WhatAnActionLeft, isRememberedWhereItHadFailed) {
   for (const std::string step : {"activate 2026-11-20T14:03:11.000Z", "over"}) {
     SCOPED_TRACE(step);
     Emulated node("gb200", {"HostBIOS_0", "NIC_0"});
-    node.kept.push_back({lifecycle::Subject(kNode), FacetName("left.firmware.HostBIOS_0"), "98|+HostBIOS_0=98 failed:NIC_0=99.1 because:it%20broke " + step, node.loop.clock.now(), "", {}});
+    node.kept.push_back({lifecycle::Subject(kNode),
+                         FacetName("left.firmware.HostBIOS_0"),
+                         "98|+HostBIOS_0=98 failed:NIC_0=99.1 because:it%20broke " + step,
+                         node.loop.clock.now(),
+                         "",
+                         {}});
     for (const auto& fact : node.kept) node.journal.known.put(fact);
     node.journal.known.put({lifecycle::Subject(kNode), facetOf("HostBIOS_0"), "98", {}, "", {}});
     const auto& nic = *node.cluster.firmware["b"].find("NIC_0");
-    EXPECT_THAT(whyNotAgain(nic, lifecycle::Subject(kNode), node.journal.known), testing::HasSubstr("NIC_0 99.1 has failed: it broke"));
+    EXPECT_THAT(whyNotAgain(nic, lifecycle::Subject(kNode), node.journal.known),
+                testing::HasSubstr("NIC_0 99.1 has failed: it broke"));
     lifecycle::Action action;
     action.facet = {lifecycle::Subject(kNode), facetOf("HostBIOS_0")};
     action.to = "99.1";
@@ -186,7 +205,8 @@ TEST_F(WhatAnActionLeft, isRememberedWhereItHadFailed) {
     EXPECT_EQ(node.state().slots.at("NIC_0").uploads, 0u);
     const auto seen = node.loop.run(node.phase->verify(action));
     ASSERT_TRUE(seen);
-    EXPECT_THAT(*seen, testing::Contains(testing::Field(&lifecycle::Fact::facet, failedFacet("NIC_0"))));
+    EXPECT_THAT(*seen,
+                testing::Contains(testing::Field(&lifecycle::Fact::facet, failedFacet("NIC_0"))));
   }
 }
 
@@ -199,13 +219,17 @@ TEST_F(WhatAnActionLeft, isJournaledByWhoeverTakesItOverAndLetGoOfByALaterProces
   action.to = "99.1";
   node.journal.operation_id.clear();
   ASSERT_TRUE(node.loop.run(node.phase->act(action, node.journal)));
-  EXPECT_THAT(node.journal.operation_id, testing::HasSubstr("task ")) << "before anything else is known of it";
+  EXPECT_THAT(node.journal.operation_id, testing::HasSubstr("task "))
+      << "before anything else is known of it";
   node.pass(1s);
   node.restart();
   EXPECT_EQ(node.drive(action), "");
   const auto seen = node.loop.run(node.phase->verify(action));
   ASSERT_TRUE(seen);
-  EXPECT_THAT(*seen, testing::Contains(testing::AllOf(testing::Field(&lifecycle::Fact::facet, FacetName("left.firmware.HostBIOS_0")), testing::Field(&lifecycle::Fact::value, lifecycle::kNothingLeft))));
+  EXPECT_THAT(*seen,
+              testing::Contains(testing::AllOf(
+                  testing::Field(&lifecycle::Fact::facet, FacetName("left.firmware.HostBIOS_0")),
+                  testing::Field(&lifecycle::Fact::value, lifecycle::kNothingLeft))));
 }
 
 TEST_F(WhatAnActionLeft, isTakenOverOnceHoweverManyWavesFollow) {
@@ -233,27 +257,41 @@ TEST_F(WhatAnActionLeft, afterThisOneHadBegunIsNotLetGoOfByIt) {
   node.journal.crash_at.clear();
   node.restart();
   node.pass(1s);
-  node.journal.known.put({lifecycle::Subject(kNode), FacetName("left.firmware.NIC_0"), "2|+NIC_0=2 next", node.loop.clock.now(), "", {}});
+  node.journal.known.put({lifecycle::Subject(kNode),
+                          FacetName("left.firmware.NIC_0"),
+                          "2|+NIC_0=2 next",
+                          node.loop.clock.now(),
+                          "",
+                          {}});
   EXPECT_EQ(node.drive(action), "");
   const auto seen = node.loop.run(node.phase->verify(action));
   ASSERT_TRUE(seen);
-  EXPECT_THAT(*seen, testing::Not(testing::Contains(testing::Field(&lifecycle::Fact::facet, FacetName("left.firmware.NIC_0")))));
+  EXPECT_THAT(*seen, testing::Not(testing::Contains(testing::Field(
+                         &lifecycle::Fact::facet, FacetName("left.firmware.NIC_0")))));
 }
 
 /// The second has an action of its own in the same plan.
 TEST_F(WhatAnActionLeft, isLetGoOfWhenTheLastOfItIsTakenBack) {
   Emulated node("idrac", {"BIOS.Setup.1-1", "NIC.Slot.5"});
-  node.journal.known.put({lifecycle::Subject(kNode), FacetName("left.firmware.BIOS.Setup.1-1"), "98|+BIOS.Setup.1-1=98 +NIC.Slot.5=98 next", {}, "", {}});
+  node.journal.known.put({lifecycle::Subject(kNode),
+                          FacetName("left.firmware.BIOS.Setup.1-1"),
+                          "98|+BIOS.Setup.1-1=98 +NIC.Slot.5=98 next",
+                          {},
+                          "",
+                          {}});
   for (const std::string component : {"BIOS.Setup.1-1", "NIC.Slot.5"}) {
     SCOPED_TRACE(component);
     lifecycle::Action action;
-    for (const auto& goal : node.phase->goals(node.cluster, lifecycle::Subject(kNode), node.journal.known))
-      if (goal.facet.facet == takeBackFacet(component)) action.facet = goal.facet, action.to = goal.want;
+    for (const auto& goal :
+         node.phase->goals(node.cluster, lifecycle::Subject(kNode), node.journal.known))
+      if (goal.facet.facet == takeBackFacet(component))
+        action.facet = goal.facet, action.to = goal.want;
     ASSERT_NE(action.to, "");
     EXPECT_EQ(node.drive(action), "");
     const auto seen = node.loop.run(node.phase->verify(action));
     for (const auto& fact : *seen) node.journal.known.put(fact);
-    EXPECT_EQ(node.journal.known.value(lifecycle::Subject(kNode), takeBackFacet(component)), action.to);
+    EXPECT_EQ(node.journal.known.value(lifecycle::Subject(kNode), takeBackFacet(component)),
+              action.to);
   }
   EXPECT_TRUE(leftOn(node.journal.known, lifecycle::Subject(kNode)).facets.empty());
 }
@@ -279,23 +317,33 @@ TEST_F(WhatAnActionLeft, withTheAgentIsNotTakenBackByTheBmc) {
   agents.boot(kNode, wire::Mode::Disk);
   agents.hold(wire::TaskKind::InstallFirmware);
   ASSERT_TRUE(agents.submit(kNode, {"old", wire::TaskKind::InstallFirmware, "{}", 1h}));
-  node.phase = makeFirmwarePhase(node.cluster, *node.fleet, node.loop.clock, node.loop.workers, "http://10.20.0.1:8080", &agents);
-  node.journal.known.put({lifecycle::Subject(kNode), FacetName("left.firmware.ConnectX 7"), "22|task agent:old", {}, "", {}});
+  node.phase = makeFirmwarePhase(node.cluster, *node.fleet, node.loop.clock, node.loop.workers,
+                                 "http://10.20.0.1:8080", &agents);
+  node.journal.known.put({lifecycle::Subject(kNode),
+                          FacetName("left.firmware.ConnectX 7"),
+                          "22|task agent:old",
+                          {},
+                          "",
+                          {}});
   lifecycle::Action action;
   action.facet = {lifecycle::Subject(kNode), facetOf("BIOS.Setup.1-1")};
   action.to = "99.1";
   const auto busy = node.loop.run(node.phase->act(action, node.journal));
   ASSERT_TRUE(busy && std::holds_alternative<lifecycle::Again>(*busy));
-  EXPECT_THAT(std::get<lifecycle::Again>(*busy).waiting_for, testing::HasSubstr("agent to end writing ConnectX 7 22"));
+  EXPECT_THAT(std::get<lifecycle::Again>(*busy).waiting_for,
+              testing::HasSubstr("agent to end writing ConnectX 7 22"));
   agents.finish("old", "{}");
-  EXPECT_THAT(node.drive(action), testing::AllOf(testing::HasSubstr("blocked: ConnectX 7 22 was sent"), testing::HasSubstr("muster firmware retry gpu001")));
+  EXPECT_THAT(node.drive(action),
+              testing::AllOf(testing::HasSubstr("blocked: ConnectX 7 22 was sent"),
+                             testing::HasSubstr("muster firmware retry gpu001")));
   EXPECT_EQ(node.state().starts, 0u);
   EXPECT_EQ(node.state().slots.at("BIOS.Setup.1-1").uploads, 0u);
 }
 
 TEST_F(WhatAnActionLeft, ofAComponentThatTheBmcDoesNotListIsNotTakenBackByIt) {
   Emulated node("idrac", {"BIOS.Setup.1-1"});
-  const auto why = node.loop.run(takeBack(node.fleet->at(kNode), {{{"ConnectX 7", "22"}, true}}, "gpu001"));
+  const auto why =
+      node.loop.run(takeBack(node.fleet->at(kNode), {{{"ConnectX 7", "22"}, true}}, "gpu001"));
   ASSERT_TRUE(why);
   EXPECT_THAT(*why, testing::HasSubstr("the BMC does not list ConnectX 7"));
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The firmware phase on a fake BMC, driven as the engine does: act until Done, the operation journaled, a new phase after a crash.
+// The firmware phase on a fake BMC, driven as the engine does: act until Done, the operation
+// journaled, a new phase after a crash.
 #pragma once
 
 #include "base/io/crypto.h"
@@ -22,7 +23,8 @@ class Journal final : public lifecycle::ActContext {
   std::string operation() const override { return operation_id; }
   Async<void> recordOperation(std::string value) override {
     operation_id = std::move(value);
-    if (!crash_at.empty() && operation_id.find(crash_at) != std::string::npos) throw test::FakeCrash{"recordOperation"};
+    if (!crash_at.empty() && operation_id.find(crash_at) != std::string::npos)
+      throw test::FakeCrash{"recordOperation"};
     if (crash_after_record && --*crash_after_record == 0) throw test::FakeCrash{"recordOperation"};
     co_return Result<void>();
   }
@@ -33,7 +35,7 @@ class Journal final : public lifecycle::ActContext {
 
   std::string id = "intent-1";
   std::string operation_id;
-  std::string crash_at;                     ///< once something with these words is committed
+  std::string crash_at;                   ///< once something with these words is committed
   std::optional<int> crash_after_record;  ///< the n-th record is committed, then muster dies
   std::vector<std::string> said;
   std::vector<lifecycle::Finding> findings;
@@ -44,7 +46,8 @@ class FirmwarePhaseTest : public testing::Test {
  protected:
   FirmwarePhaseTest() {
     bmc.components["BMC"] = {.version = "2.0.0", .activates = test::FakeBmc::Activates::BmcReset};
-    bmc.components["BIOS"] = {.version = "1.4.0", .activates = test::FakeBmc::Activates::PowerCycle};
+    bmc.components["BIOS"] = {.version = "1.4.0",
+                              .activates = test::FakeBmc::Activates::PowerCycle};
     inventory::FirmwareBaseline baseline{"rack-1", {}, {"BMC", "BIOS"}};
     baseline.components.push_back(component("BIOS", "1.4.2"));
     baseline.components.push_back(component("BMC", "2.1.0"));
@@ -61,7 +64,8 @@ class FirmwarePhaseTest : public testing::Test {
   }
 
   inventory::FirmwareComponent component(const std::string& name, const std::string& version) {
-    const std::string content = R"({"component":")" + name + R"(","version":")" + version + "\"}\npayload";
+    const std::string content =
+        R"({"component":")" + name + R"(","version":")" + version + "\"}\npayload";
     const auto file = folder / (name + ".fw");
     EXPECT_TRUE(io::writeFileAtomic(file, content));
     return {name, version, file, io::sha256Hex(content)};

@@ -22,7 +22,8 @@ TEST_F(FirmwarePhaseTest, goalsFollowTheBaselinesOrder) {
   ASSERT_EQ(goals.size(), 2u);
   EXPECT_EQ(goals[0].facet.facet.str(), "firmware.BMC");
   EXPECT_EQ(goals[0].want, "2.1.0");
-  EXPECT_THAT(goals[0].needs, testing::ElementsAre(FacetRef{Subject(kNode), FacetName("enrolled")}));
+  EXPECT_THAT(goals[0].needs,
+              testing::ElementsAre(FacetRef{Subject(kNode), FacetName("enrolled")}));
   EXPECT_EQ(goals[1].facet.facet.str(), "firmware.BIOS");
   EXPECT_THAT(goals[1].needs, testing::Contains(goals[0].facet));
   EXPECT_EQ(goals[1].disruption, lifecycle::Disruption::Reset);
@@ -35,8 +36,10 @@ TEST_F(FirmwarePhaseTest, observesDeclaredComponentsOnly) {
   ASSERT_TRUE(facts);
   std::map<std::string, std::string> values;
   for (const auto& fact : *facts) values[fact.facet.str()] = fact.value;
-  EXPECT_EQ(values, (std::map<std::string, std::string>{
-                        {"firmware.BIOS", "1.4.0"}, {"firmware.BMC", "2.0.0"}, {"firmware-file.BIOS", "ok"}, {"firmware-file.BMC", "ok"}}));
+  EXPECT_EQ(values, (std::map<std::string, std::string>{{"firmware.BIOS", "1.4.0"},
+                                                        {"firmware.BMC", "2.0.0"},
+                                                        {"firmware-file.BIOS", "ok"},
+                                                        {"firmware-file.BMC", "ok"}}));
 }
 
 TEST_F(FirmwarePhaseTest, theRightVersionIsNotTouched) {
@@ -77,7 +80,9 @@ struct CrashPoint {
   int after_record;          ///< or: this journal entry was committed, nothing more
 };
 
-class FirmwareCrash : public FirmwarePhaseTest, public testing::WithParamInterface<std::tuple<CrashPoint, const char*, bool>> {};
+class FirmwareCrash
+    : public FirmwarePhaseTest,
+      public testing::WithParamInterface<std::tuple<CrashPoint, const char*, bool>> {};
 
 TEST_P(FirmwareCrash, flashesExactlyOnce) {
   const auto& [point, name, task_ends_meanwhile] = GetParam();
@@ -102,28 +107,34 @@ TEST_P(FirmwareCrash, flashesExactlyOnce) {
   EXPECT_EQ(bmc.bmc_resets, is_bmc ? 1 : 0);
   EXPECT_EQ(bmc.power_cycles, is_bmc ? 0 : 1);
   EXPECT_EQ(bmc.count("power ForceOff"), 0);
-  const bool reached = point.after_record > 0 ? point.after_record <= (is_bmc ? 5 : 7)
-                                              : effect == "startUpdate" || (effect == "resetBmc") == is_bmc;
+  const bool reached = point.after_record > 0
+                           ? point.after_record <= (is_bmc ? 5 : 7)
+                           : effect == "startUpdate" || (effect == "resetBmc") == is_bmc;
   EXPECT_EQ(crashed, reached ? 1 : 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryStep, FirmwareCrash,
-                         testing::Combine(testing::Values(CrashPoint{"upload", "startUpdate", 0}, CrashPoint{"reset", "resetBmc", 0},
-                                                          CrashPoint{"powerOn", "power On", 0},
-                                                          CrashPoint{"journalUpload", "", 1}, CrashPoint{"journalTask", "", 2},
-                                                          CrashPoint{"journalNext", "", 3}, CrashPoint{"journalActivate", "", 4}, CrashPoint{"journalOffOrSettle", "", 5},
-                                                          CrashPoint{"journalOn", "", 6}, CrashPoint{"journalSettle", "", 7}),
-                                          testing::Values("BMC", "BIOS"), testing::Bool()),
-                         [](const auto& info) {
-                           return std::string(std::get<0>(info.param).name) + std::get<1>(info.param) + (std::get<2>(info.param) ? "TaskEnds" : "TaskRuns");
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    EveryStep, FirmwareCrash,
+    testing::Combine(
+        testing::Values(CrashPoint{"upload", "startUpdate", 0}, CrashPoint{"reset", "resetBmc", 0},
+                        CrashPoint{"powerOn", "power On", 0}, CrashPoint{"journalUpload", "", 1},
+                        CrashPoint{"journalTask", "", 2}, CrashPoint{"journalNext", "", 3},
+                        CrashPoint{"journalActivate", "", 4},
+                        CrashPoint{"journalOffOrSettle", "", 5}, CrashPoint{"journalOn", "", 6},
+                        CrashPoint{"journalSettle", "", 7}),
+        testing::Values("BMC", "BIOS"), testing::Bool()),
+    [](const auto& info) {
+      return std::string(std::get<0>(info.param).name) + std::get<1>(info.param) +
+             (std::get<2>(info.param) ? "TaskEnds" : "TaskRuns");
+    });
 
 TEST_F(FirmwarePhaseTest, powerIsNotCutAgainWhenTheAnswerToOnIsLost) {
   bmc.components["BIOS"].post_reads = 20;
   bmc.loseAnswer("power On", Error(ErrorCode::Timeout, "the power state did not become On"));
   ASSERT_TRUE(drive(action("BIOS", "1.4.2")));
   EXPECT_EQ(bmc.power_cycles, 1);
-  EXPECT_EQ(bmc.count("power GracefulShutdown") + bmc.count("power ForceOff"), 0) << "it was off: nobody had to switch it off, not even later";
+  EXPECT_EQ(bmc.count("power GracefulShutdown") + bmc.count("power ForceOff"), 0)
+      << "it was off: nobody had to switch it off, not even later";
 }
 
 TEST_F(FirmwarePhaseTest, aNodeThatDidNotSwitchOnIsSwitchedOnAgain) {
@@ -163,13 +174,15 @@ TEST_F(FirmwarePhaseTest, aFileThatIsNotTheDeclaredOneBlocksBeforeTheNodeIsDrain
   EXPECT_THAT(blocked(), testing::HasSubstr("has the SHA-256"));
   auto result = drive(action("BMC", "2.1.0"));
   ASSERT_FALSE(result);
-  EXPECT_THAT(result.error().str(), testing::AllOf(testing::HasSubstr("blocked"), testing::HasSubstr("has the SHA-256")));
+  EXPECT_THAT(result.error().str(),
+              testing::AllOf(testing::HasSubstr("blocked"), testing::HasSubstr("has the SHA-256")));
   component.file = folder / "missing.fw";
   EXPECT_THAT(blocked(), testing::HasSubstr("missing.fw"));
   EXPECT_FALSE(drive(action("BMC", "2.1.0")));
   component = good;
   EXPECT_TRUE(io::writeFileAtomic(good.file, "cut off"));
-  EXPECT_THAT(blocked(), testing::HasSubstr("has the SHA-256")) << "a file that changed is read again";
+  EXPECT_THAT(blocked(), testing::HasSubstr("has the SHA-256"))
+      << "a file that changed is read again";
   EXPECT_EQ(bmc.uploads, 0);
   EXPECT_EQ(bmc.count("startUpdate") + bmc.count("tasks") + bmc.count("power") + bmc.bmc_resets, 0);
 }
@@ -195,7 +208,9 @@ TEST_F(FirmwarePhaseTest, anOldVersionAfterCompletionIsAFailureAndNotASecondFlas
     auto result = drive(action("BMC", "2.1.0"));
     ASSERT_FALSE(result);
     EXPECT_FALSE(result.error().canRetry());
-    EXPECT_THAT(result.error().str(), testing::HasSubstr("BMC 2.1.0 is not active, 15 min after its activation: BMC shows 2.0.0"));
+    EXPECT_THAT(result.error().str(),
+                testing::HasSubstr(
+                    "BMC 2.1.0 is not active, 15 min after its activation: BMC shows 2.0.0"));
   }
   EXPECT_EQ(bmc.uploads, 1);
   ASSERT_FALSE(journal.findings.empty());
@@ -226,7 +241,8 @@ TEST_F(FirmwarePhaseTest, powerStaysUnderAnUpdateThatBeginsAfterTheActivation) {
   bmc.components["CPLD"] = {.version = "0x12", .activates = test::FakeBmc::Activates::AcCycle};
   bmc.offers_ac_cycle = true;
   cluster.firmware["rack-1"].components = {component("BIOS", "1.4.2"), component("CPLD", "0x14")};
-  for (const auto& [name, version, power] : {std::tuple("BIOS", "1.4.2", bmc::PowerState::On), std::tuple("CPLD", "0x14", bmc::PowerState::Off)}) {
+  for (const auto& [name, version, power] : {std::tuple("BIOS", "1.4.2", bmc::PowerState::On),
+                                             std::tuple("CPLD", "0x14", bmc::PowerState::Off)}) {
     SCOPED_TRACE(name);
     cluster.firmware["rack-1"].order = {name};
     journal = Journal();
@@ -240,7 +256,8 @@ TEST_F(FirmwarePhaseTest, powerStaysUnderAnUpdateThatBeginsAfterTheActivation) {
       loop.clock.advance(std::get<lifecycle::Again>(*outcome).after);
     }
     restart();
-    bmc.task_by_uri["/redfish/v1/TaskService/Tasks/other"] = test::FakeBmc::FakeTask{"NIC", "22.5", 1 << 20};
+    bmc.task_by_uri["/redfish/v1/TaskService/Tasks/other"] =
+        test::FakeBmc::FakeTask{"NIC", "22.5", 1 << 20};
     for (int call = 0; call < 20; ++call) {
       auto outcome = loop.run(phase->act(action(name, version), journal));
       ASSERT_TRUE(outcome && std::holds_alternative<lifecycle::Again>(*outcome));
@@ -318,11 +335,13 @@ TEST_F(FirmwarePhaseTest, tasksThatCannotBeListedAfterACrashAreWaitedFor) {
 
 TEST_F(FirmwarePhaseTest, aComponentThatIsUnlistedWhileItInstallsIsWaitedFor) {
   for (const char* name : {"BMC", "BIOS"}) {
-    for (int FakeBmc::Component::*reads : {&FakeBmc::Component::unlisted_reads, &FakeBmc::Component::unreadable_reads}) {
+    for (int FakeBmc::Component::* reads :
+         {&FakeBmc::Component::unlisted_reads, &FakeBmc::Component::unreadable_reads}) {
       journal = Journal();
       bmc.components[name].version = "1.0.0";
       const int uploads = bmc.components[name].uploads;
-      ASSERT_TRUE(loop.run(phase->act(action(name, std::string(name) == "BMC" ? "2.1.0" : "1.4.2"), journal)));
+      ASSERT_TRUE(loop.run(
+          phase->act(action(name, std::string(name) == "BMC" ? "2.1.0" : "1.4.2"), journal)));
       bmc.components[name].*reads = 30;
       const auto result = drive(action(name, std::string(name) == "BMC" ? "2.1.0" : "1.4.2"));
       ASSERT_TRUE(result) << result.error().str();
@@ -355,7 +374,8 @@ TEST_F(FirmwarePhaseTest, anUnlistedComponentIsAWrongNameAndAnUnreadableOneIsNot
   bmc.components["BMC"].unreadable_reads = 1;
   auto facts = loop.run(phase->observe(Subject(kNode)));
   ASSERT_TRUE(facts);
-  for (const auto& fact : *facts) EXPECT_NE(fact.facet.str(), "firmware.BMC") << "no fact of what could not be read";
+  for (const auto& fact : *facts)
+    EXPECT_NE(fact.facet.str(), "firmware.BMC") << "no fact of what could not be read";
 }
 
 TEST_F(FirmwarePhaseTest, aBmcThatStillRestartsAfterACrashIsWaitedFor) {
@@ -394,7 +414,9 @@ TEST(FirmwareProgress, survivesTheJournal) {
     EXPECT_EQ(read->since, timed.since);
   }
   EXPECT_EQ(Progress::parse("")->step, Step::Look);
-  for (const char* odd : {"flash", "upload", "upload x", "upload 1", "task", "activate", "activate up", "activate off", "settle yesterday"}) EXPECT_EQ(Progress::parse(odd).error().code(), ErrorCode::Corrupt) << odd;
+  for (const char* odd : {"flash", "upload", "upload x", "upload 1", "task", "activate",
+                          "activate up", "activate off", "settle yesterday"})
+    EXPECT_EQ(Progress::parse(odd).error().code(), ErrorCode::Corrupt) << odd;
 }
 
 TEST(FirmwareActivation, isDataByComponentName) {

@@ -15,13 +15,16 @@ using test::PldmBuilder;
 class PldmFormats : public testing::TestWithParam<int> {};
 
 TEST_P(PldmFormats, areRead) {
-  const auto bytes = PldmBuilder{.revision = GetParam(), .components = {{"3.14", "fpga"}, {"0x14", "cpld"}}}.build();
+  const auto bytes =
+      PldmBuilder{.revision = GetParam(), .components = {{"3.14", "fpga"}, {"0x14", "cpld"}}}
+          .build();
   ASSERT_TRUE(looksLikePldm(bytes));
   const auto package = parsePldm(bytes, bytes.size());
   ASSERT_TRUE(package) << package.error().str();
   EXPECT_EQ(package->version, "HGX-24.1");
   ASSERT_EQ(package->components.size(), 2u);
-  EXPECT_EQ(bytes.substr(package->components[1].offset_bytes, package->components[1].size_bytes), "cpld");
+  EXPECT_EQ(bytes.substr(package->components[1].offset_bytes, package->components[1].size_bytes),
+            "cpld");
   EXPECT_TRUE(package->isFor("iana:5703"));
   EXPECT_FALSE(package->isFor("iana:1647"));
   EXPECT_TRUE(package->bears("3.14"));
@@ -42,7 +45,8 @@ TEST_P(PldmFormats, anyByteOfTheHeaderThatIsWrongIsNoticed) {
 
 TEST_P(PldmFormats, everyTruncationIsNoticed) {
   const auto bytes = PldmBuilder{.revision = GetParam()}.build();
-  for (std::size_t size = 0; size < bytes.size(); ++size) EXPECT_FALSE(parsePldm(std::string_view(bytes).substr(0, size), size)) << size;
+  for (std::size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_FALSE(parsePldm(std::string_view(bytes).substr(0, size), size)) << size;
 }
 INSTANTIATE_TEST_SUITE_P(All, PldmFormats, testing::Range(1, 5));
 
@@ -60,8 +64,10 @@ TEST(Pldm, lengthsThatLieAreNoticedBehindAGoodChecksum) {
       auto odd = bytes;
       odd[i] = value;
       odd = withFixedChecksum(odd, header);
-      const auto package = parsePldm(odd, odd.size());  // whatever it says, it ends, and within the file
-      for (const auto& component : package ? package->components : std::vector<PldmComponent>()) EXPECT_LE(std::uintmax_t{component.offset_bytes} + component.size_bytes, odd.size());
+      const auto package =
+          parsePldm(odd, odd.size());  // whatever it says, it ends, and within the file
+      for (const auto& component : package ? package->components : std::vector<PldmComponent>())
+        EXPECT_LE(std::uintmax_t{component.offset_bytes} + component.size_bytes, odd.size());
     }
 }
 
@@ -79,10 +85,12 @@ TEST(FirmwareInspection, wantsTheVersionAndTheDeviceThatAreDeclared) {
   EXPECT_TRUE(inspectImage(fpga, {"3.14", "/f/fpga.fwpkg", ""}, bytes, bytes.size()));
   const auto other = inspectImage(fpga, {"3.15", "/f/fpga.fwpkg", ""}, bytes, bytes.size());
   ASSERT_FALSE(other);
-  EXPECT_THAT(other.error().text(), testing::AllOf(testing::HasSubstr("3.14"), testing::HasSubstr("3.15")));
+  EXPECT_THAT(other.error().text(),
+              testing::AllOf(testing::HasSubstr("3.14"), testing::HasSubstr("3.15")));
   fpga.device = "iana:1647";
   ASSERT_FALSE(inspectImage(fpga, {"3.14", "/f/fpga.fwpkg", ""}, bytes, bytes.size()));
-  EXPECT_FALSE(inspectImage(fpga, {"3.14", "/f/fpga.fwpkg", ""}, "anything", 8));  // no package says whom it is for
+  EXPECT_FALSE(inspectImage(fpga, {"3.14", "/f/fpga.fwpkg", ""}, "anything",
+                            8));  // no package says whom it is for
   fpga.device.clear();
   EXPECT_TRUE(inspectImage(fpga, {"3.14", "/f/fpga.fwpkg", ""}, "anything", 8));
 }

@@ -9,22 +9,51 @@ namespace {
 
 TEST(FirmwareProgress, isReadAsItWasWritten) {
   const auto when = *parseWallTime("2026-11-20T14:03:11.000Z");
-  const std::vector<Progress> all = {{},
-                                     {.step = Step::Next, .staged = {{"System ROM", "U54 2.1"}, {"A%20", "1"}}},
-                                     {.step = Step::Copy, .staged = {{"A", "1"}}, .waits = {"/t/1", "/t/2"}, .restarted = "NIC 5", .since = when},
-                                     {.step = Step::Upload, .staged = {{"A", "1"}}, .current = {"B", "2"}, .with = {{"C D", "2"}, {"E", "3"}}, .uploads_tried = 2, .tasks_before = {"/t/1", "/t/2"}},
-                                     {.step = Step::Follow, .current = {"B C", "2"}, .task = "/t/3#verify"},
-                                     {.step = Step::Follow, .staged = {{"A", "1"}}, .task = "/t/4", .since = when},
-                                     {.step = Step::Follow, .current = {"ConnectX 7", "28.39"}, .task = "agent:i/ConnectX 7=28.39", .waits = {"agent:i/A B=1"}, .since = when},
-                                     {.step = Step::Upload, .current = {"B", "2"}, .uploads_tried = 1, .tasks_before = {"agent:i/A B=1", "/t/50%"}, .since = when},
-                                     {.step = Step::Settle, .staged = {{"A", "1"}}, .starting = std::set<std::string>{}, .since = when},
-                                     {.step = Step::Settle, .staged = {{"A", "1"}}, .starting = std::set<std::string>{"NIC 1", "NIC 2"}, .since = when},
-                                     {.step = Step::Lost, .staged = {{"A", "1"}}, .current = {"B C", "2"}, .since = when},
-                                     {.step = Step::AcCut, .staged = {{"A", "1"}}, .since = when},
-                                     {.step = Step::Copy, .staged = {{"A=B", "1"}}, .since = when},
-                                     {.step = Step::Copy, .staged = {{"A", "1"}}, .failed = Failure{{"B C", "2"}, "100 % wrong\nhere", true}, .since = when},
-                                     {.step = Step::Over, .staged = {{"A", "1"}}, .failed = Failure{{"B", "2"}, "no licence", false}},
-                                     {.step = Step::Settle, .since = when}};
+  const std::vector<Progress> all = {
+      {},
+      {.step = Step::Next, .staged = {{"System ROM", "U54 2.1"}, {"A%20", "1"}}},
+      {.step = Step::Copy,
+       .staged = {{"A", "1"}},
+       .waits = {"/t/1", "/t/2"},
+       .restarted = "NIC 5",
+       .since = when},
+      {.step = Step::Upload,
+       .staged = {{"A", "1"}},
+       .current = {"B", "2"},
+       .with = {{"C D", "2"}, {"E", "3"}},
+       .uploads_tried = 2,
+       .tasks_before = {"/t/1", "/t/2"}},
+      {.step = Step::Follow, .current = {"B C", "2"}, .task = "/t/3#verify"},
+      {.step = Step::Follow, .staged = {{"A", "1"}}, .task = "/t/4", .since = when},
+      {.step = Step::Follow,
+       .current = {"ConnectX 7", "28.39"},
+       .task = "agent:i/ConnectX 7=28.39",
+       .waits = {"agent:i/A B=1"},
+       .since = when},
+      {.step = Step::Upload,
+       .current = {"B", "2"},
+       .uploads_tried = 1,
+       .tasks_before = {"agent:i/A B=1", "/t/50%"},
+       .since = when},
+      {.step = Step::Settle,
+       .staged = {{"A", "1"}},
+       .starting = std::set<std::string>{},
+       .since = when},
+      {.step = Step::Settle,
+       .staged = {{"A", "1"}},
+       .starting = std::set<std::string>{"NIC 1", "NIC 2"},
+       .since = when},
+      {.step = Step::Lost, .staged = {{"A", "1"}}, .current = {"B C", "2"}, .since = when},
+      {.step = Step::AcCut, .staged = {{"A", "1"}}, .since = when},
+      {.step = Step::Copy, .staged = {{"A=B", "1"}}, .since = when},
+      {.step = Step::Copy,
+       .staged = {{"A", "1"}},
+       .failed = Failure{{"B C", "2"}, "100 % wrong\nhere", true},
+       .since = when},
+      {.step = Step::Over,
+       .staged = {{"A", "1"}},
+       .failed = Failure{{"B", "2"}, "no licence", false}},
+      {.step = Step::Settle, .since = when}};
   for (const auto& progress : all) {
     const auto read = Progress::parse(progress.str());
     ASSERT_TRUE(read) << progress.str();
@@ -43,7 +72,10 @@ TEST(FirmwareProgress, isReadAsItWasWritten) {
     EXPECT_EQ(read->failed->target, progress.failed->target);
     EXPECT_EQ(read->failed->written, progress.failed->written);
   }
-  for (const char* odd : {"flash", "+A", "+A=1", "for:=1 task /t", "task", "upload x -", "+A=1 next more", "activate yesterday", "over", "because:x over", "failed:A over"}) EXPECT_FALSE(Progress::parse(odd)) << odd;
+  for (const char* odd :
+       {"flash", "+A", "+A=1", "for:=1 task /t", "task", "upload x -", "+A=1 next more",
+        "activate yesterday", "over", "because:x over", "failed:A over"})
+    EXPECT_FALSE(Progress::parse(odd)) << odd;
 }
 
 }  // namespace

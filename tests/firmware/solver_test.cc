@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The solver: by example, and against a search of all combinations on random baselines.
-#include "firmware/baselines.h"
 #include "firmware/solver.h"
+#include "firmware/baselines.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,12 +16,15 @@ using inventory::FirmwareBaseline;
 using inventory::FirmwareComponent;
 using inventory::FirmwareConstraint;
 
-FirmwareBaseline baselineWith(std::vector<FirmwareComponent> components, std::vector<std::string> order, const std::vector<std::string>& constraints) {
+FirmwareBaseline baselineWith(std::vector<FirmwareComponent> components,
+                              std::vector<std::string> order,
+                              const std::vector<std::string>& constraints) {
   FirmwareBaseline baseline;
   baseline.name = "test";
   baseline.declared_order = order.size();
   for (const auto& component : components)
-    if (std::find(order.begin(), order.end(), component.name) == order.end()) order.push_back(component.name);
+    if (std::find(order.begin(), order.end(), component.name) == order.end())
+      order.push_back(component.name);
   baseline.components = std::move(components);
   baseline.order = std::move(order);
   for (const auto& text : constraints) {
@@ -32,14 +35,17 @@ FirmwareBaseline baselineWith(std::vector<FirmwareComponent> components, std::ve
   return baseline;
 }
 
-FirmwareComponent at(const std::string& name, const std::string& version) { return {name, version, "/f/" + name, std::string(64, 'a')}; }
+FirmwareComponent at(const std::string& name, const std::string& version) {
+  return {name, version, "/f/" + name, std::string(64, 'a')};
+}
 
 /// "BMC>2 | BIOS>5,CPLD>3 ac-cycle"
 std::string wordsOf(const Schedule& schedule) {
   std::string out;
   for (const auto& wave : schedule.waves) {
     if (!out.empty()) out += " | ";
-    for (const auto& step : wave.steps) out += (&step == &wave.steps.front() ? "" : ",") + step.component->name + ">" + step.to;
+    for (const auto& step : wave.steps)
+      out += (&step == &wave.steps.front() ? "" : ",") + step.component->name + ">" + step.to;
     out += " " + std::string(toString(wave.activation));
   }
   return out;
@@ -63,12 +69,14 @@ TEST(FirmwareVersions, areATotalOrder) {
   std::vector<std::string> versions;
   for (int i = 0; i < 60; ++i) {
     std::string text;
-    for (int n = static_cast<int>(random() % 9); n >= 0; --n) text += letters[random() % letters.size()];
+    for (int n = static_cast<int>(random() % 9); n >= 0; --n)
+      text += letters[random() % letters.size()];
     versions.push_back(text);
   }
   for (const auto& a : versions)
     for (const auto& b : versions) {
-      EXPECT_EQ(inventory::compareVersions(a, b) < 0, inventory::compareVersions(b, a) > 0) << a << " / " << b;
+      EXPECT_EQ(inventory::compareVersions(a, b) < 0, inventory::compareVersions(b, a) > 0)
+          << a << " / " << b;
       for (const auto& c : versions)
         if (inventory::compareVersions(a, b) <= 0 && inventory::compareVersions(b, c) <= 0) {
           EXPECT_TRUE(inventory::compareVersions(a, c) <= 0) << a << " / " << b << " / " << c;
@@ -80,66 +88,93 @@ TEST(FirmwareConstraints, areReadAndSaidAgain) {
   auto constraint = FirmwareConstraint::parse("HGX_FW_FPGA_0 >= 3.14 needs CPLD >= 0x14");
   ASSERT_TRUE(constraint);
   EXPECT_EQ(constraint->str(), "HGX_FW_FPGA_0 >= 3.14 needs CPLD >= 0x14");
-  EXPECT_EQ(FirmwareConstraint::parse("System ROM<2.0  excludes  iLO 6 = 1.5")->str(), "System ROM < 2.0 excludes iLO 6 = 1.5");
-  for (const char* bad : {"", "A needs B", "A >= 1", "A >= needs B >= 1", "A >= 1 needs B >=", "A >= 1 2 needs B >= 1", "A >= 1 wants B >= 2", ">= 1 needs B > 1"})
+  EXPECT_EQ(FirmwareConstraint::parse("System ROM<2.0  excludes  iLO 6 = 1.5")->str(),
+            "System ROM < 2.0 excludes iLO 6 = 1.5");
+  for (const char* bad : {"", "A needs B", "A >= 1", "A >= needs B >= 1", "A >= 1 needs B >=",
+                          "A >= 1 2 needs B >= 1", "A >= 1 wants B >= 2", ">= 1 needs B > 1"})
     EXPECT_FALSE(FirmwareConstraint::parse(bad)) << bad;
 }
 
 TEST(FirmwareSolver, aComponentThatAnotherNeedsComesFirstWhateverTheOrder) {
-  const auto baseline = baselineWith({at("HGX_FW_FPGA_0", "3.14"), at("CPLD", "0x14")}, {"HGX_FW_FPGA_0", "CPLD"}, {"HGX_FW_FPGA_0 >= 3.14 needs CPLD >= 0x14"});
-  EXPECT_EQ(wordsOf(solve(baseline, {{"HGX_FW_FPGA_0", "3.10"}, {"CPLD", "0x12"}})), "CPLD>0x14 ac-cycle | HGX_FW_FPGA_0>3.14 power-cycle");
+  const auto baseline =
+      baselineWith({at("HGX_FW_FPGA_0", "3.14"), at("CPLD", "0x14")}, {"HGX_FW_FPGA_0", "CPLD"},
+                   {"HGX_FW_FPGA_0 >= 3.14 needs CPLD >= 0x14"});
+  EXPECT_EQ(wordsOf(solve(baseline, {{"HGX_FW_FPGA_0", "3.10"}, {"CPLD", "0x12"}})),
+            "CPLD>0x14 ac-cycle | HGX_FW_FPGA_0>3.14 power-cycle");
 }
 
 TEST(FirmwareSolver, whatFitsTogetherSharesAnActivation) {
-  const auto baseline = baselineWith({at("BMC", "2"), at("BIOS", "2"), at("NIC", "2"), at("CPLD", "2"), at("EROT", "2")}, {}, {});
-  EXPECT_EQ(wordsOf(solve(baseline, {{"BMC", "1"}, {"BIOS", "1"}, {"NIC", "1"}, {"CPLD", "1"}, {"EROT", "1"}})), "BMC>2 bmc-reset | BIOS>2,NIC>2 power-cycle | CPLD>2,EROT>2 ac-cycle");
+  const auto baseline = baselineWith(
+      {at("BMC", "2"), at("BIOS", "2"), at("NIC", "2"), at("CPLD", "2"), at("EROT", "2")}, {}, {});
+  EXPECT_EQ(
+      wordsOf(solve(baseline,
+                    {{"BMC", "1"}, {"BIOS", "1"}, {"NIC", "1"}, {"CPLD", "1"}, {"EROT", "1"}})),
+      "BMC>2 bmc-reset | BIOS>2,NIC>2 power-cycle | CPLD>2,EROT>2 ac-cycle");
 }
 
 TEST(FirmwareSolver, aWaveThatCouldBeHalfActivatedIsDivided) {
   // Sequentially fine, but if only NIC came up after a power cycle, the rule would be broken.
-  const auto baseline = baselineWith({at("BIOS", "2"), at("NIC", "2")}, {"BIOS", "NIC"}, {"NIC >= 2 needs BIOS >= 2"});
-  EXPECT_EQ(wordsOf(solve(baseline, {{"BIOS", "1"}, {"NIC", "1"}})), "BIOS>2 power-cycle | NIC>2 power-cycle");
+  const auto baseline = baselineWith({at("BIOS", "2"), at("NIC", "2")}, {"BIOS", "NIC"},
+                                     {"NIC >= 2 needs BIOS >= 2"});
+  EXPECT_EQ(wordsOf(solve(baseline, {{"BIOS", "1"}, {"NIC", "1"}})),
+            "BIOS>2 power-cycle | NIC>2 power-cycle");
 }
 
 TEST(FirmwareSolver, powerSuppliesAndBmcsGoOneAtATime) {
-  const auto baseline = baselineWith({at("PSU_0", "2"), at("PSU_1", "2"), at("BMC_0", "2"), at("BMC_1", "2")}, {}, {});
-  EXPECT_EQ(wordsOf(solve(baseline, {{"PSU_0", "1"}, {"PSU_1", "1"}, {"BMC_0", "1"}, {"BMC_1", "1"}})), "BMC_0>2 bmc-reset | BMC_1>2 bmc-reset | PSU_0>2 none | PSU_1>2 none");
+  const auto baseline = baselineWith(
+      {at("PSU_0", "2"), at("PSU_1", "2"), at("BMC_0", "2"), at("BMC_1", "2")}, {}, {});
+  EXPECT_EQ(
+      wordsOf(solve(baseline, {{"PSU_0", "1"}, {"PSU_1", "1"}, {"BMC_0", "1"}, {"BMC_1", "1"}})),
+      "BMC_0>2 bmc-reset | BMC_1>2 bmc-reset | PSU_0>2 none | PSU_1>2 none");
 }
 
 TEST(FirmwareSolver, steppingStonesArePassedAndInterleaved) {
   auto bios = at("BIOS", "3");
   bios.via = {{"2", "/f/bios2", std::string(64, 'b')}};
-  const auto baseline = baselineWith({bios, at("BMC", "2")}, {"BIOS", "BMC"}, {"BMC >= 2 needs BIOS >= 2", "BIOS >= 3 needs BMC >= 2"});
-  EXPECT_EQ(wordsOf(solve(baseline, {{"BIOS", "1"}, {"BMC", "1"}})), "BIOS>2 power-cycle | BMC>2 bmc-reset | BIOS>3 power-cycle");
-  EXPECT_EQ(wordsOf(solve(baseline, {{"BIOS", "2"}, {"BMC", "1"}})), "BMC>2 bmc-reset | BIOS>3 power-cycle");
+  const auto baseline = baselineWith({bios, at("BMC", "2")}, {"BIOS", "BMC"},
+                                     {"BMC >= 2 needs BIOS >= 2", "BIOS >= 3 needs BMC >= 2"});
+  EXPECT_EQ(wordsOf(solve(baseline, {{"BIOS", "1"}, {"BMC", "1"}})),
+            "BIOS>2 power-cycle | BMC>2 bmc-reset | BIOS>3 power-cycle");
+  EXPECT_EQ(wordsOf(solve(baseline, {{"BIOS", "2"}, {"BMC", "1"}})),
+            "BMC>2 bmc-reset | BIOS>3 power-cycle");
 }
 
 TEST(FirmwareSolver, theConstraintThatForbidsItIsNamed) {
-  const auto baseline = baselineWith({at("HGX_FW_FPGA_0", "3.14"), {"CPLD", "0x14", {}, {}}, at("BIOS", "2")}, {}, {"HGX_FW_FPGA_0 >= 3.14 needs CPLD >= 0x14"});
-  const auto schedule = solve(baseline, {{"HGX_FW_FPGA_0", "3.10"}, {"CPLD", "0x12"}, {"BIOS", "1"}});
+  const auto baseline =
+      baselineWith({at("HGX_FW_FPGA_0", "3.14"), {"CPLD", "0x14", {}, {}}, at("BIOS", "2")}, {},
+                   {"HGX_FW_FPGA_0 >= 3.14 needs CPLD >= 0x14"});
+  const auto schedule =
+      solve(baseline, {{"HGX_FW_FPGA_0", "3.10"}, {"CPLD", "0x12"}, {"BIOS", "1"}});
   EXPECT_EQ(wordsOf(schedule), "BIOS>2 power-cycle");  // the rest is not held back
   ASSERT_TRUE(schedule.undoneOf("HGX_FW_FPGA_0"));
-  EXPECT_THAT(schedule.undoneOf("HGX_FW_FPGA_0")->why, testing::HasSubstr("HGX_FW_FPGA_0 >= 3.14 needs CPLD >= 0x14"));
+  EXPECT_THAT(schedule.undoneOf("HGX_FW_FPGA_0")->why,
+              testing::HasSubstr("HGX_FW_FPGA_0 >= 3.14 needs CPLD >= 0x14"));
   EXPECT_THAT(schedule.undoneOf("HGX_FW_FPGA_0")->why, testing::HasSubstr("CPLD 0x12"));
   EXPECT_THAT(schedule.undoneOf("CPLD")->why, testing::HasSubstr("no file"));
 }
 
 TEST(FirmwareSolver, anUnknownComponentForbidsAndAnAbsentDriverDoesNot) {
   const auto needs_cpld = baselineWith({at("FPGA", "2")}, {}, {"FPGA >= 2 needs CPLD >= 1"});
-  EXPECT_THAT(solve(needs_cpld, {{"FPGA", "1"}}).undoneOf("FPGA")->why, testing::HasSubstr("CPLD is not known"));
-  const auto needs_driver = baselineWith({at("VBIOS", "96")}, {}, {"VBIOS >= 96 needs nvml.driver >= 570"});
+  EXPECT_THAT(solve(needs_cpld, {{"FPGA", "1"}}).undoneOf("FPGA")->why,
+              testing::HasSubstr("CPLD is not known"));
+  const auto needs_driver =
+      baselineWith({at("VBIOS", "96")}, {}, {"VBIOS >= 96 needs nvml.driver >= 570"});
   EXPECT_EQ(wordsOf(solve(needs_driver, {{"VBIOS", "95"}})), "VBIOS>96 power-cycle");
-  EXPECT_THAT(solve(needs_driver, {{"VBIOS", "95"}, {"nvml.driver", "550.54"}}).undoneOf("VBIOS")->why, testing::HasSubstr("nvml.driver 550.54"));
+  EXPECT_THAT(
+      solve(needs_driver, {{"VBIOS", "95"}, {"nvml.driver", "550.54"}}).undoneOf("VBIOS")->why,
+      testing::HasSubstr("nvml.driver 550.54"));
 }
 
 TEST(FirmwareSolver, aForbiddenCombinationThatIsThereIsLeft) {
-  const auto baseline = baselineWith({at("A", "2"), at("B", "2")}, {"A", "B"}, {"A >= 1 needs B >= 2"});
+  const auto baseline =
+      baselineWith({at("A", "2"), at("B", "2")}, {"A", "B"}, {"A >= 1 needs B >= 2"});
   EXPECT_EQ(wordsOf(solve(baseline, {{"A", "1"}, {"B", "1"}})), "A>2,B>2 power-cycle");
   EXPECT_EQ(brokenConstraints(baseline.constraints, {{"A", "1"}, {"B", "1"}}).size(), 1u);
 }
 
 TEST(FirmwareRoad, countsWhatTheNodeGoesThrough) {
-  const auto baseline = baselineWith({at("BMC", "2"), at("BIOS", "2"), at("CPLD", "2"), at("NIC", "1")}, {}, {});
+  const auto baseline =
+      baselineWith({at("BMC", "2"), at("BIOS", "2"), at("CPLD", "2"), at("NIC", "1")}, {}, {});
   const auto road = roadOf(baseline, {{"BMC", "1"}, {"BIOS", "1"}, {"CPLD", "1"}, {"NIC", "1"}});
   const auto totals = totalsOf(road.schedule);
   EXPECT_EQ(totals.flashes, 3);
@@ -164,21 +199,26 @@ Puzzle puzzle(unsigned seed) {
   std::vector<std::string> constraints;
   Puzzle out;
   for (int i = 0; i < count; ++i) {
-    auto component = at(std::string(1, static_cast<char>('A' + i)), std::to_string(2 + random() % 3));
+    auto component =
+        at(std::string(1, static_cast<char>('A' + i)), std::to_string(2 + random() % 3));
     component.activation = static_cast<inventory::FirmwareActivation>(2 + random() % 3);
     const int running = 1 + static_cast<int>(random() % 2);
     for (int v = running + 1; v < std::stoi(component.version); ++v)
-      if (random() % 2) component.via.push_back({std::to_string(v), "/f/via", std::string(64, 'c')});
+      if (random() % 2)
+        component.via.push_back({std::to_string(v), "/f/via", std::string(64, 'c')});
     if (random() % 12 == 0) component.file.clear(), component.via.clear();
     out.running[component.name] = std::to_string(running);
     components.push_back(component);
   }
   for (int i = static_cast<int>(random() % 6); i > 0; --i) {
-    const char left = static_cast<char>('A' + random() % count), right = static_cast<char>('A' + random() % count);
+    const char left = static_cast<char>('A' + random() % count),
+               right = static_cast<char>('A' + random() % count);
     if (left == right) continue;
     constexpr std::array kOps = {">=", "<=", "=", "!="};
     constexpr std::array kWords = {"needs", "needs", "excludes"};
-    constraints.push_back(fmt::format("{} {} {} {} {} {} {}", left, kOps[random() % 4], 1 + random() % 4, kWords[random() % 3], right, kOps[random() % 4], 1 + random() % 4));
+    constraints.push_back(fmt::format("{} {} {} {} {} {} {}", left, kOps[random() % 4],
+                                      1 + random() % 4, kWords[random() % 3], right,
+                                      kOps[random() % 4], 1 + random() % 4));
   }
   out.baseline = baselineWith(std::move(components), {}, constraints);
   return out;
@@ -187,7 +227,8 @@ Puzzle puzzle(unsigned seed) {
 std::set<std::string> brokenSet(const FirmwareBaseline& baseline, const Versions& versions) {
   std::set<std::string> out;
   for (std::size_t i = 0; i < baseline.constraints.size(); ++i)
-    if (!brokenConstraints({baseline.constraints[i]}, versions).empty()) out.insert(std::to_string(i));
+    if (!brokenConstraints({baseline.constraints[i]}, versions).empty())
+      out.insert(std::to_string(i));
   return out;
 }
 bool noNewBreach(const FirmwareBaseline& baseline, const Versions& before, const Versions& after) {
@@ -234,7 +275,8 @@ std::size_t mostSteps(const FirmwareBaseline& baseline, const Versions& running)
 
 class FirmwareSolverProperty : public testing::TestWithParam<unsigned> {};
 
-TEST_P(FirmwareSolverProperty, neverPassesThroughAForbiddenCombinationAndGivesUpNothingThatCanBeReached) {
+TEST_P(FirmwareSolverProperty,
+       neverPassesThroughAForbiddenCombinationAndGivesUpNothingThatCanBeReached) {
   for (unsigned seed = GetParam() * 400; seed < (GetParam() + 1) * 400; ++seed) {
     const auto [baseline, running] = puzzle(seed);
     const auto schedule = solve(baseline, running);
@@ -247,7 +289,8 @@ TEST_P(FirmwareSolverProperty, neverPassesThroughAForbiddenCombinationAndGivesUp
         auto some = before;
         for (std::size_t i = 0; i < wave.steps.size(); ++i)
           if (subset >> i & 1) some[wave.steps[i].component->name] = wave.steps[i].to;
-        ASSERT_TRUE(noNewBreach(baseline, before, some)) << "seed " << seed << ": " << wordsOf(schedule);
+        ASSERT_TRUE(noNewBreach(baseline, before, some))
+            << "seed " << seed << ": " << wordsOf(schedule);
       }
       for (const auto& step : wave.steps) {
         ASSERT_EQ(now[step.component->name], step.from) << "seed " << seed;
@@ -257,7 +300,9 @@ TEST_P(FirmwareSolverProperty, neverPassesThroughAForbiddenCombinationAndGivesUp
     }
     ASSERT_EQ(steps, mostSteps(baseline, running)) << "seed " << seed << ": " << wordsOf(schedule);
     for (const auto& component : baseline.components) {
-      ASSERT_EQ(now[component.name] == component.version, schedule.undoneOf(component.name) == nullptr) << "seed " << seed;
+      ASSERT_EQ(now[component.name] == component.version,
+                schedule.undoneOf(component.name) == nullptr)
+          << "seed " << seed;
       const auto* undone = schedule.undoneOf(component.name);
       ASSERT_FALSE(undone && undone->why.empty()) << "seed " << seed;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several components by one activation: staged one after the other, nothing switched before the last is taken in, nothing flashed twice
-// however often muster dies.
+// Several components by one activation: staged one after the other, nothing switched before the
+// last is taken in, nothing flashed twice however often muster dies.
 #include "bmc/forwarding_bmc.h"
 #include "firmware/activation_policy.h"
 #include "firmware/baselines.h"
@@ -22,7 +22,8 @@ using test::FakeBmc;
 class FirmwareWaves : public FirmwarePhaseTest {
  protected:
   FirmwareWaves() {
-    declare({{"BMC", "2.1.0"}, {"BIOS", "1.4.2"}, {"NIC", "22.5"}, {"CPLD", "0x14"}, {"EROT", "1.9"}});
+    declare(
+        {{"BMC", "2.1.0"}, {"BIOS", "1.4.2"}, {"NIC", "22.5"}, {"CPLD", "0x14"}, {"EROT", "1.9"}});
     bmc.components["NIC"] = {.version = "22.1", .activates = FakeBmc::Activates::PowerCycle};
     bmc.components["CPLD"] = {.version = "0x12", .activates = FakeBmc::Activates::AcCycle};
     bmc.components["EROT"] = {.version = "1.8", .activates = FakeBmc::Activates::AcCycle};
@@ -46,7 +47,9 @@ class FirmwareWaves : public FirmwarePhaseTest {
     for (auto& fact : *observed) facts.put(std::move(fact));
     std::vector<lifecycle::Goal> unmet;
     for (auto& goal : phase->goals(cluster, lifecycle::Subject(kNode), facts))
-      if (!lifecycle::matches(goal.want, facts.value(goal.facet.subject, goal.facet.facet).value_or(""))) unmet.push_back(std::move(goal));
+      if (!lifecycle::matches(goal.want,
+                              facts.value(goal.facet.subject, goal.facet.facet).value_or("")))
+        unmet.push_back(std::move(goal));
     for (const auto& goal : unmet) {
       if (!goal.blocked.empty()) return fail(ErrorCode::Conflict, goal.blocked);
       journal.operation_id.clear();
@@ -56,7 +59,8 @@ class FirmwareWaves : public FirmwarePhaseTest {
     return {};
   }
   void expectBaseline() {
-    for (const auto& component : cluster.firmware["rack-1"].components) EXPECT_EQ(bmc.components[component.name].version, component.version) << component.name;
+    for (const auto& component : cluster.firmware["rack-1"].components)
+      EXPECT_EQ(bmc.components[component.name].version, component.version) << component.name;
   }
 };
 
@@ -69,8 +73,12 @@ TEST_F(FirmwareWaves, aBaselineCostsAsManyActivationsAsItNeeds) {
   EXPECT_EQ(bmc.power_cycles, 2);  // one for BIOS and NIC, one after the AC cycle
   std::vector<std::string> order;
   for (const auto& call : bmc.calls)
-    if (call.starts_with("startUpdate") || call == "resetBmc" || call == "acCycle" || call == "power On") order.push_back(call);
-  EXPECT_THAT(order, testing::ElementsAre("startUpdate BMC", "resetBmc", "startUpdate BIOS", "startUpdate NIC", "power On", "startUpdate CPLD", "startUpdate EROT", "acCycle", "power On"));
+    if (call.starts_with("startUpdate") || call == "resetBmc" || call == "acCycle" ||
+        call == "power On")
+      order.push_back(call);
+  EXPECT_THAT(order, testing::ElementsAre("startUpdate BMC", "resetBmc", "startUpdate BIOS",
+                                          "startUpdate NIC", "power On", "startUpdate CPLD",
+                                          "startUpdate EROT", "acCycle", "power On"));
 }
 
 /// Its second power supply shows what the test says.
@@ -79,7 +87,8 @@ class WithSupplies final : public bmc::ForwardingBmc {
   using ForwardingBmc::ForwardingBmc;
   Async<std::vector<bmc::SensorReading>> sensors() override {
     if (on_read) on_read();
-    co_return std::vector<bmc::SensorReading>{{"PSU_0", "PowerSupply", "W", 400, first, {}}, {"PSU_1", "PowerSupply", "", 0, "OK", {}}};
+    co_return std::vector<bmc::SensorReading>{{"PSU_0", "PowerSupply", "W", 400, first, {}},
+                                              {"PSU_1", "PowerSupply", "", 0, "OK", {}}};
   }
   std::string first = "OK";
   std::function<void()> on_read;
@@ -89,7 +98,8 @@ class FirmwareOfSupplies : public FirmwareWaves {
  protected:
   FirmwareOfSupplies() {
     declare({{"PSU_0", "1.4"}, {"PSU_1", "1.4"}});
-    for (const char* name : {"PSU_0", "PSU_1"}) bmc.components[name] = {.version = "1.3", .activates = FakeBmc::Activates::AtOnce};
+    for (const char* name : {"PSU_0", "PSU_1"})
+      bmc.components[name] = {.version = "1.3", .activates = FakeBmc::Activates::AtOnce};
     auto owned = std::make_unique<WithSupplies>(bmc);
     supplies = owned.get();
     one = std::make_unique<OneBmc>(std::move(owned));
@@ -103,13 +113,16 @@ TEST_F(FirmwareOfSupplies, oneThatIsNotWellKeepsTheOthersAsTheyAre) {
   supplies->on_read = [this] { supplies->first = bmc.uploads > 0 ? "Critical" : "OK"; };
   const auto done = apply();
   ASSERT_FALSE(done);
-  EXPECT_THAT(done.error().str(), testing::HasSubstr("PSU_1 1.4 is not flashed: not redundant: PSU_0 is Critical"));
+  EXPECT_THAT(done.error().str(),
+              testing::HasSubstr("PSU_1 1.4 is not flashed: not redundant: PSU_0 is Critical"));
   EXPECT_EQ(bmc.uploads, 1);
 }
 
 TEST_F(FirmwareOfSupplies, oneThatRestartsIsWaitedFor) {
   int reads = 0;
-  supplies->on_read = [this, &reads] { supplies->first = bmc.uploads == 1 && ++reads < 4 ? "Warning" : "OK"; };
+  supplies->on_read = [this, &reads] {
+    supplies->first = bmc.uploads == 1 && ++reads < 4 ? "Warning" : "OK";
+  };
   EXPECT_TRUE(apply());
   expectBaseline();
   EXPECT_GE(reads, 4);
@@ -117,8 +130,13 @@ TEST_F(FirmwareOfSupplies, oneThatRestartsIsWaitedFor) {
 
 TEST(FirmwareOfSupply, aSingleOneIsNotRedundantNorIsOneOfWhichNothingIsKnown) {
   EXPECT_EQ(whyNotRedundant({}), "not redundant: the BMC shows 0 good power supplies");
-  EXPECT_EQ(whyNotRedundant({{"A", "PowerSupply", "W", 1, "OK", {}}, {"B", "PowerSupply", "W", 1, "", {}}, {"C", "Power", "W", 1, "OK", {}}}), "not redundant: the BMC shows 1 good power supply");
-  EXPECT_EQ(whyNotRedundant({{"A", "PowerSupply", "W", 1, "OK", {}}, {"B", "PowerSupply", "W", 1, "OK", {}}}), "");
+  EXPECT_EQ(whyNotRedundant({{"A", "PowerSupply", "W", 1, "OK", {}},
+                             {"B", "PowerSupply", "W", 1, "", {}},
+                             {"C", "Power", "W", 1, "OK", {}}}),
+            "not redundant: the BMC shows 1 good power supply");
+  EXPECT_EQ(whyNotRedundant(
+                {{"A", "PowerSupply", "W", 1, "OK", {}}, {"B", "PowerSupply", "W", 1, "OK", {}}}),
+            "");
 }
 
 TEST_F(FirmwareWaves, nothingIsFlashedTwiceWhereverMusterDies) {
@@ -138,7 +156,8 @@ TEST_F(FirmwareWaves, nothingIsFlashedTwiceWhereverMusterDies) {
 }
 
 TEST_F(FirmwareWaves, nothingIsFlashedTwiceWhateverEffectMusterDiesAfter) {
-  for (const char* effect : {"startUpdate", "resetBmc", "acCycle", "power On", "power GracefulShutdown"}) {
+  for (const char* effect :
+       {"startUpdate", "resetBmc", "acCycle", "power On", "power GracefulShutdown"}) {
     SCOPED_TRACE(effect);
     for (auto& [name, c] : bmc.components) c = {.version = "0.1", .activates = c.activates};
     bmc.info.power = bmc::PowerState::On;
@@ -177,7 +196,8 @@ TEST_F(FirmwareWaves, whatItTookIsLearntAndShown) {
   EXPECT_EQ(flashTime(bios), 4min);
   bios.minutes = 3;
   EXPECT_EQ(flashTime(bios, learnt), 3min);
-  EXPECT_EQ(typicalOf({{{"A", 10s}}, {{"A", 500s}, {"B", 7s}}, {{"A", 30s}}}), (Durations{{"A", 30s}, {"B", 7s}}));
+  EXPECT_EQ(typicalOf({{{"A", 10s}}, {{"A", 500s}, {"B", 7s}}, {{"A", 30s}}}),
+            (Durations{{"A", 30s}, {"B", 7s}}));
 }
 
 TEST_F(FirmwareWaves, powerStaysWhileASecondSlotIsFilled) {
@@ -218,7 +238,8 @@ TEST_F(FirmwareWaves, withoutAnAcCycleSomebodyIsAskedAndTheWorkWaits) {
 }
 
 TEST_F(FirmwareWaves, aHostThatWasSwitchedOffIsSwitchedOnWhateverItsBaseboardShows) {
-  const auto slow = Error(ErrorCode::Unavailable, "HGX_FW_GPU_SXM_1: the BMC answered 503: HMCCommuicationFailed");
+  const auto slow = Error(ErrorCode::Unavailable,
+                          "HGX_FW_GPU_SXM_1: the BMC answered 503: HMCCommuicationFailed");
   bmc.on_power = [&](bmc::PowerState power) {
     bmc.clearFailures("firmware");
     if (power == bmc::PowerState::Off) bmc.failNext("firmware", slow, 100'000);
@@ -257,11 +278,13 @@ TEST_F(FirmwareWaves, aSteppingStoneIsRunBeforeTheNext) {
 TEST_F(FirmwareWaves, aConstraintThatCannotBeMetBlocksItsGoalAndNamesItself) {
   auto& baseline = cluster.firmware["rack-1"];
   declare({{"NIC", "22.5"}, {"BIOS", "1.4.2"}});
-  baseline.constraints.push_back(*inventory::FirmwareConstraint::parse("NIC >= 22.5 needs CPLD >= 0x14"));
+  baseline.constraints.push_back(
+      *inventory::FirmwareConstraint::parse("NIC >= 22.5 needs CPLD >= 0x14"));
   const auto observed = loop.run(phase->observe(lifecycle::Subject(kNode)));
   lifecycle::FactSet facts;
   for (const auto& fact : *observed) facts.put(fact);
-  EXPECT_EQ(facts.value(lifecycle::Subject(kNode), FacetName("firmware.CPLD")), "0x12");  // known although no goal
+  EXPECT_EQ(facts.value(lifecycle::Subject(kNode), FacetName("firmware.CPLD")),
+            "0x12");  // known although no goal
   for (const auto& goal : phase->goals(cluster, lifecycle::Subject(kNode), facts)) {
     if (goal.facet.facet.str() == "firmware.NIC") {
       EXPECT_THAT(goal.blocked, testing::HasSubstr("NIC >= 22.5 needs CPLD >= 0x14"));
@@ -285,7 +308,8 @@ TEST_F(FirmwareWaves, aPackageOfAnotherVersionIsNeverSent) {
   bios.sha256 = io::sha256Hex(package);
   const auto done = apply();
   ASSERT_FALSE(done);
-  EXPECT_THAT(done.error().str(), testing::AllOf(testing::HasSubstr("1.4.9"), testing::HasSubstr("1.4.2")));
+  EXPECT_THAT(done.error().str(),
+              testing::AllOf(testing::HasSubstr("1.4.9"), testing::HasSubstr("1.4.2")));
   EXPECT_EQ(bmc.uploads, 0);
 }
 
@@ -303,16 +327,22 @@ TEST_F(FirmwareWaves, onlyDeclaredFilesAreServedToBmcs) {
   const auto declared = *io::readFile(bios.file);
   const auto copy = std::get<io::FileBody>(served.body).path;
   EXPECT_EQ(*io::readFile(copy), declared);
-  EXPECT_FALSE(std::ofstream(copy).is_open() && std::ofstream(copy) << "other" && *io::readFile(copy) != declared) << "sealed";
-  // A change between two requests, or in the middle of one, reaches nobody; once the copy is let go nothing is served at all.
+  EXPECT_FALSE(std::ofstream(copy).is_open() && std::ofstream(copy) << "other" &&
+               *io::readFile(copy) != declared)
+      << "sealed";
+  // A change between two requests, or in the middle of one, reaches nobody; once the copy is let go
+  // nothing is served at all.
   ASSERT_TRUE(io::writeFileAtomic(bios.file, std::string(declared.size(), 'x')));
   EXPECT_EQ(*io::readFile(copy), declared);
-  EXPECT_EQ(*io::readFile(std::get<io::FileBody>(get("/firmware/" + bios.sha256 + "/BIOS.fw").body).path), declared);
+  EXPECT_EQ(
+      *io::readFile(std::get<io::FileBody>(get("/firmware/" + bios.sha256 + "/BIOS.fw").body).path),
+      declared);
   loop.clock.advance(std::chrono::minutes(11));
   const auto refused = get("/firmware/" + bios.sha256 + "/BIOS.fw");
   EXPECT_EQ(refused.status, 409);
   EXPECT_THAT(std::get<std::string>(refused.body), testing::HasSubstr("it is not served"));
-  for (const auto* other : {"/firmware/", "/firmware/../../etc/passwd", "/firmware/aaaa/BIOS.fw"}) EXPECT_EQ(get(other).status, 404) << other;
+  for (const auto* other : {"/firmware/", "/firmware/../../etc/passwd", "/firmware/aaaa/BIOS.fw"})
+    EXPECT_EQ(get(other).status, 404) << other;
 }
 
 /// BIOS is staged, then the BMC says that it cannot install NIC.
@@ -350,9 +380,12 @@ TEST_F(FirmwareWaveThatFails, whatWasStagedBesideItIsSwitchedOnAndTheReasonIsKep
 TEST_F(FirmwareWaveThatFails, noLaterPlanFlashesItAgainByItself) {
   ASSERT_FALSE(drive(action("BIOS", "1.4.2")));
   const auto why = whyNow("NIC");
-  EXPECT_THAT(why, testing::AllOf(testing::HasSubstr("did not install NIC 22.5"), testing::HasSubstr("muster firmware retry gpu001")));
+  EXPECT_THAT(why, testing::AllOf(testing::HasSubstr("did not install NIC 22.5"),
+                                  testing::HasSubstr("muster firmware retry gpu001")));
   EXPECT_EQ(whyNow("BIOS"), "");
-  EXPECT_EQ(whyNow("NIC"), "");  // said once: it is a fact of the store from then on, until somebody forgets it there
+  EXPECT_EQ(
+      whyNow("NIC"),
+      "");  // said once: it is a fact of the store from then on, until somebody forgets it there
 }
 
 TEST_F(FirmwareWaveThatFails, endsTheSameWayWhereverMusterDies) {
@@ -434,11 +467,13 @@ TEST_F(FirmwareWaveThatIsDisturbed, oneThatLastsEndsItAndNothingIsSentAgain) {
   bmc.failNext("tasks", Error(ErrorCode::Denied, "403: no privilege"), 1'000);
   const auto done = drive(action("BIOS", "1.4.2"));
   ASSERT_FALSE(done);
-  EXPECT_THAT(done.error().str(), testing::AllOf(testing::HasSubstr("broken off"), testing::HasSubstr("no privilege")));
+  EXPECT_THAT(done.error().str(),
+              testing::AllOf(testing::HasSubstr("broken off"), testing::HasSubstr("no privilege")));
   EXPECT_EQ(bmc.count("power"), 0);
   bmc.clearFailures("firmware");
   bmc.clearFailures("tasks");
-  EXPECT_THAT(whyNow("BIOS"), testing::AllOf(testing::HasSubstr("no privilege"), testing::HasSubstr("muster firmware retry gpu001")));
+  EXPECT_THAT(whyNow("BIOS"), testing::AllOf(testing::HasSubstr("no privilege"),
+                                             testing::HasSubstr("muster firmware retry gpu001")));
 }
 
 TEST_F(FirmwareWaveThatIsDisturbed, itEndsItselfBeforeItIsCalledOff) {
@@ -450,7 +485,8 @@ TEST_F(FirmwareWaveThatIsDisturbed, itEndsItselfBeforeItIsCalledOff) {
   const auto done = drive(bios);
   ASSERT_FALSE(done);
   EXPECT_LT(loop.clock.steady() - begun, 2h);
-  EXPECT_THAT(done.error().str(), testing::AllOf(testing::HasSubstr("not finished in time"), testing::HasSubstr("503: busy")));
+  EXPECT_THAT(done.error().str(), testing::AllOf(testing::HasSubstr("not finished in time"),
+                                                 testing::HasSubstr("503: busy")));
   EXPECT_NE(whyNow("BIOS"), "");
 }
 
@@ -474,7 +510,12 @@ TEST_F(FirmwareWaveThatIsDisturbed, anUploadThatOutlastsItsDeadlineTakesNothingW
 }
 
 TEST_F(FirmwareWaveThatIsDisturbed, whatHasFailedBeforeIsNotSentBesideAnother) {
-  journal.known.put({lifecycle::Subject(kNode), failedFacet("NIC"), "22.5 NIC 22.5 is not active", {}, "muster", {}});
+  journal.known.put({lifecycle::Subject(kNode),
+                     failedFacet("NIC"),
+                     "22.5 NIC 22.5 is not active",
+                     {},
+                     "muster",
+                     {}});
   ASSERT_TRUE(drive(action("BIOS", "1.4.2")));
   EXPECT_EQ(bmc.components["BIOS"].version, "1.4.2");
   EXPECT_EQ(bmc.components["NIC"].uploads, 0);
@@ -483,7 +524,8 @@ TEST_F(FirmwareWaveThatIsDisturbed, whatHasFailedBeforeIsNotSentBesideAnother) {
 TEST_F(FirmwareWaveThatIsDisturbed, nothingIsSwitchedWhileTheBmcWorksOnAnUpdateOfSomebodyElse) {
   bmc.components["NIC"].version = "22.5";
   ASSERT_TRUE(loop.run(phase->act(action("BIOS", "1.4.2"), journal)));  // sent, and being written
-  bmc.task_by_uri["/redfish/v1/TaskService/Tasks/other"] = FakeBmc::FakeTask{"EROT", "1.9", 1 << 20};
+  bmc.task_by_uri["/redfish/v1/TaskService/Tasks/other"] =
+      FakeBmc::FakeTask{"EROT", "1.9", 1 << 20};
   for (int call = 0; call < 20; ++call) {
     auto outcome = loop.run(phase->act(action("BIOS", "1.4.2"), journal));
     ASSERT_TRUE(outcome && std::holds_alternative<lifecycle::Again>(*outcome));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nested a thousand and a hundred thousand deep, at each door: an error, never a signal.
+#include "base/json_output.h"
+#include "bmc/redfish/json_view.h"
 #include "wire/messages.h"
 #include "wire/pack_index.h"
 #include "wire/partition_table.h"
-#include "base/json_output.h"
-#include "bmc/redfish/json_view.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -32,15 +32,20 @@ TEST_P(NestedJson, isRefused) {
 
 INSTANTIATE_TEST_SUITE_P(
     Doors, NestedJson,
-    testing::Values(Door{"poll", [](const std::string& text) { return !wire::parsePollRequest(text); }},
-                    Door{"enrolment", [](const std::string& text) { return !wire::parseEnrolRequest(text); }},
-                    Door{"reports", [](const std::string& text) { return !wire::parseReports(text); }},
-                    Door{"hardware", [](const std::string& text) { return !wire::parseHardware(text); }},
-                    Door{"checks", [](const std::string& text) { return !wire::parseCheckResults(text); }},
-                    Door{"packIndexBeforeItsSignature", [](const std::string& text) { return !wire::openIndex(text, "", ""); }},
-                    Door{"packIndexUnsigned", [](const std::string& text) { return !wire::readIndex(text); }},
-                    Door{"sfdisk", [](const std::string& text) { return wire::readPartitionTable(text).partitions.empty(); }},
-                    Door{"redfish", [](const std::string& text) { return bmc::parseLenient(text).is_null(); }}),
+    testing::Values(
+        Door{"poll", [](const std::string& text) { return !wire::parsePollRequest(text); }},
+        Door{"enrolment", [](const std::string& text) { return !wire::parseEnrolRequest(text); }},
+        Door{"reports", [](const std::string& text) { return !wire::parseReports(text); }},
+        Door{"hardware", [](const std::string& text) { return !wire::parseHardware(text); }},
+        Door{"checks", [](const std::string& text) { return !wire::parseCheckResults(text); }},
+        Door{"packIndexBeforeItsSignature",
+             [](const std::string& text) { return !wire::openIndex(text, "", ""); }},
+        Door{"packIndexUnsigned", [](const std::string& text) { return !wire::readIndex(text); }},
+        Door{"sfdisk",
+             [](const std::string& text) {
+               return wire::readPartitionTable(text).partitions.empty();
+             }},
+        Door{"redfish", [](const std::string& text) { return bmc::parseLenient(text).is_null(); }}),
     [](const auto& row) { return row.param.name; });
 
 TEST(ServiceMessage, isCutBetweenLetters) {

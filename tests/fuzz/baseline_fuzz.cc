@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A baseline may say anything: it is read with its mistakes named, and what is read is solved. The input stands under `components`'
-// neighbour keys of one baseline.
+// A baseline may say anything: it is read with its mistakes named, and what is read is solved. The
+// input stands under `components`' neighbour keys of one baseline.
 #include "firmware/baselines.h"
 #include "inventory/inventory.h"
 
@@ -10,7 +10,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size > 4096) return -1;
   const std::string text(reinterpret_cast<const char*>(data), size);
   (void)muster::inventory::FirmwareConstraint::parse(text);
-  std::string yaml = "cluster: {name: fuzz}\nnetworks: {provisioning: {cidr: 10.20.0.0/16}}\nprofiles: {}\nfirmware:\n  b:\n";
+  std::string yaml =
+      "cluster: {name: fuzz}\nnetworks: {provisioning: {cidr: 10.20.0.0/16}}\nprofiles: "
+      "{}\nfirmware:\n  b:\n";
   for (std::size_t at = 0; at <= text.size();) {
     const auto end = std::min(text.find('\n', at), text.size());
     yaml += "    " + text.substr(at, end - at) + "\n";

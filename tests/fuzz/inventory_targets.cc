@@ -5,10 +5,10 @@
 #include <array>
 
 #include "agent/tasks/kernel_log.h"
-#include "inventory/parse/csv.h"
-#include "inventory/parse/hostlist.h"
 #include "inventory/inventory.h"
 #include "inventory/model/user_data.h"
+#include "inventory/parse/csv.h"
+#include "inventory/parse/hostlist.h"
 #include "tests/fuzz/targets.h"
 
 namespace muster::fuzz {

@@ -6,6 +6,10 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
+#include "base/json_input.h"
+#include "base/json_output.h"
+#include "base/printable.h"
+#include "tests/fuzz/targets.h"
 #include "wire/attestation.h"
 #include "wire/controllers.h"
 #include "wire/device_firmware.h"
@@ -14,10 +18,6 @@
 #include "wire/metainfo.h"
 #include "wire/pack_index.h"
 #include "wire/partition_table.h"
-#include "base/json_input.h"
-#include "base/json_output.h"
-#include "base/printable.h"
-#include "tests/fuzz/targets.h"
 
 namespace muster::fuzz {
 namespace {

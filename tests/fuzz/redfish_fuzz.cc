@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever a BMC answers, the client ends, within its bounds, with a value or an error. The input is a JSON object path → resource, as a
-// capture is; a path that it lacks answers the whole input.
+// Whatever a BMC answers, the client ends, within its bounds, with a value or an error. The input
+// is a JSON object path → resource, as a capture is; a path that it lacks answers the whole input.
 #include "tests/bmc/redfish_rig.h"
 
 #include <cstdint>
@@ -9,7 +9,8 @@ namespace muster {
 namespace {
 
 constexpr std::size_t kMaxInput = 8192;
-constexpr int kMaxRequests = 400;  ///< of one input; then every answer is 404, so that a collection of itself ends
+constexpr int kMaxRequests =
+    400;  ///< of one input; then every answer is 404, so that a collection of itself ends
 
 void ask(const bmc::Json& resources) {
   test::VirtualLoop loop;
@@ -17,13 +18,16 @@ void ask(const bmc::Json& resources) {
   test::RedfishRig rig{loop, net};
   int requests = 0;
   net.handle = [&](io::HttpRequest request) -> Async<io::HttpResponse> {
-    if (request.method == "POST" && request.url.target.find("Sessions") != std::string::npos) co_return test::FakeHttp::json(201, "{}", {{"X-Auth-Token", "t"}});
+    if (request.method == "POST" && request.url.target.find("Sessions") != std::string::npos)
+      co_return test::FakeHttp::json(201, "{}", {{"X-Auth-Token", "t"}});
     if (request.method != "GET") co_return test::FakeHttp::json(405, "{}");
     if (++requests > kMaxRequests) co_return test::FakeHttp::json(404, "{}");
     std::string path = request.url.target;
     if (path.size() > 1 && path.back() == '/') path.pop_back();
     const auto found = resources.is_object() ? resources.find(path) : resources.end();
-    co_return test::FakeHttp::json(200, (resources.is_object() && found != resources.end() ? *found : resources).dump(-1, ' ', false, bmc::Json::error_handler_t::replace));
+    co_return test::FakeHttp::json(
+        200, (resources.is_object() && found != resources.end() ? *found : resources)
+                 .dump(-1, ' ', false, bmc::Json::error_handler_t::replace));
   };
   auto bmc = rig.bmc();
   (void)loop.run(bmc->system());
@@ -51,7 +55,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   (void)muster::bmc::errorOf(reply, "fuzz");
   muster::bmc::EventReader reader;
   if (const auto events = reader.take(text))
-    for (const auto& event : *events) (void)muster::bmc::entriesOf(muster::bmc::parseLenient(event.data));
+    for (const auto& event : *events)
+      (void)muster::bmc::entriesOf(muster::bmc::parseLenient(event.data));
   (void)muster::bmc::entriesOf(json);
   if (json.is_structured()) muster::ask(json);
   return 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The controller's two listeners. Their ports are fixed, so every test process takes a loopback address of its own.
+// The controller's two listeners. Their ports are fixed, so every test process takes a loopback
+// address of its own.
 #include "gateway/http_listeners.h"
 #include "tests/run_async.h"
 
@@ -11,8 +12,12 @@
 namespace muster::gateway {
 namespace {
 
-Task<io::ServerResponse> plain(io::ServerRequest) { co_return io::ServerResponse::text(200, "plain"); }
-Task<io::ServerResponse> whoAmI(io::ServerRequest request) { co_return io::ServerResponse::text(200, request.client_common_name); }
+Task<io::ServerResponse> plain(io::ServerRequest) {
+  co_return io::ServerResponse::text(200, "plain");
+}
+Task<io::ServerResponse> whoAmI(io::ServerRequest request) {
+  co_return io::ServerResponse::text(200, request.client_common_name);
+}
 
 class ServeTest : public ::testing::Test {
  protected:
@@ -26,7 +31,8 @@ class ServeTest : public ::testing::Test {
     server = std::move(*started);
   }
   Result<std::unique_ptr<Server>> begin() {
-    return start(io.get_executor(), network, *ca, {{"GET", "/boot", plain}}, {{"GET", "/agent", whoAmI}});
+    return start(io.get_executor(), network, *ca, {{"GET", "/boot", plain}},
+                 {{"GET", "/agent", whoAmI}});
   }
   Result<io::HttpResponse> get(const std::string& url, io::TlsTrust trust = {}) {
     auto client = io::makeHttpClient(std::move(trust));
@@ -38,7 +44,8 @@ class ServeTest : public ::testing::Test {
     return answer ? answer : io::HttpResponse{};
   }
 
-  const std::string address = fmt::format("127.66.{}.{}", ::getpid() / 250 % 250, ::getpid() % 250 + 1);
+  const std::string address =
+      fmt::format("127.66.{}.{}", ::getpid() / 250 % 250, ::getpid() % 250 + 1);
   asio::io_context io;
   test::TempFolder folder;
   std::unique_ptr<io::CertificateAuthority> ca;
@@ -51,7 +58,8 @@ TEST_F(ServeTest, eachListenerHasItsOwnRoutes) {
   pinned.pinned_fingerprint = ca->fingerprint();
   pinned.pin_is_root = true;
   EXPECT_EQ(get("http://" + address + ":8080/boot")->body, "plain");
-  EXPECT_EQ(get("http://" + address + ":8080/agent")->status, 404) << "nothing of the agents over plain HTTP";
+  EXPECT_EQ(get("http://" + address + ":8080/agent")->status, 404)
+      << "nothing of the agents over plain HTTP";
   EXPECT_EQ(get("https://" + address + ":8443/agent", pinned)->status, 200);
   EXPECT_EQ(get("https://" + address + ":8443/boot", pinned)->status, 404);
 }
@@ -60,7 +68,8 @@ TEST_F(ServeTest, knowsTheNodeByItsCertificate) {
   const auto request = io::makeKeyAndRequest("x");
   io::TlsTrust trust;
   trust.ca_pem = ca->certificatePem();
-  trust.identity = io::TlsIdentity{request->key_pem, *ca->signClient(request->csr_pem, "gpu007", std::chrono::hours(1))};
+  trust.identity = io::TlsIdentity{
+      request->key_pem, *ca->signClient(request->csr_pem, "gpu007", std::chrono::hours(1))};
   EXPECT_EQ(get("https://" + address + ":8443/agent", trust)->body, "gpu007");
 }
 
@@ -86,7 +95,8 @@ TEST_F(ServeTest, aFleetsConnectionsAreNotRefusedForAShellsLimitOfOpenFiles) {
   server = std::move(*again);
   rlimit now{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &now), 0);
-  EXPECT_TRUE(now.rlim_cur == 131'072 || now.rlim_cur == before.rlim_max) << now.rlim_cur << ": as wanted, or as far as the rights go";
+  EXPECT_TRUE(now.rlim_cur == 131'072 || now.rlim_cur == before.rlim_max)
+      << now.rlim_cur << ": as wanted, or as far as the rights go";
 }
 
 TEST(ConnectionsWithin, leavesHalfOfTheDescriptorsForAllElse) {

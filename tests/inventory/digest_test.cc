@@ -18,11 +18,15 @@ TEST_F(Digest, ignoresCommentsOrderAndSpelling) {
   EXPECT_EQ(plain.size(), 64u);
   EXPECT_EQ(digest("# a comment\n" + std::string(kSmall) + "\n\n"), plain);
   EXPECT_EQ(digest(with("pkey: 0x10", "pkey: 16")), plain);
-  EXPECT_EQ(digest(with("pkey: 0x10, full: [\"gpu[001-002]\"]", "full: ['gpu[001-002]'], pkey: 0x0010")), plain);
-  EXPECT_EQ(digest(with("{components: {BMC: {version: 2.1.0}, BIOS: {version: 1.4.2}}, order: [BMC]}",
-                        "{order: [BMC], components: {BIOS: {version: \"1.4.2\"}, BMC: {version: 2.1.0}}}")),
+  EXPECT_EQ(
+      digest(with("pkey: 0x10, full: [\"gpu[001-002]\"]", "full: ['gpu[001-002]'], pkey: 0x0010")),
+      plain);
+  EXPECT_EQ(digest(with(
+                "{components: {BMC: {version: 2.1.0}, BIOS: {version: 1.4.2}}, order: [BMC]}",
+                "{order: [BMC], components: {BIOS: {version: \"1.4.2\"}, BMC: {version: 2.1.0}}}")),
             plain);
-  EXPECT_EQ(digest(with("rails: 2", "rails: 2\n    sus: 1")), plain) << "a default that is written out changes nothing";
+  EXPECT_EQ(digest(with("rails: 2", "rails: 2\n    sus: 1")), plain)
+      << "a default that is written out changes nothing";
   std::string moved = with("pools:\n  batch: {slurm: {partition: gpu}}\n", "");
   EXPECT_EQ(digest("pools:\n  batch:\n    slurm:\n      partition: gpu\n" + moved), plain);
 }
@@ -41,7 +45,8 @@ TEST_F(Digest, ignoresTheSecretAndTheFolder) {
   std::string plain = digest(kSmall);
   write("secrets/bmc", "another\n");
   EXPECT_EQ(digest(kSmall), plain);
-  for (const char* file : {"secrets/bmc", "racks.csv"}) write(std::string("copy/") + file, read(folder_ / file));
+  for (const char* file : {"secrets/bmc", "racks.csv"})
+    write(std::string("copy/") + file, read(folder_ / file));
   ::chmod((folder_ / "copy/secrets/bmc").c_str(), 0600);
   auto copy = load(write("copy/cluster.yaml", kSmall));
   ASSERT_TRUE(copy.cluster) << checkText(copy);
@@ -51,7 +56,8 @@ TEST_F(Digest, ignoresTheSecretAndTheFolder) {
 TEST_F(Digest, changesWithWhatIsDeclared) {
   std::set<std::string> seen{digest(kSmall)};
   auto fresh = [&](std::string_view old_text, std::string_view new_text) {
-    EXPECT_TRUE(seen.insert(digest(with(old_text, new_text))).second) << old_text << " → " << new_text;
+    EXPECT_TRUE(seen.insert(digest(with(old_text, new_text))).second)
+        << old_text << " → " << new_text;
   };
   fresh("name: small", "name: other");
   fresh("version: 2.1.0", "version: 2.1.1");
@@ -67,7 +73,8 @@ TEST_F(Digest, changesWithWhatIsDeclared) {
   fresh("52:54:00:20:01:01", "52:54:00:20:01:02");
   fresh("unit: 3", "unit: 4");
   fresh("rails: 2", "rails: 2\n    switch_firmware: 31.2012.1024");
-  fresh("rails: 2", "rails: 2\n    switches: [{names: leaf-su1-r0, rack: r9, firmware: 31.2012.1024}]");
+  fresh("rails: 2",
+        "rails: 2\n    switches: [{names: leaf-su1-r0, rack: r9, firmware: 31.2012.1024}]");
   fresh("[host, gpu]", "[host, gpu], checks: {host.gemm: {min_gflops: 1500}}");
   fresh("[gpu001, controller]", "[controller, gpu001]");
 }

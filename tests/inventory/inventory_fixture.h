@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of its own with a small inventory that loads without a word; tests change one thing and look.
+// A folder of its own with a small inventory that loads without a word; tests change one thing and
+// look.
 #pragma once
 
 #include "inventory/inventory.h"
@@ -20,7 +21,8 @@ namespace muster::inventory {
 class InventoryTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string name = (std::filesystem::temp_directory_path() / "muster-inventory-XXXXXX").string();
+    std::string name =
+        (std::filesystem::temp_directory_path() / "muster-inventory-XXXXXX").string();
     ASSERT_NE(::mkdtemp(name.data()), nullptr);
     folder_ = name;
     write("secrets/bmc", "calvin\n");
@@ -45,7 +47,8 @@ class InventoryTest : public ::testing::Test {
   Loaded loadYaml(std::string_view yaml) { return load(write("cluster.yaml", yaml)); }
 
   /// The small inventory with one piece of text replaced; the piece must be there.
-  static std::string with(std::string_view old_text, std::string_view new_text, std::string text = std::string(kSmall)) {
+  static std::string with(std::string_view old_text, std::string_view new_text,
+                          std::string text = std::string(kSmall)) {
     auto at = text.find(old_text);
     EXPECT_NE(at, std::string::npos) << "the fixture has no " << old_text;
     if (at != std::string::npos) text.replace(at, old_text.size(), new_text);

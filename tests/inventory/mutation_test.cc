@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random damage to the example: load must answer, whatever it reads. Meant to run under ASan and UBSan, too.
+// Random damage to the example: load must answer, whatever it reads. Meant to run under ASan and
+// UBSan, too.
 #include "inventory_fixture.h"
 #include "tests/paths.h"
 
@@ -18,22 +19,39 @@ class Mutator {
 
   std::string mutate(std::string text) {
     for (std::size_t n = 1 + below(4); n > 0 && !text.empty(); --n) {
-      std::size_t at = below(text.size()), length = 1 + below(std::min<std::size_t>(40, text.size() - at));
+      std::size_t at = below(text.size()),
+                  length = 1 + below(std::min<std::size_t>(40, text.size() - at));
       switch (below(7)) {
-        case 0: text[at] = static_cast<char>(below(256)); break;
-        case 1: text.erase(at, length); break;
-        case 2: text.insert(below(text.size()), text.substr(at, length)); break;
-        case 3: text.insert(at, kWords[below(kWords.size())]); break;
-        case 4: text.replace(at, length, kWords[below(kWords.size())]); break;
-        case 5: text.resize(at); break;
-        default: std::swap(text[at], text[below(text.size())]); break;
+        case 0:
+          text[at] = static_cast<char>(below(256));
+          break;
+        case 1:
+          text.erase(at, length);
+          break;
+        case 2:
+          text.insert(below(text.size()), text.substr(at, length));
+          break;
+        case 3:
+          text.insert(at, kWords[below(kWords.size())]);
+          break;
+        case 4:
+          text.replace(at, length, kWords[below(kWords.size())]);
+          break;
+        case 5:
+          text.resize(at);
+          break;
+        default:
+          std::swap(text[at], text[below(text.size())]);
+          break;
       }
     }
     return text;
   }
 
  private:
-  std::size_t below(std::size_t n) { return std::uniform_int_distribution<std::size_t>(0, n - 1)(random_); }
+  std::size_t below(std::size_t n) {
+    return std::uniform_int_distribution<std::size_t>(0, n - 1)(random_);
+  }
 
   inline static const std::vector<std::string> kWords{"{",
                                                       "}",
@@ -103,7 +121,8 @@ class Mutation : public InventoryTest {
     write("racks.csv", csv_);
   }
 
-  /// Holds for every answer: a cluster or a reason, all places inside the files' folder, and views that can be printed.
+  /// Holds for every answer: a cluster or a reason, all places inside the files' folder, and views
+  /// that can be printed.
   void look(const Loaded& loaded, const std::string& input) {
     EXPECT_NE(loaded.cluster.has_value(), loaded.diagnostics.hasErrors()) << input;
     EXPECT_FALSE(checkText(loaded).empty());
@@ -116,7 +135,8 @@ class Mutation : public InventoryTest {
     EXPECT_EQ(loaded.cluster->digest.size(), 64u);
     EXPECT_FALSE(toJson(*loaded.cluster).empty());
     EXPECT_FALSE(showText(*loaded.cluster).empty());
-    for (const Node& node : loaded.cluster->nodes) EXPECT_EQ(loaded.cluster->findNode(node.name), &node) << input;
+    for (const Node& node : loaded.cluster->nodes)
+      EXPECT_EQ(loaded.cluster->findNode(node.name), &node) << input;
   }
 
   std::string yaml_, csv_;
@@ -132,7 +152,8 @@ TEST_F(Mutation, noYamlCrashesLoad) {
     look(loadText(text, folder_ / "cluster.yaml"), text);
   }
   EXPECT_GT(refused_, kYamlRounds / 3);
-  EXPECT_GT(accepted_, kYamlRounds / 50) << "damage that is always fatal tests the YAML parser only";
+  EXPECT_GT(accepted_, kYamlRounds / 50)
+      << "damage that is always fatal tests the YAML parser only";
 }
 
 TEST_F(Mutation, noCsvCrashesLoad) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// muster's own Redfish driver against the lab's BMC: two implementations of one protocol, over real HTTPS.
+// muster's own Redfish driver against the lab's BMC: two implementations of one protocol, over real
+// HTTPS.
 #include "base/io/crypto.h"
 #include "base/io/files.h"
 #include "bmc/bmc.h"
@@ -71,10 +72,11 @@ TEST(BmcDriver, drivesTheLabsBmc) {
     test::MemoryStore store;
     auto fleet = bmc::makeBmcFleet(cluster, store, clock, workers);
     Result<void> outcome = fail(ErrorCode::Internal, "it did not end");
-    asio::co_spawn(context, drive(fleet->at(NodeName("gpu002")), clock, image), [&](std::exception_ptr thrown, Result<void> result) {
-      if (!thrown) outcome = std::move(result);
-      context.stop();
-    });
+    asio::co_spawn(context, drive(fleet->at(NodeName("gpu002")), clock, image),
+                   [&](std::exception_ptr thrown, Result<void> result) {
+                     if (!thrown) outcome = std::move(result);
+                     context.stop();
+                   });
     context.run_for(60s);
     fleet.reset();
     return outcome;

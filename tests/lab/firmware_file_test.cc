@@ -29,7 +29,8 @@ TEST(FirmwareFile, oneFlippedByteIsCorrupt) {
 }
 
 TEST(FirmwareFile, refusesWhatIsNoFirmware) {
-  for (auto bad : {"", "MZ", "muster-fw/1 {}", "muster-fw/1 {}\n", "muster-fw/1 []\nx", "muster-fw/1 {\"component\":7}\nx"}) {
+  for (auto bad : {"", "MZ", "muster-fw/1 {}", "muster-fw/1 {}\n", "muster-fw/1 []\nx",
+                   "muster-fw/1 {\"component\":7}\nx"}) {
     auto header = readFirmwareHeader(bad);
     ASSERT_FALSE(header) << bad;
     EXPECT_EQ(header.error().code(), ErrorCode::Corrupt);
@@ -40,7 +41,8 @@ TEST(Multipart, splitsPartsThatHoldAnyBytes) {
   std::string content("a\r\n--b\0c\r\n", 11);
   std::string body =
       "--xyz\r\nContent-Disposition: form-data; name=\"UpdateParameters\"\r\n\r\n{}\r\n--xyz\r\n"
-      "Content-Disposition: form-data; filename=\"f\"; name=\"UpdateFile\"\r\nContent-Type: application/octet-stream\r\n\r\n" +
+      "Content-Disposition: form-data; filename=\"f\"; name=\"UpdateFile\"\r\nContent-Type: "
+      "application/octet-stream\r\n\r\n" +
       content + "\r\n--xyz--\r\n";
   auto parts = splitMultipart("multipart/form-data; boundary=xyz", body);
   ASSERT_TRUE(parts) << parts.error().str();
@@ -53,7 +55,8 @@ TEST(Multipart, refusesBrokenBodies) {
   EXPECT_FALSE(splitMultipart("multipart/form-data", "--x--"));
   EXPECT_FALSE(splitMultipart("multipart/form-data; boundary=x", ""));
   EXPECT_FALSE(splitMultipart("multipart/form-data; boundary=x", "--x\r\nno end of header"));
-  EXPECT_FALSE(splitMultipart("multipart/form-data; boundary=x", "--x\r\nA: b\r\n\r\ncontent without end"));
+  EXPECT_FALSE(
+      splitMultipart("multipart/form-data; boundary=x", "--x\r\nA: b\r\n\r\ncontent without end"));
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulated fleet speaks the real protocols: the controller's own BMC driver and agent gateway take a node from power-off to
-// its installed system, over TLS on loopback.
-#include "gateway/gateway_server.h"
+// The simulated fleet speaks the real protocols: the controller's own BMC driver and agent gateway
+// take a node from power-off to its installed system, over TLS on loopback.
 #include "bmc/fleet.h"
+#include "gateway/gateway_server.h"
 #include "lab/fleet/fleet.h"
 #include "tests/fakes/fake_network_evidence.h"
 #include "tests/fakes/memory_store.h"
@@ -47,7 +47,8 @@ TEST(FleetPlan, everyNodeHasItsOwnAddressMacAndSerial) {
     const auto spec = specOf(number);
     EXPECT_TRUE(Mac::parse(spec.mac));
     EXPECT_TRUE(Cidr::parse("127.0.0.0/8")->contains(*Ipv4::parse(spec.bmc_address)));
-    EXPECT_TRUE(seen.insert(spec.name).second && seen.insert(spec.mac).second && seen.insert(spec.bmc_address).second && seen.insert(spec.serial).second);
+    EXPECT_TRUE(seen.insert(spec.name).second && seen.insert(spec.mac).second &&
+                seen.insert(spec.bmc_address).second && seen.insert(spec.serial).second);
   }
 }
 
@@ -61,7 +62,8 @@ class FleetTest : public testing::Test {
 
   /// One node under these conditions, and a controller that knows it.
   void start(Conditions conditions) {
-    world_.emplace(World{io_.get_executor(), clock_, workers_, conditions, fmt::format("http://127.0.0.1:{}", http_->port()),
+    world_.emplace(World{io_.get_executor(), clock_, workers_, conditions,
+                         fmt::format("http://127.0.0.1:{}", http_->port()),
                          vbmc::Account::make(kUsername, "secret")});
     auto spec = specOf(1);
     spec.bmc_address = "127.0.0.1";
@@ -101,8 +103,10 @@ class FleetTest : public testing::Test {
   std::string url() const { return fmt::format("https://127.0.0.1:{}", https_->port()); }
 
   Async<void> bootInto(Mode mode) {
-    CO_TRY_OK(co_await bmc().bootOnce(mode == Mode::Ram ? bmc::BootTarget::Pxe : bmc::BootTarget::Disk));
-    CO_TRY_OK(co_await bmc().power(mode == Mode::Ram ? bmc::PowerAction::On : bmc::PowerAction::ForceRestart));
+    CO_TRY_OK(
+        co_await bmc().bootOnce(mode == Mode::Ram ? bmc::BootTarget::Pxe : bmc::BootTarget::Disk));
+    CO_TRY_OK(co_await bmc().power(mode == Mode::Ram ? bmc::PowerAction::On
+                                                     : bmc::PowerAction::ForceRestart));
     CO_TRY(state, co_await gateway_->waitFor(name(), mode, "", 10s));
     mode_ = state.mode;
     digest_ = state.image_digest;
@@ -110,18 +114,22 @@ class FleetTest : public testing::Test {
   }
   Async<void> install() {
     CO_TRY_OK(co_await bootInto(Mode::Ram));
-    const nlohmann::json params{{"digest", "sha256:abc"}, {"agent", {{"url", url()}, {"ca_pem", ca_.certificatePem()}}}};
-    CO_TRY_OK(co_await gateway_->runTask(name(), {"write-1", TaskKind::WriteImage, params.dump(), 10s}));
+    const nlohmann::json params{{"digest", "sha256:abc"},
+                                {"agent", {{"url", url()}, {"ca_pem", ca_.certificatePem()}}}};
+    CO_TRY_OK(
+        co_await gateway_->runTask(name(), {"write-1", TaskKind::WriteImage, params.dump(), 10s}));
     CO_TRY_OK(co_await bootInto(Mode::Disk));
     const nlohmann::json driver{{"verify", {{"package.rdma-core", "44.*"}}}};
-    CO_TRY(installed, co_await gateway_->runTask(name(), {"driver-1", TaskKind::InstallDriver, driver.dump(), 10s}));
+    CO_TRY(installed, co_await gateway_->runTask(
+                          name(), {"driver-1", TaskKind::InstallDriver, driver.dump(), 10s}));
     driver_ = installed.result;
     co_return Result<void>();
   }
   Task<io::ServerResponse> script() {
     const auto enrolment = gateway_->openEnrolment(name(), cluster_.nodes.front().mac);
     co_return io::ServerResponse::text(
-        200, fmt::format("#!ipxe\nkernel k muster.url={} muster.ca={} muster.enrolment={}\nboot\n", url(), ca_.fingerprint(), enrolment.value_or("")));
+        200, fmt::format("#!ipxe\nkernel k muster.url={} muster.ca={} muster.enrolment={}\nboot\n",
+                         url(), ca_.fingerprint(), enrolment.value_or("")));
   }
 
   test::TempFolder folder_;
@@ -168,7 +176,8 @@ TEST_F(FleetTest, aTaskThatFailsSaysSo) {
   start(conditions);
   auto installed = test::runAsync(io_, install());
   ASSERT_FALSE(installed);
-  EXPECT_NE(installed.error().str().find("the simulated task failed"), std::string::npos) << installed.error().str();
+  EXPECT_NE(installed.error().str().find("the simulated task failed"), std::string::npos)
+      << installed.error().str();
 }
 
 TEST_F(FleetTest, aBusyBmcSaysSo) {

@@ -26,7 +26,8 @@ inline inventory::Cluster labCluster(const std::string& name) {
   fabric.subnet_managers = {"controller"};
   cluster.fabrics["infiniband"] = fabric;
   cluster.pools["batch"] = {"batch", inventory::SlurmPool{"gpu", {}}};
-  for (auto [profile, boot] : {std::pair{"uefi-node", inventory::BootMode::Uefi}, {"bios-node", inventory::BootMode::Bios}}) {
+  for (auto [profile, boot] : {std::pair{"uefi-node", inventory::BootMode::Uefi},
+                               {"bios-node", inventory::BootMode::Bios}}) {
     inventory::Profile made;
     made.name = profile;
     made.boot = boot;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// up → Redfish → down on this machine: a real namespace, libvirtd, BMCs, fabric and Slurm. Needs root.
+// up → Redfish → down on this machine: a real namespace, libvirtd, BMCs, fabric and Slurm. Needs
+// root.
 #include "base/io/files.h"
 #include "base/io/process.h"
 #include "lab/lab.h"
@@ -49,8 +50,10 @@ class LabSystem : public testing::Test {
     }
     return found;
   }
-  std::string tool(const LabHandle& lab, std::vector<std::string> argv, std::map<std::string, std::string> env) {
-    io::Command command{.program = "ip", .args = {"netns", "exec", lab.netns}, .env = std::move(env)};
+  std::string tool(const LabHandle& lab, std::vector<std::string> argv,
+                   std::map<std::string, std::string> env) {
+    io::Command command{
+        .program = "ip", .args = {"netns", "exec", lab.netns}, .env = std::move(env)};
     command.args.insert(command.args.end(), argv.begin(), argv.end());
     auto out = io::runChecked(command);
     EXPECT_TRUE(out) << out.error().str();
@@ -73,7 +76,9 @@ TEST_F(LabSystem, upWorksAndDownLeavesNothing) {
   auto lab = up(cluster_, folder_, say);
   ASSERT_TRUE(lab) << lab.error().str();
   std::cout << fmt::format("  up took {} ms\n",
-                           std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began).count());
+                           std::chrono::duration_cast<std::chrono::milliseconds>(
+                               std::chrono::steady_clock::now() - began)
+                               .count());
 
   auto found = find(folder_);
   ASSERT_TRUE(found && *found);
@@ -87,11 +92,15 @@ TEST_F(LabSystem, upWorksAndDownLeavesNothing) {
   EXPECT_EQ(bmc.login("admin", "wrong"), 401);
   ASSERT_EQ(bmc.login("admin", "secret-1"), 201);
   EXPECT_EQ(bmc.get("/redfish/v1/Systems/system")["PowerState"], "Off");
-  EXPECT_EQ(bmc.post("/redfish/v1/Systems/system/Actions/ComputerSystem.Reset", {{"ResetType", "On"}}), 204);
+  EXPECT_EQ(
+      bmc.post("/redfish/v1/Systems/system/Actions/ComputerSystem.Reset", {{"ResetType", "On"}}),
+      204);
   EXPECT_EQ(bmc.get("/redfish/v1/Systems/system")["PowerState"], "On");
   nodes = status(*lab);
   EXPECT_EQ((*nodes)[1].power, "on");
-  EXPECT_EQ(bmc.post("/redfish/v1/Systems/system/Actions/ComputerSystem.Reset", {{"ResetType", "ForceOff"}}), 204);
+  EXPECT_EQ(bmc.post("/redfish/v1/Systems/system/Actions/ComputerSystem.Reset",
+                     {{"ResetType", "ForceOff"}}),
+            204);
   EXPECT_EQ(bmc.get("/redfish/v1/Systems/system")["PowerState"], "Off");
   auto before = bmc.fingerprint();
 
@@ -102,12 +111,14 @@ TEST_F(LabSystem, upWorksAndDownLeavesNothing) {
   EXPECT_TRUE(fault(*lab, "Unlink \"gpu001-mlx5_0\"[1]"));
 
   // Slurm knows the nodes and waits for them.
-  auto sinfo = tool(*lab, {"sinfo", "-N", "-h", "-o", "%N %T"}, {{"SLURM_CONF", lab->slurm_conf.string()}});
+  auto sinfo =
+      tool(*lab, {"sinfo", "-N", "-h", "-o", "%N %T"}, {{"SLURM_CONF", lab->slurm_conf.string()}});
   EXPECT_NE(sinfo.find("gpu001 down"), std::string::npos) << sinfo;
   EXPECT_NE(sinfo.find("gpu002 down"), std::string::npos) << sinfo;
 
   // Up on a damaged lab repairs it; the BMC's certificate stays the same.
-  for (const auto* daemon : {"munged", "vbmc"}) EXPECT_TRUE((io::PidFile{folder_ / "pids" / daemon}.terminate(2s)));
+  for (const auto* daemon : {"munged", "vbmc"})
+    EXPECT_TRUE((io::PidFile{folder_ / "pids" / daemon}.terminate(2s)));
   auto repaired = up(cluster_, folder_, say);
   ASSERT_TRUE(repaired) << repaired.error().str();
   RedfishSession again(lab->netns, "https://10.77.250.2");
@@ -140,7 +151,9 @@ TEST_F(LabSystem, downCleansUpAfterAKilledUp) {
     auto ignored = up(cluster_, folder_, say);
     ::_exit(ignored ? 0 : 1);
   }
-  for (int waited = 0; !std::filesystem::exists(folder_ / "pids" / "libvirtd") && waited < 1500; ++waited) ::usleep(20'000);
+  for (int waited = 0; !std::filesystem::exists(folder_ / "pids" / "libvirtd") && waited < 1500;
+       ++waited)
+    ::usleep(20'000);
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
   ASSERT_TRUE(namespaceExists(netns));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What killed commands leave: racks without a name, without a folder, half of a down. Real namespaces and processes, no machines. Needs root.
+// What killed commands leave: racks without a name, without a folder, half of a down. Real
+// namespaces and processes, no machines. Needs root.
 #include "base/io/files.h"
 #include "base/io/process.h"
 #include "lab/lab.h"
@@ -41,25 +42,36 @@ class Leftovers : public testing::Test {
   }
 
   Rack rackIn(const std::string& folder, const std::string& name) {
-    auto rack = planRack(labCluster(name), Paths{base_ / folder, base_ / folder / "disks"}, Accel::Tcg).value();
+    auto rack =
+        planRack(labCluster(name), Paths{base_ / folder, base_ / folder / "disks"}, Accel::Tcg)
+            .value();
     rack.id = "id-of-" + name;
     return rack;
   }
   /// A rack with one process in it and the record that `up` writes first.
   pid_t make(const Rack& rack) {
     EXPECT_TRUE(makeNamespace(rack));
-    auto pid = io::makeProcessRunner()->startDetached({.program = "ip", .args = {"netns", "exec", rack.netns, "sleep", "infinity"}}, base_ / "log");
+    auto pid = io::makeProcessRunner()->startDetached(
+        {.program = "ip", .args = {"netns", "exec", rack.netns, "sleep", "infinity"}},
+        base_ / "log");
     EXPECT_TRUE(pid);
     started_.push_back(*pid);
-    while (processesIn(rack.netns).empty() && alive(*pid)) ::usleep(1000);  // `ip` enters the namespace, then becomes the program
+    while (processesIn(rack.netns).empty() && alive(*pid))
+      ::usleep(1000);  // `ip` enters the namespace, then becomes the program
     return *pid;
   }
   void record(const Rack& rack, bool ending) {
     EXPECT_TRUE(io::makeDirs(rack.paths.root));
-    EXPECT_TRUE(io::writeFileAtomic(rack.paths.record(), fmt::format(R"({{"netns":"{}","disks":"","rack_id":"{}","ending":{}}})", rack.netns, rack.id, ending)));
+    EXPECT_TRUE(
+        io::writeFileAtomic(rack.paths.record(),
+                            fmt::format(R"({{"netns":"{}","disks":"","rack_id":"{}","ending":{}}})",
+                                        rack.netns, rack.id, ending)));
   }
-  /// As after a kill in the middle of `ip netns delete`, or the end of the mount namespace in which the name was made.
-  static void loseName(const Rack& rack) { EXPECT_EQ(::umount2(("/run/netns/" + rack.netns).c_str(), MNT_DETACH), 0); }
+  /// As after a kill in the middle of `ip netns delete`, or the end of the mount namespace in which
+  /// the name was made.
+  static void loseName(const Rack& rack) {
+    EXPECT_EQ(::umount2(("/run/netns/" + rack.netns).c_str(), MNT_DETACH), 0);
+  }
   static bool alive(pid_t pid) { return ::waitpid(pid, nullptr, WNOHANG) == 0; }
   /// A process that was killed leaves its namespaces a moment before it can be waited for.
   static bool hasEnded(pid_t pid) {
@@ -69,7 +81,9 @@ class Leftovers : public testing::Test {
   }
   static bool isMarked(const Rack& rack) {
     auto all = markedNamespaces();
-    return std::any_of(all.begin(), all.end(), [&](const auto& marked) { return marked.folder == rack.paths.root && marked.rack_id == rack.id; });
+    return std::any_of(all.begin(), all.end(), [&](const auto& marked) {
+      return marked.folder == rack.paths.root && marked.rack_id == rack.id;
+    });
   }
   static void say(std::string_view) {}
 
@@ -105,7 +119,8 @@ TEST_F(Leftovers, aRackThatLivesGetsItsNameBack) {
   const auto ours = make(rack_);
   loseName(rack_);
   auto all = markedNamespaces();
-  auto mine = std::find_if(all.begin(), all.end(), [&](const auto& marked) { return marked.folder == rack_.paths.root; });
+  auto mine = std::find_if(all.begin(), all.end(),
+                           [&](const auto& marked) { return marked.folder == rack_.paths.root; });
   ASSERT_NE(mine, all.end());
   auto named = nameNamespace(*mine, rack_.netns);
   ASSERT_TRUE(named) << named.error().str();

@@ -34,7 +34,8 @@ void expectGolden(const std::string& name, const std::string& text) {
 
 TEST(DomainXml, uefiNodeThatStartsFromTheNetwork) {
   auto rack = rackOf(labCluster("t"));
-  expectGolden("uefi-network.xml", domainXml(rack.nodes[0].domain, {vbmc::BootDevice::Network, "1.4.0"}));
+  expectGolden("uefi-network.xml",
+               domainXml(rack.nodes[0].domain, {vbmc::BootDevice::Network, "1.4.0"}));
 }
 
 TEST(DomainXml, biosNodeThatStartsFromItsDisk) {
@@ -53,7 +54,8 @@ TEST(DomainXml, kvmUsesTheHostsProcessor) {
 TEST(DomainXml, textFromTheInventoryCannotBreakOut) {
   auto spec = rackOf(labCluster("t")).nodes[0].domain;
   spec.gpu_model = "</entry><x a='1'>&";
-  EXPECT_NE(domainXml(spec, {}).find("&lt;/entry&gt;&lt;x a=&apos;1&apos;&gt;&amp;"), std::string::npos);
+  EXPECT_NE(domainXml(spec, {}).find("&lt;/entry&gt;&lt;x a=&apos;1&apos;&gt;&amp;"),
+            std::string::npos);
 }
 
 TEST(Rack, serialsAndUuidsDependOnTheNamesAlone) {
@@ -72,8 +74,8 @@ TEST(Rack, takesTheDeclaredSerial) {
 }
 
 TEST(Rack, refusesBmcsThatItCannotServe) {
-  for (auto url : {"libvirt:gpu001", "http://10.77.250.1", "https://bmc1.example", "https://192.168.1.1", "https://10.77.0.1",
-                   "https://10.77.250.2"}) {
+  for (auto url : {"libvirt:gpu001", "http://10.77.250.1", "https://bmc1.example",
+                   "https://192.168.1.1", "https://10.77.0.1", "https://10.77.250.2"}) {
     auto cluster = labCluster("t");
     cluster.nodes[0].bmc.url = url;
     auto rack = planRack(cluster, Paths{"/run/l", "/run/l"}, Accel::Tcg);
@@ -85,7 +87,8 @@ TEST(Rack, refusesBmcsThatItCannotServe) {
 TEST(Rack, refusesNamesAndFoldersThatDoNotFit) {
   EXPECT_FALSE(planRack(labCluster("a b"), Paths{"/run/l", "/run/l"}, Accel::Tcg));
   EXPECT_FALSE(planRack(labCluster(std::string(40, 'x')), Paths{"/run/l", "/run/l"}, Accel::Tcg));
-  EXPECT_FALSE(planRack(labCluster("t"), Paths{"/run/" + std::string(100, 'x'), "/run/l"}, Accel::Tcg));
+  EXPECT_FALSE(
+      planRack(labCluster("t"), Paths{"/run/" + std::string(100, 'x'), "/run/l"}, Accel::Tcg));
 }
 
 TEST(SlurmConf, forControllerAndForNodes) {
@@ -97,7 +100,9 @@ TEST(SlurmConf, forControllerAndForNodes) {
 
 TEST(VbmcConfig, survivesTheFile) {
   auto rack = rackOf(labCluster("t"));
-  vbmc::Config config{rack.libvirt_uri, rack.paths.bmc(), {{"10.77.250.1", 443, {"admin", "salt", "hash"}, rack.nodes[0].domain}}};
+  vbmc::Config config{rack.libvirt_uri,
+                      rack.paths.bmc(),
+                      {{"10.77.250.1", 443, {"admin", "salt", "hash"}, rack.nodes[0].domain}}};
   auto read = vbmc::Config::parse(config.str());
   ASSERT_TRUE(read) << read.error().str();
   EXPECT_EQ(read->str(), config.str());

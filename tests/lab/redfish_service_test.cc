@@ -36,7 +36,10 @@ class RedfishServiceTest : public testing::Test {
 
   void build() {
     ServiceOptions options;
-    options.identity = {.node = "gpu001", .serial = "MST-1", .uuid = "11111111-2222-4333-8444-555555555555", .macs = {"52:54:00:20:00:01"}};
+    options.identity = {.node = "gpu001",
+                        .serial = "MST-1",
+                        .uuid = "11111111-2222-4333-8444-555555555555",
+                        .macs = {"52:54:00:20:00:01"}};
     options.account = Account::make("admin", "secret");
     options.logins.max_sessions = 2;
     options.pace = {.flash_step = 2ms, .flash_steps = 4, .reset_delay = 1ms, .reset_duration = 5ms};
@@ -50,34 +53,43 @@ class RedfishServiceTest : public testing::Test {
     asio::co_spawn(io_, service_->run(), asio::detached);
   }
 
-  io::ServerResponse send(std::string method, std::string target, std::string body = {}, io::Headers headers = {}) {
+  io::ServerResponse send(std::string method, std::string target, std::string body = {},
+                          io::Headers headers = {}) {
     io::ServerRequest request;
     request.method = std::move(method);
     request.target = std::move(target);
     request.body = std::move(body);
     request.headers = std::move(headers);
-    if (!token_.empty() && !request.headers.contains("X-Auth-Token")) request.headers["X-Auth-Token"] = token_;
+    if (!token_.empty() && !request.headers.contains("X-Auth-Token"))
+      request.headers["X-Auth-Token"] = token_;
     std::optional<io::ServerResponse> answer;
-    asio::co_spawn(io_, service_->handle(std::move(request)),
-                   [&](std::exception_ptr, io::ServerResponse response) { answer = std::move(response); });
+    asio::co_spawn(
+        io_, service_->handle(std::move(request)),
+        [&](std::exception_ptr, io::ServerResponse response) { answer = std::move(response); });
     io_.restart();
     while (!answer && io_.run_one() > 0) {
     }
     return std::move(*answer);
   }
-  static json bodyOf(const io::ServerResponse& response) { return json::parse(std::get<std::string>(response.body), nullptr, false); }
+  static json bodyOf(const io::ServerResponse& response) {
+    return json::parse(std::get<std::string>(response.body), nullptr, false);
+  }
   json get(const std::string& path) { return bodyOf(send("GET", path)); }
 
   int login(const std::string& password) {
-    auto response = send("POST", kSessions, json{{"UserName", "admin"}, {"Password", password}}.dump());
+    auto response =
+        send("POST", kSessions, json{{"UserName", "admin"}, {"Password", password}}.dump());
     if (response.status == 201) token_ = response.headers.at("X-Auth-Token");
     return response.status;
   }
   io::ServerResponse upload(const std::string& image, const std::string& target) {
-    std::string body =
-        "--b\r\nContent-Disposition: form-data; name=\"UpdateParameters\"\r\n\r\n" + json{{"Targets", {kInventory + "/" + target}}}.dump() +
-        "\r\n--b\r\nContent-Disposition: form-data; name=\"UpdateFile\"; filename=\"f.fw\"\r\n\r\n" + image + "\r\n--b--\r\n";
-    return send("POST", kUpload, std::move(body), {{"Content-Type", "multipart/form-data; boundary=b"}});
+    std::string body = "--b\r\nContent-Disposition: form-data; name=\"UpdateParameters\"\r\n\r\n" +
+                       json{{"Targets", {kInventory + "/" + target}}}.dump() +
+                       "\r\n--b\r\nContent-Disposition: form-data; name=\"UpdateFile\"; "
+                       "filename=\"f.fw\"\r\n\r\n" +
+                       image + "\r\n--b--\r\n";
+    return send("POST", kUpload, std::move(body),
+                {{"Content-Type", "multipart/form-data; boundary=b"}});
   }
   /// Runs the service until the condition holds; each step is one event of the executor.
   template <class Condition>
@@ -99,9 +111,13 @@ class RedfishServiceTest : public testing::Test {
     return task;
   }
   int reset(const std::string& type) {
-    return send("POST", kSystem + "/Actions/ComputerSystem.Reset", json{{"ResetType", type}}.dump()).status;
+    return send("POST", kSystem + "/Actions/ComputerSystem.Reset", json{{"ResetType", type}}.dump())
+        .status;
   }
-  int resetBmc() { return send("POST", kManager + "/Actions/Manager.Reset", R"({"ResetType":"GracefulRestart"})").status; }
+  int resetBmc() {
+    return send("POST", kManager + "/Actions/Manager.Reset", R"({"ResetType":"GracefulRestart"})")
+        .status;
+  }
 
   std::filesystem::path folder_;
   asio::io_context io_;
@@ -129,7 +145,8 @@ TEST_F(RedfishServiceTest, sessionsAreCappedAndEndAtLogout) {
   ASSERT_EQ(login("secret"), 201);
   EXPECT_EQ(send("POST", kSessions, R"({"UserName":"admin","Password":"secret"})").status, 503);
   EXPECT_EQ(send("DELETE", first.headers.at("Location")).status, 204);
-  EXPECT_EQ(send("GET", kSystem, "", {{"X-Auth-Token", first.headers.at("X-Auth-Token")}}).status, 401);
+  EXPECT_EQ(send("GET", kSystem, "", {{"X-Auth-Token", first.headers.at("X-Auth-Token")}}).status,
+            401);
   EXPECT_EQ(send("POST", kSessions, R"({"UserName":"admin","Password":"secret"})").status, 201);
 }
 
@@ -143,7 +160,11 @@ TEST_F(RedfishServiceTest, fiveWrongPasswordsLockTheAccount) {
 
 TEST_F(RedfishServiceTest, theOverrideHoldsForOneStart) {
   login("secret");
-  EXPECT_EQ(send("PATCH", kSystem, R"({"Boot":{"BootSourceOverrideEnabled":"Once","BootSourceOverrideTarget":"Pxe"}})").status, 204);
+  EXPECT_EQ(
+      send("PATCH", kSystem,
+           R"({"Boot":{"BootSourceOverrideEnabled":"Once","BootSourceOverrideTarget":"Pxe"}})")
+          .status,
+      204);
   EXPECT_EQ(get(kSystem)["Boot"]["BootSourceOverrideTarget"], "Pxe");
   EXPECT_EQ(reset("On"), 204);
   EXPECT_EQ(get(kSystem)["PowerState"], "On");
@@ -158,7 +179,8 @@ TEST_F(RedfishServiceTest, theOverrideHoldsForOneStart) {
 
 TEST_F(RedfishServiceTest, refusesValuesThatItDoesNotOffer) {
   login("secret");
-  EXPECT_EQ(send("PATCH", kSystem, R"({"Boot":{"BootSourceOverrideTarget":"Floppy"}})").status, 400);
+  EXPECT_EQ(send("PATCH", kSystem, R"({"Boot":{"BootSourceOverrideTarget":"Floppy"}})").status,
+            400);
   EXPECT_EQ(send("PATCH", kSystem, "[]").status, 400);
   EXPECT_EQ(reset("PushPowerButton"), 400);
   EXPECT_EQ(send("POST", kUpload, "no multipart").status, 400);

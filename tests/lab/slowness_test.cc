@@ -20,8 +20,10 @@ TEST(Slowness, threadsThatShareAProcessorAreSlowerByTheirNumber) {
     CPU_SET(first, &one);
     ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
     shared = slowness(8);
-  }).join();
-  EXPECT_GT(shared, 4) << "eight threads on one processor: eight times as slow, when nothing else runs";
+  })
+      .join();
+  EXPECT_GT(shared, 4)
+      << "eight threads on one processor: eight times as slow, when nothing else runs";
   EXPECT_GE(slowness(1), 1);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine beside other controllers: what it leaves alone, what it takes over, and how it stops when it was taken over.
+// The engine beside other controllers: what it leaves alone, what it takes over, and how it stops
+// when it was taken over.
 #include "tests/fakes/memory_store.h"
 #include "tests/lifecycle/crash_store.h"
 #include "tests/lifecycle/rack.h"
@@ -19,7 +20,8 @@ using test::Rack;
 using testing::Contains;
 using testing::HasSubstr;
 
-constexpr std::chrono::milliseconds kRealLease{30};  ///< the database's clock is real, the engine's is virtual
+constexpr std::chrono::milliseconds kRealLease{
+    30};  ///< the database's clock is real, the engine's is virtual
 
 Async<ApplyReport> observePlanApply(Engine& engine, Store& store, Rack& rack) {
   CO_TRY(facts, co_await engine.observe({}));
@@ -31,7 +33,8 @@ Async<ApplyReport> observePlanApply(Engine& engine, Store& store, Rack& rack) {
 
 class ClaimsTest : public testing::Test {
  protected:
-  std::optional<Result<ApplyReport>> live(Store& store, const std::string& holder, EventSink sink = nullptr, const bool* stop = nullptr) {
+  std::optional<Result<ApplyReport>> live(Store& store, const std::string& holder,
+                                          EventSink sink = nullptr, const bool* stop = nullptr) {
     FakeClock clock;
     Engine engine(rack_.cluster, rack_.phases(), store, clock, std::move(sink));
     engine.actFor({holder, kRealLease, "anna", "desk", "muster apply"});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two controllers, two processes, one PostgreSQL. One of them is killed or stopped in the middle, or the server is restarted:
-// the work ends, and nothing is done twice.
+// Two controllers, two processes, one PostgreSQL. One of them is killed or stopped in the middle,
+// or the server is restarted: the work ends, and nothing is done twice.
 #include "lifecycle/audit/audit.h"
 #include "lifecycle/executor/engine.h"
 #include "tests/lifecycle/postgres_server.h"
@@ -32,7 +32,8 @@ inventory::Cluster cluster() {
 }
 
 /// One round. Answers whether nothing is left.
-Async<bool> goRound(Engine& engine, Store& store, const inventory::Cluster& declared, Phases phases) {
+Async<bool> goRound(Engine& engine, Store& store, const inventory::Cluster& declared,
+                    Phases phases) {
   CO_TRY(facts, co_await engine.observe({}));
   CO_TRY(policy, policyOf(store, {}));
   CO_TRY(plan, makePlan(declared, facts, policy, phases));
@@ -87,8 +88,8 @@ class ControllersTest : public testing::Test {
     }
     return false;
   }
-  /// Wherever it is, but not while it holds the lock of the world's file: nothing takes that from a stopped process, and it is
-  /// the test's, not the store's.
+  /// Wherever it is, but not while it holds the lock of the world's file: nothing takes that from a
+  /// stopped process, and it is the test's, not the store's.
   void stop(pid_t child) {
     for (int tries = 0; tries < 1'000; ++tries) {
       ::kill(child, SIGSTOP);
@@ -154,7 +155,8 @@ TEST_F(ControllersTest, oneIsStoppedAndWhenItWakesUpItCannotAct) {
   EXPECT_EQ(exitOf(second), 0);
   expectTheEnd();
   ::kill(first, SIGCONT);
-  EXPECT_EQ(exitOf(first), 0);  // it sees that it was taken over, looks again, and has nothing left to do
+  EXPECT_EQ(exitOf(first),
+            0);  // it sees that it was taken over, looks again, and has nothing left to do
   expectTheEnd();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CrashStore: passes everything on to another store until the k-th write, where the process "dies": the write is lost or
-// just made it, and nothing that comes after happens. See runInVirtualTime's `stop`. Grouping, many writes are one (journal.h).
+// CrashStore: passes everything on to another store until the k-th write, where the process "dies":
+// the write is lost or just made it, and nothing that comes after happens. See runInVirtualTime's
+// `stop`. Grouping, many writes are one (journal.h).
 #pragma once
 
 #include "lifecycle/store/store.h"
@@ -30,8 +31,9 @@ class CrashStore final : public lifecycle::Store {
     bool made = false;   ///< the write is in the store all the same: only its answer is lost
     bool reads = false;  ///< it cannot be read either
   };
-  std::function<std::optional<Refusal>(int write)> refuses;  ///< asked at every write with its number, and at reads with that of the last
-  int refused = 0;                                           ///< so often
+  std::function<std::optional<Refusal>(int write)>
+      refuses;      ///< asked at every write with its number, and at reads with that of the last
+  int refused = 0;  ///< so often
 
   bool groups() const override { return groups_; }
   void together(const std::vector<std::function<bool()>>& works) override {
@@ -55,7 +57,8 @@ class CrashStore final : public lifecycle::Store {
   Result<void> putFacts(const std::vector<lifecycle::Fact>& facts) override {
     return write([&] { return inner_.putFacts(facts); });
   }
-  Result<void> forgetFacts(const lifecycle::Subject& subject, const std::vector<FacetName>& facets) override {
+  Result<void> forgetFacts(const lifecycle::Subject& subject,
+                           const std::vector<FacetName>& facets) override {
     return write([&] { return inner_.forgetFacts(subject, facets); });
   }
   Result<void> openIntent(const lifecycle::Intent& intent) override {
@@ -64,31 +67,36 @@ class CrashStore final : public lifecycle::Store {
   Result<void> recordOperation(const std::string& id, const std::string& operation) override {
     return write([&] { return inner_.recordOperation(id, operation); });
   }
-  Result<void> closeIntent(const std::string& id, lifecycle::IntentState state, const std::string& outcome, WallTime at) override {
+  Result<void> closeIntent(const std::string& id, lifecycle::IntentState state,
+                           const std::string& outcome, WallTime at) override {
     return write([&] { return inner_.closeIntent(id, state, outcome, at); });
   }
   Result<std::vector<lifecycle::Intent>> openIntents() override {
     return read([&] { return inner_.openIntents(); });
   }
-  Result<std::vector<lifecycle::Intent>> intentsOf(const lifecycle::Subject& subject, std::size_t limit) override {
+  Result<std::vector<lifecycle::Intent>> intentsOf(const lifecycle::Subject& subject,
+                                                   std::size_t limit) override {
     return read([&] { return inner_.intentsOf(subject, limit); });
   }
   Result<std::vector<lifecycle::Fact>> factsOf(const lifecycle::Subject& subject) override {
     return read([&] { return inner_.factsOf(subject); });
   }
-  Result<std::vector<lifecycle::Intent>> intentsOfPlan(const std::string& prefix, std::size_t limit) override {
+  Result<std::vector<lifecycle::Intent>> intentsOfPlan(const std::string& prefix,
+                                                       std::size_t limit) override {
     return read([&] { return inner_.intentsOfPlan(prefix, limit); });
   }
   Result<void> openRequest(const lifecycle::Request& request) override {
     return write([&] { return inner_.openRequest(request); });
   }
-  Result<void> closeRequest(const std::string& id, const std::string& outcome, WallTime at) override {
+  Result<void> closeRequest(const std::string& id, const std::string& outcome,
+                            WallTime at) override {
     return write([&] { return inner_.closeRequest(id, outcome, at); });
   }
   Result<std::vector<lifecycle::Request>> requests(std::size_t limit) override {
     return read([&] { return inner_.requests(limit); });
   }
-  Result<std::vector<lifecycle::AuditEntry>> auditTrail(std::int64_t after, std::size_t limit) override {
+  Result<std::vector<lifecycle::AuditEntry>> auditTrail(std::int64_t after,
+                                                        std::size_t limit) override {
     return read([&] { return inner_.auditTrail(after, limit); });
   }
   Result<lifecycle::AuditEnds> auditEnds() override {
@@ -115,14 +123,18 @@ class CrashStore final : public lifecycle::Store {
   Result<std::vector<lifecycle::Claim>> claims() override {
     return read([&] { return inner_.claims(); });
   }
-  std::int64_t fenceOf(const lifecycle::Subject& subject) const override { return inner_.fenceOf(subject); }
+  std::int64_t fenceOf(const lifecycle::Subject& subject) const override {
+    return inner_.fenceOf(subject);
+  }
   Result<std::int64_t> addEvent(const lifecycle::Event& event) override {
     return write([&] { return inner_.addEvent(event); });
   }
-  Result<std::vector<lifecycle::Event>> events(std::int64_t after, std::size_t limit, const lifecycle::Subject* subject) override {
+  Result<std::vector<lifecycle::Event>> events(std::int64_t after, std::size_t limit,
+                                               const lifecycle::Subject* subject) override {
     return read([&] { return inner_.events(after, limit, subject); });
   }
-  Result<std::vector<lifecycle::Event>> lastEvents(std::size_t limit, const lifecycle::Subject* subject) override {
+  Result<std::vector<lifecycle::Event>> lastEvents(std::size_t limit,
+                                                   const lifecycle::Subject* subject) override {
     return read([&] { return inner_.lastEvents(limit, subject); });
   }
   Result<void> addFinding(const lifecycle::Finding& finding) override {
@@ -134,7 +146,8 @@ class CrashStore final : public lifecycle::Store {
   Result<void> clearFindings(const lifecycle::FacetRef& facet) override {
     return write([&] { return inner_.clearFindings(facet); });
   }
-  Result<void> clearFindingsOf(const lifecycle::FacetRef& facet, const std::string& source) override {
+  Result<void> clearFindingsOf(const lifecycle::FacetRef& facet,
+                               const std::string& source) override {
     return write([&] { return inner_.clearFindingsOf(facet, source); });
   }
   Result<void> allowWipe(const NodeName& node, const std::string& reason, WallTime at) override {
@@ -152,7 +165,8 @@ class CrashStore final : public lifecycle::Store {
   Result<std::optional<std::string>> getValue(const std::string& key) override {
     return read([&] { return inner_.getValue(key); });
   }
-  Result<bool> exchangeValue(const std::string& key, const std::optional<std::string>& expected, const std::string& value) override {
+  Result<bool> exchangeValue(const std::string& key, const std::optional<std::string>& expected,
+                             const std::string& value) override {
     return write([&] { return inner_.exchangeValue(key, expected, value); });
   }
 
@@ -161,7 +175,8 @@ class CrashStore final : public lifecycle::Store {
   auto read(Work work) -> decltype(work()) {
     if (inside_) return work();
     if (crashed) throw Crash{};
-    if (auto refusal = refuses ? refuses(writes) : std::nullopt; refusal && refusal->reads) return std::unexpected(std::move(refusal->error));
+    if (auto refusal = refuses ? refuses(writes) : std::nullopt; refusal && refusal->reads)
+      return std::unexpected(std::move(refusal->error));
     return work();
   }
   template <class Work>
@@ -169,7 +184,8 @@ class CrashStore final : public lifecycle::Store {
     if (inside_) return work();
     if (crashed) throw Crash{};
     ++writes;
-    if (full_from != kNever && writes > full_from) return fail(Error(ErrorCode::Unavailable, "database or disk is full").retryable(false));
+    if (full_from != kNever && writes > full_from)
+      return fail(Error(ErrorCode::Unavailable, "database or disk is full").retryable(false));
     if (auto refusal = refuses ? refuses(writes) : std::nullopt) {
       ++refused;
       if (refusal->made) (void)work();

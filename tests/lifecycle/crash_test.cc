@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// kill -9 at every boundary of the journal. The world lives on; muster starts again on the same store. Each outside effect
-// must have been begun exactly once, and the road must end.
+// kill -9 at every boundary of the journal. The world lives on; muster starts again on the same
+// store. Each outside effect must have been begun exactly once, and the road must end.
 #include "lifecycle/executor/engine.h"
 #include "tests/fakes/memory_store.h"
 #include "tests/lifecycle/crash_store.h"
 #include "tests/lifecycle/rack.h"
 #include "tests/lifecycle/sick_disk.h"
-#include "tests/run_async.h"
 #include "tests/lifecycle/virtual_time.h"
+#include "tests/run_async.h"
 
 #include <gtest/gtest.h>
 
@@ -44,7 +44,8 @@ Life live(Rack& rack, Store& durable, int crash_at, bool lost, bool grouping = f
   Engine engine(rack.cluster, rack.phases(), store, clock, nullptr);
   engine.useOneThread();
   Life life;
-  auto report = test::runInVirtualTime(clock, observePlanApply(engine, store, rack), &store.crashed);
+  auto report =
+      test::runInVirtualTime(clock, observePlanApply(engine, store, rack), &store.crashed);
   life.crashed = store.crashed;
   life.writes = store.writes;
   life.batches = store.batches;
@@ -62,7 +63,8 @@ void expectTheRoadEnded(Rack& rack, Store& store, int effects_each) {
     EXPECT_EQ(rack.world.value(node.name.str() + "/pool"), "in");
     EXPECT_EQ(rack.world.value(node.name.str() + "/image"), rack.image);
   }
-  for (const auto& [facet, count] : rack.world.effect_counts) EXPECT_EQ(count, effects_each) << facet.str();
+  for (const auto& [facet, count] : rack.world.effect_counts)
+    EXPECT_EQ(count, effects_each) << facet.str();
   EXPECT_TRUE(store.openIntents()->empty());
   EXPECT_TRUE(store.findings(nullptr)->empty());
   EXPECT_TRUE(store.wipesAllowed()->empty());
@@ -123,7 +125,8 @@ TEST(Crash, atEveryCommitOfManyNodesWritesEachEffectHappensOnce) {
     }
 }
 
-/// A node with a system on its disk gets another image: the permission must be worth exactly one wipe, whatever dies.
+/// A node with a system on its disk gets another image: the permission must be worth exactly one
+/// wipe, whatever dies.
 TEST(Crash, atEveryWriteOfAReinstallationTheDiskIsWrittenOnce) {
   auto installed = [](Rack& rack, Store& store) {
     ASSERT_TRUE(live(rack, store, CrashStore::kNever, false).ok);
@@ -135,7 +138,8 @@ TEST(Crash, atEveryWriteOfAReinstallationTheDiskIsWrittenOnce) {
   auto check = [](Rack& rack, Store& store) {
     EXPECT_EQ(rack.world.effects("gpu001/image"), 1);
     for (const auto& [facet, count] : rack.world.effect_counts)
-      EXPECT_EQ(count, facet.facet.str() == "pool" ? 2 : 1) << facet.str();  // out of the pool and in again
+      EXPECT_EQ(count, facet.facet.str() == "pool" ? 2 : 1)
+          << facet.str();  // out of the pool and in again
     rack.world.effect_counts.clear();
     expectTheRoadEnded(rack, store, 0);
   };
@@ -198,7 +202,8 @@ TEST(Crash, theSameHoldsOnSqlite) {
   EXPECT_GT(lives, 3);
 }
 
-/// The disk under SQLite turns read-only or fails at each of its writes, and is mended while the store stays open.
+/// The disk under SQLite turns read-only or fails at each of its writes, and is mended while the
+/// store stays open.
 TEST(Crash, aDiskThatCannotBeWrittenForAWhileLosesNothing) {
   const auto road = [](int at, int code) {
     test::SickDisk disk;
@@ -213,7 +218,8 @@ TEST(Crash, aDiskThatCannotBeWrittenForAWhileLosesNothing) {
     disk.mend();
     if (disk.refused > 0) {
       const bool says_why = first.problems.find("muster.db") != std::string::npos;
-      EXPECT_TRUE(says_why || (first.ok && first.problems.empty())) << "it does not say why: " << first.problems;  // only its last words were refused
+      EXPECT_TRUE(says_why || (first.ok && first.problems.empty()))
+          << "it does not say why: " << first.problems;  // only its last words were refused
       const auto second = live(rack, **store, CrashStore::kNever, false);
       EXPECT_TRUE(second.ok) << second.problems;
     }
@@ -225,7 +231,8 @@ TEST(Crash, aDiskThatCannotBeWrittenForAWhileLosesNothing) {
   ASSERT_GT(writes, 100);
   int kind = 0;
   for (int at = 0; at < writes; at += 9) {
-    const int code = std::array{SQLITE_READONLY, SQLITE_IOERR_WRITE, SQLITE_IOERR_FSYNC}[static_cast<std::size_t>(kind++ % 3)];
+    const int code = std::array{SQLITE_READONLY, SQLITE_IOERR_WRITE,
+                                SQLITE_IOERR_FSYNC}[static_cast<std::size_t>(kind++ % 3)];
     SCOPED_TRACE(fmt::format("write {} of {} answers {}", at, writes, code));
     road(at, code);
     if (HasFailure()) return;

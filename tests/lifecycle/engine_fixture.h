@@ -16,7 +16,8 @@ class EngineTest : public testing::Test {
  protected:
   void build(const std::vector<std::string>& names) { rack_ = std::make_unique<test::Rack>(names); }
   Engine engine() {
-    Engine made(rack_->cluster, rack_->phases(), store_, clock_, [this](const Event& event) { shown_.push_back(event); });
+    Engine made(rack_->cluster, rack_->phases(), store_, clock_,
+                [this](const Event& event) { shown_.push_back(event); });
     made.limitSubjects(subjects_at_once_);
     made.readConsoles(console_);
     return made;
@@ -56,7 +57,9 @@ class EngineTest : public testing::Test {
     for (const auto& finding : open) out.push_back(finding.facet.facet.str() + ": " + finding.text);
     return out;
   }
-  std::vector<Intent> history(const std::string& node) { return *store_.intentsOf(Subject(NodeName(node)), 1'000); }
+  std::vector<Intent> history(const std::string& node) {
+    return *store_.intentsOf(Subject(NodeName(node)), 1'000);
+  }
   std::vector<std::string> shown(EventKind kind) {
     std::vector<std::string> out;
     for (const auto& event : shown_)

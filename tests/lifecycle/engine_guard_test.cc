@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the engine refuses in the last moment: to disturb a node that may take jobs, to wipe what nobody allowed it to wipe.
+// What the engine refuses in the last moment: to disturb a node that may take jobs, to wipe what
+// nobody allowed it to wipe.
 #include "tests/lifecycle/engine_fixture.h"
 
 namespace muster::lifecycle {
@@ -20,7 +21,8 @@ TEST_F(EngineTest, aWipeUsesItsPermissionUpAndNothingElseDoes) {
   EXPECT_TRUE(apply().ok());
   EXPECT_THAT(*store_.wipesAllowed(), IsEmpty());
   for (const auto& intent : history("gpu001"))
-    EXPECT_EQ(intent.uses_wipe, intent.action.id == "gpu001/image" && intent.action.to == "noble@2") << intent.id;
+    EXPECT_EQ(intent.uses_wipe, intent.action.id == "gpu001/image" && intent.action.to == "noble@2")
+        << intent.id;
   EXPECT_EQ(world().effects("gpu001/image"), 1);
   EXPECT_EQ(world().effects("gpu001/os"), 1) << "what was on the disk is made again";
   rack_->image = "noble@3";
@@ -38,7 +40,8 @@ TEST_F(EngineTest, factsAboutADiskAreForgottenBeforeItIsWritten) {
   EXPECT_EQ(apply().failed, 1);
   auto facts = store_.facts();
   const Subject subject{NodeName("gpu001")};
-  for (const std::string facet : {"image", "os", "driver.nvidia", "fabric.ports", "gate.burn-in", "certificate", "disk.system"})
+  for (const std::string facet : {"image", "os", "driver.nvidia", "fabric.ports", "gate.burn-in",
+                                  "certificate", "disk.system"})
     EXPECT_FALSE(facts->value(subject, FacetName(facet))) << facet;
   for (const std::string facet : {"enrolled", "firmware.BMC", "inspected", "hw.serial"})
     EXPECT_TRUE(facts->value(subject, FacetName(facet))) << facet;
@@ -51,7 +54,8 @@ TEST_F(EngineTest, whatWasNeverBegunLeavesTheDiskKnown) {
   world().behave("gpu001/image").blocked = "image noble is not built";
   EXPECT_EQ(apply().blocked, 1);
   EXPECT_EQ(store_.facts()->value(Subject(NodeName("gpu001")), FacetName("disk.system")), "none");
-  world().behave("gpu001/disk.system").unreadable = true;  // a controller that has just started has not heard the agent yet
+  world().behave("gpu001/disk.system").unreadable =
+      true;  // a controller that has just started has not heard the agent yet
   world().behave("gpu001/image").blocked.clear();
   EXPECT_TRUE(apply().ok());
 }
@@ -63,7 +67,9 @@ TEST_F(EngineTest, aNodeThatCameBackIntoItsPoolIsNotDisturbed) {
   std::erase_if(made.actions, [](const Action& action) { return action.id.ends_with("#drain"); });
   for (auto& action : made.actions) std::erase(action.needs, "gpu001/pool#drain");
   auto report = apply(made);
-  EXPECT_THAT(report.problems, Contains(HasSubstr("gpu001/driver.nvidia: gpu001 may take jobs and was not drained")));
+  EXPECT_THAT(
+      report.problems,
+      Contains(HasSubstr("gpu001/driver.nvidia: gpu001 may take jobs and was not drained")));
   EXPECT_EQ(world().effects("gpu001/driver.nvidia"), 0);
 }
 
@@ -75,7 +81,10 @@ TEST_F(EngineTest, aNodeThatIsResumedBehindMustersBackIsNotDisturbed) {
   for (const char* comes_back : {"in", "silent"}) {
     world().set("gpu001/pool", comes_back);
     auto report = apply(made);
-    EXPECT_THAT(report.problems, Contains(HasSubstr("gpu001/driver.nvidia: gpu001 may take jobs and was not drained"))) << comes_back;
+    EXPECT_THAT(
+        report.problems,
+        Contains(HasSubstr("gpu001/driver.nvidia: gpu001 may take jobs and was not drained")))
+        << comes_back;
   }
   EXPECT_EQ(world().effects("gpu001/driver.nvidia"), 0);
 }
@@ -96,7 +105,9 @@ TEST_F(EngineTest, whatWasOpenedAndNeverBegunAsksThePoolAgain) {
   rack_->driver = "575";
   world().set("gpu001/pool", "out");
   const auto made = plan();
-  const auto found = std::find_if(made.actions.begin(), made.actions.end(), [](const Action& action) { return action.id == "gpu001/driver.nvidia"; });
+  const auto found =
+      std::find_if(made.actions.begin(), made.actions.end(),
+                   [](const Action& action) { return action.id == "gpu001/driver.nvidia"; });
   ASSERT_NE(found, made.actions.end());
   Intent intent;  // muster died right after it had opened it
   intent.id = "died";
@@ -106,7 +117,9 @@ TEST_F(EngineTest, whatWasOpenedAndNeverBegunAsksThePoolAgain) {
   ASSERT_TRUE(store_.openIntent(intent));
   world().set("gpu001/pool", "in");
   const auto report = apply(made);
-  EXPECT_THAT(report.problems, Contains(HasSubstr("gpu001/driver.nvidia: gpu001 may take jobs and was not drained")));
+  EXPECT_THAT(
+      report.problems,
+      Contains(HasSubstr("gpu001/driver.nvidia: gpu001 may take jobs and was not drained")));
   EXPECT_EQ(world().effects("gpu001/driver.nvidia"), 0);
   EXPECT_THAT(*store_.openIntents(), IsEmpty());
 }

@@ -14,7 +14,7 @@ namespace muster::test {
 
 /// The inode of a file; 0: there is none of this name.
 inline ino_t inodeOf(const std::string& file) {
-  struct stat status {};
+  struct stat status{};
   return ::stat(file.c_str(), &status) == 0 ? status.st_ino : 0;
 }
 
@@ -28,7 +28,8 @@ inline std::set<pid_t> lockHoldersOf(const std::string& file) {
     std::string number, kind, how, what, place;
     pid_t pid = 0;
     words >> number >> kind >> how >> what >> pid >> place;
-    if (kind == "POSIX" && place.substr(place.rfind(':') + 1) == std::to_string(inode)) holders.insert(pid);
+    if (kind == "POSIX" && place.substr(place.rfind(':') + 1) == std::to_string(inode))
+      holders.insert(pid);
   }
   return holders;
 }

@@ -21,16 +21,19 @@ class InSqlite final : public StoreMaker {
     if (!opened) ADD_FAILURE() << opened.error().str();
     return opened ? std::move(*opened) : nullptr;
   }
-  std::string url() const override { return "sqlite:" + (folder_.path() / "with 'quotes' and spaces.db").string(); }
+  std::string url() const override {
+    return "sqlite:" + (folder_.path() / "with 'quotes' and spaces.db").string();
+  }
 
  private:
   test::TempFolder folder_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Stores, StoreContract,
-                         testing::Values(StoreKind{"memory", [] { return std::make_unique<InMemory>(); }, ""},
-                                         StoreKind{"sqlite", [] { return std::make_unique<InSqlite>(); }, ""}),
-                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Stores, StoreContract,
+    testing::Values(StoreKind{"memory", [] { return std::make_unique<InMemory>(); }, ""},
+                    StoreKind{"sqlite", [] { return std::make_unique<InSqlite>(); }, ""}),
+    [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace muster::lifecycle

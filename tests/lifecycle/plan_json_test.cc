@@ -33,13 +33,15 @@ TEST(PlanJson, isTheGoldenFile) {
   Rack rack({"gpu001", "gpu002", "gpu003"});
   FactSet facts;
   const auto text = rollout(rack, facts).toJson();
-  const std::filesystem::path golden = test::sourceFolder() / "tests/lifecycle/golden/rollout.plan.json";
+  const std::filesystem::path golden =
+      test::sourceFolder() / "tests/lifecycle/golden/rollout.plan.json";
   if (std::getenv("UPDATE_GOLDEN")) {
     ASSERT_TRUE(io::writeFileAtomic(golden, text));
   }
   auto kept = io::readFile(golden);
   ASSERT_TRUE(kept) << kept.error().str();
-  EXPECT_EQ(text, *kept) << "if the change is meant: UPDATE_GOLDEN=1 lifecycle_test --gtest_filter=PlanJson.isTheGoldenFile";
+  EXPECT_EQ(text, *kept) << "if the change is meant: UPDATE_GOLDEN=1 lifecycle_test "
+                            "--gtest_filter=PlanJson.isTheGoldenFile";
 }
 
 TEST(PlanJson, comesBackAsItWas) {
@@ -71,7 +73,8 @@ TEST(PlanJson, aChangedFileIsRefused) {
 TEST(PlanJson, whateverIsNotAPlanIsRefusedWithWords) {
   Rack rack({"gpu001"});
   const auto good = nlohmann::json::parse(makePlan(rack.cluster, {}, {}, rack.phases())->toJson());
-  for (const std::string text : {"", "{", "[]", "null", "{}", "{\"format\":\"muster-plan/2\"}", "{\"format\":7}"}) {
+  for (const std::string text :
+       {"", "{", "[]", "null", "{}", "{\"format\":\"muster-plan/2\"}", "{\"format\":7}"}) {
     auto plan = Plan::fromJson(text);
     ASSERT_FALSE(plan) << text;
     EXPECT_EQ(plan.error().code(), ErrorCode::Corrupt);
@@ -79,7 +82,8 @@ TEST(PlanJson, whateverIsNotAPlanIsRefusedWithWords) {
   }
   // Every member missing or of another type, at the top and in an action.
   for (const auto& item : good.items())
-    for (const auto& wrong : {nlohmann::json(), nlohmann::json(3), nlohmann::json::array({1}), nlohmann::json("text")}) {
+    for (const auto& wrong : {nlohmann::json(), nlohmann::json(3), nlohmann::json::array({1}),
+                              nlohmann::json("text")}) {
       auto bad = good;
       bad[item.key()] = wrong;
       if (bad == good) continue;
@@ -113,10 +117,13 @@ TEST(PlanStale, saysWhatChanged) {
   facts.put(factOf("gpu003/enrolled", "yes"));
   facts.forget(Subject(NodeName("gpu002")), FacetName("os"));
   EXPECT_THAT(staleReasons(plan, rack.cluster, facts),
-              ElementsAre("gpu001/hw.serial was 'serial-of-gpu001', is 'another'", "gpu002/os was 'running', is not known any more",
-                          "gpu003/enrolled was not known, is 'yes'", "gpu002/hw.gpu.0 was not known, is 'new'"));
+              ElementsAre("gpu001/hw.serial was 'serial-of-gpu001', is 'another'",
+                          "gpu002/os was 'running', is not known any more",
+                          "gpu003/enrolled was not known, is 'yes'",
+                          "gpu002/hw.gpu.0 was not known, is 'new'"));
   rack.cluster.digest = "inventory-2";
-  EXPECT_EQ(staleReasons(plan, rack.cluster, facts).front(), "the inventory has changed since the plan was made");
+  EXPECT_EQ(staleReasons(plan, rack.cluster, facts).front(),
+            "the inventory has changed since the plan was made");
 }
 
 TEST(PlanStale, factsOfOthersDoNotMatter) {

@@ -24,14 +24,16 @@ std::map<FacetRef, Goal> goalsOf(const Graph& graph) {
 
 /// One random graph and its plan.
 struct Case {
-  explicit Case(int seed) : random(static_cast<unsigned>(seed)), graph(randomGraph(random)), facts(factsOf(graph)) {
+  explicit Case(int seed)
+      : random(static_cast<unsigned>(seed)), graph(randomGraph(random)), facts(factsOf(graph)) {
     auto made = planOf(graph, facts);
     if (!made)
       ADD_FAILURE() << made.error().str();
     else
       plan = *made;
     for (std::size_t i = 0; i < plan.actions.size(); ++i)
-      if (!place.emplace(plan.actions[i].id, i).second) ADD_FAILURE() << "twice: " << plan.actions[i].id;
+      if (!place.emplace(plan.actions[i].id, i).second)
+        ADD_FAILURE() << "twice: " << plan.actions[i].id;
   }
   std::mt19937 random;
   Graph graph;
@@ -72,10 +74,11 @@ TEST(PlannerProperty, everythingUnmetBelowAnActionComesBeforeIt) {
         below.insert(below.end(), goal.needs.begin(), goal.needs.end());
         auto fact = any.facts.value(goal.facet.subject, goal.facet.facet);
         if (fact && matches(goal.want, *fact)) continue;
-        const bool left_out =
-            !any.graph.policy.only.empty() && !goal.facet.subject.isCluster() && !any.graph.policy.only.contains(goal.facet.subject);
+        const bool left_out = !any.graph.policy.only.empty() && !goal.facet.subject.isCluster() &&
+                              !any.graph.policy.only.contains(goal.facet.subject);
         if (left_out) {
-          EXPECT_FALSE(action.blocked.empty()) << action.id << " needs " << goal.facet.str() << ", which is left out";
+          EXPECT_FALSE(action.blocked.empty())
+              << action.id << " needs " << goal.facet.str() << ", which is left out";
         } else {
           EXPECT_LT(any.place.at(goal.facet.str()), any.place[action.id]);
         }
@@ -97,11 +100,12 @@ TEST(PlannerProperty, nothingRunsAfterWhatIsBlocked) {
 TEST(PlannerProperty, aNodeInItsPoolIsNeverDisturbedWithoutADrain) {
   forAnyGraph([](Case& any) {
     for (const auto& action : any.plan.actions) {
-      if (action.disruption == Disruption::None || !action.blocked.empty() || action.facet.subject.isCluster() ||
-          action.facet.facet.str() == kPoolFacet)
+      if (action.disruption == Disruption::None || !action.blocked.empty() ||
+          action.facet.subject.isCluster() || action.facet.facet.str() == kPoolFacet)
         continue;
       if (any.facts.value(action.facet.subject, FacetName("pool")) != kPoolIn) continue;
-      const auto drain = action.facet.subject.str() + "/pool#drain", join = action.facet.subject.str() + "/pool";
+      const auto drain = action.facet.subject.str() + "/pool#drain",
+                 join = action.facet.subject.str() + "/pool";
       ASSERT_TRUE(any.place.contains(drain)) << action.id;
       ASSERT_TRUE(any.place.contains(join)) << action.id;
       EXPECT_LT(any.place[drain], any.place[action.id]);
@@ -116,7 +120,8 @@ TEST(PlannerProperty, noInstalledNodeIsWipedWithoutPermission) {
       if (action.disruption != Disruption::Wipe || !action.blocked.empty()) continue;
       const auto& subject = action.facet.subject;
       const auto installed = any.facts.value(subject, FacetName("disk.system"));
-      if ((installed && *installed != "none") || any.facts.value(subject, FacetName("pool")) == kPoolIn) {
+      if ((installed && *installed != "none") ||
+          any.facts.value(subject, FacetName("pool")) == kPoolIn) {
         EXPECT_TRUE(any.graph.policy.wipe_allowed.contains(subject.node())) << action.id;
       }
     }
@@ -146,17 +151,20 @@ TEST(PlannerProperty, carriedOutItLeavesOnlyWhatWasBlocked) {
   });
 }
 
-/// Of what the same driving phase has on the same node. What was begun may need something elsewhere that needs the other.
+/// Of what the same driving phase has on the same node. What was begun may need something elsewhere
+/// that needs the other.
 TEST(PlannerProperty, whatWasBegunMakesNoCircleAndComesFirst) {
   forAnyGraph([](Case& any) {
     std::map<std::string, std::size_t> phase_of;
     for (std::size_t phase = 0; phase < any.graph.phases.size(); ++phase)
       for (const auto& goal : any.graph.phases[phase]) {
         phase_of[goal.facet.str()] = phase;
-        if (goal.facet.facet.str() != kPoolFacet && any.random() % 4 == 0) any.graph.policy.begun.insert(goal.facet);
+        if (goal.facet.facet.str() != kPoolFacet && any.random() % 4 == 0)
+          any.graph.policy.begun.insert(goal.facet);
       }
     test::GraphPhases world(any.graph, true);
-    const auto plan = makePlan(test::clusterOf(any.graph.names), any.facts, any.graph.policy, world.phases);
+    const auto plan =
+        makePlan(test::clusterOf(any.graph.names), any.facts, any.graph.policy, world.phases);
     ASSERT_TRUE(plan) << plan.error().str();
     std::map<std::string, std::set<std::string>> above;  // all that an action needs
     for (const auto& action : plan->actions) {
@@ -170,9 +178,11 @@ TEST(PlannerProperty, whatWasBegunMakesNoCircleAndComesFirst) {
     for (const auto& begun : plan->actions) {
       if (!any.graph.policy.begun.contains(begun.facet)) continue;
       for (const auto& other : plan->actions)
-        if (other.facet.subject == begun.facet.subject && phase_of.contains(other.id) && phase_of[other.id] == phase_of[begun.id] &&
+        if (other.facet.subject == begun.facet.subject && phase_of.contains(other.id) &&
+            phase_of[other.id] == phase_of[begun.id] &&
             !any.graph.policy.begun.contains(other.facet)) {
-          EXPECT_TRUE(above[other.id].contains(begun.id) || above[begun.id].contains(other.id)) << begun.id << ", then " << other.id;
+          EXPECT_TRUE(above[other.id].contains(begun.id) || above[begun.id].contains(other.id))
+              << begun.id << ", then " << other.id;
         }
     }
   });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A PostgreSQL server of the test's own: data in a temporary folder, a Unix socket there and no other, not as root. It dies
-// with the test. `whyNot` says why there is none.
+// A PostgreSQL server of the test's own: data in a temporary folder, a Unix socket there and no
+// other, not as root. It dies with the test. `whyNot` says why there is none.
 #pragma once
 
 #include "base/io/files.h"
@@ -44,9 +44,10 @@ class PostgresServer {
   }
 
   void start() {
-    auto command = asServer({programs_ / "postgres",
-                             {"-D", (folder_ / "data").string(), "-k", folder_.path().string(), "-c", "listen_addresses=", "-c",
-                              "fsync=off", "-c", "max_connections=40"}});
+    auto command =
+        asServer({programs_ / "postgres",
+                  {"-D", (folder_ / "data").string(), "-k", folder_.path().string(), "-c",
+                   "listen_addresses=", "-c", "fsync=off", "-c", "max_connections=40"}});
     auto started = io::makeProcessRunner()->start(command, folder_ / "log");
     if (!started) return refuse(started.error().str());
     server_ = std::move(*started);
@@ -64,7 +65,8 @@ class PostgresServer {
   void stop() {
     if (!server_) return;
     server_->signal(SIGQUIT);
-    for (int tries = 0; tries < 200 && server_->running(); ++tries) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    for (int tries = 0; tries < 200 && server_->running(); ++tries)
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
     server_->terminate(std::chrono::seconds(5));
     server_.reset();
   }
@@ -82,7 +84,8 @@ class PostgresServer {
   bool findPrograms() {
     std::error_code ignored;
     for (const auto& version : std::filesystem::directory_iterator("/usr/lib/postgresql", ignored))
-      if (std::filesystem::exists(version.path() / "bin" / "initdb")) programs_ = version.path() / "bin";
+      if (std::filesystem::exists(version.path() / "bin" / "initdb"))
+        programs_ = version.path() / "bin";
     if (programs_.empty()) {
       refuse("PostgreSQL is not installed (postgresql-15); ./run setup installs it");
       return false;
@@ -101,11 +104,13 @@ class PostgresServer {
     if (::geteuid() == 0) {
       const auto* user = ::getpwnam("postgres");
       for (const auto& path : {data, folder_.path()})
-        if (::chown(path.c_str(), user->pw_uid, user->pw_gid) != 0) return refuse("chown failed"), false;
+        if (::chown(path.c_str(), user->pw_uid, user->pw_gid) != 0)
+          return refuse("chown failed"), false;
     }
-    auto done = io::runChecked(asServer(
-        {programs_ / "initdb",
-         {"-D", data.string(), "-U", "postgres", "-A", "trust", "--no-sync", "--no-instructions", "-E", "UTF8", "--locale=C.UTF-8"}}));
+    auto done =
+        io::runChecked(asServer({programs_ / "initdb",
+                                 {"-D", data.string(), "-U", "postgres", "-A", "trust", "--no-sync",
+                                  "--no-instructions", "-E", "UTF8", "--locale=C.UTF-8"}}));
     if (!done) refuse(done.error().str());
     return done.has_value();
   }
@@ -113,7 +118,8 @@ class PostgresServer {
   static io::Command asServer(io::Command command) {
     command.working_dir = "/";
     if (::geteuid() != 0) return command;
-    std::vector<std::string> args{"--reuid=postgres", "--regid=postgres", "--clear-groups", "--pdeathsig=QUIT", command.program};
+    std::vector<std::string> args{"--reuid=postgres", "--regid=postgres", "--clear-groups",
+                                  "--pdeathsig=QUIT", command.program};
     args.insert(args.end(), command.args.begin(), command.args.end());
     command.program = "setpriv";
     command.args = std::move(args);
@@ -127,7 +133,8 @@ class PostgresServer {
   int databases_ = 0;
 };
 
-/// The server that all tests of the program share; started by the first that asks, ended with the program.
+/// The server that all tests of the program share; started by the first that asks, ended with the
+/// program.
 inline PostgresServer& postgresServer() {
   static PostgresServer server;
   return server;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The store on a real PostgreSQL: the contract, and what is its own: a server that is restarted, read-only, somebody else's.
+// The store on a real PostgreSQL: the contract, and what is its own: a server that is restarted,
+// read-only, somebody else's.
 #include "lifecycle/store/measurements.h"
 #include "lifecycle/store/sql/schema.h"
 #include "tests/lifecycle/postgres_server.h"
@@ -34,7 +35,8 @@ StoreKind postgresKind() {
   return {"postgresql", [] { return std::make_unique<InPostgres>(); }, ""};
 }
 
-INSTANTIATE_TEST_SUITE_P(Stores, StoreContract, testing::Values(postgresKind()), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Stores, StoreContract, testing::Values(postgresKind()),
+                         [](const auto& info) { return info.param.name; });
 
 class PostgresStoreTest : public testing::Test {
  protected:
@@ -64,7 +66,9 @@ TEST_F(PostgresStoreTest, aRestartedServerIsWaitedForAndNothingIsLostOrDoubled) 
   ASSERT_TRUE(store->putValue("k", "before"));
   postgresServer().stop();
   Result<std::int64_t> added = 0;
-  std::thread writer([&] { added = store->addEvent(Event{0, kNow, EventKind::Note, {}, "", "while it was away"}); });
+  std::thread writer([&] {
+    added = store->addEvent(Event{0, kNow, EventKind::Note, {}, "", "while it was away"});
+  });
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   postgresServer().start();  // by this thread: it dies with the one that started it
   writer.join();
@@ -78,7 +82,8 @@ TEST_F(PostgresStoreTest, measurementsOutliveARestartedServerAndAreKeptOnce) {
   ASSERT_TRUE(store);
   auto kept = openMeasurements(url_);
   ASSERT_TRUE(kept) << kept.error().str();
-  const std::vector<MeasuredSet> one{{kNow, NodeName("n1"), "isolate", "sku", "r", {{"isolate/pair_gbits@mlx5_0", 391.25}}}};
+  const std::vector<MeasuredSet> one{
+      {kNow, NodeName("n1"), "isolate", "sku", "r", {{"isolate/pair_gbits@mlx5_0", 391.25}}}};
   ASSERT_TRUE((*kept)->add(one));
   postgresServer().stop();
   Result<void> added = fail(ErrorCode::Internal, "not run");
@@ -88,7 +93,8 @@ TEST_F(PostgresStoreTest, measurementsOutliveARestartedServerAndAreKeptOnce) {
   writer.join();
   ASSERT_TRUE(added) << added.error().str();
   EXPECT_EQ((*kept)->since(kNow)->size(), 2u);
-  execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '" + database_ + "' AND pid <> pg_backend_pid()");
+  execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '" + database_ +
+          "' AND pid <> pg_backend_pid()");
   EXPECT_EQ((*kept)->since(kNow)->size(), 2u);
 }
 
@@ -107,7 +113,8 @@ TEST_F(PostgresStoreTest, aServerThatStaysAwayIsSaidToBeAndTheStoreGoesOnAfterwa
 TEST_F(PostgresStoreTest, aSessionThatTheServerEndsIsMadeAnew) {
   auto store = open();
   ASSERT_TRUE(store->putValue("k", "1"));
-  execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '" + database_ + "' AND pid <> pg_backend_pid()");
+  execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '" + database_ +
+          "' AND pid <> pg_backend_pid()");
   EXPECT_TRUE(store->putValue("k", "2"));
   EXPECT_EQ(*store->getValue("k"), "2");
 }
@@ -117,7 +124,8 @@ TEST_F(PostgresStoreTest, aNewerSchemaIsRefused) {
   execute("UPDATE muster_schema SET version = 99");
   auto error = refused();
   EXPECT_EQ(error.code(), ErrorCode::Corrupt);
-  EXPECT_THAT(error.str(), HasSubstr("newer muster (schema 99, this one knows " + std::to_string(sql::kMigrations.size())));
+  EXPECT_THAT(error.str(), HasSubstr("newer muster (schema 99, this one knows " +
+                                     std::to_string(sql::kMigrations.size())));
 }
 
 TEST_F(PostgresStoreTest, anotherProgramsDatabaseIsRefused) {
@@ -144,7 +152,8 @@ TEST_F(PostgresStoreTest, aReadOnlyServerIsSaidToBeAndNothingIsLost) {
   auto store = open();
   ASSERT_TRUE(store->putFacts({factOf("n1/image", "1")}));
   execute("ALTER DATABASE " + database_ + " SET default_transaction_read_only = on");
-  execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '" + database_ + "' AND pid <> pg_backend_pid()");
+  execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '" + database_ +
+          "' AND pid <> pg_backend_pid()");
   auto put = store->putFacts({factOf("n1/image", "2")});
   ASSERT_FALSE(put);
   EXPECT_EQ(put.error().code(), ErrorCode::Unavailable);
@@ -164,10 +173,12 @@ TEST_F(PostgresStoreTest, severalProcessesMigrateAtOnce) {
   EXPECT_EQ(opened, 4);
 }
 
-/// Somebody else migrates, and takes its time: a session that holds the schema's lock until it is let go.
+/// Somebody else migrates, and takes its time: a session that holds the schema's lock until it is
+/// let go.
 class SlowMigration {
  public:
-  explicit SlowMigration(const std::string& url) : sql_(soci::postgresql, url), watch_(soci::postgresql, url) {
+  explicit SlowMigration(const std::string& url)
+      : sql_(soci::postgresql, url), watch_(soci::postgresql, url) {
     sql_ << "BEGIN";
     sql_ << "SELECT pg_advisory_xact_lock(1836413812)";
   }
@@ -176,8 +187,10 @@ class SlowMigration {
   int awaitWaiter(const std::string& at_least) {
     int waiter = 0;
     while (waiter == 0)
-      watch_ << "SELECT COALESCE(max(pid), 0) FROM pg_stat_activity WHERE wait_event = 'advisory' AND datname = current_database()"
-                " AND clock_timestamp() - query_start >= interval '" + at_least + "'",
+      watch_ << "SELECT COALESCE(max(pid), 0) FROM pg_stat_activity WHERE wait_event = 'advisory' "
+                "AND datname = current_database()"
+                " AND clock_timestamp() - query_start >= interval '" +
+                    at_least + "'",
           soci::into(waiter);
     return waiter;
   }

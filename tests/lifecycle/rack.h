@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rack with the whole road as goals of five fake phases, as small as it can be while keeping every kind of dependency:
-// another subject (fabric.sm), facts that are learnt on the way (hw.serial in the basis of gates), a wipe, a pool.
+// A rack with the whole road as goals of five fake phases, as small as it can be while keeping
+// every kind of dependency: another subject (fabric.sm), facts that are learnt on the way
+// (hw.serial in the basis of gates), a wipe, a pool.
 #pragma once
 
 #include "lifecycle/executor/engine.h"
@@ -14,7 +15,8 @@ using lifecycle::FactSet;
 using lifecycle::Goal;
 using lifecycle::Subject;
 
-inline Goal goalOf(const std::string& facet, std::string want, Disruption disruption, const std::vector<std::string>& needs) {
+inline Goal goalOf(const std::string& facet, std::string want, Disruption disruption,
+                   const std::vector<std::string>& needs) {
   Goal goal;
   goal.facet = FakeWorld::ref(facet);
   goal.want = std::move(want);
@@ -47,9 +49,8 @@ class Rack {
  public:
   explicit Rack(const std::vector<std::string>& names) : cluster(clusterOf(names)) {
     auto bind = [this](auto method) {
-      return [this, method](const inventory::Cluster&, const Subject& subject, const FactSet& facts) {
-        return (this->*method)(subject, facts);
-      };
+      return [this, method](const inventory::Cluster&, const Subject& subject,
+                            const FactSet& facts) { return (this->*method)(subject, facts); };
     };
     provision.want(bind(&Rack::provisionGoals));
     firmware.want(bind(&Rack::firmwareGoals));
@@ -64,7 +65,8 @@ class Rack {
   /// Powered off, with an empty disk, known to the scheduler as out.
   void fresh(const std::string& name) {
     world.set(name + "/pool", "out");
-    world.behave(name + "/inspected").also = {{"hw.serial", "serial-of-" + name}, {"disk.system", "none"}};
+    world.behave(name + "/inspected").also = {{"hw.serial", "serial-of-" + name},
+                                              {"disk.system", "none"}};
     auto& image = world.behave(name + "/image");
     image.polls = 2;
     image.destroys = {"disk.system", "os", "driver.nvidia", "inspected"};
@@ -77,8 +79,8 @@ class Rack {
 
   inventory::Cluster cluster;
   FakeWorld world;
-  FakePhase provision{"provision", world}, firmware{"firmware", world}, fabric{"fabric", world}, validate{"validate", world},
-      pool{"pool", world};
+  FakePhase provision{"provision", world}, firmware{"firmware", world}, fabric{"fabric", world},
+      validate{"validate", world}, pool{"pool", world};
   std::string image = "noble@1", driver = "570", bmc_firmware = "2.1.0";
   std::string bmc_firmware_blocked;  ///< what the phase says about it
 
@@ -87,31 +89,40 @@ class Rack {
     if (subject.isCluster()) return {};
     const auto n = subject.str() + "/";
     return {goalOf(n + "enrolled", "yes", Disruption::None, {}),
-            goalOf(n + "inspected", "fits", Disruption::Reset, {n + "enrolled", n + "firmware.BMC", n + "firmware.BIOS"}),
-            goalOf(n + "image", image, Disruption::Wipe, {n + "inspected"}), goalOf(n + "os", "running", Disruption::Reset, {n + "image"}),
+            goalOf(n + "inspected", "fits", Disruption::Reset,
+                   {n + "enrolled", n + "firmware.BMC", n + "firmware.BIOS"}),
+            goalOf(n + "image", image, Disruption::Wipe, {n + "inspected"}),
+            goalOf(n + "os", "running", Disruption::Reset, {n + "image"}),
             goalOf(n + "driver.nvidia", driver, Disruption::Drain, {n + "os"})};
   }
   std::vector<Goal> firmwareGoals(const Subject& subject, const FactSet&) const {
     if (subject.isCluster()) return {};
     const auto n = subject.str() + "/";
-    std::vector<Goal> goals = {goalOf(n + "firmware.BMC", bmc_firmware, Disruption::Reset, {n + "enrolled"}),
-                               goalOf(n + "firmware.BIOS", "1.4.2", Disruption::Reset, {n + "enrolled", n + "firmware.BMC"})};
+    std::vector<Goal> goals = {
+        goalOf(n + "firmware.BMC", bmc_firmware, Disruption::Reset, {n + "enrolled"}),
+        goalOf(n + "firmware.BIOS", "1.4.2", Disruption::Reset,
+               {n + "enrolled", n + "firmware.BMC"})};
     goals[0].blocked = bmc_firmware_blocked;
     return goals;
   }
   std::vector<Goal> fabricGoals(const Subject& subject, const FactSet&) const {
-    if (subject.isCluster()) return {goalOf("@cluster/fabric.sm", "master:1", Disruption::None, {})};
+    if (subject.isCluster())
+      return {goalOf("@cluster/fabric.sm", "master:1", Disruption::None, {})};
     const auto n = subject.str() + "/";
-    return {goalOf(n + "fabric.ports", "as-declared", Disruption::None, {n + "os", "@cluster/fabric.sm"})};
+    return {goalOf(n + "fabric.ports", "as-declared", Disruption::None,
+                   {n + "os", "@cluster/fabric.sm"})};
   }
   std::string basis(const Subject& subject, const FactSet& facts) const {
-    return facts.value(subject, FacetName("hw.serial")).value_or("unknown") + "+" + image + "+" + driver + "+" + bmc_firmware;
+    return facts.value(subject, FacetName("hw.serial")).value_or("unknown") + "+" + image + "+" +
+           driver + "+" + bmc_firmware;
   }
   std::vector<Goal> validateGoals(const Subject& subject, const FactSet& facts) const {
     if (subject.isCluster()) return {};
     const auto n = subject.str() + "/";
-    return {goalOf(n + "gate.burn-in", "pass:" + basis(subject, facts), Disruption::Drain, {n + "driver.nvidia", n + "fabric.ports"}),
-            goalOf(n + "certificate", "valid:" + basis(subject, facts), Disruption::None, {n + "gate.burn-in"})};
+    return {goalOf(n + "gate.burn-in", "pass:" + basis(subject, facts), Disruption::Drain,
+                   {n + "driver.nvidia", n + "fabric.ports"}),
+            goalOf(n + "certificate", "valid:" + basis(subject, facts), Disruption::None,
+                   {n + "gate.burn-in"})};
   }
   std::vector<Goal> poolGoals(const Subject& subject, const FactSet&) const {
     if (subject.isCluster()) return {};
@@ -131,7 +142,8 @@ inline FactSet factsAtTheEnd(Rack& rack) {
   for (const auto& node : rack.cluster.nodes) subjects.emplace_back(node.name);
   for (const auto& subject : subjects)
     for (auto* phase : rack.phases())
-      for (const auto& goal : phase->goals(rack.cluster, subject, facts)) facts.put(factOf(goal.facet.str(), goal.want));
+      for (const auto& goal : phase->goals(rack.cluster, subject, facts))
+        facts.put(factOf(goal.facet.str(), goal.want));
   return facts;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// kill -9 at every write of a rollout, and of a rollback: what comes after goes on, and nothing is done twice.
+// kill -9 at every write of a rollout, and of a rollback: what comes after goes on, and nothing is
+// done twice.
 #include "tests/lifecycle/rollout_rack.h"
 
 #include <gmock/gmock.h>
@@ -23,10 +24,12 @@ RolloutRack::Life goOn(RolloutRack& rack, MemoryStore& store) {
 
 void expectDoneOnce(RolloutRack& rack, MemoryStore& store) {
   const auto book = RolloutRack::book(store);
-  ASSERT_EQ(book.rollout().state, RolloutState::Done) << fmt::format("{}", fmt::join(book.rollout().reasons, "\n"));
+  ASSERT_EQ(book.rollout().state, RolloutState::Done)
+      << fmt::format("{}", fmt::join(book.rollout().reasons, "\n"));
   EXPECT_EQ(book.count(NodeState::Done), static_cast<std::size_t>(kNodes));
   EXPECT_EQ(rack.working(), kNodes);
-  for (const auto& [facet, count] : rack.world.effect_counts) EXPECT_EQ(count, facet.facet.str() == "pool" ? 2 : 1) << facet.str();
+  for (const auto& [facet, count] : rack.world.effect_counts)
+    EXPECT_EQ(count, facet.facet.str() == "pool" ? 2 : 1) << facet.str();
   EXPECT_TRUE(store.openIntents()->empty());
 }
 
@@ -85,7 +88,8 @@ TEST(RolloutCrash, atEveryWriteNoDiskIsWrittenTwiceAndNoLeaveIsLeftOver) {
         ASSERT_EQ(life.error, "");
       }
       EXPECT_EQ(RolloutRack::book(store).count(NodeState::Done), 2u);
-      for (const auto* node : {"gpu0001", "gpu0002"}) EXPECT_EQ(rack.world.effects(std::string(node) + "/image"), 1);
+      for (const auto* node : {"gpu0001", "gpu0002"})
+        EXPECT_EQ(rack.world.effects(std::string(node) + "/image"), 1);
       EXPECT_TRUE(store.wipesAllowed()->empty());
       EXPECT_EQ(rack.working(), 2);
       if (HasFailure()) return;
@@ -114,14 +118,16 @@ TEST(RolloutCrash, atEveryWriteOfARollbackEachNodeIsRestoredOnce) {
   };
   const auto check = [](RolloutRack& rack, MemoryStore& store) {
     const auto book = RolloutRack::book(store);
-    ASSERT_EQ(book.rollout().state, RolloutState::RolledBack) << fmt::format("{}", fmt::join(book.rollout().reasons, "\n"));
+    ASSERT_EQ(book.rollout().state, RolloutState::RolledBack)
+        << fmt::format("{}", fmt::join(book.rollout().reasons, "\n"));
     EXPECT_EQ(book.count(NodeState::Returned), static_cast<std::size_t>(kNodes));
     for (const auto& node : rack.declared.nodes) {
       EXPECT_EQ(rack.value(node.name.str() + "/driver.nvidia-570"), "570.1");
       EXPECT_EQ(rack.value(node.name.str() + "/certificate"), "valid:nvidia-570");
     }
     EXPECT_EQ(rack.working(), kNodes);
-    for (const auto& [facet, count] : rack.world.effect_counts) EXPECT_EQ(count, facet.facet.str() == "pool" ? 2 : 1) << facet.str();
+    for (const auto& [facet, count] : rack.world.effect_counts)
+      EXPECT_EQ(count, facet.facet.str() == "pool" ? 2 : 1) << facet.str();
     EXPECT_TRUE(store.openIntents()->empty());
   };
   {

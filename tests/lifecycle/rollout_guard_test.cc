@@ -13,7 +13,9 @@ using test::RolloutRack;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::string reasonsOf(MemoryStore& store) { return fmt::format("{}", fmt::join(RolloutRack::book(store).rollout().reasons, "\n")); }
+std::string reasonsOf(MemoryStore& store) {
+  return fmt::format("{}", fmt::join(RolloutRack::book(store).rollout().reasons, "\n"));
+}
 
 void withImages(RolloutRack& rack) {
   rack.with_images = true;
@@ -21,7 +23,8 @@ void withImages(RolloutRack& rack) {
   rack.wipe_reason = "new image";
 }
 
-/// The canary fails before its image comes up: months later nobody would remember that its disk may be wiped.
+/// The canary fails before its image comes up: months later nobody would remember that its disk may
+/// be wiped.
 TEST(RolloutGuard, aLeaveToWipeThatWasNotUsedEndsWithTheTurnOfItsNode) {
   RolloutRack rack(6, 3);
   withImages(rack);
@@ -29,7 +32,8 @@ TEST(RolloutGuard, aLeaveToWipeThatWasNotUsedEndsWithTheTurnOfItsNode) {
   MemoryStore store;
   ASSERT_TRUE(store.allowWipe(NodeName("gpu0006"), "by hand", {}));
   ASSERT_EQ(rack.start(store).error, "");
-  EXPECT_EQ(RolloutRack::book(store).of(NodeName("gpu0001")).state, NodeState::Failed) << reasonsOf(store);
+  EXPECT_EQ(RolloutRack::book(store).of(NodeName("gpu0001")).state, NodeState::Failed)
+      << reasonsOf(store);
   EXPECT_EQ(rack.world.effects("gpu0001/image"), 0);
   EXPECT_THAT(*store.wipesAllowed(), ElementsAre(NodeName("gpu0006"))) << "that one is a person's";
   ASSERT_EQ(rack.rollBack(store).error, "");
@@ -44,7 +48,8 @@ TEST(RolloutGuard, anAbortTakesBackTheLeavesOfNodesThatADeadRunnerHasStarted) {
     withImages(rack);
     MemoryStore store;
     over = !rack.start(store, {}, at, true).crashed;
-    if (over || !RolloutBook::newest(store) || !RolloutRack::book(store).rollout().isOpen()) continue;
+    if (over || !RolloutBook::newest(store) || !RolloutRack::book(store).rollout().isOpen())
+      continue;
     abandoned += !store.wipesAllowed()->empty();
     auto book = RolloutRack::book(store);
     ASSERT_TRUE(orderRollout(book, Order::Abort, "ann", true));
@@ -53,11 +58,14 @@ TEST(RolloutGuard, anAbortTakesBackTheLeavesOfNodesThatADeadRunnerHasStarted) {
   EXPECT_GT(abandoned, 0);
 }
 
-// ---- pools that are away -----------------------------------------------------------------------------------------------
+// ---- pools that are away
+// -----------------------------------------------------------------------------------------------
 
 /// The most nodes that were out of the pool at once, as the pool itself sees it.
 void countMostOut(RolloutRack& rack, int& most) {
-  rack.pool.after_act = [&rack, &most] { most = std::max(most, static_cast<int>(rack.declared.nodes.size()) - rack.working()); };
+  rack.pool.after_act = [&rack, &most] {
+    most = std::max(most, static_cast<int>(rack.declared.nodes.size()) - rack.working());
+  };
 }
 
 inventory::RolloutPolicy withRoomFor(int nodes) {
@@ -66,8 +74,8 @@ inventory::RolloutPolicy withRoomFor(int nodes) {
   return policy;
 }
 
-/// During an outage everybody counts as out, and who is out makes nothing worse: all of them were let go, and drained together
-/// as soon as the pool answered.
+/// During an outage everybody counts as out, and who is out makes nothing worse: all of them were
+/// let go, and drained together as soon as the pool answered.
 TEST(RolloutGuard, aPoolThatComesBackFindsTheCeilingsAsTheyWere) {
   for (const std::size_t done : {3u, 4u, 6u, 9u}) {
     RolloutRack rack(24, 8);
@@ -75,7 +83,9 @@ TEST(RolloutGuard, aPoolThatComesBackFindsTheCeilingsAsTheyWere) {
     int most_out = 0;
     countMostOut(rack, most_out);
     rack.pool.away = [&, since = std::optional<WallTime>()]() mutable {
-      if (const auto book = RolloutBook::newest(store); !since && book && book->count(NodeState::Done) >= done) since = rack.clock.now();
+      if (const auto book = RolloutBook::newest(store);
+          !since && book && book->count(NodeState::Done) >= done)
+        since = rack.clock.now();
       return since && rack.clock.now() < *since + std::chrono::minutes(15);
     };
     ASSERT_EQ(rack.start(store, withRoomFor(2)).error, "");
@@ -91,7 +101,9 @@ TEST(RolloutGuard, aPoolThatComesBackOnTheWayBackFindsTheCeilingsAsTheyWere) {
   ASSERT_EQ(rack.start(store, withRoomFor(2)).error, "");
   countMostOut(rack, most_out);
   rack.pool.away = [&, since = std::optional<WallTime>()]() mutable {
-    if (const auto book = RolloutBook::newest(store); !since && book && book->count(NodeState::Returned) >= 4) since = rack.clock.now();
+    if (const auto book = RolloutBook::newest(store);
+        !since && book && book->count(NodeState::Returned) >= 4)
+      since = rack.clock.now();
     return since && rack.clock.now() < *since + std::chrono::minutes(15);
   };
   ASSERT_EQ(rack.rollBack(store).error, "");
@@ -105,7 +117,9 @@ TEST(RolloutGuard, aNodeThatWasNotedAsOutAndWorksNeedsRoom) {
   MemoryStore store;
   int most_out = 0;
   countMostOut(rack, most_out);
-  rack.pool.away = [&store, looks = 0]() mutable { return RolloutBook::newest(store) && looks++ < 12; };
+  rack.pool.away = [&store, looks = 0]() mutable {
+    return RolloutBook::newest(store) && looks++ < 12;
+  };
   auto policy = withRoomFor(2);
   policy.canary.nodes = 6;
   ASSERT_EQ(rack.start(store, policy).error, "");
@@ -113,7 +127,8 @@ TEST(RolloutGuard, aNodeThatWasNotedAsOutAndWorksNeedsRoom) {
   EXPECT_EQ(most_out, 2);
 }
 
-// ---- nodes that have left the inventory --------------------------------------------------------------------------------
+// ---- nodes that have left the inventory
+// --------------------------------------------------------------------------------
 
 void takeOutOfTheInventory(RolloutRack& rack, const std::string& name) {
   std::erase_if(rack.declared.nodes, [&name](const auto& node) { return node.name.str() == name; });
@@ -154,7 +169,8 @@ TEST(RolloutGuard, aNodeThatLeftTheInventoryIsPassedOverOnTheWayBack) {
   EXPECT_EQ(rack.value("gpu0001/driver.nvidia-570"), "570.1");
 }
 
-// ---- what a policy of rolling back is for ------------------------------------------------------------------------------
+// ---- what a policy of rolling back is for
+// ------------------------------------------------------------------------------
 
 inventory::RolloutPolicy rollingBack() {
   auto policy = withRoomFor(1);
@@ -177,7 +193,9 @@ TEST(RolloutGuard, whatDoesNotSpeakAgainstTheChangeRollsNothingBack) {
     RolloutRack rack(8, 4);
     MemoryStore store;
     rack.pool.away = [&, since = std::optional<WallTime>()]() mutable {
-      if (const auto book = RolloutBook::newest(store); !since && book && book->count(NodeState::Done) >= 4) since = rack.clock.now();
+      if (const auto book = RolloutBook::newest(store);
+          !since && book && book->count(NodeState::Done) >= 4)
+        since = rack.clock.now();
       return since && rack.clock.now() < *since + std::chrono::hours(5);
     };
     ASSERT_EQ(rack.start(store, rollingBack()).error, "");
@@ -226,14 +244,17 @@ TEST(RolloutGuard, acceptedFailuresRollNothingBackLater) {
   auto next = book.rollout();
   next.policy.on_failure = inventory::OnFailure::RollBack;
   ASSERT_TRUE(book.save(next));
-  rack.pool.away = [&rack, since = rack.clock.now()] { return rack.clock.now() < since + std::chrono::hours(2); };
+  rack.pool.away = [&rack, since = rack.clock.now()] {
+    return rack.clock.now() < since + std::chrono::hours(2);
+  };
   ASSERT_EQ(rack.resume(store, test::CrashStore::kNever, false, "ann: known cable").error, "");
   const auto after = RolloutRack::book(store).rollout();
   EXPECT_EQ(after.state, RolloutState::Halted) << reasonsOf(store);
   EXPECT_EQ(after.way, RolloutWay::Forward);
 }
 
-// ---- what is left of a declaration -------------------------------------------------------------------------------------
+// ---- what is left of a declaration
+// -------------------------------------------------------------------------------------
 
 TEST(RolloutGuard, aRollbackTakesTheFindingsOfWhatItRemovesWithIt) {
   RolloutRack rack(4, 2);
@@ -242,18 +263,26 @@ TEST(RolloutGuard, aRollbackTakesTheFindingsOfWhatItRemovesWithIt) {
   auto policy = withRoomFor(2);
   policy.canary.nodes = 1;
   ASSERT_EQ(rack.start(store, policy).error, "");
-  ASSERT_EQ(RolloutRack::book(store).of(NodeName("gpu0001")).state, NodeState::Failed) << reasonsOf(store);
+  ASSERT_EQ(RolloutRack::book(store).of(NodeName("gpu0001")).state, NodeState::Failed)
+      << reasonsOf(store);
   const Subject node(NodeName("gpu0001"));
   const FacetRef other{node, FacetName("health.fan")};
-  ASSERT_TRUE(store.addFinding({{node, FacetName("driver.nvidia-575")}, Severity::Error, "it does not build", "", "", rack.clock.now()}));
-  ASSERT_TRUE(store.addFinding({other, Severity::Error, "a fan stands still", "", "", rack.clock.now()}));
+  ASSERT_TRUE(store.addFinding({{node, FacetName("driver.nvidia-575")},
+                                Severity::Error,
+                                "it does not build",
+                                "",
+                                "",
+                                rack.clock.now()}));
+  ASSERT_TRUE(
+      store.addFinding({other, Severity::Error, "a fan stands still", "", "", rack.clock.now()}));
   ASSERT_EQ(rack.rollBack(store).error, "");
   const auto left = *store.findings(&node);
   ASSERT_EQ(left.size(), 1u);
   EXPECT_EQ(left[0].facet, other) << "nobody but its own watch says that this is over";
 }
 
-// ---- nodes that are tried again ----------------------------------------------------------------------------------------
+// ---- nodes that are tried again
+// ----------------------------------------------------------------------------------------
 
 TEST(RolloutGuard, aNodeThatIsTriedAgainIsHeldToItsFrozenPlan) {
   RolloutRack rack(4, 2);
@@ -262,16 +291,19 @@ TEST(RolloutGuard, aNodeThatIsTriedAgainIsHeldToItsFrozenPlan) {
   ASSERT_EQ(rack.start(store, withRoomFor(3)).error, "");
   ASSERT_EQ(RolloutRack::book(store).of(NodeName("gpu0001")).state, NodeState::Failed);
   rack.world.behave("gpu0001/gate.burn-in").becomes = "";
-  rack.extra.insert("gpu0001");  // somebody has declared firmware for it meanwhile: a reset, where a drain was shown
+  rack.extra.insert("gpu0001");  // somebody has declared firmware for it meanwhile: a reset, where
+                                 // a drain was shown
   ASSERT_EQ(rack.resume(store).error, "");
   const auto book = RolloutRack::book(store);
   EXPECT_EQ(book.of(NodeName("gpu0001")).state, NodeState::Failed);
   EXPECT_EQ(book.of(NodeName("gpu0001")).why,
-            "changed since the plan was frozen: gpu0001/firmware.BMC is needed now and was not when the plan was frozen");
+            "changed since the plan was frozen: gpu0001/firmware.BMC is needed now and was not "
+            "when the plan was frozen");
   EXPECT_EQ(rack.world.effects("gpu0001/firmware.BMC"), 0);
 }
 
-/// What nobody could foresee but disturbs no more than what was shown is within: a node that was begun is brought to its end.
+/// What nobody could foresee but disturbs no more than what was shown is within: a node that was
+/// begun is brought to its end.
 TEST(RolloutGuard, aNodeThatIsTriedAgainMayNeedMoreOfTheSame) {
   RolloutRack rack(4, 2);
   MemoryStore store;

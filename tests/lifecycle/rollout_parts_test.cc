@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pure parts of a rollout: waves, window, regression, the cluster that nodes step over in.
+#include "lifecycle/rollout/effective_cluster.h"
 #include "lifecycle/rollout/freeze.h"
 #include "lifecycle/rollout/gate.h"
-#include "lifecycle/rollout/effective_cluster.h"
 #include "lifecycle/rollout/overlay.h"
 #include "lifecycle/rollout/waves.h"
 #include "lifecycle/rollout/window.h"
@@ -24,7 +24,8 @@ inventory::Cluster clusterOf(int nodes, int per_rack) {
   inventory::Cluster cluster;
   cluster.digest = "declared";
   cluster.drivers["nvidia-570"] = {.name = "nvidia-570", .packages = {"nvidia=570"}};
-  cluster.profiles["gpu"] = {.name = "gpu", .image = "noble", .drivers = {"nvidia-570"}, .pool = "batch", .fabric = "ib"};
+  cluster.profiles["gpu"] = {
+      .name = "gpu", .image = "noble", .drivers = {"nvidia-570"}, .pool = "batch", .fabric = "ib"};
   cluster.fabrics["ib"] = {.name = "ib", .nodes_per_su = 8};
   for (int i = 0; i < nodes; ++i) {
     inventory::Node node;
@@ -60,7 +61,8 @@ TEST(RolloutWaves, everyProfileHasACanaryBeforeARackHasTwo) {
   cluster.nodes[39].profile = "cpu";
   inventory::RolloutPolicy policy;
   policy.canary.nodes = 2;
-  EXPECT_THAT(makeWaves(cluster, namesOf(cluster), policy)[0].nodes, ElementsAre(NodeName("n0039"), NodeName("n0000")));
+  EXPECT_THAT(makeWaves(cluster, namesOf(cluster), policy)[0].nodes,
+              ElementsAre(NodeName("n0039"), NodeName("n0000")));
 }
 
 TEST(RolloutWaves, wholeRacksAreCanariesWhereThePolicySaysSo) {
@@ -75,12 +77,15 @@ TEST(RolloutWaves, wholeRacksAreCanariesWhereThePolicySaysSo) {
 TEST(RolloutWaves, holdEveryNodeOnceWhateverThePolicy) {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {
-    const auto cluster = clusterOf(1 + static_cast<int>(random() % 60), 1 + static_cast<int>(random() % 9));
+    const auto cluster =
+        clusterOf(1 + static_cast<int>(random() % 60), 1 + static_cast<int>(random() % 9));
     inventory::RolloutPolicy policy;
     policy.canary.nodes = 1 + static_cast<int>(random() % 5);
     if (random() % 3 == 0) policy.canary.racks = 1 + static_cast<int>(random() % 3);
     policy.waves.clear();
-    for (int share = 1 + static_cast<int>(random() % 30); share < 100; share += 1 + static_cast<int>(random() % 50)) policy.waves.push_back(share);
+    for (int share = 1 + static_cast<int>(random() % 30); share < 100;
+         share += 1 + static_cast<int>(random() % 50))
+      policy.waves.push_back(share);
     std::vector<NodeName> seen;
     for (const auto& wave : makeWaves(cluster, namesOf(cluster), policy)) {
       EXPECT_FALSE(wave.nodes.empty());
@@ -97,13 +102,14 @@ TEST(RolloutWindow, countsEveryGroupOfANode) {
   const auto cluster = clusterOf(32, 4);
   const LeavesOf leaves = [](const inventory::Cluster& all) {
     std::map<std::string, std::set<std::string>> out;
-    for (std::size_t i = 0; i < all.nodes.size(); ++i) out[all.nodes[i].name.str()] = {i % 2 ? "leaf-b" : "leaf-a"};
+    for (std::size_t i = 0; i < all.nodes.size(); ++i)
+      out[all.nodes[i].name.str()] = {i % 2 ? "leaf-b" : "leaf-a"};
     return out;
   };
   inventory::Unavailability most;
   most.pool = {5, std::nullopt};
   most.rack = {2, std::nullopt};
-  most.su = {std::nullopt, 40};   // of 8 nodes: 3
+  most.su = {std::nullopt, 40};  // of 8 nodes: 3
   most.leaf = {4, std::nullopt};
   Window window(domainsOf(cluster, leaves), most);
   const auto go = [&](const char* name) {
@@ -135,7 +141,8 @@ TEST(RolloutWindow, aSmallGroupStillLetsOneNodeThrough) {
 
 // ---- regression
 
-std::vector<NodeMeasures> measured(const std::string& name, const std::vector<std::pair<double, double>>& before_after) {
+std::vector<NodeMeasures> measured(const std::string& name,
+                                   const std::vector<std::pair<double, double>>& before_after) {
   std::vector<NodeMeasures> out;
   for (const auto& [before, after] : before_after)
     out.push_back({NodeName(fmt::format("n{}", out.size())), {{name, before}}, {{name, after}}});
@@ -143,37 +150,49 @@ std::vector<NodeMeasures> measured(const std::string& name, const std::vector<st
 }
 
 TEST(Regression, provesALossAndNamesTheWorstNode) {
-  const auto found = compareMeasures(measured("rdma_write_gbits", {{390, 350}, {392, 349}, {391, 355}, {389, 340}}), {});
+  const auto found = compareMeasures(
+      measured("rdma_write_gbits", {{390, 350}, {392, 349}, {391, 355}, {389, 340}}), {});
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].verdict, Verdict::Slower);
   EXPECT_EQ(found[0].worst_node, "n3");
   EXPECT_GT(found[0].least_loss_percent, 3);
-  // By hand: losses 10.2564, 10.9694, 9.2072, 12.5964; mean 10.7573, s 1.4237, t(3; 0.95) = 2.3534: 10.7573 - 1.6753.
+  // By hand: losses 10.2564, 10.9694, 9.2072, 12.5964; mean 10.7573, s 1.4237, t(3; 0.95)
+  // = 2.3534: 10.7573 - 1.6753.
   EXPECT_NEAR(found[0].mean_loss_percent, 10.7573, 1e-3);
   EXPECT_NEAR(found[0].least_loss_percent, 9.0820, 1e-3);
 }
 
 TEST(Regression, provesThatNothingWasLost) {
-  const auto found = compareMeasures(measured("gemm_gflops", {{100, 100.2}, {101, 100.5}, {99, 99.1}, {100, 99.8}}), {});
+  const auto found = compareMeasures(
+      measured("gemm_gflops", {{100, 100.2}, {101, 100.5}, {99, 99.1}, {100, 99.8}}), {});
   EXPECT_EQ(found[0].verdict, Verdict::Holds) << found[0].text();
 }
 
 TEST(Regression, doesNotTakeSilenceForProof) {
-  EXPECT_EQ(compareMeasures(measured("gemm_gflops", {{100, 100}}), {})[0].verdict, Verdict::Unclear);
-  const auto scattered = compareMeasures(measured("gemm_gflops", {{100, 104}, {100, 93}, {100, 101}}), {});
+  EXPECT_EQ(compareMeasures(measured("gemm_gflops", {{100, 100}}), {})[0].verdict,
+            Verdict::Unclear);
+  const auto scattered =
+      compareMeasures(measured("gemm_gflops", {{100, 104}, {100, 93}, {100, 101}}), {});
   EXPECT_EQ(scattered[0].verdict, Verdict::Unclear);
-  EXPECT_THAT(scattered[0].text(), HasSubstr("too few nodes for so much scatter: with 95 % confidence it is between"));
-  EXPECT_TRUE(compareMeasures({{NodeName("n"), {{"gemm_gflops", 1}}, {{"rdma_write_gbits", 1}}}}, {}).empty());
+  EXPECT_THAT(scattered[0].text(),
+              HasSubstr("too few nodes for so much scatter: with 95 % confidence it is between"));
+  EXPECT_TRUE(
+      compareMeasures({{NodeName("n"), {{"gemm_gflops", 1}}, {{"rdma_write_gbits", 1}}}}, {})
+          .empty());
 }
 
 TEST(Regression, knowsThatLongerIsWorse) {
-  const auto found = compareMeasures(measured("boot_seconds", {{100, 150}, {102, 155}, {99, 148}}), {});
+  const auto found =
+      compareMeasures(measured("boot_seconds", {{100, 150}, {102, 155}, {99, 148}}), {});
   EXPECT_EQ(found[0].verdict, Verdict::Slower);
   EXPECT_EQ(found[0].tolerated_percent, 25);
-  EXPECT_EQ(compareMeasures(measured("boot_seconds", {{100, 101}, {102, 99}, {99, 100}}), {})[0].verdict, Verdict::Holds);
+  EXPECT_EQ(
+      compareMeasures(measured("boot_seconds", {{100, 101}, {102, 99}, {99, 100}}), {})[0].verdict,
+      Verdict::Holds);
 }
 
-/// Of many rollouts without any loss at most 5 % may be called slower, whatever the scatter; of those at the limit likewise.
+/// Of many rollouts without any loss at most 5 % may be called slower, whatever the scatter; of
+/// those at the limit likewise.
 TEST(Regression, isWrongNoMoreOftenThanStated) {
   std::mt19937 random(11);
   std::normal_distribution<double> noise(0, 4);
@@ -191,11 +210,17 @@ TEST(Regression, isWrongNoMoreOftenThanStated) {
 }
 
 TEST(Regression, readsRatesOutOfEvidenceAndNothingElse) {
-  Fact gate{Subject(NodeName("n")), FacetName("gate.a"), "pass:x", {}, "", R"({"results":[{"id":"host.gemm","values":{"gemm_gflops":51.5,"products":9}},
+  Fact gate{Subject(NodeName("n")),
+            FacetName("gate.a"),
+            "pass:x",
+            {},
+            "",
+            R"({"results":[{"id":"host.gemm","values":{"gemm_gflops":51.5,"products":9}},
     {"id":"gpu.0","values":{"gemm_gflops":49.0,"gemm_tflops":"many"}},{"id":"odd"}]})"};
   Fact other{Subject(NodeName("n")), FacetName("pool"), "in", {}, "", R"({"jobs":false})"};
   Fact broken{Subject(NodeName("n")), FacetName("gate.b"), "fail:x", {}, "", "[{"};
-  EXPECT_EQ(measuresOf({gate, other, broken}), (Measures{{"gemm_gflops", 49.0}})) << "the worst of several";
+  EXPECT_EQ(measuresOf({gate, other, broken}), (Measures{{"gemm_gflops", 49.0}}))
+      << "the worst of several";
 }
 
 TEST(Regression, measuresHowLongTheSystemTookToStart) {
@@ -217,7 +242,8 @@ TEST(Regression, measuresHowLongTheSystemTookToStart) {
   boot("third", 800, 900, IntentState::Failed);
   EXPECT_EQ(nodeMeasures(store, node, {}, at(500))->at("boot_seconds"), 120);
   Fact old{node, FacetName("gate.a"), "pass:x", at(400), "", R"([{"values":{"gemm_gflops":5}}])"};
-  EXPECT_FALSE(nodeMeasures(store, node, {old}, at(500))->contains("gemm_gflops")) << "evidence from before is no 'after'";
+  EXPECT_FALSE(nodeMeasures(store, node, {old}, at(500))->contains("gemm_gflops"))
+      << "evidence from before is no 'after'";
 }
 
 // ---- the cluster that nodes step over in
@@ -225,7 +251,10 @@ TEST(Regression, measuresHowLongTheSystemTookToStart) {
 inventory::Change to575() {
   inventory::Change change;
   change.drivers["nvidia-575"] = {.name = "nvidia-575", .packages = {"nvidia=575"}};
-  change.profiles["gpu"] = {.name = "gpu", .image = {}, .firmware = {}, .drivers = std::vector<std::string>{"nvidia-575"}};
+  change.profiles["gpu"] = {.name = "gpu",
+                            .image = {},
+                            .firmware = {},
+                            .drivers = std::vector<std::string>{"nvidia-575"}};
   return change;
 }
 
@@ -237,8 +266,10 @@ TEST(LiveCluster, oneNodeStepsOverAndBack) {
   live.cross("r1", NodeName("n0001"));
   const auto& changed = live.cluster().profileOf(*live.cluster().findNode(NodeName("n0001")));
   EXPECT_THAT(changed.drivers, ElementsAre("nvidia-575"));
-  EXPECT_EQ(changed.name, "gpu") << "its certificate is worth the same when the inventory itself says so";
-  EXPECT_THAT(live.cluster().profileOf(*live.cluster().findNode(NodeName("n0002"))).drivers, ElementsAre("nvidia-570"));
+  EXPECT_EQ(changed.name, "gpu")
+      << "its certificate is worth the same when the inventory itself says so";
+  EXPECT_THAT(live.cluster().profileOf(*live.cluster().findNode(NodeName("n0002"))).drivers,
+              ElementsAre("nvidia-570"));
   const auto one = live.cluster().digest;
   EXPECT_NE(one, "declared");
   live.cross("r1", NodeName("n0002"));
@@ -294,8 +325,12 @@ TEST(RolloutBook, isReadBackAsItWasWritten) {
   rollout.gates = {gate};
   std::map<NodeName, NodeProgress> progress;
   for (int i = 0; i < 300; ++i) progress[NodeName(fmt::format("n{}", i))] = {};
-  progress[NodeName("n1")] = {NodeState::Failed, "it was \"odd\"", WallTime(std::chrono::milliseconds(5)), {{"gemm_gflops", 1.5}}};
-  const std::map<NodeName, FrozenNode> frozen{{NodeName("n1"), {{{"n1/driver.x", "1", Disruption::Drain}}, {{"gemm_gflops", 2}}}}};
+  progress[NodeName("n1")] = {NodeState::Failed,
+                              "it was \"odd\"",
+                              WallTime(std::chrono::milliseconds(5)),
+                              {{"gemm_gflops", 1.5}}};
+  const std::map<NodeName, FrozenNode> frozen{
+      {NodeName("n1"), {{{"n1/driver.x", "1", Disruption::Drain}}, {{"gemm_gflops", 2}}}}};
   ASSERT_TRUE(RolloutBook::draft(store, rollout, frozen, progress).begin());
   auto read = RolloutBook::newest(store);
   ASSERT_TRUE(read) << read.error().str();
@@ -306,7 +341,8 @@ TEST(RolloutBook, isReadBackAsItWasWritten) {
   EXPECT_EQ(toJson(*read->frozen(NodeName("n1"))), toJson(frozen.at(NodeName("n1"))));
   auto stale = *RolloutBook::newest(store);
   ASSERT_TRUE(read->takeOver(RolloutWay::Forward));
-  EXPECT_EQ(stale.put(NodeName("n2"), {NodeState::Done, "", {}, {}}).error().code(), ErrorCode::Conflict);
+  EXPECT_EQ(stale.put(NodeName("n2"), {NodeState::Done, "", {}, {}}).error().code(),
+            ErrorCode::Conflict);
   EXPECT_EQ(stale.save(stale.rollout()).error().code(), ErrorCode::Conflict);
   ASSERT_TRUE(store.putValue("rollout.r7", "{}"));
   EXPECT_EQ(RolloutBook::newest(store).error().code(), ErrorCode::Corrupt);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Racks of nodes that run driver 570 and work in a pool, and a rollout of driver 575 over them, in virtual time. A Life is one
-// process: it may die at any write of the store; the world and the store live on.
+// Racks of nodes that run driver 570 and work in a pool, and a rollout of driver 575 over them, in
+// virtual time. A Life is one process: it may die at any write of the store; the world and the
+// store live on.
 #pragma once
 
 #include "lifecycle/rollout/freeze.h"
@@ -23,7 +24,8 @@ using lifecycle::RolloutBook;
 using lifecycle::RolloutState;
 using lifecycle::RolloutWay;
 
-/// A FakePhase whose gate facts carry measurements, and which tells when the place of a node in its pool has changed.
+/// A FakePhase whose gate facts carry measurements, and which tells when the place of a node in its
+/// pool has changed.
 class RolloutPhase final : public lifecycle::Phase {
  public:
   RolloutPhase(std::string name, FakeWorld& world) : inner(std::move(name), world) {}
@@ -34,7 +36,8 @@ class RolloutPhase final : public lifecycle::Phase {
   std::function<bool()> away;  ///< does the other side not answer now?
 
   std::string_view name() const override { return inner.name(); }
-  std::vector<Goal> goals(const inventory::Cluster& cluster, const Subject& subject, const FactSet& facts) const override {
+  std::vector<Goal> goals(const inventory::Cluster& cluster, const Subject& subject,
+                          const FactSet& facts) const override {
     return inner.goals(cluster, subject, facts);
   }
   Async<std::vector<Fact>> observe(Subject subject) override {
@@ -43,7 +46,9 @@ class RolloutPhase final : public lifecycle::Phase {
     co_return withEvidence(std::move(facts));
   }
   Async<lifecycle::Outcome> act(lifecycle::Action action, lifecycle::ActContext& context) override {
-    if (away && away()) co_return lifecycle::Outcome(lifecycle::Again{std::chrono::seconds(15), "slurmctld to answer", true});
+    if (away && away())
+      co_return lifecycle::Outcome(
+          lifecycle::Again{std::chrono::seconds(15), "slurmctld to answer", true});
     auto outcome = co_await inner.act(action, context);
     if (side_effects) side_effects(action);
     if (after_act) after_act();
@@ -63,7 +68,8 @@ class RolloutPhase final : public lifecycle::Phase {
   }
 };
 
-inline constexpr const char* kToNoble2 = "images: {noble-2: {build: {suite: noble}}}\nprofiles: {gpu: {image: noble-2}}\n";
+inline constexpr const char* kToNoble2 =
+    "images: {noble-2: {build: {suite: noble}}}\nprofiles: {gpu: {image: noble-2}}\n";
 inline constexpr const char* kTo575 = "profiles: {gpu: {drivers: [nvidia-575]}}\n";
 
 class RolloutRack {
@@ -73,10 +79,12 @@ class RolloutRack {
     declared.digest = "declared";
     declared.pools["batch"] = {.name = "batch"};
     for (const auto* version : {"570", "575"})
-      declared.drivers[fmt::format("nvidia-{}", version)] = {.name = fmt::format("nvidia-{}", version),
-                                                             .packages = {fmt::format("nvidia-driver={}.1", version)},
-                                                             .verify = {{"nvml.driver", fmt::format("{}.1", version)}}};
-    declared.profiles["gpu"] = {.name = "gpu", .image = "noble", .drivers = {"nvidia-570"}, .pool = "batch"};
+      declared.drivers[fmt::format("nvidia-{}", version)] = {
+          .name = fmt::format("nvidia-{}", version),
+          .packages = {fmt::format("nvidia-driver={}.1", version)},
+          .verify = {{"nvml.driver", fmt::format("{}.1", version)}}};
+    declared.profiles["gpu"] = {
+        .name = "gpu", .image = "noble", .drivers = {"nvidia-570"}, .pool = "batch"};
     declared.images["noble"] = {.name = "noble"};
     for (int i = 0; i < nodes; ++i) {
       inventory::Node node;
@@ -86,16 +94,22 @@ class RolloutRack {
       declared.nodes.push_back(node);
       at570(node.name.str());
     }
-    provision.inner.want([this](const auto&, const Subject& subject, const FactSet&) { return driverGoals(subject); });
-    validate.inner.want([this](const auto&, const Subject& subject, const FactSet&) { return gateGoals(subject); });
+    provision.inner.want([this](const auto&, const Subject& subject, const FactSet&) {
+      return driverGoals(subject);
+    });
+    validate.inner.want(
+        [this](const auto&, const Subject& subject, const FactSet&) { return gateGoals(subject); });
     provision.inner.reads({"disk.system"});
-    pool.inner.want([this](const auto&, const Subject& subject, const FactSet&) { return poolGoals(subject); });
-    provision.side_effects = [this](const lifecycle::Action& action) {  // one driver runs, whoever asks for it
-      const auto& n = action.facet.subject.str();
-      if (!action.facet.facet.str().starts_with("driver.")) return;
-      const auto runs = world.value(action.facet.str());
-      for (const auto* driver : {"/driver.nvidia-570", "/driver.nvidia-575"}) world.set(n + driver, runs);
-    };
+    pool.inner.want(
+        [this](const auto&, const Subject& subject, const FactSet&) { return poolGoals(subject); });
+    provision.side_effects =
+        [this](const lifecycle::Action& action) {  // one driver runs, whoever asks for it
+          const auto& n = action.facet.subject.str();
+          if (!action.facet.facet.str().starts_with("driver.")) return;
+          const auto runs = world.value(action.facet.str());
+          for (const auto* driver : {"/driver.nvidia-570", "/driver.nvidia-575"})
+            world.set(n + driver, runs);
+        };
     validate.evidence = [this](const Fact& fact) { return measured(fact); };
   }
   RolloutRack(const RolloutRack&) = delete;
@@ -108,11 +122,13 @@ class RolloutRack {
   using During = std::function<void(lifecycle::Store&)>;
 
   /// Freezes and runs.
-  Life start(lifecycle::Store& store, inventory::RolloutPolicy policy = {}, int crash_at = CrashStore::kNever, bool lost = false) {
+  Life start(lifecycle::Store& store, inventory::RolloutPolicy policy = {},
+             int crash_at = CrashStore::kNever, bool lost = false) {
     return live(store, policy, RolloutWay::Forward, true, crash_at, lost);
   }
   /// Goes on with what is in the store, as a new process does.
-  Life resume(lifecycle::Store& store, int crash_at = CrashStore::kNever, bool lost = false, const std::string& accepted_by = "") {
+  Life resume(lifecycle::Store& store, int crash_at = CrashStore::kNever, bool lost = false,
+              const std::string& accepted_by = "") {
     accepted_by_ = accepted_by;
     return live(store, {}, RolloutWay::Forward, false, crash_at, lost);
   }
@@ -132,25 +148,27 @@ class RolloutRack {
   FakeWorld world;
   RolloutPhase provision{"provision", world}, validate{"validate", world}, pool{"pool", world};
   std::string change = kTo575;
-  std::string id = "r1";                      ///< of what is started
-  std::string going;                          ///< what goes on or back; empty: the current one
-  std::vector<NodeName> only;                 ///< empty: all
-  bool with_images = false;                   ///< the system on the disk is a goal too
+  std::string id = "r1";       ///< of what is started
+  std::string going;           ///< what goes on or back; empty: the current one
+  std::vector<NodeName> only;  ///< empty: all
+  bool with_images = false;    ///< the system on the disk is a goal too
   std::string wipe_reason;
-  std::set<std::string> extra;                ///< nodes that need more than the others
-  std::set<std::string> more_drains;          ///< … and that no more than the rollout does
-  std::map<std::string, double> speed_575;    ///< node → GFLOP/s with the new driver; absent: as before
+  std::set<std::string> extra;        ///< nodes that need more than the others
+  std::set<std::string> more_drains;  ///< … and that no more than the rollout does
+  std::map<std::string, double>
+      speed_575;  ///< node → GFLOP/s with the new driver; absent: as before
   FakeClock clock;
 
  private:
   void at570(const std::string& n) {
-    for (const auto& [facet, value] : std::map<std::string, std::string>{{"driver.nvidia-570", "570.1"},
-                                                                        {"driver.nvidia-575", "570.1"},
-                                                                        {"gate.burn-in", "pass:nvidia-570"},
-                                                                        {"certificate", "valid:nvidia-570"},
-                                                                        {"image", "noble"},
-                                                                        {"disk.system", "noble"},
-                                                                        {"pool", "in"}})
+    for (const auto& [facet, value] :
+         std::map<std::string, std::string>{{"driver.nvidia-570", "570.1"},
+                                            {"driver.nvidia-575", "570.1"},
+                                            {"gate.burn-in", "pass:nvidia-570"},
+                                            {"certificate", "valid:nvidia-570"},
+                                            {"image", "noble"},
+                                            {"disk.system", "noble"},
+                                            {"pool", "in"}})
       world.set(n + "/" + facet, value);
     world.behave(n + "/driver.nvidia-575").polls = 3;
     world.behave(n + "/image").polls = 2;
@@ -162,13 +180,18 @@ class RolloutRack {
   std::vector<Goal> driverGoals(const Subject& subject) const {
     std::vector<Goal> goals;
     const auto* profile = profileOf(subject);
-    if (profile && with_images) goals.push_back(goalOf(subject.str() + "/image", profile->image, Disruption::Wipe, {}));
+    if (profile && with_images)
+      goals.push_back(goalOf(subject.str() + "/image", profile->image, Disruption::Wipe, {}));
     if (profile)
       for (const auto& name : profile->drivers)
-        goals.push_back(goalOf(subject.str() + "/driver." + name, now_->drivers.at(name).verify.at("nvml.driver"), Disruption::Drain,
-                               with_images ? std::vector<std::string>{subject.str() + "/image"} : std::vector<std::string>{}));
-    if (extra.contains(subject.str())) goals.push_back(goalOf(subject.str() + "/firmware.BMC", "2", Disruption::Reset, {}));
-    if (more_drains.contains(subject.str())) goals.push_back(goalOf(subject.str() + "/driver.fabric", "1", Disruption::Drain, {}));
+        goals.push_back(goalOf(subject.str() + "/driver." + name,
+                               now_->drivers.at(name).verify.at("nvml.driver"), Disruption::Drain,
+                               with_images ? std::vector<std::string>{subject.str() + "/image"}
+                                           : std::vector<std::string>{}));
+    if (extra.contains(subject.str()))
+      goals.push_back(goalOf(subject.str() + "/firmware.BMC", "2", Disruption::Reset, {}));
+    if (more_drains.contains(subject.str()))
+      goals.push_back(goalOf(subject.str() + "/driver.fabric", "1", Disruption::Drain, {}));
     return goals;
   }
   std::vector<Goal> gateGoals(const Subject& subject) const {
@@ -178,23 +201,31 @@ class RolloutRack {
     for (const auto& name : profile->drivers) needs.push_back(subject.str() + "/driver." + name);
     const auto basis = fmt::format("{}", fmt::join(profile->drivers, "+"));
     return {goalOf(subject.str() + "/gate.burn-in", "pass:" + basis, Disruption::Drain, needs),
-            goalOf(subject.str() + "/certificate", "valid:" + basis, Disruption::None, {subject.str() + "/gate.burn-in"})};
+            goalOf(subject.str() + "/certificate", "valid:" + basis, Disruption::None,
+                   {subject.str() + "/gate.burn-in"})};
   }
   std::vector<Goal> poolGoals(const Subject& subject) const {
     if (!profileOf(subject)) return {};
-    return {goalOf(subject.str() + "/pool", "in", Disruption::None, {subject.str() + "/certificate"})};
+    return {
+        goalOf(subject.str() + "/pool", "in", Disruption::None, {subject.str() + "/certificate"})};
   }
   /// 100 GFLOP/s, a little different on every node, and what the test says with the new driver.
   std::string measured(const Fact& fact) const {
     if (fact.facet.str() != "gate.burn-in") return "";
     const auto& node = fact.subject.str();
     double gflops = 100 + 0.1 * (node.back() - '0');
-    if (const auto slow = speed_575.find(node); slow != speed_575.end() && fact.value.ends_with("575")) gflops = slow->second;
-    return nlohmann::json{{"results", {{{"id", "host.gemm"}, {"values", {{"gemm_gflops", gflops}, {"products", 12}}}}}}}.dump();
+    if (const auto slow = speed_575.find(node);
+        slow != speed_575.end() && fact.value.ends_with("575"))
+      gflops = slow->second;
+    return nlohmann::json{
+        {"results",
+         {{{"id", "host.gemm"}, {"values", {{"gemm_gflops", gflops}, {"products", 12}}}}}}}
+        .dump();
   }
 
-  Async<void> work(lifecycle::LiveCluster& live, lifecycle::Engine& engine, lifecycle::Store& store, const lifecycle::Phases& all,
-                   inventory::RolloutPolicy policy, RolloutWay way, bool fresh) {
+  Async<void> work(lifecycle::LiveCluster& live, lifecycle::Engine& engine, lifecycle::Store& store,
+                   const lifecycle::Phases& all, inventory::RolloutPolicy policy, RolloutWay way,
+                   bool fresh) {
     lifecycle::RolloutServices services{live, engine, all, store, clock, nullptr, nullptr};
     std::optional<RolloutBook> book;
     if (fresh) {
@@ -209,7 +240,8 @@ class RolloutRack {
       if (only.empty())
         for (const auto& node : declared.nodes) request.nodes.push_back(node.name);
       auto loaded = inventory::loadChangeText(change, "change.yaml", live.cluster());
-      if (!loaded.change) co_return fail(ErrorCode::InvalidInput, loaded.diagnostics.all().front().str());
+      if (!loaded.change)
+        co_return fail(ErrorCode::InvalidInput, loaded.diagnostics.all().front().str());
       live.add(id, *loaded.change);
       CO_TRY(facts, co_await engine.observe({}));
       CO_TRY(frozen, lifecycle::freezeRollout(live, all, store, facts, std::move(request)));
@@ -226,7 +258,8 @@ class RolloutRack {
     co_return co_await runner.run(way);
   }
 
-  Life live(lifecycle::Store& durable, const inventory::RolloutPolicy& policy, RolloutWay way, bool fresh, int crash_at, bool lost) {
+  Life live(lifecycle::Store& durable, const inventory::RolloutPolicy& policy, RolloutWay way,
+            bool fresh, int crash_at, bool lost) {
     CrashStore store(durable, crash_at, lost);
     lifecycle::LiveCluster live(declared);
     now_ = &live.cluster();
@@ -235,7 +268,8 @@ class RolloutRack {
     if (!laid) life.error = laid.error().str();
     lifecycle::Engine engine(live.cluster(), phases(), store, clock, nullptr);
     const auto all = phases();
-    auto answer = runInVirtualTime(clock, work(live, engine, store, all, policy, way, fresh), &store.crashed);
+    auto answer =
+        runInVirtualTime(clock, work(live, engine, store, all, policy, way, fresh), &store.crashed);
     life.crashed = store.crashed;
     life.writes = store.writes;
     if (answer && !*answer) life.error = answer->error().str();

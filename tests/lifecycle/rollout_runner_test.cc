@@ -13,7 +13,9 @@ using test::RolloutRack;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::string reasonsOf(MemoryStore& store) { return fmt::format("{}", fmt::join(RolloutRack::book(store).rollout().reasons, "\n")); }
+std::string reasonsOf(MemoryStore& store) {
+  return fmt::format("{}", fmt::join(RolloutRack::book(store).rollout().reasons, "\n"));
+}
 
 TEST(Rollout, changesEveryNodeOnceAndBringsItBack) {
   RolloutRack rack(10, 5);
@@ -29,30 +31,35 @@ TEST(Rollout, changesEveryNodeOnceAndBringsItBack) {
     EXPECT_EQ(rack.value(n + "/pool"), "in");
     EXPECT_EQ(rack.world.effects(n + "/driver.nvidia-575"), 1);
     EXPECT_EQ(rack.world.effects(n + "/pool"), 2) << "drained and joined";
-    EXPECT_FALSE(store.facts()->find(Subject(node.name), FacetName("driver.nvidia-570"))) << "nobody looks at it any more";
+    EXPECT_FALSE(store.facts()->find(Subject(node.name), FacetName("driver.nvidia-570")))
+        << "nobody looks at it any more";
   }
   ASSERT_EQ(book.rollout().waves.size(), 3u);
   EXPECT_EQ(book.rollout().gates.size(), 3u);
-  EXPECT_THAT(book.rollout().gates[0].comparisons.at(0).text(), HasSubstr("with 95 % confidence the loss is at most"));
+  EXPECT_THAT(book.rollout().gates[0].comparisons.at(0).text(),
+              HasSubstr("with 95 % confidence the loss is at most"));
 }
 
 TEST(Rollout, nodesWithNothingToDoAreNotTouched) {
   RolloutRack rack(6, 3);
   rack.declared.profiles["login"] = {.name = "login", .image = "noble", .drivers = {}, .pool = ""};
-  rack.declared.nodes[0].profile = "login";  // the change does not speak of it
+  rack.declared.nodes[0].profile = "login";              // the change does not speak of it
   rack.world.set("gpu0002/driver.nvidia-575", "575.1");  // has it all already
   rack.world.set("gpu0002/driver.nvidia-570", "575.1");
   rack.world.set("gpu0002/gate.burn-in", "pass:nvidia-575");
   rack.world.set("gpu0002/certificate", "valid:nvidia-575");
   MemoryStore store;
-  for (const auto& [facet, value] : std::map<std::string, std::string>{{"gpu0002/driver.nvidia-575", "575.1"}})
+  for (const auto& [facet, value] :
+       std::map<std::string, std::string>{{"gpu0002/driver.nvidia-575", "575.1"}})
     ASSERT_TRUE(store.putFacts({test::factOf(facet, value)}));
   ASSERT_EQ(rack.start(store).error, "");
   const auto book = RolloutRack::book(store);
   EXPECT_EQ(book.rollout().state, RolloutState::Done);
   EXPECT_FALSE(book.progress().contains(NodeName("gpu0001")));
   EXPECT_EQ(book.of(NodeName("gpu0002")).state, NodeState::Untouched);
-  for (const auto& [facet, count] : rack.world.effect_counts) EXPECT_THAT(facet.subject.str(), testing::AllOf(testing::Ne("gpu0001"), testing::Ne("gpu0002")));
+  for (const auto& [facet, count] : rack.world.effect_counts)
+    EXPECT_THAT(facet.subject.str(),
+                testing::AllOf(testing::Ne("gpu0001"), testing::Ne("gpu0002")));
   EXPECT_EQ(book.count(NodeState::Done), 4u);
 }
 
@@ -63,8 +70,10 @@ TEST(Rollout, aFailedCanaryHaltsItAndNobodyElseIsTouched) {
   ASSERT_EQ(rack.start(store).error, "");
   const auto book = RolloutRack::book(store);
   EXPECT_EQ(book.rollout().state, RolloutState::Halted);
-  EXPECT_THAT(reasonsOf(store), HasSubstr("1 of 2 nodes failed, and 5 % may; gpu0001: gpu0001/gate.burn-in: "));
-  EXPECT_EQ(book.count(NodeState::Waiting), 18u) << "not even the third canary, which waited for room";
+  EXPECT_THAT(reasonsOf(store),
+              HasSubstr("1 of 2 nodes failed, and 5 % may; gpu0001: gpu0001/gate.burn-in: "));
+  EXPECT_EQ(book.count(NodeState::Waiting), 18u)
+      << "not even the third canary, which waited for room";
   EXPECT_EQ(rack.working(), 19) << "the failed canary stays out of its pool";
   EXPECT_EQ(rack.world.effects("gpu0002/pool"), 0);
 }
@@ -111,7 +120,9 @@ TEST(Rollout, whatFailsAfterAnAcceptedGateStopsItAgain) {
   ASSERT_EQ(halted.count(NodeState::Failed), 1u);
   const auto& wave = halted.rollout().waves.at(0).nodes;
   ASSERT_EQ(wave.size(), 15u);
-  const auto next = std::find_if(wave.begin(), wave.end(), [&](const auto& node) { return halted.of(node).state == NodeState::Waiting; });
+  const auto next = std::find_if(wave.begin(), wave.end(), [&](const auto& node) {
+    return halted.of(node).state == NodeState::Waiting;
+  });
   ASSERT_NE(next, wave.end());
   rack.world.behave(next->str() + "/gate.burn-in").becomes = "fail:nvidia-575";
   ASSERT_EQ(rack.resume(store, test::CrashStore::kNever, false, "ann: known cable").error, "");
@@ -134,7 +145,8 @@ TEST(Rollout, aGateThatNobodyHasSeenIsNotAccepted) {
   };
   ASSERT_EQ(rack.start(store).error, "");
   EXPECT_THAT(rack.resume(store, test::CrashStore::kNever, false, "ann: whatever").error,
-              HasSubstr("rollout r1 is paused: it has no failed gate that could be accepted; resume it without --accept"));
+              HasSubstr("rollout r1 is paused: it has no failed gate that could be accepted; "
+                        "resume it without --accept"));
   EXPECT_EQ(RolloutRack::book(store).rollout().accepted_by, "");
 }
 
@@ -144,7 +156,8 @@ TEST(Rollout, slowerCanariesHaltItThoughEveryGatePassed) {
   MemoryStore store;
   ASSERT_EQ(rack.start(store).error, "");
   EXPECT_EQ(RolloutRack::book(store).rollout().state, RolloutState::Halted);
-  EXPECT_THAT(reasonsOf(store), HasSubstr("gemm_gflops: loss of 10.1 % on average over 3 nodes; with 95 % confidence the loss is at least"));
+  EXPECT_THAT(reasonsOf(store), HasSubstr("gemm_gflops: loss of 10.1 % on average over 3 nodes; "
+                                          "with 95 % confidence the loss is at least"));
   EXPECT_EQ(RolloutRack::book(store).count(NodeState::Waiting), 17u);
 }
 
@@ -156,7 +169,8 @@ TEST(Rollout, tooFewCanariesToTellHaltItOrNotAsThePolicySays) {
     MemoryStore store;
     ASSERT_EQ(rack.start(store, policy).error, "");
     EXPECT_EQ(RolloutRack::book(store).rollout().state, RolloutState::Halted);
-    EXPECT_THAT(reasonsOf(store), HasSubstr("one node is too few to tell whether that is more than 3 %; policy: halt while it is unclear"));
+    EXPECT_THAT(reasonsOf(store), HasSubstr("one node is too few to tell whether that is more than "
+                                            "3 %; policy: halt while it is unclear"));
   }
   policy.regression.when_unclear = inventory::WhenUnclear::GoOn;
   RolloutRack rack(6, 3);
@@ -164,7 +178,8 @@ TEST(Rollout, tooFewCanariesToTellHaltItOrNotAsThePolicySays) {
   ASSERT_EQ(rack.start(store, policy).error, "");
   const auto book = RolloutRack::book(store);
   EXPECT_EQ(book.rollout().state, RolloutState::Done);
-  EXPECT_THAT(book.rollout().gates.at(0).notes, ElementsAre(HasSubstr("policy: go on while it is unclear")));
+  EXPECT_THAT(book.rollout().gates.at(0).notes,
+              ElementsAre(HasSubstr("policy: go on while it is unclear")));
 }
 
 TEST(Rollout, aFailedGateRollsBackWhereThePolicySaysSo) {
@@ -192,13 +207,16 @@ TEST(Rollout, aDoneOneIsRolledBackAndSaysWhatDoesNotComeBack) {
   RolloutRack rack(4, 2);
   MemoryStore store;
   ASSERT_EQ(rack.start(store, withRoomFor(2)).error, "");
-  rack.world.behave("gpu0003/driver.nvidia-570").blocked = "the old package is not in the repository any more";
+  rack.world.behave("gpu0003/driver.nvidia-570").blocked =
+      "the old package is not in the repository any more";
   ASSERT_EQ(rack.rollBack(store).error, "");
   const auto book = RolloutRack::book(store);
   EXPECT_EQ(book.rollout().state, RolloutState::RolledBack);
   EXPECT_EQ(book.count(NodeState::Returned), 3u);
   EXPECT_EQ(book.of(NodeName("gpu0003")).state, NodeState::Stuck);
-  EXPECT_THAT(reasonsOf(store), HasSubstr("gpu0003 could not be brought back: gpu0003/driver.nvidia-570: the old package is not in the repository any more"));
+  EXPECT_THAT(reasonsOf(store),
+              HasSubstr("gpu0003 could not be brought back: gpu0003/driver.nvidia-570: the old "
+                        "package is not in the repository any more"));
 }
 
 TEST(Rollout, pauseFinishesWhatIsUnderWayAndResumeGoesOn) {
@@ -218,7 +236,8 @@ TEST(Rollout, pauseFinishesWhatIsUnderWayAndResumeGoesOn) {
   EXPECT_EQ(rack.working(), 30);
   ASSERT_EQ(rack.resume(store).error, "");
   EXPECT_EQ(RolloutRack::book(store).rollout().state, RolloutState::Done) << reasonsOf(store);
-  for (const auto& node : rack.declared.nodes) EXPECT_EQ(rack.world.effects(node.name.str() + "/driver.nvidia-575"), 1);
+  for (const auto& node : rack.declared.nodes)
+    EXPECT_EQ(rack.world.effects(node.name.str() + "/driver.nvidia-575"), 1);
 }
 
 TEST(Rollout, abortKeepsWhatIsChangedAndPlainPlansDoNotUndoIt) {
@@ -239,14 +258,16 @@ TEST(Rollout, abortKeepsWhatIsChangedAndPlainPlansDoNotUndoIt) {
   LiveCluster live(rack.declared);
   ASSERT_TRUE(layRollouts(live, store));
   std::size_t on_575 = 0;
-  for (const auto& node : live.cluster().nodes) on_575 += live.cluster().profileOf(node).drivers.at(0) == "nvidia-575";
+  for (const auto& node : live.cluster().nodes)
+    on_575 += live.cluster().profileOf(node).drivers.at(0) == "nvidia-575";
   EXPECT_EQ(on_575, changed);
   ASSERT_EQ(rack.rollBack(store).error, "");
   EXPECT_EQ(rack.working(), 30);
   EXPECT_EQ(RolloutRack::book(store).count(NodeState::Returned), changed);
 }
 
-/// The order was given to a runner that had died: with a store on another host nobody can know that.
+/// The order was given to a runner that had died: with a store on another host nobody can know
+/// that.
 TEST(Rollout, resumeObeysAnAbortThatNobodyWasThereToObey) {
   RolloutRack rack(12, 4);
   MemoryStore store;
@@ -261,7 +282,9 @@ TEST(Rollout, resumeObeysAnAbortThatNobodyWasThereToObey) {
   ASSERT_EQ(book.rollout().state, RolloutState::Running);
   const auto begun = book.count(NodeState::Started) + book.count(NodeState::Done);
   ASSERT_GT(begun, 0u);
-  EXPECT_THAT(*orderRollout(book, Order::Abort, "ann", false), HasSubstr("if none runs it: `muster rollout resume` finishes what is under way and ends it"));
+  EXPECT_THAT(
+      *orderRollout(book, Order::Abort, "ann", false),
+      HasSubstr("if none runs it: `muster rollout resume` finishes what is under way and ends it"));
   ASSERT_EQ(rack.resume(store).error, "");
   const auto after = RolloutRack::book(store);
   EXPECT_EQ(after.rollout().state, RolloutState::Aborted);
@@ -269,7 +292,8 @@ TEST(Rollout, resumeObeysAnAbortThatNobodyWasThereToObey) {
   EXPECT_EQ(after.count(NodeState::Done), begun) << "what was under way is finished, and no more";
   EXPECT_EQ(rack.working(), 12);
   ASSERT_EQ(rack.rollBack(store).error, "");
-  EXPECT_EQ(RolloutRack::book(store).rollout().state, RolloutState::RolledBack) << "an abort does not stand for the way back";
+  EXPECT_EQ(RolloutRack::book(store).rollout().state, RolloutState::RolledBack)
+      << "an abort does not stand for the way back";
 }
 
 TEST(Rollout, aNodeThatNeedsMoreThanWasFrozenIsSkippedAndOneThatNeedsLessIsNot) {
@@ -285,7 +309,8 @@ TEST(Rollout, aNodeThatNeedsMoreThanWasFrozenIsSkippedAndOneThatNeedsLessIsNot) 
   EXPECT_EQ(book.of(NodeName("gpu0007")).state, NodeState::Done);
   EXPECT_EQ(book.of(NodeName("gpu0008")).state, NodeState::Skipped);
   EXPECT_EQ(book.of(NodeName("gpu0008")).why,
-            "changed since the plan was frozen: gpu0008/firmware.BMC is needed now and was not when the plan was frozen");
+            "changed since the plan was frozen: gpu0008/firmware.BMC is needed now and was not "
+            "when the plan was frozen");
   EXPECT_EQ(rack.world.effects("gpu0008/pool"), 0);
   EXPECT_EQ(rack.value("gpu0008/driver.nvidia-575"), "570.1");
 }
@@ -295,13 +320,17 @@ TEST(Rollout, anImageNeedsLeaveToWipeAndUsesItOnceForEachNode) {
   rack.with_images = true;
   rack.change = test::kToNoble2;
   MemoryStore store;
-  EXPECT_THAT(rack.start(store).error, testing::AllOf(HasSubstr("no node can go; gpu0001: "), HasSubstr("would be wiped"), HasSubstr("muster wipe gpu0001")));
+  EXPECT_THAT(rack.start(store).error,
+              testing::AllOf(HasSubstr("no node can go; gpu0001: "), HasSubstr("would be wiped"),
+                             HasSubstr("muster wipe gpu0001")));
   EXPECT_TRUE(rack.world.effect_counts.empty());
   rack.wipe_reason = "new image";
   ASSERT_EQ(rack.start(store).error, "");
   auto book = RolloutRack::book(store);
   EXPECT_EQ(book.rollout().state, RolloutState::Done) << reasonsOf(store);
-  EXPECT_THAT(book.rollout().irreversible, ElementsAre(HasSubstr("gpu[0001-0006]: the disk is wiped again to bring back image noble")));
+  EXPECT_THAT(
+      book.rollout().irreversible,
+      ElementsAre(HasSubstr("gpu[0001-0006]: the disk is wiped again to bring back image noble")));
   EXPECT_TRUE(store.wipesAllowed()->empty()) << "no leave is left over";
   ASSERT_EQ(rack.rollBack(store).error, "");
   EXPECT_EQ(RolloutRack::book(store).count(NodeState::Returned), 6u) << reasonsOf(store);
@@ -322,16 +351,20 @@ TEST(Rollout, theInventorysLaterWordOutranksIt) {
     return live.cluster().profileOf(live.cluster().nodes[0]).drivers.at(0);
   };
   EXPECT_EQ(driverNow(), "nvidia-575");
-  rack.declared.profiles["gpu"].drivers = {"nvidia-575"};  // written into the inventory: nothing lies over it any more
+  rack.declared.profiles["gpu"].drivers = {
+      "nvidia-575"};  // written into the inventory: nothing lies over it any more
   LiveCluster same(rack.declared);
   ASSERT_TRUE(layRollouts(same, store));
   EXPECT_EQ(same.cluster().digest, rack.declared.digest);
-  rack.declared.drivers["nvidia-580"] = {.name = "nvidia-580", .packages = {"nvidia-driver=580.1"}, .verify = {{"nvml.driver", "580.1"}}};
+  rack.declared.drivers["nvidia-580"] = {.name = "nvidia-580",
+                                         .packages = {"nvidia-driver=580.1"},
+                                         .verify = {{"nvml.driver", "580.1"}}};
   rack.declared.profiles["gpu"].drivers = {"nvidia-580"};
   EXPECT_EQ(driverNow(), "nvidia-580") << "an old rollout hides no new wish";
   ASSERT_EQ(rack.rollBack(store).error, "");
   EXPECT_EQ(RolloutRack::book(store).count(NodeState::Stuck), 4u);
-  EXPECT_THAT(reasonsOf(store), HasSubstr("the inventory itself was edited since, and is the later word"));
+  EXPECT_THAT(reasonsOf(store),
+              HasSubstr("the inventory itself was edited since, and is the later word"));
   LiveCluster live(rack.declared);
   ASSERT_TRUE(layRollouts(live, store));
   ASSERT_TRUE(dropAbsorbed(live, store));
@@ -343,7 +376,8 @@ TEST(Rollout, onlyOneIsOpenAtATime) {
   rack.world.behave("gpu0001/gate.burn-in").becomes = "fail:nvidia-575";
   MemoryStore store;
   ASSERT_EQ(rack.start(store).error, "");
-  EXPECT_THAT(rack.start(store).error, HasSubstr("rollout r1 is halted; go on with `muster rollout resume`"));
+  EXPECT_THAT(rack.start(store).error,
+              HasSubstr("rollout r1 is halted; go on with `muster rollout resume`"));
 }
 
 TEST(Rollout, anotherRunnerThatTakesOverStopsTheFirst) {
@@ -358,13 +392,17 @@ TEST(Rollout, anotherRunnerThatTakesOverStopsTheFirst) {
   EXPECT_THAT(rack.start(store).error, HasSubstr("another muster has taken rollout r1 over"));
   ASSERT_EQ(rack.resume(store).error, "");
   EXPECT_EQ(RolloutRack::book(store).rollout().state, RolloutState::Done) << reasonsOf(store);
-  for (const auto& node : rack.declared.nodes) EXPECT_EQ(rack.world.effects(node.name.str() + "/driver.nvidia-575"), 1);
+  for (const auto& node : rack.declared.nodes)
+    EXPECT_EQ(rack.world.effects(node.name.str() + "/driver.nvidia-575"), 1);
 }
 
 /// From the moment when so many nodes are done, the pool is away for this long.
-std::function<bool()> awayAfter(RolloutRack& rack, MemoryStore& store, std::size_t done, std::chrono::minutes how_long) {
+std::function<bool()> awayAfter(RolloutRack& rack, MemoryStore& store, std::size_t done,
+                                std::chrono::minutes how_long) {
   return [&rack, &store, done, how_long, since = std::optional<WallTime>()]() mutable {
-    if (const auto book = RolloutBook::newest(store); !since && book && book->count(NodeState::Done) >= done) since = rack.clock.now();
+    if (const auto book = RolloutBook::newest(store);
+        !since && book && book->count(NodeState::Done) >= done)
+      since = rack.clock.now();
     return since && rack.clock.now() < *since + how_long;
   };
 }
@@ -379,21 +417,28 @@ TEST(Rollout, aPoolThatIsAwayForMinutesCostsTimeAndNoNode) {
     EXPECT_EQ(book.rollout().state, RolloutState::Done) << reasonsOf(store);
     EXPECT_EQ(book.count(NodeState::Done), 12u);
     EXPECT_EQ(rack.working(), 12);
-    for (const auto& [node, progress] : book.progress()) EXPECT_EQ(progress.state, NodeState::Done) << node.str() << ": " << progress.why;
+    for (const auto& [node, progress] : book.progress())
+      EXPECT_EQ(progress.state, NodeState::Done) << node.str() << ": " << progress.why;
   }
 }
 
-/// The canary is changed and joins; then its pool is away before anything is disturbed, and before it is read again.
+/// The canary is changed and joins; then its pool is away before anything is disturbed, and before
+/// it is read again.
 TEST(Rollout, aPoolThatIsAwayWhileANodeIsChangedFailsNothing) {
   for (const auto* facet : {"driver.nvidia-575", "gate.burn-in", "pool"}) {
     RolloutRack rack(6, 3);
     MemoryStore store;
     std::optional<WallTime> since;
     const auto begin = [&](const lifecycle::Action& action) {
-      if (!since && action.facet.facet.str() == facet && rack.world.effects("gpu0001/" + std::string(facet)) > 0) since = rack.clock.now();
+      if (!since && action.facet.facet.str() == facet &&
+          rack.world.effects("gpu0001/" + std::string(facet)) > 0)
+        since = rack.clock.now();
     };
     rack.validate.side_effects = rack.pool.side_effects = begin;
-    rack.provision.side_effects = [&begin, before = rack.provision.side_effects](const lifecycle::Action& action) { before(action), begin(action); };
+    rack.provision.side_effects =
+        [&begin, before = rack.provision.side_effects](const lifecycle::Action& action) {
+          before(action), begin(action);
+        };
     rack.pool.away = [&] { return since && rack.clock.now() < *since + std::chrono::minutes(5); };
     ASSERT_EQ(rack.start(store, withRoomFor(2)).error, "");
     const auto book = RolloutRack::book(store);
@@ -454,7 +499,8 @@ TEST(Rollout, neverTakesMoreNodesOutThanTheCeilingsAllow) {
     std::map<std::string, std::size_t> out;
     std::size_t all = 0;
     for (const auto& [pool, name] : places)
-      if (rack.world.values.at(pool) != "in") most_in_rack = std::max(most_in_rack, ++out[name]), ++all;
+      if (rack.world.values.at(pool) != "in")
+        most_in_rack = std::max(most_in_rack, ++out[name]), ++all;
     most_in_pool = std::max(most_in_pool, all);
   };
   MemoryStore store;
@@ -464,9 +510,11 @@ TEST(Rollout, neverTakesMoreNodesOutThanTheCeilingsAllow) {
   EXPECT_GT(most_in_pool, 40u) << "the room is used";
   EXPECT_EQ(most_in_rack, 2u);
   EXPECT_EQ(book.count(NodeState::Done), 1'000u - 16 - 2);
-  // Rack r62 has two nodes down already: nobody else of it may go, and the rollout says so instead of going over it.
+  // Rack r62 has two nodes down already: nobody else of it may go, and the rollout says so instead
+  // of going over it.
   EXPECT_EQ(book.rollout().state, RolloutState::Halted);
-  EXPECT_THAT(reasonsOf(store), HasSubstr("2 of 16 nodes of rack r62 are out of work, and 2 may be: gpu[0991-0992]"));
+  EXPECT_THAT(reasonsOf(store),
+              HasSubstr("2 of 16 nodes of rack r62 are out of work, and 2 may be: gpu[0991-0992]"));
   EXPECT_EQ(rack.world.effects("gpu0980/pool"), 0);
 }
 

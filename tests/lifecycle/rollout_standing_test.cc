@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rollouts among people: nodes that somebody has drained, a time to watch between waves, a rehearsal, and where a node stands.
+// Rollouts among people: nodes that somebody has drained, a time to watch between waves, a
+// rehearsal, and where a node stands.
 #include "lifecycle/rollout/status.h"
 #include "tests/lifecycle/rollout_rack.h"
 
@@ -45,7 +46,8 @@ TEST(RolloutAndPeople, aNodeThatAPersonHasDrainedIsSkippedWithTheirReason) {
   const auto book = RolloutRack::book(store);
   EXPECT_EQ(book.rollout().state, RolloutState::Done);
   EXPECT_EQ(book.of(NodeName("gpu0002")).state, NodeState::Skipped);
-  EXPECT_THAT(book.of(NodeName("gpu0002")).why, HasSubstr("a person has taken it out of its pool ('bob: fan swap')"));
+  EXPECT_THAT(book.of(NodeName("gpu0002")).why,
+              HasSubstr("a person has taken it out of its pool ('bob: fan swap')"));
   EXPECT_EQ(rack.world.effects("gpu0002/driver.nvidia-575"), 0);
   EXPECT_EQ(book.count(NodeState::Done), 7u);
   EXPECT_EQ(book.count(NodeState::Failed), 0u);
@@ -55,10 +57,11 @@ TEST(RolloutAndPeople, aNodeThatIsDrainedWhileItWaitsForItsTurnIsSkippedToo) {
   RolloutRack rack(8, 4);
   std::set<std::string> drained;
   rack.pool.evidence = [&](const Fact& fact) { return byPerson(fact, drained); };
-  rack.validate.side_effects = [&](const Action&) {  // as soon as the first node is through its gate
-    drained = {"gpu0008"};
-    rack.world.set("gpu0008/pool", "drained");
-  };
+  rack.validate.side_effects =
+      [&](const Action&) {  // as soon as the first node is through its gate
+        drained = {"gpu0008"};
+        rack.world.set("gpu0008/pool", "drained");
+      };
   MemoryStore store;
   ASSERT_EQ(rack.start(store, withRoom()).error, "");
   EXPECT_EQ(RolloutRack::book(store).of(NodeName("gpu0008")).state, NodeState::Skipped);
@@ -79,7 +82,8 @@ TEST(RolloutAndPeople, aDrainInTheMiddleOfTheWorkIsNoFailureOfTheChange) {
   ASSERT_EQ(rack.start(store, withRoom()).error, "");
   const auto book = RolloutRack::book(store);
   EXPECT_EQ(book.of(NodeName("gpu0001")).state, NodeState::Done);
-  EXPECT_THAT(book.of(NodeName("gpu0001")).why, HasSubstr("changed and certified, but out of its pool: a person"));
+  EXPECT_THAT(book.of(NodeName("gpu0001")).why,
+              HasSubstr("changed and certified, but out of its pool: a person"));
   EXPECT_EQ(book.rollout().state, RolloutState::Done);
 }
 
@@ -113,7 +117,8 @@ TEST(RolloutSoak, theTimerIsInTheBookAndNotInTheRunner) {
     ++watched;
     ASSERT_EQ(rack.resume(store).error, "");
     EXPECT_EQ(RolloutRack::book(store).rollout().state, RolloutState::Done);
-    EXPECT_LE(rack.clock.now() - begin, took + std::chrono::minutes(10)) << "write " << at << ": a restart does not begin to count anew";
+    EXPECT_LE(rack.clock.now() - begin, took + std::chrono::minutes(10))
+        << "write " << at << ": a restart does not begin to count anew";
   }
   EXPECT_GT(watched, 0) << "no death fell into a soak";
 }
@@ -121,16 +126,20 @@ TEST(RolloutSoak, theTimerIsInTheBookAndNotInTheRunner) {
 TEST(RolloutSoak, nodesThatFallOutOfTheirPoolsWhileTheyAreWatchedHaltIt) {
   RolloutRack rack(20, 5);
   MemoryStore store;
-  rack.pool.evidence = [&](const Fact& fact) {  // while the canaries are looked at again, the last of them is gone
-    const auto known = RolloutBook::newest(store);
-    if (known && known->rollout().soak_until && fact.subject.str() == "gpu0001") rack.world.set("gpu0011/pool", "out");
-    return std::string();
-  };
+  rack.pool.evidence =
+      [&](const Fact& fact) {  // while the canaries are looked at again, the last of them is gone
+        const auto known = RolloutBook::newest(store);
+        if (known && known->rollout().soak_until && fact.subject.str() == "gpu0001")
+          rack.world.set("gpu0011/pool", "out");
+        return std::string();
+      };
   ASSERT_EQ(rack.start(store, soaking()).error, "");
   const auto book = RolloutRack::book(store);
   EXPECT_EQ(book.rollout().state, RolloutState::Halted);
   ASSERT_FALSE(book.rollout().reasons.empty());
-  EXPECT_THAT(book.rollout().reasons.front(), HasSubstr("1 of 3 changed nodes no longer work in their pools after 90 minutes; gpu0011 is out now"));
+  EXPECT_THAT(book.rollout().reasons.front(),
+              HasSubstr("1 of 3 changed nodes no longer work in their pools after 90 minutes; "
+                        "gpu0011 is out now"));
   EXPECT_FALSE(book.rollout().soak_until);
 }
 
@@ -138,7 +147,8 @@ TEST(RolloutSoak, aPauseIsObeyedWhileAWaveIsWatched) {
   RolloutRack rack(20, 5);
   MemoryStore store;
   bool told = false;
-  rack.validate.side_effects = [&](const Action&) {  // in the middle of the canaries: it is obeyed before or while they are watched
+  rack.validate.side_effects = [&](const Action&) {  // in the middle of the canaries: it is obeyed
+                                                     // before or while they are watched
     auto known = RolloutBook::newest(store);
     if (told || !known || known->count(NodeState::Done) < 2) return;
     told = true;
@@ -173,7 +183,9 @@ class Standing : public testing::Test {
     progress_[NodeName("n2")];
     progress_[NodeName("n3")] = {NodeState::Skipped, "a person has it", {}, {}};
   }
-  std::string of(const char* node) { return standingOf(RolloutBook::draft(store_, rollout_, {}, progress_), NodeName(node), now_); }
+  std::string of(const char* node) {
+    return standingOf(RolloutBook::draft(store_, rollout_, {}, progress_), NodeName(node), now_);
+  }
 
   MemoryStore store_;
   Rollout rollout_;
@@ -182,7 +194,8 @@ class Standing : public testing::Test {
 };
 
 TEST_F(Standing, saysWhatANodeWaitsFor) {
-  EXPECT_THAT(of("n2"), HasSubstr("rollout r9 (running), wave 'to 100 %', 2 of 2: it waits for wave 'canary' to pass its gate"));
+  EXPECT_THAT(of("n2"), HasSubstr("rollout r9 (running), wave 'to 100 %', 2 of 2: it waits for "
+                                  "wave 'canary' to pass its gate"));
   EXPECT_THAT(of("n3"), HasSubstr("skipped: a person has it"));
   EXPECT_EQ(of("n4"), "") << "it is in none";
   rollout_.soak_until = now_ + kSoak;

@@ -52,14 +52,16 @@ class Undo : public testing::Test {
   MemoryStore store_;
 };
 
-/// Drivers of four nodes; then the image of four, of which two have both. The drivers go back, the images stay, nothing is wiped for it.
+/// Drivers of four nodes; then the image of four, of which two have both. The drivers go back, the
+/// images stay, nothing is wiped for it.
 TEST_F(Undo, anOlderOneGoesBackAndWhatCameLaterStays) {
   rollOut("r1", test::kTo575, {"gpu0001", "gpu0002", "gpu0003", "gpu0004"});
   rollOut("r2", test::kToNoble2, {"gpu0003", "gpu0004", "gpu0005", "gpu0006"});
   ASSERT_EQ(driver("gpu0003"), "575.1");
   ASSERT_EQ(image("gpu0003"), "noble-2");
   rollBack("r1");
-  for (const auto& node : rack_.declared.nodes) EXPECT_EQ(driver(node.name.str()), "570.1") << node.name.str();
+  for (const auto& node : rack_.declared.nodes)
+    EXPECT_EQ(driver(node.name.str()), "570.1") << node.name.str();
   for (const auto* node : {"gpu0003", "gpu0004", "gpu0005", "gpu0006"}) {
     EXPECT_EQ(image(node), "noble-2") << node;
     EXPECT_EQ(rack_.world.effects(std::string(node) + "/image"), 1) << node;
@@ -69,18 +71,21 @@ TEST_F(Undo, anOlderOneGoesBackAndWhatCameLaterStays) {
   EXPECT_EQ(RolloutBook::current(store_)->rollout().id, "r2");
   EXPECT_THAT(refused("r1"), HasSubstr("rolled back already"));
   rollBack("r2");
-  for (const auto& node : rack_.declared.nodes) EXPECT_EQ(image(node.name.str()), "noble") << node.name.str();
+  for (const auto& node : rack_.declared.nodes)
+    EXPECT_EQ(image(node.name.str()), "noble") << node.name.str();
 }
 
 TEST_F(Undo, whatALaterOneHasSetOfTheSameNodesHasToGoBackFirst) {
   rollOut("r1", test::kTo575, {"gpu0001", "gpu0002", "gpu0003", "gpu0004"});
   rollOut("r2", kTo570, {"gpu0003", "gpu0004"});
   ASSERT_EQ(driver("gpu0003"), "570.1");
-  EXPECT_THAT(refused("r1"), AllOf(HasSubstr("rollout r2 has set drivers of gpu[0003-0004] since"), HasSubstr("muster rollout rollback --id r2")));
+  EXPECT_THAT(refused("r1"), AllOf(HasSubstr("rollout r2 has set drivers of gpu[0003-0004] since"),
+                                   HasSubstr("muster rollout rollback --id r2")));
   rollBack("r2");
   EXPECT_EQ(driver("gpu0003"), "575.1") << "what it was before r2";
   rollBack("r1");
-  for (const auto& node : rack_.declared.nodes) EXPECT_EQ(driver(node.name.str()), "570.1") << node.name.str();
+  for (const auto& node : rack_.declared.nodes)
+    EXPECT_EQ(driver(node.name.str()), "570.1") << node.name.str();
 }
 
 TEST_F(Undo, theSameOfOtherNodesIsInNobodysWay) {
@@ -92,9 +97,11 @@ TEST_F(Undo, theSameOfOtherNodesIsInNobodysWay) {
 }
 
 TEST_F(Undo, whatALaterOneNeedsStays) {
-  rollOut("r1", std::string("images: {noble-2: {build: {suite: noble}}}\n") + test::kTo575, {"gpu0001"});
+  rollOut("r1", std::string("images: {noble-2: {build: {suite: noble}}}\n") + test::kTo575,
+          {"gpu0001"});
   rollOut("r2", "profiles: {gpu: {image: noble-2}}\n", {"gpu0002"});
-  EXPECT_THAT(refused("r1"), AllOf(HasSubstr("something later needs what it brought"), HasSubstr("rollout r2"), HasSubstr("noble-2")));
+  EXPECT_THAT(refused("r1"), AllOf(HasSubstr("something later needs what it brought"),
+                                   HasSubstr("rollout r2"), HasSubstr("noble-2")));
   rollBack("r2");
   rollBack("r1");
 }
@@ -106,19 +113,22 @@ TEST_F(Undo, notBesideAnotherThatIsOpenAndNotWhatTheInventorySaysItself) {
   auto next = open.rollout();
   next.state = RolloutState::Halted;
   ASSERT_TRUE(open.save(next));
-  EXPECT_THAT(refused("r1"), AllOf(HasSubstr("rollout r2 is halted"), HasSubstr("muster rollout abort")));
+  EXPECT_THAT(refused("r1"),
+              AllOf(HasSubstr("rollout r2 is halted"), HasSubstr("muster rollout abort")));
   ASSERT_TRUE(RolloutBook::drop(store_, {"r2"}));
   EXPECT_THAT(refused("r2"), HasSubstr("change the inventory instead"));
 }
 
-/// Its runner dies; whoever asks for "the rollout" then means this one, though a newer one is there.
+/// Its runner dies; whoever asks for "the rollout" then means this one, though a newer one is
+/// there.
 TEST_F(Undo, anOlderOneThatIsOnItsWayBackIsTheOneToGoOnWith) {
   rollOut("r1", test::kTo575, {"gpu0001", "gpu0002"});
   rollOut("r2", test::kTo575, {"gpu0003"});
   auto half = book("r1");
   ASSERT_TRUE(half.takeOver(RolloutWay::Back));
   EXPECT_EQ(RolloutBook::current(store_)->rollout().id, "r1");
-  EXPECT_THAT(*standingOf(store_, NodeName("gpu0001"), rack_.clock.now()), HasSubstr("rollout r1 (running)"));
+  EXPECT_THAT(*standingOf(store_, NodeName("gpu0001"), rack_.clock.now()),
+              HasSubstr("rollout r1 (running)"));
   ASSERT_EQ(rack_.resume(store_).error, "");
   EXPECT_EQ(book("r1").rollout().state, RolloutState::RolledBack);
   EXPECT_EQ(driver("gpu0001"), "570.1");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SickDisk: while one lives, every SQLite file that is opened lies on a disk that can fall sick: from the k-th write on it answers
-// this code, until it is mended. What was written stays.
+// SickDisk: while one lives, every SQLite file that is opened lies on a disk that can fall sick:
+// from the k-th write on it answers this code, until it is mended. What was written stays.
 #pragma once
 
 #include <sqlite3.h>
@@ -48,7 +48,8 @@ class SickDisk {
     auto* base = the_disk->base_;
     const int code = base->xOpen(base, name, file, flags, out);
     if (code != SQLITE_OK || !file->pMethods) return code;
-    auto& kind = the_disk->kinds_[file->pMethods];  // the log's files have other methods than the database
+    auto& kind =
+        the_disk->kinds_[file->pMethods];  // the log's files have other methods than the database
     if (!kind.real) {
       kind.real = file->pMethods;
       kind.methods = *file->pMethods;
@@ -63,7 +64,9 @@ class SickDisk {
     sqlite3_io_methods methods{};  ///< the first member: a file's methods lead to the rest
     const sqlite3_io_methods* real = nullptr;
   };
-  static const sqlite3_io_methods& realOf(sqlite3_file* file) { return *reinterpret_cast<const Kind*>(file->pMethods)->real; }
+  static const sqlite3_io_methods& realOf(sqlite3_file* file) {
+    return *reinterpret_cast<const Kind*>(file->pMethods)->real;
+  }
   static int write(sqlite3_file* file, const void* bytes, int count, sqlite3_int64 at) {
     const int code = the_disk->answer();
     return code == SQLITE_OK ? realOf(file).xWrite(file, bytes, count, at) : code;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is SQLite's own: durability across processes, damaged, foreign, locked, read-only and full files.
+// What is SQLite's own: durability across processes, damaged, foreign, locked, read-only and full
+// files.
 #include "base/io/files.h"
 #include "lifecycle/audit/audit.h"
 #include "lifecycle/store/sql/schema.h"
@@ -42,7 +43,8 @@ class SqliteStoreTest : public testing::Test {
   void execute(const std::string& text) {
     sqlite3* db = nullptr;
     ASSERT_EQ(sqlite3_open(file_.c_str(), &db), SQLITE_OK);
-    EXPECT_EQ(sqlite3_exec(db, text.c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(db);
+    EXPECT_EQ(sqlite3_exec(db, text.c_str(), nullptr, nullptr, nullptr), SQLITE_OK)
+        << sqlite3_errmsg(db);
     sqlite3_close(db);
   }
   test::TempFolder folder_;
@@ -54,7 +56,8 @@ TEST_F(SqliteStoreTest, whatWasWrittenIsThereAfterTheProcessWasKilled) {
   ASSERT_GE(child, 0);
   if (child == 0) {
     auto store = openSqliteStore(file_);
-    const bool written = store && (*store)->putFacts({factOf("n1/image", "1")}) && (*store)->putValue("pin", "abc");
+    const bool written =
+        store && (*store)->putFacts({factOf("n1/image", "1")}) && (*store)->putValue("pin", "abc");
     if (written) ::raise(SIGKILL);
     ::_exit(1);
   }
@@ -75,7 +78,8 @@ TEST_F(SqliteStoreTest, valuesAreReadWhileABatchIsBeingWrittenAndTheBatchSeesIts
     const std::vector<std::function<bool()>> works{[&] {
       const bool fine = store->putValue("pin", "new") && *store->getValue("pin") == "new";
       written.set_value();
-      return read.get_future().wait_for(std::chrono::seconds(30)) == std::future_status::ready && fine;
+      return read.get_future().wait_for(std::chrono::seconds(30)) == std::future_status::ready &&
+             fine;
     }};
     store->together(works);
   });
@@ -88,7 +92,7 @@ TEST_F(SqliteStoreTest, valuesAreReadWhileABatchIsBeingWrittenAndTheBatchSeesIts
 
 TEST_F(SqliteStoreTest, theFileIsPrivate) {
   ASSERT_TRUE(open());
-  struct stat status {};
+  struct stat status{};
   ASSERT_EQ(::stat(file_.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600u);
 }
@@ -98,7 +102,8 @@ TEST_F(SqliteStoreTest, aNewerSchemaIsRefused) {
   execute("PRAGMA user_version = 99");
   auto error = refused();
   EXPECT_EQ(error.code(), ErrorCode::Corrupt);
-  EXPECT_THAT(error.str(), HasSubstr("newer muster (schema 99, this one knows " + std::to_string(sql::kMigrations.size())));
+  EXPECT_THAT(error.str(), HasSubstr("newer muster (schema 99, this one knows " +
+                                     std::to_string(sql::kMigrations.size())));
 }
 
 TEST_F(SqliteStoreTest, anotherProgramsDatabaseIsRefusedAndNotTouched) {
@@ -120,7 +125,8 @@ TEST_F(SqliteStoreTest, aDamagedPageIsCorrupt) {
   {
     auto store = open();
     std::vector<Fact> facts;
-    for (int i = 0; i < 2'000; ++i) facts.push_back(factOf("n" + std::to_string(i) + "/image", std::string(200, 'v')));
+    for (int i = 0; i < 2'000; ++i)
+      facts.push_back(factOf("n" + std::to_string(i) + "/image", std::string(200, 'v')));
     ASSERT_TRUE(store->putFacts(facts));
   }
   const auto size = std::filesystem::file_size(file_);
@@ -196,7 +202,8 @@ TEST_F(SqliteStoreTest, aFullDiskFailsTheWriteAndKeepsWhatWasThere) {
 TEST_F(SqliteStoreTest, oldProgressIsDroppedWhenItIsOpenedAndTheChainIsKept) {
   ASSERT_TRUE(open()->addEvent(Event{0, {}, EventKind::Note, {}, "", "kept", -1}));
   execute(
-      "INSERT INTO events (sequence, at_ms, kind, subject, action_id, text, fraction) VALUES (2, 0, 'action-progress', '', '', 'old', -1), "
+      "INSERT INTO events (sequence, at_ms, kind, subject, action_id, text, fraction) VALUES (2, "
+      "0, 'action-progress', '', '', 'old', -1), "
       "(" +
       std::to_string(kMaxStoredEvents + 2) + ", 0, 'action-progress', '', '', 'new', -1)");
   auto events = open()->events(0, 10, nullptr);
@@ -207,23 +214,31 @@ TEST_F(SqliteStoreTest, oldProgressIsDroppedWhenItIsOpenedAndTheChainIsKept) {
 
 /// A store as version 1 left it.
 TEST_F(SqliteStoreTest, anOlderSchemaIsMigratedAndKeepsWhatItHolds) {
-  const std::vector<std::pair<std::string, std::string>> words{{"%int", "INTEGER"},
-                                                               {"%real", "REAL"},
-                                                               {"%serial", "INTEGER PRIMARY KEY"},
-                                                               {"%log_serial", "INTEGER PRIMARY KEY AUTOINCREMENT"},
-                                                               {"%clustered", "WITHOUT ROWID"}};
+  const std::vector<std::pair<std::string, std::string>> words{
+      {"%int", "INTEGER"},
+      {"%real", "REAL"},
+      {"%serial", "INTEGER PRIMARY KEY"},
+      {"%log_serial", "INTEGER PRIMARY KEY AUTOINCREMENT"},
+      {"%clustered", "WITHOUT ROWID"}};
   for (const auto statement : sql::kMigrations.front()) {
     std::string text(statement);
     for (const auto& [word, own] : words)
-      for (auto at = text.find(word); at != std::string::npos; at = text.find(word)) text.replace(at, word.size(), own);
+      for (auto at = text.find(word); at != std::string::npos; at = text.find(word))
+        text.replace(at, word.size(), own);
     execute(text);
   }
   execute("PRAGMA user_version = 1");
   execute("PRAGMA application_id = " + std::to_string(0x6d757374));
   execute("INSERT INTO facts VALUES ('n1', 'image', '1', 0, '', '')");
-  execute("INSERT INTO events (at_ms, kind, subject, action_id, text, fraction) VALUES (0, 'note', '', '', 'from before', -1)");
-  execute("INSERT INTO wipe_permissions (node, reason, allowed_at_ms, used_by) VALUES ('n1', 'r', 0, '')");
-  execute("INSERT INTO findings (subject, facet, severity, text, evidence, what_to_do, at_ms) VALUES ('n1', 'image', 2, 'wrong', '', '', 0)");
+  execute(
+      "INSERT INTO events (at_ms, kind, subject, action_id, text, fraction) VALUES (0, 'note', '', "
+      "'', 'from before', -1)");
+  execute(
+      "INSERT INTO wipe_permissions (node, reason, allowed_at_ms, used_by) VALUES ('n1', 'r', 0, "
+      "'')");
+  execute(
+      "INSERT INTO findings (subject, facet, severity, text, evidence, what_to_do, at_ms) VALUES "
+      "('n1', 'image', 2, 'wrong', '', '', 0)");
   auto store = open();
   ASSERT_TRUE(store);
   ASSERT_EQ(store->findings(nullptr)->size(), 1u);
@@ -281,13 +296,15 @@ TEST_F(SqliteStoreTest, aStoreWithoutRoomSaysSoAndLosesNothing) {
 TEST_F(SqliteStoreTest, tamperingWithTheFileIsFound) {
   {
     auto store = open();
-    for (int i = 0; i < 5; ++i) ASSERT_TRUE(store->addEvent(Event{0, {}, EventKind::Note, {}, "", "entry", -1}));
+    for (int i = 0; i < 5; ++i)
+      ASSERT_TRUE(store->addEvent(Event{0, {}, EventKind::Note, {}, "", "entry", -1}));
   }
   execute("UPDATE events SET text = 'nothing to see' WHERE sequence = 2");
   execute("DELETE FROM events WHERE sequence = 4");
   auto report = verifyAudit(*open(), "");
   ASSERT_TRUE(report);
-  EXPECT_THAT(report->problems, testing::ElementsAre(HasSubstr("entry #2"), HasSubstr("between #3 and #5")));
+  EXPECT_THAT(report->problems,
+              testing::ElementsAre(HasSubstr("entry #2"), HasSubstr("between #3 and #5")));
 }
 
 }  // namespace

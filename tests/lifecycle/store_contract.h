@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contract of Store: tests/lifecycle/store_contract_test.cc, run against every implementation that a program of tests
-// instantiates it with. A maker opens stores on the same data: each is one process.
+// The contract of Store: tests/lifecycle/store_contract_test.cc, run against every implementation
+// that a program of tests instantiates it with. A maker opens stores on the same data: each is one
+// process.
 #pragma once
 
 #include "lifecycle/audit/audit.h"
@@ -24,7 +25,8 @@ class StoreMaker {
 };
 struct StoreKind {
   std::string name;
-  std::function<std::unique_ptr<StoreMaker>()> make;  ///< null: not here, with `skipped` as the reason
+  std::function<std::unique_ptr<StoreMaker>()>
+      make;  ///< null: not here, with `skipped` as the reason
   std::string skipped;
 };
 inline void PrintTo(const StoreKind& kind, std::ostream* out) { *out << kind.name; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The contract of Store, run against every implementation.
-#include "lifecycle/audit/audit.h"
 #include "tests/lifecycle/store_contract.h"
+#include "lifecycle/audit/audit.h"
 
 namespace muster::lifecycle {
 namespace {
@@ -49,7 +49,8 @@ TEST_P(StoreContract, anIntentIsOpenUntilItIsClosed) {
   EXPECT_EQ(first.action, intent("i1", "n1/a").action);
   EXPECT_EQ(first.inventory_digest, "inventory");
   EXPECT_EQ(first.opened_at, kNow);
-  ASSERT_TRUE(store_->closeIntent("i1", IntentState::Failed, "because", kNow + std::chrono::seconds(1)));
+  ASSERT_TRUE(
+      store_->closeIntent("i1", IntentState::Failed, "because", kNow + std::chrono::seconds(1)));
   EXPECT_THAT(open(), ElementsAre("i2", "i3"));
   auto history = store_->intentsOf(Subject(NodeName("n1")), 10);
   ASSERT_TRUE(history);
@@ -65,7 +66,8 @@ TEST_P(StoreContract, onlyAnOpenIntentCanChange) {
   ASSERT_TRUE(store_->openIntent(intent("i1", "n1/a")));
   EXPECT_EQ(store_->openIntent(intent("i1", "n1/a")).error().code(), ErrorCode::Conflict);
   ASSERT_TRUE(store_->closeIntent("i1", IntentState::Done, "", kNow));
-  EXPECT_EQ(store_->closeIntent("i1", IntentState::Failed, "", kNow).error().code(), ErrorCode::NotFound);
+  EXPECT_EQ(store_->closeIntent("i1", IntentState::Failed, "", kNow).error().code(),
+            ErrorCode::NotFound);
   EXPECT_EQ(store_->recordOperation("i1", "x").error().code(), ErrorCode::NotFound);
   EXPECT_EQ(store_->recordOperation("never", "x").error().code(), ErrorCode::NotFound);
 }
@@ -112,7 +114,8 @@ TEST_P(StoreContract, eventsAreNumberedAndFilteredBySubject) {
   const Subject n1(NodeName("n1")), n2(NodeName("n2"));
   std::int64_t before = 0;
   for (int i = 0; i < 6; ++i) {
-    auto sequence = store_->addEvent(Event{0, kNow, EventKind::ActionProgress, i % 2 ? n2 : n1, "a", "text " + std::to_string(i), 0.25});
+    auto sequence = store_->addEvent(Event{0, kNow, EventKind::ActionProgress, i % 2 ? n2 : n1, "a",
+                                           "text " + std::to_string(i), 0.25});
     ASSERT_TRUE(sequence);
     EXPECT_GT(*sequence, before);
     before = *sequence;
@@ -154,7 +157,8 @@ TEST_P(StoreContract, findingsAreNewestFirstUntilTheirFacetIsMet) {
 
 TEST_P(StoreContract, findingsSayWhoRaisedThemAndEndBySource) {
   const auto a = test::FakeWorld::ref("n1/a"), b = test::FakeWorld::ref("n2/b");
-  ASSERT_TRUE(store_->addFinding({a, Severity::Error, "of an action", "", "", kNow, engineSource("provision")}));
+  ASSERT_TRUE(store_->addFinding(
+      {a, Severity::Error, "of an action", "", "", kNow, engineSource("provision")}));
   ASSERT_TRUE(store_->addFinding({a, Severity::Error, "of keep", "", "", kNow, kKeepSource}));
   ASSERT_TRUE(store_->addFinding({a, Severity::Error, "of nobody", "", "", kNow}));
   ASSERT_TRUE(store_->addFinding({b, Severity::Error, "elsewhere", "", "", kNow, kKeepSource}));
@@ -165,9 +169,11 @@ TEST_P(StoreContract, findingsSayWhoRaisedThemAndEndBySource) {
     return out;
   };
   using testing::ElementsAre;
-  EXPECT_THAT(left(), ElementsAre("keep: elsewhere", ": of nobody", "keep: of keep", "engine/provision: of an action"));
+  EXPECT_THAT(left(), ElementsAre("keep: elsewhere", ": of nobody", "keep: of keep",
+                                  "engine/provision: of an action"));
   ASSERT_TRUE(store_->clearFindingsOf(a, kKeepSource));
-  EXPECT_THAT(left(), ElementsAre("keep: elsewhere", ": of nobody", "engine/provision: of an action"));
+  EXPECT_THAT(left(),
+              ElementsAre("keep: elsewhere", ": of nobody", "engine/provision: of an action"));
   ASSERT_TRUE(store_->clearFindingsOf(a, ""));
   EXPECT_THAT(left(), ElementsAre("keep: elsewhere", "engine/provision: of an action"));
   ASSERT_TRUE(store_->clearFindings(a));
@@ -208,7 +214,8 @@ TEST_P(StoreContract, twoProcessesWriteTheSameStore) {
   EXPECT_THAT(open(), IsEmpty());
 }
 
-// ---- claims ------------------------------------------------------------------------------------------------------------
+// ---- claims
+// ------------------------------------------------------------------------------------------------------------
 
 constexpr std::chrono::milliseconds kShortLease{300};
 constexpr std::chrono::milliseconds kLongLease{60'000};
@@ -246,7 +253,8 @@ TEST_P(StoreContract, aControllerThatWasAwayTooLongCannotWriteAnyMore) {
   ASSERT_TRUE(store_->openIntent(intent("i1", "n1/a")));
   EXPECT_GT(store_->openIntents()->front().fence, 0);
   ASSERT_TRUE(store_->putFacts({factOf("n1/a", "1")}));
-  std::this_thread::sleep_for(kShortLease + std::chrono::milliseconds(50));  // the database's clock is real
+  std::this_thread::sleep_for(kShortLease +
+                              std::chrono::milliseconds(50));  // the database's clock is real
   ASSERT_TRUE(other->signOn("ctl2", kLongLease));
   auto taken = other->claim(kN1);
   ASSERT_TRUE(taken);
@@ -256,13 +264,20 @@ TEST_P(StoreContract, aControllerThatWasAwayTooLongCannotWriteAnyMore) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), ErrorCode::Conflict);
   EXPECT_THAT(refused.error().str(), testing::HasSubstr("ctl2"));
-  EXPECT_EQ(store_->closeIntent("i1", IntentState::Failed, "late", kNow).error().code(), ErrorCode::Conflict);
+  EXPECT_EQ(store_->closeIntent("i1", IntentState::Failed, "late", kNow).error().code(),
+            ErrorCode::Conflict);
   EXPECT_EQ(store_->openIntent(intent("i2", "n1/b")).error().code(), ErrorCode::Conflict);
   EXPECT_EQ(store_->putFacts({factOf("n1/a", "late")}).error().code(), ErrorCode::Conflict);
   EXPECT_EQ(store_->forgetFacts(kN1, {FacetName("a")}).error().code(), ErrorCode::Conflict);
-  EXPECT_EQ(store_->addFinding({test::FakeWorld::ref("n1/a"), Severity::Error, "late", "", "", kNow}).error().code(), ErrorCode::Conflict);
-  EXPECT_EQ(store_->clearFindings(test::FakeWorld::ref("n1/a")).error().code(), ErrorCode::Conflict);
-  EXPECT_EQ(store_->clearFindingsOf(test::FakeWorld::ref("n1/a"), "").error().code(), ErrorCode::Conflict);
+  EXPECT_EQ(
+      store_->addFinding({test::FakeWorld::ref("n1/a"), Severity::Error, "late", "", "", kNow})
+          .error()
+          .code(),
+      ErrorCode::Conflict);
+  EXPECT_EQ(store_->clearFindings(test::FakeWorld::ref("n1/a")).error().code(),
+            ErrorCode::Conflict);
+  EXPECT_EQ(store_->clearFindingsOf(test::FakeWorld::ref("n1/a"), "").error().code(),
+            ErrorCode::Conflict);
   EXPECT_EQ(store_->checkClaim(kN1).error().code(), ErrorCode::Conflict);
   EXPECT_FALSE(store_->claim(kN1)->ours);
   EXPECT_EQ(store_->openIntents()->front().operation, "");
@@ -311,11 +326,14 @@ TEST_P(StoreContract, whoHoldsNothingCannotDisturbTheHolder) {
   EXPECT_TRUE(onlooker->openIntent(intent("i1", "n1/a")));
 }
 
-// ---- history and the chained log ---------------------------------------------------------------------------------------
+// ---- history and the chained log
+// ---------------------------------------------------------------------------------------
 
 TEST_P(StoreContract, requestsAndPlansAreRemembered) {
-  ASSERT_TRUE(store_->openRequest({"r1", kNow, "anna", "ctl1", "muster apply", "abcdef123", "", {}}));
-  ASSERT_TRUE(store_->openRequest({"r2", kNow, "ben", "ctl2", "muster apply --nodes n1", "0123", "", {}}));
+  ASSERT_TRUE(
+      store_->openRequest({"r1", kNow, "anna", "ctl1", "muster apply", "abcdef123", "", {}}));
+  ASSERT_TRUE(
+      store_->openRequest({"r2", kNow, "ben", "ctl2", "muster apply --nodes n1", "0123", "", {}}));
   ASSERT_TRUE(store_->closeRequest("r1", "1 done", kNow + std::chrono::seconds(5)));
   EXPECT_EQ(store_->closeRequest("r9", "", kNow).error().code(), ErrorCode::NotFound);
   auto all = store_->requests(10);
@@ -339,12 +357,16 @@ TEST_P(StoreContract, requestsAndPlansAreRemembered) {
 }
 
 TEST_P(StoreContract, archivedEventsAreLetGoOnlyWithTheHashOfTheLast) {
-  for (int i = 1; i <= 5; ++i) ASSERT_TRUE(store_->addEvent({0, kNow, EventKind::Note, {}, "", fmt::format("entry {}", i), -1}));
+  for (int i = 1; i <= 5; ++i)
+    ASSERT_TRUE(
+        store_->addEvent({0, kNow, EventKind::Note, {}, "", fmt::format("entry {}", i), -1}));
   const auto trail = *store_->auditTrail(0, 10);
   ASSERT_EQ(trail.size(), 5u);
   const AuditMark third{trail[2].link, trail[2].hash};
-  EXPECT_EQ(store_->dropArchived(trail[2].event.sequence, {3, "another"}).error().code(), ErrorCode::Conflict);
-  EXPECT_EQ(store_->dropArchived(trail[3].event.sequence, third).error().code(), ErrorCode::Conflict);
+  EXPECT_EQ(store_->dropArchived(trail[2].event.sequence, {3, "another"}).error().code(),
+            ErrorCode::Conflict);
+  EXPECT_EQ(store_->dropArchived(trail[3].event.sequence, third).error().code(),
+            ErrorCode::Conflict);
   EXPECT_EQ(store_->auditTrail(0, 10)->size(), 5u);
   ASSERT_TRUE(store_->dropArchived(trail[2].event.sequence, third));
   EXPECT_EQ(store_->auditTrail(0, 10)->size(), 2u);
@@ -359,8 +381,10 @@ TEST_P(StoreContract, theLogIsOneChainWhoeverWrites) {
   auto other = maker_->open();
   for (int i = 0; i < 10; ++i) {
     auto& writer = i % 2 ? *store_ : *other;
-    ASSERT_TRUE(writer.addEvent(Event{0, kNow, EventKind::Note, kN1, "n1/a", "ünï " + std::to_string(i), -1}));
-    ASSERT_TRUE(writer.addEvent(Event{0, kNow, EventKind::ActionProgress, kN1, "n1/a", "half", 0.5}));
+    ASSERT_TRUE(writer.addEvent(
+        Event{0, kNow, EventKind::Note, kN1, "n1/a", "ünï " + std::to_string(i), -1}));
+    ASSERT_TRUE(
+        writer.addEvent(Event{0, kNow, EventKind::ActionProgress, kN1, "n1/a", "half", 0.5}));
   }
   auto report = verifyAudit(*store_, "");
   ASSERT_TRUE(report) << report.error().str();

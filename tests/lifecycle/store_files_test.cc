@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of a SQLite store and other processes: locks that last, modes, and files that are taken away under their process.
+// The files of a SQLite store and other processes: locks that last, modes, and files that are taken
+// away under their process.
+#include "lifecycle/store/sql/store_files.h"
 #include "base/io/files.h"
 #include "lifecycle/store/measurements.h"
-#include "lifecycle/store/sql/store_files.h"
 #include "lifecycle/store/store_loss.h"
 #include "tests/lifecycle/held_locks.h"
 #include "tests/run_async.h"
@@ -24,8 +25,8 @@ using sql::StoreFile;
 using testing::Contains;
 using testing::HasSubstr;
 
-/// Another process, begun before this one opens the store, so that it knows nothing of our locks. When it is told to, it opens the store,
-/// reads, and ends as a command does.
+/// Another process, begun before this one opens the store, so that it knows nothing of our locks.
+/// When it is told to, it opens the store, reads, and ends as a command does.
 class OtherProcess {
  public:
   explicit OtherProcess(const std::filesystem::path& file) {
@@ -70,7 +71,7 @@ class StoreFilesTest : public testing::Test {
     return store ? std::move(*store) : nullptr;
   }
   unsigned modeOf(const std::string& suffix) {
-    struct stat status {};
+    struct stat status{};
     EXPECT_EQ(::stat((file_.string() + suffix).c_str(), &status), 0) << suffix;
     return status.st_mode & 07777;
   }
@@ -79,11 +80,13 @@ class StoreFilesTest : public testing::Test {
     const auto findings = store.findings(nullptr);
     ASSERT_FALSE(value);
     ASSERT_FALSE(findings);
-    for (const Result<void>& answer : std::vector<Result<void>>{store.putValue("k", "lost"), fail(value.error()), fail(findings.error())}) {
+    for (const Result<void>& answer : std::vector<Result<void>>{
+             store.putValue("k", "lost"), fail(value.error()), fail(findings.error())}) {
       ASSERT_FALSE(answer);
       EXPECT_EQ(answer.error().code(), ErrorCode::Unavailable);
       EXPECT_FALSE(answer.error().canRetry());
-      EXPECT_THAT(answer.error().str(), testing::AllOf(HasSubstr(which), HasSubstr(how), HasSubstr("start muster again")));
+      EXPECT_THAT(answer.error().str(), testing::AllOf(HasSubstr(which), HasSubstr(how),
+                                                       HasSubstr("start muster again")));
     }
     EXPECT_TRUE(storeLoss(store));
   }
@@ -101,9 +104,11 @@ TEST_F(StoreFilesTest, aStoreHoldsItsLockWhenOtherConnectionsOfTheProcessComeAnd
     const auto measurements = openMeasurements("sqlite:" + file_.string());
     ASSERT_TRUE(measurements) << measurements.error().str();
     const auto second = open();
-    EXPECT_THAT(test::lockHoldersOf(file_), Contains(::getpid())) << "opening a second one took it away";
+    EXPECT_THAT(test::lockHoldersOf(file_), Contains(::getpid()))
+        << "opening a second one took it away";
   }
-  EXPECT_THAT(test::lockHoldersOf(file_), Contains(::getpid())) << "closing the others took it away";
+  EXPECT_THAT(test::lockHoldersOf(file_), Contains(::getpid()))
+      << "closing the others took it away";
 }
 
 TEST_F(StoreFilesTest, aReaderOfAnotherProcessLeavesTheLogOfARunningOneInPlace) {
@@ -121,7 +126,8 @@ TEST_F(StoreFilesTest, aReaderOfAnotherProcessLeavesTheLogOfARunningOneInPlace) 
   EXPECT_EQ(*other->getValue("token"), "used");
 }
 
-/// A controller that opens its store as it does at its start, uses a one-time token when it is told to, says so, and waits to be killed.
+/// A controller that opens its store as it does at its start, uses a one-time token when it is told
+/// to, says so, and waits to be killed.
 class Controller {
  public:
   explicit Controller(const std::filesystem::path& file) {
@@ -135,9 +141,12 @@ class Controller {
     ::close(go_.release());
     char byte = 0;
     auto store = openSqliteStore(file);
-    const bool ready = store && (*store)->putValue("token", "issued") && *(*store)->getValue("token") == "issued";
+    const bool ready =
+        store && (*store)->putValue("token", "issued") && *(*store)->getValue("token") == "issued";
     const auto measurements = openMeasurements("sqlite:" + file.string());
-    if (ready && measurements && ::write(say.get(), "r", 1) == 1 && ::read(told.get(), &byte, 1) == 1 && (*store)->exchangeValue("token", "issued", "used by the first").value_or(false))
+    if (ready && measurements && ::write(say.get(), "r", 1) == 1 &&
+        ::read(told.get(), &byte, 1) == 1 &&
+        (*store)->exchangeValue("token", "issued", "used by the first").value_or(false))
       (void)!::write(say.get(), "u", 1);
     ::pause();
     ::_exit(1);
@@ -195,7 +204,9 @@ TEST_F(StoreFilesTest, aDeletedDatabaseEndsAllWritingAndIsNotMadeAnew) {
 
 TEST_F(StoreFilesTest, aBackupThatIsMovedIntoPlaceEndsAllWriting) {
   const auto backup = folder_ / "backup";
-  { ASSERT_TRUE(open()->putValue("k", "old")); }
+  {
+    ASSERT_TRUE(open()->putValue("k", "old"));
+  }
   std::filesystem::copy_file(file_, backup);
   auto store = open();
   ASSERT_TRUE(store->putValue("k", "new"));
@@ -215,7 +226,8 @@ TEST_F(StoreFilesTest, measurementsStopToo) {
   EXPECT_THAT(refused.error().str(), HasSubstr("was deleted under it"));
 }
 
-/// The last connection to a store copies its log and deletes it by name: of one that was taken away the name is another's.
+/// The last connection to a store copies its log and deletes it by name: of one that was taken away
+/// the name is another's.
 TEST_F(StoreFilesTest, aStoreThatWasTakenAwayLeavesTheFilesOfOthersAlone) {
   auto store = open();
   auto measurements = openMeasurements("sqlite:" + file_.string());
@@ -245,7 +257,9 @@ TEST_F(StoreFilesTest, allFilesArePrivateWhateverTheUmask) {
 }
 
 TEST_F(StoreFilesTest, aStoreThatOthersCouldReadIsClosedToThem) {
-  { ASSERT_TRUE(open()); }
+  {
+    ASSERT_TRUE(open());
+  }
   ASSERT_EQ(::chmod(file_.c_str(), 0664), 0);
   auto store = open();
   for (const char* suffix : {"", "-wal", "-shm"}) EXPECT_EQ(modeOf(suffix), 0600u) << suffix;
@@ -257,7 +271,8 @@ TEST_F(StoreFilesTest, whoComesSecondDoesNotReplaceTheDatabase) {
   const auto first = test::inodeOf(file_);
   ASSERT_FALSE(files.prepare());
   EXPECT_EQ(test::inodeOf(file_), first);
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_.path()), {}), 1) << "a temporary file is left";
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_.path()), {}), 1)
+      << "a temporary file is left";
 }
 
 TEST_F(StoreFilesTest, whatIsNoFileIsRefused) {

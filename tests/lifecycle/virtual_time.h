@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a coroutine to its end in virtual time: whenever nothing is ready, time jumps to the next sleeper.
+// Runs a coroutine to its end in virtual time: whenever nothing is ready, time jumps to the next
+// sleeper.
 #pragma once
 
 #include "base/clock.h"
@@ -21,16 +22,20 @@ inline bool workersLeftSomething(Workers& workers, asio::io_context& context) {
   return context.poll_one() > 0;
 }
 
-/// Answers nothing when `*stop` became true (the process "died": nothing more runs, its frames are destroyed) or when the
-/// coroutine waits for something that never comes. Time stands still while `workers` (of one thread) have something to do.
+/// Answers nothing when `*stop` became true (the process "died": nothing more runs, its frames are
+/// destroyed) or when the coroutine waits for something that never comes. Time stands still while
+/// `workers` (of one thread) have something to do.
 template <class T>
-std::optional<T> runInVirtualTime(FakeClock& clock, Task<T> task, const bool* stop = nullptr, Workers* workers = nullptr) {
+std::optional<T> runInVirtualTime(FakeClock& clock, Task<T> task, const bool* stop = nullptr,
+                                  Workers* workers = nullptr) {
   std::optional<T> answer;
   std::exception_ptr thrown;
   bool finished = false;
   asio::io_context context;
-  // A job of a process that "died" may still run, and posts its answer to the context: that has to be there until then.
-  const std::unique_ptr<Workers, void (*)(Workers*)> idle_at_the_end(workers, [](Workers* each) { waitUntilIdle(*each); });
+  // A job of a process that "died" may still run, and posts its answer to the context: that has to
+  // be there until then.
+  const std::unique_ptr<Workers, void (*)(Workers*)> idle_at_the_end(
+      workers, [](Workers* each) { waitUntilIdle(*each); });
   asio::co_spawn(context, std::move(task), [&](std::exception_ptr error, T value) {
     thrown = error;
     if (!error) answer = std::move(value);

@@ -8,10 +8,13 @@ namespace {
 
 class Decide : public ::testing::Test {
  protected:
-  void place(const std::string& node, std::string_view value, bool ordered = false, const std::string& reason = "") {
-    facts_.put(factOf(node, kPoolFacet, std::string(value), {{"ordered", ordered}, {"reason", reason}}, {}));
+  void place(const std::string& node, std::string_view value, bool ordered = false,
+             const std::string& reason = "") {
+    facts_.put(factOf(node, kPoolFacet, std::string(value),
+                      {{"ordered", ordered}, {"reason", reason}}, {}));
   }
-  void put(const std::string& node, std::string_view facet, std::string value, nlohmann::json evidence = nlohmann::json::object()) {
+  void put(const std::string& node, std::string_view facet, std::string value,
+           nlohmann::json evidence = nlohmann::json::object()) {
     facts_.put(factOf(node, facet, std::move(value), evidence, {}));
   }
   void fill(int nodes) {

@@ -24,11 +24,13 @@ TEST_F(KeeperTest, drainsANodeWithoutAValidCertificateWithinAMinuteAndSaysWhy) {
   expire("gpu003");
   keepFor(seconds(60));
   EXPECT_EQ(drainedNodes(), 1);
-  EXPECT_EQ(node("gpu003").reason, "muster: admission: its certificate is void: expired at 2026-11-01");
+  EXPECT_EQ(node("gpu003").reason,
+            "muster: admission: its certificate is void: expired at 2026-11-01");
   const auto open = intents("gpu003");
   ASSERT_EQ(open.size(), 1u);
   EXPECT_EQ(open[0].state, IntentState::Open) << "its jobs still run";
-  EXPECT_THAT(findings(subjectOf("gpu003")), ElementsAre(HasSubstr("certificate: its certificate is void")));
+  EXPECT_THAT(findings(subjectOf("gpu003")),
+              ElementsAre(HasSubstr("certificate: its certificate is void")));
   node("gpu003").jobs = false;
   keepFor(seconds(60));
   EXPECT_EQ(intents("gpu003")[0].state, IntentState::Done);
@@ -139,7 +141,8 @@ TEST_F(KeeperTest, stopsAndShoutsWhenTooMuchOfAPoolIsBadUntilAPersonHasLooked) {
   for (const char* name : {"gpu001", "gpu002", "gpu003"}) expire(name);
   keepFor(seconds(120));
   EXPECT_EQ(drainedNodes(), 0) << "not even the first of them";
-  EXPECT_THAT(findings(Subject::cluster()), ElementsAre(HasSubstr("3 of the 10 nodes of pool batch would be out, 1 may be")));
+  EXPECT_THAT(findings(Subject::cluster()),
+              ElementsAre(HasSubstr("3 of the 10 nodes of pool batch would be out, 1 may be")));
   auto status = keepStatus(store_, loop_.clock.now());
   EXPECT_TRUE(status->tripped);
   EXPECT_THAT(status->text, HasSubstr("STOPPED in pool batch: 3 nodes would be drained"));
@@ -160,7 +163,8 @@ TEST_F(KeeperTest, stopsAndShoutsWhenTooMuchOfAPoolIsBadUntilAPersonHasLooked) {
   EXPECT_THAT(findings(Subject::cluster()), IsEmpty());
   EXPECT_FALSE(keepStatus(store_, loop_.clock.now())->tripped);
 
-  for (const char* name : {"gpu005", "gpu006"}) expire(name);  // what was acknowledged was those three
+  for (const char* name : {"gpu005", "gpu006"})
+    expire(name);  // what was acknowledged was those three
   keepFor(seconds(60));
   EXPECT_FALSE(node("gpu005").drained);
   EXPECT_TRUE(keepStatus(store_, loop_.clock.now())->tripped);
@@ -177,7 +181,10 @@ TEST_F(KeeperTest, aBreakerThatTripsWhileAnotherControllerWorksOnTheClusterIsHea
   keepFor(seconds(120));
   EXPECT_EQ(shown("could not finish its look"), 0);
   const auto events = *own.lastEvents(1000, &cluster);
-  EXPECT_EQ(std::count_if(events.begin(), events.end(), [](const Event& event) { return event.text.starts_with("CIRCUIT BREAKER"); }), 1);
+  EXPECT_EQ(
+      std::count_if(events.begin(), events.end(),
+                    [](const Event& event) { return event.text.starts_with("CIRCUIT BREAKER"); }),
+      1);
   ASSERT_TRUE(other.release(cluster));
   keepFor(seconds(60));
   EXPECT_THAT(*own.findings(&cluster), ::testing::SizeIs(1)) << "said when the other has let go";
@@ -197,11 +204,15 @@ TEST_F(KeeperTest, aQuarantineWhileAnotherControllerWorksOnTheNodeIsHeardAllTheS
   const auto subject = subjectOf("gpu001");
   ASSERT_TRUE(other.signOn("apply", std::chrono::hours(24)));
   ASSERT_TRUE(other.claim(subject)->ours);
-  EXPECT_TRUE(*Quarantine(persons).hold(NodeName("gpu001"), {loop_.clock.now(), "alice@ops", "burns", ""})) << "the list has it";
+  EXPECT_TRUE(
+      *Quarantine(persons).hold(NodeName("gpu001"), {loop_.clock.now(), "alice@ops", "burns", ""}))
+      << "the list has it";
   keepFor(seconds(300));
   const auto said = [&] {
     const auto events = *own.lastEvents(1000, &subject);
-    return std::count_if(events.begin(), events.end(), [](const Event& event) { return event.text == "quarantined by alice@ops: burns"; });
+    return std::count_if(events.begin(), events.end(), [](const Event& event) {
+      return event.text == "quarantined by alice@ops: burns";
+    });
   };
   EXPECT_EQ(said(), 1);
   EXPECT_THAT(*own.findings(&subject), IsEmpty());
@@ -211,12 +222,14 @@ TEST_F(KeeperTest, aQuarantineWhileAnotherControllerWorksOnTheNodeIsHeardAllTheS
   ASSERT_EQ(open.size(), 1u) << "said when the other has let go";
   EXPECT_EQ(open[0].text, "in quarantine: burns");
   EXPECT_EQ(said(), 1);
-  EXPECT_FALSE(*Quarantine(own).hold(NodeName("gpu001"), {loop_.clock.now(), "bob", "other words", ""}));
+  EXPECT_FALSE(
+      *Quarantine(own).hold(NodeName("gpu001"), {loop_.clock.now(), "bob", "other words", ""}));
   EXPECT_THAT(*own.findings(&subject), ::testing::SizeIs(1));
   used_ = &store_;
 }
 
-/// Lifted while another controller works on the node, whose findings nobody else may end; with keep, and without.
+/// Lifted while another controller works on the node, whose findings nobody else may end; with
+/// keep, and without.
 TEST_F(KeeperTest, aQuarantineThatIsLiftedWhileAnotherControllerWorksOnTheNodeLeavesNoFinding) {
   for (const bool has_keep : {true, false}) {
     const auto data = std::make_shared<muster::test::MemoryStore::Data>();
@@ -227,10 +240,13 @@ TEST_F(KeeperTest, aQuarantineThatIsLiftedWhileAnotherControllerWorksOnTheNodeLe
     ASSERT_TRUE(*Quarantine(persons).hold(node, {loop_.clock.now(), "alice@ops", "burns", ""}));
     ASSERT_TRUE(other.signOn("apply", std::chrono::hours(24)));
     ASSERT_TRUE(other.claim(subject)->ours);
-    ASSERT_FALSE(persons.clearFindings({subject, FacetName("quarantine")})) << "the other controller has the node";
+    ASSERT_FALSE(persons.clearFindings({subject, FacetName("quarantine")}))
+        << "the other controller has the node";
     EXPECT_TRUE(Quarantine(persons).lift(node, "alice@ops", "new PDU", loop_.clock.now()));
     EXPECT_TRUE(Quarantine(persons).entries()->empty()) << "her word holds at once";
-    const auto look = [&] { has_keep ? keepFor(seconds(60)) : static_cast<void>(Quarantine(own).settle()); };
+    const auto look = [&] {
+      has_keep ? keepFor(seconds(60)) : static_cast<void>(Quarantine(own).settle());
+    };
     look();
     EXPECT_THAT(*own.findings(&subject), ::testing::SizeIs(1));
     ASSERT_TRUE(other.release(subject));
@@ -260,8 +276,10 @@ TEST_F(KeeperTest, concludesNothingWhileThePoolDoesNotAnswerAndSaysSoOnce) {
   keepFor(seconds(3600));
   EXPECT_EQ(drainedNodes(), 0);
   EXPECT_EQ(shown("slurmctld does not answer"), 1);
-  EXPECT_THAT(keepStatus(store_, loop_.clock.now())->text, HasSubstr("cannot look: pool: slurmctld does not answer"));
-  EXPECT_THAT(intents("gpu004"), IsEmpty()) << "an hour without slurmctld is no hundred failed intents";
+  EXPECT_THAT(keepStatus(store_, loop_.clock.now())->text,
+              HasSubstr("cannot look: pool: slurmctld does not answer"));
+  EXPECT_THAT(intents("gpu004"), IsEmpty())
+      << "an hour without slurmctld is no hundred failed intents";
   pool_.unreachable = false;
   keepFor(seconds(60));
   EXPECT_TRUE(node("gpu004").drained);
@@ -279,7 +297,8 @@ TEST_F(KeeperTest, endsItsIntentWhenTheNodeIsWellAgainAndTouchesNobodyElses) {
   node("gpu001").certificate = "valid:2";
   keepFor(seconds(60));
   for (const auto& intent : intents("gpu001"))
-    EXPECT_EQ(intent.state, intent.id == "firmware-1" ? IntentState::Open : IntentState::Abandoned) << intent.id;
+    EXPECT_EQ(intent.state, intent.id == "firmware-1" ? IntentState::Open : IntentState::Abandoned)
+        << intent.id;
   EXPECT_EQ(intents("gpu001").size(), 2u);
 }
 
@@ -320,18 +339,26 @@ TEST_F(KeeperTest, neverRepairsUnderTheHandsOfAPersonAndSaysOnceThatItWaits) {
   keepFor(seconds(3600));
   EXPECT_EQ(node("gpu001").tries, 0);
   EXPECT_THAT(intents("gpu001"), IsEmpty());
-  EXPECT_EQ(shown("keep leaves gpu001/health.gpu alone: a person has taken it out of its pool ('alice: re-seating GPU 3')"), 1);
+  EXPECT_EQ(shown("keep leaves gpu001/health.gpu alone: a person has taken it out of its pool "
+                  "('alice: re-seating GPU 3')"),
+            1);
   node("gpu001").reason = "muster: admission: xid.79";  // given back, and drained by keep
   keepFor(seconds(300));
   EXPECT_EQ(node("gpu001").reboots, 1);
 }
 
 TEST_F(KeeperTest, anAgentThatFallsSilentIsSaidOnceAndOverWhenItCallsAgain) {
-  const nlohmann::json rows = {{"symptoms", {{{"symptom", "system.agent-silent"}, {"action", "watch"}, {"text", "nobody has heard it since noon"}}}}};
+  const nlohmann::json rows = {{"symptoms",
+                                {{{"symptom", "system.agent-silent"},
+                                  {"action", "watch"},
+                                  {"text", "nobody has heard it since noon"}}}}};
   node("gpu001").health["system"] = "ok";
   node("gpu001").evidence = rows;
   keepFor(seconds(600));
-  EXPECT_THAT(findings(subjectOf("gpu001")), ElementsAre(HasSubstr("agent-silent: its agent is silent, so its health is not known: nobody has heard it")));
+  EXPECT_THAT(
+      findings(subjectOf("gpu001")),
+      ElementsAre(HasSubstr(
+          "agent-silent: its agent is silent, so its health is not known: nobody has heard it")));
   keepFor(seconds(600));
   EXPECT_EQ(shown("its agent is silent"), 1);
   EXPECT_EQ(drainedNodes(), 0);
@@ -360,15 +387,19 @@ TEST_F(KeeperTest, whatComesBackAfterItsRepairIsAFindingAgain) {
     for (int times = 1; times <= 2; ++times) {
       node.certificate = "void:1";
       co_await wait(seconds(60));
-      EXPECT_THAT(findings(), ElementsAre(HasSubstr("certificate: it has no certificate"))) << times;
+      EXPECT_THAT(findings(), ElementsAre(HasSubstr("certificate: it has no certificate")))
+          << times;
       node.certificate = "valid:2";
-      EXPECT_TRUE(store.clearFindings(facetOf("gpu001", "certificate"))) << "as the engine does when the gates are passed";
+      EXPECT_TRUE(store.clearFindings(facetOf("gpu001", "certificate")))
+          << "as the engine does when the gates are passed";
       node.drained = false;
       co_await wait(seconds(60));
     }
   };
   const auto now = [this] { return findings(subjectOf("gpu001")); };
-  keepDuring(services(), life(node("gpu001"), store_, [this](seconds duration) { return pause(duration); }, now));
+  keepDuring(
+      services(),
+      life(node("gpu001"), store_, [this](seconds duration) { return pause(duration); }, now));
 }
 
 TEST_F(KeeperTest, quarantinesWhatRebootsDidNotHelp) {
@@ -396,18 +427,23 @@ TEST_F(KeeperTest, quarantinesWhatMustGoBackAndOnlyAPersonEndsThat) {
   EXPECT_FALSE(quarantine.lift(NodeName("gpu001"), "alice", "", loop_.clock.now()));
   ASSERT_TRUE(quarantine.lift(NodeName("gpu001"), "alice", "GPU 3 replaced", loop_.clock.now()));
   EXPECT_TRUE(quarantine.entries()->empty());
-  EXPECT_EQ(quarantine.lift(NodeName("gpu001"), "alice", "again", loop_.clock.now()).error().code(), ErrorCode::NotFound);
+  EXPECT_EQ(quarantine.lift(NodeName("gpu001"), "alice", "again", loop_.clock.now()).error().code(),
+            ErrorCode::NotFound);
 }
 
-/// Said is what is so: a host that stands by watches nothing, and a keep that has fallen silent neither.
+/// Said is what is so: a host that stands by watches nothing, and a keep that has fallen silent
+/// neither.
 TEST(WatchDuringRollout, namesWhoeverGoesOnAndNobodyElse) {
   KeepStatus kept;
   kept.running = true;
   kept.holder = "b:/srv/muster";
   const std::string nobody = "nobody watches";
-  EXPECT_THAT(watchDuringRollout({true, false, "a:/srv/muster"}, kept), ::testing::AllOf(HasSubstr(nobody), HasSubstr("stand by do not")));
-  EXPECT_THAT(watchDuringRollout({false, false, "a:/srv/muster"}, kept), ::testing::AllOf(HasSubstr("b:/srv/muster"), ::testing::Not(HasSubstr(nobody))));
-  EXPECT_THAT(watchDuringRollout({false, false, "b:/srv/muster"}, kept), HasSubstr(nobody)) << "it is this one's, which stands aside";
+  EXPECT_THAT(watchDuringRollout({true, false, "a:/srv/muster"}, kept),
+              ::testing::AllOf(HasSubstr(nobody), HasSubstr("stand by do not")));
+  EXPECT_THAT(watchDuringRollout({false, false, "a:/srv/muster"}, kept),
+              ::testing::AllOf(HasSubstr("b:/srv/muster"), ::testing::Not(HasSubstr(nobody))));
+  EXPECT_THAT(watchDuringRollout({false, false, "b:/srv/muster"}, kept), HasSubstr(nobody))
+      << "it is this one's, which stands aside";
   EXPECT_THAT(watchDuringRollout({false, true, "a:/srv/muster"}, kept), HasSubstr(nobody));
   kept.running = false;
   EXPECT_THAT(watchDuringRollout({false, false, "a:/srv/muster"}, kept), HasSubstr(nobody));

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pool of nodes whose certificates, health and jobs a test sets, and keep's keeper over it in virtual time.
+// A pool of nodes whose certificates, health and jobs a test sets, and keep's keeper over it in
+// virtual time.
 #pragma once
 
+#include "lifecycle/model/json.h"
 #include "monitor/health_phase.h"
 #include "monitor/monitor.h"
-#include "lifecycle/model/json.h"
 #include "tests/fakes/memory_store.h"
 #include "tests/virtual_loop.h"
 
@@ -35,24 +36,28 @@ inline inventory::Cluster clusterOf(int nodes) {
 }
 
 inline Subject subjectOf(const std::string& node) { return Subject(NodeName(node)); }
-inline FacetRef facetOf(const std::string& node, std::string_view facet) { return {subjectOf(node), FacetName(std::string(facet))}; }
+inline FacetRef facetOf(const std::string& node, std::string_view facet) {
+  return {subjectOf(node), FacetName(std::string(facet))};
+}
 
 struct FakeNode {
   std::string certificate = "valid:1", void_because, void_by;
-  std::map<std::string, std::string> health;  ///< group → value
+  std::map<std::string, std::string> health;           ///< group → value
   nlohmann::json evidence = nlohmann::json::object();  ///< of each of them
-  bool drained = false;                       ///< told to take nothing new
+  bool drained = false;                                ///< told to take nothing new
   std::string reason;
   bool jobs = true;
-  int orders = 0;   ///< how often its pool was told
+  int orders = 0;  ///< how often its pool was told
   int reboots = 0;
   int joins = 0;
   int refuses = 0;  ///< so many orders or repairs fail
   int tries = 0;    ///< of repairs
 };
 
-inline Fact factOf(const std::string& node, std::string_view facet, std::string value, const nlohmann::json& evidence, WallTime at) {
-  return {subjectOf(node), FacetName(std::string(facet)), std::move(value), at, "test", evidence.dump()};
+inline Fact factOf(const std::string& node, std::string_view facet, std::string value,
+                   const nlohmann::json& evidence, WallTime at) {
+  return {subjectOf(node), FacetName(std::string(facet)), std::move(value), at, "test",
+          evidence.dump()};
 }
 
 using Nodes = std::map<std::string, FakeNode>;
@@ -62,7 +67,8 @@ class FakePool final : public Phase {
  public:
   FakePool(Nodes& nodes, Clock& clock) : nodes_(nodes), clock_(clock) {}
   std::string_view name() const override { return "pool"; }
-  std::vector<Goal> goals(const inventory::Cluster&, const Subject& subject, const FactSet&) const override {
+  std::vector<Goal> goals(const inventory::Cluster&, const Subject& subject,
+                          const FactSet&) const override {
     if (subject.isCluster()) return {};
     Goal goal;
     goal.facet = {subject, FacetName(std::string(kPoolFacet))};
@@ -75,14 +81,19 @@ class FakePool final : public Phase {
     if (subject.isCluster()) co_return out;
     const auto& node = nodes_.at(subject.str());
     const auto value = node.jobs || !node.drained ? kPoolIn : kPoolDrained;
-    const nlohmann::json evidence = {{"ordered", node.drained}, {"jobs", node.jobs}, {"reason", node.reason}, {"by_person", node.drained && !node.reason.starts_with("muster: ")}};
+    const nlohmann::json evidence = {
+        {"ordered", node.drained},
+        {"jobs", node.jobs},
+        {"reason", node.reason},
+        {"by_person", node.drained && !node.reason.starts_with("muster: ")}};
     out.push_back(factOf(subject.str(), kPoolFacet, std::string(value), evidence, clock_.now()));
     co_return out;
   }
   Async<Outcome> act(Action action, ActContext&) override {
     auto& node = nodes_.at(action.facet.subject.str());
     if (unreachable) co_return fail(ErrorCode::Unavailable, "slurmctld does not answer");
-    if (node.refuses > 0 && node.refuses--) co_return fail(Error(ErrorCode::Denied, "scontrol: not now").retryable(false));
+    if (node.refuses > 0 && node.refuses--)
+      co_return fail(Error(ErrorCode::Denied, "scontrol: not now").retryable(false));
     if (action.to == kPoolIn) {
       node.drained = false;
       node.reason.clear();
@@ -111,7 +122,8 @@ class FakeSenses final : public Phase {
  public:
   FakeSenses(Nodes& nodes, Clock& clock) : nodes_(nodes), clock_(clock) {}
   std::string_view name() const override { return "senses"; }
-  std::vector<Goal> goals(const inventory::Cluster&, const Subject& subject, const FactSet& facts) const override {
+  std::vector<Goal> goals(const inventory::Cluster&, const Subject& subject,
+                          const FactSet& facts) const override {
     std::vector<Goal> out;
     if (outdated.contains(subject.str())) {
       Goal goal;
@@ -143,17 +155,23 @@ class FakeSenses final : public Phase {
     std::vector<Fact> out;
     if (subject.isCluster()) co_return out;
     const auto& node = nodes_.at(subject.str());
-    out.push_back(factOf(subject.str(), "certificate", node.certificate, {{"void_because", node.void_because}, {"void_by", node.void_by}}, clock_.now()));
-    for (const auto& [group, value] : node.health) out.push_back(factOf(subject.str(), "health." + group, value, node.evidence, clock_.now()));
-    out.push_back(factOf(subject.str(), "quarantine", "none", nlohmann::json::object(), clock_.now()));
+    out.push_back(factOf(subject.str(), "certificate", node.certificate,
+                         {{"void_because", node.void_because}, {"void_by", node.void_by}},
+                         clock_.now()));
+    for (const auto& [group, value] : node.health)
+      out.push_back(factOf(subject.str(), "health." + group, value, node.evidence, clock_.now()));
+    out.push_back(
+        factOf(subject.str(), "quarantine", "none", nlohmann::json::object(), clock_.now()));
     co_return out;
   }
   Async<Outcome> act(Action action, ActContext&) override {
     auto& node = nodes_.at(action.facet.subject.str());
-    if (action.facet.facet.str().starts_with("gate.")) co_return fail(Error(ErrorCode::Conflict, "gpu.ecc failed").retryable(false));
+    if (action.facet.facet.str().starts_with("gate."))
+      co_return fail(Error(ErrorCode::Conflict, "gpu.ecc failed").retryable(false));
     EXPECT_FALSE(node.jobs) << "a job was killed by a reboot";
     ++node.tries;
-    if (node.refuses > 0 && node.refuses--) co_return fail(Error(ErrorCode::Unavailable, "no answer").retryable(false));
+    if (node.refuses > 0 && node.refuses--)
+      co_return fail(Error(ErrorCode::Unavailable, "no answer").retryable(false));
     ++node.reboots;
     for (auto& [group, value] : node.health) value = std::string(kHealthy);
     co_return Done{};
@@ -174,7 +192,9 @@ class KeeperTest : public ::testing::Test {
     for (const auto& node : cluster_.nodes) nodes_[node.name.str()];
   }
   KeeperServices services() {
-    return {cluster_, {&senses_, &pool_}, {&senses_, &pool_}, *used_, loop_.clock, [this](const Event& event) { shown_.push_back(event); }, {}};
+    return {cluster_, {&senses_, &pool_}, {&senses_, &pool_},
+            *used_,   loop_.clock,        [this](const Event& event) { shown_.push_back(event); },
+            {}};
   }
   /// A new keeper on the same store for this long, as after a restart.
   void keepFor(std::chrono::seconds duration) { keepDuring(services(), pause(duration)); }
@@ -189,18 +209,19 @@ class KeeperTest : public ::testing::Test {
     };
     loop_.run(script(keeper, std::move(life)));
   }
-  Task<void> pause(std::chrono::seconds duration) {
-    co_await loop_.clock.sleep(duration);
-  }
+  Task<void> pause(std::chrono::seconds duration) { co_await loop_.clock.sleep(duration); }
   std::size_t requests() { return store_.requests(100'000)->size(); }
   FakeNode& node(const std::string& name) { return nodes_.at(name); }
   void expire(const std::string& name) {
     node(name).certificate = "void:1";
     node(name).void_because = "expired at 2026-11-01";
   }
-  std::vector<Intent> intents(const std::string& name) { return *store_.intentsOf(subjectOf(name), 100); }
+  std::vector<Intent> intents(const std::string& name) {
+    return *store_.intentsOf(subjectOf(name), 100);
+  }
   int drainedNodes() {
-    return static_cast<int>(std::count_if(nodes_.begin(), nodes_.end(), [](const auto& entry) { return entry.second.drained; }));
+    return static_cast<int>(std::count_if(nodes_.begin(), nodes_.end(),
+                                          [](const auto& entry) { return entry.second.drained; }));
   }
   std::vector<std::string> findings(const Subject& subject) {
     std::vector<std::string> out;
@@ -209,8 +230,9 @@ class KeeperTest : public ::testing::Test {
     return out;
   }
   int shown(std::string_view text) {
-    return static_cast<int>(
-        std::count_if(shown_.begin(), shown_.end(), [&](const Event& event) { return event.text.find(text) != std::string::npos; }));
+    return static_cast<int>(std::count_if(shown_.begin(), shown_.end(), [&](const Event& event) {
+      return event.text.find(text) != std::string::npos;
+    }));
   }
 
   inventory::Cluster cluster_;

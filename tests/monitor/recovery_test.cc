@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graded recovery: the order of the steps from the journal alone, each with its proof, none twice, none on a node that takes jobs.
+// Graded recovery: the order of the steps from the journal alone, each with its proof, none twice,
+// none on a node that takes jobs.
 #include "monitor/recovery.h"
 
 #include "base/io/crypto.h"
@@ -23,7 +24,10 @@ const WallTime kNow{std::chrono::hours(24 * 365 * 50)};
 
 class NextStep : public ::testing::Test {
  protected:
-  NextStep() { policy_.recovery = {Rung::Retry, Rung::NewSession, Rung::BmcReset, Rung::PowerCycle, Rung::AcCycle, Rung::Quarantine}; }
+  NextStep() {
+    policy_.recovery = {Rung::Retry,      Rung::NewSession, Rung::BmcReset,
+                        Rung::PowerCycle, Rung::AcCycle,    Rung::Quarantine};
+  }
   /// One more intent of the node, at the newest end.
   void happened(const std::string& facet, IntentState state, const std::string& outcome = "") {
     Intent intent;
@@ -33,7 +37,9 @@ class NextStep : public ::testing::Test {
     intent.action.reason = "wanted";
     intent.state = state;
     intent.outcome = outcome;
-    intent.closed_at = state == IntentState::Open ? WallTime{} : kNow - std::chrono::minutes(60) + std::chrono::seconds(journal_.size());
+    intent.closed_at = state == IntentState::Open ? WallTime{}
+                                                  : kNow - std::chrono::minutes(60) +
+                                                        std::chrono::seconds(journal_.size());
     journal_.insert(journal_.begin(), intent);
   }
   std::string next() {
@@ -111,7 +117,8 @@ class StubbornFirmware final : public Phase {
  public:
   explicit StubbornFirmware(muster::test::FakeBmc& bmc) : bmc_(bmc) {}
   std::string_view name() const override { return "firmware"; }
-  std::vector<Goal> goals(const inventory::Cluster&, const Subject& subject, const FactSet&) const override {
+  std::vector<Goal> goals(const inventory::Cluster&, const Subject& subject,
+                          const FactSet&) const override {
     if (subject != subjectOf("gpu001")) return {};
     Goal goal;
     goal.facet = facetOf("gpu001", "firmware.BMC");
@@ -123,12 +130,14 @@ class StubbornFirmware final : public Phase {
   Async<std::vector<Fact>> observe(Subject) override { co_return std::vector<Fact>(); }
   Async<Outcome> act(Action, ActContext&) override {
     ++tries;
-    if (bmc_.bmc_resets < helps_after) co_return fail(Error(ErrorCode::Unavailable, "503").retryable(false));
+    if (bmc_.bmc_resets < helps_after)
+      co_return fail(Error(ErrorCode::Unavailable, "503").retryable(false));
     co_return Done{};
   }
   Async<std::vector<Fact>> verify(Action action) override {
     std::vector<Fact> out;
-    if (bmc_.bmc_resets >= helps_after && tries >= shows_after) out.push_back({action.facet.subject, action.facet.facet, "2.1", {}, "test", ""});
+    if (bmc_.bmc_resets >= helps_after && tries >= shows_after)
+      out.push_back({action.facet.subject, action.facet.facet, "2.1", {}, "test", ""});
     co_return out;
   }
   int tries = 0;
@@ -160,7 +169,8 @@ class RecoveryTest : public KeeperTest {
     intent.opened_at = loop_.clock.now();
     EXPECT_TRUE(store_.openIntent(intent));
     EXPECT_TRUE(store_.closeIntent(id, IntentState::Failed, "503", loop_.clock.now()));
-    EXPECT_TRUE(store_.addFinding({intent.action.facet, Severity::Error, "503", "", "", loop_.clock.now()}));
+    EXPECT_TRUE(store_.addFinding(
+        {intent.action.facet, Severity::Error, "503", "", "", loop_.clock.now()}));
   }
   void recoverFor(seconds duration) { recoverDuring(pause(duration)); }
   void recoverDuring(Task<void> life) {
@@ -174,7 +184,8 @@ class RecoveryTest : public KeeperTest {
     std::vector<std::string> out;
     auto journal = intents("gpu001");
     for (auto it = journal.rbegin(); it != journal.rend(); ++it)
-      out.push_back(it->action.facet.facet.str() + " " + std::string(lifecycle::toString(it->state)));
+      out.push_back(it->action.facet.facet.str() + " " +
+                    std::string(lifecycle::toString(it->state)));
     return out;
   }
 
@@ -184,21 +195,25 @@ class RecoveryTest : public KeeperTest {
 };
 
 TEST_F(RecoveryTest, aBmcThatHangsIsResetAndTheFailedActionDoneAndNothingStronger) {
-  cluster_.keep.recovery = {Rung::Retry, Rung::NewSession, Rung::BmcReset, Rung::PowerCycle, Rung::Quarantine};
+  cluster_.keep.recovery = {Rung::Retry, Rung::NewSession, Rung::BmcReset, Rung::PowerCycle,
+                            Rung::Quarantine};
   recoverFor(std::chrono::hours(2));
-  EXPECT_THAT(steps(), ElementsAre("firmware.BMC failed", "firmware.BMC failed", "recovery.new-session done", "firmware.BMC failed",
-                                   "recovery.bmc-reset done", "firmware.BMC done"));
+  EXPECT_THAT(steps(),
+              ElementsAre("firmware.BMC failed", "firmware.BMC failed", "recovery.new-session done",
+                          "firmware.BMC failed", "recovery.bmc-reset done", "firmware.BMC done"));
   EXPECT_EQ(bmcs_.fake("gpu001").bmc_resets, 1);
   EXPECT_EQ(bmcs_.fake("gpu001").power_cycles, 0);
 }
 
 TEST_F(RecoveryTest, whileAnotherNodeDrainsTheLadderIsClimbedAllTheSame) {
-  cluster_.keep.recovery = {Rung::Retry, Rung::NewSession, Rung::BmcReset, Rung::PowerCycle, Rung::Quarantine};
+  cluster_.keep.recovery = {Rung::Retry, Rung::NewSession, Rung::BmcReset, Rung::PowerCycle,
+                            Rung::Quarantine};
   expire("gpu002");
   recoverFor(std::chrono::hours(2));
   EXPECT_EQ(intents("gpu002")[0].state, IntentState::Open) << "its job still runs";
-  EXPECT_THAT(steps(), ElementsAre("firmware.BMC failed", "firmware.BMC failed", "recovery.new-session done", "firmware.BMC failed",
-                                   "recovery.bmc-reset done", "firmware.BMC done"));
+  EXPECT_THAT(steps(),
+              ElementsAre("firmware.BMC failed", "firmware.BMC failed", "recovery.new-session done",
+                          "firmware.BMC failed", "recovery.bmc-reset done", "firmware.BMC done"));
 }
 
 TEST_F(RecoveryTest, aStepThatHasWorkedOnceIsTakenAgainInTheNextTrouble) {
@@ -210,9 +225,11 @@ TEST_F(RecoveryTest, aStepThatHasWorkedOnceIsTakenAgainInTheNextTrouble) {
     co_await wait(std::chrono::hours(2));
   };
   recoverDuring(life(*this, firmware_, [this](seconds duration) { return pause(duration); }));
-  EXPECT_THAT(steps(), ElementsAre("firmware.BMC failed", "recovery.new-session done", "firmware.BMC failed", "recovery.bmc-reset done",
-                                   "firmware.BMC done", "firmware.BMC failed", "recovery.new-session done", "firmware.BMC failed",
-                                   "recovery.bmc-reset done", "firmware.BMC done"));
+  EXPECT_THAT(steps(),
+              ElementsAre("firmware.BMC failed", "recovery.new-session done", "firmware.BMC failed",
+                          "recovery.bmc-reset done", "firmware.BMC done", "firmware.BMC failed",
+                          "recovery.new-session done", "firmware.BMC failed",
+                          "recovery.bmc-reset done", "firmware.BMC done"));
   EXPECT_EQ(bmcs_.fake("gpu001").bmc_resets, 2);
   EXPECT_LE(requests(), 12u) << "one for each step";
 }
@@ -220,7 +237,8 @@ TEST_F(RecoveryTest, aStepThatHasWorkedOnceIsTakenAgainInTheNextTrouble) {
 TEST_F(RecoveryTest, firmwareThatLandedAfterItsDeadlineEndsItsFinding) {
   cluster_.keep.recovery = {Rung::Retry, Rung::Quarantine};
   firmware_.helps_after = 0;
-  ASSERT_TRUE(store_.putFacts({{subjectOf("gpu001"), FacetName("firmware.BMC"), "2.1", loop_.clock.now(), "test", ""}}));
+  ASSERT_TRUE(store_.putFacts(
+      {{subjectOf("gpu001"), FacetName("firmware.BMC"), "2.1", loop_.clock.now(), "test", ""}}));
   recoverFor(std::chrono::hours(2));
   EXPECT_THAT(steps(), ElementsAre("firmware.BMC failed", "firmware.BMC done"));
   EXPECT_THAT(findings(subjectOf("gpu001")), ::testing::IsEmpty());
@@ -248,7 +266,9 @@ TEST_F(RecoveryTest, neverOnANodeThatAPersonHasTakenOut) {
   node("gpu001").reason = "bob: re-seating GPU 3";
   recoverFor(std::chrono::hours(2));
   EXPECT_THAT(steps(), ElementsAre("firmware.BMC failed"));
-  EXPECT_EQ(shown("keep leaves recovery (retry) alone: a person has taken it out of its pool ('bob: re-seating GPU 3')"), 1);
+  EXPECT_EQ(shown("keep leaves recovery (retry) alone: a person has taken it out of its pool "
+                  "('bob: re-seating GPU 3')"),
+            1);
   node("gpu001").reason = "muster: firmware of gpu001";
   recoverFor(std::chrono::hours(2));
   EXPECT_THAT(steps().back(), "firmware.BMC done");
@@ -298,19 +318,23 @@ TEST_F(RecoveryTest, whatMustNotBeFlashedAgainIsNotFlashedByARetryEither) {
   const muster::test::TempFolder folder;
   const std::string content = R"({"component":"BMC","version":"2.1"})";
   ASSERT_TRUE(io::writeFileAtomic(folder / "bmc.fw", content));
-  cluster_.firmware["rack"] = {"rack", {{"BMC", "2.1", folder / "bmc.fw", io::sha256Hex(content)}}, {"BMC"}};
+  cluster_.firmware["rack"] = {
+      "rack", {{"BMC", "2.1", folder / "bmc.fw", io::sha256Hex(content)}}, {"BMC"}};
   auto& profile = cluster_.profiles["flashed"] = cluster_.profiles["gpu-node"];
   profile.firmware = "rack";
   cluster_.nodes[0].profile = "flashed";
   auto& bmc = bmcs_.fake("gpu001");
-  bmc.components["BMC"] = {.version = "2.0", .activates = muster::test::FakeBmc::Activates::BmcReset};
-  const std::vector<Fact> failed = {{subjectOf("gpu001"), FacetName("firmware-failed.BMC"), "2.1 BMC 2.1 is not active", loop_.clock.now(), "muster", ""}};
+  bmc.components["BMC"] = {.version = "2.0",
+                           .activates = muster::test::FakeBmc::Activates::BmcReset};
+  const std::vector<Fact> failed = {{subjectOf("gpu001"), FacetName("firmware-failed.BMC"),
+                                     "2.1 BMC 2.1 is not active", loop_.clock.now(), "muster", ""}};
   ASSERT_TRUE(store_.putFacts(failed));
   auto firmware = firmware::makeFirmwarePhase(cluster_, bmcs_, loop_.clock, loop_.workers);
   flashes_ = firmware.get();
   recoverFor(std::chrono::hours(2));
   EXPECT_THAT(steps(), ElementsAre("firmware.BMC failed", "firmware.BMC failed"));
-  EXPECT_THAT(intents("gpu001").front().outcome, ::testing::AllOf(HasSubstr("blocked: "), HasSubstr("muster firmware retry gpu001")));
+  EXPECT_THAT(intents("gpu001").front().outcome,
+              ::testing::AllOf(HasSubstr("blocked: "), HasSubstr("muster firmware retry gpu001")));
   EXPECT_EQ(bmc.uploads, 0);
   EXPECT_EQ(bmc.bmc_resets, 0);
 }
@@ -321,7 +345,8 @@ TEST_F(RecoveryTest, nothingIsSwitchedWhileAnImageIsWrittenOrCopied) {
   bmc.copies_for = 1 << 20;
   cluster_.keep.recovery = {Rung::BmcReset, Rung::PowerCycle, Rung::AcCycle};
   recoverFor(std::chrono::hours(2));
-  EXPECT_THAT(steps(), ElementsAre("firmware.BMC failed", "recovery.bmc-reset failed", "recovery.power-cycle failed", "recovery.ac-cycle failed"));
+  EXPECT_THAT(steps(), ElementsAre("firmware.BMC failed", "recovery.bmc-reset failed",
+                                   "recovery.power-cycle failed", "recovery.ac-cycle failed"));
   EXPECT_THAT(intents("gpu001").front().outcome, HasSubstr("background copy of HGX_ERoT_FPGA_0"));
   EXPECT_EQ(bmc.count("power") + bmc.count("resetBmc") + bmc.count("acCycle"), 0);
 }
@@ -394,8 +419,10 @@ TEST_F(RecoveryTest, whatNothingHelpsGoesIntoQuarantineWithItsReason) {
   recoverFor(std::chrono::hours(2));
   const auto entries = *Quarantine(store_).entries();
   ASSERT_TRUE(entries.contains(NodeName("gpu001")));
-  EXPECT_THAT(entries.at(NodeName("gpu001")).reason, HasSubstr("firmware.BMC fails after every step of recovery"));
-  EXPECT_THAT(steps(), ElementsAre("firmware.BMC failed", "recovery.new-session done", "firmware.BMC failed", "recovery.ac-cycle failed"))
+  EXPECT_THAT(entries.at(NodeName("gpu001")).reason,
+              HasSubstr("firmware.BMC fails after every step of recovery"));
+  EXPECT_THAT(steps(), ElementsAre("firmware.BMC failed", "recovery.new-session done",
+                                   "firmware.BMC failed", "recovery.ac-cycle failed"))
       << "this BMC offers no full power cycle";
 }
 

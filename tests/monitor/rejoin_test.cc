@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes that keep has drained and that are well again: who comes back by itself, when, and who does not. And keep beside another process.
-#include "tests/monitor/pool_rig.h"
+// Nodes that keep has drained and that are well again: who comes back by itself, when, and who does
+// not. And keep beside another process.
 #include "tests/lifecycle/crash_store.h"
+#include "tests/monitor/pool_rig.h"
 #include "tests/run_async.h"
 
 namespace muster::monitor::test {
@@ -134,7 +135,9 @@ TEST_F(RejoinTest, whoComesAndGoesIsAPersons) {
   EXPECT_TRUE(node("gpu003").drained);
   const auto subject = subjectOf("gpu003");
   const auto events = *store_.lastEvents(100, &subject);
-  EXPECT_TRUE(std::any_of(events.begin(), events.end(), [](const Event& e) { return e.text.find("rejoined 2 times within a day") != std::string::npos; }));
+  EXPECT_TRUE(std::any_of(events.begin(), events.end(), [](const Event& e) {
+    return e.text.find("rejoined 2 times within a day") != std::string::npos;
+  }));
   keepFor(25h);
   EXPECT_FALSE(node("gpu003").drained) << "the next day it may try again";
 }
@@ -146,7 +149,12 @@ TEST_F(RejoinTest, aNodeThatNeedsMoreThanItsGatesWaitsForApply) {
   EXPECT_TRUE(node("gpu003").drained);
   const auto subject = subjectOf("gpu003");
   const auto events = *store_.lastEvents(100, &subject);
-  EXPECT_EQ(std::count_if(events.begin(), events.end(), [](const Event& e) { return e.text.find("its plan holds gpu003/driver.nvidia") != std::string::npos; }), 1);
+  EXPECT_EQ(std::count_if(events.begin(), events.end(),
+                          [](const Event& e) {
+                            return e.text.find("its plan holds gpu003/driver.nvidia") !=
+                                   std::string::npos;
+                          }),
+            1);
 }
 
 TEST_F(RejoinTest, whoFailsItsGatesAgainAndAgainIsAPersons) {
@@ -156,12 +164,18 @@ TEST_F(RejoinTest, whoFailsItsGatesAgainAndAgainIsAPersons) {
   EXPECT_TRUE(node("gpu003").drained);
   const auto failures = [this] {
     const auto journal = intents("gpu003");
-    return std::count_if(journal.begin(), journal.end(), [](const Intent& intent) { return intent.state == IntentState::Failed; });
+    return std::count_if(journal.begin(), journal.end(),
+                         [](const Intent& intent) { return intent.state == IntentState::Failed; });
   };
   EXPECT_EQ(failures(), 3);
   const auto subject = subjectOf("gpu003");
   const auto events = *store_.lastEvents(100, &subject);
-  EXPECT_EQ(std::count_if(events.begin(), events.end(), [](const Event& e) { return e.text.find("its gates have failed 3 times within a day") != std::string::npos; }), 1);
+  EXPECT_EQ(std::count_if(events.begin(), events.end(),
+                          [](const Event& e) {
+                            return e.text.find("its gates have failed 3 times within a day") !=
+                                   std::string::npos;
+                          }),
+            1);
   senses_.gated.clear();
   keepFor(14h);
   EXPECT_FALSE(node("gpu003").drained) << "the next day it may try again";
@@ -172,7 +186,10 @@ class SlowInspection final : public Phase {
  public:
   explicit SlowInspection(Clock& clock) : clock_(clock) {}
   std::string_view name() const override { return "inspection"; }
-  std::vector<Goal> goals(const inventory::Cluster&, const Subject&, const FactSet&) const override { return {}; }
+  std::vector<Goal> goals(const inventory::Cluster&, const Subject&,
+                          const FactSet&) const override {
+    return {};
+  }
   Async<std::vector<Fact>> observe(Subject) override {
     ++looks;
     co_await clock_.sleep(110s);
@@ -190,7 +207,8 @@ TEST_F(RejoinTest, waysBackThatTakeTheirTimeKeepNobodyInThePool) {
   cluster_.keep.breaker.nodes = 5;
   for (const char* name : {"gpu002", "gpu003", "gpu004"}) node(name).health["gpu"] = kSick;
   keepFor(2min);
-  for (const char* name : {"gpu002", "gpu003", "gpu004"}) node(name).health["gpu"] = std::string(kHealthy);
+  for (const char* name : {"gpu002", "gpu003", "gpu004"})
+    node(name).health["gpu"] = std::string(kHealthy);
   SlowInspection slow(loop_.clock);
   auto services = this->services();
   services.all.push_back(&slow);
@@ -204,14 +222,18 @@ TEST_F(RejoinTest, waysBackThatTakeTheirTimeKeepNobodyInThePool) {
     co_await wait(std::chrono::seconds(30min));
     for (const char* name : {"gpu002", "gpu003", "gpu004"}) EXPECT_EQ(nodes[name].joins, 1) << name;
   };
-  keepDuring(services, life(nodes_, slow, [this](std::chrono::seconds duration) { return pause(duration); }));
+  keepDuring(services,
+             life(nodes_, slow, [this](std::chrono::seconds duration) { return pause(duration); }));
 }
 
-/// Another process – apply or a rollout on another host – works on the same store. What it holds is its own, and keep sees to the rest.
+/// Another process – apply or a rollout on another host – works on the same store. What it holds is
+/// its own, and keep sees to the rest.
 TEST_F(RejoinTest, keepDrainsBesideAnApplyOfAnotherProcess) {
   muster::test::TempFolder folder;
   auto other = *openSqliteStore(folder / "muster.db"), own = *openSqliteStore(folder / "muster.db");
-  muster::test::CrashStore plain(*own, muster::test::CrashStore::kNever, false);  // without a writing thread: virtual time would not wait for it
+  muster::test::CrashStore plain(
+      *own, muster::test::CrashStore::kNever,
+      false);  // without a writing thread: virtual time would not wait for it
   used_ = &plain;
   ASSERT_TRUE(other->signOn("apply", 1h));
   ASSERT_TRUE(other->claim(subjectOf("gpu001"))->ours);
@@ -219,7 +241,8 @@ TEST_F(RejoinTest, keepDrainsBesideAnApplyOfAnotherProcess) {
   keepFor(2min);
   EXPECT_TRUE(node("gpu002").drained) << "its watch goes on";
   EXPECT_FALSE(node("gpu001").drained) << "apply works on it";
-  EXPECT_EQ(shown("could not finish its look"), 0) << "one node that is held keeps none of the others waiting";
+  EXPECT_EQ(shown("could not finish its look"), 0)
+      << "one node that is held keeps none of the others waiting";
   EXPECT_TRUE(keepStatus(*other, loop_.clock.now())->running);
   ASSERT_TRUE(other->checkClaim(subjectOf("gpu001"))) << "and has not lost it";
   ASSERT_TRUE(other->release(subjectOf("gpu001")));
@@ -248,7 +271,8 @@ TEST_F(RejoinTest, aNodeThatAnApplyHeldIsDrainedWithinAMinuteThoughAnotherStillD
     co_await wait(std::chrono::seconds(60));
     EXPECT_TRUE(nodes["gpu001"].drained);
   };
-  keepDuring(services(), life(*this, nodes_, *other, [this](std::chrono::seconds duration) { return pause(duration); }));
+  keepDuring(services(), life(*this, nodes_, *other,
+                              [this](std::chrono::seconds duration) { return pause(duration); }));
   EXPECT_EQ(node("gpu001").orders, 1);
   EXPECT_EQ(node("gpu002").orders, 1);
   used_ = &store_;

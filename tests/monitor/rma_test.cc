@@ -24,16 +24,21 @@ class LoggingBmc final : public bmc::BmcFleet {
  private:
   struct WithLog final : bmc::Bmc {
     std::string address() const override { return "https://bmc.fake"; }
-    Async<bmc::SystemInfo> system() override { co_return bmc::SystemInfo{bmc::PowerState::On, "ACME", "X1", "SN-1", "", {}, {}}; }
+    Async<bmc::SystemInfo> system() override {
+      co_return bmc::SystemInfo{bmc::PowerState::On, "ACME", "X1", "SN-1", "", {}, {}};
+    }
     Async<void> power(bmc::PowerAction) override { co_return Result<void>(); }
     Async<void> bootOnce(bmc::BootTarget) override { co_return Result<void>(); }
-    Async<std::vector<bmc::FirmwareItem>> firmware() override { co_return std::vector<bmc::FirmwareItem>(); }
+    Async<std::vector<bmc::FirmwareItem>> firmware() override {
+      co_return std::vector<bmc::FirmwareItem>();
+    }
     Async<std::string> startUpdate(bmc::FirmwareUpdate) override { co_return std::string(); }
     Async<bmc::TaskStatus> task(std::string) override { co_return bmc::TaskStatus(); }
     Async<bmc::TaskList> tasks() override { co_return bmc::TaskList(); }
     Async<void> resetBmc() override { co_return Result<void>(); }
     Async<std::vector<bmc::LogEntry>> eventLog(std::size_t) override {
-      co_return std::vector<bmc::LogEntry>{{"17", "2026-11-01T00:00:00Z", "Critical", "PSU 2 lost AC"}};
+      co_return std::vector<bmc::LogEntry>{
+          {"17", "2026-11-01T00:00:00Z", "Critical", "PSU 2 lost AC"}};
     }
   } bmc_;
 };
@@ -41,7 +46,8 @@ class LoggingBmc final : public bmc::BmcFleet {
 class Rma : public ::testing::Test {
  protected:
   std::vector<RmaFile> gather(bmc::BmcFleet& bmcs) {
-    auto files = runAsync(gatherRma(cluster_, store_, bmcs, folder_.path(), NodeName("gpu001"), clock_.now()));
+    auto files = runAsync(
+        gatherRma(cluster_, store_, bmcs, folder_.path(), NodeName("gpu001"), clock_.now()));
     EXPECT_TRUE(files) << (files ? "" : files.error().str());
     return files ? *files : std::vector<RmaFile>();
   }
@@ -65,9 +71,12 @@ class Rma : public ::testing::Test {
 };
 
 TEST_F(Rma, holdsWhatIsKnownWithAManifestThatFits) {
-  ASSERT_TRUE(store_.putFacts({factOf("gpu001", "hw.gpu.0", "SN-7", nlohmann::json::object(), clock_.now())}));
-  ASSERT_TRUE(store_.addFinding({facetOf("gpu001", "health.gpu"), Severity::Error, "xid.79", "", "reseat", clock_.now()}));
-  ASSERT_TRUE(io::writeFileAtomic(folder_ / "muster.log", "about gpu001\nabout gpu002\nabout gpu0010\nabout xgpu001\n"));
+  ASSERT_TRUE(store_.putFacts(
+      {factOf("gpu001", "hw.gpu.0", "SN-7", nlohmann::json::object(), clock_.now())}));
+  ASSERT_TRUE(store_.addFinding(
+      {facetOf("gpu001", "health.gpu"), Severity::Error, "xid.79", "", "reseat", clock_.now()}));
+  ASSERT_TRUE(io::writeFileAtomic(folder_ / "muster.log",
+                                  "about gpu001\nabout gpu002\nabout gpu0010\nabout xgpu001\n"));
   LoggingBmc bmcs;
   const auto files = gather(bmcs);
   EXPECT_THAT(contentOf(files, "serials.json"), HasSubstr("SN-7"));
@@ -76,14 +85,16 @@ TEST_F(Rma, holdsWhatIsKnownWithAManifestThatFits) {
   EXPECT_EQ(contentOf(files, "muster.log"), "about gpu001\n");
   const auto manifest = nlohmann::json::parse(contentOf(files, "manifest.json"));
   EXPECT_EQ(manifest["files"].size(), files.size() - 1);
-  for (const auto& entry : manifest["files"]) EXPECT_EQ(entry["sha256"], io::sha256Hex(contentOf(files, entry["name"]))) << entry["name"];
+  for (const auto& entry : manifest["files"])
+    EXPECT_EQ(entry["sha256"], io::sha256Hex(contentOf(files, entry["name"]))) << entry["name"];
 }
 
 TEST_F(Rma, holdsWhatTheConsolesSaidAsText) {
   bmc::BootShelf shelf(bmc::keptConsoles(folder_.path()), NodeName("gpu001"));
   ASSERT_TRUE(shelf.begin(clock_.now(), "restart")->append("\x1b[31mMachine check\r\n"));
   LoggingBmc bmcs;
-  EXPECT_THAT(contentOf(gather(bmcs), "console-1.log"), ::testing::EndsWith("(restart)\nMachine check\n"));
+  EXPECT_THAT(contentOf(gather(bmcs), "console-1.log"),
+              ::testing::EndsWith("(restart)\nMachine check\n"));
 }
 
 TEST_F(Rma, aBmcThatDoesNotAnswerLeavesAFileThatSaysSo) {
@@ -103,9 +114,15 @@ TEST_F(Rma, equalFactsGiveEqualArchives) {
   }
   EXPECT_EQ(*io::readFile(folder_ / "a.tar.gz"), *io::readFile(folder_ / "b.tar.gz"));
   EXPECT_THAT(listOf(folder_ / "a.tar.gz"), HasSubstr("rma-gpu001/manifest.json\n"));
-  EXPECT_EQ(writeRma(files, NodeName("gpu001"), clock_.now(), folder_ / "a.tar.gz").error().code(), ErrorCode::Conflict);
-  EXPECT_EQ(writeRma(files, NodeName("gpu001"), clock_.now(), folder_ / "a.zip").error().code(), ErrorCode::InvalidInput);
-  EXPECT_EQ(runAsync(gatherRma(cluster_, store_, bmcs, folder_.path(), NodeName("nobody"), clock_.now())).error().code(), ErrorCode::NotFound);
+  EXPECT_EQ(writeRma(files, NodeName("gpu001"), clock_.now(), folder_ / "a.tar.gz").error().code(),
+            ErrorCode::Conflict);
+  EXPECT_EQ(writeRma(files, NodeName("gpu001"), clock_.now(), folder_ / "a.zip").error().code(),
+            ErrorCode::InvalidInput);
+  EXPECT_EQ(
+      runAsync(gatherRma(cluster_, store_, bmcs, folder_.path(), NodeName("nobody"), clock_.now()))
+          .error()
+          .code(),
+      ErrorCode::NotFound);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of pool/ share: a context, a certificate gate that can be told, a cluster of one pool.
+// What the tests of pool/ share: a context, a certificate gate that can be told, a cluster of one
+// pool.
 #pragma once
 
 #include "lifecycle/model/certificate_gate.h"
@@ -39,7 +40,8 @@ inline inventory::Cluster poolCluster() {
 
 inline lifecycle::Action poolAction(const char* node, std::string_view to) {
   lifecycle::Action action;
-  action.facet = {lifecycle::Subject(NodeName(node)), FacetName(std::string(lifecycle::kPoolFacet))};
+  action.facet = {lifecycle::Subject(NodeName(node)),
+                  FacetName(std::string(lifecycle::kPoolFacet))};
   action.to = to;
   action.reason = "driver nvidia changes";
   return action;

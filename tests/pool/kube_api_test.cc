@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Kubernetes API as a client meets it on bad days: rights, conflicts, busy servers, long lists, renewed credentials.
+// The Kubernetes API as a client meets it on bad days: rights, conflicts, busy servers, long lists,
+// renewed credentials.
 #include "tests/pool/kube_fixture.h"
 
 namespace muster::pool::test {
@@ -18,7 +19,8 @@ class KubeApi : public KubeFixture {};
 TEST_F(KubeApi, readsARenewedTokenOnce) {
   EXPECT_EQ(observed(), "in");
   server_.token = "token-2";
-  EXPECT_THAT(observed(), AllOf(HasSubstr("401 Unauthorized"), HasSubstr("renew it"), Not(HasSubstr("token-1"))));
+  EXPECT_THAT(observed(), AllOf(HasSubstr("401 Unauthorized"), HasSubstr("renew it"),
+                                Not(HasSubstr("token-1"))));
   EXPECT_EQ(server_.count("GET /api/v1/nodes"), 3) << "asked again with what the file holds, once";
   write("token", "token-2\n");
   EXPECT_EQ(observed(), "in");
@@ -35,7 +37,8 @@ TEST_F(KubeApi, readsTheTokenAgainAfterAMinute) {
 
 TEST_F(KubeApi, saysWhichCredentialIsMissing) {
   std::filesystem::remove(folder_ / "token");
-  EXPECT_THAT(observed(), AllOf(HasSubstr("credentials for Kubernetes at " + server_.url()), HasSubstr("token")));
+  EXPECT_THAT(observed(), AllOf(HasSubstr("credentials for Kubernetes at " + server_.url()),
+                                HasSubstr("token")));
   EXPECT_TRUE(server_.requests.empty());
 }
 
@@ -72,13 +75,14 @@ TEST_F(KubeApi, trustsThePinnedCertificateAndNoOther) {
 
 TEST_F(KubeApi, namesTheMissingRight) {
   server_.rights.erase("patch nodes");
-  EXPECT_THAT(step("drained"), AllOf(StartsWith("error: "), HasSubstr("403 Forbidden"), HasSubstr("cannot patch resource \"nodes\""),
-                                     HasSubstr("docs/pools.md")));
+  EXPECT_THAT(step("drained"),
+              AllOf(StartsWith("error: "), HasSubstr("403 Forbidden"),
+                    HasSubstr("cannot patch resource \"nodes\""), HasSubstr("docs/pools.md")));
   server_.rights = {"get nodes", "patch nodes", "list pods"};
   server_.addPod({.name = "web-1"});
   step("drained");
-  EXPECT_THAT(step("drained"),
-              AllOf(StartsWith("error: "), HasSubstr("evicting pod default/web-1"), HasSubstr("create resource \"pods/eviction\"")));
+  EXPECT_THAT(step("drained"), AllOf(StartsWith("error: "), HasSubstr("evicting pod default/web-1"),
+                                     HasSubstr("create resource \"pods/eviction\"")));
 }
 
 TEST_F(KubeApi, readsLongListsPageByPageAndBeginsAnewWhenOneExpires) {
@@ -98,14 +102,16 @@ TEST_F(KubeApi, readsLongListsPageByPageAndBeginsAnewWhenOneExpires) {
 TEST_F(KubeApi, anotherWriterOfTheNodeLosesNothing) {
   for (int i = 0; i < 3; ++i) {
     server_.before_patch = [i](KubeServer& server) {
-      server.patchNode("gpu001", json{{"metadata", {{"labels", {{"writer", std::to_string(i)}}}}},
-                                      {"spec", {{"taints", {{{"key", "other"}, {"effect", "NoSchedule"}}}}}}});
+      server.patchNode(
+          "gpu001", json{{"metadata", {{"labels", {{"writer", std::to_string(i)}}}}},
+                         {"spec", {{"taints", {{{"key", "other"}, {"effect", "NoSchedule"}}}}}}});
     };
     EXPECT_EQ(drive("drained"), "done");
     EXPECT_FALSE(server_.taint("gpu001", "other").is_null());
     EXPECT_FALSE(server_.taint("gpu001", "muster/out").is_null());
-    server_.patchNode("gpu001", json{{"spec", {{"taints", nullptr}, {"unschedulable", nullptr}}},
-                                     {"metadata", {{"annotations", {{"muster/drain-since", nullptr}}}}}});
+    server_.patchNode("gpu001",
+                      json{{"spec", {{"taints", nullptr}, {"unschedulable", nullptr}}},
+                           {"metadata", {{"annotations", {{"muster/drain-since", nullptr}}}}}});
   }
   EXPECT_EQ(server_.node("gpu001")["metadata"]["labels"]["writer"], "2");
 }
@@ -114,24 +120,34 @@ TEST_F(KubeApi, givesUpOnANodeThatNeverStopsChanging) {
   int written = 0;
   server_.before_request = [&written](KubeServer& server) {
     if (server.requests.back().starts_with("PATCH"))
-      server.patchNode("gpu001", json{{"metadata", {{"labels", {{"writer", std::to_string(++written)}}}}}});
+      server.patchNode("gpu001",
+                       json{{"metadata", {{"labels", {{"writer", std::to_string(++written)}}}}}});
   };
-  EXPECT_THAT(step("drained"), AllOf(StartsWith("error: "), HasSubstr("409 Conflict"), HasSubstr("cordoning node gpu001")));
+  EXPECT_THAT(step("drained"), AllOf(StartsWith("error: "), HasSubstr("409 Conflict"),
+                                     HasSubstr("cordoning node gpu001")));
   EXPECT_LE(written, 10);
 }
 
 TEST_F(KubeApi, comesBackWhenABusyServerSays) {
-  server_.faults.push_back(
-      {.match = "GET /api/v1/nodes", .status = 429, .reason = "TooManyRequests", .message = "too many requests", .retry_after_s = 2});
+  server_.faults.push_back({.match = "GET /api/v1/nodes",
+                            .status = 429,
+                            .reason = "TooManyRequests",
+                            .message = "too many requests",
+                            .retry_after_s = 2});
   server_.faults.push_back({.match = "GET /api/v1/pods",
                             .status = 503,
                             .reason = "ServiceUnavailable",
                             .message = "apiserver is shutting down",
                             .retry_after_s = 3600});
   EXPECT_EQ(observed(), "in");
-  EXPECT_THAT(clock_.sleeps, ElementsAre(milliseconds(2000), milliseconds(10000))) << "not longer than muster wants to wait";
+  EXPECT_THAT(clock_.sleeps, ElementsAre(milliseconds(2000), milliseconds(10000)))
+      << "not longer than muster wants to wait";
   for (int i = 0; i < 10; ++i)
-    server_.faults.push_back({.match = "GET", .status = 503, .reason = "ServiceUnavailable", .message = "down", .retry_after_s = 1});
+    server_.faults.push_back({.match = "GET",
+                              .status = 503,
+                              .reason = "ServiceUnavailable",
+                              .message = "down",
+                              .retry_after_s = 1});
   server_.requests.clear();
   EXPECT_THAT(observed(), HasSubstr("503 ServiceUnavailable: down"));
   EXPECT_EQ(server_.requests.size(), 4u) << "a bounded number of times";
@@ -139,7 +155,9 @@ TEST_F(KubeApi, comesBackWhenABusyServerSays) {
 
 TEST_F(KubeApi, anErrorWithoutAWordAboutComingBackWaitsForTheNextLook) {
   server_.faults.push_back({.match = "GET", .status = 500});
-  EXPECT_THAT(step("drained"), AllOf(StartsWith("again"), HasSubstr("500 InternalError: etcdserver: request timed out")));
+  EXPECT_THAT(
+      step("drained"),
+      AllOf(StartsWith("again"), HasSubstr("500 InternalError: etcdserver: request timed out")));
   EXPECT_TRUE(clock_.sleeps.empty());
 }
 
@@ -147,7 +165,8 @@ TEST_F(KubeApi, aPodThatIsReplacedBetweenListAndEvictionIsNotTheOneMeant) {
   server_.addPod({.name = "db-0", .controller = "StatefulSet"});
   step("drained");
   server_.before_request = [](KubeServer& server) {
-    if (server.requests.back().starts_with("POST")) server.addPod({.name = "db-0", .node = "gpu002", .controller = "StatefulSet"});
+    if (server.requests.back().starts_with("POST"))
+      server.addPod({.name = "db-0", .node = "gpu002", .controller = "StatefulSet"});
   };
   EXPECT_THAT(step("drained"), HasSubstr("Precondition failed: UID in precondition"));
   server_.before_request = nullptr;
@@ -160,7 +179,8 @@ TEST_F(KubeApi, anUnreachableServerIsUnknownNotOut) {
   pool().kubernetes->server = "https://127.0.0.1:1";
   restart();
   EXPECT_THAT(observed(), HasSubstr("while connecting"));
-  EXPECT_THAT(step("drained"), AllOf(StartsWith("again"), HasSubstr("while connecting"))) << "for as long as the drain may take";
+  EXPECT_THAT(step("drained"), AllOf(StartsWith("again"), HasSubstr("while connecting")))
+      << "for as long as the drain may take";
 }
 
 }  // namespace

@@ -33,21 +33,29 @@ class KubeFixture : public ::testing::Test {
   }
 
   /// What a new process is: nothing is left but the world outside.
-  void restart() { phase_ = makePoolPhase(cluster_, agents_, certificates_, processes_, clock_, PoolOptions{}); }
+  void restart() {
+    phase_ = makePoolPhase(cluster_, agents_, certificates_, processes_, clock_, PoolOptions{});
+  }
   inventory::Pool& pool() { return cluster_.pools["batch"]; }
-  void write(const std::string& name, std::string_view text) { EXPECT_TRUE(io::writeFileAtomic(folder_ / name, text, 0600)); }
+  void write(const std::string& name, std::string_view text) {
+    EXPECT_TRUE(io::writeFileAtomic(folder_ / name, text, 0600));
+  }
   void certify() { certificates_.valid.insert(NodeName("gpu001")); }
 
   template <class T>
   Result<T> run(Async<T> work) {
     return muster::test::runAsync(io_, std::move(work));
   }
-  Result<lifecycle::Outcome> act(std::string_view to) { return run(phase_->act(poolAction("gpu001", to), context_)); }
+  Result<lifecycle::Outcome> act(std::string_view to) {
+    return run(phase_->act(poolAction("gpu001", to), context_));
+  }
   /// "done", "again: …", "blocked: …" or "error: …".
   std::string said(const Result<lifecycle::Outcome>& outcome) {
     if (!outcome) return "error: " + outcome.error().str();
-    if (const auto* again = std::get_if<lifecycle::Again>(&*outcome)) return "again: " + again->waiting_for;
-    if (const auto* blocked = std::get_if<lifecycle::Blocked>(&*outcome)) return "blocked: " + blocked->why;
+    if (const auto* again = std::get_if<lifecycle::Again>(&*outcome))
+      return "again: " + again->waiting_for;
+    if (const auto* blocked = std::get_if<lifecycle::Blocked>(&*outcome))
+      return "blocked: " + blocked->why;
     return "done";
   }
   std::string step(std::string_view to) { return said(act(to)); }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pool phase on Kubernetes: no certificate, no pod; eviction only as budgets allow; nobody's cordon is undone but our own.
+// The pool phase on Kubernetes: no certificate, no pod; eviction only as budgets allow; nobody's
+// cordon is undone but our own.
 #include "tests/pool/kube_fixture.h"
 
 namespace muster::pool::test {
@@ -23,7 +24,10 @@ class KubePhase : public KubeFixture {
     EXPECT_THAT(server_.broken_budgets, IsEmpty());
     EXPECT_EQ(server_.count("DELETE"), static_cast<int>(server_.deleted.size()));
   }
-  void keepOut() { server_.patchNode("gpu001", json{{"spec", {{"taints", {{{"key", kOut}, {"effect", "NoSchedule"}}}}}}}); }
+  void keepOut() {
+    server_.patchNode("gpu001",
+                      json{{"spec", {{"taints", {{{"key", kOut}, {"effect", "NoSchedule"}}}}}}});
+  }
   const json& node() { return server_.node("gpu001"); }
   bool cordoned() { return node()["spec"].contains("unschedulable"); }
   json mark(const char* name) { return node()["metadata"]["annotations"].value(name, json()); }
@@ -34,8 +38,8 @@ class KubePhase : public KubeFixture {
 
 TEST_F(KubePhase, doesNothingWithoutACertificate) {
   keepOut();
-  EXPECT_THAT(step("in"),
-              AllOf(StartsWith("blocked: gpu001 may not join pool batch"), HasSubstr("no certificate of gpu001; run the gates")));
+  EXPECT_THAT(step("in"), AllOf(StartsWith("blocked: gpu001 may not join pool batch"),
+                                HasSubstr("no certificate of gpu001; run the gates")));
   EXPECT_THAT(server_.requests, IsEmpty());
   EXPECT_EQ(observed(), "drained");
 }
@@ -43,12 +47,14 @@ TEST_F(KubePhase, doesNothingWithoutACertificate) {
 TEST_F(KubePhase, joinWaitsForTheKubeletThenOpensTheNodeInOnePatch) {
   certify();
   pool().kubernetes->labels = {{"example.com/hall", "two"}};
-  context_.known.put({Subject(NodeName("gpu001")), FacetName("certificate"), "valid:abc", clock_.now(), "", ""});
+  context_.known.put(
+      {Subject(NodeName("gpu001")), FacetName("certificate"), "valid:abc", clock_.now(), "", ""});
   restart();
   cluster_.nodes.front().name = NodeName("gpu001");
   server_.setReady("gpu001", "False");
   keepOut();
-  EXPECT_THAT(step("in"), StartsWith("again: gpu001 to be Ready (KubeletNotReady: container runtime is down)"));
+  EXPECT_THAT(step("in"),
+              StartsWith("again: gpu001 to be Ready (KubeletNotReady: container runtime is down)"));
   EXPECT_EQ(server_.count("PATCH"), 0);
   server_.setReady("gpu001", "True");
   EXPECT_EQ(step("in"), "done");
@@ -68,7 +74,9 @@ TEST_F(KubePhase, joinWaitsForANodeThatHasNotRegistered) {
   certificates_.valid.insert(NodeName("gpu001"));
   pool().kubernetes->domain = "hall.example";
   restart();
-  EXPECT_THAT(step("in"), AllOf(StartsWith("again: "), HasSubstr("has no node gpu001.hall.example: its kubelet has not registered")));
+  EXPECT_THAT(step("in"),
+              AllOf(StartsWith("again: "),
+                    HasSubstr("has no node gpu001.hall.example: its kubelet has not registered")));
   EXPECT_EQ(observed(), "out");
   server_.addNode("gpu001.hall.example");
   EXPECT_EQ(step("in"), "done");
@@ -81,7 +89,8 @@ TEST_F(KubePhase, keepsTheTaintsOfOthers) {
       "gpu001",
       json{{"spec",
             {{"taints",
-              {{{"key", "nvidia.com/gpu"}, {"value", "present"}, {"effect", "NoSchedule"}}, {{"key", kOut}, {"effect", "NoSchedule"}}}}}}});
+              {{{"key", "nvidia.com/gpu"}, {"value", "present"}, {"effect", "NoSchedule"}},
+               {{"key", kOut}, {"effect", "NoSchedule"}}}}}}});
   EXPECT_EQ(step("in"), "done");
   EXPECT_EQ(server_.taint("gpu001", "nvidia.com/gpu")["value"], "present");
   EXPECT_EQ(drive("drained"), "done");
@@ -91,7 +100,8 @@ TEST_F(KubePhase, keepsTheTaintsOfOthers) {
 TEST_F(KubePhase, doesNotUndoAPersonsCordon) {
   certify();
   server_.patchNode("gpu001", json{{"spec", {{"unschedulable", true}}}});
-  EXPECT_THAT(step("in"), AllOf(StartsWith("blocked: gpu001 was taken out by a person"), HasSubstr("'cordoned'")));
+  EXPECT_THAT(step("in"), AllOf(StartsWith("blocked: gpu001 was taken out by a person"),
+                                HasSubstr("'cordoned'")));
   EXPECT_EQ(drive("drained"), "done") << "drained by muster as well, for its own work";
   EXPECT_TRUE(mark("muster/cordoned").is_null()) << "the cordon is not claimed";
   EXPECT_THAT(step("in"), StartsWith("blocked: gpu001 was taken out by a person"));
@@ -103,7 +113,9 @@ TEST_F(KubePhase, doesNotUndoAPersonsCordon) {
 TEST_F(KubePhase, aCordonThatComesBetweenReadingAndPatchingIsSeen) {
   certify();
   keepOut();
-  server_.before_patch = [](KubeServer& server) { server.patchNode("gpu001", json{{"spec", {{"unschedulable", true}}}}); };
+  server_.before_patch = [](KubeServer& server) {
+    server.patchNode("gpu001", json{{"spec", {{"unschedulable", true}}}});
+  };
   EXPECT_THAT(step("in"), StartsWith("blocked: gpu001 was cordoned by a person just now"));
   EXPECT_TRUE(cordoned());
   EXPECT_FALSE(server_.taint("gpu001", kOut).is_null());
@@ -121,7 +133,8 @@ TEST_F(KubePhase, whatAPersonUncordonsWhileMusterDrainsStaysClosedByTheTaintOnly
   server_.patchNode("gpu001", json{{"spec", {{"unschedulable", true}}}});
   server_.endPod("train", "Succeeded");
   EXPECT_EQ(drive("drained"), "done");
-  EXPECT_THAT(step("in"), StartsWith("blocked: gpu001 was taken out by a person")) << "that cordon was not ours";
+  EXPECT_THAT(step("in"), StartsWith("blocked: gpu001 was taken out by a person"))
+      << "that cordon was not ours";
 }
 
 // ---- drain
@@ -130,7 +143,8 @@ TEST_F(KubePhase, drainCordonsWithAReasonThenEvictsWhatMayGo) {
   server_.addPod({.name = "web-1"});
   server_.addPod({.name = "dcgm", .controller = "DaemonSet"});
   server_.addPod({.name = "kube-proxy", .controller = "Node", .is_static = true});
-  server_.addPod({.name = "old-job", .controller = "Job", .restart_policy = "Never", .phase = "Succeeded"});
+  server_.addPod(
+      {.name = "old-job", .controller = "Job", .restart_policy = "Never", .phase = "Succeeded"});
   server_.addPod({.name = "elsewhere", .node = "gpu002"});
   EXPECT_EQ(observed(), "in");
   EXPECT_EQ(step("drained"), "again: running jobs to end");
@@ -149,8 +163,10 @@ TEST_F(KubePhase, drainCordonsWithAReasonThenEvictsWhatMayGo) {
   EXPECT_EQ(step("drained"), "done");
   EXPECT_EQ(observed(), "drained");
   EXPECT_EQ(server_.count("PATCH"), 1);
-  EXPECT_TRUE(server_.hasPod("dcgm") && server_.hasPod("kube-proxy") && server_.hasPod("old-job") && server_.hasPod("elsewhere"));
-  EXPECT_THAT(fact().evidence, AllOf(HasSubstr("Ready,SchedulingDisabled"), HasSubstr("muster: driver nvidia changes")));
+  EXPECT_TRUE(server_.hasPod("dcgm") && server_.hasPod("kube-proxy") && server_.hasPod("old-job") &&
+              server_.hasPod("elsewhere"));
+  EXPECT_THAT(fact().evidence, AllOf(HasSubstr("Ready,SchedulingDisabled"),
+                                     HasSubstr("muster: driver nvidia changes")));
 }
 
 TEST_F(KubePhase, aBudgetDecidesWhenAndIsNamed) {
@@ -159,11 +175,13 @@ TEST_F(KubePhase, aBudgetDecidesWhenAndIsNamed) {
   server_.addBudget("web-budget", "web", 2);
   step("drained");
   EXPECT_THAT(step("drained"),
-              AllOf(HasSubstr("default/web-1 is being evicted"), HasSubstr("default/web-2 is held by its disruption budget: The disruption "
-                                                                           "budget web-budget needs 2 healthy pods and has 2 currently")));
+              AllOf(HasSubstr("default/web-1 is being evicted"),
+                    HasSubstr("default/web-2 is held by its disruption budget: The disruption "
+                              "budget web-budget needs 2 healthy pods and has 2 currently")));
   server_.endTerminating();
   EXPECT_THAT(step("drained"), HasSubstr("default/web-2 is held by its disruption budget"));
-  server_.addPod({.name = "web-4", .node = "gpu002", .app = "web"});  // the ReplicaSet has started another
+  server_.addPod(
+      {.name = "web-4", .node = "gpu002", .app = "web"});  // the ReplicaSet has started another
   EXPECT_EQ(drive("drained"), "done");
   EXPECT_THAT(server_.evicted, ElementsAre("web-1", "web-2"));
 }
@@ -173,7 +191,9 @@ TEST_F(KubePhase, waitsForABudgetThatIsStillBeingCountedWithoutHammering) {
   server_.addBudget("web-budget", "web", 0);
   server_.staleBudget("web-budget");
   step("drained");
-  EXPECT_THAT(step("drained"), HasSubstr("The disruption budget web-budget is still being processed by the server."));
+  EXPECT_THAT(
+      step("drained"),
+      HasSubstr("The disruption budget web-budget is still being processed by the server."));
   EXPECT_EQ(server_.count("POST"), 1);
   EXPECT_THAT(clock_.sleeps, IsEmpty()) << "the engine waits, not the request";
 }
@@ -183,17 +203,21 @@ TEST_F(KubePhase, saysWhenTwoBudgetsMakeEvictionImpossible) {
   server_.addBudget("one", "web", 0);
   server_.addBudget("two", "web", 0);
   step("drained");
-  EXPECT_THAT(step("drained"),
-              AllOf(StartsWith("again: default/web-1 could not be evicted"), HasSubstr("more than one PodDisruptionBudget")));
+  EXPECT_THAT(step("drained"), AllOf(StartsWith("again: default/web-1 could not be evicted"),
+                                     HasSubstr("more than one PodDisruptionBudget")));
 }
 
 TEST_F(KubePhase, aRunningJobIsNeverEvictedUnlessThePoolSaysSo) {
-  server_.addPod({.name = "train-0", .controller = "PyTorchJob", .restart_policy = "OnFailure", .empty_dir = "shm"});
+  server_.addPod({.name = "train-0",
+                  .controller = "PyTorchJob",
+                  .restart_policy = "OnFailure",
+                  .empty_dir = "shm"});
   server_.addPod({.name = "run-1", .controller = "", .restart_policy = "Never"});
   step("drained");
   for (int i = 0; i < 5; ++i)
     EXPECT_THAT(step("drained"),
-                AllOf(HasSubstr("default/train-0 runs to its end (restartPolicy OnFailure)"), HasSubstr("default/run-1 runs to its end")));
+                AllOf(HasSubstr("default/train-0 runs to its end (restartPolicy OnFailure)"),
+                      HasSubstr("default/run-1 runs to its end")));
   EXPECT_EQ(server_.count("POST"), 0);
   EXPECT_EQ(observed(), "in");
   server_.endPod("train-0", "Succeeded");
@@ -201,9 +225,11 @@ TEST_F(KubePhase, aRunningJobIsNeverEvictedUnlessThePoolSaysSo) {
   EXPECT_EQ(step("drained"), "done");
   EXPECT_THAT(server_.evicted, IsEmpty());
 
-  pool().kubernetes->evict = {inventory::JobPods::Evict, inventory::FragilePods::Evict, inventory::FragilePods::Evict};
+  pool().kubernetes->evict = {inventory::JobPods::Evict, inventory::FragilePods::Evict,
+                              inventory::FragilePods::Evict};
   restart();
-  server_.addPod({.name = "train-1", .controller = "Job", .restart_policy = "Never", .empty_dir = "shm"});
+  server_.addPod(
+      {.name = "train-1", .controller = "Job", .restart_policy = "Never", .empty_dir = "shm"});
   EXPECT_EQ(drive("drained"), "done");
   EXPECT_THAT(server_.evicted, ElementsAre("train-1"));
 }
@@ -214,7 +240,8 @@ TEST_F(KubePhase, podsThatWouldLoseSomethingHoldTheDrainByName) {
   server_.addPod({.name = "web-1"});
   step("drained");
   EXPECT_THAT(step("drained"), AllOf(HasSubstr("default/cache keeps data in the emptyDir scratch"),
-                                     HasSubstr("default/bare has no controller"), HasSubstr("default/web-1 is being evicted")));
+                                     HasSubstr("default/bare has no controller"),
+                                     HasSubstr("default/web-1 is being evicted")));
   EXPECT_THAT(server_.evicted, ElementsAre("web-1"));
   pool().kubernetes->evict.empty_dir = inventory::FragilePods::Evict;
   pool().kubernetes->evict.unmanaged = inventory::FragilePods::Evict;
@@ -235,13 +262,16 @@ TEST_F(KubePhase, podsOfASilentNodeAreOverOnlyWhenKubernetesGaveThemUp) {
   server_.addPod({.name = "web-2"});
   EXPECT_EQ(observed(), "in") << "nobody has deleted it: it may still run";
   server_.setReady("gpu002", "Unknown", "NodeStatusUnknown");
-  EXPECT_EQ(fact("gpu002").value, "silent") << "open, so it takes pods as soon as it is heard again";
+  EXPECT_EQ(fact("gpu002").value, "silent")
+      << "open, so it takes pods as soon as it is heard again";
 }
 
 TEST_F(KubePhase, drainIsBlockedWhereTheNodeIsUnknown) {
   pool().kubernetes->domain = "nowhere";
   restart();
-  EXPECT_THAT(step("drained"), AllOf(StartsWith("blocked: "), HasSubstr("has no node gpu001.nowhere"), HasSubstr("cannot be drained")));
+  EXPECT_THAT(step("drained"),
+              AllOf(StartsWith("blocked: "), HasSubstr("has no node gpu001.nowhere"),
+                    HasSubstr("cannot be drained")));
 }
 
 // ---- the drain's deadline
@@ -257,7 +287,8 @@ TEST_F(KubePhase, atTheDeadlineItStaysAndSaysWhatHoldsIt) {
   restart();  // the deadline counts from the order, whoever remembers it
   clock_.advance(std::chrono::minutes(1));
   EXPECT_THAT(step("drained"),
-              AllOf(StartsWith("blocked: gpu001 is not drained after 60 minutes: default/web-1 is held by its disruption budget"),
+              AllOf(StartsWith("blocked: gpu001 is not drained after 60 minutes: default/web-1 is "
+                               "held by its disruption budget"),
                     HasSubstr("web-budget needs 1 healthy pods"), HasSubstr("takes no new work")));
   ASSERT_EQ(context_.found.size(), 1u);
   EXPECT_THAT(context_.found[0].text, HasSubstr("web-budget"));
@@ -272,11 +303,13 @@ TEST_F(KubePhase, atTheDeadlineItMayGiveTheNodeBackButOnlyWithACertificate) {
   server_.addPod({.name = "train", .controller = "Job", .restart_policy = "Never"});
   step("drained");
   clock_.advance(std::chrono::minutes(31));
-  EXPECT_THAT(step("drained"), AllOf(StartsWith("blocked: "), HasSubstr("it is not given back, because no certificate of gpu001")));
+  EXPECT_THAT(step("drained"),
+              AllOf(StartsWith("blocked: "),
+                    HasSubstr("it is not given back, because no certificate of gpu001")));
   EXPECT_TRUE(cordoned());
   certify();
-  EXPECT_THAT(step("drained"),
-              AllOf(StartsWith("blocked: "), HasSubstr("train runs to its end"), HasSubstr("it was given back to pool batch")));
+  EXPECT_THAT(step("drained"), AllOf(StartsWith("blocked: "), HasSubstr("train runs to its end"),
+                                     HasSubstr("it was given back to pool batch")));
   EXPECT_FALSE(cordoned());
   EXPECT_TRUE(server_.taint("gpu001", kOut).is_null());
   EXPECT_TRUE(mark("muster/drain-since").is_null()) << "the next drain has a deadline of its own";
@@ -297,7 +330,8 @@ TEST_F(KubePhase, deletesOnlyByDeclaredPolicyAndSaysSoFirst) {
   clock_.advance(std::chrono::minutes(2));
   EXPECT_EQ(step("drained"), "again: what was deleted at the deadline to be gone: default/web-1");
   ASSERT_EQ(context_.found.size(), 1u);
-  EXPECT_THAT(context_.found[0].what_to_do, HasSubstr("what is left is deleted, as the pool's drain policy says"));
+  EXPECT_THAT(context_.found[0].what_to_do,
+              HasSubstr("what is left is deleted, as the pool's drain policy says"));
   EXPECT_THAT(step("drained"), HasSubstr("is ending"));
   EXPECT_THAT(server_.deleted, ElementsAre("web-1")) << "once, with its own grace";
   EXPECT_EQ(context_.found.size(), 1u);
@@ -325,7 +359,8 @@ TEST_F(DeletesAtTheDeadline, aClockThatIsSetForwardDeletesNothing) {
   EXPECT_THAT(step("drained"), StartsWith("again"));
   EXPECT_THAT(server_.deleted, IsEmpty());
   clock_.advance(std::chrono::minutes(1));
-  EXPECT_THAT(step("drained"), HasSubstr("what was deleted at the deadline")) << "it has really waited";
+  EXPECT_THAT(step("drained"), HasSubstr("what was deleted at the deadline"))
+      << "it has really waited";
 }
 
 TEST_F(DeletesAtTheDeadline, afterARestartItIsBelievedAfterMinutes) {
@@ -351,7 +386,8 @@ TEST_F(DeletesAtTheDeadline, aClockThatIsCorrectedAfterABootDeletesNothing) {
 
 // ---- crashes
 
-/// Kills muster at every request of a drain and a join, before the request has its effect and after.
+/// Kills muster at every request of a drain and a join, before the request has its effect and
+/// after.
 TEST_F(KubePhase, goesOnAfterDeathAtEveryRequest) {
   certify();
   int kill_points = 0;
@@ -378,7 +414,8 @@ TEST_F(KubePhase, goesOnAfterDeathAtEveryRequest) {
         EXPECT_EQ(server_.hasPod("web-1") || server_.hasPod("web-2"), false);
       }
       server_.faults.clear();
-      EXPECT_THAT(server_.evicted, UnorderedElementsAre("web-1", "web-2")) << "each once, killed at request " << at;
+      EXPECT_THAT(server_.evicted, UnorderedElementsAre("web-1", "web-2"))
+          << "each once, killed at request " << at;
       EXPECT_FALSE(cordoned());
       EXPECT_TRUE(mark("muster/cordoned").is_null());
       EXPECT_EQ(observed(), "in");
@@ -397,11 +434,18 @@ class KubeRound : public KubeFixture {
   std::vector<std::string> lookAtAll(int nodes) {
     std::vector<std::string> out(static_cast<std::size_t>(nodes));
     for (int i = 0; i < nodes; ++i)
-      asio::co_spawn(io_, phase_->observe(Subject(NodeName(fmt::format("gpu{:03}", i + 1)))), [&out, i](std::exception_ptr, Result<std::vector<Fact>> facts) {
-        out[static_cast<std::size_t>(i)] = facts && !facts->empty() ? facts->front().value : facts ? "nothing" : facts.error().str();
-      });
-    const auto all = [&out] { return std::none_of(out.begin(), out.end(), [](const auto& one) { return one.empty(); }); };
-    for (const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(15); !all() && std::chrono::steady_clock::now() < end;) {
+      asio::co_spawn(io_, phase_->observe(Subject(NodeName(fmt::format("gpu{:03}", i + 1)))),
+                     [&out, i](std::exception_ptr, Result<std::vector<Fact>> facts) {
+                       out[static_cast<std::size_t>(i)] = facts && !facts->empty()
+                                                              ? facts->front().value
+                                                          : facts ? "nothing"
+                                                                  : facts.error().str();
+                     });
+    const auto all = [&out] {
+      return std::none_of(out.begin(), out.end(), [](const auto& one) { return one.empty(); });
+    };
+    for (const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(15);
+         !all() && std::chrono::steady_clock::now() < end;) {
       io_.restart();
       io_.run_one_for(std::chrono::milliseconds(100));
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pool phase against a real API server: set MUSTER_TEST_KUBECONFIG. It makes a node object, a namespace and pods of its own (no kubelet
-// runs for them) and removes them again; it touches no other node.
+// The pool phase against a real API server: set MUSTER_TEST_KUBECONFIG. It makes a node object, a
+// namespace and pods of its own (no kubelet runs for them) and removes them again; it touches no
+// other node.
 #include "tests/fakes/fake_agent_gateway.h"
 #include "tests/fakes/fake_process_runner.h"
 #include "tests/pool/context.h"
@@ -27,7 +28,8 @@ using json = nlohmann::json;
 constexpr std::size_t kMaxFile = 1u << 20;
 
 /// One entry of a named list of a kubeconfig ("clusters", "users"): {name, SECTION: {…}}.
-const inventory::Value* entryOf(const inventory::Value& root, std::string_view list, std::string_view name, std::string_view section) {
+const inventory::Value* entryOf(const inventory::Value& root, std::string_view list,
+                                std::string_view name, std::string_view section) {
   const auto* all = root.find(list);
   if (!all) return nullptr;
   for (const auto& one : all->items) {
@@ -44,7 +46,8 @@ class KubeCluster : public ::testing::TestWithParam<const char*> {
     const bool real = GetParam() == std::string("real");
     const auto doubled = real ? std::filesystem::path() : startDouble();
     const char* config = real ? std::getenv("MUSTER_TEST_KUBECONFIG") : doubled.c_str();
-    if (!config || !*config) GTEST_SKIP() << "MUSTER_TEST_KUBECONFIG is not set: no Kubernetes to test with";
+    if (!config || !*config)
+      GTEST_SKIP() << "MUSTER_TEST_KUBECONFIG is not set: no Kubernetes to test with";
     auto text = io::readFile(config, kMaxFile);
     ASSERT_TRUE(text) << text.error().str();
     Diagnostics problems;
@@ -59,12 +62,14 @@ class KubeCluster : public ::testing::TestWithParam<const char*> {
     cluster_.nodes.front().name = NodeName(node_);
     certificates_.valid.insert(NodeName(node_));
     ASSERT_NO_FATAL_FAILURE(
-        send("POST", "/api/v1/namespaces", {{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", space_}}}}));
-    ASSERT_NO_FATAL_FAILURE(send("POST", "/api/v1/nodes",
-                                 {{"apiVersion", "v1"},
-                                  {"kind", "Node"},
-                                  {"metadata", {{"name", node_}}},
-                                  {"spec", {{"taints", {{{"key", "muster/out"}, {"effect", "NoSchedule"}}}}}}}));
+        send("POST", "/api/v1/namespaces",
+             {{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", space_}}}}));
+    ASSERT_NO_FATAL_FAILURE(
+        send("POST", "/api/v1/nodes",
+             {{"apiVersion", "v1"},
+              {"kind", "Node"},
+              {"metadata", {{"name", node_}}},
+              {"spec", {{"taints", {{{"key", "muster/out"}, {"effect", "NoSchedule"}}}}}}}));
     ASSERT_NO_FATAL_FAILURE(heartbeat());
     phase_ = makePoolPhase(cluster_, agents_, certificates_, processes_, clock_, PoolOptions{});
   }
@@ -81,18 +86,23 @@ class KubeCluster : public ::testing::TestWithParam<const char*> {
     double_->admin = true;
     auto identity = double_->clientIdentity("admin");
     auto text = fmt::format(
-        "apiVersion: v1\nkind: Config\ncurrent-context: test\ncontexts:\n- name: test\n  context: {{cluster: here, user: admin}}\n"
+        "apiVersion: v1\nkind: Config\ncurrent-context: test\ncontexts:\n- name: test\n  context: "
+        "{{cluster: here, user: admin}}\n"
         "clusters:\n- name: here\n  cluster: {{server: \"{}\", certificate-authority-data: {}}}\n"
         "users:\n- name: admin\n  user: {{client-certificate-data: {}, client-key-data: {}}}\n",
-        double_->url(), io::toBase64(double_->caPem()), io::toBase64(identity.certificate_pem), io::toBase64(identity.key_pem.reveal()));
+        double_->url(), io::toBase64(double_->caPem()), io::toBase64(identity.certificate_pem),
+        io::toBase64(identity.key_pem.reveal()));
     EXPECT_TRUE(io::writeFileAtomic(folder_ / "kubeconfig", text, 0600));
     return folder_ / "kubeconfig";
   }
   inventory::Pool& pool() { return cluster_.pools["batch"]; }
-  std::string podPath(const std::string& name) const { return fmt::format("/api/v1/namespaces/{}/pods/{}", space_, name); }
+  std::string podPath(const std::string& name) const {
+    return fmt::format("/api/v1/namespaces/{}/pods/{}", space_, name);
+  }
 
   /// A credential of the kubeconfig: KEY names a file, KEY-data holds it.
-  std::filesystem::path fileOf(const inventory::Value& section, const std::string& key, const std::filesystem::path& folder) {
+  std::filesystem::path fileOf(const inventory::Value& section, const std::string& key,
+                               const std::filesystem::path& folder) {
     if (const auto* data = section.find(key + "-data")) {
       auto decoded = io::fromBase64(data->text);
       EXPECT_TRUE(decoded && io::writeFileAtomic(folder_ / key, *decoded, 0600));
@@ -111,7 +121,8 @@ class KubeCluster : public ::testing::TestWithParam<const char*> {
     ASSERT_TRUE(cluster && user) << "the current context names no cluster or user of the file";
     pool().slurm.reset();
     auto& kubernetes = pool().kubernetes.emplace();
-    kubernetes.evict.unmanaged = inventory::FragilePods::Evict;  // a controller would start others, or collect these
+    kubernetes.evict.unmanaged =
+        inventory::FragilePods::Evict;  // a controller would start others, or collect these
     kubernetes.server = cluster->find("server")->text;
     kubernetes.ca = fileOf(*cluster, "certificate-authority", folder);
     if (const auto* token = user->find("token")) {
@@ -120,11 +131,13 @@ class KubeCluster : public ::testing::TestWithParam<const char*> {
     } else {
       kubernetes.client_certificate = fileOf(*user, "client-certificate", folder);
       kubernetes.client_key = fileOf(*user, "client-key", folder);
-      ASSERT_FALSE(kubernetes.client_key.empty()) << "the user of the kubeconfig has neither a token nor a client certificate";
+      ASSERT_FALSE(kubernetes.client_key.empty())
+          << "the user of the kubeconfig has neither a token nor a client certificate";
     }
   }
 
-  Result<kube::Answer> call(const std::string& method, const std::string& path, json body, std::string_view type = kube::kJson) {
+  Result<kube::Answer> call(const std::string& method, const std::string& path, json body,
+                            std::string_view type = kube::kJson) {
     kube::Request request;
     request.method = method;
     request.path = path;
@@ -132,7 +145,8 @@ class KubeCluster : public ::testing::TestWithParam<const char*> {
     request.body = std::move(body);
     return muster::test::runAsync(io_, api_->send(std::move(request)));
   }
-  void send(const std::string& method, const std::string& path, json body, std::string_view type = kube::kJson) {
+  void send(const std::string& method, const std::string& path, json body,
+            std::string_view type = kube::kJson) {
     auto answer = call(method, path, std::move(body), type);
     ASSERT_TRUE(answer) << answer.error().str();
     ASSERT_TRUE(answer->ok()) << api_->failure(*answer, method + " " + path).str();
@@ -165,7 +179,8 @@ class KubeCluster : public ::testing::TestWithParam<const char*> {
             {"containers", {{{"name", "main"}, {"image", "registry.k8s.io/pause:3.9"}}}}}}});
   }
   std::string step(std::string_view to) {
-    auto outcome = muster::test::runAsync(io_, phase_->act(poolAction(node_.c_str(), to), context_));
+    auto outcome =
+        muster::test::runAsync(io_, phase_->act(poolAction(node_.c_str(), to), context_));
     if (!outcome) return "error: " + outcome.error().str();
     if (const auto* again = std::get_if<Again>(&*outcome)) return "again: " + again->waiting_for;
     if (const auto* blocked = std::get_if<Blocked>(&*outcome)) return "blocked: " + blocked->why;
@@ -198,9 +213,11 @@ TEST_P(KubeCluster, joinsDrainsAndLeavesNoTrace) {
   addPod("job", "Never");
   addPod("web", "Always");
   EXPECT_THAT(step("drained"), StartsWith("again"));
-  EXPECT_THAT(step("drained"), AllOf(HasSubstr("/job runs to its end"), HasSubstr("/web is being evicted")));
+  EXPECT_THAT(step("drained"),
+              AllOf(HasSubstr("/job runs to its end"), HasSubstr("/web is being evicted")));
   EXPECT_EQ(observed(), "in");
-  for (const auto& name : pods_) call("DELETE", podPath(name), {{"gracePeriodSeconds", 0}});  // what a kubelet would confirm
+  for (const auto& name : pods_)
+    call("DELETE", podPath(name), {{"gracePeriodSeconds", 0}});  // what a kubelet would confirm
   EXPECT_EQ(step("drained"), "done");
   EXPECT_EQ(observed(), "drained");
   heartbeat();

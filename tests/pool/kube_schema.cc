@@ -13,12 +13,18 @@ namespace {
 
 using nlohmann::json;
 
-/// "string", "boolean", "integer", "texts" (map of text to text), "text list", or the kind of an object; "[]kind" a list of them.
+/// "string", "boolean", "integer", "texts" (map of text to text), "text list", or the kind of an
+/// object; "[]kind" a list of them.
 using Fields = std::map<std::string, std::string>;
 
 const std::map<std::string, Fields>& kinds() {
   static const std::map<std::string, Fields> all{
-      {"NodePatch", {{"apiVersion", "string"}, {"kind", "string"}, {"metadata", "ObjectMeta"}, {"spec", "NodeSpec"}, {"status", "any"}}},
+      {"NodePatch",
+       {{"apiVersion", "string"},
+        {"kind", "string"},
+        {"metadata", "ObjectMeta"},
+        {"spec", "NodeSpec"},
+        {"status", "any"}}},
       {"ObjectMeta",
        {{"annotations", "texts"},
         {"creationTimestamp", "string"},
@@ -43,8 +49,13 @@ const std::map<std::string, Fields>& kinds() {
         {"providerID", "string"},
         {"taints", "[]Taint"},
         {"unschedulable", "boolean"}}},
-      {"Taint", {{"effect", "string"}, {"key", "string"}, {"timeAdded", "string"}, {"value", "string"}}},
-      {"Eviction", {{"apiVersion", "string"}, {"deleteOptions", "DeleteOptions"}, {"kind", "string"}, {"metadata", "ObjectMeta"}}},
+      {"Taint",
+       {{"effect", "string"}, {"key", "string"}, {"timeAdded", "string"}, {"value", "string"}}},
+      {"Eviction",
+       {{"apiVersion", "string"},
+        {"deleteOptions", "DeleteOptions"},
+        {"kind", "string"},
+        {"metadata", "ObjectMeta"}}},
       {"DeleteOptions",
        {{"apiVersion", "string"},
         {"dryRun", "text list"},
@@ -62,7 +73,9 @@ const std::map<std::string, Fields>& kinds() {
 const std::map<std::string, std::set<std::string>> kRequired{{"Taint", {"effect", "key"}}};
 
 std::string offence(const std::string& type, const json& value, const std::string& path) {
-  const auto wrong = [&](std::string_view wanted) { return fmt::format("{}: expected {}, got {}", path, wanted, value.dump()); };
+  const auto wrong = [&](std::string_view wanted) {
+    return fmt::format("{}: expected {}, got {}", path, wanted, value.dump());
+  };
   if (value.is_null() || type == "any") return {};  // in a merge patch null removes
   if (type == "string") return value.is_string() ? "" : wrong("string");
   if (type == "boolean") return value.is_boolean() ? "" : wrong("boolean");
@@ -83,7 +96,8 @@ std::string offence(const std::string& type, const json& value, const std::strin
   const auto& fields = kinds().at(type);
   for (const auto& [key, inner] : value.items()) {
     auto field = fields.find(key);
-    if (field == fields.end()) return fmt::format("strict decoding error: unknown field \"{}.{}\"", path, key);
+    if (field == fields.end())
+      return fmt::format("strict decoding error: unknown field \"{}.{}\"", path, key);
     if (auto bad = offence(field->second, inner, path + "." + key); !bad.empty()) return bad;
   }
   if (auto required = kRequired.find(type); required != kRequired.end())
@@ -96,18 +110,23 @@ bool fits(const std::string& text, const std::regex& form) { return std::regex_m
 
 }  // namespace
 
-std::string schemaOffence(const std::string& kind, const json& object) { return offence(kind, object, kind); }
+std::string schemaOffence(const std::string& kind, const json& object) {
+  return offence(kind, object, kind);
+}
 
 std::string nodeOffence(const json& node) {
   static const std::regex name(
-      "(([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)/)?([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)");
+      "(([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)/"
+      ")?([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)");
   static const std::regex label("([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?");
   const json none = json::object();
   for (const char* map : {"labels", "annotations"}) {
     const json texts = node["metadata"].value(map, none);
     for (const auto& [key, value] : texts.items()) {
       if (!fits(key, name))
-        return fmt::format("metadata.{}: Invalid value: \"{}\": name part must consist of alphanumeric characters", map, key);
+        return fmt::format(
+            "metadata.{}: Invalid value: \"{}\": name part must consist of alphanumeric characters",
+            map, key);
       if (map == std::string("labels") && !fits(value.get<std::string>(), label))
         return fmt::format("metadata.labels: Invalid value: \"{}\"", value.get<std::string>());
     }
@@ -119,7 +138,8 @@ std::string nodeOffence(const json& node) {
     if (!fits(key, name)) return fmt::format("spec.taints.key: Invalid value: \"{}\"", key);
     if (effect != "NoSchedule" && effect != "PreferNoSchedule" && effect != "NoExecute")
       return fmt::format("spec.taints.effect: Unsupported value: \"{}\"", effect);
-    if (!seen.emplace(key, effect).second) return fmt::format("spec.taints: Duplicate value: {}:{}", key, effect);
+    if (!seen.emplace(key, effect).second)
+      return fmt::format("spec.taints: Duplicate value: {}:{}", key, effect);
   }
   return {};
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// KubeServer: an API server in memory behind real HTTPS, as strict as the published API: it knows verbs, rights, content types, fields,
-// resourceVersions, pages of lists and disruption budgets, and refuses everything else. It also plays, when told, what lives
-// around an API server: the controllers that mark cordoned nodes and keep budgets, kubelets that end pods.
+// KubeServer: an API server in memory behind real HTTPS, as strict as the published API: it knows
+// verbs, rights, content types, fields, resourceVersions, pages of lists and disruption budgets,
+// and refuses everything else. It also plays, when told, what lives around an API server: the
+// controllers that mark cordoned nodes and keep budgets, kubelets that end pods.
 #pragma once
 
 #include "base/clock.h"
@@ -47,9 +48,11 @@ class KubeServer {
 
   // ---- the world
   void addNode(const std::string& name, bool ready = true);
-  void setReady(const std::string& name, std::string_view status, std::string_view reason = "KubeletNotReady");
+  void setReady(const std::string& name, std::string_view status,
+                std::string_view reason = "KubeletNotReady");
   std::string addPod(const PodSpec& spec);  ///< answers its uid
-  void addBudget(const std::string& name, const std::string& app, int min_available, const std::string& name_space = "default");
+  void addBudget(const std::string& name, const std::string& app, int min_available,
+                 const std::string& name_space = "default");
   void staleBudget(const std::string& name) { budgets_.at(name).stale = true; }
   /// Somebody else patches the node: kubectl cordon.
   void patchNode(const std::string& name, const json& merge_patch);
@@ -68,18 +71,22 @@ class KubeServer {
   std::string serverFingerprint() const;
   io::TlsIdentity clientIdentity(const std::string& user) const;
   std::string token = "token-1";
-  std::set<std::string> rights{"get nodes", "list nodes", "patch nodes", "list pods", "create pods/eviction"};
-  bool admin = false;  ///< whoever is known may also make and remove namespaces, nodes and pods, and speak for a kubelet
+  std::set<std::string> rights{"get nodes", "list nodes", "patch nodes", "list pods",
+                               "create pods/eviction"};
+  bool admin = false;  ///< whoever is known may also make and remove namespaces, nodes and pods,
+                       ///< and speak for a kubelet
   std::size_t page_items = 500;
   std::deque<Fault> faults;
-  int expire_lists = 0;                             ///< so many continuations answer 410
-  std::function<void(KubeServer&)> before_patch;    ///< called once, after the client has read and before its patch arrives
+  int expire_lists = 0;  ///< so many continuations answer 410
+  std::function<void(KubeServer&)>
+      before_patch;  ///< called once, after the client has read and before its patch arrives
   std::function<void(KubeServer&)> before_request;  ///< every time
 
   // ---- what was seen
   std::vector<std::string> requests;          ///< "PATCH /api/v1/nodes/gpu001", in order
   std::vector<std::string> evicted, deleted;  ///< names of pods, when accepted
-  std::vector<std::string> broken_budgets;    ///< a budget that was broken by an answer of this server; must stay empty
+  std::vector<std::string>
+      broken_budgets;  ///< a budget that was broken by an answer of this server; must stay empty
   int count(const std::string& beginning) const;
 
  private:
@@ -97,7 +104,9 @@ class KubeServer {
 
   Task<io::ServerResponse> serve(io::ServerRequest request);
   io::ServerResponse route(Call& call);
-  std::optional<io::ServerResponse> authorize(Call& call, const std::string& verb, const std::string& resource, std::set<std::string> query,
+  std::optional<io::ServerResponse> authorize(Call& call, const std::string& verb,
+                                              const std::string& resource,
+                                              std::set<std::string> query,
                                               std::set<std::string> content_types);
   std::optional<io::ServerResponse> administer(Call& call, const std::vector<std::string>& parts);
   io::ServerResponse getNode(const std::string& name);

@@ -31,22 +31,28 @@ class PoolPhaseTest : public ::testing::Test {
     agents_.boot(NodeName("gpu001"), wire::Mode::Disk);
     agents_.answer(wire::TaskKind::JoinPool, R"({"slurmd": "22.05.8"})");
     processes_.answer = [this](const io::Command& command) { return scontrol(command); };
-    phase_ = makePoolPhase(cluster_, agents_, certificates_, processes_, clock_,
-                           {folder_ / "slurm.conf", folder_ / "node.conf", folder_ / "munge.key", {}});
+    phase_ =
+        makePoolPhase(cluster_, agents_, certificates_, processes_, clock_,
+                      {folder_ / "slurm.conf", folder_ / "node.conf", folder_ / "munge.key", {}});
   }
 
   Result<io::ProcessExit> scontrol(const io::Command& command) {
     EXPECT_EQ(command.env.at("SLURM_CONF"), (folder_ / "slurm.conf").string());
-    if (unreachable_) return io::ProcessExit{1, "", "slurm_load_node error: Unable to contact slurm controller (connect failure)"};
-    if (command.program == "squeue" && command.args.at(0) == "--all") return io::ProcessExit{0, suspended_ ? "gpu[001-002]\n" : "", ""};
+    if (unreachable_)
+      return io::ProcessExit{
+          1, "", "slurm_load_node error: Unable to contact slurm controller (connect failure)"};
+    if (command.program == "squeue" && command.args.at(0) == "--all")
+      return io::ProcessExit{0, suspended_ ? "gpu[001-002]\n" : "", ""};
     if (command.args.at(0) == "show") {
       if (state_.empty()) return io::ProcessExit{1, "Node gpu001 not found\n", ""};
-      return io::ProcessExit{0,
-                             fmt::format("NodeName=gpu001  CPUAlloc={} State={} SlurmdStartTime={}{}\n", cpus_, state_, slurmd_,
-                                         reason_.empty() ? "" : " Reason=" + reason_),
-                             ""};
+      return io::ProcessExit{
+          0,
+          fmt::format("NodeName=gpu001  CPUAlloc={} State={} SlurmdStartTime={}{}\n", cpus_, state_,
+                      slurmd_, reason_.empty() ? "" : " Reason=" + reason_),
+          ""};
     }
-    if (command.program == "squeue") return io::ProcessExit{0, "job 17 of alice, 9:59 left\njob 18 of bob, UNLIMITED left\n", ""};
+    if (command.program == "squeue")
+      return io::ProcessExit{0, "job 17 of alice, 9:59 left\njob 18 of bob, UNLIMITED left\n", ""};
     auto what = command.args.at(2);
     updates_.push_back(what);
     if (what == "State=RESUME") state_ = after_resume_;
@@ -54,7 +60,9 @@ class PoolPhaseTest : public ::testing::Test {
     return io::ProcessExit{};
   }
 
-  Result<Outcome> act(std::string_view to) { return runAsync(phase_->act(poolAction("gpu001", to), context_)); }
+  Result<Outcome> act(std::string_view to) {
+    return runAsync(phase_->act(poolAction("gpu001", to), context_));
+  }
   std::string blockedBy(std::string_view to) {
     auto outcome = act(to);
     auto* blocked = outcome ? std::get_if<Blocked>(&*outcome) : nullptr;
@@ -93,7 +101,12 @@ TEST_F(PoolPhaseTest, wantsNodesOfAPoolInAfterTheirCertificate) {
 
 TEST_F(PoolPhaseTest, wantsANodeInQuarantineOutWhateverElseIsTrue) {
   FactSet facts;
-  facts.put({Subject(NodeName("gpu001")), FacetName(std::string(kQuarantineFacet)), std::string(kQuarantineHeld), {}, "", ""});
+  facts.put({Subject(NodeName("gpu001")),
+             FacetName(std::string(kQuarantineFacet)),
+             std::string(kQuarantineHeld),
+             {},
+             "",
+             ""});
   const auto goals = phase_->goals(cluster_, Subject(NodeName("gpu001")), facts);
   ASSERT_EQ(goals.size(), 1u);
   EXPECT_EQ(goals[0].want, "drained");
@@ -129,7 +142,8 @@ TEST_F(PoolPhaseTest, joinsStepByStepAndAsksTheAgentOnce) {
   EXPECT_EQ(params["kind"], "slurm");
   EXPECT_EQ(params["conf"], "the nodes'");
   EXPECT_EQ(io::fromBase64(params["munge_key"].get<std::string>()).value(), key_);
-  for (const auto& command : processes_.commands) EXPECT_THAT(command.str(), Not(HasSubstr(params["munge_key"].get<std::string>())));
+  for (const auto& command : processes_.commands)
+    EXPECT_THAT(command.str(), Not(HasSubstr(params["munge_key"].get<std::string>())));
 }
 
 TEST_F(PoolPhaseTest, leavesANodeAloneThatAPersonDrained) {
@@ -150,7 +164,9 @@ TEST_F(PoolPhaseTest, leavesANodeAloneThatAPersonSetDown) {
     EXPECT_THAT(blockedBy("in"), HasSubstr("taken out by a person")) << state;
     EXPECT_EQ(observed(), "drained") << state;
     const auto facts = runAsync(phase_->observe(Subject(NodeName("gpu001"))));
-    EXPECT_THAT(facts->front().evidence, AllOf(HasSubstr("\"by_person\":true"), HasSubstr("GPU 3 is out"))) << state;
+    EXPECT_THAT(facts->front().evidence,
+                AllOf(HasSubstr("\"by_person\":true"), HasSubstr("GPU 3 is out")))
+        << state;
     EXPECT_TRUE(std::holds_alternative<Done>(*act("drained"))) << "its reason stays theirs";
   }
   EXPECT_TRUE(updates_.empty());
@@ -173,7 +189,8 @@ TEST_F(PoolPhaseTest, drainWaitsForTheLastJobAndOrdersOnce) {
   EXPECT_EQ(reason_, "muster: driver nvidia changes");
   EXPECT_EQ(observed(), "in") << "jobs still run: nothing may disturb the node";
   auto waiting = act("drained");
-  EXPECT_THAT(std::get<Again>(*waiting).waiting_for, HasSubstr("4 CPUs busy; job 17 of alice, 9:59 left; job 18 of bob, UNLIMITED left"));
+  EXPECT_THAT(std::get<Again>(*waiting).waiting_for,
+              HasSubstr("4 CPUs busy; job 17 of alice, 9:59 left; job 18 of bob, UNLIMITED left"));
   EXPECT_EQ(updates_.size(), 1u);
   state_ = "IDLE+COMPLETING+DRAIN";
   cpus_ = 0;
@@ -200,12 +217,14 @@ TEST_F(PoolPhaseTest, atItsDeadlineADrainStaysOrGivesBackAndEndsNoJob) {
   state_ = "ALLOCATED+DRAIN";
   cpus_ = 4;
   const auto ordered = [this](std::chrono::minutes ago) {
-    return "muster: driver nvidia changes [root@" + toString(clock_.now() - ago).substr(0, 19) + "]";
+    return "muster: driver nvidia changes [root@" + toString(clock_.now() - ago).substr(0, 19) +
+           "]";
   };
   reason_ = ordered(std::chrono::minutes(58));
   EXPECT_TRUE(std::holds_alternative<Again>(*act("drained")));
   reason_ = ordered(std::chrono::minutes(61));
-  EXPECT_THAT(blockedBy("drained"), AllOf(HasSubstr("gpu001 is not drained after 60 minutes"), HasSubstr("job 17 of alice")));
+  EXPECT_THAT(blockedBy("drained"), AllOf(HasSubstr("gpu001 is not drained after 60 minutes"),
+                                          HasSubstr("job 17 of alice")));
   ASSERT_EQ(context_.found.size(), 1u);
   EXPECT_TRUE(updates_.empty());
 
@@ -247,7 +266,8 @@ TEST_F(PoolPhaseTest, anOrderThatSlurmctldDoesNotTakeIsGivenAgain) {
   state_ = "IDLE";
   bool away = true;
   processes_.answer = [&](const io::Command& command) -> Result<io::ProcessExit> {
-    if (away && command.args.at(0) == "update") return io::ProcessExit{1, "", "Unable to contact slurm controller"};
+    if (away && command.args.at(0) == "update")
+      return io::ProcessExit{1, "", "Unable to contact slurm controller"};
     return scontrol(command);
   };
   const auto outcome = act("drained");
@@ -261,9 +281,10 @@ TEST_F(PoolPhaseTest, anOrderThatSlurmctldDoesNotTakeIsGivenAgain) {
 
 TEST_F(PoolPhaseTest, failsWithTheAgentsWordsWhenSlurmdDoesNotStart) {
   certificates_.valid.insert(NodeName("gpu001"));
-  agents_.answer(wire::TaskKind::JoinPool, [](const NodeName&, const wire::AgentTask&) -> Result<std::string> {
-    return fail(ErrorCode::Internal, "slurmd: no such unit");
-  });
+  agents_.answer(wire::TaskKind::JoinPool,
+                 [](const NodeName&, const wire::AgentTask&) -> Result<std::string> {
+                   return fail(ErrorCode::Internal, "slurmd: no such unit");
+                 });
   auto outcome = act("in");
   ASSERT_FALSE(outcome);
   EXPECT_THAT(outcome.error().str(), HasSubstr("no such unit"));

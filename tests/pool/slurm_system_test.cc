@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Real munged, slurmctld and slurmd in a network namespace of the test's own; the agent is a fake whose JoinPool starts slurmd.
+// Real munged, slurmctld and slurmd in a network namespace of the test's own; the agent is a fake
+// whose JoinPool starts slurmd.
 #include "tests/fakes/fake_agent_gateway.h"
 #include "tests/fakes/real_slurm.h"
 #include "tests/paths.h"
@@ -27,18 +28,24 @@ class SlurmSystem : public muster::test::RealSlurm {
   void SetUp() override {
     RealSlurm::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
-    const auto conf = slurmConf(
-        fmt::format("SlurmdTimeout={1}\nNodeName=gpu001 NodeHostname={0} NodeAddr=10.99.0.1 Port=17001 CPUs=1 State=DOWN\n"
-                    "NodeName=gpu002 NodeHostname={0} NodeAddr=10.99.0.1 Port=17002 CPUs=1 State=DOWN Reason=new\n"
-                    "PartitionName=gpu Nodes=gpu[001-002] Default=YES State=UP\n",
-                    kHost, slurmd_timeout_s_));
-    ASSERT_TRUE(io::writeFileAtomic(folder_ / "node.conf", conf + "# for the nodes\nDebugFlags=NO_CONF_HASH\n"));
+    const auto conf =
+        slurmConf(fmt::format("SlurmdTimeout={1}\nNodeName=gpu001 NodeHostname={0} "
+                              "NodeAddr=10.99.0.1 Port=17001 CPUs=1 State=DOWN\n"
+                              "NodeName=gpu002 NodeHostname={0} NodeAddr=10.99.0.1 Port=17002 "
+                              "CPUs=1 State=DOWN Reason=new\n"
+                              "PartitionName=gpu Nodes=gpu[001-002] Default=YES State=UP\n",
+                              kHost, slurmd_timeout_s_));
+    ASSERT_TRUE(io::writeFileAtomic(folder_ / "node.conf",
+                                    conf + "# for the nodes\nDebugFlags=NO_CONF_HASH\n"));
     startController(conf);
     agents_.boot(NodeName("gpu001"), wire::Mode::Disk);
     agents_.answer(wire::TaskKind::JoinPool,
-                   [this](const NodeName& node, const wire::AgentTask& task) { return startSlurmd(node, task); });
-    phase_ = makePoolPhase(cluster_, agents_, certificates_, *processes_, clock_,
-                           {folder_ / "slurm.conf", folder_ / "node.conf", folder_ / "munge.key", {}});
+                   [this](const NodeName& node, const wire::AgentTask& task) {
+                     return startSlurmd(node, task);
+                   });
+    phase_ =
+        makePoolPhase(cluster_, agents_, certificates_, *processes_, clock_,
+                      {folder_ / "slurm.conf", folder_ / "node.conf", folder_ / "munge.key", {}});
   }
 
   Result<std::string> startSlurmd(const NodeName& node, const wire::AgentTask& task) {
@@ -51,7 +58,8 @@ class SlurmSystem : public muster::test::RealSlurm {
     slurmd_ = daemons_.back().get();
     return R"({"slurmd": "started"})";
   }
-  /// slurmctld counts whole seconds: what comes in the second of its last word from slurmd is not later.
+  /// slurmctld counts whole seconds: what comes in the second of its last word from slurmd is not
+  /// later.
   void restartSlurmd(const std::string& node, std::vector<std::string> more = {}) {
     slurmd_->terminate(std::chrono::seconds(10));
     std::this_thread::sleep_for(std::chrono::seconds(2));
@@ -65,11 +73,14 @@ class SlurmSystem : public muster::test::RealSlurm {
     std::this_thread::sleep_for(std::chrono::seconds(2));
     restartSlurmd(node, {"-b"});
   }
-  std::string shown(const char* node) { return tool("scontrol", {"show", "node", node, "-o"}).value_or(io::ProcessExit{1}).out; }
+  std::string shown(const char* node) {
+    return tool("scontrol", {"show", "node", node, "-o"}).value_or(io::ProcessExit{1}).out;
+  }
 
   /// Drives one action to its end, as the engine does.
   Outcome drive(const Action& action) {
-    for (auto until = std::chrono::steady_clock::now() + kLimit; std::chrono::steady_clock::now() < until;) {
+    for (auto until = std::chrono::steady_clock::now() + kLimit;
+         std::chrono::steady_clock::now() < until;) {
       auto outcome = runAsync(phase_->act(action, context_), kLimit);
       if (!outcome) return Blocked{"error: " + outcome.error().str()};
       auto* again = std::get_if<Again>(&*outcome);
@@ -80,7 +91,9 @@ class SlurmSystem : public muster::test::RealSlurm {
   }
   std::string observed(const char* node) {
     auto facts = runAsync(phase_->observe(Subject(NodeName(node))));
-    return facts && facts->size() == 1 ? facts->front().value : facts ? "nothing" : facts.error().str();
+    return facts && facts->size() == 1 ? facts->front().value
+           : facts                     ? "nothing"
+                                       : facts.error().str();
   }
 
   int slurmd_timeout_s_ = 60;
@@ -109,12 +122,14 @@ TEST_F(SlurmSystem, joinsRunsAJobAndDrainsOnlyAfterIt) {
   EXPECT_EQ(hello->out, std::string(kHost) + "\n") << hello->err;
 
   // A job that ends when the test says so.
-  auto job =
-      tool("sbatch", {"-w", "gpu001", "-o", "/dev/null", "--wrap", fmt::format("while [ ! -e {} ]; do sleep 0.1; done", path("enough"))});
+  auto job = tool("sbatch", {"-w", "gpu001", "-o", "/dev/null", "--wrap",
+                             fmt::format("while [ ! -e {} ]; do sleep 0.1; done", path("enough"))});
   ASSERT_TRUE(job && job->code == 0) << (job ? job->err : job.error().str());
-  const auto job_id = job->out.substr(job->out.find_last_of(' ') + 1, job->out.find('\n') - job->out.find_last_of(' ') - 1);
+  const auto job_id = job->out.substr(job->out.find_last_of(' ') + 1,
+                                      job->out.find('\n') - job->out.find_last_of(' ') - 1);
   ASSERT_TRUE(eventually([&] {
-    return tool("scontrol", {"show", "node", "gpu001", "-o"})->out.find("State=ALLOCATED") != std::string::npos;
+    return tool("scontrol", {"show", "node", "gpu001", "-o"})->out.find("State=ALLOCATED") !=
+           std::string::npos;
   }));
   for (int i = 0; i < 3; ++i) {
     auto waiting = runAsync(phase_->act(poolAction("gpu001", "drained"), context_), kLimit);
@@ -126,12 +141,14 @@ TEST_F(SlurmSystem, joinsRunsAJobAndDrainsOnlyAfterIt) {
   Slurm slurm(*processes_, {{"SLURM_CONF", path("slurm.conf")}, {"TZ", "UTC"}}, clock_);
   auto seen = runAsync(slurm.node("gpu001"));
   ASSERT_TRUE(seen && *seen && (*seen)->reason_since);
-  EXPECT_LT(std::chrono::abs(clock_.now() - *(*seen)->reason_since), std::chrono::minutes(2)) << "the time of the order, for the deadline";
+  EXPECT_LT(std::chrono::abs(clock_.now() - *(*seen)->reason_since), std::chrono::minutes(2))
+      << "the time of the order, for the deadline";
   EXPECT_EQ(observed("gpu001"), "in");
   ASSERT_TRUE(io::writeFileAtomic(folder_ / "enough", ""));
   EXPECT_TRUE(std::holds_alternative<Done>(drive(poolAction("gpu001", "drained"))));
   EXPECT_EQ(observed("gpu001"), "drained");
-  EXPECT_THAT(tool("scontrol", {"show", "job", job_id, "-o"})->out, AllOf(HasSubstr("JobState=COMPLETED"), HasSubstr("ExitCode=0:0")));
+  EXPECT_THAT(tool("scontrol", {"show", "job", job_id, "-o"})->out,
+              AllOf(HasSubstr("JobState=COMPLETED"), HasSubstr("ExitCode=0:0")));
 
   EXPECT_TRUE(std::holds_alternative<Done>(drive(poolAction("gpu001", "in"))));
   EXPECT_EQ(observed("gpu001"), "in");
@@ -142,16 +159,21 @@ TEST_F(SlurmSystem, joinsRunsAJobAndDrainsOnlyAfterIt) {
 TEST_F(SlurmSystem, aDrainWaitsForASuspendedJob) {
   certificates_.valid.insert(NodeName("gpu001"));
   ASSERT_TRUE(std::holds_alternative<Done>(drive(poolAction("gpu001", "in"))));
-  auto job =
-      tool("sbatch", {"-w", "gpu001", "-o", "/dev/null", "--wrap", fmt::format("while [ ! -e {} ]; do sleep 0.1; done", path("enough"))});
+  auto job = tool("sbatch", {"-w", "gpu001", "-o", "/dev/null", "--wrap",
+                             fmt::format("while [ ! -e {} ]; do sleep 0.1; done", path("enough"))});
   ASSERT_TRUE(job && job->code == 0) << (job ? job->err : job.error().str());
-  const auto job_id = job->out.substr(job->out.find_last_of(' ') + 1, job->out.find('\n') - job->out.find_last_of(' ') - 1);
-  ASSERT_TRUE(eventually([&] { return shown("gpu001").find("State=ALLOCATED") != std::string::npos; }));
-  ASSERT_TRUE(eventually([&] { return tool("scontrol", {"suspend", job_id})->code == 0; })) << "slurmd has to have started it";
-  ASSERT_TRUE(eventually([&] { return shown("gpu001").find("State=IDLE") != std::string::npos; })) << shown("gpu001");
+  const auto job_id = job->out.substr(job->out.find_last_of(' ') + 1,
+                                      job->out.find('\n') - job->out.find_last_of(' ') - 1);
+  ASSERT_TRUE(
+      eventually([&] { return shown("gpu001").find("State=ALLOCATED") != std::string::npos; }));
+  ASSERT_TRUE(eventually([&] { return tool("scontrol", {"suspend", job_id})->code == 0; }))
+      << "slurmd has to have started it";
+  ASSERT_TRUE(eventually([&] { return shown("gpu001").find("State=IDLE") != std::string::npos; }))
+      << shown("gpu001");
   for (int i = 0; i < 3; ++i) {
     auto waiting = runAsync(phase_->act(poolAction("gpu001", "drained"), context_), kLimit);
-    ASSERT_TRUE(waiting && std::holds_alternative<Again>(*waiting)) << "the job is only suspended\n" << shown("gpu001");
+    ASSERT_TRUE(waiting && std::holds_alternative<Again>(*waiting)) << "the job is only suspended\n"
+                                                                    << shown("gpu001");
     if (i > 0) {
       EXPECT_THAT(std::get<Again>(*waiting).waiting_for, HasSubstr("; job " + job_id + " of "));
     }
@@ -162,12 +184,14 @@ TEST_F(SlurmSystem, aDrainWaitsForASuspendedJob) {
   ASSERT_TRUE(io::writeFileAtomic(folder_ / "enough", ""));
   EXPECT_TRUE(std::holds_alternative<Done>(drive(poolAction("gpu001", "drained"))));
   EXPECT_EQ(observed("gpu001"), "drained");
-  EXPECT_THAT(tool("scontrol", {"show", "job", job_id, "-o"})->out, HasSubstr("JobState=COMPLETED"));
+  EXPECT_THAT(tool("scontrol", {"show", "job", job_id, "-o"})->out,
+              HasSubstr("JobState=COMPLETED"));
 }
 
 TEST_F(SlurmSystem, doesNotUndoAPersonsDrainNorCountASilentNodeIn) {
   certificates_.valid.insert(NodeName("gpu001"));
-  ASSERT_EQ(tool("scontrol", {"update", "NodeName=gpu001", "State=DRAIN", "Reason=bad fan"})->code, 0);
+  ASSERT_EQ(tool("scontrol", {"update", "NodeName=gpu001", "State=DRAIN", "Reason=bad fan"})->code,
+            0);
   auto outcome = drive(poolAction("gpu001", "in"));
   ASSERT_TRUE(std::holds_alternative<Blocked>(outcome));
   EXPECT_THAT(std::get<Blocked>(outcome).why, HasSubstr("'bad fan'"));
@@ -198,7 +222,9 @@ TEST_F(SlurmSystem, doesNotUndoAPersonsDrainNorCountASilentNodeIn) {
 TEST_F(SlurmSystem, doesNotUndoWhatAPersonSetDown) {
   certificates_.valid.insert(NodeName("gpu001"));
   ASSERT_TRUE(std::holds_alternative<Done>(drive(poolAction("gpu001", "in"))));
-  ASSERT_EQ(tool("scontrol", {"update", "NodeName=gpu001", "State=DOWN", "Reason=GPU 3 is out"})->code, 0);
+  ASSERT_EQ(
+      tool("scontrol", {"update", "NodeName=gpu001", "State=DOWN", "Reason=GPU 3 is out"})->code,
+      0);
   ASSERT_THAT(shown("gpu001"), HasSubstr("State=DOWN"));
   restartSlurmd("gpu001");  // it registers, as after a cold start
   const auto persons = [&] {
@@ -211,8 +237,10 @@ TEST_F(SlurmSystem, doesNotUndoWhatAPersonSetDown) {
   ASSERT_TRUE(std::holds_alternative<Blocked>(outcome));
   EXPECT_THAT(std::get<Blocked>(outcome).why, HasSubstr("'GPU 3 is out'"));
   EXPECT_TRUE(std::holds_alternative<Done>(drive(poolAction("gpu001", "drained"))));
-  EXPECT_THAT(shown("gpu001"), AllOf(HasSubstr("State=DOWN"), HasSubstr("Reason=GPU 3 is out"))) << "still theirs";
-  EXPECT_EQ(observed("gpu002"), "out") << "what slurm.conf gives as a reason is nobody's order: " << shown("gpu002");
+  EXPECT_THAT(shown("gpu001"), AllOf(HasSubstr("State=DOWN"), HasSubstr("Reason=GPU 3 is out")))
+      << "still theirs";
+  EXPECT_EQ(observed("gpu002"), "out")
+      << "what slurm.conf gives as a reason is nobody's order: " << shown("gpu002");
 }
 
 TEST_F(SlurmSystem, aNodeThatWasRebootedWhileDrainedJoinsAgain) {
@@ -220,9 +248,12 @@ TEST_F(SlurmSystem, aNodeThatWasRebootedWhileDrainedJoinsAgain) {
   ASSERT_TRUE(std::holds_alternative<Done>(drive(poolAction("gpu001", "in"))));
   ASSERT_TRUE(std::holds_alternative<Done>(drive(poolAction("gpu001", "drained"))));
   reboot("gpu001");
-  ASSERT_TRUE(eventually([&] { return shown("gpu001").find("State=DOWN+DRAIN") != std::string::npos; })) << shown("gpu001");
+  ASSERT_TRUE(eventually([&] {
+    return shown("gpu001").find("State=DOWN+DRAIN") != std::string::npos;
+  })) << shown("gpu001");
   auto joined = drive(poolAction("gpu001", "in"));
-  ASSERT_TRUE(std::holds_alternative<Done>(joined)) << std::get<Blocked>(joined).why << "\n" << shown("gpu001");
+  ASSERT_TRUE(std::holds_alternative<Done>(joined)) << std::get<Blocked>(joined).why << "\n"
+                                                    << shown("gpu001");
   EXPECT_EQ(observed("gpu001"), "in");
 }
 
@@ -230,16 +261,20 @@ TEST_F(SlurmSystem, aNodeThatRebootedByItselfStaysOutUntilItMayJoin) {
   certificates_.valid.insert(NodeName("gpu001"));
   ASSERT_TRUE(std::holds_alternative<Done>(drive(poolAction("gpu001", "in"))));
   reboot("gpu001");
-  ASSERT_TRUE(eventually([&] { return shown("gpu001").find("unexpectedly rebooted") != std::string::npos; })) << shown("gpu001");
+  ASSERT_TRUE(eventually([&] {
+    return shown("gpu001").find("unexpectedly rebooted") != std::string::npos;
+  })) << shown("gpu001");
   EXPECT_EQ(observed("gpu001"), "out");
   certificates_.valid.clear();
   EXPECT_TRUE(std::holds_alternative<Blocked>(drive(poolAction("gpu001", "in"))));
   certificates_.valid.insert(NodeName("gpu001"));
   auto joined = drive(poolAction("gpu001", "in"));
-  ASSERT_TRUE(std::holds_alternative<Done>(joined)) << std::get<Blocked>(joined).why << "\n" << shown("gpu001");
+  ASSERT_TRUE(std::holds_alternative<Done>(joined)) << std::get<Blocked>(joined).why << "\n"
+                                                    << shown("gpu001");
 }
 
-/// Collectives inside the pool: the scheduler gives the nodes, keeps other work away, and is told the outcome.
+/// Collectives inside the pool: the scheduler gives the nodes, keeps other work away, and is told
+/// the outcome.
 TEST_F(SlurmSystem, collectivesOfNodesInThePoolRunAsAStep) {
   agents_.boot(NodeName("gpu002"), wire::Mode::Disk);
   for (const char* node : {"gpu001", "gpu002"}) {
@@ -247,7 +282,9 @@ TEST_F(SlurmSystem, collectivesOfNodesInThePoolRunAsAStep) {
     ASSERT_TRUE(std::holds_alternative<Done>(drive(poolAction(node, "in")))) << node;
   }
   const auto program = (muster::test::binFolder() / "muster-collective").string();
-  const std::vector<std::string> step{"--nodes", "2", "--ntasks-per-node", "1", "--exclusive", program, "--slurm", "--transport", "tcp", "--max-bytes", "65536", "--iterations", "2"};
+  const std::vector<std::string> step{
+      "--nodes",     "2",   "--ntasks-per-node", "1",     "--exclusive",  program, "--slurm",
+      "--transport", "tcp", "--max-bytes",       "65536", "--iterations", "2"};
   const auto ran = tool("srun", step);
   ASSERT_TRUE(ran) << ran.error().str();
   EXPECT_EQ(ran->code, 0) << ran->out << ran->err;
@@ -261,8 +298,9 @@ TEST_F(SlurmSystem, collectivesOfNodesInThePoolRunAsAStep) {
   }
   EXPECT_EQ(ranks, (std::set<int>{0, 1}));
   auto twice = std::vector<std::string>(step.begin() + 5, step.end());
-  twice.insert(twice.begin(), {"--overcommit", "--nodes", "2", "--ntasks", "4"});  // the nodes have one processor each
-  const auto refused = tool("srun", twice);     // two tasks a node would be two of each rank
+  twice.insert(twice.begin(), {"--overcommit", "--nodes", "2", "--ntasks",
+                               "4"});        // the nodes have one processor each
+  const auto refused = tool("srun", twice);  // two tasks a node would be two of each rank
   ASSERT_TRUE(refused) << refused.error().str();
   EXPECT_EQ(refused->code, 2) << refused->out;
   EXPECT_THAT(refused->err, HasSubstr("one task a node"));
@@ -285,11 +323,13 @@ TEST_F(SilentSlurmSystem, aDrainedNodeThatWasOffForLongJoinsAgain) {
   ASSERT_TRUE(std::holds_alternative<Done>(drive(poolAction("gpu001", "in"))));
   ASSERT_TRUE(std::holds_alternative<Done>(drive(poolAction("gpu001", "drained"))));
   slurmd_->terminate(std::chrono::seconds(10));
-  ASSERT_TRUE(eventually([&] { return shown("gpu001").find("State=DOWN") != std::string::npos; })) << shown("gpu001");
+  ASSERT_TRUE(eventually([&] { return shown("gpu001").find("State=DOWN") != std::string::npos; }))
+      << shown("gpu001");
   EXPECT_EQ(observed("gpu001"), "drained");
   reboot("gpu001");
   auto joined = drive(poolAction("gpu001", "in"));
-  ASSERT_TRUE(std::holds_alternative<Done>(joined)) << std::get<Blocked>(joined).why << "\n" << shown("gpu001");
+  ASSERT_TRUE(std::holds_alternative<Done>(joined)) << std::get<Blocked>(joined).why << "\n"
+                                                    << shown("gpu001");
   EXPECT_EQ(observed("gpu001"), "in");
 }
 

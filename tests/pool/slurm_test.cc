@@ -10,29 +10,36 @@
 namespace muster::pool::test {
 namespace {
 
-std::string record(std::string_view state, int cpus = 0, std::string_view started = "2026-11-20T15:07:00", std::string_view tail = "") {
+std::string record(std::string_view state, int cpus = 0,
+                   std::string_view started = "2026-11-20T15:07:00", std::string_view tail = "") {
   return fmt::format(
-      "NodeName=n1 Arch=x86_64 CoresPerSocket=1  CPUAlloc={} CPUEfctv=1 CPUTot=1 CPULoad=13.39 AvailableFeatures=(null) "
+      "NodeName=n1 Arch=x86_64 CoresPerSocket=1  CPUAlloc={} CPUEfctv=1 CPUTot=1 CPULoad=13.39 "
+      "AvailableFeatures=(null) "
       "ActiveFeatures=(null) Gres=(null) "
-      "NodeAddr=10.99.0.1 NodeHostName=localhost Port=17001 Version=22.05.8 OS=Linux 6.1.0 #1 SMP PREEMPT_DYNAMIC @0  RealMemory=1 "
+      "NodeAddr=10.99.0.1 NodeHostName=localhost Port=17001 Version=22.05.8 OS=Linux 6.1.0 #1 SMP "
+      "PREEMPT_DYNAMIC @0  RealMemory=1 "
       "AllocMem=0 FreeMem=14411 "
-      "Sockets=1 Boards=1 State={} ThreadsPerCore=1 TmpDisk=0 Weight=1 Owner=N/A MCS_label=N/A Partitions=gpu  BootTime=None "
+      "Sockets=1 Boards=1 State={} ThreadsPerCore=1 TmpDisk=0 Weight=1 Owner=N/A MCS_label=N/A "
+      "Partitions=gpu  BootTime=None "
       "SlurmdStartTime={} "
       "LastBusyTime=Unknown CfgTRES=cpu=1,mem=1M,billing=1 AllocTRES= ExtSensorsTemp=n/s{}\n",
       cpus, state, started, tail);
 }
 
 TEST(SlurmNode, takesJobsOnlyWhenItAnswersAndIsNotTakenOut) {
-  for (auto state : {"IDLE", "MIXED", "ALLOCATED", "IDLE+PLANNED"}) EXPECT_TRUE(parseSlurmNode(record(state))->takesJobs()) << state;
-  for (auto state : {"DOWN", "IDLE+DRAIN", "IDLE+NOT_RESPONDING", "IDLE*", "DOWN*", "ALLOCATED+DRAIN", "IDLE+DRAIN+NOT_RESPONDING",
-                     "UNKNOWN", "FUTURE", "IDLE+POWERED_DOWN", "IDLE+FAIL", "ERROR"})
+  for (auto state : {"IDLE", "MIXED", "ALLOCATED", "IDLE+PLANNED"})
+    EXPECT_TRUE(parseSlurmNode(record(state))->takesJobs()) << state;
+  for (auto state : {"DOWN", "IDLE+DRAIN", "IDLE+NOT_RESPONDING", "IDLE*", "DOWN*",
+                     "ALLOCATED+DRAIN", "IDLE+DRAIN+NOT_RESPONDING", "UNKNOWN", "FUTURE",
+                     "IDLE+POWERED_DOWN", "IDLE+FAIL", "ERROR"})
     EXPECT_FALSE(parseSlurmNode(record(state))->takesJobs()) << state;
 }
 
 TEST(SlurmNode, wouldTakeJobsAsSoonAsItAnswers) {
   for (auto state : {"IDLE+NOT_RESPONDING", "IDLE*", "IDLE+POWERED_DOWN", "MIXED+REBOOT_ISSUED"})
     EXPECT_TRUE(parseSlurmNode(record(state))->wouldTakeJobs()) << state;
-  for (auto state : {"DOWN", "DOWN*", "IDLE+DRAIN", "IDLE+DRAIN+NOT_RESPONDING", "IDLE+FAIL", "UNKNOWN", "FUTURE"})
+  for (auto state : {"DOWN", "DOWN*", "IDLE+DRAIN", "IDLE+DRAIN+NOT_RESPONDING", "IDLE+FAIL",
+                     "UNKNOWN", "FUTURE"})
     EXPECT_FALSE(parseSlurmNode(record(state))->wouldTakeJobs()) << state;
 }
 
@@ -52,27 +59,38 @@ TEST(SlurmNode, hasJobsUntilTheLastOneHasEnded) {
 TEST(SlurmNode, knowsWhetherASlurmdWasEverThereAndWhyItIsDrained) {
   EXPECT_FALSE(parseSlurmNode(record("DOWN", 0, "None"))->slurmd_was_seen);
   EXPECT_TRUE(parseSlurmNode(record("DOWN"))->slurmd_was_seen);
-  EXPECT_EQ(parseSlurmNode(record("IDLE+DRAIN", 0, "None", " Reason=muster: driver changes [root@2026-11-20T15:07:00]"))->reason,
+  EXPECT_EQ(parseSlurmNode(record("IDLE+DRAIN", 0, "None",
+                                  " Reason=muster: driver changes [root@2026-11-20T15:07:00]"))
+                ->reason,
             "muster: driver changes");
   EXPECT_EQ(parseSlurmNode(record("IDLE+DRAIN", 0, "None", " Reason=bad fan"))->reason, "bad fan");
 }
 
 TEST(SlurmNode, tellsAPersonsDownFromSlurmctldsOwn) {
   const auto taken = [](std::string_view state, const std::string& reason) {
-    return parseSlurmNode(record(state, 0, "None", reason.empty() ? "" : " Reason=" + reason + " [root@2026-11-20T15:07:00]"))->takenOutByPerson();
+    return parseSlurmNode(
+               record(state, 0, "None",
+                      reason.empty() ? "" : " Reason=" + reason + " [root@2026-11-20T15:07:00]"))
+        ->takenOutByPerson();
   };
-  for (const auto* own : {"", "Not responding", "Node unexpectedly rebooted", "Low RealMemory (reported:7 < 100.00% of configured:8)",
-                          "gres/gpu count reported lower than configured (7 < 8)", "Not responding : Node unexpectedly rebooted",
-                          "reboot ASAP : reboot issued : reboot timed out", "muster: driver nvidia changes : Node unexpectedly rebooted"})
+  for (const auto* own : {"", "Not responding", "Node unexpectedly rebooted",
+                          "Low RealMemory (reported:7 < 100.00% of configured:8)",
+                          "gres/gpu count reported lower than configured (7 < 8)",
+                          "Not responding : Node unexpectedly rebooted",
+                          "reboot ASAP : reboot issued : reboot timed out",
+                          "muster: driver nvidia changes : Node unexpectedly rebooted"})
     EXPECT_FALSE(taken("DOWN", own)) << own;
-  for (const auto* persons : {"GPU 3 is out", "Not responding since I pulled its cable", "bob: fan swap : Not responding"}) {
+  for (const auto* persons : {"GPU 3 is out", "Not responding since I pulled its cable",
+                              "bob: fan swap : Not responding"}) {
     EXPECT_TRUE(taken("DOWN", persons)) << persons;
     EXPECT_TRUE(taken("DOWN+NOT_RESPONDING", persons)) << persons;
     EXPECT_TRUE(taken("IDLE+DRAIN", persons)) << persons;
     EXPECT_FALSE(taken("IDLE", persons)) << "only a note";
   }
   EXPECT_TRUE(taken("IDLE+FAIL", "bad fan"));
-  EXPECT_FALSE(parseSlurmNode(record("DOWN", 0, "None", " Reason=not yet delivered"))->takenOutByPerson()) << "so it stands in slurm.conf";
+  EXPECT_FALSE(
+      parseSlurmNode(record("DOWN", 0, "None", " Reason=not yet delivered"))->takenOutByPerson())
+      << "so it stands in slurm.conf";
 }
 
 /// A slurmctld that counts what it is asked.
@@ -86,7 +104,8 @@ class SlurmList : public ::testing::Test {
       if (refuses_) return io::ProcessExit{1, "", "Unable to contact slurm controller"};
       std::string out;
       for (const auto& [name, state] : nodes_)
-        if (all || command.args.at(2) == name) out += fmt::format("NodeName={} CPUAlloc=0 State={} SlurmdStartTime=None\n", name, state);
+        if (all || command.args.at(2) == name)
+          out += fmt::format("NodeName={} CPUAlloc=0 State={} SlurmdStartTime=None\n", name, state);
       return io::ProcessExit{0, out, ""};
     };
   }
@@ -94,7 +113,9 @@ class SlurmList : public ::testing::Test {
     std::vector<std::string> out(names.size());
     auto look = [](Slurm& slurm, std::string name, std::string& out) -> Task<void> {
       auto node = co_await slurm.node(std::move(name));
-      out = !node ? node.error().text() : !*node ? "unknown" : (*node)->state() + ((*node)->hasJobs() ? " busy" : "");
+      out = !node    ? node.error().text()
+            : !*node ? "unknown"
+                     : (*node)->state() + ((*node)->hasJobs() ? " busy" : "");
     };
     std::vector<Task<void>> looks;
     for (std::size_t i = 0; i < names.size(); ++i) looks.push_back(look(slurm_, names[i], out[i]));
@@ -109,14 +130,16 @@ class SlurmList : public ::testing::Test {
   muster::test::VirtualLoop loop_;
   muster::test::FakeProcessRunner processes_;
   Slurm slurm_{processes_, {}, loop_.clock};
-  std::map<std::string, std::string> nodes_ = {{"n1", "IDLE"}, {"n2", "IDLE+DRAIN"}, {"n10", "DOWN"}};
+  std::map<std::string, std::string> nodes_ = {
+      {"n1", "IDLE"}, {"n2", "IDLE+DRAIN"}, {"n10", "DOWN"}};
   io::ProcessExit queue_;
   int lists_ = 0;
   bool refuses_ = false;
 };
 
 TEST_F(SlurmList, manyLooksAtOnceAreOneQuestion) {
-  EXPECT_EQ(lookAtAll({"n1", "n2", "n10", "n3"}), (std::vector<std::string>{"IDLE", "IDLE+DRAIN", "DOWN", "unknown"}));
+  EXPECT_EQ(lookAtAll({"n1", "n2", "n10", "n3"}),
+            (std::vector<std::string>{"IDLE", "IDLE+DRAIN", "DOWN", "unknown"}));
   EXPECT_EQ(lists_, 1);
   EXPECT_EQ(processes_.commands.size(), 2u) << "scontrol for the nodes, squeue for suspended jobs";
   EXPECT_EQ(lookAtAll({"n1", "n2"}).at(0), "IDLE");
@@ -135,19 +158,23 @@ TEST_F(SlurmList, oneLookAsksForItsNodeOnly) {
 /// slurmctld calls a node IDLE when all its jobs are suspended.
 TEST_F(SlurmList, suspendedJobsCountAsJobs) {
   queue_.out = "n[1-2]\nn10\n";
-  EXPECT_EQ(lookAtAll({"n1", "n2", "n10"}), (std::vector<std::string>{"IDLE busy", "IDLE+DRAIN busy", "DOWN"}));
+  EXPECT_EQ(lookAtAll({"n1", "n2", "n10"}),
+            (std::vector<std::string>{"IDLE busy", "IDLE+DRAIN busy", "DOWN"}));
   loop_.clock.advance(kListAge);
   queue_.out = "n2\n";
-  EXPECT_EQ(lookAtAll({"n1", "n2", "n10"}), (std::vector<std::string>{"IDLE", "IDLE+DRAIN busy", "DOWN"}));
+  EXPECT_EQ(lookAtAll({"n1", "n2", "n10"}),
+            (std::vector<std::string>{"IDLE", "IDLE+DRAIN busy", "DOWN"}));
   loop_.clock.advance(kListAge);
   EXPECT_EQ(lookAtAll({"n2"}), (std::vector<std::string>{"IDLE+DRAIN busy"}));
   EXPECT_EQ(processes_.commands.back().args.back(), "--nodelist=n2");
 }
 
 TEST_F(SlurmList, withoutSqueueNobodyIsIdle) {
-  for (const auto& broken : {io::ProcessExit{1, "", "slurm_load_jobs error"}, io::ProcessExit{0, "n[1-\n", ""}}) {
+  for (const auto& broken :
+       {io::ProcessExit{1, "", "slurm_load_jobs error"}, io::ProcessExit{0, "n[1-\n", ""}}) {
     queue_ = broken;
-    for (const auto& said : lookAtAll({"n1", "n2"})) EXPECT_TRUE(said.starts_with("squeue")) << said;
+    for (const auto& said : lookAtAll({"n1", "n2"}))
+      EXPECT_TRUE(said.starts_with("squeue")) << said;
     for (const auto& said : lookAtAll({"n2"})) EXPECT_TRUE(said.starts_with("squeue")) << said;
   }
 }
@@ -165,14 +192,16 @@ TEST_F(SlurmList, anOrderOfOursMakesTheListWorthless) {
 
 TEST_F(SlurmList, aSlurmctldThatDoesNotAnswerTellsEverybodyWhoAsked) {
   refuses_ = true;
-  for (const auto& said : lookAtAll({"n1", "n2"})) EXPECT_EQ(said, "slurmctld does not answer: Unable to contact slurm controller");
+  for (const auto& said : lookAtAll({"n1", "n2"}))
+    EXPECT_EQ(said, "slurmctld does not answer: Unable to contact slurm controller");
   refuses_ = false;
   EXPECT_EQ(lookAtAll({"n1", "n2"}).at(1), "IDLE+DRAIN");
 }
 
 TEST(SlurmNode, refusesOtherText) {
   EXPECT_FALSE(parseSlurmNode(""));
-  EXPECT_FALSE(parseSlurmNode("slurm_load_node error: Unable to contact slurm controller (connect failure)"));
+  EXPECT_FALSE(parseSlurmNode(
+      "slurm_load_node error: Unable to contact slurm controller (connect failure)"));
   EXPECT_FALSE(parseSlurmNode("NodeName=n1 Arch=x86_64"));
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// StepClock: time that moves only when somebody sleeps, and then at once. For tests with real I/O and pretended waits.
+// StepClock: time that moves only when somebody sleeps, and then at once. For tests with real I/O
+// and pretended waits.
 #pragma once
 
-#include "base/clock.h"
 #include "base/async/task.h"
+#include "base/clock.h"
 
 #include <vector>
 
@@ -13,7 +14,9 @@ class StepClock final : public Clock {
  public:
   std::vector<std::chrono::milliseconds> sleeps;
 
-  WallTime now() const override { return WallTime(std::chrono::seconds(1795266000)) + passed_ + set_by_; }
+  WallTime now() const override {
+    return WallTime(std::chrono::seconds(1795266000)) + passed_ + set_by_;
+  }
   std::chrono::steady_clock::time_point steady() const override {
     return std::chrono::steady_clock::time_point(std::chrono::hours(1)) + passed_;
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What another host on the network gets out of the boot files of an armed node, with the real dnsmasq and the real gateway.
-#include "wire/messages.h"
+// What another host on the network gets out of the boot files of an armed node, with the real
+// dnsmasq and the real gateway.
 #include "tests/provision/dhcp_site.h"
+#include "wire/messages.h"
 
 #include <boost/asio/co_spawn.hpp>
 
@@ -18,7 +19,8 @@ class BootFilesTest : public DhcpTest {
  protected:
   void declare() override {
     cluster_.profiles.at("uefi").secure_boot = true;
-    for (const auto* name : {"vmlinuz", "initrd.img", "agent.img"}) ASSERT_TRUE(io::writeFileAtomic(folder_ / name, name));
+    for (const auto* name : {"vmlinuz", "initrd.img", "agent.img"})
+      ASSERT_TRUE(io::writeFileAtomic(folder_ / name, name));
     images_.ram_os = RamOs{folder_ / "vmlinuz", folder_ / "initrd.img", folder_ / "agent.img"};
   }
   void surround() override {
@@ -37,13 +39,16 @@ class BootFilesTest : public DhcpTest {
     ca_.emplace(*io::CertificateAuthority::loadOrCreate(folder_ / "ca", "test root"));
     evidence_ = gateway::makeNetworkEvidence(dnsmasqLeaseFile(folder_ / "run"));
     agents_ = gateway::makeGatewayServer(cluster_, *ca_, *store_, clock_, *evidence_);
-    netboot_ = makeNetboot(cluster_, images_, *agents_, *processes_, io_.get_executor(), {folder_ / "run", 8080, 8443, ca_->fingerprint(), folder_ / "hosts", folder_ / "tftp"});
+    netboot_ = makeNetboot(
+        cluster_, images_, *agents_, *processes_, io_.get_executor(),
+        {folder_ / "run", 8080, 8443, ca_->fingerprint(), folder_ / "hosts", folder_ / "tftp"});
     const auto started = netboot_->start();
     ASSERT_TRUE(started) << started.error().str();
     io::ServerOptions tls, plain;
     tls.address = plain.address = "10.20.0.1";
     tls.identity = *ca_->issueServer("controller", {"10.20.0.1"}, std::chrono::hours(1));
-    auto https = io::startHttpServer(io_.get_executor(), tls), http = io::startHttpServer(io_.get_executor(), plain);
+    auto https = io::startHttpServer(io_.get_executor(), tls),
+         http = io::startHttpServer(io_.get_executor(), plain);
     ASSERT_TRUE(https && http);
     https_ = std::move(*https);
     http_ = std::move(*http);
@@ -60,7 +65,8 @@ class BootFilesTest : public DhcpTest {
     std::promise<Result<io::HttpResponse>> promise;
     auto answer = promise.get_future();
     std::thread sender([&] {
-      if (::setns(space.fd.get(), CLONE_NEWNET) != 0) return promise.set_value(fail(ErrorCode::Internal, "no namespace"));
+      if (::setns(space.fd.get(), CLONE_NEWNET) != 0)
+        return promise.set_value(fail(ErrorCode::Internal, "no namespace"));
       io::TlsTrust trust;
       trust.ca_pem = ca_->certificatePem();
       auto client = io::makeHttpClient(trust);
@@ -77,14 +83,16 @@ class BootFilesTest : public DhcpTest {
     io::HttpRequest request;
     request.method = "POST";
     request.url = {"https", "10.20.0.1", https_->port(), "/agent/v1/enrol"};
-    request.body = agent::toJson(wire::EnrolRequest{id, io::makeKeyAndRequest("x")->csr_pem, kNodeMac});
+    request.body =
+        agent::toJson(wire::EnrolRequest{id, io::makeKeyAndRequest("x")->csr_pem, kNodeMac});
     const auto answer = sendFrom(space, std::move(request));
     EXPECT_TRUE(answer) << answer.error().str();
     if (answer) said_ = answer->body;
     return answer ? answer->status : 0;
   }
   /// A file by TFTP, in 512-byte blocks; nothing when the server refuses it.
-  std::optional<std::string> fetch(const Netns& space, const char* device, const std::string& name) {
+  std::optional<std::string> fetch(const Netns& space, const char* device,
+                                   const std::string& name) {
     io::Fd socket;
     in(space, [&] { socket = openSocket(0, device); });
     sockaddr_in to{AF_INET, htons(69), {}, {}};
@@ -92,11 +100,13 @@ class BootFilesTest : public DhcpTest {
     auto packet = std::string("\0\1", 2) + name + '\0' + "octet" + '\0';
     std::string content;
     for (int block = 1, tries = 0; tries < kTries;) {
-      ::sendto(socket.get(), packet.data(), packet.size(), 0, reinterpret_cast<const sockaddr*>(&to), sizeof to);
+      ::sendto(socket.get(), packet.data(), packet.size(), 0,
+               reinterpret_cast<const sockaddr*>(&to), sizeof to);
       char answer[1024];
       sockaddr_in from{};
       socklen_t size = sizeof from;
-      const auto n = ::recvfrom(socket.get(), answer, sizeof answer, 0, reinterpret_cast<sockaddr*>(&from), &size);
+      const auto n = ::recvfrom(socket.get(), answer, sizeof answer, 0,
+                                reinterpret_cast<sockaddr*>(&from), &size);
       ++tries;
       if (n < 4) continue;
       if (answer[1] == 5) return std::nullopt;
@@ -107,7 +117,8 @@ class BootFilesTest : public DhcpTest {
       tries = 0;
       ++block;
       if (n < 516) {
-        ::sendto(socket.get(), packet.data(), packet.size(), 0, reinterpret_cast<const sockaddr*>(&to), sizeof to);
+        ::sendto(socket.get(), packet.data(), packet.size(), 0,
+                 reinterpret_cast<const sockaddr*>(&to), sizeof to);
         return content;
       }
     }
@@ -119,7 +130,9 @@ class BootFilesTest : public DhcpTest {
     std::optional<Offer> confirmed;
     for (int i = 0; i < kTries && !(confirmed && confirmed->kind == 5); ++i) {
       const auto question = discover(*Mac::parse(kNodeMac), 7, false);
-      const auto read = [&question](std::string_view answer) { return parseOffer(answer, question); };
+      const auto read = [&question](std::string_view answer) {
+        return parseOffer(answer, question);
+      };
       const auto offer = ask(node_dhcp_, question, all, read);
       ASSERT_TRUE(offer);
       confirmed = ask(node_dhcp_, requestFor(question, *offer), all, [&](std::string_view answer) {
@@ -135,7 +148,9 @@ class BootFilesTest : public DhcpTest {
   std::string idIn(const std::string& text) {
     const std::string key = "'muster.enrolment=";
     const auto at = text.find(key);
-    return at == std::string::npos ? "" : text.substr(at + key.size(), text.find('\'', at + key.size()) - at - key.size());
+    return at == std::string::npos
+               ? ""
+               : text.substr(at + key.size(), text.find('\'', at + key.size()) - at - key.size());
   }
 
   Netns* node_ = nullptr;
@@ -150,7 +165,8 @@ class BootFilesTest : public DhcpTest {
 };
 
 TEST_F(BootFilesTest, anotherHostReadsEveryFileAndCannotEnrolAndTheNodeCan) {
-  if (!std::filesystem::exists("/usr/lib/shim/shimx64.efi.signed")) GTEST_SKIP() << "shim-signed is not installed";
+  if (!std::filesystem::exists("/usr/lib/shim/shimx64.efi.signed"))
+    GTEST_SKIP() << "shim-signed is not installed";
   startGateway();
   leaseToNode();  // an earlier start's: it must not count
   const auto armed = netboot_->arm(NodeName("gpu001"));
@@ -168,14 +184,18 @@ TEST_F(BootFilesTest, anotherHostReadsEveryFileAndCannotEnrolAndTheNodeCan) {
       if (!content) continue;
       ++fetched;
       if (const auto found = idIn(*content); !found.empty()) id = found;
-      for (const auto* secret : {"PRIVATE", "token", "password"}) EXPECT_EQ(content->find(secret), std::string::npos) << path << " holds a " << secret;
+      for (const auto* secret : {"PRIVATE", "token", "password"})
+        EXPECT_EQ(content->find(secret), std::string::npos) << path << " holds a " << secret;
     }
   }
   EXPECT_GT(fetched, 3u);
-  ASSERT_FALSE(id.empty()) << "the premise: dnsmasq gives the node's grub.cfg to a host without a folder";
-  for (const auto* path : {"../dnsmasq.leases", "../../ca/ca.key", "../../muster.db"}) EXPECT_FALSE(fetch(client_, "client", path)) << path;
+  ASSERT_FALSE(id.empty())
+      << "the premise: dnsmasq gives the node's grub.cfg to a host without a folder";
+  for (const auto* path : {"../dnsmasq.leases", "../../ca/ca.key", "../../muster.db"})
+    EXPECT_FALSE(fetch(client_, "client", path)) << path;
 
-  for (const auto* path : {"/boot/ipxe?mac=52:54:00:00:00:01", "/boot/ipxe", "/boot/../ca/ca.key", "/agent/v1/enrol", "/"}) {
+  for (const auto* path : {"/boot/ipxe?mac=52:54:00:00:00:01", "/boot/ipxe", "/boot/../ca/ca.key",
+                           "/agent/v1/enrol", "/"}) {
     io::HttpRequest request;
     request.url = {"http", "10.20.0.1", http_->port(), path};
     const auto answer = sendFrom(client_, std::move(request));
@@ -190,7 +210,9 @@ TEST_F(BootFilesTest, anotherHostReadsEveryFileAndCannotEnrolAndTheNodeCan) {
   EXPECT_NE(said_.find("is older than this start"), std::string::npos) << said_;
 
   const auto mac = *Mac::parse(kNodeMac);
-  const auto before = (*evidence_->leaseOf(mac))->expires;  // in seconds: within the same one a new lease looks like the old one
+  const auto before =
+      (*evidence_->leaseOf(mac))
+          ->expires;  // in seconds: within the same one a new lease looks like the old one
   for (int i = 0; i < kTries && (*evidence_->leaseOf(mac))->expires == before; ++i) {
     leaseToNode();
     io_.restart();

@@ -8,7 +8,8 @@
 namespace muster::provision {
 namespace {
 
-const RamBoot kBoot{"http://10.20.0.1:8080", "https://10.20.0.1:8443", std::string(64, 'c'), "ENROLMENT-1"};
+const RamBoot kBoot{"http://10.20.0.1:8080", "https://10.20.0.1:8443", std::string(64, 'c'),
+                    "ENROLMENT-1"};
 
 TEST(BootScript, leadsIntoTheRamOs) {
   const auto cluster = twoNodes();
@@ -42,7 +43,8 @@ TEST(BootScript, aLiveImageStartsWithItsOwnKernel) {
 }
 
 TEST(BootScript, othersGoOnWithTheDisk) {
-  muster::test::expectGolden("provision/golden/boot-disk.ipxe", diskBootScript("gpu001 has nothing to do here"));
+  muster::test::expectGolden("provision/golden/boot-disk.ipxe",
+                             diskBootScript("gpu001 has nothing to do here"));
 }
 
 TEST(BootScript, refusesWordsThatWouldBreakOut) {

@@ -32,7 +32,8 @@ inline inventory::Cluster twoNodes() {
     profile.name = name;
     profile.image = "bookworm";
     profile.drivers = {"rdma"};
-    profile.boot = std::string(name) == "uefi" ? inventory::BootMode::Uefi : inventory::BootMode::Bios;
+    profile.boot =
+        std::string(name) == "uefi" ? inventory::BootMode::Uefi : inventory::BootMode::Bios;
     profile.expect.gpus = 2;
     profile.expect.cpus_min = 1;
     profile.expect.memory_gib_min = 1;

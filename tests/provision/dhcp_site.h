@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// dnsmasq itself, started by Netboot in a network namespace of its own, asked by hand-made DHCP and TFTP packets from
-// another namespace.
+// dnsmasq itself, started by Netboot in a network namespace of its own, asked by hand-made DHCP and
+// TFTP packets from another namespace.
 #pragma once
 
 #include "base/io/files.h"
@@ -39,7 +39,8 @@ class DhcpTest : public ::testing::Test {
   void SetUp() override {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root for network namespaces";
     home_ = io::Fd(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
-    if (::unshare(CLONE_NEWNET) != 0) GTEST_SKIP() << "network namespaces cannot be made here: " << std::strerror(errno);
+    if (::unshare(CLONE_NEWNET) != 0)
+      GTEST_SKIP() << "network namespaces cannot be made here: " << std::strerror(errno);
     client_ = hold();
     ASSERT_EQ(::unshare(CLONE_NEWNET), 0);
     server_ns_ = io::Fd(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
@@ -55,8 +56,9 @@ class DhcpTest : public ::testing::Test {
     declare();
     surround();
     std::filesystem::permissions(folder_.path(), std::filesystem::perms(0755));
-    netboot_ =
-        makeNetboot(cluster_, images_, gateway_, *processes_, io_.get_executor(), {folder_ / "run", 8080, 8443, std::string(64, 'c'), folder_ / "hosts", folder_ / "tftp"});
+    netboot_ = makeNetboot(
+        cluster_, images_, gateway_, *processes_, io_.get_executor(),
+        {folder_ / "run", 8080, 8443, std::string(64, 'c'), folder_ / "hosts", folder_ / "tftp"});
     const auto started = netboot_->start();
     ASSERT_TRUE(started) << started.error().str();
   }
@@ -66,7 +68,8 @@ class DhcpTest : public ::testing::Test {
     spaces_.clear();
     client_.holder.reset();
     if (home_.valid()) ::setns(home_.get(), CLONE_NEWNET);
-    if (HasFailure()) std::cerr << io::readFile(folder_ / "run/dnsmasq.log").value_or("no log") << "\n";
+    if (HasFailure())
+      std::cerr << io::readFile(folder_ / "run/dnsmasq.log").value_or("no log") << "\n";
     if (HasFailure()) std::cerr << io::readFile(folder_ / "other.log").value_or("") << "\n";
   }
   /// Keeps this thread's namespace, and names it by a pid.
@@ -88,17 +91,22 @@ class DhcpTest : public ::testing::Test {
     work();
     ASSERT_EQ(::setns(server_ns_.get(), CLONE_NEWNET), 0);
   }
-  /// Puts another machine on the controller's network: the wires there become a bridge, which has the controller's address then.
+  /// Puts another machine on the controller's network: the wires there become a bridge, which has
+  /// the controller's address then.
   void joinLan(const Netns& space, const std::string& device) {
-    ip("link add lan type bridge && ip addr flush dev server && ip link set server master lan && ip addr add 10.20.0.1/16 dev lan && ip link set lan up");
+    ip("link add lan type bridge && ip addr flush dev server && ip link set server master lan && "
+       "ip addr add 10.20.0.1/16 dev lan && ip link set lan up");
     ip("link add port type veth peer name " + device);
-    ip("link set " + device + " netns " + space.pid() + " && ip link set port master lan && ip link set port up");
+    ip("link set " + device + " netns " + space.pid() +
+       " && ip link set port master lan && ip link set port up");
     in(space, [&] { ip("link set lo up && ip link set " + device + " up"); });
   }
   /// Another dnsmasq, of somebody else.
   void startOther(std::vector<std::string> args) {
-    args.insert(args.begin(), {"--keep-in-foreground", "--conf-file=/dev/null", "--port=0", "--pid-file=", "--log-facility=-", "--log-dhcp"});
-    auto child = processes_->start({.program = "dnsmasq", .args = std::move(args)}, folder_ / "other.log");
+    args.insert(args.begin(), {"--keep-in-foreground", "--conf-file=/dev/null", "--port=0",
+                               "--pid-file=", "--log-facility=-", "--log-dhcp"});
+    auto child =
+        processes_->start({.program = "dnsmasq", .args = std::move(args)}, folder_ / "other.log");
     ASSERT_TRUE(child) << child.error().str();
     others_.push_back(std::move(*child));
   }
@@ -114,29 +122,37 @@ class DhcpTest : public ::testing::Test {
     const int on = 1;
     const timeval second{1, 0};
     ::setsockopt(fd.get(), SOL_SOCKET, SO_BROADCAST, &on, sizeof on);
-    ::setsockopt(fd.get(), SOL_SOCKET, SO_BINDTODEVICE, device.c_str(), static_cast<socklen_t>(device.size()));
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_BINDTODEVICE, device.c_str(),
+                 static_cast<socklen_t>(device.size()));
     ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &second, sizeof second);
     const sockaddr_in here{AF_INET, htons(static_cast<std::uint16_t>(port)), {}, {}};
-    EXPECT_EQ(::bind(fd.get(), reinterpret_cast<const sockaddr*>(&here), sizeof here), 0) << std::strerror(errno);
+    EXPECT_EQ(::bind(fd.get(), reinterpret_cast<const sockaddr*>(&here), sizeof here), 0)
+        << std::strerror(errno);
     return fd;
   }
   /// Sends until something comes back that `read` accepts.
   template <class Read>
-  auto ask(const io::Fd& fd, const std::string& packet, sockaddr_in to, Read read) -> decltype(read(std::string_view())) {
+  auto ask(const io::Fd& fd, const std::string& packet, sockaddr_in to, Read read)
+      -> decltype(read(std::string_view())) {
     for (int i = 0; i < kTries; ++i) {
-      ::sendto(fd.get(), packet.data(), packet.size(), 0, reinterpret_cast<const sockaddr*>(&to), sizeof to);
+      ::sendto(fd.get(), packet.data(), packet.size(), 0, reinterpret_cast<const sockaddr*>(&to),
+               sizeof to);
       char answer[2048];
       while (true) {  // somebody else's answers may come first
         const auto n = ::recv(fd.get(), answer, sizeof answer, 0);
         if (n <= 0) break;
-        if (auto accepted = read(std::string_view(answer, static_cast<std::size_t>(n)))) return accepted;
+        if (auto accepted = read(std::string_view(answer, static_cast<std::size_t>(n))))
+          return accepted;
       }
     }
     return {};
   }
-  std::optional<Offer> offerTo(const std::string& mac, std::optional<int> arch, bool ipxe) { return offerTo(mac, arch, ipxe, dhcp_); }
+  std::optional<Offer> offerTo(const std::string& mac, std::optional<int> arch, bool ipxe) {
+    return offerTo(mac, arch, ipxe, dhcp_);
+  }
   /// `server`: whose offer is wanted, where there are several; empty: anybody's.
-  std::optional<Offer> offerTo(const std::string& mac, std::optional<int> arch, bool ipxe, const io::Fd& from, const std::string& server = "") {
+  std::optional<Offer> offerTo(const std::string& mac, std::optional<int> arch, bool ipxe,
+                               const io::Fd& from, const std::string& server = "") {
     const sockaddr_in all{AF_INET, htons(67), {INADDR_BROADCAST}, {}};
     const auto question = discover(*Mac::parse(mac), arch, ipxe);
     const auto read = [&question, &server](std::string_view answer) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What firmware and iPXE of known and unknown machines are told by dnsmasq, started by Netboot: on the controller's own network,
-// behind a relay, and beside another DHCP server.
+// What firmware and iPXE of known and unknown machines are told by dnsmasq, started by Netboot: on
+// the controller's own network, behind a relay, and beside another DHCP server.
 #include "tests/provision/dhcp_site.h"
 
 namespace muster::provision {
@@ -16,11 +16,13 @@ TEST_F(DhcpTest, firmwareAndIpxeAreToldWhatTheyNeed) {
   const auto ipxe = offerTo("52:54:00:00:00:01", 7, true);
   EXPECT_EQ(ipxe->address, "10.20.1.1");
   EXPECT_EQ(ipxe->file, "http://10.20.0.1:8080/boot/ipxe?mac=${netX/mac}");
-  EXPECT_EQ(offerTo("52:54:00:00:00:01", std::nullopt, false)->file, "") << "an installed system gets an address and nothing to boot";
+  EXPECT_EQ(offerTo("52:54:00:00:00:01", std::nullopt, false)->file, "")
+      << "an installed system gets an address and nothing to boot";
 
   const auto stranger = offerTo("52:54:00:ff:ff:ff", 0, true);
   ASSERT_TRUE(stranger);
-  EXPECT_TRUE(stranger->address.starts_with("10.20.24")) << stranger->address << " is not from the range";
+  EXPECT_TRUE(stranger->address.starts_with("10.20.24"))
+      << stranger->address << " is not from the range";
 }
 
 TEST_F(DhcpTest, uefiThatBootsByHttpGetsAUrlAndItsOwnVendorClass) {
@@ -32,7 +34,8 @@ TEST_F(DhcpTest, uefiThatBootsByHttpGetsAUrlAndItsOwnVendorClass) {
   const auto pxe = offerTo("52:54:00:00:00:01", 7, false);
   EXPECT_EQ(pxe->file, "ipxe.efi");
   EXPECT_EQ(pxe->vendor_class, "") << "PXE must not be told that it is HTTP";
-  EXPECT_EQ(offerTo("52:54:00:00:00:01", kHttpArch, true)->file, "http://10.20.0.1:8080/boot/ipxe?mac=${netX/mac}");
+  EXPECT_EQ(offerTo("52:54:00:00:00:01", kHttpArch, true)->file,
+            "http://10.20.0.1:8080/boot/ipxe?mac=${netX/mac}");
 }
 
 TEST_F(DhcpTest, nodeWithSecureBootGetsShim) {
@@ -40,8 +43,12 @@ TEST_F(DhcpTest, nodeWithSecureBootGetsShim) {
   auto secure = cluster_;
   secure.profiles.at("uefi").secure_boot = true;
   ASSERT_TRUE(netboot_->follow(secure));
-  EXPECT_TRUE(offerBecomes("52:54:00:00:00:01", 7, false, [](const Offer& offer) { return offer.file == "shimx64.efi" && offer.address == "10.20.1.1"; }));
-  EXPECT_EQ(offerTo("52:54:00:00:00:01", kHttpArch, false)->file, "http://10.20.0.1:8080/boot/nothing") << "the signed GRUB has no HTTP";
+  EXPECT_TRUE(offerBecomes("52:54:00:00:00:01", 7, false, [](const Offer& offer) {
+    return offer.file == "shimx64.efi" && offer.address == "10.20.1.1";
+  }));
+  EXPECT_EQ(offerTo("52:54:00:00:00:01", kHttpArch, false)->file,
+            "http://10.20.0.1:8080/boot/nothing")
+      << "the signed GRUB has no HTTP";
   EXPECT_EQ(offerTo("52:54:00:00:00:02", 7, false)->file, "ipxe.efi") << "the others as before";
   netboot_.reset();
 }
@@ -59,9 +66,13 @@ TEST_F(DhcpTest, nodesComeAndGoWhileDnsmasqRuns) {
   added.address = *Ipv4::parse("10.20.1.7");
   bigger.nodes.push_back(added);
   ASSERT_TRUE(netboot_->follow(bigger));
-  EXPECT_TRUE(offerBecomes("52:54:00:00:00:07", 7, true, [](const Offer& offer) { return offer.address == "10.20.1.7"; })) << "added";
+  EXPECT_TRUE(offerBecomes("52:54:00:00:00:07", 7, true, [](const Offer& offer) {
+    return offer.address == "10.20.1.7";
+  })) << "added";
   ASSERT_TRUE(netboot_->follow(small));
-  EXPECT_TRUE(offerBecomes("52:54:00:00:00:07", 7, true, [&](const Offer& offer) { return inRange(offer.address); })) << "removed";
+  EXPECT_TRUE(offerBecomes("52:54:00:00:00:07", 7, true, [&](const Offer& offer) {
+    return inRange(offer.address);
+  })) << "removed";
   EXPECT_EQ(offerTo("52:54:00:00:00:01", 7, true)->address, "10.20.1.1") << "the others stay";
   netboot_.reset();
 }
@@ -72,13 +83,16 @@ TEST_F(DhcpTest, dnsmasqOfAKilledControllerMakesRoom) {
   const auto before = io::PidFile{pid_file}.alive();
   ASSERT_TRUE(before);
   const auto killed = std::move(netboot_);  // it does nothing more, and its dnsmasq runs on
-  netboot_ = makeNetboot(cluster_, images_, gateway_, *processes_, io_.get_executor(), {folder_ / "run", 8080, 8443, std::string(64, 'c'), folder_ / "hosts", folder_ / "tftp"});
+  netboot_ = makeNetboot(
+      cluster_, images_, gateway_, *processes_, io_.get_executor(),
+      {folder_ / "run", 8080, 8443, std::string(64, 'c'), folder_ / "hosts", folder_ / "tftp"});
   const auto started = netboot_->start();
   ASSERT_TRUE(started) << started.error().str();
   const auto after = io::PidFile{pid_file}.alive();
   ASSERT_TRUE(after);
   EXPECT_NE(*after, *before);
-  EXPECT_FALSE(std::filesystem::exists(fmt::format("/proc/{}/exe", *before))) << "two of them would answer each other's nodes";
+  EXPECT_FALSE(std::filesystem::exists(fmt::format("/proc/{}/exe", *before)))
+      << "two of them would answer each other's nodes";
   EXPECT_EQ(offerTo("52:54:00:00:00:01", 7, true)->address, "10.20.1.1");
   netboot_->stop();
 }
@@ -93,7 +107,9 @@ TEST_F(DhcpTest, ipxeComesByTftp) {
   sockaddr_in tftp{AF_INET, htons(69), {}, {}};
   ::inet_pton(AF_INET, "10.20.0.1", &tftp.sin_addr);
   const auto read = [](std::string_view packet) { return std::optional<std::string>(packet); };
-  const auto request = [](const std::string& file) { return std::string("\0\1", 2) + file + '\0' + "octet" + '\0'; };
+  const auto request = [](const std::string& file) {
+    return std::string("\0\1", 2) + file + '\0' + "octet" + '\0';
+  };
   const auto data = ask(socket, request("undionly.kpxe"), tftp, read);
   ASSERT_TRUE(data);
   const auto file = io::readFile("/usr/lib/ipxe/undionly.kpxe");
@@ -107,7 +123,8 @@ class RelayTest : public DhcpTest {
   void declare() override {
     auto& network = cluster_.networks[0];
     network.dhcp_mode = inventory::DhcpMode::Relay;
-    network.boot_servers = {{"b1", *Ipv4::parse("10.21.0.2"), "", {}}, {"b7", *Ipv4::parse("10.20.0.7"), "", {"r7"}}};
+    network.boot_servers = {{"b1", *Ipv4::parse("10.21.0.2"), "", {}},
+                            {"b7", *Ipv4::parse("10.20.0.7"), "", {"r7"}}};
     cluster_.nodes[1].rack = "r7";
     inventory::Subnet row;
     row.name = "row-a";
@@ -124,8 +141,10 @@ class RelayTest : public DhcpTest {
     ip("route add 10.21.0.0/24 via 10.20.0.254");
     in(router, [&] {
       ip("addr add 10.20.0.254/16 dev wan && ip link add inside type veth peer name far");
-      ip("link set far netns " + far.pid() + " && ip link set inside up && ip addr add 10.21.0.1/24 dev inside");
-      startOther({"--dhcp-relay=10.21.0.1,10.20.0.1", "--dhcp-leasefile=" + (folder_ / "relay.leases").string()});
+      ip("link set far netns " + far.pid() +
+         " && ip link set inside up && ip addr add 10.21.0.1/24 dev inside");
+      startOther({"--dhcp-relay=10.21.0.1,10.20.0.1",
+                  "--dhcp-leasefile=" + (folder_ / "relay.leases").string()});
     });
     in(far, [&] {
       ip("link set far up");
@@ -142,10 +161,13 @@ TEST_F(RelayTest, requestsOfTwoSubnetsAreAnsweredEachWithItsOwn) {
   EXPECT_EQ(node->router, "10.21.0.1");
   EXPECT_EQ(node->file, "ipxe.efi");
   EXPECT_EQ(node->tftp_server, "10.21.0.2") << "the boot server of its subnet";
-  EXPECT_EQ(offerTo("52:54:00:00:00:01", 7, true, far_)->file, "http://10.20.0.1:8080/boot/ipxe?mac=${netX/mac}") << "scripts come from the controller";
+  EXPECT_EQ(offerTo("52:54:00:00:00:01", 7, true, far_)->file,
+            "http://10.20.0.1:8080/boot/ipxe?mac=${netX/mac}")
+      << "scripts come from the controller";
   const auto stranger = offerTo("52:54:00:ff:ff:ff", 0, false, far_);
   ASSERT_TRUE(stranger);
-  EXPECT_TRUE(stranger->address.starts_with("10.21.0.20") || stranger->address == "10.21.0.210") << stranger->address;
+  EXPECT_TRUE(stranger->address.starts_with("10.21.0.20") || stranger->address == "10.21.0.210")
+      << stranger->address;
   EXPECT_EQ(stranger->router, "10.21.0.1");
   EXPECT_EQ(stranger->tftp_server, "10.20.0.1");
   const auto near = offerTo("52:54:00:00:00:02", 0, false);
@@ -163,8 +185,10 @@ class ProxyTest : public DhcpTest {
   static constexpr const char *kForeign = "10.20.0.5", *kOurs = "10.20.0.1";
   static constexpr int kPxePort = 4011;
 
-  /// `item`: the boot server type that BIOS firmware has chosen from the menu (option 43, 9), and asks for (71).
-  std::optional<Offer> fileFor(const std::string& mac, const std::string& from, int arch = 7, const std::string& item = "") {
+  /// `item`: the boot server type that BIOS firmware has chosen from the menu (option 43, 9), and
+  /// asks for (71).
+  std::optional<Offer> fileFor(const std::string& mac, const std::string& from, int arch = 7,
+                               const std::string& item = "") {
     auto request = discover(*Mac::parse(mac), arch, false);
     request[242] = 3;  // DHCPREQUEST
     if (!item.empty()) {
@@ -176,20 +200,24 @@ class ProxyTest : public DhcpTest {
     request.replace(12, 4, reinterpret_cast<const char*>(&address), 4);
     sockaddr_in to{AF_INET, htons(kPxePort), {}, {}};
     ::inet_pton(AF_INET, kOurs, &to.sin_addr);
-    return ask(pxe_, request, to, [&request](std::string_view answer) { return parseOffer(answer, request); });
+    return ask(pxe_, request, to,
+               [&request](std::string_view answer) { return parseOffer(answer, request); });
   }
   void declare() override {
     auto& network = cluster_.networks[0];
     network.dhcp_mode = inventory::DhcpMode::Proxy;
     network.dhcp_range.reset();
-    cluster_.profiles.at("bios").secure_boot = true;  // gpu002 stands for a node with Secure Boot here
+    cluster_.profiles.at("bios").secure_boot =
+        true;  // gpu002 stands for a node with Secure Boot here
   }
   void surround() override {
     auto& foreign = makeSpace();
     joinLan(foreign, "other");
     in(foreign, [&] {
       ip("addr add 10.20.0.5/16 dev other");
-      startOther({"--interface=other", "--bind-interfaces", "--dhcp-authoritative", "--no-ping", "--dhcp-range=10.20.50.1,10.20.50.99,255.255.0.0,1h", "--dhcp-leasefile=" + (folder_ / "other.leases").string()});
+      startOther({"--interface=other", "--bind-interfaces", "--dhcp-authoritative", "--no-ping",
+                  "--dhcp-range=10.20.50.1,10.20.50.99,255.255.0.0,1h",
+                  "--dhcp-leasefile=" + (folder_ / "other.leases").string()});
     });
   }
   io::Fd pxe_;
@@ -224,13 +252,15 @@ TEST_F(ProxyTest, addressesComeFromTheForeignServerAndBootFilesFromMuster) {
   ASSERT_TRUE(menu) << "muster is silent to BIOS firmware";
   const auto entry = menu->pxe.find("muster");
   ASSERT_TRUE(entry != std::string::npos && entry >= 3) << "there is no menu";
-  const auto bios = fileFor("52:54:00:00:00:01", address->address, 0, menu->pxe.substr(entry - 3, 2));
+  const auto bios =
+      fileFor("52:54:00:00:00:01", address->address, 0, menu->pxe.substr(entry - 3, 2));
   ASSERT_TRUE(bios);
   EXPECT_EQ(bios->file, "undionly.kpxe");
   EXPECT_EQ(bios->tftp_server, kOurs);
 }
 
-/// SeaBIOS with the network ROM that QEMU has (iPXE): an address from the foreign server, the script from muster.
+/// SeaBIOS with the network ROM that QEMU has (iPXE): an address from the foreign server, the
+/// script from muster.
 TEST_F(ProxyTest, aBiosMachineBootsBesideTheForeignServer) {
   io::ServerOptions options;
   options.address = kOurs;
@@ -246,14 +276,32 @@ TEST_F(ProxyTest, aBiosMachineBootsBesideTheForeignServer) {
   ASSERT_TRUE(netboot_->arm(NodeName("gpu001")));
   ip("tuntap add tap0 mode tap && ip link set tap0 master lan && ip link set tap0 up");
   io::Command command{.program = "qemu-system-x86_64"};
-  command.args = {"-machine", "pc,accel=tcg,graphics=off", "-m", "256", "-display", "none", "-monitor", "none", "-no-reboot", "-serial", "file:" + (folder_ / "console").string(), "-boot", "n",
-                  "-netdev", "tap,id=n,ifname=tap0,script=no,downscript=no", "-device", "virtio-net-pci,netdev=n,mac=52:54:00:00:00:01"};
+  command.args = {"-machine",
+                  "pc,accel=tcg,graphics=off",
+                  "-m",
+                  "256",
+                  "-display",
+                  "none",
+                  "-monitor",
+                  "none",
+                  "-no-reboot",
+                  "-serial",
+                  "file:" + (folder_ / "console").string(),
+                  "-boot",
+                  "n",
+                  "-netdev",
+                  "tap,id=n,ifname=tap0,script=no,downscript=no",
+                  "-device",
+                  "virtio-net-pci,netdev=n,mac=52:54:00:00:00:01"};
   auto machine = processes_->start(command, folder_ / "qemu.log");
   ASSERT_TRUE(machine) << machine.error().str();
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(300);
-  while (!kernel_wanted && (*machine)->running() && std::chrono::steady_clock::now() < until) io_.run_for(std::chrono::milliseconds(200));
+  while (!kernel_wanted && (*machine)->running() && std::chrono::steady_clock::now() < until)
+    io_.run_for(std::chrono::milliseconds(200));
   (*machine)->terminate(std::chrono::seconds(3));
-  EXPECT_TRUE(kernel_wanted) << "its script did not come, or did not lead to the RAM OS: " << io::readFile(folder_ / "console").value_or("") << io::readFile(folder_ / "qemu.log").value_or("");
+  EXPECT_TRUE(kernel_wanted) << "its script did not come, or did not lead to the RAM OS: "
+                             << io::readFile(folder_ / "console").value_or("")
+                             << io::readFile(folder_ / "qemu.log").value_or("");
 }
 
 }  // namespace

@@ -49,7 +49,8 @@ TEST(DnsmasqConfig, onlyKnownMachinesWithoutRange) {
 
 TEST(DnsmasqConfig, everyNodeHasAFileOfItsOwn) {
   auto cluster = twoNodes();
-  const HostLines wanted{{"gpu001", "52:54:00:00:00:01,10.20.1.1,gpu001\n"}, {"gpu002", "52:54:00:00:00:02,10.20.1.2,gpu002\n"}};
+  const HostLines wanted{{"gpu001", "52:54:00:00:00:01,10.20.1.1,gpu001\n"},
+                         {"gpu002", "52:54:00:00:00:02,10.20.1.2,gpu002\n"}};
   EXPECT_EQ(renderHosts(cluster), wanted);
   cluster.networks[0].dhcp_mode = inventory::DhcpMode::Proxy;
   EXPECT_TRUE(renderHosts(cluster).empty()) << "the other server gives the addresses";
@@ -65,10 +66,20 @@ TEST(DnsmasqConfig, secureNodesAreToldByTheirLine) {
 TEST(DnsmasqConfig, subnetsBehindRelaysAndServersOfRacks) {
   auto cluster = twoNodes();
   auto& network = cluster.networks[0];
-  network.boot_servers = {{"b1", *Ipv4::parse("10.21.0.2"), "", {}}, {"b2", std::nullopt, "http://10.20.0.9", {"r2"}}, {"b3", *Ipv4::parse("10.20.0.8"), "", {"r3"}}};
-  inventory::Subnet ranged{"row-a", *Cidr::parse("10.21.0.0/24"), *Ipv4::parse("10.21.0.1"), std::pair(*Ipv4::parse("10.21.0.200"), *Ipv4::parse("10.21.0.210")),
-                           {*Ipv4::parse("10.21.0.53")}, {}, "b1", {}};
-  inventory::Subnet fixed{"row-b", *Cidr::parse("10.22.0.0/24"), *Ipv4::parse("10.22.0.1"), std::nullopt, {}, {}, "", {}};
+  network.boot_servers = {{"b1", *Ipv4::parse("10.21.0.2"), "", {}},
+                          {"b2", std::nullopt, "http://10.20.0.9", {"r2"}},
+                          {"b3", *Ipv4::parse("10.20.0.8"), "", {"r3"}}};
+  inventory::Subnet ranged{"row-a",
+                           *Cidr::parse("10.21.0.0/24"),
+                           *Ipv4::parse("10.21.0.1"),
+                           std::pair(*Ipv4::parse("10.21.0.200"), *Ipv4::parse("10.21.0.210")),
+                           {*Ipv4::parse("10.21.0.53")},
+                           {},
+                           "b1",
+                           {}};
+  inventory::Subnet fixed{
+      "row-b", *Cidr::parse("10.22.0.0/24"), *Ipv4::parse("10.22.0.1"), std::nullopt, {}, {}, "",
+      {}};
   network.subnets = {ranged, fixed};
   cluster.nodes[0].address = *Ipv4::parse("10.21.0.11");
   cluster.nodes[1].rack = "r3";

@@ -15,13 +15,23 @@ class EnrolmentGateway final : public gateway::GatewayServer {
     return "enrolment-" + node.str() + "-" + std::to_string(++issued);
   }
   std::optional<gateway::AgentState> state(const NodeName&) const override { return std::nullopt; }
-  Async<gateway::AgentState> waitFor(NodeName, std::optional<wire::Mode>, std::string, std::chrono::seconds) override {
+  Async<gateway::AgentState> waitFor(NodeName, std::optional<wire::Mode>, std::string,
+                                     std::chrono::seconds) override {
     co_return fail(ErrorCode::Timeout, "");
   }
-  Result<void> submit(const NodeName&, wire::AgentTask) override { return fail(ErrorCode::Unavailable, ""); }
-  std::optional<wire::AgentTaskReport> report(const NodeName&, const std::string&) const override { return std::nullopt; }
-  Task<std::optional<wire::AgentTaskReport>> reportWithin(NodeName, std::string, std::chrono::milliseconds) override { co_return std::nullopt; }
-  Async<wire::AgentTaskReport> runTask(NodeName, wire::AgentTask) override { co_return fail(ErrorCode::Unavailable, ""); }
+  Result<void> submit(const NodeName&, wire::AgentTask) override {
+    return fail(ErrorCode::Unavailable, "");
+  }
+  std::optional<wire::AgentTaskReport> report(const NodeName&, const std::string&) const override {
+    return std::nullopt;
+  }
+  Task<std::optional<wire::AgentTaskReport>> reportWithin(NodeName, std::string,
+                                                          std::chrono::milliseconds) override {
+    co_return std::nullopt;
+  }
+  Async<wire::AgentTaskReport> runTask(NodeName, wire::AgentTask) override {
+    co_return fail(ErrorCode::Unavailable, "");
+  }
 };
 
 }  // namespace muster::provision

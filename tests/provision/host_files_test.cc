@@ -58,7 +58,8 @@ TEST_F(HostFilesTest, leftoversOfAnEarlierControllerAreCorrected) {
   const auto change = write({{"torn", "52:54:00:00:00:01,10.20.1.1,torn\n"}, {"huge", "small\n"}});
   EXPECT_EQ(change.removed, 1u);
   EXPECT_EQ(change.replaced, 2u);
-  EXPECT_EQ(onDisk(), (HostLines{{"torn", "52:54:00:00:00:01,10.20.1.1,torn\n"}, {"huge", "small\n"}}));
+  EXPECT_EQ(onDisk(),
+            (HostLines{{"torn", "52:54:00:00:00:01,10.20.1.1,torn\n"}, {"huge", "small\n"}}));
 }
 
 TEST_F(HostFilesTest, folderThatCannotBeUsedIsAnErrorAndTheNextCallTriesAgain) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// UEFI HTTP boot by real firmware (OVMF): an address and a URL by DHCP, iPXE by HTTP, then the node's script and the RAM OS.
+// UEFI HTTP boot by real firmware (OVMF): an address and a URL by DHCP, iPXE by HTTP, then the
+// node's script and the RAM OS.
 #include "tests/provision/dhcp_site.h"
 
 #include <gmock/gmock.h>
@@ -10,13 +11,15 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr std::chrono::seconds kBootLimit{240};
-constexpr const char *kCode = "/usr/share/OVMF/OVMF_CODE_4M.fd", *kVariables = "/usr/share/OVMF/OVMF_VARS_4M.fd";
+constexpr const char *kCode = "/usr/share/OVMF/OVMF_CODE_4M.fd",
+                     *kVariables = "/usr/share/OVMF/OVMF_VARS_4M.fd";
 
 class HttpBootTest : public DhcpTest {
  protected:
   void surround() override {
     if (!std::filesystem::exists(kCode)) GTEST_SKIP() << "needs OVMF";
-    ip("link add lan type bridge && ip addr flush dev server && ip link set server master lan && ip addr add 10.20.0.1/16 dev lan && ip link set lan up");
+    ip("link add lan type bridge && ip addr flush dev server && ip link set server master lan && "
+       "ip addr add 10.20.0.1/16 dev lan && ip link set lan up");
     ip("tuntap add tap0 mode tap && ip link set tap0 master lan && ip link set tap0 up");
   }
   /// Routes of Netboot, each noting what was asked.
@@ -28,7 +31,9 @@ class HttpBootTest : public DhcpTest {
     ASSERT_TRUE(started) << started.error().str();
     http_ = std::move(*started);
     auto routes = netboot_->routes();
-    routes.push_back({"GET", "/ramos/", [](io::ServerRequest) -> Task<io::ServerResponse> { co_return io::ServerResponse::text(404, "not here\n"); }});
+    routes.push_back({"GET", "/ramos/", [](io::ServerRequest) -> Task<io::ServerResponse> {
+                        co_return io::ServerResponse::text(404, "not here\n");
+                      }});
     for (auto& route : routes)
       route.handle = [this, inner = route.handle](io::ServerRequest request) {
         asked_ += request.target + "\n";
@@ -40,21 +45,48 @@ class HttpBootTest : public DhcpTest {
   std::unique_ptr<io::Child> startMachine() {
     std::filesystem::copy_file(kVariables, folder_ / "vars");
     io::Command command{.program = "qemu-system-x86_64"};
-    command.args = {"-machine", "q35,accel=tcg", "-cpu", "max", "-smp", "1,maxcpus=2", "-m", "512", "-display", "none", "-monitor", "none", "-no-reboot",
-                    "-fw_cfg", "name=opt/org.tianocore/IPv4PXESupport,string=n", "-fw_cfg", "name=opt/org.tianocore/IPv6PXESupport,string=n",
-                    "-drive", std::string("if=pflash,format=raw,unit=0,readonly=on,file=") + kCode, "-drive", "if=pflash,format=raw,unit=1,file=" + (folder_ / "vars").string(),
-                    "-serial", "file:" + (folder_ / "console").string(), "-netdev", "tap,id=n,ifname=tap0,script=no,downscript=no",
-                    "-device", "virtio-net-pci,netdev=n,romfile=,bootindex=1,mac=52:54:00:00:00:01"};
+    command.args = {"-machine",
+                    "q35,accel=tcg",
+                    "-cpu",
+                    "max",
+                    "-smp",
+                    "1,maxcpus=2",
+                    "-m",
+                    "512",
+                    "-display",
+                    "none",
+                    "-monitor",
+                    "none",
+                    "-no-reboot",
+                    "-fw_cfg",
+                    "name=opt/org.tianocore/IPv4PXESupport,string=n",
+                    "-fw_cfg",
+                    "name=opt/org.tianocore/IPv6PXESupport,string=n",
+                    "-drive",
+                    std::string("if=pflash,format=raw,unit=0,readonly=on,file=") + kCode,
+                    "-drive",
+                    "if=pflash,format=raw,unit=1,file=" + (folder_ / "vars").string(),
+                    "-serial",
+                    "file:" + (folder_ / "console").string(),
+                    "-netdev",
+                    "tap,id=n,ifname=tap0,script=no,downscript=no",
+                    "-device",
+                    "virtio-net-pci,netdev=n,romfile=,bootindex=1,mac=52:54:00:00:00:01"};
     auto machine = processes_->start(command, folder_ / "qemu.log");
     EXPECT_TRUE(machine) << machine.error().str();
     return machine ? std::move(*machine) : nullptr;
   }
   bool becomes(io::Child& machine, const std::string& wanted) {
     const auto until = std::chrono::steady_clock::now() + kBootLimit;
-    while (asked_.find(wanted) == std::string::npos && machine.running() && std::chrono::steady_clock::now() < until) io_.run_for(std::chrono::milliseconds(200));
+    while (asked_.find(wanted) == std::string::npos && machine.running() &&
+           std::chrono::steady_clock::now() < until)
+      io_.run_for(std::chrono::milliseconds(200));
     return asked_.find(wanted) != std::string::npos;
   }
-  std::string said() { return io::readFile(folder_ / "console").value_or("") + io::readFile(folder_ / "qemu.log").value_or(""); }
+  std::string said() {
+    return io::readFile(folder_ / "console").value_or("") +
+           io::readFile(folder_ / "qemu.log").value_or("");
+  }
 
   std::unique_ptr<io::HttpServer> http_;
   std::string asked_;

@@ -23,7 +23,9 @@ class InspectionTest : public ::testing::Test {
     hardware.nics = {{"eth0", "52:54:00:00:00:01", "e1000"}};
     hardware.rdma_devices = {"mlx5_0"};
     hardware.disks = {{"/dev/sda", "D1", "W1", "Disk", "none", 1000}};
-    for (int i = 0; i < 8; ++i) hardware.gpus.push_back({"PCI 10de:2330", "", "", "", "0000:0" + std::to_string(i) + ":00.0"});
+    for (int i = 0; i < 8; ++i)
+      hardware.gpus.push_back(
+          {"PCI 10de:2330", "", "", "", "0000:0" + std::to_string(i) + ":00.0"});
     profile.expect = {8, "H100", 1, 1024, 96};
   }
   std::vector<std::string> misfits() {
@@ -58,9 +60,11 @@ TEST_F(InspectionTest, anEmptyBusIsAFaultExceptOnTheTwin) {
   EXPECT_THAT(misfits(), ElementsAre("0 GPUs seen, 8 expected"));
   hardware.manufacturer = "muster";
   EXPECT_THAT(misfits(), ElementsAre());
-  EXPECT_THAT(inspect(node, profile, hardware).notes, ElementsAre(HasSubstr("the gates count them")));
+  EXPECT_THAT(inspect(node, profile, hardware).notes,
+              ElementsAre(HasSubstr("the gates count them")));
   hardware.gpus.resize(7, {"NVIDIA H100 80GB HBM3", "GPU-1", "S1", "", ""});
-  EXPECT_THAT(misfits(), ElementsAre("7 GPUs seen, 8 expected")) << "once they can be seen, a wrong number counts there too";
+  EXPECT_THAT(misfits(), ElementsAre("7 GPUs seen, 8 expected"))
+      << "once they can be seen, a wrong number counts there too";
 }
 
 TEST_F(InspectionTest, wrongModelIsFoundWhenNvmlNamesIt) {
@@ -73,15 +77,16 @@ TEST_F(InspectionTest, tooLittleOfAnythingIsFound) {
   hardware.cpus = 48;
   hardware.memory_bytes = 900ull << 30;
   hardware.nics.clear();
-  EXPECT_THAT(misfits(),
-              UnorderedElementsAre(HasSubstr("48 CPUs"), HasSubstr("GiB of memory"), HasSubstr("provisioning MAC")));
+  EXPECT_THAT(misfits(), UnorderedElementsAre(HasSubstr("48 CPUs"), HasSubstr("GiB of memory"),
+                                              HasSubstr("provisioning MAC")));
 }
 
 TEST_F(InspectionTest, rdmaNicsAreCountedExactlyOnceTheyShow) {
   profile.expect.nics = 2;
   hardware.rdma_devices.clear();
   EXPECT_THAT(misfits(), ElementsAre()) << "an Ethernet port is no RDMA NIC";
-  EXPECT_THAT(inspect(node, profile, hardware).notes, ::testing::Contains(HasSubstr("2 RDMA NICs are expected")));
+  EXPECT_THAT(inspect(node, profile, hardware).notes,
+              ::testing::Contains(HasSubstr("2 RDMA NICs are expected")));
   hardware.rdma_devices = {"mlx5_0", "mlx5_1"};
   EXPECT_THAT(misfits(), ElementsAre());
   hardware.rdma_devices = {"mlx5_0"};
@@ -99,7 +104,8 @@ TEST_F(InspectionTest, anotherMachineIsFound) {
 TEST_F(InspectionTest, severalDisksNeedARule) {
   hardware.disks.push_back({"/dev/sdb", "D2", "W2", "Disk", "ext4 \"data\" on /dev/sdb1", 500});
   EXPECT_THAT(misfits(), ElementsAre(HasSubstr("2 disks")));
-  EXPECT_EQ(diskContent(profile, hardware), "/dev/sdb: ext4 \"data\" on /dev/sdb1") << "all of them could be meant";
+  EXPECT_EQ(diskContent(profile, hardware), "/dev/sdb: ext4 \"data\" on /dev/sdb1")
+      << "all of them could be meant";
   profile.disk = "smallest";
   EXPECT_THAT(misfits(), ElementsAre());
   EXPECT_THAT(diskContent(profile, hardware), HasSubstr("ext4"));
@@ -113,13 +119,15 @@ TEST_F(InspectionTest, severalDisksNeedARule) {
 }
 
 TEST_F(InspectionTest, factsNameTheHardware) {
-  EXPECT_THAT(hardwareFacts(node, profile, hardware), UnorderedElementsAre(Pair("hw.serial", "SN-1"), Pair("hw.mac", "52:54:00:00:00:01")))
+  EXPECT_THAT(hardwareFacts(node, profile, hardware),
+              UnorderedElementsAre(Pair("hw.serial", "SN-1"), Pair("hw.mac", "52:54:00:00:00:01")))
       << "GPUs without NVML have no name yet";
   profile.expect.gpus = 3;
   hardware.gpus = {{"H100", "GPU-a", "S1", "", ""}, {"H100", "GPU-b", "", "", ""}};
   EXPECT_THAT(hardwareFacts(node, profile, hardware),
-              UnorderedElementsAre(Pair("hw.serial", "SN-1"), Pair("hw.mac", "52:54:00:00:00:01"), Pair("hw.gpu.0", "S1"),
-                                   Pair("hw.gpu.1", "GPU-b"), Pair("hw.gpu.2", "absent")));
+              UnorderedElementsAre(Pair("hw.serial", "SN-1"), Pair("hw.mac", "52:54:00:00:00:01"),
+                                   Pair("hw.gpu.0", "S1"), Pair("hw.gpu.1", "GPU-b"),
+                                   Pair("hw.gpu.2", "absent")));
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ class LivePhaseTest : public ProvisionPhaseTest {
     agents.hold(TaskKind::StartImage);
     newController();
   }
-  /// As the machine does it: the task's end is told, then the live system's agent calls, in the same boot.
+  /// As the machine does it: the task's end is told, then the live system's agent calls, in the
+  /// same boot.
   void takeOver() {
     auto& agent = agents.boot(kNode, Mode::Disk, boot_id);
     agent.hardware = hardware;
@@ -62,17 +63,22 @@ TEST_F(LivePhaseTest, nothingIsWipedForIt) {
   EXPECT_EQ(goals[2].disruption, lifecycle::Disruption::Reset);
   hardware.disks[0].content = "ext4 \"data\"";
   takeOver();
-  EXPECT_EQ(value(observe(), lifecycle::kInstalledFacet), "/dev/vda: ext4 \"data\"") << "what runs in memory says nothing of the disk";
+  EXPECT_EQ(value(observe(), lifecycle::kInstalledFacet), "/dev/vda: ext4 \"data\"")
+      << "what runs in memory says nothing of the disk";
   EXPECT_EQ(value(observe(), kImage), "bookworm@d1d1");
 }
 
 TEST_F(LivePhaseTest, aMachineWithoutOrWithManyDisksFits) {
-  for (const auto& disks : {std::vector<wire::Disk>{}, std::vector<wire::Disk>{hardware.disks[0], {"/dev/vdb", "D2", "", "", "none", 4ull << 30}}}) {
+  for (const auto& disks :
+       {std::vector<wire::Disk>{},
+        std::vector<wire::Disk>{hardware.disks[0],
+                                {"/dev/vdb", "D2", "", "", "none", 4ull << 30}}}) {
     const auto& profile = cluster.profiles.at("uefi");
     hardware.disks = disks;
     hardware.gpus = {};
     const auto with_disk = inspect(cluster.nodes[0], profile, hardware, {&cluster.nodes});
-    const auto without = inspect(cluster.nodes[0], profile, hardware, {.nodes = &cluster.nodes, .listened = false, .diskless = true});
+    const auto without = inspect(cluster.nodes[0], profile, hardware,
+                                 {.nodes = &cluster.nodes, .listened = false, .diskless = true});
     EXPECT_EQ(without.misfits.size() + 1, with_disk.misfits.size());
   }
 }
@@ -83,7 +89,10 @@ TEST_F(LivePhaseTest, tooLittleMemoryIsRefusedBeforeTheRestart) {
   agents.boot(kNode, Mode::Ram, "boot-0").hardware = hardware;
   const auto outcome = act(kImage);
   ASSERT_TRUE(is<Blocked>(outcome)) << why(outcome);
-  EXPECT_THAT(why(outcome), HasSubstr("takes 3072 MiB of memory and its system 512 MiB beside it, the machine has 2048 MiB"));
+  EXPECT_THAT(
+      why(outcome),
+      HasSubstr(
+          "takes 3072 MiB of memory and its system 512 MiB beside it, the machine has 2048 MiB"));
   EXPECT_EQ(powerCalls(), 0);
 }
 
@@ -139,7 +148,9 @@ TEST_F(LivePhaseTest, aSystemThatNeverCallsIsStartedAgainAndThenAFault) {
 
 TEST_F(LivePhaseTest, aTaskThatFailsTellsWhy) {
   startStarting();
-  agents.failTask(starts()[0].id, "900 MiB of memory are free, the live image bookworm takes 600 MiB", ErrorCode::InvalidInput);
+  agents.failTask(starts()[0].id,
+                  "900 MiB of memory are free, the live image bookworm takes 600 MiB",
+                  ErrorCode::InvalidInput);
   const auto outcome = act(kImage);
   ASSERT_FALSE(outcome);
   EXPECT_THAT(outcome.error().text(), HasSubstr("900 MiB of memory are free"));

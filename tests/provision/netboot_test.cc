@@ -31,7 +31,8 @@ class NetbootTest : public ::testing::Test {
   }
   Netboot& netboot() {
     if (!netboot_) {
-      NetbootOptions options{folder / "run", 8080, 8443, std::string(64, 'c'), folder / "hosts", folder / "tftp"};
+      NetbootOptions options{folder / "run",   8080,           8443, std::string(64, 'c'),
+                             folder / "hosts", folder / "tftp"};
       options.steady = [this] { return clock.steady(); };
       options.look_for_old = std::chrono::milliseconds(1);
       netboot_ = makeNetboot(cluster, images, gateway, processes, io.get_executor(), options);
@@ -64,21 +65,27 @@ TEST_F(NetbootTest, onlyTheArmedNodeBootsIntoTheRamOs) {
   ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
   const auto script = ask("/boot/ipxe?mac=52:54:00:00:00:01");
   EXPECT_THAT(script, HasSubstr("muster.enrolment=enrolment-gpu001-1 muster.node=gpu001"));
-  EXPECT_EQ(ask("/boot/ipxe?mac=52%3A54%3A00%3A00%3A00%3A01"), script) << "asking again is not another arming";
+  EXPECT_EQ(ask("/boot/ipxe?mac=52%3A54%3A00%3A00%3A00%3A01"), script)
+      << "asking again is not another arming";
   EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:02", "10.20.1.2"), HasSubstr("sanboot"));
   netboot().disarm(NodeName("gpu001"));
   EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), Not(HasSubstr("muster.enrolment")));
   ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
-  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("enrolment-gpu001-2")) << "each arming has an id of its own";
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("enrolment-gpu001-2"))
+      << "each arming has an id of its own";
 }
 
 TEST_F(NetbootTest, theScriptOfTheSecondHostLoadsFromItAndNamesTheOthersToo) {
   auto& network = cluster.networks[0];
-  network.controllers = {*Ipv4::parse("10.20.0.1"), *Ipv4::parse("10.20.0.2"), *Ipv4::parse("10.20.0.3")};
+  network.controllers = {*Ipv4::parse("10.20.0.1"), *Ipv4::parse("10.20.0.2"),
+                         *Ipv4::parse("10.20.0.3")};
   ASSERT_TRUE(inventory::putOnHost(network, {*Ipv4::parse("10.20.0.2")}));
   ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
   const auto script = ask("/boot/ipxe?mac=52:54:00:00:00:01");
-  EXPECT_THAT(script, HasSubstr(" muster.url=https://10.20.0.2:8443,https://10.20.0.1:8443,https://10.20.0.3:8443 "));
+  EXPECT_THAT(
+      script,
+      HasSubstr(
+          " muster.url=https://10.20.0.2:8443,https://10.20.0.1:8443,https://10.20.0.3:8443 "));
   EXPECT_THAT(script, HasSubstr("initrd http://10.20.0.2:8080/ramos/initrd.img"));
   EXPECT_THAT(script, Not(HasSubstr("10.20.0.1:8080")));
   auto other = cluster;
@@ -91,21 +98,24 @@ TEST_F(NetbootTest, aScriptEndsWithItsToken) {
   clock.advance(gateway::kEnrolmentWindow);
   EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("enrolment-gpu001-1"));
   clock.advance(std::chrono::seconds(1));
-  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("sanboot")) << "the RAM OS could not enrol any more";
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("sanboot"))
+      << "the RAM OS could not enrol any more";
   ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
   EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("enrolment-gpu001-2"));
 }
 
 TEST_F(NetbootTest, unknownAndMalformedRequestsStayOnDisk) {
   ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
-  for (const auto* target : {"/boot/ipxe", "/boot/ipxe?mac=", "/boot/ipxe?mac=junk", "/boot/ipxe?mac=52:54:00:ff:ff:ff"}) {
+  for (const auto* target : {"/boot/ipxe", "/boot/ipxe?mac=", "/boot/ipxe?mac=junk",
+                             "/boot/ipxe?mac=52:54:00:ff:ff:ff"}) {
     EXPECT_THAT(ask(target), HasSubstr("sanboot --no-describe --drive 0x80")) << target;
   }
 }
 
 TEST_F(NetbootTest, anotherNodeDoesNotGetTheToken) {
   ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
-  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01", "10.20.1.2"), Not(HasSubstr("muster.enrolment")));
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01", "10.20.1.2"),
+              Not(HasSubstr("muster.enrolment")));
 }
 
 TEST_F(NetbootTest, aStrangerWithTheNodesMacDoesNotGetTheToken) {
@@ -113,7 +123,8 @@ TEST_F(NetbootTest, aStrangerWithTheNodesMacDoesNotGetTheToken) {
     cluster.networks[0].dhcp_mode = mode;
     ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
     for (const auto* from : {"10.20.240.77", "192.0.2.1", "junk", ""}) {
-      EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01", from), Not(HasSubstr("muster.enrolment"))) << from;
+      EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01", from), Not(HasSubstr("muster.enrolment")))
+          << from;
     }
     EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("muster.enrolment="));
   }
@@ -122,20 +133,24 @@ TEST_F(NetbootTest, aStrangerWithTheNodesMacDoesNotGetTheToken) {
 TEST_F(NetbootTest, besideAnotherDhcpServerAnyAddressButAnotherNodesIsTheNode) {
   cluster.networks[0].dhcp_mode = inventory::DhcpMode::Proxy;
   ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
-  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01", "10.20.240.77"), HasSubstr("muster.enrolment="));
-  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01", "10.20.1.2"), Not(HasSubstr("muster.enrolment")));
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01", "10.20.240.77"),
+              HasSubstr("muster.enrolment="));
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01", "10.20.1.2"),
+              Not(HasSubstr("muster.enrolment")));
 }
 
 TEST_F(NetbootTest, firmwareThatBootsByHttpGetsIpxe) {
   const auto routes = netboot().routes();
-  const auto route = std::find_if(routes.begin(), routes.end(), [](const io::Route& r) { return r.path == "/boot/ipxe.efi"; });
+  const auto route = std::find_if(routes.begin(), routes.end(),
+                                  [](const io::Route& r) { return r.path == "/boot/ipxe.efi"; });
   ASSERT_NE(route, routes.end());
   io::ServerRequest request;
   request.target = "/boot/ipxe.efi";
   const auto response = muster::test::runAsync(call(route->handle, request)).value();
   const auto* file = std::get_if<io::FileBody>(&response.body);
   ASSERT_NE(file, nullptr);
-  EXPECT_EQ(io::readFile(file->path).value_or("").substr(0, 2), "MZ") << file->path << " is no EFI program";
+  EXPECT_EQ(io::readFile(file->path).value_or("").substr(0, 2), "MZ")
+      << file->path << " is no EFI program";
 }
 
 TEST_F(NetbootTest, armingSaysWhatIsMissing) {
@@ -189,15 +204,19 @@ TEST_F(NetbootTest, followsTheInventoryWithoutARestart) {
   added.address = *Ipv4::parse("10.20.1.3");
   bigger.nodes.push_back(added);
   ASSERT_TRUE(netboot().follow(bigger));
-  EXPECT_EQ(io::readFile(folder / "hosts/gpu003").value_or("none"), "52:54:00:00:00:03,10.20.1.3,gpu003\n");
+  EXPECT_EQ(io::readFile(folder / "hosts/gpu003").value_or("none"),
+            "52:54:00:00:00:03,10.20.1.3,gpu003\n");
   EXPECT_TRUE(processes.daemons[0]->signals.empty()) << "dnsmasq sees a new file by itself";
   ASSERT_TRUE(netboot().arm(NodeName("gpu003")));
-  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:03", "10.20.1.3"), HasSubstr("muster.node=gpu003"));
-  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("muster.enrolment=")) << "others stay armed";
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:03", "10.20.1.3"),
+              HasSubstr("muster.node=gpu003"));
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("muster.enrolment="))
+      << "others stay armed";
   ASSERT_TRUE(netboot().follow(cluster));
   EXPECT_FALSE(std::filesystem::exists(folder / "hosts/gpu003"));
   EXPECT_EQ(processes.daemons[0]->signals, std::vector<int>{SIGHUP});
-  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:03", "10.20.1.3"), Not(HasSubstr("muster.enrolment")));
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:03", "10.20.1.3"),
+              Not(HasSubstr("muster.enrolment")));
   EXPECT_EQ(netboot().arm(NodeName("gpu003")).error().code(), ErrorCode::NotFound);
   EXPECT_EQ(processes.daemons.size(), 1u);
   netboot().stop();
@@ -208,26 +227,34 @@ TEST_F(NetbootTest, nodeWithAnotherMacIsDisarmed) {
   auto replaced = cluster;
   replaced.nodes[0].mac = *Mac::parse("52:54:00:00:00:aa");
   ASSERT_TRUE(netboot().follow(replaced));
-  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:aa"), Not(HasSubstr("muster.enrolment"))) << "the arming was for the old board";
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:aa"), Not(HasSubstr("muster.enrolment")))
+      << "the arming was for the old board";
   EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), Not(HasSubstr("muster.enrolment")));
   ASSERT_TRUE(netboot().follow(cluster));
 }
 
 TEST_F(NetbootTest, secureNodeFindsItsScriptOnlyByTftpAndOnlyWhileArmed) {
-  for (const auto* name : {"vmlinuz", "initrd.img", "agent.img"}) ASSERT_TRUE(io::writeFileAtomic(folder / name, name));
+  for (const auto* name : {"vmlinuz", "initrd.img", "agent.img"})
+    ASSERT_TRUE(io::writeFileAtomic(folder / name, name));
   images.ram_os = RamOs{folder / "vmlinuz", folder / "initrd.img", folder / "agent.img"};
   cluster.profiles.at("uefi").secure_boot = true;
   const auto tftp = folder / "tftp", own = tftp / "10.20.1.1";
   ASSERT_TRUE(netboot().start());
-  EXPECT_FALSE(std::filesystem::exists(tftp / "shimx64.efi")) << "who is not armed must find nothing to boot";
+  EXPECT_FALSE(std::filesystem::exists(tftp / "shimx64.efi"))
+      << "who is not armed must find nothing to boot";
   EXPECT_EQ(io::readFile(tftp / "ipxe.efi").value_or("").substr(0, 2), "MZ");
   const auto armed = netboot().arm(NodeName("gpu001"));
   ASSERT_TRUE(armed) << armed.error().str();
-  EXPECT_THAT(io::readFile(own / "grub/grub.cfg").value_or(""), HasSubstr("'muster.enrolment=enrolment-gpu001-1' 'muster.node=gpu001'"));
-  EXPECT_EQ(std::filesystem::status(own).permissions(), std::filesystem::perms::owner_all) << "nobody else on this machine writes there";
-  for (const auto* name : {"shimx64.efi", "grubx64.efi"}) EXPECT_EQ(io::readFile(own / name).value_or("").substr(0, 2), "MZ") << name;
-  for (const auto* name : {"vmlinuz", "initrd.img", "agent.img"}) EXPECT_EQ(io::readFile(own / "ramos" / name).value_or(""), name);
-  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), Not(HasSubstr("muster.enrolment"))) << "iPXE is not signed";
+  EXPECT_THAT(io::readFile(own / "grub/grub.cfg").value_or(""),
+              HasSubstr("'muster.enrolment=enrolment-gpu001-1' 'muster.node=gpu001'"));
+  EXPECT_EQ(std::filesystem::status(own).permissions(), std::filesystem::perms::owner_all)
+      << "nobody else on this machine writes there";
+  for (const auto* name : {"shimx64.efi", "grubx64.efi"})
+    EXPECT_EQ(io::readFile(own / name).value_or("").substr(0, 2), "MZ") << name;
+  for (const auto* name : {"vmlinuz", "initrd.img", "agent.img"})
+    EXPECT_EQ(io::readFile(own / "ramos" / name).value_or(""), name);
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), Not(HasSubstr("muster.enrolment")))
+      << "iPXE is not signed";
   ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
   EXPECT_THAT(io::readFile(own / "grub/grub.cfg").value_or(""), HasSubstr("enrolment-gpu001-2"));
   netboot().disarm(NodeName("gpu001"));
@@ -239,14 +266,17 @@ TEST_F(NetbootTest, secureNodeFindsItsScriptOnlyByTftpAndOnlyWhileArmed) {
 TEST_F(NetbootTest, whatASecureNodeLoadsIsWhatMusterHas) {
   const auto put = [this](const std::string& name, const std::string& content) {
     ASSERT_TRUE(io::writeFileAtomic(folder / name, content));
-    std::filesystem::last_write_time(folder / name, std::filesystem::file_time_type::clock::time_point{});
+    std::filesystem::last_write_time(folder / name,
+                                     std::filesystem::file_time_type::clock::time_point{});
   };
   put("vmlinuz", "kernel 1"), put("initrd.img", "initrd 1"), put("agent.img", "agent 1");
   images.ram_os = RamOs{folder / "vmlinuz", folder / "initrd.img", folder / "agent.img"};
   cluster.profiles.at("uefi").secure_boot = true;
   cluster.nodes[1].profile = "uefi";
   const auto tftp = folder / "tftp";
-  const auto loads = [&tftp](const char* address, const char* name) { return io::readFile(tftp / address / "ramos" / name).value_or(""); };
+  const auto loads = [&tftp](const char* address, const char* name) {
+    return io::readFile(tftp / address / "ramos" / name).value_or("");
+  };
   ASSERT_TRUE(netboot().start());
   ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
   ASSERT_EQ(loads("10.20.1.1", "initrd.img"), "initrd 1");
@@ -254,11 +284,14 @@ TEST_F(NetbootTest, whatASecureNodeLoadsIsWhatMusterHas) {
   ASSERT_TRUE(netboot().arm(NodeName("gpu002")));
   EXPECT_EQ(loads("10.20.1.2", "vmlinuz"), "kernel 2");
   EXPECT_EQ(loads("10.20.1.2", "initrd.img"), "initrd 2");
-  EXPECT_EQ(loads("10.20.1.1", "vmlinuz"), "kernel 1") << "who is loading gets kernel and initrd of one RAM OS";
+  EXPECT_EQ(loads("10.20.1.1", "vmlinuz"), "kernel 1")
+      << "who is loading gets kernel and initrd of one RAM OS";
   EXPECT_EQ(loads("10.20.1.1", "agent.img"), "agent 1");
   ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
   EXPECT_EQ(loads("10.20.1.1", "initrd.img"), "initrd 2");
-  const auto sets = std::count_if(std::filesystem::directory_iterator(tftp), std::filesystem::directory_iterator(), [](const auto& entry) { return entry.path().filename().string().starts_with("ramos-"); });
+  const auto sets = std::count_if(
+      std::filesystem::directory_iterator(tftp), std::filesystem::directory_iterator(),
+      [](const auto& entry) { return entry.path().filename().string().starts_with("ramos-"); });
   EXPECT_EQ(sets, 1) << "what nobody loads is not kept";
 
   const auto copy = std::filesystem::canonical(tftp / "10.20.1.1/ramos/initrd.img");
@@ -271,7 +304,8 @@ TEST_F(NetbootTest, whatASecureNodeLoadsIsWhatMusterHas) {
 }
 
 TEST_F(NetbootTest, aSecureNodeThatDoesNotComeFindsNothingOnceItsTokenHasExpired) {
-  for (const auto* name : {"vmlinuz", "initrd.img", "agent.img"}) ASSERT_TRUE(io::writeFileAtomic(folder / name, name));
+  for (const auto* name : {"vmlinuz", "initrd.img", "agent.img"})
+    ASSERT_TRUE(io::writeFileAtomic(folder / name, name));
   images.ram_os = RamOs{folder / "vmlinuz", folder / "initrd.img", folder / "agent.img"};
   cluster.profiles.at("uefi").secure_boot = true;
   cluster.nodes[1].profile = "uefi";
@@ -298,7 +332,8 @@ TEST_F(NetbootTest, aNodeWithALiveImageStartsThatImagesKernel) {
   images.add("bookworm", "d1d1");
   images.images["bookworm"].live = true;
   ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
-  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("/ramos/vmlinuz")) << "its kernel is not taken out yet: the RAM OS's own will do for all else";
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("/ramos/vmlinuz"))
+      << "its kernel is not taken out yet: the RAM OS's own will do for all else";
   images.images["bookworm"].kernel = folder / "kernel";
   images.images["bookworm"].modules = folder / "modules";
   ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
@@ -308,7 +343,8 @@ TEST_F(NetbootTest, aNodeWithALiveImageStartsThatImagesKernel) {
 }
 
 TEST_F(NetbootTest, aSecureNodeFindsTheKernelOfItsLiveImageByTftp) {
-  for (const auto* name : {"vmlinuz", "initrd.img", "agent.img", "live-kernel", "live-modules"}) ASSERT_TRUE(io::writeFileAtomic(folder / name, name));
+  for (const auto* name : {"vmlinuz", "initrd.img", "agent.img", "live-kernel", "live-modules"})
+    ASSERT_TRUE(io::writeFileAtomic(folder / name, name));
   images.ram_os = RamOs{folder / "vmlinuz", folder / "initrd.img", folder / "agent.img"};
   images.add("bookworm", "d1d1");
   images.images["bookworm"].live = true;
@@ -320,7 +356,8 @@ TEST_F(NetbootTest, aSecureNodeFindsTheKernelOfItsLiveImageByTftp) {
   ASSERT_TRUE(netboot().start());
   const auto armed = netboot().arm(NodeName("gpu001"));
   ASSERT_TRUE(armed) << armed.error().str();
-  EXPECT_THAT(io::readFile(own / "grub/grub.cfg").value_or(""), HasSubstr("linux /images/d1d1/vmlinuz "));
+  EXPECT_THAT(io::readFile(own / "grub/grub.cfg").value_or(""),
+              HasSubstr("linux /images/d1d1/vmlinuz "));
   EXPECT_EQ(io::readFile(own / "images/d1d1/vmlinuz").value_or(""), "live-kernel");
   EXPECT_EQ(io::readFile(own / "images/d1d1/modules.img").value_or(""), "live-modules");
   EXPECT_EQ(io::readFile(own / "ramos/initrd.img").value_or(""), "initrd.img");
@@ -328,13 +365,15 @@ TEST_F(NetbootTest, aSecureNodeFindsTheKernelOfItsLiveImageByTftp) {
 }
 
 TEST_F(NetbootTest, besideAnotherDhcpServerASecureNodesFolderIsNamedByItsMac) {
-  for (const auto* name : {"vmlinuz", "initrd.img", "agent.img"}) ASSERT_TRUE(io::writeFileAtomic(folder / name, name));
+  for (const auto* name : {"vmlinuz", "initrd.img", "agent.img"})
+    ASSERT_TRUE(io::writeFileAtomic(folder / name, name));
   images.ram_os = RamOs{folder / "vmlinuz", folder / "initrd.img", folder / "agent.img"};
   cluster.profiles.at("uefi").secure_boot = true;
   cluster.networks[0].dhcp_mode = inventory::DhcpMode::Proxy;
   ASSERT_TRUE(netboot().start());
   ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
-  EXPECT_TRUE(std::filesystem::exists(folder / "tftp/52-54-00-00-00-01/grub/grub.cfg")) << "as dnsmasq finds it by ARP";
+  EXPECT_TRUE(std::filesystem::exists(folder / "tftp/52-54-00-00-00-01/grub/grub.cfg"))
+      << "as dnsmasq finds it by ARP";
   netboot().stop();
 }
 
@@ -351,7 +390,8 @@ TEST_F(NetbootTest, nodesOfABootServerLoadFromThere) {
   ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
   const auto script = ask("/boot/ipxe?mac=52:54:00:00:00:01");
   EXPECT_THAT(script, HasSubstr("kernel http://10.20.0.9:8000/ramos/vmlinuz "));
-  EXPECT_THAT(script, HasSubstr("muster.url=https://127.0.0.1:8443 ")) << "the agent asks the controller";
+  EXPECT_THAT(script, HasSubstr("muster.url=https://127.0.0.1:8443 "))
+      << "the agent asks the controller";
 }
 
 TEST_F(NetbootTest, dnsmasqRunsOnFromOneControllerToTheNext) {
@@ -364,7 +404,8 @@ TEST_F(NetbootTest, dnsmasqRunsOnFromOneControllerToTheNext) {
   ASSERT_TRUE(netboot().goOn(std::move(running)));
   EXPECT_EQ(processes.daemons.size(), 1u) << "the same dnsmasq";
   EXPECT_EQ(processes.daemons[0]->signals, std::vector<int>{SIGHUP}) << "gpu002 is gone";
-  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), Not(HasSubstr("muster.enrolment"))) << "nobody is armed by another controller";
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), Not(HasSubstr("muster.enrolment")))
+      << "nobody is armed by another controller";
 
   running = netboot().release();
   netboot_.reset();

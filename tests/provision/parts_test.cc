@@ -8,20 +8,25 @@
 namespace muster::provision {
 namespace {
 
+using inventory::PartKind;
+using inventory::PartRule;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using inventory::PartKind;
-using inventory::PartRule;
 
 constexpr std::uint64_t kGib = 1ull << 30;
 
 wire::Hardware machine() {
   wire::Hardware out;
-  for (int i = 0; i < 4; ++i) out.parts.push_back({"dimm", "DIMM_A" + std::to_string(i), "Samsung M321R8GA0BB0", "S" + std::to_string(i), "", 64 * kGib});
-  for (int i = 0; i < 2; ++i) out.parts.push_back({"nvme", "0000:4" + std::to_string(i) + ":00.0", "SAMSUNG MZQL23T8", "N", "GDC7502Q", 3576 * kGib});
+  for (int i = 0; i < 4; ++i)
+    out.parts.push_back({"dimm", "DIMM_A" + std::to_string(i), "Samsung M321R8GA0BB0",
+                         "S" + std::to_string(i), "", 64 * kGib});
+  for (int i = 0; i < 2; ++i)
+    out.parts.push_back({"nvme", "0000:4" + std::to_string(i) + ":00.0", "SAMSUNG MZQL23T8", "N",
+                         "GDC7502Q", 3576 * kGib});
   out.parts.push_back({"nvme", "0000:01:00.0", "Boot Disk", "B", "1.0", 894 * kGib});
-  out.parts.push_back({"nic", "0000:5e:00.0", "ConnectX-7 (15b3:1021 MT4129)", "G", "28.39.1002", 0});
+  out.parts.push_back(
+      {"nic", "0000:5e:00.0", "ConnectX-7 (15b3:1021 MT4129)", "G", "28.39.1002", 0});
   out.nics = {{"eth0", "52:54:00:00:00:01", "e1000"}};
   return out;
 }
@@ -36,7 +41,11 @@ std::vector<std::string> textsOf(const std::vector<Misfit>& misfits) {
 }
 
 TEST(Parts, whatIsExpectedFits) {
-  EXPECT_THAT(judgeParts({{PartKind::Dimm, "", 4, 64, ""}, {PartKind::Nvme, "*mzql2*", 2, 3500, "GDC7*"}, {PartKind::Nvme, "boot*", 1, {}, ""}, {PartKind::Nic, "*15b3:1021*", 1, {}, "28.39.*"}}, machine()),
+  EXPECT_THAT(judgeParts({{PartKind::Dimm, "", 4, 64, ""},
+                          {PartKind::Nvme, "*mzql2*", 2, 3500, "GDC7*"},
+                          {PartKind::Nvme, "boot*", 1, {}, ""},
+                          {PartKind::Nic, "*15b3:1021*", 1, {}, "28.39.*"}},
+                         machine()),
               IsEmpty());
 }
 
@@ -45,14 +54,21 @@ TEST(Parts, countSizeAndFirmwareAreEachFound) {
   seen.parts.erase(seen.parts.begin());
   seen.parts[0].size_bytes = 32 * kGib;
   seen.parts[3].firmware = "GDC5602Q";
-  EXPECT_THAT(textsOf(judgeParts({{PartKind::Dimm, "", 4, 64, ""}, {PartKind::Nvme, "*MZQL2*", 2, 3500, "GDC7*"}}, seen)),
-              ElementsAre("3 DIMMs seen, 4 expected", "DIMM DIMM_A1 (Samsung M321R8GA0BB0, 32 GiB): 64 GiB expected",
-                          "NVMe disk 0000:40:00.0 (SAMSUNG MZQL23T8, 3576 GiB) runs firmware GDC5602Q, expected is GDC7*"));
+  EXPECT_THAT(
+      textsOf(judgeParts(
+          {{PartKind::Dimm, "", 4, 64, ""}, {PartKind::Nvme, "*MZQL2*", 2, 3500, "GDC7*"}}, seen)),
+      ElementsAre("3 DIMMs seen, 4 expected",
+                  "DIMM DIMM_A1 (Samsung M321R8GA0BB0, 32 GiB): 64 GiB expected",
+                  "NVMe disk 0000:40:00.0 (SAMSUNG MZQL23T8, 3576 GiB) runs firmware GDC5602Q, "
+                  "expected is GDC7*"));
 }
 
 TEST(Parts, aModelThatIsNotThereIsMissingAndOneTooManyIsWrong) {
-  const auto misfits = judgeParts({{PartKind::Nic, "*BlueField*", {}, {}, ""}, {PartKind::Nvme, "", 2, {}, ""}}, machine());
-  EXPECT_THAT(textsOf(misfits), ElementsAre("0 NICs of model \"*BlueField*\" seen, at least 1 expected", "3 NVMe disks seen, 2 expected"));
+  const auto misfits = judgeParts(
+      {{PartKind::Nic, "*BlueField*", {}, {}, ""}, {PartKind::Nvme, "", 2, {}, ""}}, machine());
+  EXPECT_THAT(textsOf(misfits),
+              ElementsAre("0 NICs of model \"*BlueField*\" seen, at least 1 expected",
+                          "3 NVMe disks seen, 2 expected"));
   EXPECT_THAT(misfits[0].evidence, HasSubstr("0000:5e:00.0")) << "where the others are";
   EXPECT_THAT(judgeParts({{PartKind::Gpu, "", 0, {}, ""}}, machine()), IsEmpty());
 }
@@ -64,7 +80,9 @@ struct CablingTest : ::testing::Test {
     nodes[1].switch_name = "leaf1", nodes[1].switch_port = "Ethernet1/6";
     nodes[0].mac = *Mac::parse("52:54:00:00:00:01");
   }
-  std::vector<Misfit> judge(bool listened = true) { return judgeCabling(nodes[0], hardware, listened, nodes); }
+  std::vector<Misfit> judge(bool listened = true) {
+    return judgeCabling(nodes[0], hardware, listened, nodes);
+  }
   std::vector<inventory::Node> nodes = twoNodes().nodes;
   wire::Hardware hardware;
 };
@@ -79,7 +97,9 @@ TEST_F(CablingTest, swappedCablesNameTheOtherNode) {
   hardware.neighbours = {{"eth0", "", "leaf1", "Ethernet1/6"}};
   const auto misfits = judge();
   ASSERT_EQ(misfits.size(), 1u);
-  EXPECT_THAT(misfits[0].text, HasSubstr("is cabled to leaf1 port Ethernet1/6, which is " + nodes[1].name.str() + "'s, declared is leaf1 port Ethernet1/5"));
+  EXPECT_THAT(misfits[0].text,
+              HasSubstr("is cabled to leaf1 port Ethernet1/6, which is " + nodes[1].name.str() +
+                        "'s, declared is leaf1 port Ethernet1/5"));
   EXPECT_THAT(misfits[0].what_to_do, HasSubstr("swap the cables of"));
   hardware.neighbours[0].port = "Ethernet1/9";
   EXPECT_THAT(judge()[0].what_to_do, HasSubstr("put the cable into leaf1 port Ethernet1/5"));
@@ -101,7 +121,8 @@ TEST_F(CablingTest, anotherNodesSerialOrMacIsAMixUp) {
   nodes[1].serial = hardware.serial = "SN-2";
   hardware.nics.push_back({"eth1", nodes[1].mac.str(), "e1000"});
   EXPECT_THAT(textsOf(judgeMixUp(nodes[0], hardware, Bearers(nodes))),
-              ElementsAre("it has the serial of " + nodes[1].name.str(), HasSubstr("its NIC eth1 has the MAC")));
+              ElementsAre("it has the serial of " + nodes[1].name.str(),
+                          HasSubstr("its NIC eth1 has the MAC")));
 }
 
 TEST_F(CablingTest, whatIsDeclaredOfPartsAndCablesIsPartOfTheExpectation) {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rack in memory for the tests of the phase: BMCs whose power switches boot agents, as the real ones would.
+// A rack in memory for the tests of the phase: BMCs whose power switches boot agents, as the real
+// ones would.
 #pragma once
 
-#include "provision/storage/data_wipe.h"
 #include "provision/facets.h"
 #include "provision/inspection.h"
 #include "provision/provision.h"
 #include "provision/restart.h"
+#include "provision/storage/data_wipe.h"
 
 #include "tests/fakes/fake_act_context.h"
 #include "tests/fakes/fake_agent_gateway.h"
@@ -22,8 +23,6 @@
 namespace muster::provision {
 
 using namespace std::chrono_literals;
-using wire::Mode;
-using wire::TaskKind;
 using lifecycle::Again;
 using lifecycle::Blocked;
 using lifecycle::Done;
@@ -33,6 +32,8 @@ using lifecycle::Subject;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using wire::Mode;
+using wire::TaskKind;
 
 inline const NodeName kNode("gpu001");
 inline constexpr const char* kDigest = "d1d1";
@@ -50,7 +51,10 @@ class ProvisionPhaseTest : public ::testing::Test {
     hardware.memory_bytes = 2ull << 30;
     hardware.nics = {{"eth0", "52:54:00:00:00:01", "virtio_net"}};
     hardware.disks = {{"/dev/vda", "D1", "", "", "none", 4ull << 30}};
-    agents.answer(TaskKind::Inspect, [this](const NodeName&, const wire::AgentTask&) -> Result<std::string> { return toJson(hardware); });
+    agents.answer(TaskKind::Inspect,
+                  [this](const NodeName&, const wire::AgentTask&) -> Result<std::string> {
+                    return toJson(hardware);
+                  });
     agents.answer(TaskKind::Probe, R"({"module.rdma_rxe":"loaded","package.rdma-core":"44.0-2"})");
     agents.hold(TaskKind::WriteImage);
     newController();
@@ -60,9 +64,14 @@ class ProvisionPhaseTest : public ::testing::Test {
   void newController() {
     netboot.armed.clear();
     phase = makeProvisionPhase(
-        {cluster, fleet, agents, images, netboot, clock, "http://10.20.0.1:8080", "https://10.20.0.1:8443", "CA", "KEY", nullptr, [](const NodeName&) {},
-         [this](const NodeName& node, const DataWipeOrder& order) { return takeDataWipe(store, node, order); },
-         [this](const NodeName& node, const std::string& intent) { return endDataWipe(store, node, intent); },
+        {cluster, fleet, agents, images, netboot, clock, "http://10.20.0.1:8080",
+         "https://10.20.0.1:8443", "CA", "KEY", nullptr, [](const NodeName&) {},
+         [this](const NodeName& node, const DataWipeOrder& order) {
+           return takeDataWipe(store, node, order);
+         },
+         [this](const NodeName& node, const std::string& intent) {
+           return endDataWipe(store, node, intent);
+         },
          [this](NodeName node, std::string why) { return hear(node.str() + ": " + why); }});
   }
 
@@ -75,8 +84,11 @@ class ProvisionPhaseTest : public ::testing::Test {
   void power(bmc::PowerState state) {
     agents.silence(kNode);
     if (state != bmc::PowerState::On || dead) return;
-    const auto& calls = bmc().calls;  // a boot uses the override up, so it is read from what was asked last
-    const auto last = std::find_if(calls.rbegin(), calls.rend(), [](const std::string& call) { return call.starts_with("bootOnce"); });
+    const auto& calls =
+        bmc().calls;  // a boot uses the override up, so it is read from what was asked last
+    const auto last = std::find_if(calls.rbegin(), calls.rend(), [](const std::string& call) {
+      return call.starts_with("bootOnce");
+    });
     const bool network = last != calls.rend() && *last == "bootOnce Pxe";
     boot_id = "boot-" + std::to_string(++boots);
     if (network && netboot.armed.contains(kNode)) {
@@ -104,7 +116,9 @@ class ProvisionPhaseTest : public ::testing::Test {
     a.id = a.facet.str();
     return a;
   }
-  Result<Outcome> act(std::string_view name) { return test::runAsync(phase->act(action(name), context)); }
+  Result<Outcome> act(std::string_view name) {
+    return test::runAsync(phase->act(action(name), context));
+  }
   /// Until it is anything but Again; the clock moves on as the engine would sleep.
   Result<Outcome> actToEnd(std::string_view name, int most = 1000) {
     for (int i = 0; i < most; ++i) {
@@ -118,7 +132,8 @@ class ProvisionPhaseTest : public ::testing::Test {
   /// One call, and the wait that it asks for.
   Result<Outcome> actAndWait(std::string_view name) {
     auto outcome = act(name);
-    if (outcome && std::holds_alternative<Again>(*outcome)) clock.advance(std::get<Again>(*outcome).after);
+    if (outcome && std::holds_alternative<Again>(*outcome))
+      clock.advance(std::get<Again>(*outcome).after);
     return outcome;
   }
   int powerCalls() { return bmc().count("power"); }
@@ -131,15 +146,23 @@ class ProvisionPhaseTest : public ::testing::Test {
     return set;
   }
   FactSet observe() { return facts(test::runAsync(phase->observe(Subject(kNode)))); }
-  FactSet verify(std::string_view name) { return facts(test::runAsync(phase->verify(action(name)))); }
-  std::string value(const FactSet& set, std::string_view name) { return set.value(Subject(kNode), facet(name)).value_or("(no fact)"); }
-  nlohmann::json imageTask() { return nlohmann::json::parse(agents.submitted(kNode, TaskKind::WriteImage).at(0).params); }
+  FactSet verify(std::string_view name) {
+    return facts(test::runAsync(phase->verify(action(name))));
+  }
+  std::string value(const FactSet& set, std::string_view name) {
+    return set.value(Subject(kNode), facet(name)).value_or("(no fact)");
+  }
+  nlohmann::json imageTask() {
+    return nlohmann::json::parse(agents.submitted(kNode, TaskKind::WriteImage).at(0).params);
+  }
   template <class T>
   static bool is(const Result<Outcome>& outcome) {
     return outcome && std::holds_alternative<T>(*outcome);
   }
   static std::string why(const Result<Outcome>& outcome) {
-    return !outcome ? outcome.error().str() : std::holds_alternative<Blocked>(*outcome) ? std::get<Blocked>(*outcome).why : "";
+    return !outcome                                    ? outcome.error().str()
+           : std::holds_alternative<Blocked>(*outcome) ? std::get<Blocked>(*outcome).why
+                                                       : "";
   }
   /// Into the RAM OS with the image task submitted and running.
   void startWriting() {
@@ -160,7 +183,7 @@ class ProvisionPhaseTest : public ::testing::Test {
   muster::test::FakeActContext context;
   muster::test::MemoryStore store;
   wire::Hardware hardware;
-  std::string installed;  ///< digest on the disk
+  std::string installed;      ///< digest on the disk
   std::string ram_kernel_of;  ///< digest of the live image whose kernel an armed node starts
   std::string boot_id, waited_for;
   std::vector<std::string> heard;  ///< by the consoles

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The phase against a rack in memory.
-#include "wire/wipe_guard.h"
 #include "tests/provision/phase_rack.h"
+#include "wire/wipe_guard.h"
 
 #include <fmt/format.h>
 
@@ -12,8 +12,10 @@ TEST_F(ProvisionPhaseTest, goalsFollowTheRoad) {
   cluster.firmware["fw"].components = {{"BMC", "2.1.0", "f", "s"}};
   cluster.profiles["uefi"].firmware = "fw";
   std::vector<std::string> names;
-  for (const auto& goal : phase->goals(cluster, Subject(kNode), {})) names.push_back(goal.facet.facet.str() + " = " + goal.want);
-  EXPECT_THAT(names, ElementsAre("enrolled = yes", HasSubstr("inspected = fits:"), "image = bookworm@d1d1", "os = running",
+  for (const auto& goal : phase->goals(cluster, Subject(kNode), {}))
+    names.push_back(goal.facet.facet.str() + " = " + goal.want);
+  EXPECT_THAT(names, ElementsAre("enrolled = yes", HasSubstr("inspected = fits:"),
+                                 "image = bookworm@d1d1", "os = running",
                                  "driver.rdma = module.rdma_rxe=loaded,package.rdma-core=44.*"));
   const auto goals = phase->goals(cluster, Subject(kNode), {});
   EXPECT_EQ(goals[1].needs.back().str(), "gpu001/firmware.BMC");
@@ -26,15 +28,18 @@ TEST_F(ProvisionPhaseTest, imageThatIsNotBuiltBlocksAndWipesNobody) {
   newController();
   const auto goals = phase->goals(cluster, Subject(kNode), {});
   EXPECT_EQ(goals[2].want, "bookworm@*");
-  EXPECT_THAT(goals[2].blocked, HasSubstr("image bookworm is not built")) << "before the node is drained for it";
+  EXPECT_THAT(goals[2].blocked, HasSubstr("image bookworm is not built"))
+      << "before the node is drained for it";
   EXPECT_THAT(why(act(kImage)), HasSubstr("muster image build"));
   EXPECT_EQ(bmc().power_cycles, 0);
 }
 
 TEST_F(ProvisionPhaseTest, anImageThatTheStoreRefusesBlocksWithItsWords) {
-  images.refuse_find = Error(ErrorCode::Denied, "the signature is not of the expected key").within("image bookworm");
+  images.refuse_find =
+      Error(ErrorCode::Denied, "the signature is not of the expected key").within("image bookworm");
   newController();
-  for (const auto& words : {phase->goals(cluster, Subject(kNode), {})[2].blocked, why(act(kImage))}) {
+  for (const auto& words :
+       {phase->goals(cluster, Subject(kNode), {})[2].blocked, why(act(kImage))}) {
     EXPECT_THAT(words, HasSubstr("image bookworm: the signature is not of the expected key"));
     EXPECT_THAT(words, HasSubstr("`muster image build bookworm`"));
     EXPECT_THAT(words, Not(HasSubstr("is not built")));
@@ -61,7 +66,8 @@ TEST_F(ProvisionPhaseTest, anotherMachineBehindTheBmcIsNotEnrolled) {
 
 TEST_F(ProvisionPhaseTest, aMachineThatNothingIdentifiesIsNotEnrolled) {
   bmc().info.macs.clear();
-  EXPECT_THAT(value(observe(), kEnrolled), HasSubstr("unknown: it reports no MAC, and its serial SN-1 is not in the inventory"));
+  EXPECT_THAT(value(observe(), kEnrolled),
+              HasSubstr("unknown: it reports no MAC, and its serial SN-1 is not in the inventory"));
   EXPECT_THAT(why(act(kEnrolled)), HasSubstr("is not known to be the BMC of gpu001"));
   ASSERT_EQ(context.findings.size(), 1u);
   EXPECT_THAT(context.findings[0].what_to_do, HasSubstr("declare serial: SN-1"));
@@ -79,7 +85,8 @@ TEST_F(ProvisionPhaseTest, unreachableBmcIsAnErrorThatCanBeRetried) {
   const auto outcome = act(kEnrolled);
   ASSERT_FALSE(outcome);
   EXPECT_TRUE(outcome.error().canRetry());
-  EXPECT_FALSE(test::runAsync(phase->observe(Subject(kNode)))) << "neither BMC nor agent: nothing was read";
+  EXPECT_FALSE(test::runAsync(phase->observe(Subject(kNode))))
+      << "neither BMC nor agent: nothing was read";
 }
 
 TEST_F(ProvisionPhaseTest, silentMachineIsInspectedInTheRamOs) {
@@ -89,10 +96,12 @@ TEST_F(ProvisionPhaseTest, silentMachineIsInspectedInTheRamOs) {
   EXPECT_THAT(bmc().calls, ::testing::IsSupersetOf({"bootOnce Pxe", "power On"}));
   EXPECT_TRUE(netboot.armed.empty()) << "the arming has been used";
   const auto seen = verify(kInspected);
-  EXPECT_EQ(value(seen, kInspected), "fits:" + expectationDigest(cluster.nodes[0], cluster.profiles["uefi"]));
+  EXPECT_EQ(value(seen, kInspected),
+            "fits:" + expectationDigest(cluster.nodes[0], cluster.profiles["uefi"]));
   EXPECT_EQ(value(seen, "disk.system"), "none");
   EXPECT_EQ(value(seen, "hw.serial"), "SN-1");
-  EXPECT_THAT(seen.find(Subject(kNode), facet(kInspected))->evidence, HasSubstr("the gates count them"));
+  EXPECT_THAT(seen.find(Subject(kNode), facet(kInspected))->evidence,
+              HasSubstr("the gates count them"));
 }
 
 TEST_F(ProvisionPhaseTest, runningSystemIsInspectedWithoutARestart) {
@@ -140,7 +149,8 @@ TEST_F(ProvisionPhaseTest, killedWhileWritingTakesUpTheSameTask) {
   startWriting();
   const auto calls = powerCalls();
   const auto writing = *agents.state(kNode);
-  agents.silence(kNode);  // it has not called the new controller yet: its own pause between two calls must end first
+  agents.silence(kNode);  // it has not called the new controller yet: its own pause between two
+                          // calls must end first
   newController();
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(is<Again>(actAndWait(kImage)));
   EXPECT_EQ(powerCalls(), calls) << "power was cut while the disk was written";
@@ -159,7 +169,8 @@ TEST_F(ProvisionPhaseTest, aNetworkThatIsSilentWhileWritingIsWaitedFor) {
   const auto writing = *agents.state(kNode);
   agents.silence(kNode);
   const auto until = clock.steady() + kBootLimit - 10s;
-  bmc().failNext("system", Error(ErrorCode::Unavailable, "no route to host"), 20);  // the BMC's network may be the same
+  bmc().failNext("system", Error(ErrorCode::Unavailable, "no route to host"),
+                 20);  // the BMC's network may be the same
   while (clock.steady() < until) ASSERT_TRUE(is<Again>(actAndWait(kImage)));
   EXPECT_EQ(powerCalls(), calls);
   agents.setState(writing);
@@ -220,12 +231,14 @@ TEST_F(ProvisionPhaseTest, secondAttemptHasNoMoreRightsThanTheFirst) {
   ASSERT_EQ(tasks.size(), 2u);
   EXPECT_EQ(tasks[1].id, context.intent + ".2");
   EXPECT_TRUE(context.wipeAllowed()) << "the engine lets an intent that has begun go on";
-  EXPECT_EQ(nlohmann::json::parse(tasks[1].params)["wipe_allowed"], false) << "but it has not touched the disk";
+  EXPECT_EQ(nlohmann::json::parse(tasks[1].params)["wipe_allowed"], false)
+      << "but it has not touched the disk";
 }
 
 TEST_F(ProvisionPhaseTest, agentThatRefusesTheDiskBlocksWithAdvice) {
   startWriting();
-  agents.failTask(context.intent, fmt::format("/dev/vda holds ext4 \"data\"; {}", wire::kWipeGuard), ErrorCode::Denied);
+  agents.failTask(context.intent, fmt::format("/dev/vda holds ext4 \"data\"; {}", wire::kWipeGuard),
+                  ErrorCode::Denied);
   const auto outcome = act(kImage);
   ASSERT_TRUE(is<Blocked>(outcome));
   EXPECT_THAT(why(outcome), HasSubstr("muster wipe gpu001 --reason"));
@@ -243,12 +256,17 @@ TEST_F(ProvisionPhaseTest, anImageOfAnotherKeyIsNoReasonToWipe) {
 
 TEST_F(ProvisionPhaseTest, aDiskThatFailsIsNamedWithWhatToDo) {
   startWriting();
-  agents.failTask(context.intent, fmt::format("cannot write /dev/nvme1n1p3 of /dev/nvme1n1 (serial S6CK, 3.5 GiB) at byte 4096: Input/output error; it is failing: {}", wire::kReplaceDisk), ErrorCode::Internal);
+  agents.failTask(context.intent,
+                  fmt::format("cannot write /dev/nvme1n1p3 of /dev/nvme1n1 (serial S6CK, 3.5 GiB) "
+                              "at byte 4096: Input/output error; it is failing: {}",
+                              wire::kReplaceDisk),
+                  ErrorCode::Internal);
   const auto outcome = act(kImage);
   ASSERT_FALSE(outcome);
   ASSERT_EQ(context.findings.size(), 1u);
   EXPECT_THAT(context.findings[0].text, HasSubstr("serial S6CK"));
-  EXPECT_THAT(context.findings[0].what_to_do, testing::StartsWith("replace the disk with the serial that is named"));
+  EXPECT_THAT(context.findings[0].what_to_do,
+              testing::StartsWith("replace the disk with the serial that is named"));
 }
 
 TEST_F(ProvisionPhaseTest, corruptImageIsAnErrorAndNotTriedAgain) {
@@ -264,7 +282,8 @@ TEST_F(ProvisionPhaseTest, corruptImageIsAnErrorAndNotTriedAgain) {
 TEST_F(ProvisionPhaseTest, retriesEndAndSayWhatFailed) {
   startWriting();
   for (int attempt = 1; attempt <= 3; ++attempt) {
-    agents.failTask(attempt == 1 ? context.intent : context.intent + "." + std::to_string(attempt), "no route", ErrorCode::Unavailable);
+    agents.failTask(attempt == 1 ? context.intent : context.intent + "." + std::to_string(attempt),
+                    "no route", ErrorCode::Unavailable);
     const auto outcome = act(kImage);
     if (attempt < 3) {
       ASSERT_TRUE(is<Again>(outcome)) << why(outcome);
@@ -337,13 +356,15 @@ TEST_F(ProvisionPhaseTest, driverIsInstalledOnceAndReadAgain) {
   const auto tasks = agents.submitted(kNode, TaskKind::InstallDriver);
   ASSERT_EQ(tasks.size(), 1u);
   const auto params = nlohmann::json::parse(tasks[0].params);
-  EXPECT_EQ(nlohmann::json({params["repository_url"], params["repository_ca_pem"]}).dump(), R"(["https://10.20.0.1:8443/repo/rdma/","CA"])");
+  EXPECT_EQ(nlohmann::json({params["repository_url"], params["repository_ca_pem"]}).dump(),
+            R"(["https://10.20.0.1:8443/repo/rdma/","CA"])");
   EXPECT_EQ(params["modules"][0], "rdma_rxe");
   newController();
   agents.finish(tasks[0].id, "{}");
   ASSERT_TRUE(is<Done>(act("driver.rdma")));
   EXPECT_EQ(agents.submitted(kNode, TaskKind::InstallDriver).size(), 1u);
-  hardware.gpus = {{"NVIDIA H100 80GB HBM3", "GPU-a", "S1", "", ""}, {"NVIDIA H100 80GB HBM3", "GPU-b", "S2", "", ""}};
+  hardware.gpus = {{"NVIDIA H100 80GB HBM3", "GPU-a", "S1", "", ""},
+                   {"NVIDIA H100 80GB HBM3", "GPU-b", "S2", "", ""}};
   const auto seen = verify("driver.rdma");
   EXPECT_EQ(value(seen, "driver.rdma"), "module.rdma_rxe=loaded,package.rdma-core=44.0-2");
   EXPECT_EQ(value(seen, "hw.gpu.1"), "S2") << "hardware that only the driver shows";
@@ -356,7 +377,8 @@ TEST_F(ProvisionPhaseTest, aDriversRestartIsABootOfTheConsoleAndOfOneAction) {
   EXPECT_TRUE(heard.empty());
   agents.progress(context.intent, 0.95, "restarting: the kernel was started without iommu=pt");
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(is<Again>(act("driver.rdma")));
-  EXPECT_THAT(heard, ElementsAre("gpu001: restart for driver rdma")) << "once, however often the phase looks";
+  EXPECT_THAT(heard, ElementsAre("gpu001: restart for driver rdma"))
+      << "once, however often the phase looks";
   newController();
   ASSERT_TRUE(is<Again>(act("driver.rdma")));
   EXPECT_EQ(heard.size(), 2u) << "a new controller has to listen anew";
@@ -364,7 +386,8 @@ TEST_F(ProvisionPhaseTest, aDriversRestartIsABootOfTheConsoleAndOfOneAction) {
   ASSERT_TRUE(is<Again>(act("driver.rdma")));
   auto& agent = agents.boot(kNode, Mode::Disk, "boot-after");
   agent.image_digest = kDigest;
-  agents.failTask(context.intent, "the agent was restarted while the task ran", ErrorCode::Unavailable);
+  agents.failTask(context.intent, "the agent was restarted while the task ran",
+                  ErrorCode::Unavailable);
   ASSERT_TRUE(is<Again>(act("driver.rdma")));
   ASSERT_TRUE(is<Again>(act("driver.rdma")));
   agents.finish(context.intent + ".2", "{}");

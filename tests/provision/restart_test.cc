@@ -24,14 +24,24 @@ class RefusingGateway final : public gateway::AgentGateway, public gateway::Refu
  public:
   bool isRefused(const NodeName&) const override { return true; }
   std::optional<gateway::AgentState> state(const NodeName&) const override { return std::nullopt; }
-  Async<gateway::AgentState> waitFor(NodeName, std::optional<wire::Mode>, std::string, std::chrono::seconds) override { co_return nobody(); }
+  Async<gateway::AgentState> waitFor(NodeName, std::optional<wire::Mode>, std::string,
+                                     std::chrono::seconds) override {
+    co_return nobody();
+  }
   Result<void> submit(const NodeName&, wire::AgentTask) override { return nobody(); }
-  std::optional<wire::AgentTaskReport> report(const NodeName&, const std::string&) const override { return std::nullopt; }
-  Task<std::optional<wire::AgentTaskReport>> reportWithin(NodeName, std::string, std::chrono::milliseconds) override { co_return std::nullopt; }
+  std::optional<wire::AgentTaskReport> report(const NodeName&, const std::string&) const override {
+    return std::nullopt;
+  }
+  Task<std::optional<wire::AgentTaskReport>> reportWithin(NodeName, std::string,
+                                                          std::chrono::milliseconds) override {
+    co_return std::nullopt;
+  }
   Async<wire::AgentTaskReport> runTask(NodeName, wire::AgentTask) override { co_return nobody(); }
 
  private:
-  static std::unexpected<Error> nobody() { return fail(ErrorCode::Unavailable, "no agent is there"); }
+  static std::unexpected<Error> nobody() {
+    return fail(ErrorCode::Unavailable, "no agent is there");
+  }
 };
 
 class RestartsTest : public ::testing::Test {
@@ -52,7 +62,8 @@ class RestartsTest : public ::testing::Test {
   muster::test::FakeAgentGateway agents;
   muster::test::FakeNetboot netboot;
   std::vector<std::string> ended;
-  Restarts restarts{fleet, agents, netboot, clock, [this](const NodeName& node) { ended.push_back(node.str()); }};
+  Restarts restarts{fleet, agents, netboot, clock,
+                    [this](const NodeName& node) { ended.push_back(node.str()); }};
 };
 
 TEST_F(RestartsTest, aBootHasEndedWhenItsSystemCalls) {
@@ -71,7 +82,8 @@ TEST_F(RestartsTest, aBootHasEndedWhenItIsGivenUpAndTheAdviceNamesItsConsole) {
   EXPECT_EQ(failed.error().code(), ErrorCode::Timeout);
   EXPECT_THAT(failed.error().str(), HasSubstr("`muster console gpu001 --last`"));
   EXPECT_EQ(netboot.armings[kNode], kMaxBoots);
-  EXPECT_THAT(netboot.armed, IsEmpty()) << "a start that nobody asked for must not end in the RAM OS";
+  EXPECT_THAT(netboot.armed, IsEmpty())
+      << "a start that nobody asked for must not end in the RAM OS";
   EXPECT_THAT(ended, ElementsAre("gpu001"));
 }
 

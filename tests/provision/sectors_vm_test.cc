@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An NVMe disk that comes with sectors of 512 bytes and is declared with 4,096: formatted by the RAM OS's nvme-cli on QEMU's controller, made into
-// a file system, and mounted by the installed system. Some minutes under TCG, so on request only.
+// An NVMe disk that comes with sectors of 512 bytes and is declared with 4,096: formatted by the
+// RAM OS's nvme-cli on QEMU's controller, made into a file system, and mounted by the installed
+// system. Some minutes under TCG, so on request only.
 #include "tests/provision/vm_site.h"
 
 #include <fstream>
@@ -14,7 +15,12 @@ class SectorsVmTest : public VmSite {
  protected:
   static constexpr std::uint64_t kFirstPartition = 1u << 20, kSuperblock = kFirstPartition + 1024;
 
-  std::optional<inventory::Image> image() override { return inventory::Image{"disk-node", inventory::ImageBuild{"bookworm", {"linux-image-amd64"}, ""}, {}, inventory::ImageKind::RootFs}; }
+  std::optional<inventory::Image> image() override {
+    return inventory::Image{"disk-node",
+                            inventory::ImageBuild{"bookworm", {"linux-image-amd64"}, ""},
+                            {},
+                            inventory::ImageKind::RootFs};
+  }
   void declare(inventory::Profile& profile) override {
     profile.disk = "serial:SYS";
     inventory::StorageSet scratch;
@@ -30,8 +36,15 @@ class SectorsVmTest : public VmSite {
         EXPECT_TRUE(io::writeFileAtomic(disk, ""));
         std::filesystem::resize_file(disk, gib << 30);
       }
-    return {"-drive",  fmt::format("if=none,id=s,format=raw,cache=unsafe,file={}", (folder_ / "system").string()), "-device", "virtio-blk-pci,drive=s,serial=SYS,bootindex=1",
-            "-drive",  fmt::format("if=none,id=n0,format=raw,cache=unsafe,file={}", (folder_ / "nvme").string()),  "-device", "nvme,drive=n0,serial=NVME1"};
+    return {
+        "-drive",
+        fmt::format("if=none,id=s,format=raw,cache=unsafe,file={}", (folder_ / "system").string()),
+        "-device",
+        "virtio-blk-pci,drive=s,serial=SYS,bootindex=1",
+        "-drive",
+        fmt::format("if=none,id=n0,format=raw,cache=unsafe,file={}", (folder_ / "nvme").string()),
+        "-device",
+        "nvme,drive=n0,serial=NVME1"};
   }
   std::string bytesAt(std::uint64_t offset, std::size_t count) {
     std::ifstream in(folder_ / "nvme", std::ios::binary);

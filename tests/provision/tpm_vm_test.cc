@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A machine with a TPM whose PCRs its firmware, iPXE and kernel have filled: refused while they are not declared, let in once they are, and
-// the same at its next start. Minutes under TCG, so on request only.
+// A machine with a TPM whose PCRs its firmware, iPXE and kernel have filled: refused while they are
+// not declared, let in once they are, and the same at its next start. Minutes under TCG, so on
+// request only.
 #include "tests/provision/vm_site.h"
 #include "tests/provision/vm_tpm.h"
 
@@ -30,7 +31,8 @@ class TpmVmTest : public VmSite {
       std::filesystem::resize_file(disk, 8ull << 30);
     }
     auto words = tpm_.parts();
-    words.insert(words.end(), {"-drive", "if=none,id=d,format=raw,file=" + disk.string(), "-device", "virtio-blk-pci,drive=d,serial=DISK1"});
+    words.insert(words.end(), {"-drive", "if=none,id=d,format=raw,file=" + disk.string(), "-device",
+                               "virtio-blk-pci,drive=d,serial=DISK1"});
     return words;
   }
 
@@ -42,11 +44,13 @@ class TpmVmTest : public VmSite {
   }
   /// As a person who reads `muster why`: declares what each refusal names.
   Task<void> declareWhatIsMeasured() {
-    static const std::regex words("PCR ([0-9]+) is ([0-9a-f]{64}), which its profile does not list");
+    static const std::regex words(
+        "PCR ([0-9]+) is ([0-9a-f]{64}), which its profile does not list");
     while (declared_.size() < kMaxRefusals) {
       co_await clock_.sleep(std::chrono::milliseconds(500));
       const auto said = refusals();
-      for (std::sregex_iterator found(said.begin(), said.end(), words), end; found != end; ++found) {
+      for (std::sregex_iterator found(said.begin(), said.end(), words), end; found != end;
+           ++found) {
         if (!declared_.emplace((*found)[1].str(), (*found)[2].str()).second) continue;
         EXPECT_FALSE(state()) << "it got in with another PCR than declared";
         cluster_.profiles.at("uefi").tpm->pcrs[(*found)[1].str()] = {(*found)[2].str()};
@@ -64,13 +68,16 @@ TEST_F(TpmVmTest, whatWasMeasuredDecidesAndIsTheSameTheNextTime) {
   ASSERT_TRUE(state());
   EXPECT_EQ(declared_.size(), kMaxRefusals) << refusals();
   EXPECT_NE(**store_->getValue("tpm.ek.gpu001"), "");
-  for (const auto& [pcr, value] : declared_) std::cout << "PCR " << pcr << " is " << value << std::endl;
+  for (const auto& [pcr, value] : declared_)
+    std::cout << "PCR " << pcr << " is " << value << std::endl;
 
   ASSERT_TRUE(store_->clearFindings({lifecycle::Subject(node_), FacetName("enrolled")}));
   const auto before = state()->boot_id;
   ASSERT_TRUE(netboot_->arm(node_));
   power(bmc::PowerState::On);
-  const auto again = test::runAsync(io_, gateway_->waitFor(node_, wire::Mode::Ram, before, std::chrono::seconds(300)), std::chrono::seconds(330));
+  const auto again = test::runAsync(
+      io_, gateway_->waitFor(node_, wire::Mode::Ram, before, std::chrono::seconds(300)),
+      std::chrono::seconds(330));
   ASSERT_TRUE(again) << again.error().str();
   EXPECT_EQ(refusals(), "");
 }

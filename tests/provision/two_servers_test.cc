@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What dnsmasq really does when the site changes hands: host B answers in the place of host A, with the same addresses and its own URLs;
-// and what machines would hear if both answered.
+// What dnsmasq really does when the site changes hands: host B answers in the place of host A, with
+// the same addresses and its own URLs; and what machines would hear if both answered.
 #include "tests/provision/dhcp_site.h"
 
 namespace muster::provision {
 namespace {
 
-constexpr const char *kA = "10.20.0.1", *kB = "10.20.0.2", *kNode = "52:54:00:00:00:01", *kStranger = "52:54:00:ff:ff:ff";
+constexpr const char *kA = "10.20.0.1", *kB = "10.20.0.2", *kNode = "52:54:00:00:00:01",
+                     *kStranger = "52:54:00:ff:ff:ff";
 
 class TwoServersTest : public DhcpTest {
  protected:
@@ -23,7 +24,9 @@ class TwoServersTest : public DhcpTest {
   }
   void startB() {
     in(*b_, [&] {
-      netboot_b_ = makeNetboot(on_b_, images_, gateway_, *processes_, io_.get_executor(), {folder_ / "run-b", 8080, 8443, std::string(64, 'c'), folder_ / "hosts-b", folder_ / "tftp-b"});
+      netboot_b_ = makeNetboot(on_b_, images_, gateway_, *processes_, io_.get_executor(),
+                               {folder_ / "run-b", 8080, 8443, std::string(64, 'c'),
+                                folder_ / "hosts-b", folder_ / "tftp-b"});
       const auto started = netboot_b_->start();
       ASSERT_TRUE(started) << started.error().str();
     });
@@ -49,7 +52,8 @@ class TwoServersTest : public DhcpTest {
     in_addr four_bytes{};
     ::inet_pton(AF_INET, address.c_str(), &four_bytes);
     request.replace(12, 4, reinterpret_cast<const char*>(&four_bytes), 4);
-    return ask(dhcp_, request, everybody(), [&request](std::string_view answer) { return parseOffer(answer, request); });
+    return ask(dhcp_, request, everybody(),
+               [&request](std::string_view answer) { return parseOffer(answer, request); });
   }
 
   inventory::Cluster on_b_;
@@ -86,7 +90,8 @@ TEST_F(TwoServersTest, theOtherHostGivesTheSameAddressesAndNamesItself) {
   EXPECT_EQ(kept->address, taken->address);
 }
 
-/// Why only one host serves: a machine takes whichever answer comes first, with the URLs of that host, and the other one refuses it.
+/// Why only one host serves: a machine takes whichever answer comes first, with the URLs of that
+/// host, and the other one refuses it.
 TEST_F(TwoServersTest, bothAtOnceWouldSendMachinesToBoth) {
   startB();
   const auto of_a = offerTo(kNode, 7, true, dhcp_, kA), of_b = offerTo(kNode, 7, true, dhcp_, kB);

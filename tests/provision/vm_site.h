@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A controller and one virtual machine on a network of their own: dnsmasq, HTTP and HTTPS, the gateway, the image store and the phase are
-// real, and so is all that runs in the machine. Only the BMC is a fake: its power switch starts and ends QEMU.
+// A controller and one virtual machine on a network of their own: dnsmasq, HTTP and HTTPS, the
+// gateway, the image store and the phase are real, and so is all that runs in the machine. Only the
+// BMC is a fake: its power switch starts and ends QEMU.
 #pragma once
 
-#include "gateway/gateway_server.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
+#include "gateway/gateway_server.h"
 #include "lifecycle/store/store.h"
 #include "provision/facets.h"
 #include "provision/provision.h"
@@ -40,7 +41,8 @@ class VmSite : public ::testing::Test {
   virtual std::vector<std::string> parts() { return {}; }
 
   void SetUp() override {
-    if (std::getenv("MUSTER_VM_TESTS") == nullptr || ::geteuid() != 0) GTEST_SKIP() << "takes minutes: set MUSTER_VM_TESTS=1, as root";
+    if (std::getenv("MUSTER_VM_TESTS") == nullptr || ::geteuid() != 0)
+      GTEST_SKIP() << "takes minutes: set MUSTER_VM_TESTS=1, as root";
     const auto say = [](std::string_view text) { std::cout << text << std::endl; };
     cluster_.nodes.resize(1);
     auto& profile = cluster_.profiles.at("uefi");
@@ -60,8 +62,13 @@ class VmSite : public ::testing::Test {
     }
 
     home_ = io::Fd(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
-    if (::unshare(CLONE_NEWNET) != 0) GTEST_SKIP() << "network namespaces cannot be made here: " << std::strerror(errno);
-    ASSERT_TRUE(io::runChecked({.program = "sh", .args = {"-c", "ip link set lo up && ip tuntap add tap0 mode tap && ip addr add 10.20.0.1/16 dev tap0 && ip link set tap0 up"}}));
+    if (::unshare(CLONE_NEWNET) != 0)
+      GTEST_SKIP() << "network namespaces cannot be made here: " << std::strerror(errno);
+    ASSERT_TRUE(
+        io::runChecked({.program = "sh",
+                        .args = {"-c",
+                                 "ip link set lo up && ip tuntap add tap0 mode tap && ip addr add "
+                                 "10.20.0.1/16 dev tap0 && ip link set tap0 up"}}));
     std::filesystem::permissions(folder_.path(), std::filesystem::perms(0755));
     startController();
   }
@@ -70,14 +77,17 @@ class VmSite : public ::testing::Test {
     ca_.emplace(*io::CertificateAuthority::loadOrCreate(folder_ / "ca", "test root"));
     store_ = *lifecycle::openSqliteStore(folder_ / "muster.db");
     gateway_ = gateway::makeGatewayServer(cluster_, *ca_, *store_, clock_, *evidence_);
-    netboot_ = makeNetboot(cluster_, *images_, *gateway_, *processes_, io_.get_executor(), {folder_ / "run", 8080, 8443, ca_->fingerprint(), folder_ / "hosts", folder_ / "tftp"});
+    netboot_ = makeNetboot(
+        cluster_, *images_, *gateway_, *processes_, io_.get_executor(),
+        {folder_ / "run", 8080, 8443, ca_->fingerprint(), folder_ / "hosts", folder_ / "tftp"});
     io::ServerOptions plain, tls;
     plain.port = 8080;
     tls.port = 8443;
     tls.identity = *ca_->issueServer("controller", {"10.20.0.1"}, std::chrono::hours(1));
     tls.client_ca_pem = ca_->certificatePem();
     for (auto* options : {&plain, &tls}) options->address = "10.20.0.1";
-    auto http = io::startHttpServer(io_.get_executor(), plain), https = io::startHttpServer(io_.get_executor(), tls);
+    auto http = io::startHttpServer(io_.get_executor(), plain),
+         https = io::startHttpServer(io_.get_executor(), tls);
     ASSERT_TRUE(http && https);
     http_ = std::move(*http);
     https_ = std::move(*https);
@@ -86,9 +96,12 @@ class VmSite : public ::testing::Test {
     https_->addRoutes(gateway_->routes());
     const auto started = netboot_->start();
     ASSERT_TRUE(started) << started.error().str();
-    bmc().info = {bmc::PowerState::Off, "QEMU", "virtual", "", "", {"52:54:00:00:00:01"}, bmc::BootTarget::None};
+    bmc().info = {bmc::PowerState::Off, "QEMU", "virtual", "", "", {"52:54:00:00:00:01"},
+                  bmc::BootTarget::None};
     bmc().on_power = [this](bmc::PowerState state) { power(state); };
-    phase_ = makeProvisionPhase({cluster_, fleet_, *gateway_, *images_, *netboot_, clock_, "http://10.20.0.1:8080", "https://10.20.0.1:8443", ca_->certificatePem(), key_.public_pem});
+    phase_ = makeProvisionPhase({cluster_, fleet_, *gateway_, *images_, *netboot_, clock_,
+                                 "http://10.20.0.1:8080", "https://10.20.0.1:8443",
+                                 ca_->certificatePem(), key_.public_pem});
   }
 
   void TearDown() override {
@@ -98,29 +111,54 @@ class VmSite : public ::testing::Test {
     if (home_.valid()) ::setns(home_.get(), CLONE_NEWNET);
     if (image_) std::filesystem::remove(image_->index);  // signed with the key of this test
     if (!HasFailure()) return;
-    std::cerr << io::readFile(folder_ / "run/dnsmasq.log").value_or("no log").substr(0, 4000) << "\n";
+    std::cerr << io::readFile(folder_ / "run/dnsmasq.log").value_or("no log").substr(0, 4000)
+              << "\n";
     for (int boot = 1; boot <= boots_; ++boot) {
       const auto console = consoleOf(boot);
-      std::cerr << "---- boot " << boot << "\n" << console.substr(console.size() - std::min<std::size_t>(console.size(), 6000)) << "\n";
+      std::cerr << "---- boot " << boot << "\n"
+                << console.substr(console.size() - std::min<std::size_t>(console.size(), 6000))
+                << "\n";
     }
   }
 
   test::FakeBmc& bmc() { return fleet_.fake(node_); }
-  std::string consoleOf(int boot) const { return io::readFile(folder_ / fmt::format("console-{}", boot)).value_or(""); }
+  std::string consoleOf(int boot) const {
+    return io::readFile(folder_ / fmt::format("console-{}", boot)).value_or("");
+  }
 
   void power(bmc::PowerState state) {
     if (machine_) machine_->terminate(std::chrono::seconds(3));
     machine_.reset();
     if (state != bmc::PowerState::On) return;
     const auto& calls = bmc().calls;
-    const auto last = std::find_if(calls.rbegin(), calls.rend(), [](const std::string& call) { return call.starts_with("bootOnce"); });
+    const auto last = std::find_if(calls.rbegin(), calls.rend(), [](const std::string& call) {
+      return call.starts_with("bootOnce");
+    });
     const bool network = last != calls.rend() && *last == "bootOnce Pxe";
     ++boots_;
-    std::cout << "boot " << boots_ << (network ? " from the network" : " from the disk") << std::endl;
+    std::cout << "boot " << boots_ << (network ? " from the network" : " from the disk")
+              << std::endl;
     io::Command command{.program = "qemu-system-x86_64"};
-    command.args = {"-machine", "q35,accel=tcg,smm=on", "-cpu", "max", "-smp", "2", "-m", std::to_string(memory_mib_), "-display", "none", "-monitor", "none", "-no-reboot", "-serial",
-                    "file:" + (folder_ / fmt::format("console-{}", boots_)).string(), "-netdev", "tap,id=n,ifname=tap0,script=no,downscript=no", "-device",
-                    "virtio-net-pci,netdev=n,mac=52:54:00:00:00:01,bootindex=" + std::string(network ? "0" : "9")};
+    command.args = {"-machine",
+                    "q35,accel=tcg,smm=on",
+                    "-cpu",
+                    "max",
+                    "-smp",
+                    "2",
+                    "-m",
+                    std::to_string(memory_mib_),
+                    "-display",
+                    "none",
+                    "-monitor",
+                    "none",
+                    "-no-reboot",
+                    "-serial",
+                    "file:" + (folder_ / fmt::format("console-{}", boots_)).string(),
+                    "-netdev",
+                    "tap,id=n,ifname=tap0,script=no,downscript=no",
+                    "-device",
+                    "virtio-net-pci,netdev=n,mac=52:54:00:00:00:01,bootindex=" +
+                        std::string(network ? "0" : "9")};
     for (auto& word : parts()) command.args.push_back(std::move(word));
     auto started = processes_->start(command, folder_ / fmt::format("qemu-{}.log", boots_));
     ASSERT_TRUE(started) << started.error().str();
@@ -142,9 +180,13 @@ class VmSite : public ::testing::Test {
         co_return outcome;
       }
       sayProgress(seconds);
-      if (stop_at_ && !context_.progressed.empty() && context_.progressed.back().first >= *stop_at_) co_return fail(ErrorCode::Conflict, "far enough");
-      if (!again->waiting_for.empty() && again->waiting_for != waiting) std::cout << fmt::format("[{:.1f} s] waits for {}", seconds, waiting = again->waiting_for) << std::endl;
-      if (clock_.steady() - start > limit) co_return fail(ErrorCode::Timeout, "still waits for " + waiting);
+      if (stop_at_ && !context_.progressed.empty() && context_.progressed.back().first >= *stop_at_)
+        co_return fail(ErrorCode::Conflict, "far enough");
+      if (!again->waiting_for.empty() && again->waiting_for != waiting)
+        std::cout << fmt::format("[{:.1f} s] waits for {}", seconds, waiting = again->waiting_for)
+                  << std::endl;
+      if (clock_.steady() - start > limit)
+        co_return fail(ErrorCode::Timeout, "still waits for " + waiting);
       co_await clock_.sleep(again->after);
     }
   }
@@ -160,7 +202,8 @@ class VmSite : public ::testing::Test {
   void mustDo(std::string_view facet_name, std::chrono::seconds limit) {
     context_.intent = fmt::format("intent-{}-{}", facet_name, ++intents_);
     context_.recorded.clear();
-    const auto outcome = test::runAsync(io_, actToEnd(std::string(facet_name), limit), limit + std::chrono::seconds(60));
+    const auto outcome = test::runAsync(io_, actToEnd(std::string(facet_name), limit),
+                                        limit + std::chrono::seconds(60));
     ASSERT_TRUE(outcome) << outcome.error().str();
     const auto* blocked = std::get_if<lifecycle::Blocked>(&*outcome);
     ASSERT_TRUE(std::holds_alternative<lifecycle::Done>(*outcome)) << (blocked ? blocked->why : "");
@@ -171,7 +214,8 @@ class VmSite : public ::testing::Test {
     context_.recorded.clear();
     context_.progressed.clear();
     stop_at_ = fraction;
-    const auto outcome = test::runAsync(io_, actToEnd(std::string(facet_name), limit), limit + std::chrono::seconds(60));
+    const auto outcome = test::runAsync(io_, actToEnd(std::string(facet_name), limit),
+                                        limit + std::chrono::seconds(60));
     stop_at_.reset();
     ASSERT_FALSE(outcome);
     ASSERT_EQ(outcome.error().code(), ErrorCode::Conflict) << outcome.error().str();
@@ -182,7 +226,9 @@ class VmSite : public ::testing::Test {
       route.handle = [this, inner = std::move(route.handle)](io::ServerRequest request) {
         const auto range = request.headers.find("Range");
         unsigned long long first = 0, last = 0;
-        if (range != request.headers.end() && std::sscanf(range->second.c_str(), "bytes=%llu-%llu", &first, &last) == 2) image_bytes_ += last - first + 1;
+        if (range != request.headers.end() &&
+            std::sscanf(range->second.c_str(), "bytes=%llu-%llu", &first, &last) == 2)
+          image_bytes_ += last - first + 1;
         return inner(std::move(request));
       };
     return routes;
@@ -200,7 +246,8 @@ class VmSite : public ::testing::Test {
   io::Fd home_;
   std::optional<io::CertificateAuthority> ca_;
   std::unique_ptr<lifecycle::Store> store_;
-  std::unique_ptr<gateway::NetworkEvidence> evidence_ = gateway::makeNetworkEvidence(dnsmasqLeaseFile(folder_ / "run"));
+  std::unique_ptr<gateway::NetworkEvidence> evidence_ =
+      gateway::makeNetworkEvidence(dnsmasqLeaseFile(folder_ / "run"));
   std::unique_ptr<gateway::GatewayServer> gateway_;
   std::unique_ptr<io::ProcessRunner> processes_ = io::makeProcessRunner();
   std::unique_ptr<Netboot> netboot_;

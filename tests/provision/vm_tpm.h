@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A TPM for a virtual machine with UEFI: swtpm, started anew with each start of the machine, with what it knew before.
+// A TPM for a virtual machine with UEFI: swtpm, started anew with each start of the machine, with
+// what it knew before.
 #pragma once
 
 #include "base/io/files.h"
@@ -17,14 +18,20 @@ class VmTpm {
   ~VmTpm() {
     if (running_) running_->terminate(std::chrono::seconds(3));
   }
-  /// QEMU's words for the firmware and the TPM. A TPM ends with the machine that used it, so each start has its own.
+  /// QEMU's words for the firmware and the TPM. A TPM ends with the machine that used it, so each
+  /// start has its own.
   std::vector<std::string> parts() {
     const auto vars = folder_ / "vars.fd";
-    if (!std::filesystem::exists(vars)) std::filesystem::copy_file("/usr/share/OVMF/OVMF_VARS_4M.fd", vars);
+    if (!std::filesystem::exists(vars))
+      std::filesystem::copy_file("/usr/share/OVMF/OVMF_VARS_4M.fd", vars);
     start();
-    return {"-drive", "if=pflash,format=raw,unit=0,readonly=on,file=/usr/share/OVMF/OVMF_CODE_4M.fd", "-drive", "if=pflash,format=raw,unit=1,file=" + vars.string(),
-            "-fw_cfg", "name=opt/org.tianocore/IPv6PXESupport,string=n", "-chardev", "socket,id=tpm,path=" + socket().string(),
-            "-tpmdev", "emulator,id=tpm0,chardev=tpm", "-device", "tpm-crb,tpmdev=tpm0"};
+    return {
+        "-drive",   "if=pflash,format=raw,unit=0,readonly=on,file=/usr/share/OVMF/OVMF_CODE_4M.fd",
+        "-drive",   "if=pflash,format=raw,unit=1,file=" + vars.string(),
+        "-fw_cfg",  "name=opt/org.tianocore/IPv6PXESupport,string=n",
+        "-chardev", "socket,id=tpm,path=" + socket().string(),
+        "-tpmdev",  "emulator,id=tpm0,chardev=tpm",
+        "-device",  "tpm-crb,tpmdev=tpm0"};
   }
 
  private:
@@ -33,12 +40,15 @@ class VmTpm {
     if (running_) running_->terminate(std::chrono::seconds(3));
     std::filesystem::remove(socket());
     ASSERT_TRUE(io::makeDirs(folder_ / "tpm"));
-    auto started = processes_->start({.program = "swtpm", .args = {"socket", "--tpm2", "--tpmstate", "dir=" + (folder_ / "tpm").string(), "--ctrl", "type=unixio,path=" + socket().string(),
-                                                                   "--flags", "startup-clear"}},
-                                     folder_ / "tpm.log");
+    auto started = processes_->start(
+        {.program = "swtpm",
+         .args = {"socket", "--tpm2", "--tpmstate", "dir=" + (folder_ / "tpm").string(), "--ctrl",
+                  "type=unixio,path=" + socket().string(), "--flags", "startup-clear"}},
+        folder_ / "tpm.log");
     ASSERT_TRUE(started) << started.error().str();
     running_ = std::move(*started);
-    for (int i = 0; i < 500 && !std::filesystem::exists(socket()); ++i) ::usleep(10'000);  // QEMU connects once
+    for (int i = 0; i < 500 && !std::filesystem::exists(socket()); ++i)
+      ::usleep(10'000);  // QEMU connects once
   }
 
   std::filesystem::path folder_;

@@ -42,7 +42,8 @@ Finished runMuster(const std::vector<std::string>& args) {
   const auto [pid, out] = spawn(args, true);
   Finished finished;
   char piece[4096];
-  for (ssize_t got; (got = read(out, piece, sizeof piece)) > 0;) finished.out.append(piece, static_cast<std::size_t>(got));
+  for (ssize_t got; (got = read(out, piece, sizeof piece)) > 0;)
+    finished.out.append(piece, static_cast<std::size_t>(got));
   close(out);
   finished.code = reap(pid);
   return finished;

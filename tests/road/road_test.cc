@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole road on a virtual rack of two nodes, with muster killed on the way. Tests run in order on one rack.
+// The whole road on a virtual rack of two nodes, with muster killed on the way. Tests run in order
+// on one rack.
 #include "base/io/crypto.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
 #include "lab/vbmc/firmware_file.h"
-#include "tests/road/muster_process.h"
 #include "tests/paths.h"
+#include "tests/road/muster_process.h"
 
 #include <gtest/gtest.h>
 
@@ -65,7 +66,9 @@ class Road : public testing::Test {
     ASSERT_TRUE(io::writeFileAtomic(folder_ / "cluster.yaml", text.replace(at, from.size(), to)));
   }
 
-  static json bmc(const std::string& node) { return json::parse(io::readFile("/run/muster-lab/road/bmc/" + node + ".json").value()); }
+  static json bmc(const std::string& node) {
+    return json::parse(io::readFile("/run/muster-lab/road/bmc/" + node + ".json").value());
+  }
 
   /// What the plan would do: ids of its actions.
   static std::vector<std::string> planned() {
@@ -75,22 +78,26 @@ class Road : public testing::Test {
     return ids;
   }
 
-  /// Applies, which must fail; then no node may be in the pool, and `why` must name `words` and a next step.
+  /// Applies, which must fail; then no node may be in the pool, and `why` must name `words` and a
+  /// next step.
   static void expectKeptOut(const std::map<std::string, std::string>& words_of_node) {
     const auto applied = runMuster({"apply"});
     EXPECT_NE(applied.code, 0) << applied.out;
     for (const auto& [node, words] : words_of_node) {
       const auto why = expectOk({"why", node});
-      EXPECT_NE(why.find(words), std::string::npos) << node << " should say: " << words << "\n" << why;
+      EXPECT_NE(why.find(words), std::string::npos) << node << " should say: " << words << "\n"
+                                                    << why;
       EXPECT_NE(why.find("next step"), std::string::npos) << why;
     }
-    EXPECT_EQ(expectOk({"lab", "exec", "sinfo", "-h", "-t", "idle,alloc", "-o", "%n"}), "") << "a faulty node is in the pool";
+    EXPECT_EQ(expectOk({"lab", "exec", "sinfo", "-h", "-t", "idle,alloc", "-o", "%n"}), "")
+        << "a faulty node is in the pool";
   }
 
   /// Replaces text in a file for one scope.
   class Fault {
    public:
-    Fault(fs::path file, const std::string& from, const std::string& to) : file_(std::move(file)), sound_(io::readFile(file_).value()) {
+    Fault(fs::path file, const std::string& from, const std::string& to)
+        : file_(std::move(file)), sound_(io::readFile(file_).value()) {
       auto text = sound_;
       const auto at = text.find(from);
       EXPECT_NE(at, std::string::npos) << from;
@@ -110,7 +117,8 @@ class Road : public testing::Test {
     explicit PrivateCache(fs::path folder) : folder_(std::move(folder)), shared_(sharedCache()) {
       fs::create_directories(folder_);
       for (const char* part : {"images", "ramos"})
-        fs::copy(shared_ / part, folder_ / part, fs::copy_options::recursive | fs::copy_options::create_hard_links);
+        fs::copy(shared_ / part, folder_ / part,
+                 fs::copy_options::recursive | fs::copy_options::create_hard_links);
       setenv("MUSTER_CACHE", folder_.c_str(), 1);
     }
     PrivateCache(const PrivateCache&) = delete;
@@ -120,7 +128,8 @@ class Road : public testing::Test {
     fs::path signedIndex() const {
       fs::path newest;
       for (const auto& file : fs::recursive_directory_iterator(folder_ / "images"))
-        if (file.path().filename().string().starts_with("index-") && (newest.empty() || fs::last_write_time(newest) < file.last_write_time()))
+        if (file.path().filename().string().starts_with("index-") &&
+            (newest.empty() || fs::last_write_time(newest) < file.last_write_time()))
           newest = file.path();
       return newest;
     }
@@ -144,7 +153,8 @@ class Road : public testing::Test {
 
   static bool isFacet(const json& event, std::string_view kind, const std::string& facet) {
     const std::string action = event.value("action", "");
-    return event.value("kind", "") == kind && action.size() > facet.size() && action.ends_with("/" + facet);
+    return event.value("kind", "") == kind && action.size() > facet.size() &&
+           action.ends_with("/" + facet);
   }
 
   static inline fs::path folder_;
@@ -152,7 +162,8 @@ class Road : public testing::Test {
 };
 
 TEST_F(Road, aWrongPasswordAndAnUnreachableBmcKeepTheirNodesOut) {
-  Fault password(folder_ / "secrets/bmc", io::readFile(folder_ / "secrets/bmc").value(), "not-the-password");
+  Fault password(folder_ / "secrets/bmc", io::readFile(folder_ / "secrets/bmc").value(),
+                 "not-the-password");
   Fault address(folder_ / "racks.csv", "https://10.20.250.2", "https://10.20.250.99");
   expectKeptOut({{"gpu001", "password"}, {"gpu002", "10.20.250.99"}});
   EXPECT_LE(bmc("gpu001").at("failed_logins"), 1) << "a storm of logins would lock the account";
@@ -161,12 +172,15 @@ TEST_F(Road, aWrongPasswordAndAnUnreachableBmcKeepTheirNodesOut) {
 TEST_F(Road, aFirmwareFileWithAnotherHashIsNeverUploaded) {
   Fault hash(folder_ / "cluster.yaml", "e8e5be50", "00000000");
   expectKeptOut({{"gpu001", "SHA-256"}, {"gpu002", "SHA-256"}});
-  for (const char* node : {"gpu001", "gpu002"}) EXPECT_EQ(bmc(node).at("components").at("BMC").at("uploads"), 0) << node;
+  for (const char* node : {"gpu001", "gpu002"})
+    EXPECT_EQ(bmc(node).at("components").at("BMC").at("uploads"), 0) << node;
 }
 
 TEST_F(Road, killedDuringTheFirmwareUpdate) {
   WatchedApply apply;
-  ASSERT_TRUE(apply.until([](const json& e) { return isFacet(e, "action-waiting", "firmware.BMC"); })) << "firmware was never under way";
+  ASSERT_TRUE(apply.until([](const json& e) {
+    return isFacet(e, "action-waiting", "firmware.BMC");
+  })) << "firmware was never under way";
   apply.kill();
 }
 
@@ -183,8 +197,9 @@ TEST_F(Road, anImageWithAForeignSignatureOrACorruptChunkNeverBecomesASystem) {
 TEST_F(Road, killedDuringImagingAllReachThePoolAndNothingIsDoneTwice) {
   {
     WatchedApply apply;
-    ASSERT_TRUE(apply.until([](const json& e) { return isFacet(e, "action-progress", "image") && e.value("fraction", 0.0) > 0.25; }))
-        << "imaging was never under way";
+    ASSERT_TRUE(apply.until([](const json& e) {
+      return isFacet(e, "action-progress", "image") && e.value("fraction", 0.0) > 0.25;
+    })) << "imaging was never under way";
     apply.kill();
   }
   std::string first_imaged;
@@ -199,15 +214,22 @@ TEST_F(Road, killedDuringImagingAllReachThePoolAndNothingIsDoneTwice) {
   WatchedApply apply;
   ASSERT_EQ(apply.wait(), 0);
   for (const auto& event : apply.events())
-    EXPECT_FALSE(event.value("kind", "") == "action-started" && event.value("action", "") == first_imaged + "/image") << "the imaged node was imaged again";
+    EXPECT_FALSE(event.value("kind", "") == "action-started" &&
+                 event.value("action", "") == first_imaged + "/image")
+        << "the imaged node was imaged again";
   for (const char* node : {"gpu001", "gpu002"}) {
     const auto state = bmc(node);
-    for (const char* component : {"BMC", "BIOS"}) EXPECT_EQ(state.at("components").at(component).at("flashes"), 1) << node << " " << component;
-    EXPECT_EQ(state.at("starts"), 3) << node << " starts for its new BIOS, into the RAM OS, and from its disk; a crash adds no power cycle";
+    for (const char* component : {"BMC", "BIOS"})
+      EXPECT_EQ(state.at("components").at(component).at("flashes"), 1) << node << " " << component;
+    EXPECT_EQ(state.at("starts"), 3) << node
+                                     << " starts for its new BIOS, into the RAM OS, and from its "
+                                        "disk; a crash adds no power cycle";
   }
 }
 
-TEST_F(Road, aSecondApplyHasNothingToDo) { EXPECT_NE(expectOk({"apply"}).find("Nothing to do"), std::string::npos); }
+TEST_F(Road, aSecondApplyHasNothingToDo) {
+  EXPECT_NE(expectOk({"apply"}).find("Nothing to do"), std::string::npos);
+}
 
 TEST_F(Road, slurmRunsAJobOnBothNodes) {
   const auto out = expectOk({"lab", "exec", "srun", "-N2", "hostname"});
@@ -225,20 +247,27 @@ TEST_F(Road, aNewDriverVersionIsAllThatChanges) {
   replaceInInventory("muster-sim-nvml=570.124.06-1", "muster-sim-nvml=575.57.08-1");
   replaceInInventory("nvml.driver: \"570.124.06\"", "nvml.driver: \"575.57.08\"");
   for (const auto& id : planned())
-    EXPECT_TRUE(std::regex_match(id, std::regex("gpu00[12]/(driver\\.nvidia|gate\\..*|certificate|pool|pool#drain)"))) << id;
+    EXPECT_TRUE(std::regex_match(
+        id, std::regex("gpu00[12]/(driver\\.nvidia|gate\\..*|certificate|pool|pool#drain)")))
+        << id;
   EXPECT_NE(runMuster({"cert", "verify"}).code, 0) << "the old certificate must be void";
   EXPECT_EQ(runMuster({"apply"}).code, 0);
   expectOk({"cert", "verify"});
-  EXPECT_NE(expectOk({"lab", "exec", "sinfo", "-h", "-o", "%D %t"}).find("2 idle"), std::string::npos);
+  EXPECT_NE(expectOk({"lab", "exec", "sinfo", "-h", "-o", "%D %t"}).find("2 idle"),
+            std::string::npos);
 }
 
 TEST_F(Road, aNewFirmwareVersionIsAllThatChanges) {
   const auto image = lab::vbmc::makeFirmware("BMC", "2.2.0");
   ASSERT_TRUE(io::writeFileAtomic(folder_ / "firmware/bmc-2.2.0.fw", image));
-  replaceInInventory("version: 2.1.0, file: firmware/bmc-2.1.0.fw, sha256: \"e8e5be5036f0abf01128a4cb1064833a0f36366d6ea489a81b7b5356152434bf\"",
-                     "version: 2.2.0, file: firmware/bmc-2.2.0.fw, sha256: \"" + io::sha256Hex(image) + "\"");
+  replaceInInventory(
+      "version: 2.1.0, file: firmware/bmc-2.1.0.fw, sha256: "
+      "\"e8e5be5036f0abf01128a4cb1064833a0f36366d6ea489a81b7b5356152434bf\"",
+      "version: 2.2.0, file: firmware/bmc-2.2.0.fw, sha256: \"" + io::sha256Hex(image) + "\"");
   for (const auto& id : planned())
-    EXPECT_TRUE(std::regex_match(id, std::regex("gpu00[12]/(firmware\\.BMC|gate\\..*|certificate|pool|pool#drain)"))) << id;
+    EXPECT_TRUE(std::regex_match(
+        id, std::regex("gpu00[12]/(firmware\\.BMC|gate\\..*|certificate|pool|pool#drain)")))
+        << id;
   EXPECT_NE(runMuster({"cert", "verify"}).code, 0) << "the old certificate must be void";
   expectOk({"apply"});
   expectOk({"cert", "verify"});
@@ -246,13 +275,15 @@ TEST_F(Road, aNewFirmwareVersionIsAllThatChanges) {
     EXPECT_EQ(bmc(node).at("components").at("BMC").at("flashes"), 2) << node;
     EXPECT_EQ(bmc(node).at("components").at("BIOS").at("flashes"), 1) << node;
   }
-  EXPECT_NE(expectOk({"lab", "exec", "sinfo", "-h", "-o", "%D %t"}).find("2 idle"), std::string::npos);
+  EXPECT_NE(expectOk({"lab", "exec", "sinfo", "-h", "-o", "%D %t"}).find("2 idle"),
+            std::string::npos);
 }
 
 TEST_F(Road, aNodeThatIsNotWhatItsProfileExpectsLeavesThePool) {
   replaceInInventory("gpu_model: H100, cpus_min", "gpu_model: B200, cpus_min");
   EXPECT_NE(runMuster({"apply"}).code, 0);
-  EXPECT_NE(expectOk({"lab", "exec", "sinfo", "-h", "-o", "%D %t"}).find("2 drain"), std::string::npos);
+  EXPECT_NE(expectOk({"lab", "exec", "sinfo", "-h", "-o", "%D %t"}).find("2 drain"),
+            std::string::npos);
   const auto why = expectOk({"why", "gpu001"});
   EXPECT_NE(why.find("B200"), std::string::npos) << why;
   EXPECT_NE(why.find("next step"), std::string::npos) << why;

@@ -3,8 +3,8 @@
 #include "base/io/files.h"
 #include "lifecycle/model/certificate_keys.h"
 #include "lifecycle/store/store.h"
-#include "validate/validation_scope.h"
 #include "validate/validate.h"
+#include "validate/validation_scope.h"
 
 #include <gtest/gtest.h>
 
@@ -35,7 +35,8 @@ class Certificates : public testing::Test {
   ~Certificates() override { std::filesystem::remove_all(folder_); }
 
   void see(const std::string& facet, const std::string& value) {
-    ASSERT_TRUE(store_->putFacts({Fact{Subject(kNode), FacetName(facet), value, clock_.now(), "test", ""}}));
+    ASSERT_TRUE(store_->putFacts(
+        {Fact{Subject(kNode), FacetName(facet), value, clock_.now(), "test", ""}}));
   }
   Certificate issue() {
     const auto facts = *store_->facts();
@@ -70,12 +71,15 @@ TEST_F(Certificates, aFreshOneIsValidAndSurvivesItsFile) {
   EXPECT_EQ(again->toJson(), issued.toJson());
 }
 
-TEST_F(Certificates, noneIsNotValid) { EXPECT_NE(voidBecause().find("has no certificate"), std::string::npos); }
+TEST_F(Certificates, noneIsNotValid) {
+  EXPECT_NE(voidBecause().find("has no certificate"), std::string::npos);
+}
 
 TEST_F(Certificates, aChangedDriverVoidsIt) {
   issue();
   see("driver.nvidia", "nvml.driver=575.57.08");
-  EXPECT_NE(voidBecause().find("driver.nvidia was nvml.driver=570.124.06"), std::string::npos) << voidBecause();
+  EXPECT_NE(voidBecause().find("driver.nvidia was nvml.driver=570.124.06"), std::string::npos)
+      << voidBecause();
 }
 
 TEST_F(Certificates, aNewGpuVoidsIt) {
@@ -113,12 +117,14 @@ TEST_F(Certificates, aChangedDeclarationVoidsIt) {
 TEST_F(Certificates, aChangedByteVoidsIt) {
   auto forged = issue();
   forged.expires_at += std::chrono::hours(24 * 365);
-  EXPECT_NE(certificates_->verify(forged).error().text().find("signature does not fit"), std::string::npos);
+  EXPECT_NE(certificates_->verify(forged).error().text().find("signature does not fit"),
+            std::string::npos);
 }
 
 TEST_F(Certificates, anotherKeysSignatureIsVoid) {
   const auto issued = issue();
-  const auto other = makeCertificateStore(cluster_, *store_, clock_, *io::SigningKey::generate(), folder_);
+  const auto other =
+      makeCertificateStore(cluster_, *store_, clock_, *io::SigningKey::generate(), folder_);
   EXPECT_NE(other->verify(issued).error().text().find("signed by key"), std::string::npos);
 }
 
@@ -129,7 +135,8 @@ TEST_F(Certificates, canBeVerifiedFarAwayWithThePublicKeyAlone) {
   EXPECT_FALSE(verifyOffline(issued, io::SigningKey::generate()->public_pem, now, {}));
   EXPECT_FALSE(verifyOffline(issued, "no key", now, {}));
   EXPECT_FALSE(verifyOffline(issued, key_.public_pem, issued.expires_at, {}));
-  EXPECT_FALSE(verifyOffline(issued, key_.public_pem, issued.issued_at - std::chrono::hours(1), {}));
+  EXPECT_FALSE(
+      verifyOffline(issued, key_.public_pem, issued.issued_at - std::chrono::hours(1), {}));
   auto moved = issued;
   moved.node = NodeName("gpu002");
   EXPECT_FALSE(verifyOffline(moved, key_.public_pem, now, {}));
@@ -145,7 +152,8 @@ TEST_F(Certificates, aRevokedOneIsVoidHereAndFarAway) {
   EXPECT_NE(voidBecause().find("revoked at"), std::string::npos);
   EXPECT_NE(voidBecause().find("GPU 3 was replaced"), std::string::npos);
   EXPECT_EQ(*certificates_->revokedAt(kNode), clock_.now());
-  const auto carried = RevocationList::fromJson(*io::readFile(folder_ / Revocations::kFile), key_.public_pem);
+  const auto carried =
+      RevocationList::fromJson(*io::readFile(folder_ / Revocations::kFile), key_.public_pem);
   ASSERT_TRUE(carried);
   EXPECT_FALSE(verifyOffline(issued, key_.public_pem, clock_.now(), *carried));
   // What is proven anew counts anew.
@@ -162,9 +170,12 @@ TEST_F(Certificates, aRevocationReachesEveryCopyFromBeforeIt) {
   const auto second = issue();
   clock_.advance(std::chrono::minutes(5));
   ASSERT_TRUE(certificates_->revoke(kNode, "ann@host", "GPU 3 was replaced"));
-  const auto list = RevocationList::fromJson(*io::readFile(folder_ / Revocations::kFile), key_.public_pem);
+  const auto list =
+      RevocationList::fromJson(*io::readFile(folder_ / Revocations::kFile), key_.public_pem);
   ASSERT_TRUE(list);
-  for (const auto* carried : {&first, &second}) EXPECT_FALSE(verifyOffline(*carried, key_.public_pem, clock_.now(), *list)) << "a copy from a backup";
+  for (const auto* carried : {&first, &second})
+    EXPECT_FALSE(verifyOffline(*carried, key_.public_pem, clock_.now(), *list))
+        << "a copy from a backup";
   ASSERT_TRUE(store_->putValue(lifecycle::certificateKey(kNode), first.toJson()));
   EXPECT_NE(voidBecause().find("proven from before"), std::string::npos) << voidBecause();
 }
@@ -175,7 +186,8 @@ TEST_F(Certificates, aRevocationWithoutTheCertificateAtHandCountsForItsCopies) {
   store_ = lifecycle::openSqliteStore(folder_ / "new.db").value();
   certificates_ = makeCertificateStore(cluster_, *store_, clock_, key_, folder_ / "new");
   ASSERT_TRUE(certificates_->revoke(kNode, "ann@host", "the disk was lost"));
-  const auto list = RevocationList::fromJson(*io::readFile(folder_ / "new" / Revocations::kFile), key_.public_pem);
+  const auto list = RevocationList::fromJson(*io::readFile(folder_ / "new" / Revocations::kFile),
+                                             key_.public_pem);
   ASSERT_TRUE(list);
   EXPECT_FALSE(verifyOffline(carried, key_.public_pem, clock_.now(), *list));
 }
@@ -212,7 +224,8 @@ TEST_F(Certificates, anOverrideSaysWhoAndWhyAndDoesNotLiveLong) {
 
 TEST_F(Certificates, garbageIsCorrupt) {
   EXPECT_EQ(Certificate::fromJson("{}").error().code(), ErrorCode::Corrupt);
-  EXPECT_EQ(Certificate::fromJson(R"({"format":"muster-certificate/1"})").error().code(), ErrorCode::Corrupt);
+  EXPECT_EQ(Certificate::fromJson(R"({"format":"muster-certificate/1"})").error().code(),
+            ErrorCode::Corrupt);
   EXPECT_EQ(Certificate::fromJson("\xff\x00").error().code(), ErrorCode::Corrupt);
 }
 

@@ -17,7 +17,9 @@ namespace muster::validate {
 class FakeHost : public testing::Test {
  protected:
   FakeHost() {
-    host_.root = std::filesystem::temp_directory_path() / fmt::format("muster-host-{}-{}", ::getpid(), testing::UnitTest::GetInstance()->current_test_info()->name());
+    host_.root = std::filesystem::temp_directory_path() /
+                 fmt::format("muster-host-{}-{}", ::getpid(),
+                             testing::UnitTest::GetInstance()->current_test_info()->name());
     std::filesystem::create_directories(host_.root);
     host_.run = [this](const io::Command& command) -> Result<io::ProcessExit> {
       ran_.push_back(command);
@@ -32,10 +34,12 @@ class FakeHost : public testing::Test {
     std::filesystem::create_directories((host_.root / file).parent_path());
     std::ofstream(host_.root / file) << text << "\n";
   }
-  Verdict check(std::string_view id, nlohmann::json params = nlohmann::json::object()) { return runCheck(*findCheck(id), params, host_); }
+  Verdict check(std::string_view id, nlohmann::json params = nlohmann::json::object()) {
+    return runCheck(*findCheck(id), params, host_);
+  }
 
   Host host_;
-  std::map<std::string, io::ProcessExit> outputs_;   ///< by program, or program and first argument
+  std::map<std::string, io::ProcessExit> outputs_;  ///< by program, or program and first argument
   std::vector<io::Command> ran_;
 };
 

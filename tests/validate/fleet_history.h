@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A simulated fleet's measurements: nodes of one SKU in racks, metrics with noise, whatever is wrong put in by the test.
+// A simulated fleet's measurements: nodes of one SKU in racks, metrics with noise, whatever is
+// wrong put in by the test.
 #pragma once
 
 #include "lifecycle/store/measurements.h"
@@ -13,9 +14,9 @@ namespace muster::test {
 
 struct FleetHistory {
   int nodes = 512, nodes_in_rack = 16, metrics = 10, runs = 6;
-  double spread = 0.01;       ///< of nodes around the typical value
-  double noise = 0.003;       ///< of one measurement
-  bool heavy = false;         ///< tails of Student's t with four degrees instead of normal ones
+  double spread = 0.01;  ///< of nodes around the typical value
+  double noise = 0.003;  ///< of one measurement
+  bool heavy = false;    ///< tails of Student's t with four degrees instead of normal ones
   WallTime from = WallTime(std::chrono::hours(24) * 20'000);
   /// What a value is multiplied with: (node, metric, run) → factor.
   std::function<double(int, int, int)> fault = [](int, int, int) { return 1.0; };
@@ -34,9 +35,16 @@ struct FleetHistory {
     std::vector<lifecycle::MeasuredSet> out;
     for (int run = 0; run < runs; ++run)
       for (int n = 0; n < nodes; ++n) {
-        out.push_back({from + std::chrono::hours(24 * 7) * run + std::chrono::seconds(n), NodeName(node(n)), "gate.burn-in", "hgx, H100", rack(n / nodes_in_rack), {}});
+        out.push_back({from + std::chrono::hours(24 * 7) * run + std::chrono::seconds(n),
+                       NodeName(node(n)),
+                       "gate.burn-in",
+                       "hgx, H100",
+                       rack(n / nodes_in_rack),
+                       {}});
         for (int m = 0; m < metrics; ++m)
-          out.back().numbers[metric(m)] = 100.0 * (m + 1) * own[static_cast<std::size_t>(n * metrics + m)] * (1 + noise * draw()) * fault(n, m, run);
+          out.back().numbers[metric(m)] = 100.0 * (m + 1) *
+                                          own[static_cast<std::size_t>(n * metrics + m)] *
+                                          (1 + noise * draw()) * fault(n, m, run);
       }
     return out;
   }

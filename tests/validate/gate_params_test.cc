@@ -2,9 +2,9 @@
 // Parameters of checks that gates set: which there are, what is refused, what reaches the agent.
 #include "validate/gate_params.h"
 
-#include "validate/validation_scope.h"
 #include "validate/checks/catalogue.h"
 #include "validate/gates.h"
+#include "validate/validation_scope.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -55,36 +55,60 @@ TEST(GateParams, whereRailsSitIsTheProfilesWord) {
   profile.rails = {{"mlx5_0", std::nullopt, ""}};
   EXPECT_EQ(affinity(), nlohmann::json::object());
   profile.rails.push_back({"mlx5_3", 1, "0000:18:00.0"});
-  EXPECT_EQ(affinity(), nlohmann::json::parse(R"({"rails": [{"hca": "mlx5_3", "gpu": 1, "pci": "0000:18:00.0"}]})"));
+  EXPECT_EQ(affinity(), nlohmann::json::parse(
+                            R"({"rails": [{"hca": "mlx5_3", "gpu": 1, "pci": "0000:18:00.0"}]})"));
 }
 
 TEST(GateParams, whatIsRightIsSilent) {
   EXPECT_THAT(problems({}), IsEmpty());
-  EXPECT_THAT(problems({{"host.gemm", {{"min_gflops", "1500"}, {"seconds", "9.5"}}}, {"rdma.pair", {{"min_gbits", "380"}}}, {"system.knobs", {{"governor", "powersave|performance"}, {"smt", "1"}}}}), IsEmpty());
+  EXPECT_THAT(problems({{"host.gemm", {{"min_gflops", "1500"}, {"seconds", "9.5"}}},
+                        {"rdma.pair", {{"min_gbits", "380"}}},
+                        {"system.knobs", {{"governor", "powersave|performance"}, {"smt", "1"}}}}),
+              IsEmpty());
 }
 
 TEST(GateParams, whatIsWrongNamesGateCheckAndWayOut) {
-  EXPECT_THAT(problems({{"host.gem", {{"n", "1"}}}}), ElementsAre(AllOf(HasSubstr("cluster.yaml:9:3"), HasSubstr("gate burn, check host.gem: the catalogue has no such check"), HasSubstr("muster validate checks"))));
-  EXPECT_THAT(problems({{"gpu.power", {{"limit_watts", "600"}}}}), ElementsAre(AllOf(HasSubstr("the gate does not ask for it"), HasSubstr("add gpu to `on`"))));
-  EXPECT_THAT(problems({{"gdr.pair", {{"min_gbits", "600"}}}}), ElementsAre(HasSubstr("add gdr to `on`")));
-  EXPECT_THAT(problems({{"disk.write", {{"mebibytes", "600"}}}}, GateLevel::Quick), ElementsAre(AllOf(HasSubstr("not thorough enough"), HasSubstr("raise `level`"))));
-  EXPECT_THAT(problems({{"host.gemm", {{"min_gflop", "1"}}}}), ElementsAre(AllOf(HasSubstr("it has no parameter min_gflop"), HasSubstr("it takes n, seconds, min_gflops"))));
-  EXPECT_THAT(problems({{"disk.health", {{"seconds", "1"}}}}), ElementsAre(HasSubstr("the check takes none")));
+  EXPECT_THAT(
+      problems({{"host.gem", {{"n", "1"}}}}),
+      ElementsAre(AllOf(HasSubstr("cluster.yaml:9:3"),
+                        HasSubstr("gate burn, check host.gem: the catalogue has no such check"),
+                        HasSubstr("muster validate checks"))));
+  EXPECT_THAT(
+      problems({{"gpu.power", {{"limit_watts", "600"}}}}),
+      ElementsAre(AllOf(HasSubstr("the gate does not ask for it"), HasSubstr("add gpu to `on`"))));
+  EXPECT_THAT(problems({{"gdr.pair", {{"min_gbits", "600"}}}}),
+              ElementsAre(HasSubstr("add gdr to `on`")));
+  EXPECT_THAT(problems({{"disk.write", {{"mebibytes", "600"}}}}, GateLevel::Quick),
+              ElementsAre(AllOf(HasSubstr("not thorough enough"), HasSubstr("raise `level`"))));
+  EXPECT_THAT(problems({{"host.gemm", {{"min_gflop", "1"}}}}),
+              ElementsAre(AllOf(HasSubstr("it has no parameter min_gflop"),
+                                HasSubstr("it takes n, seconds, min_gflops"))));
+  EXPECT_THAT(problems({{"disk.health", {{"seconds", "1"}}}}),
+              ElementsAre(HasSubstr("the check takes none")));
   for (const char* bad : {"many", "-1", "nan", "1e999", "380 Gb/s", "true"})
-    EXPECT_THAT(problems({{"rdma.pair", {{"min_gbits", bad}}}}), ElementsAre(AllOf(HasSubstr(bad), HasSubstr("write a number, zero or more")))) << bad;
-  EXPECT_THAT(problems({{"rdma.pair", {{"min_gbits", "many"}, {"pairs", "1"}}}, {"a.b", {{"c", "d"}}}}), testing::SizeIs(3)) << "all at once";
+    EXPECT_THAT(problems({{"rdma.pair", {{"min_gbits", bad}}}}),
+                ElementsAre(AllOf(HasSubstr(bad), HasSubstr("write a number, zero or more"))))
+        << bad;
+  EXPECT_THAT(
+      problems({{"rdma.pair", {{"min_gbits", "many"}, {"pairs", "1"}}}, {"a.b", {{"c", "d"}}}}),
+      testing::SizeIs(3))
+      << "all at once";
 }
 
 TEST(GateParams, layOverWhatTheLevelSays) {
   EXPECT_EQ(paramsOf(gateWith({}), "host.gemm")["seconds"], 60);
-  const auto gemm = paramsOf(gateWith({{"host.gemm", {{"seconds", "5"}, {"min_gflops", "1500.5"}}}}), "host.gemm");
+  const auto gemm = paramsOf(
+      gateWith({{"host.gemm", {{"seconds", "5"}, {"min_gflops", "1500.5"}}}}), "host.gemm");
   EXPECT_EQ(gemm["seconds"], 5);
   EXPECT_EQ(gemm["min_gflops"], 1500.5);
-  EXPECT_EQ(paramsOf(gateWith({{"system.knobs", {{"smt", "1"}}}}), "system.knobs"), nlohmann::json({{"smt", "1"}})) << "a setting's value is a word, whatever it looks like";
+  EXPECT_EQ(paramsOf(gateWith({{"system.knobs", {{"smt", "1"}}}}), "system.knobs"),
+            nlohmann::json({{"smt", "1"}}))
+      << "a setting's value is a word, whatever it looks like";
   const auto memory = paramsOf(gateWith({{"host.memory", {{"mebibytes", "64"}}}}), "host.memory");
   EXPECT_EQ(memory["mebibytes"], 64);
   EXPECT_FALSE(memory.contains("percent_of_available")) << "the level's other word for the same";
-  EXPECT_EQ(ownNumber(gateWith({{"rdma.pair", {{"min_gbits", "380"}}}}), "rdma.pair", "min_gbits"), 380);
+  EXPECT_EQ(ownNumber(gateWith({{"rdma.pair", {{"min_gbits", "380"}}}}), "rdma.pair", "min_gbits"),
+            380);
   EXPECT_EQ(ownNumber(gateWith({}), "rdma.pair", "min_gbits"), std::nullopt);
 }
 

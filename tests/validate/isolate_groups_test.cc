@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Isolation by collectives, end to end below the command: the planner, the engine that asks agents, what nodes answer, the log that survives a
-// kill. The nodes' rates come from the simulated cluster; the answers have the form that muster-collective gives them.
+// Isolation by collectives, end to end below the command: the planner, the engine that asks agents,
+// what nodes answer, the log that survives a kill. The nodes' rates come from the simulated
+// cluster; the answers have the form that muster-collective gives them.
 #include "base/io/files.h"
 #include "tests/fakes/fake_agent_gateway.h"
 #include "tests/run_async.h"
 #include "tests/validate/isolate_world.h"
-#include "validate/isolate/isolation_run.h"
 #include "validate/isolate/group_runner.h"
+#include "validate/isolate/isolation_run.h"
 #include "validate/report/report.h"
 
 #include <gmock/gmock.h>
@@ -26,9 +27,11 @@ class IsolateGroups : public testing::Test {
   static constexpr int kLeaves = 4, kNodesOfLeaf = 8, kGpus = 2;
 
   IsolateGroups() : world_(11) {
-    world_.leaves = kLeaves, world_.nodes_per_leaf = kNodesOfLeaf, world_.leaves_per_pod = kLeaves, world_.rails = kGpus, world_.spines = 8, world_.routes_known = false;
+    world_.leaves = kLeaves, world_.nodes_per_leaf = kNodesOfLeaf, world_.leaves_per_pod = kLeaves,
+    world_.rails = kGpus, world_.spines = 8, world_.routes_known = false;
     auto& fabric = cluster_.fabrics["ib"];
-    fabric.name = "ib", fabric.nodes_per_su = kNodesOfLeaf, fabric.sus = kLeaves, fabric.link = "4xNDR";
+    fabric.name = "ib", fabric.nodes_per_su = kNodesOfLeaf, fabric.sus = kLeaves,
+    fabric.link = "4xNDR";
     auto& profile = cluster_.profiles["p"];
     profile.name = "p", profile.fabric = "ib";
     for (int i = 0; i < world_.nodes(); ++i) {
@@ -40,7 +43,11 @@ class IsolateGroups : public testing::Test {
       cluster_.nodes.push_back(node);
       agents_.boot(node.name, wire::Mode::Disk).probes["rdma.devices"] = "mlx5_0,mlx5_1";
     }
-    agents_.answer(wire::TaskKind::RunChecks, [this](const NodeName& node, const wire::AgentTask& task) -> Result<std::string> { return answer(node, task); });
+    agents_.answer(
+        wire::TaskKind::RunChecks,
+        [this](const NodeName& node, const wire::AgentTask& task) -> Result<std::string> {
+          return answer(node, task);
+        });
   }
 
   Begun begun(Engine engine = {EngineKind::Nccl, kGpus}) {
@@ -55,9 +62,11 @@ class IsolateGroups : public testing::Test {
   Result<Campaign> campaign(RunLog& log, int until = 1000) {
     const RoundBegins begins = [this, until](const Round& round) {
       if (round.number >= until) throw Killed{};
-      for (std::size_t g = 0; g < round.groups.size(); ++g) groups_[fmt::format("run/{}/{}", round.number, g)] = round.groups[g];
+      for (std::size_t g = 0; g < round.groups.size(); ++g)
+        groups_[fmt::format("run/{}/{}", round.number, g)] = round.groups[g];
     };
-    auto work = [](Begun begun, RunLog& into, gateway::AgentGateway& by, RoundBegins tell) -> Async<Campaign> {
+    auto work = [](Begun begun, RunLog& into, gateway::AgentGateway& by,
+                   RoundBegins tell) -> Async<Campaign> {
       co_return co_await runCampaign(std::move(begun), into, by, std::move(tell));
     };
     return test::runAsync(work(begun(), log, agents_, begins));
@@ -69,7 +78,9 @@ class IsolateGroups : public testing::Test {
     return std::move(*done);
   }
 
-  int numberOf(const NodeName& node) const { return static_cast<int>(std::find(names_.begin(), names_.end(), node) - names_.begin()); }
+  int numberOf(const NodeName& node) const {
+    return static_cast<int>(std::find(names_.begin(), names_.end(), node) - names_.begin());
+  }
 
   Result<std::string> answer(const NodeName& node, const wire::AgentTask& task) {
     const auto check = json::parse(task.params).at("checks").at(0);
@@ -95,9 +106,12 @@ class IsolateGroups : public testing::Test {
   collective::JobReport reportOf(const collective::Job& job, int node) {
     const auto& group = groups_.at(job.group);
     collective::JobReport report{job.group, {}, {}, false};
-    EXPECT_EQ(group.members.at(static_cast<std::size_t>(job.first_rank / kGpus)), node) << "each node has the ranks of its place";
+    EXPECT_EQ(group.members.at(static_cast<std::size_t>(job.first_rank / kGpus)), node)
+        << "each node has the ranks of its place";
     for (const int member : group.members)
-      if (!agents_.state(names_[static_cast<std::size_t>(member)]) || (fails_in_groups_ == member && group.kind != Collective::Pair)) report.findings = {"1 of the other ranks did not come"};
+      if (!agents_.state(names_[static_cast<std::size_t>(member)]) ||
+          (fails_in_groups_ == member && group.kind != Collective::Pair))
+        report.findings = {"1 of the other ranks did not come"};
     if (!report.findings.empty()) return report;
     auto [known, fresh] = rates_.try_emplace(job.group);
     if (fresh) known->second = world_.run(Round{.groups = {group}}).front();
@@ -106,8 +120,12 @@ class IsolateGroups : public testing::Test {
     for (int local = 0; local < kGpus; ++local) {
       const auto rail = static_cast<std::size_t>(local);
       const auto row = [&](collective::Operation operation, double gbits, int peer) {
-        const bool wrong = wrong_.contains({node, local}) || (peer >= 0 && wrong_.contains({group.members[static_cast<std::size_t>(peer / kGpus)], local}));
-        report.rows.push_back({job.first_rank + local, peer, "gpu", operation, job.max_bytes, wrong ? 3u : 0u, 1, gbits / 8, gbits / 8});
+        const bool wrong =
+            wrong_.contains({node, local}) ||
+            (peer >= 0 &&
+             wrong_.contains({group.members[static_cast<std::size_t>(peer / kGpus)], local}));
+        report.rows.push_back({job.first_rank + local, peer, "gpu", operation, job.max_bytes,
+                               wrong ? 3u : 0u, 1, gbits / 8, gbits / 8});
       };
       for (const auto operation : job.operations) {
         if (operation != collective::Operation::Pair) {
@@ -117,12 +135,17 @@ class IsolateGroups : public testing::Test {
         for (std::size_t other = 0; other < m; ++other)
           if (other != at) {
             const auto pair = (rail * m + std::min(at, other)) * m + std::max(at, other);
-            row(operation, group.kind == Collective::Pair ? known->second.rail_gbits[rail] : static_cast<double>(known->second.peer_gbits[pair]), static_cast<int>(other) * kGpus + local);
+            row(operation,
+                group.kind == Collective::Pair
+                    ? known->second.rail_gbits[rail]
+                    : static_cast<double>(known->second.peer_gbits[pair]),
+                static_cast<int>(other) * kGpus + local);
           }
       }
     }
     report.passed = true;
-    return *collective::parseReport(collective::toJson(report).dump(), job);   // judged like everywhere
+    return *collective::parseReport(collective::toJson(report).dump(),
+                                    job);  // judged like everywhere
   }
 
   test::IsolateWorld world_;
@@ -130,10 +153,10 @@ class IsolateGroups : public testing::Test {
   std::vector<NodeName> names_;
   test::FakeAgentGateway agents_;
   test::TempFolder folder_;
-  std::map<std::string, Group> groups_;         ///< what was planned, by the name that jobs have
+  std::map<std::string, Group> groups_;  ///< what was planned, by the name that jobs have
   std::map<std::string, GroupResult> rates_;
-  std::map<std::string, int> gpus_;             ///< that NCCL can use; -1: the check breaks
-  std::set<std::pair<int, int>> wrong_;         ///< (node, GPU) that computes wrong data
+  std::map<std::string, int> gpus_;      ///< that NCCL can use; -1: the check breaks
+  std::set<std::pair<int, int>> wrong_;  ///< (node, GPU) that computes wrong data
   int fails_in_groups_ = -1;
 };
 
@@ -151,7 +174,8 @@ TEST_F(IsolateGroups, clearsAHealthyClusterAndKeepsEveryTest) {
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t j = 0; j < n; ++j)
       if (i != j) {
-        EXPECT_NEAR(matrix->shares[i * n + j], 1, 0.15) << "the all-to-all of all has seen every pair";
+        EXPECT_NEAR(matrix->shares[i * n + j], 1, 0.15)
+            << "the all-to-all of all has seen every pair";
       }
 }
 
@@ -160,20 +184,24 @@ TEST_F(IsolateGroups, namesASlowNodeWithItsNextStep) {
   const auto done = whole();
   ASSERT_EQ(done.verdict.culprits.size(), 1u);
   EXPECT_EQ(done.verdict.culprits[0].kind, CulpritKind::Node);
-  EXPECT_THAT(toText(done.begun.site, done.verdict), AllOf(HasSubstr("n13 (node"), HasSubstr("BIOS settings"), HasSubstr("31 of 32 nodes are cleared")));
+  EXPECT_THAT(toText(done.begun.site, done.verdict),
+              AllOf(HasSubstr("n13 (node"), HasSubstr("BIOS settings"),
+                    HasSubstr("31 of 32 nodes are cleared")));
 }
 
 TEST_F(IsolateGroups, namesASlowGpusNicAndItsSwitchPort) {
   world_.slowNic(9, 1, 0.8);
   const auto done = whole();
   ASSERT_EQ(done.verdict.culprits.size(), 1u);
-  EXPECT_THAT(tell(done.begun.site, done.verdict.culprits[0]).next, HasSubstr("leaf-su2-r1 port 2"));
+  EXPECT_THAT(tell(done.begun.site, done.verdict.culprits[0]).next,
+              HasSubstr("leaf-su2-r1 port 2"));
 }
 
 TEST_F(IsolateGroups, namesTwoThatDoNotGetOnAlthoughNoMatchingMeetsThem) {
   world_.slowPair(4, 27, 0, 0.5);
   const auto done = whole();
-  ASSERT_TRUE(test::names(done.verdict, CulpritKind::Pair, 4, 27, 0)) << toText(done.begun.site, done.verdict);
+  ASSERT_TRUE(test::names(done.verdict, CulpritKind::Pair, 4, 27, 0))
+      << toText(done.begun.site, done.verdict);
 }
 
 TEST_F(IsolateGroups, wrongDataIsAsBadAsNoData) {
@@ -190,11 +218,13 @@ TEST_F(IsolateGroups, aNodeThatIsGoneIsNamedAndNobodyElse) {
   const auto site = begun();
   agents_.silence(names_[17]);
   auto kept = log();
-  auto work = [](Begun begun, RunLog& into, gateway::AgentGateway& by, RoundBegins tell) -> Async<Campaign> {
+  auto work = [](Begun begun, RunLog& into, gateway::AgentGateway& by,
+                 RoundBegins tell) -> Async<Campaign> {
     co_return co_await runCampaign(std::move(begun), into, by, std::move(tell));
   };
   const RoundBegins begins = [this](const Round& round) {
-    for (std::size_t g = 0; g < round.groups.size(); ++g) groups_[fmt::format("run/{}/{}", round.number, g)] = round.groups[g];
+    for (std::size_t g = 0; g < round.groups.size(); ++g)
+      groups_[fmt::format("run/{}/{}", round.number, g)] = round.groups[g];
   };
   const auto done = test::runAsync(work(site, kept, agents_, begins));
   ASSERT_TRUE(done);
@@ -209,7 +239,8 @@ TEST_F(IsolateGroups, collectivesThatFailAlthoughAllPairsAreGoodClearNobodyThatW
   EXPECT_TRUE(done.verdict.culprits.empty());
   ASSERT_FALSE(done.verdict.unclear.empty()) << "a collective failed: it must not pass for silence";
   EXPECT_EQ(std::count(done.verdict.cleared.begin(), done.verdict.cleared.end(), 6), 0);
-  EXPECT_THAT(toText(done.begun.site, done.verdict), HasSubstr("a collective of all of them failed"));
+  EXPECT_THAT(toText(done.begun.site, done.verdict),
+              HasSubstr("a collective of all of them failed"));
 }
 
 /// Rounds of a run that nothing disturbed; they follow from the seed.
@@ -222,7 +253,10 @@ TEST_F(IsolateGroups, killedBeforeAnyRoundItGoesOnWithTheSameRounds) {
   for (int round = 1; round <= undisturbed.verdict.rounds; ++round) {
     auto again = log();
     EXPECT_THROW((void)campaign(again, round), Killed);
-    if (round > 2 && round % 2 == 0) std::filesystem::remove(again.folder() / fmt::format("round-{:03}.json", round - 1));  // the kill came before the round was kept
+    if (round > 2 && round % 2 == 0)
+      std::filesystem::remove(
+          again.folder() /
+          fmt::format("round-{:03}.json", round - 1));  // the kill came before the round was kept
   }
   auto last = log();
   const auto done = campaign(last);
@@ -274,7 +308,8 @@ TEST_F(IsolateGroups, theLogKeepsExactlyWhatWasBegunAndAnswered) {
 class ChooseEngine : public IsolateGroups {
  protected:
   Result<Engine> choose(const std::string& wish) {
-    auto work = [](std::string wanted, std::vector<NodeName> nodes, gateway::AgentGateway& by, std::string id) -> Async<Engine> {
+    auto work = [](std::string wanted, std::vector<NodeName> nodes, gateway::AgentGateway& by,
+                   std::string id) -> Async<Engine> {
       co_return co_await chooseEngine(std::move(wanted), std::move(nodes), by, std::move(id));
     };
     return test::runAsync(work(wish, names_, agents_, fmt::format("probe-{}", ++probes_)));
@@ -292,7 +327,9 @@ TEST_F(ChooseEngine, takesWhatAllOfThemHave) {
   EXPECT_EQ(choose("auto")->kind, EngineKind::Rdma);
   const auto lacking = choose("nccl");
   ASSERT_FALSE(lacking);
-  EXPECT_THAT(lacking.error().str(), AllOf(HasSubstr("1 of 32 nodes"), HasSubstr("n05: TCP alone: no such file"), HasSubstr("--engine rdma")));
+  EXPECT_THAT(lacking.error().str(),
+              AllOf(HasSubstr("1 of 32 nodes"), HasSubstr("n05: TCP alone: no such file"),
+                    HasSubstr("--engine rdma")));
   gpus_["n05"] = kGpus - 1;
   EXPECT_EQ(choose("auto")->kind, EngineKind::Rdma);
   EXPECT_THAT(choose("nccl").error().str(), HasSubstr("n05 has 1 GPUs"));
@@ -301,8 +338,11 @@ TEST_F(ChooseEngine, takesWhatAllOfThemHave) {
 }
 
 TEST_F(ChooseEngine, railsAreNicsOrGpusOrOne) {
-  EXPECT_EQ(siteOf(cluster_, names_, agents_, {EngineKind::Nccl, 8})->nodes[0].devices.back(), "GPU 7") << "eight GPUs, two NICs";
-  EXPECT_EQ(siteOf(cluster_, names_, agents_, {EngineKind::Nccl, 2})->nodes[0].devices.back(), "mlx5_1");
+  EXPECT_EQ(siteOf(cluster_, names_, agents_, {EngineKind::Nccl, 8})->nodes[0].devices.back(),
+            "GPU 7")
+      << "eight GPUs, two NICs";
+  EXPECT_EQ(siteOf(cluster_, names_, agents_, {EngineKind::Nccl, 2})->nodes[0].devices.back(),
+            "mlx5_1");
   EXPECT_EQ(siteOf(cluster_, names_, agents_, {EngineKind::Tcp, 1})->layout.rails, 1);
 }
 

@@ -29,22 +29,27 @@ class IsolateRunner : public testing::Test {
 
   /// Every test gives 390 Gb/s; with a slow device at either end less.
   void answerRates() {
-    agents_.answer(wire::TaskKind::RdmaPair, [this](const NodeName& node, const wire::AgentTask& task) -> Result<std::string> {
-      const auto params = nlohmann::json::parse(task.params);
-      wire::CheckResult result;
-      result.id = "rdma.pair";
-      result.status = wire::CheckStatus::Pass;
-      const auto device = node.str() + " " + params.at("device").get<std::string>();
-      if (params.at("role") == "server") {
-        serving_[task.id.substr(0, task.id.rfind('/'))] = device;
-      } else {
-        const auto& server = serving_[task.id.substr(0, task.id.rfind('/'))];
-        const bool slow = device == slow_ || server == slow_;
-        if (device != silent_ && server != silent_) result.values["rdma_write_gbits"] = (slow ? 300 : 390) + static_cast<double>(++asked_ % 5) * 0.5;
-        else result.status = wire::CheckStatus::NoData;
-      }
-      return agent::toJson({result});
-    });
+    agents_.answer(
+        wire::TaskKind::RdmaPair,
+        [this](const NodeName& node, const wire::AgentTask& task) -> Result<std::string> {
+          const auto params = nlohmann::json::parse(task.params);
+          wire::CheckResult result;
+          result.id = "rdma.pair";
+          result.status = wire::CheckStatus::Pass;
+          const auto device = node.str() + " " + params.at("device").get<std::string>();
+          if (params.at("role") == "server") {
+            serving_[task.id.substr(0, task.id.rfind('/'))] = device;
+          } else {
+            const auto& server = serving_[task.id.substr(0, task.id.rfind('/'))];
+            const bool slow = device == slow_ || server == slow_;
+            if (device != silent_ && server != silent_)
+              result.values["rdma_write_gbits"] =
+                  (slow ? 300 : 390) + static_cast<double>(++asked_ % 5) * 0.5;
+            else
+              result.status = wire::CheckStatus::NoData;
+          }
+          return agent::toJson({result});
+        });
   }
 
   Verdict isolated() {
@@ -96,7 +101,8 @@ TEST_F(IsolateRunner, railsOfAPairRunOnPortsAndTasksOfTheirOwn) {
     EXPECT_TRUE(ids.insert(node.str() + task.id).second) << "a task id twice: " << task.id;
     const auto params = nlohmann::json::parse(task.params);
     EXPECT_EQ(params.at("port").get<int>(), params.at("device") == "mlx5_2" ? 18515 : 18516);
-    EXPECT_GT(params.at("iterations").get<int>(), 3'000'000) << "five seconds of 400 Gb/s, the same at both ends";
+    EXPECT_GT(params.at("iterations").get<int>(), 3'000'000)
+        << "five seconds of 400 Gb/s, the same at both ends";
   }
 }
 

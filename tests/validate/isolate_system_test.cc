@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `muster validate isolate` as the real program does it, with real agents. One node's cable is four times slower than the others'.
+// `muster validate isolate` as the real program does it, with real agents. One node's cable is four
+// times slower than the others'.
 #include "tests/validate/real_agents.h"
 
 #include <csignal>
@@ -22,23 +23,31 @@ class IsolateSystem : public RealAgents {
   void SetUp() override {
     RealAgents::SetUp();
     if (IsSkipped()) return;
-    start(kNodes, kPerRack, "images:\n  bookworm: {build: {suite: bookworm, packages: [linux-image-amd64]}}\nprofiles:\n  node: {image: bookworm}\n", kGoodRate);
+    start(kNodes, kPerRack,
+          "images:\n  bookworm: {build: {suite: bookworm, packages: "
+          "[linux-image-amd64]}}\nprofiles:\n  node: {image: bookworm}\n",
+          kGoodRate);
     rate(kSlow, "replace", kSlowRate);
   }
   static const std::vector<std::string>& isolate() {
-    static const std::vector<std::string> typed{"validate", "isolate", "--engine", "tcp", "--nodes", fmt::format("n[1-{}]", kNodes), "--seed", "7", "--json"};
+    static const std::vector<std::string> typed{
+        "validate", "isolate", "--engine", "tcp", "--nodes", fmt::format("n[1-{}]", kNodes),
+        "--seed",   "7",       "--json"};
     return typed;
   }
   /// What is kept of the round in the run's own folder; empty: it has not ended.
   std::string round(int number) const {
     std::error_code none;
-    for (const auto& entry : std::filesystem::directory_iterator(folder_ / "state" / "validation", none))
-      if (auto kept = io::readFile(entry.path() / fmt::format("round-{:03}.json", number))) return std::move(*kept);
+    for (const auto& entry :
+         std::filesystem::directory_iterator(folder_ / "state" / "validation", none))
+      if (auto kept = io::readFile(entry.path() / fmt::format("round-{:03}.json", number)))
+        return std::move(*kept);
     return {};
   }
   json evidence() const {
     for (const auto& entry : std::filesystem::directory_iterator(folder_ / "state" / "validation"))
-      if (entry.path().extension() == ".json") return json::parse(io::readFile(entry.path()).value_or(""), nullptr, false);
+      if (entry.path().extension() == ".json")
+        return json::parse(io::readFile(entry.path()).value_or(""), nullptr, false);
     return {};
   }
 };
@@ -53,8 +62,10 @@ TEST_F(IsolateSystem, theSlowNodeIsNamedAlsoWhenTheControllerIsKilledOnTheWay) {
   const auto before = round(1);
 
   const auto done = muster(isolate());
-  EXPECT_EQ(done.code, kFailed) << done.err;   // something is bad
-  EXPECT_THAT(done.err, AllOf(StartsWith("goes on with the isolation of"), Not(HasSubstr("round 1:")), Not(HasSubstr("round 2:")))) << "rounds that had ended ran again";
+  EXPECT_EQ(done.code, kFailed) << done.err;  // something is bad
+  EXPECT_THAT(done.err, AllOf(StartsWith("goes on with the isolation of"),
+                              Not(HasSubstr("round 1:")), Not(HasSubstr("round 2:"))))
+      << "rounds that had ended ran again";
   const auto verdict = json::parse(done.out, nullptr, false);
   ASSERT_TRUE(verdict.is_object()) << done.out << done.err;
   ASSERT_EQ(verdict.at("culprits").size(), 1u) << verdict.dump(1);
@@ -66,13 +77,15 @@ TEST_F(IsolateSystem, theSlowNodeIsNamedAlsoWhenTheControllerIsKilledOnTheWay) {
   EXPECT_EQ(verdict.at("cleared").size(), static_cast<std::size_t>(kNodes) - 1);
   EXPECT_EQ(verdict.at("unclear"), json::array());
 
-  // Every test is kept, those of the killed controller among them, and the run's own folder is gone.
+  // Every test is kept, those of the killed controller among them, and the run's own folder is
+  // gone.
   EXPECT_EQ(round(1), "");
   const auto kept = evidence();
   ASSERT_TRUE(kept.is_object() && kept.contains("rounds_run"));
   EXPECT_EQ(kept["rounds_run"][0], json::parse(before).at("evidence"));
   EXPECT_EQ(kept["engine"], "tcp");
-  EXPECT_THAT(muster({"why", name(kSlow)}).out, AllOf(HasSubstr("of its peers"), HasSubstr("next step")));
+  EXPECT_THAT(muster({"why", name(kSlow)}).out,
+              AllOf(HasSubstr("of its peers"), HasSubstr("next step")));
   EXPECT_THAT(muster({"why", "n1"}).out, Not(HasSubstr("of its peers")));
 
   // Repaired, the same command clears it.

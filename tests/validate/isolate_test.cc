@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fault isolation: designs by their properties, the isolation by simulated clusters whose faults are known.
+// Fault isolation: designs by their properties, the isolation by simulated clusters whose faults
+// are known.
 #include "tests/validate/isolate_world.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +17,9 @@ std::vector<int> upTo(int count) {
 }
 
 TEST(IsolateDesign, everyTwoPointsOfThePlaneMeetOnce) {
-  for (const int points : {4, 7, 9, 16, 25, 50, 64, 97, 256, 1'000}) {  // fields of 2, 3, 4, 5, 8, 11, 16, 32; full planes and with holes
+  for (const int points :
+       {4, 7, 9, 16, 25, 50, 64, 97, 256,
+        1'000}) {  // fields of 2, 3, 4, 5, 8, 11, 16, 32; full planes and with holes
     const AffinePlane plane(points);
     std::map<Pair, int> meetings;
     for (int each = 0; each < plane.classes(); ++each) {
@@ -31,7 +34,9 @@ TEST(IsolateDesign, everyTwoPointsOfThePlaneMeetOnce) {
       EXPECT_EQ(static_cast<int>(seen.size()), points);
     }
     EXPECT_EQ(static_cast<int>(meetings.size()), points * (points - 1) / 2);
-    EXPECT_TRUE(std::all_of(meetings.begin(), meetings.end(), [](const auto& each) { return each.second == 1; })) << points;
+    EXPECT_TRUE(std::all_of(meetings.begin(), meetings.end(), [](const auto& each) {
+      return each.second == 1;
+    })) << points;
   }
 }
 
@@ -39,7 +44,8 @@ TEST(IsolateDesign, aPlaneOf1024HasThirtyThreeRoundsOfThirtyTwo) {
   const AffinePlane plane(1'024);
   EXPECT_EQ(plane.order(), 32);
   EXPECT_EQ(plane.classes(), 33);
-  EXPECT_EQ(plane.lines(0).front(), upTo(32));  // rows are blocks, so a row is a leaf where leaves have 32
+  EXPECT_EQ(plane.lines(0).front(),
+            upTo(32));  // rows are blocks, so a row is a leaf where leaves have 32
 }
 
 TEST(IsolateDesign, matchingsAreDisjointAndKeepToTheirClasses) {
@@ -50,18 +56,21 @@ TEST(IsolateDesign, matchingsAreDisjointAndKeepToTheirClasses) {
     std::set<Pair> met;
     const auto check = [&](const std::vector<Pair>& pairs) {
       std::set<int> seen;
-      for (const auto& [a, b] : pairs) EXPECT_TRUE(a != b && seen.insert(a).second && seen.insert(b).second);
+      for (const auto& [a, b] : pairs)
+        EXPECT_TRUE(a != b && seen.insert(a).second && seen.insert(b).second);
       EXPECT_EQ(static_cast<int>(pairs.size()), nodes / 2);
     };
     const auto within = matchWithin(upTo(nodes), leaf, met, random);
     check(within);
     int crossing = 0;
-    for (const auto& [a, b] : within) crossing += leaf[static_cast<std::size_t>(a)] != leaf[static_cast<std::size_t>(b)];
+    for (const auto& [a, b] : within)
+      crossing += leaf[static_cast<std::size_t>(a)] != leaf[static_cast<std::size_t>(b)];
     EXPECT_LE(crossing, 1 + nodes / 16);  // leftovers of odd leaves
     const auto across = matchAcross(upTo(nodes), leaf, met, random);
     check(across);
     if (nodes >= 32) {
-      for (const auto& [a, b] : across) EXPECT_NE(leaf[static_cast<std::size_t>(a)], leaf[static_cast<std::size_t>(b)]);
+      for (const auto& [a, b] : across)
+        EXPECT_NE(leaf[static_cast<std::size_t>(a)], leaf[static_cast<std::size_t>(b)]);
     }
     if (nodes >= 5) {
       EXPECT_EQ(met.size(), within.size() + across.size()) << "two met twice";
@@ -89,10 +98,13 @@ TEST(IsolateDesign, aHypercubeLetsEveryLeafTakePart) {
 TEST(Isolate, roundsAreDisjointWhateverHappens) {
   for (int trial = 0; trial < 60; ++trial) {
     IsolateWorld world(static_cast<std::uint64_t>(trial));
-    world.leaves = 1 + trial % 9, world.nodes_per_leaf = 1 + trial % 11, world.leaves_per_pod = 1 + trial % 3, world.spines = 1 + trial % 4, world.rails = 1 + trial % 3;
+    world.leaves = 1 + trial % 9, world.nodes_per_leaf = 1 + trial % 11,
+    world.leaves_per_pod = 1 + trial % 3, world.spines = 1 + trial % 4, world.rails = 1 + trial % 3;
     world.routes_known = trial % 2, world.silent = trial % 5 == 0 ? 0.2 : 0;
-    for (const int node : world.some(std::min(world.nodes(), trial % 7), world.nodes())) world.slowNic(node, trial % world.rails, world.between(0, 1) < 0.3 ? 0 : 0.8);
-    Isolation isolation(world.layout(), {.groups = trial % 4 != 0, .seed = static_cast<std::uint64_t>(trial)});
+    for (const int node : world.some(std::min(world.nodes(), trial % 7), world.nodes()))
+      world.slowNic(node, trial % world.rails, world.between(0, 1) < 0.3 ? 0 : 0.8);
+    Isolation isolation(world.layout(),
+                        {.groups = trial % 4 != 0, .seed = static_cast<std::uint64_t>(trial)});
     int rounds = 0;
     while (const auto round = isolation.next()) {
       ASSERT_LE(++rounds, 20);
@@ -101,7 +113,8 @@ TEST(Isolate, roundsAreDisjointWhateverHappens) {
       for (const auto& group : round->groups) {
         ASSERT_GE(group.members.size(), 2u);
         for (const int member : group.members) {
-          EXPECT_TRUE(seen.insert(member).second) << trial << ": " << member << " is twice in round " << rounds;
+          EXPECT_TRUE(seen.insert(member).second)
+              << trial << ": " << member << " is twice in round " << rounds;
           EXPECT_TRUE(member >= 0 && member < world.nodes());
         }
       }
@@ -113,7 +126,9 @@ TEST(Isolate, roundsAreDisjointWhateverHappens) {
     for (const auto& each : verdict.unclear) told.insert(each.a);
     for (const auto& each : verdict.culprits)
       for (int node = 0; node < world.nodes(); ++node)
-        if (each.a == node || each.kind == CulpritKind::Rail || (each.kind == CulpritKind::Leaf && node / world.nodes_per_leaf == each.a)) told.insert(node);
+        if (each.a == node || each.kind == CulpritKind::Rail ||
+            (each.kind == CulpritKind::Leaf && node / world.nodes_per_leaf == each.a))
+          told.insert(node);
     EXPECT_EQ(static_cast<int>(told.size()), world.nodes()) << trial;
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // GPUs that no table knows: judged by their peers, in the gate and in the certificate.
-#include "tests/validate/phase_fixture.h"
 #include "validate/peer_baseline.h"
+#include "tests/validate/phase_fixture.h"
 
 namespace muster::validate {
 namespace {
@@ -12,28 +12,38 @@ class UnknownGpus : public ValidatePhaseTest {
   UnknownGpus() {
     cluster_.profiles["p"].gates = {"burn-in"};
     cluster_.gates["burn-in"] = {"burn-in", inventory::GateLevel::Medium, {"gpu"}};
-    agents_.boot(NodeName("n1"), wire::Mode::Disk).hardware.gpus = {wire::Gpu{.model = "NVIDIA X9"}};
-    phase_ = makeValidatePhase(cluster_, agents_, *certificates_, *store_, clock_, {}, {}, [this](const std::string& sku, const NodeName& but) {
-      asked_ = sku + " but " + but.str();
-      return learnFrom(history_, sku, but);
-    });
+    agents_.boot(NodeName("n1"), wire::Mode::Disk).hardware.gpus = {
+        wire::Gpu{.model = "NVIDIA X9"}};
+    phase_ = makeValidatePhase(cluster_, agents_, *certificates_, *store_, clock_, {}, {},
+                               [this](const std::string& sku, const NodeName& but) {
+                                 asked_ = sku + " but " + but.str();
+                                 return learnFrom(history_, sku, but);
+                               });
   }
   void measured(double gflops) {
-    agents_.answer(TaskKind::RunChecks, [gflops](const NodeName&, const wire::AgentTask& task) -> Result<std::string> {
-      std::vector<wire::CheckResult> out;
-      const auto asked = nlohmann::json::parse(task.params);
-      for (const auto& check : asked.at("checks")) {
-        wire::CheckResult result;
-        result.id = check.at("id"), result.status = wire::CheckStatus::Pass;
-        if (result.id == "gpu.burn") result.values = {{"gpu0.gemm_bf16_gflops", gflops}, {"gpu0.products", 7}};
-        out.push_back(result);
-      }
-      return agent::toJson(out);
-    });
+    agents_.answer(TaskKind::RunChecks,
+                   [gflops](const NodeName&, const wire::AgentTask& task) -> Result<std::string> {
+                     std::vector<wire::CheckResult> out;
+                     const auto asked = nlohmann::json::parse(task.params);
+                     for (const auto& check : asked.at("checks")) {
+                       wire::CheckResult result;
+                       result.id = check.at("id"), result.status = wire::CheckStatus::Pass;
+                       if (result.id == "gpu.burn")
+                         result.values = {{"gpu0.gemm_bf16_gflops", gflops}, {"gpu0.products", 7}};
+                       out.push_back(result);
+                     }
+                     return agent::toJson(out);
+                   });
   }
   void others(int count, double gflops) {
     for (int i = 0; i < count; ++i)
-      history_.push_back({clock_.now(), NodeName("other" + std::to_string(i)), "gate.burn-in", "p, NVIDIA X9", "", {{"gpu.burn/gemm_bf16_gflops@gpu0", gflops + i}, {"gpu.burn/products@gpu0", 1e9}}});
+      history_.push_back(
+          {clock_.now(),
+           NodeName("other" + std::to_string(i)),
+           "gate.burn-in",
+           "p, NVIDIA X9",
+           "",
+           {{"gpu.burn/gemm_bf16_gflops@gpu0", gflops + i}, {"gpu.burn/products@gpu0", 1e9}}});
   }
   std::vector<MeasuredSet> history_;
   std::string asked_;
@@ -46,7 +56,11 @@ TEST_F(UnknownGpus, areJudgedByTheirPeersAndTheCertificateSaysSo) {
   EXPECT_EQ(asked_, "p, NVIDIA X9 but n1");
   const auto facts = wait(phase_->verify(action("gate.burn-in")));
   ASSERT_TRUE(facts);
-  EXPECT_NE(facts->front().evidence.find("no table knows NVIDIA X9: judged by what 9 other nodes of its kind have reached, at least gpu.burn/gemm_bf16_gflops"), std::string::npos) << facts->front().evidence;
+  EXPECT_NE(
+      facts->front().evidence.find("no table knows NVIDIA X9: judged by what 9 other nodes of its "
+                                   "kind have reached, at least gpu.burn/gemm_bf16_gflops"),
+      std::string::npos)
+      << facts->front().evidence;
   context_.known.put(facts->front());
   const auto certified = act("certificate");
   ASSERT_TRUE(certified && std::holds_alternative<Done>(*certified));
@@ -66,23 +80,34 @@ TEST_F(UnknownGpus, whoIsFarBelowItsPeersFails) {
   measured(800'000);
   const auto outcome = act("gate.burn-in");
   ASSERT_FALSE(outcome);
-  EXPECT_NE(outcome.error().str().find("baseline.learnt fail"), std::string::npos) << outcome.error().str();
+  EXPECT_NE(outcome.error().str().find("baseline.learnt fail"), std::string::npos)
+      << outcome.error().str();
   ASSERT_EQ(context_.found.size(), 1u);
   EXPECT_FALSE(context_.found[0].what_to_do.empty());
 }
 
 TEST_F(UnknownGpus, withFewPeersNothingJudgesAndThatIsSaid) {
   others(7, 900'000);
-  history_.push_back({clock_.now(), NodeName("n1"), "gate.burn-in", "p, NVIDIA X9", "", {{"gpu.burn/gemm_bf16_gflops@gpu0", 900'000}}});   // its own past is nobody's peer
+  history_.push_back(
+      {clock_.now(),
+       NodeName("n1"),
+       "gate.burn-in",
+       "p, NVIDIA X9",
+       "",
+       {{"gpu.burn/gemm_bf16_gflops@gpu0", 900'000}}});  // its own past is nobody's peer
   measured(100);
   ASSERT_TRUE(act("gate.burn-in"));
-  EXPECT_NE(wait(phase_->verify(action("gate.burn-in")))->front().evidence.find("its rates were judged by nothing"), std::string::npos);
+  EXPECT_NE(wait(phase_->verify(action("gate.burn-in")))
+                ->front()
+                .evidence.find("its rates were judged by nothing"),
+            std::string::npos);
 }
 
 TEST_F(UnknownGpus, aModelInTheTableIsTheTables) {
-  agents_.boot(NodeName("n1"), wire::Mode::Disk).hardware.gpus = {wire::Gpu{.model = "NVIDIA H200"}};
+  agents_.boot(NodeName("n1"), wire::Mode::Disk).hardware.gpus = {
+      wire::Gpu{.model = "NVIDIA H200"}};
   others(20, 900'000);
-  measured(100);   // muster-burn itself was told the floor, and said pass
+  measured(100);  // muster-burn itself was told the floor, and said pass
   ASSERT_TRUE(act("gate.burn-in"));
   EXPECT_EQ(asked_, "");
 }
@@ -92,8 +117,18 @@ TEST(Learnt, aNodeCountsOnceWithItsNewestMedian) {
   std::vector<MeasuredSet> sets;
   for (int i = 0; i < 8; ++i) {
     const NodeName node("n" + std::to_string(i));
-    sets.push_back({at, node, "g", "s", "", {{"gpu.burn/x_gflops@gpu0", 1}, {"gpu.burn/x_gflops@gpu1", 1}}});
-    sets.push_back({at + std::chrono::hours(1), node, "g", "s", "", {{"gpu.burn/x_gflops@gpu0", 100}, {"gpu.burn/x_gflops@gpu1", 101}, {"gpu.burn/x_gflops@gpu2", 3}, {"host.gemm/y_gflops", 5}, {"gpu.burn/z_us", 5}}});
+    sets.push_back(
+        {at, node, "g", "s", "", {{"gpu.burn/x_gflops@gpu0", 1}, {"gpu.burn/x_gflops@gpu1", 1}}});
+    sets.push_back({at + std::chrono::hours(1),
+                    node,
+                    "g",
+                    "s",
+                    "",
+                    {{"gpu.burn/x_gflops@gpu0", 100},
+                     {"gpu.burn/x_gflops@gpu1", 101},
+                     {"gpu.burn/x_gflops@gpu2", 3},
+                     {"host.gemm/y_gflops", 5},
+                     {"gpu.burn/z_us", 5}}});
   }
   sets.push_back({at, NodeName("stranger"), "g", "other sku", "", {{"gpu.burn/x_gflops@gpu0", 7}}});
   const auto learnt = learnFrom(sets, "s", NodeName("n9"));
@@ -103,48 +138,64 @@ TEST(Learnt, aNodeCountsOnceWithItsNewestMedian) {
   EXPECT_TRUE(learnFrom(sets, "s", NodeName("n0")).empty()) << "seven others are too few";
 }
 
-constexpr const char* kBits = "gpu.burn/bits of gemm bf16 random (n 16384, seed 1, cuBLASLt 130100)";
+constexpr const char* kBits =
+    "gpu.burn/bits of gemm bf16 random (n 16384, seed 1, cuBLASLt 130100)";
 
 std::vector<MeasuredSet> nodesWithBits(int nodes, double bits) {
   std::vector<MeasuredSet> sets;
-  for (int i = 0; i < nodes; ++i) sets.push_back({WallTime{}, NodeName("other" + std::to_string(i)), "g", "s", "", {{std::string(kBits) + "@gpu0", bits}, {std::string(kBits) + "@gpu1", bits}}});
+  for (int i = 0; i < nodes; ++i)
+    sets.push_back({WallTime{},
+                    NodeName("other" + std::to_string(i)),
+                    "g",
+                    "s",
+                    "",
+                    {{std::string(kBits) + "@gpu0", bits}, {std::string(kBits) + "@gpu1", bits}}});
   return sets;
 }
 
 TEST(LearntBits, areThoseOfMostDevicesOfEnoughNodes) {
-  const std::map<std::string, double> same{{std::string(kBits) + "@gpu0", 7}}, other{{std::string(kBits) + "@gpu0", 7}, {std::string(kBits) + "@gpu5", 8}}, none{{"gpu.burn/gemm_bf16_gflops@gpu0", 7}};
+  const std::map<std::string, double> same{{std::string(kBits) + "@gpu0", 7}},
+      other{{std::string(kBits) + "@gpu0", 7}, {std::string(kBits) + "@gpu5", 8}},
+      none{{"gpu.burn/gemm_bf16_gflops@gpu0", 7}};
   const auto learnt = learnFrom(nodesWithBits(9, 7), "s", NodeName("n1"));
   EXPECT_EQ(judgeBits(same, learnt)->status, wire::CheckStatus::Pass);
   const auto wrong = judgeBits(other, learnt);
   EXPECT_EQ(wrong->status, wire::CheckStatus::Fail);
-  EXPECT_NE(wrong->text.find("@gpu5: 000000000008, on 9 other nodes"), std::string::npos) << wrong->text;
+  EXPECT_NE(wrong->text.find("@gpu5: 000000000008, on 9 other nodes"), std::string::npos)
+      << wrong->text;
   EXPECT_FALSE(judgeBits(none, learnt));
-  EXPECT_FALSE(judgeBits(other, learnFrom(nodesWithBits(7, 7), "s", NodeName("n1")))) << "seven nodes are too few";
+  EXPECT_FALSE(judgeBits(other, learnFrom(nodesWithBits(7, 7), "s", NodeName("n1"))))
+      << "seven nodes are too few";
   auto torn = nodesWithBits(8, 7);
   for (int i = 0; i < 4; ++i)
     for (auto& [name, value] : torn[static_cast<std::size_t>(i)].numbers) value = 9;
-  EXPECT_FALSE(judgeBits(other, learnFrom(torn, "s", NodeName("n1")))) << "half of them against half of them";
+  EXPECT_FALSE(judgeBits(other, learnFrom(torn, "s", NodeName("n1"))))
+      << "half of them against half of them";
 }
 
 /// Also of GPUs that the table knows.
 TEST_F(UnknownGpus, whoComputesOtherBitsThanItsKindFails) {
-  agents_.boot(NodeName("n1"), wire::Mode::Disk).hardware.gpus = {wire::Gpu{.model = "NVIDIA H200"}};
+  agents_.boot(NodeName("n1"), wire::Mode::Disk).hardware.gpus = {
+      wire::Gpu{.model = "NVIDIA H200"}};
   history_ = nodesWithBits(9, 7);
   for (auto& set : history_) set.sku = "p, NVIDIA H200";
-  agents_.answer(TaskKind::RunChecks, [](const NodeName&, const wire::AgentTask& task) -> Result<std::string> {
-    std::vector<wire::CheckResult> out;
-    const auto asked = nlohmann::json::parse(task.params);
-    for (const auto& check : asked.at("checks")) {
-      wire::CheckResult result;
-      result.id = check.at("id"), result.status = wire::CheckStatus::Pass;
-      if (result.id == "gpu.burn") result.values = {{std::string(kBits).replace(0, 9, "gpu1."), 6}};
-      out.push_back(result);
-    }
-    return agent::toJson(out);
-  });
+  agents_.answer(TaskKind::RunChecks,
+                 [](const NodeName&, const wire::AgentTask& task) -> Result<std::string> {
+                   std::vector<wire::CheckResult> out;
+                   const auto asked = nlohmann::json::parse(task.params);
+                   for (const auto& check : asked.at("checks")) {
+                     wire::CheckResult result;
+                     result.id = check.at("id"), result.status = wire::CheckStatus::Pass;
+                     if (result.id == "gpu.burn")
+                       result.values = {{std::string(kBits).replace(0, 9, "gpu1."), 6}};
+                     out.push_back(result);
+                   }
+                   return agent::toJson(out);
+                 });
   const auto outcome = act("gate.burn-in");
   ASSERT_FALSE(outcome);
-  EXPECT_NE(outcome.error().str().find("baseline.bits fail"), std::string::npos) << outcome.error().str();
+  EXPECT_NE(outcome.error().str().find("baseline.bits fail"), std::string::npos)
+      << outcome.error().str();
   ASSERT_EQ(context_.found.size(), 1u);
   EXPECT_NE(context_.found[0].what_to_do.find("RMA"), std::string::npos);
 }

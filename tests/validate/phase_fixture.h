@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The validate phase with everything around it in memory, and an agent that answers what a test says.
+// The validate phase with everything around it in memory, and an agent that answers what a test
+// says.
 #pragma once
 
 #include "base/async/task.h"
@@ -10,8 +11,8 @@
 #include "tests/run_async.h"
 #include "validate/validate.h"
 
-#include <boost/asio/co_spawn.hpp>
 #include <gtest/gtest.h>
+#include <boost/asio/co_spawn.hpp>
 
 namespace muster::validate {
 
@@ -35,8 +36,10 @@ class ValidatePhaseTest : public testing::Test {
       cluster_.nodes.push_back(node);
     }
     store_ = openSqliteStore(folder_ / "muster.db").value();
-    certificates_ = makeCertificateStore(cluster_, *store_, clock_, *io::SigningKey::generate(), folder_.path());
-    phase_ = makeValidatePhase(cluster_, agents_, *certificates_, *store_, clock_, [this](Subject subject) { return lookAtPool(subject); });
+    certificates_ = makeCertificateStore(cluster_, *store_, clock_, *io::SigningKey::generate(),
+                                         folder_.path());
+    phase_ = makeValidatePhase(cluster_, agents_, *certificates_, *store_, clock_,
+                               [this](Subject subject) { return lookAtPool(subject); });
     agents_.boot(NodeName("n1"), wire::Mode::Disk).probes["rdma.devices"] = "rxe0";
   }
 
@@ -58,24 +61,36 @@ class ValidatePhaseTest : public testing::Test {
     co_return facts;
   }
   void setPool(FactSet& facts, const char* node, std::string value, bool jobs = false) {
-    facts.put({Subject(NodeName(node)), FacetName("pool"), std::move(value), clock_.now(), "", nlohmann::json{{"jobs", jobs}}.dump()});
+    facts.put({Subject(NodeName(node)), FacetName("pool"), std::move(value), clock_.now(), "",
+               nlohmann::json{{"jobs", jobs}}.dump()});
   }
-  void bootWithRdma(const char* node) { agents_.boot(NodeName(node), wire::Mode::Disk).probes["rdma.devices"] = "rxe0"; }
+  void bootWithRdma(const char* node) {
+    agents_.boot(NodeName(node), wire::Mode::Disk).probes["rdma.devices"] = "rxe0";
+  }
   /// Tests with `bad` at either end fail.
   void pairsFailWith(const std::string& bad) {
-    agents_.answer(TaskKind::RdmaPair, [this, bad](const NodeName& node, const wire::AgentTask& task) -> Result<std::string> {
-      if (task.id.ends_with("/server")) server_ = node.str();
-      return results({{"rdma.pair", node.str() == bad || server_ == bad ? "fail" : "pass"}});
-    });
+    agents_.answer(
+        TaskKind::RdmaPair,
+        [this, bad](const NodeName& node, const wire::AgentTask& task) -> Result<std::string> {
+          if (task.id.ends_with("/server")) server_ = node.str();
+          return results({{"rdma.pair", node.str() == bad || server_ == bad ? "fail" : "pass"}});
+        });
   }
   /// As the engine does: again and again while it only waits for its next step.
   Result<Outcome> actToEnd(const std::string& facet) {
     auto outcome = act(facet);
-    for (int turn = 0; turn < 12 && outcome && std::holds_alternative<Again>(*outcome); ++turn) outcome = act(facet);
+    for (int turn = 0; turn < 12 && outcome && std::holds_alternative<Again>(*outcome); ++turn)
+      outcome = act(facet);
     return outcome;
   }
-  Action action(const std::string& facet) { return {.id = "n1/" + facet, .facet = {Subject(NodeName("n1")), FacetName(facet)}, .phase = "validate"}; }
-  Result<Outcome> act(const std::string& facet) { return wait(phase_->act(action(facet), context_)); }
+  Action action(const std::string& facet) {
+    return {.id = "n1/" + facet,
+            .facet = {Subject(NodeName("n1")), FacetName(facet)},
+            .phase = "validate"};
+  }
+  Result<Outcome> act(const std::string& facet) {
+    return wait(phase_->act(action(facet), context_));
+  }
   std::string verified(const std::string& facet) {
     const auto facts = wait(phase_->verify(action(facet)));
     return facts && !facts->empty() ? facts->front().value : "";
@@ -88,8 +103,9 @@ class ValidatePhaseTest : public testing::Test {
     for (auto& [id, word] : rows) {
       wire::CheckResult result;
       result.id = id;
-      for (auto status : {wire::CheckStatus::Pass, wire::CheckStatus::Fail, wire::CheckStatus::Skipped, wire::CheckStatus::Error,
-                          wire::CheckStatus::Timeout, wire::CheckStatus::NoData})
+      for (auto status :
+           {wire::CheckStatus::Pass, wire::CheckStatus::Fail, wire::CheckStatus::Skipped,
+            wire::CheckStatus::Error, wire::CheckStatus::Timeout, wire::CheckStatus::NoData})
         if (agent::toString(status) == word) result.status = status;
       out.push_back(result);
     }

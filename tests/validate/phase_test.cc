@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The validate phase: fail closed, whatever the agent says.
 #include "tests/validate/phase_fixture.h"
-#include "validate/validation_scope.h"
 #include "validate/power_budget.h"
+#include "validate/validation_scope.h"
 
 namespace muster::validate {
 namespace {
@@ -22,7 +22,8 @@ TEST_F(ValidatePhaseTest, gatesAndCertificateWaitForEveryDeclaredMount) {
   const auto waits = [&] {
     std::vector<std::string> waiting;
     for (const auto& goal : phase_->goals(cluster_, subject, {}))
-      if (std::find(goal.needs.begin(), goal.needs.end(), home) != goal.needs.end()) waiting.push_back(goal.facet.facet.str());
+      if (std::find(goal.needs.begin(), goal.needs.end(), home) != goal.needs.end())
+        waiting.push_back(goal.facet.facet.str());
     return waiting;
   };
   EXPECT_TRUE(waits().empty());
@@ -47,7 +48,8 @@ TEST_F(ValidatePhaseTest, gatesWaitForWhatTheFabricDoesOnTheNode) {
   fabric.name = cluster_.profiles["p"].fabric = "f";
   EXPECT_EQ(needs(), Names{"fabric.ports"});
   fabric.roce = inventory::Roce{};
-  EXPECT_EQ(needs(), Names{"fabric.roce"}) << "Ethernet has no ports of a subnet manager: nobody has such a goal";
+  EXPECT_EQ(needs(), Names{"fabric.roce"})
+      << "Ethernet has no ports of a subnet manager: nobody has such a goal";
   fabric.nvlink_domains = {{"rack1", {"n2"}}};
   EXPECT_EQ(needs(), Names{"fabric.roce"});
   fabric.nvlink_domains[0].nodes.push_back("n1");
@@ -58,7 +60,8 @@ TEST_F(ValidatePhaseTest, gatesWaitForWhatTheFabricDoesOnTheNode) {
 
 TEST_F(ValidatePhaseTest, aCertificateIsForWhatIsMounted) {
   FactSet facts;
-  facts.put({Subject(NodeName("n1")), FacetName("storage.home"), "mounted:0a", clock_.now(), "", ""});
+  facts.put(
+      {Subject(NodeName("n1")), FacetName("storage.home"), "mounted:0a", clock_.now(), "", ""});
   EXPECT_EQ(boundFacts(NodeName("n1"), facts).at("storage.home"), "mounted:0a");
 }
 
@@ -78,7 +81,8 @@ TEST_P(NotAPass, failsTheGateWithAFinding) {
   EXPECT_FALSE(context_.found[0].what_to_do.empty());
   EXPECT_TRUE(verified("gate.burn-in").starts_with("fail:"));
 }
-INSTANTIATE_TEST_SUITE_P(Words, NotAPass, testing::Values("fail", "skipped", "error", "timeout", "no data"));
+INSTANTIATE_TEST_SUITE_P(Words, NotAPass,
+                         testing::Values("fail", "skipped", "error", "timeout", "no data"));
 
 struct Answers {
   std::vector<std::pair<std::string, std::string>> rows;
@@ -89,17 +93,22 @@ TEST_P(WrongAnswers, failTheGateInTheirOwnWords) {
   agents_.answer(TaskKind::RunChecks, results(GetParam().rows));
   const auto outcome = act("gate.burn-in");
   ASSERT_FALSE(outcome);
-  EXPECT_NE(outcome.error().text().find(GetParam().words), std::string::npos) << outcome.error().str();
+  EXPECT_NE(outcome.error().text().find(GetParam().words), std::string::npos)
+      << outcome.error().str();
   EXPECT_FALSE(context_.found.empty());
   EXPECT_TRUE(verified("gate.burn-in").starts_with("fail:"));
 }
 INSTANTIATE_TEST_SUITE_P(
     Sets, WrongAnswers,
     testing::Values(Answers{{{"host.gemm", "pass"}}, "host.memory gave no answer"},
-                    Answers{{{"host.gemm", "pass"}, {"host.gemm", "pass"}}, "host.memory gave no answer; host.gemm answered 2 times"},
-                    Answers{{{"host.gemm", "pass"}, {"host.memory", "pass"}, {"host.gemm", "pass"}}, "host.gemm answered 2 times"},
-                    Answers{{{"host.gemm", "pass"}, {"gpu.ecc", "pass"}}, "gpu.ecc answered, but was not asked for"},
-                    Answers{{{"host.gemm", "pass"}, {"host.memory", "pass"}, {"gpu.ecc", "pass"}}, "gpu.ecc answered, but was not asked for"},
+                    Answers{{{"host.gemm", "pass"}, {"host.gemm", "pass"}},
+                            "host.memory gave no answer; host.gemm answered 2 times"},
+                    Answers{{{"host.gemm", "pass"}, {"host.memory", "pass"}, {"host.gemm", "pass"}},
+                            "host.gemm answered 2 times"},
+                    Answers{{{"host.gemm", "pass"}, {"gpu.ecc", "pass"}},
+                            "gpu.ecc answered, but was not asked for"},
+                    Answers{{{"host.gemm", "pass"}, {"host.memory", "pass"}, {"gpu.ecc", "pass"}},
+                            "gpu.ecc answered, but was not asked for"},
                     Answers{{}, "host.gemm gave no answer; host.memory gave no answer"}));
 
 TEST_F(ValidatePhaseTest, anAnswerThatIsNoResultFails) {
@@ -137,7 +146,8 @@ TEST_F(ValidatePhaseTest, aPartnerThatRunsJobsIsNotDisturbed) {
   auto outcome = act("gate.collective");
   ASSERT_TRUE(outcome);
   ASSERT_TRUE(std::holds_alternative<Again>(*outcome));
-  EXPECT_NE(std::get<Again>(*outcome).waiting_for.find("n2 is in its pool and may be running jobs"), std::string::npos);
+  EXPECT_NE(std::get<Again>(*outcome).waiting_for.find("n2 is in its pool and may be running jobs"),
+            std::string::npos);
   EXPECT_TRUE(agents_.submitted(NodeName("n2"), TaskKind::RdmaPair).empty());
   setPool(pool_now_, "n2", "in", false);  // its jobs have ended: the second node of two can join
   outcome = act("gate.collective");
@@ -157,14 +167,17 @@ TEST_F(ValidatePhaseTest, whoIsOutOfThePoolIsTakenWithoutAsking) {
 
 TEST_F(ValidatePhaseTest, oneBadPartnerDoesNotFailAGoodNode) {
   bootWithRdma("n2"), bootWithRdma("n3");
-  context_.known.put({Subject(NodeName("n2")), FacetName("gate.collective"), "pass:long ago", {}, "", ""});
+  context_.known.put(
+      {Subject(NodeName("n2")), FacetName("gate.collective"), "pass:long ago", {}, "", ""});
   pairsFailWith("n2");
   const auto outcome = actToEnd("gate.collective");
   ASSERT_TRUE(outcome) << outcome.error().str();
   EXPECT_TRUE(verified("gate.collective").starts_with("pass:"));
   ASSERT_EQ(context_.found.size(), 1u);
   EXPECT_EQ(context_.found[0].facet.subject.str(), "n2");
-  EXPECT_NE(context_.found[0].text.find("of n1 failed with n2 and passed with n3"), std::string::npos) << context_.found[0].text;
+  EXPECT_NE(context_.found[0].text.find("of n1 failed with n2 and passed with n3"),
+            std::string::npos)
+      << context_.found[0].text;
 }
 
 TEST_F(ValidatePhaseTest, aBadNodeFailsAgainstTwoPartners) {
@@ -182,16 +195,19 @@ TEST_F(ValidatePhaseTest, whereThereIsNoSecondPartnerTheFirstIsBelieved) {
   pairsFailWith("n1");
   const auto outcome = actToEnd("gate.collective");
   ASSERT_FALSE(outcome);
-  EXPECT_NE(outcome.error().text().find("no other partner could confirm it"), std::string::npos) << outcome.error().str();
+  EXPECT_NE(outcome.error().text().find("no other partner could confirm it"), std::string::npos)
+      << outcome.error().str();
 }
 
 TEST_F(ValidatePhaseTest, aPairTestWithoutANumberIsRepeatedWithTheSamePartner) {
   bootWithRdma("n2");
   int without = 0, tests = 0;
-  agents_.answer(TaskKind::RdmaPair, [&](const NodeName&, const wire::AgentTask& task) -> Result<std::string> {
-    if (task.id.ends_with("/client")) ++tests;
-    return results({{"rdma.pair", task.id.ends_with("/client") && tests <= without ? "no-data" : "pass"}});
-  });
+  agents_.answer(
+      TaskKind::RdmaPair, [&](const NodeName&, const wire::AgentTask& task) -> Result<std::string> {
+        if (task.id.ends_with("/client")) ++tests;
+        return results(
+            {{"rdma.pair", task.id.ends_with("/client") && tests <= without ? "no-data" : "pass"}});
+      });
   without = 2;
   ASSERT_TRUE(actToEnd("gate.collective"));
   EXPECT_TRUE(verified("gate.collective").starts_with("pass:"));
@@ -201,10 +217,11 @@ TEST_F(ValidatePhaseTest, aPairTestWithoutANumberIsRepeatedWithTheSamePartner) {
 TEST_F(ValidatePhaseTest, aPairTestThatNeverGivesANumberFailsTheGate) {
   bootWithRdma("n2");
   int tests = 0;
-  agents_.answer(TaskKind::RdmaPair, [&](const NodeName&, const wire::AgentTask& task) -> Result<std::string> {
-    if (task.id.ends_with("/client")) ++tests;
-    return results({{"rdma.pair", "no-data"}});
-  });
+  agents_.answer(TaskKind::RdmaPair,
+                 [&](const NodeName&, const wire::AgentTask& task) -> Result<std::string> {
+                   if (task.id.ends_with("/client")) ++tests;
+                   return results({{"rdma.pair", "no-data"}});
+                 });
   const auto outcome = actToEnd("gate.collective");
   ASSERT_FALSE(outcome);
   EXPECT_NE(outcome.error().text().find("no-data"), std::string::npos) << outcome.error().str();
@@ -213,11 +230,13 @@ TEST_F(ValidatePhaseTest, aPairTestThatNeverGivesANumberFailsTheGate) {
 
 TEST_F(ValidatePhaseTest, noCertificateWithoutEveryGate) {
   const auto basis = basisOf(cluster_, cluster_.nodes[0], {});
-  context_.known.put({Subject(NodeName("n1")), FacetName("gate.burn-in"), "pass:" + basis, clock_.now(), "", ""});
+  context_.known.put(
+      {Subject(NodeName("n1")), FacetName("gate.burn-in"), "pass:" + basis, clock_.now(), "", ""});
   auto outcome = act("certificate");
   ASSERT_TRUE(outcome);
   EXPECT_TRUE(std::holds_alternative<Blocked>(*outcome));
-  context_.known.put({Subject(NodeName("n1")), FacetName("gate.collective"), "pass:" + basis, clock_.now(), "", ""});
+  context_.known.put({Subject(NodeName("n1")), FacetName("gate.collective"), "pass:" + basis,
+                      clock_.now(), "", ""});
   ASSERT_TRUE(store_->putFacts(context_.known.of(Subject(NodeName("n1")))));
   outcome = act("certificate");
   ASSERT_TRUE(outcome) << outcome.error().str();
@@ -254,7 +273,8 @@ class Expiry : public ValidatePhaseTest {
   }
   struct SystemRuns final : Phase {
     std::string_view name() const override { return "provision"; }
-    std::vector<Goal> goals(const inventory::Cluster&, const Subject& subject, const FactSet&) const override {
+    std::vector<Goal> goals(const inventory::Cluster&, const Subject& subject,
+                            const FactSet&) const override {
       if (subject.isCluster()) return {};
       return {{{subject, FacetName("os")}, "running"}};
     }
@@ -281,11 +301,15 @@ TEST_F(Expiry, anAgedPassIsPlannedAgainAndSaysWhy) {
   EXPECT_TRUE(planned().empty()) << planned().front();
   clock_.advance(cluster_.certificates.lifetime - kBetween);
   observe();
-  EXPECT_EQ(planned(), (std::vector<std::string>{"n1/certificate", "n1/gate.burn-in"})) << "the younger gate still counts";
-  EXPECT_NE(phase_->goals(cluster_, kNode, context_.known)[0].why.find("older than a certificate may be"), std::string::npos);
+  EXPECT_EQ(planned(), (std::vector<std::string>{"n1/certificate", "n1/gate.burn-in"}))
+      << "the younger gate still counts";
+  EXPECT_NE(
+      phase_->goals(cluster_, kNode, context_.known)[0].why.find("older than a certificate may be"),
+      std::string::npos);
   clock_.advance(kBetween);
   observe();
-  EXPECT_EQ(planned(), (std::vector<std::string>{"n1/certificate", "n1/gate.burn-in", "n1/gate.collective"}));
+  EXPECT_EQ(planned(),
+            (std::vector<std::string>{"n1/certificate", "n1/gate.burn-in", "n1/gate.collective"}));
 }
 
 TEST_F(Expiry, nothingIsSignedAgainWithoutAnotherRun) {
@@ -294,7 +318,8 @@ TEST_F(Expiry, nothingIsSignedAgainWithoutAnotherRun) {
   const auto outcome = act("certificate");
   ASSERT_TRUE(outcome);
   ASSERT_TRUE(std::holds_alternative<Blocked>(*outcome));
-  EXPECT_NE(std::get<Blocked>(*outcome).why.find("older than a certificate may be"), std::string::npos);
+  EXPECT_NE(std::get<Blocked>(*outcome).why.find("older than a certificate may be"),
+            std::string::npos);
   EXPECT_FALSE(certificates_->requireValid(NodeName("n1")));
   answerChecks("pass", "pass");
   ASSERT_TRUE(act("gate.burn-in"));
@@ -316,11 +341,12 @@ TEST_F(ValidatePhaseTest, everyRdmaDeviceIsTestedAndOneBadRailFails) {
   agents_.boot(NodeName("n2"), wire::Mode::Disk).probes["rdma.devices"] = "mlx5_0,mlx5_1";
   std::vector<std::string> tested;
   std::string bad;
-  agents_.answer(TaskKind::RdmaPair, [&](const NodeName&, const wire::AgentTask& task) -> Result<std::string> {
-    const auto device = nlohmann::json::parse(task.params).at("device").get<std::string>();
-    if (task.id.ends_with("/client")) tested.push_back(device);
-    return results({{"rdma.pair", device == bad ? "fail" : "pass"}});
-  });
+  agents_.answer(
+      TaskKind::RdmaPair, [&](const NodeName&, const wire::AgentTask& task) -> Result<std::string> {
+        const auto device = nlohmann::json::parse(task.params).at("device").get<std::string>();
+        if (task.id.ends_with("/client")) tested.push_back(device);
+        return results({{"rdma.pair", device == bad ? "fail" : "pass"}});
+      });
   ASSERT_TRUE(actToEnd("gate.collective"));
   EXPECT_EQ(tested, (std::vector<std::string>{"mlx5_0", "mlx5_1"}));
   bad = "mlx5_1", context_.id = "intent-2";
@@ -335,7 +361,8 @@ TEST_F(ValidatePhaseTest, aRevokedCertificateTakesThePassesBeforeItWithIt) {
   const auto passed = wait(phase_->verify(action("gate.burn-in")));
   ASSERT_TRUE(passed);
   ASSERT_TRUE(store_->putFacts(*passed));
-  EXPECT_TRUE(wait(phase_->observe(Subject(NodeName("n1"))))->size() == 1);  // only the certificate: the pass is young
+  EXPECT_TRUE(wait(phase_->observe(Subject(NodeName("n1"))))->size() ==
+              1);  // only the certificate: the pass is young
   ASSERT_TRUE(certificates_->revoke(NodeName("n1"), "ann", "GPU 3 was replaced"));
   const auto seen = wait(phase_->observe(Subject(NodeName("n1"))));
   ASSERT_EQ(seen->size(), 2u);
@@ -346,21 +373,26 @@ TEST_F(ValidatePhaseTest, anOverrideStandsForTheGatesUntilItIsVoid) {
   const Subject subject(NodeName("n1"));
   const auto want = phase_->goals(cluster_, subject, {}).back().want;
   FactSet facts;
-  facts.put({subject, FacetName("certificate"), want, clock_.now(), "", R"({"override":{"by":"ann","reason":"spare"}})"});
+  facts.put({subject, FacetName("certificate"), want, clock_.now(), "",
+             R"({"override":{"by":"ann","reason":"spare"}})"});
   EXPECT_EQ(phase_->goals(cluster_, subject, facts).size(), 1u);  // the certificate itself
   facts.put({subject, FacetName("certificate"), want, clock_.now(), "", "{}"});
   EXPECT_EQ(phase_->goals(cluster_, subject, facts).size(), 3u);
-  facts.put({subject, FacetName("certificate"), "void:1", clock_.now(), "", R"({"override":{"by":"ann","reason":"spare"}})"});
+  facts.put({subject, FacetName("certificate"), "void:1", clock_.now(), "",
+             R"({"override":{"by":"ann","reason":"spare"}})"});
   EXPECT_EQ(phase_->goals(cluster_, subject, facts).size(), 3u);
 }
 
 TEST_F(ValidatePhaseTest, everyGateLeavesItsNumbersAndAnswersBehind) {
   wire::CheckResult gemm, memory;
-  gemm.id = "host.gemm", gemm.status = wire::CheckStatus::Pass, gemm.values = {{"gemm_gflops", 812.5}};
-  memory.id = "host.memory", memory.status = wire::CheckStatus::Fail, memory.values = {{"tested_gib", 4}};
+  gemm.id = "host.gemm", gemm.status = wire::CheckStatus::Pass,
+  gemm.values = {{"gemm_gflops", 812.5}};
+  memory.id = "host.memory", memory.status = wire::CheckStatus::Fail,
+  memory.values = {{"tested_gib", 4}};
   agents_.answer(TaskKind::RunChecks, agent::toJson(std::vector{gemm, memory}));
   std::vector<GateRecord> kept;
-  phase_ = makeValidatePhase(cluster_, agents_, *certificates_, *store_, clock_, {}, [&kept](GateRecord record) { kept.push_back(std::move(record)); });
+  phase_ = makeValidatePhase(cluster_, agents_, *certificates_, *store_, clock_, {},
+                             [&kept](GateRecord record) { kept.push_back(std::move(record)); });
   EXPECT_FALSE(act("gate.burn-in"));
   ASSERT_EQ(kept.size(), 1u);
   EXPECT_EQ(kept[0].measured.numbers.at("host.gemm/gemm_gflops"), 812.5);
@@ -372,13 +404,27 @@ TEST_F(ValidatePhaseTest, everyGateLeavesItsNumbersAndAnswersBehind) {
 TEST_F(ValidatePhaseTest, devicesOfANodeAreDevicesOfOneMetric) {
   wire::CheckResult burn;
   burn.id = "gpu.burn";
-  burn.values = {{"gpu3.memory_copy_gbytes_per_s", 1.0}, {"rank12.busbw", 2.0}, {"bf16.peak", 3.0}, {"plain", 4.0}, {"7.x", 5.0}};
-  const std::map<std::string, double> expected{{"gpu.burn/memory_copy_gbytes_per_s@gpu3", 1}, {"gpu.burn/busbw@rank12", 2}, {"gpu.burn/bf16.peak", 3}, {"gpu.burn/plain", 4}, {"gpu.burn/7.x", 5}};
+  burn.values = {{"gpu3.memory_copy_gbytes_per_s", 1.0},
+                 {"rank12.busbw", 2.0},
+                 {"bf16.peak", 3.0},
+                 {"plain", 4.0},
+                 {"7.x", 5.0}};
+  const std::map<std::string, double> expected{{"gpu.burn/memory_copy_gbytes_per_s@gpu3", 1},
+                                               {"gpu.burn/busbw@rank12", 2},
+                                               {"gpu.burn/bf16.peak", 3},
+                                               {"gpu.burn/plain", 4},
+                                               {"gpu.burn/7.x", 5}};
   EXPECT_EQ(numbersOf({burn}), expected);
   wire::CheckResult others;
   others.id = "x";
-  others.values = {{"mlx5_2.rdma_write_gbits", 390.0}, {"nvme0n1.read_mbytes_per_s", 7000.0}, {"nvme3.used_percent", 3.0}, {"mlx5_.odd", 1.0}};
-  const std::map<std::string, double> rails{{"x/rdma_write_gbits@mlx5_2", 390}, {"x/read_mbytes_per_s@nvme0n1", 7000}, {"x/used_percent@nvme3", 3}, {"x/mlx5_.odd", 1}};
+  others.values = {{"mlx5_2.rdma_write_gbits", 390.0},
+                   {"nvme0n1.read_mbytes_per_s", 7000.0},
+                   {"nvme3.used_percent", 3.0},
+                   {"mlx5_.odd", 1.0}};
+  const std::map<std::string, double> rails{{"x/rdma_write_gbits@mlx5_2", 390},
+                                            {"x/read_mbytes_per_s@nvme0n1", 7000},
+                                            {"x/used_percent@nvme3", 3},
+                                            {"x/mlx5_.odd", 1}};
   EXPECT_EQ(numbersOf({others}), rails);
 }
 
@@ -395,12 +441,15 @@ TEST_F(ValidatePhaseTest, betweenGpusEveryRailUsesTheGpuOfItsSide) {
   const auto outcome = actToEnd("gate.collective");
   ASSERT_TRUE(outcome) << outcome.error().str();
   EXPECT_TRUE(std::holds_alternative<Done>(*outcome));
-  std::map<std::string, std::vector<std::string>> gpus;   // node → "device gpu", none for the hosts' memory
+  std::map<std::string, std::vector<std::string>>
+      gpus;  // node → "device gpu", none for the hosts' memory
   std::set<std::string> ids;
   for (const auto& [node, task] : agents_.submitted()) {
     EXPECT_TRUE(ids.insert(node.str() + task.id).second) << "one task for two tests: " << task.id;
     const auto params = nlohmann::json::parse(task.params);
-    if (params.contains("gpu")) gpus[node.str()].push_back(fmt::format("{} {}", params.at("device").get<std::string>(), params.at("gpu").get<int>()));
+    if (params.contains("gpu"))
+      gpus[node.str()].push_back(fmt::format("{} {}", params.at("device").get<std::string>(),
+                                             params.at("gpu").get<int>()));
     if (params.contains("gpu") && params.at("role") == "client") {
       EXPECT_EQ(params.at("min_gbits"), 1) << "the link is not declared: no table speaks of it";
     }
@@ -434,7 +483,8 @@ TEST_F(ValidatePhaseTest, betweenGpusWithoutAGpuIsNoPass) {
   agents_.answer(TaskKind::RdmaPair, results({{"rdma.pair", "pass"}}));
   const auto outcome = actToEnd("gate.collective");
   ASSERT_FALSE(outcome);
-  EXPECT_NE(outcome.error().str().find("gdr.pair error"), std::string::npos) << outcome.error().str();
+  EXPECT_NE(outcome.error().str().find("gdr.pair error"), std::string::npos)
+      << outcome.error().str();
   EXPECT_NE(context_.found[0].what_to_do.find("nvidia-peermem"), std::string::npos);
 }
 
@@ -447,16 +497,21 @@ TEST_F(ValidatePhaseTest, loadWaitsForThePowerOfItsRack) {
   agents_.hold(TaskKind::RunChecks);
   asio::io_context io;
   std::optional<Result<Outcome>> first;
-  asio::co_spawn(io, phase_->act(action("gate.burn-in"), context_), [&](std::exception_ptr, Result<Outcome> outcome) { first = std::move(outcome); });
+  asio::co_spawn(io, phase_->act(action("gate.burn-in"), context_),
+                 [&](std::exception_ptr, Result<Outcome> outcome) { first = std::move(outcome); });
   io.poll();
   ASSERT_FALSE(first) << "its checks run";
   clock_.advance(PowerBudget::kStagger);
   FakeContext second;
   second.id = "intent-2";
-  Action other{.id = "n2/gate.burn-in", .facet = {Subject(NodeName("n2")), FacetName("gate.burn-in")}, .phase = "validate"};
+  Action other{.id = "n2/gate.burn-in",
+               .facet = {Subject(NodeName("n2")), FacetName("gate.burn-in")},
+               .phase = "validate"};
   const auto waiting = wait(phase_->act(other, second));
   ASSERT_TRUE(waiting && std::holds_alternative<Again>(*waiting));
-  EXPECT_NE(std::get<Again>(*waiting).waiting_for.find("power of rack A: 10.0 of 15.0 kW"), std::string::npos) << std::get<Again>(*waiting).waiting_for;
+  EXPECT_NE(std::get<Again>(*waiting).waiting_for.find("power of rack A: 10.0 of 15.0 kW"),
+            std::string::npos)
+      << std::get<Again>(*waiting).waiting_for;
   EXPECT_EQ(agents_.submitted(NodeName("n2"), TaskKind::RunChecks).size(), 0u);
   agents_.finish("intent-1", results({{"host.gemm", "pass"}, {"host.memory", "pass"}}));
   io.poll();

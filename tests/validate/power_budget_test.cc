@@ -45,8 +45,8 @@ TEST_F(PowerBudgetTest, startsInARackAreStaggeredOthersAreNot) {
   PowerBudget budget(cluster_);
   EXPECT_FALSE(budget.take(node(0), now_));
   EXPECT_TRUE(budget.take(node(1), now_));
-  EXPECT_FALSE(budget.take(node(8), now_));   // another rack
-  EXPECT_TRUE(budget.take(node(9), now_));    // which has no declared budget, but steps up no faster
+  EXPECT_FALSE(budget.take(node(8), now_));  // another rack
+  EXPECT_TRUE(budget.take(node(9), now_));   // which has no declared budget, but steps up no faster
   EXPECT_FALSE(budget.take(node(1), now_ + PowerBudget::kStagger));
 }
 

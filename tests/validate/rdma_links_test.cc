@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // rdma.links over a folder that stands for the node's /sys, which changes while the check waits.
+#include "validate/checks/rdma_links.h"
 #include "base/io/files.h"
 #include "tests/run_async.h"
-#include "validate/checks/rdma_links.h"
 #include "validate/gates.h"
 
 #include <gmock/gmock.h>
@@ -11,8 +11,8 @@
 namespace muster::validate::test {
 namespace {
 
-using wire::CheckStatus;
 using ::testing::HasSubstr;
+using wire::CheckStatus;
 
 class RdmaLinks : public ::testing::Test {
  protected:
@@ -26,21 +26,32 @@ class RdmaLinks : public ::testing::Test {
   void port(const std::string& device, const std::string& layer) {
     const auto at = "sys/class/infiniband/" + device + "/ports/1/";
     put(at + "link_layer", layer), put(at + "rate", "400 Gb/sec (4X NDR)");
-    for (const char* name : {"symbol_error", "link_error_recovery", "link_downed", "port_rcv_errors", "port_rcv_remote_physical_errors", "port_xmit_discards",
-                             "local_link_integrity_errors", "excessive_buffer_overrun_errors", "port_xmit_constraint_errors", "port_rcv_constraint_errors", "port_xmit_wait",
-                             "port_xmit_data", "port_rcv_data", "port_xmit_packets", "port_rcv_packets"})
+    for (const char* name :
+         {"symbol_error", "link_error_recovery", "link_downed", "port_rcv_errors",
+          "port_rcv_remote_physical_errors", "port_xmit_discards", "local_link_integrity_errors",
+          "excessive_buffer_overrun_errors", "port_xmit_constraint_errors",
+          "port_rcv_constraint_errors", "port_xmit_wait", "port_xmit_data", "port_rcv_data",
+          "port_xmit_packets", "port_rcv_packets"})
       put(at + "counters/" + name, "5");
   }
-  void count(const std::string& counter, std::uint64_t value) { put("sys/class/infiniband/mlx5_0/ports/1/counters/" + counter, std::to_string(value)); }
+  void count(const std::string& counter, std::uint64_t value) {
+    put("sys/class/infiniband/mlx5_0/ports/1/counters/" + counter, std::to_string(value));
+  }
   /// `change` happens between the two readings; each moment of the clock takes a millisecond.
   Verdict check(std::function<void()> change = [] {}, double window = 30) {
-    return measureRdmaLinks({{"window_seconds", window}}, host_,
-                            {[this] { return now_ += 0.001; }, [this, change](double seconds) { now_ += seconds, waited_ = seconds, change(); }});
+    return measureRdmaLinks(
+        {{"window_seconds", window}}, host_,
+        {[this] { return now_ += 0.001; },
+         [this, change](double seconds) { now_ += seconds, waited_ = seconds, change(); }});
   }
 
   double now_ = 1'000, waited_ = 0;
   muster::test::TempFolder folder_;
-  Host host_{folder_.path(), [](const io::Command&) -> Result<io::ProcessExit> { return fail(ErrorCode::NotFound, "no such program"); }, {}};
+  Host host_{folder_.path(),
+             [](const io::Command&) -> Result<io::ProcessExit> {
+               return fail(ErrorCode::NotFound, "no such program");
+             },
+             {}};
 };
 
 TEST_F(RdmaLinks, whatWasCountedBeforeIsPast) {
@@ -53,7 +64,8 @@ TEST_F(RdmaLinks, waitsForAsLongAsTheProofTakes) {
   EXPECT_EQ(check([] {}, 1).status, CheckStatus::Pass);
   EXPECT_NEAR(waited_, 8.05, 0.01) << "3e12 bits of a 4xNDR link take 7 s";
   put("sys/class/infiniband/mlx5_0/ports/1/rate", "2.5 Gb/sec (1X SDR)");
-  EXPECT_EQ(check([] {}, 1).status, CheckStatus::NoData) << "20 minutes at 1xSDR: nobody waits for that";
+  EXPECT_EQ(check([] {}, 1).status, CheckStatus::NoData)
+      << "20 minutes at 1xSDR: nobody waits for that";
   EXPECT_EQ(waited_, 120);
 }
 
@@ -65,7 +77,11 @@ TEST_F(RdmaLinks, noPortIsNoData) {
 }
 
 TEST_F(RdmaLinks, aPortThatVanishesIsNoData) {
-  EXPECT_EQ(check([this] { std::filesystem::remove_all(host_.root / "sys/class/infiniband/mlx5_0/ports/1/counters"); }).status, CheckStatus::NoData);
+  EXPECT_EQ(
+      check([this] {
+        std::filesystem::remove_all(host_.root / "sys/class/infiniband/mlx5_0/ports/1/counters");
+      }).status,
+      CheckStatus::NoData);
 }
 
 TEST_F(RdmaLinks, aFlapFailsWithTheCablesSerialNumber) {
@@ -105,7 +121,8 @@ TEST(RdmaLinksGate, isAskedOnInfiniBandOnly) {
     inventory::Profile profile;
     profile.fabric = fabric;
     const auto checks = localChecks(cluster, profile, gate);
-    return checks && std::any_of(checks->begin(), checks->end(), [](const auto& check) { return check.id == "rdma.links"; });
+    return checks && std::any_of(checks->begin(), checks->end(),
+                                 [](const auto& check) { return check.id == "rdma.links"; });
   };
   EXPECT_TRUE(asks("ib"));
   EXPECT_FALSE(asks("roce"));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Real agents for the real program: each node is a network namespace with a cable to the bridge of the controller's side, which is the test's own
-// namespace. Every cable has its rate by tc, in both directions, so low that not the processors are what limits a test.
+// Real agents for the real program: each node is a network namespace with a cable to the bridge of
+// the controller's side, which is the test's own namespace. Every cable has its rate by tc, in both
+// directions, so low that not the processors are what limits a test.
 #pragma once
 
 #include "base/io/crypto.h"
@@ -38,13 +39,17 @@ credentials:
     nodes_ = nodes;
     ASSERT_EQ(::unshare(CLONE_NEWNET), 0);
     ip({"link", "set", "lo", "up"});
-    // An address of its own: else it takes that of whichever port has the lowest, and whoever asked before calls into the void.
+    // An address of its own: else it takes that of whichever port has the lowest, and whoever asked
+    // before calls into the void.
     ip({"link", "add", "br0", "address", "02:00:0a:14:00:01", "type", "bridge"});
     ip({"addr", "add", "10.20.0.1/16", "dev", "br0"});
     ip({"link", "set", "br0", "up"});
     auto inventory = std::string(kInventory) + more + "nodes:\n";
     for (int n = 1; n <= nodes; ++n)
-      inventory += fmt::format("  - {{names: {}, profile: node, mac: \"{}\", address: 10.20.1.{}, bmc: \"https://10.20.250.{}\", rack: r{}, unit: {}}}\n", name(n), mac(n), n, n, (n - 1) / per_rack + 1, n);
+      inventory += fmt::format(
+          "  - {{names: {}, profile: node, mac: \"{}\", address: 10.20.1.{}, bmc: "
+          "\"https://10.20.250.{}\", rack: r{}, unit: {}}}\n",
+          name(n), mac(n), n, n, (n - 1) / per_rack + 1, n);
     folder_.write("cluster.yaml", inventory);
     auto authority = io::CertificateAuthority::loadOrCreate(folder_ / "state" / "ca", "muster CA");
     ASSERT_TRUE(authority) << authority.error().str();
@@ -58,9 +63,12 @@ credentials:
   }
   void TearDown() override {
     if (HasFailure())
-      for (int n = 1; n <= nodes_; ++n) std::cerr << "---- " << name(n) << "\n" << io::readFile(folder_ / name(n) / "log").value_or("no log") << "\n";
+      for (int n = 1; n <= nodes_; ++n)
+        std::cerr << "---- " << name(n) << "\n"
+                  << io::readFile(folder_ / name(n) / "log").value_or("no log") << "\n";
     agents_.clear();
-    for (int n = 1; n <= nodes_; ++n) (void)io::runBlocking(words("ip", {"netns", "del", namespaceOf(n)}));
+    for (int n = 1; n <= nodes_; ++n)
+      (void)io::runBlocking(words("ip", {"netns", "del", namespaceOf(n)}));
   }
 
   static std::string name(int n) { return fmt::format("n{}", n); }
@@ -76,10 +84,13 @@ credentials:
   }
   static void ip(std::vector<std::string> args) { run("ip", std::move(args)); }
 
-  /// Both directions of the node's cable. A queue that holds all that a test has under way: nothing is lost, so TCP has nothing to guess.
+  /// Both directions of the node's cable. A queue that holds all that a test has under way: nothing
+  /// is lost, so TCP has nothing to guess.
   static void rate(int n, const char* verb, const std::string& rate) {
-    const std::vector<std::string> shape{"root", "tbf", "rate", rate, "burst", "64kb", "limit", "6mb"};
-    std::vector<std::string> here{"qdisc", verb, "dev", fmt::format("port{}", n)}, there{"-n", namespaceOf(n), "qdisc", verb, "dev", "eth0"};
+    const std::vector<std::string> shape{"root",  "tbf",  "rate",  rate,
+                                         "burst", "64kb", "limit", "6mb"};
+    std::vector<std::string> here{"qdisc", verb, "dev", fmt::format("port{}", n)},
+        there{"-n", namespaceOf(n), "qdisc", verb, "dev", "eth0"};
     for (auto* args : {&here, &there}) {
       args->insert(args->end(), shape.begin(), shape.end());
       run("tc", *args);
@@ -92,13 +103,14 @@ credentials:
     return ended ? std::move(*ended) : io::ProcessExit{-1, "", ended.error().str()};
   }
   static bool eventually(const std::function<bool()>& holds) {
-    for (const auto until = std::chrono::steady_clock::now() + kLimit; std::chrono::steady_clock::now() < until; std::this_thread::sleep_for(20ms))
+    for (const auto until = std::chrono::steady_clock::now() + kLimit;
+         std::chrono::steady_clock::now() < until; std::this_thread::sleep_for(20ms))
       if (holds()) return true;
     return holds();
   }
 
   MusterFolder folder_;
-  std::string image_digest_ = "none";   ///< what agents say they run
+  std::string image_digest_ = "none";  ///< what agents say they run
   std::unique_ptr<io::ProcessRunner> processes_ = io::makeProcessRunner();
 
  private:
@@ -109,10 +121,12 @@ credentials:
     ip({"link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", namespaceOf(n)});
     ip({"link", "set", port, "master", "br0", "up"});
     ip({"-n", namespaceOf(n), "addr", "add", fmt::format("10.20.1.{}/16", n), "dev", "eth0"});
-    for (const char* device : {"lo", "eth0"}) ip({"-n", namespaceOf(n), "link", "set", device, "up"});
+    for (const char* device : {"lo", "eth0"})
+      ip({"-n", namespaceOf(n), "link", "set", device, "up"});
     rate(n, "add", rate_of_all);
   }
-  /// As the installed system of node n runs it. A veth is no hardware, so sysfs shows the agent a NIC that is.
+  /// As the installed system of node n runs it. A veth is no hardware, so sysfs shows the agent a
+  /// NIC that is.
   void agent(int n, const io::CertificateAuthority& authority) {
     const auto home = folder_ / name(n);
     const auto write = [&home](const std::string& file, const std::string& text) {
@@ -128,11 +142,20 @@ credentials:
     write("ca", authority.certificatePem());
     write("net/eth0/address", mac(n) + "\n");
     ASSERT_TRUE(io::makeDirs(home / "net/eth0/device"));
-    const nlohmann::json config{{"url", "https://10.20.0.1:8443"}, {"node", name(n)}, {"ca_pem_file", home / "ca"}, {"key_file", home / "key"}, {"certificate_file", home / "certificate"}, {"image_digest", image_digest_}};
+    const nlohmann::json config{{"url", "https://10.20.0.1:8443"},
+                                {"node", name(n)},
+                                {"ca_pem_file", home / "ca"},
+                                {"key_file", home / "key"},
+                                {"certificate_file", home / "certificate"},
+                                {"image_digest", image_digest_}};
     write("agent.json", config.dump());
-    auto child = processes_->start(words("ip", {"netns", "exec", namespaceOf(n), "sh", "-c", "mount --bind \"$1\" /sys/class/net && exec \"$2\" --config \"$3\" --state \"$4\"", "sh", home / "net",
-                                                (binFolder() / "muster-agent").string(), home / "agent.json", home / "state"}),
-                                   home / "log");
+    auto child = processes_->start(
+        words("ip",
+              {"netns", "exec", namespaceOf(n), "sh", "-c",
+               "mount --bind \"$1\" /sys/class/net && exec \"$2\" --config \"$3\" --state \"$4\"",
+               "sh", home / "net", (binFolder() / "muster-agent").string(), home / "agent.json",
+               home / "state"}),
+        home / "log");
     ASSERT_TRUE(child) << child.error().str();
     agents_.push_back(std::move(*child));
   }

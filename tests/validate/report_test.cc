@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fleet statistics and reports: what is wrong is found, the budget of false alarms is kept, and a report shows what was measured and nothing else.
+// Fleet statistics and reports: what is wrong is found, the budget of false alarms is kept, and a
+// report shows what was measured and nothing else.
+#include "validate/report/report.h"
 #include "lifecycle/store/store.h"
 #include "tests/run_async.h"
 #include "tests/validate/fleet_history.h"
-#include "validate/report/report.h"
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
@@ -32,21 +33,32 @@ TEST(FleetStatistics, keepsItsBudgetWhenNothingIsWrong) {
     for (int trial = 0; trial < kReports; ++trial) {
       FleetHistory fleet;
       fleet.heavy = heavy;
-      alarms += static_cast<double>(history::analyse(fleet.make(static_cast<std::uint64_t>(trial) + 1), {.false_alarms = 1}).alarms.size());
+      alarms += static_cast<double>(
+          history::analyse(fleet.make(static_cast<std::uint64_t>(trial) + 1), {.false_alarms = 1})
+              .alarms.size());
     }
     EXPECT_LE(alarms / kReports, heavy ? 3 : 1.5) << "heavy tails: " << heavy;
   }
 }
 
-/// One GPU in a fleet computes other bits than all others: no noise is in that, whatever the number's size.
+/// One GPU in a fleet computes other bits than all others: no noise is in that, whatever the
+/// number's size.
 TEST(FleetStatistics, bitsAreEqualOrSomebodyIsWrong) {
-  const std::string name = "gpu.burn/bits of gemm bf16 random (n 16384, seed 1, cuBLASLt 130100)@gpu";
+  const std::string name =
+      "gpu.burn/bits of gemm bf16 random (n 16384, seed 1, cuBLASLt 130100)@gpu";
   const auto fleet = [&name](int nodes, int wrong, double other) {
     std::vector<lifecycle::MeasuredSet> sets;
     for (int n = 0; n < nodes; ++n)
       for (int run = 0; run < 2; ++run) {
-        sets.push_back({WallTime(std::chrono::hours(24 * run) + std::chrono::seconds(n)), NodeName("n" + std::to_string(n)), "gate.burn-in", "hgx, H100", "r1", {}});
-        for (int gpu = 0; gpu < 8; ++gpu) sets.back().numbers[name + std::to_string(gpu)] = n < wrong && gpu == 3 ? other + n : 123456789012345.0;
+        sets.push_back({WallTime(std::chrono::hours(24 * run) + std::chrono::seconds(n)),
+                        NodeName("n" + std::to_string(n)),
+                        "gate.burn-in",
+                        "hgx, H100",
+                        "r1",
+                        {}});
+        for (int gpu = 0; gpu < 8; ++gpu)
+          sets.back().numbers[name + std::to_string(gpu)] =
+              n < wrong && gpu == 3 ? other + n : 123456789012345.0;
       }
     std::sort(sets.begin(), sets.end(), [](const auto& x, const auto& y) { return x.at < y.at; });
     return history::analyse(sets, {});
@@ -58,11 +70,13 @@ TEST(FleetStatistics, bitsAreEqualOrSomebodyIsWrong) {
   EXPECT_EQ(one.alarms[0].subject, "n0@gpu3");
   EXPECT_EQ(one.alarms[0].others, 159u);
   EXPECT_EQ(one.comparisons, 0u) << "it takes nothing of the budget of false alarms";
-  EXPECT_THAT(report::sentence(one.alarms[0]), HasSubstr("n0@gpu3 computes other bits than 159 others"));
+  EXPECT_THAT(report::sentence(one.alarms[0]),
+              HasSubstr("n0@gpu3 computes other bits than 159 others"));
   EXPECT_THAT(report::toHtml(one, {}), HasSubstr("n0@gpu3"));
   EXPECT_THAT(report::toJunit(one, {}), HasSubstr("failures=\"1\""));
   std::vector<lifecycle::MeasuredSet> two;
-  for (int n = 0; n < 2; ++n) two.push_back({WallTime{}, NodeName("n" + std::to_string(n)), "g", "s", "", {{name + "0", n}}});
+  for (int n = 0; n < 2; ++n)
+    two.push_back({WallTime{}, NodeName("n" + std::to_string(n)), "g", "s", "", {{name + "0", n}}});
   const auto undecided = history::analyse(two, {});
   ASSERT_EQ(undecided.alarms.size(), 2u) << "one of two is wrong, and nobody knows which";
   EXPECT_THAT(report::sentence(undecided.alarms[0]), HasSubstr("do not agree"));
@@ -72,12 +86,15 @@ TEST(FleetStatistics, findsASlowNodeARackADeviceAndADrift) {
   FleetHistory fleet;
   fleet.fault = [](int node, int metric, int run) {
     if (node == 77 && metric == 3) return 0.90;
-    if (node / 16 == 5 && metric == 4) return 0.97;              // a rack that is slow as one, none of its nodes by much
-    if (node == 200 && metric == 6) return run >= 4 ? 0.97 : 1;  // within what is usual, but it was better
+    if (node / 16 == 5 && metric == 4)
+      return 0.97;  // a rack that is slow as one, none of its nodes by much
+    if (node == 200 && metric == 6)
+      return run >= 4 ? 0.97 : 1;  // within what is usual, but it was better
     return 1.0;
   };
   const auto statistics = history::analyse(fleet.make(9), {});
-  const auto nodes = of(statistics, AlarmKind::Node), racks = of(statistics, AlarmKind::Rack), drifts = of(statistics, AlarmKind::Drift);
+  const auto nodes = of(statistics, AlarmKind::Node), racks = of(statistics, AlarmKind::Rack),
+             drifts = of(statistics, AlarmKind::Drift);
   ASSERT_FALSE(nodes.empty());
   EXPECT_EQ(nodes.front().subject, FleetHistory::node(77));
   EXPECT_EQ(nodes.front().metric, FleetHistory::metric(3));
@@ -103,8 +120,15 @@ TEST(FleetStatistics, comparesOneRailWithTheOthers) {
   std::mt19937_64 random(3);
   std::normal_distribution<double> normal(390, 2);
   for (int node = 0; node < 64; ++node) {
-    sets.push_back({WallTime(std::chrono::seconds(node)), NodeName(FleetHistory::node(node)), "isolate", "p", FleetHistory::rack(node / 16), {}});
-    for (int rail = 0; rail < 8; ++rail) sets.back().numbers[fmt::format("isolate/pair_gbits@mlx5_{}", rail)] = normal(random) * (rail == 6 ? 0.985 : 1);
+    sets.push_back({WallTime(std::chrono::seconds(node)),
+                    NodeName(FleetHistory::node(node)),
+                    "isolate",
+                    "p",
+                    FleetHistory::rack(node / 16),
+                    {}});
+    for (int rail = 0; rail < 8; ++rail)
+      sets.back().numbers[fmt::format("isolate/pair_gbits@mlx5_{}", rail)] =
+          normal(random) * (rail == 6 ? 0.985 : 1);
   }
   const auto statistics = history::analyse(sets, {});
   ASSERT_EQ(statistics.groups.size(), 1u);
@@ -121,8 +145,11 @@ TEST(FleetStatistics, knowsTheBadSideByTheUnit) {
   EXPECT_EQ(history::betterOf("gpu/temperature_c"), Better::Lower);
   EXPECT_EQ(history::betterOf("anything"), Better::Unknown);
   FleetHistory fleet;
-  fleet.fault = [](int node, int, int) { return node == 9 ? 1.2 : 1.0; };  // faster than all: no alarm
-  for (const auto& alarm : history::analyse(fleet.make(2), {}).alarms) EXPECT_NE(alarm.subject, FleetHistory::node(9));
+  fleet.fault = [](int node, int, int) {
+    return node == 9 ? 1.2 : 1.0;
+  };  // faster than all: no alarm
+  for (const auto& alarm : history::analyse(fleet.make(2), {}).alarms)
+    EXPECT_NE(alarm.subject, FleetHistory::node(9));
 }
 
 TEST(FleetStatistics, fewNodesAreShownNotJudged) {
@@ -154,14 +181,17 @@ TEST(FleetReport, isOneFileThatFetchesNothingAndEscapesWhatItShows) {
   fleet.nodes = 64;
   auto sets = fleet.make(1);
   for (auto& set : sets)
-    if (set.node.str() == FleetHistory::node(7)) set.node = NodeName("<script>alert(1)</script>"), set.numbers[FleetHistory::metric(1)] = 1;
+    if (set.node.str() == FleetHistory::node(7))
+      set.node = NodeName("<script>alert(1)</script>"), set.numbers[FleetHistory::metric(1)] = 1;
   const auto statistics = history::analyse(sets, {});
-  report::Subject subject{"hall & co", fleet.from, report::Matrix{"t", {"a", "b"}, {-1, 0.5, 0.5, -1}}};
+  report::Subject subject{"hall & co", fleet.from,
+                          report::Matrix{"t", {"a", "b"}, {-1, 0.5, 0.5, -1}}};
   const auto html = report::toHtml(statistics, subject);
   EXPECT_EQ(html.find("<script>alert"), std::string::npos);
   EXPECT_THAT(html, HasSubstr("&lt;script&gt;alert(1)"));
   EXPECT_THAT(html, HasSubstr("hall &amp; co"));
-  for (const auto* word : {"http://", "https://", "src=", "@import", "url("}) EXPECT_EQ(html.find(word), std::string::npos) << word;
+  for (const auto* word : {"http://", "https://", "src=", "@import", "url("})
+    EXPECT_EQ(html.find(word), std::string::npos) << word;
   const auto junit = report::toJunit(statistics, subject);
   EXPECT_EQ(junit.find("<script>"), std::string::npos);
   EXPECT_THAT(junit, HasSubstr("<failure type=\"node\""));
@@ -172,12 +202,14 @@ TEST(FleetReport, isOneFileThatFetchesNothingAndEscapesWhatItShows) {
 
 TEST(FleetReport, anEmptyHistoryIsSaidToBeEmpty) {
   const auto statistics = history::analyse({}, {});
-  EXPECT_THAT(report::toHtml(statistics, {"c", {}, std::nullopt}), HasSubstr("Nothing has been measured yet"));
+  EXPECT_THAT(report::toHtml(statistics, {"c", {}, std::nullopt}),
+              HasSubstr("Nothing has been measured yet"));
   EXPECT_THAT(report::toJunit(statistics, {"c", {}, std::nullopt}), HasSubstr("tests=\"0\""));
 }
 
 TEST(FleetReport, theMatrixShowsTheLeastOfEachPair) {
-  const auto matrix = report::matrixOf(R"({"typical_gbits":400,"rounds_run":[{"tests":[{"a":"n1","b":"n2","gbits":400},{"a":"n2","b":"n1","gbits":300},{"a":"n1","b":"n3","gbits":null}]}]})");
+  const auto matrix = report::matrixOf(
+      R"({"typical_gbits":400,"rounds_run":[{"tests":[{"a":"n1","b":"n2","gbits":400},{"a":"n2","b":"n1","gbits":300},{"a":"n1","b":"n3","gbits":null}]}]})");
   ASSERT_TRUE(matrix);
   EXPECT_EQ(matrix->names, (std::vector<std::string>{"n1", "n2", "n3"}));
   EXPECT_DOUBLE_EQ(matrix->shares[1], 0.75);
@@ -204,7 +236,8 @@ TEST(Measurements, areKeptInTheStoresDatabase) {
   sets[0].numbers["a=b"] = 1;
   sets[1].node = NodeName("odd'; DROP TABLE measured;--");
   ASSERT_TRUE((*kept)->add(sets));
-  ASSERT_TRUE((*kept)->add({{fleet.from, NodeName("empty"), "o", "s", "r", {}}}));  // nothing measured: no row
+  ASSERT_TRUE((*kept)->add(
+      {{fleet.from, NodeName("empty"), "o", "s", "r", {}}}));  // nothing measured: no row
   sets[0].numbers.erase("bad"), sets[0].numbers.erase("a=b");
   const auto again = (*kept)->since(fleet.from);
   ASSERT_TRUE(again) << again.error().str();

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Certificates and revocations of one store that two hosts share, each with a state folder of its own; and how the files of a muster from
-// before come into it. On SQLite and on a PostgreSQL that the test starts.
+// Certificates and revocations of one store that two hosts share, each with a state folder of its
+// own; and how the files of a muster from before come into it. On SQLite and on a PostgreSQL that
+// the test starts.
 #include "base/io/files.h"
 #include "lifecycle/model/certificate_keys.h"
 #include "tests/lifecycle/postgres_server.h"
-#include "validate/validation_scope.h"
 #include "validate/certificate_migration.h"
 #include "validate/validate.h"
+#include "validate/validation_scope.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -39,7 +40,8 @@ class SharedCertificates : public testing::TestWithParam<std::string> {
       node.name = name;
       node.profile = "p";
       cluster_.nodes.push_back(node);
-      ASSERT_TRUE(open()->putFacts({Fact{Subject(name), FacetName("hw.serial"), "S-" + name.str(), clock_.now(), "test", ""}}));
+      ASSERT_TRUE(open()->putFacts({Fact{Subject(name), FacetName("hw.serial"), "S-" + name.str(),
+                                         clock_.now(), "test", ""}}));
     }
   }
 
@@ -77,13 +79,19 @@ class SharedCertificates : public testing::TestWithParam<std::string> {
   /// What a muster from before left in its state folder.
   Certificate leaveCertificate(const std::string& host, const NodeName& node) {
     auto elsewhere = lifecycle::openStore("sqlite:" + (folder_ / "elsewhere.db").string()).value();
-    const auto made = makeCertificateStore(cluster_, *elsewhere, clock_, key_, folder_ / "elsewhere")->issue(unsignedOf(node)).value();
+    const auto made =
+        makeCertificateStore(cluster_, *elsewhere, clock_, key_, folder_ / "elsewhere")
+            ->issue(unsignedOf(node))
+            .value();
     leave(host, node.str() + ".json", made.toJson());
     return made;
   }
-  std::string leaveRevocations(const std::string& host, const std::vector<std::string>& reasons, const NodeName& node = kOther) {
+  std::string leaveRevocations(const std::string& host, const std::vector<std::string>& reasons,
+                               const NodeName& node = kOther) {
     RevocationList list;
-    for (const auto& reason : reasons) list.revoked.push_back({"", node, clock_.now() + std::chrono::seconds(++list.number), "ann@" + host, reason});
+    for (const auto& reason : reasons)
+      list.revoked.push_back(
+          {"", node, clock_.now() + std::chrono::seconds(++list.number), "ann@" + host, reason});
     list.issued_at = list.revoked.back().at;
     leave(host, std::string(Revocations::kFile), *list.signedJson(key_));
     return *list.signedJson(key_);
@@ -92,13 +100,17 @@ class SharedCertificates : public testing::TestWithParam<std::string> {
     ASSERT_TRUE(io::makeDirs(state(host)));
     ASSERT_TRUE(io::writeFileAtomic(state(host) / name, text));
   }
-  Result<void> takeOver(const std::string& host) { return takeOverCertificates(*open(), key_, state(host)); }
+  Result<void> takeOver(const std::string& host) {
+    return takeOverCertificates(*open(), key_, state(host));
+  }
   std::string exported(const std::string& host) {
     const auto to = folder_ / ("out-" + host);
     EXPECT_TRUE(this->host(host)->exportTo(to));
     return io::readFile(to / Revocations::kFile).value_or(std::string());
   }
-  RevocationList listOf(const std::string& text) { return RevocationList::fromJson(text, key_.public_pem).value(); }
+  RevocationList listOf(const std::string& text) {
+    return RevocationList::fromJson(text, key_.public_pem).value();
+  }
 
   test::TempFolder folder_;
   std::string url_;
@@ -107,7 +119,8 @@ class SharedCertificates : public testing::TestWithParam<std::string> {
   inventory::Cluster cluster_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Stores, SharedCertificates, testing::Values("sqlite", "postgres"), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Stores, SharedCertificates, testing::Values("sqlite", "postgres"),
+                         [](const auto& info) { return info.param; });
 
 TEST_P(SharedCertificates, whatOneHostIssuesAndRevokesTheOtherSees) {
   const auto a = host("a"), b = host("b");
@@ -140,7 +153,8 @@ TEST_P(SharedCertificates, anUpgradeTakesTheFilesOverOnceAndLosesNothing) {
   const auto newer = host("b")->issue(unsignedOf(kNode));
   ASSERT_TRUE(newer);
   ASSERT_TRUE(takeOver("a"));
-  leave("a", std::string(Revocations::kFile), list);  // the folder has changed: it is compared once more
+  leave("a", std::string(Revocations::kFile),
+        list);  // the folder has changed: it is compared once more
   leave("a", "gpu001.json", kept.toJson());
   ASSERT_TRUE(takeOver("a"));
   EXPECT_EQ((*host("a")->find(kNode))->toJson(), newer->toJson()) << "an older file is no news";
@@ -190,12 +204,15 @@ TEST_P(SharedCertificates, aDamagedCertificateStopsTheUpgradeWithAWayOutAndNothi
   leaveRevocations("a", {"first"});
   const auto file = state("a") / "gpu001.json";
   const auto text = *io::readFile(file);
-  for (const auto& damaged : {text.substr(0, text.size() / 2), std::string(), std::string(text).replace(text.find("S-gpu001"), 8, "S-gpu009")}) {
+  for (const auto& damaged : {text.substr(0, text.size() / 2), std::string(),
+                              std::string(text).replace(text.find("S-gpu001"), 8, "S-gpu009")}) {
     leave("a", "gpu001.json", damaged);
     const auto refused = takeOver("a");
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code(), ErrorCode::Corrupt);
-    EXPECT_THAT(refused.error().str(), AllOf(HasSubstr(file.string()), HasSubstr("Nothing was taken"), HasSubstr("move them away")));
+    EXPECT_THAT(refused.error().str(),
+                AllOf(HasSubstr(file.string()), HasSubstr("Nothing was taken"),
+                      HasSubstr("move them away")));
     EXPECT_FALSE(*host("x")->find(kOther));
     EXPECT_TRUE(exported("x").empty());
     EXPECT_EQ(*io::readFile(file), damaged) << "it is left as it is";
@@ -212,7 +229,8 @@ TEST_P(SharedCertificates, aDamagedListStopsTheUpgradeAndEveryRevocation) {
   leave("a", std::string(Revocations::kFile), text.replace(text.find("gpu002"), 6, "gpu003"));
   const auto refused = takeOver("a");
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().str(), AllOf(HasSubstr(std::string(Revocations::kFile)), HasSubstr("restore it from a backup")));
+  EXPECT_THAT(refused.error().str(), AllOf(HasSubstr(std::string(Revocations::kFile)),
+                                           HasSubstr("restore it from a backup")));
   EXPECT_FALSE(*host("b")->find(kNode)) << "no certificate before what revokes it";
   EXPECT_FALSE(host("a")->revoke(kNode, "ann", "would hide what the file had"));
   EXPECT_EQ(*io::readFile(state("a") / Revocations::kFile), text);
@@ -244,7 +262,9 @@ TEST_P(SharedCertificates, aStoreThatWasLostOrRestoredGetsBackWhatTheCopiesHave)
   }
   const auto list = exported("a");
   url_ = "sqlite:" + (folder_ / "new.db").string();
-  for (const auto& name : {kNode, kOther}) ASSERT_TRUE(open()->putFacts({Fact{Subject(name), FacetName("hw.serial"), "S-" + name.str(), clock_.now(), "test", ""}}));
+  for (const auto& name : {kNode, kOther})
+    ASSERT_TRUE(open()->putFacts({Fact{Subject(name), FacetName("hw.serial"), "S-" + name.str(),
+                                       clock_.now(), "test", ""}}));
   ASSERT_TRUE(takeOver("a"));
   EXPECT_EQ(voidBecause(host("b")), "");
   EXPECT_EQ(exported("b"), list);
@@ -261,7 +281,8 @@ TEST_P(SharedCertificates, manyRevokeAtOnceAndNoTwoListsHaveOneNumber) {
       ready.arrive_and_wait();
       std::vector<std::string> lists;
       for (int i = 0; i < kEach; ++i) {
-        const auto done = revocations.add({"", kNode, clock_.now() + std::chrono::milliseconds(i), "ann@" + name, io::randomToken(6)});
+        const auto done = revocations.add({"", kNode, clock_.now() + std::chrono::milliseconds(i),
+                                           "ann@" + name, io::randomToken(6)});
         EXPECT_TRUE(done) << done.error().str();
         lists.push_back((*revocations.list())->signedJson(key_).value());
       }
@@ -278,8 +299,11 @@ TEST_P(SharedCertificates, manyRevokeAtOnceAndNoTwoListsHaveOneNumber) {
   std::set<std::string> reasons;
   for (const auto& each : all.revoked) reasons.insert(each.reason);
   EXPECT_EQ(reasons.size(), 4u * kEach) << "none is lost, none is there twice";
-  const auto copied = [this](const std::string& name) { return listOf(*io::readFile(state(name) / Revocations::kFile)).number; };
-  EXPECT_EQ(std::max(copied("a"), copied("b")), 4 * kEach) << "the copy of who came last is the newest list";
+  const auto copied = [this](const std::string& name) {
+    return listOf(*io::readFile(state(name) / Revocations::kFile)).number;
+  };
+  EXPECT_EQ(std::max(copied("a"), copied("b")), 4 * kEach)
+      << "the copy of who came last is the newest list";
   EXPECT_EQ(exported("a"), exported("b"));
 }
 
@@ -290,8 +314,10 @@ TEST_P(SharedCertificates, aRecordThatWasChangedLetsNothingPass) {
   EXPECT_EQ(voidBecause(host("b")), "");
   auto store = open();
   const auto text = **store->getValue("revocation.1");
-  ASSERT_TRUE(store->putValue("revocation.1", std::string(text).replace(text.find("gpu002"), 6, "gpu009")));
-  EXPECT_EQ(voidBecause(host("b")), "") << "it has a copy of the list as it was, and record 2 follows from that";
+  ASSERT_TRUE(
+      store->putValue("revocation.1", std::string(text).replace(text.find("gpu002"), 6, "gpu009")));
+  EXPECT_EQ(voidBecause(host("b")), "")
+      << "it has a copy of the list as it was, and record 2 follows from that";
   EXPECT_THAT(voidBecause(host("c")), HasSubstr("revocation 1 of the store was changed"));
   EXPECT_FALSE(host("c")->revokedAt(kNode));
   EXPECT_FALSE(host("c")->revoke(kNode, "ann", "must not start an empty list"));
@@ -309,7 +335,8 @@ TEST_P(SharedCertificates, aHostWithAnotherKeyIsToldAndChangesNothing) {
   const auto refused = takeOverCertificates(*open(), stranger, state("b"));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), ErrorCode::Conflict);
-  EXPECT_THAT(refused.error().str(), AllOf(HasSubstr(key_.id()), HasSubstr("Copy both from the other host")));
+  EXPECT_THAT(refused.error().str(),
+              AllOf(HasSubstr(key_.id()), HasSubstr("Copy both from the other host")));
   EXPECT_FALSE(host("b", stranger)->issue(unsignedOf(kNode)));
   EXPECT_FALSE(host("b", stranger)->revoke(kNode, "bob", "test"));
   EXPECT_EQ(voidBecause(host("a")), "");

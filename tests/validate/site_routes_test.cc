@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a real subnet manager's tables to an accused cable: routes as ibtracert walks them, and an isolation that knows them.
+// From a real subnet manager's tables to an accused cable: routes as ibtracert walks them, and an
+// isolation that knows them.
 #include "cli/commands/site_routes.h"
 #include "fabric/discovery/tools.h"
 #include "tests/fabric/simulated_fabric.h"
@@ -22,7 +23,8 @@ class SiteRoutesSystem : public ::testing::Test {
 
   void SetUp() override {
     for (int n = 0; n < kNodes; ++n) {
-      site_.nodes.push_back({cluster_.nodes[static_cast<std::size_t>(n)].name, "", {"mlx5_0", "mlx5_1"}, 0});
+      site_.nodes.push_back(
+          {cluster_.nodes[static_cast<std::size_t>(n)].name, "", {"mlx5_0", "mlx5_1"}, 0});
       site_.layout.leaf.push_back(n / 4);
       site_.layout.pod.push_back(0);
     }
@@ -40,13 +42,19 @@ class SiteRoutesSystem : public ::testing::Test {
     tables_ = std::move(*tables);
   }
 
-  std::string hca(int node, int rail) const { return fmt::format("{} mlx5_{}", site_.nodes[static_cast<std::size_t>(node)].name.str(), rail); }
+  std::string hca(int node, int rail) const {
+    return fmt::format("{} mlx5_{}", site_.nodes[static_cast<std::size_t>(node)].name.str(), rail);
+  }
   /// Cables between switches from one HCA to another, as ibtracert asks the switches for them.
   std::set<std::string> traced(int from, int to, int rail) {
-    const auto lid = [&](int node) { return std::to_string(found_.devices.at(hca(node, rail)).addresses.at(1).lid); };
-    auto ran = runAsync(fabric_.processes().run(tools_.command("ibtracert", {lid(from), lid(to)})), std::chrono::seconds(20));
+    const auto lid = [&](int node) {
+      return std::to_string(found_.devices.at(hca(node, rail)).addresses.at(1).lid);
+    };
+    auto ran = runAsync(fabric_.processes().run(tools_.command("ibtracert", {lid(from), lid(to)})),
+                        std::chrono::seconds(20));
     EXPECT_TRUE(ran);
-    static const std::regex kHop(R"re(^\[(\d+)\] -> (switch|ca) port \{0x[0-9a-f]+\}\[(\d+)\] lid \S+ "([^"]+)")re");
+    static const std::regex kHop(
+        R"re(^\[(\d+)\] -> (switch|ca) port \{0x[0-9a-f]+\}\[(\d+)\] lid \S+ "([^"]+)")re");
     std::set<std::string> out;
     std::istringstream lines(ran ? ran->out : "");
     std::string at;
@@ -64,7 +72,8 @@ class SiteRoutesSystem : public ::testing::Test {
   }
   std::set<std::string> known(int a, int b, int rail) const {
     std::set<std::string> out;
-    for (const int cable : site_.layout.cables(a, b, rail)) out.insert(site_.routes->cables[static_cast<std::size_t>(cable)]);
+    for (const int cable : site_.layout.cables(a, b, rail))
+      out.insert(site_.routes->cables[static_cast<std::size_t>(cable)]);
     return out;
   }
 
@@ -81,7 +90,8 @@ TEST_F(SiteRoutesSystem, areThoseOfIbtracertAndComeBackFromTheLog) {
   auto routes = cli::siteRoutes(site_, fabric::Routes(found_, tables_));
   ASSERT_TRUE(routes) << routes.error().str();
   useRoutes(site_, std::move(*routes));
-  for (const auto& [a, b, rail] : {std::tuple(0, 5, 0), std::tuple(0, 11, 1), std::tuple(7, 8, 1), std::tuple(2, 9, 0)}) {
+  for (const auto& [a, b, rail] :
+       {std::tuple(0, 5, 0), std::tuple(0, 11, 1), std::tuple(7, 8, 1), std::tuple(2, 9, 0)}) {
     auto both = traced(a, b, rail);
     EXPECT_GE(both.size(), 2u);
     both.merge(traced(b, a, rail));
@@ -119,7 +129,8 @@ TEST_F(SiteRoutesSystem, aSlowCableIsNamedByItsSwitchPorts) {
   const auto verdict = isolation.verdict();
   ASSERT_EQ(verdict.culprits.size(), 1u) << toText(site_, verdict);
   EXPECT_EQ(verdict.culprits[0].kind, CulpritKind::Cable);
-  EXPECT_EQ(toJson(site_, verdict)["culprits"][0]["cable"], site_.routes->cables[static_cast<std::size_t>(slow)]);
+  EXPECT_EQ(toJson(site_, verdict)["culprits"][0]["cable"],
+            site_.routes->cables[static_cast<std::size_t>(slow)]);
   EXPECT_THAT(toText(site_, verdict), HasSubstr(" port "));
 }
 

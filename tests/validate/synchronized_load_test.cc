@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Racks that begin together because they were asked to: never beyond their power, at one moment, never with a part of those who were named.
+// Racks that begin together because they were asked to: never beyond their power, at one moment,
+// never with a part of those who were named.
 #include "validate/synchronized_load.h"
 
 #include "tests/validate/phase_fixture.h"
@@ -37,7 +38,8 @@ class RackStepsTest : public testing::Test {
   std::string refused(std::vector<int> numbers) {
     RackSteps steps;
     const auto told = steps.ask(cluster_, names(std::move(numbers)));
-    for (const auto& each : cluster_.nodes) EXPECT_FALSE(told ? false : steps.isAsked(each)) << "refused is not asked";
+    for (const auto& each : cluster_.nodes)
+      EXPECT_FALSE(told ? false : steps.isAsked(each)) << "refused is not asked";
     return told ? "" : told.error().text();
   }
   /// Empty: it begins now.
@@ -55,10 +57,13 @@ class RackStepsTest : public testing::Test {
 
 TEST_F(RackStepsTest, isRefusedBeyondWhatTheRackBears) {
   EXPECT_EQ(refused({0, 1, 2}), "");
-  EXPECT_THAT(refused({0, 1, 2, 3}), HasSubstr("rack A bears 32.0 kW, 4 nodes together draw 40.0 kW: name fewer of them"));
+  EXPECT_THAT(refused({0, 1, 2, 3}),
+              HasSubstr("rack A bears 32.0 kW, 4 nodes together draw 40.0 kW: name fewer of them"));
   EXPECT_THAT(refused({0, 4}), HasSubstr("rack B has no declared power_watts"));
   EXPECT_THAT(refused({0, 6, 7}), HasSubstr("n6, n7: in no rack"));
-  EXPECT_THAT(refused({0, 1, 2, 3, 4, 6}), AllOf(HasSubstr("rack A"), HasSubstr("rack B"), HasSubstr("n6"))) << "all of it at once";
+  EXPECT_THAT(refused({0, 1, 2, 3, 4, 6}),
+              AllOf(HasSubstr("rack A"), HasSubstr("rack B"), HasSubstr("n6")))
+      << "all of it at once";
 }
 
 TEST_F(RackStepsTest, allBeginAtOneMomentThatEverybodyKnowsBefore) {
@@ -69,7 +74,7 @@ TEST_F(RackStepsTest, allBeginAtOneMomentThatEverybodyKnowsBefore) {
   now_ += seconds(400);
   EXPECT_NE(ready(2), "");
   const auto moment = now_ + RackSteps::kLead;
-  for (const int i : {0, 1}) {   // both ask again within kLook
+  for (const int i : {0, 1}) {  // both ask again within kLook
     now_ += milliseconds(900);
     const auto wait = steps_.ready(node(i), "g", power_, now_);
     ASSERT_TRUE(wait && *wait);
@@ -84,9 +89,11 @@ TEST_F(RackStepsTest, whoDoesNotComeIsNamedAndNobodyBegins) {
   ASSERT_TRUE(steps_.ask(cluster_, names({0, 1, 2})));
   ready(0), ready(1);
   now_ += RackSteps::kGather + seconds(1);
-  EXPECT_THAT(ready(0), AllOf(HasSubstr("rack A did not begin gate g together"), HasSubstr("n2 did not come")));
+  EXPECT_THAT(ready(0), AllOf(HasSubstr("rack A did not begin gate g together"),
+                              HasSubstr("n2 did not come")));
   steps_.leave(node(0));
-  EXPECT_THAT(ready(2), HasSubstr("did not begin gate g together")) << "too late: it would be another step than the one that was asked for";
+  EXPECT_THAT(ready(2), HasSubstr("did not begin gate g together"))
+      << "too late: it would be another step than the one that was asked for";
   EXPECT_FALSE(power_.holds(node(1).name));
 }
 
@@ -99,7 +106,8 @@ TEST_F(RackStepsTest, whoFailsOneGateIsNotWaitedForInTheNext) {
   power_.giveBack(node(0).name);
   EXPECT_THAT(ready(0, "two"), HasSubstr("n1"));
   now_ += std::chrono::hours(2);
-  EXPECT_THAT(ready(0, "two"), HasSubstr("the rest of rack A")) << "the other is under load in the first gate still";
+  EXPECT_THAT(ready(0, "two"), HasSubstr("the rest of rack A"))
+      << "the other is under load in the first gate still";
   power_.giveBack(node(1).name);
   steps_.leave(node(1));
   ready(0, "two");
@@ -111,7 +119,8 @@ TEST_F(RackStepsTest, othersLoadInTheRackIsWaitedFor) {
   ASSERT_TRUE(steps_.ask(cluster_, names({0, 1, 2})));
   power_.takeRunning(node(3));
   ready(0), ready(1);
-  EXPECT_THAT(ready(2), HasSubstr("power of rack A: 10.0 of 32.0 kW are in use, 3 nodes together take 30.0"));
+  EXPECT_THAT(ready(2),
+              HasSubstr("power of rack A: 10.0 of 32.0 kW are in use, 3 nodes together take 30.0"));
   power_.giveBack(node(3).name);
   EXPECT_THAT(ready(2), HasSubstr("the moment when rack A begins"));
 }
@@ -123,21 +132,29 @@ TEST_F(RackStepsTest, whatRunsFromBeforeARestartIsNotWaitedFor) {
   EXPECT_THAT(ready(1), HasSubstr("the moment when rack A begins"));
 }
 
-/// The phase does as it is asked: two nodes that would take turns two seconds apart begin at once, and only when both are there.
+/// The phase does as it is asked: two nodes that would take turns two seconds apart begin at once,
+/// and only when both are there.
 TEST_F(ValidatePhaseTest, aRackThatIsAskedToBeginsTogether) {
   for (auto& node : cluster_.nodes) node.rack = "A";
   cluster_.profiles["p"].power_watts = 10'000;
   cluster_.racks["A"] = {.name = "A", .power_watts = 20'000};
   RackSteps steps;
   ASSERT_TRUE(steps.ask(cluster_, {NodeName("n1"), NodeName("n2")}));
-  phase_ = makeValidatePhase(cluster_, agents_, *certificates_, *store_, clock_, {}, {}, {}, &steps);
+  phase_ =
+      makeValidatePhase(cluster_, agents_, *certificates_, *store_, clock_, {}, {}, {}, &steps);
   agents_.boot(NodeName("n2"), wire::Mode::Disk);
   answerChecks("pass", "pass");
   FakeContext second;
   second.id = "intent-2";
-  const Action other{.id = "n2/gate.burn-in", .facet = {Subject(NodeName("n2")), FacetName("gate.burn-in")}, .phase = "validate"};
-  const auto submitted = [this](const char* node) { return agents_.submitted(NodeName(node), TaskKind::RunChecks).size(); };
-  const auto waits = [](const Result<Outcome>& outcome) { return outcome && std::holds_alternative<Again>(*outcome); };
+  const Action other{.id = "n2/gate.burn-in",
+                     .facet = {Subject(NodeName("n2")), FacetName("gate.burn-in")},
+                     .phase = "validate"};
+  const auto submitted = [this](const char* node) {
+    return agents_.submitted(NodeName(node), TaskKind::RunChecks).size();
+  };
+  const auto waits = [](const Result<Outcome>& outcome) {
+    return outcome && std::holds_alternative<Again>(*outcome);
+  };
   EXPECT_TRUE(waits(act("gate.burn-in")));
   EXPECT_TRUE(waits(wait(phase_->act(other, second))));
   EXPECT_TRUE(waits(act("gate.burn-in")));

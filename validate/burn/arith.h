@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arithmetic that every back end shares, on hosts and on devices alike: what an operand is, what a memory word is, what a value weighs
-// in a checksum. All pure functions of (seed, index): nothing has to be stored to know what must be there, and goldens are equal bit for
-// bit wherever they are made.
+// The arithmetic that every back end shares, on hosts and on devices alike: what an operand is,
+// what a memory word is, what a value weighs in a checksum. All pure functions of (seed, index):
+// nothing has to be stored to know what must be there, and goldens are equal bit for bit wherever
+// they are made.
 #pragma once
 
 #include <cstdint>
@@ -22,23 +23,32 @@ MUSTER_HD inline std::uint64_t mix(std::uint64_t value) {  // splitmix64's final
   return value ^ (value >> 31);
 }
 
-inline constexpr std::uint64_t kDrawStep = 0x9e3779b97f4a7c15ULL;   ///< between one draw and the next
-MUSTER_HD inline std::uint64_t draw(std::uint64_t seed, std::uint64_t index) { return mix(seed + (index + 1) * kDrawStep); }
+inline constexpr std::uint64_t kDrawStep =
+    0x9e3779b97f4a7c15ULL;  ///< between one draw and the next
+MUSTER_HD inline std::uint64_t draw(std::uint64_t seed, std::uint64_t index) {
+  return mix(seed + (index + 1) * kDrawStep);
+}
 
 /// An integer in [-limit, limit].
-MUSTER_HD inline std::int64_t integerOperand(std::uint64_t seed, std::uint64_t index, std::int64_t limit) {
-  return static_cast<std::int64_t>((draw(seed, index) >> 24) % static_cast<std::uint64_t>(2 * limit + 1)) - limit;
+MUSTER_HD inline std::int64_t integerOperand(std::uint64_t seed, std::uint64_t index,
+                                             std::int64_t limit) {
+  return static_cast<std::int64_t>((draw(seed, index) >> 24) %
+                                   static_cast<std::uint64_t>(2 * limit + 1)) -
+         limit;
 }
 
 /// A value in (-1, 1) that has `bits` significant bits at most.
 MUSTER_HD inline double randomOperand(std::uint64_t seed, std::uint64_t index, int bits) {
   const std::uint64_t random = draw(seed, index);
-  const double magnitude = static_cast<double>(random >> (64 - bits)) / static_cast<double>(1ULL << bits);
+  const double magnitude =
+      static_cast<double>(random >> (64 - bits)) / static_cast<double>(1ULL << bits);
   return random & 1 ? -magnitude : magnitude;
 }
 
 /// Odd, so that a change by any power of two changes the checksum.
-MUSTER_HD inline std::uint64_t weight(std::uint64_t seed, std::uint64_t index) { return draw(~seed, index) | 1; }
+MUSTER_HD inline std::uint64_t weight(std::uint64_t seed, std::uint64_t index) {
+  return draw(~seed, index) | 1;
+}
 
 /// The two operands and the weights of rows and columns draw from streams of their own.
 MUSTER_HD inline std::uint64_t streamA(std::uint64_t seed) { return mix(seed ^ 0xa); }
@@ -49,20 +59,30 @@ MUSTER_HD inline std::uint64_t streamColumns(std::uint64_t seed) { return mix(se
 enum class Pattern : std::uint8_t { Zeros, Checkerboard, Address, WalkingOne, Random };
 
 /// What the 64-bit word `index` holds.
-MUSTER_HD inline std::uint64_t patternWord(Pattern pattern, bool inverse, std::uint64_t index, std::uint64_t seed) {
+MUSTER_HD inline std::uint64_t patternWord(Pattern pattern, bool inverse, std::uint64_t index,
+                                           std::uint64_t seed) {
   std::uint64_t word = 0;
   switch (pattern) {
-    case Pattern::Zeros: break;
-    case Pattern::Checkerboard: word = index & 1 ? 0xaaaaaaaaaaaaaaaaULL : 0x5555555555555555ULL; break;
-    case Pattern::Address: word = index; break;
-    case Pattern::WalkingOne: word = 1ULL << (index % 64); break;
-    case Pattern::Random: word = draw(seed, index); break;
+    case Pattern::Zeros:
+      break;
+    case Pattern::Checkerboard:
+      word = index & 1 ? 0xaaaaaaaaaaaaaaaaULL : 0x5555555555555555ULL;
+      break;
+    case Pattern::Address:
+      word = index;
+      break;
+    case Pattern::WalkingOne:
+      word = 1ULL << (index % 64);
+      break;
+    case Pattern::Random:
+      word = draw(seed, index);
+      break;
   }
   return inverse ? ~word : word;
 }
 
-inline constexpr std::uint32_t kCrc32c = 0x82f63b78u;       ///< Castagnoli, reflected
-inline constexpr std::uint64_t kCopyBlockWords = 512;       ///< 4 KiB: what has a CRC of its own
+inline constexpr std::uint32_t kCrc32c = 0x82f63b78u;  ///< Castagnoli, reflected
+inline constexpr std::uint64_t kCopyBlockWords = 512;  ///< 4 KiB: what has a CRC of its own
 
 /// CRC-32C by nibbles: little enough for a register file.
 MUSTER_HD inline std::uint32_t crcWord(std::uint32_t crc, std::uint64_t word) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the burn engine asks of hardware: products, memory steps, copies, a look at the sensors. One implementation for the host's
-// processors (cpu/), one for NVIDIA GPUs (cuda/), a scripted one in the tests. The engine decides; a device only does, counts and times.
+// What the burn engine asks of hardware: products, memory steps, copies, a look at the sensors. One
+// implementation for the host's processors (cpu/), one for NVIDIA GPUs (cuda/), a scripted one in
+// the tests. The engine decides; a device only does, counts and times.
 #pragma once
 
 #include "base/result.h"
@@ -17,19 +18,22 @@ namespace muster::burn {
 
 enum class Dtype { Fp64, Fp32, Tf32, Bf16, Fp16, Fp8, Int8 };
 
-/// What exactness allows of a number format. Source of the widths: IEEE 754, OCP FP8 (E4M3), CUDA's documentation of TF32 and BF16.
+/// What exactness allows of a number format. Source of the widths: IEEE 754, OCP FP8 (E4M3), CUDA's
+/// documentation of TF32 and BF16.
 struct DtypeRow {
   Dtype dtype;
   const char* name;
-  int significant_bits;         ///< of an operand of random data
-  std::int64_t integer_limit;   ///< integer operands lie within; the sums of `max_n` products stay exact in the accumulator
+  int significant_bits;        ///< of an operand of random data
+  std::int64_t integer_limit;  ///< integer operands lie within; the sums of `max_n` products stay
+                               ///< exact in the accumulator
   int max_n;
-  double unit_roundoff;         ///< of the accumulator; 0: integers
+  double unit_roundoff;  ///< of the accumulator; 0: integers
 };
 const DtypeRow& rowOf(Dtype dtype);
 Result<Dtype> parseDtype(std::string_view name);
 
-/// Integer: every sum is exact, in any order. Random: all bits toggle; judged by row and column sums, then by repetition bit for bit.
+/// Integer: every sum is exact, in any order. Random: all bits toggle; judged by row and column
+/// sums, then by repetition bit for bit.
 enum class Operands { Integer, Random };
 
 /// C = A·Bᵀ, all n × n. A and B lie with k running fastest; n is a multiple of kTile.
@@ -43,19 +47,20 @@ struct GemmPlan {
 };
 
 struct BadTile {
-  int unit = 0;             ///< core or lane that checked it
-  int tile = 0;             ///< row-major
+  int unit = 0;  ///< core or lane that checked it
+  int tile = 0;  ///< row-major
   std::uint64_t product = 0;
-  std::uint32_t odd_values = 0;      ///< that are no integer at all: NaN, infinity, fraction
-  std::vector<double> values;        ///< the tile, row-major; of the first bad tile only
+  std::uint32_t odd_values = 0;  ///< that are no integer at all: NaN, infinity, fraction
+  std::vector<double> values;    ///< the tile, row-major; of the first bad tile only
 };
 struct GemmRound {
   std::uint64_t products = 0;
-  double seconds = 0;       ///< that the device worked on them
+  double seconds = 0;  ///< that the device worked on them
   std::uint64_t bad_tiles = 0;
-  std::vector<BadTile> first;        ///< a few
+  std::vector<BadTile> first;  ///< a few
 };
-/// Sums of each row over each tile column, [row][tile column], and of each column over each tile row, [tile row][column].
+/// Sums of each row over each tile column, [row][tile column], and of each column over each tile
+/// row, [tile row][column].
 struct SideSums {
   std::vector<double> rows, columns;
 };
@@ -66,9 +71,11 @@ class GemmWork {
   virtual ~GemmWork() = default;
   /// One checksum a tile, against which verified products are judged.
   virtual Result<void> setGolden(std::vector<std::uint64_t> sums) = 0;
-  /// Multiplies at least `products` times; with `verify` every tile of every product is compared with the golden.
+  /// Multiplies at least `products` times; with `verify` every tile of every product is compared
+  /// with the golden.
   virtual Result<GemmRound> multiply(std::uint64_t products, bool verify) = 0;
-  /// Checksums of the last product (of unit 0): over values for integers, over bits for random data.
+  /// Checksums of the last product (of unit 0): over values for integers, over bits for random
+  /// data.
   virtual Result<std::vector<std::uint64_t>> tileSums() = 0;
   virtual Result<SideSums> sideSums() = 0;
   /// Operands that are not what they were made as.
@@ -83,13 +90,13 @@ struct MemoryWord {
 struct MemoryStep {
   bool downwards = false;
   std::optional<MemoryWord> read, write;
-  std::chrono::milliseconds hold{0};   ///< bit-fade: before it the region is left alone
+  std::chrono::milliseconds hold{0};  ///< bit-fade: before it the region is left alone
 };
 struct BadWord {
   std::uint64_t offset_bytes = 0, expected = 0, seen = 0;
 };
 struct StepResult {
-  std::uint64_t bytes_moved = 0;   ///< read plus written
+  std::uint64_t bytes_moved = 0;  ///< read plus written
   double seconds = 0;
   std::uint64_t wrong_words = 0;
   std::vector<BadWord> first;
@@ -120,14 +127,17 @@ struct UnitResult {
 struct Telemetry {
   double at_seconds = 0;
   std::optional<double> watts, limit_watts, clock_mhz, temperature_c;
-  std::optional<std::uint64_t> throttle_power_ns, throttle_thermal_ns, throttle_hardware_ns, throttle_reasons;
+  std::optional<std::uint64_t> throttle_power_ns, throttle_thermal_ns, throttle_hardware_ns,
+      throttle_reasons;
   std::optional<std::uint64_t> ecc_corrected, ecc_uncorrected;
 };
 
 enum class FaultKind { OutputBit, InputBit, NotANumber, MemoryBit, CopyBit, SlowKernel };
-/// How often a device with FaultKind::SlowKernel does each product: far beyond what other work on the machine does to a rate.
+/// How often a device with FaultKind::SlowKernel does each product: far beyond what other work on
+/// the machine does to a rate.
 inline constexpr int kSlowKernelTimes = 16;
-/// A fault that the self-test puts in. `at`: index of a value, word or block; `bit` counts from the lowest.
+/// A fault that the self-test puts in. `at`: index of a value, word or block; `bit` counts from the
+/// lowest.
 struct Fault {
   FaultKind kind = FaultKind::OutputBit;
   std::uint64_t at = 0;
@@ -135,10 +145,11 @@ struct Fault {
 };
 
 struct Identity {
-  std::string kind;    ///< "cpu" or "cuda"
-  std::string model, serial, place;   ///< place: PCI address, or "host"
-  int units = 0;       ///< cores or SMs
-  std::string library = {};   ///< that multiplies, with its version: the bits of its results are comparable between devices of a model
+  std::string kind;                  ///< "cpu" or "cuda"
+  std::string model, serial, place;  ///< place: PCI address, or "host"
+  int units = 0;                     ///< cores or SMs
+  std::string library = {};  ///< that multiplies, with its version: the bits of its results are
+                             ///< comparable between devices of a model
 };
 
 class Device {
@@ -153,7 +164,8 @@ class Device {
   virtual Result<std::unique_ptr<MemoryWork>> prepareMemory(std::uint64_t bytes) = 0;
   /// "host to device", "device to host", "device to 0000:3b:00.0".
   virtual std::vector<std::string> routes() const = 0;
-  virtual Result<CopyRound> copy(const std::string& route, std::uint64_t bytes, std::uint64_t seed) = 0;
+  virtual Result<CopyRound> copy(const std::string& route, std::uint64_t bytes,
+                                 std::uint64_t seed) = 0;
   virtual Result<std::vector<UnitResult>> probeUnits(std::uint64_t seed) = 0;
   virtual Telemetry sample() = 0;
   /// From now on; nullopt ends it. Only the self-test asks.

@@ -12,9 +12,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kSampleEvery{1};
-constexpr std::chrono::milliseconds kBeforePulses{1'000};   ///< for devices to prepare their products
+constexpr std::chrono::milliseconds kBeforePulses{
+    1'000};  ///< for devices to prepare their products
 
-/// The sensors of one device, looked at by its own thread at the edges of stages and by the sampler in between.
+/// The sensors of one device, looked at by its own thread at the edges of stages and by the sampler
+/// in between.
 class Probe {
  public:
   Probe(Device& device, Clock::time_point start) : device_(device), start_(start) {}
@@ -60,7 +62,8 @@ class Sampler {
   explicit Sampler(std::vector<std::unique_ptr<Probe>>& probes)
       : thread_([this, &probes](std::stop_token stop) {
           std::unique_lock lock(mutex_);
-          while (!wake_.wait_for(lock, stop, kSampleEvery, [] { return false; }) && !stop.stop_requested())
+          while (!wake_.wait_for(lock, stop, kSampleEvery, [] { return false; }) &&
+                 !stop.stop_requested())
             for (auto& probe : probes) probe->look();
         }) {}
 
@@ -74,8 +77,10 @@ void judge(StageReport& stage, const Options& options, const std::vector<Telemet
   for (auto& finding : judgeSensors(seen, options.sensors)) stage.fails(std::move(finding));
   for (const auto& [key, floor] : options.floors) {
     const auto value = stage.values.find(key);
-    if (value == stage.values.end()) continue;  // another stage's; whether any stage gave it is asked at the end
-    if (!(value->second >= floor)) stage.fails(fmt::format("{} is {:.6g}, expected at least {:.6g}", key, value->second, floor));
+    if (value == stage.values.end())
+      continue;  // another stage's; whether any stage gave it is asked at the end
+    if (!(value->second >= floor))
+      stage.fails(fmt::format("{} is {:.6g}, expected at least {:.6g}", key, value->second, floor));
   }
 }
 
@@ -85,16 +90,21 @@ void judgeMissing(DeviceReport& device, const Options& options) {
     bool found = false;
     for (const auto& stage : device.stages) found = found || stage.values.contains(key);
     if (found || device.stages.empty()) continue;
-    device.stages.back().lacks(Outcome::NoData, fmt::format("{} was not measured, though at least {:.6g} is expected", key, floor));
+    device.stages.back().lacks(
+        Outcome::NoData,
+        fmt::format("{} was not measured, though at least {:.6g} is expected", key, floor));
   }
 }
 
 template <class Get>
-std::optional<std::uint64_t> growth(const std::vector<Telemetry>& seen, Get get, std::string& finding, const char* name) {
+std::optional<std::uint64_t> growth(const std::vector<Telemetry>& seen, Get get,
+                                    std::string& finding, const char* name) {
   std::optional<std::uint64_t> first, last;
   for (const auto& sample : seen)
     if (const auto& value = get(sample)) {
-      if (last && *value < *last) finding = fmt::format("{} went back from {} to {}: the device or its driver was reset", name, *last, *value);
+      if (last && *value < *last)
+        finding = fmt::format("{} went back from {} to {}: the device or its driver was reset",
+                              name, *last, *value);
       if (!first) first = value;
       last = value;
     }
@@ -105,62 +115,91 @@ std::optional<std::uint64_t> growth(const std::vector<Telemetry>& seen, Get get,
 
 std::string Stage::name() const {
   switch (kind) {
-    case StageKind::Gemm: return fmt::format("gemm {} {}", rowOf(dtype).name, operands == Operands::Integer ? "integer" : "random");
-    case StageKind::Memory: return "memory";
-    case StageKind::Copy: return "copy";
-    case StageKind::Power: return "power";
-    case StageKind::Units: return "units";
+    case StageKind::Gemm:
+      return fmt::format("gemm {} {}", rowOf(dtype).name,
+                         operands == Operands::Integer ? "integer" : "random");
+    case StageKind::Memory:
+      return "memory";
+    case StageKind::Copy:
+      return "copy";
+    case StageKind::Power:
+      return "power";
+    case StageKind::Units:
+      return "units";
   }
   return "stage";
 }
 
-std::vector<std::string> judgeSensors(const std::vector<Telemetry>& seen, const std::vector<std::string>& required) {
+std::vector<std::string> judgeSensors(const std::vector<Telemetry>& seen,
+                                      const std::vector<std::string>& required) {
   struct Row {
     const char* group;
     const char* name;
-    std::optional<std::uint64_t> Telemetry::*counter;
-    std::uint64_t allowed;   ///< growth within one stage
-    bool offered;            ///< by every driver: its absence is a finding where the group is required
+    std::optional<std::uint64_t> Telemetry::* counter;
+    std::uint64_t allowed;  ///< growth within one stage
+    bool offered;  ///< by every driver: its absence is a finding where the group is required
     const char* meaning;
   };
-  // Drawing up to the power limit is what a burn is for; heat, power brakes and uncorrected errors are not.
+  // Drawing up to the power limit is what a burn is for; heat, power brakes and uncorrected errors
+  // are not.
   static constexpr Row kRows[] = {
       {"ecc", "ecc_uncorrected", &Telemetry::ecc_uncorrected, 0, true, "uncorrected memory errors"},
-      {"throttle", "throttle_thermal_ns", &Telemetry::throttle_thermal_ns, 0, true, "ns held back by heat"},
-      {"throttle", "throttle_hardware_ns", &Telemetry::throttle_hardware_ns, 0, false, "ns held back by the board"},
+      {"throttle", "throttle_thermal_ns", &Telemetry::throttle_thermal_ns, 0, true,
+       "ns held back by heat"},
+      {"throttle", "throttle_hardware_ns", &Telemetry::throttle_hardware_ns, 0, false,
+       "ns held back by the board"},
   };
-  constexpr std::uint64_t kBadReasons = 0x8 | 0x40 | 0x80;  // hardware slowdown, thermal, power brake; bits may be combined
+  constexpr std::uint64_t kBadReasons =
+      0x8 | 0x40 | 0x80;  // hardware slowdown, thermal, power brake; bits may be combined
   std::vector<std::string> findings;
   for (const auto& row : kRows) {
     std::string finding;
-    const auto grown = growth(seen, [&](const Telemetry& sample) { return sample.*row.counter; }, finding, row.name);
-    const bool wanted = row.offered && std::find(required.begin(), required.end(), row.group) != required.end();
-    if (finding.empty() && grown && *grown > row.allowed) finding = fmt::format("{} {} in this stage", *grown, row.meaning);
-    if (finding.empty() && !grown && wanted) finding = fmt::format("no {}: whether there were {} is not known", row.name, row.meaning);
+    const auto grown = growth(
+        seen, [&](const Telemetry& sample) { return sample.*row.counter; }, finding, row.name);
+    const bool wanted =
+        row.offered && std::find(required.begin(), required.end(), row.group) != required.end();
+    if (finding.empty() && grown && *grown > row.allowed)
+      finding = fmt::format("{} {} in this stage", *grown, row.meaning);
+    if (finding.empty() && !grown && wanted)
+      finding = fmt::format("no {}: whether there were {} is not known", row.name, row.meaning);
     if (!finding.empty()) findings.push_back(std::move(finding));
   }
   std::uint64_t reasons = 0;
   bool watts = false, told = false;
-  for (const auto& sample : seen) reasons |= sample.throttle_reasons.value_or(0), watts = watts || sample.watts, told = told || sample.throttle_reasons;
-  if (reasons & kBadReasons) findings.push_back(fmt::format("held back by the hardware, reasons {:#x}", reasons & kBadReasons));
-  if (!told && std::find(required.begin(), required.end(), "throttle") != required.end()) findings.emplace_back("no reasons of clocks: whether the hardware held it back is not known");
-  if (!watts && std::find(required.begin(), required.end(), "watts") != required.end()) findings.emplace_back("no power reading");
+  for (const auto& sample : seen)
+    reasons |= sample.throttle_reasons.value_or(0), watts = watts || sample.watts,
+                                                    told = told || sample.throttle_reasons;
+  if (reasons & kBadReasons)
+    findings.push_back(
+        fmt::format("held back by the hardware, reasons {:#x}", reasons & kBadReasons));
+  if (!told && std::find(required.begin(), required.end(), "throttle") != required.end())
+    findings.emplace_back("no reasons of clocks: whether the hardware held it back is not known");
+  if (!watts && std::find(required.begin(), required.end(), "watts") != required.end())
+    findings.emplace_back("no power reading");
   return findings;
 }
 
 void compareReferences(Report& report) {
-  std::map<std::pair<std::string, std::string>, std::map<std::string, std::vector<StageReport*>>> seen;  // by model and stage, by reference
+  std::map<std::pair<std::string, std::string>, std::map<std::string, std::vector<StageReport*>>>
+      seen;  // by model and stage, by reference
   for (auto& device : report.devices)
     for (auto& stage : device.stages)
-      if (!stage.reference.empty()) seen[{device.identity.model, stage.name}][stage.reference].push_back(&stage);
+      if (!stage.reference.empty())
+        seen[{device.identity.model, stage.name}][stage.reference].push_back(&stage);
   for (auto& [what, by_reference] : seen) {
     if (by_reference.size() < 2) continue;
     std::size_t most = 0, all = 0;
-    for (const auto& [reference, stages] : by_reference) most = std::max(most, stages.size()), all += stages.size();
+    for (const auto& [reference, stages] : by_reference)
+      most = std::max(most, stages.size()), all += stages.size();
     for (auto& [reference, stages] : by_reference)
       for (auto* stage : stages)
-        if (2 * most <= all) stage->fails(fmt::format("{} devices of this model do not agree on {}: at least one of them is wrong", all, what.second));
-        else if (stages.size() < most) stage->fails(fmt::format("{} of {} devices of this model agree on another result of {}", most, all, what.second));
+        if (2 * most <= all)
+          stage->fails(fmt::format(
+              "{} devices of this model do not agree on {}: at least one of them is wrong", all,
+              what.second));
+        else if (stages.size() < most)
+          stage->fails(fmt::format("{} of {} devices of this model agree on another result of {}",
+                                   most, all, what.second));
   }
 }
 
@@ -168,9 +207,11 @@ std::vector<Stage> usualStages(const Device& device, std::chrono::milliseconds e
   std::vector<Stage> stages;
   for (const auto dtype : device.dtypes()) {
     stages.push_back({StageKind::Gemm, dtype, Operands::Integer, each});
-    if (rowOf(dtype).unit_roundoff > 0) stages.push_back({StageKind::Gemm, dtype, Operands::Random, each});
+    if (rowOf(dtype).unit_roundoff > 0)
+      stages.push_back({StageKind::Gemm, dtype, Operands::Random, each});
   }
-  for (const auto kind : {StageKind::Memory, StageKind::Copy, StageKind::Units}) stages.push_back({kind, Dtype::Fp32, Operands::Integer, each});
+  for (const auto kind : {StageKind::Memory, StageKind::Copy, StageKind::Units})
+    stages.push_back({kind, Dtype::Fp32, Operands::Integer, each});
   return stages;
 }
 
@@ -185,7 +226,8 @@ Report burn(const Devices& devices, const Options& options) {
   for (const auto& device : devices) probes.push_back(std::make_unique<Probe>(*device, start));
   {
     Clock::time_point pulses = start;
-    std::barrier together(static_cast<std::ptrdiff_t>(devices.size()), [&pulses]() noexcept { pulses = Clock::now() + kBeforePulses; });
+    std::barrier together(static_cast<std::ptrdiff_t>(devices.size()),
+                          [&pulses]() noexcept { pulses = Clock::now() + kBeforePulses; });
     Sampler sampler(probes);
     std::vector<std::jthread> threads;
     for (std::size_t i = 0; i < devices.size(); ++i)
@@ -199,11 +241,21 @@ Report burn(const Devices& devices, const Options& options) {
           probes[i]->look();
           const auto power = [&](Clock::time_point since) { return probes[i]->power(since); };
           switch (stage.kind) {
-            case StageKind::Gemm: mine.stages.push_back(runGemm(device, options, stage, expectations)); break;
-            case StageKind::Memory: mine.stages.push_back(runMemory(device, options, stage)); break;
-            case StageKind::Copy: mine.stages.push_back(runCopies(device, options, stage)); break;
-            case StageKind::Units: mine.stages.push_back(runUnits(device, options, stage)); break;
-            case StageKind::Power: mine.stages.push_back(runPower(device, options, stage, pulses, power)); break;
+            case StageKind::Gemm:
+              mine.stages.push_back(runGemm(device, options, stage, expectations));
+              break;
+            case StageKind::Memory:
+              mine.stages.push_back(runMemory(device, options, stage));
+              break;
+            case StageKind::Copy:
+              mine.stages.push_back(runCopies(device, options, stage));
+              break;
+            case StageKind::Units:
+              mine.stages.push_back(runUnits(device, options, stage));
+              break;
+            case StageKind::Power:
+              mine.stages.push_back(runPower(device, options, stage, pulses, power));
+              break;
           }
           probes[i]->look();
           judge(mine.stages.back(), options, probes[i]->since(first));
@@ -211,7 +263,8 @@ Report burn(const Devices& devices, const Options& options) {
         judgeMissing(mine, options);
       });
   }
-  for (std::size_t i = 0; i < devices.size(); ++i) report.devices[i].telemetry = probes[i]->since(0);
+  for (std::size_t i = 0; i < devices.size(); ++i)
+    report.devices[i].telemetry = probes[i]->since(0);
   compareReferences(report);
   return report;
 }

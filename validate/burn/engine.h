@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The burn engine: runs stages on all devices at once and judges them. Same stages, same judgement, whatever the device.
+// The burn engine: runs stages on all devices at once and judges them. Same stages, same judgement,
+// whatever the device.
 #pragma once
 
 #include "validate/burn/report.h"
@@ -11,38 +12,45 @@ struct Stage {
   StageKind kind = StageKind::Gemm;
   Dtype dtype = Dtype::Fp32;
   Operands operands = Operands::Integer;
-  std::chrono::milliseconds duration{0};   ///< the least that a stage does is done however short this is
+  std::chrono::milliseconds duration{
+      0};  ///< the least that a stage does is done however short this is
 
-  std::string name() const;                ///< "gemm fp32 integer", "memory"
+  std::string name() const;  ///< "gemm fp32 integer", "memory"
 };
 
 struct Options {
   std::vector<Stage> stages;
   std::uint64_t seed = 0x6d7573746572;
-  int n = 0;                               ///< size of products; 0: what the device prefers
-  std::uint64_t memory_bytes = 0;          ///< 0: memory_percent of what is free
+  int n = 0;                       ///< size of products; 0: what the device prefers
+  std::uint64_t memory_bytes = 0;  ///< 0: memory_percent of what is free
   int memory_percent = 80;
-  /// The memory stage's duration is for its measurement; its first round, the least that proves anything, may last until this. 0: no longer.
+  /// The memory stage's duration is for its measurement; its first round, the least that proves
+  /// anything, may last until this. 0: no longer.
   std::chrono::milliseconds memory_limit{0};
-  std::chrono::milliseconds hold{0};       ///< how long bit-fade leaves the memory alone; 0: no bit-fade
+  std::chrono::milliseconds hold{0};  ///< how long bit-fade leaves the memory alone; 0: no bit-fade
   std::uint64_t copy_bytes = 256u << 20;
-  double min_power_share = 0.9;            ///< of the board's limit, as a mean over the power stage
-  std::chrono::milliseconds pulse{500};    ///< of load, then of rest, on all devices at the same time
+  double min_power_share = 0.9;          ///< of the board's limit, as a mean over the power stage
+  std::chrono::milliseconds pulse{500};  ///< of load, then of rest, on all devices at the same time
   int pulses = 10;
-  std::map<std::string, double> floors;    ///< by name of a value: less, no number, or no such value at all fails
-  std::vector<std::string> sensors;        ///< that must be there: "watts", "ecc", "throttle"; what is there is judged in any case
+  std::map<std::string, double>
+      floors;  ///< by name of a value: less, no number, or no such value at all fails
+  std::vector<std::string> sensors;  ///< that must be there: "watts", "ecc", "throttle"; what is
+                                     ///< there is judged in any case
 };
 
 /// Blocks until all stages are through. Devices are borrowed.
 /// Effect: loads the machine; takes the memory that the options name
 Report burn(const Devices& devices, const Options& options);
 
-/// Every number format of the device with both kinds of operands, then memory, copies and units. `each`: duration of one stage.
+/// Every number format of the device with both kinds of operands, then memory, copies and units.
+/// `each`: duration of one stage.
 std::vector<Stage> usualStages(const Device& device, std::chrono::milliseconds each);
 
 /// What telemetry of one stage says against the device. Pure.
-std::vector<std::string> judgeSensors(const std::vector<Telemetry>& seen, const std::vector<std::string>& required);
-/// Devices of one model that computed something else than the most of them. Pure; marks their stages.
+std::vector<std::string> judgeSensors(const std::vector<Telemetry>& seen,
+                                      const std::vector<std::string>& required);
+/// Devices of one model that computed something else than the most of them. Pure; marks their
+/// stages.
 void compareReferences(Report& report);
 
 }  // namespace muster::burn

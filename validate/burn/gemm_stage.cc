@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products. Integer operands: every tile against a golden from integer arithmetic. Random operands: the first product by row and column
-// sums, every later one bit for bit against the first. Operands are read again at the end: corrupted ones spoil all products alike.
+// Products. Integer operands: every tile against a golden from integer arithmetic. Random operands:
+// the first product by row and column sums, every later one bit for bit against the first. Operands
+// are read again at the end: corrupted ones spoil all products alike.
 #include "validate/burn/golden.h"
 #include "validate/burn/stages.h"
 
@@ -13,59 +14,75 @@ namespace muster::burn {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr double kRoundSeconds = 0.25;       ///< between two looks at the clock
+constexpr double kRoundSeconds = 0.25;  ///< between two looks at the clock
 constexpr std::size_t kMaxFindings = 8;
 constexpr std::uint64_t kMaxRound = 1u << 16;
 
 /// Integer operands: which element of the tile is wrong, and by which bit.
 std::string place(const GemmPlan& plan, const BadTile& bad) {
-  const auto words = fmt::format("product {} on unit {}: tile {} (rows from {}, columns from {})", bad.product, bad.unit, bad.tile,
-                                 bad.tile / plan.tilesPerSide() * kTile, bad.tile % plan.tilesPerSide() * kTile);
-  if (plan.operands != Operands::Integer || bad.values.size() != static_cast<std::size_t>(kTile) * kTile) return words + " is not what it must be";
+  const auto words = fmt::format(
+      "product {} on unit {}: tile {} (rows from {}, columns from {})", bad.product, bad.unit,
+      bad.tile, bad.tile / plan.tilesPerSide() * kTile, bad.tile % plan.tilesPerSide() * kTile);
+  if (plan.operands != Operands::Integer ||
+      bad.values.size() != static_cast<std::size_t>(kTile) * kTile)
+    return words + " is not what it must be";
   const auto exact = exactTile(plan, bad.tile);
   int wrong = 0;
   std::string first;
   for (std::size_t i = 0; i < exact.size(); ++i) {
     if (bad.values[i] == static_cast<double>(exact[i])) continue;
     if (wrong++ == 0)
-      first = fmt::format("row {} column {}: expected {} saw {}", bad.tile / plan.tilesPerSide() * kTile + static_cast<int>(i) / kTile,
-                          bad.tile % plan.tilesPerSide() * kTile + static_cast<int>(i) % kTile, exact[i], bad.values[i]);
+      first = fmt::format("row {} column {}: expected {} saw {}",
+                          bad.tile / plan.tilesPerSide() * kTile + static_cast<int>(i) / kTile,
+                          bad.tile % plan.tilesPerSide() * kTile + static_cast<int>(i) % kTile,
+                          exact[i], bad.values[i]);
   }
   return fmt::format("{}: {} wrong values, first at {}", words, wrong, first);
 }
 
 /// A value that is no number differs from everything.
-bool off(double seen, double expected, double tolerance) { return !(std::abs(seen - expected) <= tolerance); }
+bool off(double seen, double expected, double tolerance) {
+  return !(std::abs(seen - expected) <= tolerance);
+}
 
-std::vector<std::string> compareSides(const GemmPlan& plan, const SideSums& seen, const SideSums& expected) {
+std::vector<std::string> compareSides(const GemmPlan& plan, const SideSums& seen,
+                                      const SideSums& expected) {
   const double tolerance = sideTolerance(plan);
   std::vector<std::string> findings;
   int rows = 0, columns = 0;
   std::size_t row = 0, column = 0;
-  const auto side = static_cast<std::size_t>(plan.tilesPerSide()), n = static_cast<std::size_t>(plan.n);
-  if (seen.rows.size() != expected.rows.size() || seen.columns.size() != expected.columns.size()) return {"the device gave sums of another size"};
+  const auto side = static_cast<std::size_t>(plan.tilesPerSide()),
+             n = static_cast<std::size_t>(plan.n);
+  if (seen.rows.size() != expected.rows.size() || seen.columns.size() != expected.columns.size())
+    return {"the device gave sums of another size"};
   for (std::size_t i = 0; i < seen.rows.size(); ++i)
     if (off(seen.rows[i], expected.rows[i], tolerance) && rows++ == 0) row = i / side;
   for (std::size_t i = 0; i < seen.columns.size(); ++i)
     if (off(seen.columns[i], expected.columns[i], tolerance) && columns++ == 0) column = i % n;
   if (rows || columns)
-    findings.push_back(fmt::format("{} row sums and {} column sums of random data are off by more than rounding allows ({:.2g}); first near row {} column {}", rows,
-                                   columns, tolerance, row, column));
+    findings.push_back(
+        fmt::format("{} row sums and {} column sums of random data are off by more than rounding "
+                    "allows ({:.2g}); first near row {} column {}",
+                    rows, columns, tolerance, row, column));
   return findings;
 }
 
 class Gemm {
  public:
-  Gemm(const GemmPlan& plan, GemmWork& work, Expectations& expectations, StageReport& report) : plan_(plan), work_(work), expectations_(expectations), report_(report) {}
+  Gemm(const GemmPlan& plan, GemmWork& work, Expectations& expectations, StageReport& report)
+      : plan_(plan), work_(work), expectations_(expectations), report_(report) {}
 
   Result<void> run(std::chrono::milliseconds duration) {
     TRY(warm, work_.multiply(1, false));
     TRY_OK(expect());
     const auto per_second = static_cast<double>(warm.products) / std::max(warm.seconds, 1e-9);
-    const auto batch = std::clamp<std::uint64_t>(duration.count() == 0 ? 1 : static_cast<std::uint64_t>(per_second * kRoundSeconds), 1, kMaxRound);
+    const auto batch = std::clamp<std::uint64_t>(
+        duration.count() == 0 ? 1 : static_cast<std::uint64_t>(per_second * kRoundSeconds), 1,
+        kMaxRound);
     const auto end = Clock::now() + duration;
     GemmRound plain, verified;
-    do {  // turn about: what plain and verified products reach is measured under the same conditions
+    do {  // turn about: what plain and verified products reach is measured under the same
+          // conditions
       if (plain.seconds * 8 <= verified.seconds) {
         TRY(round, work_.multiply(batch, false));
         add(plain, round);
@@ -74,7 +91,9 @@ class Gemm {
       add(verified, round);
     } while (Clock::now() < end);
     TRY(wrong, work_.wrongInputs());
-    if (wrong) report_.fails(fmt::format("{} operands are not what they were made as: memory or its path", wrong));
+    if (wrong)
+      report_.fails(
+          fmt::format("{} operands are not what they were made as: memory or its path", wrong));
     conclude(plain, verified);
     return {};
   }
@@ -88,7 +107,8 @@ class Gemm {
       return work_.setGolden(std::move(golden));
     }
     TRY(sides, work_.sideSums());
-    for (auto& finding : compareSides(plan_, sides, expectations_.sides(plan_))) report_.fails(std::move(finding));
+    for (auto& finding : compareSides(plan_, sides, expectations_.sides(plan_)))
+      report_.fails(std::move(finding));
     TRY(reference, work_.tileSums());
     report_.reference = digestOf(reference);
     return work_.setGolden(std::move(reference));
@@ -103,13 +123,22 @@ class Gemm {
   }
 
   void conclude(const GemmRound& plain, const GemmRound& verified) {
-    const auto gflops = [this](const GemmRound& round) { return 2e-9 * std::pow(plan_.n, 3) * static_cast<double>(round.products) / round.seconds; };
+    const auto gflops = [this](const GemmRound& round) {
+      return 2e-9 * std::pow(plan_.n, 3) * static_cast<double>(round.products) / round.seconds;
+    };
     const std::string prefix = fmt::format("gemm_{}_", rowOf(plan_.dtype).name);
-    report_.values = {{prefix + "gflops", gflops(verified)}, {prefix + "plain_gflops", gflops(plain)}, {"products", static_cast<double>(verified.products)},
-                      {"verified_share", gflops(verified) / gflops(plain)}, {"bad_tiles", static_cast<double>(verified.bad_tiles)}};
-    if (verified.bad_tiles) report_.fails(fmt::format("{} bad tiles in {} products of {}x{}", verified.bad_tiles, verified.products, plan_.n, plan_.n));
-    if (verified.products == 0) report_.lacks(Outcome::NoData, "no product was verified");
-    else if (report_.outcome == Outcome::NoData) report_.outcome = Outcome::Pass;
+    report_.values = {{prefix + "gflops", gflops(verified)},
+                      {prefix + "plain_gflops", gflops(plain)},
+                      {"products", static_cast<double>(verified.products)},
+                      {"verified_share", gflops(verified) / gflops(plain)},
+                      {"bad_tiles", static_cast<double>(verified.bad_tiles)}};
+    if (verified.bad_tiles)
+      report_.fails(fmt::format("{} bad tiles in {} products of {}x{}", verified.bad_tiles,
+                                verified.products, plan_.n, plan_.n));
+    if (verified.products == 0)
+      report_.lacks(Outcome::NoData, "no product was verified");
+    else if (report_.outcome == Outcome::NoData)
+      report_.outcome = Outcome::Pass;
   }
 
   const GemmPlan& plan_;
@@ -122,7 +151,8 @@ class Gemm {
 
 std::string digestOf(const std::vector<std::uint64_t>& numbers) {
   static_assert(std::endian::native == std::endian::little);
-  return io::sha256Hex(std::string_view(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(std::uint64_t)));
+  return io::sha256Hex(std::string_view(reinterpret_cast<const char*>(numbers.data()),
+                                        numbers.size() * sizeof(std::uint64_t)));
 }
 
 std::vector<std::uint64_t> Expectations::golden(const GemmPlan& plan) {
@@ -139,10 +169,12 @@ SideSums Expectations::sides(const GemmPlan& plan) {
   return known;
 }
 
-StageReport runGemm(Device& device, const Options& options, const Stage& stage, Expectations& expectations) {
+StageReport runGemm(Device& device, const Options& options, const Stage& stage,
+                    Expectations& expectations) {
   StageReport report;
   report.name = stage.name();
-  const GemmPlan plan{stage.dtype, stage.operands, options.n ? options.n : device.preferredN(stage.dtype), options.seed};
+  const GemmPlan plan{stage.dtype, stage.operands,
+                      options.n ? options.n : device.preferredN(stage.dtype), options.seed};
   report.seed = plan.seed;
   report.product = fmt::format("n {}, seed {:x}", plan.n, plan.seed);
   auto work = device.prepareGemm(plan);
@@ -150,7 +182,8 @@ StageReport runGemm(Device& device, const Options& options, const Stage& stage, 
     report.lacks(Outcome::Error, work.error().str());
     return report;
   }
-  if (auto ran = Gemm(plan, **work, expectations, report).run(stage.duration); !ran) report.lacks(Outcome::Error, ran.error().str());
+  if (auto ran = Gemm(plan, **work, expectations, report).run(stage.duration); !ran)
+    report.lacks(Outcome::Error, ran.error().str());
   return report;
 }
 

@@ -13,13 +13,18 @@
 namespace muster::burn {
 namespace {
 
-// Integer limits: limit²·max_n is within 2²⁴ (FP32 accumulators), 2⁵³ (FP64), 2³¹ (INT8). FP8 tensor cores may keep as few as 14 bits
-// while they add, and their results come out as FP16, which holds whole numbers up to 2,048: with operands from -2 to 2 (variance 2) that is
-// eight standard deviations of a sum of 16,384 products. One of the 2²⁸ results is farther out with a chance of 3·10⁻⁷ a seed.
+// Integer limits: limit²·max_n is within 2²⁴ (FP32 accumulators), 2⁵³ (FP64), 2³¹ (INT8). FP8
+// tensor cores may keep as few as 14 bits while they add, and their results come out as FP16, which
+// holds whole numbers up to 2,048: with operands from -2 to 2 (variance 2) that is eight standard
+// deviations of a sum of 16,384 products. One of the 2²⁸ results is farther out with a chance of
+// 3·10⁻⁷ a seed.
 constexpr std::array kDtypes{
-    DtypeRow{Dtype::Fp64, "fp64", 53, 1 << 19, 16384, 0x1p-53}, DtypeRow{Dtype::Fp32, "fp32", 24, 31, 16384, 0x1p-24},
-    DtypeRow{Dtype::Tf32, "tf32", 11, 31, 16384, 0x1p-24},      DtypeRow{Dtype::Bf16, "bf16", 8, 31, 16384, 0x1p-24},
-    DtypeRow{Dtype::Fp16, "fp16", 11, 31, 16384, 0x1p-24},      DtypeRow{Dtype::Fp8, "fp8", 4, 2, 16384, 0x1p-13},
+    DtypeRow{Dtype::Fp64, "fp64", 53, 1 << 19, 16384, 0x1p-53},
+    DtypeRow{Dtype::Fp32, "fp32", 24, 31, 16384, 0x1p-24},
+    DtypeRow{Dtype::Tf32, "tf32", 11, 31, 16384, 0x1p-24},
+    DtypeRow{Dtype::Bf16, "bf16", 8, 31, 16384, 0x1p-24},
+    DtypeRow{Dtype::Fp16, "fp16", 11, 31, 16384, 0x1p-24},
+    DtypeRow{Dtype::Fp8, "fp8", 4, 2, 16384, 0x1p-13},
     DtypeRow{Dtype::Int8, "int8", 7, 127, 16384, 0},
 };
 constexpr double kSigmas = 10;
@@ -30,9 +35,16 @@ struct Source {
   const GemmPlan& plan;
   std::uint64_t stream;
   const DtypeRow& row = rowOf(plan.dtype);
-  std::uint64_t index(int at, int k) const { return static_cast<std::uint64_t>(at) * static_cast<std::uint64_t>(plan.n) + static_cast<std::uint64_t>(k); }
-  std::int64_t integer(int at, int k) const { return integerOperand(stream, index(at, k), row.integer_limit); }
-  double random(int at, int k) const { return randomOperand(stream, index(at, k), row.significant_bits); }
+  std::uint64_t index(int at, int k) const {
+    return static_cast<std::uint64_t>(at) * static_cast<std::uint64_t>(plan.n) +
+           static_cast<std::uint64_t>(k);
+  }
+  std::int64_t integer(int at, int k) const {
+    return integerOperand(stream, index(at, k), row.integer_limit);
+  }
+  double random(int at, int k) const {
+    return randomOperand(stream, index(at, k), row.significant_bits);
+  }
 };
 
 /// Σ over the rows of one tile, weighted: one value a k.
@@ -40,7 +52,8 @@ std::vector<std::uint64_t> weighted(const Source& source, std::uint64_t weights,
   std::vector<std::uint64_t> sums(static_cast<std::size_t>(source.plan.n));
   for (int at = tile * kTile; at < (tile + 1) * kTile; ++at) {
     const std::uint64_t w = weight(weights, static_cast<std::uint64_t>(at));
-    for (int k = 0; k < source.plan.n; ++k) sums[static_cast<std::size_t>(k)] += w * static_cast<std::uint64_t>(source.integer(at, k));
+    for (int k = 0; k < source.plan.n; ++k)
+      sums[static_cast<std::size_t>(k)] += w * static_cast<std::uint64_t>(source.integer(at, k));
   }
   return sums;
 }
@@ -64,7 +77,8 @@ std::vector<double> randomRow(const Source& source, int at) {
 /// work(i) for each i, on all cores: a GPU waits for what its products must be.
 template <class Work>
 void eachOnAllCores(int count, Work work) {
-  const int threads = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, std::min(count, kMostThreads));
+  const int threads = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1,
+                                 std::min(count, kMostThreads));
   std::vector<std::jthread> workers;
   for (int first = 0; first < threads; ++first)
     workers.emplace_back([=] {
@@ -73,7 +87,9 @@ void eachOnAllCores(int count, Work work) {
 }
 
 std::vector<std::vector<double>> tileRows(const Source& source) {
-  std::vector<std::vector<double>> sums(static_cast<std::size_t>(source.plan.tilesPerSide()), std::vector<double>(static_cast<std::size_t>(source.plan.n)));
+  std::vector<std::vector<double>> sums(
+      static_cast<std::size_t>(source.plan.tilesPerSide()),
+      std::vector<double>(static_cast<std::size_t>(source.plan.n)));
   eachOnAllCores(source.plan.tilesPerSide(), [&source, &sums](int tile) {
     auto& sum = sums[static_cast<std::size_t>(tile)];
     for (int at = tile * kTile; at < (tile + 1) * kTile; ++at) {
@@ -94,7 +110,8 @@ Result<Dtype> parseDtype(std::string_view name) {
     if (row.name == name) return row.dtype;
     known += std::string(known.empty() ? "" : ", ") + row.name;
   }
-  return fail(ErrorCode::InvalidInput, fmt::format("there is no number format '{}'; there are {}", name, known));
+  return fail(ErrorCode::InvalidInput,
+              fmt::format("there is no number format '{}'; there are {}", name, known));
 }
 
 std::vector<std::uint64_t> goldenSums(const GemmPlan& plan) {
@@ -108,7 +125,8 @@ std::vector<std::uint64_t> goldenSums(const GemmPlan& plan) {
   std::vector<std::uint64_t> sums(side * side);
   eachOnAllCores(plan.tilesPerSide(), [&](int tile) {
     const auto row = static_cast<std::size_t>(tile);
-    for (std::size_t column = 0; column < side; ++column) sums[row * side + column] = dot(rows[row], columns[column]);
+    for (std::size_t column = 0; column < side; ++column)
+      sums[row * side + column] = dot(rows[row], columns[column]);
   });
   return sums;
 }
@@ -116,12 +134,16 @@ std::vector<std::uint64_t> goldenSums(const GemmPlan& plan) {
 std::vector<std::int64_t> exactTile(const GemmPlan& plan, int tile) {
   const Source a{plan, streamA(plan.seed)}, b{plan, streamB(plan.seed)};
   const auto slice = [&](const Source& source, int of) {
-    std::vector<std::vector<std::int64_t>> rows(kTile, std::vector<std::int64_t>(static_cast<std::size_t>(plan.n)));
+    std::vector<std::vector<std::int64_t>> rows(
+        kTile, std::vector<std::int64_t>(static_cast<std::size_t>(plan.n)));
     for (int at = 0; at < kTile; ++at)
-      for (int k = 0; k < plan.n; ++k) rows[static_cast<std::size_t>(at)][static_cast<std::size_t>(k)] = source.integer(of * kTile + at, k);
+      for (int k = 0; k < plan.n; ++k)
+        rows[static_cast<std::size_t>(at)][static_cast<std::size_t>(k)] =
+            source.integer(of * kTile + at, k);
     return rows;
   };
-  const auto rows = slice(a, tile / plan.tilesPerSide()), columns = slice(b, tile % plan.tilesPerSide());
+  const auto rows = slice(a, tile / plan.tilesPerSide()),
+             columns = slice(b, tile % plan.tilesPerSide());
   std::vector<std::int64_t> values;
   for (const auto& row : rows)
     for (const auto& column : columns) values.push_back(dot(row, column));
@@ -131,7 +153,8 @@ std::vector<std::int64_t> exactTile(const GemmPlan& plan, int tile) {
 SideSums expectedSides(const GemmPlan& plan) {
   const Source a{plan, streamA(plan.seed)}, b{plan, streamB(plan.seed)};
   const auto a_tiles = tileRows(a), b_tiles = tileRows(b);
-  const auto n = static_cast<std::size_t>(plan.n), side = static_cast<std::size_t>(plan.tilesPerSide());
+  const auto n = static_cast<std::size_t>(plan.n),
+             side = static_cast<std::size_t>(plan.tilesPerSide());
   SideSums sums;
   sums.rows.resize(n * side), sums.columns.resize(n * side);
   eachOnAllCores(plan.n, [&](int line) {
@@ -146,7 +169,8 @@ SideSums expectedSides(const GemmPlan& plan) {
 }
 
 double sideTolerance(const GemmPlan& plan) {
-  // A partial sum of k products of operands in (-1, 1) has the variance k/9; each addition rounds it by at most u of itself, evenly.
+  // A partial sum of k products of operands in (-1, 1) has the variance k/9; each addition rounds
+  // it by at most u of itself, evenly.
   const double one_value = rowOf(plan.dtype).unit_roundoff * plan.n * std::sqrt(1.0 / 54);
   return kSigmas * 2 * one_value * std::sqrt(kTile);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// muster-burn: the burn engine as a program. Exit: 0 passed, 1 not passed, 2 wrong words, 3 the tester cannot be trusted.
+// muster-burn: the burn engine as a program. Exit: 0 passed, 1 not passed, 2 wrong words, 3 the
+// tester cannot be trusted.
 #include "base/json_output.h"
 #include "validate/burn/backends.h"
 #include "validate/burn/engine.h"
@@ -29,19 +30,38 @@ struct Words {
 
 void declare(CLI::App& app, Words& words) {
   app.add_option("--backend", words.backend, "cpu or cuda")->capture_default_str();
-  app.add_option("--stage", words.stages, "gemm, memory, copy, units, power; default: all but power")->delimiter(',');
-  app.add_option("--dtype", words.dtypes, "number formats of products; default: all of the device")->delimiter(',');
-  app.add_option("--seconds", words.seconds, "of each stage")->capture_default_str()->check(CLI::Range(0.0, 86400.0));
-  app.add_option("--hold-seconds", words.hold_seconds, "bit-fade: how long memory is left alone; 0: none")->check(CLI::Range(0.0, 3600.0));
-  app.add_option("--n", words.options.n, "size of products; default: where the device is fastest")->check(CLI::Range(0, 16384));
-  app.add_option("--memory-percent", words.options.memory_percent, "of the free memory")->capture_default_str()->check(CLI::Range(1, 95));
+  app.add_option("--stage", words.stages,
+                 "gemm, memory, copy, units, power; default: all but power")
+      ->delimiter(',');
+  app.add_option("--dtype", words.dtypes, "number formats of products; default: all of the device")
+      ->delimiter(',');
+  app.add_option("--seconds", words.seconds, "of each stage")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 86400.0));
+  app.add_option("--hold-seconds", words.hold_seconds,
+                 "bit-fade: how long memory is left alone; 0: none")
+      ->check(CLI::Range(0.0, 3600.0));
+  app.add_option("--n", words.options.n, "size of products; default: where the device is fastest")
+      ->check(CLI::Range(0, 16384));
+  app.add_option("--memory-percent", words.options.memory_percent, "of the free memory")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 95));
   app.add_option("--seed", words.options.seed, "repeats a run exactly")->capture_default_str();
-  app.add_option("--min", words.floors, "VALUE=NUMBER: less, or no such value, is no pass")->delimiter(',');
-  app.add_option("--min-power-share", words.options.min_power_share, "power: of the board's limit, as a mean over the stage")->capture_default_str()->check(CLI::Range(0.01, 1.0));
-  app.add_option("--require", words.options.sensors, "sensors that must be there: watts, ecc, throttle")->delimiter(',')->check(CLI::IsMember({"watts", "ecc", "throttle"}));
-  app.add_option("--threads", words.threads, "cpu: at most so many cores")->check(CLI::Range(0, 4096));
+  app.add_option("--min", words.floors, "VALUE=NUMBER: less, or no such value, is no pass")
+      ->delimiter(',');
+  app.add_option("--min-power-share", words.options.min_power_share,
+                 "power: of the board's limit, as a mean over the stage")
+      ->capture_default_str()
+      ->check(CLI::Range(0.01, 1.0));
+  app.add_option("--require", words.options.sensors,
+                 "sensors that must be there: watts, ecc, throttle")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"watts", "ecc", "throttle"}));
+  app.add_option("--threads", words.threads, "cpu: at most so many cores")
+      ->check(CLI::Range(0, 4096));
   app.add_option("--json", words.json, "write the report to FILE; '-': standard output");
-  app.add_flag("--self-test", words.self_test, "inject every kind of fault, each bit, and see that it is caught");
+  app.add_flag("--self-test", words.self_test,
+               "inject every kind of fault, each bit, and see that it is caught");
   app.add_flag("--no-canary", words.no_canary, "leave out the short self-test before the run");
 }
 
@@ -54,7 +74,8 @@ std::optional<StageKind> kindOf(const std::string& name) {
   return std::nullopt;
 }
 
-/// Power is drawn by the format whose products draw most: the last of the narrow floats that the device has.
+/// Power is drawn by the format whose products draw most: the last of the narrow floats that the
+/// device has.
 Dtype hottest(const Device& device) {
   auto best = device.dtypes().front();
   for (const auto dtype : device.dtypes())
@@ -71,16 +92,25 @@ Result<std::vector<Stage>> stagesOf(const Words& words, const Device& device) {
   }
   std::vector<Stage> stages;
   for (const auto& name : words.stages)
-    if (!kindOf(name)) return fail(ErrorCode::InvalidInput, fmt::format("there is no stage '{}'; there are gemm, memory, copy, units, power", name));
+    if (!kindOf(name))
+      return fail(
+          ErrorCode::InvalidInput,
+          fmt::format("there is no stage '{}'; there are gemm, memory, copy, units, power", name));
   for (const auto& stage : usualStages(device, each)) {
-    const bool asked = words.stages.empty() || std::any_of(words.stages.begin(), words.stages.end(), [&](const auto& name) { return kindOf(name) == stage.kind; });
-    const bool format = stage.kind != StageKind::Gemm || dtypes.empty() || std::find(dtypes.begin(), dtypes.end(), stage.dtype) != dtypes.end();
+    const bool asked = words.stages.empty() ||
+                       std::any_of(words.stages.begin(), words.stages.end(),
+                                   [&](const auto& name) { return kindOf(name) == stage.kind; });
+    const bool format = stage.kind != StageKind::Gemm || dtypes.empty() ||
+                        std::find(dtypes.begin(), dtypes.end(), stage.dtype) != dtypes.end();
     if (asked && format) stages.push_back(stage);
   }
-  if (std::find(words.stages.begin(), words.stages.end(), "power") != words.stages.end()) stages.push_back({StageKind::Power, hottest(device), Operands::Random, each});
+  if (std::find(words.stages.begin(), words.stages.end(), "power") != words.stages.end())
+    stages.push_back({StageKind::Power, hottest(device), Operands::Random, each});
   for (const auto dtype : dtypes)
-    if (std::none_of(stages.begin(), stages.end(), [&](const auto& stage) { return stage.dtype == dtype; }))
-      return fail(ErrorCode::InvalidInput, fmt::format("this device has no {}, or no stage uses it", rowOf(dtype).name));
+    if (std::none_of(stages.begin(), stages.end(),
+                     [&](const auto& stage) { return stage.dtype == dtype; }))
+      return fail(ErrorCode::InvalidInput,
+                  fmt::format("this device has no {}, or no stage uses it", rowOf(dtype).name));
   if (stages.empty()) return fail(ErrorCode::InvalidInput, "nothing is left to do");
   return stages;
 }
@@ -97,7 +127,8 @@ Result<std::map<std::string, double>> floorsOf(const Words& words) {
       used = 0;
     }
     if (at == std::string::npos || used != text.size() - at - 1 || !(value > 0) || !(value < 1e300))
-      return fail(ErrorCode::InvalidInput, fmt::format("--min {}: expected VALUE=NUMBER with a number above zero", text));
+      return fail(ErrorCode::InvalidInput,
+                  fmt::format("--min {}: expected VALUE=NUMBER with a number above zero", text));
     floors[text.substr(0, at)] = value;
   }
   return floors;
@@ -107,12 +138,19 @@ int testSelf(Devices& devices, bool every_bit, bool tell) {
   for (std::size_t i = 0; i < devices.size(); ++i) {
     const auto result = selfTest(devices, i, every_bit);
     if (tell) {
-      for (const auto& row : result.rows) std::cout << fmt::format("{} {:<44} {}\n", row.caught ? "ok    " : "MISSED", row.fault, row.said);
-      std::cout << fmt::format("{}: {} of {} faults caught, {} flips below the rounding level of random data\n", devices[i]->identity().place,
-                               std::count_if(result.rows.begin(), result.rows.end(), [](const auto& row) { return row.caught; }), result.rows.size(), result.below_rounding);
+      for (const auto& row : result.rows)
+        std::cout << fmt::format("{} {:<44} {}\n", row.caught ? "ok    " : "MISSED", row.fault,
+                                 row.said);
+      std::cout << fmt::format(
+          "{}: {} of {} faults caught, {} flips below the rounding level of random data\n",
+          devices[i]->identity().place,
+          std::count_if(result.rows.begin(), result.rows.end(),
+                        [](const auto& row) { return row.caught; }),
+          result.rows.size(), result.below_rounding);
     }
     if (result.good()) continue;
-    std::cerr << "muster-burn does not see its own faults, so its verdict is worth nothing: " << result.missed() << "\n";
+    std::cerr << "muster-burn does not see its own faults, so its verdict is worth nothing: "
+              << result.missed() << "\n";
     return kUntrusted;
   }
   return kPassed;
@@ -127,7 +165,8 @@ bool writeReport(const std::string& file, const std::string& text) {
 
 Result<int> run(Words& words) {
   std::error_code error;
-  TRY(devices, openDevices(words.backend, words.threads, std::filesystem::read_symlink("/proc/self/exe", error).parent_path()));
+  TRY(devices, openDevices(words.backend, words.threads,
+                           std::filesystem::read_symlink("/proc/self/exe", error).parent_path()));
   if (words.self_test) return testSelf(devices, true, true);
   TRY(stages, stagesOf(words, *devices.front()));
   TRY(floors, floorsOf(words));
@@ -137,7 +176,8 @@ Result<int> run(Words& words) {
   if (!words.no_canary)
     if (const int code = testSelf(devices, false, false); code != kPassed) return code;
   const auto report = burn::burn(devices, words.options);
-  if (!words.json.empty() && !writeReport(words.json, jsonText(toJson(report), 1))) return fail(ErrorCode::Unavailable, "cannot write " + words.json);
+  if (!words.json.empty() && !writeReport(words.json, jsonText(toJson(report), 1)))
+    return fail(ErrorCode::Unavailable, "cannot write " + words.json);
   if (words.json != "-") std::cout << toText(report);
   return report.outcome() == Outcome::Pass ? kPassed : kNotPassed;
 }

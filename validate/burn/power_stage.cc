@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Power: pulses that begin and end on all devices at once, then a steady load whose mean is judged. A single high sample proves nothing.
+// Power: pulses that begin and end on all devices at once, then a steady load whose mean is judged.
+// A single high sample proves nothing.
 #include "validate/burn/stages.h"
 
 #include <thread>
@@ -18,9 +19,11 @@ Result<void> loadUntil(GemmWork& work, Clock::time_point end) {
   return {};
 }
 
-Result<void> load(Device& device, const Options& options, const Stage& stage, Clock::time_point start, StageReport& report,
+Result<void> load(Device& device, const Options& options, const Stage& stage,
+                  Clock::time_point start, StageReport& report,
                   const std::function<Power(Clock::time_point)>& power) {
-  const GemmPlan plan{stage.dtype, Operands::Random, options.n ? options.n : device.preferredN(stage.dtype), options.seed};
+  const GemmPlan plan{stage.dtype, Operands::Random,
+                      options.n ? options.n : device.preferredN(stage.dtype), options.seed};
   TRY(work, device.prepareGemm(plan));
   for (int i = 0; i < options.pulses; ++i) {
     const auto begin = start + 2 * i * options.pulse;
@@ -36,20 +39,28 @@ Result<void> load(Device& device, const Options& options, const Stage& stage, Cl
     report.lacks(Outcome::NoData, "the device says neither what it draws nor what it may draw");
     return {};
   }
-  report.values = {{"power_mean_watts", *seen.mean_watts}, {"power_limit_watts", *seen.limit_watts}};
+  report.values = {{"power_mean_watts", *seen.mean_watts},
+                   {"power_limit_watts", *seen.limit_watts}};
   const double least = options.min_power_share * *seen.limit_watts;
-  if (!(*seen.mean_watts >= least)) report.fails(fmt::format("{:.0f} W on average, expected {:.0f} W of its {:.0f} W: held back, or starved", *seen.mean_watts, least, *seen.limit_watts));
-  else if (report.outcome == Outcome::NoData) report.outcome = Outcome::Pass;
+  if (!(*seen.mean_watts >= least))
+    report.fails(
+        fmt::format("{:.0f} W on average, expected {:.0f} W of its {:.0f} W: held back, or starved",
+                    *seen.mean_watts, least, *seen.limit_watts));
+  else if (report.outcome == Outcome::NoData)
+    report.outcome = Outcome::Pass;
   return {};
 }
 
 }  // namespace
 
-StageReport runPower(Device& device, const Options& options, const Stage& stage, Clock::time_point start, const std::function<Power(Clock::time_point)>& power) {
+StageReport runPower(Device& device, const Options& options, const Stage& stage,
+                     Clock::time_point start,
+                     const std::function<Power(Clock::time_point)>& power) {
   StageReport report;
   report.name = stage.name();
   report.seed = options.seed;
-  if (auto ran = load(device, options, stage, start, report, power); !ran) report.lacks(Outcome::Error, ran.error().str());
+  if (auto ran = load(device, options, stage, start, report, power); !ran)
+    report.lacks(Outcome::Error, ran.error().str());
   return report;
 }
 

@@ -13,20 +13,30 @@ namespace {
 
 constexpr int kN = 2 * kTile;
 constexpr std::uint64_t kMemoryBytes = 1u << 20, kCopyBytes = 1u << 20;
-constexpr int kRateTries = 5;        ///< other work on the machine slows clean runs too
-constexpr double kSlowShare = 0.4;   ///< of the best clean rate; the slow kernel does kSlowKernelTimes the work
+constexpr int kRateTries = 5;  ///< other work on the machine slows clean runs too
+constexpr double kSlowShare =
+    0.4;  ///< of the best clean rate; the slow kernel does kSlowKernelTimes the work
 constexpr std::chrono::milliseconds kRateTime{200};
 
 class Tester {
  public:
-  Tester(Devices& devices, std::size_t which, bool every_bit) : device_(*devices[which]), every_bit_(every_bit) { alone_.push_back(std::move(devices[which])); }
+  Tester(Devices& devices, std::size_t which, bool every_bit)
+      : device_(*devices[which]), every_bit_(every_bit) {
+    alone_.push_back(std::move(devices[which]));
+  }
   Devices release() { return std::move(alone_); }
 
   SelfTest run() {
     clean();
     for (const auto dtype : device_.dtypes()) products(dtype);
-    for (const int bit : bits(64)) expectFail(fmt::format("memory bit {}", bit), {FaultKind::MemoryBit, 4711 + static_cast<std::uint64_t>(bit) * 97, bit}, {StageKind::Memory});
-    for (const int bit : bits(64)) expectFail(fmt::format("copy bit {}", bit), {FaultKind::CopyBit, 99 + static_cast<std::uint64_t>(bit) * 1031, bit}, {StageKind::Copy});
+    for (const int bit : bits(64))
+      expectFail(fmt::format("memory bit {}", bit),
+                 {FaultKind::MemoryBit, 4711 + static_cast<std::uint64_t>(bit) * 97, bit},
+                 {StageKind::Memory});
+    for (const int bit : bits(64))
+      expectFail(fmt::format("copy bit {}", bit),
+                 {FaultKind::CopyBit, 99 + static_cast<std::uint64_t>(bit) * 1031, bit},
+                 {StageKind::Copy});
     slow();
     return std::move(result_);
   }
@@ -73,47 +83,69 @@ class Tester {
     const auto* name = rowOf(dtype).name;
     const GemmPlan plan{dtype, Operands::Integer, kN, Options{}.seed};
     const auto tile = exactTile(plan, 0);
-    const auto at = static_cast<std::uint64_t>(std::find_if(tile.begin(), tile.end(), [](auto value) { return value != 0; }) - tile.begin());
-    const std::uint64_t index = at / kTile * kN + at % kTile;   // a sum that is not zero: the sign of a zero is no value
+    const auto at = static_cast<std::uint64_t>(
+        std::find_if(tile.begin(), tile.end(), [](auto value) { return value != 0; }) -
+        tile.begin());
+    const std::uint64_t index =
+        at / kTile * kN + at % kTile;  // a sum that is not zero: the sign of a zero is no value
     const int width = cuda::bytesOf(cuda::outputOf(dtype)) * 8;
-    for (const int bit : bits(width)) expectFail(fmt::format("{} output bit {}", name, bit), {FaultKind::OutputBit, index, bit}, {StageKind::Gemm, dtype});
-    for (const int bit : bits(operandBits(dtype))) expectFail(fmt::format("{} input bit {}", name, bit), {FaultKind::InputBit, 77, bit}, {StageKind::Gemm, dtype});
+    for (const int bit : bits(width))
+      expectFail(fmt::format("{} output bit {}", name, bit), {FaultKind::OutputBit, index, bit},
+                 {StageKind::Gemm, dtype});
+    for (const int bit : bits(operandBits(dtype)))
+      expectFail(fmt::format("{} input bit {}", name, bit), {FaultKind::InputBit, 77, bit},
+                 {StageKind::Gemm, dtype});
     if (rowOf(dtype).unit_roundoff == 0) return;
-    expectFail(fmt::format("{} not a number", name), {FaultKind::NotANumber, index, 0}, {StageKind::Gemm, dtype});
-    expectFail(fmt::format("{} not a number in random data", name), {FaultKind::NotANumber, index, 0}, {StageKind::Gemm, dtype, Operands::Random});
+    expectFail(fmt::format("{} not a number", name), {FaultKind::NotANumber, index, 0},
+               {StageKind::Gemm, dtype});
+    expectFail(fmt::format("{} not a number in random data", name),
+               {FaultKind::NotANumber, index, 0}, {StageKind::Gemm, dtype, Operands::Random});
     random(dtype, width);
   }
 
-  /// The fault is in every product, the first one too, so only the sums can tell; what they cannot tell from rounding is counted apart.
+  /// The fault is in every product, the first one too, so only the sums can tell; what they cannot
+  /// tell from rounding is counted apart.
   void random(Dtype dtype, int width) {
     const GemmPlan plan{dtype, Operands::Random, kN, Options{}.seed};
     const auto& row = rowOf(dtype);
     double value = 0;
     for (int k = 0; k < kN; ++k)
-      value += randomOperand(streamA(plan.seed), static_cast<std::uint64_t>(k), row.significant_bits) * randomOperand(streamB(plan.seed), static_cast<std::uint64_t>(k), row.significant_bits);
+      value +=
+          randomOperand(streamA(plan.seed), static_cast<std::uint64_t>(k), row.significant_bits) *
+          randomOperand(streamB(plan.seed), static_cast<std::uint64_t>(k), row.significant_bits);
     for (const int bit : bits(width)) {
       const Fault fault{FaultKind::OutputBit, 0, bit};
-      if (std::abs(flipped(value, width, bit) - value) > 2 * sideTolerance(plan) || std::isnan(flipped(value, width, bit)))
-        expectFail(fmt::format("{} output bit {} in random data", row.name, bit), fault, {StageKind::Gemm, dtype, Operands::Random});
+      if (std::abs(flipped(value, width, bit) - value) > 2 * sideTolerance(plan) ||
+          std::isnan(flipped(value, width, bit)))
+        expectFail(fmt::format("{} output bit {} in random data", row.name, bit), fault,
+                   {StageKind::Gemm, dtype, Operands::Random});
       else
         ++result_.below_rounding;
     }
   }
 
   static double flipped(double value, int width, int bit) {
-    if (width == 64) return std::bit_cast<double>(std::bit_cast<std::uint64_t>(value) ^ 1ULL << bit);
-    if (width == 16) return cuda::decodeHalf(cuda::encodeFloat(cuda::kHalf, static_cast<float>(value)) ^ 1u << bit);
-    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(static_cast<float>(value)) ^ 1u << bit);
+    if (width == 64)
+      return std::bit_cast<double>(std::bit_cast<std::uint64_t>(value) ^ 1ULL << bit);
+    if (width == 16)
+      return cuda::decodeHalf(cuda::encodeFloat(cuda::kHalf, static_cast<float>(value)) ^
+                              1u << bit);
+    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(static_cast<float>(value)) ^
+                                1u << bit);
   }
   static int operandBits(Dtype dtype) {
     switch (dtype) {
-      case Dtype::Fp64: return 64;
+      case Dtype::Fp64:
+        return 64;
       case Dtype::Fp32:
-      case Dtype::Tf32: return 32;
+      case Dtype::Tf32:
+        return 32;
       case Dtype::Bf16:
-      case Dtype::Fp16: return 16;
+      case Dtype::Fp16:
+        return 16;
       case Dtype::Fp8:
-      case Dtype::Int8: return 8;
+      case Dtype::Int8:
+        return 8;
     }
     return 8;
   }
@@ -128,7 +160,8 @@ class Tester {
       timed.floors.clear();
       const auto clean = with(std::nullopt, timed);
       const auto& values = clean.devices.front().stages.front().values;
-      if (const auto rate = values.find(key); rate != values.end()) best = std::max(best, rate->second);
+      if (const auto rate = values.find(key); rate != values.end())
+        best = std::max(best, rate->second);
       timed.floors[key] = kSlowShare * best;
       report = with(Fault{FaultKind::SlowKernel, 0, 0}, timed);
     }
@@ -148,7 +181,8 @@ bool SelfTest::good() const { return !rows.empty() && missed().empty(); }
 std::string SelfTest::missed() const {
   std::string text;
   for (const auto& row : rows)
-    if (!row.caught) text += fmt::format("{}{} ({})", text.empty() ? "" : "; ", row.fault, row.said);
+    if (!row.caught)
+      text += fmt::format("{}{} ({})", text.empty() ? "" : "; ", row.fault, row.said);
   return text;
 }
 

@@ -22,16 +22,20 @@ class Expectations {
   std::map<Key, SideSums> sides_;
 };
 
-StageReport runGemm(Device& device, const Options& options, const Stage& stage, Expectations& expectations);
+StageReport runGemm(Device& device, const Options& options, const Stage& stage,
+                    Expectations& expectations);
 StageReport runMemory(Device& device, const Options& options, const Stage& stage);
 StageReport runCopies(Device& device, const Options& options, const Stage& stage);
 StageReport runUnits(Device& device, const Options& options, const Stage& stage);
-/// `start`: the moment at which all devices begin to pulse. `watts`: the mean since a moment, and the limit, of the samples so far.
+/// `start`: the moment at which all devices begin to pulse. `watts`: the mean since a moment, and
+/// the limit, of the samples so far.
 struct Power {
   std::optional<double> mean_watts, limit_watts;
 };
-StageReport runPower(Device& device, const Options& options, const Stage& stage, std::chrono::steady_clock::time_point start,
-                     const std::function<Power(std::chrono::steady_clock::time_point since)>& power);
+StageReport runPower(
+    Device& device, const Options& options, const Stage& stage,
+    std::chrono::steady_clock::time_point start,
+    const std::function<Power(std::chrono::steady_clock::time_point since)>& power);
 
 /// The steps of the memory stage, in order.
 std::vector<MemoryStep> memorySteps(std::chrono::milliseconds hold);

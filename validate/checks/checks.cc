@@ -12,7 +12,9 @@ namespace muster::validate {
 namespace {
 
 using enum inventory::GateLevel;
-constexpr std::string_view kProfile = "the profile's expect", kExact = "integer arithmetic: every bit", kSku = "skus.json by the GPU's model, or a parameter";
+constexpr std::string_view kProfile = "the profile's expect",
+                           kExact = "integer arithmetic: every bit",
+                           kSku = "skus.json by the GPU's model, or a parameter";
 
 // clang-format off
 constexpr std::array kCatalogue{
@@ -66,11 +68,14 @@ wire::CheckResult runOne(const CheckRequest& request, const Host& host) {
   const auto start = std::chrono::steady_clock::now();
   const auto row = findCheck(request.id);
   const auto params = jsonOrNone(request.params.empty() ? "{}" : request.params, kOrderJson);
-  auto verdict = row ? runCheck(*row, params, host) : brokenTest("this agent does not know the check; update the agent");
+  auto verdict = row ? runCheck(*row, params, host)
+                     : brokenTest("this agent does not know the check; update the agent");
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (verdict.status == wire::CheckStatus::Pass && result.seconds > static_cast<double>(request.deadline.count())) {
+  if (verdict.status == wire::CheckStatus::Pass &&
+      result.seconds > static_cast<double>(request.deadline.count())) {
     verdict.status = wire::CheckStatus::Timeout;
-    verdict.text = fmt::format("took {:.0f} s, more than its {} s; seen: {}", result.seconds, request.deadline.count(), verdict.text);
+    verdict.text = fmt::format("took {:.0f} s, more than its {} s; seen: {}", result.seconds,
+                               request.deadline.count(), verdict.text);
   }
   result.status = verdict.status;
   result.text = std::move(verdict.text);
@@ -84,7 +89,8 @@ wire::CheckResult runOne(const CheckRequest& request, const Host& host) {
 std::span<const CatalogueRow> catalogue() { return kCatalogue; }
 
 const CatalogueRow* findCheck(std::string_view id) {
-  const auto row = std::find_if(kCatalogue.begin(), kCatalogue.end(), [id](const auto& each) { return each.id == id; });
+  const auto row = std::find_if(kCatalogue.begin(), kCatalogue.end(),
+                                [id](const auto& each) { return each.id == id; });
   return row == kCatalogue.end() ? nullptr : &*row;
 }
 
@@ -92,7 +98,8 @@ Verdict runCheck(const CatalogueRow& row, const nlohmann::json& params, const Ho
   if (!params.is_object()) return brokenTest("the parameters are not a JSON object");
   try {
     return row.run(params, host);
-  } catch (const std::exception& error) {  // a parameter of the wrong type, no memory: the check has not passed
+  } catch (const std::exception&
+               error) {  // a parameter of the wrong type, no memory: the check has not passed
     return brokenTest(error.what());
   }
 }

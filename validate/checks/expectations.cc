@@ -23,7 +23,7 @@ namespace {
 struct KeyRow {
   std::string_view key;
   double least, most;
-  std::string_view peak;   ///< key of the peak that a floor is a share of
+  std::string_view peak;  ///< key of the peak that a floor is a share of
 };
 constexpr KeyRow kKeys[] = {
     {"hbm_peak_gbytes_per_s", 500, 30000, ""},
@@ -44,7 +44,8 @@ constexpr double kLeastShareOfPeak = 1.0 / 3;
 constexpr double kSpreads = 4, kLeastMargin = 0.05, kSpreadOfDeviation = 1.4826;
 
 const KeyRow* rowOf(std::string_view key) {
-  const auto row = std::find_if(std::begin(kKeys), std::end(kKeys), [key](const auto& each) { return each.key == key; });
+  const auto row = std::find_if(std::begin(kKeys), std::end(kKeys),
+                                [key](const auto& each) { return each.key == key; });
   return row == std::end(kKeys) ? nullptr : row;
 }
 
@@ -55,15 +56,19 @@ void judge(const Sku& sku, std::vector<std::string>& wrong) {
       wrong.push_back(fmt::format("{}: {} is no key that is known", sku.name, key));
       continue;
     }
-    if (expected.source.empty()) wrong.push_back(fmt::format("{}: {} has no source", sku.name, key));
+    if (expected.source.empty())
+      wrong.push_back(fmt::format("{}: {} has no source", sku.name, key));
     if (!(expected.value >= row->least && expected.value <= row->most))
-      wrong.push_back(fmt::format("{}: {} = {} is not between {} and {}: another unit?", sku.name, key, expected.value, row->least, row->most));
+      wrong.push_back(fmt::format("{}: {} = {} is not between {} and {}: another unit?", sku.name,
+                                  key, expected.value, row->least, row->most));
     if (row->peak.empty()) continue;
     const auto peak = sku.expect.find(std::string(row->peak));
     if (peak == sku.expect.end())
       wrong.push_back(fmt::format("{}: {} has no {} beside it", sku.name, key, row->peak));
-    else if (!(expected.value <= peak->second.value && expected.value >= kLeastShareOfPeak * peak->second.value))
-      wrong.push_back(fmt::format("{}: {} = {} is not between a third of {} and all of it ({})", sku.name, key, expected.value, row->peak, peak->second.value));
+    else if (!(expected.value <= peak->second.value &&
+               expected.value >= kLeastShareOfPeak * peak->second.value))
+      wrong.push_back(fmt::format("{}: {} = {} is not between a third of {} and all of it ({})",
+                                  sku.name, key, expected.value, row->peak, peak->second.value));
   }
 }
 
@@ -78,23 +83,32 @@ double middle(std::vector<double> values) {
 
 Result<Skus> Skus::parse(std::string_view text) {
   const auto json = jsonOrNone(text, kFileJson);
-  if (json.is_discarded() || json.value("format", "") != "muster-skus/1") return fail(ErrorCode::InvalidInput, "this is no table of the format muster-skus/1");
+  if (json.is_discarded() || json.value("format", "") != "muster-skus/1")
+    return fail(ErrorCode::InvalidInput, "this is no table of the format muster-skus/1");
   Skus skus;
   std::vector<std::string> wrong;
   std::set<std::string> claimed;
   try {
     for (const auto& entry : json.at("skus")) {
-      Sku sku{entry.at("name").get<std::string>(), entry.at("match").get<std::vector<std::string>>(), {}};
-      for (const auto& [key, expected] : entry.at("expect").items()) sku.expect[key] = {expected.at("value").get<double>(), expected.value("source", "")};
+      Sku sku{entry.at("name").get<std::string>(),
+              entry.at("match").get<std::vector<std::string>>(),
+              {}};
+      for (const auto& [key, expected] : entry.at("expect").items())
+        sku.expect[key] = {expected.at("value").get<double>(), expected.value("source", "")};
       for (const auto& part : sku.match)
-        if (part.empty() || !claimed.insert(part).second) wrong.push_back(fmt::format("{}: \"{}\" is empty or claimed by another entry", sku.name, part));
+        if (part.empty() || !claimed.insert(part).second)
+          wrong.push_back(
+              fmt::format("{}: \"{}\" is empty or claimed by another entry", sku.name, part));
       judge(sku, wrong);
       skus.skus_.push_back(std::move(sku));
     }
   } catch (const nlohmann::json::exception& error) {
-    return fail(ErrorCode::InvalidInput, fmt::format("the table of SKUs cannot be read: {}", error.what()));
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("the table of SKUs cannot be read: {}", error.what()));
   }
-  if (!wrong.empty()) return fail(ErrorCode::InvalidInput, fmt::format("the table of SKUs makes no sense: {}", fmt::join(wrong, "; ")));
+  if (!wrong.empty())
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("the table of SKUs makes no sense: {}", fmt::join(wrong, "; ")));
   return skus;
 }
 
@@ -112,13 +126,17 @@ const Skus& Skus::builtIn() {
 
 namespace {
 
-/// "H200" names "NVIDIA H200", but neither "NVIDIA GH200 480GB" nor "NVIDIA H200 NVL", which are other boards with other limits.
+/// "H200" names "NVIDIA H200", but neither "NVIDIA GH200 480GB" nor "NVIDIA H200 NVL", which are
+/// other boards with other limits.
 bool isNamed(std::string_view model, std::string_view part) {
   constexpr std::string_view kPcieBoard = " NVL";
   const auto at = model.find(part);
-  if (at == std::string_view::npos || (at > 0 && std::isalnum(static_cast<unsigned char>(model[at - 1])))) return false;
+  if (at == std::string_view::npos ||
+      (at > 0 && std::isalnum(static_cast<unsigned char>(model[at - 1]))))
+    return false;
   const auto rest = model.substr(at + part.size());
-  return (rest.empty() || !std::isalnum(static_cast<unsigned char>(rest.front()))) && rest.find(kPcieBoard) == std::string_view::npos;
+  return (rest.empty() || !std::isalnum(static_cast<unsigned char>(rest.front()))) &&
+         rest.find(kPcieBoard) == std::string_view::npos;
 }
 
 }  // namespace
@@ -140,7 +158,8 @@ std::optional<Baseline> learnBaseline(std::vector<double> values) {
   baseline.median = middle(values);
   for (auto& value : values) value = std::abs(value - baseline.median);
   baseline.spread = kSpreadOfDeviation * middle(values);
-  baseline.floor = baseline.median - std::max(kSpreads * baseline.spread, kLeastMargin * baseline.median);
+  baseline.floor =
+      baseline.median - std::max(kSpreads * baseline.spread, kLeastMargin * baseline.median);
   return baseline;
 }
 

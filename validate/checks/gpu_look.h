@@ -12,13 +12,15 @@ namespace muster::validate {
 struct GpuLook {
   std::vector<GpuHealth> gpus;
   std::string driver;
-  std::optional<int> cuda;   ///< 13000: 13.0
+  std::optional<int> cuda;  ///< 13000: 13.0
 };
 Result<GpuLook> lookAtGpus();
 nlohmann::json identityOf(const wire::Gpu& gpu);
 
-/// Asks `judge` about each GPU; the worst answer is the verdict, each bad one is named with its serial. No GPU at all is no data.
-Verdict everyGpu(const GpuLook& look, const std::function<Verdict(const GpuHealth&)>& judge, std::string_view good);
+/// Asks `judge` about each GPU; the worst answer is the verdict, each bad one is named with its
+/// serial. No GPU at all is no data.
+Verdict everyGpu(const GpuLook& look, const std::function<Verdict(const GpuHealth&)>& judge,
+                 std::string_view good);
 /// The same after a look of its own.
 Verdict everyGpu(const std::function<Verdict(const GpuHealth&)>& judge, std::string_view good);
 

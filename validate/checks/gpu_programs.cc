@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPU checks that other programs do: muster-burn, dcgmi, nccl-tests. Their exit status alone proves nothing, and neither do their words.
+// GPU checks that other programs do: muster-burn, dcgmi, nccl-tests. Their exit status alone proves
+// nothing, and neither do their words.
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "base/utf8.h"
@@ -19,65 +20,89 @@
 namespace muster::validate {
 namespace {
 
-constexpr std::size_t kEvidenceBytes = 16u << 10, kFingerprintDigits = 12;   // 48 bits: a double holds them exactly
-constexpr double kPowerShare = 0.75;   ///< of the board's limit, as a mean. Source: DCGM's targeted power asks that of its highest sample
-constexpr std::chrono::seconds kAfterLimit{10};   ///< muster-collective ends itself at its limit, with words
+constexpr std::size_t kEvidenceBytes = 16u << 10,
+                      kFingerprintDigits = 12;  // 48 bits: a double holds them exactly
+constexpr double kPowerShare = 0.75;  ///< of the board's limit, as a mean. Source: DCGM's targeted
+                                      ///< power asks that of its highest sample
+constexpr std::chrono::seconds kAfterLimit{
+    10};  ///< muster-collective ends itself at its limit, with words
 
 constexpr std::string_view kAllStages = "gemm,memory,copy,units,power";
 
-/// Floors of the table for GPUs of one model, of those stages that run: 0.95 of a power limit is no floor, only rates are.
+/// Floors of the table for GPUs of one model, of those stages that run: 0.95 of a power limit is no
+/// floor, only rates are.
 std::vector<std::string> floorsFor(const std::string& model, const std::string& stages) {
   struct Row {
     std::string_view key, value, stage;
   };
-  static constexpr Row kRows[] = {{"gemm_bf16_min_gflops", "gemm_bf16_gflops", "gemm"},
-                                  {"gemm_fp8_min_gflops", "gemm_fp8_gflops", "gemm"},
-                                  {"hbm_min_gbytes_per_s", "memory_copy_gbytes_per_s", "memory"},
-                                  {"h2d_min_gbytes_per_s", "copy_host_to_device_gbytes_per_s", "copy"}};
+  static constexpr Row kRows[] = {
+      {"gemm_bf16_min_gflops", "gemm_bf16_gflops", "gemm"},
+      {"gemm_fp8_min_gflops", "gemm_fp8_gflops", "gemm"},
+      {"hbm_min_gbytes_per_s", "memory_copy_gbytes_per_s", "memory"},
+      {"h2d_min_gbytes_per_s", "copy_host_to_device_gbytes_per_s", "copy"}};
   std::vector<std::string> floors;
   if (const auto* sku = Skus::builtIn().find(model))
     for (const auto& row : kRows)
-      if (const auto known = sku->expect.find(std::string(row.key)); known != sku->expect.end() && fmt::format(",{},", stages).find(fmt::format(",{},", row.stage)) != std::string::npos)
+      if (const auto known = sku->expect.find(std::string(row.key));
+          known != sku->expect.end() &&
+          fmt::format(",{},", stages).find(fmt::format(",{},", row.stage)) != std::string::npos)
         floors.push_back(fmt::format("{}={}", row.value, known->second.value));
   return floors;
 }
 
-/// What a GPU computed on random data, as a number that the fleet's history keeps: the same on all GPUs of a model, product and library.
-void addFingerprint(std::map<std::string, double>& values, std::size_t gpu, const nlohmann::json& device, const nlohmann::json& stage) {
-  const auto digest = stage.value("reference", ""), library = device.value("library", ""), product = stage.value("product", "");
+/// What a GPU computed on random data, as a number that the fleet's history keeps: the same on all
+/// GPUs of a model, product and library.
+void addFingerprint(std::map<std::string, double>& values, std::size_t gpu,
+                    const nlohmann::json& device, const nlohmann::json& stage) {
+  const auto digest = stage.value("reference", ""), library = device.value("library", ""),
+             product = stage.value("product", "");
   std::uint64_t bits = 0;
   const auto* end = digest.data() + std::min(digest.size(), kFingerprintDigits);
-  if (library.empty() || product.empty() || digest.size() < kFingerprintDigits || std::from_chars(digest.data(), end, bits, 16).ptr != end) return;
-  values[fmt::format("gpu{}.{}{} ({}, {})", gpu, history::kFingerprint, stage.value("name", "?"), product, library)] = static_cast<double>(bits);
+  if (library.empty() || product.empty() || digest.size() < kFingerprintDigits ||
+      std::from_chars(digest.data(), end, bits, 16).ptr != end)
+    return;
+  values[fmt::format("gpu{}.{}{} ({}, {})", gpu, history::kFingerprint, stage.value("name", "?"),
+                     product, library)] = static_cast<double>(bits);
 }
 
 /// One device that is said to have failed, or to have passed without having been judged, fails.
 Verdict verdictOfBurn(const nlohmann::json& report, std::size_t gpus) {
-  if (!report.is_object() || report.value("format", "") != "muster-burn/1" || !report.contains("devices")) return noData("muster-burn printed no report");
+  if (!report.is_object() || report.value("format", "") != "muster-burn/1" ||
+      !report.contains("devices"))
+    return noData("muster-burn printed no report");
   Verdict verdict = pass("");
   std::vector<std::string> wrong;
   std::size_t at = 0;
   for (const auto& device : report["devices"]) {
     for (const auto& stage : device.value("stages", nlohmann::json::array())) {
       if (stage.value("outcome", "") != "pass")
-        wrong.push_back(fmt::format("GPU {} (serial {}) {} {}: {}", device.value("place", "?"), device.value("serial", "?"), stage.value("name", "?"), stage.value("outcome", "no outcome"),
-                                    fmt::join(stage.value("findings", std::vector<std::string>{}), ", ")));
+        wrong.push_back(fmt::format(
+            "GPU {} (serial {}) {} {}: {}", device.value("place", "?"), device.value("serial", "?"),
+            stage.value("name", "?"), stage.value("outcome", "no outcome"),
+            fmt::join(stage.value("findings", std::vector<std::string>{}), ", ")));
       const auto values = stage.value("values", nlohmann::json::object());
       for (const auto& [key, value] : values.items())
-        if (value.is_number()) verdict.values[fmt::format("gpu{}.{}", at, key)] = value.get<double>();
+        if (value.is_number())
+          verdict.values[fmt::format("gpu{}.{}", at, key)] = value.get<double>();
       addFingerprint(verdict.values, at, device, stage);
     }
-    if (device.value("outcome", "") != "pass" && wrong.empty()) wrong.push_back(fmt::format("GPU {}: {}", device.value("place", "?"), device.value("outcome", "no outcome")));
+    if (device.value("outcome", "") != "pass" && wrong.empty())
+      wrong.push_back(fmt::format("GPU {}: {}", device.value("place", "?"),
+                                  device.value("outcome", "no outcome")));
     ++at;
   }
   if (at != gpus) wrong.push_back(fmt::format("{} of {} GPUs were burnt", at, gpus));
-  if (report.value("outcome", "") != "pass" && wrong.empty()) wrong.push_back("the report as a whole has not passed");
-  verdict.text = wrong.empty() ? fmt::format("{} GPUs burnt, every result right, nothing below its floor", at) : fmt::format("{}", fmt::join(wrong, "; "));
+  if (report.value("outcome", "") != "pass" && wrong.empty())
+    wrong.push_back("the report as a whole has not passed");
+  verdict.text = wrong.empty()
+                     ? fmt::format("{} GPUs burnt, every result right, nothing below its floor", at)
+                     : fmt::format("{}", fmt::join(wrong, "; "));
   if (!wrong.empty()) verdict.status = wire::CheckStatus::Fail;
   return verdict;
 }
 
-Result<io::ProcessExit> runProgram(const Host& host, std::string program, std::vector<std::string> args, double limit_seconds) {
+Result<io::ProcessExit> runProgram(const Host& host, std::string program,
+                                   std::vector<std::string> args, double limit_seconds) {
   io::Command command;
   command.program = std::move(program), command.args = std::move(args);
   command.timeout = std::chrono::seconds(static_cast<long>(limit_seconds));
@@ -91,7 +116,13 @@ std::string ownProgram(const Host& host, const char* name) {
   return std::filesystem::exists(beside, error) ? beside.string() : name;
 }
 
-Verdict broken(const Error& error) { return {error.code() == ErrorCode::Timeout ? wire::CheckStatus::Timeout : wire::CheckStatus::Error, error.str(), {}, {}}; }
+Verdict broken(const Error& error) {
+  return {
+      error.code() == ErrorCode::Timeout ? wire::CheckStatus::Timeout : wire::CheckStatus::Error,
+      error.str(),
+      {},
+      {}};
+}
 
 }  // namespace
 
@@ -99,25 +130,41 @@ Verdict checkGpuBurn(const nlohmann::json& params, const Host& host) {
   const auto look = lookAtGpus();
   if (!look) return noData(look.error().str());
   if (look->gpus.empty()) return noData("NVML sees no GPU");
-  const double seconds = params.value("seconds", 20.0), limit = params.value("limit_seconds", 3600.0);
-  std::vector<std::string> args{"--backend", "cuda", "--json", "-", "--seconds", fmt::format("{}", seconds), "--require", "watts,ecc,throttle"};
+  const double seconds = params.value("seconds", 20.0),
+               limit = params.value("limit_seconds", 3600.0);
+  std::vector<std::string> args{"--backend", "cuda",
+                                "--json",    "-",
+                                "--seconds", fmt::format("{}", seconds),
+                                "--require", "watts,ecc,throttle"};
   const auto stages = params.value("stages", std::string(kAllStages));
-  args.insert(args.end(), {"--stage", stages, "--min-power-share", fmt::format("{}", params.value("min_power_share", kPowerShare))});
-  if (params.contains("hold_seconds")) args.insert(args.end(), {"--hold-seconds", fmt::format("{}", params.at("hold_seconds").get<double>())});
+  args.insert(args.end(), {"--stage", stages, "--min-power-share",
+                           fmt::format("{}", params.value("min_power_share", kPowerShare))});
+  if (params.contains("hold_seconds"))
+    args.insert(args.end(),
+                {"--hold-seconds", fmt::format("{}", params.at("hold_seconds").get<double>())});
   const auto& model = look->gpus.front().identity.model;
   const auto floors = floorsFor(model, stages);
-  if (!floors.empty()) args.insert(args.end(), {"--min", fmt::format("{}", fmt::join(floors, ","))});
+  if (!floors.empty())
+    args.insert(args.end(), {"--min", fmt::format("{}", fmt::join(floors, ","))});
   const auto done = runProgram(host, ownProgram(host, "muster-burn"), args, limit);
   if (!done) return broken(done.error());
   auto report = jsonOrNone(done->out, kToolJson);
   auto verdict = verdictOfBurn(report, look->gpus.size());
-  if (verdict.status == wire::CheckStatus::Pass && done->code != 0) verdict = failed(fmt::format("muster-burn ended with {}: {}", done->code, cutToBytes(done->err, 500)));
-  if (verdict.status == wire::CheckStatus::NoData) verdict.text += fmt::format(" and ended with {}: {}", done->code, cutToBytes(done->err, 500));
+  if (verdict.status == wire::CheckStatus::Pass && done->code != 0)
+    verdict = failed(
+        fmt::format("muster-burn ended with {}: {}", done->code, cutToBytes(done->err, 500)));
+  if (verdict.status == wire::CheckStatus::NoData)
+    verdict.text += fmt::format(" and ended with {}: {}", done->code, cutToBytes(done->err, 500));
   if (floors.empty() && stages != "units" && stages != "power")
-    verdict.text += fmt::format("; {}: its rates were measured, not judged", Skus::builtIn().find(model) ? "the table has no floor for these stages" : fmt::format("no table knows {}", model));
+    verdict.text +=
+        fmt::format("; {}: its rates were measured, not judged",
+                    Skus::builtIn().find(model) ? "the table has no floor for these stages"
+                                                : fmt::format("no table knows {}", model));
   if (report.is_object() && report.contains("devices"))
     for (auto& device : report["devices"]) device.erase("telemetry");
-  verdict.evidence = report.is_object() ? std::move(report) : nlohmann::json{{"output", done->out.substr(0, kEvidenceBytes)}};
+  verdict.evidence = report.is_object()
+                         ? std::move(report)
+                         : nlohmann::json{{"output", done->out.substr(0, kEvidenceBytes)}};
   return verdict;
 }
 
@@ -125,12 +172,21 @@ Verdict checkCollectiveReady(const nlohmann::json&, const Host& host) {
   const auto done = runProgram(host, ownProgram(host, "muster-collective"), {"--probe"}, 30);
   if (!done) return broken(done.error());
   const auto probe = jsonOrNone(done->out, kToolJson);
-  if (done->code != 0 || !probe.is_object() || probe.value("format", "") != "muster-collective-probe/1" || !probe.contains("transports") || !probe["transports"].is_array())
-    return noData(fmt::format("muster-collective --probe ended with {}: {}", done->code, cutToBytes(done->err, 300)));
-  const auto has = [&probe](const char* name) { return std::find(probe["transports"].begin(), probe["transports"].end(), name) != probe["transports"].end(); };
+  if (done->code != 0 || !probe.is_object() ||
+      probe.value("format", "") != "muster-collective-probe/1" || !probe.contains("transports") ||
+      !probe["transports"].is_array())
+    return noData(fmt::format("muster-collective --probe ended with {}: {}", done->code,
+                              cutToBytes(done->err, 300)));
+  const auto has = [&probe](const char* name) {
+    return std::find(probe["transports"].begin(), probe["transports"].end(), name) !=
+           probe["transports"].end();
+  };
   const bool nccl = has("nccl");
-  auto verdict = has("tcp") || nccl ? pass(nccl ? fmt::format("NCCL {} on {} GPUs", probe.value("nccl", "?"), probe.value("gpus", 0)) : fmt::format("TCP alone: {}", probe.value("no_nccl", "no NCCL")))
-                                    : failed("muster-collective has no transport");
+  auto verdict = has("tcp") || nccl
+                     ? pass(nccl ? fmt::format("NCCL {} on {} GPUs", probe.value("nccl", "?"),
+                                               probe.value("gpus", 0))
+                                 : fmt::format("TCP alone: {}", probe.value("no_nccl", "no NCCL")))
+                     : failed("muster-collective has no transport");
   verdict.values = {{"tcp", has("tcp") ? 1 : 0}, {"nccl_gpus", nccl ? probe.value("gpus", 0) : 0}};
   verdict.evidence = probe;
   return verdict;
@@ -146,54 +202,85 @@ Verdict checkGpuCollective(const nlohmann::json& params, const Host& host) {
   const auto done = host.run(command);
   if (!done) return broken(done.error());
   const auto report = collective::parseReport(done->out, *job);
-  if (!report) return noData(fmt::format("{} (exit {}): {}", report.error().str(), done->code, cutToBytes(done->err, 500)));
-  Verdict verdict = pass(fmt::format("{}: {} results of ranks {} to {}, data right", job->group, report->rows.size(), job->first_rank, job->first_rank + job->local_ranks - 1));
-  if (!report->passed) verdict = failed(fmt::format("{}: {}", job->group, fmt::join(report->findings, "; ")));
-  else if (done->code != 0) verdict = failed(fmt::format("{}: muster-collective ended with {}", job->group, done->code));
+  if (!report)
+    return noData(fmt::format("{} (exit {}): {}", report.error().str(), done->code,
+                              cutToBytes(done->err, 500)));
+  Verdict verdict = pass(fmt::format("{}: {} results of ranks {} to {}, data right", job->group,
+                                     report->rows.size(), job->first_rank,
+                                     job->first_rank + job->local_ranks - 1));
+  if (!report->passed)
+    verdict = failed(fmt::format("{}: {}", job->group, fmt::join(report->findings, "; ")));
+  else if (done->code != 0)
+    verdict = failed(fmt::format("{}: muster-collective ended with {}", job->group, done->code));
   for (const auto& row : report->rows)
-    if (row.bytes == job->max_bytes && row.operation != collective::Operation::Pair) verdict.values[fmt::format("rank{}.{}_busbw_gbytes_per_s", row.rank, collective::toString(row.operation))] = row.busbw_gbytes_per_s;
+    if (row.bytes == job->max_bytes && row.operation != collective::Operation::Pair)
+      verdict.values[fmt::format("rank{}.{}_busbw_gbytes_per_s", row.rank,
+                                 collective::toString(row.operation))] = row.busbw_gbytes_per_s;
   verdict.evidence = collective::toJson(*report);
   return verdict;
 }
 
 Verdict checkGpuDcgm(const nlohmann::json& params, const Host& host) {
   const int level = params.value("level", 2);
-  const auto done = runProgram(host, "dcgmi", {"diag", "-r", std::to_string(level), "-j"}, params.value("limit_seconds", 1800.0));
+  const auto done = runProgram(host, "dcgmi", {"diag", "-r", std::to_string(level), "-j"},
+                               params.value("limit_seconds", 1800.0));
   if (!done) return broken(done.error());
   const auto report = collective::parseDcgmDiag(done->out);
-  if (!report) return noData(fmt::format("{} (exit {}): {}", report.error().str(), done->code, cutToBytes(done->err, 300)));
+  if (!report)
+    return noData(fmt::format("{} (exit {}): {}", report.error().str(), done->code,
+                              cutToBytes(done->err, 300)));
   std::vector<std::string> wrong;
   for (const auto& finding : report->findings)
-    wrong.push_back(fmt::format("{} on {}{}: {} (error {}, {})", finding.test, finding.entity.empty() ? "the node" : finding.entity,
-                                finding.serial.empty() ? "" : " serial " + finding.serial, finding.text, finding.error_id, finding.action()));
+    wrong.push_back(fmt::format("{} on {}{}: {} (error {}, {})", finding.test,
+                                finding.entity.empty() ? "the node" : finding.entity,
+                                finding.serial.empty() ? "" : " serial " + finding.serial,
+                                finding.text, finding.error_id, finding.action()));
   if (done->code != 0) wrong.push_back(fmt::format("dcgmi ended with {}", done->code));
-  auto verdict = report->good() && wrong.empty() ? pass(fmt::format("DCGM {} level {}: {} results passed", report->version, level, report->passed)) : failed(fmt::format("{}", fmt::join(wrong, "; ")));
+  auto verdict = report->good() && wrong.empty()
+                     ? pass(fmt::format("DCGM {} level {}: {} results passed", report->version,
+                                        level, report->passed))
+                     : failed(fmt::format("{}", fmt::join(wrong, "; ")));
   verdict.evidence = {{"output", done->out.substr(0, kEvidenceBytes)}};
   return verdict;
 }
 
 Verdict checkGpuNcclTests(const nlohmann::json& params, const Host& host) {
   const auto program = params.value("program", "all_reduce_perf");
-  const auto look = params.contains("model") ? Result<GpuLook>(GpuLook{}) : lookAtGpus();   // AMD's: the profile says what there is
+  const auto look = params.contains("model")
+                        ? Result<GpuLook>(GpuLook{})
+                        : lookAtGpus();  // AMD's: the profile says what there is
   const int gpus = params.value("gpus", look ? static_cast<int>(look->gpus.size()) : 0);
   if (gpus < 1) return noData(look ? "NVML sees no GPU" : look.error().str());
-  const auto model = params.value("model", look && !look->gpus.empty() ? look->gpus.front().identity.model : "");
+  const auto model =
+      params.value("model", look && !look->gpus.empty() ? look->gpus.front().identity.model : "");
   std::optional<double> floor;
   if (const auto* sku = Skus::builtIn().find(model))
-    if (const auto row = sku->expect.find("nccl_min_busbw_gbytes_per_s"); row != sku->expect.end() && gpus == 8) floor = row->second.value;
-  if (params.contains("min_busbw_gbytes_per_s")) floor = params.at("min_busbw_gbytes_per_s").get<double>();
-  const auto done = runProgram(host, program, {"-b", "8", "-e", params.value("max_bytes", "8G"), "-f", "2", "-g", std::to_string(gpus), "-c", "1"}, params.value("limit_seconds", 600.0));
+    if (const auto row = sku->expect.find("nccl_min_busbw_gbytes_per_s");
+        row != sku->expect.end() && gpus == 8)
+      floor = row->second.value;
+  if (params.contains("min_busbw_gbytes_per_s"))
+    floor = params.at("min_busbw_gbytes_per_s").get<double>();
+  const auto done = runProgram(host, program,
+                               {"-b", "8", "-e", params.value("max_bytes", "8G"), "-f", "2", "-g",
+                                std::to_string(gpus), "-c", "1"},
+                               params.value("limit_seconds", 600.0));
   if (!done) return broken(done.error());
   const auto test = collective::parseNcclTests(done->out);
-  if (!test) return noData(fmt::format("{}: {} (exit {})", program, test.error().str(), done->code));
+  if (!test)
+    return noData(fmt::format("{}: {} (exit {})", program, test.error().str(), done->code));
   long wrong_values = test->out_of_bounds;
   for (const auto& row : test->rows) wrong_values += row.out_of_place.wrong + row.in_place.wrong;
   const double busbw = test->bestBusbw();
-  Verdict verdict = pass(fmt::format("{:.1f} GB/s of bus bandwidth, data right{}", busbw, floor ? "" : "; nothing was expected of this model"));
-  if (done->code != 0) verdict = failed(fmt::format("{} ended with {}", program, done->code));
-  else if (wrong_values) verdict = failed(fmt::format("{} values are wrong", wrong_values));
-  else if (!test->checked) verdict = noData("the data was not checked");
-  else if (floor && !(busbw >= *floor)) verdict = failed(fmt::format("{:.1f} GB/s of bus bandwidth, expected {:.1f}", busbw, *floor));
+  Verdict verdict = pass(fmt::format("{:.1f} GB/s of bus bandwidth, data right{}", busbw,
+                                     floor ? "" : "; nothing was expected of this model"));
+  if (done->code != 0)
+    verdict = failed(fmt::format("{} ended with {}", program, done->code));
+  else if (wrong_values)
+    verdict = failed(fmt::format("{} values are wrong", wrong_values));
+  else if (!test->checked)
+    verdict = noData("the data was not checked");
+  else if (floor && !(busbw >= *floor))
+    verdict = failed(fmt::format("{:.1f} GB/s of bus bandwidth, expected {:.1f}", busbw, *floor));
   verdict.values = {{"nccl_busbw_gbytes_per_s", busbw}};
   verdict.evidence = {{"output", done->out.substr(0, kEvidenceBytes)}};
   return verdict;

@@ -25,7 +25,8 @@ std::string Host::line(const std::filesystem::path& file) const {
 std::vector<std::string> Host::names(const std::filesystem::path& folder) const {
   std::vector<std::string> names;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(root / folder, error)) names.push_back(entry.path().filename().string());
+  for (const auto& entry : std::filesystem::directory_iterator(root / folder, error))
+    names.push_back(entry.path().filename().string());
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -33,7 +34,9 @@ std::vector<std::string> Host::names(const std::filesystem::path& folder) const 
 std::optional<double> numberIn(std::string_view text) {
   double value = 0;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
-  return read.ec == std::errc() && read.ptr == text.data() + text.size() && std::isfinite(value) ? std::optional(value) : std::nullopt;
+  return read.ec == std::errc() && read.ptr == text.data() + text.size() && std::isfinite(value)
+             ? std::optional(value)
+             : std::nullopt;
 }
 
 }  // namespace muster::validate

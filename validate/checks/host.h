@@ -13,8 +13,10 @@ namespace muster::validate {
 
 struct Host {
   std::filesystem::path root = "/";
-  std::function<Result<io::ProcessExit>(const io::Command&)> run = [](const io::Command& command) { return io::runBlocking(command); };
-  std::filesystem::path programs = {};   ///< beside the agent; empty: by PATH only
+  std::function<Result<io::ProcessExit>(const io::Command&)> run = [](const io::Command& command) {
+    return io::runBlocking(command);
+  };
+  std::filesystem::path programs = {};  ///< beside the agent; empty: by PATH only
 
   /// The first line of a file below root without the space around it; empty when it cannot be read.
   std::string line(const std::filesystem::path& file) const;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Source of names, layouts and numbers: NVIDIA's public NVML API reference (nvml.h of the R535 driver and later).
+// Source of names, layouts and numbers: NVIDIA's public NVML API reference (nvml.h of the R535
+// driver and later).
 #include "validate/checks/nvml.h"
 
 #include "validate/checks/checks.h"
@@ -21,10 +22,11 @@ constexpr unsigned kMaxNvLinks = 18;
 constexpr int kMemoryErrorCorrected = 0, kMemoryErrorUncorrected = 1;
 constexpr int kVolatileEcc = 0, kAggregateEcc = 1;
 constexpr int kTemperatureGpu = 0;
-constexpr int kViolationPower = 0, kViolationThermal = 1, kViolationBoard = 3, kViolationReliability = 5;  // 4 is low utilisation: no fault
+constexpr int kViolationPower = 0, kViolationThermal = 1, kViolationBoard = 3,
+              kViolationReliability = 5;  // 4 is low utilisation: no fault
 constexpr int kThresholdSlowdown = 1;
 constexpr int kClockSm = 1, kClockMemory = 2;
-constexpr int kNvLinkErrorCounters = 4;   ///< replay, recovery, CRC of flits, CRC of data
+constexpr int kNvLinkErrorCounters = 4;  ///< replay, recovery, CRC of flits, CRC of data
 constexpr int kPageSingleBit = 0, kPageDoubleBit = 1;
 constexpr int kCorruptedInforom = 14;
 
@@ -70,8 +72,9 @@ struct FieldValue {
 };
 static_assert(sizeof(FieldValue) == 40);
 constexpr unsigned kAllLinks = ~0u;
-constexpr int kTypeUnsigned = 1, kTypeSigned = 5;   // 32 bits; of 64 are 2, 3 and 4
-/// Of NVLink 5, which has no other counters: malformed packets, overruns, receive errors, bursts, recoveries that failed, errors after FEC.
+constexpr int kTypeUnsigned = 1, kTypeSigned = 5;  // 32 bits; of 64 are 2, 3 and 4
+/// Of NVLink 5, which has no other counters: malformed packets, overruns, receive errors, bursts,
+/// recoveries that failed, errors after FEC.
 constexpr std::array kNvLink5Errors = {206u, 207u, 208u, 211u, 214u, 219u};
 
 struct ViolationTime {
@@ -101,12 +104,14 @@ struct Nvml::Library {
   int (*violation)(Device, int, ViolationTime*) = nullptr;
   int (*temperature)(Device, int, unsigned*) = nullptr;
   int (*power)(Device, unsigned*) = nullptr;
-  // A library without these is good enough: what they would say is no data, which no check takes for good.
+  // A library without these is good enough: what they would say is no data, which no check takes
+  // for good.
   using Number = int (*)(Device, unsigned*);
   using Numbered = int (*)(Device, int, unsigned*);
   int (*nvlink_state)(Device, unsigned, int*) = nullptr;
   int (*nvlink_errors)(Device, unsigned, int, unsigned long long*) = nullptr;
-  Number pcie_replays = nullptr, pcie_generation = nullptr, pcie_max_generation = nullptr, pcie_width = nullptr, pcie_max_width = nullptr;
+  Number pcie_replays = nullptr, pcie_generation = nullptr, pcie_max_generation = nullptr,
+         pcie_width = nullptr, pcie_max_width = nullptr;
   Number power_limit = nullptr, power_default = nullptr;
   Numbered clock = nullptr, max_clock = nullptr, threshold = nullptr;
   int (*cuda_version)(int*) = nullptr;
@@ -131,27 +136,39 @@ struct Nvml::Library {
 
   /// The first symbol that is missing, or nullptr.
   const char* loadAll() {
-    const auto need = [this](auto& function, const char* symbol) { return load(function, symbol) ? nullptr : symbol; };
+    const auto need = [this](auto& function, const char* symbol) {
+      return load(function, symbol) ? nullptr : symbol;
+    };
     for (const char* missing :
-         {need(init, "nvmlInit_v2"), need(shutdown, "nvmlShutdown"), need(error_string, "nvmlErrorString"),
-          need(driver_version, "nvmlSystemGetDriverVersion"), need(count, "nvmlDeviceGetCount_v2"),
-          need(by_index, "nvmlDeviceGetHandleByIndex_v2"), need(name, "nvmlDeviceGetName"), need(uuid, "nvmlDeviceGetUUID"),
-          need(serial, "nvmlDeviceGetSerial"), need(vbios, "nvmlDeviceGetVbiosVersion"), need(pci, "nvmlDeviceGetPciInfo_v3"),
-          need(ecc_mode, "nvmlDeviceGetEccMode"), need(ecc_errors, "nvmlDeviceGetTotalEccErrors"),
-          need(remapped, "nvmlDeviceGetRemappedRows"), need(throttle, "nvmlDeviceGetCurrentClocksThrottleReasons"),
-          need(violation, "nvmlDeviceGetViolationStatus"), need(temperature, "nvmlDeviceGetTemperature"),
-          need(power, "nvmlDeviceGetPowerUsage")})
+         {need(init, "nvmlInit_v2"), need(shutdown, "nvmlShutdown"),
+          need(error_string, "nvmlErrorString"), need(driver_version, "nvmlSystemGetDriverVersion"),
+          need(count, "nvmlDeviceGetCount_v2"), need(by_index, "nvmlDeviceGetHandleByIndex_v2"),
+          need(name, "nvmlDeviceGetName"), need(uuid, "nvmlDeviceGetUUID"),
+          need(serial, "nvmlDeviceGetSerial"), need(vbios, "nvmlDeviceGetVbiosVersion"),
+          need(pci, "nvmlDeviceGetPciInfo_v3"), need(ecc_mode, "nvmlDeviceGetEccMode"),
+          need(ecc_errors, "nvmlDeviceGetTotalEccErrors"),
+          need(remapped, "nvmlDeviceGetRemappedRows"),
+          need(throttle, "nvmlDeviceGetCurrentClocksThrottleReasons"),
+          need(violation, "nvmlDeviceGetViolationStatus"),
+          need(temperature, "nvmlDeviceGetTemperature"), need(power, "nvmlDeviceGetPowerUsage")})
       if (missing) return missing;
-    load(nvlink_state, "nvmlDeviceGetNvLinkState"), load(nvlink_errors, "nvmlDeviceGetNvLinkErrorCounter");
+    load(nvlink_state, "nvmlDeviceGetNvLinkState"),
+        load(nvlink_errors, "nvmlDeviceGetNvLinkErrorCounter");
     load(pcie_replays, "nvmlDeviceGetPcieReplayCounter");
-    load(pcie_generation, "nvmlDeviceGetCurrPcieLinkGeneration"), load(pcie_max_generation, "nvmlDeviceGetMaxPcieLinkGeneration");
-    load(pcie_width, "nvmlDeviceGetCurrPcieLinkWidth"), load(pcie_max_width, "nvmlDeviceGetMaxPcieLinkWidth");
-    load(power_limit, "nvmlDeviceGetEnforcedPowerLimit"), load(power_default, "nvmlDeviceGetPowerManagementDefaultLimit");
-    load(clock, "nvmlDeviceGetClockInfo"), load(max_clock, "nvmlDeviceGetMaxClockInfo"), load(threshold, "nvmlDeviceGetTemperatureThreshold");
-    load(cuda_version, "nvmlSystemGetCudaDriverVersion_v2"), load(memory, "nvmlDeviceGetMemoryInfo");
+    load(pcie_generation, "nvmlDeviceGetCurrPcieLinkGeneration"),
+        load(pcie_max_generation, "nvmlDeviceGetMaxPcieLinkGeneration");
+    load(pcie_width, "nvmlDeviceGetCurrPcieLinkWidth"),
+        load(pcie_max_width, "nvmlDeviceGetMaxPcieLinkWidth");
+    load(power_limit, "nvmlDeviceGetEnforcedPowerLimit"),
+        load(power_default, "nvmlDeviceGetPowerManagementDefaultLimit");
+    load(clock, "nvmlDeviceGetClockInfo"), load(max_clock, "nvmlDeviceGetMaxClockInfo"),
+        load(threshold, "nvmlDeviceGetTemperatureThreshold");
+    load(cuda_version, "nvmlSystemGetCudaDriverVersion_v2"),
+        load(memory, "nvmlDeviceGetMemoryInfo");
     load(inforom, "nvmlDeviceValidateInforom"), load(fabric, "nvmlDeviceGetGpuFabricInfo");
     load(fabric_v, "nvmlDeviceGetGpuFabricInfoV"), load(fields, "nvmlDeviceGetFieldValues");
-    load(retired_pending, "nvmlDeviceGetRetiredPagesPendingStatus"), load(retired, "nvmlDeviceGetRetiredPages");
+    load(retired_pending, "nvmlDeviceGetRetiredPagesPendingStatus"),
+        load(retired, "nvmlDeviceGetRetiredPages");
     return nullptr;
   }
 
@@ -165,7 +182,8 @@ struct Nvml::Library {
       ++(active ? up : down);
       unsigned long long count = 0;
       for (int counter = 0; nvlink_errors && counter < kNvLinkErrorCounters; ++counter)
-        if (nvlink_errors(device, link, counter, &count) == kSuccess) errors = errors.value_or(0) + count;
+        if (nvlink_errors(device, link, counter, &count) == kSuccess)
+          errors = errors.value_or(0) + count;
     }
     gpu.nvlinks_up = up;
     gpu.nvlinks_down = up > 0 ? down : 0;
@@ -175,8 +193,10 @@ struct Nvml::Library {
   std::optional<std::uint64_t> nvLink5Errors(Device device) const {
     if (!fields) return std::nullopt;
     std::array<FieldValue, kNvLink5Errors.size()> values{};
-    for (std::size_t i = 0; i < values.size(); ++i) values[i].field = kNvLink5Errors[i], values[i].scope = kAllLinks;
-    if (fields(device, static_cast<int>(values.size()), values.data()) != kSuccess) return std::nullopt;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i].field = kNvLink5Errors[i], values[i].scope = kAllLinks;
+    if (fields(device, static_cast<int>(values.size()), values.data()) != kSuccess)
+      return std::nullopt;
     std::optional<std::uint64_t> sum;
     for (const auto& value : values)
       if (value.code == kSuccess && value.type != 0) {
@@ -197,7 +217,10 @@ struct Nvml::Library {
     FabricInfoV2 more{};
     more.version = kFabricInfoV2;
     if (fabric_v && fabric_v(device, &more) == kSuccess)
-      return more.state ? std::optional(GpuHealth::Fabric{more.state, more.status, hex(more.cluster_uuid), more.clique, more.health_mask}) : std::nullopt;
+      return more.state
+                 ? std::optional(GpuHealth::Fabric{more.state, more.status, hex(more.cluster_uuid),
+                                                   more.clique, more.health_mask})
+                 : std::nullopt;
     FabricInfo info{};
     if (!fabric || fabric(device, &info) != kSuccess || info.state == 0) return std::nullopt;
     return GpuHealth::Fabric{info.state, info.status, hex(info.cluster_uuid), info.clique, 0};
@@ -213,7 +236,8 @@ struct Nvml::Library {
   }
 
   std::optional<GpuHealth::Pcie> pcieOf(Device device) const {
-    const auto generation = ask(pcie_generation, device), max_generation = ask(pcie_max_generation, device);
+    const auto generation = ask(pcie_generation, device),
+               max_generation = ask(pcie_max_generation, device);
     const auto width = ask(pcie_width, device), max_width = ask(pcie_max_width, device);
     if (!generation || !max_generation || !width || !max_width) return std::nullopt;
     return GpuHealth::Pcie{*generation, *max_generation, *width, *max_width};
@@ -222,9 +246,14 @@ struct Nvml::Library {
   std::optional<GpuHealth::RetiredPages> retiredOf(Device device) const {
     int waits = 0;
     unsigned single = 0, twice = 0;
-    if (!retired_pending || !retired || retired_pending(device, &waits) != kSuccess) return std::nullopt;
-    const auto counted = [](int code) { return code == kSuccess || code == kInsufficientSize; };   // no room for addresses was given
-    if (!counted(retired(device, kPageSingleBit, &single, nullptr)) || !counted(retired(device, kPageDoubleBit, &twice, nullptr))) return std::nullopt;
+    if (!retired_pending || !retired || retired_pending(device, &waits) != kSuccess)
+      return std::nullopt;
+    const auto counted = [](int code) {
+      return code == kSuccess || code == kInsufficientSize;
+    };  // no room for addresses was given
+    if (!counted(retired(device, kPageSingleBit, &single, nullptr)) ||
+        !counted(retired(device, kPageDoubleBit, &twice, nullptr)))
+      return std::nullopt;
     return GpuHealth::RetiredPages{single, twice, waits != 0};
   }
 
@@ -234,20 +263,25 @@ struct Nvml::Library {
     gpu.pcie = pcieOf(device);
     gpu.retired = retiredOf(device);
     gpu.slowdown_c = ask(threshold, device, kThresholdSlowdown);
-    gpu.power_limit_mw = ask(power_limit, device), gpu.power_default_mw = ask(power_default, device);
+    gpu.power_limit_mw = ask(power_limit, device),
+    gpu.power_default_mw = ask(power_default, device);
     gpu.sm_mhz = ask(clock, device, kClockSm), gpu.sm_max_mhz = ask(max_clock, device, kClockSm);
-    gpu.memory_mhz = ask(clock, device, kClockMemory), gpu.memory_max_mhz = ask(max_clock, device, kClockMemory);
-    if (MemoryInfo info{}; memory && memory(device, &info) == kSuccess) gpu.memory_bytes = info.total;
+    gpu.memory_mhz = ask(clock, device, kClockMemory),
+    gpu.memory_max_mhz = ask(max_clock, device, kClockMemory);
+    if (MemoryInfo info{}; memory && memory(device, &info) == kSuccess)
+      gpu.memory_bytes = info.total;
     gpu.fabric = fabricOf(device);
     const int code = inforom ? inforom(device) : kNotSupported;
     if (code == kSuccess || code == kCorruptedInforom) gpu.inforom_valid = code == kSuccess;
   }
 
   std::unexpected<Error> failed(const char* call, int code) const {
-    return fail(ErrorCode::Unavailable, fmt::format("{} answered {} ({})", call, code, error_string(code)));
+    return fail(ErrorCode::Unavailable,
+                fmt::format("{} answered {} ({})", call, code, error_string(code)));
   }
 
-  Result<std::string> text(const char* call, int (*get)(Device, char*, unsigned), Device device) const {
+  Result<std::string> text(const char* call, int (*get)(Device, char*, unsigned),
+                           Device device) const {
     std::array<char, kTextBytes> buffer{};
     const int code = get(device, buffer.data(), static_cast<unsigned>(buffer.size()));
     if (code == kNotSupported) return std::string();
@@ -261,11 +295,13 @@ struct Nvml::Library {
     TRY(serial_number, text("nvmlDeviceGetSerial", serial, device));
     TRY(bios, text("nvmlDeviceGetVbiosVersion", vbios, device));
     PciInfo info{};
-    if (const int code = pci(device, &info); code != kSuccess) return failed("nvmlDeviceGetPciInfo_v3", code);
+    if (const int code = pci(device, &info); code != kSuccess)
+      return failed("nvmlDeviceGetPciInfo_v3", code);
     return wire::Gpu{model, id, serial_number, bios, info.bus_id};
   }
 
-  std::optional<std::uint64_t> eccErrors(Device device, int counter, int type = kMemoryErrorUncorrected) const {
+  std::optional<std::uint64_t> eccErrors(Device device, int counter,
+                                         int type = kMemoryErrorUncorrected) const {
     unsigned long long errors = 0;
     if (ecc_errors(device, type, counter, &errors) != kSuccess) return std::nullopt;
     return errors;
@@ -288,7 +324,8 @@ struct Nvml::Library {
     gpu.ecc_uncorrected_aggregate = eccErrors(device, kAggregateEcc);
     unsigned correctable = 0, uncorrectable = 0, pending = 0, failure = 0;
     if (remapped(device, &correctable, &uncorrectable, &pending, &failure) == kSuccess)
-      gpu.remapped = GpuHealth::RemappedRows{correctable, uncorrectable, pending != 0, failure != 0};
+      gpu.remapped =
+          GpuHealth::RemappedRows{correctable, uncorrectable, pending != 0, failure != 0};
     unsigned long long reasons = 0;
     if (throttle(device, &reasons) == kSuccess) gpu.throttle_reasons = reasons;
     gpu.throttle_power_ns = heldBack(device, kViolationPower);
@@ -305,14 +342,19 @@ struct Nvml::Library {
 };
 
 std::string fabricTroubleOf(unsigned mask) {
-  // Two bits each: 0 not told, 1 yes, 2 no; then four bits of configuration: 0 not told, 1 nothing wrong.
-  constexpr std::array<std::string_view, 4> kWords = {"reduced bandwidth", "a route is being recovered", "a route is unhealthy", "recovering from an access timeout"};
-  constexpr std::array<std::string_view, 4> kWrong = {"wrong system GUID", "wrong chassis serial number", "no partition", "too few NVLinks"};
+  // Two bits each: 0 not told, 1 yes, 2 no; then four bits of configuration: 0 not told, 1 nothing
+  // wrong.
+  constexpr std::array<std::string_view, 4> kWords = {
+      "reduced bandwidth", "a route is being recovered", "a route is unhealthy",
+      "recovering from an access timeout"};
+  constexpr std::array<std::string_view, 4> kWrong = {
+      "wrong system GUID", "wrong chassis serial number", "no partition", "too few NVLinks"};
   std::string out;
   for (std::size_t i = 0; i < kWords.size(); ++i)
     if ((mask >> 2 * i & 3u) == 1) out += fmt::format("{}{}", out.empty() ? "" : ", ", kWords[i]);
   if (const auto wrong = mask >> 8 & 15u; wrong > 1)
-    out += fmt::format("{}{}", out.empty() ? "" : ", ", wrong - 2 < kWrong.size() ? kWrong[wrong - 2] : "configured wrongly");
+    out += fmt::format("{}{}", out.empty() ? "" : ", ",
+                       wrong - 2 < kWrong.size() ? kWrong[wrong - 2] : "configured wrongly");
   return out;
 }
 
@@ -327,32 +369,44 @@ Result<Nvml> Nvml::open() {
   auto library = std::make_unique<Library>();
   library->handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library->handle)
-    return fail(ErrorCode::NotFound, fmt::format("cannot load {}: {}; is the NVIDIA driver's user-space part installed?", file, dlerror()));
+    return fail(ErrorCode::NotFound,
+                fmt::format("cannot load {}: {}; is the NVIDIA driver's user-space part installed?",
+                            file, dlerror()));
   if (const char* missing = library->loadAll())
-    return fail(ErrorCode::Corrupt, fmt::format("{} has no {}; install a driver of branch 535 or later", file, missing));
-  if (const int code = library->init(); code != kSuccess) return library->failed("nvmlInit_v2", code);
+    return fail(
+        ErrorCode::Corrupt,
+        fmt::format("{} has no {}; install a driver of branch 535 or later", file, missing));
+  if (const int code = library->init(); code != kSuccess)
+    return library->failed("nvmlInit_v2", code);
   library->initialised = true;
   return Nvml(std::move(library));
 }
 
 Result<std::string> Nvml::driverVersion() const {
   std::array<char, kTextBytes> buffer{};
-  if (const int code = library_->driver_version(buffer.data(), static_cast<unsigned>(buffer.size())); code != kSuccess)
+  if (const int code =
+          library_->driver_version(buffer.data(), static_cast<unsigned>(buffer.size()));
+      code != kSuccess)
     return library_->failed("nvmlSystemGetDriverVersion", code);
   return std::string(buffer.data());
 }
 
 Result<int> Nvml::cudaVersion() const {
   int version = 0;
-  if (!library_->cuda_version) return fail(ErrorCode::NotFound, "this NVML does not say which CUDA its driver runs");
-  if (const int code = library_->cuda_version(&version); code != kSuccess) return library_->failed("nvmlSystemGetCudaDriverVersion_v2", code);
+  if (!library_->cuda_version)
+    return fail(ErrorCode::NotFound, "this NVML does not say which CUDA its driver runs");
+  if (const int code = library_->cuda_version(&version); code != kSuccess)
+    return library_->failed("nvmlSystemGetCudaDriverVersion_v2", code);
   return version;
 }
 
 Result<std::vector<GpuHealth>> Nvml::gpus() const {
   unsigned count = 0;
-  if (const int code = library_->count(&count); code != kSuccess) return library_->failed("nvmlDeviceGetCount_v2", code);
-  if (count > kMaxGpus) return fail(ErrorCode::Corrupt, fmt::format("NVML counts {} GPUs; more than {} is not believed", count, kMaxGpus));
+  if (const int code = library_->count(&count); code != kSuccess)
+    return library_->failed("nvmlDeviceGetCount_v2", code);
+  if (count > kMaxGpus)
+    return fail(ErrorCode::Corrupt,
+                fmt::format("NVML counts {} GPUs; more than {} is not believed", count, kMaxGpus));
   std::vector<GpuHealth> gpus;
   for (unsigned index = 0; index < count; ++index) {
     TRY(seen, gpu(index));
@@ -363,7 +417,8 @@ Result<std::vector<GpuHealth>> Nvml::gpus() const {
 
 Result<GpuHealth> Nvml::gpu(unsigned index) const {
   Device device = nullptr;
-  if (const int code = library_->by_index(index, &device); code != kSuccess) return library_->failed(fmt::format("nvmlDeviceGetHandleByIndex_v2({})", index).c_str(), code);
+  if (const int code = library_->by_index(index, &device); code != kSuccess)
+    return library_->failed(fmt::format("nvmlDeviceGetHandleByIndex_v2({})", index).c_str(), code);
   return library_->health(device);
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// NVML by dlopen: the few calls that checks need, with the library's own ABI. No NVIDIA header or library at build time.
+// NVML by dlopen: the few calls that checks need, with the library's own ABI. No NVIDIA header or
+// library at build time.
 #pragma once
 
-#include "wire/messages.h"
 #include "base/result.h"
+#include "wire/messages.h"
 
 #include <cstdint>
 #include <memory>
@@ -12,7 +13,8 @@
 
 namespace muster::validate {
 
-/// What one GPU says of its health. A value that the driver does not offer stays nullopt: the check then has no data.
+/// What one GPU says of its health. A value that the driver does not offer stays nullopt: the check
+/// then has no data.
 struct GpuHealth {
   wire::Gpu identity;
   std::optional<bool> ecc_enabled;
@@ -29,14 +31,17 @@ struct GpuHealth {
     unsigned single_bit = 0, double_bit = 0;
     bool pending = false;
   };
-  std::optional<RetiredPages> retired;   ///< before row remapping (A100) there was this
+  std::optional<RetiredPages> retired;  ///< before row remapping (A100) there was this
   /// Nanoseconds that the chip has been held back since the driver was loaded, by cause.
-  std::optional<std::uint64_t> throttle_power_ns, throttle_thermal_ns, throttle_board_ns, throttle_reliability_ns;
+  std::optional<std::uint64_t> throttle_power_ns, throttle_thermal_ns, throttle_board_ns,
+      throttle_reliability_ns;
   std::optional<unsigned> nvlinks_up;
-  std::optional<unsigned> nvlinks_down;  ///< while others of the same GPU are up; a GPU without any has none that could be down
-  std::optional<std::uint64_t> nvlink_errors;   ///< replays, recoveries and CRC errors of all links
+  std::optional<unsigned> nvlinks_down;  ///< while others of the same GPU are up; a GPU without any
+                                         ///< has none that could be down
+  std::optional<std::uint64_t> nvlink_errors;  ///< replays, recoveries and CRC errors of all links
   struct Pcie {
-    unsigned generation = 0, max_generation = 0, width = 0, max_width = 0;   ///< max: of GPU and slot together
+    unsigned generation = 0, max_generation = 0, width = 0,
+             max_width = 0;  ///< max: of GPU and slot together
   };
   std::optional<Pcie> pcie;
   std::optional<bool> inforom_valid;
@@ -44,14 +49,14 @@ struct GpuHealth {
   struct Fabric {
     unsigned state = 0;
     int status = 0;
-    std::string cluster_uuid;   ///< hex; the same on all nodes of an NVLink domain
-    unsigned clique = 0;        ///< who can reach whom within it
-    unsigned health_mask = 0;   ///< 0: this driver does not say
+    std::string cluster_uuid;  ///< hex; the same on all nodes of an NVLink domain
+    unsigned clique = 0;       ///< who can reach whom within it
+    unsigned health_mask = 0;  ///< 0: this driver does not say
   };
   std::optional<Fabric> fabric;
   std::optional<std::uint64_t> pcie_replays;
   std::optional<unsigned> temperature_c;
-  std::optional<unsigned> slowdown_c;    ///< where the hardware holds the chip back
+  std::optional<unsigned> slowdown_c;  ///< where the hardware holds the chip back
   std::optional<unsigned> power_mw, power_limit_mw, power_default_mw;
   std::optional<unsigned> sm_mhz, sm_max_mhz, memory_mhz, memory_max_mhz;
   std::optional<std::uint64_t> memory_bytes;
@@ -64,7 +69,8 @@ std::string fabricTroubleOf(unsigned health_mask);
 class Nvml {
  public:
   /// Loads libnvidia-ml.so.1, or the file that MUSTER_NVML names.
-  /// Errors: NotFound (no library), Unavailable (driver does not answer), Corrupt (a symbol is missing)
+  /// Errors: NotFound (no library), Unavailable (driver does not answer), Corrupt (a symbol is
+  /// missing)
   static Result<Nvml> open();
   Nvml(Nvml&&) noexcept;
   Nvml& operator=(Nvml&&) noexcept;

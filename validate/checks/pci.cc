@@ -29,7 +29,10 @@ std::optional<PciDevice> deviceAt(const Host& host, const std::filesystem::path&
 
 std::uint32_t wordAt(std::string_view config, std::size_t at, int bytes) {
   std::uint32_t word = 0;
-  for (int i = 0; i < bytes; ++i) word |= static_cast<std::uint32_t>(static_cast<unsigned char>(config[at + static_cast<std::size_t>(i)])) << (8 * i);
+  for (int i = 0; i < bytes; ++i)
+    word |= static_cast<std::uint32_t>(
+                static_cast<unsigned char>(config[at + static_cast<std::size_t>(i)]))
+            << (8 * i);
   return word;
 }
 
@@ -51,7 +54,9 @@ std::vector<std::pair<std::string, PciDevice>> rdmaOnPci(const Host& host) {
   std::vector<std::pair<std::string, PciDevice>> nics;
   std::set<std::string> seen;
   for (const auto& name : host.names("sys/class/infiniband"))
-    if (auto device = deviceAt(host, std::filesystem::path("sys/class/infiniband") / name / "device"); device && !device->path.empty() && seen.insert(device->address).second)
+    if (auto device =
+            deviceAt(host, std::filesystem::path("sys/class/infiniband") / name / "device");
+        device && !device->path.empty() && seen.insert(device->address).second)
       nics.emplace_back(name, std::move(*device));
   return nics;
 }
@@ -59,7 +64,9 @@ std::vector<std::pair<std::string, PciDevice>> rdmaOnPci(const Host& host) {
 std::vector<std::pair<std::string, PciDevice>> nvmeOnPci(const Host& host) {
   std::vector<std::pair<std::string, PciDevice>> disks;
   for (const auto& name : host.names("sys/class/nvme"))
-    if (auto device = deviceAt(host, std::filesystem::path("sys/class/nvme") / name / "device"); device && !device->path.empty()) disks.emplace_back(name, std::move(*device));
+    if (auto device = deviceAt(host, std::filesystem::path("sys/class/nvme") / name / "device");
+        device && !device->path.empty())
+      disks.emplace_back(name, std::move(*device));
   return disks;
 }
 
@@ -69,9 +76,14 @@ std::size_t commonDepth(const PciDevice& a, const PciDevice& b) {
 }
 
 Result<std::optional<std::uint16_t>> acsControl(std::string_view config) {
-  if (config.size() <= kPlainConfigBytes) return fail(ErrorCode::Denied, fmt::format("only {} bytes of a bridge's configuration can be read", config.size()));
+  if (config.size() <= kPlainConfigBytes)
+    return fail(
+        ErrorCode::Denied,
+        fmt::format("only {} bytes of a bridge's configuration can be read", config.size()));
   std::size_t at = kPlainConfigBytes;
-  for (int count = 0; count < kMostCapabilities && at >= kPlainConfigBytes && at + 8 <= std::min(config.size(), kConfigBytes); ++count) {
+  for (int count = 0; count < kMostCapabilities && at >= kPlainConfigBytes &&
+                      at + 8 <= std::min(config.size(), kConfigBytes);
+       ++count) {
     const auto header = wordAt(config, at, 4);
     if (header == 0 || header == 0xffffffffu) return std::nullopt;
     if ((header & 0xffff) == kAcs) return static_cast<std::uint16_t>(wordAt(config, at + 6, 2));

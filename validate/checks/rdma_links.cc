@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// rdma.links: what the node's InfiniBand ports count over a window. Only differences are judged: what was counted before the cable was
-// cleaned is past.
+// rdma.links: what the node's InfiniBand ports count over a window. Only differences are judged:
+// what was counted before the cable was cleaned is past.
 #include "validate/checks/rdma_links.h"
 
 #include "wire/links/counter_text.h"
@@ -18,7 +18,9 @@ namespace {
 
 using wire::CheckStatus;
 
-constexpr double kWindowSeconds = 30, kMostSeconds = 120;  ///< of a window that is made longer to prove the BER of a slow link
+constexpr double kWindowSeconds = 30,
+                 kMostSeconds =
+                     120;  ///< of a window that is made longer to prove the BER of a slow link
 constexpr std::chrono::seconds kToolLimit{10};
 const std::filesystem::path kDevices = "sys/class/infiniband";
 
@@ -33,7 +35,8 @@ links::PortReading read(const Host& host, const LinkPort& port) {
     const auto text = host.line(port.folder() / "counters" / file);
     std::uint64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+    return error == std::errc() && end == text.data() + text.size() ? std::optional(value)
+                                                                    : std::nullopt;
   });
 }
 
@@ -65,13 +68,16 @@ std::string transceiverOf(const Host& host, const std::string& device) {
 
 double windowOf(const std::vector<LinkPort>& ports, double asked) {
   double window = asked;
-  for (const auto& port : ports) window = std::max(window, std::min(links::secondsToProve(port.rate).value_or(0) + 1, kMostSeconds));
+  for (const auto& port : ports)
+    window =
+        std::max(window, std::min(links::secondsToProve(port.rate).value_or(0) + 1, kMostSeconds));
   return window;
 }
 
 }  // namespace
 
-LinkWatch::LinkWatch(Host host, std::string device, std::function<double()> now) : host_(std::move(host)), device_(std::move(device)), now_(std::move(now)), began_(now_()) {
+LinkWatch::LinkWatch(Host host, std::string device, std::function<double()> now)
+    : host_(std::move(host)), device_(std::move(device)), now_(std::move(now)), began_(now_()) {
   for (const auto& port : portsOf(host_))
     if (port.device == device_) ports_.push_back({port.number, port.rate, read(host_, port)});
 }
@@ -81,18 +87,24 @@ std::vector<std::string> LinkWatch::complaints() const {
   for (const auto& seen : ports_) {
     const auto after = read(host_, {device_, seen.number, seen.rate, {}, {}});
     const auto window = now_() - began_;
-    for (const auto& one : links::judgeEnd(links::growth(seen.reading, after), {window, window}, seen.rate).complaints)
-      if (one.grade == links::Grade::Bad) out.push_back(fmt::format("{}/{}: {}", device_, seen.number, one.text));
+    for (const auto& one :
+         links::judgeEnd(links::growth(seen.reading, after), {window, window}, seen.rate)
+             .complaints)
+      if (one.grade == links::Grade::Bad)
+        out.push_back(fmt::format("{}/{}: {}", device_, seen.number, one.text));
   }
   return out;
 }
 
-double steadySeconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double steadySeconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 Verdict checkRdmaLinks(const nlohmann::json& params, const Host& host) {
   return measureRdmaLinks(params, host,
-                          {steadySeconds,
-                           [](double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }});
+                          {steadySeconds, [](double seconds) {
+                             std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+                           }});
 }
 
 Verdict measureRdmaLinks(const nlohmann::json& params, const Host& host, const Stopwatch& watch) {
@@ -112,22 +124,29 @@ Verdict measureRdmaLinks(const nlohmann::json& params, const Host& host, const S
   auto worst = links::Grade::Good;
   std::vector<std::string> texts;
   for (const auto& port : ports) {
-    const auto judged = links::judgeEnd(links::growth(port.before, port.after), window, port.rate, limits);
+    const auto judged =
+        links::judgeEnd(links::growth(port.before, port.after), window, port.rate, limits);
     const auto name = fmt::format("{}/{}", port.device, port.number);
     worst = std::max(worst, judged.grade);
-    nlohmann::json row = {{"port", name}, {"rate", port.rate}, {"grade", links::toString(judged.grade)}, {"transceiver", transceiverOf(host, port.device)}};
+    nlohmann::json row = {{"port", name},
+                          {"rate", port.rate},
+                          {"grade", links::toString(judged.grade)},
+                          {"transceiver", transceiverOf(host, port.device)}};
     for (const auto& one : judged.complaints) {
       if (one.grade != links::Grade::Good) texts.push_back(fmt::format("{}: {}", name, one.text));
       row["complaints"].push_back(one.text);
     }
-    if (judged.ber) verdict.values[port.device + ".port" + port.number + "_ber_at_most"] = judged.ber->high;
-    if (judged.load) verdict.values[port.device + ".port" + port.number + "_load_share"] = *judged.load;
+    if (judged.ber)
+      verdict.values[port.device + ".port" + port.number + "_ber_at_most"] = judged.ber->high;
+    if (judged.load)
+      verdict.values[port.device + ".port" + port.number + "_load_share"] = *judged.load;
     verdict.evidence.push_back(std::move(row));
   }
   if (worst == links::Grade::Bad) verdict.status = CheckStatus::Fail;
   if (worst == links::Grade::Unproven) verdict.status = CheckStatus::NoData;
   const auto summary = fmt::format("{} links in {:.1f} s", ports.size(), window.longest_seconds);
-  verdict.text = texts.empty() ? summary + ": no errors, BER below 1e-12" : fmt::format("{}: {}", summary, fmt::join(texts, "; "));
+  verdict.text = texts.empty() ? summary + ": no errors, BER below 1e-12"
+                               : fmt::format("{}: {}", summary, fmt::join(texts, "; "));
   return verdict;
 }
 

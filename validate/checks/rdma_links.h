@@ -2,16 +2,16 @@
 // rdma.links with a clock of the caller's: the check waits by nature.
 #pragma once
 
-#include "wire/links/counters.h"
 #include "validate/checks/catalogue.h"
+#include "wire/links/counters.h"
 
 #include <functional>
 
 namespace muster::validate {
 
 struct Stopwatch {
-  std::function<double()> now;            ///< seconds of a clock that never goes back
-  std::function<void(double)> wait;       ///< seconds
+  std::function<double()> now;       ///< seconds of a clock that never goes back
+  std::function<void(double)> wait;  ///< seconds
 };
 double steadySeconds();
 Verdict measureRdmaLinks(const nlohmann::json& params, const Host& host, const Stopwatch& watch);

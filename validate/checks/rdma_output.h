@@ -15,7 +15,8 @@ struct WriteBandwidth {
 };
 
 /// The row of `message_bytes` in the table of ib_write_bw --report_gbits.
-/// Errors: Corrupt when there is no such table, no such row, or a value is not a finite positive number
+/// Errors: Corrupt when there is no such table, no such row, or a value is not a finite positive
+/// number
 Result<WriteBandwidth> parseWriteBandwidth(std::string_view output, int message_bytes);
 
 std::string lastLine(std::string_view text);

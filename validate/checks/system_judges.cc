@@ -18,7 +18,8 @@ constexpr std::size_t kMaxFindings = 12;
 struct TroubleRow {
   std::string_view words, meaning;
 };
-// Source: messages of the Linux kernel's mce, edac, aer, block, nvme, ext4, xfs, mlx5, watchdog, mm and amdgpu code, and of NVIDIA's driver.
+// Source: messages of the Linux kernel's mce, edac, aer, block, nvme, ext4, xfs, mlx5, watchdog, mm
+// and amdgpu code, and of NVIDIA's driver.
 constexpr TroubleRow kTroubles[] = {
     {"[Hardware Error]: Machine check", "machine check: CPU or memory; read the BMC's event log"},
     {"mce: [Hardware Error]", "machine check: CPU or memory; read the BMC's event log"},
@@ -30,36 +31,54 @@ constexpr TroubleRow kTroubles[] = {
     {"I/O error, dev nvme", "an NVMe disk has failed a request: disk.health, then its slot"},
     {"EXT4-fs error", "a file system is damaged: its disk, or an abrupt power-off"},
     {"Corruption detected", "a file system is damaged: its disk, or an abrupt power-off"},
-    {"device's health compromised", "a NIC's firmware does not answer: reset it; again: replace it"},
+    {"device's health compromised",
+     "a NIC's firmware does not answer: reset it; again: replace it"},
     {"Health issue observed", "a NIC tells of trouble with itself: its firmware, heat or slot"},
-    {"RmInitAdapter failed", "the driver cannot start a GPU: power-cycle the node; again: reseat or replace it"},
+    {"RmInitAdapter failed",
+     "the driver cannot start a GPU: power-cycle the node; again: reseat or replace it"},
     {"soft lockup", "a processor was stuck: driver or firmware"},
     {"hard LOCKUP", "a processor was stuck with interrupts off: driver or hardware"},
     {"Out of memory: Killed process", "memory ran out: what does the image start?"},
     {"fallen off the bus", "a PCIe device has vanished: seating, power"},
     {"link is down due to too many", "a port gave up after errors: cable"},
-    {"uncorrectable hardware errors detected", "an AMD GPU counts uncorrectable errors: amd-smi metric --ecc names it; RMA when they come back"},
-    {"GPU reset begin", "an AMD GPU hung and was reset: its driver or firmware; again: long burn-in"},
+    {"uncorrectable hardware errors detected",
+     "an AMD GPU counts uncorrectable errors: amd-smi metric --ecc names it; RMA when they come "
+     "back"},
+    {"GPU reset begin",
+     "an AMD GPU hung and was reset: its driver or firmware; again: long burn-in"},
 };
 
 struct KnobRow {
-  std::string_view name, file;   ///< of every processor where it has a '*': then its value is that of all, or each that there is with '+' between
-  std::string_view wanted, why;  ///< '|' between values that are good alike; empty: only judged when the gate names one
+  std::string_view name, file;  ///< of every processor where it has a '*': then its value is that
+                                ///< of all, or each that there is with '+' between
+  std::string_view wanted,
+      why;  ///< '|' between values that are good alike; empty: only judged when the gate names one
 };
 constexpr KnobRow kKnobs[] = {
-    {"governor", "sys/devices/system/cpu/cpu*/cpufreq/scaling_governor", "performance", "others let clocks sag between kernel launches"},
-    {"numa_balancing", "proc/sys/kernel/numa_balancing", "0", "it unmaps pages that NICs and GPUs use"},
+    {"governor", "sys/devices/system/cpu/cpu*/cpufreq/scaling_governor", "performance",
+     "others let clocks sag between kernel launches"},
+    {"numa_balancing", "proc/sys/kernel/numa_balancing", "0",
+     "it unmaps pages that NICs and GPUs use"},
     {"smt", "sys/devices/system/cpu/smt/active", "", "1: two threads a core"},
     {"nmi_watchdog", "proc/sys/kernel/nmi_watchdog", "", "0 spares a hardware counter"},
-    {"hugepages", "sys/kernel/mm/transparent_hugepage/enabled", "", "as the list with the chosen one in brackets"},
-    {"epp", "sys/devices/system/cpu/cpu*/cpufreq/energy_performance_preference", "performance", "others let the processor itself hold clocks back"},
-    {"zone_reclaim", "proc/sys/vm/zone_reclaim_mode", "0", "a memory node drops its caches before it asks another"},
-    {"clocksource", "sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc", "others make every timestamp slow"},
-    {"no_turbo", "sys/devices/system/cpu/intel_pstate/no_turbo", "0", "1 keeps processors at their base clock"},
-    {"boost", "sys/devices/system/cpu/cpufreq/boost", "1", "0 keeps processors at their base clock"},
-    {"aspm", "sys/module/pcie_aspm/parameters/policy", "[default] performance powersave powersupersave|default [performance] powersave powersupersave",
+    {"hugepages", "sys/kernel/mm/transparent_hugepage/enabled", "",
+     "as the list with the chosen one in brackets"},
+    {"epp", "sys/devices/system/cpu/cpu*/cpufreq/energy_performance_preference", "performance",
+     "others let the processor itself hold clocks back"},
+    {"zone_reclaim", "proc/sys/vm/zone_reclaim_mode", "0",
+     "a memory node drops its caches before it asks another"},
+    {"clocksource", "sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc",
+     "others make every timestamp slow"},
+    {"no_turbo", "sys/devices/system/cpu/intel_pstate/no_turbo", "0",
+     "1 keeps processors at their base clock"},
+    {"boost", "sys/devices/system/cpu/cpufreq/boost", "1",
+     "0 keeps processors at their base clock"},
+    {"aspm", "sys/module/pcie_aspm/parameters/policy",
+     "[default] performance powersave powersupersave|default [performance] powersave "
+     "powersupersave",
      "sleeping PCIe links wake up late: pcie_aspm.policy=performance in kernel_args"},
-    {"iommu", "sys/kernel/iommu_groups/0/type", "identity", "every transfer of a GPU or NIC is translated: iommu=pt in kernel_args"},
+    {"iommu", "sys/kernel/iommu_groups/0/type", "identity",
+     "every transfer of a GPU or NIC is translated: iommu=pt in kernel_args"},
 };
 
 std::string valueOf(const Host& host, std::string_view file) {
@@ -69,7 +88,8 @@ std::string valueOf(const Host& host, std::string_view file) {
   std::set<std::string> values;
   for (const auto& name : host.names(folder))
     if (name.starts_with("cpu") && numberIn(std::string_view(name).substr(3)))
-      if (auto value = host.line(folder / name / file.substr(star + 2)); !value.empty()) values.insert(std::move(value));
+      if (auto value = host.line(folder / name / file.substr(star + 2)); !value.empty())
+        values.insert(std::move(value));
   return fmt::format("{}", fmt::join(values, "+"));
 }
 
@@ -96,13 +116,17 @@ Result<ClockState> clockState() {
   timex seen{};
   const int state = adjtimex(&seen);
   if (state < 0) return fail(ErrorCode::Unavailable, "adjtimex is refused here");
-  return ClockState{state != TIME_ERROR && (seen.status & STA_UNSYNC) == 0, static_cast<double>(seen.maxerror) * 1e-3};
+  return ClockState{state != TIME_ERROR && (seen.status & STA_UNSYNC) == 0,
+                    static_cast<double>(seen.maxerror) * 1e-3};
 }
 
 Verdict judgeClock(const ClockState& seen, double most_error_ms) {
   Verdict verdict = pass(fmt::format("synchronised, off by {:.1f} ms at most", seen.error_ms));
-  if (!seen.synchronised) verdict = failed("the clock is not synchronised");
-  else if (!(seen.error_ms <= most_error_ms)) verdict = failed(fmt::format("the clock may be off by {:.1f} ms, {:.1f} ms are allowed", seen.error_ms, most_error_ms));
+  if (!seen.synchronised)
+    verdict = failed("the clock is not synchronised");
+  else if (!(seen.error_ms <= most_error_ms))
+    verdict = failed(fmt::format("the clock may be off by {:.1f} ms, {:.1f} ms are allowed",
+                                 seen.error_ms, most_error_ms));
   verdict.values = {{"clock_error_ms", seen.error_ms}};
   return verdict;
 }
@@ -123,8 +147,8 @@ namespace {
 
 constexpr int kRecoveryAction = 154;
 
-/// XID 154, "GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)": the driver's word for what a GPU needs now. A line that is
-/// cut off asks for something.
+/// XID 154, "GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)": the
+/// driver's word for what a GPU needs now. A line that is cut off asks for something.
 bool asksForNothing(std::string_view line) {
   const auto to = line.rfind(" to ");
   return to != std::string_view::npos && line.find("(None)", to) != std::string_view::npos;
@@ -133,19 +157,27 @@ bool asksForNothing(std::string_view line) {
 }  // namespace
 
 std::vector<std::string> xidsIn(std::string_view log) {
-  constexpr std::string_view kMark = "NVRM: Xid (PCI:", kOfSwitch = "SXid (PCI:", kCorrected = "Non-fatal";
+  constexpr std::string_view kMark = "NVRM: Xid (PCI:", kOfSwitch = "SXid (PCI:",
+                             kCorrected = "Non-fatal";
   std::vector<std::string> found;
   eachLine(log, [&](std::string_view line) {
-    if (const auto sxid = line.find(kOfSwitch); sxid != std::string_view::npos && found.size() < kMaxFindings && line.find(kCorrected, sxid) == std::string_view::npos)
+    if (const auto sxid = line.find(kOfSwitch);
+        sxid != std::string_view::npos && found.size() < kMaxFindings &&
+        line.find(kCorrected, sxid) == std::string_view::npos)
       found.push_back(fmt::format("{} (an NVSwitch)", line.substr(sxid, 200)));
     const auto at = line.find(kMark);
     if (at == std::string_view::npos || found.size() >= kMaxFindings) return;
     const auto end = line.find("): ", at);
     int number = -1;
-    if (end != std::string_view::npos) std::from_chars(line.data() + end + 3, line.data() + line.size(), number);
+    if (end != std::string_view::npos)
+      std::from_chars(line.data() + end + 3, line.data() + line.size(), number);
     const auto* known = wire::findXid(fmt::format("xid.{}", number));
-    const bool harmless = number == kRecoveryAction ? asksForNothing(line) : known && (known->needs == wire::XidNeeds::Nothing || known->needs == wire::XidNeeds::NewJob);
-    if (!harmless) found.push_back(fmt::format("{}", line.substr(at, 200)));   // one that cannot be read counts
+    const bool harmless = number == kRecoveryAction
+                              ? asksForNothing(line)
+                              : known && (known->needs == wire::XidNeeds::Nothing ||
+                                          known->needs == wire::XidNeeds::NewJob);
+    if (!harmless)
+      found.push_back(fmt::format("{}", line.substr(at, 200)));  // one that cannot be read counts
   });
   return found;
 }
@@ -157,16 +189,22 @@ Verdict judgeKnobs(const nlohmann::json& wanted, const Host& host) {
     const std::string name(row.name), value = valueOf(host, row.file);
     const auto asked = wanted.find(name);
     known.insert(name);
-    const std::string expected = asked != wanted.end() ? asked->get<std::string>() : std::string(row.wanted);
-    if (asked != wanted.end() && value.empty()) return noData(fmt::format("this machine has no {}", row.file));
+    const std::string expected =
+        asked != wanted.end() ? asked->get<std::string>() : std::string(row.wanted);
+    if (asked != wanted.end() && value.empty())
+      return noData(fmt::format("this machine has no {}", row.file));
     if (value.empty()) continue;
     seen.push_back(fmt::format("{} = {}", name, value));
-    if (!expected.empty() && !isOneOf(value, expected)) wrong.push_back(fmt::format("{} is '{}', expected '{}': {}", name, value, expected, row.why));
+    if (!expected.empty() && !isOneOf(value, expected))
+      wrong.push_back(fmt::format("{} is '{}', expected '{}': {}", name, value, expected, row.why));
   }
   for (const auto& [name, value] : wanted.items())
-    if (!known.contains(name)) return brokenTest(fmt::format("there is no setting '{}'; there are {}", name, fmt::join(known, ", ")));
+    if (!known.contains(name))
+      return brokenTest(
+          fmt::format("there is no setting '{}'; there are {}", name, fmt::join(known, ", ")));
   if (seen.empty()) return noData("this machine has none of the settings");
-  Verdict verdict = wrong.empty() ? pass(fmt::format("{}", fmt::join(seen, ", "))) : failed(fmt::format("{}", fmt::join(wrong, "; ")));
+  Verdict verdict = wrong.empty() ? pass(fmt::format("{}", fmt::join(seen, ", ")))
+                                  : failed(fmt::format("{}", fmt::join(wrong, "; ")));
   verdict.evidence = {{"seen", seen}};
   return verdict;
 }
@@ -187,18 +225,26 @@ std::map<std::string, double> idleLatencies(const Host& host) {
   return deepest;
 }
 
-Verdict judgeIdle(const std::map<std::string, double>& latencies, double max_us, std::string_view driver) {
-  if (latencies.empty() && driver == "none") return pass("no idle states: the firmware offers none");
+Verdict judgeIdle(const std::map<std::string, double>& latencies, double max_us,
+                  std::string_view driver) {
+  if (latencies.empty() && driver == "none")
+    return pass("no idle states: the firmware offers none");
   if (latencies.empty()) return noData("the kernel tells no idle states");
   std::map<double, std::vector<std::string>> cpus;
   for (const auto& [cpu, latency] : latencies) cpus[latency].push_back(cpu);
   const double deepest = cpus.rbegin()->first;
-  Verdict verdict = pass(fmt::format("all {} processors wake within {:.0f} µs{}", latencies.size(), deepest, max_us > 0 ? "" : "; nothing was expected"));
+  Verdict verdict = pass(fmt::format("all {} processors wake within {:.0f} µs{}", latencies.size(),
+                                     deepest, max_us > 0 ? "" : "; nothing was expected"));
   if (cpus.size() > 1) {
-    const auto& few = std::min_element(cpus.begin(), cpus.end(), [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); })->second;
-    verdict = failed(fmt::format("processors differ in the idle states that are on: {} of {} ({}{}) are not as the others", few.size(), latencies.size(), few.front(), few.size() > 1 ? ", …" : ""));
+    const auto& few = std::min_element(cpus.begin(), cpus.end(), [](const auto& a, const auto& b) {
+                        return a.second.size() < b.second.size();
+                      })->second;
+    verdict = failed(fmt::format(
+        "processors differ in the idle states that are on: {} of {} ({}{}) are not as the others",
+        few.size(), latencies.size(), few.front(), few.size() > 1 ? ", …" : ""));
   } else if (max_us > 0 && !(deepest <= max_us)) {
-    verdict = failed(fmt::format("processors take {:.0f} µs to wake, {:.0f} µs are allowed", deepest, max_us));
+    verdict = failed(
+        fmt::format("processors take {:.0f} µs to wake, {:.0f} µs are allowed", deepest, max_us));
   }
   verdict.values = {{"idle_wake_us", deepest}};
   return verdict;

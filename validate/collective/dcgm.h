@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `dcgmi diag -j`, read fail-closed: a test that was skipped, or an entity without a result, has not passed.
+// `dcgmi diag -j`, read fail-closed: a test that was skipped, or an entity without a result, has
+// not passed.
 #pragma once
 
 #include "base/result.h"
@@ -13,11 +14,12 @@ namespace muster::collective {
 
 enum class DcgmStatus { Pass, Warn, Fail, Skip, Missing };
 struct DcgmFinding {
-  std::string test, entity, serial;   ///< entity: "GPU 3"
+  std::string test, entity, serial;  ///< entity: "GPU 3"
   DcgmStatus status = DcgmStatus::Missing;
   std::string text;
-  int error_id = 0, severity = 0;     ///< 0 none, 1 monitor, 2 isolate, 3 unknown, 4 triage, 5 config, 6 reset
-  std::string_view action() const;    ///< what the severity asks for
+  int error_id = 0,
+      severity = 0;  ///< 0 none, 1 monitor, 2 isolate, 3 unknown, 4 triage, 5 config, 6 reset
+  std::string_view action() const;  ///< what the severity asks for
 };
 struct DcgmReport {
   std::string version, driver;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives over TCP: every rank has a stream to every other one. Rings for what is reduced or gathered, as NCCL does it; steps of
-// exchanges for an all-to-all. For hosts without GPUs, and for seeing the whole chain work where there is neither GPU nor RDMA.
+// Collectives over TCP: every rank has a stream to every other one. Rings for what is reduced or
+// gathered, as NCCL does it; steps of exchanges for an all-to-all. For hosts without GPUs, and for
+// seeing the whole chain work where there is neither GPU nor RDMA.
 #include "base/io/process.h"
 #include "validate/collective/collective.h"
 #include "validate/collective/tcp_streams.h"
@@ -15,22 +16,28 @@
 namespace muster::collective {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x6873656d2d706374;   ///< "tcp-mesh"
+constexpr std::uint64_t kMagic = 0x6873656d2d706374;  ///< "tcp-mesh"
 constexpr std::size_t kOtherDescriptors = 64;
 
 /// How ranks know each other: another job's rank, or a port scanner, is none of ours.
 struct Hello {
   std::uint64_t magic = kMagic, job = 0;
   std::int32_t rank = -1, port = 0;
-  char address[48] = {};   ///< where this rank listens, as text
+  char address[48] = {};  ///< where this rank listens, as text
 };
 static_assert(std::is_trivially_copyable_v<Hello>);
 
 class TcpRank final : public Communicator {
  public:
-  TcpRank(const Job& job, int rank) : rank_(rank), ranks_(job.ranks), job_(jobNumber(job)), end_(StreamClock::now() + job.limit), streams_(static_cast<std::size_t>(job.ranks)) {}
+  TcpRank(const Job& job, int rank)
+      : rank_(rank),
+        ranks_(job.ranks),
+        job_(jobNumber(job)),
+        end_(StreamClock::now() + job.limit),
+        streams_(static_cast<std::size_t>(job.ranks)) {}
 
-  /// Rank 0 is met first; with its list everybody calls those before him and is called by those after him.
+  /// Rank 0 is met first; with its list everybody calls those before him and is called by those
+  /// after him.
   Result<void> join(const Job& job) {
     const auto colon = job.meeting.rfind(':');
     const auto host = job.meeting.substr(0, colon);
@@ -41,7 +48,8 @@ class TcpRank final : public Communicator {
     std::vector<Hello> table(static_cast<std::size_t>(ranks_));
     if (rank_ == 0) {
       TRY_OK(acceptFrom(listener.get(), table));
-      for (int other = 1; other < ranks_; ++other) TRY_OK(sendAll(stream(other), table.data(), table.size() * sizeof(Hello), end_));
+      for (int other = 1; other < ranks_; ++other)
+        TRY_OK(sendAll(stream(other), table.data(), table.size() * sizeof(Hello), end_));
       return {};
     }
     TRY(first, connectTo(host, port, end_));
@@ -54,7 +62,8 @@ class TcpRank final : public Communicator {
     for (int other = 1; other < rank_; ++other) {
       auto& known = table[static_cast<std::size_t>(other)];
       known.address[sizeof known.address - 1] = '\0';
-      if (known.magic != kMagic || known.job != job_) return fail(ErrorCode::Conflict, "who meets there means another job");
+      if (known.magic != kMagic || known.job != job_)
+        return fail(ErrorCode::Conflict, "who meets there means another job");
       TRY(called, connectTo(known.address, known.port, end_));
       streams_[static_cast<std::size_t>(other)] = std::move(called);
       TRY_OK(greet(other, own_port));
@@ -65,12 +74,16 @@ class TcpRank final : public Communicator {
   std::string device() const override { return address_; }
 
   Result<std::uint64_t> check(const Step& step, std::uint64_t seed) override {
-    input_.resize(step.shape.input), output_.assign(step.shape.output, std::numeric_limits<float>::quiet_NaN());   // what nobody writes is wrong
+    input_.resize(step.shape.input),
+        output_.assign(step.shape.output,
+                       std::numeric_limits<float>::quiet_NaN());  // what nobody writes is wrong
     for (std::uint64_t i = 0; i < step.shape.input; ++i) input_[i] = inputValue(seed, rank_, i);
     TRY_OK(once(step));
     std::uint64_t wrong = 0;
     const int whose = step.operation == Operation::Pair ? step.peer : rank_;
-    for (std::uint64_t i = 0; i < step.shape.output; ++i) wrong += !(output_[i] == outputValue(step.operation, seed, whose, ranks_, step.shape.count, i));
+    for (std::uint64_t i = 0; i < step.shape.output; ++i)
+      wrong +=
+          !(output_[i] == outputValue(step.operation, seed, whose, ranks_, step.shape.count, i));
     return wrong;
   }
 
@@ -96,7 +109,8 @@ class TcpRank final : public Communicator {
   Hello helloOf(int port) const {
     Hello hello;
     hello.job = job_, hello.rank = rank_, hello.port = port;
-    std::memcpy(hello.address, address_.data(), std::min(address_.size(), sizeof hello.address - 1));
+    std::memcpy(hello.address, address_.data(),
+                std::min(address_.size(), sizeof hello.address - 1));
     return hello;
   }
 
@@ -104,10 +118,18 @@ class TcpRank final : public Communicator {
   Result<void> acceptFrom(int listener, std::vector<Hello>& table) {
     for (int left = ranks_ - 1 - rank_; left > 0;) {
       auto came = acceptOne(listener, end_);
-      if (!came) return fail(std::move(came.error()).within(fmt::format("{} of {} other ranks did not come", left, ranks_ - 1)));
+      if (!came)
+        return fail(
+            std::move(came.error())
+                .within(fmt::format("{} of {} other ranks did not come", left, ranks_ - 1)));
       Hello hello;
-      if (!receiveAll(came->get(), &hello, sizeof hello, std::min(end_, StreamClock::now() + kStranger)) || hello.magic != kMagic || hello.job != job_) continue;
-      if (hello.rank <= rank_ || hello.rank >= ranks_ || stream(hello.rank) >= 0) return fail(ErrorCode::Conflict, fmt::format("rank {} came twice, or is none of {}", hello.rank, ranks_));
+      if (!receiveAll(came->get(), &hello, sizeof hello,
+                      std::min(end_, StreamClock::now() + kStranger)) ||
+          hello.magic != kMagic || hello.job != job_)
+        continue;
+      if (hello.rank <= rank_ || hello.rank >= ranks_ || stream(hello.rank) >= 0)
+        return fail(ErrorCode::Conflict,
+                    fmt::format("rank {} came twice, or is none of {}", hello.rank, ranks_));
       table[static_cast<std::size_t>(hello.rank)] = hello;
       streams_[static_cast<std::size_t>(hello.rank)] = std::move(*came);
       --left;
@@ -118,30 +140,41 @@ class TcpRank final : public Communicator {
   Result<void> once(const Step& step) {
     const auto n = step.shape.count;
     switch (step.operation) {
-      case Operation::AllReduce: return allReduce();
+      case Operation::AllReduce:
+        return allReduce();
       case Operation::AllGather:
         std::copy_n(input_.begin(), n, output_.begin() + at(rank_, n));
         return gatherRing(n);
-      case Operation::ReduceScatter: return reduceScatter(n);
-      case Operation::AllToAll: return allToAll(n);
-      case Operation::SendRecv: return exchange(next(), input_.data(), n, before(), output_.data(), n);
-      case Operation::Pair: return exchange(step.peer, input_.data(), n, step.peer, output_.data(), n);
+      case Operation::ReduceScatter:
+        return reduceScatter(n);
+      case Operation::AllToAll:
+        return allToAll(n);
+      case Operation::SendRecv:
+        return exchange(next(), input_.data(), n, before(), output_.data(), n);
+      case Operation::Pair:
+        return exchange(step.peer, input_.data(), n, step.peer, output_.data(), n);
     }
     return {};
   }
 
   int next() const { return (rank_ + 1) % ranks_; }
   int before() const { return (rank_ + ranks_ - 1) % ranks_; }
-  static std::ptrdiff_t at(int part, std::uint64_t n) { return static_cast<std::ptrdiff_t>(static_cast<std::uint64_t>(part) * n); }
-  Result<void> exchange(int to, const float* out, std::uint64_t sent, int from, float* in, std::uint64_t received) {
-    return exchangeAll(stream(to), out, sent * sizeof(float), stream(from), in, received * sizeof(float), end_);
+  static std::ptrdiff_t at(int part, std::uint64_t n) {
+    return static_cast<std::ptrdiff_t>(static_cast<std::uint64_t>(part) * n);
+  }
+  Result<void> exchange(int to, const float* out, std::uint64_t sent, int from, float* in,
+                        std::uint64_t received) {
+    return exchangeAll(stream(to), out, sent * sizeof(float), stream(from), in,
+                       received * sizeof(float), end_);
   }
 
   /// Parts of equal size in output_, of which each rank has its own.
   Result<void> gatherRing(std::uint64_t n) {
     for (int step = 0; step + 1 < ranks_; ++step) {
-      const int mine = (rank_ - step + ranks_) % ranks_, theirs = (rank_ - step - 1 + 2 * ranks_) % ranks_;
-      TRY_OK(exchange(next(), output_.data() + at(mine, n), n, before(), output_.data() + at(theirs, n), n));
+      const int mine = (rank_ - step + ranks_) % ranks_,
+                theirs = (rank_ - step - 1 + 2 * ranks_) % ranks_;
+      TRY_OK(exchange(next(), output_.data() + at(mine, n), n, before(),
+                      output_.data() + at(theirs, n), n));
     }
     return {};
   }
@@ -150,7 +183,8 @@ class TcpRank final : public Communicator {
   Result<void> reduceRing(std::uint64_t n) {
     part_.resize(n);
     for (int step = 0; step + 1 < ranks_; ++step) {
-      const int away = (rank_ - step - 1 + 2 * ranks_) % ranks_, here = (rank_ - step - 2 + 3 * ranks_) % ranks_;
+      const int away = (rank_ - step - 1 + 2 * ranks_) % ranks_,
+                here = (rank_ - step - 2 + 3 * ranks_) % ranks_;
       TRY_OK(exchange(next(), sum_.data() + at(away, n), n, before(), part_.data(), n));
       float* to = sum_.data() + at(here, n);
       for (std::uint64_t i = 0; i < n; ++i) to[i] += part_[i];
@@ -167,7 +201,8 @@ class TcpRank final : public Communicator {
 
   /// Reduced in parts, then gathered; the last part is filled up with zeros.
   Result<void> allReduce() {
-    const auto all = input_.size(), n = (all + static_cast<std::size_t>(ranks_) - 1) / static_cast<std::size_t>(ranks_);
+    const auto all = input_.size(),
+               n = (all + static_cast<std::size_t>(ranks_) - 1) / static_cast<std::size_t>(ranks_);
     sum_ = input_;
     sum_.resize(n * static_cast<std::size_t>(ranks_));
     TRY_OK(reduceRing(n));
@@ -186,7 +221,8 @@ class TcpRank final : public Communicator {
     return {};
   }
 
-  static constexpr std::chrono::seconds kStranger{5};   ///< for a hello; who says nothing is none of ours
+  static constexpr std::chrono::seconds kStranger{
+      5};  ///< for a hello; who says nothing is none of ours
   const int rank_, ranks_;
   const std::uint64_t job_;
   const StreamClock::time_point end_;
@@ -198,7 +234,9 @@ class TcpRank final : public Communicator {
 }  // namespace
 
 Result<std::unique_ptr<Communicator>> joinTcp(const Job& job, int rank, int) {
-  io::raiseDescriptorLimit(static_cast<std::size_t>(job.ranks) * static_cast<std::size_t>(job.local_ranks) + kOtherDescriptors);
+  io::raiseDescriptorLimit(static_cast<std::size_t>(job.ranks) *
+                               static_cast<std::size_t>(job.local_ranks) +
+                           kOtherDescriptors);
   auto made = std::make_unique<TcpRank>(job, rank);
   TRY_OK(made->join(job));
   return made;

@@ -15,7 +15,7 @@ namespace muster::collective {
 namespace {
 
 constexpr std::size_t kBlockBytes = 4u << 20;
-constexpr std::uint64_t kMagic = 0x706169722d746370;   ///< "pair-tcp"
+constexpr std::uint64_t kMagic = 0x706169722d746370;  ///< "pair-tcp"
 constexpr int kMaxStreams = 64;
 
 /// What each stream begins with, and what its receiver answers.
@@ -34,19 +34,23 @@ std::vector<char> blockOf(std::uint64_t seed) {
   return block;
 }
 
-Result<Receipt> sendStream(const TcpPair& pair, int fd, const std::vector<char>& block, StreamClock::time_point end) {
+Result<Receipt> sendStream(const TcpPair& pair, int fd, const std::vector<char>& block,
+                           StreamClock::time_point end) {
   const Hello hello{kMagic, pair.seed, pair.bytes};
   TRY_OK(sendAll(fd, &hello, sizeof hello, end));
-  for (std::uint64_t sent = 0; sent < pair.bytes; sent += kBlockBytes) TRY_OK(sendAll(fd, block.data(), std::min<std::uint64_t>(kBlockBytes, pair.bytes - sent), end));
+  for (std::uint64_t sent = 0; sent < pair.bytes; sent += kBlockBytes)
+    TRY_OK(sendAll(fd, block.data(), std::min<std::uint64_t>(kBlockBytes, pair.bytes - sent), end));
   Receipt receipt{};
   TRY_OK(receiveAll(fd, &receipt, sizeof receipt, end));
   return receipt;
 }
 
-Result<Receipt> receiveStream(const TcpPair& pair, int fd, const std::vector<char>& block, StreamClock::time_point end) {
+Result<Receipt> receiveStream(const TcpPair& pair, int fd, const std::vector<char>& block,
+                              StreamClock::time_point end) {
   Hello hello{};
   TRY_OK(receiveAll(fd, &hello, sizeof hello, end));
-  if (hello.magic != kMagic || hello.bytes != pair.bytes) return fail(ErrorCode::Conflict, "whoever called means another test");
+  if (hello.magic != kMagic || hello.bytes != pair.bytes)
+    return fail(ErrorCode::Conflict, "whoever called means another test");
   std::vector<char> seen(kBlockBytes);
   Receipt receipt{};
   while (receipt.bytes < pair.bytes) {
@@ -79,8 +83,11 @@ Result<std::vector<Socket>> openStreams(const TcpPair& pair, StreamClock::time_p
 }  // namespace
 
 Result<TcpMeasured> runTcpPair(const TcpPair& pair) {
-  if (pair.port < 1 || pair.port > 65535) return fail(ErrorCode::InvalidInput, fmt::format("{} is no port", pair.port));
-  if (pair.streams < 1 || pair.streams > kMaxStreams || pair.bytes == 0) return fail(ErrorCode::InvalidInput, fmt::format("1 to {} streams of at least one byte", kMaxStreams));
+  if (pair.port < 1 || pair.port > 65535)
+    return fail(ErrorCode::InvalidInput, fmt::format("{} is no port", pair.port));
+  if (pair.streams < 1 || pair.streams > kMaxStreams || pair.bytes == 0)
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("1 to {} streams of at least one byte", kMaxStreams));
   const auto end = StreamClock::now() + pair.limit;
   const auto block = blockOf(pair.seed);
   TRY(streams, openStreams(pair, end));
@@ -89,13 +96,18 @@ Result<TcpMeasured> runTcpPair(const TcpPair& pair) {
   {
     std::vector<std::jthread> threads;
     for (std::size_t i = 0; i < streams.size(); ++i)
-      threads.emplace_back([&, i] { receipts[i] = pair.peer.empty() ? receiveStream(pair, streams[i].get(), block, end) : sendStream(pair, streams[i].get(), block, end); });
+      threads.emplace_back([&, i] {
+        receipts[i] = pair.peer.empty() ? receiveStream(pair, streams[i].get(), block, end)
+                                        : sendStream(pair, streams[i].get(), block, end);
+      });
   }
   const std::chrono::duration<double> seconds = StreamClock::now() - start;
   TcpMeasured measured;
   for (auto& receipt : receipts) {
     if (!receipt) return fail(receipt.error());
-    if (receipt->bytes != pair.bytes) return fail(ErrorCode::Corrupt, fmt::format("{} of {} bytes were received", receipt->bytes, pair.bytes));
+    if (receipt->bytes != pair.bytes)
+      return fail(ErrorCode::Corrupt,
+                  fmt::format("{} of {} bytes were received", receipt->bytes, pair.bytes));
     measured.bytes += receipt->bytes, measured.wrong_blocks += receipt->wrong_blocks;
   }
   measured.gbits = static_cast<double>(measured.bytes) * 8e-9 / seconds.count();

@@ -16,17 +16,24 @@ namespace muster::collective {
 namespace {
 
 constexpr std::chrono::milliseconds kTryAgain{100};
-constexpr int kWaiting = 1024;   ///< connections that a listener keeps until they are accepted
+constexpr int kWaiting = 1024;  ///< connections that a listener keeps until they are accepted
 
-std::unexpected<Error> broken(const char* what) { return fail(ErrorCode::Unavailable, fmt::format("{}: {}", what, std::strerror(errno))); }
+std::unexpected<Error> broken(const char* what) {
+  return fail(ErrorCode::Unavailable, fmt::format("{}: {}", what, std::strerror(errno)));
+}
 
 /// Until one of them is ready.
 Result<void> waitFor(std::span<pollfd> watched, StreamClock::time_point end) {
   for (;;) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - StreamClock::now()).count();
-    const int ready = left > 0 ? ::poll(watched.data(), watched.size(), static_cast<int>(std::min<long>(left, 60'000))) : 0;
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(end - StreamClock::now()).count();
+    const int ready = left > 0 ? ::poll(watched.data(), watched.size(),
+                                        static_cast<int>(std::min<long>(left, 60'000)))
+                               : 0;
     if (ready > 0) return {};
-    if (ready == 0 && StreamClock::now() >= end) return fail(ErrorCode::Timeout, "the other side did not come, or stood still, until the limit");
+    if (ready == 0 && StreamClock::now() >= end)
+      return fail(ErrorCode::Timeout,
+                  "the other side did not come, or stood still, until the limit");
     if (ready < 0 && errno != EINTR) return broken("poll");
   }
 }
@@ -41,7 +48,8 @@ struct Way {
   /// As far as it goes without waiting.
   Result<void> move() {
     while (left > 0) {
-      const auto moved = events == POLLIN ? ::recv(fd, data, left, MSG_DONTWAIT) : ::send(fd, data, left, MSG_NOSIGNAL | MSG_DONTWAIT);
+      const auto moved = events == POLLIN ? ::recv(fd, data, left, MSG_DONTWAIT)
+                                          : ::send(fd, data, left, MSG_NOSIGNAL | MSG_DONTWAIT);
       if (moved > 0) {
         data += moved, left -= static_cast<std::size_t>(moved);
       } else if (moved == 0) {
@@ -69,14 +77,19 @@ Result<void> moveAll(std::span<Way> ways, StreamClock::time_point end) {
   }
 }
 
-char* writable(const void* data) { return static_cast<char*>(const_cast<void*>(data)); }  // send reads only
+char* writable(const void* data) {
+  return static_cast<char*>(const_cast<void*>(data));
+}  // send reads only
 
 Result<sockaddr_in> addressOf(const std::string& host, int port) {
-  if (port < 0 || port > 65535) return fail(ErrorCode::InvalidInput, fmt::format("{} is no port", port));
+  if (port < 0 || port > 65535)
+    return fail(ErrorCode::InvalidInput, fmt::format("{} is no port", port));
   sockaddr_in address{};
   address.sin_family = AF_INET, address.sin_port = htons(static_cast<std::uint16_t>(port));
-  if (host.empty()) address.sin_addr.s_addr = INADDR_ANY;
-  else if (::inet_pton(AF_INET, host.c_str(), &address.sin_addr) != 1) return fail(ErrorCode::InvalidInput, fmt::format("'{}' is no IPv4 address", host));
+  if (host.empty())
+    address.sin_addr.s_addr = INADDR_ANY;
+  else if (::inet_pton(AF_INET, host.c_str(), &address.sin_addr) != 1)
+    return fail(ErrorCode::InvalidInput, fmt::format("'{}' is no IPv4 address", host));
   return address;
 }
 
@@ -89,7 +102,8 @@ void sendSmallAtOnce(int fd) {
 Result<sockaddr_in> boundTo(int fd) {
   sockaddr_in address{};
   socklen_t size = sizeof address;
-  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) return broken("getsockname");
+  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0)
+    return broken("getsockname");
   return address;
 }
 
@@ -103,8 +117,10 @@ Result<void> receiveAll(int fd, void* data, std::size_t bytes, StreamClock::time
   Way way{fd, POLLIN, static_cast<char*>(data), bytes};
   return moveAll({&way, 1}, end);
 }
-Result<void> exchangeAll(int to, const void* out, std::size_t out_bytes, int from, void* in, std::size_t in_bytes, StreamClock::time_point end) {
-  std::array<Way, 2> ways{Way{to, POLLOUT, writable(out), out_bytes}, Way{from, POLLIN, static_cast<char*>(in), in_bytes}};
+Result<void> exchangeAll(int to, const void* out, std::size_t out_bytes, int from, void* in,
+                         std::size_t in_bytes, StreamClock::time_point end) {
+  std::array<Way, 2> ways{Way{to, POLLOUT, writable(out), out_bytes},
+                          Way{from, POLLIN, static_cast<char*>(in), in_bytes}};
   return moveAll(ways, end);
 }
 
@@ -112,8 +128,10 @@ Result<Socket> listenAt(int port) {
   TRY(address, addressOf("", port));
   Socket listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const int yes = 1;
-  if (listener.get() < 0 || ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
-      ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 || ::listen(listener.get(), kWaiting) != 0)
+  if (listener.get() < 0 ||
+      ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
+      ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      ::listen(listener.get(), kWaiting) != 0)
     return broken(fmt::format("listening at port {}", port).c_str());
   return listener;
 }
@@ -146,7 +164,8 @@ Result<Socket> connectTo(const std::string& host, int port, StreamClock::time_po
       return socket;
     }
     if (errno != ECONNREFUSED && errno != EINTR) return broken("connect");
-    if (StreamClock::now() + kTryAgain >= end) return fail(ErrorCode::Timeout, fmt::format("nobody listens at {}:{}", host, port));
+    if (StreamClock::now() + kTryAgain >= end)
+      return fail(ErrorCode::Timeout, fmt::format("nobody listens at {}:{}", host, port));
     std::this_thread::sleep_for(kTryAgain);
   }
 }

@@ -13,14 +13,15 @@ inline constexpr const char* kNcclEntry = "muster_collective_open_nccl";
 
 struct NcclFound {
   int gpus = 0;
-  std::string version;          ///< of the library: "2.28.3"
-  std::function<Result<std::string>()> make_id;   ///< of a group, on the node of rank 0
+  std::string version;                           ///< of the library: "2.28.3"
+  std::function<Result<std::string>()> make_id;  ///< of a group, on the node of rank 0
   std::function<Join(std::string id)> join_by;
 };
 /// What the file exports.
 using OpenNccl = void (*)(Result<NcclFound>& found);
 
-/// Errors: NotFound (no such file, a library that it needs, no GPU: each with what to do), Corrupt (of another version)
+/// Errors: NotFound (no such file, a library that it needs, no GPU: each with what to do), Corrupt
+/// (of another version)
 Result<NcclFound> openNccl(const std::filesystem::path& folder_of_program);
 
 }  // namespace muster::collective

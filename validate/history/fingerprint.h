@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers of a gate that are no measure but a digest: equal on all devices of a kind, or one of them is wrong.
+// Numbers of a gate that are no measure but a digest: equal on all devices of a kind, or one of
+// them is wrong.
 #pragma once
 
 #include <string_view>

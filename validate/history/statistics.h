@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fleet statistics: which nodes, racks and devices differ from their like, and what drifts, with a stated budget of false alarms. Pure.
+// Fleet statistics: which nodes, racks and devices differ from their like, and what drifts, with a
+// stated budget of false alarms. Pure.
 //
-// Everything is robust (medians, and the median absolute deviation as scale), because what is looked for is in the data. The budget is the
-// number of false alarms that one report may be expected to hold; it is shared among all comparisons that are made. Noise of a fleet has
-// heavier tails than a normal distribution has, so there is a control: the good sides, where nothing is wrong, say how far noise reaches.
+// Everything is robust (medians, and the median absolute deviation as scale), because what is
+// looked for is in the data. The budget is the number of false alarms that one report may be
+// expected to hold; it is shared among all comparisons that are made. Noise of a fleet has heavier
+// tails than a normal distribution has, so there is a control: the good sides, where nothing is
+// wrong, say how far noise reaches.
 #pragma once
 
 #include "lifecycle/store/measurements.h"
@@ -15,13 +18,15 @@
 namespace muster::validate::history {
 
 enum class Better { Higher, Lower, Unknown };
-/// From the unit that a metric's name ends in: _gbits, _tflops … higher; _seconds, _us, _c, _errors … lower. Unknown: both sides count.
+/// From the unit that a metric's name ends in: _gbits, _tflops … higher; _seconds, _us, _c, _errors
+/// … lower. Unknown: both sides count.
 Better betterOf(std::string_view metric);
 
 struct Policy {
-  double false_alarms = 1;        ///< expected in a whole report, when nothing is wrong
-  double least_effect = 0.01;     ///< a share of the typical value below which nothing is worth a person's time
-  std::size_t least_group = 8;    ///< fewer values are shown, not judged
+  double false_alarms = 1;  ///< expected in a whole report, when nothing is wrong
+  double least_effect =
+      0.01;  ///< a share of the typical value below which nothing is worth a person's time
+  std::size_t least_group = 8;  ///< fewer values are shown, not judged
 };
 
 enum class AlarmKind { Bits, Node, Rack, Device, Drift, FleetDrift };
@@ -31,9 +36,10 @@ struct Alarm {
   AlarmKind kind = AlarmKind::Node;
   std::string sku, metric, subject;  ///< subject: node, node@device, rack, device, or the sku
   double value = 0, typical = 0;
-  double sigmas = 0;    ///< towards the bad side, in robust σ of the group
-  double limit = 0;     ///< σ from which on it is an alarm there
-  std::size_t others = 0;   ///< Bits: devices that computed what is typical; no noise is in that, and no σ
+  double sigmas = 0;  ///< towards the bad side, in robust σ of the group
+  double limit = 0;   ///< σ from which on it is an alarm there
+  std::size_t others =
+      0;  ///< Bits: devices that computed what is typical; no noise is in that, and no σ
   double change() const { return typical != 0 ? value / typical - 1 : 0; }
 };
 
@@ -49,7 +55,7 @@ struct Group {
   std::string sku, metric;
   Better better = Better::Unknown;
   bool judged = false;
-  double median = 0, sigma = 0, limit = 0;   ///< limit in σ
+  double median = 0, sigma = 0, limit = 0;             ///< limit in σ
   std::vector<std::pair<std::string, double>> latest;  ///< subject → newest value, ordered by value
   std::vector<TrendPoint> trend;
 };

@@ -9,7 +9,8 @@
 namespace muster::validate::isolate {
 namespace {
 
-constexpr int kRotations = 8;  ///< of the second half, before a pair that has met already is taken again
+constexpr int kRotations =
+    8;  ///< of the second half, before a pair that has met already is taken again
 
 Pair ordered(int a, int b) { return {std::min(a, b), std::max(a, b)}; }
 
@@ -20,7 +21,8 @@ bool isPrime(int number) {
 }
 
 /// Irreducible polynomials over GF(2) of degree 1…15, by degree.
-constexpr std::array kIrreducible{0, 0x3, 0x7, 0xb, 0x13, 0x25, 0x43, 0x83, 0x11b, 0x203, 0x409, 0x805, 0x1009, 0x201b, 0x4021, 0x8003};
+constexpr std::array kIrreducible{0,     0x3,   0x7,   0xb,   0x13,   0x25,   0x43,   0x83,
+                                  0x11b, 0x203, 0x409, 0x805, 0x1009, 0x201b, 0x4021, 0x8003};
 
 std::map<int, std::vector<int>> byClass(std::span<const int> nodes, std::span<const int> class_of) {
   std::map<int, std::vector<int>> classes;
@@ -37,7 +39,8 @@ std::vector<Pair> pairHalves(std::span<const int> order, std::set<Pair>& known) 
   std::size_t best_turn = 0, fewest = half + 1;
   for (std::size_t turn = 0; turn < std::min<std::size_t>(half, kRotations) && fewest > 0; ++turn) {
     std::size_t met = 0;
-    for (std::size_t k = 0; k < half; ++k) met += known.contains(ordered(order[k], order[half + (k + turn) % half]));
+    for (std::size_t k = 0; k < half; ++k)
+      met += known.contains(ordered(order[k], order[half + (k + turn) % half]));
     if (met < fewest) fewest = met, best_turn = turn;
   }
   for (std::size_t k = 0; k < half; ++k) {
@@ -47,7 +50,8 @@ std::vector<Pair> pairHalves(std::span<const int> order, std::set<Pair>& known) 
   return pairs;
 }
 
-std::vector<Pair> matchWithin(std::span<const int> nodes, std::span<const int> class_of, std::set<Pair>& known, Random& random) {
+std::vector<Pair> matchWithin(std::span<const int> nodes, std::span<const int> class_of,
+                              std::set<Pair>& known, Random& random) {
   std::vector<Pair> pairs;
   std::vector<int> left;
   for (auto& [ignored, members] : byClass(nodes, class_of)) {
@@ -61,7 +65,8 @@ std::vector<Pair> matchWithin(std::span<const int> nodes, std::span<const int> c
   return pairs;
 }
 
-std::vector<Pair> matchAcross(std::span<const int> nodes, std::span<const int> class_of, std::set<Pair>& known, Random& random) {
+std::vector<Pair> matchAcross(std::span<const int> nodes, std::span<const int> class_of,
+                              std::set<Pair>& known, Random& random) {
   std::vector<std::vector<int>> classes;
   for (auto& [ignored, members] : byClass(nodes, class_of)) {
     std::shuffle(members.begin(), members.end(), random);
@@ -74,7 +79,9 @@ std::vector<Pair> matchAcross(std::span<const int> nodes, std::span<const int> c
 }
 
 AffinePlane::AffinePlane(int points) : points_(points), order_(2) {
-  const auto fits = [points](int order) { return static_cast<std::int64_t>(order) * order >= points; };
+  const auto fits = [points](int order) {
+    return static_cast<std::int64_t>(order) * order >= points;
+  };
   while (!fits(order_) || !(isPrime(order_) || (order_ & (order_ - 1)) == 0)) ++order_;
   if (order_ == 2 || isPrime(order_)) return;
   while ((1 << bits_) < order_) ++bits_;
@@ -97,7 +104,8 @@ std::vector<std::vector<int>> AffinePlane::lines(int parallel_class) const {
   std::vector<std::vector<int>> groups(static_cast<std::size_t>(order_));
   for (int point = 0; point < points_; ++point) {
     const int x = point / order_, y = point % order_;
-    // y = slope · x + c; c names the line. In GF(2^m) minus is plus; in a prime field the slopes only come in another order.
+    // y = slope · x + c; c names the line. In GF(2^m) minus is plus; in a prime field the slopes
+    // only come in another order.
     const int line = parallel_class == 0 ? x : add(y, multiply(parallel_class - 1, x));
     groups[static_cast<std::size_t>(line)].push_back(point);
   }
@@ -112,7 +120,8 @@ std::vector<Pair> hypercube(std::span<const int> nodes, std::span<const int> lea
   for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf) {
     const std::size_t other = leaf ^ (std::size_t{1} << bit);
     if (other <= leaf || other >= leaves.size()) continue;
-    for (std::size_t place = 0; place < std::min(leaves[leaf].size(), leaves[other].size()); ++place)
+    for (std::size_t place = 0; place < std::min(leaves[leaf].size(), leaves[other].size());
+         ++place)
       pairs.emplace_back(leaves[leaf][place], leaves[other][place]);
   }
   return pairs;
@@ -139,9 +148,11 @@ std::vector<std::vector<int>> blocks(std::span<const int> nodes, int size) {
   for (std::size_t begin = 0; begin < nodes.size(); begin += static_cast<std::size_t>(size)) {
     const auto end = std::min(nodes.size(), begin + static_cast<std::size_t>(size));
     if (!out.empty() && end - begin < static_cast<std::size_t>(size + 1) / 2)
-      out.back().insert(out.back().end(), nodes.begin() + static_cast<std::ptrdiff_t>(begin), nodes.begin() + static_cast<std::ptrdiff_t>(end));
+      out.back().insert(out.back().end(), nodes.begin() + static_cast<std::ptrdiff_t>(begin),
+                        nodes.begin() + static_cast<std::ptrdiff_t>(end));
     else
-      out.emplace_back(nodes.begin() + static_cast<std::ptrdiff_t>(begin), nodes.begin() + static_cast<std::ptrdiff_t>(end));
+      out.emplace_back(nodes.begin() + static_cast<std::ptrdiff_t>(begin),
+                       nodes.begin() + static_cast<std::ptrdiff_t>(end));
   }
   return out;
 }

@@ -13,21 +13,25 @@ namespace muster::validate::isolate {
 struct Sample {
   int round, a, b, rail;
   double gbits;
-  double share = 1;     ///< of what tests between such places on this rail typically give; 0: it failed
+  double share =
+      1;  ///< of what tests between such places on this rail typically give; 0: it failed
   bool reference = true;
   bool pooled = false;  ///< too few of its like in the round: compared with those of all rounds
 };
 
-/// The value that this share of the sorted values lies below; `values` is reordered. At least one value.
+/// The value that this share of the sorted values lies below; `values` is reordered. At least one
+/// value.
 double quantile(std::vector<double>& values, double share);
 /// The probability that standard normal noise goes at least so far.
 inline double tail(double z) { return 0.5 * std::erfc(z / std::sqrt(2.0)); }
 
 class Evidence {
  public:
-  Evidence(const Layout& layout, std::optional<double> least_gbits) : layout_(layout), least_gbits_(least_gbits) {}
+  Evidence(const Layout& layout, std::optional<double> least_gbits)
+      : layout_(layout), least_gbits_(least_gbits) {}
 
-  /// `reference`: groups of the round that say what is typical. A round that was made of suspects must not be its own measure.
+  /// `reference`: groups of the round that say what is typical. A round that was made of suspects
+  /// must not be its own measure.
   void add(const Round& round, const RoundResult& result, const std::vector<bool>& reference);
   const std::vector<Sample>& samples() const { return samples_; }
   /// The best share of all tests of this NIC; -1: none said anything.
@@ -37,7 +41,10 @@ class Evidence {
   /// Of one test; never below what is plausible for so few tests.
   double sigma() const { return sigma_; }
   double medianGbits(std::optional<int> rail = std::nullopt) const;
-  std::size_t index(int node, int rail) const { return static_cast<std::size_t>(node) * static_cast<std::size_t>(layout_.rails) + static_cast<std::size_t>(rail); }
+  std::size_t index(int node, int rail) const {
+    return static_cast<std::size_t>(node) * static_cast<std::size_t>(layout_.rails) +
+           static_cast<std::size_t>(rail);
+  }
 
  private:
   using LikeKey = std::pair<int, int>;  ///< rail; same leaf, same pod, or neither

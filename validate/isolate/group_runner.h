@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine of collectives: muster-collective on every node of a group, started by the agents. The controller gives out where a group
-// meets; there is no MPI and no ssh.
+// The engine of collectives: muster-collective on every node of a group, started by the agents. The
+// controller gives out where a group meets; there is no MPI and no ssh.
 #pragma once
 
 #include "validate/collective/collective.h"
@@ -9,8 +9,9 @@
 
 namespace muster::validate::isolate {
 
-/// Pairs exchange in both directions at once on every rail; an all-to-all also tells the rate of every pair, by a tournament after it.
-/// The rate of a rail is that of all its ranks together, of the slower end. Wrong data is a rate of zero.
+/// Pairs exchange in both directions at once on every rail; an all-to-all also tells the rate of
+/// every pair, by a tournament after it. The rate of a rail is that of all its ranks together, of
+/// the slower end. Wrong data is a rate of zero.
 class GroupRunner final : public RoundRunner {
  public:
   GroupRunner(const Site& site, Engine engine, gateway::AgentGateway& agents, std::string run_id)
@@ -23,8 +24,9 @@ class GroupRunner final : public RoundRunner {
   /// What one node answered.
   struct Answer {
     std::optional<collective::JobReport> report;  ///< nullopt: nothing that can be read
-    bool failed = false;   ///< it ran and failed, or its agent is gone; else it said nothing of the way
-    std::string words;     ///< empty: all is well
+    bool failed =
+        false;  ///< it ran and failed, or its agent is gone; else it said nothing of the way
+    std::string words;  ///< empty: all is well
   };
   Task<void> ask(int node, collective::Job job, std::string task, Answer& answer);
   GroupResult gather(std::size_t group, const Group& asked, const std::vector<Answer>& answers);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Isolation: finds what is bad among nodes, NICs, switches, cables and pairs from tests between nodes, in few rounds.
+// Isolation: finds what is bad among nodes, NICs, switches, cables and pairs from tests between
+// nodes, in few rounds.
 //
-// A pure state machine: `next` plans a round, whoever runs it brings the result to `learn`. It knows no clock, no agent and no network, and
-// the same seed and results give the same rounds. docs/adr/0042 says why rounds, not tests, are what it saves.
+// A pure state machine: `next` plans a round, whoever runs it brings the result to `learn`. It
+// knows no clock, no agent and no network, and the same seed and results give the same rounds.
+// docs/adr/0042 says why rounds, not tests, are what it saves.
 //
-// What a test of two nodes reaches is the least of what it uses: two NICs and the cables between. So the *maximum* over a thing's tests says
-// what the thing can do, and one good test clears all that took part in it. What is not cleared is tested again with what is (a control), and
-// only those tests decide: they were not chosen for being slow, so their noise is fair.
+// What a test of two nodes reaches is the least of what it uses: two NICs and the cables between.
+// So the *maximum* over a thing's tests says what the thing can do, and one good test clears all
+// that took part in it. What is not cleared is tested again with what is (a control), and only
+// those tests decide: they were not chosen for being slow, so their noise is fair.
 #pragma once
 
 #include "validate/isolate/design.h"
@@ -26,15 +29,19 @@ struct Layout {
   int rails = 1;
   std::vector<int> leaf;  ///< of each node; its size is the number of nodes
   std::vector<int> pod;   ///< of each node; a pod has one or more leaves
-  /// Cables between switches that a test of a with b uses on this rail, in either direction. Empty: routes are not known.
+  /// Cables between switches that a test of a with b uses on this rail, in either direction. Empty:
+  /// routes are not known.
   std::function<std::vector<int>(int a, int b, int rail)> cables;
   int nodes() const { return static_cast<int>(leaf.size()); }
 };
 
 struct Options {
-  bool groups = true;             ///< the engine runs collectives of many nodes, and an all-to-all tells the rate of every pair
-  double tolerance = 0.0125;      ///< a share that a part may lack of what its peers reach; with noise, at least 2.5 σ
-  std::optional<double> least_gbits;  ///< what a healthy pair reaches at least; absent: only peers are compared
+  bool groups = true;  ///< the engine runs collectives of many nodes, and an all-to-all tells the
+                       ///< rate of every pair
+  double tolerance =
+      0.0125;  ///< a share that a part may lack of what its peers reach; with noise, at least 2.5 σ
+  std::optional<double>
+      least_gbits;  ///< what a healthy pair reaches at least; absent: only peers are compared
   int max_rounds = 20;
   std::uint64_t seed = 1;
 };
@@ -59,8 +66,10 @@ struct Round {
 };
 
 struct GroupResult {
-  std::vector<double> rail_gbits;  ///< of each rail; 0: the test failed; NaN, or absent: it said nothing
-  std::vector<float> peer_gbits;   ///< AllToAll: [rail][i][j] of members, i < j used; empty: the engine does not tell
+  std::vector<double>
+      rail_gbits;  ///< of each rail; 0: the test failed; NaN, or absent: it said nothing
+  std::vector<float> peer_gbits;  ///< AllToAll: [rail][i][j] of members, i < j used; empty: the
+                                  ///< engine does not tell
 };
 using RoundResult = std::vector<GroupResult>;  ///< as Round::groups
 
@@ -69,13 +78,14 @@ std::string_view toString(CulpritKind kind);
 
 struct Culprit {
   CulpritKind kind = CulpritKind::Node;
-  int a = -1;               ///< node; leaf of Leaf and Uplinks; cable of Cable
-  int b = -1;               ///< the other node of a Pair
-  int rail = -1;            ///< -1: all rails
-  double reached = 0;       ///< share of what its peers reach; 0: nothing
-  double confidence = 0;    ///< 1 − the chance that noise alone accuses anything at all so in this run
-  int tests = 0;            ///< that it was tested again with what is proven good
-  std::vector<Pair> seen;   ///< tests that show it, worst first, at most kMaxSeen
+  int a = -1;          ///< node; leaf of Leaf and Uplinks; cable of Cable
+  int b = -1;          ///< the other node of a Pair
+  int rail = -1;       ///< -1: all rails
+  double reached = 0;  ///< share of what its peers reach; 0: nothing
+  double confidence =
+      0;          ///< 1 − the chance that noise alone accuses anything at all so in this run
+  int tests = 0;  ///< that it was tested again with what is proven good
+  std::vector<Pair> seen;  ///< tests that show it, worst first, at most kMaxSeen
 };
 inline constexpr std::size_t kMaxSeen = 8;
 
@@ -84,17 +94,17 @@ inline constexpr int kToldBefore = -1;
 /// What could not be decided: neither accused nor cleared. It has not passed.
 struct Unclear {
   int a = -1, b = -1;  ///< a node, or a pair
-  int others = 0;      ///< nodes besides `a` of a group that failed together; kToldBefore: one of those
-  int rail = -1;       ///< -1: all
+  int others = 0;  ///< nodes besides `a` of a group that failed together; kToldBefore: one of those
+  int rail = -1;   ///< -1: all
   std::string_view why;  ///< constant text
 };
 
 struct Verdict {
   std::vector<Culprit> culprits;  ///< most certain first
   std::vector<Unclear> unclear;
-  std::vector<int> cleared;       ///< nodes with a good test on every rail
-  double noise = 0;               ///< σ of one test, as measured, relative
-  double typical_gbits = 0;       ///< median of all pair tests that gave a number
+  std::vector<int> cleared;  ///< nodes with a good test on every rail
+  double noise = 0;          ///< σ of one test, as measured, relative
+  double typical_gbits = 0;  ///< median of all pair tests that gave a number
   int rounds = 0, tests = 0;
 };
 

@@ -12,17 +12,20 @@ namespace muster::validate::isolate {
 struct Campaign {
   Begun begun;
   Verdict verdict;
-  nlohmann::json rounds = nlohmann::json::array();   ///< evidence: every test, in the site's names
-  std::map<std::pair<int, int>, double> best;        ///< (node, rail) → Gb/s of its best pair test: what it can do
-  int taken_up = 0;                                  ///< rounds that had been run before
+  nlohmann::json rounds = nlohmann::json::array();  ///< evidence: every test, in the site's names
+  std::map<std::pair<int, int>, double>
+      best;          ///< (node, rail) → Gb/s of its best pair test: what it can do
+  int taken_up = 0;  ///< rounds that had been run before
 };
 
 /// Told of each round before it begins.
 using RoundBegins = std::function<void(const Round& round)>;
 
-/// Takes up what `log` holds of it, runs the rest, and logs each round. The log stays: whoever has kept the outcome removes it.
-/// Errors: Conflict, Corrupt (the log is not of such a run; what to remove)
-Async<Campaign> runCampaign(Begun begun, RunLog& log, gateway::AgentGateway& agents, RoundBegins begins);
+/// Takes up what `log` holds of it, runs the rest, and logs each round. The log stays: whoever has
+/// kept the outcome removes it. Errors: Conflict, Corrupt (the log is not of such a run; what to
+/// remove)
+Async<Campaign> runCampaign(Begun begun, RunLog& log, gateway::AgentGateway& agents,
+                            RoundBegins begins);
 
 /// The whole of it as one document; `matrixOf` (report/) reads it.
 nlohmann::json toJson(const Campaign& campaign);

@@ -13,20 +13,28 @@ constexpr double kDeadRailGbits = 0;
 
 std::string_view toString(Collective kind) {
   switch (kind) {
-    case Collective::Pair: return "pair";
-    case Collective::AllToAll: return "all-to-all";
-    case Collective::AllReduce: return "all-reduce";
+    case Collective::Pair:
+      return "pair";
+    case Collective::AllToAll:
+      return "all-to-all";
+    case Collective::AllReduce:
+      return "all-reduce";
   }
   return "?";
 }
 
 std::string_view toString(Stage stage) {
   switch (stage) {
-    case Stage::Matching: return "matching";
-    case Stage::Confirm: return "confirm";
-    case Stage::Grid: return "grid";
-    case Stage::Ladder: return "ladder";
-    case Stage::Hypercube: return "hypercube";
+    case Stage::Matching:
+      return "matching";
+    case Stage::Confirm:
+      return "confirm";
+    case Stage::Grid:
+      return "grid";
+    case Stage::Ladder:
+      return "ladder";
+    case Stage::Hypercube:
+      return "hypercube";
   }
   return "?";
 }
@@ -42,7 +50,9 @@ Isolation::State::State(Layout layout_in, Options options_in)
 Margins Isolation::State::margins() const {
   const double sigma = evidence.sigma();
   const double boundary = std::max(options.tolerance, 2.5 * sigma);
-  return {boundary, std::max(0.8 * options.tolerance, 2 * sigma), std::max(2.4 * options.tolerance, 4.8 * sigma), std::max(4 * options.tolerance, 7 * sigma), sigma};
+  return {boundary, std::max(0.8 * options.tolerance, 2 * sigma),
+          std::max(2.4 * options.tolerance, 4.8 * sigma),
+          std::max(4 * options.tolerance, 7 * sigma), sigma};
 }
 
 bool Isolation::State::isClear(int node) const {
@@ -62,7 +72,8 @@ std::vector<int> Isolation::State::suspects() const {
   std::vector<int> out;
   for (int node = 0; node < layout.nodes(); ++node)
     for (int rail = 0; rail < layout.rails; ++rail)
-      if (const auto& each = nic(node, rail); each.standing == Standing::Suspect && each.silent < kMaxSilent) {
+      if (const auto& each = nic(node, rail);
+          each.standing == Standing::Suspect && each.silent < kMaxSilent) {
         out.push_back(node);
         break;
       }
@@ -91,7 +102,8 @@ void Isolation::State::learn(const RoundResult& result) {
   }
   // A stage that is over, or a look again that has raised something new.
   const auto rungs = static_cast<int>(ladderSizes(static_cast<int>(clearNodes().size())).size());
-  confirm_due = stage == Stage::Matching || stage == Stage::Confirm || stage == Stage::Hypercube || (stage == Stage::Grid && (grids >= 2 || rechecks)) ||
+  confirm_due = stage == Stage::Matching || stage == Stage::Confirm || stage == Stage::Hypercube ||
+                (stage == Stage::Grid && (grids >= 2 || rechecks)) ||
                 (stage == Stage::Ladder && ladders >= rungs);
   cable_tests.clear();
   current.reset();
@@ -105,7 +117,8 @@ void Isolation::State::learnPairs(const RoundResult& result) {
   std::fill(reference.begin(), reference.begin() + static_cast<std::ptrdiff_t>(controls), false);
   evidence.add(*current, result, reference);
   std::map<std::tuple<int, int, int>, double> shares;
-  for (std::size_t s = begin; s < samples.size(); ++s) shares[{samples[s].a, samples[s].b, samples[s].rail}] = samples[s].share;
+  for (std::size_t s = begin; s < samples.size(); ++s)
+    shares[{samples[s].a, samples[s].b, samples[s].rail}] = samples[s].share;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     if (groups[g].kind != Collective::Pair) continue;
     const int a = groups[g].members[0], b = groups[g].members[1];
@@ -115,14 +128,17 @@ void Isolation::State::learnPairs(const RoundResult& result) {
       const bool silent = found == shares.end();
       for (const auto& [node, partner] : {Pair{a, b}, Pair{b, a}}) {
         auto& each = nic(node, rail);
-        if (each.standing != Standing::Suspect || nic(partner, rail).standing != Standing::Clear) continue;
+        if (each.standing != Standing::Suspect || nic(partner, rail).standing != Standing::Clear)
+          continue;
         if (silent)
           ++each.silent;
         else
           each.sum += found->second, ++each.fresh;
       }
       for (auto& path : paths) {
-        if (path.rail != rail || path.again || !((path.a == a && path.b == b) || (path.a == b && path.b == a))) continue;
+        if (path.rail != rail || path.again ||
+            !((path.a == a && path.b == b) || (path.a == b && path.b == a)))
+          continue;
         if (silent)
           ++path.silent;
         else
@@ -142,14 +158,17 @@ void Isolation::State::learnPairs(const RoundResult& result) {
 /// A rail on which nothing worked is one culprit, not one for every node.
 void Isolation::State::findDeadRails() {
   for (int rail = 0; rail < layout.rails; ++rail)
-    dead_rails[static_cast<std::size_t>(rail)] = layout.rails > 1 && evidence.medianGbits(rail) <= kDeadRailGbits && evidence.medianGbits() > 0;
+    dead_rails[static_cast<std::size_t>(rail)] = layout.rails > 1 &&
+                                                 evidence.medianGbits(rail) <= kDeadRailGbits &&
+                                                 evidence.medianGbits() > 0;
 }
 
 void Isolation::State::classify() {
   const double least = 1 - margins().raise;
   for (int node = 0; node < layout.nodes(); ++node)
     for (int rail = 0; rail < layout.rails; ++rail) {
-      const bool good = dead_rails[static_cast<std::size_t>(rail)] || evidence.best(node, rail) >= least;
+      const bool good =
+          dead_rails[static_cast<std::size_t>(rail)] || evidence.best(node, rail) >= least;
       nic(node, rail).standing = good ? Standing::Clear : Standing::Suspect;
     }
 }

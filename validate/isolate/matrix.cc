@@ -9,12 +9,12 @@
 namespace muster::validate::isolate {
 namespace {
 
-constexpr std::size_t kFewestPeers = 8;      ///< below this a row has no median worth the name
-constexpr double kMedianWidth = 1.25;        ///< σ of a median of m values: so many σ/√m
+constexpr std::size_t kFewestPeers = 8;  ///< below this a row has no median worth the name
+constexpr double kMedianWidth = 1.25;    ///< σ of a median of m values: so many σ/√m
 constexpr double kRowSigmas = 5;
-constexpr double kLeastMissing = 0.1;        ///< of one entry: shares of a collective are coarse
+constexpr double kLeastMissing = 0.1;  ///< of one entry: shares of a collective are coarse
 constexpr double kAboveMedian = 1.4826;
-constexpr std::size_t kFewestGroups = 4;     ///< that can be compared among themselves
+constexpr std::size_t kFewestGroups = 4;  ///< that can be compared among themselves
 constexpr double kSlowGroup = 0.1;
 constexpr std::size_t kPathsOfRow = 2;
 
@@ -40,7 +40,9 @@ struct Like {
     if (!above.empty()) sigma = kAboveMedian * quantile(above, 0.5);
   }
   /// What normal noise reaches in less than one of a thousand such rounds.
-  double farthest() const { return std::sqrt(2 * std::log(1'000.0 * static_cast<double>(std::max<std::size_t>(count, 2)))); }
+  double farthest() const {
+    return std::sqrt(2 * std::log(1'000.0 * static_cast<double>(std::max<std::size_t>(count, 2))));
+  }
 };
 
 }  // namespace
@@ -58,16 +60,20 @@ void Isolation::State::learnMatrices(const RoundResult& result) {
       for (std::size_t g = 0; g < std::min(groups.size(), result.size()); ++g) {
         const auto& members = groups[g].members;
         const std::size_t m = members.size(), offset = static_cast<std::size_t>(rail) * m * m;
-        if (groups[g].kind != Collective::AllToAll || result[g].peer_gbits.size() < offset + m * m) continue;
+        if (groups[g].kind != Collective::AllToAll || result[g].peer_gbits.size() < offset + m * m)
+          continue;
         for (std::size_t i = 0; i < m; ++i)
           for (std::size_t j = i + 1; j < m; ++j)
-            if (const float rate = result[g].peer_gbits[offset + i * m + j]; std::isfinite(rate) && !isExplained(members[i], members[j], rail)) visit(members[i], members[j], std::max(0.0f, rate));
+            if (const float rate = result[g].peer_gbits[offset + i * m + j];
+                std::isfinite(rate) && !isExplained(members[i], members[j], rail))
+              visit(members[i], members[j], std::max(0.0f, rate));
       }
     };
     eachEntry([&](int a, int b, float rate) { like.rates[kindOf(a, b)].push_back(rate); });
     like.measure();
     if (like.count == 0) continue;
-    saw_all_pairs = saw_all_pairs || (groups.front().kind == Collective::AllToAll && groups.front().members.size() + 8 > clearNodes().size());
+    saw_all_pairs = saw_all_pairs || (groups.front().kind == Collective::AllToAll &&
+                                      groups.front().members.size() + 8 > clearNodes().size());
     std::vector<std::vector<float>> rows(layout.leaf.size());
     const auto shareOf = [&](int a, int b, float rate) {
       const double typical = like.typical[kindOf(a, b)];
@@ -75,21 +81,25 @@ void Isolation::State::learnMatrices(const RoundResult& result) {
     };
     eachEntry([&](int a, int b, float rate) {
       const auto share = static_cast<float>(shareOf(a, b, rate));
-      rows[static_cast<std::size_t>(a)].push_back(share), rows[static_cast<std::size_t>(b)].push_back(share);
+      rows[static_cast<std::size_t>(a)].push_back(share),
+          rows[static_cast<std::size_t>(b)].push_back(share);
     });
     std::vector<bool> slow_row(rows.size());
     for (std::size_t node = 0; node < rows.size(); ++node) {
       auto& row = rows[node];
       if (row.size() < kFewestPeers) continue;
-      std::nth_element(row.begin(), row.begin() + static_cast<std::ptrdiff_t>(row.size() / 2), row.end());
+      std::nth_element(row.begin(), row.begin() + static_cast<std::ptrdiff_t>(row.size() / 2),
+                       row.end());
       const double width = kMedianWidth * like.sigma / std::sqrt(static_cast<double>(row.size()));
       slow_row[node] = row[row.size() / 2] < 1 - std::max(kRowSigmas * width, margins().row);
-      if (auto& each = nic(static_cast<int>(node), rail); slow_row[node] && each.standing == Standing::Clear) {
+      if (auto& each = nic(static_cast<int>(node), rail);
+          slow_row[node] && each.standing == Standing::Clear) {
         each = {};  // good with one partner at a time, slow with many: asked again
         each.standing = Standing::Suspect;
       }
     }
-    // A bad way makes a row slow as well; when the NIC turns out to be good, these tests are what is left to explain.
+    // A bad way makes a row slow as well; when the NIC turns out to be good, these tests are what
+    // is left to explain.
     std::vector<std::size_t> taken(rows.size());
     const double least = 1 - std::max(like.farthest() * like.sigma, kLeastMissing);
     const double least_of_row = 1 - margins().row;
@@ -98,7 +108,8 @@ void Isolation::State::learnMatrices(const RoundResult& result) {
       const double share = shareOf(a, b, rate);
       if (!slow_row[i] && !slow_row[j]) {
         if (share < least) raisePath(a, b, rail, share);
-      } else if (!(slow_row[i] && slow_row[j]) && share < least_of_row && layout.leaf[i] != layout.leaf[j]) {
+      } else if (!(slow_row[i] && slow_row[j]) && share < least_of_row &&
+                 layout.leaf[i] != layout.leaf[j]) {
         auto& count = taken[slow_row[i] ? i : j];
         if (count < kPathsOfRow) ++count, raisePath(a, b, rail, share);
       }
@@ -113,7 +124,8 @@ void Isolation::State::learnSpread(const RoundResult& result) {
   for (int rail = 0; rail < layout.rails; ++rail) {
     const auto rateOf = [&](std::size_t g) {
       const auto& rates = result[g].rail_gbits;
-      return static_cast<std::size_t>(rail) < rates.size() ? rates[static_cast<std::size_t>(rail)] : std::nan("");
+      return static_cast<std::size_t>(rail) < rates.size() ? rates[static_cast<std::size_t>(rail)]
+                                                           : std::nan("");
     };
     std::vector<double> rates;
     for (std::size_t g = 0; g < std::min(groups.size(), result.size()); ++g)
@@ -121,32 +133,43 @@ void Isolation::State::learnSpread(const RoundResult& result) {
     if (rates.size() < kFewestGroups) continue;
     const double typical = quantile(rates, 0.5);
     for (std::size_t g = 0; g < std::min(groups.size(), result.size()); ++g)
-      if (groups[g].kind == Collective::AllReduce && !(rateOf(g) >= (1 - kSlowGroup) * typical)) slow.insert(g);
+      if (groups[g].kind == Collective::AllReduce && !(rateOf(g) >= (1 - kSlowGroup) * typical))
+        slow.insert(g);
   }
   for (const auto g : slow) slow_groups.push_back(groups[g].members);
 }
 
-/// A collective that ended without any number: somebody has gone, or it only fails at that size. Of an all-reduce every pair is looked at; the
-/// members of a small all-to-all are asked again one by one; what is large is cut up first. What finds no culprit is told by the verdict.
+/// A collective that ended without any number: somebody has gone, or it only fails at that size. Of
+/// an all-reduce every pair is looked at; the members of a small all-to-all are asked again one by
+/// one; what is large is cut up first. What finds no culprit is told by the verdict.
 void Isolation::State::learnFailed(const RoundResult& result) {
   const auto& groups = current->groups;
   const auto clear = clearNodes().size();
   for (std::size_t g = 0; g < groups.size(); ++g) {
     if (groups[g].kind == Collective::Pair) continue;
-    const bool numbers = g < result.size() && (std::any_of(result[g].rail_gbits.begin(), result[g].rail_gbits.end(), [](double rate) { return rate > 0; }) ||
-                                               std::any_of(result[g].peer_gbits.begin(), result[g].peer_gbits.end(), [](float rate) { return rate > 0; }));
+    const bool numbers =
+        g < result.size() && (std::any_of(
+                                  result[g].rail_gbits.begin(), result[g].rail_gbits.end(),
+                                  [](double rate) { return rate > 0; }) ||
+                              std::any_of(
+                                  result[g].peer_gbits.begin(), result[g].peer_gbits.end(),
+                                  [](float rate) { return rate > 0; }));
     if (numbers) continue;
     const auto& members = groups[g].members;
     failed_groups.push_back(members);
     std::erase(slow_groups, members);
     if (2 * members.size() > clear) {
-      for (auto& part : blocks(members, std::max(2, static_cast<int>(std::sqrt(static_cast<double>(members.size())))))) slow_groups.push_back(std::move(part));
+      for (auto& part :
+           blocks(members,
+                  std::max(2, static_cast<int>(std::sqrt(static_cast<double>(members.size()))))))
+        slow_groups.push_back(std::move(part));
     } else if (groups[g].kind == Collective::AllReduce) {
       slow_groups.push_back(members);
     } else {
       for (const int node : members)
         for (int rail = 0; rail < layout.rails; ++rail)
-          if (auto& each = nic(node, rail); each.standing == Standing::Clear) each = {.standing = Standing::Suspect};
+          if (auto& each = nic(node, rail); each.standing == Standing::Clear)
+            each = {.standing = Standing::Suspect};
     }
   }
 }

@@ -10,7 +10,8 @@
 namespace muster::validate::isolate {
 namespace {
 
-constexpr int kMatchings = 3;  ///< with two a node is a false suspect too often (its partners may be bad), a fourth gains nothing
+constexpr int kMatchings = 3;  ///< with two a node is a false suspect too often (its partners may
+                               ///< be bad), a fourth gains nothing
 constexpr int kGrids = 2;      ///< rows and columns
 constexpr int kMaxConfirms = 8;
 constexpr int kMaxCableTries = 3;
@@ -18,14 +19,21 @@ constexpr std::size_t kCableSearch = 20'000;  ///< pairs looked at to find one o
 constexpr std::chrono::seconds kPairSeconds{20};
 constexpr std::chrono::milliseconds kStep{200};  ///< of an all-to-all, for one peer
 
-void take(std::vector<int>& free, int node) { free.erase(std::find(free.begin(), free.end(), node)); }
-bool has(const std::vector<int>& nodes, int node) { return std::find(nodes.begin(), nodes.end(), node) != nodes.end(); }
+void take(std::vector<int>& free, int node) {
+  free.erase(std::find(free.begin(), free.end(), node));
+}
+bool has(const std::vector<int>& nodes, int node) {
+  return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
+}
 
 void addPairs(Round& round, const std::vector<Pair>& pairs) {
   for (const auto& [a, b] : pairs) round.groups.push_back({Collective::Pair, {a, b}});
 }
 
-Round named(Stage stage, std::string what) { return {.number = 0, .stage = stage, .what = std::move(what), .groups = {}, .expected = kPairSeconds}; }
+Round named(Stage stage, std::string what) {
+  return {
+      .number = 0, .stage = stage, .what = std::move(what), .groups = {}, .expected = kPairSeconds};
+}
 
 }  // namespace
 
@@ -38,7 +46,9 @@ std::optional<Round> Isolation::State::plan() {
   if (confirm_due && hasPending() && confirms < kMaxConfirms) return confirm();
   confirm_due = false;
   if (options.groups && clear >= 4) {
-    if (!slow_groups.empty() && rechecks == 0) return ++rechecks, allPairs(std::exchange(slow_groups, {}), "every pair of the groups that were slow");
+    if (!slow_groups.empty() && rechecks == 0)
+      return ++rechecks,
+             allPairs(std::exchange(slow_groups, {}), "every pair of the groups that were slow");
     if (grids < kGrids) return grid();
     if (ladders < static_cast<int>(ladderSizes(static_cast<int>(clear)).size())) return ladder();
   }
@@ -48,17 +58,29 @@ std::optional<Round> Isolation::State::plan() {
 }
 
 bool Isolation::State::hasPending() const {
-  return std::any_of(nics.begin(), nics.end(), [](const Nic& nic) { return nic.standing == Standing::Suspect && nic.fresh == 0 && nic.silent < kMaxSilent; }) ||
-         std::any_of(paths.begin(), paths.end(), [this](const auto& path) { return isPathOpen(path) && !path.again && path.silent < kMaxSilent; }) ||
-         std::any_of(cables.begin(), cables.end(), [](const auto& cable) { return cable.fresh == 0 && cable.tries < kMaxCableTries; });
+  return std::any_of(nics.begin(), nics.end(),
+                     [](const Nic& nic) {
+                       return nic.standing == Standing::Suspect && nic.fresh == 0 &&
+                              nic.silent < kMaxSilent;
+                     }) ||
+         std::any_of(paths.begin(), paths.end(),
+                     [this](const auto& path) {
+                       return isPathOpen(path) && !path.again && path.silent < kMaxSilent;
+                     }) ||
+         std::any_of(cables.begin(), cables.end(), [](const auto& cable) {
+           return cable.fresh == 0 && cable.tries < kMaxCableTries;
+         });
 }
 
 bool Isolation::State::hasUndecided() const {
-  return hasPending() || std::any_of(nics.begin(), nics.end(), [](const Nic& nic) { return nic.standing == Standing::Suspect && nic.silent < kMaxSilent; });
+  return hasPending() || std::any_of(nics.begin(), nics.end(), [](const Nic& nic) {
+           return nic.standing == Standing::Suspect && nic.silent < kMaxSilent;
+         });
 }
 
-/// An engine of pairs has no other way to load all uplinks. Else they are for a bad way whose cables are not known, unless every pair was
-/// seen in one all-to-all: bad uplinks show there as many bad pairs.
+/// An engine of pairs has no other way to load all uplinks. Else they are for a bad way whose
+/// cables are not known, unless every pair was seen in one all-to-all: bad uplinks show there as
+/// many bad pairs.
 bool Isolation::State::needsCubes() const {
   if (!options.groups) return true;
   if (layout.cables || saw_all_pairs) return false;
@@ -81,13 +103,16 @@ Round Isolation::State::matching() {
       made = named(Stage::Matching, "pairs of different leaves");
       std::vector<Pair> pairs;
       std::vector<int> left = all;
-      for (int pod = *std::min_element(layout.pod.begin(), layout.pod.end()); pod <= *std::max_element(layout.pod.begin(), layout.pod.end()); ++pod) {
+      for (int pod = *std::min_element(layout.pod.begin(), layout.pod.end());
+           pod <= *std::max_element(layout.pod.begin(), layout.pod.end()); ++pod) {
         std::vector<int> members;
         std::set<int> leaves;
         for (const int node : all)
-          if (layout.pod[static_cast<std::size_t>(node)] == pod) members.push_back(node), leaves.insert(leafOf(node));
+          if (layout.pod[static_cast<std::size_t>(node)] == pod)
+            members.push_back(node), leaves.insert(leafOf(node));
         if (leaves.size() < 2) continue;
-        for (const auto& pair : matchAcross(members, layout.leaf, met, random)) pairs.push_back(pair);
+        for (const auto& pair : matchAcross(members, layout.leaf, met, random))
+          pairs.push_back(pair);
       }
       for (const auto& [a, b] : pairs) take(left, a), take(left, b);
       addPairs(made, pairs);
@@ -97,7 +122,9 @@ Round Isolation::State::matching() {
     default: {
       made = named(Stage::Matching, "pairs at random");
       std::shuffle(all.begin(), all.end(), random);
-      std::stable_partition(all.begin(), all.end(), [this](int node) { return evidence.best(node, 0) < 0; });  // who sat out before does not now
+      std::stable_partition(all.begin(), all.end(), [this](int node) {
+        return evidence.best(node, 0) < 0;
+      });  // who sat out before does not now
       addPairs(made, pairHalves(all, met));
     }
   }
@@ -109,8 +136,11 @@ void Isolation::State::addSuspects(Round& made, std::vector<int>& free) {
   for (const int suspect : suspects()) {
     const auto leaf = leafOf(suspect);
     const auto& used = nic(suspect, 0).partners;
-    const auto rank = [&](int node) { return (has(used, node) ? 2 : 0) + (leafOf(node) == leaf ? 0 : 1); };
-    const auto best = std::min_element(free.begin(), free.end(), [&](int x, int y) { return rank(x) < rank(y); });
+    const auto rank = [&](int node) {
+      return (has(used, node) ? 2 : 0) + (leafOf(node) == leaf ? 0 : 1);
+    };
+    const auto best =
+        std::min_element(free.begin(), free.end(), [&](int x, int y) { return rank(x) < rank(y); });
     if (best == free.end()) return;
     made.groups.push_back({Collective::Pair, {suspect, *best}});
     for (int rail = 0; rail < layout.rails; ++rail) nic(suspect, rail).partners.push_back(*best);
@@ -120,7 +150,9 @@ void Isolation::State::addSuspects(Round& made, std::vector<int>& free) {
 
 void Isolation::State::addPaths(Round& made, std::vector<int>& free) {
   for (const auto& path : paths) {
-    if (!isPathOpen(path) || path.again || path.silent >= kMaxSilent || !has(free, path.a) || !has(free, path.b)) continue;
+    if (!isPathOpen(path) || path.again || path.silent >= kMaxSilent || !has(free, path.a) ||
+        !has(free, path.b))
+      continue;
     made.groups.push_back({Collective::Pair, {path.a, path.b}});
     take(free, path.a), take(free, path.b);
   }
@@ -128,7 +160,9 @@ void Isolation::State::addPaths(Round& made, std::vector<int>& free) {
 
 /// For every cable that may be it, a pair that uses it and otherwise only what is good.
 void Isolation::State::addCables(Round& made, std::vector<int>& free) {
-  const auto isGood = [&](int cable) { return evidence.bestCable(cable).value_or(-1) >= 1 - margins().raise; };
+  const auto isGood = [&](int cable) {
+    return evidence.bestCable(cable).value_or(-1) >= 1 - margins().raise;
+  };
   for (std::size_t c = 0; c < cables.size(); ++c) {
     auto& suspect = cables[c];
     if (suspect.fresh > 0 || suspect.tries >= kMaxCableTries) continue;
@@ -146,7 +180,10 @@ void Isolation::State::addCables(Round& made, std::vector<int>& free) {
           if (found || a == b || leafOf(a) == leafOf(b) || ++looked > kCableSearch) continue;
           const auto used = layout.cables(a, b, suspect.rail);
           if (!has(used, suspect.cable)) continue;
-          if (!strict || std::all_of(used.begin(), used.end(), [&](int cable) { return cable == suspect.cable || isGood(cable); })) found = {a, b};
+          if (!strict || std::all_of(used.begin(), used.end(), [&](int cable) {
+                return cable == suspect.cable || isGood(cable);
+              }))
+            found = {a, b};
         }
     if (!found) continue;
     cable_tests.emplace_back(made.groups.size(), c);
@@ -194,11 +231,13 @@ Round Isolation::State::grid() {
   Round riders;
   auto active = clearNodes();
   addSuspects(riders, active);
-  std::sort(active.begin(), active.end(), [this](int x, int y) { return std::pair(leafOf(x), x) < std::pair(leafOf(y), y); });
+  std::sort(active.begin(), active.end(),
+            [this](int x, int y) { return std::pair(leafOf(x), x) < std::pair(leafOf(y), y); });
   auto lines = AffinePlane(static_cast<int>(active.size())).lines(grids);
   for (auto& line : lines)
     for (auto& point : line) point = active[static_cast<std::size_t>(point)];
-  auto made = allPairs(std::move(lines), grids == 0 ? "all-to-all in the rows of a grid" : "all-to-all in its columns");
+  auto made = allPairs(std::move(lines), grids == 0 ? "all-to-all in the rows of a grid"
+                                                    : "all-to-all in its columns");
   ++grids;
   addRiders(made, riders);
   return made;
@@ -217,14 +256,17 @@ Round Isolation::State::ladder() {
     addRiders(made, riders);
     return made;
   }
-  auto made = named(Stage::Ladder, last ? fmt::format("all-reduce of all {}", active.size()) : fmt::format("all-reduce in groups of {}", size));
-  for (auto& members : blocks(active, last ? static_cast<int>(active.size()) : size)) made.groups.push_back({Collective::AllReduce, std::move(members)});
+  auto made = named(Stage::Ladder, last ? fmt::format("all-reduce of all {}", active.size())
+                                        : fmt::format("all-reduce in groups of {}", size));
+  for (auto& members : blocks(active, last ? static_cast<int>(active.size()) : size))
+    made.groups.push_back({Collective::AllReduce, std::move(members)});
   addRiders(made, riders);
   return made;
 }
 
 Round Isolation::State::cube() {
-  auto made = named(Stage::Hypercube, fmt::format("leaves in pairs, all uplinks loaded ({})", cubes + 1));
+  auto made =
+      named(Stage::Hypercube, fmt::format("leaves in pairs, all uplinks loaded ({})", cubes + 1));
   addPairs(made, hypercube(clearNodes(), layout.leaf, cubes++));
   return made;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cables between switches that the tests of an isolation use, as the switches' tables were when it began.
+// The cables between switches that the tests of an isolation use, as the switches' tables were when
+// it began.
 #pragma once
 
 #include "base/result.h"
@@ -13,8 +14,9 @@ namespace muster::validate::isolate {
 
 /// A switch sends by destination, so a way follows from where it begins and which node it leads to.
 struct RailRoutes {
-  std::vector<int> entry;                           ///< of each node: the switch that it hangs on, numbered from 0
-  std::vector<std::vector<std::vector<int>>> ways;  ///< [switch][node] → cables from the one to the other
+  std::vector<int> entry;  ///< of each node: the switch that it hangs on, numbered from 0
+  std::vector<std::vector<std::vector<int>>>
+      ways;  ///< [switch][node] → cables from the one to the other
 };
 
 struct SiteRoutes {

@@ -18,7 +18,9 @@ constexpr const char* kFormat = "muster-isolation/1";
 
 /// JSON has no NaN: what said nothing is null.
 json toJson(double value) { return std::isfinite(value) ? json(value) : json(); }
-double numberOf(const json& value) { return value.is_number() ? value.get<double>() : std::nan(""); }
+double numberOf(const json& value) {
+  return value.is_number() ? value.get<double>() : std::nan("");
+}
 
 json toJson(const RoundResult& result) {
   json groups = json::array();
@@ -36,26 +38,32 @@ RoundResult resultOf(const json& groups) {
   for (const auto& from : groups) {
     GroupResult group;
     for (const auto& rate : from.at("rails")) group.rail_gbits.push_back(numberOf(rate));
-    for (const auto& rate : from.at("peers")) group.peer_gbits.push_back(static_cast<float>(numberOf(rate)));
+    for (const auto& rate : from.at("peers"))
+      group.peer_gbits.push_back(static_cast<float>(numberOf(rate)));
     result.push_back(std::move(group));
   }
   return result;
 }
 
 std::unexpected<Error> damaged(const std::filesystem::path& file, std::string_view why) {
-  return fail(ErrorCode::Corrupt, fmt::format("{} is damaged ({}); remove its folder to begin the isolation anew", file.string(), why));
+  return fail(ErrorCode::Corrupt,
+              fmt::format("{} is damaged ({}); remove its folder to begin the isolation anew",
+                          file.string(), why));
 }
 
 Result<json> readJson(const std::filesystem::path& file) {
   TRY(text, io::readFile(file, kMaxBytes));
   auto parsed = jsonOrNone(text, kKeptJson);
-  if (!parsed.is_object() || parsed.value("format", "") != kFormat) return damaged(file, "no such JSON");
+  if (!parsed.is_object() || parsed.value("format", "") != kFormat)
+    return damaged(file, "no such JSON");
   return parsed;
 }
 
 }  // namespace
 
-std::filesystem::path RunLog::fileOf(int number) const { return folder_ / fmt::format("round-{:03}.json", number); }
+std::filesystem::path RunLog::fileOf(int number) const {
+  return folder_ / fmt::format("round-{:03}.json", number);
+}
 
 Result<std::optional<Begun>> RunLog::begun() const {
   const auto file = folder_ / "begun.json";
@@ -68,7 +76,8 @@ Result<std::optional<Begun>> RunLog::begun() const {
     TRY(at, parseWallTime(kept.at("at").get<std::string>()));
     TRY(kind, parseEngine(kept.at("engine").get<std::string>()));
     TRY(site, siteFromJson(kept.at("site")));
-    out.at = at, out.engine = {kind, kept.at("ranks_per_node").get<int>()}, out.site = std::move(site);
+    out.at = at, out.engine = {kind, kept.at("ranks_per_node").get<int>()},
+    out.site = std::move(site);
     out.seed = kept.at("seed").get<std::uint64_t>();
     if (kept.at("least_gbits").is_number()) out.least_gbits = kept.at("least_gbits").get<double>();
     return out;
@@ -79,8 +88,14 @@ Result<std::optional<Begun>> RunLog::begun() const {
 
 Result<void> RunLog::begin(const Begun& begun) {
   TRY_OK(io::makeDirs(folder_, 0700));
-  const json kept{{"format", kFormat}, {"run_id", begun.run_id}, {"at", muster::toString(begun.at)}, {"engine", toString(begun.engine.kind)}, {"ranks_per_node", begun.engine.ranks_per_node},
-                  {"seed", begun.seed}, {"least_gbits", begun.least_gbits ? json(*begun.least_gbits) : json()}, {"site", siteToJson(begun.site)}};
+  const json kept{{"format", kFormat},
+                  {"run_id", begun.run_id},
+                  {"at", muster::toString(begun.at)},
+                  {"engine", toString(begun.engine.kind)},
+                  {"ranks_per_node", begun.engine.ranks_per_node},
+                  {"seed", begun.seed},
+                  {"least_gbits", begun.least_gbits ? json(*begun.least_gbits) : json()},
+                  {"site", siteToJson(begun.site)}};
   return io::writeFileAtomic(folder_ / "begun.json", jsonText(kept, 1), 0600);
 }
 
@@ -100,14 +115,20 @@ Result<std::vector<LoggedRound>> RunLog::rounds() const {
 
 Result<void> RunLog::add(int number, const LoggedRound& round) {
   TRY_OK(io::makeDirs(folder_, 0700));
-  return io::writeFileAtomic(fileOf(number), jsonText(json{{"format", kFormat}, {"result", toJson(round.result)}, {"evidence", round.evidence}}), 0600);
+  return io::writeFileAtomic(
+      fileOf(number),
+      jsonText(json{
+          {"format", kFormat}, {"result", toJson(round.result)}, {"evidence", round.evidence}}),
+      0600);
 }
 
 Result<void> RunLog::remove() {
   std::error_code error;
   std::filesystem::remove(folder_ / "begun.json", error);  // first: without it nothing is under way
   std::filesystem::remove_all(folder_, error);
-  if (error) return fail(ErrorCode::Unavailable, fmt::format("cannot remove {}: {}", folder_.string(), error.message()));
+  if (error)
+    return fail(ErrorCode::Unavailable,
+                fmt::format("cannot remove {}: {}", folder_.string(), error.message()));
   return {};
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an isolation has done so far, in a folder of its own: a process that is killed goes on with the round that was cut off. The planner is
-// pure and tasks have names of their own, so the same rounds are planned again and no test that has ended runs twice.
+// What an isolation has done so far, in a folder of its own: a process that is killed goes on with
+// the round that was cut off. The planner is pure and tasks have names of their own, so the same
+// rounds are planned again and no test that has ended runs twice.
 #pragma once
 
 #include "base/clock.h"
@@ -16,7 +17,7 @@ namespace muster::validate::isolate {
 
 /// All that rounds follow from.
 struct Begun {
-  std::string run_id;       ///< begins the ids of its tasks
+  std::string run_id;  ///< begins the ids of its tasks
   WallTime at{};
   Engine engine;
   std::uint64_t seed = 0;
@@ -31,7 +32,8 @@ struct LoggedRound {
 
 class RunLog {
  public:
-  /// `folder` belongs to one wish (the same nodes, engine, floor): what was begun there by it, and not ended.
+  /// `folder` belongs to one wish (the same nodes, engine, floor): what was begun there by it, and
+  /// not ended.
   explicit RunLog(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
   /// Nullopt: nothing is under way. Errors: Corrupt, with what to remove

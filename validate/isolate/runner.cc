@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate/isolate/runner.h"
 
-#include "base/json_output.h"
 #include "base/async/coordinate.h"
+#include "base/json_output.h"
 #include "validate/gates.h"
 
 #include <nlohmann/json.hpp>
@@ -13,8 +13,8 @@ namespace muster::validate::isolate {
 namespace {
 
 constexpr std::chrono::seconds kPairLimit{45};
-/// Agents begin the tests of a round within a second of each other: so long they load the fabric together. A link at an eighth of its rate
-/// still ends within the limit.
+/// Agents begin the tests of a round within a second of each other: so long they load the fabric
+/// together. A link at an eighth of its rate still ends within the limit.
 constexpr std::chrono::seconds kLoad{5};
 constexpr int kFirstPort = 18515;
 constexpr std::string_view kRate = "rdma_write_gbits";
@@ -43,30 +43,40 @@ Task<RoundResult> PairRunner::run(Round round) {
   for (std::size_t g = 0; g < round.groups.size(); ++g) {
     result[g].rail_gbits.assign(static_cast<std::size_t>(site_.layout.rails), std::nan(""));
     for (int rail = 0; rail < site_.layout.rails; ++rail)
-      tests.push_back(measure(g, round.groups[g].members[0], round.groups[g].members[1], rail, fmt::format("{}/{}/{}/{}", run_id_, round.number, g, rail),
+      tests.push_back(measure(g, round.groups[g].members[0], round.groups[g].members[1], rail,
+                              fmt::format("{}/{}/{}/{}", run_id_, round.number, g, rail),
                               result[g].rail_gbits[static_cast<std::size_t>(rail)]));
   }
   co_await async::awaitAll(std::move(tests));
   co_return result;
 }
 
-/// A test that ran and failed is 0; one without a number, or that could not be started, says nothing of the way between the two. An agent
-/// that is gone is the node's failure: its tests with everybody fail.
-Task<void> PairRunner::measure(std::size_t group, int a, int b, int rail, std::string task, double& gbits) {
-  const auto &client = site_.nodes[static_cast<std::size_t>(a)], &server = site_.nodes[static_cast<std::size_t>(b)];
+/// A test that ran and failed is 0; one without a number, or that could not be started, says
+/// nothing of the way between the two. An agent that is gone is the node's failure: its tests with
+/// everybody fail.
+Task<void> PairRunner::measure(std::size_t group, int a, int b, int rail, std::string task,
+                               double& gbits) {
+  const auto &client = site_.nodes[static_cast<std::size_t>(a)],
+             &server = site_.nodes[static_cast<std::size_t>(b)];
   auto& said = said_[{group, rail}];
   const auto r = static_cast<std::size_t>(rail);
   const int iterations = rdmaIterations(rdmaFloorGbits(client.devices[r], site_.link), kLoad);
-  const nlohmann::json common{{"port", kFirstPort + rail}, {"limit_seconds", kPairLimit.count()}, {"min_gbits", 0}, {"iterations", iterations}};
+  const nlohmann::json common{{"port", kFirstPort + rail},
+                              {"limit_seconds", kPairLimit.count()},
+                              {"min_gbits", 0},
+                              {"iterations", iterations}};
   nlohmann::json listening = common, asking = common;
   listening.update({{"role", "server"}, {"device", server.devices[r]}});
   asking.update({{"role", "client"}, {"device", client.devices[r]}, {"peer", server.address}});
-  if (const auto served = agents_.submit(server.name, {task + "/server", wire::TaskKind::RdmaPair, jsonText(listening), kPairLimit}); !served) {
+  if (const auto served = agents_.submit(server.name, {task + "/server", wire::TaskKind::RdmaPair,
+                                                       jsonText(listening), kPairLimit});
+      !served) {
     said = fmt::format("{} took no part: {}", server.name.str(), served.error().str());
     gbits = 0;
     co_return;
   }
-  const auto report = co_await agents_.runTask(client.name, {task + "/client", wire::TaskKind::RdmaPair, jsonText(asking), kPairLimit});
+  const auto report = co_await agents_.runTask(
+      client.name, {task + "/client", wire::TaskKind::RdmaPair, jsonText(asking), kPairLimit});
   if (!report) {
     said = report.error().str();
     gbits = 0;

@@ -16,10 +16,12 @@ namespace {
 
 using Places = std::map<std::string, std::map<NodeName, int>>;  // fabric → node → place
 
-void placeNode(const inventory::Cluster& cluster, const Places& places, const inventory::Node& node, SiteNode& made, Site& site) {
+void placeNode(const inventory::Cluster& cluster, const Places& places, const inventory::Node& node,
+               SiteNode& made, Site& site) {
   const auto fabric = cluster.fabrics.find(cluster.profileOf(node).fabric);
   std::string leaf = node.rack.empty() ? "no rack" : node.rack;
-  if (fabric != cluster.fabrics.end() && fabric->second.shape == inventory::FabricShape::RailOptimized) {
+  if (fabric != cluster.fabrics.end() &&
+      fabric->second.shape == inventory::FabricShape::RailOptimized) {
     const auto& on_it = places.at(fabric->first);
     const auto found = on_it.find(node.name);
     const int place = found == on_it.end() ? 0 : found->second;
@@ -34,17 +36,26 @@ void placeNode(const inventory::Cluster& cluster, const Places& places, const in
 }
 
 /// What is tested of this node, rail by rail; empty: nothing.
-std::vector<std::string> railsOf(const inventory::Cluster& cluster, const gateway::AgentGateway& agents, const inventory::Node& node, const Engine& engine) {
+std::vector<std::string> railsOf(const inventory::Cluster& cluster,
+                                 const gateway::AgentGateway& agents, const inventory::Node& node,
+                                 const Engine& engine) {
   if (engine.kind == EngineKind::Tcp) return {"TCP"};
   auto devices = railDevicesOf(cluster, node, agents);
-  if (engine.kind == EngineKind::Rdma || devices.size() == static_cast<std::size_t>(engine.ranks_per_node)) return devices;
+  if (engine.kind == EngineKind::Rdma ||
+      devices.size() == static_cast<std::size_t>(engine.ranks_per_node))
+    return devices;
   devices.clear();  // not a NIC a GPU: the GPU is all that can be named
-  for (int gpu = 0; gpu < engine.ranks_per_node; ++gpu) devices.push_back(fmt::format("GPU {}", gpu));
+  for (int gpu = 0; gpu < engine.ranks_per_node; ++gpu)
+    devices.push_back(fmt::format("GPU {}", gpu));
   return devices;
 }
 
-std::string percent(double share) { return share <= 0 ? "nothing" : fmt::format("{:.1f} %", 100 * share); }
-std::string railWord(const SiteNode& node, int rail) { return fmt::format("rail {} ({})", rail, node.devices[static_cast<std::size_t>(rail)]); }
+std::string percent(double share) {
+  return share <= 0 ? "nothing" : fmt::format("{:.1f} %", 100 * share);
+}
+std::string railWord(const SiteNode& node, int rail) {
+  return fmt::format("rail {} ({})", rail, node.devices[static_cast<std::size_t>(rail)]);
+}
 std::string switchWord(const Site& site, int leaf, int rail) {
   const auto& name = site.leaf_names[static_cast<std::size_t>(leaf)];
   return site.leaves_are_switches && rail >= 0 ? fmt::format("{}-r{}", name, rail) : name;
@@ -54,34 +65,54 @@ Told tellNode(const Site& site, const Culprit& culprit) {
   const auto& node = site.nodes[static_cast<std::size_t>(culprit.a)];
   if (culprit.reached <= 0)
     return {node.name.str(), "no test with a proven good node works",
-            fmt::format("see `muster why {0}` and its kernel log; check that its RDMA driver is loaded and its ports are up, then reseat or replace the NIC", node.name.str())};
-  return {node.name.str(), fmt::format("reaches {} of its peers on every rail", percent(culprit.reached)),
-          fmt::format("all rails alike speak for the host: compare its BIOS settings, PCIe width, NUMA and clocks with a good node; then `muster rma {}`", node.name.str())};
+            fmt::format("see `muster why {0}` and its kernel log; check that its RDMA driver is "
+                        "loaded and its ports are up, then reseat or replace the NIC",
+                        node.name.str())};
+  return {node.name.str(),
+          fmt::format("reaches {} of its peers on every rail", percent(culprit.reached)),
+          fmt::format("all rails alike speak for the host: compare its BIOS settings, PCIe width, "
+                      "NUMA and clocks with a good node; then `muster rma {}`",
+                      node.name.str())};
 }
 
 Told tellNic(const Site& site, const Culprit& culprit) {
   const auto& node = site.nodes[static_cast<std::size_t>(culprit.a)];
   std::string cable = "its cable";
   if (site.leaves_are_switches)
-    cable = fmt::format("the cable to {} port {}", switchWord(site, site.layout.leaf[static_cast<std::size_t>(culprit.a)], culprit.rail), node.leaf_port);
-  return {fmt::format("{} {}", node.name.str(), railWord(node, culprit.rail)), fmt::format("reaches {} of its peers; the node's other rails are good", percent(culprit.reached)),
-          fmt::format("read the port's error counters; swap {} with a neighbour's: if the fault moves it is the cable, if it stays with the node the NIC (or the GPU and PCIe slot behind it), else the switch port", cable)};
+    cable = fmt::format(
+        "the cable to {} port {}",
+        switchWord(site, site.layout.leaf[static_cast<std::size_t>(culprit.a)], culprit.rail),
+        node.leaf_port);
+  return {fmt::format("{} {}", node.name.str(), railWord(node, culprit.rail)),
+          fmt::format("reaches {} of its peers; the node's other rails are good",
+                      percent(culprit.reached)),
+          fmt::format("read the port's error counters; swap {} with a neighbour's: if the fault "
+                      "moves it is the cable, if it stays with the node the NIC (or the GPU and "
+                      "PCIe slot behind it), else the switch port",
+                      cable)};
 }
 
 }  // namespace
 
-Result<Site> siteOf(const inventory::Cluster& cluster, const std::vector<NodeName>& nodes, const gateway::AgentGateway& agents, const Engine& engine) {
+Result<Site> siteOf(const inventory::Cluster& cluster, const std::vector<NodeName>& nodes,
+                    const gateway::AgentGateway& agents, const Engine& engine) {
   Site site;
   std::vector<std::string> silent;
   std::optional<std::string> fabric;
   std::size_t rails = std::string::npos;
   Places places;
-  for (const auto& [on, declared] : cluster.fabrics) places[on] = inventory::placesOn(cluster, declared);
+  for (const auto& [on, declared] : cluster.fabrics)
+    places[on] = inventory::placesOn(cluster, declared);
   for (const auto& name : nodes) {
     const auto* node = cluster.findNode(name);
-    if (!node) return fail(ErrorCode::NotFound, fmt::format("node {} is not in the inventory", name.str()));
+    if (!node)
+      return fail(ErrorCode::NotFound, fmt::format("node {} is not in the inventory", name.str()));
     const auto& own = cluster.profileOf(*node).fabric;
-    if (fabric && *fabric != own) return fail(ErrorCode::InvalidInput, fmt::format("{} is on fabric '{}', {} on '{}'; isolate the nodes of one fabric at a time", nodes.front().str(), *fabric, name.str(), own));
+    if (fabric && *fabric != own)
+      return fail(
+          ErrorCode::InvalidInput,
+          fmt::format("{} is on fabric '{}', {} on '{}'; isolate the nodes of one fabric at a time",
+                      nodes.front().str(), *fabric, name.str(), own));
     fabric = own;
     SiteNode made{name, node->address.str(), railsOf(cluster, agents, *node, engine), 0};
     if (made.devices.empty()) {
@@ -93,25 +124,42 @@ Result<Site> siteOf(const inventory::Cluster& cluster, const std::vector<NodeNam
     site.nodes.push_back(std::move(made));
   }
   if (!silent.empty())
-    return fail(ErrorCode::Unavailable, fmt::format("no RDMA device is reported by the installed system of {}; leave them out (--nodes) or see `muster why {}`", fmt::join(silent, ", "), silent.front()));
-  if (site.nodes.size() < 2) return fail(ErrorCode::InvalidInput, "isolation compares nodes with each other: name at least two, better four");
+    return fail(ErrorCode::Unavailable,
+                fmt::format("no RDMA device is reported by the installed system of {}; leave them "
+                            "out (--nodes) or see `muster why {}`",
+                            fmt::join(silent, ", "), silent.front()));
+  if (site.nodes.size() < 2)
+    return fail(ErrorCode::InvalidInput,
+                "isolation compares nodes with each other: name at least two, better four");
   site.layout.rails = static_cast<int>(rails);
-  if (const auto found = cluster.fabrics.find(fabric.value_or("")); found != cluster.fabrics.end()) site.link = found->second.link;
+  if (const auto found = cluster.fabrics.find(fabric.value_or("")); found != cluster.fabrics.end())
+    site.link = found->second.link;
   return site;
 }
 
 void useRoutes(Site& site, SiteRoutes routes) {
   site.routes = std::make_shared<const SiteRoutes>(std::move(routes));
-  site.layout.cables = [kept = site.routes](int a, int b, int rail) { return kept->between(a, b, rail); };
+  site.layout.cables = [kept = site.routes](int a, int b, int rail) {
+    return kept->between(a, b, rail);
+  };
 }
 
 nlohmann::json siteToJson(const Site& site) {
   auto nodes = nlohmann::json::array();
   for (std::size_t n = 0; n < site.nodes.size(); ++n) {
     const auto& node = site.nodes[n];
-    nodes.push_back({{"name", node.name.str()}, {"address", node.address}, {"devices", node.devices}, {"leaf", site.layout.leaf[n]}, {"pod", site.layout.pod[n]}, {"leaf_port", node.leaf_port}});
+    nodes.push_back({{"name", node.name.str()},
+                     {"address", node.address},
+                     {"devices", node.devices},
+                     {"leaf", site.layout.leaf[n]},
+                     {"pod", site.layout.pod[n]},
+                     {"leaf_port", node.leaf_port}});
   }
-  nlohmann::json out{{"rails", site.layout.rails}, {"nodes", std::move(nodes)}, {"leaf_names", site.leaf_names}, {"leaves_are_switches", site.leaves_are_switches}, {"link", site.link}};
+  nlohmann::json out{{"rails", site.layout.rails},
+                     {"nodes", std::move(nodes)},
+                     {"leaf_names", site.leaf_names},
+                     {"leaves_are_switches", site.leaves_are_switches},
+                     {"link", site.link}};
   if (site.routes) out["routes"] = toJson(*site.routes);
   return out;
 }
@@ -124,68 +172,109 @@ Result<Site> siteFromJson(const nlohmann::json& json) {
     site.leaves_are_switches = json.at("leaves_are_switches").get<bool>();
     site.link = json.at("link").get<std::string>();
     for (const auto& each : json.at("nodes")) {
-      site.nodes.push_back({NodeName(each.at("name").get<std::string>()), each.at("address").get<std::string>(), each.at("devices").get<std::vector<std::string>>(), each.at("leaf_port").get<int>()});
+      site.nodes.push_back(
+          {NodeName(each.at("name").get<std::string>()), each.at("address").get<std::string>(),
+           each.at("devices").get<std::vector<std::string>>(), each.at("leaf_port").get<int>()});
       site.layout.leaf.push_back(each.at("leaf").get<int>());
       site.layout.pod.push_back(each.at("pod").get<int>());
       const auto leaf = site.layout.leaf.back();
-      if (leaf < 0 || leaf >= static_cast<int>(site.leaf_names.size()) || site.nodes.back().devices.size() < static_cast<std::size_t>(site.layout.rails))
+      if (leaf < 0 || leaf >= static_cast<int>(site.leaf_names.size()) ||
+          site.nodes.back().devices.size() < static_cast<std::size_t>(site.layout.rails))
         return fail(ErrorCode::Corrupt, "the kept site of the isolation makes no sense");
     }
-    if (site.nodes.size() < 2 || site.layout.rails < 1) return fail(ErrorCode::Corrupt, "the kept site of the isolation makes no sense");
+    if (site.nodes.size() < 2 || site.layout.rails < 1)
+      return fail(ErrorCode::Corrupt, "the kept site of the isolation makes no sense");
     if (const auto kept = json.find("routes"); kept != json.end()) {
       auto routes = routesFromJson(*kept);
-      if (!routes.fit(site.nodes.size(), site.layout.rails)) return fail(ErrorCode::Corrupt, "the kept routes of the isolation make no sense");
+      if (!routes.fit(site.nodes.size(), site.layout.rails))
+        return fail(ErrorCode::Corrupt, "the kept routes of the isolation make no sense");
       useRoutes(site, std::move(routes));
     }
     return site;
   } catch (const nlohmann::json::exception& error) {
-    return fail(ErrorCode::Corrupt, fmt::format("the kept site of the isolation cannot be read: {}", error.what()));
+    return fail(ErrorCode::Corrupt,
+                fmt::format("the kept site of the isolation cannot be read: {}", error.what()));
   }
 }
 
 Told tell(const Site& site, const Culprit& culprit) {
   switch (culprit.kind) {
-    case CulpritKind::Node: return tellNode(site, culprit);
-    case CulpritKind::Nic: return tellNic(site, culprit);
+    case CulpritKind::Node:
+      return tellNode(site, culprit);
+    case CulpritKind::Nic:
+      return tellNic(site, culprit);
     case CulpritKind::Leaf:
-      return {switchWord(site, culprit.a, culprit.rail), fmt::format("its nodes reach {} of what others do{}", percent(culprit.reached), culprit.rail >= 0 ? fmt::format(" on rail {}", culprit.rail) : ""),
-              "one switch is likelier than so many cables: check its firmware, power, temperature and error counters"};
+      return {switchWord(site, culprit.a, culprit.rail),
+              fmt::format("its nodes reach {} of what others do{}", percent(culprit.reached),
+                          culprit.rail >= 0 ? fmt::format(" on rail {}", culprit.rail) : ""),
+              "one switch is likelier than so many cables: check its firmware, power, temperature "
+              "and error counters"};
     case CulpritKind::Rail:
-      return {fmt::format("rail {}", culprit.rail), fmt::format("reaches {} of what the other rails do, on all nodes", percent(culprit.reached)),
-              "compare the configuration of this rail's NICs and switches with another rail's (link speed, MTU, firmware, routing)"};
-    case CulpritKind::Cable: return {fmt::format("cable {}, rail {}", site.routes ? site.routes->cables[static_cast<std::size_t>(culprit.a)] : std::to_string(culprit.a), culprit.rail), fmt::format("every way over it reaches {}", percent(culprit.reached)), "read the error counters at both ends, reseat it, then replace it"};
+      return {fmt::format("rail {}", culprit.rail),
+              fmt::format("reaches {} of what the other rails do, on all nodes",
+                          percent(culprit.reached)),
+              "compare the configuration of this rail's NICs and switches with another rail's "
+              "(link speed, MTU, firmware, routing)"};
+    case CulpritKind::Cable:
+      return {fmt::format("cable {}, rail {}",
+                          site.routes ? site.routes->cables[static_cast<std::size_t>(culprit.a)]
+                                      : std::to_string(culprit.a),
+                          culprit.rail),
+              fmt::format("every way over it reaches {}", percent(culprit.reached)),
+              "read the error counters at both ends, reseat it, then replace it"};
     case CulpritKind::Uplinks:
-      return {fmt::format("uplinks of {}", switchWord(site, culprit.a, culprit.rail)), fmt::format("ways from here to several other leaves reach {}; its nodes are good among themselves", percent(culprit.reached)),
-              "read the error counters of this switch's uplinks (`muster fabric diff`): the one whose counter grows under load is it"};
+      return {fmt::format("uplinks of {}", switchWord(site, culprit.a, culprit.rail)),
+              fmt::format("ways from here to several other leaves reach {}; its nodes are good "
+                          "among themselves",
+                          percent(culprit.reached)),
+              "read the error counters of this switch's uplinks (`muster fabric diff`): the one "
+              "whose counter grows under load is it"};
     case CulpritKind::Pair: {
-      const auto &a = site.nodes[static_cast<std::size_t>(culprit.a)], &b = site.nodes[static_cast<std::size_t>(culprit.b)];
-      return {fmt::format("{} with {}, rail {}", a.name.str(), b.name.str(), culprit.rail), fmt::format("only these two reach {} together; each is good with others", percent(culprit.reached)),
-              "look at the route between them (ibtracert) and at their path records and neighbour tables; restart the RDMA driver of one of them"};
+      const auto &a = site.nodes[static_cast<std::size_t>(culprit.a)],
+                 &b = site.nodes[static_cast<std::size_t>(culprit.b)];
+      return {fmt::format("{} with {}, rail {}", a.name.str(), b.name.str(), culprit.rail),
+              fmt::format("only these two reach {} together; each is good with others",
+                          percent(culprit.reached)),
+              "look at the route between them (ibtracert) and at their path records and neighbour "
+              "tables; restart the RDMA driver of one of them"};
     }
     case CulpritKind::Fleet:
-      return {"all nodes", fmt::format("typically reach {} of the declared rate", percent(culprit.reached)), "what is common to all is wrong: link speed, MTU, driver, PCIe settings, or the declared link of the fabric"};
+      return {"all nodes",
+              fmt::format("typically reach {} of the declared rate", percent(culprit.reached)),
+              "what is common to all is wrong: link speed, MTU, driver, PCIe settings, or the "
+              "declared link of the fabric"};
   }
   return {};
 }
 
 std::string toText(const Site& site, const Verdict& verdict) {
   std::ostringstream out;
-  out << fmt::format("{} nodes, {} rail{}: {} tests in {} rounds; typical {:.4g} Gb/s, noise {:.2f} %\n", site.nodes.size(), site.layout.rails, site.layout.rails == 1 ? "" : "s", verdict.tests,
-                     verdict.rounds, verdict.typical_gbits, 100 * verdict.noise);
+  out << fmt::format(
+      "{} nodes, {} rail{}: {} tests in {} rounds; typical {:.4g} Gb/s, noise {:.2f} %\n",
+      site.nodes.size(), site.layout.rails, site.layout.rails == 1 ? "" : "s", verdict.tests,
+      verdict.rounds, verdict.typical_gbits, 100 * verdict.noise);
   for (const auto& culprit : verdict.culprits) {
     const auto told = tell(site, culprit);
-    out << fmt::format("\n{} ({}, confidence {:.2f} %)\n  {}\n", told.subject, toString(culprit.kind), 100 * culprit.confidence, told.what);
+    out << fmt::format("\n{} ({}, confidence {:.2f} %)\n  {}\n", told.subject,
+                       toString(culprit.kind), 100 * culprit.confidence, told.what);
     std::vector<std::string> seen;
-    for (const auto& [a, b] : culprit.seen) seen.push_back(fmt::format("{}-{}", site.nodes[static_cast<std::size_t>(a)].name.str(), site.nodes[static_cast<std::size_t>(b)].name.str()));
+    for (const auto& [a, b] : culprit.seen)
+      seen.push_back(fmt::format("{}-{}", site.nodes[static_cast<std::size_t>(a)].name.str(),
+                                 site.nodes[static_cast<std::size_t>(b)].name.str()));
     if (!seen.empty()) out << fmt::format("  seen in {}\n", fmt::join(seen, ", "));
     out << "  next: " << told.next << '\n';
   }
   for (const auto& unclear : verdict.unclear) {
     if (unclear.others == kToldBefore) continue;
-    out << fmt::format("\nunclear: {}{}{}{}: {}\n", site.nodes[static_cast<std::size_t>(unclear.a)].name.str(), unclear.b >= 0 ? " with " + site.nodes[static_cast<std::size_t>(unclear.b)].name.str() : "",
-                       unclear.others ? fmt::format(" and {} others", unclear.others) : "", site.layout.rails > 1 && unclear.rail >= 0 ? fmt::format(" rail {}", unclear.rail) : "", unclear.why);
+    out << fmt::format(
+        "\nunclear: {}{}{}{}: {}\n", site.nodes[static_cast<std::size_t>(unclear.a)].name.str(),
+        unclear.b >= 0 ? " with " + site.nodes[static_cast<std::size_t>(unclear.b)].name.str() : "",
+        unclear.others ? fmt::format(" and {} others", unclear.others) : "",
+        site.layout.rails > 1 && unclear.rail >= 0 ? fmt::format(" rail {}", unclear.rail) : "",
+        unclear.why);
   }
-  out << fmt::format("\n{} of {} nodes are cleared on every rail.\n", verdict.cleared.size(), site.nodes.size());
+  out << fmt::format("\n{} of {} nodes are cleared on every rail.\n", verdict.cleared.size(),
+                     site.nodes.size());
   return out.str();
 }
 
@@ -195,13 +284,21 @@ nlohmann::json toJson(const Site& site, const Verdict& verdict) {
   json culprits = json::array(), unclear = json::array(), cleared = json::array();
   for (const auto& culprit : verdict.culprits) {
     const auto told = tell(site, culprit);
-    json seen = json::array(), each{{"kind", toString(culprit.kind)}, {"subject", told.subject}, {"what", told.what}, {"next", told.next},
-                                    {"reached", culprit.reached}, {"confidence", culprit.confidence}, {"fresh_tests", culprit.tests}};
+    json seen = json::array(), each{{"kind", toString(culprit.kind)},
+                                    {"subject", told.subject},
+                                    {"what", told.what},
+                                    {"next", told.next},
+                                    {"reached", culprit.reached},
+                                    {"confidence", culprit.confidence},
+                                    {"fresh_tests", culprit.tests}};
     for (const auto& [a, b] : culprit.seen) seen.push_back({name(a), name(b)});
     each["seen"] = std::move(seen);
     if (culprit.rail >= 0) each["rail"] = culprit.rail;
-    if (culprit.kind == CulpritKind::Node || culprit.kind == CulpritKind::Nic || culprit.kind == CulpritKind::Pair) each["node"] = name(culprit.a);
-    if (culprit.kind == CulpritKind::Cable && site.routes) each["cable"] = site.routes->cables[static_cast<std::size_t>(culprit.a)];
+    if (culprit.kind == CulpritKind::Node || culprit.kind == CulpritKind::Nic ||
+        culprit.kind == CulpritKind::Pair)
+      each["node"] = name(culprit.a);
+    if (culprit.kind == CulpritKind::Cable && site.routes)
+      each["cable"] = site.routes->cables[static_cast<std::size_t>(culprit.a)];
     if (culprit.kind == CulpritKind::Pair) each["with"] = name(culprit.b);
     culprits.push_back(std::move(each));
   }
@@ -211,8 +308,10 @@ nlohmann::json toJson(const Site& site, const Verdict& verdict) {
     if (each.others > 0) unclear.back()["others"] = each.others;
   }
   for (const int node : verdict.cleared) cleared.push_back(name(node));
-  return {{"culprits", culprits}, {"unclear", unclear}, {"cleared", cleared}, {"rounds", verdict.rounds}, {"tests", verdict.tests},
-          {"typical_gbits", verdict.typical_gbits}, {"noise", verdict.noise}};
+  return {{"culprits", culprits},   {"unclear", unclear},
+          {"cleared", cleared},     {"rounds", verdict.rounds},
+          {"tests", verdict.tests}, {"typical_gbits", verdict.typical_gbits},
+          {"noise", verdict.noise}};
 }
 
 }  // namespace muster::validate::isolate

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Site: the numbers of an isolation as nodes, devices, switches and ports of an inventory, and a verdict in words.
+// Site: the numbers of an isolation as nodes, devices, switches and ports of an inventory, and a
+// verdict in words.
 #pragma once
 
 #include "gateway/agent_gateway.h"
@@ -18,17 +19,18 @@ namespace muster::validate::isolate {
 
 struct SiteNode {
   NodeName name;
-  std::string address;                ///< where its test server listens
-  std::vector<std::string> devices;   ///< RDMA devices by rail
-  int leaf_port = 0;                  ///< of its leaf switches, as declared; 0: not known
+  std::string address;               ///< where its test server listens
+  std::vector<std::string> devices;  ///< RDMA devices by rail
+  int leaf_port = 0;                 ///< of its leaf switches, as declared; 0: not known
 };
 
 struct Site {
   std::vector<SiteNode> nodes;  ///< in the order of the isolation's numbers
   Layout layout;
-  std::vector<std::string> leaf_names;  ///< "leaf-su1": with the rail behind it a switch; or a rack, where no fabric is declared
-  bool leaves_are_switches = false;     ///< leaf_names + "-rN" are declared switches
-  std::string link;                     ///< of the fabric, "4xNDR"
+  std::vector<std::string> leaf_names;       ///< "leaf-su1": with the rail behind it a switch; or a
+                                             ///< rack, where no fabric is declared
+  bool leaves_are_switches = false;          ///< leaf_names + "-rN" are declared switches
+  std::string link;                          ///< of the fabric, "4xNDR"
   std::shared_ptr<const SiteRoutes> routes;  ///< null: not known; else `layout.cables` asks it
 };
 
@@ -36,8 +38,10 @@ struct Site {
 void useRoutes(Site& site, SiteRoutes routes);
 
 /// Rails are RDMA devices, as many as all nodes have; of NCCL the GPUs of a node; TCP has one.
-/// Errors: InvalidInput (of different fabrics, fewer than two), Unavailable (agents that are silent or report no RDMA device, named)
-Result<Site> siteOf(const inventory::Cluster& cluster, const std::vector<NodeName>& nodes, const gateway::AgentGateway& agents, const Engine& engine = {});
+/// Errors: InvalidInput (of different fabrics, fewer than two), Unavailable (agents that are silent
+/// or report no RDMA device, named)
+Result<Site> siteOf(const inventory::Cluster& cluster, const std::vector<NodeName>& nodes,
+                    const gateway::AgentGateway& agents, const Engine& engine = {});
 /// For going on after a kill: the same numbers for the same nodes, whatever agents say now.
 nlohmann::json siteToJson(const Site& site);
 /// Errors: Corrupt

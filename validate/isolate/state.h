@@ -15,19 +15,21 @@ enum class Standing { Unknown, Clear, Suspect, Accused };
 /// One node's port on one rail.
 struct Nic {
   Standing standing = Standing::Unknown;
-  double sum = 0;  ///< of the shares of its fresh tests: those made to decide it, against what is proven good
+  double sum = 0;  ///< of the shares of its fresh tests: those made to decide it, against what is
+                   ///< proven good
   int fresh = 0;
   int silent = 0;  ///< fresh tests that said nothing
   std::vector<int> partners;
   double lacks() const { return fresh ? 1 - sum / fresh : 0; }
 };
 
-/// A test that was bad although both NICs are good: the way between them is, or the two do not get on.
+/// A test that was bad although both NICs are good: the way between them is, or the two do not get
+/// on.
 struct PathSuspect {
   int a, b, rail;
-  double share;              ///< of the test that raised it
+  double share;                 ///< of the test that raised it
   std::optional<double> again;  ///< of its repetition, alone
-  bool explained = false;    ///< by a cable or the uplinks of a leaf
+  bool explained = false;       ///< by a cable or the uplinks of a leaf
   int silent = 0;
 };
 
@@ -48,10 +50,11 @@ struct UplinkSuspect {
 
 /// The margins that decisions keep, from the noise as it was measured.
 struct Margins {
-  double boundary;      ///< who lacks more than this is bad
-  double raise;         ///< a best share that is lower by this is looked at again
-  double row;           ///< the same for the median of a node's row of an all-to-all
-  double path;          ///< the same for a single test between good NICs. Wider: a node that was just not slow enough must not become a bad pair
+  double boundary;  ///< who lacks more than this is bad
+  double raise;     ///< a best share that is lower by this is looked at again
+  double row;       ///< the same for the median of a node's row of an all-to-all
+  double path;  ///< the same for a single test between good NICs. Wider: a node that was just not
+                ///< slow enough must not become a bad pair
   double sigma;
   /// Around the boundary after so many fresh tests; within it one more is needed.
   double open(int fresh) const { return fresh >= kEnoughFresh ? 0 : 1.5 * sigma / fresh; }
@@ -71,16 +74,18 @@ struct Isolation::State {
   std::set<std::array<int, 3>> raised;  ///< a, b, rail of paths
   std::vector<CableSuspect> cables;
   std::vector<UplinkSuspect> uplinks;
-  std::vector<std::vector<int>> slow_groups;  ///< of a ladder; their every pair is looked at next
+  std::vector<std::vector<int>> slow_groups;    ///< of a ladder; their every pair is looked at next
   std::vector<std::vector<int>> failed_groups;  ///< collectives that gave no number at all
   std::vector<bool> dead_rails;
   std::size_t controls = 0;  ///< of the round, the groups from here on are tests of good parts
-  std::vector<std::pair<std::size_t, std::size_t>> cable_tests;  ///< group of the round, index in `cables`
+  std::vector<std::pair<std::size_t, std::size_t>>
+      cable_tests;  ///< group of the round, index in `cables`
   std::set<Pair> met;
   std::optional<Round> current;
   bool confirm_due = false;
   bool saw_all_pairs = false;
-  int round = 0, tests = 0, matchings = 0, grids = 0, ladders = 0, cubes = 0, confirms = 0, rechecks = 0;
+  int round = 0, tests = 0, matchings = 0, grids = 0, ladders = 0, cubes = 0, confirms = 0,
+      rechecks = 0;
 
   Nic& nic(int node, int rail) { return nics[evidence.index(node, rail)]; }
   const Nic& nic(int node, int rail) const { return nics[evidence.index(node, rail)]; }
@@ -93,8 +98,8 @@ struct Isolation::State {
 
   // Planning (plan.cc).
   std::optional<Round> plan();
-  bool hasPending() const;      ///< something has not been tested again yet
-  bool hasUndecided() const;    ///< … or not often enough
+  bool hasPending() const;    ///< something has not been tested again yet
+  bool hasUndecided() const;  ///< … or not often enough
   bool needsCubes() const;
   Round matching();
   Round confirm();
@@ -123,12 +128,15 @@ struct Isolation::State {
   bool isExplained(int a, int b, int rail) const;  ///< by a way that is known to be bad
   bool isCableBad(const CableSuspect& cable) const;
   bool isPathOpen(const PathSuspect& path) const;
-  bool isBadAgain(const PathSuspect& path) const { return path.again && *path.again < 1 - margins().path; }
+  bool isBadAgain(const PathSuspect& path) const {
+    return path.again && *path.again < 1 - margins().path;
+  }
 };
 
 inline constexpr std::size_t kMaxPaths = 4'096;
 inline constexpr std::size_t kMaxCables = 256;
-inline constexpr int kMaxSilent = 3;   ///< tests that said nothing before nobody asks again
-inline constexpr int kMaxExchange = 2'048;  ///< nodes of an all-to-all; every pair takes kStep of it
+inline constexpr int kMaxSilent = 3;  ///< tests that said nothing before nobody asks again
+inline constexpr int kMaxExchange =
+    2'048;  ///< nodes of an all-to-all; every pair takes kStep of it
 
 }  // namespace muster::validate::isolate

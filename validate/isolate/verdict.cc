@@ -8,11 +8,12 @@
 namespace muster::validate::isolate {
 namespace {
 
-constexpr double kMostCertain = 0.9999;  ///< what is said at most: the noise was measured, not proven to be normal
-constexpr double kRailBehind = 0.05;     ///< a rail that all nodes find slower than the others
-constexpr double kLeafShare = 0.6;       ///< of a leaf's nodes on one rail: then it is the switch
+constexpr double kMostCertain =
+    0.9999;  ///< what is said at most: the noise was measured, not proven to be normal
+constexpr double kRailBehind = 0.05;  ///< a rail that all nodes find slower than the others
+constexpr double kLeafShare = 0.6;    ///< of a leaf's nodes on one rail: then it is the switch
 constexpr std::size_t kLeafFewest = 3;
-constexpr double kNothing = 0.02;        ///< reached less than this: dead, not slow
+constexpr double kNothing = 0.02;  ///< reached less than this: dead, not slow
 
 struct Book {
   const Isolation::State& state;
@@ -21,7 +22,10 @@ struct Book {
   double tests = 1;         ///< that could have accused somebody
 
   double confidence(double lacks, int fresh, int failures) const {
-    const double chance = lacks > 1 - kNothing ? std::pow(failure_rate, std::max(failures, 1)) : tail(lacks / (state.margins().sigma / std::sqrt(std::max(fresh, 1))));
+    const double chance =
+        lacks > 1 - kNothing
+            ? std::pow(failure_rate, std::max(failures, 1))
+            : tail(lacks / (state.margins().sigma / std::sqrt(std::max(fresh, 1))));
     return std::clamp(1 - tests * chance, 0.0, kMostCertain);
   }
 };
@@ -49,8 +53,13 @@ int failuresOf(const Isolation::State& state, int node, int rail) {
 Culprit ofNic(const Book& book, int node, int rail) {
   const auto& nic = book.state.nic(node, rail);
   const double reached = std::max(0.0, 1 - nic.lacks());
-  return {.kind = CulpritKind::Nic, .a = node, .rail = rail, .reached = reached < kNothing ? 0 : reached,
-          .confidence = book.confidence(nic.lacks(), nic.fresh, failuresOf(book.state, node, rail)), .tests = nic.fresh, .seen = worstTests(book.state, node, rail)};
+  return {.kind = CulpritKind::Nic,
+          .a = node,
+          .rail = rail,
+          .reached = reached < kNothing ? 0 : reached,
+          .confidence = book.confidence(nic.lacks(), nic.fresh, failuresOf(book.state, node, rail)),
+          .tests = nic.fresh,
+          .seen = worstTests(book.state, node, rail)};
 }
 
 /// Several culprits as one that explains them.
@@ -74,7 +83,8 @@ void addNics(const Book& book) {
   for (int node = 0; node < state.layout.nodes(); ++node) {
     std::vector<Culprit> of_node;
     for (int rail = 0; rail < state.layout.rails; ++rail)
-      if (state.nic(node, rail).standing == Standing::Accused) of_node.push_back(ofNic(book, node, rail));
+      if (state.nic(node, rail).standing == Standing::Accused)
+        of_node.push_back(ofNic(book, node, rail));
     const bool whole = static_cast<int>(of_node.size()) == state.layout.rails;
     if (whole && state.layout.rails > 1)
       book.verdict.culprits.push_back(merged(CulpritKind::Node, node, -1, of_node));
@@ -82,9 +92,12 @@ void addNics(const Book& book) {
       for (auto& culprit : of_node) of_leaf[{state.leafOf(node), culprit.rail}].push_back(culprit);
   }
   for (auto& [place, culprits] : of_leaf) {
-    const bool whole = leaf_size.size() > 1 && culprits.size() >= kLeafFewest && static_cast<double>(culprits.size()) >= kLeafShare * static_cast<double>(leaf_size[place.first]);
+    const bool whole = leaf_size.size() > 1 && culprits.size() >= kLeafFewest &&
+                       static_cast<double>(culprits.size()) >=
+                           kLeafShare * static_cast<double>(leaf_size[place.first]);
     if (whole) {
-      book.verdict.culprits.push_back(merged(CulpritKind::Leaf, place.first, place.second, culprits));
+      book.verdict.culprits.push_back(
+          merged(CulpritKind::Leaf, place.first, place.second, culprits));
       continue;
     }
     for (auto& culprit : culprits) {
@@ -97,7 +110,8 @@ void addNics(const Book& book) {
 void addRails(const Book& book) {
   const auto& state = book.state;
   std::vector<double> medians;
-  for (int rail = 0; rail < state.layout.rails; ++rail) medians.push_back(state.evidence.medianGbits(rail));
+  for (int rail = 0; rail < state.layout.rails; ++rail)
+    medians.push_back(state.evidence.medianGbits(rail));
   auto sorted = medians;
   const double typical = quantile(sorted, 0.5);
   if (state.layout.rails == 1 || typical <= 0) return;
@@ -105,9 +119,15 @@ void addRails(const Book& book) {
     const double reached = medians[static_cast<std::size_t>(rail)] / typical;
     if (reached >= 1 - kRailBehind) continue;
     const double tests = static_cast<double>(state.evidence.samples().size()) / state.layout.rails;
-    book.verdict.culprits.push_back({.kind = CulpritKind::Rail, .rail = rail, .reached = reached,
-                                     .confidence = std::clamp(1 - book.tests * tail((1 - reached) / (1.25 * state.margins().sigma / std::sqrt(tests))), 0.0, kMostCertain),
-                                     .tests = static_cast<int>(tests)});
+    book.verdict.culprits.push_back(
+        {.kind = CulpritKind::Rail,
+         .rail = rail,
+         .reached = reached,
+         .confidence = std::clamp(
+             1 - book.tests *
+                     tail((1 - reached) / (1.25 * state.margins().sigma / std::sqrt(tests))),
+             0.0, kMostCertain),
+         .tests = static_cast<int>(tests)});
   }
 }
 
@@ -121,21 +141,40 @@ void addWays(const Book& book) {
     book.verdict.culprits.push_back(std::move(culprit));
   };
   for (const auto& cable : state.cables)
-    if (state.isCableBad(cable)) add({.kind = CulpritKind::Cable, .a = cable.cable, .rail = cable.rail, .seen = cable.seen}, cable.share, cable.fresh);
+    if (state.isCableBad(cable))
+      add({.kind = CulpritKind::Cable, .a = cable.cable, .rail = cable.rail, .seen = cable.seen},
+          cable.share, cable.fresh);
   for (const auto& uplink : state.uplinks)
-    add({.kind = CulpritKind::Uplinks, .a = uplink.leaf, .rail = uplink.rail, .seen = uplink.seen}, uplink.share, static_cast<int>(uplink.seen.size()));
+    add({.kind = CulpritKind::Uplinks, .a = uplink.leaf, .rail = uplink.rail, .seen = uplink.seen},
+        uplink.share, static_cast<int>(uplink.seen.size()));
   for (const auto& path : state.paths) {
     if (!state.isPathOpen(path)) continue;
-    const bool cable_open = state.layout.cables && std::any_of(state.cables.begin(), state.cables.end(), [&](const auto& cable) {
-      const auto used = state.layout.cables(path.a, path.b, path.rail);
-      return cable.fresh == 0 && std::find(used.begin(), used.end(), cable.cable) != used.end();
-    });
+    const bool cable_open =
+        state.layout.cables &&
+        std::any_of(state.cables.begin(), state.cables.end(), [&](const auto& cable) {
+          const auto used = state.layout.cables(path.a, path.b, path.rail);
+          return cable.fresh == 0 && std::find(used.begin(), used.end(), cable.cable) != used.end();
+        });
     if (!path.again)
-      book.verdict.unclear.push_back({.a = path.a, .b = path.b, .rail = path.rail, .why = "the test between them was bad and could not be repeated"});
+      book.verdict.unclear.push_back(
+          {.a = path.a,
+           .b = path.b,
+           .rail = path.rail,
+           .why = "the test between them was bad and could not be repeated"});
     else if (state.isBadAgain(path) && cable_open)
-      book.verdict.unclear.push_back({.a = path.a, .b = path.b, .rail = path.rail, .why = "the test between them is bad; no other pair that uses the same cables was free to tell a cable from the pair"});
+      book.verdict.unclear.push_back(
+          {.a = path.a,
+           .b = path.b,
+           .rail = path.rail,
+           .why = "the test between them is bad; no other pair that uses the same cables was free "
+                  "to tell a cable from the pair"});
     else if (state.isBadAgain(path))
-      add({.kind = CulpritKind::Pair, .a = path.a, .b = path.b, .rail = path.rail, .seen = {{path.a, path.b}}}, *path.again, 1);
+      add({.kind = CulpritKind::Pair,
+           .a = path.a,
+           .b = path.b,
+           .rail = path.rail,
+           .seen = {{path.a, path.b}}},
+          *path.again, 1);
   }
 }
 
@@ -146,22 +185,30 @@ void addUnclear(const Book& book) {
       const auto& nic = state.nic(node, rail);
       if (nic.standing == Standing::Clear || nic.standing == Standing::Accused) continue;
       std::string_view why = "its tests are too close to the boundary for their noise";
-      if (nic.standing == Standing::Unknown) why = "its tests have not ended yet";
-      else if (state.evidence.best(node, rail) < 0 || nic.silent >= kMaxSilent) why = "its tests said nothing";
-      else if (nic.fresh == 0) why = "its tests were bad, and no proven good node was there to test it with";
+      if (nic.standing == Standing::Unknown)
+        why = "its tests have not ended yet";
+      else if (state.evidence.best(node, rail) < 0 || nic.silent >= kMaxSilent)
+        why = "its tests said nothing";
+      else if (nic.fresh == 0)
+        why = "its tests were bad, and no proven good node was there to test it with";
       book.verdict.unclear.push_back({.a = node, .rail = rail, .why = why});
     }
 }
 
 /// A culprit among its members, or between them, explains why a collective failed.
 bool isExplained(const std::vector<int>& members, const Verdict& verdict) {
-  const auto has = [&members](int node) { return std::find(members.begin(), members.end(), node) != members.end(); };
+  const auto has = [&members](int node) {
+    return std::find(members.begin(), members.end(), node) != members.end();
+  };
   return std::any_of(verdict.culprits.begin(), verdict.culprits.end(), [&](const Culprit& culprit) {
     switch (culprit.kind) {
       case CulpritKind::Node:
-      case CulpritKind::Nic: return has(culprit.a);
-      case CulpritKind::Pair: return has(culprit.a) && has(culprit.b);
-      default: return true;
+      case CulpritKind::Nic:
+        return has(culprit.a);
+      case CulpritKind::Pair:
+        return has(culprit.a) && has(culprit.b);
+      default:
+        return true;
     }
   });
 }
@@ -170,9 +217,14 @@ void addFailed(const Book& book) {
   for (const auto& members : book.state.failed_groups) {
     if (isExplained(members, book.verdict)) continue;
     for (const int node : members)
-      book.verdict.unclear.push_back({.a = node, .others = node == members.front() ? static_cast<int>(members.size()) - 1 : kToldBefore,
-                                      .why = "a collective of all of them failed, and each is good with a partner: what each node said is in the evidence"});
-    std::erase_if(book.verdict.cleared, [&members](int node) { return std::find(members.begin(), members.end(), node) != members.end(); });
+      book.verdict.unclear.push_back(
+          {.a = node,
+           .others = node == members.front() ? static_cast<int>(members.size()) - 1 : kToldBefore,
+           .why = "a collective of all of them failed, and each is good with a partner: what each "
+                  "node said is in the evidence"});
+    std::erase_if(book.verdict.cleared, [&members](int node) {
+      return std::find(members.begin(), members.end(), node) != members.end();
+    });
   }
 }
 
@@ -180,19 +232,28 @@ void addFailed(const Book& book) {
 
 std::string_view toString(CulpritKind kind) {
   switch (kind) {
-    case CulpritKind::Node: return "node";
-    case CulpritKind::Nic: return "nic";
-    case CulpritKind::Leaf: return "leaf";
-    case CulpritKind::Rail: return "rail";
-    case CulpritKind::Cable: return "cable";
-    case CulpritKind::Uplinks: return "uplinks";
-    case CulpritKind::Pair: return "pair";
-    case CulpritKind::Fleet: return "fleet";
+    case CulpritKind::Node:
+      return "node";
+    case CulpritKind::Nic:
+      return "nic";
+    case CulpritKind::Leaf:
+      return "leaf";
+    case CulpritKind::Rail:
+      return "rail";
+    case CulpritKind::Cable:
+      return "cable";
+    case CulpritKind::Uplinks:
+      return "uplinks";
+    case CulpritKind::Pair:
+      return "pair";
+    case CulpritKind::Fleet:
+      return "fleet";
   }
   return "?";
 }
 
-Isolation::Isolation(Layout layout, Options options) : state_(std::make_unique<State>(std::move(layout), options)) {}
+Isolation::Isolation(Layout layout, Options options)
+    : state_(std::make_unique<State>(std::move(layout), options)) {}
 Isolation::~Isolation() = default;
 Isolation::Isolation(Isolation&&) noexcept = default;
 
@@ -218,18 +279,24 @@ Verdict Isolation::verdict() const {
   Book book{state, verdict};
   double good = 0, failed = 0;
   for (const auto& sample : state.evidence.samples())
-    if (state.nic(sample.a, sample.rail).standing == Standing::Clear && state.nic(sample.b, sample.rail).standing == Standing::Clear) ++good, failed += sample.gbits <= 0;
+    if (state.nic(sample.a, sample.rail).standing == Standing::Clear &&
+        state.nic(sample.b, sample.rail).standing == Standing::Clear)
+      ++good, failed += sample.gbits <= 0;
   book.failure_rate = (failed + 1) / (good + 2);
   book.tests = static_cast<double>(state.layout.nodes()) * state.layout.rails;
-  if (state.options.least_gbits && !state.evidence.samples().empty() && verdict.typical_gbits < *state.options.least_gbits)
-    verdict.culprits.push_back({.kind = CulpritKind::Fleet, .reached = verdict.typical_gbits / *state.options.least_gbits, .confidence = kMostCertain,
+  if (state.options.least_gbits && !state.evidence.samples().empty() &&
+      verdict.typical_gbits < *state.options.least_gbits)
+    verdict.culprits.push_back({.kind = CulpritKind::Fleet,
+                                .reached = verdict.typical_gbits / *state.options.least_gbits,
+                                .confidence = kMostCertain,
                                 .tests = static_cast<int>(state.evidence.samples().size())});
   addRails(book);
   addNics(book);
   addWays(book);
   addUnclear(book);
   addFailed(book);
-  std::stable_sort(verdict.culprits.begin(), verdict.culprits.end(), [](const auto& x, const auto& y) { return x.confidence > y.confidence; });
+  std::stable_sort(verdict.culprits.begin(), verdict.culprits.end(),
+                   [](const auto& x, const auto& y) { return x.confidence > y.confidence; });
   return verdict;
 }
 

@@ -50,23 +50,28 @@ std::string tile(std::string_view kind, const std::string& number, std::string_v
 
 std::string grouped(std::size_t number) {
   std::string digits = std::to_string(number);
-  for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3) digits.insert(static_cast<std::size_t>(at), ",");
+  for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3)
+    digits.insert(static_cast<std::size_t>(at), ",");
   return digits;
 }
 
 std::string head(const history::Statistics& statistics, const Subject& subject) {
   std::size_t alarmed = 0;
   for (const auto& node : statistics.nodes) alarmed += node.alarmed;
-  std::string out = fmt::format("<h1>Validation of {}</h1><p class=\"lead\">", escapedMarkup(subject.cluster));
+  std::string out =
+      fmt::format("<h1>Validation of {}</h1><p class=\"lead\">", escapedMarkup(subject.cluster));
   if (statistics.sets == 0)
     out += "Nothing has been measured yet.";
   else
-    out += fmt::format("What was measured from {} to {}, as of {} UTC.", toString(statistics.from).substr(0, 10), toString(statistics.to).substr(0, 10), toString(subject.at).substr(0, 16));
+    out += fmt::format("What was measured from {} to {}, as of {} UTC.",
+                       toString(statistics.from).substr(0, 10),
+                       toString(statistics.to).substr(0, 10), toString(subject.at).substr(0, 16));
   out += "</p><div class=\"tiles\">";
   out += tile("", grouped(statistics.nodes.size()), "nodes");
   out += tile("", grouped(statistics.numbers), "measurements");
   out += tile(alarmed ? "no" : "ok", grouped(alarmed), "nodes unlike their peers");
-  out += tile(statistics.alarms.empty() ? "ok" : "no", grouped(statistics.alarms.size()), "alarms in all");
+  out += tile(statistics.alarms.empty() ? "ok" : "no", grouped(statistics.alarms.size()),
+              "alarms in all");
   out += tile("", shortNumber(statistics.policy.false_alarms), "false alarms to be expected");
   return out + "</div>";
 }
@@ -74,64 +79,104 @@ std::string head(const history::Statistics& statistics, const Subject& subject) 
 std::string alarms(const history::Statistics& statistics) {
   std::string out = "<h2>Alarms</h2>";
   out += fmt::format(
-      "<p class=\"note\">Out of {} comparisons at most about {} false alarms are to be expected. A value counts when it is further from the median of its SKU than noise would put it within "
-      "that budget – how heavy its tails are is seen on the good sides, where nothing is wrong – and by at least {:.1f} %.</p>",
-      grouped(statistics.comparisons), shortNumber(statistics.policy.false_alarms), 100 * statistics.policy.least_effect);
-  if (statistics.alarms.empty()) return out + "<div class=\"card\">None: everything that was judged is like its peers.</div>";
-  out += "<input type=\"search\" data-for=\"#alarms tbody tr\" placeholder=\"Filter by node, rack or metric\" aria-label=\"Filter alarms\">";
-  out += "<div class=\"card\"><table id=\"alarms\"><thead><tr><th>what</th><th>subject</th><th>metric</th><th class=\"n\">value</th><th class=\"n\">typical</th><th class=\"n\">change</th><th "
-         "class=\"n\">σ (limit)</th></tr></thead><tbody>";
+      "<p class=\"note\">Out of {} comparisons at most about {} false alarms are to be expected. A "
+      "value counts when it is further from the median of its SKU than noise would put it within "
+      "that budget – how heavy its tails are is seen on the good sides, where nothing is wrong – "
+      "and by at least {:.1f} %.</p>",
+      grouped(statistics.comparisons), shortNumber(statistics.policy.false_alarms),
+      100 * statistics.policy.least_effect);
+  if (statistics.alarms.empty())
+    return out + "<div class=\"card\">None: everything that was judged is like its peers.</div>";
+  out +=
+      "<input type=\"search\" data-for=\"#alarms tbody tr\" placeholder=\"Filter by node, rack or "
+      "metric\" aria-label=\"Filter alarms\">";
+  out +=
+      "<div class=\"card\"><table "
+      "id=\"alarms\"><thead><tr><th>what</th><th>subject</th><th>metric</th><th "
+      "class=\"n\">value</th><th class=\"n\">typical</th><th class=\"n\">change</th><th "
+      "class=\"n\">σ (limit)</th></tr></thead><tbody>";
   for (std::size_t i = 0; i < std::min(kMaxAlarms, statistics.alarms.size()); ++i) {
     const Alarm& alarm = statistics.alarms[i];
     if (alarm.kind == AlarmKind::Bits) {
-      out += fmt::format("<tr><td><span class=\"kind\">{}</span></td><td>{}</td><td>{}</td><td class=\"n\">{:012x}</td><td class=\"n\">{:012x}</td><td class=\"n\" colspan=\"2\">{} others agree</td></tr>",
-                         toString(alarm.kind), escapedMarkup(alarm.subject), escapedMarkup(alarm.metric), static_cast<std::uint64_t>(alarm.value), static_cast<std::uint64_t>(alarm.typical), alarm.others);
+      out += fmt::format(
+          "<tr><td><span class=\"kind\">{}</span></td><td>{}</td><td>{}</td><td "
+          "class=\"n\">{:012x}</td><td class=\"n\">{:012x}</td><td class=\"n\" colspan=\"2\">{} "
+          "others agree</td></tr>",
+          toString(alarm.kind), escapedMarkup(alarm.subject), escapedMarkup(alarm.metric),
+          static_cast<std::uint64_t>(alarm.value), static_cast<std::uint64_t>(alarm.typical),
+          alarm.others);
       continue;
     }
     out += fmt::format(
-        "<tr><td><span class=\"kind\">{}</span></td><td>{}</td><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{:+.1f} %</td><td class=\"n\">{:.1f} ({:.1f})</td></tr>",
-        toString(alarm.kind), escapedMarkup(alarm.subject), escapedMarkup(alarm.metric), shortNumber(alarm.value), shortNumber(alarm.typical), 100 * alarm.change(), alarm.sigmas, alarm.limit);
+        "<tr><td><span class=\"kind\">{}</span></td><td>{}</td><td>{}</td><td "
+        "class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{:+.1f} %</td><td "
+        "class=\"n\">{:.1f} ({:.1f})</td></tr>",
+        toString(alarm.kind), escapedMarkup(alarm.subject), escapedMarkup(alarm.metric),
+        shortNumber(alarm.value), shortNumber(alarm.typical), 100 * alarm.change(), alarm.sigmas,
+        alarm.limit);
   }
   out += "</tbody></table></div>";
-  if (statistics.alarms.size() > kMaxAlarms) out += fmt::format("<p class=\"note\">{} more are in the JSON report.</p>", statistics.alarms.size() - kMaxAlarms);
+  if (statistics.alarms.size() > kMaxAlarms)
+    out += fmt::format("<p class=\"note\">{} more are in the JSON report.</p>",
+                       statistics.alarms.size() - kMaxAlarms);
   return out;
 }
 
 std::string legend(std::initializer_list<std::string_view> words) {
   std::string out = "<div class=\"legend\">";
   int colour = 0;
-  for (const auto word : words) out += fmt::format("<span><i style=\"background:var(--h{})\"></i>{}</span>", colour++, word);
+  for (const auto word : words)
+    out += fmt::format("<span><i style=\"background:var(--h{})\"></i>{}</span>", colour++, word);
   return out + "</div>";
 }
 
 /// Whose word a pass was: a vendor's or a public table's, or the fleet's own.
 std::string expected(const Subject& subject) {
   if (subject.expected.empty()) return {};
-  std::string out = "<h2>Expected values of the gates</h2><div class=\"card\"><table><thead><tr><th>SKU</th><th>from</th></tr></thead><tbody>";
-  for (const auto& [sku, from] : subject.expected) out += fmt::format("<tr><td>{}</td><td>{}</td></tr>", escapedMarkup(sku), escapedMarkup(from));
+  std::string out =
+      "<h2>Expected values of the gates</h2><div "
+      "class=\"card\"><table><thead><tr><th>SKU</th><th>from</th></tr></thead><tbody>";
+  for (const auto& [sku, from] : subject.expected)
+    out += fmt::format("<tr><td>{}</td><td>{}</td></tr>", escapedMarkup(sku), escapedMarkup(from));
   return out + "</tbody></table></div>";
 }
 
 std::string racks(const history::Statistics& statistics) {
   if (statistics.nodes.empty()) return {};
-  return "<h2>Racks</h2><p class=\"note\">A cell is a node, a column a rack. The colour is how near the node's worst metric is to the limit that makes it an alarm; a red frame is one.</p><div class=\"card\">" +
-         rackMap(statistics) + legend({"below 60 % of the limit", "70 %", "80 %", "90 %", "100 %", "beyond"}) + "</div>";
+  return "<h2>Racks</h2><p class=\"note\">A cell is a node, a column a rack. The colour is how "
+         "near the node's worst metric is to the limit that makes it an alarm; a red frame is "
+         "one.</p><div class=\"card\">" +
+         rackMap(statistics) +
+         legend({"below 60 % of the limit", "70 %", "80 %", "90 %", "100 %", "beyond"}) + "</div>";
 }
 
 std::string matrix(const Subject& subject) {
   if (!subject.matrix || subject.matrix->names.empty()) return {};
-  return fmt::format("<h2>Between nodes</h2><p class=\"note\">{}</p><div class=\"card\">{}{}</div>", escapedMarkup(subject.matrix->title), matrixMap(*subject.matrix),
-                     legend({"98.5 % and more", "97 %", "95 %", "90 %", "50 %", "less, or nothing"}));
+  return fmt::format(
+      "<h2>Between nodes</h2><p class=\"note\">{}</p><div class=\"card\">{}{}</div>",
+      escapedMarkup(subject.matrix->title), matrixMap(*subject.matrix),
+      legend({"98.5 % and more", "97 %", "95 %", "90 %", "50 %", "less, or nothing"}));
 }
 
 std::string metrics(const history::Statistics& statistics) {
   if (statistics.groups.empty()) return {};
-  std::string out = "<h2>Distributions and trends</h2><p class=\"note\">The newest value of every node, on a root scale so that single nodes are seen beside thousands; shaded is what counts as an alarm. Below, the "
-                    "median over time within 10 % to 90 % of the fleet.</p><input type=\"search\" data-for=\".metric\" placeholder=\"Filter by metric or SKU\" aria-label=\"Filter metrics\"><div class=\"grid\">";
+  std::string out =
+      "<h2>Distributions and trends</h2><p class=\"note\">The newest value of every node, on a "
+      "root scale so that single nodes are seen beside thousands; shaded is what counts as an "
+      "alarm. Below, the "
+      "median over time within 10 % to 90 % of the fleet.</p><input type=\"search\" "
+      "data-for=\".metric\" placeholder=\"Filter by metric or SKU\" aria-label=\"Filter "
+      "metrics\"><div class=\"grid\">";
   for (const auto& group : statistics.groups) {
-    const auto spread = group.median != 0 ? fmt::format(", σ\u00a0{:.2f}\u00a0%", 100 * group.sigma / std::abs(group.median)) : std::string();
-    out += fmt::format("<div class=\"card metric\"><h3>{}</h3><div class=\"sub\">{} · {} values · median {}{}{}</div>{}{}</div>", escapedMarkup(group.metric), escapedMarkup(group.sku), grouped(group.latest.size()),
-                       shortNumber(group.median), spread, group.judged ? "" : " · too few to judge", histogram(group), trend(group));
+    const auto spread = group.median != 0 ? fmt::format(", σ\u00a0{:.2f}\u00a0%",
+                                                        100 * group.sigma / std::abs(group.median))
+                                          : std::string();
+    out += fmt::format(
+        "<div class=\"card metric\"><h3>{}</h3><div class=\"sub\">{} · {} values · median "
+        "{}{}{}</div>{}{}</div>",
+        escapedMarkup(group.metric), escapedMarkup(group.sku), grouped(group.latest.size()),
+        shortNumber(group.median), spread, group.judged ? "" : " · too few to judge",
+        histogram(group), trend(group));
   }
   return out + "</div>";
 }
@@ -144,22 +189,39 @@ std::string shortNumber(double value) {
 }
 
 std::string sentence(const Alarm& alarm) {
-  const auto much = fmt::format("{:.1f} % {}", 100 * std::abs(alarm.change()), alarm.value < alarm.typical ? "below" : "above");
+  const auto much = fmt::format("{:.1f} % {}", 100 * std::abs(alarm.change()),
+                                alarm.value < alarm.typical ? "below" : "above");
   switch (alarm.kind) {
     case AlarmKind::Bits:
-      if (alarm.others == 0) return fmt::format("{} and others of its kind do not agree on the {}", alarm.subject, alarm.metric);
-      return fmt::format("{} computes other bits than {} others of its kind: {}", alarm.subject, alarm.others, alarm.metric);
-    case AlarmKind::Drift: return fmt::format("{} has drifted: {} {} what it was, its peers have not", alarm.subject, alarm.metric, much);
-    case AlarmKind::FleetDrift: return fmt::format("all of {} have drifted: {} is {} what it was", alarm.subject, alarm.metric, much);
-    default: return fmt::format("{} is {} what is typical: {} {}, typical {}", alarm.subject, much, alarm.metric, shortNumber(alarm.value), shortNumber(alarm.typical));
+      if (alarm.others == 0)
+        return fmt::format("{} and others of its kind do not agree on the {}", alarm.subject,
+                           alarm.metric);
+      return fmt::format("{} computes other bits than {} others of its kind: {}", alarm.subject,
+                         alarm.others, alarm.metric);
+    case AlarmKind::Drift:
+      return fmt::format("{} has drifted: {} {} what it was, its peers have not", alarm.subject,
+                         alarm.metric, much);
+    case AlarmKind::FleetDrift:
+      return fmt::format("all of {} have drifted: {} is {} what it was", alarm.subject,
+                         alarm.metric, much);
+    default:
+      return fmt::format("{} is {} what is typical: {} {}, typical {}", alarm.subject, much,
+                         alarm.metric, shortNumber(alarm.value), shortNumber(alarm.typical));
   }
 }
 
 std::string toHtml(const history::Statistics& statistics, const Subject& subject) {
-  std::string out = "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><title>Validation of " +
-                    escapedMarkup(subject.cluster) + "</title><style>" + std::string(kStyle) + "</style></head><body><main>";
-  out += head(statistics, subject) + alarms(statistics) + racks(statistics) + matrix(subject) + expected(subject) + metrics(statistics);
-  out += fmt::format("<footer>muster, {} sets of measurements. Scales are robust (median and median absolute deviation); limits are shared among all comparisons.</footer>", grouped(statistics.sets));
+  std::string out =
+      "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
+      "content=\"width=device-width,initial-scale=1\"><title>Validation of " +
+      escapedMarkup(subject.cluster) + "</title><style>" + std::string(kStyle) +
+      "</style></head><body><main>";
+  out += head(statistics, subject) + alarms(statistics) + racks(statistics) + matrix(subject) +
+         expected(subject) + metrics(statistics);
+  out += fmt::format(
+      "<footer>muster, {} sets of measurements. Scales are robust (median and median absolute "
+      "deviation); limits are shared among all comparisons.</footer>",
+      grouped(statistics.sets));
   return out + "</main><script>" + std::string(kScript) + "</script></body></html>\n";
 }
 

@@ -12,13 +12,14 @@ namespace muster::links {
 namespace {
 
 constexpr std::size_t kMaxTextBytes = 512u << 20;  ///< 16,384 HCAs on 49,152 cables are 30 MB
-constexpr std::string_view kPerfquery = "# Port ", kExtended = "# Port extended counters", kQueryErrors = "GUID ",
-                           kSummary = "nodes checked";
+constexpr std::string_view kPerfquery = "# Port ", kExtended = "# Port extended counters",
+                           kQueryErrors = "GUID ", kSummary = "nodes checked";
 constexpr int kMaxPort = 254;
 
 const CounterRow* rowNamed(std::string_view mad) {
   const auto rows = counterRows();
-  const auto row = std::find_if(rows.begin(), rows.end(), [mad](const auto& each) { return each.mad == mad; });
+  const auto row =
+      std::find_if(rows.begin(), rows.end(), [mad](const auto& each) { return each.mad == mad; });
   return row == rows.end() ? nullptr : &*row;
 }
 
@@ -32,7 +33,8 @@ std::optional<std::uint64_t> take(std::string_view& text, int base = 10) {
   return value;
 }
 
-std::optional<std::uint64_t> takeAfter(std::string_view& text, std::string_view label, int base = 10) {
+std::optional<std::uint64_t> takeAfter(std::string_view& text, std::string_view label,
+                                       int base = 10) {
   const auto at = text.find(label);
   if (at == std::string_view::npos) return std::nullopt;
   text.remove_prefix(at + label.size());
@@ -44,9 +46,11 @@ std::unexpected<Error> corrupt(int line, std::string text) {
 }
 
 /// Each line, without leading blanks, with its number. The function answers an error to stop.
-Result<void> eachLine(std::string_view text, const std::function<Result<void>(std::string_view, int)>& tell) {
+Result<void> eachLine(std::string_view text,
+                      const std::function<Result<void>(std::string_view, int)>& tell) {
   if (text.size() > kMaxTextBytes)
-    return fail(ErrorCode::Corrupt, fmt::format("{} bytes of counters are over the bound of {}", text.size(), kMaxTextBytes));
+    return fail(ErrorCode::Corrupt, fmt::format("{} bytes of counters are over the bound of {}",
+                                                text.size(), kMaxTextBytes));
   for (int number = 1; !text.empty(); ++number) {
     const auto end = text.find('\n');
     auto line = text.substr(0, end);
@@ -64,7 +68,8 @@ class Perfquery {
     const auto colon = line.find(':');
     const auto* row = colon == std::string_view::npos ? nullptr : rowNamed(line.substr(0, colon));
     if (!row) return {};  // PortSelect, and counters that no verdict needs
-    if (!current_) return corrupt(number, "a counter before the line '# Port counters: Lid … port …'");
+    if (!current_)
+      return corrupt(number, "a counter before the line '# Port counters: Lid … port …'");
     const auto digits = line.find_first_not_of('.', colon + 1);
     auto rest = digits == std::string_view::npos ? std::string_view{} : line.substr(digits);
     const auto value = take(rest);
@@ -74,10 +79,14 @@ class Perfquery {
     return {};
   }
   Result<ReadingsByLid> end() {
-    if (ports_.empty()) return fail(ErrorCode::Corrupt, "this is not perfquery's output: no line '# Port counters: Lid … port …'");
+    if (ports_.empty())
+      return fail(ErrorCode::Corrupt,
+                  "this is not perfquery's output: no line '# Port counters: Lid … port …'");
     for (const auto& [port, reading] : ports_)
       if (reading.empty())
-        return fail(ErrorCode::Corrupt, fmt::format("perfquery ended before the counters of LID {} port {}", port.first, port.second));
+        return fail(ErrorCode::Corrupt,
+                    fmt::format("perfquery ended before the counters of LID {} port {}", port.first,
+                                port.second));
     return std::move(ports_);
   }
 
@@ -88,7 +97,9 @@ class Perfquery {
     if (!lid || !port) return corrupt(number, "expected: # Port counters: Lid NUMBER port NUMBER");
     const std::pair key(static_cast<int>(*lid), static_cast<int>(*port));
     if (!seen_.emplace(key, is_extended_).second)
-      return corrupt(number, fmt::format("LID {} port {} is there twice; two readings are two files", key.first, key.second));
+      return corrupt(number,
+                     fmt::format("LID {} port {} is there twice; two readings are two files",
+                                 key.first, key.second));
     current_ = &ports_[key];
     return {};
   }
@@ -111,7 +122,8 @@ class QueryErrors {
     const auto guid = take(line, 16);
     if (line.starts_with(" port ALL:")) return {};  // a sum
     const auto port = takeAfter(line, " port ");
-    if (!guid || !port || *port > kMaxPort) return corrupt(number, "expected: GUID 0x… port NUMBER: [NAME == NUMBER] …");
+    if (!guid || !port || *port > kMaxPort)
+      return corrupt(number, "expected: GUID 0x… port NUMBER: [NAME == NUMBER] …");
     auto& reading = into_[{fmt::format("0x{:016x}", *guid), static_cast<int>(*port)}];
     for (auto open = line.find('['); open != std::string_view::npos; open = line.find('[')) {
       line.remove_prefix(open + 1);
@@ -132,8 +144,10 @@ class QueryErrors {
 Result<ReadingsByGuid> parseOne(std::string_view text, std::string_view what) {
   ReadingsByGuid out;
   QueryErrors parser(out);
-  TRY_OK(eachLine(text, [&](std::string_view line, int number) { return parser.line(line, number); }));
-  if (!parser.complete()) return fail(ErrorCode::Corrupt, fmt::format("{} ended before its summary", what));
+  TRY_OK(
+      eachLine(text, [&](std::string_view line, int number) { return parser.line(line, number); }));
+  if (!parser.complete())
+    return fail(ErrorCode::Corrupt, fmt::format("{} ended before its summary", what));
   return out;
 }
 
@@ -141,7 +155,8 @@ Result<ReadingsByGuid> parseOne(std::string_view text, std::string_view what) {
 
 Result<ReadingsByLid> parsePerfquery(std::string_view text) {
   Perfquery parser;
-  TRY_OK(eachLine(text, [&](std::string_view line, int number) { return parser.line(line, number); }));
+  TRY_OK(
+      eachLine(text, [&](std::string_view line, int number) { return parser.line(line, number); }));
   return parser.end();
 }
 
@@ -153,7 +168,8 @@ Result<ReadingsByGuid> parseQueryErrors(std::string_view errors, std::string_vie
       if (row.meaning != Meaning::Load) reading[row.counter] = 0;
   for (const auto& [port, reading] : wrong)
     for (const auto& row : counterRows())
-      if (const auto& value = reading[row.counter]; value && row.meaning != Meaning::Load) out[port][row.counter] = *value;
+      if (const auto& value = reading[row.counter]; value && row.meaning != Meaning::Load)
+        out[port][row.counter] = *value;
   return out;
 }
 

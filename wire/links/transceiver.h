@@ -13,7 +13,8 @@ struct Transceiver {
   std::optional<double> temperature_c;
   std::string str() const;  ///< "Mellanox MCP1650-H003E26 MT2150VS01234"; empty: nothing is known
 };
-/// Of `ethtool -m INTERFACE`, or `mlxlink -d DEVICE -m`. nullopt: no serial number is in it (no module, or a board's own wiring).
+/// Of `ethtool -m INTERFACE`, or `mlxlink -d DEVICE -m`. nullopt: no serial number is in it (no
+/// module, or a board's own wiring).
 std::optional<Transceiver> parseTransceiver(std::string_view text);
 
 }  // namespace muster::links

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// PostgreSQL: for several controllers. A connection that is lost is made again, within a patience; whether a COMMIT that met
-// the loss was done is asked of the server itself (pg_xact_status), so nothing is written twice and nothing is guessed.
+// PostgreSQL: for several controllers. A connection that is lost is made again, within a patience;
+// whether a COMMIT that met the loss was done is asked of the server itself (pg_xact_status), so
+// nothing is written twice and nothing is guessed.
 #include "lifecycle/store/sql/backend.h"
 
 #include <soci/postgresql/soci-postgresql.h>
@@ -34,24 +35,33 @@ struct Meaning {
 };
 constexpr std::array kMeanings{
     Meaning{"53100", ErrorCode::Unavailable, false,
-            "the disk of {0} is full ({1}); nothing was written and nothing is lost; make room, then run the same command again"},
-    Meaning{"53300", ErrorCode::Unavailable, true, "{0} has no connection left ({1}); raise max_connections or end idle clients"},
+            "the disk of {0} is full ({1}); nothing was written and nothing is lost; make room, "
+            "then run the same command again"},
+    Meaning{"53300", ErrorCode::Unavailable, true,
+            "{0} has no connection left ({1}); raise max_connections or end idle clients"},
     Meaning{"53", ErrorCode::Unavailable, true, "{0} lacks resources ({1})"},
     Meaning{"25006", ErrorCode::Unavailable, false,
-            "{0} is read-only ({1}); nothing was changed; name the primary server in the URL (target_session_attrs=read-write)"},
-    Meaning{"42501", ErrorCode::Denied, false, "this user may not do that in {0} ({1}); let it own the database"},
-    Meaning{"28", ErrorCode::Denied, false, "{0} refuses this user ({1}); check the user, ~/.pgpass and pg_hba.conf"},
+            "{0} is read-only ({1}); nothing was changed; name the primary server in the URL "
+            "(target_session_attrs=read-write)"},
+    Meaning{"42501", ErrorCode::Denied, false,
+            "this user may not do that in {0} ({1}); let it own the database"},
+    Meaning{"28", ErrorCode::Denied, false,
+            "{0} refuses this user ({1}); check the user, ~/.pgpass and pg_hba.conf"},
     Meaning{"3D000", ErrorCode::NotFound, false, "{0} is not there ({1}); create it with createdb"},
-    Meaning{"40", ErrorCode::Unavailable, true, "{0} undid this because of another controller ({1})"},
-    Meaning{"55P03", ErrorCode::Unavailable, true, "another controller works on the same rows of {0} ({1})"},
+    Meaning{"40", ErrorCode::Unavailable, true,
+            "{0} undid this because of another controller ({1})"},
+    Meaning{"55P03", ErrorCode::Unavailable, true,
+            "another controller works on the same rows of {0} ({1})"},
     Meaning{"57014", ErrorCode::Unavailable, true, "{0} took too long ({1})"},
     Meaning{"23", ErrorCode::Conflict, false, "{1}"},
     Meaning{"XX001", ErrorCode::Corrupt, false,
-            "{0} is damaged ({1}); restore it, or give muster a new database: it observes everything anew"},
+            "{0} is damaged ({1}); restore it, or give muster a new database: it observes "
+            "everything anew"},
     Meaning{"XX002", ErrorCode::Corrupt, false, "{0} has a damaged index ({1}); REINDEX it"},
 };
 
-constexpr std::string_view kNoState = " ";  ///< SOCI's answer when the server said nothing: it is gone
+constexpr std::string_view kNoState =
+    " ";  ///< SOCI's answer when the server said nothing: it is gone
 
 /// "PostgreSQL muster on /run/postgresql": never the password.
 std::string describe(const std::string& url) {
@@ -68,11 +78,13 @@ std::string describe(const std::string& url) {
   PQconninfoFree(options);
   const char* default_host = std::getenv("PGHOST");
   if (host.empty()) host = default_host ? default_host : "its local socket";
-  return fmt::format("PostgreSQL database {} on {}", database.empty() ? "(default)" : database, host);
+  return fmt::format("PostgreSQL database {} on {}", database.empty() ? "(default)" : database,
+                     host);
 }
 
 PGconn* connectionOf(soci::session& sql) {
-  auto* backend = static_cast<soci::postgresql_session_backend*>(sql.get_backend());  // ours opened it; the library hides its type
+  auto* backend = static_cast<soci::postgresql_session_backend*>(
+      sql.get_backend());  // ours opened it; the library hides its type
   return backend ? backend->conn_ : nullptr;
 }
 
@@ -85,7 +97,8 @@ std::string trimmed(std::string text) {
 
 class PostgresBackend final : public Backend {
  public:
-  PostgresBackend(std::string url, std::chrono::milliseconds patience) : url_(std::move(url)), name_(describe(url_)), patience_(patience) {}
+  PostgresBackend(std::string url, std::chrono::milliseconds patience)
+      : url_(std::move(url)), name_(describe(url_)), patience_(patience) {}
 
   const std::string& name() const override { return name_; }
   std::chrono::milliseconds patience() const override { return patience_; }
@@ -98,19 +111,26 @@ class PostgresBackend final : public Backend {
 
   Result<int> version(soci::session& sql) override {
     int ours = 0, tables = 0, version = 0;
-    sql << "SELECT count(*) FILTER (WHERE table_name = 'muster_schema'), count(*) FROM information_schema.tables"
+    sql << "SELECT count(*) FILTER (WHERE table_name = 'muster_schema'), count(*) FROM "
+           "information_schema.tables"
            " WHERE table_schema = current_schema()",
         into(ours), into(tables);
     if (ours == 0 && tables != 0)
-      return fail(ErrorCode::Corrupt, fmt::format("{} holds tables of another program; give muster a database of its own", name_));
+      return fail(
+          ErrorCode::Corrupt,
+          fmt::format("{} holds tables of another program; give muster a database of its own",
+                      name_));
     if (ours != 0) sql << "SELECT version FROM muster_schema", into(version);
     return version;
   }
 
-  /// Another process migrates: on a busy server that takes longer than any row is waited for, and than a statement lasts between two
-  /// of its own. (Four processes that opened an empty database under load were refused after the lock timeout of rows.)
+  /// Another process migrates: on a busy server that takes longer than any row is waited for, and
+  /// than a statement lasts between two of its own. (Four processes that opened an empty database
+  /// under load were refused after the lock timeout of rows.)
   void lockSchema(soci::session& sql) override {
-    for (const char* setting : {"SET LOCAL lock_timeout = '60s'", "SET LOCAL idle_in_transaction_session_timeout = '60s'"}) sql << setting;
+    for (const char* setting : {"SET LOCAL lock_timeout = '60s'",
+                                "SET LOCAL idle_in_transaction_session_timeout = '60s'"})
+      sql << setting;
     sql << fmt::format("SELECT pg_advisory_xact_lock({})", kSchemaLock);
   }
 
@@ -131,7 +151,8 @@ class PostgresBackend final : public Backend {
     std::string status;
     soci::indicator known = soci::i_null;
     sql << fmt::format("SELECT pg_xact_status(CAST('{}' AS xid8))", mark), into(status, known);
-    if (known == soci::i_ok && status == "in progress") return fail(ErrorCode::Unavailable, "the transaction has not ended yet");
+    if (known == soci::i_ok && status == "in progress")
+      return fail(ErrorCode::Unavailable, "the transaction has not ended yet");
     return known == soci::i_ok && status == "committed";
   }
 
@@ -140,20 +161,25 @@ class PostgresBackend final : public Backend {
     const auto state = own ? own->sqlstate() : std::string();
     const auto words = trimmed(error.get_error_message());
     PGconn* connection = connectionOf(sql);
-    if (!connection || PQstatus(connection) != CONNECTION_OK || state.starts_with(kNoState) || state.starts_with("08") ||
-        state.starts_with("57P")) {
-      const auto text = fmt::format("{} cannot be reached ({}); check that the server runs and the URL is right", name_, words);
+    if (!connection || PQstatus(connection) != CONNECTION_OK || state.starts_with(kNoState) ||
+        state.starts_with("08") || state.starts_with("57P")) {
+      const auto text =
+          fmt::format("{} cannot be reached ({}); check that the server runs and the URL is right",
+                      name_, words);
       return {Error(ErrorCode::Unavailable, text), true};
     }
     for (const auto& meaning : kMeanings)
       if (state.starts_with(meaning.state))
-        return {Error(meaning.code, fmt::format(fmt::runtime(meaning.text), name_, words)).retryable(meaning.retry), false,
-                state.starts_with("40")};
+        return {Error(meaning.code, fmt::format(fmt::runtime(meaning.text), name_, words))
+                    .retryable(meaning.retry),
+                false, state.starts_with("40")};
     return {Error(ErrorCode::Internal, fmt::format("{}: {} (SQLSTATE {})", name_, words, state))};
   }
 
   const char* begin() const override { return "BEGIN"; }
-  const char* nowMs() const override { return "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)"; }
+  const char* nowMs() const override {
+    return "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)";
+  }
   const char* shareRow() const override { return " FOR SHARE"; }
   const char* takeRow() const override { return " FOR UPDATE"; }
   const char* takeFreeRow() const override { return " FOR UPDATE SKIP LOCKED"; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statements that run thousands of times a second are prepared once a connection, where the database gains by it (SQLite spends
-// more on reading a statement than on an insert). Values are copied in and out, so nothing stays bound to a caller's variable.
+// Statements that run thousands of times a second are prepared once a connection, where the
+// database gains by it (SQLite spends more on reading a statement than on an insert). Values are
+// copied in and out, so nothing stays bound to a caller's variable.
 #pragma once
 
 #include <soci/soci.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schema, shared by all databases: one list of statements a version. A published version never changes; a new one is
-// appended. Words that start with '%' are the database's own (Backend::dialect).
+// The schema, shared by all databases: one list of statements a version. A published version never
+// changes; a new one is appended. Words that start with '%' are the database's own
+// (Backend::dialect).
 #pragma once
 
 #include <string_view>
@@ -10,44 +11,58 @@ namespace muster::lifecycle::sql {
 
 inline const std::vector<std::vector<std::string_view>> kMigrations{
     {
-        "CREATE TABLE facts (subject TEXT NOT NULL, facet TEXT NOT NULL, value TEXT NOT NULL, observed_at_ms %int NOT NULL,"
+        "CREATE TABLE facts (subject TEXT NOT NULL, facet TEXT NOT NULL, value TEXT NOT NULL, "
+        "observed_at_ms %int NOT NULL,"
         " source TEXT NOT NULL, evidence TEXT NOT NULL, PRIMARY KEY (subject, facet)) %clustered",
-        "CREATE TABLE intents (sequence %serial, id TEXT NOT NULL UNIQUE, plan_hash TEXT NOT NULL, inventory_digest TEXT NOT NULL,"
-        " subject TEXT NOT NULL, action TEXT NOT NULL, operation TEXT NOT NULL, state TEXT NOT NULL, outcome TEXT NOT NULL,"
+        "CREATE TABLE intents (sequence %serial, id TEXT NOT NULL UNIQUE, plan_hash TEXT NOT NULL, "
+        "inventory_digest TEXT NOT NULL,"
+        " subject TEXT NOT NULL, action TEXT NOT NULL, operation TEXT NOT NULL, state TEXT NOT "
+        "NULL, outcome TEXT NOT NULL,"
         " uses_wipe %int NOT NULL, opened_at_ms %int NOT NULL, closed_at_ms %int NOT NULL)",
         "CREATE INDEX intents_open ON intents (sequence) WHERE state = 'open'",
         "CREATE INDEX intents_of ON intents (subject, sequence)",
-        "CREATE TABLE events (sequence %log_serial, at_ms %int NOT NULL, kind TEXT NOT NULL, subject TEXT NOT NULL,"
+        "CREATE TABLE events (sequence %log_serial, at_ms %int NOT NULL, kind TEXT NOT NULL, "
+        "subject TEXT NOT NULL,"
         " action_id TEXT NOT NULL, text TEXT NOT NULL, fraction %real NOT NULL)",
         "CREATE INDEX events_of ON events (subject, sequence)",
-        "CREATE TABLE findings (sequence %serial, subject TEXT NOT NULL, facet TEXT NOT NULL, severity %int NOT NULL,"
-        " text TEXT NOT NULL, evidence TEXT NOT NULL, what_to_do TEXT NOT NULL, at_ms %int NOT NULL)",
+        "CREATE TABLE findings (sequence %serial, subject TEXT NOT NULL, facet TEXT NOT NULL, "
+        "severity %int NOT NULL,"
+        " text TEXT NOT NULL, evidence TEXT NOT NULL, what_to_do TEXT NOT NULL, at_ms %int NOT "
+        "NULL)",
         "CREATE INDEX findings_of ON findings (subject, facet)",
-        "CREATE TABLE wipe_permissions (sequence %serial, node TEXT NOT NULL, reason TEXT NOT NULL, allowed_at_ms %int NOT NULL,"
+        "CREATE TABLE wipe_permissions (sequence %serial, node TEXT NOT NULL, reason TEXT NOT "
+        "NULL, allowed_at_ms %int NOT NULL,"
         " used_by TEXT NOT NULL)",
         "CREATE UNIQUE INDEX wipe_permissions_open ON wipe_permissions (node) WHERE used_by = ''",
         "CREATE TABLE vals (key TEXT PRIMARY KEY, value TEXT NOT NULL) %clustered",
     },
     {
         // 2: who asked, and a log that shows when it was tampered with.
-        "CREATE TABLE requests (sequence %serial, id TEXT NOT NULL UNIQUE, at_ms %int NOT NULL, asked_by TEXT NOT NULL, host TEXT NOT "
+        "CREATE TABLE requests (sequence %serial, id TEXT NOT NULL UNIQUE, at_ms %int NOT NULL, "
+        "asked_by TEXT NOT NULL, host TEXT NOT "
         "NULL,"
-        " command TEXT NOT NULL, plan_hash TEXT NOT NULL, outcome TEXT NOT NULL, ended_at_ms %int NOT NULL)",
+        " command TEXT NOT NULL, plan_hash TEXT NOT NULL, outcome TEXT NOT NULL, ended_at_ms %int "
+        "NOT NULL)",
         "ALTER TABLE intents ADD COLUMN request TEXT NOT NULL DEFAULT ''",
         "ALTER TABLE events ADD COLUMN link %int NOT NULL DEFAULT 0",
         "ALTER TABLE events ADD COLUMN hash TEXT NOT NULL DEFAULT ''",
-        "CREATE TABLE audit_head (one %int PRIMARY KEY, begins_after %int NOT NULL, link %int NOT NULL, hash TEXT NOT NULL)",
-        "INSERT INTO audit_head (one, begins_after, link, hash) SELECT 1, COALESCE(max(sequence), 0), 0, '' FROM events",
+        "CREATE TABLE audit_head (one %int PRIMARY KEY, begins_after %int NOT NULL, link %int NOT "
+        "NULL, hash TEXT NOT NULL)",
+        "INSERT INTO audit_head (one, begins_after, link, hash) SELECT 1, COALESCE(max(sequence), "
+        "0), 0, '' FROM events",
     },
     {
         // 3: several controllers.
-        "CREATE TABLE controllers (session TEXT PRIMARY KEY, holder TEXT NOT NULL, expires_at_ms %int NOT NULL)",
-        "CREATE TABLE claims (subject TEXT PRIMARY KEY, holder TEXT NOT NULL, session TEXT NOT NULL, token %int NOT NULL)",
+        "CREATE TABLE controllers (session TEXT PRIMARY KEY, holder TEXT NOT NULL, expires_at_ms "
+        "%int NOT NULL)",
+        "CREATE TABLE claims (subject TEXT PRIMARY KEY, holder TEXT NOT NULL, session TEXT NOT "
+        "NULL, token %int NOT NULL)",
         "ALTER TABLE intents ADD COLUMN fence %int NOT NULL DEFAULT 0",
     },
     {
         // 4: what was measured (measurements.h).
-        "CREATE TABLE measured (sequence %serial, at_ms %int NOT NULL, node TEXT NOT NULL, origin TEXT NOT NULL, sku TEXT NOT NULL,"
+        "CREATE TABLE measured (sequence %serial, at_ms %int NOT NULL, node TEXT NOT NULL, origin "
+        "TEXT NOT NULL, sku TEXT NOT NULL,"
         " rack TEXT NOT NULL, numbers TEXT NOT NULL)",
         "CREATE INDEX measured_at ON measured (at_ms, sequence)",
     },
@@ -56,12 +71,13 @@ inline const std::vector<std::vector<std::string_view>> kMigrations{
         "ALTER TABLE findings ADD COLUMN source TEXT NOT NULL DEFAULT ''",
     },
     {
-        // 6: certificates and revocations are values (validate/revocations.h). Nothing to create; but a muster that looks for them in its
-        // state folder must not work here any more.
+        // 6: certificates and revocations are values (validate/revocations.h). Nothing to create;
+        // but a muster that looks for them in its state folder must not work here any more.
     },
 };
 
 inline constexpr std::string_view kTooNew =
-    "{} was written by a newer muster (schema {}, this one knows {}); use that muster, or give this one a store of its own (--store)";
+    "{} was written by a newer muster (schema {}, this one knows {}); use that muster, or give "
+    "this one a store of its own (--store)";
 
 }  // namespace muster::lifecycle::sql

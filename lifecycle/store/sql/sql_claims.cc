@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Leased claims with fencing tokens (docs/adr/0010).
 //
-// controllers: one row a session, with the end of its lease by the database's clock. claims: one row a subject for ever, with
-// the session that holds it ('' when free) and a token that only grows. A lease is renewed in one row, however much it holds.
-// `fence` locks the subject's row for the rest of a write: nobody can take it between the check and the commit.
+// controllers: one row a session, with the end of its lease by the database's clock. claims: one
+// row a subject for ever, with the session that holds it ('' when free) and a token that only
+// grows. A lease is renewed in one row, however much it holds. `fence` locks the subject's row for
+// the rest of a write: nobody can take it between the check and the commit.
 #include "base/io/crypto.h"
 #include "lifecycle/store/sql/sql_store.h"
 
@@ -20,42 +21,54 @@ std::string SqlStore::nowPlus(std::chrono::milliseconds duration) const {
 
 bool SqlStore::isLive(const std::string& session) {
   int count = 0;
-  sql_ << fmt::format("SELECT count(*) FROM controllers WHERE session = :s AND expires_at_ms > {}", backend_->nowMs()), use(session),
-      into(count);
+  sql_ << fmt::format("SELECT count(*) FROM controllers WHERE session = :s AND expires_at_ms > {}",
+                      backend_->nowMs()),
+      use(session), into(count);
   return count != 0;
 }
 
 bool SqlStore::extendLease() {
-  return run(fmt::format("UPDATE controllers SET expires_at_ms = {} WHERE session = :s", nowPlus(lease_)), session_) == 1;
+  return run(fmt::format("UPDATE controllers SET expires_at_ms = {} WHERE session = :s",
+                         nowPlus(lease_)),
+             session_) == 1;
 }
 
-/// What was right once stays so until the transaction ends: the row is locked, or this transaction itself changes it.
+/// What was right once stays so until the transaction ends: the row is locked, or this transaction
+/// itself changes it.
 Result<void> SqlStore::fence(const Subject& subject) {
   if (fenced_.contains(subject)) return {};
   std::string holder, session;
   long long token = 0;
-  const bool known = ask(std::string("SELECT holder, session, token FROM claims WHERE subject = :s") + backend_->shareRow(),
-                         std::tie(holder, session, token), subject.str());
+  const bool known =
+      ask(std::string("SELECT holder, session, token FROM claims WHERE subject = :s") +
+              backend_->shareRow(),
+          std::tie(holder, session, token), subject.str());
   const auto mine = held_.find(subject);
   if (mine != held_.end()) {
     if (known && session == session_ && token == mine->second) {
       fenced_.insert(subject);
       return {};
     }
-    return fail(ErrorCode::Conflict, fmt::format("{} was taken over by {} (token {}, ours is {}); this controller was away too long",
-                                                 subject.str(), holder, token, mine->second));
+    return fail(
+        ErrorCode::Conflict,
+        fmt::format(
+            "{} was taken over by {} (token {}, ours is {}); this controller was away too long",
+            subject.str(), holder, token, mine->second));
   }
   if (!known || session.empty() || session == session_ || !isLive(session)) return {};
-  return fail(ErrorCode::Conflict, fmt::format("{} is worked on by {}; let it finish", subject.str(), holder));
+  return fail(ErrorCode::Conflict,
+              fmt::format("{} is worked on by {}; let it finish", subject.str(), holder));
 }
 
 std::set<std::string> SqlStore::heldByOthers() {
   std::set<std::string> out;
   std::string subject;
-  soci::statement rows = (sql_.prepare << fmt::format("SELECT c.subject FROM claims c JOIN controllers k ON k.session = c.session"
-                                                      " WHERE c.session <> :s AND k.expires_at_ms > {}",
-                                                      backend_->nowMs()),
-                          use(session_), into(subject));
+  soci::statement rows =
+      (sql_.prepare << fmt::format(
+           "SELECT c.subject FROM claims c JOIN controllers k ON k.session = c.session"
+           " WHERE c.session <> :s AND k.expires_at_ms > {}",
+           backend_->nowMs()),
+       use(session_), into(subject));
   rows.execute();
   while (rows.fetch()) out.insert(subject);
   return out;
@@ -65,12 +78,15 @@ Result<void> SqlStore::signOn(const std::string& holder, std::chrono::millisecon
   const std::lock_guard lock(mutex_);
   const auto session = io::randomToken(12);
   TRY_OK(write("signing on", [&]() -> Result<void> {
-    sql_ << "UPDATE claims SET session = '', token = token + 1 WHERE holder = :h AND session <> ''", use(holder);
+    sql_ << "UPDATE claims SET session = '', token = token + 1 WHERE holder = :h AND session <> ''",
+        use(holder);
     sql_ << fmt::format("DELETE FROM controllers WHERE holder = :h OR expires_at_ms < {}",
                         nowPlus(-std::chrono::milliseconds(kForgetControllers))),
         use(holder);
-    sql_ << fmt::format("INSERT INTO controllers (session, holder, expires_at_ms) VALUES (:s, :h, {})", nowPlus(lease)), use(session),
-        use(holder);
+    sql_ << fmt::format(
+        "INSERT INTO controllers (session, holder, expires_at_ms) VALUES (:s, :h, {})",
+        nowPlus(lease)),
+        use(session), use(holder);
     return {};
   }));
   holder_ = holder;
@@ -83,7 +99,8 @@ Result<void> SqlStore::signOn(const std::string& holder, std::chrono::millisecon
 
 Result<void> SqlStore::renewLease() {
   return write("renewing the lease", [&]() -> Result<void> {
-    if (session_.empty()) return fail(ErrorCode::Internal, "a controller signs on before it renews");
+    if (session_.empty())
+      return fail(ErrorCode::Internal, "a controller signs on before it renews");
     if (extendLease()) return {};
     return fail(ErrorCode::Conflict, fmt::format("another process has signed on as {}", holder_));
   });
@@ -94,22 +111,29 @@ Result<Claim> SqlStore::claim(const Subject& subject) {
   if (session_.empty()) return fail(ErrorCode::Internal, "a controller signs on before it claims");
   auto taken = write("claiming " + subject.str(), [&]() -> Result<Claim> {
     Claim out{subject, "", 0, false, ""};
-    if (!extendLease()) return fail(ErrorCode::Conflict, fmt::format("another process has signed on as {}", holder_));
-    run("INSERT INTO claims (subject, holder, session, token) VALUES (:s, '', '', 0) ON CONFLICT DO NOTHING", subject.str());
+    if (!extendLease())
+      return fail(ErrorCode::Conflict, fmt::format("another process has signed on as {}", holder_));
+    run("INSERT INTO claims (subject, holder, session, token) VALUES (:s, '', '', 0) ON CONFLICT "
+        "DO NOTHING",
+        subject.str());
     std::string session;
     long long token = 0;
     const std::string query = "SELECT holder, session, token FROM claims WHERE subject = :s";
-    auto look = [&](const std::string& lock) { return ask(query + lock, std::tie(out.holder, session, token), subject.str()); };
+    auto look = [&](const std::string& lock) {
+      return ask(query + lock, std::tie(out.holder, session, token), subject.str());
+    };
     const bool locked = look(backend_->takeFreeRow());
     if (!locked && !look("")) return out;
     out.token = token;
     out.ours = session == session_ && held_.contains(subject);
-    if (!locked || out.ours || (!session.empty() && session != session_ && isLive(session))) return out;
+    if (!locked || out.ours || (!session.empty() && session != session_ && isLive(session)))
+      return out;
     if (out.holder != holder_) out.taken_from = out.holder;
     out.token = ++token;
     out.holder = holder_;
     out.ours = true;
-    run("UPDATE claims SET holder = :h, session = :e, token = :t WHERE subject = :s", holder_, session_, token, subject.str());
+    run("UPDATE claims SET holder = :h, session = :e, token = :t WHERE subject = :s", holder_,
+        session_, token, subject.str());
     return out;
   });
   if (taken && taken->ours) holds(subject, taken->token);
@@ -124,14 +148,17 @@ Result<void> SqlStore::release(const Subject& subject) {
   holds(subject, std::nullopt);
   fenced_.erase(subject);
   return write("releasing " + subject.str(), [&]() -> Result<void> {
-    run("UPDATE claims SET session = '' WHERE subject = :s AND session = :e AND token = :t", subject.str(), session_, token);
+    run("UPDATE claims SET session = '' WHERE subject = :s AND session = :e AND token = :t",
+        subject.str(), session_, token);
     return {};
   });
 }
 
 Result<void> SqlStore::checkClaim(const Subject& subject) {
   return write("checking the claim of " + subject.str(), [&]() -> Result<void> {
-    if (!held_.contains(subject)) return fail(ErrorCode::Conflict, fmt::format("{} is not claimed by this controller", subject.str()));
+    if (!held_.contains(subject))
+      return fail(ErrorCode::Conflict,
+                  fmt::format("{} is not claimed by this controller", subject.str()));
     TRY_OK(fence(subject));
     if (extendLease()) return {};
     return fail(ErrorCode::Conflict, fmt::format("another process has signed on as {}", holder_));
@@ -144,13 +171,16 @@ Result<std::vector<Claim>> SqlStore::claims() {
     std::string subject, holder, session;
     long long token = 0;
     soci::statement rows =
-        (sql_.prepare << fmt::format("SELECT c.subject, c.holder, c.session, c.token FROM claims c JOIN controllers k ON k.session = "
+        (sql_.prepare << fmt::format("SELECT c.subject, c.holder, c.session, c.token FROM claims c "
+                                     "JOIN controllers k ON k.session = "
                                      "c.session WHERE k.expires_at_ms > {}",
                                      backend_->nowMs()),
          into(subject), into(holder), into(session), into(token));
     rows.execute();
-    while (rows.fetch()) out.push_back(Claim{Subject::parse(subject), holder, token, session == session_, ""});
-    std::sort(out.begin(), out.end(), [](const Claim& a, const Claim& b) { return a.subject < b.subject; });
+    while (rows.fetch())
+      out.push_back(Claim{Subject::parse(subject), holder, token, session == session_, ""});
+    std::sort(out.begin(), out.end(),
+              [](const Claim& a, const Claim& b) { return a.subject < b.subject; });
     return out;
   });
 }

@@ -11,22 +11,28 @@ namespace muster::lifecycle::sql {
 using soci::into;
 using soci::use;
 
-// ---- the journal -------------------------------------------------------------------------------------------------------
+// ---- the journal
+// -------------------------------------------------------------------------------------------------------
 
 Result<void> SqlStore::openIntent(const Intent& intent) {
   return write("opening an intent", [&]() -> Result<void> {
     const auto& subject = intent.action.facet.subject.str();
     TRY_OK(fence(intent.action.facet.subject));
-    run("INSERT INTO intents (id, plan_hash, inventory_digest, subject, action, operation, state, outcome, uses_wipe, opened_at_ms, "
+    run("INSERT INTO intents (id, plan_hash, inventory_digest, subject, action, operation, state, "
+        "outcome, uses_wipe, opened_at_ms, "
         "closed_at_ms, request, fence) VALUES (:i, :p, :d, :s, :a, :o, :t, '', :u, :b, 0, :r, :f)",
-        intent.id, intent.plan_hash, intent.inventory_digest, subject, canonical(toJson(intent.action)), intent.operation,
-        std::string(toString(IntentState::Open)), intent.uses_wipe ? 1 : 0, toMillis(intent.opened_at), intent.request,
-        fenceOf(intent.action.facet.subject));
+        intent.id, intent.plan_hash, intent.inventory_digest, subject,
+        canonical(toJson(intent.action)), intent.operation,
+        std::string(toString(IntentState::Open)), intent.uses_wipe ? 1 : 0,
+        toMillis(intent.opened_at), intent.request, fenceOf(intent.action.facet.subject));
     if (!intent.uses_wipe) return {};
     soci::statement take =
-        (sql_.prepare << "UPDATE wipe_permissions SET used_by = :i WHERE node = :n AND used_by = ''", use(intent.id), use(subject));
+        (sql_.prepare
+             << "UPDATE wipe_permissions SET used_by = :i WHERE node = :n AND used_by = ''",
+         use(intent.id), use(subject));
     take.execute(true);
-    if (take.get_affected_rows() != 1) return fail(ErrorCode::Denied, fmt::format("nobody allows {} to be wiped now", subject));
+    if (take.get_affected_rows() != 1)
+      return fail(ErrorCode::Denied, fmt::format("nobody allows {} to be wiped now", subject));
     return {};
   });
 }
@@ -34,68 +40,83 @@ Result<void> SqlStore::openIntent(const Intent& intent) {
 Result<void> SqlStore::recordOperation(const std::string& intent_id, const std::string& operation) {
   return write("recording an operation", [&]() -> Result<void> {
     std::string subject;
-    if (!ask("UPDATE intents SET operation = :o WHERE id = :i AND state = 'open' RETURNING subject", std::tie(subject),
-             storable(operation), intent_id))
+    if (!ask("UPDATE intents SET operation = :o WHERE id = :i AND state = 'open' RETURNING subject",
+             std::tie(subject), storable(operation), intent_id))
       return fail(ErrorCode::NotFound, fmt::format("the journal has no open intent {}", intent_id));
     return fence(Subject::parse(subject));
   });
 }
 
-Result<void> SqlStore::closeIntent(const std::string& intent_id, IntentState state, const std::string& outcome, WallTime at) {
+Result<void> SqlStore::closeIntent(const std::string& intent_id, IntentState state,
+                                   const std::string& outcome, WallTime at) {
   return write("closing an intent", [&]() -> Result<void> {
     std::string subject;
-    if (!ask("UPDATE intents SET state = :s, outcome = :o, closed_at_ms = :a WHERE id = :i AND state = 'open' RETURNING subject",
-             std::tie(subject), std::string(toString(state)), storable(outcome), toMillis(at), intent_id))
+    if (!ask("UPDATE intents SET state = :s, outcome = :o, closed_at_ms = :a WHERE id = :i AND "
+             "state = 'open' RETURNING subject",
+             std::tie(subject), std::string(toString(state)), storable(outcome), toMillis(at),
+             intent_id))
       return fail(ErrorCode::NotFound, fmt::format("the journal has no open intent {}", intent_id));
     return fence(Subject::parse(subject));
   });
 }
 
-Result<std::vector<Intent>> SqlStore::readIntents(const std::string& where_and_order, const std::string& text, std::size_t limit) {
+Result<std::vector<Intent>> SqlStore::readIntents(const std::string& where_and_order,
+                                                  const std::string& text, std::size_t limit) {
   return read("reading the journal", [&]() -> Result<std::vector<Intent>> {
     std::vector<Intent> out;
     std::string id, plan, digest, action, operation, state, outcome, request;
     long long opened = 0, closed = 0, fence = 0;
     int uses_wipe = 0;
     const long long rows_max = bounded(limit);
-    soci::statement rows = (sql_.prepare << "SELECT id, plan_hash, inventory_digest, action, operation, state, outcome, uses_wipe, "
-                                            "opened_at_ms, closed_at_ms, request, fence FROM intents WHERE " +
-                                                where_and_order + " LIMIT :l",
-                            use(text), use(rows_max), into(id), into(plan), into(digest), into(action), into(operation), into(state),
-                            into(outcome), into(uses_wipe), into(opened), into(closed), into(request), into(fence));
+    soci::statement rows =
+        (sql_.prepare << "SELECT id, plan_hash, inventory_digest, action, operation, state, "
+                         "outcome, uses_wipe, "
+                         "opened_at_ms, closed_at_ms, request, fence FROM intents WHERE " +
+                             where_and_order + " LIMIT :l",
+         use(text), use(rows_max), into(id), into(plan), into(digest), into(action),
+         into(operation), into(state), into(outcome), into(uses_wipe), into(opened), into(closed),
+         into(request), into(fence));
     rows.execute();
     while (rows.fetch()) {
       auto parsed = actionFromJson(jsonOrNone(action, kKeptJson));
       auto known = parseIntentState(state);
       if (!parsed || !known) return fail(unreadable("intent " + id + " cannot be read"));
-      out.push_back(Intent{id, plan, digest, std::move(*parsed), operation, *known, outcome, uses_wipe != 0, fromMillis(opened),
-                           fromMillis(closed), request, fence});
+      out.push_back(Intent{id, plan, digest, std::move(*parsed), operation, *known, outcome,
+                           uses_wipe != 0, fromMillis(opened), fromMillis(closed), request, fence});
     }
     return out;
   });
 }
 
-Result<std::vector<Intent>> SqlStore::openIntents() { return readIntents("state = 'open' AND :s = '' ORDER BY sequence", "", kMaxRows); }
+Result<std::vector<Intent>> SqlStore::openIntents() {
+  return readIntents("state = 'open' AND :s = '' ORDER BY sequence", "", kMaxRows);
+}
 
 Result<std::vector<Intent>> SqlStore::intentsOf(const Subject& subject, std::size_t limit) {
   return readIntents("subject = :s ORDER BY sequence DESC", subject.str(), limit);
 }
 
-Result<std::vector<Intent>> SqlStore::intentsOfPlan(const std::string& hash_prefix, std::size_t limit) {
-  return readIntents("substr(plan_hash, 1, " + std::to_string(hash_prefix.size()) + ") = :s ORDER BY sequence", hash_prefix, limit);
+Result<std::vector<Intent>> SqlStore::intentsOfPlan(const std::string& hash_prefix,
+                                                    std::size_t limit) {
+  return readIntents(
+      "substr(plan_hash, 1, " + std::to_string(hash_prefix.size()) + ") = :s ORDER BY sequence",
+      hash_prefix, limit);
 }
 
-// ---- findings ----------------------------------------------------------------------------------------------------------
+// ---- findings
+// ----------------------------------------------------------------------------------------------------------
 
 Result<void> SqlStore::addFinding(const Finding& finding) {
   return write("storing a finding", [&]() -> Result<void> {
     const long long at = toMillis(finding.at);
     const int severity = static_cast<int>(finding.severity);
     TRY_OK(fence(finding.facet.subject));
-    const auto text = storable(finding.text), evidence = storable(finding.evidence), what_to_do = storable(finding.what_to_do);
-    sql_ << "INSERT INTO findings (subject, facet, severity, text, evidence, what_to_do, at_ms, source) VALUES (:s, :f, :v, :t, :e, :w, :a, :o)",
-        use(finding.facet.subject.str()), use(finding.facet.facet.str()), use(severity), use(text), use(evidence), use(what_to_do), use(at),
-        use(finding.source);
+    const auto text = storable(finding.text), evidence = storable(finding.evidence),
+               what_to_do = storable(finding.what_to_do);
+    sql_ << "INSERT INTO findings (subject, facet, severity, text, evidence, what_to_do, at_ms, "
+            "source) VALUES (:s, :f, :v, :t, :e, :w, :a, :o)",
+        use(finding.facet.subject.str()), use(finding.facet.facet.str()), use(severity), use(text),
+        use(evidence), use(what_to_do), use(at), use(finding.source);
     return {};
   });
 }
@@ -108,10 +129,11 @@ Result<std::vector<Finding>> SqlStore::findings(const Subject* subject) {
     long long at = 0;
     const std::string wanted = subject ? subject->str() : "";
     const std::string filter = subject ? "subject = :s" : ":s = ''";
-    soci::statement rows =
-        (sql_.prepare << "SELECT subject, facet, severity, text, evidence, what_to_do, at_ms, source FROM findings WHERE " + filter +
-                             " ORDER BY sequence DESC",
-         use(wanted, "s"), into(name), into(facet), into(severity), into(text), into(evidence), into(what_to_do), into(at), into(source));
+    soci::statement rows = (sql_.prepare << "SELECT subject, facet, severity, text, evidence, "
+                                            "what_to_do, at_ms, source FROM findings WHERE " +
+                                                filter + " ORDER BY sequence DESC",
+                            use(wanted, "s"), into(name), into(facet), into(severity), into(text),
+                            into(evidence), into(what_to_do), into(at), into(source));
     rows.execute();
     while (rows.fetch())
       out.push_back(Finding{{Subject::parse(name), FacetName(facet)},
@@ -128,7 +150,8 @@ Result<std::vector<Finding>> SqlStore::findings(const Subject* subject) {
 Result<void> SqlStore::clearFindings(const FacetRef& facet) {
   return write("clearing findings", [&]() -> Result<void> {
     TRY_OK(fence(facet.subject));
-    run("DELETE FROM findings WHERE subject = :s AND facet = :f", facet.subject.str(), facet.facet.str());
+    run("DELETE FROM findings WHERE subject = :s AND facet = :f", facet.subject.str(),
+        facet.facet.str());
     return {};
   });
 }
@@ -136,7 +159,8 @@ Result<void> SqlStore::clearFindings(const FacetRef& facet) {
 Result<void> SqlStore::clearFindingsOf(const FacetRef& facet, const std::string& source) {
   return write("clearing findings", [&]() -> Result<void> {
     TRY_OK(fence(facet.subject));
-    run("DELETE FROM findings WHERE subject = :s AND facet = :f AND source = :o", facet.subject.str(), facet.facet.str(), source);
+    run("DELETE FROM findings WHERE subject = :s AND facet = :f AND source = :o",
+        facet.subject.str(), facet.facet.str(), source);
     return {};
   });
 }

@@ -17,17 +17,20 @@ using soci::into;
 using soci::use;
 
 std::string storable(const std::string& text) {
-  const bool plain = std::all_of(text.begin(), text.end(), [](char c) { return static_cast<signed char>(c) > 0; });
+  const bool plain =
+      std::all_of(text.begin(), text.end(), [](char c) { return static_cast<signed char>(c) > 0; });
   if (plain) return text;
   auto valid = validUtf8(text);
-  for (auto nul = valid.find('\0'); nul != std::string::npos; nul = valid.find('\0', nul)) valid.replace(nul, 1, "\uFFFD");
+  for (auto nul = valid.find('\0'); nul != std::string::npos; nul = valid.find('\0', nul))
+    valid.replace(nul, 1, "\uFFFD");
   return valid;
 }
 
 std::string Backend::dialect(std::string_view statement) const {
   std::string out(statement);
   for (const auto& [word, own] : words())
-    for (auto at = out.find(word); at != std::string::npos; at = out.find(word, at)) out.replace(at, word.size(), own);
+    for (auto at = out.find(word); at != std::string::npos; at = out.find(word, at))
+      out.replace(at, word.size(), own);
   return out;
 }
 
@@ -44,7 +47,8 @@ void Transaction::commit() {
   done_ = true;
 }
 
-// ---- the connection ----------------------------------------------------------------------------------------------------
+// ---- the connection
+// ----------------------------------------------------------------------------------------------------
 
 Result<void> SqlStore::connected() {
   if (connected_) return {};
@@ -63,7 +67,8 @@ Result<void> SqlStore::intact() {
   return fail(std::move(*lost));
 }
 
-std::optional<Error> SqlStore::recover(const soci::soci_error& thrown, std::string_view doing, Steady::time_point until) {
+std::optional<Error> SqlStore::recover(const soci::soci_error& thrown, std::string_view doing,
+                                       Steady::time_point until) {
   auto failure = backend_->explain(thrown, sql_);
   if (failure.lost_connection) connected_ = false;
   if (!(failure.lost_connection || failure.collided) || Steady::now() + kReconnectPause > until)
@@ -80,31 +85,38 @@ Result<bool> SqlStore::outcomeOf(const std::string& mark, Steady::time_point unt
       if (done || Steady::now() > until) return done;
       std::this_thread::sleep_for(kReconnectPause);
     } catch (const soci::soci_error& thrown) {
-      if (auto error = recover(thrown, "asking whether the last write was done", until)) return fail(std::move(*error));
+      if (auto error = recover(thrown, "asking whether the last write was done", until))
+        return fail(std::move(*error));
     }
   }
 }
 
 Error SqlStore::unreadable(const std::string& what) const {
-  return Error(ErrorCode::Corrupt, fmt::format("{} is damaged or not a muster store ({}); move it away: muster observes everything anew",
-                                               backend_->name(), what));
+  return Error(
+      ErrorCode::Corrupt,
+      fmt::format(
+          "{} is damaged or not a muster store ({}); move it away: muster observes everything anew",
+          backend_->name(), what));
 }
 
-// ---- many writes in one commit -----------------------------------------------------------------------------------------
+// ---- many writes in one commit
+// -----------------------------------------------------------------------------------------
 
 void SqlStore::together(const std::vector<std::function<bool()>>& works) {
   const std::lock_guard lock(mutex_);
   for (std::size_t first = 0; first < works.size();) {
     const auto stopped = runGroup(works, first, works.size());
     if (stopped == works.size()) return;
-    if (stopped > first && runGroup(works, first, stopped) != stopped)  // those before it, without it
+    if (stopped > first &&
+        runGroup(works, first, stopped) != stopped)  // those before it, without it
       for (auto each = first; each < stopped; ++each) works[each]();
     works[stopped]();
     first = stopped + 1;
   }
 }
 
-std::size_t SqlStore::runGroup(const std::vector<std::function<bool()>>& works, std::size_t first, std::size_t last) {
+std::size_t SqlStore::runGroup(const std::vector<std::function<bool()>>& works, std::size_t first,
+                               std::size_t last) {
   std::size_t next = first;
   auto all = [&]() -> Result<void> {  // may run again, after a lost connection
     restoreHeld();
@@ -135,7 +147,9 @@ std::size_t SqlStore::runGroup(const std::vector<std::function<bool()>>& works, 
 void SqlStore::holds(const Subject& subject, std::optional<std::int64_t> token) {
   const std::lock_guard lock(held_mutex_);
   const auto mine = held_.find(subject);
-  if (grouping_) held_before_.emplace_back(subject, mine == held_.end() ? std::nullopt : std::optional(mine->second));
+  if (grouping_)
+    held_before_.emplace_back(subject,
+                              mine == held_.end() ? std::nullopt : std::optional(mine->second));
   if (token)
     held_[subject] = *token;
   else if (mine != held_.end())
@@ -153,10 +167,11 @@ void SqlStore::restoreHeld() {
   }
 }
 
-// ---- opening -----------------------------------------------------------------------------------------------------------
+// ---- opening
+// -----------------------------------------------------------------------------------------------------------
 
-/// A server that does not answer at first is told at once; one that was reached and then lost, or that undid our migration because of
-/// somebody else's, is given time as for any write.
+/// A server that does not answer at first is told at once; one that was reached and then lost, or
+/// that undid our migration because of somebody else's, is given time as for any write.
 Result<void> SqlStore::open() {
   const auto doing = "opening the store";
   const auto until = Steady::now() + backend_->patience();
@@ -170,14 +185,16 @@ Result<void> SqlStore::open() {
       dropOldEvents();
       return {};
     } catch (const soci::soci_error& thrown) {
-      if (auto error = recover(thrown, doing, reached ? until : Steady::time_point::min())) return fail(std::move(*error));
-  }
+      if (auto error = recover(thrown, doing, reached ? until : Steady::time_point::min()))
+        return fail(std::move(*error));
+    }
 }
 
 Result<int> SqlStore::knownVersion() {
   TRY(version, backend_->version(sql_));
   const int known = static_cast<int>(kMigrations.size());
-  if (version > known) return fail(ErrorCode::Corrupt, fmt::format(kTooNew, backend_->name(), version, known));
+  if (version > known)
+    return fail(ErrorCode::Corrupt, fmt::format(kTooNew, backend_->name(), version, known));
   return version;
 }
 
@@ -196,10 +213,13 @@ Result<void> SqlStore::migrate(int version) {
 /// Only what is not in the chain.
 void SqlStore::dropOldEvents() {
   const auto keep = static_cast<long long>(kMaxStoredEvents);
-  sql_ << "DELETE FROM events WHERE hash = '' AND sequence <= (SELECT max(sequence) FROM events) - :keep", use(keep);
+  sql_ << "DELETE FROM events WHERE hash = '' AND sequence <= (SELECT max(sequence) FROM events) - "
+          ":keep",
+      use(keep);
 }
 
-// ---- facts -------------------------------------------------------------------------------------------------------------
+// ---- facts
+// -------------------------------------------------------------------------------------------------------------
 
 Result<FactSet> SqlStore::readFacts(const Subject* wanted) {
   return read("reading facts", [&]() -> Result<FactSet> {
@@ -208,11 +228,15 @@ Result<FactSet> SqlStore::readFacts(const Subject* wanted) {
     long long at = 0;
     const std::string name = wanted ? wanted->str() : "";
     soci::statement rows =
-        (sql_.prepare << std::string("SELECT subject, facet, value, observed_at_ms, source, evidence FROM facts WHERE ") +
+        (sql_.prepare << std::string("SELECT subject, facet, value, observed_at_ms, source, "
+                                     "evidence FROM facts WHERE ") +
                              (wanted ? "subject = :s" : ":s = ''"),
-         use(name), into(subject), into(facet), into(value), into(at), into(source), into(evidence));
+         use(name), into(subject), into(facet), into(value), into(at), into(source),
+         into(evidence));
     rows.execute();
-    while (rows.fetch()) out.put(Fact{Subject::parse(subject), FacetName(facet), value, fromMillis(at), source, evidence});
+    while (rows.fetch())
+      out.put(
+          Fact{Subject::parse(subject), FacetName(facet), value, fromMillis(at), source, evidence});
     return out;
   });
 }
@@ -228,22 +252,26 @@ Result<void> SqlStore::putFacts(const std::vector<Fact>& facts) {
   for (const auto& fact : facts)
     if (fact.value.empty() || fact.subject.str().empty() || fact.facet.empty())
       return fail(ErrorCode::InvalidInput,
-                  fmt::format("a fact without subject, facet or value ({}/{}) cannot be stored", fact.subject.str(), fact.facet.str()));
+                  fmt::format("a fact without subject, facet or value ({}/{}) cannot be stored",
+                              fact.subject.str(), fact.facet.str()));
   if (facts.empty()) return {};
   const std::lock_guard lock(mutex_);
   std::set<Subject> subjects, mine;
   for (const auto& fact : facts) subjects.insert(fact.subject);
-  std::copy_if(subjects.begin(), subjects.end(), std::inserter(mine, mine.end()), [this](const auto& s) { return held_.contains(s); });
+  std::copy_if(subjects.begin(), subjects.end(), std::inserter(mine, mine.end()),
+               [this](const auto& s) { return held_.contains(s); });
   return write("storing facts", [&]() -> Result<void> {
     for (const auto& subject : mine) TRY_OK(fence(subject));
     const auto others = mine.size() == subjects.size() ? std::set<std::string>() : heldByOthers();
     for (const auto& fact : facts) {
       if (others.contains(fact.subject.str())) continue;
-      run("INSERT INTO facts (subject, facet, value, observed_at_ms, source, evidence) VALUES (:s, :f, :v, :a, :o, :e)"
-          " ON CONFLICT (subject, facet) DO UPDATE SET value = excluded.value, observed_at_ms = excluded.observed_at_ms,"
+      run("INSERT INTO facts (subject, facet, value, observed_at_ms, source, evidence) VALUES (:s, "
+          ":f, :v, :a, :o, :e)"
+          " ON CONFLICT (subject, facet) DO UPDATE SET value = excluded.value, observed_at_ms = "
+          "excluded.observed_at_ms,"
           " source = excluded.source, evidence = excluded.evidence",
-          fact.subject.str(), fact.facet.str(), storable(fact.value), toMillis(fact.observed_at), storable(fact.source),
-          storable(fact.evidence));
+          fact.subject.str(), fact.facet.str(), storable(fact.value), toMillis(fact.observed_at),
+          storable(fact.source), storable(fact.evidence));
     }
     return {};
   });
@@ -252,18 +280,21 @@ Result<void> SqlStore::putFacts(const std::vector<Fact>& facts) {
 Result<void> SqlStore::forgetFacts(const Subject& subject, const std::vector<FacetName>& facets) {
   return write("forgetting facts", [&]() -> Result<void> {
     TRY_OK(fence(subject));
-    for (const auto& facet : facets) run("DELETE FROM facts WHERE subject = :s AND facet = :f", subject.str(), facet.str());
+    for (const auto& facet : facets)
+      run("DELETE FROM facts WHERE subject = :s AND facet = :f", subject.str(), facet.str());
     return {};
   });
 }
 
-// ---- permissions and values --------------------------------------------------------------------------------------------
+// ---- permissions and values
+// --------------------------------------------------------------------------------------------
 
 Result<void> SqlStore::allowWipe(const NodeName& node, const std::string& reason, WallTime at) {
   return write("allowing a wipe", [&]() -> Result<void> {
     const long long allowed = toMillis(at);
     const auto why = storable(reason);
-    sql_ << "INSERT INTO wipe_permissions (node, reason, allowed_at_ms, used_by) VALUES (:n, :r, :a, '') ON CONFLICT DO NOTHING",
+    sql_ << "INSERT INTO wipe_permissions (node, reason, allowed_at_ms, used_by) VALUES (:n, :r, "
+            ":a, '') ON CONFLICT DO NOTHING",
         use(node.str()), use(why), use(allowed);
     return {};
   });
@@ -272,7 +303,10 @@ Result<void> SqlStore::allowWipe(const NodeName& node, const std::string& reason
 Result<bool> SqlStore::takeBackWipe(const NodeName& node, const std::string& reason) {
   return write("taking a wipe permission back", [&]() -> Result<bool> {
     const auto why = storable(reason);
-    soci::statement gone = (sql_.prepare << "DELETE FROM wipe_permissions WHERE node = :n AND reason = :r AND used_by = ''", use(node.str()), use(why));
+    soci::statement gone =
+        (sql_.prepare
+             << "DELETE FROM wipe_permissions WHERE node = :n AND reason = :r AND used_by = ''",
+         use(node.str()), use(why));
     gone.execute(true);
     return gone.get_affected_rows() > 0;
   });
@@ -282,7 +316,8 @@ Result<std::vector<NodeName>> SqlStore::wipesAllowed() {
   return read("reading wipe permissions", [&]() -> Result<std::vector<NodeName>> {
     std::vector<NodeName> out;
     std::string name;
-    soci::statement rows = (sql_.prepare << "SELECT node FROM wipe_permissions WHERE used_by = ''", into(name));
+    soci::statement rows =
+        (sql_.prepare << "SELECT node FROM wipe_permissions WHERE used_by = ''", into(name));
     rows.execute();
     while (rows.fetch()) out.emplace_back(name);
     std::sort(out.begin(), out.end());  // not by the database: each has an order of its own
@@ -293,7 +328,9 @@ Result<std::vector<NodeName>> SqlStore::wipesAllowed() {
 Result<void> SqlStore::putValue(const std::string& key, const std::string& value) {
   return write("storing a value", [&]() -> Result<void> {
     const auto kept = storable(value);
-    sql_ << "INSERT INTO vals (key, value) VALUES (:k, :v) ON CONFLICT (key) DO UPDATE SET value = excluded.value", use(key), use(kept);
+    sql_ << "INSERT INTO vals (key, value) VALUES (:k, :v) ON CONFLICT (key) DO UPDATE SET value = "
+            "excluded.value",
+        use(key), use(kept);
     return {};
   });
 }
@@ -301,16 +338,23 @@ Result<void> SqlStore::putValue(const std::string& key, const std::string& value
 Result<std::optional<std::string>> SqlStore::getValue(const std::string& key) {
   if (writing_ != std::this_thread::get_id()) return values_.get(key);
   std::string value;
-  if (!ask("SELECT value FROM vals WHERE key = :k", std::tie(value), key)) return std::optional<std::string>();
+  if (!ask("SELECT value FROM vals WHERE key = :k", std::tie(value), key))
+    return std::optional<std::string>();
   return std::optional(std::move(value));
 }
 
-Result<bool> SqlStore::exchangeValue(const std::string& key, const std::optional<std::string>& expected, const std::string& value) {
+Result<bool> SqlStore::exchangeValue(const std::string& key,
+                                     const std::optional<std::string>& expected,
+                                     const std::string& value) {
   return write("exchanging a value", [&]() -> Result<bool> {
     const auto was = storable(expected.value_or("")), kept = storable(value);
     soci::statement change =
-        expected ? (sql_.prepare << "UPDATE vals SET value = :v WHERE key = :k AND value = :e", use(kept), use(key), use(was))
-                 : (sql_.prepare << "INSERT INTO vals (key, value) VALUES (:k, :v) ON CONFLICT (key) DO NOTHING", use(key), use(kept));
+        expected
+            ? (sql_.prepare << "UPDATE vals SET value = :v WHERE key = :k AND value = :e",
+               use(kept), use(key), use(was))
+            : (sql_.prepare
+                   << "INSERT INTO vals (key, value) VALUES (:k, :v) ON CONFLICT (key) DO NOTHING",
+               use(key), use(kept));
     change.execute(true);
     return change.get_affected_rows() == 1;
   });
@@ -335,15 +379,20 @@ std::optional<Error> storeLoss(const Store& store) {
   return sql ? sql->loss() : std::nullopt;
 }
 
-Result<std::unique_ptr<Store>> openSqliteStore(const std::filesystem::path& file, std::chrono::milliseconds busy_timeout) {
+Result<std::unique_ptr<Store>> openSqliteStore(const std::filesystem::path& file,
+                                               std::chrono::milliseconds busy_timeout) {
   return opened(sql::sqliteBackend(file, busy_timeout));
 }
 
-Result<std::unique_ptr<Store>> openStore(const std::string& url, std::chrono::milliseconds patience) {
-  if (url.starts_with(kSqlitePrefix)) return openSqliteStore(url.substr(kSqlitePrefix.size()), kSqliteBusyTimeout);
-  if (url.starts_with("postgresql://") || url.starts_with("postgres://")) return opened(sql::postgresBackend(url, patience));
+Result<std::unique_ptr<Store>> openStore(const std::string& url,
+                                         std::chrono::milliseconds patience) {
+  if (url.starts_with(kSqlitePrefix))
+    return openSqliteStore(url.substr(kSqlitePrefix.size()), kSqliteBusyTimeout);
+  if (url.starts_with("postgresql://") || url.starts_with("postgres://"))
+    return opened(sql::postgresBackend(url, patience));
   return fail(ErrorCode::InvalidInput,
-              fmt::format("the store must be sqlite:FILE or postgresql://[USER@]HOST/DATABASE (--store, MUSTER_STORE), not {}:…",
+              fmt::format("the store must be sqlite:FILE or postgresql://[USER@]HOST/DATABASE "
+                          "(--store, MUSTER_STORE), not {}:…",
                           url.substr(0, url.find(':'))));
 }
 

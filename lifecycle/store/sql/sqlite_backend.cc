@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SQLite: a file, WAL, synchronous FULL: what a call returned from is on the disk. One writer at a time (BEGIN IMMEDIATE).
-// The files are opened by SQLite alone, by each of this process's connections; everything else about them is StoreFiles'.
+// SQLite: a file, WAL, synchronous FULL: what a call returned from is on the disk. One writer at a
+// time (BEGIN IMMEDIATE). The files are opened by SQLite alone, by each of this process's
+// connections; everything else about them is StoreFiles'.
 #include "lifecycle/store/sql/backend.h"
 #include "lifecycle/store/sql/schema.h"
 #include "lifecycle/store/sql/store_files.h"
@@ -14,13 +15,15 @@ namespace {
 
 using soci::into;
 
-constexpr std::uintmax_t kQuickCheckMaxBytes = 64u << 20;  ///< a larger file is only checked as it is read
-constexpr int kCacheKib = 64 << 10;                        ///< the indexes of a large fleet's journal
-constexpr int kCheckpointPages = 8'000;                    ///< 32 MB of log before it is copied into the file
-constexpr int kApplicationId = 0x6d757374;                 ///< "must", in the file's header
+constexpr std::uintmax_t kQuickCheckMaxBytes =
+    64u << 20;                              ///< a larger file is only checked as it is read
+constexpr int kCacheKib = 64 << 10;         ///< the indexes of a large fleet's journal
+constexpr int kCheckpointPages = 8'000;     ///< 32 MB of log before it is copied into the file
+constexpr int kApplicationId = 0x6d757374;  ///< "must", in the file's header
 
 sqlite_api::sqlite3* connectionOf(soci::session& sql) {
-  auto* backend = static_cast<soci::sqlite3_session_backend*>(sql.get_backend());  // ours opened it; the library hides its type
+  auto* backend = static_cast<soci::sqlite3_session_backend*>(
+      sql.get_backend());  // ours opened it; the library hides its type
   return backend ? backend->conn_ : nullptr;
 }
 
@@ -42,21 +45,25 @@ class SqliteBackend final : public Backend {
 
   bool keepsStatements() const override { return true; }
   const char* begin() const override { return "BEGIN IMMEDIATE"; }
-  const char* nowMs() const override { return "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"; }
+  const char* nowMs() const override {
+    return "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)";
+  }
   const char* shareRow() const override { return ""; }
   const char* takeRow() const override { return ""; }
   const char* takeFreeRow() const override { return ""; }
   const std::vector<std::pair<std::string_view, std::string_view>>& words() const override {
-    static const std::vector<std::pair<std::string_view, std::string_view>> words{{"%int", "INTEGER"},
-                                                                                  {"%real", "REAL"},
-                                                                                  {"%serial", "INTEGER PRIMARY KEY"},
-                                                                                  {"%log_serial", "INTEGER PRIMARY KEY AUTOINCREMENT"},
-                                                                                  {"%clustered", "WITHOUT ROWID"}};
+    static const std::vector<std::pair<std::string_view, std::string_view>> words{
+        {"%int", "INTEGER"},
+        {"%real", "REAL"},
+        {"%serial", "INTEGER PRIMARY KEY"},
+        {"%log_serial", "INTEGER PRIMARY KEY AUTOINCREMENT"},
+        {"%clustered", "WITHOUT ROWID"}};
     return words;
   }
 
  private:
-  /// Once the files are open: a lock stands for the life of the connection, so they are the ones that their names say.
+  /// Once the files are open: a lock stands for the life of the connection, so they are the ones
+  /// that their names say.
   Result<void> remember(soci::session& sql);
   Error explain(int code, const std::string& text) const;
   static int number(soci::session& sql, const char* query) {
@@ -80,35 +87,46 @@ Error SqliteBackend::explain(int code, const std::string& text) const {
   switch (code & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      return Error(ErrorCode::Unavailable,
-                   fmt::format("{} is locked by another process; let it finish, or find it with `fuser {}`", name_, name_));
+      return Error(
+          ErrorCode::Unavailable,
+          fmt::format("{} is locked by another process; let it finish, or find it with `fuser {}`",
+                      name_, name_));
     case SQLITE_READONLY:
     case SQLITE_PERM:
       return Error(ErrorCode::Unavailable,
-                   fmt::format("{} cannot be written by this user ({}); nothing was changed; check its owner and whether the file system "
+                   fmt::format("{} cannot be written by this user ({}); nothing was changed; check "
+                               "its owner and whether the file system "
                                "is read-only",
                                name_, text))
           .retryable(false);
     case SQLITE_CANTOPEN:
       return Error(ErrorCode::Unavailable,
-                   fmt::format("{} cannot be opened ({}); check that its folder exists and may be written", name_, text))
+                   fmt::format(
+                       "{} cannot be opened ({}); check that its folder exists and may be written",
+                       name_, text))
           .retryable(false);
     case SQLITE_FULL:
       return Error(ErrorCode::Unavailable,
-                   fmt::format("there is no room for {} ({}); nothing was written and nothing is lost; make room, then run the same "
+                   fmt::format("there is no room for {} ({}); nothing was written and nothing is "
+                               "lost; make room, then run the same "
                                "command again",
                                name_, text))
           .retryable(false);
     case SQLITE_IOERR:
       return Error(ErrorCode::Unavailable,
-                   fmt::format("{} could not be read or written ({}); check that its disk has room and is healthy (dmesg)", name_, text))
+                   fmt::format("{} could not be read or written ({}); check that its disk has room "
+                               "and is healthy (dmesg)",
+                               name_, text))
           .retryable(false);
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-      return Error(ErrorCode::Corrupt,
-                   fmt::format("{} is damaged or not a muster store ({}); move it away: muster observes everything anew", name_, text));
-    case SQLITE_CONSTRAINT: return Error(ErrorCode::Conflict, text);
-    default: return Error(ErrorCode::Internal, fmt::format("{}: {} (SQLite {})", name_, text, code));
+      return Error(ErrorCode::Corrupt, fmt::format("{} is damaged or not a muster store ({}); move "
+                                                   "it away: muster observes everything anew",
+                                                   name_, text));
+    case SQLITE_CONSTRAINT:
+      return Error(ErrorCode::Conflict, text);
+    default:
+      return Error(ErrorCode::Internal, fmt::format("{}: {} (SQLite {})", name_, text, code));
   }
 }
 
@@ -118,26 +136,36 @@ std::optional<Error> SqliteBackend::loss() const {
   return Error(ErrorCode::Unavailable, files_.describe(*loss)).retryable(false);
 }
 
-/// The last connection to close would copy its log into the database and delete the log by its name, which may be another process's.
+/// The last connection to close would copy its log into the database and delete the log by its
+/// name, which may be another process's.
 void SqliteBackend::abandon(soci::session& sql) {
-  if (auto* own = connectionOf(sql)) sqlite_api::sqlite3_db_config(own, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  if (auto* own = connectionOf(sql))
+    sqlite_api::sqlite3_db_config(own, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
 }
 
 Result<void> SqliteBackend::remember(soci::session& sql) {
-  (void)number(sql, "SELECT count(*) FROM sqlite_master");  // SQLite opens the log with the first page that it reads
+  (void)number(sql, "SELECT count(*) FROM sqlite_master");  // SQLite opens the log with the first
+                                                            // page that it reads
   int moved = 0;
   sqlite_api::sqlite3_file_control(connectionOf(sql), "main", SQLITE_FCNTL_HAS_MOVED, &moved);
-  if (moved != 0) return fail(Error(ErrorCode::Unavailable, files_.describe({StoreFile::Database, LossKind::Replaced})).retryable(false));
+  if (moved != 0)
+    return fail(
+        Error(ErrorCode::Unavailable, files_.describe({StoreFile::Database, LossKind::Replaced}))
+            .retryable(false));
   files_.remember();
   return {};
 }
 
 Result<void> SqliteBackend::connect(soci::session& sql) {
   if (auto lost = loss()) return fail(std::move(*lost));
-  // SQLite would create the file for everybody to read, and would open a read-only one without a word.
+  // SQLite would create the file for everybody to read, and would open a read-only one without a
+  // word.
   if (const auto refused = files_.prepare()) {
-    if (refused->refusal == FileRefusal::NotARegularFile) return fail(explain(SQLITE_CANTOPEN, "not a regular file"));
-    return fail(explain(refused->refusal == FileRefusal::ReadOnly ? SQLITE_READONLY : SQLITE_CANTOPEN, std::strerror(refused->error)));
+    if (refused->refusal == FileRefusal::NotARegularFile)
+      return fail(explain(SQLITE_CANTOPEN, "not a regular file"));
+    return fail(
+        explain(refused->refusal == FileRefusal::ReadOnly ? SQLITE_READONLY : SQLITE_CANTOPEN,
+                std::strerror(refused->error)));
   }
   sql.open(soci::sqlite3, fmt::format("db=\"{}\"", name_));
   int ignored = 0;
@@ -163,7 +191,9 @@ Result<int> SqliteBackend::version(soci::session& sql) {
   const int application = number(sql, "PRAGMA application_id");
   const int tables = number(sql, "SELECT count(*) FROM sqlite_master");
   if (application != kApplicationId && (application != 0 || tables != 0))
-    return fail(ErrorCode::Corrupt, fmt::format("{} is a database of another program; choose another state folder", name_));
+    return fail(
+        ErrorCode::Corrupt,
+        fmt::format("{} is a database of another program; choose another state folder", name_));
   return number(sql, "PRAGMA user_version");
 }
 
@@ -176,9 +206,11 @@ Result<void> SqliteBackend::prepare(soci::session& sql) {
   std::string mode;
   sql << "PRAGMA journal_mode = WAL", into(mode);
   if (mode == "wal") return remember(sql);
-  return fail(Error(ErrorCode::Unavailable,
-                    fmt::format("{} cannot use a write-ahead log (its file system lacks shared memory); put it on a local disk", name_))
-                  .retryable(false));
+  return fail(
+      Error(ErrorCode::Unavailable, fmt::format("{} cannot use a write-ahead log (its file system "
+                                                "lacks shared memory); put it on a local disk",
+                                                name_))
+          .retryable(false));
 }
 
 Result<void> SqliteBackend::check(soci::session& sql) {
@@ -192,7 +224,8 @@ Result<void> SqliteBackend::check(soci::session& sql) {
 
 }  // namespace
 
-std::unique_ptr<Backend> sqliteBackend(std::filesystem::path file, std::chrono::milliseconds busy_timeout) {
+std::unique_ptr<Backend> sqliteBackend(std::filesystem::path file,
+                                       std::chrono::milliseconds busy_timeout) {
   return std::make_unique<SqliteBackend>(std::move(file), busy_timeout);
 }
 

@@ -19,8 +19,8 @@ namespace {
 constexpr mode_t kOwnerOnly = 0600;
 constexpr mode_t kOfOthers = 0077;
 constexpr std::array<std::string_view, kStoreFiles.size()> kSuffixes{"", "-wal", "-shm"};
-constexpr std::array<std::string_view, kStoreFiles.size()> kNames{"the database", "its write-ahead log",
-                                                                  "the index of its log"};
+constexpr std::array<std::string_view, kStoreFiles.size()> kNames{
+    "the database", "its write-ahead log", "the index of its log"};
 
 RefusedFile refusedBy(int error) {
   const bool read_only = error == EACCES || error == EROFS || error == EPERM;
@@ -67,7 +67,7 @@ std::optional<RefusedFile> StoreFiles::create() const {
 
 std::optional<RefusedFile> StoreFiles::prepare() const {
   const auto& path = pathOf(StoreFile::Database);
-  struct stat status {};
+  struct stat status{};
   if (::stat(path.c_str(), &status) != 0) {
     if (errno != ENOENT) return refusedBy(errno);
     if (auto refused = create()) return refused;
@@ -77,16 +77,18 @@ std::optional<RefusedFile> StoreFiles::prepare() const {
   if (::faccessat(AT_FDCWD, path.c_str(), R_OK | W_OK, AT_EACCESS) != 0) return refusedBy(errno);
   for (const auto& each : paths_) {
     if (::stat(each.c_str(), &status) != 0 || (status.st_mode & kOfOthers) == 0) continue;
-    if (::chmod(each.c_str(), status.st_mode & ~kOfOthers & 07777) != 0 && errno != ENOENT) return refusedBy(errno);
+    if (::chmod(each.c_str(), status.st_mode & ~kOfOthers & 07777) != 0 && errno != ENOENT)
+      return refusedBy(errno);
   }
   return std::nullopt;
 }
 
 void StoreFiles::remember() {
   for (const auto file : kStoreFiles) {
-    struct stat status {};
+    struct stat status{};
     auto& known = opened_[static_cast<std::size_t>(file)];
-    if (!known && ::stat(pathOf(file).c_str(), &status) == 0) known = Identity{status.st_dev, status.st_ino};
+    if (!known && ::stat(pathOf(file).c_str(), &status) == 0)
+      known = Identity{status.st_dev, status.st_ino};
   }
 }
 
@@ -94,21 +96,25 @@ std::optional<StoreLoss> StoreFiles::loss() const {
   for (const auto file : kStoreFiles) {
     const auto& known = opened_[static_cast<std::size_t>(file)];
     if (!known) continue;
-    struct stat status {};
+    struct stat status{};
     if (::stat(pathOf(file).c_str(), &status) != 0) {
       if (errno == ENOENT || errno == ENOTDIR) return StoreLoss{file, LossKind::Deleted};
       continue;  // a file system that does not answer now: SQLite says so itself
     }
-    if (Identity{status.st_dev, status.st_ino} != *known) return StoreLoss{file, LossKind::Replaced};
+    if (Identity{status.st_dev, status.st_ino} != *known)
+      return StoreLoss{file, LossKind::Replaced};
   }
   return std::nullopt;
 }
 
 std::string StoreFiles::describe(const StoreLoss& loss) const {
   return fmt::format(
-      "{}, {} that this muster has open, was {} under it: what it writes now would be lost, so it writes nothing more, and its last "
-      "write may be missing. Nobody may delete, move or restore files of the state folder while a muster runs. End every muster that "
-      "uses it, look whether a backup has to be restored, then start muster again: it goes on from what the store holds then",
+      "{}, {} that this muster has open, was {} under it: what it writes now would be lost, so it "
+      "writes nothing more, and its last "
+      "write may be missing. Nobody may delete, move or restore files of the state folder while a "
+      "muster runs. End every muster that "
+      "uses it, look whether a backup has to be restored, then start muster again: it goes on from "
+      "what the store holds then",
       pathOf(loss.file), kNames[static_cast<std::size_t>(loss.file)],
       loss.kind == LossKind::Deleted ? "deleted" : "replaced by another file");
 }

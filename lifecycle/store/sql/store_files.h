@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// StoreFiles: the files of a SQLite store (database, write-ahead log, its index), seen by name only.
+// StoreFiles: the files of a SQLite store (database, write-ahead log, its index), seen by name
+// only.
 //
-// POSIX locks belong to a process and a file, not to a descriptor: closing ANY descriptor of the database takes away every lock that
-// SQLite holds on it in this process, without a word. Another process then finds nobody at work, checkpoints, and deletes the log that
-// this one goes on writing into. So nothing here, and nothing elsewhere, opens these files while SQLite may have them open: they are
-// looked at with stat(), their modes are set by name, and a new database is made under another name and moved into place. docs/adr/0141
+// POSIX locks belong to a process and a file, not to a descriptor: closing ANY descriptor of the
+// database takes away every lock that SQLite holds on it in this process, without a word. Another
+// process then finds nobody at work, checkpoints, and deletes the log that this one goes on writing
+// into. So nothing here, and nothing elsewhere, opens these files while SQLite may have them open:
+// they are looked at with stat(), their modes are set by name, and a new database is made under
+// another name and moved into place. docs/adr/0141
 #pragma once
 
 #include "base/result.h"
@@ -23,7 +26,8 @@ inline constexpr std::array kStoreFiles{StoreFile::Database, StoreFile::Log, Sto
 
 enum class LossKind { Deleted, Replaced };
 
-/// A file that SQLite has open and that has no name any more, or whose name is another file's: what is written into it is lost.
+/// A file that SQLite has open and that has no name any more, or whose name is another file's: what
+/// is written into it is lost.
 struct StoreLoss {
   StoreFile file;
   LossKind kind;
@@ -41,10 +45,12 @@ class StoreFiles {
  public:
   explicit StoreFiles(std::filesystem::path database);
 
-  /// Makes an empty database of mode 0600 when there is none, whatever the umask; refuses what is no file that this user can read and
-  /// write; takes other users' permissions away from all three files. Several processes may do so at once.
+  /// Makes an empty database of mode 0600 when there is none, whatever the umask; refuses what is
+  /// no file that this user can read and write; takes other users' permissions away from all three
+  /// files. Several processes may do so at once.
   std::optional<RefusedFile> prepare() const;
-  /// Remembers which files these are. To be called while a connection of this process has them open and holds its lock.
+  /// Remembers which files these are. To be called while a connection of this process has them open
+  /// and holds its lock.
   void remember();
   /// Compares with what was remembered: three stat(), cheap enough for every transaction.
   std::optional<StoreLoss> loss() const;

@@ -36,12 +36,14 @@ Result<std::optional<std::string>> ValueReader::get(const std::string& key) {
       TRY_OK(connected());
       TRY_OK(intact());
       std::string value;
-      if (!prepared_.ask(sql_, "SELECT value FROM vals WHERE key = :k", std::tie(value), key)) return std::optional<std::string>();
+      if (!prepared_.ask(sql_, "SELECT value FROM vals WHERE key = :k", std::tie(value), key))
+        return std::optional<std::string>();
       return std::optional(std::move(value));
     } catch (const soci::soci_error& thrown) {
       auto failure = backend_.explain(thrown, sql_);
       if (failure.lost_connection) connected_ = false;
-      if (!failure.lost_connection || std::chrono::steady_clock::now() + kPause > until) return fail(std::move(failure.error).within(std::string(kDoing)));
+      if (!failure.lost_connection || std::chrono::steady_clock::now() + kPause > until)
+        return fail(std::move(failure.error).within(std::string(kDoing)));
       std::this_thread::sleep_for(kPause);
     }
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values read by a connection of their own: the control thread asks for them thousands of times (pins, refused passwords, tokens), and
-// must not wait until the journal's batch is on the disk. It sees what was committed when it asks.
+// Values read by a connection of their own: the control thread asks for them thousands of times
+// (pins, refused passwords, tokens), and must not wait until the journal's batch is on the disk. It
+// sees what was committed when it asks.
 #pragma once
 
 #include "lifecycle/store/sql/backend.h"
@@ -17,7 +18,8 @@ class ValueReader {
   explicit ValueReader(Backend& backend) : backend_(backend) {}
   ~ValueReader() { (void)intact(); }
   ValueReader(const ValueReader&) = delete;
-  /// Errors: as the backend explains them; a connection that was lost is made again within its patience.
+  /// Errors: as the backend explains them; a connection that was lost is made again within its
+  /// patience.
   Result<std::optional<std::string>> get(const std::string& key);
 
  private:

@@ -39,9 +39,14 @@ TEST(BlockTarget, aFailingDiskIsNamedWithItsSerialAndWhatToDo) {
   std::string text(8192, ' ');
   const auto done = (*target)->read(0, text);
   ASSERT_FALSE(done);
-  EXPECT_EQ(done.error().text(), "cannot read /dev/sdb (serial X, 1.0 GiB) at byte 4096: Input/output error; it is failing: replace the disk");
-  for (const int gone : {ENXIO, ENODEV, ENODATA, EREMOTEIO}) EXPECT_THAT(diskError("write", "/dev/sdb", 0, gone).text(), HasSubstr("replace the disk"));
-  for (const int other : {ENOSPC, EACCES, EINVAL, ENOMEM}) EXPECT_THAT(diskError("write", "/dev/sdb", 0, other).text(), testing::Not(HasSubstr("replace")));
+  EXPECT_EQ(done.error().text(),
+            "cannot read /dev/sdb (serial X, 1.0 GiB) at byte 4096: Input/output error; it is "
+            "failing: replace the disk");
+  for (const int gone : {ENXIO, ENODEV, ENODATA, EREMOTEIO})
+    EXPECT_THAT(diskError("write", "/dev/sdb", 0, gone).text(), HasSubstr("replace the disk"));
+  for (const int other : {ENOSPC, EACCES, EINVAL, ENOMEM})
+    EXPECT_THAT(diskError("write", "/dev/sdb", 0, other).text(),
+                testing::Not(HasSubstr("replace")));
 }
 
 }  // namespace

@@ -30,16 +30,19 @@ class ChunkWriterTest : public testing::Test {
             .make_http = [this] { return std::make_unique<test::PackClient>(server_); },
             .workers = workers_,
             .clock = clock_,
-            .progress = [this](double fraction, const std::string& text) {
-              EXPECT_GE(fraction, 0);
-              EXPECT_LE(fraction, 1.0001);
-              said_ += text + "\n";
-            }};
+            .progress =
+                [this](double fraction, const std::string& text) {
+                  EXPECT_GE(fraction, 0);
+                  EXPECT_LE(fraction, 1.0001);
+                  said_ += text + "\n";
+                }};
   }
   Result<ChunkReport> run(ChunkJob job) { return test::runAsync(writeAndVerify(std::move(job))); }
 
   static test::Fault broken(ErrorCode code) {
-    return [code](Result<io::HttpResponse>) -> Result<io::HttpResponse> { return fail(code, "connection reset by peer"); };
+    return [code](Result<io::HttpResponse>) -> Result<io::HttpResponse> {
+      return fail(code, "connection reset by peer");
+    };
   }
   static test::Fault status(int number) {
     return [number](Result<io::HttpResponse> answer) {
@@ -66,7 +69,8 @@ TEST_F(ChunkWriterTest, writesTheImageOverOldData) {
   const auto report = run(job());
   ASSERT_TRUE(report) << report.error().str();
   EXPECT_TRUE(target_.data.substr(0, sample().raw.size()) == sample().raw);
-  EXPECT_EQ(target_.data.substr(sample().raw.size()), std::string(4096, 'o')) << "nothing outside is touched";
+  EXPECT_EQ(target_.data.substr(sample().raw.size()), std::string(4096, 'o'))
+      << "nothing outside is touched";
   EXPECT_EQ(report->bytes_written, sample().raw.size());
   EXPECT_EQ(report->bytes_fetched, sample().pack.size());
   EXPECT_EQ(report->retries, 0);
@@ -82,8 +86,8 @@ TEST_F(ChunkWriterTest, neverHoldsMoreThanItsWindow) {
 }
 
 TEST_F(ChunkWriterTest, goesOnWhenTheServerComesAndGoes) {
-  server_.faults = {broken(ErrorCode::Unavailable), broken(ErrorCode::Corrupt), status(503), broken(ErrorCode::Timeout),
-                    [](Result<io::HttpResponse> answer) {
+  server_.faults = {broken(ErrorCode::Unavailable), broken(ErrorCode::Corrupt), status(503),
+                    broken(ErrorCode::Timeout), [](Result<io::HttpResponse> answer) {
                       answer->body.resize(answer->body.size() / 2);  // a short read
                       return answer;
                     }};
@@ -120,14 +124,17 @@ TEST_F(ChunkWriterTest, neverWritesAChunkThatIsCorruptAtTheSource) {
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code(), ErrorCode::Corrupt);
   EXPECT_THAT(report.error().text(), HasSubstr("chunk 3"));
-  EXPECT_EQ(target_.data.substr(bad * wire::kPackChunkBytes, wire::kPackChunkBytes), std::string(wire::kPackChunkBytes, 'o'));
+  EXPECT_EQ(target_.data.substr(bad * wire::kPackChunkBytes, wire::kPackChunkBytes),
+            std::string(wire::kPackChunkBytes, 'o'));
   EXPECT_LE(server_.requests, 20);
 }
 
 TEST_F(ChunkWriterTest, aFrameOfTheWrongSizeIsCorrupt) {
   const std::vector<std::function<void(wire::PackIndex&)>> signed_otherwise{
-      [](wire::PackIndex& i) { i.chunks[0].packed_sha256 = std::string(64, '0'); },                   // genuine zstd, other bytes than signed
-      [](wire::PackIndex& i) { i.chunks[0].quick ^= 1; },                                             // unpacked to something else
+      [](wire::PackIndex& i) {
+        i.chunks[0].packed_sha256 = std::string(64, '0');
+      },                                                   // genuine zstd, other bytes than signed
+      [](wire::PackIndex& i) { i.chunks[0].quick ^= 1; },  // unpacked to something else
       [](wire::PackIndex& i) { i.format = 1, i.chunks[0].sha256 = std::string(64, '0'); }};
   for (std::size_t n = 0; n < signed_otherwise.size(); ++n) {
     auto odd = job();
@@ -135,7 +142,9 @@ TEST_F(ChunkWriterTest, aFrameOfTheWrongSizeIsCorrupt) {
     const auto report = run(std::move(odd));
     ASSERT_FALSE(report) << n;
     EXPECT_EQ(report.error().code(), ErrorCode::Corrupt);
-    EXPECT_EQ(target_.data.substr(0, wire::kPackChunkBytes), std::string(wire::kPackChunkBytes, 'o')) << n;
+    EXPECT_EQ(target_.data.substr(0, wire::kPackChunkBytes),
+              std::string(wire::kPackChunkBytes, 'o'))
+        << n;
   }
 }
 
@@ -170,7 +179,8 @@ TEST_F(ChunkWriterTest, keepsChunksThatAreAlreadyRight) {
 
 TEST_F(ChunkWriterTest, aBadSectorOfWhatWasThereIsWrittenAndReadBack) {
   target_.data.replace(0, sample().raw.size(), sample().raw);
-  target_.unreadable = {3 * wire::kPackChunkBytes + 4096, 4 * wire::kPackChunkBytes};  // an empty chunk is the second
+  target_.unreadable = {3 * wire::kPackChunkBytes + 4096,
+                        4 * wire::kPackChunkBytes};  // an empty chunk is the second
   auto again = job();
   again.keep_right_chunks = true;
   const auto report = run(std::move(again));
@@ -187,9 +197,13 @@ TEST_F(ChunkWriterTest, aDiskThatCannotBeReadInManyPlacesIsBroken) {
   for (auto& chunk : index.chunks) chunk.zero = true;
   test::MemoryTarget disk(index.size_bytes);
   disk.data.assign(index.size_bytes, '\0');
-  for (std::size_t i = 0; i < kMaxUnreadableChunks; ++i) disk.unreadable.insert(i * index.chunk_bytes);
+  for (std::size_t i = 0; i < kMaxUnreadableChunks; ++i)
+    disk.unreadable.insert(i * index.chunk_bytes);
   std::atomic<std::size_t> right = 0;
-  const auto look = [&] { return lookAtDisk(index, disk, [&](std::size_t, std::string_view) { ++right; }, [](std::size_t) {}); };
+  const auto look = [&] {
+    return lookAtDisk(
+        index, disk, [&](std::size_t, std::string_view) { ++right; }, [](std::size_t) {});
+  };
   ASSERT_TRUE(look());
   EXPECT_EQ(right, 10u);
   disk.unreadable.insert(index.size_bytes - 1);
@@ -211,7 +225,9 @@ TEST_F(ChunkWriterTest, noticesADiskThatLosesWhatItAcknowledged) {
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code(), ErrorCode::Corrupt);
   EXPECT_THAT(report.error().text(), HasSubstr(std::to_string(2 * wire::kPackChunkBytes)));
-  target_.on_flush = [](std::string& data) { data[1 * wire::kPackChunkBytes + 17] = 'x'; };  // an empty chunk
+  target_.on_flush = [](std::string& data) {
+    data[1 * wire::kPackChunkBytes + 17] = 'x';
+  };  // an empty chunk
   report = run(job());
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code(), ErrorCode::Corrupt);
@@ -223,25 +239,28 @@ class MediumTest : public testing::Test {
   static constexpr std::size_t kChunks = 140;  ///< more than lies between writing and reading back
   class Medium final : public BlockTarget {
    public:
-    explicit Medium(std::uint64_t bytes, std::uint64_t really) : data(bytes, 'o'), really_(really) {}
+    explicit Medium(std::uint64_t bytes, std::uint64_t really)
+        : data(bytes, 'o'), really_(really) {}
     std::uint64_t sizeBytes() const override { return data.size(); }
     bool readsMedium() const override { return true; }
     Result<void> write(std::uint64_t offset, std::string_view bytes) override {
       const std::lock_guard guard(mutex_);
-      std::copy(bytes.begin(), bytes.end(), data.begin() + static_cast<std::ptrdiff_t>(offset % really_));
+      std::copy(bytes.begin(), bytes.end(),
+                data.begin() + static_cast<std::ptrdiff_t>(offset % really_));
       if (spoil) spoil(data);
       return {};
     }
-    Result<void> zero(std::uint64_t offset, std::uint64_t length) override { return write(offset, std::string(length, '\0')); }
+    Result<void> zero(std::uint64_t offset, std::uint64_t length) override {
+      return write(offset, std::string(length, '\0'));
+    }
     Result<void> read(std::uint64_t offset, std::span<char> out) override {
       const std::lock_guard guard(mutex_);
       ++reads;
-      std::copy_n(data.begin() + static_cast<std::ptrdiff_t>(offset % really_), out.size(), out.begin());
+      std::copy_n(data.begin() + static_cast<std::ptrdiff_t>(offset % really_), out.size(),
+                  out.begin());
       return {};
     }
-    Result<void> flush() override {
-      return {};
-    }
+    Result<void> flush() override { return {}; }
     std::string data;
     std::function<void(std::string&)> spoil;
     std::atomic<std::size_t> reads = 0;
@@ -276,11 +295,14 @@ TEST_F(MediumTest, isReadBackWhileItIsWritten) {
   EXPECT_EQ(medium.reads, kChunks - kLag);
   ASSERT_TRUE(medium.flush());
   ASSERT_TRUE(back.finish());
-  EXPECT_EQ(medium.reads, kChunks + (kChunks + kSampledChunks - 1) / kSampledChunks) << "each whole, and of some the first block again";
+  EXPECT_EQ(medium.reads, kChunks + (kChunks + kSampledChunks - 1) / kSampledChunks)
+      << "each whole, and of some the first block again";
 }
 
 TEST_F(MediumTest, thatIsSmallerThanItSaysIsFoundOut) {
-  Medium small(index_.size_bytes, index_.size_bytes - 4 * wire::kPackChunkBytes);  // what is last lies over what was read back first
+  Medium small(index_.size_bytes,
+               index_.size_bytes -
+                   4 * wire::kPackChunkBytes);  // what is last lies over what was read back first
   ReadBack back(index_, small);
   write(small, back);
   EXPECT_TRUE(back.soFar()) << "each chunk was right when it was read back the first time";
@@ -296,7 +318,8 @@ TEST_F(MediumTest, thatBendsABitIsFoundOutBeforeTheEnd) {
   ReadBack back(index_, bent);
   write(bent, back);
   while (back.soFar()) std::this_thread::yield();  // nothing more is written, flushed or asked for
-  EXPECT_THAT(back.soFar().error().text(), HasSubstr(fmt::format("bytes {} to", 3 * wire::kPackChunkBytes)));
+  EXPECT_THAT(back.soFar().error().text(),
+              HasSubstr(fmt::format("bytes {} to", 3 * wire::kPackChunkBytes)));
 }
 
 TEST_F(ChunkWriterTest, saysWhenTheServerCannotHelp) {
@@ -315,7 +338,13 @@ TEST_F(ChunkWriterTest, saysWhenTheServerCannotHelp) {
 TEST_F(ChunkWriterTest, refusesAPlaceThatIsTooSmall) {
   test::MemoryTarget small(1u << 20);
   auto narrow = job();
-  ChunkJob other{.index = narrow.index, .pack_url = narrow.pack_url, .mirror_urls = {}, .target = small, .make_http = narrow.make_http, .workers = workers_, .clock = clock_,
+  ChunkJob other{.index = narrow.index,
+                 .pack_url = narrow.pack_url,
+                 .mirror_urls = {},
+                 .target = small,
+                 .make_http = narrow.make_http,
+                 .workers = workers_,
+                 .clock = clock_,
                  .progress = narrow.progress};
   const auto report = run(std::move(other));
   ASSERT_FALSE(report);
@@ -329,8 +358,13 @@ class MirrorsTest : public ChunkWriterTest {
   class ByHost final : public io::HttpClient {
    public:
     explicit ByHost(MirrorsTest& test) : test_(test) {}
-    Async<io::HttpResponse> send(io::HttpRequest request) override { co_return test_.servers_.at(request.url.host).answer(request); }
-    Async<io::HttpResponse> fetch(io::HttpRequest, std::function<Result<void>(std::string_view)>) override { co_return fail(ErrorCode::Internal, "ranges only"); }
+    Async<io::HttpResponse> send(io::HttpRequest request) override {
+      co_return test_.servers_.at(request.url.host).answer(request);
+    }
+    Async<io::HttpResponse> fetch(io::HttpRequest,
+                                  std::function<Result<void>(std::string_view)>) override {
+      co_return fail(ErrorCode::Internal, "ranges only");
+    }
     std::string peerFingerprint() const override { return {}; }
 
    private:
@@ -346,10 +380,13 @@ class MirrorsTest : public ChunkWriterTest {
     return job;
   }
   bool written() const { return target_.data.substr(0, sample().raw.size()) == sample().raw; }
-  void always(const std::string& host, const test::Fault& fault) { servers_[host].faults.assign(1000, fault); }
+  void always(const std::string& host, const test::Fault& fault) {
+    servers_[host].faults.assign(1000, fault);
+  }
 
   const test::SamplePack& big_ = sample();
-  std::map<std::string, test::PackServer> servers_{{"a", {sample().pack, {}}}, {"b", {sample().pack, {}}}, {"c", {sample().pack, {}}}};
+  std::map<std::string, test::PackServer> servers_{
+      {"a", {sample().pack, {}}}, {"b", {sample().pack, {}}}, {"c", {sample().pack, {}}}};
 };
 
 TEST_F(MirrorsTest, areAllAskedAtOnce) {
@@ -395,12 +432,14 @@ TEST(ChunkWriterTime, goesOnAfterTheNetworkWasCutForAMinute) {
   test::PackServer server{sample().pack, {}};
   test::MemoryTarget target{sample().raw.size()};
   const auto begun = loop.clock.steady();
-  const auto cut_from = begun + std::chrono::seconds(0), cut_until = begun + std::chrono::seconds(60);
+  const auto cut_from = begun + std::chrono::seconds(0),
+             cut_until = begun + std::chrono::seconds(60);
   int refused = 0;
   for (int i = 0; i < 1000; ++i)
     server.faults.push_back([&, i](Result<io::HttpResponse> answer) -> Result<io::HttpResponse> {
       const auto now = loop.clock.steady();
-      if (i == 0 || now < cut_from || now >= cut_until) return answer;  // one answer comes before the cut
+      if (i == 0 || now < cut_from || now >= cut_until)
+        return answer;  // one answer comes before the cut
       ++refused;
       return fail(ErrorCode::Unavailable, "no route to host");
     });
@@ -437,7 +476,8 @@ TEST(Mirrors, theLastOneIsNeverDroppedAndSilentOnesComeBack) {
   Mirrors mirrors({"http://a", "http://b"});
   const auto fail_twice = [&mirrors](std::size_t mirror) {
     bool dropped = false;
-    for (int i = 0; i < 2; ++i) dropped = mirrors.failed(mirror, Mirrors::Fault::Silent, "no route");
+    for (int i = 0; i < 2; ++i)
+      dropped = mirrors.failed(mirror, Mirrors::Fault::Silent, "no route");
     return dropped;
   };
   EXPECT_TRUE(fail_twice(0));
@@ -460,7 +500,9 @@ TEST_F(ChunkWriterTest, readsFromMustersOwnServer) {
   auto server = io::startHttpServer(control.get_executor(), {});
   ASSERT_TRUE(server) << server.error().str();
   const auto file = folder / "pack";
-  (*server)->addRoutes({{"GET", "/pack", [file](io::ServerRequest) -> Task<io::ServerResponse> { return test::serveFile(file); }}});
+  (*server)->addRoutes({{"GET", "/pack", [file](io::ServerRequest) -> Task<io::ServerResponse> {
+                           return test::serveFile(file);
+                         }}});
   auto real = job();
   real.pack_url = "http://127.0.0.1:" + std::to_string((*server)->port()) + "/pack";
   real.make_http = [] { return io::makeHttpClient(); };

@@ -14,7 +14,8 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-const std::vector<DiskInfo> kTwo{{"/dev/sda", "S1", "naa.5000", 400u << 20}, {"/dev/nvme0n1", "N1", "eui.1", 100u << 20}};
+const std::vector<DiskInfo> kTwo{{"/dev/sda", "S1", "naa.5000", 400u << 20},
+                                 {"/dev/nvme0n1", "N1", "eui.1", 100u << 20}};
 
 TEST(Disks, theOnlyDiskNeedsNoRule) {
   const auto chosen = chooseDisk({kTwo[0]}, "");
@@ -26,7 +27,8 @@ TEST(Disks, severalDisksWithoutARuleAreRefused) {
   const auto chosen = chooseDisk(kTwo, "");
   ASSERT_FALSE(chosen);
   EXPECT_EQ(chosen.error().code(), ErrorCode::Conflict);
-  EXPECT_THAT(chosen.error().text(), testing::AllOf(HasSubstr("serial S1"), HasSubstr("serial N1"), HasSubstr("serial:")));
+  EXPECT_THAT(chosen.error().text(),
+              testing::AllOf(HasSubstr("serial S1"), HasSubstr("serial N1"), HasSubstr("serial:")));
 }
 
 TEST(Disks, areChosenByStableIdentity) {
@@ -42,7 +44,8 @@ TEST(Disks, areChosenByStableIdentity) {
 
 TEST(Disks, areListedFromSysfs) {
   test::TempFolder root;
-  const auto disk = [&root](const std::string& name, const std::string& size, const std::string& serial_file, const std::string& serial) {
+  const auto disk = [&root](const std::string& name, const std::string& size,
+                            const std::string& serial_file, const std::string& serial) {
     ASSERT_TRUE(io::makeDirs((root / ("sys/block/" + name + "/" + serial_file)).parent_path()));
     ASSERT_TRUE(io::writeFileAtomic(root / ("sys/block/" + name + "/size"), size + "\n"));
     ASSERT_TRUE(io::writeFileAtomic(root / ("sys/block/" + name + "/" + serial_file), serial));
@@ -103,7 +106,8 @@ TEST_F(DiskContentTest, aHalfWrittenSystemIsNothingAndAWholeOneIsContent) {
   const auto first = divideDisk(disk_);
   ASSERT_TRUE(first) << first.error().str();
   EXPECT_FALSE(first->kept);
-  EXPECT_EQ(first->root_partuuid.find_first_of("ABCDEF"), std::string::npos) << "udev's links are in small letters";
+  EXPECT_EQ(first->root_partuuid.find_first_of("ABCDEF"), std::string::npos)
+      << "udev's links are in small letters";
   EXPECT_EQ(first->root_partuuid.size(), 36u);
   EXPECT_EQ(*describeDiskContent(disk_), "none");
   ASSERT_TRUE(markComplete(disk_, kRootPartition));
@@ -112,7 +116,8 @@ TEST_F(DiskContentTest, aHalfWrittenSystemIsNothingAndAWholeOneIsContent) {
   ASSERT_TRUE(again) << again.error().str();
   EXPECT_TRUE(again->kept);
   EXPECT_EQ(again->root_partuuid, first->root_partuuid);
-  EXPECT_EQ(*describeDiskContent(disk_), "none") << "from the moment of rewriting it is half-written again";
+  EXPECT_EQ(*describeDiskContent(disk_), "none")
+      << "from the moment of rewriting it is half-written again";
 }
 
 TEST_F(DiskContentTest, whatCannotBeReadIsAnErrorAndNotEmpty) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Erasing: the guards, the order of methods, and that a disk is believed only when what was on it is gone. Disks are files.
+// Erasing: the guards, the order of methods, and that a disk is believed only when what was on it
+// is gone. Disks are files.
 #include "agent/imaging/erase.h"
-#include "wire/wipe_guard.h"
 #include "base/io/files.h"
 #include "tests/run_async.h"
+#include "wire/wipe_guard.h"
 
 #include <nlohmann/json.hpp>
 
@@ -33,7 +34,8 @@ std::string identify(unsigned oacs, unsigned sanicap, unsigned fna) {
 }
 
 std::string sanitizeLog(unsigned progress, unsigned state) {
-  return {static_cast<char>(progress & 0xff), static_cast<char>(progress >> 8), static_cast<char>(state), '\0'};
+  return {static_cast<char>(progress & 0xff), static_cast<char>(progress >> 8),
+          static_cast<char>(state), '\0'};
 }
 
 /// Answers the first write with success and keeps nothing.
@@ -53,16 +55,21 @@ class Erase : public ::testing::Test {
  protected:
   Erase() {
     tools_ = eraseTools();
-    tools_.run = [this](const std::string& program, const std::vector<std::string>& args) { return tool(program, args); };
+    tools_.run = [this](const std::string& program, const std::vector<std::string>& args) {
+      return tool(program, args);
+    };
     tools_.pause = [this](std::chrono::seconds) { ++pauses_; };
-    tools_.progress = [this](double fraction, const std::string&) { most_ = std::max(most_, fraction); };
+    tools_.progress = [this](double fraction, const std::string&) {
+      most_ = std::max(most_, fraction);
+    };
     tools_.cancelled = [this] { return cancelled_; };
     tools_.now_seconds = [] { return 0.0; };
   }
 
   DiskInfo disk(const std::string& name, const std::string& serial) {
     std::string content;
-    for (std::uint64_t i = 0; i < kDiskBytes; ++i) content.push_back(static_cast<char>('a' + (i * 31 + i / 4096) % 23));
+    for (std::uint64_t i = 0; i < kDiskBytes; ++i)
+      content.push_back(static_cast<char>('a' + (i * 31 + i / 4096) % 23));
     EXPECT_TRUE(io::writeFileAtomic(folder_ / name, content));
     DiskInfo info;
     info.path = folder_ / name;
@@ -95,8 +102,12 @@ class Erase : public ::testing::Test {
   std::function<Result<std::string>()> answers(const std::string& text) {
     return [text]() -> Result<std::string> { return text; };
   }
-  static EraseParams allowed(std::vector<std::string> serials = {}) { return {"NODE1", std::move(serials), true}; }
-  static nlohmann::json told(const EraseReport& report) { return nlohmann::json::parse(report.json()); }
+  static EraseParams allowed(std::vector<std::string> serials = {}) {
+    return {"NODE1", std::move(serials), true};
+  }
+  static nlohmann::json told(const EraseReport& report) {
+    return nlohmann::json::parse(report.json());
+  }
 
   test::TempFolder folder_;
   EraseTools tools_;
@@ -134,18 +145,22 @@ TEST_F(Erase, guardsComeBeforeTheFirstByte) {
   EXPECT_EQ(eraseDisks(forbidden, {one}, "NODE1", tools_).error().code(), ErrorCode::Denied);
   const auto other = eraseDisks(allowed(), {one}, "NODE2", tools_);
   EXPECT_EQ(other.error().code(), ErrorCode::Denied);
-  EXPECT_TRUE(other.error().str().starts_with(wire::kUntouched)) << "its installed system would lose its key";
+  EXPECT_TRUE(other.error().str().starts_with(wire::kUntouched))
+      << "its installed system would lose its key";
   EXPECT_THAT(other.error().text(), HasSubstr("NODE2"));
   EraseParams nobody{"", {}, true};
-  EXPECT_EQ(eraseDisks(nobody, {one}, "", tools_).error().code(), ErrorCode::Denied) << "two empty serials are no match";
+  EXPECT_EQ(eraseDisks(nobody, {one}, "", tools_).error().code(), ErrorCode::Denied)
+      << "two empty serials are no match";
   EXPECT_EQ(eraseDisks(allowed({"B"}), {one}, "NODE1", tools_).error().code(), ErrorCode::NotFound);
   EXPECT_EQ(eraseDisks(allowed({""}), {one}, "NODE1", tools_).error().code(), ErrorCode::NotFound);
-  EXPECT_EQ(eraseDisks(allowed({"A"}), {one, twin}, "NODE1", tools_).error().code(), ErrorCode::Conflict);
+  EXPECT_EQ(eraseDisks(allowed({"A"}), {one, twin}, "NODE1", tools_).error().code(),
+            ErrorCode::Conflict);
   tools_.claim = [&](const std::filesystem::path& path) -> Result<DiskClaim> {
     if (path == twin.path) return fail(ErrorCode::Conflict, "mounted");
     return DiskClaim();
   };
-  EXPECT_EQ(eraseDisks(allowed(), {one, twin}, "NODE1", tools_).error().code(), ErrorCode::Conflict) << "one in use stops all";
+  EXPECT_EQ(eraseDisks(allowed(), {one, twin}, "NODE1", tools_).error().code(), ErrorCode::Conflict)
+      << "one in use stops all";
   EXPECT_EQ(*io::readFile(one.path), before);
   EXPECT_THAT(said_, IsEmpty());
 }
@@ -154,9 +169,12 @@ TEST_F(Erase, anArrayOfItsDisksIsLetGoOfAndTheDisksAreHeldToTheEnd) {
   const auto one = disk("sda", "A"), two = disk("sdb", "B"), stays = disk("sdc", "C");
   std::vector<std::string> assembled{"sda", "sdb", "sdc"};  // each held by an array of its own
   int held = 0, held_by_methods = 0;
-  tools_.let_go = [&](const DiskInfo& disk) { std::erase(assembled, disk.path.filename().string()); };
+  tools_.let_go = [&](const DiskInfo& disk) {
+    std::erase(assembled, disk.path.filename().string());
+  };
   tools_.claim = [&](const std::filesystem::path& path) -> Result<DiskClaim> {
-    if (std::find(assembled.begin(), assembled.end(), path.filename()) != assembled.end()) return fail(ErrorCode::Conflict, "part of an array");
+    if (std::find(assembled.begin(), assembled.end(), path.filename()) != assembled.end())
+      return fail(ErrorCode::Conflict, "part of an array");
     ++held;
     return DiskClaim(&held, [](int* count) { --*count; });
   };
@@ -224,9 +242,11 @@ TEST_F(Erase, aSanitizeThatFailsOrTellsNothingIsNoSuccess) {
   const auto report = eraseDisks(allowed(), {one}, "NODE1", tools_);
   ASSERT_TRUE(report);
   EXPECT_EQ(report->disks[0].method, "overwrite");
-  EXPECT_THAT(report->disks[0].tried, ElementsAre(HasSubstr("state 3"), HasSubstr("state 3"), HasSubstr("secure-discard")));
+  EXPECT_THAT(report->disks[0].tried,
+              ElementsAre(HasSubstr("state 3"), HasSubstr("state 3"), HasSubstr("secure-discard")));
   acts_["nvme sanitize-log --raw-binary DISK"] = answers("x");
-  EXPECT_THAT(eraseDisks(allowed(), {one}, "NODE1", tools_)->disks[0].tried[0], HasSubstr("no state"));
+  EXPECT_THAT(eraseDisks(allowed(), {one}, "NODE1", tools_)->disks[0].tried[0],
+              HasSubstr("no state"));
 }
 
 TEST_F(Erase, whatWouldTakeANamespaceAlongThatStaysIsNotUsed) {
@@ -235,8 +255,10 @@ TEST_F(Erase, whatWouldTakeANamespaceAlongThatStaysIsNotUsed) {
   const auto report = eraseDisks(allowed({"N1"}), {one, other}, "NODE1", tools_);
   ASSERT_TRUE(report);
   EXPECT_EQ(report->disks[0].method, "overwrite");
-  EXPECT_THAT(report->disks[0].tried, ElementsAre(HasSubstr("another namespace"), HasSubstr("secure-discard")));
-  EXPECT_THAT(said_, ElementsAre("blkdiscard --secure --force DISK")) << "nvme was not called at all";
+  EXPECT_THAT(report->disks[0].tried,
+              ElementsAre(HasSubstr("another namespace"), HasSubstr("secure-discard")));
+  EXPECT_THAT(said_, ElementsAre("blkdiscard --secure --force DISK"))
+      << "nvme was not called at all";
   EXPECT_EQ(*io::readFile(other.path), before);
 }
 
@@ -270,26 +292,33 @@ TEST_F(Erase, aDiskInUseIsNotClaimed) {
 }
 
 TEST(EraseParams, areTakenStrictly) {
-  const auto good = parseEraseParams(R"({"node_serial":"X","wipe_allowed":true,"disk_serials":["A","B"]})");
+  const auto good =
+      parseEraseParams(R"({"node_serial":"X","wipe_allowed":true,"disk_serials":["A","B"]})");
   ASSERT_TRUE(good) << good.error().str();
   EXPECT_TRUE(good->wipe_allowed);
   EXPECT_THAT(good->disk_serials, ElementsAre("A", "B"));
-  EXPECT_FALSE(parseEraseParams(R"({"node_serial":"X"})")->wipe_allowed) << "what is not said is not allowed";
-  for (const char* bad : {"", "[]", "{}", R"({"node_serial":7})", R"({"node_serial":"X","wipe_allowed":"yes"})", R"({"node_serial":"X","disk_serials":"A"})",
-                          R"({"node_serial":"X","disk_serials":[7]})"})
+  EXPECT_FALSE(parseEraseParams(R"({"node_serial":"X"})")->wipe_allowed)
+      << "what is not said is not allowed";
+  for (const char* bad :
+       {"", "[]", "{}", R"({"node_serial":7})", R"({"node_serial":"X","wipe_allowed":"yes"})",
+        R"({"node_serial":"X","disk_serials":"A"})", R"({"node_serial":"X","disk_serials":[7]})"})
     EXPECT_FALSE(parseEraseParams(bad)) << bad;
-  nlohmann::json many{{"node_serial", "X"}, {"disk_serials", std::vector<std::string>(kMaxErasedDisks + 1, "A")}};
+  nlohmann::json many{{"node_serial", "X"},
+                      {"disk_serials", std::vector<std::string>(kMaxErasedDisks + 1, "A")}};
   EXPECT_FALSE(parseEraseParams(many.dump()));
 }
 
 TEST(NvmeMethods, areReadFromWhatTheControllerSaysOfItself) {
   using enum EraseMethod;
-  EXPECT_THAT(nvmeMethods(identify(2, 3, 4)), ElementsAre(NvmeFormatCrypto, NvmeSanitizeBlock, NvmeSanitizeCrypto, NvmeFormatUser));
+  EXPECT_THAT(nvmeMethods(identify(2, 3, 4)),
+              ElementsAre(NvmeFormatCrypto, NvmeSanitizeBlock, NvmeSanitizeCrypto, NvmeFormatUser));
   EXPECT_THAT(nvmeMethods(identify(0, 0, 4)), IsEmpty()) << "crypto erase needs format";
   EXPECT_THAT(nvmeMethods(identify(2, 0, 0)), ElementsAre(NvmeFormatUser));
   EXPECT_THAT(nvmeMethods("short"), IsEmpty());
   EXPECT_EQ(nvmeController("/dev/nvme12n3"), "/dev/nvme12");
-  for (const char* none : {"/dev/sda", "/dev/nvme0", "/dev/nvme0n1p2", "/dev/nvme", "/dev/nvmen1", "/dev/nvme0n"}) EXPECT_EQ(nvmeController(none), "") << none;
+  for (const char* none :
+       {"/dev/sda", "/dev/nvme0", "/dev/nvme0n1p2", "/dev/nvme", "/dev/nvmen1", "/dev/nvme0n"})
+    EXPECT_EQ(nvmeController(none), "") << none;
 }
 
 }  // namespace

@@ -34,11 +34,14 @@ class InstallTest : public testing::Test {
     layout_.root_partuuid = "ROOT-UUID";
   }
   Result<void> configure() {
-    return configureSystem(root_, params_, {Secret("KEY"), "CERTIFICATE"}, layout_, "52:54:00:00:00:01", folder_ / "agent");
+    return configureSystem(root_, params_, {Secret("KEY"), "CERTIFICATE"}, layout_,
+                           "52:54:00:00:00:01", folder_ / "agent");
   }
-  std::string at(const std::string& name) { return io::readFile(root_ / name).value_or("(missing)"); }
+  std::string at(const std::string& name) {
+    return io::readFile(root_ / name).value_or("(missing)");
+  }
   unsigned modeOf(const std::string& name) {
-    struct stat info {};
+    struct stat info{};
     return ::stat((root_ / name).c_str(), &info) == 0 ? info.st_mode & 0777 : 0;
   }
 
@@ -69,8 +72,10 @@ TEST_F(InstallTest, theAgentIsThereAndStartsByItself) {
   EXPECT_EQ(modeOf("usr/lib/muster/muster-agent"), 0755u);
   EXPECT_EQ(at("usr/lib/muster/libx.so"), "library");
   EXPECT_FALSE(std::filesystem::exists(root_ / "usr/lib/muster/dhcp.sh"));
-  EXPECT_THAT(at("etc/systemd/system/muster-agent.service"), HasSubstr("ExecStart=/usr/lib/muster/muster-agent"));
-  EXPECT_EQ(std::filesystem::read_symlink(root_ / "etc/systemd/system/multi-user.target.wants/muster-agent.service"),
+  EXPECT_THAT(at("etc/systemd/system/muster-agent.service"),
+              HasSubstr("ExecStart=/usr/lib/muster/muster-agent"));
+  EXPECT_EQ(std::filesystem::read_symlink(
+                root_ / "etc/systemd/system/multi-user.target.wants/muster-agent.service"),
             "/etc/systemd/system/muster-agent.service");
 }
 
@@ -91,12 +96,15 @@ TEST_F(InstallTest, withoutKeysThereIsNoSshFolder) {
 TEST_F(InstallTest, theNetworkIsFoundByItsAddress) {
   ASSERT_TRUE(configure());
   const std::string file = "etc/systemd/network/10-muster-provisioning.network";
-  EXPECT_THAT(at(file), testing::AllOf(HasSubstr("MACAddress=52:54:00:00:00:01"), HasSubstr("DHCP=ipv4")));
+  EXPECT_THAT(at(file),
+              testing::AllOf(HasSubstr("MACAddress=52:54:00:00:00:01"), HasSubstr("DHCP=ipv4")));
   params_.address_cidr = "10.20.0.11/16";
   params_.gateway = "10.20.0.254";
   params_.dns = {"10.20.0.53"};
   ASSERT_TRUE(configure());
-  EXPECT_THAT(at(file), testing::AllOf(HasSubstr("Address=10.20.0.11/16"), HasSubstr("Gateway=10.20.0.254"), HasSubstr("DNS=10.20.0.53"), Not(HasSubstr("DHCP="))));
+  EXPECT_THAT(at(file),
+              testing::AllOf(HasSubstr("Address=10.20.0.11/16"), HasSubstr("Gateway=10.20.0.254"),
+                             HasSubstr("DNS=10.20.0.53"), Not(HasSubstr("DHCP="))));
 }
 
 TEST_F(InstallTest, systemsWithNetworkManagerOnlyGetItsFile) {
@@ -106,13 +114,19 @@ TEST_F(InstallTest, systemsWithNetworkManagerOnlyGetItsFile) {
   ASSERT_TRUE(io::makeDirs(root_ / "usr/sbin") && io::makeDirs(root_ / "usr/lib/systemd"));
   ASSERT_TRUE(io::writeFileAtomic(root_ / "usr/sbin/NetworkManager", "", 0755));
   ASSERT_TRUE(configure());
-  EXPECT_THAT(at(file), testing::AllOf(HasSubstr("mac-address=52:54:00:00:00:01"), HasSubstr("method=auto")));
+  EXPECT_THAT(at(file),
+              testing::AllOf(HasSubstr("mac-address=52:54:00:00:00:01"), HasSubstr("method=auto")));
   EXPECT_EQ(modeOf(file), 0600u) << "NetworkManager takes no other";
   params_.address_cidr = "10.20.0.11/16";
   params_.gateway = "10.20.0.254";
   params_.dns = {"10.20.0.53", "10.20.0.54"};
   ASSERT_TRUE(configure());
-  EXPECT_THAT(at(file), testing::AllOf(HasSubstr("method=manual\naddress1=10.20.0.11/16,10.20.0.254\ndns=10.20.0.53;10.20.0.54;\n"), Not(HasSubstr("method=auto"))));
+  EXPECT_THAT(
+      at(file),
+      testing::AllOf(
+          HasSubstr(
+              "method=manual\naddress1=10.20.0.11/16,10.20.0.254\ndns=10.20.0.53;10.20.0.54;\n"),
+          Not(HasSubstr("method=auto"))));
   ASSERT_TRUE(io::writeFileAtomic(root_ / "usr/lib/systemd/systemd-networkd", "", 0755));
   std::filesystem::remove(root_ / file);
   ASSERT_TRUE(configure());
@@ -130,7 +144,8 @@ TEST_F(InstallTest, secureBootGetsShimWhereFirmwareLooksAndGrubBesideIt) {
   const SignedLoader none{folder_ / "no-shim", folder_ / "no-grub"};
   const auto without = installSignedLoader(esp, none);
   ASSERT_FALSE(without);
-  EXPECT_THAT(without.error().str(), testing::AllOf(HasSubstr("no-shim"), HasSubstr("muster image build")));
+  EXPECT_THAT(without.error().str(),
+              testing::AllOf(HasSubstr("no-shim"), HasSubstr("muster image build")));
   ASSERT_TRUE(io::writeFileAtomic(folder_ / "shim", "SHIM"));
   ASSERT_TRUE(io::writeFileAtomic(folder_ / "grub", "GRUB"));
   ASSERT_TRUE(io::writeFileAtomic(esp / "EFI/BOOT/BOOTX64.EFI", "what grub-install put there"));
@@ -138,12 +153,14 @@ TEST_F(InstallTest, secureBootGetsShimWhereFirmwareLooksAndGrubBesideIt) {
   ASSERT_TRUE(done) << done.error().str();
   EXPECT_EQ(io::readFile(esp / "EFI/BOOT/BOOTX64.EFI").value_or(""), "SHIM");
   EXPECT_EQ(io::readFile(esp / "EFI/BOOT/grubx64.efi").value_or(""), "GRUB");
-  EXPECT_THAT(io::readFile(esp / "EFI/debian/grub.cfg").value_or(""), HasSubstr("source ($root)/grub/grub.cfg"));
+  EXPECT_THAT(io::readFile(esp / "EFI/debian/grub.cfg").value_or(""),
+              HasSubstr("source ($root)/grub/grub.cfg"));
 }
 
 TEST_F(InstallTest, theBootLoaderNamesTheRootByItsPartition) {
   const auto text = grubConfiguration(params_, layout_);
-  EXPECT_THAT(text, HasSubstr("root=PARTUUID=ROOT-UUID ro console=tty0 console=ttyS0,115200 iommu=pt quiet $muster_args $ignition_args\n"));
+  EXPECT_THAT(text, HasSubstr("root=PARTUUID=ROOT-UUID ro console=tty0 console=ttyS0,115200 "
+                              "iommu=pt quiet $muster_args $ignition_args\n"));
   EXPECT_THAT(text, HasSubstr("gpt3"));
   EXPECT_THAT(text, Not(HasSubstr("@")));
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Live images as the agent takes them: into memory, and never onto a disk. Mounting is shown by the VM test.
-#include "agent/imaging/fetch_index.h"
+// Live images as the agent takes them: into memory, and never onto a disk. Mounting is shown by the
+// VM test.
 #include "agent/imaging/live.h"
+#include "agent/imaging/fetch_index.h"
 
-#include "wire/wipe_guard.h"
-#include "tests/run_async.h"
 #include "tests/agent/imaging/pack_server.h"
+#include "tests/run_async.h"
+#include "wire/wipe_guard.h"
 
 #include <gmock/gmock.h>
 
@@ -28,7 +29,8 @@ TEST(LiveImage, mustFitIntoWhatIsFree) {
   const auto refused = checkMemory(index, (1ull << 30) + wire::kLiveRoomBytes - 1);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), ErrorCode::InvalidInput);
-  EXPECT_THAT(refused.error().text(), HasSubstr("1535 MiB of memory are free, the live image small takes 1024 MiB and its system 512 MiB beside it"));
+  EXPECT_THAT(refused.error().text(), HasSubstr("1535 MiB of memory are free, the live image small "
+                                                "takes 1024 MiB and its system 512 MiB beside it"));
   EXPECT_FALSE(checkMemory(index, 0)) << "a machine that does not tell";
 }
 
@@ -42,7 +44,10 @@ class OneAnswer final : public io::HttpClient {
     response.body = body_;
     co_return response;
   }
-  Async<io::HttpResponse> fetch(io::HttpRequest, std::function<Result<void>(std::string_view)>) override { co_return fail(ErrorCode::Internal, "not asked for"); }
+  Async<io::HttpResponse> fetch(io::HttpRequest,
+                                std::function<Result<void>(std::string_view)>) override {
+    co_return fail(ErrorCode::Internal, "not asked for");
+  }
   std::string peerFingerprint() const override { return {}; }
 
  private:
@@ -52,17 +57,22 @@ class OneAnswer final : public io::HttpClient {
 /// A host answers with its text, or is away.
 class Hosts final : public io::HttpClient {
  public:
-  Hosts(std::map<std::string, std::string> answers, std::vector<std::string>& asked) : answers_(std::move(answers)), asked_(asked) {}
+  Hosts(std::map<std::string, std::string> answers, std::vector<std::string>& asked)
+      : answers_(std::move(answers)), asked_(asked) {}
   Async<io::HttpResponse> send(io::HttpRequest request) override {
     asked_.push_back(request.url.str());
     const auto answer = answers_.find(request.url.host);
-    if (answer == answers_.end()) co_return fail(ErrorCode::Unavailable, request.url.host + " is away");
+    if (answer == answers_.end())
+      co_return fail(ErrorCode::Unavailable, request.url.host + " is away");
     io::HttpResponse response;
     response.status = answer->second.empty() ? 404 : 200;
     response.body = answer->second;
     co_return response;
   }
-  Async<io::HttpResponse> fetch(io::HttpRequest, std::function<Result<void>(std::string_view)>) override { co_return fail(ErrorCode::Internal, "not asked for"); }
+  Async<io::HttpResponse> fetch(io::HttpRequest,
+                                std::function<Result<void>(std::string_view)>) override {
+    co_return fail(ErrorCode::Internal, "not asked for");
+  }
   std::string peerFingerprint() const override { return {}; }
 
  private:
@@ -83,9 +93,16 @@ class WrongKind : public ::testing::Test {
     index_ = *wire::signedJson(sample.index, key_);
   }
   WriterDeps deps() {
-    return {[text = index_] { return std::make_unique<OneAnswer>(text); }, workers_, clock_, [] { return identity(); }, [](double, const std::string&) {}, ""};
+    return {[text = index_] { return std::make_unique<OneAnswer>(text); },
+            workers_,
+            clock_,
+            [] { return identity(); },
+            [](double, const std::string&) {},
+            ""};
   }
-  static Async<InstalledIdentity> identity() { co_return fail(ErrorCode::Internal, "nothing is installed here"); }
+  static Async<InstalledIdentity> identity() {
+    co_return fail(ErrorCode::Internal, "nothing is installed here");
+  }
 
   test::TempFolder folder_;
   io::SigningKey key_ = *io::SigningKey::generate();
@@ -108,16 +125,23 @@ TEST_F(WrongKind, theIndexComesFromAMirrorWhileTheControllerIsAway) {
     return it;
   };
   const auto end = clock_.steady() + std::chrono::milliseconds(1);
-  const auto fetch = [&](std::map<std::string, std::string> answers) { return test::runAsync(fetchIndex(params_, with(std::move(answers)), end)); };
+  const auto fetch = [&](std::map<std::string, std::string> answers) {
+    return test::runAsync(fetchIndex(params_, with(std::move(answers)), end));
+  };
   const auto found = fetch({{"liar", "not the index"}, {"b", index_}});
   ASSERT_TRUE(found) << found.error().str();
   EXPECT_EQ(wire::digestOf(*found), params_.digest);
-  EXPECT_THAT(asked, testing::ElementsAre("http://a:80/images/d/index.json", "http://liar:80/images/d/index.json", "http://b:80/images/d/index.json"));
+  EXPECT_THAT(asked, testing::ElementsAre("http://a:80/images/d/index.json",
+                                          "http://liar:80/images/d/index.json",
+                                          "http://b:80/images/d/index.json"));
 
   const auto nobody = fetch({{"liar", ""}});
   ASSERT_FALSE(nobody);
   EXPECT_EQ(nobody.error().code(), ErrorCode::Timeout);
-  EXPECT_THAT(nobody.error().str(), testing::AllOf(HasSubstr("a is away"), HasSubstr("liar:80/images/d/index.json answers 404"), HasSubstr("b is away")));
+  EXPECT_THAT(
+      nobody.error().str(),
+      testing::AllOf(HasSubstr("a is away"), HasSubstr("liar:80/images/d/index.json answers 404"),
+                     HasSubstr("b is away")));
   const auto gone = fetch({{"a", ""}, {"b", index_}});
   ASSERT_FALSE(gone) << "a controller without the image is not passed over";
   EXPECT_EQ(gone.error().code(), ErrorCode::NotFound);
@@ -129,12 +153,15 @@ TEST_F(WrongKind, aLiveImageIsWrittenToNoDisk) {
   const auto written = test::runAsync(writeImage(params_, deps(), std::chrono::seconds(60)));
   ASSERT_FALSE(written);
   EXPECT_THAT(written.error().str(), HasSubstr("runs in memory and is written to no disk"));
-  EXPECT_TRUE(written.error().str().starts_with(wire::kUntouched)) << "its installed system would lose its key";
+  EXPECT_TRUE(written.error().str().starts_with(wire::kUntouched))
+      << "its installed system would lose its key";
 }
 
 TEST_F(WrongKind, anImageForADiskIsNotStartedInMemory) {
   offer(wire::PackKind::RootFs);
-  const auto started = test::runAsync(startLive(params_, deps(), LivePlaces{folder_ / "live", folder_ / "osrelease"}, std::chrono::seconds(60)));
+  const auto started =
+      test::runAsync(startLive(params_, deps(), LivePlaces{folder_ / "live", folder_ / "osrelease"},
+                               std::chrono::seconds(60)));
   ASSERT_FALSE(started);
   EXPECT_THAT(started.error().str(), HasSubstr("is not live: it must be written to a disk"));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "live"));

@@ -2,12 +2,12 @@
 // A pack in memory behind the HttpClient seam, with faults by script; and a target in memory.
 #pragma once
 
-#include "wire/pack_index.h"
 #include "agent/imaging/block_target.h"
 #include "base/io/files.h"
 #include "base/io/http.h"
 #include "provision/images/pack_writer.h"
 #include "tests/run_async.h"
+#include "wire/pack_index.h"
 
 #include <gtest/gtest.h>
 
@@ -25,7 +25,8 @@ struct SamplePack {
   std::string raw, pack;
   wire::PackIndex index;
 
-  explicit SamplePack(std::size_t chunks = 12, const std::function<void(std::string& raw)>& change = {}) {
+  explicit SamplePack(std::size_t chunks = 12,
+                      const std::function<void(std::string& raw)>& change = {}) {
     std::mt19937 random(7);
     for (std::size_t i = 0; i < chunks; ++i) {
       std::string chunk(i + 1 == chunks ? 8192 : wire::kPackChunkBytes, '\0');
@@ -49,7 +50,8 @@ struct SamplePack {
 /// A table of one Linux partition, as disks without names have it.
 inline void putMbr(std::string& raw) {
   const auto number = [&raw](std::size_t at, std::uint32_t value) {
-    for (std::size_t byte = 0; byte < 4; ++byte) raw[at + byte] = static_cast<char>(value >> (8 * byte));
+    for (std::size_t byte = 0; byte < 4; ++byte)
+      raw[at + byte] = static_cast<char>(value >> (8 * byte));
   };
   std::fill_n(raw.begin(), 512, '\0');
   number(440, 0x1b2c3d4e);
@@ -82,7 +84,9 @@ struct PackServer {
     io::HttpResponse response;
     unsigned long first = 0, last = 0;
     const auto range = request.headers.find("Range");
-    if (ranges && range != request.headers.end() && std::sscanf(range->second.c_str(), "bytes=%lu-%lu", &first, &last) == 2 && last < pack.size()) {
+    if (ranges && range != request.headers.end() &&
+        std::sscanf(range->second.c_str(), "bytes=%lu-%lu", &first, &last) == 2 &&
+        last < pack.size()) {
       response.status = 206;
       response.body = pack.substr(first, last - first + 1);
     } else {
@@ -100,8 +104,11 @@ struct PackServer {
 class PackClient final : public io::HttpClient {
  public:
   explicit PackClient(PackServer& server) : server_(server) {}
-  Async<io::HttpResponse> send(io::HttpRequest request) override { co_return server_.answer(request); }
-  Async<io::HttpResponse> fetch(io::HttpRequest, std::function<Result<void>(std::string_view)>) override {
+  Async<io::HttpResponse> send(io::HttpRequest request) override {
+    co_return server_.answer(request);
+  }
+  Async<io::HttpResponse> fetch(io::HttpRequest,
+                                std::function<Result<void>(std::string_view)>) override {
     co_return fail(ErrorCode::Internal, "the writer asks for ranges");
   }
   std::string peerFingerprint() const override { return {}; }
@@ -110,7 +117,9 @@ class PackClient final : public io::HttpClient {
   PackServer& server_;
 };
 
-inline Task<io::ServerResponse> serveFile(std::filesystem::path file) { co_return io::ServerResponse::file({file, "application/octet-stream"}); }
+inline Task<io::ServerResponse> serveFile(std::filesystem::path file) {
+  co_return io::ServerResponse::file({file, "application/octet-stream"});
+}
 
 /// Starts full of old data, as a used disk does.
 class MemoryTarget final : public agent::BlockTarget {
@@ -120,7 +129,8 @@ class MemoryTarget final : public agent::BlockTarget {
   Result<void> write(std::uint64_t offset, std::string_view bytes) override {
     const std::lock_guard guard(mutex_);
     const int number = writes++;
-    if ((fail_at && offset >= *fail_at) || (fail_from && number >= *fail_from)) return fail(ErrorCode::Internal, "cannot write: Input/output error");
+    if ((fail_at && offset >= *fail_at) || (fail_from && number >= *fail_from))
+      return fail(ErrorCode::Internal, "cannot write: Input/output error");
     data.replace(offset, bytes.size(), bytes);
     unreadable.erase(unreadable.lower_bound(offset), unreadable.lower_bound(offset + bytes.size()));
     return {};
@@ -133,7 +143,9 @@ class MemoryTarget final : public agent::BlockTarget {
   }
   Result<void> read(std::uint64_t offset, std::span<char> out) override {
     const std::lock_guard guard(mutex_);
-    if (const auto bad = unreadable.lower_bound(offset); bad != unreadable.end() && *bad < offset + out.size()) return fail(ErrorCode::Internal, "cannot read: Input/output error");
+    if (const auto bad = unreadable.lower_bound(offset);
+        bad != unreadable.end() && *bad < offset + out.size())
+      return fail(ErrorCode::Internal, "cannot read: Input/output error");
     std::copy_n(data.begin() + static_cast<std::ptrdiff_t>(offset), out.size(), out.begin());
     return {};
   }

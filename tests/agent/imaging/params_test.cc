@@ -11,19 +11,20 @@ namespace {
 using nlohmann::json;
 
 json good() {
-  return {{"index_url", "http://10.20.0.1:8080/images/d/index.json"},
-          {"pack_url", "http://10.20.0.1:8080/images/d/pack"},
-          {"digest", std::string(64, 'd')},
-          {"signing_public_pem", "-----BEGIN PUBLIC KEY-----\nx\n-----END PUBLIC KEY-----\n"},
-          {"disk", "serial:S1"},
-          {"wipe_allowed", true},
-          {"data_wipe_allowed", true},
-          {"hostname", "gpu001"},
-          {"address_cidr", "10.20.0.11/16"},
-          {"kernel_args", {"quiet", "iommu=pt"}},
-          {"authorized_keys", {"ssh-ed25519 AAAA me@there"}},
-          {"boot", "bios"},
-          {"agent", {{"url", "https://10.20.0.1:8443"}, {"ca_pem", "-----BEGIN CERTIFICATE-----\n"}}}};
+  return {
+      {"index_url", "http://10.20.0.1:8080/images/d/index.json"},
+      {"pack_url", "http://10.20.0.1:8080/images/d/pack"},
+      {"digest", std::string(64, 'd')},
+      {"signing_public_pem", "-----BEGIN PUBLIC KEY-----\nx\n-----END PUBLIC KEY-----\n"},
+      {"disk", "serial:S1"},
+      {"wipe_allowed", true},
+      {"data_wipe_allowed", true},
+      {"hostname", "gpu001"},
+      {"address_cidr", "10.20.0.11/16"},
+      {"kernel_args", {"quiet", "iommu=pt"}},
+      {"authorized_keys", {"ssh-ed25519 AAAA me@there"}},
+      {"boot", "bios"},
+      {"agent", {{"url", "https://10.20.0.1:8443"}, {"ca_pem", "-----BEGIN CERTIFICATE-----\n"}}}};
 }
 
 TEST(WriteImageParams, readsWhatTheControllerSends) {
@@ -42,7 +43,8 @@ TEST(WriteImageParams, withoutAWordAboutWipingNothingIsWiped) {
   params.erase("wipe_allowed");
   params.erase("data_wipe_allowed");
   EXPECT_FALSE(parseWriteImageParams(params.dump())->wipe_allowed);
-  EXPECT_FALSE(parseWriteImageParams(params.dump())->data_wipe_allowed) << "what is not said is not allowed";
+  EXPECT_FALSE(parseWriteImageParams(params.dump())->data_wipe_allowed)
+      << "what is not said is not allowed";
 }
 
 TEST(WriteImageParams, addressesMayComeByDhcp) {
@@ -55,23 +57,24 @@ TEST(WriteImageParams, addressesMayComeByDhcp) {
 }
 
 TEST(WriteImageParams, refusesWhatIsMissingOrCouldDoHarm) {
-  const std::vector<std::pair<const char*, json>> faults{{"index_url", nullptr},
-                                                         {"digest", ""},
-                                                         {"hostname", "gpu001\nevil"},
-                                                         {"hostname", "../etc"},
-                                                         {"hostname", "-x"},
-                                                         {"wipe_allowed", "yes"},
-                                                         {"data_wipe_allowed", 1},
-                                                         {"boot", "floppy"},
-                                                         {"kernel_args", {"quiet; halt"}},
-                                                         {"kernel_args", {"a\nb"}},
-                                                         {"authorized_keys", {"key\nkey"}},
-                                                         {"authorized_keys", 5},
-                                                         {"address_cidr", "10.0.0.1/8\nDNS=6.6.6.6"},
-                                                         {"gateway", "$(reboot)"},
-                                                         {"dns", {"x y"}},
-                                                         {"agent", "none"},
-                                                         {"agent", json::object()}};
+  const std::vector<std::pair<const char*, json>> faults{
+      {"index_url", nullptr},
+      {"digest", ""},
+      {"hostname", "gpu001\nevil"},
+      {"hostname", "../etc"},
+      {"hostname", "-x"},
+      {"wipe_allowed", "yes"},
+      {"data_wipe_allowed", 1},
+      {"boot", "floppy"},
+      {"kernel_args", {"quiet; halt"}},
+      {"kernel_args", {"a\nb"}},
+      {"authorized_keys", {"key\nkey"}},
+      {"authorized_keys", 5},
+      {"address_cidr", "10.0.0.1/8\nDNS=6.6.6.6"},
+      {"gateway", "$(reboot)"},
+      {"dns", {"x y"}},
+      {"agent", "none"},
+      {"agent", json::object()}};
   for (const auto& [key, value] : faults) {
     auto params = good();
     params[key] = value;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The power goes while an image is written: the writing process is killed in the middle, and what it leaves is a file on a real file
-// system. The next writing looks at what is there and fetches only the rest.
+// The power goes while an image is written: the writing process is killed in the middle, and what
+// it leaves is a file on a real file system. The next writing looks at what is there and fetches
+// only the rest.
 #include "agent/imaging/chunk_writer.h"
 #include "agent/imaging/whole_disk.h"
 #include "agent/imaging/writer.h"
@@ -25,25 +26,37 @@ const test::SamplePack& sample() {
 
 class PowerCutTest : public testing::TestWithParam<int> {
  protected:
-  static Result<ChunkReport> write(const std::filesystem::path& disk, bool keep, const std::function<void(double)>& progress) {
+  static Result<ChunkReport> write(const std::filesystem::path& disk, bool keep,
+                                   const std::function<void(double)>& progress) {
     TRY(target, openBlockTarget(disk));
     test::PackServer server{sample().pack, {}};
     Workers workers(3);
     SystemClock clock;
-    ChunkJob job{.index = sample().index, .pack_url = "http://x/pack", .mirror_urls = {}, .target = *target, .keep_right_chunks = keep, .make_http = [&server] { return std::make_unique<test::PackClient>(server); },
-                 .workers = workers, .clock = clock, .progress = [&progress](double fraction, const std::string&) { progress(fraction); }};
+    ChunkJob job{
+        .index = sample().index,
+        .pack_url = "http://x/pack",
+        .mirror_urls = {},
+        .target = *target,
+        .keep_right_chunks = keep,
+        .make_http = [&server] { return std::make_unique<test::PackClient>(server); },
+        .workers = workers,
+        .clock = clock,
+        .progress = [&progress](double fraction, const std::string&) { progress(fraction); }};
     return test::runAsync(writeAndVerify(std::move(job)));
   }
 
-  /// Of the chunks that have data, the share that is not on the disk. How far the writing had come says less: empty chunks count there too, and
-  /// they are done at once, before the first data has come.
+  /// Of the chunks that have data, the share that is not on the disk. How far the writing had come
+  /// says less: empty chunks count there too, and they are done at once, before the first data has
+  /// come.
   static double missingShare(const std::string& disk) {
     double missing = 0, all = 0;
     for (std::size_t at = 0; at < sample().raw.size(); at += wire::kPackChunkBytes) {
-      const std::string_view chunk = std::string_view(sample().raw).substr(at, wire::kPackChunkBytes);
+      const std::string_view chunk =
+          std::string_view(sample().raw).substr(at, wire::kPackChunkBytes);
       if (chunk.find_first_not_of('\0') == std::string_view::npos) continue;
       all += static_cast<double>(chunk.size());
-      if (std::string_view(disk).substr(at, wire::kPackChunkBytes) != chunk) missing += static_cast<double>(chunk.size());
+      if (std::string_view(disk).substr(at, wire::kPackChunkBytes) != chunk)
+        missing += static_cast<double>(chunk.size());
     }
     return missing / all;
   }
@@ -71,11 +84,13 @@ TEST_P(PowerCutTest, theNextWritingGoesOnWhereItStopped) {
   const auto report = write(disk, true, [](double) {});
   ASSERT_TRUE(report) << report.error().str();
   EXPECT_TRUE(*io::readFile(disk) == sample().raw);
-  EXPECT_LT(report->bytes_fetched, static_cast<double>(sample().pack.size()) * (0.02 + missing)) << "what was there was not fetched again";
+  EXPECT_LT(report->bytes_fetched, static_cast<double>(sample().pack.size()) * (0.02 + missing))
+      << "what was there was not fetched again";
   EXPECT_GT(report->bytes_skipped, 0u);
 }
 
-/// A whole disk with an MBR, which has no names: what is left of it at the guard's door, and what the next writing does with it.
+/// A whole disk with an MBR, which has no names: what is left of it at the guard's door, and what
+/// the next writing does with it.
 class WholeDiskPowerCut : public PowerCutTest {};
 
 TEST_P(WholeDiskPowerCut, ofATableWithoutNamesIsKnownAsOursAndGoneOnWith) {
@@ -84,26 +99,36 @@ TEST_P(WholeDiskPowerCut, ofATableWithoutNamesIsKnownAsOursAndGoneOnWith) {
   test::TempFolder folder;
   const auto disk = folder / "disk";
   ASSERT_TRUE(io::writeFileAtomic(disk, std::string(image.raw.size() + (8u << 20), 'o')));
-  const auto write_whole = [&](const std::function<void(double)>& progress, GrownDisk* marked) -> Result<ChunkReport> {
+  const auto write_whole = [&](const std::function<void(double)>& progress,
+                               GrownDisk* marked) -> Result<ChunkReport> {
     TRY(target, openBlockTarget(disk));
     test::PackServer server{image.pack, {}};
     Workers workers(3);
     SystemClock clock;
-    ChunkJob job{.index = image.index, .pack_url = "http://x/pack", .mirror_urls = {}, .target = *target, .make_http = [&server] { return std::make_unique<test::PackClient>(server); },
-                 .workers = workers, .clock = clock, .progress = [&progress](double fraction, const std::string&) { progress(fraction); }};
+    ChunkJob job{
+        .index = image.index,
+        .pack_url = "http://x/pack",
+        .mirror_urls = {},
+        .target = *target,
+        .make_http = [&server] { return std::make_unique<test::PackClient>(server); },
+        .workers = workers,
+        .clock = clock,
+        .progress = [&progress](double fraction, const std::string&) { progress(fraction); }};
     HeadMark head{folder / "twin", [&]() -> Result<void> {
-      TRY(made, markWriting(folder / "twin"));
-      *marked = made;
-      return {};
-    }};
+                    TRY(made, markWriting(folder / "twin"));
+                    *marked = made;
+                    return {};
+                  }};
     return test::runAsync(writeWholeDisk(std::move(job), std::move(head)));
   };
   const pid_t child = ::fork();
   if (child == 0) {
     GrownDisk marked;
-    (void)write_whole([at](double fraction) {
-      if (fraction >= at) ::_exit(kKilled);
-    }, &marked);
+    (void)write_whole(
+        [at](double fraction) {
+          if (fraction >= at) ::_exit(kKilled);
+        },
+        &marked);
     ::_exit(at > 1 ? kKilled : 0);  // after the last byte, before the system is the node's
   }
   int status = 0;
@@ -121,14 +146,16 @@ TEST_P(WholeDiskPowerCut, ofATableWithoutNamesIsKnownAsOursAndGoneOnWith) {
 }
 
 constexpr int kAfterTheLastByte = 101;
-INSTANTIATE_TEST_SUITE_P(AtPercent, WholeDiskPowerCut, testing::Values(10, 50, 90, kAfterTheLastByte));
+INSTANTIATE_TEST_SUITE_P(AtPercent, WholeDiskPowerCut,
+                         testing::Values(10, 50, 90, kAfterTheLastByte));
 INSTANTIATE_TEST_SUITE_P(AtPercent, PowerCutTest, testing::Values(10, 50, 90));
 
 TEST_F(PowerCutTest, whatTheDiskLostInItsCacheIsWrittenAgain) {
   test::TempFolder folder;
   const auto disk = folder / "disk";
   std::string half = sample().raw;
-  half.replace(7 * wire::kPackChunkBytes + 4096, 4096, std::string(4096, 'l'));  // acknowledged once, never stored
+  half.replace(7 * wire::kPackChunkBytes + 4096, 4096,
+               std::string(4096, 'l'));  // acknowledged once, never stored
   ASSERT_TRUE(io::writeFileAtomic(disk, half));
   const auto report = write(disk, true, [](double) {});
   ASSERT_TRUE(report) << report.error().str();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A system disk of several parts: what is made, in which order, and what is refused before the first byte.
+// A system disk of several parts: what is made, in which order, and what is refused before the
+// first byte.
 #include "agent/imaging/root_plan.h"
 
 #include "agent/imaging/root_system.h"
@@ -28,13 +29,18 @@ constexpr std::uint64_t kGib = 1ull << 30;
 
 class RootPlanTest : public testing::Test {
  protected:
-  Result<RootPlan> plan(const RootSpec& spec, const std::string& rule = "size:400GB-500GB", std::uint64_t image_bytes = 2 * kGib) { return planRoot(disks_, rule, spec, image_bytes, "gpu001"); }
+  Result<RootPlan> plan(const RootSpec& spec, const std::string& rule = "size:400GB-500GB",
+                        std::uint64_t image_bytes = 2 * kGib) {
+    return planRoot(disks_, rule, spec, image_bytes, "gpu001");
+  }
   static std::vector<std::string> lines(const std::vector<StorageStep>& steps) {
     std::vector<std::string> out;
-    for (const auto& step : steps) out.push_back(fmt::format("{} {}", step.program, fmt::join(step.args, " ")));
+    for (const auto& step : steps)
+      out.push_back(fmt::format("{} {}", step.program, fmt::join(step.args, " ")));
     return out;
   }
-  void refused(const RootSpec& spec, ErrorCode code, const std::string& words, const std::string& rule = "size:400GB-500GB", std::uint64_t image_bytes = 2 * kGib) {
+  void refused(const RootSpec& spec, ErrorCode code, const std::string& words,
+               const std::string& rule = "size:400GB-500GB", std::uint64_t image_bytes = 2 * kGib) {
     const auto made = plan(spec, rule, image_bytes);
     ASSERT_FALSE(made) << words;
     EXPECT_EQ(made.error().code(), code) << made.error().str();
@@ -42,21 +48,28 @@ class RootPlanTest : public testing::Test {
   }
 
   /// In another order than their serials.
-  std::vector<DiskInfo> disks_{{"/dev/nvme1n1", "B", "wwn-B", 446 * kGib}, {"/dev/nvme0n1", "A", "wwn-A", 446 * kGib}, {"/dev/sda", "BIG", "", 4000 * kGib}};
+  std::vector<DiskInfo> disks_{{"/dev/nvme1n1", "B", "wwn-B", 446 * kGib},
+                               {"/dev/nvme0n1", "A", "wwn-A", 446 * kGib},
+                               {"/dev/sda", "BIG", "", 4000 * kGib}};
 };
 
 /// What was written before the power went is looked for only where it can be.
 TEST(DividedForRoot, isADiskOfThisPlanWholeOrHalfWritten) {
   const auto table = [](const std::string& label, std::initializer_list<const char*> names) {
     auto parts = nlohmann::json::array();
-    for (const char* name : names) parts.push_back({{"node", fmt::format("/dev/sda{}", parts.size() + 1)}, {"name", name}});
+    for (const char* name : names)
+      parts.push_back({{"node", fmt::format("/dev/sda{}", parts.size() + 1)}, {"name", name}});
     return nlohmann::json{{"partitiontable", {{"label", label}, {"partitions", parts}}}}.dump();
   };
-  EXPECT_TRUE(dividedForRoot(table("gpt", {"muster-bios", "muster-esp", "muster-boot", "muster-writing"})));
-  EXPECT_TRUE(dividedForRoot(table("gpt", {"muster-bios", "muster-esp", "muster-boot", "muster-root"})));
-  EXPECT_FALSE(dividedForRoot(table("gpt", {"muster-bios", "muster-esp", "muster-root"}))) << "a system disk of one part: its root begins elsewhere";
+  EXPECT_TRUE(
+      dividedForRoot(table("gpt", {"muster-bios", "muster-esp", "muster-boot", "muster-writing"})));
+  EXPECT_TRUE(
+      dividedForRoot(table("gpt", {"muster-bios", "muster-esp", "muster-boot", "muster-root"})));
+  EXPECT_FALSE(dividedForRoot(table("gpt", {"muster-bios", "muster-esp", "muster-root"})))
+      << "a system disk of one part: its root begins elsewhere";
   EXPECT_FALSE(dividedForRoot(table("gpt", {"muster-bios", "muster-esp", "muster-boot", "data"})));
-  EXPECT_FALSE(dividedForRoot(table("dos", {"muster-bios", "muster-esp", "muster-boot", "muster-root"})));
+  EXPECT_FALSE(
+      dividedForRoot(table("dos", {"muster-bios", "muster-esp", "muster-boot", "muster-root"})));
   for (const char* none : {"", "[]", "{}"}) EXPECT_FALSE(dividedForRoot(none));
 }
 
@@ -65,15 +78,24 @@ TEST_F(RootPlanTest, aMirrorHasItsKernelOnBothDisks) {
   ASSERT_TRUE(made) << made.error().str();
   const auto steps = lines(made->steps);
   EXPECT_EQ(made->disks[0].serial, "A") << "in the order of serials, not of names";
-  EXPECT_THAT(steps, Contains(AllOf(HasSubstr("mdadm --create /dev/md/muster-boot"), HasSubstr("--metadata=1.0"), HasSubstr("--level=1"), EndsWith("/dev/nvme0n1p3 /dev/nvme1n1p3"))));
-  EXPECT_THAT(steps, Contains(AllOf(HasSubstr("mdadm --create /dev/md/muster-root"), HasSubstr("--metadata=1.2"), HasSubstr("--level=1"), EndsWith("/dev/nvme0n1p4 /dev/nvme1n1p4"))));
+  EXPECT_THAT(steps, Contains(AllOf(HasSubstr("mdadm --create /dev/md/muster-boot"),
+                                    HasSubstr("--metadata=1.0"), HasSubstr("--level=1"),
+                                    EndsWith("/dev/nvme0n1p3 /dev/nvme1n1p3"))));
+  EXPECT_THAT(steps, Contains(AllOf(HasSubstr("mdadm --create /dev/md/muster-root"),
+                                    HasSubstr("--metadata=1.2"), HasSubstr("--level=1"),
+                                    EndsWith("/dev/nvme0n1p4 /dev/nvme1n1p4"))));
   EXPECT_EQ(made->root, "/dev/md/muster-root");
   EXPECT_EQ(made->root_argument, "root=/dev/md/muster-root");
-  EXPECT_THAT(made->mdadm, ElementsAre(HasSubstr("/dev/md/muster-boot"), HasSubstr("/dev/md/muster-root")));
+  EXPECT_THAT(made->mdadm,
+              ElementsAre(HasSubstr("/dev/md/muster-boot"), HasSubstr("/dev/md/muster-root")));
   EXPECT_THAT(made->crypttab, IsEmpty());
-  for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(made->steps[i].may_fail) << "letting go of what udev assembled comes first";
-  const auto divided = std::find_if(made->steps.begin(), made->steps.end(), [](const auto& step) { return step.program == "sfdisk"; });
-  EXPECT_THAT(divided->stdin_text, AllOf(HasSubstr("muster-bios"), HasSubstr("muster-esp"), HasSubstr("muster-boot"), HasSubstr("muster-writing"), Not(HasSubstr("muster-root"))));
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_TRUE(made->steps[i].may_fail) << "letting go of what udev assembled comes first";
+  const auto divided = std::find_if(made->steps.begin(), made->steps.end(),
+                                    [](const auto& step) { return step.program == "sfdisk"; });
+  EXPECT_THAT(divided->stdin_text,
+              AllOf(HasSubstr("muster-bios"), HasSubstr("muster-esp"), HasSubstr("muster-boot"),
+                    HasSubstr("muster-writing"), Not(HasSubstr("muster-root"))));
 }
 
 TEST_F(RootPlanTest, stripesOfTheRootStillMirrorBoot) {
@@ -86,21 +108,35 @@ TEST_F(RootPlanTest, encryptionAndAVolumeLieOnTheArray) {
   const auto made = plan({2, 1, RootSpec::Key::Tpm, 100});
   ASSERT_TRUE(made) << made.error().str();
   const auto steps = lines(made->steps);
-  EXPECT_THAT(steps, Contains(AllOf(HasSubstr("cryptsetup luksFormat"), EndsWith("--key-file - /dev/md/muster-root"))));
-  EXPECT_THAT(steps, Contains("cryptsetup open --type luks2 --key-file - /dev/md/muster-root muster-root-crypt"));
+  EXPECT_THAT(steps, Contains(AllOf(HasSubstr("cryptsetup luksFormat"),
+                                    EndsWith("--key-file - /dev/md/muster-root"))));
+  EXPECT_THAT(
+      steps,
+      Contains("cryptsetup open --type luks2 --key-file - /dev/md/muster-root muster-root-crypt"));
   EXPECT_THAT(steps, Contains("lvm pvcreate -ff --yes /dev/mapper/muster-root-crypt"));
-  EXPECT_THAT(steps, Contains("lvm lvcreate --yes --wipesignatures y --name root --size 100g muster-root"));
+  EXPECT_THAT(
+      steps, Contains("lvm lvcreate --yes --wipesignatures y --name root --size 100g muster-root"));
   EXPECT_EQ(made->root_argument, "root=/dev/mapper/muster--root-root");
-  EXPECT_THAT(made->crypttab, ElementsAre(AllOf(HasSubstr("muster-root-crypt UUID="), HasSubstr(" none luks,initramfs,keyscript=/usr/lib/muster/unlock-root"))));
-  for (const auto& step : made->steps) EXPECT_EQ(step.needs_key, step.program == "cryptsetup" && !step.may_fail) << step.what;
-  EXPECT_EQ(lines(made->closing), (std::vector<std::string>{"lvm vgchange --activate n", "cryptsetup close muster-root-crypt", "mdadm --stop --scan"}));
+  EXPECT_THAT(
+      made->crypttab,
+      ElementsAre(AllOf(HasSubstr("muster-root-crypt UUID="),
+                        HasSubstr(" none luks,initramfs,keyscript=/usr/lib/muster/unlock-root"))));
+  for (const auto& step : made->steps)
+    EXPECT_EQ(step.needs_key, step.program == "cryptsetup" && !step.may_fail) << step.what;
+  EXPECT_EQ(lines(made->closing), (std::vector<std::string>{"lvm vgchange --activate n",
+                                                            "cryptsetup close muster-root-crypt",
+                                                            "mdadm --stop --scan"}));
 }
 
 TEST_F(RootPlanTest, aVolumeGroupOfBeforeIsNotInUseWhenTheNewOneIsMade) {
   const auto steps = lines(plan({2, 1, RootSpec::Key::None, 3})->steps);
-  const auto made = std::find_if(steps.begin(), steps.end(), [](const auto& step) { return step.starts_with("mdadm --create /dev/md/muster-root"); });
+  const auto made = std::find_if(steps.begin(), steps.end(), [](const auto& step) {
+    return step.starts_with("mdadm --create /dev/md/muster-root");
+  });
   ASSERT_LT(made + 3, steps.end());
-  EXPECT_EQ(std::vector<std::string>(made + 1, made + 4), (std::vector<std::string>{"udevadm settle --timeout=30", "lvm vgchange --activate n", "lvm pvcreate -ff --yes /dev/md/muster-root"}));
+  EXPECT_EQ(std::vector<std::string>(made + 1, made + 4),
+            (std::vector<std::string>{"udevadm settle --timeout=30", "lvm vgchange --activate n",
+                                      "lvm pvcreate -ff --yes /dev/md/muster-root"}));
 }
 
 TEST_F(RootPlanTest, oneDiskNeedsNoArray) {
@@ -110,7 +146,8 @@ TEST_F(RootPlanTest, oneDiskNeedsNoArray) {
   EXPECT_EQ(made->root, "/dev/mapper/muster-root-crypt");
   EXPECT_THAT(made->mdadm, IsEmpty());
   for (const auto& step : made->steps) EXPECT_TRUE(step.program != "mdadm" || step.may_fail);
-  EXPECT_EQ(plan({1, -1, RootSpec::Key::File, 0}, "serial:A")->steps, made->steps) << "the same each time";
+  EXPECT_EQ(plan({1, -1, RootSpec::Key::File, 0}, "serial:A")->steps, made->steps)
+      << "the same each time";
 }
 
 TEST_F(RootPlanTest, refusesBeforeTheFirstByte) {
@@ -121,26 +158,32 @@ TEST_F(RootPlanTest, refusesBeforeTheFirstByte) {
   refused({1, 1}, ErrorCode::InvalidInput, "over two disks at least", "serial:A");
   refused({2, 1}, ErrorCode::InvalidInput, "its disks give", "size:400GB-500GB", 500 * kGib);
   EXPECT_TRUE(plan({2, 0}, "size:400GB-500GB", 500 * kGib)) << "stripes have room for it";
-  refused({2, 1, RootSpec::Key::None, 1}, ErrorCode::InvalidInput, "the image needs 2048 MiB, its volume has 1 GiB");
+  refused({2, 1, RootSpec::Key::None, 1}, ErrorCode::InvalidInput,
+          "the image needs 2048 MiB, its volume has 1 GiB");
 }
 
 /// The image's own side, with the commands only noted.
 class RootSystemTest : public RootPlanTest {
  protected:
   void SetUp() override {
-    for (const char* hook : {"mdadm", "lvm2", "cryptroot"}) ASSERT_TRUE(put(fmt::format("usr/share/initramfs-tools/hooks/{}", hook), ""));
+    for (const char* hook : {"mdadm", "lvm2", "cryptroot"})
+      ASSERT_TRUE(put(fmt::format("usr/share/initramfs-tools/hooks/{}", hook), ""));
     ASSERT_TRUE(put("usr/sbin/update-initramfs", ""));
   }
   Result<void> put(const std::string& name, std::string_view text) {
     TRY_OK(io::makeDirs((root_ / name).parent_path()));
     return io::writeFileAtomic(root_ / name, text);
   }
-  std::string at(const std::string& name) { return io::readFile(root_ / name).value_or("(missing)"); }
+  std::string at(const std::string& name) {
+    return io::readFile(root_ / name).value_or("(missing)");
+  }
   Result<void> configure(const RootSpec& spec, const std::string& rule = "size:400GB-500GB") {
-    return configureRoot(root_, *plan(spec, rule), "KEY", [this](const std::filesystem::path&, const std::vector<std::string>& command) -> Result<void> {
-      ran_.push_back(fmt::format("{}", fmt::join(command, " ")));
-      return {};
-    });
+    return configureRoot(root_, *plan(spec, rule), "KEY",
+                         [this](const std::filesystem::path&,
+                                const std::vector<std::string>& command) -> Result<void> {
+                           ran_.push_back(fmt::format("{}", fmt::join(command, " ")));
+                           return {};
+                         });
   }
   test::TempFolder folder_;
   std::filesystem::path root_ = folder_ / "root";
@@ -150,7 +193,9 @@ class RootSystemTest : public RootPlanTest {
 TEST_F(RootSystemTest, knowsItsArraysAndMakesItsInitrd) {
   ASSERT_TRUE(put("etc/mdadm/mdadm.conf", "HOMEHOST <system>\n"));
   ASSERT_TRUE(configure({2, 1}));
-  EXPECT_THAT(at("etc/mdadm/mdadm.conf"), AllOf(HasSubstr("HOMEHOST <system>\nARRAY /dev/md/muster-boot"), HasSubstr("\nARRAY /dev/md/muster-root")));
+  EXPECT_THAT(at("etc/mdadm/mdadm.conf"),
+              AllOf(HasSubstr("HOMEHOST <system>\nARRAY /dev/md/muster-boot"),
+                    HasSubstr("\nARRAY /dev/md/muster-root")));
   EXPECT_EQ(at("etc/crypttab"), "(missing)");
   EXPECT_THAT(ran_, ElementsAre("update-initramfs -u -k all"));
 }
@@ -158,20 +203,24 @@ TEST_F(RootSystemTest, knowsItsArraysAndMakesItsInitrd) {
 TEST_F(RootSystemTest, aKeyFileIsReadableToRootAlone) {
   ASSERT_TRUE(configure({1, -1, RootSpec::Key::File, 0}, "serial:A"));
   EXPECT_EQ(at("etc/muster/keys/root.key"), "KEY");
-  struct stat info {};
+  struct stat info{};
   ASSERT_EQ(::stat((root_ / "etc/muster/keys/root.key").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u);
-  EXPECT_EQ(at("etc/initramfs-tools/conf.d/muster-root"), "UMASK=0077\n") << "the initrd holds the key too";
-  EXPECT_THAT(at("etc/cryptsetup-initramfs/conf-hook"), HasSubstr("KEYFILE_PATTERN=/etc/muster/keys/root.key"));
+  EXPECT_EQ(at("etc/initramfs-tools/conf.d/muster-root"), "UMASK=0077\n")
+      << "the initrd holds the key too";
+  EXPECT_THAT(at("etc/cryptsetup-initramfs/conf-hook"),
+              HasSubstr("KEYFILE_PATTERN=/etc/muster/keys/root.key"));
 }
 
 TEST_F(RootSystemTest, anImageWithoutTheProgramsIsNamed) {
-  const auto lacks = [this](const std::string& hook, const RootSpec& spec, const std::string& rule) {
+  const auto lacks = [this](const std::string& hook, const RootSpec& spec,
+                            const std::string& rule) {
     std::filesystem::remove(root_ / "usr/share/initramfs-tools/hooks" / hook);
     const auto done = configure(spec, rule);
     return done ? std::string("nothing") : done.error().text();
   };
-  EXPECT_THAT(lacks("cryptroot", {1, -1, RootSpec::Key::Tpm, 0}, "serial:A"), HasSubstr("no cryptsetup-initramfs"));
+  EXPECT_THAT(lacks("cryptroot", {1, -1, RootSpec::Key::Tpm, 0}, "serial:A"),
+              HasSubstr("no cryptsetup-initramfs"));
   EXPECT_THAT(lacks("lvm2", {1, -1, RootSpec::Key::None, 10}, "serial:A"), HasSubstr("no lvm2"));
   EXPECT_THAT(lacks("mdadm", {2, 1}, "size:400GB-500GB"), HasSubstr("no mdadm"));
   EXPECT_THAT(ran_, IsEmpty());

@@ -13,19 +13,26 @@ TEST(StillWorking, saysSoUntilTheWorkIsDone) {
   std::vector<std::string> said;
   {
     std::latch three(3);
-    const StillWorking working([&](const std::string& text) {
-      if (said.size() == 3) return;
-      said.push_back(text);
-      three.count_down();
-    }, "the system makes its initrd", std::chrono::milliseconds(1));
+    const StillWorking working(
+        [&](const std::string& text) {
+          if (said.size() == 3) return;
+          said.push_back(text);
+          three.count_down();
+        },
+        "the system makes its initrd", std::chrono::milliseconds(1));
     three.wait();
   }
-  EXPECT_EQ(said, (std::vector<std::string>{"the system makes its initrd", "the system makes its initrd (0 s)", "the system makes its initrd (0 s)"}));
+  EXPECT_EQ(said, (std::vector<std::string>{"the system makes its initrd",
+                                            "the system makes its initrd (0 s)",
+                                            "the system makes its initrd (0 s)"}));
 }
 
 TEST(StillWorking, endsAtOnceWithTheWork) {
   std::vector<std::string> said;
-  { const StillWorking working([&](const std::string& text) { said.push_back(text); }, "growing", std::chrono::hours(1)); }
+  {
+    const StillWorking working([&](const std::string& text) { said.push_back(text); }, "growing",
+                               std::chrono::hours(1));
+  }
   EXPECT_EQ(said, std::vector<std::string>{"growing"});
 }
 

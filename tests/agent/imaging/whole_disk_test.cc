@@ -23,19 +23,28 @@ class WholeDiskTest : public testing::Test {
  protected:
   Result<ChunkReport> write(const test::SamplePack& image = sample()) {
     test::PackServer server{image.pack, {}};
-    ChunkJob job{.index = image.index, .pack_url = "http://x/pack", .mirror_urls = {}, .target = target_, .deadline = std::chrono::seconds(1), .first_backoff = std::chrono::milliseconds(1),
-                 .make_http = [&server] { return std::make_unique<test::PackClient>(server); }, .workers = workers_, .clock = clock_, .progress = [](double, const std::string&) {}};
+    ChunkJob job{.index = image.index,
+                 .pack_url = "http://x/pack",
+                 .mirror_urls = {},
+                 .target = target_,
+                 .deadline = std::chrono::seconds(1),
+                 .first_backoff = std::chrono::milliseconds(1),
+                 .make_http = [&server] { return std::make_unique<test::PackClient>(server); },
+                 .workers = workers_,
+                 .clock = clock_,
+                 .progress = [](double, const std::string&) {}};
     HeadMark head{beside_ ? twin_ : std::filesystem::path(), [this, &image]() -> Result<void> {
-      table_when_marked_ = target_.data.substr(0, kTable) != std::string(kTable, '\0');
-      if (told_) return fail(*told_);
-      if (!beside_) return {};
-      const auto twin = *openBlockTarget(twin_);
-      EXPECT_EQ(twin->sizeBytes(), kDisk);
-      std::string block(4096, ' ');
-      EXPECT_TRUE(twin->read(0, block));
-      EXPECT_TRUE(block == image.raw.substr(0, 4096));
-      return twin->write(440, kMark);
-    }};
+                    table_when_marked_ =
+                        target_.data.substr(0, kTable) != std::string(kTable, '\0');
+                    if (told_) return fail(*told_);
+                    if (!beside_) return {};
+                    const auto twin = *openBlockTarget(twin_);
+                    EXPECT_EQ(twin->sizeBytes(), kDisk);
+                    std::string block(4096, ' ');
+                    EXPECT_TRUE(twin->read(0, block));
+                    EXPECT_TRUE(block == image.raw.substr(0, 4096));
+                    return twin->write(440, kMark);
+                  }};
     return test::runAsync(writeWholeDisk(std::move(job), std::move(head)));
   }
   std::string marked() const {
@@ -57,7 +66,8 @@ TEST_F(WholeDiskTest, becomesTheImageAndLosesTheTableAtItsEnd) {
   const auto report = write();
   ASSERT_TRUE(report) << report.error().str();
   EXPECT_TRUE(target_.data.substr(0, sample().raw.size()) == marked());
-  EXPECT_EQ(target_.data.substr(kDisk - kTable), std::string(kTable, '\0')) << "an old copy of a partition table";
+  EXPECT_EQ(target_.data.substr(kDisk - kTable), std::string(kTable, '\0'))
+      << "an old copy of a partition table";
   EXPECT_EQ(target_.data[sample().raw.size() + 4096], 'o') << "nothing else";
 }
 
@@ -84,7 +94,8 @@ TEST_F(WholeDiskTest, isMarkedBeforeItsTableIsThere) {
   EXPECT_EQ(target_.data.substr(0, kTable), std::string(kTable, '\0'));
 }
 
-/// The power goes at any of the writes: there is no table on the disk, or a marked one; and the next writing is let in and ends well.
+/// The power goes at any of the writes: there is no table on the disk, or a marked one; and the
+/// next writing is let in and ends well.
 TEST_F(WholeDiskTest, isNobodysAtEveryWrite) {
   int cuts = 0;
   for (int at = 0;; ++at) {
@@ -94,7 +105,8 @@ TEST_F(WholeDiskTest, isNobodysAtEveryWrite) {
     const bool whole = write().has_value();
     target_.fail_from.reset();
     const auto first = target_.data.substr(0, 512);
-    EXPECT_TRUE(first == std::string(512, '\0') || first.substr(440, 4) == kMark) << "at write " << at;
+    EXPECT_TRUE(first == std::string(512, '\0') || first.substr(440, 4) == kMark)
+        << "at write " << at;
     ASSERT_TRUE(write()) << "after write " << at;
     EXPECT_TRUE(target_.data.substr(0, sample().raw.size()) == marked());
     if (whole) break;
@@ -107,7 +119,10 @@ TEST_F(WholeDiskTest, isNotTouchedWhileTheRamDiskIsFull) {
   if (::geteuid() != 0) GTEST_SKIP() << "a small RAM disk needs root";
   const auto small = folder_ / "small";
   ASSERT_TRUE(io::makeDirs(small));
-  const auto mount = [&small](const char* options) { return io::runChecked({.program = "mount", .args = {"-t", "tmpfs", "-o", options, "small", small.string()}}); };
+  const auto mount = [&small](const char* options) {
+    return io::runChecked(
+        {.program = "mount", .args = {"-t", "tmpfs", "-o", options, "small", small.string()}});
+  };
   if (!mount("size=512k")) GTEST_SKIP() << "no RAM disk can be mounted here";
   twin_ = small / "twin";
   const auto full = write();
@@ -128,9 +143,11 @@ TEST_F(WholeDiskTest, whoseSectorsAFileCannotHaveIsMarkedOnTheDisk) {
   EXPECT_TRUE(target_.data.substr(0, sample().raw.size()) == sample().raw);
 }
 
-/// A table's copy at the end of a disk that is no larger than the image lies beside the image's own last sectors.
+/// A table's copy at the end of a disk that is no larger than the image lies beside the image's own
+/// last sectors.
 TEST_F(WholeDiskTest, asLargeAsTheImageKeepsTheImagesEnd) {
-  const test::SamplePack image(kDisk / wire::kPackChunkBytes + 1, [](std::string& raw) { raw.resize(kDisk); });
+  const test::SamplePack image(kDisk / wire::kPackChunkBytes + 1,
+                               [](std::string& raw) { raw.resize(kDisk); });
   ASSERT_TRUE(write(image));
   EXPECT_TRUE(target_.data.substr(4096) == image.raw.substr(4096));
 }
@@ -138,7 +155,13 @@ TEST_F(WholeDiskTest, asLargeAsTheImageKeepsTheImagesEnd) {
 TEST(MarkedDisk, holdsNothingUntilItIsFinished) {
   test::TempFolder folder;
   const auto disk = folder / "disk";
-  const auto made = io::runChecked({.program = "sh", .args = {"-ec", "truncate -s 8M \"$1\"; printf 'label: gpt\nsize=1M,name=bios\nsize=4M,name=system\n' | sfdisk -q \"$1\"; truncate -s 16M \"$1\"", "sh", disk.string()}});
+  const auto made = io::runChecked(
+      {.program = "sh",
+       .args = {
+           "-ec",
+           "truncate -s 8M \"$1\"; printf 'label: gpt\nsize=1M,name=bios\nsize=4M,name=system\n' | "
+           "sfdisk -q \"$1\"; truncate -s 16M \"$1\"",
+           "sh", disk.string()}});
   ASSERT_TRUE(made) << made.error().str();
   EXPECT_NE(*describeDiskContent(disk), "none");
   const auto marked = markWriting(disk);
@@ -146,7 +169,8 @@ TEST(MarkedDisk, holdsNothingUntilItIsFinished) {
   EXPECT_EQ(marked->label, "system");
   EXPECT_EQ(marked->last, 2);
   EXPECT_EQ(*describeDiskContent(disk), "none");
-  EXPECT_TRUE(io::runChecked({.program = "sfdisk", .args = {"--verify", disk.string()}})) << "both tables are where they belong";
+  EXPECT_TRUE(io::runChecked({.program = "sfdisk", .args = {"--verify", disk.string()}}))
+      << "both tables are where they belong";
   ASSERT_TRUE(finishDisk(disk, *marked));
   EXPECT_NE(*describeDiskContent(disk), "none");
 }
@@ -170,18 +194,32 @@ TEST(MarkedDisk, withoutNamesHoldsNothingEither) {
 TEST_F(WholeDiskTest, isRefusedUntouchedWhereItDoesNotFit) {
   test::MemoryTarget small(4u << 20);
   test::PackServer server{sample().pack, {}};
-  ChunkJob job{.index = sample().index, .pack_url = "http://x/pack", .mirror_urls = {}, .target = small, .make_http = [&server] { return std::make_unique<test::PackClient>(server); },
-               .workers = workers_, .clock = clock_, .progress = [](double, const std::string&) {}};
-  const auto report = test::runAsync(writeWholeDisk(std::move(job), HeadMark{folder_ / "twin", [] { return Result<void>(); }}));
+  ChunkJob job{.index = sample().index,
+               .pack_url = "http://x/pack",
+               .mirror_urls = {},
+               .target = small,
+               .make_http = [&server] { return std::make_unique<test::PackClient>(server); },
+               .workers = workers_,
+               .clock = clock_,
+               .progress = [](double, const std::string&) {}};
+  const auto report = test::runAsync(
+      writeWholeDisk(std::move(job), HeadMark{folder_ / "twin", [] { return Result<void>(); }}));
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code(), ErrorCode::InvalidInput);
   EXPECT_EQ(small.data, std::string(4u << 20, 'o'));
 }
 
 TEST(LastPartition, isTheOneFurthestBackWhateverItsNumber) {
-  EXPECT_EQ(*lastPartition(R"({"partitiontable":{"partitions":[{"node":"/dev/nvme0n1p1","start":262144},{"node":"/dev/nvme0n1p14","start":2048},{"node":"/dev/nvme0n1p15","start":10240}]}})"), 1);
-  EXPECT_EQ(*lastPartition(R"({"partitiontable":{"partitions":[{"node":"/dev/sda1","start":2048},{"node":"/dev/sda3","start":9000}]}})"), 3);
-  for (const char* none : {"", "[]", "{}", R"({"partitiontable":{"partitions":[]}})"}) EXPECT_THAT(lastPartition(none).error().text(), HasSubstr("no partitions"));
+  EXPECT_EQ(
+      *lastPartition(
+          R"({"partitiontable":{"partitions":[{"node":"/dev/nvme0n1p1","start":262144},{"node":"/dev/nvme0n1p14","start":2048},{"node":"/dev/nvme0n1p15","start":10240}]}})"),
+      1);
+  EXPECT_EQ(
+      *lastPartition(
+          R"({"partitiontable":{"partitions":[{"node":"/dev/sda1","start":2048},{"node":"/dev/sda3","start":9000}]}})"),
+      3);
+  for (const char* none : {"", "[]", "{}", R"({"partitiontable":{"partitions":[]}})"})
+    EXPECT_THAT(lastPartition(none).error().text(), HasSubstr("no partitions"));
 }
 
 TEST(SectorsOfAnImage, areRefusedOnADiskWithOthersBeforeTheFirstByte) {
@@ -194,8 +232,11 @@ TEST(SectorsOfAnImage, areRefusedOnADiskWithOthersBeforeTheFirstByte) {
     const auto done = checkSectorsOf(image, disk);
     ASSERT_FALSE(done) << told;
     EXPECT_EQ(done.error().code(), ErrorCode::InvalidInput);
-    EXPECT_THAT(done.error().text(), testing::AllOf(testing::HasSubstr("/dev/nvme0n1 (serial X, 4.0 GiB) has sectors of 4096 bytes"), testing::HasSubstr("nothing was written"),
-                                                    testing::HasSubstr("nvme format --block-size=512")));
+    EXPECT_THAT(done.error().text(),
+                testing::AllOf(testing::HasSubstr(
+                                   "/dev/nvme0n1 (serial X, 4.0 GiB) has sectors of 4096 bytes"),
+                               testing::HasSubstr("nothing was written"),
+                               testing::HasSubstr("nvme format --block-size=512")));
   }
   disk.path = "/dev/sda";
   EXPECT_THAT(checkSectorsOf(image, disk).error().text(), testing::Not(testing::HasSubstr("nvme")));

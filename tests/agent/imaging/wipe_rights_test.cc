@@ -15,7 +15,9 @@ using testing::Not;
 /// A system disk, a set of two disks, and what they hold.
 class WipeRightsTest : public testing::Test {
  protected:
-  static DiskInfo disk(const std::string& name) { return {"/dev/" + name, "SN-" + name, "", 1ull << 40}; }
+  static DiskInfo disk(const std::string& name) {
+    return {"/dev/" + name, "SN-" + name, "", 1ull << 40};
+  }
   static StoragePlan planOf(bool guarded) {
     StoragePlan plan;
     for (const char* name : {"sdb", "sdc"}) {
@@ -25,14 +27,16 @@ class WipeRightsTest : public testing::Test {
     return plan;
   }
   Result<void> guard(WipeRights rights, bool guarded = true) {
-    return guardDisks({disk("sda")}, planOf(guarded), rights, [this](const DiskInfo& one) -> Result<std::string> {
-      const auto found = holds_.find(one.path);
-      if (found == holds_.end()) return fail(ErrorCode::Internal, "cannot look");
-      return found->second;
-    });
+    return guardDisks({disk("sda")}, planOf(guarded), rights,
+                      [this](const DiskInfo& one) -> Result<std::string> {
+                        const auto found = holds_.find(one.path);
+                        if (found == holds_.end()) return fail(ErrorCode::Internal, "cannot look");
+                        return found->second;
+                      });
   }
 
-  std::map<std::string, std::string> holds_{{"/dev/sda", "none"}, {"/dev/sdb", "none"}, {"/dev/sdc", "none"}};
+  std::map<std::string, std::string> holds_{
+      {"/dev/sda", "none"}, {"/dev/sdb", "none"}, {"/dev/sdc", "none"}};
 };
 
 TEST_F(WipeRightsTest, emptyDisksNeedNoPermission) { EXPECT_TRUE(guard({})); }
@@ -43,23 +47,30 @@ TEST_F(WipeRightsTest, aPermissionForTheSystemCoversNoData) {
   const auto done = guard({.system = true});
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code(), ErrorCode::Denied);
-  EXPECT_THAT(done.error().text(), AllOf(HasSubstr("disks of home: /dev/sdb (serial SN-sdb, 1024.0 GiB) holds linux_raid_member on /dev/sdb1"), HasSubstr(std::string(wire::kDataGuard)),
-                                         Not(HasSubstr("/dev/sdc")), Not(HasSubstr(std::string(wire::kWipeGuard)))));
+  EXPECT_THAT(done.error().text(),
+              AllOf(HasSubstr("disks of home: /dev/sdb (serial SN-sdb, 1024.0 GiB) holds "
+                              "linux_raid_member on /dev/sdb1"),
+                    HasSubstr(std::string(wire::kDataGuard)), Not(HasSubstr("/dev/sdc")),
+                    Not(HasSubstr(std::string(wire::kWipeGuard)))));
   EXPECT_TRUE(guard({.system = true, .data = true}));
 }
 
 TEST_F(WipeRightsTest, aPermissionForDataCoversNoSystem) {
   holds_["/dev/sdc"] = "xfs";
-  EXPECT_TRUE(guard({.system = false, .data = true})) << "an order that goes on: its system disk is empty already";
+  EXPECT_TRUE(guard({.system = false, .data = true}))
+      << "an order that goes on: its system disk is empty already";
   holds_["/dev/sda"] = "ext4";
-  EXPECT_THAT(guard({.system = false, .data = true}).error().text(), AllOf(HasSubstr("/dev/sda"), HasSubstr(std::string(wire::kWipeGuard)), Not(HasSubstr(std::string(wire::kDataGuard)))));
+  EXPECT_THAT(guard({.system = false, .data = true}).error().text(),
+              AllOf(HasSubstr("/dev/sda"), HasSubstr(std::string(wire::kWipeGuard)),
+                    Not(HasSubstr(std::string(wire::kDataGuard)))));
 }
 
 TEST_F(WipeRightsTest, whatIsMissingIsSaidAtOnce) {
   holds_["/dev/sda"] = holds_["/dev/sdb"] = "ext4";
   const auto done = guard({});
   ASSERT_FALSE(done);
-  EXPECT_THAT(done.error().text(), AllOf(HasSubstr(std::string(wire::kWipeGuard)), HasSubstr(std::string(wire::kDataGuard))));
+  EXPECT_THAT(done.error().text(), AllOf(HasSubstr(std::string(wire::kWipeGuard)),
+                                         HasSubstr(std::string(wire::kDataGuard))));
 }
 
 TEST_F(WipeRightsTest, whatIsNotGuardedNeedsThePermissionForTheSystem) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proof by a software TPM: real tpm2-tools, the real agent, gateway and verifier. Wrong PCR → no certificate, and a finding.
+// Proof by a software TPM: real tpm2-tools, the real agent, gateway and verifier. Wrong PCR → no
+// certificate, and a finding.
 #include "agent/core/tpm.h"
-#include "gateway/attestor.h"
 #include "base/io/process.h"
+#include "gateway/attestor.h"
 #include "tests/agent/site.h"
 
 #include <gmock/gmock.h>
@@ -22,19 +23,25 @@ class SoftTpm {
   explicit SoftTpm(const std::filesystem::path& folder) : folder_(folder) {
     (void)io::makeDirs(folder_ / "state");
     const auto socket = (folder_ / "tpm.sock").string();
-    auto started = processes_->start({"swtpm", {"socket", "--tpm2", "--server", "type=unixio,path=" + socket, "--ctrl", "type=unixio,path=" + socket + ".ctrl", "--tpmstate",
-                                                "dir=" + (folder_ / "state").string(), "--flags", "not-need-init,startup-clear"}},
-                                     folder_ / "swtpm.log");
+    auto started = processes_->start(
+        {"swtpm",
+         {"socket", "--tpm2", "--server", "type=unixio,path=" + socket, "--ctrl",
+          "type=unixio,path=" + socket + ".ctrl", "--tpmstate",
+          "dir=" + (folder_ / "state").string(), "--flags", "not-need-init,startup-clear"}},
+        folder_ / "swtpm.log");
     if (!started) throw std::runtime_error(started.error().str());
     child_ = std::move(*started);
-    for (int tries = 0; tries < 500 && !std::filesystem::exists(socket + ".ctrl"); ++tries) std::this_thread::sleep_for(10ms);
+    for (int tries = 0; tries < 500 && !std::filesystem::exists(socket + ".ctrl"); ++tries)
+      std::this_thread::sleep_for(10ms);
   }
   ~SoftTpm() { child_->terminate(2s); }
   std::string tcti() const { return "swtpm:path=" + (folder_ / "tpm.sock").string(); }
   std::unique_ptr<Tpm> tools() const { return makeTpmTools(folder_ / "work", tcti()); }
   /// As firmware that boots something else.
   void measure(int pcr) {
-    io::Command command{"tpm2_pcrextend", {std::to_string(pcr) + ":sha256=" + io::sha256Hex("another boot loader")}, {{"TPM2TOOLS_TCTI", tcti()}}};
+    io::Command command{"tpm2_pcrextend",
+                        {std::to_string(pcr) + ":sha256=" + io::sha256Hex("another boot loader")},
+                        {{"TPM2TOOLS_TCTI", tcti()}}};
     const auto ran = io::runChecked(command);
     ASSERT_TRUE(ran) << ran.error().str();
   }
@@ -61,7 +68,9 @@ class AttestedTest : public testing::Test {
   /// Whether the agent gets in.
   bool enrols(const AgentOptions& with) {
     auto node = site.startNode(with);
-    const auto over = [&] { return site.isThere("gpu001", wire::Mode::Ram) || !findings().empty(); };
+    const auto over = [&] {
+      return site.isThere("gpu001", wire::Mode::Ram) || !findings().empty();
+    };
     site.until(over, 30s);
     const bool in = site.isThere("gpu001", wire::Mode::Ram);
     site.kill(node);
@@ -73,7 +82,9 @@ class AttestedTest : public testing::Test {
     for (const auto& finding : open) out += finding.text + "\n";
     return out;
   }
-  void forgetFindings() { ASSERT_TRUE(site.store->clearFindings({lifecycle::Subject(kNode), FacetName("enrolled")})); }
+  void forgetFindings() {
+    ASSERT_TRUE(site.store->clearFindings({lifecycle::Subject(kNode), FacetName("enrolled")}));
+  }
 
   Site site;
   SoftTpm tpm{site.folder / "tpm-a"};
@@ -93,7 +104,8 @@ TEST_F(AttestedTest, aWrongPcrGetsNothingAndIsAFinding) {
   EXPECT_THAT(findings(), HasSubstr("PCR 7 is "));
   EXPECT_THAT(findings(), HasSubstr("which its profile does not list"));
   EXPECT_FALSE(loadIdentity(with)) << "no certificate reached the node";
-  EXPECT_THAT(**site.store->getValue("agent.enrolment.gpu001"), HasSubstr("issued")) << "the arming is not used";
+  EXPECT_THAT(**site.store->getValue("agent.enrolment.gpu001"), HasSubstr("issued"))
+      << "the arming is not used";
 }
 
 TEST_F(AttestedTest, withoutATpmThereIsNoCertificate) {
@@ -105,7 +117,9 @@ TEST_F(AttestedTest, withoutATpmThereIsNoCertificate) {
 
 TEST_F(AttestedTest, anAgentThatKnowsOfNoProofGetsNothing) {
   const auto enrolment = *site.gateway().openEnrolment(kNode, *Mac::parse(kMac1));
-  const auto answer = site.post("/agent/v1/enrol", toJson(wire::EnrolRequest{enrolment, io::makeKeyAndRequest("x")->csr_pem, kMac1}));
+  const auto answer =
+      site.post("/agent/v1/enrol",
+                toJson(wire::EnrolRequest{enrolment, io::makeKeyAndRequest("x")->csr_pem, kMac1}));
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->status, 403);
   EXPECT_THAT(answer->body, HasSubstr("\"attest\":true"));
@@ -136,7 +150,8 @@ class LiarTest : public AttestedTest {
     wire::AttestedRequest request;
     request.csr_pem = "the request";
     request.secret = tools.activate(challenge.id_object, challenge.encrypted_secret).value_or("");
-    const auto quote = tools.quote(challenge.pcrs, wire::qualifyingData(challenge.nonce, request.csr_pem));
+    const auto quote =
+        tools.quote(challenge.pcrs, wire::qualifyingData(challenge.nonce, request.csr_pem));
     EXPECT_TRUE(quote);
     request.quote = quote->quote, request.signature = quote->signature, request.pcrs = quote->pcrs;
     return request;
@@ -147,12 +162,14 @@ class LiarTest : public AttestedTest {
 TEST_F(LiarTest, anHonestAnswerPassesOnce) {
   auto tools = tpm.tools();
   const auto keys = keysOf(*tools);
-  const auto challenge = attestor.challenge(node(), {"", "", keys.ek_public, keys.ek_certificate, keys.ak_public});
+  const auto challenge =
+      attestor.challenge(node(), {"", "", keys.ek_public, keys.ek_certificate, keys.ak_public});
   ASSERT_TRUE(challenge) << challenge.error().str();
   const auto request = answer(*tools, *challenge);
   const auto passed = attestor.check(node(), request);
   EXPECT_TRUE(passed) << passed.error().str();
-  EXPECT_THAT(attestor.check(node(), request).error().str(), HasSubstr("no challenge")) << "a replay";
+  EXPECT_THAT(attestor.check(node(), request).error().str(), HasSubstr("no challenge"))
+      << "a replay";
 }
 
 TEST_F(LiarTest, theEkOfAnotherTpmOpensNothing) {
@@ -161,9 +178,12 @@ TEST_F(LiarTest, theEkOfAnotherTpmOpensNothing) {
   const auto named = keysOf(*victim), mine = keysOf(*liar);
   const auto challenge = attestor.challenge(node(), {"", "", named.ek_public, "", mine.ak_public});
   ASSERT_TRUE(challenge);
-  EXPECT_FALSE(liar->activate(challenge->id_object, challenge->encrypted_secret)) << "it has not this EK";
-  EXPECT_FALSE(victim->activate(challenge->id_object, challenge->encrypted_secret)) << "it has not this AK: a victim's TPM is no help";
-  EXPECT_THAT(attestor.check(node(), answer(*liar, *challenge)).error().str(), HasSubstr("did not open the challenge"));
+  EXPECT_FALSE(liar->activate(challenge->id_object, challenge->encrypted_secret))
+      << "it has not this EK";
+  EXPECT_FALSE(victim->activate(challenge->id_object, challenge->encrypted_secret))
+      << "it has not this AK: a victim's TPM is no help";
+  EXPECT_THAT(attestor.check(node(), answer(*liar, *challenge)).error().str(),
+              HasSubstr("did not open the challenge"));
 }
 
 TEST_F(LiarTest, aQuoteIsForOneRequestAndOneChallenge) {
@@ -189,11 +209,13 @@ TEST_F(LiarTest, valuesThatTheTpmHasNotSignedAreWorthNothing) {
   auto challenge = attestor.challenge(node(), {"", "", keys.ek_public, "", keys.ak_public});
   auto request = answer(*tools, *challenge);
   request.pcrs[7] = std::string(32, '\0');
-  EXPECT_THAT(attestor.check(node(), request).error().str(), HasSubstr("not those that its TPM has signed"));
+  EXPECT_THAT(attestor.check(node(), request).error().str(),
+              HasSubstr("not those that its TPM has signed"));
   challenge = attestor.challenge(node(), {"", "", keys.ek_public, "", keys.ak_public});
   auto fewer = *challenge;
   fewer.pcrs = {0};
-  EXPECT_THAT(attestor.check(node(), answer(*tools, fewer)).error().str(), HasSubstr("not of the PCRs that were asked for"));
+  EXPECT_THAT(attestor.check(node(), answer(*tools, fewer)).error().str(),
+              HasSubstr("not of the PCRs that were asked for"));
 }
 
 TEST_F(LiarTest, aChallengeGrowsOld) {
@@ -208,7 +230,11 @@ TEST_F(LiarTest, aChallengeGrowsOld) {
 TEST_F(LiarTest, whereRootsAreDeclaredATpmWithoutCertificateIsRefused) {
   site.cluster.profiles["trusted"].tpm->ek_roots_pem = site.ca->certificatePem();
   const auto keys = keysOf(*tpm.tools());
-  EXPECT_THAT(attestor.challenge(node(), {"", "", keys.ek_public, keys.ek_certificate, keys.ak_public}).error().str(), HasSubstr("no certificate of its endorsement key"));
+  EXPECT_THAT(
+      attestor.challenge(node(), {"", "", keys.ek_public, keys.ek_certificate, keys.ak_public})
+          .error()
+          .str(),
+      HasSubstr("no certificate of its endorsement key"));
 }
 
 }  // namespace

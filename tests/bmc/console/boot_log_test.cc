@@ -59,13 +59,15 @@ TEST_F(BootLogTest, aMachineThatNeverStopsTalkingFillsNoDisk) {
 TEST_F(BootLogTest, nothingIsLeftOutOfABootThatFits) {
   auto log = shelf_.begin(now_, "restart");
   std::string all;
-  while (all.size() + 1000 < kHeadBytes + 2 * kTailBytes) all += std::string(999, static_cast<char>('a' + all.size() % 26)) + "\n";
+  while (all.size() + 1000 < kHeadBytes + 2 * kTailBytes)
+    all += std::string(999, static_cast<char>('a' + all.size() % 26)) + "\n";
   ASSERT_TRUE(log->append(all));
   EXPECT_EQ(*shelf_.read(log->number()), all);
 }
 
 TEST_F(BootLogTest, theOldestBootsGoAndNumbersAreNeverUsedAgain) {
-  for (int i = 1; i <= kKeptBoots + 3; ++i) ASSERT_TRUE(shelf_.begin(now_, std::to_string(i))->append("boot " + std::to_string(i)));
+  for (int i = 1; i <= kKeptBoots + 3; ++i)
+    ASSERT_TRUE(shelf_.begin(now_, std::to_string(i))->append("boot " + std::to_string(i)));
   const auto boots = *shelf_.boots();
   ASSERT_EQ(boots.size(), static_cast<std::size_t>(kKeptBoots));
   EXPECT_EQ(boots.front().number, 4);
@@ -77,8 +79,10 @@ TEST_F(BootLogTest, theOldestBootsGoAndNumbersAreNeverUsedAgain) {
 TEST_F(BootLogTest, nobodyElseMayReadIt) {
   auto log = shelf_.begin(now_, "restart");
   ASSERT_TRUE(log->append("root password is"));
-  EXPECT_EQ(fs::status(folder_.path() / "gpu001").permissions() & fs::perms::others_all, fs::perms::none);
-  EXPECT_EQ(fs::status(folder_.path() / "gpu001").permissions() & fs::perms::group_all, fs::perms::none);
+  EXPECT_EQ(fs::status(folder_.path() / "gpu001").permissions() & fs::perms::others_all,
+            fs::perms::none);
+  EXPECT_EQ(fs::status(folder_.path() / "gpu001").permissions() & fs::perms::group_all,
+            fs::perms::none);
 }
 
 TEST_F(BootLogTest, withoutItsFolderItSaysSo) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The desk in virtual time: every boot is kept, nothing waits for long, and what it hears last is there for findings.
+// The desk in virtual time: every boot is kept, nothing waits for long, and what it hears last is
+// there for findings.
 #include "bmc/console/boot_log.h"
 #include "bmc/console/console_recorder.h"
 #include "lifecycle/model/consoles.h"
@@ -46,7 +47,9 @@ class DeskTest : public testing::Test {
     loop.settle();
   }
   void pass(std::chrono::milliseconds time) { loop.run(passing(loop.clock, time)); }
-  static Task<bool> passing(Clock& clock, std::chrono::milliseconds time) { co_return co_await clock.rest(time); }
+  static Task<bool> passing(Clock& clock, std::chrono::milliseconds time) {
+    co_return co_await clock.rest(time);
+  }
   std::vector<std::string> kept() {
     std::vector<std::string> out;
     const BootShelf shelf(folder.path(), kNode);
@@ -60,8 +63,10 @@ class DeskTest : public testing::Test {
   std::shared_ptr<test::FakeSerial> serial = std::make_shared<test::FakeSerial>();
   bool has_console = true;
   std::unique_ptr<Consoles> desk = makeConsoles(
-      [this](const NodeName&) -> std::unique_ptr<ConsoleSource> { return has_console ? std::make_unique<test::FakeConsole>(serial) : nullptr; }, folder.path(), loop.clock,
-      loop.workers);
+      [this](const NodeName&) -> std::unique_ptr<ConsoleSource> {
+        return has_console ? std::make_unique<test::FakeConsole>(serial) : nullptr;
+      },
+      folder.path(), loop.clock, loop.workers);
 };
 
 TEST_F(DeskTest, keepsEachBootForItself) {
@@ -156,9 +161,12 @@ TEST_F(DeskTest, linesSayOfWhichBootTheyAre) {
   begin();
   EXPECT_THAT(desk->lastLines(kNode), IsEmpty()) << "not what the boot before has said";
   hear("second");
-  EXPECT_THAT(desk->lastLines(kNode), ElementsAre(lifecycle::consoleBootLine(2, second, "restart"), "second"));
+  EXPECT_THAT(desk->lastLines(kNode),
+              ElementsAre(lifecycle::consoleBootLine(2, second, "restart"), "second"));
   pass(1h);
-  EXPECT_THAT(desk->lastLines(kNode), ElementsAre(lifecycle::consoleBootLine(2, second, "restart"), "second")) << "from what is kept";
+  EXPECT_THAT(desk->lastLines(kNode),
+              ElementsAre(lifecycle::consoleBootLine(2, second, "restart"), "second"))
+      << "from what is kept";
 }
 
 TEST_F(DeskTest, aBootEndsWhenItsSystemIsSeenUp) {

@@ -26,7 +26,9 @@ class MachineLine {
     ::grantpt(master_);
     ::unlockpt(master_);
     device_ = ::ptsname(master_);
-    slave_ = ::open(device_.c_str(), O_RDWR | O_NOCTTY | O_CLOEXEC);  // held: a terminal that nobody has open forgets
+    slave_ =
+        ::open(device_.c_str(),
+               O_RDWR | O_NOCTTY | O_CLOEXEC);  // held: a terminal that nobody has open forgets
     termios raw{};
     ::tcgetattr(slave_, &raw);
     ::cfmakeraw(&raw);
@@ -40,7 +42,9 @@ class MachineLine {
   MachineLine& operator=(const MachineLine&) = delete;
   const std::string& device() const { return device_; }
 
-  void says(std::string_view text) { ASSERT_EQ(::write(master_, text.data(), text.size()), static_cast<ssize_t>(text.size())); }
+  void says(std::string_view text) {
+    ASSERT_EQ(::write(master_, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  }
   /// What was typed to the machine, as it comes.
   Async<std::string> hears(std::size_t count) {
     asio::posix::stream_descriptor line(co_await asio::this_coro::executor, ::dup(master_));

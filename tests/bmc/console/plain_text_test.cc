@@ -21,7 +21,8 @@ TEST(PlainLines, lastLinesThatAreNotEmpty) {
 TEST(PlainLines, terminalSequencesAreGone) {
   EXPECT_THAT(plainLines("\x1b[1;31mred\x1b[0m alert", 5), ElementsAre("red alert"));
   EXPECT_THAT(plainLines("\x1b]0;title of your window\x07ok", 5), ElementsAre("ok"));
-  EXPECT_THAT(plainLines("\x1b]52;c;cm0gLXJmIC8=\x1b\\ok", 5), ElementsAre("ok")) << "the clipboard is the operator's";
+  EXPECT_THAT(plainLines("\x1b]52;c;cm0gLXJmIC8=\x1b\\ok", 5), ElementsAre("ok"))
+      << "the clipboard is the operator's";
   EXPECT_THAT(plainLines("\x1bP$q\"p\x1b\\ok", 5), ElementsAre("ok"));
   EXPECT_THAT(plainLines("a\x1b(Bb\x1b=c\x1b#8d", 5), ElementsAre("abcd"));
   EXPECT_THAT(plainLines("cut off \x1b[31", 5), ElementsAre("cut off"));
@@ -35,7 +36,8 @@ TEST(PlainLines, anUnfinishedSequenceHidesNothingForLong) {
 }
 
 TEST(PlainLines, screensOfFirmwareAreLines) {
-  EXPECT_THAT(plainLines("\x1b[2J\x1b[1;1HMain  Boot\x1b[3;1HSecure Boot  off\x1b[24;80H", 5), ElementsAre("Main  Boot", "Secure Boot  off"));
+  EXPECT_THAT(plainLines("\x1b[2J\x1b[1;1HMain  Boot\x1b[3;1HSecure Boot  off\x1b[24;80H", 5),
+              ElementsAre("Main  Boot", "Secure Boot  off"));
 }
 
 TEST(PlainLines, whatWasOverwrittenIsGone) {
@@ -46,7 +48,11 @@ TEST(PlainLines, whatWasOverwrittenIsGone) {
 TEST(PlainLines, lettersStayAndWhatTurnsThemGoes) {
   EXPECT_THAT(plainLines("Gerät läuft ✓", 5), ElementsAre("Gerät läuft ✓"));
   EXPECT_THAT(plainLines("user\u202e\u2066gnp.exe\u200b", 5), ElementsAre("usergnp.exe"));
-  EXPECT_THAT(plainLines("c1 \xc2\x9b" "31m and \x9b" "31m", 5), ElementsAre("c1 31m and 31m"));
+  EXPECT_THAT(plainLines("c1 \xc2\x9b"
+                         "31m and \x9b"
+                         "31m",
+                         5),
+              ElementsAre("c1 31m and 31m"));
   EXPECT_THAT(plainLines("\xff\xfe broken \xc0\xaf \xe2\x82", 5), ElementsAre(" broken"));
 }
 
@@ -71,7 +77,8 @@ TEST(PlainLines, nothingButLettersComesOutOfAnything) {
       for (std::size_t i = 0; i < line.size(); ++i) {
         const auto byte = static_cast<unsigned char>(line[i]);
         ASSERT_TRUE(byte >= 0x20 && byte != 0x7f) << "control character in round " << round;
-        ASSERT_FALSE(byte == 0xc2 && static_cast<unsigned char>(line[i + 1]) < 0xa0) << "C1 character in round " << round;
+        ASSERT_FALSE(byte == 0xc2 && static_cast<unsigned char>(line[i + 1]) < 0xa0)
+            << "C1 character in round " << round;
       }
     }
   }

@@ -19,8 +19,11 @@ const NodeName kNode("gpu001");
 class QemuConsoleTest : public testing::Test {
  protected:
   void boot(const std::string& serial) {
-    auto started = processes->start({"qemu-system-x86_64", {"-machine", "q35,accel=tcg,graphics=off", "-m", "64", "-display", "none", "-nic", "none", "-serial", serial, "-no-reboot"}},
-                                    folder / "qemu.log");
+    auto started =
+        processes->start({"qemu-system-x86_64",
+                          {"-machine", "q35,accel=tcg,graphics=off", "-m", "64", "-display", "none",
+                           "-nic", "none", "-serial", serial, "-no-reboot"}},
+                         folder / "qemu.log");
     ASSERT_TRUE(started) << started.error().str();
     machine = std::move(*started);
   }
@@ -46,8 +49,13 @@ class QemuConsoleTest : public testing::Test {
 
 TEST_F(QemuConsoleTest, whatTheFirmwareSaysIsKeptAlsoWhenTheLineComesLater) {
   const auto socket = (folder / "serial.sock").string();
-  auto desk = makeConsoles([&](const NodeName& node) { return shareConsole(makeSocketConsole(socket), folder / "run", node); }, folder / "kept", clock, workers);
-  ASSERT_TRUE(test::runAsync(io, begin(*desk)));  // before there is a machine, as when its power is off
+  auto desk = makeConsoles(
+      [&](const NodeName& node) {
+        return shareConsole(makeSocketConsole(socket), folder / "run", node);
+      },
+      folder / "kept", clock, workers);
+  ASSERT_TRUE(
+      test::runAsync(io, begin(*desk)));  // before there is a machine, as when its power is off
   boot("unix:" + socket + ",server=on,wait=on");
   ASSERT_TRUE(test::runAsync(io, untilSaid(*desk, "SeaBIOS (version"), 60s));
   ASSERT_TRUE(test::runAsync(io, desk->close()));  // and with it what a worker still writes
@@ -58,17 +66,22 @@ TEST_F(QemuConsoleTest, ATerminalDeviceIsReadToo) {
   boot("pty");
   const auto log = folder / "qemu.log";
   std::string device;
-  ASSERT_TRUE(test::runAsync(io, [](Clock& clock, std::filesystem::path log, std::string& device) -> Async<void> {
-    while (true) {  // "char device redirected to /dev/pts/5 (label serial0)"
-      const auto said = io::readFile(log).value_or("");
-      if (const auto at = said.find("/dev/pts/"); at != std::string::npos && said.find(' ', at) != std::string::npos) {
-        device = said.substr(at, said.find(' ', at) - at);
-        co_return Result<void>();
-      }
-      co_await clock.rest(10ms);
-    }
-  }(clock, log, device), 60s));
-  auto desk = makeConsoles([&](const NodeName&) { return makeSocketConsole(device); }, folder / "kept", clock, workers);
+  ASSERT_TRUE(test::runAsync(
+      io,
+      [](Clock& clock, std::filesystem::path log, std::string& device) -> Async<void> {
+        while (true) {  // "char device redirected to /dev/pts/5 (label serial0)"
+          const auto said = io::readFile(log).value_or("");
+          if (const auto at = said.find("/dev/pts/");
+              at != std::string::npos && said.find(' ', at) != std::string::npos) {
+            device = said.substr(at, said.find(' ', at) - at);
+            co_return Result<void>();
+          }
+          co_await clock.rest(10ms);
+        }
+      }(clock, log, device),
+      60s));
+  auto desk = makeConsoles([&](const NodeName&) { return makeSocketConsole(device); },
+                           folder / "kept", clock, workers);
   ASSERT_TRUE(test::runAsync(io, begin(*desk)));
   ASSERT_TRUE(test::runAsync(io, untilSaid(*desk, "SeaBIOS"), 60s));
   ASSERT_TRUE(test::runAsync(io, desk->close()));

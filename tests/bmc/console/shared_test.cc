@@ -18,7 +18,9 @@ const NodeName kNode("gpu001");
 class SharedConsoleTest : public testing::Test {
  protected:
   using Line = std::unique_ptr<io::Dialogue>;
-  std::unique_ptr<ConsoleSource> source() { return shareConsole(std::make_unique<test::FakeConsole>(serial), folder / "run", kNode); }
+  std::unique_ptr<ConsoleSource> source() {
+    return shareConsole(std::make_unique<test::FakeConsole>(serial), folder / "run", kNode);
+  }
   Line open() {
     auto at = source();
     auto opened = test::runAsync(io, at->open());
@@ -33,7 +35,9 @@ class SharedConsoleTest : public testing::Test {
     EXPECT_TRUE(test::runAsync(io, untilTyped(mark)));
     return line;
   }
-  std::string read(const Line& line) { return test::runAsync(io, line->read()).value_or("an error"); }
+  std::string read(const Line& line) {
+    return test::runAsync(io, line->read()).value_or("an error");
+  }
   /// What is expected, however it is cut into pieces.
   std::string readBytes(const Line& line, std::size_t count) {
     std::string out;
@@ -115,7 +119,7 @@ TEST_F(SharedConsoleTest, aLineThatIsRefusedLeavesTheLockFree) {
 
 TEST_F(SharedConsoleTest, theSocketIsForMustersUserOnly) {
   auto first = open();
-  struct stat folder_is {}, socket_is {};
+  struct stat folder_is{}, socket_is{};
   ASSERT_EQ(::stat((folder.path() / "run").c_str(), &folder_is), 0);
   ASSERT_EQ(::stat((folder.path() / "run" / "gpu001.sock").c_str(), &socket_is), 0);
   EXPECT_EQ(folder_is.st_mode & 077, 0u);

@@ -4,8 +4,8 @@
 #include "bmc/console/source.h"
 #include "tests/bmc/console/sol_rig.h"
 
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <gmock/gmock.h>
+#include <boost/asio/posix/stream_descriptor.hpp>
 
 namespace muster::bmc {
 namespace {
@@ -16,9 +16,12 @@ using testing::Not;
 
 class SolTest : public testing::Test {
  protected:
-  void SetUp() override { ASSERT_TRUE(rig.running()) << "ipmi_sim (Debian: openipmi) does not run"; }
+  void SetUp() override {
+    ASSERT_TRUE(rig.running()) << "ipmi_sim (Debian: openipmi) does not run";
+  }
 
-  std::unique_ptr<ConsoleSource> source(std::string password = "secret", std::vector<std::string> more = {"-C", "3"}) {
+  std::unique_ptr<ConsoleSource> source(std::string password = "secret",
+                                        std::vector<std::string> more = {"-C", "3"}) {
     SolOptions options;
     options.host = "127.0.0.1";
     options.port = rig.port();
@@ -26,7 +29,8 @@ class SolTest : public testing::Test {
     options.account.password = [password] { return Result<Secret>(Secret(password)); };
     options.account.may_try = [this](const Secret&) -> Result<void> {
       ++tries;
-      return refusals > 0 ? fail(ErrorCode::Denied, "this password was refused before") : Result<void>();
+      return refusals > 0 ? fail(ErrorCode::Denied, "this password was refused before")
+                          : Result<void>();
     };
     options.account.refused = [this](const Secret&) { ++refusals; };
     options.more_args = std::move(more);
@@ -125,7 +129,9 @@ TEST_F(SolTest, thePasswordIsInNoCommandLine) {
   int tools = 0;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     const auto words = io::readFile(entry.path() / "cmdline", 1u << 16);
-    if (!words || words->find("ipmitool") == std::string::npos || words->find(std::to_string(rig.port())) == std::string::npos) continue;
+    if (!words || words->find("ipmitool") == std::string::npos ||
+        words->find(std::to_string(rig.port())) == std::string::npos)
+      continue;
     ++tools;
     EXPECT_THAT(*words, Not(HasSubstr("secret")));
   }

@@ -18,10 +18,17 @@ namespace {
 using testing::HasSubstr;
 
 TEST(SerialOfDomain, isATerminalOrASocket) {
-  EXPECT_EQ(*serialOfDomain("<devices><serial type='pty'>\n<source path='/dev/pts/3'/><target port='0'/></serial></devices>"), "/dev/pts/3");
-  EXPECT_EQ(*serialOfDomain("<serial type='unix'><source mode='bind' path='/run/x.sock'/><log file='/l'/></serial>"), "/run/x.sock");
-  EXPECT_FALSE(serialOfDomain("<serial type='tcp'><source mode='bind' host='::' service='1'/></serial>"));
-  EXPECT_FALSE(serialOfDomain("<serial type='pty'><target port='0'/></serial>")) << "a domain that is off";
+  EXPECT_EQ(*serialOfDomain("<devices><serial type='pty'>\n<source path='/dev/pts/3'/><target "
+                            "port='0'/></serial></devices>"),
+            "/dev/pts/3");
+  EXPECT_EQ(
+      *serialOfDomain(
+          "<serial type='unix'><source mode='bind' path='/run/x.sock'/><log file='/l'/></serial>"),
+      "/run/x.sock");
+  EXPECT_FALSE(
+      serialOfDomain("<serial type='tcp'><source mode='bind' host='::' service='1'/></serial>"));
+  EXPECT_FALSE(serialOfDomain("<serial type='pty'><target port='0'/></serial>"))
+      << "a domain that is off";
   EXPECT_FALSE(serialOfDomain("<devices><console type='pty'/></devices>"));
 }
 
@@ -72,7 +79,8 @@ TEST_F(FinderTest, isWhatTheProfileDeclares) {
   EXPECT_EQ(nameOf(), "serial over LAN of 10.0.0.1");
   cluster.profiles["p"].console = inventory::ConsoleSpec{.via = inventory::ConsoleVia::Redfish};
   EXPECT_EQ(nameOf(), "serial console of 10.0.0.1 by SSH");
-  cluster.profiles["p"].console = inventory::ConsoleSpec{.via = inventory::ConsoleVia::Socket, .path = "/run/c/{node}.sock"};
+  cluster.profiles["p"].console =
+      inventory::ConsoleSpec{.via = inventory::ConsoleVia::Socket, .path = "/run/c/{node}.sock"};
   EXPECT_EQ(nameOf(), "/run/c/gpu001.sock");
   cluster.profiles["p"].console.reset();
   cluster.nodes[0].bmc.url = "libvirt:one";
@@ -86,23 +94,28 @@ TEST_F(FinderTest, saysWhatIsMissingWhereTheBmcDoesNotTellEnough) {
   const auto asked = [&](SerialPlace told) {
     fleet.bmc.told = std::move(told);
     asio::io_context io;
-    auto line = test::runAsync(io, inventoryConsoles({cluster, store, clock, workers, fleet}, folder.path())(NodeName("gpu001"))->open());
+    auto line = test::runAsync(io, inventoryConsoles({cluster, store, clock, workers, fleet},
+                                                     folder.path())(NodeName("gpu001"))
+                                       ->open());
     return line ? std::string() : line.error().str();
   };
   EXPECT_THAT(asked({}), HasSubstr("switch it on"));
   EXPECT_THAT(asked({.ipmi = true}), HasSubstr("via: sol"));
   EXPECT_THAT(asked({.ssh = true}), HasSubstr("by what command"));
   EXPECT_THAT(asked({.ssh = true, .ssh_command = "start\nreset"}), HasSubstr("by what command"));
-  EXPECT_TRUE(store.values["bmc.console.gpu001"].empty()) << "only a place that can be used is remembered";
+  EXPECT_TRUE(store.values["bmc.console.gpu001"].empty())
+      << "only a place that can be used is remembered";
 }
 
 TEST_F(FinderTest, remembersWhatTheBmcSaidAndNotWhatIsDeclared) {
   cluster.credentials["bmc"].username = "admin";
-  cluster.profiles["p"].console = inventory::ConsoleSpec{.via = inventory::ConsoleVia::Redfish, .command = "vsp"};
+  cluster.profiles["p"].console =
+      inventory::ConsoleSpec{.via = inventory::ConsoleVia::Redfish, .command = "vsp"};
   OneBmc fleet;
   fleet.bmc.told = {.ssh = true};
   asio::io_context io;
-  auto source = inventoryConsoles({cluster, store, clock, workers, fleet}, folder.path())(NodeName("gpu001"));
+  auto source =
+      inventoryConsoles({cluster, store, clock, workers, fleet}, folder.path())(NodeName("gpu001"));
   EXPECT_FALSE(test::runAsync(io, source->open())) << "no password is declared";
   EXPECT_EQ(store.values["bmc.console.gpu001"], "22");
   fleet.bmc.told = {.ssh = true, .ssh_port = 2200, .ssh_command = "start"};

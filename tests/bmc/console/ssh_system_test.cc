@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Consoles by SSH for real: OpenSSH's client and sshpass to dropbear, the place told by an emulated BMC's Redfish over HTTPS.
+// Consoles by SSH for real: OpenSSH's client and sshpass to dropbear, the place told by an emulated
+// BMC's Redfish over HTTPS.
 #include "bmc/console/console_recorder.h"
 #include "lab/vbmc/redfish_service.h"
+#include "tests/bmc/console/ssh_rig.h"
 #include "tests/bmc/values_store.h"
 #include "tests/bmc/virtual_bmc.h"
-#include "tests/bmc/console/ssh_rig.h"
 
 #include <gmock/gmock.h>
 
@@ -21,18 +22,23 @@ class SshTest : public testing::Test {
  protected:
   using SshRig = test::SshRig;
   void SetUp() override {
-    if (::geteuid() != 0 || !io::runChecked({.program = "unshare", .args = {"-m", "true"}})) GTEST_SKIP() << "needs root and a mount namespace for an account of its own";
+    if (::geteuid() != 0 || !io::runChecked({.program = "unshare", .args = {"-m", "true"}}))
+      GTEST_SKIP() << "needs root and a mount namespace for an account of its own";
   }
   SshRig& serve(std::string_view cli = {}, std::string more = {}) {
     rig_.emplace(cli, std::move(more));
-    EXPECT_TRUE(rig_->running()) << "dropbear (Debian: dropbear-bin) does not run: " << io::readFile(rig_->log()).value_or("");
+    EXPECT_TRUE(rig_->running()) << "dropbear (Debian: dropbear-bin) does not run: "
+                                 << io::readFile(rig_->log()).value_or("");
     return *rig_;
   }
   std::unique_ptr<ConsoleSource> source(SshPlace place, std::string password = "secret") {
     SshOptions options{"127.0.0.1", NodeName("gpu001"), {}, place, {}, {}, {}, folder_.path()};
     options.account.username = "admin";
     options.account.password = [password] { return Result<Secret>(Secret(password)); };
-    options.account.may_try = [this](const Secret&) -> Result<void> { return refusals_ > 0 ? fail(ErrorCode::Denied, "this password was refused before") : Result<void>(); };
+    options.account.may_try = [this](const Secret&) -> Result<void> {
+      return refusals_ > 0 ? fail(ErrorCode::Denied, "this password was refused before")
+                           : Result<void>();
+    };
     options.account.refused = [this](const Secret&) { ++refusals_; };
     options.host_keys = [this] { return Result<std::string>(host_keys_); };
     options.keep_host_keys = [this](std::string lines) {
@@ -42,7 +48,9 @@ class SshTest : public testing::Test {
     if (ask_) options.ask = ask_;
     return makeSshConsole(std::move(options), clock_);
   }
-  Result<std::unique_ptr<io::Dialogue>> open(ConsoleSource& at) { return test::runAsync(io_, at.open(), 60s); }
+  Result<std::unique_ptr<io::Dialogue>> open(ConsoleSource& at) {
+    return test::runAsync(io_, at.open(), 60s);
+  }
   std::string readUntil(io::Dialogue& line, const std::string& what) {
     std::string heard;
     while (heard.find(what) == std::string::npos) {
@@ -52,7 +60,9 @@ class SshTest : public testing::Test {
     }
     return heard;
   }
-  std::string hears(std::size_t count) { return test::runAsync(io_, rig_->machine().hears(count), 20s).value_or("nothing"); }
+  std::string hears(std::size_t count) {
+    return test::runAsync(io_, rig_->machine().hears(count), 20s).value_or("nothing");
+  }
 
   test::TempFolder folder_;
   std::optional<SshRig> rig_;
@@ -84,7 +94,8 @@ TEST_F(SshTest, aCommandLineIsPassedToTheConsole) {
   auto line = open(*at);
   ASSERT_TRUE(line) << line.error().str();
   rig.machine().says("login: ");
-  EXPECT_THAT(readUntil(**line, "login: "), HasSubstr("-> ")) << "what the BMC said before is shown as well";
+  EXPECT_THAT(readUntil(**line, "login: "), HasSubstr("-> "))
+      << "what the BMC said before is shown as well";
   ASSERT_TRUE(test::runAsync(io_, (*line)->write("root\r")));
   EXPECT_EQ(hears(5), "root\r");
 }
@@ -133,7 +144,9 @@ class SaidTest : public SshTest, public testing::WithParamInterface<Said> {};
 
 TEST_P(SaidTest, tellsARefusedPasswordFromALineThatBroke) {
   const std::string path = std::getenv("PATH");
-  ASSERT_TRUE(io::writeFileAtomic(folder_ / "sshpass", fmt::format("#!/bin/sh\nprintf '%b' '{}'\nexit 5\n", GetParam().text), 0700));
+  ASSERT_TRUE(io::writeFileAtomic(
+      folder_ / "sshpass", fmt::format("#!/bin/sh\nprintf '%b' '{}'\nexit 5\n", GetParam().text),
+      0700));
   ::setenv("PATH", (folder_.path().string() + ":" + path).c_str(), 1);
   auto at = source({22, {}}, "secret");
   const auto line = open(*at);
@@ -144,17 +157,29 @@ TEST_P(SaidTest, tellsARefusedPasswordFromALineThatBroke) {
   EXPECT_THAT(line.error().str(), Not(HasSubstr("secret")));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SaidTest,
-                         testing::Values(Said{"SSHPASS: detected prompt. Sending password.\\nSSHPASS: read: (admin@bmc) Password: \\nSSHPASS: detected prompt, again. Wrong password. Terminating.\\n", ErrorCode::Denied, 1},
-                                         Said{"SSHPASS: detected prompt. Sending password.\\nReceived disconnect from 10.0.0.1 port 22:2: Too many authentication failures\\n", ErrorCode::Denied, 1},
-                                         Said{"SSHPASS: detected prompt. Sending password.\\nadmin@bmc: Permission denied (publickey).\\n", ErrorCode::Denied, 1},
-                                         Said{"SSHPASS: detected prompt. Sending password.\\nSSHPASS: read: secret\\nsecret\\n", ErrorCode::Denied, 0},
-                                         Said{"kex_exchange_identification: Connection closed by remote host\\n", ErrorCode::Unavailable, 0},
-                                         Said{"", ErrorCode::Unavailable, 0}));
+INSTANTIATE_TEST_SUITE_P(
+    All, SaidTest,
+    testing::Values(
+        Said{"SSHPASS: detected prompt. Sending password.\\nSSHPASS: read: (admin@bmc) Password: "
+             "\\nSSHPASS: detected prompt, again. Wrong password. Terminating.\\n",
+             ErrorCode::Denied, 1},
+        Said{"SSHPASS: detected prompt. Sending password.\\nReceived disconnect from 10.0.0.1 port "
+             "22:2: Too many authentication failures\\n",
+             ErrorCode::Denied, 1},
+        Said{"SSHPASS: detected prompt. Sending password.\\nadmin@bmc: Permission denied "
+             "(publickey).\\n",
+             ErrorCode::Denied, 1},
+        Said{"SSHPASS: detected prompt. Sending password.\\nSSHPASS: read: secret\\nsecret\\n",
+             ErrorCode::Denied, 0},
+        Said{"kex_exchange_identification: Connection closed by remote host\\n",
+             ErrorCode::Unavailable, 0},
+        Said{"", ErrorCode::Unavailable, 0}));
 
 TEST_F(SshTest, aBmcThatWantsAnotherPasswordIsNotToldACommand) {
   auto& rig = serve("start");
-  std::ofstream(rig.folder() / "enter") << "#!/bin/sh\nprintf 'You are required to change your password.\\nCurrent password: '\nread -r said\necho \"heard $said\" >&2\n";
+  std::ofstream(rig.folder() / "enter")
+      << "#!/bin/sh\nprintf 'You are required to change your password.\\nCurrent password: '\nread "
+         "-r said\necho \"heard $said\" >&2\n";
   auto at = source({rig.port(), "start"});
   const auto line = open(*at);
   ASSERT_FALSE(line);
@@ -266,7 +291,8 @@ TEST_F(SshTest, withDeclaredTrustOnlyTheDeclaredHostKeyGetsThePassword) {
   Workers workers{1};
   auto cluster = test::clusterWithBmcAt(9);  // nobody asks it: the place is declared
   ::setenv("MUSTER_BMC_TEST_PASSWORD", "secret", 1);
-  cluster.profiles["p"].console = inventory::ConsoleSpec{.via = inventory::ConsoleVia::Redfish, .port = rig.port(), .command = "start"};
+  cluster.profiles["p"].console = inventory::ConsoleSpec{
+      .via = inventory::ConsoleVia::Redfish, .port = rig.port(), .command = "start"};
   test::ValuesStore store;
   auto fleet = makeBmcFleet(cluster, store, clock_, workers);
   const auto attempt = [&] {
@@ -277,7 +303,8 @@ TEST_F(SshTest, withDeclaredTrustOnlyTheDeclaredHostKeyGetsThePassword) {
   (void)attempt();  // first contact
   const auto line = store.values["bmc.ssh.gpu001"];
   ASSERT_THAT(line, HasSubstr("gpu001 ssh-ed25519 "));
-  const auto key = line.substr(line.find("ssh-ed25519 "), line.find('\n') - line.find("ssh-ed25519 "));
+  const auto key =
+      line.substr(line.find("ssh-ed25519 "), line.find('\n') - line.find("ssh-ed25519 "));
   const auto logins = rig.count("Password auth succeeded");
   ASSERT_EQ(logins, 1u);
   cluster.bmc_trust = inventory::BmcTrustPolicy::Declared;

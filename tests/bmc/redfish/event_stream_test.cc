@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What BMCs tell by themselves: the format, and the way from the emulated BMC over real HTTPS into a finding.
+// What BMCs tell by themselves: the format, and the way from the emulated BMC over real HTTPS into
+// a finding.
 #include "bmc/redfish/event_stream.h"
 
 #include "base/io/crypto.h"
@@ -12,9 +13,9 @@
 #include "tests/fakes/memory_store.h"
 #include "tests/run_async.h"
 
-#include <boost/asio/detached.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <boost/asio/detached.hpp>
 
 namespace muster::bmc {
 namespace {
@@ -24,7 +25,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-std::vector<std::string> dataOf(EventReader& reader, std::string_view bytes, std::size_t piece_bytes) {
+std::vector<std::string> dataOf(EventReader& reader, std::string_view bytes,
+                                std::size_t piece_bytes) {
   std::vector<std::string> out;
   for (; !bytes.empty(); bytes.remove_prefix(std::min(piece_bytes, bytes.size()))) {
     const auto events = reader.take(bytes.substr(0, piece_bytes));
@@ -34,7 +36,9 @@ std::vector<std::string> dataOf(EventReader& reader, std::string_view bytes, std
 }
 
 TEST(EventReader, takesPiecesOfAnySizeAndAllLineEnds) {
-  constexpr std::string_view kStream = ": hello\nid: 7\nretry: 250\ndata: {\"a\":\ndata: 1}\n\nid:8\r\ndata:x\r\n\r\nevent: other\rdata\r\rdata: unfinished\n";
+  constexpr std::string_view kStream =
+      ": hello\nid: 7\nretry: 250\ndata: {\"a\":\ndata: 1}\n\nid:8\r\ndata:x\r\n\r\nevent: "
+      "other\rdata\r\rdata: unfinished\n";
   for (const std::size_t piece : {1, 2, 3, 7, 1000}) {
     EventReader reader;
     EXPECT_THAT(dataOf(reader, kStream, piece), ElementsAre("{\"a\":\n1}", "x", "")) << piece;
@@ -49,25 +53,31 @@ TEST(EventReader, refusesAnEventWithoutEnd) {
 }
 
 TEST(EventRecords, areReadLeniently) {
-  const auto entries = entriesOf(Json::parse(R"({"Events":[{"EventId":12,"Severity":"Warning","Message":"fan"},{"MessageId":"Alert.1.0.X","MessageSeverity":"Critical"},{"EventId":"3"},7]})"));
+  const auto entries = entriesOf(Json::parse(
+      R"({"Events":[{"EventId":12,"Severity":"Warning","Message":"fan"},{"MessageId":"Alert.1.0.X","MessageSeverity":"Critical"},{"EventId":"3"},7]})"));
   ASSERT_EQ(entries.size(), 2u);
   EXPECT_EQ(entries[0].id, "12");
   EXPECT_EQ(entries[0].severity, "Warning");
   EXPECT_EQ(entries[1].message, "Alert.1.0.X");
-  for (const char* other : {"null", "[]", "{}", R"({"Events":{}})", R"({"MetricValues":[]})"}) EXPECT_THAT(entriesOf(Json::parse(other)), IsEmpty()) << other;
+  for (const char* other : {"null", "[]", "{}", R"({"Events":{}})", R"({"MetricValues":[]})"})
+    EXPECT_THAT(entriesOf(Json::parse(other)), IsEmpty()) << other;
 }
 
 TEST(LogMark, saysAnEventAndItsLogEntryOnce) {
   const WallTime now = std::chrono::sys_days(std::chrono::year(2026) / 11 / 22);
-  const LogEntry event{"9", "2026-11-22T00:00:00Z", "Critical", "PSU 2 failed"}, entry{"41", "2026-11-22T00:00:03Z", "Critical", "PSU 2 failed"};
+  const LogEntry event{"9", "2026-11-22T00:00:00Z", "Critical", "PSU 2 failed"},
+      entry{"41", "2026-11-22T00:00:03Z", "Critical", "PSU 2 failed"};
   LogMark mark;
   mark.take({{"1", "2020", "Critical", "history"}}, now);
   EXPECT_TRUE(mark.takeEvents({event}, now));
   EXPECT_FALSE(mark.takeEvents({event}, now + 1h)) << "told again after a new connection";
   mark = LogMark::parse(mark.str());
-  EXPECT_FALSE(mark.take({{"1", "2020", "Critical", "history"}, entry}, now + 1min)) << "its entry in the log";
+  EXPECT_FALSE(mark.take({{"1", "2020", "Critical", "history"}, entry}, now + 1min))
+      << "its entry in the log";
   EXPECT_EQ(mark.kept.size(), 1u);
-  EXPECT_TRUE(mark.takeEvents({{"10", "2026-11-22T05:00:00Z", "Critical", "PSU 2 failed"}}, now + 5h)) << "it failed again";
+  EXPECT_TRUE(
+      mark.takeEvents({{"10", "2026-11-22T05:00:00Z", "Critical", "PSU 2 failed"}}, now + 5h))
+      << "it failed again";
   LogMark log_first;
   log_first.take({}, now);
   log_first.met = true;
@@ -90,7 +100,8 @@ class EventStream : public testing::Test {
     asio::co_spawn(io_, service_->run(), asio::detached);
     cluster_ = test::clusterWithBmcAt(listener_.port);
     fleet_ = makeBmcFleet(cluster_, store_, clock_, workers_);
-    watch_ = makeHealthWatch(cluster_, *fleet_, store_, clock_, [](const BmcSymptom&) { return HealthVerdict{0, "watch", ""}; });
+    watch_ = makeHealthWatch(cluster_, *fleet_, store_, clock_,
+                             [](const BmcSymptom&) { return HealthVerdict{0, "watch", ""}; });
   }
   ~EventStream() override {
     if (service_) service_->stop();
@@ -109,15 +120,24 @@ class EventStream : public testing::Test {
     }
     return done();
   }
-  std::vector<lifecycle::Fact> watchFacts() { return test::runAsync(io_, watch_->observe(lifecycle::Subject(node_)), 5s).value_or(std::vector<lifecycle::Fact>()); }
+  std::vector<lifecycle::Fact> watchFacts() {
+    return test::runAsync(io_, watch_->observe(lifecycle::Subject(node_)), 5s)
+        .value_or(std::vector<lifecycle::Fact>());
+  }
   EventSource& source() { return *dynamic_cast<EventFleet&>(*fleet_).eventsOf(node_); }
   /// Listens, comes back where a stream ended, and keeps what it was told.
   Task<void> hear() {
     EventPlace place;
     while (true) {
-      auto ended = co_await source().listen(place, [this] { ++opened_; }, [this](std::vector<LogEntry> entries) { told_.insert(told_.end(), entries.begin(), entries.end()); });
-      if (ended) place = *ended;
-      else last_error_ = ended.error();
+      auto ended = co_await source().listen(
+          place, [this] { ++opened_; },
+          [this](std::vector<LogEntry> entries) {
+            told_.insert(told_.end(), entries.begin(), entries.end());
+          });
+      if (ended)
+        place = *ended;
+      else
+        last_error_ = ended.error();
       co_await clock_.sleep(100ms);
     }
   }
@@ -149,7 +169,8 @@ TEST_F(EventStream, tellsOnceWhatHappensAndGoesOnAfterARestartOfTheBmc) {
   service_->report("Warning", "fan 3 is slow", lab::vbmc::RedfishService::Told::ByEvent);
   ASSERT_TRUE(until([this] { return told_.size() >= 2; }));
   const int before = opened_;
-  ASSERT_TRUE(test::runAsync(io_, fleet_->at(node_).resetBmc(), 60s));  // sessions and streams are gone
+  ASSERT_TRUE(
+      test::runAsync(io_, fleet_->at(node_).resetBmc(), 60s));  // sessions and streams are gone
   service_->report("Critical", "while it came back");
   ASSERT_TRUE(until([this] { return told_.size() >= 3; }));
   EXPECT_GT(opened_, before);
@@ -161,7 +182,8 @@ TEST_F(EventStream, tellsOnceWhatHappensAndGoesOnAfterARestartOfTheBmc) {
 
 TEST_F(EventStream, isNotOfferedByEveryBmc) {
   serve("supermicro");
-  const auto ended = test::runAsync(io_, source().listen({}, [] {}, [](std::vector<LogEntry>) {}), 30s);
+  const auto ended =
+      test::runAsync(io_, source().listen({}, [] {}, [](std::vector<LogEntry>) {}), 30s);
   ASSERT_FALSE(ended);
   EXPECT_EQ(ended.error().code(), ErrorCode::NotFound);
 }
@@ -169,14 +191,16 @@ TEST_F(EventStream, isNotOfferedByEveryBmc) {
 TEST_F(EventStream, becomesAFindingAtOnceAndOnlyOnce) {
   serve("idrac");
   asio::co_spawn(io_, watch_->run(), asio::detached);
-  ASSERT_TRUE(until([this] { return !watchFacts().empty(); })) << "the first look, which meets the log";
+  ASSERT_TRUE(until([this] { return !watchFacts().empty(); }))
+      << "the first look, which meets the log";
   const auto begun = clock_.steady();
   service_->report("Critical", "PSU 2 failed");
   ASSERT_TRUE(until([this] { return !store_.findings(nullptr)->empty(); }));
   EXPECT_LT(clock_.steady() - begun, 60s) << "long before the next look of its own";
   const auto findings = *store_.findings(nullptr);
   ASSERT_EQ(findings.size(), 1u);
-  EXPECT_THAT(findings[0].text, HasSubstr("1 entries of weight; the newest: PSU 2 failed")) << "event and log entry are one";
+  EXPECT_THAT(findings[0].text, HasSubstr("1 entries of weight; the newest: PSU 2 failed"))
+      << "event and log entry are one";
 }
 
 }  // namespace

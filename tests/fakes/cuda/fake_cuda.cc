@@ -60,22 +60,31 @@ void drop(void* handle) {
 
 /// The value of a format's bits, by its definition.
 double decode(burn::cuda::FloatFormat format, std::uint32_t bits) {
-  const auto mantissa = bits & ((1u << format.mantissa_bits) - 1), exponent = bits >> format.mantissa_bits & ((1u << format.exponent_bits) - 1);
+  const auto mantissa = bits & ((1u << format.mantissa_bits) - 1),
+             exponent = bits >> format.mantissa_bits & ((1u << format.exponent_bits) - 1);
   const bool negative = bits >> (format.mantissa_bits + format.exponent_bits) & 1;
-  const double value = exponent ? std::ldexp(1 + std::ldexp(mantissa, -format.mantissa_bits), static_cast<int>(exponent) - format.bias)
+  const double value = exponent ? std::ldexp(1 + std::ldexp(mantissa, -format.mantissa_bits),
+                                             static_cast<int>(exponent) - format.bias)
                                 : std::ldexp(mantissa, 1 - format.bias - format.mantissa_bits);
   return negative ? -value : value;
 }
 
 double valueAt(cudaDataType type, const void* from, std::uint64_t index) {
   switch (type) {
-    case CUDA_R_64F: return static_cast<const double*>(from)[index];
-    case CUDA_R_32F: return static_cast<const float*>(from)[index];
-    case CUDA_R_16F: return decode(burn::cuda::kHalf, static_cast<const std::uint16_t*>(from)[index]);
-    case CUDA_R_16BF: return decode(burn::cuda::kBrain, static_cast<const std::uint16_t*>(from)[index]);
-    case CUDA_R_8F_E4M3: return decode(burn::cuda::kE4m3, static_cast<const std::uint8_t*>(from)[index]);
-    case CUDA_R_8I: return static_cast<const std::int8_t*>(from)[index];
-    default: return std::nan("");
+    case CUDA_R_64F:
+      return static_cast<const double*>(from)[index];
+    case CUDA_R_32F:
+      return static_cast<const float*>(from)[index];
+    case CUDA_R_16F:
+      return decode(burn::cuda::kHalf, static_cast<const std::uint16_t*>(from)[index]);
+    case CUDA_R_16BF:
+      return decode(burn::cuda::kBrain, static_cast<const std::uint16_t*>(from)[index]);
+    case CUDA_R_8F_E4M3:
+      return decode(burn::cuda::kE4m3, static_cast<const std::uint8_t*>(from)[index]);
+    case CUDA_R_8I:
+      return static_cast<const std::int8_t*>(from)[index];
+    default:
+      return std::nan("");
   }
 }
 
@@ -84,7 +93,9 @@ constexpr int kSlowTurns = 16;
 double otherOrder(const double* row, const double* column, std::uint64_t n, cudaDataType_t type) {
   double wide = 0;
   float narrow = 0;
-  for (std::uint64_t k = n; k-- > 0;) wide += row[k] * column[k], narrow += static_cast<float>(row[k]) * static_cast<float>(column[k]);
+  for (std::uint64_t k = n; k-- > 0;)
+    wide += row[k] * column[k],
+        narrow += static_cast<float>(row[k]) * static_cast<float>(column[k]);
   return type == CUDA_R_32F ? static_cast<double>(narrow) : wide;
 }
 
@@ -100,7 +111,9 @@ FakeCuda& fakeCuda() {
 extern "C" {
 
 cudaError_t cudaGetDeviceCount(int* count) { return *count = fakeCuda().gpus, cudaSuccess; }
-cudaError_t cudaSetDevice(int device) { return device < fakeCuda().gpus ? cudaSuccess : cudaErrorInvalidDevice; }
+cudaError_t cudaSetDevice(int device) {
+  return device < fakeCuda().gpus ? cudaSuccess : cudaErrorInvalidDevice;
+}
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   *properties = {};
   std::strcpy(properties->name, "Fake H100");
@@ -108,18 +121,27 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   properties->major = 9;
   return cudaSuccess;
 }
-cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) { return std::snprintf(text, static_cast<std::size_t>(length), "0000:%02X:00.0", device + 1), cudaSuccess; }
+cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
+  return std::snprintf(text, static_cast<std::size_t>(length), "0000:%02X:00.0", device + 1),
+         cudaSuccess;
+}
 cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) { return *can = 1, cudaSuccess; }
 cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) { return cudaSuccess; }
-cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) { return *total = fakeCuda().free_bytes + (2u << 30), *free = *total - fakeCuda().taken, cudaSuccess; }
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  return *total = fakeCuda().free_bytes + (2u << 30), *free = *total - fakeCuda().taken,
+         cudaSuccess;
+}
 cudaError_t cudaGetLastError() { return cudaSuccess; }
-const char* cudaGetErrorString(cudaError_t code) { return code == cudaErrorMemoryAllocation ? "out of memory" : "fake error"; }
+const char* cudaGetErrorString(cudaError_t code) {
+  return code == cudaErrorMemoryAllocation ? "out of memory" : "fake error";
+}
 
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
   const std::scoped_lock lock(books());
-  if (fakeCuda().taken + bytes > fakeCuda().free_bytes + (65u << 20)) return cudaErrorMemoryAllocation;  // the workspace of products comes on top
+  if (fakeCuda().taken + bytes > fakeCuda().free_bytes + (65u << 20))
+    return cudaErrorMemoryAllocation;  // the workspace of products comes on top
   *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-  std::memset(*memory, 0xa5, bytes);   // fresh memory holds anything
+  std::memset(*memory, 0xa5, bytes);  // fresh memory holds anything
   fakeCuda().taken += blocks()[*memory] = bytes;
   return cudaSuccess;
 }
@@ -132,48 +154,87 @@ cudaError_t cudaFree(void* memory) {
 }
 cudaError_t cudaMallocHost(void** memory, std::size_t bytes) { return cudaMalloc(memory, bytes); }
 cudaError_t cudaFreeHost(void* memory) { return cudaFree(memory); }
-cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind, cudaStream_t) { return std::memcpy(to, from, bytes), cudaSuccess; }
-cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, std::size_t bytes, cudaStream_t) { return std::memcpy(to, from, bytes), cudaSuccess; }
-cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t) { return std::memset(to, value, bytes), cudaSuccess; }
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind,
+                            cudaStream_t) {
+  return std::memcpy(to, from, bytes), cudaSuccess;
+}
+cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, std::size_t bytes,
+                                cudaStream_t) {
+  return std::memcpy(to, from, bytes), cudaSuccess;
+}
+cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t) {
+  return std::memset(to, value, bytes), cudaSuccess;
+}
 
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) { return *stream = make(CUstream_st{}), cudaSuccess; }
-cudaError_t cudaStreamDestroy(cudaStream_t stream) { return drop<CUstream_st>(stream), cudaSuccess; }
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  return *stream = make(CUstream_st{}), cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  return drop<CUstream_st>(stream), cudaSuccess;
+}
 cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
 cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return cudaSuccess; }
 cudaError_t cudaEventCreate(cudaEvent_t* event) { return *event = make(CUevent_st{}), cudaSuccess; }
 cudaError_t cudaEventDestroy(cudaEvent_t event) { return drop<CUevent_st>(event), cudaSuccess; }
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) { return event->at = std::chrono::steady_clock::now(), cudaSuccess; }
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
+  return event->at = std::chrono::steady_clock::now(), cudaSuccess;
+}
 cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
-  return *milliseconds = std::chrono::duration<float, std::milli>(end->at - begin->at).count(), cudaSuccess;
+  return *milliseconds = std::chrono::duration<float, std::milli>(end->at - begin->at).count(),
+         cudaSuccess;
 }
 
 const char* cublasLtGetStatusString(cublasStatus_t) { return "fake status"; }
-cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) { return *handle = reinterpret_cast<cublasLtHandle_t>(make(0)), CUBLAS_STATUS_SUCCESS; }
-cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) { return drop<int>(handle), CUBLAS_STATUS_SUCCESS; }
-cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* desc, cublasComputeType_t compute, cudaDataType_t) {
+cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
+  return *handle = reinterpret_cast<cublasLtHandle_t>(make(0)), CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
+  return drop<int>(handle), CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* desc, cublasComputeType_t compute,
+                                        cudaDataType_t) {
   return *desc = reinterpret_cast<cublasLtMatmulDesc_t>(make(Desc{compute})), CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t desc) { return drop<Desc>(desc), CUBLAS_STATUS_SUCCESS; }
-cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t what, const void* value, std::size_t bytes) {
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t desc) {
+  return drop<Desc>(desc), CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc,
+                                              cublasLtMatmulDescAttributes_t what,
+                                              const void* value, std::size_t bytes) {
   auto* mine = reinterpret_cast<Desc*>(desc);
   if (what == CUBLASLT_MATMUL_DESC_TRANSA && bytes == 4) std::memcpy(&mine->transpose_a, value, 4);
   if (what == CUBLASLT_MATMUL_DESC_TRANSB && bytes == 4) std::memcpy(&mine->transpose_b, value, 4);
-  return what == CUBLASLT_MATMUL_DESC_FAST_ACCUM && bytes != 1 ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_SUCCESS;
+  return what == CUBLASLT_MATMUL_DESC_FAST_ACCUM && bytes != 1 ? CUBLAS_STATUS_INVALID_VALUE
+                                                               : CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType type, std::uint64_t rows, std::uint64_t columns, std::int64_t leading) {
-  return *layout = reinterpret_cast<cublasLtMatrixLayout_t>(make(Layout{type, rows, columns, leading})), CUBLAS_STATUS_SUCCESS;
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType type,
+                                          std::uint64_t rows, std::uint64_t columns,
+                                          std::int64_t leading) {
+  return *layout =
+             reinterpret_cast<cublasLtMatrixLayout_t>(make(Layout{type, rows, columns, leading})),
+         CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) { return drop<Layout>(layout), CUBLAS_STATUS_SUCCESS; }
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
+  return drop<Layout>(layout), CUBLAS_STATUS_SUCCESS;
+}
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference) {
   return *preference = reinterpret_cast<cublasLtMatmulPreference_t>(make(0)), CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) { return drop<int>(preference), CUBLAS_STATUS_SUCCESS; }
-cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t, cublasLtMatmulPreferenceAttributes_t, const void*, std::size_t) {
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
+  return drop<int>(preference), CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t,
+                                                    cublasLtMatmulPreferenceAttributes_t,
+                                                    const void*, std::size_t) {
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
-                                              cublasLtMatrixLayout_t, cublasLtMatmulPreference_t, int wanted, cublasLtMatmulHeuristicResult_t* results, int* found) {
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t,
+                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                                              cublasLtMatmulPreference_t, int wanted,
+                                              cublasLtMatmulHeuristicResult_t* results,
+                                              int* found) {
   *found = fakeCuda().no_algorithm ? 0 : std::min(wanted, 3);
   for (int i = 0; i < *found; ++i) {
     results[i].state = i == 0 ? CUBLAS_STATUS_NOT_SUPPORTED : CUBLAS_STATUS_SUCCESS;
@@ -184,16 +245,22 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
 
 std::size_t cublasLtGetVersion(void) { return 130100; }
 
-/// op(A)·op(B) by definition, in column-major order as cuBLAS has it. Sums of the formats used here are exact in double; algorithm 2 adds in
-/// the width of the output, from the end.
-cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const void*, const void* a, cublasLtMatrixLayout_t a_layout, const void* b,
-                              cublasLtMatrixLayout_t b_layout, const void*, const void*, cublasLtMatrixLayout_t, void* c, cublasLtMatrixLayout_t c_layout,
-                              const cublasLtMatmulAlgo_t* algorithm, void*, std::size_t, cudaStream_t) {
+/// op(A)·op(B) by definition, in column-major order as cuBLAS has it. Sums of the formats used here
+/// are exact in double; algorithm 2 adds in the width of the output, from the end.
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const void*,
+                              const void* a, cublasLtMatrixLayout_t a_layout, const void* b,
+                              cublasLtMatrixLayout_t b_layout, const void*, const void*,
+                              cublasLtMatrixLayout_t, void* c, cublasLtMatrixLayout_t c_layout,
+                              const cublasLtMatmulAlgo_t* algorithm, void*, std::size_t,
+                              cudaStream_t) {
   const auto& how = *reinterpret_cast<Desc*>(desc);
-  const auto &left = *reinterpret_cast<Layout*>(a_layout), &right = *reinterpret_cast<Layout*>(b_layout), &out = *reinterpret_cast<Layout*>(c_layout);
+  const auto &left = *reinterpret_cast<Layout*>(a_layout),
+             &right = *reinterpret_cast<Layout*>(b_layout),
+             &out = *reinterpret_cast<Layout*>(c_layout);
   const auto n = out.rows;
   const auto which = fakeCuda().last_algorithm = static_cast<int>(algorithm->data[0]);
-  const auto get = [](const Layout& layout, const void* from, bool transposed, std::uint64_t row, std::uint64_t column) {
+  const auto get = [](const Layout& layout, const void* from, bool transposed, std::uint64_t row,
+                      std::uint64_t column) {
     if (transposed) std::swap(row, column);
     return valueAt(layout.type, from, column * static_cast<std::uint64_t>(layout.leading) + row);
   };
@@ -212,10 +279,14 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const
       }
       if (which == 2) sum = otherOrder(&rows[i * n], &columns[j * n], n, out.type);
       const auto at = j * static_cast<std::uint64_t>(out.leading) + i;
-      if (out.type == CUDA_R_64F) static_cast<double*>(c)[at] = sum;
-      else if (out.type == CUDA_R_32F) static_cast<float*>(c)[at] = static_cast<float>(sum);
-      else if (out.type == CUDA_R_16F) static_cast<_Float16*>(c)[at] = static_cast<_Float16>(sum);
-      else static_cast<std::int32_t*>(c)[at] = static_cast<std::int32_t>(sum);
+      if (out.type == CUDA_R_64F)
+        static_cast<double*>(c)[at] = sum;
+      else if (out.type == CUDA_R_32F)
+        static_cast<float*>(c)[at] = static_cast<float>(sum);
+      else if (out.type == CUDA_R_16F)
+        static_cast<_Float16*>(c)[at] = static_cast<_Float16>(sum);
+      else
+        static_cast<std::int32_t*>(c)[at] = static_cast<std::int32_t>(sum);
     }
   ++fakeCuda().products;
   return CUBLAS_STATUS_SUCCESS;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A CUDA runtime and a cuBLASLt on the host, for the host logic of muster-burn's CUDA back end: memory is memory, streams run at once,
-// products are made by definition. It keeps count of what was taken, so that a test can see what was not given back.
+// A CUDA runtime and a cuBLASLt on the host, for the host logic of muster-burn's CUDA back end:
+// memory is memory, streams run at once, products are made by definition. It keeps count of what
+// was taken, so that a test can see what was not given back.
 #pragma once
 
 #include <cstdint>
 
 namespace muster::test {
 
-inline constexpr int kFakeUnits = 4;     ///< SMs of each GPU
+inline constexpr int kFakeUnits = 4;  ///< SMs of each GPU
 
 struct FakeCuda {
   int gpus = 1;
@@ -16,8 +17,9 @@ struct FakeCuda {
   int handles = 0;                       ///< streams, events, layouts, … in use
   int products = 0;                      ///< made so far
   bool no_algorithm = false;
-  int slow_algorithm = 0;                ///< 1 or 2: which of the two that work is slow; their sums differ in the last bits
-  int last_algorithm = 0;                ///< that made a product
+  int slow_algorithm =
+      0;  ///< 1 or 2: which of the two that work is slow; their sums differ in the last bits
+  int last_algorithm = 0;  ///< that made a product
 };
 FakeCuda& fakeCuda();
 

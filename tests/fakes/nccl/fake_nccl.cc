@@ -29,7 +29,7 @@ struct World {
   std::vector<Floats> inputs;
   std::mutex mutex;
   std::condition_variable arrived;
-  std::map<std::pair<int, int>, std::deque<Floats>> boxes;   ///< (from, to)
+  std::map<std::pair<int, int>, std::deque<Floats>> boxes;  ///< (from, to)
 };
 
 struct Receive {
@@ -73,7 +73,8 @@ void put(void* to, const Floats& from, std::size_t at, std::size_t count) {
 
 /// Everybody shows its input, then each takes what is its own.
 template <class Take>
-ncclResult_t together(const char* call, const void* input, std::size_t count, ncclComm_t communicator, Take take) {
+ncclResult_t together(const char* call, const void* input, std::size_t count,
+                      ncclComm_t communicator, Take take) {
   if (fakeNccl().failing == call) return ncclSystemError;
   auto& world = *communicator->world;
   world.inputs[static_cast<std::size_t>(communicator->rank)] = given(input, count, communicator);
@@ -114,8 +115,11 @@ namespace muster::collective {
 void fillInput(cudaStream_t, float* to, std::uint64_t count, std::uint64_t seed, int rank) {
   for (std::uint64_t i = 0; i < count; ++i) to[i] = inputValue(seed, rank, i);
 }
-void countWrongOutput(cudaStream_t, const float* from, std::uint64_t count, OutputRule rule, unsigned long long* wrong) {
-  for (std::uint64_t i = 0; i < count; ++i) *wrong += !(from[i] == outputValue(rule.operation, rule.seed, rule.rank, rule.ranks, rule.count, i));
+void countWrongOutput(cudaStream_t, const float* from, std::uint64_t count, OutputRule rule,
+                      unsigned long long* wrong) {
+  for (std::uint64_t i = 0; i < count; ++i)
+    *wrong +=
+        !(from[i] == outputValue(rule.operation, rule.seed, rule.rank, rule.ranks, rule.count, i));
 }
 
 }  // namespace muster::collective
@@ -151,21 +155,29 @@ ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
   return ncclSuccess;
 }
 
-ncclResult_t ncclAllReduce(const void* in, void* out, std::size_t count, ncclDataType_t, ncclRedOp_t, ncclComm_t communicator, cudaStream_t) {
-  return together("ncclAllReduce", in, count, communicator, [&](World& world) { put(out, sumOf(world), 0, count); });
+ncclResult_t ncclAllReduce(const void* in, void* out, std::size_t count, ncclDataType_t,
+                           ncclRedOp_t, ncclComm_t communicator, cudaStream_t) {
+  return together("ncclAllReduce", in, count, communicator,
+                  [&](World& world) { put(out, sumOf(world), 0, count); });
 }
-ncclResult_t ncclReduceScatter(const void* in, void* out, std::size_t count, ncclDataType_t, ncclRedOp_t, ncclComm_t communicator, cudaStream_t) {
+ncclResult_t ncclReduceScatter(const void* in, void* out, std::size_t count, ncclDataType_t,
+                               ncclRedOp_t, ncclComm_t communicator, cudaStream_t) {
   const auto ranks = communicator->world->inputs.size();
-  return together("ncclReduceScatter", in, count * ranks, communicator, [&](World& world) { put(out, sumOf(world), static_cast<std::size_t>(communicator->rank) * count, count); });
+  return together("ncclReduceScatter", in, count * ranks, communicator, [&](World& world) {
+    put(out, sumOf(world), static_cast<std::size_t>(communicator->rank) * count, count);
+  });
 }
-ncclResult_t ncclAllGather(const void* in, void* out, std::size_t count, ncclDataType_t, ncclComm_t communicator, cudaStream_t) {
+ncclResult_t ncclAllGather(const void* in, void* out, std::size_t count, ncclDataType_t,
+                           ncclComm_t communicator, cudaStream_t) {
   return together("ncclAllGather", in, count, communicator, [&](World& world) {
-    for (std::size_t rank = 0; rank < world.inputs.size(); ++rank) put(static_cast<float*>(out) + rank * count, world.inputs[rank], 0, count);
+    for (std::size_t rank = 0; rank < world.inputs.size(); ++rank)
+      put(static_cast<float*>(out) + rank * count, world.inputs[rank], 0, count);
   });
 }
 
 ncclResult_t ncclGroupStart() { return ++t_groups, ncclSuccess; }
-ncclResult_t ncclSend(const void* from, std::size_t count, ncclDataType_t, int peer, ncclComm_t communicator, cudaStream_t) {
+ncclResult_t ncclSend(const void* from, std::size_t count, ncclDataType_t, int peer,
+                      ncclComm_t communicator, cudaStream_t) {
   if (fakeNccl().failing == "ncclSend") return ncclSystemError;
   auto& world = *communicator->world;
   const std::scoped_lock lock(world.mutex);
@@ -173,7 +185,8 @@ ncclResult_t ncclSend(const void* from, std::size_t count, ncclDataType_t, int p
   world.arrived.notify_all();
   return ncclSuccess;
 }
-ncclResult_t ncclRecv(void* to, std::size_t count, ncclDataType_t, int peer, ncclComm_t communicator, cudaStream_t) {
+ncclResult_t ncclRecv(void* to, std::size_t count, ncclDataType_t, int peer,
+                      ncclComm_t communicator, cudaStream_t) {
   t_receives.push_back({communicator, static_cast<float*>(to), count, peer});
   return t_groups ? ncclSuccess : (++t_groups, ncclGroupEnd());
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL on the host, among threads of one process: collectives by their definition, messages through boxes. Memory is the fake CUDA runtime's.
+// NCCL on the host, among threads of one process: collectives by their definition, messages through
+// boxes. Memory is the fake CUDA runtime's.
 #pragma once
 
 #include <atomic>
@@ -8,10 +9,10 @@
 namespace muster::test {
 
 struct FakeNccl {
-  int liar = -1;                        ///< what this rank gives is off by one in one place
-  bool silent = false;                  ///< outputs are never written
-  std::string failing;                  ///< this call fails on every rank: "ncclAllReduce"
-  std::atomic<int> communicators = 0;   ///< not ended yet
+  int liar = -1;                       ///< what this rank gives is off by one in one place
+  bool silent = false;                 ///< outputs are never written
+  std::string failing;                 ///< this call fails on every rank: "ncclAllReduce"
+  std::atomic<int> communicators = 0;  ///< not ended yet
   std::atomic<int> ids = 0, aborted = 0, destroyed = 0;
 };
 FakeNccl& fakeNccl();

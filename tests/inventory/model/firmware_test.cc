@@ -15,7 +15,9 @@ class FirmwareInventory : public InventoryTest {
   /// The small inventory with one more baseline in front of its own.
   /// Apart: where GCC 12 knows the length it warns of copies that cannot happen.
   [[gnu::noinline]] static std::string components() { return std::string(kComponents); }
-  static std::string withBaseline(const std::string& body) { return with("firmware:\n", "firmware:\n  b:\n" + body); }
+  static std::string withBaseline(const std::string& body) {
+    return with("firmware:\n", "firmware:\n  b:\n" + body);
+  }
   static constexpr const char* kComponents = R"(    components:
       BIOS: {version: "2.0", file: bios.fw, sha256: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa}
       System ROM: {version: U54, activation: power-cycle}
@@ -23,7 +25,9 @@ class FirmwareInventory : public InventoryTest {
 };
 
 TEST_F(FirmwareInventory, constraintsAndNamesWithBlanksAreRead) {
-  const auto loaded = loadYaml(withBaseline(components() + "    order: [System ROM]\n    constraints: [BIOS >= 2.0 needs System ROM >= U50]\n"));
+  const auto loaded = loadYaml(withBaseline(
+      components() +
+      "    order: [System ROM]\n    constraints: [BIOS >= 2.0 needs System ROM >= U50]\n"));
   ASSERT_TRUE(loaded.cluster) << checkText(loaded);
   const auto& baseline = loaded.cluster->firmware.at("b");
   EXPECT_EQ(baseline.order, (std::vector<std::string>{"System ROM", "BIOS"}));
@@ -42,9 +46,12 @@ TEST_F(FirmwareInventory, whatIsWrongIsNamedWithItsPlace) {
 }
 
 TEST_F(FirmwareInventory, aWrongOrderAndAWrongConstraintAreBothTold) {
-  const auto loaded = loadYaml(withBaseline(components() + "    order: [NIC]\n    constraints: [BIOS needs CPLD]\n"));
+  const auto loaded = loadYaml(
+      withBaseline(components() + "    order: [NIC]\n    constraints: [BIOS needs CPLD]\n"));
   EXPECT_FALSE(loaded.cluster);
-  EXPECT_THAT(checkText(loaded), testing::AllOf(testing::HasSubstr("\"NIC\" is no component of this baseline"), testing::HasSubstr("is no constraint; write")));
+  EXPECT_THAT(checkText(loaded),
+              testing::AllOf(testing::HasSubstr("\"NIC\" is no component of this baseline"),
+                             testing::HasSubstr("is no constraint; write")));
 }
 
 TEST_F(FirmwareInventory, aSteppingStoneMustLeadUpwards) {

@@ -11,7 +11,9 @@ using ::testing::IsEmpty;
 
 class KeepTest : public InventoryTest {
  protected:
-  std::vector<std::string> declaring(const std::string& keep) { return complaints("cluster: {name: small}", "cluster: {name: small}\nkeep: " + keep); }
+  std::vector<std::string> declaring(const std::string& keep) {
+    return complaints("cluster: {name: small}", "cluster: {name: small}\nkeep: " + keep);
+  }
 };
 
 TEST_F(KeepTest, withoutASectionItDisturbsNothing) {
@@ -29,7 +31,9 @@ TEST_F(KeepTest, withoutASectionItDisturbsNothing) {
 
 class LimitsTest : public InventoryTest {
  protected:
-  std::string limiting(const std::string& limits) { return with("cluster: {name: small}", "cluster: {name: small}\nlimits: " + limits); }
+  std::string limiting(const std::string& limits) {
+    return with("cluster: {name: small}", "cluster: {name: small}\nlimits: " + limits);
+  }
 };
 
 TEST_F(LimitsTest, areCeilingsThatAreDeclaredOrNot) {
@@ -53,11 +57,14 @@ TEST_F(LimitsTest, refuseWhatIsNoNumberOfThings) {
 }
 
 TEST_F(KeepTest, readsEveryKey) {
-  auto loaded = loadYaml(with("cluster: {name: small}",
-                              "cluster: {name: small}\n"
-                              "keep: {interval_seconds: 10, declaration_changed: leave, breaker: {percent: 5, nodes: 2}, repairs: [reset, reboot], reboots: 3, rejoin_minutes: 30, "
-                              "symptoms: {xid.13: {action: quarantine, at_least: 3, advice: ask us}, 'disk.*': {action: drain, per_hour: 4}}, "
-                              "recovery: [retry, bmc-reset, quarantine]}"));
+  auto loaded =
+      loadYaml(with("cluster: {name: small}",
+                    "cluster: {name: small}\n"
+                    "keep: {interval_seconds: 10, declaration_changed: leave, breaker: {percent: "
+                    "5, nodes: 2}, repairs: [reset, reboot], reboots: 3, rejoin_minutes: 30, "
+                    "symptoms: {xid.13: {action: quarantine, at_least: 3, advice: ask us}, "
+                    "'disk.*': {action: drain, per_hour: 4}}, "
+                    "recovery: [retry, bmc-reset, quarantine]}"));
   EXPECT_THAT(lines(loaded), IsEmpty());
   ASSERT_TRUE(loaded.cluster);
   const auto& keep = loaded.cluster->keep;
@@ -75,9 +82,11 @@ TEST_F(KeepTest, readsEveryKey) {
 }
 
 TEST_F(KeepTest, refusesWhatWouldMeanSomethingElse) {
-  EXPECT_THAT(declaring("{interval_seconds: 600}"), ElementsAre(HasSubstr("2 to 50"))) << "a node must be drained within a minute";
+  EXPECT_THAT(declaring("{interval_seconds: 600}"), ElementsAre(HasSubstr("2 to 50")))
+      << "a node must be drained within a minute";
   EXPECT_THAT(declaring("{breaker: {percent: 101}}"), ElementsAre(HasSubstr("0 to 100")));
-  EXPECT_THAT(declaring("{recovery: [power-cycle, retry]}"), ElementsAre(HasSubstr("stands after a stronger step")));
+  EXPECT_THAT(declaring("{recovery: [power-cycle, retry]}"),
+              ElementsAre(HasSubstr("stands after a stronger step")));
   EXPECT_THAT(declaring("{recovery: [retry, retry]}"), ElementsAre(HasSubstr("or twice")));
   EXPECT_THAT(declaring("{repairs: [reboot, reboot]}"), ElementsAre(HasSubstr("listed twice")));
   EXPECT_THAT(declaring("{repairs: [image]}"), ElementsAre(HasSubstr("image")));

@@ -14,14 +14,18 @@ using ::testing::IsEmpty;
 
 class StorageTest : public InventoryTest {
  protected:
-  std::vector<std::string> declaring(const std::string& keys) { return complaints("image: noble", "image: noble, " + keys); }
+  std::vector<std::string> declaring(const std::string& keys) {
+    return complaints("image: noble", "image: noble, " + keys);
+  }
   static std::string set(const std::string& keys) { return "storage: {scratch: {" + keys + "}}"; }
 };
 
 TEST_F(StorageTest, readsEveryKey) {
-  auto loaded = loadYaml(with("image: noble",
-                              "image: noble, storage: {scratch: {disks: 'size:3TB-', count: 8, raid: raid0, encrypt: true, sector_bytes: 4096, volumes: [{name: home, size_gib: 500, "
-                              "filesystem: ext4, mount: /home}, {name: rest, mount: /scratch}]}}"));
+  auto loaded =
+      loadYaml(with("image: noble",
+                    "image: noble, storage: {scratch: {disks: 'size:3TB-', count: 8, raid: raid0, "
+                    "encrypt: true, sector_bytes: 4096, volumes: [{name: home, size_gib: 500, "
+                    "filesystem: ext4, mount: /home}, {name: rest, mount: /scratch}]}}"));
   EXPECT_THAT(lines(loaded), IsEmpty());
   ASSERT_TRUE(loaded.cluster);
   const auto& sets = loaded.cluster->profiles.begin()->second.storage;
@@ -40,24 +44,41 @@ TEST_F(StorageTest, readsEveryKey) {
 TEST_F(StorageTest, refusesWhatCannotBe) {
   const std::string volume = ", volumes: [{name: a, mount: /a}]";
   EXPECT_THAT(declaring(set("disks: 'serial:A'" + volume)), IsEmpty());
-  EXPECT_THAT(declaring(set("disks: /dev/sdb" + volume)), ElementsAre(HasSubstr("device names change")));
-  EXPECT_THAT(declaring(set("disks: 'size:3-4'" + volume)), ElementsAre(HasSubstr("size:LOW-HIGH")));
-  EXPECT_THAT(declaring(set("disks: smallest, count: 2" + volume)), ElementsAre(HasSubstr("2 disks without RAID")));
-  EXPECT_THAT(declaring(set("disks: smallest, raid: raid1" + volume)), ElementsAre(HasSubstr("RAID 1 needs 2 disks at least")));
+  EXPECT_THAT(declaring(set("disks: /dev/sdb" + volume)),
+              ElementsAre(HasSubstr("device names change")));
+  EXPECT_THAT(declaring(set("disks: 'size:3-4'" + volume)),
+              ElementsAre(HasSubstr("size:LOW-HIGH")));
+  EXPECT_THAT(declaring(set("disks: smallest, count: 2" + volume)),
+              ElementsAre(HasSubstr("2 disks without RAID")));
+  EXPECT_THAT(declaring(set("disks: smallest, raid: raid1" + volume)),
+              ElementsAre(HasSubstr("RAID 1 needs 2 disks at least")));
   EXPECT_THAT(declaring(set("disks: smallest, raid: raid5, count: 3" + volume)), IsEmpty());
-  EXPECT_THAT(declaring(set("disks: smallest, raid: raid6, count: 3" + volume)), ElementsAre(HasSubstr("RAID 6 needs 4 disks at least")));
-  EXPECT_THAT(declaring(set("disks: smallest, raid: raid4, count: 4" + volume)), ElementsAre(HasSubstr("raid4")));
-  EXPECT_THAT(declaring(set("disks: smallest, sector_bytes: 520" + volume)), ElementsAre(testing::AllOf(HasSubstr("no sectors of 520 bytes"), HasSubstr("write 512 or 4096"))));
+  EXPECT_THAT(declaring(set("disks: smallest, raid: raid6, count: 3" + volume)),
+              ElementsAre(HasSubstr("RAID 6 needs 4 disks at least")));
+  EXPECT_THAT(declaring(set("disks: smallest, raid: raid4, count: 4" + volume)),
+              ElementsAre(HasSubstr("raid4")));
+  EXPECT_THAT(declaring(set("disks: smallest, sector_bytes: 520" + volume)),
+              ElementsAre(testing::AllOf(HasSubstr("no sectors of 520 bytes"),
+                                         HasSubstr("write 512 or 4096"))));
   EXPECT_THAT(declaring(set("disks: smallest")), ElementsAre(HasSubstr("volumes")));
   EXPECT_THAT(declaring(set("disks: smallest, volumes: []")), ElementsAre(HasSubstr("at least 1")));
-  EXPECT_THAT(declaring(set("disks: smallest, volumes: [{name: a, mount: /}]")), ElementsAre(HasSubstr("absolute path")));
-  EXPECT_THAT(declaring(set("disks: smallest, volumes: [{name: a, mount: /boot/x}]")), ElementsAre(HasSubstr("absolute path")));
-  EXPECT_THAT(declaring(set("disks: smallest, volumes: [{name: a, mount: /a}, {name: b, mount: /b}]")), ElementsAre(HasSubstr("takes all that is left")));
-  EXPECT_THAT(declaring(set("disks: smallest, volumes: [{name: a, mount: /a, size_gib: 1}, {name: a, mount: /b}]")), ElementsAre(HasSubstr("two volumes a")));
+  EXPECT_THAT(declaring(set("disks: smallest, volumes: [{name: a, mount: /}]")),
+              ElementsAre(HasSubstr("absolute path")));
+  EXPECT_THAT(declaring(set("disks: smallest, volumes: [{name: a, mount: /boot/x}]")),
+              ElementsAre(HasSubstr("absolute path")));
+  EXPECT_THAT(
+      declaring(set("disks: smallest, volumes: [{name: a, mount: /a}, {name: b, mount: /b}]")),
+      ElementsAre(HasSubstr("takes all that is left")));
+  EXPECT_THAT(
+      declaring(set(
+          "disks: smallest, volumes: [{name: a, mount: /a, size_gib: 1}, {name: a, mount: /b}]")),
+      ElementsAre(HasSubstr("two volumes a")));
 }
 
 TEST_F(StorageTest, rootIsReadAndChecked) {
-  auto loaded = loadYaml(with("image: noble", "image: noble, disk: 'size:400GB-500GB', root: {count: 2, raid: raid1, encrypt: tpm, lvm_gib: 100}"));
+  auto loaded = loadYaml(with("image: noble",
+                              "image: noble, disk: 'size:400GB-500GB', root: {count: 2, raid: "
+                              "raid1, encrypt: tpm, lvm_gib: 100}"));
   EXPECT_THAT(lines(loaded), IsEmpty());
   ASSERT_TRUE(loaded.cluster);
   const auto& root = loaded.cluster->profiles.begin()->second.root;
@@ -75,10 +96,16 @@ TEST_F(StorageTest, rootIsReadAndChecked) {
 }
 
 TEST_F(StorageTest, aLiveImageHasNoUseForDisks) {
-  const std::string live = with("noble: {build: {suite: noble, packages: [linux-generic]}}", "noble: {kind: live, build: {suite: noble, packages: [linux-generic]}}");
+  const std::string live =
+      with("noble: {build: {suite: noble, packages: [linux-generic]}}",
+           "noble: {kind: live, build: {suite: noble, packages: [linux-generic]}}");
   EXPECT_THAT(lines(loadYaml(live)), IsEmpty());
-  for (const char* keys : {"disk: smallest", "root: {encrypt: tpm}", "storage: {scratch: {disks: smallest, volumes: [{name: a, mount: /a}]}}"})
-    EXPECT_THAT(lines(loadYaml(with("image: noble", std::string("image: noble, ") + keys, live))), ElementsAre(HasSubstr("image noble is live: it runs in memory"))) << keys;
+  for (const char* keys :
+       {"disk: smallest", "root: {encrypt: tpm}",
+        "storage: {scratch: {disks: smallest, volumes: [{name: a, mount: /a}]}}"})
+    EXPECT_THAT(lines(loadYaml(with("image: noble", std::string("image: noble, ") + keys, live))),
+                ElementsAre(HasSubstr("image noble is live: it runs in memory")))
+        << keys;
 }
 
 TEST_F(StorageTest, userDataCountsByItsContent) {
@@ -95,7 +122,9 @@ TEST_F(StorageTest, userDataCountsByItsContent) {
 }
 
 TEST_F(StorageTest, aNodesOwnDisksAreDeclaredInOnePlace) {
-  const auto said = lines(loadYaml(with("image: noble", "image: noble, mounts: [local]") + "file_systems: {local: {kind: raid, source: '*PM17*', at: /scratch}}\n"));
+  const auto said =
+      lines(loadYaml(with("image: noble", "image: noble, mounts: [local]") +
+                     "file_systems: {local: {kind: raid, source: '*PM17*', at: /scratch}}\n"));
   ASSERT_EQ(said.size(), 1u);
   EXPECT_THAT(said[0], HasSubstr("nfs, lustre, gpfs"));
 }
@@ -126,8 +155,11 @@ TEST(UserDataPlaces, becomeTheNodes) {
   node.rack = "r1";
   node.profile = "hgx";
   Profile profile;
-  profile.user_data = "#!/bin/sh\necho ${muster.hostname} ${muster.address} ${muster.mac} ${muster.rack} ${muster.profile} ${HOME}\n";
-  EXPECT_EQ(userDataFor(profile, node), "#!/bin/sh\necho gpu007 10.20.0.7 52:54:00:00:00:07 r1 hgx ${HOME}\n");
+  profile.user_data =
+      "#!/bin/sh\necho ${muster.hostname} ${muster.address} ${muster.mac} ${muster.rack} "
+      "${muster.profile} ${HOME}\n";
+  EXPECT_EQ(userDataFor(profile, node),
+            "#!/bin/sh\necho gpu007 10.20.0.7 52:54:00:00:00:07 r1 hgx ${HOME}\n");
 }
 
 TEST_F(StorageTest, whatIsNotDeclaredDoesNotChangeTheDigest) {
@@ -135,7 +167,8 @@ TEST_F(StorageTest, whatIsNotDeclaredDoesNotChangeTheDigest) {
   ASSERT_TRUE(loaded.cluster);
   const auto json = declaredJson(*loaded.cluster);
   const auto text = json["profiles"].dump() + json["networks"]["provisioning"].dump();
-  for (const char* key : {"storage", "user_data", "image_mirrors"}) EXPECT_THAT(text, ::testing::Not(HasSubstr(key)));
+  for (const char* key : {"storage", "user_data", "image_mirrors"})
+    EXPECT_THAT(text, ::testing::Not(HasSubstr(key)));
 }
 
 }  // namespace

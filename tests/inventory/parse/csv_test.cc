@@ -29,7 +29,9 @@ class CsvTest : public ::testing::Test {
 };
 
 TEST_F(CsvTest, readsWhatSpreadsheetsWrite) {
-  auto table = parse("\xef\xbb\xbfname, rack\r\n\"gpu,1\" ,\"say \"\"hi\"\"\"\r\n\r\n# a comment\r\n gpu2\t, r 2 \r\n");
+  auto table = parse(
+      "\xef\xbb\xbfname, rack\r\n\"gpu,1\" ,\"say \"\"hi\"\"\"\r\n\r\n# a comment\r\n gpu2\t, r 2 "
+      "\r\n");
   EXPECT_THAT(complaints(), IsEmpty());
   EXPECT_THAT(texts(table.header), ElementsAre("name", "rack"));
   ASSERT_EQ(table.rows.size(), 2u);
@@ -56,10 +58,11 @@ TEST_F(CsvTest, theLastLineNeedsNoEnd) {
 
 TEST_F(CsvTest, reportsEveryBadRowAndKeepsTheGoodOnes) {
   auto table = parse("name,rack\ngpu1\ngpu2,r1,x\ngpu3,\"r1\ngpu4,\"r\"1\ngpu5,r1\n");
-  EXPECT_THAT(complaints(), ElementsAre(HasSubstr("t.csv:2:1: error: the row has 1 field, the header has 2"),
-                                        HasSubstr("t.csv:3:9: error: the row has 3 fields, the header has 2"),
-                                        HasSubstr("t.csv:4:6: error: a quoted field is not closed"),
-                                        HasSubstr("t.csv:5:9: error: text after the closing quote")));
+  EXPECT_THAT(complaints(),
+              ElementsAre(HasSubstr("t.csv:2:1: error: the row has 1 field, the header has 2"),
+                          HasSubstr("t.csv:3:9: error: the row has 3 fields, the header has 2"),
+                          HasSubstr("t.csv:4:6: error: a quoted field is not closed"),
+                          HasSubstr("t.csv:5:9: error: text after the closing quote")));
   ASSERT_EQ(table.rows.size(), 1u);
   EXPECT_EQ(table.rows[0].cells[0].text, "gpu5");
 }

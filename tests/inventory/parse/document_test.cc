@@ -43,8 +43,10 @@ TEST_F(DocumentTest, knowsPlacesAndQuotes) {
 TEST_F(DocumentTest, findsDuplicateKeysAndNamesTheFirst) {
   auto root = parse("a: 1\nb: {c: 1, c: 2}\na: 3\n");
   ASSERT_TRUE(root);
-  EXPECT_THAT(complaints(), ElementsAre("f.yaml:2:11: error: duplicate key \"c\" (the first one is at f.yaml:2:5; keep one of them)",
-                                        "f.yaml:3:1: error: duplicate key \"a\" (the first one is at f.yaml:1:1; keep one of them)"));
+  EXPECT_THAT(complaints(), ElementsAre("f.yaml:2:11: error: duplicate key \"c\" (the first one is "
+                                        "at f.yaml:2:5; keep one of them)",
+                                        "f.yaml:3:1: error: duplicate key \"a\" (the first one is "
+                                        "at f.yaml:1:1; keep one of them)"));
   EXPECT_EQ(root->find("a")->text, "1");
 }
 
@@ -54,8 +56,12 @@ TEST_F(DocumentTest, findsDuplicateKeysInLargeMaps) {
   auto root = parse(text + "key4999: 2\nkey3: 2\n");
   ASSERT_TRUE(root);
   EXPECT_EQ(root->entries.size(), 5000u);
-  EXPECT_THAT(complaints(), ElementsAre(HasSubstr("f.yaml:5001:1: error: duplicate key \"key4999\" (the first one is at f.yaml:5000:1"),
-                                        HasSubstr("f.yaml:5002:1: error: duplicate key \"key3\"")));
+  EXPECT_THAT(
+      complaints(),
+      ElementsAre(
+          HasSubstr(
+              "f.yaml:5001:1: error: duplicate key \"key4999\" (the first one is at f.yaml:5000:1"),
+          HasSubstr("f.yaml:5002:1: error: duplicate key \"key3\"")));
 }
 
 TEST_F(DocumentTest, copiesAliases) {
@@ -84,17 +90,19 @@ TEST_F(DocumentTest, stopsDeepNesting) {
   EXPECT_FALSE(parse(std::string(100, '[')));
   EXPECT_THAT(complaints(), ElementsAre(HasSubstr("nested deeper than 24")));
   EXPECT_FALSE(parse(std::string(100000, '[')));
-  EXPECT_FALSE(
-      parse("a: &a " + std::string(15, '[') + std::string(15, ']') + "\nb: " + std::string(15, '[') + "*a " + std::string(15, ']')));
+  EXPECT_FALSE(parse("a: &a " + std::string(15, '[') + std::string(15, ']') +
+                     "\nb: " + std::string(15, '[') + "*a " + std::string(15, ']')));
   EXPECT_THAT(complaints(), ElementsAre(HasSubstr("nested deeper than 24")));
 }
 
 TEST_F(DocumentTest, refusesWhatReadersOfYamlDisagreeOn) {
   EXPECT_FALSE(parse("a:\n\tb: 1\n  \tc: 2\n"));
-  EXPECT_THAT(complaints(), ElementsAre("f.yaml:2:1: error: a tab in the indentation (indent with spaces)",
-                                        "f.yaml:3:3: error: a tab in the indentation (indent with spaces)"));
+  EXPECT_THAT(complaints(),
+              ElementsAre("f.yaml:2:1: error: a tab in the indentation (indent with spaces)",
+                          "f.yaml:3:3: error: a tab in the indentation (indent with spaces)"));
   parse("a: !foo 1\n");
-  EXPECT_THAT(complaints(), ElementsAre(HasSubstr("f.yaml:1:4: error: the tag !foo means nothing here")));
+  EXPECT_THAT(complaints(),
+              ElementsAre(HasSubstr("f.yaml:1:4: error: the tag !foo means nothing here")));
   parse("b: &x {c: 1}\na: {<<: *x}\n");
   EXPECT_THAT(complaints(), ElementsAre(HasSubstr("merge keys")));
   parse("? [k]\n: v\n");
@@ -120,15 +128,18 @@ TEST_F(DocumentTest, takesByteOrderMarkAndCarriageReturns) {
 
 TEST_F(DocumentTest, refusesBytesThatAreNoText) {
   EXPECT_FALSE(parse("a: 1\x04\nb: \xff\n"));  // 0x04 means the end of the file to yaml-cpp
-  EXPECT_THAT(complaints(), ElementsAre("f.yaml:1:5: error: control character 0x04 (remove it)",
-                                        "f.yaml:2:4: error: byte 0xff is not UTF-8 (save the file as UTF-8)"));
+  EXPECT_THAT(complaints(),
+              ElementsAre("f.yaml:1:5: error: control character 0x04 (remove it)",
+                          "f.yaml:2:4: error: byte 0xff is not UTF-8 (save the file as UTF-8)"));
   EXPECT_FALSE(
       parse(std::string_view("\xff\xfe"
                              "a\0",
                              4)));
   EXPECT_THAT(complaints(), ElementsAre(HasSubstr("UTF-16")));
   parse("a: \"x\\ny\"\n");
-  EXPECT_THAT(complaints(), ElementsAre(HasSubstr("f.yaml:1:4: error: the text holds a control character (0x0a)")));
+  EXPECT_THAT(
+      complaints(),
+      ElementsAre(HasSubstr("f.yaml:1:4: error: the text holds a control character (0x0a)")));
   EXPECT_FALSE(parse("a: \xc0\xaf\n"));
   EXPECT_FALSE(parse("a: \xed\xa0\x80\n"));
   EXPECT_TRUE(parse("a: \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80\n"));
@@ -146,9 +157,11 @@ TEST_F(DocumentTest, placesSyntaxErrors) {
 
 TEST_F(DocumentTest, anUnclosedQuoteSwallowsNothing) {
   parse("a: \"abc\nb: 2\n");
-  EXPECT_THAT(complaints(), ElementsAre(HasSubstr("f.yaml:1:4: error: the quote is not closed on its line")));
+  EXPECT_THAT(complaints(),
+              ElementsAre(HasSubstr("f.yaml:1:4: error: the quote is not closed on its line")));
   parse("x: 1\na: 'abc''\n");
-  EXPECT_THAT(complaints(), ElementsAre(HasSubstr("f.yaml:2:4: error: the quote is not closed on its line")));
+  EXPECT_THAT(complaints(),
+              ElementsAre(HasSubstr("f.yaml:2:4: error: the quote is not closed on its line")));
   parse("\xef\xbb\xbf\xc3\xa9: {b: &x \"c\\\" }\n");
   EXPECT_FALSE(complaints().empty());
   parse("a: &x \"b\nc\"\n");
@@ -159,10 +172,11 @@ TEST_F(DocumentTest, anUnclosedQuoteSwallowsNothing) {
 }
 
 TEST(Scalars, knowNumbersAndBooleans) {
-  for (const char* number :
-       {"0", "7", "-1", "+3", "0x7fff", "0o17", "1.5", "2.", ".5", "1e3", "-1.5E-3", ".inf", "-.inf", ".nan", "570.10"})
+  for (const char* number : {"0", "7", "-1", "+3", "0x7fff", "0o17", "1.5", "2.", ".5", "1e3",
+                             "-1.5E-3", ".inf", "-.inf", ".nan", "570.10"})
     EXPECT_TRUE(looksLikeNumber(number)) << number;
-  for (const char* text : {"", "-", ".", "1.2.3", "0x", "0xg", "1e", "e3", "1-2", "10.20.0.1", "gpu1", "1_000", "yes"})
+  for (const char* text :
+       {"", "-", ".", "1.2.3", "0x", "0xg", "1e", "e3", "1-2", "10.20.0.1", "gpu1", "1_000", "yes"})
     EXPECT_FALSE(looksLikeNumber(text)) << text;
   EXPECT_TRUE(looksLikeBoolean("true"));
   EXPECT_FALSE(looksLikeBoolean("yes"));

@@ -26,18 +26,22 @@ std::string complaint(std::string_view text) {
 }
 
 TEST(Hostlist, keepsPaddingAndOrder) {
-  EXPECT_THAT(expand("gpu[008-011,200],login1"), ElementsAre("gpu008", "gpu009", "gpu010", "gpu011", "gpu200", "login1"));
+  EXPECT_THAT(expand("gpu[008-011,200],login1"),
+              ElementsAre("gpu008", "gpu009", "gpu010", "gpu011", "gpu200", "login1"));
   EXPECT_THAT(expand("n[9-11]"), ElementsAre("n9", "n10", "n11"));
   EXPECT_THAT(expand("n[98-101]"), ElementsAre("n98", "n99", "n100", "n101"));
   EXPECT_THAT(expand("n[09-11]"), ElementsAre("n09", "n10", "n11"));
 }
 
 TEST(Hostlist, severalRangesMultiplyWithTheLastFastest) {
-  EXPECT_THAT(expand("r[1-2]n[01-02]-ib"), ElementsAre("r1n01-ib", "r1n02-ib", "r2n01-ib", "r2n02-ib"));
+  EXPECT_THAT(expand("r[1-2]n[01-02]-ib"),
+              ElementsAre("r1n01-ib", "r1n02-ib", "r2n01-ib", "r2n02-ib"));
   EXPECT_THAT(expand("r[1-2][5,7]"), ElementsAre("r15", "r17", "r25", "r27"));
 }
 
-TEST(Hostlist, allowsSpacesBetweenNames) { EXPECT_THAT(expand(" a1 , b[1-2] "), ElementsAre("a1", "b1", "b2")); }
+TEST(Hostlist, allowsSpacesBetweenNames) {
+  EXPECT_THAT(expand(" a1 , b[1-2] "), ElementsAre("a1", "b1", "b2"));
+}
 
 TEST(Hostlist, saysWhereTheMistakeIsAndWhatToWrite) {
   EXPECT_THAT(complaint(""), HasSubstr("empty"));
@@ -63,7 +67,8 @@ TEST(Hostlist, saysWhereTheMistakeIsAndWhatToWrite) {
 
 TEST(Hostlist, refusesMoreNamesThanItsBoundWithoutMakingThem) {
   EXPECT_THAT(complaint("gpu[1-999999999999999999]"), HasSubstr("1000000 names"));
-  EXPECT_THAT(complaint("a[1-1000]b[1-1000]c[1-1000]d[1-1000]e[1-1000]f[1-1000]g[1-1000]"), HasSubstr("1000000 names"));
+  EXPECT_THAT(complaint("a[1-1000]b[1-1000]c[1-1000]d[1-1000]e[1-1000]f[1-1000]g[1-1000]"),
+              HasSubstr("1000000 names"));
   EXPECT_THAT(complaint("a[1-600000],b[1-600000]"), HasSubstr("1000000 names"));
   EXPECT_EQ(expand("a[1-1000]b[1-1000]").size(), kMaxHostlistNames);
 }
@@ -88,7 +93,9 @@ TEST(Hostlist, foldsAThousandNodesToOneWord) {
 
 TEST(HostlistProperty, expandUndoesFold) {
   std::mt19937 random(20261);
-  auto below = [&](std::size_t n) { return std::uniform_int_distribution<std::size_t>(0, n - 1)(random); };
+  auto below = [&](std::size_t n) {
+    return std::uniform_int_distribution<std::size_t>(0, n - 1)(random);
+  };
   const std::vector<std::string> words{"gpu", "n", "r", "su", "a.b", "x-", "y_", ""};
   for (int round = 0; round < 500; ++round) {
     std::set<std::string> names;
@@ -131,9 +138,11 @@ TEST(HostlistProperty, noTextCrashesTheParser) {
 }
 
 TEST(NaturalOrder, numbersByValueThenByPadding) {
-  std::vector<std::string> names{"gpu10", "gpu2", "gpu02", "gpu1", "gpu", "cpu9", "gpu2a", "gpu10b1", "gpu10b01"};
+  std::vector<std::string> names{"gpu10", "gpu2",  "gpu02",   "gpu1",    "gpu",
+                                 "cpu9",  "gpu2a", "gpu10b1", "gpu10b01"};
   std::sort(names.begin(), names.end(), naturalLess);
-  EXPECT_THAT(names, ElementsAre("cpu9", "gpu", "gpu1", "gpu02", "gpu2", "gpu2a", "gpu10", "gpu10b01", "gpu10b1"));
+  EXPECT_THAT(names, ElementsAre("cpu9", "gpu", "gpu1", "gpu02", "gpu2", "gpu2a", "gpu10",
+                                 "gpu10b01", "gpu10b1"));
 }
 
 TEST(NaturalOrder, isAStrictTotalOrder) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "inventory/parse/hostlist.h"
 #include "inventory/model/fabric_positions.h"
+#include "inventory/parse/hostlist.h"
 #include "inventory_fixture.h"
 
 #include <nlohmann/json.hpp>
@@ -65,21 +65,25 @@ TEST_F(LoadTest, takesNodesFromTheFileAndFromCsv) {
 
 TEST_F(LoadTest, ordersNodesNaturally) {
   std::string csv = "address,mac,bmc,name\n";
-  for (int i : {10, 9, 1, 2, 11}) csv += fmt::format("10.20.3.{},52:54:00:20:03:{:02x},libvirt:n{},n{}\n", i, i, i, i);
+  for (int i : {10, 9, 1, 2, 11})
+    csv += fmt::format("10.20.3.{},52:54:00:20:03:{:02x},libvirt:n{},n{}\n", i, i, i, i);
   write("other.csv", csv);
-  auto loaded = loadYaml(with("nodes:\n", "nodes:\n  - {profile: gpu-node, from: other.csv, rack: r9}\n"));
+  auto loaded =
+      loadYaml(with("nodes:\n", "nodes:\n  - {profile: gpu-node, from: other.csv, rack: r9}\n"));
   ASSERT_TRUE(loaded.cluster) << checkText(loaded);
   std::vector<std::string> names;
   for (const Node& node : loaded.cluster->nodes) names.push_back(node.name.str());
   EXPECT_THAT(names, ElementsAre("gpu001", "gpu002", "login1", "n1", "n2", "n9", "n10", "n11"));
-  EXPECT_EQ(loaded.cluster->nodes.back().rack, "r9") << "the entry's rack holds where the CSV has none";
-  for (const std::string& name : names) EXPECT_NE(loaded.cluster->findNode(NodeName(name)), nullptr) << name;
+  EXPECT_EQ(loaded.cluster->nodes.back().rack, "r9")
+      << "the entry's rack holds where the CSV has none";
+  for (const std::string& name : names)
+    EXPECT_NE(loaded.cluster->findNode(NodeName(name)), nullptr) << name;
 }
 
 TEST_F(LoadTest, oneCsvCanServeSeveralProfiles) {
-  std::string yaml =
-      with("  - {names: \"gpu[001-002]\", profile: gpu-node, from: racks.csv}\n",
-           "  - {names: gpu001, profile: gpu-node, from: racks.csv}\n  - {names: gpu002, profile: other, from: racks.csv}\n");
+  std::string yaml = with("  - {names: \"gpu[001-002]\", profile: gpu-node, from: racks.csv}\n",
+                          "  - {names: gpu001, profile: gpu-node, from: racks.csv}\n  - {names: "
+                          "gpu002, profile: other, from: racks.csv}\n");
   yaml = with("profiles:\n", "profiles:\n  other: {image: noble, fabric: ib}\n", yaml);
   auto loaded = loadYaml(yaml);
   ASSERT_TRUE(loaded.cluster) << checkText(loaded);
@@ -88,7 +92,8 @@ TEST_F(LoadTest, oneCsvCanServeSeveralProfiles) {
 
 TEST_F(LoadTest, readsSpreadsheetsWithCarriageReturnsAndByteOrderMarks) {
   write("racks.csv",
-        "\xef\xbb\xbf\"name\";\"mac\";\"address\";\"bmc\"\r\ngpu001;5254.0020.0001;10.20.1.1;https://ops@BMC1.example\r\n"
+        "\xef\xbb\xbf\"name\";\"mac\";\"address\";\"bmc\"\r\ngpu001;5254.0020.0001;10.20.1.1;https:"
+        "//ops@BMC1.example\r\n"
         "gpu002;52-54-00-20-00-02;10.20.1.2;https://bmc2.example:8443/\r\n");
   auto loaded = loadYaml(std::string("\xef\xbb\xbf") + std::string(kSmall));
   ASSERT_TRUE(loaded.cluster) << checkText(loaded);
@@ -101,9 +106,11 @@ TEST_F(LoadTest, readsSpreadsheetsWithCarriageReturnsAndByteOrderMarks) {
 TEST_F(LoadTest, pathsAreAbsoluteWhateverTheWorkingFolder) {
   write("x.qcow2", "");
   auto loaded = loadYaml(with("build: {suite: noble, packages: [linux-generic]}",
-                              "import: ./x.qcow2, sha256: 3a7bd3e2360a3d29eea436fcfb7e44c735d117c42d1c1835420b6b9942dd4f1b"));
+                              "import: ./x.qcow2, sha256: "
+                              "3a7bd3e2360a3d29eea436fcfb7e44c735d117c42d1c1835420b6b9942dd4f1b"));
   ASSERT_TRUE(loaded.cluster) << checkText(loaded);
-  EXPECT_EQ(std::get<ImageImport>(loaded.cluster->images.at("noble").source).path, folder_ / "x.qcow2");
+  EXPECT_EQ(std::get<ImageImport>(loaded.cluster->images.at("noble").source).path,
+            folder_ / "x.qcow2");
 }
 
 TEST_F(LoadTest, aGateWithoutGroupsLooksAtEverything) {
@@ -122,7 +129,8 @@ TEST_F(LoadTest, anInventoryWithoutNodesLoadsWithAWarning) {
 }
 
 TEST_F(LoadTest, placesSayWhoStandsWhere) {
-  auto loaded = loadYaml(with("rails: 2", "rails: 2\n    places: [login1, \"-\", 2 free, \"gpu[001-002]\"]"));
+  auto loaded =
+      loadYaml(with("rails: 2", "rails: 2\n    places: [login1, \"-\", 2 free, \"gpu[001-002]\"]"));
   ASSERT_TRUE(loaded.cluster) << checkText(loaded);
   const Fabric& fabric = loaded.cluster->fabrics.at("ib");
   EXPECT_THAT(fabric.places, ElementsAre("login1", "", "", "", "gpu001", "gpu002"));
@@ -132,21 +140,26 @@ TEST_F(LoadTest, placesSayWhoStandsWhere) {
   EXPECT_EQ(nlohmann::json::parse(toJson(*loaded.cluster))["fabric"]["ib"]["places"][4], "gpu001");
   auto by_order = loadYaml(kSmall);
   EXPECT_NE(by_order.cluster->digest, loaded.cluster->digest);
-  EXPECT_EQ(placesOn(*by_order.cluster, by_order.cluster->fabrics.at("ib")).at(NodeName("login1")), 2);
+  EXPECT_EQ(placesOn(*by_order.cluster, by_order.cluster->fabrics.at("ib")).at(NodeName("login1")),
+            2);
 }
 
 TEST_F(LoadTest, aPlaceMayWaitForAMachineThatIsNotDiscoveredYet) {
-  const auto yaml = with("rails: 2", "rails: 2\n    places: [\"gpu[001-003]\", login1]", with("gpu[001-002]\", profile", "gpu[001-003]\", profile"));
+  const auto yaml = with("rails: 2", "rails: 2\n    places: [\"gpu[001-003]\", login1]",
+                         with("gpu[001-002]\", profile", "gpu[001-003]\", profile"));
   EXPECT_THAT(lines(loadYaml(yaml)), ElementsAre(HasSubstr("1 of 3 nodes have no row in")));
   LoadOptions options;
   options.rows_may_miss = true;
   const auto loaded = load(write("cluster.yaml", yaml), options);
   ASSERT_TRUE(loaded.cluster) << checkText(loaded);
-  EXPECT_EQ(placesOn(*loaded.cluster, loaded.cluster->fabrics.at("ib")).at(NodeName("login1")), 3) << "its place is kept for it";
+  EXPECT_EQ(placesOn(*loaded.cluster, loaded.cluster->fabrics.at("ib")).at(NodeName("login1")), 3)
+      << "its place is kept for it";
 }
 
 TEST_F(LoadTest, scalableUnitsFollowThePlaces) {
-  auto loaded = loadYaml(with("rails: 2", "rails: 2\n    sus: 2\n    nodes_per_su: 2\n    places: [\"-\", gpu002, login1, gpu001]"));
+  auto loaded = loadYaml(with(
+      "rails: 2",
+      "rails: 2\n    sus: 2\n    nodes_per_su: 2\n    places: [\"-\", gpu002, login1, gpu001]"));
   ASSERT_TRUE(loaded.cluster) << checkText(loaded);
   const auto units = scalableUnitsOf(*loaded.cluster);
   EXPECT_EQ(units.at(NodeName("gpu002")), "ib-1");
@@ -154,17 +167,21 @@ TEST_F(LoadTest, scalableUnitsFollowThePlaces) {
 }
 
 TEST_F(LoadTest, anExplicitFabricKeepsItsCables) {
-  auto loaded = loadYaml(
-      with("rails: 2", "shape: explicit\n    cables: [{from: gpu001, to: leaf1, to_port: 1}, {from: gpu002, to: leaf1, to_port: 2}]"));
+  auto loaded = loadYaml(with("rails: 2",
+                              "shape: explicit\n    cables: [{from: gpu001, to: leaf1, to_port: "
+                              "1}, {from: gpu002, to: leaf1, to_port: 2}]"));
   ASSERT_TRUE(loaded.cluster) << checkText(loaded);
   const Fabric& fabric = loaded.cluster->fabrics.at("ib");
   ASSERT_EQ(fabric.cables.size(), 2u);
   EXPECT_EQ(fabric.cables[1].to_port, 2);
   EXPECT_EQ(fabric.cables[1].where.line, 18);
-  auto twice = lines(loadYaml(
-      with("rails: 2", "shape: explicit\n    cables: [{from: gpu001, to: leaf1, to_port: 1}, {from: gpu002, to: leaf1, to_port: 1}]")));
-  EXPECT_THAT(twice, ElementsAre(AllOf(HasSubstr("cluster.yaml:18:53: error: port 1 of leaf1 already has a cable"),
-                                       HasSubstr("cluster.yaml:18:14"))));
+  auto twice = lines(loadYaml(with("rails: 2",
+                                   "shape: explicit\n    cables: [{from: gpu001, to: leaf1, "
+                                   "to_port: 1}, {from: gpu002, to: leaf1, to_port: 1}]")));
+  EXPECT_THAT(
+      twice,
+      ElementsAre(AllOf(HasSubstr("cluster.yaml:18:53: error: port 1 of leaf1 already has a cable"),
+                        HasSubstr("cluster.yaml:18:14"))));
 }
 
 TEST_F(LoadTest, jsonIsExpandedAndHoldsNoSecret) {
@@ -200,7 +217,8 @@ gpu002  gpu-node  r1    12    52:54:00:20:00:02  10.20.1.2  https://10.20.250.2 
 login1  gpu-node  r2    3     52:54:00:20:01:01  10.20.2.1  libvirt:login1       -
 )");
   auto bad = loadYaml(with("rails: 2", "rials: 2"));
-  EXPECT_THAT(checkText(bad), AllOf(HasSubstr("cluster.yaml:17:5: error: fabric: unknown key"), HasSubstr("\n1 error, 0 warnings\n")));
+  EXPECT_THAT(checkText(bad), AllOf(HasSubstr("cluster.yaml:17:5: error: fabric: unknown key"),
+                                    HasSubstr("\n1 error, 0 warnings\n")));
   auto json = nlohmann::json::parse(checkJson(bad));
   EXPECT_EQ(json["ok"], false);
   EXPECT_EQ(json["diagnostics"][0]["line"], 17);

@@ -14,12 +14,14 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr const char* kPython = "/usr/bin/python3";
-constexpr std::string_view kReferenceMark = "<!-- reference: generated, UPDATE_GOLDEN=1 build/bin/inventory_test -->";
+constexpr std::string_view kReferenceMark =
+    "<!-- reference: generated, UPDATE_GOLDEN=1 build/bin/inventory_test -->";
 
 /// YAML 1.2's reading of a value: what an editor that knows the schema sees.
 nlohmann::json toCoreJson(const Value& value) {
   switch (value.kind) {
-    case Value::Kind::Null: return nullptr;
+    case Value::Kind::Null:
+      return nullptr;
     case Value::Kind::List: {
       auto out = nlohmann::json::array();
       for (const Value& item : value.items) out.push_back(toCoreJson(item));
@@ -30,7 +32,8 @@ nlohmann::json toCoreJson(const Value& value) {
       for (const auto& [key, item] : value.entries) out[key.text] = toCoreJson(item);
       return out;
     }
-    case Value::Kind::Scalar: break;
+    case Value::Kind::Scalar:
+      break;
   }
   if (value.style == Value::Style::Plain) {
     if (looksLikeBoolean(value.text)) return value.text[0] == 't' || value.text[0] == 'T';
@@ -44,7 +47,8 @@ class SchemaTest : public InventoryTest {
  protected:
   void SetUp() override {
     InventoryTest::SetUp();
-    auto probe = io::runBlocking({.program = kPython, .args = {"-c", "import jsonschema; jsonschema.Draft202012Validator"}});
+    auto probe = io::runBlocking(
+        {.program = kPython, .args = {"-c", "import jsonschema; jsonschema.Draft202012Validator"}});
     if (!probe || probe->code != 0) GTEST_SKIP() << "python3-jsonschema is not installed";
     write("schema.json", schemaJson());
   }
@@ -69,9 +73,12 @@ class SchemaTest : public InventoryTest {
         "schema = json.load(open(sys.argv[1]))\n"
         "jsonschema.Draft202012Validator.check_schema(schema)\n"
         "v = jsonschema.Draft202012Validator(schema)\n"
-        "say = lambda d: ''.join('/'.join(map(str, e.absolute_path)) + ': ' + e.message + '; ' for e in v.iter_errors(d))\n"
+        "say = lambda d: ''.join('/'.join(map(str, e.absolute_path)) + ': ' + e.message + '; ' for "
+        "e in v.iter_errors(d))\n"
         "print(json.dumps([say(d) for d in json.load(open(sys.argv[2]))]))\n";
-    auto done = io::runBlocking({.program = kPython, .args = {"-c", kScript, (folder_ / "schema.json").string(), path.string()}});
+    auto done = io::runBlocking(
+        {.program = kPython,
+         .args = {"-c", kScript, (folder_ / "schema.json").string(), path.string()}});
     ASSERT_TRUE(done);
     ASSERT_EQ(done->code, 0) << done->err;
     auto answers = nlohmann::json::parse(done->out);
@@ -102,7 +109,8 @@ TEST_F(SchemaTest, acceptsAndRefusesWhatTheReaderDoes) {
       {with("pkey: 0x10", "pkey: 0x8010"), "maximum"},
       {with("provisioning:", "provision:"), "'provisioning' is a required property"},
       {with("image: noble, ", ""), "'image' is a required property"},
-      {with("{version: 1.4.2}", "{version: 1.4.2, file: racks.csv}"), "'sha256' is a dependency of 'file'"},
+      {with("{version: 1.4.2}", "{version: 1.4.2, file: racks.csv}"),
+       "'sha256' is a dependency of 'file'"},
       {with("names: login1", "names: \"login/1\""), "nodes/1/names"},
       {with("10.30.0.0/16", "10.30.0.0"), "networks/storage/cidr"},
       {with("libvirt:login1", "http://10.0.0.1"), "nodes/1/bmc"},
@@ -137,12 +145,14 @@ TEST(Reference, docsHoldTheTables) {
   std::string text = content.str();
   auto mark = text.find(kReferenceMark);
   ASSERT_NE(mark, std::string::npos) << path << " has lost its mark";
-  std::string wanted = text.substr(0, mark) + std::string(kReferenceMark) + "\n" + referenceMarkdown();
+  std::string wanted =
+      text.substr(0, mark) + std::string(kReferenceMark) + "\n" + referenceMarkdown();
   if (std::getenv("UPDATE_GOLDEN")) {
     std::ofstream(path, std::ios::binary) << wanted;
     return;
   }
-  EXPECT_TRUE(text == wanted) << "docs/inventory.md is behind the tables: UPDATE_GOLDEN=1 build/bin/inventory_test";
+  EXPECT_TRUE(text == wanted)
+      << "docs/inventory.md is behind the tables: UPDATE_GOLDEN=1 build/bin/inventory_test";
 }
 
 }  // namespace

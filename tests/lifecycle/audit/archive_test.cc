@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Old entries of the log move into a file, and the chain stays whole: in what is left, in the file, and from one to the other.
+// Old entries of the log move into a file, and the chain stays whole: in what is left, in the file,
+// and from one to the other.
 #include "lifecycle/audit/archive.h"
 
 #include "base/io/files.h"
@@ -26,13 +27,21 @@ class AuditArchiveTest : public testing::Test {
   /// An entry an hour, with progress between them.
   void say(int first, int last) {
     for (int i = first; i <= last; ++i) {
-      ASSERT_TRUE(store_->addEvent({0, kBegin + hours(i), EventKind::Note, {}, "", "entry " + std::to_string(i), -1}));
-      ASSERT_TRUE(store_->addEvent({0, kBegin + hours(i), EventKind::ActionProgress, {}, "a", "half way", 0.5}));
+      ASSERT_TRUE(store_->addEvent(
+          {0, kBegin + hours(i), EventKind::Note, {}, "", "entry " + std::to_string(i), -1}));
+      ASSERT_TRUE(store_->addEvent(
+          {0, kBegin + hours(i), EventKind::ActionProgress, {}, "a", "half way", 0.5}));
     }
   }
-  Result<AuditArchive> archive(int before_hour, const char* file = "log.jsonl") { return archiveAudit(*store_, kBegin + hours(before_hour), folder_ / file); }
-  std::string text(const char* file = "log.jsonl") { return *io::readFile(folder_ / file, 1u << 20); }
-  void write(const std::string& text, const char* file = "log.jsonl") { ASSERT_TRUE(io::writeFileAtomic(folder_ / file, text)); }
+  Result<AuditArchive> archive(int before_hour, const char* file = "log.jsonl") {
+    return archiveAudit(*store_, kBegin + hours(before_hour), folder_ / file);
+  }
+  std::string text(const char* file = "log.jsonl") {
+    return *io::readFile(folder_ / file, 1u << 20);
+  }
+  void write(const std::string& text, const char* file = "log.jsonl") {
+    ASSERT_TRUE(io::writeFileAtomic(folder_ / file, text));
+  }
   static std::string replaced(std::string text, const std::string& what, const std::string& by) {
     const auto at = text.find(what);
     EXPECT_NE(at, std::string::npos);
@@ -52,13 +61,15 @@ TEST_F(AuditArchiveTest, theFileAndWhatIsLeftProveEachOther) {
   const auto left = verifyAudit(*store_, "");
   EXPECT_THAT(left->problems, IsEmpty());
   EXPECT_EQ(left->entries, 4);
-  EXPECT_EQ(left->ends.hash, before.hash) << "the newest hash, that somebody may have noted, is the same";
+  EXPECT_EQ(left->ends.hash, before.hash)
+      << "the newest hash, that somebody may have noted, is the same";
   EXPECT_EQ(left->ends.archived, moved->end);
   const auto read = readArchive(folder_ / "log.jsonl");
   ASSERT_TRUE(read);
   EXPECT_THAT(read->problems, IsEmpty());
   EXPECT_EQ(read->end, left->ends.archived);
-  EXPECT_EQ(store_->events(0, 100, nullptr)->size(), 9u) << "four entries, and the progress since the last that left";
+  EXPECT_EQ(store_->events(0, 100, nullptr)->size(), 9u)
+      << "four entries, and the progress since the last that left";
   say(11, 11);
   EXPECT_THAT(verifyAudit(*store_, moved->end.hash)->problems, IsEmpty()) << "and it goes on";
   EXPECT_TRUE(verifyAudit(*store_, moved->end.hash)->has_expected);
@@ -79,12 +90,14 @@ TEST_F(AuditArchiveTest, oneArchiveFollowsFromTheOther) {
 TEST_F(AuditArchiveTest, aBrokenChainIsNotMoved) {
   auto data = std::make_shared<test::MemoryStore::Data>();
   test::MemoryStore store(data);
-  for (int i = 1; i <= 6; ++i) ASSERT_TRUE(store.addEvent({0, kBegin + hours(i), EventKind::Note, {}, "", "entry", -1}));
+  for (int i = 1; i <= 6; ++i)
+    ASSERT_TRUE(store.addEvent({0, kBegin + hours(i), EventKind::Note, {}, "", "entry", -1}));
   data->log[4].event.text = "another";
   const auto refused = archiveAudit(store, kBegin + hours(3), folder_ / "log.jsonl");
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), ErrorCode::Conflict);
-  EXPECT_THAT(refused.error().str(), HasSubstr("the chain is broken, so nothing is moved: entry #5"));
+  EXPECT_THAT(refused.error().str(),
+              HasSubstr("the chain is broken, so nothing is moved: entry #5"));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "log.jsonl"));
   EXPECT_EQ(data->log.size(), 6u);
 }
@@ -93,14 +106,19 @@ TEST_F(AuditArchiveTest, anArchiveThatWasTamperedWithSaysWhere) {
   ASSERT_TRUE(archive(7));
   const auto good = text();
   write(replaced(good, "entry 3", "entry three"));
-  EXPECT_THAT(readArchive(folder_ / "log.jsonl")->problems, ElementsAre(HasSubstr("line 4 (link 3")));
-  const auto third = good.find("\"entry 3\""), begin = good.rfind('\n', third) + 1, end = good.find('\n', third) + 1;
+  EXPECT_THAT(readArchive(folder_ / "log.jsonl")->problems,
+              ElementsAre(HasSubstr("line 4 (link 3")));
+  const auto third = good.find("\"entry 3\""), begin = good.rfind('\n', third) + 1,
+             end = good.find('\n', third) + 1;
   write(good.substr(0, begin) + good.substr(end));
-  EXPECT_THAT(readArchive(folder_ / "log.jsonl")->problems, ElementsAre(HasSubstr("does not follow from link 2"), HasSubstr("some were removed")));
+  EXPECT_THAT(
+      readArchive(folder_ / "log.jsonl")->problems,
+      ElementsAre(HasSubstr("does not follow from link 2"), HasSubstr("some were removed")));
   write(good.substr(0, good.rfind("{\"end\"")));
   EXPECT_EQ(readArchive(folder_ / "log.jsonl").error().code(), ErrorCode::Corrupt) << "cut off";
   write(good + good.substr(begin, end - begin));
-  EXPECT_EQ(readArchive(folder_ / "log.jsonl").error().code(), ErrorCode::Corrupt) << "something follows the end";
+  EXPECT_EQ(readArchive(folder_ / "log.jsonl").error().code(), ErrorCode::Corrupt)
+      << "something follows the end";
   write("hello\n");
   EXPECT_EQ(readArchive(folder_ / "log.jsonl").error().code(), ErrorCode::Corrupt);
   EXPECT_EQ(readArchive(folder_ / "nowhere").error().code(), ErrorCode::NotFound);
@@ -111,8 +129,10 @@ TEST_F(AuditArchiveTest, killedBetweenTheFileAndTheStoreItGoesOnWithTheSameComma
     const auto before = verifyAudit(*store_, "")->entries;
     const std::string file = lost ? "a.jsonl" : "b.jsonl";
     test::CrashStore dying(*store_, 0, lost);
-    EXPECT_THROW((void)archiveAudit(dying, kBegin + hours(lost ? 4 : 7), folder_ / file), test::Crash);
-    EXPECT_EQ(verifyAudit(*store_, "")->entries, lost ? before : before - 3) << "what the store has let go of is in the file";
+    EXPECT_THROW((void)archiveAudit(dying, kBegin + hours(lost ? 4 : 7), folder_ / file),
+                 test::Crash);
+    EXPECT_EQ(verifyAudit(*store_, "")->entries, lost ? before : before - 3)
+        << "what the store has let go of is in the file";
     const auto written = text(file.c_str());
     const auto again = archive(9, file.c_str());
     ASSERT_TRUE(again) << again.error().str();

@@ -18,7 +18,9 @@ using testing::HasSubstr;
 class AuditTest : public testing::Test {
  protected:
   AuditTest() {
-    for (int i = 1; i <= 6; ++i) (void)store_.addEvent(Event{0, WallTime{}, EventKind::Note, {}, "", "entry " + std::to_string(i), -1});
+    for (int i = 1; i <= 6; ++i)
+      (void)store_.addEvent(
+          Event{0, WallTime{}, EventKind::Note, {}, "", "entry " + std::to_string(i), -1});
   }
   std::vector<std::string> problems() { return verifyAudit(store_, "")->problems; }
   std::vector<AuditEntry>& log() { return data_->log; }
@@ -46,7 +48,8 @@ TEST_F(AuditTest, anEntryChangedWithItsHashIsFound) {
 
 TEST_F(AuditTest, aRemovedEntryIsNamed) {
   log().erase(log().begin() + 2);
-  EXPECT_THAT(problems(), ElementsAre(HasSubstr("1 entry between #2 and #4 (links 3 to 3) was removed")));
+  EXPECT_THAT(problems(),
+              ElementsAre(HasSubstr("1 entry between #2 and #4 (links 3 to 3) was removed")));
 }
 
 TEST_F(AuditTest, removingTheLastEntriesIsFound) {
@@ -55,12 +58,16 @@ TEST_F(AuditTest, removingTheLastEntriesIsFound) {
 }
 
 TEST_F(AuditTest, anInsertedEntryIsNamed) {
-  AuditEntry unchained{Event{7, WallTime{}, EventKind::ActionDone, {}, "", "never happened", -1}, 0, ""};
+  AuditEntry unchained{Event{7, WallTime{}, EventKind::ActionDone, {}, "", "never happened", -1}, 0,
+                       ""};
   log().push_back(unchained);
-  EXPECT_THAT(problems(), ElementsAre(testing::AllOf(HasSubstr("entry #7"), HasSubstr("was inserted"))));
+  EXPECT_THAT(problems(),
+              ElementsAre(testing::AllOf(HasSubstr("entry #7"), HasSubstr("was inserted"))));
   log().back().link = 3;
   log().back().hash = log()[2].hash;
-  EXPECT_THAT(problems(), ElementsAre(testing::AllOf(HasSubstr("entry #7"), HasSubstr("was inserted: its link is taken"))));
+  EXPECT_THAT(problems(),
+              ElementsAre(testing::AllOf(HasSubstr("entry #7"),
+                                         HasSubstr("was inserted: its link is taken"))));
   log().back().link = 7;
   log().back().hash = chainHash(log()[5].hash, log().back());
   EXPECT_THAT(problems(), ElementsAre(HasSubstr("1 entries were appended past the head")));
@@ -69,7 +76,8 @@ TEST_F(AuditTest, anInsertedEntryIsNamed) {
 TEST_F(AuditTest, aMovedEntryIsNamed) {
   std::swap(log()[2], log()[3]);
   std::swap(log()[2].event.sequence, log()[3].event.sequence);
-  EXPECT_THAT(problems(), testing::Contains(testing::AllOf(HasSubstr("entry #4 (link 3"), HasSubstr("was moved"))));
+  EXPECT_THAT(problems(), testing::Contains(testing::AllOf(HasSubstr("entry #4 (link 3"),
+                                                           HasSubstr("was moved"))));
 }
 
 TEST_F(AuditTest, aChainWrittenAnewDoesNotHoldTheHashThatWasNoted) {
@@ -86,8 +94,10 @@ TEST_F(AuditTest, aChainWrittenAnewDoesNotHoldTheHashThatWasNoted) {
 TEST(History, tellsOfANodeWhoAskedAndWhatBecameOfIt) {
   test::MemoryStore store;
   const WallTime at = std::chrono::sys_days(std::chrono::year(2026) / 3 / 4);
-  ASSERT_TRUE(store.openRequest({"r1", at, "anna", "ctl1", "muster apply", std::string(64, 'a'), "", {}}));
-  ASSERT_TRUE(store.openRequest({"r2", at, "ben", "ctl1", "muster apply", std::string(64, 'b'), "", {}}));
+  ASSERT_TRUE(
+      store.openRequest({"r1", at, "anna", "ctl1", "muster apply", std::string(64, 'a'), "", {}}));
+  ASSERT_TRUE(
+      store.openRequest({"r2", at, "ben", "ctl1", "muster apply", std::string(64, 'b'), "", {}}));
   Intent intent;
   intent.id = "i1";
   intent.action.id = "n1/image";

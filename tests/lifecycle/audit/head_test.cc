@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The signed head of the log: what it shows of a log whose end was cut off or that was written anew, on both databases.
+// The signed head of the log: what it shows of a log whose end was cut off or that was written
+// anew, on both databases.
 #include "lifecycle/audit/head.h"
 
 #include "lifecycle/audit/audit.h"
@@ -33,7 +34,8 @@ class InSqlite final : public Database {
     sqlite3* db = nullptr;
     ASSERT_EQ(sqlite3_open(file().c_str(), &db), SQLITE_OK);
     char* why = nullptr;
-    EXPECT_EQ(sqlite3_exec(db, statement.c_str(), nullptr, nullptr, &why), SQLITE_OK) << (why ? why : "");
+    EXPECT_EQ(sqlite3_exec(db, statement.c_str(), nullptr, nullptr, &why), SQLITE_OK)
+        << (why ? why : "");
     sqlite3_free(why);
     sqlite3_close(db);
   }
@@ -46,7 +48,9 @@ class InSqlite final : public Database {
 class InPostgres final : public Database {
  public:
   std::string url() const override { return url_; }
-  void execute(const std::string& statement) override { test::postgresServer().execute(url_.substr(14, url_.find('?') - 14), statement); }
+  void execute(const std::string& statement) override {
+    test::postgresServer().execute(url_.substr(14, url_.find('?') - 14), statement);
+  }
 
  private:
   std::string url_ = test::postgresServer().createDatabase();
@@ -57,18 +61,25 @@ constexpr int kEntries = 6;
 class AuditHeadTest : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    if (GetParam() == "postgresql" && !test::postgresServer().whyNot().empty()) GTEST_SKIP() << test::postgresServer().whyNot();
-    if (GetParam() == "postgresql") database_ = std::make_unique<InPostgres>();
-    else database_ = std::make_unique<InSqlite>();
+    if (GetParam() == "postgresql" && !test::postgresServer().whyNot().empty())
+      GTEST_SKIP() << test::postgresServer().whyNot();
+    if (GetParam() == "postgresql")
+      database_ = std::make_unique<InPostgres>();
+    else
+      database_ = std::make_unique<InSqlite>();
     auto store = open();
-    for (int i = 1; i <= kEntries; ++i) ASSERT_TRUE(store->addEvent(Event{0, WallTime{}, EventKind::Note, {}, "", "entry " + std::to_string(i), -1}));
+    for (int i = 1; i <= kEntries; ++i)
+      ASSERT_TRUE(store->addEvent(
+          Event{0, WallTime{}, EventKind::Note, {}, "", "entry " + std::to_string(i), -1}));
   }
   std::unique_ptr<Store> open() {
     auto store = openStore(database_->url());
     if (!store) ADD_FAILURE() << store.error().str();
     return std::move(*store);
   }
-  AuditHead head() { return *signedHead(*open(), key_, WallTime(std::chrono::milliseconds(1'700'000'000'123))); }
+  AuditHead head() {
+    return *signedHead(*open(), key_, WallTime(std::chrono::milliseconds(1'700'000'000'123)));
+  }
   HeadStanding standing(const AuditHead& head) {
     const auto reports = checkHeads(*open(), {head}, key_.public_pem);
     EXPECT_TRUE(reports) << reports.error().str();
@@ -77,14 +88,17 @@ class AuditHeadTest : public testing::TestWithParam<std::string> {
   /// The last entries are cut off, and the head row is written to fit.
   void truncateTo(int link) {
     database_->execute("DELETE FROM events WHERE link > " + std::to_string(link));
-    database_->execute("UPDATE audit_head SET link = " + std::to_string(link) + ", hash = (SELECT hash FROM events WHERE link = " + std::to_string(link) + ")");
+    database_->execute("UPDATE audit_head SET link = " + std::to_string(link) +
+                       ", hash = (SELECT hash FROM events WHERE link = " + std::to_string(link) +
+                       ")");
   }
 
   std::unique_ptr<Database> database_;
   io::SigningKey key_ = *io::SigningKey::generate();
 };
 
-INSTANTIATE_TEST_SUITE_P(Stores, AuditHeadTest, testing::Values("sqlite", "postgresql"), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Stores, AuditHeadTest, testing::Values("sqlite", "postgresql"),
+                         [](const auto& info) { return info.param; });
 
 TEST_P(AuditHeadTest, holdsWhileTheLogGrows) {
   const auto early = head();
@@ -101,9 +115,12 @@ TEST_P(AuditHeadTest, onlyAnExportedHeadShowsThatTheEndWasCutOff) {
   truncateTo(kEntries - 2);
   EXPECT_TRUE(verifyAudit(*open(), "")->ok()) << "the chain alone cannot show it";
   EXPECT_EQ(standing(exported), HeadStanding::Truncated);
-  for (int i = 0; i < 5; ++i) ASSERT_TRUE(open()->addEvent(Event{0, WallTime{}, EventKind::Note, {}, "", "invented " + std::to_string(i), -1}));
+  for (int i = 0; i < 5; ++i)
+    ASSERT_TRUE(open()->addEvent(
+        Event{0, WallTime{}, EventKind::Note, {}, "", "invented " + std::to_string(i), -1}));
   EXPECT_TRUE(verifyAudit(*open(), "")->ok());
-  EXPECT_EQ(standing(exported), HeadStanding::Rewritten) << "other entries in the place of those that were cut off";
+  EXPECT_EQ(standing(exported), HeadStanding::Rewritten)
+      << "other entries in the place of those that were cut off";
 }
 
 TEST_P(AuditHeadTest, theStoresOwnCopyShowsACarelessCut) {
@@ -132,22 +149,30 @@ TEST_P(AuditHeadTest, aForgedHeadIsNotBelieved) {
   auto renamed = head();
   renamed.key_id = other_key.id();
   const auto both = checkHeads(*open(), {renamed}, key_.public_pem + other_key.public_pem);
-  EXPECT_EQ(both->front().standing, HeadStanding::Forged) << "signed by one key, named after the other";
-  EXPECT_EQ(checkHeads(*open(), {good}, key_.public_pem + other_key.public_pem)->front().standing, HeadStanding::Holds) << "both count while a key is rotated";
+  EXPECT_EQ(both->front().standing, HeadStanding::Forged)
+      << "signed by one key, named after the other";
+  EXPECT_EQ(checkHeads(*open(), {good}, key_.public_pem + other_key.public_pem)->front().standing,
+            HeadStanding::Holds)
+      << "both count while a key is rotated";
 }
 
 TEST(AuditHeadText, isReadBackOutOfALog) {
   const auto key = *io::SigningKey::generate();
-  const AuditHead head{412, std::string(64, 'a'), WallTime(std::chrono::milliseconds(1'700'000'000'123)), key.id(), "c2ln"};
-  const AuditHead empty{0, "", WallTime(std::chrono::milliseconds(1'700'000'000'123)), key.id(), "c2ln"};
-  const auto text = "Nov 24 12:00:00 ctl1 muster[12]: " + toText(head) + "\r\nanother line\n2026-01-01 info audit: " + toText(empty);
+  const AuditHead head{412, std::string(64, 'a'),
+                       WallTime(std::chrono::milliseconds(1'700'000'000'123)), key.id(), "c2ln"};
+  const AuditHead empty{0, "", WallTime(std::chrono::milliseconds(1'700'000'000'123)), key.id(),
+                        "c2ln"};
+  const auto text = "Nov 24 12:00:00 ctl1 muster[12]: " + toText(head) +
+                    "\r\nanother line\n2026-01-01 info audit: " + toText(empty);
   const auto read = parseHeads(text);
   ASSERT_TRUE(read) << read.error().str();
   EXPECT_THAT(*read, ElementsAre(head, empty));
   EXPECT_EQ(parseHeads("nothing of it\n").error().code(), ErrorCode::NotFound);
   const auto line = toText(head);
-  for (const auto& damaged : {line.substr(0, line.size() - 16), line.substr(0, line.find(" hash")), "muster-audit-head/1 sequence=-1" + line.substr(line.find(" hash")),
-                              "muster-audit-head/1 sequence=0" + line.substr(line.find(" hash")), "muster-audit-head/1 sequence=x" + line.substr(line.find(" hash"))}) {
+  for (const auto& damaged : {line.substr(0, line.size() - 16), line.substr(0, line.find(" hash")),
+                              "muster-audit-head/1 sequence=-1" + line.substr(line.find(" hash")),
+                              "muster-audit-head/1 sequence=0" + line.substr(line.find(" hash")),
+                              "muster-audit-head/1 sequence=x" + line.substr(line.find(" hash"))}) {
     const auto refused = parseHeads("fine\n" + damaged);
     ASSERT_FALSE(refused) << damaged;
     EXPECT_EQ(refused.error().code(), ErrorCode::Corrupt);

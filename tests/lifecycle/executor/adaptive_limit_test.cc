@@ -15,7 +15,8 @@ using Time = AdaptiveLimit::Time;
 constexpr AdaptiveLimit::Bounds kBounds{1, 4, 1'024};
 
 /// Ends of operations one after the other, `gap` apart.
-void end(AdaptiveLimit& limit, Time& now, int count, std::chrono::milliseconds gap, bool good, bool wanted) {
+void end(AdaptiveLimit& limit, Time& now, int count, std::chrono::milliseconds gap, bool good,
+         bool wanted) {
   for (int i = 0; i < count; ++i) limit.ended(now += gap, good, wanted);
 }
 
@@ -23,21 +24,27 @@ TEST(AdaptiveLimit, comesWithinTenPercentOfTheBestFixedSetting) {
   for (const double knee : {12.0, 80.0, 300.0})
     for (const double slope : {1.0, 5.0})
       for (const unsigned seed : {1u, 2u, 3u}) {
-        SCOPED_TRACE(testing::Message() << "knee " << knee << ", slope " << slope << ", seed " << seed);
+        SCOPED_TRACE(testing::Message()
+                     << "knee " << knee << ", slope " << slope << ", seed " << seed);
         CliffWorld world;
         world.knee = knee;
         world.slope = slope;
         const int operations = static_cast<int>(knee * 600);
         const auto [best, places] = test::bestFixed(world, 600, operations / 8, seed);
         const auto tuned = test::runTuned(world, kBounds, operations, seed);
-        EXPECT_GE(tuned.good_per_s, 0.9 * best) << "best fixed: " << places << ", at the end: " << tuned.last_limit;
+        EXPECT_GE(tuned.good_per_s, 0.9 * best)
+            << "best fixed: " << places << ", at the end: " << tuned.last_limit;
         if (slope > 1) {
-          EXPECT_LT(test::rateOfFixed(world, static_cast<std::size_t>(2 * knee), operations / 8, seed), 0.5 * best) << "this is no cliff";
+          EXPECT_LT(
+              test::rateOfFixed(world, static_cast<std::size_t>(2 * knee), operations / 8, seed),
+              0.5 * best)
+              << "this is no cliff";
         }
       }
 }
 
-/// More places than the other side can use bring nothing: answers only take longer. The limit does not creep up there.
+/// More places than the other side can use bring nothing: answers only take longer. The limit does
+/// not creep up there.
 TEST(AdaptiveLimit, staysSmallWhereMoreBringsNothing) {
   CliffWorld plateau;
   plateau.knee = 40;
@@ -56,7 +63,8 @@ TEST(AdaptiveLimit, followsAWorldThatChanges) {
   AdaptiveLimit limit(kBounds);
   Time settled{}, ended{};
   int count = 0, good = 0;
-  test::runCliff([&](int done) -> const CliffWorld& { return done < kChange ? wide : narrow; }, kEnd, 5, [&] { return limit.limit(); },
+  test::runCliff([&](int done) -> const CliffWorld& { return done < kChange ? wide : narrow; },
+                 kEnd, 5, [&] { return limit.limit(); },
                  [&](Time now, bool ok) {
                    limit.ended(now, ok, true);
                    if (++count == kChange + kSettle) settled = now;
@@ -84,9 +92,11 @@ TEST(AdaptiveLimit, manyFailuresHalveIt) {
   EXPECT_EQ(limit.limit(), 1u);
 }
 
-constexpr AdaptiveLimit::Bounds kOfBoots{.floor = 16, .start = 512, .ceiling = 16'384, .doubles_every = std::chrono::seconds(5)};
+constexpr AdaptiveLimit::Bounds kOfBoots{
+    .floor = 16, .start = 512, .ceiling = 16'384, .doubles_every = std::chrono::seconds(5)};
 
-/// A thousand boots at once, two minutes each, would make ten thousand nodes wait for ten rounds of them.
+/// A thousand boots at once, two minutes each, would make ten thousand nodes wait for ten rounds of
+/// them.
 TEST(AdaptiveLimit, whatTakesMinutesDoublesByTimeWhileNothingFails) {
   AdaptiveLimit limit(kOfBoots);
   limit.resumed(Time{std::chrono::seconds(1)});
@@ -137,7 +147,8 @@ TEST(AdaptiveLimit, neverLeavesItsBounds) {
   }
 }
 
-// ---- in virtual time, with coroutines ------------------------------------------------------------------------------------
+// ---- in virtual time, with coroutines
+// ------------------------------------------------------------------------------------
 
 TEST(AdaptiveLimit, aDeclaredCeilingHoldsForItsStartAndFloorToo) {
   const AdaptiveLimit::Bounds own{16, 64, 1'024};
@@ -159,14 +170,13 @@ class TunedPlacesTest : public testing::Test {
   Async<void> ask() {
     ++at_once_;
     most_ = std::max(most_, at_once_);
-    co_await clock_.sleep(std::chrono::milliseconds(static_cast<int>(1e3 * world_.meanSeconds(at_once_))));
+    co_await clock_.sleep(
+        std::chrono::milliseconds(static_cast<int>(1e3 * world_.meanSeconds(at_once_))));
     --at_once_;
     ++answered_;
     co_return Result<void>();
   }
-  Task<void> askThroughPlaces(TunedPlaces& places) {
-    (void)co_await inPlace(places, ask());
-  }
+  Task<void> askThroughPlaces(TunedPlaces& places) { (void)co_await inPlace(places, ask()); }
   Task<int> askAll(TunedPlaces& places, int count) {
     std::vector<Task<void>> all;
     for (int i = 0; i < count; ++i) all.push_back(askThroughPlaces(places));
@@ -192,7 +202,8 @@ TEST_F(TunedPlacesTest, asksManyBmcsAboutAsFastAsTheyBear) {
   EXPECT_LT(most_, 200u);
 }
 
-/// Machines that start in 30 s, of which each asks for a request every second. More of them at once pay as long as the requests keep up.
+/// Machines that start in 30 s, of which each asks for a request every second. More of them at once
+/// pay as long as the requests keep up.
 class MachinesAndRequests : public TunedPlacesTest {
  protected:
   Async<void> start(TunedPlaces& requests) {
@@ -209,9 +220,12 @@ class MachinesAndRequests : public TunedPlacesTest {
   std::size_t placesWith(std::size_t requests_per_s) {
     world_.knee = 1e9;
     world_.base_s = 0.1;
-    TunedPlaces machines(clock_, {.floor = 4, .start = 32, .ceiling = 16'384, .doubles_every = std::chrono::seconds(5)});
+    TunedPlaces machines(
+        clock_,
+        {.floor = 4, .start = 32, .ceiling = 16'384, .doubles_every = std::chrono::seconds(5)});
     const auto at_once = requests_per_s / 10;
-    TunedPlaces requests(clock_, {.floor = at_once, .start = at_once, .ceiling = at_once, .shows_backlog = true});
+    TunedPlaces requests(
+        clock_, {.floor = at_once, .start = at_once, .ceiling = at_once, .shows_backlog = true});
     std::size_t most = 0;
     const auto all = [&]() -> Task<int> {
       std::vector<Task<void>> tasks;
@@ -245,14 +259,17 @@ TEST_F(TunedPlacesTest, neverHasMoreUnderWayThanThePlaces) {
 TEST_F(TunedPlacesTest, theLowestRankGoesFirstAndAmongEqualsWhoCameFirst) {
   TunedPlaces places(clock_, {1, 1, 1});
   std::string order;
-  const auto go = [](TunedPlaces& p, FakeClock& clock, std::size_t rank, char name, std::string& out) -> Task<void> {
+  const auto go = [](TunedPlaces& p, FakeClock& clock, std::size_t rank, char name,
+                     std::string& out) -> Task<void> {
     co_await p.take(rank);
     out += name;
     co_await clock.sleep(std::chrono::milliseconds(1));
     p.release(true);
   };
   std::vector<Task<void>> all;
-  for (const auto& [rank, name] : {std::pair<std::size_t, char>{9, 'a'}, {5, 'b'}, {3, 'c'}, {3, 'd'}, {1, 'e'}}) all.push_back(go(places, clock_, rank, name, order));
+  for (const auto& [rank, name] :
+       {std::pair<std::size_t, char>{9, 'a'}, {5, 'b'}, {3, 'c'}, {3, 'd'}, {1, 'e'}})
+    all.push_back(go(places, clock_, rank, name, order));
   const auto scene = [](std::vector<Task<void>> tasks) -> Task<int> {
     co_await async::awaitAll(std::move(tasks));
     co_return 0;
@@ -269,7 +286,8 @@ TEST_F(TunedPlacesTest, aPlaceOfOneThatWasCalledOffIsGivenOn) {
       co_await of.take();
       co_return Result<void>();
     };
-    const auto outcome = co_await withDeadline(clock, std::chrono::milliseconds(10), "a place", queued(p));
+    const auto outcome =
+        co_await withDeadline(clock, std::chrono::milliseconds(10), "a place", queued(p));
     p.release(true);
     co_await p.take();
     p.abandon();

@@ -2,8 +2,8 @@
 // How long things usually take, and who is told when one takes longer.
 #include "lifecycle/executor/duration_estimate.h"
 
-#include "lifecycle/model/plan.h"
 #include "lifecycle/executor/stall_watch.h"
+#include "lifecycle/model/plan.h"
 #include "tests/fakes/memory_store.h"
 #include "tests/lifecycle/rack.h"
 
@@ -93,13 +93,18 @@ class StallWatchTest : public ::testing::Test {
   test::MemoryStore store_;
   FakeClock clock_;
   std::vector<Event> shown_;
-  StallWatch watch_{rack_.cluster, store_, clock_, [this](const Event& event) { shown_.push_back(event); },
-                    [](const Subject& subject) { return std::vector<std::string>{"GRUB loading on " + subject.str()}; }};
+  StallWatch watch_{rack_.cluster, store_, clock_,
+                    [this](const Event& event) { shown_.push_back(event); },
+                    [](const Subject& subject) {
+                      return std::vector<std::string>{"GRUB loading on " + subject.str()};
+                    }};
 };
 
 TEST_F(StallWatchTest, saysOnceWhatWasExpectedAndWhatWasLastHeard) {
   begin("gpu001/firmware.BMC");
-  ASSERT_TRUE(store_.addEvent({0, clock_.now(), EventKind::ActionProgress, Subject(NodeName("gpu001")), "gpu001/firmware.BMC", "task 40 %", 0.4}));
+  ASSERT_TRUE(
+      store_.addEvent({0, clock_.now(), EventKind::ActionProgress, Subject(NodeName("gpu001")),
+                       "gpu001/firmware.BMC", "task 40 %", 0.4}));
   clock_.advance(seconds(100));
   ASSERT_TRUE(watch_.look());
   EXPECT_THAT(shown_, SizeIs(0));
@@ -107,13 +112,15 @@ TEST_F(StallWatchTest, saysOnceWhatWasExpectedAndWhatWasLastHeard) {
   ASSERT_TRUE(watch_.look());
   ASSERT_TRUE(watch_.look());
   ASSERT_THAT(shown_, SizeIs(1));
-  EXPECT_THAT(shown_[0].text, HasSubstr("under way for 101 s; it takes usually 60 s; last: task 40 %"));
+  EXPECT_THAT(shown_[0].text,
+              HasSubstr("under way for 101 s; it takes usually 60 s; last: task 40 %"));
   EXPECT_THAT(shown_[0].text, HasSubstr("look at the update's task on the BMC"));
   ASSERT_EQ(findings(), 1u);
   const auto open = *store_.findings(nullptr);
   EXPECT_EQ(open[0].severity, Severity::Warning);
   EXPECT_EQ(nlohmann::json::parse(open[0].evidence)["observed_seconds"], 101.0);
-  EXPECT_EQ(nlohmann::json::parse(open[0].evidence)["console"], nlohmann::json{"GRUB loading on gpu001"});
+  EXPECT_EQ(nlohmann::json::parse(open[0].evidence)["console"],
+            nlohmann::json{"GRUB loading on gpu001"});
 }
 
 TEST_F(StallWatchTest, learnsFromTheNodesOwnPast) {
@@ -135,7 +142,8 @@ TEST_F(StallWatchTest, learnsFromTheNodesOwnPast) {
 TEST_F(StallWatchTest, anActionOfAnotherControllerIsToldOnceAndKeepsNoneBehindItWaiting) {
   const auto data = std::make_shared<test::MemoryStore::Data>();
   test::MemoryStore own(data), other(data);
-  StallWatch watch(rack_.cluster, own, clock_, [this](const Event& event) { shown_.push_back(event); });
+  StallWatch watch(rack_.cluster, own, clock_,
+                   [this](const Event& event) { shown_.push_back(event); });
   ASSERT_TRUE(other.signOn("apply", std::chrono::hours(1)));
   ASSERT_TRUE(other.claim(Subject(NodeName("gpu001")))->ours);
   for (const auto* facet : {"gpu001/firmware.BMC", "gpu002/firmware.BMC"}) {

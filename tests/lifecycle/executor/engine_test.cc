@@ -23,7 +23,8 @@ TEST_F(EngineTest, takesTwoNodesFromPowerOffToThePool) {
   EXPECT_EQ(report.done, 23);
   for (const std::string node : {"gpu001", "gpu002"}) {
     EXPECT_EQ(world().value(node + "/pool"), "in");
-    EXPECT_EQ(world().value(node + "/gate.burn-in"), "pass:serial-of-" + node + "+noble@1+570+2.1.0");
+    EXPECT_EQ(world().value(node + "/gate.burn-in"),
+              "pass:serial-of-" + node + "+noble@1+570+2.1.0");
   }
   for (const auto& [facet, count] : world().effect_counts) EXPECT_EQ(count, 1) << facet.str();
   EXPECT_THAT(*store_.openIntents(), IsEmpty());
@@ -38,13 +39,15 @@ TEST_F(EngineTest, aValueThatIsOnlyLearntDuringTheRunIsWhatTheActionGoesFor) {
       EXPECT_EQ(action.to, "pass:unknown+noble@1+570+2.1.0");
     }
   EXPECT_TRUE(apply(made).ok());
-  EXPECT_EQ(store_.facts()->value(Subject(NodeName("gpu001")), FacetName("gate.burn-in")), "pass:serial-of-gpu001+noble@1+570+2.1.0");
+  EXPECT_EQ(store_.facts()->value(Subject(NodeName("gpu001")), FacetName("gate.burn-in")),
+            "pass:serial-of-gpu001+noble@1+570+2.1.0");
   for (const auto& intent : history("gpu001")) {
     if (intent.action.id == "gpu001/gate.burn-in") {
       EXPECT_THAT(intent.action.to, HasSubstr("serial-of-gpu001"));
     }
   }
-  EXPECT_THAT(shown(EventKind::Note), Contains(HasSubstr("gpu001/gate.burn-in goes for 'pass:serial-of-gpu001")));
+  EXPECT_THAT(shown(EventKind::Note),
+              Contains(HasSubstr("gpu001/gate.burn-in goes for 'pass:serial-of-gpu001")));
 }
 
 TEST_F(EngineTest, aPlanOfAnotherInventoryIsRefused) {
@@ -65,9 +68,11 @@ TEST_F(EngineTest, aDriverChangeDoesJustThat) {
   EXPECT_TRUE(apply().ok());
   std::vector<std::string> first;
   for (const auto& line : world().log)
-    if (line.starts_with("gpu001")) first.push_back(line.substr(0, line.find(" →")) + line.substr(line.find(" → ") + 4, 8));
-  EXPECT_THAT(first, ElementsAre("gpu001/pool drained", "gpu001/driver.nvidia 575", "gpu001/gate.burn-in pass:se",
-                                 "gpu001/certificate valid:s", "gpu001/pool in"));
+    if (line.starts_with("gpu001"))
+      first.push_back(line.substr(0, line.find(" →")) + line.substr(line.find(" → ") + 4, 8));
+  EXPECT_THAT(first, ElementsAre("gpu001/pool drained", "gpu001/driver.nvidia 575",
+                                 "gpu001/gate.burn-in pass:se", "gpu001/certificate valid:s",
+                                 "gpu001/pool in"));
   EXPECT_TRUE(plan().empty());
 }
 
@@ -90,7 +95,8 @@ TEST_F(EngineTest, retriesAreBounded) {
   EXPECT_EQ(world().value("gpu001/image"), "");
   EXPECT_EQ(world().value("gpu002/pool"), "in") << "one node's failure stopped another";
   EXPECT_EQ(report.skipped, 10);
-  EXPECT_THAT(report.problems, Contains("gpu001/image: not started, because gpu001/enrolled failed"));
+  EXPECT_THAT(report.problems,
+              Contains("gpu001/image: not started, because gpu001/enrolled failed"));
 }
 
 TEST_F(EngineTest, anErrorThatARetryCannotHelpFailsAtOnce) {
@@ -137,7 +143,10 @@ TEST_F(EngineTest, pastItsDeadlineAnActionHasFailedWithExpectedObservedAndLastWo
   EXPECT_EQ(std::chrono::round<std::chrono::seconds>(clock_.steady() - before), 600s);
   const Subject subject{NodeName("gpu001")};
   const auto finding = store_.findings(&subject)->front();
-  EXPECT_THAT(finding.text, HasSubstr("did not become '2.1.0' within 600 s; the last word was 'the operation to finish'"));
+  EXPECT_THAT(
+      finding.text,
+      HasSubstr(
+          "did not become '2.1.0' within 600 s; the last word was 'the operation to finish'"));
   const auto evidence = nlohmann::json::parse(finding.evidence);
   EXPECT_EQ(evidence["expected"], "2.1.0");
   EXPECT_EQ(evidence["observed"], "1.0.0");
@@ -148,13 +157,16 @@ TEST_F(EngineTest, pastItsDeadlineAnActionHasFailedWithExpectedObservedAndLastWo
 
 TEST_F(EngineTest, whatTheConsoleSaidLastIsInTheFindingOfAnActionThatFailed) {
   build({"gpu001"});
-  console_ = [](const Subject& subject) { return std::vector<std::string>{subject.str() + " login:", "Kernel panic - not syncing"}; };
+  console_ = [](const Subject& subject) {
+    return std::vector<std::string>{subject.str() + " login:", "Kernel panic - not syncing"};
+  };
   world().set("gpu001/firmware.BMC", "1.0.0");
   world().behave("gpu001/firmware.BMC").polls = 1'000'000;
   EXPECT_EQ(apply().failed, 1);
   const Subject subject{NodeName("gpu001")};
   const auto evidence = nlohmann::json::parse(store_.findings(&subject)->front().evidence);
-  EXPECT_EQ(evidence[std::string(kConsoleEvidence)], (nlohmann::json{"gpu001 login:", "Kernel panic - not syncing"}));
+  EXPECT_EQ(evidence[std::string(kConsoleEvidence)],
+            (nlohmann::json{"gpu001 login:", "Kernel panic - not syncing"}));
 }
 
 TEST_F(EngineTest, linesOfABootBeforeTheActionAreMarkedInItsFinding) {
@@ -164,7 +176,9 @@ TEST_F(EngineTest, linesOfABootBeforeTheActionAreMarkedInItsFinding) {
     world().behave("gpu001/firmware.BMC").polls = 1'000'000;
     EXPECT_EQ(apply().failed, 1);
     const Subject subject{NodeName("gpu001")};
-    return nlohmann::json::parse(store_.findings(&subject)->front().evidence)[std::string(kConsoleEvidence)].get<std::vector<std::string>>();
+    return nlohmann::json::parse(
+               store_.findings(&subject)->front().evidence)[std::string(kConsoleEvidence)]
+        .get<std::vector<std::string>>();
   };
   build({"gpu001"});
   const auto old = consoleBootLine(7, clock_.now() - 24h, "power on");
@@ -173,7 +187,8 @@ TEST_F(EngineTest, linesOfABootBeforeTheActionAreMarkedInItsFinding) {
   EXPECT_EQ(marked[0], old);
   EXPECT_THAT(marked[1], HasSubstr("that was before this action"));
   EXPECT_EQ(marked[2], "gpu001 login:");
-  const std::vector<std::string> own = {consoleBootLine(8, clock_.now() + 1s, "restart"), "Kernel panic"};
+  const std::vector<std::string> own = {consoleBootLine(8, clock_.now() + 1s, "restart"),
+                                        "Kernel panic"};
   EXPECT_EQ(consoleAfter(own), own);
 }
 
@@ -198,7 +213,9 @@ TEST_F(EngineTest, doneIsNotBelievedWhenTheFactSaysOtherwise) {
   build({"gpu001"});
   world().behave("gpu001/firmware.BIOS").becomes = "1.4.1";
   EXPECT_EQ(apply().failed, 1);
-  EXPECT_THAT(findings("gpu001"), ElementsAre(HasSubstr("firmware.BIOS was set to '1.4.2', but is '1.4.1' when read again")));
+  EXPECT_THAT(
+      findings("gpu001"),
+      ElementsAre(HasSubstr("firmware.BIOS was set to '1.4.2', but is '1.4.1' when read again")));
   EXPECT_EQ(world().value("gpu001/image"), "");
 }
 
@@ -206,7 +223,8 @@ TEST_F(EngineTest, doneIsNotBelievedWhenNothingCanBeRead) {
   build({"gpu001"});
   world().behave("gpu001/firmware.BIOS").unreadable = true;
   EXPECT_EQ(apply().failed, 1);
-  EXPECT_THAT(findings("gpu001"), ElementsAre(HasSubstr("reading it again gave no value, which counts as failed")));
+  EXPECT_THAT(findings("gpu001"),
+              ElementsAre(HasSubstr("reading it again gave no value, which counts as failed")));
 }
 
 TEST_F(EngineTest, verificationIsTriedAgainWhenItCannotReadNow) {
@@ -230,7 +248,8 @@ TEST_F(EngineTest, aNodeWaitsForTheClusterAndNotTheOtherWayRound) {
   build({"gpu001", "gpu002"});
   rack_->world.behave("@cluster/fabric.sm").polls = 500;
   EXPECT_TRUE(apply().ok());
-  EXPECT_THAT(shown(EventKind::ActionWaiting), Contains("gpu001/fabric.ports waits for @cluster/fabric.sm"));
+  EXPECT_THAT(shown(EventKind::ActionWaiting),
+              Contains("gpu001/fabric.ports waits for @cluster/fabric.sm"));
 }
 
 TEST_F(EngineTest, aFailureOfTheClusterKeepsNodesOutOfThePool) {
@@ -240,7 +259,8 @@ TEST_F(EngineTest, aFailureOfTheClusterKeepsNodesOutOfThePool) {
   behaviour.error = Error(ErrorCode::Internal, "opensm died");
   auto report = apply();
   EXPECT_EQ(report.failed, 1);
-  EXPECT_THAT(report.problems, Contains("gpu002/fabric.ports: not started, because @cluster/fabric.sm is not done"));
+  EXPECT_THAT(report.problems,
+              Contains("gpu002/fabric.ports: not started, because @cluster/fabric.sm is not done"));
   EXPECT_EQ(world().value("gpu001/driver.nvidia"), "570") << "what does not need it goes on";
   EXPECT_EQ(world().value("gpu001/pool"), "out");
 }
@@ -250,7 +270,8 @@ TEST_F(EngineTest, noMoreSubjectsThanAllowedWorkAtOnceAndAllArrive) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < subjects_at_once_ + 20; ++i) names.push_back("n" + std::to_string(i));
   build(names);
-  rack_->world.behave("@cluster/fabric.sm").polls = 100;  // everybody waits for it and gives the place back
+  rack_->world.behave("@cluster/fabric.sm").polls =
+      100;  // everybody waits for it and gives the place back
   for (const auto& name : names) world().behave(name + "/enrolled").polls = 3;
   EXPECT_TRUE(apply().ok());
   std::set<std::string> busy;
@@ -267,11 +288,13 @@ TEST_F(EngineTest, noMoreSubjectsThanAllowedWorkAtOnceAndAllArrive) {
 
 Task<std::vector<std::string>> beside(Engine& engine, Plan one, Plan other) {
   using boost::asio::experimental::awaitable_operators::operator&&;
-  const auto [first, second] = co_await (engine.apply(std::move(one)) && engine.apply(std::move(other)));
+  const auto [first, second] =
+      co_await (engine.apply(std::move(one)) && engine.apply(std::move(other)));
   std::vector<std::string> problems;
   for (const auto* report : {&first, &second}) {
     if (!*report) problems.push_back(report->error().str());
-    if (*report) problems.insert(problems.end(), (*report)->problems.begin(), (*report)->problems.end());
+    if (*report)
+      problems.insert(problems.end(), (*report)->problems.begin(), (*report)->problems.end());
   }
   co_return problems;
 }
@@ -283,17 +306,24 @@ TEST_F(EngineTest, noMoreMachinesRestartOrAreWrittenAtOnceThanTheInventoryAllows
   rack_->cluster.limits.restarts = 3;
   rack_->cluster.limits.imagings = 2;
   for (const auto& name : names)
-    for (const auto& goal : rack_->provision.goals(rack_->cluster, Subject(NodeName(name)), {})) world().behaviours[goal.facet].polls = 4;
+    for (const auto& goal : rack_->provision.goals(rack_->cluster, Subject(NodeName(name)), {}))
+      world().behaviours[goal.facet].polls = 4;
   const auto made = plan();
   std::map<std::string, Disruption> disruption;
   for (const auto& action : made.actions) disruption[action.id] = action.disruption;
   // A rollout's nodes have a run each, of their own subject only.
   auto first = made, second = made;
   for (auto* half : {&first, &second}) {
-    std::erase_if(half->actions, [&](const Action& action) { return action.facet.subject.isCluster() || (action.facet.subject.str() <= "gpu006") != (half == &first); });
+    std::erase_if(half->actions, [&](const Action& action) {
+      return action.facet.subject.isCluster() ||
+             (action.facet.subject.str() <= "gpu006") != (half == &first);
+    });
     for (auto& action : half->actions) {
       half->policy.only.insert(action.facet.subject);
-      std::erase_if(action.needs, [half](const std::string& need) { return std::none_of(half->actions.begin(), half->actions.end(), [&need](const Action& other) { return other.id == need; }); });
+      std::erase_if(action.needs, [half](const std::string& need) {
+        return std::none_of(half->actions.begin(), half->actions.end(),
+                            [&need](const Action& other) { return other.id == need; });
+      });
     }
   }
   auto e = engine();
@@ -302,7 +332,8 @@ TEST_F(EngineTest, noMoreMachinesRestartOrAreWrittenAtOnceThanTheInventoryAllows
   EXPECT_THAT(*ends, IsEmpty());
   std::map<Disruption, int> now, most;
   for (const auto& event : shown_) {
-    const auto kind = disruption.contains(event.action_id) ? disruption[event.action_id] : Disruption::None;
+    const auto kind =
+        disruption.contains(event.action_id) ? disruption[event.action_id] : Disruption::None;
     if (event.kind == EventKind::ActionStarted) most[kind] = std::max(most[kind], ++now[kind]);
     if (event.kind == EventKind::ActionDone) --now[kind];
   }
@@ -317,7 +348,10 @@ TEST_F(EngineTest, aPlanThatPromisedAPermissionWhichIsGoneIsBlockedAtTheDisk) {
   ASSERT_TRUE(made);
   auto report = apply(*made);
   EXPECT_EQ(report.blocked, 1);
-  EXPECT_THAT(report.problems, Contains(HasSubstr("gpu001/image: gpu001 would be wiped, but its disk holds 'image'; if that is meant")));
+  EXPECT_THAT(
+      report.problems,
+      Contains(HasSubstr(
+          "gpu001/image: gpu001 would be wiped, but its disk holds 'image'; if that is meant")));
   EXPECT_EQ(world().effects("gpu001/image"), 0);
 }
 
@@ -334,7 +368,8 @@ TEST_F(EngineTest, aDiskThatNobodyLookedAtIsNotWiped) {
   build({"gpu001"});
   world().behave("gpu001/inspected").also.erase("disk.system");
   auto report = apply();
-  EXPECT_THAT(report.problems, Contains(HasSubstr("it is not known whether its disk holds a system")));
+  EXPECT_THAT(report.problems,
+              Contains(HasSubstr("it is not known whether its disk holds a system")));
   EXPECT_EQ(world().effects("gpu001/image"), 0);
 }
 
@@ -346,7 +381,8 @@ TEST_F(EngineTest, aFailedActionLeavesWhatIsTrueNow) {
   behaviour.fail_first = 1;
   behaviour.error = Error(ErrorCode::Conflict, "GPU 1 has remapped rows");
   EXPECT_EQ(apply().failed, 1);
-  EXPECT_EQ(store_.facts()->value(Subject(NodeName("gpu001")), FacetName("gate.burn-in")), "fail:GPU 1");
+  EXPECT_EQ(store_.facts()->value(Subject(NodeName("gpu001")), FacetName("gate.burn-in")),
+            "fail:GPU 1");
   EXPECT_THAT(findings("gpu001"), ElementsAre("gate.burn-in: GPU 1 has remapped rows"));
 }
 
@@ -354,7 +390,8 @@ TEST_F(EngineTest, aPhaseThatThrowsWhileItLooksStopsNobody) {
   build({"gpu001"});
   rack_->firmware.observe_throws = true;
   observe();
-  EXPECT_THAT(shown(EventKind::Note), Contains(HasSubstr("threw 'broken'; this is a defect in muster")));
+  EXPECT_THAT(shown(EventKind::Note),
+              Contains(HasSubstr("threw 'broken'; this is a defect in muster")));
 }
 
 TEST_F(EngineTest, progressThatSaysTheSameIsStoredSeldomAndShownAlways) {
@@ -365,8 +402,10 @@ TEST_F(EngineTest, progressThatSaysTheSameIsStoredSeldomAndShownAlways) {
   EXPECT_TRUE(apply().ok());
   std::size_t stored = 0, seen = 0;
   const auto kept = *store_.events(0, 100'000, nullptr);
-  for (const auto& event : kept) stored += event.action_id == "gpu001/image" && event.kind == EventKind::ActionProgress;
-  for (const auto& event : shown_) seen += event.action_id == "gpu001/image" && event.kind == EventKind::ActionProgress;
+  for (const auto& event : kept)
+    stored += event.action_id == "gpu001/image" && event.kind == EventKind::ActionProgress;
+  for (const auto& event : shown_)
+    seen += event.action_id == "gpu001/image" && event.kind == EventKind::ActionProgress;
   EXPECT_EQ(seen, 100u);
   EXPECT_EQ(stored, 1u);
 }
@@ -386,11 +425,14 @@ TEST_F(EngineTest, anOpenIntentThatNobodyWantsIsClosedAfterALook) {
   ASSERT_TRUE(store_.openIntent(intent("gpu002/driver.nvidia", "565")));
   ASSERT_TRUE(store_.recordOperation("gpu002/driver.nvidia", "task-7"));
   EXPECT_TRUE(apply().ok());
-  EXPECT_EQ(store_.facts()->value(Subject(NodeName("gpu002")), FacetName("left.driver.nvidia")), "565|task-7");
-  EXPECT_FALSE(store_.facts()->value(Subject(NodeName("gpu001")), FacetName("left.os"))) << "it was finished";
+  EXPECT_EQ(store_.facts()->value(Subject(NodeName("gpu002")), FacetName("left.driver.nvidia")),
+            "565|task-7");
+  EXPECT_FALSE(store_.facts()->value(Subject(NodeName("gpu001")), FacetName("left.os")))
+      << "it was finished";
   EXPECT_THAT(*store_.openIntents(), IsEmpty());
   EXPECT_EQ(store_.intentsOf(Subject(NodeName("gpu001")), 1)->front().state, IntentState::Done);
-  EXPECT_EQ(store_.intentsOf(Subject(NodeName("gpu002")), 1)->front().state, IntentState::Abandoned);
+  EXPECT_EQ(store_.intentsOf(Subject(NodeName("gpu002")), 1)->front().state,
+            IntentState::Abandoned);
   EXPECT_THAT(world().log, IsEmpty());
 }
 
@@ -409,13 +451,16 @@ TEST_F(EngineTest, whatAPhaseDrivesOnIsDrivenAlthoughItsFacetIsMet) {
     intent.action.to = world().value(intent.action.id);
     ASSERT_TRUE(store_.openIntent(intent));
     ASSERT_TRUE(store_.recordOperation(intent.id, "wave"));
-    world().operations["wave"] = {intent.action.facet, intent.action.to, 3, false};  // it has more to do than its facet shows
+    world().operations["wave"] = {intent.action.facet, intent.action.to, 3,
+                                  false};  // it has more to do than its facet shows
     const auto policy = policyOf(store_, {});
     ASSERT_TRUE(policy);
     const auto made = makePlan(rack_->cluster, observe(), *policy, rack_->phases());
     ASSERT_TRUE(made);
     const auto& actions = made->actions;
-    EXPECT_EQ(std::any_of(actions.begin(), actions.end(), [](const Action& action) { return action.id == "gpu001/firmware.BMC"; }), drives_on);
+    EXPECT_EQ(std::any_of(actions.begin(), actions.end(),
+                          [](const Action& action) { return action.id == "gpu001/firmware.BMC"; }),
+              drives_on);
     EXPECT_TRUE(apply(*made).ok());
     EXPECT_EQ(world().operations.at("wave").finished, drives_on);
     EXPECT_THAT(*store_.openIntents(), IsEmpty());
@@ -451,7 +496,9 @@ TEST_F(EngineTest, anInterruptedUpdateToAVersionThatIsNotWantedAnyMoreIsAbandone
   ASSERT_TRUE(store_.openIntent(intent));
   ASSERT_TRUE(store_.recordOperation("old", "+BIOS=1 next"));
   EXPECT_TRUE(apply().ok());
-  EXPECT_EQ(store_.facts()->value(Subject(NodeName("gpu001")), FacetName("left.firmware.BMC")), "2.0.9|+BIOS=1 next") << "what it may have left";
+  EXPECT_EQ(store_.facts()->value(Subject(NodeName("gpu001")), FacetName("left.firmware.BMC")),
+            "2.0.9|+BIOS=1 next")
+      << "what it may have left";
   const auto oldest = history("gpu001").back();
   EXPECT_EQ(oldest.id, "old");
   EXPECT_EQ(oldest.state, IntentState::Abandoned);
@@ -470,7 +517,8 @@ TEST_F(EngineTest, anActionThatNobodyWantsAnyMoreEndsWithItsFindings) {
   intent.action.to = "2.5";
   ASSERT_TRUE(store_.openIntent(intent));
   for (const auto* facet : {"gpu001/driver.gdrcopy", "gpu001/health.fan"})
-    ASSERT_TRUE(store_.addFinding({test::FakeWorld::ref(facet), Severity::Error, "it is wrong", "", "", clock_.now()}));
+    ASSERT_TRUE(store_.addFinding(
+        {test::FakeWorld::ref(facet), Severity::Error, "it is wrong", "", "", clock_.now()}));
   EXPECT_TRUE(apply().ok());
   EXPECT_EQ(history("gpu001").front().state, IntentState::Abandoned);
   EXPECT_THAT(findings("gpu001"), ElementsAre("health.fan: it is wrong"));
@@ -486,7 +534,8 @@ TEST_F(EngineTest, observingStoresWhatIsSeenAndTellsWhatChanged) {
   shown_.clear();
   observe();
   EXPECT_THAT(shown(EventKind::Observed), ElementsAre(" firmware.BMC '1.0.0' → '1.0.1'"));
-  EXPECT_EQ(store_.facts()->value(Subject(NodeName("gpu001")), FacetName("pool")), "out") << "what cannot be read now keeps its older fact";
+  EXPECT_EQ(store_.facts()->value(Subject(NodeName("gpu001")), FacetName("pool")), "out")
+      << "what cannot be read now keeps its older fact";
 }
 
 }  // namespace

@@ -17,13 +17,16 @@ const FacetName kDriver("driver.nvidia");
 
 class ClearFindingsTest : public ::testing::Test {
  protected:
-  void found(const Subject& subject, const FacetName& facet, const std::string& source, const std::string& text) {
+  void found(const Subject& subject, const FacetName& facet, const std::string& source,
+             const std::string& text) {
     ASSERT_TRUE(store_.addFinding({{subject, facet}, Severity::Error, text, "", "", {}, source}));
   }
-  auto clear(std::vector<Subject> subjects, const FacetName& facet = kDriver, const std::string& reason = "the card was replaced") {
+  auto clear(std::vector<Subject> subjects, const FacetName& facet = kDriver,
+             const std::string& reason = "the card was replaced") {
     return clearFindings(store_, {std::move(subjects), facet, "alice@ops", reason}, {});
   }
-  ErrorCode refusal(std::vector<Subject> subjects, const FacetName& facet, std::string_view words, const std::string& reason = "the card was replaced") {
+  ErrorCode refusal(std::vector<Subject> subjects, const FacetName& facet, std::string_view words,
+                    const std::string& reason = "the card was replaced") {
     const auto done = clear(std::move(subjects), facet, reason);
     EXPECT_FALSE(done);
     if (done) return ErrorCode::Internal;
@@ -45,13 +48,18 @@ TEST_F(ClearFindingsTest, endThoseOfTheFacetAndSaySo) {
   std::vector<std::string> said;
   const auto events = *store_.lastEvents(10, &kOne);
   for (const auto& event : events) said.push_back(event.text);
-  EXPECT_THAT(said, UnorderedElementsAre("alice@ops clears the finding 'an old complaint' of driver.nvidia: the card was replaced",
-                                                  "alice@ops clears the finding 'it did not install' of driver.nvidia: the card was replaced"));
+  EXPECT_THAT(
+      said,
+      UnorderedElementsAre(
+          "alice@ops clears the finding 'an old complaint' of driver.nvidia: the card was replaced",
+          "alice@ops clears the finding 'it did not install' of driver.nvidia: the card was "
+          "replaced"));
 }
 
 TEST_F(ClearFindingsTest, areClearedOfAllNodesOrOfNone) {
   found(kOne, kDriver, "", "an old complaint");
-  EXPECT_EQ(refusal({kOne, kTwo}, kDriver, "gpu002 has no finding of facet driver.nvidia"), ErrorCode::NotFound);
+  EXPECT_EQ(refusal({kOne, kTwo}, kDriver, "gpu002 has no finding of facet driver.nvidia"),
+            ErrorCode::NotFound);
   EXPECT_EQ(refusal({kOne}, kDriver, "--reason", ""), ErrorCode::InvalidInput);
   EXPECT_EQ(open(), 1u);
   found(kTwo, kDriver, "", "an old complaint");
@@ -66,7 +74,8 @@ TEST_F(ClearFindingsTest, thatStandForAStateAreEndedWhereItIs) {
   found(Subject::cluster(), breaker, kKeepSource, "CIRCUIT BREAKER");
   EXPECT_EQ(refusal({kOne}, quarantine, "`muster quarantine lift gpu001"), ErrorCode::Denied);
   EXPECT_EQ(refusal({kOne}, silent, "`muster why gpu001`"), ErrorCode::Denied);
-  EXPECT_EQ(refusal({Subject::cluster()}, breaker, "`muster keep --acknowledge"), ErrorCode::Denied);
+  EXPECT_EQ(refusal({Subject::cluster()}, breaker, "`muster keep --acknowledge"),
+            ErrorCode::Denied);
   EXPECT_EQ(open(), 3u);
 }
 

@@ -34,7 +34,9 @@ class ExplainTest : public testing::Test {
     }
     ASSERT_TRUE(store_.putFacts(all));
   }
-  void forget(const std::string& facet) { ASSERT_TRUE(store_.forgetFacts(kNode, {FacetName(facet)})); }
+  void forget(const std::string& facet) {
+    ASSERT_TRUE(store_.forgetFacts(kNode, {FacetName(facet)}));
+  }
   void open(const std::string& id, std::chrono::seconds age) {
     Intent intent;
     intent.id = "i";
@@ -53,19 +55,21 @@ class ExplainTest : public testing::Test {
 
 TEST_F(ExplainTest, theWordFollowsTheRoad) {
   EXPECT_EQ(why().word, "declared");
-  const std::vector<std::pair<std::string, std::string>> road{{"enrolled=yes", "enrolled"},
-                                                              {"firmware.BMC=2.1.0", "enrolled"},
-                                                              {"firmware.BIOS=1.4.2", "firmware as declared"},
-                                                              {"inspected=fits", "inspected"},
-                                                              {"image=noble@1", "imaged"},
-                                                              {"os=running", "booted"},
-                                                              {"driver.nvidia=570", "configured"},
-                                                              {"fabric.ports=as-declared", "on fabric"},
-                                                              {"gate.burn-in=pass:unknown+noble@1+570+2.1.0", "validated"},
-                                                              {"certificate=valid:unknown+noble@1+570+2.1.0", "certified"},
-                                                              {"pool=in", "in pool"}};
+  const std::vector<std::pair<std::string, std::string>> road{
+      {"enrolled=yes", "enrolled"},
+      {"firmware.BMC=2.1.0", "enrolled"},
+      {"firmware.BIOS=1.4.2", "firmware as declared"},
+      {"inspected=fits", "inspected"},
+      {"image=noble@1", "imaged"},
+      {"os=running", "booted"},
+      {"driver.nvidia=570", "configured"},
+      {"fabric.ports=as-declared", "on fabric"},
+      {"gate.burn-in=pass:unknown+noble@1+570+2.1.0", "validated"},
+      {"certificate=valid:unknown+noble@1+570+2.1.0", "certified"},
+      {"pool=in", "in pool"}};
   for (const auto& [fact, word] : road) {
-    ASSERT_TRUE(store_.putFacts({factOf("gpu001/" + fact.substr(0, fact.find('=')), fact.substr(fact.find('=') + 1))}));
+    ASSERT_TRUE(store_.putFacts(
+        {factOf("gpu001/" + fact.substr(0, fact.find('=')), fact.substr(fact.find('=') + 1))}));
     EXPECT_EQ(why().word, word) << fact;
   }
 }
@@ -77,15 +81,18 @@ TEST_F(ExplainTest, theWordFollowsWhatIsUnderWay) {
   ASSERT_TRUE(store_.closeIntent("i", IntentState::Done, "", kNow));
   ASSERT_TRUE(store_.putFacts({factOf("gpu001/pool", "drained")}));
   EXPECT_EQ(why().word, "maintenance");
-  ASSERT_TRUE(store_.addFinding({test::FakeWorld::ref("gpu001/gate.burn-in"), Severity::Error, "GEMM is wrong", "", "", kNow}));
+  ASSERT_TRUE(store_.addFinding({test::FakeWorld::ref("gpu001/gate.burn-in"), Severity::Error,
+                                 "GEMM is wrong", "", "", kNow}));
   EXPECT_EQ(why().word, "failed") << "nobody holds it";
-  ASSERT_TRUE(store_.addFinding({test::FakeWorld::ref("gpu001/health.gpu"), Severity::Error, "GPU 1 fell off the bus", "", "", kNow}));
+  ASSERT_TRUE(store_.addFinding({test::FakeWorld::ref("gpu001/health.gpu"), Severity::Error,
+                                 "GPU 1 fell off the bus", "", "", kNow}));
   EXPECT_EQ(why().word, "unhealthy");
   ASSERT_TRUE(store_.putFacts({factOf("gpu001/quarantine", "held")}));
   EXPECT_EQ(why().word, "quarantined");
   ASSERT_TRUE(store_.putFacts({factOf("gpu001/quarantine", "none")}));
   EXPECT_EQ(why().word, "unhealthy");
-  ASSERT_TRUE(store_.addFinding({test::FakeWorld::ref("gpu001/quarantine"), Severity::Error, "in quarantine: burns", "", "", kNow, kQuarantineSource}));
+  ASSERT_TRUE(store_.addFinding({test::FakeWorld::ref("gpu001/quarantine"), Severity::Error,
+                                 "in quarantine: burns", "", "", kNow, kQuarantineSource}));
   EXPECT_EQ(why().word, "quarantined") << "held a moment ago, and not observed since";
 }
 
@@ -125,11 +132,13 @@ TEST_F(ExplainTest, looksAtWhatTheOthersWaitFor) {
 TEST_F(ExplainTest, showsTheConsoleOfAFindingAsLines) {
   put(factsAtTheEnd(rack_));
   forget("gate.burn-in");
-  ASSERT_TRUE(store_.addFinding({test::FakeWorld::ref("gpu001/gate.burn-in"), Severity::Error, "it did not call",
-                                 R"({"console":["GRUB","Kernel panic - not syncing"],"rows":7})", "look at it", kNow}));
+  ASSERT_TRUE(store_.addFinding(
+      {test::FakeWorld::ref("gpu001/gate.burn-in"), Severity::Error, "it did not call",
+       R"({"console":["GRUB","Kernel panic - not syncing"],"rows":7})", "look at it", kNow}));
   const auto explanation = why();
   EXPECT_THAT(explanation.console, testing::ElementsAre("GRUB", "Kernel panic - not syncing"));
-  EXPECT_THAT(explanation.last_evidence, testing::AllOf(HasSubstr("{\"rows\":7}"), testing::Not(HasSubstr("panic"))));
+  EXPECT_THAT(explanation.last_evidence,
+              testing::AllOf(HasSubstr("{\"rows\":7}"), testing::Not(HasSubstr("panic"))));
   EXPECT_THAT(explanation.text(), HasSubstr("console        Kernel panic - not syncing\n"));
 }
 
@@ -137,8 +146,9 @@ TEST_F(ExplainTest, showsTheEvidenceOfAFinding) {
   put(factsAtTheEnd(rack_));
   forget("gate.burn-in");
   ASSERT_TRUE(store_.putFacts({factOf("gpu001/pool", "out")}));
-  ASSERT_TRUE(store_.addFinding(
-      {test::FakeWorld::ref("gpu001/gate.burn-in"), Severity::Error, "GPU 1 has remapped rows", "{\"rows\":7}", "replace GPU 1", kNow}));
+  ASSERT_TRUE(
+      store_.addFinding({test::FakeWorld::ref("gpu001/gate.burn-in"), Severity::Error,
+                         "GPU 1 has remapped rows", "{\"rows\":7}", "replace GPU 1", kNow}));
   auto explanation = why();
   EXPECT_EQ(explanation.state, "failed: GPU 1 has remapped rows");
   EXPECT_THAT(explanation.last_evidence, HasSubstr("{\"rows\":7}"));
@@ -148,12 +158,13 @@ TEST_F(ExplainTest, showsTheEvidenceOfAFinding) {
 
 TEST_F(ExplainTest, saysHowLongAnActionTakesAndWhenThatIsTooLong) {
   open("gpu001/image", std::chrono::seconds(30));
-  ASSERT_TRUE(
-      store_.addEvent(Event{0, kNow - std::chrono::seconds(4), EventKind::ActionProgress, kNode, "gpu001/image", "chunk 40 of 90", 0.4}));
+  ASSERT_TRUE(store_.addEvent(Event{0, kNow - std::chrono::seconds(4), EventKind::ActionProgress,
+                                    kNode, "gpu001/image", "chunk 40 of 90", 0.4}));
   auto explanation = why();
   EXPECT_EQ(explanation.word, "imaging");
   EXPECT_EQ(explanation.state, "imaging: image is on its way to 'wanted', begun 30 s ago");
-  EXPECT_THAT(explanation.last_evidence, HasSubstr("chunk 40 of 90 (action-progress, 4 s ago); outside operation /tasks/9"));
+  EXPECT_THAT(explanation.last_evidence,
+              HasSubstr("chunk 40 of 90 (action-progress, 4 s ago); outside operation /tasks/9"));
   ASSERT_TRUE(store_.closeIntent("i", IntentState::Abandoned, "", kNow));
 }
 

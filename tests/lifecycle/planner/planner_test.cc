@@ -51,7 +51,9 @@ struct Bare {
       return out;
     });
   }
-  Result<Plan> plan(const FactSet& facts = {}, const Policy& policy = {}) { return makePlan(cluster, facts, policy, {&phase}); }
+  Result<Plan> plan(const FactSet& facts = {}, const Policy& policy = {}) {
+    return makePlan(cluster, facts, policy, {&phase});
+  }
   inventory::Cluster cluster;
   test::FakeWorld world;
   test::FakePhase phase{"bare", world};
@@ -60,10 +62,12 @@ struct Bare {
 TEST(Planner, takesAFreshNodeDownTheWholeRoad) {
   Rack rack({"gpu001"});
   auto plan = planOf(rack, freshFacts(rack));
-  EXPECT_THAT(ids(plan), ElementsAre("@cluster/fabric.sm", "gpu001/enrolled", "gpu001/firmware.BMC", "gpu001/firmware.BIOS",
-                                     "gpu001/inspected", "gpu001/image", "gpu001/os", "gpu001/driver.nvidia", "gpu001/fabric.ports",
+  EXPECT_THAT(ids(plan), ElementsAre("@cluster/fabric.sm", "gpu001/enrolled", "gpu001/firmware.BMC",
+                                     "gpu001/firmware.BIOS", "gpu001/inspected", "gpu001/image",
+                                     "gpu001/os", "gpu001/driver.nvidia", "gpu001/fabric.ports",
                                      "gpu001/gate.burn-in", "gpu001/certificate", "gpu001/pool"));
-  EXPECT_THAT(find(plan, "gpu001/fabric.ports").needs, ElementsAre("@cluster/fabric.sm", "gpu001/os"));
+  EXPECT_THAT(find(plan, "gpu001/fabric.ports").needs,
+              ElementsAre("@cluster/fabric.sm", "gpu001/os"));
   for (const auto& action : plan.actions) EXPECT_EQ(action.blocked, "") << action.id;
 }
 
@@ -86,8 +90,8 @@ TEST(Planner, aDriverChangeDrainsChangesProvesAndJoins) {
   auto facts = factsAtTheEnd(rack);
   rack.driver = "575";
   auto plan = planOf(rack, facts);
-  EXPECT_THAT(ids(plan),
-              ElementsAre("gpu001/pool#drain", "gpu001/driver.nvidia", "gpu001/gate.burn-in", "gpu001/certificate", "gpu001/pool"));
+  EXPECT_THAT(ids(plan), ElementsAre("gpu001/pool#drain", "gpu001/driver.nvidia",
+                                     "gpu001/gate.burn-in", "gpu001/certificate", "gpu001/pool"));
   const auto& drain = find(plan, "gpu001/pool#drain");
   EXPECT_EQ(drain.from, "in");
   EXPECT_EQ(drain.to, "drained");
@@ -105,7 +109,8 @@ TEST(Planner, aDrainLastsAsLongAsItsPoolsPolicyAndALittleMore) {
   rack.cluster.profiles["gpu"].pool = "batch";
   rack.cluster.pools["batch"].drain.deadline_minutes = 3 * 24 * 60;
   rack.cluster.nodes[0].profile = "gpu";
-  EXPECT_EQ(find(planOf(rack, facts), "gpu001/pool#drain").deadline, std::chrono::hours(3 * 24) + kDrainGrace);
+  EXPECT_EQ(find(planOf(rack, facts), "gpu001/pool#drain").deadline,
+            std::chrono::hours(3 * 24) + kDrainGrace);
 }
 
 TEST(Planner, aChangeThatDisturbsNothingLeavesTheNodeInItsPool) {
@@ -120,7 +125,8 @@ TEST(Planner, aWipeMakesAgainWhatWasOnTheDisk) {
   auto facts = factsAtTheEnd(rack);
   rack.image = "noble@2";
   auto plan = planOf(rack, facts, {{}, {NodeName("gpu001")}});
-  EXPECT_THAT(ids(plan), ElementsAre("gpu001/pool#drain", "gpu001/image", "gpu001/os", "gpu001/driver.nvidia", "gpu001/fabric.ports",
+  EXPECT_THAT(ids(plan), ElementsAre("gpu001/pool#drain", "gpu001/image", "gpu001/os",
+                                     "gpu001/driver.nvidia", "gpu001/fabric.ports",
                                      "gpu001/gate.burn-in", "gpu001/certificate", "gpu001/pool"));
   const auto& driver = find(plan, "gpu001/driver.nvidia");
   EXPECT_EQ(driver.from, driver.to);
@@ -137,7 +143,8 @@ TEST(Planner, aWipeOfAnInstalledNodeIsBlockedAndTheNodeStaysInItsPool) {
   EXPECT_THAT(image.blocked, HasSubstr("its disk holds 'image' and it is in its pool"));
   EXPECT_THAT(image.blocked, HasSubstr("muster wipe gpu001 --reason"));
   EXPECT_THAT(find(plan, "gpu001/os").blocked, HasSubstr("needs gpu001/image, which is blocked"));
-  EXPECT_THAT(find(plan, "gpu001/firmware.BMC").blocked, HasSubstr("would leave its pool for a plan that cannot finish"));
+  EXPECT_THAT(find(plan, "gpu001/firmware.BMC").blocked,
+              HasSubstr("would leave its pool for a plan that cannot finish"));
   for (const auto& id : ids(plan)) EXPECT_NE(id, "gpu001/pool#drain");
   EXPECT_EQ(find(plan, "gpu002/image").blocked, "");
   EXPECT_EQ(find(plan, "gpu002/pool#drain").blocked, "");
@@ -171,7 +178,8 @@ TEST(Planner, disturbsNothingWhileThePoolIsUnknown) {
   facts.forget(Subject(NodeName("gpu001")), FacetName("pool"));
   rack.driver = "575";
   auto plan = planOf(rack, facts);
-  EXPECT_THAT(find(plan, "gpu001/driver.nvidia").blocked, HasSubstr("it is not known whether gpu001 is in its pool"));
+  EXPECT_THAT(find(plan, "gpu001/driver.nvidia").blocked,
+              HasSubstr("it is not known whether gpu001 is in its pool"));
 }
 
 TEST(Planner, neverDisturbsANodeInAPoolThatNobodyDeclares) {
@@ -180,11 +188,13 @@ TEST(Planner, neverDisturbsANodeInAPoolThatNobodyDeclares) {
   facts.put(factOf("n1/pool", "in"));
   auto plan = bare.plan(facts);
   ASSERT_TRUE(plan);
-  EXPECT_THAT(find(*plan, "n1/firmware").blocked, HasSubstr("a pool that the inventory does not declare"));
+  EXPECT_THAT(find(*plan, "n1/firmware").blocked,
+              HasSubstr("a pool that the inventory does not declare"));
 }
 
 TEST(Planner, seesThroughGoalsThatAreMet) {
-  Bare bare({goalOf("n1/a", "1", Disruption::None, {}), goalOf("n1/b", "1", Disruption::None, {"n1/a"}),
+  Bare bare({goalOf("n1/a", "1", Disruption::None, {}),
+             goalOf("n1/b", "1", Disruption::None, {"n1/a"}),
              goalOf("n1/c", "1", Disruption::None, {"n1/b"})});
   FactSet facts;
   facts.put(factOf("n1/b", "1"));
@@ -197,7 +207,8 @@ TEST(Planner, onlyTheChosenSubjectsAndTheClusterAct) {
   Rack rack({"gpu001", "gpu002"});
   Policy policy;
   policy.only = {Subject(NodeName("gpu002"))};
-  for (const auto& id : ids(planOf(rack, freshFacts(rack), policy))) EXPECT_FALSE(id.starts_with("gpu001")) << id;
+  for (const auto& id : ids(planOf(rack, freshFacts(rack), policy)))
+    EXPECT_FALSE(id.starts_with("gpu001")) << id;
   policy.only = {Subject(NodeName("gpu003"))};
   auto plan = makePlan(rack.cluster, {}, policy, rack.phases());
   ASSERT_FALSE(plan);
@@ -206,21 +217,25 @@ TEST(Planner, onlyTheChosenSubjectsAndTheClusterAct) {
 }
 
 TEST(Planner, whatASubjectLeftOutLacksBlocks) {
-  Bare bare({goalOf("n1/a", "1", Disruption::None, {"n2/b"}), goalOf("n2/b", "1", Disruption::None, {})});
+  Bare bare(
+      {goalOf("n1/a", "1", Disruption::None, {"n2/b"}), goalOf("n2/b", "1", Disruption::None, {})});
   Policy policy;
   policy.only = {Subject(NodeName("n1"))};
   auto plan = bare.plan({}, policy);
   ASSERT_TRUE(plan);
   EXPECT_THAT(ids(*plan), ElementsAre("n1/a"));
-  EXPECT_THAT(plan->actions[0].blocked, HasSubstr("needs n2/b, which is not met; this plan leaves it out"));
+  EXPECT_THAT(plan->actions[0].blocked,
+              HasSubstr("needs n2/b, which is not met; this plan leaves it out"));
   FactSet facts;
   facts.put(factOf("n2/b", "1"));
   EXPECT_EQ(bare.plan(facts, policy)->actions[0].blocked, "");
 }
 
 TEST(Planner, namesTheCircle) {
-  Bare bare({goalOf("n1/a", "1", Disruption::None, {"n1/c"}), goalOf("n1/b", "1", Disruption::None, {"n1/a"}),
-             goalOf("n1/c", "1", Disruption::None, {"n1/b"}), goalOf("n1/d", "1", Disruption::None, {"n1/c"}),
+  Bare bare({goalOf("n1/a", "1", Disruption::None, {"n1/c"}),
+             goalOf("n1/b", "1", Disruption::None, {"n1/a"}),
+             goalOf("n1/c", "1", Disruption::None, {"n1/b"}),
+             goalOf("n1/d", "1", Disruption::None, {"n1/c"}),
              goalOf("n2/x", "1", Disruption::None, {})});
   auto plan = bare.plan();
   ASSERT_FALSE(plan);
@@ -230,8 +245,10 @@ TEST(Planner, namesTheCircle) {
 }
 
 TEST(Planner, whatADrivingPhaseHasBegunComesBeforeItsOtherGoalsOfTheNode) {
-  Bare bare({goalOf("n1/bmc", "2", Disruption::Reset, {}), goalOf("n1/bios", "2", Disruption::Reset, {"n1/bmc"}),
-             goalOf("n1/nic", "2", Disruption::Reset, {"n1/bios"}), goalOf("n2/bmc", "2", Disruption::Reset, {})});
+  Bare bare({goalOf("n1/bmc", "2", Disruption::Reset, {}),
+             goalOf("n1/bios", "2", Disruption::Reset, {"n1/bmc"}),
+             goalOf("n1/nic", "2", Disruption::Reset, {"n1/bios"}),
+             goalOf("n2/bmc", "2", Disruption::Reset, {})});
   Policy policy;
   policy.begun = {FacetRef{Subject(NodeName("n1")), FacetName("nic")}};
   EXPECT_THAT(ids(*bare.plan({}, policy)), ElementsAre("n1/bmc", "n1/bios", "n1/nic", "n2/bmc"));
@@ -255,11 +272,14 @@ TEST(Planner, nothingWaitsForWhatWasBegunAndCannotGoOn) {
 
 /// What was begun needs a system, and the system the component: the old order stays.
 TEST(Planner, theOrderOfWhatWasBegunYieldsToWhatItNeedsElsewhere) {
-  Bare bare({goalOf("n1/bmc", "2", Disruption::Reset, {}), goalOf("n1/nic", "2", Disruption::Reset, {"n1/bmc", "n1/os"})});
+  Bare bare({goalOf("n1/bmc", "2", Disruption::Reset, {}),
+             goalOf("n1/nic", "2", Disruption::Reset, {"n1/bmc", "n1/os"})});
   bare.phase.drives_on = true;
   test::FakePhase system{"system", bare.world};
   system.want([](const inventory::Cluster&, const Subject& subject, const FactSet&) {
-    return subject == Subject(NodeName("n1")) ? std::vector{goalOf("n1/os", "x", Disruption::None, {"n1/bmc"})} : std::vector<Goal>();
+    return subject == Subject(NodeName("n1"))
+               ? std::vector{goalOf("n1/os", "x", Disruption::None, {"n1/bmc"})}
+               : std::vector<Goal>();
   });
   Policy policy;
   policy.begun = {FacetRef{Subject(NodeName("n1")), FacetName("nic")}};
@@ -277,7 +297,8 @@ TEST(Planner, namesAGoalThatNobodyHas) {
 }
 
 TEST(Planner, namesTwoPhasesThatClaimOneFacet) {
-  Bare one({goalOf("n1/a", "1", Disruption::None, {})}), two({goalOf("n1/a", "2", Disruption::None, {})});
+  Bare one({goalOf("n1/a", "1", Disruption::None, {})}),
+      two({goalOf("n1/a", "2", Disruption::None, {})});
   auto plan = makePlan(one.cluster, {}, {}, {&one.phase, &two.phase});
   ASSERT_FALSE(plan);
   EXPECT_THAT(plan.error().str(), HasSubstr("n1/a is claimed by the phases bare and bare"));

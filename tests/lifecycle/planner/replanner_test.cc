@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Replanner answers what makePlan answers, whatever changes; and a change of one node costs one node.
+// A Replanner answers what makePlan answers, whatever changes; and a change of one node costs one
+// node.
 #include "lifecycle/planner/replanner.h"
 #include "tests/lifecycle/random_graph.h"
 
@@ -16,7 +17,9 @@ void looseLinks(test::Graph& graph, std::mt19937& random) {
   for (auto& goals : graph.phases)
     for (auto& goal : goals)
       std::erase_if(goal.needs, [&](const FacetRef& need) {
-        return goal.facet.subject.isCluster() ? !need.subject.isCluster() : need.subject != goal.facet.subject && random() % 8 != 0;
+        return goal.facet.subject.isCluster()
+                   ? !need.subject.isCluster()
+                   : need.subject != goal.facet.subject && random() % 8 != 0;
       });
 }
 
@@ -25,7 +28,8 @@ std::set<Subject> disturb(const test::Graph& graph, FactSet& facts, std::mt19937
   std::vector<FacetRef> facets;
   for (const auto& goals : graph.phases)
     for (const auto& goal : goals) facets.push_back(goal.facet);
-  for (const auto& name : graph.names) facets.push_back(test::FakeWorld::ref(name + "/disk.system"));
+  for (const auto& name : graph.names)
+    facets.push_back(test::FakeWorld::ref(name + "/disk.system"));
   std::set<Subject> changed;
   for (auto left = 1 + random() % 3; left > 0; --left) {
     const auto& facet = facets[random() % facets.size()];
@@ -69,12 +73,15 @@ TEST(Replanner, givesThePlanThatMakePlanGives) {
 class ReplannerFleet : public testing::Test {
  protected:
   ReplannerFleet() : phase_("p", world_) {
-    phase_.want([](const inventory::Cluster&, const Subject& subject, const FactSet& facts) -> std::vector<Goal> {
+    phase_.want([](const inventory::Cluster&, const Subject& subject,
+                   const FactSet& facts) -> std::vector<Goal> {
       if (subject.isCluster()) return {test::goalOf("@cluster/sm", "on", Disruption::None, {})};
       const auto& name = subject.str();
       std::string partner = name == "n1" ? "n0" : name == "n2" ? "n1" : name == "n3" ? "n2" : "";
-      const auto serial = facts.value(Subject::parse(partner), FacetName("serial")).value_or("none");
-      return {test::goalOf(name + "/a", "1", Disruption::Reset, {"@cluster/sm"}), test::goalOf(name + "/b", serial, Disruption::None, {name + "/a"})};
+      const auto serial =
+          facts.value(Subject::parse(partner), FacetName("serial")).value_or("none");
+      return {test::goalOf(name + "/a", "1", Disruption::Reset, {"@cluster/sm"}),
+              test::goalOf(name + "/b", serial, Disruption::None, {name + "/a"})};
     });
     for (const auto& node : cluster_.nodes) {
       facts_.put(test::factOf(node.name.str() + "/a", "1"));
@@ -125,13 +132,16 @@ TEST_F(ReplannerFleet, plansEverythingWhenTheClusterChanged) {
 
 TEST_F(ReplannerFleet, aPlanThatFailedIsMadeAnew) {
   expectPlan({}, 9, 0);
-  phase_.want([](const inventory::Cluster&, const Subject& subject, const FactSet&) -> std::vector<Goal> {
-    return {test::goalOf(subject.str() + "/a", "1", Disruption::None, {subject.str() + "/nobody-has-this"})};
-  });
+  phase_.want(
+      [](const inventory::Cluster&, const Subject& subject, const FactSet&) -> std::vector<Goal> {
+        return {test::goalOf(subject.str() + "/a", "1", Disruption::None,
+                             {subject.str() + "/nobody-has-this"})};
+      });
   EXPECT_FALSE(replanner_.plan(facts_, {node("n3")}));
-  phase_.want([](const inventory::Cluster&, const Subject& subject, const FactSet&) -> std::vector<Goal> {
-    return {test::goalOf(subject.str() + "/a", "2", Disruption::None, {})};
-  });
+  phase_.want(
+      [](const inventory::Cluster&, const Subject& subject, const FactSet&) -> std::vector<Goal> {
+        return {test::goalOf(subject.str() + "/a", "2", Disruption::None, {})};
+      });
   expectPlan({}, 9, 9);
 }
 

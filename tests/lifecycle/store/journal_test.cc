@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Journal: many writes, one commit; an answer only when it is durable; a write that fails harms nobody else.
+// Journal: many writes, one commit; an answer only when it is durable; a write that fails harms
+// nobody else.
 #include "lifecycle/store/journal.h"
 #include "tests/fakes/memory_store.h"
 #include "tests/lifecycle/virtual_time.h"
@@ -21,7 +22,8 @@ Intent intentOf(const std::string& id, const std::string& node) {
 /// Opens an intent and remembers what became of it.
 Task<void> open(Journal& journal, Intent intent, std::vector<std::string>& log) {
   const auto id = intent.id;
-  auto opened = co_await journal.write<void>([intent](Store& store) { return store.openIntent(intent); });
+  auto opened =
+      co_await journal.write<void>([intent](Store& store) { return store.openIntent(intent); });
   log.push_back(id + (opened ? " opened" : " refused"));
 }
 
@@ -46,7 +48,8 @@ class Grouping final : public test::MemoryStore {
 
 Task<int> many(Journal& journal, int count, std::vector<std::string>& log) {
   std::vector<Task<void>> all;
-  for (int i = 0; i < count; ++i) all.push_back(open(journal, intentOf("i" + std::to_string(i), "gpu001"), log));
+  for (int i = 0; i < count; ++i)
+    all.push_back(open(journal, intentOf("i" + std::to_string(i), "gpu001"), log));
   co_await attached(journal, std::move(all));
   co_return count;
 }
@@ -56,7 +59,9 @@ TEST(Journal, whatIsHandedOverAtOnceIsOneCommit) {
   FakeClock clock;
   Journal journal(store, false);
   std::vector<std::string> log;
-  store.before_commit = [&] { EXPECT_TRUE(log.empty()) << "somebody was answered before the commit"; };
+  store.before_commit = [&] {
+    EXPECT_TRUE(log.empty()) << "somebody was answered before the commit";
+  };
   test::runInVirtualTime(clock, many(journal, 100, log));
   EXPECT_EQ(store.batches, std::vector<std::size_t>{100});
   EXPECT_EQ(log.size(), 100u);
@@ -76,7 +81,8 @@ TEST(Journal, aStoreThatDoesNotGroupIsCalledAtOnce) {
   test::MemoryStore store;
   Journal journal(store);
   int told = 0;
-  journal.post<void>([](Store& to) { return to.openIntent(intentOf("a", "gpu001")); }, [&](Result<void> done) { told += done ? 1 : 0; });
+  journal.post<void>([](Store& to) { return to.openIntent(intentOf("a", "gpu001")); },
+                     [&](Result<void> done) { told += done ? 1 : 0; });
   EXPECT_EQ(told, 1);
   EXPECT_EQ(store.openIntents()->size(), 1u);
 }
@@ -108,16 +114,19 @@ class JournalOnSqlite : public testing::Test {
 
 TEST_F(JournalOnSqlite, oneThatFailsHarmsNobodyElse) {
   Journal journal(*store_);
-  ASSERT_TRUE(test::runAsync(allOf(journal, {intentOf("a", "n1"), intentOf("b", "n2"), intentOf("a", "n3"), intentOf("c", "n4"),
-                                             intentOf("b", "n5"), intentOf("d", "n6")})));
+  ASSERT_TRUE(test::runAsync(
+      allOf(journal, {intentOf("a", "n1"), intentOf("b", "n2"), intentOf("a", "n3"),
+                      intentOf("c", "n4"), intentOf("b", "n5"), intentOf("d", "n6")})));
   EXPECT_EQ(ids(), (std::vector<std::string>{"a", "b", "c", "d"}));
-  EXPECT_EQ(log_, (std::vector<std::string>{"a opened", "b opened", "a refused", "c opened", "b refused", "d opened"}));
+  EXPECT_EQ(log_, (std::vector<std::string>{"a opened", "b opened", "a refused", "c opened",
+                                            "b refused", "d opened"}));
 }
 
 /// A permission to wipe is worth one wipe, also among many writes of which some are done again.
 TEST_F(JournalOnSqlite, aWipePermissionIsUsedOnce) {
   ASSERT_TRUE(store_->allowWipe(NodeName("n1"), "new image", {}));
-  auto first = intentOf("first", "n1"), second = intentOf("second", "n1"), twin = intentOf("first", "n1");
+  auto first = intentOf("first", "n1"), second = intentOf("second", "n1"),
+       twin = intentOf("first", "n1");
   first.uses_wipe = second.uses_wipe = twin.uses_wipe = true;
   Journal journal(*store_);
   ASSERT_TRUE(test::runAsync(allOf(journal, {first, twin, second, intentOf("other", "n2")})));
@@ -130,17 +139,18 @@ TEST_F(JournalOnSqlite, claimsAndTheChainOutliveABatchThatIsDoneInParts) {
   ASSERT_TRUE(store_->signOn("a", std::chrono::seconds(30)));
   const Subject n1(NodeName("n1")), n2(NodeName("n2"));
   int ok = 0;
-  store_->together({[&] {
-                      auto claim = store_->claim(n1);
-                      return claim && claim->ours;
-                    },
-                    [&] { return store_->addEvent(Event{0, {}, EventKind::Note, n1, "", "first"}).has_value(); },
-                    [&] { return store_->recordOperation("nobody has this", "x").has_value(); },
-                    [&] {
-                      auto claim = store_->claim(n2);
-                      ok += store_->addEvent(Event{0, {}, EventKind::Note, n2, "", "second"}) ? 1 : 0;
-                      return claim && claim->ours;
-                    }});
+  store_->together(
+      {[&] {
+         auto claim = store_->claim(n1);
+         return claim && claim->ours;
+       },
+       [&] { return store_->addEvent(Event{0, {}, EventKind::Note, n1, "", "first"}).has_value(); },
+       [&] { return store_->recordOperation("nobody has this", "x").has_value(); },
+       [&] {
+         auto claim = store_->claim(n2);
+         ok += store_->addEvent(Event{0, {}, EventKind::Note, n2, "", "second"}) ? 1 : 0;
+         return claim && claim->ours;
+       }});
   EXPECT_EQ(ok, 1);
   EXPECT_NE(store_->fenceOf(n1), 0);
   EXPECT_NE(store_->fenceOf(n2), 0);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of several hosts serves: one at a time, whoever was stopped, and by no clock that somebody sets.
+// Which of several hosts serves: one at a time, whoever was stopped, and by no clock that somebody
+// sets.
 #include "lifecycle/store/leader_lease.h"
 #include "tests/lifecycle/crash_store.h"
 #include "tests/run_async.h"
@@ -15,7 +16,8 @@ using namespace std::chrono_literals;
 /// A host: its own session on the store that they share, its own clock.
 struct Host {
   explicit Host(const std::filesystem::path& file, std::string name, std::string address)
-      : store(std::move(*openSqliteStore(file))), lease(*store, clock, std::move(name), std::move(address)) {}
+      : store(std::move(*openSqliteStore(file))),
+        lease(*store, clock, std::move(name), std::move(address)) {}
   bool takes() {
     auto now = lease.take();
     return now && now->ours;
@@ -28,7 +30,8 @@ struct Host {
 class SiteLeaseTest : public ::testing::Test {
  protected:
   test::TempFolder folder;
-  Host a{folder / "muster.db", "ctl1 (x)", "10.20.0.1"}, b{folder / "muster.db", "ctl2 (y)", "10.20.0.2"};
+  Host a{folder / "muster.db", "ctl1 (x)", "10.20.0.1"},
+      b{folder / "muster.db", "ctl2 (y)", "10.20.0.2"};
 };
 
 TEST_F(SiteLeaseTest, theFirstHasItAndTheOtherWaitsAsLongAsItRenews) {
@@ -81,7 +84,10 @@ TEST_F(SiteLeaseTest, aRenewalOfWhichOnlyTheAnswerWasLostIsOne) {
   test::CrashStore store(*a.store, test::CrashStore::kNever, false);
   SiteLease lease(store, a.clock, "ctl1 (x)", "10.20.0.1");
   ASSERT_TRUE(lease.take()->ours);
-  store.refuses = [](int) { return test::CrashStore::Refusal{Error(ErrorCode::Unavailable, "the connection broke"), true, false}; };
+  store.refuses = [](int) {
+    return test::CrashStore::Refusal{Error(ErrorCode::Unavailable, "the connection broke"), true,
+                                     false};
+  };
   ASSERT_FALSE(lease.renew());
   store.refuses = {};
   EXPECT_TRUE(lease.renew());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "provision/facets.h"
 #include "provision/drivers/os_files.h"
+#include "provision/facets.h"
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
@@ -24,10 +24,13 @@ inventory::Driver driver() {
 TEST(OsFiles, areRenderedWholeAndInOrder) {
   const auto files = osFiles(driver());
   const std::string head = "# Written by muster for driver nvidia; changes are put back.\n";
-  EXPECT_EQ(files.at("etc/modprobe.d/muster-nvidia.conf"), head + "options nvidia NVreg_A=1 NVreg_B=0\n");
-  EXPECT_EQ(files.at("etc/sysctl.d/90-muster-nvidia.conf"), head + "kernel.numa_balancing = 0\nvm.nr_hugepages = 1024\n");
+  EXPECT_EQ(files.at("etc/modprobe.d/muster-nvidia.conf"),
+            head + "options nvidia NVreg_A=1 NVreg_B=0\n");
+  EXPECT_EQ(files.at("etc/sysctl.d/90-muster-nvidia.conf"),
+            head + "kernel.numa_balancing = 0\nvm.nr_hugepages = 1024\n");
   EXPECT_EQ(files.at("etc/muster/kernel-args.d/nvidia"), "iommu=pt hugepagesz=1G\n");
-  EXPECT_EQ(files.at("etc/apt/preferences.d/muster-nvidia.pref"), head + "\nPackage: nvidia-driver\nPin: version 570.124.06-1\nPin-Priority: 1001\n");
+  EXPECT_EQ(files.at("etc/apt/preferences.d/muster-nvidia.pref"),
+            head + "\nPackage: nvidia-driver\nPin: version 570.124.06-1\nPin-Priority: 1001\n");
   EXPECT_EQ(files.size(), 4u);
 }
 
@@ -48,9 +51,11 @@ TEST(OsFiles, everyChangeIsAnotherGoal) {
 }
 
 TEST(OsFiles, archivesAreSignedForBothManagers) {
-  const inventory::PackageArchive archive{"cuda", "https://example.com/debian12/", "bookworm", {"main", "extra"}, "/nonexistent/key"};
+  const inventory::PackageArchive archive{
+      "cuda", "https://example.com/debian12/", "bookworm", {"main", "extra"}, "/nonexistent/key"};
   EXPECT_EQ(aptSource("nvidia", archive),
-            "Types: deb\nURIs: https://example.com/debian12/\nSuites: bookworm\nComponents: main extra\nSigned-By: /etc/apt/keyrings/muster-nvidia-cuda.key\n");
+            "Types: deb\nURIs: https://example.com/debian12/\nSuites: bookworm\nComponents: main "
+            "extra\nSigned-By: /etc/apt/keyrings/muster-nvidia-cuda.key\n");
   const auto dnf = dnfSource("nvidia", archive);
   EXPECT_THAT(dnf, HasSubstr("gpgcheck=1\n"));
   EXPECT_THAT(dnf, HasSubstr("gpgkey=file:///etc/pki/rpm-gpg/muster-nvidia-cuda.key\n"));
@@ -58,7 +63,8 @@ TEST(OsFiles, archivesAreSignedForBothManagers) {
   with.archives = {archive};
   nlohmann::json params;
   addSettings(with, params);
-  EXPECT_EQ(params["archives"][0]["key"], "") << "a key that is not there is never left out silently: the agent refuses";
+  EXPECT_EQ(params["archives"][0]["key"], "")
+      << "a key that is not there is never left out silently: the agent refuses";
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "provision/images/agent_initrd.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
-#include "provision/images/agent_initrd.h"
 #include "tests/run_async.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,8 @@ TEST(AgentInitrd, carriesLibrariesButNotTheCLibrary) {
       "\tlibm.so.6 => /lib/x86_64-linux-gnu/libm.so.6 (0x00007f63)\n"
       "\t/lib64/ld-linux-x86-64.so.2 (0x00007f64)\n");
   ASSERT_TRUE(libraries);
-  EXPECT_THAT(*libraries, ElementsAre("/lib/x86_64-linux-gnu/libssl.so.3", "/lib/x86_64-linux-gnu/libstdc++.so.6"));
+  EXPECT_THAT(*libraries, ElementsAre("/lib/x86_64-linux-gnu/libssl.so.3",
+                                      "/lib/x86_64-linux-gnu/libstdc++.so.6"));
 }
 
 TEST(AgentInitrd, saysWhichLibraryIsMissing) {
@@ -35,9 +36,13 @@ TEST(AgentInitrd, isACpioArchiveThatOthersCanRead) {
   test::TempFolder folder;
   ASSERT_TRUE(io::writeFileAtomic(folder / "agent", "#!/bin/sh\necho agent\n", 0755));
   ASSERT_TRUE(io::writeFileAtomic(folder / "libx.so", "library", 0644));
-  const std::vector<AgentFile> files{{folder / "agent", "usr/lib/muster/muster-agent"}, {folder / "libx.so", "usr/lib/muster/libx.so"}};
+  const std::vector<AgentFile> files{{folder / "agent", "usr/lib/muster/muster-agent"},
+                                     {folder / "libx.so", "usr/lib/muster/libx.so"}};
   ASSERT_TRUE(writeAgentInitrd(files, folder / "agent.img"));
-  io::Command unpack{.program = "sh", .args = {"-c", "zstd -dcq agent.img | cpio --quiet -id && usr/lib/muster/muster-agent && cat usr/lib/muster/libx.so"}};
+  io::Command unpack{.program = "sh",
+                     .args = {"-c",
+                              "zstd -dcq agent.img | cpio --quiet -id && "
+                              "usr/lib/muster/muster-agent && cat usr/lib/muster/libx.so"}};
   unpack.working_dir = folder.path();
   const auto answer = io::runChecked(unpack);
   ASSERT_TRUE(answer) << answer.error().str();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/io/files.h"
 #include "provision/images/apt_sources.h"
+#include "base/io/files.h"
 #include "tests/run_async.h"
 
 #include <gmock/gmock.h>
@@ -13,14 +13,17 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 TEST(AptSources, takesDebianLinesOfTheSuite) {
-  EXPECT_THAT(debianLines("# comment\n"
-                          "deb [signed-by=/usr/share/keyrings/x.gpg arch=amd64] http://mirror.example/debian bookworm main contrib non-free\n"
-                          "deb http://security.debian.org/debian-security/ bookworm-security main\n"
-                          "deb-src http://mirror.example/debian bookworm main\n"
-                          "deb http://mirror.example/debian trixie main\n"
-                          "deb http://mirror.example/debian bookworm contrib\n",
-                          false, "bookworm"),
-              ElementsAre("deb http://mirror.example/debian bookworm main", "deb http://security.debian.org/debian-security/ bookworm-security main"));
+  EXPECT_THAT(
+      debianLines("# comment\n"
+                  "deb [signed-by=/usr/share/keyrings/x.gpg arch=amd64] "
+                  "http://mirror.example/debian bookworm main contrib non-free\n"
+                  "deb http://security.debian.org/debian-security/ bookworm-security main\n"
+                  "deb-src http://mirror.example/debian bookworm main\n"
+                  "deb http://mirror.example/debian trixie main\n"
+                  "deb http://mirror.example/debian bookworm contrib\n",
+                  false, "bookworm"),
+      ElementsAre("deb http://mirror.example/debian bookworm main",
+                  "deb http://security.debian.org/debian-security/ bookworm-security main"));
 }
 
 TEST(AptSources, leavesOtherRepositoriesOut) {
@@ -46,17 +49,24 @@ TEST(AptSources, readsDeb822) {
                           "Suites: bookworm\n"
                           "Components: main\n",
                           true, "bookworm"),
-              ElementsAre("deb http://deb.debian.org/debian bookworm main", "deb http://deb.debian.org/debian bookworm-updates main"));
+              ElementsAre("deb http://deb.debian.org/debian bookworm main",
+                          "deb http://deb.debian.org/debian bookworm-updates main"));
 }
 
 TEST(AptSources, joinsAllFilesWithoutRepetition) {
   test::TempFolder apt;
   ASSERT_TRUE(io::makeDirs(apt / "sources.list.d"));
-  ASSERT_TRUE(io::writeFileAtomic(apt / "sources.list", "deb http://deb.debian.org/debian bookworm main\n"));
-  ASSERT_TRUE(io::writeFileAtomic(apt / "sources.list.d/a.sources", "Types: deb\nURIs: http://deb.debian.org/debian\nSuites: bookworm\nComponents: main\n"));
-  ASSERT_TRUE(io::writeFileAtomic(apt / "sources.list.d/b.list", "deb http://security.debian.org/debian-security bookworm-security main\n"));
+  ASSERT_TRUE(io::writeFileAtomic(apt / "sources.list",
+                                  "deb http://deb.debian.org/debian bookworm main\n"));
+  ASSERT_TRUE(io::writeFileAtomic(
+      apt / "sources.list.d/a.sources",
+      "Types: deb\nURIs: http://deb.debian.org/debian\nSuites: bookworm\nComponents: main\n"));
+  ASSERT_TRUE(io::writeFileAtomic(
+      apt / "sources.list.d/b.list",
+      "deb http://security.debian.org/debian-security bookworm-security main\n"));
   EXPECT_THAT(hostDebianLines(apt.path(), "bookworm"),
-              ElementsAre("deb http://deb.debian.org/debian bookworm main", "deb http://security.debian.org/debian-security bookworm-security main"));
+              ElementsAre("deb http://deb.debian.org/debian bookworm main",
+                          "deb http://security.debian.org/debian-security bookworm-security main"));
   EXPECT_THAT(hostDebianLines(apt / "nothing-here", "bookworm"), IsEmpty());
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Systems of dnf's packages: the real dnf, rpm and createrepo_c, and an archive of packages that the test makes and signs itself. A
-// distribution's own archive is another matter: this one proves what muster asks of dnf, not what a kernel package does.
+// Systems of dnf's packages: the real dnf, rpm and createrepo_c, and an archive of packages that
+// the test makes and signs itself. A distribution's own archive is another matter: this one proves
+// what muster asks of dnf, not what a kernel package does.
+#include "provision/images/dnf_system.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
-#include "provision/images/dnf_system.h"
 #include "provision/images/image_diff.h"
 #include "provision/images/image_store_parts.h"
 #include "provision/images/recipes.h"
@@ -42,8 +43,10 @@ class DnfSystemTest : public testing::Test {
   std::filesystem::path keyOf(const std::string& who) { return folder_ / (who + ".asc"); }
   void makeKey(const std::string& who) {
     ASSERT_TRUE(io::makeDirs(folder_ / "gpg", 0700));
-    tool("gpg", {"--batch", "--quiet", "--passphrase", "", "--quick-gen-key", who + "@example.com", "rsa2048", "sign", "never"});
-    ASSERT_TRUE(io::writeFileAtomic(keyOf(who), tool("gpg", {"--batch", "--armor", "--export", who + "@example.com"})));
+    tool("gpg", {"--batch", "--quiet", "--passphrase", "", "--quick-gen-key", who + "@example.com",
+                 "rsa2048", "sign", "never"});
+    ASSERT_TRUE(io::writeFileAtomic(
+        keyOf(who), tool("gpg", {"--batch", "--armor", "--export", who + "@example.com"})));
   }
   /// The base system's names, each a package with one file; the kernel has what a kernel has.
   void makePackages() {
@@ -51,25 +54,40 @@ class DnfSystemTest : public testing::Test {
     for (const auto& name : recipeLines("node-dnf/packages")) {
       if (name == "kernel") continue;
       names += name + " ";
-      members += fmt::format("%package -n {0}\nSummary: {0}\n%description -n {0}\nTest.\n%files -n {0}\n/usr/share/site/{0}\n", name);
-      if (name == "systemd") members.insert(members.find("%description -n systemd"), "Requires: units\n");
+      members += fmt::format(
+          "%package -n {0}\nSummary: {0}\n%description -n {0}\nTest.\n%files -n "
+          "{0}\n/usr/share/site/{0}\n",
+          name);
+      if (name == "systemd")
+        members.insert(members.find("%description -n systemd"), "Requires: units\n");
     }
     const auto spec = fmt::format(
-        "Name: site\nVersion: 1\nRelease: 1\nSummary: Test\nLicense: none\nBuildArch: noarch\n%description\nTest.\n{0}"
-        "%package -n units\nSummary: Test\n%description -n units\nTest.\n%files -n units\n/usr/lib/systemd/system/multi-user.target\n"
-        "%package -n kernel\nVersion: 5.14.0\nSummary: Test\n%description -n kernel\nTest.\n%files -n kernel\n/lib/modules/{1}/vmlinuz\n/boot/initramfs-{1}.img\n"
-        "%install\nmkdir -p %{{buildroot}}/usr/share/site %{{buildroot}}/lib/modules/{1} %{{buildroot}}/boot %{{buildroot}}/usr/lib/systemd/system\n"
+        "Name: site\nVersion: 1\nRelease: 1\nSummary: Test\nLicense: none\nBuildArch: "
+        "noarch\n%description\nTest.\n{0}"
+        "%package -n units\nSummary: Test\n%description -n units\nTest.\n%files -n "
+        "units\n/usr/lib/systemd/system/multi-user.target\n"
+        "%package -n kernel\nVersion: 5.14.0\nSummary: Test\n%description -n kernel\nTest.\n%files "
+        "-n kernel\n/lib/modules/{1}/vmlinuz\n/boot/initramfs-{1}.img\n"
+        "%install\nmkdir -p %{{buildroot}}/usr/share/site %{{buildroot}}/lib/modules/{1} "
+        "%{{buildroot}}/boot %{{buildroot}}/usr/lib/systemd/system\n"
         "echo '[Unit]' >%{{buildroot}}/usr/lib/systemd/system/multi-user.target\n"
         "for name in {2}; do echo $name >%{{buildroot}}/usr/share/site/$name; done\n"
-        "echo KERNEL >%{{buildroot}}/lib/modules/{1}/vmlinuz\necho INITRD >%{{buildroot}}/boot/initramfs-{1}.img\n"
-        "find %{{buildroot}} -type f -exec touch --date=2024-05-06 {{}} +\n",  // packages are older than the image that they go into
+        "echo KERNEL >%{{buildroot}}/lib/modules/{1}/vmlinuz\necho INITRD "
+        ">%{{buildroot}}/boot/initramfs-{1}.img\n"
+        "find %{{buildroot}} -type f -exec touch --date=2024-05-06 {{}} +\n",  // packages are older
+                                                                               // than the image
+                                                                               // that they go into
         members, kKernel, names);
     ASSERT_TRUE(io::writeFileAtomic(folder_ / "site.spec", spec));
-    tool("rpmbuild", {"--quiet", "-bb", "--define", "_topdir " + (folder_ / "build").string(), "--define", "_rpmdir " + (folder_ / "archive").string(), (folder_ / "site.spec").string()});
+    tool("rpmbuild",
+         {"--quiet", "-bb", "--define", "_topdir " + (folder_ / "build").string(), "--define",
+          "_rpmdir " + (folder_ / "archive").string(), (folder_ / "site.spec").string()});
   }
   void sign(const std::string& who) {
-    std::vector<std::string> args = {"--define", "__gpg /usr/bin/gpg", "--define", "_gpg_name " + who + "@example.com", "--resign"};
-    for (const auto& file : std::filesystem::directory_iterator(folder_ / "archive/noarch")) args.push_back(file.path());
+    std::vector<std::string> args = {"--define", "__gpg /usr/bin/gpg", "--define",
+                                     "_gpg_name " + who + "@example.com", "--resign"};
+    for (const auto& file : std::filesystem::directory_iterator(folder_ / "archive/noarch"))
+      args.push_back(file.path());
     tool("rpmsign", args);
     tool("createrepo_c", {"--quiet", (folder_ / "archive").string()});
   }
@@ -81,8 +99,13 @@ class DnfSystemTest : public testing::Test {
     build.archives = {{"site", "file://" + (folder_ / "archive").string(), "", {}, keyOf("site")}};
     return build;
   }
-  Result<void> install(const inventory::ImageBuild& build) { return installDnfSystem({build, dnfPackagesOf(build, false), folder_ / "root", folder_ / "recipes", folder_.path()}); }
-  std::string at(const std::string& name) { return io::readFile(folder_ / "root" / name).value_or("(not there)"); }
+  Result<void> install(const inventory::ImageBuild& build) {
+    return installDnfSystem({build, dnfPackagesOf(build, false), folder_ / "root",
+                             folder_ / "recipes", folder_.path()});
+  }
+  std::string at(const std::string& name) {
+    return io::readFile(folder_ / "root" / name).value_or("(not there)");
+  }
 
   test::TempFolder folder_;
 };
@@ -94,18 +117,26 @@ TEST_F(DnfSystemTest, makesATreeThatStartsAndIsFreeOfThisMachine) {
   EXPECT_EQ(at("initrd.img"), "INITRD\n");
   EXPECT_EQ(at("usr/share/site/NetworkManager"), "NetworkManager\n");
   EXPECT_EQ(at("etc/machine-id"), "");
-  EXPECT_TRUE(std::filesystem::is_symlink(folder_ / "root/etc/systemd/system/dnf-makecache.timer")) << "nodes would update themselves";
-  EXPECT_TRUE(std::filesystem::exists(folder_ / "root/var/lib/rpm/rpmdb.sqlite")) << "the system would not know its own packages";
-  for (const char* left : {"var/cache/dnf", "var/log/dnf.log", "proc/self", "dev/null"}) EXPECT_FALSE(std::filesystem::exists(folder_ / "root" / left)) << left;
+  EXPECT_TRUE(std::filesystem::is_symlink(folder_ / "root/etc/systemd/system/dnf-makecache.timer"))
+      << "nodes would update themselves";
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "root/var/lib/rpm/rpmdb.sqlite"))
+      << "the system would not know its own packages";
+  for (const char* left : {"var/cache/dnf", "var/log/dnf.log", "proc/self", "dev/null"})
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "root" / left)) << left;
 }
 
 TEST_F(DnfSystemTest, theSystemStillKnowsItsPackages) {
   ASSERT_TRUE(install(build()));
   const std::string root = (folder_ / "root").string();
-  EXPECT_EQ(tool("rpm", {"--root", root, "--dbpath", "/var/lib/rpm", "-q", "--qf", "%{version} %{installtid}", "kernel"}), "5.14.0 1735689600");
-  EXPECT_THAT(tool("rpm", {"--root", root, "--dbpath", "/var/lib/rpm", "-qf", "/usr/share/site/dracut"}), HasSubstr("dracut-1-1.noarch"));
+  EXPECT_EQ(tool("rpm", {"--root", root, "--dbpath", "/var/lib/rpm", "-q", "--qf",
+                         "%{version} %{installtid}", "kernel"}),
+            "5.14.0 1735689600");
+  EXPECT_THAT(
+      tool("rpm", {"--root", root, "--dbpath", "/var/lib/rpm", "-qf", "/usr/share/site/dracut"}),
+      HasSubstr("dracut-1-1.noarch"));
   EXPECT_EQ(tool("rpm", {"--root", root, "--dbpath", "/var/lib/rpm", "-Va"}), "");
-  tool("rpm", {"--root", root, "--dbpath", "/var/lib/rpm", "-e", "--nodeps", "kmod"});  // the records can be written
+  tool("rpm", {"--root", root, "--dbpath", "/var/lib/rpm", "-e", "--nodeps",
+               "kmod"});  // the records can be written
   EXPECT_EQ(at("usr/share/site/kmod"), "(not there)");
 }
 
@@ -114,11 +145,13 @@ TEST_F(DnfSystemTest, theSamePackagesAreTheSameImage) {
   const auto key = *io::SigningKey::generate();
   const inventory::Image image{"node", build(), {}};
   for (const char* cache : {"first", "second"}) {  // seconds apart: rpm and dnf write down when
-    const auto built = openImageStore({folder_ / cache, folder_ / "agent", key})->build(image, [](std::string_view) {});
+    const auto built = openImageStore({folder_ / cache, folder_ / "agent", key})
+                           ->build(image, [](std::string_view) {});
     ASSERT_TRUE(built) << built.error().str();
   }
   ASSERT_TRUE(io::makeDirs(folder_ / "work"));
-  const auto diff = diffImages(folder_ / "first/images" / imageKey(image), folder_ / "second/images" / imageKey(image), folder_ / "work");
+  const auto diff = diffImages(folder_ / "first/images" / imageKey(image),
+                               folder_ / "second/images" / imageKey(image), folder_ / "work");
   ASSERT_TRUE(diff) << diff.error().str();
   EXPECT_THAT(diff->changed, testing::IsEmpty());
   EXPECT_EQ(diff->changed_chunks, 0u);

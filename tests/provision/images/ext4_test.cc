@@ -6,7 +6,6 @@
 
 #include <gtest/gtest.h>
 
-
 namespace muster::provision {
 namespace {
 
@@ -23,9 +22,11 @@ TEST(Ext4, holdsTheFolderAndIsSound) {
   test::TempFolder folder;
   const auto made = makeExt4(makeTree(folder), folder / "fs");
   ASSERT_TRUE(made) << made.error().str();
-  const auto checked = io::runChecked({.program = "e2fsck", .args = {"-f", "-n", (folder / "fs").string()}});
+  const auto checked =
+      io::runChecked({.program = "e2fsck", .args = {"-f", "-n", (folder / "fs").string()}});
   EXPECT_TRUE(checked) << checked.error().str();
-  const auto content = io::runChecked({.program = "debugfs", .args = {"-R", "cat /etc/hostname", (folder / "fs").string()}});
+  const auto content = io::runChecked(
+      {.program = "debugfs", .args = {"-R", "cat /etc/hostname", (folder / "fs").string()}});
   ASSERT_TRUE(content) << content.error().str();
   EXPECT_EQ(*content, "node\n");
 }

@@ -8,8 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <iostream>
 #include <unistd.h>
+#include <iostream>
 
 namespace muster::provision {
 namespace {
@@ -45,25 +45,38 @@ TEST_F(ImageBuildTest, ramOsIsSmallAndHasWhatTheWriterNeeds) {
   const auto ramos = store_->buildRamOs(say);
   ASSERT_TRUE(ramos) << ramos.error().str();
   EXPECT_LT(std::filesystem::file_size(ramos->initrd), kMaxInitrdBytes);
-  const auto list = io::runChecked({.program = "sh", .args = {"-c", "zstd -dcq \"$1\" | cpio --quiet -t", "sh", ramos->initrd.string()}});
+  const auto list = io::runChecked(
+      {.program = "sh",
+       .args = {"-c", "zstd -dcq \"$1\" | cpio --quiet -t", "sh", ramos->initrd.string()}});
   ASSERT_TRUE(list) << list.error().str();
-  for (const char* name : {"\ninit\n", "usr/sbin/sfdisk\n", "usr/sbin/grub-install\n", "usr/sbin/resize2fs\n", "usr/sbin/mkfs.vfat\n", "usr/bin/mount\n",
-                           "usr/sbin/nvme\n", "usr/lib/grub/i386-pc/kernel.img\n", "usr/lib/grub/x86_64-efi/kernel.img\n", "kernel/drivers/block/virtio_blk.ko\n",
-                           "kernel/drivers/nvme/host/nvme.ko\n", "/mlx5_core.ko\n", "/megaraid_sas.ko\n"}) {
+  for (const char* name :
+       {"\ninit\n", "usr/sbin/sfdisk\n", "usr/sbin/grub-install\n", "usr/sbin/resize2fs\n",
+        "usr/sbin/mkfs.vfat\n", "usr/bin/mount\n", "usr/sbin/nvme\n",
+        "usr/lib/grub/i386-pc/kernel.img\n", "usr/lib/grub/x86_64-efi/kernel.img\n",
+        "kernel/drivers/block/virtio_blk.ko\n", "kernel/drivers/nvme/host/nvme.ko\n",
+        "/mlx5_core.ko\n", "/megaraid_sas.ko\n"}) {
     EXPECT_THAT(*list, testing::HasSubstr(name));
   }
   std::filesystem::remove_all(ramos->agent_initrd.parent_path());
 }
 
 TEST_F(ImageBuildTest, nodeImageIsPackedAndFreeOfThisMachine) {
-  const inventory::Image image{"bookworm-gpu", inventory::ImageBuild{"bookworm", {"linux-image-amd64", "slurmd", "munge"}, ""}, {}};
+  const inventory::Image image{
+      "bookworm-gpu",
+      inventory::ImageBuild{"bookworm", {"linux-image-amd64", "slurmd", "munge"}, ""},
+      {}};
   const auto built = store_->build(image, say);
   ASSERT_TRUE(built) << built.error().str();
   built_index_ = built->index;
   EXPECT_LT(std::filesystem::file_size(built->pack), kMaxPackBytes);
-  // The pack's frames one after the other are the file system without its empty chunks: enough to find text in.
-  const auto leak = io::runBlocking({.program = "sh", .args = {"-c", "zstd -dcq \"$1\" | grep -a -c -F \"nameserver $(sed -n 's/^nameserver //p' /etc/resolv.conf | head -n 1)\"",
-                                                              "sh", built->pack.string()}});
+  // The pack's frames one after the other are the file system without its empty chunks: enough to
+  // find text in.
+  const auto leak =
+      io::runBlocking({.program = "sh",
+                       .args = {"-c",
+                                "zstd -dcq \"$1\" | grep -a -c -F \"nameserver $(sed -n "
+                                "'s/^nameserver //p' /etc/resolv.conf | head -n 1)\"",
+                                "sh", built->pack.string()}});
   ASSERT_TRUE(leak);
   EXPECT_EQ(leak->out, "0\n") << "this machine's resolv.conf is in the image";
 }

@@ -35,13 +35,17 @@ TEST_F(ImageBundleTest, isFoundByTheSameDeclarationElsewhere) {
   EXPECT_EQ(imported->image.digest, built_.digest);
   EXPECT_EQ(imported->signer, key_.id());
   EXPECT_FALSE(imported->was_here);
-  const auto store = openImageStore({there_, folder_ / "agent", their_key_}, std::make_unique<test::FakeSystemBuilder>());
+  const auto store = openImageStore({there_, folder_ / "agent", their_key_},
+                                    std::make_unique<test::FakeSystemBuilder>());
   const auto found = store->find(image_);
   ASSERT_TRUE(found && *found);
   EXPECT_EQ((*found)->digest, built_.digest);
-  EXPECT_TRUE(wire::openIndex(*io::readFile((*found)->index), built_.digest, their_key_.public_pem)) << "signed for the nodes of the other site";
+  EXPECT_TRUE(wire::openIndex(*io::readFile((*found)->index), built_.digest, their_key_.public_pem))
+      << "signed for the nodes of the other site";
   EXPECT_THAT(faultsOf(there_ / "images" / imageKey(image_), their_key_, 2), IsEmpty());
-  EXPECT_TRUE(std::filesystem::exists(signedIndexOf(there_ / "images" / imageKey(image_), key_.id()))) << "the first signature travels along";
+  EXPECT_TRUE(
+      std::filesystem::exists(signedIndexOf(there_ / "images" / imageKey(image_), key_.id())))
+      << "the first signature travels along";
   const auto again = import();
   ASSERT_TRUE(again);
   EXPECT_TRUE(again->was_here);
@@ -50,7 +54,8 @@ TEST_F(ImageBundleTest, isFoundByTheSameDeclarationElsewhere) {
 TEST_F(ImageBundleTest, isTheSameFileWheneverItIsExported) {
   ASSERT_TRUE(exportBundle(entryOf(image_), key_, folder_ / "again"));
   EXPECT_EQ(*io::sha256File(folder_ / "again"), *io::sha256File(bundle_));
-  EXPECT_EQ(exportBundle(entryOf(image_), key_, bundle_).error().code(), ErrorCode::Conflict) << "nothing is overwritten";
+  EXPECT_EQ(exportBundle(entryOf(image_), key_, bundle_).error().code(), ErrorCode::Conflict)
+      << "nothing is overwritten";
 }
 
 TEST_F(ImageBundleTest, ofAnUnknownSiteIsRefused) {
@@ -65,7 +70,8 @@ TEST_F(ImageBundleTest, thatWasCutShortLeavesNothing) {
   const std::string whole = *io::readFile(bundle_);
   const std::size_t pack = whole.find(*io::readFile(built_.pack));
   ASSERT_NE(pack, std::string::npos);
-  for (const std::size_t bytes : {std::size_t{100}, std::size_t{700}, pack - 1000, pack - 600, pack, pack + 5}) {
+  for (const std::size_t bytes :
+       {std::size_t{100}, std::size_t{700}, pack - 1000, pack - 600, pack, pack + 5}) {
     ASSERT_TRUE(io::writeFileAtomic(bundle_, whole.substr(0, bytes)));
     const auto refused = import();
     ASSERT_FALSE(refused) << bytes;
@@ -78,7 +84,8 @@ TEST_F(ImageBundleTest, withAChangedBitAnywhereIsRefused) {
   const std::string bytes = *io::readFile(bundle_);
   const auto at = [&bytes](const std::string& text) { return bytes.find(text); };
   const std::size_t in_pack = at(*io::readFile(built_.pack)) + 20;
-  for (const std::size_t place : {at("\"name\":\"mine\"") + 9, at(image_.name + "\",\"pack_bytes"), at("made_at\":") + 10, in_pack}) {
+  for (const std::size_t place : {at("\"name\":\"mine\"") + 9, at(image_.name + "\",\"pack_bytes"),
+                                  at("made_at\":") + 10, in_pack}) {
     ASSERT_LT(place, bytes.size());
     std::string changed = bytes;
     changed[place] ^= 1;
@@ -93,10 +100,12 @@ TEST_F(ImageBundleTest, withAChangedBitAnywhereIsRefused) {
 TEST_F(ImageBundleTest, ofANewerNameIsNotReplacedByAnOlderOne) {
   // The other site already has a newer image of that name, made for other inputs.
   const auto newer = declared("mine", "trixie");
-  const auto store = openImageStore({there_, folder_ / "agent", their_key_}, std::make_unique<test::FakeSystemBuilder>());
+  const auto store = openImageStore({there_, folder_ / "agent", their_key_},
+                                    std::make_unique<test::FakeSystemBuilder>());
   ASSERT_TRUE(store->build(newer, [](std::string_view) {}));
   const auto content = there_ / "images" / imageKey(newer) / kContentFile;
-  std::filesystem::last_write_time(content, std::filesystem::last_write_time(content) + std::chrono::hours(1));
+  std::filesystem::last_write_time(
+      content, std::filesystem::last_write_time(content) + std::chrono::hours(1));
   const auto refused = import();
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), ErrorCode::Conflict);
@@ -108,13 +117,15 @@ TEST_F(ImageBundleTest, ofANewerNameIsNotReplacedByAnOlderOne) {
 
 TEST_F(ImageBundleTest, exportsNoDamagedImage) {
   flip(built_.pack, 10);
-  EXPECT_EQ(exportBundle(entryOf(image_), key_, folder_ / "damaged").error().code(), ErrorCode::Corrupt);
+  EXPECT_EQ(exportBundle(entryOf(image_), key_, folder_ / "damaged").error().code(),
+            ErrorCode::Corrupt);
   EXPECT_FALSE(std::filesystem::exists(folder_ / "damaged"));
 }
 
 TEST_F(ImageBundleTest, canBeDeclaredAsImport) {
   inventory::Image image{"carried", inventory::ImageImport{bundle_, *io::sha256File(bundle_)}, {}};
-  const auto store = openImageStore({there_, folder_ / "agent", their_key_}, std::make_unique<test::FakeSystemBuilder>());
+  const auto store = openImageStore({there_, folder_ / "agent", their_key_},
+                                    std::make_unique<test::FakeSystemBuilder>());
   const auto built = store->build(image, [](std::string_view) {});
   ASSERT_TRUE(built) << built.error().str();
   EXPECT_EQ(built->digest, built_.digest);

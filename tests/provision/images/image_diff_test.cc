@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "provision/images/image_diff.h"
 
-#include "kept_images.h"
 #include "base/io/process.h"
+#include "kept_images.h"
 
 namespace muster::provision {
 namespace {
@@ -12,19 +12,23 @@ using testing::IsEmpty;
 
 class ImageDiffTest : public KeptImagesTest {
  protected:
-  std::filesystem::path tree(const std::string& name, const std::string& version, const std::string& kernel) {
+  std::filesystem::path tree(const std::string& name, const std::string& version,
+                             const std::string& kernel) {
     const auto tree = folder_ / name;
     EXPECT_TRUE(io::makeDirs(tree / "etc"));
     EXPECT_TRUE(io::makeDirs(tree / "var/lib/dpkg"));
     EXPECT_TRUE(io::makeDirs(tree / "usr/lib/modules" / kernel));
     EXPECT_TRUE(io::writeFileAtomic(tree / "etc/hostname", "node\n"));
     EXPECT_TRUE(io::writeFileAtomic(tree / "etc/version", version + "\n"));
-    EXPECT_TRUE(io::writeFileAtomic(tree / "var/lib/dpkg/status",
-                                    "Package: munge\nStatus: install ok installed\nVersion: " + version + "\n\nPackage: gone\nStatus: deinstall ok config-files\nVersion: 1\n"));
+    EXPECT_TRUE(io::writeFileAtomic(
+        tree / "var/lib/dpkg/status",
+        "Package: munge\nStatus: install ok installed\nVersion: " + version +
+            "\n\nPackage: gone\nStatus: deinstall ok config-files\nVersion: 1\n"));
     return tree;
   }
   PackedImage buildTree(const inventory::Image& image, const std::filesystem::path& tree) {
-    return buildBy(image, [tree](const std::filesystem::path& file) { return makeExt4(tree, file); });
+    return buildBy(image,
+                   [tree](const std::filesystem::path& file) { return makeExt4(tree, file); });
   }
   Result<ImageDiff> diff(const inventory::Image& a, const inventory::Image& b) {
     EXPECT_TRUE(io::makeDirs(folder_ / "work"));
@@ -48,7 +52,8 @@ TEST_F(ImageDiffTest, namesFilesPackagesAndKernels) {
   EXPECT_THAT(found->removed, ElementsAre("etc/removed", "usr/lib/modules/6.1"));
   EXPECT_THAT(found->changed, ElementsAre("etc/link", "etc/version", "var/lib/dpkg/status"));
   ASSERT_EQ(found->packages.size(), 1u);
-  EXPECT_EQ(found->packages[0].name + found->packages[0].from + found->packages[0].to, "munge1.02.0");
+  EXPECT_EQ(found->packages[0].name + found->packages[0].from + found->packages[0].to,
+            "munge1.02.0");
   EXPECT_THAT(found->kernels_from, ElementsAre("6.1"));
   EXPECT_THAT(found->kernels_to, ElementsAre("6.12"));
   EXPECT_GT(found->changed_chunks, 0u);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "provision/images/image_import.h"
 
-#include "kept_images.h"
 #include "base/io/process.h"
+#include "kept_images.h"
 #include "provision/images/ext_files.h"
 #include "provision/images/pack_writer.h"
 
-#include <nlohmann/json.hpp>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <nlohmann/json.hpp>
 
 namespace muster::provision {
 namespace {
@@ -18,19 +18,23 @@ using testing::HasSubstr;
 class ImageImportTest : public testing::Test {
  protected:
   void sh(const std::string& script) {
-    const auto done = io::runChecked({.program = "sh", .args = {"-ec", "cd \"$1\"; " + script, "sh", folder_.path().string()}});
+    const auto done = io::runChecked(
+        {.program = "sh", .args = {"-ec", "cd \"$1\"; " + script, "sh", folder_.path().string()}});
     ASSERT_TRUE(done) << done.error().str();
   }
   /// A tree with a kernel, in `folder_`/tree.
   void makeTree() {
-    sh("mkdir -p tree/boot tree/etc tree/usr/bin; echo kernel >tree/boot/vmlinuz-6.1; echo old >tree/boot/vmlinuz-5.10; echo initrd >tree/boot/initrd.img-6.1;"
-       "echo node >tree/etc/hostname; head -c 3000000 /dev/zero | tr '\\0' b >tree/usr/bin/big; ln -s big tree/usr/bin/link; ln tree/etc/hostname tree/etc/same");
+    sh("mkdir -p tree/boot tree/etc tree/usr/bin; echo kernel >tree/boot/vmlinuz-6.1; echo old "
+       ">tree/boot/vmlinuz-5.10; echo initrd >tree/boot/initrd.img-6.1;"
+       "echo node >tree/etc/hostname; head -c 3000000 /dev/zero | tr '\\0' b >tree/usr/bin/big; ln "
+       "-s big tree/usr/bin/link; ln tree/etc/hostname tree/etc/same");
   }
   Result<void> import(const std::string& name, const std::string& out = "fs") {
     const auto work = folder_ / ("work-" + out);
     EXPECT_TRUE(io::makeDirs(work));
     const auto file = folder_ / name;
-    auto done = importImage({file, io::sha256File(file).value_or("")}, kind, work, folder_ / out, [](std::string_view) {});
+    auto done = importImage({file, io::sha256File(file).value_or("")}, kind, work, folder_ / out,
+                            [](std::string_view) {});
     std::filesystem::remove_all(work);
     return done;
   }
@@ -55,26 +59,33 @@ TEST_F(ImageImportTest, aTarBecomesTheSameImageEachTime) {
   const auto first = import("tree.tar", "first");
   ASSERT_TRUE(first) << first.error().str();
   ASSERT_TRUE(import("tree.tar", "second"));
-  const auto a = writePack(folder_ / "first", folder_ / "a", "same", 2), b = writePack(folder_ / "second", folder_ / "b", "same", 1);
+  const auto a = writePack(folder_ / "first", folder_ / "a", "same", 2),
+             b = writePack(folder_ / "second", folder_ / "b", "same", 1);
   ASSERT_TRUE(a && b);
   EXPECT_EQ(wire::digestOf(*a), wire::digestOf(*b));
-  // Both imports may fall into one second; so what would tell them apart is looked at: the times that the build itself makes.
+  // Both imports may fall into one second; so what would tell them apart is looked at: the times
+  // that the build itself makes.
   for (const char* path : {"/etc/hostname", "/vmlinuz", "/lost+found", "/"}) {
-    const auto stat = io::runChecked({.program = "debugfs", .args = {"-R", std::string("stat ") + path, (folder_ / "first").string()}});
+    const auto stat =
+        io::runChecked({.program = "debugfs",
+                        .args = {"-R", std::string("stat ") + path, (folder_ / "first").string()}});
     ASSERT_TRUE(stat);
-    for (const char* time : {"ctime: 0x677485", "atime: 0x677485", "crtime: 0x677485"}) EXPECT_THAT(*stat, HasSubstr(time)) << path;
+    for (const char* time : {"ctime: 0x677485", "atime: 0x677485", "crtime: 0x677485"})
+      EXPECT_THAT(*stat, HasSubstr(time)) << path;
   }
   EXPECT_EQ(cat("etc/hostname", "first"), "node\n");
   EXPECT_EQ(cat("vmlinuz", "first"), "boot/vmlinuz-6.1") << "the newest kernel";
   EXPECT_EQ(cat("initrd.img", "first"), "boot/initrd.img-6.1");
-  const auto sound = io::runChecked({.program = "e2fsck", .args = {"-f", "-n", (folder_ / "first").string()}});
+  const auto sound =
+      io::runChecked({.program = "e2fsck", .args = {"-f", "-n", (folder_ / "first").string()}});
   EXPECT_TRUE(sound) << sound.error().str();
 }
 
 TEST_F(ImageImportTest, compressedTarsAndSquashfsGiveTheSameFiles) {
   if (needsRoot()) GTEST_SKIP() << "needs root";
   makeTree();
-  sh("tar -C tree -czf tree.gz .; tar -C tree -cJf tree.xz .; tar -C tree -c . | zstd -q >tree.zst; mksquashfs tree tree.squashfs -quiet -no-progress >/dev/null");
+  sh("tar -C tree -czf tree.gz .; tar -C tree -cJf tree.xz .; tar -C tree -c . | zstd -q "
+     ">tree.zst; mksquashfs tree tree.squashfs -quiet -no-progress >/dev/null");
   for (const char* name : {"tree.gz", "tree.xz", "tree.zst", "tree.squashfs"}) {
     const auto done = import(name);
     ASSERT_TRUE(done) << name << ": " << done.error().str();
@@ -86,7 +97,8 @@ TEST_F(ImageImportTest, compressedTarsAndSquashfsGiveTheSameFiles) {
 TEST_F(ImageImportTest, aFileThatWasCutShortIsCorrupt) {
   if (needsRoot()) GTEST_SKIP() << "needs root";
   makeTree();
-  sh("head -c 3000000 /dev/urandom >tree/usr/bin/big; tar -C tree -cf t.tar .; gzip -k t.tar; xz -k t.tar; zstd -qk t.tar; mksquashfs tree t.squashfs -quiet -no-progress >/dev/null;"
+  sh("head -c 3000000 /dev/urandom >tree/usr/bin/big; tar -C tree -cf t.tar .; gzip -k t.tar; xz "
+     "-k t.tar; zstd -qk t.tar; mksquashfs tree t.squashfs -quiet -no-progress >/dev/null;"
      "for f in t.tar t.tar.gz t.tar.xz t.tar.zst t.squashfs; do truncate -s 1500000 $f; done");
   for (const char* name : {"t.tar", "t.tar.gz", "t.tar.xz", "t.tar.zst", "t.squashfs"}) {
     const auto done = import(name);
@@ -107,8 +119,10 @@ TEST_F(ImageImportTest, aTreeWithoutAKernelIsRefusedBeforeAnyNodeIsWiped) {
 TEST_F(ImageImportTest, namesThatLeadOutAreRefused) {
   if (needsRoot()) GTEST_SKIP() << "needs root";
   makeTree();
-  sh("mkdir outside; echo evil >file; tar -C tree -cf dots.tar .; tar -rf dots.tar --transform 's,file,../outside/dots,' -P file;"
-     "ln -s \"$1/outside\" door; tar -cf link.tar door; rm door; mkdir door; echo evil >door/through; tar -rf link.tar door/through");
+  sh("mkdir outside; echo evil >file; tar -C tree -cf dots.tar .; tar -rf dots.tar --transform "
+     "'s,file,../outside/dots,' -P file;"
+     "ln -s \"$1/outside\" door; tar -cf link.tar door; rm door; mkdir door; echo evil "
+     ">door/through; tar -rf link.tar door/through");
   for (const char* name : {"dots.tar", "link.tar"}) {
     const auto done = import(name);
     ASSERT_FALSE(done) << name;
@@ -123,7 +137,8 @@ class OciTest : public ImageImportTest {
   std::string blob(const std::string& file) {
     const auto digest = *io::sha256File(folder_ / file);
     std::filesystem::create_directories(folder_ / "oci/blobs/sha256");
-    std::filesystem::copy_file(folder_ / file, folder_ / "oci/blobs/sha256" / digest, std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::copy_file(folder_ / file, folder_ / "oci/blobs/sha256" / digest,
+                               std::filesystem::copy_options::overwrite_existing);
     return "sha256:" + digest;
   }
   std::string blobOfText(const std::string& text) {
@@ -132,15 +147,21 @@ class OciTest : public ImageImportTest {
   }
   void makeArchive() {
     makeTree();
-    sh("mkdir -p tree/var/old; echo gone >tree/var/old/gone; echo gone >tree/etc/gone; tar -C tree -czf layer1 .;"
-       "mkdir -p top/etc top/var/old; echo second >top/etc/hostname; : >top/etc/.wh.gone; : >top/var/old/.wh..wh..opq; echo new >top/var/old/new; tar -C top -cf layer2 .");
-    const nlohmann::json layers = {{{"mediaType", "application/vnd.oci.image.layer.v1.tar+gzip"}, {"digest", blob("layer1")}},
-                                   {{"mediaType", "application/vnd.oci.image.layer.v1.tar"}, {"digest", blob("layer2")}}};
+    sh("mkdir -p tree/var/old; echo gone >tree/var/old/gone; echo gone >tree/etc/gone; tar -C tree "
+       "-czf layer1 .;"
+       "mkdir -p top/etc top/var/old; echo second >top/etc/hostname; : >top/etc/.wh.gone; : "
+       ">top/var/old/.wh..wh..opq; echo new >top/var/old/new; tar -C top -cf layer2 .");
+    const nlohmann::json layers = {
+        {{"mediaType", "application/vnd.oci.image.layer.v1.tar+gzip"}, {"digest", blob("layer1")}},
+        {{"mediaType", "application/vnd.oci.image.layer.v1.tar"}, {"digest", blob("layer2")}}};
     const auto manifest = blobOfText(nlohmann::json{{"layers", layers}}.dump());
-    const nlohmann::json other = {{"digest", "sha256:" + std::string(64, '0')}, {"platform", {{"architecture", "arm64"}}}};
+    const nlohmann::json other = {{"digest", "sha256:" + std::string(64, '0')},
+                                  {"platform", {{"architecture", "arm64"}}}};
     const nlohmann::json ours = {{"digest", manifest}, {"platform", {{"architecture", "amd64"}}}};
-    ASSERT_TRUE(io::writeFileAtomic(folder_ / "oci/index.json", nlohmann::json{{"manifests", {other, ours}}}.dump()));
-    ASSERT_TRUE(io::writeFileAtomic(folder_ / "oci/oci-layout", R"({"imageLayoutVersion":"1.0.0"})"));
+    ASSERT_TRUE(io::writeFileAtomic(folder_ / "oci/index.json",
+                                    nlohmann::json{{"manifests", {other, ours}}}.dump()));
+    ASSERT_TRUE(
+        io::writeFileAtomic(folder_ / "oci/oci-layout", R"({"imageLayoutVersion":"1.0.0"})"));
     sh("tar -C oci -cf image.oci blobs index.json oci-layout");
   }
 };
@@ -162,7 +183,8 @@ TEST_F(OciTest, laysItsLayersOverEachOther) {
 TEST_F(OciTest, aDamagedBlobIsNamed) {
   if (needsRoot()) GTEST_SKIP() << "needs root";
   makeArchive();
-  sh("for f in oci/blobs/sha256/*; do if gzip -t <$f 2>/dev/null; then printf x >>$f; fi; done; tar -C oci -cf image.oci blobs index.json oci-layout");
+  sh("for f in oci/blobs/sha256/*; do if gzip -t <$f 2>/dev/null; then printf x >>$f; fi; done; "
+     "tar -C oci -cf image.oci blobs index.json oci-layout");
   const auto done = import("image.oci");
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code(), ErrorCode::Corrupt);
@@ -173,14 +195,17 @@ TEST_F(OciTest, aDamagedBlobIsNamed) {
 class DiskImportTest : public ImageImportTest {
  protected:
   void SetUp() override {
-    sh("mkdir t; echo node >t/hostname; mke2fs -q -t ext4 -d t raw 8M; truncate -s 12M disk; printf 'label: gpt\\nstart=2048,size=16384\\n' | sfdisk -q disk;"
+    sh("mkdir t; echo node >t/hostname; mke2fs -q -t ext4 -d t raw 8M; truncate -s 12M disk; "
+       "printf 'label: gpt\\nstart=2048,size=16384\\n' | sfdisk -q disk;"
        "dd if=raw of=disk bs=512 seek=2048 conv=notrunc status=none");
   }
 };
 
 TEST_F(DiskImportTest, everyFormatGivesTheFileSystem) {
-  sh("qemu-img convert -f raw -O qcow2 disk disk.qcow2; qemu-img convert -f raw -O vmdk disk disk.vmdk; gzip -k raw; xz -k disk; zstd -qk disk");
-  for (const char* name : {"raw", "disk", "disk.qcow2", "disk.vmdk", "raw.gz", "disk.xz", "disk.zst"}) {
+  sh("qemu-img convert -f raw -O qcow2 disk disk.qcow2; qemu-img convert -f raw -O vmdk disk "
+     "disk.vmdk; gzip -k raw; xz -k disk; zstd -qk disk");
+  for (const char* name :
+       {"raw", "disk", "disk.qcow2", "disk.vmdk", "raw.gz", "disk.xz", "disk.zst"}) {
     const auto done = import(name);
     ASSERT_TRUE(done) << name << ": " << done.error().str();
     EXPECT_EQ(cat("hostname"), "node\n") << name;
@@ -200,7 +225,8 @@ TEST_F(DiskImportTest, asAWholeItStaysWhatItIs) {
   EXPECT_THAT(import("tree.tar").error().text(), HasSubstr("no disk"));
   sh("truncate -s 6M disk");
   EXPECT_EQ(import("disk").error().code(), ErrorCode::Corrupt);
-  const auto packed = writePack(folder_ / "fs", folder_ / "pack", "vendor", 2, wire::PackKind::Disk);
+  const auto packed =
+      writePack(folder_ / "fs", folder_ / "pack", "vendor", 2, wire::PackKind::Disk);
   ASSERT_TRUE(packed);
   const auto read = wire::readIndex(canonicalJson(*packed));
   ASSERT_TRUE(read) << read.error().str();
@@ -208,7 +234,8 @@ TEST_F(DiskImportTest, asAWholeItStaysWhatItIs) {
 }
 
 TEST_F(DiskImportTest, filesThatWereCutShortAreCorrupt) {
-  sh("qemu-img convert -f raw -O qcow2 disk disk.qcow2; gzip -k disk; truncate -s 6M raw disk; truncate -s 1000 disk.gz; truncate -s 100 disk.qcow2");
+  sh("qemu-img convert -f raw -O qcow2 disk disk.qcow2; gzip -k disk; truncate -s 6M raw disk; "
+     "truncate -s 1000 disk.gz; truncate -s 100 disk.qcow2");
   for (const char* name : {"raw", "disk", "disk.gz", "disk.qcow2"}) {
     const auto done = import(name);
     ASSERT_FALSE(done) << name;
@@ -225,11 +252,17 @@ TEST_F(DiskImportTest, neverReadsAnotherFileThatAnImageNames) {
 }
 
 TEST_F(DiskImportTest, neverReadsAFileThatAnImageNamesAsItsData) {
-  sh("qemu-img create -q -f qcow2 -o data_file=\"$1/raw\",data_file_raw=on data.qcow2 8M; qemu-img convert -f qcow2 -O raw data.qcow2 copy; cmp raw copy;"
-     "qemu-img convert -f raw -O vmdk raw base.vmdk; qemu-img create -q -f vmdk -b \"$1/base.vmdk\" -F vmdk child.vmdk;"
+  sh("qemu-img create -q -f qcow2 -o data_file=\"$1/raw\",data_file_raw=on data.qcow2 8M; qemu-img "
+     "convert -f qcow2 -O raw data.qcow2 copy; cmp raw copy;"
+     "qemu-img convert -f raw -O vmdk raw base.vmdk; qemu-img create -q -f vmdk -b "
+     "\"$1/base.vmdk\" -F vmdk child.vmdk;"
      // A sparse VMDK without capacity is a description of extents at its sector 1.
-     "{ printf 'KDMV\\001\\0\\0\\0\\003\\0\\0\\0'; head -c 8 /dev/zero; head -c 8 /dev/zero; printf '\\001\\0\\0\\0\\0\\0\\0\\0\\001\\0\\0\\0\\0\\0\\0\\0'; head -c 468 /dev/zero;"
-     "printf '# Disk DescriptorFile\\nversion=1\\nCID=fffffffe\\nparentCID=ffffffff\\ncreateType=\"monolithicFlat\"\\nRW 16384 FLAT \"raw\" 0\\n'; head -c 512 /dev/zero; } >named.vmdk; truncate -s 64K named.vmdk;"
+     "{ printf 'KDMV\\001\\0\\0\\0\\003\\0\\0\\0'; head -c 8 /dev/zero; head -c 8 /dev/zero; "
+     "printf '\\001\\0\\0\\0\\0\\0\\0\\0\\001\\0\\0\\0\\0\\0\\0\\0'; head -c 468 /dev/zero;"
+     "printf '# Disk "
+     "DescriptorFile\\nversion=1\\nCID=fffffffe\\nparentCID=ffffffff\\ncreateType="
+     "\"monolithicFlat\"\\nRW 16384 FLAT \"raw\" 0\\n'; head -c 512 /dev/zero; } >named.vmdk; "
+     "truncate -s 64K named.vmdk;"
      "qemu-img convert -f vmdk -O raw named.vmdk copy; cmp raw copy");
   for (const char* name : {"data.qcow2", "child.vmdk", "named.vmdk"}) {
     const auto done = import(name);
@@ -241,7 +274,9 @@ TEST_F(DiskImportTest, neverReadsAFileThatAnImageNamesAsItsData) {
 }
 
 TEST_F(DiskImportTest, aFileWithAnotherDigestIsRefused) {
-  const auto done = importImage({folder_ / "raw", std::string(64, '0')}, inventory::ImageKind::RootFs, folder_.path(), folder_ / "fs", [](std::string_view) {});
+  const auto done =
+      importImage({folder_ / "raw", std::string(64, '0')}, inventory::ImageKind::RootFs,
+                  folder_.path(), folder_ / "fs", [](std::string_view) {});
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code(), ErrorCode::Corrupt);
   EXPECT_FALSE(std::filesystem::exists(folder_ / "fs"));
@@ -251,9 +286,12 @@ TEST_F(DiskImportTest, aFileSystemThatMustBeCheckedFirstIsRefusedBeforeAnyNodeIs
   const struct {
     const char* change;
     const char* why;
-  } cases[] = {{"feature needs_recovery", "journal"}, {"set_super_value state 3", "faulty"}, {"set_super_value state 0", "not let go of"}};
+  } cases[] = {{"feature needs_recovery", "journal"},
+               {"set_super_value state 3", "faulty"},
+               {"set_super_value state 0", "not let go of"}};
   for (const auto& one : cases) {
-    sh(std::string("cp raw unclean; cp disk disk2; debugfs -w -R '") + one.change + "' unclean 2>/dev/null; dd if=unclean of=disk2 bs=512 seek=2048 conv=notrunc status=none");
+    sh(std::string("cp raw unclean; cp disk disk2; debugfs -w -R '") + one.change +
+       "' unclean 2>/dev/null; dd if=unclean of=disk2 bs=512 seek=2048 conv=notrunc status=none");
     for (const char* name : {"unclean", "disk2"}) {
       const auto done = import(name);
       ASSERT_FALSE(done) << name << ": " << one.change;
@@ -267,7 +305,8 @@ TEST_F(DiskImportTest, aFileSystemThatMustBeCheckedFirstIsRefusedBeforeAnyNodeIs
 }
 
 TEST_F(DiskImportTest, aFileSystemThatWasMountedAndLetGoOfIsTaken) {
-  sh("debugfs -w -R 'set_super_value mtime 20260102000000' raw 2>/dev/null; debugfs -w -R 'set_super_value mnt_count 7' raw 2>/dev/null");
+  sh("debugfs -w -R 'set_super_value mtime 20260102000000' raw 2>/dev/null; debugfs -w -R "
+     "'set_super_value mnt_count 7' raw 2>/dev/null");
   const auto done = import("raw");
   EXPECT_TRUE(done) << done.error().str();
 }
@@ -275,16 +314,25 @@ TEST_F(DiskImportTest, aFileSystemThatWasMountedAndLetGoOfIsTaken) {
 /// A disk for sectors of 4096 bytes: sfdisk makes such a table on a device that has them.
 TEST_F(DiskImportTest, aTableForLargeSectorsIsReadAsOne) {
   if (needsRoot()) GTEST_SKIP() << "needs root";
-  if (!io::runChecked({.program = "sh", .args = {"-ec", "cd \"$1\"; truncate -s 32M large; d=$(losetup --find --show --sector-size 4096 large); trap 'losetup -d $d' EXIT;"
-                                                        "printf 'label: gpt\\nname=system\\n' | sfdisk -q --no-reread --no-tell-kernel $d", "sh", folder_.path().string()}}))
+  if (!io::runChecked(
+          {.program = "sh",
+           .args = {
+               "-ec",
+               "cd \"$1\"; truncate -s 32M large; d=$(losetup --find --show --sector-size 4096 "
+               "large); trap 'losetup -d $d' EXIT;"
+               "printf 'label: gpt\\nname=system\\n' | sfdisk -q --no-reread --no-tell-kernel $d",
+               "sh", folder_.path().string()}}))
     GTEST_SKIP() << "this machine lends no loop device with sectors of 4096 bytes";
   EXPECT_THAT(import("large").error().text(), HasSubstr("for sectors of 4096 bytes"));
   kind = inventory::ImageKind::Disk;
   const auto whole = import("large");
   ASSERT_TRUE(whole) << whole.error().str();
-  EXPECT_EQ(writePack(folder_ / "fs", folder_ / "pack", "vendor", 2, wire::PackKind::Disk)->tableSectorBytes(), 4096);
+  EXPECT_EQ(writePack(folder_ / "fs", folder_ / "pack", "vendor", 2, wire::PackKind::Disk)
+                ->tableSectorBytes(),
+            4096);
   sh("truncate -s 16M large");
-  EXPECT_EQ(import("large").error().code(), ErrorCode::Corrupt) << "its end is told in its own sectors";
+  EXPECT_EQ(import("large").error().code(), ErrorCode::Corrupt)
+      << "its end is told in its own sectors";
 }
 
 TEST_F(DiskImportTest, aDiskWithoutAnythingIsRefused) {

@@ -48,8 +48,10 @@ TEST_F(ImageLibraryTest, findsByNameAndByTheBeginningOfADigest) {
   EXPECT_EQ(findKept(kept, "mine")->digest, mine.digest) << "the declared one";
   EXPECT_EQ(findKept(kept, mine.digest.substr(0, 8))->digest, mine.digest);
   EXPECT_EQ(findKept(kept, "mine@" + mine.digest.substr(0, 8))->digest, mine.digest);
-  EXPECT_EQ(findKept(kept, "other@" + mine.digest.substr(0, 8)).error().code(), ErrorCode::NotFound);
-  EXPECT_EQ(findKept(kept, mine.digest.substr(0, 3)).error().code(), ErrorCode::NotFound) << "too short to mean anything";
+  EXPECT_EQ(findKept(kept, "other@" + mine.digest.substr(0, 8)).error().code(),
+            ErrorCode::NotFound);
+  EXPECT_EQ(findKept(kept, mine.digest.substr(0, 3)).error().code(), ErrorCode::NotFound)
+      << "too short to mean anything";
   const auto undeclared = keptImages(cache(), cluster({}));
   EXPECT_EQ(findKept(undeclared, "mine").error().code(), ErrorCode::Conflict);
   EXPECT_THAT(findKept(undeclared, "nothing").error().text(), HasSubstr("mine@"));
@@ -65,7 +67,9 @@ TEST_F(ImageLibraryTest, findsEveryFaultOfADamagedImage) {
   ASSERT_TRUE(io::writeFileAtomic(built.pack, *io::readFile(built.pack) + "tail"));
   EXPECT_THAT(faultsOf(entryOf(image), key_, 2), ElementsAre(HasSubstr("bytes instead of")));
   std::filesystem::resize_file(built.pack, 5);
-  EXPECT_THAT(faultsOf(entryOf(image), key_, 1), ElementsAre(HasSubstr("bytes instead of"), HasSubstr("chunk 0"), HasSubstr("chunk 2")));
+  EXPECT_THAT(
+      faultsOf(entryOf(image), key_, 1),
+      ElementsAre(HasSubstr("bytes instead of"), HasSubstr("chunk 0"), HasSubstr("chunk 2")));
 }
 
 TEST_F(ImageLibraryTest, findsASignatureThatIsNotOfItsKey) {
@@ -73,7 +77,8 @@ TEST_F(ImageLibraryTest, findsASignatureThatIsNotOfItsKey) {
   const auto built = build(image, sampleBytes());
   const auto index = contentOf(entryOf(image));
   ASSERT_TRUE(index);
-  ASSERT_TRUE(io::writeFileAtomic(built.index, *wire::signedJson(*index, *io::SigningKey::generate())));
+  ASSERT_TRUE(
+      io::writeFileAtomic(built.index, *wire::signedJson(*index, *io::SigningKey::generate())));
   EXPECT_THAT(faultsOf(entryOf(image), key_, 1), ElementsAre(HasSubstr(key_.id())));
   const auto again = signAgain(entryOf(image), key_);
   ASSERT_TRUE(again) << again.error().str();
@@ -96,21 +101,26 @@ TEST_F(ImageLibraryTest, clearsOnlyWhatNobodyNames) {
   build(declared("old"), std::string(2 * kMib, 'o'));
   Needs needs;
   addNeeds("running@" + running.digest, "node gpu001 has it", needs);
-  addNeeds("{\"to\":\"underway@" + under_way.digest + "\",\"why\":\"mail@example\"}", "work that is under way names it", needs);
+  addNeeds("{\"to\":\"underway@" + under_way.digest + "\",\"why\":\"mail@example\"}",
+           "work that is under way names it", needs);
   auto plan = planClearing(keptImages(cache(), cluster({declared("mine")})), needs);
   ASSERT_EQ(plan.remove.size(), 1u);
   EXPECT_EQ(plan.remove[0].name, "old");
   EXPECT_EQ(plan.keep.size(), 3u);
   EXPECT_GT(plan.bytes, 0u);
   ASSERT_TRUE(clear(plan));
-  EXPECT_EQ(cached(cache()), (std::set<std::string>{imageKey(declared("mine")), imageKey(declared("running")), imageKey(declared("underway"))}));
+  EXPECT_EQ(cached(cache()),
+            (std::set<std::string>{imageKey(declared("mine")), imageKey(declared("running")),
+                                   imageKey(declared("underway"))}));
 }
 
 TEST_F(ImageLibraryTest, clearsWhatAKilledBuildLeftButNotOneThatGoesOn) {
-  const auto killed = cache() / "images" / (std::string(64, 'a') + ".partial"), going_on = cache() / "images" / (std::string(64, 'b') + ".partial");
+  const auto killed = cache() / "images" / (std::string(64, 'a') + ".partial"),
+             going_on = cache() / "images" / (std::string(64, 'b') + ".partial");
   ASSERT_TRUE(io::makeDirs(killed));
   ASSERT_TRUE(io::makeDirs(going_on));
-  const auto builder = BuildLock::take(cache() / "images" / (std::string(64, 'b') + ".lock"), [] {});
+  const auto builder =
+      BuildLock::take(cache() / "images" / (std::string(64, 'b') + ".lock"), [] {});
   ASSERT_TRUE(builder);
   Clearing plan;
   plan.leftovers = leftovers(cache());
@@ -131,7 +141,9 @@ class RamOsSetsTest : public ImageLibraryTest {
       ASSERT_TRUE(io::writeFileAtomic(set / "file", std::string(kMib, 'x')));
     }
   }
-  std::unique_ptr<ImageStore> store() { return openImageStore(options_, std::make_unique<test::FakeSystemBuilder>()); }
+  std::unique_ptr<ImageStore> store() {
+    return openImageStore(options_, std::make_unique<test::FakeSystemBuilder>());
+  }
   std::vector<RamOsSet> kept() { return keptRamOs(cache(), *presentRamOs(options_)); }
   std::map<std::filesystem::path, std::string> reasons() {
     std::map<std::filesystem::path, std::string> reasons;
@@ -139,7 +151,8 @@ class RamOsSetsTest : public ImageLibraryTest {
     return reasons;
   }
   ImageStoreOptions options_{cache(), folder_ / "agent", key_};
-  const std::filesystem::path system_ = cache() / "ramos" / std::string(64, 'a'), agent_ = cache() / "ramos" / ("agent-" + std::string(64, 'b'));
+  const std::filesystem::path system_ = cache() / "ramos" / std::string(64, 'a'),
+                              agent_ = cache() / "ramos" / ("agent-" + std::string(64, 'b'));
 };
 
 TEST_F(RamOsSetsTest, thoseOfOtherVersionsGoAndOursStays) {
@@ -148,8 +161,7 @@ TEST_F(RamOsSetsTest, thoseOfOtherVersionsGoAndOursStays) {
   ASSERT_EQ(sets.size(), 4u);
   Clearing plan;
   plan.ramos = sets;
-  for (const auto& set : sets)
-    EXPECT_TRUE(!set.why.empty() || set.bytes == kMib) << set.folder;
+  for (const auto& set : sets) EXPECT_TRUE(!set.why.empty() || set.bytes == kMib) << set.folder;
   ASSERT_TRUE(clear(plan));
   EXPECT_FALSE(std::filesystem::exists(system_));
   EXPECT_FALSE(std::filesystem::exists(agent_));
@@ -165,7 +177,8 @@ TEST_F(RamOsSetsTest, whatAnotherMusterStartsMachinesFromStays) {
     ASSERT_TRUE(use);
     EXPECT_THAT(reasons()[system_], HasSubstr("starts machines"));
     EXPECT_EQ(reasons()[agent_], "");
-    EXPECT_EQ(removeRamOs({system_, 0, ""}).error().code(), ErrorCode::Conflict) << "it began after the look";
+    EXPECT_EQ(removeRamOs({system_, 0, ""}).error().code(), ErrorCode::Conflict)
+        << "it began after the look";
   }
   EXPECT_EQ(reasons()[system_], "");
   const auto running = store();
@@ -173,7 +186,8 @@ TEST_F(RamOsSetsTest, whatAnotherMusterStartsMachinesFromStays) {
   options_.agent_binary = folder_ / "newer-agent";  // this muster is another version
   ASSERT_TRUE(io::writeFileAtomic(options_.agent_binary, "#!/bin/sh\n:\n", 0755));
   std::size_t others = 0;
-  for (const auto& [folder, why] : reasons()) others += why.find("starts machines from " + folder.string()) != std::string::npos ? 1 : 0;
+  for (const auto& [folder, why] : reasons())
+    others += why.find("starts machines from " + folder.string()) != std::string::npos ? 1 : 0;
   EXPECT_EQ(others, 1u) << "the agent of the one that runs";
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "wire/pack_index.h"
 #include "base/io/files.h"
 #include "provision/images/image_store_parts.h"
 #include "provision/images/ramos_cache.h"
 #include "provision/images/served_images.h"
 #include "tests/fakes/fake_system_builder.h"
 #include "tests/run_async.h"
+#include "wire/pack_index.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,21 +19,28 @@ using testing::HasSubstr;
 
 const Say kQuiet = [](std::string_view) {};
 
-inventory::Image sampleImage() { return {"node", inventory::ImageBuild{"bookworm", {"linux-image-amd64", "munge"}, ""}, {}}; }
+inventory::Image sampleImage() {
+  return {"node", inventory::ImageBuild{"bookworm", {"linux-image-amd64", "munge"}, ""}, {}};
+}
 
 class ImageStoreTest : public testing::Test {
  protected:
   std::unique_ptr<ImageStore> open(std::function<void(test::FakeSystemBuilder&)> adjust = {}) {
     auto builder = std::make_unique<test::FakeSystemBuilder>();
     builder->builds = &builds_;
-    builder->image_bytes = std::string(1u << 20, 'a') + std::string(1u << 20, '\0') + std::string(1u << 20, 'c');
+    builder->image_bytes =
+        std::string(1u << 20, 'a') + std::string(1u << 20, '\0') + std::string(1u << 20, 'c');
     if (adjust) adjust(*builder);
     return openImageStore({folder_ / "cache", folder_ / "agent", key_}, std::move(builder));
   }
 
-  void SetUp() override { ASSERT_TRUE(io::writeFileAtomic(folder_ / "agent", "#!/bin/sh\n", 0755)); }
+  void SetUp() override {
+    ASSERT_TRUE(io::writeFileAtomic(folder_ / "agent", "#!/bin/sh\n", 0755));
+  }
 
-  static Async<io::ServerResponse> answerOf(Task<io::ServerResponse> work) { co_return co_await std::move(work); }
+  static Async<io::ServerResponse> answerOf(Task<io::ServerResponse> work) {
+    co_return co_await std::move(work);
+  }
   static io::ServerResponse get(const ImageStore& store, const std::string& target) {
     for (const auto& route : store.routes())
       if (target.starts_with(route.path)) {
@@ -80,7 +87,8 @@ TEST_F(ImageStoreTest, keepsOnlyWhatANodeNeeds) {
   const auto built = open()->build(sampleImage(), kQuiet);
   ASSERT_TRUE(built);
   std::set<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(built->pack.parent_path())) names.insert(entry.path().filename());
+  for (const auto& entry : std::filesystem::directory_iterator(built->pack.parent_path()))
+    names.insert(entry.path().filename());
   EXPECT_EQ(names, (std::set<std::string>{"content.json", "pack", "index-" + key_.id() + ".json"}));
 }
 
@@ -90,7 +98,8 @@ TEST_F(ImageStoreTest, keyFollowsTheInputsAndNothingElse) {
   image.authorized_keys = {"ssh-ed25519 AAAA a"};
   const std::string with_ssh = imageKey(image);
   EXPECT_NE(with_ssh, key);
-  image.authorized_keys = {"ssh-ed25519 BBBB b"};  // keys are written to the disk, they are not part of the image
+  image.authorized_keys = {
+      "ssh-ed25519 BBBB b"};  // keys are written to the disk, they are not part of the image
   EXPECT_EQ(imageKey(image), with_ssh);
   auto& build = std::get<inventory::ImageBuild>((image = sampleImage()).source);
   build.packages = {"munge", "linux-image-amd64"};
@@ -102,7 +111,8 @@ TEST_F(ImageStoreTest, keyFollowsTheInputsAndNothingElse) {
   build = std::get<inventory::ImageBuild>((image = sampleImage()).source);
   std::get<inventory::ImageBuild>(image.source).suite = "trixie";
   EXPECT_NE(imageKey(image), key);
-  std::get<inventory::ImageBuild>((image = sampleImage()).source).mirror = "http://mirror.example/debian";
+  std::get<inventory::ImageBuild>((image = sampleImage()).source).mirror =
+      "http://mirror.example/debian";
   EXPECT_NE(imageKey(image), key);
   inventory::ImageBuild rocky;
   rocky.release = "9";
@@ -138,7 +148,8 @@ TEST_F(ImageStoreTest, refusesAnIndexThatSomebodyElseSigned) {
   const auto built = open()->build(sampleImage(), kQuiet);
   ASSERT_TRUE(built);
   const auto index = wire::openIndex(*io::readFile(built->index), "", key_.public_pem);
-  ASSERT_TRUE(io::writeFileAtomic(built->index, *wire::signedJson(*index, *io::SigningKey::generate())));
+  ASSERT_TRUE(
+      io::writeFileAtomic(built->index, *wire::signedJson(*index, *io::SigningKey::generate())));
   const auto found = open()->find(sampleImage());
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code(), ErrorCode::Denied);
@@ -149,11 +160,13 @@ TEST_F(ImageStoreTest, signsAWholePackAgainWhenItsSignedIndexIsDamaged) {
   const auto built = open()->build(sampleImage(), kQuiet);
   ASSERT_TRUE(built);
   const auto index = wire::openIndex(*io::readFile(built->index), "", key_.public_pem);
-  for (const auto& damaged : {std::string("{\"half"), *wire::signedJson(*index, *io::SigningKey::generate())}) {
+  for (const auto& damaged :
+       {std::string("{\"half"), *wire::signedJson(*index, *io::SigningKey::generate())}) {
     ASSERT_TRUE(io::writeFileAtomic(built->index, damaged));
     EXPECT_FALSE(open()->find(sampleImage()));
     std::string said;
-    const auto healed = open()->build(sampleImage(), [&said](std::string_view text) { said += text; });
+    const auto healed =
+        open()->build(sampleImage(), [&said](std::string_view text) { said += text; });
     ASSERT_TRUE(healed) << healed.error().str();
     EXPECT_EQ(healed->digest, built->digest);
     EXPECT_THAT(said, HasSubstr("signed again"));
@@ -186,12 +199,15 @@ TEST_F(ImageStoreTest, buildsAgainWhenThePackIsDamaged) {
 }
 
 TEST_F(ImageStoreTest, aFailedBuildLeavesNothingBehind) {
-  const auto failed = open([](auto& builder) { builder.failure = Error(ErrorCode::Unavailable, "the mirror does not answer"); })
-                          ->build(sampleImage(), kQuiet);
+  const auto failed = open([](auto& builder) {
+                        builder.failure =
+                            Error(ErrorCode::Unavailable, "the mirror does not answer");
+                      })->build(sampleImage(), kQuiet);
   ASSERT_FALSE(failed);
   EXPECT_EQ(failed.error().code(), ErrorCode::Unavailable);
   EXPECT_THAT(failed.error().str(), HasSubstr("image node"));
-  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "cache/images")) EXPECT_EQ(entry.path().extension(), ".lock");
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "cache/images"))
+    EXPECT_EQ(entry.path().extension(), ".lock");
   EXPECT_TRUE(open()->build(sampleImage(), kQuiet));
 }
 
@@ -218,7 +234,9 @@ TEST_F(ImageStoreTest, aSecondBuilderWaitsForTheFirst) {
     });
     waited.wait(false);  // the first goes on only when the second has met the lock
   };
-  EXPECT_TRUE(open([&start_second](auto& builder) { builder.during_build = start_second; })->build(sampleImage(), kQuiet));
+  EXPECT_TRUE(open([&start_second](auto& builder) {
+                builder.during_build = start_second;
+              })->build(sampleImage(), kQuiet));
   second.join();
   EXPECT_EQ(builds_, 1);
 }
@@ -231,8 +249,10 @@ TEST_F(ImageStoreTest, servesWhatItHoldsAndNothingElse) {
   EXPECT_EQ(fileOf(get(*store, base + "/pack")), built->pack);
   EXPECT_EQ(fileOf(get(*store, base + "/index.json")), built->index);
   for (const std::string& target :
-       {base, base + "/", base + "/content.json", base + "/../../../agent", "/images/" + std::string(64, 'f') + "/pack", std::string("/images/../agent"),
-        std::string("/images/"), std::string("/images/%2e%2e/pack"), base + "/pack/more", base + "x/pack", "/images/" + imageKey(sampleImage()) + "/pack"})
+       {base, base + "/", base + "/content.json", base + "/../../../agent",
+        "/images/" + std::string(64, 'f') + "/pack", std::string("/images/../agent"),
+        std::string("/images/"), std::string("/images/%2e%2e/pack"), base + "/pack/more",
+        base + "x/pack", "/images/" + imageKey(sampleImage()) + "/pack"})
     EXPECT_EQ(get(*store, target).status, 404) << target;
 }
 
@@ -259,14 +279,18 @@ TEST_F(ImageStoreTest, ramOsComesWithTheAgentOfToday) {
   EXPECT_EQ(builds_, 1);
 }
 
-/// What is asked for costs the control thread neither ldd nor a digest, however often and whatever it is.
+/// What is asked for costs the control thread neither ldd nor a digest, however often and whatever
+/// it is.
 TEST_F(ImageStoreTest, whoAsksForTheRamOsMakesNobodyReadTheAgentAgain) {
   int worked_out = 0;
   auto now = std::chrono::steady_clock::now();
-  RamOsCache cache(folder_ / "cache", folder_ / "agent", [&worked_out](const std::filesystem::path& agent) {
-    ++worked_out;
-    return agentFiles(agent);
-  }, [&now] { return now; });
+  RamOsCache cache(
+      folder_ / "cache", folder_ / "agent",
+      [&worked_out](const std::filesystem::path& agent) {
+        ++worked_out;
+        return agentFiles(agent);
+      },
+      [&now] { return now; });
   EXPECT_FALSE(cache.isKnown());
   const auto first = cache.present();
   ASSERT_TRUE(first) << first.error().str();
@@ -286,18 +310,23 @@ TEST_F(ImageStoreTest, whoAsksForTheRamOsMakesNobodyReadTheAgentAgain) {
 }
 
 TEST_F(ImageStoreTest, aNameThatNobodyServesIsNotLookedFor) {
-  const auto store = openImageStore({folder_ / "cache", folder_ / "no-agent", key_}, std::make_unique<test::FakeSystemBuilder>());
+  const auto store = openImageStore({folder_ / "cache", folder_ / "no-agent", key_},
+                                    std::make_unique<test::FakeSystemBuilder>());
   EXPECT_EQ(std::get<std::string>(get(*store, "/ramos/x").body), "no such file\n");
   EXPECT_EQ(std::get<std::string>(get(*store, "/ramos/vmlinuz").body), "the RAM OS is not built\n");
 }
 
 TEST(ServedImages, readsTheCacheOnceForAllWhoAskForNothing) {
   int reads = 0;
-  ServedImages images([&reads] {
-    ++reads;
-    return ServedImages::Images{{"known", PackedImage{}}};
-  }, nullptr);
-  const auto find = [&images](std::string digest) -> Async<bool> { co_return (co_await images.find(std::move(digest))).has_value(); };
+  ServedImages images(
+      [&reads] {
+        ++reads;
+        return ServedImages::Images{{"known", PackedImage{}}};
+      },
+      nullptr);
+  const auto find = [&images](std::string digest) -> Async<bool> {
+    co_return (co_await images.find(std::move(digest))).has_value();
+  };
   for (int i = 0; i < 1000; ++i) EXPECT_FALSE(*test::runAsync(find(std::to_string(i))));
   EXPECT_TRUE(*test::runAsync(find("known")));
   EXPECT_EQ(reads, 1);
@@ -307,14 +336,18 @@ TEST(ServedImages, readsTheCacheOnceForAllWhoAskForNothing) {
 TEST(ServedImages, whoComesWhileItIsReadWaits) {
   Workers workers(1);
   std::atomic<int> reads = 0;
-  ServedImages images([&reads] {
-    ++reads;
-    return ServedImages::Images{{"known", PackedImage{}}};
-  }, &workers);
+  ServedImages images(
+      [&reads] {
+        ++reads;
+        return ServedImages::Images{{"known", PackedImage{}}};
+      },
+      &workers);
   asio::io_context io;
   int found = 0;
   for (int i = 0; i < 1000; ++i)
-    asio::co_spawn(io, images.find("known"), [&found](std::exception_ptr, std::optional<PackedImage> image) { found += image ? 1 : 0; });
+    asio::co_spawn(
+        io, images.find("known"),
+        [&found](std::exception_ptr, std::optional<PackedImage> image) { found += image ? 1 : 0; });
   io.run_for(std::chrono::seconds(20));
   EXPECT_EQ(found, 1000);
   EXPECT_EQ(reads, 1);

@@ -18,9 +18,16 @@ inline constexpr std::uint64_t kMib = 1u << 20;
 /// Builds what a test hands it; the rest of the fake is not needed.
 class FileBuilder final : public SystemBuilder {
  public:
-  explicit FileBuilder(std::function<Result<void>(const std::filesystem::path&)> make) : make_(std::move(make)) {}
-  Result<void> buildRootFs(const inventory::Image&, const std::filesystem::path&, const std::filesystem::path& file, const Say&) override { return make_(file); }
-  Result<void> buildRamOs(const std::filesystem::path&, const std::filesystem::path&, const Say&) override { return {}; }
+  explicit FileBuilder(std::function<Result<void>(const std::filesystem::path&)> make)
+      : make_(std::move(make)) {}
+  Result<void> buildRootFs(const inventory::Image&, const std::filesystem::path&,
+                           const std::filesystem::path& file, const Say&) override {
+    return make_(file);
+  }
+  Result<void> buildRamOs(const std::filesystem::path&, const std::filesystem::path&,
+                          const Say&) override {
+    return {};
+  }
 
  private:
   std::function<Result<void>(const std::filesystem::path&)> make_;
@@ -34,15 +41,21 @@ class KeptImagesTest : public testing::Test {
   }
 
   PackedImage build(const inventory::Image& image, const std::string& bytes) {
-    return buildBy(image, [bytes](const std::filesystem::path& file) { return io::writeFileAtomic(file, bytes); });
+    return buildBy(image, [bytes](const std::filesystem::path& file) {
+      return io::writeFileAtomic(file, bytes);
+    });
   }
-  PackedImage buildBy(const inventory::Image& image, std::function<Result<void>(const std::filesystem::path&)> make) {
-    auto store = openImageStore({cache(), folder_ / "agent", key_}, std::make_unique<FileBuilder>(std::move(make)));
+  PackedImage buildBy(const inventory::Image& image,
+                      std::function<Result<void>(const std::filesystem::path&)> make) {
+    auto store = openImageStore({cache(), folder_ / "agent", key_},
+                                std::make_unique<FileBuilder>(std::move(make)));
     auto built = store->build(image, [](std::string_view) {});
     EXPECT_TRUE(built) << built.error().str();
     return *built;
   }
-  std::filesystem::path entryOf(const inventory::Image& image) const { return cache() / "images" / imageKey(image); }
+  std::filesystem::path entryOf(const inventory::Image& image) const {
+    return cache() / "images" / imageKey(image);
+  }
 
   /// Names of what lies in the cache, without lock files.
   std::set<std::string> cached(const std::filesystem::path& cache) const {
@@ -53,7 +66,9 @@ class KeptImagesTest : public testing::Test {
     return names;
   }
 
-  static std::string sampleBytes() { return std::string(kMib, 'a') + std::string(kMib, '\0') + std::string(kMib, 'c'); }
+  static std::string sampleBytes() {
+    return std::string(kMib, 'a') + std::string(kMib, '\0') + std::string(kMib, 'c');
+  }
   static void flip(const std::filesystem::path& file, std::size_t at) {
     std::string bytes = *io::readFile(file);
     ASSERT_LT(at, bytes.size());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "wire/pack_index.h"
 #include "base/io/files.h"
 #include "provision/images/pack_writer.h"
 #include "tests/run_async.h"
+#include "wire/pack_index.h"
 
 #include <gtest/gtest.h>
 #include <zstd.h>
@@ -23,7 +23,8 @@ std::string noise(std::size_t bytes, unsigned seed) {
 
 /// 0: noise, 1: empty, 2: text, 3: a short last chunk.
 std::string sampleImage() {
-  return noise(wire::kPackChunkBytes, 1) + std::string(wire::kPackChunkBytes, '\0') + std::string(wire::kPackChunkBytes, 'x') + noise(8192, 2);
+  return noise(wire::kPackChunkBytes, 1) + std::string(wire::kPackChunkBytes, '\0') +
+         std::string(wire::kPackChunkBytes, 'x') + noise(8192, 2);
 }
 
 struct Packed {
@@ -48,7 +49,8 @@ TEST(Pack, restoresToTheSameBytes) {
     const auto& chunk = packed.index.chunks[i];
     std::string raw(packed.index.rawBytes(i), '\0');
     if (!chunk.zero) {
-      ASSERT_EQ(ZSTD_decompress(raw.data(), raw.size(), pack.data() + chunk.offset, chunk.length), raw.size());
+      ASSERT_EQ(ZSTD_decompress(raw.data(), raw.size(), pack.data() + chunk.offset, chunk.length),
+                raw.size());
     }
     EXPECT_EQ(io::sha256Hex(raw), chunk.sha256);
     if (!chunk.zero) {
@@ -72,7 +74,8 @@ TEST(Pack, storesNothingForEmptyChunks) {
 
 TEST(Pack, isTheSameWithAnyNumberOfThreads) {
   Packed packed;
-  const auto alone = provision::writePack(packed.folder / "raw", packed.folder / "pack1", "sample", 1);
+  const auto alone =
+      provision::writePack(packed.folder / "raw", packed.folder / "pack1", "sample", 1);
   ASSERT_TRUE(alone);
   EXPECT_EQ(*alone, packed.index);
   EXPECT_EQ(*io::readFile(packed.folder / "pack1"), *io::readFile(packed.folder / "pack"));
@@ -84,7 +87,8 @@ TEST(Pack, refusesAFileThatIsNoFileSystem) {
   const auto made = provision::writePack(folder / "raw", folder / "pack", "sample", 2);
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code(), ErrorCode::InvalidInput);
-  EXPECT_EQ(provision::writePack(folder / "missing", folder / "pack", "sample", 2).error().code(), ErrorCode::NotFound);
+  EXPECT_EQ(provision::writePack(folder / "missing", folder / "pack", "sample", 2).error().code(),
+            ErrorCode::NotFound);
 }
 
 TEST(PackIndex, isReadBackFromItsSignedForm) {
@@ -104,27 +108,32 @@ TEST(PackIndex, ofAWholeDiskTellsTheSectorsOfItsTable) {
     raw[510] = '\x55', raw[511] = '\xaa';
     raw.replace(static_cast<std::size_t>(sector_bytes), 8, "EFI PART");
     ASSERT_TRUE(io::writeFileAtomic(folder / "raw", raw));
-    const auto made = provision::writePack(folder / "raw", folder / "pack", "vendor", 1, wire::PackKind::Disk);
+    const auto made =
+        provision::writePack(folder / "raw", folder / "pack", "vendor", 1, wire::PackKind::Disk);
     ASSERT_TRUE(made) << made.error().str();
     EXPECT_EQ(made->tableSectorBytes(), sector_bytes);
-    const auto opened = wire::openIndex(*wire::signedJson(*made, key), wire::digestOf(*made), key.public_pem);
+    const auto opened =
+        wire::openIndex(*wire::signedJson(*made, key), wire::digestOf(*made), key.public_pem);
     ASSERT_TRUE(opened) << opened.error().str();
     EXPECT_EQ(*opened, *made);
     auto older = *made;
     older.sector_bytes = 0;
-    EXPECT_EQ(wire::canonicalJson(older).find("sector_bytes"), std::string::npos) << "its digest stays what it was";
+    EXPECT_EQ(wire::canonicalJson(older).find("sector_bytes"), std::string::npos)
+        << "its digest stays what it was";
     EXPECT_EQ(wire::readIndex(wire::canonicalJson(older))->tableSectorBytes(), 512);
   }
   auto wrong = Packed().index;
   wrong.sector_bytes = 512;
-  EXPECT_FALSE(wire::readIndex(wire::canonicalJson(wrong))) << "a file system has no partition table";
+  EXPECT_FALSE(wire::readIndex(wire::canonicalJson(wrong)))
+      << "a file system has no partition table";
   EXPECT_EQ(Packed().index.tableSectorBytes(), 0);
 }
 
 TEST(PackIndex, refusesTheSignatureOfAnotherKey) {
   Packed packed;
   const auto text = *wire::signedJson(packed.index, *io::SigningKey::generate());
-  const auto opened = wire::openIndex(text, wire::digestOf(packed.index), io::SigningKey::generate()->public_pem);
+  const auto opened =
+      wire::openIndex(text, wire::digestOf(packed.index), io::SigningKey::generate()->public_pem);
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code(), ErrorCode::Denied);
 }
@@ -132,7 +141,8 @@ TEST(PackIndex, refusesTheSignatureOfAnotherKey) {
 TEST(PackIndex, refusesAnotherImageThanTheOneWanted) {
   Packed packed;
   const auto key = *io::SigningKey::generate();
-  const auto opened = wire::openIndex(*wire::signedJson(packed.index, key), std::string(64, 'a'), key.public_pem);
+  const auto opened =
+      wire::openIndex(*wire::signedJson(packed.index, key), std::string(64, 'a'), key.public_pem);
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code(), ErrorCode::Corrupt);
 }
@@ -144,22 +154,30 @@ TEST(PackIndex, refusesTextThatWasChangedOrCutShort) {
   auto changed = text;
   changed.replace(changed.find("sample"), 6, "sAmple");
   EXPECT_EQ(wire::openIndex(changed, "", key.public_pem).error().code(), ErrorCode::Denied);
-  EXPECT_EQ(wire::openIndex(text.substr(0, text.size() / 2), "", key.public_pem).error().code(), ErrorCode::Corrupt);
+  EXPECT_EQ(wire::openIndex(text.substr(0, text.size() / 2), "", key.public_pem).error().code(),
+            ErrorCode::Corrupt);
   EXPECT_EQ(wire::openIndex("", "", key.public_pem).error().code(), ErrorCode::Corrupt);
   EXPECT_EQ(wire::openIndex("[1]", "", key.public_pem).error().code(), ErrorCode::Corrupt);
-  EXPECT_EQ(wire::openIndex("{\"signature\":\"\"}", "", key.public_pem).error().code(), ErrorCode::Denied);
+  EXPECT_EQ(wire::openIndex("{\"signature\":\"\"}", "", key.public_pem).error().code(),
+            ErrorCode::Denied);
 }
 
 /// A signature makes an index genuine, not right: its numbers are checked all the same.
 TEST(PackIndex, refusesNumbersThatDoNotFitTogether) {
   const Packed packed;
   const std::vector<std::function<void(PackIndex&)>> faults{
-      [](PackIndex& i) { i.chunk_bytes = 0; },           [](PackIndex& i) { i.chunk_bytes = 1ull << 40; },
-      [](PackIndex& i) { i.size_bytes += 4096 << 10; },  [](PackIndex& i) { i.size_bytes = 0; },
-      [](PackIndex& i) { i.chunks.pop_back(); },         [](PackIndex& i) { i.chunks[2].offset += 1; },
-      [](PackIndex& i) { i.chunks[0].length = 0; },      [](PackIndex& i) { i.chunks[0].length = 1ull << 50; },
-      [](PackIndex& i) { i.chunks[1].length = 5; },      [](PackIndex& i) { i.chunks[0].sha256 = "../../etc"; },
-      [](PackIndex& i) { i.pack_bytes += 1; },           [](PackIndex& i) { i.pack_sha256.clear(); },
+      [](PackIndex& i) { i.chunk_bytes = 0; },
+      [](PackIndex& i) { i.chunk_bytes = 1ull << 40; },
+      [](PackIndex& i) { i.size_bytes += 4096 << 10; },
+      [](PackIndex& i) { i.size_bytes = 0; },
+      [](PackIndex& i) { i.chunks.pop_back(); },
+      [](PackIndex& i) { i.chunks[2].offset += 1; },
+      [](PackIndex& i) { i.chunks[0].length = 0; },
+      [](PackIndex& i) { i.chunks[0].length = 1ull << 50; },
+      [](PackIndex& i) { i.chunks[1].length = 5; },
+      [](PackIndex& i) { i.chunks[0].sha256 = "../../etc"; },
+      [](PackIndex& i) { i.pack_bytes += 1; },
+      [](PackIndex& i) { i.pack_sha256.clear(); },
       [](PackIndex& i) { i.chunks[0].packed_sha256.clear(); }};
   const auto key = *io::SigningKey::generate();
   for (std::size_t n = 0; n < faults.size(); ++n) {

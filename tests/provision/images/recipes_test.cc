@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "provision/images/recipes.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
-#include "provision/images/recipes.h"
-#include "tests/run_async.h"
 #include "tests/paths.h"
+#include "tests/run_async.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,8 @@ namespace {
 TEST(Recipes, areTheFilesOfTheSourceTree) {
   ASSERT_FALSE(recipeFiles().empty());
   for (const auto& file : recipeFiles()) {
-    const auto source = io::readFile(test::sourceFolder() / "provision/images/recipes" / std::string(file.name));
+    const auto source =
+        io::readFile(test::sourceFolder() / "provision/images/recipes" / std::string(file.name));
     ASSERT_TRUE(source) << file.name;
     EXPECT_EQ(file.content, *source) << file.name;
   }

@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include <iostream>
 #include <unistd.h>
+#include <iostream>
 
 namespace muster::provision {
 namespace {
@@ -21,7 +21,8 @@ class SameTwice : public testing::Test {
   /// In a cache of its own.
   std::string digestOf(const inventory::Image& image, const std::string& cache) {
     const auto store = openImageStore({folder_ / cache, folder_ / "agent", key_});
-    const auto built = store->build(image, [](std::string_view text) { std::cout << text << std::endl; });
+    const auto built =
+        store->build(image, [](std::string_view text) { std::cout << text << std::endl; });
     EXPECT_TRUE(built) << built.error().str();
     return built ? built->digest : "none: " + cache;
   }
@@ -30,12 +31,19 @@ class SameTwice : public testing::Test {
 };
 
 TEST_F(SameTwice, anImageOfPackages) {
-  const inventory::Image image{"node", inventory::ImageBuild{"bookworm", {"linux-image-amd64", "mdadm", "lvm2", "cryptsetup-initramfs"}, ""}, {}};
+  const inventory::Image image{
+      "node",
+      inventory::ImageBuild{
+          "bookworm", {"linux-image-amd64", "mdadm", "lvm2", "cryptsetup-initramfs"}, ""},
+      {}};
   EXPECT_EQ(digestOf(image, "first"), digestOf(image, "second"));
 }
 
 TEST_F(SameTwice, aLiveImageOfPackages) {
-  const inventory::Image image{"live", inventory::ImageBuild{"bookworm", {"linux-image-amd64"}, ""}, {}, inventory::ImageKind::Live};
+  const inventory::Image image{"live",
+                               inventory::ImageBuild{"bookworm", {"linux-image-amd64"}, ""},
+                               {},
+                               inventory::ImageKind::Live};
   EXPECT_EQ(digestOf(image, "first"), digestOf(image, "second"));
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The agent's end of a swarm in virtual time. The engine is a script: it makes the board and marks pieces as the real one does.
+// The agent's end of a swarm in virtual time. The engine is a script: it makes the board and marks
+// pieces as the real one does.
 #include "agent/peers/peer_client.h"
 
 #include "agent/peers/shared_progress.h"
-#include "base/io/memory.h"
 #include "base/io/files.h"
+#include "base/io/memory.h"
 #include "provision/peers/metainfo.h"
 #include "tests/fakes/fake_http.h"
 #include "tests/fakes/fake_process_runner.h"
@@ -39,13 +40,15 @@ class PeerClientTest : public ::testing::Test {
     EXPECT_TRUE(made);
     metainfo = *made;
     http.handle = [this](io::HttpRequest request) { return serve(std::move(request)); };
-    params = {"http://server/metainfo", metainfo.sha256, "http://server/announce", "http://server/share", pack.size()};
+    params = {"http://server/metainfo", metainfo.sha256, "http://server/announce",
+              "http://server/share", pack.size()};
     options.swarm.folder = folder / "swarm";
   }
 
   Async<io::HttpResponse> serve(io::HttpRequest request) {
     const auto path = io::pathOf(request.url.target);
-    if (path == "/metainfo") co_return io::HttpResponse{200, {}, metainfo_served.value_or(metainfo.bytes)};
+    if (path == "/metainfo")
+      co_return io::HttpResponse{200, {}, metainfo_served.value_or(metainfo.bytes)};
     if (path == "/share") {
       if (shares.empty()) co_return test::FakeHttp::json(200, "{}");
       const auto share = shares.front();
@@ -62,7 +65,9 @@ class PeerClientTest : public ::testing::Test {
 
   PeerSource& source() {
     if (!source_) {
-      source_ = std::make_unique<PeerSource>(params, std::vector<std::string>{kServer, kMirror}, options, processes, loop.clock, [this] { return newClient(); });
+      source_ =
+          std::make_unique<PeerSource>(params, std::vector<std::string>{kServer, kMirror}, options,
+                                       processes, loop.clock, [this] { return newClient(); });
       client_ = source_->client();
     }
     return *source_;
@@ -76,7 +81,9 @@ class PeerClientTest : public ::testing::Test {
     EXPECT_TRUE(response);
     return response ? response->body : std::string();
   }
-  bool right(std::uint64_t offset, std::uint64_t length) { return get(offset, length) == pack.substr(offset, length); }
+  bool right(std::uint64_t offset, std::uint64_t length) {
+    return get(offset, length) == pack.substr(offset, length);
+  }
 
   std::unique_ptr<io::HttpClient> newClient() {
     io::TlsTrust trust;
@@ -86,7 +93,8 @@ class PeerClientTest : public ::testing::Test {
 
   // ---- the engine
   void makeBoard() {
-    std::ofstream(options.swarm.folder / kStoreFile, std::ios::binary) << std::string(pack.size(), '\0');
+    std::ofstream(options.swarm.folder / kStoreFile, std::ios::binary)
+        << std::string(pack.size(), '\0');
     std::string board(boardBytes(kPieces), '\0');
     auto* head = new (board.data()) Board{};
     head->piece_bytes = kPiece;
@@ -95,14 +103,20 @@ class PeerClientTest : public ::testing::Test {
     std::ofstream(options.swarm.folder / kBoardFile, std::ios::binary) << board;
   }
   void mark(std::uint32_t piece, unsigned char value) {
-    std::fstream file(options.swarm.folder / kBoardFile, std::ios::binary | std::ios::in | std::ios::out);
+    std::fstream file(options.swarm.folder / kBoardFile,
+                      std::ios::binary | std::ios::in | std::ios::out);
     file.seekp(static_cast<std::streamoff>(sizeof(Board) + piece)).put(static_cast<char>(value));
     ++have;
-    file.seekp(static_cast<std::streamoff>(offsetof(Board, have))).write(reinterpret_cast<const char*>(&have), sizeof have);
+    file.seekp(static_cast<std::streamoff>(offsetof(Board, have)))
+        .write(reinterpret_cast<const char*>(&have), sizeof have);
   }
-  unsigned char markOf(std::uint32_t piece) { return static_cast<unsigned char>((*io::readFile(options.swarm.folder / kBoardFile))[sizeof(Board) + piece]); }
+  unsigned char markOf(std::uint32_t piece) {
+    return static_cast<unsigned char>(
+        (*io::readFile(options.swarm.folder / kBoardFile))[sizeof(Board) + piece]);
+  }
   void bring(std::uint32_t piece) {
-    std::fstream file(options.swarm.folder / kStoreFile, std::ios::binary | std::ios::in | std::ios::out);
+    std::fstream file(options.swarm.folder / kStoreFile,
+                      std::ios::binary | std::ios::in | std::ios::out);
     file.seekp(static_cast<std::streamoff>(piece * kPiece)) << pack.substr(piece * kPiece, kPiece);
     file.close();
     mark(piece, kHave);
@@ -124,9 +138,7 @@ class PeerClientTest : public ::testing::Test {
     co_await rest(1s);
     processes.daemons[0]->running = false;
   }
-  Task<void> rest(std::chrono::milliseconds time) {
-    co_await loop.clock.rest(time);
-  }
+  Task<void> rest(std::chrono::milliseconds time) { co_await loop.clock.rest(time); }
 
   test::TempFolder folder;
   test::VirtualLoop loop;
@@ -151,7 +163,8 @@ TEST_F(PeerClientTest, aRangeComesFromTheSwarmOnceItsPiecesAreThere) {
   EXPECT_THAT(asked, IsEmpty());
   EXPECT_EQ(source().report().served_bytes, 2 * kPiece);
   EXPECT_THAT(processes.daemons, SizeIs(1));
-  EXPECT_THAT(processes.daemons[0]->command.args, testing::IsSupersetOf({"--announce", "http://server/announce"}));
+  EXPECT_THAT(processes.daemons[0]->command.args,
+              testing::IsSupersetOf({"--announce", "http://server/announce"}));
 }
 
 TEST_F(PeerClientTest, withoutAnEngineItIsHttp) {
@@ -220,13 +233,21 @@ TEST_F(PeerClientTest, aServerThatLiesIsNotAskedForSharesAgain) {
   for (int i = 5; i < 11; ++i) shares.push_back(fmt::format(R"({{"first":{},"count":1}})", i));
   loop.spawn(engine({0}, 3s));
   EXPECT_TRUE(right(0, 100));
-  EXPECT_EQ(std::ranges::count(asked, std::string("mirror"), &std::pair<std::string, std::uint64_t>::first), 1);
+  EXPECT_EQ(std::ranges::count(asked, std::string("mirror"),
+                               &std::pair<std::string, std::uint64_t>::first),
+            1);
   EXPECT_THAT(source().report().liars, testing::ElementsAre(HasSubstr("http://mirror:80/pack")));
   EXPECT_EQ(source().report().shared_bytes, 5 * kPiece);
 }
 
 TEST_F(PeerClientTest, sharesThatMakeNoSenseAreIgnored) {
-  shares = {"", "[]", "{\"first\":-1,\"count\":1}", "{\"first\":24,\"count\":1}", "{\"first\":0,\"count\":0}", "{\"first\":4294967295,\"count\":4294967295}", "not json"};
+  shares = {"",
+            "[]",
+            "{\"first\":-1,\"count\":1}",
+            "{\"first\":24,\"count\":1}",
+            "{\"first\":0,\"count\":0}",
+            "{\"first\":4294967295,\"count\":4294967295}",
+            "not json"};
   loop.spawn(engine({0}, 3s));
   EXPECT_TRUE(right(0, 100));
   EXPECT_THAT(asked, IsEmpty());
@@ -243,7 +264,8 @@ TEST_F(PeerClientTest, onlyWhatTheDiskLacksIsWanted) {
   std::string expected(kPieces, '\1');
   for (const std::size_t piece : {0, 1, 2, 3, 8, 9, 10, 11}) expected[piece] = '\0';
   EXPECT_EQ(wanted, expected);
-  EXPECT_EQ(source().swarm()->unneeded(), std::string("\xf8\xf0\x00", 3)) << "no share of those, nor of the one that is here";
+  EXPECT_EQ(source().swarm()->unneeded(), std::string("\xf8\xf0\x00", 3))
+      << "no share of those, nor of the one that is here";
 }
 
 TEST_F(PeerClientTest, forALittleNobodyIsAskedToShare) {
@@ -273,7 +295,11 @@ TEST(RoomFor, isHalfOfTheFreeMemory) {
 
 TEST(PeerParams, areTakenStrictlyOrNotAtAll) {
   EXPECT_FALSE(parsePeerParams(nlohmann::json::parse(R"({"digest":"d"})"))->has_value());
-  const nlohmann::json good{{"metainfo_url", "u"}, {"metainfo_sha256", std::string(64, 'a')}, {"announce_url", "a"}, {"share_url", "s"}, {"pack_bytes", 7u}};
+  const nlohmann::json good{{"metainfo_url", "u"},
+                            {"metainfo_sha256", std::string(64, 'a')},
+                            {"announce_url", "a"},
+                            {"share_url", "s"},
+                            {"pack_bytes", 7u}};
   const auto parsed = parsePeerParams({{"peers", good}});
   ASSERT_TRUE(parsed && *parsed);
   EXPECT_EQ((*parsed)->pack_bytes, 7u);
@@ -284,7 +310,8 @@ TEST(PeerParams, areTakenStrictlyOrNotAtAll) {
     bad[key] = nullptr;
     EXPECT_EQ(parsePeerParams({{"peers", bad}}).error().code(), ErrorCode::InvalidInput) << key;
   }
-  for (const char* peers : {"[]", "7", "null"}) EXPECT_FALSE(parsePeerParams({{"peers", nlohmann::json::parse(peers)}})) << peers;
+  for (const char* peers : {"[]", "7", "null"})
+    EXPECT_FALSE(parsePeerParams({{"peers", nlohmann::json::parse(peers)}})) << peers;
 }
 
 }  // namespace

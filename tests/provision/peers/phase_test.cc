@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the provision phase has to do with peers: it admits the node that it images, and dismisses it when it is written.
+// What the provision phase has to do with peers: it admits the node that it images, and dismisses
+// it when it is written.
 #include "provision/facets.h"
 #include "provision/provision.h"
 
@@ -24,7 +25,8 @@ const NodeName kNode("gpu001");
 
 class FakePeers final : public PeerService {
  public:
-  std::optional<nlohmann::json> offer(const inventory::Node& node, const PackedImage& image) override {
+  std::optional<nlohmann::json> offer(const inventory::Node& node,
+                                      const PackedImage& image) override {
     offered.push_back(node.name.str() + " " + image.digest);
     return answer;
   }
@@ -44,7 +46,9 @@ class PhasePeersTest : public ::testing::Test {
     agents.boot(kNode, wire::Mode::Ram, "boot-1").hardware.cpus = 4;
   }
   nlohmann::json taskOf(PeerService* service) {
-    phase = makeProvisionPhase({cluster, fleet, agents, images, netboot, clock, "http://10.20.0.1:8080", "https://10.20.0.1:8443", "CA", "KEY", service});
+    phase =
+        makeProvisionPhase({cluster, fleet, agents, images, netboot, clock, "http://10.20.0.1:8080",
+                            "https://10.20.0.1:8443", "CA", "KEY", service});
     act();
     const auto tasks = agents.submitted(kNode, wire::TaskKind::WriteImage);
     EXPECT_EQ(tasks.size(), 1u);
@@ -91,7 +95,9 @@ TEST_F(PhasePeersTest, withoutThemTheTaskIsAsItWas) {
   EXPECT_FALSE(none_yet.contains("peers"));
 }
 
-TEST_F(PhasePeersTest, aClusterThatDoesNotWantThemHasNone) { EXPECT_FALSE(taskOf(nullptr).contains("peers")); }
+TEST_F(PhasePeersTest, aClusterThatDoesNotWantThemHasNone) {
+  EXPECT_FALSE(taskOf(nullptr).contains("peers"));
+}
 
 }  // namespace
 }  // namespace muster::provision

@@ -31,10 +31,12 @@ TEST(Shares, whatIsStillLackingMuchLaterIsGivenAgainTheRarestFirst) {
   Shares shares(4);
   shares.next("", 4, kStart);
   const std::string lacks_second_and_third("\x90", 1);
-  EXPECT_EQ(shares.next(lacks_second_and_third, 1, kStart + kShareAgainAfter - 1ms), std::nullopt) << "it may be on its way";
+  EXPECT_EQ(shares.next(lacks_second_and_third, 1, kStart + kShareAgainAfter - 1ms), std::nullopt)
+      << "it may be on its way";
   EXPECT_EQ(shares.next(lacks_second_and_third, 1, kStart + kShareAgainAfter), (Share{1, 1}));
   EXPECT_EQ(shares.next(lacks_second_and_third, 4, kStart + kShareAgainAfter), (Share{2, 1}));
-  EXPECT_EQ(shares.next("", 4, kStart + kShareAgainAfter), (Share{0, 1})) << "then what was given once";
+  EXPECT_EQ(shares.next("", 4, kStart + kShareAgainAfter), (Share{0, 1}))
+      << "then what was given once";
 }
 
 TEST(Shares, aNodeAloneIsGivenEverything) {

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes as coroutines on loopback addresses, each with the real engine, the real writer and a file for a disk; one server with the real
-// tracker. Nothing limits the links: what is tested is that the right image is there in the end, whatever the others do.
-#include "agent/peers/peer_client.h"
+// Nodes as coroutines on loopback addresses, each with the real engine, the real writer and a file
+// for a disk; one server with the real tracker. Nothing limits the links: what is tested is that
+// the right image is there in the end, whatever the others do.
 #include "agent/imaging/chunk_writer.h"
+#include "agent/peers/peer_client.h"
 #include "base/io/files.h"
 #include "provision/peers/metainfo.h"
 #include "provision/peers/peer_service.h"
+#include "tests/agent/imaging/pack_server.h"
 #include "tests/paths.h"
 #include "tests/provision/clusters.h"
 #include "tests/run_async.h"
-#include "tests/agent/imaging/pack_server.h"
 
 #include <boost/asio/detached.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -41,11 +42,16 @@ const test::SamplePack& sample() {
   return pack;
 }
 
-/// A peer that claims to have everything, and sends something else. Only what a client asks is answered.
+/// A peer that claims to have everything, and sends something else. Only what a client asks is
+/// answered.
 class Liar {
  public:
   Liar(asio::io_context& context, std::string info_hash, std::uint32_t pieces)
-      : acceptor_(context, tcp::endpoint(asio::ip::make_address("127.0.0.1"), 0)), hello_("\x13""BitTorrent protocol" + std::string(8, '\0') + info_hash + "-LI0001-liarliarliar") {
+      : acceptor_(context, tcp::endpoint(asio::ip::make_address("127.0.0.1"), 0)),
+        hello_(
+            "\x13"
+            "BitTorrent protocol" +
+            std::string(8, '\0') + info_hash + "-LI0001-liarliarliar") {
     std::string bits((pieces + 7) / 8, '\xff');
     if (pieces % 8 != 0) bits.back() = static_cast<char>(0xff << (8 - pieces % 8));
     hello_ += message('\x05', bits) + message('\x01', "");  // bitfield, unchoke
@@ -55,13 +61,19 @@ class Liar {
   int lies() const { return lies_; }
 
  private:
-  static std::string number(std::uint32_t value) { return {static_cast<char>(value >> 24), static_cast<char>(value >> 16), static_cast<char>(value >> 8), static_cast<char>(value)}; }
+  static std::string number(std::uint32_t value) {
+    return {static_cast<char>(value >> 24), static_cast<char>(value >> 16),
+            static_cast<char>(value >> 8), static_cast<char>(value)};
+  }
   static std::uint32_t numberAt(const std::string& text, std::size_t at) {
     std::uint32_t value = 0;
-    for (std::size_t i = at; i < at + 4; ++i) value = value << 8 | static_cast<unsigned char>(text[i]);
+    for (std::size_t i = at; i < at + 4; ++i)
+      value = value << 8 | static_cast<unsigned char>(text[i]);
     return value;
   }
-  static std::string message(char kind, const std::string& body) { return number(static_cast<std::uint32_t>(body.size() + 1)) + kind + body; }
+  static std::string message(char kind, const std::string& body) {
+    return number(static_cast<std::uint32_t>(body.size() + 1)) + kind + body;
+  }
 
   Task<void> accept() {
     try {
@@ -85,7 +97,8 @@ class Liar {
         co_await asio::async_read(socket, asio::buffer(in), asio::use_awaitable);
         if (in.size() != 13 || in[0] != '\x06') continue;  // a request: piece, offset, length
         ++lies_;
-        const std::string lie = message('\x07', in.substr(1, 8) + std::string(numberAt(in, 9), 'L'));
+        const std::string lie =
+            message('\x07', in.substr(1, 8) + std::string(numberAt(in, 9), 'L'));
         co_await asio::async_write(socket, asio::buffer(lie), asio::use_awaitable);
       }
     } catch (const std::exception&) {  // it hung up
@@ -123,7 +136,8 @@ class SwarmTest : public ::testing::Test {
     url = fmt::format("http://127.0.0.1:{}", server->port());
     service = provision::makePeerService(cluster, clock, {url, "secret"});
     server->addRoutes(service->routes());
-    server->addRoutes({{"GET", "/pack", [this](io::ServerRequest request) { return serve(std::move(request)); }}});
+    server->addRoutes({{"GET", "/pack",
+                        [this](io::ServerRequest request) { return serve(std::move(request)); }}});
   }
   ~SwarmTest() override {
     nodes.clear();
@@ -136,7 +150,8 @@ class SwarmTest : public ::testing::Test {
   }
 
   nlohmann::json offer(std::size_t node) {
-    const provision::PackedImage image{"sample", std::string(64, 'd'), folder / "pack", folder / "index", 1};
+    const provision::PackedImage image{"sample", std::string(64, 'd'), folder / "pack",
+                                       folder / "index", 1};
     auto offered = service->offer(cluster.nodes[node], image);
     while (!offered) {
       std::this_thread::yield();
@@ -155,17 +170,32 @@ class SwarmTest : public ::testing::Test {
     }
     node.target = std::move(*openBlockTarget(node.disk));
     PeerOptions options;
-    options.swarm = {test::binFolder() / "muster-peer", memory / fmt::format("swarm{}", number), fmt::format("127.0.77.{}:0", number)};
+    options.swarm = {test::binFolder() / "muster-peer", memory / fmt::format("swarm{}", number),
+                     fmt::format("127.0.77.{}:0", number)};
     const std::string pack_url = url + "/pack";
-    node.source = std::make_unique<PeerSource>(**parsePeerParams({{"peers", offer(static_cast<std::size_t>(number) - 1)}}), std::vector{pack_url}, options, *processes, clock,
-                                               [] { return io::makeHttpClient(); });
+    node.source = std::make_unique<PeerSource>(
+        **parsePeerParams({{"peers", offer(static_cast<std::size_t>(number) - 1)}}),
+        std::vector{pack_url}, options, *processes, clock, [] { return io::makeHttpClient(); });
     auto* source = node.source.get();
-    ChunkJob job{.index = sample().index, .pack_url = pack_url, .mirror_urls = {}, .target = *node.target, .keep_right_chunks = resume, .deadline = 60s,
-                 .make_http = [source] { return source->client(); }, .workers = workers, .clock = clock, .progress = [](double, const std::string&) {}};
-    job.looked = [source](const wire::PackIndex& index, const std::vector<char>& right) { source->looked(index, right); };
-    asio::co_spawn(context, writeAndVerify(std::move(job)), [&node](std::exception_ptr problem, Result<ChunkReport> report) {
-      node.report = problem ? Result<ChunkReport>(fail(ErrorCode::Internal, "an exception")) : std::move(report);
-    });
+    ChunkJob job{.index = sample().index,
+                 .pack_url = pack_url,
+                 .mirror_urls = {},
+                 .target = *node.target,
+                 .keep_right_chunks = resume,
+                 .deadline = 60s,
+                 .make_http = [source] { return source->client(); },
+                 .workers = workers,
+                 .clock = clock,
+                 .progress = [](double, const std::string&) {}};
+    job.looked = [source](const wire::PackIndex& index, const std::vector<char>& right) {
+      source->looked(index, right);
+    };
+    asio::co_spawn(context, writeAndVerify(std::move(job)),
+                   [&node](std::exception_ptr problem, Result<ChunkReport> report) {
+                     node.report =
+                         problem ? Result<ChunkReport>(fail(ErrorCode::Internal, "an exception"))
+                                 : std::move(report);
+                   });
     return node;
   }
 
@@ -176,12 +206,17 @@ class SwarmTest : public ::testing::Test {
     return done();
   }
   bool allWritten() {
-    return runUntil([this] { return std::ranges::all_of(nodes, [](const auto& entry) { return entry.second.report.has_value(); }); });
+    return runUntil([this] {
+      return std::ranges::all_of(nodes,
+                                 [](const auto& entry) { return entry.second.report.has_value(); });
+    });
   }
   void expectRight() {
     for (const auto& [number, node] : nodes) {
-      ASSERT_TRUE(node.report && *node.report) << number << ": " << (node.report ? node.report->error().str() : "not written");
-      EXPECT_TRUE(*io::readFile(node.disk) == sample().raw) << "node " << number << " has another image";
+      ASSERT_TRUE(node.report && *node.report)
+          << number << ": " << (node.report ? node.report->error().str() : "not written");
+      EXPECT_TRUE(*io::readFile(node.disk) == sample().raw)
+          << "node " << number << " has another image";
       EXPECT_LE((*node.report)->peak_buffer_bytes, windowBytes(sample().index));
     }
   }
@@ -221,8 +256,10 @@ TEST_F(SwarmTest, aPeerThatLiesDoesNotMatter) {
   liar.emplace(context, info->info_hash, info->pieces);
   // It has its word from the controller: a node that was broken into while it is imaged.
   io::HttpRequest announce;
-  announce.url = *io::Url::parse(offer(3)["announce_url"].get<std::string>() + "?info_hash=" + io::percentEncode(info->info_hash) +
-                                 fmt::format("&peer_id=-LI0001-liarliarliar&left=0&port={}", liar->port()));
+  announce.url =
+      *io::Url::parse(offer(3)["announce_url"].get<std::string>() +
+                      "?info_hash=" + io::percentEncode(info->info_hash) +
+                      fmt::format("&peer_id=-LI0001-liarliarliar&left=0&port={}", liar->port()));
   auto http = io::makeHttpClient();
   const auto told = test::runAsync(context, http->send(announce));
   ASSERT_TRUE(told && told->status == 200);
@@ -241,7 +278,8 @@ TEST_F(SwarmTest, peersThatVanishLeaveHttp) {
   for (const int number : {1, 2, 3}) begin(number);
   ASSERT_TRUE(runUntil([this] { return nodes[1].source->report().served_bytes > 0; }));
   for (auto& [number, node] : nodes) {
-    service->dismiss(cluster.nodes[static_cast<std::size_t>(number) - 1].name);  // nor is there a tracker any more
+    service->dismiss(cluster.nodes[static_cast<std::size_t>(number) - 1]
+                         .name);  // nor is there a tracker any more
     if (auto* swarm = node.source->swarm()) ::kill(swarm->pid(), SIGKILL);
   }
   ASSERT_TRUE(allWritten());
@@ -254,7 +292,8 @@ TEST_F(SwarmTest, aFullRamDiskLeavesHttp) {
   if (::geteuid() != 0) GTEST_SKIP() << "a small RAM disk needs root";
   memory = folder / "small";
   ASSERT_TRUE(io::makeDirs(memory));
-  ASSERT_TRUE(io::runChecked({.program = "mount", .args = {"-t", "tmpfs", "-o", "size=1m", "small", memory.string()}}));
+  ASSERT_TRUE(io::runChecked(
+      {.program = "mount", .args = {"-t", "tmpfs", "-o", "size=1m", "small", memory.string()}}));
   begin(1);
   const bool written = allWritten();
   EXPECT_THAT(nodes[1].source->report().why_not, HasSubstr("no room"));
@@ -267,7 +306,8 @@ TEST_F(SwarmTest, aFullRamDiskLeavesHttp) {
 TEST_F(SwarmTest, aPowerCutGoesOnWhereItWas) {
   begin(1);
   begin(2);
-  ASSERT_TRUE(runUntil([this] { return nodes[1].source->report().served_bytes > sample().pack.size() / 4; }));
+  ASSERT_TRUE(runUntil(
+      [this] { return nodes[1].source->report().served_bytes > sample().pack.size() / 4; }));
   // Cut: the writer, its engine and its memory are gone; the disk keeps what it has.
   const auto disk = *io::readFile(nodes[1].disk);
   ASSERT_FALSE(nodes[1].report) << "it was too fast to be cut";

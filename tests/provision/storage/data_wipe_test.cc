@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data beside the system disk: what the controller lets the agent empty, and what it says when it must not.
+// Data beside the system disk: what the controller lets the agent empty, and what it says when it
+// must not.
 #include "phase_rack.h"
 
-#include "wire/wipe_guard.h"
 #include "provision/agent_task.h"
+#include "wire/wipe_guard.h"
 
 #include <nlohmann/json.hpp>
 
@@ -48,7 +49,8 @@ class DataWipeTest : public ProvisionPhaseTest {
     if (!agents.state(kNode)) bmc().info.power = bmc::PowerState::Off;
     for (int i = 0; i < 20; ++i) {
       const auto tasks = agents.submitted(kNode, TaskKind::WriteImage);
-      if (!tasks.empty() && tasks.back().id == intent) return nlohmann::json::parse(tasks.back().params);
+      if (!tasks.empty() && tasks.back().id == intent)
+        return nlohmann::json::parse(tasks.back().params);
       (void)actAndWait(kImage);
     }
     ADD_FAILURE() << "nothing was submitted";
@@ -60,7 +62,8 @@ TEST_F(DataWipeTest, anOrderThatFailedGoesOnWithoutAskingAgain) {
   failHalfWay();
   const auto order = nextOrder("second");
   EXPECT_EQ(order["data_wipe_allowed"], true);
-  EXPECT_EQ(order["wipe_allowed"], false) << "what others put on the system disk meanwhile is another matter";
+  EXPECT_EQ(order["wipe_allowed"], false)
+      << "what others put on the system disk meanwhile is another matter";
   EXPECT_EQ(context.recorded, "1:data:open");
   agents.failTask("second", "once more", ErrorCode::Internal);
   EXPECT_EQ(nextOrder("third")["data_wipe_allowed"], true);
@@ -141,7 +144,10 @@ TEST_F(DataWipeTest, foreignDataIsSaidBeforeTheNodeIsRestarted) {
   const auto calls = powerCalls();
   const auto outcome = act(kImage);
   ASSERT_TRUE(is<Blocked>(outcome)) << why(outcome);
-  EXPECT_THAT(why(outcome), testing::AllOf(HasSubstr("disks of home: /dev/vdb (serial D2) holds ext4 \"photos\""), HasSubstr("muster wipe gpu001 --data --reason"), HasSubstr("take the set out")));
+  EXPECT_THAT(why(outcome),
+              testing::AllOf(HasSubstr("disks of home: /dev/vdb (serial D2) holds ext4 \"photos\""),
+                             HasSubstr("muster wipe gpu001 --data --reason"),
+                             HasSubstr("take the set out")));
   EXPECT_EQ(powerCalls(), calls);
   EXPECT_TRUE(agents.submitted(kNode, TaskKind::WriteImage).empty());
   ASSERT_TRUE(allowDataWipe(store, kNode, "old photos"));
@@ -165,26 +171,39 @@ TEST_F(DataWipeTest, finishedSetsAreTheAgentsToJudge) {
   runInstalled("an older image");
   context.wipe = true;
   startWriting();
-  agents.failTask(context.intent, fmt::format("disks of home: /dev/vdb (serial D2, 1.5 GiB) holds partitions /dev/vdb1 \"muster-data\"; {}", wire::kDataGuard), ErrorCode::Denied);
+  agents.failTask(context.intent,
+                  fmt::format("disks of home: /dev/vdb (serial D2, 1.5 GiB) holds partitions "
+                              "/dev/vdb1 \"muster-data\"; {}",
+                              wire::kDataGuard),
+                  ErrorCode::Denied);
   const auto outcome = act(kImage);
   ASSERT_TRUE(is<Blocked>(outcome));
-  EXPECT_THAT(why(outcome), testing::AllOf(HasSubstr("muster wipe gpu001 --data --reason"), HasSubstr("/dev/vdb (serial D2")));
+  EXPECT_THAT(why(outcome), testing::AllOf(HasSubstr("muster wipe gpu001 --data --reason"),
+                                           HasSubstr("/dev/vdb (serial D2")));
 }
 
 TEST_F(DataWipeTest, aNewMemberIsAFindingThatSaysHowToKeepTheData) {
   runInstalled("an older image");
   context.wipe = true;
   startWriting();
-  agents.failTask(context.intent, fmt::format("disks of home: /dev/vdb (serial D2) holds it; {}; home is RAID 1 with the UUID 1:2:3:4, and {}: its data is on /dev/vdb; empty is /dev/vdc", wire::kDataGuard,
-                                              wire::kReplacedMember), ErrorCode::Denied);
+  agents.failTask(
+      context.intent,
+      fmt::format("disks of home: /dev/vdb (serial D2) holds it; {}; home is RAID 1 with the UUID "
+                  "1:2:3:4, and {}: its data is on /dev/vdb; empty is /dev/vdc",
+                  wire::kDataGuard, wire::kReplacedMember),
+      ErrorCode::Denied);
   ASSERT_TRUE(is<Blocked>(act(kImage)));
   ASSERT_EQ(context.findings.size(), 1u);
-  EXPECT_THAT(context.findings[0].text, testing::AllOf(HasSubstr("1:2:3:4"), HasSubstr("empty is /dev/vdc")));
-  EXPECT_THAT(context.findings[0].what_to_do, testing::AllOf(HasSubstr("mdadm --assemble --run"), HasSubstr("muster wipe gpu001 --data")));
+  EXPECT_THAT(context.findings[0].text,
+              testing::AllOf(HasSubstr("1:2:3:4"), HasSubstr("empty is /dev/vdc")));
+  EXPECT_THAT(
+      context.findings[0].what_to_do,
+      testing::AllOf(HasSubstr("mdadm --assemble --run"), HasSubstr("muster wipe gpu001 --data")));
 }
 
 TEST(TaskNote, saysWhichRightsThereWere) {
-  for (const char* words : {"1:guarded:open", "2:wipe:done", "1:wipe+data:open", "3:wipe+data:done", "2:data:open"}) {
+  for (const char* words :
+       {"1:guarded:open", "2:wipe:done", "1:wipe+data:open", "3:wipe+data:done", "2:data:open"}) {
     const auto note = TaskNote::parse(words);
     ASSERT_TRUE(note && *note) << words;
     EXPECT_EQ((*note)->str(), words);

@@ -16,8 +16,12 @@ using testing::IsEmpty;
 
 /// What a task must have besides.
 nlohmann::json taskParams() {
-  return {{"index_url", "http://c/images/d/index.json"}, {"pack_url", "http://c/images/d/pack"}, {"digest", "d"}, {"signing_public_pem", "PEM"},
-          {"hostname", "gpu001"}, {"agent", {{"url", "https://c:8443"}, {"ca_pem", "CA"}}}};
+  return {{"index_url", "http://c/images/d/index.json"},
+          {"pack_url", "http://c/images/d/pack"},
+          {"digest", "d"},
+          {"signing_public_pem", "PEM"},
+          {"hostname", "gpu001"},
+          {"agent", {{"url", "https://c:8443"}, {"ca_pem", "CA"}}}};
 }
 
 TEST(DiskParams, areUnderstoodByTheAgent) {
@@ -32,13 +36,15 @@ TEST(DiskParams, areUnderstoodByTheAgent) {
   set.count = 4;
   set.raid = inventory::RaidLevel::Raid0;
   set.encrypt = true;
-  set.volumes = {{"home", 10, inventory::FileSystem::Ext4, "/home"}, {"rest", 0, inventory::FileSystem::Xfs, "/scratch"}};
+  set.volumes = {{"home", 10, inventory::FileSystem::Ext4, "/home"},
+                 {"rest", 0, inventory::FileSystem::Xfs, "/scratch"}};
   profile.storage = {set};
   auto params = taskParams();
   addDiskParams(profile, cluster.nodes[0], network.image_mirrors, "d", params);
   const auto parsed = agent::parseWriteImageParams(params.dump());
   ASSERT_TRUE(parsed) << parsed.error().str();
-  EXPECT_THAT(parsed->mirror_urls, ElementsAre("http://cache-a:8080/images/d/pack", "http://cache-b/images/d/pack"));
+  EXPECT_THAT(parsed->mirror_urls,
+              ElementsAre("http://cache-a:8080/images/d/pack", "http://cache-b/images/d/pack"));
   EXPECT_EQ(parsed->user_data, "#cloud-config\nfqdn: gpu001.example\n");
   ASSERT_EQ(parsed->storage.size(), 1u);
   EXPECT_EQ(parsed->storage[0].raid, 0);
@@ -53,7 +59,8 @@ TEST(DiskParams, areUnderstoodByTheAgent) {
 TEST(DiskParams, aRootOfSeveralPartsArrivesAsDeclared) {
   auto cluster = twoNodes();
   auto& profile = cluster.profiles.at("uefi");
-  profile.root = inventory::RootLayout{2, inventory::RaidLevel::Raid1, inventory::RootKey::Tpm, 100};
+  profile.root =
+      inventory::RootLayout{2, inventory::RaidLevel::Raid1, inventory::RootKey::Tpm, 100};
   auto params = taskParams();
   addDiskParams(profile, cluster.nodes[0], {}, "d", params);
   const auto parsed = agent::parseWriteImageParams(params.dump());
@@ -63,7 +70,8 @@ TEST(DiskParams, aRootOfSeveralPartsArrivesAsDeclared) {
   EXPECT_EQ(parsed->root->raid, 1);
   EXPECT_EQ(parsed->root->encrypt, agent::RootSpec::Key::Tpm);
   EXPECT_EQ(parsed->root->lvm_gib, 100u);
-  for (const char* root : {"[]", R"({"count":-1})", R"({"encrypt":"password"})", R"({"raid":"1"})"}) {
+  for (const char* root :
+       {"[]", R"({"count":-1})", R"({"encrypt":"password"})", R"({"raid":"1"})"}) {
     params["root"] = nlohmann::json::parse(root);
     EXPECT_FALSE(agent::parseWriteImageParams(params.dump())) << root;
   }
@@ -72,13 +80,17 @@ TEST(DiskParams, aRootOfSeveralPartsArrivesAsDeclared) {
 TEST(DiskParams, sayNothingWhereNothingIsDeclared) {
   const auto cluster = twoNodes();
   auto params = taskParams();
-  addDiskParams(cluster.profiles.at("uefi"), cluster.nodes[0], cluster.networks.front().image_mirrors, "d", params);
+  addDiskParams(cluster.profiles.at("uefi"), cluster.nodes[0],
+                cluster.networks.front().image_mirrors, "d", params);
   EXPECT_EQ(params, taskParams());
 }
 
 TEST(DiskParams, ofTheWrongShapeAreRefusedBeforeADiskIsTouched) {
-  for (const char* storage : {"{}", "[1]", R"([{"name":"a"}])", R"([{"name":"../a","disks":"smallest"}])", R"([{"name":"a","disks":"smallest","count":-1}])",
-                              R"([{"name":"a","disks":"smallest","volumes":[{"name":"v"}]}])", R"([{"name":"a","disks":"smallest","raid":"0"}])"}) {
+  for (const char* storage :
+       {"{}", "[1]", R"([{"name":"a"}])", R"([{"name":"../a","disks":"smallest"}])",
+        R"([{"name":"a","disks":"smallest","count":-1}])",
+        R"([{"name":"a","disks":"smallest","volumes":[{"name":"v"}]}])",
+        R"([{"name":"a","disks":"smallest","raid":"0"}])"}) {
     auto params = taskParams();
     params["storage"] = nlohmann::json::parse(storage);
     const auto parsed = agent::parseWriteImageParams(params.dump());
@@ -88,21 +100,38 @@ TEST(DiskParams, ofTheWrongShapeAreRefusedBeforeADiskIsTouched) {
 }
 
 TEST(SourceFindings, nameServersAndPeersThatLied) {
-  const auto found = sourceFindings(NodeName("gpu001"), R"({"peers":{"liars":["http://cache-a/pack: piece 7 of the pack is corrupt"],"banned_peers":2,"wrong_pieces":9}})", WallTime{});
+  const auto found = sourceFindings(
+      NodeName("gpu001"),
+      R"({"peers":{"liars":["http://cache-a/pack: piece 7 of the pack is corrupt"],"banned_peers":2,"wrong_pieces":9}})",
+      WallTime{});
   ASSERT_EQ(found.size(), 2u);
-  EXPECT_THAT(found[0].text, testing::AllOf(HasSubstr("http://cache-a/pack"), HasSubstr("piece 7")));
+  EXPECT_THAT(found[0].text,
+              testing::AllOf(HasSubstr("http://cache-a/pack"), HasSubstr("piece 7")));
   EXPECT_THAT(found[1].text, testing::AllOf(HasSubstr("2 other nodes"), HasSubstr("9 pieces")));
-  for (const char* text : {R"({"peers":7})", R"({"peers":{"liars":[7],"banned_peers":0}})", R"({"peers":{"banned_peers":"2"}})"})
+  for (const char* text : {R"({"peers":7})", R"({"peers":{"liars":[7],"banned_peers":0}})",
+                           R"({"peers":{"banned_peers":"2"}})"})
     EXPECT_THAT(sourceFindings(NodeName("gpu001"), text, WallTime{}), IsEmpty());
 }
 
 TEST(SourceFindings, nameTheMirrorAndWhatToDo) {
-  const auto found = sourceFindings(NodeName("gpu001"), R"({"dropped_mirrors":["http://cache-a/pack: chunk 3 of the image is corrupt"]})", WallTime{});
+  const auto found = sourceFindings(
+      NodeName("gpu001"),
+      R"({"dropped_mirrors":["http://cache-a/pack: chunk 3 of the image is corrupt"]})",
+      WallTime{});
   ASSERT_EQ(found.size(), 1u);
-  EXPECT_THAT(found[0].text, testing::AllOf(HasSubstr("gpu001"), HasSubstr("http://cache-a/pack"), HasSubstr("corrupt")));
+  EXPECT_THAT(found[0].text, testing::AllOf(HasSubstr("gpu001"), HasSubstr("http://cache-a/pack"),
+                                            HasSubstr("corrupt")));
   EXPECT_FALSE(found[0].what_to_do.empty());
-  EXPECT_THAT(sourceFindings(NodeName("gpu001"), R"({"dropped_mirrors":["http://10.20.0.2:8080/images/d/pack: Connection refused"]})", WallTime{}, {"http://10.20.0.2:8080"}), IsEmpty()) << "it stands by";
-  for (const char* text : {"{}", "", "[]", R"({"dropped_mirrors":[]})", R"({"dropped_mirrors":[7]})"}) EXPECT_THAT(sourceFindings(NodeName("gpu001"), text, WallTime{}), IsEmpty());
+  EXPECT_THAT(
+      sourceFindings(
+          NodeName("gpu001"),
+          R"({"dropped_mirrors":["http://10.20.0.2:8080/images/d/pack: Connection refused"]})",
+          WallTime{}, {"http://10.20.0.2:8080"}),
+      IsEmpty())
+      << "it stands by";
+  for (const char* text :
+       {"{}", "", "[]", R"({"dropped_mirrors":[]})", R"({"dropped_mirrors":[7]})"})
+    EXPECT_THAT(sourceFindings(NodeName("gpu001"), text, WallTime{}), IsEmpty());
 }
 
 }  // namespace

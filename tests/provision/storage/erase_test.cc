@@ -27,9 +27,11 @@ using lifecycle::Subject;
 using ::testing::HasSubstr;
 
 const NodeName kNode("gpu001");
-constexpr const char* kWhole = R"json({"node_serial":"SN-1","complete":true,"left":[],"disks":[{"disk":"/dev/nvme0n1 (serial A, 3.6 TiB)","serial":"A",
+constexpr const char* kWhole =
+    R"json({"node_serial":"SN-1","complete":true,"left":[],"disks":[{"disk":"/dev/nvme0n1 (serial A, 3.6 TiB)","serial":"A",
   "method":"nvme-format-crypto","level":"purge","tried":[],"places_checked":514,"seconds":4.2,"fault":""}]})json";
-constexpr const char* kPart = R"json({"node_serial":"SN-1","complete":false,"left":["/dev/sdc (serial C, 1.0 GiB)"],"disks":[
+constexpr const char* kPart =
+    R"json({"node_serial":"SN-1","complete":false,"left":["/dev/sdc (serial C, 1.0 GiB)"],"disks":[
   {"disk":"/dev/sda (serial A, 1.0 GiB)","serial":"A","method":"overwrite","level":"clear","tried":["secure-discard: not supported"],"places_checked":514,"seconds":9,"fault":""},
   {"disk":"/dev/sdb (serial B, 1.0 GiB)","serial":"B","method":"","level":"","tried":[],"places_checked":0,"seconds":2,"fault":"cannot write at byte 4096: Input/output error"}]})json";
 
@@ -37,9 +39,14 @@ class EraseNode : public ::testing::Test {
  protected:
   EraseNode() { agents_.boot(kNode, wire::Mode::Ram); }
   std::unique_ptr<Erasures> phase() {
-    return makeErasePhase({cluster_, fleet_, agents_, images_, netboot_, clock_, "http://c", "https://c", "CA", "KEY"}, *store_);
+    return makeErasePhase({cluster_, fleet_, agents_, images_, netboot_, clock_, "http://c",
+                           "https://c", "CA", "KEY"},
+                          *store_);
   }
-  void ask(std::vector<std::string> disks = {}) { ASSERT_TRUE(askForErasure(*store_, kNode, {"r1", "SN-1", std::move(disks), "ops@c", "leaves the site"})); }
+  void ask(std::vector<std::string> disks = {}) {
+    ASSERT_TRUE(askForErasure(*store_, kNode,
+                              {"r1", "SN-1", std::move(disks), "ops@c", "leaves the site"}));
+  }
   Result<lifecycle::Outcome> act(Erasures& phase) {
     lifecycle::Action action;
     action.facet = {Subject(kNode), facet(kErased)};
@@ -72,7 +79,8 @@ TEST_F(EraseNode, nobodyHasAGoalWhoWasNotAskedFor) {
   EXPECT_THAT(goals[0].why, HasSubstr("leaves the site"));
   EXPECT_TRUE(asked->goals(cluster_, Subject(NodeName("gpu002")), {}).empty());
   ASSERT_TRUE(forgetErasure(*store_, kNode, "r0"));
-  EXPECT_EQ(phase()->goals(cluster_, Subject(kNode), {}).size(), 1u) << "another request's end is not this one's";
+  EXPECT_EQ(phase()->goals(cluster_, Subject(kNode), {}).size(), 1u)
+      << "another request's end is not this one's";
   ASSERT_TRUE(forgetErasure(*store_, kNode, "r1"));
   EXPECT_TRUE(phase()->goals(cluster_, Subject(kNode), {}).empty());
 }
@@ -89,11 +97,13 @@ TEST_F(EraseNode, theAgentErasesAndItsReportIsKept) {
   const auto tasks = agents_.submitted(kNode, wire::TaskKind::EraseDisks);
   ASSERT_EQ(tasks.size(), 1u);
   const auto params = nlohmann::json::parse(tasks[0].params);
-  EXPECT_EQ(params, (nlohmann::json{{"node_serial", "SN-1"}, {"disk_serials", {"A"}}, {"wipe_allowed", true}}));
+  EXPECT_EQ(params, (nlohmann::json{
+                        {"node_serial", "SN-1"}, {"disk_serials", {"A"}}, {"wipe_allowed", true}}));
   EXPECT_EQ(fact(*erasing), "complete:r1");
   const auto report = *erasureReport(*store_, kNode);
   ASSERT_TRUE(report);
-  EXPECT_THAT(erasureText(*report), HasSubstr("erased by nvme-format-crypto (purge), 514 places read back"));
+  EXPECT_THAT(erasureText(*report),
+              HasSubstr("erased by nvme-format-crypto (purge), 514 places read back"));
   EXPECT_THAT(erasureText(*report), HasSubstr("ops@c: leaves the site"));
 }
 
@@ -105,16 +115,21 @@ TEST_F(EraseNode, theLargestDiskSaysHowLongItMayTake) {
     node.hardware.disks = std::move(disks);
     agents.answer(wire::TaskKind::EraseDisks, kWhole);
     ask(std::move(named));
-    auto erasing = makeErasePhase({cluster_, fleet_, agents, images_, netboot_, clock_, "http://c", "https://c", "CA", "KEY"}, *store_);
+    auto erasing = makeErasePhase(
+        {cluster_, fleet_, agents, images_, netboot_, clock_, "http://c", "https://c", "CA", "KEY"},
+        *store_);
     const auto goals = erasing->goals(cluster_, Subject(kNode), {});
     EXPECT_TRUE(act(*erasing));
     context_.recorded.clear();
     const auto tasks = agents.submitted(kNode, wire::TaskKind::EraseDisks);
     EXPECT_EQ(tasks.size(), 1u);
-    EXPECT_GT(goals.at(0).deadline, tasks.at(0).deadline + hours(1)) << "the action waits for its task";
+    EXPECT_GT(goals.at(0).deadline, tasks.at(0).deadline + hours(1))
+        << "the action waits for its task";
     return tasks.at(0).deadline;
   };
-  const wire::Disk nvme{"/dev/nvme0n1", "A", "", "", "", 4'000'000'000'000}, turning{"/dev/sda", "B", "", "", "", 24'000'000'000'000}, huge{"/dev/sdb", "C", "", "", "", 60'000'000'000'000};
+  const wire::Disk nvme{"/dev/nvme0n1", "A", "", "", "", 4'000'000'000'000},
+      turning{"/dev/sda", "B", "", "", "", 24'000'000'000'000},
+      huge{"/dev/sdb", "C", "", "", "", 60'000'000'000'000};
   EXPECT_GT(limit({nvme, turning}, {}), hours(24'000'000 / 100 / 3600)) << "24 TB at 100 MB/s";
   EXPECT_LT(limit({nvme, turning}, {"A"}), hours(72)) << "only what is meant counts";
   EXPECT_EQ(limit({nvme, turning, huge}, {}), hours(7 * 24)) << "the protocol allows no more";
@@ -129,7 +144,9 @@ TEST_F(EraseNode, aDiskThatIsNotErasedIsAFindingAndNeverComplete) {
   ASSERT_TRUE(outcome);
   ASSERT_TRUE(std::holds_alternative<Blocked>(*outcome));
   ASSERT_EQ(context_.findings.size(), 1u);
-  EXPECT_THAT(context_.findings[0].text, HasSubstr("/dev/sdb (serial B, 1.0 GiB) of gpu001 is NOT erased: cannot write at byte 4096"));
+  EXPECT_THAT(
+      context_.findings[0].text,
+      HasSubstr("/dev/sdb (serial B, 1.0 GiB) of gpu001 is NOT erased: cannot write at byte 4096"));
   EXPECT_EQ(fact(*erasing), "incomplete:r1");
   const auto text = erasureText(**erasureReport(*store_, kNode));
   EXPECT_THAT(text, HasSubstr("NOT COMPLETE"));
@@ -138,7 +155,8 @@ TEST_F(EraseNode, aDiskThatIsNotErasedIsAFindingAndNeverComplete) {
 }
 
 TEST_F(EraseNode, whatHasNotBegunCanBeTakenBack) {
-  EXPECT_EQ(cancelErasure(*store_, kNode, "me@c", clock_.now()).error().code(), ErrorCode::NotFound);
+  EXPECT_EQ(cancelErasure(*store_, kNode, "me@c", clock_.now()).error().code(),
+            ErrorCode::NotFound);
   ask();
   ASSERT_TRUE(store_->allowWipe(kNode, "muster erase: leaves the site", clock_.now()));
   auto running = phase();  // of a process that has read the request
@@ -191,7 +209,8 @@ TEST_F(EraseNode, whatHasBegunIsNotTakenBackAndSaysWhatToDo) {
   EXPECT_EQ(eraseRequests(*store_)->size(), 1u);
 }
 
-/// The process dies after any of its writes: the next cancel does it, and a permission is never left behind without its request.
+/// The process dies after any of its writes: the next cancel does it, and a permission is never
+/// left behind without its request.
 TEST_F(EraseNode, takingBackSurvivesEveryDeath) {
   int deaths = 0;
   for (int at = 0; at < 10; ++at) {
@@ -203,7 +222,8 @@ TEST_F(EraseNode, takingBackSurvivesEveryDeath) {
       ASSERT_TRUE(cancelErasure(store, kNode, "me@c", clock_.now()));
     } catch (const test::Crash&) {
       ++deaths;
-      EXPECT_TRUE(inner.wipesAllowed()->empty() || !eraseRequests(inner)->empty()) << "dies at write " << at;
+      EXPECT_TRUE(inner.wipesAllowed()->empty() || !eraseRequests(inner)->empty())
+          << "dies at write " << at;
       ASSERT_TRUE(cancelErasure(inner, kNode, "me@c", clock_.now())) << "dies at write " << at;
     }
     EXPECT_TRUE(inner.wipesAllowed()->empty());
@@ -235,7 +255,9 @@ TEST_F(EraseNode, aCompleteReportEndsItsRequestWhoeverCarriedItOut) {
 }
 
 TEST_F(EraseNode, onlyWhatIsNotCompleteIsGoneOnWith) {
-  const auto id = [&] { return requestToGoOnWith(*store_, kNode, {"r2", "SN-1", {}, "ops@c", "again"})->id; };
+  const auto id = [&] {
+    return requestToGoOnWith(*store_, kNode, {"r2", "SN-1", {}, "ops@c", "again"})->id;
+  };
   ask();
   EXPECT_EQ(id(), "r1");
   agents_.answer(wire::TaskKind::EraseDisks, kPart);
@@ -254,7 +276,8 @@ TEST_F(EraseNode, onlyWhatIsNotCompleteIsGoneOnWith) {
 TEST_F(EraseNode, aWipeIsAllowedOnlyForAnActionThatUsesItUp) {
   const EraseRequest request{"r1", "SN-1", {}, "ops@c", "leaves the site"};
   lifecycle::Plan plan;
-  EXPECT_EQ(beginErasure(*store_, plan, kNode, request, clock_.now()).error().code(), ErrorCode::Conflict);
+  EXPECT_EQ(beginErasure(*store_, plan, kNode, request, clock_.now()).error().code(),
+            ErrorCode::Conflict);
   lifecycle::Action action;
   action.id = "gpu001/erased";
   action.facet = {Subject(kNode), facet(kErased)};
@@ -275,7 +298,10 @@ TEST_F(EraseNode, aWipeIsAllowedOnlyForAnActionThatUsesItUp) {
   ASSERT_TRUE(store_->openIntent(begun));
   ASSERT_TRUE(beginErasure(*store_, plan, kNode, request, clock_.now()));
   EXPECT_TRUE(store_->wipesAllowed()->empty()) << "the open action has its own";
-  EXPECT_EQ(requestToGoOnWith(*store_, kNode, {"r2", "SN-1", {"A"}, "ops@c", "other disks"}).error().code(), ErrorCode::Conflict);
+  EXPECT_EQ(requestToGoOnWith(*store_, kNode, {"r2", "SN-1", {"A"}, "ops@c", "other disks"})
+                .error()
+                .code(),
+            ErrorCode::Conflict);
 }
 
 TEST_F(EraseNode, onlyWhoHoldsNoJobs) {

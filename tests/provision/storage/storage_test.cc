@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "provision/provision.h"
 #include "provision/storage/storage.h"
+#include "provision/provision.h"
 
 #include "base/io/files.h"
 #include "base/io/process.h"
@@ -16,42 +16,72 @@
 namespace muster::provision {
 namespace {
 
+using inventory::MountKind;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using inventory::MountKind;
 
-inventory::MountedSystem nfs() { return {.name = "home", .kind = MountKind::Nfs, .source = "10.20.0.9:/export/home", .at = "/home", .options = {"vers=4.2", "nconnect=16"}, .read_mb_s = 500}; }
+inventory::MountedSystem nfs() {
+  return {.name = "home",
+          .kind = MountKind::Nfs,
+          .source = "10.20.0.9:/export/home",
+          .at = "/home",
+          .options = {"vers=4.2", "nconnect=16"},
+          .read_mb_s = 500};
+}
 
 TEST(StorageUnit, isRenderedWhole) {
-  EXPECT_EQ(mountUnit(nfs()),
-            "# Written by muster for storage home; changes are put back.\n[Unit]\nDescription=storage home (nfs)\nAfter=network-online.target\nWants=network-online.target\n\n"
-            "[Mount]\nWhat=10.20.0.9:/export/home\nWhere=/home\nType=nfs\nOptions=vers=4.2,nconnect=16,_netdev\nTimeoutSec=120\n\n[Install]\nWantedBy=remote-fs.target\n");
+  EXPECT_EQ(
+      mountUnit(nfs()),
+      "# Written by muster for storage home; changes are put back.\n[Unit]\nDescription=storage "
+      "home (nfs)\nAfter=network-online.target\nWants=network-online.target\n\n"
+      "[Mount]\nWhat=10.20.0.9:/export/home\nWhere=/"
+      "home\nType=nfs\nOptions=vers=4.2,nconnect=16,_netdev\nTimeoutSec=120\n\n[Install]\nWantedBy="
+      "remote-fs.target\n");
 }
 
 TEST(StorageUnit, eachKindHasItsOwnNeeds) {
-  inventory::MountedSystem lustre{.name = "scratch", .kind = MountKind::Lustre, .source = "10.0.0.1@o2ib:10.0.0.2@o2ib:/scratch", .at = "/mnt/scratch", .options = {"flock"}};
-  EXPECT_THAT(mountUnit(lustre), HasSubstr("What=10.0.0.1@o2ib:10.0.0.2@o2ib:/scratch\nWhere=/mnt/scratch\nType=lustre\nOptions=flock,_netdev\n"));
-  inventory::MountedSystem gpfs{.name = "fs1", .kind = MountKind::Gpfs, .source = "fs1", .at = "/gpfs/fs1"};
+  inventory::MountedSystem lustre{.name = "scratch",
+                                  .kind = MountKind::Lustre,
+                                  .source = "10.0.0.1@o2ib:10.0.0.2@o2ib:/scratch",
+                                  .at = "/mnt/scratch",
+                                  .options = {"flock"}};
+  EXPECT_THAT(mountUnit(lustre), HasSubstr("What=10.0.0.1@o2ib:10.0.0.2@o2ib:/scratch\nWhere=/mnt/"
+                                           "scratch\nType=lustre\nOptions=flock,_netdev\n"));
+  inventory::MountedSystem gpfs{
+      .name = "fs1", .kind = MountKind::Gpfs, .source = "fs1", .at = "/gpfs/fs1"};
   EXPECT_THAT(mountUnit(gpfs), HasSubstr("Requires=gpfs.service\n"));
 }
 
 /// What systemd itself says of a unit; the services that it names are there.
 std::string systemdSays(const std::string& name, const std::string& unit) {
   muster::test::TempFolder folder;
-  for (const char* service : {"gpfs.service", "lnet.service"}) EXPECT_TRUE(io::writeFileAtomic(folder / service, "[Service]\nExecStart=/bin/true\n"));
+  for (const char* service : {"gpfs.service", "lnet.service"})
+    EXPECT_TRUE(io::writeFileAtomic(folder / service, "[Service]\nExecStart=/bin/true\n"));
   EXPECT_TRUE(io::writeFileAtomic(folder / name, unit));
-  const auto ran = io::runBlocking({"systemd-analyze", {"verify", "--man=no", (folder / name).string()}, {{"SYSTEMD_UNIT_PATH", folder.path().string() + ":"}}});
-  return !ran ? ran.error().str() : ran->code == 0 && ran->err.empty() ? "" : fmt::format("{}{}", ran->out, ran->err);
+  const auto ran = io::runBlocking({"systemd-analyze",
+                                    {"verify", "--man=no", (folder / name).string()},
+                                    {{"SYSTEMD_UNIT_PATH", folder.path().string() + ":"}}});
+  return !ran                                 ? ran.error().str()
+         : ran->code == 0 && ran->err.empty() ? ""
+                                              : fmt::format("{}{}", ran->out, ran->err);
 }
 
 TEST(StorageUnit, systemdItselfHasNothingToSayOfAnyKind) {
-  if (!std::filesystem::exists("/usr/bin/systemd-analyze")) GTEST_SKIP() << "no systemd-analyze here";
-  const inventory::MountedSystem lustre{.name = "scratch", .kind = MountKind::Lustre, .source = "10.0.0.1@o2ib:10.0.0.2@o2ib:/scratch", .at = "/mnt/scratch-1", .options = {"flock"}};
-  const inventory::MountedSystem gpfs{.name = "fs1", .kind = MountKind::Gpfs, .source = "fs1", .at = "/gpfs/fs1"};
-  for (const auto& system : {nfs(), lustre, gpfs}) EXPECT_EQ(systemdSays(mountUnitName(system.at), mountUnit(system)), "") << system.name;
+  if (!std::filesystem::exists("/usr/bin/systemd-analyze"))
+    GTEST_SKIP() << "no systemd-analyze here";
+  const inventory::MountedSystem lustre{.name = "scratch",
+                                        .kind = MountKind::Lustre,
+                                        .source = "10.0.0.1@o2ib:10.0.0.2@o2ib:/scratch",
+                                        .at = "/mnt/scratch-1",
+                                        .options = {"flock"}};
+  const inventory::MountedSystem gpfs{
+      .name = "fs1", .kind = MountKind::Gpfs, .source = "fs1", .at = "/gpfs/fs1"};
+  for (const auto& system : {nfs(), lustre, gpfs})
+    EXPECT_EQ(systemdSays(mountUnitName(system.at), mountUnit(system)), "") << system.name;
   auto wrong = mountUnit(gpfs);
   wrong.replace(wrong.find("TimeoutSec="), 11, "TimeoutSeconds=");
-  EXPECT_THAT(systemdSays(mountUnitName(gpfs.at), wrong), HasSubstr("Unknown key")) << "it would be seen";
+  EXPECT_THAT(systemdSays(mountUnitName(gpfs.at), wrong), HasSubstr("Unknown key"))
+      << "it would be seen";
   EXPECT_THAT(systemdSays("elsewhere.mount", mountUnit(gpfs)), HasSubstr("match unit name"));
 }
 
@@ -116,7 +146,8 @@ TEST(StoragePhase, takesAwayWhatTheProfileNamesNoMore) {
   ASSERT_TRUE(outcome) << outcome.error().str();
   EXPECT_TRUE(std::holds_alternative<lifecycle::Done>(*outcome));
   ASSERT_EQ(agents.submitted(name, wire::TaskKind::Storage).size(), 1u);
-  EXPECT_EQ(nlohmann::json::parse(agents.submitted(name, wire::TaskKind::Storage)[0].params), nlohmann::json({{"name", "home"}, {"remove", true}}));
+  EXPECT_EQ(nlohmann::json::parse(agents.submitted(name, wire::TaskKind::Storage)[0].params),
+            nlohmann::json({{"name", "home"}, {"remove", true}}));
   const auto verified = muster::test::runAsync(phase->verify(action));
   ASSERT_TRUE(verified) << verified.error().str();
   ASSERT_EQ(verified->size(), 1u);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA back end's host logic over a CUDA runtime of the tests: layouts, formats, handles, faults. No GPU is needed, and none is proven.
+// The CUDA back end's host logic over a CUDA runtime of the tests: layouts, formats, handles,
+// faults. No GPU is needed, and none is proven.
 #include "tests/fakes/cuda/fake_cuda.h"
 #include "tests/paths.h"
 #include "validate/burn/backends.h"
@@ -51,7 +52,8 @@ TEST_F(CudaBackEnd, everyStageOfAGoodGpuPasses) {
   options.stages = usualStages(*devices_.front(), {});
   const auto report = burn(devices_, options);
   EXPECT_EQ(report.outcome(), Outcome::Pass) << toText(report);
-  EXPECT_EQ(report.devices.front().stages.size(), 6u * 2 - 1 + 3) << "six formats, of which INT8 has no random data; memory, copy, units";
+  EXPECT_EQ(report.devices.front().stages.size(), 6u * 2 - 1 + 3)
+      << "six formats, of which INT8 has no random data; memory, copy, units";
   EXPECT_EQ(report.devices.front().identity.place, "0000:01:00.0");
 }
 
@@ -63,7 +65,8 @@ TEST_F(CudaBackEnd, catchesEveryKindOfFault) {
 
 TEST_F(CudaBackEnd, goldensAreThoseOfEveryOtherBackEnd) {
   auto options = tiny();
-  options.stages = {{StageKind::Gemm, Dtype::Fp8, Operands::Integer, {}}, {StageKind::Gemm, Dtype::Fp8, Operands::Random, {}}};
+  options.stages = {{StageKind::Gemm, Dtype::Fp8, Operands::Integer, {}},
+                    {StageKind::Gemm, Dtype::Fp8, Operands::Random, {}}};
   const auto first = burn(devices_, options), second = burn(devices_, options);
   for (const int stage : {0, 1}) {
     const auto& one = first.devices.front().stages[static_cast<std::size_t>(stage)];
@@ -73,7 +76,8 @@ TEST_F(CudaBackEnd, goldensAreThoseOfEveryOtherBackEnd) {
   }
 }
 
-// Which algorithm is the fastest may differ between two GPUs of a kind by chance; what they compute must not.
+// Which algorithm is the fastest may differ between two GPUs of a kind by chance; what they compute
+// must not.
 TEST_F(CudaBackEnd, bitsAreComparedByOneAlgorithmAndRatesAreMeasuredByTheFastest) {
   auto options = tiny();
   options.stages = {{StageKind::Gemm, Dtype::Bf16, Operands::Random, {}}};
@@ -99,7 +103,8 @@ TEST_F(CudaBackEnd, theReportSaysWithWhatItsBitsAreComparable) {
   options.stages = {{StageKind::Gemm, Dtype::Bf16, Operands::Random, {}}};
   const auto report = burn(devices_, options);
   EXPECT_EQ(report.devices.front().identity.library, "cuBLASLt 130100");
-  EXPECT_EQ(report.devices.front().stages.front().product, fmt::format("n {}, seed 6d7573746572", kTile));
+  EXPECT_EQ(report.devices.front().stages.front().product,
+            fmt::format("n {}, seed 6d7573746572", kTile));
 }
 
 TEST_F(CudaBackEnd, aFormatWithoutAnAlgorithmIsAnError) {
@@ -108,7 +113,8 @@ TEST_F(CudaBackEnd, aFormatWithoutAnAlgorithmIsAnError) {
   options.stages = {{StageKind::Gemm, Dtype::Bf16, Operands::Integer, {}}};
   const auto report = burn(devices_, options);
   EXPECT_EQ(report.outcome(), Outcome::Error);
-  EXPECT_NE(report.devices.front().stages.front().findings.front().find("no algorithm for bf16"), std::string::npos);
+  EXPECT_NE(report.devices.front().stages.front().findings.front().find("no algorithm for bf16"),
+            std::string::npos);
 }
 
 TEST_F(CudaBackEnd, withoutMemoryItSaysSo) {
@@ -121,11 +127,15 @@ TEST(CudaPeers, copiesGoToEveryOtherGpu) {
   fakeCuda().gpus = 3;
   Devices devices;
   ASSERT_TRUE(openCuda(devices));
-  EXPECT_EQ(devices[1]->routes(), (std::vector<std::string>{"host to device", "device to host", "device to 0000:01:00.0", "device to 0000:03:00.0"}));
+  EXPECT_EQ(devices[1]->routes(),
+            (std::vector<std::string>{"host to device", "device to host", "device to 0000:01:00.0",
+                                      "device to 0000:03:00.0"}));
   devices[1]->inject(Fault{FaultKind::CopyBit, 5, 5});
-  for (const auto& route : devices[1]->routes()) EXPECT_EQ(devices[1]->copy(route, 1 << 16, 1)->bad_blocks, 1u) << route;
+  for (const auto& route : devices[1]->routes())
+    EXPECT_EQ(devices[1]->copy(route, 1 << 16, 1)->bad_blocks, 1u) << route;
   devices[1]->inject(std::nullopt);
-  for (const auto& route : devices[1]->routes()) EXPECT_EQ(devices[1]->copy(route, 1 << 16, 1)->bad_blocks, 0u) << route;
+  for (const auto& route : devices[1]->routes())
+    EXPECT_EQ(devices[1]->copy(route, 1 << 16, 1)->bad_blocks, 0u) << route;
   EXPECT_FALSE(devices[1]->copy("to the moon", 1 << 16, 1));
 }
 
@@ -146,7 +156,8 @@ TEST(CudaBackEndFile, loadsAndSaysWhetherThereIsAGpu) {
   const auto opened = openDevices("cuda", 0, test::binFolder());
   if (opened) GTEST_SKIP() << "a GPU is here: ./run gpu-test";
   EXPECT_EQ(opened.error().code(), ErrorCode::NotFound) << opened.error().str();
-  EXPECT_NE(opened.error().str().find("CUDA sees no GPU"), std::string::npos) << opened.error().str();
+  EXPECT_NE(opened.error().str().find("CUDA sees no GPU"), std::string::npos)
+      << opened.error().str();
 }
 
 TEST(CudaBackEndFile, isMissedWithWords) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine's judgement, over a device whose every answer is scripted: whatever is no number, missing or late does not pass.
-#include "validate/burn/cpu/cpu_device.h"
-#include "validate/burn/self_test.h"
-#include "validate/burn/golden.h"
+// The engine's judgement, over a device whose every answer is scripted: whatever is no number,
+// missing or late does not pass.
 #include "tests/run_async.h"
+#include "validate/burn/cpu/cpu_device.h"
+#include "validate/burn/golden.h"
+#include "validate/burn/self_test.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -18,9 +19,9 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 /// What a scripted device does.
 struct Script {
   GemmRound round{1, 1e-3, 0, {}};
-  std::optional<Error> broken;        ///< every preparation answers it
+  std::optional<Error> broken;  ///< every preparation answers it
   std::uint64_t wrong_inputs = 0;
-  double side_error = 0;              ///< added to one row sum
+  double side_error = 0;  ///< added to one row sum
   std::vector<std::uint64_t> reference = {1, 2, 3, 4};
   CopyRound copied{1 << 20, 1e-3, 0, 0};
   std::vector<std::string> routes = {"here to there"};
@@ -33,7 +34,9 @@ struct Script {
 class ScriptedGemm final : public GemmWork {
  public:
   ScriptedGemm(const Script& script, const GemmPlan& plan) : script_(script), plan_(plan) {}
-  Result<void> setGolden(std::vector<std::uint64_t> golden) override { return golden.empty() ? fail(ErrorCode::Internal, "no golden") : Result<void>(); }
+  Result<void> setGolden(std::vector<std::uint64_t> golden) override {
+    return golden.empty() ? fail(ErrorCode::Internal, "no golden") : Result<void>();
+  }
   Result<GemmRound> multiply(std::uint64_t, bool) override { return script_.round; }
   Result<std::vector<std::uint64_t>> tileSums() override { return script_.reference; }
   Result<SideSums> sideSums() override {
@@ -75,9 +78,13 @@ class ScriptedDevice final : public Device {
     return std::make_unique<ScriptedMemory>(script_);
   }
   std::vector<std::string> routes() const override { return script_.routes; }
-  Result<CopyRound> copy(const std::string&, std::uint64_t, std::uint64_t) override { return script_.copied; }
+  Result<CopyRound> copy(const std::string&, std::uint64_t, std::uint64_t) override {
+    return script_.copied;
+  }
   Result<std::vector<UnitResult>> probeUnits(std::uint64_t) override { return script_.units; }
-  Telemetry sample() override { return script_.samples[std::min(looks_++, script_.samples.size() - 1)]; }
+  Telemetry sample() override {
+    return script_.samples[std::min(looks_++, script_.samples.size() - 1)];
+  }
   void inject(std::optional<Fault>) override {}
 
  private:
@@ -87,7 +94,8 @@ class ScriptedDevice final : public Device {
 
 Report burnScripted(std::vector<Script> scripts, Options options) {
   Devices devices;
-  for (auto& script : scripts) devices.push_back(std::make_unique<ScriptedDevice>(std::move(script)));
+  for (auto& script : scripts)
+    devices.push_back(std::make_unique<ScriptedDevice>(std::move(script)));
   return burn(devices, options);
 }
 StageReport one(Script script, Stage stage, Options options = {}) {
@@ -98,7 +106,8 @@ constexpr Stage kInteger{StageKind::Gemm, Dtype::Fp32, Operands::Integer, {}};
 constexpr Stage kRandom{StageKind::Gemm, Dtype::Fp32, Operands::Random, {}};
 
 TEST(Engine, aGoodDevicePasses) {
-  for (const auto& stage : {kInteger, kRandom, Stage{StageKind::Memory}, Stage{StageKind::Copy}, Stage{StageKind::Units}})
+  for (const auto& stage : {kInteger, kRandom, Stage{StageKind::Memory}, Stage{StageKind::Copy},
+                            Stage{StageKind::Units}})
     EXPECT_EQ(one({}, stage).outcome, Outcome::Pass) << stage.name();
 }
 
@@ -157,7 +166,8 @@ TEST(Engine, oneBadTileFailsAndIsNamed) {
   script.round.first = {{7, 0, 3, 1, {}}};
   const auto stage = one(script, kInteger);
   EXPECT_EQ(stage.outcome, Outcome::Fail);
-  EXPECT_NE(stage.findings.front().find("unit 7: tile 0"), std::string::npos) << stage.findings.front();
+  EXPECT_NE(stage.findings.front().find("unit 7: tile 0"), std::string::npos)
+      << stage.findings.front();
 }
 
 TEST(Engine, theWrongElementOfATileIsNamed) {
@@ -169,7 +179,8 @@ TEST(Engine, theWrongElementOfATileIsNamed) {
   script.round.bad_tiles = 1;
   script.round.first = {bad};
   const auto words = one(script, kInteger).findings.front();
-  EXPECT_NE(words.find("1 wrong values, first at row 2 column 5: expected"), std::string::npos) << words;
+  EXPECT_NE(words.find("1 wrong values, first at row 2 column 5: expected"), std::string::npos)
+      << words;
 }
 
 TEST(Engine, memoryCopiesAndUnitsFailOnOneFault) {
@@ -187,7 +198,8 @@ TEST(Engine, whatWasNotTestedIsNoPass) {
   script.units.pop_back();
   EXPECT_EQ(one(script, {StageKind::Units}).outcome, Outcome::NoData) << "a unit is missing";
   script.units = {{0, 1, 0}, {0, 1, 0}};
-  EXPECT_EQ(one(script, {StageKind::Units}).outcome, Outcome::NoData) << "one unit twice is not two";
+  EXPECT_EQ(one(script, {StageKind::Units}).outcome, Outcome::NoData)
+      << "one unit twice is not two";
   script.routes.clear();
   EXPECT_EQ(one(script, {StageKind::Copy}).outcome, Outcome::NoData);
   script.routes = {"a to b"};
@@ -201,21 +213,25 @@ TEST(Engine, anUnfinishedMemoryTestIsSlowAndSaysItsRate) {
   devices.push_back(std::move(device));
   Options options;
   options.memory_bytes = 64u << 20;
-  options.stages = {{StageKind::Memory, Dtype::Fp32, Operands::Integer, std::chrono::milliseconds(1)}};
+  options.stages = {
+      {StageKind::Memory, Dtype::Fp32, Operands::Integer, std::chrono::milliseconds(1)}};
   const auto report = burn(devices, options);
   EXPECT_EQ(report.outcome(), Outcome::Slow);
   EXPECT_GT(report.devices[0].stages[0].values.at("memory_gbytes_per_s"), 0);
-  EXPECT_FALSE(report.devices[0].stages[0].values.contains("memory_round_seconds")) << "no round came to its end";
+  EXPECT_FALSE(report.devices[0].stages[0].values.contains("memory_round_seconds"))
+      << "no round came to its end";
 }
 
-// What was wrong with a busy machine: the duration of a measurement was the deadline of the first round, too.
+// What was wrong with a busy machine: the duration of a measurement was the deadline of the first
+// round, too.
 TEST(Engine, theFirstRoundOfMemoryMayOutlastItsMeasurement) {
   Devices devices;
   devices.push_back(makeCpuDevice());
   Options options;
   options.memory_bytes = 64u << 20;
   options.memory_limit = std::chrono::minutes(10);
-  options.stages = {{StageKind::Memory, Dtype::Fp32, Operands::Integer, std::chrono::milliseconds(1)}};
+  options.stages = {
+      {StageKind::Memory, Dtype::Fp32, Operands::Integer, std::chrono::milliseconds(1)}};
   const auto report = burn(devices, options);
   ASSERT_EQ(report.outcome(), Outcome::Pass) << toText(report);
   const auto& values = report.devices[0].stages[0].values;
@@ -226,7 +242,10 @@ TEST(Engine, theFirstRoundOfMemoryMayOutlastItsMeasurement) {
 TEST(Engine, slowMemoryWithAWrongWordIsWrong) {
   Script script;
   script.step.wrong_words = 1;
-  EXPECT_EQ(one(script, {StageKind::Memory, Dtype::Fp32, Operands::Integer, std::chrono::milliseconds(1)}).outcome, Outcome::Fail);
+  EXPECT_EQ(
+      one(script, {StageKind::Memory, Dtype::Fp32, Operands::Integer, std::chrono::milliseconds(1)})
+          .outcome,
+      Outcome::Fail);
 }
 
 Options quickPower() {
@@ -247,11 +266,19 @@ TEST(Engine, powerNeedsAReadingAndAMean) {
   EXPECT_EQ(one(script, stage, quickPower()).outcome, Outcome::Fail);
 }
 
-Telemetry counters(std::uint64_t thermal_ns, std::uint64_t hardware_ns, std::uint64_t ecc, std::uint64_t reasons = 0x4) {
-  return {.watts = 500, .throttle_thermal_ns = thermal_ns, .throttle_hardware_ns = hardware_ns, .throttle_reasons = reasons, .ecc_uncorrected = ecc};
+Telemetry counters(std::uint64_t thermal_ns, std::uint64_t hardware_ns, std::uint64_t ecc,
+                   std::uint64_t reasons = 0x4) {
+  return {.watts = 500,
+          .throttle_thermal_ns = thermal_ns,
+          .throttle_hardware_ns = hardware_ns,
+          .throttle_reasons = reasons,
+          .ecc_uncorrected = ecc};
 }
 
-TEST(Sensors, heldBackByPowerAloneIsNoFault) { EXPECT_TRUE(judgeSensors({counters(9, 9, 9), counters(9, 9, 9)}, {"ecc", "throttle", "watts"}).empty()); }
+TEST(Sensors, heldBackByPowerAloneIsNoFault) {
+  EXPECT_TRUE(
+      judgeSensors({counters(9, 9, 9), counters(9, 9, 9)}, {"ecc", "throttle", "watts"}).empty());
+}
 TEST(Sensors, growthOfACounterIsAFault) {
   EXPECT_EQ(judgeSensors({counters(0, 0, 0), counters(1, 0, 0)}, {}).size(), 1u);
   EXPECT_EQ(judgeSensors({counters(0, 0, 0), counters(0, 1, 1)}, {}).size(), 2u);
@@ -260,7 +287,8 @@ TEST(Sensors, combinedBitsAreSeen) {  // a comparison by equality misses them
   EXPECT_EQ(judgeSensors({counters(0, 0, 0, 0x4 | 0x40)}, {}).size(), 1u);
 }
 TEST(Sensors, aCounterThatGoesBackIsAReset) {
-  EXPECT_NE(judgeSensors({counters(0, 0, 5), counters(0, 0, 0)}, {}).front().find("reset"), std::string::npos);
+  EXPECT_NE(judgeSensors({counters(0, 0, 5), counters(0, 0, 0)}, {}).front().find("reset"),
+            std::string::npos);
 }
 TEST(Sensors, whatIsRequiredAndMissingIsAFinding) {
   EXPECT_TRUE(judgeSensors({{}}, {}).empty());
@@ -286,7 +314,8 @@ TEST(References, twoThatDifferAreBothInDoubt) {
   EXPECT_EQ(report.devices[0].outcome(), Outcome::Fail);
   EXPECT_EQ(report.devices[1].outcome(), Outcome::Fail);
   bad.model = "another";
-  EXPECT_EQ(burnScripted({good, bad}, options).outcome(), Outcome::Pass) << "other models may round otherwise";
+  EXPECT_EQ(burnScripted({good, bad}, options).outcome(), Outcome::Pass)
+      << "other models may round otherwise";
 }
 
 TEST(BurnReport, saysWhoAndHowToRepeat) {
@@ -304,7 +333,8 @@ TEST(BurnReport, saysWhoAndHowToRepeat) {
 }
 
 TEST(SelfTestOfTheHost, catchesEveryKindOfFault) {
-  test::TempFolder no_sensors;  // a machine that is throttled by heat while the test runs is no fault of the self-test
+  test::TempFolder no_sensors;  // a machine that is throttled by heat while the test runs is no
+                                // fault of the self-test
   Devices devices;
   devices.push_back(makeCpuDevice(0, no_sensors.path()));
   const auto result = selfTest(devices, 0, false);

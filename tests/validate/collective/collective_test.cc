@@ -15,25 +15,28 @@ namespace {
 Job job(int ranks = 4) {
   Job job;
   job.group = "g", job.meeting = "10.0.0.1:41000", job.ranks = ranks, job.local_ranks = ranks;
-  job.operations = {Operation::AllReduce, Operation::AllGather, Operation::ReduceScatter, Operation::AllToAll, Operation::SendRecv};
+  job.operations = {Operation::AllReduce, Operation::AllGather, Operation::ReduceScatter,
+                    Operation::AllToAll, Operation::SendRecv};
   job.min_bytes = job.max_bytes = 4096;
   job.iterations = 2;
   return job;
 }
 
-/// All ranks in one place. The operations are done by their definition, not by the formula that checks them.
+/// All ranks in one place. The operations are done by their definition, not by the formula that
+/// checks them.
 struct World {
   explicit World(int ranks) : together(ranks), inputs(static_cast<std::size_t>(ranks)) {}
   std::barrier<> together;
   std::vector<std::vector<float>> inputs;
-  int liar = -1;                 ///< this rank's input is flipped on its way
-  bool silent = false;           ///< outputs are never written
+  int liar = -1;        ///< this rank's input is flipped on its way
+  bool silent = false;  ///< outputs are never written
   double seconds = 1e-5;
 };
 
 class ThreadRank final : public Communicator {
  public:
-  ThreadRank(World& world, int rank) : world_(world), rank_(rank), ranks_(static_cast<int>(world.inputs.size())) {}
+  ThreadRank(World& world, int rank)
+      : world_(world), rank_(rank), ranks_(static_cast<int>(world.inputs.size())) {}
   std::string device() const override { return fmt::format("gpu{}", rank_); }
   Result<double> time(const Step&, int) override { return world_.seconds; }
 
@@ -49,12 +52,15 @@ class ThreadRank final : public Communicator {
     world_.together.arrive_and_wait();
     std::uint64_t wrong = 0;
     const int whose = step.operation == Operation::Pair ? step.peer : rank_;
-    for (std::uint64_t i = 0; i < shape.output; ++i) wrong += !(out[i] == outputValue(step.operation, seed, whose, ranks_, shape.count, i));
+    for (std::uint64_t i = 0; i < shape.output; ++i)
+      wrong += !(out[i] == outputValue(step.operation, seed, whose, ranks_, shape.count, i));
     return wrong;
   }
 
  private:
-  float of(int rank, std::uint64_t i) const { return world_.inputs[static_cast<std::size_t>(rank)][i]; }
+  float of(int rank, std::uint64_t i) const {
+    return world_.inputs[static_cast<std::size_t>(rank)][i];
+  }
   float sumOf(std::uint64_t i) const {
     float sum = 0;
     for (int rank = 0; rank < ranks_; ++rank) sum += of(rank, i);
@@ -64,12 +70,18 @@ class ThreadRank final : public Communicator {
     const auto& shape = step.shape;
     const auto mine = static_cast<std::uint64_t>(rank_) * shape.count;
     switch (step.operation) {
-      case Operation::AllReduce: return sumOf(i);
-      case Operation::ReduceScatter: return sumOf(mine + i);
-      case Operation::AllGather: return of(static_cast<int>(i / shape.count), i % shape.count);
-      case Operation::AllToAll: return of(static_cast<int>(i / shape.count), mine + i % shape.count);
-      case Operation::SendRecv: return of((rank_ + ranks_ - 1) % ranks_, i);
-      case Operation::Pair: return of(step.peer, i);
+      case Operation::AllReduce:
+        return sumOf(i);
+      case Operation::ReduceScatter:
+        return sumOf(mine + i);
+      case Operation::AllGather:
+        return of(static_cast<int>(i / shape.count), i % shape.count);
+      case Operation::AllToAll:
+        return of(static_cast<int>(i / shape.count), mine + i % shape.count);
+      case Operation::SendRecv:
+        return of((rank_ + ranks_ - 1) % ranks_, i);
+      case Operation::Pair:
+        return of(step.peer, i);
     }
     return 0;
   }
@@ -78,7 +90,9 @@ class ThreadRank final : public Communicator {
 };
 
 JobReport runIn(World& world, const Job& job) {
-  return runJob(job, [&world](const Job&, int rank, int) -> Result<std::unique_ptr<Communicator>> { return std::make_unique<ThreadRank>(world, rank); });
+  return runJob(job, [&world](const Job&, int rank, int) -> Result<std::unique_ptr<Communicator>> {
+    return std::make_unique<ThreadRank>(world, rank);
+  });
 }
 
 class Ranks : public testing::TestWithParam<int> {};
@@ -86,7 +100,8 @@ TEST_P(Ranks, everyOperationGivesWhatTheFormulaSays) {
   World world(GetParam());
   const auto report = runIn(world, job(GetParam()));
   EXPECT_TRUE(report.passed) << testing::PrintToString(report.findings);
-  EXPECT_EQ(report.rows.size(), static_cast<std::size_t>(GetParam()) * 5) << "one result a rank and operation";
+  EXPECT_EQ(report.rows.size(), static_cast<std::size_t>(GetParam()) * 5)
+      << "one result a rank and operation";
 }
 INSTANTIATE_TEST_SUITE_P(Counts, Ranks, testing::Values(2, 3, 4, 5, 7, 8, 16));
 
@@ -121,16 +136,21 @@ TEST(Collective, theFloorIsOfTheLargestMessage) {
   World world(2);
   auto asked = job(2);
   asked.min_bytes = 1024, asked.max_bytes = 1 << 20;
-  asked.min_busbw_gbytes_per_s = 50;   // 1 MiB in 10 us is 105 GB/s, half of that on the bus of an all-gather of two; 1 KiB is far below
+  asked.min_busbw_gbytes_per_s = 50;  // 1 MiB in 10 us is 105 GB/s, half of that on the bus of an
+                                      // all-gather of two; 1 KiB is far below
   EXPECT_TRUE(runIn(world, asked).passed);
   asked.min_busbw_gbytes_per_s = 53;
   EXPECT_FALSE(runIn(world, asked).passed);
 }
 
 TEST(Collective, aRankThatDoesNotJoinIsNamed) {
-  const auto report = runJob(job(2), [](const Job&, int, int) -> Result<std::unique_ptr<Communicator>> { return fail(ErrorCode::Timeout, "nobody answers"); });
+  const auto report =
+      runJob(job(2), [](const Job&, int, int) -> Result<std::unique_ptr<Communicator>> {
+        return fail(ErrorCode::Timeout, "nobody answers");
+      });
   EXPECT_FALSE(report.passed);
-  EXPECT_NE(report.findings.front().find("did not join g"), std::string::npos) << report.findings.front();
+  EXPECT_NE(report.findings.front().find("did not join g"), std::string::npos)
+      << report.findings.front();
 }
 
 TEST(BusBandwidth, factorsAreThoseOfNcclTests) {
@@ -161,7 +181,8 @@ TEST(Reports, travelAndAreJudgedAgainByWhoReadsThem) {
   auto mute = toJson(report);
   mute["passed"] = false;
   EXPECT_FALSE(parseReport(mute.dump(), asked)->passed);
-  for (const char* text : {"", "{}", "OK", R"({"format":"muster-collective/1","group":"other"})"}) EXPECT_FALSE(parseReport(text, asked)) << text;
+  for (const char* text : {"", "{}", "OK", R"({"format":"muster-collective/1","group":"other"})"})
+    EXPECT_FALSE(parseReport(text, asked)) << text;
 }
 
 TEST(Jobs, travelAndAreRefusedWhenTheyMakeNoSense) {
@@ -170,8 +191,19 @@ TEST(Jobs, travelAndAreRefusedWhenTheyMakeNoSense) {
   const auto read = parseJob(toJson(asked).dump());
   ASSERT_TRUE(read) << read.error().str();
   EXPECT_EQ(toJson(*read), toJson(asked));
-  const std::vector<std::pair<const char*, nlohmann::json>> wrong = {{"ranks", 1},        {"local_ranks", 0},   {"first_rank", 6},  {"first_rank", -1}, {"meeting", "here"}, {"operations", nlohmann::json::array()},
-                                                                     {"operations", {"all-shout"}}, {"max_bytes", 1}, {"iterations", 0}, {"limit_seconds", 0}, {"group", ""},     {"ranks", "many"}};
+  const std::vector<std::pair<const char*, nlohmann::json>> wrong = {
+      {"ranks", 1},
+      {"local_ranks", 0},
+      {"first_rank", 6},
+      {"first_rank", -1},
+      {"meeting", "here"},
+      {"operations", nlohmann::json::array()},
+      {"operations", {"all-shout"}},
+      {"max_bytes", 1},
+      {"iterations", 0},
+      {"limit_seconds", 0},
+      {"group", ""},
+      {"ranks", "many"}};
   for (const auto& [key, value] : wrong) {
     auto bad = toJson(asked);
     bad[key] = value;
@@ -183,7 +215,8 @@ TEST(Jobs, travelAndAreRefusedWhenTheyMakeNoSense) {
 }
 
 TEST(Placement, groupsRunAtOnceAtMeetingPlacesOfTheirOwn) {
-  const auto jobs = placeGroups({{"a", {"n1", "n2"}, "10.0.0.1", 8}, {"b", {"n3", "n4", "n5"}, "10.0.0.3", 8}}, job(), 41000);
+  const auto jobs = placeGroups(
+      {{"a", {"n1", "n2"}, "10.0.0.1", 8}, {"b", {"n3", "n4", "n5"}, "10.0.0.3", 8}}, job(), 41000);
   ASSERT_TRUE(jobs) << jobs.error().str();
   ASSERT_EQ(jobs->size(), 5u);
   EXPECT_EQ((*jobs)[1].node, "n2");
@@ -196,9 +229,13 @@ TEST(Placement, groupsRunAtOnceAtMeetingPlacesOfTheirOwn) {
 }
 
 TEST(Placement, aNodeIsInOneGroupOnly) {
-  EXPECT_FALSE(placeGroups({{"a", {"n1", "n2"}, "10.0.0.1", 8}, {"b", {"n2", "n3"}, "10.0.0.2", 8}}, job(), 41000));
-  EXPECT_FALSE(placeGroups({{"a", {"n1"}, "10.0.0.1", 1}}, job(), 41000)) << "one rank alone talks to nobody";
-  EXPECT_FALSE(placeGroups({{"a", {"n1"}, "10.0.0.1", 8}, {"b", {"n2"}, "10.0.0.2", 8}}, job(), 65535)) << "no port is left";
+  EXPECT_FALSE(placeGroups({{"a", {"n1", "n2"}, "10.0.0.1", 8}, {"b", {"n2", "n3"}, "10.0.0.2", 8}},
+                           job(), 41000));
+  EXPECT_FALSE(placeGroups({{"a", {"n1"}, "10.0.0.1", 1}}, job(), 41000))
+      << "one rank alone talks to nobody";
+  EXPECT_FALSE(
+      placeGroups({{"a", {"n1"}, "10.0.0.1", 8}, {"b", {"n2"}, "10.0.0.2", 8}}, job(), 65535))
+      << "no port is left";
 }
 
 }  // namespace

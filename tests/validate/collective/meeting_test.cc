@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first process of a group hands out what all meet by; and what is known of a job that does not come to its end.
+// The first process of a group hands out what all meet by; and what is known of a job that does not
+// come to its end.
 #include "validate/collective/nccl_meeting.h"
 #include "validate/collective/tcp_streams.h"
 
@@ -36,7 +37,8 @@ struct Came {
 std::future<Came> come(Job job, std::function<Result<std::string>()> make) {
   return std::async(std::launch::async, [job = std::move(job), make = std::move(make)] {
     Came came;
-    came.id = meetForId(job, [&came](const std::string& address) { came.addresses.push_back(address); }, make);
+    came.id = meetForId(
+        job, [&came](const std::string& address) { came.addresses.push_back(address); }, make);
     return came;
   });
 }
@@ -66,7 +68,8 @@ TEST(Meeting, oneProcessOfAllRanksMeetsNobody) {
 TEST(Meeting, whoDoesNotComeIsCounted) {
   const int port = freePort();
   auto middle = come(partOf(port, 2, std::chrono::seconds(3)), never);
-  auto first = come(partOf(port, 0, std::chrono::seconds(2)), []() -> Result<std::string> { return "id"; });
+  auto first =
+      come(partOf(port, 0, std::chrono::seconds(2)), []() -> Result<std::string> { return "id"; });
   const auto alone = first.get();
   ASSERT_FALSE(alone.id);
   EXPECT_THAT(alone.id.error().str(), HasSubstr("2 of 4 ranks on other nodes did not come"));
@@ -88,7 +91,8 @@ TEST(Meeting, anotherJobsProcessIsSentAway) {
 
 TEST(Meeting, theSameRanksTwiceAreAnError) {
   const int port = freePort();
-  auto one = come(partOf(port, 2, std::chrono::seconds(5)), never), same = come(partOf(port, 2, std::chrono::seconds(5)), never);
+  auto one = come(partOf(port, 2, std::chrono::seconds(5)), never),
+       same = come(partOf(port, 2, std::chrono::seconds(5)), never);
   const auto first = come(partOf(port, 0), []() -> Result<std::string> { return "id"; }).get();
   ASSERT_FALSE(first.id);
   EXPECT_EQ(first.id.error().code(), ErrorCode::Conflict);
@@ -108,7 +112,8 @@ TEST(Meeting, theInterfaceOfTheWayIsNcclsUnlessTheSiteHasChosen) {
   ::unsetenv("NCCL_SOCKET_IFNAME");
 }
 
-/// One rank's GPU fails, and the other waits for it for ever: what ends them from outside can say who failed.
+/// One rank's GPU fails, and the other waits for it for ever: what ends them from outside can say
+/// who failed.
 TEST(Progress, holdsTheWordsOfWhoFailedWhileOthersStandStill) {
   auto job = partOf(1, 0);
   job.ranks = job.local_ranks = 2;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives over TCP: ranks as threads on the loopback, and as the real program, a process a node.
+// Collectives over TCP: ranks as threads on the loopback, and as the real program, a process a
+// node.
 #include "base/io/process.h"
 #include "tests/paths.h"
 #include "validate/collective/collective.h"
@@ -23,10 +24,12 @@ int freePort() { return *portOf(listenAt(0)->get()); }
 
 Job job(int ranks, int local, int port) {
   Job job;
-  job.group = "g", job.meeting = fmt::format("127.0.0.1:{}", port), job.ranks = ranks, job.local_ranks = local;
-  job.operations = {Operation::AllReduce, Operation::AllGather, Operation::ReduceScatter, Operation::AllToAll, Operation::SendRecv, Operation::Pair};
+  job.group = "g", job.meeting = fmt::format("127.0.0.1:{}", port), job.ranks = ranks,
+  job.local_ranks = local;
+  job.operations = {Operation::AllReduce, Operation::AllGather, Operation::ReduceScatter,
+                    Operation::AllToAll,  Operation::SendRecv,  Operation::Pair};
   job.transport = Transport::Tcp;
-  job.min_bytes = 4, job.max_bytes = 50'000;   // neither is a multiple of most numbers of ranks
+  job.min_bytes = 4, job.max_bytes = 50'000;  // neither is a multiple of most numbers of ranks
   job.iterations = 2, job.limit = std::chrono::seconds(60);
   return job;
 }
@@ -39,21 +42,25 @@ TEST(Meetings, everybodyMeetsEverybodyOnceAndNobodyTwoAtOnce) {
       for (int rank = 0; rank < players; ++rank) {
         const int other = met[static_cast<std::size_t>(rank)][step];
         if (other >= 0) {
-          ASSERT_EQ(met[static_cast<std::size_t>(other)][step], rank) << players << " players, step " << step;
+          ASSERT_EQ(met[static_cast<std::size_t>(other)][step], rank)
+              << players << " players, step " << step;
         }
       }
     for (int rank = 0; rank < players; ++rank) {
-      std::set<int> others(met[static_cast<std::size_t>(rank)].begin(), met[static_cast<std::size_t>(rank)].end());
+      std::set<int> others(met[static_cast<std::size_t>(rank)].begin(),
+                           met[static_cast<std::size_t>(rank)].end());
       others.erase(-1);
       ASSERT_EQ(others.size(), static_cast<std::size_t>(players) - 1) << players;
       ASSERT_FALSE(others.contains(rank));
-      ASSERT_LE(met[static_cast<std::size_t>(rank)].size(), static_cast<std::size_t>(players) - 1 + players % 2) << "no more steps than it takes";
+      ASSERT_LE(met[static_cast<std::size_t>(rank)].size(),
+                static_cast<std::size_t>(players) - 1 + players % 2)
+          << "no more steps than it takes";
     }
   }
 }
 
 TEST(Meetings, ranksOfOneRailStayAmongThemselves) {
-  for (const int other : meetings(5 * 4, 4, 6)) {   // node 1, place 2
+  for (const int other : meetings(5 * 4, 4, 6)) {  // node 1, place 2
     if (other >= 0) {
       EXPECT_EQ(other % 4, 2);
     }
@@ -66,8 +73,9 @@ TEST_P(Mesh, everyOperationGivesWhatTheFormulaSays) {
   const int ranks = GetParam();
   const auto report = runJob(job(ranks, ranks, freePort()), joinTcp);
   EXPECT_TRUE(report.passed) << testing::PrintToString(report.findings);
-  const auto sizes = 8u;   // 4, 16, … 16384, 50000
-  EXPECT_EQ(report.rows.size(), static_cast<std::size_t>(ranks) * (5 * sizes + static_cast<std::size_t>(ranks) - 1));
+  const auto sizes = 8u;  // 4, 16, … 16384, 50000
+  EXPECT_EQ(report.rows.size(),
+            static_cast<std::size_t>(ranks) * (5 * sizes + static_cast<std::size_t>(ranks) - 1));
 }
 INSTANTIATE_TEST_SUITE_P(Ranks, Mesh, testing::Values(2, 3, 4, 7));
 
@@ -76,7 +84,8 @@ TEST(MeshErrors, aRankThatDoesNotComeIsAFailureWithinTheLimit) {
   asked.limit = std::chrono::seconds(1);
   const auto report = runJob(asked, joinTcp);
   EXPECT_FALSE(report.passed);
-  EXPECT_THAT(report.findings.front(), AllOf(HasSubstr("rank 0 did not join g"), HasSubstr("2 of 2 other ranks did not come")));
+  EXPECT_THAT(report.findings.front(), AllOf(HasSubstr("rank 0 did not join g"),
+                                             HasSubstr("2 of 2 other ranks did not come")));
 }
 
 TEST(MeshErrors, strangersAtTheMeetingPlaceAreSentAway) {
@@ -84,7 +93,7 @@ TEST(MeshErrors, strangersAtTheMeetingPlaceAreSentAway) {
   std::jthread stranger([&] {
     const auto end = StreamClock::now() + std::chrono::seconds(20);
     auto stream = connectTo("127.0.0.1", std::stoi(asked.meeting.substr(10)), end);
-    const std::string words(200, 'G');   // as long as a hello, and none
+    const std::string words(200, 'G');  // as long as a hello, and none
     if (stream) (void)sendAll(stream->get(), words.data(), words.size(), end);
   });
   const auto report = runJob(asked, joinTcp);
@@ -93,7 +102,7 @@ TEST(MeshErrors, strangersAtTheMeetingPlaceAreSentAway) {
 
 TEST(MeshErrors, aRankOfAnotherJobIsNoneOfOurs) {
   auto ours = job(2, 1, freePort()), theirs = ours;
-  theirs.first_rank = 1, theirs.seed = 77;   // its data would not be what we expect
+  theirs.first_rank = 1, theirs.seed = 77;  // its data would not be what we expect
   ours.limit = theirs.limit = std::chrono::seconds(2);
   JobReport first, second;
   {
@@ -154,7 +163,11 @@ TEST(CollectiveProgram, nodesMeetAndTellEveryPair) {
   }
   {
     std::vector<std::jthread> threads;
-    for (int node = 0; node < kNodes; ++node) threads.emplace_back([&, node] { ended[static_cast<std::size_t>(node)] = program(toJson(jobs[static_cast<std::size_t>(node)]).dump()); });
+    for (int node = 0; node < kNodes; ++node)
+      threads.emplace_back([&, node] {
+        ended[static_cast<std::size_t>(node)] =
+            program(toJson(jobs[static_cast<std::size_t>(node)]).dump());
+      });
   }
   for (int node = 0; node < kNodes; ++node) {
     const auto& each = ended[static_cast<std::size_t>(node)];
@@ -185,7 +198,8 @@ TEST(CollectiveProgram, saysWhatItCannotDo) {
   const auto late = program(toJson(asked).dump());
   EXPECT_EQ(late.code, 1);
   EXPECT_THAT(late.out, HasSubstr("1 of 1 other ranks did not come"));
-  if (said.at("transports").size() > 1) GTEST_SKIP() << "NCCL can be used here: tools/gpu-test runs it";
+  if (said.at("transports").size() > 1)
+    GTEST_SKIP() << "NCCL can be used here: tools/gpu-test runs it";
   EXPECT_FALSE(said.at("no_nccl").get<std::string>().empty());
   asked.transport = Transport::Nccl;
   const auto without = program(toJson(asked).dump());

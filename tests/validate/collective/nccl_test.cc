@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host side of ranks that talk by NCCL, over a CUDA runtime and an NCCL of the tests: no GPU is needed, and none is proven by it.
+// The host side of ranks that talk by NCCL, over a CUDA runtime and an NCCL of the tests: no GPU is
+// needed, and none is proven by it.
 #include "tests/fakes/cuda/fake_cuda.h"
 #include "tests/fakes/nccl/fake_nccl.h"
 #include "validate/collective/transports.h"
@@ -40,10 +41,12 @@ class Nccl : public testing::Test {
   static JobReport run(int ranks) {
     Job job;
     job.group = "g", job.meeting = "127.0.0.1:1", job.ranks = job.local_ranks = ranks;
-    job.operations = {Operation::AllReduce, Operation::AllGather, Operation::ReduceScatter, Operation::AllToAll, Operation::SendRecv, Operation::Pair};
+    job.operations = {Operation::AllReduce, Operation::AllGather, Operation::ReduceScatter,
+                      Operation::AllToAll,  Operation::SendRecv,  Operation::Pair};
     job.min_bytes = 1024, job.max_bytes = 4096, job.iterations = 3;
     const auto found = open();
-    const auto id = found ? found->make_id() : Result<std::string>(fail(ErrorCode::NotFound, "no NCCL"));
+    const auto id =
+        found ? found->make_id() : Result<std::string>(fail(ErrorCode::NotFound, "no NCCL"));
     if (!id) return {job.group, {}, {id.error().str()}, false};
     return runJob(job, found->join_by(*id));
   }
@@ -97,7 +100,8 @@ TEST_F(Nccl, anErrorOfNcclIsToldWithItsCallAndEverythingGivenBack) {
     fakeNccl().failing = call;
     const auto report = run(2);
     EXPECT_FALSE(report.passed);
-    EXPECT_THAT(fmt::format("{}", fmt::join(report.findings, "; ")), AllOf(HasSubstr(call), HasSubstr("the cable was pulled")));
+    EXPECT_THAT(fmt::format("{}", fmt::join(report.findings, "; ")),
+                AllOf(HasSubstr(call), HasSubstr("the cable was pulled")));
     EXPECT_EQ(fakeNccl().destroyed, 0) << "it would wait for ever";
     expectAllIsGivenBack();
   }

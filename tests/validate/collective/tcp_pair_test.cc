@@ -25,7 +25,8 @@ int freePort() {
 }
 
 struct Both {
-  Result<TcpMeasured> server = fail(ErrorCode::Internal, ""), client = fail(ErrorCode::Internal, "");
+  Result<TcpMeasured> server = fail(ErrorCode::Internal, ""),
+                      client = fail(ErrorCode::Internal, "");
 };
 Both runBoth(TcpPair server, TcpPair client) {
   Both both;
@@ -38,7 +39,8 @@ Both runBoth(TcpPair server, TcpPair client) {
 TcpPair side(int port, bool server) {
   TcpPair pair;
   pair.peer = server ? "" : "127.0.0.1";
-  pair.port = port, pair.streams = 3, pair.bytes = (8u << 20) + 123, pair.limit = std::chrono::seconds(20);
+  pair.port = port, pair.streams = 3, pair.bytes = (8u << 20) + 123,
+  pair.limit = std::chrono::seconds(20);
   return pair;
 }
 
@@ -56,7 +58,7 @@ TEST(TcpPairs, measureAndCompareEveryBlock) {
 TEST(TcpPairs, dataThatIsNotWhatWasMeantIsCountedOnBothSides) {
   const int port = freePort();
   auto client = side(port, false);
-  client.seed = 2;   // its data is not what the server expects
+  client.seed = 2;  // its data is not what the server expects
   const auto both = runBoth(side(port, true), client);
   ASSERT_TRUE(both.server && both.client);
   EXPECT_EQ(both.server->wrong_blocks, 9u) << "three blocks of each stream";

@@ -23,7 +23,8 @@ F symbol(void* library, const char* name) {
 Blas::Blas() {
   const char* chosen = std::getenv("MUSTER_OPENBLAS");
   if (chosen && std::string_view(chosen) == "none") return;
-  void* library = dlopen(chosen ? chosen : "libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);  // never closed: it has threads
+  void* library = dlopen(chosen ? chosen : "libopenblas.so.0",
+                         RTLD_NOW | RTLD_LOCAL);  // never closed: it has threads
   if (!library) return;
   const auto threads = symbol<void (*)(int)>(library, "openblas_set_num_threads");
   const auto config = symbol<char* (*)()>(library, "openblas_get_config");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenBLAS by dlopen where the node has it, muster's own kernel where not: nodes need no package to be tested.
+// OpenBLAS by dlopen where the node has it, muster's own kernel where not: nodes need no package to
+// be tested.
 #pragma once
 
 #include <string>
@@ -18,8 +19,10 @@ class Blas {
 
  private:
   Blas();
-  using Sgemm = void (*)(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
-  using Dgemm = void (*)(int, int, int, int, int, int, double, const double*, int, const double*, int, double, double*, int);
+  using Sgemm = void (*)(int, int, int, int, int, int, float, const float*, int, const float*, int,
+                         float, float*, int);
+  using Dgemm = void (*)(int, int, int, int, int, int, double, const double*, int, const double*,
+                         int, double, double*, int);
   std::string name_ = "muster";
   Sgemm sgemm_ = nullptr;
   Dgemm dgemm_ = nullptr;

@@ -20,30 +20,39 @@ constexpr const char* kRoute = "memory to memory";
 std::string processorName(const std::filesystem::path& root) {
   std::ifstream file(root / "proc/cpuinfo");
   for (std::string line; std::getline(file, line);)
-    if (line.starts_with("model name")) return line.substr(std::min(line.size(), line.find(": ") + 2));
+    if (line.starts_with("model name"))
+      return line.substr(std::min(line.size(), line.find(": ") + 2));
   return "processor without a name";
 }
 
 class CpuDevice final : public Device {
  public:
-  CpuDevice(int threads, std::filesystem::path root) : root_(std::move(root)), cpus_(cpu::allowedCpus()), sensors_(root_) {
-    if (threads > 0 && static_cast<std::size_t>(threads) < cpus_.size()) cpus_.resize(static_cast<std::size_t>(threads));
+  CpuDevice(int threads, std::filesystem::path root)
+      : root_(std::move(root)), cpus_(cpu::allowedCpus()), sensors_(root_) {
+    if (threads > 0 && static_cast<std::size_t>(threads) < cpus_.size())
+      cpus_.resize(static_cast<std::size_t>(threads));
   }
 
   Identity identity() const override {
-    return {"cpu", fmt::format("{} ({})", processorName(root_), cpu::Blas::ofThisHost().name()), cpu::firstLine(root_ / "sys/class/dmi/id/product_serial"), "host",
+    return {"cpu", fmt::format("{} ({})", processorName(root_), cpu::Blas::ofThisHost().name()),
+            cpu::firstLine(root_ / "sys/class/dmi/id/product_serial"), "host",
             static_cast<int>(cpus_.size())};
   }
   std::vector<Dtype> dtypes() const override { return {Dtype::Fp32, Dtype::Fp64}; }
   int preferredN(Dtype) const override { return kPreferredN; }
 
-  Result<std::unique_ptr<GemmWork>> prepareGemm(const GemmPlan& plan) override { return cpu::makeCpuGemm(plan, cpus_, fault_); }
+  Result<std::unique_ptr<GemmWork>> prepareGemm(const GemmPlan& plan) override {
+    return cpu::makeCpuGemm(plan, cpus_, fault_);
+  }
 
   std::uint64_t freeBytes() const override { return io::availableMemoryBytes(root_); }
-  Result<std::unique_ptr<MemoryWork>> prepareMemory(std::uint64_t bytes) override { return cpu::makeCpuMemory(bytes, cpus_, fault_); }
+  Result<std::unique_ptr<MemoryWork>> prepareMemory(std::uint64_t bytes) override {
+    return cpu::makeCpuMemory(bytes, cpus_, fault_);
+  }
 
   std::vector<std::string> routes() const override { return {kRoute}; }
-  Result<CopyRound> copy(const std::string& route, std::uint64_t bytes, std::uint64_t seed) override {
+  Result<CopyRound> copy(const std::string& route, std::uint64_t bytes,
+                         std::uint64_t seed) override {
     if (route != kRoute) return fail(ErrorCode::InvalidInput, "the host has no route " + route);
     return cpu::copyMemory(bytes, seed, cpus_, fault_);
   }
@@ -74,6 +83,8 @@ class CpuDevice final : public Device {
 
 }  // namespace
 
-std::unique_ptr<Device> makeCpuDevice(int threads, std::filesystem::path root) { return std::make_unique<CpuDevice>(threads, std::move(root)); }
+std::unique_ptr<Device> makeCpuDevice(int threads, std::filesystem::path root) {
+  return std::make_unique<CpuDevice>(threads, std::move(root));
+}
 
 }  // namespace muster::burn

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's processors and memory as a burn device: a lane a core, each pinned, each with products and a slice of memory of its own.
+// The host's processors and memory as a burn device: a lane a core, each pinned, each with products
+// and a slice of memory of its own.
 #pragma once
 
 #include "validate/burn/device.h"

@@ -25,21 +25,31 @@ template <class Value>
 class CpuGemm final : public GemmWork {
  public:
   CpuGemm(const GemmPlan& plan, std::vector<int> cpus, std::optional<Fault> fault)
-      : plan_(plan), size_(static_cast<std::size_t>(plan.n)), cpus_(std::move(cpus)), fault_(fault), a_(size_ * size_), b_(size_ * size_), c_(cpus_.size()) {
+      : plan_(plan),
+        size_(static_cast<std::size_t>(plan.n)),
+        cpus_(std::move(cpus)),
+        fault_(fault),
+        a_(size_ * size_),
+        b_(size_ * size_),
+        c_(cpus_.size()) {
     const auto lanes = cpus_.size();
-    onEach(cpus_, [&](int lane) {  // each lane touches its output first: the memory is near its core
-      c_[static_cast<std::size_t>(lane)].assign(size_ * size_, Value{});
-      for (std::size_t i = static_cast<std::size_t>(lane); i < a_.size(); i += lanes) a_[i] = operand(streamA(plan_.seed), i), b_[i] = operand(streamB(plan_.seed), i);
-    });
+    onEach(cpus_,
+           [&](int lane) {  // each lane touches its output first: the memory is near its core
+             c_[static_cast<std::size_t>(lane)].assign(size_ * size_, Value{});
+             for (std::size_t i = static_cast<std::size_t>(lane); i < a_.size(); i += lanes)
+               a_[i] = operand(streamA(plan_.seed), i), b_[i] = operand(streamB(plan_.seed), i);
+           });
     for (std::uint64_t i = 0; i < size_; ++i) {
       row_weights_.push_back(weight(streamRows(plan_.seed), i));
       column_weights_.push_back(weight(streamColumns(plan_.seed), i));
     }
-    if (fault_ && fault_->kind == FaultKind::InputBit) flipBit(a_[fault_->at % a_.size()], fault_->bit);
+    if (fault_ && fault_->kind == FaultKind::InputBit)
+      flipBit(a_[fault_->at % a_.size()], fault_->bit);
   }
 
   Result<void> setGolden(std::vector<std::uint64_t> sums) override {
-    if (sums.size() != static_cast<std::size_t>(plan_.tiles())) return fail(ErrorCode::Internal, "a golden of another size");
+    if (sums.size() != static_cast<std::size_t>(plan_.tiles()))
+      return fail(ErrorCode::Internal, "a golden of another size");
     golden_ = std::move(sums);
     return {};
   }
@@ -88,8 +98,9 @@ class CpuGemm final : public GemmWork {
     std::vector<std::uint64_t> wrong(cpus_.size());
     onEach(cpus_, [&](int lane) {
       for (std::size_t i = static_cast<std::size_t>(lane); i < a_.size(); i += cpus_.size())
-        wrong[static_cast<std::size_t>(lane)] += static_cast<std::uint64_t>(!same(a_[i], operand(streamA(plan_.seed), i))) +
-                                                 static_cast<std::uint64_t>(!same(b_[i], operand(streamB(plan_.seed), i)));
+        wrong[static_cast<std::size_t>(lane)] +=
+            static_cast<std::uint64_t>(!same(a_[i], operand(streamA(plan_.seed), i))) +
+            static_cast<std::uint64_t>(!same(b_[i], operand(streamB(plan_.seed), i)));
     });
     std::uint64_t sum = 0;
     for (const auto each : wrong) sum += each;
@@ -97,11 +108,14 @@ class CpuGemm final : public GemmWork {
   }
 
  private:
-  static bool same(Value seen, Value expected) { return std::memcmp(&seen, &expected, sizeof seen) == 0; }
+  static bool same(Value seen, Value expected) {
+    return std::memcmp(&seen, &expected, sizeof seen) == 0;
+  }
 
   Value operand(std::uint64_t stream, std::uint64_t index) const {
     const auto& row = rowOf(plan_.dtype);
-    if (plan_.operands == Operands::Integer) return static_cast<Value>(integerOperand(stream, index, row.integer_limit));
+    if (plan_.operands == Operands::Integer)
+      return static_cast<Value>(integerOperand(stream, index, row.integer_limit));
     return static_cast<Value>(randomOperand(stream, index, row.significant_bits));
   }
 
@@ -119,13 +133,16 @@ class CpuGemm final : public GemmWork {
 
   const Value* tileAt(int lane, int tile) const {
     const auto side = plan_.tilesPerSide();
-    return c_[static_cast<std::size_t>(lane)].data() + static_cast<std::size_t>(tile / side) * kTile * size_ + static_cast<std::size_t>(tile % side) * kTile;
+    return c_[static_cast<std::size_t>(lane)].data() +
+           static_cast<std::size_t>(tile / side) * kTile * size_ +
+           static_cast<std::size_t>(tile % side) * kTile;
   }
 
   TileSum sumOf(int lane, int tile) const {
     const auto* w = row_weights_.data() + tile / plan_.tilesPerSide() * kTile;
     const auto* v = column_weights_.data() + tile % plan_.tilesPerSide() * kTile;
-    return plan_.operands == Operands::Integer ? integerSum(tileAt(lane, tile), size_, w, v) : bitSum(tileAt(lane, tile), size_, w, v);
+    return plan_.operands == Operands::Integer ? integerSum(tileAt(lane, tile), size_, w, v)
+                                               : bitSum(tileAt(lane, tile), size_, w, v);
   }
 
   void check(int lane, GemmRound& round) const {
@@ -137,7 +154,8 @@ class CpuGemm final : public GemmWork {
       BadTile bad{cpus_[static_cast<std::size_t>(lane)], tile, round.products, seen.odd, {}};
       if (round.first.empty())
         for (std::size_t i = 0; i < kTile; ++i)
-          for (std::size_t j = 0; j < kTile; ++j) bad.values.push_back(tileAt(lane, tile)[i * size_ + j]);
+          for (std::size_t j = 0; j < kTile; ++j)
+            bad.values.push_back(tileAt(lane, tile)[i * size_ + j]);
       round.first.push_back(std::move(bad));
     }
   }
@@ -147,22 +165,29 @@ class CpuGemm final : public GemmWork {
   const std::vector<int> cpus_;
   const std::optional<Fault> fault_;
   std::vector<Value> a_, b_;
-  std::vector<std::vector<Value>> c_;   ///< one a lane
+  std::vector<std::vector<Value>> c_;  ///< one a lane
   std::vector<std::uint64_t> golden_, row_weights_, column_weights_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<GemmWork>> makeCpuGemm(const GemmPlan& plan, std::vector<int> cpus, std::optional<Fault> fault) {
+Result<std::unique_ptr<GemmWork>> makeCpuGemm(const GemmPlan& plan, std::vector<int> cpus,
+                                              std::optional<Fault> fault) {
   if (plan.n < kTile || plan.n % kTile != 0 || plan.n > rowOf(plan.dtype).max_n)
-    return fail(ErrorCode::InvalidInput, fmt::format("n = {} is not a multiple of {} up to {}", plan.n, kTile, rowOf(plan.dtype).max_n));
+    return fail(ErrorCode::InvalidInput, fmt::format("n = {} is not a multiple of {} up to {}",
+                                                     plan.n, kTile, rowOf(plan.dtype).max_n));
   try {
-    if (plan.dtype == Dtype::Fp32) return std::make_unique<CpuGemm<float>>(plan, std::move(cpus), fault);
-    if (plan.dtype == Dtype::Fp64) return std::make_unique<CpuGemm<double>>(plan, std::move(cpus), fault);
+    if (plan.dtype == Dtype::Fp32)
+      return std::make_unique<CpuGemm<float>>(plan, std::move(cpus), fault);
+    if (plan.dtype == Dtype::Fp64)
+      return std::make_unique<CpuGemm<double>>(plan, std::move(cpus), fault);
   } catch (const std::bad_alloc&) {
-    return fail(ErrorCode::Unavailable, fmt::format("no memory for products of {}x{}", plan.n, plan.n));
+    return fail(ErrorCode::Unavailable,
+                fmt::format("no memory for products of {}x{}", plan.n, plan.n));
   }
-  return fail(ErrorCode::InvalidInput, fmt::format("the host's processors are tested in fp64 and fp32, not in {}", rowOf(plan.dtype).name));
+  return fail(ErrorCode::InvalidInput,
+              fmt::format("the host's processors are tested in fp64 and fp32, not in {}",
+                          rowOf(plan.dtype).name));
 }
 
 }  // namespace muster::burn::cpu

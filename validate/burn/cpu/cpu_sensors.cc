@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Source: Documentation/power/powercap, Documentation/ABI/testing/sysfs-devices-system-cpu, Documentation/admin-guide/RAS of Linux.
+// Source: Documentation/power/powercap, Documentation/ABI/testing/sysfs-devices-system-cpu,
+// Documentation/admin-guide/RAS of Linux.
 #include "validate/burn/cpu/cpu_sensors.h"
 
 #include <algorithm>
@@ -51,7 +52,8 @@ std::string firstLine(const fs::path& file) {
   return line;
 }
 
-/// Packages only: "intel-rapl:0", not its parts "intel-rapl:0:0". A counter that wrapped gives no value for one sample.
+/// Packages only: "intel-rapl:0", not its parts "intel-rapl:0:0". A counter that wrapped gives no
+/// value for one sample.
 std::optional<double> CpuSensors::watts() {
   std::vector<double> energies;
   std::error_code error;
@@ -72,10 +74,13 @@ Telemetry CpuSensors::sample() {
   Telemetry seen;
   seen.watts = watts();
   const auto cpus = root_ / "sys/devices/system/cpu";
-  if (const auto clocks = numbers(cpus, "cpu", "cpufreq/scaling_cur_freq"); !clocks.empty()) seen.clock_mhz = *sum(clocks) / static_cast<double>(clocks.size()) * 1e-3;
-  if (const auto degrees = numbers(root_ / "sys/class/thermal", "thermal_zone", "temp"); !degrees.empty())
+  if (const auto clocks = numbers(cpus, "cpu", "cpufreq/scaling_cur_freq"); !clocks.empty())
+    seen.clock_mhz = *sum(clocks) / static_cast<double>(clocks.size()) * 1e-3;
+  if (const auto degrees = numbers(root_ / "sys/class/thermal", "thermal_zone", "temp");
+      !degrees.empty())
     seen.temperature_c = *std::max_element(degrees.begin(), degrees.end()) * 1e-3;
-  seen.throttle_thermal_ns = count(numbers(cpus, "cpu", "thermal_throttle/core_throttle_total_time_ms"), 1e6);
+  seen.throttle_thermal_ns =
+      count(numbers(cpus, "cpu", "thermal_throttle/core_throttle_total_time_ms"), 1e6);
   seen.ecc_corrected = count(numbers(root_ / "sys/devices/system/edac/mc", "mc", "ce_count"));
   seen.ecc_uncorrected = count(numbers(root_ / "sys/devices/system/edac/mc", "mc", "ue_count"));
   return seen;

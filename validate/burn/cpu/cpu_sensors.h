@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Linux says of processors and memory while they work: RAPL, cpufreq, hwmon, thermal throttling, EDAC.
+// What Linux says of processors and memory while they work: RAPL, cpufreq, hwmon, thermal
+// throttling, EDAC.
 #pragma once
 
 #include "validate/burn/device.h"

@@ -6,7 +6,8 @@
 #include <cstring>
 #include <vector>
 
-// One body, compiled for what the processor can do. Sanitizers cannot look into functions that are chosen by the loader.
+// One body, compiled for what the processor can do. Sanitizers cannot look into functions that are
+// chosen by the loader.
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define MUSTER_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
@@ -16,11 +17,13 @@
 namespace muster::burn::cpu {
 namespace {
 
-constexpr int kRows = 8, kColumns = 32;   ///< of the product that stays in registers
-constexpr int kDepth = 256;               ///< of a packed panel: both fit into the first-level cache
+constexpr int kRows = 8, kColumns = 32;  ///< of the product that stays in registers
+constexpr int kDepth = 256;              ///< of a packed panel: both fit into the first-level cache
 
 template <class Value, class Whole>
-inline __attribute__((always_inline)) TileSum sumOfIntegers(const Value* tile, std::size_t stride, const std::uint64_t* w, const std::uint64_t* v, Value limit) {
+inline __attribute__((always_inline)) TileSum sumOfIntegers(const Value* tile, std::size_t stride,
+                                                            const std::uint64_t* w,
+                                                            const std::uint64_t* v, Value limit) {
   TileSum out;
   for (int i = 0; i < kTile; ++i) {
     const Value* row = tile + static_cast<std::size_t>(i) * stride;
@@ -28,7 +31,7 @@ inline __attribute__((always_inline)) TileSum sumOfIntegers(const Value* tile, s
     std::uint32_t odd = 0;
     for (int j = 0; j < kTile; ++j) {
       const Value value = row[j];
-      const bool sane = value > -limit && value < limit;   // false for a NaN
+      const bool sane = value > -limit && value < limit;  // false for a NaN
       const Whole whole = static_cast<Whole>(sane ? value : 0);
       odd += !(static_cast<Value>(whole) == value);
       sum += v[j] * static_cast<std::uint64_t>(static_cast<std::int64_t>(whole));
@@ -40,7 +43,9 @@ inline __attribute__((always_inline)) TileSum sumOfIntegers(const Value* tile, s
 }
 
 template <class Value, class Bits>
-inline __attribute__((always_inline)) TileSum sumOfBits(const Value* tile, std::size_t stride, const std::uint64_t* w, const std::uint64_t* v) {
+inline __attribute__((always_inline)) TileSum sumOfBits(const Value* tile, std::size_t stride,
+                                                        const std::uint64_t* w,
+                                                        const std::uint64_t* v) {
   TileSum out;
   for (int i = 0; i < kTile; ++i) {
     const Value* row = tile + static_cast<std::size_t>(i) * stride;
@@ -56,15 +61,22 @@ inline __attribute__((always_inline)) TileSum sumOfBits(const Value* tile, std::
 }
 
 template <Pattern kPattern>
-inline __attribute__((always_inline)) std::uint64_t differ(const std::uint64_t* words, std::size_t count, bool inverse, std::uint64_t index, std::uint64_t seed) {
+inline __attribute__((always_inline)) std::uint64_t differ(const std::uint64_t* words,
+                                                           std::size_t count, bool inverse,
+                                                           std::uint64_t index,
+                                                           std::uint64_t seed) {
   std::uint64_t all = 0;
-  for (std::size_t i = 0; i < count; ++i) all |= words[i] ^ patternWord(kPattern, inverse, index + i, seed);
+  for (std::size_t i = 0; i < count; ++i)
+    all |= words[i] ^ patternWord(kPattern, inverse, index + i, seed);
   return all;
 }
 
 template <Pattern kPattern>
-inline __attribute__((always_inline)) void put(std::uint64_t* words, std::size_t count, bool inverse, std::uint64_t index, std::uint64_t seed) {
-  for (std::size_t i = 0; i < count; ++i) words[i] = patternWord(kPattern, inverse, index + i, seed);
+inline __attribute__((always_inline)) void put(std::uint64_t* words, std::size_t count,
+                                               bool inverse, std::uint64_t index,
+                                               std::uint64_t seed) {
+  for (std::size_t i = 0; i < count; ++i)
+    words[i] = patternWord(kPattern, inverse, index + i, seed);
 }
 
 constexpr std::array<std::uint32_t, 256> kCrcTable = [] {
@@ -81,79 +93,111 @@ constexpr std::array<std::uint32_t, 256> kCrcTable = [] {
 template <class Value>
 void pack(const Value* from, int n, int rows, int depth, Value* to) {
   for (int k = 0; k < depth; ++k)
-    for (int row = 0; row < rows; ++row) to[k * rows + row] = from[static_cast<std::size_t>(row) * static_cast<std::size_t>(n) + static_cast<std::size_t>(k)];
+    for (int row = 0; row < rows; ++row)
+      to[k * rows + row] = from[static_cast<std::size_t>(row) * static_cast<std::size_t>(n) +
+                                static_cast<std::size_t>(k)];
 }
 
 template <class Value>
-inline __attribute__((always_inline)) void block(const Value* a, const Value* b, int depth, Value* c, int n) {
+inline __attribute__((always_inline)) void block(const Value* a, const Value* b, int depth,
+                                                 Value* c, int n) {
   Value sums[kRows][kColumns] = {};
   for (int k = 0; k < depth; ++k)
     for (int row = 0; row < kRows; ++row) {
       const Value value = a[k * kRows + row];
-      for (int column = 0; column < kColumns; ++column) sums[row][column] += value * b[k * kColumns + column];
+      for (int column = 0; column < kColumns; ++column)
+        sums[row][column] += value * b[k * kColumns + column];
     }
   for (int row = 0; row < kRows; ++row)
-    for (int column = 0; column < kColumns; ++column) c[static_cast<std::size_t>(row) * static_cast<std::size_t>(n) + static_cast<std::size_t>(column)] += sums[row][column];
+    for (int column = 0; column < kColumns; ++column)
+      c[static_cast<std::size_t>(row) * static_cast<std::size_t>(n) +
+        static_cast<std::size_t>(column)] += sums[row][column];
 }
 
 template <class Value>
-inline __attribute__((always_inline)) void product(const Value* a, const Value* b, Value* c, int n) {
+inline __attribute__((always_inline)) void product(const Value* a, const Value* b, Value* c,
+                                                   int n) {
   const auto size = static_cast<std::size_t>(n);
   std::vector<Value> a_panel(size * kDepth), b_panel(kColumns * kDepth);
   std::fill(c, c + size * size, Value{0});
   for (int k = 0; k < n; k += kDepth) {
     const int depth = std::min(kDepth, n - k);
-    for (int i = 0; i < n; i += kRows) pack(a + static_cast<std::size_t>(i) * size + k, n, kRows, depth, a_panel.data() + static_cast<std::size_t>(i) * static_cast<std::size_t>(depth));
+    for (int i = 0; i < n; i += kRows)
+      pack(a + static_cast<std::size_t>(i) * size + k, n, kRows, depth,
+           a_panel.data() + static_cast<std::size_t>(i) * static_cast<std::size_t>(depth));
     for (int j = 0; j < n; j += kColumns) {
       pack(b + static_cast<std::size_t>(j) * size + k, n, kColumns, depth, b_panel.data());
       for (int i = 0; i < n; i += kRows)
-        block(a_panel.data() + static_cast<std::size_t>(i) * static_cast<std::size_t>(depth), b_panel.data(), depth, c + static_cast<std::size_t>(i) * size + j, n);
+        block(a_panel.data() + static_cast<std::size_t>(i) * static_cast<std::size_t>(depth),
+              b_panel.data(), depth, c + static_cast<std::size_t>(i) * size + j, n);
     }
   }
 }
 
 }  // namespace
 
-MUSTER_CLONES TileSum integerSum(const float* tile, std::size_t stride, const std::uint64_t* w, const std::uint64_t* v) {
+MUSTER_CLONES TileSum integerSum(const float* tile, std::size_t stride, const std::uint64_t* w,
+                                 const std::uint64_t* v) {
   return sumOfIntegers<float, std::int32_t>(tile, stride, w, v, 0x1p30f);
 }
-MUSTER_CLONES TileSum integerSum(const double* tile, std::size_t stride, const std::uint64_t* w, const std::uint64_t* v) {
+MUSTER_CLONES TileSum integerSum(const double* tile, std::size_t stride, const std::uint64_t* w,
+                                 const std::uint64_t* v) {
   return sumOfIntegers<double, std::int64_t>(tile, stride, w, v, 0x1p62);
 }
-MUSTER_CLONES TileSum bitSum(const float* tile, std::size_t stride, const std::uint64_t* w, const std::uint64_t* v) {
+MUSTER_CLONES TileSum bitSum(const float* tile, std::size_t stride, const std::uint64_t* w,
+                             const std::uint64_t* v) {
   return sumOfBits<float, std::uint32_t>(tile, stride, w, v);
 }
-MUSTER_CLONES TileSum bitSum(const double* tile, std::size_t stride, const std::uint64_t* w, const std::uint64_t* v) {
+MUSTER_CLONES TileSum bitSum(const double* tile, std::size_t stride, const std::uint64_t* w,
+                             const std::uint64_t* v) {
   return sumOfBits<double, std::uint64_t>(tile, stride, w, v);
 }
 
-MUSTER_CLONES std::uint64_t differences(const std::uint64_t* words, std::size_t count, Pattern pattern, bool inverse, std::uint64_t index, std::uint64_t seed) {
+MUSTER_CLONES std::uint64_t differences(const std::uint64_t* words, std::size_t count,
+                                        Pattern pattern, bool inverse, std::uint64_t index,
+                                        std::uint64_t seed) {
   switch (pattern) {
-    case Pattern::Zeros: return differ<Pattern::Zeros>(words, count, inverse, index, seed);
-    case Pattern::Checkerboard: return differ<Pattern::Checkerboard>(words, count, inverse, index, seed);
-    case Pattern::Address: return differ<Pattern::Address>(words, count, inverse, index, seed);
-    case Pattern::WalkingOne: return differ<Pattern::WalkingOne>(words, count, inverse, index, seed);
-    case Pattern::Random: return differ<Pattern::Random>(words, count, inverse, index, seed);
+    case Pattern::Zeros:
+      return differ<Pattern::Zeros>(words, count, inverse, index, seed);
+    case Pattern::Checkerboard:
+      return differ<Pattern::Checkerboard>(words, count, inverse, index, seed);
+    case Pattern::Address:
+      return differ<Pattern::Address>(words, count, inverse, index, seed);
+    case Pattern::WalkingOne:
+      return differ<Pattern::WalkingOne>(words, count, inverse, index, seed);
+    case Pattern::Random:
+      return differ<Pattern::Random>(words, count, inverse, index, seed);
   }
   return ~0ULL;
 }
 
-MUSTER_CLONES void write(std::uint64_t* words, std::size_t count, Pattern pattern, bool inverse, std::uint64_t index, std::uint64_t seed) {
+MUSTER_CLONES void write(std::uint64_t* words, std::size_t count, Pattern pattern, bool inverse,
+                         std::uint64_t index, std::uint64_t seed) {
   switch (pattern) {
-    case Pattern::Zeros: return put<Pattern::Zeros>(words, count, inverse, index, seed);
-    case Pattern::Checkerboard: return put<Pattern::Checkerboard>(words, count, inverse, index, seed);
-    case Pattern::Address: return put<Pattern::Address>(words, count, inverse, index, seed);
-    case Pattern::WalkingOne: return put<Pattern::WalkingOne>(words, count, inverse, index, seed);
-    case Pattern::Random: return put<Pattern::Random>(words, count, inverse, index, seed);
+    case Pattern::Zeros:
+      return put<Pattern::Zeros>(words, count, inverse, index, seed);
+    case Pattern::Checkerboard:
+      return put<Pattern::Checkerboard>(words, count, inverse, index, seed);
+    case Pattern::Address:
+      return put<Pattern::Address>(words, count, inverse, index, seed);
+    case Pattern::WalkingOne:
+      return put<Pattern::WalkingOne>(words, count, inverse, index, seed);
+    case Pattern::Random:
+      return put<Pattern::Random>(words, count, inverse, index, seed);
   }
 }
 
 std::uint32_t crcOfWord(std::uint32_t crc, std::uint64_t word) {
-  for (int byte = 0; byte < 8; ++byte, word >>= 8) crc = (crc >> 8) ^ kCrcTable[(crc ^ word) & 0xff];
+  for (int byte = 0; byte < 8; ++byte, word >>= 8)
+    crc = (crc >> 8) ^ kCrcTable[(crc ^ word) & 0xff];
   return crc;
 }
 
-MUSTER_CLONES void multiply(const float* a, const float* b, float* c, int n) { product(a, b, c, n); }
-MUSTER_CLONES void multiply(const double* a, const double* b, double* c, int n) { product(a, b, c, n); }
+MUSTER_CLONES void multiply(const float* a, const float* b, float* c, int n) {
+  product(a, b, c, n);
+}
+MUSTER_CLONES void multiply(const double* a, const double* b, double* c, int n) {
+  product(a, b, c, n);
+}
 
 }  // namespace muster::burn::cpu

@@ -25,7 +25,8 @@ void onEach(const std::vector<int>& cpus, const std::function<void(int lane)>& w
       cpu_set_t set;
       CPU_ZERO(&set);
       CPU_SET(cpu, &set);
-      sched_setaffinity(0, sizeof set, &set);  // refused in some containers: then the kernel places it
+      sched_setaffinity(0, sizeof set,
+                        &set);  // refused in some containers: then the kernel places it
       work(static_cast<int>(lane));
     });
 }

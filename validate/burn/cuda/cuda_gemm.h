@@ -7,7 +7,9 @@
 
 namespace muster::burn::cuda {
 
-/// The calling thread has chosen its device. Errors: InvalidInput (size), Unavailable (memory), Internal
-Result<std::unique_ptr<GemmWork>> makeCudaGemm(const GemmPlan& plan, int device, cublasLtHandle_t handle, std::optional<Fault> fault);
+/// The calling thread has chosen its device. Errors: InvalidInput (size), Unavailable (memory),
+/// Internal
+Result<std::unique_ptr<GemmWork>> makeCudaGemm(const GemmPlan& plan, int device,
+                                               cublasLtHandle_t handle, std::optional<Fault> fault);
 
 }  // namespace muster::burn::cuda

@@ -14,7 +14,8 @@ constexpr std::uint64_t kWord = sizeof(std::uint64_t);
 
 class CudaMemory final : public MemoryWork {
  public:
-  static Result<std::unique_ptr<MemoryWork>> make(std::uint64_t bytes, int device, std::optional<Fault> fault) {
+  static Result<std::unique_ptr<MemoryWork>> make(std::uint64_t bytes, int device,
+                                                  std::optional<Fault> fault) {
     auto work = std::unique_ptr<CudaMemory>(new CudaMemory(device, fault));
     TRY_OK(ok(cudaSetDevice(device), "cudaSetDevice"));
     work->words_ = bytes / kWord / kCopyBlockWords * kCopyBlockWords;
@@ -23,7 +24,8 @@ class CudaMemory final : public MemoryWork {
     TRY(report, allocate(sizeof(WordReport)));
     TRY(stream, makeStream());
     TRY(span, Span::make());
-    work->memory_ = std::move(memory), work->report_ = std::move(report), work->stream_ = std::move(stream), work->span_ = std::move(span);
+    work->memory_ = std::move(memory), work->report_ = std::move(report),
+    work->stream_ = std::move(stream), work->span_ = std::move(span);
     return work;
   }
 
@@ -32,19 +34,30 @@ class CudaMemory final : public MemoryWork {
   Result<StepResult> step(const MemoryStep& step, std::uint64_t seed) override {
     TRY_OK(ok(cudaSetDevice(device_), "cudaSetDevice"));
     std::this_thread::sleep_for(step.hold);  // the test itself: cells are left alone
-    TRY_OK(ok(cudaMemsetAsync(report_.get(), 0, sizeof(WordReport), stream_.get()), "cudaMemsetAsync"));
+    TRY_OK(ok(cudaMemsetAsync(report_.get(), 0, sizeof(WordReport), stream_.get()),
+              "cudaMemsetAsync"));
     TRY_OK(span_->start(stream_.get()));
-    const Walk walk{step.downwards, step.read.has_value(), step.write.has_value(), step.read.value_or(MemoryWord{}), step.write.value_or(MemoryWord{})};
-    walkMemory(stream_.get(), walk, as<std::uint64_t>(memory_), words_, seed, as<WordReport>(report_));
+    const Walk walk{step.downwards, step.read.has_value(), step.write.has_value(),
+                    step.read.value_or(MemoryWord{}), step.write.value_or(MemoryWord{})};
+    walkMemory(stream_.get(), walk, as<std::uint64_t>(memory_), words_, seed,
+               as<WordReport>(report_));
     TRY_OK(launched("walking memory"));
     TRY(seconds, span_->stop(stream_.get()));
     WordReport seen;
-    TRY_OK(ok(cudaMemcpyAsync(&seen, report_.get(), sizeof seen, cudaMemcpyDeviceToHost, stream_.get()), "cudaMemcpyAsync"));
-    if (walk.writes && fault_ && fault_->kind == FaultKind::MemoryBit) flipBit(stream_.get(), as<std::uint64_t>(memory_) + fault_->at % words_, kWord, fault_->bit);
+    TRY_OK(ok(
+        cudaMemcpyAsync(&seen, report_.get(), sizeof seen, cudaMemcpyDeviceToHost, stream_.get()),
+        "cudaMemcpyAsync"));
+    if (walk.writes && fault_ && fault_->kind == FaultKind::MemoryBit)
+      flipBit(stream_.get(), as<std::uint64_t>(memory_) + fault_->at % words_, kWord, fault_->bit);
     TRY_OK(ok(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize"));
-    StepResult result{bytes() * (static_cast<std::uint64_t>(walk.reads) + static_cast<std::uint64_t>(walk.writes)), seconds, seen.wrong, {}};
+    StepResult result{bytes() * (static_cast<std::uint64_t>(walk.reads) +
+                                 static_cast<std::uint64_t>(walk.writes)),
+                      seconds,
+                      seen.wrong,
+                      {}};
     for (std::uint64_t i = 0; i < std::min<std::uint64_t>(seen.wrong, kFirstBad); ++i)
-      result.first.push_back({seen.first[i].index * kWord, seen.first[i].expected, seen.first[i].seen});
+      result.first.push_back(
+          {seen.first[i].index * kWord, seen.first[i].expected, seen.first[i].seen});
     return result;
   }
 
@@ -52,7 +65,9 @@ class CudaMemory final : public MemoryWork {
     TRY_OK(ok(cudaSetDevice(device_), "cudaSetDevice"));
     const auto half = words_ / 2;
     TRY_OK(span_->start(stream_.get()));
-    TRY_OK(ok(cudaMemcpyAsync(as<std::uint64_t>(memory_) + half, memory_.get(), half * kWord, cudaMemcpyDeviceToDevice, stream_.get()), "cudaMemcpyAsync"));
+    TRY_OK(ok(cudaMemcpyAsync(as<std::uint64_t>(memory_) + half, memory_.get(), half * kWord,
+                              cudaMemcpyDeviceToDevice, stream_.get()),
+              "cudaMemcpyAsync"));
     TRY(seconds, span_->stop(stream_.get()));
     return static_cast<double>(2 * half * kWord) / seconds;
   }
@@ -70,11 +85,13 @@ class CudaMemory final : public MemoryWork {
 
 std::uint32_t expectedCrc(std::uint64_t block, std::uint64_t words, std::uint64_t seed) {
   std::uint32_t crc = 0;
-  for (auto i = block * kCopyBlockWords; i < std::min(words, (block + 1) * kCopyBlockWords); ++i) crc = cpu::crcOfWord(crc, patternWord(Pattern::Random, false, i, seed));
+  for (auto i = block * kCopyBlockWords; i < std::min(words, (block + 1) * kCopyBlockWords); ++i)
+    crc = cpu::crcOfWord(crc, patternWord(Pattern::Random, false, i, seed));
   return crc;
 }
 
-void compare(const std::vector<std::uint32_t>& seen, std::uint64_t words, std::uint64_t seed, CopyRound& round) {
+void compare(const std::vector<std::uint32_t>& seen, std::uint64_t words, std::uint64_t seed,
+             CopyRound& round) {
   for (std::uint64_t block = 0; block < seen.size(); ++block) {
     if (seen[block] == expectedCrc(block, words, seed)) continue;
     if (round.bad_blocks++ == 0) round.first_bad_offset = block * kCopyBlockWords * kWord;
@@ -110,39 +127,57 @@ Result<Ends> makeEnds(Way way, int device, int peer, std::uint64_t bytes) {
   return ends;
 }
 
-Result<std::vector<std::uint32_t>> crcsOn(int device, const DeviceMemory& memory, std::uint64_t words) {
+Result<std::vector<std::uint32_t>> crcsOn(int device, const DeviceMemory& memory,
+                                          std::uint64_t words) {
   TRY_OK(ok(cudaSetDevice(device), "cudaSetDevice"));
   std::vector<std::uint32_t> seen(words / kCopyBlockWords);
   TRY(crcs, allocate(seen.size() * sizeof seen[0]));
   TRY(stream, makeStream());
   blockCrcs(stream.get(), as<std::uint64_t>(memory), words, as<std::uint32_t>(crcs));
   TRY_OK(launched("CRCs of blocks"));
-  TRY_OK(ok(cudaMemcpyAsync(seen.data(), crcs.get(), seen.size() * sizeof seen[0], cudaMemcpyDeviceToHost, stream.get()), "cudaMemcpyAsync"));
+  TRY_OK(ok(cudaMemcpyAsync(seen.data(), crcs.get(), seen.size() * sizeof seen[0],
+                            cudaMemcpyDeviceToHost, stream.get()),
+            "cudaMemcpyAsync"));
   TRY_OK(ok(cudaStreamSynchronize(stream.get()), "cudaStreamSynchronize"));
   return seen;
 }
 
 }  // namespace
 
-Result<std::unique_ptr<MemoryWork>> makeCudaMemory(std::uint64_t bytes, int device, std::optional<Fault> fault) { return CudaMemory::make(bytes, device, fault); }
+Result<std::unique_ptr<MemoryWork>> makeCudaMemory(std::uint64_t bytes, int device,
+                                                   std::optional<Fault> fault) {
+  return CudaMemory::make(bytes, device, fault);
+}
 
-Result<CopyRound> copyOver(Way way, int device, int peer, std::uint64_t bytes, std::uint64_t seed, std::optional<Fault> fault) {
+Result<CopyRound> copyOver(Way way, int device, int peer, std::uint64_t bytes, std::uint64_t seed,
+                           std::optional<Fault> fault) {
   TRY(ends, makeEnds(way, device, peer, bytes));
   const auto stream = ends.stream.get();
   auto* host = static_cast<std::uint64_t*>(ends.host.get());
   const std::uint64_t size = ends.words * kWord;
   if (way == Way::HostToDevice) {
-    for (std::uint64_t i = 0; i < ends.words; ++i) host[i] = patternWord(Pattern::Random, false, i, seed);
+    for (std::uint64_t i = 0; i < ends.words; ++i)
+      host[i] = patternWord(Pattern::Random, false, i, seed);
   } else {
-    walkMemory(stream, {false, false, true, {}, {Pattern::Random, false}}, as<std::uint64_t>(ends.device), ends.words, seed, nullptr);
+    walkMemory(stream, {false, false, true, {}, {Pattern::Random, false}},
+               as<std::uint64_t>(ends.device), ends.words, seed, nullptr);
     TRY_OK(launched("seeding a copy"));
   }
   TRY(span, Span::make());
   TRY_OK(span.start(stream));
   switch (way) {
-    case Way::HostToDevice: TRY_OK(ok(cudaMemcpyAsync(ends.device.get(), host, size, cudaMemcpyHostToDevice, stream), "host to device")); break;
-    case Way::DeviceToHost: TRY_OK(ok(cudaMemcpyAsync(host, ends.device.get(), size, cudaMemcpyDeviceToHost, stream), "device to host")); break;
-    case Way::DeviceToPeer: TRY_OK(ok(cudaMemcpyPeerAsync(ends.peer.get(), peer, ends.device.get(), device, size, stream), "device to peer")); break;
+    case Way::HostToDevice:
+      TRY_OK(ok(cudaMemcpyAsync(ends.device.get(), host, size, cudaMemcpyHostToDevice, stream),
+                "host to device"));
+      break;
+    case Way::DeviceToHost:
+      TRY_OK(ok(cudaMemcpyAsync(host, ends.device.get(), size, cudaMemcpyDeviceToHost, stream),
+                "device to host"));
+      break;
+    case Way::DeviceToPeer:
+      TRY_OK(ok(cudaMemcpyPeerAsync(ends.peer.get(), peer, ends.device.get(), device, size, stream),
+                "device to peer"));
+      break;
   }
   TRY(seconds, span.stop(stream));
   CopyRound round{size, seconds, 0, 0};
@@ -150,7 +185,8 @@ Result<CopyRound> copyOver(Way way, int device, int peer, std::uint64_t bytes, s
   if (way == Way::DeviceToHost) {
     if (broken) host[fault->at % ends.words] ^= 1ULL << (fault->bit % 64);
     std::vector<std::uint32_t> seen(ends.words / kCopyBlockWords);
-    for (std::uint64_t i = 0; i < ends.words; ++i) seen[i / kCopyBlockWords] = cpu::crcOfWord(seen[i / kCopyBlockWords], host[i]);
+    for (std::uint64_t i = 0; i < ends.words; ++i)
+      seen[i / kCopyBlockWords] = cpu::crcOfWord(seen[i / kCopyBlockWords], host[i]);
     compare(seen, ends.words, seed, round);
     return round;
   }

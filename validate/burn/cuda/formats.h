@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Number formats of tensor cores, by their bits: the same code encodes on the device and decodes in tests. Only values that the format
-// holds exactly are ever encoded. Source: IEEE 754; OCP 8-bit floating point specification (E4M3).
+// Number formats of tensor cores, by their bits: the same code encodes on the device and decodes in
+// tests. Only values that the format holds exactly are ever encoded. Source: IEEE 754; OCP 8-bit
+// floating point specification (E4M3).
 #pragma once
 
 #include "validate/burn/device.h"
@@ -32,19 +33,24 @@ struct OperandRule {
   int bits;
   std::uint64_t stream;
   MUSTER_HD double at(std::uint64_t index) const {
-    return integer ? static_cast<double>(integerOperand(stream, index, limit)) : randomOperand(stream, index, bits);
+    return integer ? static_cast<double>(integerOperand(stream, index, limit))
+                   : randomOperand(stream, index, bits);
   }
 };
 
 MUSTER_HD inline int bytesOf(Dtype dtype) {
   switch (dtype) {
-    case Dtype::Fp64: return 8;
+    case Dtype::Fp64:
+      return 8;
     case Dtype::Fp32:
-    case Dtype::Tf32: return 4;
+    case Dtype::Tf32:
+      return 4;
     case Dtype::Bf16:
-    case Dtype::Fp16: return 2;
+    case Dtype::Fp16:
+      return 2;
     case Dtype::Fp8:
-    case Dtype::Int8: return 1;
+    case Dtype::Int8:
+      return 1;
   }
   return 0;
 }
@@ -54,13 +60,25 @@ MUSTER_HD inline std::uint64_t encode(Dtype dtype, double value) {
   const float narrow = static_cast<float>(value);
   std::uint64_t bits = 0;
   switch (dtype) {
-    case Dtype::Fp64: memcpy(&bits, &value, sizeof value); break;
+    case Dtype::Fp64:
+      memcpy(&bits, &value, sizeof value);
+      break;
     case Dtype::Fp32:
-    case Dtype::Tf32: memcpy(&bits, &narrow, sizeof narrow); break;
-    case Dtype::Bf16: bits = encodeFloat(kBrain, narrow); break;
-    case Dtype::Fp16: bits = encodeFloat(kHalf, narrow); break;
-    case Dtype::Fp8: bits = encodeFloat(kE4m3, narrow); break;
-    case Dtype::Int8: bits = static_cast<std::uint8_t>(static_cast<std::int8_t>(value)); break;
+    case Dtype::Tf32:
+      memcpy(&bits, &narrow, sizeof narrow);
+      break;
+    case Dtype::Bf16:
+      bits = encodeFloat(kBrain, narrow);
+      break;
+    case Dtype::Fp16:
+      bits = encodeFloat(kHalf, narrow);
+      break;
+    case Dtype::Fp8:
+      bits = encodeFloat(kE4m3, narrow);
+      break;
+    case Dtype::Int8:
+      bits = static_cast<std::uint8_t>(static_cast<std::int8_t>(value));
+      break;
   }
   return bits;
 }
@@ -68,24 +86,33 @@ MUSTER_HD inline std::uint64_t encode(Dtype dtype, double value) {
 MUSTER_HD inline std::uint64_t load(Dtype dtype, const void* from, std::uint64_t index) {
   std::uint64_t bits = 0;
   const int bytes = bytesOf(dtype);
-  memcpy(&bits, static_cast<const unsigned char*>(from) + index * static_cast<std::uint64_t>(bytes), static_cast<std::size_t>(bytes));
+  memcpy(&bits, static_cast<const unsigned char*>(from) + index * static_cast<std::uint64_t>(bytes),
+         static_cast<std::size_t>(bytes));
   return bits;
 }
 MUSTER_HD inline void store(Dtype dtype, void* to, std::uint64_t index, std::uint64_t bits) {
   const int bytes = bytesOf(dtype);
-  memcpy(static_cast<unsigned char*>(to) + index * static_cast<std::uint64_t>(bytes), &bits, static_cast<std::size_t>(bytes));
+  memcpy(static_cast<unsigned char*>(to) + index * static_cast<std::uint64_t>(bytes), &bits,
+         static_cast<std::size_t>(bytes));
 }
 
-/// What products come out as. FP8 as FP16: its products are so fast that reading FP32 results would cost a sixteenth of their time.
+/// What products come out as. FP8 as FP16: its products are so fast that reading FP32 results would
+/// cost a sixteenth of their time.
 enum class OutputKind { Double, Float, Half, Int32 };
 MUSTER_HD inline OutputKind outputOf(Dtype dtype) {
-  return dtype == Dtype::Fp64 ? OutputKind::Double : dtype == Dtype::Int8 ? OutputKind::Int32 : dtype == Dtype::Fp8 ? OutputKind::Half : OutputKind::Float;
+  return dtype == Dtype::Fp64   ? OutputKind::Double
+         : dtype == Dtype::Int8 ? OutputKind::Int32
+         : dtype == Dtype::Fp8  ? OutputKind::Half
+                                : OutputKind::Float;
 }
-MUSTER_HD inline int bytesOf(OutputKind kind) { return kind == OutputKind::Double ? 8 : kind == OutputKind::Half ? 2 : 4; }
+MUSTER_HD inline int bytesOf(OutputKind kind) {
+  return kind == OutputKind::Double ? 8 : kind == OutputKind::Half ? 2 : 4;
+}
 
 /// The value of an FP16; subnormals, infinities and NaNs too.
 MUSTER_HD inline float decodeHalf(std::uint32_t half) {
-  const std::uint32_t sign = half >> 15 << 31, exponent = half >> 10 & 0x1f, mantissa = half & 0x3ff;
+  const std::uint32_t sign = half >> 15 << 31, exponent = half >> 10 & 0x1f,
+                      mantissa = half & 0x3ff;
   std::uint32_t bits = sign | (exponent + 112) << 23 | mantissa << 13;
   if (exponent == 0x1f) bits = sign | 0x7f800000u | mantissa << 13;
   float value;
@@ -99,7 +126,7 @@ struct OutputValue {
   double number;
   std::uint64_t bits;
   std::int64_t whole;
-  bool odd;   ///< no whole number of a sane size: NaN, infinity, fraction
+  bool odd;  ///< no whole number of a sane size: NaN, infinity, fraction
 };
 MUSTER_HD inline OutputValue outputAt(OutputKind kind, const void* c, std::uint64_t index) {
   OutputValue value{};
@@ -119,7 +146,7 @@ MUSTER_HD inline OutputValue outputAt(OutputKind kind, const void* c, std::uint6
     memcpy(&bits, &number, sizeof bits);
     value.number = number, value.bits = bits;
   }
-  const bool sane = value.number > -0x1p62 && value.number < 0x1p62;   // false for a NaN
+  const bool sane = value.number > -0x1p62 && value.number < 0x1p62;  // false for a NaN
   value.whole = static_cast<std::int64_t>(sane ? value.number : 0);
   value.odd = !(static_cast<double>(value.whole) == value.number);
   return value;

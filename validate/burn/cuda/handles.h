@@ -14,7 +14,8 @@ namespace muster::burn::cuda {
 
 inline Result<void> ok(cudaError_t code, const char* call) {
   if (code == cudaSuccess) return {};
-  return fail(code == cudaErrorMemoryAllocation ? ErrorCode::Unavailable : ErrorCode::Internal, fmt::format("{}: {}", call, cudaGetErrorString(code)));
+  return fail(code == cudaErrorMemoryAllocation ? ErrorCode::Unavailable : ErrorCode::Internal,
+              fmt::format("{}: {}", call, cudaGetErrorString(code)));
 }
 inline Result<void> ok(cublasStatus_t code, const char* call) {
   if (code == CUBLAS_STATUS_SUCCESS) return {};
@@ -33,9 +34,12 @@ using Event = std::unique_ptr<CUevent_st, Freed<cudaEventDestroy>>;
 using DeviceMemory = std::unique_ptr<void, Freed<cudaFree>>;
 using PinnedMemory = std::unique_ptr<void, Freed<cudaFreeHost>>;
 using BlasHandle = std::unique_ptr<std::remove_pointer_t<cublasLtHandle_t>, Freed<cublasLtDestroy>>;
-using MatmulDesc = std::unique_ptr<std::remove_pointer_t<cublasLtMatmulDesc_t>, Freed<cublasLtMatmulDescDestroy>>;
-using MatrixLayout = std::unique_ptr<std::remove_pointer_t<cublasLtMatrixLayout_t>, Freed<cublasLtMatrixLayoutDestroy>>;
-using Preference = std::unique_ptr<std::remove_pointer_t<cublasLtMatmulPreference_t>, Freed<cublasLtMatmulPreferenceDestroy>>;
+using MatmulDesc =
+    std::unique_ptr<std::remove_pointer_t<cublasLtMatmulDesc_t>, Freed<cublasLtMatmulDescDestroy>>;
+using MatrixLayout = std::unique_ptr<std::remove_pointer_t<cublasLtMatrixLayout_t>,
+                                     Freed<cublasLtMatrixLayoutDestroy>>;
+using Preference = std::unique_ptr<std::remove_pointer_t<cublasLtMatmulPreference_t>,
+                                   Freed<cublasLtMatmulPreferenceDestroy>>;
 
 template <class T>
 T* as(const DeviceMemory& memory) {
@@ -44,7 +48,8 @@ T* as(const DeviceMemory& memory) {
 
 inline Result<Stream> makeStream() {
   cudaStream_t stream = nullptr;
-  TRY_OK(ok(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags"));
+  TRY_OK(
+      ok(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags"));
   return Stream(stream);
 }
 inline Result<Event> makeEvent() {
@@ -56,7 +61,8 @@ inline Result<DeviceMemory> allocate(std::uint64_t bytes) {
   void* memory = nullptr;
   if (auto made = ok(cudaMalloc(&memory, bytes), "cudaMalloc"); !made) {
     cudaGetLastError();  // it is told here; the next call begins clean
-    return fail(std::move(made.error()).within(fmt::format("{} MiB of device memory", bytes >> 20)));
+    return fail(
+        std::move(made.error()).within(fmt::format("{} MiB of device memory", bytes >> 20)));
   }
   return DeviceMemory(memory);
 }
@@ -71,7 +77,9 @@ struct Span {
     TRY(end, makeEvent());
     return Span{std::move(begin), std::move(end)};
   }
-  Result<void> start(cudaStream_t stream) const { return ok(cudaEventRecord(begin.get(), stream), "cudaEventRecord"); }
+  Result<void> start(cudaStream_t stream) const {
+    return ok(cudaEventRecord(begin.get(), stream), "cudaEventRecord");
+  }
   Result<double> stop(cudaStream_t stream) const {
     TRY_OK(ok(cudaEventRecord(end.get(), stream), "cudaEventRecord"));
     TRY_OK(ok(cudaEventSynchronize(end.get()), "cudaEventSynchronize"));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank of a group by NCCL, on one GPU. A file of its own beside muster-collective, so that hosts without NCCL need none of it.
+// One rank of a group by NCCL, on one GPU. A file of its own beside muster-collective, so that
+// hosts without NCCL need none of it.
 #include "validate/burn/cuda/handles.h"
 #include "validate/collective/nccl/values.h"
 #include "validate/collective/transports.h"
@@ -21,20 +22,29 @@ using burn::cuda::Stream;
 
 Result<void> ok(ncclResult_t code, const char* call) {
   if (code == ncclSuccess) return {};
-  return fail(ErrorCode::Unavailable, fmt::format("{}: {}; {}", call, ncclGetErrorString(code), ncclGetLastError(nullptr)));
+  return fail(ErrorCode::Unavailable,
+              fmt::format("{}: {}; {}", call, ncclGetErrorString(code), ncclGetLastError(nullptr)));
 }
 
-/// Destroying one flushes what its proxy has still to send; only one that failed is aborted, since it may never come to an end.
+/// Destroying one flushes what its proxy has still to send; only one that failed is aborted, since
+/// it may never come to an end.
 struct EndCommunicator {
   const bool* failed;
-  void operator()(ncclComm_t communicator) const { *failed ? ncclCommAbort(communicator) : ncclCommDestroy(communicator); }
+  void operator()(ncclComm_t communicator) const {
+    *failed ? ncclCommAbort(communicator) : ncclCommDestroy(communicator);
+  }
 };
 
 class NcclRank final : public Communicator {
  public:
-  static Result<std::unique_ptr<Communicator>> join(const std::string& id_bytes, const Job& job, int rank, int local) {
+  static Result<std::unique_ptr<Communicator>> join(const std::string& id_bytes, const Job& job,
+                                                    int rank, int local) {
     ncclUniqueId id;
-    if (id_bytes.size() != sizeof id.internal) return fail(ErrorCode::Corrupt, fmt::format("the group's NCCL id has {} bytes, {} are wanted: two versions of NCCL?", id_bytes.size(), sizeof id.internal));
+    if (id_bytes.size() != sizeof id.internal)
+      return fail(
+          ErrorCode::Corrupt,
+          fmt::format("the group's NCCL id has {} bytes, {} are wanted: two versions of NCCL?",
+                      id_bytes.size(), sizeof id.internal));
     std::copy(id_bytes.begin(), id_bytes.end(), id.internal);
     auto made = std::unique_ptr<NcclRank>(new NcclRank(job, rank));
     TRY_OK(ok(cudaSetDevice(local), "cudaSetDevice"));
@@ -50,19 +60,25 @@ class NcclRank final : public Communicator {
     TRY(input, allocate(job.max_bytes + kSpareBytes));
     TRY(output, allocate(job.max_bytes + kSpareBytes));
     TRY(wrong, allocate(sizeof(unsigned long long)));
-    made->input_ = std::move(input), made->output_ = std::move(output), made->wrong_ = std::move(wrong);
+    made->input_ = std::move(input), made->output_ = std::move(output),
+    made->wrong_ = std::move(wrong);
     made->failed_ = false;
     return made;
   }
 
   std::string device() const override { return device_; }
 
-  Result<std::uint64_t> check(const Step& step, std::uint64_t seed) override { return noted(checkOnce(step, seed)); }
+  Result<std::uint64_t> check(const Step& step, std::uint64_t seed) override {
+    return noted(checkOnce(step, seed));
+  }
 
-  Result<double> time(const Step& step, int iterations) override { return noted(timeOnce(step, iterations)); }
+  Result<double> time(const Step& step, int iterations) override {
+    return noted(timeOnce(step, iterations));
+  }
 
  private:
-  static constexpr std::uint64_t kSpareBytes = 1u << 20;   ///< sizes are rounded up to a value a rank
+  static constexpr std::uint64_t kSpareBytes = 1u
+                                               << 20;  ///< sizes are rounded up to a value a rank
 
   NcclRank(const Job& job, int rank) : rank_(rank), ranks_(job.ranks) {}
 
@@ -75,14 +91,20 @@ class NcclRank final : public Communicator {
   Result<std::uint64_t> checkOnce(const Step& step, std::uint64_t seed) {
     const auto& shape = step.shape;
     fillInput(stream_.get(), as<float>(input_), shape.input, seed, rank_);
-    TRY_OK(ok(cudaMemsetAsync(output_.get(), 0xff, shape.output * sizeof(float), stream_.get()), "cudaMemsetAsync"));   // NaN: what nobody writes is wrong
-    TRY_OK(ok(cudaMemsetAsync(wrong_.get(), 0, sizeof(unsigned long long), stream_.get()), "cudaMemsetAsync"));
+    TRY_OK(ok(cudaMemsetAsync(output_.get(), 0xff, shape.output * sizeof(float), stream_.get()),
+              "cudaMemsetAsync"));  // NaN: what nobody writes is wrong
+    TRY_OK(ok(cudaMemsetAsync(wrong_.get(), 0, sizeof(unsigned long long), stream_.get()),
+              "cudaMemsetAsync"));
     TRY_OK(once(step));
     const int whose = step.operation == Operation::Pair ? step.peer : rank_;
-    countWrongOutput(stream_.get(), as<float>(output_), shape.output, {step.operation, seed, whose, ranks_, shape.count}, as<unsigned long long>(wrong_));
+    countWrongOutput(stream_.get(), as<float>(output_), shape.output,
+                     {step.operation, seed, whose, ranks_, shape.count},
+                     as<unsigned long long>(wrong_));
     TRY_OK(burn::cuda::launched("checking the data"));
     unsigned long long wrong = 0;
-    TRY_OK(ok(cudaMemcpyAsync(&wrong, wrong_.get(), sizeof wrong, cudaMemcpyDeviceToHost, stream_.get()), "cudaMemcpyAsync"));
+    TRY_OK(ok(
+        cudaMemcpyAsync(&wrong, wrong_.get(), sizeof wrong, cudaMemcpyDeviceToHost, stream_.get()),
+        "cudaMemcpyAsync"));
     TRY_OK(ok(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize"));
     return wrong;
   }
@@ -96,23 +118,33 @@ class NcclRank final : public Communicator {
 
   Result<void> once(const Step& step) {
     const auto& shape = step.shape;
-    const auto *in = as<float>(input_);
+    const auto* in = as<float>(input_);
     auto* out = as<float>(output_);
     const auto communicator = communicator_.get();
     const auto stream = stream_.get();
     switch (step.operation) {
-      case Operation::AllReduce: return ok(ncclAllReduce(in, out, shape.count, ncclFloat, ncclSum, communicator, stream), "ncclAllReduce");
-      case Operation::AllGather: return ok(ncclAllGather(in, out, shape.count, ncclFloat, communicator, stream), "ncclAllGather");
-      case Operation::ReduceScatter: return ok(ncclReduceScatter(in, out, shape.count, ncclFloat, ncclSum, communicator, stream), "ncclReduceScatter");
-      case Operation::SendRecv: return exchange(in, out, shape.count, (rank_ + 1) % ranks_, (rank_ + ranks_ - 1) % ranks_);
-      case Operation::Pair: return exchange(in, out, shape.count, step.peer, step.peer);
-      case Operation::AllToAll: break;
+      case Operation::AllReduce:
+        return ok(ncclAllReduce(in, out, shape.count, ncclFloat, ncclSum, communicator, stream),
+                  "ncclAllReduce");
+      case Operation::AllGather:
+        return ok(ncclAllGather(in, out, shape.count, ncclFloat, communicator, stream),
+                  "ncclAllGather");
+      case Operation::ReduceScatter:
+        return ok(ncclReduceScatter(in, out, shape.count, ncclFloat, ncclSum, communicator, stream),
+                  "ncclReduceScatter");
+      case Operation::SendRecv:
+        return exchange(in, out, shape.count, (rank_ + 1) % ranks_, (rank_ + ranks_ - 1) % ranks_);
+      case Operation::Pair:
+        return exchange(in, out, shape.count, step.peer, step.peer);
+      case Operation::AllToAll:
+        break;
     }
     TRY_OK(ok(ncclGroupStart(), "ncclGroupStart"));
     for (int peer = 0; peer < ranks_; ++peer) {
       const auto at = static_cast<std::uint64_t>(peer) * shape.count;
       TRY_OK(ok(ncclSend(in + at, shape.count, ncclFloat, peer, communicator, stream), "ncclSend"));
-      TRY_OK(ok(ncclRecv(out + at, shape.count, ncclFloat, peer, communicator, stream), "ncclRecv"));
+      TRY_OK(
+          ok(ncclRecv(out + at, shape.count, ncclFloat, peer, communicator, stream), "ncclRecv"));
     }
     return ok(ncclGroupEnd(), "ncclGroupEnd");
   }
@@ -120,7 +152,8 @@ class NcclRank final : public Communicator {
   Result<void> exchange(const float* in, float* out, std::uint64_t count, int to, int from) {
     TRY_OK(ok(ncclGroupStart(), "ncclGroupStart"));
     TRY_OK(ok(ncclSend(in, count, ncclFloat, to, communicator_.get(), stream_.get()), "ncclSend"));
-    TRY_OK(ok(ncclRecv(out, count, ncclFloat, from, communicator_.get(), stream_.get()), "ncclRecv"));
+    TRY_OK(
+        ok(ncclRecv(out, count, ncclFloat, from, communicator_.get(), stream_.get()), "ncclRecv"));
     return ok(ncclGroupEnd(), "ncclGroupEnd");
   }
 
@@ -129,8 +162,9 @@ class NcclRank final : public Communicator {
   Stream stream_;
   std::optional<Span> span_;
   DeviceMemory input_, output_, wrong_;
-  bool failed_ = true;   ///< until it has joined, and from its first failed call on
-  std::unique_ptr<std::remove_pointer_t<ncclComm_t>, EndCommunicator> communicator_{nullptr, EndCommunicator{&failed_}};   ///< last: ended before its memory goes
+  bool failed_ = true;  ///< until it has joined, and from its first failed call on
+  std::unique_ptr<std::remove_pointer_t<ncclComm_t>, EndCommunicator> communicator_{
+      nullptr, EndCommunicator{&failed_}};  ///< last: ended before its memory goes
 };
 
 Result<std::string> makeId() {
@@ -140,19 +174,29 @@ Result<std::string> makeId() {
 }
 
 Join joinBy(std::string id) {
-  return [id = std::move(id)](const Job& job, int rank, int local) { return NcclRank::join(id, job, rank, local); };
+  return [id = std::move(id)](const Job& job, int rank, int local) {
+    return NcclRank::join(id, job, rank, local);
+  };
 }
 
 Result<NcclFound> open() {
   int gpus = 0, version = 0;
   if (const auto code = cudaGetDeviceCount(&gpus); code != cudaSuccess)
-    return fail(ErrorCode::NotFound, fmt::format("CUDA sees no GPU: {}; is the NVIDIA driver loaded?", cudaGetErrorString(code)));
-  if (gpus < 1) return fail(ErrorCode::NotFound, "CUDA sees no GPU: is CUDA_VISIBLE_DEVICES empty?");
+    return fail(ErrorCode::NotFound,
+                fmt::format("CUDA sees no GPU: {}; is the NVIDIA driver loaded?",
+                            cudaGetErrorString(code)));
+  if (gpus < 1)
+    return fail(ErrorCode::NotFound, "CUDA sees no GPU: is CUDA_VISIBLE_DEVICES empty?");
   TRY_OK(ok(ncclGetVersion(&version), "ncclGetVersion"));
-  return NcclFound{gpus, fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100), makeId, joinBy};
+  return NcclFound{gpus,
+                   fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100),
+                   makeId, joinBy};
 }
 
 }  // namespace
 }  // namespace muster::collective
 
-extern "C" __attribute__((visibility("default"))) void muster_collective_open_nccl(muster::Result<muster::collective::NcclFound>& found) { found = muster::collective::open(); }
+extern "C" __attribute__((visibility("default"))) void muster_collective_open_nccl(
+    muster::Result<muster::collective::NcclFound>& found) {
+  found = muster::collective::open();
+}

@@ -16,6 +16,7 @@ struct OutputRule {
   std::uint64_t count;
 };
 /// Adds to `wrong`; a NaN is wrong.
-void countWrongOutput(cudaStream_t, const float* from, std::uint64_t count, OutputRule rule, unsigned long long* wrong);
+void countWrongOutput(cudaStream_t, const float* from, std::uint64_t count, OutputRule rule,
+                      unsigned long long* wrong);
 
 }  // namespace muster::collective
