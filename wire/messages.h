@@ -63,8 +63,8 @@ enum class TaskKind {
                   ///< value}
   RunChecks,      ///< params {checks: [{id, params, deadline_seconds}]}; result {results:
                   ///< [CheckResult]}
-  RdmaPair,  ///< params {role: server|client, peer, port, …}; result {results: [CheckResult]}, one
-             ///< of them
+  RdmaPair,   ///< params {role: server|client, peer, port, …}; result {results: [CheckResult]}, one
+              ///< of them
   JoinPool,   ///< params {kind: slurm, conf, munge_key (base64)}; result {slurmd: version}
   LeavePool,  ///< params {}; stops slurmd
   Reboot,     ///< params {}; result {} before the machine goes down
@@ -72,13 +72,13 @@ enum class TaskKind {
   ResetGpu,   ///< params {gpus: [PCI address]}; result {reset: [PCI address]}; refused while
               ///< anything uses them
   KernelLog,  ///< params {}; result {lines: [..]}: the end of what the kernel has said in this boot
-  EraseDisks,   ///< params EraseParams; result EraseReport (writer/erase.h). RAM OS only
-  StartImage,   ///< params as WriteImage; result {digest, seconds, …} before the live image takes
-                ///< over. RAM OS only
-  NodeService,  ///< params {service, value, files, settings} (tasks/node_service.h); result
-                ///< {service, value, started}
-  Storage,      ///< params {files, packages, mount…, limits} (tasks/storage.cc); result {storage:
-                ///< value, read_mb_s, write_mb_s}
+  EraseDisks,    ///< params EraseParams; result EraseReport (writer/erase.h). RAM OS only
+  StartImage,    ///< params as WriteImage; result {digest, seconds, …} before the live image takes
+                 ///< over. RAM OS only
+  NodeService,   ///< params {service, value, files, settings} (tasks/node_service.h); result
+                 ///< {service, value, started}
+  Storage,       ///< params {files, packages, mount…, limits} (tasks/storage.cc); result {storage:
+                 ///< value, read_mb_s, write_mb_s}
   ListFirmware,  ///< params {ways}; result DeviceFirmware (protocol/device_firmware.h): what NICs,
                  ///< NVMe drives and fwupd's devices run
   InstallFirmware  ///< params FirmwareTask (protocol/device_firmware.h); result {written: [device],

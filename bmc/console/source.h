@@ -35,7 +35,7 @@ struct ConsoleAccount {
   std::function<Result<Secret>()> password;
   std::function<Result<void>(const Secret&)> may_try = [](const Secret&) {
     return Result<void>();
-  };                                                                  ///< before anything is sent
+  };  ///< before anything is sent
   std::function<void(const Secret&)> refused = [](const Secret&) {};  ///< the BMC did not take it
 };
 

@@ -73,8 +73,8 @@ struct Fabric {
   int rails = 1;
   int leaves_per_su = 1;    ///< for FatTree; a rail-optimized SU has one a rail
   int leaf_down_ports = 0;  ///< for FatTree; 0: half of the switch
-  int spines_per_su = 1;  ///< two levels: spines = sus × spines_per_su, each on every leaf; three
-                          ///< levels: on the leaves of its SU
+  int spines_per_su = 1;    ///< two levels: spines = sus × spines_per_su, each on every leaf; three
+                            ///< levels: on the leaves of its SU
   int uplinks_per_leaf_spine = 1;
   int cores = 0;  ///< 0: two levels. Else spine k of every SU goes to every core of plane k
   int uplinks_per_spine_core = 1;

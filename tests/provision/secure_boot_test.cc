@@ -110,35 +110,17 @@ class SecureBootTest : public ::testing::Test {
     fs::copy_file(kMicrosoftKeys, vars);
     io::Command command{.program = "qemu-system-x86_64"};
     command.args = {
-        "-machine",
-        "q35,accel=tcg,smm=on",
-        "-cpu",
-        "max",
-        "-smp",
-        "1,maxcpus=2",
-        "-m",
-        "1024",
-        "-display",
-        "none",
-        "-monitor",
-        "none",
-        "-no-reboot",
-        "-global",
+        "-machine", "q35,accel=tcg,smm=on", "-cpu", "max", "-smp", "1,maxcpus=2", "-m", "1024",
+        "-display", "none", "-monitor", "none", "-no-reboot", "-global",
         "driver=cfi.pflash01,property=secure,value=on",  // only the firmware's system management
                                                          // code writes its variables
         "-fw_cfg",
         "name=opt/org.tianocore/IPv6PXESupport,string=n",  // nobody answers there, and the firmware
                                                            // would wait
-        "-drive",
-        std::string("if=pflash,format=raw,unit=0,readonly=on,file=") + kSecureCode,
-        "-drive",
-        "if=pflash,format=raw,unit=1,file=" + vars.string(),
-        "-serial",
-        "file:" + console.string(),
-        "-netdev",
-        "tap,id=n,ifname=tap0,script=no,downscript=no",
-        "-device",
-        "virtio-net-pci,netdev=n,romfile=,bootindex=2,mac=52:54:00:00:00:01"};
+        "-drive", std::string("if=pflash,format=raw,unit=0,readonly=on,file=") + kSecureCode,
+        "-drive", "if=pflash,format=raw,unit=1,file=" + vars.string(), "-serial",
+        "file:" + console.string(), "-netdev", "tap,id=n,ifname=tap0,script=no,downscript=no",
+        "-device", "virtio-net-pci,netdev=n,romfile=,bootindex=2,mac=52:54:00:00:00:01"};
     if (from != From::Network) {
       command.args.insert(
           command.args.end(),

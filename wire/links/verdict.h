@@ -33,7 +33,7 @@ enum class Grade {
   Warning,
   Unproven,
   Bad
-};                                       ///< in order: the worst one of its ends is the cable's
+};  ///< in order: the worst one of its ends is the cable's
 std::string_view toString(Grade grade);  ///< "good", "warning", "unproven", "bad"
 
 struct Complaint {
