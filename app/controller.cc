@@ -168,9 +168,9 @@ Result<std::unique_ptr<Controller>> Controller::look(const Options& options,
 }
 
 /// Who only looks may do so with another site's key, from a machine that is no controller.
-Result<void> Controller::takeOverCertificates(const Options& options) {
+Result<void> Controller::migrateCertificates(const Options& options) {
   auto taken =
-      validate::takeOverCertificates(*store_, keys_->certificates, options.state / "certificates");
+      validate::migrateCertificates(*store_, keys_->certificates, options.state / "certificates");
   if (taken || lock_ || taken.error().code() != ErrorCode::Conflict) return taken;
   logWarning("validate", "{}", taken.error().str());
   return {};
@@ -201,7 +201,7 @@ Result<void> Controller::open(const Options& options, const std::optional<lab::L
       bmc::makeConsoles(consoleFinder(options, lab, {cluster_, *store_, clock_, workers_, *bmcs}),
                         bmc::keptConsoles(options.state), clock_, workers_);
   bmcs_ = bmc::listenAtBoot(std::move(bmcs), *consoles_);
-  TRY_OK(takeOverCertificates(options));
+  TRY_OK(migrateCertificates(options));
   certificates_ = validate::makeCertificateStore(cluster_, *store_, clock_, keys_->certificates,
                                                  options.state / "certificates");
   netboot_ = provision::makeNetboot(
@@ -287,13 +287,13 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
       fabric::makeNodeServicesPhase(cluster_, *gateway_, clock_, fabricOptions(options, lab)));
   owned_.push_back(validate::makeValidatePhase(
       cluster_, *gateway_, *certificates_, *store_, clock_,
-      [this](lifecycle::Subject subject) { return lookAtPool(std::move(subject)); },
+      [this](lifecycle::Subject subject) { return poolState(std::move(subject)); },
       [this, folder = options.state / "validation" / "gates"](const validate::GateRecord& record) {
         if (const auto kept = keepGate(folder, record, *measurements_); !kept)
           logWarning("validate", "{}", kept.error().str());
       },
-      [this](const std::string& sku, const NodeName& but) { return learntOf(sku, but); },
-      &rack_steps_));
+      [this](const std::string& sku, const NodeName& but) { return peerBaselinesOf(sku, but); },
+      &synchronized_load_));
   quarantine_.emplace(*certificates_, *store_);
   gate_.emplace(*quarantine_, *store_);
   auto recovery = monitor::makeRecoverySteps(*bmcs_, clock_);
@@ -315,8 +315,8 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
 }
 
 /// The fleet's history is read at most every few minutes: many gates of one kind end at once.
-std::map<std::string, validate::Baseline> Controller::learntOf(const std::string& sku,
-                                                               const NodeName& but) {
+std::map<std::string, validate::Baseline> Controller::peerBaselinesOf(const std::string& sku,
+                                                                      const NodeName& but) {
   if (history_read_ == WallTime{} || clock_.now() - history_read_ > kHistoryIsFresh) {
     auto read = measurements_->since(clock_.now() - kHistoryCounts);
     if (!read)
@@ -325,10 +325,10 @@ std::map<std::string, validate::Baseline> Controller::learntOf(const std::string
     history_ = std::move(read).value_or(std::vector<lifecycle::MeasuredSet>());
     history_read_ = clock_.now();
   }
-  return validate::learnFrom(history_, sku, but);
+  return validate::peerBaselinesFrom(history_, sku, but);
 }
 
-Async<std::vector<lifecycle::Fact>> Controller::lookAtPool(lifecycle::Subject subject) {
+Async<std::vector<lifecycle::Fact>> Controller::poolState(lifecycle::Subject subject) {
   for (auto* phase : phases_) {
     if (phase->name() != "pool") continue;
     co_return co_await phase->observe(std::move(subject));

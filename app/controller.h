@@ -103,12 +103,12 @@ class Controller {
   provision::RunningDnsmasq releaseDnsmasq() { return netboot_->release(); }
 
   /// A node's place in its pool at this moment.
-  Async<std::vector<lifecycle::Fact>> lookAtPool(lifecycle::Subject subject);
+  Async<std::vector<lifecycle::Fact>> poolState(lifecycle::Subject subject);
   gateway::AgentGateway& agents() { return *gateway_; }
   lifecycle::Measurements& measurements() { return *measurements_; }
   lifecycle::Store& store() { return *store_; }
-  /// To ask that racks begin their gates together, before apply.
-  validate::RackSteps& rackSteps() { return rack_steps_; }
+  /// Asked before apply: the nodes of a rack start their gates at one moment.
+  validate::SynchronizedLoad& synchronizedLoad() { return synchronized_load_; }
   lifecycle::Engine& engine() { return *engine_; }
   bmc::BmcFleet& bmcs() { return *bmcs_; }
   const lifecycle::Phases& phases() const { return phases_; }
@@ -125,11 +125,12 @@ class Controller {
   explicit Controller(const inventory::Cluster& cluster) : cluster_(cluster) {}
   Result<void> open(const Options& options, const std::optional<lab::LabHandle>& lab,
                     lifecycle::EventSink sink);
-  Result<void> takeOverCertificates(const Options& options);
+  Result<void> migrateCertificates(const Options& options);
   Result<void> startServers(Role role, provision::RunningDnsmasq dnsmasq);
   void addPhases(const Options& options, const std::optional<lab::LabHandle>& lab);
   void exitOnSignals();
-  std::map<std::string, validate::Baseline> learntOf(const std::string& sku, const NodeName& but);
+  std::map<std::string, validate::Baseline> peerBaselinesOf(const std::string& sku,
+                                                            const NodeName& but);
 
   const inventory::Cluster& cluster_;
   std::optional<Turn> lock_;
@@ -143,8 +144,8 @@ class Controller {
   std::unique_ptr<lifecycle::Store> store_;
   std::optional<StoreWatch> store_watch_;  ///< of a process that acts
   std::unique_ptr<lifecycle::Measurements> measurements_;
-  validate::RackSteps rack_steps_;
-  std::vector<lifecycle::MeasuredSet> history_;  ///< of learntOf
+  validate::SynchronizedLoad synchronized_load_;
+  std::vector<lifecycle::MeasuredSet> history_;  ///< of peerBaselinesOf
   WallTime history_read_{};
   std::optional<Keys> keys_;
   std::unique_ptr<provision::ImageStore> images_;

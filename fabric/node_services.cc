@@ -105,7 +105,7 @@ class NodeServicesPhase final : public lifecycle::Phase {
   /// Empty: not so.
   std::vector<std::string> onlyElsewhere(const inventory::Node& node,
                                          const std::map<std::string, std::string>& probes) const;
-  /// Answers to all that these facets are judged by.
+  /// Answers to all that these facets are evaluated by.
   Async<std::map<std::string, std::string>> askFor(std::vector<std::string_view> facets,
                                                    NodeName node);
   std::string domainSeen(const inventory::NvlinkDomain& domain, const NodeName& node,

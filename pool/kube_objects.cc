@@ -102,8 +102,8 @@ Result<Pod> Pod::parse(const nlohmann::json& object) {
   return pod;
 }
 
-Verdict judge(const Pod& pod, const Node& node, const inventory::EvictionRules& rules,
-              WallTime now) {
+Verdict evaluate(const Pod& pod, const Node& node, const inventory::EvictionRules& rules,
+                 WallTime now) {
   if (pod.phase == "Succeeded" || pod.phase == "Failed" || pod.is_static ||
       pod.controller == kDaemonSet)
     return {};

@@ -38,7 +38,7 @@ struct SlurmNode {
   bool wouldTakeJobs() const;  ///< as takesJobs, once its slurmd answers
   bool drainedByMuster() const;
   /// Drained, DOWN or FAIL by somebody's order: not by muster's, and not by slurmctld's own
-  /// judgement of a node that it found down.
+  /// evaluation of a node that it found down.
   bool takenOutByPerson() const;
   std::string state() const;
 };

@@ -76,9 +76,10 @@ class ProvisionPhase final : public lifecycle::Phase {
             deps_.clock.now(), std::move(source), std::move(evidence)};
   }
   InspectionContext contextOf(const inventory::Node& node) const {
-    if (!bearers_ || !bearers_->isOf(deps_.cluster.nodes)) bearers_.emplace(deps_.cluster.nodes);
+    if (!identity_index_ || !identity_index_->isOf(deps_.cluster.nodes))
+      identity_index_.emplace(deps_.cluster.nodes);
     return {.nodes = &deps_.cluster.nodes,
-            .bearers = &*bearers_,
+            .identity_index = &*identity_index_,
             .listened = false,
             .diskless = deps_.cluster.isLive(deps_.cluster.profileOf(node))};
   }
@@ -110,8 +111,9 @@ class ProvisionPhase final : public lifecycle::Phase {
   Restarts restarts_;
   lifecycle::RestartEar ear_;
   mutable std::map<std::string, PackedImage>
-      packed_;                              ///< found once; images do not change under their key
-  mutable std::optional<Bearers> bearers_;  ///< of the cluster, made when first asked for
+      packed_;  ///< found once; images do not change under their key
+  mutable std::optional<IdentityIndex>
+      identity_index_;  ///< of the cluster, made when first asked for
 };
 
 // ---- goals and facts
@@ -357,23 +359,23 @@ Async<Outcome> ProvisionPhase::inspectNode(const inventory::Node& node, ActConte
   restarts_.forget(node.name);
   const auto& profile = deps_.cluster.profileOf(node);
   auto inspection = inspect(node, profile, state->hardware, contextOf(node));
-  if (state->hardware.cpus == 0 || !inspection.misfits.empty() ||
+  if (state->hardware.cpus == 0 || !inspection.mismatches.empty() ||
       needsNeighbour(node, state->hardware)) {
     CO_TRY(now, co_await lookAgain(node.name));
     auto listened = contextOf(node);
     listened.listened = true;
     inspection = inspect(node, profile, now.hardware, listened);
   }
-  for (const auto& misfit : inspection.misfits) {
+  for (const auto& mismatch : inspection.mismatches) {
     Finding finding;
     finding.facet = {Subject(node.name), facet(kInspected)};
-    finding.text = misfit.text;
-    finding.evidence = misfit.evidence;
-    finding.what_to_do = misfit.what_to_do;
+    finding.text = mismatch.text;
+    finding.evidence = mismatch.evidence;
+    finding.what_to_do = mismatch.what_to_do;
     finding.at = deps_.clock.now();
     context.finding(std::move(finding));
   }
-  if (inspection.misfits.empty()) co_return Outcome(Done{});
+  if (inspection.mismatches.empty()) co_return Outcome(Done{});
   co_return Outcome(Blocked{fmt::format("{} is not what profile {} expects ({})", node.name.str(),
                                         profile.name, inspection.value({}))});
 }

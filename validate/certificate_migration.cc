@@ -161,13 +161,13 @@ Result<void> bindSiteKey(lifecycle::Store& store, const io::SigningKey& key) {
   return requireSiteKey(store, key);
 }
 
-Result<bool> wasTakenOver(lifecycle::Store& store, const fs::path& folder) {
+Result<bool> wasMigrated(lifecycle::Store& store, const fs::path& folder) {
   TRY(taken, takenAt(store, folder));
   return taken.has_value();
 }
 
-Result<void> takeOverCertificates(lifecycle::Store& store, const io::SigningKey& key,
-                                  const fs::path& folder) {
+Result<void> migrateCertificates(lifecycle::Store& store, const io::SigningKey& key,
+                                 const fs::path& folder) {
   TRY_OK(requireSiteKey(store, key));
   std::error_code none;
   const auto changed = fs::last_write_time(
@@ -188,7 +188,7 @@ Result<void> takeOverCertificates(lifecycle::Store& store, const io::SigningKey&
                     count, count == 1 ? "is" : "are", fmt::join(found.damaged, "; ")));
   }
   Revocations revocations(store, folder, key);
-  TRY_OK(revocations.takeOver());  // first: no certificate counts before what revokes it
+  TRY_OK(revocations.migrateFile());  // first: no certificate counts before what revokes it
   if (!found.certificates.empty()) TRY_OK(bindSiteKey(store, key));
   TRY_OK(putAll(store, found.certificates));
   if (!taken)

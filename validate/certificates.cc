@@ -23,14 +23,14 @@ constexpr int kMaxTries = 16;  ///< a person may override while gates pass
 json unsignedJson(const Certificate& certificate) {
   json out{{"format", kFormat},
            {"node", certificate.node.str()},
-           {"basis", certificate.basis},
+           {"basis", certificate.scope_hash},
            {"bound", certificate.bound},
            {"inventory_digest", certificate.inventory_digest},
            {"proven_at", toString(certificate.proven_at)},
            {"issued_at", toString(certificate.issued_at)},
            {"expires_at", toString(certificate.expires_at)},
            {"key_id", certificate.key_id}};
-  if (!certificate.learnt.empty()) out["learnt"] = certificate.learnt;
+  if (!certificate.peer_baseline.empty()) out["learnt"] = certificate.peer_baseline;
   if (certificate.isOverride())
     out["override"] = {{"by", certificate.override_by}, {"reason", certificate.override_reason}};
   return out;
@@ -254,12 +254,12 @@ Result<Certificate> Certificate::fromJson(std::string_view text) {
   try {
     Certificate out;
     out.node = NodeName(parsed.at("node").get<std::string>());
-    parsed.at("basis").get_to(out.basis);
+    parsed.at("basis").get_to(out.scope_hash);
     parsed.at("bound").get_to(out.bound);
     parsed.at("inventory_digest").get_to(out.inventory_digest);
     parsed.at("key_id").get_to(out.key_id);
-    if (const auto learnt = parsed.find("learnt"); learnt != parsed.end())
-      learnt->get_to(out.learnt);
+    if (const auto peer_baseline = parsed.find("learnt"); peer_baseline != parsed.end())
+      peer_baseline->get_to(out.peer_baseline);
     if (const auto word = parsed.find("override"); word != parsed.end()) {
       word->at("by").get_to(out.override_by);
       word->at("reason").get_to(out.override_reason);

@@ -90,7 +90,7 @@ std::string paramNames(std::string_view check) {
   return out;
 }
 
-void judgeGates(const inventory::Cluster& cluster, Diagnostics& diagnostics) {
+void evaluateGates(const inventory::Cluster& cluster, Diagnostics& diagnostics) {
   for (const auto& [name, gate] : cluster.gates)
     for (const auto& [check, own] : gate.checks) {
       const auto say = [&, where = fmt::format("gate {}, check {}", name, check),

@@ -294,7 +294,7 @@ std::string_view adviceFor(std::string_view check_id) {
   if (check_id == "gdr.pair")
     return "when rdma.pair is good, the way between NIC and GPU is not: gpu.affinity, system.acs, "
            "nvidia-peermem or the open driver's DMA-BUF; perftest must be built with CUDA";
-  if (check_id == kLearntCheck)
+  if (check_id == kPeerBaselineCheck)
     return "compare it with a node of its kind: power limit, clocks, heat, PCIe width; when all of "
            "them are that slow, the fleet's own baseline is wrong";
   if (check_id == kBitsCheck)

@@ -21,7 +21,7 @@ constexpr seconds kLoad{2};           ///< of each rail, at the least rate that 
 constexpr std::size_t kPartners = 2;  ///< that a node must fail against before it has failed
 constexpr int kUnmeasured =
     8;  ///< tests that ended without a number before that counts against a node
-constexpr int kPoolLooks =
+constexpr int kMaxPoolStateReads =
     4;  ///< in one call of act; the next call looks at the same ones again, nearest first
 constexpr seconds kLookAgain{5};
 constexpr int kPort = 18515;
@@ -114,7 +114,7 @@ Async<PairTests::Choice> PairTests::choose(inventory::Node node, Trial trial,
     if (trial.tried(partner.node)) continue;
     std::string why;
     if (partner.pooled) {
-      if (++looks > kPoolLooks) break;
+      if (++looks > kMaxPoolStateReads) break;
       CO_TRY(answer, co_await whyNot(partner));
       why = answer;
     }
@@ -137,8 +137,8 @@ Async<PairTests::Choice> PairTests::choose(inventory::Node node, Trial trial,
 /// started since.
 Async<std::string> PairTests::whyNot(Partner partner) {
   std::optional<lifecycle::Fact> pool;
-  if (look_at_pool_) {
-    auto seen = co_await look_at_pool_(lifecycle::Subject(partner.node));
+  if (pool_state_) {
+    auto seen = co_await pool_state_(lifecycle::Subject(partner.node));
     for (const auto& fact : seen.value_or(std::vector<lifecycle::Fact>{}))
       if (fact.facet.str() == lifecycle::kPoolFacet) pool = fact;
   }

@@ -54,7 +54,7 @@ Result<std::string> overridden(const app::Options& options, const CertFlags& fla
   TRY(facts, desk.session->controller->store().facts());
   validate::Certificate word;
   word.node = node.name;
-  word.basis = validate::basisOf(desk.cluster(), node, facts);
+  word.scope_hash = validate::validationScopeHash(desk.cluster(), node, facts);
   word.bound = validate::boundFacts(node.name, facts);
   if (word.bound.empty())
     return fail(
@@ -137,7 +137,7 @@ int certVerifyOffline(const CertFlags& flags) {
                                               certificate->override_reason)
                                 : "");
   std::cout << "it was proven with, and counts only while the node still has:\n";
-  for (const auto& [gate, words] : certificate->learnt)
+  for (const auto& [gate, words] : certificate->peer_baseline)
     std::cout << fmt::format("  gate {}: {}\n", gate, words);
   for (const auto& [facet, value] : certificate->bound)
     std::cout << fmt::format("  {:<32}{}\n", facet, value);

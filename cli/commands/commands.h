@@ -178,7 +178,7 @@ int validateIsolate(const app::Options& options, const ValidateFlags& flags);
 int validateRun(const app::Options& options, const ValidateFlags& flags);
 /// Exit 0: nothing differs, 1: alarms.
 int validateReport(const app::Options& options, const ValidateFlags& flags);
-/// What is typical of each SKU, as learnt from its own history.
+/// What is typical of each SKU, from its own history.
 int validateBaseline(const app::Options& options, const ValidateFlags& flags);
 /// All checks that gates and isolation know. Needs no inventory.
 int validateChecks(const app::Options& options);

@@ -237,9 +237,9 @@ Result<fabric::LinkHealthReport> healthOfFiles(const FabricFlags& flags,
   TRY(after, io::readFile(flags.after));
   TRY(first, fabric::parseReadings(before, topology));
   TRY(second, fabric::parseReadings(after, topology));
-  return fabric::judgeLinks(topology, topology, {std::move(first), 0, 0},
-                            {std::move(second), flags.window_seconds, flags.window_seconds}, limits,
-                            transceivers);
+  return fabric::evaluateLinks(topology, topology, {std::move(first), 0, 0},
+                               {std::move(second), flags.window_seconds, flags.window_seconds},
+                               limits, transceivers);
 }
 
 Result<fabric::LinkHealthReport> healthNow(const app::Options& options, const FabricFlags& flags,

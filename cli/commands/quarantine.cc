@@ -69,7 +69,7 @@ Result<void> revokeProof(const app::Options& options, lifecycle::Store& store, c
                          const std::string& by, const std::string& reason) {
   TRY(keys, app::Keys::loadOrCreate(options.state));
   const auto folder = options.state / "certificates";
-  TRY_OK(validate::takeOverCertificates(store, keys.certificates, folder));
+  TRY_OK(validate::migrateCertificates(store, keys.certificates, folder));
   TRY(text, store.getValue(lifecycle::certificateKey(node)));
   const auto certificate =
       text ? validate::Certificate::fromJson(*text)

@@ -38,7 +38,7 @@ Async<std::string> whyNotNow(Session& session, NodeName name,
       co_return claim.holder + " works on it";
   if (session.cluster().profileOf(*session.cluster().findNode(name)).pool.empty())
     co_return std::string();
-  const auto seen = co_await controller.lookAtPool(lifecycle::Subject(name));
+  const auto seen = co_await controller.poolState(lifecycle::Subject(name));
   std::optional<lifecycle::Fact> pool;
   for (const auto& fact : seen.value_or(std::vector<lifecycle::Fact>{}))
     if (fact.facet.str() == lifecycle::kPoolFacet) pool = fact;
@@ -129,7 +129,7 @@ Result<void> clearShared(lifecycle::Store& store, const std::set<std::string>& c
 
 /// Each culprit is a finding, of its node or of the cluster, until a later isolation clears what it
 /// was seen on.
-Result<void> raiseFindings(app::Controller& controller, const isolate::Campaign& done) {
+Result<void> raiseFindings(app::Controller& controller, const isolate::IsolationRun& done) {
   const auto& site = done.begun.site;
   auto& store = controller.store();
   std::set<std::string> cleared;
@@ -160,7 +160,7 @@ Result<void> raiseFindings(app::Controller& controller, const isolate::Campaign&
   return {};
 }
 
-Result<void> keepMeasurements(Session& session, const isolate::Campaign& done) {
+Result<void> keepMeasurements(Session& session, const isolate::IsolationRun& done) {
   const auto& site = done.begun.site;
   std::vector<lifecycle::MeasuredSet> sets;
   for (std::size_t n = 0; n < site.nodes.size(); ++n) {
@@ -260,9 +260,9 @@ Async<isolate::Begun> beginNew(const app::Options& options, Session& session, Va
   co_return std::move(begun);
 }
 
-Async<isolate::Campaign> runIsolation(const app::Options& options, Session& session,
-                                      ValidateFlags flags, std::vector<NodeName> named,
-                                      isolate::RunLog& log) {
+Async<isolate::IsolationRun> runIsolation(const app::Options& options, Session& session,
+                                          ValidateFlags flags, std::vector<NodeName> named,
+                                          isolate::RunLog& log) {
   CO_TRY(begun, co_await cutOff(session, log));
   if (!begun) {
     CO_TRY(made, co_await beginNew(options, session, flags, std::move(named)));
@@ -273,8 +273,8 @@ Async<isolate::Campaign> runIsolation(const app::Options& options, Session& sess
     std::cerr << fmt::format("round {}: {} ({} tests)\n", round.number, round.what,
                              round.groups.size());
   };
-  co_return co_await isolate::runCampaign(std::move(*begun), log, session.controller->agents(),
-                                          tell);
+  co_return co_await isolate::runIsolation(std::move(*begun), log, session.controller->agents(),
+                                           tell);
 }
 
 /// One run of one wish at a time, and it is found again by the same words.
@@ -287,7 +287,7 @@ std::filesystem::path folderOf(const app::Options& options, const ValidateFlags&
 /// The document first: its name follows from the run, so that it is written once however often this
 /// is done.
 Result<std::filesystem::path> keep(const app::Options& options, Session& session,
-                                   const isolate::Campaign& done) {
+                                   const isolate::IsolationRun& done) {
   const auto file = options.state / "validation" /
                     fmt::format("isolate-{}.json", done.begun.at.time_since_epoch().count());
   TRY_OK(io::makeDirs(file.parent_path(), app::kStateFolderMode));

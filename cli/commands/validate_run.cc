@@ -58,14 +58,14 @@ Result<void> onlyGates(const lifecycle::Plan& plan) {
           fmt::join(others, ", ")));
 }
 
-/// Whose gates run, those in the plan: each rack's share of them begins together.
-Result<void> askTogether(app::Controller& controller, const inventory::Cluster& cluster,
-                         const lifecycle::Plan& plan, bool json) {
+/// The planned nodes of each rack start their gates at one moment.
+Result<void> requestSynchronizedLoad(app::Controller& controller, const inventory::Cluster& cluster,
+                                     const lifecycle::Plan& plan, bool json) {
   std::set<NodeName> nodes;
   for (const auto& action : plan.actions)
     if (action.facet.facet.str().starts_with(kGatePrefix))
       nodes.insert(action.facet.subject.node());
-  TRY(told, controller.rackSteps().ask(cluster, {nodes.begin(), nodes.end()}));
+  TRY(told, controller.synchronizedLoad().request(cluster, {nodes.begin(), nodes.end()}));
   for (const auto& line : told) (json ? std::cerr : std::cout) << line << std::endl;
   return {};
 }
@@ -102,7 +102,8 @@ Result<int> runGates(const app::Options& options, const ValidateFlags& flags) {
   TRY(plan, controller.plan(if_forgotten, policy));
   TRY_OK(onlyGates(plan));
   if (!options.json) std::cout << planText(plan) << std::endl;
-  if (flags.together) TRY_OK(askTogether(controller, session->cluster(), plan, options.json));
+  if (flags.together)
+    TRY_OK(requestSynchronizedLoad(controller, session->cluster(), plan, options.json));
   if (flags.dry_run) return int{kOk};
 
   TRY_OK(store.putValue(mark, toString(since)));

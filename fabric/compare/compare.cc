@@ -47,8 +47,8 @@ class Comparing {
       return excuses(excused_, w_.port(slot));
     });
   }
-  /// Cables of a switch that does not answer cannot be judged. An HCA is silent when its cable is
-  /// out: that is judged.
+  /// Cables of a switch that does not answer cannot be evaluated. An HCA is silent when its cable
+  /// is out: that is evaluated.
   bool unknowable(Slot slot) const {
     return !w_.device(slot).is_found &&
            (w_.device(slot).is_switch || w_.device(slot).declared_cables > 1);

@@ -127,7 +127,7 @@ class Rehearsal {
     for (const auto& [name, device] : declared_.devices)
       ++(device.is_switch ? report_.switches : report_.hcas);
     report_.cables = declared_.links.size();
-    auto problems = judge(now, {});
+    auto problems = evaluate(now, {});
     if (auto compared = compare(declared_, now.found); !compared.deviations.empty())
       problems.push_back("not as declared: " + compared.deviations.front().repair);
     if (!problems.empty())
@@ -171,7 +171,7 @@ class Rehearsal {
   }
 
   /// What must hold whatever is broken. `lost`: HCAs that the fault itself takes away.
-  std::vector<std::string> judge(const Sight& now, const std::set<std::string>& lost) {
+  std::vector<std::string> evaluate(const Sight& now, const std::set<std::string>& lost) {
     std::vector<std::string> problems;
     auto log = master().opensm.log();
     if (log.routing_engine != engine())
@@ -303,7 +303,7 @@ class Rehearsal {
 
   /// All of one kind, at once. Looked at after the sweep that OpenSM's traps make it do, and if not
   /// all is well then after one more that is ordered, a few times: by sweeps and not by seconds, so
-  /// that a busy machine judges as a quiet one does.
+  /// that a busy machine evaluates as a quiet one does.
   Async<void> breakCables(std::vector<Fault> faults, FaultOutcome& outcome) {
     auto before = master().opensm.log();
     auto lines = mending();
@@ -319,7 +319,7 @@ class Rehearsal {
       before = master().opensm.log();
       auto sight = co_await see();
       outcome.problems =
-          sight ? judge(*sight, lost) : std::vector<std::string>{sight.error().str()};
+          sight ? evaluate(*sight, lost) : std::vector<std::string>{sight.error().str()};
       if (sight) {
         auto compared = compare(declared_, sight->found);
         for (auto& problem : misnamed(faults, compared))

@@ -79,7 +79,7 @@ TEST_F(LivePhaseTest, aMachineWithoutOrWithManyDisksFits) {
     const auto with_disk = inspect(cluster.nodes[0], profile, hardware, {&cluster.nodes});
     const auto without = inspect(cluster.nodes[0], profile, hardware,
                                  {.nodes = &cluster.nodes, .listened = false, .diskless = true});
-    EXPECT_EQ(without.misfits.size() + 1, with_disk.misfits.size());
+    EXPECT_EQ(without.mismatches.size() + 1, with_disk.mismatches.size());
   }
 }
 

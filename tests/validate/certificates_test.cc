@@ -42,7 +42,7 @@ class Certificates : public testing::Test {
     const auto facts = *store_->facts();
     Certificate c;
     c.node = kNode;
-    c.basis = basisOf(cluster_, cluster_.nodes[0], facts);
+    c.scope_hash = validationScopeHash(cluster_, cluster_.nodes[0], facts);
     c.bound = boundFacts(kNode, facts);
     c.inventory_digest = declarationDigest(cluster_, cluster_.nodes[0]);
     c.proven_at = proven_at_;

@@ -30,7 +30,7 @@ std::vector<std::string> problems(Checks checks, GateLevel level = GateLevel::Me
   inventory::Cluster cluster;
   cluster.gates["burn"] = gateWith(std::move(checks), level);
   Diagnostics diagnostics;
-  judgeGates(cluster, diagnostics);
+  evaluateGates(cluster, diagnostics);
   std::vector<std::string> out;
   for (const auto& one : diagnostics.all()) out.push_back(one.str());
   return out;

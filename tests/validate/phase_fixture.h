@@ -39,7 +39,7 @@ class ValidatePhaseTest : public testing::Test {
     certificates_ = makeCertificateStore(cluster_, *store_, clock_, *io::SigningKey::generate(),
                                          folder_.path());
     phase_ = makeValidatePhase(cluster_, agents_, *certificates_, *store_, clock_,
-                               [this](Subject subject) { return lookAtPool(subject); });
+                               [this](Subject subject) { return poolState(subject); });
     agents_.boot(NodeName("n1"), wire::Mode::Disk).probes["rdma.devices"] = "rxe0";
   }
 
@@ -54,9 +54,9 @@ class ValidatePhaseTest : public testing::Test {
     io.run();
     return std::move(*answer);
   }
-  Async<std::vector<Fact>> lookAtPool(Subject subject) {
+  Async<std::vector<Fact>> poolState(Subject subject) {
     std::vector<Fact> facts;
-    ++pool_looks_;
+    ++pool_state_reads_;
     if (const auto* fact = pool_now_.find(subject, FacetName("pool"))) facts.push_back(*fact);
     co_return facts;
   }
@@ -121,7 +121,7 @@ class ValidatePhaseTest : public testing::Test {
   std::unique_ptr<Phase> phase_;
   FakeContext context_;
   FactSet pool_now_;
-  int pool_looks_ = 0;
+  int pool_state_reads_ = 0;
   std::string server_;
 };
 

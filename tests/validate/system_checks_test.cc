@@ -5,7 +5,7 @@
 #include "validate/checks/amd.h"
 #include "validate/checks/pci.h"
 #include "validate/checks/rdma_devices.h"
-#include "validate/checks/system_judges.h"
+#include "validate/checks/system_evaluation.h"
 
 #include <gtest/gtest.h>
 
@@ -95,10 +95,10 @@ TEST(Troubles, ofDisksFileSystemsAndNics) {
 }
 
 TEST(Clocks, mustBeSynchronisedAndBounded) {
-  EXPECT_EQ(judgeClock({true, 3}, 100).status, CheckStatus::Pass);
-  EXPECT_EQ(judgeClock({true, 101}, 100).status, CheckStatus::Fail);
-  EXPECT_EQ(judgeClock({false, 0}, 100).status, CheckStatus::Fail);
-  EXPECT_EQ(judgeClock({true, std::nan("")}, 100).status, CheckStatus::Fail);
+  EXPECT_EQ(evaluateClock({true, 3}, 100).status, CheckStatus::Pass);
+  EXPECT_EQ(evaluateClock({true, 101}, 100).status, CheckStatus::Fail);
+  EXPECT_EQ(evaluateClock({false, 0}, 100).status, CheckStatus::Fail);
+  EXPECT_EQ(evaluateClock({true, std::nan("")}, 100).status, CheckStatus::Fail);
   EXPECT_TRUE(clockState());
 }
 
@@ -138,7 +138,7 @@ TEST_F(SystemChecks, numaNodesHaveMemoryAndDevicesAPlace) {
   EXPECT_EQ(check("system.numa").status, CheckStatus::Fail) << "a socket without memory";
 }
 
-TEST_F(SystemChecks, knobsAreJudgedWhereTheyAre) {
+TEST_F(SystemChecks, tuningIsEvaluatedWhereItIsReadable) {
   EXPECT_EQ(check("system.knobs").status, CheckStatus::NoData);
   write("proc/sys/kernel/numa_balancing", "0");
   EXPECT_EQ(check("system.knobs").status, CheckStatus::Pass);

@@ -73,8 +73,8 @@ class Sampler {
   std::jthread thread_;
 };
 
-void judge(StageReport& stage, const Options& options, const std::vector<Telemetry>& seen) {
-  for (auto& finding : judgeSensors(seen, options.sensors)) stage.fails(std::move(finding));
+void evaluate(StageReport& stage, const Options& options, const std::vector<Telemetry>& seen) {
+  for (auto& finding : evaluateSensors(seen, options.sensors)) stage.fails(std::move(finding));
   for (const auto& [key, floor] : options.floors) {
     const auto value = stage.values.find(key);
     if (value == stage.values.end())
@@ -85,7 +85,7 @@ void judge(StageReport& stage, const Options& options, const std::vector<Telemet
 }
 
 /// A floor for a value that no stage measured was not tested.
-void judgeMissing(DeviceReport& device, const Options& options) {
+void evaluateMissing(DeviceReport& device, const Options& options) {
   for (const auto& [key, floor] : options.floors) {
     bool found = false;
     for (const auto& stage : device.stages) found = found || stage.values.contains(key);
@@ -130,8 +130,8 @@ std::string Stage::name() const {
   return "stage";
 }
 
-std::vector<std::string> judgeSensors(const std::vector<Telemetry>& seen,
-                                      const std::vector<std::string>& required) {
+std::vector<std::string> evaluateSensors(const std::vector<Telemetry>& seen,
+                                         const std::vector<std::string>& required) {
   struct Row {
     const char* group;
     const char* name;
@@ -258,9 +258,9 @@ Report burn(const Devices& devices, const Options& options) {
               break;
           }
           probes[i]->look();
-          judge(mine.stages.back(), options, probes[i]->since(first));
+          evaluate(mine.stages.back(), options, probes[i]->since(first));
         }
-        judgeMissing(mine, options);
+        evaluateMissing(mine, options);
       });
   }
   for (std::size_t i = 0; i < devices.size(); ++i)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Power: pulses that begin and end on all devices at once, then a steady load whose mean is judged.
-// A single high sample proves nothing.
+// Power: pulses that begin and end on all devices at once, then a steady load whose mean is
+// evaluated. A single high sample proves nothing.
 #include "validate/burn/stages.h"
 
 #include <thread>

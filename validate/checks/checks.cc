@@ -55,7 +55,7 @@ constexpr std::array kCatalogue{
     CatalogueRow{"system.dimms", "system", Quick, "memory controllers without uncorrected and with few corrected errors", "EDAC", "errors", "parameter", "swap the DIMM that the label in the evidence names", "max_corrected", checkSystemDimms},
     CatalogueRow{"system.idle", "system", Quick, "the same idle states (C-states) on all processors; how long the deepest takes to wake", "sysfs", "µs", "the machine's other processors", "set C-states alike in the BIOS (power profile), or processor.max_cstate in kernel_args", "max_us", checkSystemIdle},
     CatalogueRow{"system.kernel-log", "system", Quick, "no machine check, fatal PCIe or disk error, lockup or memory shortage in this boot", "kernel log", "", "none may be there", "as the finding's words say", "", checkSystemKernelLog},
-    CatalogueRow{"system.knobs", "system", Quick, "settings that cost speed: governor, energy preference, turbo, NUMA balancing, zone reclaim, clock source, IOMMU, ASPM", "sysfs, procfs", "", "defaults of this check, or a parameter", "set it in the BIOS or by the profile's sysctls and kernel_args", "*:word", checkSystemKnobs},
+    CatalogueRow{"system.knobs", "system", Quick, "settings that cost speed: governor, energy preference, turbo, NUMA balancing, zone reclaim, clock source, IOMMU, ASPM", "sysfs, procfs", "", "defaults of this check, or a parameter", "set it in the BIOS or by the profile's sysctls and kernel_args", "*:word", checkSystemTuning},
     CatalogueRow{"system.numa", "system", Quick, "every memory node with processors has memory, as much as the others; every GPU and NIC knows its node", "sysfs", "GiB", "the machine's own tables", "reseat or replace the DIMM of the node that has less; update the BIOS", "", checkSystemNuma},
     CatalogueRow{"system.pcie", "system", Quick, "GPUs, RDMA NICs and NVMe disks on as many lanes and as fast as they and their slots can be, no fatal PCIe error", "sysfs", "", "device and slot; others of its model", "reseat the card or its riser; check the slot's bifurcation and speed in the BIOS", "", checkSystemPcie},
     CatalogueRow{"system.time", "system", Quick, "clock synchronised, error bounded", "the kernel's clock discipline", "ms", "parameter", "start chrony or systemd-timesyncd; can it reach its servers?", "max_error_ms", checkSystemTime},
@@ -69,7 +69,7 @@ wire::CheckResult runOne(const CheckRequest& request, const Host& host) {
   const auto row = findCheck(request.id);
   const auto params = jsonOrNone(request.params.empty() ? "{}" : request.params, kOrderJson);
   auto verdict = row ? runCheck(*row, params, host)
-                     : brokenTest("this agent does not know the check; update the agent");
+                     : checkError("this agent does not know the check; update the agent");
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (verdict.status == wire::CheckStatus::Pass &&
       result.seconds > static_cast<double>(request.deadline.count())) {
@@ -95,12 +95,12 @@ const CatalogueRow* findCheck(std::string_view id) {
 }
 
 Verdict runCheck(const CatalogueRow& row, const nlohmann::json& params, const Host& host) {
-  if (!params.is_object()) return brokenTest("the parameters are not a JSON object");
+  if (!params.is_object()) return checkError("the parameters are not a JSON object");
   try {
     return row.run(params, host);
   } catch (const std::exception&
                error) {  // a parameter of the wrong type, no memory: the check has not passed
-    return brokenTest(error.what());
+    return checkError(error.what());
   }
 }
 

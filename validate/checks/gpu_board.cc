@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks over what the board around the chip says: links, bus, clocks, power, heat.
 #include "validate/checks/expectations.h"
-#include "validate/checks/gpu_look.h"
+#include "validate/checks/gpu_snapshot.h"
 
 #include <thread>
 
@@ -53,7 +53,7 @@ bool hasNoLinks(const GpuHealth& gpu) {
 Verdict checkGpuThrottle(const nlohmann::json& params, const Host&) {
   const double window = params.value("window_seconds", kWindowSeconds),
                most = params.value("max_seconds", kMaxHeldBackSeconds);
-  const auto before = lookAtGpus();
+  const auto before = readGpus();
   if (!before) return noData(before.error().str());
   std::this_thread::sleep_for(
       std::chrono::duration<double>(window));  // the window of the measurement
@@ -159,7 +159,7 @@ Verdict checkGpuPcie(const nlohmann::json& params, const Host&) {
 }
 
 Verdict checkGpuClocks(const nlohmann::json&, const Host&) {
-  const auto look = lookAtGpus();
+  const auto look = readGpus();
   if (!look) return noData(look.error().str());
   std::map<std::string, std::pair<unsigned, unsigned>> most;
   for (const auto& gpu : look->gpus) {

@@ -37,7 +37,7 @@ std::vector<std::uint64_t> sizesOf(const Job& job) {
   return sizes;
 }
 
-Result<void> judge(const Job& job) {
+Result<void> evaluate(const Job& job) {
   std::vector<std::string> wrong;
   if (job.group.empty()) wrong.emplace_back("no group");
   if (job.meeting.find(':') == std::string::npos) wrong.emplace_back("meeting is no address:port");
@@ -127,9 +127,9 @@ std::vector<std::tuple<Operation, std::uint64_t, int>> stepsOf(const Job& job, i
   return steps;
 }
 
-/// What is wrong with rows that are said to be those of the job: the same judgement where they were
-/// made and where they are read.
-std::vector<std::string> judgeRows(const Job& job, const std::vector<Row>& rows) {
+/// What is wrong with rows that are said to be those of the job: the same evaluation where they
+/// were made and where they are read.
+std::vector<std::string> evaluateRows(const Job& job, const std::vector<Row>& rows) {
   std::vector<std::string> wrong;
   std::set<std::tuple<int, Operation, std::uint64_t, int>> seen;
   for (const auto& row : rows) {
@@ -139,9 +139,9 @@ std::vector<std::string> judgeRows(const Job& job, const std::vector<Row>& rows)
     if (row.wrong) wrong.push_back(fmt::format("{}: {} wrong values", where, row.wrong));
     if (!std::isfinite(row.busbw_gbytes_per_s) || !(row.busbw_gbytes_per_s > 0))
       wrong.push_back(where + ": a bandwidth that is none");
-    const bool judged = row.bytes == job.max_bytes && row.operation != Operation::SendRecv &&
-                        row.operation != Operation::Pair;
-    if (judged && !(row.busbw_gbytes_per_s >= job.min_busbw_gbytes_per_s))
+    const bool evaluated = row.bytes == job.max_bytes && row.operation != Operation::SendRecv &&
+                           row.operation != Operation::Pair;
+    if (evaluated && !(row.busbw_gbytes_per_s >= job.min_busbw_gbytes_per_s))
       wrong.push_back(fmt::format("{}: {:.1f} GB/s of bus bandwidth, expected {:.1f}", where,
                                   row.busbw_gbytes_per_s, job.min_busbw_gbytes_per_s));
   }
@@ -293,7 +293,7 @@ Result<Job> parseJob(std::string_view text) {
   } catch (const json::exception& error) {
     return fail(ErrorCode::InvalidInput, fmt::format("this is no job: {}", error.what()));
   }
-  TRY_OK(judge(job));
+  TRY_OK(evaluate(job));
   return job;
 }
 
@@ -318,7 +318,7 @@ Result<std::vector<NodeJob>> placeGroups(const std::vector<Group>& groups, const
       job.first_rank = static_cast<int>(i) * group.gpus_per_node;
       jobs.push_back({group.nodes[i], job});
     }
-    TRY_OK(judge(job));
+    TRY_OK(evaluate(job));
   }
   return jobs;
 }
@@ -422,7 +422,7 @@ Result<JobReport> parseReport(std::string_view text, const Job& job) {
             ErrorCode::Corrupt,
             fmt::format("the report speaks of rank {}, which is none of its own", row.rank));
     const bool claims = from.at("passed").get<bool>();
-    for (auto& wrong : judgeRows(job, report.rows))
+    for (auto& wrong : evaluateRows(job, report.rows))
       if (claims) report.findings.push_back(std::move(wrong));
     if (!claims && report.findings.empty())
       report.findings.emplace_back("it has not passed, and does not say why");
@@ -455,7 +455,7 @@ JobReport Progress::soFar(const std::string& group) const {
 }
 
 JobReport runJob(const Job& job, const Join& join, Progress& progress) {
-  if (auto good = judge(job); !good) {
+  if (auto good = evaluate(job); !good) {
     progress.fails(good.error().str());
     return progress.soFar(job.group);
   }
@@ -468,7 +468,7 @@ JobReport runJob(const Job& job, const Join& join, Progress& progress) {
       });
   }
   auto report = progress.soFar(job.group);
-  if (report.findings.empty()) report.findings = judgeRows(job, report.rows);
+  if (report.findings.empty()) report.findings = evaluateRows(job, report.rows);
   report.passed = report.findings.empty();
   return report;
 }

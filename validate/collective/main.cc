@@ -173,7 +173,7 @@ Result<Job> jobOf(const Words& words) {
   }
   job = partOf(step, address, words.port, std::move(job));
   if (!words.meeting.empty()) job.meeting = words.meeting;
-  return parseJob(jsonText(toJson(job)));  // judged as any other
+  return parseJob(jsonText(toJson(job)));  // evaluated as any other
 }
 
 int runWords(const Words& words) {

@@ -175,7 +175,7 @@ std::string metrics(const history::Statistics& statistics) {
         "<div class=\"card metric\"><h3>{}</h3><div class=\"sub\">{} · {} values · median "
         "{}{}{}</div>{}{}</div>",
         escapedMarkup(group.metric), escapedMarkup(group.sku), grouped(group.latest.size()),
-        shortNumber(group.median), spread, group.judged ? "" : " · too few to judge",
+        shortNumber(group.median), spread, group.evaluated ? "" : " · too few to judge",
         histogram(group), trend(group));
   }
   return out + "</div>";

@@ -129,9 +129,9 @@ TEST(PairReports, travelAndAreJudgedAgainByWhoReadsThem) {
   EXPECT_FALSE(parseReport(lacking.dump(), asked)->passed) << "a pair without a result";
   auto wrong = told;
   wrong["pairs"]["wrong"].push_back({0, 1, 5});
-  const auto judged = parseReport(wrong.dump(), asked);
-  EXPECT_FALSE(judged->passed) << "wrong data";
-  EXPECT_THAT(judged->findings.front(), HasSubstr("with rank 1: 5 wrong values"));
+  const auto evaluated = parseReport(wrong.dump(), asked);
+  EXPECT_FALSE(evaluated->passed) << "wrong data";
+  EXPECT_THAT(evaluated->findings.front(), HasSubstr("with rank 1: 5 wrong values"));
   auto null = told;
   null["pairs"]["of"][0]["gbits"][0] = nullptr;
   EXPECT_FALSE(parseReport(null.dump(), asked)->passed) << "NaN";
