@@ -10,7 +10,6 @@
 #include "gateway/node_record.h"
 #include "gateway/refused_agents.h"
 #include "wire/disk_rule.h"
-#include "wire/wipe_guard.h"
 
 #include <algorithm>
 
@@ -285,7 +284,7 @@ bool endsInstalled(const wire::AgentTask& task, const wire::Hardware& hardware,
     return std::none_of(fitting.begin(), fitting.end(),
                         [&](const auto* disk) { return stays(disk->serial); });
   return std::none_of(hardware.disks.begin(), hardware.disks.end(), [&](const auto& disk) {
-    return disk.content == wire::kInstalledByMuster && stays(disk.serial);
+    return disk.use == wire::DiskUse::System && stays(disk.serial);
   });
 }
 
@@ -311,12 +310,12 @@ Async<void> Gateway::mayTake(NodeName node, wire::Mode mode, std::string key_id,
 /// A refusal before the first byte leaves the installed system what it was. It may be known before
 /// the agent is: reports are listed with every poll.
 Async<void> Gateway::heedUntouched(NodeName node) {
-  std::vector<std::string> wire::untouched;
+  std::vector<std::string> untouched;
   for (const auto& report : records_[node].reports)
-    if (report.phase == wire::TaskPhase::Failed && report.text.starts_with(wire::kUntouched))
-      wire::untouched.push_back(report.id);
-  if (wire::untouched.empty()) co_return Result<void>();
-  if (const auto given = co_await enrolment_.giveBack(node, std::move(wire::untouched)); !given)
+    if (report.phase == wire::TaskPhase::Failed && report.has(wire::TaskReason::DisksUntouched))
+      untouched.push_back(report.id);
+  if (untouched.empty()) co_return Result<void>();
+  if (const auto given = co_await enrolment_.giveBack(node, std::move(untouched)); !given)
     logWarning("agent", "{} touched no disk, but its key could not be given back yet: {}",
                node.str(), given.error().str());
   co_return Result<void>();
@@ -479,8 +478,7 @@ Async<wire::AgentTaskReport> Gateway::awaitEnd(NodeName node, std::string id,
     auto now = report(node, id);
     if (now && now->phase == wire::TaskPhase::Done) co_return *now;
     if (now && now->phase == wire::TaskPhase::Failed) {
-      auto failure = Error(now->code, now->text);
-      co_return fail(std::move(failure).within("task " + id + " on " + node.str()));
+      co_return fail(now->failure().within("task " + id + " on " + node.str()));
     }
     if (!state(node))
       co_return fail(ErrorCode::Unavailable,

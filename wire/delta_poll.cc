@@ -9,7 +9,7 @@ namespace {
 /// Results apart: they are told once, and kept where they were told.
 bool sameReport(const AgentTaskReport& a, const AgentTaskReport& b) {
   return a.id == b.id && a.phase == b.phase && a.fraction == b.fraction && a.text == b.text &&
-         a.code == b.code;
+         a.code == b.code && a.reasons == b.reasons;
 }
 
 bool says(const PollRequest& told, const PollRequest& poll) {

@@ -6,6 +6,7 @@
 #include "base/json_output.h"
 #include "wire/json_reader.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -51,6 +52,18 @@ constexpr Words<CheckStatus, 6> kStatuses{{{CheckStatus::Pass, "pass"},
                                            {CheckStatus::Timeout, "timeout"},
                                            {CheckStatus::NoData, "no-data"}}};
 
+constexpr Words<TaskReason, 6> kReasons{{{TaskReason::DisksUntouched, "disks-untouched"},
+                                         {TaskReason::SystemWipeDenied, "system-wipe-denied"},
+                                         {TaskReason::DataWipeDenied, "data-wipe-denied"},
+                                         {TaskReason::MemberReplaced, "member-replaced"},
+                                         {TaskReason::DiskFailing, "disk-failing"},
+                                         {TaskReason::Restarting, "restarting"}}};
+constexpr Words<DiskUse, 5> kDiskUses{{{DiskUse::Unknown, "unknown"},
+                                       {DiskUse::Empty, "empty"},
+                                       {DiskUse::System, "system"},
+                                       {DiskUse::DataSet, "data-set"},
+                                       {DiskUse::Other, "other"}}};
+
 constexpr Words<ErrorCode, 8> kCodes{{{ErrorCode::InvalidInput, "invalid-input"},
                                       {ErrorCode::NotFound, "not-found"},
                                       {ErrorCode::Conflict, "conflict"},
@@ -84,6 +97,14 @@ E readWord(JsonReader& reader, const char* key, const Words<E, N>& words, E fall
   return value.value_or(fallback);
 }
 
+/// A reason that only a newer agent knows says nothing here.
+std::vector<TaskReason> readReasons(JsonReader& reader) {
+  std::vector<TaskReason> reasons;
+  for (const auto& word : readTexts(reader, "reasons", kMaxReasons, kMaxNameBytes, true))
+    if (const auto reason = valueOf(kReasons, word)) reasons.push_back(*reason);
+  return reasons;
+}
+
 /// Text from the outside may hold bytes that are no UTF-8; they travel as replacement characters.
 std::string print(const json& value) { return jsonText(value); }
 
@@ -113,6 +134,7 @@ json reportJson(const AgentTaskReport& report) {
   if (!report.text.empty()) out["text"] = report.text;
   if (!report.result.empty()) out["result"] = report.result;
   if (report.phase == TaskPhase::Failed) out["code"] = wordOf(kCodes, report.code);
+  for (const auto reason : report.reasons) out["reasons"].push_back(toString(reason));
   return out;
 }
 
@@ -132,6 +154,7 @@ AgentTaskReport readReport(JsonReader& reader) {
   report.result = reader.text("result", kMaxResultBytes, true);
   if (report.phase == TaskPhase::Failed)
     report.code = readWord(reader, "code", kCodes, ErrorCode::Internal);
+  report.reasons = readReasons(reader);
   return report;
 }
 
@@ -211,7 +234,19 @@ Result<T> finished(const JsonReader& reader, T value) {
 std::string_view toString(Mode mode) { return wordOf(kModes, mode); }
 std::string_view toString(TaskKind kind) { return wordOf(kKinds, kind); }
 std::string_view toString(TaskPhase phase) { return wordOf(kPhases, phase); }
+std::string_view toString(TaskReason reason) { return wordOf(kReasons, reason); }
+std::string_view toString(DiskUse use) { return wordOf(kDiskUses, use); }
 std::string_view toString(CheckStatus status) { return wordOf(kStatuses, status); }
+
+bool AgentTaskReport::has(TaskReason reason) const {
+  return std::find(reasons.begin(), reasons.end(), reason) != reasons.end();
+}
+
+Error AgentTaskReport::failure() const {
+  Error error(code, text);
+  for (const auto reason : reasons) error = std::move(error).because(reason);
+  return error;
+}
 
 Result<TaskKind> parseTaskKind(std::string_view text) {
   if (auto kind = valueOf(kKinds, text)) return *kind;
@@ -388,6 +423,7 @@ std::string toJson(const Hardware& hardware) {
                      {"model", disk.model},
                      {"content", disk.content},
                      {"size_bytes", disk.size_bytes}});
+    if (disk.use != DiskUse::Unknown) disks.back()["use"] = toString(disk.use);
   }
   for (const auto& nic : hardware.nics)
     nics.push_back({{"name", nic.name}, {"mac", nic.mac}, {"driver", nic.driver}});
@@ -433,12 +469,14 @@ Result<Hardware> parseHardware(std::string_view text) {
                name(from, "pci")};
   });
   hardware.disks = readItems<Disk>(reader, "disks", kMaxDevices, [&](JsonReader& from) {
-    return Disk{name(from, "path"),
-                name(from, "serial"),
-                name(from, "wwn"),
-                name(from, "model"),
-                name(from, "content"),
-                from.unsignedNumber("size_bytes", std::numeric_limits<std::uint64_t>::max())};
+    return Disk{
+        name(from, "path"),
+        name(from, "serial"),
+        name(from, "wwn"),
+        name(from, "model"),
+        name(from, "content"),
+        from.unsignedNumber("size_bytes", std::numeric_limits<std::uint64_t>::max()),
+        valueOf(kDiskUses, from.text("use", kMaxNameBytes, true)).value_or(DiskUse::Unknown)};
   });
   hardware.nics = readItems<Nic>(reader, "nics", kMaxDevices, [&](JsonReader& from) {
     return Nic{name(from, "name"), name(from, "mac"), name(from, "driver")};

@@ -26,6 +26,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "wire/task_reason.h"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -49,6 +50,7 @@ inline constexpr std::size_t kMaxTasks = 128;               ///< that an agent l
 inline constexpr std::size_t kMaxProbes = 256;
 inline constexpr std::size_t kMaxDevices = 1024;  ///< of each kind in one node
 inline constexpr std::size_t kMaxChecks = 256;
+inline constexpr std::size_t kMaxReasons = 16;  ///< of one report
 
 enum class Mode {
   Ram,
@@ -113,18 +115,34 @@ struct AgentTaskReport {
   std::string id;
   TaskPhase phase = TaskPhase::Queued;
   double fraction = -1;
-  std::string text;                      ///< progress words, or the error
+  std::string text;                      ///< what it does now, or the error: for people only
   ErrorCode code = ErrorCode::Internal;  ///< of a failure
   std::string result;                    ///< JSON, when done
+  std::vector<TaskReason> reasons;       ///< of a failure, or of what it does now
+
+  bool has(TaskReason reason) const;
+  Error failure() const;  ///< code, text and reasons
 };
 
 struct Gpu {
   std::string model, uuid, serial, vbios, pci;
 };
+/// What a disk holds, as far as somebody decides by it. An agent that is older sends none of these:
+/// Unknown then, which is never taken for Empty.
+enum class DiskUse {
+  Unknown,
+  Empty,    ///< blank, or left behind half-written: there is nothing to lose
+  System,   ///< a whole system that muster installed
+  DataSet,  ///< a member of a storage set that was finished
+  Other
+};
+std::string_view toString(DiskUse use);  ///< "data-set"
 struct Disk {
-  std::string path, serial, wwn, model, content;
+  std::string path, serial, wwn, model;
+  std::string content;  ///< what is there, for people
   std::uint64_t size_bytes = 0;
-};  ///< content: "none", or what is there
+  DiskUse use = DiskUse::Unknown;
+};
 struct Nic {
   std::string name, mac, driver;
 };

@@ -291,8 +291,11 @@ wire::PollRequest Agent::describe() {
     if (report.phase == wire::TaskPhase::Done && said_all_ && entry.acknowledged)
       report.result.clear();
     for (const auto& running : running_) {
-      if (running->task.id == report.id)
-        std::tie(report.fraction, report.text) = running->context->progressNow();
+      if (running->task.id != report.id) continue;
+      auto now = running->context->progressNow();
+      report.fraction = now.fraction;
+      report.text = std::move(now.text);
+      report.reasons = std::move(now.reasons);
     }
   }
   for (const auto& [id, report] : refused_) {
@@ -465,6 +468,8 @@ void Agent::finish(const wire::AgentTask& task, Result<nlohmann::json> outcome) 
   } else {
     report.result.clear();
     report.code = outcome.error().code();
+    for (const auto& reason : outcome.error().reasons())
+      if (const auto known = reason.as<wire::TaskReason>()) report.reasons.push_back(*known);
     report.text = std::string(cutToBytes(
         outcome.error().str(), wire::kMaxTextBytes / 4));  // what is no UTF-8 grows on the way
     logWarning("agent", "task {} failed: {}", task.id, report.text);

@@ -7,7 +7,7 @@
 #include "base/io/process.h"
 #include "base/json_output.h"
 #include "wire/json_reader.h"
-#include "wire/wipe_guard.h"
+#include "wire/task_reason.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -9,7 +9,7 @@
 #include "base/io/files.h"
 #include "base/io/process.h"
 #include "wire/partition_table.h"
-#include "wire/wipe_guard.h"
+#include "wire/task_reason.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -133,9 +133,11 @@ Result<void> copyHead(BlockTarget& from, BlockTarget& to, std::uint64_t head_byt
   TRY_OK(to.flush());
   TRY_OK(to.read(0, check.span()));
   if (check.view() != head.view())
-    return fail(ErrorCode::Internal,
-                fmt::format("the beginning of {} does not read as it was written: {}", to.name(),
-                            wire::kReplaceDisk));
+    return fail(
+        Error(ErrorCode::Internal,
+              fmt::format("the beginning of {} does not read as it was written: replace the disk",
+                          to.name()))
+            .because(wire::TaskReason::DiskFailing));
   return {};
 }
 

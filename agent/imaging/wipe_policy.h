@@ -4,6 +4,7 @@
 // re-images carry it every day. docs/adr/0111
 #pragma once
 
+#include "agent/core/disk_content.h"
 #include "agent/imaging/storage_plan.h"
 
 #include <functional>
@@ -16,9 +17,10 @@ struct WipeRights {
 };
 
 /// describeDiskContent, but for tests.
-using ContentOf = std::function<Result<std::string>(const DiskInfo&)>;
+using ContentOf = std::function<Result<DiskContent>(const DiskInfo&)>;
 
-/// Errors: Denied (names every disk that is in the way and what it holds), and those of looking
+/// Errors: Denied (names every disk that is in the way and what it holds; SystemWipeDenied or
+/// DataWipeDenied, or both), and those of looking
 Result<void> guardDisks(const std::vector<DiskInfo>& system_disks, const StoragePlan& storage,
                         WipeRights rights, const ContentOf& content_of);
 

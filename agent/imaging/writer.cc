@@ -13,7 +13,7 @@
 #include "agent/imaging/whole_disk.h"
 #include "agent/imaging/wipe_policy.h"
 #include "base/io/process.h"
-#include "wire/wipe_guard.h"
+#include "wire/task_reason.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -63,10 +63,11 @@ std::string nameOf(const std::filesystem::path& device, const std::vector<DiskIn
 WipeRights rightsOf(const WriteImageParams& params) {
   return {params.wipe_allowed, params.data_wipe_allowed};
 }
-Result<std::string> contentOf(const DiskInfo& disk) { return describeDiskContent(disk.path); }
+Result<DiskContent> contentOf(const DiskInfo& disk) { return describeDiskContent(disk.path); }
 
 /// What is known of refused sets beyond what their disks hold; nothing but superblocks is read.
-std::string newMembers(const std::vector<DiskSetSpec>& sets, const StoragePlan& storage) {
+Error withNewMembers(Error refusal, const std::vector<DiskSetSpec>& sets,
+                     const StoragePlan& storage) {
   std::string words;
   for (const auto& set : sets) {
     std::vector<Member> members;
@@ -75,13 +76,16 @@ std::string newMembers(const std::vector<DiskSetSpec>& sets, const StoragePlan& 
       const io::Command examine{
           .program = "mdadm",
           .args = {"--examine", "--export", partitionNode(disk.path, 1).string()}};
-      members.push_back(
-          {disk, contentOf(disk).value_or("unknown"), io::runChecked(examine).value_or("")});
+      members.push_back({disk, contentOf(disk).value_or(DiskContent()).use,
+                         io::runChecked(examine).value_or("")});
     }
     if (members.empty()) continue;
     if (const auto found = replacedMember(set.name, set.raid, members)) words += "; " + *found;
   }
-  return words;
+  if (words.empty()) return refusal;
+  Error more(refusal.code(), refusal.text() + words);
+  for (const auto& reason : refusal.reasons()) more = std::move(more).because(reason);
+  return std::move(more).because(wire::TaskReason::MemberReplaced);
 }
 
 /// The second look at what the disks hold: an image was written meanwhile.
@@ -149,8 +153,7 @@ Result<Prepared> chooseDisks(const WriteImageParams& params, const wire::PackInd
   prepared.storage = std::move(storage);
   if (auto guarded = guardDisks(system_disks, prepared.storage, rightsOf(params), contentOf);
       !guarded)
-    return fail(guarded.error().code(),
-                guarded.error().text() + newMembers(params.storage, prepared.storage));
+    return fail(withNewMembers(std::move(guarded).error(), params.storage, prepared.storage));
   for (const auto& name : prepared.storage.keys) prepared.keys[name] = io::randomToken(kKeyBytes);
   return prepared;
 }

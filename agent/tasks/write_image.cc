@@ -6,7 +6,7 @@
 #include "agent/peers/peer_client.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
-#include "wire/wipe_guard.h"
+#include "wire/task_reason.h"
 
 namespace muster::agent {
 namespace {
@@ -105,7 +105,7 @@ TaskHandler liveHandler(TaskTools tools, Certify certify) {
   };
 }
 
-std::function<Result<std::string>(const std::filesystem::path&)> diskContent() {
+std::function<Result<DiskContent>(const std::filesystem::path&)> diskContent() {
   return describeDiskContent;
 }
 

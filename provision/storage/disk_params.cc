@@ -5,7 +5,6 @@
 #include "base/json_output.h"
 #include "inventory/model/user_data.h"
 #include "provision/facets.h"
-#include "wire/wipe_guard.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -112,12 +111,11 @@ std::vector<lifecycle::Finding> sourceFindings(const NodeName& node, const std::
   return findings;
 }
 
-std::optional<lifecycle::Finding> diskFinding(const NodeName& node, const std::string& why,
-                                              WallTime at) {
-  if (why.find(wire::kReplaceDisk) == std::string::npos) return std::nullopt;
+std::optional<lifecycle::Finding> diskFinding(const NodeName& node, const Error& why, WallTime at) {
+  if (!why.has(wire::TaskReason::DiskFailing)) return std::nullopt;
   lifecycle::Finding finding;
   finding.facet = {lifecycle::Subject(node), facet(kImage)};
-  finding.text = fmt::format("a disk of {} is failing: {}", node.str(), why);
+  finding.text = fmt::format("a disk of {} is failing: {}", node.str(), why.str());
   finding.what_to_do = fmt::format(
       "replace the disk with the serial that is named, correct `disk` of the profile where it "
       "names that serial, then `muster apply --nodes {}` writes the new one; "

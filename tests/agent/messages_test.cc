@@ -46,6 +46,8 @@ class Random {
     if (report.phase == wire::TaskPhase::Done)
       report.result = R"({"x":")" + std::to_string(number()) + "\"}";
     if (report.phase == wire::TaskPhase::Failed) report.code = static_cast<ErrorCode>(below(8));
+    report.reasons =
+        some<wire::TaskReason>([&] { return static_cast<wire::TaskReason>(below(6)); });
     return report;
   }
   wire::PollRequest poll() {
@@ -78,8 +80,10 @@ class Random {
                             number(), {},     {},     {},     {}};
     hardware.gpus =
         some<wire::Gpu>([&] { return wire::Gpu{text(), text(), text(), text(), text()}; });
-    hardware.disks = some<wire::Disk>(
-        [&] { return wire::Disk{text(), text(), text(), text(), text(), number()}; });
+    hardware.disks = some<wire::Disk>([&] {
+      return wire::Disk{
+          text(), text(), text(), text(), text(), number(), static_cast<wire::DiskUse>(below(5))};
+    });
     hardware.nics = some<wire::Nic>([&] { return wire::Nic{text(), text(), text()}; });
     hardware.rdma_devices = some<std::string>([&] { return text(); });
     return hardware;
@@ -167,7 +171,32 @@ wire::PollRequest nextPoll() {
   return next;
 }
 
-TEST(wire::ToldPoll, isNotSaidAgain) {
+TEST(Messages, reasonsAndUsesAreWordsAndThoseOfANewerAgentSayNothing) {
+  const auto reports = wire::parseReports(
+      R"([{"id":"a","phase":"failed","code":"denied","text":"no",
+           "reasons":["disks-untouched","of-next-year","system-wipe-denied"]},
+          {"id":"b","phase":"failed","code":"denied","text":"no disk was touched: replace the disk"}])");
+  ASSERT_TRUE(reports) << reports.error().str();
+  EXPECT_EQ((*reports)[0].reasons,
+            (std::vector{wire::TaskReason::DisksUntouched, wire::TaskReason::SystemWipeDenied}));
+  EXPECT_TRUE((*reports)[0].has(wire::TaskReason::DisksUntouched));
+  EXPECT_TRUE((*reports)[1].reasons.empty()) << "an older agent says it in words alone";
+  EXPECT_FALSE(wire::parseReports(R"([{"id":"a","phase":"done","reasons":"disks-untouched"}])"));
+  const auto disk = [](const std::string& use) {
+    return wire::parseHardware(
+               R"({"manufacturer":"","product":"","serial":"","uuid":"","cpus":1,"memory_bytes":1,
+                   "gpus":[],"nics":[],"rdma_devices":[],"disks":[{"path":"","serial":"","wwn":"",
+                   "model":"","content":"none","size_bytes":1)" +
+               use + "}]}")
+        ->disks.at(0)
+        .use;
+  };
+  EXPECT_EQ(disk(R"(,"use":"data-set")"), wire::DiskUse::DataSet);
+  EXPECT_EQ(disk(R"(,"use":"of-next-year")"), wire::DiskUse::Unknown);
+  EXPECT_EQ(disk(""), wire::DiskUse::Unknown) << "\"none\" of an older agent is not Empty";
+}
+
+TEST(DeltaPoll, isNotSaidAgain) {
   wire::ToldPoll told;
   EXPECT_EQ(told.shortened(nextPoll()).as_before, 0u) << "nothing was told";
   told.answered(toldPoll(), {.session = "s", .takes_short = true});
@@ -179,7 +208,7 @@ TEST(wire::ToldPoll, isNotSaidAgain) {
   EXPECT_EQ(told.shortened(nextPoll()).as_before, 0u);
 }
 
-TEST(wire::ToldPoll, whateverIsNewIsSaid) {
+TEST(DeltaPoll, whateverIsNewIsSaid) {
   wire::ToldPoll told;
   told.answered(toldPoll(), {.session = "s", .takes_short = true});
   const auto isSaid = [&told](const std::function<void(wire::PollRequest&)>& change) {
@@ -200,11 +229,14 @@ TEST(wire::ToldPoll, whateverIsNewIsSaid) {
       isSaid([](wire::PollRequest& poll) { poll.reports[0].phase = wire::TaskPhase::Failed; }));
   EXPECT_TRUE(isSaid([](wire::PollRequest& poll) { poll.reports[0].fraction = 0.5; }));
   EXPECT_TRUE(isSaid([](wire::PollRequest& poll) { poll.reports[0].text = "half way"; }));
+  EXPECT_TRUE(isSaid([](wire::PollRequest& poll) {
+    poll.reports[0].reasons.push_back(wire::TaskReason::Restarting);
+  }));
   EXPECT_TRUE(isSaid([](wire::PollRequest& poll) { poll.reports.clear(); }));
   EXPECT_TRUE(isSaid([](wire::PollRequest& poll) { poll.reports.push_back(poll.reports[0]); }));
 }
 
-TEST(wire::ToldPoll, isNothingToAControllerThatAsksForEverythingOrIsOlder) {
+TEST(DeltaPoll, isNothingToAControllerThatAsksForEverythingOrIsOlder) {
   wire::ToldPoll told;
   told.answered(toldPoll(), {.session = "s"});
   EXPECT_EQ(told.shortened(nextPoll()).as_before, 0u) << "it does not know short polls";

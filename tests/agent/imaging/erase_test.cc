@@ -4,7 +4,7 @@
 #include "agent/imaging/erase.h"
 #include "base/io/files.h"
 #include "tests/run_async.h"
-#include "wire/wipe_guard.h"
+#include "wire/task_reason.h"
 
 #include <nlohmann/json.hpp>
 
@@ -145,7 +145,7 @@ TEST_F(Erase, guardsComeBeforeTheFirstByte) {
   EXPECT_EQ(eraseDisks(forbidden, {one}, "NODE1", tools_).error().code(), ErrorCode::Denied);
   const auto other = eraseDisks(allowed(), {one}, "NODE2", tools_);
   EXPECT_EQ(other.error().code(), ErrorCode::Denied);
-  EXPECT_TRUE(other.error().str().starts_with(wire::kUntouched))
+  EXPECT_TRUE(other.error().has(wire::TaskReason::DisksUntouched))
       << "its installed system would lose its key";
   EXPECT_THAT(other.error().text(), HasSubstr("NODE2"));
   EraseParams nobody{"", {}, true};

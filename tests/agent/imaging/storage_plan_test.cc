@@ -233,10 +233,10 @@ TEST_F(StoragePlanTest, whatIsMustersOnDisksIsToldByTheirTables) {
   const auto found = findStorage(real);
   EXPECT_THAT(found.finished, ElementsAre("a0b1c2d3-0000-4000-8000-000000000000"));
   EXPECT_THAT(found.making, ElementsAre("a0b1c2d3-0000-4000-8000-000000000001"));
-  EXPECT_EQ(*describeDiskContent(folder / "muster-making"), "none")
+  EXPECT_EQ(describeDiskContent(folder / "muster-making")->text, "none")
       << "it goes on without a permission";
-  EXPECT_THAT(*describeDiskContent(folder / "muster-data"), HasSubstr("\"muster-data\""))
-      << "the controller knows it by that (provision/storage/data_wipe.cc)";
+  EXPECT_THAT(describeDiskContent(folder / "muster-data")->text, HasSubstr("\"muster-data\""));
+  EXPECT_EQ(describeDiskContent(folder / "muster-data")->use, wire::DiskUse::DataSet);
 }
 
 TEST_F(StoragePlanTest, aMakingThatStoppedAtItsLabelsOnlyGetsThem) {

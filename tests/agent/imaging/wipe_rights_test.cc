@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/imaging/wipe_policy.h"
 
-#include "wire/wipe_guard.h"
-
 #include <gmock/gmock.h>
 
 namespace muster::agent {
 namespace {
 
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -27,12 +26,13 @@ class WipeRightsTest : public testing::Test {
     return plan;
   }
   Result<void> guard(WipeRights rights, bool guarded = true) {
-    return guardDisks({disk("sda")}, planOf(guarded), rights,
-                      [this](const DiskInfo& one) -> Result<std::string> {
-                        const auto found = holds_.find(one.path);
-                        if (found == holds_.end()) return fail(ErrorCode::Internal, "cannot look");
-                        return found->second;
-                      });
+    return guardDisks(
+        {disk("sda")}, planOf(guarded), rights, [this](const DiskInfo& one) -> Result<DiskContent> {
+          const auto found = holds_.find(one.path);
+          if (found == holds_.end()) return fail(ErrorCode::Internal, "cannot look");
+          return DiskContent{found->second == "none" ? wire::DiskUse::Empty : wire::DiskUse::Other,
+                             found->second};
+        });
   }
 
   std::map<std::string, std::string> holds_{
@@ -50,8 +50,8 @@ TEST_F(WipeRightsTest, aPermissionForTheSystemCoversNoData) {
   EXPECT_THAT(done.error().text(),
               AllOf(HasSubstr("disks of home: /dev/sdb (serial SN-sdb, 1024.0 GiB) holds "
                               "linux_raid_member on /dev/sdb1"),
-                    HasSubstr(std::string(wire::kDataGuard)), Not(HasSubstr("/dev/sdc")),
-                    Not(HasSubstr(std::string(wire::kWipeGuard)))));
+                    Not(HasSubstr("/dev/sdc"))));
+  EXPECT_THAT(done.error().reasons(), ElementsAre(ErrorReason(wire::TaskReason::DataWipeDenied)));
   EXPECT_TRUE(guard({.system = true, .data = true}));
 }
 
@@ -60,22 +60,25 @@ TEST_F(WipeRightsTest, aPermissionForDataCoversNoSystem) {
   EXPECT_TRUE(guard({.system = false, .data = true}))
       << "an order that goes on: its system disk is empty already";
   holds_["/dev/sda"] = "ext4";
-  EXPECT_THAT(guard({.system = false, .data = true}).error().text(),
-              AllOf(HasSubstr("/dev/sda"), HasSubstr(std::string(wire::kWipeGuard)),
-                    Not(HasSubstr(std::string(wire::kDataGuard)))));
+  const auto done = guard({.system = false, .data = true});
+  EXPECT_THAT(done.error().text(), HasSubstr("/dev/sda"));
+  EXPECT_THAT(done.error().reasons(), ElementsAre(ErrorReason(wire::TaskReason::SystemWipeDenied)));
 }
 
 TEST_F(WipeRightsTest, whatIsMissingIsSaidAtOnce) {
   holds_["/dev/sda"] = holds_["/dev/sdb"] = "ext4";
   const auto done = guard({});
   ASSERT_FALSE(done);
-  EXPECT_THAT(done.error().text(), AllOf(HasSubstr(std::string(wire::kWipeGuard)),
-                                         HasSubstr(std::string(wire::kDataGuard))));
+  EXPECT_TRUE(done.error().has(wire::TaskReason::SystemWipeDenied));
+  EXPECT_TRUE(done.error().has(wire::TaskReason::DataWipeDenied));
+  EXPECT_THAT(done.error().text(),
+              AllOf(HasSubstr("did not say that this node may be wiped"),
+                    HasSubstr("a permission to wipe the system disk does not cover data")));
 }
 
 TEST_F(WipeRightsTest, whatIsNotGuardedNeedsThePermissionForTheSystem) {
   holds_["/dev/sdb"] = "crypto_LUKS";
-  EXPECT_THAT(guard({}, false).error().text(), HasSubstr(std::string(wire::kWipeGuard)));
+  EXPECT_TRUE(guard({}, false).error().has(wire::TaskReason::SystemWipeDenied));
   EXPECT_TRUE(guard({.system = true}, false));
 }
 
