@@ -96,9 +96,9 @@ class Gateway final : public GatewayServer, public RefusedAgents {
   Task<io::ServerResponse> handlePoll(io::ServerRequest request);
   Task<io::ServerResponse> handleRenewal(io::ServerRequest request);
   Async<wire::PollResponse> poll(NodeName node, wire::PollRequest request, io::ServerRequest from);
-  Async<void> heedUntouched(NodeName node);
-  Async<void> mayTake(NodeName node, wire::Mode mode, std::string key_id,
-                      std::vector<wire::AgentTask> tasks);
+  Async<void> restoreUntouchedKey(NodeName node);
+  Async<void> admitTasks(NodeName node, wire::Mode mode, std::string key_id,
+                         std::vector<wire::AgentTask> tasks);
   bool ramCalls(const NodeName& node) const;
   io::Admission admitStranger(const io::ServerRequest& head);
   io::Admission admitNode(const io::ServerRequest& head, std::size_t max_body_bytes);
@@ -266,8 +266,8 @@ Task<io::ServerResponse> Gateway::handlePoll(io::ServerRequest request) {
 
 /// Does the task write over the disk that the installed system is on, which is the one of `rule`?
 /// In doubt it does: the node is imaged again then.
-bool endsInstalled(const wire::AgentTask& task, const wire::Hardware& hardware,
-                   const std::string& rule) {
+bool overwritesInstalled(const wire::AgentTask& task, const wire::Hardware& hardware,
+                         const std::string& rule) {
   if (task.kind == wire::TaskKind::WriteImage) return true;
   if (task.kind != wire::TaskKind::EraseDisks) return false;
   const auto params = jsonOrNone(task.params, kOrderJson);
@@ -290,8 +290,8 @@ bool endsInstalled(const wire::AgentTask& task, const wire::Hardware& hardware,
 
 /// The poll may have waited for long: the caller may be of an earlier life by now. A system's key
 /// ends before its disk does.
-Async<void> Gateway::mayTake(NodeName node, wire::Mode mode, std::string key_id,
-                             std::vector<wire::AgentTask> tasks) {
+Async<void> Gateway::admitTasks(NodeName node, wire::Mode mode, std::string key_id,
+                                std::vector<wire::AgentTask> tasks) {
   if (tasks.empty()) co_return Result<void>();
   CO_TRY_OK(co_await enrolment_.admit(node, std::move(key_id), mode, ramCalls(node)));
   const auto now = state(node);
@@ -301,7 +301,7 @@ Async<void> Gateway::mayTake(NodeName node, wire::Mode mode, std::string key_id,
   const auto rule = profile == cluster_.profiles.end() ? std::string() : profile->second.disk;
   if (!now || mode != wire::Mode::Ram) co_return Result<void>();
   for (const auto& task : tasks) {
-    if (!endsInstalled(task, now->hardware, rule)) continue;
+    if (!overwritesInstalled(task, now->hardware, rule)) continue;
     CO_TRY_OK(co_await enrolment_.endInstalled(node, task.id));
   }
   co_return Result<void>();
@@ -309,7 +309,7 @@ Async<void> Gateway::mayTake(NodeName node, wire::Mode mode, std::string key_id,
 
 /// A refusal before the first byte leaves the installed system what it was. It may be known before
 /// the agent is: reports are listed with every poll.
-Async<void> Gateway::heedUntouched(NodeName node) {
+Async<void> Gateway::restoreUntouchedKey(NodeName node) {
   std::vector<std::string> untouched;
   for (const auto& report : records_[node].reports)
     if (report.phase == wire::TaskPhase::Failed && report.has(wire::TaskReason::DisksUntouched))
@@ -327,11 +327,11 @@ Async<wire::PollResponse> Gateway::poll(NodeName node, wire::PollRequest request
   wire::PollResponse answer;
   answer.session = session_;
   answer.controllers = controllers_;
-  answer.takes_short = true;
+  answer.supports_delta = true;
   if (!request.session.empty() && request.session != session_)
     co_return answer;  // it says everything again
   NodeRecord& record = records_[node];
-  if (request.as_before != 0 && !record.knows(request)) {
+  if (request.unchanged_since != 0 && !record.hasStateOf(request)) {
     answer.session.clear();  // likewise
     co_return answer;
   }
@@ -342,7 +342,7 @@ Async<wire::PollResponse> Gateway::poll(NodeName node, wire::PollRequest request
   std::uint64_t seen = record.work.count();
   record.changed.ring();
   if (mode == wire::Mode::Ram) {
-    CO_TRY_OK(co_await heedUntouched(node));
+    CO_TRY_OK(co_await restoreUntouchedKey(node));
   }
 
   answer.forget = record.takeForgettable();
@@ -354,7 +354,7 @@ Async<wire::PollResponse> Gateway::poll(NodeName node, wire::PollRequest request
     seen = record.work.count();
   }
   if (record.polls != mine) co_return answer;
-  CO_TRY_OK(co_await mayTake(node, mode, from.client_key_id, record.waiting));
+  CO_TRY_OK(co_await admitTasks(node, mode, from.client_key_id, record.waiting));
   if (record.polls == mine) answer.start = record.waiting;
   co_return answer;
 }

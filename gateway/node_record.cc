@@ -38,7 +38,7 @@ Result<bool> NodeRecord::absorb(const NodeName& node, wire::PollRequest request,
   if (isOver(request)) return false;
   bool same_boot = state && state->boot_id == request.boot_id;
   if (same_boot && request.sequence <= last_sequence) return false;
-  if (request.as_before != 0) {
+  if (request.unchanged_since != 0) {
     wants_answer = false;
     heard(request, address, clock);
     return true;
@@ -103,9 +103,9 @@ void NodeRecord::heard(const wire::PollRequest& request, const std::string& addr
   for (auto& boot : retired_boots) boot.heard = 0;
 }
 
-bool NodeRecord::knows(const wire::PollRequest& request) const {
+bool NodeRecord::hasStateOf(const wire::PollRequest& request) const {
   return state && state->boot_id == request.boot_id && state->mode == request.mode &&
-         last_sequence == request.as_before;
+         last_sequence == request.unchanged_since;
 }
 
 /// Is the poll of a boot that is over? Which of two boots is the later one shows only by who goes

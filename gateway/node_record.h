@@ -47,8 +47,8 @@ struct NodeRecord {
   bool isWaiting(const std::string& id) const;
   bool busy() const;
 
-  /// Is what a poll leaves out (as_before) known here?
-  bool knows(const wire::PollRequest& request) const;
+  /// Is what a poll leaves out (unchanged_since) known here?
+  bool hasStateOf(const wire::PollRequest& request) const;
   /// Takes in a poll; one that leaves things out must be known. False when it is older than what is
   /// known (late, or of a boot that is over).
   Result<bool> absorb(const NodeName& node, wire::PollRequest request, const std::string& address,

@@ -295,12 +295,12 @@ std::map<std::string, std::string> readTextMap(JsonReader& reader, const char* k
 }
 
 std::string toJson(const PollRequest& request) {
-  if (request.as_before != 0)
+  if (request.unchanged_since != 0)
     return print({{"mode", wordOf(kModes, request.mode)},
                   {"boot_id", request.boot_id},
                   {"session", request.session},
                   {"sequence", request.sequence},
-                  {"as_before", request.as_before}});
+                  {"unchanged_since", request.unchanged_since}});
   json reports = reportsJson(request.reports);
   json out{{"mode", wordOf(kModes, request.mode)},
            {"boot_id", request.boot_id},
@@ -326,9 +326,10 @@ Result<PollRequest> parsePollRequest(std::string_view text) {
   if (request.boot_id.empty()) reader.wrong("boot_id", "is empty");
   request.session = reader.text("session", kMaxNameBytes, true);
   request.sequence = reader.unsignedNumber("sequence", std::numeric_limits<std::uint64_t>::max());
-  request.as_before =
-      reader.unsignedNumber("as_before", std::numeric_limits<std::uint64_t>::max(), true);
-  if (request.as_before != 0) {
+  request.unchanged_since =
+      reader.unsignedNumber(reader.field("unchanged_since", true) ? "unchanged_since" : "as_before",
+                            std::numeric_limits<std::uint64_t>::max(), true);
+  if (request.unchanged_since != 0) {
     request.wants_answer = false;
     return finished(reader, std::move(request));
   }
@@ -361,7 +362,7 @@ std::string toJson(const PollResponse& response) {
                 {"forget", response.forget},
                 {"session", response.session},
                 {"controllers", response.controllers},
-                {"takes_short", response.takes_short}});
+                {"supports_delta", response.supports_delta}});
 }
 
 Result<PollResponse> parsePollResponse(std::string_view text) {
@@ -372,7 +373,7 @@ Result<PollResponse> parsePollResponse(std::string_view text) {
   response.forget = readTexts(reader, "forget", kMaxTasks, kMaxNameBytes);
   response.session = reader.text("session", kMaxNameBytes, true);
   response.controllers = reader.text("controllers", kMaxNameBytes, true);
-  response.takes_short = reader.flag("takes_short", false);
+  response.supports_delta = reader.flag("supports_delta", false);
   return finished(reader, std::move(response));
 }
 

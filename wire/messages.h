@@ -17,9 +17,9 @@
 // the tasks that it knows. Within a session a finished task that was already acknowledged is listed
 // without its result.
 //
-// A poll that would say what the one before has said may name that one's sequence instead
-// (`as_before`, told_poll.h), when the controller has said that it takes such polls; one that it
-// cannot place is answered with an empty session.
+// A poll that would repeat the one before may name that one's sequence instead (`unchanged_since`,
+// delta_poll.h), when the controller has answered that it supports that; one that refers to a poll
+// it does not know is answered with an empty session.
 //
 // Parsing is strict about what is known (types, presence, sizes) and skips keys that it does not
 // know: an installed agent may be older than its controller.
@@ -185,8 +185,8 @@ struct PollRequest {
       0;  ///< grows with every poll of a boot; one that comes late is not believed
   bool fresh =
       false;  ///< hardware and probes were looked at after the last task that may change them
-  std::uint64_t as_before = 0;  ///< not 0: of what is above only mode, boot_id, session and
-                                ///< sequence is said; the rest is that of this poll
+  std::uint64_t unchanged_since = 0;  ///< not 0: of what is above only mode, boot_id, session and
+                                      ///< sequence is said; the rest is that of this poll
   bool wants_answer =
       true;  ///< at once, when it tells of a task's end: a reboot waits until its end was heard
 };
@@ -194,9 +194,9 @@ struct PollResponse {
   std::vector<AgentTask> start;
   std::vector<std::string> forget;  ///< reports that are of no use any more
   std::string session;
-  bool takes_short = false;  ///< the controller understands `as_before`
-  std::string controllers;   ///< URLs of all controllers (controllers.h); empty: the agent goes on
-                             ///< with those that it knows
+  bool supports_delta = false;  ///< the controller understands `unchanged_since`
+  std::string controllers;  ///< URLs of all controllers (controllers.h); empty: the agent goes on
+                            ///< with those that it knows
 };
 
 struct EnrolRequest {

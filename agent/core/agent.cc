@@ -18,13 +18,13 @@ namespace muster::agent {
 namespace {
 
 constexpr std::chrono::seconds kPollSlack{15};  ///< beyond kPollWait, for the network
-constexpr std::chrono::milliseconds kTellTakenUp{
+constexpr std::chrono::milliseconds kStartReportDelay{
     100};  ///< after this the controller hears that a task runs
 constexpr std::size_t kMaxQueued = 16;
 constexpr std::chrono::hours kRenewRetry{1};  ///< while the certificate still holds
 constexpr std::size_t kMaxBootIdBytes = 4096;
 constexpr std::string_view kNoSession = "none";  ///< whoever is told so answers at once
-constexpr std::size_t kMaxTroubles = 16;         ///< said until it works again
+constexpr std::size_t kMaxLoggedErrors = 16;     ///< said until it works again
 
 /// A pair test only uses the node: its two halves must run at the same time on two nodes, so
 /// neither may stand in a queue.
@@ -70,9 +70,9 @@ std::filesystem::path controllersFile(const AgentOptions& options) {
 /// Those that a controller named last, else those that the agent was started with.
 wire::Controllers knownControllers(const AgentOptions& options) {
   wire::Controllers known(options.urls.empty() ? std::vector<io::Url>{options.url} : options.urls);
-  const auto told = io::readFile(controllersFile(options), wire::kMaxNameBytes);
-  if (!told) return known;
-  if (const auto urls = wire::parseControllers(*told))
+  const auto announced = io::readFile(controllersFile(options), wire::kMaxNameBytes);
+  if (!announced) return known;
+  if (const auto urls = wire::parseControllers(*announced))
     known.learn(*urls);
   else
     logWarning("agent", "{} is left aside: {}", controllersFile(options).string(),
@@ -94,12 +94,12 @@ struct Agent::Running {
 };
 
 Result<std::unique_ptr<Agent>> Agent::create(AgentOptions options, TaskHandlers handlers,
-                                             AgentSenses senses, Clock& clock) {
+                                             MachineAccess machine, Clock& clock) {
   TRY(table, TaskTable::open(options.state_folder / "tasks.json"));
   auto controllers = knownControllers(options);
   options.url = controllers.present();
   auto agent =
-      std::unique_ptr<Agent>(new Agent(std::move(options), std::move(handlers), std::move(senses),
+      std::unique_ptr<Agent>(new Agent(std::move(options), std::move(handlers), std::move(machine),
                                        clock, std::move(table), std::move(controllers)));
   TRY(boot_id,
       io::readFile(agent->options_.root / "proc/sys/kernel/random/boot_id", kMaxBootIdBytes));
@@ -107,11 +107,11 @@ Result<std::unique_ptr<Agent>> Agent::create(AgentOptions options, TaskHandlers 
   return agent;
 }
 
-Agent::Agent(AgentOptions options, TaskHandlers handlers, AgentSenses senses, Clock& clock,
+Agent::Agent(AgentOptions options, TaskHandlers handlers, MachineAccess machine, Clock& clock,
              TaskTable table, wire::Controllers controllers)
     : options_(std::move(options)),
       handlers_(std::move(handlers)),
-      senses_(std::move(senses)),
+      machine_(std::move(machine)),
       clock_(clock),
       table_(std::move(table)),
       controllers_(std::move(controllers)) {}
@@ -120,9 +120,9 @@ Agent::Agent(AgentOptions options, TaskHandlers handlers, AgentSenses senses, Cl
 
 Task<void> Agent::run() {
   using namespace asio::experimental::awaitable_operators;
-  auto talk = converse();
+  auto polling = pollLoop();
   auto stop = stopped_.waitFor(clock_, 0, std::chrono::hours(24 * 365 * 10));
-  co_await (std::move(talk) || std::move(stop));
+  co_await (std::move(polling) || std::move(stop));
   for (auto& running : running_) running->cancel.emit(asio::cancellation_type::terminal);
   while (!running_.empty()) {
     auto seen = task_ended_.count();
@@ -136,31 +136,31 @@ void Agent::stop() {
   stopped_.ring();
 }
 
-Task<void> Agent::converse() {
+Task<void> Agent::pollLoop() {
   while (!stopping_) {
-    Result<void> turn;
+    Result<void> polled;
     try {
-      turn = co_await exchange();
+      polled = co_await pollOnce();
     } catch (const std::exception& problem) {
       if (stopping_) throw;
-      turn =
+      polled =
           fail(ErrorCode::Internal, std::string("the conversation broke off: ") + problem.what());
     }
-    if (turn) continue;
-    co_await backOff(turn.error());
+    if (polled) continue;
+    co_await backOff(polled.error());
   }
 }
 
 /// One poll and what follows from it.
-Async<void> Agent::exchange() {
+Async<void> Agent::pollOnce() {
   CO_TRY_OK(co_await ensureIdentity());
-  co_await sense();
-  co_await senseHealth();
+  co_await collectState();
+  co_await collectHealth();
   auto seen = task_ended_.count();
   auto answered = co_await poll();
   if (!answered) {
-    said_all_ = false;  // whatever was wrong, the next poll leaves nothing out
-    told_.forget();
+    all_reported_ = false;  // whatever was wrong, the next poll leaves nothing out
+    delta_.forget();
     co_return fail(answered.error());
   }
   const auto& response = *answered;
@@ -168,24 +168,25 @@ Async<void> Agent::exchange() {
   startWaiting(executor);
   if (busy()) {  // progress is told every second, an end at once; what ends in the beginning is
                  // told in one go
-    co_await task_ended_.waitFor(
-        clock_, seen,
-        response.start.empty() ? std::chrono::milliseconds(wire::kPollWhileBusy) : kTellTakenUp);
+    co_await task_ended_.waitFor(clock_, seen,
+                                 response.start.empty()
+                                     ? std::chrono::milliseconds(wire::kPollWhileBusy)
+                                     : kStartReportDelay);
   }
   co_return Result<void>();
 }
 
 /// Within a round of several controllers it goes on with the next one soon; from round to round the
 /// pause grows.
-Task<void> Agent::backOff(Error trouble) {
+Task<void> Agent::backOff(Error error) {
   const auto tried = options_.url.origin();
-  const bool grows = controllers_.failed(trouble.code() == ErrorCode::Timeout);
+  const bool grows = controllers_.failed(error.code() == ErrorCode::Timeout);
   options_.url = controllers_.present();
   const auto next = options_.url.origin() == tried
                         ? "trying again until it works"
                         : fmt::format("the next to try is {}", options_.url.origin());
-  if (troubles_.size() < kMaxTroubles && troubles_.insert(trouble.str()).second)
-    logWarning("agent", "{}; {}", trouble.str(), next);
+  if (logged_errors_.size() < kMaxLoggedErrors && logged_errors_.insert(error.str()).second)
+    logWarning("agent", "{}; {}", error.str(), next);
   if (grows || backoff_ < kFirstBackoff)
     backoff_ = std::clamp<std::chrono::milliseconds>(backoff_ * 2, kFirstBackoff, kLongestBackoff);
   const auto most = grows ? backoff_ : std::chrono::milliseconds(kFirstBackoff);
@@ -195,9 +196,9 @@ Task<void> Agent::backOff(Error trouble) {
 
 /// What a controller says of the others outlives this boot: the next one may begin while the first
 /// of them is away.
-void Agent::learnControllers(const std::string& told) {
-  if (told.empty() || std::exchange(told_controllers_, told) == told) return;
-  const auto urls = wire::parseControllers(told);
+void Agent::updateControllers(const std::string& announced) {
+  if (announced.empty() || std::exchange(announced_, announced) == announced) return;
+  const auto urls = wire::parseControllers(announced);
   if (!urls)
     return logWarning("agent", "what the controller says of the others is left aside: {}",
                       urls.error().str());
@@ -214,11 +215,11 @@ Async<void> Agent::ensureIdentity() {
     auto loaded = loadIdentity(options_);
     if (!loaded && options_.mode == wire::Mode::Ram) {
       logInfo("agent", "enrolling with {}", options_.url.origin());
-      loaded = co_await enrol(options_, senses_.clients);
+      loaded = co_await enrol(options_, machine_.clients);
     }
     if (!loaded) co_return fail(Error(loaded.error()).within("no identity"));
     identity_ = *loaded;
-    client_ = senses_.clients(identity_->trust());
+    client_ = machine_.clients(identity_->trust());
     logInfo("agent", "this is {}, certificate until {}", identity_->node,
             muster::toString(identity_->not_after));
   }
@@ -227,13 +228,12 @@ Async<void> Agent::ensureIdentity() {
   auto renewed = co_await renewIdentity(options_, *identity_, *client_);
   if (renewed) {
     identity_ = *renewed;
-    client_ = senses_.clients(identity_->trust());
+    client_ = machine_.clients(identity_->trust());
     co_return Result<void>();
   }
-  auto trouble = Error(renewed.error()).within("the certificate could not be renewed");
-  if (identity_->not_after <= clock_.now()) co_return fail(std::move(trouble));
-  logWarning("agent", "{}; it holds until {}", trouble.str(),
-             muster::toString(identity_->not_after));
+  auto error = Error(renewed.error()).within("the certificate could not be renewed");
+  if (identity_->not_after <= clock_.now()) co_return fail(std::move(error));
+  logWarning("agent", "{}; it holds until {}", error.str(), muster::toString(identity_->not_after));
   renew_not_before_ = clock_.steady() + kRenewRetry;
   co_return Result<void>();
 }
@@ -241,36 +241,36 @@ Async<void> Agent::ensureIdentity() {
 Async<wire::EnrolResponse> Agent::certify(std::string csr_pem) {
   if (!identity_) co_return fail(ErrorCode::Unavailable, "not enrolled");
   auto client =
-      senses_.clients(identity_->trust());  // the poll's client may be in the middle of a wait
+      machine_.clients(identity_->trust());  // the poll's client may be in the middle of a wait
   co_return co_await requestCertificate(*client, options_.url, std::move(csr_pem));
 }
 
 /// Looks at the machine when what is known is old. What cannot be seen is left out: the agent must
 /// call in any case.
-Task<void> Agent::sense() {
+Task<void> Agent::collectState() {
   if (!hardware_tried_) {
     hardware_tried_ = true;
-    auto found = co_await senses_.hardware();
+    auto found = co_await machine_.hardware();
     hardware_fresh_ = found.has_value();
     if (found) hardware_ = toJson(*found);
     if (!found) logWarning("agent", "the hardware could not be read: {}", found.error().str());
   }
   if (probes_stale_ || clock_.steady() - probed_at_ > kProbeRefresh) {
     probes_stale_ = false;
-    probes_ = co_await senses_.probes(table_.watched());
+    probes_ = co_await machine_.probes(table_.watched());
     probed_at_ = clock_.steady();
   }
 }
 
 /// Beside the conversation's own business, so that what is told is never older than a poll.
-Task<void> Agent::senseHealth() {
-  if (!senses_.health || (health_at_ && clock_.steady() - *health_at_ < kHealthRefresh)) co_return;
-  const auto report = co_await senses_.health();
+Task<void> Agent::collectHealth() {
+  if (!machine_.health || (health_at_ && clock_.steady() - *health_at_ < kHealthRefresh)) co_return;
+  const auto report = co_await machine_.health();
   health_ = toJson(report);
   health_at_ = clock_.steady();
 }
 
-wire::PollRequest Agent::describe() {
+wire::PollRequest Agent::pollRequest() {
   wire::PollRequest request;
   request.mode = options_.mode;
   request.boot_id = boot_id_;
@@ -283,12 +283,12 @@ wire::PollRequest Agent::describe() {
   request.wants_answer = !leaving_.empty();
   last_sequence_ = std::max(last_sequence_ + 1, bootMilliseconds());
   request.sequence = last_sequence_;
-  if (!said_all_ || hardware_ != told_hardware_) request.hardware = hardware_;
-  if (!said_all_ || health_ != told_health_) request.health = health_;
+  if (!all_reported_ || hardware_ != reported_hardware_) request.hardware = hardware_;
+  if (!all_reported_ || health_ != reported_health_) request.health = health_;
   for (const auto& entry : table_.entries()) {
     request.reports.push_back(entry.report);
     auto& report = request.reports.back();
-    if (report.phase == wire::TaskPhase::Done && said_all_ && entry.acknowledged)
+    if (report.phase == wire::TaskPhase::Done && all_reported_ && entry.acknowledged)
       report.result.clear();
     for (const auto& running : running_) {
       if (running->task.id != report.id) continue;
@@ -306,45 +306,47 @@ wire::PollRequest Agent::describe() {
 }
 
 Async<wire::PollResponse> Agent::poll() {
-  wire::PollRequest request = describe();
-  std::vector<std::string> said;
+  wire::PollRequest request = pollRequest();
+  std::vector<std::string> reported;
   for (const auto& report : request.reports) {
-    if (wire::isFinished(report.phase)) said.push_back(report.id);
+    if (wire::isFinished(report.phase)) reported.push_back(report.id);
   }
-  auto message = postTo(options_.url, "/agent/v1/poll", toJson(told_.shortened(request)));
+  auto message = postTo(options_.url, "/agent/v1/poll", toJson(delta_.deltaOf(request)));
   message.timeout = controllers_.several() && !controllers_.proven()
                         ? std::chrono::milliseconds(kFirstAnswer)
                         : wire::kPollWait + kPollSlack;
   auto answered = co_await client_->send(std::move(message));
   CO_TRY(body, bodyOf(answered));
   CO_TRY(response, wire::parsePollResponse(body));
-  told_.answered(request, response);
-  if (!request.health.empty()) told_health_ = request.health;
-  if (!request.hardware.empty()) told_hardware_ = request.hardware;
-  if (!troubles_.empty()) logInfo("agent", "{} answers", options_.url.origin());
-  troubles_.clear();
+  delta_.acknowledged(request, response);
+  if (!request.health.empty()) reported_health_ = request.health;
+  if (!request.hardware.empty()) reported_hardware_ = request.hardware;
+  if (!logged_errors_.empty()) logInfo("agent", "{} answers", options_.url.origin());
+  logged_errors_.clear();
   backoff_ = std::chrono::milliseconds(0);
-  take(response, said);
+  handleResponse(response, reported);
   controllers_.answered();
-  learnControllers(response.controllers);
+  updateControllers(response.controllers);
   co_return response;
 }
 
-void Agent::take(const wire::PollResponse& response, const std::vector<std::string>& said) {
+void Agent::handleResponse(const wire::PollResponse& response,
+                           const std::vector<std::string>& reported) {
   if (response.session != session_ ||
       !controllers_.proven()) {  // another life of the controller, or another controller: it gets
                                  // everything again
     session_ = response.session;
-    said_all_ = false;
+    all_reported_ = false;
     refused_.clear();
     for (auto& entry : table_.entries()) entry.acknowledged = false;
   } else {
-    said_all_ = true;
+    all_reported_ = true;
     for (auto& entry : table_.entries()) {
-      if (std::find(said.begin(), said.end(), entry.report.id) != said.end())
+      if (std::find(reported.begin(), reported.end(), entry.report.id) != reported.end())
         entry.acknowledged = true;
     }
-    if (!leaving_.empty() && std::find(said.begin(), said.end(), leaving_) != said.end()) {
+    if (!leaving_.empty() &&
+        std::find(reported.begin(), reported.end(), leaving_) != reported.end()) {
       leaving_.clear();
       leave_();
     }
@@ -444,7 +446,7 @@ Async<nlohmann::json> Agent::invoke(wire::AgentTask task, TaskContextPtr context
 /// Restarts the machine, or gives way to what was started, once the controller has heard of it.
 void Agent::leaveAfter(const wire::AgentTask& task) {
   leaving_ = task.id;
-  leave_ = task.kind == wire::TaskKind::Reboot ? senses_.reboot : senses_.give_way;
+  leave_ = task.kind == wire::TaskKind::Reboot ? machine_.reboot : machine_.give_way;
   logInfo("agent", "{} as soon as the controller has heard of it",
           task.kind == wire::TaskKind::Reboot ? "restarting the machine"
                                               : "giving way to the live image");

@@ -159,8 +159,8 @@ std::optional<FoundLayout> readLayout(std::string_view sfdisk_json) {
 }
 
 Result<std::string> partitionUuid(const fs::path& disk, int number) {
-  TRY(told, tool("sfdisk", {"--json", disk.string()}));
-  for (const wire::Partition& partition : wire::readPartitionTable(told).partitions)
+  TRY(output, tool("sfdisk", {"--json", disk.string()}));
+  for (const wire::Partition& partition : wire::readPartitionTable(output).partitions)
     if (partition.number == number && !partition.uuid.empty()) return partition.uuid;
   return fail(ErrorCode::Internal, fmt::format("{} has no partition {}", disk.string(), number));
 }
@@ -217,8 +217,8 @@ Result<DiskContent> describeDiskContent(const fs::path& device) {
   const DiskContent nothing{wire::DiskUse::Empty, "none"};
   if (list.empty()) return nothing;
 
-  if (const auto told = tool("sfdisk", {"--json", device.string()})) {
-    const wire::PartitionTable table = wire::readPartitionTable(*told);
+  if (const auto output = tool("sfdisk", {"--json", device.string()})) {
+    const wire::PartitionTable table = wire::readPartitionTable(*output);
     const auto named = [&table](std::string_view name) {
       return std::any_of(table.partitions.begin(), table.partitions.end(),
                          [name](const wire::Partition& one) { return one.name == name; });

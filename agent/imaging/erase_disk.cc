@@ -111,13 +111,13 @@ class Marks {
 /// The methods of one disk, strongest first; the last one always works while the disk does.
 class Eraser {
  public:
-  using Say = std::function<void(double, const std::string&)>;
-  Eraser(const DiskInfo& disk, bool whole_controller, const EraseTools& tools, const Say& say)
+  using Notify = std::function<void(double, const std::string&)>;
+  Eraser(const DiskInfo& disk, bool whole_controller, const EraseTools& tools, const Notify& notify)
       : disk_(disk),
         controller_(nvmeController(disk.path)),
         whole_controller_(whole_controller),
         tools_(tools),
-        say_(say) {}
+        notify_(notify) {}
 
   /// Also why the stronger ones are left out.
   std::vector<EraseMethod> methods(std::vector<std::string>& left_out) const {
@@ -175,8 +175,8 @@ class Eraser {
         case NVME_SANITIZE_SSTAT_STATUS_ND_COMPLETE_SUCCESS:
           return {};
         case NVME_SANITIZE_SSTAT_STATUS_IN_PROGESS:
-          say_(kMarked + (kErased - kMarked) * page.sprog / 65536.0,
-               fmt::format("{} sanitizes itself", disk_.str()));
+          notify_(kMarked + (kErased - kMarked) * page.sprog / 65536.0,
+                  fmt::format("{} sanitizes itself", disk_.str()));
           break;
         default:
           return fail(ErrorCode::Internal,
@@ -200,9 +200,9 @@ class Eraser {
                                 at >> 20, disk_.size_bytes >> 20));
       zeros.resize(std::min(kOverwritePiece, disk_.size_bytes - at));
       TRY_OK(target->write(at, zeros.view()));
-      say_(kMarked + (kErased - kMarked) * static_cast<double>(at) /
-                         static_cast<double>(disk_.size_bytes),
-           fmt::format("overwriting {}", disk_.str()));
+      notify_(kMarked + (kErased - kMarked) * static_cast<double>(at) /
+                            static_cast<double>(disk_.size_bytes),
+              fmt::format("overwriting {}", disk_.str()));
     }
     return target->flush();
   }
@@ -211,7 +211,7 @@ class Eraser {
   std::string controller_;
   bool whole_controller_;
   const EraseTools& tools_;
-  const Say& say_;
+  const Notify& notify_;
 };
 
 constexpr std::array<std::pair<EraseMethod, std::string_view>, 6> kMethods{

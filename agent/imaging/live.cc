@@ -170,7 +170,7 @@ Async<LiveReport> startLive(WriteImageParams params, WriterDeps deps, LivePlaces
                    [progress](double fraction, const std::string& text) {
                      progress(kFetchFrom + fraction * (kFetchTo - kFetchFrom), text);
                    },
-               .looked = deps.looked};
+               .scanned = deps.scanned};
   CO_TRY(written, co_await writeChunks(std::move(job)));
   target.reset();
 

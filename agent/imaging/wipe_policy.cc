@@ -33,7 +33,7 @@ bool isGuarded(const StoragePlan& storage, const DiskInfo& disk) {
 }  // namespace
 
 Result<void> guardDisks(const std::vector<DiskInfo>& system_disks, const StoragePlan& storage,
-                        WipeRights rights, const ContentOf& content_of) {
+                        WipePolicy policy, const ContentOf& content_of) {
   std::vector<std::string> held, held_data;
   const auto look = [&](const DiskInfo& disk, const std::string& of,
                         std::vector<std::string>& list) -> Result<void> {
@@ -48,8 +48,8 @@ Result<void> guardDisks(const std::vector<DiskInfo>& system_disks, const Storage
     TRY_OK(look(disk, fmt::format("disks of {}: ", set), held_data));
 
   std::vector<std::string> refused;
-  const bool system_denied = !held.empty() && !rights.system;
-  const bool data_denied = !held_data.empty() && !rights.data;
+  const bool system_denied = !held.empty() && !policy.system;
+  const bool data_denied = !held_data.empty() && !policy.data;
   if (!system_denied && !data_denied) return {};
   if (system_denied) refused.push_back(fmt::format("{}; {}", fmt::join(held, ", "), kSystemGuard));
   if (data_denied) refused.push_back(fmt::format("{}; {}", fmt::join(held_data, ", "), kDataGuard));

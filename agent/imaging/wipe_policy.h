@@ -11,7 +11,7 @@
 
 namespace muster::agent {
 
-struct WipeRights {
+struct WipePolicy {
   bool system = false;  ///< the system disk, and encrypted sets whose key lies on it
   bool data = false;    ///< whatever disks of storage sets hold
 };
@@ -22,6 +22,6 @@ using ContentOf = std::function<Result<DiskContent>(const DiskInfo&)>;
 /// Errors: Denied (names every disk that is in the way and what it holds; SystemWipeDenied or
 /// DataWipeDenied, or both), and those of looking
 Result<void> guardDisks(const std::vector<DiskInfo>& system_disks, const StoragePlan& storage,
-                        WipeRights rights, const ContentOf& content_of);
+                        WipePolicy policy, const ContentOf& content_of);
 
 }  // namespace muster::agent

@@ -88,7 +88,7 @@ struct WriterDeps {
   std::string provisioning_mac;  ///< the NIC that the installed system brings up
   std::filesystem::path agent_folder =
       "/usr/lib/muster";  ///< muster-agent and its libraries, copied to the disk
-  std::function<void(const wire::PackIndex&, const std::vector<char>& right)> looked =
+  std::function<void(const wire::PackIndex&, const std::vector<char>& right)> scanned =
       {};  ///< ChunkJob::looked
 };
 

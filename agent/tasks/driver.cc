@@ -144,10 +144,10 @@ Async<std::string> packageTool(TaskTools tools, std::string program, std::vector
   command.timeout = limit;
   CO_TRY(exit, co_await tools.processes.run(std::move(command)));
   if (exit.code == 0) co_return exit.out;
-  std::string said = exit.err.empty() ? exit.out : exit.err;
-  if (said.size() > 2000) said = "…" + said.substr(said.size() - 2000);
+  std::string output = exit.err.empty() ? exit.out : exit.err;
+  if (output.size() > 2000) output = "…" + output.substr(output.size() - 2000);
   co_return fail(ErrorCode::Unavailable,
-                 fmt::format("{} ended with {}: {}", program, exit.code, said));
+                 fmt::format("{} ended with {}: {}", program, exit.code, output));
 }
 
 /// Of the system below `root`, which need not be the one that runs.

@@ -204,8 +204,8 @@ namespace {
 /// lldpd knows at once; without it frames are waited for.
 Async<std::vector<wire::Neighbour>> neighbours(TaskTools tools, std::chrono::seconds limit) {
   std::vector<std::string> args = {"-f", "json"};
-  if (auto said = co_await runTool(tools, "lldpctl", std::move(args), kGpuLimit)) {
-    auto known = parseLldpctl(*said);
+  if (auto output = co_await runTool(tools, "lldpctl", std::move(args), kGpuLimit)) {
+    auto known = parseLldpctl(*output);
     if (known && !known->empty()) co_return known;
   }
   auto context = std::make_shared<TaskContext>("lldp", limit + kGpuLimit);

@@ -255,9 +255,9 @@ Async<void> bringUp(TaskTools tools, const ServiceRow& service, Changes changes,
     std::vector<std::string> words = {verb, unit};
     if (const auto started = co_await systemctl(tools, std::move(words), kStartLimit);
         !started) {  // systemctl only says where to look
-      const auto said = co_await lastWords(tools, unit);
+      const auto output = co_await lastWords(tools, unit);
       co_return fail(started.error().code(),
-                     fmt::format("{} did not {}; its last words: {}", unit, verb, said));
+                     fmt::format("{} did not {}; its last words: {}", unit, verb, output));
     }
   }
   co_return co_await untilActive(tools, unit, kStartLimit);

@@ -64,7 +64,7 @@ Task<void> SimAgent::run() {
     if (done || stopped_) continue;
     logDebug("fleet", "{}: {}", boot_.mac, done.error().str());
     said_all_ = false;
-    told_.forget();
+    delta_.forget();
     controllers_.failed(done.error().code() == ErrorCode::Timeout);
     co_await clock_.sleep(kBackOff);
   }
@@ -144,12 +144,12 @@ Async<void> SimAgent::exchange() {
   CO_TRY_OK(co_await ensureIdentity());
   const auto request = describe();
   auto message =
-      postTo(controllers_.present(), "/agent/v1/poll", agent::toJson(told_.shortened(request)));
+      postTo(controllers_.present(), "/agent/v1/poll", agent::toJson(delta_.deltaOf(request)));
   if (isToProve()) message.timeout = kFirstAnswer;
   CO_TRY(body, bodyOf(co_await client_->send(std::move(message))));
   if (stopped_) co_return Result<void>();
   CO_TRY(response, wire::parsePollResponse(body));
-  told_.answered(request, response);
+  delta_.acknowledged(request, response);
   const bool same = response.session == session_ && !isToProve();
   controllers_.answered();
   said_all_ = same;

@@ -94,12 +94,14 @@ std::vector<lifecycle::Finding> sourceFindings(const NodeName& node, const std::
       add("got its image without a mirror that it stopped asking: " + mirror, mirror,
           kLookAtServer);
   });
-  each(peers, "liars", [&](const std::string& server) {
+  const auto corrupt = [&](const std::string& server) {
     add("stopped asking a server for pieces that are shared with other nodes, because they were "
         "wrong: " +
             server,
         server, kLookAtServer);
-  });
+  };
+  each(peers, "corrupt_mirrors", corrupt);
+  each(peers, "liars", corrupt);  // the former key, of agents that are older
   if (peers.is_object() && peers.value("banned_peers", json(0)).is_number_unsigned() &&
       peers["banned_peers"] > 0u)
     add(fmt::format(

@@ -139,12 +139,13 @@ TEST(Messages, fieldsArriveWhereTheyBelong) {
 TEST(Messages, aShortPollSaysOnlyWhoCalls) {
   wire::PollRequest poll{
       wire::Mode::Disk, "boot", "1.0", "digest", {{"kernel", "6"}}, {}, "{}", "", "s", 7};
-  poll.as_before = 6;
+  poll.unchanged_since = 6;
   const auto text = toJson(poll);
-  EXPECT_EQ(text, R"({"as_before":6,"boot_id":"boot","mode":"disk","sequence":7,"session":"s"})");
+  EXPECT_EQ(text,
+            R"({"boot_id":"boot","mode":"disk","sequence":7,"session":"s","unchanged_since":6})");
   const auto read = wire::parsePollRequest(text);
   ASSERT_TRUE(read) << read.error().str();
-  EXPECT_EQ(read->as_before, 6u);
+  EXPECT_EQ(read->unchanged_since, 6u);
   EXPECT_EQ(read->sequence, 7u);
   EXPECT_TRUE(read->probes.empty());
   EXPECT_FALSE(read->wants_answer);
@@ -197,51 +198,69 @@ TEST(Messages, reasonsAndUsesAreWordsAndThoseOfANewerAgentSayNothing) {
 }
 
 TEST(DeltaPoll, isNotSaidAgain) {
-  wire::ToldPoll told;
-  EXPECT_EQ(told.shortened(nextPoll()).as_before, 0u) << "nothing was told";
-  told.answered(toldPoll(), {.session = "s", .takes_short = true});
-  const auto same = told.shortened(nextPoll());
-  EXPECT_EQ(same.as_before, 7u);
+  wire::DeltaPoll delta;
+  EXPECT_EQ(delta.deltaOf(nextPoll()).unchanged_since, 0u) << "nothing was told";
+  delta.acknowledged(toldPoll(), {.session = "s", .supports_delta = true});
+  const auto same = delta.deltaOf(nextPoll());
+  EXPECT_EQ(same.unchanged_since, 7u);
   EXPECT_EQ(same.sequence, 8u);
   EXPECT_EQ(same.session, "s");
-  told.forget();
-  EXPECT_EQ(told.shortened(nextPoll()).as_before, 0u);
+  delta.forget();
+  EXPECT_EQ(delta.deltaOf(nextPoll()).unchanged_since, 0u);
 }
 
 TEST(DeltaPoll, whateverIsNewIsSaid) {
-  wire::ToldPoll told;
-  told.answered(toldPoll(), {.session = "s", .takes_short = true});
-  const auto isSaid = [&told](const std::function<void(wire::PollRequest&)>& change) {
+  wire::DeltaPoll delta;
+  delta.acknowledged(toldPoll(), {.session = "s", .supports_delta = true});
+  const auto isReported = [&delta](const std::function<void(wire::PollRequest&)>& change) {
     auto poll = nextPoll();
     change(poll);
-    return told.shortened(poll).as_before == 0;
+    return delta.deltaOf(poll).unchanged_since == 0;
   };
-  EXPECT_FALSE(isSaid([](wire::PollRequest&) {}));
-  EXPECT_TRUE(isSaid([](wire::PollRequest& poll) { poll.session = "another"; }));
-  EXPECT_TRUE(isSaid([](wire::PollRequest& poll) { poll.boot_id = "another"; }));
-  EXPECT_TRUE(isSaid([](wire::PollRequest& poll) { poll.image_digest = "another"; }));
-  EXPECT_TRUE(isSaid([](wire::PollRequest& poll) { poll.probes["kernel"] = "7"; }));
-  EXPECT_TRUE(isSaid([](wire::PollRequest& poll) { poll.hardware = "{}"; }));
-  EXPECT_TRUE(isSaid([](wire::PollRequest& poll) { poll.health = "{}"; }));
-  EXPECT_TRUE(isSaid([](wire::PollRequest& poll) { poll.fresh = true; }));
-  EXPECT_TRUE(isSaid([](wire::PollRequest& poll) { poll.wants_answer = true; }));
+  EXPECT_FALSE(isReported([](wire::PollRequest&) {}));
+  EXPECT_TRUE(isReported([](wire::PollRequest& poll) { poll.session = "another"; }));
+  EXPECT_TRUE(isReported([](wire::PollRequest& poll) { poll.boot_id = "another"; }));
+  EXPECT_TRUE(isReported([](wire::PollRequest& poll) { poll.image_digest = "another"; }));
+  EXPECT_TRUE(isReported([](wire::PollRequest& poll) { poll.probes["kernel"] = "7"; }));
+  EXPECT_TRUE(isReported([](wire::PollRequest& poll) { poll.hardware = "{}"; }));
+  EXPECT_TRUE(isReported([](wire::PollRequest& poll) { poll.health = "{}"; }));
+  EXPECT_TRUE(isReported([](wire::PollRequest& poll) { poll.fresh = true; }));
+  EXPECT_TRUE(isReported([](wire::PollRequest& poll) { poll.wants_answer = true; }));
   EXPECT_TRUE(
-      isSaid([](wire::PollRequest& poll) { poll.reports[0].phase = wire::TaskPhase::Failed; }));
-  EXPECT_TRUE(isSaid([](wire::PollRequest& poll) { poll.reports[0].fraction = 0.5; }));
-  EXPECT_TRUE(isSaid([](wire::PollRequest& poll) { poll.reports[0].text = "half way"; }));
-  EXPECT_TRUE(isSaid([](wire::PollRequest& poll) {
+      isReported([](wire::PollRequest& poll) { poll.reports[0].phase = wire::TaskPhase::Failed; }));
+  EXPECT_TRUE(isReported([](wire::PollRequest& poll) { poll.reports[0].fraction = 0.5; }));
+  EXPECT_TRUE(isReported([](wire::PollRequest& poll) { poll.reports[0].text = "half way"; }));
+  EXPECT_TRUE(isReported([](wire::PollRequest& poll) {
     poll.reports[0].reasons.push_back(wire::TaskReason::Restarting);
   }));
-  EXPECT_TRUE(isSaid([](wire::PollRequest& poll) { poll.reports.clear(); }));
-  EXPECT_TRUE(isSaid([](wire::PollRequest& poll) { poll.reports.push_back(poll.reports[0]); }));
+  EXPECT_TRUE(isReported([](wire::PollRequest& poll) { poll.reports.clear(); }));
+  EXPECT_TRUE(isReported([](wire::PollRequest& poll) { poll.reports.push_back(poll.reports[0]); }));
+}
+
+TEST(DeltaPoll, ofAnOlderAgentIsReadByItsFormerKey) {
+  const auto read = wire::parsePollRequest(
+      R"({"as_before":6,"boot_id":"boot","mode":"disk","sequence":7,"session":"s"})");
+  ASSERT_TRUE(read) << read.error().str();
+  EXPECT_EQ(read->unchanged_since, 6u);
+  EXPECT_FALSE(read->wants_answer);
+}
+
+TEST(DeltaPoll, isSupportedOnlyByTheNewKeyOfAnAnswer) {
+  const auto older = wire::parsePollResponse(
+      R"({"start":[],"forget":[],"session":"s","controllers":"","takes_short":true})");
+  ASSERT_TRUE(older) << older.error().str();
+  EXPECT_FALSE(older->supports_delta) << "it would not understand `unchanged_since`";
+  EXPECT_THAT(toJson(wire::PollResponse{.supports_delta = true}),
+              testing::Not(HasSubstr("takes_short")))
+      << "an older agent sends whole polls";
 }
 
 TEST(DeltaPoll, isNothingToAControllerThatAsksForEverythingOrIsOlder) {
-  wire::ToldPoll told;
-  told.answered(toldPoll(), {.session = "s"});
-  EXPECT_EQ(told.shortened(nextPoll()).as_before, 0u) << "it does not know short polls";
-  told.answered(toldPoll(), {.session = "another", .takes_short = true});
-  EXPECT_EQ(told.shortened(nextPoll()).as_before, 0u)
+  wire::DeltaPoll delta;
+  delta.acknowledged(toldPoll(), {.session = "s"});
+  EXPECT_EQ(delta.deltaOf(nextPoll()).unchanged_since, 0u) << "it does not know short polls";
+  delta.acknowledged(toldPoll(), {.session = "another", .supports_delta = true});
+  EXPECT_EQ(delta.deltaOf(nextPoll()).unchanged_since, 0u)
       << "it has not listened: it is in another life";
 }
 

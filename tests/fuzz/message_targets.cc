@@ -114,7 +114,7 @@ void text(std::string_view input) {
 constexpr std::array<std::string_view, 24> kMessageWords = {
     "\"mode\":\"ram\"", "\"boot_id\":",  "\"agent_version\":",
     "\"probes\":{",     "\"reports\":[", "\"hardware\":",
-    "\"session\":",     "\"sequence\":", "\"as_before\":",
+    "\"session\":",     "\"sequence\":", "\"unchanged_since\":",
     "\"start\":[",      "\"forget\":[",  "\"enrolment\":",
     "\"csr\":",         "\"mac\":",      "\"phase\":\"done\"",
     "\"fraction\":",    "\"result\":",   "\"symptoms\":",

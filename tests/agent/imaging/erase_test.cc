@@ -169,7 +169,7 @@ TEST_F(Erase, anArrayOfItsDisksIsLetGoOfAndTheDisksAreHeldToTheEnd) {
   const auto one = disk("sda", "A"), two = disk("sdb", "B"), stays = disk("sdc", "C");
   std::vector<std::string> assembled{"sda", "sdb", "sdc"};  // each held by an array of its own
   int held = 0, held_by_methods = 0;
-  tools_.let_go = [&](const DiskInfo& disk) {
+  tools_.release = [&](const DiskInfo& disk) {
     std::erase(assembled, disk.path.filename().string());
   };
   tools_.claim = [&](const std::filesystem::path& path) -> Result<DiskClaim> {

@@ -37,7 +37,7 @@ class PowerCutTest : public testing::TestWithParam<int> {
         .pack_url = "http://x/pack",
         .mirror_urls = {},
         .target = *target,
-        .keep_right_chunks = keep,
+        .keep_matching_chunks = keep,
         .make_http = [&server] { return std::make_unique<test::PackClient>(server); },
         .workers = workers,
         .clock = clock,

@@ -12,7 +12,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 /// A system disk, a set of two disks, and what they hold.
-class WipeRightsTest : public testing::Test {
+class WipePolicyTest : public testing::Test {
  protected:
   static DiskInfo disk(const std::string& name) {
     return {"/dev/" + name, "SN-" + name, "", 1ull << 40};
@@ -25,9 +25,9 @@ class WipeRightsTest : public testing::Test {
     }
     return plan;
   }
-  Result<void> guard(WipeRights rights, bool guarded = true) {
+  Result<void> guard(WipePolicy policy, bool guarded = true) {
     return guardDisks(
-        {disk("sda")}, planOf(guarded), rights, [this](const DiskInfo& one) -> Result<DiskContent> {
+        {disk("sda")}, planOf(guarded), policy, [this](const DiskInfo& one) -> Result<DiskContent> {
           const auto found = holds_.find(one.path);
           if (found == holds_.end()) return fail(ErrorCode::Internal, "cannot look");
           return DiskContent{found->second == "none" ? wire::DiskUse::Empty : wire::DiskUse::Other,
@@ -39,9 +39,9 @@ class WipeRightsTest : public testing::Test {
       {"/dev/sda", "none"}, {"/dev/sdb", "none"}, {"/dev/sdc", "none"}};
 };
 
-TEST_F(WipeRightsTest, emptyDisksNeedNoPermission) { EXPECT_TRUE(guard({})); }
+TEST_F(WipePolicyTest, emptyDisksNeedNoPermission) { EXPECT_TRUE(guard({})); }
 
-TEST_F(WipeRightsTest, aPermissionForTheSystemCoversNoData) {
+TEST_F(WipePolicyTest, aPermissionForTheSystemCoversNoData) {
   holds_["/dev/sda"] = "a system installed by muster";
   holds_["/dev/sdb"] = "linux_raid_member on /dev/sdb1";
   const auto done = guard({.system = true});
@@ -55,7 +55,7 @@ TEST_F(WipeRightsTest, aPermissionForTheSystemCoversNoData) {
   EXPECT_TRUE(guard({.system = true, .data = true}));
 }
 
-TEST_F(WipeRightsTest, aPermissionForDataCoversNoSystem) {
+TEST_F(WipePolicyTest, aPermissionForDataCoversNoSystem) {
   holds_["/dev/sdc"] = "xfs";
   EXPECT_TRUE(guard({.system = false, .data = true}))
       << "an order that goes on: its system disk is empty already";
@@ -65,7 +65,7 @@ TEST_F(WipeRightsTest, aPermissionForDataCoversNoSystem) {
   EXPECT_THAT(done.error().reasons(), ElementsAre(ErrorReason(wire::TaskReason::SystemWipeDenied)));
 }
 
-TEST_F(WipeRightsTest, whatIsMissingIsSaidAtOnce) {
+TEST_F(WipePolicyTest, whatIsMissingIsSaidAtOnce) {
   holds_["/dev/sda"] = holds_["/dev/sdb"] = "ext4";
   const auto done = guard({});
   ASSERT_FALSE(done);
@@ -76,13 +76,13 @@ TEST_F(WipeRightsTest, whatIsMissingIsSaidAtOnce) {
                     HasSubstr("a permission to wipe the system disk does not cover data")));
 }
 
-TEST_F(WipeRightsTest, whatIsNotGuardedNeedsThePermissionForTheSystem) {
+TEST_F(WipePolicyTest, whatIsNotGuardedNeedsThePermissionForTheSystem) {
   holds_["/dev/sdb"] = "crypto_LUKS";
   EXPECT_TRUE(guard({}, false).error().has(wire::TaskReason::SystemWipeDenied));
   EXPECT_TRUE(guard({.system = true}, false));
 }
 
-TEST_F(WipeRightsTest, aDiskThatCannotBeLookedAtIsNoEmptyOne) {
+TEST_F(WipePolicyTest, aDiskThatCannotBeLookedAtIsNoEmptyOne) {
   holds_.erase("/dev/sdc");
   EXPECT_FALSE(guard({.system = true, .data = true}));
 }
