@@ -228,8 +228,7 @@ struct Items {
   void read(JsonReader& reader, const char* key, bool optional, std::vector<T>& items) const {
     std::size_t index = 0;
     for (const auto& entry : reader.array(key, max_items, optional)) {
-      JsonReader inner(entry,
-                       reader.path() + "." + key + "[" + std::to_string(index++) + "]");
+      JsonReader inner(entry, reader.path() + "." + key + "[" + std::to_string(index++) + "]");
       readFields(inner, items.emplace_back());
       if (auto read = inner.finish(); !read) {
         reader.take(read.error());
@@ -291,12 +290,13 @@ struct Unchecked {
 };
 
 /// `Get`: a pointer to a member, or what gives a reference to the value.
-template <class Get, class Kind, class When = Always, class Check = Unchecked>
+template <class Get, class Kind, class When = Always, class Check = Unchecked,
+          bool kOmitsNew = false>
 struct Field {
   const char* key;
   Get get;
   Kind kind;
-  bool may_lack = false, omits_default = false;
+  bool may_lack = false;
   When when = {};
   Check check = {};
 
@@ -305,26 +305,24 @@ struct Field {
     copy.may_lack = true;
     return copy;
   }
-  constexpr Field omitted() const {
-    Field copy = optional();
-    copy.omits_default = true;
-    return copy;
+  constexpr auto omitted() const {
+    return Field<Get, Kind, When, Check, true>{key, get, kind, true, when, check};
   }
   template <class P>
   constexpr auto onlyIf(P condition) const {
-    return Field<Get, Kind, P, Check>{key, get, kind, may_lack, omits_default, condition, check};
+    return Field<Get, Kind, P, Check, kOmitsNew>{key, get, kind, may_lack, condition, check};
   }
   /// `refuses` says what is wrong with a value, or nothing.
   template <class P>
   constexpr auto checked(P refuses) const {
-    return Field<Get, Kind, When, P>{key, get, kind, may_lack, omits_default, when, refuses};
+    return Field<Get, Kind, When, P, kOmitsNew>{key, get, kind, may_lack, when, refuses};
   }
 
   template <class T>
   void print(const T& message, nlohmann::json& out) const {
     if (!when(message)) return;
     const auto& value = std::invoke(get, message);
-    if (omits_default) {
+    if constexpr (kOmitsNew) {
       static const T kNew{};
       if (value == std::invoke(get, kNew)) return;
     }

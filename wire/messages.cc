@@ -102,23 +102,26 @@ inline constexpr auto kFields<AgentTaskReport> = std::tuple(
     field("fraction", &AgentTaskReport::fraction, Number{}).omitted(),
     field("text", &AgentTaskReport::text, kText).omitted(),
     field("result", &AgentTaskReport::result, Text{kMaxResultBytes}).omitted(),
-    field("code", &AgentTaskReport::code, wordIn(kCodes))
-        .onlyIf([](const AgentTaskReport& report) { return report.phase == TaskPhase::Failed; }),
+    field("code", &AgentTaskReport::code, wordIn(kCodes)).onlyIf([](const AgentTaskReport& report) {
+      return report.phase == TaskPhase::Failed;
+    }),
     field("reasons", &AgentTaskReport::reasons, KnownWords{&kReasons, kMaxReasons, kMaxNameBytes})
         .omitted());
 
 template <>
-inline constexpr auto kFields<AgentTask> = std::tuple(
-    field("id", &AgentTask::id, kName).checked(kNotEmpty),
-    field("kind", &AgentTask::kind, wordIn(kKinds)),
-    field("params", &AgentTask::params, ObjectText{kMaxResultBytes}),
-    field("deadline_seconds", &AgentTask::deadline, Seconds{kMaxDeadlineSeconds}),
-    field("fence", [](auto& task) -> auto& { return task.fence.token; },
-          Whole{std::numeric_limits<std::int64_t>::max()})
-        .omitted(),
-    field("ledger", [](auto& task) -> auto& { return task.fence.ledger; }, kName)
-        .optional()
-        .onlyIf([](const AgentTask& task) { return task.fence.token > 0; }));
+inline constexpr auto kFields<AgentTask> =
+    std::tuple(field("id", &AgentTask::id, kName).checked(kNotEmpty),
+               field("kind", &AgentTask::kind, wordIn(kKinds)),
+               field("params", &AgentTask::params, ObjectText{kMaxResultBytes}),
+               field("deadline_seconds", &AgentTask::deadline, Seconds{kMaxDeadlineSeconds}),
+               field(
+                   "fence", [](auto& task) -> auto& { return task.fence.token; },
+                   Whole{std::numeric_limits<std::int64_t>::max()})
+                   .omitted(),
+               field(
+                   "ledger", [](auto& task) -> auto& { return task.fence.ledger; }, kName)
+                   .optional()
+                   .onlyIf([](const AgentTask& task) { return task.fence.token > 0; }));
 
 template <>
 inline constexpr auto kFields<PollRequest> = std::tuple(
@@ -138,24 +141,24 @@ inline constexpr auto kFields<PollRequest> = std::tuple(
     field("wants_answer", &PollRequest::wants_answer, Flag{}).omitted().onlyIf(kSaysAll));
 
 template <>
-inline constexpr auto kFields<PollResponse> = std::tuple(
-    field("start", &PollResponse::start, Items{kMaxTasks}),
-    field("forget", &PollResponse::forget, Texts{kMaxTasks, kMaxNameBytes}),
-    field("session", &PollResponse::session, kName).optional(),
-    field("controllers", &PollResponse::controllers, kName).optional(),
-    field("supports_delta", &PollResponse::supports_delta, Flag{}).optional());
+inline constexpr auto kFields<PollResponse> =
+    std::tuple(field("start", &PollResponse::start, Items{kMaxTasks}),
+               field("forget", &PollResponse::forget, Texts{kMaxTasks, kMaxNameBytes}),
+               field("session", &PollResponse::session, kName).optional(),
+               field("controllers", &PollResponse::controllers, kName).optional(),
+               field("supports_delta", &PollResponse::supports_delta, Flag{}).optional());
 
 template <>
-inline constexpr auto kFields<EnrolRequest> = std::tuple(
-    field("enrolment", &EnrolRequest::enrolment, kName).optional(),
-    field("csr_pem", &EnrolRequest::csr_pem, Text{kMaxPemBytes}),
-    field("mac", &EnrolRequest::mac, kName));
+inline constexpr auto kFields<EnrolRequest> =
+    std::tuple(field("enrolment", &EnrolRequest::enrolment, kName).optional(),
+               field("csr_pem", &EnrolRequest::csr_pem, Text{kMaxPemBytes}),
+               field("mac", &EnrolRequest::mac, kName));
 
 template <>
-inline constexpr auto kFields<EnrolResponse> = std::tuple(
-    field("certificate_pem", &EnrolResponse::certificate_pem, Text{kMaxPemBytes}),
-    field("ca_pem", &EnrolResponse::ca_pem, Text{kMaxPemBytes}),
-    field("node", &EnrolResponse::node, kName));
+inline constexpr auto kFields<EnrolResponse> =
+    std::tuple(field("certificate_pem", &EnrolResponse::certificate_pem, Text{kMaxPemBytes}),
+               field("ca_pem", &EnrolResponse::ca_pem, Text{kMaxPemBytes}),
+               field("node", &EnrolResponse::node, kName));
 
 template <>
 inline constexpr auto kFields<Gpu> =
@@ -182,10 +185,9 @@ inline constexpr auto kFields<Part> = std::tuple(
     field("firmware", &Part::firmware, kName), field("size_bytes", &Part::size_bytes, Whole{}));
 
 template <>
-inline constexpr auto kFields<Neighbour> =
-    std::tuple(field("nic", &Neighbour::nic, kName), field("mac", &Neighbour::mac, kName),
-               field("switch", &Neighbour::switch_name, kName),
-               field("port", &Neighbour::port, kName));
+inline constexpr auto kFields<Neighbour> = std::tuple(
+    field("nic", &Neighbour::nic, kName), field("mac", &Neighbour::mac, kName),
+    field("switch", &Neighbour::switch_name, kName), field("port", &Neighbour::port, kName));
 
 template <>
 inline constexpr auto kFields<Hardware> = std::tuple(
