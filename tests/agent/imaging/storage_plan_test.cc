@@ -437,25 +437,6 @@ TEST(UserData, ofIgnitionLiesBesideTheKernelAndAsksForTheNextStart) {
   EXPECT_FALSE(std::filesystem::exists(root / "var/lib/cloud"));
 }
 
-TEST(wire::DiskRule, knowsSizesInTheUnitsOfVendors) {
-  const std::vector<DiskInfo> disks{{"/dev/a", "A", "", 480'103'981'056},
-                                    {"/dev/b", "B", "", 3'840'755'982'336}};
-  const auto fits = [&disks](const char* text) {
-    std::string names;
-    for (const auto* disk : wire::DiskRule::parse(text)->fitting(disks)) names += disk->serial;
-    return names;
-  };
-  EXPECT_EQ(fits("size:400GB-500GB"), "A");
-  EXPECT_EQ(fits("size:3.8TB-"), "B");
-  EXPECT_EQ(fits("size:1GiB-4TiB"), "AB");
-  EXPECT_EQ(fits("smallest"), "A");
-  EXPECT_EQ(fits("serial:B"), "B");
-  EXPECT_EQ(fits(""), "AB");
-  for (const char* wrong : {"size:", "size:3TB", "size:5TB-3TB", "size:3-4", "size:-1TB-3TB", "sda",
-                            "serial:", "size:nanTB-"})
-    EXPECT_FALSE(wire::DiskRule::parse(wrong)) << wrong;
-}
-
 TEST(HeldDisks, areThoseThatAnArrayOrAVolumeIsMadeOf) {
   test::TempFolder folder;
   const auto sys = folder / "sys/block";
