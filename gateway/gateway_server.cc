@@ -21,7 +21,7 @@ constexpr std::chrono::seconds kFirstCallWait{
 constexpr std::chrono::seconds kDeadlineGrace{
     30};  ///< the agent itself ends a task at its deadline and says so
 constexpr std::string_view kLedgerKey = "store/ledger";
-constexpr std::chrono::seconds kLookAgain{5};  ///< silence rings no bell
+constexpr std::chrono::seconds kStateCheckInterval{5};  ///< silence rings no bell
 
 constexpr const char* kCertificateRoute = "/agent/v1/certificate";
 /// A token and a certificate request; with what a TPM says it is twice as much. Before that nobody
@@ -99,8 +99,8 @@ class Gateway final : public GatewayServer, public RefusedAgents {
   Async<void> restoreUntouchedKey(NodeName node);
   Async<void> admitTasks(NodeName node, wire::Mode mode, std::string key_id,
                          std::vector<wire::AgentTask> tasks);
-  bool ramCalls(const NodeName& node) const;
-  io::Admission admitStranger(const io::ServerRequest& head);
+  bool isRamOsActive(const NodeName& node) const;
+  io::Admission admitUnauthenticated(const io::ServerRequest& head);
   io::Admission admitNode(const io::ServerRequest& head, std::size_t max_body_bytes);
   Result<NodeName> callerOf(const io::ServerRequest& request);
   /// A refusal counts against whoever asked (FailedAttempts).
@@ -111,7 +111,7 @@ class Gateway final : public GatewayServer, public RefusedAgents {
   }
   Async<wire::AgentTaskReport> awaitEnd(NodeName node, std::string id,
                                         std::chrono::steady_clock::time_point limit);
-  std::string lastHeard(const NodeName& node) const;
+  std::string lastPoll(const NodeName& node) const;
 
   Result<wire::Fence> fenceOf(const NodeName& node);
 
@@ -130,17 +130,22 @@ class Gateway final : public GatewayServer, public RefusedAgents {
 };
 
 std::vector<io::Route> Gateway::routes() {
-  const io::Admit stranger = [this](const io::ServerRequest& head) { return admitStranger(head); };
+  const io::Admit unauthenticated = [this](const io::ServerRequest& head) {
+    return admitUnauthenticated(head);
+  };
   const io::Admit known = [this](const io::ServerRequest& head) {
     return admitNode(head, kEnrolBodyBytes);
   };
   return {
       {"POST", "/agent/v1/enrol",
-       [this](io::ServerRequest request) { return handleEnrol(std::move(request)); }, stranger},
+       [this](io::ServerRequest request) { return handleEnrol(std::move(request)); },
+       unauthenticated},
       {"POST", "/agent/v1/attest",
-       [this](io::ServerRequest request) { return handleAttest(std::move(request)); }, stranger},
+       [this](io::ServerRequest request) { return handleAttest(std::move(request)); },
+       unauthenticated},
       {"POST", "/agent/v1/attested",
-       [this](io::ServerRequest request) { return handleAttested(std::move(request)); }, stranger},
+       [this](io::ServerRequest request) { return handleAttested(std::move(request)); },
+       unauthenticated},
       {"POST", kCertificateRoute,
        [this](io::ServerRequest request) { return handleCertificate(std::move(request)); }, known},
       {"POST", "/agent/v1/renewal",
@@ -153,7 +158,7 @@ std::vector<io::Route> Gateway::routes() {
 
 // ---- who may call, before anything of a body is read
 
-io::Admission Gateway::admitStranger(const io::ServerRequest& head) {
+io::Admission Gateway::admitUnauthenticated(const io::ServerRequest& head) {
   if (attempts_.mayTry(head.remote_address, clock_.steady()))
     return {kEnrolBodyBytes, std::nullopt};
   auto refusal = io::ServerResponse::json(
@@ -185,7 +190,7 @@ Result<NodeName> Gateway::callerOf(const io::ServerRequest& request) {
   NodeName node(request.client_common_name);
   if (enrolment_.find(node)) return node;
   if (log_limit_.mayWrite("agent"))
-    logWarning("agent", "{} called from {} with a certificate, but is not in the inventory",
+    logWarning("agent", "{} polled from {} with a certificate, but is not in the inventory",
                node.str(), request.remote_address);
   return fail(ErrorCode::Denied, "node " + node.str() + " is not in the inventory");
 }
@@ -242,7 +247,7 @@ Task<io::ServerResponse> Gateway::handleRenewal(io::ServerRequest request) {
   co_return answer(co_await enrolment_.renewRam(*node, request.client_key_id, parsed->csr_pem));
 }
 
-bool Gateway::ramCalls(const NodeName& node) const {
+bool Gateway::isRamOsActive(const NodeName& node) const {
   const auto known = state(node);
   return known && known->mode == wire::Mode::Ram;
 }
@@ -253,8 +258,8 @@ Task<io::ServerResponse> Gateway::handlePoll(io::ServerRequest request) {
   auto parsed = wire::parsePollRequest(request.body);
   request.releaseBody();  // a poll waits for long
   if (!parsed) co_return answerError(parsed.error());
-  if (const auto admitted =
-          co_await enrolment_.admit(*node, request.client_key_id, parsed->mode, ramCalls(*node));
+  if (const auto admitted = co_await enrolment_.admit(*node, request.client_key_id, parsed->mode,
+                                                      isRamOsActive(*node));
       !admitted) {
     if (admitted.error().code() == ErrorCode::Denied && parsed->mode == wire::Mode::Disk)
       refused_[*node] = clock_.steady();
@@ -293,7 +298,7 @@ bool overwritesInstalled(const wire::AgentTask& task, const wire::Hardware& hard
 Async<void> Gateway::admitTasks(NodeName node, wire::Mode mode, std::string key_id,
                                 std::vector<wire::AgentTask> tasks) {
   if (tasks.empty()) co_return Result<void>();
-  CO_TRY_OK(co_await enrolment_.admit(node, std::move(key_id), mode, ramCalls(node)));
+  CO_TRY_OK(co_await enrolment_.admit(node, std::move(key_id), mode, isRamOsActive(node)));
   const auto now = state(node);
   const auto* declared = enrolment_.find(node);
   const auto profile =
@@ -315,7 +320,7 @@ Async<void> Gateway::restoreUntouchedKey(NodeName node) {
     if (report.phase == wire::TaskPhase::Failed && report.has(wire::TaskReason::DisksUntouched))
       untouched.push_back(report.id);
   if (untouched.empty()) co_return Result<void>();
-  if (const auto given = co_await enrolment_.giveBack(node, std::move(untouched)); !given)
+  if (const auto given = co_await enrolment_.restoreInstalled(node, std::move(untouched)); !given)
     logWarning("agent", "{} touched no disk, but its key could not be given back yet: {}",
                node.str(), given.error().str());
   co_return Result<void>();
@@ -335,7 +340,7 @@ Async<wire::PollResponse> Gateway::poll(NodeName node, wire::PollRequest request
     answer.session.clear();  // likewise
     co_return answer;
   }
-  CO_TRY(news, record.absorb(node, std::move(request), from.remote_address, clock_));
+  CO_TRY(news, record.apply(node, std::move(request), from.remote_address, clock_));
   if (!news) co_return fail(ErrorCode::Conflict, "a later poll of " + node.str() + " is known");
   std::uint64_t mine = ++record.polls;
   record.work.ring();  // an older poll that still waits is over
@@ -345,7 +350,7 @@ Async<wire::PollResponse> Gateway::poll(NodeName node, wire::PollRequest request
     CO_TRY_OK(co_await restoreUntouchedKey(node));
   }
 
-  answer.forget = record.takeForgettable();
+  answer.forget = record.takeObsolete();
   auto until = clock_.steady() + wire::kPollWait;
   bool at_once = !answer.forget.empty() || record.busy() || record.wants_answer;
   while (!at_once && record.polls == mine && record.waiting.empty() && clock_.steady() < until) {
@@ -364,21 +369,21 @@ Async<wire::PollResponse> Gateway::poll(NodeName node, wire::PollRequest request
 std::optional<AgentState> Gateway::state(const NodeName& node) const {
   auto it = records_.find(node);
   if (it == records_.end() || !it->second.state) return std::nullopt;
-  if (clock_.steady() - it->second.last_poll > wire::kSilentAfter) return std::nullopt;
+  if (clock_.steady() - it->second.last_poll > wire::kAgentTimeout) return std::nullopt;
   return it->second.state;
 }
 
 bool Gateway::isRefused(const NodeName& node) const {
   const auto last = refused_.find(node);
-  return last != refused_.end() && clock_.steady() - last->second <= wire::kSilentAfter;
+  return last != refused_.end() && clock_.steady() - last->second <= wire::kAgentTimeout;
 }
 
-std::string Gateway::lastHeard(const NodeName& node) const {
+std::string Gateway::lastPoll(const NodeName& node) const {
   auto it = records_.find(node);
   if (it == records_.end() || !it->second.state)
-    return "it has not called since this controller started";
+    return "it has not polled since this controller started";
   const auto& last = *it->second.state;
-  return fmt::format("last heard at {} from {}: {} mode, boot {}", muster::toString(last.last_seen),
+  return fmt::format("last poll at {} from {}: {} mode, boot {}", muster::toString(last.last_seen),
                      last.address, toString(last.mode), last.boot_id);
 }
 
@@ -399,9 +404,9 @@ Async<AgentState> Gateway::waitFor(NodeName node, std::optional<wire::Mode> mode
     co_await record.changed.waitFor(clock_, seen, left);
   }
   co_return fail(ErrorCode::Timeout,
-                 fmt::format("the agent of {} did not call{} within {} s; {}", node.str(),
+                 fmt::format("the agent of {} did not poll{} within {} s; {}", node.str(),
                              mode ? fmt::format(" in {} mode", toString(*mode)) : "", limit.count(),
-                             lastHeard(node)));
+                             lastPoll(node)));
 }
 
 Result<void> Gateway::submit(const NodeName& node, wire::AgentTask task) {
@@ -414,7 +419,7 @@ Result<void> Gateway::submit(const NodeName& node, wire::AgentTask task) {
   }
   if (!state(node))
     return fail(ErrorCode::Unavailable,
-                "no agent of " + node.str() + " is there; " + lastHeard(node));
+                "no agent of " + node.str() + " is there; " + lastPoll(node));
   TRY(fence, fenceOf(node));
   task.fence = std::move(fence);
   return it->second.add(std::move(task));
@@ -437,7 +442,7 @@ std::optional<wire::AgentTaskReport> Gateway::report(const NodeName& node,
   if (it->second.isWaiting(task_id)) {
     wire::AgentTaskReport queued;
     queued.id = task_id;
-    queued.text = "waits for the agent to call";
+    queued.text = "waits for the agent's next poll";
     return queued;
   }
   const auto* known = it->second.report(task_id);
@@ -482,15 +487,15 @@ Async<wire::AgentTaskReport> Gateway::awaitEnd(NodeName node, std::string id,
     }
     if (!state(node))
       co_return fail(ErrorCode::Unavailable,
-                     node.str() + " fell silent while task " + id + " ran; " + lastHeard(node));
+                     node.str() + " stopped polling while task " + id + " ran; " + lastPoll(node));
     auto left = std::chrono::ceil<std::chrono::milliseconds>(limit - clock_.steady());
     if (left <= std::chrono::milliseconds(0)) {
       co_return fail(ErrorCode::Timeout,
-                     fmt::format("task {} on {} did not end in time; last words: {}", id,
+                     fmt::format("task {} on {} did not end in time; its last report: {}", id,
                                  node.str(), now && !now->text.empty() ? now->text : "none"));
     }
     co_await record.changed.waitFor(clock_, seen,
-                                    std::min<std::chrono::milliseconds>(left, kLookAgain));
+                                    std::min<std::chrono::milliseconds>(left, kStateCheckInterval));
   }
 }
 

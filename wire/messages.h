@@ -40,7 +40,8 @@ namespace muster::wire {
 
 inline constexpr std::chrono::seconds kPollWait{20};
 inline constexpr std::chrono::seconds kPollWhileBusy{1};
-inline constexpr std::chrono::seconds kSilentAfter{45};  ///< no poll for so long: the agent is gone
+inline constexpr std::chrono::seconds kAgentTimeout{
+    45};  ///< no poll for so long: the agent is gone
 
 inline constexpr std::size_t kMaxMessageBytes = 48u << 20;  ///< holds the results of all tasks
 inline constexpr std::size_t kMaxResultBytes = 256u << 10;  ///< also of params

@@ -19,12 +19,12 @@ namespace {
 
 constexpr std::chrono::seconds kPollSlack{15};  ///< beyond kPollWait, for the network
 constexpr std::chrono::milliseconds kStartReportDelay{
-    100};  ///< after this the controller hears that a task runs
+    100};  ///< after this the controller is told that a task runs
 constexpr std::size_t kMaxQueued = 16;
 constexpr std::chrono::hours kRenewRetry{1};  ///< while the certificate still holds
 constexpr std::size_t kMaxBootIdBytes = 4096;
-constexpr std::string_view kNoSession = "none";  ///< whoever is told so answers at once
-constexpr std::size_t kMaxLoggedErrors = 16;     ///< said until it works again
+constexpr std::string_view kNoSession = "none";  ///< a controller that reads it answers at once
+constexpr std::size_t kMaxLoggedErrors = 16;     ///< until the next success
 
 /// A pair test only uses the node: its two halves must run at the same time on two nodes, so
 /// neither may stand in a queue.
@@ -49,7 +49,7 @@ std::uint64_t bootMilliseconds() {
          static_cast<std::uint64_t>(now.tv_nsec) / 1000000;
 }
 
-/// What a task asks about is told with every poll from then on.
+/// Probes that a task names are reported with every poll from then on.
 std::vector<std::string> probesNamedBy(const wire::AgentTask& task) {
   std::vector<std::string> names;
   auto params = jsonOrNone(task.params, kOrderJson);
@@ -75,8 +75,7 @@ wire::Controllers knownControllers(const AgentOptions& options) {
   if (const auto urls = wire::parseControllers(*announced))
     known.learn(*urls);
   else
-    logWarning("agent", "{} is left aside: {}", controllersFile(options).string(),
-               urls.error().str());
+    logWarning("agent", "{} is ignored: {}", controllersFile(options).string(), urls.error().str());
   return known;
 }
 
@@ -143,8 +142,7 @@ Task<void> Agent::pollLoop() {
       polled = co_await pollOnce();
     } catch (const std::exception& problem) {
       if (stopping_) throw;
-      polled =
-          fail(ErrorCode::Internal, std::string("the conversation broke off: ") + problem.what());
+      polled = fail(ErrorCode::Internal, std::string("the poll failed: ") + problem.what());
     }
     if (polled) continue;
     co_await backOff(polled.error());
@@ -166,8 +164,8 @@ Async<void> Agent::pollOnce() {
   const auto& response = *answered;
   auto executor = co_await asio::this_coro::executor;
   startWaiting(executor);
-  if (busy()) {  // progress is told every second, an end at once; what ends in the beginning is
-                 // told in one go
+  if (busy()) {  // progress is reported every second, an end at once; what ends early is reported
+                 // together
     co_await task_ended_.waitFor(clock_, seen,
                                  response.start.empty()
                                      ? std::chrono::milliseconds(wire::kPollWhileBusy)
@@ -194,13 +192,12 @@ Task<void> Agent::backOff(Error error) {
   co_await clock_.sleep(std::chrono::milliseconds(spread(jitter_)));
 }
 
-/// What a controller says of the others outlives this boot: the next one may begin while the first
-/// of them is away.
+/// The list of controllers is kept on disk: at the next boot the first of them may be away.
 void Agent::updateControllers(const std::string& announced) {
   if (announced.empty() || std::exchange(announced_, announced) == announced) return;
   const auto urls = wire::parseControllers(announced);
   if (!urls)
-    return logWarning("agent", "what the controller says of the others is left aside: {}",
+    return logWarning("agent", "the controller's list of controllers is ignored: {}",
                       urls.error().str());
   if (!controllers_.learn(*urls)) return;
   logInfo("agent", "the controllers are {}", toString(controllers_.all()));
@@ -245,8 +242,8 @@ Async<wire::EnrolResponse> Agent::certify(std::string csr_pem) {
   co_return co_await requestCertificate(*client, options_.url, std::move(csr_pem));
 }
 
-/// Looks at the machine when what is known is old. What cannot be seen is left out: the agent must
-/// call in any case.
+/// Reads the machine's state when what is known is old. What cannot be read is left out: the agent
+/// must poll in any case.
 Task<void> Agent::collectState() {
   if (!hardware_tried_) {
     hardware_tried_ = true;
@@ -262,7 +259,7 @@ Task<void> Agent::collectState() {
   }
 }
 
-/// Beside the conversation's own business, so that what is told is never older than a poll.
+/// Read before each poll, so that what is reported is never older than that.
 Task<void> Agent::collectHealth() {
   if (!machine_.health || (health_at_ && clock_.steady() - *health_at_ < kHealthRefresh)) co_return;
   const auto report = co_await machine_.health();
@@ -429,7 +426,8 @@ Task<void> Agent::carryOut(std::shared_ptr<Running> running) {
     outcome = co_await withDeadline(clock_, running->task.deadline,
                                     std::string(toString(running->task.kind)), std::move(work));
   } catch (const std::exception& problem) {
-    outcome = fail(ErrorCode::Internal, std::string("the task broke off: ") + problem.what());
+    outcome = fail(ErrorCode::Internal,
+                   std::string("the task failed with an exception: ") + problem.what());
   }
   running->context->cancel();
   if (!stopping_) finish(running->task, std::move(*outcome));
@@ -447,7 +445,7 @@ Async<nlohmann::json> Agent::invoke(wire::AgentTask task, TaskContextPtr context
 void Agent::leaveAfter(const wire::AgentTask& task) {
   leaving_ = task.id;
   leave_ = task.kind == wire::TaskKind::Reboot ? machine_.reboot : machine_.give_way;
-  logInfo("agent", "{} as soon as the controller has heard of it",
+  logInfo("agent", "{} once the controller has its report",
           task.kind == wire::TaskKind::Reboot ? "restarting the machine"
                                               : "giving way to the live image");
 }

@@ -40,7 +40,7 @@ inline constexpr std::chrono::seconds kProbeRefresh{60};
 inline constexpr std::chrono::seconds kHealthRefresh{
     10};  ///< no more often; a poll waits kPollWait
 
-/// What the machine looks like to the agent, as functions so that tests need no machine.
+/// The agent's access to its machine, as functions so that tests need no machine.
 struct MachineAccess {
   std::function<Async<wire::Hardware>()> hardware;
   std::function<Task<std::map<std::string, std::string>>(std::set<std::string> watched)> probes;
@@ -48,8 +48,7 @@ struct MachineAccess {
       health;  ///< empty: not looked at (the RAM OS has no jobs)
   std::function<void()>
       reboot;  ///< restarts the machine; called once its task has been reported Done
-  std::function<void()>
-      give_way;  ///< lets the live image take over; called likewise, and need not return
+  std::function<void()> give_way;  ///< starts the live image; called likewise, and need not return
   ClientFactory clients;
 };
 
@@ -99,7 +98,7 @@ class Agent {
   Clock& clock_;
   TaskTable table_;
   wire::Controllers controllers_;  ///< options_.url is its present one
-  std::string announced_;          ///< as the controller said last
+  std::string announced_;          ///< the list of controllers as received last
   std::string boot_id_;
   std::optional<Identity> identity_;
   std::unique_ptr<io::HttpClient> client_;
@@ -112,7 +111,7 @@ class Agent {
   bool hardware_tried_ = false;
   bool hardware_fresh_ = false;  ///< the last look succeeded
   std::string hardware_;         ///< JSON; empty when it could not be read
-  std::string health_, reported_hardware_, reported_health_;  ///< JSON; told to that session
+  std::string health_, reported_hardware_, reported_health_;  ///< JSON; as reported to that session
   std::optional<std::chrono::steady_clock::time_point> health_at_;
   std::map<std::string, std::string> probes_;
   bool probes_stale_ = true;
@@ -120,20 +119,21 @@ class Agent {
   std::uint64_t last_sequence_ = 0;
 
   std::map<std::string, wire::AgentTaskReport>
-      refused_;  ///< orders of a controller that lost its claim: told to it, never kept
+      refused_;  ///< orders of a controller that lost its claim: reported to it, never kept
 
   std::list<wire::AgentTask> waiting_;
   std::list<std::shared_ptr<Running>> running_;
   std::weak_ptr<TaskContext>
-      exclusive_;        ///< alive while a task that changes the node is, also one left behind
-  std::string leaving_;  ///< the task whose end must be told before the machine leaves this system
+      exclusive_;  ///< alive while a task that changes the node is, also one left behind
+  std::string
+      leaving_;  ///< the task whose end must be reported before the machine leaves this system
   std::function<void()> leave_;  ///< … and how
   async::Bell task_ended_;
 
   bool stopping_ = false;
   async::Bell stopped_;
   std::chrono::milliseconds backoff_{0};
-  std::set<std::string> logged_errors_;  ///< said since it last worked
+  std::set<std::string> logged_errors_;  ///< logged since the last success
   std::minstd_rand jitter_{std::random_device{}()};
 };
 

@@ -93,7 +93,7 @@ Async<T> offloadFor(Workers& workers, TaskContextPtr context, std::function<Resu
   co_await meeting->bell.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   if (meeting->answer) co_return std::move(*meeting->answer);
   context->cancel();
-  co_return fail(ErrorCode::Timeout, "was told to stop; its last step may still be running");
+  co_return fail(ErrorCode::Timeout, "was cancelled; its last step may still be running");
 }
 
 }  // namespace muster::agent

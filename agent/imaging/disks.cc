@@ -212,7 +212,7 @@ Result<DiskContent> describeDiskContent(const fs::path& device) {
                          : jsonOrNone(signatures, kToolJson);
   if (!found.is_object())
     return fail(ErrorCode::Internal,
-                fmt::format("wipefs does not tell what is on {}", device.string()));
+                fmt::format("wipefs did not report what is on {}", device.string()));
   const json list = found.value("signatures", json::array());
   const DiskContent nothing{wire::DiskUse::Empty, "none"};
   if (list.empty()) return nothing;

@@ -183,8 +183,9 @@ class Eraser {
                       fmt::format("it says that its sanitizing did not succeed (state {})", state));
       }
       if (tools_.cancelled())
-        return fail(ErrorCode::Timeout,
-                    "was told to stop, or its time was up; the disk sanitizes itself all the same");
+        return fail(
+            ErrorCode::Timeout,
+            "was cancelled, or its deadline passed; the disk sanitizes itself all the same");
     }
     return fail(ErrorCode::Timeout, "it has sanitized itself for twelve hours");
   }
@@ -196,7 +197,7 @@ class Eraser {
     for (std::uint64_t at = 0; at < disk_.size_bytes; at += kOverwritePiece) {
       if (tools_.cancelled())
         return fail(ErrorCode::Timeout,
-                    fmt::format("was told to stop, or its time was up, after {} of {} MiB",
+                    fmt::format("was cancelled, or its deadline passed, after {} of {} MiB",
                                 at >> 20, disk_.size_bytes >> 20));
       zeros.resize(std::min(kOverwritePiece, disk_.size_bytes - at));
       TRY_OK(target->write(at, zeros.view()));
@@ -284,7 +285,7 @@ DiskErasure eraseDisk(const DiskInfo& disk, bool whole_controller, const EraseTo
   const Eraser eraser(disk, whole_controller, tools, progress);
   for (const EraseMethod method : eraser.methods(done.tried)) {
     if (tools.cancelled()) {
-      done.fault = "was told to stop, or its time was up";
+      done.fault = "was cancelled, or its deadline passed";
       break;
     }
     if (const auto worked = attempt(method); !worked) {

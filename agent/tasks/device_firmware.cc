@@ -311,7 +311,7 @@ Async<nlohmann::json> DeviceFirmwareTasks::installAlone(wire::FirmwareTask task,
   CO_TRY_OK(co_await checkImage(task, file));
   for (const auto& device : left) {
     if (context->cancelled())
-      co_return fail(ErrorCode::Timeout, fmt::format("was told to stop after {} of {} devices",
+      co_return fail(ErrorCode::Timeout, fmt::format("was cancelled after {} of {} devices",
                                                      written.size(), left.size()));
     context->progress(
         0.1 + 0.9 * static_cast<double>(written.size()) / static_cast<double>(left.size()),

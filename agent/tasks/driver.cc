@@ -103,7 +103,7 @@ Result<Params> parse(const nlohmann::json& json) {
                  "prove who it is");
   if (!params.repository_url.empty() && !io::describeCertificate(params.repository_ca_pem)) {
     reader.wrong("repository_ca_pem",
-                 "is no certificate; without it nobody vouches for the packages");
+                 "is no certificate; without it the packages cannot be verified");
   }
   if (!params.netdev.empty() && !isWord(params.netdev, ".-_"))
     reader.wrong("netdev", "is no name of a network device");

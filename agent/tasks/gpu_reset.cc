@@ -91,8 +91,8 @@ Async<std::vector<std::string>> computing(TaskTools tools, std::vector<wire::Gpu
   std::vector<std::string> users;
   for (const auto& row : rowsOf(out)) {
     if (row.size() < 3)
-      co_return fail(ErrorCode::Corrupt,
-                     "nvidia-smi does not say who computes: " + out.substr(0, wire::kMaxNameBytes));
+      co_return fail(ErrorCode::Corrupt, "nvidia-smi did not list the compute processes: " +
+                                             out.substr(0, wire::kMaxNameBytes));
     const bool here = std::any_of(gpus.begin(), gpus.end(), [&row](const wire::Gpu& gpu) {
       return gpu.address == addressOf(row[0]);
     });

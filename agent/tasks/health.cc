@@ -84,7 +84,8 @@ int intAt(const json& object, const json::json_pointer& path) {
 
 Result<std::vector<wire::Symptom>> parseSmart(std::string_view text, const std::string& device) {
   const auto parsed = jsonOrNone(text, kToolJson);
-  if (!parsed.is_object()) return fail(ErrorCode::Corrupt, "smartctl said no JSON about " + device);
+  if (!parsed.is_object())
+    return fail(ErrorCode::Corrupt, "smartctl printed no JSON about " + device);
   std::vector<wire::Symptom> out;
   using Path = json::json_pointer;
   if (!flagAt(parsed, Path("/smart_status/passed"), true))
@@ -209,7 +210,7 @@ Task<void> HealthSense::gpus(wire::HealthReport& report) {
   if (!gpus_) co_return;
   const auto source = gpus_->sources.find("gpu");
   if (gpu_silences_ == 0)
-    state = source == gpus_->sources.end() ? "the tool did not say" : source->second;
+    state = source == gpus_->sources.end() ? "the tool did not report it" : source->second;
   const auto listed = gpus_->sources.find("gpus");
   std::size_t count = 0;
   if (listed != gpus_->sources.end())

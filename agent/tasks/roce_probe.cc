@@ -66,7 +66,7 @@ Task<json> dcb(TaskTools tools, std::string what, std::string interface) {
   if (!out) co_return json{{"error", out.error().str()}};
   auto parsed = jsonOrNone(*out, kToolJson);
   co_return parsed.is_object() ? parsed
-                               : json{{"error", "dcb said no JSON: " + out->substr(0, 200)}};
+                               : json{{"error", "dcb printed no JSON: " + out->substr(0, 200)}};
 }
 
 /// Its first IPv4 address; empty: none.

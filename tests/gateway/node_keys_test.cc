@@ -92,7 +92,7 @@ class KeysTest : public ::testing::Test {
   }
   /// The node is off, and started anew after.
   void silence() {
-    site.clock.advance(wire::kSilentAfter + 1s);
+    site.clock.advance(wire::kAgentTimeout + 1s);
     ++boot_;
   }
 
@@ -120,7 +120,7 @@ TEST_F(KeysTest, aReImageEndsTheKeyOfTheLifeBefore) {
   EXPECT_EQ(polls(now, wire::Mode::Disk), 200);
   const auto findings = site.store->findings(nullptr);
   ASSERT_FALSE(findings->empty());
-  EXPECT_THAT(findings->front().text, HasSubstr("of an earlier life of the node"));
+  EXPECT_THAT(findings->front().text, HasSubstr("of an earlier installation of the node"));
 }
 
 TEST_F(KeysTest, theKeyEndsWhenTheOrderToWriteGoesOutNotWhenItIsDone) {
@@ -394,20 +394,20 @@ class Lives {
     const auto csr = io::makeKeyAndRequest("r")->csr_pem;
     ram_ = step("enrol", [&] { return enrolled(csr); });
     expectRefused("enrolled", old_ram_, wire::Mode::Ram);
-    step("call in the RAM OS", [&] { return called(ram_, wire::Mode::Ram); });
-    step("order", [&] { return ended(); });
+    step("call in the RAM OS", [&] { return admitPoll(ram_, wire::Mode::Ram); });
+    step("order", [&] { return retired(); });
     expectRefused("ordered to write", old_disk_, wire::Mode::Disk);
     disk_ = step("certificate", [&] { return certified(ram_); });
     expectRefused("certified", old_disk_, wire::Mode::Disk);
-    step("call from the disk", [&] { return called(disk_, wire::Mode::Disk); });
+    step("call from the disk", [&] { return admitPoll(disk_, wire::Mode::Disk); });
     expectRefused("the installed system has called", ram_, wire::Mode::Ram);
     const auto first = disk_;
     disk_ = step("renewal", [&] { return certified(first); });
-    step("call with the next", [&] { return called(disk_, wire::Mode::Disk); });
+    step("call with the next", [&] { return admitPoll(disk_, wire::Mode::Disk); });
     expectRefused("the next key has called", first, wire::Mode::Disk);
     expectRefused("at the end", old_disk_, wire::Mode::Disk);
     expectRefused("at the end", old_ram_, wire::Mode::Ram);
-    step("goes on", [&] { return called(disk_, wire::Mode::Disk); });
+    step("goes on", [&] { return admitPoll(disk_, wire::Mode::Disk); });
   }
 
  private:
@@ -418,7 +418,7 @@ class Lives {
     enrolment_ = *controller_->openEnrolment(kNode, cluster_.nodes[0].mac);
     ram_ = *enrolled(io::makeKeyAndRequest(name)->csr_pem);
     disk_ = *certified(ram_);
-    ASSERT_TRUE(called(disk_, wire::Mode::Disk));
+    ASSERT_TRUE(admitPoll(disk_, wire::Mode::Disk));
   }
   Result<std::string> enrolled(const std::string& csr) {
     return keyIn(runAsync(controller_->enrol({enrolment_, csr, kMac1}, "127.0.0.1")));
@@ -426,10 +426,10 @@ class Lives {
   Result<std::string> certified(const std::string& key) {
     return keyIn(runAsync(controller_->certify(kNode, key, io::makeKeyAndRequest("d")->csr_pem)));
   }
-  Result<std::string> called(const std::string& key, wire::Mode mode) {
+  Result<std::string> admitPoll(const std::string& key, wire::Mode mode) {
     return key_(runAsync(controller_->admit(kNode, key, mode, false)), key);
   }
-  Result<std::string> ended() {
+  Result<std::string> retired() {
     return key_(runAsync(controller_->endInstalled(kNode, "order")), "");
   }
   static Result<std::string> keyIn(Result<wire::EnrolResponse> answer) {
@@ -499,11 +499,11 @@ TEST(KeysOverDeaths, aRefusalThatIsToldAgainGivesTheKeyBackOnce) {
         dying(cluster, ca, crashing, clock, kNetwork), next(cluster, ca, inner, clock, kNetwork);
     ASSERT_TRUE(runAsync(one.admit(kNode, "disk", wire::Mode::Disk, false)));
     ASSERT_TRUE(runAsync(one.endInstalled(kNode, "order")));
-    EXPECT_THROW((void)runAsync(dying.giveBack(kNode, {"older", "order"})), Crash);
-    ASSERT_TRUE(runAsync(next.giveBack(kNode, {"older", "order"})));
+    EXPECT_THROW((void)runAsync(dying.restoreInstalled(kNode, {"older", "order"})), Crash);
+    ASSERT_TRUE(runAsync(next.restoreInstalled(kNode, {"older", "order"})));
     EXPECT_TRUE(runAsync(next.admit(kNode, "disk", wire::Mode::Disk, false)));
     ASSERT_TRUE(runAsync(next.endInstalled(kNode, "another")));
-    ASSERT_TRUE(runAsync(next.giveBack(kNode, {"older", "order"})));
+    ASSERT_TRUE(runAsync(next.restoreInstalled(kNode, {"older", "order"})));
     EXPECT_FALSE(runAsync(next.admit(kNode, "disk", wire::Mode::Disk, false)));
   }
 }

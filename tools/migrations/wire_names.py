@@ -14,7 +14,7 @@ EVERYWHERE = {
     "letGoOf": "releaseDisk", "lookAtDisk": "scanContent", "kLookWindowBytes": "kScanWindowBytes", "kToldChunks": "kReportedChunks",
     "chunkIsRight": "chunkMatches", "keep_right_chunks": "keep_matching_chunks",
     "SwarmStanding": "SwarmStatus", "WipeRightsTest": "WipePolicyTest",
-    "kBoardMagic": "kProgressMagic", "kBoardFile": "kProgressFile", "boardBytes": "progressBytes", "MappedBoard": "MappedProgress",
+    "kBoardMagic": "kProgressMagic", "kSilentAfter": "kAgentTimeout", "kBoardFile": "kProgressFile", "boardBytes": "progressBytes", "MappedBoard": "MappedProgress",
 }
 # Only here, because the word is common.
 IN = {
@@ -39,6 +39,21 @@ IN = {
     ("agent/peers/engine_main",): {"told": "announced"},
     ("gateway/gateway_server", "gateway/node_record"): {
         "heedUntouched": "restoreUntouchedKey", "mayTake": "admitTasks", "endsInstalled": "overwritesInstalled", "knows": "hasStateOf",
+        "lastHeard": "lastPoll", "ramCalls": "isRamOsActive", "admitStranger": "admitUnauthenticated", "stranger": "unauthenticated",
+        "kLookAgain": "kStateCheckInterval", "kPollsOfTheLiving": "kPollsToRevive", "absorb": "apply", "isOver": "isRetired",
+        "boot.heard": "boot.polls", "boot->heard": "boot->polls", "int heard": "int polls", "heard": "markSeen", "lose": "markLost",
+        "keepResults": "restoreResults", "takeForgettable": "takeObsolete",
+    },
+    ("gateway/", "tests/gateway/"): {"giveBack": "restoreInstalled"},
+    ("gateway/node_keys", "tests/gateway/node_keys"): {
+        "Seat": "KeySlot", "seat": "slot", "kNobody": "kNoKey", "readSeat": "readSlot", "earlierLife": "earlierInstallation", "called": "admitPoll",
+        "takeOver": "activateNext", "Ended": "Retired", "ended": "retired",
+    },
+    ("gateway/enrolment.",): {
+        "told_": "reported_", "handOut": "issue", "shown": "armedRecord", "mayBe": "isExpectedAddress", "keep": "persist", "kept": "persisted",
+        "changed": "changeStored", "makeVoid": "voidArming", "Made": "Issued", "being_written_": "pending_writes_",
+        "ask_aside_until_": "bypass_store_until_", "keys->called": "keys->admitPoll", "keys.called": "keys.admitPoll",
+        "keys.ended": "keys.retired", "called": "admitPoll", "ramCalls": "isRamOsActive",
     },
     ("lab/fleet/sim_agent",): {"told_": "delta_", "shortened": "deltaOf", "told_.answered": "delta_.acknowledged"},
     ("tests/agent/messages_test",): {"told": "delta", "shortened": "deltaOf", "answered": "acknowledged", "isSaid": "isReported"},

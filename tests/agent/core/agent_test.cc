@@ -208,7 +208,7 @@ TEST_F(ConversationTest, waitForSaysWhatWasHeardLast) {
 TEST_F(ConversationTest, silentAgentIsGone) {
   startRam();
   site.kill(node);
-  site.clock.advance(wire::kSilentAfter - 1s);
+  site.clock.advance(wire::kAgentTimeout - 1s);
   EXPECT_TRUE(site.gateway().state(kNode));
   site.clock.advance(2s);
   EXPECT_FALSE(site.gateway().state(kNode));
@@ -230,7 +230,7 @@ TEST_F(ConversationTest, silenceDuringATaskEndsTheWait) {
   }));
   ASSERT_FALSE(*end);
   EXPECT_EQ(end->error().code(), ErrorCode::Unavailable);
-  EXPECT_THAT(end->error().str(), HasSubstr("fell silent"));
+  EXPECT_THAT(end->error().str(), HasSubstr("stopped polling"));
 }
 
 TEST_F(ConversationTest, taskEndsAtItsDeadline) {

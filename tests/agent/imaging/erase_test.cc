@@ -283,7 +283,7 @@ TEST_F(Erase, stopsWhenItIsTold) {
   const auto report = eraseDisks(allowed(), {one}, "NODE1", tools_);
   ASSERT_TRUE(report);
   EXPECT_FALSE(report->complete());
-  EXPECT_THAT(report->disks[0].fault, HasSubstr("told to stop"));
+  EXPECT_THAT(report->disks[0].fault, HasSubstr("was cancelled"));
 }
 
 TEST_F(Erase, aDiskInUseIsNotClaimed) {
