@@ -200,9 +200,10 @@ void Agent::updateControllers(const std::string& announced) {
     return logWarning("agent", "the controller's list of controllers is ignored: {}",
                       urls.error().str());
   if (!controllers_.learn(*urls)) return;
-  logInfo("agent", "the controllers are {}", toString(controllers_.all()));
+  logInfo("agent", "the controllers are {}", wire::toString(controllers_.all()));
   auto stored = io::makeDirs(options_.state_folder, 0700);
-  if (stored) stored = io::writeFileAtomic(controllersFile(options_), toString(controllers_.all()));
+  if (stored)
+    stored = io::writeFileAtomic(controllersFile(options_), wire::toString(controllers_.all()));
   if (!stored)
     logWarning("agent", "the controllers are forgotten with this boot: {}", stored.error().str());
 }

@@ -156,7 +156,8 @@ class Eraser {
 
  private:
   Result<void> tool(const std::string& program, const std::vector<std::string>& args) const {
-    return tools_.run(program, args).map([](const std::string&) {});
+    TRY_OK(tools_.run(program, args));
+    return {};
   }
 
   /// Goes on by itself, also over a power cut; only the disk knows when it has ended.

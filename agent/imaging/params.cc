@@ -43,7 +43,7 @@ class Reader {
     if (!found->is_string()) return refuse(fmt::format("\"{}\" is not text", key));
     out = found->get<std::string>();
     if (required && out.empty()) refuse(fmt::format("\"{}\" is empty", key));
-    if (out.size() > wire::kMaxTextBytes || (!many_lines && !oneLine(out)))
+    if (out.size() > kMaxTextBytes || (!many_lines && !oneLine(out)))
       refuse(fmt::format("\"{}\" is too long or has line breaks in it", key));
   }
 
@@ -63,7 +63,7 @@ class Reader {
       return refuse(fmt::format("\"{}\" is not a list", key));
     }
     for (const auto& item : out)
-      if (item.size() > wire::kMaxTextBytes || !oneLine(item))
+      if (item.size() > kMaxTextBytes || !oneLine(item))
         refuse(fmt::format("\"{}\" has an entry that is too long or has line breaks in it", key));
   }
 

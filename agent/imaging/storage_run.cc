@@ -21,7 +21,8 @@ Result<void> runStorageTool(const StorageStep& step, const std::string& key) {
   io::Command command{.program = step.program, .args = step.args};
   command.stdin_text = step.needs_key ? key : step.stdin_text;
   command.timeout = kStepLimit;
-  return io::runChecked(command).map([](const std::string&) {});
+  TRY_OK(io::runChecked(command));
+  return {};
 }
 
 Result<void> runSteps(const std::vector<StorageStep>& steps,

@@ -168,7 +168,7 @@ TEST(AgentOptions, severalControllers) {
   std::string many = "https://a:1";
   for (int port = 2; port <= 9; ++port) many += fmt::format(",https://a:{}", port);
   EXPECT_THAT(why(many), HasSubstr("more than 8"));
-  EXPECT_EQ(toString(*wire::parseControllers("https://a:1,https://b:2")),
+  EXPECT_EQ(wire::toString(*wire::parseControllers("https://a:1,https://b:2")),
             "https://a:1,https://b:2");
 }
 
