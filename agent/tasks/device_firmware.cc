@@ -230,8 +230,8 @@ Async<void> DeviceFirmwareTasks::checkImage(wire::FirmwareTask task, fs::path fi
                                                                    : fwupdDetails(file)));
   if (task.way == wire::kMstflint) {
     CO_TRY(info, parseMstflint(output));
-    if (agent::fits(wire::DeviceVersion{task.way, "", "", {info.psid}, "", ""}, task.way,
-                    task.match) &&
+    if (wire::fits(wire::DeviceVersion{task.way, "", "", {info.psid}, "", ""}, task.way,
+                   task.match) &&
         info.version == task.version)
       co_return Result<void>();
     co_return fail(
