@@ -8,7 +8,7 @@ Async<std::vector<LogEntry>> Bmc::eventLog(std::size_t) {
   co_return fail(ErrorCode::NotFound, address() + " keeps no system event log");
 }
 
-Async<SerialPlace> Bmc::serialConsole() {
+Async<SerialConsoleEndpoint> Bmc::serialConsole() {
   co_return fail(ErrorCode::NotFound, address() + " tells of no serial console");
 }
 
@@ -27,7 +27,7 @@ Async<void> Bmc::acCycle() {
 
 Async<void> Bmc::restorePower(WallTime) { co_return Result<void>(); }
 
-Async<void> Bmc::interrupt() {
+Async<void> Bmc::sendNmi() {
   co_return fail(ErrorCode::NotFound, address() + " sends no interrupts");
 }
 

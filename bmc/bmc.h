@@ -109,7 +109,7 @@ inline constexpr int kSshPort = 22;
 
 /// Where a machine's serial console is, as Redfish tells it (ComputerSystem.SerialConsole; older
 /// services: Manager.SerialConsole).
-struct SerialPlace {
+struct SerialConsoleEndpoint {
   bool ssh = false, ipmi = false;  ///< the ways that are switched on
   std::optional<int> ssh_port;     ///< absent: the BMC does not say
   std::optional<std::string>
@@ -152,7 +152,7 @@ class Bmc {
   /// offers none)
   virtual Async<std::vector<LogEntry>> eventLog(std::size_t limit);
   /// Errors: NotFound (this BMC tells of none)
-  virtual Async<SerialPlace> serialConsole();
+  virtual Async<SerialConsoleEndpoint> serialConsole();
   /// What the machine is, for whoever meets it first. Drivers that know no more than system()
   /// answer that.
   virtual Async<Survey> survey();
@@ -165,7 +165,7 @@ class Bmc {
   virtual Async<void> restorePower(WallTime cut_at);
   /// Sends the host a non-maskable interrupt: its system writes a crash dump, or stops. Errors:
   /// NotFound (not offered), Conflict (it is off)
-  virtual Async<void> interrupt();
+  virtual Async<void> sendNmi();
   /// Verified by reading it again. Errors: NotFound (this BMC cannot do that)
   virtual Async<void> boot(BootOverride what);
   /// Changes the account's password from the declared one to its `next`, and proves it by a login.
@@ -209,7 +209,7 @@ enum class BmcTrustBy {
 };
 
 /// What is known of a node's BMC without asking it.
-struct BmcMemory {
+struct BmcTrustState {
   std::string pin;  ///< SHA-256 of the certificate that holds; "": none yet
   BmcTrustBy trust = BmcTrustBy::FirstContact;
   bool inventory_is_behind = false;    ///< muster has installed `pin` in the place of the bmc_pin
@@ -217,8 +217,8 @@ struct BmcMemory {
   bool password_refused = false;       ///< the declared password was refused, so it is not sent
   Rotation rotation = Rotation::None;  ///< to the credential's `next`
 };
-Result<BmcMemory> remembered(const inventory::Cluster& cluster, lifecycle::Store& store,
-                             const NodeName& node);
+Result<BmcTrustState> remembered(const inventory::Cluster& cluster, lifecycle::Store& store,
+                                 const NodeName& node);
 
 /// All BMCs of the cluster: one arbiter (session, rate, lock, lock-out protection, TLS pin) per
 /// BMC.
@@ -241,7 +241,7 @@ std::unique_ptr<BmcFleet> makeBmcFleet(const inventory::Cluster& cluster, lifecy
 
 /// A BMC that no node declares: memory (pin, refused passwords) goes under `key` instead of a
 /// node's name.
-struct StrangerBmc {
+struct UndeclaredBmcOptions {
   NodeName key;
   std::string url;
   inventory::Credential credential;
@@ -252,17 +252,17 @@ struct StrangerBmc {
 };
 /// Behind an arbiter of its own, as a fleet's BMCs are. The caller awaits close() before it lets
 /// go.
-class Stranger {
+class UndeclaredBmc {
  public:
-  virtual ~Stranger() = default;
+  virtual ~UndeclaredBmc() = default;
   virtual Bmc& bmc() = 0;
   virtual Async<void> close() = 0;
 };
-std::unique_ptr<Stranger> makeStranger(
-    StrangerBmc who, lifecycle::Store& store, Clock& clock, Workers& workers,
+std::unique_ptr<UndeclaredBmc> makeUndeclaredBmc(
+    UndeclaredBmcOptions who, lifecycle::Store& store, Clock& clock, Workers& workers,
     std::function<std::unique_ptr<io::HttpClient>(io::TlsTrust)> make_client);
 /// Whether this BMC has refused the credential before, so that nothing would be sent.
-Result<bool> isRefused(lifecycle::Store& store, const StrangerBmc& who);
+Result<bool> isRefused(lifecycle::Store& store, const UndeclaredBmcOptions& who);
 /// The node's BMC is the one that was met as `stranger`: its certificate is pinned from the first
 /// contact on.
 Result<void> inheritPin(lifecycle::Store& store, const NodeName& stranger, const NodeName& node);

@@ -43,7 +43,7 @@ class NoBmc final : public Bmc {
   Async<std::vector<LogEntry>> eventLog(std::size_t) override {
     return no<std::vector<LogEntry>>();
   }
-  Async<SerialPlace> serialConsole() override { return no<SerialPlace>(); }
+  Async<SerialConsoleEndpoint> serialConsole() override { return no<SerialConsoleEndpoint>(); }
   Async<void> acCycle() override { return no<void>(); }
 
  private:
@@ -138,7 +138,7 @@ class Fleet final : public BmcFleet, public EventFleet {
     if (profile.pdu) {
       const auto& hook = *profile.pdu;
       driver = withPdu(std::move(driver),
-                       {wordsFor(*node, hook.off), wordsFor(*node, hook.on),
+                       {argumentsFor(*node, hook.off), argumentsFor(*node, hook.on),
                         std::chrono::seconds(hook.seconds_off)},
                        *processes_, clock_);
     }

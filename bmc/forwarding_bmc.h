@@ -30,10 +30,10 @@ class ForwardingBmc : public Bmc, public DeviceStates, public StagedImages, publ
     return inner_.eventLog(limit);
   }
   Async<Survey> survey() override { return inner_.survey(); }
-  Async<SerialPlace> serialConsole() override { return inner_.serialConsole(); }
+  Async<SerialConsoleEndpoint> serialConsole() override { return inner_.serialConsole(); }
   Async<void> acCycle() override { return inner_.acCycle(); }
   Async<void> restorePower(WallTime cut_at) override { return inner_.restorePower(cut_at); }
-  Async<void> interrupt() override { return inner_.interrupt(); }
+  Async<void> sendNmi() override { return inner_.sendNmi(); }
   Async<void> boot(BootOverride what) override { return inner_.boot(std::move(what)); }
   Async<void> rotatePassword() override { return inner_.rotatePassword(); }
   Async<std::string> certificateRequest(CertificateSubject subject) override {
@@ -55,11 +55,11 @@ class ForwardingBmc : public Bmc, public DeviceStates, public StagedImages, publ
     return inner_.rollBack(std::move(component));
   }
   Async<std::vector<SensorReading>> sensors() override { return inner_.sensors(); }
-  Async<void> discardStaged(std::string component, std::size_t waiting) override {
-    return bmc::discardStaged(inner_, std::move(component), waiting);
+  Async<void> cancelStaged(std::string component, std::size_t waiting) override {
+    return bmc::cancelStaged(inner_, std::move(component), waiting);
   }
-  Async<bool> bringsBoth(std::string component, std::string other) override {
-    return bmc::bringsBoth(inner_, std::move(component), std::move(other));
+  Async<bool> sharesPackage(std::string component, std::string other) override {
+    return bmc::sharesPackage(inner_, std::move(component), std::move(other));
   }
   Async<std::vector<DeviceState>> notReady() override { return devicesNotReady(inner_); }
   Async<std::map<std::string, std::string>> biosAttributes() override {

@@ -13,14 +13,14 @@ class SharedPackages {
   virtual ~SharedPackages() = default;
   /// Whether a package that holds images of both is written into both, whichever of them it is sent
   /// for.
-  virtual Async<bool> bringsBoth(std::string component, std::string other) = 0;
+  virtual Async<bool> sharesPackage(std::string component, std::string other) = 0;
 };
 
 /// No, of a driver that does not know.
-inline Async<bool> bringsBoth(Bmc& bmc, std::string component, std::string other) {
+inline Async<bool> sharesPackage(Bmc& bmc, std::string component, std::string other) {
   auto* packages = dynamic_cast<SharedPackages*>(&bmc);
   if (!packages) co_return false;
-  co_return co_await packages->bringsBoth(std::move(component), std::move(other));
+  co_return co_await packages->sharesPackage(std::move(component), std::move(other));
 }
 
 }  // namespace muster::bmc

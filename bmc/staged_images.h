@@ -14,17 +14,17 @@ class StagedImages {
   /// So many images that nobody wants any more wait on this BMC, this one among them: it will not
   /// be activated. Errors: NotFound (this BMC offers no way), Conflict (it holds more, or fewer:
   /// which is whose it does not say)
-  virtual Async<void> discardStaged(std::string component, std::size_t waiting) = 0;
+  virtual Async<void> cancelStaged(std::string component, std::size_t waiting) = 0;
 };
 
 /// Errors: NotFound of a driver that has no way
-inline Async<void> discardStaged(Bmc& bmc, std::string component, std::size_t waiting) {
+inline Async<void> cancelStaged(Bmc& bmc, std::string component, std::size_t waiting) {
   auto* images = dynamic_cast<StagedImages*>(&bmc);
   if (!images)
     co_return fail(
         ErrorCode::NotFound,
         bmc.address() + " offers no way to take an image back that waits for its activation");
-  co_return co_await images->discardStaged(std::move(component), waiting);
+  co_return co_await images->cancelStaged(std::move(component), waiting);
 }
 
 }  // namespace muster::bmc

@@ -25,9 +25,9 @@ class ListeningBmc final : public ForwardingBmc {
     co_return co_await inner_.acCycle();
   }
   /// A crash dump, or the words of a panic: what the interrupt is for.
-  Async<void> interrupt() override {
+  Async<void> sendNmi() override {
     co_await consoles_.bootBegins(node_, "interrupt (NMI)");
-    co_return co_await inner_.interrupt();
+    co_return co_await inner_.sendNmi();
   }
 
  private:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An image that waits for its activation and that nobody wants any more (quirks.h, DiscardWay).
+// An image that waits for its activation and that nobody wants any more (quirks.h,
+// CancelStagedMethod).
 #include "bmc/redfish/redfish_bmc.h"
 
 #include <algorithm>
@@ -12,16 +13,16 @@ constexpr std::string_view kFirmwareJob = "FirmwareUpdate", kWaits = "Scheduled"
 
 }  // namespace
 
-Async<void> RedfishBmc::discardStaged(std::string component, std::size_t waiting) {
+Async<void> RedfishBmc::cancelStaged(std::string component, std::size_t waiting) {
   CO_TRY(at, co_await places());
-  if (at.quirks.discard == DiscardWay::DeleteJob) {
+  if (at.quirks.discard == CancelStagedMethod::DeleteJob) {
     co_return co_await deleteWaitingJobs(at.manager, waiting);
   }
   CO_TRY(manager, co_await session_->get(at.manager));
   CO_TRY(inventory, co_await readInventory());
   const auto own = inventory.uri_by_name.find(component);
   const auto active = linkAt(manager.body, "Links/ActiveSoftwareImage");
-  if (at.quirks.discard == DiscardWay::None || own == inventory.uri_by_name.end() ||
+  if (at.quirks.discard == CancelStagedMethod::None || own == inventory.uri_by_name.end() ||
       active != own->second)
     co_return fail(
         ErrorCode::NotFound,

@@ -4,8 +4,9 @@
 
 namespace muster::bmc {
 
-Async<EventPlace> RedfishBmc::listen(EventPlace from, std::function<void()> opened,
-                                     std::function<void(std::vector<LogEntry>)> told) {
+Async<EventStreamPosition> RedfishBmc::listen(EventStreamPosition from,
+                                              std::function<void()> opened,
+                                              std::function<void(std::vector<LogEntry>)> told) {
   CO_TRY(root, co_await session_->get("/redfish/v1/"));
   const auto path = linkAt(root.body, "EventService");
   if (path.empty())
@@ -28,7 +29,7 @@ Async<EventPlace> RedfishBmc::listen(EventPlace from, std::function<void()> open
   };
   auto ended = co_await session_->stream(uri, from.last_id, std::move(sink));
   if (!reader.lastId().empty()) from.last_id = reader.lastId();
-  if (reader.retry()) from.come_back = *reader.retry();
+  if (reader.retry()) from.reconnect_after = *reader.retry();
   if (!ended && !stands) co_return fail(std::move(ended.error()));
   co_return from;  // broken off by a restart, or by silence: the next one goes on from there
 }

@@ -26,25 +26,25 @@ Async<void> RedfishBmc::acCycle() {
   CO_TRY(at, co_await std::move(where));
   CO_TRY(system, co_await session_->get(at.system));
   CO_TRY(allowed, co_await offeredResets(system.body));
-  AcWay way = at.quirks.ac_cycle;
+  AcCycleMethod way = at.quirks.ac_cycle;
   // Only where the BMC names it: a reset type that it does not know would be refused by one and
   // taken for another by the next.
   if (std::find(allowed.begin(), allowed.end(), kFullPowerCycle) != allowed.end())
-    way = {AcOwner::System, "", "Actions/#ComputerSystem.Reset", kFullPowerCycle};
-  if (way.owner == AcOwner::None)
+    way = {AcCycleOwner::System, "", "Actions/#ComputerSystem.Reset", kFullPowerCycle};
+  if (way.owner == AcCycleOwner::None)
     co_return fail(ErrorCode::NotFound,
                    "the BMC at " + address() +
                        " offers no full power cycle; pull the cords, or switch the PDU's outlets");
   if (way.host_off) {
     CO_TRY_OK(co_await reach(PowerState::Off, "ForceOff", std::chrono::seconds(120)));
   }
-  co_return co_await (way.owner == AcOwner::BiosAttribute ? cutByBios(at, way)
-                                                          : cutByAction(at, way));
+  co_return co_await (way.owner == AcCycleOwner::BiosAttribute ? cutByBios(at, way)
+                                                               : cutByAction(at, way));
 }
 
-Async<void> RedfishBmc::cutByAction(Places at, AcWay way) {
+Async<void> RedfishBmc::cutByAction(Places at, AcCycleMethod way) {
   const auto owner =
-      way.owner == AcOwner::System ? at.system : at.chassis + "/" + std::string(way.chassis);
+      way.owner == AcCycleOwner::System ? at.system : at.chassis + "/" + std::string(way.chassis);
   CO_TRY(resource, co_await session_->get(owner));
   auto target = linkAt(resource.body, std::string(way.action) + "/target");
   if (target.empty() && way.value == kFullPowerCycle)
@@ -59,7 +59,7 @@ Async<void> RedfishBmc::cutByAction(Places at, AcWay way) {
 }
 
 /// iDRAC: the next restart carries the attribute out; the BMC itself goes with it.
-Async<void> RedfishBmc::cutByBios(Places at, AcWay way) {
+Async<void> RedfishBmc::cutByBios(Places at, AcCycleMethod way) {
   std::map<std::string, std::string> wanted;
   wanted[std::string(way.action)] = std::string(way.value);
   CO_TRY_OK(co_await stageBios(std::move(wanted)));
@@ -73,7 +73,7 @@ Async<void> RedfishBmc::cutByBios(Places at, AcWay way) {
       session) {  // else it was away while the power was followed, and has forgotten the session
     CO_TRY_OK(co_await waitForReset(at.manager, before, kPostLimit));
   }
-  co_return co_await settle();
+  co_return co_await stabilize();
 }
 
 }  // namespace muster::bmc

@@ -17,24 +17,25 @@ constexpr std::uintmax_t kSlowestUploadBytesPerSecond = 128u << 10;
 constexpr std::string_view kSimpleUpdate = "Actions/#UpdateService.SimpleUpdate";
 
 /// The way that is wanted, or the first that is offered. Auto: there is none.
-UpdateWay wayOf(const Json& service, UpdateWay wanted) {
-  auto offers = [&](UpdateWay way) {
+UpdateMethod wayOf(const Json& service, UpdateMethod wanted) {
+  auto offers = [&](UpdateMethod way) {
     switch (way) {
-      case UpdateWay::Multipart:
+      case UpdateMethod::Multipart:
         return !linkAt(service, "MultipartHttpPushUri").empty();
-      case UpdateWay::HttpPush:
+      case UpdateMethod::HttpPush:
         return !linkAt(service, "HttpPushUri").empty();
-      case UpdateWay::SimpleUpdate:
+      case UpdateMethod::SimpleUpdate:
         return find(service, kSimpleUpdate) != nullptr;
-      case UpdateWay::Auto:
+      case UpdateMethod::Auto:
         return false;
     }
     return false;
   };
   if (offers(wanted)) return wanted;
-  for (const auto way : {UpdateWay::Multipart, UpdateWay::HttpPush, UpdateWay::SimpleUpdate})
+  for (const auto way :
+       {UpdateMethod::Multipart, UpdateMethod::HttpPush, UpdateMethod::SimpleUpdate})
     if (offers(way)) return way;
-  return UpdateWay::Auto;
+  return UpdateMethod::Auto;
 }
 
 std::chrono::milliseconds timeoutOf(const MultipartBody& body) {
@@ -45,7 +46,7 @@ std::chrono::milliseconds timeoutOf(const MultipartBody& body) {
 
 /// A package for a tray goes to the tray; one that names no target is written into all that it is
 /// for.
-Async<bool> RedfishBmc::bringsBoth(std::string component, std::string other) {
+Async<bool> RedfishBmc::sharesPackage(std::string component, std::string other) {
   CO_TRY(at, co_await places());
   const auto& members = at.quirks.tray.members;
   const auto inTray = [&](const std::string& name) {
@@ -81,7 +82,7 @@ Async<Json> RedfishBmc::updateParameters(std::string component) {
     parameters["Targets"] = Json::array_t(1, fmt::format("{}/{}", inventory_, tray.target));
   else if (at.quirks.send_targets)
     parameters["Targets"] = Json::array_t(1, it->second);
-  for (const auto& words : at.quirks.upload_words) {
+  for (const auto& words : at.quirks.oem_update_parameters) {
     if (!lifecycle::matches(words.component, component)) continue;
     parameters["Oem"] = parseLenient(std::string(words.oem));
     const auto related = inventory.related_by_name.find(component);
@@ -111,11 +112,11 @@ Async<void> RedfishBmc::refuseWhileUpdating() {
   co_return Result<void>();
 }
 
-Async<RedfishReply> RedfishBmc::push(UpdateWay way, Json service, FirmwareUpdate update,
+Async<RedfishReply> RedfishBmc::push(UpdateMethod way, Json service, FirmwareUpdate update,
                                      FirmwareImage image, Json parameters) {
   CO_TRY(at, co_await places());
   const auto name = update.file.filename().string();
-  if (way == UpdateWay::SimpleUpdate) {
+  if (way == UpdateMethod::SimpleUpdate) {
     if (update.url.empty())
       co_return fail(ErrorCode::InvalidInput, "the BMC at " + address() +
                                                   " fetches its firmware itself, and nothing "
@@ -128,8 +129,8 @@ Async<RedfishReply> RedfishBmc::push(UpdateWay way, Json service, FirmwareUpdate
   }
   MultipartBody body;
   std::string path = pathOnly(
-      linkAt(service, way == UpdateWay::Multipart ? "MultipartHttpPushUri" : "HttpPushUri"));
-  if (way == UpdateWay::Multipart) {
+      linkAt(service, way == UpdateMethod::Multipart ? "MultipartHttpPushUri" : "HttpPushUri"));
+  if (way == UpdateMethod::Multipart) {
     body = multipartUpdate(std::move(image), name, parameters);
   } else if (!at.quirks.flash_state.empty()) {
     co_return co_await pushForm(std::move(path), std::move(update), std::move(image));
@@ -167,7 +168,7 @@ Async<std::string> RedfishBmc::startUpdate(FirmwareUpdate update) {
   CO_TRY(at, co_await std::move(where));
   CO_TRY(service, co_await session_->get(at.update_service));
   const auto way = wayOf(service.body, at.quirks.update);
-  if (way == UpdateWay::Auto)
+  if (way == UpdateMethod::Auto)
     co_return fail(ErrorCode::InvalidInput, "the BMC at " + address() +
                                                 " offers neither MultipartHttpPushUri, HttpPushUri "
                                                 "nor SimpleUpdate; use the vendor's tool for it");
@@ -200,10 +201,10 @@ Async<std::string> RedfishBmc::startUpdate(FirmwareUpdate update) {
     co_return fail(ErrorCode::Conflict, why.text());  // bmcweb: one update at a time, else 503
   }
   if (!reply.ok()) co_return fail(errorOf(reply, "uploading " + component));
-  if (!at.quirks.flash_state.empty() && way == UpdateWay::HttpPush)
+  if (!at.quirks.flash_state.empty() && way == UpdateMethod::HttpPush)
     co_return at.update_service + std::string(kFlashMark);
   auto uri = taskUriOf(reply);
-  if (at.quirks.push.then_simple_update && way == UpdateWay::HttpPush) {
+  if (at.quirks.push.then_simple_update && way == UpdateMethod::HttpPush) {
     uri = pathOnly(reply.header("Location"));
     if (uri.empty())
       co_return fail(ErrorCode::Corrupt, "the BMC at " + address() + " took the file of " +
@@ -213,8 +214,8 @@ Async<std::string> RedfishBmc::startUpdate(FirmwareUpdate update) {
   if (uri.empty())
     co_return fail(ErrorCode::Corrupt, "the BMC at " + address() + " accepted the upload of " +
                                            component + " but named no task");
-  co_return at.quirks.two_phase&& way == UpdateWay::Multipart ? uri + std::string(kVerifyMark)
-                                                              : uri;
+  co_return at.quirks.two_phase&& way == UpdateMethod::Multipart ? uri + std::string(kVerifyMark)
+                                                                 : uri;
 }
 
 }  // namespace muster::bmc

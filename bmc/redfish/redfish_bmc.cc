@@ -19,7 +19,7 @@ constexpr int kMaxPages = 64;
 constexpr std::string_view kExpand =
     "?$expand=.($levels=1)";  ///< DSP0266: subordinate resources, not those in Links
 
-constexpr auto kStillTrue = 500ms;  ///< answers of BMCs are on their way for 100–500 ms
+constexpr auto kSystemCacheTtl = 500ms;  ///< answers of BMCs are on their way for 100–500 ms
 constexpr auto kPowerLimit = 120s;
 constexpr auto kGracefulLimit = 180s;
 constexpr auto kPowerFirstPoll = 100ms, kPowerPoll = 1000ms;
@@ -243,7 +243,7 @@ Async<std::vector<std::string>> RedfishBmc::macs(std::string collection) {
   co_return found;
 }
 
-/// As old as kStillTrue at most, when nothing was written since.
+/// As old as kSystemCacheTtl at most, when nothing was written since.
 Async<SystemInfo> RedfishBmc::system() {
   CO_TRY(reply, co_await systemAsRead());
   const Json& json = reply->body;
@@ -279,7 +279,8 @@ Async<RedfishBmc::Seen> RedfishBmc::readSystem() {
 }
 
 Async<RedfishBmc::Seen> RedfishBmc::systemAsRead() {
-  if (read_ && read_->writes == session_->writes() && clock_.steady() - read_->at <= kStillTrue)
+  if (read_ && read_->writes == session_->writes() &&
+      clock_.steady() - read_->at <= kSystemCacheTtl)
     co_return read_->reply;
   co_return co_await readSystem();
 }
@@ -304,7 +305,7 @@ Async<void> RedfishBmc::power(PowerAction action) {
 }
 
 /// Nothing can be read that would prove it: a host that was hung stays On.
-Async<void> RedfishBmc::interrupt() {
+Async<void> RedfishBmc::sendNmi() {
   CO_TRY(at, co_await places());
   CO_TRY(system, co_await session_->get(at.system));
   if (parsePower(textAt(system.body, "PowerState")) == PowerState::Off)

@@ -39,7 +39,7 @@ class RedfishBmc final : public Bmc,
   Async<Survey> survey() override;
   Async<void> newSession() override;
   Async<std::vector<LogEntry>> eventLog(std::size_t limit) override;
-  Async<SerialPlace> serialConsole() override;
+  Async<SerialConsoleEndpoint> serialConsole() override;
   Async<void> acCycle() override;
   Async<std::vector<BackgroundCopy>> backgroundCopies() override;
   Async<void> commitImage(std::string component) override;
@@ -47,20 +47,20 @@ class RedfishBmc final : public Bmc,
   Async<void> rollBack(std::string component) override;
   Async<std::vector<SensorReading>> sensors() override;
   Async<std::vector<DeviceState>> notReady() override;
-  Async<bool> bringsBoth(std::string component, std::string other) override;
-  Async<void> discardStaged(std::string component, std::size_t waiting) override;
+  Async<bool> sharesPackage(std::string component, std::string other) override;
+  Async<void> cancelStaged(std::string component, std::size_t waiting) override;
   Async<std::map<std::string, std::string>> biosAttributes() override;
   Async<std::map<std::string, std::string>> stagedBiosAttributes() override;
   Async<void> stageBios(std::map<std::string, std::string> values) override;
 
-  Async<void> interrupt() override;
+  Async<void> sendNmi() override;
   Async<void> boot(BootOverride what) override;
   Async<void> rotatePassword() override;
   Async<std::string> certificateRequest(CertificateSubject subject) override;
   Async<void> installCertificate(std::string pem) override;
 
-  Async<EventPlace> listen(EventPlace from, std::function<void()> opened,
-                           std::function<void(std::vector<LogEntry>)> told) override;
+  Async<EventStreamPosition> listen(EventStreamPosition from, std::function<void()> opened,
+                                    std::function<void(std::vector<LogEntry>)> told) override;
 
   Async<void> logout() { return session_->close(); }
 
@@ -148,15 +148,15 @@ class RedfishBmc final : public Bmc,
   Async<CertificatePlaces> certificatePlaces();
   Async<std::optional<CertificatePlaces>> hpeCertificatePlaces(Json manager);
   Async<Json> requestParameters(CertificatePlaces at, CertificateSubject subject);
-  Async<std::string> hpeRequest(CertificatePlaces at, Json parameters);
+  Async<std::string> hpeSigningRequest(CertificatePlaces at, Json parameters);
   /// Whether it is shown now; it is the pin then.
   Async<bool> waitForCertificate(std::string fingerprint);
 
   Async<Inventory> readInventory();
   Async<Json> updateParameters(std::string component);
   Async<void> refuseWhileUpdating();
-  Async<RedfishReply> push(UpdateWay way, Json service, FirmwareUpdate update, FirmwareImage image,
-                           Json parameters);
+  Async<RedfishReply> push(UpdateMethod way, Json service, FirmwareUpdate update,
+                           FirmwareImage image, Json parameters);
   Async<RedfishReply> pushFile(std::string path, FirmwareImage image, std::string name);
   Async<RedfishReply> pushForm(std::string path, FirmwareUpdate update, FirmwareImage image);
   Async<RedfishReply> sendForm(std::string path, std::string name, Json parameters,
@@ -174,15 +174,15 @@ class RedfishBmc final : public Bmc,
   Async<void> deleteWaitingJobs(std::string manager, std::size_t waiting);
   Async<std::vector<std::string>> offeredResets(Json system);
   Task<std::vector<SensorReading>> powerSupplies(std::string subsystem);
-  Async<void> cutByAction(Places at, AcWay way);
-  Async<void> cutByBios(Places at, AcWay way);
+  Async<void> cutByAction(Places at, AcCycleMethod way);
+  Async<void> cutByBios(Places at, AcCycleMethod way);
 
   /// Orders a reset that takes the BMC away, and waits until it is back and calm.
   Async<void> resetThrough(std::string target, std::string type, std::string manager,
                            std::string reset_time_before);
   Async<void> waitForReset(std::string manager, std::string reset_time_before,
                            std::chrono::seconds limit);
-  Async<void> settle();
+  Async<void> stabilize();
   Async<std::string> whatIsNotBack(bool adapters_too);
   Async<std::vector<DeviceState>> lateAdapters();
 
@@ -217,8 +217,8 @@ std::string taskUriOf(const RedfishReply& reply);
 TaskStatus taskStatusOf(const RedfishReply& reply, std::string_view staged_state = {});
 
 /// Reads a system's SerialConsole; a manager's, where the ways are but listed.
-SerialPlace serialPlaceOf(const Json& console);
-SerialPlace listedSerialPlace(const Json& console);
+SerialConsoleEndpoint serialConsoleOf(const Json& console);
+SerialConsoleEndpoint listedSerialConsoleOf(const Json& console);
 
 /// Behind a task's URI, where there is no task: the flash shows in the UpdateService; the task only
 /// verifies, a second phase follows.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way back to the image that a component ran before (quirks.h, RollbackWay).
+// The way back to the image that a component ran before (quirks.h, RollbackMethod).
 #include "bmc/redfish/redfish_bmc.h"
 
 #include <algorithm>
@@ -22,13 +22,13 @@ Async<RedfishBmc::PreviousImage> RedfishBmc::findPrevious(std::string component)
       ErrorCode::NotFound,
       fmt::format("the BMC at {} holds no previous image of {} that it could go back to", address(),
                   component));
-  if (at.quirks.rollback == RollbackWay::UpdateFromPrevious) {
+  if (at.quirks.rollback == RollbackMethod::UpdateFromPrevious) {
     const auto known = inventory.previous.find(component);
     if (known == inventory.previous.end()) co_return fail(none);
     co_return PreviousImage{textAt(known->second.json, "Version"), known->second.uri};
   }
   const auto own = inventory.uri_by_name.find(component);
-  if (at.quirks.rollback == RollbackWay::None || own == inventory.uri_by_name.end())
+  if (at.quirks.rollback == RollbackMethod::None || own == inventory.uri_by_name.end())
     co_return fail(none);
   CO_TRY(manager, co_await session_->get(at.manager));
   if (linkAt(manager.body, "Links/ActiveSoftwareImage") != own->second)
@@ -54,7 +54,7 @@ Async<void> RedfishBmc::rollBack(std::string component) {
   CO_TRY(at, co_await places());
   CO_TRY_OK(co_await refuseWhileUpdating());
   CO_TRY(image, co_await findPrevious(component));
-  if (at.quirks.rollback == RollbackWay::ActiveImage) {
+  if (at.quirks.rollback == RollbackMethod::ActiveImage) {
     CO_TRY(manager, co_await session_->get(at.manager));
     Json body = Json::object();
     body["Links"]["ActiveSoftwareImage"]["@odata.id"] = image.uri;

@@ -96,7 +96,7 @@ Async<TaskStatus> RedfishBmc::task(std::string uri) {
   }
   const bool verifies = endsWith(uri, kVerifyMark);
   const std::string path = plain(uri);
-  for (int young = at.quirks.young_task_reads;; --young) {
+  for (int young = at.quirks.new_task_404_retries;; --young) {
     auto reply = co_await session_->get(path);
     const bool gone = !reply && reply.error().code() == ErrorCode::NotFound;
     if (gone && young > 0) {

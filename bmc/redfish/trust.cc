@@ -181,7 +181,7 @@ Async<Json> RedfishBmc::requestParameters(CertificatePlaces at, CertificateSubje
 
 /// iLO takes its time and shows the request when it is there; what it showed before is of an
 /// earlier key.
-Async<std::string> RedfishBmc::hpeRequest(CertificatePlaces at, Json parameters) {
+Async<std::string> RedfishBmc::hpeSigningRequest(CertificatePlaces at, Json parameters) {
   CO_TRY(old, co_await session_->get(at.certificate));
   CO_TRY_OK(co_await session_->post(at.request, std::move(parameters), kRequestLimit));
   const auto until = clock_.steady() + kHpeRequestLimit;
@@ -206,7 +206,7 @@ Async<std::string> RedfishBmc::certificateRequest(CertificateSubject subject) {
   CO_TRY(body, co_await requestParameters(at, std::move(subject)));
   std::string request;
   if (at.words == CertificatePlaces::Words::HpeHttpsCert) {
-    CO_TRY(shown, co_await hpeRequest(at, std::move(body)));
+    CO_TRY(shown, co_await hpeSigningRequest(at, std::move(body)));
     request = std::move(shown);
   } else {
     CO_TRY(reply, co_await session_->post(at.request, std::move(body), kRequestLimit));

@@ -67,7 +67,7 @@ Async<RedfishBmc::Inventory> RedfishBmc::readInventory() {
   Inventory inventory;
   for (const Member& m : found) {
     std::string name = memberName(m.uri, m.json, at.quirks.inventory_key);
-    if (name.empty() && at.quirks.rollback == RollbackWay::UpdateFromPrevious)
+    if (name.empty() && at.quirks.rollback == RollbackMethod::UpdateFromPrevious)
       inventory.previous[fqddOf(lastSegment(m.uri), kPrevious)] = m;
     if (name.empty()) continue;
     if (uses[name] > 1) name = lastSegment(m.uri);
@@ -121,7 +121,7 @@ Async<void> RedfishBmc::resetThrough(std::string target, std::string type, std::
   forgetPlaces();
   CO_TRY_OK(
       co_await waitForReset(std::move(manager), std::move(reset_time_before), kGoesDownLimit));
-  co_return co_await settle();
+  co_return co_await stabilize();
 }
 
 // The reset has happened when the BMC was away, has forgotten the session, or says so itself.
@@ -142,13 +142,13 @@ Async<void> RedfishBmc::waitForReset(std::string manager, std::string reset_time
 }
 
 // First without a login: an account service that is still starting might refuse the right password.
-// Then all that comes up behind it, kGoodReads times in a row. Adapters that are late are not the
-// BMC's: whoever restarts the host sees to them.
-Async<void> RedfishBmc::settle() {
+// Then all that comes up behind it, kReadsUntilReady times in a row. Adapters that are late are not
+// the BMC's: whoever restarts the host sees to them.
+Async<void> RedfishBmc::stabilize() {
   const auto until = clock_.steady() + kComesBackLimit;
   std::optional<std::chrono::steady_clock::time_point> back_since;
   std::string last = "no answer";
-  for (int good = 0; good < 2 * kGoodReads;) {
+  for (int good = 0; good < 2 * kReadsUntilReady;) {
     if (clock_.steady() >= until) {
       co_return fail(
           ErrorCode::Timeout,
@@ -156,7 +156,7 @@ Async<void> RedfishBmc::settle() {
                       address(), kComesBackLimit.count(), last));
     }
     bool answered = false;
-    if (good < kGoodReads) {
+    if (good < kReadsUntilReady) {
       auto reply = co_await session_->peek("/redfish/v1/", false);
       if (!reply && reply.error().code() == ErrorCode::Denied)
         co_return fail(std::move(reply.error()));
@@ -169,9 +169,10 @@ Async<void> RedfishBmc::settle() {
       last = std::move(missing);
     }
     // A late adapter does not take back what is known of the BMC; an error does.
-    good = answered ? good + 1 : good > kGoodReads && places_ ? kGoodReads : 0;
-    if (good == 2 * kGoodReads) break;
-    co_await clock_.sleep(good < kGoodReads || !places_ ? kResetPoll : places_->quirks.settle_gap);
+    good = answered ? good + 1 : good > kReadsUntilReady && places_ ? kReadsUntilReady : 0;
+    if (good == 2 * kReadsUntilReady) break;
+    co_await clock_.sleep(good < kReadsUntilReady || !places_ ? kResetPoll
+                                                              : places_->quirks.stabilize_gap);
   }
   co_return Result<void>();
 }
