@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bmc/arbiter.h"
 
-#include "bmc/shared_package.h"
-#include "bmc/staged_images.h"
-#include "bmc/startup.h"
-
 #include <boost/asio/error.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -106,10 +102,7 @@ constexpr auto kResetLimit = 20min;
 constexpr auto kRollBackLimit = 30min;
 constexpr auto kCutLimit = 2h;  ///< with a PDU, as long as the inventory says
 
-class ArbitratedBmc final : public Bmc,
-                            public DeviceStates,
-                            public StagedImages,
-                            public SharedPackages {
+class ArbitratedBmc final : public Bmc {
  public:
   ArbitratedBmc(std::unique_ptr<Bmc> driver, Clock& clock)
       : driver_(std::move(driver)), clock_(clock) {}
@@ -162,15 +155,15 @@ class ArbitratedBmc final : public Bmc,
     return reading("reading sensors", driver_->sensors());
   }
   Async<void> cancelStaged(std::string component, std::size_t waiting) override {
-    return writing(kBootLimit, "taking an image back",
-                   bmc::cancelStaged(*driver_, std::move(component), waiting));
+    return writing(kBootLimit, "cancelling a staged image",
+                   driver_->cancelStaged(std::move(component), waiting));
   }
   Async<bool> sharesPackage(std::string component, std::string other) override {
     return reading("reading what a package is for",
-                   bmc::sharesPackage(*driver_, std::move(component), std::move(other)));
+                   driver_->sharesPackage(std::move(component), std::move(other)));
   }
-  Async<std::vector<DeviceState>> notReady() override {
-    return reading("reading network adapters", devicesNotReady(*driver_));
+  Async<std::vector<DeviceState>> devicesNotReady() override {
+    return reading("reading network adapters", driver_->devicesNotReady());
   }
   Async<std::map<std::string, std::string>> biosAttributes() override {
     return reading("reading BIOS attributes", driver_->biosAttributes());

@@ -123,8 +123,7 @@ class Watch final : public HealthWatch {
   /// network from all of them gives it back to all of them at once.
   static Task<void> listenForEver(Watch& self, std::weak_ptr<int> alive, NodeName node,
                                   std::chrono::milliseconds turn) {
-    auto* fleet = dynamic_cast<EventFleet*>(&self.bmcs_);
-    auto* source = fleet ? fleet->eventsOf(node) : nullptr;
+    auto* source = self.bmcs_.eventsOf(node);
     if (!source) co_return;
     EventStreamPosition place;
     std::chrono::milliseconds patience = kFirstReturn;

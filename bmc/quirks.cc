@@ -50,7 +50,7 @@ constexpr std::array kRows = {
              .ac_cycle = AcCycleMethod{AcCycleOwner::BiosAttribute, "", "PowerCycleRequest",
                                        "FullPowerCycle"},
              .push = PushMethod{true, true, true},
-             .discard = CancelStagedMethod::DeleteJob},
+             .cancel_staged = CancelStagedMethod::DeleteJob},
     QuirkRow{.vendor = "hpe*",
              .model = "*",
              .version = "*",
@@ -102,9 +102,10 @@ constexpr std::array kRows = {
              .off_on_pause = 10s,
              .stabilize_gap = 30s,
              .inventory_read = 180s,
-             .background_copies = true,
+             .background_copies = "Oem/Nvidia/BackgroundCopyStatus",
              .expand = false,
              .commit = "HostBMC_0 HostBIOS_0",
+             .commit_action = "Actions/Oem/#NvidiaUpdateService.CommitImage",
              .tray = TrayTarget{"HGX_*", "HGX_0"}},
     QuirkRow{
         .vendor = "nvidia*",
@@ -114,7 +115,7 @@ constexpr std::array kRows = {
             "OpenBMC on GB200: no SimpleUpdate; a downgrade needs ForceUpdate; a staged image's "
             "task stays in Stopping; AuxPowerReset wants the host off (nvfwupd, bmcweb)",
         .update = UpdateMethod::Multipart,
-        .background_copies = true,
+        .background_copies = "Oem/Nvidia/BackgroundCopyStatus",
         .staged_state = "Stopping",
         .upload_oem = R"({"ForceUpdate":true})",
         .ac_cycle =
@@ -128,7 +129,7 @@ constexpr std::array kRows = {
              .update = UpdateMethod::Multipart,
              .rollback = RollbackMethod::ActiveImage,
              .staged_state = "Stopping",
-             .discard = CancelStagedMethod::ActiveImage},
+             .cancel_staged = CancelStagedMethod::ActiveImage},
     QuirkRow{.vendor = "lenovo*",
              .model = "*",
              .version = "*",
@@ -189,12 +190,13 @@ void apply(const QuirkRow& row, Quirks& quirks) {
   if (row.flash_state) quirks.flash_state = *row.flash_state;
   if (row.stuck_message) quirks.stuck_message = *row.stuck_message;
   if (row.commit) quirks.commit = wordsOf(*row.commit);
+  if (row.commit_action) quirks.commit_action = *row.commit_action;
   if (row.new_task_404_retries) quirks.new_task_404_retries = *row.new_task_404_retries;
   if (row.piece_bytes) quirks.piece_bytes = *row.piece_bytes;
   if (row.ac_cycle) quirks.ac_cycle = *row.ac_cycle;
   if (row.tray) quirks.tray = *row.tray;
   if (row.push) quirks.push = *row.push;
-  if (row.discard) quirks.discard = *row.discard;
+  if (row.cancel_staged) quirks.cancel_staged = *row.cancel_staged;
   if (row.oem_update_parameters) quirks.oem_update_parameters = *row.oem_update_parameters;
 }
 

@@ -93,13 +93,15 @@ struct Quirks {
   std::string staged_state;  ///< TaskState or JobState of an image that is taken in and waits for
                              ///< its activation; empty: Completed
   RollbackMethod rollback = RollbackMethod::None;
-  CancelStagedMethod discard = CancelStagedMethod::None;
+  CancelStagedMethod cancel_staged = CancelStagedMethod::None;
   int new_task_404_retries =
       0;  ///< a task that is just being created answers 404 so many times, 10 s apart
-  bool background_copies = false;  ///< chassis tell of second slots that are being filled
+  std::string background_copies;  ///< where in a chassis the state of its second slot is, which
+                                  ///< the machine fills by itself; empty: nowhere
   std::vector<std::string>
-      commit;          ///< globs of components whose second slot is filled when asked for
-  bool expand = true;  ///< $expand gives whole members, where it is offered
+      commit;                 ///< globs of components whose second slot is filled when asked for
+  std::string commit_action;  ///< … by this action of the UpdateService
+  bool expand = true;         ///< $expand gives whole members, where it is offered
   AcCycleMethod ac_cycle;
   std::chrono::milliseconds off_on_pause{1000};  ///< between power off and on
   std::chrono::milliseconds stabilize_gap{
@@ -129,17 +131,19 @@ struct QuirkRow {
   std::optional<std::chrono::milliseconds> off_on_pause = {}, stabilize_gap = {},
                                            inventory_read = {};
   std::optional<UpdateMethod> update = {};
-  std::optional<bool> two_phase = {}, background_copies = {}, expand = {};
+  std::optional<bool> two_phase = {};
+  std::optional<std::string_view> background_copies = {};
+  std::optional<bool> expand = {};
   std::optional<RollbackMethod> rollback = {};
   std::optional<std::string_view> staged_state = {}, upload_oem = {}, flash_state = {},
-                                  stuck_message = {},
-                                  commit = {};  ///< commit: globs, divided by blanks
+                                  stuck_message = {}, commit = {},  ///< globs, divided by blanks
+      commit_action = {};
   std::optional<int> new_task_404_retries = {};
   std::optional<std::uintmax_t> piece_bytes = {};
   std::optional<AcCycleMethod> ac_cycle = {};
   std::optional<TrayTarget> tray = {};
   std::optional<PushMethod> push = {};
-  std::optional<CancelStagedMethod> discard = {};
+  std::optional<CancelStagedMethod> cancel_staged = {};
   std::optional<std::span<const OemUpdateParameters>> oem_update_parameters = {};
 };
 

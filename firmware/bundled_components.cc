@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One package for several components of a tray: it goes there once, and is written into all of
 // them, those of later waves too.
-#include "bmc/shared_package.h"
 #include "firmware/installation.h"
 #include "inventory/model/in_band.h"
 
@@ -59,7 +58,7 @@ Async<Installation::CoUpdated> Installation::coUpdatedWith(Target first, Schedul
     if (other.component == first.component || other.version.empty() ||
         inventory::isInBand(component) || came || runs(other))
       continue;
-    CO_TRY(both, co_await bmc::sharesPackage(bmc_, first.component, other.component));
+    CO_TRY(both, co_await bmc_.sharesPackage(first.component, other.component));
     if (!both) continue;
     const auto item =
         std::find_if(items_.begin(), items_.end(),

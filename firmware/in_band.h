@@ -8,7 +8,7 @@
 // is one task.
 #pragma once
 
-#include "bmc/forwarding_bmc.h"
+#include "bmc/composite_bmc.h"
 #include "gateway/agent_gateway.h"
 #include "inventory/model/in_band.h"
 #include "wire/device_firmware.h"

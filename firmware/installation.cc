@@ -2,7 +2,6 @@
 // From the first look to the activation. Whatever the journal or a task says, the inventory
 // decides.
 #include "firmware/installation.h"
-#include "bmc/startup.h"
 
 #include <algorithm>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "firmware/pending_images.h"
 
-#include "bmc/staged_images.h"
 #include "firmware/in_band.h"
 #include "lifecycle/model/orphaned_operation.h"
 
@@ -214,7 +213,7 @@ Async<std::string> cancelStaged(bmc::Bmc& bmc, std::vector<Unwanted> unwanted, s
       unwanted,
       &Unwanted::arrived));  // one that may never have arrived is none: the job may be another's
   for (const auto& [image, arrived, by_agent, task] : unwanted) {
-    const auto done = co_await bmc::cancelStaged(bmc, image.component, waiting);
+    const auto done = co_await bmc.cancelStaged(image.component, waiting);
     if (!done && done.error().canRetry()) co_return fail(done.error());
     if (!done)
       co_return fmt::format(

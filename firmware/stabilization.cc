@@ -3,7 +3,6 @@
 // coming up. One that does not come up gets one more restart of the host; and an update that begins
 // only at a restart gets that.
 #include "bmc/readiness.h"
-#include "bmc/startup.h"
 #include "firmware/installation.h"
 
 #include <algorithm>
@@ -31,7 +30,7 @@ constexpr auto kSeenStarting = 4s;  ///< … and says so at several looks
 Async<void> Installation::noteStarting() {
   if (progress_.starting || !progress_.restarted.empty() || progress_.step == InstallStep::RollBack)
     co_return Result<void>();
-  const auto devices = co_await bmc::devicesNotReady(bmc_);
+  const auto devices = co_await bmc_.devicesNotReady();
   if (!devices) co_return Result<void>();
   progress_.starting.emplace();
   for (const auto& device : *devices) progress_.starting->insert(device.name);
@@ -50,7 +49,7 @@ Async<Outcome> Installation::waitUntilStable() {
     }
     const bool in_time =
         progress_.since != WallTime{} && clock_.now() < progress_.since + kAdapterStarts;
-    const auto devices = co_await bmc::devicesNotReady(bmc_);
+    const auto devices = co_await bmc_.devicesNotReady();
     if (!devices && in_time)
       co_return Again{kStartPoll, "its network adapters to be readable: " + devices.error().str()};
     for (const auto& device : devices.value_or(std::vector<bmc::DeviceState>())) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fleet with ears: every way of starting a machine passes here, so no phase has to think of its
 // console.
+#include "bmc/composite_bmc.h"
 #include "bmc/console/console_recorder.h"
-#include "bmc/forwarding_bmc.h"
 
 #include <map>
 
@@ -45,6 +45,7 @@ class ListeningFleet final : public BmcFleet {
     return *slot;
   }
   Bmc* ipmiOf(const NodeName& node) override { return fleet_->ipmiOf(node); }
+  EventSource* eventsOf(const NodeName& node) override { return fleet_->eventsOf(node); }
   Async<void> close() override { return fleet_->close(); }
 
  private:

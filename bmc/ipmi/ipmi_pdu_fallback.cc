@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What stands beside a BMC's Redfish: IPMI of the same BMC, and whoever switches the machine's
 // outlets.
-#include "bmc/forwarding_bmc.h"
+#include "bmc/composite_bmc.h"
 #include "bmc/ipmi/ipmi_bmc.h"
 #include "bmc/ipmi/pdu.h"
 #include "bmc/readiness.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the serial console of a machine is: its system says it way by way (ComputerSystem from
-// v1.13), older services in one list of their manager (Manager.SerialConsole: iLO 5, HGX).
-#include "bmc/redfish/redfish_bmc.h"
+#include "bmc/redfish/console.h"
 
 #include <algorithm>
 #include <cmath>
@@ -42,12 +40,12 @@ SerialConsoleEndpoint listedSerialConsoleOf(const Json& console) {
   return out;
 }
 
-Async<SerialConsoleEndpoint> RedfishBmc::serialConsole() {
-  CO_TRY(at, co_await places());
-  CO_TRY(system, co_await readSystem());
+Async<SerialConsoleEndpoint> RedfishConsole::serialConsole() {
+  CO_TRY(at, co_await resources_.uris());
+  CO_TRY(system, co_await resources_.readSystem());
   if (const Json* console = find(system->body, "SerialConsole"); console && console->is_object())
     co_return serialConsoleOf(*console);
-  CO_TRY(manager, co_await session_->get(at.manager));
+  CO_TRY(manager, co_await resources_.session().get(at.manager));
   const Json* console = find(manager.body, "SerialConsole");
   if (!console || !console->is_object())
     co_return fail(ErrorCode::NotFound, "the BMC at " + address() + " tells of no serial console");

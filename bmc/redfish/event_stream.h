@@ -58,12 +58,4 @@ class EventSource {
                                             std::function<void(std::vector<LogEntry>)> told) = 0;
 };
 
-/// A fleet whose BMCs may tell by themselves.
-class EventFleet {
- public:
-  virtual ~EventFleet() = default;
-  /// Null: this node's BMC does not speak Redfish. Lives as long as the fleet.
-  virtual EventSource* eventsOf(const NodeName& node) = 0;
-};
-
 }  // namespace muster::bmc

@@ -91,7 +91,7 @@ nlohmann::json RedfishService::managerResource() const {
                                          {"ResetType@Redfish.AllowableValues", std::move(types)}};
   if (options_.vendor_profile->certificates == CertificateWay::HpeHttpsCert)
     result["Oem"]["Hpe"]["Links"]["SecurityService"] = linkTo(kHpeSecurity);
-  if (quirks_.discard == bmc::CancelStagedMethod::DeleteJob)
+  if (quirks_.cancel_staged == bmc::CancelStagedMethod::DeleteJob)
     result["Links"]["Oem"]["Dell"]["Jobs"] = linkTo(kJobs);
   if (!options_.identity.bmc_mac.empty())
     result["EthernetInterfaces"] = linkTo(kManager + "/EthernetInterfaces");
@@ -199,7 +199,7 @@ std::optional<nlohmann::json> RedfishService::chassisResource(const std::string&
   if (aux) ids.emplace_back(quirks_.ac_cycle.chassis);
   std::map<std::string, std::string> roots_of_trust;
   for (const auto& row : options_.vendor_profile->components)
-    if (quirks_.background_copies && row.copies)
+    if (!quirks_.background_copies.empty() && row.copies)
       roots_of_trust[std::string(row.name)] = std::string(row.name);
   for (const auto& [id, component] : roots_of_trust) ids.push_back(id);
   if (path == kChassis) return collection(path, "ChassisCollection", ids);

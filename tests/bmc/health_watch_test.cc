@@ -174,7 +174,7 @@ TEST_F(BmcHealth, aSilentBmcChangesNothing) {
 }
 
 /// Streams that cannot be opened; when somebody tried is written down.
-class Streams final : public BmcFleet, public EventFleet, public EventSource {
+class Streams final : public BmcFleet, public EventSource {
  public:
   explicit Streams(Clock& clock) : clock_(clock) {}
   Bmc& at(const NodeName&) override { return bmc; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several components by one activation: staged one after the other, nothing switched before the
 // last is taken in, nothing flashed twice however often muster dies.
-#include "bmc/forwarding_bmc.h"
+#include "bmc/composite_bmc.h"
 #include "firmware/activation_policy.h"
 #include "firmware/baselines.h"
 #include "firmware/files.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which console a node has, and what a domain's description says of its serial port.
+#include "bmc/composite_bmc.h"
 #include "bmc/console/console_recorder.h"
-#include "bmc/forwarding_bmc.h"
 #include "tests/bmc/values_store.h"
 #include "tests/fakes/fake_bmc.h"
 #include "tests/run_async.h"

@@ -124,7 +124,7 @@ class EventStream : public testing::Test {
     return test::runAsync(io_, watch_->observe(lifecycle::Subject(node_)), 5s)
         .value_or(std::vector<lifecycle::Fact>());
   }
-  EventSource& source() { return *dynamic_cast<EventFleet&>(*fleet_).eventsOf(node_); }
+  EventSource& source() { return *fleet_->eventsOf(node_); }
   /// Listens, comes back where a stream ended, and keeps what it was told.
   Task<void> hear() {
     EventStreamPosition place;
