@@ -59,7 +59,7 @@ std::vector<bmc::FirmwareItem> inBandItems(const FirmwareBaseline& baseline,
     } else {
       std::vector<std::string> versions;
       for (const auto& each : seen->devices)
-        if (agent::fits(each, device->way, device->match)) versions.push_back(each.version);
+        if (wire::fits(each, device->way, device->match)) versions.push_back(each.version);
       if (versions.empty())
         item.unreadable = fmt::format("no device fits {}", component.device);
       else
@@ -117,7 +117,7 @@ Result<void> InBand::submit(const Order& order) {
   const wire::FirmwareTask what{std::string(device.way), device.match, order.image.version,
                                 scope_.image_url + imagePath(order.image), order.image.sha256};
   return agents_.submit(
-      scope_.node, {order.id, wire::TaskKind::InstallFirmware, agent::toJson(what), kInstallLimit});
+      scope_.node, {order.id, wire::TaskKind::InstallFirmware, wire::toJson(what), kInstallLimit});
 }
 
 /// Nothing can be lost between order and answer: the order is numbered, and given again whenever

@@ -311,12 +311,12 @@ Async<void> Gateway::mayTake(NodeName node, wire::Mode mode, std::string key_id,
 /// A refusal before the first byte leaves the installed system what it was. It may be known before
 /// the agent is: reports are listed with every poll.
 Async<void> Gateway::heedUntouched(NodeName node) {
-  std::vector<std::string> wire::untouched;
+  std::vector<std::string> untouched;
   for (const auto& report : records_[node].reports)
     if (report.phase == wire::TaskPhase::Failed && report.text.starts_with(wire::kUntouched))
-      wire::untouched.push_back(report.id);
-  if (wire::untouched.empty()) co_return Result<void>();
-  if (const auto given = co_await enrolment_.giveBack(node, std::move(wire::untouched)); !given)
+      untouched.push_back(report.id);
+  if (untouched.empty()) co_return Result<void>();
+  if (const auto given = co_await enrolment_.giveBack(node, std::move(untouched)); !given)
     logWarning("agent", "{} touched no disk, but its key could not be given back yet: {}",
                node.str(), given.error().str());
   co_return Result<void>();

@@ -78,14 +78,14 @@ Async<TaskStep> stepTask(gateway::AgentGateway& agents, NodeName node, wire::Tas
     report = co_await agents.reportWithin(node, task.id, kTaskPoll);
   }
   if (!report)
-    co_return Again{kTaskPoll, fmt::format("{} to take up {}", node.str(), agent::toString(kind))};
+    co_return Again{kTaskPoll, fmt::format("{} to take up {}", node.str(), toString(kind))};
   switch (report->phase) {
     case TaskPhase::Queued:
     case TaskPhase::Running:
       if (report->fraction >= 0) context.progress(report->fraction, report->text);
       co_return Again{kTaskPoll, report->fraction >= 0
                                      ? std::string()
-                                     : fmt::format("{} on {}", agent::toString(kind), node.str())};
+                                     : fmt::format("{} on {}", toString(kind), node.str())};
     case TaskPhase::Failed: {
       co_return co_await retryOrFail(node, *report, note, context);
     }
