@@ -4,6 +4,7 @@
 #include "base/main_guard.h"
 #include "base/printable.h"
 #include "base/utf8.h"
+#include "cli/arguments/renamed.h"
 #include "cli/commands/commands.h"
 
 #include "base/log.h"
@@ -192,9 +193,10 @@ void addRollout(CLI::App& app, Parsed& p) {
   start->add_option("--on-failure", p.rollout.on_failure, "What a failed gate does")
       ->check(CLI::IsMember({"halt", "roll-back"}));
   start
-      ->add_option("--when-unclear", p.rollout.when_unclear,
-                   "What to do while nobody can tell whether nodes became slower")
-      ->check(CLI::IsMember({"halt", "go-on"}));
+      ->add_option("--on-inconclusive", p.rollout.on_inconclusive,
+                   "What to do while the measurements do not show whether nodes became slower")
+      ->check(CLI::IsMember({"halt", "continue"}));
+  refuseOldOption(*start, "--when-unclear", "--on-inconclusive (halt, continue)");
   auto* status_command = sub(*group, "status", "How far a rollout is, and why it stands", p,
                              [&p] { return rolloutStatus(p.options, p.rollout); });
   sub(*group, "pause", "Finish the nodes that are under way, start no others", p,
@@ -215,26 +217,34 @@ void addRollout(CLI::App& app, Parsed& p) {
         "Allow each node's disk to be wiped once for its image, and why; kept in the journal");
 }
 
-void addKeep(CLI::App& app, Parsed& p) {
-  auto* keep_command = sub(
-      app, "keep", "Stay: watch, and take out of their pools the nodes that may not take jobs", p,
-      [&p] { return p.acknowledge ? keepAcknowledge(p.options, p.reason) : keep(p.options); });
-  keep_command->add_flag("--acknowledge", p.acknowledge,
-                         "Let keep go on where its circuit breaker has stopped it");
-  keep_command->add_option("--reason", p.reason,
-                           "With --acknowledge: what was found; kept in the log");
-  auto* group = app.add_subcommand("quarantine", "Nodes that join no pool until a person lifts it")
-                    ->require_subcommand(1);
-  sub(*group, "list", "Who is in quarantine, since when and why", p,
+void addMonitor(CLI::App& app, Parsed& p) {
+  auto* monitor_command = sub(
+      app, "monitor", "Run until stopped: watch the nodes and drain those that must not take jobs",
+      p, [&p] {
+        return p.acknowledge ? monitorAcknowledge(p.options, p.reason) : monitorNodes(p.options);
+      });
+  refuseOldCommand(app, "keep", "muster monitor");
+  monitor_command->add_flag(
+      "--acknowledge", p.acknowledge,
+      "Close the circuit breakers that stopped the monitor from draining nodes");
+  monitor_command->add_option("--reason", p.reason,
+                              "With --acknowledge: what you found; recorded in the log");
+  auto* group =
+      app.add_subcommand("quarantine", "Keep nodes out of their pools until a person releases them")
+          ->require_subcommand(1);
+  sub(*group, "list", "List the quarantined nodes: since when, by whom, why", p,
       [&p] { return quarantineList(p.options); });
-  auto* hold = sub(*group, "hold", "Put nodes in", p,
-                   [&p] { return quarantineHold(p.options, p.selection.nodes, p.reason); });
-  hold->add_option("nodes", p.selection.nodes, "Hostlist")->required();
-  hold->add_option("--reason", p.reason, "Why")->required();
-  auto* lift = sub(*group, "lift", "Let a node go", p,
-                   [&p] { return quarantineLift(p.options, p.node, p.reason); });
-  lift->add_option("node", p.node)->required();
-  lift->add_option("--reason", p.reason, "What was repaired; kept in the log")->required();
+  auto* add = sub(*group, "add", "Quarantine nodes: they are drained and do not rejoin", p,
+                  [&p] { return quarantineAdd(p.options, p.selection.nodes, p.reason); });
+  add->add_option("nodes", p.selection.nodes, "Hostlist")->required();
+  add->add_option("--reason", p.reason, "Why; recorded in the log")->required();
+  auto* remove = sub(*group, "remove",
+                     "Release a node from quarantine: it must be validated again before it joins",
+                     p, [&p] { return quarantineRemove(p.options, p.node, p.reason); });
+  remove->add_option("node", p.node)->required();
+  remove->add_option("--reason", p.reason, "What was repaired; recorded in the log")->required();
+  refuseOldCommand(*group, "hold", "muster quarantine add");
+  refuseOldCommand(*group, "lift", "muster quarantine remove");
   auto* console_command = sub(app, "console", "A node's serial console, live, or as it was kept", p,
                               [&p] { return console(p.options, p.node, p.console); });
   console_command->add_option("node", p.node)->required();
@@ -244,8 +254,9 @@ void addKeep(CLI::App& app, Parsed& p) {
   console_command->add_flag(
       "--raw", p.console.raw,
       "With --boot or --last: bytes as they came, terminal sequences and all");
-  console_command->add_flag("--take", p.console.take,
-                            "End the session of whoever has the BMC's serial console now");
+  console_command->add_flag("--force", p.console.force,
+                            "End the session that holds the BMC's serial console now");
+  refuseOldFlag(*console_command, "--take", "--force");
   auto* rma_command =
       sub(app, "rma", "Everything known of a node in one archive, for whoever repairs it", p,
           [&p] { return rma(p.options, p.node, p.file); });
@@ -331,7 +342,8 @@ void addBmc(CLI::App& app, Parsed& p) {
       ->check(CLI::IsMember({"on", "shutdown", "off", "restart", "ac-cycle", "nmi", "reset"}));
   power->add_option("--confirm", flags.confirm, "The node's name once more; then it is done");
   power->add_option("--reason", flags.reason, "Why; kept in the log");
-  power->add_flag("--even-in-pool", flags.even_in_pool, "Although the node may be running jobs");
+  power->add_flag("--force", flags.force, "Also when the node may be running jobs");
+  refuseOldFlag(*power, "--even-in-pool", "--force");
   power->add_flag(
       "--ipmi", flags.ipmi,
       "By IPMI, although Redfish is silent: whether firmware is being written cannot be seen then");
@@ -356,15 +368,22 @@ void addBmc(CLI::App& app, Parsed& p) {
     command->add_flag("--yes", flags.yes,
                       "Do it: one BMC first, then some at a time; several failures stop the rest");
   }
-  sub(*group, "forget-pin",
-      "After its certificate was replaced on purpose: trust the one it shows next", p,
-      [&p] { return bmcForgetPin(p.options, p.node); })
-      ->add_option("node", p.node)
+  auto* trust = group->add_subcommand("trust", "The BMC's certificate and SSH host key")
+                    ->require_subcommand(1);
+  sub(*trust, "reset",
+      "After the BMC or its certificate was replaced: pin the certificate and the SSH host key "
+      "that "
+      "it presents next",
+      p, [&p] { return bmcTrustReset(p.options, p.node); })
+      ->add_option("nodes", p.node, "Hostlist")
       ->required();
-  sub(*group, "forget-refusal", "After its account was put right: try the same password once more",
-      p, [&p] { return bmcForgetRefusal(p.options, p.node); })
-      ->add_option("node", p.node)
+  auto* auth = group->add_subcommand("auth", "muster's login at the BMC")->require_subcommand(1);
+  sub(*auth, "reset", "After the BMC's account was repaired: try the refused password once more", p,
+      [&p] { return bmcAuthReset(p.options, p.node); })
+      ->add_option("nodes", p.node, "Hostlist")
       ->required();
+  refuseOldCommand(*group, "forget-pin", "muster bmc trust reset");
+  refuseOldCommand(*group, "forget-refusal", "muster bmc auth reset");
   sub(*group, "forget-tpm",
       "After its main board was replaced: the TPM that it shows next is its own", p,
       [&p] { return bmcForgetTpm(p.options, p.node); })
@@ -455,9 +474,10 @@ void addValidate(CLI::App& app, Parsed& p) {
                   "begun is taken up")
       ->check(CLI::Range(1, 7 * 24 * 60));
   run->add_flag("--dry-run", flags.dry_run, "Show what would be done; nothing is begun");
-  run->add_flag("--together", flags.together,
+  run->add_flag("--synchronized-load", flags.synchronized_load,
                 "Each rack's nodes begin a gate at one moment, to see whether its supplies bear "
                 "the step; refused where its declared power would not");
+  refuseOldFlag(*run, "--together", "--synchronized-load");
   auto* isolate = sub(
       *group, "isolate",
       "Which node, NIC, switch or pair is bad, by tests between nodes; exit 1 when something is", p,
@@ -465,10 +485,10 @@ void addValidate(CLI::App& app, Parsed& p) {
   isolate->add_option("--nodes", flags.nodes,
                       "Hostlist; without it, all nodes that may be disturbed");
   isolate
-      ->add_option(
-          "--least-gbits", flags.least_gbits,
-          "What a healthy pair reaches at least; without it, the floor of its device and link")
+      ->add_option("--min-gbps", flags.min_gbps,
+                   "Minimum of a healthy pair in Gb/s; default: the floor of its device and link")
       ->check(CLI::PositiveNumber);
+  refuseOldOption(*isolate, "--least-gbits", "--min-gbps");
   isolate
       ->add_option("--engine", flags.engine,
                    "What tests nodes: rdma (pairs by perftest), nccl or tcp (collectives); auto: "
@@ -566,32 +586,31 @@ void addFabric(CLI::App& app, Parsed& p) {
       ->delimiter(',')
       ->check(CLI::IsMember(
           {"cable-pulled", "switch-lost", "rail-swapped", "partitions-typo", "manager-lost"}));
-  auto* marking = group->add_subcommand("marking",
-                                        "Whether a switch or host marks RoCE as declared; exit 0 "
-                                        "it does, 1 it does not, 2 no answer");
+  auto* qos =
+      group->add_subcommand("qos-check",
+                            "Compare the QoS settings of a switch or host with the "
+                            "declared RoCE settings; exit 0 equal, 1 different, 2 no answer");
+  refuseOldCommand(*group, "marking", "muster fabric qos-check");
   auto* sonic =
-      marking
-          ->add_option(
-              "--config,--sonic", flags.sonic,
-              "What a switch has: SONiC's config_db.json, or Cumulus' nv config show -o json")
+      qos->add_option(
+             "--config,--sonic", flags.sonic,
+             "What a switch has: SONiC's config_db.json, or Cumulus' nv config show -o json")
           ->check(CLI::ExistingFile);
-  marking
-      ->add_option(
-          "--switch", flags.switch_name,
-          "Which switch of the declaration it is: every port that is cabled there is looked at")
+  qos->add_option(
+         "--switch", flags.switch_name,
+         "Which switch of the declaration it is: every port that is cabled there is looked at")
       ->needs(sonic);
   auto* app_option =
-      marking->add_option("--dcb-app", flags.dcb_app, "A host's dcb -j app show dev INTERFACE")
+      qos->add_option("--dcb-app", flags.dcb_app, "A host's dcb -j app show dev INTERFACE")
           ->check(CLI::ExistingFile)
           ->excludes(sonic);
-  app_option->needs(
-      marking->add_option("--dcb-pfc", flags.dcb_pfc, "Its dcb -j pfc show dev INTERFACE")
-          ->check(CLI::ExistingFile));
-  marking->add_option("--mtu", flags.mtu, "The MTU of its interface")->check(CLI::Range(68, 65535));
-  marking->callback([&p] {
+  app_option->needs(qos->add_option("--dcb-pfc", flags.dcb_pfc, "Its dcb -j pfc show dev INTERFACE")
+                        ->check(CLI::ExistingFile));
+  qos->add_option("--mtu", flags.mtu, "The MTU of its interface")->check(CLI::Range(68, 65535));
+  qos->callback([&p] {
     if (p.fabric.sonic.empty() && p.fabric.dcb_app.empty())
       throw CLI::RequiredError("--config or --dcb-app");
-    p.run = [&p] { return fabricMarking(p.options, p.fabric); };
+    p.run = [&p] { return fabricQosCheck(p.options, p.fabric); };
   });
   addFabricHealth(*group, p);
   auto* render = sub(*group, "render",
@@ -744,7 +763,7 @@ int run(int argc, char** argv) {
   addInventory(app, parsed);
   addLifecycle(app, parsed);
   addRollout(app, parsed);
-  addKeep(app, parsed);
+  addMonitor(app, parsed);
   addBmc(app, parsed);
   addDiscover(app, parsed);
   addFirmware(app, parsed);

@@ -10,7 +10,7 @@
 
 namespace muster::cli {
 
-Result<std::unique_ptr<lifecycle::LiveCluster>> liveCluster(const app::Options& options) {
+Result<std::unique_ptr<lifecycle::LiveCluster>> effectiveCluster(const app::Options& options) {
   TRY(declared, app::loadCluster(options));
   auto live = std::make_unique<lifecycle::LiveCluster>(std::move(declared));
   if (std::error_code ignored;

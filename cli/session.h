@@ -14,7 +14,7 @@ namespace muster::cli {
 
 /// The declared inventory with what the store's rollouts have made of it. A store that is not there
 /// yet has none.
-Result<std::unique_ptr<lifecycle::LiveCluster>> liveCluster(const app::Options& options);
+Result<std::unique_ptr<lifecycle::LiveCluster>> effectiveCluster(const app::Options& options);
 
 struct Session {
   std::unique_ptr<lifecycle::LiveCluster> live;

@@ -128,7 +128,7 @@ Async<RedfishBmc::CertificatePlaces> RedfishBmc::certificatePlaces() {
   if (service_path.empty())
     co_return fail(ErrorCode::NotFound, "the BMC at " + address() +
                                             " has no CertificateService; install its certificate "
-                                            "by its web page, then: muster bmc forget-pin");
+                                            "by its web page, then: muster bmc trust reset");
   CO_TRY(service, co_await session_->get(service_path));
   auto protocol_path = linkAt(manager.body, "NetworkProtocol");
   if (protocol_path.empty()) protocol_path = at.manager + "/NetworkProtocol";

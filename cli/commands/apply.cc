@@ -108,10 +108,11 @@ Result<int> applySaved(Session& session, const app::Options& options, const Plan
 
 int plan(const app::Options& options, const Selection& selection, const std::filesystem::path& out,
          bool refresh) {
-  auto live = liveCluster(options);
+  auto live = effectiveCluster(options);
   if (!live) return report(live.error());
-  auto session = refresh ? Session::open(options, std::move(*live), app::Role::Looks, options.json)
-                         : Session::openStored(options, std::move(*live));
+  auto session = refresh
+                     ? Session::open(options, std::move(*live), app::Role::ReadOnly, options.json)
+                     : Session::openStored(options, std::move(*live));
   if (!session) return report(session.error());
   auto& controller = *(*session)->controller;
   const auto policy = policyFor((*session)->cluster(), selection, controller.store());
@@ -136,7 +137,7 @@ int apply(const app::Options& options, const Selection& selection,
     return report(Error(ErrorCode::InvalidInput,
                         "a saved plan is applied as it is; name its nodes when it is made: muster "
                         "plan --nodes … --out FILE"));
-  auto live = liveCluster(options);
+  auto live = effectiveCluster(options);
   if (!live) return report(live.error());
   std::optional<Plan> saved;
   if (!saved_plan.empty()) {
@@ -144,7 +145,7 @@ int apply(const app::Options& options, const Selection& selection,
     if (!read) return report(read.error());
     saved = std::move(*read);
   }
-  auto session = Session::open(options, std::move(*live), app::Role::Acts, false);
+  auto session = Session::open(options, std::move(*live), app::Role::Active, false);
   if (!session) return report(session.error());
   const auto started = SystemClock().now();
   auto code =

@@ -23,7 +23,7 @@ constexpr std::string_view kShows =
 constexpr std::string_view kShowsNot =
     "NOT shown: that no entry was cut off the end, and that the chain was not written anew as a "
     "whole. Only a head that was exported earlier shows that: "
-    "muster audit verify --head FILE (the lines that `muster keep` and `muster apply` wrote to "
+    "muster audit verify --head FILE (the lines that `muster monitor` and `muster apply` wrote to "
     "syslog, or `muster audit head` printed)\n";
 
 /// What heads say of the log, beside what its own chain says.

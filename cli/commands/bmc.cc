@@ -36,12 +36,12 @@ int forget(const app::Options& options, const std::string& nodes, Forget what,
 
 }  // namespace
 
-int bmcForgetPin(const app::Options& options, const std::string& node) {
+int bmcTrustReset(const app::Options& options, const std::string& node) {
   return forget(options, node, bmc::forgetPin,
                 "the certificate and the SSH host key that its BMC shows next are trusted");
 }
 
-int bmcForgetRefusal(const app::Options& options, const std::string& node) {
+int bmcAuthReset(const app::Options& options, const std::string& node) {
   return forget(options, node, bmc::forgetRefusal, "its BMC's password is tried once more");
 }
 

@@ -36,14 +36,14 @@ constexpr PowerVerb kVerbs[] = {
 
 /// The turn of the state folder, and the BMCs; no server is started and no node is observed.
 struct Desk {
-  app::Turn turn;
+  app::StateLock turn;
   std::unique_ptr<Session> session;
 };
 
 Result<Desk> openDesk(const app::Options& options) {
-  TRY(live, liveCluster(options));
+  TRY(live, effectiveCluster(options));
   TRY_OK(app::prepareStateFolder(options.state));
-  TRY(turn, app::takeTurn(options.state));
+  TRY(turn, app::acquireLock(options.state));
   TRY(store, lifecycle::openStore(
                  options.storeUrl()));  // the first command of a new state folder may be this one
   store.reset();
@@ -71,10 +71,10 @@ Result<std::string> whyNot(lifecycle::Store& store, const NodeName& node, const 
   TRY(facts, store.factsOf(subject));
   for (const auto& fact : facts)
     if (fact.facet.str() == lifecycle::kPoolFacet && lifecycle::mayTakeJobs(fact.value) &&
-        !flags.even_in_pool)
+        !flags.force)
       return fmt::format(
-          "it may be running jobs (pool: {}); drain it first: muster quarantine hold {} --reason "
-          "…, or say --even-in-pool",
+          "it may be running jobs (pool: {}); drain it first: muster quarantine add {} --reason "
+          "…, or say --force",
           fact.value, node.str());
   return std::string();
 }
@@ -178,7 +178,7 @@ Result<int> power(Desk& desk, const NodeName& node, const PowerVerb& verb, const
         "{} ({}): power is {}; it {}.\nNothing was done. To do it: muster bmc power {} {}{}{} "
         "--reason … --confirm {}\n",
         node.str(), bmc->address(), powerWord(before.power), verb.means, node.str(), verb.word,
-        flags.ipmi ? " --ipmi" : "", flags.even_in_pool ? " --even-in-pool" : "", node.str());
+        flags.ipmi ? " --ipmi" : "", flags.force ? " --force" : "", node.str());
     return int{kOk};
   }
   TRY_OK(note(desk, node,

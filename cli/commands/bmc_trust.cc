@@ -60,16 +60,16 @@ std::string certificateText(const bmc::BmcMemory& memory) {
 }
 
 struct Change {
-  app::Turn turn;
+  app::StateLock turn;
   std::unique_ptr<Session> session;
   std::vector<NodeName> nodes;
 };
 
 Result<Change> open(const app::Options& options, const BmcFlags& flags) {
-  TRY(live, liveCluster(options));
+  TRY(live, effectiveCluster(options));
   TRY(nodes, selectedNodes(live->cluster(), flags.node));
   TRY_OK(app::prepareStateFolder(options.state));
-  TRY(turn, app::takeTurn(options.state));
+  TRY(turn, app::acquireLock(options.state));
   TRY(store, lifecycle::openStore(options.storeUrl()));
   store.reset();
   TRY(session, Session::openStored(options, std::move(live)));
@@ -117,7 +117,7 @@ int carryOut(Change& change, const std::string& what, std::function<Async<void>(
 }  // namespace
 
 int bmcShow(const app::Options& options, const BmcFlags& flags) {
-  auto live = liveCluster(options);
+  auto live = effectiveCluster(options);
   if (!live) return report(live.error());
   const auto& cluster = (*live)->cluster();
   const auto selected = selectedNodes(cluster, flags.node);

@@ -19,7 +19,7 @@ struct Desk {
 };
 
 Result<Desk> open(const app::Options& options, const std::string& node) {
-  TRY(live, liveCluster(options));
+  TRY(live, effectiveCluster(options));
   if (!node.empty() && !live->cluster().findNode(NodeName(node)))
     return fail(ErrorCode::NotFound, fmt::format("node {} is not in the inventory", node));
   TRY(session, Session::openStored(options, std::move(live)));
@@ -149,7 +149,7 @@ int certVerifyOffline(const CertFlags& flags) {
 int certRevoke(const app::Options& options, const CertFlags& flags) {
   if (const auto done = revoked(options, flags); !done) return report(done.error());
   std::cout << fmt::format(
-      "{0}: revoked for all controllers of the store; `muster keep` drains it, `muster apply "
+      "{0}: revoked for all controllers of the store; `muster monitor` drains it, `muster apply "
       "--nodes {0}` validates it again. To carry: {1}\n",
       flags.node, (options.state / "certificates" / validate::Revocations::kFile).string());
   return kOk;

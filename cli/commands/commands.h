@@ -69,7 +69,7 @@ struct RolloutFlags {
   std::string driver, nodes;
   std::optional<int> canaries;
   std::string on_failure,
-      when_unclear;  ///< in place of what the change file says; empty: as it says
+      on_inconclusive;  ///< in place of what the change file says; empty: as it says
   std::string wipe_reason, accept_reason;
   std::string id;  ///< which one; empty: the newest
   bool dry_run = false;
@@ -82,15 +82,15 @@ int rolloutResume(const app::Options& options, const RolloutFlags& flags);
 int rolloutRollback(const app::Options& options, const RolloutFlags& flags);
 
 // after joining
-int keep(const app::Options& options);
-int keepAcknowledge(const app::Options& options, const std::string& reason);
+int monitorNodes(const app::Options& options);
+int monitorAcknowledge(const app::Options& options, const std::string& reason);
 int quarantineList(const app::Options& options);
-int quarantineHold(const app::Options& options, const std::string& nodes,
-                   const std::string& reason);
-int quarantineLift(const app::Options& options, const std::string& node, const std::string& reason);
+int quarantineAdd(const app::Options& options, const std::string& nodes, const std::string& reason);
+int quarantineRemove(const app::Options& options, const std::string& node,
+                     const std::string& reason);
 struct ConsoleFlags {
   std::optional<int> boot;
-  bool last = false, list = false, raw = false, take = false;
+  bool last = false, list = false, raw = false, force = false;
 };
 int console(const app::Options& options, const std::string& node, const ConsoleFlags& flags);
 int rma(const app::Options& options, const std::string& node, const std::filesystem::path& out);
@@ -111,8 +111,8 @@ int labFault(const app::Options& options, const FaultFlags& flags);
 int labExec(const app::Options& options, const std::vector<std::string>& command);
 
 // BMCs
-int bmcForgetPin(const app::Options& options, const std::string& node);
-int bmcForgetRefusal(const app::Options& options, const std::string& node);
+int bmcTrustReset(const app::Options& options, const std::string& node);
+int bmcAuthReset(const app::Options& options, const std::string& node);
 int bmcForgetTpm(const app::Options& options, const std::string& node);
 int bmcForgetKey(const app::Options& options, const std::string& node);
 int bmcApproveKey(const app::Options& options, const std::string& node,
@@ -121,7 +121,7 @@ int bmcRevokeKey(const app::Options& options, const std::string& node);
 struct BmcFlags {
   std::string node;  ///< or a hostlist
   std::string what, uri, confirm, reason;
-  bool ipmi = false, persistent = false, even_in_pool = false, yes = false;
+  bool ipmi = false, persistent = false, force = false, yes = false;
 };
 /// What is known without asking.
 int bmcShow(const app::Options& options, const BmcFlags& flags);
@@ -159,14 +159,14 @@ int discoverWrite(const app::Options& options, const DiscoverFlags& flags);
 
 // validation
 struct ValidateFlags {
-  std::string nodes;                  ///< hostlist
-  std::optional<double> least_gbits;  ///< of a healthy pair
-  std::string engine = "auto";        ///< of tests between nodes: auto, rdma, nccl, tcp
-  std::uint64_t seed = 0;             ///< 0: a new one
-  std::vector<std::string> gates;     ///< empty: all of the nodes' profiles
+  std::string nodes;               ///< hostlist
+  std::optional<double> min_gbps;  ///< of a healthy pair
+  std::string engine = "auto";     ///< of tests between nodes: auto, rdma, nccl, tcp
+  std::uint64_t seed = 0;          ///< 0: a new one
+  std::vector<std::string> gates;  ///< empty: all of the nodes' profiles
   bool dry_run = false;
-  bool together = false;       ///< each rack's nodes begin a gate at one moment
-  std::optional<int> minutes;  ///< after which `run` ends; what nodes have begun goes on there
+  bool synchronized_load = false;  ///< each rack's nodes begin a gate at one moment
+  std::optional<int> minutes;      ///< after which `run` ends; what nodes have begun goes on there
   std::filesystem::path html, json, junit;
   double false_alarms = 1;  ///< that a report may be expected to hold
   int days = 90;            ///< of history that count
@@ -216,7 +216,7 @@ struct FabricFlags {
 };
 int fabricHealth(const app::Options& options, const FabricFlags& flags);
 int fabricRender(const app::Options& options, const FabricFlags& flags);
-int fabricMarking(const app::Options& options, const FabricFlags& flags);
+int fabricQosCheck(const app::Options& options, const FabricFlags& flags);
 int fabricRehearse(const app::Options& options, const FabricFlags& flags);
 int fabricDiff(const app::Options& options, const FabricFlags& flags);
 int fabricPlan(const app::Options& options, const FabricFlags& flags);

@@ -117,7 +117,7 @@ Result<void> live(const app::Options& options, const std::string& node, bool tak
 
 int console(const app::Options& options, const std::string& node, const ConsoleFlags& flags) {
   if (flags.boot || flags.last || flags.list) return showKept(options, node, flags);
-  const auto ended = live(options, node, flags.take);
+  const auto ended = live(options, node, flags.force);
   return ended ? int{kOk} : report(ended.error());
 }
 

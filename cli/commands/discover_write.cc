@@ -68,7 +68,7 @@ Result<std::unique_ptr<Discovery>> Discovery::open(const app::Options& options) 
   auto home = std::make_unique<Discovery>();
   home->cluster = std::move(*loaded.cluster);
   TRY(found, lab::find(options.labFolder(home->cluster)));
-  if (found) app::believeTwin(home->cluster);
+  if (found) app::trustTwinBmcs(home->cluster);
   if (found) TRY_OK(lab::enter(*found));
   TRY_OK(app::prepareStateFolder(options.state));
   TRY(store, lifecycle::openStore(options.storeUrl()));

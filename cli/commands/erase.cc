@@ -34,7 +34,7 @@ int cancel(const app::Options& options, const EraseFlags& flags) {
     return report(Error(ErrorCode::InvalidInput,
                         "--cancel takes back the node's whole erasure: leave out --confirm, "
                         "--disks and --report; nothing was done"));
-  const auto turn = app::takeTurn(options.state);
+  const auto turn = app::acquireLock(options.state);
   if (!turn) return report(turn.error());
   auto store = lifecycle::openStore(options.storeUrl());
   if (!store) return report(store.error());
@@ -126,14 +126,14 @@ int erase(const app::Options& options, const EraseFlags& flags) {
         fmt::format("--confirm {} is not the name of the node, {}", flags.confirm, flags.node));
   if (!flags.confirm.empty() && flags.reason.empty())
     return refuse("--reason is missing; it is kept in the report");
-  auto live = liveCluster(options);
+  auto live = effectiveCluster(options);
   if (!live) return report(live.error());
   if (!(*live)->cluster().findNode(NodeName(flags.node)))
     return report(
         Error(ErrorCode::NotFound, fmt::format("node {} is not in the inventory", flags.node)));
   auto session =
       Session::open(options, std::move(*live),
-                    flags.confirm.empty() ? app::Role::Looks : app::Role::Acts, options.json);
+                    flags.confirm.empty() ? app::Role::ReadOnly : app::Role::Active, options.json);
   if (!session) return report(session.error());
   const auto code =
       eraseNode(**session, *(*session)->cluster().findNode(NodeName(flags.node)), options, flags);

@@ -196,7 +196,7 @@ Result<std::vector<int>> cabledPorts(const inventory::Cluster& cluster,
 
 }  // namespace
 
-int fabricMarking(const app::Options& options, const FabricFlags& flags) {
+int fabricQosCheck(const app::Options& options, const FabricFlags& flags) {
   const auto differences = [&]() -> Result<std::vector<fabric::PortDifference>> {
     TRY(cluster, app::loadCluster(options));
     TRY(fabric, fabricOf(cluster));

@@ -16,7 +16,7 @@
 namespace muster::cli {
 
 int firmwarePlan(const app::Options& options, const std::string& nodes) {
-  auto live = liveCluster(options);
+  auto live = effectiveCluster(options);
   if (!live) return report(live.error());
   const auto& cluster = (*live)->cluster();
   const auto selected = selectedNodes(cluster, nodes);
@@ -61,7 +61,7 @@ int firmwareRetry(const app::Options& options, const std::string& nodes,
     return report(Error(ErrorCode::InvalidInput,
                         "--reason is missing: what was found, or repaired; it is kept in the log. "
                         "Nothing was done"));
-  auto live = liveCluster(options);
+  auto live = effectiveCluster(options);
   if (!live) return report(live.error());
   const auto selected = selectedNodes((*live)->cluster(), nodes);
   if (!selected) return report(selected.error());

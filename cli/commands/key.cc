@@ -87,7 +87,7 @@ Result<std::vector<std::string>> heldByTheKeyBefore(const inventory::Cluster& cl
 
 Result<void> mayFinish(const app::Options& options, app::KeyPurpose purpose, bool force) {
   if (purpose != app::KeyPurpose::Certificates || !storeIsThere(options)) return {};
-  TRY(live, liveCluster(options));
+  TRY(live, effectiveCluster(options));
   TRY(store, lifecycle::openStore(options.storeUrl()));
   TRY(key, app::loadKey(options.state, purpose));
   TRY(held, heldByTheKeyBefore(live->cluster(), *store, key));
@@ -108,7 +108,7 @@ Result<void> mayFinish(const app::Options& options, app::KeyPurpose purpose, boo
 }
 
 Result<std::string> rotated(const app::Options& options, app::KeyPurpose purpose) {
-  TRY(turn, app::takeTurn(options.state));
+  TRY(turn, app::acquireLock(options.state));
   (void)turn;  // held to the end
   TRY_OK(mayRotate(options, purpose));
   TRY(before, app::loadKey(options.state, purpose));
@@ -122,7 +122,7 @@ Result<std::string> rotated(const app::Options& options, app::KeyPurpose purpose
 }
 
 Result<std::string> finished(const app::Options& options, app::KeyPurpose purpose, bool force) {
-  TRY(turn, app::takeTurn(options.state));
+  TRY(turn, app::acquireLock(options.state));
   (void)turn;  // held to the end
   TRY_OK(mayFinish(options, purpose, force));
   TRY(retired, app::finishRotation(options.state, purpose));

@@ -37,8 +37,8 @@ int quarantineList(const app::Options& options) {
   return kOk;
 }
 
-int quarantineHold(const app::Options& options, const std::string& nodes,
-                   const std::string& reason) {
+int quarantineAdd(const app::Options& options, const std::string& nodes,
+                  const std::string& reason) {
   const auto cluster = app::loadCluster(options);
   if (!cluster) return report(cluster.error());
   const auto names = inventory::expandHostlist(nodes);
@@ -56,7 +56,7 @@ int quarantineHold(const app::Options& options, const std::string& nodes,
         quarantine.hold(NodeName(name), {SystemClock().now(), app::actorText(), reason, ""});
     if (!held) return report(held.error());
     std::cout << fmt::format("{}: {}\n", name,
-                             *held ? "in quarantine; `muster keep` or `muster apply` drains it"
+                             *held ? "in quarantine; `muster monitor` or `muster apply` drains it"
                                    : "was in quarantine already");
   }
   return kOk;
@@ -81,8 +81,8 @@ Result<void> revokeProof(const app::Options& options, lifecycle::Store& store, c
 
 }  // namespace
 
-int quarantineLift(const app::Options& options, const std::string& node,
-                   const std::string& reason) {
+int quarantineRemove(const app::Options& options, const std::string& node,
+                     const std::string& reason) {
   auto store = lifecycle::openStore(options.storeUrl());
   if (!store) return report(store.error());
   if (const auto held = lifecycle::Quarantine(**store).find(NodeName(node));

@@ -63,8 +63,10 @@ inventory::RolloutPolicy policyOf(inventory::RolloutPolicy policy, const Rollout
   if (flags.canaries) policy.canary = {*flags.canaries, std::nullopt};
   if (flags.on_failure == "halt") policy.on_failure = inventory::OnFailure::Halt;
   if (flags.on_failure == "roll-back") policy.on_failure = inventory::OnFailure::RollBack;
-  if (flags.when_unclear == "halt") policy.regression.when_unclear = inventory::WhenUnclear::Halt;
-  if (flags.when_unclear == "go-on") policy.regression.when_unclear = inventory::WhenUnclear::GoOn;
+  if (flags.on_inconclusive == "halt")
+    policy.regression.when_unclear = inventory::WhenUnclear::Halt;
+  if (flags.on_inconclusive == "continue")
+    policy.regression.when_unclear = inventory::WhenUnclear::GoOn;
   return policy;
 }
 
@@ -122,14 +124,15 @@ std::vector<NodeName> nodesOf(const RolloutBook& book) {
 
 Result<int> start(const app::Options& options, const RolloutFlags& flags) {
   const auto id = lifecycle::newRolloutId();
-  TRY(live, liveCluster(options));
+  TRY(live, effectiveCluster(options));
   TRY(nodes, selectedNodes(live->cluster(), flags.nodes));
   TRY(source, sourceOf(options, flags, *live, nodes));
   TRY(change, readChange(source, *live));
   const auto policy = policyOf(change.policy, flags);
   live->add(id, std::move(change));
-  TRY(session, Session::open(options, std::move(live),
-                             flags.dry_run ? app::Role::Looks : app::Role::Acts, options.json));
+  TRY(session,
+      Session::open(options, std::move(live),
+                    flags.dry_run ? app::Role::ReadOnly : app::Role::Active, options.json));
   auto& controller = *session->controller;
   if (!flags.dry_run) TRY_OK(lifecycle::dropAbsorbed(*session->live, controller.store()));
   TRY(facts, lookAt(*session, nodes));
@@ -167,8 +170,8 @@ Result<RolloutBook> chosen(lifecycle::Store& store, const RolloutFlags& flags) {
 }
 
 Result<int> resume(const app::Options& options, const RolloutFlags& flags) {
-  TRY(live, liveCluster(options));
-  TRY(session, Session::open(options, std::move(live), app::Role::Acts, options.json));
+  TRY(live, effectiveCluster(options));
+  TRY(session, Session::open(options, std::move(live), app::Role::Active, options.json));
   auto& controller = *session->controller;
   TRY(book, RolloutBook::current(controller.store()));
   const auto accepted = flags.accept_reason.empty()
@@ -199,8 +202,8 @@ Result<int> rollback(const app::Options& options, const RolloutFlags& flags) {
     TRY(store, openStored(options));
     TRY_OK(may(*store));  // refused before anybody stands aside for it
   }
-  TRY(live, liveCluster(options));
-  TRY(session, Session::open(options, std::move(live), app::Role::Acts, options.json));
+  TRY(live, effectiveCluster(options));
+  TRY(session, Session::open(options, std::move(live), app::Role::Active, options.json));
   TRY(book, chosen(session->controller->store(), flags));
   TRY_OK(may(session->controller->store()));
   if (!flags.wipe_reason.empty()) {
@@ -233,7 +236,7 @@ Result<int> order(const app::Options& options, lifecycle::Order what) {
   TRY(book, RolloutBook::current(*store));
   std::optional<io::FileLock> lock;
   if (options.store.empty())
-    if (auto taken = app::askForTurn(options.state)) lock.emplace(std::move(*taken));
+    if (auto taken = app::requestLock(options.state)) lock.emplace(std::move(*taken));
   TRY(done, lifecycle::orderRollout(book, what, app::actorText(), lock.has_value()));
   const lifecycle::Event event{0,
                                SystemClock().now(),

@@ -29,7 +29,7 @@ struct Looking {
 };
 
 Result<std::unique_ptr<Looking>> look(const app::Options& options) {
-  TRY(live, liveCluster(options));
+  TRY(live, effectiveCluster(options));
   auto looking = std::make_unique<Looking>(Looking{std::move(live), std::nullopt, nullptr});
   TRY(lab, lab::find(options.labFolder(looking->cluster())));
   looking->lab = std::move(lab);

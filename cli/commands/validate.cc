@@ -24,7 +24,7 @@ namespace {
 
 namespace isolate = validate::isolate;
 
-constexpr std::chrono::seconds kAgentsReturn{
+constexpr std::chrono::seconds kAgentReconnectTimeout{
     45};                                  ///< agents dial again so long after a controller's start
 constexpr std::chrono::hours kGoesOn{6};  ///< what was cut off longer ago says little of now
 constexpr std::string_view kFacet = "isolation";
@@ -38,7 +38,7 @@ Async<std::string> whyNotNow(Session& session, NodeName name,
       co_return claim.holder + " works on it";
   if (session.cluster().profileOf(*session.cluster().findNode(name)).pool.empty())
     co_return std::string();
-  const auto seen = co_await controller.lookAtPool(lifecycle::Subject(name));
+  const auto seen = co_await controller.observePool(lifecycle::Subject(name));
   std::optional<lifecycle::Fact> pool;
   for (const auto& fact : seen.value_or(std::vector<lifecycle::Fact>{}))
     if (fact.facet.str() == lifecycle::kPoolFacet) pool = fact;
@@ -49,7 +49,7 @@ Async<std::string> whyNotNow(Session& session, NodeName name,
 /// return.
 Async<std::set<NodeName>> calling(Session& session, std::vector<NodeName> nodes) {
   auto& controller = *session.controller;
-  const auto until = controller.clock().steady() + kAgentsReturn;
+  const auto until = controller.clock().steady() + kAgentReconnectTimeout;
   std::set<NodeName> out;
   for (const auto& name : nodes) {
     if (const auto left =
@@ -253,7 +253,7 @@ Async<isolate::Begun> beginNew(const app::Options& options, Session& session, Va
   if (engine.kind != isolate::EngineKind::Tcp) {
     CO_TRY_OK(co_await learnRoutes(options, session, begun.site));
   }
-  begun.least_gbits = flags.least_gbits;
+  begun.least_gbits = flags.min_gbps;
   if (!begun.least_gbits && engine.kind == isolate::EngineKind::Rdma)
     begun.least_gbits =
         validate::rdmaFloorGbits(begun.site.nodes.front().devices.front(), begun.site.link);
@@ -279,8 +279,8 @@ Async<isolate::Campaign> runIsolation(const app::Options& options, Session& sess
 
 /// One run of one wish at a time, and it is found again by the same words.
 std::filesystem::path folderOf(const app::Options& options, const ValidateFlags& flags) {
-  const auto wish = fmt::format("{}|{}|{}|{}", flags.nodes, flags.engine,
-                                flags.least_gbits.value_or(0), flags.seed);
+  const auto wish =
+      fmt::format("{}|{}|{}|{}", flags.nodes, flags.engine, flags.min_gbps.value_or(0), flags.seed);
   return options.state / "validation" / ("isolating-" + io::sha256Hex(wish).substr(0, 16));
 }
 
@@ -298,8 +298,8 @@ Result<std::filesystem::path> keep(const app::Options& options, Session& session
 }
 
 Result<int> isolateNodes(const app::Options& options, const ValidateFlags& flags) {
-  TRY(live, liveCluster(options));
-  TRY(session, Session::open(options, std::move(live), app::Role::Looks, true));
+  TRY(live, effectiveCluster(options));
+  TRY(session, Session::open(options, std::move(live), app::Role::ReadOnly, true));
   TRY(named, selectedNodes(session->cluster(), flags.nodes));
   isolate::RunLog log(folderOf(options, flags));
   TRY_OK(io::makeDirs(log.folder().parent_path(), app::kStateFolderMode));

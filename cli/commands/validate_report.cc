@@ -57,7 +57,7 @@ std::string expectedOf(const std::string& sku) {
 }
 
 Result<Measured> gather(const app::Options& options, const ValidateFlags& flags) {
-  TRY(live, liveCluster(options));
+  TRY(live, effectiveCluster(options));
   TRY(session, Session::openStored(options, std::move(live)));
   const auto now = session->controller->clock().now();
   TRY(sets, session->controller->measurements().since(now - std::chrono::hours(24) * flags.days));

@@ -71,10 +71,10 @@ Result<void> askTogether(app::Controller& controller, const inventory::Cluster& 
 }
 
 Result<int> runGates(const app::Options& options, const ValidateFlags& flags) {
-  TRY(live, liveCluster(options));
-  TRY(session, Session::open(options, std::move(live), app::Role::Acts, false));
+  TRY(live, effectiveCluster(options));
+  TRY(session, Session::open(options, std::move(live), app::Role::Active, false));
   auto& controller = *session->controller;
-  if (flags.minutes) controller.endAfter(std::chrono::minutes(*flags.minutes), kFailed);
+  if (flags.minutes) controller.stopAfter(std::chrono::minutes(*flags.minutes), kFailed);
   auto& store = controller.store();
   TRY(nodes, selectedNodes(session->cluster(), flags.nodes));
   TRY(gates, gatesOf(session->cluster(), nodes, flags.gates));
@@ -102,7 +102,8 @@ Result<int> runGates(const app::Options& options, const ValidateFlags& flags) {
   TRY(plan, controller.plan(if_forgotten, policy));
   TRY_OK(onlyGates(plan));
   if (!options.json) std::cout << planText(plan) << std::endl;
-  if (flags.together) TRY_OK(askTogether(controller, session->cluster(), plan, options.json));
+  if (flags.synchronized_load)
+    TRY_OK(askTogether(controller, session->cluster(), plan, options.json));
   if (flags.dry_run) return int{kOk};
 
   TRY_OK(store.putValue(mark, toString(since)));

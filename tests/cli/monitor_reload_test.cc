@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// muster keep as the real program, in a network namespace of its own: SIGHUP brings new nodes to
+// muster monitor as the real program, in a network namespace of its own: SIGHUP brings new nodes to
 // the dnsmasq that runs.
 #include "base/io/files.h"
 #include "lifecycle/rollout/record.h"
@@ -38,7 +38,7 @@ class KeepReload : public ::testing::Test {
                                  "ip link set wire up && "
                                  "ip link set end up && ip addr add 10.20.0.1/16 dev wire"}});
     ASSERT_TRUE(made) << made.error().str();
-    auto started = processes_->start(folder_.command({"keep"}), folder_ / "keep.out");
+    auto started = processes_->start(folder_.command({"monitor"}), folder_ / "keep.out");
     ASSERT_TRUE(started) << started.error().str();
     keep_ = std::move(*started);
   }
@@ -95,7 +95,7 @@ class KeepReload : public ::testing::Test {
 };
 
 TEST_F(KeepReload, newNodesBootWithoutAnotherDnsmasqAndABadInventoryChangesNothing) {
-  ASSERT_TRUE(becomes([&] { return said().find("muster keep: 2 nodes") != std::string::npos; }));
+  ASSERT_TRUE(becomes([&] { return said().find("muster monitor: 2 nodes") != std::string::npos; }));
   const auto hosts = hostsFolder();
   ASSERT_TRUE(fs::exists(hosts / "gpu002")) << hosts;
   const auto pid = dnsmasqPid();
@@ -111,7 +111,7 @@ TEST_F(KeepReload, newNodesBootWithoutAnotherDnsmasqAndABadInventoryChangesNothi
       "  - {names: gpu003, profile: gpu-node, mac: \"52:54:00:20:00:03\", address: 10.20.1.3, bmc: "
       "\"https://10.20.250.3\"}\n");
   keep_->signal(SIGHUP);
-  ASSERT_TRUE(becomes([&] { return said().find("muster keep: 3 nodes") != std::string::npos; }));
+  ASSERT_TRUE(becomes([&] { return said().find("muster monitor: 3 nodes") != std::string::npos; }));
   EXPECT_EQ(io::readFile(hosts / "gpu003").value_or(""), "52:54:00:20:00:03,10.20.1.3,gpu003\n");
   EXPECT_EQ(dnsmasqPid(), pid) << "the same dnsmasq";
   EXPECT_EQ(::kill(static_cast<pid_t>(std::stol(pid)), 0), 0) << "and it lives";
@@ -124,7 +124,7 @@ TEST_F(KeepReload, aSignalWhileItBeginsIsNotLost) {
       "  - {names: gpu003, profile: gpu-node, mac: \"52:54:00:20:00:03\", address: 10.20.1.3, bmc: "
       "\"https://10.20.250.3\"}\n");
   keep_->signal(SIGHUP);
-  ASSERT_TRUE(becomes([&] { return said().find("muster keep: 3 nodes") != std::string::npos; }));
+  ASSERT_TRUE(becomes([&] { return said().find("muster monitor: 3 nodes") != std::string::npos; }));
 }
 
 /// As a rollout of another host leaves it in the store.
@@ -132,8 +132,8 @@ TEST_F(KeepReload, aRolloutThatGoesOnBeginsAnotherShiftWithTheSameDnsmasq) {
   const auto shifts = [&] {
     const auto text = said();
     int count = 0;
-    for (auto at = text.find("muster keep: 2 nodes"); at != std::string::npos;
-         at = text.find("muster keep: 2 nodes", at + 1))
+    for (auto at = text.find("muster monitor: 2 nodes"); at != std::string::npos;
+         at = text.find("muster monitor: 2 nodes", at + 1))
       ++count;
     return count;
   };

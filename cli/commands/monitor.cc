@@ -2,6 +2,7 @@
 // keep: the controller that stays. It works in shifts: a shift ends when another command wants the
 // state folder, and the next one begins when that command has ended, with the inventory as it then
 // is.
+#include "monitor/monitor.h"
 #include "app/audit_export.h"
 #include "app/controller.h"
 #include "app/state_folder.h"
@@ -11,7 +12,6 @@
 #include "cli/view/progress.h"
 #include "lifecycle/rollout/overlay.h"
 #include "monitor/breakers.h"
-#include "monitor/monitor.h"
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
@@ -23,14 +23,13 @@
 namespace muster::cli {
 namespace {
 
-constexpr std::chrono::milliseconds kLookForOthers{500};
-constexpr std::chrono::seconds kLookForRollouts{
+constexpr std::chrono::milliseconds kLockPollInterval{500};
+constexpr std::chrono::seconds kRolloutPollInterval{
     30};  ///< of other hosts; a node's change takes longer than that
-constexpr std::chrono::seconds kRestAfterTrouble{
-    10};  ///< a shift that could not begin is tried again
+constexpr std::chrono::seconds kRetryInterval{10};  ///< a shift that could not begin is tried again
 
 /// By SIGHUP, at any time; taken by whoever reads the inventory next, before it is read.
-std::atomic<bool> asked_to_reload{false};
+std::atomic<bool> reload_requested{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal's handler sets it");
 
 /// What one shift leaves to the next.
@@ -43,18 +42,18 @@ struct Handover {
 };
 
 /// An inventory that cannot be read does not end the shift: what was declared before is kept.
-std::unique_ptr<lifecycle::LiveCluster> readAgain(const app::Options& options,
-                                                  app::Controller& controller) {
-  auto next = liveCluster(options);
+std::unique_ptr<lifecycle::LiveCluster> reloadInventory(const app::Options& options,
+                                                        app::Controller& controller) {
+  auto next = effectiveCluster(options);
   if (!next) {
     report(next.error());
     std::cout
-        << "muster keep: goes on with the inventory as it was; correct it and send SIGHUP again"
+        << "muster monitor: goes on with the inventory as it was; correct it and send SIGHUP again"
         << std::endl;
     return nullptr;
   }
   // Another network needs the next shift's start; nodes are told of already.
-  if (const auto followed = controller.bootNodesOf((*next)->cluster()); !followed)
+  if (const auto followed = controller.followInventory((*next)->cluster()); !followed)
     logInfo("keep", "{}", followed.error().str());
   return std::move(*next);
 }
@@ -71,25 +70,26 @@ Result<std::string> rolloutsNow(const app::Options& options) {
 
 /// Ends when the shift has to: somebody else's turn, SIGHUP, or a rollout of another host that has
 /// gone on.
-Task<Handover> endOfShift(app::Options options, app::Controller& controller, std::string rollouts) {
+Task<Handover> untilRunEnds(app::Options options, app::Controller& controller,
+                            std::string rollouts) {
   Handover end;
-  auto look_at = controller.clock().steady() + kLookForRollouts;
+  auto look_at = controller.clock().steady() + kRolloutPollInterval;
   while (true) {
-    if (app::isAskedFor(options.state)) {
+    if (app::isLockRequested(options.state)) {
       end.why = "another command works; keep goes on when it has ended";
       co_return end;
     }
-    const bool is_told = asked_to_reload.exchange(false);
+    const bool is_told = reload_requested.exchange(false);
     std::optional<std::string> moved;
     if (is_told || controller.clock().steady() >= look_at) {
-      look_at = controller.clock().steady() + kLookForRollouts;
+      look_at = controller.clock().steady() + kRolloutPollInterval;
       if (auto mark = lifecycle::rolloutsMark(controller.store()); mark && *mark != rollouts)
         moved = std::move(*mark);
     }
     if (is_told || moved) {
       rollouts =
           moved.value_or(rollouts);  // one that cannot be laid over the inventory is told once
-      end.live = readAgain(options, controller);
+      end.live = reloadInventory(options, controller);
       if (end.live) {
         end.rollouts = std::move(rollouts);
         end.dnsmasq = controller.releaseDnsmasq();
@@ -100,7 +100,7 @@ Task<Handover> endOfShift(app::Options options, app::Controller& controller, std
         co_return end;
       }
     }
-    co_await controller.clock().sleep(kLookForOthers);
+    co_await controller.clock().sleep(kLockPollInterval);
   }
 }
 
@@ -113,15 +113,15 @@ Task<void> exportAuditHeads(app::Controller& controller) {
   }
 }
 
-Async<Handover> keepUntilAsked(app::Controller& controller, lifecycle::EventSink sink,
-                               app::Options options, std::string rollouts,
-                               std::shared_ptr<monitor::Memory> memory) {
+Async<Handover> monitorUntilRequested(app::Controller& controller, lifecycle::EventSink sink,
+                                      app::Options options, std::string rollouts,
+                                      std::shared_ptr<monitor::Memory> memory) {
   using namespace asio::experimental::awaitable_operators;
-  auto services = controller.keeperServices(std::move(sink));
+  auto services = controller.monitorServices(std::move(sink));
   services.memory = std::move(memory);
   monitor::Keeper keeper(std::move(services));
   auto work = keeper.run();
-  auto end = endOfShift(std::move(options), controller, std::move(rollouts));
+  auto end = untilRunEnds(std::move(options), controller, std::move(rollouts));
   auto watch = controller.watchStalls();
   auto bmcs = controller.watchBmcs();
   auto heads = exportAuditHeads(controller);
@@ -131,32 +131,33 @@ Async<Handover> keepUntilAsked(app::Controller& controller, lifecycle::EventSink
 }
 
 /// Whether this host is the one that serves; false: somebody wants the state folder.
-Result<bool> serveInTurn(const app::Options& options, const inventory::Cluster& cluster,
-                         bool& waited) {
+Result<bool> waitForLeadership(const app::Options& options, const inventory::Cluster& cluster,
+                               bool& waited) {
   TRY(store, lifecycle::openStore(options.storeUrl()));
   TRY_OK(app::checkCanServe(options, cluster));  // said now, not when the other host is dead
   TRY_OK(app::siteKeys(options, true, *store, true));
   TRY(holder, app::holderOf(options.state, app::hostName()));
   return app::standBy(
-      options, cluster, holder, [&options] { return app::isAskedFor(options.state); },
+      options, cluster, holder, [&options] { return app::isLockRequested(options.state); },
       [&waited](const lifecycle::SiteHolder& other) {
         waited = true;
-        std::cout << fmt::format("muster keep: stands by; {} serves, at {}", other.holder,
+        std::cout << fmt::format("muster monitor: stands by; {} serves, at {}", other.holder,
                                  other.address)
                   << std::endl;
       });
 }
 
 /// Answers what the next shift gets. Errors: the shift could not begin
-Result<Handover> shift(const app::Options& options, Handover earlier,
-                       std::shared_ptr<monitor::Memory> memory) {
-  TRY(turn, app::takeKeepersTurn(options.state));
+Result<Handover> run(const app::Options& options, Handover earlier,
+                     std::shared_ptr<monitor::Memory> memory) {
+  TRY(turn, app::acquireMonitorLock(options.state));
   auto live = std::move(earlier.live);
   const auto read = [&]() -> Result<void> {
-    asked_to_reload = false;
+    reload_requested = false;
     TRY(rollouts, rolloutsNow(options));
     earlier.rollouts = std::move(rollouts);
-    TRY(laid, liveCluster(options));  // what a rollout has brought a node to is what it should be
+    TRY(laid,
+        effectiveCluster(options));  // what a rollout has brought a node to is what it should be
     live = std::move(laid);
     return {};
   };
@@ -165,53 +166,53 @@ Result<Handover> shift(const app::Options& options, Handover earlier,
   if (found) TRY_OK(lab::enter(*found));
   if (app::hasSeveralControllers(live->cluster()) && !found) {
     bool waited = false;
-    TRY(serves, serveInTurn(options, live->cluster(), waited));
+    TRY(serves, waitForLeadership(options, live->cluster(), waited));
     if (!serves) return Handover{.why = "another command works; keep goes on when it has ended"};
     if (waited) TRY_OK(read());  // what the other host has brought nodes to meanwhile
   }
   const auto& cluster = live->cluster();
   ProgressView view(std::cout, ProgressView::styleFor(options.json));
   auto sink = [&view](const lifecycle::Event& event) { view.show(event); };
-  TRY(controller, app::Controller::start(options, cluster, found, app::Role::Acts, sink,
+  TRY(controller, app::Controller::start(options, cluster, found, app::Role::Active, sink,
                                          std::move(turn), std::move(earlier.dnsmasq)));
-  std::cout << fmt::format("muster keep: {} nodes, a look every {} s\n", cluster.nodes.size(),
+  std::cout << fmt::format("muster monitor: {} nodes, a look every {} s\n", cluster.nodes.size(),
                            cluster.keep.interval_seconds)
             << std::flush;
-  auto end = controller->run(
-      keepUntilAsked(*controller, sink, options, std::move(earlier.rollouts), std::move(memory)));
+  auto end = controller->run(monitorUntilRequested(*controller, sink, options,
+                                                   std::move(earlier.rollouts), std::move(memory)));
   view.finish();
   return end;
 }
 
 }  // namespace
 
-int keep(const app::Options& options) {
+int monitorNodes(const app::Options& options) {
   if (const auto made = app::prepareStateFolder(options.state); !made) return report(made.error());
-  const auto place = app::takeKeepersPlace(options.state);
+  const auto place = app::acquireMonitorInstance(options.state);
   if (!place) return report(place.error());
-  std::signal(SIGHUP, [](int) { asked_to_reload = true; });
+  std::signal(SIGHUP, [](int) { reload_requested = true; });
   startLog(options.state / "muster.log", LogLevel::Info);
   bool begun = false;
   Handover next;
   const auto memory = std::make_shared<monitor::Memory>();
   while (true) {
-    auto end = shift(options, std::move(next), memory);
+    auto end = run(options, std::move(next), memory);
     if (!end && !begun)
       return report(end.error());  // at its first start a person is there to read it
     begun = true;
     next = end ? std::move(*end) : Handover{};
-    if (end) std::cout << "muster keep: " << next.why << std::endl;
+    if (end) std::cout << "muster monitor: " << next.why << std::endl;
     if (!end) {
       report(end.error());
-      std::this_thread::sleep_for(kRestAfterTrouble);
+      std::this_thread::sleep_for(kRetryInterval);
     }
   }
 }
 
-int keepAcknowledge(const app::Options& options, const std::string& reason) {
+int monitorAcknowledge(const app::Options& options, const std::string& reason) {
   if (reason.empty())
     return report(Error(ErrorCode::InvalidInput,
-                        "say what you have found: muster keep --acknowledge --reason TEXT"));
+                        "say what you have found: muster monitor --acknowledge --reason TEXT"));
   auto store = lifecycle::openStore(options.storeUrl());
   if (!store) return report(store.error());
   const auto said =

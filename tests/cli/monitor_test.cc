@@ -19,10 +19,10 @@ class KeepCommands : public ::testing::Test {
 };
 
 TEST_F(KeepCommands, quarantineIsHeldListedAndLiftedForAReason) {
-  EXPECT_EQ(folder_.muster({"quarantine", "hold", "gpu001", "--reason", "smells burnt"}).code, kOk);
-  EXPECT_THAT(folder_.muster({"quarantine", "hold", "gpu001", "--reason", "again"}).out,
+  EXPECT_EQ(folder_.muster({"quarantine", "add", "gpu001", "--reason", "smells burnt"}).code, kOk);
+  EXPECT_THAT(folder_.muster({"quarantine", "add", "gpu001", "--reason", "again"}).out,
               HasSubstr("was in quarantine already"));
-  EXPECT_EQ(folder_.muster({"quarantine", "hold", "gpu009", "--reason", "x"}).code, kFailed);
+  EXPECT_EQ(folder_.muster({"quarantine", "add", "gpu009", "--reason", "x"}).code, kFailed);
   const auto listed = folder_.muster({"quarantine", "list", "--json"});
   const auto entries = nlohmann::json::parse(listed.out);
   ASSERT_EQ(entries.size(), 1u);
@@ -39,12 +39,12 @@ TEST_F(KeepCommands, quarantineIsHeldListedAndLiftedForAReason) {
     return folder_.muster({"findings", "gpu001", "--clear", facet, "--reason", "seen"});
   };
   EXPECT_THAT(clear("quarantine").err,
-              HasSubstr("`muster quarantine lift gpu001 --reason TEXT`; nothing was cleared"));
+              HasSubstr("`muster quarantine remove gpu001 --reason TEXT`; nothing was cleared"));
   EXPECT_THAT(clear("image").err, HasSubstr("gpu001 has no finding of facet image"));
   EXPECT_NE(folder_.muster({"findings", "--clear", "quarantine", "--reason", "seen"}).code, kOk)
       << "of which node?";
-  EXPECT_NE(folder_.muster({"quarantine", "lift", "gpu001"}).code, kOk) << "without a reason";
-  EXPECT_EQ(folder_.muster({"quarantine", "lift", "gpu001", "--reason", "board replaced"}).code,
+  EXPECT_NE(folder_.muster({"quarantine", "remove", "gpu001"}).code, kOk) << "without a reason";
+  EXPECT_EQ(folder_.muster({"quarantine", "remove", "gpu001", "--reason", "board replaced"}).code,
             kOk);
   EXPECT_THAT(folder_.muster({"quarantine", "list"}).out, HasSubstr("no node is in quarantine"));
   EXPECT_EQ(folder_.muster({"findings"}).out, "no finding is open\n");
@@ -53,15 +53,15 @@ TEST_F(KeepCommands, quarantineIsHeldListedAndLiftedForAReason) {
 }
 
 TEST_F(KeepCommands, anAcknowledgementNeedsAReasonAndSaysWhatItLetsGo) {
-  EXPECT_EQ(folder_.muster({"quarantine", "hold", "gpu001", "--reason", "makes the store"}).code,
+  EXPECT_EQ(folder_.muster({"quarantine", "add", "gpu001", "--reason", "makes the store"}).code,
             kOk);
-  EXPECT_EQ(folder_.muster({"keep", "--acknowledge"}).code, kFailed);
-  EXPECT_THAT(folder_.muster({"keep", "--acknowledge", "--reason", "none"}).out,
+  EXPECT_EQ(folder_.muster({"monitor", "--acknowledge"}).code, kFailed);
+  EXPECT_THAT(folder_.muster({"monitor", "--acknowledge", "--reason", "none"}).out,
               HasSubstr("no circuit breaker is open"));
 }
 
 TEST_F(KeepCommands, theRmaBundleIsOneArchiveThatTarReads) {
-  EXPECT_EQ(folder_.muster({"quarantine", "hold", "gpu001", "--reason", "smells burnt"}).code, kOk);
+  EXPECT_EQ(folder_.muster({"quarantine", "add", "gpu001", "--reason", "smells burnt"}).code, kOk);
   EXPECT_EQ(folder_.muster({"rma", "gpu001", "--out", (folder_ / "gpu001.zip").string()}).code,
             kFailed);
   EXPECT_EQ(folder_.muster({"rma", "nobody", "--out", (folder_ / "x.tar.gz").string()}).code,
