@@ -154,9 +154,9 @@ Result<std::unique_ptr<Controller>> Controller::start(const Options& options,
   return controller;
 }
 
-Result<std::unique_ptr<Controller>> Controller::look(const Options& options,
-                                                     const inventory::Cluster& cluster,
-                                                     const std::optional<lab::LabHandle>& lab) {
+Result<std::unique_ptr<Controller>> Controller::openStored(
+    const Options& options, const inventory::Cluster& cluster,
+    const std::optional<lab::LabHandle>& lab) {
   if (std::error_code ignored;
       options.store.empty() && !std::filesystem::exists(options.state / "muster.db", ignored))
     return fail(ErrorCode::NotFound,

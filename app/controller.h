@@ -70,9 +70,9 @@ class Controller {
                                                    provision::RunningDnsmasq dnsmasq = {});
   /// Only looks: no lock, no servers, nothing observed. For status, why and plans from stored
   /// facts.
-  static Result<std::unique_ptr<Controller>> look(const Options& options,
-                                                  const inventory::Cluster& cluster,
-                                                  const std::optional<lab::LabHandle>& lab);
+  static Result<std::unique_ptr<Controller>> openStored(const Options& options,
+                                                        const inventory::Cluster& cluster,
+                                                        const std::optional<lab::LabHandle>& lab);
   ~Controller();
 
   /// Runs a coroutine to its end on the control thread. SIGINT and SIGTERM end the process at once:

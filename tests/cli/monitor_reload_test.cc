@@ -104,7 +104,7 @@ TEST_F(KeepReload, newNodesBootWithoutAnotherDnsmasqAndABadInventoryChangesNothi
   declareAlso("  - {names: gpu003, profile: none, mac: 1}\n");
   keep_->signal(SIGHUP);
   ASSERT_TRUE(becomes(
-      [&] { return said().find("goes on with the inventory as it was") != std::string::npos; }));
+      [&] { return said().find("the inventory as it was before stays in use") != std::string::npos; }));
   EXPECT_FALSE(fs::exists(hosts / "gpu003"));
 
   declareAlso(

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/commands/site_routes.h"
+#include "app/site_routes.h"
 
 #include <fmt/format.h>
 
 #include <map>
 
-namespace muster::cli {
+namespace muster::app {
 namespace {
 
 namespace isolate = validate::isolate;
@@ -50,4 +50,4 @@ Result<isolate::SiteRoutes> siteRoutes(const isolate::Site& site, const fabric::
   return out;
 }
 
-}  // namespace muster::cli
+}  // namespace muster::app

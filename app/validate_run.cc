@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// validate run: gates again, by the engine, so with journal, deadlines, drains and the racks' power
-// like in every apply.
-#include "cli/commands/commands.h"
-#include "cli/session.h"
-#include "cli/view/plan_view.h"
+#include "app/validate_run.h"
+
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <iostream>
 
-namespace muster::cli {
+namespace muster::app {
 namespace {
 
 constexpr std::string_view kGatePrefix = "gate.";
 
 /// A run that was not finished goes on: what has passed since it began is not run again.
-std::string markOf(const ValidateFlags& flags) {
+std::string markOf(const ValidateRunRequest& request) {
   return "validate.run." +
-         io::sha256Hex(fmt::format("{}|{}", flags.nodes, fmt::join(flags.gates, ",")))
+         io::sha256Hex(fmt::format("{}|{}", request.nodes, fmt::join(request.gates, ",")))
              .substr(0, 16);
 }
 
@@ -59,36 +56,40 @@ Result<void> onlyGates(const lifecycle::Plan& plan) {
 }
 
 /// Whose gates run, those in the plan: each rack's share of them begins together.
-Result<void> askTogether(app::Controller& controller, const inventory::Cluster& cluster,
-                         const lifecycle::Plan& plan, bool json) {
+Result<void> synchronizeLoad(Controller& controller, const inventory::Cluster& cluster,
+                             const lifecycle::Plan& plan, ProgressListener& progress) {
   std::set<NodeName> nodes;
   for (const auto& action : plan.actions)
     if (action.facet.facet.str().starts_with(kGatePrefix))
       nodes.insert(action.facet.subject.node());
   TRY(told, controller.rackSteps().ask(cluster, {nodes.begin(), nodes.end()}));
-  for (const auto& line : told) (json ? std::cerr : std::cout) << line << std::endl;
+  for (const auto& line : told) progress.onNotice(line);
   return {};
 }
 
-Result<int> runGates(const app::Options& options, const ValidateFlags& flags) {
+}  // namespace
+
+Result<ValidateRunResult> runGates(const Options& options, const ValidateRunRequest& request,
+                                   ProgressListener& progress) {
   TRY(live, effectiveCluster(options));
-  TRY(session, Session::open(options, std::move(live), app::Role::Active, false));
+  TRY(session, Session::open(options, std::move(live), Role::Active, progress));
   auto& controller = *session->controller;
-  if (flags.minutes) controller.stopAfter(std::chrono::minutes(*flags.minutes), kFailed);
+  if (request.minutes)
+    controller.stopAfter(std::chrono::minutes(*request.minutes), request.time_is_over_status);
   auto& store = controller.store();
-  TRY(nodes, selectedNodes(session->cluster(), flags.nodes));
-  TRY(gates, gatesOf(session->cluster(), nodes, flags.gates));
+  TRY(nodes, selectedNodes(session->cluster(), request.nodes));
+  TRY(gates, gatesOf(session->cluster(), nodes, request.gates));
   std::set<lifecycle::Subject> only;
   for (const auto& node : nodes) only.insert(lifecycle::Subject(node));
   TRY(policy, lifecycle::policyOf(store, only));
 
-  const auto mark = markOf(flags);
+  const auto mark = markOf(request);
   TRY(began, store.getValue(mark));
   WallTime since = controller.clock().now();
   if (began && !began->empty()) {
     TRY(earlier, parseWallTime(*began));
     since = earlier;
-    std::cerr << fmt::format("goes on with the run of {}\n", *began);
+    progress.onNotice(fmt::format("goes on with the run of {}", *began));
   }
   TRY(facts, controller.run(controller.observe(policy)));
   std::map<lifecycle::Subject, std::vector<FacetName>> again;
@@ -101,10 +102,10 @@ Result<int> runGates(const app::Options& options, const ValidateFlags& flags) {
       }
   TRY(plan, controller.plan(if_forgotten, policy));
   TRY_OK(onlyGates(plan));
-  if (!options.json) std::cout << planText(plan) << std::endl;
-  if (flags.synchronized_load)
-    TRY_OK(askTogether(controller, session->cluster(), plan, options.json));
-  if (flags.dry_run) return int{kOk};
+  progress.onPlan(plan);
+  if (request.synchronized_load)
+    TRY_OK(synchronizeLoad(controller, session->cluster(), plan, progress));
+  if (request.dry_run) return ValidateRunResult{};
 
   TRY_OK(store.putValue(mark, toString(since)));
   for (const auto& [subject, facets] : again) TRY_OK(store.forgetFacts(subject, facets));
@@ -112,18 +113,10 @@ Result<int> runGates(const app::Options& options, const ValidateFlags& flags) {
   TRY(real, controller.plan(now, policy));
   TRY_OK(onlyGates(real));
   TRY(done, controller.run(controller.apply(std::move(real))));
-  session->view.finish();
-  if (!options.json) std::cout << reportText(done);
-  if (!done.ok()) return int{kFailed};
+  progress.onReport(done);
+  if (!done.ok()) return ValidateRunResult{false};
   TRY_OK(store.putValue(mark, ""));
-  return int{kOk};
+  return ValidateRunResult{};
 }
 
-}  // namespace
-
-int validateRun(const app::Options& options, const ValidateFlags& flags) {
-  const auto code = runGates(options, flags);
-  return code ? *code : report(code.error());
-}
-
-}  // namespace muster::cli
+}  // namespace muster::app

@@ -6,11 +6,11 @@
 #include "fabric/routing/routes.h"
 #include "validate/isolate/site.h"
 
-namespace muster::cli {
+namespace muster::app {
 
 /// For every rail of the site: nodes by their HCAs "NODE DEVICE". Errors: Unavailable (an HCA is
 /// not found, or packets do not arrive; named)
 Result<validate::isolate::SiteRoutes> siteRoutes(const validate::isolate::Site& site,
                                                  const fabric::Routes& routes);
 
-}  // namespace muster::cli
+}  // namespace muster::app

@@ -1,37 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// validate isolate: what is measured between nodes, and what comes of it. Killed anywhere, the same
-// command goes on.
+#include "app/isolation.h"
+
+#include "app/site_routes.h"
 #include "app/state_folder.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
-#include "cli/commands/commands.h"
-#include "cli/commands/site_routes.h"
-#include "cli/session.h"
 #include "fabric/discovery/tools.h"
 #include "validate/gates.h"
-#include "validate/isolate/isolation_run.h"
 #include "validate/pair_partner.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cctype>
-#include <iostream>
 #include <set>
 
-namespace muster::cli {
+namespace muster::app {
 namespace {
 
 namespace isolate = validate::isolate;
 
 constexpr std::chrono::seconds kAgentReconnectTimeout{
-    45};                                  ///< agents dial again so long after a controller's start
-constexpr std::chrono::hours kGoesOn{6};  ///< what was cut off longer ago says little of now
+    45};  ///< agents dial again so long after a controller's start
+constexpr std::chrono::hours kResumeWindow{6};  ///< what was cut off longer ago says little of now
 constexpr std::string_view kFacet = "isolation";
 
 /// Why a test must not disturb this node now; empty: it may.
-Async<std::string> whyNotNow(Session& session, NodeName name,
-                             std::vector<lifecycle::Claim> claims) {
+Async<std::string> whyNotDisturb(Session& session, NodeName name,
+                                 std::vector<lifecycle::Claim> claims) {
   auto& controller = *session.controller;
   for (const auto& claim : claims)
     if (!claim.ours && claim.subject == lifecycle::Subject(name))
@@ -47,7 +43,7 @@ Async<std::string> whyNotNow(Session& session, NodeName name,
 
 /// Whether the installed system of each of them has called within the time that agents take to
 /// return.
-Async<std::set<NodeName>> calling(Session& session, std::vector<NodeName> nodes) {
+Async<std::set<NodeName>> connectedNodes(Session& session, std::vector<NodeName> nodes) {
   auto& controller = *session.controller;
   const auto until = controller.clock().steady() + kAgentReconnectTimeout;
   std::set<NodeName> out;
@@ -66,18 +62,18 @@ Async<std::set<NodeName>> calling(Session& session, std::vector<NodeName> nodes)
 
 /// Nodes that a test may disturb now. Those that were named must all be; of the others some may be
 /// left out, and it is said why.
-Async<std::vector<NodeName>> undisturbed(Session& session, std::vector<NodeName> named) {
+Async<std::vector<NodeName>> disturbableNodes(Session& session, std::vector<NodeName> named) {
   const bool all = named.empty();
   if (all)
     for (const auto& node : session.cluster().nodes)
       if (!session.cluster().profileOf(node).fabric.empty()) named.push_back(node.name);
-  CO_TRY(there, co_await calling(session, named));
+  CO_TRY(there, co_await connectedNodes(session, named));
   CO_TRY(claims, session.controller->store().claims());
   std::vector<NodeName> out;
   for (const auto& name : named) {
     std::string why = "its installed system does not call";
     if (there.contains(name)) {
-      CO_TRY(answer, co_await whyNotNow(session, name, claims));
+      CO_TRY(answer, co_await whyNotDisturb(session, name, claims));
       why = answer;
     }
     if (why.empty())
@@ -86,7 +82,7 @@ Async<std::vector<NodeName>> undisturbed(Session& session, std::vector<NodeName>
       co_return fail(ErrorCode::Conflict,
                      fmt::format("{}: {}; nothing was tested", name.str(), why));
     else
-      std::cerr << fmt::format("left out: {}: {}\n", name.str(), why);
+      session.progress.onNotice(fmt::format("left out: {}: {}", name.str(), why));
   }
   co_return out;
 }
@@ -129,7 +125,7 @@ Result<void> clearShared(lifecycle::Store& store, const std::set<std::string>& c
 
 /// Each culprit is a finding, of its node or of the cluster, until a later isolation clears what it
 /// was seen on.
-Result<void> raiseFindings(app::Controller& controller, const isolate::Campaign& done) {
+Result<void> raiseFindings(Controller& controller, const isolate::Campaign& done) {
   const auto& site = done.begun.site;
   auto& store = controller.store();
   std::set<std::string> cleared;
@@ -160,7 +156,7 @@ Result<void> raiseFindings(app::Controller& controller, const isolate::Campaign&
   return {};
 }
 
-Result<void> keepMeasurements(Session& session, const isolate::Campaign& done) {
+Result<void> storeMeasurements(Session& session, const isolate::Campaign& done) {
   const auto& site = done.begun.site;
   std::vector<lifecycle::MeasuredSet> sets;
   for (std::size_t n = 0; n < site.nodes.size(); ++n) {
@@ -184,12 +180,12 @@ Result<void> keepMeasurements(Session& session, const isolate::Campaign& done) {
 }
 
 /// The run that this very wish has begun and not ended, when it may go on.
-Async<std::optional<isolate::Begun>> cutOff(Session& session, isolate::RunLog& log) {
+Async<std::optional<isolate::Begun>> interruptedRun(Session& session, isolate::RunLog& log) {
   CO_TRY(begun, log.begun());
   if (!begun) co_return std::nullopt;
   auto& controller = *session.controller;
   std::string why;
-  if (controller.clock().now() - begun->at > kGoesOn) why = "it is too long ago";
+  if (controller.clock().now() - begun->at > kResumeWindow) why = "it is too long ago";
   CO_TRY(claims, controller.store().claims());
   std::vector<NodeName> nodes;
   for (const auto& node : begun->site.nodes) {
@@ -199,26 +195,26 @@ Async<std::optional<isolate::Begun>> cutOff(Session& session, isolate::RunLog& l
       why = node.name.str() + " is in the inventory no more";
       continue;
     }
-    CO_TRY(disturbed, co_await whyNotNow(session, node.name, claims));
+    CO_TRY(disturbed, co_await whyNotDisturb(session, node.name, claims));
     if (!disturbed.empty()) why = fmt::format("{}: {}", node.name.str(), disturbed);
   }
   if (!why.empty()) {
-    std::cerr << fmt::format("the isolation of {} was cut off and does not go on: {}\n",
-                             toString(begun->at), why);
+    session.progress.onNotice(fmt::format(
+        "the isolation of {} was interrupted and does not go on: {}", toString(begun->at), why));
     CO_TRY_OK(log.remove());
     co_return std::nullopt;
   }
-  std::cerr << fmt::format("goes on with the isolation of {}\n", toString(begun->at));
-  auto waiting = calling(session, nodes);  // who does not come fails its tests
+  session.progress.onNotice(fmt::format("goes on with the isolation of {}", toString(begun->at)));
+  auto waiting = connectedNodes(session, nodes);  // who does not come fails its tests
   CO_TRY_OK(co_await std::move(waiting));
   co_return std::move(begun);
 }
 
 /// The tables of the switches, where this machine sits on an InfiniBand fabric.
-Async<isolate::SiteRoutes> routesOf(const app::Options& options, const Session& session,
+Async<isolate::SiteRoutes> routesOf(const Options& options, const Session& session,
                                     const isolate::Site& site) {
   const auto processes = io::makeProcessRunner();
-  const auto where = app::fabricOptions(options, session.lab);
+  const auto where = fabricOptions(options, session.lab);
   CO_TRY(found, co_await fabric::discover(*processes, where));
   fabric::Tools tools(*processes, where);
   CO_TRY(tables, co_await tools.forwardingTables());
@@ -227,100 +223,92 @@ Async<isolate::SiteRoutes> routesOf(const app::Options& options, const Session& 
 
 /// Without routes a bad way is told by its leaf's uplinks instead of its cable: less exact, and no
 /// reason not to test.
-Async<void> learnRoutes(const app::Options& options, const Session& session, isolate::Site& site) {
+Async<void> addRoutes(const Options& options, const Session& session, isolate::Site& site) {
   if (site.link.empty()) co_return Result<void>();
   auto routes = co_await routesOf(options, session, site);
   if (routes)
     useRoutes(site, std::move(*routes));
   else
-    std::cerr << fmt::format("single cables will not be told apart: {}\n", routes.error().str());
+    session.progress.onNotice(
+        fmt::format("single cables cannot be told apart: {}", routes.error().str()));
   co_return Result<void>();
 }
 
-Async<isolate::Begun> beginNew(const app::Options& options, Session& session, ValidateFlags flags,
+Async<isolate::Begun> beginRun(const Options& options, Session& session, IsolationRequest request,
                                std::vector<NodeName> named) {
-  CO_TRY(nodes, co_await undisturbed(session, std::move(named)));
+  CO_TRY(nodes, co_await disturbableNodes(session, std::move(named)));
   isolate::Begun begun;
   begun.run_id = "isolate-" + io::randomToken(8);
   begun.at = session.controller->clock().now();
   begun.seed =
-      flags.seed ? flags.seed : static_cast<std::uint64_t>(begun.at.time_since_epoch().count());
-  CO_TRY(engine, co_await isolate::chooseEngine(flags.engine, nodes, session.controller->agents(),
+      request.seed ? request.seed : static_cast<std::uint64_t>(begun.at.time_since_epoch().count());
+  CO_TRY(engine, co_await isolate::chooseEngine(request.engine, nodes, session.controller->agents(),
                                                 begun.run_id));
   begun.engine = engine;
   CO_TRY(site, isolate::siteOf(session.cluster(), nodes, session.controller->agents(), engine));
   begun.site = std::move(site);
   if (engine.kind != isolate::EngineKind::Tcp) {
-    CO_TRY_OK(co_await learnRoutes(options, session, begun.site));
+    CO_TRY_OK(co_await addRoutes(options, session, begun.site));
   }
-  begun.least_gbits = flags.min_gbps;
+  begun.least_gbits = request.min_gbps;
   if (!begun.least_gbits && engine.kind == isolate::EngineKind::Rdma)
     begun.least_gbits =
         validate::rdmaFloorGbits(begun.site.nodes.front().devices.front(), begun.site.link);
   co_return std::move(begun);
 }
 
-Async<isolate::Campaign> runIsolation(const app::Options& options, Session& session,
-                                      ValidateFlags flags, std::vector<NodeName> named,
+Async<isolate::Campaign> runIsolation(const Options& options, Session& session,
+                                      IsolationRequest request, std::vector<NodeName> named,
                                       isolate::RunLog& log) {
-  CO_TRY(begun, co_await cutOff(session, log));
+  CO_TRY(begun, co_await interruptedRun(session, log));
   if (!begun) {
-    CO_TRY(made, co_await beginNew(options, session, flags, std::move(named)));
+    CO_TRY(made, co_await beginRun(options, session, std::move(request), std::move(named)));
     CO_TRY_OK(log.begin(made));
     begun = std::move(made);
   }
-  const isolate::RoundBegins tell = [](const isolate::Round& round) {
-    std::cerr << fmt::format("round {}: {} ({} tests)\n", round.number, round.what,
-                             round.groups.size());
+  const isolate::RoundBegins tell = [&progress = session.progress](const isolate::Round& round) {
+    progress.onNotice(
+        fmt::format("round {}: {} ({} tests)", round.number, round.what, round.groups.size()));
   };
   co_return co_await isolate::runCampaign(std::move(*begun), log, session.controller->agents(),
                                           tell);
 }
 
 /// One run of one wish at a time, and it is found again by the same words.
-std::filesystem::path folderOf(const app::Options& options, const ValidateFlags& flags) {
-  const auto wish =
-      fmt::format("{}|{}|{}|{}", flags.nodes, flags.engine, flags.min_gbps.value_or(0), flags.seed);
+std::filesystem::path folderOf(const Options& options, const IsolationRequest& request) {
+  const auto wish = fmt::format("{}|{}|{}|{}", request.nodes, request.engine,
+                                request.min_gbps.value_or(0), request.seed);
   return options.state / "validation" / ("isolating-" + io::sha256Hex(wish).substr(0, 16));
 }
 
 /// The document first: its name follows from the run, so that it is written once however often this
 /// is done.
-Result<std::filesystem::path> keep(const app::Options& options, Session& session,
-                                   const isolate::Campaign& done) {
+Result<std::filesystem::path> record(const Options& options, Session& session,
+                                     const isolate::Campaign& done) {
   const auto file = options.state / "validation" /
                     fmt::format("isolate-{}.json", done.begun.at.time_since_epoch().count());
-  TRY_OK(io::makeDirs(file.parent_path(), app::kStateFolderMode));
-  TRY_OK(io::writeFileAtomic(file, jsonText(toJson(done), 1), app::kStateFileMode));
+  TRY_OK(io::makeDirs(file.parent_path(), kStateFolderMode));
+  TRY_OK(io::writeFileAtomic(file, jsonText(toJson(done), 1), kStateFileMode));
   TRY_OK(raiseFindings(*session.controller, done));
-  TRY_OK(keepMeasurements(session, done));
+  TRY_OK(storeMeasurements(session, done));
   return file;
-}
-
-Result<int> isolateNodes(const app::Options& options, const ValidateFlags& flags) {
-  TRY(live, effectiveCluster(options));
-  TRY(session, Session::open(options, std::move(live), app::Role::ReadOnly, true));
-  TRY(named, selectedNodes(session->cluster(), flags.nodes));
-  isolate::RunLog log(folderOf(options, flags));
-  TRY_OK(io::makeDirs(log.folder().parent_path(), app::kStateFolderMode));
-  const auto alone = io::FileLock::take(log.folder().string() + ".lock");
-  if (!alone) return fail(alone.error());
-  TRY(done, session->controller->run(runIsolation(options, *session, flags, named, log)));
-  TRY(file, keep(options, *session, done));
-  TRY_OK(log.remove());
-  auto document = toJson(done);
-  document.erase("rounds_run");
-  std::cout << (options.json ? jsonText(document, 2) + "\n"
-                             : toText(done.begun.site, done.verdict));
-  std::cerr << "every test is in " << file.string() << '\n';
-  return done.verdict.culprits.empty() && done.verdict.unclear.empty() ? int{kOk} : int{kFailed};
 }
 
 }  // namespace
 
-int validateIsolate(const app::Options& options, const ValidateFlags& flags) {
-  const auto code = isolateNodes(options, flags);
-  return code ? *code : report(code.error());
+Result<IsolationResult> isolateNodes(const Options& options, const IsolationRequest& request,
+                                     ProgressListener& progress) {
+  TRY(live, effectiveCluster(options));
+  TRY(session, Session::open(options, std::move(live), Role::ReadOnly, progress));
+  TRY(named, selectedNodes(session->cluster(), request.nodes));
+  isolate::RunLog log(folderOf(options, request));
+  TRY_OK(io::makeDirs(log.folder().parent_path(), kStateFolderMode));
+  const auto alone = io::FileLock::take(log.folder().string() + ".lock");
+  if (!alone) return fail(alone.error());
+  TRY(done, session->controller->run(runIsolation(options, *session, request, named, log)));
+  TRY(file, record(options, *session, done));
+  TRY_OK(log.remove());
+  return IsolationResult{std::move(done), std::move(file)};
 }
 
-}  // namespace muster::cli
+}  // namespace muster::app
