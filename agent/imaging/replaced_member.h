@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A set of disks whose guard refuses because one of its disks is a new one: told from its md
 // superblocks, so that whoever reads the refusal knows that the data is whole and what would keep
-// it. Nothing is done about it here: docs/adr/0129.
+// it. Nothing is done about it here: docs/adr/0111.
 #pragma once
 
 #include "agent/imaging/disks.h"
