@@ -117,7 +117,7 @@ Result<void> InBand::submit(const Order& order) {
   const wire::FirmwareTask what{std::string(device.way), device.match, order.image.version,
                                 place_.image_url + imagePath(order.image), order.image.sha256};
   return agents_.submit(
-      place_.node, {order.id, wire::TaskKind::InstallFirmware, agent::toJson(what), kInstallLimit});
+      place_.node, {order.id, wire::TaskKind::InstallFirmware, wire::toJson(what), kInstallLimit});
 }
 
 /// Nothing can be lost between order and answer: the order is numbered, and given again whenever

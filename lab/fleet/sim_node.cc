@@ -166,8 +166,10 @@ wire::Hardware SimNode::hardware() const {
   hardware.serial = spec_.serial;
   hardware.cpus = kCpus;
   hardware.memory_bytes = kMemoryBytes;
+  const bool empty = disk_.image_digest.empty();
   hardware.disks.push_back({"/dev/nvme0n1", spec_.serial + "-D0", "", "simulated",
-                            disk_.image_digest.empty() ? "none" : "an image", kDiskBytes});
+                            empty ? "none" : "an image", kDiskBytes,
+                            empty ? wire::DiskUse::Empty : wire::DiskUse::System});
   hardware.nics.push_back({"eth0", spec_.mac, "simulated"});
   return hardware;
 }

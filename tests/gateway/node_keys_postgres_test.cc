@@ -21,7 +21,7 @@ TEST(KeysInPostgres, ofControllersThatHandOutAtTheSameMomentOneHasTheLastWord) {
     auto first = lifecycle::openStore(url);
     ASSERT_TRUE(first) << first.error().str();
     ASSERT_TRUE(gateway::changeKeys(**first, kNode, [](gateway::NodeKeys& keys) {
-      return keys.called("installed", wire::Mode::Disk, false);
+      return keys.admitPoll("installed", wire::Mode::Disk, false);
     }));
   }
   std::vector<std::thread> controllers;
@@ -49,10 +49,10 @@ TEST(KeysInPostgres, ofControllersThatHandOutAtTheSameMomentOneHasTheLastWord) {
   const auto last = keys->disk.next;
   EXPECT_THAT(last, ::testing::EndsWith(fmt::format("-{}", kTurns - 1)));
   ASSERT_TRUE(gateway::changeKeys(**other, kNode, [&](gateway::NodeKeys& now) {
-    return now.called(last, wire::Mode::Disk, false);
+    return now.admitPoll(last, wire::Mode::Disk, false);
   }));
   const auto late = gateway::changeKeys(**one, kNode, [](gateway::NodeKeys& now) {
-    return now.called("installed", wire::Mode::Disk, false);
+    return now.admitPoll("installed", wire::Mode::Disk, false);
   });
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().code(), ErrorCode::Denied);

@@ -85,7 +85,7 @@ TEST_F(AdmissionTest, whoFailsToEnrolAgainAndAgainIsNotLookedAt) {
   EXPECT_EQ(statusOf(admit("/agent/v1/enrol", from("10.0.0.1"))), 200);
 }
 
-TEST(gateway::FailedAttempts, areForgottenAndAreBounded) {
+TEST(FailedAttempts, areForgottenAndAreBounded) {
   gateway::FailedAttempts attempts;
   auto now = std::chrono::steady_clock::now();
   for (std::size_t i = 0; i < gateway::FailedAttempts::kPerAddress; ++i) attempts.failed("a", now);

@@ -78,8 +78,8 @@ class InspectTest : public TasksTest {
     put("sys/bus/pci/devices/0000:03:00.0/vendor", "0x10de\n");
     put("sys/bus/pci/devices/0000:03:00.0/class", "0x040300\n");
     programs.fails("muster-agent tool gpus", 1, "no NVML");
-    tools.disk_content = [](const fs::path& device) -> Result<std::string> {
-      if (device.filename() == "vda") return std::string("none");
+    tools.disk_content = [](const fs::path& device) -> Result<DiskContent> {
+      if (device.filename() == "vda") return DiskContent{wire::DiskUse::Empty, "none"};
       return fail(ErrorCode::Unavailable, "I/O error");
     };
   }
@@ -121,10 +121,13 @@ TEST_F(InspectTest, anInstinctIsAGpuThoughItIsNoDisplay) {
 TEST_F(InspectTest, diskThatCannotBeReadIsNotBlank) {
   auto hardware = runAsync(context, inspect(tools));
   EXPECT_EQ(hardware->disks[1].content, "none");
+  EXPECT_EQ(hardware->disks[1].use, wire::DiskUse::Empty);
+  EXPECT_EQ(hardware->disks[0].use, wire::DiskUse::Other);
   EXPECT_THAT(hardware->disks[0].content, HasSubstr("unreadable: I/O error"));
   tools.disk_content = nullptr;
   hardware = runAsync(context, inspect(tools));
   EXPECT_NE(hardware->disks[1].content, "none");
+  EXPECT_EQ(hardware->disks[1].use, wire::DiskUse::Other);
 }
 
 TEST_F(InspectTest, nvmlKnowsMoreThanTheBus) {

@@ -138,7 +138,7 @@ TEST_F(NodeServiceTest, whatTheServiceSaidIsToldWhereItsStartIsRefused) {
   ASSERT_FALSE(failed);
   EXPECT_THAT(
       failed.error().str(),
-      HasSubstr("muster-opensm.service did not start; its last words: osm_vendor_bind: ERR 5425"));
+      HasSubstr("muster-opensm.service did not start; its last output: osm_vendor_bind: ERR 5425"));
   EXPECT_EQ(probe("opensm"), "");
 }
 

@@ -7,7 +7,6 @@
 #include "tests/agent/site.h"
 #include "tests/fakes/memory_store.h"
 #include "tests/lifecycle/crash_store.h"
-#include "wire/wipe_guard.h"
 
 #include <gmock/gmock.h>
 
@@ -52,12 +51,14 @@ class KeysTest : public ::testing::Test {
     EXPECT_THAT(call(ram, wire::Mode::Ram)->body, HasSubstr(id));
     return id;
   }
-  static wire::AgentTaskReport failed(const std::string& id, const std::string& text) {
+  static wire::AgentTaskReport failed(const std::string& id, const std::string& text,
+                                      std::vector<wire::TaskReason> reasons = {}) {
     wire::AgentTaskReport report;
     report.id = id;
     report.phase = wire::TaskPhase::Failed;
     report.code = ErrorCode::Denied;
     report.text = text;
+    report.reasons = std::move(reasons);
     return report;
   }
   int polls(const io::TlsIdentity& who, wire::Mode mode) {
@@ -91,7 +92,7 @@ class KeysTest : public ::testing::Test {
   }
   /// The node is off, and started anew after.
   void silence() {
-    site.clock.advance(wire::kSilentAfter + 1s);
+    site.clock.advance(wire::kAgentTimeout + 1s);
     ++boot_;
   }
 
@@ -119,7 +120,7 @@ TEST_F(KeysTest, aReImageEndsTheKeyOfTheLifeBefore) {
   EXPECT_EQ(polls(now, wire::Mode::Disk), 200);
   const auto findings = site.store->findings(nullptr);
   ASSERT_FALSE(findings->empty());
-  EXPECT_THAT(findings->front().text, HasSubstr("of an earlier life of the node"));
+  EXPECT_THAT(findings->front().text, HasSubstr("of an earlier installation of the node"));
 }
 
 TEST_F(KeysTest, theKeyEndsWhenTheOrderToWriteGoesOutNotWhenItIsDone) {
@@ -139,8 +140,8 @@ TEST_F(KeysTest, anOrderThatIsRefusedBeforeTheFirstByteGivesTheKeyBack) {
   const auto ram = enrol();
   ASSERT_EQ(polls(ram, wire::Mode::Ram), 200);
   const auto refusal =
-      failed(orderedToWrite(ram),
-             std::string(wire::kUntouched) + ": /dev/sdb holds ext4; it is not overwritten");
+      failed(orderedToWrite(ram), "/dev/sdb holds ext4; it is not overwritten",
+             {wire::TaskReason::SystemWipeDenied, wire::TaskReason::DisksUntouched});
   site.restartController();  // whoever hears it
   ASSERT_EQ(call(ram, wire::Mode::Ram, {refusal})->status, 200);
   silence();
@@ -157,7 +158,7 @@ TEST_F(KeysTest, anOrderThatIsRefusedBeforeTheFirstByteGivesTheKeyBack) {
 TEST_F(KeysTest, whatMayHaveWrittenGivesNothingBack) {
   for (const std::string& text :
        {std::string("/dev/sda: input/output error"),
-        "the controller said \"" + std::string(wire::kUntouched) + ": \""}) {
+        std::string("no disk was touched: an agent of before, which says it in words alone")}) {
     SCOPED_TRACE(text);
     const auto before = installed();
     const auto ram = enrol();
@@ -175,10 +176,10 @@ TEST_F(KeysTest, anOrderThatWentOutTwiceGivesNothingBack) {
   const auto order = orderedToWrite(ram);
   ASSERT_THAT(call(ram, wire::Mode::Ram)->body,
               HasSubstr(order));  // an agent that was restarted may have written before
-  ASSERT_EQ(
-      call(ram, wire::Mode::Ram, {failed(order, std::string(wire::kUntouched) + ": no such image")})
-          ->status,
-      200);
+  ASSERT_EQ(call(ram, wire::Mode::Ram,
+                 {failed(order, "no such image", {wire::TaskReason::DisksUntouched})})
+                ->status,
+            200);
   silence();
   EXPECT_EQ(polls(before, wire::Mode::Disk), 403);
 }
@@ -191,7 +192,7 @@ TEST_F(KeysTest, theNextRamOsGivesNothingBackOfTheOneBefore) {
   silence();  // the power goes while it writes
   const auto next = enrol();
   ASSERT_EQ(call(next, wire::Mode::Ram,
-                 {failed(order, std::string(wire::kUntouched) + ": no such image")})
+                 {failed(order, "no such image", {wire::TaskReason::DisksUntouched})})
                 ->status,
             200);
   silence();
@@ -212,8 +213,8 @@ TEST_F(KeysTest, aLookInTheRamOsEndsNothingOfTheInstalledSystem) {
 }
 
 TEST_F(KeysTest, anErasureEndsTheKeyOfTheSystemThatItTakes) {
-  std::string content = "a system installed by muster";
-  const auto erase = [this, &content](const std::string& params) {
+  auto use = wire::DiskUse::System;
+  const auto erase = [this, &use](const std::string& params) {
     const auto disk = installed();
     const auto ram = enrol();
     wire::PollRequest poll;
@@ -225,14 +226,16 @@ TEST_F(KeysTest, anErasureEndsTheKeyOfTheSystemThatItTakes) {
                        .serial = "SYSTEM",
                        .wwn = {},
                        .model = {},
-                       .content = content,
-                       .size_bytes = 1},
+                       .content = "a system installed by muster",
+                       .size_bytes = 1,
+                       .use = use},
                       {.path = "/dev/sdb",
                        .serial = "DATA",
                        .wwn = {},
                        .model = {},
                        .content = "none",
-                       .size_bytes = 1}};
+                       .size_bytes = 1,
+                       .use = wire::DiskUse::Empty}};
     poll.hardware = toJson(hardware);
     poll.session = "";
     wire::AgentTaskReport busy;
@@ -251,9 +254,12 @@ TEST_F(KeysTest, anErasureEndsTheKeyOfTheSystemThatItTakes) {
   EXPECT_EQ(erase(R"({"disk_serials":[]})"), 403);
   EXPECT_EQ(erase(R"({"disk_serials":["SYSTEM"]})"), 403);
   EXPECT_EQ(erase(R"({"disk_serials":["DATA"]})"), 200) << "the system is still there";
-  content = "partitions of a whole disk's image";
+  use = wire::DiskUse::Other;
   EXPECT_EQ(erase(R"({"disk_serials":["DATA"]})"), 403)
       << "which disk the system is on is not known";
+  use = wire::DiskUse::Unknown;
+  EXPECT_EQ(erase(R"({"disk_serials":["DATA"]})"), 403)
+      << "an agent of before says it in words alone";
   site.cluster.profiles["sku"].disk = "serial:SYSTEM";
   site.cluster.nodes.front().profile = "sku";
   EXPECT_EQ(erase(R"({"disk_serials":["DATA"]})"), 200) << "the inventory knows";
@@ -388,20 +394,20 @@ class Lives {
     const auto csr = io::makeKeyAndRequest("r")->csr_pem;
     ram_ = step("enrol", [&] { return enrolled(csr); });
     expectRefused("enrolled", old_ram_, wire::Mode::Ram);
-    step("call in the RAM OS", [&] { return called(ram_, wire::Mode::Ram); });
-    step("order", [&] { return ended(); });
+    step("call in the RAM OS", [&] { return admitPoll(ram_, wire::Mode::Ram); });
+    step("order", [&] { return retired(); });
     expectRefused("ordered to write", old_disk_, wire::Mode::Disk);
     disk_ = step("certificate", [&] { return certified(ram_); });
     expectRefused("certified", old_disk_, wire::Mode::Disk);
-    step("call from the disk", [&] { return called(disk_, wire::Mode::Disk); });
+    step("call from the disk", [&] { return admitPoll(disk_, wire::Mode::Disk); });
     expectRefused("the installed system has called", ram_, wire::Mode::Ram);
     const auto first = disk_;
     disk_ = step("renewal", [&] { return certified(first); });
-    step("call with the next", [&] { return called(disk_, wire::Mode::Disk); });
+    step("call with the next", [&] { return admitPoll(disk_, wire::Mode::Disk); });
     expectRefused("the next key has called", first, wire::Mode::Disk);
     expectRefused("at the end", old_disk_, wire::Mode::Disk);
     expectRefused("at the end", old_ram_, wire::Mode::Ram);
-    step("goes on", [&] { return called(disk_, wire::Mode::Disk); });
+    step("goes on", [&] { return admitPoll(disk_, wire::Mode::Disk); });
   }
 
  private:
@@ -412,7 +418,7 @@ class Lives {
     enrolment_ = *controller_->openEnrolment(kNode, cluster_.nodes[0].mac);
     ram_ = *enrolled(io::makeKeyAndRequest(name)->csr_pem);
     disk_ = *certified(ram_);
-    ASSERT_TRUE(called(disk_, wire::Mode::Disk));
+    ASSERT_TRUE(admitPoll(disk_, wire::Mode::Disk));
   }
   Result<std::string> enrolled(const std::string& csr) {
     return keyIn(runAsync(controller_->enrol({enrolment_, csr, kMac1}, "127.0.0.1")));
@@ -420,10 +426,10 @@ class Lives {
   Result<std::string> certified(const std::string& key) {
     return keyIn(runAsync(controller_->certify(kNode, key, io::makeKeyAndRequest("d")->csr_pem)));
   }
-  Result<std::string> called(const std::string& key, wire::Mode mode) {
+  Result<std::string> admitPoll(const std::string& key, wire::Mode mode) {
     return key_(runAsync(controller_->admit(kNode, key, mode, false)), key);
   }
-  Result<std::string> ended() {
+  Result<std::string> retired() {
     return key_(runAsync(controller_->endInstalled(kNode, "order")), "");
   }
   static Result<std::string> keyIn(Result<wire::EnrolResponse> answer) {
@@ -493,11 +499,11 @@ TEST(KeysOverDeaths, aRefusalThatIsToldAgainGivesTheKeyBackOnce) {
         dying(cluster, ca, crashing, clock, kNetwork), next(cluster, ca, inner, clock, kNetwork);
     ASSERT_TRUE(runAsync(one.admit(kNode, "disk", wire::Mode::Disk, false)));
     ASSERT_TRUE(runAsync(one.endInstalled(kNode, "order")));
-    EXPECT_THROW((void)runAsync(dying.giveBack(kNode, {"older", "order"})), Crash);
-    ASSERT_TRUE(runAsync(next.giveBack(kNode, {"older", "order"})));
+    EXPECT_THROW((void)runAsync(dying.restoreInstalled(kNode, {"older", "order"})), Crash);
+    ASSERT_TRUE(runAsync(next.restoreInstalled(kNode, {"older", "order"})));
     EXPECT_TRUE(runAsync(next.admit(kNode, "disk", wire::Mode::Disk, false)));
     ASSERT_TRUE(runAsync(next.endInstalled(kNode, "another")));
-    ASSERT_TRUE(runAsync(next.giveBack(kNode, {"older", "order"})));
+    ASSERT_TRUE(runAsync(next.restoreInstalled(kNode, {"older", "order"})));
     EXPECT_FALSE(runAsync(next.admit(kNode, "disk", wire::Mode::Disk, false)));
   }
 }

@@ -9,11 +9,11 @@
 namespace muster::agent {
 namespace {
 
-TEST(StillWorking, saysSoUntilTheWorkIsDone) {
+TEST(ProgressHeartbeat, saysSoUntilTheWorkIsDone) {
   std::vector<std::string> said;
   {
     std::latch three(3);
-    const StillWorking working(
+    const ProgressHeartbeat working(
         [&](const std::string& text) {
           if (said.size() == 3) return;
           said.push_back(text);
@@ -27,11 +27,11 @@ TEST(StillWorking, saysSoUntilTheWorkIsDone) {
                                             "the system makes its initrd (0 s)"}));
 }
 
-TEST(StillWorking, endsAtOnceWithTheWork) {
+TEST(ProgressHeartbeat, endsAtOnceWithTheWork) {
   std::vector<std::string> said;
   {
-    const StillWorking working([&](const std::string& text) { said.push_back(text); }, "growing",
-                               std::chrono::hours(1));
+    const ProgressHeartbeat working([&](const std::string& text) { said.push_back(text); },
+                                    "growing", std::chrono::hours(1));
   }
   EXPECT_EQ(said, std::vector<std::string>{"growing"});
 }

@@ -157,7 +157,9 @@ TEST_F(ConversationTest, controllerThatLostItsClaimIsRefusedByTheAgent) {
 TEST_F(ConversationTest, anAgentDoesNotRepeatItself) {
   startRam();
   ASSERT_TRUE(site.await(site.gateway().runTask(kNode, task("t1", wire::TaskKind::Probe))));
-  const auto isShort = [&] { return node->said.back().find("as_before") != std::string::npos; };
+  const auto isShort = [&] {
+    return node->said.back().find("unchanged_since") != std::string::npos;
+  };
   ASSERT_TRUE(site.until([&] {
     site.clock.advance(wire::kPollWait);  // every long poll is answered
     return isShort();
@@ -206,7 +208,7 @@ TEST_F(ConversationTest, waitForSaysWhatWasHeardLast) {
 TEST_F(ConversationTest, silentAgentIsGone) {
   startRam();
   site.kill(node);
-  site.clock.advance(wire::kSilentAfter - 1s);
+  site.clock.advance(wire::kAgentTimeout - 1s);
   EXPECT_TRUE(site.gateway().state(kNode));
   site.clock.advance(2s);
   EXPECT_FALSE(site.gateway().state(kNode));
@@ -228,7 +230,7 @@ TEST_F(ConversationTest, silenceDuringATaskEndsTheWait) {
   }));
   ASSERT_FALSE(*end);
   EXPECT_EQ(end->error().code(), ErrorCode::Unavailable);
-  EXPECT_THAT(end->error().str(), HasSubstr("fell silent"));
+  EXPECT_THAT(end->error().str(), HasSubstr("stopped polling"));
 }
 
 TEST_F(ConversationTest, taskEndsAtItsDeadline) {
@@ -485,10 +487,10 @@ TEST_F(PollTest, whatAShortPollLeavesOutMustBeKnown) {
     return *wire::parsePollResponse(site.post("/agent/v1/poll", toJson(poll), identity)->body);
   };
   auto first = say(busyPoll("b1", 1, {report("t", wire::TaskPhase::Done, R"({"x":1})")}));
-  EXPECT_TRUE(first.takes_short);
+  EXPECT_TRUE(first.supports_delta);
   auto same = busyPoll("b1", 2, {});
   same.session = first.session;
-  same.as_before = 1;
+  same.unchanged_since = 1;
   site.clock.advance(5s);
   EXPECT_EQ(say(same).session, first.session);
   EXPECT_EQ(site.gateway().report(kNode, "t")->result, R"({"x":1})");
@@ -497,7 +499,7 @@ TEST_F(PollTest, whatAShortPollLeavesOutMustBeKnown) {
 
   same.sequence = 3;
   EXPECT_EQ(say(same).session, "") << "the last that was heard is 2: everything is to be said";
-  same.as_before = 2;
+  same.unchanged_since = 2;
   same.boot_id = "b2";
   EXPECT_EQ(say(same).session, "");
   EXPECT_EQ(site.gateway().state(kNode)->boot_id, "b1") << "and nothing of it was believed";
@@ -505,7 +507,7 @@ TEST_F(PollTest, whatAShortPollLeavesOutMustBeKnown) {
   EXPECT_EQ(say(same).session, first.session);
   site.restartController();
   same.sequence = 4;
-  same.as_before = 3;
+  same.unchanged_since = 3;
   const auto later = say(same);
   EXPECT_NE(later.session, first.session);
   EXPECT_FALSE(site.gateway().state(kNode)) << "another life knows nothing";

@@ -205,24 +205,5 @@ TEST_F(HealthSenseTest, aCarrierThatWentManyTimesIsToldOfRealPortsOnly) {
   EXPECT_EQ(report.symptoms[0].count, 11u);
 }
 
-TEST(wire::HealthReport, travelsWithThePollAndIsReadStrictly) {
-  const wire::HealthReport report{{{"xid.79", "0000:18:00.0", 2, "fallen \xff off"}},
-                                  {{"gpu", "ok"}}};
-  const auto back = wire::parseHealthReport(toJson(report));
-  ASSERT_TRUE(back) << back.error().str();
-  EXPECT_EQ(back->symptoms[0].count, 2u);
-  EXPECT_FALSE(
-      wire::parseHealthReport(R"({"symptoms": [{"device": "x", "count": 1}], "sources": {}})"));
-  EXPECT_FALSE(
-      wire::parseHealthReport(R"({"symptoms": [{"id": "x", "count": -1}], "sources": {}})"));
-  wire::PollRequest poll;
-  poll.boot_id = "b";
-  poll.health = toJson(report);
-  EXPECT_EQ(wire::parsePollRequest(toJson(poll))->health, poll.health);
-  poll.health.clear();
-  EXPECT_TRUE(wire::parsePollRequest(toJson(poll))->health.empty())
-      << "an older agent says nothing";
-}
-
 }  // namespace
 }  // namespace muster::agent::test

@@ -284,23 +284,6 @@ TEST_F(DeviceFirmwareTest, fwupdsDevicesAreReadWithWhatItsHistorySaysWaitsForARe
   }
 }
 
-TEST(wire::FirmwareTask, isReadStrictly) {
-  const wire::FirmwareTask good{"nvme", "X", "1", "http://c/f", std::string(64, 'a')};
-  ASSERT_TRUE(wire::parseFirmwareTask(toJson(good)));
-  auto bad = good;
-  bad.way = "dd";
-  EXPECT_FALSE(wire::parseFirmwareTask(toJson(bad)));
-  bad = good;
-  bad.sha256 = "abc";
-  EXPECT_FALSE(wire::parseFirmwareTask(toJson(bad)));
-  bad = good;
-  bad.url = "file:///etc/passwd";
-  EXPECT_FALSE(wire::parseFirmwareTask(toJson(bad)));
-  bad = good;
-  bad.match = "";
-  EXPECT_FALSE(wire::parseFirmwareTask(toJson(bad)));
-}
-
 // ---- the programs themselves, as Debian has them, without hardware
 
 /// The real programs; fwupd with its test plugin, and folders of its own.

@@ -5,7 +5,6 @@
 #include "base/io/files.h"
 #include "tests/fakes/scripted_programs.h"
 #include "tests/run_async.h"
-#include "wire/restart_words.h"
 
 #include <gmock/gmock.h>
 
@@ -61,7 +60,8 @@ class SettingsTest : public ::testing::Test {
     bool gone = false;
     asio::cancellation_signal cut;
     bool restarts() const {
-      return !gone && context->progressNow().second.starts_with(wire::kRestarting);
+      const auto reasons = context->progressNow().reasons;
+      return !gone && std::ranges::find(reasons, wire::TaskReason::Restarting) != reasons.end();
     }
   };
   /// Until it has ended or waits for the restart.
@@ -158,7 +158,7 @@ TEST_F(SettingsTest, theKernelsArgumentsNeedOneRestartAndNeverTwo) {
   const auto first = begin("i1");
   ASSERT_TRUE(first->restarts()) << "an attempt that ended before the machine would be followed by "
                                     "one that finds it as it was";
-  EXPECT_THAT(first->context->progressNow().second,
+  EXPECT_THAT(first->context->progressNow().text,
               HasSubstr("the kernel was started without iommu=pt"));
   EXPECT_EQ(programs.count("systemd-run"), 1u);
   EXPECT_EQ(read("etc/muster/kernel-args.cfg"), "set muster_args=\"iommu=pt\"\n");
@@ -268,7 +268,7 @@ TEST_F(SettingsTest, aModuleThatIsNotTheInstalledOneNeedsARestart) {
   const auto restarting = begin("i1");
   ASSERT_TRUE(restarting->restarts());
   EXPECT_THAT(
-      restarting->context->progressNow().second,
+      restarting->context->progressNow().text,
       HasSubstr("module nvidia is loaded with version 535.261.03, installed is 570.124.06"));
   die(*restarting);
   programs.on("modinfo -F version nvidia", "535.261.03\n");

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/imaging/wipe_policy.h"
 
-#include "wire/wipe_guard.h"
-
 #include <gmock/gmock.h>
 
 namespace muster::agent {
 namespace {
 
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
 /// A system disk, a set of two disks, and what they hold.
-class WipeRightsTest : public testing::Test {
+class WipePolicyTest : public testing::Test {
  protected:
   static DiskInfo disk(const std::string& name) {
     return {"/dev/" + name, "SN-" + name, "", 1ull << 40};
@@ -26,22 +25,23 @@ class WipeRightsTest : public testing::Test {
     }
     return plan;
   }
-  Result<void> guard(WipeRights rights, bool guarded = true) {
-    return guardDisks({disk("sda")}, planOf(guarded), rights,
-                      [this](const DiskInfo& one) -> Result<std::string> {
-                        const auto found = holds_.find(one.path);
-                        if (found == holds_.end()) return fail(ErrorCode::Internal, "cannot look");
-                        return found->second;
-                      });
+  Result<void> guard(WipePolicy policy, bool guarded = true) {
+    return guardDisks(
+        {disk("sda")}, planOf(guarded), policy, [this](const DiskInfo& one) -> Result<DiskContent> {
+          const auto found = holds_.find(one.path);
+          if (found == holds_.end()) return fail(ErrorCode::Internal, "cannot look");
+          return DiskContent{found->second == "none" ? wire::DiskUse::Empty : wire::DiskUse::Other,
+                             found->second};
+        });
   }
 
   std::map<std::string, std::string> holds_{
       {"/dev/sda", "none"}, {"/dev/sdb", "none"}, {"/dev/sdc", "none"}};
 };
 
-TEST_F(WipeRightsTest, emptyDisksNeedNoPermission) { EXPECT_TRUE(guard({})); }
+TEST_F(WipePolicyTest, emptyDisksNeedNoPermission) { EXPECT_TRUE(guard({})); }
 
-TEST_F(WipeRightsTest, aPermissionForTheSystemCoversNoData) {
+TEST_F(WipePolicyTest, aPermissionForTheSystemCoversNoData) {
   holds_["/dev/sda"] = "a system installed by muster";
   holds_["/dev/sdb"] = "linux_raid_member on /dev/sdb1";
   const auto done = guard({.system = true});
@@ -50,36 +50,39 @@ TEST_F(WipeRightsTest, aPermissionForTheSystemCoversNoData) {
   EXPECT_THAT(done.error().text(),
               AllOf(HasSubstr("disks of home: /dev/sdb (serial SN-sdb, 1024.0 GiB) holds "
                               "linux_raid_member on /dev/sdb1"),
-                    HasSubstr(std::string(wire::kDataGuard)), Not(HasSubstr("/dev/sdc")),
-                    Not(HasSubstr(std::string(wire::kWipeGuard)))));
+                    Not(HasSubstr("/dev/sdc"))));
+  EXPECT_THAT(done.error().reasons(), ElementsAre(ErrorReason(wire::TaskReason::DataWipeDenied)));
   EXPECT_TRUE(guard({.system = true, .data = true}));
 }
 
-TEST_F(WipeRightsTest, aPermissionForDataCoversNoSystem) {
+TEST_F(WipePolicyTest, aPermissionForDataCoversNoSystem) {
   holds_["/dev/sdc"] = "xfs";
   EXPECT_TRUE(guard({.system = false, .data = true}))
       << "an order that goes on: its system disk is empty already";
   holds_["/dev/sda"] = "ext4";
-  EXPECT_THAT(guard({.system = false, .data = true}).error().text(),
-              AllOf(HasSubstr("/dev/sda"), HasSubstr(std::string(wire::kWipeGuard)),
-                    Not(HasSubstr(std::string(wire::kDataGuard)))));
+  const auto done = guard({.system = false, .data = true});
+  EXPECT_THAT(done.error().text(), HasSubstr("/dev/sda"));
+  EXPECT_THAT(done.error().reasons(), ElementsAre(ErrorReason(wire::TaskReason::SystemWipeDenied)));
 }
 
-TEST_F(WipeRightsTest, whatIsMissingIsSaidAtOnce) {
+TEST_F(WipePolicyTest, whatIsMissingIsSaidAtOnce) {
   holds_["/dev/sda"] = holds_["/dev/sdb"] = "ext4";
   const auto done = guard({});
   ASSERT_FALSE(done);
-  EXPECT_THAT(done.error().text(), AllOf(HasSubstr(std::string(wire::kWipeGuard)),
-                                         HasSubstr(std::string(wire::kDataGuard))));
+  EXPECT_TRUE(done.error().has(wire::TaskReason::SystemWipeDenied));
+  EXPECT_TRUE(done.error().has(wire::TaskReason::DataWipeDenied));
+  EXPECT_THAT(done.error().text(),
+              AllOf(HasSubstr("did not say that this node may be wiped"),
+                    HasSubstr("a permission to wipe the system disk does not cover data")));
 }
 
-TEST_F(WipeRightsTest, whatIsNotGuardedNeedsThePermissionForTheSystem) {
+TEST_F(WipePolicyTest, whatIsNotGuardedNeedsThePermissionForTheSystem) {
   holds_["/dev/sdb"] = "crypto_LUKS";
-  EXPECT_THAT(guard({}, false).error().text(), HasSubstr(std::string(wire::kWipeGuard)));
+  EXPECT_TRUE(guard({}, false).error().has(wire::TaskReason::SystemWipeDenied));
   EXPECT_TRUE(guard({.system = true}, false));
 }
 
-TEST_F(WipeRightsTest, aDiskThatCannotBeLookedAtIsNoEmptyOne) {
+TEST_F(WipePolicyTest, aDiskThatCannotBeLookedAtIsNoEmptyOne) {
   holds_.erase("/dev/sdc");
   EXPECT_FALSE(guard({.system = true, .data = true}));
 }

@@ -168,61 +168,8 @@ TEST(AgentOptions, severalControllers) {
   std::string many = "https://a:1";
   for (int port = 2; port <= 9; ++port) many += fmt::format(",https://a:{}", port);
   EXPECT_THAT(why(many), HasSubstr("more than 8"));
-  EXPECT_EQ(toString(*wire::parseControllers("https://a:1,https://b:2")),
+  EXPECT_EQ(wire::toString(*wire::parseControllers("https://a:1,https://b:2")),
             "https://a:1,https://b:2");
-}
-
-std::string present(const wire::Controllers& controllers) { return controllers.present().host; }
-
-TEST(wire::Controllers, oneIsTriedAgainForEver) {
-  wire::Controllers one(*wire::parseControllers("https://a:1"));
-  EXPECT_TRUE(one.failed(false));
-  one.answered();
-  EXPECT_TRUE(one.failed(false));
-  EXPECT_TRUE(one.failed(true));
-  EXPECT_EQ(present(one), "a");
-}
-
-TEST(wire::Controllers, areTriedInTurnAndTheOneThatAnswersStays) {
-  wire::Controllers three(*wire::parseControllers("https://a:1,https://b:1,https://c:1"));
-  EXPECT_FALSE(three.failed(false));
-  EXPECT_EQ(present(three), "b");
-  EXPECT_FALSE(three.failed(true));
-  EXPECT_EQ(present(three), "c");
-  EXPECT_TRUE(three.failed(false)) << "all have been tried";
-  EXPECT_EQ(present(three), "a");
-  EXPECT_FALSE(three.failed(false));
-  three.answered();
-  EXPECT_TRUE(three.proven());
-  EXPECT_EQ(present(three), "b");
-  for (int tries = 0; tries < wire::kTriesOfTheSame; ++tries) {
-    EXPECT_TRUE(three.failed(false));
-    EXPECT_EQ(present(three), "b") << "it may only be starting anew";
-    EXPECT_FALSE(three.proven());
-  }
-  EXPECT_FALSE(three.failed(false));
-  EXPECT_EQ(present(three), "c");
-}
-
-TEST(wire::Controllers, oneThatKeptSilentIsLeftAtOnce) {
-  wire::Controllers two(*wire::parseControllers("https://a:1,https://b:1"));
-  two.answered();
-  EXPECT_FALSE(two.failed(true));
-  EXPECT_EQ(present(two), "b");
-}
-
-TEST(wire::Controllers, learnOfOthersAndStayWithWhoAnswers) {
-  wire::Controllers known(*wire::parseControllers("https://b:1"));
-  known.answered();
-  EXPECT_FALSE(known.learn({})) << "nothing is no list";
-  EXPECT_FALSE(known.learn(*wire::parseControllers("https://b:1")));
-  EXPECT_TRUE(known.learn(*wire::parseControllers("https://a:1,https://b:1")));
-  EXPECT_EQ(present(known), "b");
-  EXPECT_TRUE(known.proven());
-  EXPECT_TRUE(known.learn(*wire::parseControllers("https://a:1,https://c:1")));
-  EXPECT_EQ(toString(known.all()), "https://a:1,https://c:1,https://b:1")
-      << "who answers stays, whatever is said";
-  EXPECT_EQ(present(known), "b");
 }
 
 TEST(AgentOptions, configurationFile) {
