@@ -52,12 +52,12 @@ Result<BmcChangeReport> changeAll(Change& change, const std::string& what,
         fmt::format("{}: {}: {}", actorText(), what, result ? "done" : result.error().str()));
     if (!noted) logWarning("bmc", "{}", noted.error().str());
   };
-  auto report = controller.run(bmc::campaign(change.nodes, std::move(work), ended));
+  auto report = controller.run(bmc::runBulkOperation(change.nodes, std::move(work), ended));
   (void)controller.run(controller.bmcs().close());
   if (!report) return fail(report.error());
   BmcChangeReport out{change.nodes.size(),
                       std::move(report->done),
-                      std::move(report->left),
+                      std::move(report->not_started),
                       std::move(report->failed),
                       {}};
   for (const auto& node : change.nodes) {
@@ -147,10 +147,10 @@ Result<BmcChangeReport> issueBmcCertificates(const Options& options, const std::
       co_return controller.ca().signServer(request, subject.common_name, subject.names,
                                            kBmcCertificateLifetime);
     };
-    return bmc::certify(controller.bmcs().at(name), subject,
-                        signer
-                            ? bmc::signBy(bmc::wordsFor(node, signer->sign), controller.processes())
-                            : bmc::CertificateSigner(ours));
+    return bmc::certify(
+        controller.bmcs().at(name), subject,
+        signer ? bmc::signBy(bmc::argumentsFor(node, signer->sign), controller.processes())
+               : bmc::CertificateSigner(ours));
   };
   return changeAll(change, "certificate of the BMC", work, changed);
 }

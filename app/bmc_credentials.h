@@ -16,7 +16,7 @@ namespace muster::app {
 struct BmcIdentity {
   NodeName node;
   std::string url;
-  bmc::BmcMemory memory;
+  bmc::BmcTrustState memory;
   bool rotates = false;  ///< its credential declares a next password
 };
 /// From the store; no BMC is asked. `nodes`: hostlist; empty: all.

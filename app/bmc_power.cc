@@ -76,7 +76,7 @@ Result<void> restorePower(Session& session, const NodeName& node, bool by_ipmi,
     TRY_OK(controller.run(bmc.restorePower(cut_at)));
     if (by_ipmi) return {};  // its Redfish may stay silent for another reason
     TRY_OK(controller.run(
-        bmc::readsUntilBack(bmc, controller.clock(), {kBmcReturnTimeout, kPresencePoll, true})));
+        bmc::waitUntilReady(bmc, controller.clock(), {kBmcReturnTimeout, kPresencePoll, true})));
   }
   return controller.store().putValue(powerCutKey(node), "");
 }
@@ -126,7 +126,7 @@ Async<void> carryOut(bmc::Bmc& bmc, PowerCommand command) {
     case PowerCommand::AcCycle:
       return bmc.acCycle();
     case PowerCommand::Nmi:
-      return bmc.interrupt();
+      return bmc.sendNmi();
     case PowerCommand::ResetBmc:
       break;
   }

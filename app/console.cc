@@ -23,12 +23,12 @@ Async<void> attach(bmc::ConsoleSource& source, bool force, bmc::BmcFleet& bmcs, 
 }  // namespace
 
 Result<std::vector<bmc::KeptBoot>> recordedBoots(const Options& options, const NodeName& node) {
-  return bmc::BootShelf(bmc::keptConsoles(options.state), node).boots();
+  return bmc::BootLogArchive(bmc::keptConsoles(options.state), node).boots();
 }
 
 Result<RecordedBoot> recordedBoot(const Options& options, const NodeName& node,
                                   std::optional<int> number) {
-  const bmc::BootShelf shelf(bmc::keptConsoles(options.state), node);
+  const bmc::BootLogArchive shelf(bmc::keptConsoles(options.state), node);
   TRY(boots, shelf.boots());
   if (boots.empty())
     return fail(ErrorCode::NotFound,

@@ -25,7 +25,7 @@ Result<FirmwareUpgrades> firmwareUpgrades(const Options& options, const std::str
   TRY(facts, store->facts());
   std::vector<firmware::Durations> machines;
   for (const auto& node : cluster.nodes)
-    machines.push_back(firmware::learntBy(facts, lifecycle::Subject(node.name)));
+    machines.push_back(firmware::measuredBy(facts, lifecycle::Subject(node.name)));
   const auto typical = firmware::typicalOf(machines);
   for (const auto& node : cluster.nodes) {
     if (!selected.empty() &&
@@ -35,9 +35,9 @@ Result<FirmwareUpgrades> firmwareUpgrades(const Options& options, const std::str
     const auto* baseline = firmware::baselineOf(cluster, subject);
     if (!baseline) continue;
     auto running = firmware::runningBy(facts, subject);
-    auto durations = firmware::learntBy(facts, subject);
+    auto durations = firmware::measuredBy(facts, subject);
     durations.insert(typical.begin(), typical.end());
-    auto road = firmware::roadOf(*baseline, running, std::move(durations));
+    auto road = firmware::upgradePathOf(*baseline, running, std::move(durations));
     out.nodes.push_back({node.name, baseline, std::move(running), std::move(road)});
   }
   return out;

@@ -18,7 +18,7 @@ struct NodeUpgrade {
   NodeName node;
   const inventory::FirmwareBaseline* baseline = nullptr;  ///< of FirmwareUpgrades::live
   firmware::Versions running;
-  firmware::Road road;
+  firmware::UpgradePath path;
 };
 struct FirmwareUpgrades {
   std::unique_ptr<lifecycle::LiveCluster> live;

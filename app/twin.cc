@@ -27,7 +27,7 @@ Result<lab::LabHandle> runningTwin(const Options& options) {
 Result<nlohmann::json> faultJson(const TwinFault& fault) {
   nlohmann::json out = nlohmann::json::object();
   if (!fault.update_fault.empty())
-    out["mishaps"].push_back({{"kind", fault.update_fault}, {"count", fault.count}});
+    out["update_faults"].push_back({{"kind", fault.update_fault}, {"count", fault.count}});
   if (fault.path.empty()) return out;
   nlohmann::json rule = {{"method", fault.method}, {"path", fault.path},
                          {"status", fault.status}, {"latency_ms", fault.latency_ms},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/arguments/arguments.h"
+#include "cli/arguments/renamed.h"
 #include "cli/commands/commands.h"
 
 namespace muster::cli {
@@ -19,10 +20,11 @@ void addFault(CLI::App& group, Invocation& call) {
   fault.add_flag("--after", args.after, "Carry the request out first, then fail");
   fault.add_option("--merge", args.merge, "JSON that is merged into the answer (RFC 7396)");
   fault.add_option("--count", args.count, "How often; negative: until it is cleared");
-  fault.add_option("--mishap", args.update_fault,
+  fault.add_option("--update-fault", args.update_fault,
                    "How the next updates fail: cut-upload, lost-answer, task-vanishes, task-fails, "
                    "completed-not-installed, exception-but-installed, stuck-mode, "
                    "no-licence, bmc-lost, host-silent");
+  refuseOldOption(fault, "--mishap", "--update-fault");
   fault.add_flag("--clear", args.clear, "Remove what was set before");
 }
 

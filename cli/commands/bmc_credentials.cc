@@ -39,7 +39,7 @@ std::string_view word(bmc::BmcTrustBy trust) {
   return "nothing";
 }
 
-std::string certificateText(const bmc::BmcMemory& memory) {
+std::string certificateText(const bmc::BmcTrustState& memory) {
   const auto shown = memory.pin.substr(0, 16) + "…";
   switch (memory.trust) {
     case bmc::BmcTrustBy::Pin:

@@ -47,7 +47,7 @@ Result<std::unique_ptr<SimNode>> SimNode::make(const World& world, NodeSpec spec
   raw->tls_ = std::move(tls);
   vbmc::ServiceOptions options;
   options.identity = {raw->spec_.name, raw->spec_.serial, raw->spec_.serial, {raw->spec_.mac}};
-  options.personality = world.personality;
+  options.vendor_profile = world.vendor_profile;
   options.account = world.account;
   options.pace.flash_step = world.conditions.flash_step.draw(raw->random_);
   options.pace.flash_steps = 2;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sensors, and what NVIDIA's roots of trust do behind everybody's back.
-#include "bmc/redfish/redfish_bmc.h"
-
-#include "lifecycle/model/facet.h"
+#include "bmc/redfish/sensors.h"
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <span>
 
 namespace muster::bmc {
 namespace {
@@ -14,8 +13,6 @@ constexpr std::size_t kMaxChassis = 128;
 constexpr std::size_t kMaxSensors = 1'024;  ///< of one chassis
 constexpr std::size_t kMaxReadings = 4'096;
 constexpr std::size_t kMaxLeakDetectors = 64;
-constexpr const char* kCopyStatus = "Oem/Nvidia/BackgroundCopyStatus";
-
 constexpr std::size_t kMaxSupplies = 64;  ///< of one chassis
 constexpr std::string_view kSupply =
     "PowerSupply";  ///< counts by its health, also without a reading
@@ -70,14 +67,13 @@ std::optional<SensorReading> readingOf(const Json& sensor) {
 }  // namespace
 
 /// A supply that says nothing of its own health has that of its redundancy group (DGX H100).
-Task<std::vector<SensorReading>> RedfishBmc::powerSupplies(std::string subsystem) {
+Task<std::vector<SensorReading>> RedfishSensors::powerSupplies(std::string subsystem) {
   std::vector<SensorReading> out;
-  const auto resource = co_await session_->get(subsystem);
+  const auto resource = co_await resources_.session().get(subsystem);
   if (!resource) co_return out;
   auto collection = linkAt(resource->body, "PowerSupplies");
-  const auto supplies =
-      co_await members(collection.empty() ? subsystem + "/PowerSupplies" : std::move(collection),
-                       kMaxSupplies, RedfishSession::kRequestTimeout);
+  const auto supplies = co_await resources_.members(
+      collection.empty() ? subsystem + "/PowerSupplies" : std::move(collection), kMaxSupplies);
   if (!supplies) co_return out;
   std::map<std::string, std::string> group_health;
   const Json* groups = find(resource->body, "PowerSupplyRedundancy");
@@ -93,92 +89,66 @@ Task<std::vector<SensorReading>> RedfishBmc::powerSupplies(std::string subsystem
   co_return out;
 }
 
-/// Thermal and Power are two requests for all of a chassis; Sensors may be five hundred. Only what
-/// has no other place is read one by one.
-Async<std::vector<SensorReading>> RedfishBmc::sensors() {
-  CO_TRY(at, co_await places());
-  CO_TRY(chassis, co_await members(at.chassis, kMaxChassis, RedfishSession::kRequestTimeout));
+/// Only what has no other place is read one by one.
+Task<std::vector<SensorReading>> RedfishSensors::readingsOf(Json chassis) {
   std::vector<SensorReading> out;
+  for (const auto& [name, lists] :
+       {std::pair<const char*, std::span<const OldList>>{"Thermal", kThermal}, {"Power", kPower}}) {
+    const auto link = linkAt(chassis, name);
+    if (link.empty()) continue;
+    if (auto resource = co_await resources_.session().get(link)) addOld(resource->body, lists, out);
+  }
+  const auto collection = linkAt(chassis, "Sensors");
+  const auto known = resources_.knownUris();
+  if (!out.empty() || collection.empty() || !known) co_return out;
+  auto sensors = co_await resources_.members(collection, kMaxSensors, known->quirks.inventory_read,
+                                             RedfishResources::Want::Expanded);
+  if (!sensors) co_return out;
+  for (const Member& sensor : sensors->found)
+    if (auto reading = readingOf(sensor.json)) out.push_back(std::move(*reading));
+  co_return out;
+}
+
+Task<std::vector<SensorReading>> RedfishSensors::leakDetectors(std::string subsystem) {
+  std::vector<SensorReading> out;
+  auto detectors =
+      co_await resources_.members(subsystem + "/LeakDetection/LeakDetectors", kMaxLeakDetectors);
+  if (!detectors) co_return out;  // most machines have no liquid
+  for (const Member& detector : detectors->found) {
+    const auto state = textAt(detector.json, "DetectorState");
+    if (!state.empty())
+      out.push_back({nameOf(detector.json), "LeakDetector", "", state == "OK" ? 0.0 : 1.0, state,
+                     std::nullopt});
+  }
+  co_return out;
+}
+
+Async<std::vector<SensorReading>> RedfishSensors::sensors() {
+  CO_TRY(at, co_await resources_.uris());
+  CO_TRY(chassis, co_await resources_.members(at.chassis, kMaxChassis));
+  std::vector<SensorReading> out;
+  const auto add = [&out](std::vector<SensorReading> readings) {
+    for (auto& reading : readings)
+      if (out.size() < kMaxReadings) out.push_back(std::move(reading));
+  };
   for (const Member& box : chassis.found) {
-    const auto before = out.size();
-    for (const auto& [name, lists] :
-         {std::pair<const char*, std::span<const OldList>>{"Thermal", kThermal},
-          {"Power", kPower}}) {
-      const auto link = linkAt(box.json, name);
-      if (link.empty()) continue;
-      if (auto resource = co_await session_->get(link)) addOld(resource->body, lists, out);
-    }
-    const auto collection = linkAt(box.json, "Sensors");
-    if (out.size() > before || collection.empty()) continue;
-    auto sensors =
-        co_await members(collection, kMaxSensors, at.quirks.inventory_read, Want::Expanded);
-    if (!sensors) continue;
-    for (const Member& sensor : sensors->found)
-      if (auto reading = readingOf(sensor.json); reading && out.size() < kMaxReadings)
-        out.push_back(std::move(*reading));
+    add(co_await readingsOf(box.json));
   }
   const bool supplies_shown = std::any_of(
       out.begin(), out.end(), [](const SensorReading& reading) { return reading.kind == kSupply; });
   for (const Member& box : chassis.found) {
     const auto link = linkAt(box.json, "PowerSubsystem");
     if (supplies_shown || link.empty()) continue;
-    auto read = co_await powerSupplies(link);
-    for (auto& supply : read)
-      if (out.size() < kMaxReadings) out.push_back(std::move(supply));
+    add(co_await powerSupplies(link));
   }
   for (const Member& box : chassis.found) {
     const auto link = linkAt(box.json, "ThermalSubsystem");
     if (link.empty()) continue;
-    auto detectors = co_await members(link + "/LeakDetection/LeakDetectors", kMaxLeakDetectors,
-                                      RedfishSession::kRequestTimeout);
-    if (!detectors) continue;  // most machines have no liquid
-    for (const Member& detector : detectors->found) {
-      const auto state = textAt(detector.json, "DetectorState");
-      if (!state.empty())
-        out.push_back({nameOf(detector.json), "LeakDetector", "", state == "OK" ? 0.0 : 1.0, state,
-                       std::nullopt});
-    }
+    for (auto& detector : co_await leakDetectors(link)) out.push_back(std::move(detector));
   }
   if (out.empty())
     co_return fail(ErrorCode::NotFound, "the BMC at " + address() + " shows no sensors");
   co_return out;
-}
-
-Async<std::vector<BackgroundCopy>> RedfishBmc::backgroundCopies() {
-  CO_TRY(at, co_await places());
-  std::vector<BackgroundCopy> out;
-  if (!at.quirks.background_copies) co_return out;
-  CO_TRY(chassis, co_await members(at.chassis, kMaxChassis, RedfishSession::kRequestTimeout));
-  if (!chassis.unread.empty())
-    co_return fail(chassis.unread.front().why);  // it may be the one that is copying
-  for (const Member& box : chassis.found) {
-    const auto status = textAt(box.json, kCopyStatus);
-    if (!status.empty())
-      out.push_back(
-          {textAt(box.json, "Id"), status, status == "InProgress" || status == "Pending"});
-  }
-  co_return out;
-}
-
-Async<void> RedfishBmc::commitImage(std::string component) {
-  CO_TRY(at, co_await places());
-  const auto& globs = at.quirks.commit;
-  const bool wanted = std::any_of(globs.begin(), globs.end(), [&](const std::string& glob) {
-    return lifecycle::matches(glob, component);
-  });
-  if (!wanted) co_return fail(ErrorCode::NotFound, component + " needs no commit");
-  CO_TRY(service, co_await session_->get(at.update_service));
-  const Json* action = find(service.body, "Actions/Oem/#NvidiaUpdateService.CommitImage");
-  if (!action) co_return fail(ErrorCode::NotFound, address() + " offers no commit of images");
-  CO_TRY(inventory, co_await readInventory());
-  const auto uri = inventory.uri_by_name.find(component);
-  if (uri == inventory.uri_by_name.end())
-    co_return fail(ErrorCode::Unavailable,
-                   fmt::format("{} does not list {} now", address(), component));
-  Json body = Json::object();
-  body["Targets"] = Json::array_t(1, uri->second);
-  CO_TRY_OK(co_await session_->post(linkAt(*action, "target"), std::move(body)));
-  co_return Result<void>();
 }
 
 }  // namespace muster::bmc
