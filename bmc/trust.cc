@@ -125,7 +125,7 @@ Error TrustMemory::pinMismatch(const std::string& address, const std::string& pi
   std::string text = fmt::format(
       "the BMC at {} shows {}, but {} was pinned at first contact; nothing was sent to it. Find "
       "out whether the "
-      "BMC or its certificate was replaced on purpose; if so, run `muster bmc forget-pin {}`",
+      "BMC or its certificate was replaced on purpose; if so, run `muster bmc trust reset {}`",
       address, shown.empty() ? "another TLS certificate" : "the TLS certificate " + shown, pinned,
       node_.str());
   return Error(ErrorCode::Denied, std::move(text));
@@ -275,7 +275,7 @@ Error TrustMemory::refused(const std::string& address, const std::string& userna
                            "it again, so that the account is not "
                            "locked. Correct the credential of {} in the inventory (a changed "
                            "password is tried at once); if the account "
-                           "was put right on the BMC instead, run `muster bmc forget-refusal {}`",
+                           "was put right on the BMC instead, run `muster bmc auth reset {}`",
                            address, username, node_.str(), node_.str()));
 }
 

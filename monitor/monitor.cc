@@ -135,7 +135,7 @@ Result<void> Keeper::settle(const Seen& seen, const Decision& decision) {
     for (const auto& exclusion : *list) {
       if (!exclusion.hold) continue;
       TRY(is_new, quarantine.hold(exclusion.node,
-                                  {now, "muster keep", exclusion.reason, exclusion.evidence}));
+                                  {now, "muster monitor", exclusion.reason, exclusion.evidence}));
       (void)is_new;
     }
   TRY_OK(quarantine.settle());
@@ -275,8 +275,8 @@ Result<void> Keeper::recover(const Seen& seen, std::map<std::string, Action>& no
       continue;
     if (step->rung == inventory::Rung::Quarantine) {
       TRY(is_new, Quarantine(services_.store)
-                      .hold(node->name,
-                            {services_.clock.now(), "muster keep", step->why, finding.evidence}));
+                      .hold(node->name, {services_.clock.now(), "muster monitor", step->why,
+                                         finding.evidence}));
       (void)is_new;
       continue;
     }

@@ -60,10 +60,12 @@ std::string watchDuringRollout(const Watchers& watchers, const KeepStatus& kept)
                        kept.holder != watchers.this_holder;
   if (another)
     return fmt::format(
-        "while it runs, muster keep of this state folder stands aside; that of {}, which has the "
+        "while it runs, muster monitor of this state folder stands aside; that of {}, which has "
+        "the "
         "same store, goes on watching the other nodes\n",
         kept.holder);
-  return fmt::format("while it runs, muster keep of this state folder stands aside: {}\n", kNobody);
+  return fmt::format("while it runs, muster monitor of this state folder stands aside: {}\n",
+                     kNobody);
 }
 
 }  // namespace muster::monitor

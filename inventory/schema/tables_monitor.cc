@@ -26,7 +26,7 @@ ObjectSpec make_breakerSpec() {
   return Table<Breaker>("breaker", "breaker",
                         "How much of a pool may be taken out without a person; the larger of the "
                         "two counts. Past it nothing is drained in "
-                        "that pool until somebody says `muster keep --acknowledge`.")
+                        "that pool until somebody says `muster monitor --acknowledge`.")
       .optional("percent", &Breaker::percent, integer(0, 100),
                 "Per cent of the nodes that the pool has, or would have.")
       .optional("nodes", &Breaker::nodes, integer(0, kMaxNodesOut), "Nodes, also in a small pool.")
@@ -74,7 +74,7 @@ void checkKeep(KeepPolicy& keep, const Value& map, Reader& reader) {
 
 ObjectSpec make_keepSpec() {
   return Table<KeepPolicy>("keep", "keep",
-                           "What `muster keep` may do by itself. Drains and quarantine it always "
+                           "What `muster monitor` may do by itself. Drains and quarantine it always "
                            "may; docs/monitor.md.")
       .optional("interval_seconds", &KeepPolicy::interval_seconds,
                 integer(kShortestInterval, kLongestInterval), "Between two looks.")

@@ -389,7 +389,7 @@ std::optional<std::string> whyNotErase(const inventory::Cluster& cluster, const 
     return fmt::format("whether {} takes jobs is not known: its pool did not answer", node.str());
   if (pool == "out" || pool == "drained") return std::nullopt;
   return fmt::format(
-      "{} is '{}' in its pool and may hold jobs; take it out first: muster quarantine hold {} "
+      "{} is '{}' in its pool and may hold jobs; take it out first: muster quarantine add {} "
       "--reason …, then muster apply --nodes {}",
       node.str(), *pool, node.str(), node.str());
 }

@@ -292,7 +292,7 @@ TEST_F(BmcCommands, aRefusedPasswordIsTriedOnceAndNeverAgainUntilSomebodySaysSo)
   secret("bmc-password", "wrong");
   EXPECT_NE(folder_.muster({"bmc", "power", "gpu001", "on"}).code, 0);
   const auto again = folder_.muster({"bmc", "power", "gpu001", "on"});
-  EXPECT_THAT(again.err, HasSubstr("forget-refusal"));
+  EXPECT_THAT(again.err, HasSubstr("bmc auth reset"));
   EXPECT_EQ(bmc_.state().failed_logins, 1u);
   secret("bmc-password", kOld);
   EXPECT_EQ(folder_.muster({"bmc", "power", "gpu001", "on"}).code, 0)

@@ -128,7 +128,7 @@ class RebootInVain final : public KeepTrial {
                 StartsWith("muster: admission: xid.79@0000:18:00.0 (reboot)"));
     const auto entry = Quarantine(store_).entries()->at(NodeName("gpu001"));
     EXPECT_THAT(entry.reason, HasSubstr("xid.79@0000:18:00.0 (rma)"));
-    EXPECT_EQ(said("quarantined by muster keep"), 1);
+    EXPECT_EQ(said("quarantined by muster monitor"), 1);
     const auto open = findings();
     EXPECT_EQ(std::count_if(
                   open.begin(), open.end(),

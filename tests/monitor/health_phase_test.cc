@@ -378,7 +378,7 @@ TEST_F(HealthPhaseTest, quarantineIsAFactThatBlocksAndAGateThatNoCertificateOpen
   EXPECT_FALSE(*Quarantine(store_).hold(node_, {clock_.now(), "bob", "other words", ""}))
       << "the first reason stays";
   EXPECT_EQ(value("quarantine"), "held");
-  EXPECT_THAT(goal("quarantine").blocked, HasSubstr("muster quarantine lift gpu001"));
+  EXPECT_THAT(goal("quarantine").blocked, HasSubstr("muster quarantine remove gpu001"));
   EXPECT_THAT(gate.requireValid(node_).error().str(), HasSubstr("burns"));
   ASSERT_TRUE(store_.putValue("quarantine", "rubbish"));
   EXPECT_FALSE(gate.requireValid(node_)) << "an unreadable list lets nobody in";
