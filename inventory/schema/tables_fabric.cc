@@ -393,7 +393,9 @@ ObjectSpec make_fabricSpec() {
                 "The firmware that must run on InfiniBand switches; absent: it is not compared.")
       .optional("exclude", &Fabric::exclude, listOf(object(exclusionSpec)),
                 "What is known to be out.")
-      .optional("routing", &Fabric::routing, text(kRouting), "OpenSM's routing engine.")
+      .optional("routing", &Fabric::routing, text(kRouting),
+                "OpenSM's routing engine, or several in order of preference (ftree,updn): the "
+                "first that can route the fabric is used, and each of them is as declared.")
       .optional("subnet_managers", &Fabric::subnet_managers, listOf(text(kHostName)),
                 "Who runs the subnet manager: controller, then nodes that stand by. None: UFM or a "
                 "managed switch runs one, and muster checks it.")

@@ -47,6 +47,10 @@ const Mistake kMistakes[] = {
      "a version of switch firmware, three numbers", "31.2012.1024"},
     {"checkName", "[host, gpu]", "[host], checks: {gemm: {n: 1}}", "gemm",
      "a check of the catalogue", "host.gemm"},
+    {"routingWithoutFallback", "rails: 2", "routing: \"ftree,no_fallback\"",
+     "\"ftree,no_fallback\"", "is not one OpenSM routing engine", "no_fallback is no engine"},
+    {"routingWithAFile", "rails: 2", "routing: torus-2QoS", "torus-2QoS",
+     "is not one OpenSM routing engine", "one of minhop, updn, dnup, ftree,"},
     // Keys and types
     {"unknownKey", "rails: 2", "rials: 2", "rials: 2", "fabric: unknown key \"rials\"",
      "did you mean \"rails\"?"},
