@@ -105,7 +105,7 @@ Result<inventory::FirmwareImageFile> Installation::imageOf(const Target& target)
   if (const auto* component = baseline_.find(target.component)) {
     if (component->version == target.version)
       return inventory::FirmwareImageFile{component->version, component->file, component->sha256};
-    for (const auto& stone : component->via)
+    for (const auto& stone : component->intermediate)
       if (stone.version == target.version) return stone;
   }
   return fail(ErrorCode::InvalidInput,

@@ -91,7 +91,7 @@ class Solver {
     const auto activation = activationOf(component);
     Chain chain;
     std::string from = seen->second;
-    for (const auto& stone : component.via) {
+    for (const auto& stone : component.intermediate) {
       if (inventory::compareVersions(from, stone.version) >= 0) continue;
       chain.push_back({&component, from, stone.version, stone, activation});
       from = stone.version;

@@ -57,7 +57,7 @@ Async<RedfishBmc::Member> RedfishBmc::ownAccount() {
 Async<void> RedfishBmc::rotatePassword() {
   if (!session_->hasNextPassword())
     co_return fail(ErrorCode::NotFound, "no next password is declared for the BMC at " + address() +
-                                            "; add next: {file: …} to its credential");
+                                            "; add rotate_to: {file: …} to its credential");
   CO_TRY(next, session_->nextPassword());
   CO_TRY(before, session_->trust().rotation(session_->username(), next));
   if (before != Rotation::None)

@@ -134,7 +134,7 @@ int bmcShow(const app::Options& options, const BmcFlags& flags) {
     if (!memory) return report(memory.error());
     const auto credential = cluster.credentials.find(inventory::bmcCredentialOf(cluster, node));
     const bool changes =
-        credential != cluster.credentials.end() && credential->second.next.declared();
+        credential != cluster.credentials.end() && credential->second.rotate_to.declared();
     out.push_back({{"node", node.name.str()},
                    {"bmc", node.bmc.url},
                    {"pin", memory->pin},
@@ -164,7 +164,7 @@ int bmcRotate(const app::Options& options, const BmcFlags& flags) {
   for (const auto& node : change->nodes) {
     const auto credential =
         cluster.credentials.find(inventory::bmcCredentialOf(cluster, *cluster.findNode(node)));
-    if (credential == cluster.credentials.end() || !credential->second.next.declared())
+    if (credential == cluster.credentials.end() || !credential->second.rotate_to.declared())
       return report(Error(ErrorCode::NotFound,
                           fmt::format("no next password is declared for the BMC of {}; add next: "
                                       "{{file: …}} to its credential. Nothing was done",

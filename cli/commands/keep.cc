@@ -175,7 +175,7 @@ Result<Handover> shift(const app::Options& options, Handover earlier,
   TRY(controller, app::Controller::start(options, cluster, found, app::Role::Acts, sink,
                                          std::move(turn), std::move(earlier.dnsmasq)));
   std::cout << fmt::format("muster keep: {} nodes, a look every {} s\n", cluster.nodes.size(),
-                           cluster.keep.interval_seconds)
+                           cluster.monitor.interval_seconds)
             << std::flush;
   auto end = controller->run(
       keepUntilAsked(*controller, sink, options, std::move(earlier.rollouts), std::move(memory)));

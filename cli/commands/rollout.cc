@@ -63,8 +63,10 @@ inventory::RolloutPolicy policyOf(inventory::RolloutPolicy policy, const Rollout
   if (flags.canaries) policy.canary = {*flags.canaries, std::nullopt};
   if (flags.on_failure == "halt") policy.on_failure = inventory::OnFailure::Halt;
   if (flags.on_failure == "roll-back") policy.on_failure = inventory::OnFailure::RollBack;
-  if (flags.when_unclear == "halt") policy.regression.when_unclear = inventory::WhenUnclear::Halt;
-  if (flags.when_unclear == "go-on") policy.regression.when_unclear = inventory::WhenUnclear::GoOn;
+  if (flags.when_unclear == "halt")
+    policy.regression.on_inconclusive = inventory::OnInconclusive::Halt;
+  if (flags.when_unclear == "go-on")
+    policy.regression.on_inconclusive = inventory::OnInconclusive::Continue;
   return policy;
 }
 

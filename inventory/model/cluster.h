@@ -45,8 +45,8 @@ struct Credential {
   std::string name;
   std::string username;
   SecretRef password;
-  SecretRef next;  ///< what `muster bmc rotate` changes the password to; not declared: nothing is
-                   ///< under way
+  SecretRef rotate_to;  ///< what `muster bmc rotate` changes the password to; not declared: nothing
+                        ///< is under way
 };
 
 /// An archive of packages with the key that signs it.
@@ -110,7 +110,7 @@ enum class GateLevel { Quick, Medium, Long, Soak };
 struct Gate {
   std::string name;
   GateLevel level = GateLevel::Quick;
-  std::vector<std::string> on;  ///< check groups: "host", "gpu", "rdma", "system", "disk"
+  std::vector<std::string> groups;  ///< check groups: "host", "gpu", "rdma", "system", "disk"
   bool isolate = false;
   std::map<std::string, std::map<std::string, std::string>> checks =
       {};  ///< check → parameter → value, instead of the level's; the catalogue knows which there
@@ -148,12 +148,13 @@ struct KubernetesPool {
   EvictionRules evict;
 };
 
-/// What happens when a drain is not finished by its deadline.
-enum class AtDeadline { Stay, Return, DeletePods };
+/// What happens when a drain is not finished by its deadline: the node stays drained, it takes work
+/// again, or the pods that are left are deleted.
+enum class OnTimeout { Wait, Undrain, DeletePods };
 struct DrainPolicy {
   std::optional<int>
       deadline_minutes;  ///< from the order to drain; absent: only the action's own deadline counts
-  AtDeadline at_deadline = AtDeadline::Stay;
+  OnTimeout on_timeout = OnTimeout::Wait;
 };
 
 /// Exactly one of the schedulers is there.
@@ -262,7 +263,7 @@ struct Cluster {
   std::vector<Node> nodes;  ///< ordered by name, naturally (gpu2 before gpu10)
   LabSpec lab;
   CertificatePolicy certificates;
-  KeepPolicy keep;
+  MonitorPolicy monitor;
   Limits limits;
   std::map<std::string, Rack> racks;
   std::filesystem::path

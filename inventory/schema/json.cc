@@ -45,13 +45,13 @@ std::string_view word(GateLevel level) {
 
 std::string_view word(FragilePods rule) { return rule == FragilePods::Hold ? "hold" : "evict"; }
 
-std::string_view word(AtDeadline what) {
+std::string_view word(OnTimeout what) {
   switch (what) {
-    case AtDeadline::Stay:
-      return "stay";
-    case AtDeadline::Return:
-      return "return";
-    case AtDeadline::DeletePods:
+    case OnTimeout::Wait:
+      return "wait";
+    case OnTimeout::Undrain:
+      return "undrain";
+    case OnTimeout::DeletePods:
       break;
   }
   return "delete-pods";
@@ -94,7 +94,8 @@ class Writer {
     for (const auto& [name, credential] : cluster_.credentials) {
       out["credentials"][name] = {{"username", credential.username},
                                   {"password", write(credential.password)}};
-      if (credential.next.declared()) out["credentials"][name]["next"] = write(credential.next);
+      if (credential.rotate_to.declared())
+        out["credentials"][name]["rotate_to"] = write(credential.rotate_to);
     }
     for (const auto& [name, image] : cluster_.images) out["images"][name] = write(image);
     for (const auto& [name, driver] : cluster_.drivers) out["drivers"][name] = write(driver);
@@ -102,12 +103,12 @@ class Writer {
     for (const auto& [name, fabric] : cluster_.fabrics) out["fabric"][name] = fabricJson(fabric);
     for (const auto& [name, gate] : cluster_.gates) {
       out["gates"][name] = {
-          {"level", word(gate.level)}, {"on", gate.on}, {"isolate", gate.isolate}};
+          {"level", word(gate.level)}, {"groups", gate.groups}, {"isolate", gate.isolate}};
       if (!gate.checks.empty()) out["gates"][name]["checks"] = gate.checks;
     }
     for (const auto& [name, pool] : cluster_.pools) out["pools"][name] = write(pool);
     for (const auto& [name, profile] : cluster_.profiles) out["profiles"][name] = write(profile);
-    out["keep"] = write(cluster_.keep);
+    out["monitor"] = write(cluster_.monitor);
     if (const auto limits = write(cluster_.limits); !limits.empty()) out["limits"] = limits;
     if (!cluster_.certificates.may_override.empty())
       out["certificates"]["may_override"] = cluster_.certificates.may_override;
@@ -203,7 +204,7 @@ class Writer {
     if (pool.kubernetes) out["kubernetes"] = write(*pool.kubernetes);
     if (pool.drain.deadline_minutes)
       out["drain"] = {{"deadline_minutes", *pool.drain.deadline_minutes},
-                      {"at_deadline", word(pool.drain.at_deadline)}};
+                      {"on_timeout", word(pool.drain.on_timeout)}};
     return out;
   }
 
@@ -276,9 +277,9 @@ class Writer {
     json out = {{"version", component.version},
                 {"file", path(component.file)},
                 {"sha256", component.sha256}};
-    for (const auto& stone : component.via)
-      out["via"].push_back(
-          {{"version", stone.version}, {"file", path(stone.file)}, {"sha256", stone.sha256}});
+    for (const auto& image : component.intermediate)
+      out["intermediate"].push_back(
+          {{"version", image.version}, {"file", path(image.file)}, {"sha256", image.sha256}});
     if (component.activation != FirmwareActivation::Auto)
       out["activation"] = kActivations.at(static_cast<std::size_t>(component.activation));
     if (!component.device.empty()) out["device"] = component.device;
@@ -422,7 +423,7 @@ class Writer {
     constexpr std::array<std::string_view, 3> kKinds = {"nfs", "lustre", "gpfs"};
     json out = {{"kind", kKinds.at(static_cast<std::size_t>(storage.kind))},
                 {"source", storage.source},
-                {"at", storage.at},
+                {"mount", storage.mount},
                 {"options", storage.options},
                 {"packages", storage.packages}};
     if (storage.read_mb_s) out["read_mb_s"] = *storage.read_mb_s;
@@ -443,25 +444,25 @@ class Writer {
             {"rules", std::move(rules)}};
   }
 
-  static json write(const KeepPolicy& keep) {
+  static json write(const MonitorPolicy& policy) {
     json symptoms = json::object(), repairs = json::array(), recovery = json::array();
-    for (const auto& rule : keep.symptoms) {
+    for (const auto& rule : policy.symptoms) {
       symptoms[rule.name] = {
-          {"action", word(rule.action)}, {"at_least", rule.at_least}, {"advice", rule.advice}};
+          {"action", word(rule.action)}, {"min_count", rule.min_count}, {"advice", rule.advice}};
       if (rule.per_hour) symptoms[rule.name]["per_hour"] = *rule.per_hour;
     }
-    for (const auto repair : keep.repairs)
+    for (const auto repair : policy.repairs)
       repairs.push_back(repair == Repair::Reset ? "reset" : "reboot");
-    for (const auto rung : keep.recovery) recovery.push_back(word(rung));
-    json out = {{"interval_seconds", keep.interval_seconds},
-                {"declaration_changed",
-                 keep.declaration_changed == OnDeclarationChange::Drain ? "drain" : "leave"},
-                {"breaker", {{"percent", keep.breaker.percent}, {"nodes", keep.breaker.nodes}}},
-                {"repairs", std::move(repairs)},
-                {"reboots", keep.reboots},
-                {"symptoms", std::move(symptoms)},
-                {"recovery", std::move(recovery)}};
-    if (keep.rejoin_minutes) out["rejoin_minutes"] = *keep.rejoin_minutes;
+    for (const auto rung : policy.recovery) recovery.push_back(word(rung));
+    json out = {
+        {"interval_seconds", policy.interval_seconds},
+        {"on_config_change", policy.on_config_change == OnConfigChange::Drain ? "drain" : "ignore"},
+        {"breaker", {{"percent", policy.breaker.percent}, {"nodes", policy.breaker.nodes}}},
+        {"repairs", std::move(repairs)},
+        {"reboots", policy.reboots},
+        {"symptoms", std::move(symptoms)},
+        {"recovery", std::move(recovery)}};
+    if (policy.rejoin_minutes) out["rejoin_minutes"] = *policy.rejoin_minutes;
     return out;
   }
 

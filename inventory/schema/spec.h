@@ -140,7 +140,7 @@ const ObjectSpec* networkSpec();
 const ObjectSpec* fabricSpec();
 const ObjectSpec* railSpec();
 const ObjectSpec* poolSpec();
-const ObjectSpec* keepSpec();
+const ObjectSpec* monitorSpec();
 const ObjectSpec* fileSystemSpec();
 const ObjectSpec* discoverySpec();
 const ObjectSpec* secretSpec();

@@ -32,7 +32,7 @@ ObjectSpec make_credentialSpec() {
       .required("password", &Credential::password, object(secretSpec),
                 "Where its password comes from.")
       .optional(
-          "next", &Credential::next, object(secretSpec),
+          "rotate_to", &Credential::rotate_to, object(secretSpec),
           "Where the password comes from that `muster bmc rotate` changes it to; docs/bmc.md.")
       .spec();
 }
@@ -132,17 +132,17 @@ ObjectSpec make_gateSpec() {
                 "How thorough: at most a minute, a quarter of an hour, two hours of load; soak: "
                 "twelve hours.")
       .custom(
-          "on", false,
+          "groups", false,
           listOf(choice({"host", "gpu", "rdma", "gdr", "system", "disk", "dcgm", "nccl-tests"}), 1),
-          "Which checks.",
+          "Which groups of checks.",
           [](Gate& gate, const Value& value, const Shape& shape, Reader& reader) {
             if (!expectList(value, shape, reader)) return;
             for (const Value& item : value.items)
               if (auto index = readChoice(item, *shape.item, reader)) {
                 std::string group(shape.item->choices[*index]);
-                if (std::find(gate.on.begin(), gate.on.end(), group) != gate.on.end())
+                if (std::find(gate.groups.begin(), gate.groups.end(), group) != gate.groups.end())
                   reader.error(item, fmt::format("\"{}\" is listed twice", group), "remove one");
-                gate.on.push_back(std::move(group));
+                gate.groups.push_back(std::move(group));
               }
           })
       .defaultIs(R"(["host","gpu","rdma"])")
@@ -155,7 +155,7 @@ ObjectSpec make_gateSpec() {
                 "{min_gbits: 380}. `muster validate checks` lists them.")
       .check([](Gate& gate, const Value& map, Reader& reader) {
         gate.where = reader.at(map);
-        if (gate.on.empty()) gate.on = {"host", "gpu", "rdma"};
+        if (gate.groups.empty()) gate.groups = {"host", "gpu", "rdma"};
       })
       .spec();
 }
@@ -435,7 +435,8 @@ ObjectSpec make_clusterSpec() {
                });
   section(table, "certificates", false, object(certificatesSpec), "Certificates.",
           &Cluster::certificates);
-  section(table, "keep", false, object(keepSpec), "The long-running controller.", &Cluster::keep);
+  section(table, "monitor", false, object(monitorSpec), "The long-running controller.",
+          &Cluster::monitor);
   section(table, "limits", false, object(limitsSpec), "How much at once.", &Cluster::limits);
   section(table, "racks", false, mapOf(object(rackSpec), kText), "What racks may draw, by name.",
           &Cluster::racks);

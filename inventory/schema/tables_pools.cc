@@ -120,8 +120,8 @@ ObjectSpec make_drainSpec() {
                             "is never ended silently.")
       .required("deadline_minutes", &DrainPolicy::deadline_minutes, integer(1, kMaxDrainMinutes),
                 "Minutes from the order to drain.")
-      .optional("at_deadline", &DrainPolicy::at_deadline, choice({"stay", "return", "delete-pods"}),
-                "stay: the node stays drained of new work, and muster says what holds it. return: "
+      .optional("on_timeout", &DrainPolicy::on_timeout, choice({"wait", "undrain", "delete-pods"}),
+                "wait: the node stays drained of new work, and muster says what holds it. undrain: "
                 "it takes work again, if its certificate is "
                 "valid. delete-pods (Kubernetes): what is left is deleted, against its disruption "
                 "budgets, and a finding names it.")
@@ -137,10 +137,10 @@ ObjectSpec make_poolSpec() {
                 "Draining; absent: a drain waits as long as it takes.")
       .exactlyOne({"slurm", "kubernetes"})
       .check([](Pool& pool, const Value& map, Reader& reader) {
-        if (pool.slurm && pool.drain.at_deadline == AtDeadline::DeletePods)
-          reader.error(place(place(map, "drain"), "at_deadline"),
+        if (pool.slurm && pool.drain.on_timeout == OnTimeout::DeletePods)
+          reader.error(place(place(map, "drain"), "on_timeout"),
                        "Slurm has no pods, and muster never ends a Slurm job",
-                       "write stay or return");
+                       "write wait or undrain");
       })
       .spec();
 }
