@@ -207,6 +207,24 @@ bool readObject(void* object, const Value& value, const ObjectSpec& spec, Reader
   return reader.errors == errors_before;
 }
 
+std::string Printer::path(const std::filesystem::path& value) const {
+  if (value.empty() || folder.empty()) return value.string();
+  std::string inside = value.lexically_relative(folder).string();
+  return inside.empty() || inside.starts_with("..") ? value.string() : inside;
+}
+
+nlohmann::json printObject(const void* object, const ObjectSpec& spec, const Printer& printer) {
+  auto out = nlohmann::json::object();
+  for (const FieldSpec& field : spec.fields) {
+    if (!field.print) continue;
+    auto value = field.print(object, printer);
+    if (value.is_null() || (!field.always && value == field.unset)) continue;
+    out[std::string(field.key)] = std::move(value);
+  }
+  if (spec.derive) spec.derive(object, out, printer);
+  return out;
+}
+
 std::optional<std::string> readText(const Value& value, const Shape& shape, Reader& reader) {
   if (value.kind != Value::Kind::Scalar) {
     bool single = value.kind == Value::Kind::List && value.items.size() == 1;

@@ -92,6 +92,7 @@ ObjectSpec make_componentSpec() {
                 "fwupd:GUID.")
       .optional("minutes", &FirmwareComponent::minutes, integer(0, kMaxMinutes),
                 "How long its flash usually takes; 0: what was learnt.")
+      .printsAlways({"file", "sha256"})
       .needs("file", "sha256")
       .needs("sha256", "file")
       .needs("intermediate", "file")
@@ -177,15 +178,24 @@ ObjectSpec make_baselineSpec() {
               "Combinations that must never run together, on the way neither: A >= 1 needs B >= 2, "
               "or excludes.",
               readConstraints)
+      .prints([](const FirmwareBaseline& baseline, const Printer&) {
+        auto out = nlohmann::json::array();
+        for (const auto& constraint : baseline.constraints) out.push_back(constraint.str());
+        return out;
+      })
       .custom("signature", false, text(kPath), "File with the Ed25519 signature of this baseline.",
               [](FirmwareBaseline& b, const Value& value, const Shape& shape, Reader& reader) {
                 readSmallFile(b.signature, value, shape, reader);
               })
+      .prints([](const FirmwareBaseline& baseline, const Printer&) -> nlohmann::json {
+        return baseline.signature;
+      })
       .custom("signer", false, text(kPath),
               "File with the public key (PEM) that must have signed it.",
               [](FirmwareBaseline& b, const Value& value, const Shape& shape, Reader& reader) {
                 readSmallFile(b.signer_pem, value, shape, reader);
               })
+      .printsAlways({"order"})
       .needs("signature", "signer")
       .needs("signer", "signature")
       .check(checkBaseline)

@@ -30,6 +30,7 @@ ObjectSpec make_breakerSpec() {
       .optional("percent", &Breaker::percent, integer(0, 100),
                 "Per cent of the nodes that the pool has, or would have.")
       .optional("nodes", &Breaker::nodes, integer(0, kMaxNodesOut), "Nodes, also in a small pool.")
+      .printsAlways()
       .spec();
 }
 MUSTER_SPEC(breakerSpec)
@@ -51,6 +52,7 @@ ObjectSpec make_symptomSpec() {
           "Instead of min_count, for counters of ports: so often within the last hour, as the "
           "agent counts it.")
       .optional("advice", &SymptomRule::advice, text(kText), "What a person does about it.")
+      .printsAlways()
       .spec();
 }
 MUSTER_SPEC(symptomSpec)
@@ -100,6 +102,7 @@ ObjectSpec make_monitorSpec() {
                                "quarantine"})),
                 "Steps that may be taken by themselves for a node that is stuck and takes no jobs, "
                 "in this order; absent: none.")
+      .printsAlways()
       .check(checkMonitor)
       .spec();
 }

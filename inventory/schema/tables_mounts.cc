@@ -73,6 +73,7 @@ ObjectSpec make_fileSystemSpec() {
                 "MB/s that one stream of direct reads must reach.")
       .optional("write_mb_s", &MountedSystem::write_mb_s, integer(1, kMaxMbS),
                 "MB/s that one stream of direct writes must reach.")
+      .printsAlways()
       .check(checkStorage)
       .spec();
 }

@@ -11,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <functional>
 #include <set>
 
 namespace muster::inventory {
@@ -91,6 +92,27 @@ TEST_F(CanonicalJson, theGoldenInventoryHasEveryKeyOfTheTables) {
   Coverage coverage;
   coverage.see(*clusterSpec(), *root);
   EXPECT_THAT(coverage.missing(), IsEmpty());
+}
+
+/// A key that is read and not printed would be no part of the digest: approvals would not see it.
+TEST(PrintedKeys, areAllButThoseThatOthersHold) {
+  std::set<std::string> silent;
+  std::set<const ObjectSpec*> seen;
+  const std::function<void(const ObjectSpec&)> see = [&](const ObjectSpec& spec) {
+    if (!seen.insert(&spec).second) return;
+    for (const FieldSpec& field : spec.fields) {
+      if (!field.print) silent.insert(std::string(spec.name) + "." + std::string(field.key));
+      for (const Shape* shape = &field.shape; shape; shape = shape->item.get())
+        if (shape->kind == Shape::Kind::Object) see(*shape->object());
+    }
+  };
+  see(*clusterSpec());
+  EXPECT_THAT(silent, ::testing::UnorderedElementsAre(
+                          "inventory.cluster",         // name and bmc_trust stand at the top
+                          "driver.preset",             // it filled other keys
+                          "firmware-baseline.signer",  // the signature was verified with it
+                          "fabric.cables_file",        // cables
+                          "fabric.topology_file"));    // topology_sha256
 }
 
 }  // namespace
