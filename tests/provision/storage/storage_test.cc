@@ -80,7 +80,7 @@ TEST(StorageUnit, systemdItselfHasNothingToSayOfAnyKind) {
     EXPECT_EQ(systemdSays(mountUnitName(system.mount), mountUnit(system)), "") << system.name;
   auto wrong = mountUnit(gpfs);
   wrong.replace(wrong.find("TimeoutSec="), 11, "TimeoutSeconds=");
-  EXPECT_THAT(systemdSays(mountUnitName(gpfs.at), wrong), HasSubstr("Unknown key"))
+  EXPECT_THAT(systemdSays(mountUnitName(gpfs.mount), wrong), HasSubstr("Unknown key"))
       << "it would be seen";
   EXPECT_THAT(systemdSays("elsewhere.mount", mountUnit(gpfs)), HasSubstr("match unit name"));
 }
