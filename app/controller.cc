@@ -303,8 +303,8 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
       cluster_, *bmcs_, *store_, clock_, [this](const bmc::BmcSymptom& symptom) {
         const auto verdict = monitor::judge({symptom.id, symptom.device, 1, symptom.text}, 0,
                                             cluster_.monitor.symptoms);
-        return bmc::HealthVerdict{static_cast<int>(verdict.action),
-                                  std::string(monitor::toString(verdict.action)), verdict.advice};
+        return bmc::SymptomResponse{static_cast<int>(verdict.action),
+                                    std::string(monitor::toString(verdict.action)), verdict.advice};
       });
   bmc_health_ = bmc_health.get();
   owned_.push_back(std::move(bmc_health));

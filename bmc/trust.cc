@@ -102,18 +102,18 @@ Result<std::string> TrustMemory::hostKeys() {
   return value.value_or("");
 }
 
-Result<std::optional<SerialPlace>> TrustMemory::consolePlace() {
+Result<std::optional<SerialConsoleEndpoint>> TrustMemory::consoleEndpoint() {
   TRY(value, store_.getValue(consoleKey()));
-  SerialPlace out{.ssh = true};
+  SerialConsoleEndpoint out{.ssh = true};
   const auto text = value.value_or("");
   out.ssh_port = std::atoi(text.c_str());
-  if (out.ssh_port <= 0) return std::optional<SerialPlace>();
+  if (out.ssh_port <= 0) return std::optional<SerialConsoleEndpoint>();
   if (const auto blank = text.find(' '); blank != std::string::npos)
     out.ssh_command = text.substr(blank + 1);
   return std::optional(std::move(out));
 }
 
-Result<void> TrustMemory::setConsolePlace(const std::optional<SerialPlace>& place) {
+Result<void> TrustMemory::setConsoleEndpoint(const std::optional<SerialConsoleEndpoint>& place) {
   if (!place) return store_.putValue(consoleKey(), "");
   return store_.putValue(consoleKey(),
                          fmt::format("{}{}", place->ssh_port.value_or(kSshPort),
@@ -226,9 +226,9 @@ Result<Secret> passwordOf(const inventory::Credential& credential, const std::st
   return state == Rotation::Done ? Result<Secret>(next) : credential.password.read();
 }
 
-Result<BmcMemory> remembered(const inventory::Cluster& cluster, lifecycle::Store& store,
-                             const NodeName& node) {
-  BmcMemory out;
+Result<BmcTrustState> remembered(const inventory::Cluster& cluster, lifecycle::Store& store,
+                                 const NodeName& node) {
+  BmcTrustState out;
   TrustMemory trust(store, node);
   TRY(pin, trust.pin());
   out.pin = pin.value_or("");
@@ -291,7 +291,7 @@ Async<std::string> TrustMemory::exchangeSession(lifecycle::Journal& journal, std
 Result<void> forgetPin(lifecycle::Store& store, const NodeName& node) {
   TrustMemory trust(store, node);
   TRY_OK(trust.setHostKeys(""));
-  TRY_OK(trust.setConsolePlace({}));
+  TRY_OK(trust.setConsoleEndpoint({}));
   TRY_OK(store.putValue("bmc.pin-installed." + node.str(), ""));
   return store.putValue("bmc.pin." + node.str(), "");
 }

@@ -281,7 +281,7 @@ void addLab(CLI::App& app, Parsed& p) {
       ->add_option("node", p.node)
       ->required();
   auto* fault = sub(*group, "fault",
-                    "Make a node's virtual BMC misbehave: answers by rule, updates by mishap; "
+                    "Make a node's virtual BMC misbehave: answers by rule, updates by fault; "
                     "without either, show what is set",
                     p, [&p] { return labFault(p.options, p.fault); });
   fault->add_option("node", p.fault.node)->required();
@@ -293,7 +293,7 @@ void addLab(CLI::App& app, Parsed& p) {
   fault->add_flag("--after", p.fault.after, "Carry the request out first, then fail");
   fault->add_option("--merge", p.fault.merge, "JSON that is laid over the answer (RFC 7396)");
   fault->add_option("--count", p.fault.count, "How often; negative: until it is cleared");
-  fault->add_option("--mishap", p.fault.mishap,
+  fault->add_option("--update-fault", p.fault.update_fault,
                     "How the next updates end: cut-upload, lost-answer, task-vanishes, task-fails, "
                     "completed-not-installed, exception-but-installed, stuck-mode, "
                     "no-licence, bmc-lost, host-silent");

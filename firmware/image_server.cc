@@ -103,7 +103,7 @@ class ServedImages {
   };
   Clock& clock_;
   Workers& workers_;
-  bmc::Turnstile one_{1};               ///< a thousand nodes ask for the same file
+  bmc::AsyncSemaphore one_{1};          ///< a thousand nodes ask for the same file
   std::map<std::string, Kept> copies_;  ///< by digest
   LogLimit log_limit_;                  ///< of requests, which anybody may make
 };

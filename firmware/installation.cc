@@ -2,7 +2,6 @@
 // From the first look to the activation. Whatever the journal or a task says, the inventory
 // decides.
 #include "firmware/installation.h"
-#include "bmc/startup.h"
 
 #include <algorithm>
 
@@ -19,7 +18,7 @@ namespace {
 constexpr auto kFirstLook = 300ms;
 constexpr auto kTaskPoll = 2s;
 constexpr auto kBusyPoll = 10s;
-constexpr auto kSettlePoll = 5s;
+constexpr auto kStabilizePoll = 5s;
 constexpr int kMaxUploadsTried = 8;  ///< attempts of which none is known to have arrived; a
                                      ///< controller that is killed cuts one off too
 constexpr auto kUploadGrace =
@@ -105,8 +104,8 @@ Result<inventory::FirmwareImageFile> Installation::imageOf(const Target& target)
   if (const auto* component = baseline_.find(target.component)) {
     if (component->version == target.version)
       return inventory::FirmwareImageFile{component->version, component->file, component->sha256};
-    for (const auto& stone : component->intermediate)
-      if (stone.version == target.version) return stone;
+    for (const auto& intermediate : component->intermediate)
+      if (intermediate.version == target.version) return intermediate;
   }
   return fail(ErrorCode::InvalidInput,
               fmt::format("the baseline does not declare {} any more; plan again", nameOf(target)));
@@ -125,12 +124,12 @@ Activation Installation::activation() const {
 
 // ---- the journal, and words
 
-Async<void> Installation::record(Step step) {
+Async<void> Installation::record(InstallStep step) {
   progress_.step = step;
   co_return co_await context_.recordOperation(progress_.str());
 }
 
-Async<void> Installation::record(Step step, WallTime since) {
+Async<void> Installation::record(InstallStep step, WallTime since) {
   progress_.since = since;
   co_return co_await record(step);
 }
@@ -150,18 +149,18 @@ Async<Outcome> Installation::go() {
   auto outcome = co_await step();
   if (outcome) stopwatch_.odd_since.reset();
   const auto* again = outcome ? std::get_if<Again>(&*outcome) : nullptr;
-  if ((outcome && !again) || progress_.step == Step::Over || !mayBeOnTheMachine())
+  if ((outcome && !again) || progress_.step == InstallStep::Over || !mayBeOnTheMachine())
     co_return outcome;
   if (isLate()) {
-    co_return co_await breakOff("it was not finished in time; last: " +
-                                (again ? again->waiting_for : outcome.error().str()));
+    co_return co_await abortWith("it was not finished in time; last: " +
+                                 (again ? again->waiting_for : outcome.error().str()));
   }
   if (again) co_return outcome;
   const auto why = outcome.error().str();
   if (!outcome.error().canRetry()) {
     if (!stopwatch_.odd_since) stopwatch_.odd_since = clock_.steady();
     if (clock_.steady() - *stopwatch_.odd_since >= kPatience) {
-      co_return co_await breakOff(why);
+      co_return co_await abortWith(why);
     }
   }
   co_return Again{kBusyPoll, why};
@@ -173,33 +172,33 @@ bool Installation::isLate() const {
 }
 
 Async<Outcome> Installation::step() {
-  if (progress_.step == Step::Over) {
-    co_return co_await over();
+  if (progress_.step == InstallStep::Over) {
+    co_return co_await repeatFailure();
   }
-  if (progress_.step == Step::Follow) {
+  if (progress_.step == InstallStep::Follow) {
     co_return co_await follow();
   }
   // A baseboard without its host shows little, and slowly: whoever only has to be switched on is
   // not asked first.
-  if (progress_.step == Step::PowerOn) {
+  if (progress_.step == InstallStep::PowerOn) {
     co_return co_await powerOn();
   }
-  if (progress_.step == Step::PowerOff && activation() != Activation::AcCycle) {
+  if (progress_.step == InstallStep::PowerOff && activation() != Activation::AcCycle) {
     if (const auto off = co_await isOff(); off && *off) {
       co_return co_await powerOff();
     }
   }
-  const bool begun = progress_.step != Step::Look;
+  const bool begun = progress_.step != InstallStep::Look;
   auto seen = co_await readInventory();
   if (!seen && seen.error().canRetry() &&
       begun) {  // it installs, restarts, or was restarting when muster died
-    if (progress_.step == Step::AcCut) {  // muster may have died between off and on
+    if (progress_.step == InstallStep::AcCut) {  // muster may have died between off and on
       if (auto restored = co_await bmc_.restorePower(progress_.since); !restored)
         co_return Again{kBusyPoll, "its power to be given back: " + restored.error().str()};
     }
-    if (progress_.step != Step::Settle)
-      co_return Again{kSettlePoll, "the BMC does not answer: " + seen.error().str()};
-    co_return co_await settle("no answer: " + seen.error().str());
+    if (progress_.step != InstallStep::Stabilize)
+      co_return Again{kStabilizePoll, "the BMC does not answer: " + seen.error().str()};
+    co_return co_await stabilize("no answer: " + seen.error().str());
   }
   if (!seen) co_return fail(std::move(seen.error()));
   const bool arrived = runs({component_.name, action_.to});
@@ -208,18 +207,18 @@ Async<Outcome> Installation::step() {
   // Once begun, what is not shown is no verdict: components vanish while they install, or while the
   // host is off.
   if (auto problem = trouble(); problem && !begun) co_return fail(std::move(*problem));
-  const bool activating = begun && progress_.step != Step::Next && !progress_.isWriting();
+  const bool activating = begun && progress_.step != InstallStep::Next && !progress_.isWriting();
   co_return co_await (activating && allStagedRun() && (arrived || !progress_.staged.empty())
                           ? allRun()
-                      : progress_.step == Step::Settle   ? settle(whatIsMissing())
-                      : progress_.step == Step::Upload   ? afterLostUpload()
-                      : progress_.step == Step::Lost     ? lost()
-                      : progress_.step == Step::Activate ? activateAgain()
-                      : progress_.step == Step::Copy     ? waitForCopies()
-                      : progress_.step == Step::PowerOff ? powerOff()
-                      : progress_.step == Step::AcCut    ? cutStandby()
-                      : progress_.step == Step::RollBack ? activate()
-                                                         : nextUpload());
+                      : progress_.step == InstallStep::Stabilize ? stabilize(whatIsMissing())
+                      : progress_.step == InstallStep::Upload    ? afterLostUpload()
+                      : progress_.step == InstallStep::Lost      ? lost()
+                      : progress_.step == InstallStep::Activate  ? activateAgain()
+                      : progress_.step == InstallStep::Copy      ? waitForCopies()
+                      : progress_.step == InstallStep::PowerOff  ? powerOff()
+                      : progress_.step == InstallStep::AcCut     ? cutStandby()
+                      : progress_.step == InstallStep::RollBack  ? activate()
+                                                                 : nextUpload());
 }
 
 // ---- uploads
@@ -264,7 +263,7 @@ Async<Outcome> Installation::nextUpload() {
     if (!bad_file.empty() && next.component != component_.name) continue;  // its own action says so
     if (!bad_file.empty() && progress_.staged.empty()) co_return Blocked{bad_file};
     if (!bad_file.empty()) {
-      co_return co_await giveUp(next, {bad_file, "", "then apply again", false});
+      co_return co_await skipComponent(next, {bad_file, "", "then apply again", false});
     }
     co_return co_await begin(next, schedule);
   }
@@ -317,7 +316,7 @@ Async<Outcome> Installation::upload() {
   }
   const auto image = *declared;
   const int tried_before = progress_.uploads_tried++;
-  CO_TRY_OK(co_await record(Step::Upload, WallTime{}));
+  CO_TRY_OK(co_await record(InstallStep::Upload, WallTime{}));
   context_.progress(0, "uploading " + nameOf(what));
   bmc::FirmwareUpdate update{what.component, image.file, image.sha256};
   if (!image_url_.empty()) update.url = image_url_ + imagePath(image);
@@ -326,7 +325,7 @@ Async<Outcome> Installation::upload() {
   auto task = co_await bmc_.startUpdate(std::move(update));
   if (task) {
     progress_.task = *task;
-    CO_TRY_OK(co_await record(Step::Follow, clock_.now()));
+    CO_TRY_OK(co_await record(InstallStep::Follow, clock_.now()));
     co_return Again{kFirstLook, nameOf(what) + " is being installed"};
   }
   stopwatch_.began.erase(what.component);
@@ -336,7 +335,7 @@ Async<Outcome> Installation::upload() {
     if (tried_before == 0) {
       progress_.current = {};
       progress_.with.clear();
-      CO_TRY_OK(co_await record(Step::Look));
+      CO_TRY_OK(co_await record(InstallStep::Look));
     }
     co_return Again{kBusyPoll, error.str()};
   }
@@ -350,14 +349,15 @@ Async<Outcome> Installation::refused(Target what, Error error) {
   const bool corrupt = error.code() == ErrorCode::Corrupt;
   if (progress_.staged.empty()) {
     if (corrupt)
-      say({fmt::format("the firmware file of {} is not what the baseline declares", nameOf(what)),
+      reportFinding(
+          {fmt::format("the firmware file of {} is not what the baseline declares", nameOf(what)),
            error.str(), "fetch the file again, or correct file and sha256 in the baseline"});
     progress_.current = {};
     progress_.with.clear();
-    CO_TRY_OK(co_await record(Step::Look));
+    CO_TRY_OK(co_await record(InstallStep::Look));
     co_return fail(std::move(error));
   }
-  co_return co_await giveUp(
+  co_return co_await skipComponent(
       what, {fmt::format("{} was not sent to, or not taken by {}: {}", nameOf(what), bmc_.address(),
                          error.str()),
              "",
@@ -379,22 +379,22 @@ Async<Outcome> Installation::afterLostUpload() {
       if (isNew(uri)) ours = uri;
   if (!ours.empty()) {
     progress_.task = ours;
-    CO_TRY_OK(co_await record(Step::Follow, clock_.now()));
+    CO_TRY_OK(co_await record(InstallStep::Follow, clock_.now()));
     co_return co_await follow();
   }
   if (progress_.since == WallTime{}) {
-    CO_TRY_OK(co_await record(Step::Upload, clock_.now()));
+    CO_TRY_OK(co_await record(InstallStep::Upload, clock_.now()));
   }
   if (clock_.now() < progress_.since + kUploadGrace)  // the BMC may still be taking it in
     co_return Again{
         kBusyPoll,
         fmt::format("the BMC to list the upload of {}, whose answer was lost", nameOf(target()))};
   if (!tasks.keeps_finished) {  // it may have come and gone, or be written by now
-    CO_TRY_OK(co_await record(Step::Lost));
+    CO_TRY_OK(co_await record(InstallStep::Lost));
     co_return co_await lost();
   }
   if (progress_.uploads_tried >= kMaxUploadsTried) {
-    co_return co_await giveUp(
+    co_return co_await skipComponent(
         target(),
         {fmt::format("{} uploads of {} to {} were cut off", progress_.uploads_tried,
                      target().component, bmc_.address()),
@@ -408,18 +408,18 @@ Async<Outcome> Installation::follow() {
   const auto what = target();
   auto status = co_await bmc_.task(progress_.task);
   if (!status && status.error().canRetry())
-    co_return Again{kSettlePoll, "the BMC does not answer: " + status.error().str()};
+    co_return Again{kStabilizePoll, "the BMC does not answer: " + status.error().str()};
   if (!status && status.error().code() != ErrorCode::NotFound)
     co_return fail(std::move(status.error()));
   if (!status) {
-    CO_TRY_OK(co_await record(Step::Lost,
+    CO_TRY_OK(co_await record(InstallStep::Lost,
                               progress_.since == WallTime{} ? clock_.now() : progress_.since));
     co_return Again{kFirstLook,
                     fmt::format("the BMC knows nothing of {} any more", progress_.task)};
   }
   if (!status->moved_to.empty() && status->moved_to != progress_.task) {
     progress_.task = status->moved_to;
-    CO_TRY_OK(co_await record(Step::Follow));
+    CO_TRY_OK(co_await record(InstallStep::Follow));
     if (progress_.task.ends_with(bmc::kOrderMark)) {
       co_return co_await follow();
     }
@@ -432,14 +432,15 @@ Async<Outcome> Installation::follow() {
     context_.progress(status->fraction, status->message);
     const auto* component = baseline_.find(what.component);
     const auto usually =
-        component ? flashTime(*component, learntBy(context_.facts(), action_.facet.subject)).count()
-                  : 0;
+        component
+            ? flashTime(*component, measuredBy(context_.facts(), action_.facet.subject)).count()
+            : 0;
     co_return Again{kTaskPoll, fmt::format("installing {}: {} (usually {} min)", nameOf(what),
                                            status->message, usually)};
   }
   auto now = co_await readInventory();
   if (!now && now.error().canRetry())
-    co_return Again{kSettlePoll, "the BMC does not answer: " + now.error().str()};
+    co_return Again{kStabilizePoll, "the BMC does not answer: " + now.error().str()};
   if (!now) co_return fail(std::move(now.error()));
   // Some BMCs activate by themselves, some report a failure of what worked.
   if (status->state == bmc::TaskState::Failed && !runs(what)) {
@@ -447,7 +448,7 @@ Async<Outcome> Installation::follow() {
   }
   const bool nothing_left = progress_.current.empty() && runs(what) && progress_.staged.empty();
   if (nothing_left && activation() != Activation::None)
-    co_return Done{};  // else: whatever restarted itself is given its time to settle
+    co_return Done{};  // else: whatever restarted itself is given its time to stabilize
   // Completed does not say that it is installed.
   if (const auto began = stopwatch_.began.extract(what.component))
     stopwatch_.took[what.component] = std::max(
@@ -472,7 +473,7 @@ Async<Outcome> Installation::lost() {
                       nameOf(what))};
     const auto* component = baseline_.find(what.component);
     const auto usual =
-        component ? flashTime(*component, learntBy(context_.facts(), action_.facet.subject))
+        component ? flashTime(*component, measuredBy(context_.facts(), action_.facet.subject))
                   : std::chrono::minutes(0);
     if (clock_.now() < progress_.since + kUsualTimesUnseen * usual)
       co_return Again{kBusyPoll, fmt::format("the task of {} is gone; its flash is given {} min "
@@ -484,7 +485,7 @@ Async<Outcome> Installation::lost() {
 
 Async<Outcome> Installation::taken() {
   stageCurrent();
-  CO_TRY_OK(co_await record(Step::Next));
+  CO_TRY_OK(co_await record(InstallStep::Next));
   co_return co_await nextUpload();
 }
 

@@ -96,7 +96,7 @@ class HealthPhase final : public Phase {
   Store& store_;
   Clock& clock_;
   Silence silence_;
-  RestartEar ear_;
+  RestartNotifier ear_;
 };
 
 /// What must be there and cannot be watched is a symptom of its own.

@@ -12,7 +12,7 @@ namespace {
 using namespace lifecycle;
 using nlohmann::json;
 
-constexpr std::chrono::seconds kSilentAfter{120};
+constexpr std::chrono::seconds kAgentTimeout{120};
 
 }  // namespace
 
@@ -24,7 +24,7 @@ Result<KeepStatus> keepStatus(Store& store, WallTime now) {
     const auto beat = jsonOrNone(*text, kKeptJson);
     const auto at = beat.is_object() ? parseWallTime(beat.value("at", ""))
                                      : Result<WallTime>(fail(ErrorCode::Corrupt, "no time"));
-    out.running = at && now - *at < kSilentAfter;
+    out.running = at && now - *at < kAgentTimeout;
     if (beat.is_object()) out.holder = beat.value("holder", "");
     if (at)
       out.text =

@@ -389,7 +389,7 @@ class ValidatePhase final : public Phase {
     for (const auto& result : results) {
       if (result.status == CheckStatus::Pass) continue;
       failures.push_back(
-          fmt::format("{} {}: {}", result.id, agent::toString(result.status), result.text));
+          fmt::format("{} {}: {}", result.id, wire::toString(result.status), result.text));
       std::string advice(adviceFor(result.id, result.status));
       if (gate.isolate && (result.id == kPairCheck || result.id == kGdrCheck))
         advice += "; which node, NIC, cable or switch it is: muster validate isolate";
@@ -397,7 +397,7 @@ class ValidatePhase final : public Phase {
                        std::move(advice), clock_.now()});
     }
     for (auto& wrong : wrong_answers) {
-      context.finding({action.facet, Severity::Error, wrong, agent::toJson(results),
+      context.finding({action.facet, Severity::Error, wrong, wire::toJson(results),
                        "update the agent on the node; then run the gate again", clock_.now()});
       failures.push_back(std::move(wrong));
     }
@@ -407,7 +407,7 @@ class ValidatePhase final : public Phase {
     if (record_)
       record_({{clock_.now(), node.name, action.facet.facet.str(), skuOf(cluster_, node, agents_),
                 node.rack, numbersOf(results)},
-               agent::toJson(results),
+               wire::toJson(results),
                failures});
     const auto basis = basisOf(cluster_, node, context.facts());
     gates_[action.facet] = {action.facet.subject,
@@ -415,7 +415,7 @@ class ValidatePhase final : public Phase {
                             std::string(failures.empty() ? kPass : kFail) + basis,
                             clock_.now(),
                             "agent " + node.name.str(),
-                            agent::toJson(results)};
+                            wire::toJson(results)};
     if (!failures.empty())
       return fail(Error(ErrorCode::Conflict,
                         fmt::format("gate {} failed: {}", gate.name, fmt::join(failures, "; ")))

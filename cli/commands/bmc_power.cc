@@ -110,7 +110,7 @@ Result<void> giveBack(Desk& desk, const NodeName& node, bool by_ipmi) {
     TRY_OK(controller.run(bmc.restorePower(cut_at)));
     if (by_ipmi) return {};  // its Redfish may stay silent for another reason
     TRY_OK(controller.run(
-        bmc::readsUntilBack(bmc, controller.clock(), {kBackLimit, kPresencePoll, true})));
+        bmc::waitUntilReady(bmc, controller.clock(), {kBackLimit, kPresencePoll, true})));
   }
   return controller.store().putValue(cutKey(node), "");
 }
@@ -150,7 +150,7 @@ Result<void> refuseUnderFlash(app::Controller& controller, bmc::Bmc& redfish, bo
 Async<void> carryOut(bmc::Bmc& bmc, const PowerVerb& verb) {
   if (verb.action) return bmc.power(*verb.action);
   return verb.word == "ac-cycle" ? bmc.acCycle()
-         : verb.word == "nmi"    ? bmc.interrupt()
+         : verb.word == "nmi"    ? bmc.sendNmi()
                                  : bmc.resetBmc();
 }
 

@@ -41,7 +41,7 @@ std::string_view word(bmc::BmcTrustBy trust) {
   return "nothing";
 }
 
-std::string certificateText(const bmc::BmcMemory& memory) {
+std::string certificateText(const bmc::BmcTrustState& memory) {
   const auto shown = memory.pin.substr(0, 16) + "…";
   switch (memory.trust) {
     case bmc::BmcTrustBy::Pin:
@@ -103,13 +103,13 @@ int carryOut(Change& change, const std::string& what, std::function<Async<void>(
     if (const auto kept = controller.store().addEvent(event); !kept)
       logWarning("bmc", "{}", kept.error().str());
   };
-  const auto ended = controller.run(bmc::campaign(change.nodes, std::move(work), told));
+  const auto ended = controller.run(bmc::runBulkOperation(change.nodes, std::move(work), told));
   (void)controller.run(controller.bmcs().close());
   if (!ended) return report(ended.error());
   std::cout << fmt::format("{} of {} done", ended->done.size(), change.nodes.size());
-  if (!ended->left.empty())
+  if (!ended->not_started.empty())
     std::cout << fmt::format(", {} not begun after {} failures; the same command goes on",
-                             ended->left.size(), ended->failed.size());
+                             ended->not_started.size(), ended->failed.size());
   std::cout << "\n";
   return ended->failed.empty() ? kOk : kFailed;
 }
@@ -165,10 +165,11 @@ int bmcRotate(const app::Options& options, const BmcFlags& flags) {
     const auto credential =
         cluster.credentials.find(inventory::bmcCredentialOf(cluster, *cluster.findNode(node)));
     if (credential == cluster.credentials.end() || !credential->second.rotate_to.declared())
-      return report(Error(ErrorCode::NotFound,
-                          fmt::format("no next password is declared for the BMC of {}; add next: "
-                                      "{{file: …}} to its credential. Nothing was done",
-                                      node.str())));
+      return report(
+          Error(ErrorCode::NotFound,
+                fmt::format("no next password is declared for the BMC of {}; add rotate_to: "
+                            "{{file: …}} to its credential. Nothing was done",
+                            node.str())));
     const auto memory = bmc::remembered(cluster, store, node);
     if (!memory) return report(memory.error());
     left += memory->rotation != bmc::Rotation::Done;
@@ -217,10 +218,10 @@ int bmcCertificate(const app::Options& options, const BmcFlags& flags) {
       co_return controller.ca().signServer(request, subject.common_name, subject.names,
                                            kBmcCertificateLifetime);
     };
-    return bmc::certify(controller.bmcs().at(name), subject,
-                        signer
-                            ? bmc::signBy(bmc::wordsFor(node, signer->sign), controller.processes())
-                            : bmc::CertificateSigner(ours));
+    return bmc::certify(
+        controller.bmcs().at(name), subject,
+        signer ? bmc::signBy(bmc::argumentsFor(node, signer->sign), controller.processes())
+               : bmc::CertificateSigner(ours));
   };
   const int code = carryOut(*change, "certificate of the BMC", work);
   for (const auto& name : change->nodes) {

@@ -101,11 +101,12 @@ int labDown(const app::Options& options);
 int labStatus(const app::Options& options);
 int labPackages(const app::Options& options, const std::filesystem::path& folder);
 struct FaultFlags {
-  std::string node, method = "*", path, merge, mishap;
+  std::string node, method = "*", path, merge, update_fault;
   int status = 0, latency_ms = 0, count = 1;
   bool drop = false, after = false, clear = false;
 };
-/// What a node's virtual BMC does wrong from now on; without a path and a mishap, what is set.
+/// What a node's virtual BMC does wrong from now on; without a path and an update fault, what is
+/// set.
 int labFault(const app::Options& options, const FaultFlags& flags);
 /// Runs a program inside the lab's namespace with its tools' environment.
 int labExec(const app::Options& options, const std::vector<std::string>& command);

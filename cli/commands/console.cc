@@ -41,7 +41,7 @@ Result<bmc::KeptBoot> chosen(const std::vector<bmc::KeptBoot>& boots, const std:
 }
 
 int showKept(const app::Options& options, const std::string& node, const ConsoleFlags& flags) {
-  const bmc::BootShelf shelf(bmc::keptConsoles(options.state), NodeName(node));
+  const bmc::BootLogArchive shelf(bmc::keptConsoles(options.state), NodeName(node));
   const auto boots = shelf.boots();
   if (!boots) return report(boots.error());
   if (flags.list) {

@@ -32,9 +32,9 @@ int firmwarePlan(const app::Options& options, const std::string& nodes) {
   if (!facts) return report(facts.error());
   std::vector<firmware::Durations> machines;
   for (const auto& node : cluster.nodes)
-    machines.push_back(firmware::learntBy(*facts, lifecycle::Subject(node.name)));
+    machines.push_back(firmware::measuredBy(*facts, lifecycle::Subject(node.name)));
   const auto typical = firmware::typicalOf(machines);
-  std::vector<NodeRoad> roads;
+  std::vector<NodeUpgradePath> paths;
   for (const auto& node : cluster.nodes) {
     if (!selected->empty() &&
         std::find(selected->begin(), selected->end(), node.name) == selected->end())
@@ -43,15 +43,15 @@ int firmwarePlan(const app::Options& options, const std::string& nodes) {
     const auto* baseline = firmware::baselineOf(cluster, subject);
     if (!baseline) continue;
     auto running = firmware::runningBy(*facts, subject);
-    auto learnt = firmware::learntBy(*facts, subject);
-    learnt.insert(typical.begin(), typical.end());
-    auto road = firmware::roadOf(*baseline, running, std::move(learnt));
-    roads.push_back({node.name.str(), baseline, std::move(running), std::move(road)});
+    auto measured = firmware::measuredBy(*facts, subject);
+    measured.insert(typical.begin(), typical.end());
+    auto path = firmware::upgradePathOf(*baseline, running, std::move(measured));
+    paths.push_back({node.name.str(), baseline, std::move(running), std::move(path)});
   }
   if (options.json)
-    std::cout << jsonText(firmwareJson(roads), 2) << "\n";
+    std::cout << jsonText(firmwareJson(paths), 2) << "\n";
   else
-    std::cout << (roads.empty() ? "no node has a firmware baseline\n" : firmwareText(roads));
+    std::cout << (paths.empty() ? "no node has a firmware baseline\n" : firmwareText(paths));
   return kOk;
 }
 

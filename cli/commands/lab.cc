@@ -91,8 +91,8 @@ int labFault(const app::Options& options, const FaultFlags& flags) {
   auto password = credential.password.read();
   if (!password) return report(password.error());
   nlohmann::json add = nlohmann::json::object();
-  if (!flags.mishap.empty())
-    add["mishaps"].push_back({{"kind", flags.mishap}, {"count", flags.count}});
+  if (!flags.update_fault.empty())
+    add["update_faults"].push_back({{"kind", flags.update_fault}, {"count", flags.count}});
   if (!flags.path.empty()) {
     nlohmann::json rule = {{"method", flags.method}, {"path", flags.path},
                            {"status", flags.status}, {"latency_ms", flags.latency_ms},

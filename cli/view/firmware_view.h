@@ -11,15 +11,15 @@
 
 namespace muster::cli {
 
-struct NodeRoad {
+struct NodeUpgradePath {
   std::string node;
   const inventory::FirmwareBaseline* baseline = nullptr;
   firmware::Versions running;
-  firmware::Road road;
+  firmware::UpgradePath path;
 };
 
 /// Nodes whose way is the same stand together: "gpu[001-128]  baseline …".
-std::string firmwareText(const std::vector<NodeRoad>& nodes);
-nlohmann::json firmwareJson(const std::vector<NodeRoad>& nodes);
+std::string firmwareText(const std::vector<NodeUpgradePath>& nodes);
+nlohmann::json firmwareJson(const std::vector<NodeUpgradePath>& nodes);
 
 }  // namespace muster::cli

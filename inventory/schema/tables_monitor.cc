@@ -78,7 +78,7 @@ void checkMonitor(MonitorPolicy& policy, const Value& map, Reader& reader) {
 ObjectSpec make_monitorSpec() {
   return Table<MonitorPolicy>("monitor", "monitor",
                               "What the monitor may do by itself. Drains and quarantine it always "
-                              "may; docs/keep.md.")
+                              "may; docs/monitor.md.")
       .optional("interval_seconds", &MonitorPolicy::interval_seconds,
                 integer(kShortestInterval, kLongestInterval), "Between two reads of the fleet.")
       .optional(

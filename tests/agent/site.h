@@ -175,7 +175,7 @@ class Site {
     handlers[wire::TaskKind::EraseDisks] = [](nlohmann::json, agent::TaskContextPtr) {
       return breaksOff();
     };
-    agent::AgentSenses senses;
+    agent::MachineAccess senses;
     senses.hardware = [raw] { return hardware(++raw->looks); };
     senses.probes = [](std::set<std::string> watched) { return probes(std::move(watched)); };
     senses.reboot = [raw] { ++raw->reboots; };

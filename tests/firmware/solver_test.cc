@@ -175,14 +175,15 @@ TEST(FirmwareSolver, aForbiddenCombinationThatIsThereIsLeft) {
 TEST(FirmwareRoad, countsWhatTheNodeGoesThrough) {
   const auto baseline =
       baselineWith({at("BMC", "2"), at("BIOS", "2"), at("CPLD", "2"), at("NIC", "1")}, {}, {});
-  const auto road = roadOf(baseline, {{"BMC", "1"}, {"BIOS", "1"}, {"CPLD", "1"}, {"NIC", "1"}});
-  const auto totals = totalsOf(road.schedule);
+  const auto path =
+      upgradePathOf(baseline, {{"BMC", "1"}, {"BIOS", "1"}, {"CPLD", "1"}, {"NIC", "1"}});
+  const auto totals = totalsOf(path.schedule);
   EXPECT_EQ(totals.flashes, 3);
   EXPECT_EQ(totals.resets, 2);
   EXPECT_EQ(totals.ac_cycles, 1);
   EXPECT_EQ(totals.time.count(), 10 + 4 + 4 + 10 + 5 + 16);
-  ASSERT_EQ(road.stops.size(), 4u);
-  EXPECT_EQ(road.stops.front().component->name, "NIC");  // it is where it should be
+  ASSERT_EQ(path.steps.size(), 4u);
+  EXPECT_EQ(path.steps.front().component->name, "NIC");  // it is where it should be
 }
 
 // ---- against all combinations
@@ -242,8 +243,8 @@ std::size_t mostSteps(const FirmwareBaseline& baseline, const Versions& running)
   for (const auto& component : baseline.components) {
     if (component.file.empty() || component.version == running.at(component.name)) continue;
     auto& chain = chains[component.name];
-    for (const auto& stone : component.intermediate)
-      if (stone.version > running.at(component.name)) chain.push_back(stone.version);
+    for (const auto& intermediate : component.intermediate)
+      if (intermediate.version > running.at(component.name)) chain.push_back(intermediate.version);
     chain.push_back(component.version);
   }
   std::size_t best = 0;

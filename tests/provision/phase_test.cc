@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The phase against a rack in memory.
 #include "tests/provision/phase_rack.h"
-#include "wire/wipe_guard.h"
 
 #include <fmt/format.h>
 
@@ -114,7 +113,7 @@ TEST_F(ProvisionPhaseTest, aValueThatAnEarlierReleaseStoredCausesAnotherLookAndN
   runInstalled(kDigest);
   const auto digest = expectationDigest(cluster.nodes[0], cluster.profiles["uefi"]);
   FactSet stored;
-  stored.put({Subject(kNode), facet(kInspected), "fits:" + digest, clock.now(), "agent", ""});
+  stored.put({Subject(kNode), facet(kInspected), "match:" + digest, clock.now(), "agent", ""});
   const auto goals = phase->goals(cluster, Subject(kNode), stored);
   const auto goal = std::find_if(goals.begin(), goals.end(), [](const auto& one) {
     return one.facet.facet == facet(kInspected);
@@ -254,12 +253,35 @@ TEST_F(ProvisionPhaseTest, secondAttemptHasNoMoreRightsThanTheFirst) {
 
 TEST_F(ProvisionPhaseTest, agentThatRefusesTheDiskBlocksWithAdvice) {
   startWriting();
-  agents.failTask(context.intent, fmt::format("/dev/vda holds ext4 \"data\"; {}", wire::kWipeGuard),
-                  ErrorCode::Denied);
+  agents.failTask(context.intent, "/dev/vda holds ext4 \"data\"", ErrorCode::Denied,
+                  {wire::TaskReason::SystemWipeDenied});
   const auto outcome = act(kImage);
   ASSERT_TRUE(is<Blocked>(outcome));
   EXPECT_THAT(why(outcome), HasSubstr("muster wipe gpu001 --reason"));
   EXPECT_THAT(why(outcome), HasSubstr("ext4"));
+}
+
+TEST_F(ProvisionPhaseTest, whatAnOlderAgentSaysInWordsAloneIsShownAndDecidesNothing) {
+  startWriting();
+  agents.failTask(
+      context.intent,
+      "no disk was touched: /dev/vda holds ext4; it is not overwritten, because the plan "
+      "did not say that this node may be wiped; a member of it was replaced; it is "
+      "failing: replace the disk",
+      ErrorCode::Denied);
+  const auto outcome = act(kImage);
+  ASSERT_TRUE(is<Blocked>(outcome));
+  EXPECT_THAT(why(outcome), HasSubstr("did not say that this node may be wiped"));
+  EXPECT_THAT(why(outcome), testing::Not(HasSubstr("muster wipe")));
+  EXPECT_TRUE(context.findings.empty());
+}
+
+TEST_F(ProvisionPhaseTest, aDiskThatAnOlderAgentDoesNotClassifyIsNotTakenForEmpty) {
+  hardware.disks[0].content = "none";
+  hardware.disks[0].use = wire::DiskUse::Unknown;
+  ASSERT_TRUE(is<Done>(actToEnd(kInspected)));
+  EXPECT_THAT(value(observe(), "disk.system"),
+              testing::AllOf(testing::StartsWith("/dev/vda: "), HasSubstr("older agent")));
 }
 
 TEST_F(ProvisionPhaseTest, anImageOfAnotherKeyIsNoReasonToWipe) {
@@ -273,11 +295,11 @@ TEST_F(ProvisionPhaseTest, anImageOfAnotherKeyIsNoReasonToWipe) {
 
 TEST_F(ProvisionPhaseTest, aDiskThatFailsIsNamedWithWhatToDo) {
   startWriting();
-  agents.failTask(context.intent,
-                  fmt::format("cannot write /dev/nvme1n1p3 of /dev/nvme1n1 (serial S6CK, 3.5 GiB) "
-                              "at byte 4096: Input/output error; it is failing: {}",
-                              wire::kReplaceDisk),
-                  ErrorCode::Internal);
+  agents.failTask(
+      context.intent,
+      "cannot write /dev/nvme1n1p3 of /dev/nvme1n1 (serial S6CK, 3.5 GiB) at byte 4096: "
+      "Input/output error",
+      ErrorCode::Internal, {wire::TaskReason::DiskFailing});
   const auto outcome = act(kImage);
   ASSERT_FALSE(outcome);
   ASSERT_EQ(context.findings.size(), 1u);
@@ -429,6 +451,7 @@ TEST_F(ProvisionPhaseTest, pollsThatTellAllNeedNoProbe) {
 
 TEST_F(ProvisionPhaseTest, diskThatHoldsSomethingIsReportedFromTheRamOs) {
   hardware.disks[0].content = "ext4 \"data\" on /dev/vda1";
+  hardware.disks[0].use = wire::DiskUse::Other;
   ASSERT_TRUE(is<Done>(actToEnd(kInspected)));
   const auto seen = observe();
   EXPECT_EQ(value(seen, "disk.system"), "/dev/vda: ext4 \"data\" on /dev/vda1");

@@ -106,10 +106,10 @@ class ValidatePhaseTest : public testing::Test {
       for (auto status :
            {wire::CheckStatus::Pass, wire::CheckStatus::Fail, wire::CheckStatus::Skipped,
             wire::CheckStatus::Error, wire::CheckStatus::Timeout, wire::CheckStatus::NoData})
-        if (agent::toString(status) == word) result.status = status;
+        if (wire::toString(status) == word) result.status = status;
       out.push_back(result);
     }
-    return agent::toJson(out);
+    return wire::toJson(out);
   }
 
   inventory::Cluster cluster_;

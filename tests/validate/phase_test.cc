@@ -389,7 +389,7 @@ TEST_F(ValidatePhaseTest, everyGateLeavesItsNumbersAndAnswersBehind) {
   gemm.values = {{"gemm_gflops", 812.5}};
   memory.id = "host.memory", memory.status = wire::CheckStatus::Fail,
   memory.values = {{"tested_gib", 4}};
-  agents_.answer(TaskKind::RunChecks, agent::toJson(std::vector{gemm, memory}));
+  agents_.answer(TaskKind::RunChecks, wire::toJson(std::vector{gemm, memory}));
   std::vector<GateRecord> kept;
   phase_ = makeValidatePhase(cluster_, agents_, *certificates_, *store_, clock_, {},
                              [&kept](GateRecord record) { kept.push_back(std::move(record)); });

@@ -147,7 +147,7 @@ TEST_F(EraseTask, erasesEveryDiskAndReportsEach) {
   }
   EXPECT_EQ(disk("sda"), std::string(kDiskBytes, '\0'));
   EXPECT_EQ(disk("sdb"), std::string(kDiskBytes, '\0'));
-  EXPECT_GT(context_->progressNow().first, 0.9);
+  EXPECT_GT(context_->progressNow().fraction, 0.9);
 }
 
 TEST_F(EraseTask, onlyWhatWasNamed) {
