@@ -69,7 +69,7 @@ Result<BmcChangeReport> changeAll(Change& change, const std::string& what,
 
 bool hasNextPassword(const inventory::Cluster& cluster, const inventory::Node& node) {
   const auto credential = cluster.credentials.find(inventory::bmcCredentialOf(cluster, node));
-  return credential != cluster.credentials.end() && credential->second.next.declared();
+  return credential != cluster.credentials.end() && credential->second.rotate_to.declared();
 }
 
 Result<std::vector<BmcRotation>> rotationsOf(Change& change) {
