@@ -92,8 +92,8 @@ void restartMachine(wire::Mode mode) {
   ::_exit(kLiveImageIsReady);
 }
 
-AgentSenses sensesOf(wire::Mode mode, TaskTools tools, std::shared_ptr<HealthSense> health) {
-  AgentSenses senses;
+MachineAccess sensesOf(wire::Mode mode, TaskTools tools, std::shared_ptr<HealthSense> health) {
+  MachineAccess senses;
   senses.hardware = [tools] { return inspect(tools); };
   senses.probes = [tools](std::set<std::string> watched) {
     watched.insert(kAlwaysProbed.begin(), kAlwaysProbed.end());

@@ -5,10 +5,10 @@
 
 namespace muster::app {
 
-bmc::ConsoleFinder consoleFinder(const Options& options, const std::optional<lab::LabHandle>& lab,
-                                 const bmc::ConsoleServices& services) {
+bmc::ConsoleFactory consoleFinder(const Options& options, const std::optional<lab::LabHandle>& lab,
+                                  const bmc::ConsoleServices& services) {
   const auto run = options.runFolder("console");
-  if (!lab) return bmc::inventoryConsoles(services, run);
+  if (!lab) return bmc::makeConsoleFactory(services, run);
   return [lab = *lab, run](const NodeName& node) {
     return bmc::shareConsole(bmc::makeSocketConsole(lab::consoleSocket(lab, node.str())), run,
                              node);

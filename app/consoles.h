@@ -11,7 +11,7 @@
 namespace muster::app {
 
 /// As the inventory says; in the twin the machines' own serial sockets.
-bmc::ConsoleFinder consoleFinder(const Options& options, const std::optional<lab::LabHandle>& lab,
-                                 const bmc::ConsoleServices& services);
+bmc::ConsoleFactory consoleFinder(const Options& options, const std::optional<lab::LabHandle>& lab,
+                                  const bmc::ConsoleServices& services);
 
 }  // namespace muster::app

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace muster {
 
 std::string_view toString(ErrorCode code) {
@@ -56,6 +58,15 @@ Error Error::at(SourceRef where) && {
 Error Error::retryable(bool can) && {
   retryable_ = can;
   return std::move(*this);
+}
+
+Error Error::because(ErrorReason reason) && {
+  if (!has(reason)) reasons_.push_back(reason);
+  return std::move(*this);
+}
+
+bool Error::has(ErrorReason reason) const {
+  return std::find(reasons_.begin(), reasons_.end(), reason) != reasons_.end();
 }
 
 std::string Error::str() const {

@@ -2,13 +2,15 @@
 // Result and Error: how every fallible function in muster answers.
 //
 // An Error carries what an operator needs: a code, a sentence, the context that each layer added on
-// the way up, whether a retry can help, and the place in the input when input caused it. Exceptions
-// stop at the seam that wraps a throwing library.
+// the way up, whether a retry can help, and the place in the input when input caused it. What code
+// decides by is the code and the reasons (values of an enum); the sentence is for people, and
+// rewording it changes nothing. Exceptions stop at the seam that wraps a throwing library.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include <expected>
@@ -38,6 +40,27 @@ struct SourceRef {
   friend bool operator==(const SourceRef&, const SourceRef&) = default;
 };
 
+/// A value of any enum that a folder declares for its own reasons.
+class ErrorReason {
+ public:
+  template <class E>
+    requires std::is_enum_v<E>
+  ErrorReason(E value) : type_(&kType<E>), value_(static_cast<int>(value)) {}
+
+  template <class E>
+  std::optional<E> as() const {
+    return type_ == &kType<E> ? std::optional(static_cast<E>(value_)) : std::nullopt;
+  }
+  friend bool operator==(const ErrorReason&, const ErrorReason&) = default;
+
+ private:
+  template <class E>
+  static inline const char kType = 0;  ///< its address tells one enum from another
+
+  const char* type_;
+  int value_;
+};
+
 class Error {
  public:
   Error(ErrorCode code, std::string text);
@@ -47,6 +70,8 @@ class Error {
   Error& within(std::string context) &;
   Error within(std::string context) &&;
   Error at(SourceRef where) &&;
+  /// Adds a reason that code decides by.
+  Error because(ErrorReason reason) &&;
   /// Overrides the default: Unavailable and Timeout can be retried, nothing else.
   Error retryable(bool can) &&;
 
@@ -55,6 +80,8 @@ class Error {
   const std::vector<std::string>& context() const { return context_; }
   const std::optional<SourceRef>& where() const { return where_; }
   bool canRetry() const { return retryable_; }
+  bool has(ErrorReason reason) const;
+  const std::vector<ErrorReason>& reasons() const { return reasons_; }
 
   /// "outer: inner: text", with the source place in front when known.
   std::string str() const;
@@ -64,6 +91,7 @@ class Error {
   std::string text_;
   std::vector<std::string> context_;
   std::optional<SourceRef> where_;
+  std::vector<ErrorReason> reasons_;
   bool retryable_;
 };
 

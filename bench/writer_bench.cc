@@ -136,7 +136,7 @@ int writeOnce(const Files& files, const std::string& url, bool keep) {
                       .pack_url = url,
                       .mirror_urls = {},
                       .target = *target,
-                      .keep_right_chunks = keep,
+                      .keep_matching_chunks = keep,
                       .deadline = kLimit,
                       .make_http = [] { return io::makeHttpClient(); },
                       .workers = workers,

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bmc/arbiter.h"
 
-#include "bmc/shared_package.h"
-#include "bmc/staged_images.h"
-#include "bmc/startup.h"
-
 #include <boost/asio/error.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -17,7 +13,7 @@ namespace muster::bmc {
 
 using namespace std::chrono_literals;
 
-struct Turnstile::Waiter {
+struct AsyncSemaphore::Waiter {
   explicit Waiter(const asio::any_io_executor& executor)
       : bell(executor, asio::steady_timer::time_point::max()) {}
   asio::steady_timer bell;
@@ -25,7 +21,7 @@ struct Turnstile::Waiter {
   bool gone = false;     ///< cancelled while it waited
 };
 
-struct Turnstile::State {
+struct AsyncSemaphore::State {
   std::size_t free_places;
   std::deque<std::shared_ptr<Waiter>> queue;
 
@@ -42,9 +38,10 @@ struct Turnstile::State {
   }
 };
 
-Turnstile::Turnstile(std::size_t places) : state_(std::make_shared<State>(State{places, {}})) {}
+AsyncSemaphore::AsyncSemaphore(std::size_t places)
+    : state_(std::make_shared<State>(State{places, {}})) {}
 
-Task<Turnstile::Permit> Turnstile::enter() {
+Task<AsyncSemaphore::Permit> AsyncSemaphore::enter() {
   auto state = state_;
   if (state->free_places > 0) {
     --state->free_places;
@@ -72,7 +69,7 @@ Task<Turnstile::Permit> Turnstile::enter() {
   co_return Permit(state);
 }
 
-Turnstile::Permit& Turnstile::Permit::operator=(Permit&& other) noexcept {
+AsyncSemaphore::Permit& AsyncSemaphore::Permit::operator=(Permit&& other) noexcept {
   if (this != &other) {
     leave();
     state_ = std::exchange(other.state_, nullptr);
@@ -80,11 +77,11 @@ Turnstile::Permit& Turnstile::Permit::operator=(Permit&& other) noexcept {
   return *this;
 }
 
-void Turnstile::Permit::leave() {
+void AsyncSemaphore::Permit::leave() {
   if (auto state = std::exchange(state_, nullptr)) state->release();
 }
 
-Task<void> Pace::next() {
+Task<void> RateLimiter::next() {
   const auto now = clock_.steady();
   const auto earliest = now - kRequestGap * kRequestBurst;
   if (next_slot_ < earliest) next_slot_ = earliest;
@@ -105,10 +102,7 @@ constexpr auto kResetLimit = 20min;
 constexpr auto kRollBackLimit = 30min;
 constexpr auto kCutLimit = 2h;  ///< with a PDU, as long as the inventory says
 
-class ArbitratedBmc final : public Bmc,
-                            public DeviceStates,
-                            public StagedImages,
-                            public SharedPackages {
+class ArbitratedBmc final : public Bmc {
  public:
   ArbitratedBmc(std::unique_ptr<Bmc> driver, Clock& clock)
       : driver_(std::move(driver)), clock_(clock) {}
@@ -138,7 +132,7 @@ class ArbitratedBmc final : public Bmc,
   Async<std::vector<LogEntry>> eventLog(std::size_t limit) override {
     return reading("reading the event log", driver_->eventLog(limit));
   }
-  Async<SerialPlace> serialConsole() override {
+  Async<SerialConsoleEndpoint> serialConsole() override {
     return reading("asking for the serial console", driver_->serialConsole());
   }
   Async<void> acCycle() override {
@@ -160,16 +154,16 @@ class ArbitratedBmc final : public Bmc,
   Async<std::vector<SensorReading>> sensors() override {
     return reading("reading sensors", driver_->sensors());
   }
-  Async<void> discardStaged(std::string component, std::size_t waiting) override {
-    return writing(kBootLimit, "taking an image back",
-                   bmc::discardStaged(*driver_, std::move(component), waiting));
+  Async<void> cancelStaged(std::string component, std::size_t waiting) override {
+    return writing(kBootLimit, "cancelling a staged image",
+                   driver_->cancelStaged(std::move(component), waiting));
   }
-  Async<bool> bringsBoth(std::string component, std::string other) override {
+  Async<bool> sharesPackage(std::string component, std::string other) override {
     return reading("reading what a package is for",
-                   bmc::bringsBoth(*driver_, std::move(component), std::move(other)));
+                   driver_->sharesPackage(std::move(component), std::move(other)));
   }
-  Async<std::vector<DeviceState>> notReady() override {
-    return reading("reading network adapters", devicesNotReady(*driver_));
+  Async<std::vector<DeviceState>> devicesNotReady() override {
+    return reading("reading network adapters", driver_->devicesNotReady());
   }
   Async<std::map<std::string, std::string>> biosAttributes() override {
     return reading("reading BIOS attributes", driver_->biosAttributes());
@@ -186,8 +180,8 @@ class ArbitratedBmc final : public Bmc,
   Async<void> restorePower(WallTime cut_at) override {
     return alone(kCutLimit, "giving the power back", driver_->restorePower(cut_at));
   }
-  Async<void> interrupt() override {
-    return writing(kBootLimit, "sending an interrupt", driver_->interrupt());
+  Async<void> sendNmi() override {
+    return writing(kBootLimit, "sending an interrupt", driver_->sendNmi());
   }
   Async<void> boot(BootOverride what) override {
     return writing(kBootLimit, "setting the boot override", driver_->boot(std::move(what)));
@@ -226,7 +220,7 @@ class ArbitratedBmc final : public Bmc,
   Async<T> alone(std::chrono::milliseconds limit, std::string what, Async<T> work) {
     auto enter = write_.enter();
     auto permit = co_await std::move(enter);
-    std::array<Turnstile::Permit, kMaxConcurrentReads> reads;
+    std::array<AsyncSemaphore::Permit, kMaxConcurrentReads> reads;
     for (auto& read : reads) {
       read = co_await reads_.enter();
     }
@@ -235,8 +229,8 @@ class ArbitratedBmc final : public Bmc,
 
   std::unique_ptr<Bmc> driver_;
   Clock& clock_;
-  Turnstile write_{1};
-  Turnstile reads_{kMaxConcurrentReads};
+  AsyncSemaphore write_{1};
+  AsyncSemaphore reads_{kMaxConcurrentReads};
 };
 
 }  // namespace

@@ -19,10 +19,10 @@ inline constexpr int kRequestBurst = 40;
 
 /// A bounded number of places; waiters are served in order. Leaving happens by destroying the
 /// permit.
-class Turnstile {
+class AsyncSemaphore {
  public:
   class Permit;
-  explicit Turnstile(std::size_t places);
+  explicit AsyncSemaphore(std::size_t places);
   Task<Permit> enter();
 
  private:
@@ -31,7 +31,7 @@ class Turnstile {
   std::shared_ptr<State> state_;
 };
 
-class Turnstile::Permit {
+class AsyncSemaphore::Permit {
  public:
   Permit() = default;
   Permit(Permit&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
@@ -39,16 +39,16 @@ class Turnstile::Permit {
   ~Permit() { leave(); }
 
  private:
-  friend class Turnstile;
+  friend class AsyncSemaphore;
   explicit Permit(std::shared_ptr<State> state) : state_(std::move(state)) {}
   void leave();
   std::shared_ptr<State> state_;
 };
 
 /// Spaces requests out: at most kRequestBurst at once, then one every kRequestGap.
-class Pace {
+class RateLimiter {
  public:
-  explicit Pace(Clock& clock) : clock_(clock) {}
+  explicit RateLimiter(Clock& clock) : clock_(clock) {}
   Task<void> next();
 
  private:

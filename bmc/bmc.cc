@@ -4,15 +4,15 @@
 
 namespace muster::bmc {
 
-Async<std::vector<LogEntry>> Bmc::eventLog(std::size_t) {
+Async<std::vector<LogEntry>> Events::eventLog(std::size_t) {
   co_return fail(ErrorCode::NotFound, address() + " keeps no system event log");
 }
 
-Async<SerialPlace> Bmc::serialConsole() {
-  co_return fail(ErrorCode::NotFound, address() + " tells of no serial console");
+Async<SerialConsoleEndpoint> Console::serialConsole() {
+  co_return fail(ErrorCode::NotFound, address() + " shows no serial console");
 }
 
-Async<Survey> Bmc::survey() {
+Async<Survey> Inventory::survey() {
   CO_TRY(seen, co_await system());
   Survey survey;
   survey.system = std::move(seen);
@@ -21,66 +21,77 @@ Async<Survey> Bmc::survey() {
 
 Async<void> Bmc::newSession() { co_return Result<void>(); }
 
-Async<void> Bmc::acCycle() {
+Async<void> Power::acCycle() {
   co_return fail(ErrorCode::NotFound, address() + " offers no full power cycle");
 }
 
-Async<void> Bmc::restorePower(WallTime) { co_return Result<void>(); }
+Async<void> Power::restorePower(WallTime) { co_return Result<void>(); }
 
-Async<void> Bmc::interrupt() {
+Async<void> Power::sendNmi() {
   co_return fail(ErrorCode::NotFound, address() + " sends no interrupts");
 }
 
-Async<void> Bmc::boot(BootOverride what) {
+Async<void> Boot::boot(BootOverride what) {
   if (what.persistent || !what.http_uri.empty())
     co_return fail(ErrorCode::NotFound, address() + " sets the boot device for one boot only");
   co_return co_await bootOnce(what.target);
 }
 
-Async<void> Bmc::rotatePassword() {
+Async<void> Accounts::rotatePassword() {
   co_return fail(ErrorCode::NotFound, address() + " has no password that muster could change");
 }
 
-Async<std::string> Bmc::certificateRequest(CertificateSubject) {
+Async<std::string> Accounts::certificateRequest(CertificateSubject) {
   co_return fail(ErrorCode::NotFound, address() + " makes no certificate requests");
 }
 
-Async<void> Bmc::installCertificate(std::string) {
+Async<void> Accounts::installCertificate(std::string) {
   co_return fail(ErrorCode::NotFound, address() + " takes no certificate");
 }
 
-Async<std::vector<BackgroundCopy>> Bmc::backgroundCopies() {
+Async<std::vector<BackgroundCopy>> Inventory::backgroundCopies() {
   co_return std::vector<BackgroundCopy>();
 }
 
-Async<void> Bmc::commitImage(std::string component) {
+Async<void> Updates::commitImage(std::string component) {
   co_return fail(ErrorCode::NotFound, component + " needs no commit");
 }
 
-Async<std::string> Bmc::previousImage(std::string component) {
+Async<std::string> Updates::previousImage(std::string component) {
   co_return fail(ErrorCode::NotFound,
                  fmt::format("{} offers no way back for {}", address(), component));
 }
 
-Async<void> Bmc::rollBack(std::string component) {
+Async<void> Updates::rollBack(std::string component) {
   co_return fail(ErrorCode::NotFound,
                  fmt::format("{} offers no way back for {}", address(), component));
 }
 
-Async<std::vector<SensorReading>> Bmc::sensors() {
+Async<std::vector<SensorReading>> Sensors::sensors() {
   co_return fail(ErrorCode::NotFound, address() + " shows no sensors");
 }
 
-Async<std::map<std::string, std::string>> Bmc::biosAttributes() {
+Async<std::map<std::string, std::string>> Bios::biosAttributes() {
   co_return fail(ErrorCode::NotFound, address() + " shows no BIOS attributes");
 }
 
-Async<std::map<std::string, std::string>> Bmc::stagedBiosAttributes() {
+Async<std::map<std::string, std::string>> Bios::stagedBiosAttributes() {
   co_return fail(ErrorCode::NotFound, address() + " shows no BIOS attributes");
 }
 
-Async<void> Bmc::stageBios(std::map<std::string, std::string>) {
+Async<void> Bios::stageBios(std::map<std::string, std::string>) {
   co_return fail(ErrorCode::NotFound, address() + " shows no BIOS attributes");
+}
+
+Async<std::vector<DeviceState>> Inventory::devicesNotReady() {
+  co_return std::vector<DeviceState>();
+}
+
+Async<bool> Updates::sharesPackage(std::string, std::string) { co_return false; }
+
+Async<void> Updates::cancelStaged(std::string, std::size_t) {
+  co_return fail(ErrorCode::NotFound,
+                 address() + " offers no way to take an image back that waits for its activation");
 }
 
 }  // namespace muster::bmc

@@ -15,22 +15,22 @@ namespace {
 
 constexpr std::chrono::seconds kSignLimit{120};
 
-struct Campaign {
-  explicit Campaign(const asio::any_io_executor& executor)
+struct BulkOperation {
+  explicit BulkOperation(const asio::any_io_executor& executor)
       : bell(executor, asio::steady_timer::time_point::max()) {}
   asio::steady_timer bell;
   std::size_t open = 0;
-  CampaignReport report;
+  BulkOperationReport report;
   std::exception_ptr broken;
-  Turnstile places{kCampaignAtOnce};
+  AsyncSemaphore places{kBulkOperationAtOnce};
   std::function<Async<void>(NodeName)> work;
   std::function<void(const NodeName&, const Result<void>&)> told;
 };
 
-Task<void> one(std::shared_ptr<Campaign> all, NodeName node) {
+Task<void> one(std::shared_ptr<BulkOperation> all, NodeName node) {
   auto permit = co_await all->places.enter();
-  if (all->report.failed.size() >= kCampaignFailures) {
-    all->report.left.push_back(node);
+  if (all->report.failed.size() >= kBulkOperationFailures) {
+    all->report.not_started.push_back(node);
     co_return;
   }
   const auto ended = co_await all->work(node);
@@ -43,17 +43,17 @@ Task<void> one(std::shared_ptr<Campaign> all, NodeName node) {
 
 }  // namespace
 
-Async<CampaignReport> campaign(std::vector<NodeName> nodes,
-                               std::function<Async<void>(NodeName)> work,
-                               std::function<void(const NodeName&, const Result<void>&)> told) {
+Async<BulkOperationReport> runBulkOperation(
+    std::vector<NodeName> nodes, std::function<Async<void>(NodeName)> work,
+    std::function<void(const NodeName&, const Result<void>&)> told) {
   const auto executor = co_await asio::this_coro::executor;
-  auto all = std::make_shared<Campaign>(executor);
+  auto all = std::make_shared<BulkOperation>(executor);
   all->work = std::move(work);
   all->told = std::move(told);
   if (nodes.empty()) co_return std::move(all->report);
   co_await one(all, nodes.front());
   if (!all->report.failed.empty()) {
-    all->report.left.assign(nodes.begin() + 1, nodes.end());
+    all->report.not_started.assign(nodes.begin() + 1, nodes.end());
     co_return std::move(all->report);
   }
   all->open = nodes.size() - 1;

@@ -14,18 +14,18 @@
 
 namespace muster::bmc {
 
-inline constexpr std::size_t kCampaignAtOnce = 16;
-inline constexpr std::size_t kCampaignFailures = 3;  ///< so many, and no further BMC is begun
+inline constexpr std::size_t kBulkOperationAtOnce = 16;
+inline constexpr std::size_t kBulkOperationFailures = 3;  ///< so many, and no further BMC is begun
 
-struct CampaignReport {
-  std::vector<NodeName> done, left;  ///< left: not begun, after failures
+struct BulkOperationReport {
+  std::vector<NodeName> done, not_started;  ///< not_started: after too many failures
   std::map<NodeName, Error> failed;
 };
 
 /// `told` is called for each as it ends. Nothing of `work` outlives the answer.
-Async<CampaignReport> campaign(std::vector<NodeName> nodes,
-                               std::function<Async<void>(NodeName)> work,
-                               std::function<void(const NodeName&, const Result<void>&)> told);
+Async<BulkOperationReport> runBulkOperation(
+    std::vector<NodeName> nodes, std::function<Async<void>(NodeName)> work,
+    std::function<void(const NodeName&, const Result<void>&)> told);
 
 /// Request (PEM) → certificate and chain (PEM).
 using CertificateSigner = std::function<Async<std::string>(std::string request_pem)>;

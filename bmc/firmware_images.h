@@ -32,7 +32,7 @@ class FirmwareImages {
 
  private:
   Workers& workers_;
-  Turnstile one_{1};  ///< whoever comes second finds what the first has read
+  AsyncSemaphore one_{1};  ///< whoever comes second finds what the first has read
   std::map<std::string, std::weak_ptr<const std::string>> by_sha256_;
 };
 

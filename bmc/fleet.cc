@@ -43,7 +43,7 @@ class NoBmc final : public Bmc {
   Async<std::vector<LogEntry>> eventLog(std::size_t) override {
     return no<std::vector<LogEntry>>();
   }
-  Async<SerialPlace> serialConsole() override { return no<SerialPlace>(); }
+  Async<SerialConsoleEndpoint> serialConsole() override { return no<SerialConsoleEndpoint>(); }
   Async<void> acCycle() override { return no<void>(); }
 
  private:
@@ -54,7 +54,7 @@ class NoBmc final : public Bmc {
   std::string address_, why_;
 };
 
-class Fleet final : public BmcFleet, public EventFleet {
+class Fleet final : public BmcFleet {
  public:
   Fleet(const inventory::Cluster& cluster, lifecycle::Store& store, Clock& clock, Workers& workers,
         HttpClientFactory make_client, std::string libvirt_uri)
@@ -120,7 +120,7 @@ class Fleet final : public BmcFleet, public EventFleet {
     options.username = node->bmc.username_override.empty() ? credential->second.username
                                                            : node->bmc.username_override;
     options.password = [ref = credential->second.password] { return ref.read(); };
-    if (const auto& next = credential->second.next; next.declared())
+    if (const auto& next = credential->second.rotate_to; next.declared())
       options.next_password = [next] { return next.read(); };
     options.declared = inventory::bmcTrustOf(cluster_, *node);
     options.policy = cluster_.bmc_trust;
@@ -132,13 +132,13 @@ class Fleet final : public BmcFleet, public EventFleet {
                                                     make_client_, &journal_);
     auto redfish = std::make_unique<RedfishBmc>(std::move(session), profile.boot, clock_, images_);
     redfish_.push_back(redfish.get());
-    sources_[name] = redfish.get();
+    sources_[name] = &redfish->eventSource();
     std::unique_ptr<Bmc> driver = std::move(redfish);
     if (profile.ipmi) driver = withIpmi(std::move(driver), *ipmiOf(name));
     if (profile.pdu) {
       const auto& hook = *profile.pdu;
       driver = withPdu(std::move(driver),
-                       {wordsFor(*node, hook.off), wordsFor(*node, hook.on),
+                       {argumentsFor(*node, hook.off), argumentsFor(*node, hook.on),
                         std::chrono::seconds(hook.seconds_off)},
                        *processes_, clock_);
     }

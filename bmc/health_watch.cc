@@ -41,7 +41,7 @@ constexpr std::string_view kOk = "ok";
 class Watch final : public HealthWatch {
  public:
   Watch(const inventory::Cluster& cluster, BmcFleet& bmcs, lifecycle::Store& store, Clock& clock,
-        HealthJudge judge)
+        SymptomPolicy judge)
       : cluster_(cluster), bmcs_(bmcs), store_(store), clock_(clock), judge_(std::move(judge)) {}
 
   std::string_view name() const override { return "bmc-health"; }
@@ -123,10 +123,9 @@ class Watch final : public HealthWatch {
   /// network from all of them gives it back to all of them at once.
   static Task<void> listenForEver(Watch& self, std::weak_ptr<int> alive, NodeName node,
                                   std::chrono::milliseconds turn) {
-    auto* fleet = dynamic_cast<EventFleet*>(&self.bmcs_);
-    auto* source = fleet ? fleet->eventsOf(node) : nullptr;
+    auto* source = self.bmcs_.eventsOf(node);
     if (!source) co_return;
-    EventPlace place;
+    EventStreamPosition place;
     std::chrono::milliseconds patience = kFirstReturn;
     co_await self.clock_.sleep(turn);
     if (alive.expired()) co_return;
@@ -146,7 +145,7 @@ class Watch final : public HealthWatch {
       std::chrono::milliseconds pause = patience;
       if (ended) {
         place = std::move(*ended);
-        pause = place.come_back;
+        pause = place.reconnect_after;
         patience = kFirstReturn;
       } else {
         self.streams_.erase(node);
@@ -163,10 +162,11 @@ class Watch final : public HealthWatch {
 
   void hear(const NodeName& node, std::vector<LogEntry> entries) {
     auto& told = nodes_.at(node).told;
-    const bool weighty = std::any_of(entries.begin(), entries.end(),
-                                     [](const LogEntry& entry) { return weighs(entry.severity); });
+    const bool weighty = std::any_of(entries.begin(), entries.end(), [](const LogEntry& entry) {
+      return isSignificant(entry.severity);
+    });
     for (auto& entry : entries)
-      if (weighs(entry.severity) && told.size() < kTold) told.push_back(std::move(entry));
+      if (isSignificant(entry.severity) && told.size() < kTold) told.push_back(std::move(entry));
     if (weighty) ask(node);
   }
 
@@ -182,7 +182,7 @@ class Watch final : public HealthWatch {
           : bell(executor, asio::steady_timer::time_point::max()) {}
       asio::steady_timer bell;
       std::size_t open = 0;
-      Turnstile places{kHealthAtOnce};
+      AsyncSemaphore places{kHealthAtOnce};
     };
     const auto executor = co_await asio::this_coro::executor;
     auto batch = std::make_shared<Batch>(executor);
@@ -248,7 +248,7 @@ class Watch final : public HealthWatch {
                                           const std::vector<LogEntry>& told) {
     const auto key = "bmc.log." + node.str();
     TRY(text, store_.getValue(key));
-    auto mark = LogMark::parse(text.value_or(""));
+    auto mark = EventLogCursor::parse(text.value_or(""));
     const auto had = mark.kept.size();
     bool news = mark.take(entries, clock_.now());
     news = mark.takeEvents(told, clock_.now()) || news;
@@ -265,7 +265,7 @@ class Watch final : public HealthWatch {
     return out;
   }
 
-  lifecycle::Finding findingOf(const lifecycle::FacetRef& facet, const LogMark& mark) const {
+  lifecycle::Finding findingOf(const lifecycle::FacetRef& facet, const EventLogCursor& mark) const {
     json evidence = json::array();
     bool critical = false;
     for (const auto& entry : mark.kept) {
@@ -288,7 +288,7 @@ class Watch final : public HealthWatch {
   Fact factOf(const NodeName& node, std::vector<BmcSymptom> symptoms) const {
     std::sort(symptoms.begin(), symptoms.end());
     symptoms.erase(std::unique(symptoms.begin(), symptoms.end()), symptoms.end());
-    std::vector<std::pair<HealthVerdict, BmcSymptom>> judged;
+    std::vector<std::pair<SymptomResponse, BmcSymptom>> judged;
     for (auto& symptom : symptoms) judged.emplace_back(judge_(symptom), symptom);
     std::stable_sort(judged.begin(), judged.end(),
                      [](const auto& a, const auto& b) { return a.first.rank > b.first.rank; });
@@ -321,7 +321,7 @@ class Watch final : public HealthWatch {
   BmcFleet& bmcs_;
   lifecycle::Store& store_;
   Clock& clock_;
-  HealthJudge judge_;
+  SymptomPolicy judge_;
   std::map<NodeName, State> nodes_;
   std::set<NodeName> streams_;  ///< of BMCs that tell by themselves now
   std::shared_ptr<int> alive_ = std::make_shared<int>();
@@ -354,7 +354,7 @@ std::vector<BmcSymptom> symptomsOf(const std::vector<SensorReading>& readings) {
 
 std::unique_ptr<HealthWatch> makeHealthWatch(const inventory::Cluster& cluster, BmcFleet& bmcs,
                                              lifecycle::Store& store, Clock& clock,
-                                             HealthJudge judge) {
+                                             SymptomPolicy judge) {
   return std::make_unique<Watch>(cluster, bmcs, store, clock, std::move(judge));
 }
 

@@ -32,11 +32,11 @@ struct BmcSymptom {
 std::vector<BmcSymptom> symptomsOf(const std::vector<SensorReading>& readings);
 
 /// What a symptom asks for.
-struct HealthVerdict {
+struct SymptomResponse {
   int rank = 0;  ///< 0: it is only watched
   std::string action, advice;
 };
-using HealthJudge = std::function<HealthVerdict(const BmcSymptom&)>;
+using SymptomPolicy = std::function<SymptomResponse(const BmcSymptom&)>;
 
 class HealthWatch : public lifecycle::Phase {
  public:
@@ -49,6 +49,6 @@ class HealthWatch : public lifecycle::Phase {
 /// All are borrowed. Only BMCs by https are read.
 std::unique_ptr<HealthWatch> makeHealthWatch(const inventory::Cluster& cluster, BmcFleet& bmcs,
                                              lifecycle::Store& store, Clock& clock,
-                                             HealthJudge judge);
+                                             SymptomPolicy judge);
 
 }  // namespace muster::bmc

@@ -15,11 +15,11 @@ using namespace std::chrono_literals;
 // Without these a Supermicro resets what it does not keep: the BMC its network, accounts and
 // certificate, the BIOS its settings.
 constexpr std::array kSupermicroUploads = {
-    UploadWords{
+    OemUpdateParameters{
         "BMC",
         R"({"Supermicro":{"BMC":{"PreserveCfg":true,"PreserveSdr":true,"PreserveSsl":true}}})",
         true},
-    UploadWords{
+    OemUpdateParameters{
         "BIOS",
         R"({"Supermicro":{"BIOS":{"PreserveME":true,"PreserveNVRAM":true,"PreserveSMBIOS":true,"BackupBIOS":false}}})",
         true},
@@ -43,44 +43,46 @@ constexpr std::array kRows = {
              .keeps_finished_tasks = false,
              .inventory_key = InventoryKey::InstalledFqdd,
              .manager_reset = "GracefulRestart",
-             .settle_gap = 10s,
-             .rollback = RollbackWay::UpdateFromPrevious,
+             .stabilize_gap = 10s,
+             .rollback = RollbackMethod::UpdateFromPrevious,
              .staged_state = "Scheduled",
-             .young_task_reads = 3,
-             .ac_cycle = AcWay{AcOwner::BiosAttribute, "", "PowerCycleRequest", "FullPowerCycle"},
-             .push = PushWay{true, true, true},
-             .discard = DiscardWay::DeleteJob},
-    QuirkRow{
-        .vendor = "hpe*",
-        .model = "*",
-        .version = "*",
-        .source = "iLO 5/6: ids of inventory members are numbers that shift (capture); no "
-                  "MultipartHttpPushUri, progress in Oem.Hpe of the UpdateService "
-                  "(redfishdocs); Smart Components of more than 32 MiB go in pieces with a "
-                  ".compsig each (ilorest uploadcomp); AuxCycle after ForceOff",
-        .keeps_finished_tasks = false,
-        .inventory_key = InventoryKey::Name,
-        .settle_gap = 10s,
-        .flash_state = "Oem/Hpe",
-        .piece_bytes = 32u << 20,
-        .ac_cycle = AcWay{AcOwner::System, "", "Oem/Hpe/Actions/#HpeComputerSystemExt.SystemReset",
-                          "AuxCycle", true}},
-    QuirkRow{
-        .vendor = "supermicro*",
-        .model = "*",
-        .version = "*",
-        .source = "an upload is verified, StartUpdate begins it (bmclib x12, fwupd); "
-                  "GracefulRestart only (capture); OemFirmwareAlreadyInUpdateMode is "
-                  "left by a cold reset of the BMC; AC cycle by an OEM action; Oem flags keep the "
-                  "configuration, Targets are the RelatedItems of BMC and BIOS (bmclib x12, fwupd, "
-                  "capture)",
-        .apply_time = "OnStartUpdateRequest",
-        .manager_reset = "GracefulRestart",
-        .settle_gap = 10s,
-        .two_phase = true,
-        .stuck_message = "OemFirmwareAlreadyInUpdateMode",
-        .ac_cycle = AcWay{AcOwner::System, "", "Actions/Oem/#OemSystemExtensions.Reset", "ACCycle"},
-        .upload_words = kSupermicroUploads},
+             .new_task_404_retries = 3,
+             .ac_cycle = AcCycleMethod{AcCycleOwner::BiosAttribute, "", "PowerCycleRequest",
+                                       "FullPowerCycle"},
+             .push = PushMethod{true, true, true},
+             .cancel_staged = CancelStagedMethod::DeleteJob},
+    QuirkRow{.vendor = "hpe*",
+             .model = "*",
+             .version = "*",
+             .source = "iLO 5/6: ids of inventory members are numbers that shift (capture); no "
+                       "MultipartHttpPushUri, progress in Oem.Hpe of the UpdateService "
+                       "(redfishdocs); Smart Components of more than 32 MiB go in pieces with a "
+                       ".compsig each (ilorest uploadcomp); AuxCycle after ForceOff",
+             .keeps_finished_tasks = false,
+             .inventory_key = InventoryKey::Name,
+             .stabilize_gap = 10s,
+             .flash_state = "Oem/Hpe",
+             .piece_bytes = 32u << 20,
+             .ac_cycle = AcCycleMethod{AcCycleOwner::System, "",
+                                       "Oem/Hpe/Actions/#HpeComputerSystemExt.SystemReset",
+                                       "AuxCycle", true}},
+    QuirkRow{.vendor = "supermicro*",
+             .model = "*",
+             .version = "*",
+             .source =
+                 "an upload is verified, StartUpdate begins it (bmclib x12, fwupd); "
+                 "GracefulRestart only (capture); OemFirmwareAlreadyInUpdateMode is "
+                 "left by a cold reset of the BMC; AC cycle by an OEM action; Oem flags keep the "
+                 "configuration, Targets are the RelatedItems of BMC and BIOS (bmclib x12, fwupd, "
+                 "capture)",
+             .apply_time = "OnStartUpdateRequest",
+             .manager_reset = "GracefulRestart",
+             .stabilize_gap = 10s,
+             .two_phase = true,
+             .stuck_message = "OemFirmwareAlreadyInUpdateMode",
+             .ac_cycle = AcCycleMethod{AcCycleOwner::System, "",
+                                       "Actions/Oem/#OemSystemExtensions.Reset", "ACCycle"},
+             .oem_update_parameters = kSupermicroUploads},
     QuirkRow{.vendor = "supermicro*",
              .model = "*X10*",
              .version = "*",
@@ -98,11 +100,12 @@ constexpr std::array kRows = {
              .send_targets = false,
              .manager_reset = "ForceRestart",
              .off_on_pause = 10s,
-             .settle_gap = 30s,
+             .stabilize_gap = 30s,
              .inventory_read = 180s,
-             .background_copies = true,
+             .background_copies = "Oem/Nvidia/BackgroundCopyStatus",
              .expand = false,
              .commit = "HostBMC_0 HostBIOS_0",
+             .commit_action = "Actions/Oem/#NvidiaUpdateService.CommitImage",
              .tray = TrayTarget{"HGX_*", "HGX_0"}},
     QuirkRow{
         .vendor = "nvidia*",
@@ -111,21 +114,22 @@ constexpr std::array kRows = {
         .source =
             "OpenBMC on GB200: no SimpleUpdate; a downgrade needs ForceUpdate; a staged image's "
             "task stays in Stopping; AuxPowerReset wants the host off (nvfwupd, bmcweb)",
-        .update = UpdateWay::Multipart,
-        .background_copies = true,
+        .update = UpdateMethod::Multipart,
+        .background_copies = "Oem/Nvidia/BackgroundCopyStatus",
         .staged_state = "Stopping",
         .upload_oem = R"({"ForceUpdate":true})",
-        .ac_cycle = AcWay{AcOwner::Chassis, "BMC_0", "Actions/Oem/#NvidiaChassis.AuxPowerReset",
-                          "AuxPowerCycle", true}},
+        .ac_cycle =
+            AcCycleMethod{AcCycleOwner::Chassis, "BMC_0",
+                          "Actions/Oem/#NvidiaChassis.AuxPowerReset", "AuxPowerCycle", true}},
     QuirkRow{.vendor = "openbmc*",
              .model = "*",
              .version = "*",
              .source = "bmcweb: TaskState Stopping for a staged image, for 5 h; SimpleUpdate "
                        "refuses every scheme; Links.ActiveSoftwareImage of the manager can be set",
-             .update = UpdateWay::Multipart,
-             .rollback = RollbackWay::ActiveImage,
+             .update = UpdateMethod::Multipart,
+             .rollback = RollbackMethod::ActiveImage,
              .staged_state = "Stopping",
-             .discard = DiscardWay::ActiveImage},
+             .cancel_staged = CancelStagedMethod::ActiveImage},
     QuirkRow{.vendor = "lenovo*",
              .model = "*",
              .version = "*",
@@ -133,7 +137,7 @@ constexpr std::array kRows = {
                        "and on on SR675V3",
              .apply_time = "Immediate",
              .off_on_pause = 10s,
-             .settle_gap = 10s},
+             .stabilize_gap = 10s},
 };
 
 constexpr std::array<std::string_view, 5> kTryLater = {
@@ -174,7 +178,7 @@ void apply(const QuirkRow& row, Quirks& quirks) {
   if (row.inventory_key) quirks.inventory_key = *row.inventory_key;
   if (row.manager_reset) quirks.manager_reset = *row.manager_reset;
   if (row.off_on_pause) quirks.off_on_pause = *row.off_on_pause;
-  if (row.settle_gap) quirks.settle_gap = *row.settle_gap;
+  if (row.stabilize_gap) quirks.stabilize_gap = *row.stabilize_gap;
   if (row.inventory_read) quirks.inventory_read = *row.inventory_read;
   if (row.update) quirks.update = *row.update;
   if (row.two_phase) quirks.two_phase = *row.two_phase;
@@ -186,13 +190,14 @@ void apply(const QuirkRow& row, Quirks& quirks) {
   if (row.flash_state) quirks.flash_state = *row.flash_state;
   if (row.stuck_message) quirks.stuck_message = *row.stuck_message;
   if (row.commit) quirks.commit = wordsOf(*row.commit);
-  if (row.young_task_reads) quirks.young_task_reads = *row.young_task_reads;
+  if (row.commit_action) quirks.commit_action = *row.commit_action;
+  if (row.new_task_404_retries) quirks.new_task_404_retries = *row.new_task_404_retries;
   if (row.piece_bytes) quirks.piece_bytes = *row.piece_bytes;
   if (row.ac_cycle) quirks.ac_cycle = *row.ac_cycle;
   if (row.tray) quirks.tray = *row.tray;
   if (row.push) quirks.push = *row.push;
-  if (row.discard) quirks.discard = *row.discard;
-  if (row.upload_words) quirks.upload_words = *row.upload_words;
+  if (row.cancel_staged) quirks.cancel_staged = *row.cancel_staged;
+  if (row.oem_update_parameters) quirks.oem_update_parameters = *row.oem_update_parameters;
 }
 
 }  // namespace

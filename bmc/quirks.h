@@ -23,23 +23,23 @@ enum class InventoryKey {
 
 /// Which of the ways that an UpdateService offers is taken. Auto: the first of these that it
 /// offers.
-enum class UpdateWay { Auto, Multipart, HttpPush, SimpleUpdate };
+enum class UpdateMethod { Auto, Multipart, HttpPush, SimpleUpdate };
 
 /// How the image that a component ran before is made to run again. UpdateFromPrevious: SimpleUpdate
 /// with the inventory's "Previous-…" member as ImageURI. ActiveImage: the manager's
 /// Links.ActiveSoftwareImage is set to another of its SoftwareImages.
-enum class RollbackWay { None, UpdateFromPrevious, ActiveImage };
+enum class RollbackMethod { None, UpdateFromPrevious, ActiveImage };
 
 /// How an image that waits for its activation is taken back. DeleteJob: its job in the queue.
 /// ActiveImage: the manager's Links.ActiveSoftwareImage is set to the one that runs; the BMC's own
 /// image only.
-enum class DiscardWay { None, DeleteJob, ActiveImage };
+enum class CancelStagedMethod { None, DeleteJob, ActiveImage };
 
 /// How standby power is cut, where ResetType FullPowerCycle is not offered. `action` is a path
 /// below Actions of the owner, or below the owner itself.
-enum class AcOwner { None, System, Chassis, BiosAttribute };
-struct AcWay {
-  AcOwner owner = AcOwner::None;
+enum class AcCycleOwner { None, System, Chassis, BiosAttribute };
+struct AcCycleMethod {
+  AcCycleOwner owner = AcCycleOwner::None;
   std::string_view chassis;  ///< Id of the chassis that has the action
   std::string_view action;   ///< path to it in the owner; or the BIOS attribute
   std::string_view
@@ -54,7 +54,7 @@ struct TrayTarget {
 };
 
 /// What an upload says besides, of components whose names fit.
-struct UploadWords {
+struct OemUpdateParameters {
   std::string_view component;  ///< glob
   std::string_view oem;        ///< JSON of UpdateParameters' Oem
   bool target_is_related =
@@ -63,7 +63,7 @@ struct UploadWords {
 
 /// How a file goes to HttpPushUri, where that is the way. By itself: the body is the file, and the
 /// answer names its task.
-struct PushWay {
+struct PushMethod {
   bool form = false;                ///< in a form, as its part "file"
   bool if_match = false;            ///< with the ETag of what it is sent to
   bool then_simple_update = false;  ///< the answer's Location is firmware that lies ready;
@@ -80,11 +80,11 @@ struct Quirks {
   std::string apply_time;    ///< @Redfish.OperationApplyTime of an upload; empty: not sent
   InventoryKey inventory_key = InventoryKey::Id;
   std::string manager_reset;  ///< used when the manager does not say what it allows
-  UpdateWay update = UpdateWay::Auto;
-  PushWay push;
+  UpdateMethod update = UpdateMethod::Auto;
+  PushMethod push;
   bool two_phase = false;  ///< an upload is only verified; UpdateService.StartUpdate then begins it
   std::string upload_oem;  ///< JSON object that is laid into UpdateParameters
-  std::span<const UploadWords> upload_words = {};  ///< the first that fits
+  std::span<const OemUpdateParameters> oem_update_parameters = {};  ///< the first that fits
   std::string flash_state;  ///< where in the UpdateService a flash without a task shows itself:
                             ///< State and FlashProgressPercent below it
   std::uintmax_t piece_bytes = 0;  ///< a larger file goes in pieces of so many, each with a
@@ -92,17 +92,20 @@ struct Quirks {
   std::string stuck_message;       ///< message id after which only a reset of the BMC helps
   std::string staged_state;  ///< TaskState or JobState of an image that is taken in and waits for
                              ///< its activation; empty: Completed
-  RollbackWay rollback = RollbackWay::None;
-  DiscardWay discard = DiscardWay::None;
-  int young_task_reads =
+  RollbackMethod rollback = RollbackMethod::None;
+  CancelStagedMethod cancel_staged = CancelStagedMethod::None;
+  int new_task_404_retries =
       0;  ///< a task that is just being created answers 404 so many times, 10 s apart
-  bool background_copies = false;  ///< chassis tell of second slots that are being filled
+  std::string background_copies;  ///< where in a chassis the state of its second slot is, which
+                                  ///< the machine fills by itself; empty: nowhere
   std::vector<std::string>
-      commit;          ///< globs of components whose second slot is filled when asked for
-  bool expand = true;  ///< $expand gives whole members, where it is offered
-  AcWay ac_cycle;
+      commit;                 ///< globs of components whose second slot is filled when asked for
+  std::string commit_action;  ///< … by this action of the UpdateService
+  bool expand = true;         ///< $expand gives whole members, where it is offered
+  AcCycleMethod ac_cycle;
   std::chrono::milliseconds off_on_pause{1000};  ///< between power off and on
-  std::chrono::milliseconds settle_gap{1000};  ///< between two of the good reads after a BMC reset
+  std::chrono::milliseconds stabilize_gap{
+      1000};  ///< between two of the good reads after a BMC reset
   std::chrono::milliseconds inventory_read{30000};  ///< timeout of one inventory read
 };
 
@@ -125,20 +128,23 @@ struct QuirkRow {
   std::optional<std::string_view> apply_time = {};
   std::optional<InventoryKey> inventory_key = {};
   std::optional<std::string_view> manager_reset = {};
-  std::optional<std::chrono::milliseconds> off_on_pause = {}, settle_gap = {}, inventory_read = {};
-  std::optional<UpdateWay> update = {};
-  std::optional<bool> two_phase = {}, background_copies = {}, expand = {};
-  std::optional<RollbackWay> rollback = {};
+  std::optional<std::chrono::milliseconds> off_on_pause = {}, stabilize_gap = {},
+                                           inventory_read = {};
+  std::optional<UpdateMethod> update = {};
+  std::optional<bool> two_phase = {};
+  std::optional<std::string_view> background_copies = {};
+  std::optional<bool> expand = {};
+  std::optional<RollbackMethod> rollback = {};
   std::optional<std::string_view> staged_state = {}, upload_oem = {}, flash_state = {},
-                                  stuck_message = {},
-                                  commit = {};  ///< commit: globs, divided by blanks
-  std::optional<int> young_task_reads = {};
+                                  stuck_message = {}, commit = {},  ///< globs, divided by blanks
+      commit_action = {};
+  std::optional<int> new_task_404_retries = {};
   std::optional<std::uintmax_t> piece_bytes = {};
-  std::optional<AcWay> ac_cycle = {};
+  std::optional<AcCycleMethod> ac_cycle = {};
   std::optional<TrayTarget> tray = {};
-  std::optional<PushWay> push = {};
-  std::optional<DiscardWay> discard = {};
-  std::optional<std::span<const UploadWords>> upload_words = {};
+  std::optional<PushMethod> push = {};
+  std::optional<CancelStagedMethod> cancel_staged = {};
+  std::optional<std::span<const OemUpdateParameters>> oem_update_parameters = {};
 };
 
 std::span<const QuirkRow> quirkRows();

@@ -9,19 +9,19 @@
 
 namespace muster::bmc {
 
-inline constexpr int kGoodReads = 3;
+inline constexpr int kReadsUntilReady = 3;
 
-struct BackWithin {
+struct ReadyWithin {
   std::chrono::seconds limit;
   std::chrono::milliseconds gap;  ///< between two reads
   bool new_session = false;       ///< each read begins anew: nothing of an old conversation counts
 };
 
 /// Errors: Denied at once (more of the same would lock the account), Timeout with the last error
-inline Async<void> readsUntilBack(Bmc& bmc, Clock& clock, BackWithin within) {
+inline Async<void> waitUntilReady(Bmc& bmc, Clock& clock, ReadyWithin within) {
   const auto until = clock.steady() + within.limit;
   std::string last = "no answer";
-  for (int good = 0; good < kGoodReads;) {
+  for (int good = 0; good < kReadsUntilReady;) {
     co_await clock.sleep(within.gap);
     if (within.new_session) {
       (void)co_await bmc.newSession();
@@ -30,7 +30,7 @@ inline Async<void> readsUntilBack(Bmc& bmc, Clock& clock, BackWithin within) {
     if (!seen && seen.error().code() == ErrorCode::Denied) co_return fail(std::move(seen.error()));
     good = seen ? good + 1 : 0;
     if (!seen) last = seen.error().str();
-    if (good < kGoodReads && clock.steady() >= until)
+    if (good < kReadsUntilReady && clock.steady() >= until)
       co_return fail(ErrorCode::Timeout, fmt::format("{} did not come back within {} s; last: {}",
                                                      bmc.address(), within.limit.count(), last));
   }

@@ -12,10 +12,12 @@ namespace muster::bmc {
 
 using nlohmann::json;
 
-bool weighs(const std::string& severity) { return severity == "Critical" || severity == "Warning"; }
+bool isSignificant(const std::string& severity) {
+  return severity == "Critical" || severity == "Warning";
+}
 
-LogMark LogMark::parse(const std::string& text) {
-  LogMark mark;
+EventLogCursor EventLogCursor::parse(const std::string& text) {
+  EventLogCursor mark;
   const auto root = jsonOrNone(text, kKeptJson);
   if (!root.is_object()) return mark;
   mark.met = root.value("met", true);
@@ -28,7 +30,7 @@ LogMark LogMark::parse(const std::string& text) {
   return mark;
 }
 
-std::string LogMark::str() const {
+std::string EventLogCursor::str() const {
   json out = {{"met", met}, {"id", id}, {"created", created}, {"kept", json::array()}};
   for (const auto& entry : kept)
     out["kept"].push_back({{"seen", muster::toString(entry.seen)},
@@ -41,7 +43,7 @@ std::string LogMark::str() const {
 
 /// A log entry takes the place of the event that told it first. An event told twice has the same
 /// time of its own.
-bool LogMark::isKept(const LogEntry& entry, WallTime now, bool as_event) {
+bool EventLogCursor::isKept(const LogEntry& entry, WallTime now, bool as_event) {
   const auto same = [&](const Kept& other) {
     if (other.message != entry.message || other.severity != entry.severity) return false;
     if (as_event && other.created == entry.created) return true;
@@ -56,12 +58,12 @@ bool LogMark::isKept(const LogEntry& entry, WallTime now, bool as_event) {
   return true;
 }
 
-void LogMark::keep(const LogEntry& entry, WallTime now, bool from_event) {
+void EventLogCursor::keep(const LogEntry& entry, WallTime now, bool from_event) {
   kept.push_back({now, entry.created, entry.severity, entry.message, from_event});
   if (kept.size() > kLogKept) kept.erase(kept.begin(), kept.end() - kLogKept);
 }
 
-bool LogMark::take(const std::vector<LogEntry>& entries, WallTime now) {
+bool EventLogCursor::take(const std::vector<LogEntry>& entries, WallTime now) {
   std::erase_if(kept, [&](const Kept& entry) { return now - entry.seen > kLogFindingFor; });
   if (entries.empty()) return false;
   auto next = std::find_if(entries.rbegin(), entries.rend(), [this](const LogEntry& entry) {
@@ -71,7 +73,7 @@ bool LogMark::take(const std::vector<LogEntry>& entries, WallTime now) {
     next = entries.end();  // else: the log was cleared, or more is new than was read
   bool news = false;
   for (; next != entries.end(); ++next) {
-    if (!weighs(next->severity) || isKept(*next, now, false)) continue;
+    if (!isSignificant(next->severity) || isKept(*next, now, false)) continue;
     keep(*next, now, false);
     news = true;
   }
@@ -81,10 +83,10 @@ bool LogMark::take(const std::vector<LogEntry>& entries, WallTime now) {
   return news;
 }
 
-bool LogMark::takeEvents(const std::vector<LogEntry>& events, WallTime now) {
+bool EventLogCursor::takeEvents(const std::vector<LogEntry>& events, WallTime now) {
   bool news = false;
   for (const auto& event : events) {
-    if (!weighs(event.severity) || isKept(event, now, true)) continue;
+    if (!isSignificant(event.severity) || isKept(event, now, true)) continue;
     keep(event, now, true);
     news = true;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// LogMark: how far a BMC's event log was read, and what of weight was new since. Events that the
-// BMC tells by itself come through the same door, so that what stands in the log too is said once.
-// Pure; kept in the store as text.
+// EventLogCursor: how far a BMC's event log was read, and what of weight was new since. Events that
+// the BMC tells by itself come through the same door, so that what stands in the log too is said
+// once. Pure; kept in the store as text.
 #pragma once
 
 #include "bmc/bmc.h"
@@ -17,9 +17,9 @@ inline constexpr std::chrono::minutes kSameEventWithin{
     10};  ///< an event and its log entry are seen so close together
 
 /// Whether anybody should hear of it.
-bool weighs(const std::string& severity);
+bool isSignificant(const std::string& severity);
 
-struct LogMark {
+struct EventLogCursor {
   /// An entry of weight, and when muster saw it first: clocks of BMCs are often years off.
   struct Kept {
     WallTime seen{};
@@ -31,7 +31,7 @@ struct LogMark {
   std::vector<Kept> kept;  ///< oldest first
 
   /// Total: what is no such text is a mark that has met nothing.
-  static LogMark parse(const std::string& text);
+  static EventLogCursor parse(const std::string& text);
   std::string str() const;
 
   /// The log, oldest first. Answers whether there was anything of weight among what is new.

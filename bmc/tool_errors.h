@@ -10,7 +10,7 @@
 
 namespace muster::bmc {
 
-struct ToolRefusal {
+struct ToolError {
   std::string_view says;
   ErrorCode code;
   std::string_view means;
@@ -18,14 +18,14 @@ struct ToolRefusal {
 };
 
 /// The first row that fits; null: none does.
-inline const ToolRefusal* rowIn(std::string_view said, std::span<const ToolRefusal> rows) {
+inline const ToolError* findToolError(std::string_view said, std::span<const ToolError> rows) {
   for (const auto& row : rows)
     if (said.find(row.says) != std::string_view::npos) return &row;
   return nullptr;
 }
 
 /// The last line that is not empty, as plain ASCII.
-inline std::string lastWords(std::string_view said, std::string_view program) {
+inline std::string lastMessage(std::string_view said, std::string_view program) {
   while (!said.empty() && (said.back() == '\n' || said.back() == '\r')) said.remove_suffix(1);
   const auto line = said.rfind('\n');
   std::string out(line == std::string_view::npos ? said : said.substr(line + 1));

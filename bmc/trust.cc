@@ -102,18 +102,18 @@ Result<std::string> TrustMemory::hostKeys() {
   return value.value_or("");
 }
 
-Result<std::optional<SerialPlace>> TrustMemory::consolePlace() {
+Result<std::optional<SerialConsoleEndpoint>> TrustMemory::consoleEndpoint() {
   TRY(value, store_.getValue(consoleKey()));
-  SerialPlace out{.ssh = true};
+  SerialConsoleEndpoint out{.ssh = true};
   const auto text = value.value_or("");
   out.ssh_port = std::atoi(text.c_str());
-  if (out.ssh_port <= 0) return std::optional<SerialPlace>();
+  if (out.ssh_port <= 0) return std::optional<SerialConsoleEndpoint>();
   if (const auto blank = text.find(' '); blank != std::string::npos)
     out.ssh_command = text.substr(blank + 1);
   return std::optional(std::move(out));
 }
 
-Result<void> TrustMemory::setConsolePlace(const std::optional<SerialPlace>& place) {
+Result<void> TrustMemory::setConsoleEndpoint(const std::optional<SerialConsoleEndpoint>& place) {
   if (!place) return store_.putValue(consoleKey(), "");
   return store_.putValue(consoleKey(),
                          fmt::format("{}{}", place->ssh_port.value_or(kSshPort),
@@ -125,7 +125,7 @@ Error TrustMemory::pinMismatch(const std::string& address, const std::string& pi
   std::string text = fmt::format(
       "the BMC at {} shows {}, but {} was pinned at first contact; nothing was sent to it. Find "
       "out whether the "
-      "BMC or its certificate was replaced on purpose; if so, run `muster bmc forget-pin {}`",
+      "BMC or its certificate was replaced on purpose; if so, run `muster bmc trust reset {}`",
       address, shown.empty() ? "another TLS certificate" : "the TLS certificate " + shown, pinned,
       node_.str());
   return Error(ErrorCode::Denied, std::move(text));
@@ -220,15 +220,15 @@ Result<void> TrustMemory::setRotation(const std::string& username, const Secret&
 Result<Secret> passwordOf(const inventory::Credential& credential, const std::string& username,
                           TrustMemory trust) {
   TRY(never, trust.neverRotated());
-  if (never || !credential.next.declared()) return credential.password.read();
-  TRY(next, credential.next.read());
+  if (never || !credential.rotate_to.declared()) return credential.password.read();
+  TRY(next, credential.rotate_to.read());
   TRY(state, trust.rotation(username, next));
   return state == Rotation::Done ? Result<Secret>(next) : credential.password.read();
 }
 
-Result<BmcMemory> remembered(const inventory::Cluster& cluster, lifecycle::Store& store,
-                             const NodeName& node) {
-  BmcMemory out;
+Result<BmcTrustState> remembered(const inventory::Cluster& cluster, lifecycle::Store& store,
+                                 const NodeName& node) {
+  BmcTrustState out;
   TrustMemory trust(store, node);
   TRY(pin, trust.pin());
   out.pin = pin.value_or("");
@@ -256,8 +256,8 @@ Result<BmcMemory> remembered(const inventory::Cluster& cluster, lifecycle::Store
   const auto may = trust.mayTry(declared->bmc.url, user, password);
   if (!may && may.error().code() != ErrorCode::Denied) return fail(may.error());
   out.password_refused = !may;
-  if (!credential->second.next.declared()) return out;
-  TRY(next, credential->second.next.read());
+  if (!credential->second.rotate_to.declared()) return out;
+  TRY(next, credential->second.rotate_to.read());
   TRY(rotation, trust.rotation(user, next));
   out.rotation = rotation;
   return out;
@@ -275,7 +275,7 @@ Error TrustMemory::refused(const std::string& address, const std::string& userna
                            "it again, so that the account is not "
                            "locked. Correct the credential of {} in the inventory (a changed "
                            "password is tried at once); if the account "
-                           "was put right on the BMC instead, run `muster bmc forget-refusal {}`",
+                           "was put right on the BMC instead, run `muster bmc auth reset {}`",
                            address, username, node_.str(), node_.str()));
 }
 
@@ -291,7 +291,7 @@ Async<std::string> TrustMemory::exchangeSession(lifecycle::Journal& journal, std
 Result<void> forgetPin(lifecycle::Store& store, const NodeName& node) {
   TrustMemory trust(store, node);
   TRY_OK(trust.setHostKeys(""));
-  TRY_OK(trust.setConsolePlace({}));
+  TRY_OK(trust.setConsoleEndpoint({}));
   TRY_OK(store.putValue("bmc.pin-installed." + node.str(), ""));
   return store.putValue("bmc.pin." + node.str(), "");
 }

@@ -59,8 +59,8 @@ class TrustMemory {
 
   Result<std::string> hostKeys();
   /// Absent: not known.
-  Result<std::optional<SerialPlace>> consolePlace();
-  Result<void> setConsolePlace(const std::optional<SerialPlace>& place);
+  Result<std::optional<SerialConsoleEndpoint>> consoleEndpoint();
+  Result<void> setConsoleEndpoint(const std::optional<SerialConsoleEndpoint>& place);
   Result<void> setHostKeys(const std::string& lines) {
     return store_.putValue(hostKeysKey(), lines);
   }

@@ -76,10 +76,10 @@ void take(Machine& machine, bmc::Survey survey) {
     machine.gpus.push_back({std::move(gpu.model), std::move(gpu.serial)});
 }
 
-Async<bmc::Survey> surveyStranger(Scan& scan, bmc::StrangerBmc who) {
+Async<bmc::Survey> surveyStranger(Scan& scan, bmc::UndeclaredBmcOptions who) {
   auto& deps = scan.deps;
-  auto stranger =
-      bmc::makeStranger(std::move(who), deps.store, deps.clock, deps.workers, deps.make_client);
+  auto stranger = bmc::makeUndeclaredBmc(std::move(who), deps.store, deps.clock, deps.workers,
+                                         deps.make_client);
   auto work = stranger->bmc().survey();
   auto survey =
       co_await withDeadline<bmc::Survey>(deps.clock, kSurveyLimit, "the survey", std::move(work));
@@ -95,8 +95,9 @@ Task<void> tryCredentials(Scan& scan, Machine& machine) {
   for (const auto& name : cluster.discovery.credentials) {
     const auto credential = cluster.credentials.find(name);
     if (credential == cluster.credentials.end()) continue;
-    const bmc::StrangerBmc who{strangerKey(machine.bmc, name), machine.bmc, credential->second,
-                               machine.certificate, !machine.certificate_approved_by.empty()};
+    const bmc::UndeclaredBmcOptions who{strangerKey(machine.bmc, name), machine.bmc,
+                                        credential->second, machine.certificate,
+                                        !machine.certificate_approved_by.empty()};
     const auto known = bmc::isRefused(scan.deps.store, who);
     if (!known) {
       machine.note = fmt::format("credential {}: {}", name, known.error().str());

@@ -18,11 +18,11 @@ using lifecycle::Outcome;
 namespace {
 
 constexpr auto kFirstLook = 300ms;
-constexpr auto kSettlePoll = 5s;
+constexpr auto kStabilizePoll = 5s;
 constexpr auto kCopyPoll = 10s;
 constexpr auto kCordPoll = 60s;
 constexpr std::size_t kMaxWhyBytes = 1'500;
-constexpr auto kSettleLimit = 15min;  ///< a host shows its new BIOS only after POST
+constexpr auto kStabilizeLimit = 15min;  ///< a host shows its new BIOS only after POST
 constexpr auto kCopyLimit =
     45min;  ///< of background copies; NVIDIA's factory flow waits for them before any power cycle
 constexpr auto kResetGrace =
@@ -41,14 +41,14 @@ std::string namesOf(const std::vector<Target>& staged, const std::string& otherw
 Async<Outcome> Installation::activate() {
   CO_TRY(work, co_await whatIsWritten());
   if (!work.empty()) {
-    CO_TRY_OK(co_await record(Step::Next));
+    CO_TRY_OK(co_await record(InstallStep::Next));
     co_return Again{kCopyPoll,
                     fmt::format("the BMC to end {}; nothing is switched before that", work)};
   }
   CO_TRY_OK(co_await noteStarting());
   const auto how = activation();
   const bool switches = how == Activation::PowerCycle || how == Activation::AcCycle;
-  CO_TRY_OK(co_await record(switches ? Step::Copy : Step::Activate, clock_.now()));
+  CO_TRY_OK(co_await record(switches ? InstallStep::Copy : InstallStep::Activate, clock_.now()));
   context_.progress(1, fmt::format("activating {} ({})", namesOf(progress_.staged, component_.name),
                                    toString(how)));
   if (switches) {
@@ -57,15 +57,16 @@ Async<Outcome> Installation::activate() {
   if (how == Activation::BmcReset) {
     CO_TRY_OK(co_await bmc_.resetBmc());
   }
-  co_return co_await beginSettling();
+  co_return co_await beginStabilizing();
 }
 
 // The reset may have been received before muster died, and the BMC may install what was uploaded
 // right now.
 Async<Outcome> Installation::activateAgain() {
   if (activation() == Activation::BmcReset && clock_.now() < progress_.since + kResetGrace)
-    co_return Again{kSettlePoll, fmt::format("the BMC may have been reset already; waiting for {}",
-                                             namesOf(progress_.staged, component_.name))};
+    co_return Again{kStabilizePoll,
+                    fmt::format("the BMC may have been reset already; waiting for {}",
+                                namesOf(progress_.staged, component_.name))};
   co_return co_await activate();
 }
 
@@ -79,7 +80,7 @@ Async<Outcome> Installation::waitForCopies() {
     if (clock_.now() < progress_.since + kCopyLimit)
       co_return Again{kCopyPoll, fmt::format("the background copy of {} to end ({})", running->name,
                                              running->status)};
-    co_return co_await endBadly(
+    co_return co_await failWave(
         {fmt::format("the background copy of {} does not end", running->name), running->status,
          "its power must not be cut now; look at its root of trust, then: muster firmware retry " +
              node()});
@@ -98,29 +99,29 @@ Async<Outcome> Installation::powerOff() {
                       fmt::format("the BMC to end {}; nothing is switched before that", work)};
   }
   if (system.power != bmc::PowerState::Off) {
-    CO_TRY_OK(co_await record(Step::PowerOff));
+    CO_TRY_OK(co_await record(InstallStep::PowerOff));
     CO_TRY_OK(co_await shutDown(bmc_, clock_));
   }
   if (activation() == Activation::AcCycle) {
     co_return co_await cutStandby();
   }
-  CO_TRY_OK(co_await record(Step::PowerOn, clock_.now()));
+  CO_TRY_OK(co_await record(InstallStep::PowerOn, clock_.now()));
   co_return co_await powerOn();
 }
 
 // A cut that may have been made is not made again while what it started may still be loading.
 Async<Outcome> Installation::cutStandby() {
-  if (progress_.step == Step::AcCut && clock_.now() < progress_.since + kResetGrace)
-    co_return Again{kSettlePoll, "the standby power may have been cut already"};
-  CO_TRY_OK(co_await record(Step::AcCut, clock_.now()));
+  if (progress_.step == InstallStep::AcCut && clock_.now() < progress_.since + kResetGrace)
+    co_return Again{kStabilizePoll, "the standby power may have been cut already"};
+  CO_TRY_OK(co_await record(InstallStep::AcCut, clock_.now()));
   auto done = co_await bmc_.acCycle();
   if (!done && done.error().code() == ErrorCode::NotFound) {
-    CO_TRY_OK(co_await record(Step::Copy, clock_.now()));
+    CO_TRY_OK(co_await record(InstallStep::Copy, clock_.now()));
     co_return Again{kCordPoll, fmt::format("somebody to take its power away for 5 min ({})",
                                            done.error().str())};
   }
   CO_TRY_OK(std::move(done));
-  CO_TRY_OK(co_await record(Step::PowerOn, clock_.now()));
+  CO_TRY_OK(co_await record(InstallStep::PowerOn, clock_.now()));
   co_return co_await powerOn();
 }
 
@@ -130,10 +131,10 @@ Async<Outcome> Installation::powerOn() {
   if (system.power == bmc::PowerState::Off) {
     CO_TRY_OK(co_await bmc_.power(bmc::PowerAction::On));
   } else if (system.power == bmc::PowerState::Unknown &&
-             clock_.now() < progress_.since + kSettleLimit) {
-    co_return Again{kSettlePoll, "its power to be on"};
+             clock_.now() < progress_.since + kStabilizeLimit) {
+    co_return Again{kStabilizePoll, "its power to be on"};
   }
-  co_return co_await beginSettling();
+  co_return co_await beginStabilizing();
 }
 
 Async<bool> Installation::isOff() {
@@ -146,37 +147,37 @@ Async<Outcome> Installation::allRun() {
   if (owesRestart()) {
     co_return co_await waitForCopies();
   }
-  bool switch_on = progress_.step == Step::PowerOff || progress_.step == Step::AcCut;
-  if (progress_.step == Step::Copy) {
+  bool switch_on = progress_.step == InstallStep::PowerOff || progress_.step == InstallStep::AcCut;
+  if (progress_.step == InstallStep::Copy) {
     CO_TRY(off, co_await isOff());
     switch_on = off;
   }
   if (switch_on) {
-    CO_TRY_OK(co_await record(Step::PowerOn, clock_.now()));
+    CO_TRY_OK(co_await record(InstallStep::PowerOn, clock_.now()));
   }
-  co_return co_await (switch_on ? powerOn() : endWhenCalm());
+  co_return co_await (switch_on ? powerOn() : waitUntilStable());
 }
 
-Async<Outcome> Installation::beginSettling() {
-  CO_TRY_OK(co_await record(Step::Settle, clock_.now()));
+Async<Outcome> Installation::beginStabilizing() {
+  CO_TRY_OK(co_await record(InstallStep::Stabilize, clock_.now()));
   co_return Again{kFirstLook, fmt::format("waiting for {} to be active",
                                           namesOf(progress_.staged, component_.name))};
 }
 
-Async<Outcome> Installation::settle(std::string seen) {
+Async<Outcome> Installation::stabilize(std::string seen) {
   const auto names = namesOf(progress_.staged, component_.name + " " + component_.version);
-  if (clock_.now() < progress_.since + kSettleLimit) {
+  if (clock_.now() < progress_.since + kStabilizeLimit) {
     const auto waited = clock_.now() - progress_.since;
-    co_return Again{lookAgainAfter(waited, kFirstLook, kSettlePoll),
+    co_return Again{lookAgainAfter(waited, kFirstLook, kStabilizePoll),
                     fmt::format("{} to be active: {}", names, seen)};
   }
   std::erase_if(progress_.staged, [this](const Target& target) { return runs(target); });
-  if (const auto worse = leftWorse(); worse.size() == 1) {
-    co_return co_await goBack(worse.front(), seen);
+  if (const auto worse = degradedComponents(); worse.size() == 1) {
+    co_return co_await rollBackComponent(worse.front(), seen);
   }
-  co_return co_await endBadly(
+  co_return co_await failWave(
       {fmt::format("{} is not active, {} min after its activation: {}",
-                   namesOf(progress_.staged, names), kSettleLimit.count(), seen),
+                   namesOf(progress_.staged, names), kStabilizeLimit.count(), seen),
        fmt::format("activation {}; the upload was reported as completed", toString(activation())),
        "check by hand what this component needs to activate; muster does not flash it again by "
        "itself"});
@@ -187,7 +188,7 @@ bool Installation::isDeclared(const Target& target) const { return imageOf(targe
 /// Components that show nothing any more, and besides those of the BMC that cannot be read: then no
 /// single image is the cause. What shows its old version is not worse; what went back already is
 /// not taken back again.
-std::vector<Target> Installation::leftWorse() const {
+std::vector<Target> Installation::degradedComponents() const {
   std::vector<Target> out;
   for (const auto& target : progress_.staged) {
     const auto shown =
@@ -210,7 +211,7 @@ std::vector<Target> Installation::leftWorse() const {
 
 /// The version that it can go back to without a forbidden combination. Errors: why there is no way
 /// back
-Async<std::string> Installation::whereTo(Target worse) {
+Async<std::string> Installation::rollbackVersion(Target worse) {
   CO_TRY(previous, co_await bmc_.previousImage(worse.component));
   Versions versions = probesOf(context_.facts(), action_.facet.subject);
   for (const auto& item : items_)
@@ -227,30 +228,31 @@ Async<std::string> Installation::whereTo(Target worse) {
 
 /// Journaled before it is ordered, and ordered once: a process that dies here goes on with the
 /// activation, and the inventory decides.
-Async<Outcome> Installation::goBack(Target worse, std::string seen) {
+Async<Outcome> Installation::rollBackComponent(Target worse, std::string seen) {
   const auto name = worse.component + " " + worse.version;
-  auto previous = co_await whereTo(worse);
-  if (!previous && previous.error().canRetry() && clock_.now() < progress_.since + 2 * kSettleLimit)
+  auto previous = co_await rollbackVersion(worse);
+  if (!previous && previous.error().canRetry() &&
+      clock_.now() < progress_.since + 2 * kStabilizeLimit)
     co_return Again{kCopyPoll,
                     fmt::format("the way back from {}: {}", name, previous.error().str())};
-  Verdict verdict{fmt::format("{} left it worse: {} min after its activation {}", name,
-                              kSettleLimit.count(), seen),
-                  "", "ask the vendor for a part: muster rma " + node()};
+  FailureReport report{fmt::format("{} left it worse: {} min after its activation {}", name,
+                                   kStabilizeLimit.count(), seen),
+                       "", "ask the vendor for a part: muster rma " + node()};
   if (!previous) {
-    verdict.text += fmt::format("; there is no way back: {}", previous.error().str());
-    co_return co_await endBadly(std::move(verdict));
+    report.text += fmt::format("; there is no way back: {}", previous.error().str());
+    co_return co_await failWave(std::move(report));
   }
-  verdict.text += fmt::format("; its previous image {} is taken back", *previous);
-  say(verdict);
+  report.text += fmt::format("; its previous image {} is taken back", *previous);
+  reportFinding(report);
   const auto earlier = progress_.failed ? progress_.failed->why + "; besides, " : std::string();
   progress_.failed =
-      Failure{worse, std::string(cutToBytes(earlier + verdict.text, kMaxWhyBytes)), true};
+      Failure{worse, std::string(cutToBytes(earlier + report.text, kMaxWhyBytes)), true};
   std::erase(progress_.staged, worse);
   progress_.staged.push_back({worse.component, *previous});
-  CO_TRY_OK(co_await record(Step::RollBack, clock_.now()));
+  CO_TRY_OK(co_await record(InstallStep::RollBack, clock_.now()));
   if (auto ordered = co_await bmc_.rollBack(worse.component);
       !ordered && !ordered.error().canRetry()) {
-    co_return co_await endBadly({fmt::format("{} could not be taken back to {}: {}",
+    co_return co_await failWave({fmt::format("{} could not be taken back to {}: {}",
                                              worse.component, *previous, ordered.error().str()),
                                  "", "ask the vendor for a part: muster rma " + node()});
   }
@@ -273,11 +275,11 @@ Async<Outcome> Installation::endWave() {
   progress_.restarted.clear();
   progress_.starting.reset();
   if (progress_.failed) {
-    co_return co_await over();
+    co_return co_await repeatFailure();
   }
   if (runs({component_.name, action_.to})) co_return Done{};
   progress_.current = {};
-  CO_TRY_OK(co_await record(Step::Look));
+  CO_TRY_OK(co_await record(InstallStep::Look));
   co_return co_await nextUpload();
 }
 

@@ -55,7 +55,7 @@ Versions runningBy(const lifecycle::FactSet& facts, const lifecycle::Subject& su
   return out;
 }
 
-Durations learntBy(const lifecycle::FactSet& facts, const lifecycle::Subject& subject) {
+Durations measuredBy(const lifecycle::FactSet& facts, const lifecycle::Subject& subject) {
   const auto prefix = tookFacet("").str();
   Durations out;
   for (const auto& fact : facts.view(subject)) {
@@ -85,64 +85,64 @@ Durations typicalOf(const std::vector<Durations>& machines) {
 }
 
 std::chrono::minutes flashTime(const inventory::FirmwareComponent& component,
-                               const Durations& learnt) {
+                               const Durations& measured) {
   if (component.minutes > 0) return std::chrono::minutes(component.minutes);
-  const auto known = learnt.find(component.name);
-  return known == learnt.end() ? rowOf(component.name).flash
-                               : std::chrono::ceil<std::chrono::minutes>(known->second);
+  const auto known = measured.find(component.name);
+  return known == measured.end() ? rowOf(component.name).flash
+                                 : std::chrono::ceil<std::chrono::minutes>(known->second);
 }
 
-std::chrono::minutes waveTime(const Wave& wave, const Durations& learnt) {
+std::chrono::minutes waveTime(const Wave& wave, const Durations& measured) {
   auto time = activationTime(wave.activation);
-  for (const auto& step : wave.steps) time += flashTime(*step.component, learnt);
+  for (const auto& step : wave.steps) time += flashTime(*step.component, measured);
   return time;
 }
 
-Totals totalsOf(const Schedule& schedule, const Durations& learnt) {
+Totals totalsOf(const Schedule& schedule, const Durations& measured) {
   Totals totals;
   for (const auto& wave : schedule.waves) {
     totals.flashes += static_cast<int>(wave.steps.size());
     totals.resets +=
         wave.activation == Activation::BmcReset || wave.activation == Activation::PowerCycle;
     totals.ac_cycles += wave.activation == Activation::AcCycle;
-    totals.time += waveTime(wave, learnt);
+    totals.time += waveTime(wave, measured);
   }
   return totals;
 }
 
-Road roadOf(const inventory::FirmwareBaseline& baseline, const Versions& running,
-            Durations learnt) {
-  Road road;
-  road.learnt = std::move(learnt);
-  road.schedule = solve(baseline, running);
+UpgradePath upgradePathOf(const inventory::FirmwareBaseline& baseline, const Versions& running,
+                          Durations measured) {
+  UpgradePath path;
+  path.measured = std::move(measured);
+  path.schedule = solve(baseline, running);
   std::map<std::string, std::chrono::seconds> expected;
   std::vector<std::string> moving;
-  for (const auto& wave : road.schedule.waves) {
+  for (const auto& wave : path.schedule.waves) {
     for (const auto& step : wave.steps) {
       const auto& name = step.component->name;
       expected[name] += &step == &wave.steps.front()
-                            ? std::chrono::seconds(waveTime(wave, road.learnt))
+                            ? std::chrono::seconds(waveTime(wave, path.measured))
                             : kConfirmed;
       std::erase(moving, name);  // its last step counts
       moving.push_back(name);
     }
   }
   auto add = [&](const std::string& name) {
-    const auto* undone = road.schedule.undoneOf(name);
+    const auto* undone = path.schedule.undoneOf(name);
     const auto* component = baseline.find(name);
     const bool known = running.contains(name);
     if (component)
-      road.stops.push_back(
+      path.steps.push_back(
           {component,
            known ? expected[name]
-                 : std::chrono::seconds(flashTime(*component, road.learnt) +
+                 : std::chrono::seconds(flashTime(*component, path.measured) +
                                         activationTime(activationOf(*component))),
            undone && known && !component->file.empty() ? undone->why : std::string()});
   };
   for (const auto& name : baseline.order)
     if (std::find(moving.begin(), moving.end(), name) == moving.end()) add(name);
   for (const auto& name : moving) add(name);
-  return road;
+  return path;
 }
 
 }  // namespace muster::firmware

@@ -31,37 +31,37 @@ using Durations = std::map<std::string, std::chrono::seconds>;
 inline FacetName tookFacet(const std::string& component) {
   return FacetName("firmware-took." + component);
 }
-Durations learntBy(const lifecycle::FactSet& facts, const lifecycle::Subject& subject);
+Durations measuredBy(const lifecycle::FactSet& facts, const lifecycle::Subject& subject);
 /// … and for whoever has shown nothing yet, the median of these machines.
 Durations typicalOf(const std::vector<Durations>& machines);
 
 /// A component at its place on the road. The first that is moved in a wave carries the time of the
 /// whole wave.
-struct Stop {
+struct PathStep {
   const inventory::FirmwareComponent* component = nullptr;
   std::chrono::seconds expected{0};
   std::string impossible = {};  ///< which constraint forbids it
 };
-struct Road {
-  std::vector<Stop> stops;  ///< every component of the baseline once: those in order as they are,
-                            ///< others where their last step is
+struct UpgradePath {
+  std::vector<PathStep> steps;  ///< every component of the baseline once: those in order as they
+                                ///< are, others where their last step is
   Schedule schedule;
-  Durations learnt = {};
+  Durations measured = {};
 };
-Road roadOf(const inventory::FirmwareBaseline& baseline, const Versions& running,
-            Durations learnt = {});
+UpgradePath upgradePathOf(const inventory::FirmwareBaseline& baseline, const Versions& running,
+                          Durations measured = {});
 
 /// Of one flash, and of a whole wave with its activation: as declared, else as learnt, else a guess
 /// by the component's name.
 std::chrono::minutes flashTime(const inventory::FirmwareComponent& component,
-                               const Durations& learnt = {});
-std::chrono::minutes waveTime(const Wave& wave, const Durations& learnt = {});
+                               const Durations& measured = {});
+std::chrono::minutes waveTime(const Wave& wave, const Durations& measured = {});
 
 /// A node's way in one line for people: "3 waves, 2 resets, 1 AC cycle, about 74 min".
 struct Totals {
   int flashes = 0, resets = 0, ac_cycles = 0;  ///< resets: of the BMC or by power
   std::chrono::minutes time{0};
 };
-Totals totalsOf(const Schedule& schedule, const Durations& learnt = {});
+Totals totalsOf(const Schedule& schedule, const Durations& measured = {});
 
 }  // namespace muster::firmware

@@ -27,8 +27,8 @@ const FacetName kBios("bios");
 constexpr auto kExpected = 8min;
 constexpr auto kDeadline = 45min;
 constexpr auto kObserveLimit = 2min;
-constexpr auto kSettleLimit = 15min;  ///< a host shows its settings only after POST
-constexpr std::chrono::milliseconds kFirstLook = 300ms, kSettlePoll = 5s, kBusyPoll = 60s;
+constexpr auto kStabilizeLimit = 15min;  ///< a host shows its settings only after POST
+constexpr std::chrono::milliseconds kFirstLook = 300ms, kStabilizePoll = 5s, kBusyPoll = 60s;
 constexpr std::string_view kMissing = "(none)";
 
 using Attributes = std::map<std::string, std::string>;
@@ -101,12 +101,12 @@ class BiosPhase final : public lifecycle::Phase {
     const auto operation = context.operation();
     auto seen = co_await bmc.biosAttributes();
     if (!seen && !operation.empty() && seen.error().canRetry())
-      co_return Again{kSettlePoll, "the BMC does not answer: " + seen.error().str()};
+      co_return Again{kStabilizePoll, "the BMC does not answer: " + seen.error().str()};
     if (!seen) co_return fail(std::move(seen.error()));
     if (valueOf(*declared, *seen) == action.to) co_return Done{};
     if (operation.starts_with("on ")) {
-      co_return co_await settle(bmc, context, action, operation.substr(3),
-                                valueOf(*declared, *seen));
+      co_return co_await stabilize(bmc, context, action, operation.substr(3),
+                                   valueOf(*declared, *seen));
     }
     Attributes missing;
     for (const auto& [name, value] : *declared)
@@ -138,19 +138,19 @@ class BiosPhase final : public lifecycle::Phase {
     co_return Again{kFirstLook, "its firmware to take over the settings"};
   }
 
-  Async<Outcome> settle(bmc::Bmc& bmc, lifecycle::ActContext& context, lifecycle::Action action,
-                        std::string since_text, std::string seen) {
+  Async<Outcome> stabilize(bmc::Bmc& bmc, lifecycle::ActContext& context, lifecycle::Action action,
+                           std::string since_text, std::string seen) {
     const auto since = parseWallTime(since_text);
     if (!since)
       co_return fail(ErrorCode::Corrupt,
                      "the journal holds an unknown BIOS operation: on " + since_text);
     auto on = bmc.power(bmc::PowerAction::On);  // nothing, when it is on
     CO_TRY_OK(co_await std::move(on));
-    if (clock_.now() < *since + kSettleLimit)
-      co_return Again{lookAgainAfter(clock_.now() - *since, kFirstLook, kSettlePoll),
+    if (clock_.now() < *since + kStabilizeLimit)
+      co_return Again{lookAgainAfter(clock_.now() - *since, kFirstLook, kStabilizePoll),
                       "the settings to show; now " + seen};
     const auto text = fmt::format("the BIOS settings are not in force {} min after the restart",
-                                  kSettleLimit.count());
+                                  kStabilizeLimit.count());
     context.finding({action.facet, Severity::Error, text, seen,
                      "look at the BMC's log and at pending settings; some need a password or "
                      "another setting first",

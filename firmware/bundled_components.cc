@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One package for several components of a tray: it goes there once, and is written into all of
 // them, those of later waves too.
-#include "bmc/shared_package.h"
 #include "firmware/installation.h"
 #include "inventory/model/in_band.h"
 
@@ -17,10 +16,10 @@ namespace {
 /// The version that a component has in this file; "" when its baseline does not name the file.
 std::string versionIn(const inventory::FirmwareComponent& component, const std::string& sha256) {
   if (component.sha256 == sha256) return component.version;
-  const auto stone =
-      std::find_if(component.via.begin(), component.via.end(),
+  const auto intermediate =
+      std::find_if(component.intermediate.begin(), component.intermediate.end(),
                    [&](const inventory::FirmwareImageFile& each) { return each.sha256 == sha256; });
-  return stone == component.via.end() ? std::string() : stone->version;
+  return intermediate == component.intermediate.end() ? std::string() : intermediate->version;
 }
 
 const UpdateStep* firstStepOf(std::string_view component, const Schedule& schedule) {
@@ -48,10 +47,10 @@ std::string Installation::whyNotWith(const Target& other, const Schedule& schedu
 }
 
 /// What else is written when this image is sent.
-Async<Installation::Company> Installation::whatElseComes(Target first, Schedule schedule) {
-  Company company;
+Async<Installation::CoUpdated> Installation::coUpdatedWith(Target first, Schedule schedule) {
+  CoUpdated co_updated;
   CO_TRY(image, imageOf(first));
-  if (inventory::isInBand(*baseline_.find(first.component))) co_return company;
+  if (inventory::isInBand(*baseline_.find(first.component))) co_return co_updated;
   for (const auto& component : baseline_.components) {
     const Target other{component.name, versionIn(component, image.sha256)};
     const bool came = std::find(progress_.staged.begin(), progress_.staged.end(), other) !=
@@ -59,7 +58,7 @@ Async<Installation::Company> Installation::whatElseComes(Target first, Schedule 
     if (other.component == first.component || other.version.empty() ||
         inventory::isInBand(component) || came || runs(other))
       continue;
-    CO_TRY(both, co_await bmc::bringsBoth(bmc_, first.component, other.component));
+    CO_TRY(both, co_await bmc_.sharesPackage(first.component, other.component));
     if (!both) continue;
     const auto item =
         std::find_if(items_.begin(), items_.end(),
@@ -68,16 +67,16 @@ Async<Installation::Company> Installation::whatElseComes(Target first, Schedule 
       co_return fail(ErrorCode::Unavailable,
                      fmt::format("{}, which the package of {} also writes, cannot be read now: {}",
                                  other.component, first.component, item->unreadable));
-    company.why_not = whyNotWith(other, schedule, image.sha256);
-    if (!company.why_not.empty()) co_return company;
-    company.others.push_back(other);
+    co_updated.why_not = whyNotWith(other, schedule, image.sha256);
+    if (!co_updated.why_not.empty()) co_return co_updated;
+    co_updated.others.push_back(other);
   }
-  co_return company;
+  co_return co_updated;
 }
 
 /// "": all of it may be written, and run together.
-std::string Installation::whyNotTogether(const Target& first,
-                                         const std::vector<Target>& others) const {
+std::string Installation::whyNotCoUpdated(const Target& first,
+                                          const std::vector<Target>& others) const {
   Versions versions = probesOf(context_.facts(), action_.facet.subject);
   for (const auto& item : items_)
     if (item.unreadable.empty() && !item.version.empty()) versions[item.name] = item.version;
@@ -108,10 +107,10 @@ std::string Installation::whyNotTogether(const Target& first,
 }
 
 Async<Outcome> Installation::begin(Target next, Schedule schedule) {
-  CO_TRY(company, co_await whatElseComes(next, std::move(schedule)));
-  const auto& others = company.others;
-  const auto why =
-      !company.why_not.empty() || others.empty() ? company.why_not : whyNotTogether(next, others);
+  CO_TRY(co_updated, co_await coUpdatedWith(next, std::move(schedule)));
+  const auto& others = co_updated.others;
+  const auto why = !co_updated.why_not.empty() || others.empty() ? co_updated.why_not
+                                                                 : whyNotCoUpdated(next, others);
   if (!why.empty()) {
     const auto text = fmt::format("{} {} is not sent: {}", next.component, next.version, why);
     if (progress_.staged.empty()) co_return Blocked{text};
@@ -119,7 +118,7 @@ Async<Outcome> Installation::begin(Target next, Schedule schedule) {
     co_return co_await std::move(before_it);
   }
   progress_.current = next == Target{component_.name, component_.version} ? Target{} : next;
-  progress_.with = std::move(company.others);
+  progress_.with = std::move(co_updated.others);
   progress_.uploads_tried = 0;
   co_return co_await look();
 }

@@ -15,21 +15,21 @@ std::vector<FacetName> failedFacets(const lifecycle::FactSet& facts,
                                     const lifecycle::Subject& subject) {
   std::vector<FacetName> out;
   for (const auto& fact : facts.view(subject))
-    if (fact.facet.str().starts_with(failedFacet("").str()) || tellsOfLeft(fact.facet))
+    if (fact.facet.str().starts_with(failedFacet("").str()) || isOrphanedUpdate(fact.facet))
       out.push_back(fact.facet);
   return out;
 }
 
 std::string whyNotAgain(const inventory::FirmwareComponent& component,
                         const lifecycle::Subject& subject, const lifecycle::FactSet& facts) {
-  return whyNotAgain(component, subject, facts, leftOn(facts, subject));
+  return whyNotAgain(component, subject, facts, pendingImagesOf(facts, subject));
 }
 
 std::string whyNotAgain(const inventory::FirmwareComponent& component,
                         const lifecycle::Subject& subject, const lifecycle::FactSet& facts,
-                        const Left& left) {
+                        const PendingImages& pending) {
   auto failed = facts.value(subject, failedFacet(component.name)).value_or("");
-  for (const auto& failure : left.failed)
+  for (const auto& failure : pending.failed)
     if (failure.target == Target{component.name, component.version})
       failed = component.version + " " + failure.why;
   if (!failed.starts_with(component.version + " ")) return {};
@@ -94,7 +94,7 @@ std::function<Result<void>(std::string_view)> inspectionOf(
 }
 
 Async<std::string> FirmwareFiles::state(inventory::FirmwareComponent component) {
-  auto images = component.via;
+  auto images = component.intermediate;
   images.push_back({component.version, component.file, component.sha256});
   for (const auto& image : images) {
     CO_TRY(state, co_await stateOf(component, image));

@@ -15,7 +15,7 @@
 
 namespace muster::firmware {
 
-struct Left;
+struct PendingImages;
 
 inline constexpr std::string_view kFileOk = "ok";
 
@@ -49,7 +49,7 @@ std::string whyNotAgain(const inventory::FirmwareComponent& component,
 /// The same for whoever asks of many components and knows what was left.
 std::string whyNotAgain(const inventory::FirmwareComponent& component,
                         const lifecycle::Subject& subject, const lifecycle::FactSet& facts,
-                        const Left& left);
+                        const PendingImages& pending);
 
 /// Why this component cannot be flashed, and what would help: it declares no file, or (by the
 /// facts) its file is not good. Empty: nothing is known against it.
@@ -90,7 +90,7 @@ class FirmwareFiles {
   static Result<Hashed> look(const inventory::FirmwareComponent& component,
                              const inventory::FirmwareImageFile& image, Hashed known);
   Workers& workers_;
-  bmc::Turnstile one_{1};                 ///< a thousand nodes ask for the same file
+  bmc::AsyncSemaphore one_{1};            ///< a thousand nodes ask for the same file
   std::map<std::string, Hashed> hashed_;  ///< by file, and what it is to be
 };
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace muster::agent {
+namespace muster::gateway {
 class AgentGateway;
 }
 

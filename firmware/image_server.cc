@@ -103,7 +103,7 @@ class ServedImages {
   };
   Clock& clock_;
   Workers& workers_;
-  bmc::Turnstile one_{1};               ///< a thousand nodes ask for the same file
+  bmc::AsyncSemaphore one_{1};          ///< a thousand nodes ask for the same file
   std::map<std::string, Kept> copies_;  ///< by digest
   LogLimit log_limit_;                  ///< of requests, which anybody may make
 };
@@ -112,7 +112,7 @@ std::optional<inventory::FirmwareImageFile> declaredImage(const inventory::Clust
                                                           const std::string& path) {
   for (const auto& [name, baseline] : cluster.firmware) {
     for (const auto& component : baseline.components) {
-      auto images = component.via;
+      auto images = component.intermediate;
       if (!component.file.empty())
         images.push_back({component.version, component.file, component.sha256});
       for (const auto& image : images)

@@ -59,7 +59,7 @@ std::vector<bmc::FirmwareItem> inBandItems(const FirmwareBaseline& baseline,
     } else {
       std::vector<std::string> versions;
       for (const auto& each : seen->devices)
-        if (agent::fits(each, device->way, device->match)) versions.push_back(each.version);
+        if (wire::fits(each, device->way, device->match)) versions.push_back(each.version);
       if (versions.empty())
         item.unreadable = fmt::format("no device fits {}", component.device);
       else
@@ -88,7 +88,7 @@ Async<wire::DeviceFirmware> listInBand(gateway::AgentGateway& agents, Clock& clo
 
 Async<std::vector<bmc::FirmwareItem>> InBand::firmware() {
   CO_TRY(items, co_await inner_.firmware());
-  const auto seen = co_await listInBand(agents_, clock_, place_.node, baseline_);
+  const auto seen = co_await listInBand(agents_, clock_, scope_.node, baseline_);
   for (auto& item : inBandItems(baseline_, seen)) {
     std::erase_if(items,
                   [&item](const bmc::FirmwareItem& other) { return other.name == item.name; });
@@ -102,10 +102,10 @@ std::vector<InBand::Order> InBand::orders() const {
   std::vector<Order> out;
   for (const auto& component : baseline_.components) {
     if (!inventory::isInBand(component) || component.file.empty()) continue;
-    auto images = component.via;
+    auto images = component.intermediate;
     images.push_back({component.version, component.file, component.sha256});
     for (auto& image : images) {
-      auto id = fmt::format("{}/{}={}", place_.intent, component.name, image.version);
+      auto id = fmt::format("{}/{}={}", scope_.intent, component.name, image.version);
       out.push_back({&component, std::move(image), std::move(id)});
     }
   }
@@ -115,9 +115,9 @@ std::vector<InBand::Order> InBand::orders() const {
 Result<void> InBand::submit(const Order& order) {
   const auto device = *inventory::inBandDevice(*order.component);
   const wire::FirmwareTask what{std::string(device.way), device.match, order.image.version,
-                                place_.image_url + imagePath(order.image), order.image.sha256};
+                                scope_.image_url + imagePath(order.image), order.image.sha256};
   return agents_.submit(
-      place_.node, {order.id, wire::TaskKind::InstallFirmware, agent::toJson(what), kInstallLimit});
+      scope_.node, {order.id, wire::TaskKind::InstallFirmware, wire::toJson(what), kInstallLimit});
 }
 
 /// Nothing can be lost between order and answer: the order is numbered, and given again whenever
@@ -127,10 +127,10 @@ Async<std::string> InBand::startUpdate(bmc::FirmwareUpdate update) {
   if (!component || !inventory::isInBand(*component)) {
     co_return co_await inner_.startUpdate(std::move(update));
   }
-  if (place_.image_url.empty())
+  if (scope_.image_url.empty())
     co_return fail(ErrorCode::InvalidInput,
                    "nothing serves firmware files here; run this from a controller");
-  if (!agents_.state(place_.node)) co_return fail(ErrorCode::Conflict, silent(place_.node));
+  if (!agents_.state(scope_.node)) co_return fail(ErrorCode::Conflict, silent(scope_.node));
   for (const auto& order : orders()) {
     if (order.component != component || order.image.sha256 != update.sha256 ||
         order.image.file != update.file)
@@ -148,12 +148,12 @@ Async<bmc::TaskStatus> InBand::task(std::string uri) {
     co_return co_await inner_.task(std::move(uri));
   }
   const auto id = uri.substr(kAgentTask.size());
-  auto report = agents_.report(place_.node, id);
+  auto report = agents_.report(scope_.node, id);
   if (!report) {
-    if (!agents_.state(place_.node)) co_return fail(ErrorCode::Unavailable, silent(place_.node));
+    if (!agents_.state(scope_.node)) co_return fail(ErrorCode::Unavailable, silent(scope_.node));
     for (const auto& order : orders())
       if (order.id == id) CO_TRY_OK(submit(order));
-    report = agents_.report(place_.node, id);
+    report = agents_.report(scope_.node, id);
   }
   if (!report) co_return bmc::TaskStatus{bmc::TaskState::Running, 0, "handed to the agent"};
   const auto state = report->phase == wire::TaskPhase::Done     ? bmc::TaskState::Completed
@@ -165,12 +165,12 @@ Async<bmc::TaskStatus> InBand::task(std::string uri) {
 Async<bmc::TaskList> InBand::tasks() {
   CO_TRY(tasks, co_await inner_.tasks());
   for (const auto& order : orders()) {
-    const auto report = agents_.report(place_.node, order.id);
+    const auto report = agents_.report(scope_.node, order.id);
     if (report)
       (wire::isFinished(report->phase) ? tasks.finished : tasks.running)
           .push_back(std::string(kAgentTask) + order.id);
   }
-  const auto* current = baseline_.find(place_.current);
+  const auto* current = baseline_.find(scope_.current);
   if (current && inventory::isInBand(*current)) tasks.keeps_finished = true;
   co_return tasks;
 }

@@ -8,7 +8,7 @@
 // is one task.
 #pragma once
 
-#include "bmc/forwarding_bmc.h"
+#include "bmc/composite_bmc.h"
 #include "gateway/agent_gateway.h"
 #include "inventory/model/in_band.h"
 #include "wire/device_firmware.h"
@@ -34,7 +34,7 @@ Async<wire::DeviceFirmware> listInBand(gateway::AgentGateway& agents, Clock& clo
 
 class InBand final : public bmc::ForwardingBmc {
  public:
-  struct Place {
+  struct Context {
     NodeName node;
     std::string intent;
     std::string image_url;  ///< see makeFirmwarePhase
@@ -43,12 +43,12 @@ class InBand final : public bmc::ForwardingBmc {
   };
   /// Everything referred to outlives it.
   InBand(bmc::Bmc& bmc, gateway::AgentGateway& agents, Clock& clock,
-         const inventory::FirmwareBaseline& baseline, Place place)
+         const inventory::FirmwareBaseline& baseline, Context scope)
       : ForwardingBmc(bmc),
         agents_(agents),
         clock_(clock),
         baseline_(baseline),
-        place_(std::move(place)) {}
+        scope_(std::move(scope)) {}
 
   Async<std::vector<bmc::FirmwareItem>> firmware() override;
   Async<std::string> startUpdate(bmc::FirmwareUpdate update) override;
@@ -69,7 +69,7 @@ class InBand final : public bmc::ForwardingBmc {
   gateway::AgentGateway& agents_;
   Clock& clock_;
   const inventory::FirmwareBaseline& baseline_;
-  Place place_;
+  Context scope_;
 };
 
 }  // namespace muster::firmware

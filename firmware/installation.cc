@@ -2,7 +2,6 @@
 // From the first look to the activation. Whatever the journal or a task says, the inventory
 // decides.
 #include "firmware/installation.h"
-#include "bmc/startup.h"
 
 #include <algorithm>
 
@@ -19,7 +18,7 @@ namespace {
 constexpr auto kFirstLook = 300ms;
 constexpr auto kTaskPoll = 2s;
 constexpr auto kBusyPoll = 10s;
-constexpr auto kSettlePoll = 5s;
+constexpr auto kStabilizePoll = 5s;
 constexpr int kMaxUploadsTried = 8;  ///< attempts of which none is known to have arrived; a
                                      ///< controller that is killed cuts one off too
 constexpr auto kUploadGrace =
@@ -105,8 +104,8 @@ Result<inventory::FirmwareImageFile> Installation::imageOf(const Target& target)
   if (const auto* component = baseline_.find(target.component)) {
     if (component->version == target.version)
       return inventory::FirmwareImageFile{component->version, component->file, component->sha256};
-    for (const auto& stone : component->via)
-      if (stone.version == target.version) return stone;
+    for (const auto& intermediate : component->intermediate)
+      if (intermediate.version == target.version) return intermediate;
   }
   return fail(ErrorCode::InvalidInput,
               fmt::format("the baseline does not declare {} any more; plan again", nameOf(target)));
@@ -125,12 +124,12 @@ Activation Installation::activation() const {
 
 // ---- the journal, and words
 
-Async<void> Installation::record(Step step) {
+Async<void> Installation::record(InstallStep step) {
   progress_.step = step;
   co_return co_await context_.recordOperation(progress_.str());
 }
 
-Async<void> Installation::record(Step step, WallTime since) {
+Async<void> Installation::record(InstallStep step, WallTime since) {
   progress_.since = since;
   co_return co_await record(step);
 }
@@ -150,18 +149,18 @@ Async<Outcome> Installation::go() {
   auto outcome = co_await step();
   if (outcome) stopwatch_.odd_since.reset();
   const auto* again = outcome ? std::get_if<Again>(&*outcome) : nullptr;
-  if ((outcome && !again) || progress_.step == Step::Over || !mayBeOnTheMachine())
+  if ((outcome && !again) || progress_.step == InstallStep::Over || !mayBeOnTheMachine())
     co_return outcome;
   if (isLate()) {
-    co_return co_await breakOff("it was not finished in time; last: " +
-                                (again ? again->waiting_for : outcome.error().str()));
+    co_return co_await abortWith("it was not finished in time; last: " +
+                                 (again ? again->waiting_for : outcome.error().str()));
   }
   if (again) co_return outcome;
   const auto why = outcome.error().str();
   if (!outcome.error().canRetry()) {
     if (!stopwatch_.odd_since) stopwatch_.odd_since = clock_.steady();
     if (clock_.steady() - *stopwatch_.odd_since >= kPatience) {
-      co_return co_await breakOff(why);
+      co_return co_await abortWith(why);
     }
   }
   co_return Again{kBusyPoll, why};
@@ -172,54 +171,97 @@ bool Installation::isLate() const {
   return most > kBeforeDeadline && clock_.steady() - stopwatch_.intent_began > most;
 }
 
+// ---- the steps
+
+/// What is known before a step acts. A baseboard without its host shows little, and slowly: whoever
+/// only has to switch it on does not read the inventory first.
+enum class Installation::Needs { Nothing, Inventory, InventoryUnlessOff };
+
+struct Installation::StepRow {
+  InstallStep step;
+  Needs needs;
+  bool activates;  ///< the uploads of the wave are over: once all that is staged runs, so is the
+                   ///< step
+  Async<Outcome> (Installation::*act)();
+  Async<Outcome> (Installation::*unanswered)(std::string why);  ///< instead, while the inventory
+                                                                ///< cannot be read; null: an error
+  std::string_view ends;
+};
+
+/// Every step once, in the order of a wave. A process that finds one in the journal begins with it.
+const Installation::StepRow& Installation::stepRow(InstallStep step) {
+  using I = Installation;
+  static constexpr StepRow kRows[] = {
+      {InstallStep::Look, Needs::Inventory, false, &I::nextUpload, nullptr,
+       "an image is sent, or the wave lacks none"},
+      {InstallStep::Upload, Needs::Inventory, false, &I::afterLostUpload, &I::waitForAnswer,
+       "the BMC lists its task, or nothing of it for a while"},
+      {InstallStep::Follow, Needs::Nothing, false, &I::follow, nullptr,
+       "the task has ended, or is gone"},
+      {InstallStep::Lost, Needs::Inventory, false, &I::lost, &I::waitForAnswer,
+       "the version shows, or such a flash would be over twice"},
+      {InstallStep::Next, Needs::Inventory, false, &I::nextUpload, &I::waitForAnswer,
+       "the next image is sent, or the wave lacks none"},
+      {InstallStep::Activate, Needs::Inventory, true, &I::activateAgain, &I::waitForAnswer,
+       "the BMC was reset"},
+      {InstallStep::Copy, Needs::Inventory, true, &I::waitForCopies, &I::waitForAnswer,
+       "no second slot is being filled"},
+      {InstallStep::PowerOff, Needs::InventoryUnlessOff, true, &I::powerOff, &I::waitForAnswer,
+       "the host is off"},
+      {InstallStep::AcCut, Needs::Inventory, true, &I::cutStandby, &I::restoreStandby,
+       "the standby power was cut and is back"},
+      {InstallStep::PowerOn, Needs::Nothing, true, &I::powerOn, nullptr, "the host is on"},
+      {InstallStep::Stabilize, Needs::Inventory, true, &I::stabilizeBySight,
+       &I::stabilizeUnanswered, "all that is staged runs, several looks in a row"},
+      {InstallStep::RollBack, Needs::Inventory, true, &I::activate, &I::waitForAnswer,
+       "the previous image was activated"},
+      {InstallStep::Over, Needs::Nothing, false, &I::repeatFailure, nullptr, "never"},
+  };
+  return *std::ranges::find(kRows, step, &StepRow::step);
+}
+
 Async<Outcome> Installation::step() {
-  if (progress_.step == Step::Over) {
-    co_return co_await over();
+  const auto& row = stepRow(progress_.step);
+  bool acts_now = row.needs == Needs::Nothing;
+  if (row.needs == Needs::InventoryUnlessOff && activation() != Activation::AcCycle) {
+    const auto off = co_await isOff();
+    acts_now = off && *off;
   }
-  if (progress_.step == Step::Follow) {
-    co_return co_await follow();
+  if (acts_now) {
+    co_return co_await (this->*row.act)();
   }
-  // A baseboard without its host shows little, and slowly: whoever only has to be switched on is
-  // not asked first.
-  if (progress_.step == Step::PowerOn) {
-    co_return co_await powerOn();
-  }
-  if (progress_.step == Step::PowerOff && activation() != Activation::AcCycle) {
-    if (const auto off = co_await isOff(); off && *off) {
-      co_return co_await powerOff();
-    }
-  }
-  const bool begun = progress_.step != Step::Look;
   auto seen = co_await readInventory();
-  if (!seen && seen.error().canRetry() &&
-      begun) {  // it installs, restarts, or was restarting when muster died
-    if (progress_.step == Step::AcCut) {  // muster may have died between off and on
-      if (auto restored = co_await bmc_.restorePower(progress_.since); !restored)
-        co_return Again{kBusyPoll, "its power to be given back: " + restored.error().str()};
-    }
-    if (progress_.step != Step::Settle)
-      co_return Again{kSettlePoll, "the BMC does not answer: " + seen.error().str()};
-    co_return co_await settle("no answer: " + seen.error().str());
+  if (!seen && seen.error().canRetry() && row.unanswered) {
+    co_return co_await (this->*row.unanswered)(seen.error().str());
   }
   if (!seen) co_return fail(std::move(seen.error()));
   const bool arrived = runs({component_.name, action_.to});
   const bool other_is_written = progress_.isWriting() && !progress_.current.empty();
   if (arrived && progress_.staged.empty() && !other_is_written) co_return Done{};
-  // Once begun, what is not shown is no verdict: components vanish while they install, or while the
-  // host is off.
-  if (auto problem = trouble(); problem && !begun) co_return fail(std::move(*problem));
-  const bool activating = begun && progress_.step != Step::Next && !progress_.isWriting();
-  co_return co_await (activating && allStagedRun() && (arrived || !progress_.staged.empty())
-                          ? allRun()
-                      : progress_.step == Step::Settle   ? settle(whatIsMissing())
-                      : progress_.step == Step::Upload   ? afterLostUpload()
-                      : progress_.step == Step::Lost     ? lost()
-                      : progress_.step == Step::Activate ? activateAgain()
-                      : progress_.step == Step::Copy     ? waitForCopies()
-                      : progress_.step == Step::PowerOff ? powerOff()
-                      : progress_.step == Step::AcCut    ? cutStandby()
-                      : progress_.step == Step::RollBack ? activate()
-                                                         : nextUpload());
+  // Once begun, what is not shown proves nothing: components vanish while they install, or while
+  // the host is off.
+  if (auto problem = trouble(); problem && progress_.step == InstallStep::Look)
+    co_return fail(std::move(*problem));
+  const bool all_run = row.activates && allStagedRun() && (arrived || !progress_.staged.empty());
+  co_return co_await (all_run ? allRun() : (this->*row.act)());
+}
+
+/// It installs, restarts, or was restarting when muster died.
+Async<Outcome> Installation::waitForAnswer(std::string why) {
+  co_return Again{kStabilizePoll, "the BMC does not answer: " + why};
+}
+
+/// muster may have died between off and on.
+Async<Outcome> Installation::restoreStandby(std::string why) {
+  if (auto restored = co_await bmc_.restorePower(progress_.since); !restored)
+    co_return Again{kBusyPoll, "its power to be given back: " + restored.error().str()};
+  co_return co_await waitForAnswer(std::move(why));
+}
+
+Async<Outcome> Installation::stabilizeBySight() { return stabilize(whatIsMissing()); }
+
+Async<Outcome> Installation::stabilizeUnanswered(std::string why) {
+  return stabilize("no answer: " + why);
 }
 
 // ---- uploads
@@ -264,7 +306,7 @@ Async<Outcome> Installation::nextUpload() {
     if (!bad_file.empty() && next.component != component_.name) continue;  // its own action says so
     if (!bad_file.empty() && progress_.staged.empty()) co_return Blocked{bad_file};
     if (!bad_file.empty()) {
-      co_return co_await giveUp(next, {bad_file, "", "then apply again", false});
+      co_return co_await skipComponent(next, {bad_file, "", "then apply again", false});
     }
     co_return co_await begin(next, schedule);
   }
@@ -317,7 +359,7 @@ Async<Outcome> Installation::upload() {
   }
   const auto image = *declared;
   const int tried_before = progress_.uploads_tried++;
-  CO_TRY_OK(co_await record(Step::Upload, WallTime{}));
+  CO_TRY_OK(co_await record(InstallStep::Upload, WallTime{}));
   context_.progress(0, "uploading " + nameOf(what));
   bmc::FirmwareUpdate update{what.component, image.file, image.sha256};
   if (!image_url_.empty()) update.url = image_url_ + imagePath(image);
@@ -326,7 +368,7 @@ Async<Outcome> Installation::upload() {
   auto task = co_await bmc_.startUpdate(std::move(update));
   if (task) {
     progress_.task = *task;
-    CO_TRY_OK(co_await record(Step::Follow, clock_.now()));
+    CO_TRY_OK(co_await record(InstallStep::Follow, clock_.now()));
     co_return Again{kFirstLook, nameOf(what) + " is being installed"};
   }
   stopwatch_.began.erase(what.component);
@@ -336,7 +378,7 @@ Async<Outcome> Installation::upload() {
     if (tried_before == 0) {
       progress_.current = {};
       progress_.with.clear();
-      CO_TRY_OK(co_await record(Step::Look));
+      CO_TRY_OK(co_await record(InstallStep::Look));
     }
     co_return Again{kBusyPoll, error.str()};
   }
@@ -350,14 +392,15 @@ Async<Outcome> Installation::refused(Target what, Error error) {
   const bool corrupt = error.code() == ErrorCode::Corrupt;
   if (progress_.staged.empty()) {
     if (corrupt)
-      say({fmt::format("the firmware file of {} is not what the baseline declares", nameOf(what)),
+      reportFinding(
+          {fmt::format("the firmware file of {} is not what the baseline declares", nameOf(what)),
            error.str(), "fetch the file again, or correct file and sha256 in the baseline"});
     progress_.current = {};
     progress_.with.clear();
-    CO_TRY_OK(co_await record(Step::Look));
+    CO_TRY_OK(co_await record(InstallStep::Look));
     co_return fail(std::move(error));
   }
-  co_return co_await giveUp(
+  co_return co_await skipComponent(
       what, {fmt::format("{} was not sent to, or not taken by {}: {}", nameOf(what), bmc_.address(),
                          error.str()),
              "",
@@ -379,22 +422,22 @@ Async<Outcome> Installation::afterLostUpload() {
       if (isNew(uri)) ours = uri;
   if (!ours.empty()) {
     progress_.task = ours;
-    CO_TRY_OK(co_await record(Step::Follow, clock_.now()));
+    CO_TRY_OK(co_await record(InstallStep::Follow, clock_.now()));
     co_return co_await follow();
   }
   if (progress_.since == WallTime{}) {
-    CO_TRY_OK(co_await record(Step::Upload, clock_.now()));
+    CO_TRY_OK(co_await record(InstallStep::Upload, clock_.now()));
   }
   if (clock_.now() < progress_.since + kUploadGrace)  // the BMC may still be taking it in
     co_return Again{
         kBusyPoll,
         fmt::format("the BMC to list the upload of {}, whose answer was lost", nameOf(target()))};
   if (!tasks.keeps_finished) {  // it may have come and gone, or be written by now
-    CO_TRY_OK(co_await record(Step::Lost));
+    CO_TRY_OK(co_await record(InstallStep::Lost));
     co_return co_await lost();
   }
   if (progress_.uploads_tried >= kMaxUploadsTried) {
-    co_return co_await giveUp(
+    co_return co_await skipComponent(
         target(),
         {fmt::format("{} uploads of {} to {} were cut off", progress_.uploads_tried,
                      target().component, bmc_.address()),
@@ -408,18 +451,18 @@ Async<Outcome> Installation::follow() {
   const auto what = target();
   auto status = co_await bmc_.task(progress_.task);
   if (!status && status.error().canRetry())
-    co_return Again{kSettlePoll, "the BMC does not answer: " + status.error().str()};
+    co_return Again{kStabilizePoll, "the BMC does not answer: " + status.error().str()};
   if (!status && status.error().code() != ErrorCode::NotFound)
     co_return fail(std::move(status.error()));
   if (!status) {
-    CO_TRY_OK(co_await record(Step::Lost,
+    CO_TRY_OK(co_await record(InstallStep::Lost,
                               progress_.since == WallTime{} ? clock_.now() : progress_.since));
     co_return Again{kFirstLook,
                     fmt::format("the BMC knows nothing of {} any more", progress_.task)};
   }
   if (!status->moved_to.empty() && status->moved_to != progress_.task) {
     progress_.task = status->moved_to;
-    CO_TRY_OK(co_await record(Step::Follow));
+    CO_TRY_OK(co_await record(InstallStep::Follow));
     if (progress_.task.ends_with(bmc::kOrderMark)) {
       co_return co_await follow();
     }
@@ -432,14 +475,15 @@ Async<Outcome> Installation::follow() {
     context_.progress(status->fraction, status->message);
     const auto* component = baseline_.find(what.component);
     const auto usually =
-        component ? flashTime(*component, learntBy(context_.facts(), action_.facet.subject)).count()
-                  : 0;
+        component
+            ? flashTime(*component, measuredBy(context_.facts(), action_.facet.subject)).count()
+            : 0;
     co_return Again{kTaskPoll, fmt::format("installing {}: {} (usually {} min)", nameOf(what),
                                            status->message, usually)};
   }
   auto now = co_await readInventory();
   if (!now && now.error().canRetry())
-    co_return Again{kSettlePoll, "the BMC does not answer: " + now.error().str()};
+    co_return Again{kStabilizePoll, "the BMC does not answer: " + now.error().str()};
   if (!now) co_return fail(std::move(now.error()));
   // Some BMCs activate by themselves, some report a failure of what worked.
   if (status->state == bmc::TaskState::Failed && !runs(what)) {
@@ -447,7 +491,7 @@ Async<Outcome> Installation::follow() {
   }
   const bool nothing_left = progress_.current.empty() && runs(what) && progress_.staged.empty();
   if (nothing_left && activation() != Activation::None)
-    co_return Done{};  // else: whatever restarted itself is given its time to settle
+    co_return Done{};  // else: whatever restarted itself is given its time to stabilize
   // Completed does not say that it is installed.
   if (const auto began = stopwatch_.began.extract(what.component))
     stopwatch_.took[what.component] = std::max(
@@ -472,7 +516,7 @@ Async<Outcome> Installation::lost() {
                       nameOf(what))};
     const auto* component = baseline_.find(what.component);
     const auto usual =
-        component ? flashTime(*component, learntBy(context_.facts(), action_.facet.subject))
+        component ? flashTime(*component, measuredBy(context_.facts(), action_.facet.subject))
                   : std::chrono::minutes(0);
     if (clock_.now() < progress_.since + kUsualTimesUnseen * usual)
       co_return Again{kBusyPoll, fmt::format("the task of {} is gone; its flash is given {} min "
@@ -484,7 +528,7 @@ Async<Outcome> Installation::lost() {
 
 Async<Outcome> Installation::taken() {
   stageCurrent();
-  CO_TRY_OK(co_await record(Step::Next));
+  CO_TRY_OK(co_await record(InstallStep::Next));
   co_return co_await nextUpload();
 }
 

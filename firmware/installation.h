@@ -54,14 +54,21 @@ class Installation {
   /// One call of act: as far as it goes without waiting.
   Async<lifecycle::Outcome> go();
   /// Ends the intent; what is or may be on the machine is not flashed again by itself.
-  Async<lifecycle::Outcome> breakOff(std::string why);
+  Async<lifecycle::Outcome> abortWith(std::string why);
 
  private:
   using Outcome = lifecycle::Outcome;
 
+  enum class Needs;
+  struct StepRow;
+  static const StepRow& stepRow(InstallStep step);
   Async<Outcome> step();
+  Async<Outcome> waitForAnswer(std::string why);
+  Async<Outcome> restoreStandby(std::string why);
+  Async<Outcome> stabilizeBySight();
+  Async<Outcome> stabilizeUnanswered(std::string why);
   bool mayBeOnTheMachine() const {
-    return progress_.step != Step::Look || !progress_.staged.empty();
+    return progress_.step != InstallStep::Look || !progress_.staged.empty();
   }
   bool isLate() const;
   Async<void> readInventory();
@@ -73,30 +80,30 @@ class Installation {
   Target target() const;
   Result<inventory::FirmwareImageFile> imageOf(const Target& target) const;
   Activation activation() const;
-  Async<void> record(Step step);
-  Async<void> record(Step step, WallTime since);
+  Async<void> record(InstallStep step);
+  Async<void> record(InstallStep step, WallTime since);
   std::string node() const { return action_.facet.subject.str(); }
 
   /// What is said about a component that is given up.
-  struct Verdict {
+  struct FailureReport {
     std::string text, evidence, what_to_do;
     bool written = true;  ///< its image may be on the machine
   };
-  Async<Outcome> giveUp(Target what, Verdict verdict);
-  Async<Outcome> endBadly(Verdict verdict);
-  Async<Outcome> over();
-  void say(const Verdict& verdict);
+  Async<Outcome> skipComponent(Target what, FailureReport report);
+  Async<Outcome> failWave(FailureReport report);
+  Async<Outcome> repeatFailure();
+  void reportFinding(const FailureReport& report);
 
   Async<Outcome> nextUpload();
   /// What comes with an image, or why all of that cannot be sent.
-  struct Company {
+  struct CoUpdated {
     std::vector<Target> others;
     std::string why_not;
   };
-  Async<Company> whatElseComes(Target first, Schedule schedule);
+  Async<CoUpdated> coUpdatedWith(Target first, Schedule schedule);
   std::string whyNotWith(const Target& other, const Schedule& schedule,
                          const std::string& sha256) const;
-  std::string whyNotTogether(const Target& first, const std::vector<Target>& others) const;
+  std::string whyNotCoUpdated(const Target& first, const std::vector<Target>& others) const;
   Async<Outcome> begin(Target next, Schedule schedule);
   void stageCurrent();
   Async<std::string> whyNot(Target target);
@@ -118,19 +125,19 @@ class Installation {
   Async<bool> isOff();
   Async<Outcome> allRun();
   Async<void> noteStarting();
-  Async<Outcome> endWhenCalm();
-  Async<Outcome> helpAdapter(std::string name);
+  Async<Outcome> waitUntilStable();
+  Async<Outcome> restartForAdapter(std::string name);
   bool owesRestart() const;
   Async<Outcome> takenUntilRestart();
   bool waitsForRestart(const bmc::TaskStatus& status);
   Async<std::string> workUnderWay();
   Async<std::string> whatIsWritten();
-  Async<Outcome> beginSettling();
-  Async<Outcome> settle(std::string seen);
+  Async<Outcome> beginStabilizing();
+  Async<Outcome> stabilize(std::string seen);
   bool isDeclared(const Target& target) const;
-  std::vector<Target> leftWorse() const;
-  Async<std::string> whereTo(Target worse);
-  Async<Outcome> goBack(Target worse, std::string seen);
+  std::vector<Target> degradedComponents() const;
+  Async<std::string> rollbackVersion(Target worse);
+  Async<Outcome> rollBackComponent(Target worse, std::string seen);
   Async<Outcome> endWave();
 
   bmc::Bmc& bmc_;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "firmware/pending_images.h"
 
-#include "bmc/staged_images.h"
 #include "firmware/in_band.h"
 #include "lifecycle/model/orphaned_operation.h"
 
@@ -13,79 +12,93 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::string_view kTakeBack = "firmware-left.", kLeft = "left.firmware.";
-constexpr auto kTakeBackTime = 1min, kTakeBackLimit = 30min;
+constexpr std::string_view kStaged = "firmware-staged.";
+constexpr std::string_view kStagedBefore =
+    "firmware-left.";  ///< what it was called until 2026-11: in facts and in begun actions
+constexpr std::string_view kOrphaned = "left.firmware.";
+constexpr auto kCancelTime = 1min, kCancelLimit = 30min;
 
 bool holds(const std::vector<Target>& images, const Target& image) {
   return std::find(images.begin(), images.end(), image) != images.end();
 }
 
 /// What was true after an earlier one says nothing of this.
-std::string takenBackSince(WallTime at) {
+std::string cancelledSince(WallTime at) {
   return fmt::format("{}, since {}", lifecycle::kNothingLeft, muster::toString(at));
 }
 
-std::vector<Target> imagesOf(const Progress& way) {
-  auto images = way.staged;
-  if (way.isWriting()) images.push_back(way.current);
-  if (way.isWriting()) images.insert(images.end(), way.with.begin(), way.with.end());
+std::vector<Target> imagesOf(const Progress& operation) {
+  auto images = operation.staged;
+  if (operation.isWriting()) images.push_back(operation.current);
+  if (operation.isWriting())
+    images.insert(images.end(), operation.with.begin(), operation.with.end());
   return images;
 }
 
+/// By the fact, which stores of before 2026-11 hold under its former name.
+bool isCancelled(const lifecycle::FactSet& facts, const lifecycle::Subject& subject,
+                 const std::string& component, const std::string& since) {
+  return facts.value(subject, stagedFacet(component)) == since ||
+         facts.value(subject, FacetName(std::string(kStagedBefore) + component)) == since;
+}
+
 /// As they would have become facts, had its process lived.
-std::vector<Failure> failuresOf(const Progress& way) {
+std::vector<Failure> failuresOf(const Progress& operation) {
   std::vector<Failure> out;
-  if (!way.failed) return out;
-  if (way.failed->written) out.push_back(*way.failed);
-  if (way.step == Step::Over)
-    for (const auto& image : way.staged) out.push_back({image, way.failed->why, true});
+  if (!operation.failed) return out;
+  if (operation.failed->written) out.push_back(*operation.failed);
+  if (operation.step == InstallStep::Over)
+    for (const auto& image : operation.staged) out.push_back({image, operation.failed->why, true});
   return out;
 }
 
 }  // namespace
 
-std::string takenBackOf(const FacetName& facet) {
-  return facet.str().starts_with(kTakeBack) ? facet.str().substr(kTakeBack.size()) : std::string();
+std::string stagedComponentOf(const FacetName& facet) {
+  for (const auto prefix : {kStaged, kStagedBefore})
+    if (facet.str().starts_with(prefix)) return facet.str().substr(prefix.size());
+  return {};
 }
 
-bool tellsOfLeft(const FacetName& facet) { return facet.str().starts_with(kLeft); }
+bool isOrphanedUpdate(const FacetName& facet) { return facet.str().starts_with(kOrphaned); }
 
-Left leftOn(const lifecycle::FactSet& facts, const lifecycle::Subject& subject, WallTime before) {
-  Left left;
-  std::vector<std::pair<WallTime, Progress>> ways;
+PendingImages pendingImagesOf(const lifecycle::FactSet& facts, const lifecycle::Subject& subject,
+                              WallTime before) {
+  PendingImages pending;
+  std::vector<std::pair<WallTime, Progress>> operations;
   for (const auto& fact : facts.view(subject)) {
-    if (!tellsOfLeft(fact.facet) || fact.value == lifecycle::kNothingLeft ||
+    if (!isOrphanedUpdate(fact.facet) || fact.value == lifecycle::kNothingLeft ||
         fact.observed_at >= before)
       continue;
     const auto bar = fact.value.find('|');
     if (bar == std::string::npos) continue;
-    left.facets.push_back(fact.facet);
+    pending.facets.push_back(fact.facet);
     auto progress = Progress::parse(fact.value.substr(bar + 1));
     if (!progress) continue;
     if (progress->isWriting() && progress->current.empty())
-      progress->current = {fact.facet.str().substr(kLeft.size()), fact.value.substr(0, bar)};
-    if (progress->step != Step::Over) left.at = std::max(left.at, fact.observed_at);
-    ways.emplace_back(fact.observed_at, std::move(*progress));
+      progress->current = {fact.facet.str().substr(kOrphaned.size()), fact.value.substr(0, bar)};
+    if (progress->step != InstallStep::Over) pending.at = std::max(pending.at, fact.observed_at);
+    operations.emplace_back(fact.observed_at, std::move(*progress));
   }
-  if (ways.empty()) return left;
-  std::ranges::stable_sort(ways, {}, &std::pair<WallTime, Progress>::first);
+  if (operations.empty()) return pending;
+  std::ranges::stable_sort(operations, {}, &std::pair<WallTime, Progress>::first);
   const auto running = runningBy(facts, subject);
   auto runs = [&running](const Target& image) {
     const auto now = running.find(image.component);
     return now != running.end() && lifecycle::matches(image.version, now->second);
   };
-  for (auto& [at, way] : ways) {
-    for (auto& failure : failuresOf(way))
-      if (!runs(failure.target)) left.failed.push_back(std::move(failure));
-    if (way.step == Step::Over) continue;  // nothing of it is gone on with
-    for (auto& image : imagesOf(way)) {
-      const bool gone = runs(image) || facts.value(subject, takeBackFacet(image.component)) ==
-                                           takenBackSince(left.at);
-      if (!gone && !holds(left.images, image)) left.images.push_back(std::move(image));
+  for (auto& [at, operation] : operations) {
+    for (auto& failure : failuresOf(operation))
+      if (!runs(failure.target)) pending.failed.push_back(std::move(failure));
+    if (operation.step == InstallStep::Over) continue;  // nothing of it is gone on with
+    for (auto& image : imagesOf(operation)) {
+      const bool gone =
+          runs(image) || isCancelled(facts, subject, image.component, cancelledSince(pending.at));
+      if (!gone && !holds(pending.images, image)) pending.images.push_back(std::move(image));
     }
-    left.ways.push_back(std::move(way));
+    pending.operations.push_back(std::move(operation));
   }
-  return left;
+  return pending;
 }
 
 bool isWanted(const inventory::FirmwareBaseline& baseline, const Target& image) {
@@ -93,29 +106,33 @@ bool isWanted(const inventory::FirmwareBaseline& baseline, const Target& image) 
   return component && !component->file.empty() && component->version == image.version;
 }
 
-Progress takeOver(const Left& left) {
-  if (left.images.empty()) return {};
-  auto tellsOfAll = [&left](const Progress& way) {
-    const auto told = imagesOf(way);
-    return std::ranges::all_of(left.images,
+Progress resumeFrom(const PendingImages& pending) {
+  if (pending.images.empty()) return {};
+  auto holdsAll = [&pending](const Progress& operation) {
+    const auto told = imagesOf(operation);
+    return std::ranges::all_of(pending.images,
                                [&told](const Target& image) { return holds(told, image); });
   };
-  auto writes = [&left](const Progress& way) {
-    return way.isWriting() && (holds(left.images, way.current) ||
-                               std::ranges::any_of(way.with, [&left](const Target& image) {
-                                 return holds(left.images, image);
-                               }));
+  auto writes = [&pending](const Progress& operation) {
+    return operation.isWriting() &&
+           (holds(pending.images, operation.current) ||
+            std::ranges::any_of(operation.with, [&pending](const Target& image) {
+              return holds(pending.images, image);
+            }));
   };
-  auto way = std::find_if(left.ways.rbegin(), left.ways.rend(), [&](const Progress& each) {
-    return tellsOfAll(each) && (!each.isWriting() || writes(each));
-  });
-  if (way == left.ways.rend()) way = std::find_if(left.ways.rbegin(), left.ways.rend(), writes);
-  Progress out = way == left.ways.rend() ? Progress{.step = Step::Next} : *way;
-  std::erase_if(out.with, [&left](const Target& image) { return !holds(left.images, image); });
-  for (const auto& each : left.ways)
+  auto operation = std::find_if(
+      pending.operations.rbegin(), pending.operations.rend(),
+      [&](const Progress& each) { return holdsAll(each) && (!each.isWriting() || writes(each)); });
+  if (operation == pending.operations.rend())
+    operation = std::find_if(pending.operations.rbegin(), pending.operations.rend(), writes);
+  Progress out =
+      operation == pending.operations.rend() ? Progress{.step = InstallStep::Next} : *operation;
+  std::erase_if(out.with,
+                [&pending](const Target& image) { return !holds(pending.images, image); });
+  for (const auto& each : pending.operations)
     for (const auto& uri : each.waits)
       if (std::ranges::find(out.waits, uri) == out.waits.end()) out.waits.push_back(uri);
-  out.staged = left.images;
+  out.staged = pending.images;
   if (out.isWriting())
     std::erase_if(out.staged, [&out](const Target& image) {
       return image == out.current || holds(out.with, image);
@@ -123,16 +140,17 @@ Progress takeOver(const Left& left) {
   return out;
 }
 
-std::vector<lifecycle::Goal> takeBackGoals(const Left& left, const lifecycle::Subject& subject,
-                                           const inventory::FirmwareBaseline& baseline) {
+std::vector<lifecycle::Goal> cancelStagedGoals(const PendingImages& pending,
+                                               const lifecycle::Subject& subject,
+                                               const inventory::FirmwareBaseline& baseline) {
   std::vector<lifecycle::Goal> goals;
-  for (const auto& image : left.images) {
+  for (const auto& image : pending.images) {
     if (isWanted(baseline, image)) continue;
     lifecycle::Goal goal;
-    goal.facet = {subject, takeBackFacet(image.component)};
-    goal.want = takenBackSince(left.at);
-    goal.expected = kTakeBackTime;
-    goal.deadline = kTakeBackLimit;
+    goal.facet = {subject, stagedFacet(image.component)};
+    goal.want = cancelledSince(pending.at);
+    goal.expected = kCancelTime;
+    goal.deadline = kCancelLimit;
     goal.why = fmt::format(
         "{} {} was sent by an action that was abandoned, and would run after the next restart",
         image.component, image.version);
@@ -141,24 +159,27 @@ std::vector<lifecycle::Goal> takeBackGoals(const Left& left, const lifecycle::Su
   return goals;
 }
 
-std::vector<Unwanted> unwantedOf(const Left& left, const inventory::FirmwareBaseline& baseline) {
+std::vector<Unwanted> unwantedOf(const PendingImages& pending,
+                                 const inventory::FirmwareBaseline& baseline) {
   std::vector<Unwanted> out;
-  for (const auto& image : left.images) {
+  for (const auto& image : pending.images) {
     if (isWanted(baseline, image)) continue;
     const auto* component = baseline.find(image.component);
     Unwanted each{image, false, component && inventory::isInBand(*component)};
-    for (const auto& way : left.ways) {
-      const bool written = way.isWriting() && (way.current == image || holds(way.with, image));
-      each.arrived =
-          each.arrived || holds(way.staged, image) || (written && way.step != Step::Upload);
-      if (written && way.task.starts_with(kAgentTask)) each.by_agent = true, each.task = way.task;
+    for (const auto& operation : pending.operations) {
+      const bool written =
+          operation.isWriting() && (operation.current == image || holds(operation.with, image));
+      each.arrived = each.arrived || holds(operation.staged, image) ||
+                     (written && operation.step != InstallStep::Upload);
+      if (written && operation.task.starts_with(kAgentTask))
+        each.by_agent = true, each.task = operation.task;
     }
     out.push_back(std::move(each));
   }
   return out;
 }
 
-Async<std::string> takeBack(bmc::Bmc& bmc, std::vector<Unwanted> unwanted, std::string node) {
+Async<std::string> cancelStaged(bmc::Bmc& bmc, std::vector<Unwanted> unwanted, std::string node) {
   CO_TRY(items, co_await bmc.firmware());
   std::erase_if(
       unwanted,
@@ -192,7 +213,7 @@ Async<std::string> takeBack(bmc::Bmc& bmc, std::vector<Unwanted> unwanted, std::
       unwanted,
       &Unwanted::arrived));  // one that may never have arrived is none: the job may be another's
   for (const auto& [image, arrived, by_agent, task] : unwanted) {
-    const auto done = co_await bmc::discardStaged(bmc, image.component, waiting);
+    const auto done = co_await bmc.cancelStaged(image.component, waiting);
     if (!done && done.error().canRetry()) co_return fail(done.error());
     if (!done)
       co_return fmt::format(

@@ -14,39 +14,40 @@
 
 namespace muster::firmware {
 
-/// "firmware-left.BIOS": wanted when there is something that nobody wants any more, so that it is
+/// "firmware-staged.BIOS": wanted when there is something that nobody wants any more, so that it is
 /// taken back before anything is restarted.
-inline FacetName takeBackFacet(const std::string& component) {
-  return FacetName("firmware-left." + component);
+inline FacetName stagedFacet(const std::string& component) {
+  return FacetName("firmware-staged." + component);
 }
-/// "" when the facet is none of these.
-std::string takenBackOf(const FacetName& facet);
+/// "" when the facet is none of these. The former name "firmware-left.BIOS" is one, too.
+std::string stagedComponentOf(const FacetName& facet);
 
-/// "left.firmware.BIOS": tells of an abandoned action.
-bool tellsOfLeft(const FacetName& facet);
+/// "left.firmware.BIOS": the operation of an abandoned action.
+bool isOrphanedUpdate(const FacetName& facet);
 
-struct Left {
-  std::vector<Target> images;     ///< not known to run, and not taken back
-  std::vector<FacetName> facets;  ///< the facts that tell of them, and of others
-  std::vector<Progress> ways;     ///< how far each abandoned action was, the newest last
+struct PendingImages {
+  std::vector<Target> images;        ///< not known to run, and not taken back
+  std::vector<FacetName> facets;     ///< the facts that tell of them, and of others
+  std::vector<Progress> operations;  ///< how far each abandoned action was, the newest last
   std::vector<Failure>
       failed;     ///< may be on the machine and have ended badly: not flashed again by themselves
   WallTime at{};  ///< of the newest
 };
 /// By the facts from before this moment.
-Left leftOn(const lifecycle::FactSet& facts, const lifecycle::Subject& subject,
-            WallTime before = WallTime::max());
+PendingImages pendingImagesOf(const lifecycle::FactSet& facts, const lifecycle::Subject& subject,
+                              WallTime before = WallTime::max());
 
 /// The baseline wants just this image: it is not sent again but activated.
 bool isWanted(const inventory::FirmwareBaseline& baseline, const Target& image);
 
 /// Where an installation goes on that finds these images wanted: exactly where the newest action
 /// was that tells of all of them, else where one was being written, else at the activation.
-Progress takeOver(const Left& left);
+Progress resumeFrom(const PendingImages& pending);
 
 /// One for each image that nobody wants.
-std::vector<lifecycle::Goal> takeBackGoals(const Left& left, const lifecycle::Subject& subject,
-                                           const inventory::FirmwareBaseline& baseline);
+std::vector<lifecycle::Goal> cancelStagedGoals(const PendingImages& pending,
+                                               const lifecycle::Subject& subject,
+                                               const inventory::FirmwareBaseline& baseline);
 
 struct Unwanted {
   Target image;
@@ -54,9 +55,10 @@ struct Unwanted {
   bool by_agent = false;  ///< it went by the node's agent, so the BMC knows nothing of it
   std::string task = {};  ///< the agent's, where it is known
 };
-std::vector<Unwanted> unwantedOf(const Left& left, const inventory::FirmwareBaseline& baseline);
+std::vector<Unwanted> unwantedOf(const PendingImages& pending,
+                                 const inventory::FirmwareBaseline& baseline);
 
 /// Sees to them. Answers "" once none is left, else why a person has to. Errors: those of the BMC
-Async<std::string> takeBack(bmc::Bmc& bmc, std::vector<Unwanted> unwanted, std::string node);
+Async<std::string> cancelStaged(bmc::Bmc& bmc, std::vector<Unwanted> unwanted, std::string node);
 
 }  // namespace muster::firmware

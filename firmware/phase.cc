@@ -56,11 +56,12 @@ class FirmwarePhase final : public lifecycle::Phase {
     std::vector<Goal> goals;
     const auto* baseline = baselineOf(cluster, subject);
     if (!baseline) return goals;
-    const Road road = roadOf(*baseline, runningBy(facts, subject), learntBy(facts, subject));
+    const UpgradePath path =
+        upgradePathOf(*baseline, runningBy(facts, subject), measuredBy(facts, subject));
     const FacetRef enrolled{subject, FacetName("enrolled")};
     FacetRef before = enrolled;
-    const auto left = leftOn(facts, subject);
-    for (auto& goal : takeBackGoals(left, subject, *baseline)) {
+    const auto pending = pendingImagesOf(facts, subject);
+    for (auto& goal : cancelStagedGoals(pending, subject, *baseline)) {
       goal.needs.push_back(before);
       before = goal.facet;
       goals.push_back(std::move(goal));
@@ -68,9 +69,9 @@ class FirmwarePhase final : public lifecycle::Phase {
     for (const bool in_band :
          {false,
           true}) {  // what goes by the BMC comes before there is a system; the rest needs one
-      for (const auto& stop : road.stops) {
-        if (inventory::isInBand(*stop.component) != in_band) continue;
-        goals.push_back(goalOf(cluster, subject, facts, left, *baseline, stop));
+      for (const auto& step : path.steps) {
+        if (inventory::isInBand(*step.component) != in_band) continue;
+        goals.push_back(goalOf(cluster, subject, facts, pending, *baseline, step));
         auto& needs = goals.back().needs;
         needs.push_back(before);
         if (before.facet != enrolled.facet) needs.push_back(enrolled);
@@ -126,8 +127,9 @@ class FirmwarePhase final : public lifecycle::Phase {
   Async<Outcome> act(Action action, ActContext& context) override {
     const Subject subject = action.facet.subject;
     const auto* baseline = baselineOf(cluster_, subject);
-    if (baseline && !takenBackOf(action.facet.facet).empty()) {
-      co_return co_await takeBackOnly(takenBackOf(action.facet.facet), subject, *baseline, context);
+    if (baseline && !stagedComponentOf(action.facet.facet).empty()) {
+      co_return co_await cancelStagedOnly(stagedComponentOf(action.facet.facet), subject, *baseline,
+                                          context);
     }
     const auto* component = baseline ? baseline->find(componentOf(action.facet.facet)) : nullptr;
     if (!component || component->version != action.to)
@@ -135,13 +137,15 @@ class FirmwarePhase final : public lifecycle::Phase {
                      fmt::format("the inventory does not declare {} {} for {} any more; plan again",
                                  componentOf(action.facet.facet), action.to, subject.str()));
     CO_TRY(progress, Progress::parse(context.operation()));
-    const bool settled =
-        settled_.contains(subject) && settled_.at(subject).intent == context.intentId();
-    if (context.operation().empty() && !settled) {  // between two waves it is empty again
-      CO_TRY(first, co_await takeOverWhatIsLeft(*component, subject, *baseline, context, progress));
+    const bool resumed =
+        released_.contains(subject) && released_.at(subject).intent == context.intentId();
+    if (context.operation().empty() && !resumed) {  // between two waves it is empty again
+      CO_TRY(first,
+             co_await resumePendingImages(*component, subject, *baseline, context, progress));
       if (!std::holds_alternative<lifecycle::Done>(first)) co_return first;
-    } else if (!settled) {  // an earlier process has taken over what it knew of
-      settle(subject, context.intentId(), leftOn(context.facts(), subject, began_));
+    } else if (!resumed) {  // an earlier process has taken over what it knew of
+      releasePending(subject, context.intentId(),
+                     pendingImagesOf(context.facts(), subject, began_));
     }
     auto remember = [this, subject](const std::string& failed, std::string why) {
       failed_[subject][failed] = std::move(why);
@@ -151,8 +155,8 @@ class FirmwarePhase final : public lifecycle::Phase {
     if (hasInBand(*baseline) && agents_)
       with_agent.emplace(
           bmc, *agents_, clock_, *baseline,
-          InBand::Place{subject.node(), context.intentId(), image_url_,
-                        progress.current.empty() ? component->name : progress.current.component});
+          InBand::Context{subject.node(), context.intentId(), image_url_,
+                          progress.current.empty() ? component->name : progress.current.component});
     auto& stopwatch = stopwatches_[subject];
     const auto began =
         stopwatch.intent == context.intentId() ? stopwatch.intent_began : clock_.steady();
@@ -168,18 +172,20 @@ class FirmwarePhase final : public lifecycle::Phase {
     if (action.deadline <= 2 * kBeforeTheEnd) co_return co_await std::move(work);
     // Called off from outside, an upload of half an hour would take with it what is known of those
     // before it.
-    const auto left = std::max<std::chrono::milliseconds>(
+    const auto remaining = std::max<std::chrono::milliseconds>(
         1s, std::chrono::floor<std::chrono::milliseconds>(began + action.deadline - kBeforeTheEnd -
                                                           clock_.steady()));
-    auto outcome = co_await withDeadline<Outcome>(clock_, left, action.id, std::move(work));
+    auto outcome = co_await withDeadline<Outcome>(clock_, remaining, action.id, std::move(work));
     if (outcome || outcome.error().code() != ErrorCode::Timeout ||
         clock_.steady() < began + action.deadline - kBeforeTheEnd)
       co_return outcome;
     CO_TRY(reached, Progress::parse(context.operation()));
-    if (reached.step == Step::Over || (reached.step == Step::Look && reached.staged.empty()))
+    if (reached.step == InstallStep::Over ||
+        (reached.step == InstallStep::Look && reached.staged.empty()))
       co_return outcome;
     Installation late(services, *baseline, *component, action, context, std::move(reached));
-    co_return co_await late.breakOff("it was not finished in time; last: " + outcome.error().str());
+    co_return co_await late.abortWith("it was not finished in time; last: " +
+                                      outcome.error().str());
   }
 
   /// What failed for good becomes a fact together with what is seen, so that no later plan flashes
@@ -190,15 +196,15 @@ class FirmwarePhase final : public lifecycle::Phase {
         clock_, kLookAfterLimit, "the firmware of " + subject.str(), observe(subject));
     const auto failed = failed_.extract(subject);
     const auto took = std::exchange(stopwatches_[subject].took, {});
-    const auto settled = settled_.extract(subject);
-    const bool takes_back = settled && !takenBackOf(action.facet.facet).empty();
-    if (!failed && took.empty() && !takes_back && (!settled || settled.mapped().facets.empty()))
+    const auto released = released_.extract(subject);
+    const bool cancels = released && !stagedComponentOf(action.facet.facet).empty();
+    if (!failed && took.empty() && !cancels && (!released || released.mapped().facets.empty()))
       co_return seen;
     auto facts = seen.value_or(std::vector<Fact>());
-    if (settled)
-      for (const auto& facet : settled.mapped().facets)
+    if (released)
+      for (const auto& facet : released.mapped().facets)
         facts.push_back(Fact{subject, facet, lifecycle::kNothingLeft, clock_.now(), "muster", {}});
-    if (takes_back)
+    if (cancels)
       facts.push_back(Fact{subject, action.facet.facet, action.to, clock_.now(), "muster", {}});
     if (failed)
       for (const auto& [name, why] : failed.mapped())
@@ -213,21 +219,21 @@ class FirmwarePhase final : public lifecycle::Phase {
 
  private:
   static Goal goalOf(const inventory::Cluster& cluster, const Subject& subject,
-                     const lifecycle::FactSet& facts, const Left& left,
-                     const FirmwareBaseline& baseline, const Stop& stop) {
-    const auto& component = *stop.component;
+                     const lifecycle::FactSet& facts, const PendingImages& pending,
+                     const FirmwareBaseline& baseline, const PathStep& step) {
+    const auto& component = *step.component;
     Goal goal;
     goal.facet = {subject, facetOf(component.name)};
     goal.want = component.version;
     goal.disruption =
         component.file.empty() ? lifecycle::Disruption::None : lifecycle::Disruption::Reset;
     goal.blocked = whyNotFlashable(baseline, component, subject, facts);
-    if (goal.blocked.empty() && !stop.impossible.empty())
+    if (goal.blocked.empty() && !step.impossible.empty())
       goal.blocked = fmt::format("{} {} cannot be installed: {}", component.name, component.version,
-                                 stop.impossible);
-    if (goal.blocked.empty()) goal.blocked = whyNotAgain(component, subject, facts, left);
-    goal.expected = stop.expected;
-    goal.deadline = kDeadline + 2 * stop.expected;
+                                 step.impossible);
+    if (goal.blocked.empty()) goal.blocked = whyNotAgain(component, subject, facts, pending);
+    goal.expected = step.expected;
+    goal.deadline = kDeadline + 2 * step.expected;
     if (inventory::isInBand(component) &&
         !cluster.profileOf(*cluster.findNode(subject.node())).image.empty())
       goal.needs.push_back({subject, FacetName("os")});
@@ -238,9 +244,9 @@ class FirmwarePhase final : public lifecycle::Phase {
 
   /// Nothing that nobody wants may wait for a restart that this phase, or any other, is about to
   /// make.
-  Async<Outcome> seeToWhatIsLeft(Subject subject, const FirmwareBaseline& baseline,
-                                 const Left& left) {
-    auto unwanted = unwantedOf(left, baseline);
+  Async<Outcome> cancelUnwanted(Subject subject, const FirmwareBaseline& baseline,
+                                const PendingImages& pending) {
+    auto unwanted = unwantedOf(pending, baseline);
     for (const auto& each : unwanted) {
       if (each.task.empty() || !agents_) continue;
       const auto report = agents_->report(subject.node(), each.task.substr(kAgentTask.size()));
@@ -252,47 +258,48 @@ class FirmwarePhase final : public lifecycle::Phase {
     }
     if (unwanted.empty()) co_return lifecycle::Done{};
     CO_TRY(why_not,
-           co_await takeBack(bmcs_.at(subject.node()), std::move(unwanted), subject.str()));
+           co_await cancelStaged(bmcs_.at(subject.node()), std::move(unwanted), subject.str()));
     if (!why_not.empty()) co_return lifecycle::Blocked{why_not};
     co_return lifecycle::Done{};
   }
 
   /// What is wanted, or has an action of its own, is still told of by the facts.
-  Async<Outcome> takeBackOnly(std::string component, Subject subject,
-                              const FirmwareBaseline& baseline, ActContext& context) {
-    const auto left = leftOn(context.facts(), subject);
-    CO_TRY(seen, co_await seeToWhatIsLeft(subject, baseline, left));
+  Async<Outcome> cancelStagedOnly(std::string component, Subject subject,
+                                  const FirmwareBaseline& baseline, ActContext& context) {
+    const auto pending = pendingImagesOf(context.facts(), subject);
+    CO_TRY(seen, co_await cancelUnwanted(subject, baseline, pending));
     if (!std::holds_alternative<lifecycle::Done>(seen)) co_return seen;
-    const bool last = std::all_of(left.images.begin(), left.images.end(), [&](const Target& image) {
-      return image.component == component;
-    });
-    settle(subject, context.intentId(), last ? left : Left{});
+    const bool last =
+        std::all_of(pending.images.begin(), pending.images.end(),
+                    [&](const Target& image) { return image.component == component; });
+    releasePending(subject, context.intentId(), last ? pending : PendingImages{});
     co_return lifecycle::Done{};
   }
 
   /// The journal knows of it before the facts are let go of.
-  Async<Outcome> takeOverWhatIsLeft(const FirmwareComponent& component, Subject subject,
-                                    const FirmwareBaseline& baseline, ActContext& context,
-                                    Progress& progress) {
-    auto left = leftOn(context.facts(), subject);
-    if (auto again = whyNotAgain(component, subject, context.facts(), left);
-        !again.empty() && !left.images.empty())
+  Async<Outcome> resumePendingImages(const FirmwareComponent& component, Subject subject,
+                                     const FirmwareBaseline& baseline, ActContext& context,
+                                     Progress& progress) {
+    auto pending = pendingImagesOf(context.facts(), subject);
+    if (auto again = whyNotAgain(component, subject, context.facts(), pending);
+        !again.empty() && !pending.images.empty())
       co_return lifecycle::Blocked{std::move(again)};
-    CO_TRY(seen, co_await seeToWhatIsLeft(subject, baseline, left));
+    CO_TRY(seen, co_await cancelUnwanted(subject, baseline, pending));
     if (!std::holds_alternative<lifecycle::Done>(seen)) co_return seen;
-    const auto all = left;
-    std::erase_if(left.images, [&](const Target& image) { return !isWanted(baseline, image); });
-    progress = takeOver(left);
-    if (progress.step != Step::Look) {
+    const auto all = pending;
+    std::erase_if(pending.images, [&](const Target& image) { return !isWanted(baseline, image); });
+    progress = resumeFrom(pending);
+    if (progress.step != InstallStep::Look) {
       CO_TRY_OK(co_await context.recordOperation(progress.str()));
     }
-    settle(subject, context.intentId(), all);
+    releasePending(subject, context.intentId(), all);
     co_return lifecycle::Done{};
   }
 
-  void settle(const Subject& subject, const std::string& intent, const Left& left) {
-    settled_[subject] = {intent, left.facets};
-    for (const auto& failure : left.failed)
+  void releasePending(const Subject& subject, const std::string& intent,
+                      const PendingImages& pending) {
+    released_[subject] = {intent, pending.facets};
+    for (const auto& failure : pending.failed)
       failed_[subject].try_emplace(failure.target.component,
                                    failure.target.version + " " + failure.why);
   }
@@ -312,11 +319,11 @@ class FirmwarePhase final : public lifecycle::Phase {
   std::map<Subject, Installation::Stopwatch> stopwatches_;
   std::map<Subject, std::map<std::string, std::string>>
       failed_;  ///< of acts that have just ended: component → "VERSION REASON"
-  struct Settled {
+  struct Released {
     std::string intent;
     std::vector<FacetName> facets;
   };
-  std::map<Subject, Settled> settled_;  ///< facts of abandoned actions that an act has seen to
+  std::map<Subject, Released> released_;  ///< facts of abandoned actions that an act has seen to
   std::string image_url_;
   gateway::AgentGateway* agents_;
   WallTime began_;  ///< facts from before this were there for an act that another process began

@@ -25,20 +25,20 @@ std::vector<std::string> wordsOf(const std::string& text) {
 
 struct StepName {
   std::string_view first, second;  ///< the more words, the earlier the row
-  Step step;
+  InstallStep step;
 };
-constexpr StepName kSteps[] = {{"activate", "off", Step::PowerOff},
-                               {"activate", "on", Step::PowerOn},
-                               {"activate", "ac", Step::AcCut},
-                               {"activate", "copy", Step::Copy},
-                               {"activate", "", Step::Activate},
-                               {"upload", "", Step::Upload},
-                               {"task", "", Step::Follow},
-                               {"lost", "", Step::Lost},
-                               {"next", "", Step::Next},
-                               {"settle", "", Step::Settle},
-                               {"rollback", "", Step::RollBack},
-                               {"over", "", Step::Over}};
+constexpr StepName kSteps[] = {{"activate", "off", InstallStep::PowerOff},
+                               {"activate", "on", InstallStep::PowerOn},
+                               {"activate", "ac", InstallStep::AcCut},
+                               {"activate", "copy", InstallStep::Copy},
+                               {"activate", "", InstallStep::Activate},
+                               {"upload", "", InstallStep::Upload},
+                               {"task", "", InstallStep::Follow},
+                               {"lost", "", InstallStep::Lost},
+                               {"next", "", InstallStep::Next},
+                               {"settle", "", InstallStep::Stabilize},
+                               {"rollback", "", InstallStep::RollBack},
+                               {"over", "", InstallStep::Over}};
 
 std::string replaced(std::string text, std::string_view from, std::string_view to) {
   for (auto at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
@@ -78,7 +78,7 @@ std::string Progress::str() const {
   for (const auto& name : starting.value_or(std::set<std::string>()))
     out += std::string(kStarting) + oneWord(name) + " ";
   if (!restarted.empty()) out += std::string(kRestarted) + oneWord(restarted) + " ";
-  if (step == Step::Look) return staged.empty() ? std::string() : out + "next";
+  if (step == InstallStep::Look) return staged.empty() ? std::string() : out + "next";
   const auto* name =
       std::ranges::find_if(kSteps, [this](const StepName& row) { return row.step == step; });
   for (const auto& target : with)
@@ -86,12 +86,12 @@ std::string Progress::str() const {
   if (!current.empty() && isWriting()) out += std::string(kFor) + written(current) + " ";
   out += name->first;
   if (!name->second.empty()) out += " " + std::string(name->second);
-  if (step == Step::Next || step == Step::Over) return out;
-  if (step == Step::Follow)
+  if (step == InstallStep::Next || step == InstallStep::Over) return out;
+  if (step == InstallStep::Follow)
     return out + " " + oneWord(task) + (since == WallTime{} ? "" : " " + toString(since));
-  if (step == Step::Upload) out += " " + std::to_string(uploads_tried);
-  out += " " + (step == Step::Upload && since == WallTime{} ? kNoTime : toString(since));
-  if (step == Step::Upload)
+  if (step == InstallStep::Upload) out += " " + std::to_string(uploads_tried);
+  out += " " + (step == InstallStep::Upload && since == WallTime{} ? kNoTime : toString(since));
+  if (step == InstallStep::Upload)
     for (const auto& uri : tasks_before) out += " " + oneWord(uri);
   return out;
 }
@@ -143,10 +143,10 @@ Result<Progress> Progress::parse(const std::string& text) {
   if (row == std::end(kSteps)) return fail(unknown(text));
   progress.step = row->step;
   next += row->second.empty() ? 1 : 2;
-  if (progress.step == Step::Over && !progress.failed) return fail(unknown(text));
-  if (progress.step == Step::Next || progress.step == Step::Over)
+  if (progress.step == InstallStep::Over && !progress.failed) return fail(unknown(text));
+  if (progress.step == InstallStep::Next || progress.step == InstallStep::Over)
     return next == words.end() ? Result<Progress>(progress) : fail(unknown(text));
-  if (progress.step == Step::Upload) {
+  if (progress.step == InstallStep::Upload) {
     if (next == words.end()) return fail(unknown(text));
     auto [end, error] =
         std::from_chars(next->data(), next->data() + next->size(), progress.uploads_tried);
@@ -154,11 +154,11 @@ Result<Progress> Progress::parse(const std::string& text) {
     ++next;
   }
   if (next == words.end()) return fail(unknown(text));
-  if (progress.step == Step::Follow) {
+  if (progress.step == InstallStep::Follow) {
     progress.task = plain(*next++);
     if (next == words.end()) return progress;
   }
-  if (progress.step != Step::Upload || *next != kNoTime) {
+  if (progress.step != InstallStep::Upload || *next != kNoTime) {
     auto since = parseWallTime(*next);
     if (!since) return fail(unknown(text));
     progress.since = *since;

@@ -14,7 +14,7 @@
 //   switched it on activate ac 2026-11-20T14:03:11.000Z        standby power may have been cut
 //   activate on 2026-11-20T14:03:11.000Z        the power may be on again, and a flash running in
 //   POST: never cut it now settle 2026-11-20T14:03:11.000Z             the activation was done; the
-//   new versions must show until kSettleLimit after this
+//   new versions must show until kStabilizeLimit after this
 //
 //   rollback 2026-11-20T14:03:11.000Z           the last of what stands before was left worse; its
 //   previous image may have been ordered over                                        it has failed
@@ -40,7 +40,7 @@
 
 namespace muster::firmware {
 
-enum class Step {
+enum class InstallStep {
   Look,
   Upload,
   Follow,
@@ -51,7 +51,7 @@ enum class Step {
   PowerOff,
   AcCut,
   PowerOn,
-  Settle,
+  Stabilize,
   RollBack,
   Over
 };
@@ -72,7 +72,7 @@ struct Failure {
 };
 
 struct Progress {
-  Step step = Step::Look;
+  InstallStep step = InstallStep::Look;
   std::vector<Target> staged = {};  ///< taken in by the BMC, and not seen to run yet
   Target current = {};  ///< Upload, Follow, Lost: of whom; empty: of the action's own component
   std::vector<Target> with = {};               ///< … and of whom besides
@@ -90,7 +90,7 @@ struct Progress {
 
   /// The current component has its image under way.
   bool isWriting() const {
-    return step == Step::Upload || step == Step::Follow || step == Step::Lost;
+    return step == InstallStep::Upload || step == InstallStep::Follow || step == InstallStep::Lost;
   }
   std::string str() const;
   /// "" is Look. Errors: Corrupt

@@ -91,10 +91,10 @@ class Solver {
     const auto activation = activationOf(component);
     Chain chain;
     std::string from = seen->second;
-    for (const auto& stone : component.via) {
-      if (inventory::compareVersions(from, stone.version) >= 0) continue;
-      chain.push_back({&component, from, stone.version, stone, activation});
-      from = stone.version;
+    for (const auto& intermediate : component.intermediate) {
+      if (inventory::compareVersions(from, intermediate.version) >= 0) continue;
+      chain.push_back({&component, from, intermediate.version, intermediate, activation});
+      from = intermediate.version;
     }
     chain.push_back({&component,
                      from,

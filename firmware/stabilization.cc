@@ -3,7 +3,6 @@
 // coming up. One that does not come up gets one more restart of the host; and an update that begins
 // only at a restart gets that.
 #include "bmc/readiness.h"
-#include "bmc/startup.h"
 #include "firmware/installation.h"
 
 #include <algorithm>
@@ -29,9 +28,9 @@ constexpr auto kSeenStarting = 4s;  ///< … and says so at several looks
 /// What started before anything was switched is not waited for afterwards: some BMCs say Starting
 /// for ever. The journal holds it for the process that sees the end of the wave.
 Async<void> Installation::noteStarting() {
-  if (progress_.starting || !progress_.restarted.empty() || progress_.step == Step::RollBack)
+  if (progress_.starting || !progress_.restarted.empty() || progress_.step == InstallStep::RollBack)
     co_return Result<void>();
-  const auto devices = co_await bmc::devicesNotReady(bmc_);
+  const auto devices = co_await bmc_.devicesNotReady();
   if (!devices) co_return Result<void>();
   progress_.starting.emplace();
   for (const auto& device : *devices) progress_.starting->insert(device.name);
@@ -40,8 +39,8 @@ Async<void> Installation::noteStarting() {
 
 /// The wave is over once everything runs at several looks in a row, and no adapter is late at any
 /// of them.
-Async<Outcome> Installation::endWhenCalm() {
-  for (int good = 0; good < bmc::kGoodReads; ++good) {
+Async<Outcome> Installation::waitUntilStable() {
+  for (int good = 0; good < bmc::kReadsUntilReady; ++good) {
     if (good > 0) {
       co_await clock_.sleep(kGoodReadGap);
       if (const auto read = co_await readInventory(); !read)
@@ -50,7 +49,7 @@ Async<Outcome> Installation::endWhenCalm() {
     }
     const bool in_time =
         progress_.since != WallTime{} && clock_.now() < progress_.since + kAdapterStarts;
-    const auto devices = co_await bmc::devicesNotReady(bmc_);
+    const auto devices = co_await bmc_.devicesNotReady();
     if (!devices && in_time)
       co_return Again{kStartPoll, "its network adapters to be readable: " + devices.error().str()};
     for (const auto& device : devices.value_or(std::vector<bmc::DeviceState>())) {
@@ -69,19 +68,19 @@ Async<Outcome> Installation::endWhenCalm() {
                "look at the adapter", clock_.now()});
         continue;
       }
-      co_return co_await helpAdapter(device.name);
+      co_return co_await restartForAdapter(device.name);
     }
   }
   co_return co_await endWave();
 }
 
 /// By one more restart of the host.
-Async<Outcome> Installation::helpAdapter(std::string name) {
+Async<Outcome> Installation::restartForAdapter(std::string name) {
   if (progress_.restarted.empty()) {
     progress_.restarted = name;
     co_return co_await activate();
   }
-  co_return co_await endBadly(
+  co_return co_await failWave(
       {fmt::format("the network adapter {} does not come up, also {} min after a second restart",
                    name, kAdapterStarts.count()),
        fmt::format("its state is {}", bmc::kStarting),
@@ -92,7 +91,7 @@ Async<Outcome> Installation::helpAdapter(std::string name) {
 /// on with it.
 bool Installation::owesRestart() const {
   return !progress_.restarted.empty() &&
-         (progress_.step == Step::Copy || progress_.step == Step::PowerOff);
+         (progress_.step == InstallStep::Copy || progress_.step == InstallStep::PowerOff);
 }
 
 /// Its image is taken in and waits: as a task, and for some vendors under a second name. Nothing

@@ -23,7 +23,7 @@ struct AgentState {
   bool fresh =
       false;  ///< hardware and probes are from after the last task that may have changed them
   std::optional<wire::HealthReport>
-      health;  ///< nullopt: this boot's agent has told nothing yet, or is too old to
+      health;  ///< nullopt: this boot's agent has not reported any yet, or is too old to
   WallTime last_seen{};
   std::string address;
 };
@@ -31,7 +31,7 @@ struct AgentState {
 class AgentGateway {
  public:
   virtual ~AgentGateway() = default;
-  /// The agent as last heard; nullopt when it never called or has been silent for kSilentAfter.
+  /// The agent's state by its last poll; nullopt when there was none within kAgentTimeout.
   virtual std::optional<AgentState> state(const NodeName& node) const = 0;
   /// Waits until the agent of this node is there in this mode (any, when nullopt).
   /// `not_boot_id`: a boot that does not count (the one before the restart). Errors: Timeout
@@ -41,7 +41,7 @@ class AgentGateway {
   /// Errors: Unavailable (no agent)
   virtual Result<void> submit(const NodeName& node, wire::AgentTask task) = 0;
   /// What is known of the task: also of tasks that an earlier controller submitted, once the agent
-  /// has called again.
+  /// has polled again.
   virtual std::optional<wire::AgentTaskReport> report(const NodeName& node,
                                                       const std::string& task_id) const = 0;
   /// The same once the task has ended, or as it is known when the limit passes before.

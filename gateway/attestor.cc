@@ -97,12 +97,12 @@ Result<void> Attestor::checkQuote(const inventory::TpmSpec& policy, const Pendin
   if (pcrs != quote.pcrs || pcrs.size() != policy.pcrs.size())
     return denied("its TPM's quote is not of the PCRs that were asked for");
   if (io::sha256(values) != quote.pcr_digest)
-    return denied("the PCRs that it tells are not those that its TPM has signed");
+    return denied("the PCRs that it sent are not those that its TPM signed");
   for (const auto& [name, right] : policy.pcrs) {
-    const auto told = request.pcrs.find(std::stoi(name));
-    if (told == request.pcrs.end())
+    const auto output = request.pcrs.find(std::stoi(name));
+    if (output == request.pcrs.end())
       return denied(fmt::format("its TPM's quote leaves out PCR {}", name));
-    const auto value = io::toHex(told->second);
+    const auto value = io::toHex(output->second);
     if (std::find(right.begin(), right.end(), value) == right.end())
       return denied(fmt::format(
           "it booted something else than declared: PCR {} is {}, which its profile does not list",

@@ -93,7 +93,7 @@ const inventory::Node* Enrolment::find(const NodeName& node) const {
 
 Enrolment::~Enrolment() {
   journal_.reset();
-  for (const auto& [key, value] : being_written_)
+  for (const auto& [key, value] : pending_writes_)
     if (const auto stored = store_.putValue(key, value); !stored)
       logWarning("agent", "{} was not stored: {}", key, stored.error().str());
 }
@@ -103,24 +103,24 @@ void Enrolment::attach(const asio::any_io_executor& control) {
   attached_ = true;
 }
 
-Result<void> Enrolment::keep(const std::string& key, const std::string& value,
-                             const std::string& what) {
+Result<void> Enrolment::persist(const std::string& key, const std::string& value,
+                                const std::string& what) {
   if (!attached_) return store_.putValue(key, value);
-  being_written_[key] = value;
+  pending_writes_[key] = value;
   journal_->post<void>([key, value](lifecycle::Store& store) { return store.putValue(key, value); },
                        [this, key, value, what](const Result<void>& stored) {
                          if (!stored)
                            logWarning("agent", "{} was not stored: {}", what, stored.error().str());
-                         if (const auto last = being_written_.find(key);
-                             last != being_written_.end() && last->second == value)
-                           being_written_.erase(last);
+                         if (const auto last = pending_writes_.find(key);
+                             last != pending_writes_.end() && last->second == value)
+                           pending_writes_.erase(last);
                        });
   return {};
 }
 
-Result<std::optional<std::string>> Enrolment::kept(const std::string& key) {
-  const auto fresh = being_written_.find(key);
-  return fresh == being_written_.end() ? store_.getValue(key) : std::optional(fresh->second);
+Result<std::optional<std::string>> Enrolment::persisted(const std::string& key) {
+  const auto fresh = pending_writes_.find(key);
+  return fresh == pending_writes_.end() ? store_.getValue(key) : std::optional(fresh->second);
 }
 
 Result<std::string> Enrolment::openEnrolment(const NodeName& name, const Mac& mac) {
@@ -136,12 +136,13 @@ Result<std::string> Enrolment::openEnrolment(const NodeName& name, const Mac& ma
     TRY(lease, evidence_.leaseOf(mac));
     if (lease) record.lease = lease->expires;
   }
-  TRY_OK(keep(keyOf(name), record.str(), "the arming of " + name.str()));
-  std::erase_if(told_, [&](const auto& entry) { return entry.first == name; });
+  TRY_OK(persist(keyOf(name), record.str(), "the arming of " + name.str()));
+  std::erase_if(reported_, [&](const auto& entry) { return entry.first == name; });
   return id;
 }
 
-bool Enrolment::mayBe(const inventory::Node& node, const std::string& remote_address) const {
+bool Enrolment::isExpectedAddress(const inventory::Node& node,
+                                  const std::string& remote_address) const {
   if (!leases_addresses_ || node.address.value() == 0) return true;
   const auto from = Ipv4::parse(remote_address);
   return from && *from == node.address;
@@ -157,7 +158,7 @@ Result<const inventory::Node*> Enrolment::callerOf(const std::string& told_mac,
     logWarning("agent", "enrolment refused: no node of the inventory has the MAC {}", mac->str());
     return fail(ErrorCode::Denied, "no node of the inventory has the MAC " + mac->str());
   }
-  if (!mayBe(*node->second, remote_address)) {
+  if (!isExpectedAddress(*node->second, remote_address)) {
     return refuse(*node->second,
                   fmt::format("{} asked to enrol as this node, but its address is {}",
                               remote_address, node->second->address.str()));
@@ -180,7 +181,7 @@ bool Enrolment::mustAttest(const std::string& told_mac) const {
 Result<wire::AttestChallenge> Enrolment::challenge(const wire::AttestRequest& request,
                                                    const std::string& remote_address) {
   TRY(node, callerOf(request.mac, remote_address));
-  TRY_OK(shown(*node, request.enrolment));
+  TRY_OK(armedRecord(*node, request.enrolment));
   auto challenge = attestor_.challenge(*node, request);
   if (!challenge && challenge.error().code() != ErrorCode::InvalidInput)
     return refuse(*node, challenge.error().str());
@@ -194,8 +195,9 @@ Async<wire::EnrolResponse> Enrolment::enrolAttested(wire::AttestedRequest reques
   co_return co_await redeem(*node, std::move(plain), std::move(request), std::move(remote_address));
 }
 
-Result<Enrolment::Record> Enrolment::shown(const inventory::Node& node, const std::string& id) {
-  TRY(stored, kept(keyOf(node.name)));
+Result<Enrolment::Record> Enrolment::armedRecord(const inventory::Node& node,
+                                                 const std::string& id) {
+  TRY(stored, persisted(keyOf(node.name)));
   if (!stored) return refuse(node, "it was not armed");
   TRY(record, Record::parse(*stored));
   if (!io::equalConstantTime(record.hash, hashOf(node.name, node.mac, id))) {
@@ -222,7 +224,7 @@ Async<wire::EnrolResponse> Enrolment::redeem(const inventory::Node& node,
                                              wire::EnrolRequest request,
                                              std::optional<wire::AttestedRequest> attested,
                                              std::string remote_address) {
-  CO_TRY(record, shown(node, request.enrolment));
+  CO_TRY(record, armedRecord(node, request.enrolment));
   const bool by_tpm = attestor_.policyOf(node) != nullptr;
   if (by_tpm && !attested)
     co_return fail(ErrorCode::Denied,
@@ -239,7 +241,7 @@ Async<wire::EnrolResponse> Enrolment::redeem(const inventory::Node& node,
         node, describe(shows.gap, node, remote_address),
         fmt::format("is it the node? Compare the key's fingerprint with the one on its console: "
                     "when it is {0}, say: muster bmc approve-key {1} {0}. Otherwise find who uses "
-                    "{2}, and have the node started anew by muster",
+                    "{2}, and power-cycle the node through muster",
                     wire::requestFingerprint(request.csr_pem), node.name.str(), remote_address));
   }
   if (by_tpm) {
@@ -255,7 +257,7 @@ Async<wire::EnrolResponse> Enrolment::redeem(const inventory::Node& node,
   const std::string csr_hash = io::sha256Hex(request.csr_pem);
   attach(co_await asio::this_coro::executor);
   if (record.used() && record.csr_hash != csr_hash) {
-    co_return co_await makeVoid(node, std::move(record));
+    co_return co_await voidArming(node, std::move(record));
   }
   Record used = record;
   used.state = Record::State::Used;
@@ -276,12 +278,12 @@ Async<wire::EnrolResponse> Enrolment::redeem(const inventory::Node& node,
                      return true;
                    }));
   if (!ours) {
-    CO_TRY(now, shown(node, request.enrolment));  // somebody was first at the same moment
+    CO_TRY(now, armedRecord(node, request.enrolment));  // somebody was first at the same moment
     if (!now.used() || now.csr_hash == csr_hash)
       co_return fail(Error(ErrorCode::Conflict,
                            "the node is being armed or enrolled at this moment; ask again")
                          .retryable(true));
-    co_return co_await makeVoid(node, std::move(now));
+    co_return co_await voidArming(node, std::move(now));
   }
   admitted_.erase(node.name);
   if (!record.used())
@@ -290,7 +292,7 @@ Async<wire::EnrolResponse> Enrolment::redeem(const inventory::Node& node,
   co_return std::move(made.answer);
 }
 
-Async<wire::EnrolResponse> Enrolment::makeVoid(const inventory::Node& node, Record record) {
+Async<wire::EnrolResponse> Enrolment::voidArming(const inventory::Node& node, Record record) {
   Record ended = record;
   ended.state = Record::State::Void;
   CO_TRY_OK(co_await journal_->write<bool>(
@@ -307,7 +309,7 @@ Async<wire::EnrolResponse> Enrolment::makeVoid(const inventory::Node& node, Reco
   co_return refuse(
       node, kTwoKeys,
       "a machine answers with this node's MAC and address that is not the node: find it (the "
-      "switch's MAC table shows its port), then have the node started anew by muster");
+      "switch's MAC table shows its port), then power-cycle the node through muster");
 }
 
 Result<void> approveKey(lifecycle::Store& store, const NodeName& node,
@@ -323,8 +325,8 @@ Result<void> approveKey(lifecycle::Store& store, const NodeName& node,
 
 // ---- whose key is listened to
 
-Async<std::optional<Error>> Enrolment::changed(NodeName node,
-                                               std::function<Result<bool>(NodeKeys&)> change) {
+Async<std::optional<Error>> Enrolment::changeStored(NodeName node,
+                                                    std::function<Result<bool>(NodeKeys&)> change) {
   attach(co_await asio::this_coro::executor);
   co_return co_await journal_->write<std::optional<Error>>(
       [node, change = std::move(change)](lifecycle::Store& store) -> Result<std::optional<Error>> {
@@ -340,18 +342,18 @@ Async<std::optional<Error>> Enrolment::changed(NodeName node,
 }
 
 Async<void> Enrolment::admit(NodeName name, std::string key_id, wire::Mode mode, bool ram_calls) {
-  if (clock_.steady() >= ask_aside_until_) {
+  if (clock_.steady() >= bypass_store_until_) {
     auto keys = loadKeys(
         store_, name);  // nearly every poll: nothing to be stored, so nobody waits for the disk
-    if (!keys && keys.error().canRetry()) ask_aside_until_ = clock_.steady() + kStoreAway;
-    const auto change = keys ? keys->called(key_id, mode, ram_calls) : Result<bool>(true);
+    if (!keys && keys.error().canRetry()) bypass_store_until_ = clock_.steady() + kStoreAway;
+    const auto change = keys ? keys->admitPoll(key_id, mode, ram_calls) : Result<bool>(true);
     if (change && !*change) {
       admitted_[name] = {key_id, mode};
       co_return Result<void>();
     }
   }
-  const auto refused = co_await changed(name, [key_id, mode, ram_calls](NodeKeys& keys) {
-    return keys.called(key_id, mode, ram_calls);
+  const auto refused = co_await changeStored(name, [key_id, mode, ram_calls](NodeKeys& keys) {
+    return keys.admitPoll(key_id, mode, ram_calls);
   });
   const std::pair mine(key_id, mode);
   if (!refused) {
@@ -378,11 +380,11 @@ Async<void> Enrolment::admit(NodeName name, std::string key_id, wire::Mode mode,
 }
 
 /// The keys that it ends are refused, and the new one is known, before anybody has it.
-Async<wire::EnrolResponse> Enrolment::handOut(NodeName name, std::string csr_pem,
-                                              std::chrono::hours lifetime, Change change) {
+Async<wire::EnrolResponse> Enrolment::issue(NodeName name, std::string csr_pem,
+                                            std::chrono::hours lifetime, Change change) {
   CO_TRY(made, co_await sign(name, std::move(csr_pem), lifetime));
-  CO_TRY(refused, co_await changed(name, [change = std::move(change), fresh = made.key_id](
-                                             NodeKeys& keys) { return change(keys, fresh); }));
+  CO_TRY(refused, co_await changeStored(name, [change = std::move(change), fresh = made.key_id](
+                                                  NodeKeys& keys) { return change(keys, fresh); }));
   if (!refused) co_return std::move(made.answer);
   const auto* node = find(name);
   if (!node) co_return fail(*refused);
@@ -391,30 +393,30 @@ Async<wire::EnrolResponse> Enrolment::handOut(NodeName name, std::string csr_pem
 
 Async<wire::EnrolResponse> Enrolment::certify(NodeName node, std::string key_id,
                                               std::string csr_pem) {
-  co_return co_await handOut(
+  co_return co_await issue(
       std::move(node), std::move(csr_pem), kInstalledCertificateLifetime,
       [key_id](NodeKeys& keys, const std::string& fresh) { return keys.certified(key_id, fresh); });
 }
 
 Async<wire::EnrolResponse> Enrolment::renewRam(NodeName node, std::string key_id,
                                                std::string csr_pem) {
-  co_return co_await handOut(std::move(node), std::move(csr_pem), kAgentCertificateLifetime,
-                             [key_id](NodeKeys& keys, const std::string& fresh) {
-                               return keys.renewedRam(key_id, fresh);
-                             });
+  co_return co_await issue(std::move(node), std::move(csr_pem), kAgentCertificateLifetime,
+                           [key_id](NodeKeys& keys, const std::string& fresh) {
+                             return keys.renewedRam(key_id, fresh);
+                           });
 }
 
 Async<wire::EnrolResponse> Enrolment::certifyLate(NodeName name, std::string key_id,
                                                   std::string csr_pem, std::string remote_address) {
   const auto* node = find(name);
   if (!node) co_return fail(ErrorCode::Denied, "node " + name.str() + " is not in the inventory");
-  if (!mayBe(*node, remote_address))
+  if (!isExpectedAddress(*node, remote_address))
     co_return refuse(*node, fmt::format("{} showed its expired certificate, but its address is {}",
                                         remote_address, node->address.str()));
   CO_TRY(before, store_.getValue(keyOfEarlierStores(name)));
   CO_TRY(
       answer,
-      co_await handOut(
+      co_await issue(
           name, std::move(csr_pem), kInstalledCertificateLifetime,
           [key_id, before](NodeKeys& keys, const std::string& fresh) -> Result<bool> {
             if (keys.disk.holds(key_id) || (keys.disk.open && before == key_id && !key_id.empty()))
@@ -427,7 +429,7 @@ Async<wire::EnrolResponse> Enrolment::certifyLate(NodeName name, std::string key
 }
 
 Async<void> Enrolment::endInstalled(NodeName node, std::string order) {
-  const auto done = co_await changed(
+  const auto done = co_await changeStored(
       node, [order](NodeKeys& keys) -> Result<bool> { return keys.endInstalled(order); });
   if (!done)
     co_return fail(
@@ -435,36 +437,38 @@ Async<void> Enrolment::endInstalled(NodeName node, std::string order) {
   co_return Result<void>();
 }
 
-Async<void> Enrolment::giveBack(NodeName node, std::vector<std::string> orders) {
+Async<void> Enrolment::restoreInstalled(NodeName node, std::vector<std::string> orders) {
   CO_TRY(keys, loadKeys(store_, node));  // an old report, nearly always
-  const auto ours = std::find(orders.begin(), orders.end(), keys.ended.order);
-  if (keys.ended.order.empty() || ours == orders.end()) co_return Result<void>();
-  CO_TRY_OK(co_await changed(
-      node, [order = *ours](NodeKeys& now) -> Result<bool> { return now.giveBack(order); }));
-  logInfo("agent", "{} touched no disk: the key of its installed system is listened to again",
+  const auto ours = std::find(orders.begin(), orders.end(), keys.retired.order);
+  if (keys.retired.order.empty() || ours == orders.end()) co_return Result<void>();
+  CO_TRY_OK(co_await changeStored(node, [order = *ours](NodeKeys& now) -> Result<bool> {
+    return now.restoreInstalled(order);
+  }));
+  logInfo("agent", "{} touched no disk: the key of its installed system is accepted again",
           node.str());
   co_return Result<void>();
 }
 
-Async<Enrolment::Made> Enrolment::sign(NodeName node, std::string csr_pem,
-                                       std::chrono::hours lifetime) {
-  co_return co_await io::aside<Result<Made>>([ca = ca_, node, csr_pem, lifetime]() -> Result<Made> {
-    TRY(certificate, ca.signClient(csr_pem, node.str(), lifetime));
-    TRY(key_id, io::keyIdOf(certificate));
-    return Made{wire::EnrolResponse{certificate, ca.certificatePem(), node.str()}, key_id};
-  });
+Async<Enrolment::Issued> Enrolment::sign(NodeName node, std::string csr_pem,
+                                         std::chrono::hours lifetime) {
+  co_return co_await io::aside<Result<Issued>>(
+      [ca = ca_, node, csr_pem, lifetime]() -> Result<Issued> {
+        TRY(certificate, ca.signClient(csr_pem, node.str(), lifetime));
+        TRY(key_id, io::keyIdOf(certificate));
+        return Issued{wire::EnrolResponse{certificate, ca.certificatePem(), node.str()}, key_id};
+      });
 }
 
 std::unexpected<Error> Enrolment::refuse(const inventory::Node& node, const std::string& why) {
   return refuse(
       node, why,
-      "if no one else uses this MAC, power-cycle the node through muster: it is armed anew");
+      "if no one else uses this MAC, power-cycle the node through muster: it is armed again");
 }
 
 std::unexpected<Error> Enrolment::refuse(const inventory::Node& node, const std::string& why,
                                          const std::string& what_to_do) {
   std::string text = "enrolment of " + node.name.str() + " refused: " + why;
-  if (told_.insert({node.name, why}).second) {
+  if (reported_.insert({node.name, why}).second) {
     logWarning("agent", "{}", text);
     lifecycle::Finding finding{{lifecycle::Subject(node.name), FacetName("enrolled")},
                                Severity::Warning,
@@ -473,8 +477,8 @@ std::unexpected<Error> Enrolment::refuse(const inventory::Node& node, const std:
                                what_to_do,
                                clock_.now(),
                                lifecycle::kEnrolmentSource};
-    if (auto kept = store_.addFinding(finding); !kept)
-      logWarning("agent", "finding not stored: {}", kept.error().str());
+    if (auto persisted = store_.addFinding(finding); !persisted)
+      logWarning("agent", "finding not stored: {}", persisted.error().str());
   }
   return fail(ErrorCode::Denied, text);
 }

@@ -53,8 +53,8 @@ class Enrolment {
   Async<wire::EnrolResponse> enrolAttested(wire::AttestedRequest request,
                                            std::string remote_address);
   /// May an agent with this key call in this mode? `ram_calls`: the node's RAM OS is heard.
-  /// Errors: Denied (the key is of an earlier life of the node: also a finding), Conflict (its RAM
-  /// OS runs), the store's
+  /// Errors: Denied (the key is of an earlier installation of the node: also a finding), Conflict
+  /// (its RAM OS runs), the store's
   Async<void> admit(NodeName node, std::string key_id, wire::Mode mode, bool ram_calls);
   /// A certificate for the system being installed on this node (its RAM OS asks), or the agent's
   /// next one. Keys that it ends are refused before it is answered. Errors: as admit, InvalidInput
@@ -70,19 +70,19 @@ class Enrolment {
   Async<void> endInstalled(NodeName node, std::string order);
   /// The first of these orders that ended it touched no disk: the key is listened to again. Errors:
   /// those of the store; the agent says it again
-  Async<void> giveBack(NodeName node, std::vector<std::string> orders);
+  Async<void> restoreInstalled(NodeName node, std::vector<std::string> orders);
 
   const inventory::Node* find(const NodeName& node) const;
 
  private:
   struct Record;
   /// Where muster hands out the addresses, a node calls from its own.
-  bool mayBe(const inventory::Node& node, const std::string& remote_address) const;
+  bool isExpectedAddress(const inventory::Node& node, const std::string& remote_address) const;
   /// The node with this MAC, calling from where it may.
   Result<const inventory::Node*> callerOf(const std::string& mac,
                                           const std::string& remote_address);
   /// The node's record, when this is the id of its present arming and may still be used.
-  Result<Record> shown(const inventory::Node& node, const std::string& id);
+  Result<Record> armedRecord(const inventory::Node& node, const std::string& id);
   /// What the network shows, else a person's word. Errors: the store's, those of NetworkEvidence
   Result<NetworkProof> proofOf(const inventory::Node& node, const Record& record,
                                const wire::EnrolRequest& request,
@@ -91,21 +91,22 @@ class Enrolment {
                                     std::optional<wire::AttestedRequest> attested,
                                     std::string remote_address);
   /// Another key than this record's has come with a proof too: neither is listened to.
-  Async<wire::EnrolResponse> makeVoid(const inventory::Node& node, Record record);
+  Async<wire::EnrolResponse> voidArming(const inventory::Node& node, Record record);
   /// Written soon, in the order of these calls; at once where no loop runs yet.
-  Result<void> keep(const std::string& key, const std::string& value, const std::string& what);
+  Result<void> persist(const std::string& key, const std::string& value, const std::string& what);
   /// What is being written counts already.
-  Result<std::optional<std::string>> kept(const std::string& key);
+  Result<std::optional<std::string>> persisted(const std::string& key);
   /// The store's answer: the reason, when the change was refused.
-  Async<std::optional<Error>> changed(NodeName node, std::function<Result<bool>(NodeKeys&)> change);
+  Async<std::optional<Error>> changeStored(NodeName node,
+                                           std::function<Result<bool>(NodeKeys&)> change);
   using Change = std::function<Result<bool>(NodeKeys&, const std::string& fresh_key_id)>;
-  Async<wire::EnrolResponse> handOut(NodeName node, std::string csr_pem,
-                                     std::chrono::hours lifetime, Change change);
-  struct Made {
+  Async<wire::EnrolResponse> issue(NodeName node, std::string csr_pem, std::chrono::hours lifetime,
+                                   Change change);
+  struct Issued {
     wire::EnrolResponse answer;
     std::string key_id;
   };
-  Async<Made> sign(NodeName node, std::string csr_pem, std::chrono::hours lifetime);
+  Async<Issued> sign(NodeName node, std::string csr_pem, std::chrono::hours lifetime);
   std::unexpected<Error> refuse(const inventory::Node& node, const std::string& why,
                                 const std::string& what_to_do);
   std::unexpected<Error> refuse(const inventory::Node& node, const std::string& why);
@@ -118,15 +119,15 @@ class Enrolment {
   Attestor attestor_;
   std::unique_ptr<lifecycle::Journal> journal_;
   bool attached_ = false;
-  std::map<std::string, std::string> being_written_;
+  std::map<std::string, std::string> pending_writes_;
   bool leases_addresses_ = false;
   std::map<NodeName, const inventory::Node*> by_name_;
   std::map<Mac, const inventory::Node*> by_mac_;
-  std::chrono::steady_clock::time_point ask_aside_until_{};  ///< the store did not answer
+  std::chrono::steady_clock::time_point bypass_store_until_{};  ///< the store did not answer
   std::map<NodeName, std::pair<std::string, wire::Mode>>
       admitted_;  ///< key and system that called last: they go on while the store is away
   std::set<std::pair<NodeName, std::string>>
-      told_;  ///< findings already left for the present arming
+      reported_;  ///< findings already left for the present arming
 };
 
 /// What a person says who has compared the fingerprint (requestFingerprint) with the one on the

@@ -18,7 +18,7 @@ enum class EnrolmentProof {
   LeaseAndNeighbour,  ///< our DHCP server leased the address to the node's MAC after the node was
                       ///< armed, and the neighbour table shows that MAC
   Lease,              ///< the former alone: behind a router there are no neighbours to be seen
-  wire::Neighbour,    ///< the latter alone: another DHCP server gives the addresses
+  Neighbour,          ///< the latter alone: another DHCP server gives the addresses
   KnownTpm,           ///< the TPM that proved itself as this node's before
   Approval,  ///< a person compared the key's fingerprint with the one on the node's console
 };

@@ -10,7 +10,6 @@
 #include "gateway/node_record.h"
 #include "gateway/refused_agents.h"
 #include "wire/disk_rule.h"
-#include "wire/wipe_guard.h"
 
 #include <algorithm>
 
@@ -22,7 +21,7 @@ constexpr std::chrono::seconds kFirstCallWait{
 constexpr std::chrono::seconds kDeadlineGrace{
     30};  ///< the agent itself ends a task at its deadline and says so
 constexpr std::string_view kLedgerKey = "store/ledger";
-constexpr std::chrono::seconds kLookAgain{5};  ///< silence rings no bell
+constexpr std::chrono::seconds kStateCheckInterval{5};  ///< silence rings no bell
 
 constexpr const char* kCertificateRoute = "/agent/v1/certificate";
 /// A token and a certificate request; with what a TPM says it is twice as much. Before that nobody
@@ -97,11 +96,11 @@ class Gateway final : public GatewayServer, public RefusedAgents {
   Task<io::ServerResponse> handlePoll(io::ServerRequest request);
   Task<io::ServerResponse> handleRenewal(io::ServerRequest request);
   Async<wire::PollResponse> poll(NodeName node, wire::PollRequest request, io::ServerRequest from);
-  Async<void> heedUntouched(NodeName node);
-  Async<void> mayTake(NodeName node, wire::Mode mode, std::string key_id,
-                      std::vector<wire::AgentTask> tasks);
-  bool ramCalls(const NodeName& node) const;
-  io::Admission admitStranger(const io::ServerRequest& head);
+  Async<void> restoreUntouchedKey(NodeName node);
+  Async<void> admitTasks(NodeName node, wire::Mode mode, std::string key_id,
+                         std::vector<wire::AgentTask> tasks);
+  bool isRamOsActive(const NodeName& node) const;
+  io::Admission admitUnauthenticated(const io::ServerRequest& head);
   io::Admission admitNode(const io::ServerRequest& head, std::size_t max_body_bytes);
   Result<NodeName> callerOf(const io::ServerRequest& request);
   /// A refusal counts against whoever asked (FailedAttempts).
@@ -112,7 +111,7 @@ class Gateway final : public GatewayServer, public RefusedAgents {
   }
   Async<wire::AgentTaskReport> awaitEnd(NodeName node, std::string id,
                                         std::chrono::steady_clock::time_point limit);
-  std::string lastHeard(const NodeName& node) const;
+  std::string lastPoll(const NodeName& node) const;
 
   Result<wire::Fence> fenceOf(const NodeName& node);
 
@@ -131,17 +130,22 @@ class Gateway final : public GatewayServer, public RefusedAgents {
 };
 
 std::vector<io::Route> Gateway::routes() {
-  const io::Admit stranger = [this](const io::ServerRequest& head) { return admitStranger(head); };
+  const io::Admit unauthenticated = [this](const io::ServerRequest& head) {
+    return admitUnauthenticated(head);
+  };
   const io::Admit known = [this](const io::ServerRequest& head) {
     return admitNode(head, kEnrolBodyBytes);
   };
   return {
       {"POST", "/agent/v1/enrol",
-       [this](io::ServerRequest request) { return handleEnrol(std::move(request)); }, stranger},
+       [this](io::ServerRequest request) { return handleEnrol(std::move(request)); },
+       unauthenticated},
       {"POST", "/agent/v1/attest",
-       [this](io::ServerRequest request) { return handleAttest(std::move(request)); }, stranger},
+       [this](io::ServerRequest request) { return handleAttest(std::move(request)); },
+       unauthenticated},
       {"POST", "/agent/v1/attested",
-       [this](io::ServerRequest request) { return handleAttested(std::move(request)); }, stranger},
+       [this](io::ServerRequest request) { return handleAttested(std::move(request)); },
+       unauthenticated},
       {"POST", kCertificateRoute,
        [this](io::ServerRequest request) { return handleCertificate(std::move(request)); }, known},
       {"POST", "/agent/v1/renewal",
@@ -154,7 +158,7 @@ std::vector<io::Route> Gateway::routes() {
 
 // ---- who may call, before anything of a body is read
 
-io::Admission Gateway::admitStranger(const io::ServerRequest& head) {
+io::Admission Gateway::admitUnauthenticated(const io::ServerRequest& head) {
   if (attempts_.mayTry(head.remote_address, clock_.steady()))
     return {kEnrolBodyBytes, std::nullopt};
   auto refusal = io::ServerResponse::json(
@@ -186,7 +190,7 @@ Result<NodeName> Gateway::callerOf(const io::ServerRequest& request) {
   NodeName node(request.client_common_name);
   if (enrolment_.find(node)) return node;
   if (log_limit_.mayWrite("agent"))
-    logWarning("agent", "{} called from {} with a certificate, but is not in the inventory",
+    logWarning("agent", "{} polled from {} with a certificate, but is not in the inventory",
                node.str(), request.remote_address);
   return fail(ErrorCode::Denied, "node " + node.str() + " is not in the inventory");
 }
@@ -243,7 +247,7 @@ Task<io::ServerResponse> Gateway::handleRenewal(io::ServerRequest request) {
   co_return answer(co_await enrolment_.renewRam(*node, request.client_key_id, parsed->csr_pem));
 }
 
-bool Gateway::ramCalls(const NodeName& node) const {
+bool Gateway::isRamOsActive(const NodeName& node) const {
   const auto known = state(node);
   return known && known->mode == wire::Mode::Ram;
 }
@@ -254,8 +258,8 @@ Task<io::ServerResponse> Gateway::handlePoll(io::ServerRequest request) {
   auto parsed = wire::parsePollRequest(request.body);
   request.releaseBody();  // a poll waits for long
   if (!parsed) co_return answerError(parsed.error());
-  if (const auto admitted =
-          co_await enrolment_.admit(*node, request.client_key_id, parsed->mode, ramCalls(*node));
+  if (const auto admitted = co_await enrolment_.admit(*node, request.client_key_id, parsed->mode,
+                                                      isRamOsActive(*node));
       !admitted) {
     if (admitted.error().code() == ErrorCode::Denied && parsed->mode == wire::Mode::Disk)
       refused_[*node] = clock_.steady();
@@ -267,8 +271,8 @@ Task<io::ServerResponse> Gateway::handlePoll(io::ServerRequest request) {
 
 /// Does the task write over the disk that the installed system is on, which is the one of `rule`?
 /// In doubt it does: the node is imaged again then.
-bool endsInstalled(const wire::AgentTask& task, const wire::Hardware& hardware,
-                   const std::string& rule) {
+bool overwritesInstalled(const wire::AgentTask& task, const wire::Hardware& hardware,
+                         const std::string& rule) {
   if (task.kind == wire::TaskKind::WriteImage) return true;
   if (task.kind != wire::TaskKind::EraseDisks) return false;
   const auto params = jsonOrNone(task.params, kOrderJson);
@@ -285,16 +289,16 @@ bool endsInstalled(const wire::AgentTask& task, const wire::Hardware& hardware,
     return std::none_of(fitting.begin(), fitting.end(),
                         [&](const auto* disk) { return stays(disk->serial); });
   return std::none_of(hardware.disks.begin(), hardware.disks.end(), [&](const auto& disk) {
-    return disk.content == wire::kInstalledByMuster && stays(disk.serial);
+    return disk.use == wire::DiskUse::System && stays(disk.serial);
   });
 }
 
 /// The poll may have waited for long: the caller may be of an earlier life by now. A system's key
 /// ends before its disk does.
-Async<void> Gateway::mayTake(NodeName node, wire::Mode mode, std::string key_id,
-                             std::vector<wire::AgentTask> tasks) {
+Async<void> Gateway::admitTasks(NodeName node, wire::Mode mode, std::string key_id,
+                                std::vector<wire::AgentTask> tasks) {
   if (tasks.empty()) co_return Result<void>();
-  CO_TRY_OK(co_await enrolment_.admit(node, std::move(key_id), mode, ramCalls(node)));
+  CO_TRY_OK(co_await enrolment_.admit(node, std::move(key_id), mode, isRamOsActive(node)));
   const auto now = state(node);
   const auto* declared = enrolment_.find(node);
   const auto profile =
@@ -302,7 +306,7 @@ Async<void> Gateway::mayTake(NodeName node, wire::Mode mode, std::string key_id,
   const auto rule = profile == cluster_.profiles.end() ? std::string() : profile->second.disk;
   if (!now || mode != wire::Mode::Ram) co_return Result<void>();
   for (const auto& task : tasks) {
-    if (!endsInstalled(task, now->hardware, rule)) continue;
+    if (!overwritesInstalled(task, now->hardware, rule)) continue;
     CO_TRY_OK(co_await enrolment_.endInstalled(node, task.id));
   }
   co_return Result<void>();
@@ -310,13 +314,13 @@ Async<void> Gateway::mayTake(NodeName node, wire::Mode mode, std::string key_id,
 
 /// A refusal before the first byte leaves the installed system what it was. It may be known before
 /// the agent is: reports are listed with every poll.
-Async<void> Gateway::heedUntouched(NodeName node) {
-  std::vector<std::string> wire::untouched;
+Async<void> Gateway::restoreUntouchedKey(NodeName node) {
+  std::vector<std::string> untouched;
   for (const auto& report : records_[node].reports)
-    if (report.phase == wire::TaskPhase::Failed && report.text.starts_with(wire::kUntouched))
-      wire::untouched.push_back(report.id);
-  if (wire::untouched.empty()) co_return Result<void>();
-  if (const auto given = co_await enrolment_.giveBack(node, std::move(wire::untouched)); !given)
+    if (report.phase == wire::TaskPhase::Failed && report.has(wire::TaskReason::DisksUntouched))
+      untouched.push_back(report.id);
+  if (untouched.empty()) co_return Result<void>();
+  if (const auto given = co_await enrolment_.restoreInstalled(node, std::move(untouched)); !given)
     logWarning("agent", "{} touched no disk, but its key could not be given back yet: {}",
                node.str(), given.error().str());
   co_return Result<void>();
@@ -328,25 +332,25 @@ Async<wire::PollResponse> Gateway::poll(NodeName node, wire::PollRequest request
   wire::PollResponse answer;
   answer.session = session_;
   answer.controllers = controllers_;
-  answer.takes_short = true;
+  answer.supports_delta = true;
   if (!request.session.empty() && request.session != session_)
     co_return answer;  // it says everything again
   NodeRecord& record = records_[node];
-  if (request.as_before != 0 && !record.knows(request)) {
+  if (request.unchanged_since != 0 && !record.hasStateOf(request)) {
     answer.session.clear();  // likewise
     co_return answer;
   }
-  CO_TRY(news, record.absorb(node, std::move(request), from.remote_address, clock_));
+  CO_TRY(news, record.apply(node, std::move(request), from.remote_address, clock_));
   if (!news) co_return fail(ErrorCode::Conflict, "a later poll of " + node.str() + " is known");
   std::uint64_t mine = ++record.polls;
   record.work.ring();  // an older poll that still waits is over
   std::uint64_t seen = record.work.count();
   record.changed.ring();
   if (mode == wire::Mode::Ram) {
-    CO_TRY_OK(co_await heedUntouched(node));
+    CO_TRY_OK(co_await restoreUntouchedKey(node));
   }
 
-  answer.forget = record.takeForgettable();
+  answer.forget = record.takeObsolete();
   auto until = clock_.steady() + wire::kPollWait;
   bool at_once = !answer.forget.empty() || record.busy() || record.wants_answer;
   while (!at_once && record.polls == mine && record.waiting.empty() && clock_.steady() < until) {
@@ -355,7 +359,7 @@ Async<wire::PollResponse> Gateway::poll(NodeName node, wire::PollRequest request
     seen = record.work.count();
   }
   if (record.polls != mine) co_return answer;
-  CO_TRY_OK(co_await mayTake(node, mode, from.client_key_id, record.waiting));
+  CO_TRY_OK(co_await admitTasks(node, mode, from.client_key_id, record.waiting));
   if (record.polls == mine) answer.start = record.waiting;
   co_return answer;
 }
@@ -365,21 +369,21 @@ Async<wire::PollResponse> Gateway::poll(NodeName node, wire::PollRequest request
 std::optional<AgentState> Gateway::state(const NodeName& node) const {
   auto it = records_.find(node);
   if (it == records_.end() || !it->second.state) return std::nullopt;
-  if (clock_.steady() - it->second.last_poll > wire::kSilentAfter) return std::nullopt;
+  if (clock_.steady() - it->second.last_poll > wire::kAgentTimeout) return std::nullopt;
   return it->second.state;
 }
 
 bool Gateway::isRefused(const NodeName& node) const {
   const auto last = refused_.find(node);
-  return last != refused_.end() && clock_.steady() - last->second <= wire::kSilentAfter;
+  return last != refused_.end() && clock_.steady() - last->second <= wire::kAgentTimeout;
 }
 
-std::string Gateway::lastHeard(const NodeName& node) const {
+std::string Gateway::lastPoll(const NodeName& node) const {
   auto it = records_.find(node);
   if (it == records_.end() || !it->second.state)
-    return "it has not called since this controller started";
+    return "it has not polled since this controller started";
   const auto& last = *it->second.state;
-  return fmt::format("last heard at {} from {}: {} mode, boot {}", muster::toString(last.last_seen),
+  return fmt::format("last poll at {} from {}: {} mode, boot {}", muster::toString(last.last_seen),
                      last.address, toString(last.mode), last.boot_id);
 }
 
@@ -400,9 +404,9 @@ Async<AgentState> Gateway::waitFor(NodeName node, std::optional<wire::Mode> mode
     co_await record.changed.waitFor(clock_, seen, left);
   }
   co_return fail(ErrorCode::Timeout,
-                 fmt::format("the agent of {} did not call{} within {} s; {}", node.str(),
+                 fmt::format("the agent of {} did not poll{} within {} s; {}", node.str(),
                              mode ? fmt::format(" in {} mode", toString(*mode)) : "", limit.count(),
-                             lastHeard(node)));
+                             lastPoll(node)));
 }
 
 Result<void> Gateway::submit(const NodeName& node, wire::AgentTask task) {
@@ -415,7 +419,7 @@ Result<void> Gateway::submit(const NodeName& node, wire::AgentTask task) {
   }
   if (!state(node))
     return fail(ErrorCode::Unavailable,
-                "no agent of " + node.str() + " is there; " + lastHeard(node));
+                "no agent of " + node.str() + " is there; " + lastPoll(node));
   TRY(fence, fenceOf(node));
   task.fence = std::move(fence);
   return it->second.add(std::move(task));
@@ -438,7 +442,7 @@ std::optional<wire::AgentTaskReport> Gateway::report(const NodeName& node,
   if (it->second.isWaiting(task_id)) {
     wire::AgentTaskReport queued;
     queued.id = task_id;
-    queued.text = "waits for the agent to call";
+    queued.text = "waits for the agent's next poll";
     return queued;
   }
   const auto* known = it->second.report(task_id);
@@ -479,20 +483,19 @@ Async<wire::AgentTaskReport> Gateway::awaitEnd(NodeName node, std::string id,
     auto now = report(node, id);
     if (now && now->phase == wire::TaskPhase::Done) co_return *now;
     if (now && now->phase == wire::TaskPhase::Failed) {
-      auto failure = Error(now->code, now->text);
-      co_return fail(std::move(failure).within("task " + id + " on " + node.str()));
+      co_return fail(now->failure().within("task " + id + " on " + node.str()));
     }
     if (!state(node))
       co_return fail(ErrorCode::Unavailable,
-                     node.str() + " fell silent while task " + id + " ran; " + lastHeard(node));
+                     node.str() + " stopped polling while task " + id + " ran; " + lastPoll(node));
     auto left = std::chrono::ceil<std::chrono::milliseconds>(limit - clock_.steady());
     if (left <= std::chrono::milliseconds(0)) {
       co_return fail(ErrorCode::Timeout,
-                     fmt::format("task {} on {} did not end in time; last words: {}", id,
+                     fmt::format("task {} on {} did not end in time; its last report: {}", id,
                                  node.str(), now && !now->text.empty() ? now->text : "none"));
     }
     co_await record.changed.waitFor(clock_, seen,
-                                    std::min<std::chrono::milliseconds>(left, kLookAgain));
+                                    std::min<std::chrono::milliseconds>(left, kStateCheckInterval));
   }
 }
 

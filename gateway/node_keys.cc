@@ -15,107 +15,109 @@ constexpr std::size_t kMaxKeyIdBytes = 128;
 
 std::string keyOf(const NodeName& node) { return "agent.keys." + node.str(); }
 
-const NodeKeys::Seat kNobody{false, {}, {}};
+const NodeKeys::KeySlot kNoKey{false, {}, {}};
 
-std::unexpected<Error> earlierLife(const char* system) {
+std::unexpected<Error> earlierInstallation(const char* system) {
   return fail(
       ErrorCode::Denied,
-      fmt::format("its key is not that of the node's {}: it is of an earlier life of the node",
-                  system));
+      fmt::format(
+          "its key is not that of the node's {}: it is of an earlier installation of the node",
+          system));
 }
 
-nlohmann::json describe(const NodeKeys::Seat& seat) {
-  return {{"open", seat.open}, {"now", seat.now}, {"next", seat.next}};
+nlohmann::json describe(const NodeKeys::KeySlot& slot) {
+  return {{"open", slot.open}, {"now", slot.now}, {"next", slot.next}};
 }
 
-NodeKeys::Seat readSeat(wire::JsonReader& reader, const char* key) {
+NodeKeys::KeySlot readSlot(wire::JsonReader& reader, const char* key) {
   wire::JsonReader inner(reader.object(key, wire::kMaxTasks), std::string("keys.") + key);
-  NodeKeys::Seat seat{inner.flag("open", false), inner.text("now", kMaxKeyIdBytes),
-                      inner.text("next", kMaxKeyIdBytes)};
+  NodeKeys::KeySlot slot{inner.flag("open", false), inner.text("now", kMaxKeyIdBytes),
+                         inner.text("next", kMaxKeyIdBytes)};
   if (const auto read = inner.finish(); !read) reader.take(read.error());
-  return seat;
+  return slot;
 }
 
 }  // namespace
 
 /// The next key of the installed system has called. One that the RAM OS was given for it ends the
 /// RAM OS's own.
-void NodeKeys::takeOver() {
-  if (disk.now.empty()) ram = kNobody;
+void NodeKeys::activateNext() {
+  if (disk.now.empty()) ram = kNoKey;
   disk = {false, disk.next, {}};
 }
 
-Result<bool> NodeKeys::called(const std::string& key, wire::Mode mode, bool ram_calls) {
+Result<bool> NodeKeys::admitPoll(const std::string& key, wire::Mode mode, bool ram_calls) {
   const bool installed = mode == wire::Mode::Disk;
-  auto& seat = installed ? disk : ram;
+  auto& slot = installed ? disk : ram;
   const auto& other = installed ? ram : disk;
-  if (key.empty() || other.holds(key) || (!seat.open && !seat.holds(key)))
-    return earlierLife(installed ? "installed system" : "RAM OS");
-  if (installed && ram_calls && !ram.empty() && !(seat.now.empty() && seat.next == key))
+  if (key.empty() || other.holds(key) || (!slot.open && !slot.holds(key)))
+    return earlierInstallation(installed ? "installed system" : "RAM OS");
+  if (installed && ram_calls && !ram.empty() && !(slot.now.empty() && slot.next == key))
     return fail(ErrorCode::Conflict,
                 "the node's RAM OS is running: its installed system cannot be");
-  if (seat.now == key) return false;
-  if (seat.next == key) {
+  if (slot.now == key) return false;
+  if (slot.next == key) {
     if (installed)
-      takeOver();
+      activateNext();
     else
-      seat = {false, key, {}};
+      slot = {false, key, {}};
     return true;
   }
-  seat = {false, key, {}};
+  slot = {false, key, {}};
   return true;
 }
 
 bool NodeKeys::enrolled(const std::string& key) {
   if (ram.holds(key)) return false;
   ram = {false, key, {}};
-  ended = {};
+  retired = {};
   return true;
 }
 
 bool NodeKeys::endRam(const std::string& key) {
   if (!ram.holds(key)) return false;
-  ram = kNobody;
+  ram = kNoKey;
   return true;
 }
 
 Result<bool> NodeKeys::certified(const std::string& caller, const std::string& key) {
   if (ram.holds(caller)) {
     disk = {false, {}, key};
-    ended = {};
+    retired = {};
     return true;
   }
   if (!disk.holds(caller) && (!disk.open || caller.empty()))
-    return earlierLife("RAM OS or installed system");
-  if (disk.next == caller) takeOver();
+    return earlierInstallation("RAM OS or installed system");
+  if (disk.next == caller) activateNext();
   disk = {false, caller, key};
   return true;
 }
 
 Result<bool> NodeKeys::renewedRam(const std::string& caller, const std::string& key) {
   if (!ram.holds(caller) && (!ram.open || caller.empty() || disk.holds(caller)))
-    return earlierLife("RAM OS");
+    return earlierInstallation("RAM OS");
   ram = {false, caller, key};
   return true;
 }
 
 bool NodeKeys::endInstalled(const std::string& order) {
-  if (disk.empty()) return !std::exchange(ended, {}).order.empty();
-  ended = {disk, order};
-  disk = kNobody;
+  if (disk.empty()) return !std::exchange(retired, {}).order.empty();
+  retired = {disk, order};
+  disk = kNoKey;
   return true;
 }
 
-bool NodeKeys::giveBack(const std::string& order) {
-  if (order.empty() || ended.order != order) return false;
-  if (disk.empty()) disk = ended.seat;
-  ended = {};
+bool NodeKeys::restoreInstalled(const std::string& order) {
+  if (order.empty() || retired.order != order) return false;
+  if (disk.empty()) disk = retired.slot;
+  retired = {};
   return true;
 }
 
 std::string NodeKeys::str() const {
   nlohmann::json out{{"ram", describe(ram)}, {"disk", describe(disk)}};
-  if (!ended.order.empty()) out["ended"] = {{"seat", describe(ended.seat)}, {"order", ended.order}};
+  if (!retired.order.empty())
+    out["ended"] = {{"seat", describe(retired.slot)}, {"order", retired.order}};
   return jsonText(out);
 }
 
@@ -123,11 +125,11 @@ Result<NodeKeys> NodeKeys::parse(const std::string& text) {
   TRY(object, wire::parseObject(text, wire::kMaxMessageBytes, "stored keys"));
   wire::JsonReader reader(object, "keys");
   NodeKeys keys;
-  keys.ram = readSeat(reader, "ram");
-  keys.disk = readSeat(reader, "disk");
+  keys.ram = readSlot(reader, "ram");
+  keys.disk = readSlot(reader, "disk");
   if (object.contains("ended")) {
     wire::JsonReader inner(reader.object("ended", wire::kMaxTasks), "keys.ended");
-    keys.ended = {readSeat(inner, "seat"), inner.text("order", wire::kMaxNameBytes)};
+    keys.retired = {readSlot(inner, "seat"), inner.text("order", wire::kMaxNameBytes)};
     TRY_OK(inner.finish());
   }
   TRY_OK(reader.finish());
@@ -160,7 +162,7 @@ Result<void> changeKeys(lifecycle::Store& store, const NodeName& node,
 
 Result<void> revokeKeys(lifecycle::Store& store, const NodeName& node) {
   return changeKeys(store, node, [](NodeKeys& keys) -> Result<bool> {
-    keys = {kNobody, kNobody};
+    keys = {kNoKey, kNoKey};
     return true;
   });
 }

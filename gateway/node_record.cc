@@ -33,14 +33,14 @@ bool NodeRecord::busy() const {
                      [](const auto& report) { return !wire::isFinished(report.phase); });
 }
 
-Result<bool> NodeRecord::absorb(const NodeName& node, wire::PollRequest request,
-                                const std::string& address, const Clock& clock) {
-  if (isOver(request)) return false;
+Result<bool> NodeRecord::apply(const NodeName& node, wire::PollRequest request,
+                               const std::string& address, const Clock& clock) {
+  if (isRetired(request)) return false;
   bool same_boot = state && state->boot_id == request.boot_id;
   if (same_boot && request.sequence <= last_sequence) return false;
-  if (request.as_before != 0) {
+  if (request.unchanged_since != 0) {
     wants_answer = false;
-    heard(request, address, clock);
+    markSeen(request, address, clock);
     return true;
   }
 
@@ -48,18 +48,19 @@ Result<bool> NodeRecord::absorb(const NodeName& node, wire::PollRequest request,
   if (!request.hardware.empty()) {
     auto parsed = wire::parseHardware(request.hardware);
     if (!parsed)
-      logWarning("agent", "{}: its hardware is not believed: {}", node.str(), parsed.error().str());
+      logWarning("agent", "{}: its hardware report is rejected: {}", node.str(),
+                 parsed.error().str());
     if (parsed) hardware = std::move(*parsed);
   }
   std::optional<wire::HealthReport> health;
   if (!request.health.empty()) {
     auto parsed = wire::parseHealthReport(request.health);
     if (!parsed)
-      logWarning("agent", "{}: its health report is not believed: {}", node.str(),
+      logWarning("agent", "{}: its health report is rejected: {}", node.str(),
                  parsed.error().str());
     if (parsed) health = std::move(*parsed);
   }
-  TRY_OK(keepResults(request.reports));
+  TRY_OK(restoreResults(request.reports));
   if (state && !same_boot) {
     logInfo("agent", "{}: boot {} ({} mode) is over, boot {} ({} mode) has begun", node.str(),
             state->boot_id, toString(state->mode), request.boot_id, toString(request.mode));
@@ -67,8 +68,8 @@ Result<bool> NodeRecord::absorb(const NodeName& node, wire::PollRequest request,
   }
   for (const auto& known : reports) {
     if (!wire::isFinished(known.phase) && !findReport(request.reports, known.id)) {
-      lose(known.id, same_boot ? "the agent was restarted and no longer knows the task"
-                               : "the node was restarted while the task ran");
+      markLost(known.id, same_boot ? "the agent was restarted and no longer knows the task"
+                                   : "the node was restarted while the task ran");
     }
   }
   std::erase_if(waiting,
@@ -90,40 +91,40 @@ Result<bool> NodeRecord::absorb(const NodeName& node, wire::PollRequest request,
   state->fresh = request.fresh;
   if (hardware) state->hardware = std::move(*hardware);
   if (health) state->health = std::move(*health);
-  heard(request, address, clock);
+  markSeen(request, address, clock);
   return true;
 }
 
-void NodeRecord::heard(const wire::PollRequest& request, const std::string& address,
-                       const Clock& clock) {
+void NodeRecord::markSeen(const wire::PollRequest& request, const std::string& address,
+                          const Clock& clock) {
   state->last_seen = clock.now();
   state->address = address;
   last_poll = clock.steady();
   last_sequence = request.sequence;
-  for (auto& boot : retired_boots) boot.heard = 0;
+  for (auto& boot : retired_boots) boot.polls = 0;
 }
 
-bool NodeRecord::knows(const wire::PollRequest& request) const {
+bool NodeRecord::hasStateOf(const wire::PollRequest& request) const {
   return state && state->boot_id == request.boot_id && state->mode == request.mode &&
-         last_sequence == request.as_before;
+         last_sequence == request.unchanged_since;
 }
 
 /// Is the poll of a boot that is over? Which of two boots is the later one shows only by who goes
 /// on calling: the first poll of a machine that was reset at once can arrive after its next boot's.
-bool NodeRecord::isOver(const wire::PollRequest& request) {
+bool NodeRecord::isRetired(const wire::PollRequest& request) {
   const auto boot =
       std::find_if(retired_boots.begin(), retired_boots.end(),
                    [&](const auto& retired) { return retired.id == request.boot_id; });
   if (boot == retired_boots.end()) return false;
   if (request.sequence <= boot->last_sequence) return true;
   boot->last_sequence = request.sequence;
-  if (++boot->heard < kPollsOfTheLiving) return true;
+  if (++boot->polls < kPollsToRevive) return true;
   retired_boots.erase(boot);
   return false;
 }
 
 /// A result that was acknowledged is listed without its text; the text is here already.
-Result<void> NodeRecord::keepResults(std::vector<wire::AgentTaskReport>& listed) const {
+Result<void> NodeRecord::restoreResults(std::vector<wire::AgentTaskReport>& listed) const {
   for (auto& report : listed) {
     if (report.phase != wire::TaskPhase::Done || !report.result.empty()) continue;
     const auto* known = findReport(reports, report.id);
@@ -141,12 +142,12 @@ void NodeRecord::retireBoot(const wire::PollRequest& request) {
   if (retired_boots.size() > kMaxRetiredBoots) retired_boots.pop_front();
   for (const auto& task : waiting) {
     if (!findReport(request.reports, task.id))
-      lose(task.id, "the node was restarted before the task could start");
+      markLost(task.id, "the node was restarted before the task could start");
   }
   waiting.clear();
 }
 
-void NodeRecord::lose(const std::string& id, std::string why) {
+void NodeRecord::markLost(const std::string& id, std::string why) {
   if (lost.size() >= wire::kMaxTasks) lost.erase(lost.begin());
   wire::AgentTaskReport report;
   report.id = id;
@@ -168,7 +169,7 @@ Result<void> NodeRecord::add(wire::AgentTask task) {
   return {};
 }
 
-std::vector<std::string> NodeRecord::takeForgettable() {
+std::vector<std::string> NodeRecord::takeObsolete() {
   auto finished = std::count_if(reports.begin(), reports.end(),
                                 [](const auto& report) { return wire::isFinished(report.phase); });
   std::vector<std::string> forget;

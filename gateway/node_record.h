@@ -19,20 +19,20 @@ inline constexpr std::size_t kMaxWaitingTasks = 32;  ///< submitted, not yet tak
 inline constexpr std::size_t kKeepFinished =
     8;  ///< results that the agent is asked to keep; told once there are twice as many
 inline constexpr std::size_t kMaxRetiredBoots = 8;
-inline constexpr int kPollsOfTheLiving =
-    3;  ///< of a boot that was thought over; a dead one can have one or two under way
+inline constexpr int kPollsToRevive =
+    3;  ///< of a boot that counts as ended; of one that has ended one or two may be under way
 
 struct NodeRecord {
   std::optional<AgentState> state;
   std::chrono::steady_clock::time_point last_poll{};
   std::uint64_t last_sequence = 0;
   bool wants_answer =
-      false;  ///< the last poll told of a task's end that the agent must know to have been heard
+      false;  ///< the last poll reported a task's end, and the agent waits until that has arrived
   std::uint64_t polls = 0;  ///< a newer poll ends the wait of an older one
   struct RetiredBoot {
     std::string id;
     std::uint64_t last_sequence = 0;
-    int heard = 0;  ///< new polls since the present boot was last heard
+    int polls = 0;  ///< new polls since the present boot's last one
   };
   std::deque<RetiredBoot> retired_boots;
   std::vector<wire::AgentTask>
@@ -47,24 +47,24 @@ struct NodeRecord {
   bool isWaiting(const std::string& id) const;
   bool busy() const;
 
-  /// Is what a poll leaves out (as_before) known here?
-  bool knows(const wire::PollRequest& request) const;
+  /// Is what a poll leaves out (unchanged_since) known here?
+  bool hasStateOf(const wire::PollRequest& request) const;
   /// Takes in a poll; one that leaves things out must be known. False when it is older than what is
   /// known (late, or of a boot that is over).
-  Result<bool> absorb(const NodeName& node, wire::PollRequest request, const std::string& address,
-                      const Clock& clock);
+  Result<bool> apply(const NodeName& node, wire::PollRequest request, const std::string& address,
+                     const Clock& clock);
   /// Takes the task to be handed over; nothing happens when it is known. Errors: Conflict (too
   /// many)
   Result<void> add(wire::AgentTask task);
   /// Finished tasks beyond those worth keeping, oldest first.
-  std::vector<std::string> takeForgettable();
+  std::vector<std::string> takeObsolete();
 
  private:
-  bool isOver(const wire::PollRequest& request);
-  void heard(const wire::PollRequest& request, const std::string& address, const Clock& clock);
+  bool isRetired(const wire::PollRequest& request);
+  void markSeen(const wire::PollRequest& request, const std::string& address, const Clock& clock);
   void retireBoot(const wire::PollRequest& request);
-  void lose(const std::string& id, std::string why);
-  Result<void> keepResults(std::vector<wire::AgentTaskReport>& reports) const;
+  void markLost(const std::string& id, std::string why);
+  Result<void> restoreResults(std::vector<wire::AgentTaskReport>& reports) const;
 };
 
 }  // namespace muster::gateway

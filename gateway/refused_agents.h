@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Agents that call and are not listened to: their machines run, whatever the gateway's state says.
+// Agents that poll and are refused: their machines run, whatever the gateway's state shows.
 // A gateway that knows derives from it.
 #pragma once
 
@@ -10,8 +10,8 @@ namespace muster::gateway {
 class RefusedAgents {
  public:
   virtual ~RefusedAgents() = default;
-  /// Within kSilentAfter an agent of the node called in Disk mode with a key that is of an earlier
-  /// life (adr/0105).
+  /// Within kAgentTimeout an agent of the node polled in Disk mode with a key of an earlier
+  /// installation (adr/0105).
   virtual bool isRefused(const NodeName& node) const = 0;
 };
 

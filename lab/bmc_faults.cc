@@ -56,13 +56,13 @@ Result<json> call(const std::string& netns, const BmcLogin& bmc, const std::stri
 
 Result<std::string> bmcFaults(const LabHandle& lab, const BmcLogin& bmc, const std::string& add,
                               bool clear) {
-  json set = {{"rules", json::array()}, {"mishaps", json::array()}};
+  json set = {{"rules", json::array()}, {"update_faults", json::array()}};
   if (!clear) {
     TRY(now, call(lab.netns, bmc, "GET", ""));
     set = std::move(now);
   }
   if (const auto more = jsonOrNone(add, kBmcJson); more.is_object())
-    for (const char* list : {"rules", "mishaps"})
+    for (const char* list : {"rules", "update_faults"})
       for (const auto& entry : more.value(list, json::array())) set[list].push_back(entry);
   TRY(after, call(lab.netns, bmc, "POST", jsonText(set)));
   return jsonText(after, 2);

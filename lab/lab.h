@@ -49,9 +49,9 @@ Result<std::vector<NodeStatus>> status(const LabHandle& lab);
 /// Types one line on the simulated fabric's console: `Unlink "leaf-su1-r0"[1]`, `ReLink …`, see
 /// ibsim's help. Errors: NotFound (no fabric in this lab)
 Result<void> fault(const LabHandle& lab, std::string_view console_line);
-/// What a virtual BMC does wrong (lab/vbmc/faults.h), as JSON. `add`: rules and mishaps that come
-/// to those that are set; null: nothing is changed. Answers what is set then. Errors: NotFound,
-/// InvalidInput (the BMC's own words), Unavailable
+/// What a virtual BMC does wrong (lab/vbmc/faults.h), as JSON. `add`: rules and update_faults that
+/// come to those that are set; null: nothing is changed. Answers what is set then. Errors:
+/// NotFound, InvalidInput (the BMC's own words), Unavailable
 struct BmcLogin {
   std::string url, username;
   Secret password;

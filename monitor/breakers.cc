@@ -19,7 +19,7 @@ constexpr std::size_t kLastWords = 16;  ///< events among which one that was kil
 constexpr std::string_view kShout = "CIRCUIT BREAKER: ";
 constexpr std::string_view kAdvice =
     "look at what these nodes have in common (an edited inventory, a driver, a power feed); then "
-    "`muster keep --acknowledge --reason TEXT`: "
+    "`muster monitor --acknowledge --reason TEXT`: "
     "those that are then still bad are drained";
 
 Result<BreakerStates> parse(const std::optional<std::string>& text) {

@@ -12,7 +12,7 @@ namespace {
 using namespace lifecycle;
 using nlohmann::json;
 
-constexpr std::chrono::seconds kSilentAfter{120};
+constexpr std::chrono::seconds kAgentTimeout{120};
 
 }  // namespace
 
@@ -24,7 +24,7 @@ Result<KeepStatus> keepStatus(Store& store, WallTime now) {
     const auto beat = jsonOrNone(*text, kKeptJson);
     const auto at = beat.is_object() ? parseWallTime(beat.value("at", ""))
                                      : Result<WallTime>(fail(ErrorCode::Corrupt, "no time"));
-    out.running = at && now - *at < kSilentAfter;
+    out.running = at && now - *at < kAgentTimeout;
     if (beat.is_object()) out.holder = beat.value("holder", "");
     if (at)
       out.text =
@@ -60,10 +60,12 @@ std::string watchDuringRollout(const Watchers& watchers, const KeepStatus& kept)
                        kept.holder != watchers.this_holder;
   if (another)
     return fmt::format(
-        "while it runs, muster keep of this state folder stands aside; that of {}, which has the "
+        "while it runs, muster monitor of this state folder stands aside; that of {}, which has "
+        "the "
         "same store, goes on watching the other nodes\n",
         kept.holder);
-  return fmt::format("while it runs, muster keep of this state folder stands aside: {}\n", kNobody);
+  return fmt::format("while it runs, muster monitor of this state folder stands aside: {}\n",
+                     kNobody);
 }
 
 }  // namespace muster::monitor

@@ -121,7 +121,7 @@ struct TempTree {
 
 /// What its consoles said in the boots that are kept, as text.
 void addConsoles(const fs::path& state, const NodeName& node, std::vector<RmaFile>& files) {
-  const bmc::BootShelf shelf(bmc::keptConsoles(state), node);
+  const bmc::BootLogArchive shelf(bmc::keptConsoles(state), node);
   const auto boots = shelf.boots();
   if (!boots) return files.push_back({"console.log", boots.error().str() + "\n"});
   for (const auto& boot : *boots) {

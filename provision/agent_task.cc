@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "provision/agent_task.h"
 
-#include "wire/restart_words.h"
-
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 namespace muster::provision {
 
 using lifecycle::Again;
-using lifecycle::Blocked;
 using wire::AgentTaskReport;
 using wire::TaskPhase;
 
@@ -21,11 +19,11 @@ constexpr const char* kRights[] = {"guarded", "wipe", "data", "wipe+data"};
 
 Async<TaskStep> retryOrFail(NodeName node, AgentTaskReport report, TaskNote note,
                             lifecycle::ActContext& context) {
-  const auto words = fmt::format("{}: {}", node.str(), report.text);
-  if (report.code == ErrorCode::Denied) co_return Blocked{words};
-  const Error error(report.code, words);
+  if (report.code == ErrorCode::Denied)
+    co_return Refusal{fmt::format("{}: {}", node.str(), report.text), report.reasons};
+  auto error = report.failure().within(node.str());
   if (!error.canRetry() || note.attempt >= kMaxTaskAttempts)
-    co_return fail(Error(error).retryable(false));
+    co_return fail(std::move(error).retryable(false));
   ++note.attempt;
   CO_TRY_OK(co_await context.recordOperation(note.str()));
   co_return Again{kTaskPoll, fmt::format("attempt {} of {}, after: {}", note.attempt,
@@ -33,6 +31,10 @@ Async<TaskStep> retryOrFail(NodeName node, AgentTaskReport report, TaskNote note
 }
 
 }  // namespace
+
+bool Refusal::has(wire::TaskReason reason) const {
+  return std::find(reasons.begin(), reasons.end(), reason) != reasons.end();
+}
 
 std::string TaskNote::str() const {
   return fmt::format("{}:{}:{}", attempt, kRights[(wipe_allowed ? 1 : 0) + (data_allowed ? 2 : 0)],
@@ -78,14 +80,14 @@ Async<TaskStep> stepTask(gateway::AgentGateway& agents, NodeName node, wire::Tas
     report = co_await agents.reportWithin(node, task.id, kTaskPoll);
   }
   if (!report)
-    co_return Again{kTaskPoll, fmt::format("{} to take up {}", node.str(), agent::toString(kind))};
+    co_return Again{kTaskPoll, fmt::format("{} to take up {}", node.str(), toString(kind))};
   switch (report->phase) {
     case TaskPhase::Queued:
     case TaskPhase::Running:
       if (report->fraction >= 0) context.progress(report->fraction, report->text);
       co_return Again{kTaskPoll, report->fraction >= 0
                                      ? std::string()
-                                     : fmt::format("{} on {}", agent::toString(kind), node.str())};
+                                     : fmt::format("{} on {}", toString(kind), node.str())};
     case TaskPhase::Failed: {
       co_return co_await retryOrFail(node, *report, note, context);
     }
@@ -104,8 +106,7 @@ std::optional<std::string> taskThatRestarts(const gateway::AgentGateway& agents,
   if (!note || !*note) return std::nullopt;
   const auto id = (*note)->taskId(context.intentId());
   const auto report = agents.report(node, id);
-  return report && report->phase == TaskPhase::Running &&
-                 report->text.starts_with(wire::kRestarting)
+  return report && report->phase == TaskPhase::Running && report->has(wire::TaskReason::Restarting)
              ? std::optional(id)
              : std::nullopt;
 }

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 namespace muster::provision {
 
@@ -31,13 +32,20 @@ struct TaskNote {
   std::string taskId(const std::string& intent_id) const;
 };
 
-/// Waits (Again), or the task's result as JSON, or a refusal that needs a person (Blocked, by the
-/// agent's Denied).
-using TaskStep = std::variant<lifecycle::Again, lifecycle::Blocked, std::string>;
+/// The agent's Denied: needs a person.
+struct Refusal {
+  std::string why;  ///< for people
+  std::vector<wire::TaskReason> reasons;
+
+  bool has(wire::TaskReason reason) const;
+};
+
+/// Waits (Again), or the task's result as JSON, or a refusal.
+using TaskStep = std::variant<lifecycle::Again, Refusal, std::string>;
 
 /// Submits the task when the agent does not know it, follows it, starts a new attempt when a retry
 /// can help. `params` makes the parameters; it is told whether wiping is allowed. `data_allowed` is
-/// written down before the first attempt. Errors: the task's failure
+/// written down before the first attempt. Errors: the task's failure, with the agent's reasons
 Async<TaskStep> stepTask(gateway::AgentGateway& agents, NodeName node, wire::TaskKind kind,
                          std::chrono::seconds deadline, lifecycle::ActContext& context,
                          std::function<std::string(bool wipe_allowed)> params,

@@ -147,9 +147,10 @@ void evaluateDisk(const inventory::Profile& profile, const Hardware& hardware, I
 }  // namespace
 
 std::string Inspection::value(const std::string& digest) const {
-  if (mismatches.empty()) return "fits:" + digest;
+  if (mismatches.empty()) return "match:" + digest;
   std::string out;
-  for (const auto& mismatch : mismatches) out += (out.empty() ? "misfits: " : "; ") + mismatch.text;
+  for (const auto& mismatch : mismatches)
+    out += (out.empty() ? "mismatch: " : "; ") + mismatch.text;
   return out;
 }
 
@@ -217,8 +218,11 @@ std::vector<const Disk*> systemDisks(const inventory::Profile& profile, const Ha
 std::string diskContent(const inventory::Profile& profile, const Hardware& hardware) {
   std::string held;
   for (const auto* disk : systemDisks(profile, hardware)) {
-    if (disk->content != "none")
-      held += fmt::format("{}{}: {}", held.empty() ? "" : ", ", disk->path, disk->content);
+    if (disk->use == wire::DiskUse::Empty) continue;
+    const bool unknown = disk->use == wire::DiskUse::Unknown;
+    held += fmt::format("{}{}: {}{}{}", held.empty() ? "" : ", ", disk->path,
+                        unknown ? "not known (an older agent says: " : "", disk->content,
+                        unknown ? ")" : "");
   }
   return held.empty() ? "none" : held;
 }

@@ -109,7 +109,7 @@ class ProvisionPhase final : public lifecycle::Phase {
 
   ProvisionDeps deps_;
   Restarts restarts_;
-  lifecycle::RestartEar ear_;
+  lifecycle::RestartNotifier ear_;
   mutable std::map<std::string, PackedImage>
       packed_;  ///< found once; images do not change under their key
   mutable std::optional<IdentityIndex>
@@ -430,8 +430,9 @@ Async<std::optional<Blocked>> ProvisionPhase::dataInTheWay(const inventory::Node
   CO_TRY(now, co_await std::move(looking));
   const auto held = foreignData(profile, now.hardware);
   if (!held) co_return std::optional<Blocked>();
-  co_return Blocked{
-      fmt::format("{}: {}{}", node.name.str(), *held, wipeAdviceFor(*held, node.name))};
+  const Refusal refusal{fmt::format("{}: {}", node.name.str(), *held),
+                        {wire::TaskReason::DataWipeDenied}};
+  co_return Blocked{refusal.why + wipeAdviceFor(refusal, node.name)};
 }
 
 Async<Outcome> ProvisionPhase::image(const inventory::Node& node, ActContext& context) {
@@ -473,14 +474,14 @@ Async<Outcome> ProvisionPhase::image(const inventory::Node& node, ActContext& co
   auto stepped = co_await stepTask(deps_.agents, node.name, TaskKind::WriteImage, kWriteImageLimit,
                                    context, params, data_allowed);
   if (auto failing =
-          stepped ? std::nullopt : diskFinding(node.name, stepped.error().str(), deps_.clock.now()))
+          stepped ? std::nullopt : diskFinding(node.name, stepped.error(), deps_.clock.now()))
     context.finding(std::move(*failing));
   CO_TRY(step, std::move(stepped));
   if (const auto* again = std::get_if<Again>(&step)) co_return Outcome(*again);
-  if (const auto* refused = std::get_if<Blocked>(&step)) {
-    if (auto kept = newMemberFinding(refused->why, node.name, deps_.clock.now()))
+  if (const auto* refused = std::get_if<Refusal>(&step)) {
+    if (auto kept = newMemberFinding(*refused, node.name, deps_.clock.now()))
       context.finding(std::move(*kept));
-    co_return Outcome(Blocked{refused->why + wipeAdviceFor(refused->why, node.name)});
+    co_return Outcome(Blocked{refused->why + wipeAdviceFor(*refused, node.name)});
   }
   for (auto& finding : sourceFindings(node.name, std::get<std::string>(step), deps_.clock.now(),
                                       deps_.standby_urls))
@@ -531,7 +532,7 @@ Async<Outcome> ProvisionPhase::startImage(const inventory::Node& node, const Pac
   CO_TRY(step, co_await stepTask(deps_.agents, node.name, TaskKind::StartImage, kWriteImageLimit,
                                  context, params));
   if (const auto* again = std::get_if<Again>(&step)) co_return Outcome(*again);
-  if (const auto* refused = std::get_if<Blocked>(&step)) co_return Outcome(*refused);
+  if (const auto* refused = std::get_if<Refusal>(&step)) co_return Outcome(Blocked{refused->why});
   if (!note || !note->done)
     for (auto& finding : sourceFindings(node.name, std::get<std::string>(step), deps_.clock.now(),
                                         deps_.standby_urls))
@@ -567,7 +568,7 @@ Async<Outcome> ProvisionPhase::driver(const inventory::Node& node, const invento
     co_await ear_.restarts(node.name, std::move(*task), "restart for driver " + driver.name);
   }
   if (const auto* again = std::get_if<Again>(&step)) co_return Outcome(*again);
-  if (const auto* refused = std::get_if<Blocked>(&step)) co_return Outcome(*refused);
+  if (const auto* refused = std::get_if<Refusal>(&step)) co_return Outcome(Blocked{refused->why});
   co_return Outcome(Done{});
 }
 

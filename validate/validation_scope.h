@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The hash over everything that a validation depends on. Two equal hashes mean that an earlier pass
-// still holds for
-// bases mean that an earlier pass still speaks for the node.
+// still holds for the node.
 #pragma once
 
 #include "inventory/model/cluster.h"

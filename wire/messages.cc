@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/messages.h"
 
-#include "base/io/crypto.h"
 #include "base/json_input.h"
-#include "base/json_output.h"
-#include "wire/json_reader.h"
+#include "wire/fields.h"
 
-#include <array>
-#include <cmath>
-#include <limits>
+#include <algorithm>
 
 namespace muster::wire {
 namespace {
@@ -18,9 +14,7 @@ using nlohmann::json;
 constexpr std::uint64_t kMaxDeadlineSeconds = 7 * 24 * 3600;
 constexpr std::size_t kMaxPemBytes = 64u << 10;
 constexpr std::size_t kFingerprintDigits = 32;
-
-template <class E, std::size_t N>
-using Words = std::array<std::pair<E, std::string_view>, N>;
+constexpr std::uint64_t kMaxCpus = 1u << 20;
 
 constexpr Words<Mode, 2> kModes{{{Mode::Ram, "ram"}, {Mode::Disk, "disk"}}};
 constexpr Words<TaskKind, 17> kKinds{{{TaskKind::Inspect, "inspect"},
@@ -51,6 +45,18 @@ constexpr Words<CheckStatus, 6> kStatuses{{{CheckStatus::Pass, "pass"},
                                            {CheckStatus::Timeout, "timeout"},
                                            {CheckStatus::NoData, "no-data"}}};
 
+constexpr Words<TaskReason, 6> kReasons{{{TaskReason::DisksUntouched, "disks-untouched"},
+                                         {TaskReason::SystemWipeDenied, "system-wipe-denied"},
+                                         {TaskReason::DataWipeDenied, "data-wipe-denied"},
+                                         {TaskReason::MemberReplaced, "member-replaced"},
+                                         {TaskReason::DiskFailing, "disk-failing"},
+                                         {TaskReason::Restarting, "restarting"}}};
+constexpr Words<DiskUse, 5> kDiskUses{{{DiskUse::Unknown, "unknown"},
+                                       {DiskUse::Empty, "empty"},
+                                       {DiskUse::System, "system"},
+                                       {DiskUse::DataSet, "data-set"},
+                                       {DiskUse::Other, "other"}}};
+
 constexpr Words<ErrorCode, 8> kCodes{{{ErrorCode::InvalidInput, "invalid-input"},
                                       {ErrorCode::NotFound, "not-found"},
                                       {ErrorCode::Conflict, "conflict"},
@@ -60,135 +66,12 @@ constexpr Words<ErrorCode, 8> kCodes{{{ErrorCode::InvalidInput, "invalid-input"}
                                       {ErrorCode::Corrupt, "corrupt"},
                                       {ErrorCode::Internal, "internal"}}};
 
-template <class E, std::size_t N>
-std::string_view wordOf(const Words<E, N>& words, E value) {
-  for (const auto& [each, word] : words) {
-    if (each == value) return word;
-  }
-  return "unknown";
-}
+constexpr Text kName{kMaxNameBytes};
+constexpr Text kText{kMaxTextBytes};
 
 template <class E, std::size_t N>
-std::optional<E> valueOf(const Words<E, N>& words, std::string_view text) {
-  for (const auto& [value, word] : words) {
-    if (word == text) return value;
-  }
-  return std::nullopt;
-}
-
-template <class E, std::size_t N>
-E readWord(JsonReader& reader, const char* key, const Words<E, N>& words, E fallback) {
-  std::string text = reader.text(key, kMaxNameBytes);
-  auto value = valueOf(words, text);
-  if (!value) reader.wrong(key, "is not a known word: \"" + text + "\"");
-  return value.value_or(fallback);
-}
-
-/// Text from the outside may hold bytes that are no UTF-8; they travel as replacement characters.
-std::string print(const json& value) { return jsonText(value); }
-
-std::string itemPath(const JsonReader& reader, const char* key, std::size_t index) {
-  return reader.path() + "." + key + "[" + std::to_string(index) + "]";
-}
-
-template <class T, class Read>
-std::vector<T> readItems(JsonReader& reader, const char* key, std::size_t max_items, Read read,
-                         bool optional = false) {
-  std::vector<T> items;
-  std::size_t index = 0;
-  for (const auto& entry : reader.array(key, max_items, optional)) {
-    JsonReader inner(entry, itemPath(reader, key, index++));
-    items.push_back(read(inner));
-    if (auto ok = inner.finish(); !ok) {
-      reader.take(ok.error());
-      return {};
-    }
-  }
-  return items;
-}
-
-json reportJson(const AgentTaskReport& report) {
-  json out{{"id", report.id}, {"phase", wordOf(kPhases, report.phase)}};
-  if (report.fraction >= 0) out["fraction"] = report.fraction;
-  if (!report.text.empty()) out["text"] = report.text;
-  if (!report.result.empty()) out["result"] = report.result;
-  if (report.phase == TaskPhase::Failed) out["code"] = wordOf(kCodes, report.code);
-  return out;
-}
-
-json reportsJson(const std::vector<AgentTaskReport>& reports) {
-  json list = json::array();
-  for (const auto& report : reports) list.push_back(reportJson(report));
-  return list;
-}
-
-AgentTaskReport readReport(JsonReader& reader) {
-  AgentTaskReport report;
-  report.id = reader.text("id", kMaxNameBytes);
-  if (report.id.empty()) reader.wrong("id", "is empty");
-  report.phase = readWord(reader, "phase", kPhases, TaskPhase::Queued);
-  report.fraction = reader.number("fraction", -1);
-  report.text = reader.text("text", kMaxTextBytes, true);
-  report.result = reader.text("result", kMaxResultBytes, true);
-  if (report.phase == TaskPhase::Failed)
-    report.code = readWord(reader, "code", kCodes, ErrorCode::Internal);
-  return report;
-}
-
-json taskJson(const AgentTask& task) {
-  json out{{"id", task.id},
-           {"kind", wordOf(kKinds, task.kind)},
-           {"params", task.params},
-           {"deadline_seconds", task.deadline.count()}};
-  if (task.fence.token > 0) {
-    out["ledger"] = task.fence.ledger;
-    out["fence"] = task.fence.token;
-  }
-  return out;
-}
-
-AgentTask readTask(JsonReader& reader) {
-  AgentTask task;
-  task.id = reader.text("id", kMaxNameBytes);
-  if (task.id.empty()) reader.wrong("id", "is empty");
-  task.kind = readWord(reader, "kind", kKinds, TaskKind::Inspect);
-  task.params = reader.text("params", kMaxResultBytes);
-  if (auto params = parseObject(task.params, kMaxResultBytes, "params"); !params)
-    reader.wrong("params", "must be a JSON object as text");
-  task.deadline =
-      std::chrono::seconds(reader.unsignedNumber("deadline_seconds", kMaxDeadlineSeconds));
-  task.fence.ledger = reader.text("ledger", kMaxNameBytes, true);
-  task.fence.token = static_cast<std::int64_t>(
-      reader.unsignedNumber("fence", std::numeric_limits<std::int64_t>::max(), true));
-  return task;
-}
-
-json numberOrNull(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
-
-json checkJson(const CheckResult& check) {
-  json values = json::object();
-  for (const auto& [name, value] : check.values) values[name] = numberOrNull(value);
-  return {{"id", check.id},
-          {"status", wordOf(kStatuses, check.status)},
-          {"text", check.text},
-          {"values", values},
-          {"evidence", check.evidence},
-          {"seconds", numberOrNull(check.seconds)}};
-}
-
-CheckResult readCheck(JsonReader& reader) {
-  CheckResult check;
-  check.id = reader.text("id", kMaxNameBytes);
-  check.status = readWord(reader, "status", kStatuses, CheckStatus::NoData);
-  check.text = reader.text("text", kMaxTextBytes);
-  for (const auto& [name, value] : reader.object("values", kMaxProbes).items()) {
-    if (!value.is_number() && !value.is_null()) reader.wrong("values." + name, "must be a number");
-    if (value.is_number()) check.values[name] = value.get<double>();
-    if (value.is_null()) check.values[name] = std::numeric_limits<double>::quiet_NaN();
-  }
-  check.evidence = reader.text("evidence", kMaxResultBytes, true);
-  check.seconds = reader.number("seconds", 0);
-  return check;
+constexpr Word<E, N> wordIn(const Words<E, N>& words) {
+  return {&words, kMaxNameBytes};
 }
 
 /// A list, wrapped so that it can be read as a field.
@@ -200,18 +83,155 @@ Result<json> parseList(std::string_view text, std::string_view what) {
   return json{{"list", std::move(list)}};
 }
 
-template <class T>
-Result<T> finished(const JsonReader& reader, T value) {
-  TRY_OK(reader.finish());
-  return value;
-}
+/// What a poll that names an earlier one leaves out.
+constexpr auto kSaysAll = [](const PollRequest& poll) { return poll.unchanged_since == 0; };
+
+/// {"results": […]}
+struct CheckResults {
+  std::vector<CheckResult> results;
+};
 
 }  // namespace
+
+// ---- the fields of each message
+
+template <>
+inline constexpr auto kFields<AgentTaskReport> = std::tuple(
+    field("id", &AgentTaskReport::id, kName).checked(kNotEmpty),
+    field("phase", &AgentTaskReport::phase, wordIn(kPhases)),
+    field("fraction", &AgentTaskReport::fraction, Number{}).omitted(),
+    field("text", &AgentTaskReport::text, kText).omitted(),
+    field("result", &AgentTaskReport::result, Text{kMaxResultBytes}).omitted(),
+    field("code", &AgentTaskReport::code, wordIn(kCodes)).onlyIf([](const AgentTaskReport& report) {
+      return report.phase == TaskPhase::Failed;
+    }),
+    field("reasons", &AgentTaskReport::reasons, KnownWords{&kReasons, kMaxReasons, kMaxNameBytes})
+        .omitted());
+
+template <>
+inline constexpr auto kFields<AgentTask> =
+    std::tuple(field("id", &AgentTask::id, kName).checked(kNotEmpty),
+               field("kind", &AgentTask::kind, wordIn(kKinds)),
+               field("params", &AgentTask::params, ObjectText{kMaxResultBytes}),
+               field("deadline_seconds", &AgentTask::deadline, Seconds{kMaxDeadlineSeconds}),
+               field(
+                   "fence", [](auto& task) -> auto& { return task.fence.token; },
+                   Whole{std::numeric_limits<std::int64_t>::max()})
+                   .omitted(),
+               field(
+                   "ledger", [](auto& task) -> auto& { return task.fence.ledger; }, kName)
+                   .optional()
+                   .onlyIf([](const AgentTask& task) { return task.fence.token > 0; }));
+
+template <>
+inline constexpr auto kFields<PollRequest> = std::tuple(
+    field("mode", &PollRequest::mode, wordIn(kModes)),
+    field("boot_id", &PollRequest::boot_id, kName).checked(kNotEmpty),
+    field("session", &PollRequest::session, kName).optional(),
+    field("sequence", &PollRequest::sequence, Whole{}),
+    field("unchanged_since", &PollRequest::unchanged_since, Renamed{Whole{}, "as_before"})
+        .omitted(),
+    field("agent_version", &PollRequest::agent_version, kName).onlyIf(kSaysAll),
+    field("image_digest", &PollRequest::image_digest, kName).omitted().onlyIf(kSaysAll),
+    field("probes", &PollRequest::probes, TextMap{kMaxProbes}).onlyIf(kSaysAll),
+    field("reports", &PollRequest::reports, Items{kMaxTasks}).onlyIf(kSaysAll),
+    field("hardware", &PollRequest::hardware, Text{kMaxResultBytes}).omitted().onlyIf(kSaysAll),
+    field("health", &PollRequest::health, Text{kMaxResultBytes}).omitted().onlyIf(kSaysAll),
+    field("fresh", &PollRequest::fresh, Flag{}).omitted().onlyIf(kSaysAll),
+    field("wants_answer", &PollRequest::wants_answer, Flag{}).omitted().onlyIf(kSaysAll));
+
+template <>
+inline constexpr auto kFields<PollResponse> =
+    std::tuple(field("start", &PollResponse::start, Items{kMaxTasks}),
+               field("forget", &PollResponse::forget, Texts{kMaxTasks, kMaxNameBytes}),
+               field("session", &PollResponse::session, kName).optional(),
+               field("controllers", &PollResponse::controllers, kName).optional(),
+               field("supports_delta", &PollResponse::supports_delta, Flag{}).optional());
+
+template <>
+inline constexpr auto kFields<EnrolRequest> =
+    std::tuple(field("enrolment", &EnrolRequest::enrolment, kName).optional(),
+               field("csr_pem", &EnrolRequest::csr_pem, Text{kMaxPemBytes}),
+               field("mac", &EnrolRequest::mac, kName));
+
+template <>
+inline constexpr auto kFields<EnrolResponse> =
+    std::tuple(field("certificate_pem", &EnrolResponse::certificate_pem, Text{kMaxPemBytes}),
+               field("ca_pem", &EnrolResponse::ca_pem, Text{kMaxPemBytes}),
+               field("node", &EnrolResponse::node, kName));
+
+template <>
+inline constexpr auto kFields<Gpu> =
+    std::tuple(field("model", &Gpu::model, kName), field("uuid", &Gpu::uuid, kName),
+               field("serial", &Gpu::serial, kName), field("vbios", &Gpu::vbios, kName),
+               field("pci", &Gpu::pci, kName));
+
+template <>
+inline constexpr auto kFields<Disk> = std::tuple(
+    field("path", &Disk::path, kName), field("serial", &Disk::serial, kName),
+    field("wwn", &Disk::wwn, kName), field("model", &Disk::model, kName),
+    field("content", &Disk::content, kName), field("size_bytes", &Disk::size_bytes, Whole{}),
+    field("use", &Disk::use, KnownWord{&kDiskUses, kMaxNameBytes}).omitted());
+
+template <>
+inline constexpr auto kFields<Nic> =
+    std::tuple(field("name", &Nic::name, kName), field("mac", &Nic::mac, kName),
+               field("driver", &Nic::driver, kName));
+
+template <>
+inline constexpr auto kFields<Part> = std::tuple(
+    field("kind", &Part::kind, kName), field("place", &Part::place, kName),
+    field("model", &Part::model, kName), field("serial", &Part::serial, kName),
+    field("firmware", &Part::firmware, kName), field("size_bytes", &Part::size_bytes, Whole{}));
+
+template <>
+inline constexpr auto kFields<Neighbour> = std::tuple(
+    field("nic", &Neighbour::nic, kName), field("mac", &Neighbour::mac, kName),
+    field("switch", &Neighbour::switch_name, kName), field("port", &Neighbour::port, kName));
+
+template <>
+inline constexpr auto kFields<Hardware> = std::tuple(
+    field("manufacturer", &Hardware::manufacturer, kName),
+    field("product", &Hardware::product, kName), field("serial", &Hardware::serial, kName),
+    field("uuid", &Hardware::uuid, kName), field("cpus", &Hardware::cpus, Whole{kMaxCpus}),
+    field("memory_bytes", &Hardware::memory_bytes, Whole{}),
+    field("gpus", &Hardware::gpus, Items{kMaxDevices}),
+    field("disks", &Hardware::disks, Items{kMaxDevices}),
+    field("nics", &Hardware::nics, Items{kMaxDevices}),
+    field("rdma_devices", &Hardware::rdma_devices, Texts{kMaxDevices, kMaxNameBytes}),
+    field("parts", &Hardware::parts, Items{kMaxDevices}).optional(),
+    field("neighbours", &Hardware::neighbours, Items{kMaxDevices}).optional());
+
+template <>
+inline constexpr auto kFields<CheckResult> = std::tuple(
+    field("id", &CheckResult::id, kName), field("status", &CheckResult::status, wordIn(kStatuses)),
+    field("text", &CheckResult::text, kText),
+    field("values", &CheckResult::values, NumberMap{kMaxProbes}),
+    field("evidence", &CheckResult::evidence, Text{kMaxResultBytes}).optional(),
+    field("seconds", &CheckResult::seconds, Number{}).optional());
+
+template <>
+inline constexpr auto kFields<CheckResults> =
+    std::tuple(field("results", &CheckResults::results, Items{kMaxChecks}));
+
+// ---- words
 
 std::string_view toString(Mode mode) { return wordOf(kModes, mode); }
 std::string_view toString(TaskKind kind) { return wordOf(kKinds, kind); }
 std::string_view toString(TaskPhase phase) { return wordOf(kPhases, phase); }
+std::string_view toString(TaskReason reason) { return wordOf(kReasons, reason); }
+std::string_view toString(DiskUse use) { return wordOf(kDiskUses, use); }
 std::string_view toString(CheckStatus status) { return wordOf(kStatuses, status); }
+
+bool AgentTaskReport::has(TaskReason reason) const {
+  return std::find(reasons.begin(), reasons.end(), reason) != reasons.end();
+}
+
+Error AgentTaskReport::failure() const {
+  Error error(code, text);
+  for (const auto reason : reasons) error = std::move(error).because(reason);
+  return error;
+}
 
 Result<TaskKind> parseTaskKind(std::string_view text) {
   if (auto kind = valueOf(kKinds, text)) return *kind;
@@ -259,223 +279,62 @@ std::map<std::string, std::string> readTextMap(JsonReader& reader, const char* k
   return texts;
 }
 
-std::string toJson(const PollRequest& request) {
-  if (request.as_before != 0)
-    return print({{"mode", wordOf(kModes, request.mode)},
-                  {"boot_id", request.boot_id},
-                  {"session", request.session},
-                  {"sequence", request.sequence},
-                  {"as_before", request.as_before}});
-  json reports = reportsJson(request.reports);
-  json out{{"mode", wordOf(kModes, request.mode)},
-           {"boot_id", request.boot_id},
-           {"agent_version", request.agent_version},
-           {"probes", request.probes},
-           {"reports", reports},
-           {"session", request.session},
-           {"sequence", request.sequence}};
-  if (request.fresh) out["fresh"] = true;
-  if (!request.wants_answer) out["wants_answer"] = false;
-  if (!request.image_digest.empty()) out["image_digest"] = request.image_digest;
-  if (!request.hardware.empty()) out["hardware"] = request.hardware;
-  if (!request.health.empty()) out["health"] = request.health;
-  return print(out);
-}
+std::string toJson(const PollRequest& request) { return printMessage(request); }
 
 Result<PollRequest> parsePollRequest(std::string_view text) {
-  TRY(object, parseObject(text, kMaxMessageBytes, "poll"));
-  JsonReader reader(object, "poll");
-  PollRequest request;
-  request.mode = readWord(reader, "mode", kModes, Mode::Ram);
-  request.boot_id = reader.text("boot_id", kMaxNameBytes);
-  if (request.boot_id.empty()) reader.wrong("boot_id", "is empty");
-  request.session = reader.text("session", kMaxNameBytes, true);
-  request.sequence = reader.unsignedNumber("sequence", std::numeric_limits<std::uint64_t>::max());
-  request.as_before =
-      reader.unsignedNumber("as_before", std::numeric_limits<std::uint64_t>::max(), true);
-  if (request.as_before != 0) {
-    request.wants_answer = false;
-    return finished(reader, std::move(request));
-  }
-  request.agent_version = reader.text("agent_version", kMaxNameBytes);
-  request.image_digest = reader.text("image_digest", kMaxNameBytes, true);
-  request.probes = readTextMap(reader, "probes", kMaxProbes);
-  request.reports = readItems<AgentTaskReport>(reader, "reports", kMaxTasks, readReport);
-  request.hardware = reader.text("hardware", kMaxResultBytes, true);
-  request.health = reader.text("health", kMaxResultBytes, true);
-  request.fresh = reader.flag("fresh", false);
-  request.wants_answer = reader.flag("wants_answer", true);
-  return finished(reader, std::move(request));
+  TRY(request, parseMessage<PollRequest>(text, kMaxMessageBytes, "poll", "poll"));
+  if (!kSaysAll(request)) request.wants_answer = false;
+  return std::move(request);
 }
 
 std::string toJson(const std::vector<AgentTaskReport>& reports) {
-  return print(reportsJson(reports));
+  return jsonText(Items{kMaxTasks}.print(reports));
 }
 
 Result<std::vector<AgentTaskReport>> parseReports(std::string_view text) {
   TRY(object, parseList(text, "list of tasks"));
   JsonReader reader(object, "tasks");
-  auto reports = readItems<AgentTaskReport>(reader, "list", kMaxTasks, readReport);
-  return finished(reader, std::move(reports));
+  std::vector<AgentTaskReport> reports;
+  Items{kMaxTasks}.read(reader, "list", false, reports);
+  TRY_OK(reader.finish());
+  return reports;
 }
 
-std::string toJson(const PollResponse& response) {
-  json start = json::array();
-  for (const auto& task : response.start) start.push_back(taskJson(task));
-  return print({{"start", start},
-                {"forget", response.forget},
-                {"session", response.session},
-                {"controllers", response.controllers},
-                {"takes_short", response.takes_short}});
-}
+std::string toJson(const PollResponse& response) { return printMessage(response); }
 
 Result<PollResponse> parsePollResponse(std::string_view text) {
-  TRY(object, parseObject(text, kMaxMessageBytes, "answer to a poll"));
-  JsonReader reader(object, "answer");
-  PollResponse response;
-  response.start = readItems<AgentTask>(reader, "start", kMaxTasks, readTask);
-  response.forget = readTexts(reader, "forget", kMaxTasks, kMaxNameBytes);
-  response.session = reader.text("session", kMaxNameBytes, true);
-  response.controllers = reader.text("controllers", kMaxNameBytes, true);
-  response.takes_short = reader.flag("takes_short", false);
-  return finished(reader, std::move(response));
+  return parseMessage<PollResponse>(text, kMaxMessageBytes, "answer to a poll", "answer");
 }
 
 std::string requestFingerprint(std::string_view csr_pem) {
   return io::sha256Hex(csr_pem).substr(0, kFingerprintDigits);
 }
 
-std::string toJson(const EnrolRequest& request) {
-  return print(
-      {{"enrolment", request.enrolment}, {"csr_pem", request.csr_pem}, {"mac", request.mac}});
-}
+std::string toJson(const EnrolRequest& request) { return printMessage(request); }
 
 Result<EnrolRequest> parseEnrolRequest(std::string_view text) {
-  TRY(object, parseObject(text, kMaxMessageBytes, "enrolment"));
-  JsonReader reader(object, "enrolment");
-  EnrolRequest request{reader.text("enrolment", kMaxNameBytes, true),
-                       reader.text("csr_pem", kMaxPemBytes), reader.text("mac", kMaxNameBytes)};
-  return finished(reader, std::move(request));
+  return parseMessage<EnrolRequest>(text, kMaxMessageBytes, "enrolment", "enrolment");
 }
 
-std::string toJson(const EnrolResponse& response) {
-  return print({{"certificate_pem", response.certificate_pem},
-                {"ca_pem", response.ca_pem},
-                {"node", response.node}});
-}
+std::string toJson(const EnrolResponse& response) { return printMessage(response); }
 
 Result<EnrolResponse> parseEnrolResponse(std::string_view text) {
-  TRY(object, parseObject(text, kMaxMessageBytes, "answer to the enrolment"));
-  JsonReader reader(object, "answer");
-  EnrolResponse response{reader.text("certificate_pem", kMaxPemBytes),
-                         reader.text("ca_pem", kMaxPemBytes), reader.text("node", kMaxNameBytes)};
-  return finished(reader, std::move(response));
+  return parseMessage<EnrolResponse>(text, kMaxMessageBytes, "answer to the enrolment", "answer");
 }
 
-std::string toJson(const Hardware& hardware) {
-  json gpus = json::array(), disks = json::array(), nics = json::array();
-  for (const auto& gpu : hardware.gpus) {
-    gpus.push_back({{"model", gpu.model},
-                    {"uuid", gpu.uuid},
-                    {"serial", gpu.serial},
-                    {"vbios", gpu.vbios},
-                    {"pci", gpu.pci}});
-  }
-  for (const auto& disk : hardware.disks) {
-    disks.push_back({{"path", disk.path},
-                     {"serial", disk.serial},
-                     {"wwn", disk.wwn},
-                     {"model", disk.model},
-                     {"content", disk.content},
-                     {"size_bytes", disk.size_bytes}});
-  }
-  for (const auto& nic : hardware.nics)
-    nics.push_back({{"name", nic.name}, {"mac", nic.mac}, {"driver", nic.driver}});
-  json parts = json::array(), neighbours = json::array();
-  for (const auto& part : hardware.parts)
-    parts.push_back({{"kind", part.kind},
-                     {"place", part.place},
-                     {"model", part.model},
-                     {"serial", part.serial},
-                     {"firmware", part.firmware},
-                     {"size_bytes", part.size_bytes}});
-  for (const auto& at : hardware.neighbours)
-    neighbours.push_back(
-        {{"nic", at.nic}, {"mac", at.mac}, {"switch", at.switch_name}, {"port", at.port}});
-  return print({{"manufacturer", hardware.manufacturer},
-                {"product", hardware.product},
-                {"serial", hardware.serial},
-                {"uuid", hardware.uuid},
-                {"cpus", hardware.cpus},
-                {"memory_bytes", hardware.memory_bytes},
-                {"gpus", gpus},
-                {"disks", disks},
-                {"nics", nics},
-                {"rdma_devices", hardware.rdma_devices},
-                {"parts", parts},
-                {"neighbours", neighbours}});
-}
+std::string toJson(const Hardware& hardware) { return printMessage(hardware); }
 
 Result<Hardware> parseHardware(std::string_view text) {
-  TRY(object, parseObject(text, kMaxResultBytes, "hardware"));
-  JsonReader reader(object, "hardware");
-  auto name = [](JsonReader& from, const char* key) { return from.text(key, kMaxNameBytes); };
-  Hardware hardware;
-  hardware.manufacturer = name(reader, "manufacturer");
-  hardware.product = name(reader, "product");
-  hardware.serial = name(reader, "serial");
-  hardware.uuid = name(reader, "uuid");
-  hardware.cpus = static_cast<int>(reader.unsignedNumber("cpus", 1u << 20));
-  hardware.memory_bytes =
-      reader.unsignedNumber("memory_bytes", std::numeric_limits<std::uint64_t>::max());
-  hardware.gpus = readItems<Gpu>(reader, "gpus", kMaxDevices, [&](JsonReader& from) {
-    return Gpu{name(from, "model"), name(from, "uuid"), name(from, "serial"), name(from, "vbios"),
-               name(from, "pci")};
-  });
-  hardware.disks = readItems<Disk>(reader, "disks", kMaxDevices, [&](JsonReader& from) {
-    return Disk{name(from, "path"),
-                name(from, "serial"),
-                name(from, "wwn"),
-                name(from, "model"),
-                name(from, "content"),
-                from.unsignedNumber("size_bytes", std::numeric_limits<std::uint64_t>::max())};
-  });
-  hardware.nics = readItems<Nic>(reader, "nics", kMaxDevices, [&](JsonReader& from) {
-    return Nic{name(from, "name"), name(from, "mac"), name(from, "driver")};
-  });
-  hardware.rdma_devices = readTexts(reader, "rdma_devices", kMaxDevices, kMaxNameBytes);
-  hardware.parts = readItems<Part>(
-      reader, "parts", kMaxDevices,
-      [&](JsonReader& from) {
-        return Part{name(from, "kind"),
-                    name(from, "place"),
-                    name(from, "model"),
-                    name(from, "serial"),
-                    name(from, "firmware"),
-                    from.unsignedNumber("size_bytes", std::numeric_limits<std::uint64_t>::max())};
-      },
-      true);
-  hardware.neighbours = readItems<Neighbour>(
-      reader, "neighbours", kMaxDevices,
-      [&](JsonReader& from) {
-        return Neighbour{name(from, "nic"), name(from, "mac"), name(from, "switch"),
-                         name(from, "port")};
-      },
-      true);
-  return finished(reader, std::move(hardware));
+  return parseMessage<Hardware>(text, kMaxResultBytes, "hardware", "hardware");
 }
 
 std::string toJson(const std::vector<CheckResult>& checks) {
-  json results = json::array();
-  for (const auto& check : checks) results.push_back(checkJson(check));
-  return print({{"results", std::move(results)}});
+  return printMessage(CheckResults{checks});
 }
 
 Result<std::vector<CheckResult>> parseCheckResults(std::string_view text) {
-  TRY(object, parseObject(text, kMaxMessageBytes, "check results"));
-  JsonReader reader(object, "checks");
-  auto checks = readItems<CheckResult>(reader, "results", kMaxChecks, readCheck);
-  return finished(reader, std::move(checks));
+  TRY(checks, parseMessage<CheckResults>(text, kMaxMessageBytes, "check results", "checks"));
+  return std::move(checks.results);
 }
 
 }  // namespace muster::wire

@@ -17,15 +17,16 @@
 // the tasks that it knows. Within a session a finished task that was already acknowledged is listed
 // without its result.
 //
-// A poll that would say what the one before has said may name that one's sequence instead
-// (`as_before`, told_poll.h), when the controller has said that it takes such polls; one that it
-// cannot place is answered with an empty session.
+// A poll that would repeat the one before may name that one's sequence instead (`unchanged_since`,
+// delta_poll.h), when the controller has answered that it supports that; one that refers to a poll
+// it does not know is answered with an empty session.
 //
 // Parsing is strict about what is known (types, presence, sizes) and skips keys that it does not
 // know: an installed agent may be older than its controller.
 #pragma once
 
 #include "base/result.h"
+#include "wire/task_reason.h"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -39,7 +40,8 @@ namespace muster::wire {
 
 inline constexpr std::chrono::seconds kPollWait{20};
 inline constexpr std::chrono::seconds kPollWhileBusy{1};
-inline constexpr std::chrono::seconds kSilentAfter{45};  ///< no poll for so long: the agent is gone
+inline constexpr std::chrono::seconds kAgentTimeout{
+    45};  ///< no poll for so long: the agent is gone
 
 inline constexpr std::size_t kMaxMessageBytes = 48u << 20;  ///< holds the results of all tasks
 inline constexpr std::size_t kMaxResultBytes = 256u << 10;  ///< also of params
@@ -49,6 +51,7 @@ inline constexpr std::size_t kMaxTasks = 128;               ///< that an agent l
 inline constexpr std::size_t kMaxProbes = 256;
 inline constexpr std::size_t kMaxDevices = 1024;  ///< of each kind in one node
 inline constexpr std::size_t kMaxChecks = 256;
+inline constexpr std::size_t kMaxReasons = 16;  ///< of one report
 
 enum class Mode {
   Ram,
@@ -113,18 +116,34 @@ struct AgentTaskReport {
   std::string id;
   TaskPhase phase = TaskPhase::Queued;
   double fraction = -1;
-  std::string text;                      ///< progress words, or the error
+  std::string text;                      ///< what it does now, or the error: for people only
   ErrorCode code = ErrorCode::Internal;  ///< of a failure
   std::string result;                    ///< JSON, when done
+  std::vector<TaskReason> reasons;       ///< of a failure, or of what it does now
+
+  bool has(TaskReason reason) const;
+  Error failure() const;  ///< code, text and reasons
 };
 
 struct Gpu {
   std::string model, uuid, serial, vbios, pci;
 };
+/// What a disk holds, as far as somebody decides by it. An agent that is older sends none of these:
+/// Unknown then, which is never taken for Empty.
+enum class DiskUse {
+  Unknown,
+  Empty,    ///< blank, or left behind half-written: there is nothing to lose
+  System,   ///< a whole system that muster installed
+  DataSet,  ///< a member of a storage set that was finished
+  Other
+};
+std::string_view toString(DiskUse use);  ///< "data-set"
 struct Disk {
-  std::string path, serial, wwn, model, content;
+  std::string path, serial, wwn, model;
+  std::string content;  ///< what is there, for people
   std::uint64_t size_bytes = 0;
-};  ///< content: "none", or what is there
+  DiskUse use = DiskUse::Unknown;
+};
 struct Nic {
   std::string name, mac, driver;
 };
@@ -167,8 +186,8 @@ struct PollRequest {
       0;  ///< grows with every poll of a boot; one that comes late is not believed
   bool fresh =
       false;  ///< hardware and probes were looked at after the last task that may change them
-  std::uint64_t as_before = 0;  ///< not 0: of what is above only mode, boot_id, session and
-                                ///< sequence is said; the rest is that of this poll
+  std::uint64_t unchanged_since = 0;  ///< not 0: of what is above only mode, boot_id, session and
+                                      ///< sequence is said; the rest is that of this poll
   bool wants_answer =
       true;  ///< at once, when it tells of a task's end: a reboot waits until its end was heard
 };
@@ -176,9 +195,9 @@ struct PollResponse {
   std::vector<AgentTask> start;
   std::vector<std::string> forget;  ///< reports that are of no use any more
   std::string session;
-  bool takes_short = false;  ///< the controller understands `as_before`
-  std::string controllers;   ///< URLs of all controllers (controllers.h); empty: the agent goes on
-                             ///< with those that it knows
+  bool supports_delta = false;  ///< the controller understands `unchanged_since`
+  std::string controllers;  ///< URLs of all controllers (controllers.h); empty: the agent goes on
+                            ///< with those that it knows
 };
 
 struct EnrolRequest {

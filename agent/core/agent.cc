@@ -18,13 +18,13 @@ namespace muster::agent {
 namespace {
 
 constexpr std::chrono::seconds kPollSlack{15};  ///< beyond kPollWait, for the network
-constexpr std::chrono::milliseconds kTellTakenUp{
-    100};  ///< after this the controller hears that a task runs
+constexpr std::chrono::milliseconds kStartReportDelay{
+    100};  ///< after this the controller is told that a task runs
 constexpr std::size_t kMaxQueued = 16;
 constexpr std::chrono::hours kRenewRetry{1};  ///< while the certificate still holds
 constexpr std::size_t kMaxBootIdBytes = 4096;
-constexpr std::string_view kNoSession = "none";  ///< whoever is told so answers at once
-constexpr std::size_t kMaxTroubles = 16;         ///< said until it works again
+constexpr std::string_view kNoSession = "none";  ///< a controller that reads it answers at once
+constexpr std::size_t kMaxLoggedErrors = 16;     ///< until the next success
 
 /// A pair test only uses the node: its two halves must run at the same time on two nodes, so
 /// neither may stand in a queue.
@@ -49,7 +49,7 @@ std::uint64_t bootMilliseconds() {
          static_cast<std::uint64_t>(now.tv_nsec) / 1000000;
 }
 
-/// What a task asks about is told with every poll from then on.
+/// Probes that a task names are reported with every poll from then on.
 std::vector<std::string> probesNamedBy(const wire::AgentTask& task) {
   std::vector<std::string> names;
   auto params = jsonOrNone(task.params, kOrderJson);
@@ -70,13 +70,12 @@ std::filesystem::path controllersFile(const AgentOptions& options) {
 /// Those that a controller named last, else those that the agent was started with.
 wire::Controllers knownControllers(const AgentOptions& options) {
   wire::Controllers known(options.urls.empty() ? std::vector<io::Url>{options.url} : options.urls);
-  const auto told = io::readFile(controllersFile(options), wire::kMaxNameBytes);
-  if (!told) return known;
-  if (const auto urls = wire::parseControllers(*told))
+  const auto announced = io::readFile(controllersFile(options), wire::kMaxNameBytes);
+  if (!announced) return known;
+  if (const auto urls = wire::parseControllers(*announced))
     known.learn(*urls);
   else
-    logWarning("agent", "{} is left aside: {}", controllersFile(options).string(),
-               urls.error().str());
+    logWarning("agent", "{} is ignored: {}", controllersFile(options).string(), urls.error().str());
   return known;
 }
 
@@ -94,12 +93,12 @@ struct Agent::Running {
 };
 
 Result<std::unique_ptr<Agent>> Agent::create(AgentOptions options, TaskHandlers handlers,
-                                             AgentSenses senses, Clock& clock) {
+                                             MachineAccess machine, Clock& clock) {
   TRY(table, TaskTable::open(options.state_folder / "tasks.json"));
   auto controllers = knownControllers(options);
   options.url = controllers.present();
   auto agent =
-      std::unique_ptr<Agent>(new Agent(std::move(options), std::move(handlers), std::move(senses),
+      std::unique_ptr<Agent>(new Agent(std::move(options), std::move(handlers), std::move(machine),
                                        clock, std::move(table), std::move(controllers)));
   TRY(boot_id,
       io::readFile(agent->options_.root / "proc/sys/kernel/random/boot_id", kMaxBootIdBytes));
@@ -107,11 +106,11 @@ Result<std::unique_ptr<Agent>> Agent::create(AgentOptions options, TaskHandlers 
   return agent;
 }
 
-Agent::Agent(AgentOptions options, TaskHandlers handlers, AgentSenses senses, Clock& clock,
+Agent::Agent(AgentOptions options, TaskHandlers handlers, MachineAccess machine, Clock& clock,
              TaskTable table, wire::Controllers controllers)
     : options_(std::move(options)),
       handlers_(std::move(handlers)),
-      senses_(std::move(senses)),
+      machine_(std::move(machine)),
       clock_(clock),
       table_(std::move(table)),
       controllers_(std::move(controllers)) {}
@@ -120,9 +119,9 @@ Agent::Agent(AgentOptions options, TaskHandlers handlers, AgentSenses senses, Cl
 
 Task<void> Agent::run() {
   using namespace asio::experimental::awaitable_operators;
-  auto talk = converse();
+  auto polling = pollLoop();
   auto stop = stopped_.waitFor(clock_, 0, std::chrono::hours(24 * 365 * 10));
-  co_await (std::move(talk) || std::move(stop));
+  co_await (std::move(polling) || std::move(stop));
   for (auto& running : running_) running->cancel.emit(asio::cancellation_type::terminal);
   while (!running_.empty()) {
     auto seen = task_ended_.count();
@@ -136,56 +135,56 @@ void Agent::stop() {
   stopped_.ring();
 }
 
-Task<void> Agent::converse() {
+Task<void> Agent::pollLoop() {
   while (!stopping_) {
-    Result<void> turn;
+    Result<void> polled;
     try {
-      turn = co_await exchange();
+      polled = co_await pollOnce();
     } catch (const std::exception& problem) {
       if (stopping_) throw;
-      turn =
-          fail(ErrorCode::Internal, std::string("the conversation broke off: ") + problem.what());
+      polled = fail(ErrorCode::Internal, std::string("the poll failed: ") + problem.what());
     }
-    if (turn) continue;
-    co_await backOff(turn.error());
+    if (polled) continue;
+    co_await backOff(polled.error());
   }
 }
 
 /// One poll and what follows from it.
-Async<void> Agent::exchange() {
+Async<void> Agent::pollOnce() {
   CO_TRY_OK(co_await ensureIdentity());
-  co_await sense();
-  co_await senseHealth();
+  co_await collectState();
+  co_await collectHealth();
   auto seen = task_ended_.count();
   auto answered = co_await poll();
   if (!answered) {
-    said_all_ = false;  // whatever was wrong, the next poll leaves nothing out
-    told_.forget();
+    all_reported_ = false;  // whatever was wrong, the next poll leaves nothing out
+    delta_.forget();
     co_return fail(answered.error());
   }
   const auto& response = *answered;
   auto executor = co_await asio::this_coro::executor;
   startWaiting(executor);
-  if (busy()) {  // progress is told every second, an end at once; what ends in the beginning is
-                 // told in one go
-    co_await task_ended_.waitFor(
-        clock_, seen,
-        response.start.empty() ? std::chrono::milliseconds(wire::kPollWhileBusy) : kTellTakenUp);
+  if (busy()) {  // progress is reported every second, an end at once; what ends early is reported
+                 // together
+    co_await task_ended_.waitFor(clock_, seen,
+                                 response.start.empty()
+                                     ? std::chrono::milliseconds(wire::kPollWhileBusy)
+                                     : kStartReportDelay);
   }
   co_return Result<void>();
 }
 
 /// Within a round of several controllers it goes on with the next one soon; from round to round the
 /// pause grows.
-Task<void> Agent::backOff(Error trouble) {
+Task<void> Agent::backOff(Error error) {
   const auto tried = options_.url.origin();
-  const bool grows = controllers_.failed(trouble.code() == ErrorCode::Timeout);
+  const bool grows = controllers_.failed(error.code() == ErrorCode::Timeout);
   options_.url = controllers_.present();
   const auto next = options_.url.origin() == tried
                         ? "trying again until it works"
                         : fmt::format("the next to try is {}", options_.url.origin());
-  if (troubles_.size() < kMaxTroubles && troubles_.insert(trouble.str()).second)
-    logWarning("agent", "{}; {}", trouble.str(), next);
+  if (logged_errors_.size() < kMaxLoggedErrors && logged_errors_.insert(error.str()).second)
+    logWarning("agent", "{}; {}", error.str(), next);
   if (grows || backoff_ < kFirstBackoff)
     backoff_ = std::clamp<std::chrono::milliseconds>(backoff_ * 2, kFirstBackoff, kLongestBackoff);
   const auto most = grows ? backoff_ : std::chrono::milliseconds(kFirstBackoff);
@@ -193,18 +192,18 @@ Task<void> Agent::backOff(Error trouble) {
   co_await clock_.sleep(std::chrono::milliseconds(spread(jitter_)));
 }
 
-/// What a controller says of the others outlives this boot: the next one may begin while the first
-/// of them is away.
-void Agent::learnControllers(const std::string& told) {
-  if (told.empty() || std::exchange(told_controllers_, told) == told) return;
-  const auto urls = wire::parseControllers(told);
+/// The list of controllers is kept on disk: at the next boot the first of them may be away.
+void Agent::updateControllers(const std::string& announced) {
+  if (announced.empty() || std::exchange(announced_, announced) == announced) return;
+  const auto urls = wire::parseControllers(announced);
   if (!urls)
-    return logWarning("agent", "what the controller says of the others is left aside: {}",
+    return logWarning("agent", "the controller's list of controllers is ignored: {}",
                       urls.error().str());
   if (!controllers_.learn(*urls)) return;
-  logInfo("agent", "the controllers are {}", toString(controllers_.all()));
+  logInfo("agent", "the controllers are {}", wire::toString(controllers_.all()));
   auto stored = io::makeDirs(options_.state_folder, 0700);
-  if (stored) stored = io::writeFileAtomic(controllersFile(options_), toString(controllers_.all()));
+  if (stored)
+    stored = io::writeFileAtomic(controllersFile(options_), wire::toString(controllers_.all()));
   if (!stored)
     logWarning("agent", "the controllers are forgotten with this boot: {}", stored.error().str());
 }
@@ -214,11 +213,11 @@ Async<void> Agent::ensureIdentity() {
     auto loaded = loadIdentity(options_);
     if (!loaded && options_.mode == wire::Mode::Ram) {
       logInfo("agent", "enrolling with {}", options_.url.origin());
-      loaded = co_await enrol(options_, senses_.clients);
+      loaded = co_await enrol(options_, machine_.clients);
     }
     if (!loaded) co_return fail(Error(loaded.error()).within("no identity"));
     identity_ = *loaded;
-    client_ = senses_.clients(identity_->trust());
+    client_ = machine_.clients(identity_->trust());
     logInfo("agent", "this is {}, certificate until {}", identity_->node,
             muster::toString(identity_->not_after));
   }
@@ -227,13 +226,12 @@ Async<void> Agent::ensureIdentity() {
   auto renewed = co_await renewIdentity(options_, *identity_, *client_);
   if (renewed) {
     identity_ = *renewed;
-    client_ = senses_.clients(identity_->trust());
+    client_ = machine_.clients(identity_->trust());
     co_return Result<void>();
   }
-  auto trouble = Error(renewed.error()).within("the certificate could not be renewed");
-  if (identity_->not_after <= clock_.now()) co_return fail(std::move(trouble));
-  logWarning("agent", "{}; it holds until {}", trouble.str(),
-             muster::toString(identity_->not_after));
+  auto error = Error(renewed.error()).within("the certificate could not be renewed");
+  if (identity_->not_after <= clock_.now()) co_return fail(std::move(error));
+  logWarning("agent", "{}; it holds until {}", error.str(), muster::toString(identity_->not_after));
   renew_not_before_ = clock_.steady() + kRenewRetry;
   co_return Result<void>();
 }
@@ -241,36 +239,36 @@ Async<void> Agent::ensureIdentity() {
 Async<wire::EnrolResponse> Agent::certify(std::string csr_pem) {
   if (!identity_) co_return fail(ErrorCode::Unavailable, "not enrolled");
   auto client =
-      senses_.clients(identity_->trust());  // the poll's client may be in the middle of a wait
+      machine_.clients(identity_->trust());  // the poll's client may be in the middle of a wait
   co_return co_await requestCertificate(*client, options_.url, std::move(csr_pem));
 }
 
-/// Looks at the machine when what is known is old. What cannot be seen is left out: the agent must
-/// call in any case.
-Task<void> Agent::sense() {
+/// Reads the machine's state when what is known is old. What cannot be read is left out: the agent
+/// must poll in any case.
+Task<void> Agent::collectState() {
   if (!hardware_tried_) {
     hardware_tried_ = true;
-    auto found = co_await senses_.hardware();
+    auto found = co_await machine_.hardware();
     hardware_fresh_ = found.has_value();
     if (found) hardware_ = toJson(*found);
     if (!found) logWarning("agent", "the hardware could not be read: {}", found.error().str());
   }
   if (probes_stale_ || clock_.steady() - probed_at_ > kProbeRefresh) {
     probes_stale_ = false;
-    probes_ = co_await senses_.probes(table_.watched());
+    probes_ = co_await machine_.probes(table_.watched());
     probed_at_ = clock_.steady();
   }
 }
 
-/// Beside the conversation's own business, so that what is told is never older than a poll.
-Task<void> Agent::senseHealth() {
-  if (!senses_.health || (health_at_ && clock_.steady() - *health_at_ < kHealthRefresh)) co_return;
-  const auto report = co_await senses_.health();
+/// Read before each poll, so that what is reported is never older than that.
+Task<void> Agent::collectHealth() {
+  if (!machine_.health || (health_at_ && clock_.steady() - *health_at_ < kHealthRefresh)) co_return;
+  const auto report = co_await machine_.health();
   health_ = toJson(report);
   health_at_ = clock_.steady();
 }
 
-wire::PollRequest Agent::describe() {
+wire::PollRequest Agent::pollRequest() {
   wire::PollRequest request;
   request.mode = options_.mode;
   request.boot_id = boot_id_;
@@ -283,16 +281,19 @@ wire::PollRequest Agent::describe() {
   request.wants_answer = !leaving_.empty();
   last_sequence_ = std::max(last_sequence_ + 1, bootMilliseconds());
   request.sequence = last_sequence_;
-  if (!said_all_ || hardware_ != told_hardware_) request.hardware = hardware_;
-  if (!said_all_ || health_ != told_health_) request.health = health_;
+  if (!all_reported_ || hardware_ != reported_hardware_) request.hardware = hardware_;
+  if (!all_reported_ || health_ != reported_health_) request.health = health_;
   for (const auto& entry : table_.entries()) {
     request.reports.push_back(entry.report);
     auto& report = request.reports.back();
-    if (report.phase == wire::TaskPhase::Done && said_all_ && entry.acknowledged)
+    if (report.phase == wire::TaskPhase::Done && all_reported_ && entry.acknowledged)
       report.result.clear();
     for (const auto& running : running_) {
-      if (running->task.id == report.id)
-        std::tie(report.fraction, report.text) = running->context->progressNow();
+      if (running->task.id != report.id) continue;
+      auto now = running->context->progressNow();
+      report.fraction = now.fraction;
+      report.text = std::move(now.text);
+      report.reasons = std::move(now.reasons);
     }
   }
   for (const auto& [id, report] : refused_) {
@@ -303,45 +304,47 @@ wire::PollRequest Agent::describe() {
 }
 
 Async<wire::PollResponse> Agent::poll() {
-  wire::PollRequest request = describe();
-  std::vector<std::string> said;
+  wire::PollRequest request = pollRequest();
+  std::vector<std::string> reported;
   for (const auto& report : request.reports) {
-    if (wire::isFinished(report.phase)) said.push_back(report.id);
+    if (wire::isFinished(report.phase)) reported.push_back(report.id);
   }
-  auto message = postTo(options_.url, "/agent/v1/poll", toJson(told_.shortened(request)));
+  auto message = postTo(options_.url, "/agent/v1/poll", toJson(delta_.deltaOf(request)));
   message.timeout = controllers_.several() && !controllers_.proven()
                         ? std::chrono::milliseconds(kFirstAnswer)
                         : wire::kPollWait + kPollSlack;
   auto answered = co_await client_->send(std::move(message));
   CO_TRY(body, bodyOf(answered));
   CO_TRY(response, wire::parsePollResponse(body));
-  told_.answered(request, response);
-  if (!request.health.empty()) told_health_ = request.health;
-  if (!request.hardware.empty()) told_hardware_ = request.hardware;
-  if (!troubles_.empty()) logInfo("agent", "{} answers", options_.url.origin());
-  troubles_.clear();
+  delta_.acknowledged(request, response);
+  if (!request.health.empty()) reported_health_ = request.health;
+  if (!request.hardware.empty()) reported_hardware_ = request.hardware;
+  if (!logged_errors_.empty()) logInfo("agent", "{} answers", options_.url.origin());
+  logged_errors_.clear();
   backoff_ = std::chrono::milliseconds(0);
-  take(response, said);
+  handleResponse(response, reported);
   controllers_.answered();
-  learnControllers(response.controllers);
+  updateControllers(response.controllers);
   co_return response;
 }
 
-void Agent::take(const wire::PollResponse& response, const std::vector<std::string>& said) {
+void Agent::handleResponse(const wire::PollResponse& response,
+                           const std::vector<std::string>& reported) {
   if (response.session != session_ ||
       !controllers_.proven()) {  // another life of the controller, or another controller: it gets
                                  // everything again
     session_ = response.session;
-    said_all_ = false;
+    all_reported_ = false;
     refused_.clear();
     for (auto& entry : table_.entries()) entry.acknowledged = false;
   } else {
-    said_all_ = true;
+    all_reported_ = true;
     for (auto& entry : table_.entries()) {
-      if (std::find(said.begin(), said.end(), entry.report.id) != said.end())
+      if (std::find(reported.begin(), reported.end(), entry.report.id) != reported.end())
         entry.acknowledged = true;
     }
-    if (!leaving_.empty() && std::find(said.begin(), said.end(), leaving_) != said.end()) {
+    if (!leaving_.empty() &&
+        std::find(reported.begin(), reported.end(), leaving_) != reported.end()) {
       leaving_.clear();
       leave_();
     }
@@ -424,7 +427,8 @@ Task<void> Agent::carryOut(std::shared_ptr<Running> running) {
     outcome = co_await withDeadline(clock_, running->task.deadline,
                                     std::string(toString(running->task.kind)), std::move(work));
   } catch (const std::exception& problem) {
-    outcome = fail(ErrorCode::Internal, std::string("the task broke off: ") + problem.what());
+    outcome = fail(ErrorCode::Internal,
+                   std::string("the task failed with an exception: ") + problem.what());
   }
   running->context->cancel();
   if (!stopping_) finish(running->task, std::move(*outcome));
@@ -441,8 +445,8 @@ Async<nlohmann::json> Agent::invoke(wire::AgentTask task, TaskContextPtr context
 /// Restarts the machine, or gives way to what was started, once the controller has heard of it.
 void Agent::leaveAfter(const wire::AgentTask& task) {
   leaving_ = task.id;
-  leave_ = task.kind == wire::TaskKind::Reboot ? senses_.reboot : senses_.give_way;
-  logInfo("agent", "{} as soon as the controller has heard of it",
+  leave_ = task.kind == wire::TaskKind::Reboot ? machine_.reboot : machine_.give_way;
+  logInfo("agent", "{} once the controller has its report",
           task.kind == wire::TaskKind::Reboot ? "restarting the machine"
                                               : "giving way to the live image");
 }
@@ -465,6 +469,8 @@ void Agent::finish(const wire::AgentTask& task, Result<nlohmann::json> outcome) 
   } else {
     report.result.clear();
     report.code = outcome.error().code();
+    for (const auto& reason : outcome.error().reasons())
+      if (const auto known = reason.as<wire::TaskReason>()) report.reasons.push_back(*known);
     report.text = std::string(cutToBytes(
         outcome.error().str(), wire::kMaxTextBytes / 4));  // what is no UTF-8 grows on the way
     logWarning("agent", "task {} failed: {}", task.id, report.text);

@@ -40,16 +40,15 @@ inline constexpr std::chrono::seconds kProbeRefresh{60};
 inline constexpr std::chrono::seconds kHealthRefresh{
     10};  ///< no more often; a poll waits kPollWait
 
-/// What the machine looks like to the agent, as functions so that tests need no machine.
-struct AgentSenses {
+/// The agent's access to its machine, as functions so that tests need no machine.
+struct MachineAccess {
   std::function<Async<wire::Hardware>()> hardware;
   std::function<Task<std::map<std::string, std::string>>(std::set<std::string> watched)> probes;
   std::function<Task<wire::HealthReport>()>
       health;  ///< empty: not looked at (the RAM OS has no jobs)
   std::function<void()>
       reboot;  ///< restarts the machine; called once its task has been reported Done
-  std::function<void()>
-      give_way;  ///< lets the live image take over; called likewise, and need not return
+  std::function<void()> give_way;  ///< starts the live image; called likewise, and need not return
   ClientFactory clients;
 };
 
@@ -57,7 +56,7 @@ class Agent {
  public:
   /// Errors: those of opening the table of tasks
   static Result<std::unique_ptr<Agent>> create(AgentOptions options, TaskHandlers handlers,
-                                               AgentSenses senses, Clock& clock);
+                                               MachineAccess machine, Clock& clock);
   /// Enrols when needed, then polls until `stop`. Ends when its tasks have ended too.
   Task<void> run();
   /// Cancels what runs. Thread of `run`.
@@ -70,19 +69,19 @@ class Agent {
 
  private:
   struct Running;
-  Agent(AgentOptions options, TaskHandlers handlers, AgentSenses senses, Clock& clock,
+  Agent(AgentOptions options, TaskHandlers handlers, MachineAccess machine, Clock& clock,
         TaskTable table, wire::Controllers controllers);
 
-  Task<void> converse();
+  Task<void> pollLoop();
   Async<void> ensureIdentity();
-  Async<void> exchange();
-  Task<void> sense();
-  Task<void> senseHealth();
+  Async<void> pollOnce();
+  Task<void> collectState();
+  Task<void> collectHealth();
   Async<wire::PollResponse> poll();
-  wire::PollRequest describe();
-  void take(const wire::PollResponse& response, const std::vector<std::string>& said);
-  Task<void> backOff(Error trouble);
-  void learnControllers(const std::string& told);
+  wire::PollRequest pollRequest();
+  void handleResponse(const wire::PollResponse& response, const std::vector<std::string>& reported);
+  Task<void> backOff(Error error);
+  void updateControllers(const std::string& announced);
   void begin(const wire::AgentTask& task);
   void refuse(const wire::AgentTask& task, const Error& why);
   Result<void> admit(const wire::AgentTask& task) const;
@@ -95,11 +94,11 @@ class Agent {
 
   AgentOptions options_;
   TaskHandlers handlers_;
-  AgentSenses senses_;
+  MachineAccess machine_;
   Clock& clock_;
   TaskTable table_;
   wire::Controllers controllers_;  ///< options_.url is its present one
-  std::string told_controllers_;   ///< as the controller said last
+  std::string announced_;          ///< the list of controllers as received last
   std::string boot_id_;
   std::optional<Identity> identity_;
   std::unique_ptr<io::HttpClient> client_;
@@ -107,12 +106,12 @@ class Agent {
       renew_not_before_{};  ///< after a renewal that failed while the certificate still holds
 
   std::string session_;  ///< of the controller heard last
-  wire::ToldPoll told_;
-  bool said_all_ = false;  ///< hardware and all results are known to that session
+  wire::DeltaPoll delta_;
+  bool all_reported_ = false;  ///< hardware and all results are known to that session
   bool hardware_tried_ = false;
-  bool hardware_fresh_ = false;                       ///< the last look succeeded
-  std::string hardware_;                              ///< JSON; empty when it could not be read
-  std::string health_, told_hardware_, told_health_;  ///< JSON; told to that session
+  bool hardware_fresh_ = false;  ///< the last look succeeded
+  std::string hardware_;         ///< JSON; empty when it could not be read
+  std::string health_, reported_hardware_, reported_health_;  ///< JSON; as reported to that session
   std::optional<std::chrono::steady_clock::time_point> health_at_;
   std::map<std::string, std::string> probes_;
   bool probes_stale_ = true;
@@ -120,20 +119,21 @@ class Agent {
   std::uint64_t last_sequence_ = 0;
 
   std::map<std::string, wire::AgentTaskReport>
-      refused_;  ///< orders of a controller that lost its claim: told to it, never kept
+      refused_;  ///< orders of a controller that lost its claim: reported to it, never kept
 
   std::list<wire::AgentTask> waiting_;
   std::list<std::shared_ptr<Running>> running_;
   std::weak_ptr<TaskContext>
-      exclusive_;        ///< alive while a task that changes the node is, also one left behind
-  std::string leaving_;  ///< the task whose end must be told before the machine leaves this system
+      exclusive_;  ///< alive while a task that changes the node is, also one left behind
+  std::string
+      leaving_;  ///< the task whose end must be reported before the machine leaves this system
   std::function<void()> leave_;  ///< … and how
   async::Bell task_ended_;
 
   bool stopping_ = false;
   async::Bell stopped_;
   std::chrono::milliseconds backoff_{0};
-  std::set<std::string> troubles_;  ///< said since it last worked
+  std::set<std::string> logged_errors_;  ///< logged since the last success
   std::minstd_rand jitter_{std::random_device{}()};
 };
 

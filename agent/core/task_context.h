@@ -29,17 +29,22 @@ class TaskContext {
   const std::string& id() const { return id_; }
   std::chrono::seconds deadline() const { return deadline_; }
 
-  void progress(double fraction, std::string text) {
+  struct Progress {
+    double fraction = -1;
+    std::string text = {};
+    std::vector<wire::TaskReason> reasons = {};
+  };
+  /// `reasons`: what the controller must know of this step beyond its text.
+  void progress(double fraction, std::string text, std::vector<wire::TaskReason> reasons = {}) {
     constexpr std::size_t kMaxProgressBytes =
         wire::kMaxTextBytes / 4;  // what is no UTF-8 grows on the way
     text.resize(cutToBytes(text, kMaxProgressBytes).size());
     std::lock_guard lock(mutex_);
-    fraction_ = fraction;
-    text_ = std::move(text);
+    progress_ = {fraction, std::move(text), std::move(reasons)};
   }
-  std::pair<double, std::string> progressNow() const {
+  Progress progressNow() const {
     std::lock_guard lock(mutex_);
-    return {fraction_, text_};
+    return progress_;
   }
   /// Set when the deadline has passed or the agent ends; blocking work looks at it between its
   /// steps.
@@ -50,8 +55,7 @@ class TaskContext {
   std::string id_;
   std::chrono::seconds deadline_;
   mutable std::mutex mutex_;
-  double fraction_ = -1;
-  std::string text_;
+  Progress progress_;
   std::atomic<bool> cancelled_{false};
 };
 
@@ -89,7 +93,7 @@ Async<T> offloadFor(Workers& workers, TaskContextPtr context, std::function<Resu
   co_await meeting->bell.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   if (meeting->answer) co_return std::move(*meeting->answer);
   context->cancel();
-  co_return fail(ErrorCode::Timeout, "was told to stop; its last step may still be running");
+  co_return fail(ErrorCode::Timeout, "was cancelled; its last step may still be running");
 }
 
 }  // namespace muster::agent

@@ -2,7 +2,7 @@
 #include "agent/imaging/block_target.h"
 
 #include "base/io/files.h"
-#include "wire/wipe_guard.h"
+#include "wire/task_reason.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -129,10 +129,10 @@ Error diskError(std::string_view what, std::string_view name, std::uint64_t offs
                 int error_number) {
   const bool failing =
       std::find(std::begin(kFailing), std::end(kFailing), error_number) != std::end(kFailing);
-  return Error(
-      ErrorCode::Internal,
-      fmt::format("cannot {} {} at byte {}: {}{}", what, name, offset, std::strerror(error_number),
-                  failing ? fmt::format("; it is failing: {}", wire::kReplaceDisk) : ""));
+  Error error(ErrorCode::Internal, fmt::format("cannot {} {} at byte {}: {}{}", what, name, offset,
+                                               std::strerror(error_number),
+                                               failing ? "; it is failing: replace the disk" : ""));
+  return failing ? std::move(error).because(wire::TaskReason::DiskFailing) : error;
 }
 
 Result<std::unique_ptr<BlockTarget>> openBlockTarget(const std::filesystem::path& path,

@@ -75,10 +75,10 @@ class Writer {
       co_return fail(ErrorCode::InvalidInput,
                      fmt::format("the image has {} MiB, its place on the disk only {} MiB",
                                  job_.index.size_bytes >> 20, job_.target.sizeBytes() >> 20));
-    if (job_.keep_right_chunks) {
+    if (job_.keep_matching_chunks) {
       CO_TRY_OK(co_await lookAtAll());
     }
-    if (job_.looked) job_.looked(job_.index, right_);
+    if (job_.scanned) job_.scanned(job_.index, right_);
     using namespace asio::experimental::awaitable_operators;
     static_assert(kLanes == 4);
     auto [a, b, c, d] = co_await (lane() && lane() && lane() && lane());
@@ -122,7 +122,7 @@ class Writer {
         stopped_ = true;  // the other lanes end with what they have begun
         co_return done;
       }
-      say("writing the image");
+      notify("writing the image");
     }
     co_return Result<void>();
   }
@@ -163,8 +163,8 @@ class Writer {
                                       : read_back_.remember(chunk, raw, wire::quickSum(raw));
       count(0, raw.size());
     };
-    return lookAtDisk(job_.index, job_.target, right, [this, &home](std::size_t) {
-      asio::post(home, [this] { say("looking at what the disk holds"); });
+    return scanContent(job_.index, job_.target, right, [this, &home](std::size_t) {
+      asio::post(home, [this] { notify("looking at what the disk holds"); });
     });
   }
 
@@ -188,12 +188,12 @@ class Writer {
       first = applied.next;
       if (!applied.error) continue;
       const bool another =
-          applied.corrupt_chunk && mirrors_.lied(fetched.mirror, applied.error->text());
+          applied.corrupt_chunk && mirrors_.markCorrupt(fetched.mirror, applied.error->text());
       if (!applied.corrupt_chunk || (!another && ++corrupt > kCorruptRetries))
         co_return fail(std::move(*applied.error));
       ++report_.retries;
-      say(fmt::format("{}; fetching it again{}", applied.error->text(),
-                      another ? " from another mirror" : ""));
+      notify(fmt::format("{}; fetching it again{}", applied.error->text(),
+                         another ? " from another mirror" : ""));
     }
     co_return Result<void>();
   }
@@ -289,7 +289,7 @@ class Writer {
       const bool dropped = mirrors_.failed(mirror, fault->kind, fault->error.text());
       if (dropped) {
         ++report_.retries;
-        say(fmt::format("{}; it is not asked any more", fault->error.text()));
+        notify(fmt::format("{}; it is not asked any more", fault->error.text()));
         continue;
       }
       if (!fault->error.canRetry()) co_return fail(std::move(fault->error));
@@ -298,7 +298,8 @@ class Writer {
                        fmt::format("the image could not be fetched within {} s; last: {}",
                                    job_.deadline.count(), fault->error.str()));
       ++report_.retries;
-      say(fmt::format("{}; trying again in {:.1f} s", fault->error.text(), pause.count() / 1000.0));
+      notify(
+          fmt::format("{}; trying again in {:.1f} s", fault->error.text(), pause.count() / 1000.0));
       co_await job_.clock.sleep(pause);
       pause = std::min(pause * 2, job_.max_backoff);
     }
@@ -333,7 +334,7 @@ class Writer {
       // A connection that breaks inside a body is malformed for HTTP and still only a broken
       // connection.
       return Fault{Error(error).retryable(error.canRetry() || error.code() == ErrorCode::Corrupt),
-                   error.canRetry() || error.code() == ErrorCode::Corrupt ? Silent : Lie};
+                   error.canRetry() || error.code() == ErrorCode::Corrupt ? Silent : Corrupt};
     }
     const int status = response->status;
     if (status == 206 && response->body.size() == length) return std::nullopt;
@@ -344,7 +345,8 @@ class Writer {
     }
     if (status == 200)
       return Fault{
-          Error(ErrorCode::InvalidInput, url + ": the server does not answer range requests"), Lie};
+          Error(ErrorCode::InvalidInput, url + ": the server does not answer range requests"),
+          Corrupt};
     if (status == 206)
       return Fault{
           Error(ErrorCode::Unavailable, fmt::format("{}: {} bytes of the pack came instead of {}",
@@ -355,7 +357,7 @@ class Writer {
                    Silent};
     return Fault{Error(ErrorCode::NotFound,
                        fmt::format("{} answers {}: it does not have this image", url, status)),
-                 Lie};
+                 Corrupt};
   }
 
   /// Image data in memory, for the report and the bound. Also called in the pool.
@@ -385,7 +387,7 @@ class Writer {
     report_.bytes_skipped += skipped;
   }
 
-  void say(const std::string& text) {
+  void notify(const std::string& text) {
     double fraction = 0;
     {
       const std::lock_guard guard(mutex_);

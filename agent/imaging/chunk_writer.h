@@ -30,7 +30,7 @@ struct ChunkJob {
   std::string pack_url;
   std::vector<std::string> mirror_urls;  ///< of the same pack; all are asked at once
   BlockTarget& target;
-  bool keep_right_chunks =
+  bool keep_matching_chunks =
       false;  ///< look at the disk first: an earlier write may have left chunks that are right
   std::chrono::seconds deadline{600};
   std::chrono::milliseconds first_backoff{500}, max_backoff{10000};
@@ -39,7 +39,7 @@ struct ChunkJob {
   Clock& clock;
   std::function<void(double fraction, const std::string& text)>
       progress;  ///< fraction of raw bytes that are right on the target
-  std::function<void(const wire::PackIndex& index, const std::vector<char>& right)> looked =
+  std::function<void(const wire::PackIndex& index, const std::vector<char>& right)> scanned =
       {};  ///< by chunk, before anything is fetched: what need not be
 };
 

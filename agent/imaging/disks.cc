@@ -7,7 +7,6 @@
 #include "base/json_input.h"
 #include "wire/disk_rule.h"
 #include "wire/partition_table.h"
-#include "wire/wipe_guard.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -29,6 +28,7 @@ constexpr std::size_t kMaxAttributeBytes = 4096;
 constexpr std::array<std::string_view, 9> kNotDisks{"loop", "ram", "zram", "sr",      "fd",
                                                     "dm-",  "md",  "nbd",  "mtdblock"};
 constexpr std::array<std::string_view, 3> kLabels{"muster-bios", "muster-esp", "muster-root"};
+constexpr std::string_view kDataLabel = "muster-data";  ///< of a data disk that is finished
 constexpr std::string_view kMakingLabel =
     "muster-making";  ///< of a data disk (storage_plan.h) that is not finished
 constexpr std::chrono::seconds kToolLimit{60};
@@ -159,8 +159,8 @@ std::optional<FoundLayout> readLayout(std::string_view sfdisk_json) {
 }
 
 Result<std::string> partitionUuid(const fs::path& disk, int number) {
-  TRY(told, tool("sfdisk", {"--json", disk.string()}));
-  for (const wire::Partition& partition : wire::readPartitionTable(told).partitions)
+  TRY(output, tool("sfdisk", {"--json", disk.string()}));
+  for (const wire::Partition& partition : wire::readPartitionTable(output).partitions)
     if (partition.number == number && !partition.uuid.empty()) return partition.uuid;
   return fail(ErrorCode::Internal, fmt::format("{} has no partition {}", disk.string(), number));
 }
@@ -205,30 +205,32 @@ Result<void> markComplete(const fs::path& disk, int root_partition) {
   return {};
 }
 
-Result<std::string> describeDiskContent(const fs::path& device) {
+Result<DiskContent> describeDiskContent(const fs::path& device) {
   TRY(signatures, tool("wipefs", {"--no-act", "--json", device.string()}));
   const json found = signatures.find_first_not_of(" \n") == std::string::npos
                          ? json::object()
                          : jsonOrNone(signatures, kToolJson);
   if (!found.is_object())
     return fail(ErrorCode::Internal,
-                fmt::format("wipefs does not tell what is on {}", device.string()));
+                fmt::format("wipefs did not report what is on {}", device.string()));
   const json list = found.value("signatures", json::array());
-  if (list.empty()) return std::string("none");
+  const DiskContent nothing{wire::DiskUse::Empty, "none"};
+  if (list.empty()) return nothing;
 
-  if (const auto told = tool("sfdisk", {"--json", device.string()})) {
-    const wire::PartitionTable table = wire::readPartitionTable(*told);
+  if (const auto output = tool("sfdisk", {"--json", device.string()})) {
+    const wire::PartitionTable table = wire::readPartitionTable(*output);
     const auto named = [&table](std::string_view name) {
       return std::any_of(table.partitions.begin(), table.partitions.end(),
                          [name](const wire::Partition& one) { return one.name == name; });
     };
-    if (table.label == "dos" && table.id == fmt::format("0x{:08x}", kWritingDiskId))
-      return std::string("none");
+    if (table.label == "dos" && table.id == fmt::format("0x{:08x}", kWritingDiskId)) return nothing;
     if (named(kWritingLabel) || (table.partitions.size() == 1 && named(kMakingLabel)))
-      return std::string("none");
+      return nothing;
     if (named(kLabels.front()) && named(kLabels.back()))
-      return std::string(wire::kInstalledByMuster);
-    if (!table.label.empty()) return describePartitions(device, table.partitions);
+      return DiskContent{wire::DiskUse::System, "a system installed by muster"};
+    if (!table.label.empty())
+      return DiskContent{named(kDataLabel) ? wire::DiskUse::DataSet : wire::DiskUse::Other,
+                         describePartitions(device, table.partitions)};
   }
   std::vector<std::string> words;
   for (const json& signature : list) {
@@ -236,7 +238,8 @@ Result<std::string> describeDiskContent(const fs::path& device) {
     words.push_back(label.empty() ? text(signature, "type")
                                   : fmt::format("{} \"{}\"", text(signature, "type"), label));
   }
-  return fmt::format("{} on {}", fmt::join(words, ", "), device.string());
+  return DiskContent{wire::DiskUse::Other,
+                     fmt::format("{} on {}", fmt::join(words, ", "), device.string())};
 }
 
 }  // namespace muster::agent

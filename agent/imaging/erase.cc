@@ -7,7 +7,7 @@
 #include "base/io/process.h"
 #include "base/json_output.h"
 #include "wire/json_reader.h"
-#include "wire/wipe_guard.h"
+#include "wire/task_reason.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -169,7 +169,7 @@ Result<EraseReport> eraseDisks(const EraseParams& params, const std::vector<Disk
   auto chosen_disks = chooseErased(params, disks, machine_serial);
   if (!chosen_disks) return wire::untouched(std::move(chosen_disks).error());
   const auto& chosen = *chosen_disks;
-  for (const auto& disk : chosen) tools.let_go(disk);
+  for (const auto& disk : chosen) tools.release(disk);
   std::vector<DiskClaim> claims;  // to the end
   for (const auto& disk : chosen) {
     TRY(claim, tools.claim(disk.path));
@@ -184,7 +184,7 @@ Result<EraseReport> eraseDisks(const EraseParams& params, const std::vector<Disk
 
   std::mutex mutex;
   std::vector<double> fractions(chosen.size(), 0);
-  const auto say = [&](std::size_t i, double fraction, const std::string& text) {
+  const auto notify = [&](std::size_t i, double fraction, const std::string& text) {
     double all = 0;
     {
       const std::lock_guard guard(mutex);
@@ -200,11 +200,11 @@ Result<EraseReport> eraseDisks(const EraseParams& params, const std::vector<Disk
       for (const std::size_t i : groups[group]) {
         report.disks[i] = eraseDisk(
             chosen[i], coversController(chosen[i], disks, chosen), tools,
-            [&say, i](double fraction, const std::string& text) { say(i, fraction, text); });
-        say(i, 1,
-            fmt::format("{}: {}", chosen[i].str(),
-                        report.disks[i].method.empty() ? report.disks[i].fault
-                                                       : "erased by " + report.disks[i].method));
+            [&notify, i](double fraction, const std::string& text) { notify(i, fraction, text); });
+        notify(i, 1,
+               fmt::format("{}: {}", chosen[i].str(),
+                           report.disks[i].method.empty() ? report.disks[i].fault
+                                                          : "erased by " + report.disks[i].method));
       }
   };
   {
@@ -226,8 +226,8 @@ EraseTools eraseTools() {
     return io::runChecked(command);
   };
   tools.open = [](const std::filesystem::path& path) { return openBlockTarget(path); };
-  tools.let_go = [](const DiskInfo& disk) {
-    if (isBlockDevice(disk.path)) letGoOf(disk);
+  tools.release = [](const DiskInfo& disk) {
+    if (isBlockDevice(disk.path)) releaseDisk(disk);
   };
   tools.claim = claimDisk;
   return tools;

@@ -78,7 +78,7 @@ using DiskClaim = std::shared_ptr<const void>;
 /// one at a time.
 struct EraseTools {
   /// Stops arrays and volumes that udev made of what an earlier system left on the disk.
-  std::function<void(const DiskInfo&)> let_go;
+  std::function<void(const DiskInfo&)> release;
   /// Standard output. Errors: the program's failure
   std::function<Result<std::string>(const std::string& program,
                                     const std::vector<std::string>& args)>

@@ -111,13 +111,13 @@ class Marks {
 /// The methods of one disk, strongest first; the last one always works while the disk does.
 class Eraser {
  public:
-  using Say = std::function<void(double, const std::string&)>;
-  Eraser(const DiskInfo& disk, bool whole_controller, const EraseTools& tools, const Say& say)
+  using Notify = std::function<void(double, const std::string&)>;
+  Eraser(const DiskInfo& disk, bool whole_controller, const EraseTools& tools, const Notify& notify)
       : disk_(disk),
         controller_(nvmeController(disk.path)),
         whole_controller_(whole_controller),
         tools_(tools),
-        say_(say) {}
+        notify_(notify) {}
 
   /// Also why the stronger ones are left out.
   std::vector<EraseMethod> methods(std::vector<std::string>& left_out) const {
@@ -156,7 +156,8 @@ class Eraser {
 
  private:
   Result<void> tool(const std::string& program, const std::vector<std::string>& args) const {
-    return tools_.run(program, args).map([](const std::string&) {});
+    TRY_OK(tools_.run(program, args));
+    return {};
   }
 
   /// Goes on by itself, also over a power cut; only the disk knows when it has ended.
@@ -175,16 +176,17 @@ class Eraser {
         case NVME_SANITIZE_SSTAT_STATUS_ND_COMPLETE_SUCCESS:
           return {};
         case NVME_SANITIZE_SSTAT_STATUS_IN_PROGESS:
-          say_(kMarked + (kErased - kMarked) * page.sprog / 65536.0,
-               fmt::format("{} sanitizes itself", disk_.str()));
+          notify_(kMarked + (kErased - kMarked) * page.sprog / 65536.0,
+                  fmt::format("{} sanitizes itself", disk_.str()));
           break;
         default:
           return fail(ErrorCode::Internal,
                       fmt::format("it says that its sanitizing did not succeed (state {})", state));
       }
       if (tools_.cancelled())
-        return fail(ErrorCode::Timeout,
-                    "was told to stop, or its time was up; the disk sanitizes itself all the same");
+        return fail(
+            ErrorCode::Timeout,
+            "was cancelled, or its deadline passed; the disk sanitizes itself all the same");
     }
     return fail(ErrorCode::Timeout, "it has sanitized itself for twelve hours");
   }
@@ -196,13 +198,13 @@ class Eraser {
     for (std::uint64_t at = 0; at < disk_.size_bytes; at += kOverwritePiece) {
       if (tools_.cancelled())
         return fail(ErrorCode::Timeout,
-                    fmt::format("was told to stop, or its time was up, after {} of {} MiB",
+                    fmt::format("was cancelled, or its deadline passed, after {} of {} MiB",
                                 at >> 20, disk_.size_bytes >> 20));
       zeros.resize(std::min(kOverwritePiece, disk_.size_bytes - at));
       TRY_OK(target->write(at, zeros.view()));
-      say_(kMarked + (kErased - kMarked) * static_cast<double>(at) /
-                         static_cast<double>(disk_.size_bytes),
-           fmt::format("overwriting {}", disk_.str()));
+      notify_(kMarked + (kErased - kMarked) * static_cast<double>(at) /
+                            static_cast<double>(disk_.size_bytes),
+              fmt::format("overwriting {}", disk_.str()));
     }
     return target->flush();
   }
@@ -211,7 +213,7 @@ class Eraser {
   std::string controller_;
   bool whole_controller_;
   const EraseTools& tools_;
-  const Say& say_;
+  const Notify& notify_;
 };
 
 constexpr std::array<std::pair<EraseMethod, std::string_view>, 6> kMethods{
@@ -284,7 +286,7 @@ DiskErasure eraseDisk(const DiskInfo& disk, bool whole_controller, const EraseTo
   const Eraser eraser(disk, whole_controller, tools, progress);
   for (const EraseMethod method : eraser.methods(done.tried)) {
     if (tools.cancelled()) {
-      done.fault = "was told to stop, or its time was up";
+      done.fault = "was cancelled, or its deadline passed";
       break;
     }
     if (const auto worked = attempt(method); !worked) {

@@ -12,22 +12,22 @@ namespace muster::agent {
 
 namespace {
 
-constexpr std::size_t kToldChunks = 512;  ///< between two words of progress
+constexpr std::size_t kReportedChunks = 512;  ///< between two words of progress
 
 }  // namespace
 
 std::uint64_t readersFor(const wire::PackIndex& index) {
-  return std::clamp<std::uint64_t>(kLookWindowBytes / index.chunk_bytes, 1, kReaders);
+  return std::clamp<std::uint64_t>(kScanWindowBytes / index.chunk_bytes, 1, kReaders);
 }
 
-bool chunkIsRight(const wire::PackIndex& index, std::size_t chunk, std::string_view raw) {
+bool chunkMatches(const wire::PackIndex& index, std::size_t chunk, std::string_view raw) {
   if (index.chunks[chunk].zero) return wire::allZero(raw);
   return !wire::allZero(raw) && io::sha256Hex(raw) == index.chunks[chunk].sha256;
 }
 
-Result<void> lookAtDisk(const wire::PackIndex& index, BlockTarget& target,
-                        const std::function<void(std::size_t chunk, std::string_view raw)>& right,
-                        const std::function<void(std::size_t chunks)>& looked) {
+Result<void> scanContent(const wire::PackIndex& index, BlockTarget& target,
+                         const std::function<void(std::size_t chunk, std::string_view raw)>& right,
+                         const std::function<void(std::size_t chunks)>& scanned) {
   std::atomic<std::size_t> next = 0;
   std::mutex mutex;
   std::optional<Error> error;
@@ -43,8 +43,8 @@ Result<void> lookAtDisk(const wire::PackIndex& index, BlockTarget& target,
         next = index.chunks.size();
         return;
       }
-      if (chunkIsRight(index, i, raw.view())) right(i, raw.view());
-      if (i % kToldChunks == kToldChunks - 1) looked(i + 1);
+      if (chunkMatches(index, i, raw.view())) right(i, raw.view());
+      if (i % kReportedChunks == kReportedChunks - 1) scanned(i + 1);
     }
   };
   {

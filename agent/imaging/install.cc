@@ -200,12 +200,12 @@ Result<void> copyBootLoader(const Layout::BootDisk& copy, const WriteImageParams
 Result<void> installSystem(const fs::path& disk, const Layout& layout,
                            const WriteImageParams& params, const InstalledIdentity& identity,
                            const std::string& provisioning_mac, const fs::path& agent_folder,
-                           const std::function<void(const std::string&)>& say,
+                           const std::function<void(const std::string&)>& notify,
                            const std::function<Result<void>(const fs::path&)>& configure_more) {
-  say("growing the file system to its disk");
+  notify("growing the file system to its disk");
   TRY_OK(growExt4(layout.root));
   TRY_OK(tool("mkfs.vfat", {"-F", "32", "-n", "MUSTER-ESP", layout.esp.string()}));
-  say("configuring the system");
+  notify("configuring the system");
   auto root = Mount::make(layout.root, kMountFolder, "ext4");
   if (!root) return fail(std::move(root).error());
   const fs::path top = kMountFolder;
@@ -221,7 +221,7 @@ Result<void> installSystem(const fs::path& disk, const Layout& layout,
   std::error_code error;
   if (fs::exists(top / "usr/bin/ssh-keygen", error))
     TRY_OK(tool("chroot", {top.string(), "ssh-keygen", "-A"}));
-  say("installing the boot loader");
+  notify("installing the boot loader");
   TRY_OK(installBootLoader(disk, top / "boot/efi", params, layout));
   TRY_OK(esp->end());
   for (const auto& copy : layout.copies) TRY_OK(copyBootLoader(copy, params, layout));

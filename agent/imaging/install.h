@@ -37,7 +37,8 @@ std::string grubConfiguration(const WriteImageParams& params, const Layout& layo
 Result<void> installSystem(
     const std::filesystem::path& disk, const Layout& layout, const WriteImageParams& params,
     const InstalledIdentity& identity, const std::string& provisioning_mac,
-    const std::filesystem::path& agent_folder, const std::function<void(const std::string&)>& say,
+    const std::filesystem::path& agent_folder,
+    const std::function<void(const std::string&)>& notify,
     const std::function<Result<void>(const std::filesystem::path&)>& configure_more = {});
 
 }  // namespace muster::agent

@@ -30,7 +30,8 @@ constexpr std::size_t kMaxReleaseBytes = 256;
 Result<void> tool(std::string program, std::vector<std::string> args) {
   io::Command command{.program = std::move(program), .args = std::move(args)};
   command.timeout = kToolLimit;
-  return io::runChecked(command).map([](const std::string&) {});
+  TRY_OK(io::runChecked(command));
+  return {};
 }
 
 Result<void> mountAt(const fs::path& point, std::vector<std::string> args) {
@@ -170,7 +171,7 @@ Async<LiveReport> startLive(WriteImageParams params, WriterDeps deps, LivePlaces
                    [progress](double fraction, const std::string& text) {
                      progress(kFetchFrom + fraction * (kFetchTo - kFetchFrom), text);
                    },
-               .looked = deps.looked};
+               .scanned = deps.scanned};
   CO_TRY(written, co_await writeChunks(std::move(job)));
   target.reset();
 

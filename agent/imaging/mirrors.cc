@@ -67,15 +67,15 @@ bool Mirrors::failed(std::size_t index, Fault fault, const std::string& why) {
   return drop(mirror, fault, why);
 }
 
-bool Mirrors::lied(std::size_t index, const std::string& why) {
-  return drop(mirrors_[index], Fault::Lie, why);
+bool Mirrors::markCorrupt(std::size_t index, const std::string& why) {
+  return drop(mirrors_[index], Fault::Corrupt, why);
 }
 
 bool Mirrors::drop(Mirror& mirror, Fault fault, const std::string& why) {
   if (mirror.dropped) return true;  // another lane has said so meanwhile
   if (usable() > 1) {
     mirror.dropped = true;
-    mirror.lied = fault == Fault::Lie;
+    mirror.corrupt = fault == Fault::Corrupt;
     mirror.why = why;
     return true;
   }
@@ -83,13 +83,13 @@ bool Mirrors::drop(Mirror& mirror, Fault fault, const std::string& why) {
   // are: all are asked again.
   bool others = false;
   for (Mirror& other : mirrors_) {
-    if (!other.dropped || other.lied) continue;
+    if (!other.dropped || other.corrupt) continue;
     other.dropped = false;
     other.silent = 0;
     others = true;
   }
-  if (fault == Fault::Lie && others) {
-    mirror.dropped = mirror.lied = true;
+  if (fault == Fault::Corrupt && others) {
+    mirror.dropped = mirror.corrupt = true;
     mirror.why = why;
     return true;
   }

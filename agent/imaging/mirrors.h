@@ -2,7 +2,7 @@
 // Which server the next range is asked of, and which are not asked any more. Pure: no I/O, no
 // clock.
 //
-// All mirrors are asked at once, the faster ones more often. One that lies (bytes that do not
+// All mirrors are asked at once, the faster ones more often. A corrupt one (bytes that do not
 // verify, another length, no such image) is dropped for the rest; one that does not answer is
 // dropped while others do. When nobody is left that answers, those that were only silent are asked
 // again: then it was the network.
@@ -16,7 +16,7 @@ namespace muster::agent {
 
 class Mirrors {
  public:
-  enum class Fault { Silent, Lie };
+  enum class Fault { Silent, Corrupt };
   struct Dropped {
     std::string url, why;
   };
@@ -35,8 +35,8 @@ class Mirrors {
   void delivered(std::size_t mirror, std::uint64_t bytes, double seconds);
   /// Whether the mirror was dropped; the last one never is.
   bool failed(std::size_t mirror, Fault fault, const std::string& why);
-  /// Bytes that had come from it proved wrong when they were looked at: a lie, after `delivered`.
-  bool lied(std::size_t mirror, const std::string& why);
+  /// Bytes that had come from it did not verify, after `delivered`.
+  bool markCorrupt(std::size_t mirror, const std::string& why);
 
   std::vector<Dropped> dropped() const;
 
@@ -45,7 +45,7 @@ class Mirrors {
     std::string url;
     int in_flight = 0, silent = 0;
     double bytes_per_second = 0;  ///< 0: not known yet
-    bool dropped = false, lied = false;
+    bool dropped = false, corrupt = false;
     std::string why;
   };
   bool drop(Mirror& mirror, Fault fault, const std::string& why);

@@ -37,14 +37,14 @@ class Reader {
   void text(const char* key, std::string& out, bool required = false, bool many_lines = false) {
     const auto found = object_.find(key);
     if (found == object_.end() || found->is_null()) {
-      if (required) say(fmt::format("\"{}\" is missing", key));
+      if (required) refuse(fmt::format("\"{}\" is missing", key));
       return;
     }
-    if (!found->is_string()) return say(fmt::format("\"{}\" is not text", key));
+    if (!found->is_string()) return refuse(fmt::format("\"{}\" is not text", key));
     out = found->get<std::string>();
-    if (required && out.empty()) say(fmt::format("\"{}\" is empty", key));
-    if (out.size() > wire::kMaxTextBytes || (!many_lines && !oneLine(out)))
-      say(fmt::format("\"{}\" is too long or has line breaks in it", key));
+    if (required && out.empty()) refuse(fmt::format("\"{}\" is empty", key));
+    if (out.size() > kMaxTextBytes || (!many_lines && !oneLine(out)))
+      refuse(fmt::format("\"{}\" is too long or has line breaks in it", key));
   }
 
   /// A list of texts, or one text with spaces between.
@@ -55,25 +55,26 @@ class Reader {
       if (!found->get<std::string>().empty()) out = {found->get<std::string>()};
     } else if (found->is_array() && found->size() <= kMaxListItems) {
       for (const json& item : *found) {
-        if (!item.is_string()) return say(fmt::format("\"{}\" has an entry that is not text", key));
+        if (!item.is_string())
+          return refuse(fmt::format("\"{}\" has an entry that is not text", key));
         out.push_back(item.get<std::string>());
       }
     } else {
-      return say(fmt::format("\"{}\" is not a list", key));
+      return refuse(fmt::format("\"{}\" is not a list", key));
     }
     for (const auto& item : out)
-      if (item.size() > wire::kMaxTextBytes || !oneLine(item))
-        say(fmt::format("\"{}\" has an entry that is too long or has line breaks in it", key));
+      if (item.size() > kMaxTextBytes || !oneLine(item))
+        refuse(fmt::format("\"{}\" has an entry that is too long or has line breaks in it", key));
   }
 
   void flag(const char* key, bool& out) {
     const auto found = object_.find(key);
     if (found == object_.end()) return;
-    if (!found->is_boolean()) return say(fmt::format("\"{}\" is not true or false", key));
+    if (!found->is_boolean()) return refuse(fmt::format("\"{}\" is not true or false", key));
     out = found->get<bool>();
   }
 
-  void say(std::string text) {
+  void refuse(std::string text) {
     if (fault_.empty()) fault_ = std::move(text);
   }
   const std::string& fault() const { return fault_; }

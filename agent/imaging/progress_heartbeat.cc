@@ -5,20 +5,20 @@
 
 namespace muster::agent {
 
-StillWorking::StillWorking(std::function<void(const std::string&)> say, std::string text,
-                           std::chrono::milliseconds again_after)
-    : say_(std::move(say)), text_(std::move(text)), again_after_(again_after) {
-  say_(text_);
-  thread_ = std::jthread([this](const std::stop_token& stop) { tell(stop); });
+ProgressHeartbeat::ProgressHeartbeat(std::function<void(const std::string&)> notify,
+                                     std::string text, std::chrono::milliseconds again_after)
+    : notify_(std::move(notify)), text_(std::move(text)), again_after_(again_after) {
+  notify_(text_);
+  thread_ = std::jthread([this](const std::stop_token& stop) { notifyAgain(stop); });
 }
 
-void StillWorking::tell(const std::stop_token& stop) {
+void ProgressHeartbeat::notifyAgain(const std::stop_token& stop) {
   const auto start = std::chrono::steady_clock::now();
   std::unique_lock lock(mutex_);
   for (;;) {
     ended_.wait_for(lock, stop, again_after_, [] { return false; });
     if (stop.stop_requested()) return;
-    say_(fmt::format(
+    notify_(fmt::format(
         "{} ({} s)", text_,
         std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - start)
             .count()));

@@ -16,15 +16,15 @@ inline constexpr std::chrono::milliseconds kSayAgainAfter{10'000};
 
 /// Says `text` at once, and with the seconds that it has taken from then on, until it is destroyed.
 /// `say` is called on a thread of its own.
-class StillWorking {
+class ProgressHeartbeat {
  public:
-  StillWorking(std::function<void(const std::string&)> say, std::string text,
-               std::chrono::milliseconds again_after = kSayAgainAfter);
+  ProgressHeartbeat(std::function<void(const std::string&)> notify, std::string text,
+                    std::chrono::milliseconds again_after = kSayAgainAfter);
 
  private:
-  void tell(const std::stop_token& stop);
+  void notifyAgain(const std::stop_token& stop);
 
-  std::function<void(const std::string&)> say_;
+  std::function<void(const std::string&)> notify_;
   std::string text_;
   std::chrono::milliseconds again_after_;
   std::mutex mutex_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/imaging/read_back.h"
 
-#include "wire/wipe_guard.h"
+#include "wire/task_reason.h"
 
 #include <fmt/format.h>
 
@@ -101,10 +101,12 @@ Result<void> ReadBack::check(std::size_t chunk, AlignedBuffer& buffer, bool firs
                          : wire::quickSum(buffer.view()) ==
                                (first_block_only ? expected.first_block : expected.sum);
   if (right) return {};
-  return fail(ErrorCode::Corrupt,
-              fmt::format("{} does not hold what was written to it (bytes {} to {} of the image "
-                          "differ when read back): {}",
-                          target_.name(), offset, offset + size, wire::kReplaceDisk));
+  return fail(
+      Error(ErrorCode::Corrupt,
+            fmt::format("{} does not hold what was written to it (bytes {} to {} of the image "
+                        "differ when read back): replace the disk",
+                        target_.name(), offset, offset + size))
+          .because(wire::TaskReason::DiskFailing));
 }
 
 }  // namespace muster::agent

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/imaging/replaced_member.h"
 
-#include "wire/wipe_guard.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -37,7 +35,7 @@ std::optional<std::string> replacedMember(const std::string& set, int raid,
   std::vector<std::string> whole, blank;
   std::string array;
   for (const auto& member : members) {
-    if (member.content == "none") {
+    if (member.use == wire::DiskUse::Empty) {
       blank.push_back(member.disk.str());
       continue;
     }
@@ -52,9 +50,10 @@ std::optional<std::string> replacedMember(const std::string& set, int raid,
   const auto most =
       spare->disks == kAllButOne ? members.size() - 1 : static_cast<std::size_t>(spare->disks);
   if (blank.empty() || whole.empty() || blank.size() > most) return std::nullopt;
-  return fmt::format("{} is RAID {} with the UUID {}, and {}: its data is on {}; empty is {}", set,
-                     raid, array, wire::kReplacedMember, fmt::join(whole, ", "),
-                     fmt::join(blank, ", "));
+  return fmt::format(
+      "{} is RAID {} with the UUID {}, and a member of it was replaced: its data is on {}; empty "
+      "is {}",
+      set, raid, array, fmt::join(whole, ", "), fmt::join(blank, ", "));
 }
 
 }  // namespace muster::agent

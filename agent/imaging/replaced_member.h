@@ -5,6 +5,7 @@
 #pragma once
 
 #include "agent/imaging/disks.h"
+#include "wire/messages.h"
 
 #include <functional>
 #include <optional>
@@ -13,11 +14,12 @@
 
 namespace muster::agent {
 
-/// A disk of the set: what it holds, and what `mdadm --examine --export` says of its first
+/// A disk of the set: whether it is empty, and what `mdadm --examine --export` says of its first
 /// partition.
 struct Member {
   DiskInfo disk;
-  std::string content, examine;
+  wire::DiskUse use;
+  std::string examine;
 };
 
 /// Words where every disk that is not empty is a member of one array of the declared level and

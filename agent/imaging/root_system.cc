@@ -25,7 +25,8 @@ Result<void> tool(std::string program, std::vector<std::string> args, std::strin
   io::Command command{.program = std::move(program), .args = std::move(args)};
   command.stdin_text = std::move(stdin_text);
   command.timeout = limit;
-  return io::runChecked(command).map([](const std::string&) {});
+  TRY_OK(io::runChecked(command));
+  return {};
 }
 
 /// The key as an object of this TPM that is loaded only while PCR 7 is what it is now; nobody else

@@ -101,7 +101,7 @@ using StorageTool = std::function<Result<void>(const StorageStep& step, const st
 /// for
 Result<void> runSteps(const std::vector<StorageStep>& steps,
                       const std::map<std::string, std::string>& keys, const StorageTool& tool,
-                      const std::function<void(const std::string&)>& say);
+                      const std::function<void(const std::string&)>& notify);
 /// The tools of this machine.
 Result<void> runStorageTool(const StorageStep& step, const std::string& key);
 /// Whether something (an array, a volume) is made of the disk or a partition of it now. `root` is
@@ -109,7 +109,7 @@ Result<void> runStorageTool(const StorageStep& step, const std::string& key);
 bool isHeld(const std::filesystem::path& root, const DiskInfo& disk);
 /// Stops arrays and volumes that udev assembled of what an earlier system left, when they hold the
 /// disk; nothing of muster's RAM OS uses any.
-void letGoOf(const DiskInfo& disk);
+void releaseDisk(const DiskInfo& disk);
 /// Looks at the partition tables. Errors: none; a disk that cannot be read has nothing of muster's
 FoundStorage findStorage(const std::vector<DiskInfo>& disks);
 

@@ -21,14 +21,15 @@ Result<void> runStorageTool(const StorageStep& step, const std::string& key) {
   io::Command command{.program = step.program, .args = step.args};
   command.stdin_text = step.needs_key ? key : step.stdin_text;
   command.timeout = kStepLimit;
-  return io::runChecked(command).map([](const std::string&) {});
+  TRY_OK(io::runChecked(command));
+  return {};
 }
 
 Result<void> runSteps(const std::vector<StorageStep>& steps,
                       const std::map<std::string, std::string>& keys, const StorageTool& tool,
-                      const std::function<void(const std::string&)>& say) {
+                      const std::function<void(const std::string&)>& notify) {
   for (const StorageStep& step : steps) {
-    say(step.set.empty() ? step.what : fmt::format("disks of {}: {}", step.set, step.what));
+    notify(step.set.empty() ? step.what : fmt::format("disks of {}: {}", step.set, step.what));
     const auto key = keys.find(step.set);
     if (step.needs_key && (key == keys.end() || key->second.empty()))
       return fail(ErrorCode::Internal,
@@ -54,7 +55,7 @@ bool isHeld(const std::filesystem::path& root, const DiskInfo& disk) {
   return false;
 }
 
-void letGoOf(const DiskInfo& disk) {
+void releaseDisk(const DiskInfo& disk) {
   if (!isHeld("/", disk)) return;
   (void)runStorageTool({"", "lvm", {"vgchange", "--activate", "n"}, "", true, false, ""}, {});
   (void)runStorageTool({"", "mdadm", {"--stop", "--scan"}, "", true, false, ""}, {});
@@ -63,9 +64,10 @@ void letGoOf(const DiskInfo& disk) {
 FoundStorage findStorage(const std::vector<DiskInfo>& disks) {
   FoundStorage found;
   for (const DiskInfo& disk : disks) {
-    const auto told = io::runChecked({.program = "sfdisk", .args = {"--json", disk.path.string()}});
+    const auto output =
+        io::runChecked({.program = "sfdisk", .args = {"--json", disk.path.string()}});
     for (const wire::Partition& partition :
-         wire::readPartitionTable(told.value_or("")).partitions) {
+         wire::readPartitionTable(output.value_or("")).partitions) {
       if (partition.name == kData) found.finished.insert(partition.uuid);
       if (partition.name == kMaking) found.making.insert(partition.uuid);
     }

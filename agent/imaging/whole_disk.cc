@@ -9,7 +9,7 @@
 #include "base/io/files.h"
 #include "base/io/process.h"
 #include "wire/partition_table.h"
-#include "wire/wipe_guard.h"
+#include "wire/task_reason.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -133,9 +133,11 @@ Result<void> copyHead(BlockTarget& from, BlockTarget& to, std::uint64_t head_byt
   TRY_OK(to.flush());
   TRY_OK(to.read(0, check.span()));
   if (check.view() != head.view())
-    return fail(ErrorCode::Internal,
-                fmt::format("the beginning of {} does not read as it was written: {}", to.name(),
-                            wire::kReplaceDisk));
+    return fail(
+        Error(ErrorCode::Internal,
+              fmt::format("the beginning of {} does not read as it was written: replace the disk",
+                          to.name()))
+            .because(wire::TaskReason::DiskFailing));
   return {};
 }
 
@@ -206,14 +208,14 @@ Async<ChunkReport> writeWholeDisk(ChunkJob job, HeadMark head) {
   CO_TRY_OK(co_await offload<Result<void>>(job.workers, std::move(empty)));
 
   ChunkJob rest = job;
-  rest.keep_right_chunks = true;
+  rest.keep_matching_chunks = true;
   for (std::size_t i = 0; i < std::min(head_chunks, rest.index.chunks.size()); ++i)
     rest.index.chunks[i].zero = true;  // empty until all others are right
-  if (job.looked)                      // who fetches for us must bring the beginning too, later
-    rest.looked = [looked = job.looked, head_chunks](const wire::PackIndex& index,
-                                                     std::vector<char> right) {
+  if (job.scanned)                     // who fetches for us must bring the beginning too, later
+    rest.scanned = [scanned = job.scanned, head_chunks](const wire::PackIndex& index,
+                                                        std::vector<char> right) {
       std::fill_n(right.begin(), std::min(head_chunks, right.size()), 0);
-      looked(index, right);
+      scanned(index, right);
     };
   CO_TRY(report, co_await writeAndVerify(std::move(rest)));
 
@@ -222,7 +224,7 @@ Async<ChunkReport> writeWholeDisk(ChunkJob job, HeadMark head) {
                  .pack_url = job.pack_url,
                  .mirror_urls = job.mirror_urls,
                  .target = beside ? *beside : *target,
-                 .keep_right_chunks = false,
+                 .keep_matching_chunks = false,
                  .deadline = job.deadline,
                  .first_backoff = job.first_backoff,
                  .max_backoff = job.max_backoff,
@@ -308,9 +310,9 @@ Result<GrownDisk> markWriting(const fs::path& disk) {
 }
 
 Result<GrownDisk> growDisk(GrownDisk grown, const fs::path& disk,
-                           const std::function<void(const std::string&)>& say,
+                           const std::function<void(const std::string&)>& notify,
                            const PartitionNodes& node_of) {
-  say("growing the image to its disk");
+  notify("growing the image to its disk");
   TRY(before, tool("sfdisk", {"--json", disk.string()}));
   TRY(last,
       lastPartition(before));  // logical ones of an MBR lie anywhere: the twin does not know them
@@ -350,9 +352,9 @@ Result<void> finishDisk(const fs::path& disk, const GrownDisk& grown) {
 Result<void> installIntoImage(const GrownDisk& disk, const WriteImageParams& params,
                               const InstalledIdentity& identity,
                               const std::string& provisioning_mac, const fs::path& agent_folder,
-                              const std::function<void(const std::string&)>& say,
+                              const std::function<void(const std::string&)>& notify,
                               const std::function<Result<void>(const fs::path&)>& configure_more) {
-  say("configuring the image's own system");
+  notify("configuring the image's own system");
   auto root = Mount::make(disk.root, kMountFolder, disk.filesystem.c_str());
   if (!root) return fail(std::move(root).error());
   std::error_code error;

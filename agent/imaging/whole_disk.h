@@ -60,7 +60,7 @@ Result<GrownDisk> markWriting(const std::filesystem::path& disk);
 /// ext4 or xfs; anything else stays as it is. Finds the system: the partition with an os-release.
 /// Errors: InvalidInput (no system in it that could run muster's agent), Internal
 Result<GrownDisk> growDisk(GrownDisk grown, const std::filesystem::path& disk,
-                           const std::function<void(const std::string&)>& say,
+                           const std::function<void(const std::string&)>& notify,
                            const PartitionNodes& node_of);
 
 /// The last step of all: from now on the disk holds a system. Errors: Internal
@@ -71,7 +71,7 @@ Result<void> finishDisk(const std::filesystem::path& disk, const GrownDisk& grow
 Result<void> installIntoImage(
     const GrownDisk& disk, const WriteImageParams& params, const InstalledIdentity& identity,
     const std::string& provisioning_mac, const std::filesystem::path& agent_folder,
-    const std::function<void(const std::string&)>& say,
+    const std::function<void(const std::string&)>& notify,
     const std::function<Result<void>(const std::filesystem::path&)>& configure_more);
 
 }  // namespace muster::agent

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/imaging/wipe_policy.h"
 
-#include "wire/wipe_guard.h"
+#include "wire/task_reason.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,10 +12,16 @@ namespace muster::agent {
 
 namespace {
 
+constexpr std::string_view kSystemGuard =
+    "it is not overwritten, because the plan did not say that this node may be wiped";
+constexpr std::string_view kDataGuard =
+    "they are not overwritten, because a permission to wipe the system disk does not cover data";
+
 /// "/dev/sdb (serial X, 4.0 GiB) holds …"; empty when there is nothing to lose.
 Result<std::string> heldBy(const DiskInfo& disk, const ContentOf& content_of) {
   TRY(content, content_of(disk));
-  return content == "none" ? std::string() : fmt::format("{} holds {}", disk.str(), content);
+  return content.use == wire::DiskUse::Empty ? std::string()
+                                             : fmt::format("{} holds {}", disk.str(), content.text);
 }
 
 bool isGuarded(const StoragePlan& storage, const DiskInfo& disk) {
@@ -27,7 +33,7 @@ bool isGuarded(const StoragePlan& storage, const DiskInfo& disk) {
 }  // namespace
 
 Result<void> guardDisks(const std::vector<DiskInfo>& system_disks, const StoragePlan& storage,
-                        WipeRights rights, const ContentOf& content_of) {
+                        WipePolicy policy, const ContentOf& content_of) {
   std::vector<std::string> held, held_data;
   const auto look = [&](const DiskInfo& disk, const std::string& of,
                         std::vector<std::string>& list) -> Result<void> {
@@ -42,12 +48,15 @@ Result<void> guardDisks(const std::vector<DiskInfo>& system_disks, const Storage
     TRY_OK(look(disk, fmt::format("disks of {}: ", set), held_data));
 
   std::vector<std::string> refused;
-  if (!held.empty() && !rights.system)
-    refused.push_back(fmt::format("{}; {}", fmt::join(held, ", "), wire::kWipeGuard));
-  if (!held_data.empty() && !rights.data)
-    refused.push_back(fmt::format("{}; {}", fmt::join(held_data, ", "), wire::kDataGuard));
-  if (refused.empty()) return {};
-  return fail(ErrorCode::Denied, fmt::format("{}", fmt::join(refused, "; ")));
+  const bool system_denied = !held.empty() && !policy.system;
+  const bool data_denied = !held_data.empty() && !policy.data;
+  if (!system_denied && !data_denied) return {};
+  if (system_denied) refused.push_back(fmt::format("{}; {}", fmt::join(held, ", "), kSystemGuard));
+  if (data_denied) refused.push_back(fmt::format("{}; {}", fmt::join(held_data, ", "), kDataGuard));
+  Error denied(ErrorCode::Denied, fmt::format("{}", fmt::join(refused, "; ")));
+  if (system_denied) denied = std::move(denied).because(wire::TaskReason::SystemWipeDenied);
+  if (data_denied) denied = std::move(denied).because(wire::TaskReason::DataWipeDenied);
+  return fail(std::move(denied));
 }
 
 }  // namespace muster::agent

@@ -4,22 +4,24 @@
 // re-images carry it every day. docs/adr/0111
 #pragma once
 
+#include "agent/core/disk_content.h"
 #include "agent/imaging/storage_plan.h"
 
 #include <functional>
 
 namespace muster::agent {
 
-struct WipeRights {
+struct WipePolicy {
   bool system = false;  ///< the system disk, and encrypted sets whose key lies on it
   bool data = false;    ///< whatever disks of storage sets hold
 };
 
 /// describeDiskContent, but for tests.
-using ContentOf = std::function<Result<std::string>(const DiskInfo&)>;
+using ContentOf = std::function<Result<DiskContent>(const DiskInfo&)>;
 
-/// Errors: Denied (names every disk that is in the way and what it holds), and those of looking
+/// Errors: Denied (names every disk that is in the way and what it holds; SystemWipeDenied or
+/// DataWipeDenied, or both), and those of looking
 Result<void> guardDisks(const std::vector<DiskInfo>& system_disks, const StoragePlan& storage,
-                        WipeRights rights, const ContentOf& content_of);
+                        WipePolicy policy, const ContentOf& content_of);
 
 }  // namespace muster::agent

@@ -13,7 +13,7 @@
 #include "agent/imaging/whole_disk.h"
 #include "agent/imaging/wipe_policy.h"
 #include "base/io/process.h"
-#include "wire/wipe_guard.h"
+#include "wire/task_reason.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -60,13 +60,14 @@ std::string nameOf(const std::filesystem::path& device, const std::vector<DiskIn
   return fmt::format("{} of {}", device.string(), fmt::join(names, ", "));
 }
 
-WipeRights rightsOf(const WriteImageParams& params) {
+WipePolicy policyOf(const WriteImageParams& params) {
   return {params.wipe_allowed, params.data_wipe_allowed};
 }
-Result<std::string> contentOf(const DiskInfo& disk) { return describeDiskContent(disk.path); }
+Result<DiskContent> contentOf(const DiskInfo& disk) { return describeDiskContent(disk.path); }
 
 /// What is known of refused sets beyond what their disks hold; nothing but superblocks is read.
-std::string newMembers(const std::vector<DiskSetSpec>& sets, const StoragePlan& storage) {
+Error withNewMembers(Error refusal, const std::vector<DiskSetSpec>& sets,
+                     const StoragePlan& storage) {
   std::string words;
   for (const auto& set : sets) {
     std::vector<Member> members;
@@ -75,26 +76,29 @@ std::string newMembers(const std::vector<DiskSetSpec>& sets, const StoragePlan& 
       const io::Command examine{
           .program = "mdadm",
           .args = {"--examine", "--export", partitionNode(disk.path, 1).string()}};
-      members.push_back(
-          {disk, contentOf(disk).value_or("unknown"), io::runChecked(examine).value_or("")});
+      members.push_back({disk, contentOf(disk).value_or(DiskContent()).use,
+                         io::runChecked(examine).value_or("")});
     }
     if (members.empty()) continue;
     if (const auto found = replacedMember(set.name, set.raid, members)) words += "; " + *found;
   }
-  return words;
+  if (words.empty()) return refusal;
+  Error more(refusal.code(), refusal.text() + words);
+  for (const auto& reason : refusal.reasons()) more = std::move(more).because(reason);
+  return std::move(more).because(wire::TaskReason::MemberReplaced);
 }
 
 /// The second look at what the disks hold: an image was written meanwhile.
-Result<void> makeStorage(const Prepared& prepared, WipeRights rights,
-                         const std::function<void(const std::string&)>& say) {
-  TRY_OK(guardDisks({}, prepared.storage, rights, contentOf));
-  return runSteps(prepared.storage.steps, prepared.keys, runStorageTool, say);
+Result<void> makeStorage(const Prepared& prepared, WipePolicy policy,
+                         const std::function<void(const std::string&)>& notify) {
+  TRY_OK(guardDisks({}, prepared.storage, policy, contentOf));
+  return runSteps(prepared.storage.steps, prepared.keys, runStorageTool, notify);
 }
 
 /// The first bytes that are written.
-Result<void> makePartitions(Prepared& prepared, const wire::PackIndex& index, WipeRights rights,
-                            const std::function<void(const std::string&)>& say) {
-  if (!prepared.root) letGoOf(prepared.disk);
+Result<void> makePartitions(Prepared& prepared, const wire::PackIndex& index, WipePolicy policy,
+                            const std::function<void(const std::string&)>& notify) {
+  if (!prepared.root) releaseDisk(prepared.disk);
   if (index.kind == wire::PackKind::Disk) return {};
   if (!prepared.root) {
     TRY(layout, divideDisk(prepared.disk.path));
@@ -110,9 +114,9 @@ Result<void> makePartitions(Prepared& prepared, const wire::PackIndex& index, Wi
                     .value_or(""));
           });
   // The other disks first: what lets go of old arrays there would let go of this one too.
-  TRY_OK(makeStorage(prepared, rights, say));
+  TRY_OK(makeStorage(prepared, policy, notify));
   prepared.keys[std::string(kRootSet)] = io::randomToken(kKeyBytes);
-  TRY_OK(runSteps(prepared.root->steps, prepared.keys, runStorageTool, say));
+  TRY_OK(runSteps(prepared.root->steps, prepared.keys, runStorageTool, notify));
   prepared.layout = layoutOf(*prepared.root);
   prepared.layout.kept = seen;
   TRY(uuid, partitionUuid(prepared.disk.path, kEspPartition));
@@ -147,20 +151,19 @@ Result<Prepared> chooseDisks(const WriteImageParams& params, const wire::PackInd
   const FoundStorage found = params.storage.empty() ? FoundStorage() : findStorage(disks);
   TRY(storage, planStorage(disks, system_disks, params.storage, params.hostname, found));
   prepared.storage = std::move(storage);
-  if (auto guarded = guardDisks(system_disks, prepared.storage, rightsOf(params), contentOf);
+  if (auto guarded = guardDisks(system_disks, prepared.storage, policyOf(params), contentOf);
       !guarded)
-    return fail(guarded.error().code(),
-                guarded.error().text() + newMembers(params.storage, prepared.storage));
+    return fail(withNewMembers(std::move(guarded).error(), params.storage, prepared.storage));
   for (const auto& name : prepared.storage.keys) prepared.keys[name] = io::randomToken(kKeyBytes);
   return prepared;
 }
 
 Result<Prepared> prepareDisk(const WriteImageParams& params, const wire::PackIndex& index,
-                             const std::function<void(const std::string&)>& say) {
+                             const std::function<void(const std::string&)>& notify) {
   auto chosen = chooseDisks(params, index);
   if (!chosen) return wire::untouched(std::move(chosen).error());
   Prepared prepared = std::move(*chosen);
-  TRY_OK(makePartitions(prepared, index, rightsOf(params), say));
+  TRY_OK(makePartitions(prepared, index, policyOf(params), notify));
   const DiskInfo& disk = prepared.disk;
   const std::vector<DiskInfo> system_disks =
       prepared.root ? prepared.root->disks : std::vector<DiskInfo>{disk};
@@ -187,13 +190,13 @@ Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps,
   const WriteImageParams* shared_params = &params;
   const wire::PackIndex* shared_index = &index;
   const auto home = co_await asio::this_coro::executor;
-  const auto say_at = [home, progress = deps.progress](double fraction) {
+  const auto notify_at = [home, progress = deps.progress](double fraction) {
     return [home, progress, fraction](const std::string& text) {
       asio::post(home, [progress, fraction, text] { progress(fraction, text); });
     };
   };
-  std::function<Result<Prepared>()> prepare = [shared_params, shared_index, say = say_at(0)] {
-    return prepareDisk(*shared_params, *shared_index, say);
+  std::function<Result<Prepared>()> prepare = [shared_params, shared_index, notify = notify_at(0)] {
+    return prepareDisk(*shared_params, *shared_index, notify);
   };
   auto prepared = co_await inPool<Prepared>(deps.workers, std::move(prepare));
   if (!prepared) co_return fail(std::move(prepared).error());
@@ -211,7 +214,7 @@ Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps,
                .pack_url = params.pack_url,
                .mirror_urls = params.mirror_urls,
                .target = *prepared->target,
-               .keep_right_chunks = prepared->layout.kept,
+               .keep_matching_chunks = prepared->layout.kept,
                .deadline = std::chrono::duration_cast<std::chrono::seconds>(
                    deadline - (deps.clock.steady() - start)),
                .make_http = deps.make_http,
@@ -221,7 +224,7 @@ Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps,
                    [progress](double fraction, const std::string& text) {
                      progress(kChunksFrom + fraction * (kChunksTo - kChunksFrom), text);
                    },
-               .looked = deps.looked};
+               .scanned = deps.scanned};
   GrownDisk marked;
   GrownDisk* mark = &marked;
   HeadMark head;
@@ -246,34 +249,34 @@ Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps,
   const InstalledIdentity* shared_identity = &*early;
   const WriterDeps* shared_deps = &deps;
   std::function<Result<bool>()> install = [=]() -> Result<bool> {
-    const auto say = say_at(kInstallFrom);
-    if (!on_disk->root) TRY_OK(makeStorage(*on_disk, rightsOf(*shared_params), say));
+    const auto notify = notify_at(kInstallFrom);
+    if (!on_disk->root) TRY_OK(makeStorage(*on_disk, policyOf(*shared_params), notify));
     const auto configure_more = [=](const std::filesystem::path& root) -> Result<void> {
       TRY_OK(configureStorage(root, on_disk->storage, on_disk->keys));
       TRY_OK(configureUserData(root, *shared_params));
       if (!on_disk->root) return {};
-      const StillWorking working(say, "the system makes its initrd for this disk");
+      const ProgressHeartbeat working(notify, "the system makes its initrd for this disk");
       return configureRoot(root, *on_disk->root, on_disk->keys.at(std::string(kRootSet)),
                            runInSystem);
     };
     if (shared_index->kind == wire::PackKind::Disk) {
-      TRY(grown, growDisk(*mark, on_disk->disk.path, say, [on_disk](int number) {
+      TRY(grown, growDisk(*mark, on_disk->disk.path, notify, [on_disk](int number) {
             return partitionNode(on_disk->disk.path, number);
           }));
       TRY_OK(installIntoImage(grown, *shared_params, *shared_identity,
-                              shared_deps->provisioning_mac, shared_deps->agent_folder, say,
+                              shared_deps->provisioning_mac, shared_deps->agent_folder, notify,
                               configure_more));
       TRY_OK(finishDisk(on_disk->disk.path, grown));
       return true;
     }
     TRY_OK(installSystem(on_disk->disk.path, on_disk->layout, *shared_params, *shared_identity,
-                         shared_deps->provisioning_mac, shared_deps->agent_folder, say,
+                         shared_deps->provisioning_mac, shared_deps->agent_folder, notify,
                          configure_more));
     if (!on_disk->root) {
       TRY_OK(markComplete(on_disk->disk.path, kRootPartition));
       return true;
     }
-    TRY_OK(runSteps(on_disk->root->closing, on_disk->keys, runStorageTool, say));
+    TRY_OK(runSteps(on_disk->root->closing, on_disk->keys, runStorageTool, notify));
     for (const DiskInfo& disk : on_disk->root->disks)
       TRY_OK(markComplete(disk.path, kComposedRootPartition));
     return true;

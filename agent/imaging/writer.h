@@ -8,6 +8,7 @@
 // are already right are not fetched again.
 #pragma once
 
+#include "agent/core/disk_content.h"
 #include "agent/imaging/root_plan.h"
 #include "agent/imaging/storage_plan.h"
 #include "base/async/task.h"
@@ -87,7 +88,7 @@ struct WriterDeps {
   std::string provisioning_mac;  ///< the NIC that the installed system brings up
   std::filesystem::path agent_folder =
       "/usr/lib/muster";  ///< muster-agent and its libraries, copied to the disk
-  std::function<void(const wire::PackIndex&, const std::vector<char>& right)> looked =
+  std::function<void(const wire::PackIndex&, const std::vector<char>& right)> scanned =
       {};  ///< ChunkJob::looked
 };
 
@@ -102,6 +103,6 @@ Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps,
 /// What a disk holds, for people and for the wipe guard: "none", or what is there ("ext4 \"data\"
 /// on /dev/sdb1"). A half-written system of muster counts as "none". The agent's inventory reports
 /// exactly this.
-Result<std::string> describeDiskContent(const std::filesystem::path& device);
+Result<DiskContent> describeDiskContent(const std::filesystem::path& device);
 
 }  // namespace muster::agent

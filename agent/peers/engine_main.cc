@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // muster-peer: one torrent, shared by libtorrent, in a process of its own. muster-agent starts it,
-// watches the board (board.h) and ends it; nothing it does is believed: the writer verifies every
-// chunk against the signed index.
+// watches the shared progress (shared_progress.h) and ends it; nothing it does is believed: the
+// writer verifies every chunk against the signed index.
 //
 // A node is in one swarm, for minutes, among machines of its own hall. So: no DHT, no local
 // discovery, no exchange of peers (who is there is the tracker's decision alone), and no slots and
 // no choking by turns (a slot that is given up for ten seconds is most of an imaging). Web seeds
-// are the agent's affair: what it fetches from servers it offers here (board.h).
+// are the agent's affair: what it fetches from servers it offers here (shared_progress.h).
 #include "agent/peers/engine_disk.h"
 #include "agent/peers/shared_progress.h"
 
@@ -80,11 +80,11 @@ bool parse(int argc, char** argv, Arguments& out) {
   return !out.metainfo.empty() && !out.folder.empty() && !out.listen.empty();
 }
 
-/// The board, made new: an agent that maps it earlier sees no magic yet.
-class MappedBoard {
+/// The shared progress, made new: an agent that maps it earlier sees no magic yet.
+class MappedProgress {
  public:
-  MappedBoard(const std::string& file, std::uint32_t piece_bytes, std::uint32_t pieces)
-      : size_(agent::boardBytes(pieces)) {
+  MappedProgress(const std::string& file, std::uint32_t piece_bytes, std::uint32_t pieces)
+      : size_(agent::progressBytes(pieces)) {
     const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     void* memory = MAP_FAILED;
     if (fd >= 0 && ::ftruncate(fd, static_cast<off_t>(size_)) == 0)
@@ -92,32 +92,32 @@ class MappedBoard {
     const int error = errno;
     if (fd >= 0) ::close(fd);
     if (memory == MAP_FAILED) throw std::system_error(error, std::generic_category(), file);
-    board_ = new (memory) agent::Board{};
-    board_->piece_bytes = piece_bytes;
-    board_->pieces = pieces;
+    progress_ = new (memory) agent::SharedProgress{};
+    progress_->piece_bytes = piece_bytes;
+    progress_->pieces = pieces;
     std::atomic_thread_fence(std::memory_order_release);
-    std::memcpy(board_->magic, agent::kBoardMagic, sizeof board_->magic);
+    std::memcpy(progress_->magic, agent::kProgressMagic, sizeof progress_->magic);
   }
-  MappedBoard(const MappedBoard&) = delete;
-  ~MappedBoard() { ::munmap(board_, size_); }
-  agent::Board* operator->() { return board_; }
+  MappedProgress(const MappedProgress&) = delete;
+  ~MappedProgress() { ::munmap(progress_, size_); }
+  agent::SharedProgress* operator->() { return progress_; }
   void have(std::uint32_t piece) {
-    if (piece >= board_->pieces || agent::marksOf(board_)[piece].exchange(
-                                       agent::kHave, std::memory_order_release) == agent::kHave)
+    if (piece >= progress_->pieces || agent::marksOf(progress_)[piece].exchange(
+                                          agent::kHave, std::memory_order_release) == agent::kHave)
       return;
-    board_->have.fetch_add(1, std::memory_order_release);
+    progress_->have.fetch_add(1, std::memory_order_release);
   }
   void lost(std::uint32_t piece) {
-    if (piece < board_->pieces)
-      agent::marksOf(board_)[piece].store(agent::kLacking, std::memory_order_release);
+    if (piece < progress_->pieces)
+      agent::marksOf(progress_)[piece].store(agent::kLacking, std::memory_order_release);
   }
   /// Pieces that the agent has put into the store file.
   std::vector<std::uint32_t> takeOffered() {
     std::vector<std::uint32_t> pieces;
-    for (std::uint32_t i = 0; i < board_->pieces; ++i) {
+    for (std::uint32_t i = 0; i < progress_->pieces; ++i) {
       auto offered = agent::kOffered;
-      if (agent::marksOf(board_)[i].compare_exchange_strong(offered, agent::kTaken,
-                                                            std::memory_order_acquire))
+      if (agent::marksOf(progress_)[i].compare_exchange_strong(offered, agent::kTaken,
+                                                               std::memory_order_acquire))
         pieces.push_back(i);
     }
     return pieces;
@@ -125,7 +125,7 @@ class MappedBoard {
 
  private:
   std::size_t size_;
-  agent::Board* board_;
+  agent::SharedProgress* progress_;
 };
 
 lt::settings_pack settings(const Arguments& arguments) {
@@ -188,14 +188,14 @@ lt::add_torrent_params torrentOf(const Arguments& arguments) {
   return torrent;
 }
 
-void note(MappedBoard& board, const lt::alert& alert) {
+void note(MappedProgress& progress, const lt::alert& alert) {
   if (const auto* finished = lt::alert_cast<lt::piece_finished_alert>(&alert)) {
-    board.have(static_cast<std::uint32_t>(static_cast<int>(finished->piece_index)));
+    progress.have(static_cast<std::uint32_t>(static_cast<int>(finished->piece_index)));
   } else if (const auto* wrong = lt::alert_cast<lt::hash_failed_alert>(&alert)) {
-    board->wrong_pieces.fetch_add(1);
-    board.lost(static_cast<std::uint32_t>(static_cast<int>(wrong->piece_index)));
+    progress->wrong_pieces.fetch_add(1);
+    progress.lost(static_cast<std::uint32_t>(static_cast<int>(wrong->piece_index)));
   } else if (lt::alert_cast<lt::peer_ban_alert>(&alert)) {
-    board->banned.fetch_add(1);
+    progress->banned.fetch_add(1);
     std::fprintf(stderr, "%s\n", alert.message().c_str());
   } else if (lt::alert_cast<lt::tracker_error_alert>(&alert) ||
              lt::alert_cast<lt::listen_failed_alert>(&alert) ||
@@ -204,7 +204,7 @@ void note(MappedBoard& board, const lt::alert& alert) {
   }
 }
 
-void look(const lt::torrent_handle& torrent, MappedBoard& board) {
+void look(const lt::torrent_handle& torrent, MappedProgress& progress) {
   std::vector<lt::peer_info> peers;
   torrent.get_peer_info(peers);
   const auto there = [](const lt::peer_info& peer) {
@@ -212,16 +212,16 @@ void look(const lt::torrent_handle& torrent, MappedBoard& board) {
   };
   const auto status = torrent.status(lt::torrent_handle::query_pieces);
   for (const auto piece : status.pieces.range())  // should a word of it have been lost
-    if (status.pieces[piece]) board.have(static_cast<std::uint32_t>(static_cast<int>(piece)));
-  board->connected.store(
+    if (status.pieces[piece]) progress.have(static_cast<std::uint32_t>(static_cast<int>(piece)));
+  progress->connected.store(
       static_cast<std::uint32_t>(std::count_if(peers.begin(), peers.end(), there)));
-  board->from_peers.store(static_cast<std::uint64_t>(status.total_payload_download));
-  board->uploaded.store(static_cast<std::uint64_t>(status.total_payload_upload));
+  progress->from_peers.store(static_cast<std::uint64_t>(status.total_payload_download));
+  progress->uploaded.store(static_cast<std::uint64_t>(status.total_payload_upload));
 }
 
 /// The hash is looked at as that of any other piece, then peers are told.
-void add(const lt::torrent_handle& torrent, const Store& store, MappedBoard& board) {
-  for (const auto index : board.takeOffered()) {
+void add(const lt::torrent_handle& torrent, const Store& store, MappedProgress& progress) {
+  for (const auto index : progress.takeOffered()) {
     const lt::piece_index_t piece(static_cast<int>(index));
     torrent.add_piece(
         piece, std::vector<char>(store.piece(piece), store.piece(piece) + store.bytesOf(piece)));
@@ -235,11 +235,11 @@ void share(const Arguments& arguments) {
     throw std::runtime_error("the metainfo is not of one file, version 1");
   const Store store(arguments.folder + "/" + agent::kStoreFile,
                     static_cast<std::uint64_t>(info.total_size()), info.piece_length());
-  MappedBoard board(arguments.folder + "/" + agent::kBoardFile,
-                    static_cast<std::uint32_t>(info.piece_length()),
-                    static_cast<std::uint32_t>(info.num_pieces()));
+  MappedProgress progress(arguments.folder + "/" + agent::kProgressFile,
+                          static_cast<std::uint32_t>(info.piece_length()),
+                          static_cast<std::uint32_t>(info.num_pieces()));
   if (arguments.seed)
-    for (int i = 0; i < info.num_pieces(); ++i) board.have(static_cast<std::uint32_t>(i));
+    for (int i = 0; i < info.num_pieces(); ++i) progress.have(static_cast<std::uint32_t>(i));
 
   lt::session_params params(settings(arguments));
   params.disk_io_constructor = mappedDisk(store);
@@ -254,24 +254,24 @@ void share(const Arguments& arguments) {
     session.wait_for_alert(kAlertWait);
     session.pop_alerts(&alerts);
     for (const auto* alert : alerts) {
-      note(board, *alert);
+      note(progress, *alert);
       ready = ready || lt::alert_cast<lt::torrent_checked_alert>(alert);
     }
-    if (ready) add(handle, store, board);
+    if (ready) add(handle, store, progress);
     const auto now = std::chrono::steady_clock::now();
     if (now < next_look) continue;
-    look(handle, board);
+    look(handle, progress);
     next_look = now + kStatsEvery;
   }
   handle.pause();  // tells the tracker
   const auto until = std::chrono::steady_clock::now() + kFarewell;
-  bool told = arguments.announce.empty();
-  while (!told && std::chrono::steady_clock::now() < until) {
+  bool announced = arguments.announce.empty();
+  while (!announced && std::chrono::steady_clock::now() < until) {
     session.wait_for_alert(kAlertWait);
     session.pop_alerts(&alerts);
     for (const auto* alert : alerts)
-      told = told || lt::alert_cast<lt::tracker_reply_alert>(alert) ||
-             lt::alert_cast<lt::tracker_error_alert>(alert);
+      announced = announced || lt::alert_cast<lt::tracker_reply_alert>(alert) ||
+                  lt::alert_cast<lt::tracker_error_alert>(alert);
   }
 }
 

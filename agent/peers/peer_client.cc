@@ -69,7 +69,7 @@ std::unique_ptr<io::HttpClient> PeerSource::client() {
   return std::make_unique<PeerClient>(*this, make_http_());
 }
 
-void PeerSource::looked(const wire::PackIndex& index, const std::vector<char>& right) {
+void PeerSource::scanned(const wire::PackIndex& index, const std::vector<char>& right) {
   std::vector<Range> wanted;
   wanted_bytes_ = 0;
   for (std::size_t i = 0; i < index.chunks.size() && i < right.size(); ++i) {
@@ -86,7 +86,7 @@ void PeerSource::looked(const wire::PackIndex& index, const std::vector<char>& r
 
 PeerReport PeerSource::report() const {
   PeerReport report = report_;
-  if (swarm_) report.standing = swarm_->standing();
+  if (swarm_) report.status = swarm_->status();
   return report;
 }
 
@@ -219,7 +219,7 @@ Async<void> PeerSource::fetchShare(Range pieces, io::HttpClient* servers) {
   const auto offered = swarm_->offer(static_cast<std::uint32_t>(pieces.offset), response.body);
   if (!offered) {
     if (offered.error().code() == ErrorCode::Corrupt && std::erase(urls_to_share_, server) > 0)
-      report_.liars.push_back(fmt::format("{}: {}", server, offered.error().text()));
+      report_.corrupt_mirrors.push_back(fmt::format("{}: {}", server, offered.error().text()));
     co_return offered;
   }
   report_.shared_bytes += length;
@@ -232,7 +232,7 @@ Async<void> PeerSource::fetchShare(Range pieces, io::HttpClient* servers) {
 void PeerSource::leave(std::string why) {
   if (!swarm_) return;
   logWarning("peers", "the swarm is left: {}", why);
-  report_.standing = swarm_->standing();
+  report_.status = swarm_->status();
   report_.why_not = std::move(why);
   swarm_.reset();
 }

@@ -44,8 +44,8 @@ struct PeerReport {
   std::uint64_t asked_servers_bytes = 0;  ///< of ranges that the swarm could not give in time
   std::uint64_t shared_bytes = 0;         ///< fetched from servers for the swarm
   std::vector<std::string>
-      liars;  ///< servers whose pieces were wrong; not asked for shares any more
-  SwarmStanding standing;
+      corrupt_mirrors;  ///< servers whose pieces were wrong; not asked for shares any more
+  SwarmStatus status;
 };
 
 class PeerSource {
@@ -58,7 +58,7 @@ class PeerSource {
 
   /// What the writer will ask for: chunks that are not right on the disk. Before the first range;
   /// otherwise everything.
-  void looked(const wire::PackIndex& index, const std::vector<char>& right);
+  void scanned(const wire::PackIndex& index, const std::vector<char>& right);
   /// A client for one lane of the writer; the source must outlive it.
   std::unique_ptr<io::HttpClient> client();
   Async<io::HttpResponse> send(io::HttpRequest request, io::HttpClient* servers);

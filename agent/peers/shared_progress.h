@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What muster-peer and muster-agent tell each other, without a call: a file that both map.
+// What muster-peer and muster-agent report to each other, without a call: a file that both map.
 //
-//   Board, then one mark a piece:  lacking → have                     the engine: its hash was
-//   right and its bytes are in the store file
+//   SharedProgress, then one mark a piece:  lacking → have                     the engine: its hash
+//   was right and its bytes are in the store file
 //                                  lacking → offered → taken → have   the agent has fetched it from
 //                                  a server and put it into the store file
 //
@@ -16,11 +16,11 @@
 
 namespace muster::agent {
 
-inline constexpr char kBoardMagic[8] = {'m', 'p', 'e', 'e', 'r', '/', '1', '\0'};
-inline constexpr const char* kBoardFile = "board";  ///< in the swarm's folder
-inline constexpr const char* kStoreFile = "pack";   ///< sparse, as long as the pack
+inline constexpr char kProgressMagic[8] = {'m', 'p', 'e', 'e', 'r', '/', '1', '\0'};
+inline constexpr const char* kProgressFile = "progress";  ///< in the swarm's folder
+inline constexpr const char* kStoreFile = "pack";         ///< sparse, as long as the pack
 
-struct Board {
+struct SharedProgress {
   char magic[8];
   std::uint32_t piece_bytes, pieces;
   std::atomic<std::uint32_t> have;                  ///< pieces that are there
@@ -36,10 +36,14 @@ using PieceMark = std::atomic<unsigned char>;
 inline constexpr unsigned char kLacking = 0, kHave = 1, kOffered = 2, kTaken = 3;
 static_assert(sizeof(PieceMark) == 1 && PieceMark::is_always_lock_free);
 
-inline constexpr std::size_t boardBytes(std::uint32_t pieces) { return sizeof(Board) + pieces; }
-inline PieceMark* marksOf(Board* board) { return reinterpret_cast<PieceMark*>(board + 1); }
-inline const PieceMark* marksOf(const Board* board) {
-  return reinterpret_cast<const PieceMark*>(board + 1);
+inline constexpr std::size_t progressBytes(std::uint32_t pieces) {
+  return sizeof(SharedProgress) + pieces;
+}
+inline PieceMark* marksOf(SharedProgress* progress) {
+  return reinterpret_cast<PieceMark*>(progress + 1);
+}
+inline const PieceMark* marksOf(const SharedProgress* progress) {
+  return reinterpret_cast<const PieceMark*>(progress + 1);
 }
 
 }  // namespace muster::agent

@@ -74,44 +74,46 @@ Result<std::unique_ptr<Swarm>> Swarm::join(SwarmOptions options, PieceTable tabl
 
 Swarm::~Swarm() {
   if (engine_) engine_->terminate(kEngineGrace);
-  if (board_) ::munmap(board_, board_bytes_);
+  if (progress_) ::munmap(progress_, progress_bytes_);
   std::error_code ignored;
   fs::remove_all(options_.folder, ignored);
 }
 
 bool Swarm::alive() { return engine_->running(); }
 
-/// The engine makes the board when it has started, the magic last.
+/// The engine makes the shared progress when it has started, the magic last.
 bool Swarm::ready() {
-  if (board_) return true;
-  const io::Fd file(::open((options_.folder / kBoardFile).c_str(), O_RDWR | O_CLOEXEC));
+  if (progress_) return true;
+  const io::Fd file(::open((options_.folder / kProgressFile).c_str(), O_RDWR | O_CLOEXEC));
   struct stat about{};
   if (!file.valid() || ::fstat(file.get(), &about) != 0 ||
-      static_cast<std::size_t>(about.st_size) <= sizeof(Board))
+      static_cast<std::size_t>(about.st_size) <= sizeof(SharedProgress))
     return false;
   const auto size = static_cast<std::size_t>(about.st_size);
   void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   if (memory == MAP_FAILED) return false;
-  auto* board = static_cast<Board*>(memory);
-  const bool made = std::memcmp(board->magic, kBoardMagic, sizeof board->magic) == 0;
+  auto* progress = static_cast<SharedProgress*>(memory);
+  const bool made = std::memcmp(progress->magic, kProgressMagic, sizeof progress->magic) == 0;
   std::atomic_thread_fence(std::memory_order_acquire);
-  if (!made || boardBytes(board->pieces) != size || board->pieces != table_.pieces() ||
-      board->piece_bytes != table_.piece_bytes) {
+  if (!made || progressBytes(progress->pieces) != size || progress->pieces != table_.pieces() ||
+      progress->piece_bytes != table_.piece_bytes) {
     ::munmap(memory, size);
     return false;
   }
-  board_ = board;
-  board_bytes_ = size;
+  progress_ = progress;
+  progress_bytes_ = size;
   return true;
 }
 
-std::uint32_t Swarm::have() { return ready() ? board_->have.load(std::memory_order_acquire) : 0; }
+std::uint32_t Swarm::have() {
+  return ready() ? progress_->have.load(std::memory_order_acquire) : 0;
+}
 
 bool Swarm::has(std::uint64_t offset, std::uint64_t length) {
   if (!ready() || length == 0 || offset + length > table_.pack_bytes) return false;
-  const std::uint64_t last = (offset + length - 1) / board_->piece_bytes;
-  for (std::uint64_t piece = offset / board_->piece_bytes; piece <= last; ++piece)
-    if (marksOf(board_)[piece].load(std::memory_order_acquire) != kHave) return false;
+  const std::uint64_t last = (offset + length - 1) / progress_->piece_bytes;
+  for (std::uint64_t piece = offset / progress_->piece_bytes; piece <= last; ++piece)
+    if (marksOf(progress_)[piece].load(std::memory_order_acquire) != kHave) return false;
   return true;
 }
 
@@ -135,9 +137,9 @@ Result<std::string> Swarm::read(std::uint64_t offset, std::uint64_t length) cons
 
 std::string Swarm::unneeded() {
   if (!ready()) return {};
-  std::string bits((board_->pieces + 7) / 8, '\0');
-  for (std::uint32_t i = 0; i < board_->pieces; ++i) {
-    const bool lacking = marksOf(board_)[i].load(std::memory_order_relaxed) == kLacking &&
+  std::string bits((progress_->pieces + 7) / 8, '\0');
+  for (std::uint32_t i = 0; i < progress_->pieces; ++i) {
+    const bool lacking = marksOf(progress_)[i].load(std::memory_order_relaxed) == kLacking &&
                          (wanted_.empty() || wanted_[i] != 0);
     if (!lacking)
       bits[i / 8] = static_cast<char>(static_cast<unsigned char>(bits[i / 8]) | 0x80u >> i % 8);
@@ -156,7 +158,7 @@ Result<void> Swarm::offer(std::uint32_t first, std::string_view bytes) {
         table_.sha1.substr(std::size_t{piece} * wire::kPieceHashBytes, wire::kPieceHashBytes))
       return fail(ErrorCode::Corrupt,
                   fmt::format("piece {} of the pack is corrupt as it arrives", piece));
-    auto& mark = marksOf(board_)[piece];
+    auto& mark = marksOf(progress_)[piece];
     if (mark.load(std::memory_order_acquire) != kLacking) continue;  // a peer was faster
     const auto offset = static_cast<off_t>(std::uint64_t{piece} * table_.piece_bytes);
     if (!file.valid() || ::pwrite(file.get(), content.data(), content.size(), offset) !=
@@ -170,10 +172,10 @@ Result<void> Swarm::offer(std::uint32_t first, std::string_view bytes) {
   return {};
 }
 
-SwarmStanding Swarm::standing() {
+SwarmStatus Swarm::status() {
   if (!ready()) return {};
-  return {board_->pieces, board_->have,       board_->connected, board_->wrong_pieces,
-          board_->banned, board_->from_peers, board_->uploaded};
+  return {progress_->pieces, progress_->have,       progress_->connected, progress_->wrong_pieces,
+          progress_->banned, progress_->from_peers, progress_->uploaded};
 }
 
 }  // namespace muster::agent

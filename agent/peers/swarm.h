@@ -16,7 +16,7 @@
 
 namespace muster::agent {
 
-struct Board;
+struct SharedProgress;
 
 /// Whether the pieces may lie in memory: never more than half of what is free, so that writer and
 /// tools keep theirs.
@@ -31,7 +31,7 @@ struct SwarmOptions {
 };
 
 /// What one swarm has brought, for the report.
-struct SwarmStanding {
+struct SwarmStatus {
   std::uint32_t pieces = 0, have = 0, connected = 0, wrong_pieces = 0, banned = 0;
   std::uint64_t from_peers = 0, uploaded = 0;  ///< bytes
 };
@@ -77,7 +77,7 @@ class Swarm {
   /// Internal
   Result<void> offer(std::uint32_t first, std::string_view bytes);
   const PieceTable& table() const { return table_; }
-  SwarmStanding standing();
+  SwarmStatus status();
   pid_t pid() const { return engine_->pid(); }
 
  private:
@@ -87,8 +87,8 @@ class Swarm {
   std::unique_ptr<io::Child> engine_;
   PieceTable table_;
   std::string wanted_;
-  Board* board_ = nullptr;
-  std::size_t board_bytes_ = 0;
+  SharedProgress* progress_ = nullptr;
+  std::size_t progress_bytes_ = 0;
 };
 
 }  // namespace muster::agent

@@ -104,8 +104,8 @@ class PrivateFolder {
 
 Async<void> DeviceFirmwareTasks::readMstflint(wire::DeviceFirmware& out) {
   for (const auto& pci : nvidiaNics(tools_.root)) {
-    auto said = co_await call(tools_, mstflintQuery(pci));
-    auto info = said ? parseMstflint(*said) : Result<MstflintInfo>(fail(said.error()));
+    auto output = co_await call(tools_, mstflintQuery(pci));
+    auto info = output ? parseMstflint(*output) : Result<MstflintInfo>(fail(output.error()));
     if (!info && info.error().code() == ErrorCode::NotFound) co_return fail(info.error());
     if (!info) {
       out.troubles[std::string(wire::kMstflint)] = pci + ": " + info.error().str();
@@ -226,12 +226,12 @@ Async<void> DeviceFirmwareTasks::checkFile(fs::path file, std::string sha256) {
 
 Async<void> DeviceFirmwareTasks::checkImage(wire::FirmwareTask task, fs::path file) {
   if (task.way == wire::kNvme) co_return Result<void>();
-  CO_TRY(said, co_await call(tools_, task.way == wire::kMstflint ? mstflintQueryImage(file)
-                                                                 : fwupdDetails(file)));
+  CO_TRY(output, co_await call(tools_, task.way == wire::kMstflint ? mstflintQueryImage(file)
+                                                                   : fwupdDetails(file)));
   if (task.way == wire::kMstflint) {
-    CO_TRY(info, parseMstflint(said));
-    if (agent::fits(wire::DeviceVersion{task.way, "", "", {info.psid}, "", ""}, task.way,
-                    task.match) &&
+    CO_TRY(info, parseMstflint(output));
+    if (wire::fits(wire::DeviceVersion{task.way, "", "", {info.psid}, "", ""}, task.way,
+                   task.match) &&
         info.version == task.version)
       co_return Result<void>();
     co_return fail(
@@ -239,7 +239,7 @@ Async<void> DeviceFirmwareTasks::checkImage(wire::FirmwareTask task, fs::path fi
         fmt::format("the image is {} for {}, the baseline declares {} for {}; nothing was written",
                     info.version, info.psid, task.version, task.match));
   }
-  CO_TRY(versions, parseFwupdDetails(said));
+  CO_TRY(versions, parseFwupdDetails(output));
   if (versions.size() == 1 && versions.front() == task.version) co_return Result<void>();
   co_return fail(ErrorCode::Corrupt,
                  fmt::format("the cabinet brings {}, the baseline declares {}; nothing was written",
@@ -311,7 +311,7 @@ Async<nlohmann::json> DeviceFirmwareTasks::installAlone(wire::FirmwareTask task,
   CO_TRY_OK(co_await checkImage(task, file));
   for (const auto& device : left) {
     if (context->cancelled())
-      co_return fail(ErrorCode::Timeout, fmt::format("was told to stop after {} of {} devices",
+      co_return fail(ErrorCode::Timeout, fmt::format("was cancelled after {} of {} devices",
                                                      written.size(), left.size()));
     context->progress(
         0.1 + 0.9 * static_cast<double>(written.size()) / static_cast<double>(left.size()),

@@ -103,7 +103,7 @@ Result<Params> parse(const nlohmann::json& json) {
                  "prove who it is");
   if (!params.repository_url.empty() && !io::describeCertificate(params.repository_ca_pem)) {
     reader.wrong("repository_ca_pem",
-                 "is no certificate; without it nobody vouches for the packages");
+                 "is no certificate; without it the packages cannot be verified");
   }
   if (!params.netdev.empty() && !isWord(params.netdev, ".-_"))
     reader.wrong("netdev", "is no name of a network device");
@@ -144,10 +144,10 @@ Async<std::string> packageTool(TaskTools tools, std::string program, std::vector
   command.timeout = limit;
   CO_TRY(exit, co_await tools.processes.run(std::move(command)));
   if (exit.code == 0) co_return exit.out;
-  std::string said = exit.err.empty() ? exit.out : exit.err;
-  if (said.size() > 2000) said = "…" + said.substr(said.size() - 2000);
+  std::string output = exit.err.empty() ? exit.out : exit.err;
+  if (output.size() > 2000) output = "…" + output.substr(output.size() - 2000);
   co_return fail(ErrorCode::Unavailable,
-                 fmt::format("{} ended with {}: {}", program, exit.code, said));
+                 fmt::format("{} ended with {}: {}", program, exit.code, output));
 }
 
 /// Of the system below `root`, which need not be the one that runs.

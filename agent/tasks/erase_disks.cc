@@ -4,7 +4,7 @@
 #include "base/io/files.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
-#include "wire/wipe_guard.h"
+#include "wire/task_reason.h"
 
 #include <nlohmann/json.hpp>
 

@@ -52,7 +52,7 @@ std::string textOf(const json& object, const char* key) {
 
 std::unexpected<Error> notUnderstood(std::string_view program, std::string_view text) {
   return fail(ErrorCode::Corrupt,
-              fmt::format("{} says what is not understood: {}", program,
+              fmt::format("the output of {} was not understood: {}", program,
                           text.empty() ? "nothing" : std::string(cutToBytes(text, kQuotedBytes))));
 }
 

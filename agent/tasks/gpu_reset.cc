@@ -70,10 +70,10 @@ Async<std::string> nvidiaSmi(TaskTools tools, std::vector<std::string> args,
   co_return co_await runTool(tools, "nvidia-smi", std::move(args), limit);
 }
 
-Async<std::vector<wire::Gpu>> listGpus(TaskTools tools) {
+Async<std::vector<Gpu>> listGpus(TaskTools tools) {
   std::vector<std::string> args = {"--query-gpu=index,pci.bus_id", "--format=csv,noheader"};
   CO_TRY(out, co_await nvidiaSmi(tools, std::move(args), kAskLimit));
-  std::vector<wire::Gpu> gpus;
+  std::vector<Gpu> gpus;
   for (const auto& row : rowsOf(out)) {
     if (row.size() != 2)
       co_return fail(ErrorCode::Corrupt,
@@ -84,16 +84,16 @@ Async<std::vector<wire::Gpu>> listGpus(TaskTools tools) {
 }
 
 /// Programs that compute there, as the driver knows them.
-Async<std::vector<std::string>> computing(TaskTools tools, std::vector<wire::Gpu> gpus) {
+Async<std::vector<std::string>> computing(TaskTools tools, std::vector<Gpu> gpus) {
   std::vector<std::string> args = {"--query-compute-apps=gpu_bus_id,pid,process_name",
                                    "--format=csv,noheader"};
   CO_TRY(out, co_await nvidiaSmi(tools, std::move(args), kAskLimit));
   std::vector<std::string> users;
   for (const auto& row : rowsOf(out)) {
     if (row.size() < 3)
-      co_return fail(ErrorCode::Corrupt,
-                     "nvidia-smi does not say who computes: " + out.substr(0, wire::kMaxNameBytes));
-    const bool here = std::any_of(gpus.begin(), gpus.end(), [&row](const wire::Gpu& gpu) {
+      co_return fail(ErrorCode::Corrupt, "nvidia-smi did not list the compute processes: " +
+                                             out.substr(0, wire::kMaxNameBytes));
+    const bool here = std::any_of(gpus.begin(), gpus.end(), [&row](const Gpu& gpu) {
       return gpu.address == addressOf(row[0]);
     });
     if (here) users.push_back(fmt::format("{} ({})", row[1], row[2]));
@@ -103,7 +103,7 @@ Async<std::vector<std::string>> computing(TaskTools tools, std::vector<wire::Gpu
 
 /// Programs that hold a device file: also those that have not begun to compute, and those of other
 /// name spaces.
-std::vector<std::string> holding(const fs::path& root, const std::vector<wire::Gpu>& gpus) {
+std::vector<std::string> holding(const fs::path& root, const std::vector<Gpu>& gpus) {
   std::vector<std::string> users;
   std::error_code ignored;
   for (const auto& process : fs::directory_iterator(root / "proc", ignored)) {
@@ -117,7 +117,7 @@ std::vector<std::string> holding(const fs::path& root, const std::vector<wire::G
     std::error_code gone;
     for (const auto& fd : fs::directory_iterator(process.path() / "fd", gone)) {
       const auto target = fs::read_symlink(fd.path(), gone).string();
-      const bool here = std::any_of(gpus.begin(), gpus.end(), [&target](const wire::Gpu& gpu) {
+      const bool here = std::any_of(gpus.begin(), gpus.end(), [&target](const Gpu& gpu) {
         return target == "/dev/nvidia" + gpu.index;
       });
       if (!here) continue;
@@ -128,11 +128,11 @@ std::vector<std::string> holding(const fs::path& root, const std::vector<wire::G
   return users;
 }
 
-Result<std::vector<wire::Gpu>> chosen(const std::vector<wire::Gpu>& all,
-                                      const std::vector<std::string>& wanted) {
-  std::vector<wire::Gpu> out;
+Result<std::vector<Gpu>> chosen(const std::vector<Gpu>& all,
+                                const std::vector<std::string>& wanted) {
+  std::vector<Gpu> out;
   for (const auto& address : wanted) {
-    const auto found = std::find_if(all.begin(), all.end(), [&address](const wire::Gpu& gpu) {
+    const auto found = std::find_if(all.begin(), all.end(), [&address](const Gpu& gpu) {
       return gpu.address == addressOf(address);
     });
     if (found == all.end())
@@ -146,7 +146,7 @@ Result<std::vector<wire::Gpu>> chosen(const std::vector<wire::Gpu>& all,
   return out;
 }
 
-Async<void> nobodyUses(TaskTools tools, std::vector<wire::Gpu> gpus) {
+Async<void> nobodyUses(TaskTools tools, std::vector<Gpu> gpus) {
   CO_TRY(users, co_await computing(tools, gpus));
   auto held = holding(tools.root, gpus);
   users.insert(users.end(), std::make_move_iterator(held.begin()),

@@ -36,9 +36,10 @@ Async<std::string> runTool(TaskTools tools, std::string program, std::vector<std
   auto words = command.str();
   CO_TRY(exit, co_await tools.processes.run(std::move(command)));
   if (exit.code == 0) co_return exit.out;
-  std::string said = exit.err.empty() ? exit.out : exit.err;
-  if (said.size() > kQuotedBytes) said = "…" + said.substr(said.size() - kQuotedBytes);
-  co_return fail(ErrorCode::Internal, fmt::format("{} ended with {}: {}", words, exit.code, said));
+  std::string output = exit.err.empty() ? exit.out : exit.err;
+  if (output.size() > kQuotedBytes) output = "…" + output.substr(output.size() - kQuotedBytes);
+  co_return fail(ErrorCode::Internal,
+                 fmt::format("{} ended with {}: {}", words, exit.code, output));
 }
 
 TaskHandlers makeHandlers(wire::Mode mode, TaskTools tools,

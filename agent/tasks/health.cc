@@ -84,7 +84,8 @@ int intAt(const json& object, const json::json_pointer& path) {
 
 Result<std::vector<wire::Symptom>> parseSmart(std::string_view text, const std::string& device) {
   const auto parsed = jsonOrNone(text, kToolJson);
-  if (!parsed.is_object()) return fail(ErrorCode::Corrupt, "smartctl said no JSON about " + device);
+  if (!parsed.is_object())
+    return fail(ErrorCode::Corrupt, "smartctl printed no JSON about " + device);
   std::vector<wire::Symptom> out;
   using Path = json::json_pointer;
   if (!flagAt(parsed, Path("/smart_status/passed"), true))
@@ -207,15 +208,15 @@ Task<void> HealthSense::gpus(wire::HealthReport& report) {
   state = gpus_ ? std::string(wire::kSourceOk) : std::string(wire::kSourceStarting);
   if (gpu_silences_ >= kSilencesMeant) state = trouble;
   if (!gpus_) co_return;
-  const auto said = gpus_->sources.find("gpu");
+  const auto source = gpus_->sources.find("gpu");
   if (gpu_silences_ == 0)
-    state = said == gpus_->sources.end() ? "the tool did not say" : said->second;
+    state = source == gpus_->sources.end() ? "the tool did not report it" : source->second;
   const auto listed = gpus_->sources.find("gpus");
   std::size_t count = 0;
   if (listed != gpus_->sources.end())
     std::from_chars(listed->second.data(), listed->second.data() + listed->second.size(), count);
   most_gpus_ = std::max(most_gpus_, count);
-  if (count < most_gpus_ && said != gpus_->sources.end() && said->second == wire::kSourceOk)
+  if (count < most_gpus_ && source != gpus_->sources.end() && source->second == wire::kSourceOk)
     report.symptoms.push_back({"gpu.lost", "", most_gpus_ - count,
                                fmt::format("{} GPUs are seen, {} were", count, most_gpus_)});
   report.symptoms.insert(report.symptoms.end(), gpus_->symptoms.begin(), gpus_->symptoms.end());

@@ -105,11 +105,14 @@ bool isDisk(const fs::path& block) {
   return real && line(block / "removable") != "1" && line(block / "size") != "0";
 }
 
-std::string contentOf(const TaskTools& tools, const fs::path& device) {
-  if (!tools.disk_content) return "unknown: nothing can look at it";
+DiskContent contentOf(const TaskTools& tools, const fs::path& device) {
+  constexpr auto kOther = wire::DiskUse::Other;
+  if (!tools.disk_content) return {kOther, "unknown: nothing can look at it"};
   auto content = tools.disk_content(device);
-  if (!content) return "unreadable: " + content.error().str().substr(0, wire::kMaxNameBytes / 2);
-  return content->empty() ? "unknown: no answer" : content->substr(0, wire::kMaxNameBytes / 2);
+  if (!content)
+    return {kOther, "unreadable: " + content.error().str().substr(0, wire::kMaxNameBytes / 2)};
+  if (content->text.empty()) return {kOther, "unknown: no answer"};
+  return {content->use, content->text.substr(0, wire::kMaxNameBytes / 2)};
 }
 
 std::vector<wire::Disk> disks(const TaskTools& tools) {
@@ -122,7 +125,9 @@ std::vector<wire::Disk> disks(const TaskTools& tools) {
     disk.wwn = firstOf(block, {"wwid", "device/wwid"});
     disk.model = firstOf(block, {"device/model"});
     disk.size_bytes = std::strtoull(line(block / "size").c_str(), nullptr, 10) * kSectorBytes;
-    disk.content = contentOf(tools, tools.root / "dev" / block.filename());
+    auto content = contentOf(tools, tools.root / "dev" / block.filename());
+    disk.content = std::move(content.text);
+    disk.use = content.use;
     found.push_back(std::move(disk));
   }
   return found;
@@ -199,8 +204,8 @@ namespace {
 /// lldpd knows at once; without it frames are waited for.
 Async<std::vector<wire::Neighbour>> neighbours(TaskTools tools, std::chrono::seconds limit) {
   std::vector<std::string> args = {"-f", "json"};
-  if (auto said = co_await runTool(tools, "lldpctl", std::move(args), kGpuLimit)) {
-    auto known = parseLldpctl(*said);
+  if (auto output = co_await runTool(tools, "lldpctl", std::move(args), kGpuLimit)) {
+    auto known = parseLldpctl(*output);
     if (known && !known->empty()) co_return known;
   }
   auto context = std::make_shared<TaskContext>("lldp", limit + kGpuLimit);

@@ -255,9 +255,9 @@ Async<void> bringUp(TaskTools tools, const ServiceRow& service, Changes changes,
     std::vector<std::string> words = {verb, unit};
     if (const auto started = co_await systemctl(tools, std::move(words), kStartLimit);
         !started) {  // systemctl only says where to look
-      const auto said = co_await lastWords(tools, unit);
+      const auto output = co_await lastWords(tools, unit);
       co_return fail(started.error().code(),
-                     fmt::format("{} did not {}; its last words: {}", unit, verb, said));
+                     fmt::format("{} did not {}; its last output: {}", unit, verb, output));
     }
   }
   co_return co_await untilActive(tools, unit, kStartLimit);
@@ -336,7 +336,7 @@ Task<std::string> nodeServiceProbe(TaskTools tools, std::string name) {
     co_return "changed: " + changed;
   const auto state = co_await unitState(tools, std::string(service->unit));
   if (state != "active")
-    co_return "not active: " + (state.empty() ? "systemd does not tell" : state);
+    co_return "not active: " + (state.empty() ? "systemd did not report" : state);
   const auto rival = co_await activeRival(tools, service->rivals);
   co_return rival.empty() ? note->at("value").get<std::string>() : "rival: " + rival;
 }

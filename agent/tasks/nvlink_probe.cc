@@ -41,7 +41,7 @@ Result<std::string> imexState(std::string_view text) {
   if (!parsed.is_object() || !parsed.contains("status") || !parsed["status"].is_string() ||
       !parsed.contains("nodes") || !parsed["nodes"].is_object())
     return fail(ErrorCode::Corrupt,
-                fmt::format("nvidia-imex-ctl -N -j said: {}", text.substr(0, 200)));
+                fmt::format("nvidia-imex-ctl -N -j printed: {}", text.substr(0, 200)));
   const auto status = parsed["status"].get<std::string>();
   std::vector<std::string> wrong;
   std::set<std::string> versions;

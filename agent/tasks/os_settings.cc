@@ -5,7 +5,7 @@
 #include "base/io/files.h"
 #include "base/json_output.h"
 #include "wire/json_reader.h"
-#include "wire/restart_words.h"
+#include "wire/task_reason.h"
 
 #include <fnmatch.h>
 #include <algorithm>
@@ -334,7 +334,7 @@ Async<void> restartFor(TaskTools tools, std::string driver, std::string reason,
   const bool ordered = !markersOf(tools.root, boot).empty();
   CO_TRY_OK(io::makeDirs(marker.parent_path()));
   CO_TRY_OK(io::writeFileAtomic(marker, boot + "\n" + intent + "\n" + reason));
-  context->progress(kRestartFraction, std::string(wire::kRestarting) + reason);
+  context->progress(kRestartFraction, "restarting: " + reason, {wire::TaskReason::Restarting});
   std::error_code ignored;
   if (!ordered) {
     // In a moment, so that the controller hears of it and listens to the console.

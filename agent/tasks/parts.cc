@@ -182,7 +182,7 @@ Result<NicDriver> nicDriver(const std::string& interface) {
   request.ifr_data = reinterpret_cast<char*>(&info);
   if (!socket.valid() || ::ioctl(socket.get(), SIOCETHTOOL, &request) != 0)
     return fail(ErrorCode::NotFound,
-                fmt::format("{} does not say what drives it: {}", interface, std::strerror(errno)));
+                fmt::format("{} does not name its driver: {}", interface, std::strerror(errno)));
   auto text = [](const char* field, std::size_t size) {
     return clean(std::string_view(field, ::strnlen(field, size)));
   };

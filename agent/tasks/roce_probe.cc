@@ -66,7 +66,7 @@ Task<json> dcb(TaskTools tools, std::string what, std::string interface) {
   if (!out) co_return json{{"error", out.error().str()}};
   auto parsed = jsonOrNone(*out, kToolJson);
   co_return parsed.is_object() ? parsed
-                               : json{{"error", "dcb said no JSON: " + out->substr(0, 200)}};
+                               : json{{"error", "dcb printed no JSON: " + out->substr(0, 200)}};
 }
 
 /// Its first IPv4 address; empty: none.
@@ -109,10 +109,10 @@ Task<std::string> pingOnce(TaskTools tools, std::string interface, std::string a
 Task<std::string> roceProbe(TaskTools tools) {
   json out = json::object();
   std::vector<std::string> json_args = {"-f", "json"};
-  auto told = co_await runTool(tools, "lldpctl", std::move(json_args), kToolLimit);
-  const auto neighbours = told ? parseLldpctl(*told).value_or(std::vector<wire::Neighbour>{})
-                               : std::vector<wire::Neighbour>{};
-  const auto frames = told ? frameSizes(*told) : std::map<std::string, int>();
+  auto output = co_await runTool(tools, "lldpctl", std::move(json_args), kToolLimit);
+  const auto neighbours = output ? parseLldpctl(*output).value_or(std::vector<wire::Neighbour>{})
+                                 : std::vector<wire::Neighbour>{};
+  const auto frames = output ? frameSizes(*output) : std::map<std::string, int>();
   for (const auto& device : childrenOf(tools.root / "sys/class/infiniband")) {
     const auto interface = interfaceOf(device);
     if (lineOf(device / "ports/1/link_layer") != "Ethernet" || interface.empty()) continue;

@@ -42,8 +42,8 @@ Async<void> untilActive(TaskTools tools, std::string unit, std::chrono::seconds 
   const auto words = co_await lastWords(tools, unit);
   co_return fail(
       state == "failed" ? ErrorCode::Internal : ErrorCode::Timeout,
-      fmt::format("{} is {}; its last words: {}", unit,
-                  state.empty() ? "in a state that systemd does not tell" : state, words));
+      fmt::format("{} is {}; its last output: {}", unit,
+                  state.empty() ? "in a state that systemd did not report" : state, words));
 }
 
 }  // namespace muster::agent

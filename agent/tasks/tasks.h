@@ -5,6 +5,7 @@
 #pragma once
 
 #include "agent/core/agent.h"
+#include "agent/core/disk_content.h"
 #include "agent/core/task_context.h"
 #include "base/clock.h"
 #include "base/io/crypto.h"
@@ -27,8 +28,8 @@ struct TaskTools {
   Clock& clock;
   std::filesystem::path self =
       "/proc/self/exe";  ///< this program, run again for what may crash or hang (NVML, checks)
-  /// What a block device holds: "none" only when really blank. Blocking.
-  std::function<Result<std::string>(const std::filesystem::path&)> disk_content;
+  /// What a block device holds. Blocking.
+  std::function<Result<DiskContent>(const std::filesystem::path&)> disk_content;
   /// The node's key and certificate as they are now, for who fetches from the controller. Errors:
   /// Corrupt, NotFound
   std::function<Result<io::TlsIdentity>()> identity = {};

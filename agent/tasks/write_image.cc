@@ -6,7 +6,7 @@
 #include "agent/peers/peer_client.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
-#include "wire/wipe_guard.h"
+#include "wire/task_reason.h"
 
 namespace muster::agent {
 namespace {
@@ -42,11 +42,11 @@ nlohmann::json describe(const PeerReport& report) {
           {"served_bytes", report.served_bytes},
           {"asked_servers_bytes", report.asked_servers_bytes},
           {"shared_bytes", report.shared_bytes},
-          {"from_peers_bytes", report.standing.from_peers},
-          {"uploaded_bytes", report.standing.uploaded},
-          {"wrong_pieces", report.standing.wrong_pieces},
-          {"banned_peers", report.standing.banned},
-          {"liars", report.liars}};
+          {"from_peers_bytes", report.status.from_peers},
+          {"uploaded_bytes", report.status.uploaded},
+          {"wrong_pieces", report.status.wrong_pieces},
+          {"banned_peers", report.status.banned},
+          {"corrupt_mirrors", report.corrupt_mirrors}};
 }
 
 WriterDeps depsFor(const TaskTools& tools, Certify certify, const WriteImageParams& params,
@@ -59,8 +59,8 @@ WriterDeps depsFor(const TaskTools& tools, Certify certify, const WriteImagePara
       [context](double fraction, const std::string& text) { context->progress(fraction, text); },
       tools.provisioning_mac};
   if (peers)
-    deps.looked = [peers](const wire::PackIndex& index, const std::vector<char>& right) {
-      peers->looked(index, right);
+    deps.scanned = [peers](const wire::PackIndex& index, const std::vector<char>& right) {
+      peers->scanned(index, right);
     };
   return deps;
 }
@@ -105,7 +105,7 @@ TaskHandler liveHandler(TaskTools tools, Certify certify) {
   };
 }
 
-std::function<Result<std::string>(const std::filesystem::path&)> diskContent() {
+std::function<Result<DiskContent>(const std::filesystem::path&)> diskContent() {
   return describeDiskContent;
 }
 

@@ -12,6 +12,6 @@ TaskHandler imageHandler(TaskTools tools, Certify certify);
 /// StartImage: brings a live image into memory, so that it can take over.
 TaskHandler liveHandler(TaskTools tools, Certify certify);
 /// What a block device holds, as the writer sees it.
-std::function<Result<std::string>(const std::filesystem::path&)> diskContent();
+std::function<Result<DiskContent>(const std::filesystem::path&)> diskContent();
 
 }  // namespace muster::agent

@@ -84,7 +84,7 @@ Result<void> BootLog::append(std::string_view bytes) {
   return {};
 }
 
-Result<BootLog> BootShelf::begin(WallTime now, const std::string& why) {
+Result<BootLog> BootLogArchive::begin(WallTime now, const std::string& why) {
   TRY_OK(io::makeDirs(folder_, 0700));
   TRY(numbers, numbersIn(folder_));
   const int number = numbers.empty() ? 1 : numbers.back() + 1;
@@ -98,14 +98,14 @@ Result<BootLog> BootShelf::begin(WallTime now, const std::string& why) {
   return BootLog(number, folder);
 }
 
-Result<std::vector<KeptBoot>> BootShelf::boots() const {
+Result<std::vector<KeptBoot>> BootLogArchive::boots() const {
   TRY(numbers, numbersIn(folder_));
   std::vector<KeptBoot> out;
   for (const int number : numbers) out.push_back(aboutOf(folder_ / std::to_string(number), number));
   return out;
 }
 
-Result<std::string> BootShelf::read(int number) const {
+Result<std::string> BootLogArchive::read(int number) const {
   const auto folder = folder_ / std::to_string(number);
   std::error_code error;
   if (!fs::is_directory(folder, error))

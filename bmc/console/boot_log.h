@@ -54,9 +54,10 @@ struct KeptBoot {
 };
 
 /// The boots of one node.
-class BootShelf {
+class BootLogArchive {
  public:
-  BootShelf(const std::filesystem::path& root, const NodeName& node) : folder_(root / node.str()) {}
+  BootLogArchive(const std::filesystem::path& root, const NodeName& node)
+      : folder_(root / node.str()) {}
   /// A new boot; the oldest beyond kKeptBoots go.
   Result<BootLog> begin(WallTime now, const std::string& why);
   /// Oldest first. Errors: Unavailable; none when nothing was kept

@@ -52,8 +52,8 @@ bool isCommandLine(const std::string& text) {
 }
 
 /// What is declared holds; what is not, the BMC says.
-Result<SshPlace> placeFrom(const SerialPlace& told, const inventory::ConsoleSpec& spec,
-                           const NodeName& node) {
+Result<SshConsoleEndpoint> placeFrom(const SerialConsoleEndpoint& told,
+                                     const inventory::ConsoleSpec& spec, const NodeName& node) {
   if (!told.ssh)
     return fail(ErrorCode::NotFound,
                 fmt::format("the BMC of {} does not offer its serial console by SSH{}", node.str(),
@@ -64,18 +64,19 @@ Result<SshPlace> placeFrom(const SerialPlace& told, const inventory::ConsoleSpec
                 fmt::format("the BMC of {} offers its serial console by SSH, but does not say by "
                             "what command; declare it: console: {{via: redfish, command: …}}",
                             node.str()));
-  return SshPlace{spec.port.value_or(told.ssh_port.value_or(kSshPort)),
-                  spec.command.empty() ? *told.ssh_command : spec.command};
+  return SshConsoleEndpoint{spec.port.value_or(told.ssh_port.value_or(kSshPort)),
+                            spec.command.empty() ? *told.ssh_command : spec.command};
 }
 
 /// A BMC that tells of no console may have one all the same, where it is declared.
-Async<SshPlace> askForPlace(ConsoleServices use, inventory::ConsoleSpec spec, NodeName node) {
+Async<SshConsoleEndpoint> askForPlace(ConsoleServices use, inventory::ConsoleSpec spec,
+                                      NodeName node) {
   auto told = co_await use.bmcs.at(node).serialConsole();
   if (!told && told.error().code() == ErrorCode::NotFound && spec.port)
-    co_return SshPlace{*spec.port, spec.command};
+    co_return SshConsoleEndpoint{*spec.port, spec.command};
   if (!told) co_return std::unexpected(std::move(told).error());
   CO_TRY(place, placeFrom(*told, spec, node));
-  CO_TRY_OK(TrustMemory(use.store, node).setConsolePlace(*told));
+  CO_TRY_OK(TrustMemory(use.store, node).setConsoleEndpoint(*told));
   co_return place;
 }
 
@@ -88,12 +89,13 @@ std::unique_ptr<ConsoleSource> sshOf(const ConsoleServices& use, const inventory
   if (!account) return makeNoConsole(account.error().text());
   SshOptions options{hostOf(node.bmc.url), node.name, std::move(*account), {}, {}, {}, {}, run};
   if (spec.port && !spec.command.empty()) {
-    options.place = SshPlace{*spec.port, spec.command};
+    options.place = SshConsoleEndpoint{*spec.port, spec.command};
   } else {
     options.ask = [use, spec, name = node.name] { return askForPlace(use, spec, name); };
-    const auto known = TrustMemory(use.store, node.name).consolePlace();
-    const auto place = known && *known ? placeFrom(**known, spec, node.name)
-                                       : Result<SshPlace>(fail(ErrorCode::NotFound, "not known"));
+    const auto known = TrustMemory(use.store, node.name).consoleEndpoint();
+    const auto place = known && *known
+                           ? placeFrom(**known, spec, node.name)
+                           : Result<SshConsoleEndpoint>(fail(ErrorCode::NotFound, "not known"));
     if (place) options.place = *place;
   }
   auto* store = &use.store;
@@ -160,7 +162,7 @@ std::unique_ptr<ConsoleSource> consoleOf(const ConsoleServices& use, const inven
 
 }  // namespace
 
-ConsoleFinder inventoryConsoles(ConsoleServices use, std::filesystem::path run_folder) {
+ConsoleFactory makeConsoleFactory(ConsoleServices use, std::filesystem::path run_folder) {
   return
       [use, run = std::move(run_folder)](const NodeName& name) -> std::unique_ptr<ConsoleSource> {
         const auto* node = use.cluster.findNode(name);

@@ -120,23 +120,24 @@ Task<void> expire(At at, Clock& clock) {
         asio::cancellation_type::terminal);  // the slot of one that has ended leads nowhere
 }
 
-class Desk final : public Consoles {
+class ConsoleRecorder final : public Consoles {
  public:
-  Desk(ConsoleFinder finder, std::filesystem::path kept, Clock& clock, Workers& workers)
-      : finder_(std::move(finder)), kept_(std::move(kept)), clock_(clock), workers_(workers) {}
-  ~Desk() override {
+  ConsoleRecorder(ConsoleFactory factory, std::filesystem::path kept, Clock& clock,
+                  Workers& workers)
+      : factory_(std::move(factory)), kept_(std::move(kept)), clock_(clock), workers_(workers) {}
+  ~ConsoleRecorder() override {
     for (auto& [node, at] : captures_) at->stopped = true;
   }
 
   Task<void> bootBegins(NodeName node, std::string why, std::function<bool()> is_up) override {
     std::erase_if(captures_, [](const auto& entry) { return entry.second->ended; });
     auto known = captures_.find(node);
-    auto source = known == captures_.end() ? finder_(node) : nullptr;
+    auto source = known == captures_.end() ? factory_(node) : nullptr;
     if (known == captures_.end() && !source) co_return;
     const auto now = clock_.now();
     auto log = co_await offload<Result<std::shared_ptr<BootLog>>>(
         workers_, [kept = kept_, node, why, now]() -> Result<std::shared_ptr<BootLog>> {
-          TRY(log, BootShelf(kept, node).begin(now, why));
+          TRY(log, BootLogArchive(kept, node).begin(now, why));
           return std::make_shared<BootLog>(std::move(log));
         });
     if (!log) {
@@ -152,7 +153,7 @@ class Desk final : public Consoles {
       known->second->until = clock_.steady() + kCaptureLimit;
       co_return;
     }
-    if (!source) source = finder_(node);
+    if (!source) source = factory_(node);
     if (captures_.size() >= kMaxCaptures) {
       (void)(*log)->append(
           fmt::format("[muster: not listened to, {} other boots are]\n", captures_.size()));
@@ -178,7 +179,7 @@ class Desk final : public Consoles {
       return linesOf(known->second->boot, known->second->ring);
     if (known != captures_.end() && !known->second->trouble.empty())
       return linesOf(known->second->boot, "[muster: " + known->second->trouble + "]");
-    const BootShelf shelf(kept_, node);
+    const BootLogArchive shelf(kept_, node);
     const auto boots = shelf.boots();
     if (!boots || boots->empty()) return {};
     const auto text = shelf.read(boots->back().number);
@@ -224,7 +225,7 @@ class Desk final : public Consoles {
     }
   }
 
-  ConsoleFinder finder_;
+  ConsoleFactory factory_;
   std::filesystem::path kept_;
   Clock& clock_;
   Workers& workers_;
@@ -233,9 +234,10 @@ class Desk final : public Consoles {
 
 }  // namespace
 
-std::unique_ptr<Consoles> makeConsoles(ConsoleFinder finder, std::filesystem::path kept_folder,
+std::unique_ptr<Consoles> makeConsoles(ConsoleFactory factory, std::filesystem::path kept_folder,
                                        Clock& clock, Workers& workers) {
-  return std::make_unique<Desk>(std::move(finder), std::move(kept_folder), clock, workers);
+  return std::make_unique<ConsoleRecorder>(std::move(factory), std::move(kept_folder), clock,
+                                           workers);
 }
 
 }  // namespace muster::bmc

@@ -24,7 +24,7 @@ inline constexpr std::chrono::seconds kOpenWait{
     5};  ///< a boot waits no longer for somebody to listen
 
 /// nullptr: the node has no console.
-using ConsoleFinder = std::function<std::unique_ptr<ConsoleSource>(const NodeName&)>;
+using ConsoleFactory = std::function<std::unique_ptr<ConsoleSource>(const NodeName&)>;
 
 class Consoles {
  public:
@@ -43,7 +43,7 @@ class Consoles {
   virtual Async<void> close() = 0;
 };
 
-std::unique_ptr<Consoles> makeConsoles(ConsoleFinder finder, std::filesystem::path kept_folder,
+std::unique_ptr<Consoles> makeConsoles(ConsoleFactory factory, std::filesystem::path kept_folder,
                                        Clock& clock, Workers& workers);
 
 /// What consoles need of their process; all of it outlives them. `bmcs` are asked only where the
@@ -57,7 +57,7 @@ struct ConsoleServices {
 };
 /// What the inventory says. The line is shared (shared.h): RUN is the same for all processes of a
 /// state.
-ConsoleFinder inventoryConsoles(ConsoleServices use, std::filesystem::path run_folder);
+ConsoleFactory makeConsoleFactory(ConsoleServices use, std::filesystem::path run_folder);
 
 /// The fleet, but whatever starts a machine lets the consoles listen first.
 std::unique_ptr<BmcFleet> listenAtBoot(std::unique_ptr<BmcFleet> fleet, Consoles& consoles);

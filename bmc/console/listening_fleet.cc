@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fleet with ears: every way of starting a machine passes here, so no phase has to think of its
 // console.
+#include "bmc/composite_bmc.h"
 #include "bmc/console/console_recorder.h"
-#include "bmc/forwarding_bmc.h"
 
 #include <map>
 
@@ -25,9 +25,9 @@ class ListeningBmc final : public ForwardingBmc {
     co_return co_await inner_.acCycle();
   }
   /// A crash dump, or the words of a panic: what the interrupt is for.
-  Async<void> interrupt() override {
+  Async<void> sendNmi() override {
     co_await consoles_.bootBegins(node_, "interrupt (NMI)");
-    co_return co_await inner_.interrupt();
+    co_return co_await inner_.sendNmi();
   }
 
  private:
@@ -45,6 +45,7 @@ class ListeningFleet final : public BmcFleet {
     return *slot;
   }
   Bmc* ipmiOf(const NodeName& node) override { return fleet_->ipmiOf(node); }
+  EventSource* eventsOf(const NodeName& node) override { return fleet_->eventsOf(node); }
   Async<void> close() override { return fleet_->close(); }
 
  private:

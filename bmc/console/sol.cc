@@ -23,9 +23,9 @@ constexpr std::string_view kReady = "[SOL Session operational.";
 constexpr std::string_view kNoTerminal =
     "tcgetattr: Inappropriate ioctl for device\n";  ///< its remark on pipes, before or after that
 
-constexpr ToolRefusal kRefusals[] = {
+constexpr ToolError kRefusals[] = {
     {"already active", ErrorCode::Conflict,
-     "another session has the serial console; `muster console NODE --take` ends it"},
+     "another session has the serial console; `muster console NODE --force` ends it"},
     {"already de-activated", ErrorCode::Unavailable, "the session ended as it began"},
     {"insufficient privilege", ErrorCode::Denied, "the account may not use the serial console",
      true},
@@ -113,7 +113,7 @@ class SolConsole final : public ConsoleSource {
       return Error(row->code, fmt::format("{}: {}", name(), row->means));
     }
     return Error(ErrorCode::Unavailable,
-                 fmt::format("{}: {}", name(), lastWords(said, "ipmitool")));
+                 fmt::format("{}: {}", name(), lastMessage(said, "ipmitool")));
   }
 
   /// Ends with what came after the greeting.

@@ -50,20 +50,21 @@ struct SolOptions {
 std::unique_ptr<ConsoleSource> makeSolConsole(SolOptions options, Clock& clock);
 
 /// Where SSH leads to the console.
-struct SshPlace {
+struct SshConsoleEndpoint {
   int port = kSshPort;
   std::string command;  ///< typed at the BMC's command line once that shows its prompt; "": the
                         ///< session is the console
-  friend bool operator==(const SshPlace&, const SshPlace&) = default;
+  friend bool operator==(const SshConsoleEndpoint&, const SshConsoleEndpoint&) = default;
 };
 /// The console behind a BMC's SSH server, by OpenSSH's client.
 struct SshOptions {
   std::string host;
   NodeName node;
   ConsoleAccount account;
-  std::optional<SshPlace> place;         ///< as it is known, or declared
-  std::function<Async<SshPlace>()> ask;  ///< the BMC: where nothing is known, and where nobody
-                                         ///< answers at what is; null: what is declared holds
+  std::optional<SshConsoleEndpoint> place;  ///< as it is known, or declared
+  std::function<Async<SshConsoleEndpoint>()>
+      ask;  ///< the BMC: where nothing is known, and where nobody
+            ///< answers at what is; null: what is declared holds
   std::function<Result<std::string>()>
       host_keys;  ///< of first contact, as ssh writes them under the node's name; "": none yet
   std::function<Result<void>(std::string)> keep_host_keys;

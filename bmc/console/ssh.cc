@@ -29,7 +29,7 @@ constexpr std::string_view kToolTalk = "SSHPASS: ";
 constexpr std::string_view kSent = "SSHPASS: detected prompt. Sending password.",
                            kAskedAgain = "SSHPASS: detected prompt, again.";
 
-constexpr ToolRefusal kRefusals[] = {
+constexpr ToolError kRefusals[] = {
     {"Host key verification failed", ErrorCode::Denied,
      "its SSH host key is not the one that is trusted; no password was sent"},
     {"no matching host key type", ErrorCode::Unavailable,
@@ -125,7 +125,7 @@ class SshConsole final : public ConsoleSource {
   }
 
  private:
-  Async<std::unique_ptr<io::Dialogue>> openAt(SshPlace place) {
+  Async<std::unique_ptr<io::Dialogue>> openAt(SshConsoleEndpoint place) {
     CO_TRY(password, options_.account.password());
     CO_TRY_OK(options_.account.may_try(password));
     CO_TRY(known, options_.host_keys());
@@ -159,7 +159,7 @@ class SshConsole final : public ConsoleSource {
 
   /// One password, sent once: sshpass ends ssh when it is asked a second time, and says so (-v).
   /// Old BMCs know RSA host keys with SHA-1 and group 14 only.
-  io::Command command(const SshPlace& place, const Secret& password,
+  io::Command command(const SshConsoleEndpoint& place, const Secret& password,
                       const std::filesystem::path& host_keys, bool are_known) const {
     io::Command out{"sshpass",
                     {"-v", "-e", "ssh", "-F", "none", "-tt", "-e", "none", "-p",
@@ -196,18 +196,18 @@ class SshConsole final : public ConsoleSource {
     const bool sent = contains(said, kSent);
     if (!sent && contains(said, "Permission denied ("))
       return Error(ErrorCode::Denied, name() + ": the BMC's SSH server takes no passwords");
-    if (const auto* row = rowIn(said, kRefusals)) {
+    if (const auto* row = findToolError(said, kRefusals)) {
       const auto more =
           row == kRefusals
               ? fmt::format(
                     ". Find out whether the BMC was replaced or reset on purpose; if so, {}{}",
                     options_.key_declared ? "write its new key as bmc_ssh_key of "
-                                          : "run: muster bmc forget-pin ",
+                                          : "run: muster bmc trust reset ",
                     options_.node.str())
               : std::string();
       return Error(row->code, fmt::format("{}: {}{}", name(), row->means, more));
     }
-    const auto words = lastWords(forPeople(said, password), "ssh");
+    const auto words = lastMessage(forPeople(said, password), "ssh");
     return sent ? Error(ErrorCode::Denied,
                         fmt::format("{}: the BMC ended the session when it had the password: {}",
                                     name(), words))
@@ -240,7 +240,7 @@ class SshConsole final : public ConsoleSource {
       if (piece.empty())
         co_return fail(ErrorCode::Unavailable,
                        fmt::format("{}: the session ended before the BMC's prompt: {}", name(),
-                                   lastWords(said, "ssh")));
+                                   lastMessage(said, "ssh")));
       said += piece;
     }
     CO_TRY_OK(co_await tool.write(command + "\r"));

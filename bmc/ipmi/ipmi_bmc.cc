@@ -25,7 +25,7 @@ constexpr auto kBackLimit = 480s;  ///< of a BMC that restarts
 constexpr int kBootFlags = 5;      ///< boot parameter (IPMI 2.0, table 28-14)
 constexpr std::size_t kMaxLines = 8'192;
 
-constexpr ToolRefusal kRefusals[] = {
+constexpr ToolError kRefusals[] = {
     {"insufficient privilege", ErrorCode::Denied, "the account may not do that"},
     {"invalid authentication algorithm", ErrorCode::InvalidInput,
      "the BMC does not speak this cipher suite; say another in ipmi: {cipher_suite: 3}"},
@@ -126,7 +126,7 @@ class IpmiBmc final : public Bmc {
                             : reach(PowerState::Off, "off", kOffLimit));
   }
 
-  Async<void> interrupt() override {
+  Async<void> sendNmi() override {
     CO_TRY_OK(co_await tool({"chassis", "power", "diag"}));
     co_return Result<void>();
   }
@@ -210,7 +210,7 @@ class IpmiBmc final : public Bmc {
 
   Async<void> resetBmc() override {
     CO_TRY_OK(co_await tool({"mc", "reset", "cold"}));
-    co_return co_await readsUntilBack(*this, clock_, {kBackLimit, options_.poll});
+    co_return co_await waitUntilReady(*this, clock_, {kBackLimit, options_.poll});
   }
 
   Async<std::vector<FirmwareItem>> firmware() override { return none<std::vector<FirmwareItem>>(); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What stands beside a BMC's Redfish: IPMI of the same BMC, and whoever switches the machine's
 // outlets.
-#include "bmc/forwarding_bmc.h"
+#include "bmc/composite_bmc.h"
 #include "bmc/ipmi/ipmi_bmc.h"
 #include "bmc/ipmi/pdu.h"
 #include "bmc/readiness.h"
@@ -34,10 +34,10 @@ class WithIpmi final : public ForwardingBmc {
       co_return done;
     co_return both(std::move(done.error()), co_await ipmi_.power(action));
   }
-  Async<void> interrupt() override {
-    auto done = co_await inner_.interrupt();
+  Async<void> sendNmi() override {
+    auto done = co_await inner_.sendNmi();
     if (done || !isNotOffered(done.error())) co_return done;
-    co_return both(std::move(done.error()), co_await ipmi_.interrupt());
+    co_return both(std::move(done.error()), co_await ipmi_.sendNmi());
   }
   Async<void> bootOnce(BootTarget target) override { co_return co_await boot({target, false, {}}); }
   Async<void> boot(BootOverride what) override {
@@ -106,7 +106,7 @@ class WithPdu final : public ForwardingBmc {
     }
     CO_TRY_OK(co_await on());
     if (!gone) co_return fail(std::move(gone.error()));
-    co_return co_await readsUntilBack(inner_, clock_, {kBackLimit, kPresencePoll, true});
+    co_return co_await waitUntilReady(inner_, clock_, {kBackLimit, kPresencePoll, true});
   }
 
   Async<void> restorePower(WallTime cut_at) override {
@@ -183,7 +183,7 @@ std::unique_ptr<Bmc> withPdu(std::unique_ptr<Bmc> bmc, Outlets outlets,
   return std::make_unique<WithPdu>(std::move(bmc), std::move(outlets), processes, clock);
 }
 
-std::vector<std::string> wordsFor(const inventory::Node& node, std::vector<std::string> words) {
+std::vector<std::string> argumentsFor(const inventory::Node& node, std::vector<std::string> words) {
   const std::pair<std::string, std::string> known[] = {
       {"{node}", node.name.str()}, {"{rack}", node.rack}, {"{unit}", std::to_string(node.unit)}};
   for (auto& word : words)

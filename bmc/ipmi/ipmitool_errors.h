@@ -10,16 +10,16 @@ namespace muster::bmc {
 
 /// Of every session, whatever it is opened for.
 inline constexpr std::array kIpmitoolLogins = {
-    ToolRefusal{"RAKP 2 HMAC is invalid", ErrorCode::Denied, "the BMC does not take the password",
-                true},
-    ToolRefusal{"unauthorized name", ErrorCode::Denied, "the BMC does not know the user", true},
+    ToolError{"RAKP 2 HMAC is invalid", ErrorCode::Denied, "the BMC does not take the password",
+              true},
+    ToolError{"unauthorized name", ErrorCode::Denied, "the BMC does not know the user", true},
 };
 
 /// The logins before those given: a password that was refused must be known as such. Null: no row
 /// fits.
-inline const ToolRefusal* refusalIn(std::string_view said, std::span<const ToolRefusal> rows) {
-  const auto* login = rowIn(said, kIpmitoolLogins);
-  return login ? login : rowIn(said, rows);
+inline const ToolError* refusalIn(std::string_view said, std::span<const ToolError> rows) {
+  const auto* login = findToolError(said, kIpmitoolLogins);
+  return login ? login : findToolError(said, rows);
 }
 
 }  // namespace muster::bmc

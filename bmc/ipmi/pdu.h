@@ -14,7 +14,7 @@ struct Outlets {
 };
 
 /// {node}, {rack} and {unit} become the node's.
-std::vector<std::string> wordsFor(const inventory::Node& node, std::vector<std::string> words);
+std::vector<std::string> argumentsFor(const inventory::Node& node, std::vector<std::string> words);
 
 /// The BMC's own way comes first; the outlets are switched only where it has none. That the power
 /// is away is seen by the BMC's silence, that it is back by its answers. `processes` and `clock`

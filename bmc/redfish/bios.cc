@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// BIOS attributes: what they are, what waits for the next boot, and staging new values. Names
-// differ by vendor and carry suffixes (Supermicro: ARISupport_0049), so they are taken as the BMC
-// spells them.
+#include "bmc/redfish/bios.h"
+
 #include "base/json_input.h"
-#include "bmc/redfish/redfish_bmc.h"
 
 #include <algorithm>
 
@@ -56,30 +54,30 @@ std::string likely(const Json& attributes, const std::string& name) {
 
 }  // namespace
 
-Async<RedfishBmc::Bios> RedfishBmc::bios() {
-  CO_TRY(at, co_await places());
-  CO_TRY(system, co_await session_->get(at.system));
+Async<RedfishBios::Resource> RedfishBios::read() {
+  CO_TRY(at, co_await resources_.uris());
+  CO_TRY(system, co_await resources_.session().get(at.system));
   const auto link = linkAt(system.body, "Bios");
   if (link.empty()) co_return fail(ErrorCode::NotFound, address() + " shows no BIOS attributes");
-  CO_TRY(now, co_await session_->get(link));
-  Bios bios{now.body, linkAt(now.body, "@Redfish.Settings/SettingsObject")};
+  CO_TRY(now, co_await resources_.session().get(link));
+  Resource bios{now.body, linkAt(now.body, "@Redfish.Settings/SettingsObject")};
   if (bios.settings.empty()) bios.settings = link + "/Settings";
   const auto times = textsAt(now.body, "@Redfish.Settings/SupportedApplyTimes");
   bios.on_reset = std::find(times.begin(), times.end(), kOnReset) != times.end();
   co_return bios;
 }
 
-Async<std::map<std::string, std::string>> RedfishBmc::biosAttributes() {
-  CO_TRY(now, co_await bios());
+Async<std::map<std::string, std::string>> RedfishBios::biosAttributes() {
+  CO_TRY(now, co_await read());
   auto attributes = attributesOf(now.json);
   if (attributes.empty())
     co_return fail(ErrorCode::NotFound, address() + " shows no BIOS attributes");
   co_return attributes;
 }
 
-Async<std::map<std::string, std::string>> RedfishBmc::stagedBiosAttributes() {
-  CO_TRY(now, co_await bios());
-  auto staged = co_await session_->get(now.settings);
+Async<std::map<std::string, std::string>> RedfishBios::stagedBiosAttributes() {
+  CO_TRY(now, co_await read());
+  auto staged = co_await resources_.session().get(now.settings);
   if (!staged && staged.error().code() == ErrorCode::NotFound)
     co_return std::map<std::string, std::string>();
   if (!staged) co_return fail(std::move(staged.error()));
@@ -93,8 +91,8 @@ Async<std::map<std::string, std::string>> RedfishBmc::stagedBiosAttributes() {
   co_return waiting;
 }
 
-Async<void> RedfishBmc::stageBios(std::map<std::string, std::string> values) {
-  CO_TRY(now, co_await bios());
+Async<void> RedfishBios::stageBios(std::map<std::string, std::string> values) {
+  CO_TRY(now, co_await read());
   const Json* known = find(now.json, "Attributes");
   Json attributes = Json::object();
   for (const auto& [name, value] : values) {
@@ -106,11 +104,12 @@ Async<void> RedfishBmc::stageBios(std::map<std::string, std::string> values) {
                                  known ? likely(*known, name) : ""));
     attributes[name] = typed(*like, value);
   }
-  CO_TRY(settings, co_await session_->get(now.settings));
+  CO_TRY(settings, co_await resources_.session().get(now.settings));
   Json body = Json::object();
   body["Attributes"] = std::move(attributes);
   if (now.on_reset) body["@Redfish.SettingsApplyTime"]["ApplyTime"] = kOnReset;
-  auto written = co_await session_->patch(now.settings, std::move(body), settings.etag());
+  auto written =
+      co_await resources_.session().patch(now.settings, std::move(body), settings.etag());
   if (!written && written.error().code() != ErrorCode::Conflict)
     co_return fail(std::move(written.error()));
   CO_TRY(staged, co_await stagedBiosAttributes());

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the serial console of a machine is: its system says it way by way (ComputerSystem from
-// v1.13), older services in one list of their manager (Manager.SerialConsole: iLO 5, HGX).
-#include "bmc/redfish/redfish_bmc.h"
+#include "bmc/redfish/console.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,8 +15,8 @@ bool isOn(const Json& console, const char* way) {
 
 }  // namespace
 
-SerialPlace serialPlaceOf(const Json& console) {
-  SerialPlace out;
+SerialConsoleEndpoint serialConsoleOf(const Json& console) {
+  SerialConsoleEndpoint out;
   out.ssh = isOn(console, "SSH");
   out.ipmi = isOn(console, "IPMI");
   if (const auto port = numberAt(console, "SSH/Port"); port && *port >= 1 && *port <= kLastPort)
@@ -31,8 +29,8 @@ SerialPlace serialPlaceOf(const Json& console) {
   return out;
 }
 
-SerialPlace listedSerialPlace(const Json& console) {
-  SerialPlace out;
+SerialConsoleEndpoint listedSerialConsoleOf(const Json& console) {
+  SerialConsoleEndpoint out;
   const Json* ways = boolAt(console, "ServiceEnabled").value_or(false)
                          ? find(console, "ConnectTypesSupported")
                          : nullptr;
@@ -42,16 +40,16 @@ SerialPlace listedSerialPlace(const Json& console) {
   return out;
 }
 
-Async<SerialPlace> RedfishBmc::serialConsole() {
-  CO_TRY(at, co_await places());
-  CO_TRY(system, co_await readSystem());
+Async<SerialConsoleEndpoint> RedfishConsole::serialConsole() {
+  CO_TRY(at, co_await resources_.uris());
+  CO_TRY(system, co_await resources_.readSystem());
   if (const Json* console = find(system->body, "SerialConsole"); console && console->is_object())
-    co_return serialPlaceOf(*console);
-  CO_TRY(manager, co_await session_->get(at.manager));
+    co_return serialConsoleOf(*console);
+  CO_TRY(manager, co_await resources_.session().get(at.manager));
   const Json* console = find(manager.body, "SerialConsole");
   if (!console || !console->is_object())
     co_return fail(ErrorCode::NotFound, "the BMC at " + address() + " tells of no serial console");
-  co_return listedSerialPlace(*console);
+  co_return listedSerialConsoleOf(*console);
 }
 
 }  // namespace muster::bmc

@@ -43,9 +43,9 @@ class EventReader {
 /// metric report).
 std::vector<LogEntry> entriesOf(const Json& event);
 
-struct EventPlace {
-  std::string last_id;                        ///< where a stream before this one ended; "" at first
-  std::chrono::milliseconds come_back{3000};  ///< after an end that is none of an error
+struct EventStreamPosition {
+  std::string last_id;  ///< where a stream before this one ended; "" at first
+  std::chrono::milliseconds reconnect_after{3000};  ///< after an end that is none of an error
 };
 
 class EventSource {
@@ -54,16 +54,8 @@ class EventSource {
   /// Listens until the stream ends, by whomever; answers where. `opened` is called when it stands:
   /// what happened before was not told. Errors: NotFound (this BMC offers no such stream), and
   /// those of any request
-  virtual Async<EventPlace> listen(EventPlace from, std::function<void()> opened,
-                                   std::function<void(std::vector<LogEntry>)> told) = 0;
-};
-
-/// A fleet whose BMCs may tell by themselves.
-class EventFleet {
- public:
-  virtual ~EventFleet() = default;
-  /// Null: this node's BMC does not speak Redfish. Lives as long as the fleet.
-  virtual EventSource* eventsOf(const NodeName& node) = 0;
+  virtual Async<EventStreamPosition> listen(EventStreamPosition from, std::function<void()> opened,
+                                            std::function<void(std::vector<LogEntry>)> told) = 0;
 };
 
 }  // namespace muster::bmc

@@ -97,7 +97,7 @@ RedfishSession::RedfishSession(Options options, lifecycle::Store& store, Clock& 
       trust_(store, options_.node),
       own_journal_(journal ? nullptr : std::make_unique<lifecycle::Journal>(store, false)),
       journal_(journal ? *journal : *own_journal_),
-      pace_(clock) {
+      rate_limiter_(clock) {
   while (!options_.base_url.empty() && options_.base_url.back() == '/')
     options_.base_url.pop_back();
 }
@@ -393,7 +393,7 @@ Async<RedfishReply> RedfishSession::exchange(Call call, std::string token) {
 /// the connection because it restarts.
 Async<io::HttpResponse> RedfishSession::sendInPlace(io::HttpRequest request, bool fresh,
                                                     lifecycle::TunedPlaces* places) {
-  co_await pace_.next();
+  co_await rate_limiter_.next();
   auto send = sendOnce(std::move(request), fresh);
   if (!places) co_return co_await std::move(send);
   co_await places->take(options_.rank);
@@ -434,7 +434,7 @@ Async<void> RedfishSession::stream(std::string path, std::string last_event_id,
                      {"OData-Version", "4.0"},
                      {"X-Auth-Token", token_}};
   if (!last_event_id.empty()) request.headers["Last-Event-ID"] = last_event_id;
-  co_await pace_.next();
+  co_await rate_limiter_.next();
   auto client = takeClient(true);
   auto response = co_await client->fetch(std::move(request), std::move(sink));
   if (!response) co_return fail(judged(*client, std::move(response.error())).error());

@@ -171,9 +171,9 @@ class RedfishSession {
   TrustMemory trust_;
   std::unique_ptr<lifecycle::Journal> own_journal_;
   lifecycle::Journal& journal_;
-  Pace pace_;
-  Turnstile one_login_{1};
-  Turnstile one_pin_{1};
+  RateLimiter rate_limiter_;
+  AsyncSemaphore one_login_{1};
+  AsyncSemaphore one_pin_{1};
   bool trusted_ = false;  ///< it is fixed whom connections trust: `pinned_`, or the declared CA
   std::string pinned_;
   std::string shown_;  ///< certificate of the last connection that was trusted

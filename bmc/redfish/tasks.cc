@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tasks, and what vendors have instead: Jobs, a second phase, a state of the whole UpdateService.
-#include "bmc/redfish/redfish_bmc.h"
+#include "bmc/redfish/tasks.h"
 
 #include <algorithm>
 
@@ -11,18 +10,12 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr std::size_t kMaxTasks = 256;
-constexpr auto kYoungTaskPause = 10s;
+constexpr auto kNewTaskPause = 10s;
 constexpr std::string_view kMovedToJob = "OperationTransitionedToJob";
-
-bool endsWith(const std::string& text, std::string_view end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
 
 bool isOneOf(const std::string& word, std::initializer_list<std::string_view> words) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
-
-std::string plain(const std::string& uri) { return uri.substr(0, uri.find('#')); }
 
 /// The Job that a Task has become, from the message's arguments.
 std::string jobOf(const Json& task) {
@@ -30,7 +23,7 @@ std::string jobOf(const Json& task) {
   if (!messages || !messages->is_array()) return {};
   for (const Json& message : *messages) {
     const auto id = textAt(message, "MessageId");
-    if (!endsWith(id, kMovedToJob)) continue;
+    if (!id.ends_with(kMovedToJob)) continue;
     for (const auto& argument : textsAt(message, "MessageArgs"))
       if (argument.find("/Jobs/") != std::string::npos) return pathOnly(argument);
   }
@@ -39,12 +32,14 @@ std::string jobOf(const Json& task) {
 
 }  // namespace
 
+std::string withoutMark(const std::string& uri) { return uri.substr(0, uri.find('#')); }
+
 std::string taskUriOf(const RedfishReply& reply) {
   const std::string self = linkAt(reply.body, "@odata.id");
   if (self.find("/Tasks/") != std::string::npos) return self;
   std::string location = pathOnly(reply.header("Location"));
   for (std::string_view end : {"/Monitor", "/monitor"}) {
-    if (endsWith(location, end)) location.erase(location.rfind('/'));
+    if (location.ends_with(end)) location.erase(location.rfind('/'));
   }
   if (!location.empty()) return location;
   std::string id = textAt(reply.body, "Id");
@@ -83,116 +78,40 @@ TaskStatus taskStatusOf(const RedfishReply& reply, std::string_view staged_state
   return status;
 }
 
-Async<TaskStatus> RedfishBmc::task(std::string uri) {
-  CO_TRY(at, co_await places());
-  if (endsWith(uri, kFlashMark)) {
-    co_return co_await flashState();
-  }
-  if (endsWith(uri, kReadyMark)) {
-    co_return co_await beginReady(plain(uri));
-  }
-  if (endsWith(uri, kOrderMark)) {
-    co_return co_await orderReady(plain(uri));
-  }
-  const bool verifies = endsWith(uri, kVerifyMark);
-  const std::string path = plain(uri);
-  for (int young = at.quirks.young_task_reads;; --young) {
-    auto reply = co_await session_->get(path);
-    const bool gone = !reply && reply.error().code() == ErrorCode::NotFound;
-    if (gone && young > 0) {
-      co_await clock_.sleep(kYoungTaskPause);
-      continue;
-    }
-    if (!reply && !(gone && verifies)) co_return fail(std::move(reply.error()));
-    auto status = reply ? taskStatusOf(*reply, at.quirks.staged_state)
-                        : TaskStatus{TaskState::Completed, 1, "gone"};
-    if (!verifies || status.state != TaskState::Completed) co_return status;
-    co_return co_await startVerified(path);
+Async<TaskStatus> RedfishTasks::read(std::string uri) {
+  CO_TRY(at, co_await resources_.uris());
+  for (int retries = at.quirks.new_task_404_retries;; --retries) {
+    auto reply = co_await resources_.session().get(uri);
+    if (reply) co_return taskStatusOf(*reply, at.quirks.staged_state);
+    if (reply.error().code() != ErrorCode::NotFound || retries <= 0)
+      co_return fail(std::move(reply.error()));
+    co_await resources_.clock().sleep(kNewTaskPause);
   }
 }
 
-/// The image was verified: now it is to be written. A process that died here finds what it began.
-Async<TaskStatus> RedfishBmc::startVerified(std::string verified) {
-  CO_TRY(known, co_await tasks());
-  TaskStatus status{TaskState::Running, 0, "verified"};
-  const auto marked = verified + std::string(kVerifyMark);
-  for (const auto& uri : known.running)
-    if (uri != marked) status.moved_to = plain(uri);
-  const auto at_verified = std::find(known.finished.begin(), known.finished.end(), marked);
-  if (status.moved_to.empty() && at_verified != known.finished.end() &&
-      std::next(at_verified) != known.finished.end())
-    status.moved_to = plain(known.finished.back());
-  if (!status.moved_to.empty()) co_return status;
-  CO_TRY(at, co_await places());
-  CO_TRY(service, co_await session_->get(at.update_service));
-  auto target = linkAt(service.body, "Actions/#UpdateService.StartUpdate/target");
-  if (target.empty()) target = at.update_service + "/Actions/UpdateService.StartUpdate";
-  CO_TRY(reply, co_await session_->postAny(std::move(target), Json::object()));
-  const auto why = reply.ok() ? std::string() : errorOf(reply, "StartUpdate").text();
-  if (reply.status == 503 || reply.status == 409)
-    co_return TaskStatus{TaskState::Running, 0,
-                         why};  // another one runs; asked again with the next look
-  if (!reply.ok()) co_return TaskStatus{TaskState::Failed, 0, why};
-  status.moved_to = taskUriOf(reply);
-  if (status.moved_to.empty()) co_return TaskStatus{TaskState::Completed, 1, "started"};
-  co_return status;
-}
-
-/// iLO: one flash at a time, and the UpdateService itself says how far it is.
-Async<TaskStatus> RedfishBmc::flashState() {
-  CO_TRY(at, co_await places());
-  CO_TRY(service, co_await session_->get(at.update_service));
-  const auto state = textAt(service.body, at.quirks.flash_state + "/State");
-  TaskStatus status{TaskState::Completed, 1, state};
-  if (isOneOf(state, {"Uploading", "Verifying", "Writing", "Updating"})) {
-    status.state = TaskState::Running;
-    status.fraction = std::clamp(
-        numberAt(service.body, at.quirks.flash_state + "/FlashProgressPercent").value_or(0) / 100,
-        0.0, 1.0);
-  } else if (state == "Error") {
-    status.state = TaskState::Failed;
-    if (auto words = serviceMessage(service.body); !words.empty()) status.message = words;
+Async<std::optional<std::vector<RedfishTasks::Listed>>> RedfishTasks::list() {
+  CO_TRY(at, co_await resources_.uris());
+  const auto* known = collection_.get(resources_);
+  std::string collection = known ? *known : std::string();
+  if (collection.empty()) {
+    CO_TRY(service, co_await resources_.session().get(at.tasks));
+    collection = linkAt(service.body, "Tasks");
+    if (collection.empty()) collection = at.tasks + "/Tasks";
+    collection_.set(resources_, collection);
   }
-  co_return status;
-}
-
-Async<TaskList> RedfishBmc::tasks() {
-  CO_TRY(at, co_await places());
-  TaskList list;
-  list.keeps_finished = at.quirks.keeps_finished_tasks;
-  if (task_collection_.empty()) {
-    CO_TRY(service, co_await session_->get(at.tasks));
-    task_collection_ = linkAt(service.body, "Tasks");
-    if (task_collection_.empty()) task_collection_ = at.tasks + "/Tasks";
-  }
-  auto found = co_await members(task_collection_, kMaxTasks, RedfishSession::kRequestTimeout);
-  if (!found && found.error().code() == ErrorCode::NotFound)
-    co_return list;  // the last one vanished while it was read
+  std::optional<std::vector<Listed>> out;
+  auto found = co_await resources_.members(collection, kMaxTasks);
+  if (!found && found.error().code() == ErrorCode::NotFound) co_return out;
   if (!found) co_return fail(std::move(found.error()));
   if (!found->unread.empty())
     co_return fail(found->unread.front().why);  // it may be the update that runs
-  for (const Member& m : found->found) {
-    RedfishReply reply{200, {}, m.json};
-    // Where an upload is only verified, each task may be one of a verification: whoever follows it
-    // then begins the second phase.
-    const auto uri = at.quirks.two_phase ? m.uri + std::string(kVerifyMark) : m.uri;
-    (taskStatusOf(reply, at.quirks.staged_state).state == TaskState::Running ? list.running
-                                                                             : list.finished)
-        .push_back(uri);
+  out.emplace();
+  for (Member& member : found->found) {
+    const RedfishReply reply{200, {}, std::move(member.json)};
+    const auto state = taskStatusOf(reply, at.quirks.staged_state).state;
+    out->push_back({std::move(member.uri), state == TaskState::Running});
   }
-  if (at.quirks.push.then_simple_update) {
-    CO_TRY(ready, co_await readyFiles());
-    if (ready) {
-      list.keeps_finished = true;  // an upload that arrived lies there until its update is ordered
-      for (const auto& uri : *ready) list.finished.push_back(uri + std::string(kReadyMark));
-    }
-  }
-  if (!at.quirks.flash_state.empty()) {
-    CO_TRY(flash, co_await flashState());
-    if (flash.state == TaskState::Running)
-      list.running.push_back(at.update_service + std::string(kFlashMark));
-  }
-  co_return list;
+  co_return out;
 }
 
 }  // namespace muster::bmc

@@ -11,10 +11,10 @@ using namespace std::chrono_literals;
 
 constexpr auto kCloseLimit = 4s;
 
-class OneStranger final : public Stranger {
+class RedfishUndeclaredBmc final : public UndeclaredBmc {
  public:
-  OneStranger(StrangerBmc who, lifecycle::Store& store, Clock& clock, Workers& workers,
-              HttpClientFactory make_client)
+  RedfishUndeclaredBmc(UndeclaredBmcOptions who, lifecycle::Store& store, Clock& clock,
+                       Workers& workers, HttpClientFactory make_client)
       : clock_(clock), images_(workers) {
     RedfishSession::Options options;
     options.node = who.key;
@@ -45,13 +45,14 @@ class OneStranger final : public Stranger {
 
 }  // namespace
 
-std::unique_ptr<Stranger> makeStranger(StrangerBmc who, lifecycle::Store& store, Clock& clock,
-                                       Workers& workers, HttpClientFactory make_client) {
-  return std::make_unique<OneStranger>(std::move(who), store, clock, workers,
-                                       std::move(make_client));
+std::unique_ptr<UndeclaredBmc> makeUndeclaredBmc(UndeclaredBmcOptions who, lifecycle::Store& store,
+                                                 Clock& clock, Workers& workers,
+                                                 HttpClientFactory make_client) {
+  return std::make_unique<RedfishUndeclaredBmc>(std::move(who), store, clock, workers,
+                                                std::move(make_client));
 }
 
-Result<bool> isRefused(lifecycle::Store& store, const StrangerBmc& who) {
+Result<bool> isRefused(lifecycle::Store& store, const UndeclaredBmcOptions& who) {
   TRY(password, who.credential.password.read());
   const auto may = TrustMemory(store, who.key).mayTry(who.url, who.credential.username, password);
   if (may) return false;

@@ -19,9 +19,9 @@ std::string summary(const firmware::Totals& totals) {
                      counted(totals.ac_cycles, "AC cycle", "AC cycles"), totals.time.count());
 }
 
-std::string bodyOf(const NodeRoad& node) {
-  const auto& schedule = node.road.schedule;
-  const auto totals = firmware::totalsOf(schedule, node.road.learnt);
+std::string bodyOf(const app::NodeUpgrade& node) {
+  const auto& schedule = node.path.schedule;
+  const auto totals = firmware::totalsOf(schedule, node.path.measured);
   std::string out = fmt::format(
       "baseline {}: {}\n", node.baseline->name,
       schedule.waves.empty() ? (schedule.undone.empty() ? "reached" : "nothing that can be done")
@@ -40,7 +40,7 @@ std::string bodyOf(const NodeRoad& node) {
         out += fmt::format(
             "   then {}, {} min",
             wave.activation == firmware::Activation::None ? "nothing" : toString(wave.activation),
-            firmware::waveTime(wave, node.road.learnt).count());
+            firmware::waveTime(wave, node.path.measured).count());
       out += "\n";
     }
   }
@@ -55,26 +55,26 @@ std::string bodyOf(const NodeRoad& node) {
 
 }  // namespace
 
-std::string firmwareText(const std::vector<NodeRoad>& nodes) {
+std::string firmwareText(const std::vector<app::NodeUpgrade>& nodes) {
   std::vector<std::string> bodies;
   std::map<std::string, std::vector<std::string>> names;
   for (const auto& node : nodes) {
     auto body = bodyOf(node);
     auto& group = names[body];
     if (group.empty()) bodies.push_back(body);
-    group.push_back(node.node);
+    group.push_back(node.node.str());
   }
   std::string out;
   for (const auto& body : bodies) out += inventory::foldHostlist(names[body]) + "  " + body;
   return out;
 }
 
-nlohmann::json firmwareJson(const std::vector<NodeRoad>& nodes) {
+nlohmann::json firmwareJson(const std::vector<app::NodeUpgrade>& nodes) {
   auto out = nlohmann::json::array();
   for (const auto& node : nodes) {
-    const auto totals = firmware::totalsOf(node.road.schedule, node.road.learnt);
+    const auto totals = firmware::totalsOf(node.path.schedule, node.path.measured);
     nlohmann::json entry = {
-        {"node", node.node},
+        {"node", node.node.str()},
         {"baseline", node.baseline->name},
         {"flashes", totals.flashes},
         {"resets", totals.resets},
@@ -83,16 +83,16 @@ nlohmann::json firmwareJson(const std::vector<NodeRoad>& nodes) {
         {"waves", nlohmann::json::array()},
         {"undone", nlohmann::json::array()},
         {"forbidden_now", firmware::brokenConstraints(node.baseline->constraints, node.running)}};
-    for (const auto& wave : node.road.schedule.waves) {
+    for (const auto& wave : node.path.schedule.waves) {
       nlohmann::json steps = nlohmann::json::array();
       for (const auto& step : wave.steps)
         steps.push_back(
             {{"component", step.component->name}, {"from", step.from}, {"to", step.to}});
       entry["waves"].push_back({{"activation", toString(wave.activation)},
-                                {"minutes", firmware::waveTime(wave, node.road.learnt).count()},
+                                {"minutes", firmware::waveTime(wave, node.path.measured).count()},
                                 {"steps", std::move(steps)}});
     }
-    for (const auto& undone : node.road.schedule.undone)
+    for (const auto& undone : node.path.schedule.undone)
       entry["undone"].push_back({{"component", undone.component->name},
                                  {"running", undone.running},
                                  {"wanted", undone.component->version},

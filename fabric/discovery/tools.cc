@@ -62,7 +62,7 @@ std::string programBeside(std::string_view name) {
 
 }  // namespace
 
-Task<Turnstile::Pass> Turnstile::enter() {
+Task<AsyncSemaphore::Pass> AsyncSemaphore::enter() {
   auto executor = co_await asio::this_coro::executor;
   while (busy_) {
     auto bell =
@@ -75,7 +75,7 @@ Task<Turnstile::Pass> Turnstile::enter() {
   co_return Pass(*this);
 }
 
-void Turnstile::leave() {
+void AsyncSemaphore::leave() {
   busy_ = false;
   // A waiter that was cancelled has gone already; ringing all the rest costs a few wake-ups and
   // cannot lose one.

@@ -15,11 +15,11 @@
 namespace muster::fabric {
 
 /// Lets one coroutine in at a time; the others wait in order.
-class Turnstile {
+class AsyncSemaphore {
  public:
   class Pass {
    public:
-    explicit Pass(Turnstile& gate) : gate_(&gate) {}
+    explicit Pass(AsyncSemaphore& gate) : gate_(&gate) {}
     Pass(Pass&& other) noexcept : gate_(std::exchange(other.gate_, nullptr)) {}
     Pass& operator=(Pass&&) = delete;
     ~Pass() {
@@ -27,7 +27,7 @@ class Turnstile {
     }
 
    private:
-    Turnstile* gate_;
+    AsyncSemaphore* gate_;
   };
   Task<Pass> enter();
 

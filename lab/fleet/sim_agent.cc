@@ -64,7 +64,7 @@ Task<void> SimAgent::run() {
     if (done || stopped_) continue;
     logDebug("fleet", "{}: {}", boot_.mac, done.error().str());
     said_all_ = false;
-    told_.forget();
+    delta_.forget();
     controllers_.failed(done.error().code() == ErrorCode::Timeout);
     co_await clock_.sleep(kBackOff);
   }
@@ -93,7 +93,7 @@ Async<void> SimAgent::enrol() {
   auto first = io::makeHttpClient(trust);
   CO_TRY(body, bodyOf(co_await first->send(postTo(
                    controllers_.present(), "/agent/v1/enrol",
-                   agent::toJson(wire::EnrolRequest{boot_.enrolment, made.csr_pem, boot_.mac})))));
+                   wire::toJson(wire::EnrolRequest{boot_.enrolment, made.csr_pem, boot_.mac})))));
   CO_TRY(answer, wire::parseEnrolResponse(body));
   identity_ = {made.key_pem, answer.certificate_pem};
   ca_pem_ = answer.ca_pem;
@@ -104,7 +104,7 @@ Async<io::TlsIdentity> SimAgent::certifyInstalled() {
   CO_TRY(made, io::makeKeyAndRequest(boot_.mac));
   CO_TRY(body, bodyOf(co_await client_->send(
                    postTo(controllers_.present(), "/agent/v1/certificate",
-                          agent::toJson(wire::EnrolRequest{{}, made.csr_pem, {}})))));
+                          wire::toJson(wire::EnrolRequest{{}, made.csr_pem, {}})))));
   CO_TRY(answer, wire::parseEnrolResponse(body));
   co_return io::TlsIdentity{made.key_pem, answer.certificate_pem};
 }
@@ -132,7 +132,7 @@ wire::PollRequest SimAgent::describe() {
   request.sequence = ++sequence_;
   request.fresh = true;
   request.wants_answer = false;
-  if (!said_all_) request.hardware = agent::toJson(hardware_);
+  if (!said_all_) request.hardware = wire::toJson(hardware_);
   for (const auto& job : jobs_) {
     request.reports.push_back(job.report);
     if (said_all_ && job.acknowledged) request.reports.back().result.clear();
@@ -144,12 +144,12 @@ Async<void> SimAgent::exchange() {
   CO_TRY_OK(co_await ensureIdentity());
   const auto request = describe();
   auto message =
-      postTo(controllers_.present(), "/agent/v1/poll", agent::toJson(told_.shortened(request)));
+      postTo(controllers_.present(), "/agent/v1/poll", wire::toJson(delta_.deltaOf(request)));
   if (isToProve()) message.timeout = kFirstAnswer;
   CO_TRY(body, bodyOf(co_await client_->send(std::move(message))));
   if (stopped_) co_return Result<void>();
   CO_TRY(response, wire::parsePollResponse(body));
-  told_.answered(request, response);
+  delta_.acknowledged(request, response);
   const bool same = response.session == session_ && !isToProve();
   controllers_.answered();
   said_all_ = same;
@@ -211,7 +211,7 @@ Async<std::string> SimAgent::resultOf(AgentTask task) {
   json result = json::object();
   switch (task.kind) {
     case TaskKind::Inspect:
-      co_return agent::toJson(hardware_);
+      co_return wire::toJson(hardware_);
     case TaskKind::WriteImage: {
       auto written = co_await writeImage(std::move(params));
       co_return written;
@@ -230,7 +230,7 @@ Async<std::string> SimAgent::resultOf(AgentTask task) {
       std::vector<wire::CheckResult> checks;
       for (auto& check : params["checks"])
         checks.push_back({check["id"], wire::CheckStatus::Pass, "as expected", {}, "{}", 0});
-      co_return agent::toJson(checks);
+      co_return wire::toJson(checks);
     }
     default:
       break;

@@ -89,7 +89,7 @@ class SimAgent : public std::enable_shared_from_this<SimAgent> {
   std::unique_ptr<io::HttpClient> client_;
   std::string session_;
   bool said_all_ = false;
-  wire::ToldPoll told_;
+  wire::DeltaPoll delta_;
   std::uint64_t sequence_ = 0;
   std::vector<Job> jobs_;
   std::unique_ptr<asio::steady_timer> ended_;  ///< cancelled when a job ends

@@ -47,7 +47,7 @@ Result<std::unique_ptr<SimNode>> SimNode::make(const World& world, NodeSpec spec
   raw->tls_ = std::move(tls);
   vbmc::ServiceOptions options;
   options.identity = {raw->spec_.name, raw->spec_.serial, raw->spec_.serial, {raw->spec_.mac}};
-  options.personality = world.personality;
+  options.vendor_profile = world.vendor_profile;
   options.account = world.account;
   options.pace.flash_step = world.conditions.flash_step.draw(raw->random_);
   options.pace.flash_steps = 2;
@@ -166,8 +166,10 @@ wire::Hardware SimNode::hardware() const {
   hardware.serial = spec_.serial;
   hardware.cpus = kCpus;
   hardware.memory_bytes = kMemoryBytes;
+  const bool empty = disk_.image_digest.empty();
   hardware.disks.push_back({"/dev/nvme0n1", spec_.serial + "-D0", "", "simulated",
-                            disk_.image_digest.empty() ? "none" : "an image", kDiskBytes});
+                            empty ? "none" : "an image", kDiskBytes,
+                            empty ? wire::DiskUse::Empty : wire::DiskUse::System});
   hardware.nics.push_back({"eth0", spec_.mac, "simulated"});
   return hardware;
 }

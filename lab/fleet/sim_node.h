@@ -24,7 +24,7 @@ struct World {
   Conditions conditions;
   std::string boot_url;  ///< of the controller, or of several between commas: GET /boot/ipxe?mac=…
   vbmc::Account account;
-  const vbmc::Personality* personality = &vbmc::personalities().front();
+  const vbmc::VendorProfile* vendor_profile = &vbmc::vendorProfiles().front();
   std::function<void(const std::string& node, const wire::AgentTask&, wire::TaskPhase)> tell =
       {};  ///< as TellTask
 };

@@ -77,8 +77,8 @@ Result<std::unique_ptr<BmcHost>> BmcHost::make(asio::any_io_executor executor, C
   ServiceOptions options;
   options.identity = {
       config.domain.name, config.domain.serial, config.domain.uuid, {config.domain.mac.str()}};
-  TRY(personality, findPersonality(config.personality));
-  options.personality = personality;
+  TRY(vendor_profile, findVendorProfile(config.vendor_profile));
+  options.vendor_profile = vendor_profile;
   options.account = config.account;
   options.fetch = fetchImage;
   options.state_file = folder / (config.domain.name + ".json");

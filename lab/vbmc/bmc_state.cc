@@ -11,9 +11,9 @@ namespace muster::lab::vbmc {
 
 using nlohmann::json;
 
-BmcState BmcState::fresh(const Personality& personality) {
+BmcState BmcState::fresh(const VendorProfile& vendor_profile) {
   BmcState state;
-  for (const auto& row : personality.components)
+  for (const auto& row : vendor_profile.components)
     state.slots[std::string(row.name)].version = row.version;
   state.bios = {{"BootMode", "Uefi"},
                 {"LogicalProc", "Enabled"},
@@ -23,13 +23,14 @@ BmcState BmcState::fresh(const Personality& personality) {
   return state;
 }
 
-Result<BmcState> BmcState::load(const std::filesystem::path& file, const Personality& personality) {
+Result<BmcState> BmcState::load(const std::filesystem::path& file,
+                                const VendorProfile& vendor_profile) {
   std::error_code gone;
-  if (!std::filesystem::exists(file, gone)) return fresh(personality);
+  if (!std::filesystem::exists(file, gone)) return fresh(vendor_profile);
   TRY(text, io::readFile(file));
   auto root = jsonOrNone(text, kKeptJson);
   try {
-    BmcState state = fresh(personality);
+    BmcState state = fresh(vendor_profile);
     for (auto& [name, slot] : root.at("components").items())
       state.slots[name] = {slot.at("version"), slot.at("staged"),  slot.value("previous", ""),
                            slot.at("uploads"), slot.at("flashes"), slot.value("broken", false)};

@@ -46,9 +46,10 @@ struct BmcState {
   static constexpr std::size_t kMaxLog = 200, kMaxViolations = 50;
 
   /// A fresh BMC of this kind.
-  static BmcState fresh(const Personality& personality);
+  static BmcState fresh(const VendorProfile& vendor_profile);
   /// The file's content, or a fresh state when there is none. Errors: Corrupt
-  static Result<BmcState> load(const std::filesystem::path& file, const Personality& personality);
+  static Result<BmcState> load(const std::filesystem::path& file,
+                               const VendorProfile& vendor_profile);
   Result<void> save(const std::filesystem::path& file) const;
 };
 

@@ -17,7 +17,7 @@ std::string Config::str() const {
                             {"salt", bmc.account.salt},
                             {"password_sha256", bmc.account.password_sha256},
                             {"domain", toJson(bmc.domain)},
-                            {"personality", bmc.personality}});
+                            {"vendor_profile", bmc.vendor_profile}});
   return jsonText(root, 2) + "\n";
 }
 
@@ -33,7 +33,7 @@ Result<Config> Config::parse(std::string_view text) {
                              entry.at("port"),
                              {entry.at("username"), entry.at("salt"), entry.at("password_sha256")},
                              domain,
-                             entry.value("personality", "muster")});
+                             entry.value("vendor_profile", "muster")});
     }
     return config;
   } catch (const json::exception& problem) {

@@ -12,7 +12,7 @@ struct BmcConfig {
   std::uint16_t port = 443;
   Account account;
   DomainSpec domain;
-  std::string personality = "muster";
+  std::string vendor_profile = "muster";
 };
 
 struct Config {

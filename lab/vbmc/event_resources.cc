@@ -29,7 +29,7 @@ std::optional<nlohmann::json> RedfishService::eventResource(const std::string& p
   json result = head(path, "EventService.v1_7_0.EventService", "Event Service");
   result["ServiceEnabled"] = true;
   result["Status"] = healthy();
-  if (options_.personality->tells_events) result["ServerSentEventUri"] = kEventStream;
+  if (options_.vendor_profile->tells_events) result["ServerSentEventUri"] = kEventStream;
   return result;
 }
 

@@ -14,21 +14,21 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array<std::pair<Mishap, std::string_view>, 14> kNames = {
-    {{Mishap::CutUpload, "cut-upload"},
-     {Mishap::LostAnswer, "lost-answer"},
-     {Mishap::TaskVanishes, "task-vanishes"},
-     {Mishap::TaskFails, "task-fails"},
-     {Mishap::CompletedNotInstalled, "completed-not-installed"},
-     {Mishap::ExceptionButInstalled, "exception-but-installed"},
-     {Mishap::StuckMode, "stuck-mode"},
-     {Mishap::NoLicence, "no-licence"},
-     {Mishap::BmcLost, "bmc-lost"},
-     {Mishap::HostSilent, "host-silent"},
-     {Mishap::StartsAtRestart, "starts-at-restart"},
-     {Mishap::AdapterStarting, "adapter-starting"},
-     {Mishap::AdapterDead, "adapter-dead"},
-     {Mishap::LeavesItWorse, "leaves-it-worse"}}};
+constexpr std::array<std::pair<UpdateFault, std::string_view>, 14> kNames = {
+    {{UpdateFault::CutUpload, "cut-upload"},
+     {UpdateFault::LostAnswer, "lost-answer"},
+     {UpdateFault::TaskVanishes, "task-vanishes"},
+     {UpdateFault::TaskFails, "task-fails"},
+     {UpdateFault::CompletedNotInstalled, "completed-not-installed"},
+     {UpdateFault::ExceptionButInstalled, "exception-but-installed"},
+     {UpdateFault::StuckMode, "stuck-mode"},
+     {UpdateFault::NoLicence, "no-licence"},
+     {UpdateFault::BmcLost, "bmc-lost"},
+     {UpdateFault::HostSilent, "host-silent"},
+     {UpdateFault::StartsAtRestart, "starts-at-restart"},
+     {UpdateFault::AdapterStarting, "adapter-starting"},
+     {UpdateFault::AdapterDead, "adapter-dead"},
+     {UpdateFault::LeavesItWorse, "leaves-it-worse"}}};
 constexpr std::size_t kMaxRules = 256;
 constexpr std::array<std::string_view, 9> kRuleKeys = {
     "method", "path", "status", "latency_ms", "drop", "after", "merge", "count", "comment"};
@@ -61,55 +61,56 @@ Result<FaultRule> ruleOf(const json& entry) {
 
 }  // namespace
 
-std::string_view toString(Mishap mishap) {
+std::string_view toString(UpdateFault fault) {
   const auto found = std::find_if(kNames.begin(), kNames.end(),
-                                  [mishap](const auto& name) { return name.first == mishap; });
+                                  [fault](const auto& name) { return name.first == fault; });
   return found == kNames.end() ? "none" : found->second;
 }
 
-std::optional<Mishap> parseMishap(std::string_view text) {
+std::optional<UpdateFault> parseUpdateFault(std::string_view text) {
   const auto found = std::find_if(kNames.begin(), kNames.end(),
                                   [text](const auto& name) { return name.second == text; });
   return found == kNames.end() ? std::nullopt : std::optional(found->first);
 }
 
-std::vector<Mishap> allMishaps() {
-  std::vector<Mishap> out;
-  for (const auto& [mishap, name] : kNames) out.push_back(mishap);
+std::vector<UpdateFault> allUpdateFaults() {
+  std::vector<UpdateFault> out;
+  for (const auto& [fault, name] : kNames) out.push_back(fault);
   return out;
 }
 
 Result<void> Faults::set(const json& input) {
-  if (!input.is_object()) return fail(odd("faults are an object with rules and mishaps"));
+  if (!input.is_object()) return fail(odd("faults are an object with rules and update_faults"));
   std::vector<FaultRule> rules;
-  std::vector<Waiting> mishaps;
+  std::vector<Waiting> faults;
   for (const auto& entry : input.value("rules", json::array())) {
     TRY(rule, ruleOf(entry));
     rules.push_back(std::move(rule));
   }
   if (rules.size() > kMaxRules) return fail(odd(fmt::format("more than {} rules", kMaxRules)));
-  for (const auto& entry : input.value("mishaps", json::array())) {
+  for (const auto& entry : input.value("update_faults", json::array())) {
     const auto kind = entry.is_object() && entry.contains("kind") && entry["kind"].is_string()
                           ? entry["kind"].get<std::string>()
                           : std::string();
-    const auto mishap = parseMishap(kind);
-    if (!mishap) {
+    const auto fault = parseUpdateFault(kind);
+    if (!fault) {
       std::vector<std::string_view> names;
       for (const auto& name : kNames) names.push_back(name.second);
-      return fail(odd(
-          fmt::format("there is no mishap \"{}\"; there are {}", kind, fmt::join(names, ", "))));
+      return fail(odd(fmt::format("there is no update fault \"{}\"; there are {}", kind,
+                                  fmt::join(names, ", "))));
     }
     const auto count = entry.find("count");
-    mishaps.push_back(
-        {*mishap, count != entry.end() && count->is_number_integer() ? count->get<int>() : 1});
+    faults.push_back(
+        {*fault, count != entry.end() && count->is_number_integer() ? count->get<int>() : 1});
   }
   rules_ = std::move(rules);
-  mishaps_ = std::move(mishaps);
+  faults_ = std::move(faults);
   return {};
 }
 
 json Faults::toJson() const {
-  nlohmann::json out = {{"rules", nlohmann::json::array()}, {"mishaps", nlohmann::json::array()}};
+  nlohmann::json out = {{"rules", nlohmann::json::array()},
+                        {"update_faults", nlohmann::json::array()}};
   for (const auto& rule : rules_) {
     nlohmann::json entry = {{"method", rule.method}, {"path", rule.path},
                             {"status", rule.status}, {"latency_ms", rule.latency.count()},
@@ -118,8 +119,8 @@ json Faults::toJson() const {
     if (!rule.merge.is_null()) entry["merge"] = rule.merge;
     out["rules"].push_back(std::move(entry));
   }
-  for (const auto& waiting : mishaps_)
-    out["mishaps"].push_back({{"kind", toString(waiting.mishap)}, {"count", waiting.count}});
+  for (const auto& waiting : faults_)
+    out["update_faults"].push_back({{"kind", toString(waiting.fault)}, {"count", waiting.count}});
   return out;
 }
 
@@ -135,13 +136,13 @@ std::optional<FaultRule> Faults::take(const std::string& method, const std::stri
   return rule;
 }
 
-void Faults::expect(Mishap mishap, int count) { mishaps_.push_back({mishap, count}); }
+void Faults::expect(UpdateFault fault, int count) { faults_.push_back({fault, count}); }
 
-Mishap Faults::draw() {
-  if (mishaps_.empty()) return Mishap::None;
-  const auto mishap = mishaps_.front().mishap;
-  if (mishaps_.front().count > 0 && --mishaps_.front().count == 0) mishaps_.erase(mishaps_.begin());
-  return mishap;
+UpdateFault Faults::draw() {
+  if (faults_.empty()) return UpdateFault::None;
+  const auto fault = faults_.front().fault;
+  if (faults_.front().count > 0 && --faults_.front().count == 0) faults_.erase(faults_.begin());
+  return fault;
 }
 
 }  // namespace muster::lab::vbmc

@@ -5,7 +5,7 @@
 //   {"rules": [{"method": "GET", "path": "/redfish/v1/Systems/*", "status": 503, "latency_ms":
 //   2000, "drop": true, "after": true,
 //               "merge": {"PowerState": null}, "count": 3}],
-//    "mishaps": [{"kind": "task-vanishes", "count": 1}]}
+//    "update_faults": [{"kind": "task-vanishes", "count": 1}]}
 #pragma once
 
 #include "base/result.h"
@@ -31,7 +31,7 @@ struct FaultRule {
 };
 
 /// How the next update ends.
-enum class Mishap {
+enum class UpdateFault {
   None,
   CutUpload,              ///< the connection breaks before the image is taken
   LostAnswer,             ///< … after it was taken
@@ -50,9 +50,9 @@ enum class Mishap {
   AdapterDead,      ///< … for ever
   LeavesItWorse,    ///< the new image runs, and the component shows no version any more
 };
-std::string_view toString(Mishap mishap);
-std::optional<Mishap> parseMishap(std::string_view text);
-std::vector<Mishap> allMishaps();
+std::string_view toString(UpdateFault fault);
+std::optional<UpdateFault> parseUpdateFault(std::string_view text);
+std::vector<UpdateFault> allUpdateFaults();
 
 class Faults {
  public:
@@ -64,17 +64,17 @@ class Faults {
   std::optional<FaultRule> take(const std::string& method, const std::string& path);
   void add(FaultRule rule) { rules_.push_back(std::move(rule)); }
 
-  void expect(Mishap mishap, int count = 1);
+  void expect(UpdateFault fault, int count = 1);
   /// Of the next update.
-  Mishap draw();
+  UpdateFault draw();
 
  private:
   struct Waiting {
-    Mishap mishap;
+    UpdateFault fault;
     int count;
   };
   std::vector<FaultRule> rules_;
-  std::vector<Waiting> mishaps_;
+  std::vector<Waiting> faults_;
 };
 
 }  // namespace muster::lab::vbmc

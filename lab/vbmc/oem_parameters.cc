@@ -13,7 +13,7 @@ namespace muster::lab::vbmc {
 
 /// The component behind a target: a member of the inventory, the manager, or the BIOS.
 std::string RedfishService::componentAt(const std::string& uri) const {
-  if (uri == kManager) return std::string(options_.personality->bmc);
+  if (uri == kManager) return std::string(options_.vendor_profile->bmc);
   if (uri == kBios) return "BIOS";
   return uri.starts_with(kInventory + "/") ? slotOf(uri.substr(kInventory.size() + 1))
                                            : std::string();
@@ -23,7 +23,7 @@ std::string RedfishService::componentAt(const std::string& uri) const {
 /// leaves one out.
 std::optional<io::ServerResponse> RedfishService::takeWords(const nlohmann::json& parameters,
                                                             Job& job) const {
-  for (const auto& words : quirks_.upload_words) {
+  for (const auto& words : quirks_.oem_update_parameters) {
     if (job.targets.empty() || !lifecycle::matches(words.component, job.targets.front())) continue;
     const auto known = jsonOrNone(words.oem, kRequestJson);
     const auto given = parameters.value("Oem", nlohmann::json::object());
@@ -63,9 +63,9 @@ io::ServerResponse RedfishService::acceptUrl(const io::ServerRequest& request) {
     return redfishError(400, "Base.1.8.ActionParameterValueFormatError", "ImageURI is no address.");
   for (const auto& uri : body.value("Targets", std::vector<std::string>()))
     job.targets.push_back(componentAt(uri));
-  job.mishap = drawMishap();
-  if (auto refusal = refusalBy(job.mishap)) return std::move(*refusal);
-  const bool answer_is_lost = job.mishap == Mishap::LostAnswer;
+  job.fault = drawFault();
+  if (auto refusal = refusalBy(job.fault)) return std::move(*refusal);
+  const bool answer_is_lost = job.fault == UpdateFault::LostAnswer;
   auto accepted = begin(std::move(job));
   if (answer_is_lost) throw boost::system::system_error(asio::error::operation_aborted);
   return accepted;
@@ -105,7 +105,7 @@ Async<void> RedfishService::writeOthers(Job job, std::vector<std::string> compon
 /// It starts with what it was delivered with.
 void RedfishService::loseConfiguration(const std::string& component) {
   violate(fmt::format("{} did not keep its configuration", component));
-  if (component == "BIOS") state_.bios = BmcState::fresh(*options_.personality).bios;
+  if (component == "BIOS") state_.bios = BmcState::fresh(*options_.vendor_profile).bios;
 }
 
 }  // namespace muster::lab::vbmc

@@ -86,9 +86,9 @@ io::ServerResponse badValue(const std::string& property, const std::string& valu
 }
 
 /// Where the vendor has it; the action's own path decides which reset types it takes.
-bool isVendorCut(const bmc::AcWay& way, const std::string& path) {
+bool isVendorCut(const bmc::AcCycleMethod& way, const std::string& path) {
   const auto hash = way.action.find('#');
-  if (way.owner == bmc::AcOwner::None || way.owner == bmc::AcOwner::BiosAttribute ||
+  if (way.owner == bmc::AcCycleOwner::None || way.owner == bmc::AcCycleOwner::BiosAttribute ||
       hash == std::string_view::npos)
     return false;
   return path.ends_with("/Actions/Oem/" + std::string(way.action.substr(hash + 1)));
@@ -102,7 +102,7 @@ RedfishService::RedfishService(Clock& clock, Workers& workers, Machine& machine,
       workers_(workers),
       machine_(machine),
       options_(std::move(options)),
-      quirks_(options_.personality->quirks()),
+      quirks_(options_.vendor_profile->quirks()),
       state_(std::move(state)),
       guard_(clock, options_.account, options_.logins) {
   guard_.setFailedLogins(state_.failed_logins);
@@ -113,8 +113,9 @@ RedfishService::RedfishService(Clock& clock, Workers& workers, Machine& machine,
 Result<std::unique_ptr<RedfishService>> RedfishService::make(Clock& clock, Workers& workers,
                                                              Machine& machine,
                                                              ServiceOptions options) {
-  TRY(state, options.state_file.empty() ? BmcState::fresh(*options.personality)
-                                        : BmcState::load(options.state_file, *options.personality));
+  TRY(state, options.state_file.empty()
+                 ? BmcState::fresh(*options.vendor_profile)
+                 : BmcState::load(options.state_file, *options.vendor_profile));
   std::unique_ptr<RedfishService> service(
       new RedfishService(clock, workers, machine, std::move(options), std::move(state)));
   service->save();
@@ -164,7 +165,7 @@ Task<io::ServerResponse> RedfishService::serve(io::ServerRequest request, std::s
     if (auto refusal = refuseUnknown(request)) co_return std::move(*refusal);
   }
   if (path == kFaults) co_return setFaults(request);
-  if (request.method == "GET" && path == kEventStream && options_.personality->tells_events) {
+  if (request.method == "GET" && path == kEventStream && options_.vendor_profile->tells_events) {
     co_return co_await streamEvents(std::move(request));
   }
   if (request.method == "GET" || request.method == "HEAD") {
@@ -262,7 +263,7 @@ io::ServerResponse RedfishService::patch(const io::ServerRequest& request,
     if (auto refusal = refuseOldEtag(request, path)) return std::move(*refusal);
     return patchAccount(request);
   }
-  if (path == kManager && quirks_.rollback == bmc::RollbackWay::ActiveImage) {
+  if (path == kManager && quirks_.rollback == bmc::RollbackMethod::ActiveImage) {
     if (auto refusal = refuseOldEtag(request, path)) return std::move(*refusal);
     return patchManager(request);
   }
@@ -282,7 +283,7 @@ io::ServerResponse RedfishService::patchManager(const io::ServerRequest& request
           : std::string();
   const auto id =
       uri.starts_with(kInventory + "/") ? uri.substr(kInventory.size() + 1) : std::string();
-  const std::string own(options_.personality->bmc);
+  const std::string own(options_.vendor_profile->bmc);
   if (id != own && !(isPrevious(id) && slotOf(id) == own))
     return badValue("ActiveSoftwareImage", uri);
   auto& slot = state_.slots[own];
@@ -296,7 +297,7 @@ io::ServerResponse RedfishService::patchBios(const io::ServerRequest& request) {
   if (!body.is_object() || !body.contains("Attributes") || !body["Attributes"].is_object())
     return redfishError(400, "Base.1.8.PropertyMissing", "Attributes are missing.");
   const auto when = body.value(json::json_pointer("/@Redfish.SettingsApplyTime/ApplyTime"), "");
-  const bool by_job = options_.personality->bios_by_job;
+  const bool by_job = options_.vendor_profile->bios_by_job;
   if (!by_job && body.contains("@Redfish.SettingsApplyTime"))
     return redfishError(400, "Base.1.8.PropertyUnknown",
                         "@Redfish.SettingsApplyTime is not known.");
@@ -316,16 +317,16 @@ io::ServerResponse RedfishService::patchBios(const io::ServerRequest& request) {
 Task<io::ServerResponse> RedfishService::post(io::ServerRequest request, std::string path) {
   if (path == kSessions) co_return login(request);
   if (path == kUpload && quirks_.flash_state.empty() &&
-      options_.personality->takes == Takes::Multipart)
+      options_.vendor_profile->takes == Takes::Multipart)
     co_return acceptUpload(request);
-  if (path == kInventory && options_.personality->takes == Takes::Push)
+  if (path == kInventory && options_.vendor_profile->takes == Takes::Push)
     co_return acceptReady(request);
-  if (path == kSimpleUpdate && options_.personality->takes == Takes::Fetch)
+  if (path == kSimpleUpdate && options_.vendor_profile->takes == Takes::Fetch)
     co_return acceptUrl(request);
   if (path == kIloUpload && !quirks_.flash_state.empty()) co_return acceptForm(request);
   if (path == kRoot + "/UpdateService/Actions/UpdateService.StartUpdate" && quirks_.two_phase)
     co_return startVerified();
-  if (path == kSimpleUpdate && quirks_.rollback == bmc::RollbackWay::UpdateFromPrevious)
+  if (path == kSimpleUpdate && quirks_.rollback == bmc::RollbackMethod::UpdateFromPrevious)
     co_return updateFromPrevious(request);
   if (path == kRoot + "/UpdateService/Actions/Oem/NvidiaUpdateService.CommitImage" &&
       !quirks_.commit.empty())
@@ -395,7 +396,7 @@ Task<io::ServerResponse> RedfishService::resetSystem(io::ServerRequest request) 
   auto body = jsonOrNone(request.body, kRequestJson);
   auto type = stringAt(body, "ResetType");
   const bool vendor_cut = isVendorCut(quirks_.ac_cycle, tidyPath(request.path()));
-  const auto& allowed = options_.personality->resets;
+  const auto& allowed = options_.vendor_profile->resets;
   if (vendor_cut ? type != quirks_.ac_cycle.value
                  : std::find(allowed.begin(), allowed.end(), type) == allowed.end())
     co_return redfishError(400, "Base.1.8.ActionParameterValueNotInList",
@@ -433,7 +434,7 @@ Task<io::ServerResponse> RedfishService::resetSystem(io::ServerRequest request) 
 }
 
 void RedfishService::takeBiosOver() {
-  if (options_.personality->bios_by_job && !state_.bios_job) return;
+  if (options_.vendor_profile->bios_by_job && !state_.bios_job) return;
   for (const auto& [name, value] : state_.staged_bios) state_.bios[name] = value;
   state_.staged_bios.clear();
   state_.bios_job = false;
@@ -452,12 +453,12 @@ Async<void> RedfishService::startMachine() {
   CO_TRY_OK(co_await machine_.start(options));
   if (!state_.boot_lasts) state_.boot_once = "None";
   ++state_.starts;
-  adapter_starting_ = adapter_mishap_ != Mishap::None;
-  if (adapter_mishap_ == Mishap::AdapterStarting) adapter_mishap_ = Mishap::None;
+  adapter_starting_ = adapter_fault_ != UpdateFault::None;
+  if (adapter_fault_ == UpdateFault::AdapterStarting) adapter_fault_ = UpdateFault::None;
   save();
   const auto& cut =
       quirks_.ac_cycle;  // iDRAC: POST takes the attribute over, and the power goes once
-  if (cut.owner == bmc::AcOwner::BiosAttribute && !job_ &&
+  if (cut.owner == bmc::AcCycleOwner::BiosAttribute && !job_ &&
       state_.bios[std::string(cut.action)] == cut.value) {
     state_.bios[std::string(cut.action)] = "None";
     job_.emplace(Job{.work = Work::AcCycle});

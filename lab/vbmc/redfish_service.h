@@ -46,7 +46,7 @@ struct SerialOffer {
   std::string command;  ///< that the server's command line takes; empty: the session is the console
 };
 
-struct Pace {
+struct Timings {
   std::chrono::milliseconds flash_step{150};  ///< between the writes of one image
   int flash_steps = 10;
   std::chrono::milliseconds reset_delay{
@@ -59,15 +59,15 @@ struct Pace {
 
 struct ServiceOptions {
   Identity identity;
-  const Personality* personality = &personalities().front();
+  const VendorProfile* vendor_profile = &vendorProfiles().front();
   std::optional<SerialOffer> serial = {};  ///< absent: it tells of none
   std::function<Async<std::string>(std::string url)> fetch =
       {};  ///< how it gets at a URL; empty: not at all
-  std::function<Mishap()> draw_mishap =
+  std::function<UpdateFault()> draw_fault =
       {};  ///< asked for each update when no fault is set; empty: none
   Account account;
   LoginLimits logins;
-  Pace pace;
+  Timings pace;
   std::filesystem::path state_file;      ///< BmcState; empty: it forgets everything when it ends
   std::filesystem::path staging_folder;  ///< what is flashed; empty: it is only verified
   std::size_t max_image_bytes = 64u << 20;
@@ -124,7 +124,7 @@ class RedfishService {
     std::string url = {};  ///< where it is fetched from
     std::vector<std::string> targets;
     bool keeps_configuration = true;  ///< of what it writes
-    Mishap mishap = Mishap::None;
+    UpdateFault fault = UpdateFault::None;
   };
   struct Copy {
     std::string component;
@@ -204,8 +204,8 @@ class RedfishService {
   Response updateFromPrevious(const io::ServerRequest& request);
   Response commitImage(const io::ServerRequest& request);
   Response refuseBusy() const;
-  Mishap drawMishap();
-  std::optional<Response> refusalBy(Mishap mishap);
+  UpdateFault drawFault();
+  std::optional<Response> refusalBy(UpdateFault fault);
   std::optional<Response> takeWords(const Json& parameters, Job& job) const;
   std::string componentAt(const std::string& uri) const;
   void loseConfiguration(const std::string& component);
@@ -248,9 +248,9 @@ class RedfishService {
   std::string pieces_tag_, pieces_;   ///< of a file that comes in several
   int pieces_taken_ = 0;
   bool stuck_ = false;
-  std::string loses_next_version_;             ///< component whose activation will not take
-  bool adapter_starting_ = false;              ///< until the next start
-  Mishap adapter_mishap_ = Mishap::None;       ///< of the next start
+  std::string loses_next_version_;                 ///< component whose activation will not take
+  bool adapter_starting_ = false;                  ///< until the next start
+  UpdateFault adapter_fault_ = UpdateFault::None;  ///< of the next start
   std::set<std::string> loses_configuration_;  ///< components whose staged image does not keep it
   std::set<std::string> breaks_;               ///< components whose staged image leaves them worse
   std::vector<Copy> copies_;

@@ -8,13 +8,13 @@ namespace muster::lab::vbmc {
 
 namespace {
 
-json serviceRoot(const Identity& identity, const Personality& personality) {
+json serviceRoot(const Identity& identity, const VendorProfile& vendor_profile) {
   json result = head(kRoot, "ServiceRoot.v1_9_0.ServiceRoot", "Root Service");
   result["Id"] = "RootService";
   result["RedfishVersion"] = "1.11.0";
   result["UUID"] = identity.uuid;
-  if (personality.names_vendor) result["Vendor"] = personality.vendor;
-  result["Oem"][std::string(personality.vendor)] = json::object();
+  if (vendor_profile.names_vendor) result["Vendor"] = vendor_profile.vendor;
+  result["Oem"][std::string(vendor_profile.vendor)] = json::object();
   result["ProtocolFeaturesSupported"]["ExpandQuery"] = {{"NoLinks", true},
                                                         {"Levels", true},
                                                         {"MaxLevels", 1},
@@ -22,7 +22,7 @@ json serviceRoot(const Identity& identity, const Personality& personality) {
                                                         {"Links", false}};
   for (auto name : {"Systems", "Managers", "Chassis", "SessionService", "AccountService",
                     "UpdateService", "CertificateService", "EventService"})
-    if (personality.certificates != CertificateWay::HpeHttpsCert ||
+    if (vendor_profile.certificates != CertificateWay::HpeHttpsCert ||
         std::string_view(name) != "CertificateService")
       result[name] = linkTo(kRoot + "/" + name);
   result["Tasks"] = linkTo(kRoot + "/TaskService");
@@ -82,12 +82,12 @@ json nicResource(const std::string& path, const std::string& mac) {
 
 std::optional<nlohmann::json> RedfishService::resource(const std::string& path, bool on) const {
   if (path == "/redfish") return json{{"v1", kRoot + "/"}};
-  if (path == kRoot) return serviceRoot(options_.identity, *options_.personality);
+  if (path == kRoot) return serviceRoot(options_.identity, *options_.vendor_profile);
   if (path == kRoot + "/Systems") return collection(path, "ComputerSystemCollection", {"system"});
   if (path == kSystem) return systemResource(on);
   if (path == kSystem + "/ResetActionInfo")
     return resetActionInfo(
-        path, {options_.personality->resets.begin(), options_.personality->resets.end()});
+        path, {options_.vendor_profile->resets.begin(), options_.vendor_profile->resets.end()});
   if (path == kRoot + "/Managers") return collection(path, "ManagerCollection", {"bmc"});
   if (path == kManager) return managerResource();
   if (path == kRoot + "/SessionService") return sessionService(guard_);
@@ -146,10 +146,10 @@ nlohmann::json RedfishService::systemResource(bool on) const {
   json result = head(kSystem, "ComputerSystem.v1_13_1.ComputerSystem", identity.node);
   result["SystemType"] = "Physical";
   result["HostName"] = identity.node;
-  const bool plain = options_.personality == &personalities().front();
+  const bool plain = options_.vendor_profile == &vendorProfiles().front();
   result["Manufacturer"] =
-      plain ? identity.manufacturer : std::string(options_.personality->manufacturer);
-  result["Model"] = plain ? identity.model : std::string(options_.personality->model);
+      plain ? identity.manufacturer : std::string(options_.vendor_profile->manufacturer);
+  result["Model"] = plain ? identity.model : std::string(options_.vendor_profile->model);
   result["SerialNumber"] = identity.serial;
   result["UUID"] = identity.uuid;
   result["PowerState"] = on ? "On" : "Off";
@@ -176,7 +176,7 @@ nlohmann::json RedfishService::systemResource(bool on) const {
   result["LogServices"] = linkTo(kSystem + "/LogServices");
   result["Links"]["Chassis"] = json::array({linkTo(kChassis + "/chassis")});
   const auto& cut = quirks_.ac_cycle;
-  if (cut.owner == bmc::AcOwner::System)
+  if (cut.owner == bmc::AcCycleOwner::System)
     putAt(result, cut.action,
           {{"target",
             kSystem + "/Actions/Oem/" + std::string(cut.action.substr(cut.action.find('#') + 1))},

@@ -54,7 +54,7 @@ io::ServerResponse RedfishService::patchAccount(const io::ServerRequest& request
 
 std::optional<nlohmann::json> RedfishService::trustResource(const std::string& path) const {
   const auto protocol = kManager + "/NetworkProtocol";
-  const auto way = options_.personality->certificates;
+  const auto way = options_.vendor_profile->certificates;
   if (way == CertificateWay::HpeHttpsCert) return hpeTrustResource(path);
   if (path == kCertificateService) {
     json result = head(path, "CertificateService.v1_0_3.CertificateService", "Certificate Service");
@@ -120,7 +120,7 @@ std::optional<nlohmann::json> RedfishService::hpeTrustResource(const std::string
 
 std::optional<io::ServerResponse> RedfishService::postTrust(const io::ServerRequest& request,
                                                             const std::string& path) {
-  const auto way = options_.personality->certificates;
+  const auto way = options_.vendor_profile->certificates;
   if (way == CertificateWay::HpeHttpsCert) {
     if (path == kHpeHttpsCert + "/Actions/HpeHttpsCert.GenerateCSR")
       return generateHpeRequest(request);

@@ -82,20 +82,20 @@ io::ServerResponse RedfishService::refuseBusy() const {
   return busy;
 }
 
-Mishap RedfishService::drawMishap() {
+UpdateFault RedfishService::drawFault() {
   const auto ordered = faults_.draw();
-  return ordered == Mishap::None && options_.draw_mishap ? options_.draw_mishap() : ordered;
+  return ordered == UpdateFault::None && options_.draw_fault ? options_.draw_fault() : ordered;
 }
 
 /// What refuses an upload as a whole; a dropped connection does not come back from here.
-std::optional<io::ServerResponse> RedfishService::refusalBy(Mishap mishap) {
-  if (mishap == Mishap::CutUpload)
+std::optional<io::ServerResponse> RedfishService::refusalBy(UpdateFault fault) {
+  if (fault == UpdateFault::CutUpload)
     throw boost::system::system_error(asio::error::operation_aborted);
-  if (mishap == Mishap::NoLicence)
+  if (fault == UpdateFault::NoLicence)
     return redfishError(
         403, "SMC.1.0.OemLicenseNotPassed",
         "Not licensed to perform this request. The following licenses OOB, DCMS were needed.");
-  stuck_ = stuck_ || mishap == Mishap::StuckMode;
+  stuck_ = stuck_ || fault == UpdateFault::StuckMode;
   if (!stuck_) return std::nullopt;
   if (quirks_.stuck_message.empty())
     return redfishError(503, "Base.1.8.ServiceTemporarilyUnavailable",
@@ -107,8 +107,8 @@ std::optional<io::ServerResponse> RedfishService::refusalBy(Mishap mishap) {
 io::ServerResponse RedfishService::acceptUpload(const io::ServerRequest& request) {
   if (job_) return refuseBusy();
   Job job;
-  job.mishap = drawMishap();
-  if (auto refusal = refusalBy(job.mishap)) return std::move(*refusal);
+  job.fault = drawFault();
+  if (auto refusal = refusalBy(job.fault)) return std::move(*refusal);
   auto parts = partsOf(request);
   if (!parts) return redfishError(400, "Base.1.8.MalformedJSON", parts.error().str());
   auto file = parts->find("UpdateFile");
@@ -128,7 +128,7 @@ io::ServerResponse RedfishService::acceptUpload(const io::ServerRequest& request
       jsonOrNone(words, kRequestJson).value("@Redfish.OperationApplyTime", "") ==
       "OnStartUpdateRequest";
   job.work = quirks_.two_phase && on_request ? Work::Verify : Work::Update;
-  const bool answer_is_lost = job.mishap == Mishap::LostAnswer;
+  const bool answer_is_lost = job.fault == UpdateFault::LostAnswer;
   auto accepted = begin(std::move(job));
   if (answer_is_lost) throw boost::system::system_error(asio::error::operation_aborted);
   return accepted;
@@ -143,8 +143,8 @@ io::ServerResponse RedfishService::acceptReady(const io::ServerRequest& request)
     return redfishError(412, "Base.1.8.PreconditionFailed",
                         "If-Match has to be the ETag of the inventory.");
   Job job;
-  job.mishap = drawMishap();
-  if (auto refusal = refusalBy(job.mishap)) return std::move(*refusal);
+  job.fault = drawFault();
+  if (auto refusal = refusalBy(job.fault)) return std::move(*refusal);
   auto parts = partsOf(request);
   if (!parts || !parts->contains("file"))
     return redfishError(400, "IDRAC.1.6.SYS409", "The form has no part \"file\".");
@@ -152,7 +152,7 @@ io::ServerResponse RedfishService::acceptReady(const io::ServerRequest& request)
   const auto header = readFirmwareHeader(*job.image);
   if (!header) return redfishError(400, "IDRAC.1.6.RED007", header.error().str());
   const auto id = fmt::format("Available-{}-{}", ++last_ready_, header->version);
-  const bool answer_is_lost = job.mishap == Mishap::LostAnswer;
+  const bool answer_is_lost = job.fault == UpdateFault::LostAnswer;
   ready_[id] = std::move(job);
   if (answer_is_lost) throw boost::system::system_error(asio::error::operation_aborted);
   auto accepted = io::ServerResponse::json(201, resource(kInventory + "/" + id, true)->dump());
@@ -196,10 +196,10 @@ io::ServerResponse RedfishService::acceptForm(const io::ServerRequest& request) 
                                 parts->contains("compsig")))
     return std::move(*piece);
   Job job;
-  job.mishap = drawMishap();
-  if (auto refusal = refusalBy(job.mishap)) return std::move(*refusal);
+  job.fault = drawFault();
+  if (auto refusal = refusalBy(job.fault)) return std::move(*refusal);
   job.image = std::make_shared<const std::string>(std::move(file));
-  const bool answer_is_lost = job.mishap == Mishap::LostAnswer;
+  const bool answer_is_lost = job.fault == UpdateFault::LostAnswer;
   begin(std::move(job));
   if (answer_is_lost) throw boost::system::system_error(asio::error::operation_aborted);
   return io::ServerResponse::text(200, "");
@@ -208,9 +208,9 @@ io::ServerResponse RedfishService::acceptForm(const io::ServerRequest& request) 
 io::ServerResponse RedfishService::begin(Job job) {
   UpdateTask task;
   task.id = fmt::format("update-{:04}", ++state_.tasks);
-  if (quirks_.young_task_reads > 0) {
+  if (quirks_.new_task_404_retries > 0) {
     task.job = fmt::format("JID_{:012}", state_.tasks);
-    task.young_reads = quirks_.young_task_reads - 1;
+    task.young_reads = quirks_.new_task_404_retries - 1;
     task.messages.emplace_back("Update.1.0.OperationTransitionedToJob", kJobs + "/" + task.job);
   }
   if (tasks_.size() >= options_.max_tasks) tasks_.erase(tasks_.begin());
@@ -303,15 +303,15 @@ Task<void> RedfishService::update(Job job) {
   finish(job, done);
   const auto component =
       tasks_.contains(job.task_id) ? tasks_.at(job.task_id).component : std::string();
-  if (!quirks_.keeps_finished_tasks || job.mishap == Mishap::TaskVanishes)
+  if (!quirks_.keeps_finished_tasks || job.fault == UpdateFault::TaskVanishes)
     std::erase_if(tasks_, [&](const auto& task) {
       return task.first == job.task_id && task.second.job.empty();
     });
   save();
   // Its own new version: the BMC restarts by itself.
-  if (done && job.work != Work::Verify && component == options_.personality->bmc &&
+  if (done && job.work != Work::Verify && component == options_.vendor_profile->bmc &&
       !state_.slots[component].staged_version.empty()) {
-    const auto* row = options_.personality->find(component);
+    const auto* row = options_.vendor_profile->find(component);
     if (row && row->becomes == Becomes::AtOnce) {
       activate(Becomes::AtOnce);
       co_await managerReset();
@@ -321,8 +321,8 @@ Task<void> RedfishService::update(Job job) {
 
 void RedfishService::finish(const Job& job, const Result<void>& done) {
   auto& task = tasks_[job.task_id];
-  const bool bad_end =
-      !done || job.mishap == Mishap::TaskFails || job.mishap == Mishap::ExceptionButInstalled;
+  const bool bad_end = !done || job.fault == UpdateFault::TaskFails ||
+                       job.fault == UpdateFault::ExceptionButInstalled;
   flash_state_ = bad_end ? "Error" : "Complete";
   if (!bad_end) {
     const bool waits =
@@ -343,8 +343,8 @@ Async<void> RedfishService::verifyAndStage(Job job) {
     co_await clock_.sleep(options_.pace.flash_step);
     const auto& name = tasks_[job.task_id].component = job.targets.front();
     state_.slots[name].staged_version = state_.slots[name].previous_version;
-    const auto* row = options_.personality->find(name);
-    if (row && row->becomes == Becomes::AtOnce && name != options_.personality->bmc)
+    const auto* row = options_.vendor_profile->find(name);
+    if (row && row->becomes == Becomes::AtOnce && name != options_.vendor_profile->bmc)
       activate(Becomes::AtOnce);
     co_return Result<void>();
   }
@@ -381,10 +381,10 @@ Async<void> RedfishService::verifyAndStage(Job job) {
   tasks_[job.task_id].messages.emplace_back(
       "Update.1.0.TransferringToComponent",
       fmt::format("Writing {} {}.", component, header->version));
-  if (job.mishap == Mishap::TaskFails) co_return Result<void>();
-  if (job.mishap == Mishap::AdapterStarting || job.mishap == Mishap::AdapterDead)
-    adapter_mishap_ = job.mishap;
-  const bool at_restart = job.mishap == Mishap::StartsAtRestart && component.starts_with("NIC");
+  if (job.fault == UpdateFault::TaskFails) co_return Result<void>();
+  if (job.fault == UpdateFault::AdapterStarting || job.fault == UpdateFault::AdapterDead)
+    adapter_fault_ = job.fault;
+  const bool at_restart = job.fault == UpdateFault::StartsAtRestart && component.starts_with("NIC");
   if (at_restart) {
     tasks_[job.task_id].state = "Starting";
     for (const auto before = state_.starts; state_.starts == before && !stopping_;) {
@@ -399,20 +399,20 @@ Async<void> RedfishService::verifyAndStage(Job job) {
     violate(
         fmt::format("{} {} was written although it was there already", component, header->version));
   ++slot.flashes;
-  if (job.mishap == Mishap::CompletedNotInstalled) {
+  if (job.fault == UpdateFault::CompletedNotInstalled) {
     note(fmt::format("{} {} was written to nowhere", component, header->version));
     co_return Result<void>();
   }
   slot.staged_version = header->version;
   CO_TRY_OK(co_await writeOthers(job, others, header->version));
   if (!job.keeps_configuration) loses_configuration_.insert(component);
-  if (job.mishap == Mishap::HostSilent) loses_next_version_ = component;
-  if (job.mishap == Mishap::LeavesItWorse) breaks_.insert(component);
-  const auto* row = options_.personality->find(component);
-  if (job.mishap == Mishap::ExceptionButInstalled)
+  if (job.fault == UpdateFault::HostSilent) loses_next_version_ = component;
+  if (job.fault == UpdateFault::LeavesItWorse) breaks_.insert(component);
+  const auto* row = options_.vendor_profile->find(component);
+  if (job.fault == UpdateFault::ExceptionButInstalled)
     slot.previous_version = std::exchange(slot.version, std::exchange(slot.staged_version, ""));
   const bool at_once =
-      row && row->becomes == Becomes::AtOnce && component != options_.personality->bmc;
+      row && row->becomes == Becomes::AtOnce && component != options_.vendor_profile->bmc;
   if (at_once) activate(Becomes::AtOnce);
   if (at_restart) activate(row->becomes);
   const auto* what = !row || row->becomes == Becomes::PowerCycle ? "power cycle"
@@ -439,10 +439,10 @@ Async<void> RedfishService::write(Job job, std::string component) {
           }));
     }
     tasks_[job.task_id].percent = 10 + 80 * (step + 1) / options_.pace.flash_steps;
-    if (job.mishap == Mishap::BmcLost && step == options_.pace.flash_steps / 2) {
+    if (job.fault == UpdateFault::BmcLost && step == options_.pace.flash_steps / 2) {
       co_await away(options_.pace.lost_duration);
     }
-    if (job.mishap == Mishap::TaskVanishes && step == options_.pace.flash_steps / 2)
+    if (job.fault == UpdateFault::TaskVanishes && step == options_.pace.flash_steps / 2)
       tasks_[job.task_id].young_reads = -1;  // hidden from now on
     co_await clock_.sleep(options_.pace.flash_step);
   }
@@ -483,7 +483,7 @@ Task<void> RedfishService::acCycle() {
 
 void RedfishService::activate(Becomes how) {
   for (auto& [name, slot] : state_.slots) {
-    const auto* row = options_.personality->find(name);
+    const auto* row = options_.vendor_profile->find(name);
     if (!row || row->becomes != how || slot.staged_version.empty()) continue;
     slot.previous_version = std::exchange(slot.version, std::exchange(slot.staged_version, ""));
     slot.broken = breaks_.erase(name) > 0;

@@ -69,43 +69,43 @@ constexpr std::array<std::string_view, 4> kDgxResets = {"On", "ForceOff", "Grace
                                                         "ForceRestart"};
 
 constexpr std::array kRows = {
-    Personality{"muster", "muster", "muster", "Virtual Node", "2.0.0", "BMC", kPlain, kAllResets},
-    Personality{"idrac", "Dell", "Dell Inc.", "PowerEdge XE9680", "6.10.30.00",
-                "iDRAC.Embedded.1-1", kDell, kUsualResets, true, false, true,
-                CertificateWay::Service, true},
-    Personality{"idrac-before-multipart", "Dell", "Dell Inc.", "PowerEdge C4140", "3.36.36.36",
-                "iDRAC.Embedded.1-1", kDell, kUsualResets, true, false, false,
-                CertificateWay::Service, true, Takes::Push},
-    Personality{"ilo", "HPE", "HPE", "ProLiant XL675d Gen10 Plus", "2.72", "iLO 5", kHpe,
-                kUsualResets, true, false, true, CertificateWay::HpeHttpsCert},
-    Personality{"supermicro", "Supermicro", "Supermicro", "SYS-821GE-TNHR", "01.01.06", "BMC",
-                kSupermicro, kUsualResets, false, false, false, CertificateWay::Rekey},
-    Personality{"dgx-h100", "AMI", "NVIDIA", "DGXH100", "23.09.20", "HostBMC_0", kDgx, kDgxResets,
-                true, true, false},
-    Personality{"gb200", "NVIDIA", "NVIDIA", "GB200 NVL", "1.0.0", "BMC_0", kGb200, kUsualResets},
-    Personality{"openbmc", "OpenBMC", "OpenBMC Project", "Virtual Node", "2.18.0", "BMC", kPlain,
-                kAllResets},
-    Personality{"simple-update", "muster", "muster", "Virtual Node that fetches", "2.0.0", "BMC",
-                kPlain, kAllResets, true, false, true, CertificateWay::Service, false,
-                Takes::Fetch},
+    VendorProfile{"muster", "muster", "muster", "Virtual Node", "2.0.0", "BMC", kPlain, kAllResets},
+    VendorProfile{"idrac", "Dell", "Dell Inc.", "PowerEdge XE9680", "6.10.30.00",
+                  "iDRAC.Embedded.1-1", kDell, kUsualResets, true, false, true,
+                  CertificateWay::Service, true},
+    VendorProfile{"idrac-before-multipart", "Dell", "Dell Inc.", "PowerEdge C4140", "3.36.36.36",
+                  "iDRAC.Embedded.1-1", kDell, kUsualResets, true, false, false,
+                  CertificateWay::Service, true, Takes::Push},
+    VendorProfile{"ilo", "HPE", "HPE", "ProLiant XL675d Gen10 Plus", "2.72", "iLO 5", kHpe,
+                  kUsualResets, true, false, true, CertificateWay::HpeHttpsCert},
+    VendorProfile{"supermicro", "Supermicro", "Supermicro", "SYS-821GE-TNHR", "01.01.06", "BMC",
+                  kSupermicro, kUsualResets, false, false, false, CertificateWay::Rekey},
+    VendorProfile{"dgx-h100", "AMI", "NVIDIA", "DGXH100", "23.09.20", "HostBMC_0", kDgx, kDgxResets,
+                  true, true, false},
+    VendorProfile{"gb200", "NVIDIA", "NVIDIA", "GB200 NVL", "1.0.0", "BMC_0", kGb200, kUsualResets},
+    VendorProfile{"openbmc", "OpenBMC", "OpenBMC Project", "Virtual Node", "2.18.0", "BMC", kPlain,
+                  kAllResets},
+    VendorProfile{"simple-update", "muster", "muster", "Virtual Node that fetches", "2.0.0", "BMC",
+                  kPlain, kAllResets, true, false, true, CertificateWay::Service, false,
+                  Takes::Fetch},
 };
 
 }  // namespace
 
-bmc::Quirks Personality::quirks() const {
+bmc::Quirks VendorProfile::quirks() const {
   return bmc::quirksOf({std::string(vendor), std::string(manufacturer), std::string(model),
                         std::string(bmc_version)});
 }
 
-const ComponentRow* Personality::find(std::string_view component) const {
+const ComponentRow* VendorProfile::find(std::string_view component) const {
   const auto found = std::find_if(components.begin(), components.end(),
                                   [&](const ComponentRow& row) { return row.name == component; });
   return found == components.end() ? nullptr : &*found;
 }
 
-std::span<const Personality> personalities() { return kRows; }
+std::span<const VendorProfile> vendorProfiles() { return kRows; }
 
-Result<const Personality*> findPersonality(std::string_view name) {
+Result<const VendorProfile*> findVendorProfile(std::string_view name) {
   std::vector<std::string_view> names;
   for (const auto& row : kRows) {
     if (row.name == name) return &row;

@@ -30,7 +30,7 @@ enum class CertificateWay { Service, Rekey, HpeHttpsCert };
 /// itself.
 enum class Takes { Multipart, Push, Fetch };
 
-struct Personality {
+struct VendorProfile {
   std::string_view name;  ///< "idrac", for people
   std::string_view vendor, manufacturer, model, bmc_version;
   std::string_view bmc;  ///< the component that is the BMC itself
@@ -49,8 +49,8 @@ struct Personality {
 };
 
 /// muster, idrac, idrac-before-multipart, ilo, supermicro, dgx-h100, gb200, openbmc, simple-update.
-std::span<const Personality> personalities();
+std::span<const VendorProfile> vendorProfiles();
 /// Errors: NotFound with the names that there are
-Result<const Personality*> findPersonality(std::string_view name);
+Result<const VendorProfile*> findVendorProfile(std::string_view name);
 
 }  // namespace muster::lab::vbmc

@@ -46,19 +46,19 @@ nlohmann::json RedfishService::updateServiceResource() const {
   result["Status"] = healthy();
   result["MaxImageSizeBytes"] = options_.max_image_bytes;
   result["FirmwareInventory"] = linkTo(kInventory);
-  if (options_.personality->takes == Takes::Push) {
+  if (options_.vendor_profile->takes == Takes::Push) {
     result["HttpPushUri"] = kInventory;
-  } else if (options_.personality->takes == Takes::Multipart && quirks_.flash_state.empty()) {
+  } else if (options_.vendor_profile->takes == Takes::Multipart && quirks_.flash_state.empty()) {
     result["MultipartHttpPushUri"] = kUpload;
-  } else if (options_.personality->takes == Takes::Multipart) {
+  } else if (options_.vendor_profile->takes == Takes::Multipart) {
     result["HttpPushUri"] = kIloUpload;
     const auto& task = tasks_.empty() ? UpdateTask{} : tasks_.rbegin()->second;
     putAt(result, quirks_.flash_state,
           {{"State", flash_state_}, {"FlashProgressPercent", task.percent}});
   }
   result["Actions"] = json::object();  // sushy insists
-  if (quirks_.rollback == bmc::RollbackWay::UpdateFromPrevious ||
-      options_.personality->takes == Takes::Fetch)
+  if (quirks_.rollback == bmc::RollbackMethod::UpdateFromPrevious ||
+      options_.vendor_profile->takes == Takes::Fetch)
     result["Actions"]["#UpdateService.SimpleUpdate"] = {{"target", kSimpleUpdate}};
   if (quirks_.two_phase)
     result["Actions"]["#UpdateService.StartUpdate"] = {
@@ -72,10 +72,10 @@ nlohmann::json RedfishService::updateServiceResource() const {
 
 nlohmann::json RedfishService::managerResource() const {
   json result = head(kManager, "Manager.v1_11_0.Manager", "Virtual BMC");
-  const auto own = state_.slots.find(std::string(options_.personality->bmc));
+  const auto own = state_.slots.find(std::string(options_.vendor_profile->bmc));
   result["ManagerType"] = "BMC";
   result["FirmwareVersion"] = own == state_.slots.end() ? "" : own->second.version;
-  if (quirks_.rollback == bmc::RollbackWay::ActiveImage) {
+  if (quirks_.rollback == bmc::RollbackMethod::ActiveImage) {
     result["Links"]["ActiveSoftwareImage"] = linkTo(kInventory + "/" + own->first);
     result["Links"]["SoftwareImages"] = json::array({linkTo(kInventory + "/" + own->first)});
     if (!own->second.previous_version.empty())
@@ -89,9 +89,9 @@ nlohmann::json RedfishService::managerResource() const {
                                              : json::array({quirks_.manager_reset});
   result["Actions"]["#Manager.Reset"] = {{"target", kManager + "/Actions/Manager.Reset"},
                                          {"ResetType@Redfish.AllowableValues", std::move(types)}};
-  if (options_.personality->certificates == CertificateWay::HpeHttpsCert)
+  if (options_.vendor_profile->certificates == CertificateWay::HpeHttpsCert)
     result["Oem"]["Hpe"]["Links"]["SecurityService"] = linkTo(kHpeSecurity);
-  if (quirks_.discard == bmc::DiscardWay::DeleteJob)
+  if (quirks_.cancel_staged == bmc::CancelStagedMethod::DeleteJob)
     result["Links"]["Oem"]["Dell"]["Jobs"] = linkTo(kJobs);
   if (!options_.identity.bmc_mac.empty())
     result["EthernetInterfaces"] = linkTo(kManager + "/EthernetInterfaces");
@@ -106,8 +106,8 @@ std::vector<std::string> RedfishService::inventoryIds() const {
     switch (quirks_.inventory_key) {
       case bmc::InventoryKey::Id:
         ids.push_back(name);
-        if (quirks_.rollback == bmc::RollbackWay::ActiveImage &&
-            name == options_.personality->bmc && !slot.previous_version.empty())
+        if (quirks_.rollback == bmc::RollbackMethod::ActiveImage &&
+            name == options_.vendor_profile->bmc && !slot.previous_version.empty())
           ids.push_back(name + std::string(kPreviousImage));
         break;
       case bmc::InventoryKey::Name:
@@ -156,7 +156,7 @@ std::optional<nlohmann::json> RedfishService::firmwareMember(const std::string& 
   const auto name = slotOf(id);
   const auto& slot = state_.slots.at(name);
   const bool baseboard = name.starts_with("HGX_");
-  if (baseboard && ((options_.personality->baseboard_needs_host && !on) ||
+  if (baseboard && ((options_.vendor_profile->baseboard_needs_host && !on) ||
                     clock_.steady() < baseboard_silent_until_))
     return errorInPlace(kStatusUnavailable, "Ami.1.0.HMCCommuicationFailed",
                         "The baseboard does not answer.");
@@ -165,7 +165,7 @@ std::optional<nlohmann::json> RedfishService::firmwareMember(const std::string& 
   result["Version"] = previous ? slot.previous_version : slot.broken ? "" : slot.version;
   result["SoftwareId"] = softwareIdOf(name);
   result["Updateable"] = !previous;
-  if (!previous && (name == "BIOS" || name == options_.personality->bmc))
+  if (!previous && (name == "BIOS" || name == options_.vendor_profile->bmc))
     result["RelatedItem"] = json::array({linkTo(name == "BIOS" ? kBios : kManager)});
   result["Status"] = healthy();
   if (slot.broken && !previous) result["Status"] = {{"State", "Disabled"}, {"Health", "Critical"}};
@@ -187,7 +187,7 @@ nlohmann::json RedfishService::biosResource(bool settings) const {
   if (!settings)
     result["@Redfish.Settings"] = {{"@odata.type", "#Settings.v1_3_0.Settings"},
                                    {"SettingsObject", linkTo(kBios + "/Settings")}};
-  if (!settings && options_.personality->bios_by_job)
+  if (!settings && options_.vendor_profile->bios_by_job)
     result["@Redfish.Settings"]["SupportedApplyTimes"] = {"OnReset", "AtMaintenanceWindowStart",
                                                           "InMaintenanceWindowOnReset"};
   return result;
@@ -195,11 +195,11 @@ nlohmann::json RedfishService::biosResource(bool settings) const {
 
 std::optional<nlohmann::json> RedfishService::chassisResource(const std::string& path) const {
   std::vector<std::string> ids = {"chassis"};
-  const bool aux = quirks_.ac_cycle.owner == bmc::AcOwner::Chassis;
+  const bool aux = quirks_.ac_cycle.owner == bmc::AcCycleOwner::Chassis;
   if (aux) ids.emplace_back(quirks_.ac_cycle.chassis);
   std::map<std::string, std::string> roots_of_trust;
-  for (const auto& row : options_.personality->components)
-    if (quirks_.background_copies && row.copies)
+  for (const auto& row : options_.vendor_profile->components)
+    if (!quirks_.background_copies.empty() && row.copies)
       roots_of_trust[std::string(row.name)] = std::string(row.name);
   for (const auto& [id, component] : roots_of_trust) ids.push_back(id);
   if (path == kChassis) return collection(path, "ChassisCollection", ids);

@@ -12,7 +12,7 @@ constexpr std::string_view kBoot = "[muster: boot ", kBegan = ", begun ";
 
 }  // namespace
 
-Task<void> RestartEar::restarts(NodeName node, std::string task, std::string why) {
+Task<void> RestartNotifier::restarts(NodeName node, std::string task, std::string why) {
   if (!begins_ || std::exchange(told_[node], task) == task) co_return;
   co_await begins_(std::move(node), std::move(why));
 }

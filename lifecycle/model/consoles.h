@@ -19,9 +19,9 @@ namespace muster::lifecycle {
 using RestartBegins = std::function<Task<void>(NodeName node, std::string why)>;
 
 /// A phase's one word to the consoles.
-class RestartEar {
+class RestartNotifier {
  public:
-  explicit RestartEar(RestartBegins begins) : begins_(std::move(begins)) {}
+  explicit RestartNotifier(RestartBegins begins) : begins_(std::move(begins)) {}
   /// `task`: what restarts the machine. Told once, however often a phase looks; a new controller,
   /// who has to listen anew, tells it again.
   Task<void> restarts(NodeName node, std::string task, std::string why);

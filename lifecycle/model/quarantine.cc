@@ -160,7 +160,7 @@ Result<void> QuarantineGate::requireValid(const NodeName& node) const {
 
 std::string liftAdvice(const NodeName& node) {
   return fmt::format(
-      "repair it, then `muster quarantine lift {} --reason TEXT`; evidence for a return: `muster "
+      "repair it, then `muster quarantine remove {} --reason TEXT`; evidence for a return: `muster "
       "rma {} --out FILE`",
       node.str(), node.str());
 }

@@ -271,7 +271,7 @@ std::string imageKey(const inventory::Image& image) {
                  {"ssh", !image.authorized_keys.empty()},
                  {"chunk_bytes", wire::kPackChunkBytes}};
   if (image.kind != inventory::ImageKind::RootFs)
-    inputs["kind"] = std::string(agent::toString(packKind(image.kind)));
+    inputs["kind"] = std::string(wire::toString(packKind(image.kind)));
   if (build != nullptr) {
     auto packages = build->packages;
     std::sort(packages.begin(), packages.end());

@@ -2,7 +2,6 @@
 #include "provision/storage/data_wipe.h"
 
 #include "wire/disk_rule.h"
-#include "wire/wipe_guard.h"
 
 #include "base/io/crypto.h"
 #include "base/json_output.h"
@@ -23,7 +22,6 @@ namespace {
 
 constexpr std::string_view kOpen = "open: ", kUsed = "used: ", kDone = "done: ";
 constexpr std::string_view kUnknown = "-";
-constexpr std::string_view kFinishedSet = "\"muster-data\"";  ///< in what the agent says of a disk
 
 std::string keyOf(const NodeName& node) { return "wipe-data." + node.str(); }
 
@@ -109,32 +107,35 @@ std::optional<std::string> foreignData(const inventory::Profile& profile,
     });
     if (system || fits.size() != static_cast<std::size_t>(set.count)) continue;
     for (const auto* disk : fits)
-      if (disk->content != "none" && disk->content.find(kFinishedSet) == std::string::npos)
+      if (disk->use == wire::DiskUse::System || disk->use == wire::DiskUse::Other)
         held += fmt::format("{}disks of {}: {} (serial {}) holds {}", held.empty() ? "" : ", ",
                             set.name, disk->path, disk->serial, disk->content);
   }
   if (held.empty()) return std::nullopt;
-  return fmt::format("{}; {}", held, wire::kDataGuard);
+  return fmt::format(
+      "{}; they are not overwritten, because a permission to wipe the system disk does not cover "
+      "data",
+      held);
 }
 
-std::string wipeAdviceFor(const std::string& refusal, const NodeName& node) {
-  if (refusal.find(wire::kDataGuard) != std::string::npos)
+std::string wipeAdviceFor(const Refusal& refusal, const NodeName& node) {
+  if (refusal.has(wire::TaskReason::DataWipeDenied))
     return fmt::format(
         "; to keep what they hold, take the set out of the profile's `storage` (its disks are left "
         "alone then); if it may go: `muster wipe {} --data --reason …`",
         node.str());
-  if (refusal.find(wire::kWipeGuard) != std::string::npos)
+  if (refusal.has(wire::TaskReason::SystemWipeDenied))
     return fmt::format("; if what it holds may go: `muster wipe {} --reason …`", node.str());
   return {};
 }
 
-std::optional<lifecycle::Finding> newMemberFinding(const std::string& refusal, const NodeName& node,
+std::optional<lifecycle::Finding> newMemberFinding(const Refusal& refusal, const NodeName& node,
                                                    WallTime at) {
-  if (refusal.find(wire::kReplacedMember) == std::string::npos) return std::nullopt;
+  if (!refusal.has(wire::TaskReason::MemberReplaced)) return std::nullopt;
   lifecycle::Finding finding;
   finding.facet = {lifecycle::Subject(node), facet(kImage)};
   finding.text = fmt::format("a storage set of {} has a new disk, and its data is whole: {}",
-                             node.str(), refusal);
+                             node.str(), refusal.why);
   finding.what_to_do = fmt::format(
       "to keep the data: take the set out of `storage` of the node's profile (a profile of its "
       "own, if others have the set) and `muster apply --nodes {0}`; then on {0}, with the names "

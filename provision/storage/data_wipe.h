@@ -7,6 +7,7 @@
 #include "inventory/model/cluster.h"
 #include "lifecycle/model/finding.h"
 #include "lifecycle/store/store.h"
+#include "provision/agent_task.h"
 
 #include <chrono>
 #include <optional>
@@ -42,15 +43,16 @@ Result<void> endDataWipe(lifecycle::Store& store, const NodeName& node, const st
 
 /// What disks that a set's rule fits hold of others, as far as it can be told without their tables:
 /// no set of muster's was ever finished there.
+/// Disks whose agent is too old to say what they are (DiskUse::Unknown) are not told: the agent
+/// that writes looks again, and has the last word.
 std::optional<std::string> foreignData(const inventory::Profile& profile,
                                        const wire::Hardware& hardware);
 
-/// What an operator does about a refusal of the agent (wipe_guard.h); empty where no permission
-/// would help.
-std::string wipeAdviceFor(const std::string& refusal, const NodeName& node);
+/// What an operator does about a refusal of the agent; empty where no permission would help.
+std::string wipeAdviceFor(const Refusal& refusal, const NodeName& node);
 
 /// Of a refusal because a member of a set is new: what keeps its data.
-std::optional<lifecycle::Finding> newMemberFinding(const std::string& refusal, const NodeName& node,
+std::optional<lifecycle::Finding> newMemberFinding(const Refusal& refusal, const NodeName& node,
                                                    WallTime at);
 
 }  // namespace muster::provision

@@ -5,7 +5,7 @@
 #include "base/json_output.h"
 #include "inventory/model/user_data.h"
 #include "provision/facets.h"
-#include "wire/wipe_guard.h"
+#include "wire/task_reason.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -95,12 +95,14 @@ std::vector<lifecycle::Finding> sourceFindings(const NodeName& node, const std::
       add("got its image without a mirror that it stopped asking: " + mirror, mirror,
           kLookAtServer);
   });
-  each(peers, "liars", [&](const std::string& server) {
+  const auto corrupt = [&](const std::string& server) {
     add("stopped asking a server for pieces that are shared with other nodes, because they were "
         "wrong: " +
             server,
         server, kLookAtServer);
-  });
+  };
+  each(peers, "corrupt_mirrors", corrupt);
+  each(peers, "liars", corrupt);  // the former key, of agents that are older
   if (peers.is_object() && peers.value("banned_peers", json(0)).is_number_unsigned() &&
       peers["banned_peers"] > 0u)
     add(fmt::format(
@@ -112,12 +114,11 @@ std::vector<lifecycle::Finding> sourceFindings(const NodeName& node, const std::
   return findings;
 }
 
-std::optional<lifecycle::Finding> diskFinding(const NodeName& node, const std::string& why,
-                                              WallTime at) {
-  if (why.find(wire::kReplaceDisk) == std::string::npos) return std::nullopt;
+std::optional<lifecycle::Finding> diskFinding(const NodeName& node, const Error& why, WallTime at) {
+  if (!why.has(wire::TaskReason::DiskFailing)) return std::nullopt;
   lifecycle::Finding finding;
   finding.facet = {lifecycle::Subject(node), facet(kImage)};
-  finding.text = fmt::format("a disk of {} is failing: {}", node.str(), why);
+  finding.text = fmt::format("a disk of {} is failing: {}", node.str(), why.str());
   finding.what_to_do = fmt::format(
       "replace the disk with the serial that is named, correct `disk` of the profile where it "
       "names that serial, then `muster apply --nodes {}` writes the new one; "

@@ -28,7 +28,6 @@ std::vector<lifecycle::Finding> sourceFindings(const NodeName& node, const std::
 
 /// What the writing of an image failed of, when it is a disk. `why`: the agent's words, which name
 /// it.
-std::optional<lifecycle::Finding> diskFinding(const NodeName& node, const std::string& why,
-                                              WallTime at);
+std::optional<lifecycle::Finding> diskFinding(const NodeName& node, const Error& why, WallTime at);
 
 }  // namespace muster::provision

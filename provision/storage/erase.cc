@@ -172,7 +172,7 @@ class ErasePhase final : public Erasures {
     CO_TRY(step, co_await stepTask(deps_.agents, node, TaskKind::EraseDisks, limitOf(node, request),
                                    context, params));
     if (const auto* again = std::get_if<Again>(&step)) co_return Outcome(*again);
-    if (const auto* refused = std::get_if<Blocked>(&step)) co_return Outcome(*refused);
+    if (const auto* refused = std::get_if<Refusal>(&step)) co_return Outcome(Blocked{refused->why});
     co_return keepReport(node, request, std::get<std::string>(step), context);
   }
 
@@ -389,7 +389,7 @@ std::optional<std::string> whyNotErase(const inventory::Cluster& cluster, const 
     return fmt::format("whether {} takes jobs is not known: its pool did not answer", node.str());
   if (pool == "out" || pool == "drained") return std::nullopt;
   return fmt::format(
-      "{} is '{}' in its pool and may hold jobs; take it out first: muster quarantine hold {} "
+      "{} is '{}' in its pool and may hold jobs; take it out first: muster quarantine add {} "
       "--reason …, then muster apply --nodes {}",
       node.str(), *pool, node.str(), node.str());
 }

@@ -135,7 +135,7 @@ class StoragePhase final : public lifecycle::Phase {
           node->name.str(), of)});
     CO_TRY(step, std::move(stepped));
     if (const auto* again = std::get_if<Again>(&step)) co_return Outcome(*again);
-    if (const auto* refused = std::get_if<Blocked>(&step)) co_return Outcome(*refused);
+    if (const auto* refused = std::get_if<Refusal>(&step)) co_return Outcome(Blocked{refused->why});
     co_return Outcome(Done{});
   }
 

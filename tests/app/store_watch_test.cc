@@ -12,7 +12,7 @@
 #include <csignal>
 #include <cstdlib>
 
-namespace muster::cli {
+namespace muster::app {
 namespace {
 
 constexpr std::chrono::seconds kPatience{30};
@@ -54,4 +54,4 @@ TEST(StoreWatchDeathTest, leavesAProcessWithItsStoreAlone) {
 }
 
 }  // namespace
-}  // namespace muster::cli
+}  // namespace muster::app

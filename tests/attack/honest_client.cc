@@ -32,7 +32,7 @@ std::string firstPoll(std::uint64_t sequence) {
   poll.agent_version = "0";
   poll.sequence = sequence;
   poll.session = "of an earlier life";
-  return agent::toJson(poll);
+  return wire::toJson(poll);
 }
 
 }  // namespace
@@ -44,7 +44,7 @@ HonestClient::HonestClient(AttackSite& site) {
   auto client = io::makeHttpClient(trust);
   const auto enrolled = test::runAsync(client->send(
       requestTo(site.tlsUrl("/agent/v1/enrol"), "POST",
-                agent::toJson(wire::EnrolRequest{site.arm(1), key->csr_pem, macOf(1)}))));
+                wire::toJson(wire::EnrolRequest{site.arm(1), key->csr_pem, macOf(1)}))));
   const auto answer =
       enrolled && enrolled->status == 200
           ? wire::parseEnrolResponse(enrolled->body)

@@ -65,7 +65,7 @@ std::string requestOf(EVP_PKEY* key, const std::string& name, bool as_authority,
 RawConnection::Heard enrol(int node, const std::string& csr) {
   return askTls(site().address(),
                 post("/agent/v1/enrol",
-                     agent::toJson(wire::EnrolRequest{site().arm(node), csr, macOf(node)})));
+                     wire::toJson(wire::EnrolRequest{site().arm(node), csr, macOf(node)})));
 }
 
 TEST(AttackTls, whoHasNoCertificateOfThisSiteIsNobody) {

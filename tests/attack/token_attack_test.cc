@@ -15,7 +15,7 @@ namespace {
 
 int statusOf(const std::string& id, const std::string& csr, const std::string& mac) {
   return askTls(site().address(),
-                post("/agent/v1/enrol", agent::toJson(wire::EnrolRequest{id, csr, mac})))
+                post("/agent/v1/enrol", wire::toJson(wire::EnrolRequest{id, csr, mac})))
       .status;
 }
 std::string anyCsr() { return io::makeKeyAndRequest("x")->csr_pem; }
@@ -31,7 +31,7 @@ TEST(AttackEnrolment, isGoodForOneNodeOneMacAndOneKey) {
   const auto csr = anyCsr();
   const auto answer =
       askTls(site().address(),
-             post("/agent/v1/enrol", agent::toJson(wire::EnrolRequest{newer, csr, macOf(3)})));
+             post("/agent/v1/enrol", wire::toJson(wire::EnrolRequest{newer, csr, macOf(3)})));
   EXPECT_EQ(answer.status, 200) << answer.bytes;
   EXPECT_EQ(statusOf(newer, csr, macOf(3)), 200) << "the same request again: answers get lost";
   EXPECT_EQ(statusOf(newer, anyCsr(), macOf(3)), 403) << "another key";

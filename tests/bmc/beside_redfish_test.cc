@@ -157,7 +157,7 @@ TEST_F(WithPdu, theWordsOfTheCommandNameTheMachine) {
   node.name = NodeName("gpu001");
   node.rack = "r07";
   node.unit = 21;
-  EXPECT_THAT(wordsFor(node, {"snmpset", "pdu-{rack}", "outlet.{unit}", "{node}/{node}"}),
+  EXPECT_THAT(argumentsFor(node, {"snmpset", "pdu-{rack}", "outlet.{unit}", "{node}/{node}"}),
               ElementsAre("snmpset", "pdu-r07", "outlet.21", "gpu001/gpu001"));
 }
 

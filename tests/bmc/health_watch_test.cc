@@ -62,10 +62,10 @@ class BmcHealth : public testing::Test {
   }
   void begin() {
     all.push_back(makeHealthWatch(cluster, fleet, store, loop.clock, [](const BmcSymptom& symptom) {
-      if (symptom.id == "bmc.leak") return HealthVerdict{4, "quarantine", "shut the valves"};
+      if (symptom.id == "bmc.leak") return SymptomResponse{4, "quarantine", "shut the valves"};
       if (symptom.id == "bmc.sensor-critical")
-        return HealthVerdict{1, "drain", "look at the cooling"};
-      return HealthVerdict{0, "watch", "read it"};
+        return SymptomResponse{1, "drain", "look at the cooling"};
+      return SymptomResponse{0, "watch", "read it"};
     }));
     watch = all.back().get();
     loop.spawn(watch->run());
@@ -174,14 +174,14 @@ TEST_F(BmcHealth, aSilentBmcChangesNothing) {
 }
 
 /// Streams that cannot be opened; when somebody tried is written down.
-class Streams final : public BmcFleet, public EventFleet, public EventSource {
+class Streams final : public BmcFleet, public EventSource {
  public:
   explicit Streams(Clock& clock) : clock_(clock) {}
   Bmc& at(const NodeName&) override { return bmc; }
   EventSource* eventsOf(const NodeName&) override { return this; }
   Async<void> close() override { co_return Result<void>(); }
-  Async<EventPlace> listen(EventPlace, std::function<void()>,
-                           std::function<void(std::vector<LogEntry>)>) override {
+  Async<EventStreamPosition> listen(EventStreamPosition, std::function<void()>,
+                                    std::function<void(std::vector<LogEntry>)>) override {
     opened.push_back(clock_.steady());
     co_return fail(ErrorCode::Unavailable, "connection refused");
   }
@@ -205,7 +205,7 @@ TEST(BmcEventStreams, ofAThousandBmcsAreNotOpenedAtOnceNeitherFirstNorAgain) {
   Streams fleet(loop.clock);
   test::MemoryStore store{std::make_shared<test::MemoryStore::Data>()};
   auto watch = makeHealthWatch(cluster, fleet, store, loop.clock,
-                               [](const BmcSymptom&) { return HealthVerdict{}; });
+                               [](const BmcSymptom&) { return SymptomResponse{}; });
   loop.spawn(watch->run());
   auto nap = [](Clock& clock) -> Task<int> {
     co_await clock.sleep(50s);

@@ -22,8 +22,8 @@ using namespace std::chrono_literals;
 
 class HttpsUpdate : public testing::Test {
  protected:
-  void serve(std::string_view personality) {
-    auto options = test::virtualBmcOptions(folder_.path(), personality);
+  void serve(std::string_view vendor_profile) {
+    auto options = test::virtualBmcOptions(folder_.path(), vendor_profile);
     options.pace.flash_step = 5ms;
     service_ = *lab::vbmc::RedfishService::make(clock_, workers_, machine_, std::move(options));
     io::ServerOptions listener;

@@ -109,7 +109,7 @@ TEST_F(RealIpmi, theBootDeviceIsReadAgainAndOneThatIsNotKeptIsAnError) {
 }
 
 TEST_F(RealIpmi, whatTheBmcDoesNotOfferIsSaidSo) {
-  const auto sent = run(bmc->interrupt());  // this simulator knows no diagnostic interrupt
+  const auto sent = run(bmc->sendNmi());  // this simulator knows no diagnostic interrupt
   ASSERT_FALSE(sent);
   EXPECT_EQ(sent.error().code(), ErrorCode::NotFound) << sent.error().str();
 }

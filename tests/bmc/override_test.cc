@@ -88,11 +88,11 @@ TEST(RedfishReads, whatWasReadLongAgoIsReadAgain) {
 }
 
 TEST_P(RedfishOverride, anInterruptReachesAMachineThatRunsAndOnlyWhereItIsOffered) {
-  const auto off = loop.run(bmc->interrupt());
+  const auto off = loop.run(bmc->sendNmi());
   ASSERT_FALSE(off);
   EXPECT_EQ(off.error().code(), ErrorCode::Conflict);
   emulator.machine.on = true;
-  const auto sent = loop.run(bmc->interrupt());
+  const auto sent = loop.run(bmc->sendNmi());
   if (std::string_view(GetParam()) == "dgx-h100") {
     ASSERT_FALSE(sent);
     EXPECT_EQ(sent.error().code(), ErrorCode::NotFound);

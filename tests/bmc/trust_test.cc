@@ -26,7 +26,7 @@ struct Scene {
   test::RedfishRig rig{loop, emulator.net};
   int until_death = 0;  ///< effects: writes to the store, answers of the BMC; 0: never
 
-  explicit Scene(const char* personality) : emulator(loop, personality) {
+  explicit Scene(const char* vendor_profile) : emulator(loop, vendor_profile) {
     rig.next_password = "correct horse battery";
     rig.store.written = [this] { effect(); };
     emulator.net.handle = [this, inner = emulator.net.handle](io::HttpRequest request) {
@@ -126,7 +126,7 @@ TEST(PasswordRotationRefused, withoutANextPasswordItSaysWhatToDeclare) {
   auto bmc = scene.rig.bmc();
   const auto done = scene.loop.run(bmc->rotatePassword());
   ASSERT_FALSE(done);
-  EXPECT_THAT(done.error().str(), HasSubstr("add next:"));
+  EXPECT_THAT(done.error().str(), HasSubstr("add rotate_to:"));
 }
 
 TEST(PasswordRotationRefused, neitherPasswordIsSentTwice) {
@@ -336,19 +336,20 @@ TEST(BmcCampaign, oneGoesFirstAndThreeFailuresStopTheRest) {
     if (fails) co_return fail(ErrorCode::Unavailable, "no answer");
     co_return Result<void>();
   };
-  auto report = *loop.run(campaign(nodes, work, [](const NodeName&, const Result<void>&) {}));
+  auto report =
+      *loop.run(runBulkOperation(nodes, work, [](const NodeName&, const Result<void>&) {}));
   EXPECT_EQ(report.done.size(), 1u);
-  EXPECT_GE(report.failed.size(), kCampaignFailures);
-  EXPECT_LE(begun.size(), 1 + kCampaignAtOnce);
-  EXPECT_EQ(report.done.size() + report.failed.size() + report.left.size(), nodes.size());
+  EXPECT_GE(report.failed.size(), kBulkOperationFailures);
+  EXPECT_LE(begun.size(), 1 + kBulkOperationAtOnce);
+  EXPECT_EQ(report.done.size() + report.failed.size() + report.not_started.size(), nodes.size());
   begun.clear();
   fails_from = 0;
-  report = *loop.run(campaign(nodes, work, [](const NodeName&, const Result<void>&) {}));
+  report = *loop.run(runBulkOperation(nodes, work, [](const NodeName&, const Result<void>&) {}));
   EXPECT_EQ(begun.size(), 1u);
-  EXPECT_EQ(report.left.size(), 59u);
+  EXPECT_EQ(report.not_started.size(), 59u);
   begun.clear();
   fails_from = 1'000;
-  report = *loop.run(campaign(nodes, work, [](const NodeName&, const Result<void>&) {}));
+  report = *loop.run(runBulkOperation(nodes, work, [](const NodeName&, const Result<void>&) {}));
   EXPECT_EQ(report.done.size(), 60u);
 }
 

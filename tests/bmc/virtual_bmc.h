@@ -14,9 +14,9 @@
 namespace muster::test {
 
 inline lab::vbmc::ServiceOptions virtualBmcOptions(const std::filesystem::path& folder,
-                                                   std::string_view personality = "muster") {
+                                                   std::string_view vendor_profile = "muster") {
   lab::vbmc::ServiceOptions options;
-  options.personality = *lab::vbmc::findPersonality(personality);
+  options.vendor_profile = *lab::vbmc::findVendorProfile(vendor_profile);
   options.identity = {.node = "gpu001",
                       .serial = "SN-1",
                       .uuid = "11111111-2222-4333-8444-555555555555",
@@ -45,12 +45,12 @@ inline inventory::Cluster clusterWithBmcAt(std::uint16_t port) {
 
 class VirtualBmc {
  public:
-  explicit VirtualBmc(VirtualLoop& loop, std::string_view personality = "muster",
-                      lab::vbmc::Pace pace = {})
+  explicit VirtualBmc(VirtualLoop& loop, std::string_view vendor_profile = "muster",
+                      lab::vbmc::Timings pace = {})
       : loop_(loop) {
     char name[] = "/tmp/muster-bmc-test-XXXXXX";
     folder = ::mkdtemp(name);
-    auto options = virtualBmcOptions(folder, personality);
+    auto options = virtualBmcOptions(folder, vendor_profile);
     options.pace = pace;
     options.fetch = [this](std::string url) { return fetch(std::move(url)); };
     options.new_identity = [this](const io::TlsIdentity& identity) {

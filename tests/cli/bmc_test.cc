@@ -31,7 +31,7 @@ class Emulated {
  public:
   explicit Emulated(std::string_view personality) {
     lab::vbmc::ServiceOptions options;
-    options.personality = *lab::vbmc::findPersonality(personality);
+    options.personality = *lab::vbmc::findVendorProfile(personality);
     options.identity = {.node = "gpu001",
                         .serial = "SN-1",
                         .uuid = "11111111-2222-4333-8444-555555555555",
@@ -128,7 +128,7 @@ class BmcCommands : public ::testing::Test {
     replace("https://10.20.250.1\"", fmt::format("https://127.0.0.1:{}\"", bmc_.port()));
     if (!next.empty())
       replace("password: {file: bmc-password}",
-              "password: {file: bmc-password}, next: {file: " + next + "}");
+              "password: {file: bmc-password}, rotate_to: {file: " + next + "}");
     folder_.write("cluster.yaml", text);
   }
 
@@ -292,7 +292,7 @@ TEST_F(BmcCommands, aRefusedPasswordIsTriedOnceAndNeverAgainUntilSomebodySaysSo)
   secret("bmc-password", "wrong");
   EXPECT_NE(folder_.muster({"bmc", "power", "gpu001", "on"}).code, 0);
   const auto again = folder_.muster({"bmc", "power", "gpu001", "on"});
-  EXPECT_THAT(again.err, HasSubstr("forget-refusal"));
+  EXPECT_THAT(again.err, HasSubstr("bmc auth reset"));
   EXPECT_EQ(bmc_.state().failed_logins, 1u);
   secret("bmc-password", kOld);
   EXPECT_EQ(folder_.muster({"bmc", "power", "gpu001", "on"}).code, 0)

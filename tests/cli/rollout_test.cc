@@ -51,7 +51,7 @@ TEST_F(RolloutCliTest, anAbortEndsARolloutThatNobodyRunsThoughKeepDoes) {
   EXPECT_THAT(folder_.muster({"status"}).out,
               HasSubstr("keep: stands aside while rollout r7 runs"));
   {
-    const auto command = app::takeTurn(folder_ / "state");
+    const auto command = app::acquireLock(folder_ / "state");
     ASSERT_TRUE(command);
     EXPECT_THAT(folder_.muster({"rollout", "pause"}).out,
                 HasSubstr("rollout r7 was told to pause"));
@@ -60,7 +60,7 @@ TEST_F(RolloutCliTest, anAbortEndsARolloutThatNobodyRunsThoughKeepDoes) {
   for (const auto* word : {"status", "rollback"})
     EXPECT_THAT(folder_.muster({"rollout", word, "--id", "r9"}).err,
                 HasSubstr("there is no rollout r9; those that lie over the inventory: r7"));
-  const auto keeps = app::takeKeepersTurn(folder_ / "state");
+  const auto keeps = app::acquireMonitorLock(folder_ / "state");
   ASSERT_TRUE(keeps);
   EXPECT_THAT(folder_.muster({"rollout", "pause"}).out, HasSubstr("rollout r7 is paused"));
   EXPECT_THAT(folder_.muster({"rollout", "abort"}).out, HasSubstr("rollout r7 is aborted"));

@@ -45,7 +45,7 @@ class KeepTrial : public Trial {
 
  protected:
   void allow() {
-    auto& policy = rack_.cluster.keep;
+    auto& policy = rack_.cluster.monitor;
     policy.repairs = {inventory::Repair::Reset, inventory::Repair::Reboot};
     policy.rejoin_minutes = 1;
     policy.recovery = {Rung::Retry, Rung::NewSession, Rung::BmcReset, Rung::PowerCycle,
@@ -128,7 +128,7 @@ class RebootInVain final : public KeepTrial {
                 StartsWith("muster: admission: xid.79@0000:18:00.0 (reboot)"));
     const auto entry = Quarantine(store_).entries()->at(NodeName("gpu001"));
     EXPECT_THAT(entry.reason, HasSubstr("xid.79@0000:18:00.0 (rma)"));
-    EXPECT_EQ(said("quarantined by muster keep"), 1);
+    EXPECT_EQ(said("quarantined by muster monitor"), 1);
     const auto open = findings();
     EXPECT_EQ(std::count_if(
                   open.begin(), open.end(),
@@ -229,7 +229,7 @@ class BreakerAcknowledged final : public BreakerTrips {
     EXPECT_EQ(breakerFindings(), 0);
     fourth_ = true;
     rack_.sicken("gpu004", kReadOnlyDisk);
-    rack_.cluster.keep.breaker = {0, 0};
+    rack_.cluster.monitor.breaker = {0, 0};
     EXPECT_TRUE(live({}).ok);
     EXPECT_TRUE(rack_.inPool("gpu004")) << "the breaker counts anew";
   }

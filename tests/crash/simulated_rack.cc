@@ -119,7 +119,7 @@ drivers:
 firmware:
   base: {{components: {{{0}}}, order: [BMC, BIOS]}}
 gates:
-  burn-in: {{level: quick, on: [host]}}
+  burn-in: {{level: quick, groups: [host]}}
 pools:
   batch: {{slurm: {{partition: gpu}}}}
 profiles:
@@ -239,8 +239,10 @@ wire::Hardware SimulatedRack::hardwareOf(const NodeName& node) const {
   hardware.cpus = 4;
   hardware.memory_bytes = 2ull << 30;
   hardware.nics = {{"eth0", macs.front(), "virtio_net"}};
-  hardware.disks = {{"/dev/vda", "DISK-" + node.str(), "", "",
-                     machines.at(node).image.empty() ? "none" : "muster-root", 4ull << 30}};
+  hardware.disks = {
+      {"/dev/vda", "DISK-" + node.str(), "", "",
+       machines.at(node).image.empty() ? "none" : "muster-root", 4ull << 30,
+       machines.at(node).image.empty() ? wire::DiskUse::Empty : wire::DiskUse::System}};
   return hardware;
 }
 

@@ -211,7 +211,7 @@ class OtherHost : public TwoControllers {
                             *used_,
                             rack_->wall,
                             [](const lifecycle::Event&) {},
-                            {"ctl2", kTestLease, "test", "ctl2", "muster keep"}});
+                            {"ctl2", kTestLease, "test", "ctl2", "muster monitor"}});
     runInVirtualTime(rack_->clock, whileMachinesRun(keepBeside(keeper, std::move(ends))), nullptr,
                      &process_->workers);
   }

@@ -49,9 +49,11 @@ class FakeAgentGateway final : public gateway::AgentGateway {
   void finish(const std::string& task_id, std::string result) {
     end(task_id, wire::TaskPhase::Done, {}, std::move(result));
   }
-  void failTask(const std::string& task_id, std::string text,
-                ErrorCode code = ErrorCode::Internal) {
+  void failTask(const std::string& task_id, std::string text, ErrorCode code = ErrorCode::Internal,
+                const std::vector<wire::TaskReason>& reasons = {}) {
     end(task_id, wire::TaskPhase::Failed, std::move(text), {}, code);
+    for (auto& [key, report] : reports_)
+      if (key.second == task_id) report.reasons = reasons;
   }
   void progress(const std::string& task_id, double fraction, std::string text) {
     for (auto& [key, report] : reports_) {
@@ -147,7 +149,7 @@ class FakeAgentGateway final : public gateway::AgentGateway {
       co_await bell->async_wait(asio::redirect_error(asio::use_awaitable, ignored));
     }
     auto report = reports_[{node, id}];
-    if (report.phase == wire::TaskPhase::Failed) co_return fail(report.code, report.text);
+    if (report.phase == wire::TaskPhase::Failed) co_return fail(report.failure());
     co_return report;
   }
 

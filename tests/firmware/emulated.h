@@ -11,13 +11,13 @@ namespace muster::firmware {
 
 class Emulated {
  public:
-  Emulated(std::string_view personality, std::vector<std::string_view> only,
-           lab::vbmc::Pace pace = {})
-      : emulator(loop, personality, pace) {
+  Emulated(std::string_view vendor_profile, std::vector<std::string_view> only,
+           lab::vbmc::Timings pace = {})
+      : emulator(loop, vendor_profile, pace) {
     emulator.machine.on = true;
     auto& baseline = cluster.firmware["b"];
     baseline.name = "b";
-    for (const auto& row : (*lab::vbmc::findPersonality(personality))->components) {
+    for (const auto& row : (*lab::vbmc::findVendorProfile(vendor_profile))->components) {
       const std::string name(row.name);
       if (!only.empty() && std::find(only.begin(), only.end(), row.name) == only.end()) continue;
       inventory::FirmwareComponent component{name, "99.1"};

@@ -13,16 +13,17 @@ namespace muster::firmware {
 namespace {
 
 using namespace std::chrono_literals;
-using lab::vbmc::Mishap;
+using lab::vbmc::UpdateFault;
 
 class EveryVendor : public testing::TestWithParam<std::tuple<const char*, int>> {};
 
 TEST_P(EveryVendor, comesToItsBaselineWithEachImageWrittenOnce) {
-  const auto& [personality, restart_every] = GetParam();
-  Emulated node(personality, std::string_view(personality) == "dgx-h100"
-                                 ? std::vector<std::string_view>{"HostBMC_0", "HostBIOS_0", "PSU_0",
-                                                                 "HGX_FW_BMC_0", "HGX_FW_FPGA_0"}
-                                 : std::vector<std::string_view>{});
+  const auto& [vendor_profile, restart_every] = GetParam();
+  Emulated node(vendor_profile,
+                std::string_view(vendor_profile) == "dgx-h100"
+                    ? std::vector<std::string_view>{"HostBMC_0", "HostBIOS_0", "PSU_0",
+                                                    "HGX_FW_BMC_0", "HGX_FW_FPGA_0"}
+                    : std::vector<std::string_view>{});
   node.restart_every = restart_every;
   EXPECT_EQ(node.apply(), "");
   node.expectBaseline();
@@ -42,26 +43,26 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 struct Case {
-  const char* personality;
-  Mishap mishap;
+  const char* vendor_profile;
+  UpdateFault fault;
   const char* reason;  ///< part of what it fails with; "": it comes to its baseline
 };
 class EveryMishap : public testing::TestWithParam<Case> {};
 
 TEST_P(EveryMishap, endsAtTheBaselineOrWithItsReason) {
-  const auto& [personality, mishap, reason] = GetParam();
+  const auto& [vendor_profile, fault, reason] = GetParam();
   for (const int restart_every : {0, 4}) {
     SCOPED_TRACE(restart_every);
-    Emulated node(personality, {"BMC_0", "HGX_FW_FPGA_0", "NIC_0", "BMC", "BIOS", "HostBIOS_0",
-                                "iDRAC.Embedded.1-1", "BIOS.Setup.1-1", "iLO 5", "System ROM"});
+    Emulated node(vendor_profile, {"BMC_0", "HGX_FW_FPGA_0", "NIC_0", "BMC", "BIOS", "HostBIOS_0",
+                                   "iDRAC.Embedded.1-1", "BIOS.Setup.1-1", "iLO 5", "System ROM"});
     node.restart_every = restart_every;
-    node.emulator.service->faults().expect(mishap);
+    node.emulator.service->faults().expect(fault);
     const auto why = node.apply();
     EXPECT_THAT(node.state().violations, testing::IsEmpty());
     for (const auto& [name, slot] : node.state().slots) EXPECT_LE(slot.flashes, 1u) << name;
     if (*reason) {
       EXPECT_THAT(why, testing::HasSubstr(reason));
-      ASSERT_FALSE(node.journal.findings.empty() && mishap != Mishap::NoLicence);
+      ASSERT_FALSE(node.journal.findings.empty() && fault != UpdateFault::NoLicence);
     } else {
       EXPECT_EQ(why, "");
       node.expectBaseline();
@@ -71,31 +72,36 @@ TEST_P(EveryMishap, endsAtTheBaselineOrWithItsReason) {
 INSTANTIATE_TEST_SUITE_P(
     All, EveryMishap,
     testing::Values(
-        Case{"gb200", Mishap::CutUpload, ""}, Case{"gb200", Mishap::LostAnswer, ""},
-        Case{"gb200", Mishap::TaskVanishes, ""},
-        Case{"gb200", Mishap::TaskFails, "did not install"},
-        Case{"gb200", Mishap::CompletedNotInstalled, "is not active"},
-        Case{"gb200", Mishap::ExceptionButInstalled, ""},
-        Case{"gb200", Mishap::NoLicence, "licenses"}, Case{"gb200", Mishap::BmcLost, ""},
-        Case{"gb200", Mishap::HostSilent, ""},
-        Case{"gb200", Mishap::LeavesItWorse, "there is no way back"},
-        Case{"supermicro", Mishap::StuckMode, ""}, Case{"supermicro", Mishap::LostAnswer, ""},
-        Case{"supermicro", Mishap::TaskVanishes, ""}, Case{"dgx-h100", Mishap::TaskVanishes, ""},
-        Case{"supermicro", Mishap::NoLicence, "licenses"},
-        Case{"supermicro", Mishap::TaskFails, "did not install"},
-        Case{"idrac", Mishap::TaskVanishes, ""}, Case{"idrac", Mishap::LostAnswer, ""},
-        Case{"idrac", Mishap::BmcLost, ""}, Case{"idrac-before-multipart", Mishap::CutUpload, ""},
-        Case{"idrac-before-multipart", Mishap::LostAnswer, ""},
-        Case{"idrac-before-multipart", Mishap::TaskVanishes, ""},
-        Case{"idrac-before-multipart", Mishap::BmcLost, ""}, Case{"ilo", Mishap::LostAnswer, ""},
-        Case{"ilo", Mishap::TaskFails, "did not install"}, Case{"openbmc", Mishap::CutUpload, ""},
-        Case{"openbmc", Mishap::TaskVanishes, ""}, Case{"muster", Mishap::BmcLost, ""},
-        Case{"simple-update", Mishap::LostAnswer, ""},
-        Case{"simple-update", Mishap::TaskVanishes, ""},
-        Case{"simple-update", Mishap::TaskFails, "did not install"}),
+        Case{"gb200", UpdateFault::CutUpload, ""}, Case{"gb200", UpdateFault::LostAnswer, ""},
+        Case{"gb200", UpdateFault::TaskVanishes, ""},
+        Case{"gb200", UpdateFault::TaskFails, "did not install"},
+        Case{"gb200", UpdateFault::CompletedNotInstalled, "is not active"},
+        Case{"gb200", UpdateFault::ExceptionButInstalled, ""},
+        Case{"gb200", UpdateFault::NoLicence, "licenses"}, Case{"gb200", UpdateFault::BmcLost, ""},
+        Case{"gb200", UpdateFault::HostSilent, ""},
+        Case{"gb200", UpdateFault::LeavesItWorse, "there is no way back"},
+        Case{"supermicro", UpdateFault::StuckMode, ""},
+        Case{"supermicro", UpdateFault::LostAnswer, ""},
+        Case{"supermicro", UpdateFault::TaskVanishes, ""},
+        Case{"dgx-h100", UpdateFault::TaskVanishes, ""},
+        Case{"supermicro", UpdateFault::NoLicence, "licenses"},
+        Case{"supermicro", UpdateFault::TaskFails, "did not install"},
+        Case{"idrac", UpdateFault::TaskVanishes, ""}, Case{"idrac", UpdateFault::LostAnswer, ""},
+        Case{"idrac", UpdateFault::BmcLost, ""},
+        Case{"idrac-before-multipart", UpdateFault::CutUpload, ""},
+        Case{"idrac-before-multipart", UpdateFault::LostAnswer, ""},
+        Case{"idrac-before-multipart", UpdateFault::TaskVanishes, ""},
+        Case{"idrac-before-multipart", UpdateFault::BmcLost, ""},
+        Case{"ilo", UpdateFault::LostAnswer, ""},
+        Case{"ilo", UpdateFault::TaskFails, "did not install"},
+        Case{"openbmc", UpdateFault::CutUpload, ""}, Case{"openbmc", UpdateFault::TaskVanishes, ""},
+        Case{"muster", UpdateFault::BmcLost, ""},
+        Case{"simple-update", UpdateFault::LostAnswer, ""},
+        Case{"simple-update", UpdateFault::TaskVanishes, ""},
+        Case{"simple-update", UpdateFault::TaskFails, "did not install"}),
     [](const auto& info) {
       std::string name =
-          std::string(info.param.personality) + "_" + std::string(toString(info.param.mishap));
+          std::string(info.param.vendor_profile) + "_" + std::string(toString(info.param.fault));
       std::replace(name.begin(), name.end(), '-', '_');
       return name;
     });
@@ -104,13 +110,13 @@ INSTANTIATE_TEST_SUITE_P(
 class AFlashThatNobodyCanFollow : public testing::TestWithParam<const char*> {};
 
 TEST_P(AFlashThatNobodyCanFollow, isOverBeforeAnythingIsSwitched) {
-  const std::string personality = GetParam();
+  const std::string vendor_profile = GetParam();
   for (const int restart_every : {0, 5}) {
     SCOPED_TRACE(restart_every);
-    Emulated node(personality, {"BIOS", "HostBIOS_0", "BIOS.Setup.1-1"},
+    Emulated node(vendor_profile, {"BIOS", "HostBIOS_0", "BIOS.Setup.1-1"},
                   {.flash_step = 12s, .flash_steps = 10});
     node.restart_every = restart_every;
-    node.emulator.service->faults().expect(Mishap::TaskVanishes);
+    node.emulator.service->faults().expect(UpdateFault::TaskVanishes);
     EXPECT_EQ(node.apply(), "");
     node.expectBaseline();
     EXPECT_THAT(node.state().violations, testing::IsEmpty());
@@ -139,12 +145,12 @@ TEST(FirmwareOnTheEmulator, anIdracCutsItsPowerByAJobOfItsBiosAndOnce) {
 
 /// Ironic waits 30 s for such a task, then restarts the host.
 TEST(FirmwareOnTheEmulator, aNicsUpdateThatBeginsAtTheRestartGetsOneAndIsWrittenOnce) {
-  for (const char* personality : {"idrac", "gb200"}) {
+  for (const char* vendor_profile : {"idrac", "gb200"}) {
     for (const int restart_every : {0, 5}) {
-      SCOPED_TRACE(fmt::format("{} {}", personality, restart_every));
-      Emulated node(personality, {"NIC.Slot.5", "NIC_0"});
+      SCOPED_TRACE(fmt::format("{} {}", vendor_profile, restart_every));
+      Emulated node(vendor_profile, {"NIC.Slot.5", "NIC_0"});
       node.restart_every = restart_every;
-      node.emulator.service->faults().expect(Mishap::StartsAtRestart);
+      node.emulator.service->faults().expect(UpdateFault::StartsAtRestart);
       EXPECT_EQ(node.apply(), "");
       node.expectBaseline();
       EXPECT_EQ(node.emulator.machine.starts.size(), 1u);
@@ -159,7 +165,7 @@ TEST(FirmwareOnTheEmulator, aNetworkAdapterThatKeepsStartingGetsOneMoreRestart) 
     SCOPED_TRACE(restart_every);
     Emulated node("idrac", {"BIOS.Setup.1-1"});
     node.restart_every = restart_every;
-    node.emulator.service->faults().expect(Mishap::AdapterStarting);
+    node.emulator.service->faults().expect(UpdateFault::AdapterStarting);
     const auto began = node.loop.clock.steady();
     EXPECT_EQ(node.apply(), "");
     EXPECT_GT(node.loop.clock.steady() - began, 10min);
@@ -170,7 +176,7 @@ TEST(FirmwareOnTheEmulator, aNetworkAdapterThatKeepsStartingGetsOneMoreRestart) 
 
 TEST(FirmwareOnTheEmulator, aNetworkAdapterThatDoesNotComeUpIsToldAfterOneMoreRestart) {
   Emulated node("idrac", {"BIOS.Setup.1-1"});
-  node.emulator.service->faults().expect(Mishap::AdapterDead);
+  node.emulator.service->faults().expect(UpdateFault::AdapterDead);
   EXPECT_THAT(node.apply(), testing::HasSubstr("NIC1 does not come up"));
   EXPECT_EQ(node.emulator.machine.starts.size(), 2u) << "bounded";
   ASSERT_EQ(node.journal.findings.size(), 1u);
@@ -246,7 +252,7 @@ TEST(FirmwareOnTheEmulator, aFileThatLiesReadyOnAnIdracIsNotBegunByAccident) {
   auto left = node.rig.bmc();
   ASSERT_TRUE(node.loop.run(left->startUpdate({nic.name, nic.file, nic.sha256})));
   node.cluster.firmware["b"].components.pop_back();
-  node.emulator.service->faults().expect(Mishap::LostAnswer);
+  node.emulator.service->faults().expect(UpdateFault::LostAnswer);
   EXPECT_EQ(node.apply(), "");
   EXPECT_EQ(node.state().slots.at("BIOS.Setup.1-1").flashes, 1u);
   EXPECT_EQ(node.state().slots.at("NIC.Slot.5").flashes, 0u);
@@ -382,7 +388,8 @@ TEST_F(APackageOfADgxsTray, doesNotJumpOverAnothersSteppingStone) {
     const auto file = node.emulator.folder / "stone.fw";
     ASSERT_TRUE(io::writeFileAtomic(file, bytes));
     for (auto& component : baseline.components)
-      if (component.name == "HGX_FW_FPGA_0") component.via = {{"98.0", file, io::sha256Hex(bytes)}};
+      if (component.name == "HGX_FW_FPGA_0")
+        component.intermediate = {{"98.0", file, io::sha256Hex(bytes)}};
     baseline.order = {"HGX_FW_BMC_0", "HGX_FW_FPGA_0"};
     if (stone_first) std::swap(baseline.order[0], baseline.order[1]);
     baseline.declared_order = 2;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fleet of emulated GB200-like nodes to a baseline of twenty components, with mishaps, while
-// muster is killed again and again: the real engine, phase, Redfish client and emulators, in
+// A fleet of emulated GB200-like nodes to a baseline of twenty components, with update faults,
+// while muster is killed again and again: the real engine, phase, Redfish client and emulators, in
 // virtual time and memory. MUSTER_FIRMWARE_NODES (default 40; the figure is for 1,000),
 // MUSTER_FIRMWARE_SEED.
 #include "bmc/fleet.h"
@@ -31,12 +31,12 @@ namespace muster::firmware {
 namespace {
 
 using namespace std::chrono_literals;
-using lab::vbmc::Mishap;
+using lab::vbmc::UpdateFault;
 
-constexpr double kMishapShare = 0.02;  ///< of uploads
-constexpr double kBusyShare = 0.005;   ///< of requests
+constexpr double kFaultShare = 0.02;  ///< of uploads
+constexpr double kBusyShare = 0.005;  ///< of requests
 constexpr int kMaxLives = 400;
-constexpr const char* kPersonality = "gb200";
+constexpr const char* kVendorProfile = "gb200";
 
 constexpr std::size_t kMaxWordsKept = 400;  ///< of events, by node
 constexpr int kMaxStoriesTold = 4;          ///< of nodes that went wrong
@@ -52,7 +52,7 @@ std::string hostOf(int number) { return fmt::format("bmc{:04}", number); }
 struct Emulated {
   lab::vbmc::FakeMachine machine;
   std::unique_ptr<lab::vbmc::RedfishService> service;
-  std::vector<Mishap> mishaps;
+  std::vector<UpdateFault> faults;
   int uploads_at_once = 0, most_uploads_at_once = 0;
   std::deque<std::string> story;  ///< what muster said of it
 };
@@ -61,8 +61,8 @@ struct Emulated {
 class World {
  public:
   explicit World(int nodes) {
-    const auto& personality = **lab::vbmc::findPersonality(kPersonality);
-    declare(personality, nodes);
+    const auto& vendor_profile = **lab::vbmc::findVendorProfile(kVendorProfile);
+    declare(vendor_profile, nodes);
     for (int i = 0; i < nodes; ++i) {
       auto node = std::make_unique<Emulated>();
       auto* raw = node.get();
@@ -70,7 +70,7 @@ class World {
       lab::vbmc::ServiceOptions options;
       options.identity.node = hostOf(i);
       options.identity.serial = hostOf(i);
-      options.personality = &personality;
+      options.vendor_profile = &vendor_profile;
       options.account = account_;
       options.pace = {.flash_step = 2s,
                       .flash_steps = 4,
@@ -78,12 +78,13 @@ class World {
                       .reset_duration = 60s,
                       .lost_duration = 180s,
                       .copy_duration = 90s};
-      options.draw_mishap = [this, raw] {
-        if (std::uniform_real_distribution<double>()(random) >= kMishapShare) return Mishap::None;
-        auto kinds = lab::vbmc::allMishaps();
-        std::erase(kinds, Mishap::StuckMode);  // OpenBMC has no such mode
+      options.draw_fault = [this, raw] {
+        if (std::uniform_real_distribution<double>()(random) >= kFaultShare)
+          return UpdateFault::None;
+        auto kinds = lab::vbmc::allUpdateFaults();
+        std::erase(kinds, UpdateFault::StuckMode);  // OpenBMC has no such mode
         const auto drawn = kinds[random() % kinds.size()];
-        raw->mishaps.push_back(drawn);
+        raw->faults.push_back(drawn);
         return drawn;
       };
       node->service = std::move(
@@ -118,10 +119,10 @@ class World {
   std::uint64_t requests = 0;
 
  private:
-  void declare(const lab::vbmc::Personality& personality, int nodes) {
+  void declare(const lab::vbmc::VendorProfile& vendor_profile, int nodes) {
     auto& baseline = cluster.firmware["b"];
     baseline.name = "b";
-    for (const auto& row : personality.components) {
+    for (const auto& row : vendor_profile.components) {
       inventory::FirmwareComponent component{std::string(row.name), "100.2"};
       component.file = folder / (component.name + ".fw");
       const auto bytes = lab::vbmc::makeFirmware(component.name, component.version, 1024);
@@ -295,7 +296,7 @@ class Life {
     return ran;
   }
 
-  /// As `muster apply` and `muster keep` do: plan, carry out, hold what failed, again.
+  /// As `muster apply` and `muster monitor` do: plan, carry out, hold what failed, again.
   Async<void> work() {
     while (true) {
       lifecycle::Quarantine quarantine(store_);
@@ -311,7 +312,7 @@ class Life {
       for (const auto& problem : report.problems) {
         if (problem.find("not started, because") != std::string::npos) continue;
         const NodeName node(problem.substr(0, problem.find('/')));
-        auto hold = quarantine.hold(node, {world_.clock.now(), "muster keep", problem, ""});
+        auto hold = quarantine.hold(node, {world_.clock.now(), "muster monitor", problem, ""});
         if (!hold) co_return fail(hold.error());
       }
     }
@@ -327,12 +328,13 @@ class Life {
   asio::io_context io_;  ///< last, so that what runs there is gone before what it uses
 };
 
-/// The words that a mishap which cannot be mended leaves behind.
-const std::map<Mishap, std::string> kReasons = {{Mishap::TaskFails, "did not install"},
-                                                {Mishap::CompletedNotInstalled, "is not active"},
-                                                {Mishap::NoLicence, "licenses"},
-                                                {Mishap::LeavesItWorse, "left it worse"},
-                                                {Mishap::AdapterDead, "does not come up"}};
+/// The words that an update fault which cannot be mended leaves behind.
+const std::map<UpdateFault, std::string> kReasons = {
+    {UpdateFault::TaskFails, "did not install"},
+    {UpdateFault::CompletedNotInstalled, "is not active"},
+    {UpdateFault::NoLicence, "licenses"},
+    {UpdateFault::LeavesItWorse, "left it worse"},
+    {UpdateFault::AdapterDead, "does not come up"}};
 
 TEST(FirmwareFleet, allEndAtTheBaselineOrInQuarantineWithTheRightReasonHoweverOftenMusterDies) {
   const int nodes = numberOf("MUSTER_FIRMWARE_NODES", 40);
@@ -353,7 +355,7 @@ TEST(FirmwareFleet, allEndAtTheBaselineOrInQuarantineWithTheRightReasonHoweverOf
   }
   test::MemoryStore store(world.stored);
   const auto held = *lifecycle::Quarantine(store).entries();
-  int at_baseline = 0, with_mishap = 0;
+  int at_baseline = 0, with_fault = 0;
   std::uint64_t flashes = 0;
   int told = 0;
   auto problems = [] {
@@ -362,12 +364,12 @@ TEST(FirmwareFleet, allEndAtTheBaselineOrInQuarantineWithTheRightReasonHoweverOf
   for (const auto& [host, node] : world.by_host) {
     const int problems_before = problems();
     std::string seen = host;
-    for (const auto mishap : node->mishaps) seen += fmt::format(", {}", toString(mishap));
+    for (const auto fault : node->faults) seen += fmt::format(", {}", toString(fault));
     SCOPED_TRACE(seen);
     const auto& state = node->service->state();
     EXPECT_THAT(state.violations, testing::IsEmpty());
     EXPECT_LE(node->most_uploads_at_once, 1);
-    with_mishap += !node->mishaps.empty();
+    with_fault += !node->faults.empty();
     Versions versions;
     bool reached = true;
     for (const auto& component : world.baseline().components) {
@@ -380,27 +382,30 @@ TEST(FirmwareFleet, allEndAtTheBaselineOrInQuarantineWithTheRightReasonHoweverOf
     EXPECT_THAT(brokenConstraints(world.baseline().constraints, versions), testing::IsEmpty());
     at_baseline += reached;
     const auto entry = held.find(NodeName(host));
-    const bool adapter_lost = std::find(node->mishaps.begin(), node->mishaps.end(),
-                                        Mishap::AdapterDead) != node->mishaps.end();
+    const bool adapter_lost = std::find(node->faults.begin(), node->faults.end(),
+                                        UpdateFault::AdapterDead) != node->faults.end();
     EXPECT_TRUE(adapter_lost || (entry == held.end()) == reached);
     if (problems() > problems_before && told++ < kMaxStoriesTold)
       std::cout << fmt::format("{}\n  {}\n  {}\n", seen, fmt::join(node->story, "\n  "),
                                fmt::join(state.log, "\n  "));
     if (entry == held.end()) continue;
-    const bool right = std::any_of(node->mishaps.begin(), node->mishaps.end(), [&](Mishap mishap) {
-      const auto reason = kReasons.find(mishap);
-      return reason != kReasons.end() &&
-             entry->second.reason.find(reason->second) != std::string::npos;
-    });
+    const bool right =
+        std::any_of(node->faults.begin(), node->faults.end(), [&](UpdateFault fault) {
+          const auto reason = kReasons.find(fault);
+          return reason != kReasons.end() &&
+                 entry->second.reason.find(reason->second) != std::string::npos;
+        });
     EXPECT_TRUE(right) << entry->second.reason;
     if (!right)
-      for (const auto mishap : node->mishaps) ADD_FAILURE() << "its mishaps: " << toString(mishap);
+      for (const auto fault : node->faults)
+        ADD_FAILURE() << "its update faults: " << toString(fault);
   }
   EXPECT_GT(at_baseline, nodes / 2);
   std::cout << fmt::format(
-      "{} nodes, {} components: {} at the baseline, {} in quarantine, {} had mishaps; {} flashes, "
+      "{} nodes, {} components: {} at the baseline, {} in quarantine, {} had update faults; {} "
+      "flashes, "
       "{} deaths of muster, {} requests, {:.0f} min of virtual time\n",
-      nodes, world.baseline().components.size(), at_baseline, held.size(), with_mishap, flashes,
+      nodes, world.baseline().components.size(), at_baseline, held.size(), with_fault, flashes,
       lives - 1, world.requests,
       std::chrono::duration<double>(world.clock.steady() - begun).count() / 60);
 }

@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class WhatAnActionLeft : public testing::Test {
+class PendingImagesTest : public testing::Test {
  protected:
   /// Installs the component until the BMC has taken its image in, or has just been sent it; then
   /// the inventory wants something else.
@@ -41,7 +41,7 @@ class WhatAnActionLeft : public testing::Test {
   }
 };
 
-TEST_F(WhatAnActionLeft, isActivatedWithoutBeingSentAgainWhenItIsStillWanted) {
+TEST_F(PendingImagesTest, isActivatedWithoutBeingSentAgainWhenItIsStillWanted) {
   for (const bool sent_only : {false, true}) {
     SCOPED_TRACE(sent_only);
     Emulated node("gb200", {"HostBIOS_0"});
@@ -55,7 +55,7 @@ TEST_F(WhatAnActionLeft, isActivatedWithoutBeingSentAgainWhenItIsStillWanted) {
   }
 }
 
-TEST_F(WhatAnActionLeft, isTakenBackFromAnIdracWhenItIsNotWantedAnyMore) {
+TEST_F(PendingImagesTest, isTakenBackFromAnIdracWhenItIsNotWantedAnyMore) {
   Emulated node("idrac", {"BIOS.Setup.1-1"});
   abandon(node, "BIOS.Setup.1-1");
   wantOnlyWhatRuns(node, "BIOS.Setup.1-1");
@@ -68,7 +68,7 @@ TEST_F(WhatAnActionLeft, isTakenBackFromAnIdracWhenItIsNotWantedAnyMore) {
   EXPECT_EQ(node.state().starts, 1u);
 }
 
-TEST_F(WhatAnActionLeft, isTakenBackFromAnOpenBmc) {
+TEST_F(PendingImagesTest, isTakenBackFromAnOpenBmc) {
   Emulated node("openbmc", {"BMC"});
   abandon(node, "BMC");
   wantOnlyWhatRuns(node, "BMC");
@@ -76,7 +76,7 @@ TEST_F(WhatAnActionLeft, isTakenBackFromAnOpenBmc) {
   EXPECT_EQ(node.state().slots.at("BMC").staged_version, "");
 }
 
-TEST_F(WhatAnActionLeft, isToldWhereTheBmcHasNoWayBackAndNothingIsRestarted) {
+TEST_F(PendingImagesTest, isToldWhereTheBmcHasNoWayBackAndNothingIsRestarted) {
   Emulated node("gb200", {"HostBIOS_0", "NIC_0"});
   abandon(node, "HostBIOS_0");
   wantOnlyWhatRuns(node, "HostBIOS_0");
@@ -95,7 +95,7 @@ TEST_F(WhatAnActionLeft, isToldWhereTheBmcHasNoWayBackAndNothingIsRestarted) {
 }
 
 /// Somebody else's job waits there too, and a job does not say whose it is.
-TEST_F(WhatAnActionLeft, isNotTakenBackAtTheCostOfAnothersJob) {
+TEST_F(PendingImagesTest, isNotTakenBackAtTheCostOfAnothersJob) {
   Emulated node("idrac", {"BIOS.Setup.1-1", "NIC.Slot.5"});
   const auto nic = node.cluster.firmware["b"].components[1];
   abandon(node, "BIOS.Setup.1-1");
@@ -113,7 +113,7 @@ TEST_F(WhatAnActionLeft, isNotTakenBackAtTheCostOfAnothersJob) {
   EXPECT_EQ(node.state().slots.at("BIOS.Setup.1-1").staged_version, "99.1");
 }
 
-TEST_F(WhatAnActionLeft, isSeenToBeforeAnythingThatWasPlannedWithoutKnowingOfIt) {
+TEST_F(PendingImagesTest, isSeenToBeforeAnythingThatWasPlannedWithoutKnowingOfIt) {
   Emulated node("idrac", {"BIOS.Setup.1-1", "NIC.Slot.5"});
   abandon(node, "BIOS.Setup.1-1");
   wantOnlyWhatRuns(node, "BIOS.Setup.1-1");
@@ -129,7 +129,7 @@ TEST_F(WhatAnActionLeft, isSeenToBeforeAnythingThatWasPlannedWithoutKnowingOfIt)
   EXPECT_EQ(node.state().slots.at("BIOS.Setup.1-1").staged_version, "");
 }
 
-TEST_F(WhatAnActionLeft, isNothingOnceItRunsOrHadEndedBadly) {
+TEST_F(PendingImagesTest, isNothingOnceItRunsOrHadEndedBadly) {
   const lifecycle::Subject subject(kNode);
   lifecycle::FactSet facts;
   facts.put({subject, FacetName("left.firmware.BIOS"), "2|+A=1 +B=1 next", {}, "", {}});
@@ -138,12 +138,32 @@ TEST_F(WhatAnActionLeft, isNothingOnceItRunsOrHadEndedBadly) {
   facts.put({subject, FacetName("left.firmware.NIC"), "22.5|upload 1 -", {}, "", {}});
   facts.put({subject, FacetName("left.firmware.PSU"), lifecycle::kNothingLeft, {}, "", {}});
   facts.put({subject, facetOf("A"), "1", {}, "", {}});
-  const auto left = leftOn(facts, subject);
-  EXPECT_THAT(left.images, testing::ElementsAre(Target{"B", "1"}, Target{"NIC", "22.5"}));
-  EXPECT_EQ(left.facets.size(), 3u);
+  const auto pending = pendingImagesOf(facts, subject);
+  EXPECT_THAT(pending.images, testing::ElementsAre(Target{"B", "1"}, Target{"NIC", "22.5"}));
+  EXPECT_EQ(pending.facets.size(), 3u);
 }
 
-class TakeOver : public testing::Test {
+/// Stores of before 2026-11 hold the facet under its former name.
+TEST(StagedFacet, isReadUnderItsFormerNameToo) {
+  const lifecycle::Subject subject(kNode);
+  const WallTime at = WallTime(5min);
+  lifecycle::FactSet facts;
+  facts.put({subject, FacetName("left.firmware.BIOS"), "2|+BIOS=2 next", at, "", {}});
+  ASSERT_EQ(pendingImagesOf(facts, subject).images.size(), 1u);
+  const auto goals = cancelStagedGoals(pendingImagesOf(facts, subject), subject, {});
+  ASSERT_EQ(goals.size(), 1u);
+  EXPECT_EQ(goals[0].facet.facet, FacetName("firmware-staged.BIOS"));
+  for (const char* name : {"firmware-left.BIOS", "firmware-staged.BIOS"}) {
+    SCOPED_TRACE(name);
+    EXPECT_EQ(stagedComponentOf(FacetName(name)), "BIOS");
+    auto known = facts;
+    known.put({subject, FacetName(name), goals[0].want, at, "", {}});
+    EXPECT_THAT(pendingImagesOf(known, subject).images, testing::IsEmpty());
+  }
+  EXPECT_EQ(stagedComponentOf(FacetName("firmware.BIOS")), "");
+}
+
+class ResumeFromPending : public testing::Test {
  protected:
   void leave(const std::string& facet, const std::string& value, std::chrono::minutes at = 0min) {
     facts.put({subject, FacetName("left.firmware." + facet), value, WallTime(at), "", {}});
@@ -153,37 +173,38 @@ class TakeOver : public testing::Test {
   lifecycle::FactSet facts;
 };
 
-TEST_F(TakeOver, goesOnWithTheImageThatIsBeingWritten) {
+TEST_F(ResumeFromPending, goesOnWithTheImageThatIsBeingWritten) {
   leave("BIOS", "1|+BIOS=1 next");
   leave("NIC", "22.5|upload 1 -");
-  const auto progress = takeOver(leftOn(facts, subject));
-  EXPECT_EQ(progress.step, Step::Upload);
+  const auto progress = resumeFrom(pendingImagesOf(facts, subject));
+  EXPECT_EQ(progress.step, InstallStep::Upload);
   EXPECT_EQ(progress.current, (Target{"NIC", "22.5"}));
   EXPECT_THAT(progress.staged, testing::ElementsAre(Target{"BIOS", "1"}));
 }
 
-TEST_F(TakeOver, ofWhatWasTakenOverOnceStillWaitsForAFlashThatNobodySees) {
+TEST_F(ResumeFromPending, ofWhatWasTakenOverOnceStillWaitsForAFlashThatNobodySees) {
   leave("NIC", "22.5|lost 2026-11-20T14:03:11.000Z", 1min);
   leave("BIOS", "1|for:NIC=22.5 lost 2026-11-20T14:03:11.000Z", 2min);
-  const auto progress = takeOver(leftOn(facts, subject));
+  const auto progress = resumeFrom(pendingImagesOf(facts, subject));
   EXPECT_EQ(progress.str(), "for:NIC=22.5 lost 2026-11-20T14:03:11.000Z");
 }
 
-TEST_F(TakeOver, isOfTheNewestThatTellsOfAll) {
+TEST_F(ResumeFromPending, isOfTheNewestThatTellsOfAll) {
   leave("NIC", "22.5|+NIC=22.5 activate on 2026-11-20T14:03:11.000Z", 2min);
   leave("PSU", "1|+NIC=22.5 waits:/t/1 next", 1min);
-  const auto progress = takeOver(leftOn(facts, subject));
-  EXPECT_EQ(progress.step, Step::PowerOn) << "its power is not cut under what is flashed in POST";
+  const auto progress = resumeFrom(pendingImagesOf(facts, subject));
+  EXPECT_EQ(progress.step, InstallStep::PowerOn)
+      << "its power is not cut under what is flashed in POST";
 }
 
-TEST_F(TakeOver, leavesOutWhatWasTakenBackJustNow) {
+TEST_F(ResumeFromPending, leavesOutWhatWasTakenBackJustNow) {
   leave("A", "1|+A=1 +B=1 next");
-  auto left = leftOn(facts, subject);
-  std::erase(left.images, Target{"A", "1"});
-  EXPECT_EQ(takeOver(left).str(), "+B=1 next");
+  auto pending = pendingImagesOf(facts, subject);
+  std::erase(pending.images, Target{"A", "1"});
+  EXPECT_EQ(resumeFrom(pending).str(), "+B=1 next");
 }
 
-TEST_F(WhatAnActionLeft, isRememberedWhereItHadFailed) {
+TEST_F(PendingImagesTest, isRememberedWhereItHadFailed) {
   for (const std::string step : {"activate 2026-11-20T14:03:11.000Z", "over"}) {
     SCOPED_TRACE(step);
     Emulated node("gb200", {"HostBIOS_0", "NIC_0"});
@@ -210,7 +231,7 @@ TEST_F(WhatAnActionLeft, isRememberedWhereItHadFailed) {
   }
 }
 
-TEST_F(WhatAnActionLeft, isJournaledByWhoeverTakesItOverAndLetGoOfByALaterProcess) {
+TEST_F(PendingImagesTest, isJournaledByWhoeverTakesItOverAndLetGoOfByALaterProcess) {
   Emulated node("gb200", {"HostBIOS_0"});
   abandon(node, "HostBIOS_0", true);
   for (const auto& fact : node.kept) node.journal.known.put(fact);
@@ -232,7 +253,7 @@ TEST_F(WhatAnActionLeft, isJournaledByWhoeverTakesItOverAndLetGoOfByALaterProces
                   testing::Field(&lifecycle::Fact::value, lifecycle::kNothingLeft))));
 }
 
-TEST_F(WhatAnActionLeft, isTakenOverOnceHoweverManyWavesFollow) {
+TEST_F(PendingImagesTest, isTakenOverOnceHoweverManyWavesFollow) {
   Emulated node("gb200", {"HostBIOS_0"});
   abandon(node, "HostBIOS_0");
   for (const auto& fact : node.kept) node.journal.known.put(fact);
@@ -247,7 +268,7 @@ TEST_F(WhatAnActionLeft, isTakenOverOnceHoweverManyWavesFollow) {
   EXPECT_EQ(node.state().starts, starts);
 }
 
-TEST_F(WhatAnActionLeft, afterThisOneHadBegunIsNotLetGoOfByIt) {
+TEST_F(PendingImagesTest, afterThisOneHadBegunIsNotLetGoOfByIt) {
   Emulated node("gb200", {"HostBIOS_0"});
   lifecycle::Action action;
   action.facet = {lifecycle::Subject(kNode), facetOf("HostBIOS_0")};
@@ -271,7 +292,7 @@ TEST_F(WhatAnActionLeft, afterThisOneHadBegunIsNotLetGoOfByIt) {
 }
 
 /// The second has an action of its own in the same plan.
-TEST_F(WhatAnActionLeft, isLetGoOfWhenTheLastOfItIsTakenBack) {
+TEST_F(PendingImagesTest, isLetGoOfWhenTheLastOfItIsTakenBack) {
   Emulated node("idrac", {"BIOS.Setup.1-1", "NIC.Slot.5"});
   node.journal.known.put({lifecycle::Subject(kNode),
                           FacetName("left.firmware.BIOS.Setup.1-1"),
@@ -284,20 +305,20 @@ TEST_F(WhatAnActionLeft, isLetGoOfWhenTheLastOfItIsTakenBack) {
     lifecycle::Action action;
     for (const auto& goal :
          node.phase->goals(node.cluster, lifecycle::Subject(kNode), node.journal.known))
-      if (goal.facet.facet == takeBackFacet(component))
+      if (goal.facet.facet == stagedFacet(component))
         action.facet = goal.facet, action.to = goal.want;
     ASSERT_NE(action.to, "");
     EXPECT_EQ(node.drive(action), "");
     const auto seen = node.loop.run(node.phase->verify(action));
     for (const auto& fact : *seen) node.journal.known.put(fact);
-    EXPECT_EQ(node.journal.known.value(lifecycle::Subject(kNode), takeBackFacet(component)),
+    EXPECT_EQ(node.journal.known.value(lifecycle::Subject(kNode), stagedFacet(component)),
               action.to);
   }
-  EXPECT_TRUE(leftOn(node.journal.known, lifecycle::Subject(kNode)).facets.empty());
+  EXPECT_TRUE(pendingImagesOf(node.journal.known, lifecycle::Subject(kNode)).facets.empty());
 }
 
 /// It may have been cut off; the one job that waits is an administrator's.
-TEST_F(WhatAnActionLeft, thatMayNeverHaveArrivedIsNotTakenBackAtTheCostOfAnothersJob) {
+TEST_F(PendingImagesTest, thatMayNeverHaveArrivedIsNotTakenBackAtTheCostOfAnothersJob) {
   Emulated node("idrac", {"BIOS.Setup.1-1"});
   abandon(node, "BIOS.Setup.1-1");
   wantOnlyWhatRuns(node, "BIOS.Setup.1-1");
@@ -306,7 +327,7 @@ TEST_F(WhatAnActionLeft, thatMayNeverHaveArrivedIsNotTakenBackAtTheCostOfAnother
   EXPECT_EQ(node.state().slots.at("BIOS.Setup.1-1").staged_version, "99.1");
 }
 
-TEST_F(WhatAnActionLeft, withTheAgentIsNotTakenBackByTheBmc) {
+TEST_F(PendingImagesTest, withTheAgentIsNotTakenBackByTheBmc) {
   Emulated node("idrac", {"BIOS.Setup.1-1"});
   auto& baseline = node.cluster.firmware["b"];
   auto nic = baseline.components.front();
@@ -340,10 +361,10 @@ TEST_F(WhatAnActionLeft, withTheAgentIsNotTakenBackByTheBmc) {
   EXPECT_EQ(node.state().slots.at("BIOS.Setup.1-1").uploads, 0u);
 }
 
-TEST_F(WhatAnActionLeft, ofAComponentThatTheBmcDoesNotListIsNotTakenBackByIt) {
+TEST_F(PendingImagesTest, ofAComponentThatTheBmcDoesNotListIsNotTakenBackByIt) {
   Emulated node("idrac", {"BIOS.Setup.1-1"});
   const auto why =
-      node.loop.run(takeBack(node.fleet->at(kNode), {{{"ConnectX 7", "22"}, true}}, "gpu001"));
+      node.loop.run(cancelStaged(node.fleet->at(kNode), {{{"ConnectX 7", "22"}, true}}, "gpu001"));
   ASSERT_TRUE(why);
   EXPECT_THAT(*why, testing::HasSubstr("the BMC does not list ConnectX 7"));
 }

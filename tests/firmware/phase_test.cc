@@ -397,14 +397,15 @@ TEST_F(FirmwarePhaseTest, anUndeclaredVersionIsNotInstalled) {
 
 TEST(FirmwareProgress, survivesTheJournal) {
   Progress upload;
-  upload.step = Step::Upload;
+  upload.step = InstallStep::Upload;
   upload.uploads_tried = 2;
   upload.tasks_before = {"/a", "/b"};
   auto back = Progress::parse(upload.str());
   ASSERT_TRUE(back);
   EXPECT_EQ(back->str(), upload.str());
   EXPECT_EQ(back->tasks_before, upload.tasks_before);
-  for (Step step : {Step::Upload, Step::Activate, Step::PowerOff, Step::PowerOn, Step::Settle}) {
+  for (InstallStep step : {InstallStep::Upload, InstallStep::Activate, InstallStep::PowerOff,
+                           InstallStep::PowerOn, InstallStep::Stabilize}) {
     Progress timed;
     timed.step = step;
     timed.since = WallTime(std::chrono::sys_days(std::chrono::year(2026) / 11 / 20)) + 1500ms;
@@ -413,7 +414,7 @@ TEST(FirmwareProgress, survivesTheJournal) {
     EXPECT_EQ(read->step, step);
     EXPECT_EQ(read->since, timed.since);
   }
-  EXPECT_EQ(Progress::parse("")->step, Step::Look);
+  EXPECT_EQ(Progress::parse("")->step, InstallStep::Look);
   for (const char* odd : {"flash", "upload", "upload x", "upload 1", "task", "activate",
                           "activate up", "activate off", "settle yesterday"})
     EXPECT_EQ(Progress::parse(odd).error().code(), ErrorCode::Corrupt) << odd;

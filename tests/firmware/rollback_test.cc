@@ -10,18 +10,18 @@
 namespace muster::firmware {
 namespace {
 
-using lab::vbmc::Mishap;
+using lab::vbmc::UpdateFault;
 
 struct Way {
-  const char *personality, *component, *before;
+  const char *vendor_profile, *component, *before;
 };
 class TheWayBack : public testing::TestWithParam<std::tuple<Way, int>> {};
 
 TEST_P(TheWayBack, isTakenOnceAndSeenInTheInventory) {
   const auto& [way, restart_every] = GetParam();
-  Emulated node(way.personality, {way.component});
+  Emulated node(way.vendor_profile, {way.component});
   node.restart_every = restart_every;
-  node.emulator.service->faults().expect(Mishap::LeavesItWorse);
+  node.emulator.service->faults().expect(UpdateFault::LeavesItWorse);
   const auto why = node.apply();
   EXPECT_THAT(why,
               testing::AllOf(
@@ -56,7 +56,7 @@ INSTANTIATE_TEST_SUITE_P(All, TheWayBack,
                                                           Way{"openbmc", "BMC", "2.0.0"}),
                                           testing::Values(0, 3)),
                          [](const auto& info) {
-                           std::string name = std::string(std::get<0>(info.param).personality) +
+                           std::string name = std::string(std::get<0>(info.param).vendor_profile) +
                                               std::get<0>(info.param).component +
                                               (std::get<1>(info.param) ? "DyingOften" : "");
                            std::erase_if(name, [](char c) { return c == '.' || c == '-'; });
@@ -70,7 +70,7 @@ TEST(TheWayBack, isNotTakenIntoAForbiddenCombination) {
   baseline.constraints.push_back(
       *inventory::FirmwareConstraint::parse("iDRAC.Embedded.1-1 >= 6 needs BIOS.Setup.1-1 >= 99"));
   node.restart();
-  node.emulator.service->faults().expect(Mishap::LeavesItWorse);
+  node.emulator.service->faults().expect(UpdateFault::LeavesItWorse);
   EXPECT_THAT(node.apply(), testing::AllOf(testing::HasSubstr("left it worse"),
                                            testing::HasSubstr("1.4.0, which is forbidden here"),
                                            testing::HasSubstr("BIOS.Setup.1-1 >= 99")));
@@ -79,7 +79,7 @@ TEST(TheWayBack, isNotTakenIntoAForbiddenCombination) {
 
 TEST(TheWayBack, isNotTakenWhenOtherComponentsAreSilentToo) {
   Emulated node("idrac", {"BIOS.Setup.1-1"});
-  node.emulator.service->faults().expect(Mishap::LeavesItWorse);
+  node.emulator.service->faults().expect(UpdateFault::LeavesItWorse);
   node.emulator.service->faults().add({.method = "GET",
                                        .path = "/redfish/v1",
                                        .merge = {{"ProtocolFeaturesSupported", nullptr}},
@@ -94,7 +94,7 @@ TEST(TheWayBack, isNotTakenWhenOtherComponentsAreSilentToo) {
 
 TEST(TheWayBack, isRefusedByABmcAndThatIsSaid) {
   Emulated node("idrac", {"BIOS.Setup.1-1"});
-  node.emulator.service->faults().expect(Mishap::LeavesItWorse);
+  node.emulator.service->faults().expect(UpdateFault::LeavesItWorse);
   node.emulator.service->faults().add(
       {.method = "POST", .path = "*UpdateService.SimpleUpdate", .status = 400, .count = -1});
   EXPECT_THAT(node.apply(), testing::AllOf(testing::HasSubstr("left it worse"),

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/clock.h"
-#include "bmc/forwarding_bmc.h"
+#include "bmc/composite_bmc.h"
 
 namespace muster::firmware {
 

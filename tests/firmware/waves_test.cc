@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several components by one activation: staged one after the other, nothing switched before the
 // last is taken in, nothing flashed twice however often muster dies.
-#include "bmc/forwarding_bmc.h"
+#include "bmc/composite_bmc.h"
 #include "firmware/activation_policy.h"
 #include "firmware/baselines.h"
 #include "firmware/files.h"
@@ -188,14 +188,14 @@ TEST_F(FirmwareWaves, whatItTookIsLearntAndShown) {
   lifecycle::FactSet facts;
   const auto seen = loop.run(phase->verify(action("BIOS", "1.4.2")));
   for (const auto& fact : *seen) facts.put(fact);
-  const auto learnt = learntBy(facts, lifecycle::Subject(kNode));
-  ASSERT_TRUE(learnt.contains("BIOS"));
-  EXPECT_NEAR(static_cast<double>(learnt.at("BIOS").count()), 400, 20);
+  const auto measured = measuredBy(facts, lifecycle::Subject(kNode));
+  ASSERT_TRUE(measured.contains("BIOS"));
+  EXPECT_NEAR(static_cast<double>(measured.at("BIOS").count()), 400, 20);
   auto bios = *cluster.firmware["rack-1"].find("BIOS");
-  EXPECT_EQ(flashTime(bios, learnt), 7min);
+  EXPECT_EQ(flashTime(bios, measured), 7min);
   EXPECT_EQ(flashTime(bios), 4min);
   bios.minutes = 3;
-  EXPECT_EQ(flashTime(bios, learnt), 3min);
+  EXPECT_EQ(flashTime(bios, measured), 3min);
   EXPECT_EQ(typicalOf({{{"A", 10s}}, {{"A", 500s}, {"B", 7s}}, {{"A", 30s}}}),
             (Durations{{"A", 30s}, {"B", 7s}}));
 }
@@ -267,8 +267,8 @@ TEST_F(FirmwareWaves, aHostThatWasSwitchedOffIsSwitchedOnWhateverItsBaseboardSho
 TEST_F(FirmwareWaves, aSteppingStoneIsRunBeforeTheNext) {
   auto& baseline = cluster.firmware["rack-1"];
   declare({{"BIOS", "1.4.2"}});
-  const auto stone = component("BIOS-via", "1.4.1");
-  baseline.components[0].via = {{"1.4.1", stone.file, stone.sha256}};
+  const auto intermediate = component("BIOS-via", "1.4.1");
+  baseline.components[0].intermediate = {{"1.4.1", intermediate.file, intermediate.sha256}};
   ASSERT_TRUE(apply());
   expectBaseline();
   EXPECT_EQ(bmc.components["BIOS"].uploads, 2);

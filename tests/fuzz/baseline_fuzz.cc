@@ -24,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (baseline.components.size() > 8) continue;
     muster::firmware::Versions running;
     for (const auto& component : baseline.components) running[component.name] = "1.0";
-    (void)muster::firmware::roadOf(baseline, running);
+    (void)muster::firmware::upgradePathOf(baseline, running);
     (void)baseline.canonical();
   }
   return 0;

@@ -35,7 +35,7 @@ void readAndTell(Read read, std::string_view input, const char* promise) {
 }
 
 void messages(std::string_view input) {
-  using namespace agent;
+  using namespace wire;
   readAndTell(parsePollRequest, input, "a poll that was read is printed and read again");
   readAndTell(parsePollResponse, input, "a response that was read is printed and read again");
   readAndTell(parseEnrolRequest, input, "an enrolment that was read is printed and read again");
@@ -51,7 +51,7 @@ void messages(std::string_view input) {
 }
 
 void attestation(std::string_view input) {
-  using namespace agent;
+  using namespace wire;
   readAndTell(parseAttestRequest, input,
               "a proof's request that was read is printed and read again");
   readAndTell(parseAttestChallenge, input, "a challenge that was read is printed and read again");
@@ -114,7 +114,7 @@ void text(std::string_view input) {
 constexpr std::array<std::string_view, 24> kMessageWords = {
     "\"mode\":\"ram\"", "\"boot_id\":",  "\"agent_version\":",
     "\"probes\":{",     "\"reports\":[", "\"hardware\":",
-    "\"session\":",     "\"sequence\":", "\"as_before\":",
+    "\"session\":",     "\"sequence\":", "\"unchanged_since\":",
     "\"start\":[",      "\"forget\":[",  "\"enrolment\":",
     "\"csr\":",         "\"mac\":",      "\"phase\":\"done\"",
     "\"fraction\":",    "\"result\":",   "\"symptoms\":",

@@ -45,7 +45,7 @@ void ssdp(std::string_view input) {
 void checkNeighbour(const wire::Neighbour& seen) {
   wire::Hardware hardware;
   hardware.neighbours = {seen};
-  require(wire::parseHardware(agent::toJson(hardware)).has_value(),
+  require(wire::parseHardware(wire::toJson(hardware)).has_value(),
           "LLDP: the controller takes what a neighbour said");
 }
 

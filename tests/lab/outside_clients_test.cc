@@ -21,13 +21,13 @@ using namespace std::chrono_literals;
 
 class OutsideClients : public testing::Test {
  protected:
-  void serve(std::string_view personality) {
+  void serve(std::string_view vendor_profile) {
     ServiceOptions options;
     options.identity = {.node = "gpu001",
                         .serial = "SN-1",
                         .uuid = "11111111-2222-4333-8444-555555555555",
                         .macs = {"52:54:00:20:00:01"}};
-    options.personality = *findPersonality(personality);
+    options.vendor_profile = *findVendorProfile(vendor_profile);
     options.account = Account::make("admin", "right");
     service_ = *RedfishService::make(clock_, workers_, machine_, std::move(options));
     io::ServerOptions listener;

@@ -260,7 +260,7 @@ TEST_F(RedfishServiceTest, remembersOverItsOwnRestart) {
 
 TEST_F(RedfishServiceTest, aDamagedStateFileIsAnError) {
   ASSERT_TRUE(io::writeFileAtomic(folder_ / "bad.json", "{}"));
-  auto state = BmcState::load(folder_ / "bad.json", personalities().front());
+  auto state = BmcState::load(folder_ / "bad.json", vendorProfiles().front());
   ASSERT_FALSE(state);
   EXPECT_EQ(state.error().code(), ErrorCode::Corrupt);
 }

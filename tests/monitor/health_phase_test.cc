@@ -169,7 +169,7 @@ TEST_F(SilentAgent, whoseReportsNobodyKnowsIsSilentFromWhenItWasMissed) {
 }
 
 TEST_F(SilentAgent, isAReasonToDrainWhereTheInventorySaysSo) {
-  cluster_.keep.symptoms.push_back(
+  cluster_.monitor.symptoms.push_back(
       {"system.agent-silent", HealthAction::Drain, 1, std::nullopt, "look at it"});
   silentFor(kSilentTooLong);
   EXPECT_EQ(value("health.system"), "drain:system.agent-silent");
@@ -378,7 +378,7 @@ TEST_F(HealthPhaseTest, quarantineIsAFactThatBlocksAndAGateThatNoCertificateOpen
   EXPECT_FALSE(*Quarantine(store_).hold(node_, {clock_.now(), "bob", "other words", ""}))
       << "the first reason stays";
   EXPECT_EQ(value("quarantine"), "held");
-  EXPECT_THAT(goal("quarantine").blocked, HasSubstr("muster quarantine lift gpu001"));
+  EXPECT_THAT(goal("quarantine").blocked, HasSubstr("muster quarantine remove gpu001"));
   EXPECT_THAT(gate.requireValid(node_).error().str(), HasSubstr("burns"));
   ASSERT_TRUE(store_.putValue("quarantine", "rubbish"));
   EXPECT_FALSE(gate.requireValid(node_)) << "an unreadable list lets nobody in";

@@ -90,7 +90,7 @@ TEST_F(Rma, holdsWhatIsKnownWithAManifestThatFits) {
 }
 
 TEST_F(Rma, holdsWhatTheConsolesSaidAsText) {
-  bmc::BootShelf shelf(bmc::keptConsoles(folder_.path()), NodeName("gpu001"));
+  bmc::BootLogArchive shelf(bmc::keptConsoles(folder_.path()), NodeName("gpu001"));
   ASSERT_TRUE(shelf.begin(clock_.now(), "restart")->append("\x1b[31mMachine check\r\n"));
   LoggingBmc bmcs;
   EXPECT_THAT(contentOf(gather(bmcs), "console-1.log"),

@@ -84,7 +84,7 @@ class BootFilesTest : public DhcpTest {
     request.method = "POST";
     request.url = {"https", "10.20.0.1", https_->port(), "/agent/v1/enrol"};
     request.body =
-        agent::toJson(wire::EnrolRequest{id, io::makeKeyAndRequest("x")->csr_pem, kNodeMac});
+        wire::toJson(wire::EnrolRequest{id, io::makeKeyAndRequest("x")->csr_pem, kNodeMac});
     const auto answer = sendFrom(space, std::move(request));
     EXPECT_TRUE(answer) << answer.error().str();
     if (answer) said_ = answer->body;

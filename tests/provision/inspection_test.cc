@@ -22,7 +22,7 @@ class InspectionTest : public ::testing::Test {
     hardware.memory_bytes = 1000ull << 30;
     hardware.nics = {{"eth0", "52:54:00:00:00:01", "e1000"}};
     hardware.rdma_devices = {"mlx5_0"};
-    hardware.disks = {{"/dev/sda", "D1", "W1", "Disk", "none", 1000}};
+    hardware.disks = {{"/dev/sda", "D1", "W1", "Disk", "none", 1000, wire::DiskUse::Empty}};
     for (int i = 0; i < 8; ++i)
       hardware.gpus.push_back(
           {"PCI 10de:2330", "", "", "", "0000:0" + std::to_string(i) + ":00.0"});
@@ -45,14 +45,14 @@ class InspectionTest : public ::testing::Test {
 
 TEST_F(InspectionTest, whatIsExpectedFits) {
   EXPECT_THAT(mismatches(), ElementsAre());
-  EXPECT_EQ(inspect(node, profile, hardware).value("abc"), "fits:abc");
+  EXPECT_EQ(inspect(node, profile, hardware).value("abc"), "match:abc");
 }
 
 TEST_F(InspectionTest, missingGpuOnTheBusIsFound) {
   hardware.gpus.pop_back();
   EXPECT_THAT(mismatches(), ElementsAre("7 GPUs seen, 8 expected"));
   EXPECT_THAT(inspect(node, profile, hardware).mismatches[0].evidence, HasSubstr("0000:06:00.0"));
-  EXPECT_EQ(inspect(node, profile, hardware).value("abc"), "misfits: 7 GPUs seen, 8 expected");
+  EXPECT_EQ(inspect(node, profile, hardware).value("abc"), "mismatch: 7 GPUs seen, 8 expected");
 }
 
 TEST_F(InspectionTest, anEmptyBusIsAFaultExceptOnTheTwin) {
@@ -102,7 +102,8 @@ TEST_F(InspectionTest, anotherMachineIsFound) {
 }
 
 TEST_F(InspectionTest, severalDisksNeedARule) {
-  hardware.disks.push_back({"/dev/sdb", "D2", "W2", "Disk", "ext4 \"data\" on /dev/sdb1", 500});
+  hardware.disks.push_back(
+      {"/dev/sdb", "D2", "W2", "Disk", "ext4 \"data\" on /dev/sdb1", 500, wire::DiskUse::Other});
   EXPECT_THAT(mismatches(), ElementsAre(HasSubstr("2 disks")));
   EXPECT_EQ(diskContent(profile, hardware), "/dev/sdb: ext4 \"data\" on /dev/sdb1")
       << "all of them could be meant";

@@ -62,6 +62,7 @@ TEST_F(LivePhaseTest, nothingIsWipedForIt) {
   EXPECT_EQ(goals[2].want, "bookworm@d1d1");
   EXPECT_EQ(goals[2].disruption, lifecycle::Disruption::Reset);
   hardware.disks[0].content = "ext4 \"data\"";
+  hardware.disks[0].use = wire::DiskUse::Other;
   takeOver();
   EXPECT_EQ(value(observe(), lifecycle::kInstalledFacet), "/dev/vda: ext4 \"data\"")
       << "what runs in memory says nothing of the disk";
@@ -70,9 +71,9 @@ TEST_F(LivePhaseTest, nothingIsWipedForIt) {
 
 TEST_F(LivePhaseTest, aMachineWithoutOrWithManyDisksFits) {
   for (const auto& disks :
-       {std::vector<wire::Disk>{},
-        std::vector<wire::Disk>{hardware.disks[0],
-                                {"/dev/vdb", "D2", "", "", "none", 4ull << 30}}}) {
+       {std::vector<wire::Disk>{}, std::vector<wire::Disk>{hardware.disks[0],
+                                                           {"/dev/vdb", "D2", "", "", "none",
+                                                            4ull << 30, wire::DiskUse::Empty}}}) {
     const auto& profile = cluster.profiles.at("uefi");
     hardware.disks = disks;
     hardware.gpus = {};

@@ -50,7 +50,7 @@ class ProvisionPhaseTest : public ::testing::Test {
     hardware.cpus = 4;
     hardware.memory_bytes = 2ull << 30;
     hardware.nics = {{"eth0", "52:54:00:00:00:01", "virtio_net"}};
-    hardware.disks = {{"/dev/vda", "D1", "", "", "none", 4ull << 30}};
+    hardware.disks = {{"/dev/vda", "D1", "", "", "none", 4ull << 30, wire::DiskUse::Empty}};
     agents.answer(TaskKind::Inspect,
                   [this](const NodeName&, const wire::AgentTask&) -> Result<std::string> {
                     return toJson(hardware);
@@ -104,6 +104,7 @@ class ProvisionPhaseTest : public ::testing::Test {
   void runInstalled(const std::string& digest) {
     installed = digest;
     hardware.disks[0].content = "muster-root";
+    hardware.disks[0].use = wire::DiskUse::System;
     bmc().info.power = bmc::PowerState::On;
     auto& agent = agents.boot(kNode, Mode::Disk, "boot-installed");
     agent.hardware = hardware;

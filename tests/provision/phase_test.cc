@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The phase against a rack in memory.
 #include "tests/provision/phase_rack.h"
-#include "wire/wipe_guard.h"
 
 #include <fmt/format.h>
 
@@ -14,7 +13,7 @@ TEST_F(ProvisionPhaseTest, goalsFollowTheRoad) {
   std::vector<std::string> names;
   for (const auto& goal : phase->goals(cluster, Subject(kNode), {}))
     names.push_back(goal.facet.facet.str() + " = " + goal.want);
-  EXPECT_THAT(names, ElementsAre("enrolled = yes", HasSubstr("inspected = fits:"),
+  EXPECT_THAT(names, ElementsAre("enrolled = yes", HasSubstr("inspected = match:"),
                                  "image = bookworm@d1d1", "os = running",
                                  "driver.rdma = module.rdma_rxe=loaded,package.rdma-core=44.*"));
   const auto goals = phase->goals(cluster, Subject(kNode), {});
@@ -97,7 +96,7 @@ TEST_F(ProvisionPhaseTest, silentMachineIsInspectedInTheRamOs) {
   EXPECT_TRUE(netboot.armed.empty()) << "the arming has been used";
   const auto seen = verify(kInspected);
   EXPECT_EQ(value(seen, kInspected),
-            "fits:" + expectationDigest(cluster.nodes[0], cluster.profiles["uefi"]));
+            "match:" + expectationDigest(cluster.nodes[0], cluster.profiles["uefi"]));
   EXPECT_EQ(value(seen, "disk.system"), "none");
   EXPECT_EQ(value(seen, "hw.serial"), "SN-1");
   EXPECT_THAT(seen.find(Subject(kNode), facet(kInspected))->evidence,
@@ -110,6 +109,23 @@ TEST_F(ProvisionPhaseTest, runningSystemIsInspectedWithoutARestart) {
   EXPECT_EQ(bmc().count("power"), 0);
 }
 
+TEST_F(ProvisionPhaseTest, aValueThatAnEarlierReleaseStoredCausesAnotherLookAndNoRestart) {
+  runInstalled(kDigest);
+  const auto digest = expectationDigest(cluster.nodes[0], cluster.profiles["uefi"]);
+  FactSet stored;
+  stored.put({Subject(kNode), facet(kInspected), "match:" + digest, clock.now(), "agent", ""});
+  const auto goals = phase->goals(cluster, Subject(kNode), stored);
+  const auto goal = std::find_if(goals.begin(), goals.end(), [](const auto& one) {
+    return one.facet.facet == facet(kInspected);
+  });
+  ASSERT_NE(goal, goals.end());
+  EXPECT_NE(value(stored, kInspected), goal->want) << "the old word does not count";
+  EXPECT_TRUE(is<Done>(act(kInspected))) << "planned before anybody looked: it only looks";
+  for (auto& fact : *test::runAsync(phase->observe(Subject(kNode)))) stored.put(std::move(fact));
+  EXPECT_EQ(value(stored, kInspected), goal->want);
+  EXPECT_EQ(bmc().count("power"), 0);
+}
+
 TEST_F(ProvisionPhaseTest, mismatchIsAFindingWithEvidence) {
   hardware.manufacturer = "Vendor";
   hardware.gpus = {{"PCI 10de:2330", "", "", "", "0000:01:00.0"}};
@@ -118,7 +134,7 @@ TEST_F(ProvisionPhaseTest, mismatchIsAFindingWithEvidence) {
   EXPECT_THAT(why(outcome), HasSubstr("1 GPUs seen, 2 expected"));
   ASSERT_EQ(context.findings.size(), 1u);
   EXPECT_THAT(context.findings[0].evidence, HasSubstr("0000:01:00.0"));
-  EXPECT_THAT(value(observe(), kInspected), HasSubstr("misfits"));
+  EXPECT_THAT(value(observe(), kInspected), HasSubstr("mismatch"));
 }
 
 TEST_F(ProvisionPhaseTest, imageGoesFromRamOsToTheInstalledSystem) {
@@ -237,12 +253,35 @@ TEST_F(ProvisionPhaseTest, secondAttemptHasNoMoreRightsThanTheFirst) {
 
 TEST_F(ProvisionPhaseTest, agentThatRefusesTheDiskBlocksWithAdvice) {
   startWriting();
-  agents.failTask(context.intent, fmt::format("/dev/vda holds ext4 \"data\"; {}", wire::kWipeGuard),
-                  ErrorCode::Denied);
+  agents.failTask(context.intent, "/dev/vda holds ext4 \"data\"", ErrorCode::Denied,
+                  {wire::TaskReason::SystemWipeDenied});
   const auto outcome = act(kImage);
   ASSERT_TRUE(is<Blocked>(outcome));
   EXPECT_THAT(why(outcome), HasSubstr("muster wipe gpu001 --reason"));
   EXPECT_THAT(why(outcome), HasSubstr("ext4"));
+}
+
+TEST_F(ProvisionPhaseTest, whatAnOlderAgentSaysInWordsAloneIsShownAndDecidesNothing) {
+  startWriting();
+  agents.failTask(
+      context.intent,
+      "no disk was touched: /dev/vda holds ext4; it is not overwritten, because the plan "
+      "did not say that this node may be wiped; a member of it was replaced; it is "
+      "failing: replace the disk",
+      ErrorCode::Denied);
+  const auto outcome = act(kImage);
+  ASSERT_TRUE(is<Blocked>(outcome));
+  EXPECT_THAT(why(outcome), HasSubstr("did not say that this node may be wiped"));
+  EXPECT_THAT(why(outcome), testing::Not(HasSubstr("muster wipe")));
+  EXPECT_TRUE(context.findings.empty());
+}
+
+TEST_F(ProvisionPhaseTest, aDiskThatAnOlderAgentDoesNotClassifyIsNotTakenForEmpty) {
+  hardware.disks[0].content = "none";
+  hardware.disks[0].use = wire::DiskUse::Unknown;
+  ASSERT_TRUE(is<Done>(actToEnd(kInspected)));
+  EXPECT_THAT(value(observe(), "disk.system"),
+              testing::AllOf(testing::StartsWith("/dev/vda: "), HasSubstr("older agent")));
 }
 
 TEST_F(ProvisionPhaseTest, anImageOfAnotherKeyIsNoReasonToWipe) {
@@ -256,11 +295,11 @@ TEST_F(ProvisionPhaseTest, anImageOfAnotherKeyIsNoReasonToWipe) {
 
 TEST_F(ProvisionPhaseTest, aDiskThatFailsIsNamedWithWhatToDo) {
   startWriting();
-  agents.failTask(context.intent,
-                  fmt::format("cannot write /dev/nvme1n1p3 of /dev/nvme1n1 (serial S6CK, 3.5 GiB) "
-                              "at byte 4096: Input/output error; it is failing: {}",
-                              wire::kReplaceDisk),
-                  ErrorCode::Internal);
+  agents.failTask(
+      context.intent,
+      "cannot write /dev/nvme1n1p3 of /dev/nvme1n1 (serial S6CK, 3.5 GiB) at byte 4096: "
+      "Input/output error",
+      ErrorCode::Internal, {wire::TaskReason::DiskFailing});
   const auto outcome = act(kImage);
   ASSERT_FALSE(outcome);
   ASSERT_EQ(context.findings.size(), 1u);
@@ -412,6 +451,7 @@ TEST_F(ProvisionPhaseTest, pollsThatTellAllNeedNoProbe) {
 
 TEST_F(ProvisionPhaseTest, diskThatHoldsSomethingIsReportedFromTheRamOs) {
   hardware.disks[0].content = "ext4 \"data\" on /dev/vda1";
+  hardware.disks[0].use = wire::DiskUse::Other;
   ASSERT_TRUE(is<Done>(actToEnd(kInspected)));
   const auto seen = observe();
   EXPECT_EQ(value(seen, "disk.system"), "/dev/vda: ext4 \"data\" on /dev/vda1");

@@ -92,7 +92,7 @@ class IsolateGroups : public testing::Test {
       if (gpus < 0) return fail(ErrorCode::Unavailable, "the check's process died");
       result.values = {{"tcp", 1}, {"nccl_gpus", static_cast<double>(gpus)}};
       result.text = gpus ? "NCCL" : "TCP alone: no such file";
-      return agent::toJson({result});
+      return wire::toJson({result});
     }
     const auto job = collective::parseJob(check.at("params").dump());
     EXPECT_TRUE(job) << job.error().str();
@@ -100,7 +100,7 @@ class IsolateGroups : public testing::Test {
     result.status = report.passed ? wire::CheckStatus::Pass : wire::CheckStatus::Fail;
     result.text = report.passed ? "" : report.findings.front();
     result.evidence = collective::toJson(report).dump();
-    return agent::toJson({result});
+    return wire::toJson({result});
   }
 
   collective::JobReport reportOf(const collective::Job& job, int node) {

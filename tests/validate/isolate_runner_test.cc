@@ -48,7 +48,7 @@ class IsolateRunner : public testing::Test {
             else
               result.status = wire::CheckStatus::NoData;
           }
-          return agent::toJson({result});
+          return wire::toJson({result});
         });
   }
 

@@ -32,7 +32,7 @@ class UnknownGpus : public ValidatePhaseTest {
                          result.values = {{"gpu0.gemm_bf16_gflops", gflops}, {"gpu0.products", 7}};
                        out.push_back(result);
                      }
-                     return agent::toJson(out);
+                     return wire::toJson(out);
                    });
   }
   void others(int count, double gflops) {
@@ -190,7 +190,7 @@ TEST_F(UnknownGpus, whoComputesOtherBitsThanItsKindFails) {
                        result.values = {{std::string(kBits).replace(0, 9, "gpu1."), 6}};
                      out.push_back(result);
                    }
-                   return agent::toJson(out);
+                   return wire::toJson(out);
                  });
   const auto outcome = act("gate.burn-in");
   ASSERT_FALSE(outcome);

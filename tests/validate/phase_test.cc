@@ -390,7 +390,7 @@ TEST_F(ValidatePhaseTest, everyGateLeavesItsNumbersAndAnswersBehind) {
   gemm.values = {{"gemm_gflops", 812.5}};
   memory.id = "host.memory", memory.status = wire::CheckStatus::Fail,
   memory.values = {{"tested_gib", 4}};
-  agents_.answer(TaskKind::RunChecks, agent::toJson(std::vector{gemm, memory}));
+  agents_.answer(TaskKind::RunChecks, wire::toJson(std::vector{gemm, memory}));
   std::vector<GateRecord> kept;
   phase_ = makeValidatePhase(cluster_, agents_, *certificates_, *store_, clock_, {},
                              [&kept](GateRecord record) { kept.push_back(std::move(record)); });
@@ -462,7 +462,7 @@ TEST_F(ValidatePhaseTest, betweenGpusEveryRailUsesTheGpuOfItsSide) {
 
 TEST_F(ValidatePhaseTest, aGateSetsTheFloorOfItsPairs) {
   auto& gate = cluster_.gates["collective"];
-  gate.on = {"rdma"};
+  gate.groups = {"rdma"};
   gate.checks = {{"rdma.pair", {{"min_gbits", "385.5"}}}};
   bootWithRdma("n1"), bootWithRdma("n2");
   agents_.answer(TaskKind::RdmaPair, results({{"rdma.pair", "pass"}}));

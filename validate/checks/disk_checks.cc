@@ -71,7 +71,7 @@ struct LookedAt {
   NvmeHealth health;
   std::optional<double> warning_c;
 };
-Result<LookedAt> lookAtDisk(const Host& host, const std::string& disk) {
+Result<LookedAt> scanContent(const Host& host, const std::string& disk) {
   TRY(page, askNvme(host, "smart-log", disk));
   TRY(identity, askNvme(host, "id-ctrl", disk));
   TRY(health, parseNvmeHealth(page));
@@ -249,7 +249,7 @@ Verdict checkDiskHealth(const nlohmann::json&, const Host& host) {
       continue;  // others are elsewhere
     ++disks;
     const auto serial = host.line("sys/class/nvme/" + disk + "/serial");
-    const auto seen = lookAtDisk(host, disk);
+    const auto seen = scanContent(host, disk);
     if (!seen) {
       unknown.push_back(fmt::format("{} (serial {}): {}", disk, serial, seen.error().str()));
       continue;

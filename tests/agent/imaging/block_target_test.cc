@@ -2,6 +2,7 @@
 #include "agent/imaging/block_target.h"
 
 #include "base/io/files.h"
+#include "wire/task_reason.h"
 
 #include <gmock/gmock.h>
 
@@ -42,11 +43,16 @@ TEST(BlockTarget, aFailingDiskIsNamedWithItsSerialAndWhatToDo) {
   EXPECT_EQ(done.error().text(),
             "cannot read /dev/sdb (serial X, 1.0 GiB) at byte 4096: Input/output error; it is "
             "failing: replace the disk");
-  for (const int gone : {ENXIO, ENODEV, ENODATA, EREMOTEIO})
-    EXPECT_THAT(diskError("write", "/dev/sdb", 0, gone).text(), HasSubstr("replace the disk"));
-  for (const int other : {ENOSPC, EACCES, EINVAL, ENOMEM})
-    EXPECT_THAT(diskError("write", "/dev/sdb", 0, other).text(),
-                testing::Not(HasSubstr("replace")));
+  for (const int gone : {ENXIO, ENODEV, ENODATA, EREMOTEIO}) {
+    const auto error = diskError("write", "/dev/sdb", 0, gone);
+    EXPECT_THAT(error.text(), HasSubstr("replace the disk"));
+    EXPECT_TRUE(error.has(wire::TaskReason::DiskFailing));
+  }
+  for (const int other : {ENOSPC, EACCES, EINVAL, ENOMEM}) {
+    const auto error = diskError("write", "/dev/sdb", 0, other);
+    EXPECT_THAT(error.text(), testing::Not(HasSubstr("replace")));
+    EXPECT_FALSE(error.has(wire::TaskReason::DiskFailing));
+  }
 }
 
 }  // namespace

@@ -167,7 +167,7 @@ TEST_F(ChunkWriterTest, keepsChunksThatAreAlreadyRight) {
   target_.data.replace(0, sample().raw.size(), sample().raw);
   target_.data[5 * wire::kPackChunkBytes + 100] ^= 1;
   auto again = job();
-  again.keep_right_chunks = true;
+  again.keep_matching_chunks = true;
   const auto report = run(std::move(again));
   ASSERT_TRUE(report) << report.error().str();
   EXPECT_EQ(server_.requests, 1);
@@ -182,7 +182,7 @@ TEST_F(ChunkWriterTest, aBadSectorOfWhatWasThereIsWrittenAndReadBack) {
   target_.unreadable = {3 * wire::kPackChunkBytes + 4096,
                         4 * wire::kPackChunkBytes};  // an empty chunk is the second
   auto again = job();
-  again.keep_right_chunks = true;
+  again.keep_matching_chunks = true;
   const auto report = run(std::move(again));
   ASSERT_TRUE(report) << report.error().str();
   EXPECT_EQ(report->bytes_fetched, sample().index.chunks[3].length);
@@ -201,7 +201,7 @@ TEST_F(ChunkWriterTest, aDiskThatCannotBeReadInManyPlacesIsBroken) {
     disk.unreadable.insert(i * index.chunk_bytes);
   std::atomic<std::size_t> right = 0;
   const auto look = [&] {
-    return lookAtDisk(
+    return scanContent(
         index, disk, [&](std::size_t, std::string_view) { ++right; }, [](std::size_t) {});
   };
   ASSERT_TRUE(look());
@@ -484,7 +484,7 @@ TEST(Mirrors, theLastOneIsNeverDroppedAndSilentOnesComeBack) {
   EXPECT_EQ(mirrors.usable(), 1u);
   EXPECT_FALSE(fail_twice(1)) << "the last one stays";
   EXPECT_EQ(mirrors.usable(), 2u) << "then it was the network";
-  EXPECT_TRUE(mirrors.lied(0, "corrupt"));
+  EXPECT_TRUE(mirrors.markCorrupt(0, "corrupt"));
   EXPECT_FALSE(mirrors.failed(1, Mirrors::Fault::Silent, "no route"));
   EXPECT_FALSE(mirrors.failed(1, Mirrors::Fault::Silent, "no route"));
   EXPECT_EQ(mirrors.usable(), 1u) << "who lied does not come back";

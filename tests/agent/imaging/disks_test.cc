@@ -85,21 +85,26 @@ class DiskContentTest : public testing::Test {
   std::filesystem::path disk_ = folder_ / "disk";
 };
 
-TEST_F(DiskContentTest, aBlankDiskHoldsNothing) { EXPECT_EQ(*describeDiskContent(disk_), "none"); }
+TEST_F(DiskContentTest, aBlankDiskHoldsNothing) {
+  EXPECT_EQ(describeDiskContent(disk_)->text, "none");
+  EXPECT_EQ(describeDiskContent(disk_)->use, wire::DiskUse::Empty);
+}
 
 TEST_F(DiskContentTest, aFileSystemIsContent) {
   run("mke2fs", {"-q", "-F", "-t", "ext4", "-L", "data", disk_.string()});
-  EXPECT_THAT(*describeDiskContent(disk_), HasSubstr("ext4 \"data\""));
+  EXPECT_THAT(describeDiskContent(disk_)->text, HasSubstr("ext4 \"data\""));
+  EXPECT_EQ(describeDiskContent(disk_)->use, wire::DiskUse::Other);
 }
 
 TEST_F(DiskContentTest, foreignPartitionsAreContent) {
   run("sfdisk", {"--quiet", disk_.string()}, "label: gpt\nsize=10MiB, name=\"precious\"\n");
-  EXPECT_THAT(*describeDiskContent(disk_), HasSubstr("precious"));
+  EXPECT_THAT(describeDiskContent(disk_)->text, HasSubstr("precious"));
 }
 
 TEST_F(DiskContentTest, anEmptyPartitionTableIsContent) {
   run("sfdisk", {"--quiet", disk_.string()}, "label: gpt\n");
-  EXPECT_THAT(*describeDiskContent(disk_), HasSubstr("empty partition table"));
+  EXPECT_THAT(describeDiskContent(disk_)->text, HasSubstr("empty partition table"));
+  EXPECT_EQ(describeDiskContent(disk_)->use, wire::DiskUse::Other);
 }
 
 TEST_F(DiskContentTest, aHalfWrittenSystemIsNothingAndAWholeOneIsContent) {
@@ -109,15 +114,18 @@ TEST_F(DiskContentTest, aHalfWrittenSystemIsNothingAndAWholeOneIsContent) {
   EXPECT_EQ(first->root_partuuid.find_first_of("ABCDEF"), std::string::npos)
       << "udev's links are in small letters";
   EXPECT_EQ(first->root_partuuid.size(), 36u);
-  EXPECT_EQ(*describeDiskContent(disk_), "none");
+  EXPECT_EQ(describeDiskContent(disk_)->text, "none");
+  EXPECT_EQ(describeDiskContent(disk_)->use, wire::DiskUse::Empty);
   ASSERT_TRUE(markComplete(disk_, kRootPartition));
-  EXPECT_EQ(*describeDiskContent(disk_), "a system installed by muster");
+  EXPECT_EQ(describeDiskContent(disk_)->text, "a system installed by muster");
+  EXPECT_EQ(describeDiskContent(disk_)->use, wire::DiskUse::System);
   const auto again = divideDisk(disk_);
   ASSERT_TRUE(again) << again.error().str();
   EXPECT_TRUE(again->kept);
   EXPECT_EQ(again->root_partuuid, first->root_partuuid);
-  EXPECT_EQ(*describeDiskContent(disk_), "none")
+  EXPECT_EQ(describeDiskContent(disk_)->text, "none")
       << "from the moment of rewriting it is half-written again";
+  EXPECT_EQ(describeDiskContent(disk_)->use, wire::DiskUse::Empty);
 }
 
 TEST_F(DiskContentTest, whatCannotBeReadIsAnErrorAndNotEmpty) {

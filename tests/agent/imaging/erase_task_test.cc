@@ -147,7 +147,7 @@ TEST_F(EraseTask, erasesEveryDiskAndReportsEach) {
   }
   EXPECT_EQ(disk("sda"), std::string(kDiskBytes, '\0'));
   EXPECT_EQ(disk("sdb"), std::string(kDiskBytes, '\0'));
-  EXPECT_GT(context_->progressNow().first, 0.9);
+  EXPECT_GT(context_->progressNow().fraction, 0.9);
 }
 
 TEST_F(EraseTask, onlyWhatWasNamed) {
@@ -199,7 +199,7 @@ TEST_F(EraseTask, tellsWhatIsErasedBeforeItsTimeIsUp) {
   EXPECT_EQ((*report)["disks"][0]["method"], "overwrite");
   EXPECT_EQ((*report)["disks"][1]["method"], "");
   EXPECT_THAT((*report)["disks"][1]["fault"].get<std::string>(),
-              HasSubstr("its time was up, after 4 of 6 MiB"));
+              HasSubstr("its deadline passed, after 4 of 6 MiB"));
   EXPECT_LT(told_clock_.seconds, 1600) << "the deadline itself would have thrown the report away";
 }
 

@@ -4,7 +4,7 @@
 #include "agent/imaging/erase.h"
 #include "base/io/files.h"
 #include "tests/run_async.h"
-#include "wire/wipe_guard.h"
+#include "wire/task_reason.h"
 
 #include <nlohmann/json.hpp>
 
@@ -145,7 +145,7 @@ TEST_F(Erase, guardsComeBeforeTheFirstByte) {
   EXPECT_EQ(eraseDisks(forbidden, {one}, "NODE1", tools_).error().code(), ErrorCode::Denied);
   const auto other = eraseDisks(allowed(), {one}, "NODE2", tools_);
   EXPECT_EQ(other.error().code(), ErrorCode::Denied);
-  EXPECT_TRUE(other.error().str().starts_with(wire::kUntouched))
+  EXPECT_TRUE(other.error().has(wire::TaskReason::DisksUntouched))
       << "its installed system would lose its key";
   EXPECT_THAT(other.error().text(), HasSubstr("NODE2"));
   EraseParams nobody{"", {}, true};
@@ -169,7 +169,7 @@ TEST_F(Erase, anArrayOfItsDisksIsLetGoOfAndTheDisksAreHeldToTheEnd) {
   const auto one = disk("sda", "A"), two = disk("sdb", "B"), stays = disk("sdc", "C");
   std::vector<std::string> assembled{"sda", "sdb", "sdc"};  // each held by an array of its own
   int held = 0, held_by_methods = 0;
-  tools_.let_go = [&](const DiskInfo& disk) {
+  tools_.release = [&](const DiskInfo& disk) {
     std::erase(assembled, disk.path.filename().string());
   };
   tools_.claim = [&](const std::filesystem::path& path) -> Result<DiskClaim> {
@@ -283,7 +283,7 @@ TEST_F(Erase, stopsWhenItIsTold) {
   const auto report = eraseDisks(allowed(), {one}, "NODE1", tools_);
   ASSERT_TRUE(report);
   EXPECT_FALSE(report->complete());
-  EXPECT_THAT(report->disks[0].fault, HasSubstr("told to stop"));
+  EXPECT_THAT(report->disks[0].fault, HasSubstr("was cancelled"));
 }
 
 TEST_F(Erase, aDiskInUseIsNotClaimed) {

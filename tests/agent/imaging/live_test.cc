@@ -6,7 +6,7 @@
 
 #include "tests/agent/imaging/pack_server.h"
 #include "tests/run_async.h"
-#include "wire/wipe_guard.h"
+#include "wire/task_reason.h"
 
 #include <gmock/gmock.h>
 
@@ -153,7 +153,7 @@ TEST_F(WrongKind, aLiveImageIsWrittenToNoDisk) {
   const auto written = test::runAsync(writeImage(params_, deps(), std::chrono::seconds(60)));
   ASSERT_FALSE(written);
   EXPECT_THAT(written.error().str(), HasSubstr("runs in memory and is written to no disk"));
-  EXPECT_TRUE(written.error().str().starts_with(wire::kUntouched))
+  EXPECT_TRUE(written.error().has(wire::TaskReason::DisksUntouched))
       << "its installed system would lose its key";
 }
 

@@ -110,7 +110,7 @@ TEST_F(LoopDiskTest, holdsTheImageAndNothingOld) {
       io::runChecked({.program = "e2fsck", .args = {"-f", "-n", layout_.root.string()}});
   EXPECT_TRUE(checked) << checked.error().str();
   EXPECT_EQ(cat("/vmlinuz"), "kernel");
-  EXPECT_EQ(*describeDiskContent(device_), "none") << "not complete yet";
+  EXPECT_EQ(describeDiskContent(device_)->text, "none") << "not complete yet";
 }
 
 TEST_F(LoopDiskTest, becomesASystem) {
@@ -129,7 +129,7 @@ TEST_F(LoopDiskTest, becomesASystem) {
                     folder_ / "agent", [](const std::string&) {});
   ASSERT_TRUE(installed) << installed.error().str();
   ASSERT_TRUE(markComplete(device_, kRootPartition));
-  EXPECT_EQ(*describeDiskContent(device_), "a system installed by muster");
+  EXPECT_EQ(describeDiskContent(device_)->text, "a system installed by muster");
   EXPECT_EQ(cat("/etc/hostname"), "gpu001\n");
   const auto size = io::runChecked(
       {.program = "sh",
@@ -218,7 +218,8 @@ TEST_P(WholeLoopDiskTest, takesTheImageAndGrowsIt) {
   const auto written =
       test::runAsync(writeWholeDisk(std::move(job), std::move(head)), std::chrono::seconds(60));
   ASSERT_TRUE(written) << written.error().str();
-  EXPECT_EQ(*describeDiskContent(device_), "none") << "power that goes now leaves nobody's system";
+  EXPECT_EQ(describeDiskContent(device_)->text, "none")
+      << "power that goes now leaves nobody's system";
   const auto window =
       [this](int number) {  // as useWindow: this kernel may show no partitions of loop devices
         if (std::filesystem::exists(partitionNode(device_, number)))
@@ -243,7 +244,7 @@ TEST_P(WholeLoopDiskTest, takesTheImageAndGrowsIt) {
   ASSERT_TRUE(grown) << grown.error().str();
   EXPECT_TRUE(grown->grown);
   EXPECT_EQ(grown->label, gpt ? "system" : "");
-  EXPECT_EQ(*describeDiskContent(device_), "none") << "not complete yet";
+  EXPECT_EQ(describeDiskContent(device_)->text, "none") << "not complete yet";
   WriteImageParams params;
   params.hostname = "gpu001";
   const auto installed =
@@ -251,7 +252,7 @@ TEST_P(WholeLoopDiskTest, takesTheImageAndGrowsIt) {
                        folder_ / "agent", [](const std::string&) {}, {});
   ASSERT_TRUE(installed) << installed.error().str();
   ASSERT_TRUE(finishDisk(device_, *grown));
-  EXPECT_THAT(*describeDiskContent(device_),
+  EXPECT_THAT(describeDiskContent(device_)->text,
               testing::HasSubstr(gpt ? "\"system\"" : "partitions "));
   const auto id = *io::runChecked({.program = "sfdisk", .args = {"--disk-id", device_.string()}});
   EXPECT_EQ(id.starts_with("0x1b2c3d4e"), !gpt) << "what its fstab may name";

@@ -37,7 +37,7 @@ class PowerCutTest : public testing::TestWithParam<int> {
         .pack_url = "http://x/pack",
         .mirror_urls = {},
         .target = *target,
-        .keep_right_chunks = keep,
+        .keep_matching_chunks = keep,
         .make_http = [&server] { return std::make_unique<test::PackClient>(server); },
         .workers = workers,
         .clock = clock,
@@ -134,14 +134,14 @@ TEST_P(WholeDiskPowerCut, ofATableWithoutNamesIsKnownAsOursAndGoneOnWith) {
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   ASSERT_EQ(WEXITSTATUS(status), kKilled) << "it was to die in the middle";
-  EXPECT_EQ(*describeDiskContent(disk), "none") << "the guard would ask a person";
+  EXPECT_EQ(describeDiskContent(disk)->text, "none") << "the guard would ask a person";
   GrownDisk marked;
   const auto report = write_whole([](double) {}, &marked);
   ASSERT_TRUE(report) << report.error().str();
   EXPECT_GT(report->bytes_skipped, 0u);
-  EXPECT_EQ(*describeDiskContent(disk), "none");
+  EXPECT_EQ(describeDiskContent(disk)->text, "none");
   ASSERT_TRUE(finishDisk(disk, marked));
-  EXPECT_NE(*describeDiskContent(disk), "none");
+  EXPECT_NE(describeDiskContent(disk)->text, "none");
   EXPECT_TRUE(io::readFile(disk)->substr(0, image.raw.size()) == image.raw);
 }
 

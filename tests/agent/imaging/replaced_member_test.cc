@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/imaging/replaced_member.h"
 
-#include "wire/wipe_guard.h"
-
 #include <gmock/gmock.h>
 
 namespace muster::agent {
@@ -12,11 +10,11 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 DiskInfo disk(const std::string& name) { return {"/dev/" + name, "SN-" + name, "", 1ull << 40}; }
-Member blank(const std::string& name) { return {disk(name), "none", ""}; }
+Member blank(const std::string& name) { return {disk(name), wire::DiskUse::Empty, ""}; }
 Member member(const std::string& name, int raid, int devices,
               const std::string& uuid = "aa:bb:cc:dd") {
   return {
-      disk(name), "linux_raid_member",
+      disk(name), wire::DiskUse::Other,
       fmt::format("MD_LEVEL=raid{}\nMD_DEVICES={}\nMD_NAME=any:home\nMD_UUID={}\nMD_EVENTS=17\n",
                   raid, devices, uuid)};
 }
@@ -25,7 +23,7 @@ TEST(ReplacedMember, isToldWithItsArrayAndBothKindsOfDisks) {
   const auto words = replacedMember("home", 1, {member("sdb", 1, 2), blank("sdc")});
   ASSERT_TRUE(words);
   EXPECT_THAT(*words, AllOf(HasSubstr("home is RAID 1 with the UUID aa:bb:cc:dd"),
-                            HasSubstr(std::string(wire::kReplacedMember)),
+                            HasSubstr("a member of it was replaced"),
                             HasSubstr("its data is on /dev/sdb (serial SN-sdb"),
                             HasSubstr("empty is /dev/sdc (serial SN-sdc")));
 }
@@ -50,11 +48,12 @@ TEST(ReplacedMember, isNotGuessed) {
       << "of two arrays";
   EXPECT_FALSE(replacedMember("home", 1, {member("sdb", 5, 2), blank("sdc")})) << "another level";
   EXPECT_FALSE(replacedMember("home", 1, {member("sdb", 1, 3), blank("sdc")})) << "of three disks";
-  EXPECT_FALSE(replacedMember("home", 1, {{disk("sdb"), "ext4 \"photos\"", ""}, blank("sdc")}))
+  EXPECT_FALSE(replacedMember("home", 1, {{disk("sdb"), wire::DiskUse::Other, ""}, blank("sdc")}))
       << "no member at all";
   EXPECT_FALSE(replacedMember(
       "home", 1,
-      {{disk("sdb"), "ext4", "XMD_UUID=aa\nMD_LEVEL=raid1\nMD_DEVICES=2\n"}, blank("sdc")}));
+      {{disk("sdb"), wire::DiskUse::Other, "XMD_UUID=aa\nMD_LEVEL=raid1\nMD_DEVICES=2\n"},
+       blank("sdc")}));
 }
 
 }  // namespace

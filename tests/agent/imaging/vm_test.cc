@@ -96,17 +96,17 @@ class VmTest : public testing::Test {
 };
 
 TEST_F(VmTest, aDiskWrittenInTheRamOsStartsByBiosByUefiAndBySecureBoot) {
-  const auto say = [](std::string_view text) { std::cout << text << std::endl; };
+  const auto notify = [](std::string_view text) { std::cout << text << std::endl; };
   const auto key = *io::SigningKey::generate();
   auto store =
       provision::openImageStore({cacheFolder(), test::binFolder() / "write_image_tool", key});
-  const auto ramos = store->buildRamOs(say);
+  const auto ramos = store->buildRamOs(notify);
   ASSERT_TRUE(ramos) << ramos.error().str();
   const auto image =
       store->build({"bookworm-gpu",
                     inventory::ImageBuild{"bookworm", {"linux-image-amd64", "slurmd", "munge"}, ""},
                     {}},
-                   say);
+                   notify);
   ASSERT_TRUE(image) << image.error().str();
 
   asio::io_context control;

@@ -163,16 +163,16 @@ TEST(MarkedDisk, holdsNothingUntilItIsFinished) {
            "sfdisk -q \"$1\"; truncate -s 16M \"$1\"",
            "sh", disk.string()}});
   ASSERT_TRUE(made) << made.error().str();
-  EXPECT_NE(*describeDiskContent(disk), "none");
+  EXPECT_NE(describeDiskContent(disk)->text, "none");
   const auto marked = markWriting(disk);
   ASSERT_TRUE(marked) << marked.error().str();
   EXPECT_EQ(marked->label, "system");
   EXPECT_EQ(marked->last, 2);
-  EXPECT_EQ(*describeDiskContent(disk), "none");
+  EXPECT_EQ(describeDiskContent(disk)->text, "none");
   EXPECT_TRUE(io::runChecked({.program = "sfdisk", .args = {"--verify", disk.string()}}))
       << "both tables are where they belong";
   ASSERT_TRUE(finishDisk(disk, *marked));
-  EXPECT_NE(*describeDiskContent(disk), "none");
+  EXPECT_NE(describeDiskContent(disk)->text, "none");
 }
 
 TEST(MarkedDisk, withoutNamesHoldsNothingEither) {
@@ -180,14 +180,14 @@ TEST(MarkedDisk, withoutNamesHoldsNothingEither) {
   const auto disk = folder / "disk";
   test::SamplePack image(12, test::putMbr);
   ASSERT_TRUE(io::writeFileAtomic(disk, image.raw));
-  EXPECT_NE(*describeDiskContent(disk), "none");
+  EXPECT_NE(describeDiskContent(disk)->text, "none");
   const auto marked = markWriting(disk);
   ASSERT_TRUE(marked) << marked.error().str();
   EXPECT_EQ(marked->disk_id, 0x1b2c3d4eu);
-  EXPECT_EQ(*describeDiskContent(disk), "none");
+  EXPECT_EQ(describeDiskContent(disk)->text, "none");
   EXPECT_THAT(markWriting(disk).error().text(), HasSubstr("had half written"));
   ASSERT_TRUE(finishDisk(disk, *marked));
-  EXPECT_NE(*describeDiskContent(disk), "none");
+  EXPECT_NE(describeDiskContent(disk)->text, "none");
   EXPECT_TRUE(*io::readFile(disk) == image.raw) << "its own number is back";
 }
 

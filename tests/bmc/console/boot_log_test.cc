@@ -25,7 +25,7 @@ std::uintmax_t bytesIn(const fs::path& folder) {
 class BootLogTest : public testing::Test {
  protected:
   test::TempFolder folder_;
-  BootShelf shelf_{folder_.path(), kNode};
+  BootLogArchive shelf_{folder_.path(), kNode};
   WallTime now_ = *parseWallTime("2026-03-01T10:00:00.000Z");
 };
 

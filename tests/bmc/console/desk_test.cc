@@ -52,7 +52,7 @@ class DeskTest : public testing::Test {
   }
   std::vector<std::string> kept() {
     std::vector<std::string> out;
-    const BootShelf shelf(folder.path(), kNode);
+    const BootLogArchive shelf(folder.path(), kNode);
     const auto boots = *shelf.boots();
     for (const auto& boot : boots) out.push_back(*shelf.read(boot.number));
     return out;

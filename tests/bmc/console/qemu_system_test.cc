@@ -59,7 +59,7 @@ TEST_F(QemuConsoleTest, whatTheFirmwareSaysIsKeptAlsoWhenTheLineComesLater) {
   boot("unix:" + socket + ",server=on,wait=on");
   ASSERT_TRUE(test::runAsync(io, untilSaid(*desk, "SeaBIOS (version"), 60s));
   ASSERT_TRUE(test::runAsync(io, desk->close()));  // and with it what a worker still writes
-  EXPECT_THAT(*BootShelf(folder / "kept", kNode).read(1), HasSubstr("SeaBIOS"));
+  EXPECT_THAT(*BootLogArchive(folder / "kept", kNode).read(1), HasSubstr("SeaBIOS"));
 }
 
 TEST_F(QemuConsoleTest, ATerminalDeviceIsReadToo) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which console a node has, and what a domain's description says of its serial port.
+#include "bmc/composite_bmc.h"
 #include "bmc/console/console_recorder.h"
-#include "bmc/forwarding_bmc.h"
 #include "tests/bmc/values_store.h"
 #include "tests/fakes/fake_bmc.h"
 #include "tests/run_async.h"
@@ -35,8 +35,8 @@ TEST(SerialOfDomain, isATerminalOrASocket) {
 class TellingBmc final : public ForwardingBmc {
  public:
   using ForwardingBmc::ForwardingBmc;
-  SerialPlace told;
-  Async<SerialPlace> serialConsole() override { co_return told; }
+  SerialConsoleEndpoint told;
+  Async<SerialConsoleEndpoint> serialConsole() override { co_return told; }
 };
 
 struct OneBmc final : BmcFleet {
@@ -68,7 +68,7 @@ class FinderTest : public testing::Test {
   inventory::Cluster cluster;
   test::ValuesStore store;
   std::unique_ptr<BmcFleet> bmcs = makeBmcFleet(cluster, store, clock, workers);
-  ConsoleFinder find = inventoryConsoles({cluster, store, clock, workers, *bmcs}, folder.path());
+  ConsoleFactory find = makeConsoleFactory({cluster, store, clock, workers, *bmcs}, folder.path());
 };
 
 TEST_F(FinderTest, isWhatTheProfileDeclares) {
@@ -91,11 +91,11 @@ TEST_F(FinderTest, saysWhatIsMissingWhereTheBmcDoesNotTellEnough) {
   cluster.credentials["bmc"].username = "admin";
   cluster.profiles["p"].console = inventory::ConsoleSpec{.via = inventory::ConsoleVia::Redfish};
   OneBmc fleet;
-  const auto asked = [&](SerialPlace told) {
+  const auto asked = [&](SerialConsoleEndpoint told) {
     fleet.bmc.told = std::move(told);
     asio::io_context io;
-    auto line = test::runAsync(io, inventoryConsoles({cluster, store, clock, workers, fleet},
-                                                     folder.path())(NodeName("gpu001"))
+    auto line = test::runAsync(io, makeConsoleFactory({cluster, store, clock, workers, fleet},
+                                                      folder.path())(NodeName("gpu001"))
                                        ->open());
     return line ? std::string() : line.error().str();
   };
@@ -114,8 +114,8 @@ TEST_F(FinderTest, remembersWhatTheBmcSaidAndNotWhatIsDeclared) {
   OneBmc fleet;
   fleet.bmc.told = {.ssh = true};
   asio::io_context io;
-  auto source =
-      inventoryConsoles({cluster, store, clock, workers, fleet}, folder.path())(NodeName("gpu001"));
+  auto source = makeConsoleFactory({cluster, store, clock, workers, fleet},
+                                   folder.path())(NodeName("gpu001"));
   EXPECT_FALSE(test::runAsync(io, source->open())) << "no password is declared";
   EXPECT_EQ(store.values["bmc.console.gpu001"], "22");
   fleet.bmc.told = {.ssh = true, .ssh_port = 2200, .ssh_command = "start"};

@@ -31,7 +31,7 @@ class SshTest : public testing::Test {
                                  << io::readFile(rig_->log()).value_or("");
     return *rig_;
   }
-  std::unique_ptr<ConsoleSource> source(SshPlace place, std::string password = "secret") {
+  std::unique_ptr<ConsoleSource> source(SshConsoleEndpoint place, std::string password = "secret") {
     SshOptions options{"127.0.0.1", NodeName("gpu001"), {}, place, {}, {}, {}, folder_.path()};
     options.account.username = "admin";
     options.account.password = [password] { return Result<Secret>(Secret(password)); };
@@ -68,7 +68,7 @@ class SshTest : public testing::Test {
   std::optional<SshRig> rig_;
   asio::io_context io_;
   SystemClock clock_;
-  std::function<Async<SshPlace>()> ask_;
+  std::function<Async<SshConsoleEndpoint>()> ask_;
   std::string host_keys_;
   int refusals_ = 0;
 };
@@ -221,7 +221,7 @@ TEST_F(SshTest, anotherHostKeyGetsNoPassword) {
   const auto line = open(*at);
   ASSERT_FALSE(line);
   EXPECT_EQ(line.error().code(), ErrorCode::Denied);
-  EXPECT_THAT(line.error().str(), HasSubstr("muster bmc forget-pin gpu001"));
+  EXPECT_THAT(line.error().str(), HasSubstr("muster bmc trust reset gpu001"));
   EXPECT_EQ(rig.count("Password auth succeeded"), logins);
   EXPECT_EQ(refusals_, 0) << "the password was not sent";
   host_keys_.clear();
@@ -231,9 +231,9 @@ TEST_F(SshTest, anotherHostKeyGetsNoPassword) {
 TEST_F(SshTest, aPlaceWhereNobodyAnswersIsAskedForAgain) {
   auto& rig = serve();
   int asked = 0;
-  ask_ = [&]() -> Async<SshPlace> {
+  ask_ = [&]() -> Async<SshConsoleEndpoint> {
     ++asked;
-    co_return SshPlace{rig.port(), {}};
+    co_return SshConsoleEndpoint{rig.port(), {}};
   };
   auto at = source({test::freeLoopbackPort(SOCK_STREAM), {}});
   {
@@ -264,7 +264,7 @@ TEST_F(SshTest, theBmcIsAskedOnceWhereItsConsoleIs) {
   cluster.profiles["p"].bmc_credential = "bmc";
   test::ValuesStore store;
   auto fleet = makeBmcFleet(cluster, store, clock_, workers);
-  const auto find = inventoryConsoles({cluster, store, clock_, workers, *fleet}, folder_ / "run");
+  const auto find = makeConsoleFactory({cluster, store, clock_, workers, *fleet}, folder_ / "run");
   {
     auto at = find(NodeName("gpu001"));
     auto line = open(*at);
@@ -296,7 +296,8 @@ TEST_F(SshTest, withDeclaredTrustOnlyTheDeclaredHostKeyGetsThePassword) {
   test::ValuesStore store;
   auto fleet = makeBmcFleet(cluster, store, clock_, workers);
   const auto attempt = [&] {
-    const auto find = inventoryConsoles({cluster, store, clock_, workers, *fleet}, folder_ / "run");
+    const auto find =
+        makeConsoleFactory({cluster, store, clock_, workers, *fleet}, folder_ / "run");
     auto line = open(*find(NodeName("gpu001")));
     return line ? std::string() : line.error().str();
   };

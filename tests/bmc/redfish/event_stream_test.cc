@@ -63,22 +63,22 @@ TEST(EventRecords, areReadLeniently) {
     EXPECT_THAT(entriesOf(Json::parse(other)), IsEmpty()) << other;
 }
 
-TEST(LogMark, saysAnEventAndItsLogEntryOnce) {
+TEST(EventLogCursor, saysAnEventAndItsLogEntryOnce) {
   const WallTime now = std::chrono::sys_days(std::chrono::year(2026) / 11 / 22);
   const LogEntry event{"9", "2026-11-22T00:00:00Z", "Critical", "PSU 2 failed"},
       entry{"41", "2026-11-22T00:00:03Z", "Critical", "PSU 2 failed"};
-  LogMark mark;
+  EventLogCursor mark;
   mark.take({{"1", "2020", "Critical", "history"}}, now);
   EXPECT_TRUE(mark.takeEvents({event}, now));
   EXPECT_FALSE(mark.takeEvents({event}, now + 1h)) << "told again after a new connection";
-  mark = LogMark::parse(mark.str());
+  mark = EventLogCursor::parse(mark.str());
   EXPECT_FALSE(mark.take({{"1", "2020", "Critical", "history"}, entry}, now + 1min))
       << "its entry in the log";
   EXPECT_EQ(mark.kept.size(), 1u);
   EXPECT_TRUE(
       mark.takeEvents({{"10", "2026-11-22T05:00:00Z", "Critical", "PSU 2 failed"}}, now + 5h))
       << "it failed again";
-  LogMark log_first;
+  EventLogCursor log_first;
   log_first.take({}, now);
   log_first.met = true;
   EXPECT_TRUE(log_first.take({entry}, now));
@@ -89,8 +89,8 @@ TEST(LogMark, saysAnEventAndItsLogEntryOnce) {
 /// A real server, a real client, real time; the machine behind it is in memory.
 class EventStream : public testing::Test {
  protected:
-  void serve(std::string_view personality) {
-    auto options = test::virtualBmcOptions(folder_.path(), personality);
+  void serve(std::string_view vendor_profile) {
+    auto options = test::virtualBmcOptions(folder_.path(), vendor_profile);
     options.pace.reset_duration = 300ms;
     options.went_away = [this] { server_->stop(); };
     options.came_back = [this] { listen(); };
@@ -101,7 +101,7 @@ class EventStream : public testing::Test {
     cluster_ = test::clusterWithBmcAt(listener_.port);
     fleet_ = makeBmcFleet(cluster_, store_, clock_, workers_);
     watch_ = makeHealthWatch(cluster_, *fleet_, store_, clock_,
-                             [](const BmcSymptom&) { return HealthVerdict{0, "watch", ""}; });
+                             [](const BmcSymptom&) { return SymptomResponse{0, "watch", ""}; });
   }
   ~EventStream() override {
     if (service_) service_->stop();
@@ -124,10 +124,10 @@ class EventStream : public testing::Test {
     return test::runAsync(io_, watch_->observe(lifecycle::Subject(node_)), 5s)
         .value_or(std::vector<lifecycle::Fact>());
   }
-  EventSource& source() { return *dynamic_cast<EventFleet&>(*fleet_).eventsOf(node_); }
+  EventSource& source() { return *fleet_->eventsOf(node_); }
   /// Listens, comes back where a stream ended, and keeps what it was told.
   Task<void> hear() {
-    EventPlace place;
+    EventStreamPosition place;
     while (true) {
       auto ended = co_await source().listen(
           place, [this] { ++opened_; },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The agent's end of a swarm in virtual time. The engine is a script: it makes the board and marks
-// pieces as the real one does.
+// The agent's end of a swarm in virtual time. The engine is a script: it makes the shared progress
+// and marks pieces as the real one does.
 #include "agent/peers/peer_client.h"
 
 #include "agent/peers/shared_progress.h"
@@ -92,27 +92,28 @@ class PeerClientTest : public ::testing::Test {
   }
 
   // ---- the engine
-  void makeBoard() {
+  void makeProgress() {
     std::ofstream(options.swarm.folder / kStoreFile, std::ios::binary)
         << std::string(pack.size(), '\0');
-    std::string board(boardBytes(kPieces), '\0');
-    auto* head = new (board.data()) Board{};
+    std::string bytes(progressBytes(kPieces), '\0');
+    auto* head = new (bytes.data()) SharedProgress{};
     head->piece_bytes = kPiece;
     head->pieces = kPieces;
-    std::memcpy(head->magic, kBoardMagic, sizeof kBoardMagic);
-    std::ofstream(options.swarm.folder / kBoardFile, std::ios::binary) << board;
+    std::memcpy(head->magic, kProgressMagic, sizeof kProgressMagic);
+    std::ofstream(options.swarm.folder / kProgressFile, std::ios::binary) << bytes;
   }
   void mark(std::uint32_t piece, unsigned char value) {
-    std::fstream file(options.swarm.folder / kBoardFile,
+    std::fstream file(options.swarm.folder / kProgressFile,
                       std::ios::binary | std::ios::in | std::ios::out);
-    file.seekp(static_cast<std::streamoff>(sizeof(Board) + piece)).put(static_cast<char>(value));
+    file.seekp(static_cast<std::streamoff>(sizeof(SharedProgress) + piece))
+        .put(static_cast<char>(value));
     ++have;
-    file.seekp(static_cast<std::streamoff>(offsetof(Board, have)))
+    file.seekp(static_cast<std::streamoff>(offsetof(SharedProgress, have)))
         .write(reinterpret_cast<const char*>(&have), sizeof have);
   }
   unsigned char markOf(std::uint32_t piece) {
     return static_cast<unsigned char>(
-        (*io::readFile(options.swarm.folder / kBoardFile))[sizeof(Board) + piece]);
+        (*io::readFile(options.swarm.folder / kProgressFile))[sizeof(SharedProgress) + piece]);
   }
   void bring(std::uint32_t piece) {
     std::fstream file(options.swarm.folder / kStoreFile,
@@ -126,7 +127,7 @@ class PeerClientTest : public ::testing::Test {
     while (processes.daemons.empty()) {
       co_await rest(1ms);
     }
-    makeBoard();
+    makeProgress();
     for (const auto piece : pieces) {
       co_await rest(every);
       bring(piece);
@@ -236,7 +237,8 @@ TEST_F(PeerClientTest, aServerThatLiesIsNotAskedForSharesAgain) {
   EXPECT_EQ(std::ranges::count(asked, std::string("mirror"),
                                &std::pair<std::string, std::uint64_t>::first),
             1);
-  EXPECT_THAT(source().report().liars, testing::ElementsAre(HasSubstr("http://mirror:80/pack")));
+  EXPECT_THAT(source().report().corrupt_mirrors,
+              testing::ElementsAre(HasSubstr("http://mirror:80/pack")));
   EXPECT_EQ(source().report().shared_bytes, 5 * kPiece);
 }
 
@@ -257,7 +259,7 @@ TEST_F(PeerClientTest, onlyWhatTheDiskLacksIsWanted) {
   wire::PackIndex index;
   index.chunks.resize(6);
   for (std::size_t i = 0; i < 6; ++i) index.chunks[i] = {4 * i * kPiece, 4 * kPiece, "", false};
-  source().looked(index, {1, 0, 1, 0, 0, 0});
+  source().scanned(index, {1, 0, 1, 0, 0, 0});
   loop.spawn(engine({4}, 1s));
   EXPECT_TRUE(right(4 * kPiece, 100));
   const auto wanted = *io::readFile(options.swarm.folder / "wanted");
@@ -271,7 +273,7 @@ TEST_F(PeerClientTest, onlyWhatTheDiskLacksIsWanted) {
 TEST_F(PeerClientTest, forALittleNobodyIsAskedToShare) {
   wire::PackIndex index;
   index.chunks = {{0, 1000, "", false}, {1000, kPiece, "", false}};
-  source().looked(index, {0, 1});
+  source().scanned(index, {0, 1});
   EXPECT_TRUE(right(0, 1000));
   EXPECT_THAT(processes.daemons, IsEmpty());
 }

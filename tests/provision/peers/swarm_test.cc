@@ -181,14 +181,14 @@ class SwarmTest : public ::testing::Test {
                  .pack_url = pack_url,
                  .mirror_urls = {},
                  .target = *node.target,
-                 .keep_right_chunks = resume,
+                 .keep_matching_chunks = resume,
                  .deadline = 60s,
                  .make_http = [source] { return source->client(); },
                  .workers = workers,
                  .clock = clock,
                  .progress = [](double, const std::string&) {}};
-    job.looked = [source](const wire::PackIndex& index, const std::vector<char>& right) {
-      source->looked(index, right);
+    job.scanned = [source](const wire::PackIndex& index, const std::vector<char>& right) {
+      source->scanned(index, right);
     };
     asio::co_spawn(context, writeAndVerify(std::move(job)),
                    [&node](std::exception_ptr problem, Result<ChunkReport> report) {
@@ -244,7 +244,7 @@ TEST_F(SwarmTest, nodesBringEachOtherTheImageAndTheServerSendsItOnce) {
     const auto report = node.source->report();
     EXPECT_TRUE(report.joined) << report.why_not;
     from_servers += report.shared_bytes + report.asked_servers_bytes;
-    from_peers += report.standing.from_peers;
+    from_peers += report.status.from_peers;
   }
   EXPECT_LE(from_servers, sample().pack.size() * 3 / 2);
   EXPECT_GE(from_peers, sample().pack.size());
@@ -270,7 +270,7 @@ TEST_F(SwarmTest, aPeerThatLiesDoesNotMatter) {
   expectRight();
   EXPECT_GT(liar->lies(), 0) << "nobody asked it, so nothing was tested";
   std::uint32_t wrong = 0;
-  for (const auto& [number, node] : nodes) wrong += node.source->report().standing.wrong_pieces;
+  for (const auto& [number, node] : nodes) wrong += node.source->report().status.wrong_pieces;
   EXPECT_GT(wrong, 0u);
 }
 

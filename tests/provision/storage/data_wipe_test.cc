@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Data beside the system disk: what the controller lets the agent empty, and what it says when it
 // must not.
-#include "phase_rack.h"
+#include "tests/provision/phase_rack.h"
 
 #include "provision/agent_task.h"
-#include "wire/wipe_guard.h"
 
 #include <nlohmann/json.hpp>
 
@@ -22,8 +21,8 @@ class DataWipeTest : public ProvisionPhaseTest {
     home.disks = "size:1GB-2GB";
     home.count = 2;
     profile.storage = {home};
-    hardware.disks.push_back({"/dev/vdb", "D2", "", "", "none", 3ull << 29});
-    hardware.disks.push_back({"/dev/vdc", "D3", "", "", "none", 3ull << 29});
+    hardware.disks.push_back({"/dev/vdb", "D2", "", "", "none", 3ull << 29, wire::DiskUse::Empty});
+    hardware.disks.push_back({"/dev/vdc", "D3", "", "", "none", 3ull << 29, wire::DiskUse::Empty});
   }
   /// As an order of which nothing is known but its intent.
   bool taken(const std::string& intent) {
@@ -139,6 +138,7 @@ TEST_F(DataWipeTest, withoutAPermissionForTheSystemDiskItIsNotUsedUp) {
 
 TEST_F(DataWipeTest, foreignDataIsSaidBeforeTheNodeIsRestarted) {
   hardware.disks[1].content = "ext4 \"photos\" on /dev/vdb";
+  hardware.disks[1].use = wire::DiskUse::Other;
   runInstalled("an older image");
   context.wipe = true;
   const auto calls = powerCalls();
@@ -157,6 +157,7 @@ TEST_F(DataWipeTest, foreignDataIsSaidBeforeTheNodeIsRestarted) {
 
 TEST_F(DataWipeTest, aRuleThatFitsOtherDisksIsNoReasonToWipeThem) {
   hardware.disks[1].content = "ext4";
+  hardware.disks[1].use = wire::DiskUse::Other;
   EXPECT_TRUE(foreignData(cluster.profiles.at("uefi"), hardware));
   auto more = cluster.profiles.at("uefi");
   more.storage[0].count = 1;
@@ -166,16 +167,26 @@ TEST_F(DataWipeTest, aRuleThatFitsOtherDisksIsNoReasonToWipeThem) {
   EXPECT_FALSE(foreignData(more, hardware)) << "the system disk is among them";
 }
 
+TEST_F(DataWipeTest, disksThatAnOlderAgentDoesNotClassifyAreLeftToTheAgentThatWrites) {
+  hardware.disks[1].content = "ext4 \"photos\" on /dev/vdb";
+  hardware.disks[1].use = wire::DiskUse::Unknown;
+  EXPECT_FALSE(foreignData(cluster.profiles.at("uefi"), hardware));
+  runInstalled("an older image");
+  context.wipe = true;
+  startWriting();
+  EXPECT_EQ(imageTask()["data_wipe_allowed"], false) << "so that it refuses what is there";
+}
+
 TEST_F(DataWipeTest, finishedSetsAreTheAgentsToJudge) {
   hardware.disks[1].content = hardware.disks[2].content = "partitions /dev/vdb1 \"muster-data\"";
+  hardware.disks[1].use = hardware.disks[2].use = wire::DiskUse::DataSet;
   runInstalled("an older image");
   context.wipe = true;
   startWriting();
   agents.failTask(context.intent,
-                  fmt::format("disks of home: /dev/vdb (serial D2, 1.5 GiB) holds partitions "
-                              "/dev/vdb1 \"muster-data\"; {}",
-                              wire::kDataGuard),
-                  ErrorCode::Denied);
+                  "disks of home: /dev/vdb (serial D2, 1.5 GiB) holds partitions /dev/vdb1 "
+                  "\"muster-data\"",
+                  ErrorCode::Denied, {wire::TaskReason::DataWipeDenied});
   const auto outcome = act(kImage);
   ASSERT_TRUE(is<Blocked>(outcome));
   EXPECT_THAT(why(outcome), testing::AllOf(HasSubstr("muster wipe gpu001 --data --reason"),
@@ -186,12 +197,12 @@ TEST_F(DataWipeTest, aNewMemberIsAFindingThatSaysHowToKeepTheData) {
   runInstalled("an older image");
   context.wipe = true;
   startWriting();
-  agents.failTask(
-      context.intent,
-      fmt::format("disks of home: /dev/vdb (serial D2) holds it; {}; home is RAID 1 with the UUID "
-                  "1:2:3:4, and {}: its data is on /dev/vdb; empty is /dev/vdc",
-                  wire::kDataGuard, wire::kReplacedMember),
-      ErrorCode::Denied);
+  agents.failTask(context.intent,
+                  "disks of home: /dev/vdb (serial D2) holds it; home is RAID 1 with the UUID "
+                  "1:2:3:4: its data "
+                  "is on /dev/vdb; empty is /dev/vdc",
+                  ErrorCode::Denied,
+                  {wire::TaskReason::DataWipeDenied, wire::TaskReason::MemberReplaced});
   ASSERT_TRUE(is<Blocked>(act(kImage)));
   ASSERT_EQ(context.findings.size(), 1u);
   EXPECT_THAT(context.findings[0].text,

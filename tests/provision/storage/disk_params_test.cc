@@ -102,7 +102,7 @@ TEST(DiskParams, ofTheWrongShapeAreRefusedBeforeADiskIsTouched) {
 TEST(SourceFindings, nameServersAndPeersThatLied) {
   const auto found = sourceFindings(
       NodeName("gpu001"),
-      R"({"peers":{"liars":["http://cache-a/pack: piece 7 of the pack is corrupt"],"banned_peers":2,"wrong_pieces":9}})",
+      R"({"peers":{"corrupt_mirrors":["http://cache-a/pack: piece 7 of the pack is corrupt"],"banned_peers":2,"wrong_pieces":9}})",
       WallTime{});
   ASSERT_EQ(found.size(), 2u);
   EXPECT_THAT(found[0].text,

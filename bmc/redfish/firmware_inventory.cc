@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bmc/redfish/firmware_inventory.h"
+
+namespace muster::bmc {
+namespace {
+
+constexpr std::size_t kMaxInventory = 1024;
+constexpr std::string_view kInstalled = "Installed-", kPrevious = "Previous-";
+
+/// What an iDRAC's id names: "Installed-0-1.4.0__BIOS.Setup.1-1".
+std::string fqddOf(const std::string& id, std::string_view kind) {
+  const auto mark = id.find("__");
+  return id.starts_with(kind) && mark != std::string::npos ? id.substr(mark + 2) : std::string();
+}
+
+/// The name of a member under this rule; "" when the member is not installed firmware.
+std::string memberName(const std::string& uri, const Json& json, InventoryKey key) {
+  std::string id = textAt(json, "Id");
+  if (id.empty()) id = lastSegment(uri);
+  if (key == InventoryKey::Name && !textAt(json, "Name").empty()) return textAt(json, "Name");
+  return key == InventoryKey::InstalledFqdd ? fqddOf(id, kInstalled) : id;
+}
+
+}  // namespace
+
+Async<FirmwareInventory::Contents> FirmwareInventory::read() {
+  CO_TRY(at, co_await resources_.uris());
+  const auto* known = collection_.get(resources_);
+  std::string collection = known ? *known : std::string();
+  if (collection.empty()) {
+    CO_TRY(service, co_await resources_.session().get(at.update_service));
+    collection = linkAt(service.body, "FirmwareInventory");
+    if (collection.empty()) collection = at.update_service + "/FirmwareInventory";
+    collection_.set(resources_, collection);
+  }
+  CO_TRY(listed, co_await resources_.members(collection, kMaxInventory, at.quirks.inventory_read,
+                                             RedfishResources::Want::Expanded));
+  const auto& found = listed.found;
+
+  std::map<std::string, int> uses;
+  for (const Member& m : found) ++uses[memberName(m.uri, m.json, at.quirks.inventory_key)];
+  Contents inventory;
+  inventory.collection = collection;
+  for (const Member& m : found) {
+    std::string name = memberName(m.uri, m.json, at.quirks.inventory_key);
+    if (name.empty() && at.quirks.rollback == RollbackMethod::UpdateFromPrevious)
+      inventory.previous[fqddOf(lastSegment(m.uri), kPrevious)] = m;
+    if (name.empty()) continue;
+    if (uses[name] > 1) name = lastSegment(m.uri);
+    inventory.items.push_back({name,
+                               textAt(m.json, "Version"),
+                               boolAt(m.json, "Updateable").value_or(false),
+                               {},
+                               textAt(m.json, "Status/State") == kUpdating});
+    inventory.uri_by_name[name] = m.uri;
+    if (auto related = linksAt(m.json, "RelatedItem"); !related.empty())
+      inventory.related_by_name[name] = std::move(related.front());
+  }
+  for (const Members::Unread& m : listed.unread) {
+    const std::string name = memberName(m.uri, Json::object(), at.quirks.inventory_key);
+    if (!name.empty()) inventory.items.push_back({name, {}, false, m.why.str()});
+  }
+  co_return inventory;
+}
+
+}  // namespace muster::bmc

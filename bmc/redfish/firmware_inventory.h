@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The firmware inventory of a BMC, under names that survive an update (quirks.h, InventoryKey).
+#pragma once
+
+#include "bmc/redfish/resources.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace muster::bmc {
+
+/// Status/State of a member while an image of it is being written.
+inline constexpr std::string_view kUpdating = "Updating";
+
+class FirmwareInventory {
+ public:
+  explicit FirmwareInventory(RedfishResources& resources) : resources_(resources) {}
+
+  struct Contents {
+    std::string collection;  ///< its URI
+    std::vector<FirmwareItem> items;
+    std::map<std::string, std::string> uri_by_name;
+    std::map<std::string, std::string>
+        related_by_name;  ///< the first RelatedItem, where there is one
+    std::map<std::string, Member>
+        previous;  ///< by name, where the inventory lists images that ran before
+  };
+  Async<Contents> read();
+
+ private:
+  RedfishResources& resources_;
+  UntilForgotten<std::string> collection_;
+};
+
+}  // namespace muster::bmc

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bmc/redfish/inventory.h"
+
+#include "bmc/redfish/boot.h"
+
+#include <algorithm>
+#include <set>
+
+namespace muster::bmc {
+namespace {
+
+constexpr std::size_t kMaxInterfaces = 64;
+constexpr std::size_t kMaxChassis = 128;
+constexpr std::size_t kMaxAdapters = 64;  ///< of one chassis
+
+// Of a survey, which meets machines that nobody has declared.
+constexpr std::size_t kMaxSurveyedSystems = 8;
+constexpr std::size_t kMaxProcessors = 64;
+constexpr std::size_t kMaxSurveyedChassis = 64;
+constexpr std::size_t kMaxSurveyedAdapters = 32;
+constexpr std::size_t kMaxPorts = 32;
+constexpr std::size_t kMaxPcieDevices = 256;
+
+void addMac(std::vector<std::string>& macs, const std::string& text) {
+  const auto mac = Mac::parse(text);
+  if (mac && *mac != Mac() && std::find(macs.begin(), macs.end(), mac->str()) == macs.end())
+    macs.push_back(mac->str());
+}
+
+bool isGpu(const Json& processor) {
+  if (textAt(processor, "Status/State") == "Absent") return false;
+  const auto type = textAt(processor, "ProcessorType");
+  if (type == "GPU") return true;
+  return type == "Accelerator" &&
+         textAt(processor, "Manufacturer").find("NVIDIA") != std::string::npos;
+}
+
+/// By the slot's name: a PCIe device says no more of what it is for.
+bool looksLikeGpu(const Json& device) {
+  const auto id = textAt(device, "Id");
+  return id.size() > 3 && id.starts_with("GPU") && textAt(device, "Status/State") != "Absent" &&
+         !textAt(device, "Model").empty();
+}
+
+}  // namespace
+
+Async<std::vector<std::string>> RedfishInventory::macs(std::string collection) {
+  std::vector<std::string> found;
+  if (collection.empty()) co_return found;
+  CO_TRY(interfaces, co_await resources_.members(collection, kMaxInterfaces));
+  if (!interfaces.unread.empty())
+    co_return fail(interfaces.unread.front()
+                       .why);  // a part of the list would say that the others are not there
+  for (const Member& nic : interfaces.found) {
+    for (std::string_view field : {"PermanentMACAddress", "MACAddress"}) {
+      auto mac = Mac::parse(textAt(nic.json, field));
+      if (mac && std::find(found.begin(), found.end(), mac->str()) == found.end())
+        found.push_back(mac->str());
+    }
+  }
+  co_return found;
+}
+
+/// As old as kSystemCacheTtl at most, while nothing was written since.
+Async<SystemInfo> RedfishInventory::system() {
+  CO_TRY(reply, co_await resources_.cachedSystem());
+  const Json& json = reply->body;
+  if (!macs_) {
+    auto seen = co_await macs(linkAt(json, "EthernetInterfaces"));
+    if (seen && !seen->empty()) macs_ = std::move(*seen);  // else: asked again the next time
+  }
+  SystemInfo info;
+  info.power = powerStateOf(json);
+  info.manufacturer = textAt(json, "Manufacturer");
+  info.model = textAt(json, "Model");
+  info.serial = textAt(json, "SerialNumber");
+  info.uuid = textAt(json, "UUID");
+  info.macs = macs_.value_or(std::vector<std::string>());
+  info.boot_override = bootOverrideOf(json);
+  co_return info;
+}
+
+Async<std::vector<FirmwareItem>> RedfishInventory::firmware() {
+  CO_TRY(inventory, co_await firmware_.read());
+  co_return std::move(inventory.items);
+}
+
+// ---- what comes up behind the BMC
+
+Async<std::vector<DeviceState>> RedfishInventory::devicesNotReady() {
+  CO_TRY(system, co_await resources_.readSystem());
+  if (powerStateOf(system->body) == PowerState::Off) co_return std::vector<DeviceState>();
+  co_return co_await lateAdapters();
+}
+
+Async<std::vector<DeviceState>> RedfishInventory::lateAdapters() {
+  std::vector<DeviceState> out;
+  CO_TRY(at, co_await resources_.uris());
+  const auto* known = adapters_.get(resources_);
+  auto collections = known ? *known : std::vector<std::string>();
+  if (!known) {
+    CO_TRY(chassis, co_await resources_.members(at.chassis, kMaxChassis));
+    for (const Member& box : chassis.found)
+      if (auto link = linkAt(box.json, "NetworkAdapters"); !link.empty())
+        collections.push_back(std::move(link));
+    if (chassis.unread.empty())
+      adapters_.set(resources_, collections);  // else: asked again the next time
+  }
+  for (const auto& collection : collections) {
+    const auto adapters = co_await resources_.members(
+        collection, kMaxAdapters, at.quirks.inventory_read, RedfishResources::Want::Expanded);
+    if (!adapters && adapters.error().code() == ErrorCode::NotFound)
+      continue;  // linked and not there
+    if (!adapters) co_return fail(adapters.error());
+    for (const Member& adapter : adapters->found)
+      if (const auto state = textAt(adapter.json, "Status/State");
+          state == kStarting || state == kUpdating)
+        out.push_back({lastSegment(adapter.uri), state});
+    for (const Members::Unread& adapter : adapters->unread)
+      out.push_back({lastSegment(adapter.uri), "unreadable"});
+  }
+  co_return out;
+}
+
+Async<std::vector<BackgroundCopy>> RedfishInventory::backgroundCopies() {
+  CO_TRY(at, co_await resources_.uris());
+  std::vector<BackgroundCopy> out;
+  if (at.quirks.background_copies.empty()) co_return out;
+  CO_TRY(chassis, co_await resources_.members(at.chassis, kMaxChassis));
+  if (!chassis.unread.empty())
+    co_return fail(chassis.unread.front().why);  // it may be the one that is copying
+  for (const Member& box : chassis.found) {
+    const auto status = textAt(box.json, at.quirks.background_copies);
+    if (!status.empty())
+      out.push_back(
+          {textAt(box.json, "Id"), status, status == "InProgress" || status == "Pending"});
+  }
+  co_return out;
+}
+
+// ---- the survey: nothing of it may fail the whole; a BMC that shows no processors still has a
+// serial
+
+/// The baseboard of an HGX machine is a system of its own with the GPUs as processors; others hang
+/// them under the host.
+Async<std::vector<Survey::Gpu>> RedfishInventory::gpus() {
+  std::vector<Survey::Gpu> found;
+  auto systems = co_await resources_.members("/redfish/v1/Systems", kMaxSurveyedSystems);
+  if (!systems) co_return found;
+  std::set<std::string> seen;
+  for (const Member& system : systems->found) {
+    const auto place = linkAt(system.json, "Processors");
+    if (place.empty()) continue;
+    auto processors = co_await resources_.members(place, kMaxProcessors);
+    if (!processors) continue;
+    for (const Member& each : processors->found) {
+      if (!isGpu(each.json)) continue;
+      const auto serial = textAt(each.json, "SerialNumber");
+      if (!seen.insert(serial.empty() ? each.uri : serial).second)
+        continue;  // shown by the host and by the baseboard
+      found.push_back({textAt(each.json, "Model"), serial});
+    }
+  }
+  if (!found.empty()) co_return found;
+  co_return co_await gpusOfChassis(std::move(systems->found));
+}
+
+/// Supermicro lists the GPUs of its HGX machines only among the chassis' PCIe devices (capture).
+Async<std::vector<Survey::Gpu>> RedfishInventory::gpusOfChassis(std::vector<Member> systems) {
+  std::vector<Survey::Gpu> found;
+  for (const Member& system : systems) {
+    for (const auto& chassis : linksAt(system.json, "Links/Chassis")) {
+      auto box = co_await resources_.session().get(chassis);
+      const auto place = box ? linkAt(box->body, "PCIeDevices") : std::string();
+      if (place.empty()) continue;
+      auto devices = co_await resources_.members(place, kMaxPcieDevices);
+      if (!devices) continue;
+      for (const Member& each : devices->found)
+        if (looksLikeGpu(each.json))
+          found.push_back({textAt(each.json, "Model"), textAt(each.json, "SerialNumber")});
+    }
+  }
+  co_return found;
+}
+
+Async<Survey> RedfishInventory::survey() {
+  CO_TRY(info, co_await system());
+  Survey survey;
+  survey.system = std::move(info);
+  CO_TRY(at, co_await resources_.uris());
+
+  if (auto manager = co_await resources_.session().get(at.manager)) {
+    survey.bmc_version = textAt(manager->body, "FirmwareVersion");
+    const auto interfaces = linkAt(manager->body, "EthernetInterfaces");
+    if (!interfaces.empty()) {
+      if (auto seen = co_await macs(interfaces)) survey.bmc_macs = std::move(*seen);
+    }
+  }
+  if (auto seen = co_await gpus()) survey.gpus = std::move(*seen);
+  if (survey.system.macs.empty()) {
+    CO_TRY(macs, co_await macsOfAdapters());
+    survey.system.macs = std::move(macs);
+  }
+  co_return survey;
+}
+
+/// Some BMCs know the NICs only as adapters of a chassis.
+Async<std::vector<std::string>> RedfishInventory::macsOfAdapters() {
+  std::vector<std::string> macs;
+  auto chassis = co_await resources_.members("/redfish/v1/Chassis", kMaxSurveyedChassis);
+  if (!chassis) co_return macs;
+  for (const Member& box : chassis->found) {
+    const auto adapters = linkAt(box.json, "NetworkAdapters");
+    if (adapters.empty()) continue;
+    auto found = co_await resources_.members(adapters, kMaxSurveyedAdapters);
+    if (!found) continue;
+    for (const Member& adapter : found->found) {
+      auto ports = linkAt(adapter.json, "NetworkDeviceFunctions");
+      if (ports.empty()) continue;
+      auto functions = co_await resources_.members(ports, kMaxPorts);
+      if (!functions) continue;
+      for (const Member& function : functions->found)
+        for (const char* field : {"Ethernet/PermanentMACAddress", "Ethernet/MACAddress"})
+          addMac(macs, textAt(function.json, field));
+    }
+  }
+  co_return macs;
+}
+
+}  // namespace muster::bmc

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bmc/redfish/resources.h"
+
+#include <algorithm>
+
+namespace muster::bmc {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::size_t kMaxSystems = 32;
+constexpr std::size_t kMaxManagers = 32;
+constexpr int kMaxPages = 64;
+constexpr std::string_view kExpand =
+    "?$expand=.($levels=1)";             ///< DSP0266: subordinate resources, not those in Links
+constexpr auto kSystemCacheTtl = 500ms;  ///< answers of BMCs are on their way for 100–500 ms
+
+/// How much a system looks like the host: it can be reset, it boots, it is physical.
+/// HGX_Baseboard_0 has neither actions nor boot.
+int hostScore(const Json& system) {
+  int score = 0;
+  if (find(system, "Actions/#ComputerSystem.Reset")) score += 8;
+  if (find(system, "Boot/BootSourceOverrideTarget")) score += 4;
+  if (textAt(system, "SystemType") == "Physical" || textAt(system, "SystemType").empty())
+    score += 1;
+  return score;
+}
+
+}  // namespace
+
+PowerState powerStateOf(const Json& system) {
+  const auto text = textAt(system, "PowerState");
+  return text == "On" ? PowerState::On : text == "Off" ? PowerState::Off : PowerState::Unknown;
+}
+
+std::string lastSegment(const std::string& uri) {
+  auto end = uri.find_last_not_of('/');
+  if (end == std::string::npos) return {};
+  auto slash = uri.rfind('/', end);
+  return uri.substr(slash + 1, end - slash);
+}
+
+RedfishResources::RedfishResources(std::unique_ptr<RedfishSession> session, Clock& clock)
+    : session_(std::move(session)), clock_(clock) {}
+
+Async<Members> RedfishResources::members(std::string collection, std::size_t limit,
+                                         std::chrono::milliseconds timeout, Want want) {
+  Members out;
+  std::size_t seen = 0;
+  auto busy = RedfishSession::Busy::Wait;
+  std::string next =
+      want == Want::Expanded && expand_ ? collection + std::string(kExpand) : collection;
+  for (int page = 0; page < kMaxPages && !next.empty(); ++page) {
+    auto answer = co_await session_->get(next, timeout);
+    if (!answer && next != collection && page == 0 && answer.error().code() != ErrorCode::Denied) {
+      expand_ = false;  // offered and refused, or too much at once
+      next = collection;
+      continue;
+    }
+    CO_TRY(reply, std::move(answer));
+    next = linkAt(reply.body, "Members@odata.nextLink");
+    const auto list = reply.body.find("Members");
+    if (list == reply.body.end() || !list->is_array()) break;
+    for (Json& entry : *list) {
+      const std::string uri = linkAt(entry, "@odata.id");
+      if (uri.empty() || seen++ >= limit) continue;
+      if (entry.contains("Id")) {  // already expanded
+        out.found.push_back({uri, std::move(entry)});
+        continue;
+      }
+      auto member = co_await session_->get(uri, timeout, busy);
+      if (member) {
+        out.found.push_back({uri, std::move(member->body)});
+      } else if (member.error().code() == ErrorCode::Denied) {
+        co_return fail(std::move(member.error()));
+      } else if (member.error().code() != ErrorCode::NotFound) {  // else: gone since it was listed
+        // A DGX without its host has fifty such members: patience with each would take an hour.
+        if (member.error().code() == ErrorCode::Unavailable) busy = RedfishSession::Busy::Answer;
+        out.unread.push_back({uri, std::move(member.error())});
+      }
+    }
+  }
+  if (out.found.empty() && !out.unread.empty()) co_return fail(out.unread.back().why);
+  co_return out;
+}
+
+Async<Member> RedfishResources::pickSystem(std::string collection) {
+  CO_TRY(listed, co_await members(collection, kMaxSystems));
+  auto& systems = listed.found;
+  auto best = std::max_element(
+      systems.begin(), systems.end(),
+      [](const Member& a, const Member& b) { return hostScore(a.json) < hostScore(b.json); });
+  if (best == systems.end() || !find(best->json, "Actions/#ComputerSystem.Reset")) {
+    co_return fail(
+        ErrorCode::NotFound,
+        fmt::format(
+            "none of the {} systems of {} can be reset; muster finds no host behind this BMC",
+            systems.size(), address()));
+  }
+  co_return std::move(*best);
+}
+
+Async<Member> RedfishResources::pickManager(std::string collection, Member system) {
+  CO_TRY(listed, co_await members(collection, kMaxManagers));
+  auto& managers = listed.found;
+  const auto managed_by = linksAt(system.json, "Links/ManagedBy");
+  auto score = [&](const Member& m) {
+    int points = 0;
+    if (find(m.json, "Actions/#Manager.Reset")) points += 4;
+    if (std::find(managed_by.begin(), managed_by.end(), m.uri) != managed_by.end()) points += 2;
+    if (textAt(m.json, "ManagerType") == "BMC") points += 1;
+    return points;
+  };
+  auto best =
+      std::max_element(managers.begin(), managers.end(),
+                       [&](const Member& a, const Member& b) { return score(a) < score(b); });
+  if (best == managers.end())
+    co_return fail(ErrorCode::NotFound, "the service at " + address() + " lists no manager");
+  co_return std::move(*best);
+}
+
+Async<ResourceUris> RedfishResources::uris() {
+  if (uris_) co_return *uris_;
+  CO_TRY(root, co_await session_->get("/redfish/v1/"));
+  auto place = [&](std::string_view name, const char* fallback) {
+    auto link = linkAt(root.body, name);
+    return link.empty() ? std::string(fallback) : link;
+  };
+  ResourceUris found;
+  found.update_service = place("UpdateService", "/redfish/v1/UpdateService");
+  found.tasks = place("Tasks", "/redfish/v1/TaskService");
+  found.chassis = place("Chassis", "/redfish/v1/Chassis");
+  CO_TRY(system, co_await pickSystem(place("Systems", "/redfish/v1/Systems")));
+  CO_TRY(manager, co_await pickManager(place("Managers", "/redfish/v1/Managers"), system));
+  found.system = system.uri;
+  found.manager = manager.uri;
+
+  BmcIdentity who{vendorOf(root.body), textAt(system.json, "Manufacturer"),
+                  textAt(system.json, "Model"), textAt(manager.json, "FirmwareVersion")};
+  found.quirks = quirksOf(who);
+  const std::string features = "ProtocolFeaturesSupported/ExpandQuery/";
+  expand_ = found.quirks.expand && (boolAt(root.body, features + "NoLinks").value_or(false) ||
+                                    boolAt(root.body, features + "ExpandAll").value_or(false));
+  uris_ = found;
+  co_return found;
+}
+
+Async<std::vector<std::string>> RedfishResources::allowedResets(Json action) {
+  auto values = textsAt(action, "ResetType@Redfish.AllowableValues");
+  const std::string info = linkAt(action, "@Redfish.ActionInfo");
+  if (!values.empty() || info.empty()) co_return values;
+  if (const auto known = resets_.find(info); known != resets_.end()) co_return known->second;
+  auto reply = co_await session_->get(info);
+  if (!reply) co_return values;  // not knowing is not refusing
+  const Json* parameters = find(reply->body, "Parameters");
+  if (!parameters || !parameters->is_array()) co_return values;
+  for (const Json& parameter : *parameters) {
+    if (textAt(parameter, "Name") == "ResetType") values = textsAt(parameter, "AllowableValues");
+  }
+  resets_[info] = values;
+  co_return values;
+}
+
+Async<std::vector<std::string>> RedfishResources::offeredResets(Json system) {
+  const Json* action = find(system, "Actions/#ComputerSystem.Reset");
+  if (!action) co_return std::vector<std::string>();
+  co_return co_await allowedResets(*action);
+}
+
+void RedfishResources::forget() {
+  uris_.reset();
+  read_.reset();
+  ++reads_sent_;
+  ++generation_;
+  resets_.clear();
+}
+
+// ---- the system
+
+Async<SystemSnapshot> RedfishResources::readSystem() {
+  CO_TRY(at, co_await uris());
+  read_.reset();
+  const auto writes = session_->writes();
+  const auto now = clock_.steady();
+  const auto mine = ++reads_sent_;
+  CO_TRY(answer, co_await session_->get(at.system));
+  const auto reply = std::make_shared<const RedfishReply>(std::move(answer));
+  // Answers overtake one another: one that was asked for earlier never takes the place of a later
+  // one.
+  if (mine == reads_sent_ && writes == session_->writes()) read_ = SystemRead{reply, now, writes};
+  co_return reply;
+}
+
+Async<SystemSnapshot> RedfishResources::cachedSystem() {
+  if (read_ && read_->writes == session_->writes() &&
+      clock_.steady() - read_->at <= kSystemCacheTtl)
+    co_return read_->reply;
+  co_return co_await readSystem();
+}
+
+}  // namespace muster::bmc

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all roles of one Redfish BMC share: its session, where its resources are, and the last read
+// of its system. Resources are found by role, answers are read leniently.
+#pragma once
+
+#include "base/clock.h"
+#include "bmc/quirks.h"
+#include "bmc/redfish/session.h"
+#include "bmc/roles.h"
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace muster::bmc {
+
+/// Where things are on this BMC; found once, forgotten at a BMC reset.
+struct ResourceUris {
+  std::string system, manager, update_service, tasks, chassis;
+  Quirks quirks;
+};
+
+struct Member {
+  std::string uri;
+  Json json;
+};
+/// Of a collection. A baseboard answers 503 while the host is off: the other members still count.
+struct Members {
+  struct Unread {
+    std::string uri;
+    Error why;
+  };
+  std::vector<Member> found;
+  std::vector<Unread> unread;
+};
+
+/// The system as it was read once; never null where it is an answer.
+using SystemSnapshot = std::shared_ptr<const RedfishReply>;
+
+/// "On", "Off"; everything else (PoweringOn, PoweringOff, Paused, absent) is Unknown.
+PowerState powerStateOf(const Json& system);
+
+/// "/redfish/v1/Chassis/1/" → "1".
+std::string lastSegment(const std::string& uri);
+
+class RedfishResources {
+ public:
+  RedfishResources(std::unique_ptr<RedfishSession> session, Clock& clock);
+
+  const std::string& address() const { return session_->address(); }
+  RedfishSession& session() { return *session_; }
+  Clock& clock() { return clock_; }
+
+  Async<ResourceUris> uris();
+  /// As far as they are known; no request is sent.
+  const std::optional<ResourceUris>& knownUris() const { return uris_; }
+  /// The BMC restarts, or somebody wants to begin anew: nothing that was found counts any more.
+  void forget();
+  /// Grows with each forget().
+  std::uint64_t generation() const { return generation_; }
+
+  enum class Want { AsListed, Expanded };
+  /// Expanded: all members in one answer, where the service offers it and the quirks allow it; else
+  /// one request each.
+  Async<Members> members(std::string collection, std::size_t limit,
+                         std::chrono::milliseconds timeout = RedfishSession::kRequestTimeout,
+                         Want want = Want::AsListed);
+
+  /// The ResetType values that an action allows; none: it does not say.
+  Async<std::vector<std::string>> allowedResets(Json action);
+  /// Of the system's reset action.
+  Async<std::vector<std::string>> offeredResets(Json system);
+
+  /// A read of the system, remembered until the session writes something.
+  Async<SystemSnapshot> readSystem();
+  /// The last such read while it is hardly older than an answer is on its way; else a new one. Not
+  /// for waiting: that must see changes.
+  Async<SystemSnapshot> cachedSystem();
+
+ private:
+  Async<Member> pickSystem(std::string collection);
+  Async<Member> pickManager(std::string collection, Member system);
+
+  std::unique_ptr<RedfishSession> session_;
+  Clock& clock_;
+  std::optional<ResourceUris> uris_;
+  std::uint64_t generation_ = 0;
+  bool expand_ = false;  ///< $expand is offered, allowed by the quirks, and has not failed here
+  std::map<std::string, std::vector<std::string>>
+      resets_;  ///< ResetType values of an ActionInfo, by its URI
+  struct SystemRead {
+    SystemSnapshot reply;
+    std::chrono::steady_clock::time_point at;
+    std::uint64_t writes = 0;  ///< of the session until then
+  };
+  std::optional<SystemRead> read_;
+  std::uint64_t reads_sent_ = 0;  ///< of the system
+};
+
+/// A value that was found on the BMC and holds until its resources are forgotten.
+template <class T>
+class UntilForgotten {
+ public:
+  const T* get(const RedfishResources& resources) const {
+    return value_ && generation_ == resources.generation() ? &*value_ : nullptr;
+  }
+  void set(const RedfishResources& resources, T value) {
+    value_ = std::move(value);
+    generation_ = resources.generation();
+  }
+
+ private:
+  std::optional<T> value_;
+  std::uint64_t generation_ = 0;
+};
+
+}  // namespace muster::bmc

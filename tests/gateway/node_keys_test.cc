@@ -1,0 +1,568 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whose key is listened to: of several lives of one node, of two controllers, and over every death
+// of a controller.
+#include "base/io/key_id.h"
+#include "gateway/enrolment.h"
+#include "gateway/refused_agents.h"
+#include "tests/agent/site.h"
+#include "tests/fakes/memory_store.h"
+#include "tests/lifecycle/crash_store.h"
+
+#include <gmock/gmock.h>
+
+namespace muster::agent {
+namespace {
+
+using namespace test;
+using ::testing::HasSubstr;
+
+const NodeName kNode("gpu001");
+
+const FakeNetworkEvidence kNetwork;  ///< nobody is seen
+
+inventory::Cluster clusterOfOne() {
+  inventory::Cluster cluster;
+  cluster.nodes.emplace_back();
+  cluster.nodes[0].name = kNode;
+  cluster.nodes[0].mac = *Mac::parse(kMac1);
+  return cluster;
+}
+
+class KeysTest : public ::testing::Test {
+ protected:
+  /// One answer at once, whatever waits.
+  Result<io::HttpResponse> call(const io::TlsIdentity& who, wire::Mode mode,
+                                const std::vector<wire::AgentTaskReport>& reports = {}) {
+    wire::PollRequest poll;
+    poll.mode = mode;
+    poll.boot_id = fmt::format("{}-{}", toString(mode), boot_);
+    poll.sequence = ++sequence_;
+    wire::AgentTaskReport busy;
+    busy.id = "other";
+    busy.phase = wire::TaskPhase::Running;
+    poll.reports.push_back(busy);
+    poll.reports.insert(poll.reports.end(), reports.begin(), reports.end());
+    return site.post("/agent/v1/poll", toJson(poll), who);
+  }
+  /// The order to write goes out; its id.
+  std::string orderedToWrite(const io::TlsIdentity& ram) {
+    handOver(wire::TaskKind::WriteImage, "{}");
+    const auto id = "order-" + std::to_string(sequence_);
+    EXPECT_THAT(call(ram, wire::Mode::Ram)->body, HasSubstr(id));
+    return id;
+  }
+  static wire::AgentTaskReport failed(const std::string& id, const std::string& text,
+                                      std::vector<wire::TaskReason> reasons = {}) {
+    wire::AgentTaskReport report;
+    report.id = id;
+    report.phase = wire::TaskPhase::Failed;
+    report.code = ErrorCode::Denied;
+    report.text = text;
+    report.reasons = std::move(reasons);
+    return report;
+  }
+  int polls(const io::TlsIdentity& who, wire::Mode mode) {
+    return call(who, mode).value_or(io::HttpResponse{}).status;
+  }
+  /// The answer to a request for a certificate, as an identity; empty where it was refused.
+  io::TlsIdentity ask(const std::string& path, const std::optional<io::TlsIdentity>& who,
+                      const std::string& enrolment = {}) {
+    auto made = io::makeKeyAndRequest("gpu001");
+    auto answer = site.post(
+        path, toJson(wire::EnrolRequest{enrolment, made->csr_pem, enrolment.empty() ? "" : kMac1}),
+        who);
+    if (!answer || answer->status != 200) return {};
+    return {made->key_pem, wire::parseEnrolResponse(answer->body)->certificate_pem};
+  }
+  io::TlsIdentity enrol() {
+    ++boot_;
+    return ask("/agent/v1/enrol", {}, *site.gateway().openEnrolment(kNode, *Mac::parse(kMac1)));
+  }
+  io::TlsIdentity certify(const io::TlsIdentity& who) { return ask("/agent/v1/certificate", who); }
+  bool refused(const io::TlsIdentity& identity) { return identity.certificate_pem.empty(); }
+  /// A node with an installed system whose agent is known.
+  io::TlsIdentity installed() {
+    auto disk = certify(enrol());
+    EXPECT_EQ(polls(disk, wire::Mode::Disk), 200);
+    return disk;
+  }
+  void handOver(wire::TaskKind kind, const std::string& params) {
+    ASSERT_TRUE(site.gateway().submit(
+        kNode, wire::AgentTask{"order-" + std::to_string(++sequence_), kind, params, 1h}));
+  }
+  /// The node is off, and started anew after.
+  void silence() {
+    site.clock.advance(wire::kAgentTimeout + 1s);
+    ++boot_;
+  }
+
+  Site site;
+  std::uint64_t sequence_ = 0;
+  int boot_ = 0;
+};
+
+TEST_F(KeysTest, aReImageEndsTheKeyOfTheLifeBefore) {
+  const auto before = installed();
+  const auto ram = enrol();
+  ASSERT_EQ(polls(ram, wire::Mode::Ram), 200);
+  EXPECT_EQ(polls(before, wire::Mode::Disk), 409)
+      << "the RAM OS is heard: whoever calls is not its installed system";
+  const auto now = certify(ram);
+  EXPECT_EQ(polls(before, wire::Mode::Disk), 403) << "handed out, not yet used";
+  silence();
+  EXPECT_EQ(polls(before, wire::Mode::Disk), 403);
+  EXPECT_TRUE(refused(certify(before))) << "nor does it renew";
+  EXPECT_EQ(polls(now, wire::Mode::Disk), 200);
+  EXPECT_EQ(polls(ram, wire::Mode::Ram), 403) << "the RAM OS is over too";
+  EXPECT_TRUE(refused(certify(ram)));
+  site.restartController();
+  EXPECT_EQ(polls(before, wire::Mode::Disk), 403);
+  EXPECT_EQ(polls(now, wire::Mode::Disk), 200);
+  const auto findings = site.store->findings(nullptr);
+  ASSERT_FALSE(findings->empty());
+  EXPECT_THAT(findings->front().text, HasSubstr("of an earlier installation of the node"));
+}
+
+TEST_F(KeysTest, theKeyEndsWhenTheOrderToWriteGoesOutNotWhenItIsDone) {
+  const auto before = installed();
+  const auto ram = enrol();
+  ASSERT_EQ(polls(ram, wire::Mode::Ram), 200);
+  handOver(wire::TaskKind::WriteImage, "{}");
+  const auto answer = call(ram, wire::Mode::Ram);
+  ASSERT_THAT(answer->body, HasSubstr("order-"));
+  silence();  // the power goes while it writes
+  EXPECT_EQ(polls(before, wire::Mode::Disk), 403)
+      << "it would say that it is what was to be written";
+}
+
+TEST_F(KeysTest, anOrderThatIsRefusedBeforeTheFirstByteGivesTheKeyBack) {
+  const auto before = installed();
+  const auto ram = enrol();
+  ASSERT_EQ(polls(ram, wire::Mode::Ram), 200);
+  const auto refusal =
+      failed(orderedToWrite(ram), "/dev/sdb holds ext4; it is not overwritten",
+             {wire::TaskReason::SystemWipeDenied, wire::TaskReason::DisksUntouched});
+  site.restartController();  // whoever hears it
+  ASSERT_EQ(call(ram, wire::Mode::Ram, {refusal})->status, 200);
+  silence();
+  EXPECT_EQ(polls(before, wire::Mode::Disk), 200) << "its system is what it was";
+  const auto again = enrol();
+  ASSERT_EQ(polls(again, wire::Mode::Ram), 200);
+  const auto next = orderedToWrite(again);
+  ASSERT_EQ(call(again, wire::Mode::Ram, {refusal})->status, 200)
+      << "the report of before is still listed";
+  silence();
+  EXPECT_EQ(polls(before, wire::Mode::Disk), 403) << "the other order may be writing";
+}
+
+TEST_F(KeysTest, whatMayHaveWrittenGivesNothingBack) {
+  for (const std::string& text :
+       {std::string("/dev/sda: input/output error"),
+        std::string("no disk was touched: an agent of before, which says it in words alone")}) {
+    SCOPED_TRACE(text);
+    const auto before = installed();
+    const auto ram = enrol();
+    ASSERT_EQ(polls(ram, wire::Mode::Ram), 200);
+    ASSERT_EQ(call(ram, wire::Mode::Ram, {failed(orderedToWrite(ram), text)})->status, 200);
+    silence();
+    EXPECT_EQ(polls(before, wire::Mode::Disk), 403);
+  }
+}
+
+TEST_F(KeysTest, anOrderThatWentOutTwiceGivesNothingBack) {
+  const auto before = installed();
+  const auto ram = enrol();
+  ASSERT_EQ(polls(ram, wire::Mode::Ram), 200);
+  const auto order = orderedToWrite(ram);
+  ASSERT_THAT(call(ram, wire::Mode::Ram)->body,
+              HasSubstr(order));  // an agent that was restarted may have written before
+  ASSERT_EQ(call(ram, wire::Mode::Ram,
+                 {failed(order, "no such image", {wire::TaskReason::DisksUntouched})})
+                ->status,
+            200);
+  silence();
+  EXPECT_EQ(polls(before, wire::Mode::Disk), 403);
+}
+
+TEST_F(KeysTest, theNextRamOsGivesNothingBackOfTheOneBefore) {
+  const auto before = installed();
+  const auto ram = enrol();
+  ASSERT_EQ(polls(ram, wire::Mode::Ram), 200);
+  const auto order = orderedToWrite(ram);
+  silence();  // the power goes while it writes
+  const auto next = enrol();
+  ASSERT_EQ(call(next, wire::Mode::Ram,
+                 {failed(order, "no such image", {wire::TaskReason::DisksUntouched})})
+                ->status,
+            200);
+  silence();
+  EXPECT_EQ(polls(before, wire::Mode::Disk), 403);
+}
+
+TEST_F(KeysTest, aLookInTheRamOsEndsNothingOfTheInstalledSystem) {
+  const auto disk = installed();
+  const auto ram = enrol();
+  ASSERT_EQ(polls(ram, wire::Mode::Ram), 200);
+  handOver(wire::TaskKind::Inspect, "{}");
+  ASSERT_EQ(polls(ram, wire::Mode::Ram), 200);
+  silence();
+  EXPECT_EQ(polls(disk, wire::Mode::Disk), 200);
+  const auto again = enrol();
+  EXPECT_EQ(polls(ram, wire::Mode::Ram), 403) << "but the RAM OS of before is over";
+  EXPECT_EQ(polls(again, wire::Mode::Ram), 200);
+}
+
+TEST_F(KeysTest, anErasureEndsTheKeyOfTheSystemThatItTakes) {
+  auto use = wire::DiskUse::System;
+  const auto erase = [this, &use](const std::string& params) {
+    const auto disk = installed();
+    const auto ram = enrol();
+    wire::PollRequest poll;
+    poll.mode = wire::Mode::Ram;
+    poll.boot_id = "ram-boot-" + std::to_string(++sequence_);
+    poll.sequence = sequence_;
+    wire::Hardware hardware;
+    hardware.disks = {{.path = "/dev/sda",
+                       .serial = "SYSTEM",
+                       .wwn = {},
+                       .model = {},
+                       .content = "a system installed by muster",
+                       .size_bytes = 1,
+                       .use = use},
+                      {.path = "/dev/sdb",
+                       .serial = "DATA",
+                       .wwn = {},
+                       .model = {},
+                       .content = "none",
+                       .size_bytes = 1,
+                       .use = wire::DiskUse::Empty}};
+    poll.hardware = toJson(hardware);
+    poll.session = "";
+    wire::AgentTaskReport busy;
+    busy.id = "other";
+    busy.phase = wire::TaskPhase::Running;
+    poll.reports.push_back(busy);
+    EXPECT_EQ(site.post("/agent/v1/poll", toJson(poll), ram)->status, 200);
+    EXPECT_TRUE(
+        site.gateway().submit(kNode, wire::AgentTask{"erase-" + std::to_string(sequence_),
+                                                     wire::TaskKind::EraseDisks, params, 1h}));
+    poll.sequence = ++sequence_;
+    EXPECT_THAT(site.post("/agent/v1/poll", toJson(poll), ram)->body, HasSubstr("erase-"));
+    silence();
+    return polls(disk, wire::Mode::Disk);
+  };
+  EXPECT_EQ(erase(R"({"disk_serials":[]})"), 403);
+  EXPECT_EQ(erase(R"({"disk_serials":["SYSTEM"]})"), 403);
+  EXPECT_EQ(erase(R"({"disk_serials":["DATA"]})"), 200) << "the system is still there";
+  use = wire::DiskUse::Other;
+  EXPECT_EQ(erase(R"({"disk_serials":["DATA"]})"), 403)
+      << "which disk the system is on is not known";
+  use = wire::DiskUse::Unknown;
+  EXPECT_EQ(erase(R"({"disk_serials":["DATA"]})"), 403)
+      << "an agent of before says it in words alone";
+  site.cluster.profiles["sku"].disk = "serial:SYSTEM";
+  site.cluster.nodes.front().profile = "sku";
+  EXPECT_EQ(erase(R"({"disk_serials":["DATA"]})"), 200) << "the inventory knows";
+  EXPECT_EQ(erase(R"({"disk_serials":["SYSTEM"]})"), 403);
+}
+
+TEST_F(KeysTest, whoIsRefusedIsKnownToRunUntilItIsSilent) {
+  const auto before = installed();
+  const auto* refusals = dynamic_cast<gateway::RefusedAgents*>(&site.gateway());
+  ASSERT_NE(refusals, nullptr);
+  ASSERT_TRUE(gateway::revokeKeys(*site.store, kNode));
+  EXPECT_FALSE(refusals->isRefused(kNode));
+  ASSERT_EQ(polls(before, wire::Mode::Disk), 403);
+  EXPECT_TRUE(refusals->isRefused(kNode));
+  silence();
+  EXPECT_FALSE(refusals->isRefused(kNode));
+  ASSERT_EQ(polls(before, wire::Mode::Disk), 403);
+  ASSERT_TRUE(gateway::forgetKeys(*site.store, kNode));
+  ASSERT_EQ(polls(before, wire::Mode::Disk), 200);
+  EXPECT_FALSE(refusals->isRefused(kNode));
+}
+
+TEST_F(KeysTest, aRenewalLeavesBothUntilTheNewOneCalls) {
+  const auto first = installed();
+  const auto lost = certify(first);  // the answer never came
+  EXPECT_EQ(polls(first, wire::Mode::Disk), 200);
+  const auto second = certify(first);
+  EXPECT_EQ(polls(first, wire::Mode::Disk), 200) << "the agent died before it stored it";
+  EXPECT_EQ(polls(lost, wire::Mode::Disk), 403)
+      << "of two that were handed out the later one counts";
+  EXPECT_EQ(polls(second, wire::Mode::Disk), 200);
+  EXPECT_EQ(polls(first, wire::Mode::Disk), 403);
+  EXPECT_TRUE(refused(certify(first)));
+  const auto third = certify(second);
+  EXPECT_FALSE(refused(certify(third))) << "a first call may be the next renewal";
+  EXPECT_EQ(polls(second, wire::Mode::Disk), 403);
+}
+
+TEST_F(KeysTest, anInstalledSystemCannotSpeakForTheRamOs) {
+  const auto disk = installed();
+  EXPECT_EQ(polls(disk, wire::Mode::Ram), 403) << "it would report an erasure that never was";
+  EXPECT_TRUE(refused(ask("/agent/v1/renewal", disk)));
+  const auto ram = enrol();
+  EXPECT_EQ(polls(ram, wire::Mode::Disk), 403);
+}
+
+TEST_F(KeysTest, aRamOsThatRenewsItsOwnKeyLeavesTheInstalledSystemAlone) {
+  const auto disk = installed();
+  const auto ram = enrol();
+  ASSERT_EQ(polls(ram, wire::Mode::Ram), 200);
+  const auto next = ask("/agent/v1/renewal", ram);
+  EXPECT_EQ(polls(ram, wire::Mode::Ram), 200);
+  EXPECT_EQ(polls(next, wire::Mode::Ram), 200);
+  EXPECT_EQ(polls(ram, wire::Mode::Ram), 403);
+  silence();
+  EXPECT_EQ(polls(disk, wire::Mode::Disk), 200);
+}
+
+TEST_F(KeysTest, aPersonRevokesAndForgets) {
+  const auto disk = installed();
+  ASSERT_TRUE(gateway::revokeKeys(*site.store, kNode));
+  EXPECT_EQ(polls(disk, wire::Mode::Disk), 403) << "at once, of a controller that runs";
+  EXPECT_FALSE(refused(certify(enrol()))) << "imaging it again is the way back";
+  EXPECT_EQ(polls(disk, wire::Mode::Disk), 403);
+  ASSERT_TRUE(gateway::forgetKeys(*site.store, kNode));
+  EXPECT_EQ(polls(disk, wire::Mode::Disk), 200) << "the first to call";
+  EXPECT_EQ(polls(site.identityOf("gpu001"), wire::Mode::Disk), 403);
+}
+
+TEST_F(KeysTest, aStoreOfAnEarlierVersionBelievesTheFirstOne) {
+  const auto known = site.identityOf("gpu001"), other = site.identityOf("gpu001");
+  EXPECT_EQ(polls(known, wire::Mode::Disk), 200);
+  EXPECT_EQ(polls(other, wire::Mode::Disk), 403);
+}
+
+TEST_F(KeysTest, aPollThatWaitedIsNotHandedTheTasksOfTheNextLife) {
+  const auto ram = enrol();
+  wire::PollRequest poll;
+  poll.mode = wire::Mode::Ram;
+  poll.boot_id = "b";
+  poll.sequence = 1;
+  io::TlsTrust trust;
+  trust.ca_pem = site.ca->certificatePem();
+  trust.identity = ram;
+  auto client = io::makeHttpClient(trust);
+  io::HttpRequest request;
+  request.method = "POST";
+  request.url = *io::Url::parse(site.url() + "/agent/v1/poll");
+  auto first = poll;
+  request.body = toJson(first);
+  const auto session = wire::parsePollResponse(site.post("/agent/v1/poll", toJson([&] {
+                                                           auto stale = poll;
+                                                           stale.session = "none";
+                                                           return stale;
+                                                         }()),
+                                                         ram)
+                                                   ->body)
+                           ->session;
+  poll.session = session;
+  request.body = toJson(poll);
+  std::optional<Result<io::HttpResponse>> answer;
+  asio::co_spawn(
+      site.controller->io, client->send(request),
+      [&](std::exception_ptr, Result<io::HttpResponse> got) { answer = std::move(got); });
+  ASSERT_TRUE(site.until([&] { return site.isThere("gpu001", wire::Mode::Ram); }));
+  const auto next = enrol();
+  ASSERT_FALSE(refused(next));
+  handOver(wire::TaskKind::Probe, "{}");
+  ASSERT_TRUE(site.until([&] { return answer.has_value(); }));
+  EXPECT_EQ((*answer)->status, 403);
+}
+
+// ---- deaths of the controller
+
+/// A node that goes through two lives, and a controller that dies once. Each step is tried again at
+/// the next controller, as agents do.
+class Lives {
+ public:
+  Lives(int crash_at, bool lost) : crashing_(inner_, crash_at, lost) {
+    ca_.emplace(*io::CertificateAuthority::loadOrCreate(folder_ / "ca", "test root"));
+    network_.show("127.0.0.1", kMac1);
+    start(inner_);
+    live("before");  // nobody dies in the first life
+    old_ram_ = ram_, old_disk_ = disk_;
+    enrolment_ = *controller_->openEnrolment(kNode, cluster_.nodes[0].mac);
+    start(crashing_);
+  }
+
+  bool crashed() const { return crashing_.crashed; }
+
+  void secondLife() {
+    const auto csr = io::makeKeyAndRequest("r")->csr_pem;
+    ram_ = step("enrol", [&] { return enrolled(csr); });
+    expectRefused("enrolled", old_ram_, wire::Mode::Ram);
+    step("call in the RAM OS", [&] { return admitPoll(ram_, wire::Mode::Ram); });
+    step("order", [&] { return retired(); });
+    expectRefused("ordered to write", old_disk_, wire::Mode::Disk);
+    disk_ = step("certificate", [&] { return certified(ram_); });
+    expectRefused("certified", old_disk_, wire::Mode::Disk);
+    step("call from the disk", [&] { return admitPoll(disk_, wire::Mode::Disk); });
+    expectRefused("the installed system has called", ram_, wire::Mode::Ram);
+    const auto first = disk_;
+    disk_ = step("renewal", [&] { return certified(first); });
+    step("call with the next", [&] { return admitPoll(disk_, wire::Mode::Disk); });
+    expectRefused("the next key has called", first, wire::Mode::Disk);
+    expectRefused("at the end", old_disk_, wire::Mode::Disk);
+    expectRefused("at the end", old_ram_, wire::Mode::Ram);
+    step("goes on", [&] { return admitPoll(disk_, wire::Mode::Disk); });
+  }
+
+ private:
+  void start(lifecycle::Store& store) {
+    controller_ = std::make_unique<gateway::Enrolment>(cluster_, *ca_, store, clock_, network_);
+  }
+  void live(const std::string& name) {
+    enrolment_ = *controller_->openEnrolment(kNode, cluster_.nodes[0].mac);
+    ram_ = *enrolled(io::makeKeyAndRequest(name)->csr_pem);
+    disk_ = *certified(ram_);
+    ASSERT_TRUE(admitPoll(disk_, wire::Mode::Disk));
+  }
+  Result<std::string> enrolled(const std::string& csr) {
+    return keyIn(runAsync(controller_->enrol({enrolment_, csr, kMac1}, "127.0.0.1")));
+  }
+  Result<std::string> certified(const std::string& key) {
+    return keyIn(runAsync(controller_->certify(kNode, key, io::makeKeyAndRequest("d")->csr_pem)));
+  }
+  Result<std::string> admitPoll(const std::string& key, wire::Mode mode) {
+    return key_(runAsync(controller_->admit(kNode, key, mode, false)), key);
+  }
+  Result<std::string> retired() {
+    return key_(runAsync(controller_->endInstalled(kNode, "order")), "");
+  }
+  static Result<std::string> keyIn(Result<wire::EnrolResponse> answer) {
+    if (!answer) return std::unexpected(answer.error());
+    return io::keyIdOf(answer->certificate_pem);
+  }
+  static Result<std::string> key_(Result<void> answer, const std::string& key) {
+    if (!answer) return std::unexpected(answer.error());
+    return key;
+  }
+  template <class Work>
+  std::string step(const char* what, Work work) {
+    try {
+      auto done = work();
+      EXPECT_TRUE(done) << what << ": " << done.error().str();
+      return done.value_or("");
+    } catch (const Crash&) {
+      start(inner_);
+      auto done = work();
+      EXPECT_TRUE(done) << what << ", of the next controller: " << done.error().str();
+      return done.value_or("");
+    }
+  }
+  void expectRefused(const char* when, const std::string& key, wire::Mode mode) {
+    gateway::Enrolment other(cluster_, *ca_, inner_, clock_,
+                             network_);  // whatever controller is asked
+    const auto answer = runAsync(other.admit(kNode, key, mode, false));
+    ASSERT_FALSE(answer) << when << ": a key of an earlier life is listened to";
+    EXPECT_EQ(answer.error().code(), ErrorCode::Denied) << when;
+  }
+
+  TempFolder folder_;
+  FakeClock clock_;
+  inventory::Cluster cluster_ = clusterOfOne();
+  FakeNetworkEvidence network_;
+  std::optional<io::CertificateAuthority> ca_;
+  MemoryStore inner_;
+  CrashStore crashing_;
+  std::unique_ptr<gateway::Enrolment> controller_;
+  std::string enrolment_, ram_, disk_, old_ram_, old_disk_;
+};
+
+TEST(KeysOverDeaths, noDeathOfAControllerLocksTheNodeOutOrLetsAnEarlierLifeIn) {
+  int boundaries = 0;
+  for (bool lost : {true, false}) {
+    for (int at = 0; at < 100; ++at) {
+      SCOPED_TRACE(fmt::format("dies at write {}, which is {}", at, lost ? "lost" : "stored"));
+      Lives lives(at, lost);
+      lives.secondLife();
+      if (!lives.crashed()) break;
+      ++boundaries;
+    }
+  }
+  EXPECT_GE(boundaries, 14) << "arming, two keys of the RAM OS, order, certificate, its first "
+                               "call, renewal, its first call";
+}
+
+TEST(KeysOverDeaths, aRefusalThatIsToldAgainGivesTheKeyBackOnce) {
+  for (bool lost : {true, false}) {
+    MemoryStore inner;
+    CrashStore crashing(inner, 0, lost);
+    TempFolder folder;
+    FakeClock clock;
+    const auto cluster = clusterOfOne();
+    auto ca = *io::CertificateAuthority::loadOrCreate(folder / "ca", "test root");
+    gateway::Enrolment one(cluster, ca, inner, clock, kNetwork),
+        dying(cluster, ca, crashing, clock, kNetwork), next(cluster, ca, inner, clock, kNetwork);
+    ASSERT_TRUE(runAsync(one.admit(kNode, "disk", wire::Mode::Disk, false)));
+    ASSERT_TRUE(runAsync(one.endInstalled(kNode, "order")));
+    EXPECT_THROW((void)runAsync(dying.restoreInstalled(kNode, {"older", "order"})), Crash);
+    ASSERT_TRUE(runAsync(next.restoreInstalled(kNode, {"older", "order"})));
+    EXPECT_TRUE(runAsync(next.admit(kNode, "disk", wire::Mode::Disk, false)));
+    ASSERT_TRUE(runAsync(next.endInstalled(kNode, "another")));
+    ASSERT_TRUE(runAsync(next.restoreInstalled(kNode, {"older", "order"})));
+    EXPECT_FALSE(runAsync(next.admit(kNode, "disk", wire::Mode::Disk, false)));
+  }
+}
+
+TEST(KeysOfTwoControllers, agreeWhateverTheOneHasHeardBefore) {
+  auto data = std::make_shared<MemoryStore::Data>();
+  MemoryStore here(data), there(data);
+  TempFolder folder;
+  FakeClock clock;
+  const auto cluster = clusterOfOne();
+  auto ca = *io::CertificateAuthority::loadOrCreate(folder / "ca", "test root");
+  gateway::Enrolment one(cluster, ca, here, clock, kNetwork),
+      two(cluster, ca, there, clock, kNetwork);
+  const auto admitted = [](gateway::Enrolment& by, const std::string& key) {
+    return runAsync(by.admit(kNode, key, wire::Mode::Disk, false)).has_value();
+  };
+  ASSERT_TRUE(admitted(one, "first"));
+  ASSERT_TRUE(admitted(two, "first")) << "and it remembers that";
+  const auto next = io::keyIdOf(
+      runAsync(one.certify(kNode, "first", io::makeKeyAndRequest("d")->csr_pem))->certificate_pem);
+  EXPECT_TRUE(admitted(two, "first"));
+  EXPECT_TRUE(admitted(two, *next));
+  EXPECT_FALSE(admitted(one, "first"));
+  EXPECT_FALSE(admitted(two, "first"));
+}
+
+/// Counts who asks while it is away.
+class AwayStore final : public MemoryStore {
+ public:
+  bool away = false;
+  int asked = 0;
+  Result<std::optional<std::string>> getValue(const std::string& key) override {
+    ++asked;
+    if (away) return fail(Error(ErrorCode::Unavailable, "the server is restarted").retryable(true));
+    return MemoryStore::getValue(key);
+  }
+};
+
+TEST(KeysWithoutAStore, whoCalledLastGoesOnAndTheControlThreadIsHeldUpOnce) {
+  AwayStore store;
+  TempFolder folder;
+  FakeClock clock;
+  const auto cluster = clusterOfOne();
+  auto ca = *io::CertificateAuthority::loadOrCreate(folder / "ca", "test root");
+  gateway::Enrolment enrolment(cluster, ca, store, clock, kNetwork);
+  const auto admitted = [&](const std::string& key) {
+    return runAsync(enrolment.admit(kNode, key, wire::Mode::Disk, false)).has_value();
+  };
+  ASSERT_TRUE(admitted("key"));
+  store.away = true;
+  EXPECT_TRUE(admitted("key"));
+  EXPECT_FALSE(admitted("another")) << "nobody can say who that is";
+  store.asked = 0;
+  EXPECT_TRUE(admitted("key"));
+  EXPECT_EQ(store.asked, 1) << "by the journal alone, which has a thread of its own";
+  store.away = false;
+  EXPECT_TRUE(admitted("key"));
+  EXPECT_FALSE(admitted("another"));
+}
+
+}  // namespace
+}  // namespace muster::agent
