@@ -208,7 +208,8 @@ Async<void> KubeScheduler::close(NodeName name, std::string reason) {
 Async<void> KubeScheduler::reopen(NodeName name) {
   Change change_it = [this](const Node& now) -> Result<nlohmann::json> {
     if (now.cordonedByPerson())
-      return fail(ErrorCode::Denied, now.name + " was cordoned by a person; it is not given back");
+      return fail(ErrorCode::Denied,
+                  now.name + " was cordoned by a person; muster does not uncordon it");
     return opening(now, now.annotation(kube::kCertificateMark));
   };
   CO_TRY_OK(co_await change(name, "uncordoning", std::move(change_it)));

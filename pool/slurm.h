@@ -50,7 +50,7 @@ class Slurm {
   Slurm(io::ProcessRunner& processes, std::map<std::string, std::string> env, Clock& clock)
       : processes_(processes),
         env_(std::move(env)),
-        nodes_(clock, "the look at slurmctld was broken off",
+        nodes_(clock, "the query to slurmctld was cancelled",
                [this](std::set<std::string> names) { return ask(std::move(names)); }) {}
   Slurm(const Slurm&) = delete;
   /// nullopt: slurm.conf does not name the node. Errors: Unavailable (slurmctld does not answer)

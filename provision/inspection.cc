@@ -54,8 +54,9 @@ void evaluateGpus(const inventory::Expectation& expect, const Hardware& hardware
   }
   if (expect.gpu_model.empty() || seen == 0) return;
   if (!named) {
-    out.notes.push_back(fmt::format(
-        "the GPU model \"{}\" is judged by the gates once the driver is there", expect.gpu_model));
+    out.notes.push_back(
+        fmt::format("the GPU model \"{}\" is checked by the gates when the driver is installed",
+                    expect.gpu_model));
     return;
   }
   for (const auto& gpu : hardware.gpus) {

@@ -124,8 +124,7 @@ void evaluateRule(const PartRule& rule, const Hardware& hardware, std::vector<Mi
     if (!fits(rule.firmware, part.firmware))
       out.push_back(
           {fmt::format("{} {} runs firmware {}, expected is {}", row.one, nameOf(part),
-                       part.firmware.empty() ? "that it does not tell" : part.firmware,
-                       rule.firmware),
+                       part.firmware.empty() ? "of unknown version" : part.firmware, rule.firmware),
            jsonText(nlohmann::json{{"expected", rule.firmware}, {"seen", listOf({part})}}),
            std::string(row.firmware)});
   }
@@ -182,11 +181,10 @@ std::vector<Mismatch> evaluateCabling(const inventory::Node& node, const Hardwar
   const auto* seen = bootNeighbour(node, hardware);
   if (!seen) {
     if (!listened) return {};
-    return {{fmt::format("nothing is heard by LLDP on the NIC {}, declared is {}", node.mac.str(),
-                         wanted),
+    return {{fmt::format("the NIC {} receives no LLDP, declared is {}", node.mac.str(), wanted),
              jsonText(nlohmann::json{{"expected", wanted}, {"seen", nullptr}}),
-             "let the switch send LLDP on that port, and see that the NIC's own LLDP agent does "
-             "not swallow the frames"}};
+             "enable LLDP on that switch port, and check that the NIC's own LLDP agent does not "
+             "consume the frames"}};
   }
   if (isAt(node, *seen)) return {};
   const auto place = placeText(seen->switch_name, seen->port);

@@ -255,8 +255,9 @@ Async<AgentState> ProvisionPhase::lookAgain(NodeName node) {
   CO_TRY_OK(co_await deps_.agents.runTask(node, task));
   const auto state = deps_.agents.state(node);
   if (!state)
-    co_return fail(ErrorCode::Unavailable, "the agent of " + node.str() +
-                                               " fell silent while it was asked for its hardware");
+    co_return fail(
+        ErrorCode::Unavailable,
+        "the agent of " + node.str() + " stopped answering during the query of its hardware");
   co_return *state;
 }
 
@@ -505,9 +506,9 @@ Async<Outcome> ProvisionPhase::bootInstalled(const inventory::Node& node,
   if (state->image_digest == image.digest) co_return Outcome(Done{});
   co_return fail(
       ErrorCode::Conflict,
-      fmt::format(
-          "{} was written with {}, but started {}; does its firmware start from another disk?",
-          node.name.str(), imageValue(image.name, image), installedImage(state->image_digest)));
+      fmt::format("{} was imaged with {}, but booted {}; check the boot order of its firmware",
+                  node.name.str(), imageValue(image.name, image),
+                  installedImage(state->image_digest)));
 }
 
 /// A live image is brought into the memory of a machine that runs its kernel, and takes over there:
@@ -537,8 +538,8 @@ Async<Outcome> ProvisionPhase::startImage(const inventory::Node& node, const Pac
     for (auto& finding : sourceFindings(node.name, std::get<std::string>(step), deps_.clock.now(),
                                         deps_.standby_urls))
       context.finding(std::move(finding));
-  co_return Outcome(
-      Again{kLookAgain, fmt::format("the live system of {} to call", node.name.str())});
+  co_return Outcome(Again{
+      kLookAgain, fmt::format("the agent of the live system of {} to report", node.name.str())});
 }
 
 Async<Outcome> ProvisionPhase::runSystem(const inventory::Node& node, ActContext& context) {
@@ -557,7 +558,8 @@ Async<Outcome> ProvisionPhase::driver(const inventory::Node& node, const invento
   const auto state = deps_.agents.state(node.name);
   if (!state || state->mode != Mode::Disk) {
     co_return Outcome(
-        Again{kLookAgain, fmt::format("the installed system of {} to call", node.name.str())});
+        Again{kLookAgain,
+              fmt::format("the agent of the installed system of {} to report", node.name.str())});
   }
   const auto params = [&](bool) {
     return jsonText(driverParams(driver, deps_.controller_https_url, deps_.agent_ca_pem));

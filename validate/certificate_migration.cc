@@ -89,7 +89,7 @@ Result<void> put(lifecycle::Store& store, const Certificate& certificate) {
     if (done) return {};
   }
   return fail(ErrorCode::Unavailable, "the certificate of " + certificate.node.str() +
-                                          " is changed by others all the time; try again");
+                                          " is being changed by other processes; try again");
 }
 
 /// Many in one commit: ten thousand commits of their own would hold up the start for a minute.
@@ -180,12 +180,11 @@ Result<void> migrateCertificates(lifecycle::Store& store, const io::SigningKey& 
   TRY(found, readFolder(store, key, folder, taken));
   if (const auto count = found.damaged.size(); count > 0) {
     found.damaged.resize(std::min(count, kNamedFiles));
-    return fail(
-        ErrorCode::Corrupt,
-        fmt::format("certificates have to be taken into the store, and {} of the files {} damaged: "
-                    "{}. Nothing was taken. Restore them from a backup, or move them away: "
-                    "those nodes are validated anew",
-                    count, count == 1 ? "is" : "are", fmt::join(found.damaged, "; ")));
+    return fail(ErrorCode::Corrupt,
+                fmt::format("certificates have to be taken into the store, and {} of the files {} "
+                            "damaged: {}. Nothing was taken. Restore them from a backup, or move "
+                            "them away: those nodes are validated again",
+                            count, count == 1 ? "is" : "are", fmt::join(found.damaged, "; ")));
   }
   Revocations revocations(store, folder, key);
   TRY_OK(revocations.migrateFile());  // first: no certificate counts before what revokes it

@@ -69,7 +69,7 @@ class StoredCertificates final : public CertificateStore {
     if (certificate.expires_at <= certificate.issued_at)
       return fail(
           ErrorCode::Denied,
-          fmt::format("what {} rests on was proven at {}, longer ago than a certificate lives",
+          fmt::format("the passes of {} are from {}, older than the lifetime of a certificate",
                       certificate.node.str(), toString(certificate.proven_at)));
     certificate.key_id = key_.id();
     TRY(signature, io::sign(key_, jsonText(unsignedJson(certificate))));
@@ -171,7 +171,7 @@ class StoredCertificates final : public CertificateStore {
       if (*done) return {};
     }
     return fail(ErrorCode::Unavailable, "the certificate of " + certificate.node.str() +
-                                            " is changed by others all the time; try again");
+                                            " is being changed by other processes; try again");
   }
 
   static Result<void> sameFacts(const Certificate& certificate,
@@ -212,7 +212,7 @@ Result<void> verifyOffline(const Certificate& certificate, std::string_view publ
                             fmt::join(io::publicKeyIds(public_pem), " or ")));
   if (!certificate.isSignedBy(*pem))
     return fail(ErrorCode::Denied,
-                "the signature does not fit: the certificate was changed after it was signed");
+                "the signature is invalid: the certificate was changed after it was signed");
   if (const auto* revoked = revocations.find(certificate.id()))
     return fail(ErrorCode::Denied, fmt::format("revoked at {} by {}: {}", toString(revoked->at),
                                                revoked->by, revoked->reason));
@@ -264,7 +264,7 @@ Result<Certificate> Certificate::fromJson(std::string_view text) {
       word->at("by").get_to(out.override_by);
       word->at("reason").get_to(out.override_reason);
       if (out.override_by.empty())
-        return fail(ErrorCode::Corrupt, "the certificate is damaged: an override by nobody");
+        return fail(ErrorCode::Corrupt, "the certificate is damaged: an override without a name");
     }
     parsed.at("signature").get_to(out.signature);
     TRY(proven, parseWallTime(parsed.at("proven_at").get<std::string>()));

@@ -111,19 +111,19 @@ std::optional<wire::CheckResult> evaluateByPeers(std::string_view model,
   const auto unknown = fmt::format("no table knows {}", model);
   if (floors.empty()) {
     result.text = fmt::format(
-        "{}, and fewer than {} other nodes of its kind have been measured: its rates were judged "
-        "by nothing",
+        "{}, and fewer than {} other nodes of its kind have been measured: its rates were not "
+        "evaluated",
         unknown, kLeastSamples);
   } else if (below.empty()) {
     result.text =
-        fmt::format("{}: judged by what {} other nodes of its kind have reached, at least {}",
+        fmt::format("{}: compared with {} other nodes of its kind, which reached at least {}",
                     unknown, fewest, fmt::join(floors, ", "));
   } else {
     const auto more =
         below.size() > kMostNamed ? fmt::format("; and {} more", below.size() - kMostNamed) : "";
     below.resize(std::min(below.size(), kMostNamed));
-    result.text = fmt::format("{}, so {} other nodes of its kind judge it: {}{}", unknown, fewest,
-                              fmt::join(below, "; "), more);
+    result.text = fmt::format("{}, so it is compared with {} other nodes of its kind: {}{}",
+                              unknown, fewest, fmt::join(below, "; "), more);
   }
   return result;
 }

@@ -101,7 +101,7 @@ class ValidatePhase final : public Phase {
                      seconds(1),
                      kCertificateDeadline,
                      passed,
-                     "a node needs a certificate for what it is now before it takes a job"});
+                     "a node needs a certificate for its present state before it runs a job"});
     return goals;
   }
 
@@ -165,8 +165,9 @@ class ValidatePhase final : public Phase {
 
   static std::string whyAgain(const Fact* known) {
     if (known && known->value.starts_with(kExpired))
-      return fmt::format("its pass of {} is older than a certificate may be, or was revoked",
-                         toString(known->observed_at));
+      return fmt::format(
+          "its pass of {} is older than the lifetime of a certificate, or was revoked",
+          toString(known->observed_at));
     return "no pass is known for this hardware, image, firmware and drivers";
   }
 
@@ -271,11 +272,11 @@ class ValidatePhase final : public Phase {
           context.facts().find(Subject(node.name), FacetName(std::string(kGatePrefix) + gate));
       if (!passed || passed->value != std::string(kPass) + certificate.scope_hash)
         return Outcome(
-            Blocked{fmt::format("gate {} has not passed for what the node is now", gate)});
+            Blocked{fmt::format("gate {} has not passed for the present state of the node", gate)});
       if (isOver(*passed))
-        return Outcome(Blocked{
-            fmt::format("the pass of gate {} at {} is older than a certificate may be; plan again",
-                        gate, toString(passed->observed_at))});
+        return Outcome(Blocked{fmt::format(
+            "the pass of gate {} at {} is older than the lifetime of a certificate; plan again",
+            gate, toString(passed->observed_at))});
       certificate.proven_at = std::min(certificate.proven_at, passed->observed_at);
       if (auto words = peerBaselineText(passed->evidence); !words.empty())
         certificate.peer_baseline[gate] = std::move(words);
@@ -291,7 +292,8 @@ class ValidatePhase final : public Phase {
     const auto agent = agents_.state(node.name);
     if (!agent || agent->mode != wire::Mode::Disk)
       co_return Outcome(
-          Again{kLookAgain, fmt::format("the installed system of {} to call", node.name.str())});
+          Again{kLookAgain,
+                fmt::format("the agent of the installed system of {} to report", node.name.str())});
     CO_TRY(checks, localChecks(cluster_, cluster_.profileOf(node), gate));
     std::vector<CheckResult> results;
     std::vector<std::string> expected;
@@ -377,7 +379,7 @@ class ValidatePhase final : public Phase {
       if (answered[id] < count) wrong.push_back(fmt::format("{} gave no answer", id));
     for (const auto& [id, count] : answered) {
       if (!asked.contains(id))
-        wrong.push_back(fmt::format("{} answered, but was not asked for", id));
+        wrong.push_back(fmt::format("{} answered, but was not requested", id));
       else if (count > asked[id])
         wrong.push_back(fmt::format("{} answered {} times", id, count));
     }

@@ -250,7 +250,7 @@ Result<void> Revocations::append(Revocation revocation) {
     adopt(std::move(kept), std::move(chain));
     return {};
   }
-  return fail(ErrorCode::Unavailable, "revocations are added by others all the time; try again");
+  return fail(ErrorCode::Unavailable, "revocations are being added by other processes; try again");
 }
 
 Result<std::int64_t> Revocations::signAgain() {

@@ -34,27 +34,26 @@ Result<std::vector<std::string>> SynchronizedLoad::request(const inventory::Clus
       watts += wattsOf(cluster.profileOf(node)), names.push_back(name);
     const auto limit = budget.limitOf(rack);
     if (rack.empty())
-      wrong.push_back(
-          fmt::format("{}: in no rack, so nobody knows what may step up together; give them a rack",
-                      namesOf(names)));
+      wrong.push_back(fmt::format(
+          "{}: in no rack, so their power budget is unknown; give them a rack", namesOf(names)));
     else if (!limit)
       wrong.push_back(
-          fmt::format("rack {} has no declared power_watts: declare what it bears (racks: {{{}: "
+          fmt::format("rack {} has no declared power_watts: declare its power (racks: {{{}: "
                       "{{power_watts: …}}}})",
                       rack, rack));
     else if (watts > *limit)
-      wrong.push_back(fmt::format(
-          "rack {} bears {:.1f} kW, {} nodes together draw {:.1f} kW: name fewer of them", rack,
-          *limit / 1e3, of_rack.size(), watts / 1e3));
+      wrong.push_back(
+          fmt::format("rack {} has {:.1f} kW, {} nodes together draw {:.1f} kW: name fewer of them",
+                      rack, *limit / 1e3, of_rack.size(), watts / 1e3));
     else
       told.push_back(
-          fmt::format("rack {}: {} nodes begin together, {:.1f} of {:.1f} kW in one step: {}", rack,
-                      of_rack.size(), watts / 1e3, *limit / 1e3, namesOf(names)));
+          fmt::format("rack {}: {} nodes start at one moment, {:.1f} of {:.1f} kW in one step: {}",
+                      rack, of_rack.size(), watts / 1e3, *limit / 1e3, namesOf(names)));
   }
   if (!wrong.empty())
     return fail(ErrorCode::InvalidInput,
-                fmt::format("not together: {}. Without --synchronized-load starts are staggered "
-                            "and nodes take turns",
+                fmt::format("no synchronized load: {}. Without --synchronized-load starts are "
+                            "staggered and nodes take turns",
                             fmt::join(wrong, "; ")));
   members_ = std::move(members);
   return told;
@@ -80,8 +79,9 @@ Result<std::optional<SynchronizedLoad::Wait>> SynchronizedLoad::ready(const inve
   if (step.ready.insert(node.name).second || !step.last_came) step.last_came = now;
   if (step.begins && power.holds(node.name)) {
     if (now >= *step.begins) return std::optional<Wait>();
-    return std::optional(Wait{std::chrono::ceil<std::chrono::milliseconds>(*step.begins - now),
-                              fmt::format("the moment when rack {} begins", node.rack)});
+    return std::optional(
+        Wait{std::chrono::ceil<std::chrono::milliseconds>(*step.begins - now),
+             fmt::format("the start of the synchronized load of rack {}", node.rack)});
   }
   const auto absent = missing(node.rack, step);
   const bool busy = std::any_of(absent.begin(), absent.end(),
@@ -92,9 +92,9 @@ Result<std::optional<SynchronizedLoad::Wait>> SynchronizedLoad::ready(const inve
     return fail(
         Error(
             ErrorCode::Conflict,
-            fmt::format("rack {} did not begin gate {} together: {} did not come within {} "
-                        "minutes. Are they sick, or may fewer nodes be out of the pool at a time? "
-                        "Name the others, or leave --synchronized-load out",
+            fmt::format("rack {} did not start gate {} at one moment: {} were not ready within {} "
+                        "minutes. Check whether they are unhealthy, or whether fewer nodes may be "
+                        "out of the pool at a time. Name the others, or omit --synchronized-load",
                         node.rack, gate, absent.empty() ? "some nodes" : namesOf(absent),
                         kGatherTimeout.count()))
             .retryable(false));
@@ -105,14 +105,14 @@ std::optional<SynchronizedLoad::Wait> SynchronizedLoad::gather(const inventory::
                                                                Step& step, PowerBudget& power,
                                                                Time now) {
   if (const auto absent = missing(node.rack, step); !absent.empty())
-    return Wait{kRetryAfter, fmt::format("the rest of rack {}, to begin together: {}", node.rack,
-                                         namesOf(absent))};
+    return Wait{kRetryAfter, fmt::format("the other nodes of rack {}, to start at one moment: {}",
+                                         node.rack, namesOf(absent))};
   std::vector<inventory::Node> all;
   for (const auto& [name, member] : members_.at(node.rack))
     if (!power.holds(name)) all.push_back(member);
   if (const auto why = power.takeAll(all, now)) return Wait{kRetryAfter, *why};
   step.begins = now + kLead;
-  return Wait{kLead, fmt::format("the moment when rack {} begins", node.rack)};
+  return Wait{kLead, fmt::format("the start of the synchronized load of rack {}", node.rack)};
 }
 
 void SynchronizedLoad::started(const inventory::Node& node, const std::string& gate) {

@@ -48,7 +48,7 @@ std::vector<std::string> hintsOf(const std::vector<LinkVerdict>& links) {
   for (const auto& [device, counts] : by_device)
     if (counts.first >= kCablesOfADevice && 2 * counts.first > counts.second)
       out.push_back(fmt::format(
-          "{} of the {} cables of {} are bad: look at the device itself before any cable",
+          "{} of the {} cables of {} are bad: inspect the device itself before the cables",
           counts.first, counts.second, device));
   return out;
 }
@@ -158,8 +158,7 @@ LinkHealthReport evaluateLinks(const Topology& before, const Topology& after,
       if (gone)
         verdict.complaints.insert(
             verdict.complaints.begin(),
-            {Grade::Bad, "gone",
-             fmt::format("the link ({}) is not there any more", link.width_speed)});
+            {Grade::Bad, "gone", fmt::format("the link ({}) has disappeared", link.width_speed)});
       if (gone) verdict.grade = Grade::Bad;
       one.grade = std::max(one.grade, verdict.grade);
       one.ends.push_back({port, std::move(verdict)});

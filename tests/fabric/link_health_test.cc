@@ -79,7 +79,7 @@ TEST_F(LinkHealth, aLinkThatIsGoneIsBadWhateverItCounts) {
   unplug(after_, leaf_);
   const auto report = evaluate();
   EXPECT_EQ(report.exitCode(), LinkHealthReport::kBad);
-  EXPECT_THAT(report.links.front().texts(Grade::Bad).front(), HasSubstr("is not there any more"));
+  EXPECT_THAT(report.links.front().texts(Grade::Bad).front(), HasSubstr("has disappeared"));
 }
 
 TEST_F(LinkHealth, aPortThatWasNotReadIsNoAnswer) {
@@ -97,7 +97,7 @@ TEST_F(LinkHealth, manyBadCablesOfOneDeviceAreNotTheCables) {
   for (int port : {9, 10, 11, 12, 1, 2, 3})
     if (second_.ports.count(key({"leaf-su1-r0", port})))
       second_.ports[key({"leaf-su1-r0", port})][Counter::ReceiveErrors] = 5;
-  EXPECT_THAT(evaluate().hints, ElementsAre(HasSubstr("look at the device itself")));
+  EXPECT_THAT(evaluate().hints, ElementsAre(HasSubstr("inspect the device itself")));
 }
 
 TEST_F(LinkHealth, readsPerfqueryByLid) {

@@ -143,7 +143,7 @@ TEST_F(LivePhaseTest, aSystemThatNeverCallsIsStartedAgainAndThenAFault) {
   dead = true;
   const auto outcome = actToEnd(kImage);
   ASSERT_FALSE(outcome) << why(outcome);
-  EXPECT_THAT(outcome.error().text(), HasSubstr("did not call within"));
+  EXPECT_THAT(outcome.error().text(), HasSubstr("did not report within"));
   EXPECT_GE(powerCalls(), 2);
 }
 

@@ -108,7 +108,7 @@ TEST_F(CablingTest, swappedCablesNameTheOtherNode) {
 TEST_F(CablingTest, silenceCountsOnlyAfterListening) {
   EXPECT_THAT(evaluate(false), IsEmpty());
   EXPECT_TRUE(needsNeighbour(nodes[0], hardware));
-  EXPECT_THAT(evaluate()[0].text, HasSubstr("nothing is heard by LLDP"));
+  EXPECT_THAT(evaluate()[0].text, HasSubstr("receives no LLDP"));
   hardware.neighbours = {{"eth7", "", "leaf1", "Ethernet1/5"}};
   EXPECT_EQ(evaluate().size(), 1u) << "another NIC's neighbour is not this one's";
   nodes[0].switch_name.clear(), nodes[0].switch_port.clear();

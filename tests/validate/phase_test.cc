@@ -107,9 +107,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Answers{{{"host.gemm", "pass"}, {"host.memory", "pass"}, {"host.gemm", "pass"}},
                             "host.gemm answered 2 times"},
                     Answers{{{"host.gemm", "pass"}, {"gpu.ecc", "pass"}},
-                            "gpu.ecc answered, but was not asked for"},
+                            "gpu.ecc answered, but was not requested"},
                     Answers{{{"host.gemm", "pass"}, {"host.memory", "pass"}, {"gpu.ecc", "pass"}},
-                            "gpu.ecc answered, but was not asked for"},
+                            "gpu.ecc answered, but was not requested"},
                     Answers{{}, "host.gemm gave no answer; host.memory gave no answer"}));
 
 TEST_F(ValidatePhaseTest, anAnswerThatIsNoResultFails) {
@@ -304,9 +304,9 @@ TEST_F(Expiry, anAgedPassIsPlannedAgainAndSaysWhy) {
   observe();
   EXPECT_EQ(planned(), (std::vector<std::string>{"n1/certificate", "n1/gate.burn-in"}))
       << "the younger gate still counts";
-  EXPECT_NE(
-      phase_->goals(cluster_, kNode, context_.known)[0].why.find("older than a certificate may be"),
-      std::string::npos);
+  EXPECT_NE(phase_->goals(cluster_, kNode, context_.known)[0].why.find(
+                "older than the lifetime of a certificate"),
+            std::string::npos);
   clock_.advance(kBetween);
   observe();
   EXPECT_EQ(planned(),
@@ -319,7 +319,7 @@ TEST_F(Expiry, nothingIsSignedAgainWithoutAnotherRun) {
   const auto outcome = act("certificate");
   ASSERT_TRUE(outcome);
   ASSERT_TRUE(std::holds_alternative<Blocked>(*outcome));
-  EXPECT_NE(std::get<Blocked>(*outcome).why.find("older than a certificate may be"),
+  EXPECT_NE(std::get<Blocked>(*outcome).why.find("older than the lifetime of a certificate"),
             std::string::npos);
   EXPECT_FALSE(certificates_->requireValid(NodeName("n1")));
   answerChecks("pass", "pass");

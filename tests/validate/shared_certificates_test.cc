@@ -298,7 +298,7 @@ TEST_P(SharedCertificates, manyRevokeAtOnceAndNoTwoListsHaveOneNumber) {
   EXPECT_EQ(all.number, 4 * kEach);
   std::set<std::string> reasons;
   for (const auto& each : all.revoked) reasons.insert(each.reason);
-  EXPECT_EQ(reasons.size(), 4u * kEach) << "none is lost, none is there twice";
+  EXPECT_EQ(reasons.size(), 4u * kEach) << "none is lost, none occurs twice";
   const auto copied = [this](const std::string& name) {
     return listOf(*io::readFile(state(name) / Revocations::kFile)).number;
   };

@@ -68,7 +68,7 @@ TEST_F(SynchronizedLoadTest, isRefusedBeyondWhatTheRackBears) {
 
 TEST_F(SynchronizedLoadTest, allBeginAtOneMomentThatEverybodyKnowsBefore) {
   ASSERT_TRUE(steps_.request(cluster_, names({0, 1, 2})));
-  EXPECT_THAT(ready(0), HasSubstr("the rest of rack A, to begin together: n1, n2"));
+  EXPECT_THAT(ready(0), HasSubstr("the other nodes of rack A, to start at one moment: n1, n2"));
   now_ += seconds(1);
   EXPECT_THAT(ready(1), HasSubstr("n2"));
   now_ += seconds(400);
@@ -89,10 +89,10 @@ TEST_F(SynchronizedLoadTest, whoDoesNotComeIsNamedAndNobodyBegins) {
   ASSERT_TRUE(steps_.request(cluster_, names({0, 1, 2})));
   ready(0), ready(1);
   now_ += SynchronizedLoad::kGatherTimeout + seconds(1);
-  EXPECT_THAT(ready(0), AllOf(HasSubstr("rack A did not begin gate g together"),
-                              HasSubstr("n2 did not come")));
+  EXPECT_THAT(ready(0), AllOf(HasSubstr("rack A did not start gate g at one moment"),
+                              HasSubstr("n2 were not ready")));
   steps_.leave(node(0));
-  EXPECT_THAT(ready(2), HasSubstr("did not begin gate g together"))
+  EXPECT_THAT(ready(2), HasSubstr("did not start gate g at one moment"))
       << "too late: it would be another step than the one that was asked for";
   EXPECT_FALSE(power_.holds(node(1).name));
 }
@@ -106,7 +106,7 @@ TEST_F(SynchronizedLoadTest, whoFailsOneGateIsNotWaitedForInTheNext) {
   power_.giveBack(node(0).name);
   EXPECT_THAT(ready(0, "two"), HasSubstr("n1"));
   now_ += std::chrono::hours(2);
-  EXPECT_THAT(ready(0, "two"), HasSubstr("the rest of rack A"))
+  EXPECT_THAT(ready(0, "two"), HasSubstr("the other nodes of rack A"))
       << "the other is under load in the first gate still";
   power_.giveBack(node(1).name);
   steps_.leave(node(1));
@@ -122,14 +122,14 @@ TEST_F(SynchronizedLoadTest, othersLoadInTheRackIsWaitedFor) {
   EXPECT_THAT(ready(2),
               HasSubstr("power of rack A: 10.0 of 32.0 kW are in use, 3 nodes together take 30.0"));
   power_.giveBack(node(3).name);
-  EXPECT_THAT(ready(2), HasSubstr("the moment when rack A begins"));
+  EXPECT_THAT(ready(2), HasSubstr("the start of the synchronized load of rack A"));
 }
 
 TEST_F(SynchronizedLoadTest, whatRunsFromBeforeARestartIsNotWaitedFor) {
   ASSERT_TRUE(steps_.request(cluster_, names({0, 1})));
   power_.takeRunning(node(0));
   steps_.started(node(0), "g");
-  EXPECT_THAT(ready(1), HasSubstr("the moment when rack A begins"));
+  EXPECT_THAT(ready(1), HasSubstr("the start of the synchronized load of rack A"));
 }
 
 /// The phase does as it is asked: two nodes that would take turns two seconds apart begin at once,

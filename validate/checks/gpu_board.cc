@@ -63,27 +63,27 @@ Verdict checkGpuThrottle(const nlohmann::json& params, const Host&) {
       [&](const GpuHealth& gpu) {
         if (!gpu.throttle_reasons) return noData("NVML gives no throttle reasons");
         if (const auto bad = *gpu.throttle_reasons & kBadThrottle)
-          return failed(fmt::format("held back, reasons {:#x} (of {:#x}) at {} °C", bad,
+          return failed(fmt::format("throttled, reasons {:#x} (of {:#x}) at {} °C", bad,
                                     *gpu.throttle_reasons, gpu.temperature_c.value_or(0)));
         const auto now = heldBackNs(gpu), then = counted[gpu.identity.uuid];
-        if (!now || !then) return noData("NVML counts no time held back");
+        if (!now || !then) return noData("NVML counts no time throttled");
         if (*now != *then)
           return failed(
-              fmt::format("held back for {:.3f} of the last {:.1f} s by heat or its board",
+              fmt::format("throttled for {:.3f} of the last {:.1f} s by heat or its board",
                           (static_cast<double>(*now) - static_cast<double>(*then)) * 1e-9, window));
         const double seconds = static_cast<double>(*now) * 1e-9;
         auto verdict =
             seconds <= most
                 ? pass(fmt::format(
-                      "reasons {:#x}, held back for {:.3f} s since the driver was loaded",
+                      "reasons {:#x}, throttled for {:.3f} s since the driver was loaded",
                       *gpu.throttle_reasons, seconds))
-                : failed(fmt::format("held back for {:.1f} s by heat or its board since the driver "
+                : failed(fmt::format("throttled for {:.1f} s by heat or its board since the driver "
                                      "was loaded, {:.0f} s are allowed",
                                      seconds, most));
         verdict.values["held_back_seconds"] = seconds;
         return verdict;
       },
-      "not held back");
+      "not throttled");
 }
 
 Verdict checkGpuNvlink(const nlohmann::json& params, const Host&) {
@@ -208,13 +208,13 @@ Verdict checkGpuTemperature(const nlohmann::json& params, const Host&) {
   return everyGpu(
       [&](const GpuHealth& gpu) {
         if (!gpu.temperature_c || !gpu.slowdown_c)
-          return noData("NVML gives no temperature, or not where the chip is held back");
+          return noData("NVML gives no temperature, or not where the chip is throttled");
         const double left =
             static_cast<double>(*gpu.slowdown_c) - static_cast<double>(*gpu.temperature_c);
         auto verdict = left >= margin
-                           ? pass(fmt::format("{} °C, held back at {} °C", *gpu.temperature_c,
+                           ? pass(fmt::format("{} °C, throttled at {} °C", *gpu.temperature_c,
                                               *gpu.slowdown_c))
-                           : failed(fmt::format("{} °C, {} °C below where it is held back",
+                           : failed(fmt::format("{} °C, {} °C below where it is throttled",
                                                 *gpu.temperature_c, left));
         verdict.values["temperature_c"] = *gpu.temperature_c;
         return verdict;

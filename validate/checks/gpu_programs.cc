@@ -157,7 +157,7 @@ Verdict checkGpuBurn(const nlohmann::json& params, const Host& host) {
     verdict.text += fmt::format(" and ended with {}: {}", done->code, cutToBytes(done->err, 500));
   if (floors.empty() && stages != "units" && stages != "power")
     verdict.text +=
-        fmt::format("; {}: its rates were measured, not judged",
+        fmt::format("; {}: its rates were measured, not evaluated",
                     Skus::builtIn().find(model) ? "the table has no floor for these stages"
                                                 : fmt::format("no table knows {}", model));
   if (report.is_object() && report.contains("devices"))

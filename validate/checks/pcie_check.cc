@@ -144,7 +144,7 @@ Verdict checkSystemPcie(const nlohmann::json&, const Host& host) {
   if (!wrong.empty())
     verdict = failed(fmt::format("{}", fmt::join(wrong, "; ")));
   else if (!silent.empty())
-    verdict = noData(fmt::format("the kernel tells no PCIe link of {}", fmt::join(silent, ", ")));
+    verdict = noData(fmt::format("the kernel reports no PCIe link of {}", fmt::join(silent, ", ")));
   verdict.values = {{"pcie_links", static_cast<double>(told.size())}};
   verdict.evidence = {{"links", std::move(seen)}};
   return verdict;

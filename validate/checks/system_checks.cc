@@ -39,7 +39,7 @@ Result<std::string> kernelLog(const Host& host) {
   if (done.code != 0) return fail(ErrorCode::Denied, "dmesg: " + done.err);
   if (done.out.empty())
     return fail(ErrorCode::NotFound,
-                "the kernel's log is empty: that of a machine that has booted is not");
+                "the kernel's log is empty, which is not possible after a boot");
   return done.out;
 }
 
@@ -62,7 +62,7 @@ Verdict checkSystemKernelLog(const nlohmann::json&, const Host& host) {
   return evaluateLog(host, troublesIn, "no hardware trouble in the kernel's log");
 }
 Verdict checkGpuXid(const nlohmann::json&, const Host& host) {
-  return evaluateLog(host, xidsIn, "no XID that asks for more than a new job");
+  return evaluateLog(host, xidsIn, "no XID that requires more than a job restart");
 }
 
 Verdict checkSystemDimms(const nlohmann::json& params, const Host& host) {

@@ -33,12 +33,12 @@ constexpr TroubleRow kTroubles[] = {
     {"Corruption detected", "a file system is damaged: its disk, or an abrupt power-off"},
     {"device's health compromised",
      "a NIC's firmware does not answer: reset it; again: replace it"},
-    {"Health issue observed", "a NIC tells of trouble with itself: its firmware, heat or slot"},
+    {"Health issue observed", "a NIC reports a fault of its own: firmware, temperature or slot"},
     {"RmInitAdapter failed",
      "the driver cannot start a GPU: power-cycle the node; again: reseat or replace it"},
     {"soft lockup", "a processor was stuck: driver or firmware"},
     {"hard LOCKUP", "a processor was stuck with interrupts off: driver or hardware"},
-    {"Out of memory: Killed process", "memory ran out: what does the image start?"},
+    {"Out of memory: Killed process", "memory ran out: check what the image starts"},
     {"fallen off the bus", "a PCIe device has vanished: seating, power"},
     {"link is down due to too many", "a port gave up after errors: cable"},
     {"uncorrectable hardware errors detected",
@@ -230,7 +230,7 @@ Verdict evaluateIdle(const std::map<std::string, double>& latencies, double max_
                      std::string_view driver) {
   if (latencies.empty() && driver == "none")
     return pass("no idle states: the firmware offers none");
-  if (latencies.empty()) return noData("the kernel tells no idle states");
+  if (latencies.empty()) return noData("the kernel reports no idle states");
   std::map<double, std::vector<std::string>> cpus;
   for (const auto& [cpu, latency] : latencies) cpus[latency].push_back(cpu);
   const double deepest = cpus.rbegin()->first;

@@ -54,7 +54,7 @@ Result<void> evaluate(const Job& job) {
     wrong.push_back(fmt::format("{} to {} bytes", job.min_bytes, job.max_bytes));
   if (job.iterations < 1 || job.iterations > kMaxIterations)
     wrong.push_back(fmt::format("{} iterations", job.iterations));
-  if (!(job.min_busbw_gbytes_per_s >= 0)) wrong.emplace_back("a floor that is no number");
+  if (!(job.min_busbw_gbytes_per_s >= 0)) wrong.emplace_back("a floor that is not a number");
   if (job.limit.count() < 1) wrong.emplace_back("no time");
   if (wrong.empty()) return {};
   std::string words;
@@ -291,7 +291,7 @@ Result<Job> parseJob(std::string_view text) {
     job.min_busbw_gbytes_per_s = from.value("min_busbw_gbytes_per_s", 0.0);
     job.limit = std::chrono::seconds(from.value("limit_seconds", job.limit.count()));
   } catch (const json::exception& error) {
-    return fail(ErrorCode::InvalidInput, fmt::format("this is no job: {}", error.what()));
+    return fail(ErrorCode::InvalidInput, fmt::format("this is not a job: {}", error.what()));
   }
   TRY_OK(evaluate(job));
   return job;
@@ -399,7 +399,7 @@ Result<JobReport> parseReport(std::string_view text, const Job& job) {
   try {
     const auto from = jsonOrNone(text, kToolJson);  // none has no members: caught below
     if (from.at("format") != "muster-collective/1" || from.at("group") != job.group)
-      return fail(ErrorCode::Corrupt, "this is no report of the group " + job.group);
+      return fail(ErrorCode::Corrupt, "this is not a report of the group " + job.group);
     report.group = job.group;
     report.findings = from.at("findings").get<std::vector<std::string>>();
     for (const auto& each : from.at("rows")) {
@@ -418,14 +418,13 @@ Result<JobReport> parseReport(std::string_view text, const Job& job) {
       if (row.rank < job.first_rank || row.rank >= job.first_rank + job.local_ranks ||
           (row.operation == Operation::Pair ? row.peer < 0 || row.peer >= job.ranks
                                             : row.peer != -1))
-        return fail(
-            ErrorCode::Corrupt,
-            fmt::format("the report speaks of rank {}, which is none of its own", row.rank));
+        return fail(ErrorCode::Corrupt,
+                    fmt::format("the report contains rank {}, which is not its own", row.rank));
     const bool claims = from.at("passed").get<bool>();
     for (auto& wrong : evaluateRows(job, report.rows))
       if (claims) report.findings.push_back(std::move(wrong));
     if (!claims && report.findings.empty())
-      report.findings.emplace_back("it has not passed, and does not say why");
+      report.findings.emplace_back("it has not passed and gives no reason");
   } catch (const json::exception& error) {
     return fail(ErrorCode::Corrupt, fmt::format("the report cannot be read: {}", error.what()));
   }

@@ -117,7 +117,7 @@ Async<IsolationRun> runIsolation(Begun begun, RunLog& log, gateway::AgentGateway
     if (!planned || !fits(*planned, round.result, site.layout.rails))
       co_return fail(ErrorCode::Conflict,
                      fmt::format("the rounds in {} are not those that this muster plans; remove "
-                                 "that folder to begin anew",
+                                 "that folder to start again",
                                  log.folder().string()));
     noteBest(run, *planned, round.result);
     isolation.learn(round.result);
@@ -133,7 +133,7 @@ Async<IsolationRun> runIsolation(Begun begun, RunLog& log, gateway::AgentGateway
     noteBest(run, round, *result);
     run.rounds.push_back(evidenceOf(run.begun.site, round, *result, *runner));
     if (const auto kept = log.add(round.number, {*result, run.rounds.back()}); !kept)
-      logWarning("isolate", "round {} is not kept, and would run again after a kill: {}",
+      logWarning("isolate", "round {} could not be stored and would run again after a restart: {}",
                  round.number, kept.error().str());
   };
   run.verdict = co_await isolateBy(isolation, *runner, sink);
