@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The agent's end of a swarm in virtual time. The engine is a script: it makes the shared progress and marks
-// pieces as the real one does.
+// The agent's end of a swarm in virtual time. The engine is a script: it makes the shared progress
+// and marks pieces as the real one does.
 #include "agent/peers/peer_client.h"
 
 #include "agent/peers/shared_progress.h"
