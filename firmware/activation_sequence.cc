@@ -117,8 +117,8 @@ Async<Outcome> Installation::cutStandby() {
   auto done = co_await bmc_.acCycle();
   if (!done && done.error().code() == ErrorCode::NotFound) {
     CO_TRY_OK(co_await record(InstallStep::Copy, clock_.now()));
-    co_return Again{kCordPoll, fmt::format("somebody to take its power away for 5 min ({})",
-                                           done.error().str())};
+    co_return Again{kCordPoll,
+                    fmt::format("its power cords to be pulled for 5 min ({})", done.error().str())};
   }
   CO_TRY_OK(std::move(done));
   CO_TRY_OK(co_await record(InstallStep::PowerOn, clock_.now()));

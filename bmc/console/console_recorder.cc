@@ -24,7 +24,7 @@ constexpr auto kExpiryLook = 5s;
 constexpr auto kGivesBack = 3s;  ///< a session may take so long to end by itself
 constexpr std::chrono::milliseconds kReopenFirst = 250ms, kReopenLast = 30'000ms;
 
-/// Listening to one node. Held by its coroutines, so it ends after the desk by a moment.
+/// Listening to one node. Held by its coroutines, so it ends a moment after the recorder.
 struct Capture {
   NodeName node;
   std::unique_ptr<ConsoleSource> source;
