@@ -73,9 +73,10 @@ void checkKeep(KeepPolicy& keep, const Value& map, Reader& reader) {
 }
 
 ObjectSpec make_keepSpec() {
-  return Table<KeepPolicy>("keep", "keep",
-                           "What `muster monitor` may do by itself. Drains and quarantine it always "
-                           "may; docs/monitor.md.")
+  return Table<KeepPolicy>(
+             "keep", "keep",
+             "What `muster monitor` may do by itself. Drains and quarantine it always "
+             "may; docs/monitor.md.")
       .optional("interval_seconds", &KeepPolicy::interval_seconds,
                 integer(kShortestInterval, kLongestInterval), "Between two looks.")
       .optional("declaration_changed", &KeepPolicy::declaration_changed, choice({"drain", "leave"}),
