@@ -69,7 +69,7 @@ Result<BmcChangeReport> changeAll(Change& change, const std::string& what,
 
 bool hasNextPassword(const inventory::Cluster& cluster, const inventory::Node& node) {
   const auto credential = cluster.credentials.find(inventory::bmcCredentialOf(cluster, node));
-  return credential != cluster.credentials.end() && credential->second.next.declared();
+  return credential != cluster.credentials.end() && credential->second.rotate_to.declared();
 }
 
 Result<std::vector<BmcRotation>> rotationsOf(Change& change) {
@@ -77,7 +77,7 @@ Result<std::vector<BmcRotation>> rotationsOf(Change& change) {
   for (const auto& node : change.nodes) {
     if (!hasNextPassword(change.cluster(), *change.cluster().findNode(node)))
       return fail(ErrorCode::NotFound,
-                  fmt::format("no next password is declared for the BMC of {}; add next: "
+                  fmt::format("no next password is declared for the BMC of {}; add rotate_to: "
                               "{{file: …}} to its credential. Nothing was done",
                               node.str()));
     TRY(memory, bmc::remembered(change.cluster(), change.controller().store(), node));

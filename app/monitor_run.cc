@@ -172,7 +172,7 @@ Result<Handover> run(const Options& options, Handover earlier,
                       [&listener](const lifecycle::Event& event) { listener.onEvent(event); },
                       std::move(lock), std::move(earlier.dnsmasq)));
   listener.onNotice(fmt::format("{} nodes, polled every {} s", cluster.nodes.size(),
-                                cluster.keep.interval_seconds));
+                                cluster.monitor.interval_seconds));
   return controller->run(monitorUntilRunEnds(*controller, listener, options,
                                              std::move(earlier.rollouts), std::move(memory)));
 }

@@ -56,7 +56,7 @@ Result<inventory::Change> readChange(const Source& source, const lifecycle::Live
 inventory::RolloutPolicy policyOf(inventory::RolloutPolicy policy, const RolloutRequest& request) {
   if (request.canaries) policy.canary = {*request.canaries, std::nullopt};
   if (request.on_failure) policy.on_failure = *request.on_failure;
-  if (request.on_inconclusive) policy.regression.when_unclear = *request.on_inconclusive;
+  if (request.on_inconclusive) policy.regression.on_inconclusive = *request.on_inconclusive;
   return policy;
 }
 

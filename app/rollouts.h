@@ -17,7 +17,7 @@ struct RolloutRequest {
   // In place of what the change declares; nothing: as it declares.
   std::optional<int> canaries;
   std::optional<inventory::OnFailure> on_failure;
-  std::optional<inventory::WhenUnclear> on_inconclusive;
+  std::optional<inventory::OnInconclusive> on_inconclusive;
   std::string wipe_reason;  ///< each node's disk may be wiped once for its image; empty: it may not
 };
 

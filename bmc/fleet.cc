@@ -120,7 +120,7 @@ class Fleet final : public BmcFleet {
     options.username = node->bmc.username_override.empty() ? credential->second.username
                                                            : node->bmc.username_override;
     options.password = [ref = credential->second.password] { return ref.read(); };
-    if (const auto& next = credential->second.next; next.declared())
+    if (const auto& next = credential->second.rotate_to; next.declared())
       options.next_password = [next] { return next.read(); };
     options.declared = inventory::bmcTrustOf(cluster_, *node);
     options.policy = cluster_.bmc_trust;

@@ -220,8 +220,8 @@ Result<void> TrustMemory::setRotation(const std::string& username, const Secret&
 Result<Secret> passwordOf(const inventory::Credential& credential, const std::string& username,
                           TrustMemory trust) {
   TRY(never, trust.neverRotated());
-  if (never || !credential.next.declared()) return credential.password.read();
-  TRY(next, credential.next.read());
+  if (never || !credential.rotate_to.declared()) return credential.password.read();
+  TRY(next, credential.rotate_to.read());
   TRY(state, trust.rotation(username, next));
   return state == Rotation::Done ? Result<Secret>(next) : credential.password.read();
 }
@@ -256,8 +256,8 @@ Result<BmcTrustState> remembered(const inventory::Cluster& cluster, lifecycle::S
   const auto may = trust.mayTry(declared->bmc.url, user, password);
   if (!may && may.error().code() != ErrorCode::Denied) return fail(may.error());
   out.password_refused = !may;
-  if (!credential->second.next.declared()) return out;
-  TRY(next, credential->second.next.read());
+  if (!credential->second.rotate_to.declared()) return out;
+  TRY(next, credential->second.rotate_to.read());
   TRY(rotation, trust.rotation(user, next));
   out.rotation = rotation;
   return out;

@@ -104,7 +104,7 @@ Result<inventory::FirmwareImageFile> Installation::imageOf(const Target& target)
   if (const auto* component = baseline_.find(target.component)) {
     if (component->version == target.version)
       return inventory::FirmwareImageFile{component->version, component->file, component->sha256};
-    for (const auto& intermediate : component->via)
+    for (const auto& intermediate : component->intermediate)
       if (intermediate.version == target.version) return intermediate;
   }
   return fail(ErrorCode::InvalidInput,

@@ -51,7 +51,7 @@ std::optional<Exclusion> byHealth(const inventory::Cluster& cluster, const Subje
   std::optional<Exclusion> out;
   const int reboots =
       std::atoi(facts.value(subject, FacetName(std::string(kRebootsFacet))).value_or("0").c_str());
-  const bool in_vain = reboots > 0 && reboots >= cluster.keep.reboots;
+  const bool in_vain = reboots > 0 && reboots >= cluster.monitor.reboots;
   for (const auto& fact : facts.of(subject)) {
     const auto action = actionWordOf(fact);
     if (action.empty()) continue;
@@ -81,7 +81,7 @@ std::optional<Exclusion> byCertificate(const inventory::Cluster& cluster, const 
   if (!fact || fact->value.starts_with(kValid)) return std::nullopt;
   const auto evidence = evidenceOf(*fact);
   if (textOf(evidence, "void_by") == "declaration" &&
-      cluster.keep.declaration_changed == inventory::OnDeclarationChange::Leave)
+      cluster.monitor.on_config_change == inventory::OnConfigChange::Ignore)
     return std::nullopt;
   auto why = textOf(evidence, "void_because");
   if (why.empty()) why = textOf(evidence, "error");
@@ -184,8 +184,8 @@ Decision decide(const inventory::Cluster& cluster, const FactSet& facts,
       (!said.open && said.nodes.contains(exclusion.node) ? count.ordered : asked)
           .push_back(std::move(exclusion));
     const int allowed =
-        std::max(cluster.keep.breaker.nodes,
-                 (count.working + count.taken) * cluster.keep.breaker.percent / 100);
+        std::max(cluster.monitor.breaker.nodes,
+                 (count.working + count.taken) * cluster.monitor.breaker.percent / 100);
     const int would_be_out = count.taken + static_cast<int>(asked.size());
     if (!asked.empty() && (said.open || would_be_out > allowed)) {
       out.trips.push_back(tripOf(pool, count, asked, would_be_out, allowed));

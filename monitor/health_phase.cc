@@ -82,7 +82,7 @@ class HealthPhase final : public Phase {
                                        const gateway::AgentState& state, HealthHistory& history);
   Fact factOf(const inventory::Node& node, const gateway::AgentState& state, std::string_view group,
               const std::vector<Judged>& all) const;
-  Goal goalOf(const Subject& subject, const Fact& fact, const inventory::KeepPolicy& policy,
+  Goal goalOf(const Subject& subject, const Fact& fact, const inventory::MonitorPolicy& policy,
               int reboots) const;
   std::vector<std::string> resettable(const Action& action, const FactSet& facts,
                                       const gateway::AgentState& state,
@@ -125,7 +125,7 @@ Result<std::vector<Judged>> HealthPhase::judgeAll(const inventory::Node& node,
     const auto life = state.boot_id + (history.knowsGpuReset(state.boot_id)
                                            ? "+reset"
                                            : "");  // what comes back after a reset came back
-    auto verdict = judge(symptom, history.bootsBefore(key, life), cluster_.keep.symptoms);
+    auto verdict = judge(symptom, history.bootsBefore(key, life), cluster_.monitor.symptoms);
     if (verdict.action >= HealthAction::Reset) news = history.see(key, life, clock_.now()) || news;
     out.push_back({std::move(symptom), std::move(verdict)});
   }
@@ -203,7 +203,7 @@ Result<std::vector<Fact>> HealthPhase::look(const Subject& subject) {
 }
 
 Goal HealthPhase::goalOf(const Subject& subject, const Fact& fact,
-                         const inventory::KeepPolicy& policy, int reboots) const {
+                         const inventory::MonitorPolicy& policy, int reboots) const {
   Goal goal;
   goal.facet = {subject, fact.facet};
   goal.want = std::string(kHealthy);
@@ -239,7 +239,7 @@ std::vector<Goal> HealthPhase::goals(const inventory::Cluster& cluster, const Su
   for (const auto group : kGroups)
     if (const auto* fact = facts.find(subject, facetOf(group));
         fact && !isOnlyBlind(symptomsOf(*fact)))
-      out.push_back(goalOf(subject, *fact, cluster.keep, reboots));
+      out.push_back(goalOf(subject, *fact, cluster.monitor, reboots));
   if (facts.value(subject, FacetName(std::string(kQuarantineFacet))) == kQuarantineHeld) {
     Goal goal;
     goal.facet = {subject, FacetName(std::string(kQuarantineFacet))};
@@ -338,7 +338,7 @@ Async<Outcome> HealthPhase::reboot(NodeName node, Subject subject, ActContext& c
           ErrorCode::Unavailable,
           "the agent of " + node.str() + " does not answer, so it cannot be told to reboot");
     CO_TRY(history, HealthHistory::read(store_, node, clock_.now()));
-    if (!history.knowsReboot(context.intentId()) && history.reboots() >= cluster_.keep.reboots)
+    if (!history.knowsReboot(context.intentId()) && history.reboots() >= cluster_.monitor.reboots)
       co_return Blocked{
           fmt::format("{} reboots did not help {}; inspect it", history.reboots(), node.str())};
     if (history.rebooted(context.intentId(), clock_.now())) CO_TRY_OK(history.write(store_, node));

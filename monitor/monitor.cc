@@ -98,7 +98,7 @@ Task<void> Keeper::lookForEver() {
     if (!decided)
       note("keep could not finish its look: " + decided.error().str() + "; it tries again");
     if (decided) last_trouble_.clear();
-    co_await services_.clock.sleep(seconds(services_.cluster.keep.interval_seconds));
+    co_await services_.clock.sleep(seconds(services_.cluster.monitor.interval_seconds));
   }
 }
 
@@ -121,7 +121,7 @@ Task<void> Keeper::rejoinForEver() {
     auto due = co_await std::move(plan);
     if (due) rejoining_ = std::move(*due);
     if (!due) note("keep could not plan who comes back: " + due.error().str() + "; it tries again");
-    co_await services_.clock.sleep(seconds(services_.cluster.keep.interval_seconds));
+    co_await services_.clock.sleep(seconds(services_.cluster.monitor.interval_seconds));
   }
 }
 
@@ -149,7 +149,7 @@ Result<void> Keeper::settle(const Seen& seen, const Decision& decision) {
 /// A repair of a node that no longer takes jobs, if the inventory lets keep do it.
 std::optional<Action> Keeper::repairOf(const inventory::Node& node, const FactSet& facts) const {
   const Subject subject(node.name);
-  const auto& allowed = services_.cluster.keep.repairs;
+  const auto& allowed = services_.cluster.monitor.repairs;
   const auto pool = facts.value(subject, FacetName(std::string(kPoolFacet)));
   if (pool != kPoolDrained ||
       facts.value(subject, FacetName(std::string(kQuarantineFacet))) != kQuarantineNone)
@@ -245,7 +245,7 @@ Result<void> Keeper::takeUpRecovery(const Seen& seen, Actions& now) {
       continue;
     const auto* node = services_.cluster.findNode(subject.node());
     if (!node) continue;
-    const bool may_begin = !services_.cluster.keep.recovery.empty() && takesNoJobs(seen, *node);
+    const bool may_begin = !services_.cluster.monitor.recovery.empty() && takesNoJobs(seen, *node);
     if (intent.operation.empty() && (!may_begin || isAPersons(seen, node->name, action.id)))
       continue;
     if (!now.try_emplace(action.id, action).second) continue;
@@ -256,7 +256,7 @@ Result<void> Keeper::takeUpRecovery(const Seen& seen, Actions& now) {
 
 /// The next step for nodes with an error that take no jobs. What is under way is not stepped over.
 Result<void> Keeper::recover(const Seen& seen, std::map<std::string, Action>& now) {
-  if (!services_.recovery || services_.cluster.keep.recovery.empty()) return {};
+  if (!services_.recovery || services_.cluster.monitor.recovery.empty()) return {};
   TRY(findings, services_.store.findings(nullptr));
   TRY(held, Quarantine(services_.store).entries());
   std::set<Subject> asked = others_;
@@ -269,7 +269,7 @@ Result<void> Keeper::recover(const Seen& seen, std::map<std::string, Action>& no
     const auto* node = services_.cluster.findNode(subject.node());
     if (!node || !takesNoJobs(seen, *node)) continue;
     TRY(journal, services_.store.intentsOf(subject, kJournalRead));
-    auto step = nextStep(journal, services_.cluster.keep, services_.clock.now());
+    auto step = nextStep(journal, services_.cluster.monitor, services_.clock.now());
     if (!step || isPatient(step->action.id)) continue;
     if (isAPersons(seen, node->name, "recovery (" + std::string(toString(step->rung)) + ")"))
       continue;

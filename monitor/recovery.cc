@@ -254,7 +254,7 @@ std::optional<Rung> rungOf(const FacetRef& facet) {
 }
 
 std::optional<RecoveryStep> nextStep(const std::vector<Intent>& journal,
-                                     const inventory::KeepPolicy& policy, WallTime now) {
+                                     const inventory::MonitorPolicy& policy, WallTime now) {
   if (std::any_of(journal.begin(), journal.end(),
                   [](const Intent& intent) { return intent.state == IntentState::Open; }))
     return std::nullopt;

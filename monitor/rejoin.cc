@@ -72,8 +72,8 @@ void Rejoin::notice(const Seen& seen) {
 
 Async<std::map<std::string, Action>> Rejoin::due(std::set<Subject> busy) {
   std::map<std::string, Action> out;
-  if (!cluster_.keep.rejoin_minutes || !looked_) co_return out;
-  const std::chrono::minutes patience(*cluster_.keep.rejoin_minutes);
+  if (!cluster_.monitor.rejoin_minutes || !looked_) co_return out;
+  const std::chrono::minutes patience(*cluster_.monitor.rejoin_minutes);
   std::vector<NodeName> ready;
   const auto now = clock_.steady();
   for (const auto& [node, since] : memory_.well_since) {

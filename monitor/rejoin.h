@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rejoin: a node that keep itself has drained, and whose reason has gone, passes its gates again
-// and goes back to its pool – where the inventory says so (keep.rejoin_minutes), and only if its
+// and goes back to its pool – where the inventory says so (monitor.rejoin_minutes), and only if its
 // plan holds nothing but gates, certificate and pool.
 #pragma once
 

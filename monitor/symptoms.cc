@@ -13,7 +13,7 @@ using enum HealthAction;
 
 constexpr std::string_view kXid = "NVIDIA XID catalogue; OCI and AWS tables";
 constexpr std::string_view kDcgm = "DCGM policy and diagnostic limits";
-constexpr std::string_view kOurs = "operators' practice; set another limit in keep.symptoms";
+constexpr std::string_view kOurs = "operators' practice; set another limit in monitor.symptoms";
 
 constexpr std::string_view kResetAdvice = "reset the GPU (a reboot does), then run the gates again";
 constexpr std::string_view kReturn =
@@ -177,7 +177,7 @@ Verdict judge(const wire::Symptom& symptom, int boots_before,
   for (const bool exact : {true, false})
     for (const auto& rule : rules) {
       if (rule.name.ends_with('*') == exact || !fits(rule.name, symptom.id)) continue;
-      const bool enough = isEnough(symptom, static_cast<std::uint64_t>(rule.at_least),
+      const bool enough = isEnough(symptom, static_cast<std::uint64_t>(rule.min_count),
                                    static_cast<std::uint64_t>(rule.per_hour.value_or(0)));
       return {enough ? rule.action : Watch, rule.advice};
     }
@@ -191,7 +191,7 @@ Verdict judge(const wire::Symptom& symptom, int boots_before,
   }
   return {
       Watch,
-      "muster's table does not know it; look it up, and say in keep.symptoms what it means here",
+      "muster's table does not know it; look it up, and say in monitor.symptoms what it means here",
       false};
 }
 

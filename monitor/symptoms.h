@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The action table: what a symptom asks for. Data, with its source; the inventory may add rows and
-// replace them (keep.symptoms).
+// replace them (monitor.symptoms).
 #pragma once
 
 #include "inventory/model/monitor.h"

@@ -44,8 +44,8 @@ app::RolloutRequest requestOf(const RolloutStartArgs& args) {
   auto out = args.request;
   if (args.on_failure == "halt") out.on_failure = inventory::OnFailure::Halt;
   if (args.on_failure == "roll-back") out.on_failure = inventory::OnFailure::RollBack;
-  if (args.on_inconclusive == "halt") out.on_inconclusive = inventory::WhenUnclear::Halt;
-  if (args.on_inconclusive == "continue") out.on_inconclusive = inventory::WhenUnclear::GoOn;
+  if (args.on_inconclusive == "halt") out.on_inconclusive = inventory::OnInconclusive::Halt;
+  if (args.on_inconclusive == "continue") out.on_inconclusive = inventory::OnInconclusive::Continue;
   return out;
 }
 

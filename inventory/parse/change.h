@@ -33,7 +33,7 @@ struct Ceiling {
 };
 
 /// What a rollout does when it is not clear whether nodes have become slower.
-enum class WhenUnclear { Halt, GoOn };
+enum class OnInconclusive { Halt, Continue };
 enum class OnFailure { Halt, RollBack };
 
 struct Canary {
@@ -47,7 +47,7 @@ struct RegressionRule {
   int tolerated_percent = 3;          ///< loss of a rate (bandwidth, GEMM) that is accepted
   int tolerated_slower_percent = 25;  ///< gain of a duration (boot) that is accepted
   int confidence_percent = 95;
-  WhenUnclear when_unclear = WhenUnclear::Halt;
+  OnInconclusive on_inconclusive = OnInconclusive::Halt;
 };
 struct RolloutPolicy {
   Canary canary;

@@ -24,7 +24,7 @@ constexpr std::array kAdvice = {
            "cable are in the inventory"},
     Advice{"firmware.",
            "look at the update's task on the BMC; a BMC that no longer moves it needs a reset "
-           "(`keep.recovery: bmc-reset`)"},
+           "(`monitor.recovery: bmc-reset`)"},
     Advice{"inspected",
            "watch the node's console: does it boot from the network, does the RAM OS come up?"},
     Advice{

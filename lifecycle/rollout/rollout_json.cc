@@ -78,22 +78,22 @@ json write(const inventory::RolloutPolicy& policy) {
   if (policy.canary.racks) canary = {{"racks", *policy.canary.racks}};
   const auto& most = policy.max_unavailable;
   const auto& slower = policy.regression;
-  return {
-      {"canary", canary},
-      {"waves", policy.waves},
-      {"max_unavailable",
-       {{"pool", write(most.pool)},
-        {"rack", write(most.rack)},
-        {"su", write(most.su)},
-        {"leaf", write(most.leaf)}}},
-      {"max_failed_percent", policy.max_failed_percent},
-      {"regression",
-       {{"tolerated_percent", slower.tolerated_percent},
-        {"tolerated_slower_percent", slower.tolerated_slower_percent},
-        {"confidence_percent", slower.confidence_percent},
-        {"when_unclear", slower.when_unclear == inventory::WhenUnclear::Halt ? "halt" : "go-on"}}},
-      {"on_failure", policy.on_failure == inventory::OnFailure::Halt ? "halt" : "roll-back"},
-      {"soak_minutes", policy.soak_minutes}};
+  return {{"canary", canary},
+          {"waves", policy.waves},
+          {"max_unavailable",
+           {{"pool", write(most.pool)},
+            {"rack", write(most.rack)},
+            {"su", write(most.su)},
+            {"leaf", write(most.leaf)}}},
+          {"max_failed_percent", policy.max_failed_percent},
+          {"regression",
+           {{"tolerated_percent", slower.tolerated_percent},
+            {"tolerated_slower_percent", slower.tolerated_slower_percent},
+            {"confidence_percent", slower.confidence_percent},
+            {"when_unclear",
+             slower.on_inconclusive == inventory::OnInconclusive::Halt ? "halt" : "go-on"}}},
+          {"on_failure", policy.on_failure == inventory::OnFailure::Halt ? "halt" : "roll-back"},
+          {"soak_minutes", policy.soak_minutes}};
 }
 
 inventory::RolloutPolicy policyFrom(const json& source) {
@@ -110,9 +110,9 @@ inventory::RolloutPolicy policyFrom(const json& source) {
   policy.regression.tolerated_percent = slower.at("tolerated_percent").get<int>();
   policy.regression.tolerated_slower_percent = slower.at("tolerated_slower_percent").get<int>();
   policy.regression.confidence_percent = slower.at("confidence_percent").get<int>();
-  policy.regression.when_unclear = slower.at("when_unclear") == "halt"
-                                       ? inventory::WhenUnclear::Halt
-                                       : inventory::WhenUnclear::GoOn;
+  policy.regression.on_inconclusive = slower.at("when_unclear") == "halt"
+                                          ? inventory::OnInconclusive::Halt
+                                          : inventory::OnInconclusive::Continue;
   policy.on_failure = source.at("on_failure") == "halt" ? inventory::OnFailure::Halt
                                                         : inventory::OnFailure::RollBack;
   policy.soak_minutes = source.value("soak_minutes", 0);  // not in those of older controllers

@@ -128,7 +128,7 @@ class BmcCommands : public ::testing::Test {
     replace("https://10.20.250.1\"", fmt::format("https://127.0.0.1:{}\"", bmc_.port()));
     if (!next.empty())
       replace("password: {file: bmc-password}",
-              "password: {file: bmc-password}, next: {file: " + next + "}");
+              "password: {file: bmc-password}, rotate_to: {file: " + next + "}");
     folder_.write("cluster.yaml", text);
   }
 

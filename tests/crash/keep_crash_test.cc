@@ -45,7 +45,7 @@ class KeepTrial : public Trial {
 
  protected:
   void allow() {
-    auto& policy = rack_.cluster.keep;
+    auto& policy = rack_.cluster.monitor;
     policy.repairs = {inventory::Repair::Reset, inventory::Repair::Reboot};
     policy.rejoin_minutes = 1;
     policy.recovery = {Rung::Retry, Rung::NewSession, Rung::BmcReset, Rung::PowerCycle,
@@ -229,7 +229,7 @@ class BreakerAcknowledged final : public BreakerTrips {
     EXPECT_EQ(breakerFindings(), 0);
     fourth_ = true;
     rack_.sicken("gpu004", kReadOnlyDisk);
-    rack_.cluster.keep.breaker = {0, 0};
+    rack_.cluster.monitor.breaker = {0, 0};
     EXPECT_TRUE(live({}).ok);
     EXPECT_TRUE(rack_.inPool("gpu004")) << "the breaker counts anew";
   }

@@ -15,7 +15,7 @@ using lifecycle::RolloutWay;
 namespace {
 
 /// The simulated gates measure nothing.
-constexpr const char* kPolicy = "regression: {when_unclear: go-on}";
+constexpr const char* kPolicy = "regression: {on_inconclusive: continue}";
 
 }  // namespace
 

@@ -119,7 +119,7 @@ drivers:
 firmware:
   base: {{components: {{{0}}}, order: [BMC, BIOS]}}
 gates:
-  burn-in: {{level: quick, on: [host]}}
+  burn-in: {{level: quick, groups: [host]}}
 pools:
   batch: {{slurm: {{partition: gpu}}}}
 profiles:

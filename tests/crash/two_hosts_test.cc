@@ -96,7 +96,7 @@ images:
 drivers:
   rdma: {packages: [rdma-core], verify: {package.rdma-core: "44.*"}}
 gates:
-  burn-in: {level: quick, on: [host]}
+  burn-in: {level: quick, groups: [host]}
 profiles:
   sim: {expect: {gpus: 0, cpus_min: 1}, image: bookworm, drivers: [rdma], gates: [burn-in]}
 nodes:

@@ -172,7 +172,7 @@ TEST(Rollout, tooFewCanariesToTellHaltItOrNotAsThePolicySays) {
     EXPECT_THAT(reasonsOf(store), HasSubstr("one node is too few to tell whether that is more than "
                                             "3 %; policy: halt while it is unclear"));
   }
-  policy.regression.when_unclear = inventory::WhenUnclear::GoOn;
+  policy.regression.on_inconclusive = inventory::OnInconclusive::Continue;
   RolloutRack rack(6, 3);
   MemoryStore store;
   ASSERT_EQ(rack.start(store, policy).error, "");

@@ -28,7 +28,7 @@ class Undo : public testing::Test {
     rack_.only = {nodes.begin(), nodes.end()};
     inventory::RolloutPolicy policy;
     policy.max_unavailable.pool = {100, std::nullopt};
-    policy.regression.when_unclear = inventory::WhenUnclear::GoOn;
+    policy.regression.on_inconclusive = inventory::OnInconclusive::Continue;
     ASSERT_EQ(rack_.start(store_, policy).error, "");
     ASSERT_EQ(book(id).rollout().state, RolloutState::Done) << id;
   }

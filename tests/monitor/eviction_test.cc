@@ -103,8 +103,8 @@ TEST_F(Decide, inASmallPoolOneNodeMayGo) {
   EXPECT_EQ(decided().drain.size(), 1u);
   put("gpu002", "certificate", "none");
   EXPECT_TRUE(decided().drain.empty());
-  cluster_.keep.breaker.nodes = 0;
-  cluster_.keep.breaker.percent = 100;
+  cluster_.monitor.breaker.nodes = 0;
+  cluster_.monitor.breaker.percent = 100;
   EXPECT_EQ(decided().drain.size(), 2u);
 }
 

@@ -169,7 +169,7 @@ TEST_F(SilentAgent, whoseReportsNobodyKnowsIsSilentFromWhenItWasMissed) {
 }
 
 TEST_F(SilentAgent, isAReasonToDrainWhereTheInventorySaysSo) {
-  cluster_.keep.symptoms.push_back(
+  cluster_.monitor.symptoms.push_back(
       {"system.agent-silent", HealthAction::Drain, 1, std::nullopt, "look at it"});
   silentFor(kSilentTooLong);
   EXPECT_EQ(value("health.system"), "drain:system.agent-silent");

@@ -39,7 +39,7 @@ TEST_F(KeeperTest, drainsANodeWithoutAValidCertificateWithinAMinuteAndSaysWhy) {
 }
 
 TEST_F(KeeperTest, aNodeThatComesBadWhileAnotherIsStillDrainingDoesNotWaitForIt) {
-  cluster_.keep.breaker.nodes = 2;
+  cluster_.monitor.breaker.nodes = 2;
   expire("gpu001");
   keepFor(seconds(60));
   using namespace asio::experimental::awaitable_operators;
@@ -72,7 +72,7 @@ TEST_F(KeeperTest, aNodeThatComesBadWhileAnotherIsStillDrainingDoesNotWaitForIt)
 class BesideALongDrain : public KeeperTest {
  protected:
   BesideALongDrain() {
-    cluster_.keep.breaker.nodes = 3;
+    cluster_.monitor.breaker.nodes = 3;
     expire("gpu001");
   }
   void live(Task<void> life) { keepDuring(services(), std::move(life)); }
@@ -114,7 +114,7 @@ TEST_F(BesideALongDrain, aDrainThatHasFailedIsTriedAgain) {
 }
 
 TEST_F(BesideALongDrain, aRepairThatFailsIsTriedAgainLaterAndLater) {
-  cluster_.keep.repairs = {inventory::Repair::Reboot};
+  cluster_.monitor.repairs = {inventory::Repair::Reboot};
   auto& sick = node("gpu002");
   sick.health["gpu"] = "reboot:xid.79@0000:18:00.0";
   sick.jobs = false;
@@ -305,10 +305,10 @@ TEST_F(KeeperTest, endsItsIntentWhenTheNodeIsWellAgainAndTouchesNobodyElses) {
 TEST_F(KeeperTest, leavesNodesInWhoseDeclarationAloneHasChangedWhereThePolicySaysSo) {
   expire("gpu001");
   node("gpu001").void_by = "declaration";
-  cluster_.keep.declaration_changed = inventory::OnDeclarationChange::Leave;
+  cluster_.monitor.on_config_change = inventory::OnConfigChange::Ignore;
   keepFor(seconds(120));
   EXPECT_EQ(drainedNodes(), 0);
-  cluster_.keep.declaration_changed = inventory::OnDeclarationChange::Drain;
+  cluster_.monitor.on_config_change = inventory::OnConfigChange::Drain;
   keepFor(seconds(60));
   EXPECT_EQ(drainedNodes(), 1);
 }
@@ -319,11 +319,11 @@ TEST_F(KeeperTest, repairsOnlyWhatTheInventoryAllowsAndOnlyWhenNoJobRuns) {
   EXPECT_TRUE(node("gpu001").drained);
   node("gpu001").jobs = false;
   keepFor(seconds(300));
-  EXPECT_EQ(node("gpu001").reboots, 0) << "keep.repairs does not list it";
-  cluster_.keep.repairs = {inventory::Repair::Reset};
+  EXPECT_EQ(node("gpu001").reboots, 0) << "monitor.repairs does not list it";
+  cluster_.monitor.repairs = {inventory::Repair::Reset};
   keepFor(seconds(300));
   EXPECT_EQ(node("gpu001").reboots, 0) << "a reset is no reboot";
-  cluster_.keep.repairs = {inventory::Repair::Reboot};
+  cluster_.monitor.repairs = {inventory::Repair::Reboot};
   keepFor(seconds(300));
   EXPECT_EQ(node("gpu001").reboots, 1);
   EXPECT_TRUE(node("gpu001").drained) << "back in the pool it comes through the gates";
@@ -331,7 +331,7 @@ TEST_F(KeeperTest, repairsOnlyWhatTheInventoryAllowsAndOnlyWhenNoJobRuns) {
 }
 
 TEST_F(KeeperTest, neverRepairsUnderTheHandsOfAPersonAndSaysOnceThatItWaits) {
-  cluster_.keep.repairs = {inventory::Repair::Reset, inventory::Repair::Reboot};
+  cluster_.monitor.repairs = {inventory::Repair::Reset, inventory::Repair::Reboot};
   node("gpu001").drained = true;
   node("gpu001").jobs = false;
   node("gpu001").reason = "alice: re-seating GPU 3";
@@ -370,7 +370,7 @@ TEST_F(KeeperTest, anAgentThatFallsSilentIsSaidOnceAndOverWhenItCallsAgain) {
 
 /// One keeper all the while, and each time the same words.
 TEST_F(KeeperTest, whatComesBackAfterItsRepairIsAFindingAgain) {
-  cluster_.keep.repairs = {inventory::Repair::Reboot};
+  cluster_.monitor.repairs = {inventory::Repair::Reboot};
   auto life = [](FakeNode& node, Store& store, auto wait, auto findings) -> Task<void> {
     for (int times = 1; times <= 2; ++times) {
       node.health["gpu"] = "reboot:xid.79@0000:18:00.0";

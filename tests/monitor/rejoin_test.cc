@@ -16,8 +16,8 @@ constexpr const char* kSick = "drain:xid.74@0000:18:00.0";
 class RejoinTest : public KeeperTest {
  protected:
   RejoinTest() {
-    cluster_.keep.rejoin_minutes = 30;
-    cluster_.keep.breaker.nodes = 3;
+    cluster_.monitor.rejoin_minutes = 30;
+    cluster_.monitor.breaker.nodes = 3;
     for (auto& [name, each] : nodes_) each.jobs = false;
   }
   void fallSick(const std::string& name) {
@@ -89,7 +89,7 @@ TEST_F(RejoinInShifts, aSymptomBetweenTwoShiftsBeginsTheWaitAnew) {
 }
 
 TEST_F(RejoinInShifts, whatFailsIsTriedLaterAndLaterInTheNextShiftToo) {
-  cluster_.keep.repairs = {inventory::Repair::Reboot};
+  cluster_.monitor.repairs = {inventory::Repair::Reboot};
   auto& sick = node("gpu002");
   sick.health["gpu"] = "reboot:xid.79@0000:18:00.0";
   sick.drained = true;
@@ -101,7 +101,7 @@ TEST_F(RejoinInShifts, whatFailsIsTriedLaterAndLaterInTheNextShiftToo) {
 }
 
 TEST_F(RejoinTest, withoutThePolicyAPersonSeesToIt) {
-  cluster_.keep.rejoin_minutes.reset();
+  cluster_.monitor.rejoin_minutes.reset();
   fallSick("gpu003");
   keepFor(5h);
   EXPECT_TRUE(node("gpu003").drained);
@@ -204,7 +204,7 @@ class SlowInspection final : public Phase {
 };
 
 TEST_F(RejoinTest, waysBackThatTakeTheirTimeKeepNobodyInThePool) {
-  cluster_.keep.breaker.nodes = 5;
+  cluster_.monitor.breaker.nodes = 5;
   for (const char* name : {"gpu002", "gpu003", "gpu004"}) node(name).health["gpu"] = kSick;
   keepFor(2min);
   for (const char* name : {"gpu002", "gpu003", "gpu004"})

@@ -228,7 +228,7 @@ TEST_F(PoolPhaseTest, atItsDeadlineADrainStaysOrGivesBackAndEndsNoJob) {
   ASSERT_EQ(context_.found.size(), 1u);
   EXPECT_TRUE(updates_.empty());
 
-  cluster_.pools["batch"].drain.at_deadline = inventory::AtDeadline::Return;
+  cluster_.pools["batch"].drain.on_timeout = inventory::OnTimeout::Undrain;
   EXPECT_THAT(blockedBy("drained"), HasSubstr("not given back, because no certificate of gpu001"));
   certificates_.valid.insert(NodeName("gpu001"));
   EXPECT_THAT(blockedBy("drained"), HasSubstr("given back to pool batch"));

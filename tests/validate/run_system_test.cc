@@ -30,7 +30,7 @@ images:
 profiles:
   node: {{power_watts: 1000, image: bookworm, gates: [burn-in]}}
 gates:
-  burn-in: {{level: {}, on: [host]}}
+  burn-in: {{level: {}, groups: [host]}}
 )",
                      rack_watts, level);
 }
