@@ -103,8 +103,9 @@ TEST_F(KeepReload, newNodesBootWithoutAnotherDnsmasqAndABadInventoryChangesNothi
 
   declareAlso("  - {names: gpu003, profile: none, mac: 1}\n");
   keep_->signal(SIGHUP);
-  ASSERT_TRUE(becomes(
-      [&] { return said().find("the inventory as it was before stays in use") != std::string::npos; }));
+  ASSERT_TRUE(becomes([&] {
+    return said().find("the inventory as it was before stays in use") != std::string::npos;
+  }));
   EXPECT_FALSE(fs::exists(hosts / "gpu003"));
 
   declareAlso(
