@@ -167,7 +167,7 @@ Async<Outcome> Installation::settle(std::string seen) {
   const auto names = namesOf(progress_.staged, component_.name + " " + component_.version);
   if (clock_.now() < progress_.since + kSettleLimit) {
     const auto waited = clock_.now() - progress_.since;
-    co_return Again{lookAgainAfter(waited, kFirstLook, kSettlePoll),
+    co_return Again{nextPollDelay(waited, kFirstLook, kSettlePoll),
                     fmt::format("{} to be active: {}", names, seen)};
   }
   std::erase_if(progress_.staged, [this](const Target& target) { return runs(target); });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "monitor/fleet_poll.h"
 
-#include "base/async/coordinate.h"
+#include "base/async/await_all.h"
 #include "base/async/deadline.h"
 #include "base/log.h"
 #include "lifecycle/executor/exception_boundary.h"
@@ -46,7 +46,7 @@ Task<void> LightLook::readAll(Phase* phase, Seen& seen) {
   std::vector<Task<void>> reads;
   reads.reserve(cluster_.nodes.size());
   for (const auto& node : cluster_.nodes) reads.push_back(readOne(phase, Subject(node.name), seen));
-  co_await awaitAll(std::move(reads));
+  co_await async::awaitAll(std::move(reads));
 }
 
 Task<void> LightLook::readOne(Phase* phase, Subject subject, Seen& seen) {

@@ -79,7 +79,7 @@ Keeper::Keeper(KeeperServices services)
       tells_(services_.store, services_.clock, services_.sink, memory_->waiting),
       rejoin_(services_.cluster, services_.all, services_.store, services_.clock, engine_,
               *memory_),
-      changed_(std::make_shared<Signal>()) {
+      changed_(std::make_shared<async::Event>()) {
   engine_.actFor(services_.origin);
   engine_.readConsoles(services_.console);
 }
@@ -442,7 +442,7 @@ Result<Plan> Keeper::planOf(const Actions& actions) const {
 Task<void> Keeper::actForEver() {
   using namespace asio::experimental::awaitable_operators;
   while (true) {
-    if (changed_->isSet()) changed_ = std::make_shared<Signal>();
+    if (changed_->isSet()) changed_ = std::make_shared<async::Event>();
     const auto changed = changed_;
     if (wanted_.empty() && settles_.empty()) {
       co_await changed->wait();

@@ -11,7 +11,7 @@
 // the next look: docs/adr/0090.
 #pragma once
 
-#include "base/async/coordinate.h"
+#include "base/async/event.h"
 #include "lifecycle/executor/engine.h"
 #include "monitor/alerts.h"
 #include "monitor/breakers.h"
@@ -102,7 +102,7 @@ class Keeper {
   bool acting_ = false;
   std::map<NodeName, std::string>
       waits_;  ///< what is not done because a person has the node, as of the last look
-  std::shared_ptr<async::Signal> changed_;
+  std::shared_ptr<async::Event> changed_;
   std::string last_trouble_;
 };
 

@@ -125,7 +125,7 @@ Task<void> Agent::run() {
   co_await (std::move(talk) || std::move(stop));
   for (auto& running : running_) running->cancel.emit(asio::cancellation_type::terminal);
   while (!running_.empty()) {
-    auto seen = task_ended_.count();
+    auto seen = task_ended_.version();
     if (running_.empty()) break;
     co_await task_ended_.waitFor(clock_, seen, std::chrono::hours(1));
   }
@@ -133,7 +133,7 @@ Task<void> Agent::run() {
 
 void Agent::stop() {
   stopping_ = true;
-  stopped_.ring();
+  stopped_.notify();
 }
 
 Task<void> Agent::converse() {
@@ -156,7 +156,7 @@ Async<void> Agent::exchange() {
   CO_TRY_OK(co_await ensureIdentity());
   co_await sense();
   co_await senseHealth();
-  auto seen = task_ended_.count();
+  auto seen = task_ended_.version();
   auto answered = co_await poll();
   if (!answered) {
     said_all_ = false;  // whatever was wrong, the next poll leaves nothing out
@@ -410,7 +410,7 @@ void Agent::startWaiting(asio::any_io_executor executor) {
     table_.update(report);
     auto ended = [this, running](std::exception_ptr) {
       running_.remove(running);
-      task_ended_.ring();
+      task_ended_.notify();
     };
     asio::co_spawn(executor, carryOut(running),
                    asio::bind_cancellation_slot(running->cancel.slot(), std::move(ended)));

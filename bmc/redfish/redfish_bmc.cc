@@ -371,7 +371,7 @@ Async<RedfishBmc::Seen> RedfishBmc::waitForPower(PowerState wanted,
     if (!now && !now.error().canRetry()) co_return fail(std::move(now.error()));
     last = now ? std::string(toString(state)) : now.error().str();
     if (clock_.steady() >= until) break;
-    co_await clock_.sleep(lookAgainAfter(clock_.steady() - begun, kPowerFirstPoll, kPowerPoll));
+    co_await clock_.sleep(nextPollDelay(clock_.steady() - begun, kPowerFirstPoll, kPowerPoll));
   }
   co_return fail(ErrorCode::Timeout,
                  fmt::format("{} accepted {} but its power state did not become {}; last seen: {}",

@@ -13,7 +13,7 @@ Task<void> TunedPlaces::take(std::size_t rank) {
     co_return;
   }
   const auto asked = clock_.steady();
-  auto turn = std::make_shared<async::Signal>();
+  auto turn = std::make_shared<async::Event>();
   const auto waiting = waiting_.emplace(rank, turn);
   std::exception_ptr cancelled;
   try {

@@ -2,7 +2,7 @@
 // Places for operations of one kind, as many as an AdaptiveLimit finds good. Control thread only.
 #pragma once
 
-#include "base/async/coordinate.h"
+#include "base/async/event.h"
 #include "base/clock.h"
 #include "lifecycle/executor/adaptive_limit.h"
 #include "lifecycle/executor/backlog.h"
@@ -36,7 +36,7 @@ class TunedPlaces {
   Backlog* backlog_ = nullptr;  ///< of the io_context that asked last
   AdaptiveLimit limit_;
   std::size_t under_way_ = 0;
-  std::multimap<std::size_t, std::shared_ptr<async::Signal>> waiting_;  ///< by rank
+  std::multimap<std::size_t, std::shared_ptr<async::Event>> waiting_;  ///< by rank
 };
 
 /// Runs `work` in a place.

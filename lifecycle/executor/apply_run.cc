@@ -7,6 +7,7 @@
 // anything, so the run cannot lock up.
 #include "lifecycle/executor/apply_run.h"
 
+#include "base/async/await_all.h"
 #include "base/async/deadline.h"
 #include "base/io/crypto.h"
 #include "base/log.h"
@@ -213,7 +214,7 @@ Task<void> ApplyRun::lookAtOrphan(Intent intent) {
 }
 
 Task<void> ApplyRun::runSubject(std::vector<std::size_t> steps) {
-  co_await places_.take();
+  co_await places_.acquire();
   std::exception_ptr cancelled;
   try {
     co_await walk(std::move(steps));
@@ -273,7 +274,7 @@ Task<ApplyRun::Missing> ApplyRun::awaitNeeds(std::size_t index) {
           0, {}, EventKind::ActionWaiting, action.facet.subject, action.id, "waits for " + need});
       places_.release();
       co_await other.settled.wait();
-      co_await places_.take();
+      co_await places_.acquire();
     }
     if (other.state != StepState::Done)
       co_return Missing{fmt::format("not started, because {} is not done", need),

@@ -3,6 +3,8 @@
 // Internal to lifecycle/.
 #pragma once
 
+#include "base/async/event.h"
+#include "base/async/semaphore.h"
 #include "lifecycle/executor/action_run.h"
 #include "lifecycle/executor/adaptive_semaphore.h"
 
@@ -43,7 +45,7 @@ class ApplyRun {
   enum class StepState { Waiting, Done, Failed, Blocked, Skipped, Held };
   struct Step {
     StepState state = StepState::Waiting;
-    async::Signal settled;
+    async::Event settled;
   };
   Result<void> adoptIntents(std::vector<Intent>& orphans);
   Task<void> settleOrphan(Intent intent);
@@ -73,7 +75,7 @@ class ApplyRun {
   std::vector<Step> steps_;
   std::unordered_map<std::string, std::size_t> index_;  ///< action id → step
   std::unordered_map<std::string, Intent> open_;        ///< action id → intent to take up
-  async::Places places_;
+  async::Semaphore places_;
   ClaimKeeper claims_;
   Request request_;
   ApplyReport report_;

@@ -2,7 +2,9 @@
 // Engine: observing, and the way into a run.
 #include "lifecycle/executor/engine.h"
 
+#include "base/async/await_all.h"
 #include "base/async/deadline.h"
+#include "base/async/semaphore.h"
 #include "base/json_input.h"
 #include "base/log.h"
 #include "lifecycle/executor/apply_run.h"
@@ -43,7 +45,7 @@ class Observation {
 
  private:
   Task<void> read(Subject subject) {
-    co_await places_.take();
+    co_await places_.acquire();
     std::exception_ptr cancelled;
     try {
       for (Phase* phase : services_.phases) {
@@ -120,7 +122,7 @@ class Observation {
 
   const Services& services_;
   FactSet& facts_;
-  async::Places places_;
+  async::Semaphore places_;
   std::vector<Fact> batch_;
   std::optional<Error> trouble_;
 };

@@ -2,7 +2,7 @@
 // The course of a rollout: waves, gates, orders.
 #include "lifecycle/rollout/runner.h"
 
-#include "base/async/coordinate.h"
+#include "base/async/await_all.h"
 #include "lifecycle/rollout/gate.h"
 
 #include <algorithm>

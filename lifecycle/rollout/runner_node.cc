@@ -2,7 +2,7 @@
 // One node of a rollout: out, changed, back; and what its pool says of everybody else.
 #include "lifecycle/rollout/runner.h"
 
-#include "base/async/coordinate.h"
+#include "base/async/await_all.h"
 #include "base/async/deadline.h"
 #include "lifecycle/executor/exception_boundary.h"
 #include "lifecycle/rollout/freeze.h"

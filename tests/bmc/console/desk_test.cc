@@ -48,7 +48,7 @@ class DeskTest : public testing::Test {
   }
   void pass(std::chrono::milliseconds time) { loop.run(passing(loop.clock, time)); }
   static Task<bool> passing(Clock& clock, std::chrono::milliseconds time) {
-    co_return co_await clock.rest(time);
+    co_return co_await clock.waitFor(time);
   }
   std::vector<std::string> kept() {
     std::vector<std::string> out;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/async/await_all.h"
 #include "base/async/deadline.h"
 #include "lifecycle/executor/adaptive_semaphore.h"
 #include "tests/lifecycle/cliff_world.h"

@@ -2,6 +2,7 @@
 // Journal: many writes, one commit; an answer only when it is durable; a write that fails harms
 // nobody else.
 #include "lifecycle/store/journal.h"
+#include "base/async/await_all.h"
 #include "tests/fakes/memory_store.h"
 #include "tests/lifecycle/virtual_time.h"
 #include "tests/run_async.h"
