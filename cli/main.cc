@@ -150,7 +150,7 @@ void addLifecycle(CLI::App& app, Parsed& p) {
   addKeys(app, p);
   auto* wipe_command =
       sub(app, "wipe", "Allow that these nodes' disks are wiped once (journaled)", p,
-          [&p] { return allowWipe(p.options, p.selection.nodes, p.reason, p.wipe_data); });
+          [&p] { return grantWipe(p.options, p.selection.nodes, p.reason, p.wipe_data); });
   wipe_command->add_option("nodes", p.selection.nodes, "Hostlist")->required();
   wipe_command->add_option("--reason", p.reason, "Why; kept in the journal")->required();
   wipe_command->add_flag(

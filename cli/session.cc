@@ -10,21 +10,21 @@
 
 namespace muster::cli {
 
-Result<std::unique_ptr<lifecycle::LiveCluster>> liveCluster(const app::Options& options) {
+Result<std::unique_ptr<lifecycle::EffectiveCluster>> liveCluster(const app::Options& options) {
   TRY(declared, app::loadCluster(options));
-  auto live = std::make_unique<lifecycle::LiveCluster>(std::move(declared));
+  auto live = std::make_unique<lifecycle::EffectiveCluster>(std::move(declared));
   if (std::error_code ignored;
       options.store.empty() && !std::filesystem::exists(options.state / "muster.db", ignored))
     return live;
   TRY(store, lifecycle::openStore(options.storeUrl()));
-  TRY_OK(lifecycle::layRollouts(*live, *store));
+  TRY_OK(lifecycle::applyOverlays(*live, *store));
   return live;
 }
 
 Session::Session(ProgressView::Style style) : view(std::cout, style) {}
 
 Result<std::unique_ptr<Session>> Session::open(const app::Options& options,
-                                               std::unique_ptr<lifecycle::LiveCluster> live,
+                                               std::unique_ptr<lifecycle::EffectiveCluster> live,
                                                app::Role role, bool quiet) {
   auto session = std::make_unique<Session>(ProgressView::styleFor(options.json));
   session->live = std::move(live);
@@ -38,13 +38,13 @@ Result<std::unique_ptr<Session>> Session::open(const app::Options& options,
                                            if (!quiet) view->show(event);
                                          }));
   session->controller = std::move(controller);
-  TRY(rollouts, lifecycle::rolloutsMark(session->controller->store()));
+  TRY(rollouts, lifecycle::overlaysMark(session->controller->store()));
   session->rollouts = std::move(rollouts);
   return session;
 }
 
-Result<std::unique_ptr<Session>> Session::openStored(const app::Options& options,
-                                                     std::unique_ptr<lifecycle::LiveCluster> live) {
+Result<std::unique_ptr<Session>> Session::openStored(
+    const app::Options& options, std::unique_ptr<lifecycle::EffectiveCluster> live) {
   auto session = std::make_unique<Session>(ProgressView::Style::Lines);
   session->live = std::move(live);
   TRY(found, lab::find(options.labFolder(session->cluster())));

@@ -14,11 +14,11 @@ namespace muster::cli {
 
 /// The declared inventory with what the store's rollouts have made of it. A store that is not there
 /// yet has none.
-Result<std::unique_ptr<lifecycle::LiveCluster>> liveCluster(const app::Options& options);
+Result<std::unique_ptr<lifecycle::EffectiveCluster>> liveCluster(const app::Options& options);
 
 struct Session {
-  std::unique_ptr<lifecycle::LiveCluster> live;
-  std::string rollouts;  ///< lifecycle::rolloutsMark when the cluster was laid
+  std::unique_ptr<lifecycle::EffectiveCluster> live;
+  std::string rollouts;  ///< lifecycle::overlaysMark when the cluster was laid
   std::optional<lab::LabHandle> lab;
   ProgressView view;
   std::unique_ptr<app::Controller> controller;
@@ -29,11 +29,11 @@ struct Session {
   /// `quiet`: what is seen on the way is not shown, standard output belongs to the command's own
   /// answer.
   static Result<std::unique_ptr<Session>> open(const app::Options& options,
-                                               std::unique_ptr<lifecycle::LiveCluster> live,
+                                               std::unique_ptr<lifecycle::EffectiveCluster> live,
                                                app::Role role, bool quiet);
   /// Nothing is observed and nothing started: what the store knows.
-  static Result<std::unique_ptr<Session>> openStored(const app::Options& options,
-                                                     std::unique_ptr<lifecycle::LiveCluster> live);
+  static Result<std::unique_ptr<Session>> openStored(
+      const app::Options& options, std::unique_ptr<lifecycle::EffectiveCluster> live);
 };
 
 /// The nodes of a hostlist; empty text: none. Errors: InvalidInput (no hostlist), NotFound (not in

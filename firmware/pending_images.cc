@@ -22,7 +22,7 @@ bool holds(const std::vector<Target>& images, const Target& image) {
 
 /// What was true after an earlier one says nothing of this.
 std::string takenBackSince(WallTime at) {
-  return fmt::format("{}, since {}", lifecycle::kNothingLeft, muster::toString(at));
+  return fmt::format("{}, since {}", lifecycle::kNoOrphanedOperation, muster::toString(at));
 }
 
 std::vector<Target> imagesOf(const Progress& way) {
@@ -54,7 +54,7 @@ Left leftOn(const lifecycle::FactSet& facts, const lifecycle::Subject& subject, 
   Left left;
   std::vector<std::pair<WallTime, Progress>> ways;
   for (const auto& fact : facts.view(subject)) {
-    if (!tellsOfLeft(fact.facet) || fact.value == lifecycle::kNothingLeft ||
+    if (!tellsOfLeft(fact.facet) || fact.value == lifecycle::kNoOrphanedOperation ||
         fact.observed_at >= before)
       continue;
     const auto bar = fact.value.find('|');

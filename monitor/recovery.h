@@ -4,7 +4,7 @@
 //
 //   retry → new-session → bmc-reset → power-cycle → ac-cycle → quarantine
 //
-// The inventory says which of them need no person (keep.recovery). Each step is an action of its
+// The inventory says which of them need no person (monitor.recovery). Each step is an action of its
 // own in the journal with its own proof (the BMC answers, the power is on), and after each the
 // failed action is tried again: only its success is success. Which step is next is read from the
 // journal, so that neither a crash nor another controller loses count, and no step is taken twice

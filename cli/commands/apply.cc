@@ -49,7 +49,7 @@ int finish(Session& session, const app::Options& options, WallTime started, int 
 Result<int> converge(Session& session, const app::Options& options, const Selection& selection) {
   int waits = 0;
   for (int round = 0; round < kMaxRounds; ++round) {
-    TRY(rollouts, lifecycle::rolloutsMark(session.controller->store()));
+    TRY(rollouts, lifecycle::overlaysMark(session.controller->store()));
     if (rollouts != session.rollouts)
       return fail(ErrorCode::Conflict,
                   "a rollout has gone on while this ran; start it again to go on from there");

@@ -52,7 +52,7 @@ int keyShow(const app::Options& options, const std::string& purpose);
 int keyRotate(const app::Options& options, const KeyFlags& flags);
 int auditArchive(const app::Options& options, const std::string& before,
                  const std::filesystem::path& file);
-int allowWipe(const app::Options& options, const std::string& nodes, const std::string& reason,
+int grantWipe(const app::Options& options, const std::string& nodes, const std::string& reason,
               bool data);
 struct EraseFlags {
   std::string node, confirm, reason;

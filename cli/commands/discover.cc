@@ -31,7 +31,7 @@ constexpr std::chrono::seconds kOdditiesEvery{60};  ///< while it is watched
 
 std::string orDash(const std::string& text) { return text.empty() ? "-" : text; }
 
-void printList(const discovery::Book& book, const inventory::Cluster& cluster) {
+void printList(const discovery::MachineRegistry& book, const inventory::Cluster& cluster) {
   if (book.machines().empty())
     std::cout << "nothing was seen yet: muster discover scan, or muster discover watch\n";
   for (const auto& machine : book.machines()) {
@@ -43,11 +43,11 @@ void printList(const discovery::Book& book, const inventory::Cluster& cluster) {
                                machine.gpus.empty() ? "" : "  ", machine.gpuText());
     if (!machine.note.empty()) std::cout << "    " << machine.note << "\n";
   }
-  for (const auto& odd : discovery::oddities(book.machines(), cluster))
+  for (const auto& odd : discovery::anomalies(book.machines(), cluster))
     std::cout << fmt::format("finding: {} ({}): {}\n", odd.what, odd.where, odd.what_to_do);
 }
 
-void printJson(const discovery::Book& book, const inventory::Cluster& cluster) {
+void printJson(const discovery::MachineRegistry& book, const inventory::Cluster& cluster) {
   nlohmann::json out{{"machines", nlohmann::json::array()}, {"findings", nlohmann::json::array()}};
   for (const auto& machine : book.machines()) {
     auto json = toJson(machine);
@@ -56,16 +56,16 @@ void printJson(const discovery::Book& book, const inventory::Cluster& cluster) {
     json["state"] = node ? "node" : machine.approved() ? "approved" : "unknown";
     out["machines"].push_back(std::move(json));
   }
-  for (const auto& odd : discovery::oddities(book.machines(), cluster))
+  for (const auto& odd : discovery::anomalies(book.machines(), cluster))
     out["findings"].push_back(
         {{"what", odd.what}, {"where", odd.where}, {"what_to_do", odd.what_to_do}});
   std::cout << jsonText(out, 2) << "\n";
 }
 
 Result<void> keepOddities(Discovery& home) {
-  TRY(book, discovery::Book::read(*home.store));
-  return discovery::keepFindings(*home.store, discovery::oddities(book.machines(), home.cluster),
-                                 home.clock.now());
+  TRY(book, discovery::MachineRegistry::read(*home.store));
+  return discovery::updateFindings(*home.store, discovery::anomalies(book.machines(), home.cluster),
+                                   home.clock.now());
 }
 
 /// Scans and keeps what was seen, each machine at once: an interrupted scan has not been for
@@ -79,8 +79,8 @@ Result<discovery::ScanReport> runScan(Discovery& home, const discovery::Ranges& 
       port,         std::move(approve)};
   std::optional<Error> broken;
   auto seen = [&](discovery::Machine machine) {
-    const auto kept =
-        discovery::changeBook(*home.store, [&](discovery::Book& book) -> Result<void> {
+    const auto kept = discovery::updateRegistry(
+        *home.store, [&](discovery::MachineRegistry& book) -> Result<void> {
           TRY_OK(book.note(machine, home.clock.now()));
           discovery::applyRules(book, home.cluster);
           return {};
@@ -99,7 +99,7 @@ Result<discovery::ScanReport> runScan(Discovery& home, const discovery::Ranges& 
 int discoverList(const app::Options& options, const DiscoverFlags&) {
   auto home = Discovery::open(options);
   if (!home) return report(home.error());
-  const auto book = discovery::Book::read(*(*home)->store);
+  const auto book = discovery::MachineRegistry::read(*(*home)->store);
   if (!book) return report(book.error());
   options.json ? printJson(*book, (*home)->cluster) : printList(*book, (*home)->cluster);
   return kOk;
@@ -120,7 +120,7 @@ int discoverScan(const app::Options& options, const DiscoverFlags& flags) {
   const auto done =
       runScan(**home, *ranges, static_cast<std::uint16_t>(flags.port), std::move(*approve));
   if (!done) return report(done.error());
-  const auto book = discovery::Book::read(*(*home)->store);
+  const auto book = discovery::MachineRegistry::read(*(*home)->store);
   if (!book) return report(book.error());
   if (options.json) {
     printJson(*book, (*home)->cluster);
@@ -154,8 +154,9 @@ int discoverWatch(const app::Options& options, const DiscoverFlags& flags) {
   std::set<std::string> said;
   auto look_again = home.clock.steady();
   auto note = [&](const discovery::Machine& machine) {
-    const auto kept = discovery::changeBook(
-        *home.store, [&](discovery::Book& book) { return book.note(machine, home.clock.now()); });
+    const auto kept = discovery::updateRegistry(*home.store, [&](discovery::MachineRegistry& book) {
+      return book.note(machine, home.clock.now());
+    });
     if (!kept) std::cerr << "muster: " << kept.error().str() << "\n";
     if (home.clock.steady() >= look_again) {
       look_again = home.clock.steady() + kOdditiesEvery;

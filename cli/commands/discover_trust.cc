@@ -44,7 +44,7 @@ Result<discovery::Approver> certificateApprover(Discovery& home, const app::Opti
     approved = std::move(parsed);
   }
   for (const auto& fingerprint : flags.trusted) TRY_OK(approved.add(fingerprint));
-  TRY(book, discovery::Book::read(*home.store));
+  TRY(book, discovery::MachineRegistry::read(*home.store));
   const bool must_be_declared = home.cluster.bmc_trust == inventory::BmcTrustPolicy::Declared;
   return discovery::Approver([approved = std::move(approved), book = std::move(book),
                               must_be_declared, ask = mayAsk(options),

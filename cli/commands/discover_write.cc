@@ -101,7 +101,7 @@ int discoverApprove(const app::Options& options, const DiscoverFlags& flags) {
         Error(ErrorCode::InvalidInput, "--as and --mac are for one machine, by its name"));
   std::vector<std::string> approved;
   const auto changed =
-      discovery::changeBook(*home.store, [&](discovery::Book& book) -> Result<void> {
+      discovery::updateRegistry(*home.store, [&](discovery::MachineRegistry& book) -> Result<void> {
         approved.clear();
         const discovery::Approval approval{flags.profile, flags.rack, flags.as, mac,
                                            app::userName()};
@@ -138,8 +138,8 @@ int discoverForget(const app::Options& options, const DiscoverFlags& flags) {
     const auto gone = (*home)->store->putValue("discover.machines", "");
     return gone ? kOk : report(gone.error());
   }
-  const auto changed =
-      discovery::changeBook(*(*home)->store, [&](discovery::Book& book) -> Result<void> {
+  const auto changed = discovery::updateRegistry(
+      *(*home)->store, [&](discovery::MachineRegistry& book) -> Result<void> {
         for (const auto& word : flags.words) {
           TRY_OK(book.find(word));
           book.forget(word);
@@ -167,7 +167,7 @@ int discoverWrite(const app::Options& options, const DiscoverFlags& flags) {
   discovery::Rows rows;
   std::vector<std::string> unseen;
   const auto changed =
-      discovery::changeBook(*home.store, [&](discovery::Book& book) -> Result<void> {
+      discovery::updateRegistry(*home.store, [&](discovery::MachineRegistry& book) -> Result<void> {
         discovery::applyRules(book, home.cluster);
         std::map<std::string, discovery::CsvFields> extras;
         TRY(missing, discovery::applyList(book, list, flags.adopt.string(),
@@ -192,8 +192,9 @@ int discoverWrite(const app::Options& options, const DiscoverFlags& flags) {
     for (const auto& machine : changed->machines())
       for (const auto& [bmc, node] : rows.adopted)
         if (machine.bmc == bmc && !machine.credential.empty())
-          if (auto kept = bmc::inheritPin(
-                  *home.store, discovery::strangerKey(bmc, machine.credential), NodeName(node));
+          if (auto kept =
+                  bmc::inheritPin(*home.store, discovery::undeclaredBmcKey(bmc, machine.credential),
+                                  NodeName(node));
               !kept)
             return report(kept.error());
   }

@@ -35,16 +35,17 @@ static_assert(std::atomic<bool>::is_always_lock_free, "a signal's handler sets i
 
 /// What one shift leaves to the next.
 struct Handover {
-  std::unique_ptr<lifecycle::LiveCluster> live;  ///< read and found good already; null: read it
-  std::string rollouts;  ///< lifecycle::rolloutsMark from before `live` was read
+  std::unique_ptr<lifecycle::EffectiveCluster>
+      live;              ///< read and found good already; null: read it
+  std::string rollouts;  ///< lifecycle::overlaysMark from before `live` was read
   provision::RunningDnsmasq
       dnsmasq;      ///< runs on, so that machines that boot meanwhile are answered
   std::string why;  ///< for the operator
 };
 
 /// An inventory that cannot be read does not end the shift: what was declared before is kept.
-std::unique_ptr<lifecycle::LiveCluster> readAgain(const app::Options& options,
-                                                  app::Controller& controller) {
+std::unique_ptr<lifecycle::EffectiveCluster> readAgain(const app::Options& options,
+                                                       app::Controller& controller) {
   auto next = liveCluster(options);
   if (!next) {
     report(next.error());
@@ -66,7 +67,7 @@ Result<std::string> rolloutsNow(const app::Options& options) {
       options.store.empty() && !std::filesystem::exists(options.state / "muster.db", ignored))
     return std::string();
   TRY(store, lifecycle::openStore(options.storeUrl()));
-  return lifecycle::rolloutsMark(*store);
+  return lifecycle::overlaysMark(*store);
 }
 
 /// Ends when the shift has to: somebody else's turn, SIGHUP, or a rollout of another host that has
@@ -83,7 +84,7 @@ Task<Handover> endOfShift(app::Options options, app::Controller& controller, std
     std::optional<std::string> moved;
     if (is_told || controller.clock().steady() >= look_at) {
       look_at = controller.clock().steady() + kLookForRollouts;
-      if (auto mark = lifecycle::rolloutsMark(controller.store()); mark && *mark != rollouts)
+      if (auto mark = lifecycle::overlaysMark(controller.store()); mark && *mark != rollouts)
         moved = std::move(*mark);
     }
     if (is_told || moved) {
@@ -115,11 +116,11 @@ Task<void> exportAuditHeads(app::Controller& controller) {
 
 Async<Handover> keepUntilAsked(app::Controller& controller, lifecycle::EventSink sink,
                                app::Options options, std::string rollouts,
-                               std::shared_ptr<monitor::Memory> memory) {
+                               std::shared_ptr<monitor::RetryState> memory) {
   using namespace asio::experimental::awaitable_operators;
-  auto services = controller.keeperServices(std::move(sink));
+  auto services = controller.monitorServices(std::move(sink));
   services.memory = std::move(memory);
-  monitor::Keeper keeper(std::move(services));
+  monitor::Monitor keeper(std::move(services));
   auto work = keeper.run();
   auto end = endOfShift(std::move(options), controller, std::move(rollouts));
   auto watch = controller.watchStalls();
@@ -139,7 +140,7 @@ Result<bool> serveInTurn(const app::Options& options, const inventory::Cluster& 
   TRY(holder, app::holderOf(options.state, app::hostName()));
   return app::standBy(
       options, cluster, holder, [&options] { return app::isAskedFor(options.state); },
-      [&waited](const lifecycle::SiteHolder& other) {
+      [&waited](const lifecycle::Leader& other) {
         waited = true;
         std::cout << fmt::format("muster keep: stands by; {} serves, at {}", other.holder,
                                  other.address)
@@ -149,7 +150,7 @@ Result<bool> serveInTurn(const app::Options& options, const inventory::Cluster& 
 
 /// Answers what the next shift gets. Errors: the shift could not begin
 Result<Handover> shift(const app::Options& options, Handover earlier,
-                       std::shared_ptr<monitor::Memory> memory) {
+                       std::shared_ptr<monitor::RetryState> memory) {
   TRY(turn, app::takeKeepersTurn(options.state));
   auto live = std::move(earlier.live);
   const auto read = [&]() -> Result<void> {
@@ -193,7 +194,7 @@ int keep(const app::Options& options) {
   startLog(options.state / "muster.log", LogLevel::Info);
   bool begun = false;
   Handover next;
-  const auto memory = std::make_shared<monitor::Memory>();
+  const auto memory = std::make_shared<monitor::RetryState>();
   while (true) {
     auto end = shift(options, std::move(next), memory);
     if (!end && !begun)

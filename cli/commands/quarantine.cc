@@ -53,7 +53,7 @@ int quarantineHold(const app::Options& options, const std::string& nodes,
   lifecycle::Quarantine quarantine(**store);
   for (const auto& name : *names) {
     const auto held =
-        quarantine.hold(NodeName(name), {SystemClock().now(), app::actorText(), reason, ""});
+        quarantine.add(NodeName(name), {SystemClock().now(), app::actorText(), reason, ""});
     if (!held) return report(held.error());
     std::cout << fmt::format("{}: {}\n", name,
                              *held ? "in quarantine; `muster keep` or `muster apply` drains it"
@@ -91,8 +91,8 @@ int quarantineLift(const app::Options& options, const std::string& node,
             revokeProof(options, **store, NodeName(node), app::actorText(), reason);
         !revoked)
       return report(revoked.error());
-  const auto lifted = lifecycle::Quarantine(**store).lift(NodeName(node), app::actorText(), reason,
-                                                          SystemClock().now());
+  const auto lifted = lifecycle::Quarantine(**store).remove(NodeName(node), app::actorText(),
+                                                            reason, SystemClock().now());
   if (!lifted) return report(lifted.error());
   std::cout << fmt::format(
       "{} is out of quarantine; `muster apply --nodes {}` validates it anew and joins it\n", node,

@@ -20,9 +20,9 @@
 namespace muster::cli {
 namespace {
 
-using lifecycle::RolloutBook;
+using lifecycle::RolloutDirection;
+using lifecycle::RolloutRecord;
 using lifecycle::RolloutState;
-using lifecycle::RolloutWay;
 
 constexpr std::size_t kMaxChangeBytes = 1 << 20;
 
@@ -33,7 +33,8 @@ struct Source {
 };
 
 Result<Source> sourceOf(const app::Options& options, const RolloutFlags& flags,
-                        const lifecycle::LiveCluster& live, const std::vector<NodeName>& nodes) {
+                        const lifecycle::EffectiveCluster& live,
+                        const std::vector<NodeName>& nodes) {
   if (flags.change.empty() == flags.driver.empty())
     return fail(ErrorCode::InvalidInput,
                 "say what changes, in one way: --change FILE or --driver NAME");
@@ -49,7 +50,8 @@ Result<Source> sourceOf(const app::Options& options, const RolloutFlags& flags,
   return Source{std::move(text), options.inventory};
 }
 
-Result<inventory::Change> readChange(const Source& source, const lifecycle::LiveCluster& live) {
+Result<inventory::Change> readChange(const Source& source,
+                                     const lifecycle::EffectiveCluster& live) {
   auto loaded = inventory::loadChangeText(source.text, source.file, live.cluster());
   for (const auto& one : loaded.diagnostics.all()) std::cerr << one.str() << '\n';
   if (!loaded.change)
@@ -84,8 +86,8 @@ int codeOf(RolloutState state) {
 }
 
 /// Runs it in the foreground until it stops by itself, and shows where it stands then.
-Result<int> carryOn(Session& session, const app::Options& options, RolloutBook& book,
-                    RolloutWay way) {
+Result<int> carryOn(Session& session, const app::Options& options, RolloutRecord& book,
+                    RolloutDirection direction) {
   auto& controller = *session.controller;
   const lifecycle::EventSink show = [&session](const lifecycle::Event& event) {
     session.view.show(event);
@@ -94,14 +96,15 @@ Result<int> carryOn(Session& session, const app::Options& options, RolloutBook& 
       {*session.live, controller.engine(), controller.phases(), controller.store(),
        controller.clock(), options.json ? nullptr : show, fabric::leavesOf},
       book);
-  TRY_OK(controller.run(runner.run(way)));
+  TRY_OK(controller.run(runner.run(direction)));
   session.view.finish();
   const auto& rollout = book.rollout();
   std::cout << (options.json ? rolloutJson(book, {}) : rolloutText(book, {}));
-  if (rollout.state == RolloutState::RolledBack && book.count(lifecycle::NodeState::Stuck) > 0)
+  if (rollout.state == RolloutState::RolledBack &&
+      book.count(lifecycle::RolloutNodeState::RollbackFailed) > 0)
     return int{kWorkLeft};
-  if (rollout.state == RolloutState::Done && (book.count(lifecycle::NodeState::Failed) > 0 ||
-                                              book.count(lifecycle::NodeState::Skipped) > 0))
+  if (rollout.state == RolloutState::Done && (book.count(lifecycle::RolloutNodeState::Failed) > 0 ||
+                                              book.count(lifecycle::RolloutNodeState::Skipped) > 0))
     return int{kWorkLeft};
   return codeOf(rollout.state);
 }
@@ -114,7 +117,7 @@ Result<lifecycle::FactSet> lookAt(Session& session, const std::vector<NodeName>&
   return session.controller->run(session.controller->observe(std::move(policy)));
 }
 
-std::vector<NodeName> nodesOf(const RolloutBook& book) {
+std::vector<NodeName> nodesOf(const RolloutRecord& book) {
   std::vector<NodeName> out;
   for (const auto& [node, progress] : book.progress()) out.push_back(node);
   return out;
@@ -131,7 +134,7 @@ Result<int> start(const app::Options& options, const RolloutFlags& flags) {
   TRY(session, Session::open(options, std::move(live),
                              flags.dry_run ? app::Role::Looks : app::Role::Acts, options.json));
   auto& controller = *session->controller;
-  if (!flags.dry_run) TRY_OK(lifecycle::dropAbsorbed(*session->live, controller.store()));
+  if (!flags.dry_run) TRY_OK(lifecycle::dropMerged(*session->live, controller.store()));
   TRY(facts, lookAt(*session, nodes));
   TRY(book, lifecycle::draftRollout(*session->live, controller.phases(), controller.store(), facts,
                                     {id, controller.clock().now(), app::userName(), app::hostName(),
@@ -145,7 +148,7 @@ Result<int> start(const app::Options& options, const RolloutFlags& flags) {
   }
   TRY_OK(book.begin());
   if (!options.json) {
-    TRY(kept, monitor::keepStatus(controller.store(), controller.clock().now()));
+    TRY(kept, monitor::monitorStatus(controller.store(), controller.clock().now()));
     TRY(holder, app::holderOf(options.state, app::hostName()));
     std::cout << frozenText(book)
               << monitor::watchDuringRollout({app::hasSeveralControllers(session->cluster()),
@@ -153,14 +156,14 @@ Result<int> start(const app::Options& options, const RolloutFlags& flags) {
                                              kept)
               << std::endl;
   }
-  return carryOn(*session, options, book, RolloutWay::Forward);
+  return carryOn(*session, options, book, RolloutDirection::Forward);
 }
 
-Result<RolloutBook> chosen(lifecycle::Store& store, const RolloutFlags& flags) {
-  if (flags.id.empty()) return RolloutBook::current(store);
-  auto book = RolloutBook::open(store, flags.id);
+Result<RolloutRecord> chosen(lifecycle::Store& store, const RolloutFlags& flags) {
+  if (flags.id.empty()) return RolloutRecord::current(store);
+  auto book = RolloutRecord::open(store, flags.id);
   if (book || book.error().code() != ErrorCode::NotFound) return book;
-  TRY(ids, RolloutBook::list(store));
+  TRY(ids, RolloutRecord::list(store));
   return fail(ErrorCode::NotFound,
               fmt::format("there is no rollout {}; those that lie over the inventory: {}", flags.id,
                           ids.empty() ? "none" : fmt::format("{}", fmt::join(ids, ", "))));
@@ -170,13 +173,13 @@ Result<int> resume(const app::Options& options, const RolloutFlags& flags) {
   TRY(live, liveCluster(options));
   TRY(session, Session::open(options, std::move(live), app::Role::Acts, options.json));
   auto& controller = *session->controller;
-  TRY(book, RolloutBook::current(controller.store()));
+  TRY(book, RolloutRecord::current(controller.store()));
   const auto accepted = flags.accept_reason.empty()
                             ? ""
                             : fmt::format("{}: {}", app::actorText(), flags.accept_reason);
-  TRY(way, lifecycle::prepareResume(book, accepted));
+  TRY(direction, lifecycle::prepareResume(book, accepted));
   TRY_OK(lookAt(*session, nodesOf(book)));
-  return carryOn(*session, options, book, way);
+  return carryOn(*session, options, book, direction);
 }
 
 /// The store without a controller. Errors: NotFound when nothing was done yet
@@ -209,7 +212,7 @@ Result<int> rollback(const app::Options& options, const RolloutFlags& flags) {
     TRY_OK(book.save(std::move(next)));
   }
   TRY_OK(lookAt(*session, nodesOf(book)));
-  return carryOn(*session, options, book, RolloutWay::Back);
+  return carryOn(*session, options, book, RolloutDirection::Back);
 }
 
 Result<int> status(const app::Options& options, const RolloutFlags& flags) {
@@ -217,7 +220,7 @@ Result<int> status(const app::Options& options, const RolloutFlags& flags) {
   TRY(book, chosen(*store, flags));
   TRY(order, book.order());
   std::cout << (options.json ? rolloutJson(book, order) : rolloutText(book, order));
-  TRY(ids, RolloutBook::list(*store));
+  TRY(ids, RolloutRecord::list(*store));
   std::erase(ids, book.rollout().id);
   if (!options.json && !ids.empty())
     std::cout << fmt::format(
@@ -230,7 +233,7 @@ Result<int> status(const app::Options& options, const RolloutFlags& flags) {
 /// running it; keep has the lock all the time and runs no rollout.
 Result<int> order(const app::Options& options, lifecycle::Order what) {
   TRY(store, openStored(options));
-  TRY(book, RolloutBook::current(*store));
+  TRY(book, RolloutRecord::current(*store));
   std::optional<io::FileLock> lock;
   if (options.store.empty())
     if (auto taken = app::askForTurn(options.state)) lock.emplace(std::move(*taken));

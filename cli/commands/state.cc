@@ -22,7 +22,7 @@ namespace {
 constexpr std::chrono::milliseconds kWatchPeriod{500};
 
 struct Looking {
-  std::unique_ptr<lifecycle::LiveCluster> live;
+  std::unique_ptr<lifecycle::EffectiveCluster> live;
   std::optional<lab::LabHandle> lab;
   std::unique_ptr<app::Controller> controller;
   const inventory::Cluster& cluster() const { return live->cluster(); }
@@ -64,8 +64,8 @@ Result<std::vector<StatusRow>> statusRows(Looking& looking) {
     };
     const auto certificate = value("certificate");
     rows.push_back({node.name.str(),
-                    lifecycle::roadWord(subject, facts, looking.controller->goals(subject, facts),
-                                        findings, mine),
+                    lifecycle::nodeState(subject, facts, looking.controller->goals(subject, facts),
+                                         findings, mine),
                     value("pool"), std::string(cutToBytes(value("image"), 24)),
                     certificate.substr(0, certificate.find(':')), findings.size()});
   }
@@ -97,7 +97,7 @@ std::string statusJson(const std::vector<StatusRow>& rows) {
 /// Where no keep runs: why, when a rollout is the reason. A standby of the site does not watch
 /// either.
 std::string standsAsideFor(lifecycle::Store& store) {
-  const auto book = lifecycle::RolloutBook::current(store);
+  const auto book = lifecycle::RolloutRecord::current(store);
   if (!book || book->rollout().state != lifecycle::RolloutState::Running) return {};
   return fmt::format(
       "keep: stands aside while rollout {} runs; health and certificates of the other nodes are "
@@ -108,7 +108,7 @@ std::string standsAsideFor(lifecycle::Store& store) {
 /// Of several hosts; empty: there is one.
 std::string whoServes(const inventory::Cluster& cluster, lifecycle::Store& store) {
   if (!app::hasSeveralControllers(cluster)) return {};
-  const auto holder = lifecycle::siteHolder(store);
+  const auto holder = lifecycle::currentLeader(store);
   if (!holder) return fmt::format("who serves the site is not known: {}\n", holder.error().str());
   return *holder ? fmt::format(
                        "{} serves the site, at {}; only it watches, hosts that stand by do not\n",
@@ -126,8 +126,8 @@ int status(const app::Options& options, bool watch) {
   do {
     const auto rows = statusRows(**looking);
     if (!rows) return report(rows.error());
-    auto kept =
-        monitor::keepStatus((*looking)->controller->store(), (*looking)->controller->clock().now());
+    auto kept = monitor::monitorStatus((*looking)->controller->store(),
+                                       (*looking)->controller->clock().now());
     if (!kept) return report(kept.error());
     stopped = kept->tripped;
     if (options.json && stopped) std::cerr << kept->text;
@@ -157,7 +157,7 @@ int why(const app::Options& options, const std::string& node) {
   auto explanation = lifecycle::explain(*gathered);
   if (!subject.isCluster()) {
     auto standing =
-        lifecycle::standingOf(controller.store(), subject.node(), controller.clock().now());
+        lifecycle::rolloutStatusOf(controller.store(), subject.node(), controller.clock().now());
     if (!standing) return report(standing.error());
     explanation.rollout = std::move(*standing);
   }
@@ -176,7 +176,7 @@ int events(const app::Options& options, const std::string& subject_name, std::si
   return kOk;
 }
 
-int allowWipe(const app::Options& options, const std::string& nodes, const std::string& reason,
+int grantWipe(const app::Options& options, const std::string& nodes, const std::string& reason,
               bool data) {
   const auto cluster = app::loadCluster(options);
   if (!cluster) return report(cluster.error());
@@ -196,7 +196,7 @@ int allowWipe(const app::Options& options, const std::string& nodes, const std::
         !allowed)
       return report(allowed.error());
   for (const auto& name : *names)
-    if (const auto allowed = (*store)->allowWipe(NodeName(name), reason, SystemClock().now());
+    if (const auto allowed = (*store)->grantWipe(NodeName(name), reason, SystemClock().now());
         !allowed)
       return report(allowed.error());
   for (const auto& name : *names) {

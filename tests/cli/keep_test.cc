@@ -39,7 +39,7 @@ TEST_F(KeepCommands, quarantineIsHeldListedAndLiftedForAReason) {
     return folder_.muster({"findings", "gpu001", "--clear", facet, "--reason", "seen"});
   };
   EXPECT_THAT(clear("quarantine").err,
-              HasSubstr("`muster quarantine lift gpu001 --reason TEXT`; nothing was cleared"));
+              HasSubstr("`muster quarantine remove gpu001 --reason TEXT`; nothing was cleared"));
   EXPECT_THAT(clear("image").err, HasSubstr("gpu001 has no finding of facet image"));
   EXPECT_NE(folder_.muster({"findings", "--clear", "quarantine", "--reason", "seen"}).code, kOk)
       << "of which node?";

@@ -164,7 +164,7 @@ struct LifeEnd {
 
 /// What a life does, with the inventory as rollouts have made it.
 using Work = std::function<Async<lifecycle::ApplyReport>(
-    lifecycle::LiveCluster&, lifecycle::Engine&, lifecycle::Store&, const lifecycle::Phases&)>;
+    lifecycle::EffectiveCluster&, lifecycle::Engine&, lifecycle::Store&, const lifecycle::Phases&)>;
 
 LifeEnd live(SimulatedRack& rack, lifecycle::Store& durable, Death death, const Work& work);
 /// Rounds of observe, plan and apply, as `muster apply` does.

@@ -110,7 +110,7 @@ TEST_F(PoolPhaseTest, wantsANodeInQuarantineOutWhateverElseIsTrue) {
   const auto goals = phase_->goals(cluster_, Subject(NodeName("gpu001")), facts);
   ASSERT_EQ(goals.size(), 1u);
   EXPECT_EQ(goals[0].want, "drained");
-  EXPECT_THAT(goals[0].why, HasSubstr("muster quarantine lift gpu001"));
+  EXPECT_THAT(goals[0].why, HasSubstr("muster quarantine remove gpu001"));
   EXPECT_EQ(phase_->goals(cluster_, Subject(NodeName("gpu002")), facts)[0].want, "in");
 }
 
