@@ -241,7 +241,7 @@ std::vector<Contact> contactsOf(Scan& scan) {
 
 }  // namespace
 
-NodeName strangerKey(const std::string& url, const std::string& credential) {
+NodeName undeclaredBmcKey(const std::string& url, const std::string& credential) {
   return NodeName(fmt::format(
       "stranger/{}/{}", url.substr(url.find("//") == std::string::npos ? 0 : url.find("//") + 2),
       credential));

@@ -215,7 +215,7 @@ class FirmwarePhase final : public lifecycle::Phase {
     co_return facts;
   }
 
-  bool drivesOn() const override { return true; }
+  bool resumesAfterMet() const override { return true; }
 
  private:
   static Goal goalOf(const inventory::Cluster& cluster, const Subject& subject,

@@ -396,7 +396,7 @@ Async<io::HttpResponse> RedfishSession::sendInPlace(io::HttpRequest request, boo
   co_await rate_limiter_.next();
   auto send = sendOnce(std::move(request), fresh);
   if (!places) co_return co_await std::move(send);
-  co_await places->take(options_.rank);
+  co_await places->acquire(options_.rank);
   std::exception_ptr called_off;
   try {
     auto response = co_await std::move(send);

@@ -49,7 +49,7 @@ class ConsoleRecorderTest : public testing::Test {
   }
   void pass(std::chrono::milliseconds time) { loop.run(passing(loop.clock, time)); }
   static Task<bool> passing(Clock& clock, std::chrono::milliseconds time) {
-    co_return co_await clock.rest(time);
+    co_return co_await clock.waitFor(time);
   }
   std::vector<std::string> kept() {
     std::vector<std::string> out;

@@ -32,7 +32,7 @@ class QemuConsoleTest : public testing::Test {
     while (true) {
       for (const auto& line : recorder.lastLines(kNode))
         if (line.find(what) != std::string::npos) co_return Result<void>();
-      co_await clock.rest(20ms);
+      co_await clock.waitFor(20ms);
     }
   }
   Async<void> begin(Consoles& recorder) {
@@ -77,7 +77,7 @@ TEST_F(QemuConsoleTest, ATerminalDeviceIsReadToo) {
             device = said.substr(at, said.find(' ', at) - at);
             co_return Result<void>();
           }
-          co_await clock.rest(10ms);
+          co_await clock.waitFor(10ms);
         }
       }(clock, log, device),
       60s));
