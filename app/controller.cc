@@ -337,7 +337,7 @@ Async<std::vector<lifecycle::Fact>> Controller::observePool(lifecycle::Subject s
   co_return std::vector<lifecycle::Fact>{};
 }
 
-monitor::KeeperServices Controller::monitorServices(lifecycle::EventSink sink) {
+monitor::MonitorServices Controller::monitorServices(lifecycle::EventSink sink) {
   lifecycle::Phases light;
   for (const std::string_view name : {"health", "bmc-health", "validate", "pool"})
     for (auto* phase : phases_)

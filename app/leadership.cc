@@ -164,7 +164,7 @@ Result<std::unique_ptr<Leadership>> Leadership::acquire(const Options& options,
     TRY(now, leadership->lease_.take());
     if (now.ours) break;
     leadership->took_over_ = true;
-    if (now.lives)
+    if (now.alive)
       return fail(ErrorCode::Conflict,
                   fmt::format("{} serves the site, at {}: run the command there, or stop muster "
                               "there and wait {} s",
@@ -172,7 +172,7 @@ Result<std::unique_ptr<Leadership>> Leadership::acquire(const Options& options,
     if (!told)
       std::cerr << fmt::format(
           "muster: {} has served the site, at {}; looking for {} s whether it still does\n",
-          now.holder, now.address, lifecycle::kSiteLease.count());
+          now.holder, now.address, lifecycle::kLeaderLease.count());
     std::this_thread::sleep_for(kPollInterval);
   }
   leadership->renewing_ = std::thread([raw = leadership.get()] { raw->renewLoop(); });
@@ -203,9 +203,9 @@ void Leadership::renewLoop() {
     if (done.error().code() == ErrorCode::Conflict) stepDown(done.error().str());
     logWarning("leadership", "the leadership of this host could not be renewed: {}",
                done.error().str());
-    if (clock_.steady() - renewed >= lifecycle::kSiteGivesUp)
+    if (clock_.steady() - renewed >= lifecycle::kLeaderGivesUp)
       stepDown(fmt::format("the store has not answered for {} s: {}",
-                           lifecycle::kSiteGivesUp.count(), done.error().str()));
+                           lifecycle::kLeaderGivesUp.count(), done.error().str()));
   }
 }
 

@@ -168,7 +168,7 @@ Async<Outcome> Installation::stabilize(std::string seen) {
   const auto names = namesOf(progress_.staged, component_.name + " " + component_.version);
   if (clock_.now() < progress_.since + kStabilizeLimit) {
     const auto waited = clock_.now() - progress_.since;
-    co_return Again{lookAgainAfter(waited, kFirstLook, kStabilizePoll),
+    co_return Again{nextPollDelay(waited, kFirstLook, kStabilizePoll),
                     fmt::format("{} to be active: {}", names, seen)};
   }
   std::erase_if(progress_.staged, [this](const Target& target) { return runs(target); });

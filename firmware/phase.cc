@@ -203,7 +203,8 @@ class FirmwarePhase final : public lifecycle::Phase {
     auto facts = seen.value_or(std::vector<Fact>());
     if (released)
       for (const auto& facet : released.mapped().facets)
-        facts.push_back(Fact{subject, facet, lifecycle::kNothingLeft, clock_.now(), "muster", {}});
+        facts.push_back(
+            Fact{subject, facet, lifecycle::kNoOrphanedOperation, clock_.now(), "muster", {}});
     if (cancels)
       facts.push_back(Fact{subject, action.facet.facet, action.to, clock_.now(), "muster", {}});
     if (failed)

@@ -71,7 +71,7 @@ Result<std::optional<Fact>> AgentLiveness::factWhenSilent(const NodeName& node) 
     else if (auto text = textOf(row, "text"); !text.empty())
       symptom.text = std::move(text);  // an earlier process has noticed it first
   }
-  const auto verdict = judge(symptom, 0, cluster_.monitor.symptoms);
+  const auto assessment = assess(symptom, 0, cluster_.monitor.symptoms);
   const json row = {{"symptom", symptom.id},
                     {"device", ""},
                     {"count", 1},

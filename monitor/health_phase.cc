@@ -82,7 +82,7 @@ class HealthPhase final : public Phase {
                                                  const gateway::AgentState& state,
                                                  HealthHistory& history);
   Fact factOf(const inventory::Node& node, const gateway::AgentState& state, std::string_view group,
-              const std::vector<Judged>& all) const;
+              const std::vector<AssessedSymptom>& all) const;
   Goal goalOf(const Subject& subject, const Fact& fact, const inventory::MonitorPolicy& policy,
               int reboots) const;
   std::vector<std::string> resettable(const Action& action, const FactSet& facts,
@@ -96,8 +96,8 @@ class HealthPhase final : public Phase {
   gateway::AgentGateway& agents_;
   Store& store_;
   Clock& clock_;
-  Silence silence_;
-  RestartNotifier ear_;
+  AgentLiveness liveness_;
+  RestartNotifier restart_notifier_;
 };
 
 /// What must be there and cannot be watched is a symptom of its own.
@@ -126,9 +126,10 @@ Result<std::vector<AssessedSymptom>> HealthPhase::assessAll(const inventory::Nod
     const auto life = state.boot_id + (history.knowsGpuReset(state.boot_id)
                                            ? "+reset"
                                            : "");  // what comes back after a reset came back
-    auto verdict = judge(symptom, history.bootsBefore(key, life), cluster_.monitor.symptoms);
-    if (verdict.action >= HealthAction::Reset) news = history.see(key, life, clock_.now()) || news;
-    out.push_back({std::move(symptom), std::move(verdict)});
+    auto assessment = assess(symptom, history.bootsBefore(key, life), cluster_.monitor.symptoms);
+    if (assessment.action >= HealthAction::Reset)
+      news = history.see(key, life, clock_.now()) || news;
+    out.push_back({std::move(symptom), std::move(assessment)});
   }
   if (news) TRY_OK(history.write(store_, node.name));
   // The strongest first, then by name: equal reports give equal facts.

@@ -98,7 +98,7 @@ Task<void> Monitor::pollLoop() {
     auto decided = co_await reconcile();
     if (!decided)
       note("keep could not finish its look: " + decided.error().str() + "; it tries again");
-    if (decided) last_trouble_.clear();
+    if (decided) last_problem_.clear();
     co_await services_.clock.sleep(seconds(services_.cluster.monitor.interval_seconds));
   }
 }
@@ -134,9 +134,9 @@ Result<void> Monitor::applyDecision(const FleetSnapshot& snapshot, const Decisio
   Quarantine quarantine(services_.store);
   for (const auto* list : {&decision.drain, &decision.quarantine})
     for (const auto& exclusion : *list) {
-      if (!exclusion.hold) continue;
-      TRY(is_new, quarantine.hold(exclusion.node,
-                                  {now, "muster monitor", exclusion.reason, exclusion.evidence}));
+      if (!exclusion.quarantine) continue;
+      TRY(is_new, quarantine.add(exclusion.node,
+                                 {now, "muster monitor", exclusion.reason, exclusion.evidence}));
       (void)is_new;
     }
   TRY_OK(quarantine.reconcileFindings());
@@ -251,8 +251,9 @@ Result<void> Monitor::resumeRecovery(const FleetSnapshot& snapshot, Actions& now
       continue;
     const auto* node = services_.cluster.findNode(subject.node());
     if (!node) continue;
-    const bool may_begin = !services_.cluster.monitor.recovery.empty() && takesNoJobs(seen, *node);
-    if (intent.operation.empty() && (!may_begin || isAPersons(seen, node->name, action.id)))
+    const bool may_begin =
+        !services_.cluster.monitor.recovery.empty() && takesNoJobs(snapshot, *node);
+    if (intent.operation.empty() && (!may_begin || isHeldByPerson(snapshot, node->name, action.id)))
       continue;
     if (!now.try_emplace(action.id, action).second) continue;
     if (const auto rung = rungOf(action.facet)) services_.recovery->ask(subject, *rung);
@@ -261,7 +262,7 @@ Result<void> Monitor::resumeRecovery(const FleetSnapshot& snapshot, Actions& now
 }
 
 /// The next step for nodes with an error that take no jobs. What is under way is not stepped over.
-Result<void> Keeper::recover(const Seen& seen, std::map<std::string, Action>& now) {
+Result<void> Monitor::recover(const FleetSnapshot& snapshot, std::map<std::string, Action>& now) {
   if (!services_.recovery || services_.cluster.monitor.recovery.empty()) return {};
   TRY(findings, services_.store.findings(nullptr));
   TRY(held, Quarantine(services_.store).entries());
@@ -276,8 +277,9 @@ Result<void> Keeper::recover(const Seen& seen, std::map<std::string, Action>& no
     if (!node || !takesNoJobs(snapshot, *node)) continue;
     TRY(journal, services_.store.intentsOf(subject, kJournalRead));
     auto step = nextStep(journal, services_.cluster.monitor, services_.clock.now());
-    if (!step || isPatient(step->action.id)) continue;
-    if (isAPersons(seen, node->name, "recovery (" + std::string(toString(step->rung)) + ")"))
+    if (!step || isBackingOff(step->action.id)) continue;
+    if (isHeldByPerson(snapshot, node->name,
+                       "recovery (" + std::string(toString(step->rung)) + ")"))
       continue;
     if (step->rung == inventory::Rung::Quarantine) {
       TRY(is_new, Quarantine(services_.store)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeper: `muster keep`, the controller that stays. It looks often and lightly, takes out of their
+// Monitor: `muster keep`, the controller that stays. It looks often and lightly, takes out of their
 // pools the nodes that may not take jobs, quarantines, and – only where the inventory's `keep` says
 // so – repairs. docs/adr/0015, docs/monitor.md
 //

@@ -21,11 +21,11 @@ Result<MonitorStatus> monitorStatus(Store& store, WallTime now) {
   TRY(text, store.getValue(std::string(kMonitorHeartbeat)));
   TRY(states, Breakers(store).read());
   if (text) {
-    const auto beat = jsonOrNone(*text, kKeptJson);
-    const auto at = beat.is_object() ? parseWallTime(beat.value("at", ""))
-                                     : Result<WallTime>(fail(ErrorCode::Corrupt, "no time"));
+    const auto heartbeat = jsonOrNone(*text, kKeptJson);
+    const auto at = heartbeat.is_object() ? parseWallTime(heartbeat.value("at", ""))
+                                          : Result<WallTime>(fail(ErrorCode::Corrupt, "no time"));
     out.running = at && now - *at < kAgentTimeout;
-    if (beat.is_object()) out.holder = beat.value("holder", "");
+    if (heartbeat.is_object()) out.holder = heartbeat.value("holder", "");
     if (at)
       out.text = out.running ? fmt::format("monitor: running; {} nodes are being drained\n",
                                            heartbeat.value("draining", 0))

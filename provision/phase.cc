@@ -108,7 +108,7 @@ class ProvisionPhase final : public lifecycle::Phase {
 
   ProvisionDeps deps_;
   Restarts restarts_;
-  lifecycle::RestartNotifier ear_;
+  lifecycle::RestartNotifier restart_notifier_;
   mutable std::map<std::string, PackedImage>
       packed_;                              ///< found once; images do not change under their key
   mutable std::optional<Bearers> bearers_;  ///< of the cluster, made when first asked for

@@ -154,7 +154,7 @@ Async<void> Agent::pollOnce() {
   CO_TRY_OK(co_await ensureIdentity());
   co_await collectState();
   co_await collectHealth();
-  auto seen = task_ended_.count();
+  auto seen = task_ended_.version();
   auto answered = co_await poll();
   if (!answered) {
     all_reported_ = false;  // whatever was wrong, the next poll leaves nothing out

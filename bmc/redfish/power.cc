@@ -127,7 +127,7 @@ Async<SystemSnapshot> RedfishPower::waitForPower(PowerState wanted,
     last = now ? std::string(toString(state)) : now.error().str();
     if (resources_.clock().steady() >= until) break;
     co_await resources_.clock().sleep(
-        lookAgainAfter(resources_.clock().steady() - begun, kPowerFirstPoll, kPowerPoll));
+        nextPollDelay(resources_.clock().steady() - begun, kPowerFirstPoll, kPowerPoll));
   }
   co_return fail(ErrorCode::Timeout,
                  fmt::format("{} accepted {} but its power state did not become {}; last seen: {}",

@@ -392,7 +392,7 @@ Async<RedfishReply> RedfishSession::exchange(Call call, std::string token) {
 /// against their number: a BMC that says "later" or does not answer in time, not one that refuses
 /// the connection because it restarts.
 Async<io::HttpResponse> RedfishSession::sendInPlace(io::HttpRequest request, bool fresh,
-                                                    lifecycle::TunedPlaces* places) {
+                                                    lifecycle::AdaptiveSemaphore* places) {
   co_await rate_limiter_.next();
   auto send = sendOnce(std::move(request), fresh);
   if (!places) co_return co_await std::move(send);

@@ -21,7 +21,7 @@ using RestartCallback = std::function<Task<void>(NodeName node, std::string why)
 /// A phase's one word to the consoles.
 class RestartNotifier {
  public:
-  explicit RestartNotifier(RestartBegins begins) : begins_(std::move(begins)) {}
+  explicit RestartNotifier(RestartCallback callback) : callback_(std::move(callback)) {}
   /// `task`: what restarts the machine. Told once, however often a phase looks; a new controller,
   /// who has to listen anew, tells it again.
   Task<void> announce(NodeName node, std::string task, std::string why);

@@ -205,13 +205,13 @@ class OtherHost : public TwoControllers {
     lifecycle::Phases light;
     for (auto* phase : process_->phases)
       if (phase->name() == "validate" || phase->name() == "pool") light.push_back(phase);
-    monitor::Keeper keeper({rack_->cluster,
-                            process_->phases,
-                            light,
-                            *used_,
-                            rack_->wall,
-                            [](const lifecycle::Event&) {},
-                            {"ctl2", kTestLease, "test", "ctl2", "muster monitor"}});
+    monitor::Monitor keeper({rack_->cluster,
+                             process_->phases,
+                             light,
+                             *used_,
+                             rack_->wall,
+                             [](const lifecycle::Event&) {},
+                             {"ctl2", kTestLease, "test", "ctl2", "muster monitor"}});
     runInVirtualTime(rack_->clock, whileMachinesRun(keepBeside(keeper, std::move(ends))), nullptr,
                      &process_->workers);
   }

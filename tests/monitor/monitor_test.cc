@@ -38,7 +38,7 @@ TEST_F(MonitorTest, drainsANodeWithoutAValidCertificateWithinAMinuteAndSaysWhy) 
   EXPECT_EQ(node("gpu003").orders, 1);
 }
 
-TEST_F(KeeperTest, aNodeThatComesBadWhileAnotherIsStillDrainingDoesNotWaitForIt) {
+TEST_F(MonitorTest, aNodeThatComesBadWhileAnotherIsStillDrainingDoesNotWaitForIt) {
   cluster_.monitor.breaker.nodes = 2;
   expire("gpu001");
   keepFor(seconds(60));
@@ -331,7 +331,7 @@ TEST_F(MonitorTest, repairsOnlyWhatTheInventoryAllowsAndOnlyWhenNoJobRuns) {
   EXPECT_THAT(findings(subjectOf("gpu001")), Not(::testing::Contains(HasSubstr("health.gpu"))));
 }
 
-TEST_F(KeeperTest, neverRepairsUnderTheHandsOfAPersonAndSaysOnceThatItWaits) {
+TEST_F(MonitorTest, neverRepairsUnderTheHandsOfAPersonAndSaysOnceThatItWaits) {
   cluster_.monitor.repairs = {inventory::Repair::Reset, inventory::Repair::Reboot};
   node("gpu001").drained = true;
   node("gpu001").jobs = false;
@@ -369,7 +369,7 @@ TEST_F(MonitorTest, anAgentThatFallsSilentIsSaidOnceAndOverWhenItCallsAgain) {
 }
 
 /// One keeper all the while, and each time the same words.
-TEST_F(KeeperTest, whatComesBackAfterItsRepairIsAFindingAgain) {
+TEST_F(MonitorTest, whatComesBackAfterItsRepairIsAFindingAgain) {
   cluster_.monitor.repairs = {inventory::Repair::Reboot};
   auto life = [](FakeNode& node, Store& store, auto wait, auto findings) -> Task<void> {
     for (int times = 1; times <= 2; ++times) {
