@@ -2,6 +2,7 @@
 #include "monitor/monitor_status.h"
 
 #include "base/json_input.h"
+#include "base/printable.h"
 #include "monitor/breakers.h"
 
 #include <fmt/format.h>
@@ -34,7 +35,8 @@ Result<MonitorStatus> monitorStatus(Store& store, WallTime now) {
     if (out.running && heartbeat.is_object())
       for (const auto& trouble : heartbeat.value("troubles", json::array()))
         if (trouble.is_string())
-          out.text += fmt::format("monitor: cannot read: {}\n", trouble.get<std::string>());
+          out.text += fmt::format("monitor: cannot read: {}
+", printable(trouble.get<std::string>()));
   }
   for (const auto& [pool, state] : states) {
     if (!state.open) continue;

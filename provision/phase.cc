@@ -229,7 +229,7 @@ Async<void> ProvisionPhase::addDriverFacts(NodeName node, bool fresh, std::vecto
     const wire::AgentTask task{"probe." + node.str() + "." + io::randomToken(9), TaskKind::Probe,
                                params, kProbeLimit};
     CO_TRY(report, co_await deps_.agents.runTask(node, task));
-    const auto json = jsonOrNone(report.result, kAgentJson);
+    CO_TRY(json, parseJson(report.result, kAgentJson));
     if (!json.is_object())
       co_return fail(ErrorCode::Corrupt, "the probes of " + node.str() + " are not a JSON object");
     values.clear();
