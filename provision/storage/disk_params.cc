@@ -5,6 +5,7 @@
 #include "base/json_output.h"
 #include "inventory/model/user_data.h"
 #include "provision/facets.h"
+#include "wire/task_reason.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -70,7 +70,8 @@ struct Node {
   agent::AgentOptions options;
   std::map<std::string, int> runs;  ///< task id → how often its handler was entered
   int reboots = 0, gave_way = 0, looks = 0;
-  std::vector<std::string> said = {""};  ///< bodies of its requests
+  std::vector<std::string> said = {""};             ///< bodies of its requests
+  std::function<std::string(std::string)> rewrite;  ///< of answers, before the agent reads them
   SystemClock clock;
   std::unique_ptr<agent::Agent> agent;
   asio::io_context io;
@@ -79,11 +80,13 @@ struct Node {
 /// A client that is listened to.
 class Overheard final : public io::HttpClient {
  public:
-  Overheard(std::unique_ptr<io::HttpClient> client, std::vector<std::string>& said)
-      : client_(std::move(client)), said_(said) {}
+  Overheard(std::unique_ptr<io::HttpClient> client, Node& node)
+      : client_(std::move(client)), node_(node) {}
   Async<io::HttpResponse> send(io::HttpRequest request) override {
-    said_.push_back(request.body);
-    return client_->send(std::move(request));
+    node_.said.push_back(request.body);
+    auto answer = co_await client_->send(std::move(request));
+    if (answer && node_.rewrite) answer->body = node_.rewrite(std::move(answer->body));
+    co_return answer;
   }
   Async<io::HttpResponse> fetch(io::HttpRequest request,
                                 std::function<Result<void>(std::string_view)> sink) override {
@@ -93,7 +96,7 @@ class Overheard final : public io::HttpClient {
 
  private:
   std::unique_ptr<io::HttpClient> client_;
-  std::vector<std::string>& said_;
+  Node& node_;
 };
 
 class Site {
@@ -181,7 +184,7 @@ class Site {
     senses.reboot = [raw] { ++raw->reboots; };
     senses.give_way = [raw] { ++raw->gave_way; };
     senses.clients = [raw](io::TlsTrust trust) {
-      return std::make_unique<Overheard>(io::makeHttpClient(std::move(trust)), raw->said);
+      return std::make_unique<Overheard>(io::makeHttpClient(std::move(trust)), *raw);
     };
     auto created =
         agent::Agent::create(options, std::move(handlers), std::move(senses), raw->clock);

@@ -7,7 +7,6 @@
 #include <boost/asio/detached.hpp>
 
 using namespace muster;
-using namespace muster::agent;
 using muster::test::FakeAgentGateway;
 
 TEST(FakeAgentGateway, sameIdIsStartedOnce) {

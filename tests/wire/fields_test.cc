@@ -36,7 +36,7 @@ inline constexpr auto kFields<Cart> = std::tuple(
     }),
     field("load_kg", &Cart::load_kg, Renamed{Whole{1000}, "weight_kg"}).optional(),
     field("wheels", &Cart::wheels, Items{2}),
-    field("seen", &Cart::seen, KnownWords{&kColours, 4, 8}).omitted());
+    field("seen", &Cart::seen, KnownWords{&kColours, 4, 16}).omitted());
 
 namespace {
 

@@ -35,7 +35,7 @@ IN = {
     ("agent/imaging/chunk_writer",): {"Lie": "Corrupt"},
     ("agent/imaging/disks", "agent/imaging/storage_run", "agent/tasks/", "gateway/attestor"): {"told": "output", "said": "output"},
     ("agent/tasks/write_image", "agent/peers/", "tests/provision/peers/"): {"looked": "scanned", "liars": "corrupt_mirrors", "standing": "status"},
-    ("agent/peers/",): {"Board": "SharedProgress", "board": "progress", "board_": "progress_", "board_bytes_": "progress_bytes_"},
+    ("agent/peers/", "tests/provision/peers/"): {"Board": "SharedProgress", "board": "progress", "board_": "progress_", "board_bytes_": "progress_bytes_"},
     ("agent/peers/engine_main",): {"told": "announced"},
     ("gateway/gateway_server", "gateway/node_record"): {
         "heedUntouched": "restoreUntouchedKey", "mayTake": "admitTasks", "endsInstalled": "overwritesInstalled", "knows": "hasStateOf",

@@ -178,6 +178,31 @@ TEST_F(ConversationTest, anAgentDoesNotRepeatItself) {
   }));
 }
 
+TEST_F(ConversationTest, anOlderControllerGetsWholePollsUntilItIsUpgraded) {
+  startRam();
+  node->rewrite = [](std::string body) {  // as it answered before the key was renamed
+    if (const auto at = body.find("supports_delta"); at != std::string::npos)
+      body.replace(at, std::string_view("supports_delta").size(), "takes_short");
+    return body;
+  };
+  ASSERT_TRUE(site.await(site.gateway().runTask(kNode, task("t1", wire::TaskKind::Probe))));
+  const auto before = node->said.size();
+  ASSERT_TRUE(site.until([&] {
+    site.clock.advance(wire::kPollWait);
+    return node->said.size() > before + 4;
+  }));
+  for (const auto& body : node->said) {
+    EXPECT_EQ(body.find("unchanged_since"), std::string::npos);
+    EXPECT_EQ(body.find("as_before"), std::string::npos);
+  }
+  EXPECT_EQ(site.phase("gpu001", "t1"), wire::TaskPhase::Done);
+  node->rewrite = nullptr;
+  EXPECT_TRUE(site.until([&] {
+    site.clock.advance(wire::kPollWait);
+    return node->said.back().find("unchanged_since") != std::string::npos;
+  }));
+}
+
 TEST_F(ConversationTest, waitForTellsBootsApart) {
   startRam("ram-1");
   std::optional<Result<gateway::AgentState>> found;
@@ -511,6 +536,24 @@ TEST_F(PollTest, whatAShortPollLeavesOutMustBeKnown) {
   const auto later = say(same);
   EXPECT_NE(later.session, first.session);
   EXPECT_FALSE(site.gateway().state(kNode)) << "another life knows nothing";
+}
+
+TEST_F(PollTest, anOlderAgentIsUnderstoodAndSendsWholePollsFromThenOn) {
+  const auto post = [&](const std::string& body) {
+    return site.post("/agent/v1/poll", body, identity)->body;
+  };
+  const auto first = *wire::parsePollResponse(
+      post(toJson(busyPoll("b1", 1, {report("t", wire::TaskPhase::Done, R"({"x":1})")}))));
+  auto same = busyPoll("b1", 2, {});
+  same.session = first.session;
+  same.unchanged_since = 1;
+  auto text = toJson(same);
+  text.replace(text.find("unchanged_since"), std::string_view("unchanged_since").size(),
+               "as_before");  // by the key of before, to the controller that was upgraded meanwhile
+  const auto answer = post(text);
+  EXPECT_EQ(wire::parsePollResponse(answer)->session, first.session);
+  EXPECT_EQ(site.gateway().report(kNode, "t")->result, R"({"x":1})");
+  EXPECT_EQ(answer.find("takes_short"), std::string::npos) << "so it sends no more of these";
 }
 
 TEST_F(PollTest, answerOfALostResponseIsGivenAgain) {

@@ -199,7 +199,7 @@ TEST_F(EraseTask, tellsWhatIsErasedBeforeItsTimeIsUp) {
   EXPECT_EQ((*report)["disks"][0]["method"], "overwrite");
   EXPECT_EQ((*report)["disks"][1]["method"], "");
   EXPECT_THAT((*report)["disks"][1]["fault"].get<std::string>(),
-              HasSubstr("its time was up, after 4 of 6 MiB"));
+              HasSubstr("its deadline passed, after 4 of 6 MiB"));
   EXPECT_LT(told_clock_.seconds, 1600) << "the deadline itself would have thrown the report away";
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The agent's end of a swarm in virtual time. The engine is a script: it makes the board and marks
+// The agent's end of a swarm in virtual time. The engine is a script: it makes the shared progress and marks
 // pieces as the real one does.
 #include "agent/peers/peer_client.h"
 
@@ -92,27 +92,28 @@ class PeerClientTest : public ::testing::Test {
   }
 
   // ---- the engine
-  void makeBoard() {
+  void makeProgress() {
     std::ofstream(options.swarm.folder / kStoreFile, std::ios::binary)
         << std::string(pack.size(), '\0');
-    std::string board(progressBytes(kPieces), '\0');
-    auto* head = new (board.data()) Board{};
+    std::string bytes(progressBytes(kPieces), '\0');
+    auto* head = new (bytes.data()) SharedProgress{};
     head->piece_bytes = kPiece;
     head->pieces = kPieces;
     std::memcpy(head->magic, kProgressMagic, sizeof kProgressMagic);
-    std::ofstream(options.swarm.folder / kProgressFile, std::ios::binary) << board;
+    std::ofstream(options.swarm.folder / kProgressFile, std::ios::binary) << bytes;
   }
   void mark(std::uint32_t piece, unsigned char value) {
     std::fstream file(options.swarm.folder / kProgressFile,
                       std::ios::binary | std::ios::in | std::ios::out);
-    file.seekp(static_cast<std::streamoff>(sizeof(Board) + piece)).put(static_cast<char>(value));
+    file.seekp(static_cast<std::streamoff>(sizeof(SharedProgress) + piece))
+        .put(static_cast<char>(value));
     ++have;
-    file.seekp(static_cast<std::streamoff>(offsetof(Board, have)))
+    file.seekp(static_cast<std::streamoff>(offsetof(SharedProgress, have)))
         .write(reinterpret_cast<const char*>(&have), sizeof have);
   }
   unsigned char markOf(std::uint32_t piece) {
     return static_cast<unsigned char>(
-        (*io::readFile(options.swarm.folder / kProgressFile))[sizeof(Board) + piece]);
+        (*io::readFile(options.swarm.folder / kProgressFile))[sizeof(SharedProgress) + piece]);
   }
   void bring(std::uint32_t piece) {
     std::fstream file(options.swarm.folder / kStoreFile,
@@ -126,7 +127,7 @@ class PeerClientTest : public ::testing::Test {
     while (processes.daemons.empty()) {
       co_await rest(1ms);
     }
-    makeBoard();
+    makeProgress();
     for (const auto piece : pieces) {
       co_await rest(every);
       bring(piece);

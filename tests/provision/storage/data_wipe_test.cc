@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Data beside the system disk: what the controller lets the agent empty, and what it says when it
 // must not.
-#include "phase_rack.h"
+#include "tests/provision/phase_rack.h"
 
 #include "provision/agent_task.h"
 
