@@ -25,7 +25,7 @@ class EmulatedBmc {
 
   explicit EmulatedBmc(std::string_view personality = "muster") {
     lab::vbmc::ServiceOptions options;
-    options.personality = *lab::vbmc::findPersonality(personality);
+    options.personality = *lab::vbmc::findVendorProfile(personality);
     options.identity = {.node = "gpu001",
                         .serial = "SN-1",
                         .uuid = "11111111-2222-4333-8444-555555555555",
