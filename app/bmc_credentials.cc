@@ -77,7 +77,7 @@ Result<std::vector<BmcRotation>> rotationsOf(Change& change) {
   for (const auto& node : change.nodes) {
     if (!hasNextPassword(change.cluster(), *change.cluster().findNode(node)))
       return fail(ErrorCode::NotFound,
-                  fmt::format("no next password is declared for the BMC of {}; add next: "
+                  fmt::format("no next password is declared for the BMC of {}; add rotate_to: "
                               "{{file: …}} to its credential. Nothing was done",
                               node.str()));
     TRY(memory, bmc::remembered(change.cluster(), change.controller().store(), node));

@@ -129,7 +129,7 @@ int bmcRotate(const app::Options& options, const BmcChangeArgs& args) {
   const int code = printReport(*done);
   if (code == kOk)
     std::cout << "When `muster bmc show` reports this for all BMCs of the credential: write the "
-                 "next password into its password, and remove next\n";
+                 "next password into its password, and remove rotate_to\n";
   return code;
 }
 

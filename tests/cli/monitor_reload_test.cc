@@ -103,8 +103,9 @@ TEST_F(KeepReload, newNodesBootWithoutAnotherDnsmasqAndABadInventoryChangesNothi
 
   declareAlso("  - {names: gpu003, profile: none, mac: 1}\n");
   keep_->signal(SIGHUP);
-  ASSERT_TRUE(becomes(
-      [&] { return said().find("the inventory as it was before stays in use") != std::string::npos; }));
+  ASSERT_TRUE(becomes([&] {
+    return said().find("the inventory as it was before stays in use") != std::string::npos;
+  }));
   EXPECT_FALSE(fs::exists(hosts / "gpu003"));
 
   declareAlso(
@@ -144,8 +145,9 @@ TEST_F(KeepReload, aRolloutThatGoesOnBeginsAnotherShiftWithTheSameDnsmasq) {
   lifecycle::Rollout rollout;
   rollout.id = "r1";
   rollout.state = lifecycle::RolloutState::Done;
-  auto book = lifecycle::RolloutBook::draft(
-      **store, rollout, {}, {{NodeName("gpu001"), {lifecycle::NodeState::Done, "", {}, {}}}});
+  auto book = lifecycle::RolloutRecord::draft(
+      **store, rollout, {},
+      {{NodeName("gpu001"), {lifecycle::RolloutNodeState::Done, "", {}, {}}}});
   ASSERT_TRUE(book.begin());
   ASSERT_TRUE(becomes([&] { return shifts() == 2; }));
   EXPECT_THAT(said(), HasSubstr("a rollout has gone on: the inventory is read again"));
