@@ -147,7 +147,7 @@ class Controller {
   std::optional<StoreWatch> store_watch_;  ///< of a process that acts
   std::unique_ptr<lifecycle::Measurements> measurements_;
   validate::SynchronizedLoad synchronized_load_;
-  std::vector<lifecycle::MeasuredSet> history_;  ///< of peerBaselinesOf
+  std::vector<lifecycle::MeasuredSet> history_;  ///< of peerBaseline
   WallTime history_read_{};
   std::optional<Keys> keys_;
   std::unique_ptr<provision::ImageStore> images_;
