@@ -57,11 +57,11 @@ class FirmwarePhase final : public lifecycle::Phase {
     const auto* baseline = baselineOf(cluster, subject);
     if (!baseline) return goals;
     const Road road = roadOf(*baseline, runningBy(facts, subject), learntBy(facts, subject));
-    const FacetRef enrolled{subject, FacetName("enrolled")};
-    FacetRef before = enrolled;
+    std::optional<FacetRef> before;
     const auto left = leftOn(facts, subject);
     for (auto& goal : takeBackGoals(left, subject, *baseline)) {
-      goal.needs.push_back(before);
+      goal.after.push_back(lifecycle::Stage::Enrolment);
+      if (before) goal.needs.push_back(*before);
       before = goal.facet;
       goals.push_back(std::move(goal));
     }
@@ -71,9 +71,8 @@ class FirmwarePhase final : public lifecycle::Phase {
       for (const auto& stop : road.stops) {
         if (inventory::isInBand(*stop.component) != in_band) continue;
         goals.push_back(goalOf(cluster, subject, facts, left, *baseline, stop));
-        auto& needs = goals.back().needs;
-        needs.push_back(before);
-        if (before.facet != enrolled.facet) needs.push_back(enrolled);
+        goals.back().after.push_back(lifecycle::Stage::Enrolment);
+        if (before) goals.back().needs.push_back(*before);
         before = goals.back().facet;
       }
     }
@@ -229,9 +228,10 @@ class FirmwarePhase final : public lifecycle::Phase {
     if (goal.blocked.empty()) goal.blocked = whyNotAgain(component, subject, facts, left);
     goal.expected = stop.expected;
     goal.deadline = kDeadline + 2 * stop.expected;
+    if (inventory::isInBand(component)) goal.stage = lifecycle::Stage::InBandFirmware;
     if (inventory::isInBand(component) &&
         !cluster.profileOf(*cluster.findNode(subject.node())).image.empty())
-      goal.needs.push_back({subject, FacetName("os")});
+      goal.after.push_back(lifecycle::Stage::Boot);
     goal.why =
         fmt::format("baseline {} has {} {}", baseline.name, component.name, component.version);
     return goal;
