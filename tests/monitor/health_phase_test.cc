@@ -349,7 +349,7 @@ TEST_F(HealthPhaseTest, theKernelLogOfASickNodeIsKeptOnceForEachSickness) {
   tell({}, "boot-2");
   (void)look();
   EXPECT_EQ(*storedKernelLog(store_, node_), *kept) << "the last sickness' log stays";
-  EXPECT_THAT(*storedKernelLog(store_, NodeName("gpu002")), HasSubstr("no kernel log was kept"));
+  EXPECT_THAT(*storedKernelLog(store_, NodeName("gpu002")), HasSubstr("no kernel log is stored"));
 }
 
 TEST_F(HealthPhaseTest, afterTwoRebootsItAsksForAPerson) {
