@@ -10,7 +10,7 @@
 
 namespace muster::app {
 
-inline constexpr std::chrono::minutes kAuditExportInterval{5};  ///< of `muster keep`
+inline constexpr std::chrono::minutes kAuditExportInterval{5};  ///< of `muster monitor`
 
 /// Effect: the store remembers the head too. A failure is told in the log and stops nothing: what
 /// was done is done. Source: syslog(3), facility authpriv, priority notice, program "muster"

@@ -31,7 +31,7 @@ namespace {
 
 // Agents dial again within 5 s of a controller's start; one whose controller's machine died sits
 // out its long poll first (35 s).
-constexpr std::chrono::seconds kAgentsReturn{45};
+constexpr std::chrono::seconds kAgentReconnectTimeout{45};
 
 pool::PoolOptions poolOptions(const std::optional<lab::LabHandle>& lab) {
   pool::PoolOptions out;
@@ -65,13 +65,14 @@ fabric::FabricOptions fabricOptions(const Options& options,
 
 namespace {
 
-constexpr std::chrono::minutes kHistoryIsFresh{10};
-constexpr std::chrono::hours kHistoryCounts{90 * 24};
+constexpr std::chrono::minutes kHistoryMaxAge{10};
+constexpr std::chrono::hours kHistoryWindow{90 * 24};
 constexpr std::size_t kGateFiles = 20;  ///< of a node; older ones make room
 
 /// A gate's raw answers as a file, its numbers in the store.
-Result<void> keepGate(const std::filesystem::path& folder, const validate::GateRecord& record,
-                      lifecycle::Measurements& measurements) {
+Result<void> storeGateRecord(const std::filesystem::path& folder,
+                             const validate::GateRecord& record,
+                             lifecycle::Measurements& measurements) {
   const auto own = folder / record.measured.node.str();
   TRY_OK(io::makeDirs(own, kStateFolderMode));
   const nlohmann::json document{{"node", record.measured.node.str()},
@@ -126,13 +127,13 @@ Result<std::unique_ptr<Controller>> Controller::start(const Options& options,
                                                       const inventory::Cluster& cluster,
                                                       const std::optional<lab::LabHandle>& lab,
                                                       Role role, lifecycle::EventSink sink,
-                                                      std::optional<Turn> turn,
+                                                      std::optional<StateLock> turn,
                                                       provision::RunningDnsmasq dnsmasq) {
   if (lab) TRY_OK(checkBoundTo(options.state, lab->id));
   TRY_OK(prepareStateFolder(options.state));
   TRY_OK(io::makeDirs(options.state / "run", kStateFolderMode));
   if (!turn) {
-    TRY(taken, takeTurn(options.state));
+    TRY(taken, acquireLock(options.state));
     turn.emplace(std::move(taken));
   }
   std::unique_ptr<Controller> controller(new Controller(cluster));
@@ -141,8 +142,8 @@ Result<std::unique_ptr<Controller>> Controller::start(const Options& options,
   TRY(holder, holderOf(options.state, hostName()));
   TRY_OK(controller->open(options, lab, std::move(sink)));
   if (hasSeveralControllers(cluster) && !lab) {
-    TRY(duty, Duty::take(options, cluster, holder));
-    controller->duty_ = std::move(duty);
+    TRY(leadership, Leadership::acquire(options, cluster, holder));
+    controller->leadership_ = std::move(leadership);
     TRY_OK(agreeOnImages(options, cluster, *controller->images_, *controller->store_, holder));
   }
   controller->store_watch_.emplace(controller->context_, *controller->store_);
@@ -153,9 +154,9 @@ Result<std::unique_ptr<Controller>> Controller::start(const Options& options,
   return controller;
 }
 
-Result<std::unique_ptr<Controller>> Controller::look(const Options& options,
-                                                     const inventory::Cluster& cluster,
-                                                     const std::optional<lab::LabHandle>& lab) {
+Result<std::unique_ptr<Controller>> Controller::openStored(
+    const Options& options, const inventory::Cluster& cluster,
+    const std::optional<lab::LabHandle>& lab) {
   if (std::error_code ignored;
       options.store.empty() && !std::filesystem::exists(options.state / "muster.db", ignored))
     return fail(ErrorCode::NotFound,
@@ -237,12 +238,12 @@ Result<void> Controller::startServers(Role role, provision::RunningDnsmasq dnsma
   TRY(server, gateway::start(context_.get_executor(), cluster_.provisioning(), keys_->ca,
                              std::move(http), std::move(https)));
   server_ = std::move(server);
-  return role == Role::Acts ? netboot_->goOn(std::move(dnsmasq)) : Result<void>();
+  return role == Role::Active ? netboot_->goOn(std::move(dnsmasq)) : Result<void>();
 }
 
 void Controller::addPhases(const Options& options, const std::optional<lab::LabHandle>& lab) {
   const auto address = cluster_.provisioning().controller.str();
-  const lifecycle::RestartBegins restart_begins = [this](NodeName node, std::string why) {
+  const lifecycle::RestartCallback on_restart = [this](NodeName node, std::string why) {
     const auto before = gateway_->state(node);
     auto is_up = [this, node, old = before ? before->boot_id : std::string()] {
       const auto now = gateway_->state(node);
@@ -269,7 +270,7 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
       [this](const NodeName& node, const std::string& intent) {
         return provision::endDataWipe(*store_, node, intent);
       },
-      restart_begins,
+      on_restart,
       lab ? std::vector<std::string>() : standbyUrls(cluster_.provisioning()),
       inventory::agentUrls(cluster_.provisioning(), gateway::kHttpsPort)};
   owned_.push_back(provision::makeProvisionPhase(deps));
@@ -287,12 +288,12 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
       fabric::makeNodeServicesPhase(cluster_, *gateway_, clock_, fabricOptions(options, lab)));
   owned_.push_back(validate::makeValidatePhase(
       cluster_, *gateway_, *certificates_, *store_, clock_,
-      [this](lifecycle::Subject subject) { return lookAtPool(std::move(subject)); },
+      [this](lifecycle::Subject subject) { return observePool(std::move(subject)); },
       [this, folder = options.state / "validation" / "gates"](const validate::GateRecord& record) {
-        if (const auto kept = keepGate(folder, record, *measurements_); !kept)
+        if (const auto kept = storeGateRecord(folder, record, *measurements_); !kept)
           logWarning("validate", "{}", kept.error().str());
       },
-      [this](const std::string& sku, const NodeName& but) { return learntOf(sku, but); },
+      [this](const std::string& sku, const NodeName& but) { return peerBaseline(sku, but); },
       &rack_steps_));
   quarantine_.emplace(*certificates_, *store_);
   gate_.emplace(*quarantine_, *store_);
@@ -302,23 +303,23 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
   auto bmc_health = bmc::makeHealthWatch(
       cluster_, *bmcs_, *store_, clock_, [this](const bmc::BmcSymptom& symptom) {
         const auto verdict = monitor::judge({symptom.id, symptom.device, 1, symptom.text}, 0,
-                                            cluster_.keep.symptoms);
+                                            cluster_.monitor.symptoms);
         return bmc::SymptomResponse{static_cast<int>(verdict.action),
                                     std::string(monitor::toString(verdict.action)), verdict.advice};
       });
   bmc_health_ = bmc_health.get();
   owned_.push_back(std::move(bmc_health));
-  owned_.push_back(monitor::makeHealthPhase(cluster_, *gateway_, *store_, clock_, restart_begins));
+  owned_.push_back(monitor::makeHealthPhase(cluster_, *gateway_, *store_, clock_, on_restart));
   owned_.push_back(
       pool::makePoolPhase(cluster_, *gateway_, *gate_, *processes_, clock_, poolOptions(lab)));
   for (const auto& phase : owned_) phases_.push_back(phase.get());
 }
 
 /// The fleet's history is read at most every few minutes: many gates of one kind end at once.
-std::map<std::string, validate::Baseline> Controller::learntOf(const std::string& sku,
-                                                               const NodeName& but) {
-  if (history_read_ == WallTime{} || clock_.now() - history_read_ > kHistoryIsFresh) {
-    auto read = measurements_->since(clock_.now() - kHistoryCounts);
+std::map<std::string, validate::Baseline> Controller::peerBaseline(const std::string& sku,
+                                                                   const NodeName& but) {
+  if (history_read_ == WallTime{} || clock_.now() - history_read_ > kHistoryMaxAge) {
+    auto read = measurements_->since(clock_.now() - kHistoryWindow);
     if (!read)
       logWarning("validate", "what other nodes have reached cannot be read: {}",
                  read.error().str());
@@ -328,7 +329,7 @@ std::map<std::string, validate::Baseline> Controller::learntOf(const std::string
   return validate::learnFrom(history_, sku, but);
 }
 
-Async<std::vector<lifecycle::Fact>> Controller::lookAtPool(lifecycle::Subject subject) {
+Async<std::vector<lifecycle::Fact>> Controller::observePool(lifecycle::Subject subject) {
   for (auto* phase : phases_) {
     if (phase->name() != "pool") continue;
     co_return co_await phase->observe(std::move(subject));
@@ -336,7 +337,7 @@ Async<std::vector<lifecycle::Fact>> Controller::lookAtPool(lifecycle::Subject su
   co_return std::vector<lifecycle::Fact>{};
 }
 
-monitor::KeeperServices Controller::keeperServices(lifecycle::EventSink sink) {
+monitor::MonitorServices Controller::monitorServices(lifecycle::EventSink sink) {
   lifecycle::Phases light;
   for (const std::string_view name : {"health", "bmc-health", "validate", "pool"})
     for (auto* phase : phases_)
@@ -363,7 +364,7 @@ void Controller::exitOnSignals() {
   });
 }
 
-void Controller::endAfter(std::chrono::minutes limit, int code) {
+void Controller::stopAfter(std::chrono::minutes limit, int code) {
   end_.expires_after(limit);
   end_.async_wait([limit, code](boost::system::error_code error) {
     if (error) return;
@@ -377,13 +378,13 @@ void Controller::endAfter(std::chrono::minutes limit, int code) {
 Async<lifecycle::FactSet> Controller::observe(lifecycle::Policy policy) {
   CO_TRY(known, store_->facts());
   std::set<NodeName> begun_elsewhere;
-  if (duty_ && duty_->tookOver()) {
+  if (leadership_ && leadership_->tookOver()) {
     CO_TRY(open, store_->openIntents());
     for (const auto& intent : open)
       if (const auto& subject = intent.action.facet.subject; !subject.isCluster())
         begun_elsewhere.insert(subject.node());
   }
-  const auto until = clock_.steady() + kAgentsReturn;
+  const auto until = clock_.steady() + kAgentReconnectTimeout;
   for (const auto& node : cluster_.nodes) {
     const auto os = known.value(lifecycle::Subject(node.name), FacetName("os"));
     if (os != "running" && os != "ram" && !begun_elsewhere.contains(node.name)) continue;

@@ -55,24 +55,24 @@ Result<std::string> holderOf(const std::filesystem::path& state, const std::stri
 
 /// What a controller is started for. To look at nodes it must answer their agents; only one that
 /// acts answers machines that boot.
-enum class Role { Looks, Acts };
+enum class Role { ReadOnly, Active };
 
 class Controller {
  public:
   /// Takes the state folder's lock, unless the caller has it, opens the store, starts both servers,
-  /// and netboot for Role::Acts, with a dnsmasq that another controller of this process has
+  /// and netboot for Role::Active, with a dnsmasq that another controller of this process has
   /// released. In a lab the process must have entered its namespace before (lab::enter).
   static Result<std::unique_ptr<Controller>> start(const Options& options,
                                                    const inventory::Cluster& cluster,
                                                    const std::optional<lab::LabHandle>& lab,
                                                    Role role, lifecycle::EventSink sink,
-                                                   std::optional<Turn> turn = std::nullopt,
+                                                   std::optional<StateLock> turn = std::nullopt,
                                                    provision::RunningDnsmasq dnsmasq = {});
   /// Only looks: no lock, no servers, nothing observed. For status, why and plans from stored
   /// facts.
-  static Result<std::unique_ptr<Controller>> look(const Options& options,
-                                                  const inventory::Cluster& cluster,
-                                                  const std::optional<lab::LabHandle>& lab);
+  static Result<std::unique_ptr<Controller>> openStored(const Options& options,
+                                                        const inventory::Cluster& cluster,
+                                                        const std::optional<lab::LabHandle>& lab);
   ~Controller();
 
   /// Runs a coroutine to its end on the control thread. SIGINT and SIGTERM end the process at once:
@@ -81,7 +81,7 @@ class Controller {
   Result<T> run(Async<T> work);
   /// From now on: when the time is over the process ends as on a signal, with words and exit status
   /// `code`.
-  void endAfter(std::chrono::minutes limit, int code);
+  void stopAfter(std::chrono::minutes limit, int code);
 
   /// Waits a moment for the agents of nodes that are known to run, then reads every facet.
   Async<lifecycle::FactSet> observe(lifecycle::Policy policy);
@@ -95,15 +95,17 @@ class Controller {
   Task<void> watchStalls() { return stalls_->run(); }
   /// Reads for ever what BMCs tell of their machines.
   Task<void> watchBmcs() { return bmc_health_->run(); }
-  monitor::KeeperServices keeperServices(lifecycle::EventSink sink);
+  monitor::MonitorServices monitorServices(lifecycle::EventSink sink);
 
   /// Machines that boot are told of the nodes of another inventory at once; it must outlive this
   /// object. Everything else needs a new controller.
-  Result<void> bootNodesOf(const inventory::Cluster& cluster) { return netboot_->follow(cluster); }
+  Result<void> followInventory(const inventory::Cluster& cluster) {
+    return netboot_->follow(cluster);
+  }
   provision::RunningDnsmasq releaseDnsmasq() { return netboot_->release(); }
 
   /// A node's place in its pool at this moment.
-  Async<std::vector<lifecycle::Fact>> lookAtPool(lifecycle::Subject subject);
+  Async<std::vector<lifecycle::Fact>> observePool(lifecycle::Subject subject);
   gateway::AgentGateway& agents() { return *gateway_; }
   lifecycle::Measurements& measurements() { return *measurements_; }
   lifecycle::Store& store() { return *store_; }
@@ -129,11 +131,12 @@ class Controller {
   Result<void> startServers(Role role, provision::RunningDnsmasq dnsmasq);
   void addPhases(const Options& options, const std::optional<lab::LabHandle>& lab);
   void exitOnSignals();
-  std::map<std::string, validate::Baseline> learntOf(const std::string& sku, const NodeName& but);
+  std::map<std::string, validate::Baseline> peerBaseline(const std::string& sku,
+                                                         const NodeName& but);
 
   const inventory::Cluster& cluster_;
-  std::optional<Turn> lock_;
-  std::unique_ptr<Duty> duty_;  ///< of several hosts, this one serves
+  std::optional<StateLock> lock_;
+  std::unique_ptr<Leadership> leadership_;  ///< of several hosts, this one serves
   asio::io_context context_;
   asio::signal_set signals_{context_, SIGINT, SIGTERM};
   asio::steady_timer end_{context_};

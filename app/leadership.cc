@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kPatience{
     5'000};  ///< of one renewal with a server that is away
-constexpr std::chrono::milliseconds kLook{1'000};
+constexpr std::chrono::milliseconds kPollInterval{1'000};
 constexpr const char* kCa = "site/ca";
 
 std::string addressOf(const inventory::Cluster& cluster) {
@@ -37,10 +37,10 @@ std::string howToCopy(const Options& options) {
 }
 
 /// `known`: this host's own, and before it those that it has replaced by a rotation.
-Result<void> mustBe(const Options& options, lifecycle::Store& store, const std::string& key,
-                    const std::vector<std::string>& known, std::string_view what) {
+Result<void> requireAgreed(const Options& options, lifecycle::Store& store, const std::string& key,
+                           const std::vector<std::string>& known, std::string_view what) {
   const auto& mine = known.front();
-  TRY(agreed, lifecycle::agreedOnSite(store, key, mine));
+  TRY(agreed, lifecycle::agreedSiteValue(store, key, mine));
   if (agreed == mine) return {};
   if (std::find(known.begin(), known.end(), agreed) != known.end()) {
     TRY(changed, store.exchangeValue(key, agreed, mine));
@@ -53,7 +53,7 @@ Result<void> mustBe(const Options& options, lifecycle::Store& store, const std::
           what, mine, agreed, howToCopy(options)));
 }
 
-Result<Keys> onlyControllersKeys(const Options& options, lifecycle::Store& store, bool serves) {
+Result<Keys> localKeys(const Options& options, lifecycle::Store& store, bool serves) {
   TRY(keys, Keys::loadOrCreate(options.state));
   if (!serves || options.store.empty()) return std::move(keys);
   std::vector<std::pair<std::string, std::string>> all{{kCa, keys.ca.fingerprint()}};
@@ -104,7 +104,7 @@ Result<void> checkCanServe(const Options& options, const inventory::Cluster& clu
 }
 
 Result<Keys> siteKeys(const Options& options, bool several, lifecycle::Store& store, bool serves) {
-  if (!several || !serves) return onlyControllersKeys(options, store, serves);
+  if (!several || !serves) return localKeys(options, store, serves);
   std::vector<std::pair<std::string, std::string>> files{{kCa, "ca/ca.key"}};
   for (const auto& row : kKeyPurposes)
     files.emplace_back(row.agreed, fmt::format("keys/{}", row.file));
@@ -117,11 +117,11 @@ Result<Keys> siteKeys(const Options& options, bool several, lifecycle::Store& st
                               (options.state / file).string(), howToCopy(options)));
   }
   TRY(keys, Keys::loadOrCreate(options.state));
-  TRY_OK(mustBe(options, store, kCa, {keys.ca.fingerprint()}, "CA (SHA-256 of ca/ca.crt)"));
+  TRY_OK(requireAgreed(options, store, kCa, {keys.ca.fingerprint()}, "CA (SHA-256 of ca/ca.crt)"));
   for (const auto& row : kKeyPurposes)
-    TRY_OK(mustBe(options, store, std::string(row.agreed),
-                  io::publicKeyIds(keys.of(row.purpose).public_pem),
-                  fmt::format("key for {} (keys/{})", row.name, row.file)));
+    TRY_OK(requireAgreed(options, store, std::string(row.agreed),
+                         io::publicKeyIds(keys.of(row.purpose).public_pem),
+                         fmt::format("key for {} (keys/{})", row.name, row.file)));
   return std::move(keys);
 }
 
@@ -148,38 +148,40 @@ Result<void> agreeOnImages(const Options& options, const inventory::Cluster& clu
 
 // ---- serving
 
-Duty::Duty(std::unique_ptr<lifecycle::Store> store, std::filesystem::path state, std::string holder,
-           std::string address)
+Leadership::Leadership(std::unique_ptr<lifecycle::Store> store, std::filesystem::path state,
+                       std::string holder, std::string address)
     : store_(std::move(store)),
       state_(std::move(state)),
       lease_(*store_, clock_, std::move(holder), std::move(address)) {}
 
-Result<std::unique_ptr<Duty>> Duty::take(const Options& options, const inventory::Cluster& cluster,
-                                         const std::string& holder) {
+Result<std::unique_ptr<Leadership>> Leadership::acquire(const Options& options,
+                                                        const inventory::Cluster& cluster,
+                                                        const std::string& holder) {
   TRY(store, lifecycle::openStore(options.storeUrl(), kPatience));
-  std::unique_ptr<Duty> duty(new Duty(std::move(store), options.state, holder, addressOf(cluster)));
+  std::unique_ptr<Leadership> leadership(
+      new Leadership(std::move(store), options.state, holder, addressOf(cluster)));
   for (bool told = false;; told = true) {
-    TRY(now, duty->lease_.take());
+    TRY(now, leadership->lease_.take());
     if (now.ours) break;
-    duty->took_over_ = true;
-    if (now.lives)
+    leadership->took_over_ = true;
+    if (now.alive)
       return fail(ErrorCode::Conflict,
                   fmt::format("{} serves the site, at {}: run the command there, or stop muster "
                               "there and wait {} s",
-                              now.holder, now.address, lifecycle::kSiteLease.count()));
+                              now.holder, now.address, lifecycle::kLeaderLease.count()));
     if (!told)
       std::cerr << fmt::format(
           "muster: {} has served the site, at {}; looking for {} s whether it still does\n",
-          now.holder, now.address, lifecycle::kSiteLease.count());
-    std::this_thread::sleep_for(kLook);
+          now.holder, now.address, lifecycle::kLeaderLease.count());
+    std::this_thread::sleep_for(kPollInterval);
   }
-  duty->renewing_ = std::thread([raw = duty.get()] { raw->keepRenewing(); });
-  return duty;
+  leadership->renewing_ = std::thread([raw = leadership.get()] { raw->renewLoop(); });
+  return leadership;
 }
 
 /// It is not given back: the next process of this host goes on at once, and another host takes it
 /// when it has stood still.
-Duty::~Duty() {
+Leadership::~Leadership() {
   {
     const std::lock_guard lock(mutex_);
     end_ = true;
@@ -188,49 +190,49 @@ Duty::~Duty() {
   if (renewing_.joinable()) renewing_.join();
 }
 
-void Duty::keepRenewing() {
+void Leadership::renewLoop() {
   auto renewed = clock_.steady();
   std::unique_lock lock(mutex_);
-  while (!ended_.wait_for(lock, lifecycle::kSiteRenewal, [this] { return end_; })) {
+  while (!ended_.wait_for(lock, lifecycle::kLeaderRenewal, [this] { return end_; })) {
     const auto before = clock_.steady();
     const auto done = lease_.renew();
     if (done) {
       renewed = before;
       continue;
     }
-    if (done.error().code() == ErrorCode::Conflict) lost(done.error().str());
-    logWarning("duty", "that this host serves the site could not be renewed: {}",
+    if (done.error().code() == ErrorCode::Conflict) stepDown(done.error().str());
+    logWarning("leadership", "the leadership of this host could not be renewed: {}",
                done.error().str());
-    if (clock_.steady() - renewed >= lifecycle::kSiteGivesUp)
-      lost(fmt::format("the store has not answered for {} s: {}", lifecycle::kSiteGivesUp.count(),
-                       done.error().str()));
+    if (clock_.steady() - renewed >= lifecycle::kLeaderGivesUp)
+      stepDown(fmt::format("the store has not answered for {} s: {}",
+                           lifecycle::kLeaderGivesUp.count(), done.error().str()));
   }
 }
 
-void Duty::lost(const std::string& why) {
-  logWarning("duty", "this host does not serve the site any more: {}", why);
+void Leadership::stepDown(const std::string& why) {
+  logWarning("leadership", "this host does not serve the site any more: {}", why);
   std::cerr << fmt::format(
                    "\nmuster: this host does not serve the site any more: {}; started again, "
-                   "`muster keep` stands by\n",
+                   "`muster monitor` stands by\n",
                    why)
             << std::flush;
-  endLeftDnsmasq(state_);
-  std::_Exit(kLostDuty);
+  terminateOrphanedDnsmasq(state_);
+  std::_Exit(kLostLeadership);
 }
 
 Result<bool> standBy(const Options& options, const inventory::Cluster& cluster,
                      const std::string& holder, const std::function<bool()>& asked,
-                     const std::function<void(const lifecycle::SiteHolder&)>& tell) {
+                     const std::function<void(const lifecycle::Leader&)>& tell) {
   TRY(store, lifecycle::openStore(options.storeUrl(), kPatience));
   const SystemClock clock;
-  lifecycle::SiteLease lease(*store, clock, holder, addressOf(cluster));
+  lifecycle::LeaderLease lease(*store, clock, holder, addressOf(cluster));
   for (std::string told;;) {
     TRY(now, lease.take());
     if (now.ours) return true;
-    endLeftDnsmasq(options.state);
+    terminateOrphanedDnsmasq(options.state);
     if (std::exchange(told, now.holder) != now.holder) tell(now);
     if (asked()) return false;
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(kPollInterval);
   }
 }
 
@@ -238,12 +240,12 @@ std::filesystem::path netbootFolder(const std::filesystem::path& state) {
   return state / "run" / "netboot";
 }
 
-void endLeftDnsmasq(const std::filesystem::path& state) {
+void terminateOrphanedDnsmasq(const std::filesystem::path& state) {
   constexpr std::chrono::milliseconds kGrace{200};
   if (const auto ended =
           io::PidFile{provision::dnsmasqPidFile(netbootFolder(state))}.terminate(kGrace);
       !ended)
-    logWarning("duty", "a dnsmasq of this host may still answer: {}", ended.error().str());
+    logWarning("leadership", "a dnsmasq of this host may still answer: {}", ended.error().str());
 }
 
 }  // namespace muster::app

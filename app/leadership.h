@@ -18,7 +18,7 @@
 namespace muster::app {
 
 enum {
-  kLostDuty = 4
+  kLostLeadership = 4
 };  ///< the exit status of a process that has to stop because another host serves now
 
 /// Also in a twin, where there is but one: whoever rehearses looks at that too.
@@ -45,29 +45,29 @@ Result<void> agreeOnImages(const Options& options, const inventory::Cluster& clu
                            const std::string& holder);
 
 /// Held while this process serves; a thread renews it. When another host has taken it, or it could
-/// not be renewed in time, the thread ends the process (kLostDuty): what this one believes to be
-/// true of the site is old, and nothing of it must get out.
-class Duty {
+/// not be renewed in time, the thread ends the process (kLostLeadership): what this one believes to
+/// be true of the site is old, and nothing of it must get out.
+class Leadership {
  public:
   /// For a command: at once when it is free or this host's, after a lease when the other host is
   /// dead. Errors: Conflict (the other host serves: work there)
-  static Result<std::unique_ptr<Duty>> take(const Options& options,
-                                            const inventory::Cluster& cluster,
-                                            const std::string& holder);
-  ~Duty();
+  static Result<std::unique_ptr<Leadership>> acquire(const Options& options,
+                                                     const inventory::Cluster& cluster,
+                                                     const std::string& holder);
+  ~Leadership();
   /// Another host served before: the agents of what it has begun may still wait for its answer.
   bool tookOver() const { return took_over_; }
 
  private:
-  Duty(std::unique_ptr<lifecycle::Store> store, std::filesystem::path state, std::string holder,
-       std::string address);
-  void keepRenewing();
-  [[noreturn]] void lost(const std::string& why);
+  Leadership(std::unique_ptr<lifecycle::Store> store, std::filesystem::path state,
+             std::string holder, std::string address);
+  void renewLoop();
+  [[noreturn]] void stepDown(const std::string& why);
 
   std::unique_ptr<lifecycle::Store> store_;
   const std::filesystem::path state_;
   SystemClock clock_;
-  lifecycle::SiteLease lease_;
+  lifecycle::LeaderLease lease_;
   std::mutex mutex_;
   std::condition_variable ended_;
   bool end_ = false;
@@ -79,12 +79,12 @@ class Duty {
 /// state folder. Answers whether it is. `tell` hears who serves, once for each.
 Result<bool> standBy(const Options& options, const inventory::Cluster& cluster,
                      const std::string& holder, const std::function<bool()>& asked,
-                     const std::function<void(const lifecycle::SiteHolder&)>& tell);
+                     const std::function<void(const lifecycle::Leader&)>& tell);
 
 /// Where netboot works: its configuration, leases, log.
 std::filesystem::path netbootFolder(const std::filesystem::path& state);
 /// dnsmasq outlives a muster that is killed (it changes its user). While another host serves, none
 /// of ours may answer.
-void endLeftDnsmasq(const std::filesystem::path& state);
+void terminateOrphanedDnsmasq(const std::filesystem::path& state);
 
 }  // namespace muster::app

@@ -64,11 +64,11 @@ Result<inventory::Cluster> loadCluster(const Options& options) {
   for (auto& network : loaded.cluster->networks)
     if (!network.controllers.empty()) inventory::putOnHost(network, addressesOfHost());
   TRY(twin, lab::find(options.labFolder(*loaded.cluster)));
-  if (twin) believeTwin(*loaded.cluster);
+  if (twin) trustTwinBmcs(*loaded.cluster);
   return std::move(*loaded.cluster);
 }
 
-void believeTwin(inventory::Cluster& cluster) {
+void trustTwinBmcs(inventory::Cluster& cluster) {
   cluster.bmc_trust = inventory::BmcTrustPolicy::FirstContact;
   for (auto& [name, profile] : cluster.profiles) profile.bmc_trust = {};
   for (auto& node : cluster.nodes) node.bmc.trust = {};

@@ -44,6 +44,6 @@ Result<inventory::Cluster> loadCluster(const Options& options);
 /// For a cluster whose machines are its virtual twin: their BMCs show certificates of their own.
 /// What the inventory declares is of the real ones, which cannot be reached from the twin's
 /// network.
-void believeTwin(inventory::Cluster& cluster);
+void trustTwinBmcs(inventory::Cluster& cluster);
 
 }  // namespace muster::app

@@ -65,7 +65,7 @@ Result<void> bindToRack(const std::filesystem::path& state, const std::string& s
                             "gone; empty it and remove {}",
                             (state / kMarker).string()));
   if (!bound.empty()) {
-    auto turn = takeTurn(state);  // nobody works with it while it moves
+    auto turn = acquireLock(state);  // nobody works with it while it moves
     if (!turn) return fail(turn.error().within("the state of the rack before cannot be set aside"));
     auto before = state;
     before += ".before";

@@ -8,9 +8,9 @@ namespace muster::app {
 namespace {
 
 constexpr std::chrono::milliseconds kPause{200};
-constexpr std::chrono::milliseconds kAskShortly{600};
-constexpr std::chrono::seconds kAskFor{
-    3};  ///< keep looks into the file for a moment now and then: that is nobody's turn
+constexpr std::chrono::milliseconds kRequestTimeout{600};
+constexpr std::chrono::seconds kAcquireTimeout{
+    3};  ///< the monitor takes the request for a moment now and then, to see whether it is free
 
 /// Tries until `limit`, or for ever.
 Result<io::FileLock> takeWithin(const std::filesystem::path& file,
@@ -27,39 +27,42 @@ Result<io::FileLock> takeWithin(const std::filesystem::path& file,
 
 }  // namespace
 
-Result<Turn> takeTurn(const std::filesystem::path& state) {
-  TRY(asked, takeWithin(state / "turn", kAskFor));
+Result<StateLock> acquireLock(const std::filesystem::path& state) {
+  TRY(request, takeWithin(state / "turn", kAcquireTimeout));
   auto at_once = io::FileLock::take(state / "lock");
-  if (at_once) return Turn{std::move(asked), std::move(*at_once)};
+  if (at_once) return StateLock{std::move(request), std::move(*at_once)};
   if (at_once.error().code() != ErrorCode::Conflict) return fail(at_once.error());
-  std::cerr << "muster: another muster has the state folder; if it is `muster keep`, it stands "
-               "aside now\n";
-  auto lock = takeWithin(state / "lock", kHandOver);
+  std::cerr
+      << "muster: another muster process works with the state folder; `muster monitor` releases it "
+         "now\n";
+  auto lock = takeWithin(state / "lock", kHandOverTimeout);
   if (!lock)
     return fail(std::move(lock).error().within(
-        fmt::format("it did not stand aside within {} s", kHandOver.count())));
-  return Turn{std::move(asked), std::move(*lock)};
+        fmt::format("it was not released within {} s", kHandOverTimeout.count())));
+  return StateLock{std::move(request), std::move(*lock)};
 }
 
-Result<io::FileLock> askForTurn(const std::filesystem::path& state) {
-  return takeWithin(state / "turn", kAskShortly);
+Result<io::FileLock> requestLock(const std::filesystem::path& state) {
+  return takeWithin(state / "turn", kRequestTimeout);
 }
 
-Result<Turn> takeKeepersTurn(const std::filesystem::path& state) {
-  TRY(asked, takeWithin(state / "turn", std::nullopt));
-  (void)asked;  // held until the lock is
+Result<StateLock> acquireMonitorLock(const std::filesystem::path& state) {
+  TRY(request, takeWithin(state / "turn", std::nullopt));
+  (void)request;  // held until the lock is
   TRY(lock, takeWithin(state / "lock", std::nullopt));
-  return Turn{std::nullopt, std::move(lock)};  // the place where others ask is free again
+  return StateLock{std::nullopt, std::move(lock)};  // commands can request it again
 }
 
-bool isAskedFor(const std::filesystem::path& state) {
+bool isLockRequested(const std::filesystem::path& state) {
   const auto mine = io::FileLock::take(state / "turn");
   return !mine && mine.error().code() == ErrorCode::Conflict;
 }
 
-Result<io::FileLock> takeKeepersPlace(const std::filesystem::path& state) {
+Result<io::FileLock> acquireMonitorInstance(const std::filesystem::path& state) {
   auto place = io::FileLock::take(state / "keep");
-  if (!place) return fail(std::move(place).error().within("there is a muster keep already"));
+  if (!place)
+    return fail(
+        std::move(place).error().within("a muster monitor of this state folder runs already"));
   return place;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose turn it is with a state folder. One process works with it (the lock); `muster keep` works
-// most of the time and lets anybody in who asks (the turn). All three files are advisory locks, so
-// a process that dies has given its turn back. docs/adr/0015
+// StateLock: one process at a time works with a state folder (STATE/lock). `muster monitor` holds
+// it most of the time and releases it when a command requests it (STATE/turn). STATE/keep is held
+// by the one monitor of the folder. All three are advisory locks, so a process that dies has
+// released them. docs/adr/0015
 #pragma once
 
 #include "base/io/files.h"
@@ -11,28 +12,28 @@
 
 namespace muster::app {
 
-inline constexpr std::chrono::seconds kHandOver{
-    60};  ///< keep hands over within a second or two; its machine may be slow
+inline constexpr std::chrono::seconds kHandOverTimeout{
+    60};  ///< the monitor releases it within a second or two; its machine may be slow
 
-struct Turn {
+struct StateLock {
   std::optional<io::FileLock>
-      asked;  ///< held by a command as long as it works: keep stays away so long
+      request;  ///< held by a command as long as it works: the monitor waits
   io::FileLock lock;
 };
 
-/// For commands that work once. Asks keep to stand aside, and waits until it has.
+/// For commands that work once. Requests the lock from the monitor, and waits until it is released.
 /// Errors: Conflict (another command works: its process is named), Timeout
-Result<Turn> takeTurn(const std::filesystem::path& state);
+Result<StateLock> acquireLock(const std::filesystem::path& state);
 
-/// What a command that works holds and keep does not: who has it knows that no command works on
-/// this folder, whether keep runs or not. Errors: Conflict (a command works, or waits to)
-Result<io::FileLock> askForTurn(const std::filesystem::path& state);
+/// The request alone, which a command holds while it works and the monitor never does: who has it
+/// knows that no command works on this folder. Errors: Conflict (a command works, or waits to)
+Result<io::FileLock> requestLock(const std::filesystem::path& state);
 
-/// For keep: waits for as long as others work.
-Result<Turn> takeKeepersTurn(const std::filesystem::path& state);
-/// Whether somebody waits for keep to stand aside.
-bool isAskedFor(const std::filesystem::path& state);
-/// Held by keep for its whole life: there is one of them to a state folder. Errors: Conflict
-Result<io::FileLock> takeKeepersPlace(const std::filesystem::path& state);
+/// For the monitor: waits for as long as commands work.
+Result<StateLock> acquireMonitorLock(const std::filesystem::path& state);
+/// Whether a command waits for the monitor to release the lock.
+bool isLockRequested(const std::filesystem::path& state);
+/// Held by a monitor for its whole life: a state folder has at most one. Errors: Conflict
+Result<io::FileLock> acquireMonitorInstance(const std::filesystem::path& state);
 
 }  // namespace muster::app

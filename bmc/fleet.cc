@@ -120,7 +120,7 @@ class Fleet final : public BmcFleet {
     options.username = node->bmc.username_override.empty() ? credential->second.username
                                                            : node->bmc.username_override;
     options.password = [ref = credential->second.password] { return ref.read(); };
-    if (const auto& next = credential->second.next; next.declared())
+    if (const auto& next = credential->second.rotate_to; next.declared())
       options.next_password = [next] { return next.read(); };
     options.declared = inventory::bmcTrustOf(cluster_, *node);
     options.policy = cluster_.bmc_trust;
@@ -207,7 +207,7 @@ class Fleet final : public BmcFleet {
   HttpClientFactory make_client_;
   std::string libvirt_uri_;
   lifecycle::Journal journal_{store_};
-  lifecycle::TunedPlaces requests_, uploads_;
+  lifecycle::AdaptiveSemaphore requests_, uploads_;
   FirmwareImages images_;
   std::unique_ptr<io::ProcessRunner> processes_ = io::makeProcessRunner();
   std::map<NodeName, std::unique_ptr<Bmc>> ipmi_;

@@ -125,7 +125,7 @@ Error TrustMemory::pinMismatch(const std::string& address, const std::string& pi
   std::string text = fmt::format(
       "the BMC at {} shows {}, but {} was pinned at first contact; nothing was sent to it. Find "
       "out whether the "
-      "BMC or its certificate was replaced on purpose; if so, run `muster bmc forget-pin {}`",
+      "BMC or its certificate was replaced on purpose; if so, run `muster bmc trust reset {}`",
       address, shown.empty() ? "another TLS certificate" : "the TLS certificate " + shown, pinned,
       node_.str());
   return Error(ErrorCode::Denied, std::move(text));
@@ -220,8 +220,8 @@ Result<void> TrustMemory::setRotation(const std::string& username, const Secret&
 Result<Secret> passwordOf(const inventory::Credential& credential, const std::string& username,
                           TrustMemory trust) {
   TRY(never, trust.neverRotated());
-  if (never || !credential.next.declared()) return credential.password.read();
-  TRY(next, credential.next.read());
+  if (never || !credential.rotate_to.declared()) return credential.password.read();
+  TRY(next, credential.rotate_to.read());
   TRY(state, trust.rotation(username, next));
   return state == Rotation::Done ? Result<Secret>(next) : credential.password.read();
 }
@@ -256,8 +256,8 @@ Result<BmcTrustState> remembered(const inventory::Cluster& cluster, lifecycle::S
   const auto may = trust.mayTry(declared->bmc.url, user, password);
   if (!may && may.error().code() != ErrorCode::Denied) return fail(may.error());
   out.password_refused = !may;
-  if (!credential->second.next.declared()) return out;
-  TRY(next, credential->second.next.read());
+  if (!credential->second.rotate_to.declared()) return out;
+  TRY(next, credential->second.rotate_to.read());
   TRY(rotation, trust.rotation(user, next));
   out.rotation = rotation;
   return out;
@@ -275,7 +275,7 @@ Error TrustMemory::refused(const std::string& address, const std::string& userna
                            "it again, so that the account is not "
                            "locked. Correct the credential of {} in the inventory (a changed "
                            "password is tried at once); if the account "
-                           "was put right on the BMC instead, run `muster bmc forget-refusal {}`",
+                           "was put right on the BMC instead, run `muster bmc auth reset {}`",
                            address, username, node_.str(), node_.str()));
 }
 

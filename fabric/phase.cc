@@ -3,6 +3,7 @@
 #include "fabric/phase.h"
 
 #include "base/json_output.h"
+#include "inventory/model/routing.h"
 
 #include <algorithm>
 
@@ -285,7 +286,7 @@ Async<std::string> FabricPhase::smProblem(const Picture& now) {
         info->guid, now.sm_guid);
   if (!log.subnet_up) co_return "opensm has not brought the subnet up";
   if (!info || !info->master) co_return "no subnet manager answers";
-  if (log.routing_engine != declared_->fabric->routing)
+  if (!inventory::namesRouting(declared_->fabric->routing, log.routing_engine))
     co_return fmt::format("routing engine '{}' is in force, '{}' is declared{}{}",
                           log.routing_engine, declared_->fabric->routing,
                           log.complaints.empty() ? "" : ": ", fmt::join(log.complaints, " | "));

@@ -17,9 +17,9 @@ namespace {
 std::string versionIn(const inventory::FirmwareComponent& component, const std::string& sha256) {
   if (component.sha256 == sha256) return component.version;
   const auto intermediate =
-      std::find_if(component.via.begin(), component.via.end(),
+      std::find_if(component.intermediate.begin(), component.intermediate.end(),
                    [&](const inventory::FirmwareImageFile& each) { return each.sha256 == sha256; });
-  return intermediate == component.via.end() ? std::string() : intermediate->version;
+  return intermediate == component.intermediate.end() ? std::string() : intermediate->version;
 }
 
 const UpdateStep* firstStepOf(std::string_view component, const Schedule& schedule) {

@@ -94,7 +94,7 @@ std::function<Result<void>(std::string_view)> inspectionOf(
 }
 
 Async<std::string> FirmwareFiles::state(inventory::FirmwareComponent component) {
-  auto images = component.via;
+  auto images = component.intermediate;
   images.push_back({component.version, component.file, component.sha256});
   for (const auto& image : images) {
     CO_TRY(state, co_await stateOf(component, image));

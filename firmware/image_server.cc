@@ -112,7 +112,7 @@ std::optional<inventory::FirmwareImageFile> declaredImage(const inventory::Clust
                                                           const std::string& path) {
   for (const auto& [name, baseline] : cluster.firmware) {
     for (const auto& component : baseline.components) {
-      auto images = component.via;
+      auto images = component.intermediate;
       if (!component.file.empty())
         images.push_back({component.version, component.file, component.sha256});
       for (const auto& image : images)

@@ -102,7 +102,7 @@ std::vector<InBand::Order> InBand::orders() const {
   std::vector<Order> out;
   for (const auto& component : baseline_.components) {
     if (!inventory::isInBand(component) || component.file.empty()) continue;
-    auto images = component.via;
+    auto images = component.intermediate;
     images.push_back({component.version, component.file, component.sha256});
     for (auto& image : images) {
       auto id = fmt::format("{}/{}={}", scope_.intent, component.name, image.version);

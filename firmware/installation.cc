@@ -104,7 +104,7 @@ Result<inventory::FirmwareImageFile> Installation::imageOf(const Target& target)
   if (const auto* component = baseline_.find(target.component)) {
     if (component->version == target.version)
       return inventory::FirmwareImageFile{component->version, component->file, component->sha256};
-    for (const auto& intermediate : component->via)
+    for (const auto& intermediate : component->intermediate)
       if (intermediate.version == target.version) return intermediate;
   }
   return fail(ErrorCode::InvalidInput,
@@ -171,54 +171,97 @@ bool Installation::isLate() const {
   return most > kBeforeDeadline && clock_.steady() - stopwatch_.intent_began > most;
 }
 
+// ---- the steps
+
+/// What is known before a step acts. A baseboard without its host shows little, and slowly: whoever
+/// only has to switch it on does not read the inventory first.
+enum class Installation::Needs { Nothing, Inventory, InventoryUnlessOff };
+
+struct Installation::StepRow {
+  InstallStep step;
+  Needs needs;
+  bool activates;  ///< the uploads of the wave are over: once all that is staged runs, so is the
+                   ///< step
+  Async<Outcome> (Installation::*act)();
+  Async<Outcome> (Installation::*unanswered)(std::string why);  ///< instead, while the inventory
+                                                                ///< cannot be read; null: an error
+  std::string_view ends;
+};
+
+/// Every step once, in the order of a wave. A process that finds one in the journal begins with it.
+const Installation::StepRow& Installation::stepRow(InstallStep step) {
+  using I = Installation;
+  static constexpr StepRow kRows[] = {
+      {InstallStep::Look, Needs::Inventory, false, &I::nextUpload, nullptr,
+       "an image is sent, or the wave lacks none"},
+      {InstallStep::Upload, Needs::Inventory, false, &I::afterLostUpload, &I::waitForAnswer,
+       "the BMC lists its task, or nothing of it for a while"},
+      {InstallStep::Follow, Needs::Nothing, false, &I::follow, nullptr,
+       "the task has ended, or is gone"},
+      {InstallStep::Lost, Needs::Inventory, false, &I::lost, &I::waitForAnswer,
+       "the version shows, or such a flash would be over twice"},
+      {InstallStep::Next, Needs::Inventory, false, &I::nextUpload, &I::waitForAnswer,
+       "the next image is sent, or the wave lacks none"},
+      {InstallStep::Activate, Needs::Inventory, true, &I::activateAgain, &I::waitForAnswer,
+       "the BMC was reset"},
+      {InstallStep::Copy, Needs::Inventory, true, &I::waitForCopies, &I::waitForAnswer,
+       "no second slot is being filled"},
+      {InstallStep::PowerOff, Needs::InventoryUnlessOff, true, &I::powerOff, &I::waitForAnswer,
+       "the host is off"},
+      {InstallStep::AcCut, Needs::Inventory, true, &I::cutStandby, &I::restoreStandby,
+       "the standby power was cut and is back"},
+      {InstallStep::PowerOn, Needs::Nothing, true, &I::powerOn, nullptr, "the host is on"},
+      {InstallStep::Stabilize, Needs::Inventory, true, &I::stabilizeBySight,
+       &I::stabilizeUnanswered, "all that is staged runs, several looks in a row"},
+      {InstallStep::RollBack, Needs::Inventory, true, &I::activate, &I::waitForAnswer,
+       "the previous image was activated"},
+      {InstallStep::Over, Needs::Nothing, false, &I::repeatFailure, nullptr, "never"},
+  };
+  return *std::ranges::find(kRows, step, &StepRow::step);
+}
+
 Async<Outcome> Installation::step() {
-  if (progress_.step == InstallStep::Over) {
-    co_return co_await repeatFailure();
+  const auto& row = stepRow(progress_.step);
+  bool acts_now = row.needs == Needs::Nothing;
+  if (row.needs == Needs::InventoryUnlessOff && activation() != Activation::AcCycle) {
+    const auto off = co_await isOff();
+    acts_now = off && *off;
   }
-  if (progress_.step == InstallStep::Follow) {
-    co_return co_await follow();
+  if (acts_now) {
+    co_return co_await (this->*row.act)();
   }
-  // A baseboard without its host shows little, and slowly: whoever only has to be switched on is
-  // not asked first.
-  if (progress_.step == InstallStep::PowerOn) {
-    co_return co_await powerOn();
-  }
-  if (progress_.step == InstallStep::PowerOff && activation() != Activation::AcCycle) {
-    if (const auto off = co_await isOff(); off && *off) {
-      co_return co_await powerOff();
-    }
-  }
-  const bool begun = progress_.step != InstallStep::Look;
   auto seen = co_await readInventory();
-  if (!seen && seen.error().canRetry() &&
-      begun) {  // it installs, restarts, or was restarting when muster died
-    if (progress_.step == InstallStep::AcCut) {  // muster may have died between off and on
-      if (auto restored = co_await bmc_.restorePower(progress_.since); !restored)
-        co_return Again{kBusyPoll, "its power to be given back: " + restored.error().str()};
-    }
-    if (progress_.step != InstallStep::Stabilize)
-      co_return Again{kStabilizePoll, "the BMC does not answer: " + seen.error().str()};
-    co_return co_await stabilize("no answer: " + seen.error().str());
+  if (!seen && seen.error().canRetry() && row.unanswered) {
+    co_return co_await (this->*row.unanswered)(seen.error().str());
   }
   if (!seen) co_return fail(std::move(seen.error()));
   const bool arrived = runs({component_.name, action_.to});
   const bool other_is_written = progress_.isWriting() && !progress_.current.empty();
   if (arrived && progress_.staged.empty() && !other_is_written) co_return Done{};
-  // Once begun, what is not shown is no verdict: components vanish while they install, or while the
-  // host is off.
-  if (auto problem = trouble(); problem && !begun) co_return fail(std::move(*problem));
-  const bool activating = begun && progress_.step != InstallStep::Next && !progress_.isWriting();
-  co_return co_await (activating && allStagedRun() && (arrived || !progress_.staged.empty())
-                          ? allRun()
-                      : progress_.step == InstallStep::Stabilize ? stabilize(whatIsMissing())
-                      : progress_.step == InstallStep::Upload    ? afterLostUpload()
-                      : progress_.step == InstallStep::Lost      ? lost()
-                      : progress_.step == InstallStep::Activate  ? activateAgain()
-                      : progress_.step == InstallStep::Copy      ? waitForCopies()
-                      : progress_.step == InstallStep::PowerOff  ? powerOff()
-                      : progress_.step == InstallStep::AcCut     ? cutStandby()
-                      : progress_.step == InstallStep::RollBack  ? activate()
-                                                                 : nextUpload());
+  // Once begun, what is not shown proves nothing: components vanish while they install, or while
+  // the host is off.
+  if (auto problem = trouble(); problem && progress_.step == InstallStep::Look)
+    co_return fail(std::move(*problem));
+  const bool all_run = row.activates && allStagedRun() && (arrived || !progress_.staged.empty());
+  co_return co_await (all_run ? allRun() : (this->*row.act)());
+}
+
+/// It installs, restarts, or was restarting when muster died.
+Async<Outcome> Installation::waitForAnswer(std::string why) {
+  co_return Again{kStabilizePoll, "the BMC does not answer: " + why};
+}
+
+/// muster may have died between off and on.
+Async<Outcome> Installation::restoreStandby(std::string why) {
+  if (auto restored = co_await bmc_.restorePower(progress_.since); !restored)
+    co_return Again{kBusyPoll, "its power to be given back: " + restored.error().str()};
+  co_return co_await waitForAnswer(std::move(why));
+}
+
+Async<Outcome> Installation::stabilizeBySight() { return stabilize(whatIsMissing()); }
+
+Async<Outcome> Installation::stabilizeUnanswered(std::string why) {
+  return stabilize("no answer: " + why);
 }
 
 // ---- uploads

@@ -59,7 +59,14 @@ class Installation {
  private:
   using Outcome = lifecycle::Outcome;
 
+  enum class Needs;
+  struct StepRow;
+  static const StepRow& stepRow(InstallStep step);
   Async<Outcome> step();
+  Async<Outcome> waitForAnswer(std::string why);
+  Async<Outcome> restoreStandby(std::string why);
+  Async<Outcome> stabilizeBySight();
+  Async<Outcome> stabilizeUnanswered(std::string why);
   bool mayBeOnTheMachine() const {
     return progress_.step != InstallStep::Look || !progress_.staged.empty();
   }

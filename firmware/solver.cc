@@ -91,7 +91,7 @@ class Solver {
     const auto activation = activationOf(component);
     Chain chain;
     std::string from = seen->second;
-    for (const auto& intermediate : component.via) {
+    for (const auto& intermediate : component.intermediate) {
       if (inventory::compareVersions(from, intermediate.version) >= 0) continue;
       chain.push_back({&component, from, intermediate.version, intermediate, activation});
       from = intermediate.version;

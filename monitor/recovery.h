@@ -4,7 +4,7 @@
 //
 //   retry → new-session → bmc-reset → power-cycle → ac-cycle → quarantine
 //
-// The inventory says which of them need no person (keep.recovery). Each step is an action of its
+// The inventory says which of them need no person (monitor.recovery). Each step is an action of its
 // own in the journal with its own proof (the BMC answers, the power is on), and after each the
 // failed action is tried again: only its success is success. Which step is next is read from the
 // journal, so that neither a crash nor another controller loses count, and no step is taken twice
@@ -41,7 +41,7 @@ struct RecoveryStep {
 /// Pure. `journal`: the node's intents, newest first. Nothing: nothing has failed, something is
 /// under way, or all that is allowed was tried.
 std::optional<RecoveryStep> nextStep(const std::vector<lifecycle::Intent>& journal,
-                                     const inventory::KeepPolicy& policy, WallTime now);
+                                     const inventory::MonitorPolicy& policy, WallTime now);
 
 /// The phase that takes the steps of a BMC. It has a goal only for what was asked for, so no plan
 /// of a person's ever holds one.

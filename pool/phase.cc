@@ -132,7 +132,8 @@ std::vector<Goal> PoolPhase::goals(const inventory::Cluster& cluster, const Subj
              lifecycle::kDrainExpected,
              lifecycle::drainDeadlineOf(cluster, subject),
              {},
-             fmt::format("it is in quarantine; {}", lifecycle::liftAdvice(subject.node()))}};
+             fmt::format("it is in quarantine; {}",
+                         lifecycle::quarantineRemoveAdvice(subject.node()))}};
   return {{facet,
            std::string(lifecycle::kPoolIn),
            lifecycle::Disruption::None,
@@ -231,7 +232,7 @@ Async<Outcome> PoolPhase::drain(NodeName node, const inventory::Pool& pool, std:
   if (!limit || !member->draining_since) co_return Again{remains.look_again, held};
   const std::chrono::minutes lasts(*limit);
   const bool is_sure = isSurelyOver(node, *member->draining_since, lasts) ||
-                       pool.drain.at_deadline != inventory::AtDeadline::DeletePods;
+                       pool.drain.on_timeout != inventory::OnTimeout::DeletePods;
   if (!remains.all_leaving && is_sure && clock_.now() >= *member->draining_since + lasts) {
     co_return co_await overdue(node, pool, std::move(*member), held, context);
   }
@@ -251,25 +252,25 @@ Async<Outcome> PoolPhase::overdue(NodeName node, const inventory::Pool& pool, Me
     finding.what_to_do = std::move(advice);
     context.finding(std::move(finding));
   };
-  auto policy = pool.drain.at_deadline;
+  auto policy = pool.drain.on_timeout;
   std::string why_stays = "it takes no new work and stays so";
-  if (policy == inventory::AtDeadline::Return) {
+  if (policy == inventory::OnTimeout::Undrain) {
     auto valid = certificates_.requireValid(node);
     if (member.by_person) why_stays = "a person took it out, so it is not given back";
     if (!valid) why_stays = fmt::format("it is not given back, because {}", valid.error().text());
-    if (!valid || member.by_person) policy = inventory::AtDeadline::Stay;
+    if (!valid || member.by_person) policy = inventory::OnTimeout::Wait;
   }
   switch (policy) {
-    case inventory::AtDeadline::Stay:
+    case inventory::OnTimeout::Wait:
       say(late, "end the work that holds it, or plan again later; " + why_stays);
       co_return Blocked{fmt::format("{}; {}", late, why_stays)};
-    case inventory::AtDeadline::Return: {
+    case inventory::OnTimeout::Undrain: {
       auto back = scheduler.reopen(node);
       CO_TRY_OK(co_await std::move(back));
       say(late, "it was given back to its pool, as the pool's drain policy says; plan again later");
       co_return Blocked{fmt::format("{}; it was given back to pool {}", late, pool.name)};
     }
-    case inventory::AtDeadline::DeletePods:
+    case inventory::OnTimeout::DeletePods:
       break;
   }
   // Said before it is done: a crash in between leaves a finding too many, never a deed without one.

@@ -66,7 +66,7 @@ std::vector<Goal> provisionGoals(const inventory::Cluster& cluster, const Subjec
       if (!inventory::isInBand(component))
         before.push_back(at("firmware." + component.name));  // the rest needs a system that runs
   }
-  goals.push_back({at(kInspected), "fits:" + expectationDigest(*node, profile), Disruption::Reset,
+  goals.push_back({at(kInspected), "match:" + expectationDigest(*node, profile), Disruption::Reset,
                    seconds(90), seconds(1800), before,
                    fmt::format("its hardware must be what profile {} expects", profile.name)});
   if (profile.image.empty()) return goals;

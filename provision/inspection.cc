@@ -146,9 +146,9 @@ void judgeDisk(const inventory::Profile& profile, const Hardware& hardware, Insp
 }  // namespace
 
 std::string Inspection::value(const std::string& digest) const {
-  if (misfits.empty()) return "fits:" + digest;
+  if (misfits.empty()) return "match:" + digest;
   std::string out;
-  for (const auto& misfit : misfits) out += (out.empty() ? "misfits: " : "; ") + misfit.text;
+  for (const auto& misfit : misfits) out += (out.empty() ? "mismatch: " : "; ") + misfit.text;
   return out;
 }
 

@@ -16,7 +16,7 @@ namespace muster::provision {
 struct Inspection {
   std::vector<Misfit> misfits;
   std::vector<std::string> notes;  ///< what could not be judged here, and who will
-  std::string value(const std::string& digest) const;  ///< "fits:DIGEST", or "misfits: …"
+  std::string value(const std::string& digest) const;  ///< "match:DIGEST", or "mismatch: …"
 };
 
 /// First 16 hex digits of the SHA-256 over what is expected of this very node.

@@ -60,7 +60,7 @@ std::optional<Refusal> whyNotAsked(const Gate& gate, std::string_view check) {
   if (!row && check != "rdma.pair" && check != "gdr.pair")
     return Refusal{"the catalogue has no such check", "`muster validate checks` lists them"};
   const std::string group(row ? row->group : check.substr(0, check.find('.')));
-  if (std::find(gate.on.begin(), gate.on.end(), group) == gate.on.end())
+  if (std::find(gate.groups.begin(), gate.groups.end(), group) == gate.groups.end())
     return Refusal{"the gate does not ask for it", fmt::format("add {} to `on`", group)};
   if (row && row->level > gate.level)
     return Refusal{"the gate is not thorough enough to ask for it", "raise `level`"};

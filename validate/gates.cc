@@ -74,7 +74,7 @@ std::optional<double> lineGbits(std::string_view link) {
 }
 
 bool has(const inventory::Gate& gate, std::string_view group) {
-  return std::find(gate.on.begin(), gate.on.end(), group) != gate.on.end();
+  return std::find(gate.groups.begin(), gate.groups.end(), group) != gate.groups.end();
 }
 
 /// What a gate asks for, of whom.
@@ -238,7 +238,7 @@ Result<std::vector<CheckRequest>> localChecks(const inventory::Cluster& cluster,
   std::vector<CheckRequest> checks;
   const auto& level = rowOf(gate.level);
   const Asked asked{cluster, profile, level};
-  for (const auto& group : gate.on) {
+  for (const auto& group : gate.groups) {
     bool known = group == "gdr";  // between nodes only
     for (const auto& row : catalogue()) {
       known = known || row.group == group;

@@ -52,11 +52,10 @@ Result<std::vector<std::string>> RackSteps::ask(const inventory::Cluster& cluste
                       of_rack.size(), watts / 1e3, *limit / 1e3, namesOf(names)));
   }
   if (!wrong.empty())
-    return fail(
-        ErrorCode::InvalidInput,
-        fmt::format(
-            "not together: {}. Without --together starts are staggered and nodes take turns",
-            fmt::join(wrong, "; ")));
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("not together: {}. Without --synchronized-load starts are staggered "
+                            "and nodes take turns",
+                            fmt::join(wrong, "; ")));
   members_ = std::move(members);
   return told;
 }
@@ -93,7 +92,7 @@ Result<std::optional<RackSteps::Wait>> RackSteps::ready(const inventory::Node& n
             ErrorCode::Conflict,
             fmt::format("rack {} did not begin gate {} together: {} did not come within {} "
                         "minutes. Are they sick, or may fewer nodes be out of the pool at a time? "
-                        "Name the others, or leave --together out",
+                        "Name the others, or leave --synchronized-load out",
                         node.rack, gate, absent.empty() ? "some nodes" : namesOf(absent),
                         kGather.count()))
             .retryable(false));

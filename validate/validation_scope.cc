@@ -97,7 +97,7 @@ void putGates(Text& out, const inventory::Cluster& cluster, const inventory::Pro
     if (!gate.checks.empty()) out << "\"checks\":" << jsonText(json(gate.checks)) << ",";
     out << "\"isolate\":" << (gate.isolate ? "true" : "false")
         << ",\"level\":" << std::to_string(static_cast<int>(gate.level)) << ",\"on\":";
-    out.list(gate.on) << "}";
+    out.list(gate.groups) << "}";
   });
 }
 

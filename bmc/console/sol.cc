@@ -25,7 +25,7 @@ constexpr std::string_view kNoTerminal =
 
 constexpr ToolError kRefusals[] = {
     {"already active", ErrorCode::Conflict,
-     "another session has the serial console; `muster console NODE --take` ends it"},
+     "another session has the serial console; `muster console NODE --force` ends it"},
     {"already de-activated", ErrorCode::Unavailable, "the session ended as it began"},
     {"insufficient privilege", ErrorCode::Denied, "the account may not use the serial console",
      true},

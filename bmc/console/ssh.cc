@@ -202,7 +202,7 @@ class SshConsole final : public ConsoleSource {
               ? fmt::format(
                     ". Find out whether the BMC was replaced or reset on purpose; if so, {}{}",
                     options_.key_declared ? "write its new key as bmc_ssh_key of "
-                                          : "run: muster bmc forget-pin ",
+                                          : "run: muster bmc trust reset ",
                     options_.node.str())
               : std::string();
       return Error(row->code, fmt::format("{}: {}{}", name(), row->means, more));

@@ -21,7 +21,7 @@ std::string wordsWithout(const Secret& secret, const RedfishReply& reply) {
   if (words.empty()) return fmt::format("status {}", reply.status);
   return words.find(secret.reveal()) == std::string::npos
              ? words
-             : fmt::format("status {}; its words repeat the password", reply.status);
+             : fmt::format("status {}; its message repeats the password", reply.status);
 }
 
 }  // namespace
@@ -48,7 +48,7 @@ Async<Member> RedfishAccounts::ownAccount() {
 Async<void> RedfishAccounts::rotatePassword() {
   if (!resources_.session().hasNextPassword())
     co_return fail(ErrorCode::NotFound, "no next password is declared for the BMC at " + address() +
-                                            "; add next: {file: …} to its credential");
+                                            "; add rotate_to: {file: …} to its credential");
   CO_TRY(next, resources_.session().nextPassword());
   CO_TRY(before, resources_.session().trust().rotation(resources_.session().username(), next));
   if (before != Rotation::None)

@@ -158,7 +158,7 @@ Async<std::unique_ptr<CertificateStrategy>> findCertificate(RedfishResources& re
   if (service_path.empty())
     co_return fail(ErrorCode::NotFound, "the BMC at " + resources.address() +
                                             " has no CertificateService; install its certificate "
-                                            "by its web page, then: muster bmc forget-pin");
+                                            "by its web page, then: muster bmc trust reset");
   CO_TRY(service, co_await resources.session().get(service_path));
   auto protocol_path = linkAt(manager.body, "NetworkProtocol");
   if (protocol_path.empty()) protocol_path = at.manager + "/NetworkProtocol";

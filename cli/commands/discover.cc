@@ -1,183 +1,191 @@
 // SPDX-License-Identifier: Apache-2.0
-// discover: what was seen, and looking for more.
+// discover: what was seen, looking for more, and adding machines to the inventory.
+#include "app/discovery.h"
+
 #include "base/json_output.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/discovery.h"
-#include "discovery/adopt.h"
-#include "discovery/classify.h"
-#include "discovery/findings.h"
-#include "discovery/match.h"
-#include "discovery/scanner.h"
-#include "discovery/watch.h"
+#include "discovery/approvals.h"
 
-#include <boost/asio/co_spawn.hpp>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include <unistd.h>
+
 #include <iostream>
-#include <set>
 
 namespace muster::cli {
 namespace {
 
-std::string stateOf(const discovery::Machine& machine, const inventory::Cluster& cluster) {
-  if (const auto* node = discovery::nodeOf(machine, cluster)) return "node " + node->name.str();
+std::string stateOf(const app::DiscoveredMachine& seen) {
+  const auto& machine = seen.machine;
+  if (!seen.node.empty()) return "node " + seen.node;
   if (machine.approved())
     return "approved" + (machine.node.empty() ? "" : " as " + machine.node) + ", by " +
            machine.approved_by;
   return "unknown";
 }
 
-constexpr std::chrono::seconds kOdditiesEvery{60};  ///< while it is watched
-
 std::string orDash(const std::string& text) { return text.empty() ? "-" : text; }
 
-void printList(const discovery::Book& book, const inventory::Cluster& cluster) {
-  if (book.machines().empty())
+void printList(const app::Discovered& discovered) {
+  if (discovered.machines.empty())
     std::cout << "nothing was seen yet: muster discover scan, or muster discover watch\n";
-  for (const auto& machine : book.machines()) {
+  for (const auto& seen : discovered.machines) {
+    const auto& machine = seen.machine;
     std::cout << fmt::format("{:<20} {:<28} {:<16} {:<24} {}\n", machine.id(), orDash(machine.bmc),
-                             orDash(machine.vendor), orDash(machine.model),
-                             stateOf(machine, cluster));
+                             orDash(machine.vendor), orDash(machine.model), stateOf(seen));
     if (!machine.macs.empty() || !machine.gpus.empty())
       std::cout << fmt::format("    {}{}{}\n", fmt::join(machine.macs, " "),
                                machine.gpus.empty() ? "" : "  ", machine.gpuText());
     if (!machine.note.empty()) std::cout << "    " << machine.note << "\n";
   }
-  for (const auto& odd : discovery::oddities(book.machines(), cluster))
+  for (const auto& odd : discovered.anomalies)
     std::cout << fmt::format("finding: {} ({}): {}\n", odd.what, odd.where, odd.what_to_do);
 }
 
-void printJson(const discovery::Book& book, const inventory::Cluster& cluster) {
+void printJson(const app::Discovered& discovered) {
   nlohmann::json out{{"machines", nlohmann::json::array()}, {"findings", nlohmann::json::array()}};
-  for (const auto& machine : book.machines()) {
-    auto json = toJson(machine);
-    const auto* node = discovery::nodeOf(machine, cluster);
-    json["known_as"] = node ? node->name.str() : "";
-    json["state"] = node ? "node" : machine.approved() ? "approved" : "unknown";
+  for (const auto& seen : discovered.machines) {
+    auto json = toJson(seen.machine);
+    json["known_as"] = seen.node;
+    json["state"] = !seen.node.empty() ? "node" : seen.machine.approved() ? "approved" : "unknown";
     out["machines"].push_back(std::move(json));
   }
-  for (const auto& odd : discovery::oddities(book.machines(), cluster))
+  for (const auto& odd : discovered.anomalies)
     out["findings"].push_back(
         {{"what", odd.what}, {"where", odd.where}, {"what_to_do", odd.what_to_do}});
   std::cout << jsonText(out, 2) << "\n";
 }
 
-Result<void> keepOddities(Discovery& home) {
-  TRY(book, discovery::Book::read(*home.store));
-  return discovery::keepFindings(*home.store, discovery::oddities(book.machines(), home.cluster),
-                                 home.clock.now());
+/// Shows the certificates, and asks whether passwords may be sent, on a terminal.
+class TerminalReviewer final : public app::CertificateReviewer {
+ public:
+  explicit TerminalReviewer(bool json)
+      : out_(json ? std::cerr : std::cout),
+        asks_(!json && ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1) {}
+
+  bool approve(const std::vector<discovery::Contact>& contacts, Policy policy) override {
+    out_ << "Certificates of BMCs that no node declares (SHA-256):\n"
+         << discovery::contactsText(contacts);
+    if (policy == Policy::TrustFirstContact) {
+      out_ << "bmc_trust is first-contact: these BMCs get passwords now, and the certificates that "
+              "they present are pinned\n"
+           << std::flush;
+      return true;
+    }
+    if (asks_) return ask(contacts.size());
+    out_ << "bmc_trust is declared: these BMCs get no password\n" << std::flush;
+    return false;
+  }
+
+ private:
+  /// Nothing but the whole word counts.
+  bool ask(std::size_t count) {
+    out_ << fmt::format(
+                "Compare these {} fingerprints with what the BMCs' own displays or the delivery "
+                "papers say. Send passwords to them? Type yes: ",
+                count)
+         << std::flush;
+    std::string answer;
+    std::getline(std::cin, answer);
+    return answer == "yes";
+  }
+
+  std::ostream& out_;
+  const bool asks_;
+};
+
+class WatchPrinter final : public app::WatchListener {
+ public:
+  void onListening(const std::string& interface, bool ssdp) override {
+    std::cout << "listening on " << interface << " to DHCP" << (ssdp ? " and SSDP" : "")
+              << "; nothing is answered" << std::endl;
+  }
+  void onMachine(const discovery::Machine& machine) override {
+    std::cout << fmt::format("{:<20} {}", machine.id(), machine.note) << std::endl;
+  }
+  void onNotice(const std::string& text) override { std::cerr << "muster: " << text << "\n"; }
+};
+
+int list(const app::Options& options) {
+  const auto discovered = app::discoveredMachines(options);
+  if (!discovered) return report(discovered.error());
+  options.json ? printJson(*discovered) : printList(*discovered);
+  return kOk;
 }
 
-/// Scans and keeps what was seen, each machine at once: an interrupted scan has not been for
-/// nothing.
-Result<discovery::ScanReport> runScan(Discovery& home, const discovery::Ranges& ranges,
-                                      std::uint16_t port, discovery::Approver approve) {
-  discovery::ScanDeps deps{
-      home.cluster, *home.bmcs,
-      *home.store,  home.clock,
-      home.workers, [](io::TlsTrust trust) { return io::makeHttpClient(std::move(trust)); },
-      port,         std::move(approve)};
-  std::optional<Error> broken;
-  auto seen = [&](discovery::Machine machine) {
-    const auto kept =
-        discovery::changeBook(*home.store, [&](discovery::Book& book) -> Result<void> {
-          TRY_OK(book.note(machine, home.clock.now()));
-          discovery::applyRules(book, home.cluster);
-          return {};
-        });
-    if (!kept && !broken) broken = kept.error();
-  };
-  auto report = home.run(discovery::scan(std::move(deps), ranges, seen));
-  (void)home.run(home.bmcs->close());
-  if (report && broken) return fail(*broken);
-  if (report) TRY_OK(keepOddities(home));
-  return report;
+void printAdopted(const app::Adopted& adopted) {
+  for (const auto& row : adopted.rows)
+    std::cout << fmt::format("{}  {}  {}\n", row.at("name"), row.at("bmc"), row.at("mac"));
+  for (const auto& line : adopted.not_seen) std::cerr << "muster: " << line << "\n";
+  for (const auto& line : adopted.left_out) std::cerr << "muster: left out " << line << "\n";
+  std::cout << fmt::format("{} row{} added to {}\n", adopted.rows.size(),
+                           adopted.rows.size() == 1 ? "" : "s", adopted.csv.string());
 }
 
 }  // namespace
 
-int discoverList(const app::Options& options, const DiscoverFlags&) {
-  auto home = Discovery::open(options);
-  if (!home) return report(home.error());
-  const auto book = discovery::Book::read(*(*home)->store);
-  if (!book) return report(book.error());
-  options.json ? printJson(*book, (*home)->cluster) : printList(*book, (*home)->cluster);
-  return kOk;
+int discover(const app::Options& options, const app::AdoptRequest& request) {
+  if (request.csv.empty() && request.adopt.empty()) return list(options);
+  const auto adopted = app::writeApprovedMachines(options, request);
+  if (!adopted) return report(adopted.error());
+  if (options.json)
+    std::cout << jsonText(nlohmann::json{{"file", adopted->csv.string()},
+                                         {"rows", adopted->rows},
+                                         {"left_out", adopted->left_out},
+                                         {"not_seen", adopted->not_seen}},
+                          2)
+              << "\n";
+  else
+    printAdopted(*adopted);
+  return adopted->not_seen.empty() && adopted->left_out.empty() ? kOk : kWorkLeft;
 }
 
-int discoverScan(const app::Options& options, const DiscoverFlags& flags) {
-  auto home = Discovery::open(options);
-  if (!home) return report(home.error());
-  const auto& texts = flags.words.empty() ? (*home)->cluster.discovery.ranges : flags.words;
-  if (texts.empty())
-    return report(Error(
-        ErrorCode::InvalidInput,
-        "nothing says where to look: name ranges, or write discovery.ranges into the inventory"));
-  const auto ranges = discovery::Ranges::parse(texts);
-  if (!ranges) return report(ranges.error());
-  auto approve = certificateApprover(**home, options, flags);
-  if (!approve) return report(approve.error());
-  const auto done =
-      runScan(**home, *ranges, static_cast<std::uint16_t>(flags.port), std::move(*approve));
+int discoverScan(const app::Options& options, const DiscoverScanArgs& args) {
+  TerminalReviewer reviewer(options.json);
+  auto request = args.request;
+  request.port = static_cast<std::uint16_t>(args.port);
+  const auto done = app::scanForBmcs(options, request, reviewer);
   if (!done) return report(done.error());
-  const auto book = discovery::Book::read(*(*home)->store);
-  if (!book) return report(book.error());
+  const auto unapproved = done->report.unapproved;
   if (options.json) {
-    printJson(*book, (*home)->cluster);
+    printJson(done->discovered);
   } else {
-    printList(*book, (*home)->cluster);
+    printList(done->discovered);
     std::cout << fmt::format("{} addresses asked, {} Redfish services, {} machines surveyed\n",
-                             done->addresses, done->services, done->surveyed);
-    if (done->unapproved > 0)
+                             done->report.addresses, done->report.services, done->report.surveyed);
+    if (unapproved > 0)
       std::cout << fmt::format(
           "{} BMC{} got no password: compare the fingerprints above, keep the lines that are right "
           "in a file, and scan again with --fingerprints FILE\n",
-          done->unapproved, done->unapproved == 1 ? "" : "s");
+          unapproved, unapproved == 1 ? "" : "s");
   }
-  return done->unapproved > 0 ? kWorkLeft : kOk;
+  return unapproved > 0 ? kWorkLeft : kOk;
 }
 
-int discoverWatch(const app::Options& options, const DiscoverFlags& flags) {
-  constexpr std::chrono::hours kForever{24 * 365};
-  auto opened = Discovery::open(options);
-  if (!opened) return report(opened.error());
-  auto& home = **opened;
-  const auto controller = home.cluster.provisioning().controller;
-  auto interface = flags.interface.empty() ? discovery::interfaceOf(controller)
-                                           : Result<std::string>(flags.interface);
-  if (!interface) return report(interface.error());
-  const auto address =
-      flags.interface.empty() ? Result<Ipv4>(controller) : discovery::addressOf(*interface);
-  if (!address) std::cerr << "muster: SSDP is not listened to: " << address.error().str() << "\n";
-  const std::chrono::milliseconds limit =
-      flags.seconds > 0 ? std::chrono::seconds(flags.seconds) : kForever;
-  std::set<std::string> said;
-  auto look_again = home.clock.steady();
-  auto note = [&](const discovery::Machine& machine) {
-    const auto kept = discovery::changeBook(
-        *home.store, [&](discovery::Book& book) { return book.note(machine, home.clock.now()); });
-    if (!kept) std::cerr << "muster: " << kept.error().str() << "\n";
-    if (home.clock.steady() >= look_again) {
-      look_again = home.clock.steady() + kOdditiesEvery;
-      if (const auto told = keepOddities(home); !told)
-        std::cerr << "muster: " << told.error().str() << "\n";
-    }
-    const auto line = fmt::format("{:<20} {}", machine.id(), machine.note);
-    if (said.size() < discovery::kMaxMachines && said.insert(line).second)
-      std::cout << line << std::endl;
-  };
-  if (address) {
-    auto ssdp = discovery::watchSsdp(
-        *address, limit, [&](discovery::SsdpService service) { note(sightingOf(service)); });
-    asio::co_spawn(home.context, std::move(ssdp), [](std::exception_ptr, Result<void> ended) {
-      if (!ended) std::cerr << "muster: SSDP is not listened to: " << ended.error().str() << "\n";
-    });
-  }
-  std::cout << "listening on " << *interface << " to DHCP" << (address ? " and SSDP" : "")
-            << "; nothing is answered" << std::endl;
-  const auto ended = home.run(discovery::watchDhcp(
-      *interface, limit, [&](discovery::DhcpRequest request) { note(sightingOf(request)); }));
+int discoverWatch(const app::Options& options, const DiscoverWatchArgs& args) {
+  WatchPrinter printer;
+  app::WatchRequest request{args.interface, std::nullopt};
+  if (args.seconds > 0) request.limit = std::chrono::seconds(args.seconds);
+  const auto ended = app::watchNetwork(options, request, printer);
   return ended ? kOk : report(ended.error());
+}
+
+int discoverApprove(const app::Options& options, const app::ApproveRequest& request) {
+  const auto approved = app::approveMachines(options, request);
+  if (!approved) return report(approved.error());
+  if (options.json)
+    std::cout << jsonText(nlohmann::json{{"approved", *approved}}, 2) << "\n";
+  else
+    std::cout << fmt::format("approved: {}\nmuster discover --write FILE.csv writes their rows\n",
+                             fmt::join(*approved, " "));
+  return kOk;
+}
+
+int discoverForget(const app::Options& options, const DiscoverForgetArgs& args) {
+  const auto done =
+      args.all ? app::forgetAllMachines(options) : app::forgetMachines(options, args.machines);
+  return done ? kOk : report(done.error());
 }
 
 }  // namespace muster::cli

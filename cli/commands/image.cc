@@ -1,68 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
+// image: building, listing, verifying, comparing, carrying and removing images.
+#include "app/images.h"
+
 #include "base/json_output.h"
 #include "cli/commands/commands.h"
-
-#include "app/controller.h"
-#include "lifecycle/model/json.h"
-#include "lifecycle/rollout/record.h"
-#include "provision/images/image_bundle.h"
-#include "provision/images/image_cache.h"
-#include "provision/images/image_diff.h"
-#include "provision/images/image_library.h"
 
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <unistd.h>
+
+#include <algorithm>
 #include <iostream>
-#include <set>
-#include <thread>
 
 namespace muster::cli {
 namespace {
 
-constexpr std::size_t kShownPaths = 40, kShownDigestChars = 12, kIntentsOfANode = 50;
-constexpr std::size_t kMaxKeyBytes = 4096;
-
-void say(std::string_view words) { std::cout << words << std::endl; }
-
-struct Opened {
-  inventory::Cluster cluster;
-  app::Keys keys;
-  std::unique_ptr<provision::ImageStore> images;
-  std::vector<provision::KeptImage> kept;
-};
-
-Result<Opened> open(const app::Options& options) {
-  TRY(cluster, app::loadCluster(options));
-  TRY(keys, app::Keys::loadOrCreate(options.state));
-  auto images = app::openImages(options, keys);
-  auto kept = provision::keptImages(options.cache, cluster);
-  return Opened{std::move(cluster), std::move(keys), std::move(images), std::move(kept)};
-}
-
-int exitOf(const Result<int>& result) { return result ? *result : report(result.error()); }
+constexpr std::size_t kShownPaths = 40, kShownDigestChars = 12;
 
 double mib(std::uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 std::string shortOf(const std::string& digest) { return digest.substr(0, kShownDigestChars); }
 
-Result<void> buildAll(Opened& opened, const std::string& only) {
-  if (only.empty() || only == "ramos") {
-    TRY(ramos, opened.images->buildRamOs(say));
-    std::cout << fmt::format("RAM OS: {} and {}\n", ramos.kernel.string(), ramos.initrd.string());
+class BuildPrinter final : public app::ImageBuildListener {
+ public:
+  void onLine(std::string_view text) override { std::cout << text << std::endl; }
+  void onRamOs(const std::filesystem::path& kernel, const std::filesystem::path& initrd) override {
+    std::cout << fmt::format("RAM OS: {} and {}\n", kernel.string(), initrd.string());
   }
-  bool found = only.empty() || only == "ramos";
-  for (const auto& [name, image] : opened.cluster.images) {
-    if (!only.empty() && only != name) continue;
-    found = true;
-    TRY(packed, opened.images->build(image, say));
-    std::cout << fmt::format("image {}@{}: {}\n", name, shortOf(packed.digest),
-                             packed.pack.string());
+  void onImage(const std::string& name, const std::string& digest,
+               const std::filesystem::path& pack) override {
+    std::cout << fmt::format("image {}@{}: {}\n", name, shortOf(digest), pack.string());
   }
-  if (!found)
-    return fail(ErrorCode::NotFound, fmt::format("the inventory declares no image {}", only));
-  return {};
-}
+};
 
 std::string signersText(const provision::KeptImage& image, const std::string& own) {
   std::vector<std::string> words;
@@ -90,36 +59,6 @@ void printRow(const provision::KeptImage& image, const std::string& own) {
                            shortOf(image.digest), mib(image.size_bytes), mib(image.pack_bytes),
                            signersText(image, own),
                            image.fault.empty() ? used : "not usable: " + image.fault);
-}
-
-/// Nodes, journal and rollouts that may lie over the inventory: what they name is not cleared away.
-Result<provision::Needs> needsOf(const app::Options& options, const inventory::Cluster& cluster) {
-  provision::Needs needs;
-  TRY(store, lifecycle::openStore(options.storeUrl()));
-  TRY(open_intents, store->openIntents());
-  for (const auto& intent : open_intents)
-    provision::addNeeds(lifecycle::canonical(lifecycle::toJson(intent)),
-                        "work that is under way names it", needs);
-  TRY(rollouts, lifecycle::RolloutBook::list(*store));
-  for (const auto& id : rollouts) {
-    TRY(frozen, store->getValue("rollout." + id + ".frozen"));
-    if (frozen) provision::addNeeds(*frozen, "rollout " + id + " names it", needs);
-  }
-  // Nodes that the inventory has lost count too: they may still run.
-  std::set<lifecycle::Subject> subjects;
-  for (const auto& node : cluster.nodes) subjects.insert(lifecycle::Subject(node.name));
-  TRY(facts, store->facts());
-  for (const auto& [facet, fact] : facts.all()) {
-    subjects.insert(facet.subject);
-    provision::addNeeds(fact.value, "node " + facet.subject.str() + " has it", needs);
-  }
-  for (const auto& subject : subjects) {
-    TRY(intents, store->intentsOf(subject, kIntentsOfANode));
-    for (const auto& intent : intents)
-      provision::addNeeds(lifecycle::canonical(lifecycle::toJson(intent)),
-                          "the journal of " + subject.str() + " names it", needs);
-  }
-  return needs;
 }
 
 bool confirmed(const std::string& question) {
@@ -173,38 +112,11 @@ nlohmann::json asJson(const provision::ImageDiff& diff) {
           {"kernels_to", diff.kernels_to}};
 }
 
-Result<int> diffOf(const app::Options& options, const std::string& from, const std::string& to) {
-  TRY(opened, open(options));
-  TRY(a, provision::findKept(opened.kept, from));
-  TRY(b, provision::findKept(opened.kept, to));
-  std::string work = (options.cache / "diff-XXXXXX").string();
-  if (::mkdtemp(work.data()) == nullptr)
-    return fail(ErrorCode::Internal, "cannot make a folder in " + options.cache.string());
-  const auto diff = provision::diffImages(a.folder, b.folder, work);
-  TRY_OK(provision::removeTree(work));
-  if (!diff) return fail(diff.error());
-  if (options.json)
-    std::cout << jsonText(asJson(*diff), 2) << "\n";
-  else
-    printDiff(*diff);
-  return diff->changed_chunks == 0 ? int{kOk} : int{kFailed};
-}
-
-Result<provision::Clearing> clearingOf(const app::Options& options) {
-  TRY(opened, open(options));
-  TRY(needs, needsOf(options, opened.cluster));
-  auto plan = provision::planClearing(opened.kept, needs);
-  plan.leftovers = provision::leftovers(options.cache);
-  if (const auto present = provision::presentRamOs(app::imageOptions(options, opened.keys)))
-    plan.ramos = provision::keptRamOs(options.cache, *present);
-  else
-    std::cout << fmt::format("keeps   every RAM OS: {}\n",
-                             present.error().str());  // which one is in use cannot be told
-  return plan;
-}
-
 /// How many things go, and their bytes together.
-std::pair<std::size_t, std::uint64_t> printClearing(const provision::Clearing& plan) {
+std::pair<std::size_t, std::uint64_t> printClearing(const app::CleanupPlan& cleanup) {
+  const auto& plan = cleanup.clearing;
+  if (!cleanup.ram_os_kept_because.empty())
+    std::cout << fmt::format("keeps   every RAM OS: {}\n", cleanup.ram_os_kept_because);
   std::size_t sets = 0;
   std::uint64_t bytes = plan.bytes;
   for (const auto& kept : plan.keep)
@@ -228,125 +140,102 @@ std::pair<std::size_t, std::uint64_t> printClearing(const provision::Clearing& p
   return {plan.remove.size() + sets + plan.leftovers.size(), bytes};
 }
 
-Result<int> clearOf(const app::Options& options, bool yes) {
-  TRY(plan, clearingOf(options));
-  const auto [count, bytes] = printClearing(plan);
-  if (count == 0) {
-    std::cout << "Nothing to remove.\n";
-    return int{kOk};
-  }
-  std::cout << "The cache is shared by all states of this machine; what only another of them uses "
-               "must be built or imported again.\n";
-  if (!yes && !confirmed(fmt::format("Remove these {}, {:.0f} MiB?", count, mib(bytes)))) {
-    std::cout << "Nothing was removed (--yes removes without asking).\n";
-    return int{kWorkLeft};
-  }
-  TRY_OK(provision::clear(plan));
-  return int{kOk};
-}
-
 }  // namespace
 
-int imageBuild(const app::Options& options, const std::string& name) {
-  auto opened = open(options);
-  if (!opened) return report(opened.error());
-  const auto built = buildAll(*opened, name);
+int imageBuild(const app::Options& options, const ImageArgs& args) {
+  BuildPrinter printer;
+  const auto built = app::buildImages(options, args.name, printer);
   return built ? int{kOk} : report(built.error());
 }
 
 int imageList(const app::Options& options) {
-  const auto opened = open(options);
-  if (!opened) return report(opened.error());
+  const auto list = app::listImages(options);
+  if (!list) return report(list.error());
   if (options.json) {
     auto out = nlohmann::json::array();
-    for (const auto& image : opened->kept) out.push_back(asJson(image));
+    for (const auto& image : list->images) out.push_back(asJson(image));
     std::cout << jsonText(out, 2) << "\n";
     return kOk;
   }
   std::cout << fmt::format("{:<24}{:<14}{:>12} {:>11}  {:<20}{}\n", "image", "digest", "size",
                            "packed", "signed by", "used by");
-  for (const auto& image : opened->kept) printRow(image, opened->keys.images.id());
-  for (const auto& [name, image] : opened->cluster.images) {
-    const bool kept = std::ranges::any_of(
-        opened->kept, [&name](const auto& one) { return one.declared && one.name == name; });
-    if (!kept) std::cout << fmt::format("{:<24}not built: muster image build {}\n", name, name);
-  }
+  for (const auto& image : list->images) printRow(image, list->site_key_id);
+  for (const auto& name : list->not_built)
+    std::cout << fmt::format("{:<24}not built: muster image build {}\n", name, name);
   return kOk;
 }
 
-int imageVerify(const app::Options& options, const std::string& name) {
-  const auto opened = open(options);
-  if (!opened) return report(opened.error());
-  std::vector<provision::KeptImage> which = opened->kept;
-  if (!name.empty()) {
-    const auto found = provision::findKept(opened->kept, name);
-    if (!found) return report(found.error());
-    which = {*found};
-  }
+int imageVerify(const app::Options& options, const ImageArgs& args) {
   bool fine = true;
-  for (const auto& image : which) {
-    const auto faults = provision::faultsOf(image.folder, opened->keys.images,
-                                            std::max(1u, std::thread::hardware_concurrency()));
-    std::cout << fmt::format("{}@{}: {}\n", image.name, shortOf(image.digest),
-                             faults.empty() ? "every chunk and signature is right" : "damaged");
-    for (const auto& fault : faults) std::cout << "  " << fault << "\n";
-    if (!faults.empty())
+  const auto print = [&fine](const app::ImageCheck& check) {
+    const auto& image = check.image;
+    std::cout << fmt::format(
+        "{}@{}: {}\n", image.name, shortOf(image.digest),
+        check.faults.empty() ? "every chunk and signature is right" : "damaged");
+    for (const auto& fault : check.faults) std::cout << "  " << fault << "\n";
+    if (!check.faults.empty())
       std::cout << (image.declared
-                        ? fmt::format("  make it anew: muster image build {}\n", image.name)
+                        ? fmt::format("  build it again: muster image build {}\n", image.name)
                         : "  import it again, or remove it: muster image gc\n");
-    fine = fine && faults.empty();
-  }
+    fine = fine && check.faults.empty();
+  };
+  const auto verified = app::verifyImages(options, args.name, print);
+  if (!verified) return report(verified.error());
   return fine ? kOk : kFailed;
 }
 
-int imageDiff(const app::Options& options, const std::string& from, const std::string& to) {
-  return exitOf(diffOf(options, from, to));
+int imageDiff(const app::Options& options, const ImageDiffArgs& args) {
+  const auto diff = app::compareImages(options, args.from, args.to);
+  if (!diff) return report(diff.error());
+  if (options.json)
+    std::cout << jsonText(asJson(*diff), 2) << "\n";
+  else
+    printDiff(*diff);
+  return diff->changed_chunks == 0 ? kOk : kFailed;
 }
-int imageGc(const app::Options& options, bool yes) { return exitOf(clearOf(options, yes)); }
 
-int imageExport(const app::Options& options, const std::string& name,
-                const std::filesystem::path& file) {
-  const auto opened = open(options);
-  if (!opened) return report(opened.error());
-  const auto found = provision::findKept(opened->kept, name);
-  if (!found) return report(found.error());
-  const auto manifest = provision::exportBundle(found->folder, opened->keys.images, file);
-  if (!manifest) return report(manifest.error());
+int imageGc(const app::Options& options, const ImageGcArgs& args) {
+  const auto plan = app::planImageCleanup(options);
+  if (!plan) return report(plan.error());
+  const auto [count, bytes] = printClearing(*plan);
+  if (count == 0) {
+    std::cout << "Nothing to remove.\n";
+    return kOk;
+  }
+  std::cout << "The cache is shared by all states of this machine; what only another of them uses "
+               "must be built or imported again.\n";
+  if (!args.yes && !confirmed(fmt::format("Remove these {}, {:.0f} MiB?", count, mib(bytes)))) {
+    std::cout << "Nothing was removed (--yes removes without asking).\n";
+    return kWorkLeft;
+  }
+  const auto done = app::cleanUpImages(*plan);
+  return done ? int{kOk} : report(done.error());
+}
+
+int imageExport(const app::Options& options, const ImageExportArgs& args) {
+  const auto image = app::exportImage(options, args.name, args.file);
+  if (!image) return report(image.error());
   std::cout << fmt::format(
       "{}@{} is in {}, signed by this site ({}); `muster image key` prints the key that its reader "
       "must trust\n",
-      manifest->name, shortOf(manifest->digest), file.string(), opened->keys.images.id());
+      image->name, shortOf(image->digest), args.file.string(), image->signer);
   return kOk;
 }
 
-int imageImport(const app::Options& options, const std::filesystem::path& file,
-                const std::vector<std::filesystem::path>& trust, bool older) {
-  const auto keys = app::Keys::loadOrCreate(options.state);
-  if (!keys) return report(keys.error());
-  provision::BundleImport import{options.cache, {}, older};
-  for (const auto& path : trust) {
-    const auto pem = io::readFile(path, kMaxKeyBytes);
-    if (!pem) return report(pem.error());
-    import.trusted.push_back(*pem);
-  }
-  const auto imported = provision::importBundle(file, import, keys->images);
-  if (!imported) return report(imported.error());
-  std::cout << fmt::format("{}@{}: signed by {}{}\n", imported->image.name,
-                           shortOf(imported->image.digest),
-                           imported->signer == keys->images.id() ? "this site" : imported->signer,
-                           imported->was_here ? "; it was here already" : "");
+int imageImport(const app::Options& options, const app::ImageImport& request) {
+  const auto image = app::importImage(options, request);
+  if (!image) return report(image.error());
+  std::cout << fmt::format("{}@{}: signed by {}{}\n", image->name, shortOf(image->digest),
+                           image->signed_by_site ? "this site" : image->signer,
+                           image->was_present ? "; it was here already" : "");
   return kOk;
 }
 
-int imageSign(const app::Options& options, const std::string& name) {
-  const auto opened = open(options);
-  if (!opened) return report(opened.error());
-  const auto found = provision::findKept(opened->kept, name);
-  if (!found) return report(found.error());
-  const auto image = provision::signAgain(found->folder, opened->keys.images);
+int imageSign(const app::Options& options, const ImageArgs& args) {
+  const auto image = app::signImage(options, args.name);
   if (!image) return report(image.error());
   std::cout << fmt::format("{}@{}: signed by this site ({})\n", image->name, shortOf(image->digest),
-                           opened->keys.images.id());
+                           image->signer);
   return kOk;
 }
 

@@ -20,7 +20,7 @@ int inventoryShow(const app::Options& options) {
   return kOk;
 }
 
-int inventorySchema() {
+int inventorySchema(const app::Options&) {
   std::cout << inventory::schemaJson();
   return kOk;
 }

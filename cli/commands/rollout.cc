@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// rollout start, status, pause, abort, resume, rollback. What they decide is in lifecycle/rollout/.
+// rollout start, status, pause, abort, resume, rollback.
+#include "app/rollouts.h"
+
 #include "base/json_output.h"
 #include "cli/commands/commands.h"
-
-#include "app/leadership.h"
-#include "app/state_lock.h"
-#include "cli/session.h"
+#include "cli/view/console_progress.h"
 #include "cli/view/rollout_view.h"
-#include "fabric/topology/leaves.h"
-#include "lifecycle/rollout/freeze.h"
-#include "lifecycle/rollout/overlay.h"
-#include "lifecycle/rollout/runner.h"
-#include "monitor/monitor.h"
 
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <iostream>
@@ -20,257 +15,97 @@
 namespace muster::cli {
 namespace {
 
-using lifecycle::RolloutBook;
-using lifecycle::RolloutState;
-using lifecycle::RolloutWay;
-
-constexpr std::size_t kMaxChangeBytes = 1 << 20;
-
-/// The text of the change, and the file that its places and paths refer to.
-struct Source {
-  std::string text;
-  std::filesystem::path file;
-};
-
-Result<Source> sourceOf(const app::Options& options, const RolloutFlags& flags,
-                        const lifecycle::LiveCluster& live, const std::vector<NodeName>& nodes) {
-  if (flags.change.empty() == flags.driver.empty())
-    return fail(ErrorCode::InvalidInput,
-                "say what changes, in one way: --change FILE or --driver NAME");
-  if (!flags.change.empty()) {
-    TRY(text, io::readFile(flags.change, kMaxChangeBytes));
-    std::error_code ignored;
-    return Source{std::move(text), std::filesystem::absolute(flags.change, ignored)};
-  }
-  std::vector<std::string> profiles;
-  for (const auto& node : nodes)
-    profiles.push_back(live.cluster().profileOf(*live.cluster().findNode(node)).name);
-  TRY(text, inventory::changeToDriver(live.cluster(), flags.driver, profiles));
-  return Source{std::move(text), options.inventory};
-}
-
-Result<inventory::Change> readChange(const Source& source, const lifecycle::LiveCluster& live) {
-  auto loaded = inventory::loadChangeText(source.text, source.file, live.cluster());
-  for (const auto& one : loaded.diagnostics.all()) std::cerr << one.str() << '\n';
-  if (!loaded.change)
-    return fail(ErrorCode::InvalidInput,
-                fmt::format("{} has {} problems; nothing was done", source.file.string(),
-                            loaded.diagnostics.all().size()));
-  return std::move(*loaded.change);
-}
-
-inventory::RolloutPolicy policyOf(inventory::RolloutPolicy policy, const RolloutFlags& flags) {
-  if (flags.canaries) policy.canary = {*flags.canaries, std::nullopt};
-  if (flags.on_failure == "halt") policy.on_failure = inventory::OnFailure::Halt;
-  if (flags.on_failure == "roll-back") policy.on_failure = inventory::OnFailure::RollBack;
-  if (flags.when_unclear == "halt") policy.regression.when_unclear = inventory::WhenUnclear::Halt;
-  if (flags.when_unclear == "go-on") policy.regression.when_unclear = inventory::WhenUnclear::GoOn;
-  return policy;
-}
-
-int codeOf(RolloutState state) {
-  switch (state) {
-    case RolloutState::Done:
-    case RolloutState::RolledBack:
+int codeOf(app::RolloutOutcome outcome) {
+  switch (outcome) {
+    case app::RolloutOutcome::Complete:
       return kOk;
-    case RolloutState::Halted:
+    case app::RolloutOutcome::Halted:
       return kFailed;
-    case RolloutState::Running:
-    case RolloutState::Paused:
-    case RolloutState::Aborted:
+    case app::RolloutOutcome::Incomplete:
       break;
   }
   return kWorkLeft;
 }
 
-/// Runs it in the foreground until it stops by itself, and shows where it stands then.
-Result<int> carryOn(Session& session, const app::Options& options, RolloutBook& book,
-                    RolloutWay way) {
-  auto& controller = *session.controller;
-  const lifecycle::EventSink show = [&session](const lifecycle::Event& event) {
-    session.view.show(event);
-  };
-  lifecycle::RolloutRunner runner(
-      {*session.live, controller.engine(), controller.phases(), controller.store(),
-       controller.clock(), options.json ? nullptr : show, fabric::leavesOf},
-      book);
-  TRY_OK(controller.run(runner.run(way)));
-  session.view.finish();
-  const auto& rollout = book.rollout();
+ShowEvents eventsFor(const app::Options& options) {
+  return options.json ? ShowEvents::No : ShowEvents::Yes;
+}
+
+/// Runs it in the foreground until it stops by itself, and shows how far it is then.
+int carryOn(const app::Options& options, app::RolloutRun& run, ConsoleProgress& progress) {
+  if (const auto ended = run.carryOn(); !ended) return report(ended.error());
+  progress.finish();
+  const auto& book = run.book();
   std::cout << (options.json ? rolloutJson(book, {}) : rolloutText(book, {}));
-  if (rollout.state == RolloutState::RolledBack && book.count(lifecycle::NodeState::Stuck) > 0)
-    return int{kWorkLeft};
-  if (rollout.state == RolloutState::Done && (book.count(lifecycle::NodeState::Failed) > 0 ||
-                                              book.count(lifecycle::NodeState::Skipped) > 0))
-    return int{kWorkLeft};
-  return codeOf(rollout.state);
+  return codeOf(app::outcomeOf(book));
 }
 
-/// Reads every node once, after their agents have had time to call the new process.
-Result<lifecycle::FactSet> lookAt(Session& session, const std::vector<NodeName>& nodes) {
-  lifecycle::Policy policy;
-  for (const auto& node : nodes)
-    if (session.cluster().findNode(node)) policy.only.insert(lifecycle::Subject(node));
-  return session.controller->run(session.controller->observe(std::move(policy)));
-}
-
-std::vector<NodeName> nodesOf(const RolloutBook& book) {
-  std::vector<NodeName> out;
-  for (const auto& [node, progress] : book.progress()) out.push_back(node);
+app::RolloutRequest requestOf(const RolloutStartArgs& args) {
+  auto out = args.request;
+  if (args.on_failure == "halt") out.on_failure = inventory::OnFailure::Halt;
+  if (args.on_failure == "roll-back") out.on_failure = inventory::OnFailure::RollBack;
+  if (args.on_inconclusive == "halt") out.on_inconclusive = inventory::OnInconclusive::Halt;
+  if (args.on_inconclusive == "continue") out.on_inconclusive = inventory::OnInconclusive::Continue;
   return out;
 }
 
-Result<int> start(const app::Options& options, const RolloutFlags& flags) {
-  const auto id = lifecycle::newRolloutId();
-  TRY(live, liveCluster(options));
-  TRY(nodes, selectedNodes(live->cluster(), flags.nodes));
-  TRY(source, sourceOf(options, flags, *live, nodes));
-  TRY(change, readChange(source, *live));
-  const auto policy = policyOf(change.policy, flags);
-  live->add(id, std::move(change));
-  TRY(session, Session::open(options, std::move(live),
-                             flags.dry_run ? app::Role::Looks : app::Role::Acts, options.json));
-  auto& controller = *session->controller;
-  if (!flags.dry_run) TRY_OK(lifecycle::dropAbsorbed(*session->live, controller.store()));
-  TRY(facts, lookAt(*session, nodes));
-  TRY(book, lifecycle::draftRollout(*session->live, controller.phases(), controller.store(), facts,
-                                    {id, controller.clock().now(), app::userName(), app::hostName(),
-                                     options.command_line, source.file.string(), source.text,
-                                     policy, flags.wipe_reason, nodes}));
-  if (flags.dry_run) {
-    std::cout << (options.json ? rolloutJson(book, {})
-                               : frozenText(book) + touchedText(book) +
-                                     "a rehearsal: nothing was written, nothing begun\n");
-    return int{kOk};
-  }
-  TRY_OK(book.begin());
-  if (!options.json) {
-    TRY(kept, monitor::keepStatus(controller.store(), controller.clock().now()));
-    TRY(holder, app::holderOf(options.state, app::hostName()));
-    std::cout << frozenText(book)
-              << monitor::watchDuringRollout({app::hasSeveralControllers(session->cluster()),
-                                              options.store.empty(), holder},
-                                             kept)
-              << std::endl;
-  }
-  return carryOn(*session, options, book, RolloutWay::Forward);
-}
-
-Result<RolloutBook> chosen(lifecycle::Store& store, const RolloutFlags& flags) {
-  if (flags.id.empty()) return RolloutBook::current(store);
-  auto book = RolloutBook::open(store, flags.id);
-  if (book || book.error().code() != ErrorCode::NotFound) return book;
-  TRY(ids, RolloutBook::list(store));
-  return fail(ErrorCode::NotFound,
-              fmt::format("there is no rollout {}; those that lie over the inventory: {}", flags.id,
-                          ids.empty() ? "none" : fmt::format("{}", fmt::join(ids, ", "))));
-}
-
-Result<int> resume(const app::Options& options, const RolloutFlags& flags) {
-  TRY(live, liveCluster(options));
-  TRY(session, Session::open(options, std::move(live), app::Role::Acts, options.json));
-  auto& controller = *session->controller;
-  TRY(book, RolloutBook::current(controller.store()));
-  const auto accepted = flags.accept_reason.empty()
-                            ? ""
-                            : fmt::format("{}: {}", app::actorText(), flags.accept_reason);
-  TRY(way, lifecycle::prepareResume(book, accepted));
-  TRY_OK(lookAt(*session, nodesOf(book)));
-  return carryOn(*session, options, book, way);
-}
-
-/// The store without a controller. Errors: NotFound when nothing was done yet
-Result<std::unique_ptr<lifecycle::Store>> openStored(const app::Options& options) {
-  if (std::error_code ignored;
-      options.store.empty() && !std::filesystem::exists(options.state / "muster.db", ignored))
-    return fail(ErrorCode::NotFound,
-                fmt::format("nothing has been done yet in {}: there is no rollout",
-                            options.state.string()));
-  return lifecycle::openStore(options.storeUrl());
-}
-
-Result<int> rollback(const app::Options& options, const RolloutFlags& flags) {
-  TRY(declared, app::loadCluster(options));
-  const auto may = [&](lifecycle::Store& store) -> Result<void> {
-    TRY(asked, chosen(store, flags));
-    return lifecycle::mayRollBack(declared, store, asked);
-  };
-  {
-    TRY(store, openStored(options));
-    TRY_OK(may(*store));  // refused before anybody stands aside for it
-  }
-  TRY(live, liveCluster(options));
-  TRY(session, Session::open(options, std::move(live), app::Role::Acts, options.json));
-  TRY(book, chosen(session->controller->store(), flags));
-  TRY_OK(may(session->controller->store()));
-  if (!flags.wipe_reason.empty()) {
-    auto next = book.rollout();
-    next.wipe_reason = flags.wipe_reason;
-    TRY_OK(book.save(std::move(next)));
-  }
-  TRY_OK(lookAt(*session, nodesOf(book)));
-  return carryOn(*session, options, book, RolloutWay::Back);
-}
-
-Result<int> status(const app::Options& options, const RolloutFlags& flags) {
-  TRY(store, openStored(options));
-  TRY(book, chosen(*store, flags));
-  TRY(order, book.order());
-  std::cout << (options.json ? rolloutJson(book, order) : rolloutText(book, order));
-  TRY(ids, RolloutBook::list(*store));
-  std::erase(ids, book.rollout().id);
-  if (!options.json && !ids.empty())
-    std::cout << fmt::format(
-        "other rollouts that lie over the inventory, oldest first: {} (--id ID shows one)\n",
-        fmt::join(ids, ", "));
-  return codeOf(book.rollout().state);
-}
-
-/// With a store of its own, whoever has the turn with the state folder is the only one who could be
-/// running it; keep has the lock all the time and runs no rollout.
-Result<int> order(const app::Options& options, lifecycle::Order what) {
-  TRY(store, openStored(options));
-  TRY(book, RolloutBook::current(*store));
-  std::optional<io::FileLock> lock;
-  if (options.store.empty())
-    if (auto taken = app::askForTurn(options.state)) lock.emplace(std::move(*taken));
-  TRY(done, lifecycle::orderRollout(book, what, app::actorText(), lock.has_value()));
-  const lifecycle::Event event{0,
-                               SystemClock().now(),
-                               lifecycle::EventKind::Note,
-                               {},
-                               "",
-                               fmt::format("{} ({})", done, app::actorText())};
-  TRY(noted, store->addEvent(event));
-  (void)noted;
+int order(const app::Options& options, lifecycle::Order what) {
+  const auto ordered = app::orderRollout(options, what);
+  if (!ordered) return report(ordered.error());
   std::cout << (options.json
-                    ? jsonText(nlohmann::json{{"rollout", book.rollout().id}, {"done", done}})
-                    : done)
+                    ? jsonText(nlohmann::json{{"rollout", ordered->id}, {"done", ordered->done}})
+                    : ordered->done)
             << '\n';
-  return int{kOk};
+  return kOk;
 }
-
-int answer(const Result<int>& code) { return code ? *code : report(code.error()); }
 
 }  // namespace
 
-int rolloutStart(const app::Options& options, const RolloutFlags& flags) {
-  return answer(start(options, flags));
+int rolloutStart(const app::Options& options, const RolloutStartArgs& args) {
+  ConsoleProgress progress(options.json, eventsFor(options));
+  auto run = app::RolloutRun::draft(options, requestOf(args), args.dry_run, progress);
+  if (!run) return report(run.error());
+  const auto& book = run->book();
+  if (args.dry_run) {
+    std::cout << (options.json ? rolloutJson(book, {})
+                               : frozenText(book) + touchedText(book) +
+                                     "dry run: nothing was written, nothing begun\n");
+    return kOk;
+  }
+  if (const auto begun = run->begin(); !begun) return report(begun.error());
+  if (!options.json) {
+    const auto watches = run->whoWatches();
+    if (!watches) return report(watches.error());
+    std::cout << frozenText(book) << *watches << std::endl;
+  }
+  return carryOn(options, *run, progress);
 }
-int rolloutStatus(const app::Options& options, const RolloutFlags& flags) {
-  return answer(status(options, flags));
+
+int rolloutStatus(const app::Options& options, const RolloutStatusArgs& args) {
+  const auto stored = app::storedRollout(options, args.id);
+  if (!stored) return report(stored.error());
+  std::cout << (options.json ? rolloutJson(stored->book, stored->order)
+                             : rolloutText(stored->book, stored->order));
+  if (!options.json && !stored->others.empty())
+    std::cout << fmt::format(
+        "other rollouts that lie over the inventory, oldest first: {} (--id ID shows one)\n",
+        fmt::join(stored->others, ", "));
+  return codeOf(app::outcomeOfState(stored->book));
 }
-int rolloutPause(const app::Options& options) {
-  return answer(order(options, lifecycle::Order::Pause));
+
+int rolloutPause(const app::Options& options) { return order(options, lifecycle::Order::Pause); }
+int rolloutAbort(const app::Options& options) { return order(options, lifecycle::Order::Abort); }
+
+int rolloutResume(const app::Options& options, const RolloutResumeArgs& args) {
+  ConsoleProgress progress(options.json, eventsFor(options));
+  auto run = app::RolloutRun::resume(options, args.accept_reason, progress);
+  return run ? carryOn(options, *run, progress) : report(run.error());
 }
-int rolloutAbort(const app::Options& options) {
-  return answer(order(options, lifecycle::Order::Abort));
-}
-int rolloutResume(const app::Options& options, const RolloutFlags& flags) {
-  return answer(resume(options, flags));
-}
-int rolloutRollback(const app::Options& options, const RolloutFlags& flags) {
-  return answer(rollback(options, flags));
+
+int rolloutRollback(const app::Options& options, const RolloutRollbackArgs& args) {
+  ConsoleProgress progress(options.json, eventsFor(options));
+  auto run = app::RolloutRun::rollBack(options, args.id, args.wipe_reason, progress);
+  return run ? carryOn(options, *run, progress) : report(run.error());
 }
 
 }  // namespace muster::cli

@@ -19,7 +19,7 @@ std::string summary(const firmware::Totals& totals) {
                      counted(totals.ac_cycles, "AC cycle", "AC cycles"), totals.time.count());
 }
 
-std::string bodyOf(const NodeUpgradePath& node) {
+std::string bodyOf(const app::NodeUpgrade& node) {
   const auto& schedule = node.path.schedule;
   const auto totals = firmware::totalsOf(schedule, node.path.measured);
   std::string out = fmt::format(
@@ -55,26 +55,26 @@ std::string bodyOf(const NodeUpgradePath& node) {
 
 }  // namespace
 
-std::string firmwareText(const std::vector<NodeUpgradePath>& nodes) {
+std::string firmwareText(const std::vector<app::NodeUpgrade>& nodes) {
   std::vector<std::string> bodies;
   std::map<std::string, std::vector<std::string>> names;
   for (const auto& node : nodes) {
     auto body = bodyOf(node);
     auto& group = names[body];
     if (group.empty()) bodies.push_back(body);
-    group.push_back(node.node);
+    group.push_back(node.node.str());
   }
   std::string out;
   for (const auto& body : bodies) out += inventory::foldHostlist(names[body]) + "  " + body;
   return out;
 }
 
-nlohmann::json firmwareJson(const std::vector<NodeUpgradePath>& nodes) {
+nlohmann::json firmwareJson(const std::vector<app::NodeUpgrade>& nodes) {
   auto out = nlohmann::json::array();
   for (const auto& node : nodes) {
     const auto totals = firmware::totalsOf(node.path.schedule, node.path.measured);
     nlohmann::json entry = {
-        {"node", node.node},
+        {"node", node.node.str()},
         {"baseline", node.baseline->name},
         {"flashes", totals.flashes},
         {"resets", totals.resets},

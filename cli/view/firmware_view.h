@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Views of firmware: each node's way to its baseline, for people and as JSON.
+// Views of firmware: each node's path to its baseline, for people and as JSON.
 #pragma once
 
-#include "firmware/baselines.h"
+#include "app/firmware_baselines.h"
 
 #include <nlohmann/json.hpp>
 
@@ -11,15 +11,8 @@
 
 namespace muster::cli {
 
-struct NodeUpgradePath {
-  std::string node;
-  const inventory::FirmwareBaseline* baseline = nullptr;
-  firmware::Versions running;
-  firmware::UpgradePath path;
-};
-
-/// Nodes whose way is the same stand together: "gpu[001-128]  baseline …".
-std::string firmwareText(const std::vector<NodeUpgradePath>& nodes);
-nlohmann::json firmwareJson(const std::vector<NodeUpgradePath>& nodes);
+/// Nodes whose path is the same are shown together: "gpu[001-128]  baseline …".
+std::string firmwareText(const std::vector<app::NodeUpgrade>& nodes);
+nlohmann::json firmwareJson(const std::vector<app::NodeUpgrade>& nodes);
 
 }  // namespace muster::cli

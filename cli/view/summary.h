@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table at the end of apply: how long each stage took on each node, and which certificates
-// hold.
+// The table at the end of apply: how long each stage took on each node.
 #pragma once
 
-#include "inventory/model/cluster.h"
-#include "lifecycle/store/store.h"
+#include "app/apply.h"
 
 #include <string>
+#include <vector>
 
 namespace muster::cli {
 
-/// Time by stage from the journal's closed intents since `since`, one row a subject.
-Result<std::string> stageTable(const inventory::Cluster& cluster, lifecycle::Store& store,
-                               WallTime since);
+/// One row a subject; "" where nothing was done.
+std::string stageTable(const std::vector<app::StageTimes>& stages);
 
 }  // namespace muster::cli

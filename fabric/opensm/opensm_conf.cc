@@ -3,6 +3,7 @@
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "fabric/opensm/subnet_manager.h"
+#include "inventory/model/routing.h"
 
 #include "base/io/crypto.h"
 
@@ -12,10 +13,6 @@ namespace muster::fabric {
 
 namespace {
 
-// Engines of OpenSM 3.3 that need no file of their own. (opensm(8))
-constexpr std::array<std::string_view, 9> kRoutingEngines = {
-    "minhop", "updn", "dnup", "ftree", "lash", "dor", "dfsssp", "sssp", "nue"};
-constexpr std::string_view kFatTree = "ftree";
 constexpr int kSmPriority = 14;  // 0 to 15; of the first manager, each further one has one less
 constexpr std::size_t kMostManagers = 8;
 constexpr int kSweepIntervalS = 10;
@@ -29,6 +26,11 @@ constexpr int kLogMaxMib = 64;
 
 constexpr std::string_view kPortsFact = "ports";
 constexpr std::string_view kSwitchesFact = "switches";
+
+/// Whether OpenSM may come to ftree, which wants lists of what hangs where.
+bool mayUseFatTree(const inventory::Fabric& fabric) {
+  return inventory::namesRouting(fabric.routing, inventory::kFatTreeRouting);
+}
 
 std::string rootGuids(const std::vector<std::string>& roots, const KnownGuids& known) {
   std::string out;
@@ -58,10 +60,10 @@ std::string opensmConf(const inventory::Fabric& fabric, const SmSeat& seat, bool
   if (has_roots)
     set("root_guid_file",
         folder + "/root_guids");  // without it one pulled uplink makes ftree fall back to minhop
-  if (fabric.routing == kFatTree)
+  if (mayUseFatTree(fabric))
     set("cn_guid_file",
         folder + "/cn_guids");  // else one HCA on a spine (SHARP, UFM) is a node at the wrong level
-  if (has_io && fabric.routing == kFatTree) {
+  if (has_io && mayUseFatTree(fabric)) {
     set("io_guid_file",
         folder + "/io_guids");  // storage and gateways: not all on the level of the nodes
     set("max_reverse_hops", kMaxReverseHops);
@@ -111,11 +113,10 @@ Result<void> checkSubnetManagers(const inventory::Fabric& fabric) {
     return fail(ErrorCode::InvalidInput,
                 fmt::format("fabric {}: {} subnet managers; at most {}, each has its own priority",
                             fabric.name, fabric.subnet_managers.size(), kMostManagers));
-  if (std::find(kRoutingEngines.begin(), kRoutingEngines.end(), fabric.routing) ==
-      kRoutingEngines.end())
+  if (const auto unknown = inventory::unknownRouting(fabric.routing); !unknown.empty())
     return fail(ErrorCode::InvalidInput,
                 fmt::format("fabric {}: OpenSM has no routing engine '{}'; one of {}", fabric.name,
-                            fabric.routing, fmt::join(kRoutingEngines, ", ")));
+                            unknown, fmt::join(inventory::kRoutingEngines, ", ")));
   return {};
 }
 
@@ -194,7 +195,7 @@ SmFiles renderSm(const inventory::Fabric& fabric, const Topology& declared,
   auto io = hcasThat(true, declared);
   return {opensmConf(fabric, seat, !roots.empty(), !io.empty()), rootGuids(roots, known),
           knownOf(io, known),
-          fabric.routing == kFatTree ? knownOf(hcasThat(false, declared), known) : std::string(),
+          mayUseFatTree(fabric) ? knownOf(hcasThat(false, declared), known) : std::string(),
           renderPartitions(withGuids(rules, known.hcas))};
 }
 

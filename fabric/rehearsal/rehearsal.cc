@@ -4,6 +4,7 @@
 #include "base/io/files.h"
 #include "fabric/discovery/discovery.h"
 #include "fabric/rehearsal/simulator.h"
+#include "inventory/model/routing.h"
 
 #include <algorithm>
 #include <csignal>
@@ -78,7 +79,9 @@ class Rehearsal {
   }
 
   Manager& master() { return *managers_.front(); }
-  const std::string& engine() const { return fabric_->routing; }
+  bool isDeclared(std::string_view engine) const {
+    return inventory::namesRouting(fabric_->routing, engine);
+  }
 
   Async<void> bringUp() {
     auto seats = managerHcas(cluster_, *fabric_);
@@ -174,7 +177,7 @@ class Rehearsal {
   std::vector<std::string> judge(const Sight& now, const std::set<std::string>& lost) {
     std::vector<std::string> problems;
     auto log = master().opensm.log();
-    if (log.routing_engine != engine())
+    if (!isDeclared(log.routing_engine))
       problems.push_back(fmt::format("routing fell back to {}{}{}", log.routing_engine,
                                      log.complaints.empty() ? "" : ": ",
                                      fmt::join(log.complaints, " | ")));
@@ -358,7 +361,7 @@ class Rehearsal {
   }
 
   std::string effectOf(const std::set<std::string>& lost) const {
-    std::string text = fmt::format("{} stays", engine());
+    std::string text = fmt::format("{} stays", report_.routing_engine);
     if (!lost.empty())
       text += fmt::format(", {} HCA{} lost", lost.size(), lost.size() > 1 ? "s" : "");
     if (report_.healthy.busiest_uplink &&
@@ -430,7 +433,7 @@ class Rehearsal {
     if (seconds && *seconds > secondsOf(kFailoverBar))
       outcome.problems.push_back(
           fmt::format("{}; at most {} s", outcome.effect, kFailoverBar.count()));
-    if (seconds && standby.opensm.log().routing_engine != engine())
+    if (seconds && !isDeclared(standby.opensm.log().routing_engine))
       outcome.problems.push_back(
           fmt::format("the standby routes by {}", standby.opensm.log().routing_engine));
     auto wrong = co_await wrongTables();

@@ -95,11 +95,4 @@ struct Fabric {
   std::vector<NvlinkDomain> nvlink_domains;
 };
 
-/// One HCA of a node that is on a fabric; rails are numbered by their order.
-struct Rail {
-  std::string hca = "mlx5_0";
-  std::optional<int> gpu;  ///< NVML index of the GPU that it serves
-  std::string pci;         ///< "0000:18:00.0"; empty: not declared
-};
-
 }  // namespace muster::inventory

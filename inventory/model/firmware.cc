@@ -175,8 +175,8 @@ std::string FirmwareBaseline::canonical() const {
                             {"sha256", component.sha256},
                             {"activation", static_cast<int>(component.activation)},
                             {"device", component.device}};
-    for (const auto& stone : component.via)
-      entry["via"].push_back({{"version", stone.version}, {"sha256", stone.sha256}});
+    for (const auto& image : component.intermediate)  // "via": signatures are over this text
+      entry["via"].push_back({{"version", image.version}, {"sha256", image.sha256}});
     out["components"][component.name] = std::move(entry);
   }
   return jsonText(out);

@@ -29,8 +29,8 @@ struct FirmwareComponent {
   std::filesystem::path file;
   std::string sha256;
   FirmwareActivation activation = FirmwareActivation::Auto;
-  std::vector<FirmwareImageFile> via =
-      {};  ///< stepping stones, oldest first: a component below one passes through it
+  std::vector<FirmwareImageFile> intermediate =
+      {};  ///< versions on the way, oldest first: a component below one passes through it
   std::string device =
       {};  ///< "iana:1647", "pci:10de", "uuid:…": a PLDM package must be for it; empty: any
   int minutes = 0;  ///< its flash usually takes; 0: what was learnt, else a guess

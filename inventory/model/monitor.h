@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// KeepPolicy: what `muster keep` may do by itself. Everything that disturbs work beyond a drain has
-// to be allowed here.
+// MonitorPolicy: what the monitor may do by itself. Everything that disturbs work beyond a drain
+// has to be allowed here.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@ namespace muster::inventory {
 
 /// What happens to nodes whose only fault is that their declaration has changed since their
 /// certificate was signed.
-enum class OnDeclarationChange { Drain, Leave };
+enum class OnConfigChange { Drain, Ignore };
 
 /// More of a pool than this is never taken out without a person. Both bounds hold; the larger one
 /// counts.
@@ -29,7 +29,7 @@ inline constexpr int kHealthActions = 6;
 struct SymptomRule {
   std::string name;  ///< "xid.79"; a trailing '*' stands for any ending
   HealthAction action = HealthAction::Drain;
-  int at_least = 1;             ///< counted since the node's boot; fewer are only watched
+  int min_count = 1;            ///< counted since the node's boot; fewer are only watched
   std::optional<int> per_hour;  ///< instead: of the last hour; for counters that never go back
   std::string advice;
 };
@@ -39,15 +39,15 @@ enum class Rung { Retry, NewSession, BmcReset, PowerCycle, AcCycle, Quarantine }
 
 enum class Repair { Reset, Reboot };
 
-struct KeepPolicy {
+struct MonitorPolicy {
   int interval_seconds = 20;
-  OnDeclarationChange declaration_changed = OnDeclarationChange::Drain;
+  OnConfigChange on_config_change = OnConfigChange::Drain;
   Breaker breaker;
   std::vector<Repair> repairs;  ///< of drained nodes, by itself; empty: a person does them
   int reboots = 2;              ///< of one node for its symptoms before it is quarantined
   std::vector<SymptomRule> symptoms;
-  std::optional<int> rejoin_minutes;  ///< what keep drained rejoins when its reason has been gone
-                                      ///< for so long; absent: a person sees to it
+  std::optional<int> rejoin_minutes;  ///< what the monitor drained rejoins when its reason has been
+                                      ///< gone for so long; absent: a person sees to it
   std::vector<Rung>
       recovery;  ///< rungs that may be taken without a person, in their own order; empty: none
 };

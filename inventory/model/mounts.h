@@ -15,7 +15,7 @@ struct MountedSystem {
   std::string name;
   MountKind kind = MountKind::Nfs;
   std::string source;  ///< "server:/export", "10.0.0.1@o2ib:/scratch", a GPFS file system
-  std::string at;      ///< the mount point, absolute
+  std::string mount;   ///< the mount point, absolute
   std::vector<std::string> options;   ///< of the mount
   std::vector<std::string> packages;  ///< beyond the kind's own row
   std::optional<int> read_mb_s,

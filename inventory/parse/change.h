@@ -7,6 +7,7 @@
 // change that was rolled out is copied into the inventory as it is.
 #pragma once
 
+#include "base/diagnostic.h"
 #include "inventory/model/cluster.h"
 
 #include <filesystem>
@@ -33,7 +34,7 @@ struct Ceiling {
 };
 
 /// What a rollout does when it is not clear whether nodes have become slower.
-enum class WhenUnclear { Halt, GoOn };
+enum class OnInconclusive { Halt, Continue };
 enum class OnFailure { Halt, RollBack };
 
 struct Canary {
@@ -47,7 +48,7 @@ struct RegressionRule {
   int tolerated_percent = 3;          ///< loss of a rate (bandwidth, GEMM) that is accepted
   int tolerated_slower_percent = 25;  ///< gain of a duration (boot) that is accepted
   int confidence_percent = 95;
-  WhenUnclear when_unclear = WhenUnclear::Halt;
+  OnInconclusive on_inconclusive = OnInconclusive::Halt;
 };
 struct RolloutPolicy {
   Canary canary;

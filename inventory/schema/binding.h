@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ties tables to C++ structs: Table<T> fills an ObjectSpec from member pointers, readInto turns a
-// value into a member. Included by the files that hold tables only.
+// value into a member and printed a member into JSON. Included by the files that hold tables only.
 #pragma once
 
 #include "base/ids.h"
@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <optional>
 #include <string>
@@ -110,6 +111,72 @@ void readInto(std::vector<T>& out, const Value& value, const Shape& shape, Reade
   }
 }
 
+// ---- printing: the same members, the other way round. Null: there is nothing.
+
+inline nlohmann::json printed(const std::string& member, const Shape&, const Printer&) {
+  return member;
+}
+inline nlohmann::json printed(const std::filesystem::path& member, const Shape&,
+                              const Printer& printer) {
+  return printer.path(member);
+}
+inline nlohmann::json printed(const std::chrono::hours& member, const Shape&, const Printer&) {
+  return member.count();
+}
+template <class T>
+  requires std::is_integral_v<T>
+nlohmann::json printed(const T& member, const Shape&, const Printer&) {
+  return member;
+}
+/// Its word in the table: the one list of them.
+template <class T>
+  requires std::is_enum_v<T>
+nlohmann::json printed(const T& member, const Shape& shape, const Printer&) {
+  return shape.choices.at(static_cast<std::size_t>(member));
+}
+template <ParsesItself T>
+nlohmann::json printed(const T& member, const Shape&, const Printer&) {
+  return member.str();
+}
+template <class T>
+nlohmann::json printed(const std::optional<T>& member, const Shape& shape, const Printer& printer);
+template <class T>
+nlohmann::json printed(const std::map<std::string, T>& member, const Shape& shape,
+                       const Printer& printer);
+template <class T>
+nlohmann::json printed(const std::vector<T>& member, const Shape& shape, const Printer& printer);
+template <class T>
+  requires(std::is_class_v<T> && !ParsesItself<T>)
+nlohmann::json printed(const T& member, const Shape& shape, const Printer& printer) {
+  return printObject(&member, *shape.object(), printer);
+}
+template <class T>
+nlohmann::json printed(const std::optional<T>& member, const Shape& shape, const Printer& printer) {
+  return member ? printed(*member, shape, printer) : nlohmann::json();
+}
+template <class T>
+nlohmann::json printed(const std::map<std::string, T>& member, const Shape& shape,
+                       const Printer& printer) {
+  auto out = nlohmann::json::object();
+  for (const auto& [name, item] : member) out[name] = printed(item, *shape.item, printer);
+  return out;
+}
+/// A list, or a map of things with names.
+template <class T>
+nlohmann::json printed(const std::vector<T>& member, const Shape& shape, const Printer& printer) {
+  if constexpr (requires(T item) { item.name; })
+    if (shape.kind == Shape::Kind::Map) {
+      auto out = nlohmann::json::object();
+      for (const T& item : member) out[item.name] = printed(item, *shape.item, printer);
+      return out;
+    }
+  auto out = nlohmann::json::array();
+  for (const T& item : member)
+    out.push_back(shape.item ? printed(item, *shape.item, printer)
+                             : printed(item, shape, printer));  // a hostlist, expanded
+  return out;
+}
+
 /// The default, as a JSON literal, of a member that was never read: the struct is the one place
 /// that says it.
 template <class M>
@@ -138,7 +205,8 @@ inline const Value& place(const Value& map, std::string_view key) {
   return found ? *found : map;
 }
 
-template <class T>
+/// T is what the table reads into; P what is printed, where that is a part of it.
+template <class T, class P = T>
 class Table {
  public:
   Table(std::string_view name, std::string_view title, std::string_view doc) {
@@ -162,6 +230,41 @@ class Table {
       read(*static_cast<T*>(object), value, shape, reader);
     };
     spec_.fields.push_back({key, required, std::move(shape), doc, "", std::move(bound)});
+    spec_.fields.back().always = required;
+    return *this;
+  }
+
+  // What the last key prints, where it does not follow from the member it fills.
+  Table& prints(std::function<nlohmann::json(const P&, const Printer&)> print) {
+    FieldSpec& field = spec_.fields.back();
+    field.print = [print = std::move(print)](const void* object, const Printer& printer) {
+      return print(*static_cast<const P*>(object), printer);
+    };
+    const P fresh{};
+    field.unset = field.print(&fresh, {});
+    return *this;
+  }
+  template <class M, class Base>
+  Table& prints(M Base::* member) {
+    return prints(
+        [member, shape = spec_.fields.back().shape](const P& object, const Printer& printer) {
+          return printed(object.*member, shape, printer);
+        });
+  }
+  /// These keys are printed with their defaults too, as they have always been; none named: all.
+  Table& printsAlways(std::initializer_list<std::string_view> keys = {}) {
+    for (FieldSpec& field : spec_.fields) field.always = field.always || keys.size() == 0;
+    for (const std::string_view key : keys) {
+      if (!spec_.find(key)) std::abort();  // a name that the table does not have
+      for (FieldSpec& field : spec_.fields) field.always = field.always || field.key == key;
+    }
+    return *this;
+  }
+  /// What is printed beside the keys.
+  Table& derives(void (*derive)(const P&, nlohmann::json& out, const Printer&)) {
+    spec_.derive = [derive](const void* object, nlohmann::json& out, const Printer& printer) {
+      derive(*static_cast<const P*>(object), out, printer);
+    };
     return *this;
   }
   /// May be said several times, of different keys.
@@ -200,7 +303,8 @@ class Table {
     std::string shown = required ? "" : defaultOf(T{}.*member, shape);
     spec_.fields.push_back(
         {key, required, std::move(shape), doc, std::move(shown), std::move(bound)});
-    return *this;
+    spec_.fields.back().always = required;
+    return prints(member);
   }
 
   ObjectSpec spec_;

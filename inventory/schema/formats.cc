@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inventory/schema/formats.h"
 
+#include "inventory/model/routing.h"
+
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -221,5 +224,24 @@ Result<void> checkTaint(std::string_view text) {
     return say("write KEY:NoSchedule or KEY=VALUE:NoSchedule, as in kubectl taint");
   return {};
 }
+
+Result<void> checkRouting(std::string_view text) {
+  const auto unknown = unknownRouting(text);
+  if (unknown.empty()) return {};
+  return say(fmt::format("{} is no engine that OpenSM has without a file of its own; one of {}",
+                         unknown, fmt::join(kRoutingEngines, ", ")));
+}
+
+namespace {
+
+const std::string& routingPattern() {
+  static const auto pattern = fmt::format("^({0})(,({0}))*$", fmt::join(kRoutingEngines, "|"));
+  return pattern;
+}
+
+}  // namespace
+
+const TextFormat kRouting{"one OpenSM routing engine, or several in order of preference",
+                          routingPattern(), "ftree", checkRouting};
 
 }  // namespace muster::inventory

@@ -16,6 +16,7 @@ Result<void> checkKernelArgument(std::string_view text);
 Result<void> checkBmcUrl(std::string_view text);
 Result<void> checkServerUrl(std::string_view text);
 Result<void> checkTaint(std::string_view text);
+Result<void> checkRouting(std::string_view text);
 /// Decided elsewhere, with a better message: hostlists and addresses by their own parsers.
 inline Result<void> acceptAny(std::string_view) { return {}; }
 
@@ -91,11 +92,8 @@ inline constexpr TextFormat kRdmaDevice{"the name of an RDMA device",
                                         "^[A-Za-z][A-Za-z0-9_-]{0,30}$", "mlx5_0"};
 inline constexpr TextFormat kPciAddress{
     "a PCI address", "^[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}[.][0-7]$", "0000:18:00.0"};
-inline constexpr TextFormat kRouting{
-    "one OpenSM routing engine, or several in order of preference",
-    "^(minhop|updn|dnup|ftree|lash|dor|torus-2QoS|nue|dfsssp|sssp)(,(minhop|updn|dnup|ftree|lash|"
-    "dor|torus-2QoS|nue|dfsssp|sssp))*$",
-    "ftree"};
+/// Its pattern is made from the list of engines (model/routing.h).
+extern const TextFormat kRouting;
 inline constexpr TextFormat kPackage{
     "a package of apt or dnf, with or without =version",
     "^[A-Za-z0-9][A-Za-z0-9+._-]*(:[a-z0-9]+)?(=[A-Za-z0-9.+:~^_-]+)?$", "rdma-core=44.0-2"};

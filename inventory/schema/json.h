@@ -9,9 +9,7 @@
 
 namespace muster::inventory {
 
-/// What the file says, and nothing derived from it. The digest is over this.
+/// What the file says, by the tables that read it (spec.h). The digest is over this.
 nlohmann::json declaredJson(const Cluster& cluster);
-nlohmann::json fabricJson(const Fabric& fabric);
-nlohmann::json railsJson(const std::vector<Rail>& rails);
 
 }  // namespace muster::inventory

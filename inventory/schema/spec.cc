@@ -2,6 +2,7 @@
 #include "inventory/schema/spec.h"
 
 #include "inventory/parse/suggest.h"
+#include "inventory/schema/renamed.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -126,9 +127,21 @@ std::vector<std::string_view> keysOf(const ObjectSpec& spec) {
   return keys;
 }
 
+/// The key of the table that a key of the file means: itself, or its new name.
+std::string_view presentName(std::string_view key, const ObjectSpec& spec) {
+  const auto renamed = newKeyOf(spec.name, key);
+  return renamed.empty() ? key : renamed;
+}
+
+bool isPresent(const Value& value, std::string_view key, const ObjectSpec& spec) {
+  return value.find(key) ||
+         std::any_of(value.entries.begin(), value.entries.end(),
+                     [&](const auto& entry) { return presentName(entry.first.text, spec) == key; });
+}
+
 void checkPresence(const Value& value, const ObjectSpec& spec, Reader& reader) {
   for (const FieldSpec& field : spec.fields)
-    if (field.required && !value.find(field.key))
+    if (field.required && !isPresent(value, field.key, spec))
       reader.error(value, fmt::format("{}: the key \"{}\" is missing", spec.title, field.key),
                    fmt::format("add {}: {}", field.key, describeShape(field.shape)));
   for (const auto& keys : spec.exactly_one) {
@@ -166,7 +179,21 @@ bool readObject(void* object, const Value& value, const ObjectSpec& spec, Reader
     return false;
   }
   for (const auto& [key, entry] : value.entries) {
-    if (const FieldSpec* field = spec.find(key.text))
+    const auto name = presentName(key.text, spec);
+    const FieldSpec* field = spec.find(name);
+    const auto new_value = field && entry.kind == Value::Kind::Scalar
+                               ? newValueOf(spec.name, name, entry.text)
+                               : std::string_view();
+    if (field && name != key.text)
+      reader.error(
+          key, fmt::format("{}: the key \"{}\" is now called \"{}\"", spec.title, key.text, name),
+          fmt::format("write {}: …", name));
+    if (!new_value.empty())
+      reader.error(entry,
+                   fmt::format("{}: the value \"{}\" of {} is now called \"{}\"", spec.title,
+                               entry.text, name, new_value),
+                   fmt::format("write {}: {}", name, new_value));
+    else if (field)
       field->read(object, entry, reader);
     else if (spec.secret)
       reader.error(key, fmt::format("{}: unknown key", spec.title),
@@ -178,6 +205,24 @@ bool readObject(void* object, const Value& value, const ObjectSpec& spec, Reader
   checkPresence(value, spec, reader);
   if (reader.errors == errors_before && spec.check) spec.check(object, value, reader);
   return reader.errors == errors_before;
+}
+
+std::string Printer::path(const std::filesystem::path& value) const {
+  if (value.empty() || folder.empty()) return value.string();
+  std::string inside = value.lexically_relative(folder).string();
+  return inside.empty() || inside.starts_with("..") ? value.string() : inside;
+}
+
+nlohmann::json printObject(const void* object, const ObjectSpec& spec, const Printer& printer) {
+  auto out = nlohmann::json::object();
+  for (const FieldSpec& field : spec.fields) {
+    if (!field.print) continue;
+    auto value = field.print(object, printer);
+    if (value.is_null() || (!field.always && value == field.unset)) continue;
+    out[std::string(field.key)] = std::move(value);
+  }
+  if (spec.derive) spec.derive(object, out, printer);
+  return out;
 }
 
 std::optional<std::string> readText(const Value& value, const Shape& shape, Reader& reader) {

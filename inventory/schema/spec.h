@@ -2,13 +2,15 @@
 // The declarative tables: every key that an inventory may hold, with its type, bounds, meaning and
 // destination.
 //
-// One table (ObjectSpec) a kind of object. Three things are made from the same tables and so cannot
-// disagree: the reader (readObject), the JSON Schema (schemaJson) and the operator's reference
-// (referenceMarkdown). The tables are in tables.cc.
+// One table (ObjectSpec) a kind of object. Four things are made from the same tables and so cannot
+// disagree: the reader (readObject), the printer (printObject), the JSON Schema (schemaJson) and
+// the operator's reference (referenceMarkdown). The tables are in tables.cc and tables_*.cc.
 #pragma once
 
 #include "base/diagnostic.h"
 #include "inventory/parse/document.h"
+
+#include <nlohmann/json.hpp>
 
 #include <filesystem>
 #include <functional>
@@ -93,6 +95,15 @@ class Reader {
   std::unique_ptr<FormatChecker> formats;
 };
 
+/// What a printer carries along.
+struct Printer {
+  std::filesystem::path folder;  ///< of the inventory; empty: paths are printed as they are
+
+  /// As seen from the inventory's folder when inside it, so that a copy of the folder has the same
+  /// digest.
+  std::string path(const std::filesystem::path& value) const;
+};
+
 struct FieldSpec {
   std::string_view key;
   bool required = false;
@@ -100,6 +111,13 @@ struct FieldSpec {
   std::string_view doc;
   std::string default_json;  ///< JSON literal of the default; empty: none
   std::function<void(void* object, const Value& value, Reader& reader)> read;
+  /// What the object holds under the key; null: nothing. Not set: the key is not printed, because
+  /// another one holds what it brought.
+  std::function<nlohmann::json(const void* object, const Printer& printer)> print = {};
+  /// What a fresh object prints. It is left out unless `always`: what is not declared must not
+  /// change the digest of inventories that never had it.
+  nlohmann::json unset = nullptr;
+  bool always = false;
 };
 
 struct ObjectSpec {
@@ -113,12 +131,17 @@ struct ObjectSpec {
       needs;  ///< the first key needs the second
   std::function<void(void* object, const Value& map, Reader& reader)>
       check;  ///< rules between keys; only when each key was good
+  /// Adds what is printed beside the keys: derived values.
+  std::function<void(const void* object, nlohmann::json& out, const Printer& printer)> derive;
 
   const FieldSpec* find(std::string_view key) const;
 };
 
 /// Reads a map into the object that the table's fields are bound to. Answers whether it was good.
 bool readObject(void* object, const Value& value, const ObjectSpec& spec, Reader& reader);
+
+/// The canonical JSON of the object that the table's fields are bound to.
+nlohmann::json printObject(const void* object, const ObjectSpec& spec, const Printer& printer);
 
 /// Whether the text has the format; the error's text says what to do.
 Result<void> checkFormat(std::string_view text, const TextFormat& format, Reader& reader);
@@ -140,7 +163,7 @@ const ObjectSpec* networkSpec();
 const ObjectSpec* fabricSpec();
 const ObjectSpec* railSpec();
 const ObjectSpec* poolSpec();
-const ObjectSpec* keepSpec();
+const ObjectSpec* monitorSpec();
 const ObjectSpec* fileSystemSpec();
 const ObjectSpec* discoverySpec();
 const ObjectSpec* secretSpec();

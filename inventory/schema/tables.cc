@@ -18,6 +18,8 @@ namespace muster::inventory {
 
 namespace {
 
+using Json = nlohmann::json;
+
 constexpr long long kMaxLifetimeHours = 24L * 366 * 5;
 constexpr int kMaxAtOnce = 16'384;
 constexpr int kMaxRackWatts = 10'000'000, kMaxNodeWatts = 1'000'000;
@@ -32,7 +34,7 @@ ObjectSpec make_credentialSpec() {
       .required("password", &Credential::password, object(secretSpec),
                 "Where its password comes from.")
       .optional(
-          "next", &Credential::next, object(secretSpec),
+          "rotate_to", &Credential::rotate_to, object(secretSpec),
           "Where the password comes from that `muster bmc rotate` changes it to; docs/bmc.md.")
       .spec();
 }
@@ -69,6 +71,7 @@ ObjectSpec make_imageBuildSpec() {
                 "Debian's package archive; the building machine's own when absent.")
       .optional("archives", &ImageBuild::archives, mapOf(object(archiveSpec), kEntryName),
                 "Signed archives that all packages come from, instead of a mirror of Debian.")
+      .printsAlways({"suite", "packages", "mirror"})
       .check(checkImageBuild)
       .spec();
 }
@@ -100,20 +103,33 @@ ObjectSpec make_imageSpec() {
                 if (readObject(&build, value, *imageBuildSpec(), reader))
                   image.source = std::move(build);
               })
+      .prints([](const Image& image, const Printer& printer) -> Json {
+        const auto* build = std::get_if<ImageBuild>(&image.source);
+        return build ? printObject(build, *imageBuildSpec(), printer) : Json();
+      })
       .custom("import", false, text(kPath), "Or take this disk image (raw, qcow2).",
               [](Image& image, const Value& value, const Shape& shape, Reader& reader) {
                 readInto(importOf(image).path, value, shape, reader);
               })
+      .prints([](const Image& image, const Printer& printer) -> Json {
+        const auto* import = std::get_if<ImageImport>(&image.source);
+        return import ? Json(printer.path(import->path)) : Json();
+      })
       .custom("sha256", false, text(kSha256), "Digest of the imported file.",
               [](Image& image, const Value& value, const Shape& shape, Reader& reader) {
                 readInto(importOf(image).sha256, value, shape, reader);
               })
+      .prints([](const Image& image, const Printer&) -> Json {
+        const auto* import = std::get_if<ImageImport>(&image.source);
+        return import ? Json(import->sha256) : Json();
+      })
       .optional("kind", &Image::kind, choice({"rootfs", "disk", "live"}),
                 "rootfs: a root file system that muster partitions a disk for. disk (imports "
                 "only): a whole disk with its own partitions and boot loader. "
                 "live: it runs in memory, and no disk is written.")
       .optional("authorized_keys", &Image::authorized_keys, listOf(text(kSshKey)),
                 "ssh public keys of root.")
+      .printsAlways({"build", "import", "sha256", "authorized_keys"})
       .exactlyOne({"build", "import"})
       .needs("import", "sha256")
       .needs("sha256", "import")
@@ -132,19 +148,20 @@ ObjectSpec make_gateSpec() {
                 "How thorough: at most a minute, a quarter of an hour, two hours of load; soak: "
                 "twelve hours.")
       .custom(
-          "on", false,
+          "groups", false,
           listOf(choice({"host", "gpu", "rdma", "gdr", "system", "disk", "dcgm", "nccl-tests"}), 1),
-          "Which checks.",
+          "Which groups of checks.",
           [](Gate& gate, const Value& value, const Shape& shape, Reader& reader) {
             if (!expectList(value, shape, reader)) return;
             for (const Value& item : value.items)
               if (auto index = readChoice(item, *shape.item, reader)) {
                 std::string group(shape.item->choices[*index]);
-                if (std::find(gate.on.begin(), gate.on.end(), group) != gate.on.end())
+                if (std::find(gate.groups.begin(), gate.groups.end(), group) != gate.groups.end())
                   reader.error(item, fmt::format("\"{}\" is listed twice", group), "remove one");
-                gate.on.push_back(std::move(group));
+                gate.groups.push_back(std::move(group));
               }
           })
+      .prints([](const Gate& gate, const Printer&) -> Json { return gate.groups; })
       .defaultIs(R"(["host","gpu","rdma"])")
       .optional("isolate", &Gate::isolate, boolean(),
                 "Whether the finding of a failed pair test asks for `muster validate isolate`, "
@@ -153,9 +170,10 @@ ObjectSpec make_gateSpec() {
                 mapOf(mapOf(text(kCheckValue), kCheckParameter), kCheckName),
                 "Parameters of checks, instead of what level and profile say: rdma.pair: "
                 "{min_gbits: 380}. `muster validate checks` lists them.")
+      .printsAlways({"level", "groups", "isolate"})
       .check([](Gate& gate, const Value& map, Reader& reader) {
         gate.where = reader.at(map);
-        if (gate.on.empty()) gate.on = {"host", "gpu", "rdma"};
+        if (gate.groups.empty()) gate.groups = {"host", "gpu", "rdma"};
       })
       .spec();
 }
@@ -173,6 +191,7 @@ ObjectSpec make_partSpec() {
                 "Of each DIMM exactly, of each NVMe disk at least.")
       .optional("firmware", &PartRule::firmware, text(kGlob),
                 "Glob of the firmware that each of them runs.")
+      .printsAlways({"model", "firmware"})
       .check([](PartRule& part, const Value& map, Reader& reader) {
         if (part.size_gib && part.kind != PartKind::Dimm && part.kind != PartKind::Nvme)
           reader.error(place(map, "size_gib"), "only DIMMs and NVMe disks have a size",
@@ -264,12 +283,16 @@ ObjectSpec make_profileSpec() {
               [](Profile& profile, const Value& value, const Shape& shape, Reader& reader) {
                 readBmcPin(profile.bmc_trust, value, shape, reader);
               })
+      .prints([](const Profile& profile, const Printer&) -> Json { return profile.bmc_trust.pin; })
       .custom("bmc_ca", false, text(kPath),
               "Or a PEM file of the root CA that its BMC's certificate must lead to, with the "
               "BMC's name or address in it; docs/bmc.md.",
               [](Profile& profile, const Value& value, const Shape& shape, Reader& reader) {
                 readBmcCa(profile.bmc_trust, value, shape, reader);
               })
+      .prints([](const Profile& profile, const Printer&) -> Json {
+        return profile.bmc_trust.ca_pem;  // the content counts, not the path
+      })
       .optional("boot", &Profile::boot, choice({"bios", "uefi"}), "How its firmware boots.")
       .optional("secure_boot", &Profile::secure_boot, boolean(),
                 "Whether its firmware checks signatures (UEFI Secure Boot): it boots by Debian's "
@@ -289,6 +312,7 @@ ObjectSpec make_profileSpec() {
               "A file for cloud-init (NoCloud) or Ignition, which the image must then have; "
               "${muster.hostname} and the like become the node's.",
               readUserData)
+      .prints([](const Profile& profile, const Printer&) -> Json { return profile.user_data; })
       .optional(
           "console", &Profile::console, object(consoleSpec),
           "Its serial console; absent: that of the libvirt domain where its BMC is one, else none.")
@@ -303,6 +327,8 @@ ObjectSpec make_profileSpec() {
       .optional("power_watts", &Profile::power_watts, integer(1, kMaxNodeWatts),
                 "Watts that a node draws under full load; absent: estimated from its GPUs, on the "
                 "high side.")
+      .printsAlways({"expect", "drivers", "firmware", "gates", "pool", "fabric", "bmc_credential",
+                     "boot", "kernel_args", "disk"})
       .check(checkProfile)
       .spec();
 }
@@ -320,6 +346,7 @@ ObjectSpec make_labSpec() {
       .optional("bmc", &LabSpec::bmc, text(kEntryName),
                 "Whose BMC the virtual ones play: muster, idrac, idrac-before-multipart, ilo, "
                 "supermicro, dgx-h100, gb200, openbmc, simple-update.")
+      .printsAlways({"memory_mib", "vcpus", "disk_gib", "gpus", "gpu_model"})
       .spec();
 }
 MUSTER_SPEC(labSpec)
@@ -369,6 +396,7 @@ ObjectSpec make_certificatesSpec() {
       .optional("may_override", &CertificatePolicy::may_override, listOf(text(kUserName)),
                 "Users who may give a node a certificate by their word, for three days at most "
                 "(`muster cert override`); absent: nobody.")
+      .printsAlways({"lifetime_hours"})
       .spec();
 }
 MUSTER_SPEC(certificatesSpec)
@@ -384,22 +412,28 @@ ObjectSpec make_nameSpec() {
 }
 MUSTER_SPEC(nameSpec)
 
+using FileTable = Table<Declaration, Cluster>;
+
 /// A key of the file that fills one member of the Cluster.
 template <class M>
-void section(Table<Declaration>& table, std::string_view key, bool required, Shape shape,
+void section(FileTable& table, std::string_view key, bool required, Shape shape,
              std::string_view doc, M Cluster::* member) {
   table.custom(key, required, std::move(shape), doc,
                [member](Declaration& all, const Value& value, const Shape& inner, Reader& reader) {
                  readInto(all.cluster.*member, value, inner, reader);
                });
+  table.prints(member);
 }
 
 ObjectSpec make_clusterSpec() {
-  Table<Declaration> table("inventory", "inventory", "A cluster, as it should be.");
+  FileTable table("inventory", "inventory", "A cluster, as it should be.");
   table.custom("cluster", true, object(nameSpec), "Which cluster this is.",
                [](Declaration& all, const Value& value, const Shape& shape, Reader& reader) {
                  readObject(&all.cluster, value, *shape.object(), reader);
                });
+  table.derives([](const Cluster& cluster, Json& out, const Printer& printer) {
+    out.update(printObject(&cluster, *nameSpec(), printer));  // without a level of their own
+  });
   section(table, "networks", true, mapOf(object(networkSpec), kEntryName, {"provisioning"}),
           "The networks, by name.", &Cluster::networks);
   section(table, "credentials", false, mapOf(object(credentialSpec), kEntryName),
@@ -433,13 +467,22 @@ ObjectSpec make_clusterSpec() {
                    all.groups.push_back(std::move(group));
                  }
                });
+  table.prints([](const Cluster& cluster, const Printer& printer) -> Json {
+    auto nodes = Json::array();
+    for (const Node& node : cluster.nodes)
+      nodes.push_back(printObject(&node, *nodeRowSpec(), printer));
+    return nodes;
+  });
   section(table, "certificates", false, object(certificatesSpec), "Certificates.",
           &Cluster::certificates);
-  section(table, "keep", false, object(keepSpec), "The long-running controller.", &Cluster::keep);
+  section(table, "monitor", false, object(monitorSpec), "The long-running controller.",
+          &Cluster::monitor);
   section(table, "limits", false, object(limitsSpec), "How much at once.", &Cluster::limits);
   section(table, "racks", false, mapOf(object(rackSpec), kText), "What racks may draw, by name.",
           &Cluster::racks);
   section(table, "lab", false, object(labSpec), "The virtual twin.", &Cluster::lab);
+  table.printsAlways({"credentials", "images", "drivers", "firmware", "fabric", "gates", "pools",
+                      "nodes", "certificates", "monitor", "lab"});
   return table.spec();
 }
 

@@ -73,6 +73,10 @@ ObjectSpec make_consoleSpec() {
                 "Unix socket or a terminal device on this host.")
       .optional("port", &ConsoleSpec::port, integer(1, kLastPort),
                 "For sol: of IPMI; absent: 623. For redfish: of SSH; absent: what the BMC says.")
+      .prints([](const ConsoleSpec& console, const Printer&) -> nlohmann::json {
+        if (console.via == ConsoleVia::Sol) return console.port.value_or(kIpmiPort);
+        return console.port ? nlohmann::json(*console.port) : nlohmann::json();
+      })
       .optional("credential", &ConsoleSpec::credential, reference("credentials"),
                 "The account for sol and redfish; absent: the BMC's.")
       .optional("command", &ConsoleSpec::command, text(kConsoleCommand),
@@ -117,6 +121,7 @@ ObjectSpec make_ipmiSpec() {
       .optional("port", &IpmiSpec::port, integer(1, kLastPort), "Where RMCP+ is answered.")
       .optional("cipher_suite", &IpmiSpec::cipher_suite, integer(0, kMaxCipherSuite),
                 "Of RMCP+; 17 is HMAC-SHA-256, 3 what older BMCs have.")
+      .printsAlways()
       .spec();
 }
 
@@ -131,6 +136,7 @@ ObjectSpec make_pduSpec() {
                 "The same, for on. May be run when they are on already.")
       .optional("seconds_off", &PowerHook::seconds_off, integer(1, kMaxSecondsOff),
                 "How long the power stays away.")
+      .printsAlways()
       .check(checkPdu)
       .spec();
 }
@@ -159,6 +165,8 @@ ObjectSpec make_tpmSpec() {
               "Certificates (PEM) of the TPM's makers: the EK's own certificate must lead to one "
               "of them. Absent: the EK met first is the node's.",
               readRoots)
+      .prints([](const TpmSpec& tpm, const Printer&) -> nlohmann::json { return tpm.ek_roots_pem; })
+      .printsAlways()
       .check(checkTpm)
       .spec();
 }

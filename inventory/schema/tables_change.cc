@@ -82,8 +82,8 @@ ObjectSpec make_regressionSpec() {
                 integer(0, 1000), "Gain of a measured duration, as of booting, that is accepted.")
       .optional("confidence_percent", &RegressionRule::confidence_percent, integer(50, 99),
                 "Of both answers, slower and not slower.")
-      .optional("when_unclear", &RegressionRule::when_unclear, choice({"halt", "go-on"}),
-                "What to do while the measurements prove neither.")
+      .optional("on_inconclusive", &RegressionRule::on_inconclusive, choice({"halt", "continue"}),
+                "What to do while the measurements prove neither slower nor not slower.")
       .spec();
 }
 MUSTER_SPEC(regressionSpec)

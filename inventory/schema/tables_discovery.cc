@@ -42,6 +42,7 @@ ObjectSpec make_ruleSpec() {
           "The names to give, in this order; absent: those of the nodes that have no row yet.")
       .optional("rack", &DiscoveryRule::rack, text(kText), "The rack to write.")
       .optional("approve", &DiscoveryRule::approve, boolean(), "Approve them without a person.")
+      .printsAlways()
       .check(checkRule)
       .spec();
 }
@@ -57,6 +58,7 @@ ObjectSpec make_discoverySpec() {
                 "tried there again.")
       .optional("rules", &DiscoveryPolicy::rules, mapOf(object(ruleSpec), kEntryName),
                 "By name, looked at in the order of the names.")
+      .printsAlways()
       .spec();
 }
 

@@ -89,6 +89,7 @@ ObjectSpec make_archiveSpec() {
       .optional("suite", &PackageArchive::suite, text(kWord),
                 "apt's suite; absent: a flat archive. dnf does not read it.")
       .optional("components", &PackageArchive::components, listOf(text(kWord)), "apt's components.")
+      .printsAlways()
       .check(checkArchive)
       .spec();
 }
@@ -184,6 +185,7 @@ ObjectSpec make_driverSpec() {
                       fmt::format("the folder {} does not exist yet", driver.repository.string()),
                       "it must be there before drivers are installed");
               })
+      .prints(&Driver::repository)
       .optional("archives", &Driver::archives, mapOf(object(archiveSpec), kEntryName),
                 "Signed archives that the packages come from.")
       .optional("build", &Driver::build, choice({"packaged", "dkms", "precompiled"}),
@@ -213,6 +215,7 @@ ObjectSpec make_driverSpec() {
                 "loaded), module-version.NAME, module-file.NAME, nic-driver.DRIVER, "
                 "nic-firmware.DRIVER, service.NAME, fabricmanager.match, "
                 "package.NAME.")
+      .printsAlways({"packages", "repository", "modules", "verify"})
       .check(checkDriver)
       .spec();
 }

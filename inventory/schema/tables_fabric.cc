@@ -6,6 +6,7 @@
 #include "inventory/schema/declared.h"
 #include "inventory/schema/formats.h"
 
+#include "base/io/crypto.h"
 #include "base/io/regular_file.h"
 
 #include <fmt/format.h>
@@ -16,6 +17,8 @@
 namespace muster::inventory {
 
 namespace {
+
+using Json = nlohmann::json;
 
 constexpr int kMaxCount = 1'000'000;
 constexpr int kMaxPort = 254;                  ///< InfiniBand port numbers
@@ -47,11 +50,13 @@ ObjectSpec make_partitionSpec() {
                                     *wide & kMaxPkey));
             readInto(partition.pkey, value, shape, reader);
           })
+      .prints(&Partition::pkey)
       .optional("ipoib", &Partition::ipoib, boolean(), "Whether IP over InfiniBand runs in it.")
       .optional("full", &Partition::full_members, listOf(text(kHostlist)),
                 "Hostlists of full members; ALL and SELF as OpenSM knows them.")
       .optional("limited", &Partition::limited_members, listOf(text(kHostlist)),
                 "Hostlists of limited members, which reach full members only.")
+      .printsAlways()
       .spec();
 }
 MUSTER_SPEC(partitionSpec)
@@ -68,6 +73,7 @@ ObjectSpec make_cableSpec() {
                 "What `from` is, when it is neither a node nor a switch: an HCA of such a host "
                 "(\"store1 mlx5_0\").")
       .optional("link", &FabricCable::link, text(kLink), "Width and speed; absent: the fabric's.")
+      .printsAlways({"from_port", "to_port"})
       .check([](FabricCable& cable, const Value& map, Reader& reader) {
         cable.where = reader.at(map);
       })
@@ -96,6 +102,7 @@ ObjectSpec make_switchesSpec() {
               [](FabricSwitches& group, const Value& value, const Shape& shape, Reader& reader) {
                 readNames(group.names, value, shape, reader);
               })
+      .prints(&FabricSwitches::names)
       .required("rack", &FabricSwitches::rack, text(kText), "Their rack.")
       .optional("unit", &FabricSwitches::unit, integer(1, kMaxUnit),
                 "The height unit of the first one.")
@@ -104,6 +111,7 @@ ObjectSpec make_switchesSpec() {
       .optional("firmware", &FabricSwitches::firmware, text(kGroupFirmware),
                 "The firmware that must run on them; any: it is not compared; absent: "
                 "switch_firmware of the fabric.")
+      .printsAlways({"unit", "units_apart"})
       .spec();
 }
 MUSTER_SPEC(switchesSpec)
@@ -145,6 +153,7 @@ ObjectSpec make_roceSpec() {
                 "Queue at which they mark ecn_percent.")
       .optional("ecn_percent", &Roce::ecn_percent, integer(1, 100),
                 "How many packets are marked there.")
+      .printsAlways()
       .check(checkRoce)
       .spec();
 }
@@ -157,6 +166,7 @@ ObjectSpec make_nvlinkDomainSpec() {
               [](NvlinkDomain& domain, const Value& value, const Shape& shape, Reader& reader) {
                 readNames(domain.nodes, value, shape, reader);
               })
+      .prints(&NvlinkDomain::nodes)
       .spec();
 }
 MUSTER_SPEC(nvlinkDomainSpec)
@@ -170,6 +180,7 @@ ObjectSpec make_exclusionSpec() {
       .optional("port", &FabricExclusion::port, integer(1, kMaxPort), "Absent: the whole device.")
       .required("reason", &FabricExclusion::reason, text(kText),
                 "Why, for whoever reads the report.")
+      .printsAlways()
       .spec();
 }
 MUSTER_SPEC(exclusionSpec)
@@ -338,7 +349,13 @@ ObjectSpec make_railSpec() {
       .optional("gpu", &Rail::gpu, integer(0, kMaxGpu),
                 "The GPU that it serves, by its NVML index.")
       .optional("pci", &Rail::pci, text(kPciAddress), "Where it sits.")
+      .printsAlways({"hca"})
       .spec();
+}
+
+template <int Fabric::* kMember>
+Json ofFatTree(const Fabric& fabric, const Printer&) {
+  return fabric.shape == FabricShape::FatTree ? Json(fabric.*kMember) : Json();
 }
 
 ObjectSpec make_fabricSpec() {
@@ -356,8 +373,10 @@ ObjectSpec make_fabricSpec() {
                 "HCAs of a node, each to its own leaf.")
       .optional("leaves_per_su", &Fabric::leaves_per_su, integer(1, kMaxCount),
                 "Leaves of each SU of a fat tree.")
+      .prints(ofFatTree<&Fabric::leaves_per_su>)
       .optional("leaf_down_ports", &Fabric::leaf_down_ports, integer(0, kMaxPort),
                 "Ports of a fat tree's leaf that take HCAs; 0: half of them.")
+      .prints(ofFatTree<&Fabric::leaf_down_ports>)
       .optional("spines_per_su", &Fabric::spines_per_su, integer(0, kMaxCount),
                 "Spines = sus × spines_per_su.")
       .optional("uplinks_per_leaf_spine", &Fabric::uplinks_per_leaf_spine, integer(1, kMaxPort),
@@ -367,6 +386,9 @@ ObjectSpec make_fabricSpec() {
                 "goes to all cores of plane k.")
       .optional("uplinks_per_spine_core", &Fabric::uplinks_per_spine_core, integer(1, kMaxPort),
                 "Cables between each spine and each of its cores.")
+      .prints([](const Fabric& fabric, const Printer&) -> Json {
+        return fabric.cores > 0 ? Json(fabric.uplinks_per_spine_core) : Json();
+      })
       .optional("switch_ports", &Fabric::switch_ports, integer(2, kMaxPort), "Ports of a switch.")
       .optional("link", &Fabric::link, text(kLink),
                 "Width and speed of every cable, as ibnetdiscover writes it.")
@@ -376,6 +398,7 @@ ObjectSpec make_fabricSpec() {
               "leaves, or comes, moves no other's cables. Absent: nodes take places in the order "
               "of the inventory.",
               readPlaces)
+      .prints([](const Fabric& fabric, const Printer&) -> Json { return fabric.places; })
       .optional("cables", &Fabric::cables, listOf(object(cableSpec)),
                 "Every cable, for the shape explicit; with another shape what it does not know: "
                 "storage, UFM, gateways.")
@@ -393,7 +416,9 @@ ObjectSpec make_fabricSpec() {
                 "The firmware that must run on InfiniBand switches; absent: it is not compared.")
       .optional("exclude", &Fabric::exclude, listOf(object(exclusionSpec)),
                 "What is known to be out.")
-      .optional("routing", &Fabric::routing, text(kRouting), "OpenSM's routing engine.")
+      .optional("routing", &Fabric::routing, text(kRouting),
+                "OpenSM's routing engine, or several in order of preference (ftree,updn): the "
+                "first that can route the fabric is used, and each of them is as declared.")
       .optional("subnet_managers", &Fabric::subnet_managers, listOf(text(kHostName)),
                 "Who runs the subnet manager: controller, then nodes that stand by. None: UFM or a "
                 "managed switch runs one, and muster checks it.")
@@ -403,6 +428,12 @@ ObjectSpec make_fabricSpec() {
                 "Present: an Ethernet fabric with RoCE v2, without a subnet manager.")
       .optional("nvlink_domains", &Fabric::nvlink_domains,
                 mapOf(object(nvlinkDomainSpec), kEntryName), "NVLink domains, by name.")
+      .printsAlways({"shape", "sus", "nodes_per_su", "rails", "leaves_per_su", "leaf_down_ports",
+                     "spines_per_su", "uplinks_per_leaf_spine", "uplinks_per_spine_core",
+                     "switch_ports", "link", "routing", "subnet_managers", "partitions", "cables"})
+      .derives([](const Fabric& fabric, Json& out, const Printer&) {
+        if (!fabric.topology.empty()) out["topology_sha256"] = io::sha256Hex(fabric.topology);
+      })
       .check(checkFabric)
       .spec();
 }

@@ -40,9 +40,9 @@ void checkFile(const std::filesystem::path& file, const std::string& sha256, con
                    fmt::format("sha256sum {}", file.string()));
 }
 
-ObjectSpec make_viaSpec() {
+ObjectSpec make_intermediateSpec() {
   return Table<FirmwareImageFile>(
-             "firmware-via", "stepping stone",
+             "firmware-intermediate", "intermediate version",
              "A version that a component below it must run before it may go further.")
       .required("version", &FirmwareImageFile::version, text(kWord),
                 "The version that the BMC reports.")
@@ -53,20 +53,21 @@ ObjectSpec make_viaSpec() {
       })
       .spec();
 }
-MUSTER_SPEC(viaSpec)
+MUSTER_SPEC(intermediateSpec)
 
 void checkComponent(FirmwareComponent& component, const Value& map, Reader& reader) {
   checkFile(component.file, component.sha256, map, reader);
   const std::string* before = nullptr;
-  for (const auto& stone : component.via) {
-    if (before && compareVersions(*before, stone.version) >= 0)
-      reader.error(place(map, "via"),
-                   fmt::format("{} does not come after {}", stone.version, *before),
+  for (const auto& image : component.intermediate) {
+    if (before && compareVersions(*before, image.version) >= 0)
+      reader.error(place(map, "intermediate"),
+                   fmt::format("{} does not come after {}", image.version, *before),
                    "name the oldest first");
-    if (compareVersions(stone.version, component.version) >= 0)
-      reader.error(place(map, "via"), fmt::format("{} is not below {}, which it should lead to",
-                                                  stone.version, component.version));
-    before = &stone.version;
+    if (compareVersions(image.version, component.version) >= 0)
+      reader.error(place(map, "intermediate"),
+                   fmt::format("{} is not below {}, which it should lead to", image.version,
+                               component.version));
+    before = &image.version;
   }
 }
 
@@ -83,7 +84,7 @@ ObjectSpec make_componentSpec() {
       .optional("activation", &FirmwareComponent::activation,
                 choice({"auto", "none", "bmc-reset", "power-cycle", "ac-cycle"}),
                 "What makes the uploaded version run; auto: known by the component's name.")
-      .optional("via", &FirmwareComponent::via, listOf(object(viaSpec)),
+      .optional("intermediate", &FirmwareComponent::intermediate, listOf(object(intermediateSpec)),
                 "Versions that must be passed through, the oldest first.")
       .optional("device", &FirmwareComponent::device, text(kDevice),
                 "Who a PLDM package must be for: iana:NUMBER, pci:VENDOR or uuid:UUID. Or what the "
@@ -91,9 +92,10 @@ ObjectSpec make_componentSpec() {
                 "fwupd:GUID.")
       .optional("minutes", &FirmwareComponent::minutes, integer(0, kMaxMinutes),
                 "How long its flash usually takes; 0: what was learnt.")
+      .printsAlways({"file", "sha256"})
       .needs("file", "sha256")
       .needs("sha256", "file")
-      .needs("via", "file")
+      .needs("intermediate", "file")
       .check(checkComponent)
       .spec();
 }
@@ -176,15 +178,24 @@ ObjectSpec make_baselineSpec() {
               "Combinations that must never run together, on the way neither: A >= 1 needs B >= 2, "
               "or excludes.",
               readConstraints)
+      .prints([](const FirmwareBaseline& baseline, const Printer&) {
+        auto out = nlohmann::json::array();
+        for (const auto& constraint : baseline.constraints) out.push_back(constraint.str());
+        return out;
+      })
       .custom("signature", false, text(kPath), "File with the Ed25519 signature of this baseline.",
               [](FirmwareBaseline& b, const Value& value, const Shape& shape, Reader& reader) {
                 readSmallFile(b.signature, value, shape, reader);
               })
+      .prints([](const FirmwareBaseline& baseline, const Printer&) -> nlohmann::json {
+        return baseline.signature;
+      })
       .custom("signer", false, text(kPath),
               "File with the public key (PEM) that must have signed it.",
               [](FirmwareBaseline& b, const Value& value, const Shape& shape, Reader& reader) {
                 readSmallFile(b.signer_pem, value, shape, reader);
               })
+      .printsAlways({"order"})
       .needs("signature", "signer")
       .needs("signer", "signature")
       .check(checkBaseline)

@@ -44,15 +44,15 @@ void checkStorage(MountedSystem& system, const Value& map, Reader& reader) {
   if (auto wrong = wrongSource(system); !wrong.empty())
     reader.error(place(map, "source"),
                  fmt::format("\"{}\" is no source of this kind", shorten(system.source)), wrong);
-  if (system.at.find("/../") != std::string::npos || system.at.ends_with("/..") ||
-      system.at.find("//") != std::string::npos || system.at.find("/./") != std::string::npos ||
-      system.at.ends_with("/"))
-    reader.error(place(map, "at"), "the mount point is not written plainly",
+  if (system.mount.find("/../") != std::string::npos || system.mount.ends_with("/..") ||
+      system.mount.find("//") != std::string::npos ||
+      system.mount.find("/./") != std::string::npos || system.mount.ends_with("/"))
+    reader.error(place(map, "mount"), "the mount point is not written plainly",
                  "without '.', '..', '//' and a '/' at its end");
   for (std::string_view taken : {"/", "/boot", "/dev", "/etc", "/proc", "/run", "/sys", "/usr",
                                  "/var", "/bin", "/lib", "/sbin", "/tmp"})
-    if (system.at == taken)
-      reader.error(place(map, "at"), fmt::format("{} belongs to the system", taken),
+    if (system.mount == taken)
+      reader.error(place(map, "mount"), fmt::format("{} belongs to the system", taken),
                    "mount it elsewhere");
 }
 
@@ -64,7 +64,7 @@ ObjectSpec make_fileSystemSpec() {
       .required("kind", &MountedSystem::kind, choice({"nfs", "lustre", "gpfs"}), "What it is.")
       .required("source", &MountedSystem::source, text(kStorageSource),
                 "nfs SERVER:/EXPORT; lustre MGSNID:/FSNAME; gpfs the file system's name.")
-      .required("at", &MountedSystem::at, text(kMountPoint), "Where it is mounted.")
+      .required("mount", &MountedSystem::mount, text(kMountPoint), "Where it is mounted.")
       .optional("options", &MountedSystem::options, listOf(text(kMountOption)),
                 "Options of the mount; what is mounted must have them.")
       .optional("packages", &MountedSystem::packages, listOf(text(kPackage)),
@@ -73,6 +73,7 @@ ObjectSpec make_fileSystemSpec() {
                 "MB/s that one stream of direct reads must reach.")
       .optional("write_mb_s", &MountedSystem::write_mb_s, integer(1, kMaxMbS),
                 "MB/s that one stream of direct writes must reach.")
+      .printsAlways()
       .check(checkStorage)
       .spec();
 }

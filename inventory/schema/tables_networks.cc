@@ -43,6 +43,10 @@ void readRange(Range& range, const Value& value, const Shape& shape, Reader& rea
   range = {*first, *last};
 }
 
+nlohmann::json rangeJson(const Range& range) {
+  return range ? nlohmann::json(range->first.str() + "-" + range->second.str()) : nlohmann::json();
+}
+
 template <class Net>
 void checkInside(const Net& network, Ipv4 address, std::string_view what, const Value& where,
                  Reader& reader) {
@@ -84,6 +88,8 @@ ObjectSpec make_dhcpSpec() {
               [](Network& network, const Value& value, const Shape& shape, Reader& reader) {
                 readRange(network.dhcp_range, value, shape, reader);
               })
+      .prints([](const Network& network, const Printer&) { return rangeJson(network.dhcp_range); })
+      .printsAlways({"mode"})
       .check([](Network& network, const Value& map, Reader& reader) {
         if (network.dhcp_range && network.dhcp_mode != DhcpMode::Authoritative &&
             network.dhcp_mode != DhcpMode::Relay)
@@ -108,6 +114,7 @@ ObjectSpec make_bootServerSpec() {
                 "absent: the controller itself.")
       .optional("racks", &BootServer::racks, listOf(text(kText)),
                 "The racks whose nodes use it. A subnet names its own.")
+      .printsAlways({"http", "racks"})
       .check([](BootServer& server, const Value& map, Reader& reader) {
         if (!server.tftp && server.http.empty())
           reader.error(map, fmt::format("the boot server {} serves nothing", server.name),
@@ -130,6 +137,7 @@ ObjectSpec make_subnetSpec() {
               [](Subnet& subnet, const Value& value, const Shape& shape, Reader& reader) {
                 readRange(subnet.dhcp_range, value, shape, reader);
               })
+      .prints([](const Subnet& subnet, const Printer&) { return rangeJson(subnet.dhcp_range); })
       .optional("dns", &Subnet::dns, listOf(text(kIpv4)),
                 "Name servers of its nodes; absent: the network's.")
       .optional("image_mirrors", &Subnet::image_mirrors, listOf(text(kMirror)),
@@ -138,6 +146,7 @@ ObjectSpec make_subnetSpec() {
                 "One of boot_servers; absent: the controller.")
       .optional("racks", &Subnet::racks, listOf(text(kText)),
                 "The racks that are here: a node of theirs with an address elsewhere is an error.")
+      .printsAlways({"dns", "image_mirrors", "boot_server", "racks"})
       .check([](Subnet& subnet, const Value& map, Reader& reader) {
         checkInside(subnet, subnet.gateway, "gateway", place(map, "gateway"), reader);
         checkRange(subnet, subnet.gateway, place(map, "range"), reader);
@@ -239,6 +248,10 @@ ObjectSpec make_networkSpec() {
       .required("cidr", &Network::cidr, text(kCidr), "Address and prefix length.")
       .optional("controller", &Network::controller, text(kIpv4),
                 "Where muster listens; the first host of the network when absent.")
+      .prints([](const Network& network, const Printer&) -> nlohmann::json {
+        if (!network.controllers.empty()) return nullptr;  // then it is this host's: not the same
+        return network.controller.str();                   // on every host
+      })
       .optional("controllers", &Network::controllers, listOf(text(kIpv4), 1),
                 "Instead of controller: the addresses of several hosts that share one PostgreSQL "
                 "store. One of them serves, the others stand by; docs/two-hosts.md.")
@@ -254,10 +267,14 @@ ObjectSpec make_networkSpec() {
               [](Network& network, const Value& value, const Shape&, Reader& reader) {
                 readObject(&network, value, *dhcpSpec(), reader);
               })
+      .prints([](const Network& network, const Printer& printer) {
+        return printObject(&network, *dhcpSpec(), printer);
+      })
       .optional("boot_servers", &Network::boot_servers, mapOf(object(bootServerSpec), kPlaceName),
                 "Servers with copies of the boot files, by name.")
       .optional("subnets", &Network::subnets, mapOf(object(subnetSpec), kPlaceName),
                 "Its parts behind routers, by name.")
+      .printsAlways({"controller", "dns", "dhcp"})
       .check(checkNetwork)
       .spec();
 }

@@ -13,6 +13,8 @@ namespace muster::inventory {
 
 namespace {
 
+using Json = nlohmann::json;
+
 void readBmc(BmcAddress& bmc, const Value& value, const Shape& shape, Reader& reader) {
   auto read = readText(value, shape, reader);
   if (!read) return;
@@ -52,28 +54,35 @@ void addNodeFields(Table<T>& table, bool complete) {
       [](T& node, const Value& value, const Shape& shape, Reader& reader) {
         readBmc(node.bmc, value, shape, reader);
       });
+  table.prints([](const T& node, const Printer&) -> Json { return node.bmc.url; });
   table.custom("bmc_pin", false, text(kFingerprint),
                "SHA-256 of its BMC's TLS certificate: no other one gets the password. Instead of "
                "the profile's bmc_pin or bmc_ca.",
                [](T& node, const Value& value, const Shape& shape, Reader& reader) {
                  readBmcPin(node.bmc.trust, value, shape, reader);
                });
+  table.prints([](const T& node, const Printer&) -> Json { return node.bmc.trust.pin; });
   table.custom("bmc_ca", false, text(kPath),
                "Or a PEM file of the root CA that its BMC's certificate must lead to, with the "
                "BMC's name or address in it.",
                [](T& node, const Value& value, const Shape& shape, Reader& reader) {
                  readBmcCa(node.bmc.trust, value, shape, reader);
                });
+  table.prints([](const T& node, const Printer&) -> Json {
+    return node.bmc.trust.ca_pem;  // the content counts, not the path
+  });
   table.custom("bmc_ssh_key", false, text(kSshHostKey),
                "Host key of its BMC's SSH server, for a console by SSH.",
                [](T& node, const Value& value, const Shape& shape, Reader& reader) {
                  readBmcSshKey(node.bmc.trust, value, shape, reader);
                });
+  table.prints([](const T& node, const Printer&) -> Json { return node.bmc.trust.ssh_key; });
   table.custom("bmc_credential", false, reference("credentials"),
                "The account of its BMC, instead of the profile's.",
                [](T& node, const Value& value, const Shape& shape, Reader& reader) {
                  readInto(node.bmc.credential, value, shape, reader);
                });
+  table.prints([](const T& node, const Printer&) -> Json { return node.bmc.credential; });
   add("serial", false, &Node::serial, text(kText),
       "The chassis serial that must be found there; absent: learnt.");
   add("switch", false, &Node::switch_name, text(kWord),
@@ -89,6 +98,11 @@ ObjectSpec make_nodeRowSpec() {
                  if (auto read = readText(value, shape, reader))
                    node.name = NodeName(std::move(*read));
                });
+  table.prints([](const Node& node, const Printer&) -> Json { return node.name.str(); });
+  table.derives([](const Node& node, Json& out, const Printer&) {
+    out["profile"] = node.profile;  // of its entry under `nodes`
+    if (!node.bmc.username_override.empty()) out["bmc_username"] = node.bmc.username_override;
+  });
   addNodeFields(table, true);
   return table.spec();
 }

@@ -21,6 +21,7 @@ ObjectSpec make_slurmSpec() {
                 "The partition that the nodes belong to.")
       .optional("config", &SlurmPool::config, text(kPath),
                 "slurm.conf of the controller's side; absent: the lab's, or /etc/slurm/slurm.conf.")
+      .printsAlways()
       .spec();
 }
 MUSTER_SPEC(slurmSpec)
@@ -54,6 +55,7 @@ void pemFile(Table<T>& table, std::string_view key, std::filesystem::path T::* m
                  if (wanted == "private key") checkSecretFile(object.*member, value, reader);
                  checkPem(object.*member, wanted, value, reader);
                });
+  table.prints(member);
 }
 
 ObjectSpec make_evictSpec() {
@@ -71,6 +73,7 @@ ObjectSpec make_evictSpec() {
       .optional(
           "unmanaged", &EvictionRules::unmanaged, choice({"hold", "evict"}),
           "Pods that no controller starts again: hold the drain and name them, or evict them.")
+      .printsAlways()
       .spec();
 }
 MUSTER_SPEC(evictSpec)
@@ -100,6 +103,7 @@ ObjectSpec make_kubernetesSpec() {
       .optional("labels", &KubernetesPool::labels, mapOf(text(kLabelValue), kLabelKey),
                 "Labels that a node gets when it joins.")
       .optional("evict", &KubernetesPool::evict, object(evictSpec), "What a drain may evict.")
+      .printsAlways({"domain", "taint", "labels", "evict"})
       .exactlyOne({"ca", "pin"})
       .exactlyOne({"token", "client_certificate"})
       .needs("client_certificate", "client_key")
@@ -120,11 +124,12 @@ ObjectSpec make_drainSpec() {
                             "is never ended silently.")
       .required("deadline_minutes", &DrainPolicy::deadline_minutes, integer(1, kMaxDrainMinutes),
                 "Minutes from the order to drain.")
-      .optional("at_deadline", &DrainPolicy::at_deadline, choice({"stay", "return", "delete-pods"}),
-                "stay: the node stays drained of new work, and muster says what holds it. return: "
+      .optional("on_timeout", &DrainPolicy::on_timeout, choice({"wait", "undrain", "delete-pods"}),
+                "wait: the node stays drained of new work, and muster says what holds it. undrain: "
                 "it takes work again, if its certificate is "
                 "valid. delete-pods (Kubernetes): what is left is deleted, against its disruption "
                 "budgets, and a finding names it.")
+      .printsAlways()
       .spec();
 }
 MUSTER_SPEC(drainSpec)
@@ -137,10 +142,10 @@ ObjectSpec make_poolSpec() {
                 "Draining; absent: a drain waits as long as it takes.")
       .exactlyOne({"slurm", "kubernetes"})
       .check([](Pool& pool, const Value& map, Reader& reader) {
-        if (pool.slurm && pool.drain.at_deadline == AtDeadline::DeletePods)
-          reader.error(place(place(map, "drain"), "at_deadline"),
+        if (pool.slurm && pool.drain.on_timeout == OnTimeout::DeletePods)
+          reader.error(place(place(map, "drain"), "on_timeout"),
                        "Slurm has no pods, and muster never ends a Slurm job",
-                       "write stay or return");
+                       "write wait or undrain");
       })
       .spec();
 }

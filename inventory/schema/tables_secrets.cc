@@ -47,6 +47,8 @@ void checkSecretFile(const std::filesystem::path& path, const Value& where, Read
 
 namespace {
 
+using Json = nlohmann::json;
+
 ObjectSpec make_secretSpec() {
   return Table<SecretRef>(
              "secret", "secret",
@@ -59,6 +61,10 @@ ObjectSpec make_secretSpec() {
                 checkSecretFile(path, value, reader);
                 secret.source = std::move(path);
               })
+      .prints([](const SecretRef& secret, const Printer& printer) -> Json {
+        const auto* file = std::get_if<std::filesystem::path>(&secret.source);
+        return file ? Json(printer.path(*file)) : Json();
+      })
       .custom("env", false, text(kEnvName), "An environment variable of muster's process.",
               [](SecretRef& secret, const Value& value, const Shape& shape, Reader& reader) {
                 readInto(secret.env, value, shape, reader);
@@ -70,6 +76,7 @@ ObjectSpec make_secretSpec() {
                                            content ? "empty" : "not set"),
                                fmt::format("export {}=… before muster starts", secret.env));
               })
+      .prints([](const SecretRef& secret, const Printer&) -> Json { return secret.env; })
       .custom("command", false, text(kCommand),
               "A command line for sh; the first line that it prints is the secret. Run only when "
               "the secret is needed.",
@@ -78,6 +85,11 @@ ObjectSpec make_secretSpec() {
                 readInto(command, value, shape, reader);
                 if (!command.empty()) secret.source = std::move(command);
               })
+      .prints([](const SecretRef& secret, const Printer&) -> Json {
+        // Of a command only the program: its arguments may hold anything.
+        const auto* line = std::get_if<std::string>(&secret.source);
+        return line ? Json(line->substr(0, line->find(' '))) : Json();
+      })
       .exactlyOne({"file", "env", "command"})
       .secret()
       .spec();

@@ -30,6 +30,7 @@ ObjectSpec make_storageVolumeSpec() {
                 "Its size in GiB; 0, only for the last one: what is left.")
       .optional("filesystem", &StorageVolume::filesystem, choice({"xfs", "ext4"}),
                 "What is made in it.")
+      .printsAlways()
       .spec();
 }
 MUSTER_SPEC(storageVolumeSpec)
@@ -83,6 +84,7 @@ ObjectSpec make_storageSetSpec() {
                 "before the set is made. Absent: they stay as they are.")
       .required("volumes", &StorageSet::volumes, listOf(object(storageVolumeSpec), 1),
                 "What is made of it.")
+      .printsAlways({"count", "raid", "encrypt"})
       .check(checkSet)
       .spec();
 }
@@ -114,6 +116,7 @@ ObjectSpec make_rootLayoutSpec() {
       .optional(
           "lvm_gib", &RootLayout::lvm_gib, integer(0, kMaxVolumeGib),
           "The root is an LVM volume of so many GiB, the rest of the group stays free. 0: no LVM.")
+      .printsAlways()
       .check(checkRoot)
       .spec();
 }

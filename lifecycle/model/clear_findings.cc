@@ -11,13 +11,14 @@ namespace {
 std::string wayOfItsOwn(const Finding& finding) {
   const auto subject = finding.facet.subject.str();
   if (finding.source == kQuarantineSource)
-    return fmt::format("it ends with the quarantine: `muster quarantine lift {} --reason TEXT`",
+    return fmt::format("it ends with the quarantine: `muster quarantine remove {} --reason TEXT`",
                        subject);
-  if (finding.source != kKeepSource) return "";
+  if (finding.source != kMonitorSource) return "";
   if (finding.facet.subject.isCluster())
-    return "the circuit breaker is open: `muster keep --acknowledge --reason TEXT`";
+    return "the circuit breaker is open: `muster monitor --acknowledge --reason TEXT`";
   return fmt::format(
-      "`muster keep` ends it when what it watches is well again; `muster why {}` says what that is",
+      "`muster monitor` ends it when what it watches is well again; `muster why {}` says what that "
+      "is",
       subject);
 }
 

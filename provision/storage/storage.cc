@@ -71,7 +71,7 @@ std::string mountUnit(const inventory::MountedSystem& storage) {
       "# Written by muster for storage {}; changes are put back.\n[Unit]\nDescription=storage {} "
       "({})\n{}\n[Mount]\nWhat={}\nWhere={}\nType={}\n{}TimeoutSec=120\n\n"
       "[Install]\nWantedBy={}\n",
-      storage.name, storage.name, row.word, row.needs, escaped(storage.source), storage.at,
+      storage.name, storage.name, row.word, row.needs, escaped(storage.source), storage.mount,
       row.type,
       options.empty()
           ? std::string()
@@ -86,10 +86,10 @@ nlohmann::json storageParams(const inventory::MountedSystem& storage) {
   packages.insert(packages.end(), storage.packages.begin(), storage.packages.end());
   nlohmann::json out{{"name", storage.name},
                      {"unit", mountUnit(storage)},
-                     {"unit_name", mountUnitName(storage.at)},
+                     {"unit_name", mountUnitName(storage.mount)},
                      {"packages", packages},
                      {"source", storage.source},
-                     {"at", storage.at},
+                     {"at", storage.mount},
                      {"types", row.mounted_types},
                      {"options", storage.options},
                      {"read_mb_s", storage.read_mb_s.value_or(0)},

@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <string>
 
-namespace muster::cli {
+namespace muster::app {
 namespace {
 
 constexpr uid_t kReal = 1000;
@@ -47,4 +47,4 @@ TEST(Actor, theEnvironmentDoesNotChangeTheUser) {
 }
 
 }  // namespace
-}  // namespace muster::cli
+}  // namespace muster::app

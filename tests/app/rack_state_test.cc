@@ -9,7 +9,7 @@
 
 #include <unistd.h>
 
-namespace muster::cli {
+namespace muster::app {
 namespace {
 
 namespace fs = std::filesystem;
@@ -87,11 +87,11 @@ TEST_F(RackState, aStoreElsewhereIsNotMoved) {
 TEST_F(RackState, stateThatACommandWorksWithStaysWhereItIs) {
   ASSERT_TRUE(bind("first"));
   put("muster.db", "pins");
-  const auto works = app::takeTurn(state_);
+  const auto works = app::acquireLock(state_);
   ASSERT_TRUE(works);
   EXPECT_FALSE(bind("second"));
   EXPECT_TRUE(fs::exists(state_ / "muster.db"));
 }
 
 }  // namespace
-}  // namespace muster::cli
+}  // namespace muster::app

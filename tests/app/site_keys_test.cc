@@ -11,7 +11,7 @@
 
 #include <sys/stat.h>
 
-namespace muster::cli {
+namespace muster::app {
 namespace {
 
 using testing::ElementsAre;
@@ -98,4 +98,4 @@ TEST_F(SiteKeysTest, nothingIsMadeByLooking) {
 }
 
 }  // namespace
-}  // namespace muster::cli
+}  // namespace muster::app

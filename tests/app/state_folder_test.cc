@@ -8,7 +8,7 @@
 
 #include <sys/stat.h>
 
-namespace muster::cli {
+namespace muster::app {
 namespace {
 
 namespace fs = std::filesystem;
@@ -108,4 +108,4 @@ TEST(StateFolder, nothingThatCommandsLeaveIsOpenToOthers) {
 }
 
 }  // namespace
-}  // namespace muster::cli
+}  // namespace muster::app

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose turn it is: keep stands aside for a command, and comes back when it has ended.
+// The monitor releases the state folder for a command, and takes it again when that has ended.
 #include "app/state_lock.h"
 
 #include "tests/run_async.h"
@@ -9,30 +9,29 @@
 
 #include <future>
 
-namespace muster::cli {
+namespace muster::app {
 namespace {
 
 using ::testing::HasSubstr;
 
-TEST(app::Turn, aCommandAloneHasItAtOnceAndKeepSeesThatItIsNotAlone) {
+TEST(StateLock, aCommandAloneHasItAtOnceAndTheMonitorSeesTheRequest) {
   test::TempFolder state;
-  EXPECT_FALSE(app::isAskedFor(state.path()));
+  EXPECT_FALSE(isLockRequested(state.path()));
   {
-    auto turn = app::takeTurn(state.path());
+    auto turn = acquireLock(state.path());
     ASSERT_TRUE(turn) << turn.error().str();
-    EXPECT_TRUE(app::isAskedFor(state.path()));
+    EXPECT_TRUE(isLockRequested(state.path()));
   }
-  EXPECT_FALSE(app::isAskedFor(state.path())) << "who is gone asks for nothing";
+  EXPECT_FALSE(isLockRequested(state.path())) << "who is gone asks for nothing";
 }
 
-TEST(app::Turn, keepStandsAsideForACommandAndComesBackAfterIt) {
+TEST(StateLock, theMonitorReleasesItForACommandAndTakesItAgain) {
   test::TempFolder state;
-  auto keepers = std::make_optional(app::takeKeepersTurn(state.path()));
+  auto keepers = std::make_optional(acquireMonitorLock(state.path()));
   ASSERT_TRUE(*keepers);
-  EXPECT_FALSE(app::isAskedFor(state.path()))
-      << "keep itself leaves the place free where others ask";
-  auto command = std::async(std::launch::async, [&state] { return app::takeTurn(state.path()); });
-  while (!app::isAskedFor(state.path()))
+  EXPECT_FALSE(isLockRequested(state.path())) << "the monitor itself does not request it";
+  auto command = std::async(std::launch::async, [&state] { return acquireLock(state.path()); });
+  while (!isLockRequested(state.path()))
     std::this_thread::sleep_for(
         std::chrono::milliseconds(1));  // a look takes the place for a moment: not all the time
   EXPECT_NE(command.wait_for(std::chrono::seconds(0)), std::future_status::ready) << "two at work";
@@ -41,20 +40,20 @@ TEST(app::Turn, keepStandsAsideForACommandAndComesBackAfterIt) {
     auto turn = command.get();
     ASSERT_TRUE(turn) << turn.error().str();
     auto again =
-        std::async(std::launch::async, [&state] { return app::takeKeepersTurn(state.path()); });
+        std::async(std::launch::async, [&state] { return acquireMonitorLock(state.path()); });
     EXPECT_EQ(again.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
     turn = fail(ErrorCode::Unavailable, "it has ended");
-    EXPECT_TRUE(again.get()) << "keep waits for as long as it takes";
+    EXPECT_TRUE(again.get()) << "the monitor waits for as long as it takes";
   }
 }
 
-TEST(app::Turn, thereIsOneKeeperToAFolder) {
+TEST(StateLock, thereIsOneMonitorToAFolder) {
   test::TempFolder state;
-  auto place = app::takeKeepersPlace(state.path());
+  auto place = acquireMonitorInstance(state.path());
   ASSERT_TRUE(place);
-  EXPECT_THAT(app::takeKeepersPlace(state.path()).error().str(),
-              HasSubstr("there is a muster keep already"));
+  EXPECT_THAT(acquireMonitorInstance(state.path()).error().str(),
+              HasSubstr("a muster monitor of this state folder runs already"));
 }
 
 }  // namespace
-}  // namespace muster::cli
+}  // namespace muster::app

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A controller whose store is taken away while it has nothing to write.
 #include "app/store_watch.h"
+#include "base/io/process.h"
 #include "tests/run_async.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +13,7 @@
 #include <csignal>
 #include <cstdlib>
 
-namespace muster::cli {
+namespace muster::app {
 namespace {
 
 constexpr std::chrono::seconds kPatience{30};
@@ -46,6 +47,18 @@ TEST(StoreWatchDeathTest, endsTheProcessWhenABackupIsMovedIntoPlace) {
               testing::ExitedWithCode(kLostStore), "was replaced by another file under it");
 }
 
+TEST(StoreWatchDeathTest, endsTheProcessWhenABackupIsCopiedOverTheDatabase) {
+  const test::TempFolder folder;
+  const auto file = folder / "muster.db";
+  ASSERT_TRUE(lifecycle::openSqliteStore(file));
+  std::filesystem::copy_file(file, folder / "backup");
+  const auto copy = [&] {
+    (void)io::runChecked({.program = "cp", .args = {(folder / "backup").string(), file.string()}});
+  };
+  EXPECT_EXIT(watchStore(file, copy), testing::ExitedWithCode(kLostStore),
+              "was written over by another program");
+}
+
 TEST(StoreWatchDeathTest, leavesAProcessWithItsStoreAlone) {
   const test::TempFolder folder;
   const auto file = folder / "muster.db";
@@ -54,4 +67,4 @@ TEST(StoreWatchDeathTest, leavesAProcessWithItsStoreAlone) {
 }
 
 }  // namespace
-}  // namespace muster::cli
+}  // namespace muster::app

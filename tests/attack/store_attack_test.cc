@@ -46,7 +46,7 @@ int writeUntilKilled(const std::string& folder) {
 
 TEST(AttackStore, readersBesideAWriterTakeNoAnsweredWriteAway) {
   test::MusterFolder folder;
-  ASSERT_EQ(folder.muster({"quarantine", "hold", "gpu001", "--reason", "makes the store"}).code, 0);
+  ASSERT_EQ(folder.muster({"quarantine", "add", "gpu001", "--reason", "makes the store"}).code, 0);
   const auto self = std::filesystem::read_symlink("/proc/self/exe").string();
   int lost = 0, answered = 0;
   for (int round = 0; round < kRounds; ++round) {

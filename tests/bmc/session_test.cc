@@ -122,7 +122,7 @@ TEST_F(RedfishSessionTest, pinsTheFirstCertificateAndTellsNothingToAnother) {
   auto answer = loop.run(later->get(kSystem));
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().code(), ErrorCode::Denied);
-  EXPECT_THAT(answer.error().str(), HasSubstr("forget-pin gpu001"));
+  EXPECT_THAT(answer.error().str(), HasSubstr("trust reset gpu001"));
   EXPECT_TRUE(net.requests.empty());
 
   ASSERT_TRUE(forgetPin(rig.store, NodeName("gpu001")));

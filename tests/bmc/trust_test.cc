@@ -126,7 +126,7 @@ TEST(PasswordRotationRefused, withoutANextPasswordItSaysWhatToDeclare) {
   auto bmc = scene.rig.bmc();
   const auto done = scene.loop.run(bmc->rotatePassword());
   ASSERT_FALSE(done);
-  EXPECT_THAT(done.error().str(), HasSubstr("add next:"));
+  EXPECT_THAT(done.error().str(), HasSubstr("add rotate_to:"));
 }
 
 TEST(PasswordRotationRefused, neitherPasswordIsSentTwice) {

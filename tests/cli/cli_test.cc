@@ -39,6 +39,31 @@ TEST_F(CliTest, unknownWordsAreUsageErrors) {
   EXPECT_EQ(folder_.muster({"--help"}).code, kOk);
 }
 
+TEST_F(CliTest, oldNamesAreRefusedWithTheNewOne) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> renamed{
+      {{"keep"}, "muster keep is now muster monitor"},
+      {{"keep", "--acknowledge", "--reason", "x"}, "muster keep is now muster monitor"},
+      {{"quarantine", "hold", "gpu001", "--reason", "x"},
+       "muster quarantine hold is now muster quarantine add"},
+      {{"quarantine", "lift", "gpu001"}, "is now muster quarantine remove"},
+      {{"bmc", "forget-pin", "gpu001"}, "muster bmc forget-pin is now muster bmc trust reset"},
+      {{"bmc", "forget-refusal", "gpu001"}, "is now muster bmc auth reset"},
+      {{"console", "gpu001", "--take"}, "--take is now --force"},
+      {{"bmc", "power", "gpu001", "off", "--even-in-pool"}, "--even-in-pool is now --force"},
+      {{"validate", "isolate", "--least-gbits", "5"}, "--least-gbits is now --min-gbps"},
+      {{"validate", "run", "--nodes", "gpu001", "--together"},
+       "--together is now --synchronized-load"},
+      {{"rollout", "start", "--nodes", "gpu001", "--when-unclear", "go-on"},
+       "--when-unclear is now --on-inconclusive"},
+      {{"fabric", "marking", "--mtu", "9000"}, "is now muster fabric qos-check"}};
+  for (const auto& [words, now] : renamed) {
+    const auto ended = folder_.muster(words);
+    EXPECT_EQ(ended.code, kUsage) << words[0] << ' ' << words.back();
+    EXPECT_THAT(ended.err, HasSubstr(now));
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "state")) << "nothing was done";
+}
+
 TEST_F(CliTest, goodInventoryIsAcceptedAndShown) {
   EXPECT_EQ(folder_.muster({"inventory", "check"}).code, kOk);
   const auto shown = folder_.muster({"inventory", "show", "--json"});

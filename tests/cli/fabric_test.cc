@@ -119,7 +119,7 @@ TEST_F(FabricCommands, markingComparesASwitchWithTheDeclaration) {
       "config_db.json",
       R"({"PORT_QOS_MAP": {"Ethernet0": {"dscp_to_tc_map": "AZURE", "pfc_enable": "3,4"}}, "DSCP_TO_TC_MAP": {"AZURE": {"26": "1", "48": "6"}}})");
   auto without =
-      folder_.muster({"fabric", "marking", "--sonic", (folder_ / "config_db.json").string()});
+      folder_.muster({"fabric", "qos-check", "--sonic", (folder_ / "config_db.json").string()});
   EXPECT_EQ(without.code, 2);
   EXPECT_THAT(without.err, HasSubstr("has no roce"));
   std::ifstream in(folder_ / "cluster.yaml");
@@ -127,11 +127,11 @@ TEST_F(FabricCommands, markingComparesASwitchWithTheDeclaration) {
   inventory.replace(inventory.find("shape: explicit"), 15, "shape: explicit, roce: {}");
   folder_.write("cluster.yaml", inventory);
   auto marking =
-      folder_.muster({"fabric", "marking", "--sonic", (folder_ / "config_db.json").string()});
+      folder_.muster({"fabric", "qos-check", "--sonic", (folder_ / "config_db.json").string()});
   EXPECT_EQ(marking.code, 1) << marking.err;
   EXPECT_THAT(marking.out,
               HasSubstr("Ethernet0: DSCP 26 has priority 1 instead of 3: RDMA is not lossless\n"));
-  EXPECT_NE(folder_.muster({"fabric", "marking"}).code, 0);
+  EXPECT_NE(folder_.muster({"fabric", "qos-check"}).code, 0);
 }
 
 class RoceCommands : public FabricCommands {
@@ -142,23 +142,23 @@ class RoceCommands : public FabricCommands {
 TEST_F(RoceCommands, aSwitchThatWasLoadedWithTheRenderedFileIsAsDeclared) {
   ASSERT_EQ(folder_.muster({"fabric", "render", "--out", (folder_ / "out").string()}).code, 0);
   const auto file = (folder_ / "out/roce/sonic/sw1.json").string();
-  const auto same = folder_.muster({"fabric", "marking", "--config", file, "--switch", "sw1"});
+  const auto same = folder_.muster({"fabric", "qos-check", "--config", file, "--switch", "sw1"});
   EXPECT_EQ(same.code, 0) << same.out << same.err;
   auto config = nlohmann::json::parse(read("out/roce/sonic/sw1.json"));
   config["PORT"]["Ethernet4"]["mtu"] = "1500";
   folder_.write("config_db.json", config.dump());
-  const auto other = folder_.muster(
-      {"fabric", "marking", "--config", (folder_ / "config_db.json").string(), "--switch", "sw1"});
+  const auto other = folder_.muster({"fabric", "qos-check", "--config",
+                                     (folder_ / "config_db.json").string(), "--switch", "sw1"});
   EXPECT_EQ(other.code, 1) << other.err;
   EXPECT_THAT(other.out, HasSubstr("Ethernet4: the MTU is 1500 instead of 9000\n    → config "
                                    "interface mtu Ethernet4 9000\n"));
   const auto json =
       nlohmann::json::parse(folder_
-                                .muster({"--json", "fabric", "marking", "--config",
+                                .muster({"--json", "fabric", "qos-check", "--config",
                                          (folder_ / "config_db.json").string(), "--switch", "sw1"})
                                 .out);
   EXPECT_THAT(json.dump(), HasSubstr("Ethernet4"));
-  const auto unknown = folder_.muster({"fabric", "marking", "--config", file, "--switch", "sw9"});
+  const auto unknown = folder_.muster({"fabric", "qos-check", "--config", file, "--switch", "sw9"});
   EXPECT_EQ(unknown.code, 2);
   EXPECT_THAT(unknown.err, HasSubstr("has no switch sw9"));
 }
@@ -169,7 +169,7 @@ TEST_F(RoceCommands, aHostIsComparedByWhatDcbPrints) {
       "pfc.json",
       R"({"pfc_cap": 8, "prio_pfc": [false, false, false, true, false, false, false, false]})");
   const auto marking = [this](const char* mtu) {
-    return folder_.muster({"fabric", "marking", "--dcb-app", (folder_ / "app.json").string(),
+    return folder_.muster({"fabric", "qos-check", "--dcb-app", (folder_ / "app.json").string(),
                            "--dcb-pfc", (folder_ / "pfc.json").string(), "--mtu", mtu});
   };
   EXPECT_EQ(marking("9000").code, 0) << marking("9000").out << marking("9000").err;

@@ -156,10 +156,10 @@ TEST_F(ValidateCommands, liftingAQuarantineRevokesWhatWasProvenBefore) {
   see("hw.serial", "S-1");
   allowMe();
   ASSERT_EQ(folder_.muster({"cert", "override", "gpu001", "--reason", "spare"}).code, kOk);
-  ASSERT_EQ(folder_.muster({"quarantine", "hold", "gpu001", "--reason", "smells burnt"}).code, kOk);
+  ASSERT_EQ(folder_.muster({"quarantine", "add", "gpu001", "--reason", "smells burnt"}).code, kOk);
   ASSERT_EQ(folder_.muster({"cert", "verify", "gpu001"}).code,
             kOk);  // the certificate itself; its gate refuses the node
-  ASSERT_EQ(folder_.muster({"quarantine", "lift", "gpu001", "--reason", "board replaced"}).code,
+  ASSERT_EQ(folder_.muster({"quarantine", "remove", "gpu001", "--reason", "board replaced"}).code,
             kOk);
   EXPECT_THAT(folder_.muster({"cert", "verify", "gpu001"}).out, HasSubstr("board replaced"));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// muster keep killed at every write of what it does by itself: drains, GPU resets, reboots,
+// muster monitor killed at every write of what it does by itself: drains, GPU resets, reboots,
 // quarantine, the circuit breaker, expired certificates, the ladder of a BMC that hangs. Nothing is
 // done twice for one symptom, no job is killed, the first reason stays, and every node ends where
 // it belongs.
@@ -27,7 +27,7 @@ const wire::Symptom kFallenOff{"xid.79", "0000:18:00.0", 1, "GPU has fallen off 
 const wire::Symptom kUncontained{"xid.95", "0000:18:00.0", 1, "Uncontained ECC error"};
 const wire::Symptom kReadOnlyDisk{"disk.read-only", "sda", 1, "mounted read-only"};
 
-/// Nodes in their pool, a job on the first of them, and keep with leave to repair.
+/// Nodes in their pool, a job on the first of them, and the monitor with leave to repair.
 class KeepTrial : public Trial {
  public:
   explicit KeepTrial(std::vector<std::string> names = {"gpu001"}) : rack_(std::move(names)) {
@@ -45,7 +45,7 @@ class KeepTrial : public Trial {
 
  protected:
   void allow() {
-    auto& policy = rack_.cluster.keep;
+    auto& policy = rack_.cluster.monitor;
     policy.repairs = {inventory::Repair::Reset, inventory::Repair::Reboot};
     policy.rejoin_minutes = 1;
     policy.recovery = {Rung::Retry, Rung::NewSession, Rung::BmcReset, Rung::PowerCycle,
@@ -128,7 +128,7 @@ class RebootInVain final : public KeepTrial {
                 StartsWith("muster: admission: xid.79@0000:18:00.0 (reboot)"));
     const auto entry = Quarantine(store_).entries()->at(NodeName("gpu001"));
     EXPECT_THAT(entry.reason, HasSubstr("xid.79@0000:18:00.0 (rma)"));
-    EXPECT_EQ(said("quarantined by muster keep"), 1);
+    EXPECT_EQ(said("quarantined by muster monitor"), 1);
     const auto open = findings();
     EXPECT_EQ(std::count_if(
                   open.begin(), open.end(),
@@ -229,7 +229,7 @@ class BreakerAcknowledged final : public BreakerTrips {
     EXPECT_EQ(breakerFindings(), 0);
     fourth_ = true;
     rack_.sicken("gpu004", kReadOnlyDisk);
-    rack_.cluster.keep.breaker = {0, 0};
+    rack_.cluster.monitor.breaker = {0, 0};
     EXPECT_TRUE(live({}).ok);
     EXPECT_TRUE(rack_.inPool("gpu004")) << "the breaker counts anew";
   }

@@ -96,7 +96,7 @@ images:
 drivers:
   rdma: {packages: [rdma-core], verify: {package.rdma-core: "44.*"}}
 gates:
-  burn-in: {level: quick, on: [host]}
+  burn-in: {level: quick, groups: [host]}
 profiles:
   sim: {expect: {gpus: 0, cpus_min: 1}, image: bookworm, drivers: [rdma], gates: [burn-in]}
 nodes:
@@ -172,7 +172,7 @@ nodes:
     return count;
   }
   std::string whoServes() {
-    const auto holder = lifecycle::siteHolder(*store_);
+    const auto holder = lifecycle::currentLeader(*store_);
     return holder && *holder ? (*holder)->address : "";
   }
   void expectEverythingOnce() {
@@ -241,9 +241,9 @@ TEST_F(TwoHosts, oneThatWasStoppedWakesUpAndEnds) {
 }
 
 TEST_F(TwoHosts, aSecondHostWithoutTheSitesKeysIsToldWhatToCopy) {
-  a_ = muster("a", {"keep"});
-  ASSERT_TRUE(becomes([&] { return a_.hasSaid("muster keep: 4 nodes"); }));
-  b_ = muster("b", {"keep"});
+  a_ = muster("a", {"monitor"});
+  ASSERT_TRUE(becomes([&] { return a_.hasSaid("muster monitor: 4 nodes"); }));
+  b_ = muster("b", {"monitor"});
   ASSERT_TRUE(ends(b_));
   EXPECT_THAT(b_.said(), HasSubstr("the site has its keys already"));
   EXPECT_THAT(b_.said(), HasSubstr("nothing else of that folder"));
@@ -251,7 +251,7 @@ TEST_F(TwoHosts, aSecondHostWithoutTheSitesKeysIsToldWhatToCopy) {
 
   ASSERT_TRUE(io::CertificateAuthority::loadOrCreate(folder_ / "b/ca", "muster CA"));
   fs::copy(folder_ / "a/keys", folder_ / "b/keys", fs::copy_options::recursive);
-  b_ = muster("b", {"keep"});
+  b_ = muster("b", {"monitor"});
   ASSERT_TRUE(ends(b_));
   EXPECT_THAT(b_.said(), HasSubstr("the CA (SHA-256 of ca/ca.crt) of this host is"));
 }
@@ -270,9 +270,9 @@ TEST_F(TwoHosts, aHostWithAnotherImageIsToldWhatToCopyAndOrdersNothing) {
 
 TEST_F(TwoHosts, keepStandsByCommandsAreSentToWhoServesAndTheHostsChangeHands) {
   copyKeys();
-  a_ = muster("a", {"keep"});
-  ASSERT_TRUE(becomes([&] { return a_.hasSaid("muster keep: 4 nodes"); }));
-  b_ = muster("b", {"keep"});
+  a_ = muster("a", {"monitor"});
+  ASSERT_TRUE(becomes([&] { return a_.hasSaid("muster monitor: 4 nodes"); }));
+  b_ = muster("b", {"monitor"});
   ASSERT_TRUE(becomes([&] { return b_.hasSaid("stands by;"); }));
   EXPECT_THAT(b_.said(), HasSubstr("serves, at 127.0.0.1"));
   auto plan = muster("b", {"plan"});
@@ -283,9 +283,9 @@ TEST_F(TwoHosts, keepStandsByCommandsAreSentToWhoServesAndTheHostsChangeHands) {
   EXPECT_THAT(status.said(), HasSubstr("serves the site, at 127.0.0.1"));
 
   a_.child->signal(SIGKILL);
-  ASSERT_TRUE(becomes([&] { return b_.hasSaid("muster keep: 4 nodes"); }));
+  ASSERT_TRUE(becomes([&] { return b_.hasSaid("muster monitor: 4 nodes"); }));
   EXPECT_EQ(whoServes(), "127.0.0.2");
-  a_ = muster("a", {"keep"});
+  a_ = muster("a", {"monitor"});
   ASSERT_TRUE(becomes([&] { return a_.hasSaid("serves, at 127.0.0.2"); }))
       << "and does not fight for it";
   plan = muster("b", {"plan"});  // keep stands aside for it, the host stays the one that serves

@@ -80,13 +80,26 @@ TEST(OpensmConf, refusesEnginesAndSubnetManagersThatAreNotThere) {
   EXPECT_TRUE(checkSubnetManagers(fabric));
   fabric.routing = "ftree,no_fallback";
   EXPECT_THAT(checkSubnetManagers(fabric).error().text(),
-              HasSubstr("no routing engine 'ftree,no_fallback'"));
+              HasSubstr("no routing engine 'no_fallback'"));
   fabric.routing = "ftree";
   fabric.subnet_managers = {"controller", "gpu001"};
   EXPECT_TRUE(checkSubnetManagers(fabric));
   fabric.subnet_managers = {"gpu001", "controller"};
   EXPECT_THAT(checkSubnetManagers(fabric).error().text(),
               HasSubstr("the first of subnet_managers must be controller"));
+}
+
+TEST(OpensmConf, takesEnginesInOrderOfPreference) {
+  auto cluster = railCluster(2);
+  auto& fabric = cluster.fabrics["ib"];
+  fabric.routing = "updn,ftree";
+  EXPECT_TRUE(checkSubnetManagers(fabric));
+  const auto files = renderSm(fabric, declared(cluster), {}, {}, {"0x1", "/run/x", 0});
+  EXPECT_THAT(files.opensm_conf, HasSubstr("routing_engine updn,ftree\n"));
+  EXPECT_THAT(files.opensm_conf, HasSubstr("cn_guid_file")) << "it may come to ftree";
+  fabric.routing = "updn";
+  EXPECT_THAT(renderSm(fabric, declared(cluster), {}, {}, {"0x1", "/run/x", 0}).opensm_conf,
+              ::testing::Not(HasSubstr("cn_guid_file")));
 }
 
 TEST(KnownGuids, learnAHcaOnlyWhereItIsDeclared) {

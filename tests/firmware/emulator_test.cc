@@ -388,7 +388,8 @@ TEST_F(APackageOfADgxsTray, doesNotJumpOverAnothersSteppingStone) {
     const auto file = node.emulator.folder / "stone.fw";
     ASSERT_TRUE(io::writeFileAtomic(file, bytes));
     for (auto& component : baseline.components)
-      if (component.name == "HGX_FW_FPGA_0") component.via = {{"98.0", file, io::sha256Hex(bytes)}};
+      if (component.name == "HGX_FW_FPGA_0")
+        component.intermediate = {{"98.0", file, io::sha256Hex(bytes)}};
     baseline.order = {"HGX_FW_BMC_0", "HGX_FW_FPGA_0"};
     if (stone_first) std::swap(baseline.order[0], baseline.order[1]);
     baseline.declared_order = 2;

@@ -130,7 +130,7 @@ TEST(FirmwareSolver, powerSuppliesAndBmcsGoOneAtATime) {
 
 TEST(FirmwareSolver, steppingStonesArePassedAndInterleaved) {
   auto bios = at("BIOS", "3");
-  bios.via = {{"2", "/f/bios2", std::string(64, 'b')}};
+  bios.intermediate = {{"2", "/f/bios2", std::string(64, 'b')}};
   const auto baseline = baselineWith({bios, at("BMC", "2")}, {"BIOS", "BMC"},
                                      {"BMC >= 2 needs BIOS >= 2", "BIOS >= 3 needs BMC >= 2"});
   EXPECT_EQ(wordsOf(solve(baseline, {{"BIOS", "1"}, {"BMC", "1"}})),
@@ -206,8 +206,8 @@ Puzzle puzzle(unsigned seed) {
     const int running = 1 + static_cast<int>(random() % 2);
     for (int v = running + 1; v < std::stoi(component.version); ++v)
       if (random() % 2)
-        component.via.push_back({std::to_string(v), "/f/via", std::string(64, 'c')});
-    if (random() % 12 == 0) component.file.clear(), component.via.clear();
+        component.intermediate.push_back({std::to_string(v), "/f/via", std::string(64, 'c')});
+    if (random() % 12 == 0) component.file.clear(), component.intermediate.clear();
     out.running[component.name] = std::to_string(running);
     components.push_back(component);
   }
@@ -243,7 +243,7 @@ std::size_t mostSteps(const FirmwareBaseline& baseline, const Versions& running)
   for (const auto& component : baseline.components) {
     if (component.file.empty() || component.version == running.at(component.name)) continue;
     auto& chain = chains[component.name];
-    for (const auto& intermediate : component.via)
+    for (const auto& intermediate : component.intermediate)
       if (intermediate.version > running.at(component.name)) chain.push_back(intermediate.version);
     chain.push_back(component.version);
   }

@@ -268,7 +268,7 @@ TEST_F(FirmwareWaves, aSteppingStoneIsRunBeforeTheNext) {
   auto& baseline = cluster.firmware["rack-1"];
   declare({{"BIOS", "1.4.2"}});
   const auto intermediate = component("BIOS-via", "1.4.1");
-  baseline.components[0].via = {{"1.4.1", intermediate.file, intermediate.sha256}};
+  baseline.components[0].intermediate = {{"1.4.1", intermediate.file, intermediate.sha256}};
   ASSERT_TRUE(apply());
   expectBaseline();
   EXPECT_EQ(bmc.components["BIOS"].uploads, 2);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every mistake has its place, says what is wrong, and what to write instead.
-#include "inventory_fixture.h"
+#include "tests/inventory/inventory_fixture.h"
 
 namespace muster::inventory {
 namespace {
@@ -47,6 +47,10 @@ const Mistake kMistakes[] = {
      "a version of switch firmware, three numbers", "31.2012.1024"},
     {"checkName", "[host, gpu]", "[host], checks: {gemm: {n: 1}}", "gemm",
      "a check of the catalogue", "host.gemm"},
+    {"routingWithoutFallback", "rails: 2", "routing: \"ftree,no_fallback\"",
+     "\"ftree,no_fallback\"", "is not one OpenSM routing engine", "no_fallback is no engine"},
+    {"routingWithAFile", "rails: 2", "routing: torus-2QoS", "torus-2QoS",
+     "is not one OpenSM routing engine", "one of minhop, updn, dnup, ftree,"},
     // Keys and types
     {"unknownKey", "rails: 2", "rials: 2", "rials: 2", "fabric: unknown key \"rials\"",
      "did you mean \"rails\"?"},
@@ -84,9 +88,9 @@ const Mistake kMistakes[] = {
     {"emptyValue", "pool: batch}", "pool: }", "pool: }", "no value",
      "write a value, or remove the key"},
     {"emptyText", "pool: batch}", "pool: \"\"}", "\"\"}", "empty text", "remove the key"},
-    {"wrongChoice", "level: quick", "level: quik", "quik, on: [host, gpu]}",
+    {"wrongChoice", "level: quick", "level: quik", "quik, groups: [host, gpu]}",
      "expected one of quick, medium, long", "did you mean \"quick\"?"},
-    {"noChecks", "on: [host, gpu]", "on: []", "[]}", "at least 1 item", ""},
+    {"noChecks", "groups: [host, gpu]", "groups: []", "[]}", "at least 1 item", ""},
     {"badEntryName", "  storage:", "  sto rage:", "sto rage:", "\"sto rage\" is not a name",
      "for example"},
     {"badClusterName", "name: small", "name: Small", "Small}", "\"Small\" is not a name",

@@ -99,7 +99,7 @@ fabric:
       default: {pkey: 0x7fff, ipoib: true, limited: [ALL], full: [SELF]}
       batch: {pkey: 0x10, full: ["gpu[001-002]"]}
 gates:
-  burn-in: {level: quick, on: [host, gpu]}
+  burn-in: {level: quick, groups: [host, gpu]}
 pools:
   batch: {slurm: {partition: gpu}}
 profiles:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pools: a Kubernetes cluster is declared completely or refused, with what to write instead.
-#include "inventory_fixture.h"
+#include "tests/inventory/inventory_fixture.h"
 
 #include "base/io/crypto.h"
 
@@ -51,7 +51,7 @@ TEST_F(PoolsTest, readsAKubernetesClusterWithSafeDefaults) {
   EXPECT_EQ(pool.kubernetes->evict.empty_dir, FragilePods::Hold);
   EXPECT_EQ(pool.kubernetes->evict.unmanaged, FragilePods::Hold);
   EXPECT_FALSE(pool.drain.deadline_minutes);
-  EXPECT_EQ(pool.drain.at_deadline, AtDeadline::Stay);
+  EXPECT_EQ(pool.drain.on_timeout, OnTimeout::Wait);
 }
 
 TEST_F(PoolsTest, readsEveryKey) {
@@ -61,7 +61,7 @@ TEST_F(PoolsTest, readsEveryKey) {
           ", client_certificate: pki/muster.crt, client_key: pki/muster.key, domain: hall.example, "
           "taint: \"example.com/out=muster:NoSchedule\", labels: {example.com/hall: two}, "
           "evict: {jobs: evict, empty_dir: evict, unmanaged: evict}}, drain: {deadline_minutes: "
-          "90, at_deadline: delete-pods}}"));
+          "90, on_timeout: delete-pods}}"));
   EXPECT_THAT(lines(loaded), IsEmpty());
   ASSERT_TRUE(loaded.cluster);
   const Pool& pool = loaded.cluster->pools.at("batch");
@@ -70,7 +70,7 @@ TEST_F(PoolsTest, readsEveryKey) {
   EXPECT_EQ(pool.kubernetes->labels.at("example.com/hall"), "two");
   EXPECT_EQ(pool.kubernetes->evict.jobs, JobPods::Evict);
   EXPECT_EQ(pool.drain.deadline_minutes, 90);
-  EXPECT_EQ(pool.drain.at_deadline, AtDeadline::DeletePods);
+  EXPECT_EQ(pool.drain.on_timeout, OnTimeout::DeletePods);
 }
 
 TEST_F(PoolsTest, theDigestKnowsThePoolButNotTheSecret) {
@@ -123,10 +123,10 @@ TEST_F(PoolsTest, refusesWhatWouldNotWorkOrWouldHarm) {
        "is not the value of a Kubernetes label", ""},
       {"{kubernetes: {" + server + ", " + ca + ", " + token + ", evict: {jobs: kill}}}", "\"kill\"",
        "wait"},
-      {"{kubernetes: {" + server + ", " + ca + ", " + token + "}, drain: {at_deadline: stay}}",
+      {"{kubernetes: {" + server + ", " + ca + ", " + token + "}, drain: {on_timeout: wait}}",
        "\"deadline_minutes\" is missing", ""},
-      {"{slurm: {partition: gpu}, drain: {deadline_minutes: 5, at_deadline: delete-pods}}",
-       "Slurm has no pods", "write stay or return"},
+      {"{slurm: {partition: gpu}, drain: {deadline_minutes: 5, on_timeout: delete-pods}}",
+       "Slurm has no pods", "write wait or undrain"},
   };
   for (const auto& [pool, what, suggestion] : mistakes)
     EXPECT_THAT(declaring(pool),

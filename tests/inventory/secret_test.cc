@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "inventory_fixture.h"
+#include "tests/inventory/inventory_fixture.h"
 
 namespace muster::inventory {
 namespace {

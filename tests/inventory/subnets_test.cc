@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Subnets behind relays, boot servers, Secure Boot: declared completely or refused, with the place.
-#include "inventory_fixture.h"
+#include "tests/inventory/inventory_fixture.h"
 
 #include "inventory/schema/json.h"
 

@@ -47,7 +47,7 @@ class NextStep : public ::testing::Test {
     return !step ? "nothing" : step->rung == Rung::Quarantine ? "quarantine" : step->action.id;
   }
 
-  inventory::KeepPolicy policy_;
+  inventory::MonitorPolicy policy_;
   std::vector<Intent> journal_;
 };
 
@@ -148,7 +148,7 @@ class StubbornFirmware final : public Phase {
   muster::test::FakeBmc& bmc_;
 };
 
-class RecoveryTest : public KeeperTest {
+class RecoveryTest : public MonitorTest {
  public:
   RecoveryTest() {
     fails("first");
@@ -195,8 +195,8 @@ class RecoveryTest : public KeeperTest {
 };
 
 TEST_F(RecoveryTest, aBmcThatHangsIsResetAndTheFailedActionDoneAndNothingStronger) {
-  cluster_.keep.recovery = {Rung::Retry, Rung::NewSession, Rung::BmcReset, Rung::PowerCycle,
-                            Rung::Quarantine};
+  cluster_.monitor.recovery = {Rung::Retry, Rung::NewSession, Rung::BmcReset, Rung::PowerCycle,
+                               Rung::Quarantine};
   recoverFor(std::chrono::hours(2));
   EXPECT_THAT(steps(),
               ElementsAre("firmware.BMC failed", "firmware.BMC failed", "recovery.new-session done",
@@ -206,8 +206,8 @@ TEST_F(RecoveryTest, aBmcThatHangsIsResetAndTheFailedActionDoneAndNothingStronge
 }
 
 TEST_F(RecoveryTest, whileAnotherNodeDrainsTheLadderIsClimbedAllTheSame) {
-  cluster_.keep.recovery = {Rung::Retry, Rung::NewSession, Rung::BmcReset, Rung::PowerCycle,
-                            Rung::Quarantine};
+  cluster_.monitor.recovery = {Rung::Retry, Rung::NewSession, Rung::BmcReset, Rung::PowerCycle,
+                               Rung::Quarantine};
   expire("gpu002");
   recoverFor(std::chrono::hours(2));
   EXPECT_EQ(intents("gpu002")[0].state, IntentState::Open) << "its job still runs";
@@ -217,7 +217,7 @@ TEST_F(RecoveryTest, whileAnotherNodeDrainsTheLadderIsClimbedAllTheSame) {
 }
 
 TEST_F(RecoveryTest, aStepThatHasWorkedOnceIsTakenAgainInTheNextTrouble) {
-  cluster_.keep.recovery = {Rung::NewSession, Rung::BmcReset, Rung::Quarantine};
+  cluster_.monitor.recovery = {Rung::NewSession, Rung::BmcReset, Rung::Quarantine};
   auto life = [](RecoveryTest& test, StubbornFirmware& firmware, auto wait) -> Task<void> {
     co_await wait(std::chrono::hours(2));
     firmware.helps_after = 2;
@@ -235,7 +235,7 @@ TEST_F(RecoveryTest, aStepThatHasWorkedOnceIsTakenAgainInTheNextTrouble) {
 }
 
 TEST_F(RecoveryTest, firmwareThatLandedAfterItsDeadlineEndsItsFinding) {
-  cluster_.keep.recovery = {Rung::Retry, Rung::Quarantine};
+  cluster_.monitor.recovery = {Rung::Retry, Rung::Quarantine};
   firmware_.helps_after = 0;
   ASSERT_TRUE(store_.putFacts(
       {{subjectOf("gpu001"), FacetName("firmware.BMC"), "2.1", loop_.clock.now(), "test", ""}}));
@@ -252,7 +252,7 @@ TEST_F(RecoveryTest, withoutAPolicyNothingIsTried) {
 }
 
 TEST_F(RecoveryTest, neverOnANodeThatTakesJobs) {
-  cluster_.keep.recovery = {Rung::BmcReset, Rung::PowerCycle};
+  cluster_.monitor.recovery = {Rung::BmcReset, Rung::PowerCycle};
   node("gpu001").drained = false;
   recoverFor(std::chrono::hours(2));
   EXPECT_THAT(steps(), ElementsAre("firmware.BMC failed"));
@@ -262,11 +262,11 @@ TEST_F(RecoveryTest, neverOnANodeThatTakesJobs) {
 }
 
 TEST_F(RecoveryTest, neverOnANodeThatAPersonHasTakenOut) {
-  cluster_.keep.recovery = {Rung::Retry, Rung::BmcReset, Rung::PowerCycle, Rung::Quarantine};
+  cluster_.monitor.recovery = {Rung::Retry, Rung::BmcReset, Rung::PowerCycle, Rung::Quarantine};
   node("gpu001").reason = "bob: re-seating GPU 3";
   recoverFor(std::chrono::hours(2));
   EXPECT_THAT(steps(), ElementsAre("firmware.BMC failed"));
-  EXPECT_EQ(shown("keep leaves recovery (retry) alone: a person has taken it out of its pool "
+  EXPECT_EQ(shown("the monitor does not touch recovery (retry): a person has drained it "
                   "('bob: re-seating GPU 3')"),
             1);
   node("gpu001").reason = "muster: firmware of gpu001";
@@ -275,11 +275,11 @@ TEST_F(RecoveryTest, neverOnANodeThatAPersonHasTakenOut) {
 }
 
 TEST_F(RecoveryTest, aPowerCycleThatWasCutInTheMiddleIsBroughtToItsEndNotDoneAgain) {
-  cluster_.keep.recovery = {Rung::PowerCycle};
+  cluster_.monitor.recovery = {Rung::PowerCycle};
   auto& bmc = bmcs_.fake("gpu001");
   Intent begun;
   begun.id = "cut";
-  begun.action = nextStep(intents("gpu001"), cluster_.keep, loop_.clock.now())->action;
+  begun.action = nextStep(intents("gpu001"), cluster_.monitor, loop_.clock.now())->action;
   begun.operation = "power-cycle";
   begun.opened_at = loop_.clock.now();
   begun.inventory_digest = cluster_.digest;
@@ -296,11 +296,11 @@ TEST_F(RecoveryTest, aPowerCycleThatWasCutInTheMiddleIsBroughtToItsEndNotDoneAga
 }
 
 TEST_F(RecoveryTest, aStandbyCutThatWasInterruptedIsGivenBack) {
-  cluster_.keep.recovery = {Rung::AcCycle};
+  cluster_.monitor.recovery = {Rung::AcCycle};
   auto& bmc = bmcs_.fake("gpu001");
   auto steps = makeRecoverySteps(bmcs_, loop_.clock);
   steps->ask(subjectOf("gpu001"), Rung::AcCycle);
-  const auto action = nextStep(intents("gpu001"), cluster_.keep, loop_.clock.now())->action;
+  const auto action = nextStep(intents("gpu001"), cluster_.monitor, loop_.clock.now())->action;
   muster::test::FakeActContext context;
   bmc.offers_ac_cycle = bmc.dies_dark = true;
   bmc.crash_after = "acCycle";
@@ -314,7 +314,7 @@ TEST_F(RecoveryTest, aStandbyCutThatWasInterruptedIsGivenBack) {
 }
 
 TEST_F(RecoveryTest, whatMustNotBeFlashedAgainIsNotFlashedByARetryEither) {
-  cluster_.keep.recovery = {Rung::Retry, Rung::NewSession, Rung::BmcReset};
+  cluster_.monitor.recovery = {Rung::Retry, Rung::NewSession, Rung::BmcReset};
   const muster::test::TempFolder folder;
   const std::string content = R"({"component":"BMC","version":"2.1"})";
   ASSERT_TRUE(io::writeFileAtomic(folder / "bmc.fw", content));
@@ -343,7 +343,7 @@ TEST_F(RecoveryTest, nothingIsSwitchedWhileAnImageIsWrittenOrCopied) {
   auto& bmc = bmcs_.fake("gpu001");
   bmc.info.power = bmc::PowerState::On;
   bmc.copies_for = 1 << 20;
-  cluster_.keep.recovery = {Rung::BmcReset, Rung::PowerCycle, Rung::AcCycle};
+  cluster_.monitor.recovery = {Rung::BmcReset, Rung::PowerCycle, Rung::AcCycle};
   recoverFor(std::chrono::hours(2));
   EXPECT_THAT(steps(), ElementsAre("firmware.BMC failed", "recovery.bmc-reset failed",
                                    "recovery.power-cycle failed", "recovery.ac-cycle failed"));
@@ -376,13 +376,13 @@ TEST_F(RecoveryTest, aBmcThatAnswersNothingIsResetUnlessItMayBeWritingFirmware) 
   EXPECT_TRUE(take(Rung::PowerCycle, "os"));
 }
 
-/// As a keep leaves it that stands aside for another command, or dies.
+/// As a monitor leaves it that stands aside for another command, or dies.
 TEST_F(RecoveryTest, aStepThatAnEarlierKeepHasBegunIsBroughtToItsEnd) {
-  cluster_.keep.recovery = {Rung::AcCycle, Rung::Quarantine};
+  cluster_.monitor.recovery = {Rung::AcCycle, Rung::Quarantine};
   auto& bmc = bmcs_.fake("gpu001");
   Intent begun;
   begun.id = "cut";
-  begun.action = nextStep(intents("gpu001"), cluster_.keep, loop_.clock.now())->action;
+  begun.action = nextStep(intents("gpu001"), cluster_.monitor, loop_.clock.now())->action;
   begun.operation = "ac-cycle " + muster::toString(loop_.clock.now());
   begun.opened_at = loop_.clock.now();
   begun.inventory_digest = cluster_.digest;
@@ -390,7 +390,7 @@ TEST_F(RecoveryTest, aStepThatAnEarlierKeepHasBegunIsBroughtToItsEnd) {
   ASSERT_TRUE(store_.recordOperation("cut", begun.operation));
   bmc.dark = true;
   firmware_.helps_after = 0;
-  cluster_.keep.recovery.clear();
+  cluster_.monitor.recovery.clear();
   recoverFor(seconds(600));
   EXPECT_FALSE(bmc.dark);
   EXPECT_EQ(bmc.count("restorePower"), 1);
@@ -399,12 +399,12 @@ TEST_F(RecoveryTest, aStepThatAnEarlierKeepHasBegunIsBroughtToItsEnd) {
 }
 
 TEST_F(RecoveryTest, aRetryThatAnEarlierKeepHasBegunGoesOn) {
-  cluster_.keep.recovery = {Rung::Retry};
+  cluster_.monitor.recovery = {Rung::Retry};
   firmware_.helps_after = 0;
   firmware_.shows_after = 1;
   Intent begun;
   begun.id = "again";
-  begun.action = nextStep(intents("gpu001"), cluster_.keep, loop_.clock.now())->action;
+  begun.action = nextStep(intents("gpu001"), cluster_.monitor, loop_.clock.now())->action;
   begun.opened_at = loop_.clock.now();
   begun.inventory_digest = cluster_.digest;
   ASSERT_TRUE(store_.openIntent(begun));
@@ -415,7 +415,7 @@ TEST_F(RecoveryTest, aRetryThatAnEarlierKeepHasBegunGoesOn) {
 }
 
 TEST_F(RecoveryTest, whatNothingHelpsGoesIntoQuarantineWithItsReason) {
-  cluster_.keep.recovery = {Rung::NewSession, Rung::AcCycle, Rung::Quarantine};
+  cluster_.monitor.recovery = {Rung::NewSession, Rung::AcCycle, Rung::Quarantine};
   recoverFor(std::chrono::hours(2));
   const auto entries = *Quarantine(store_).entries();
   ASSERT_TRUE(entries.contains(NodeName("gpu001")));

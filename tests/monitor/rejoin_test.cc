@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes that keep has drained and that are well again: who comes back by itself, when, and who does
-// not. And keep beside another process.
+// Nodes that the monitor has drained and that are well again: who comes back by itself, when, and
+// who does not. And the monitor beside another process.
 #include "tests/lifecycle/crash_store.h"
 #include "tests/monitor/pool_rig.h"
 #include "tests/run_async.h"
@@ -13,11 +13,11 @@ using ::testing::HasSubstr;
 
 constexpr const char* kSick = "drain:xid.74@0000:18:00.0";
 
-class RejoinTest : public KeeperTest {
+class RejoinTest : public MonitorTest {
  protected:
   RejoinTest() {
-    cluster_.keep.rejoin_minutes = 30;
-    cluster_.keep.breaker.nodes = 3;
+    cluster_.monitor.rejoin_minutes = 30;
+    cluster_.monitor.breaker.nodes = 3;
     for (auto& [name, each] : nodes_) each.jobs = false;
   }
   void fallSick(const std::string& name) {
@@ -49,15 +49,15 @@ TEST_F(RejoinTest, aSymptomThatComesBackBeginsTheWaitAnew) {
   EXPECT_TRUE(node("gpu003").drained);
 }
 
-/// As `muster keep` while another command has its turn again and again.
+/// As `muster monitor` while another command has its turn again and again.
 class RejoinInShifts : public RejoinTest {
  protected:
   void shift(std::chrono::seconds duration) {
     auto services = this->services();
-    services.memory = memory_;
+    services.retry_state = memory_;
     keepDuring(std::move(services), pause(duration));
   }
-  std::shared_ptr<Memory> memory_ = std::make_shared<Memory>();
+  std::shared_ptr<RetryState> memory_ = std::make_shared<RetryState>();
 };
 
 TEST_F(RejoinInShifts, aShiftThatEndsForgetsNobodyWhoIsWell) {
@@ -89,7 +89,7 @@ TEST_F(RejoinInShifts, aSymptomBetweenTwoShiftsBeginsTheWaitAnew) {
 }
 
 TEST_F(RejoinInShifts, whatFailsIsTriedLaterAndLaterInTheNextShiftToo) {
-  cluster_.keep.repairs = {inventory::Repair::Reboot};
+  cluster_.monitor.repairs = {inventory::Repair::Reboot};
   auto& sick = node("gpu002");
   sick.health["gpu"] = "reboot:xid.79@0000:18:00.0";
   sick.drained = true;
@@ -101,7 +101,7 @@ TEST_F(RejoinInShifts, whatFailsIsTriedLaterAndLaterInTheNextShiftToo) {
 }
 
 TEST_F(RejoinTest, withoutThePolicyAPersonSeesToIt) {
-  cluster_.keep.rejoin_minutes.reset();
+  cluster_.monitor.rejoin_minutes.reset();
   fallSick("gpu003");
   keepFor(5h);
   EXPECT_TRUE(node("gpu003").drained);
@@ -204,7 +204,7 @@ class SlowInspection final : public Phase {
 };
 
 TEST_F(RejoinTest, waysBackThatTakeTheirTimeKeepNobodyInThePool) {
-  cluster_.keep.breaker.nodes = 5;
+  cluster_.monitor.breaker.nodes = 5;
   for (const char* name : {"gpu002", "gpu003", "gpu004"}) node(name).health["gpu"] = kSick;
   keepFor(2min);
   for (const char* name : {"gpu002", "gpu003", "gpu004"})
@@ -227,7 +227,7 @@ TEST_F(RejoinTest, waysBackThatTakeTheirTimeKeepNobodyInThePool) {
 }
 
 /// Another process – apply or a rollout on another host – works on the same store. What it holds is
-/// its own, and keep sees to the rest.
+/// its own, and the monitor sees to the rest.
 TEST_F(RejoinTest, keepDrainsBesideAnApplyOfAnotherProcess) {
   muster::test::TempFolder folder;
   auto other = *openSqliteStore(folder / "muster.db"), own = *openSqliteStore(folder / "muster.db");
@@ -241,9 +241,9 @@ TEST_F(RejoinTest, keepDrainsBesideAnApplyOfAnotherProcess) {
   keepFor(2min);
   EXPECT_TRUE(node("gpu002").drained) << "its watch goes on";
   EXPECT_FALSE(node("gpu001").drained) << "apply works on it";
-  EXPECT_EQ(shown("could not finish its look"), 0)
+  EXPECT_EQ(shown("could not finish a poll"), 0)
       << "one node that is held keeps none of the others waiting";
-  EXPECT_TRUE(keepStatus(*other, loop_.clock.now())->running);
+  EXPECT_TRUE(monitorStatus(*other, loop_.clock.now())->running);
   ASSERT_TRUE(other->checkClaim(subjectOf("gpu001"))) << "and has not lost it";
   ASSERT_TRUE(other->release(subjectOf("gpu001")));
   keepFor(2min);

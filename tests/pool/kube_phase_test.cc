@@ -298,7 +298,7 @@ TEST_F(KubePhase, atTheDeadlineItStaysAndSaysWhatHoldsIt) {
 }
 
 TEST_F(KubePhase, atTheDeadlineItMayGiveTheNodeBackButOnlyWithACertificate) {
-  pool().drain = {30, inventory::AtDeadline::Return};
+  pool().drain = {30, inventory::OnTimeout::Undrain};
   restart();
   server_.addPod({.name = "train", .controller = "Job", .restart_policy = "Never"});
   step("drained");
@@ -317,7 +317,7 @@ TEST_F(KubePhase, atTheDeadlineItMayGiveTheNodeBackButOnlyWithACertificate) {
 }
 
 TEST_F(KubePhase, deletesOnlyByDeclaredPolicyAndSaysSoFirst) {
-  pool().drain = {30, inventory::AtDeadline::DeletePods};
+  pool().drain = {30, inventory::OnTimeout::DeletePods};
   server_.rights.insert("delete pods");
   restart();
   server_.addPod({.name = "web-1", .app = "web"});
@@ -342,7 +342,7 @@ TEST_F(KubePhase, deletesOnlyByDeclaredPolicyAndSaysSoFirst) {
 class DeletesAtTheDeadline : public KubePhase {
  protected:
   DeletesAtTheDeadline() {
-    pool().drain = {30, inventory::AtDeadline::DeletePods};
+    pool().drain = {30, inventory::OnTimeout::DeletePods};
     server_.rights.insert("delete pods");
     restart();
     server_.addPod({.name = "web-1", .app = "web"});

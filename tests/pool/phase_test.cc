@@ -110,7 +110,7 @@ TEST_F(PoolPhaseTest, wantsANodeInQuarantineOutWhateverElseIsTrue) {
   const auto goals = phase_->goals(cluster_, Subject(NodeName("gpu001")), facts);
   ASSERT_EQ(goals.size(), 1u);
   EXPECT_EQ(goals[0].want, "drained");
-  EXPECT_THAT(goals[0].why, HasSubstr("muster quarantine lift gpu001"));
+  EXPECT_THAT(goals[0].why, HasSubstr("muster quarantine remove gpu001"));
   EXPECT_EQ(phase_->goals(cluster_, Subject(NodeName("gpu002")), facts)[0].want, "in");
 }
 
@@ -228,7 +228,7 @@ TEST_F(PoolPhaseTest, atItsDeadlineADrainStaysOrGivesBackAndEndsNoJob) {
   ASSERT_EQ(context_.found.size(), 1u);
   EXPECT_TRUE(updates_.empty());
 
-  cluster_.pools["batch"].drain.at_deadline = inventory::AtDeadline::Return;
+  cluster_.pools["batch"].drain.on_timeout = inventory::OnTimeout::Undrain;
   EXPECT_THAT(blockedBy("drained"), HasSubstr("not given back, because no certificate of gpu001"));
   certificates_.valid.insert(NodeName("gpu001"));
   EXPECT_THAT(blockedBy("drained"), HasSubstr("given back to pool batch"));

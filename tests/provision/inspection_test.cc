@@ -45,14 +45,14 @@ class InspectionTest : public ::testing::Test {
 
 TEST_F(InspectionTest, whatIsExpectedFits) {
   EXPECT_THAT(misfits(), ElementsAre());
-  EXPECT_EQ(inspect(node, profile, hardware).value("abc"), "fits:abc");
+  EXPECT_EQ(inspect(node, profile, hardware).value("abc"), "match:abc");
 }
 
 TEST_F(InspectionTest, missingGpuOnTheBusIsFound) {
   hardware.gpus.pop_back();
   EXPECT_THAT(misfits(), ElementsAre("7 GPUs seen, 8 expected"));
   EXPECT_THAT(inspect(node, profile, hardware).misfits[0].evidence, HasSubstr("0000:06:00.0"));
-  EXPECT_EQ(inspect(node, profile, hardware).value("abc"), "misfits: 7 GPUs seen, 8 expected");
+  EXPECT_EQ(inspect(node, profile, hardware).value("abc"), "mismatch: 7 GPUs seen, 8 expected");
 }
 
 TEST_F(InspectionTest, anEmptyBusIsAFaultExceptOnTheTwin) {

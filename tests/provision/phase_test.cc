@@ -13,7 +13,7 @@ TEST_F(ProvisionPhaseTest, goalsFollowTheRoad) {
   std::vector<std::string> names;
   for (const auto& goal : phase->goals(cluster, Subject(kNode), {}))
     names.push_back(goal.facet.facet.str() + " = " + goal.want);
-  EXPECT_THAT(names, ElementsAre("enrolled = yes", HasSubstr("inspected = fits:"),
+  EXPECT_THAT(names, ElementsAre("enrolled = yes", HasSubstr("inspected = match:"),
                                  "image = bookworm@d1d1", "os = running",
                                  "driver.rdma = module.rdma_rxe=loaded,package.rdma-core=44.*"));
   const auto goals = phase->goals(cluster, Subject(kNode), {});
@@ -96,7 +96,7 @@ TEST_F(ProvisionPhaseTest, silentMachineIsInspectedInTheRamOs) {
   EXPECT_TRUE(netboot.armed.empty()) << "the arming has been used";
   const auto seen = verify(kInspected);
   EXPECT_EQ(value(seen, kInspected),
-            "fits:" + expectationDigest(cluster.nodes[0], cluster.profiles["uefi"]));
+            "match:" + expectationDigest(cluster.nodes[0], cluster.profiles["uefi"]));
   EXPECT_EQ(value(seen, "disk.system"), "none");
   EXPECT_EQ(value(seen, "hw.serial"), "SN-1");
   EXPECT_THAT(seen.find(Subject(kNode), facet(kInspected))->evidence,
@@ -109,6 +109,23 @@ TEST_F(ProvisionPhaseTest, runningSystemIsInspectedWithoutARestart) {
   EXPECT_EQ(bmc().count("power"), 0);
 }
 
+TEST_F(ProvisionPhaseTest, aValueThatAnEarlierReleaseStoredCausesAnotherLookAndNoRestart) {
+  runInstalled(kDigest);
+  const auto digest = expectationDigest(cluster.nodes[0], cluster.profiles["uefi"]);
+  FactSet stored;
+  stored.put({Subject(kNode), facet(kInspected), "match:" + digest, clock.now(), "agent", ""});
+  const auto goals = phase->goals(cluster, Subject(kNode), stored);
+  const auto goal = std::find_if(goals.begin(), goals.end(), [](const auto& one) {
+    return one.facet.facet == facet(kInspected);
+  });
+  ASSERT_NE(goal, goals.end());
+  EXPECT_NE(value(stored, kInspected), goal->want) << "the old word does not count";
+  EXPECT_TRUE(is<Done>(act(kInspected))) << "planned before anybody looked: it only looks";
+  for (auto& fact : *test::runAsync(phase->observe(Subject(kNode)))) stored.put(std::move(fact));
+  EXPECT_EQ(value(stored, kInspected), goal->want);
+  EXPECT_EQ(bmc().count("power"), 0);
+}
+
 TEST_F(ProvisionPhaseTest, misfitIsAFindingWithEvidence) {
   hardware.manufacturer = "Vendor";
   hardware.gpus = {{"PCI 10de:2330", "", "", "", "0000:01:00.0"}};
@@ -117,7 +134,7 @@ TEST_F(ProvisionPhaseTest, misfitIsAFindingWithEvidence) {
   EXPECT_THAT(why(outcome), HasSubstr("1 GPUs seen, 2 expected"));
   ASSERT_EQ(context.findings.size(), 1u);
   EXPECT_THAT(context.findings[0].evidence, HasSubstr("0000:01:00.0"));
-  EXPECT_THAT(value(observe(), kInspected), HasSubstr("misfits"));
+  EXPECT_THAT(value(observe(), kInspected), HasSubstr("mismatch"));
 }
 
 TEST_F(ProvisionPhaseTest, imageGoesFromRamOsToTheInstalledSystem) {

@@ -39,7 +39,7 @@ class ValidatePhaseTest : public testing::Test {
     certificates_ = makeCertificateStore(cluster_, *store_, clock_, *io::SigningKey::generate(),
                                          folder_.path());
     phase_ = makeValidatePhase(cluster_, agents_, *certificates_, *store_, clock_,
-                               [this](Subject subject) { return lookAtPool(subject); });
+                               [this](Subject subject) { return observePool(subject); });
     agents_.boot(NodeName("n1"), wire::Mode::Disk).probes["rdma.devices"] = "rxe0";
   }
 
@@ -54,7 +54,7 @@ class ValidatePhaseTest : public testing::Test {
     io.run();
     return std::move(*answer);
   }
-  Async<std::vector<Fact>> lookAtPool(Subject subject) {
+  Async<std::vector<Fact>> observePool(Subject subject) {
     std::vector<Fact> facts;
     ++pool_looks_;
     if (const auto* fact = pool_now_.find(subject, FacetName("pool"))) facts.push_back(*fact);

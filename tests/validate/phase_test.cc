@@ -461,7 +461,7 @@ TEST_F(ValidatePhaseTest, betweenGpusEveryRailUsesTheGpuOfItsSide) {
 
 TEST_F(ValidatePhaseTest, aGateSetsTheFloorOfItsPairs) {
   auto& gate = cluster_.gates["collective"];
-  gate.on = {"rdma"};
+  gate.groups = {"rdma"};
   gate.checks = {{"rdma.pair", {{"min_gbits", "385.5"}}}};
   bootWithRdma("n1"), bootWithRdma("n2");
   agents_.answer(TaskKind::RdmaPair, results({{"rdma.pair", "pass"}}));

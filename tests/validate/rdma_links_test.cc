@@ -116,7 +116,7 @@ TEST(RdmaLinksGate, isAskedOnInfiniBandOnly) {
   cluster.fabrics["ib"] = {};
   cluster.fabrics["roce"].roce = inventory::Roce{};
   inventory::Gate gate;
-  gate.level = inventory::GateLevel::Medium, gate.on = {"rdma"};
+  gate.level = inventory::GateLevel::Medium, gate.groups = {"rdma"};
   const auto asks = [&](const std::string& fabric) {
     inventory::Profile profile;
     profile.fabric = fabric;

@@ -30,7 +30,7 @@ images:
 profiles:
   node: {{power_watts: 1000, image: bookworm, gates: [burn-in]}}
 gates:
-  burn-in: {{level: {}, on: [host]}}
+  burn-in: {{level: {}, groups: [host]}}
 )",
                      rack_watts, level);
 }
@@ -96,7 +96,7 @@ TEST_F(RunSystem, gatesOfARackTakeTurnsAndEarnCertificates) {
 
 TEST_F(RunSystem, aRackBeginsTogetherWhereItBearsThatAndSomebodyAsks) {
   rack("quick", 2500);
-  const auto done = muster({"--json", "validate", "run", "--nodes", kAll, "--together"});
+  const auto done = muster({"--json", "validate", "run", "--nodes", kAll, "--synchronized-load"});
   ASSERT_EQ(done.code, kOk) << done.out << done.err;
   EXPECT_THAT(done.err,
               HasSubstr("rack r1: 2 nodes begin together, 2.0 of 2.5 kW in one step: n1, n2"));
@@ -108,10 +108,10 @@ TEST_F(RunSystem, aRackBeginsTogetherWhereItBearsThatAndSomebodyAsks) {
 
 TEST_F(RunSystem, aStepThatTheRackDoesNotBearIsRefusedBeforeAnythingIsBegun) {
   rack("quick");
-  const auto refused = muster({"validate", "run", "--nodes", kAll, "--together"});
+  const auto refused = muster({"validate", "run", "--nodes", kAll, "--synchronized-load"});
   EXPECT_NE(refused.code, kOk);
   EXPECT_THAT(refused.err, AllOf(HasSubstr("rack r1 bears 1.5 kW, 2 nodes together draw 2.0 kW"),
-                                 HasSubstr("Without --together starts are staggered")));
+                                 HasSubstr("Without --synchronized-load starts are staggered")));
   EXPECT_THAT(muster({"validate", "run", "--nodes", kAll, "--dry-run"}).err,
               testing::Not(HasSubstr("goes on with the run")))
       << "nothing was begun";

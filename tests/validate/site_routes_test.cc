@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a real subnet manager's tables to an accused cable: routes as ibtracert walks them, and an
 // isolation that knows them.
-#include "cli/commands/site_routes.h"
+#include "app/site_routes.h"
 #include "fabric/discovery/tools.h"
 #include "tests/fabric/simulated_fabric.h"
 
@@ -87,7 +87,7 @@ class SiteRoutesSystem : public ::testing::Test {
 };
 
 TEST_F(SiteRoutesSystem, areThoseOfIbtracertAndComeBackFromTheLog) {
-  auto routes = cli::siteRoutes(site_, fabric::Routes(found_, tables_));
+  auto routes = app::siteRoutes(site_, fabric::Routes(found_, tables_));
   ASSERT_TRUE(routes) << routes.error().str();
   useRoutes(site_, std::move(*routes));
   for (const auto& [a, b, rail] :
@@ -107,7 +107,7 @@ TEST_F(SiteRoutesSystem, areThoseOfIbtracertAndComeBackFromTheLog) {
 }
 
 TEST_F(SiteRoutesSystem, aSlowCableIsNamedByItsSwitchPorts) {
-  auto routes = cli::siteRoutes(site_, fabric::Routes(found_, tables_));
+  auto routes = app::siteRoutes(site_, fabric::Routes(found_, tables_));
   ASSERT_TRUE(routes) << routes.error().str();
   useRoutes(site_, std::move(*routes));
   const int slow = site_.layout.cables(0, 5, 1).front();
@@ -136,12 +136,12 @@ TEST_F(SiteRoutesSystem, aSlowCableIsNamedByItsSwitchPorts) {
 
 TEST_F(SiteRoutesSystem, aNodeThatIsNotOnTheFabricIsNamed) {
   site_.nodes[3].devices[1] = "mlx5_9";
-  const auto routes = cli::siteRoutes(site_, fabric::Routes(found_, tables_));
+  const auto routes = app::siteRoutes(site_, fabric::Routes(found_, tables_));
   ASSERT_FALSE(routes);
   EXPECT_THAT(routes.error().str(), HasSubstr("gpu004 mlx5_9"));
   site_.nodes[3].devices[1] = "mlx5_1";
   for (auto& [guid, table] : tables_) table.assign(table.size(), fabric::kNoWay);
-  EXPECT_FALSE(cli::siteRoutes(site_, fabric::Routes(found_, tables_)));
+  EXPECT_FALSE(app::siteRoutes(site_, fabric::Routes(found_, tables_)));
 }
 
 }  // namespace

@@ -221,7 +221,7 @@ TEST_F(SshTest, anotherHostKeyGetsNoPassword) {
   const auto line = open(*at);
   ASSERT_FALSE(line);
   EXPECT_EQ(line.error().code(), ErrorCode::Denied);
-  EXPECT_THAT(line.error().str(), HasSubstr("muster bmc forget-pin gpu001"));
+  EXPECT_THAT(line.error().str(), HasSubstr("muster bmc trust reset gpu001"));
   EXPECT_EQ(rig.count("Password auth succeeded"), logins);
   EXPECT_EQ(refusals_, 0) << "the password was not sent";
   host_keys_.clear();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // console, ipmi, pdu, bmc_certificate and tpm of a profile: declared completely or refused.
-#include "inventory_fixture.h"
+#include "tests/inventory/inventory_fixture.h"
 
 namespace muster::inventory {
 namespace {

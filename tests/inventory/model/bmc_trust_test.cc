@@ -2,7 +2,7 @@
 // bmc_pin, bmc_ca, bmc_ssh_key and bmc_credential of nodes and profiles; bmc_trust of the cluster.
 #include "base/io/crypto.h"
 #include "inventory/schema/json.h"
-#include "inventory_fixture.h"
+#include "tests/inventory/inventory_fixture.h"
 
 namespace muster::inventory {
 namespace {

@@ -57,7 +57,7 @@ TEST_F(FirmwareInventory, aWrongOrderAndAWrongConstraintAreBothTold) {
 TEST_F(FirmwareInventory, aSteppingStoneMustLeadUpwards) {
   const auto loaded = loadYaml(withBaseline(R"(    components:
       BIOS: {version: "2.0", file: b.fw, sha256: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,
-             via: [{version: "2.1", file: v.fw, sha256: bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb}]}
+             intermediate: [{version: "2.1", file: v.fw, sha256: bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb}]}
 )"));
   EXPECT_FALSE(loaded.cluster);
   EXPECT_THAT(checkText(loaded), testing::HasSubstr("2.1 is not below 2.0"));

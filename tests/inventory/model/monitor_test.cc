@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // keep: what the long-running controller may do by itself is declared completely or refused.
-#include "inventory_fixture.h"
+#include "tests/inventory/inventory_fixture.h"
 
 namespace muster::inventory {
 namespace {
@@ -9,24 +9,24 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-class KeepTest : public InventoryTest {
+class MonitorTest : public InventoryTest {
  protected:
-  std::vector<std::string> declaring(const std::string& keep) {
-    return complaints("cluster: {name: small}", "cluster: {name: small}\nkeep: " + keep);
+  std::vector<std::string> declaring(const std::string& monitor) {
+    return complaints("cluster: {name: small}", "cluster: {name: small}\nmonitor: " + monitor);
   }
 };
 
-TEST_F(KeepTest, withoutASectionItDisturbsNothing) {
+TEST_F(MonitorTest, withoutASectionItDisturbsNothing) {
   auto loaded = loadYaml(std::string(kSmall));
   ASSERT_TRUE(loaded.cluster);
-  const auto& keep = loaded.cluster->keep;
-  EXPECT_EQ(keep.interval_seconds, 20);
-  EXPECT_EQ(keep.breaker.percent, 10);
-  EXPECT_EQ(keep.breaker.nodes, 1);
-  EXPECT_EQ(keep.declaration_changed, OnDeclarationChange::Drain);
-  EXPECT_THAT(keep.repairs, IsEmpty());
-  EXPECT_THAT(keep.recovery, IsEmpty());
-  EXPECT_FALSE(keep.rejoin_minutes) << "a person sees to it";
+  const auto& monitor = loaded.cluster->monitor;
+  EXPECT_EQ(monitor.interval_seconds, 20);
+  EXPECT_EQ(monitor.breaker.percent, 10);
+  EXPECT_EQ(monitor.breaker.nodes, 1);
+  EXPECT_EQ(monitor.on_config_change, OnConfigChange::Drain);
+  EXPECT_THAT(monitor.repairs, IsEmpty());
+  EXPECT_THAT(monitor.recovery, IsEmpty());
+  EXPECT_FALSE(monitor.rejoin_minutes) << "a person sees to it";
 }
 
 class LimitsTest : public InventoryTest {
@@ -56,32 +56,32 @@ TEST_F(LimitsTest, refuseWhatIsNoNumberOfThings) {
     EXPECT_FALSE(loadYaml(limiting(bad)).cluster) << bad;
 }
 
-TEST_F(KeepTest, readsEveryKey) {
+TEST_F(MonitorTest, readsEveryKey) {
   auto loaded =
       loadYaml(with("cluster: {name: small}",
                     "cluster: {name: small}\n"
-                    "keep: {interval_seconds: 10, declaration_changed: leave, breaker: {percent: "
+                    "monitor: {interval_seconds: 10, on_config_change: ignore, breaker: {percent: "
                     "5, nodes: 2}, repairs: [reset, reboot], reboots: 3, rejoin_minutes: 30, "
-                    "symptoms: {xid.13: {action: quarantine, at_least: 3, advice: ask us}, "
+                    "symptoms: {xid.13: {action: quarantine, min_count: 3, advice: ask us}, "
                     "'disk.*': {action: drain, per_hour: 4}}, "
                     "recovery: [retry, bmc-reset, quarantine]}"));
   EXPECT_THAT(lines(loaded), IsEmpty());
   ASSERT_TRUE(loaded.cluster);
-  const auto& keep = loaded.cluster->keep;
-  EXPECT_EQ(keep.declaration_changed, OnDeclarationChange::Leave);
-  EXPECT_EQ(keep.breaker.nodes, 2);
-  EXPECT_THAT(keep.repairs, ElementsAre(Repair::Reset, Repair::Reboot));
-  EXPECT_THAT(keep.recovery, ElementsAre(Rung::Retry, Rung::BmcReset, Rung::Quarantine));
-  ASSERT_EQ(keep.symptoms.size(), 2u);
-  EXPECT_EQ(keep.symptoms[0].name, "disk.*");
-  EXPECT_EQ(keep.symptoms[0].per_hour, 4);
-  EXPECT_EQ(keep.symptoms[1].name, "xid.13");
-  EXPECT_EQ(keep.symptoms[1].action, HealthAction::Quarantine);
-  EXPECT_EQ(keep.symptoms[1].at_least, 3);
-  EXPECT_EQ(keep.rejoin_minutes, 30);
+  const auto& monitor = loaded.cluster->monitor;
+  EXPECT_EQ(monitor.on_config_change, OnConfigChange::Ignore);
+  EXPECT_EQ(monitor.breaker.nodes, 2);
+  EXPECT_THAT(monitor.repairs, ElementsAre(Repair::Reset, Repair::Reboot));
+  EXPECT_THAT(monitor.recovery, ElementsAre(Rung::Retry, Rung::BmcReset, Rung::Quarantine));
+  ASSERT_EQ(monitor.symptoms.size(), 2u);
+  EXPECT_EQ(monitor.symptoms[0].name, "disk.*");
+  EXPECT_EQ(monitor.symptoms[0].per_hour, 4);
+  EXPECT_EQ(monitor.symptoms[1].name, "xid.13");
+  EXPECT_EQ(monitor.symptoms[1].action, HealthAction::Quarantine);
+  EXPECT_EQ(monitor.symptoms[1].min_count, 3);
+  EXPECT_EQ(monitor.rejoin_minutes, 30);
 }
 
-TEST_F(KeepTest, refusesWhatWouldMeanSomethingElse) {
+TEST_F(MonitorTest, refusesWhatWouldMeanSomethingElse) {
   EXPECT_THAT(declaring("{interval_seconds: 600}"), ElementsAre(HasSubstr("2 to 50")))
       << "a node must be drained within a minute";
   EXPECT_THAT(declaring("{breaker: {percent: 101}}"), ElementsAre(HasSubstr("0 to 100")));
@@ -90,7 +90,7 @@ TEST_F(KeepTest, refusesWhatWouldMeanSomethingElse) {
   EXPECT_THAT(declaring("{recovery: [retry, retry]}"), ElementsAre(HasSubstr("or twice")));
   EXPECT_THAT(declaring("{repairs: [reboot, reboot]}"), ElementsAre(HasSubstr("listed twice")));
   EXPECT_THAT(declaring("{repairs: [image]}"), ElementsAre(HasSubstr("image")));
-  EXPECT_THAT(declaring("{symptoms: {xid.13: {at_least: 3}}}"), ElementsAre(HasSubstr("action")));
+  EXPECT_THAT(declaring("{symptoms: {xid.13: {min_count: 3}}}"), ElementsAre(HasSubstr("action")));
   EXPECT_THAT(declaring("{symptoms: {'*': {action: drain}}}"), ElementsAre(HasSubstr("symptom")));
 }
 

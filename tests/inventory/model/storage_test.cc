@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // storage, user_data, image_mirrors: declared completely or refused.
 #include "inventory/model/user_data.h"
-#include "inventory_fixture.h"
+#include "tests/inventory/inventory_fixture.h"
 
 #include "inventory/schema/json.h"
 
@@ -124,7 +124,7 @@ TEST_F(StorageTest, userDataCountsByItsContent) {
 TEST_F(StorageTest, aNodesOwnDisksAreDeclaredInOnePlace) {
   const auto said =
       lines(loadYaml(with("image: noble", "image: noble, mounts: [local]") +
-                     "file_systems: {local: {kind: raid, source: '*PM17*', at: /scratch}}\n"));
+                     "file_systems: {local: {kind: raid, source: '*PM17*', mount: /scratch}}\n"));
   ASSERT_EQ(said.size(), 1u);
   EXPECT_THAT(said[0], HasSubstr("nfs, lustre, gpfs"));
 }

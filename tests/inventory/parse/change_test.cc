@@ -55,7 +55,7 @@ rollout:
   canary: {racks: 1}
   waves: [25, 100]
   max_unavailable: {pool: {nodes: 4}, rack: {percent: 20}}
-  regression: {tolerated_percent: 5, confidence_percent: 99, when_unclear: go-on}
+  regression: {tolerated_percent: 5, confidence_percent: 99, on_inconclusive: continue}
   on_failure: roll-back
 )");
   ASSERT_TRUE(loaded.change) << loaded.diagnostics.all().front().str();
@@ -67,7 +67,7 @@ rollout:
   EXPECT_EQ(policy.max_unavailable.pool.nodes, 4);
   EXPECT_FALSE(policy.max_unavailable.pool.percent) << "what is said replaces the default";
   EXPECT_EQ(policy.max_unavailable.rack.percent, 20);
-  EXPECT_EQ(policy.regression.when_unclear, WhenUnclear::GoOn);
+  EXPECT_EQ(policy.regression.on_inconclusive, OnInconclusive::Continue);
   EXPECT_EQ(policy.on_failure, OnFailure::RollBack);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inventory/model/fabric_positions.h"
 #include "inventory/parse/hostlist.h"
-#include "inventory_fixture.h"
+#include "tests/inventory/inventory_fixture.h"
 
 #include <nlohmann/json.hpp>
 
@@ -36,7 +36,7 @@ TEST_F(LoadTest, readsEverySection) {
   EXPECT_EQ(fabric.partitions[0].name, "batch");
   EXPECT_EQ(fabric.partitions[0].pkey, 0x10);
   EXPECT_TRUE(fabric.partitions[1].ipoib);
-  EXPECT_THAT(cluster.gates.at("burn-in").on, ElementsAre("host", "gpu"));
+  EXPECT_THAT(cluster.gates.at("burn-in").groups, ElementsAre("host", "gpu"));
   EXPECT_EQ(cluster.pools.at("batch").slurm->partition, "gpu");
   EXPECT_EQ(cluster.profiles.at("gpu-node").expect.gpus, 8);
   EXPECT_EQ(cluster.profiles.at("gpu-node").boot, BootMode::Uefi);
@@ -114,9 +114,9 @@ TEST_F(LoadTest, pathsAreAbsoluteWhateverTheWorkingFolder) {
 }
 
 TEST_F(LoadTest, aGateWithoutGroupsLooksAtEverything) {
-  auto loaded = loadYaml(with("{level: quick, on: [host, gpu]}", "{isolate: true}"));
+  auto loaded = loadYaml(with("{level: quick, groups: [host, gpu]}", "{isolate: true}"));
   ASSERT_TRUE(loaded.cluster);
-  EXPECT_THAT(loaded.cluster->gates.at("burn-in").on, ElementsAre("host", "gpu", "rdma"));
+  EXPECT_THAT(loaded.cluster->gates.at("burn-in").groups, ElementsAre("host", "gpu", "rdma"));
 }
 
 TEST_F(LoadTest, anInventoryWithoutNodesLoadsWithAWarning) {

@@ -3,7 +3,7 @@
 #include "inventory/parse/paths.h"
 
 #include "base/io/regular_file.h"
-#include "inventory_fixture.h"
+#include "tests/inventory/inventory_fixture.h"
 
 #include <sys/socket.h>
 #include <sys/un.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The schema says what the reader does, and docs/inventory.md says what the tables do.
 #include "inventory/parse/document.h"
-#include "inventory_fixture.h"
+#include "tests/inventory/inventory_fixture.h"
 
 #include "base/io/process.h"
 #include "tests/paths.h"

@@ -72,9 +72,9 @@ TEST_F(ClearFindingsTest, thatStandForAStateAreEndedWhereItIs) {
   found(kOne, quarantine, kQuarantineSource, "in quarantine");
   found(kOne, silent, kKeepSource, "nobody hears it");
   found(Subject::cluster(), breaker, kKeepSource, "CIRCUIT BREAKER");
-  EXPECT_EQ(refusal({kOne}, quarantine, "`muster quarantine lift gpu001"), ErrorCode::Denied);
+  EXPECT_EQ(refusal({kOne}, quarantine, "`muster quarantine remove gpu001"), ErrorCode::Denied);
   EXPECT_EQ(refusal({kOne}, silent, "`muster why gpu001`"), ErrorCode::Denied);
-  EXPECT_EQ(refusal({Subject::cluster()}, breaker, "`muster keep --acknowledge"),
+  EXPECT_EQ(refusal({Subject::cluster()}, breaker, "`muster monitor --acknowledge"),
             ErrorCode::Denied);
   EXPECT_EQ(open(), 3u);
 }

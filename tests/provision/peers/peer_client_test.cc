@@ -133,13 +133,13 @@ class PeerClientTest : public ::testing::Test {
       bring(piece);
     }
   }
-  Task<bool> pass(std::chrono::milliseconds time) { return loop.clock.rest(time); }
+  Task<bool> pass(std::chrono::milliseconds time) { return loop.clock.waitFor(time); }
   Task<void> dyingEngine() {
     co_await engine(std::vector<std::uint32_t>(1), 1ms);
     co_await rest(1s);
     processes.daemons[0]->running = false;
   }
-  Task<void> rest(std::chrono::milliseconds time) { co_await loop.clock.rest(time); }
+  Task<void> rest(std::chrono::milliseconds time) { co_await loop.clock.waitFor(time); }
 
   test::TempFolder folder;
   test::VirtualLoop loop;

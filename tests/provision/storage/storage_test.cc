@@ -24,7 +24,7 @@ inventory::MountedSystem nfs() {
   return {.name = "home",
           .kind = MountKind::Nfs,
           .source = "10.20.0.9:/export/home",
-          .at = "/home",
+          .mount = "/home",
           .options = {"vers=4.2", "nconnect=16"},
           .read_mb_s = 500};
 }
@@ -43,12 +43,12 @@ TEST(StorageUnit, eachKindHasItsOwnNeeds) {
   inventory::MountedSystem lustre{.name = "scratch",
                                   .kind = MountKind::Lustre,
                                   .source = "10.0.0.1@o2ib:10.0.0.2@o2ib:/scratch",
-                                  .at = "/mnt/scratch",
+                                  .mount = "/mnt/scratch",
                                   .options = {"flock"}};
   EXPECT_THAT(mountUnit(lustre), HasSubstr("What=10.0.0.1@o2ib:10.0.0.2@o2ib:/scratch\nWhere=/mnt/"
                                            "scratch\nType=lustre\nOptions=flock,_netdev\n"));
   inventory::MountedSystem gpfs{
-      .name = "fs1", .kind = MountKind::Gpfs, .source = "fs1", .at = "/gpfs/fs1"};
+      .name = "fs1", .kind = MountKind::Gpfs, .source = "fs1", .mount = "/gpfs/fs1"};
   EXPECT_THAT(mountUnit(gpfs), HasSubstr("Requires=gpfs.service\n"));
 }
 
@@ -72,15 +72,15 @@ TEST(StorageUnit, systemdItselfHasNothingToSayOfAnyKind) {
   const inventory::MountedSystem lustre{.name = "scratch",
                                         .kind = MountKind::Lustre,
                                         .source = "10.0.0.1@o2ib:10.0.0.2@o2ib:/scratch",
-                                        .at = "/mnt/scratch-1",
+                                        .mount = "/mnt/scratch-1",
                                         .options = {"flock"}};
   const inventory::MountedSystem gpfs{
-      .name = "fs1", .kind = MountKind::Gpfs, .source = "fs1", .at = "/gpfs/fs1"};
+      .name = "fs1", .kind = MountKind::Gpfs, .source = "fs1", .mount = "/gpfs/fs1"};
   for (const auto& system : {nfs(), lustre, gpfs})
-    EXPECT_EQ(systemdSays(mountUnitName(system.at), mountUnit(system)), "") << system.name;
+    EXPECT_EQ(systemdSays(mountUnitName(system.mount), mountUnit(system)), "") << system.name;
   auto wrong = mountUnit(gpfs);
   wrong.replace(wrong.find("TimeoutSec="), 11, "TimeoutSeconds=");
-  EXPECT_THAT(systemdSays(mountUnitName(gpfs.at), wrong), HasSubstr("Unknown key"))
+  EXPECT_THAT(systemdSays(mountUnitName(gpfs.mount), wrong), HasSubstr("Unknown key"))
       << "it would be seen";
   EXPECT_THAT(systemdSays("elsewhere.mount", mountUnit(gpfs)), HasSubstr("match unit name"));
 }

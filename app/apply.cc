@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/apply.h"
+
+#include "app/audit_export.h"
+#include "app/plan.h"
+#include "lifecycle/rollout/overlay.h"
+
+#include <algorithm>
+#include <array>
+#include <thread>
+
+namespace muster::app {
+namespace {
+
+using lifecycle::Plan;
+
+/// Plans again after each round, until nothing is left or nothing moves.
+constexpr int kMaxRounds = 4;
+/// Between two polls of what other controllers work on.
+constexpr std::chrono::seconds kOtherControllersPollInterval{10};
+constexpr int kMaxWaitsForOthers = 360;
+constexpr std::size_t kIntentsPerSubject = 500;
+
+Result<Outcome> converge(Session& session, const std::string& nodes) {
+  auto& controller = *session.controller;
+  int waits = 0;
+  for (int round = 0; round < kMaxRounds; ++round) {
+    TRY(rollouts, lifecycle::overlaysMark(session.store()));
+    if (rollouts != session.rollouts)
+      return fail(ErrorCode::Conflict,
+                  "a rollout has changed the cluster while this ran; start the command again");
+    TRY(policy, policyFor(session.cluster(), nodes, session.store()));
+    TRY(plan, observeAndPlan(session, policy));
+    session.progress.onPlan(plan);
+    TRY(open, session.store().openIntents());
+    if (plan.empty() && open.empty()) return Outcome::Done;
+    TRY(report, controller.run(controller.apply(plan)));  // an empty plan still closes open intents
+    const bool is_done = plan.empty() && report.ok() && report.held == 0;
+    if (!is_done) session.progress.onReport(report);
+    if (is_done) return Outcome::Done;
+    if (!report.ok()) return Outcome::Failed;
+    if (report.held > 0) {  // they finish it, or their lease ends and it is ours
+      if (++waits > kMaxWaitsForOthers) return Outcome::WorkLeft;
+      std::this_thread::sleep_for(kOtherControllersPollInterval);
+      --round;
+      continue;
+    }
+    if (report.done == 0) return Outcome::WorkLeft;
+  }
+  return Outcome::WorkLeft;
+}
+
+Error outdated(const std::vector<std::string>& reasons) {
+  std::string changes;
+  for (const auto& reason : reasons) changes += "\n  " + reason;
+  return Error(
+      ErrorCode::Conflict,
+      "the saved plan no longer holds; nothing was done. Make a new one: muster plan --out FILE" +
+          changes);
+}
+
+Result<Outcome> applySaved(Session& session, const Plan& saved) {
+  auto& controller = *session.controller;
+  TRY(facts, controller.run(controller.observe(saved.policy)));
+  const auto stale = lifecycle::staleReasons(saved, session.cluster(), facts);
+  if (!stale.empty()) return fail(outdated(stale));
+  TRY(report, controller.run(controller.apply(saved)));
+  session.progress.onReport(report);
+  return report.ok() ? Outcome::Done : Outcome::Failed;
+}
+
+/// Stages in the order of a node's life, and the facets that belong to them.
+struct Stage {
+  std::string_view title, prefix;
+};
+constexpr std::array kStages{Stage{"enrol", "enrolled"},
+                             Stage{"firmware", "firmware."},
+                             Stage{"inspect", "inspected"},
+                             Stage{"image", "image"},
+                             Stage{"boot", "os"},
+                             Stage{"drivers", "driver."},
+                             Stage{"fabric", "fabric."},
+                             Stage{"gates", "gate."},
+                             Stage{"certify", "certificate"},
+                             Stage{"pool", "pool"}};
+
+void addTime(StageTimes& times, const lifecycle::Intent& intent) {
+  const auto& facet = intent.action.facet.facet.str();
+  const auto stage = std::find_if(kStages.begin(), kStages.end(), [&](const Stage& each) {
+    return facet.starts_with(each.prefix);
+  });
+  if (stage == kStages.end()) return;
+  times.seconds[static_cast<std::size_t>(stage - kStages.begin())].second +=
+      std::chrono::duration<double>(intent.closed_at - intent.opened_at).count();
+}
+
+}  // namespace
+
+Result<std::vector<StageTimes>> stageTimes(const inventory::Cluster& cluster,
+                                           lifecycle::Store& store, WallTime since) {
+  std::vector<lifecycle::Subject> subjects{lifecycle::Subject::cluster()};
+  for (const auto& node : cluster.nodes) subjects.emplace_back(node.name);
+  std::vector<StageTimes> out;
+  bool any = false;
+  for (const auto& subject : subjects) {
+    StageTimes times{subject, {}};
+    for (const auto& stage : kStages) times.seconds.emplace_back(stage.title, 0);
+    TRY(intents, store.intentsOf(subject, kIntentsPerSubject));
+    for (const auto& intent : intents)
+      if (intent.state == lifecycle::IntentState::Done && intent.opened_at >= since)
+        addTime(times, intent);
+    for (const auto& [stage, seconds] : times.seconds) any = any || seconds > 0;
+    out.push_back(std::move(times));
+  }
+  if (!any) out.clear();
+  return out;
+}
+
+Result<ApplyResult> applyPlan(const Options& options, ApplyRequest request,
+                              ProgressListener& progress) {
+  if (request.saved && !request.nodes.empty())
+    return fail(ErrorCode::InvalidInput,
+                "a saved plan is applied as it is; name its nodes when it is made: muster plan "
+                "--nodes … --out FILE");
+  TRY(live, effectiveCluster(options));
+  if (request.saved && request.saved->inventory_digest != live->cluster().digest)
+    return fail(outdated({"the inventory has changed since the plan was made"}));
+  TRY(session, Session::open(options, std::move(live), Role::Active, progress));
+  auto& controller = *session->controller;
+  const auto started = controller.clock().now();
+  const auto outcome =
+      request.saved ? applySaved(*session, *request.saved) : converge(*session, request.nodes);
+  exportAuditHead(controller.store(), controller.keys().audit, controller.clock().now());
+  if (!outcome) return fail(outcome.error());
+  TRY(stages, stageTimes(session->cluster(), session->store(), started));
+  return ApplyResult{*outcome, std::move(stages)};
+}
+
+}  // namespace muster::app

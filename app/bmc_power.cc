@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/bmc_power.h"
+
+#include "app/session.h"
+#include "bmc/readiness.h"
+
+#include <algorithm>
+#include <array>
+
+namespace muster::app {
+namespace {
+
+using lifecycle::Subject;
+
+constexpr std::chrono::minutes kBmcReturnTimeout{
+    10};  ///< until a BMC answers again that has its power back
+constexpr std::chrono::seconds kPresencePoll{2};
+
+constexpr std::array kPowerCommands{
+    PowerCommandRow{PowerCommand::On, "on", false, "is switched on"},
+    PowerCommandRow{PowerCommand::Shutdown, "shutdown", true, "is asked to shut down"},
+    PowerCommandRow{PowerCommand::Off, "off", true, "loses its power at once"},
+    PowerCommandRow{PowerCommand::Restart, "restart", true,
+                    "loses its power at once and gets it again"},
+    PowerCommandRow{PowerCommand::AcCycle, "ac-cycle", true,
+                    "loses standby power too, for minutes: its BMC goes with it"},
+    PowerCommandRow{PowerCommand::Nmi, "nmi", true,
+                    "gets a non-maskable interrupt: its system writes a crash dump, or stops"},
+    PowerCommandRow{PowerCommand::ResetBmc, "reset", true, "keeps running; its BMC restarts"}};
+
+/// Why nobody should touch it now; empty: nothing is known against it.
+Result<std::string> whyNot(lifecycle::Store& store, const NodeName& node, bool force) {
+  const Subject subject(node);
+  TRY(open, store.openIntents());
+  for (const auto& intent : open)
+    if (intent.action.facet.subject == subject)
+      return fmt::format(
+          "{} is under way on it{}; let it end: muster apply --nodes {}", intent.action.id,
+          intent.operation.empty() ? "" : " (" + intent.operation.substr(0, 80) + ")", node.str());
+  TRY(claims, store.claims());
+  for (const auto& claim : claims)
+    if (claim.subject == subject && !claim.ours) return fmt::format("{} works on it", claim.holder);
+  TRY(facts, store.factsOf(subject));
+  for (const auto& fact : facts)
+    if (fact.facet.str() == lifecycle::kPoolFacet && lifecycle::mayTakeJobs(fact.value) && !force)
+      return fmt::format(
+          "it may be running jobs (pool: {}); drain it first: muster quarantine add {} --reason "
+          "…, or add --force",
+          fact.value, node.str());
+  return std::string();
+}
+
+Result<void> note(Session& session, const NodeName& node, const std::string& text) {
+  return addNote(session.store(), Subject(node), fmt::format("{}: {}", actorText(), text));
+}
+
+std::string powerCutKey(const NodeName& node) { return "bmc.cut." + node.str(); }
+
+/// A muster that ended between off and on left the outlets off: the BMC is silent until they are
+/// switched on.
+Result<void> restorePower(Session& session, const NodeName& node, bool by_ipmi,
+                          const std::function<void(const std::string&)>& notice) {
+  auto& controller = *session.controller;
+  TRY(mark, controller.store().getValue(powerCutKey(node)));
+  if (!mark || mark->empty()) return {};
+  TRY(cut_at, parseWallTime(*mark));
+  auto& bmc = controller.bmcs().at(node);
+  const auto seen = controller.run(bmc.system());
+  if (!seen && !seen.error().canRetry()) return {};
+  if (!seen) {
+    notice(fmt::format(
+        "{}: its standby power was cut at {} and not restored; restoring it, and waiting for its "
+        "BMC",
+        node.str(), *mark));
+    TRY_OK(note(session, node, "restores the standby power that was cut at " + *mark));
+    TRY_OK(controller.run(bmc.restorePower(cut_at)));
+    if (by_ipmi) return {};  // its Redfish may stay silent for another reason
+    TRY_OK(controller.run(
+        bmc::waitUntilReady(bmc, controller.clock(), {kBmcReturnTimeout, kPresencePoll, true})));
+  }
+  return controller.store().putValue(powerCutKey(node), "");
+}
+
+/// Firmware that is being written forbids every cut, a second slot that is being filled too. A BMC
+/// that does not answer may be writing; one that lists its tasks but not its inventory (DGX H100,
+/// while the host is off) is believed.
+Result<void> refuseUnderFlash(Controller& controller, bmc::Bmc& redfish, bool by_ipmi) {
+  const auto tasks = controller.run(redfish.tasks());
+  if (tasks && !tasks->running.empty())
+    return fail(ErrorCode::Conflict,
+                fmt::format("the BMC is busy with {}; power must not be cut under a flash",
+                            tasks->running.front()));
+  if (!tasks && by_ipmi) return {};
+  if (!tasks && tasks.error().code() != ErrorCode::NotFound)
+    return fail(
+        tasks.error().code(),
+        tasks.error().text() +
+            "; whether it writes firmware is not known. When you know that it does not: --ipmi");
+  const auto items = controller.run(redfish.firmware()).value_or(std::vector<bmc::FirmwareItem>());
+  for (const auto& item : items)
+    if (item.being_written)
+      return fail(
+          ErrorCode::Conflict,
+          fmt::format("the BMC writes an image of {} now; power must not be cut under a flash",
+                      item.name));
+  const auto copies =
+      controller.run(redfish.backgroundCopies()).value_or(std::vector<bmc::BackgroundCopy>());
+  for (const auto& copy : copies)
+    if (copy.running)
+      return fail(ErrorCode::Conflict, fmt::format("the second slot of {} is being filled ({}); "
+                                                   "its power must stay until that has ended",
+                                                   copy.name, copy.status));
+  return {};
+}
+
+Async<void> carryOut(bmc::Bmc& bmc, PowerCommand command) {
+  switch (command) {
+    case PowerCommand::On:
+      return bmc.power(bmc::PowerAction::On);
+    case PowerCommand::Shutdown:
+      return bmc.power(bmc::PowerAction::GracefulShutdown);
+    case PowerCommand::Off:
+      return bmc.power(bmc::PowerAction::ForceOff);
+    case PowerCommand::Restart:
+      return bmc.power(bmc::PowerAction::ForceRestart);
+    case PowerCommand::AcCycle:
+      return bmc.acCycle();
+    case PowerCommand::Nmi:
+      return bmc.sendNmi();
+    case PowerCommand::ResetBmc:
+      break;
+  }
+  return bmc.resetBmc();
+}
+
+Result<bmc::Bmc*> bmcOf(Controller& controller, const NodeName& node, bool ipmi) {
+  auto& fleet = controller.bmcs();
+  if (!ipmi) return &fleet.at(node);
+  if (auto* found = fleet.ipmiOf(node)) return found;
+  return fail(ErrorCode::NotFound,
+              fmt::format("no IPMI is declared for {}; add ipmi: {{}} to its profile", node.str()));
+}
+
+Result<LockedSession> openFor(const Options& options, const NodeName& node) {
+  TRY(live, effectiveCluster(options));
+  TRY(locked, LockedSession::open(options, std::move(live)));
+  if (!locked.session->cluster().findNode(node))
+    return fail(ErrorCode::NotFound,
+                fmt::format("node {} is not in the inventory; nothing was done", node.str()));
+  return std::move(locked);
+}
+
+/// Why the command must not be given now, for a disruptive one.
+Result<void> mayDisrupt(Controller& controller, const PowerRequest& request) {
+  TRY(why, whyNot(controller.store(), request.node, request.force));
+  if (!why.empty()) return fail(ErrorCode::Conflict, why + "; nothing was done");
+  return {};
+}
+
+}  // namespace
+
+const PowerCommandRow& rowOf(PowerCommand command) {
+  return *std::find_if(kPowerCommands.begin(), kPowerCommands.end(),
+                       [command](const auto& row) { return row.command == command; });
+}
+
+Result<PowerCommand> parsePowerCommand(std::string_view word) {
+  for (const auto& row : kPowerCommands)
+    if (row.word == word) return row.command;
+  return fail(ErrorCode::InvalidInput, fmt::format("\"{}\" is no action; nothing was done", word));
+}
+
+Result<PowerResult> powerNode(const Options& options, const PowerRequest& request,
+                              const std::function<void(const std::string&)>& notice) {
+  const auto& row = rowOf(request.command);
+  const bool acts = request.confirmed || !row.is_disruptive;
+  if (row.is_disruptive && request.confirmed && request.reason.empty())
+    return fail(ErrorCode::InvalidInput,
+                "--reason is missing; it is kept in the log; nothing was done");
+  TRY(locked, openFor(options, request.node));
+  auto& session = *locked.session;
+  auto& controller = *session.controller;
+  const auto& node = request.node;
+  TRY(bmc, bmcOf(controller, node, request.ipmi));
+  if (row.is_disruptive) TRY_OK(mayDisrupt(controller, request));
+  const bool cuts = request.command == PowerCommand::AcCycle;
+  if (request.command == PowerCommand::On || (cuts && request.confirmed))
+    TRY_OK(restorePower(session, node, request.ipmi, notice));
+  if (row.is_disruptive)
+    TRY_OK(refuseUnderFlash(controller, controller.bmcs().at(node), request.ipmi));
+  TRY(before, controller.run(bmc->system()));
+  PowerResult out{std::string(bmc->address()), before.power, std::nullopt};
+  if (!acts) return out;
+  TRY_OK(note(session, node,
+              fmt::format("bmc power {}{}: {}", row.word, request.ipmi ? " by IPMI" : "",
+                          request.reason.empty() ? "no reason given" : request.reason)));
+  auto& store = controller.store();
+  if (cuts) TRY_OK(store.putValue(powerCutKey(node), toString(controller.clock().now())));
+  const auto done = controller.run(carryOut(*bmc, request.command));
+  const auto after = controller.run(bmc->system());
+  if (cuts && (done || after)) TRY_OK(store.putValue(powerCutKey(node), ""));
+  (void)controller.run(controller.bmcs().close());
+  if (!done) return fail(done.error());
+  out.after =
+      after ? Result<bmc::PowerState>(after->power) : Result<bmc::PowerState>(fail(after.error()));
+  return out;
+}
+
+namespace {
+
+std::string_view wordOf(bmc::BootTarget target) {
+  switch (target) {
+    case bmc::BootTarget::Pxe:
+      return "pxe";
+    case bmc::BootTarget::Disk:
+      return "disk";
+    case bmc::BootTarget::UefiHttp:
+      return "http";
+    default:
+      return "none";
+  }
+}
+
+}  // namespace
+
+Result<void> setBootDevice(const Options& options, const BootRequest& request) {
+  const auto& boot = request.boot;
+  if (!boot.http_uri.empty() && boot.target != bmc::BootTarget::UefiHttp)
+    return fail(ErrorCode::InvalidInput, "--uri is for http only; nothing was done");
+  if (!boot.http_uri.empty() && !boot.http_uri.starts_with("http://") &&
+      !boot.http_uri.starts_with("https://"))
+    return fail(
+        ErrorCode::InvalidInput,
+        fmt::format("--uri {} is neither http:// nor https://; nothing was done", boot.http_uri));
+  TRY(locked, openFor(options, request.node));
+  auto& controller = *locked.session->controller;
+  TRY_OK(note(*locked.session, request.node,
+              fmt::format("bmc boot {}{} {}", wordOf(boot.target),
+                          boot.persistent ? " for all boots" : "", boot.http_uri)));
+  const auto done = controller.run(controller.bmcs().at(request.node).boot(boot));
+  (void)controller.run(controller.bmcs().close());
+  return done;
+}
+
+}  // namespace muster::app

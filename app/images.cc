@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/images.h"
+
+#include "app/controller.h"
+#include "lifecycle/model/json.h"
+#include "lifecycle/rollout/record.h"
+#include "provision/images/image_bundle.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <set>
+#include <thread>
+
+namespace muster::app {
+namespace {
+
+constexpr std::size_t kIntentsOfANode = 50;
+constexpr std::size_t kMaxKeyBytes = 4096;
+
+struct Images {
+  inventory::Cluster cluster;
+  Keys keys;
+  std::unique_ptr<provision::ImageStore> store;
+  std::vector<provision::KeptImage> kept;
+};
+
+Result<Images> open(const Options& options) {
+  TRY(cluster, loadCluster(options));
+  TRY(keys, Keys::loadOrCreate(options.state));
+  auto images = openImages(options, keys);
+  auto kept = provision::keptImages(options.cache, cluster);
+  return Images{std::move(cluster), std::move(keys), std::move(images), std::move(kept)};
+}
+
+/// Nodes, journal and rollouts that may lie over the inventory: what they name is not removed.
+Result<provision::Needs> needsOf(const Options& options, const inventory::Cluster& cluster) {
+  provision::Needs needs;
+  TRY(store, lifecycle::openStore(options.storeUrl()));
+  TRY(open_intents, store->openIntents());
+  for (const auto& intent : open_intents)
+    provision::addNeeds(lifecycle::canonical(lifecycle::toJson(intent)),
+                        "work that is under way names it", needs);
+  TRY(rollouts, lifecycle::RolloutRecord::list(*store));
+  for (const auto& id : rollouts) {
+    TRY(frozen, store->getValue("rollout." + id + ".frozen"));
+    if (frozen) provision::addNeeds(*frozen, "rollout " + id + " names it", needs);
+  }
+  // Nodes that the inventory has lost count too: they may still run.
+  std::set<lifecycle::Subject> subjects;
+  for (const auto& node : cluster.nodes) subjects.insert(lifecycle::Subject(node.name));
+  TRY(facts, store->facts());
+  for (const auto& [facet, fact] : facts.all()) {
+    subjects.insert(facet.subject);
+    provision::addNeeds(fact.value, "node " + facet.subject.str() + " has it", needs);
+  }
+  for (const auto& subject : subjects) {
+    TRY(intents, store->intentsOf(subject, kIntentsOfANode));
+    for (const auto& intent : intents)
+      provision::addNeeds(lifecycle::canonical(lifecycle::toJson(intent)),
+                          "the journal of " + subject.str() + " names it", needs);
+  }
+  return needs;
+}
+
+}  // namespace
+
+Result<void> buildImages(const Options& options, const std::string& only,
+                         ImageBuildListener& listener) {
+  TRY(images, open(options));
+  const auto log = [&listener](std::string_view text) { listener.onLine(text); };
+  const bool with_ramos = only.empty() || only == "ramos";
+  if (with_ramos) {
+    TRY(ramos, images.store->buildRamOs(log));
+    listener.onRamOs(ramos.kernel, ramos.initrd);
+  }
+  bool found = with_ramos;
+  for (const auto& [name, image] : images.cluster.images) {
+    if (!only.empty() && only != name) continue;
+    found = true;
+    TRY(packed, images.store->build(image, log));
+    listener.onImage(name, packed.digest, packed.pack);
+  }
+  if (!found)
+    return fail(ErrorCode::NotFound, fmt::format("the inventory declares no image {}", only));
+  return {};
+}
+
+Result<ImageList> listImages(const Options& options) {
+  TRY(images, open(options));
+  ImageList out{std::move(images.kept), {}, images.keys.images.id()};
+  for (const auto& [name, image] : images.cluster.images)
+    if (!std::ranges::any_of(out.images,
+                             [&name](const auto& one) { return one.declared && one.name == name; }))
+      out.not_built.push_back(name);
+  return out;
+}
+
+Result<void> verifyImages(const Options& options, const std::string& name,
+                          const std::function<void(const ImageCheck&)>& each) {
+  TRY(images, open(options));
+  auto which = images.kept;
+  if (!name.empty()) {
+    TRY(found, provision::findKept(images.kept, name));
+    which = {found};
+  }
+  for (const auto& image : which)
+    each({image, provision::faultsOf(image.folder, images.keys.images,
+                                     std::max(1u, std::thread::hardware_concurrency()))});
+  return {};
+}
+
+Result<provision::ImageDiff> compareImages(const Options& options, const std::string& from,
+                                           const std::string& to) {
+  TRY(images, open(options));
+  TRY(a, provision::findKept(images.kept, from));
+  TRY(b, provision::findKept(images.kept, to));
+  std::string work = (options.cache / "diff-XXXXXX").string();
+  if (::mkdtemp(work.data()) == nullptr)
+    return fail(ErrorCode::Internal, "cannot make a folder in " + options.cache.string());
+  auto diff = provision::diffImages(a.folder, b.folder, work);
+  TRY_OK(provision::removeTree(work));
+  return diff;
+}
+
+Result<CleanupPlan> planImageCleanup(const Options& options) {
+  TRY(images, open(options));
+  TRY(needs, needsOf(options, images.cluster));
+  CleanupPlan out{provision::planClearing(images.kept, needs), ""};
+  out.clearing.leftovers = provision::leftovers(options.cache);
+  if (const auto present = provision::presentRamOs(imageOptions(options, images.keys)))
+    out.clearing.ramos = provision::keptRamOs(options.cache, *present);
+  else
+    out.ram_os_kept_because = present.error().str();
+  return out;
+}
+
+Result<void> cleanUpImages(const CleanupPlan& plan) { return provision::clear(plan.clearing); }
+
+Result<CarriedImage> exportImage(const Options& options, const std::string& name,
+                                 const std::filesystem::path& file) {
+  TRY(images, open(options));
+  TRY(found, provision::findKept(images.kept, name));
+  TRY(manifest, provision::exportBundle(found.folder, images.keys.images, file));
+  return CarriedImage{manifest.name, manifest.digest, images.keys.images.id(), true, false};
+}
+
+Result<CarriedImage> importImage(const Options& options, const ImageImport& request) {
+  TRY(keys, Keys::loadOrCreate(options.state));
+  provision::BundleImport import{options.cache, {}, request.allow_older};
+  for (const auto& path : request.trusted_keys) {
+    TRY(pem, io::readFile(path, kMaxKeyBytes));
+    import.trusted.push_back(std::move(pem));
+  }
+  TRY(imported, provision::importBundle(request.file, import, keys.images));
+  return CarriedImage{imported.image.name, imported.image.digest, imported.signer,
+                      imported.signer == keys.images.id(), imported.was_here};
+}
+
+Result<CarriedImage> signImage(const Options& options, const std::string& name) {
+  TRY(images, open(options));
+  TRY(found, provision::findKept(images.kept, name));
+  TRY(image, provision::signAgain(found.folder, images.keys.images));
+  return CarriedImage{image.name, image.digest, images.keys.images.id(), true, true};
+}
+
+}  // namespace muster::app

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// key rotate: changes one of the site's keys without breaking what it has signed. docs/keys.md
+#pragma once
+
+#include "app/options.h"
+#include "app/site_keys.h"
+
+namespace muster::app {
+
+struct KeyState {
+  KeyPurpose purpose;
+  std::vector<std::string> ids;  ///< the first signs, all verify; empty: there is none yet
+};
+Result<std::vector<KeyState>> siteKeyStates(const Options& options);
+
+struct StartedRotation {
+  std::string new_id, previous_id;  ///< both verify until the rotation is finished
+};
+/// Errors: Conflict (an image is being written, or a rotation is under way)
+Result<StartedRotation> startKeyRotation(const Options& options, KeyPurpose purpose);
+
+/// What the previous key has signed counts no more. Answers where its public half is kept.
+/// `force`: although nodes have certificates of the previous key; these end. Errors: Conflict,
+/// NotFound (none is under way)
+Result<std::filesystem::path> finishKeyRotation(const Options& options, KeyPurpose purpose,
+                                                bool force);
+
+}  // namespace muster::app

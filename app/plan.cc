@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/plan.h"
+
+namespace muster::app {
+
+Result<lifecycle::Policy> policyFor(const inventory::Cluster& cluster, const std::string& nodes,
+                                    lifecycle::Store& store) {
+  TRY(selected, selectedNodes(cluster, nodes));
+  std::set<lifecycle::Subject> only;
+  for (const auto& node : selected) only.insert(lifecycle::Subject(node));
+  return lifecycle::policyOf(store, std::move(only));
+}
+
+Result<lifecycle::Plan> observeAndPlan(Session& session, const lifecycle::Policy& policy) {
+  TRY(facts, session.controller->run(session.controller->observe(policy)));
+  return session.controller->plan(facts, policy);
+}
+
+Result<MadePlan> makePlan(const Options& options, const PlanRequest& request,
+                          ProgressListener& progress) {
+  TRY(live, effectiveCluster(options));
+  TRY(session, request.refresh ? Session::open(options, std::move(live), Role::ReadOnly, progress)
+                               : Session::openStored(options, std::move(live)));
+  TRY(policy, policyFor(session->cluster(), request.nodes, session->store()));
+  if (request.refresh) {
+    TRY(plan, observeAndPlan(*session, policy));
+    session->controller.reset();
+    return MadePlan{std::move(session->live), std::move(plan)};
+  }
+  TRY(facts, session->store().facts());
+  TRY(plan, session->controller->plan(facts, policy));
+  session->controller.reset();
+  return MadePlan{std::move(session->live), std::move(plan)};
+}
+
+}  // namespace muster::app

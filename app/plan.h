@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// plan: what apply would do, as a value.
+#pragma once
+
+#include "app/session.h"
+
+namespace muster::app {
+
+struct PlanRequest {
+  std::string nodes;    ///< hostlist; empty: all
+  bool refresh = true;  ///< observe the nodes first; else plan from the stored facts
+};
+
+struct MadePlan {
+  std::unique_ptr<lifecycle::EffectiveCluster> live;  ///< what it was made from
+  lifecycle::Plan plan;
+  const inventory::Cluster& cluster() const { return live->cluster(); }
+};
+
+/// Effect: observed facts are stored; nothing else changes.
+Result<MadePlan> makePlan(const Options& options, const PlanRequest& request,
+                          ProgressListener& progress);
+
+/// What rollouts, permissions and people have said of these nodes; an empty hostlist: all.
+Result<lifecycle::Policy> policyFor(const inventory::Cluster& cluster, const std::string& nodes,
+                                    lifecycle::Store& store);
+Result<lifecycle::Plan> observeAndPlan(Session& session, const lifecycle::Policy& policy);
+
+}  // namespace muster::app

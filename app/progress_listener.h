@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// ProgressListener: what a use case says while it works. A command line shows it, an API streams
+// it.
+#pragma once
+
+#include "lifecycle/executor/engine.h"
+#include "lifecycle/model/plan.h"
+#include "lifecycle/store/store.h"
+
+#include <string>
+
+namespace muster::app {
+
+class ProgressListener {
+ public:
+  virtual ~ProgressListener() = default;
+  virtual void onEvent(const lifecycle::Event&) {}
+  /// Before the plan is carried out.
+  virtual void onPlan(const lifecycle::Plan&) {}
+  /// After a round of a plan.
+  virtual void onReport(const lifecycle::ApplyReport&) {}
+  /// What the operator should know, and what stops nothing.
+  virtual void onNotice(const std::string&) {}
+};
+
+}  // namespace muster::app

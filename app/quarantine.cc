@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/quarantine.h"
+
+#include "app/actor.h"
+#include "app/effective_cluster.h"
+#include "app/site_keys.h"
+#include "inventory/parse/hostlist.h"
+#include "lifecycle/model/certificate_keys.h"
+#include "validate/certificate_migration.h"
+#include "validate/validate.h"
+
+namespace muster::app {
+namespace {
+
+Result<void> revokeCertificate(const Options& options, lifecycle::Store& store,
+                               const NodeName& node, const std::string& by,
+                               const std::string& reason) {
+  TRY(keys, Keys::loadOrCreate(options.state));
+  const auto folder = options.state / "certificates";
+  TRY_OK(validate::takeOverCertificates(store, keys.certificates, folder));
+  TRY(text, store.getValue(lifecycle::certificateKey(node)));
+  const auto certificate =
+      text ? validate::Certificate::fromJson(*text)
+           : Result<validate::Certificate>(fail(ErrorCode::NotFound, "it has none"));
+  return validate::Revocations(store, folder, keys.certificates)
+      .add({certificate ? certificate->id() : "", node, SystemClock().now(), by,
+            "out of quarantine: " + reason});
+}
+
+}  // namespace
+
+Result<std::map<NodeName, lifecycle::QuarantineEntry>> quarantinedNodes(const Options& options) {
+  TRY(store, lifecycle::openStore(options.storeUrl()));
+  return lifecycle::Quarantine(*store).entries();
+}
+
+Result<std::vector<QuarantinedNode>> addToQuarantine(const Options& options,
+                                                     const std::string& nodes,
+                                                     const std::string& reason) {
+  TRY(cluster, loadCluster(options));
+  TRY(names, inventory::expandHostlist(nodes));
+  for (const auto& name : names)
+    if (!cluster.findNode(NodeName(name)))
+      return fail(ErrorCode::NotFound,
+                  fmt::format("node {} is not in the inventory; nothing was done", name));
+  TRY(store, openStoreForWriting(options));
+  lifecycle::Quarantine quarantine(*store);
+  std::vector<QuarantinedNode> out;
+  for (const auto& name : names) {
+    TRY(held, quarantine.hold(NodeName(name), {SystemClock().now(), actorText(), reason, ""}));
+    out.push_back({NodeName(name), held});
+  }
+  return out;
+}
+
+Result<void> removeFromQuarantine(const Options& options, const NodeName& node,
+                                  const std::string& reason) {
+  TRY(store, lifecycle::openStore(options.storeUrl()));
+  lifecycle::Quarantine quarantine(*store);
+  if (const auto held = quarantine.find(node); held && *held && !reason.empty())
+    TRY_OK(revokeCertificate(options, *store, node, actorText(), reason));
+  return quarantine.lift(node, actorText(), reason, SystemClock().now());
+}
+
+}  // namespace muster::app

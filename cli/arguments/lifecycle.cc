@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/arguments/arguments.h"
+#include "cli/commands/commands.h"
+
+namespace muster::cli {
+namespace {
+
+constexpr const char* kOnlyNodes = "Only these nodes (hostlist)";
+constexpr const char* kHostlist = "Hostlist";
+
+void addPlanAndApply(CLI::App& app, Invocation& call) {
+  auto [plan_command, plan_args] =
+      addCommand(app, "plan", "Show what apply would change, and why", call, plan);
+  plan_command.add_option("--out,-o", plan_args.out,
+                          "Save the plan as JSON, for apply to run exactly it");
+  plan_command.add_option("--nodes", plan_args.nodes, kOnlyNodes);
+  plan_command.add_flag("--no-refresh", plan_args.no_refresh,
+                        "Plan from the stored facts, without observing the nodes");
+  auto [apply_command, apply_args] = addCommand(
+      app, "apply", "Change the nodes until they are as the inventory declares them", call, apply);
+  apply_command.add_option("plan", apply_args.plan,
+                           "A saved plan; refused when what it was computed from has changed");
+  apply_command.add_option("--nodes", apply_args.nodes, kOnlyNodes);
+}
+
+void addStatus(CLI::App& app, Invocation& call) {
+  auto [status_command, status_args] =
+      addCommand(app, "status", "Show the state of every node", call, status);
+  status_command.add_flag("--watch", status_args.watch,
+                          "Print again when something changes, until interrupted");
+  auto [why_command, why_args] =
+      addCommand(app, "why", "Explain the state of a node: expected, observed, evidence, next step",
+                 call, why);
+  why_command.add_option("node", why_args.node)->required();
+  auto [findings_command, findings_args] =
+      addCommand(app, "findings", "List open findings: what is wrong, who raised it, what to do",
+                 call, findings);
+  findings_command.add_option("nodes", findings_args.nodes, "Hostlist, or @cluster; default: all");
+  auto* clear = findings_command.add_option(
+      "--clear", findings_args.clear,
+      "Clear the findings of this facet; what still holds is found again");
+  clear->needs(
+      findings_command
+          .add_option("--reason", findings_args.reason, "With --clear: why; recorded in the log")
+          ->needs(clear));
+}
+
+void addRecords(CLI::App& app, Invocation& call) {
+  auto [events_command, events_args] =
+      addCommand(app, "events", "List what has happened", call, events);
+  events_command.add_option("node", events_args.node, "Only this node");
+  events_command.add_option("--limit", events_args.limit, "Only this many, the newest");
+  auto [history_command, history_args] = addCommand(
+      app, "history", "Show who ran which plan, and how each action ended", call, history);
+  history_command.add_option(
+      "what", history_args.what,
+      "A node, @cluster, or the first characters of a plan's hash; default: all plans");
+  history_command.add_option("--limit", history_args.limit,
+                             "Only this many actions or plans, the newest");
+}
+
+void addWipeAndErase(CLI::App& app, Invocation& call) {
+  auto [wipe_command, wipe_args] = addCommand(
+      app, "wipe", "Permit that apply wipes these nodes' disks once (journaled)", call, wipe);
+  wipe_command.add_option("nodes", wipe_args.nodes, kHostlist)->required();
+  wipe_command.add_option("--reason", wipe_args.reason, "Why; recorded in the journal")->required();
+  wipe_command.add_flag("--data", wipe_args.data,
+                        "The disks of storage sets too, whatever they hold; default: system disks "
+                        "only");
+  auto [erase_command, erase_args] = addCommand(
+      app, "erase",
+      "Erase a node's disks irrecoverably. Without --confirm, only show what would be erased", call,
+      erase);
+  erase_command.add_option("node", erase_args.node)->required();
+  erase_command.add_option("--disks", erase_args.disks, "Serials; default: all built-in disks")
+      ->delimiter(',');
+  erase_command.add_option("--confirm", erase_args.confirm,
+                           "Repeat the node's name to erase the disks");
+  erase_command.add_option("--reason", erase_args.reason,
+                           "Why; recorded in the journal and in the report");
+  erase_command.add_flag("--report", erase_args.report,
+                         "Show the report of the last erasure; erase nothing");
+  erase_command.add_flag("--cancel", erase_args.cancel, "Cancel an erasure that has not begun");
+  erase_command.add_option("--out,-o", erase_args.out, "Write the report as JSON");
+}
+
+}  // namespace
+
+void addInventoryCommands(CLI::App& app, Invocation& call) {
+  auto& group = addGroup(app, "inventory", "Check and show the declared inventory");
+  addCommand(group, "check", "Report every error and warning of the inventory", call,
+             inventoryCheck);
+  addCommand(group, "show", "Show the expanded cluster", call, inventoryShow);
+  addCommand(group, "schema", "Print the JSON Schema of the inventory", call, inventorySchema);
+}
+
+void addLifecycleCommands(CLI::App& app, Invocation& call) {
+  addPlanAndApply(app, call);
+  addStatus(app, call);
+  addRecords(app, call);
+  addWipeAndErase(app, call);
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/arguments/arguments.h"
+#include "cli/arguments/renamed.h"
+#include "cli/commands/commands.h"
+
+namespace muster::cli {
+namespace {
+
+void addMonitor(CLI::App& app, Invocation& call) {
+  auto [command, args] = addCommand(
+      app, "monitor", "Run until stopped: poll the nodes, and drain those that must not take jobs",
+      call, monitorNodes);
+  command.add_flag("--acknowledge", args.acknowledge,
+                   "Close the circuit breakers that stopped the monitor from draining nodes");
+  command.add_option("--reason", args.reason,
+                     "With --acknowledge: what you found; recorded in the log");
+  refuseOldCommand(app, "keep", "muster monitor");
+}
+
+void addQuarantine(CLI::App& app, Invocation& call) {
+  auto& group =
+      addGroup(app, "quarantine", "Keep nodes out of their pools until a person releases them");
+  addCommand(group, "list", "List the quarantined nodes: since when, by whom, why", call,
+             quarantineList);
+  auto [add, add_args] = addCommand(
+      group, "add", "Quarantine nodes: they are drained and do not rejoin", call, quarantineAdd);
+  add.add_option("nodes", add_args.nodes, "Hostlist")->required();
+  add.add_option("--reason", add_args.reason, "Why; recorded in the log")->required();
+  auto [remove, remove_args] = addCommand(
+      group, "remove", "Release a node from quarantine: it must be validated again before it joins",
+      call, quarantineRemove);
+  remove.add_option("node", remove_args.node)->required();
+  remove.add_option("--reason", remove_args.reason, "What was repaired; recorded in the log")
+      ->required();
+  refuseOldCommand(group, "hold", "muster quarantine add");
+  refuseOldCommand(group, "lift", "muster quarantine remove");
+}
+
+void addConsole(CLI::App& app, Invocation& call) {
+  auto [command, args] = addCommand(
+      app, "console", "Connect to a node's serial console, or show a recorded boot", call, console);
+  command.add_option("node", args.node)->required();
+  command.add_option("--boot", args.boot, "Show the recording of this boot")
+      ->excludes(command.add_flag("--last", args.last, "Show the newest recorded boot"));
+  command.add_flag("--list", args.list, "List the recorded boots");
+  command.add_flag("--raw", args.raw,
+                   "With --boot or --last: print the bytes unchanged, with terminal sequences");
+  command.add_flag("--force", args.force,
+                   "End the session that holds the BMC's serial console now");
+  refuseOldFlag(command, "--take", "--force");
+}
+
+}  // namespace
+
+void addMonitorCommands(CLI::App& app, Invocation& call) {
+  addMonitor(app, call);
+  addQuarantine(app, call);
+  addConsole(app, call);
+  auto [command, args] = addCommand(
+      app, "rma", "Write everything known of a node into one archive, for its repair", call, rma);
+  command.add_option("node", args.node)->required();
+  command.add_option("--out,-o", args.out, "FILE.tar.zst or FILE.tar.gz")->required();
+}
+
+void addRolloutCommands(CLI::App& app, Invocation& call) {
+  auto& group =
+      addGroup(app, "rollout", "Apply a change to some nodes in waves that stop when a gate fails");
+  auto [start, start_args] =
+      addCommand(group, "start", "Freeze the plan of a change, then carry it out wave by wave",
+                 call, rolloutStart);
+  auto& request = start_args.request;
+  start.add_option("--change", request.change, "The change: a fragment of an inventory (YAML)");
+  start.add_option("--driver", request.driver,
+                   "A declared driver that replaces the one of its kind");
+  start.add_option("--nodes", request.nodes, "Hostlist")->required();
+  start.add_flag("--dry-run", start_args.dry_run,
+                 "Show the waves and the actions on each node; write and start nothing");
+  start.add_option("--canaries", request.canaries, "Number of nodes in the first wave")
+      ->check(CLI::Range(1, 10'000));
+  start.add_option("--on-failure", start_args.on_failure, "What to do when a gate fails")
+      ->check(CLI::IsMember({"halt", "roll-back"}));
+  start
+      .add_option("--on-inconclusive", start_args.on_inconclusive,
+                  "What to do while the measurements do not show whether nodes became slower")
+      ->check(CLI::IsMember({"halt", "continue"}));
+  refuseOldOption(start, "--when-unclear", "--on-inconclusive (halt, continue)");
+  auto [status_command, status_args] = addCommand(
+      group, "status", "Show how far a rollout is, and why it does not go on", call, rolloutStatus);
+  addCommand(group, "pause", "Finish the nodes in progress, start no others", call, rolloutPause);
+  addCommand(group, "abort",
+             "Finish the nodes in progress and end the rollout; changed nodes stay changed", call,
+             rolloutAbort);
+  auto [resume, resume_args] =
+      addCommand(group, "resume", "Continue; nodes that failed in this wave are tried again", call,
+                 rolloutResume);
+  resume.add_option("--accept", resume_args.accept_reason,
+                    "Continue although the wave's gate failed, and why; recorded in the journal");
+  auto [back, back_args] =
+      addCommand(group, "rollback", "Revert the nodes that were changed", call, rolloutRollback);
+  for (auto& [command, id] : {std::pair<CLI::App&, std::string&>(status_command, status_args.id),
+                              std::pair<CLI::App&, std::string&>(back, back_args.id)})
+    command.add_option("--id", id, "Which rollout; default: the newest");
+  for (auto& [command, reason] : {std::pair<CLI::App&, std::string&>(start, request.wipe_reason),
+                                  std::pair<CLI::App&, std::string&>(back, back_args.wipe_reason)})
+    command.add_option(
+        "--allow-wipe", reason,
+        "Permit that each node's disk is wiped once for its image, and why; recorded "
+        "in the journal");
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// monitor: the controller that stays.
+#include "app/monitor_run.h"
+#include "cli/commands/commands.h"
+#include "cli/view/console_progress.h"
+
+#include <fmt/ranges.h>
+
+#include <csignal>
+#include <iostream>
+
+namespace muster::cli {
+namespace {
+
+int acknowledge(const app::Options& options, const std::string& reason) {
+  const auto closed = app::acknowledgeBreakers(options, reason);
+  if (!closed) return report(closed.error());
+  if (closed->empty()) std::cout << "no circuit breaker is open\n";
+  for (const auto& [pool, state] : *closed) {
+    std::vector<std::string> names;
+    for (const auto& node : state.nodes) names.push_back(node.str());
+    std::cout << fmt::format(
+        "pool {}: the monitor drains those of these nodes that are still unfit at its next poll: "
+        "{}\n",
+        pool, fmt::join(names, ", "));
+  }
+  return kOk;
+}
+
+}  // namespace
+
+int monitorNodes(const app::Options& options, const MonitorArgs& args) {
+  if (args.acknowledge) return acknowledge(options, args.reason);
+  std::signal(SIGHUP, [](int) { app::requestReload(); });
+  MonitorProgress progress(options.json);
+  return report(app::runMonitor(options, progress));
+}
+
+}  // namespace muster::cli

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Images: the systems that nodes run, as they are declared.
+#pragma once
+
+#include "inventory/model/package_archive.h"
+
+#include <filesystem>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace muster::inventory {
+
+/// A system made of packages: apt's of a suite, or dnf's of a release. One of the two is set.
+struct ImageBuild {
+  std::string suite;  ///< "bookworm"
+  std::vector<std::string> packages;
+  std::string mirror;        ///< of Debian; empty: the mirror of the machine that builds
+  std::string release = {};  ///< "9"
+  std::vector<PackageArchive> archives =
+      {};  ///< what the system is made from; dnf has at least one
+};
+struct ImageImport {
+  std::filesystem::path path;
+  std::string sha256;
+};
+/// A root file system that muster partitions for and makes bootable; a whole disk with its own
+/// partitions and boot loader; or a system that runs in memory and is on no disk.
+enum class ImageKind { RootFs, Disk, Live };
+struct Image {
+  std::string name;
+  std::variant<ImageBuild, ImageImport> source;
+  std::vector<std::string> authorized_keys;  ///< ssh keys for root
+  ImageKind kind = ImageKind::RootFs;
+};
+
+}  // namespace muster::inventory
