@@ -415,7 +415,11 @@ TEST_F(ProvisionPhaseTest, aDriversRestartIsABootOfTheConsoleAndOfOneAction) {
   agents.hold(TaskKind::InstallDriver);
   ASSERT_TRUE(is<Again>(act("driver.rdma")));
   EXPECT_TRUE(heard.empty());
-  agents.progress(context.intent, 0.95, "restarting: the kernel was started without iommu=pt");
+  agents.progress(context.intent, 0.9, "restarting: an older agent says it in words alone");
+  ASSERT_TRUE(is<Again>(act("driver.rdma")));
+  EXPECT_TRUE(heard.empty());
+  agents.progress(context.intent, 0.95, "the kernel was started without iommu=pt",
+                  {wire::TaskReason::Restarting});
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(is<Again>(act("driver.rdma")));
   EXPECT_THAT(heard, ElementsAre("gpu001: restart for driver rdma"))
       << "once, however often the phase looks";
