@@ -34,7 +34,7 @@ TEST_F(ValidatePhaseTest, gatesAndCertificateWaitForEveryDeclaredMount) {
     return waiting;
   };
   EXPECT_TRUE(waits().empty());
-  cluster_.file_systems["home"] = {.name = "home", .source = "10.0.0.9:/home", .at = "/home"};
+  cluster_.file_systems["home"] = {.name = "home", .source = "10.0.0.9:/home", .mount = "/home"};
   cluster_.profiles["p"].mounts = {"home"};
   EXPECT_EQ(waits(), (std::vector<std::string>{"gate.burn-in", "gate.collective", "certificate"}));
   cluster_.profiles["p"].gates.clear();  // without gates the certificate rests on the node itself
@@ -117,7 +117,7 @@ TEST_F(ValidatePhaseTest, anAnswerThatIsNoResultFails) {
 }
 
 TEST_F(ValidatePhaseTest, aGateWithoutChecksProvesNothing) {
-  cluster_.gates["burn-in"].on.clear();
+  cluster_.gates["burn-in"].groups.clear();
   EXPECT_FALSE(act("gate.burn-in"));
 }
 
@@ -429,7 +429,7 @@ TEST_F(ValidatePhaseTest, devicesOfANodeAreDevicesOfOneMetric) {
 }
 
 TEST_F(ValidatePhaseTest, betweenGpusEveryRailUsesTheGpuOfItsSide) {
-  cluster_.gates["collective"].on = {"rdma", "gdr"};
+  cluster_.gates["collective"].groups = {"rdma", "gdr"};
   const auto withGpus = [&](const char* node, std::size_t gpus) {
     auto& state = agents_.boot(NodeName(node), wire::Mode::Disk);
     state.probes["rdma.devices"] = "mlx5_0,mlx5_1";
@@ -478,7 +478,7 @@ TEST_F(ValidatePhaseTest, aGateSetsTheFloorOfItsPairs) {
 }
 
 TEST_F(ValidatePhaseTest, betweenGpusWithoutAGpuIsNoPass) {
-  cluster_.gates["collective"].on = {"gdr"};
+  cluster_.gates["collective"].groups = {"gdr"};
   bootWithRdma("n2"), bootWithRdma("n3");
   agents_.answer(TaskKind::RdmaPair, results({{"rdma.pair", "pass"}}));
   const auto outcome = actToEnd("gate.collective");
