@@ -201,7 +201,7 @@ Async<Outcome> PoolPhase::join(NodeName node, const inventory::Pool& pool, ActCo
   if (member->takes_work) co_return Done{};
   if (member->by_person)
     co_return Blocked{fmt::format(
-        "{} was taken out by a person ({}): '{}'; resume it by hand when it may take jobs again",
+        "{} was drained by a person ({}): '{}'; resume it by hand when it may take jobs again",
         node.str(), member->state, member->reason)};
   co_return co_await scheduler.admit(node, context);
 }
@@ -236,7 +236,7 @@ Async<Outcome> PoolPhase::drain(NodeName node, const inventory::Pool& pool, std:
   auto released = co_await scheduler.release(node);
   if (!released) co_return orAgain(std::move(released).error());
   const auto& remains = *released;
-  if (remains.work.empty()) co_return Again{kFirstLook, "the last of its work to be gone"};
+  if (remains.work.empty()) co_return Again{kFirstLook, "its last work to end"};
   const auto held = joined(remains.work);
   const auto& limit = pool.drain.deadline_minutes;
   if (!limit || !member->draining_since) co_return Again{remains.look_again, held};
@@ -263,11 +263,11 @@ Async<Outcome> PoolPhase::overdue(NodeName node, const inventory::Pool& pool, Me
     context.finding(std::move(finding));
   };
   auto policy = pool.drain.on_timeout;
-  std::string why_stays = "it takes no new work and stays so";
+  std::string why_stays = "it stays drained";
   if (policy == inventory::OnTimeout::Undrain) {
     auto valid = certificates_.requireValid(node);
-    if (member.by_person) why_stays = "a person took it out, so it is not given back";
-    if (!valid) why_stays = fmt::format("it is not given back, because {}", valid.error().text());
+    if (member.by_person) why_stays = "a person drained it, so it is not undrained";
+    if (!valid) why_stays = fmt::format("it is not undrained, because {}", valid.error().text());
     if (!valid || member.by_person) policy = inventory::OnTimeout::Wait;
   }
   switch (policy) {
@@ -277,17 +277,17 @@ Async<Outcome> PoolPhase::overdue(NodeName node, const inventory::Pool& pool, Me
     case inventory::OnTimeout::Undrain: {
       auto back = scheduler.reopen(node);
       CO_TRY_OK(co_await std::move(back));
-      say(late, "it was given back to its pool, as the pool's drain policy says; plan again later");
-      co_return Blocked{fmt::format("{}; it was given back to pool {}", late, pool.name)};
+      say(late, "it was undrained, as the pool's drain policy says; plan again later");
+      co_return Blocked{fmt::format("{}; it was undrained in pool {}", late, pool.name)};
     }
     case inventory::OnTimeout::DeletePods:
       break;
   }
   // Said before it is done: a crash in between leaves a finding too many, never a deed without one.
-  say(late, "what is left is deleted, as the pool's drain policy says");
+  say(late, "the remaining pods are deleted, as the pool's drain policy says");
   CO_TRY(ended, co_await scheduler.endWork(node));
   co_return Again{kRegisterPoll,
-                  fmt::format("what was deleted at the deadline to be gone: {}", joined(ended))};
+                  fmt::format("the pods deleted at the deadline to terminate: {}", joined(ended))};
 }
 
 }  // namespace

@@ -123,18 +123,18 @@ std::string declarationDigest(const inventory::Cluster& cluster, const inventory
   return io::sha256Hex(out.str());
 }
 
-std::string basisOf(const inventory::Cluster& cluster, const inventory::Node& node,
-                    const lifecycle::FactSet& facts) {
+std::string validationScopeHash(const inventory::Cluster& cluster, const inventory::Node& node,
+                                const lifecycle::FactSet& facts) {
   const auto known = facts.of(lifecycle::Subject(node.name));
   std::map<std::string_view, std::string_view> counting;
   for (const auto& fact : known)
     if (revalidationOf(fact.facet) == lifecycle::Revalidation::Gates)
       counting[fact.facet.str()] = fact.value;
-  Text basis;
-  (basis << "{\"declaration\":").quote(declarationDigest(cluster, node));
-  if (!counting.empty()) (basis << ",\"facts\":").object(counting);
-  basis << "}";
-  return io::sha256Hex(basis.str());
+  Text scope;
+  (scope << "{\"declaration\":").quote(declarationDigest(cluster, node));
+  if (!counting.empty()) (scope << ",\"facts\":").object(counting);
+  scope << "}";
+  return io::sha256Hex(scope.str());
 }
 
 std::map<std::string, std::string> boundFacts(const NodeName& node,

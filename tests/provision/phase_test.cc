@@ -127,7 +127,7 @@ TEST_F(ProvisionPhaseTest, aValueThatAnEarlierReleaseStoredCausesAnotherLookAndN
   EXPECT_EQ(bmc().count("power"), 0);
 }
 
-TEST_F(ProvisionPhaseTest, misfitIsAFindingWithEvidence) {
+TEST_F(ProvisionPhaseTest, mismatchIsAFindingWithEvidence) {
   hardware.manufacturer = "Vendor";
   hardware.gpus = {{"PCI 10de:2330", "", "", "", "0000:01:00.0"}};
   const auto outcome = actToEnd(kInspected);

@@ -70,7 +70,8 @@ TEST_F(ValidatePhaseTest, allPassedIsAPass) {
   const auto outcome = act("gate.burn-in");
   ASSERT_TRUE(outcome) << outcome.error().str();
   EXPECT_TRUE(std::holds_alternative<Done>(*outcome));
-  EXPECT_EQ(verified("gate.burn-in"), "pass:" + basisOf(cluster_, cluster_.nodes[0], {}));
+  EXPECT_EQ(verified("gate.burn-in"),
+            "pass:" + validationScopeHash(cluster_, cluster_.nodes[0], {}));
 }
 
 class NotAPass : public ValidatePhaseTest, public testing::WithParamInterface<const char*> {};
@@ -106,9 +107,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Answers{{{"host.gemm", "pass"}, {"host.memory", "pass"}, {"host.gemm", "pass"}},
                             "host.gemm answered 2 times"},
                     Answers{{{"host.gemm", "pass"}, {"gpu.ecc", "pass"}},
-                            "gpu.ecc answered, but was not asked for"},
+                            "gpu.ecc answered, but was not requested"},
                     Answers{{{"host.gemm", "pass"}, {"host.memory", "pass"}, {"gpu.ecc", "pass"}},
-                            "gpu.ecc answered, but was not asked for"},
+                            "gpu.ecc answered, but was not requested"},
                     Answers{{}, "host.gemm gave no answer; host.memory gave no answer"}));
 
 TEST_F(ValidatePhaseTest, anAnswerThatIsNoResultFails) {
@@ -162,7 +163,7 @@ TEST_F(ValidatePhaseTest, whoIsOutOfThePoolIsTakenWithoutAsking) {
   agents_.answer(TaskKind::RdmaPair, results({{"rdma.pair", "pass"}}));
   ASSERT_TRUE(act("gate.collective"));
   EXPECT_EQ(agents_.submitted(NodeName("n3"), TaskKind::RdmaPair).size(), 1u);
-  EXPECT_EQ(pool_looks_, 0);
+  EXPECT_EQ(pool_state_reads_, 0);
 }
 
 TEST_F(ValidatePhaseTest, oneBadPartnerDoesNotFailAGoodNode) {
@@ -229,29 +230,29 @@ TEST_F(ValidatePhaseTest, aPairTestThatNeverGivesANumberFailsTheGate) {
 }
 
 TEST_F(ValidatePhaseTest, noCertificateWithoutEveryGate) {
-  const auto basis = basisOf(cluster_, cluster_.nodes[0], {});
-  context_.known.put(
-      {Subject(NodeName("n1")), FacetName("gate.burn-in"), "pass:" + basis, clock_.now(), "", ""});
+  const auto scope_hash = validationScopeHash(cluster_, cluster_.nodes[0], {});
+  context_.known.put({Subject(NodeName("n1")), FacetName("gate.burn-in"), "pass:" + scope_hash,
+                      clock_.now(), "", ""});
   auto outcome = act("certificate");
   ASSERT_TRUE(outcome);
   EXPECT_TRUE(std::holds_alternative<Blocked>(*outcome));
-  context_.known.put({Subject(NodeName("n1")), FacetName("gate.collective"), "pass:" + basis,
+  context_.known.put({Subject(NodeName("n1")), FacetName("gate.collective"), "pass:" + scope_hash,
                       clock_.now(), "", ""});
   ASSERT_TRUE(store_->putFacts(context_.known.of(Subject(NodeName("n1")))));
   outcome = act("certificate");
   ASSERT_TRUE(outcome) << outcome.error().str();
   EXPECT_TRUE(std::holds_alternative<Done>(*outcome));
-  EXPECT_EQ(verified("certificate"), "valid:" + basis);
+  EXPECT_EQ(verified("certificate"), "valid:" + scope_hash);
 }
 
 class Expiry : public ValidatePhaseTest {
  protected:
   Expiry() {
-    const auto basis = basisOf(cluster_, cluster_.nodes[0], {});
+    const auto scope_hash = validationScopeHash(cluster_, cluster_.nodes[0], {});
     keep({{kNode, FacetName("os"), "running", clock_.now(), "", ""},
-          {kNode, FacetName("gate.burn-in"), "pass:" + basis, clock_.now(), "", "{}"}});
+          {kNode, FacetName("gate.burn-in"), "pass:" + scope_hash, clock_.now(), "", "{}"}});
     clock_.advance(kBetween);
-    keep({{kNode, FacetName("gate.collective"), "pass:" + basis, clock_.now(), "", "{}"}});
+    keep({{kNode, FacetName("gate.collective"), "pass:" + scope_hash, clock_.now(), "", "{}"}});
   }
   void keep(const std::vector<Fact>& facts) {
     ASSERT_TRUE(store_->putFacts(facts));
@@ -303,9 +304,9 @@ TEST_F(Expiry, anAgedPassIsPlannedAgainAndSaysWhy) {
   observe();
   EXPECT_EQ(planned(), (std::vector<std::string>{"n1/certificate", "n1/gate.burn-in"}))
       << "the younger gate still counts";
-  EXPECT_NE(
-      phase_->goals(cluster_, kNode, context_.known)[0].why.find("older than a certificate may be"),
-      std::string::npos);
+  EXPECT_NE(phase_->goals(cluster_, kNode, context_.known)[0].why.find(
+                "older than the lifetime of a certificate"),
+            std::string::npos);
   clock_.advance(kBetween);
   observe();
   EXPECT_EQ(planned(),
@@ -318,7 +319,7 @@ TEST_F(Expiry, nothingIsSignedAgainWithoutAnotherRun) {
   const auto outcome = act("certificate");
   ASSERT_TRUE(outcome);
   ASSERT_TRUE(std::holds_alternative<Blocked>(*outcome));
-  EXPECT_NE(std::get<Blocked>(*outcome).why.find("older than a certificate may be"),
+  EXPECT_NE(std::get<Blocked>(*outcome).why.find("older than the lifetime of a certificate"),
             std::string::npos);
   EXPECT_FALSE(certificates_->requireValid(NodeName("n1")));
   answerChecks("pass", "pass");
