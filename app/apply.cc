@@ -25,7 +25,7 @@ Result<Outcome> converge(Session& session, const std::string& nodes) {
   auto& controller = *session.controller;
   int waits = 0;
   for (int round = 0; round < kMaxRounds; ++round) {
-    TRY(rollouts, lifecycle::rolloutsMark(session.store()));
+    TRY(rollouts, lifecycle::overlaysMark(session.store()));
     if (rollouts != session.rollouts)
       return fail(ErrorCode::Conflict,
                   "a rollout has changed the cluster while this ran; start the command again");

@@ -243,7 +243,7 @@ Result<void> Controller::startServers(Role role, provision::RunningDnsmasq dnsma
 
 void Controller::addPhases(const Options& options, const std::optional<lab::LabHandle>& lab) {
   const auto address = cluster_.provisioning().controller.str();
-  const lifecycle::RestartBegins restart_begins = [this](NodeName node, std::string why) {
+  const lifecycle::RestartCallback on_restart = [this](NodeName node, std::string why) {
     const auto before = gateway_->state(node);
     auto is_up = [this, node, old = before ? before->boot_id : std::string()] {
       const auto now = gateway_->state(node);
@@ -270,7 +270,7 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
       [this](const NodeName& node, const std::string& intent) {
         return provision::endDataWipe(*store_, node, intent);
       },
-      restart_begins,
+      on_restart,
       lab ? std::vector<std::string>() : standbyUrls(cluster_.provisioning()),
       inventory::agentUrls(cluster_.provisioning(), gateway::kHttpsPort)};
   owned_.push_back(provision::makeProvisionPhase(deps));
@@ -309,7 +309,7 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
       });
   bmc_health_ = bmc_health.get();
   owned_.push_back(std::move(bmc_health));
-  owned_.push_back(monitor::makeHealthPhase(cluster_, *gateway_, *store_, clock_, restart_begins));
+  owned_.push_back(monitor::makeHealthPhase(cluster_, *gateway_, *store_, clock_, on_restart));
   owned_.push_back(
       pool::makePoolPhase(cluster_, *gateway_, *gate_, *processes_, clock_, poolOptions(lab)));
   for (const auto& phase : owned_) phases_.push_back(phase.get());
@@ -337,7 +337,7 @@ Async<std::vector<lifecycle::Fact>> Controller::observePool(lifecycle::Subject s
   co_return std::vector<lifecycle::Fact>{};
 }
 
-monitor::KeeperServices Controller::monitorServices(lifecycle::EventSink sink) {
+monitor::MonitorServices Controller::monitorServices(lifecycle::EventSink sink) {
   lifecycle::Phases light;
   for (const std::string_view name : {"health", "bmc-health", "validate", "pool"})
     for (auto* phase : phases_)

@@ -95,7 +95,7 @@ class Controller {
   Task<void> watchStalls() { return stalls_->run(); }
   /// Reads for ever what BMCs tell of their machines.
   Task<void> watchBmcs() { return bmc_health_->run(); }
-  monitor::KeeperServices monitorServices(lifecycle::EventSink sink);
+  monitor::MonitorServices monitorServices(lifecycle::EventSink sink);
 
   /// Machines that boot are told of the nodes of another inventory at once; it must outlive this
   /// object. Everything else needs a new controller.

@@ -132,7 +132,7 @@ Result<discovery::ScanReport> scan(Discovery& discovery, const discovery::Ranges
   std::optional<Error> broken;
   auto seen = [&](discovery::Machine machine) {
     const auto kept =
-        discovery::changeBook(*discovery.store, [&](discovery::Book& book) -> Result<void> {
+        discovery::updateRegistry(*discovery.store, [&](discovery::Book& book) -> Result<void> {
           TRY_OK(book.note(machine, discovery.clock.now()));
           discovery::applyRules(book, discovery.cluster);
           return {};
@@ -186,7 +186,8 @@ Result<void> addRows(const Options& options, Discovery& discovery,
   for (const auto& machine : book.machines())
     for (const auto& [bmc, node] : rows.adopted)
       if (machine.bmc == bmc && !machine.credential.empty())
-        TRY_OK(bmc::inheritPin(*discovery.store, discovery::strangerKey(bmc, machine.credential),
+        TRY_OK(bmc::inheritPin(*discovery.store,
+                               discovery::undeclaredBmcKey(bmc, machine.credential),
                                NodeName(node)));
   return {};
 }
@@ -229,7 +230,7 @@ Result<void> watchNetwork(const Options& options, const WatchRequest& request,
   std::set<std::string> seen;
   auto next_check = discovery->clock.steady();
   auto note = [&](const discovery::Machine& machine) {
-    const auto kept = discovery::changeBook(*discovery->store, [&](discovery::Book& book) {
+    const auto kept = discovery::updateRegistry(*discovery->store, [&](discovery::Book& book) {
       return book.note(machine, discovery->clock.now());
     });
     if (!kept) listener.onNotice(kept.error().str());
@@ -273,7 +274,7 @@ Result<std::vector<std::string>> approveMachines(const Options& options,
   if (!(request.as.empty() && mac.empty()) && request.machines.size() != 1)
     return fail(ErrorCode::InvalidInput, "--as and --mac are for one machine, by its name");
   std::vector<std::string> approved;
-  TRY_OK(discovery::changeBook(*discovery->store, [&](discovery::Book& book) -> Result<void> {
+  TRY_OK(discovery::updateRegistry(*discovery->store, [&](discovery::Book& book) -> Result<void> {
     approved.clear();
     const discovery::Approval approval{request.profile, request.rack, request.as, mac, userName()};
     std::vector<std::size_t> chosen;
@@ -298,7 +299,7 @@ Result<std::vector<std::string>> approveMachines(const Options& options,
 
 Result<void> forgetMachines(const Options& options, const std::vector<std::string>& machines) {
   TRY(discovery, Discovery::open(options));
-  TRY_OK(discovery::changeBook(*discovery->store, [&](discovery::Book& book) -> Result<void> {
+  TRY_OK(discovery::updateRegistry(*discovery->store, [&](discovery::Book& book) -> Result<void> {
     for (const auto& word : machines) {
       TRY_OK(book.find(word));
       book.forget(word);
@@ -325,7 +326,8 @@ Result<Adopted> writeApprovedMachines(const Options& options, const AdoptRequest
     list = std::move(parsed);
   }
   discovery::Rows rows;
-  TRY(book, discovery::changeBook(*discovery->store, [&](discovery::Book& book) -> Result<void> {
+  TRY(book,
+      discovery::updateRegistry(*discovery->store, [&](discovery::Book& book) -> Result<void> {
         discovery::applyRules(book, discovery->cluster);
         std::map<std::string, discovery::CsvFields> extras;
         TRY(missing, discovery::applyList(book, list, request.adopt.string(),

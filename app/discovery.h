@@ -24,7 +24,7 @@ struct DiscoveredMachine {
 
 struct Discovered {
   std::vector<DiscoveredMachine> machines;
-  std::vector<discovery::Oddity> oddities;
+  std::vector<discovery::Anomaly> oddities;
 };
 Result<Discovered> discoveredMachines(const Options& options);
 

@@ -17,12 +17,12 @@ Result<std::unique_ptr<lifecycle::Store>> openStoreForWriting(const Options& opt
   return lifecycle::openStore(options.storeUrl());
 }
 
-Result<std::unique_ptr<lifecycle::LiveCluster>> effectiveCluster(const Options& options) {
+Result<std::unique_ptr<lifecycle::EffectiveCluster>> effectiveCluster(const Options& options) {
   TRY(declared, loadCluster(options));
-  auto live = std::make_unique<lifecycle::LiveCluster>(std::move(declared));
+  auto live = std::make_unique<lifecycle::EffectiveCluster>(std::move(declared));
   if (!storeExists(options)) return live;
   TRY(store, lifecycle::openStore(options.storeUrl()));
-  TRY_OK(lifecycle::layRollouts(*live, *store));
+  TRY_OK(lifecycle::applyOverlays(*live, *store));
   return live;
 }
 

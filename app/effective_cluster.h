@@ -19,7 +19,7 @@ bool storeExists(const Options& options);
 Result<std::unique_ptr<lifecycle::Store>> openStoreForWriting(const Options& options);
 
 /// A store that does not exist yet has no rollouts.
-Result<std::unique_ptr<lifecycle::LiveCluster>> effectiveCluster(const Options& options);
+Result<std::unique_ptr<lifecycle::EffectiveCluster>> effectiveCluster(const Options& options);
 
 /// The nodes of a hostlist; empty text: none. Errors: InvalidInput (no hostlist), NotFound (not in
 /// the inventory)

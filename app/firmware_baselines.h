@@ -21,7 +21,7 @@ struct NodeUpgrade {
   firmware::UpgradePath path;
 };
 struct FirmwareUpgrades {
-  std::unique_ptr<lifecycle::LiveCluster> live;
+  std::unique_ptr<lifecycle::EffectiveCluster> live;
   std::vector<NodeUpgrade> nodes;  ///< those that have a baseline
 };
 /// From stored facts. `nodes`: hostlist; empty: all. Errors: NotFound (nothing was observed yet)

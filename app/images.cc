@@ -41,7 +41,7 @@ Result<provision::Needs> needsOf(const Options& options, const inventory::Cluste
   for (const auto& intent : open_intents)
     provision::addNeeds(lifecycle::canonical(lifecycle::toJson(intent)),
                         "work that is under way names it", needs);
-  TRY(rollouts, lifecycle::RolloutBook::list(*store));
+  TRY(rollouts, lifecycle::RolloutRecord::list(*store));
   for (const auto& id : rollouts) {
     TRY(frozen, store->getValue("rollout." + id + ".frozen"));
     if (frozen) provision::addNeeds(*frozen, "rollout " + id + " names it", needs);

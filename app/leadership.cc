@@ -40,7 +40,7 @@ std::string howToCopy(const Options& options) {
 Result<void> requireAgreed(const Options& options, lifecycle::Store& store, const std::string& key,
                            const std::vector<std::string>& known, std::string_view what) {
   const auto& mine = known.front();
-  TRY(agreed, lifecycle::agreedOnSite(store, key, mine));
+  TRY(agreed, lifecycle::agreedSiteValue(store, key, mine));
   if (agreed == mine) return {};
   if (std::find(known.begin(), known.end(), agreed) != known.end()) {
     TRY(changed, store.exchangeValue(key, agreed, mine));
@@ -164,15 +164,15 @@ Result<std::unique_ptr<Leadership>> Leadership::acquire(const Options& options,
     TRY(now, leadership->lease_.take());
     if (now.ours) break;
     leadership->took_over_ = true;
-    if (now.lives)
+    if (now.alive)
       return fail(ErrorCode::Conflict,
                   fmt::format("{} serves the site, at {}: run the command there, or stop muster "
                               "there and wait {} s",
-                              now.holder, now.address, lifecycle::kSiteLease.count()));
+                              now.holder, now.address, lifecycle::kLeaderLease.count()));
     if (!told)
       std::cerr << fmt::format(
           "muster: {} has served the site, at {}; looking for {} s whether it still does\n",
-          now.holder, now.address, lifecycle::kSiteLease.count());
+          now.holder, now.address, lifecycle::kLeaderLease.count());
     std::this_thread::sleep_for(kPollInterval);
   }
   leadership->renewing_ = std::thread([raw = leadership.get()] { raw->renewLoop(); });
@@ -193,7 +193,7 @@ Leadership::~Leadership() {
 void Leadership::renewLoop() {
   auto renewed = clock_.steady();
   std::unique_lock lock(mutex_);
-  while (!ended_.wait_for(lock, lifecycle::kSiteRenewal, [this] { return end_; })) {
+  while (!ended_.wait_for(lock, lifecycle::kLeaderRenewal, [this] { return end_; })) {
     const auto before = clock_.steady();
     const auto done = lease_.renew();
     if (done) {
@@ -203,9 +203,9 @@ void Leadership::renewLoop() {
     if (done.error().code() == ErrorCode::Conflict) stepDown(done.error().str());
     logWarning("leadership", "the leadership of this host could not be renewed: {}",
                done.error().str());
-    if (clock_.steady() - renewed >= lifecycle::kSiteGivesUp)
+    if (clock_.steady() - renewed >= lifecycle::kLeaderGivesUp)
       stepDown(fmt::format("the store has not answered for {} s: {}",
-                           lifecycle::kSiteGivesUp.count(), done.error().str()));
+                           lifecycle::kLeaderGivesUp.count(), done.error().str()));
   }
 }
 
@@ -222,10 +222,10 @@ void Leadership::stepDown(const std::string& why) {
 
 Result<bool> standBy(const Options& options, const inventory::Cluster& cluster,
                      const std::string& holder, const std::function<bool()>& asked,
-                     const std::function<void(const lifecycle::SiteHolder&)>& tell) {
+                     const std::function<void(const lifecycle::Leader&)>& tell) {
   TRY(store, lifecycle::openStore(options.storeUrl(), kPatience));
   const SystemClock clock;
-  lifecycle::SiteLease lease(*store, clock, holder, addressOf(cluster));
+  lifecycle::LeaderLease lease(*store, clock, holder, addressOf(cluster));
   for (std::string told;;) {
     TRY(now, lease.take());
     if (now.ours) return true;

@@ -67,7 +67,7 @@ class Leadership {
   std::unique_ptr<lifecycle::Store> store_;
   const std::filesystem::path state_;
   SystemClock clock_;
-  lifecycle::SiteLease lease_;
+  lifecycle::LeaderLease lease_;
   std::mutex mutex_;
   std::condition_variable ended_;
   bool end_ = false;
@@ -79,7 +79,7 @@ class Leadership {
 /// state folder. Answers whether it is. `tell` hears who serves, once for each.
 Result<bool> standBy(const Options& options, const inventory::Cluster& cluster,
                      const std::string& holder, const std::function<bool()>& asked,
-                     const std::function<void(const lifecycle::SiteHolder&)>& tell);
+                     const std::function<void(const lifecycle::Leader&)>& tell);
 
 /// Where netboot works: its configuration, leases, log.
 std::filesystem::path netbootFolder(const std::filesystem::path& state);

@@ -30,17 +30,18 @@ static_assert(std::atomic<bool>::is_always_lock_free, "a signal's handler sets i
 
 /// What one run leaves to the next.
 struct Handover {
-  std::unique_ptr<lifecycle::LiveCluster> live;  ///< read and found good already; null: read it
-  std::string rollouts;  ///< lifecycle::rolloutsMark from before `live` was read
+  std::unique_ptr<lifecycle::EffectiveCluster>
+      live;              ///< read and found good already; null: read it
+  std::string rollouts;  ///< lifecycle::overlaysMark from before `live` was read
   provision::RunningDnsmasq
       dnsmasq;         ///< runs on, so that machines that boot meanwhile are answered
   std::string reason;  ///< why the run ended, for the operator
 };
 
 /// An inventory that cannot be read does not end the run: the one that was read before stays.
-std::unique_ptr<lifecycle::LiveCluster> reloadInventory(const Options& options,
-                                                        Controller& controller,
-                                                        MonitorListener& listener) {
+std::unique_ptr<lifecycle::EffectiveCluster> reloadInventory(const Options& options,
+                                                             Controller& controller,
+                                                             MonitorListener& listener) {
   auto next = effectiveCluster(options);
   if (!next) {
     listener.onError(next.error());
@@ -59,7 +60,7 @@ std::unique_ptr<lifecycle::LiveCluster> reloadInventory(const Options& options,
 Result<std::string> rolloutsNow(const Options& options) {
   if (!storeExists(options)) return std::string();
   TRY(store, lifecycle::openStore(options.storeUrl()));
-  return lifecycle::rolloutsMark(*store);
+  return lifecycle::overlaysMark(*store);
 }
 
 /// Ends when the run has to: a command requests the lock, the inventory was to be read again, or a
@@ -77,7 +78,7 @@ Task<Handover> untilRunEnds(Options options, Controller& controller, std::string
     std::optional<std::string> changed;
     if (is_requested || controller.clock().steady() >= next_poll) {
       next_poll = controller.clock().steady() + kRolloutPollInterval;
-      if (auto mark = lifecycle::rolloutsMark(controller.store()); mark && *mark != rollouts)
+      if (auto mark = lifecycle::overlaysMark(controller.store()); mark && *mark != rollouts)
         changed = std::move(*mark);
     }
     if (is_requested || changed) {
@@ -108,12 +109,12 @@ Task<void> exportAuditHeads(Controller& controller) {
 
 Async<Handover> monitorUntilRunEnds(Controller& controller, MonitorListener& listener,
                                     Options options, std::string rollouts,
-                                    std::shared_ptr<monitor::Memory> memory) {
+                                    std::shared_ptr<monitor::RetryState> memory) {
   using namespace asio::experimental::awaitable_operators;
   auto services = controller.monitorServices(
       [&listener](const lifecycle::Event& event) { listener.onEvent(event); });
   services.memory = std::move(memory);
-  monitor::Keeper keeper(std::move(services));
+  monitor::Monitor keeper(std::move(services));
   auto work = keeper.run();
   auto end = untilRunEnds(std::move(options), controller, std::move(rollouts), listener);
   auto watch = controller.watchStalls();
@@ -136,7 +137,7 @@ Result<Standby> waitForLeadership(const Options& options, const inventory::Clust
   TRY(holder, holderOf(options.state, hostName()));
   TRY(serves, standBy(
                   options, cluster, holder, [&options] { return isLockRequested(options.state); },
-                  [&waited, &listener](const lifecycle::SiteHolder& other) {
+                  [&waited, &listener](const lifecycle::Leader& other) {
                     waited = true;
                     listener.onNotice(
                         fmt::format("stands by; {} serves, at {}", other.holder, other.address));
@@ -146,7 +147,7 @@ Result<Standby> waitForLeadership(const Options& options, const inventory::Clust
 
 /// Answers what the next run gets. Errors: the run could not begin
 Result<Handover> run(const Options& options, Handover earlier,
-                     std::shared_ptr<monitor::Memory> memory, MonitorListener& listener) {
+                     std::shared_ptr<monitor::RetryState> memory, MonitorListener& listener) {
   TRY(lock, acquireMonitorLock(options.state));
   auto live = std::move(earlier.live);
   const auto read = [&]() -> Result<void> {
@@ -188,7 +189,7 @@ Error runMonitor(const Options& options, MonitorListener& listener) {
   startLog(options.state / "muster.log", LogLevel::Info);
   bool begun = false;
   Handover next;
-  const auto memory = std::make_shared<monitor::Memory>();
+  const auto memory = std::make_shared<monitor::RetryState>();
   while (true) {
     auto end = run(options, std::move(next), memory, listener);
     if (!end && !begun) return end.error();  // at its first start a person is there to read it

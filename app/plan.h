@@ -12,7 +12,7 @@ struct PlanRequest {
 };
 
 struct MadePlan {
-  std::unique_ptr<lifecycle::LiveCluster> live;  ///< what it was made from
+  std::unique_ptr<lifecycle::EffectiveCluster> live;  ///< what it was made from
   lifecycle::Plan plan;
   const inventory::Cluster& cluster() const { return live->cluster(); }
 };

@@ -13,9 +13,9 @@
 namespace muster::app {
 namespace {
 
-using lifecycle::RolloutBook;
+using lifecycle::RolloutDirection;
+using lifecycle::RolloutRecord;
 using lifecycle::RolloutState;
-using lifecycle::RolloutWay;
 
 constexpr std::size_t kMaxChangeBytes = 1 << 20;
 
@@ -26,7 +26,8 @@ struct Source {
 };
 
 Result<Source> sourceOf(const Options& options, const RolloutRequest& request,
-                        const lifecycle::LiveCluster& live, const std::vector<NodeName>& nodes) {
+                        const lifecycle::EffectiveCluster& live,
+                        const std::vector<NodeName>& nodes) {
   if (request.change.empty() == request.driver.empty())
     return fail(ErrorCode::InvalidInput,
                 "say what changes, in one way: --change FILE or --driver NAME");
@@ -42,7 +43,7 @@ Result<Source> sourceOf(const Options& options, const RolloutRequest& request,
   return Source{std::move(text), options.inventory};
 }
 
-Result<inventory::Change> readChange(const Source& source, const lifecycle::LiveCluster& live,
+Result<inventory::Change> readChange(const Source& source, const lifecycle::EffectiveCluster& live,
                                      ProgressListener& progress) {
   auto loaded = inventory::loadChangeText(source.text, source.file, live.cluster());
   for (const auto& one : loaded.diagnostics.all()) progress.onNotice(one.str());
@@ -68,17 +69,17 @@ Result<lifecycle::FactSet> observe(Session& session, const std::vector<NodeName>
   return session.controller->run(session.controller->observe(std::move(policy)));
 }
 
-std::vector<NodeName> nodesOf(const RolloutBook& book) {
+std::vector<NodeName> nodesOf(const RolloutRecord& book) {
   std::vector<NodeName> out;
   for (const auto& [node, progress] : book.progress()) out.push_back(node);
   return out;
 }
 
-Result<RolloutBook> chosen(lifecycle::Store& store, const std::string& id) {
-  if (id.empty()) return RolloutBook::current(store);
-  auto book = RolloutBook::open(store, id);
+Result<RolloutRecord> chosen(lifecycle::Store& store, const std::string& id) {
+  if (id.empty()) return RolloutRecord::current(store);
+  auto book = RolloutRecord::open(store, id);
   if (book || book.error().code() != ErrorCode::NotFound) return book;
-  TRY(ids, RolloutBook::list(store));
+  TRY(ids, RolloutRecord::list(store));
   return fail(ErrorCode::NotFound,
               fmt::format("there is no rollout {}; those that lie over the inventory: {}", id,
                           ids.empty() ? "none" : fmt::format("{}", fmt::join(ids, ", "))));
@@ -95,7 +96,7 @@ Result<std::unique_ptr<lifecycle::Store>> openExistingStore(const Options& optio
 
 }  // namespace
 
-RolloutOutcome outcomeOfState(const RolloutBook& book) {
+RolloutOutcome outcomeOfState(const RolloutRecord& book) {
   switch (book.rollout().state) {
     case RolloutState::Done:
     case RolloutState::RolledBack:
@@ -110,12 +111,13 @@ RolloutOutcome outcomeOfState(const RolloutBook& book) {
   return RolloutOutcome::Incomplete;
 }
 
-RolloutOutcome outcomeOf(const RolloutBook& book) {
-  using lifecycle::NodeState;
+RolloutOutcome outcomeOf(const RolloutRecord& book) {
+  using lifecycle::RolloutNodeState;
   const auto state = book.rollout().state;
-  const bool left_out = (state == RolloutState::RolledBack && book.count(NodeState::Stuck) > 0) ||
-                        (state == RolloutState::Done &&
-                         (book.count(NodeState::Failed) > 0 || book.count(NodeState::Skipped) > 0));
+  const bool left_out =
+      (state == RolloutState::RolledBack && book.count(RolloutNodeState::RollbackFailed) > 0) ||
+      (state == RolloutState::Done &&
+       (book.count(RolloutNodeState::Failed) > 0 || book.count(RolloutNodeState::Skipped) > 0));
   return left_out ? RolloutOutcome::Incomplete : outcomeOfState(book);
 }
 
@@ -131,20 +133,20 @@ Result<RolloutRun> RolloutRun::draft(const Options& options, const RolloutReques
   TRY(session,
       Session::open(options, std::move(live), dry_run ? Role::ReadOnly : Role::Active, progress));
   auto& controller = *session->controller;
-  if (!dry_run) TRY_OK(lifecycle::dropAbsorbed(*session->live, controller.store()));
+  if (!dry_run) TRY_OK(lifecycle::dropMerged(*session->live, controller.store()));
   TRY(facts, observe(*session, nodes));
   TRY(book, lifecycle::draftRollout(
                 *session->live, controller.phases(), controller.store(), facts,
                 {id, controller.clock().now(), userName(), hostName(), options.command_line,
                  source.file.string(), source.text, policy, request.wipe_reason, nodes}));
-  return RolloutRun(options, std::move(session), std::move(book), RolloutWay::Forward);
+  return RolloutRun(options, std::move(session), std::move(book), RolloutDirection::Forward);
 }
 
 Result<RolloutRun> RolloutRun::resume(const Options& options, const std::string& accept_reason,
                                       ProgressListener& progress) {
   TRY(live, effectiveCluster(options));
   TRY(session, Session::open(options, std::move(live), Role::Active, progress));
-  TRY(book, RolloutBook::current(session->store()));
+  TRY(book, RolloutRecord::current(session->store()));
   const auto accepted =
       accept_reason.empty() ? "" : fmt::format("{}: {}", actorText(), accept_reason);
   TRY(way, lifecycle::prepareResume(book, accepted));
@@ -174,7 +176,7 @@ Result<RolloutRun> RolloutRun::rollBack(const Options& options, const std::strin
     TRY_OK(book.save(std::move(next)));
   }
   TRY_OK(observe(*session, nodesOf(book)));
-  return RolloutRun(options, std::move(session), std::move(book), RolloutWay::Back);
+  return RolloutRun(options, std::move(session), std::move(book), RolloutDirection::Back);
 }
 
 Result<std::string> RolloutRun::whoWatches() const {
@@ -200,7 +202,7 @@ Result<StoredRollout> storedRollout(const Options& options, const std::string& i
   TRY(store, openExistingStore(options));
   TRY(book, chosen(*store, id));
   TRY(order, book.order());
-  TRY(ids, RolloutBook::list(*store));
+  TRY(ids, RolloutRecord::list(*store));
   std::erase(ids, book.rollout().id);
   return StoredRollout{std::move(store), std::move(book), std::move(order), std::move(ids)};
 }
@@ -209,7 +211,7 @@ Result<StoredRollout> storedRollout(const Options& options, const std::string& i
 /// be running it: the monitor holds the lock all the time and runs no rollout.
 Result<OrderedRollout> orderRollout(const Options& options, lifecycle::Order order) {
   TRY(store, openExistingStore(options));
-  TRY(book, RolloutBook::current(*store));
+  TRY(book, RolloutRecord::current(*store));
   std::optional<io::FileLock> request;
   if (options.store.empty())
     if (auto taken = requestLock(options.state)) request.emplace(std::move(*taken));

@@ -27,9 +27,9 @@ enum class RolloutOutcome {
   Halted,     ///< a gate failed
   Incomplete  ///< paused, aborted, under way, or some nodes were left out
 };
-RolloutOutcome outcomeOf(const lifecycle::RolloutBook& book);
+RolloutOutcome outcomeOf(const lifecycle::RolloutRecord& book);
 /// The same by its state alone: a node that was left out does not count.
-RolloutOutcome outcomeOfState(const lifecycle::RolloutBook& book);
+RolloutOutcome outcomeOfState(const lifecycle::RolloutRecord& book);
 
 /// A rollout that this process holds, with the controller that carries it out.
 class RolloutRun {
@@ -44,7 +44,7 @@ class RolloutRun {
   static Result<RolloutRun> rollBack(const Options& options, const std::string& id,
                                      const std::string& wipe_reason, ProgressListener& progress);
 
-  const lifecycle::RolloutBook& book() const { return book_; }
+  const lifecycle::RolloutRecord& book() const { return book_; }
   Result<void> begin() { return book_.begin(); }
   /// Who watches the nodes that the rollout does not touch, in one line for people.
   Result<std::string> whoWatches() const;
@@ -52,20 +52,20 @@ class RolloutRun {
   Result<void> carryOn();
 
  private:
-  RolloutRun(const Options& options, std::unique_ptr<Session> session, lifecycle::RolloutBook book,
-             lifecycle::RolloutWay way)
+  RolloutRun(const Options& options, std::unique_ptr<Session> session,
+             lifecycle::RolloutRecord book, lifecycle::RolloutDirection way)
       : options_(options), session_(std::move(session)), book_(std::move(book)), way_(way) {}
 
   Options options_;
   std::unique_ptr<Session> session_;
-  lifecycle::RolloutBook book_;
-  lifecycle::RolloutWay way_;
+  lifecycle::RolloutRecord book_;
+  lifecycle::RolloutDirection way_;
 };
 
 /// What the store has recorded of one.
 struct StoredRollout {
   std::unique_ptr<lifecycle::Store> store;
-  lifecycle::RolloutBook book;
+  lifecycle::RolloutRecord book;
   lifecycle::GivenOrder order;
   std::vector<std::string> others;  ///< ids of other rollouts over the inventory, oldest first
 };

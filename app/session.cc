@@ -16,7 +16,7 @@ ProgressListener& nobody() {
 }  // namespace
 
 Result<std::unique_ptr<Session>> Session::open(const Options& options,
-                                               std::unique_ptr<lifecycle::LiveCluster> live,
+                                               std::unique_ptr<lifecycle::EffectiveCluster> live,
                                                Role role, ProgressListener& progress) {
   auto session = std::make_unique<Session>(progress);
   session->live = std::move(live);
@@ -29,13 +29,13 @@ Result<std::unique_ptr<Session>> Session::open(const Options& options,
       Controller::start(options, session->cluster(), session->lab, role,
                         [&progress](const lifecycle::Event& event) { progress.onEvent(event); }));
   session->controller = std::move(controller);
-  TRY(rollouts, lifecycle::rolloutsMark(session->store()));
+  TRY(rollouts, lifecycle::overlaysMark(session->store()));
   session->rollouts = std::move(rollouts);
   return session;
 }
 
-Result<std::unique_ptr<Session>> Session::openStored(const Options& options,
-                                                     std::unique_ptr<lifecycle::LiveCluster> live) {
+Result<std::unique_ptr<Session>> Session::openStored(
+    const Options& options, std::unique_ptr<lifecycle::EffectiveCluster> live) {
   auto session = std::make_unique<Session>(nobody());
   session->live = std::move(live);
   TRY(found, lab::find(options.labFolder(session->cluster())));
@@ -46,7 +46,7 @@ Result<std::unique_ptr<Session>> Session::openStored(const Options& options,
 }
 
 Result<LockedSession> LockedSession::open(const Options& options,
-                                          std::unique_ptr<lifecycle::LiveCluster> live) {
+                                          std::unique_ptr<lifecycle::EffectiveCluster> live) {
   TRY_OK(prepareStateFolder(options.state));
   TRY(lock, acquireLock(options.state));
   TRY(store, lifecycle::openStore(options.storeUrl()));  // makes the store of a new state folder

@@ -12,8 +12,8 @@
 namespace muster::app {
 
 struct Session {
-  std::unique_ptr<lifecycle::LiveCluster> live;
-  std::string rollouts;  ///< lifecycle::rolloutsMark when the cluster was laid
+  std::unique_ptr<lifecycle::EffectiveCluster> live;
+  std::string rollouts;  ///< lifecycle::overlaysMark when the cluster was laid
   std::optional<lab::LabHandle> lab;
   ProgressListener& progress;
   std::unique_ptr<Controller> controller;
@@ -24,11 +24,11 @@ struct Session {
 
   /// Starts a controller. `progress` is borrowed and outlives the session.
   static Result<std::unique_ptr<Session>> open(const Options& options,
-                                               std::unique_ptr<lifecycle::LiveCluster> live,
+                                               std::unique_ptr<lifecycle::EffectiveCluster> live,
                                                Role role, ProgressListener& progress);
   /// Nothing is observed and nothing started: what the store knows.
-  static Result<std::unique_ptr<Session>> openStored(const Options& options,
-                                                     std::unique_ptr<lifecycle::LiveCluster> live);
+  static Result<std::unique_ptr<Session>> openStored(
+      const Options& options, std::unique_ptr<lifecycle::EffectiveCluster> live);
 };
 
 /// For one command that works with BMCs alone: the lock of the state folder, and a session from the
@@ -37,7 +37,7 @@ struct LockedSession {
   StateLock lock;
   std::unique_ptr<Session> session;
   static Result<LockedSession> open(const Options& options,
-                                    std::unique_ptr<lifecycle::LiveCluster> live);
+                                    std::unique_ptr<lifecycle::EffectiveCluster> live);
 };
 
 }  // namespace muster::app

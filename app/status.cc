@@ -40,7 +40,7 @@ Result<std::vector<NodeStatus>> nodeStatus(Session& session) {
 }
 
 std::optional<std::string> runningRollout(lifecycle::Store& store) {
-  const auto book = lifecycle::RolloutBook::current(store);
+  const auto book = lifecycle::RolloutRecord::current(store);
   if (!book || book->rollout().state != lifecycle::RolloutState::Running) return std::nullopt;
   return book->rollout().id;
 }
@@ -61,7 +61,7 @@ Result<SiteStatus> StatusReader::read() {
   if (!out.monitor.running && !out.monitor.text.empty())
     out.monitor_waits_for_rollout = runningRollout(session_->store());
   out.several_controllers = hasSeveralControllers(session_->cluster());
-  if (out.several_controllers) out.leader = lifecycle::siteHolder(session_->store());
+  if (out.several_controllers) out.leader = lifecycle::currentLeader(session_->store());
   return out;
 }
 
@@ -76,7 +76,7 @@ Result<lifecycle::Explanation> explainSubject(const Options& options, const std:
   auto explanation = lifecycle::explain(gathered);
   if (!subject.isCluster()) {
     TRY(standing,
-        lifecycle::standingOf(controller.store(), subject.node(), controller.clock().now()));
+        lifecycle::rolloutStatusOf(controller.store(), subject.node(), controller.clock().now()));
     explanation.rollout = std::move(standing);
   }
   return explanation;

@@ -25,7 +25,7 @@ struct SiteStatus {
   std::optional<std::string> monitor_waits_for_rollout;
   bool several_controllers = false;
   /// Of several hosts, the one that serves the site; nothing: none has yet.
-  Result<std::optional<lifecycle::SiteHolder>> leader = std::optional<lifecycle::SiteHolder>();
+  Result<std::optional<lifecycle::Leader>> leader = std::optional<lifecycle::Leader>();
 };
 
 /// Reads it again and again without opening everything anew.

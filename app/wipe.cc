@@ -8,7 +8,7 @@
 
 namespace muster::app {
 
-Result<WipeGrant> allowWipe(const Options& options, const WipeRequest& request) {
+Result<WipeGrant> grantWipe(const Options& options, const WipeRequest& request) {
   TRY(cluster, loadCluster(options));
   TRY(names, inventory::expandHostlist(request.nodes));
   WipeGrant out;
@@ -25,7 +25,7 @@ Result<WipeGrant> allowWipe(const Options& options, const WipeRequest& request) 
     for (const auto& node : out.nodes)
       TRY_OK(provision::allowDataWipe(*store, node, request.reason));
   for (const auto& node : out.nodes)
-    TRY_OK(store->allowWipe(node, request.reason, SystemClock().now()));
+    TRY_OK(store->grantWipe(node, request.reason, SystemClock().now()));
   for (const auto& node : out.nodes)
     TRY_OK(addNote(
         *store, lifecycle::Subject(node),

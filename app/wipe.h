@@ -22,6 +22,6 @@ struct WipeGrant {
 
 /// Effect: journaled; the next plan may wipe these nodes. Errors: NotFound (not in the inventory;
 /// none is allowed)
-Result<WipeGrant> allowWipe(const Options& options, const WipeRequest& request);
+Result<WipeGrant> grantWipe(const Options& options, const WipeRequest& request);
 
 }  // namespace muster::app

@@ -94,12 +94,13 @@ std::chrono::steady_clock::time_point SystemClock::steady() const {
 }
 
 Task<void> Clock::sleep(std::chrono::milliseconds duration) {
-  if (!co_await rest(duration)) throw boost::system::system_error(asio::error::operation_aborted);
+  if (!co_await waitFor(duration))
+    throw boost::system::system_error(asio::error::operation_aborted);
 }
 
-Task<bool> SystemClock::rest(std::chrono::milliseconds duration, Alarm* alarm) {
+Task<bool> SystemClock::waitFor(std::chrono::milliseconds duration, WakeToken* token) {
   asio::steady_timer timer(co_await asio::this_coro::executor, duration);
-  const Alarm::Set set(alarm, timer);
+  const WakeToken::Armed armed(token, timer);
   boost::system::error_code error;
   co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, error));
   co_return !error;
@@ -136,7 +137,7 @@ std::chrono::steady_clock::time_point FakeClock::steady() const {
   return std::chrono::steady_clock::time_point(state_->elapsed);
 }
 
-Task<bool> FakeClock::rest(std::chrono::milliseconds duration, Alarm* alarm) {
+Task<bool> FakeClock::waitFor(std::chrono::milliseconds duration, WakeToken* token) {
   auto state = state_;
   auto executor = co_await asio::this_coro::executor;
   auto sleeper = std::make_shared<State::Sleeper>(State::Sleeper{asio::steady_timer(executor)});
@@ -153,7 +154,7 @@ Task<bool> FakeClock::rest(std::chrono::milliseconds duration, Alarm* alarm) {
   Entry entry{state, sleeper,
               state->sleepers.emplace(
                   state->elapsed + std::max(duration, std::chrono::milliseconds(0)), sleeper)};
-  const Alarm::Set set(alarm, sleeper->timer);
+  const WakeToken::Armed armed(token, sleeper->timer);
   boost::system::error_code error;
   co_await sleeper->timer.async_wait(asio::redirect_error(asio::use_awaitable, error));
   co_return sleeper->woken;

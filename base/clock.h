@@ -19,25 +19,25 @@ using WallTime = std::chrono::sys_time<std::chrono::milliseconds>;
 std::string toString(WallTime time);
 Result<WallTime> parseWallTime(std::string_view text);
 
-/// Ends the rest that it was given to. It must outlive that rest.
-class Alarm {
+/// Ends the wait that it was given to. It must outlive that wait.
+class WakeToken {
  public:
-  void ring() {
+  void wake() {
     if (timer_) timer_->cancel();
   }
-  /// For clocks: the timer that ringing cancels, while this lives.
-  class Set {
+  /// For clocks: the timer that wake() cancels, while this lives.
+  class Armed {
    public:
-    Set(Alarm* alarm, asio::steady_timer& timer) : alarm_(alarm) {
-      if (alarm_) alarm_->timer_ = &timer;
+    Armed(WakeToken* token, asio::steady_timer& timer) : token_(token) {
+      if (token_) token_->timer_ = &timer;
     }
-    Set(const Set&) = delete;
-    ~Set() {
-      if (alarm_) alarm_->timer_ = nullptr;
+    Armed(const Armed&) = delete;
+    ~Armed() {
+      if (token_) token_->timer_ = nullptr;
     }
 
    private:
-    Alarm* alarm_;
+    WakeToken* token_;
   };
 
  private:
@@ -50,9 +50,9 @@ class Clock {
   virtual WallTime now() const = 0;
   /// Never goes back; for durations.
   virtual std::chrono::steady_clock::time_point steady() const = 0;
-  /// Waits. Answers whether the time has passed; false: it was cancelled, or the alarm rang.
-  virtual Task<bool> rest(std::chrono::milliseconds duration, Alarm* alarm) = 0;
-  Task<bool> rest(std::chrono::milliseconds duration) { return rest(duration, nullptr); }
+  /// Waits. Answers whether the time has passed; false: it was cancelled, or the token woke it.
+  virtual Task<bool> waitFor(std::chrono::milliseconds duration, WakeToken* token) = 0;
+  Task<bool> waitFor(std::chrono::milliseconds duration) { return waitFor(duration, nullptr); }
   /// The same for whoever cannot go on when cancelled: throws operation_aborted then.
   Task<void> sleep(std::chrono::milliseconds duration);
 };
@@ -61,8 +61,8 @@ class SystemClock final : public Clock {
  public:
   WallTime now() const override;
   std::chrono::steady_clock::time_point steady() const override;
-  using Clock::rest;
-  Task<bool> rest(std::chrono::milliseconds duration, Alarm* alarm) override;
+  using Clock::waitFor;
+  Task<bool> waitFor(std::chrono::milliseconds duration, WakeToken* token) override;
 };
 
 /// Virtual time for tests: sleepers wake in order as `advance` (or `runUntilIdle` of the test
@@ -73,8 +73,8 @@ class FakeClock final : public Clock {
   ~FakeClock() override;
   WallTime now() const override;
   std::chrono::steady_clock::time_point steady() const override;
-  using Clock::rest;
-  Task<bool> rest(std::chrono::milliseconds duration, Alarm* alarm) override;
+  using Clock::waitFor;
+  Task<bool> waitFor(std::chrono::milliseconds duration, WakeToken* token) override;
   void advance(std::chrono::milliseconds duration);
   /// Moves straight to the next sleeper. False when nobody sleeps.
   bool advanceToNext();

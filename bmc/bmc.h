@@ -103,9 +103,9 @@ std::unique_ptr<UndeclaredBmc> makeUndeclaredBmc(
     std::function<std::unique_ptr<io::HttpClient>(io::TlsTrust)> make_client);
 /// Whether this BMC has refused the credential before, so that nothing would be sent.
 Result<bool> isRefused(lifecycle::Store& store, const UndeclaredBmcOptions& who);
-/// The node's BMC is the one that was met as `stranger`: its certificate is pinned from the first
+/// The node's BMC is the one that was met as `undeclared`: its certificate is pinned from the first
 /// contact on.
-Result<void> inheritPin(lifecycle::Store& store, const NodeName& stranger, const NodeName& node);
+Result<void> inheritPin(lifecycle::Store& store, const NodeName& undeclared, const NodeName& node);
 
 /// After an operator has seen to it: trust the certificate and the SSH host key that the BMC shows
 /// next.

@@ -207,7 +207,7 @@ class Fleet final : public BmcFleet {
   HttpClientFactory make_client_;
   std::string libvirt_uri_;
   lifecycle::Journal journal_{store_};
-  lifecycle::TunedPlaces requests_, uploads_;
+  lifecycle::AdaptiveSemaphore requests_, uploads_;
   FirmwareImages images_;
   std::unique_ptr<io::ProcessRunner> processes_ = io::makeProcessRunner();
   std::map<NodeName, std::unique_ptr<Bmc>> ipmi_;

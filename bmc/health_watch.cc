@@ -205,9 +205,9 @@ class Watch final : public HealthWatch {
     auto& state = self.nodes_.at(node);
     state.read_at = self.clock_.steady();
     state.due = state.read_at + kHealthEvery;
-    auto read =
-        withDeadline<void>(self.clock_, kReadLimit,
-                           "reading what the BMC of " + node.str() + " tells", self.readOne(node));
+    auto read = withDeadline<void>(self.clock_, kReadLimit,
+                                   "reading sensors and event log of the BMC of " + node.str(),
+                                   self.readOne(node));
     const auto done = co_await std::move(read);
     if (!done)
       logInfo("bmc", "{}: {}", node.str(),

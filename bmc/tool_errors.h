@@ -30,7 +30,7 @@ inline std::string lastMessage(std::string_view said, std::string_view program) 
   const auto line = said.rfind('\n');
   std::string out(line == std::string_view::npos ? said : said.substr(line + 1));
   std::erase_if(out, [](unsigned char c) { return c < 0x20 || c > 0x7e; });
-  return out.empty() ? std::string(program) + " ended without a word" : out;
+  return out.empty() ? std::string(program) + " ended without a message" : out;
 }
 
 }  // namespace muster::bmc

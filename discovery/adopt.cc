@@ -112,9 +112,9 @@ std::string bootMac(const Machine& machine) {
 }
 
 /// By address, so that names follow the order of the rack's BMCs.
-std::vector<Machine*> inOrder(Book& book) {
+std::vector<Machine*> inOrder(MachineRegistry& registry) {
   std::vector<Machine*> out;
-  for (auto& machine : book.machines())
+  for (auto& machine : registry.machines())
     if (machine.approved()) out.push_back(&machine);
   auto key = [](const Machine* machine) {
     const auto host = machine->bmc.size() > 8
@@ -157,9 +157,9 @@ Result<void> approve(Machine& machine, const Approval& approval,
   return {};
 }
 
-std::size_t applyRules(Book& book, const inventory::Cluster& cluster) {
+std::size_t applyRules(MachineRegistry& registry, const inventory::Cluster& cluster) {
   std::size_t count = 0;
-  for (auto& machine : book.machines()) {
+  for (auto& machine : registry.machines()) {
     const auto* rule = ruleFor(machine, cluster.discovery);
     // Only what its own BMC has told: anybody can send a DHCP packet or an announcement.
     if (!rule || !rule->approve || machine.approved() || machine.credential.empty()) continue;
@@ -168,7 +168,8 @@ std::size_t applyRules(Book& book, const inventory::Cluster& cluster) {
   return count;
 }
 
-Result<std::vector<std::string>> applyList(Book& book, const std::vector<ListedRow>& list,
+Result<std::vector<std::string>> applyList(MachineRegistry& registry,
+                                           const std::vector<ListedRow>& list,
                                            const std::string& file, const Approval& approval,
                                            const inventory::Cluster& cluster,
                                            std::map<std::string, CsvFields>* extras) {
@@ -187,8 +188,8 @@ Result<std::vector<std::string>> applyList(Book& book, const std::vector<ListedR
           fmt::format("{}: \"{}\" is no MAC address", at,
                       bmc_mac || field("bmc_mac").empty() ? field("mac") : field("bmc_mac")));
     std::vector<std::size_t> found;
-    for (std::size_t i = 0; i < book.machines().size(); ++i) {
-      const auto& machine = book.machines()[i];
+    for (std::size_t i = 0; i < registry.machines().size(); ++i) {
+      const auto& machine = registry.machines()[i];
       const bool fits = (field("serial").empty() || machine.serial == field("serial")) &&
                         (!bmc_mac || holds(machine.bmc_macs, bmc_mac->str())) &&
                         (!mac || field("serial").size() + field("bmc_mac").size() > 0 ||
@@ -206,7 +207,7 @@ Result<std::vector<std::string>> applyList(Book& book, const std::vector<ListedR
     if (const auto [first, fresh] = taken.emplace(found.front(), row.line); !fresh)
       return fail(ErrorCode::Conflict,
                   fmt::format("{}: the machine of line {} again ({})", at, first->second, named));
-    auto& machine = book.machines()[found.front()];
+    auto& machine = registry.machines()[found.front()];
     if (const auto* node = nodeOf(machine, cluster)) {
       unseen.push_back(fmt::format("{}: {} is node {} already", at, named, node->name.str()));
       continue;
@@ -222,7 +223,7 @@ Result<std::vector<std::string>> applyList(Book& book, const std::vector<ListedR
   return unseen;
 }
 
-Result<Rows> rowsFor(Book& book, const inventory::Cluster& cluster,
+Result<Rows> rowsFor(MachineRegistry& registry, const inventory::Cluster& cluster,
                      const std::filesystem::path& file,
                      const std::map<std::string, CsvFields>& extras) {
   const bool read = std::any_of(cluster.node_files.begin(), cluster.node_files.end(),
@@ -236,12 +237,12 @@ Result<Rows> rowsFor(Book& book, const inventory::Cluster& cluster,
   Addresses addresses(cluster);
   std::set<std::string> taken;
   for (const auto& node : cluster.nodes) taken.insert(node.name.str());
-  for (const auto& machine : book.machines())
+  for (const auto& machine : registry.machines())
     if (machine.approved() && !machine.node.empty()) taken.insert(machine.node);
   for (const auto& [bmc, fields] : extras)
     if (const auto given = fields.find("address"); given != fields.end())
       if (const auto address = Ipv4::parse(given->second)) addresses.reserve(*address);
-  for (auto* machine : inOrder(book)) {
+  for (auto* machine : inOrder(registry)) {
     if (nodeOf(*machine, cluster)) continue;
     auto leave = [&](std::string why) {
       out.left_out.push_back(machine->id() + ": " + std::move(why));

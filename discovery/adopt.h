@@ -20,10 +20,11 @@ struct Approval {
 /// profile)
 Result<void> approve(Machine& machine, const Approval& approval, const inventory::Cluster& cluster);
 /// Approves what rules with `approve: true` match. Answers how many.
-std::size_t applyRules(Book& book, const inventory::Cluster& cluster);
+std::size_t applyRules(MachineRegistry& registry, const inventory::Cluster& cluster);
 /// Approves the machines of a list and notes what it says of them. What was not seen is answered,
 /// one line each. Errors: Conflict (two rows mean one machine)
-Result<std::vector<std::string>> applyList(Book& book, const std::vector<ListedRow>& list,
+Result<std::vector<std::string>> applyList(MachineRegistry& registry,
+                                           const std::vector<ListedRow>& list,
                                            const std::string& file, const Approval& approval,
                                            const inventory::Cluster& cluster,
                                            std::map<std::string, CsvFields>* extras);
@@ -36,7 +37,7 @@ struct Rows {
 /// Rows for approved machines that are no nodes yet and belong into this file, in the order of
 /// their BMCs' addresses. `extras`: by BMC, what a list said of them (unit, address, switch, port).
 /// Errors: InvalidInput (no group of nodes reads the file)
-Result<Rows> rowsFor(Book& book, const inventory::Cluster& cluster,
+Result<Rows> rowsFor(MachineRegistry& registry, const inventory::Cluster& cluster,
                      const std::filesystem::path& file,
                      const std::map<std::string, CsvFields>& extras);
 

@@ -20,7 +20,7 @@ std::string placesOf(const std::vector<const Machine*>& machines) {
   return out;
 }
 
-void addShared(const std::vector<Machine>& machines, std::vector<Oddity>& out) {
+void addShared(const std::vector<Machine>& machines, std::vector<Anomaly>& out) {
   std::map<std::string, std::vector<const Machine*>> serials, macs;
   for (const auto& machine : machines) {
     if (isRealSerial(machine.serial)) serials[machine.serial].push_back(&machine);
@@ -41,7 +41,7 @@ void addShared(const std::vector<Machine>& machines, std::vector<Oddity>& out) {
 }
 
 void addSwapped(const std::vector<Machine>& machines, const inventory::Cluster& cluster,
-                std::vector<Oddity>& out) {
+                std::vector<Anomaly>& out) {
   for (const auto& machine : machines) {
     const auto by_url = std::find_if(
         cluster.nodes.begin(), cluster.nodes.end(),
@@ -86,9 +86,9 @@ const inventory::Node* nodeOf(const Machine& machine, const inventory::Cluster& 
   return nullptr;
 }
 
-std::vector<Oddity> oddities(const std::vector<Machine>& machines,
-                             const inventory::Cluster& cluster) {
-  std::vector<Oddity> out;
+std::vector<Anomaly> anomalies(const std::vector<Machine>& machines,
+                               const inventory::Cluster& cluster) {
+  std::vector<Anomaly> out;
   addShared(machines, out);
   addSwapped(machines, cluster, out);
   return out;

@@ -11,7 +11,7 @@ namespace muster::discovery {
 /// decides last: machines are swapped, addresses stay.
 const inventory::Node* nodeOf(const Machine& machine, const inventory::Cluster& cluster);
 
-struct Oddity {
+struct Anomaly {
   std::string what;   ///< "two machines have the serial X"
   std::string where;  ///< their BMCs
   std::string what_to_do;
@@ -19,7 +19,7 @@ struct Oddity {
 };
 
 /// Duplicate serials, one MAC at two machines, declared nodes behind another's BMC.
-std::vector<Oddity> oddities(const std::vector<Machine>& machines,
-                             const inventory::Cluster& cluster);
+std::vector<Anomaly> anomalies(const std::vector<Machine>& machines,
+                               const inventory::Cluster& cluster);
 
 }  // namespace muster::discovery

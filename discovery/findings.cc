@@ -13,39 +13,39 @@ namespace {
 
 using lifecycle::FacetRef;
 using lifecycle::Finding;
-using Told = std::tuple<std::string, std::string, std::string>;  ///< subject, text, evidence
+using FindingKey = std::tuple<std::string, std::string, std::string>;  ///< subject, text, evidence
 
-Finding findingOf(const Oddity& odd, WallTime now) {
+Finding findingOf(const Anomaly& anomaly, WallTime now) {
   const auto subject =
-      odd.node.str().empty() ? lifecycle::Subject::cluster() : lifecycle::Subject(odd.node);
+      anomaly.node.str().empty() ? lifecycle::Subject::cluster() : lifecycle::Subject(anomaly.node);
   return {{subject, FacetName(std::string(kDiscoveryFacet))},
           Severity::Warning,
-          odd.what,
-          jsonText(nlohmann::json{{"where", odd.where}}),
-          odd.what_to_do,
+          anomaly.what,
+          jsonText(nlohmann::json{{"where", anomaly.where}}),
+          anomaly.what_to_do,
           now,
           lifecycle::kDiscoverySource};
 }
 
-Told told(const Finding& finding) {
+FindingKey keyOf(const Finding& finding) {
   return {finding.facet.subject.str(), finding.text, finding.evidence};
 }
 
 }  // namespace
 
-Result<void> keepFindings(lifecycle::Store& store, const std::vector<Oddity>& oddities,
-                          WallTime now) {
+Result<void> updateFindings(lifecycle::Store& store, const std::vector<Anomaly>& anomalies,
+                            WallTime now) {
   std::vector<Finding> wanted;
-  std::set<Told> now_told, kept_told;
-  for (const auto& odd : oddities)
-    if (auto finding = findingOf(odd, now); now_told.insert(told(finding)).second)
+  std::set<FindingKey> wanted_keys, stored_keys;
+  for (const auto& anomaly : anomalies)
+    if (auto finding = findingOf(anomaly, now); wanted_keys.insert(keyOf(finding)).second)
       wanted.push_back(std::move(finding));
   TRY(all, store.findings(nullptr));
   std::set<std::string> subjects;
   for (const auto& finding : all)
     if (finding.facet.facet.str() == kDiscoveryFacet)
-      kept_told.insert(told(finding)), subjects.insert(finding.facet.subject.str());
-  if (now_told == kept_told) return {};
+      stored_keys.insert(keyOf(finding)), subjects.insert(finding.facet.subject.str());
+  if (wanted_keys == stored_keys) return {};
   for (const auto& subject : subjects)
     TRY_OK(store.clearFindings(
         {lifecycle::Subject::parse(subject), FacetName(std::string(kDiscoveryFacet))}));

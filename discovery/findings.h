@@ -11,7 +11,7 @@ inline constexpr std::string_view kDiscoveryFacet = "discovery";
 
 /// Those that hold no more are cleared; nothing is written where nothing is new. Under the declared
 /// node that an oddity is about, else under the cluster.
-Result<void> keepFindings(lifecycle::Store& store, const std::vector<Oddity>& oddities,
-                          WallTime now);
+Result<void> updateFindings(lifecycle::Store& store, const std::vector<Anomaly>& anomalies,
+                            WallTime now);
 
 }  // namespace muster::discovery

@@ -138,7 +138,7 @@ Result<Machine> machineOf(const nlohmann::json& json) {
     return out;
   } catch (const nlohmann::json::exception& broken) {
     return fail(ErrorCode::Corrupt,
-                fmt::format("the book of discovered machines: {}", broken.what()));
+                fmt::format("the registry of discovered machines: {}", broken.what()));
   }
 }
 

@@ -57,32 +57,33 @@ void merge(Machine& to, const Machine& from) {
 
 }  // namespace
 
-Result<Book> Book::parse(const std::string& text) {
+Result<MachineRegistry> MachineRegistry::parse(const std::string& text) {
   const auto json = jsonOrNone(text, kKeptJson);
   if (!json.is_object() || !json.contains("machines") || !json["machines"].is_array())
-    return fail(ErrorCode::Corrupt,
-                "the book of discovered machines is no book; `muster discover forget --all` begins "
-                "a new one");
-  Book book;
+    return fail(
+        ErrorCode::Corrupt,
+        "the registry of discovered machines is damaged; `muster discover forget --all` begins "
+        "a new one");
+  MachineRegistry registry;
   for (const auto& entry : json["machines"]) {
     TRY(machine, machineOf(entry));
-    book.machines_.push_back(std::move(machine));
+    registry.machines_.push_back(std::move(machine));
   }
-  return book;
+  return registry;
 }
 
-std::string Book::str() const {
+std::string MachineRegistry::str() const {
   nlohmann::json out = nlohmann::json::array();
   for (const auto& machine : machines_) out.push_back(toJson(machine));
   return jsonText(nlohmann::json{{"machines", std::move(out)}});
 }
 
-Result<Book> Book::read(lifecycle::Store& store) {
+Result<MachineRegistry> MachineRegistry::read(lifecycle::Store& store) {
   TRY(text, store.getValue(kKey));
-  return text && !text->empty() ? parse(*text) : Result<Book>(Book());
+  return text && !text->empty() ? parse(*text) : Result<MachineRegistry>(MachineRegistry());
 }
 
-Result<std::size_t> Book::find(const std::string& id) const {
+Result<std::size_t> MachineRegistry::find(const std::string& id) const {
   std::vector<std::size_t> found;
   for (std::size_t i = 0; i < machines_.size(); ++i) {
     const auto& machine = machines_[i];
@@ -107,7 +108,7 @@ Result<std::size_t> Book::find(const std::string& id) const {
 
 /// A BMC's address is its own; the address may move, but not the BMC's MAC. NICs tell the machine
 /// that they are in.
-std::size_t Book::ownerOf(const Machine& sighting) const {
+std::size_t MachineRegistry::ownerOf(const Machine& sighting) const {
   for (std::size_t i = 0; i < machines_.size(); ++i)
     if (!sighting.bmc.empty() && machines_[i].bmc == sighting.bmc) return i;
   for (std::size_t i = 0; i < machines_.size(); ++i) {
@@ -123,7 +124,7 @@ std::size_t Book::ownerOf(const Machine& sighting) const {
 }
 
 /// NICs that were heard before their machine was known.
-void Book::absorbLooseNics(std::size_t into) {
+void MachineRegistry::absorbLooseNics(std::size_t into) {
   for (std::size_t i = machines_.size(); i-- > 0;) {
     if (i == into || !machines_[i].bmc.empty() || machines_[i].approved()) continue;
     auto& owner = machines_[into];
@@ -141,13 +142,13 @@ void Book::absorbLooseNics(std::size_t into) {
   }
 }
 
-Result<void> Book::note(Machine sighting, WallTime now) {
+Result<void> MachineRegistry::note(Machine sighting, WallTime now) {
   auto at = ownerOf(sighting);
   if (at == kNone) {
     if (machines_.size() >= kMaxMachines)
       return fail(
           ErrorCode::Conflict,
-          fmt::format("{} machines are in the book already; `muster discover forget` makes room",
+          fmt::format("{} machines are registered already; `muster discover forget` makes room",
                       kMaxMachines));
     sighting.first_seen = sighting.last_seen = now;
     at = machines_.size();
@@ -163,24 +164,26 @@ Result<void> Book::note(Machine sighting, WallTime now) {
   return {};
 }
 
-bool Book::forget(const std::string& id) {
+bool MachineRegistry::forget(const std::string& id) {
   const auto found = find(id);
   if (found) machines_.erase(machines_.begin() + static_cast<std::ptrdiff_t>(*found));
   return found.has_value();
 }
 
-Result<Book> changeBook(lifecycle::Store& store, const std::function<Result<void>(Book&)>& change) {
+Result<MachineRegistry> updateRegistry(
+    lifecycle::Store& store, const std::function<Result<void>(MachineRegistry&)>& change) {
   for (int race = 0; race < kMaxRaces; ++race) {
     TRY(before, store.getValue(kKey));
-    TRY(book, before && !before->empty() ? Book::parse(*before) : Result<Book>(Book()));
-    TRY_OK(change(book));
-    const auto text = book.str();
-    if (before && *before == text) return book;
+    TRY(registry, before && !before->empty() ? MachineRegistry::parse(*before)
+                                             : Result<MachineRegistry>(MachineRegistry()));
+    TRY_OK(change(registry));
+    const auto text = registry.str();
+    if (before && *before == text) return registry;
     TRY(written, store.exchangeValue(kKey, before, text));
-    if (written) return book;
+    if (written) return registry;
   }
   return fail(ErrorCode::Unavailable,
-              "the book of discovered machines is written by others all the time; try again");
+              "other processes keep writing the registry of discovered machines; try again");
 }
 
 }  // namespace muster::discovery

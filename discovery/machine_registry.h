@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Book: every machine that was seen, kept in the store (one value, `discover.machines`). Sightings
-// of one machine by several senses come together here; two machines that claim one serial stay two,
-// since that is a finding.
+// MachineRegistry: every machine that was seen, kept in the store (one value, `discover.machines`).
+// Sightings of one machine by several senses come together here; two machines that claim one serial
+// stay two, since that is a finding.
 #pragma once
 
 #include "discovery/machine.h"
@@ -13,11 +13,11 @@ namespace muster::discovery {
 
 inline constexpr std::size_t kMaxMachines = 20'000;
 
-class Book {
+class MachineRegistry {
  public:
   /// Errors: Corrupt, the store's
-  static Result<Book> read(lifecycle::Store& store);
-  static Result<Book> parse(const std::string& text);
+  static Result<MachineRegistry> read(lifecycle::Store& store);
+  static Result<MachineRegistry> parse(const std::string& text);
   std::string str() const;
 
   const std::vector<Machine>& machines() const { return machines_; }
@@ -39,6 +39,7 @@ class Book {
 
 /// Reads, changes and writes the book; done again when another process has written meanwhile.
 /// `change` may run several times.
-Result<Book> changeBook(lifecycle::Store& store, const std::function<Result<void>(Book&)>& change);
+Result<MachineRegistry> updateRegistry(lifecycle::Store& store,
+                                       const std::function<Result<void>(MachineRegistry&)>& change);
 
 }  // namespace muster::discovery

@@ -95,7 +95,7 @@ Task<void> tryCredentials(Scan& scan, Machine& machine) {
   for (const auto& name : cluster.discovery.credentials) {
     const auto credential = cluster.credentials.find(name);
     if (credential == cluster.credentials.end()) continue;
-    const bmc::UndeclaredBmcOptions who{strangerKey(machine.bmc, name), machine.bmc,
+    const bmc::UndeclaredBmcOptions who{undeclaredBmcKey(machine.bmc, name), machine.bmc,
                                         credential->second, machine.certificate,
                                         !machine.certificate_approved_by.empty()};
     const auto known = bmc::isRefused(scan.deps.store, who);
@@ -241,7 +241,7 @@ std::vector<Contact> contactsOf(Scan& scan) {
 
 }  // namespace
 
-NodeName strangerKey(const std::string& url, const std::string& credential) {
+NodeName undeclaredBmcKey(const std::string& url, const std::string& credential) {
   return NodeName(fmt::format(
       "stranger/{}/{}", url.substr(url.find("//") == std::string::npos ? 0 : url.find("//") + 2),
       credential));

@@ -54,7 +54,7 @@ struct ScanReport {
 
 /// The memory of a BMC that no node declares: one a credential, so that several refusals can be
 /// remembered.
-NodeName strangerKey(const std::string& url, const std::string& credential);
+NodeName undeclaredBmcKey(const std::string& url, const std::string& credential);
 
 /// Shape:  ranges → sightings, one by one as they come, and a report
 /// Effect: none at the machines but sessions that are closed again

@@ -117,8 +117,8 @@ Async<Outcome> Installation::cutStandby() {
   auto done = co_await bmc_.acCycle();
   if (!done && done.error().code() == ErrorCode::NotFound) {
     CO_TRY_OK(co_await record(InstallStep::Copy, clock_.now()));
-    co_return Again{kCordPoll, fmt::format("somebody to take its power away for 5 min ({})",
-                                           done.error().str())};
+    co_return Again{kCordPoll,
+                    fmt::format("its power cords to be pulled for 5 min ({})", done.error().str())};
   }
   CO_TRY_OK(std::move(done));
   CO_TRY_OK(co_await record(InstallStep::PowerOn, clock_.now()));
@@ -168,7 +168,7 @@ Async<Outcome> Installation::stabilize(std::string seen) {
   const auto names = namesOf(progress_.staged, component_.name + " " + component_.version);
   if (clock_.now() < progress_.since + kStabilizeLimit) {
     const auto waited = clock_.now() - progress_.since;
-    co_return Again{lookAgainAfter(waited, kFirstLook, kStabilizePoll),
+    co_return Again{nextPollDelay(waited, kFirstLook, kStabilizePoll),
                     fmt::format("{} to be active: {}", names, seen)};
   }
   std::erase_if(progress_.staged, [this](const Target& target) { return runs(target); });

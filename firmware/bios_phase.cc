@@ -147,7 +147,7 @@ class BiosPhase final : public lifecycle::Phase {
     auto on = bmc.power(bmc::PowerAction::On);  // nothing, when it is on
     CO_TRY_OK(co_await std::move(on));
     if (clock_.now() < *since + kStabilizeLimit)
-      co_return Again{lookAgainAfter(clock_.now() - *since, kFirstLook, kStabilizePoll),
+      co_return Again{nextPollDelay(clock_.now() - *since, kFirstLook, kStabilizePoll),
                       "the settings to show; now " + seen};
     const auto text = fmt::format("the BIOS settings are not in force {} min after the restart",
                                   kStabilizeLimit.count());

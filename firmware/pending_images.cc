@@ -24,7 +24,7 @@ bool holds(const std::vector<Target>& images, const Target& image) {
 
 /// What was true after an earlier one says nothing of this.
 std::string cancelledSince(WallTime at) {
-  return fmt::format("{}, since {}", lifecycle::kNothingLeft, muster::toString(at));
+  return fmt::format("{}, since {}", lifecycle::kNoOrphanedOperation, muster::toString(at));
 }
 
 std::vector<Target> imagesOf(const Progress& operation) {
@@ -67,7 +67,7 @@ PendingImages pendingImagesOf(const lifecycle::FactSet& facts, const lifecycle::
   PendingImages pending;
   std::vector<std::pair<WallTime, Progress>> operations;
   for (const auto& fact : facts.view(subject)) {
-    if (!isOrphanedUpdate(fact.facet) || fact.value == lifecycle::kNothingLeft ||
+    if (!isOrphanedUpdate(fact.facet) || fact.value == lifecycle::kNoOrphanedOperation ||
         fact.observed_at >= before)
       continue;
     const auto bar = fact.value.find('|');

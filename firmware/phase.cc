@@ -203,7 +203,8 @@ class FirmwarePhase final : public lifecycle::Phase {
     auto facts = seen.value_or(std::vector<Fact>());
     if (released)
       for (const auto& facet : released.mapped().facets)
-        facts.push_back(Fact{subject, facet, lifecycle::kNothingLeft, clock_.now(), "muster", {}});
+        facts.push_back(
+            Fact{subject, facet, lifecycle::kNoOrphanedOperation, clock_.now(), "muster", {}});
     if (cancels)
       facts.push_back(Fact{subject, action.facet.facet, action.to, clock_.now(), "muster", {}});
     if (failed)
@@ -215,7 +216,7 @@ class FirmwarePhase final : public lifecycle::Phase {
     co_return facts;
   }
 
-  bool drivesOn() const override { return true; }
+  bool resumesAfterMet() const override { return true; }
 
  private:
   static Goal goalOf(const inventory::Cluster& cluster, const Subject& subject,

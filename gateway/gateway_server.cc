@@ -343,9 +343,9 @@ Async<wire::PollResponse> Gateway::poll(NodeName node, wire::PollRequest request
   CO_TRY(news, record.apply(node, std::move(request), from.remote_address, clock_));
   if (!news) co_return fail(ErrorCode::Conflict, "a later poll of " + node.str() + " is known");
   std::uint64_t mine = ++record.polls;
-  record.work.ring();  // an older poll that still waits is over
-  std::uint64_t seen = record.work.count();
-  record.changed.ring();
+  record.work.notify();  // an older poll that still waits is over
+  std::uint64_t seen = record.work.version();
+  record.changed.notify();
   if (mode == wire::Mode::Ram) {
     CO_TRY_OK(co_await restoreUntouchedKey(node));
   }
@@ -356,7 +356,7 @@ Async<wire::PollResponse> Gateway::poll(NodeName node, wire::PollRequest request
   while (!at_once && record.polls == mine && record.waiting.empty() && clock_.steady() < until) {
     co_await record.work.waitFor(
         clock_, seen, std::chrono::ceil<std::chrono::milliseconds>(until - clock_.steady()));
-    seen = record.work.count();
+    seen = record.work.version();
   }
   if (record.polls != mine) co_return answer;
   CO_TRY_OK(co_await admitTasks(node, mode, from.client_key_id, record.waiting));
@@ -394,7 +394,7 @@ Async<AgentState> Gateway::waitFor(NodeName node, std::optional<wire::Mode> mode
   NodeRecord& record = records_[node];
   auto until = clock_.steady() + limit;
   while (true) {
-    std::uint64_t seen = record.changed.count();
+    std::uint64_t seen = record.changed.version();
     auto now = state(node);
     bool fits = now && (!mode || now->mode == *mode) &&
                 (not_boot_id.empty() || now->boot_id != not_boot_id);
@@ -454,7 +454,7 @@ Task<std::optional<wire::AgentTaskReport>> Gateway::reportWithin(NodeName node, 
   NodeRecord& record = records_[node];
   const auto until = clock_.steady() + limit;
   while (true) {
-    const std::uint64_t seen = record.changed.count();
+    const std::uint64_t seen = record.changed.version();
     auto now = report(node, task_id);
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock_.steady());
     if ((now && wire::isFinished(now->phase)) || left <= std::chrono::milliseconds(0))
@@ -479,7 +479,7 @@ Async<wire::AgentTaskReport> Gateway::awaitEnd(NodeName node, std::string id,
                                                std::chrono::steady_clock::time_point limit) {
   NodeRecord& record = records_[node];
   while (true) {
-    std::uint64_t seen = record.changed.count();
+    std::uint64_t seen = record.changed.version();
     auto now = report(node, id);
     if (now && now->phase == wire::TaskPhase::Done) co_return *now;
     if (now && now->phase == wire::TaskPhase::Failed) {

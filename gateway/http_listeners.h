@@ -15,10 +15,12 @@ namespace muster::gateway {
 inline constexpr std::uint16_t kHttpPort = 8080;
 inline constexpr std::uint16_t kHttpsPort = 8443;
 
-/// A row of racks behind one router that translates addresses holds fewer; whoever holds more loses
-/// the connections that wait longest.
-inline constexpr std::size_t kPlainConnectionsPerAddress = 512;
-inline constexpr std::size_t kAgentConnectionsPerAddress = 4'096;
+/// Of one address, behind which there may be many nodes: a router may translate their addresses.
+/// Whoever holds more loses the connections that wait longest.
+inline constexpr std::size_t kPlainConnectionsPerAddress =
+    512;  ///< connections: a hundred nodes that boot, or write their disks by four lanes each
+inline constexpr std::size_t kAgentConnectionsPerAddress =
+    4'096;  ///< connections: two thousand agents, twice for a moment
 
 /// How many clients the two listeners take when the process may open so many descriptors. One half
 /// is for BMCs, files and the store.

@@ -165,7 +165,7 @@ Result<void> NodeRecord::add(wire::AgentTask task) {
   }
   lost.erase(task.id);  // nobody runs it any more: a new try on a new boot
   waiting.push_back(std::move(task));
-  work.ring();
+  work.notify();
   return {};
 }
 

@@ -4,7 +4,7 @@
 // everything in it is bounded.
 #pragma once
 
-#include "base/async/bell.h"
+#include "base/async/change_notifier.h"
 #include "gateway/agent_gateway.h"
 
 #include <deque>
@@ -39,9 +39,9 @@ struct NodeRecord {
       waiting;  ///< handed over with every answer until the agent lists them
   std::vector<wire::AgentTaskReport> reports;  ///< as the agent listed them, in its order
   std::map<std::string, wire::AgentTaskReport>
-      lost;             ///< started by an agent that no longer knows them
-  async::Bell work;     ///< something to hand over
-  async::Bell changed;  ///< state or reports
+      lost;                       ///< started by an agent that no longer knows them
+  async::ChangeNotifier work;     ///< something to hand over
+  async::ChangeNotifier changed;  ///< state or reports
 
   const wire::AgentTaskReport* report(const std::string& id) const;
   bool isWaiting(const std::string& id) const;

@@ -43,16 +43,17 @@ std::optional<WallTime> lastReport(const std::vector<Fact>& facts, const Subject
 
 }  // namespace
 
-Result<std::optional<Fact>> Silence::silent(const NodeName& node) {
+Result<std::optional<Fact>> AgentLiveness::factWhenSilent(const NodeName& node) {
   const auto since = since_.try_emplace(node, Since{clock_.steady(), clock_.now()}).first->second;
   const auto absent = clock_.steady() - since.steady;
-  if (absent < (heard_.contains(node) ? kSilentTooLong : kListenFirst))
+  if (absent < (heard_.contains(node) ? kAgentSilentAfter : kAgentStartupGrace))
     return std::optional<Fact>();
   const Subject subject(node);
   TRY(stored, store_.factsOf(subject));
   const auto reported = heard_.contains(node) ? std::nullopt : lastReport(stored, subject);
   const auto last = reported ? std::min(*reported, since.wall) : since.wall;
-  if (absent < kSilentTooLong && clock_.now() - last < kSilentTooLong) return std::optional<Fact>();
+  if (absent < kAgentSilentAfter && clock_.now() - last < kAgentSilentAfter)
+    return std::optional<Fact>();
   FactSet facts;
   for (auto& fact : stored) facts.put(std::move(fact));
   if (!mayTakeJobs(facts.value(subject, FacetName(std::string(kPoolFacet)))))
@@ -62,8 +63,7 @@ Result<std::optional<Fact>> Silence::silent(const NodeName& node) {
   const auto* before = facts.find(subject, facet);
   if (before && !actionWordOf(*before).empty() && symptomsOf(*before) != kSymptom)
     return std::optional<Fact>();
-  wire::Symptom symptom{std::string(kSymptom), "", 1,
-                        "nobody has heard it since " + muster::toString(last)};
+  wire::Symptom symptom{std::string(kSymptom), "", 1, "no report since " + muster::toString(last)};
   json rows = json::array();
   for (auto& row : before ? rowsOf(*before) : json::array()) {
     if (!isSilence(row))
@@ -71,13 +71,13 @@ Result<std::optional<Fact>> Silence::silent(const NodeName& node) {
     else if (auto text = textOf(row, "text"); !text.empty())
       symptom.text = std::move(text);  // an earlier process has noticed it first
   }
-  const auto verdict = judge(symptom, 0, cluster_.monitor.symptoms);
+  const auto assessment = assess(symptom, 0, cluster_.monitor.symptoms);
   const json row = {{"symptom", symptom.id},
                     {"device", ""},
                     {"count", 1},
                     {"text", symptom.text},
-                    {"advice", verdict.advice},
-                    {"action", toString(verdict.action)}};
+                    {"advice", assessment.advice},
+                    {"action", toString(assessment.action)}};
   rows.insert(rows.begin(), row);
   Fact fact{subject,
             facet,
@@ -85,16 +85,16 @@ Result<std::optional<Fact>> Silence::silent(const NodeName& node) {
             clock_.now(),
             "agent " + node.str(),
             canonical({{"symptoms", std::move(rows)}})};
-  if (verdict.action != HealthAction::Watch)
-    fact.value = fmt::format("{}:{}", toString(verdict.action), kSymptom);
+  if (assessment.action != HealthAction::Watch)
+    fact.value = fmt::format("{}:{}", toString(assessment.action), kSymptom);
   return std::optional(std::move(fact));
 }
 
-std::string silenceIn(const Fact& fact) {
+std::string silenceText(const Fact& fact) {
   if (fact.value != kHealthy || fact.evidence.find(kSymptom) == std::string::npos) return {};
   for (const auto& row : rowsOf(fact))
     if (isSilence(row))
-      return fmt::format("its agent is silent, so its health is not known: {}",
+      return fmt::format("its agent does not report, so its health is not known: {}",
                          textOf(row, "text"));
   return {};
 }

@@ -13,15 +13,15 @@
 
 namespace muster::monitor {
 
-inline constexpr std::chrono::minutes kSilentTooLong{
+inline constexpr std::chrono::minutes kAgentSilentAfter{
     5};  ///< since its last report; agents call every few seconds, and may be restarted
 /// An agent that this process has never heard has so long to dial in, whatever the store knows of
 /// its last report.
-inline constexpr std::chrono::minutes kListenFirst{2};
+inline constexpr std::chrono::minutes kAgentStartupGrace{2};
 
-class Silence {
+class AgentLiveness {
  public:
-  Silence(const inventory::Cluster& cluster, lifecycle::Store& store, Clock& clock)
+  AgentLiveness(const inventory::Cluster& cluster, lifecycle::Store& store, Clock& clock)
       : cluster_(cluster), store_(store), clock_(clock) {}
 
   void heard(const NodeName& node) {
@@ -29,11 +29,11 @@ class Silence {
     heard_.insert(node);
   }
   /// Its agent is not there now. Time counts from its last report, by the facts of the store where
-  /// this process has not heard it: another shift of keep does not begin it anew. Answers the fact
-  /// health.system where that has been so for too long and the node takes jobs, by the facts as
-  /// last stored; what the fact has told before stays in it. Nothing where the node is known to be
-  /// sick. Errors: of the store
-  Result<std::optional<lifecycle::Fact>> silent(const NodeName& node);
+  /// this process has not heard it: another shift of the monitor does not begin it anew. Answers
+  /// the fact health.system where that has been so for too long and the node takes jobs, by the
+  /// facts as last stored; what the fact has told before stays in it. Nothing where the node is
+  /// known to be sick. Errors: of the store
+  Result<std::optional<lifecycle::Fact>> factWhenSilent(const NodeName& node);
 
  private:
   struct Since {
@@ -49,6 +49,6 @@ class Silence {
 
 /// What a fact health.system says of an agent that has fallen silent, where it is only watched;
 /// empty: nothing.
-std::string silenceIn(const lifecycle::Fact& fact);
+std::string silenceText(const lifecycle::Fact& fact);
 
 }  // namespace muster::monitor

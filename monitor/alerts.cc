@@ -17,8 +17,8 @@ const FacetName kSystemFacet(std::string(kHealthPrefix) + "system"), kSilenceFac
 }  // namespace
 
 /// Says what is wrong with a node once, with its evidence; again only when it is something else.
-Result<void> Tells::raise(const Decision& decision) {
-  for (const auto* list : {&decision.drain, &decision.held_back})
+Result<void> AlertPublisher::raise(const Decision& decision) {
+  for (const auto* list : {&decision.drain, &decision.suppressed})
     for (const auto& exclusion : *list) {
       if (exclusion.facet.facet.str() == kQuarantineFacet) continue;  // its own list has said it
       auto [known, is_new] = raised_.try_emplace(exclusion.facet, exclusion.reason);
@@ -29,7 +29,7 @@ Result<void> Tells::raise(const Decision& decision) {
           exclusion.facet.facet.str() == kCertificateFacet ? Severity::Warning : Severity::Error;
       const Finding finding{
           exclusion.facet,      severity,     exclusion.reason, exclusion.evidence,
-          exclusion.what_to_do, clock_.now(), kKeepSource};
+          exclusion.what_to_do, clock_.now(), kMonitorSource};
       auto raised = cleared ? store_.addFinding(finding) : cleared;
       if (raised) continue;
       raised_.erase(exclusion.facet);  // another controller works on the node: said when it has let
@@ -41,18 +41,19 @@ Result<void> Tells::raise(const Decision& decision) {
 
 /// A health fact that is well again ends its findings, whoever raised them; certificates' end when
 /// the gates are passed, by the engine.
-Result<void> Tells::clearWhatIsOver(const Seen& seen, const Breakers& breakers) {
+Result<void> AlertPublisher::clearResolved(const FleetSnapshot& snapshot,
+                                           const Breakers& breakers) {
   TRY(findings, store_.findings(nullptr));
   TRY(over, breakers.over(findings));
   for (const auto& finding : findings)
     if (finding.facet.facet.str().starts_with(kHealthPrefix) &&
-        seen.facts.value(finding.facet.subject, finding.facet.facet) == kHealthy)
+        snapshot.facts.value(finding.facet.subject, finding.facet.facet) == kHealthy)
       over.insert(finding.facet);
-  TRY_OK(sayWhoIsSilent(seen, findings));
+  TRY_OK(warnOfSilentAgents(snapshot, findings));
   // What was said and is over is news when it comes back, also where the engine has cleared the
   // finding at the end of the repair.
-  std::erase_if(raised_, [&seen](const auto& entry) {
-    const auto value = seen.facts.value(entry.first.subject, entry.first.facet).value_or("");
+  std::erase_if(raised_, [&snapshot](const auto& entry) {
+    const auto value = snapshot.facts.value(entry.first.subject, entry.first.facet).value_or("");
     return value == kHealthy ||
            (entry.first.facet.str() == kCertificateFacet && value.starts_with(kValid));
   });
@@ -67,22 +68,23 @@ Result<void> Tells::clearWhatIsOver(const Seen& seen, const Breakers& breakers) 
 
 /// A warning about each agent that is only watched for its silence, until it calls again. Health's
 /// own findings would be over at once: the node counts as well.
-Result<void> Tells::sayWhoIsSilent(const Seen& seen, const std::vector<Finding>& findings) {
+Result<void> AlertPublisher::warnOfSilentAgents(const FleetSnapshot& snapshot,
+                                                const std::vector<Finding>& findings) {
   std::map<FacetRef, std::string> now;
-  for (const auto& [facet, fact] : seen.facts.all())
+  for (const auto& [facet, fact] : snapshot.facts.all())
     if (facet.facet == kSystemFacet)
-      if (auto text = silenceIn(fact); !text.empty())
+      if (auto text = silenceText(fact); !text.empty())
         now.emplace(FacetRef{facet.subject, kSilenceFacet}, std::move(text));
   for (const auto& finding : findings) {
     if (finding.facet.facet != kSilenceFacet || now.erase(finding.facet) > 0) continue;
     const auto cleared = store_.clearFindings(finding.facet);
-    if (cleared) note(finding.facet.subject, "its agent is heard again");
+    if (cleared) note(finding.facet.subject, "its agent reports again");
     if (!cleared && cleared.error().code() != ErrorCode::Conflict) return cleared;
   }
   for (const auto& [facet, text] : now) {
     const auto raised = store_.addFinding({facet, Severity::Warning, text, "",
                                            "start muster-agent on the node, or look at its network",
-                                           clock_.now(), kKeepSource});
+                                           clock_.now(), kMonitorSource});
     if (raised) note(facet.subject, text);
     if (!raised && raised.error().code() != ErrorCode::Conflict)
       return raised;  // said when the other controller has let go
@@ -90,19 +92,19 @@ Result<void> Tells::sayWhoIsSilent(const Seen& seen, const std::vector<Finding>&
   return {};
 }
 
-void Tells::waiting(const std::map<NodeName, std::string>& words) {
+void AlertPublisher::waiting(const std::map<NodeName, std::string>& words) {
   for (const auto& [node, text] : words)
     if (const auto told = waiting_.find(node); told == waiting_.end() || told->second != text)
       note(Subject(node), text);
   waiting_ = words;
 }
 
-void Tells::note(const Subject& subject, std::string text) {
+void AlertPublisher::note(const Subject& subject, std::string text) {
   Event event{0, clock_.now(), EventKind::Note, subject, "", std::move(text)};
   if (auto sequence = store_.addEvent(event); sequence)
     event.sequence = *sequence;
   else
-    logWarning("keep", "an event could not be stored: {}", sequence.error().str());
+    logWarning("monitor", "an event could not be stored: {}", sequence.error().str());
   if (sink_) sink_(event);
 }
 

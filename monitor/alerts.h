@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What keep tells people of nodes: findings, raised once and cleared when they are over, and notes.
+// What the monitor tells people of nodes: findings, raised once and cleared when they are over, and
+// notes.
 #pragma once
 
 #include "monitor/breakers.h"
@@ -10,19 +11,20 @@
 
 namespace muster::monitor {
 
-class Tells {
+class AlertPublisher {
  public:
-  Tells(lifecycle::Store& store, Clock& clock, lifecycle::EventSink sink,
-        std::map<NodeName, std::string>& waiting)
+  AlertPublisher(lifecycle::Store& store, Clock& clock, lifecycle::EventSink sink,
+                 std::map<NodeName, std::string>& waiting)
       : store_(store), clock_(clock), sink_(std::move(sink)), waiting_(waiting) {}
 
   Result<void> raise(const Decision& decision);
-  Result<void> clearWhatIsOver(const Seen& seen, const Breakers& breakers);
+  Result<void> clearResolved(const FleetSnapshot& snapshot, const Breakers& breakers);
   /// What is not done on a node, and why: an event of each, until the words change.
   void waiting(const std::map<NodeName, std::string>& words);
 
  private:
-  Result<void> sayWhoIsSilent(const Seen& seen, const std::vector<lifecycle::Finding>& findings);
+  Result<void> warnOfSilentAgents(const FleetSnapshot& snapshot,
+                                  const std::vector<lifecycle::Finding>& findings);
   void note(const lifecycle::Subject& subject, std::string text);
 
   lifecycle::Store& store_;

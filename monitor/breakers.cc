@@ -12,11 +12,12 @@ namespace {
 using namespace lifecycle;
 using nlohmann::json;
 
-constexpr const char* kKey = "keep.breakers";
-constexpr std::string_view kFacetPrefix = "keep.breaker.";
+constexpr const char* kKey = "monitor.breakers";
+constexpr std::string_view kFacetPrefix = "monitor.breaker.";
 constexpr int kMaxTries = 16;
-constexpr std::size_t kLastWords = 16;  ///< events among which one that was killed has left its own
-constexpr std::string_view kShout = "CIRCUIT BREAKER: ";
+constexpr std::size_t kLastEvents =
+    16;  ///< events among which one that was killed has left its own
+constexpr std::string_view kBreakerPrefix = "CIRCUIT BREAKER: ";
 constexpr std::string_view kAdvice =
     "look at what these nodes have in common (an edited inventory, a driver, a power feed); then "
     "`muster monitor --acknowledge --reason TEXT`: "
@@ -27,15 +28,14 @@ Result<BreakerStates> parse(const std::optional<std::string>& text) {
   if (!text || text->empty()) return out;
   const auto all = jsonOrNone(*text, kKeptJson);
   if (!all.is_object())
-    return fail(ErrorCode::Corrupt, "the state of keep's circuit breakers in the store is damaged");
+    return fail(ErrorCode::Corrupt, "the state of the circuit breakers in the store is damaged");
   for (const auto& [pool, value] : all.items()) {
     const auto nodes = value.is_object() ? value.value("nodes", json::array()) : json();
     if (!nodes.is_array())
-      return fail(ErrorCode::Corrupt,
-                  "the state of keep's circuit breakers in the store is damaged");
+      return fail(ErrorCode::Corrupt, "the state of the circuit breakers in the store is damaged");
     auto& state = out[pool];
     state.open = value.value("open", true);
-    state.told = value.value("told", true);
+    state.published = value.value("told", true);
     for (const auto& node : nodes)
       if (node.is_string()) state.nodes.insert(NodeName(node.get<std::string>()));
   }
@@ -47,7 +47,7 @@ std::string print(const BreakerStates& states) {
   for (const auto& [pool, state] : states) {
     json nodes = json::array();
     for (const auto& node : state.nodes) nodes.push_back(node.str());
-    all[pool] = {{"open", state.open}, {"nodes", std::move(nodes)}, {"told", state.told}};
+    all[pool] = {{"open", state.open}, {"nodes", std::move(nodes)}, {"told", state.published}};
   }
   return canonical(all);
 }
@@ -72,31 +72,31 @@ Result<void> Breakers::update(const std::function<bool(BreakerStates&)>& change)
     if (done) return {};
   }
   return fail(ErrorCode::Unavailable,
-              "the state of keep's circuit breakers is changed by somebody else all the time");
+              "other processes keep changing the state of the circuit breakers");
 }
 
 Result<void> Breakers::trip(const Trip& trip, WallTime at) {
-  bool told = false;
+  bool published = false;
   TRY_OK(update([&](BreakerStates& states) {
     auto& state = states[trip.pool];
     const auto before = std::exchange(state, BreakerState{true, trip.nodes, false});
     if (before.open) {
       state.nodes.insert(before.nodes.begin(), before.nodes.end());
-      state.told = before.told;
+      state.published = before.published;
     }
-    told = state.told;
+    published = state.published;
     return before != state;
   }));
-  if (!told) TRY_OK(tell(trip, at));
+  if (!published) TRY_OK(publish(trip, at));
   return raise(trip, at);
 }
 
 /// One that was killed between the trip and its event has not told it; one that was killed right
 /// after the event has not noted that.
-Result<void> Breakers::tell(const Trip& trip, WallTime at) {
+Result<void> Breakers::publish(const Trip& trip, WallTime at) {
   const auto cluster = Subject::cluster();
-  const auto text = std::string(kShout) + trip.text();
-  TRY(events, store_.lastEvents(kLastWords, &cluster));
+  const auto text = std::string(kBreakerPrefix) + trip.text();
+  TRY(events, store_.lastEvents(kLastEvents, &cluster));
   const bool is_said = std::any_of(events.begin(), events.end(),
                                    [&](const Event& event) { return event.text == text; });
   if (!is_said)
@@ -104,7 +104,7 @@ Result<void> Breakers::tell(const Trip& trip, WallTime at) {
         !said)
       return fail(said.error());
   return update(
-      [&trip](BreakerStates& states) { return !std::exchange(states[trip.pool].told, true); });
+      [&trip](BreakerStates& states) { return !std::exchange(states[trip.pool].published, true); });
 }
 
 /// Once, and also where an earlier look could not: another controller may have worked on the
@@ -123,7 +123,7 @@ Result<void> Breakers::raise(const Trip& trip, WallTime at) {
                                    {"of", trip.of},
                                    {"allowed", trip.allowed}});
   const auto raised = store_.addFinding(
-      {facet, Severity::Error, trip.text(), evidence, std::string(kAdvice), at, kKeepSource});
+      {facet, Severity::Error, trip.text(), evidence, std::string(kAdvice), at, kMonitorSource});
   return raised || raised.error().code() == ErrorCode::Conflict ? Result<void>() : raised;
 }
 
@@ -146,7 +146,7 @@ Result<BreakerStates> Breakers::acknowledge(const std::string& who, const std::s
     (void)sequence;
     const auto cleared = store_.clearFindings(breakerFacet(pool));
     if (!cleared && cleared.error().code() != ErrorCode::Conflict)
-      return fail(cleared.error());  // keep clears it when the cluster is free
+      return fail(cleared.error());  // the monitor clears it when the cluster is free
   }
   return said;
 }
@@ -163,7 +163,7 @@ Result<std::set<FacetRef>> Breakers::over(const std::vector<Finding>& findings) 
   return out;
 }
 
-Result<void> Breakers::forgetTheWell(const std::set<NodeName>& in_trouble) {
+Result<void> Breakers::forgetHealthy(const std::set<NodeName>& in_trouble) {
   return update([&in_trouble](BreakerStates& states) {
     bool changed = false;
     for (auto it = states.begin(); it != states.end();) {

@@ -23,16 +23,16 @@ class Breakers {
   /// Of the findings, those of breakers that are no longer open.
   Result<std::set<lifecycle::FacetRef>> over(const std::vector<lifecycle::Finding>& findings) const;
   /// Nodes that are well again need no permission any more.
-  Result<void> forgetTheWell(const std::set<NodeName>& in_trouble);
+  Result<void> forgetHealthy(const std::set<NodeName>& in_trouble);
 
  private:
-  Result<void> tell(const Trip& trip, WallTime at);
+  Result<void> publish(const Trip& trip, WallTime at);
   Result<void> raise(const Trip& trip, WallTime at);
   Result<void> update(const std::function<bool(BreakerStates&)>& change);
   lifecycle::Store& store_;
 };
 
-/// The finding's place: "keep.breaker" of the cluster, with the pool's name behind.
+/// The finding's place: "monitor.breaker" of the cluster, with the pool's name behind.
 lifecycle::FacetRef breakerFacet(const std::string& pool);
 
 }  // namespace muster::monitor

@@ -41,7 +41,7 @@ std::optional<Exclusion> byQuarantine(const Subject& subject, const FactSet& fac
   Exclusion out;
   out.facet = {subject, fact->facet};
   out.reason = "it is in quarantine: " + textOf(evidenceOf(*fact), "reason");
-  out.what_to_do = liftAdvice(subject.node());
+  out.what_to_do = quarantineRemoveAdvice(subject.node());
   return out;
 }
 
@@ -59,7 +59,7 @@ std::optional<Exclusion> byHealth(const inventory::Cluster& cluster, const Subje
         action == toString(HealthAction::Reset) || action == toString(HealthAction::Reboot);
     const bool hold = action == toString(HealthAction::Quarantine) ||
                       action == toString(HealthAction::Rma) || (repairable && in_vain);
-    if (out && (out->hold || !hold)) continue;
+    if (out && (out->quarantine || !hold)) continue;
     Exclusion found;
     found.facet = {subject, fact.facet};
     found.reason =
@@ -69,7 +69,7 @@ std::optional<Exclusion> byHealth(const inventory::Cluster& cluster, const Subje
     const auto rows = evidenceOf(fact).value("symptoms", json::array());
     if (rows.is_array() && !rows.empty() && rows.front().is_object())
       found.what_to_do = textOf(rows.front(), "advice");
-    found.hold = hold;
+    found.quarantine = hold;
     out = std::move(found);
   }
   return out;
@@ -97,7 +97,7 @@ std::optional<Exclusion> byCertificate(const inventory::Cluster& cluster, const 
 
 struct PoolCount {
   int working = 0;  ///< take jobs now
-  int taken = 0;    ///< were taken out by keep and are not back
+  int taken = 0;    ///< were taken out by the monitor and are not back
   std::vector<Exclusion> fresh, ordered;
 };
 
@@ -116,8 +116,9 @@ Trip tripOf(const std::string& pool, const PoolCount& count, const std::vector<E
 
 std::string Trip::text() const {
   return fmt::format(
-      "{} of the {} nodes of pool {} would be out, {} may be without a person: nothing more is "
-      "drained there; {}",
+      "{} of the {} nodes of pool {} would be drained, the limit without an operator is {}: no "
+      "more "
+      "nodes are drained there; {}",
       would_be_out, of, pool, allowed, fmt::join(reasons, "; "));
 }
 
@@ -125,8 +126,8 @@ bool isAboutCertificate(std::string_view reason) {
   return reason.starts_with(kNoCertificate) || reason.starts_with(kVoidCertificate);
 }
 
-std::optional<Exclusion> sick(const inventory::Cluster& cluster, const inventory::Node& node,
-                              const FactSet& facts) {
+std::optional<Exclusion> unhealthy(const inventory::Cluster& cluster, const inventory::Node& node,
+                                   const FactSet& facts) {
   const Subject subject(node.name);
   auto out = byQuarantine(subject, facts);
   if (!out) out = byHealth(cluster, subject, facts);
@@ -135,7 +136,7 @@ std::optional<Exclusion> sick(const inventory::Cluster& cluster, const inventory
 
 std::optional<Exclusion> excluded(const inventory::Cluster& cluster, const inventory::Node& node,
                                   const FactSet& facts) {
-  auto out = sick(cluster, node, facts);
+  auto out = unhealthy(cluster, node, facts);
   if (!out) out = byCertificate(cluster, Subject(node.name), facts);
   if (!out) return std::nullopt;
   out->node = node.name;
@@ -170,7 +171,7 @@ Decision decide(const inventory::Cluster& cluster, const FactSet& facts,
     if (!exclusion) continue;
     out.in_trouble.insert(node.name);
     exclusion->ordered = ordered;
-    if (!takes && exclusion->hold) out.hold.push_back(*exclusion);
+    if (!takes && exclusion->quarantine) out.quarantine.push_back(*exclusion);
     if (takes && ours)
       count.ordered.push_back(std::move(*exclusion));
     else if (takes && !ordered)  // somebody else's drain is somebody else's to finish
@@ -189,7 +190,7 @@ Decision decide(const inventory::Cluster& cluster, const FactSet& facts,
     const int would_be_out = count.taken + static_cast<int>(asked.size());
     if (!asked.empty() && (said.open || would_be_out > allowed)) {
       out.trips.push_back(tripOf(pool, count, asked, would_be_out, allowed));
-      std::move(asked.begin(), asked.end(), std::back_inserter(out.held_back));
+      std::move(asked.begin(), asked.end(), std::back_inserter(out.suppressed));
       asked.clear();
     }
     std::move(count.ordered.begin(), count.ordered.end(), std::back_inserter(out.drain));

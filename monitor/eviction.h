@@ -15,8 +15,8 @@
 
 namespace muster::monitor {
 
-/// Begins the reason of every drain that keep orders; the pool shows it, so it is known again after
-/// a restart.
+/// Begins the reason of every drain that the monitor orders; the pool shows it, so it is known
+/// again after a restart.
 inline constexpr std::string_view kAdmission = "admission: ";
 
 /// A node that may not take jobs, and why.
@@ -27,8 +27,8 @@ struct Exclusion {
   std::string reason;         ///< "its certificate expired at …"
   std::string evidence;
   std::string what_to_do;
-  bool hold = false;     ///< goes into quarantine
-  bool ordered = false;  ///< its pool has been told already; only its jobs are waited for
+  bool quarantine = false;  ///< goes into quarantine
+  bool ordered = false;     ///< its pool has been told already; only its jobs are waited for
 };
 
 /// More of a pool would be out than the policy lets go without a person.
@@ -42,9 +42,9 @@ struct Trip {
 };
 
 struct Decision {
-  std::vector<Exclusion> drain;      ///< to be drained, or still draining
-  std::vector<Exclusion> held_back;  ///< as bad, but the breaker of their pool is open
-  std::vector<Exclusion> hold;       ///< take no jobs, and go into quarantine
+  std::vector<Exclusion> drain;       ///< to be drained, or still draining
+  std::vector<Exclusion> suppressed;  ///< as bad, but the breaker of their pool is open
+  std::vector<Exclusion> quarantine;  ///< take no jobs, and go into quarantine
   std::vector<Trip> trips;
   std::set<NodeName> in_trouble;  ///< all that may not take jobs, whether they do or not
   std::set<NodeName> unknown;     ///< their pool could not be read: nothing is concluded
@@ -54,16 +54,16 @@ struct Decision {
 struct BreakerState {
   bool open = false;  ///< tripped, and not acknowledged
   std::set<NodeName>
-      nodes;          ///< held back when it tripped; after the acknowledgement: may be drained
-  bool told = false;  ///< its event is in the log
+      nodes;               ///< held back when it tripped; after the acknowledgement: may be drained
+  bool published = false;  ///< its event is in the log
   friend bool operator==(const BreakerState&, const BreakerState&) = default;
 };
 using BreakerStates = std::map<std::string, BreakerState>;
 
 /// Why it may not by quarantine or health alone.
-std::optional<Exclusion> sick(const inventory::Cluster& cluster, const inventory::Node& node,
-                              const lifecycle::FactSet& facts);
-/// Whether a reason of keep's (without its prefix) speaks of the certificate.
+std::optional<Exclusion> unhealthy(const inventory::Cluster& cluster, const inventory::Node& node,
+                                   const lifecycle::FactSet& facts);
+/// Whether a reason of the monitor's (without its prefix) speaks of the certificate.
 bool isAboutCertificate(std::string_view reason);
 
 /// Why this node may not take jobs by what is known of it; nothing: it may. Fails closed on a

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "monitor/fleet_poll.h"
 
-#include "base/async/coordinate.h"
+#include "base/async/await_all.h"
 #include "base/async/deadline.h"
 #include "base/log.h"
 #include "lifecycle/executor/exception_boundary.h"
@@ -12,12 +12,12 @@ namespace {
 
 using namespace lifecycle;
 
-constexpr std::chrono::seconds kLookDeadline{
+constexpr std::chrono::seconds kPollDeadline{
     30};  ///< for one phase and node; a minute is all there is
 
 }  // namespace
 
-LightLook::LightLook(const inventory::Cluster& cluster, Phases phases, Store& store, Clock& clock,
+FleetPoll::FleetPoll(const inventory::Cluster& cluster, Phases phases, Store& store, Clock& clock,
                      EventSink sink)
     : cluster_(cluster),
       phases_(std::move(phases)),
@@ -25,53 +25,55 @@ LightLook::LightLook(const inventory::Cluster& cluster, Phases phases, Store& st
       clock_(clock),
       sink_(std::move(sink)) {}
 
-Async<Seen> LightLook::all() {
+Async<FleetSnapshot> FleetPoll::poll() {
   if (!primed_) {
     CO_TRY(known, store_.facts());
     stored_ = std::move(known);
     primed_ = true;
   }
-  Seen seen;
+  FleetSnapshot snapshot;
   for (Phase* phase : phases_) {
-    co_await readAll(phase, seen);
+    co_await readAll(phase, snapshot);
   }
-  carryOver(seen);
-  CO_TRY_OK(keep(seen));
-  say(seen.troubles);
-  co_return std::move(seen);
+  carryOver(snapshot);
+  CO_TRY_OK(store(snapshot));
+  reportTroubles(snapshot.troubles);
+  co_return std::move(snapshot);
 }
 
 /// All nodes at once, so that a phase can ask its other side for all of them in one go.
-Task<void> LightLook::readAll(Phase* phase, Seen& seen) {
+Task<void> FleetPoll::readAll(Phase* phase, FleetSnapshot& snapshot) {
   std::vector<Task<void>> reads;
   reads.reserve(cluster_.nodes.size());
-  for (const auto& node : cluster_.nodes) reads.push_back(readOne(phase, Subject(node.name), seen));
-  co_await awaitAll(std::move(reads));
+  for (const auto& node : cluster_.nodes)
+    reads.push_back(readOne(phase, Subject(node.name), snapshot));
+  co_await async::awaitAll(std::move(reads));
 }
 
-Task<void> LightLook::readOne(Phase* phase, Subject subject, Seen& seen) {
-  auto work = contained(std::string(phase->name()), phase->observe(subject));
-  auto facts = co_await withDeadline(clock_, kLookDeadline, "looking", std::move(work));
+Task<void> FleetPoll::readOne(Phase* phase, Subject subject, FleetSnapshot& snapshot) {
+  auto work = catchExceptions(std::string(phase->name()), phase->observe(subject));
+  auto facts = co_await withDeadline(clock_, kPollDeadline, "looking", std::move(work));
   if (!facts) {
-    seen.troubles.emplace(fmt::format("{}: {}", phase->name(), facts.error().str()), subject.str());
+    snapshot.troubles.emplace(fmt::format("{}: {}", phase->name(), facts.error().str()),
+                              subject.str());
     co_return;
   }
   for (auto& fact : *facts)
-    if (!fact.value.empty()) seen.facts.put(std::move(fact));
+    if (!fact.value.empty()) snapshot.facts.put(std::move(fact));
 }
 
 /// A node whose agent has fallen silent is no healthier than it was when it was last heard.
-void LightLook::carryOver(Seen& seen) const {
+void FleetPoll::carryOver(FleetSnapshot& snapshot) const {
   for (const auto& [facet, fact] : stored_.all())
     if (facet.facet.str().starts_with(kHealthPrefix) &&
-        !seen.facts.find(facet.subject, facet.facet))
-      seen.facts.put(fact);
+        !snapshot.facts.find(facet.subject, facet.facet))
+      snapshot.facts.put(fact);
 }
 
-Result<void> LightLook::keep(const Seen& seen) {
+Result<void> FleetPoll::store(const FleetSnapshot& snapshot) {
   std::vector<Fact> batch;
   std::map<Subject, std::string> changes;
-  for (const auto& [facet, fact] : seen.facts.all()) {
+  for (const auto& [facet, fact] : snapshot.facts.all()) {
     const auto* before = stored_.find(facet.subject, facet.facet);
     const bool changed = !before || before->value != fact.value;
     if (changed) {
@@ -80,36 +82,38 @@ Result<void> LightLook::keep(const Seen& seen) {
                            before ? "'" + before->value + "' → " : "", fact.value);
     }
     if (changed || before->evidence != fact.evidence ||
-        before->observed_at + kStoreAnyway <= fact.observed_at || doubted_.contains(facet.subject))
+        before->observed_at + kStoreUnchangedAfter <= fact.observed_at ||
+        invalidated_.contains(facet.subject))
       batch.push_back(fact);
   }
   if (!batch.empty()) TRY_OK(store_.putFacts(batch));
-  doubted_.clear();
+  invalidated_.clear();
   for (auto& fact : batch) stored_.put(std::move(fact));
   for (auto& [subject, words] : changes) emit(subject, std::move(words), EventKind::Observed);
   return {};
 }
 
-void LightLook::say(const std::map<std::string, std::string>& troubles) {
+void FleetPoll::reportTroubles(const std::map<std::string, std::string>& troubles) {
   std::set<std::string> now;
   for (const auto& [trouble, node] : troubles) {
     now.insert(trouble);
-    if (!said_.contains(trouble))
+    if (!reported_.contains(trouble))
       emit(Subject::cluster(),
-           fmt::format("keep could not look, first at {}: {}; it tries again", node, trouble),
+           fmt::format("the monitor could not read all facts, first of {}: {}; it tries again",
+                       node, trouble),
            EventKind::Note);
   }
-  for (const auto& trouble : said_)
+  for (const auto& trouble : reported_)
     if (!now.contains(trouble)) emit(Subject::cluster(), "over: " + trouble, EventKind::Note);
-  said_ = std::move(now);
+  reported_ = std::move(now);
 }
 
-void LightLook::emit(const Subject& subject, std::string text, EventKind kind) {
+void FleetPoll::emit(const Subject& subject, std::string text, EventKind kind) {
   Event event{0, clock_.now(), kind, subject, "", std::move(text)};
   if (auto sequence = store_.addEvent(event); sequence)
     event.sequence = *sequence;
   else
-    logWarning("keep", "an event could not be stored: {}", sequence.error().str());
+    logWarning("monitor", "an event could not be stored: {}", sequence.error().str());
   if (sink_) sink_(event);
 }
 

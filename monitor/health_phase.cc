@@ -31,9 +31,9 @@ constexpr std::string_view kGpuReset =
 constexpr std::chrono::milliseconds kBootPoll{5'000};
 constexpr std::size_t kNamedSymptoms = 4;  ///< in a fact's value; all of them are in its evidence
 
-struct Judged {
+struct AssessedSymptom {
   Symptom symptom;
-  Verdict verdict;
+  SymptomAssessment assessment;
 };
 
 bool needsReboot(std::string_view action) {
@@ -42,7 +42,7 @@ bool needsReboot(std::string_view action) {
 
 /// Whether all that is wrong is that the agent cannot watch something. Before its driver is
 /// installed that is so of every GPU, so a plan asks nothing of it: gates fail by themselves where
-/// NVML does not answer, and keep drains a node that stays out of sight.
+/// NVML does not answer, and the monitor drains a node that stays out of sight.
 bool isOnlyBlind(std::string_view symptoms) {
   bool any = false;
   while (!symptoms.empty()) {
@@ -61,13 +61,13 @@ FacetName facetOf(std::string_view group) {
 class HealthPhase final : public Phase {
  public:
   HealthPhase(const inventory::Cluster& cluster, gateway::AgentGateway& agents, Store& store,
-              Clock& clock, RestartBegins restart_begins)
+              Clock& clock, RestartCallback on_restart)
       : cluster_(cluster),
         agents_(agents),
         store_(store),
         clock_(clock),
-        silence_(cluster, store, clock),
-        ear_(std::move(restart_begins)) {}
+        liveness_(cluster, store, clock),
+        restart_notifier_(std::move(on_restart)) {}
 
   std::string_view name() const override { return "health"; }
   std::vector<Goal> goals(const inventory::Cluster& cluster, const Subject& subject,
@@ -78,10 +78,11 @@ class HealthPhase final : public Phase {
 
  private:
   Result<std::vector<Fact>> look(const Subject& subject);
-  Result<std::vector<Judged>> judgeAll(const inventory::Node& node,
-                                       const gateway::AgentState& state, HealthHistory& history);
+  Result<std::vector<AssessedSymptom>> assessAll(const inventory::Node& node,
+                                                 const gateway::AgentState& state,
+                                                 HealthHistory& history);
   Fact factOf(const inventory::Node& node, const gateway::AgentState& state, std::string_view group,
-              const std::vector<Judged>& all) const;
+              const std::vector<AssessedSymptom>& all) const;
   Goal goalOf(const Subject& subject, const Fact& fact, const inventory::MonitorPolicy& policy,
               int reboots) const;
   std::vector<std::string> resettable(const Action& action, const FactSet& facts,
@@ -95,8 +96,8 @@ class HealthPhase final : public Phase {
   gateway::AgentGateway& agents_;
   Store& store_;
   Clock& clock_;
-  Silence silence_;
-  RestartNotifier ear_;
+  AgentLiveness liveness_;
+  RestartNotifier restart_notifier_;
 };
 
 /// What must be there and cannot be watched is a symptom of its own.
@@ -115,42 +116,44 @@ std::vector<Symptom> withBlindness(const wire::HealthReport& report,
   return out;
 }
 
-Result<std::vector<Judged>> HealthPhase::judgeAll(const inventory::Node& node,
-                                                  const gateway::AgentState& state,
-                                                  HealthHistory& history) {
-  std::vector<Judged> out;
+Result<std::vector<AssessedSymptom>> HealthPhase::assessAll(const inventory::Node& node,
+                                                            const gateway::AgentState& state,
+                                                            HealthHistory& history) {
+  std::vector<AssessedSymptom> out;
   bool news = false;
   for (auto& symptom : withBlindness(*state.health, cluster_.profileOf(node))) {
     const auto key = symptom.id + "@" + symptom.device;
     const auto life = state.boot_id + (history.knowsGpuReset(state.boot_id)
                                            ? "+reset"
                                            : "");  // what comes back after a reset came back
-    auto verdict = judge(symptom, history.bootsBefore(key, life), cluster_.monitor.symptoms);
-    if (verdict.action >= HealthAction::Reset) news = history.see(key, life, clock_.now()) || news;
-    out.push_back({std::move(symptom), std::move(verdict)});
+    auto assessment = assess(symptom, history.bootsBefore(key, life), cluster_.monitor.symptoms);
+    if (assessment.action >= HealthAction::Reset)
+      news = history.see(key, life, clock_.now()) || news;
+    out.push_back({std::move(symptom), std::move(assessment)});
   }
   if (news) TRY_OK(history.write(store_, node.name));
   // The strongest first, then by name: equal reports give equal facts.
-  std::sort(out.begin(), out.end(), [](const Judged& a, const Judged& b) {
-    if (a.verdict.action != b.verdict.action) return a.verdict.action > b.verdict.action;
+  std::sort(out.begin(), out.end(), [](const AssessedSymptom& a, const AssessedSymptom& b) {
+    if (a.assessment.action != b.assessment.action)
+      return a.assessment.action > b.assessment.action;
     return std::tie(a.symptom.id, a.symptom.device) < std::tie(b.symptom.id, b.symptom.device);
   });
   return out;
 }
 
 Fact HealthPhase::factOf(const inventory::Node& node, const gateway::AgentState& state,
-                         std::string_view group, const std::vector<Judged>& all) const {
+                         std::string_view group, const std::vector<AssessedSymptom>& all) const {
   std::vector<std::string> named;
   auto strongest = HealthAction::Watch;
   nlohmann::json rows = nlohmann::json::array();
-  for (const auto& [symptom, verdict] : all) {
+  for (const auto& [symptom, assessment] : all) {
     if (groupOf(symptom.id) != group) continue;
-    strongest = std::max(strongest, verdict.action);
-    if (verdict.action != HealthAction::Watch)
+    strongest = std::max(strongest, assessment.action);
+    if (assessment.action != HealthAction::Watch)
       named.push_back(symptom.device.empty() ? symptom.id : symptom.id + "@" + symptom.device);
-    nlohmann::json row = {{"symptom", symptom.id},    {"device", symptom.device},
-                          {"count", symptom.count},   {"text", symptom.text},
-                          {"advice", verdict.advice}, {"action", toString(verdict.action)}};
+    nlohmann::json row = {{"symptom", symptom.id},       {"device", symptom.device},
+                          {"count", symptom.count},      {"text", symptom.text},
+                          {"advice", assessment.advice}, {"action", toString(assessment.action)}};
     for (const auto& gpu : state.hardware.gpus)
       if (!symptom.device.empty() && gpu.pci.ends_with(symptom.device)) row["serial"] = gpu.serial;
     rows.push_back(std::move(row));
@@ -184,18 +187,18 @@ Result<std::vector<Fact>> HealthPhase::look(const Subject& subject) {
                         : ""});
   const auto state = agents_.state(node->name);
   if (!state) {
-    TRY(unheard, silence_.silent(node->name));
+    TRY(unheard, liveness_.factWhenSilent(node->name));
     if (unheard) facts.push_back(std::move(*unheard));
     return facts;
   }
-  silence_.heard(node->name);
+  liveness_.heard(node->name);
   if (state->mode != wire::Mode::Disk || !state->health) return facts;
   TRY(history, HealthHistory::read(store_, node->name, clock_.now()));
-  TRY(all, judgeAll(*node, *state, history));
+  TRY(all, assessAll(*node, *state, history));
   for (const auto group : kGroups) {
     facts.push_back(factOf(*node, *state, group, all));
     if (facts.back().value != kHealthy && !isOnlyBlind(symptomsOf(facts.back())))
-      TRY_OK(keepKernelLog(agents_, store_, *state, facts.back().value, clock_.now()));
+      TRY_OK(storeKernelLog(agents_, store_, *state, facts.back().value, clock_.now()));
   }
   facts.push_back({subject, FacetName(std::string(kRebootsFacet)),
                    std::to_string(history.reboots()), clock_.now(), "health history", ""});
@@ -209,13 +212,13 @@ Goal HealthPhase::goalOf(const Subject& subject, const Fact& fact,
   goal.want = std::string(kHealthy);
   goal.expected = seconds(1);
   goal.deadline = kNoDeadline;
-  goal.why = "a node in a pool must be well";
+  goal.why = "a node in a pool must be healthy";
   const auto action = actionWordOf(fact);
   if (action.empty()) return goal;
   goal.why = fmt::format("its agent reports {}", symptomsOf(fact));
   if (!needsReboot(action)) {
     goal.blocked =
-        fmt::format("{}; no action of muster mends that: {}", goal.why,
+        fmt::format("{}; no action of muster repairs that: {}", goal.why,
                     fact.evidence.empty() ? "see the finding" : "the evidence names what to do");
     return goal;
   }
@@ -245,7 +248,7 @@ std::vector<Goal> HealthPhase::goals(const inventory::Cluster& cluster, const Su
     goal.facet = {subject, FacetName(std::string(kQuarantineFacet))};
     goal.want = std::string(kQuarantineNone);
     goal.why = "a node in quarantine joins no pool";
-    goal.blocked = "only a person lifts a quarantine: " + liftAdvice(subject.node());
+    goal.blocked = "only a person lifts a quarantine: " + quarantineRemoveAdvice(subject.node());
     out.push_back(std::move(goal));
   }
   return out;
@@ -304,7 +307,7 @@ Async<std::optional<Outcome>> HealthPhase::resetGpus(NodeName node, Action actio
   const auto reset = co_await agents_.runTask(node, std::move(task));
   if (!reset && reset.error().canRetry()) co_return fail(reset.error());
   if (!reset) {
-    context.progress(0.2, "a reboot has to do it: " + reset.error().str());
+    context.progress(0.2, "a reboot is needed: " + reset.error().str());
     co_return std::optional<Outcome>();
   }
   if (history.gpusReset(state->boot_id, clock_.now())) CO_TRY_OK(history.write(store_, node));
@@ -347,13 +350,13 @@ Async<Outcome> HealthPhase::reboot(NodeName node, Subject subject, ActContext& c
   }
   if (state && state->boot_id == context.operation()) {
     context.progress(0.2, "rebooting");
-    co_await ear_.restarts(node, context.intentId(), "reboot for its health");
+    co_await restart_notifier_.announce(node, context.intentId(), "reboot for its health");
     wire::AgentTask task{context.intentId(), wire::TaskKind::Reboot, "{}", kRebootTask};
     CO_TRY_OK(co_await agents_.runTask(node, std::move(task)));
     co_return Again{kBootPoll, "the node to go down"};
   }
   if (!state || state->mode != wire::Mode::Disk || !state->health)
-    co_return Again{kBootPoll, "the installed system to come up and tell of its health"};
+    co_return Again{kBootPoll, "the installed system to boot and report its health"};
   co_return Done{};
 }
 
@@ -373,8 +376,8 @@ std::string symptomsOf(const Fact& fact) {
 
 std::unique_ptr<Phase> makeHealthPhase(const inventory::Cluster& cluster,
                                        gateway::AgentGateway& agents, Store& store, Clock& clock,
-                                       RestartBegins restart_begins) {
-  return std::make_unique<HealthPhase>(cluster, agents, store, clock, std::move(restart_begins));
+                                       RestartCallback on_restart) {
+  return std::make_unique<HealthPhase>(cluster, agents, store, clock, std::move(on_restart));
 }
 
 }  // namespace muster::monitor

@@ -30,6 +30,6 @@ std::string symptomsOf(const lifecycle::Fact& fact);
 std::unique_ptr<lifecycle::Phase> makeHealthPhase(const inventory::Cluster& cluster,
                                                   gateway::AgentGateway& agents,
                                                   lifecycle::Store& store, Clock& clock,
-                                                  lifecycle::RestartBegins restart_begins = {});
+                                                  lifecycle::RestartCallback on_restart = {});
 
 }  // namespace muster::monitor

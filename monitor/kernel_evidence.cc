@@ -18,9 +18,9 @@ std::string keyOf(const NodeName& node) { return "kernel-log." + node.str(); }
 
 }  // namespace
 
-Result<void> keepKernelLog(gateway::AgentGateway& agents, lifecycle::Store& store,
-                           const gateway::AgentState& state, const std::string& what,
-                           WallTime now) {
+Result<void> storeKernelLog(gateway::AgentGateway& agents, lifecycle::Store& store,
+                            const gateway::AgentState& state, const std::string& what,
+                            WallTime now) {
   const auto id =
       "kernel-log." +
       io::sha256Hex(state.node.str() + "\n" + state.boot_id + "\n" + what).substr(0, kIdBytes);
@@ -31,7 +31,7 @@ Result<void> keepKernelLog(gateway::AgentGateway& agents, lifecycle::Store& stor
     if (kept.is_object() && kept.value("task", "") == id) return {};
     const auto asked = agents.submit(state.node, {id, wire::TaskKind::KernelLog, "{}", kReadLimit});
     if (!asked)
-      logWarning("keep", "the kernel log of {} was not asked for: {}", state.node.str(),
+      logWarning("monitor", "the kernel log of {} was not asked for: {}", state.node.str(),
                  asked.error().str());
     return {};
   }
@@ -48,7 +48,7 @@ Result<void> keepKernelLog(gateway::AgentGateway& agents, lifecycle::Store& stor
                                                                  {"lines", result["lines"]}}));
 }
 
-Result<std::string> keptKernelLog(lifecycle::Store& store, const NodeName& node) {
+Result<std::string> storedKernelLog(lifecycle::Store& store, const NodeName& node) {
   TRY(text, store.getValue(keyOf(node)));
   if (!text)
     return std::string(

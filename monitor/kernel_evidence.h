@@ -13,10 +13,11 @@ namespace muster::monitor {
 /// Asks the node's agent for its kernel log, once for each boot and kind of sickness (`what`: a
 /// fact's value), and keeps the last one in the store. Never waits: what was asked for is taken in
 /// at a later call. Errors: those of the store
-Result<void> keepKernelLog(gateway::AgentGateway& agents, lifecycle::Store& store,
-                           const gateway::AgentState& state, const std::string& what, WallTime now);
+Result<void> storeKernelLog(gateway::AgentGateway& agents, lifecycle::Store& store,
+                            const gateway::AgentState& state, const std::string& what,
+                            WallTime now);
 
 /// As text, with when and why it was kept. Errors: those of the store
-Result<std::string> keptKernelLog(lifecycle::Store& store, const NodeName& node);
+Result<std::string> storedKernelLog(lifecycle::Store& store, const NodeName& node);
 
 }  // namespace muster::monitor

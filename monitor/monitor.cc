@@ -19,7 +19,7 @@ using nlohmann::json;
 using std::chrono::seconds;
 
 constexpr std::size_t kJournalRead = 64;  ///< the newest intents of a node that is in trouble
-constexpr int kIdleLooks =
+constexpr int kIdlePolls =
     2;  ///< a node that the plan has not held for so many looks is not worked on
 constexpr std::string_view kRepair = "repair: ";  ///< begins the reason of repairs
 
@@ -70,52 +70,53 @@ std::string phaseThatWants(const inventory::Cluster& cluster, const Phases& phas
 
 }  // namespace
 
-Keeper::Keeper(KeeperServices services)
+Monitor::Monitor(MonitorServices services)
     : services_(std::move(services)),
-      memory_(services_.memory ? services_.memory : std::make_shared<Memory>()),
+      retry_state_(services_.retry_state ? services_.retry_state : std::make_shared<RetryState>()),
       engine_(services_.cluster, services_.all, services_.store, services_.clock, services_.sink),
-      look_(services_.cluster, services_.light, services_.store, services_.clock, services_.sink),
+      fleet_poll_(services_.cluster, services_.light, services_.store, services_.clock,
+                  services_.sink),
       breakers_(services_.store),
-      tells_(services_.store, services_.clock, services_.sink, memory_->waiting),
+      alerts_(services_.store, services_.clock, services_.sink, retry_state_->waiting),
       rejoin_(services_.cluster, services_.all, services_.store, services_.clock, engine_,
-              *memory_),
-      changed_(std::make_shared<Signal>()) {
+              *retry_state_),
+      changed_(std::make_shared<async::Event>()) {
   engine_.actFor(services_.origin);
   engine_.readConsoles(services_.console);
 }
 
-Task<void> Keeper::run() {
+Task<void> Monitor::run() {
   using namespace asio::experimental::awaitable_operators;
-  auto looking = lookForEver();
-  auto acting = actForEver();
-  auto rejoining = rejoinForEver();
+  auto looking = pollLoop();
+  auto acting = actLoop();
+  auto rejoining = rejoinLoop();
   co_await (std::move(looking) && std::move(acting) && std::move(rejoining));
 }
 
-Task<void> Keeper::lookForEver() {
+Task<void> Monitor::pollLoop() {
   while (true) {
-    auto decided = co_await turn();
+    auto decided = co_await reconcile();
     if (!decided)
       note("keep could not finish its look: " + decided.error().str() + "; it tries again");
-    if (decided) last_trouble_.clear();
+    if (decided) last_problem_.clear();
     co_await services_.clock.sleep(seconds(services_.cluster.monitor.interval_seconds));
   }
 }
 
-Async<Decision> Keeper::turn() {
-  CO_TRY(seen, co_await look_.all());
+Async<Decision> Monitor::reconcile() {
+  CO_TRY(snapshot, co_await fleet_poll_.poll());
   CO_TRY(states, breakers_.read());
-  auto decision = decide(services_.cluster, seen.facts, states);
-  rejoin_.notice(seen);
-  CO_TRY_OK(letGoOfWhatEnded());
-  CO_TRY_OK(settle(seen, decision));
+  auto decision = decide(services_.cluster, snapshot.facts, states);
+  rejoin_.notice(snapshot);
+  CO_TRY_OK(releaseFinished());
+  CO_TRY_OK(applyDecision(snapshot, decision));
   co_return std::move(decision);
 }
 
 /// Beside the looks: a node that answers slowly keeps nobody in a pool who must leave it.
-Task<void> Keeper::rejoinForEver() {
+Task<void> Monitor::rejoinLoop() {
   while (true) {
-    std::set<Subject> busy = others_;
+    std::set<Subject> busy = claimed_by_others_;
     for (const auto& [id, action] : wanted_) busy.insert(action.facet.subject);
     auto plan = rejoin_.due(std::move(busy));
     auto due = co_await std::move(plan);
@@ -126,28 +127,28 @@ Task<void> Keeper::rejoinForEver() {
 }
 
 /// Everything that follows from a look, but the drains and repairs themselves.
-Result<void> Keeper::settle(const Seen& seen, const Decision& decision) {
+Result<void> Monitor::applyDecision(const FleetSnapshot& snapshot, const Decision& decision) {
   const auto now = services_.clock.now();
   for (const auto& trip : decision.trips) TRY_OK(breakers_.trip(trip, now));
-  if (seen.troubles.empty()) TRY_OK(breakers_.forgetTheWell(decision.in_trouble));
+  if (snapshot.troubles.empty()) TRY_OK(breakers_.forgetHealthy(decision.in_trouble));
   Quarantine quarantine(services_.store);
-  for (const auto* list : {&decision.drain, &decision.hold})
+  for (const auto* list : {&decision.drain, &decision.quarantine})
     for (const auto& exclusion : *list) {
-      if (!exclusion.hold) continue;
-      TRY(is_new, quarantine.hold(exclusion.node,
-                                  {now, "muster monitor", exclusion.reason, exclusion.evidence}));
+      if (!exclusion.quarantine) continue;
+      TRY(is_new, quarantine.add(exclusion.node,
+                                 {now, "muster monitor", exclusion.reason, exclusion.evidence}));
       (void)is_new;
     }
-  TRY_OK(quarantine.settle());
-  TRY_OK(tells_.raise(decision));
-  TRY_OK(tells_.clearWhatIsOver(seen, breakers_));
-  TRY_OK(want(seen, decision));
-  tells_.waiting(waits_);
-  return beat(decision, seen);
+  TRY_OK(quarantine.reconcileFindings());
+  TRY_OK(alerts_.raise(decision));
+  TRY_OK(alerts_.clearResolved(snapshot, breakers_));
+  TRY_OK(want(snapshot, decision));
+  alerts_.waiting(deferred_);
+  return writeHeartbeat(decision, snapshot);
 }
 
-/// A repair of a node that no longer takes jobs, if the inventory lets keep do it.
-std::optional<Action> Keeper::repairOf(const inventory::Node& node, const FactSet& facts) const {
+/// A repair of a node that no longer takes jobs, if the inventory lets the monitor do it.
+std::optional<Action> Monitor::repairOf(const inventory::Node& node, const FactSet& facts) const {
   const Subject subject(node.name);
   const auto& allowed = services_.cluster.monitor.repairs;
   const auto pool = facts.value(subject, FacetName(std::string(kPoolFacet)));
@@ -182,7 +183,8 @@ std::optional<Action> Keeper::repairOf(const inventory::Node& node, const FactSe
 
 /// What is to be done, each once: drains, repairs, and what already runs and is neither over nor in
 /// vain.
-std::map<std::string, Action> Keeper::actionsFor(const Seen& seen, const Decision& decision) {
+std::map<std::string, Action> Monitor::actionsFor(const FleetSnapshot& snapshot,
+                                                  const Decision& decision) {
   std::map<std::string, Action> now;
   for (const auto& [id, action] : wanted_) {
     const auto node = action.facet.subject.node();
@@ -201,13 +203,14 @@ std::map<std::string, Action> Keeper::actionsFor(const Seen& seen, const Decisio
     const FacetRef facet{Subject(exclusion.node), FacetName(std::string(kPoolFacet))};
     auto action =
         drainAction(services_.cluster, exclusion,
-                    phaseThatWants(services_.cluster, services_.light, facet, seen.facts));
-    if (!isPatient(action.id)) now.try_emplace(action.id, std::move(action));
+                    phaseThatWants(services_.cluster, services_.light, facet, snapshot.facts));
+    if (!isBackingOff(action.id)) now.try_emplace(action.id, std::move(action));
   }
   for (const auto& node : services_.cluster.nodes) {
     if (!decision.in_trouble.contains(node.name)) continue;
-    auto action = repairOf(node, seen.facts);
-    if (!action || isPatient(action->id) || isAPersons(seen, node.name, action->id)) continue;
+    auto action = repairOf(node, snapshot.facts);
+    if (!action || isBackingOff(action->id) || isHeldByPerson(snapshot, node.name, action->id))
+      continue;
     now.try_emplace(action->id, std::move(*action));
   }
   return now;
@@ -215,38 +218,42 @@ std::map<std::string, Action> Keeper::actionsFor(const Seen& seen, const Decisio
 
 /// Somebody may have his hands in the machine: nothing is switched there, and what would be waits
 /// for him.
-bool Keeper::isAPersons(const Seen& seen, const NodeName& node, const std::string& action) {
-  const auto held = heldByPerson(seen.facts, node);
-  if (!held.empty()) waits_[node] = fmt::format("keep leaves {} alone: {}", action, held);
+bool Monitor::isHeldByPerson(const FleetSnapshot& snapshot, const NodeName& node,
+                             const std::string& action) {
+  const auto held = heldByPerson(snapshot.facts, node);
+  if (!held.empty())
+    deferred_[node] = fmt::format("the monitor does not touch {}: {}", action, held);
   return !held.empty();
 }
 
-bool Keeper::isPatient(const std::string& id) const {
-  const auto found = memory_->patience.find(id);
-  return found != memory_->patience.end() && services_.clock.steady() < found->second.not_before;
+bool Monitor::isBackingOff(const std::string& id) const {
+  const auto found = retry_state_->backoff.find(id);
+  return found != retry_state_->backoff.end() &&
+         services_.clock.steady() < found->second.not_before;
 }
 
 /// Not known is not out.
-bool Keeper::takesNoJobs(const Seen& seen, const inventory::Node& node) const {
-  const auto pool = seen.facts.value(Subject(node.name), FacetName(std::string(kPoolFacet)));
+bool Monitor::takesNoJobs(const FleetSnapshot& snapshot, const inventory::Node& node) const {
+  const auto pool = snapshot.facts.value(Subject(node.name), FacetName(std::string(kPoolFacet)));
   return !mayTakeJobs(pool) && (pool || services_.cluster.profileOf(node).pool.empty());
 }
 
-/// What an earlier keep has begun of recovery is brought to its end, whatever the policy says now:
-/// between off and on a machine has no power, and a flash goes on without anybody. What it had only
-/// noted is done where it still may be.
-Result<void> Keeper::takeUpRecovery(const Seen& seen, Actions& now) {
+/// What an earlier monitor has begun of recovery is brought to its end, whatever the policy says
+/// now: between off and on a machine has no power, and a flash goes on without anybody. What it had
+/// only noted is done where it still may be.
+Result<void> Monitor::resumeRecovery(const FleetSnapshot& snapshot, Actions& now) {
   if (!services_.recovery) return {};
   TRY(open, services_.store.openIntents());
   for (const auto& intent : open) {
     const auto& action = intent.action;
     const auto& subject = action.facet.subject;
-    if (!action.reason.starts_with(kRecovery) || subject.isCluster() || isPatient(action.id))
+    if (!action.reason.starts_with(kRecovery) || subject.isCluster() || isBackingOff(action.id))
       continue;
     const auto* node = services_.cluster.findNode(subject.node());
     if (!node) continue;
-    const bool may_begin = !services_.cluster.monitor.recovery.empty() && takesNoJobs(seen, *node);
-    if (intent.operation.empty() && (!may_begin || isAPersons(seen, node->name, action.id)))
+    const bool may_begin =
+        !services_.cluster.monitor.recovery.empty() && takesNoJobs(snapshot, *node);
+    if (intent.operation.empty() && (!may_begin || isHeldByPerson(snapshot, node->name, action.id)))
       continue;
     if (!now.try_emplace(action.id, action).second) continue;
     if (const auto rung = rungOf(action.facet)) services_.recovery->ask(subject, *rung);
@@ -255,11 +262,11 @@ Result<void> Keeper::takeUpRecovery(const Seen& seen, Actions& now) {
 }
 
 /// The next step for nodes with an error that take no jobs. What is under way is not stepped over.
-Result<void> Keeper::recover(const Seen& seen, std::map<std::string, Action>& now) {
+Result<void> Monitor::recover(const FleetSnapshot& snapshot, std::map<std::string, Action>& now) {
   if (!services_.recovery || services_.cluster.monitor.recovery.empty()) return {};
   TRY(findings, services_.store.findings(nullptr));
   TRY(held, Quarantine(services_.store).entries());
-  std::set<Subject> asked = others_;
+  std::set<Subject> asked = claimed_by_others_;
   for (const auto& [id, action] : now) asked.insert(action.facet.subject);
   for (const auto& finding : findings) {
     const auto& subject = finding.facet.subject;
@@ -267,11 +274,12 @@ Result<void> Keeper::recover(const Seen& seen, std::map<std::string, Action>& no
         !asked.insert(subject).second || held.contains(subject.node()))
       continue;
     const auto* node = services_.cluster.findNode(subject.node());
-    if (!node || !takesNoJobs(seen, *node)) continue;
+    if (!node || !takesNoJobs(snapshot, *node)) continue;
     TRY(journal, services_.store.intentsOf(subject, kJournalRead));
     auto step = nextStep(journal, services_.cluster.monitor, services_.clock.now());
-    if (!step || isPatient(step->action.id)) continue;
-    if (isAPersons(seen, node->name, "recovery (" + std::string(toString(step->rung)) + ")"))
+    if (!step || isBackingOff(step->action.id)) continue;
+    if (isHeldByPerson(snapshot, node->name,
+                       "recovery (" + std::string(toString(step->rung)) + ")"))
       continue;
     if (step->rung == inventory::Rung::Quarantine) {
       TRY(is_new, Quarantine(services_.store)
@@ -286,22 +294,22 @@ Result<void> Keeper::recover(const Seen& seen, std::map<std::string, Action>& no
   return {};
 }
 
-/// Intents of ours that are open and lead nowhere: the node is well again, or another keep was
+/// Intents of ours that are open and lead nowhere: the node is well again, or another monitor was
 /// stopped after the last step.
-Result<std::set<std::string>> Keeper::leftOver(const std::map<std::string, Action>& actions,
-                                               const Decision& decision) {
+Result<std::set<std::string>> Monitor::orphanedIntents(const std::map<std::string, Action>& actions,
+                                                       const Decision& decision) {
   std::set<std::string> out;
-  settled_subjects_.clear();
+  subjects_to_end_.clear();
   TRY(open, services_.store.openIntents());
   for (const auto& intent : open) {
     const auto& action = intent.action;
     const bool ours = action.reason.starts_with(kAdmission) || action.reason.starts_with(kRepair) ||
                       action.reason.starts_with(kRecovery) || action.reason.starts_with(kRejoin);
-    if (!ours || isOthers(action.facet.subject) || actions.contains(action.id) ||
+    if (!ours || isClaimedByOther(action.facet.subject) || actions.contains(action.id) ||
         action.facet.subject.isCluster() || decision.unknown.contains(action.facet.subject.node()))
       continue;
     out.insert(action.id);
-    settled_subjects_.insert(action.facet.subject);
+    subjects_to_end_.insert(action.facet.subject);
   }
   return out;
 }
@@ -309,11 +317,12 @@ Result<std::set<std::string>> Keeper::leftOver(const std::map<std::string, Actio
 /// Nodes that the running plan has done with, while it waits for others: their actions are no
 /// longer wanted, and may be again. The plan holds a node's claim from its first action to its
 /// last.
-Result<void> Keeper::letGoOfWhatEnded() {
-  others_.clear();
+Result<void> Monitor::releaseFinished() {
+  claimed_by_others_.clear();
   TRY(claims, services_.store.claims());
   for (const auto& claim : claims)
-    if (!claim.ours && claim.holder != services_.origin.holder) others_.insert(claim.subject);
+    if (!claim.ours && claim.holder != services_.origin.holder)
+      claimed_by_others_.insert(claim.subject);
   if (!acting_) return {};
   std::set<Subject> over;
   for (const auto& [id, action] : wanted_) {
@@ -324,7 +333,7 @@ Result<void> Keeper::letGoOfWhatEnded() {
       continue;
     }
     TRY(end, endOf(id, action));
-    if (end || isOthers(subject) || ++idle >= kIdleLooks) over.insert(subject);
+    if (end || isClaimedByOther(subject) || ++idle >= kIdlePolls) over.insert(subject);
   }
   for (auto it = wanted_.begin(); it != wanted_.end();) {
     const auto& [id, action] = *it;
@@ -333,8 +342,8 @@ Result<void> Keeper::letGoOfWhatEnded() {
       continue;
     }
     TRY(end, endOf(id, action));
-    if (end || !isOthers(action.facet.subject)) learn(id, end == IntentState::Done);
-    look_.doubt(action.facet.subject);
+    if (end || !isClaimedByOther(action.facet.subject)) recordResult(id, end == IntentState::Done);
+    fleet_poll_.invalidate(action.facet.subject);
     watched_.erase(id);
     it = wanted_.erase(it);
   }
@@ -343,8 +352,8 @@ Result<void> Keeper::letGoOfWhatEnded() {
 
 /// How a wanted action has ended since it came to be wanted, by the journal: facts also hold what
 /// was true before.
-Result<std::optional<IntentState>> Keeper::endOf(const std::string& id,
-                                                 const Action& action) const {
+Result<std::optional<IntentState>> Monitor::endOf(const std::string& id,
+                                                  const Action& action) const {
   TRY(journal, services_.store.intentsOf(action.facet.subject, kJournalRead));
   const auto newest = std::find_if(journal.begin(), journal.end(),
                                    [&id](const Intent& intent) { return intent.action.id == id; });
@@ -357,7 +366,7 @@ Result<std::optional<IntentState>> Keeper::endOf(const std::string& id,
 }
 
 /// Remembers of what is newly wanted how it ended last.
-Result<void> Keeper::watch(const Actions& now) {
+Result<void> Monitor::watch(const Actions& now) {
   std::map<std::string, Watch> watched;
   for (const auto& [id, action] : now) {
     auto& entry = watched[id];
@@ -378,36 +387,36 @@ Result<void> Keeper::watch(const Actions& now) {
 
 /// Ways back that were planned since the last look, of nodes that are well still. What belongs
 /// together is tried again together.
-void Keeper::addRejoins(Actions& now) {
+void Monitor::addRejoins(Actions& now) {
   const auto planned = std::exchange(rejoining_, {});
   std::set<Subject> not_now;
   for (const auto& [id, action] : planned)
-    if (isPatient(id) || !rejoin_.isWell(action.facet.subject.node()))
+    if (isBackingOff(id) || !rejoin_.isWell(action.facet.subject.node()))
       not_now.insert(action.facet.subject);
   for (const auto& [id, action] : wanted_) not_now.insert(action.facet.subject);
   for (const auto& [id, action] : planned)
     if (!not_now.contains(action.facet.subject)) now.try_emplace(id, action);
 }
 
-Result<void> Keeper::want(const Seen& seen, const Decision& decision) {
-  waits_.clear();
-  auto now = actionsFor(seen, decision);
+Result<void> Monitor::want(const FleetSnapshot& snapshot, const Decision& decision) {
+  deferred_.clear();
+  auto now = actionsFor(snapshot, decision);
   addRejoins(now);
-  TRY_OK(takeUpRecovery(seen, now));
-  TRY_OK(recover(seen, now));
+  TRY_OK(resumeRecovery(snapshot, now));
+  TRY_OK(recover(snapshot, now));
   std::erase_if(now, [this](const auto& entry) {
-    return isOthers(entry.second.facet.subject);
+    return isClaimedByOther(entry.second.facet.subject);
   });  // theirs until they let go
-  TRY(left, leftOver(now, decision));
+  TRY(left, orphanedIntents(now, decision));
   const bool same = now.size() == wanted_.size() &&
                     std::equal(now.begin(), now.end(), wanted_.begin(),
                                [](const auto& a, const auto& b) { return a.first == b.first; });
   if (same && (acting_ || left.empty())) return {};
   TRY_OK(watch(now));
   wanted_ = std::move(now);
-  settles_ = std::move(left);
-  for (const auto& [id, action] : wanted_) look_.doubt(action.facet.subject);
-  for (const auto& subject : settled_subjects_) look_.doubt(subject);
+  intents_to_end_ = std::move(left);
+  for (const auto& [id, action] : wanted_) fleet_poll_.invalidate(action.facet.subject);
+  for (const auto& subject : subjects_to_end_) fleet_poll_.invalidate(subject);
   changed_->set();
   return {};
 }
@@ -415,11 +424,11 @@ Result<void> Keeper::want(const Seen& seen, const Decision& decision) {
 /// Without what the last plan has brought to its end before it was dropped. It is made from the
 /// facts of this moment, so that a node on which another controller has worked is not left alone as
 /// one that has moved since.
-Result<Plan> Keeper::planOf(const Actions& actions) const {
+Result<Plan> Monitor::planOf(const Actions& actions) const {
   Plan plan;
   plan.inventory_digest = services_.cluster.digest;
-  plan.policy.only = settled_subjects_;
-  plan.policy.settles = settles_;
+  plan.policy.only = subjects_to_end_;
+  plan.policy.intents_to_end = intents_to_end_;
   std::set<std::string> done;
   for (const auto& [id, action] : actions) {
     plan.policy.only.insert(action.facet.subject);
@@ -439,18 +448,18 @@ Result<Plan> Keeper::planOf(const Actions& actions) const {
   return plan;
 }
 
-Task<void> Keeper::actForEver() {
+Task<void> Monitor::actLoop() {
   using namespace asio::experimental::awaitable_operators;
   while (true) {
-    if (changed_->isSet()) changed_ = std::make_shared<Signal>();
+    if (changed_->isSet()) changed_ = std::make_shared<async::Event>();
     const auto changed = changed_;
-    if (wanted_.empty() && settles_.empty()) {
+    if (wanted_.empty() && intents_to_end_.empty()) {
       co_await changed->wait();
       continue;
     }
     auto plan = planOf(wanted_);
     if (!plan) {
-      note("keep could not act: " + plan.error().str() + "; it tries again");
+      note("the monitor could not act: " + plan.error().str() + "; it tries again");
       co_await services_.clock.sleep(seconds(1));
       continue;
     }
@@ -462,39 +471,39 @@ Task<void> Keeper::actForEver() {
     acting_ = false;
     if (first.index() != 0) continue;  // another plan; what this one began is taken up
     const auto& report = std::get<0>(first);
-    const auto learnt = report ? learnAll() : Result<void>(fail(report.error()));
-    if (!learnt) note("keep could not act: " + learnt.error().str() + "; it tries again");
-    for (const auto& action : plan->actions) look_.doubt(action.facet.subject);
+    const auto learnt = report ? recordResults() : Result<void>(fail(report.error()));
+    if (!learnt) note("the monitor could not act: " + learnt.error().str() + "; it tries again");
+    for (const auto& action : plan->actions) fleet_poll_.invalidate(action.facet.subject);
     wanted_.clear();  // the next look says what is left
     watched_.clear();
-    settles_.clear();
+    intents_to_end_.clear();
     co_await services_.clock.sleep(seconds(1));
   }
 }
 
 /// What did not end well is tried again later and later; what did is forgotten.
-void Keeper::learn(const std::string& id, bool well) {
+void Monitor::recordResult(const std::string& id, bool well) {
   if (well) {
-    memory_->patience.erase(id);
+    retry_state_->backoff.erase(id);
     return;
   }
-  auto& patience = memory_->patience[id];
-  patience.not_before = services_.clock.steady() + patience.next;
-  patience.next = std::min(patience.next * 2, kLongestRetry);
+  auto& backoff = retry_state_->backoff[id];
+  backoff.not_before = services_.clock.steady() + backoff.next;
+  backoff.next = std::min(backoff.next * 2, kLongestRetry);
 }
 
 /// Of a plan that has ended.
-Result<void> Keeper::learnAll() {
+Result<void> Monitor::recordResults() {
   for (const auto& [id, action] : wanted_) {
     TRY(end, endOf(id, action));
-    learn(id, end == IntentState::Done);
+    recordResult(id, end == IntentState::Done);
   }
   return {};
 }
 
-void Keeper::note(std::string text) {
-  if (std::exchange(last_trouble_, text) == text) return;
-  logWarning("keep", "{}", text);
+void Monitor::note(std::string text) {
+  if (std::exchange(last_problem_, text) == text) return;
+  logWarning("monitor", "{}", text);
   Event event{0, services_.clock.now(), EventKind::Note, Subject::cluster(), "", std::move(text)};
   if (auto stored = services_.store.addEvent(event); stored) event.sequence = *stored;
   if (services_.sink) services_.sink(event);
@@ -503,15 +512,15 @@ void Keeper::note(std::string text) {
 // ---- what others are told
 // -----------------------------------------------------------------------------------------------
 
-Result<void> Keeper::beat(const Decision& decision, const Seen& seen) {
+Result<void> Monitor::writeHeartbeat(const Decision& decision, const FleetSnapshot& snapshot) {
   json troubles = json::array();
-  for (const auto& [trouble, node] : seen.troubles) troubles.push_back(trouble);
-  const json beat = {{"at", muster::toString(services_.clock.now())},
-                     {"holder", services_.origin.holder},
-                     {"draining", decision.drain.size()},
-                     {"held_back", decision.held_back.size()},
-                     {"troubles", std::move(troubles)}};
-  return services_.store.putValue(std::string(kKeepHeartbeat), canonical(beat));
+  for (const auto& [trouble, node] : snapshot.troubles) troubles.push_back(trouble);
+  const json heartbeat = {{"at", muster::toString(services_.clock.now())},
+                          {"holder", services_.origin.holder},
+                          {"draining", decision.drain.size()},
+                          {"held_back", decision.suppressed.size()},
+                          {"troubles", std::move(troubles)}};
+  return services_.store.putValue(std::string(kMonitorHeartbeat), canonical(heartbeat));
 }
 
 }  // namespace muster::monitor

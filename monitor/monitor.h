@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeper: `muster keep`, the controller that stays. It looks often and lightly, takes out of their
+// Monitor: `muster keep`, the controller that stays. It looks often and lightly, takes out of their
 // pools the nodes that may not take jobs, quarantines, and – only where the inventory's `keep` says
 // so – repairs. docs/adr/0015, docs/monitor.md
 //
@@ -11,7 +11,7 @@
 // the next look: docs/adr/0090.
 #pragma once
 
-#include "base/async/coordinate.h"
+#include "base/async/event.h"
 #include "lifecycle/executor/engine.h"
 #include "monitor/alerts.h"
 #include "monitor/breakers.h"
@@ -27,8 +27,8 @@
 
 namespace muster::monitor {
 
-/// What the keeper works with; borrowed.
-struct KeeperServices {
+/// What the monitor works with; borrowed.
+struct MonitorServices {
   const inventory::Cluster& cluster;
   lifecycle::Phases all;    ///< for acting
   lifecycle::Phases light;  ///< for looking
@@ -36,74 +36,81 @@ struct KeeperServices {
   Clock& clock;
   lifecycle::EventSink sink;
   lifecycle::Origin origin;
-  RecoverySteps* recovery = nullptr;     ///< one of `all`; null: nothing is recovered
-  lifecycle::ConsoleLines console = {};  ///< for findings
-  std::shared_ptr<Memory> memory = {};   ///< of the shift before; null: there was none
+  RecoverySteps* recovery = nullptr;             ///< one of `all`; null: nothing is recovered
+  lifecycle::ConsoleLines console = {};          ///< for findings
+  std::shared_ptr<RetryState> retry_state = {};  ///< of the shift before; null: there was none
 };
 
-class Keeper {
+class Monitor {
  public:
-  explicit Keeper(KeeperServices services);
+  explicit Monitor(MonitorServices services);
 
   /// Never ends by itself; ends by cancellation, as by a crash.
   Task<void> run();
   /// One look and what is decided from it, for `run` and for tests. Errors: of the store
-  Async<Decision> turn();
+  Async<Decision> reconcile();
   /// What is to be done now, by action id; empty: nothing.
   const std::map<std::string, lifecycle::Action>& wanted() const { return wanted_; }
 
  private:
-  Task<void> lookForEver();
-  Task<void> actForEver();
-  Task<void> rejoinForEver();
+  Task<void> pollLoop();
+  Task<void> actLoop();
+  Task<void> rejoinLoop();
   using Actions = std::map<std::string, lifecycle::Action>;
   /// One that is wanted: what tells whether it has ended since, and whether the plan works on it.
   struct Watch {
     std::string last_end;  ///< its newest closed intent when it came to be wanted
     int idle = 0;          ///< looks in a row at which the plan did not hold its node
   };
-  Result<void> letGoOfWhatEnded();
+  Result<void> releaseFinished();
   Result<std::optional<lifecycle::IntentState>> endOf(const std::string& id,
                                                       const lifecycle::Action& action) const;
   Result<void> watch(const Actions& now);
-  bool isOthers(const lifecycle::Subject& subject) const { return others_.contains(subject); }
-  Result<void> settle(const Seen& seen, const Decision& decision);
-  Result<void> want(const Seen& seen, const Decision& decision);
+  bool isClaimedByOther(const lifecycle::Subject& subject) const {
+    return claimed_by_others_.contains(subject);
+  }
+  Result<void> applyDecision(const FleetSnapshot& snapshot, const Decision& decision);
+  Result<void> want(const FleetSnapshot& snapshot, const Decision& decision);
   void addRejoins(Actions& now);
-  std::map<std::string, lifecycle::Action> actionsFor(const Seen& seen, const Decision& decision);
-  bool isAPersons(const Seen& seen, const NodeName& node, const std::string& action);
-  Result<void> takeUpRecovery(const Seen& seen, Actions& now);
-  bool takesNoJobs(const Seen& seen, const inventory::Node& node) const;
-  Result<void> recover(const Seen& seen, std::map<std::string, lifecycle::Action>& now);
-  bool isPatient(const std::string& id) const;
+  std::map<std::string, lifecycle::Action> actionsFor(const FleetSnapshot& snapshot,
+                                                      const Decision& decision);
+  bool isHeldByPerson(const FleetSnapshot& snapshot, const NodeName& node,
+                      const std::string& action);
+  Result<void> resumeRecovery(const FleetSnapshot& snapshot, Actions& now);
+  bool takesNoJobs(const FleetSnapshot& snapshot, const inventory::Node& node) const;
+  Result<void> recover(const FleetSnapshot& snapshot,
+                       std::map<std::string, lifecycle::Action>& now);
+  bool isBackingOff(const std::string& id) const;
   std::optional<lifecycle::Action> repairOf(const inventory::Node& node,
                                             const lifecycle::FactSet& facts) const;
-  Result<std::set<std::string>> leftOver(const std::map<std::string, lifecycle::Action>& actions,
-                                         const Decision& decision);
+  Result<std::set<std::string>> orphanedIntents(
+      const std::map<std::string, lifecycle::Action>& actions, const Decision& decision);
   Result<lifecycle::Plan> planOf(const std::map<std::string, lifecycle::Action>& actions) const;
-  void learn(const std::string& id, bool well);
-  Result<void> learnAll();
-  Result<void> beat(const Decision& decision, const Seen& seen);
+  void recordResult(const std::string& id, bool well);
+  Result<void> recordResults();
+  Result<void> writeHeartbeat(const Decision& decision, const FleetSnapshot& snapshot);
   void note(std::string text);
 
-  KeeperServices services_;
-  std::shared_ptr<Memory> memory_;
+  MonitorServices services_;
+  std::shared_ptr<RetryState> retry_state_;
   lifecycle::Engine engine_;
-  LightLook look_;
+  FleetPoll fleet_poll_;
   Breakers breakers_;
-  Tells tells_;
+  AlertPublisher alerts_;
   Rejoin rejoin_;
   Actions rejoining_;  ///< planned, and for the next look to take up
   std::map<std::string, lifecycle::Action> wanted_;
   std::map<std::string, Watch> watched_;  ///< of each that is wanted
-  std::set<lifecycle::Subject> others_;   ///< other controllers work on them, as of the last look
-  std::set<std::string> settles_;  ///< action ids of intents of ours that nothing wants any more
-  std::set<lifecycle::Subject> settled_subjects_;
+  std::set<lifecycle::Subject>
+      claimed_by_others_;  ///< other controllers work on them, as of the last look
+  std::set<std::string>
+      intents_to_end_;  ///< action ids of intents of ours that nothing wants any more
+  std::set<lifecycle::Subject> subjects_to_end_;
   bool acting_ = false;
   std::map<NodeName, std::string>
-      waits_;  ///< what is not done because a person has the node, as of the last look
-  std::shared_ptr<async::Signal> changed_;
-  std::string last_trouble_;
+      deferred_;  ///< what is not done because a person has the node, as of the last look
+  std::shared_ptr<async::Event> changed_;
+  std::string last_problem_;
 };
 
 }  // namespace muster::monitor

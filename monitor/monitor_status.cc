@@ -2,6 +2,7 @@
 #include "monitor/monitor_status.h"
 
 #include "base/json_input.h"
+#include "base/printable.h"
 #include "monitor/breakers.h"
 
 #include <fmt/format.h>
@@ -16,39 +17,40 @@ constexpr std::chrono::seconds kAgentTimeout{120};
 
 }  // namespace
 
-Result<KeepStatus> keepStatus(Store& store, WallTime now) {
-  KeepStatus out;
-  TRY(text, store.getValue(std::string(kKeepHeartbeat)));
+Result<MonitorStatus> monitorStatus(Store& store, WallTime now) {
+  MonitorStatus out;
+  TRY(text, store.getValue(std::string(kMonitorHeartbeat)));
   TRY(states, Breakers(store).read());
   if (text) {
-    const auto beat = jsonOrNone(*text, kKeptJson);
-    const auto at = beat.is_object() ? parseWallTime(beat.value("at", ""))
-                                     : Result<WallTime>(fail(ErrorCode::Corrupt, "no time"));
+    const auto heartbeat = jsonOrNone(*text, kKeptJson);
+    const auto at = heartbeat.is_object() ? parseWallTime(heartbeat.value("at", ""))
+                                          : Result<WallTime>(fail(ErrorCode::Corrupt, "no time"));
     out.running = at && now - *at < kAgentTimeout;
-    if (beat.is_object()) out.holder = beat.value("holder", "");
+    if (heartbeat.is_object()) out.holder = heartbeat.value("holder", "");
     if (at)
-      out.text =
-          out.running
-              ? fmt::format("keep: runs; {} nodes are on their way out of their pools\n",
-                            beat.value("draining", 0))
-              : fmt::format("keep: does not run; it looked last at {}\n", muster::toString(*at));
-    if (out.running && beat.is_object())
-      for (const auto& trouble : beat.value("troubles", json::array()))
+      out.text = out.running ? fmt::format("monitor: running; {} nodes are being drained\n",
+                                           heartbeat.value("draining", 0))
+                             : fmt::format("monitor: not running; its last poll was at {}\n",
+                                           muster::toString(*at));
+    if (out.running && heartbeat.is_object())
+      for (const auto& trouble : heartbeat.value("troubles", json::array()))
         if (trouble.is_string())
-          out.text += fmt::format("keep: cannot look: {}\n", trouble.get<std::string>());
+          out.text += fmt::format("monitor: cannot read: {}
+", printable(trouble.get<std::string>()));
   }
   for (const auto& [pool, state] : states) {
     if (!state.open) continue;
     out.tripped = true;
     out.text += fmt::format(
-        "keep: STOPPED in pool {}: {} nodes would be drained; `muster why @cluster`, then `muster "
-        "keep --acknowledge --reason TEXT`\n",
+        "monitor: CIRCUIT BREAKER OPEN in pool {}: {} nodes would be drained; `muster why "
+        "@cluster`, "
+        "then `muster monitor --acknowledge --reason TEXT`\n",
         pool, state.nodes.size());
   }
   return out;
 }
 
-std::string watchDuringRollout(const Watchers& watchers, const KeepStatus& kept) {
+std::string watchDuringRollout(const Watchers& watchers, const MonitorStatus& kept) {
   constexpr std::string_view kNobody =
       "nobody watches the health and the certificates of the other nodes";
   if (watchers.several_controllers)

@@ -102,7 +102,7 @@ class BmcSteps final : public RecoverySteps {
   BmcSteps(bmc::BmcFleet& bmcs, Clock& clock) : bmcs_(bmcs), clock_(clock) {}
 
   std::string_view name() const override { return "recovery"; }
-  bool isAsked() const override { return true; }
+  bool isOnDemand() const override { return true; }
   void ask(const Subject& subject, Rung rung) override { asked_[subject] = rung; }
 
   std::vector<Goal> goals(const inventory::Cluster&, const Subject& subject,
@@ -128,7 +128,7 @@ class BmcSteps final : public RecoverySteps {
       co_return co_await bringToEnd(bmc, needsPower(action), cutAt(context.operation()));
     }
     const auto asked = asked_.find(action.facet.subject);
-    if (asked == asked_.end()) co_return Blocked{"nobody asks for this step any more"};
+    if (asked == asked_.end()) co_return Blocked{"this step is no longer requested"};
     if (asked->second != Rung::NewSession) {
       auto work = co_await workOf(bmc);
       // A BMC that answers nothing is what its reset is for, but not when its trouble began with
@@ -137,8 +137,8 @@ class BmcSteps final : public RecoverySteps {
       if (!work && !(may_be_blind && work.error().canRetry()))
         co_return fail(std::move(work).error().within("whether an image is being written"));
       if (work && !work->empty())
-        co_return Blocked{fmt::format("{} is under way on {}; nothing is switched meanwhile", *work,
-                                      bmc.address())};
+        co_return Blocked{fmt::format("{} is under way on {}; power is not changed meanwhile",
+                                      *work, bmc.address())};
     }
     CO_TRY_OK(co_await context.recordOperation(asked->second == Rung::AcCycle
                                                    ? kCut + muster::toString(clock_.now())
@@ -206,7 +206,7 @@ class BmcSteps final : public RecoverySteps {
     auto system = co_await bmc.system();
     if (!system && system.error().canRetry() && cut_at) {
       if (auto restored = co_await bmc.restorePower(*cut_at); !restored)
-        co_return Again{kLookAgain, "its power to be given back: " + restored.error().str()};
+        co_return Again{kLookAgain, "its power to be restored: " + restored.error().str()};
     }
     if (!system) co_return Again{kLookAgain, "the BMC to answer again: " + system.error().str()};
     if (needs_power && system->power != bmc::PowerState::On) {
@@ -231,7 +231,7 @@ class BmcSteps final : public RecoverySteps {
     }
     return refuse();
   }
-  static Async<void> refuse() { co_return fail(ErrorCode::Internal, "this is no step of a BMC"); }
+  static Async<void> refuse() { co_return fail(ErrorCode::Internal, "this is not a BMC step"); }
 
   bmc::BmcFleet& bmcs_;
   Clock& clock_;
@@ -280,7 +280,7 @@ std::optional<RecoveryStep> nextStep(const std::vector<Intent>& journal,
       return RecoveryStep{rung,
                           {},
                           failure->action.facet.facet.str() +
-                              " fails after every step of recovery: " + failure->outcome};
+                              " fails after every recovery step: " + failure->outcome};
     return RecoveryStep{rung, stepAction(*failure, rung), failure->outcome};
   }
   return std::nullopt;

@@ -17,7 +17,7 @@ using namespace lifecycle;
 constexpr std::size_t kJournalRead = 64;
 constexpr std::chrono::hours kDay{24};
 
-/// Why keep drained it, in its own words; empty: keep did not.
+/// Why the monitor drained it, in its own words; empty: the monitor did not.
 std::string drainReasonOf(const Subject& subject, const FactSet& facts) {
   const auto* pool = facts.find(subject, FacetName(std::string(kPoolFacet)));
   if (!pool || pool->value != kPoolDrained) return {};
@@ -32,7 +32,7 @@ std::string drainReasonOf(const Subject& subject, const FactSet& facts) {
   return at == std::string::npos ? std::string() : text.substr(at + kAdmission.size());
 }
 
-/// What keep may do to a node without being told: prove it again, and let it in.
+/// What the monitor may do to a node without being told: prove it again, and let it in.
 bool isOfARejoin(const Action& action) {
   const auto& facet = action.facet.facet.str();
   return action.disruption <= Disruption::Drain &&
@@ -46,27 +46,28 @@ bool isOfARejoin(const Action& action) {
 bool reasonIsOver(const inventory::Cluster& cluster, const inventory::Node& node,
                   const FactSet& facts) {
   const auto reason = drainReasonOf(Subject(node.name), facts);
-  if (reason.empty() || sick(cluster, node, facts)) return false;
+  if (reason.empty() || unhealthy(cluster, node, facts)) return false;
   return !isAboutCertificate(reason) || !excluded(cluster, node, facts);
 }
 
-void Rejoin::notice(const Seen& seen) {
+void Rejoin::notice(const FleetSnapshot& snapshot) {
   const auto now = clock_.steady();
   if (!std::exchange(looked_, true)) {
-    const auto away = memory_.last_look == Memory::Moment{} ? Memory::Moment::duration{}
-                                                            : now - memory_.last_look;
-    for (auto& [node, since] : memory_.well_since) since += away;
-    std::erase_if(memory_.well_since,
+    const auto away = retry_state_.last_look == RetryState::Moment{}
+                          ? RetryState::Moment::duration{}
+                          : now - retry_state_.last_look;
+    for (auto& [node, since] : retry_state_.well_since) since += away;
+    std::erase_if(retry_state_.well_since,
                   [this](const auto& entry) { return !cluster_.findNode(entry.first); });
   }
-  memory_.last_look = now;
-  sick_.clear();
+  retry_state_.last_look = now;
+  unhealthy_.clear();
   for (const auto& node : cluster_.nodes) {
-    if (sick(cluster_, node, seen.facts)) sick_.insert(node.name);
-    if (reasonIsOver(cluster_, node, seen.facts))
-      memory_.well_since.try_emplace(node.name, now);
+    if (unhealthy(cluster_, node, snapshot.facts)) unhealthy_.insert(node.name);
+    if (reasonIsOver(cluster_, node, snapshot.facts))
+      retry_state_.well_since.try_emplace(node.name, now);
     else
-      memory_.well_since.erase(node.name), memory_.refused.erase(node.name);
+      retry_state_.well_since.erase(node.name), retry_state_.refused.erase(node.name);
   }
 }
 
@@ -76,9 +77,9 @@ Async<std::map<std::string, Action>> Rejoin::due(std::set<Subject> busy) {
   const std::chrono::minutes patience(*cluster_.monitor.rejoin_minutes);
   std::vector<NodeName> ready;
   const auto now = clock_.steady();
-  for (const auto& [node, since] : memory_.well_since) {
-    const auto refused = memory_.refused.find(node);
-    const bool may_ask = refused == memory_.refused.end() || now >= refused->second.ask_again;
+  for (const auto& [node, since] : retry_state_.well_since) {
+    const auto refused = retry_state_.refused.find(node);
+    const bool may_ask = refused == retry_state_.refused.end() || now >= refused->second.ask_again;
     if (now - since >= patience && may_ask && !busy.contains(Subject(node))) ready.push_back(node);
   }
   if (ready.size() > kRejoinsAtOnce) ready.resize(kRejoinsAtOnce);
@@ -108,14 +109,15 @@ Async<std::map<std::string, Action>> Rejoin::plan(NodeName node) {
     if (action.facet.subject.isCluster() || action.facet.facet.str().starts_with(kRecoveryPrefix))
       continue;  // a step that once failed
     if (!action.blocked.empty() || !isOfARejoin(action)) {
-      refuse(node, action.blocked.empty()
-                       ? fmt::format(
-                             "its plan holds {}, which keep does not do by itself: `muster apply`",
-                             action.id)
-                       : fmt::format("{} is blocked: {}", action.id, action.blocked));
+      refuse(node,
+             action.blocked.empty()
+                 ? fmt::format(
+                       "its plan holds {}, which the monitor does not do by itself: `muster apply`",
+                       action.id)
+                 : fmt::format("{} is blocked: {}", action.id, action.blocked));
       co_return std::map<std::string, Action>();
     }
-    action.reason = fmt::format("{}what it was drained for is over; {}", kRejoin, action.reason);
+    action.reason = fmt::format("{}the reason to drain it is over; {}", kRejoin, action.reason);
     out.emplace(action.id, std::move(action));
   }
   co_return out;
@@ -136,15 +138,15 @@ Result<std::string> Rejoin::tooOften(const NodeName& node) const {
       ++failures;
   }
   if (joins >= kRejoinsADay)
-    return fmt::format("it has rejoined {} times within a day, and is out again: look at it",
+    return fmt::format("it has rejoined {} times within a day and was drained again: inspect it",
                        kRejoinsADay);
   if (failures >= kFailuresADay)
-    return fmt::format("its gates have failed {} times within a day: look at it", failures);
+    return fmt::format("its gates have failed {} times within a day: inspect it", failures);
   return std::string();
 }
 
 void Rejoin::refuse(const NodeName& node, const std::string& why) {
-  auto& refusal = memory_.refused[node];
+  auto& refusal = retry_state_.refused[node];
   refusal.ask_again = clock_.steady() + kRefusedFor;
   if (std::exchange(refusal.why, why) == why) return;
   const Event event{
@@ -153,8 +155,9 @@ void Rejoin::refuse(const NodeName& node, const std::string& why) {
       EventKind::Note,
       Subject(node),
       "",
-      fmt::format("what {} was drained for is over, but it does not rejoin: {}", node.str(), why)};
-  if (auto stored = store_.addEvent(event); !stored) logWarning("keep", "{}", stored.error().str());
+      fmt::format("the reason to drain {} is over, but it does not rejoin: {}", node.str(), why)};
+  if (auto stored = store_.addEvent(event); !stored)
+    logWarning("monitor", "{}", stored.error().str());
 }
 
 }  // namespace muster::monitor

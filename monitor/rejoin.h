@@ -25,24 +25,26 @@ inline constexpr std::chrono::hours kRefusedFor{
 class Rejoin {
  public:
   Rejoin(const inventory::Cluster& cluster, lifecycle::Phases phases, lifecycle::Store& store,
-         Clock& clock, lifecycle::Engine& engine, Memory& memory)
+         Clock& clock, lifecycle::Engine& engine, RetryState& retry_state)
       : cluster_(cluster),
         phases_(std::move(phases)),
         store_(store),
         clock_(clock),
         engine_(engine),
-        memory_(memory) {}
+        retry_state_(retry_state) {}
 
-  /// Takes in a look: who is well, and since when. Only time in which keep looks counts: another
-  /// command's turn does not, nor what was before a restart.
-  void notice(const Seen& seen);
+  /// Takes in a look: who is well, and since when. Only time in which the monitor looks counts:
+  /// another command's turn does not, nor what was before a restart.
+  void notice(const FleetSnapshot& snapshot);
   /// What brings those back that have been well for long enough, by action id. `busy`: something is
   /// under way there. Errors: those of the store
   Async<std::map<std::string, lifecycle::Action>> due(std::set<lifecycle::Subject> busy);
   /// Whether it may come back, as of the last look.
-  bool isWell(const NodeName& node) const { return looked_ && memory_.well_since.contains(node); }
+  bool isWell(const NodeName& node) const {
+    return looked_ && retry_state_.well_since.contains(node);
+  }
   /// Whether a rejoin that is under way still is right: the node is not sick.
-  bool isRight(const NodeName& node) const { return !sick_.contains(node); }
+  bool isRight(const NodeName& node) const { return !unhealthy_.contains(node); }
 
  private:
   Async<std::map<std::string, lifecycle::Action>> plan(NodeName node);
@@ -54,12 +56,12 @@ class Rejoin {
   lifecycle::Store& store_;
   Clock& clock_;
   lifecycle::Engine& engine_;
-  Memory& memory_;
+  RetryState& retry_state_;
   bool looked_ = false;
-  std::set<NodeName> sick_;
+  std::set<NodeName> unhealthy_;
 };
 
-/// Whether keep drained the node for something that is over. By the facts of a look; pure.
+/// Whether the monitor drained the node for something that is over. By the facts of a look; pure.
 bool reasonIsOver(const inventory::Cluster& cluster, const inventory::Node& node,
                   const lifecycle::FactSet& facts);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one shift of keep hands to the next: how long a node has been well, what is not tried again
-// yet, what was said. In memory only: a restart of the process begins anew.
+// What one shift of the monitor hands to the next: how long a node has been well, what is not tried
+// again yet, what was said. In memory only: a restart of the process begins anew.
 #pragma once
 
 #include "base/ids.h"
@@ -15,9 +15,9 @@ inline constexpr std::chrono::seconds kFirstRetry{
     20};  ///< after a drain or a repair that failed; doubles
 inline constexpr std::chrono::seconds kLongestRetry{600};
 
-struct Memory {
+struct RetryState {
   using Moment = std::chrono::steady_clock::time_point;
-  struct Patience {
+  struct Backoff {
     Moment not_before{};
     std::chrono::seconds next = kFirstRetry;
   };
@@ -25,7 +25,7 @@ struct Memory {
     std::string why;  ///< it is well and does not come back; told once
     Moment ask_again{};
   };
-  std::map<std::string, Patience> patience;  ///< by action id
+  std::map<std::string, Backoff> backoff;  ///< by action id
   std::map<NodeName, Moment> well_since;
   Moment last_look{};  ///< zero: there was none
   std::map<NodeName, Refusal> refused;

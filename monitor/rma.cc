@@ -149,7 +149,7 @@ Async<std::vector<RmaFile>> gatherRma(const inventory::Cluster& cluster, Store& 
   CO_TRY(actions, store.intentsOf(subject, kRmaActions));
   CO_TRY(held, Quarantine(store).find(node));
   CO_TRY(health, store.getValue("health." + node.str()));
-  CO_TRY(kernel_log, keptKernelLog(store, node));
+  CO_TRY(kernel_log, storedKernelLog(store, node));
   auto& bmc = bmcs.at(node);
   CO_TRY(system, co_await systemOf(bmc));
   CO_TRY(event_log, co_await eventLogOf(bmc));

@@ -108,12 +108,12 @@ constexpr std::array kOwnRows = {
                1000},
 
     SymptomRow{"bmc.leak", Quarantine,
-               "coolant has been found: shut the tray's valves, switch the machine off, look",
+               "coolant leak detected: shut the tray's valves, power the machine off, inspect it",
                "Redfish LeakDetector"},
     SymptomRow{"bmc.sensor-critical", Drain,
                "look at the cooling and power of the machine and of its rack",
                "the BMC's own limits"},
-    SymptomRow{"bmc.sensor-warning", Watch, "look at it when you pass by", "the BMC's own limits"},
+    SymptomRow{"bmc.sensor-warning", Watch, "check it at the next visit", "the BMC's own limits"},
     SymptomRow{"bmc.log-critical", Drain,
                "an uncorrectable memory error: run the gates again, or replace the DIMM that the "
                "log names",
@@ -127,7 +127,7 @@ constexpr std::array kOwnRows = {
     SymptomRow{"system.unit-failed", Watch, "`systemctl status` of the unit says why", kOurs},
     SymptomRow{"system.mce", Drain, "an uncorrected hardware error: look at the BMC's event log",
                "Linux EDAC"},
-    SymptomRow{"system.blind.gpu", Drain, "its GPUs cannot be watched: see its words", kOurs},
+    SymptomRow{"system.blind.gpu", Drain, "its GPUs cannot be monitored: see the text", kOurs},
     SymptomRow{"system.blind.*", Watch, "install what is missing, or look at the agent's log",
                kOurs},
     SymptomRow{"system.agent-silent", Watch,
@@ -172,8 +172,8 @@ std::string_view groupOf(std::string_view id) {
   return "system";
 }
 
-Verdict judge(const wire::Symptom& symptom, int boots_before,
-              const std::vector<inventory::SymptomRule>& rules) {
+SymptomAssessment assess(const wire::Symptom& symptom, int boots_before,
+                         const std::vector<inventory::SymptomRule>& rules) {
   for (const bool exact : {true, false})
     for (const auto& rule : rules) {
       if (rule.name.ends_with('*') == exact || !fits(rule.name, symptom.id)) continue;

@@ -33,15 +33,15 @@ std::span<const SymptomRow> symptomRows();
 /// The facet that a symptom belongs to: "gpu", "disk", "network", "system".
 std::string_view groupOf(std::string_view symptom_id);
 
-struct Verdict {
+struct SymptomAssessment {
   HealthAction action = HealthAction::Watch;
   std::string advice;
   bool known = true;  ///< false: no row fits, so it is watched and told
 };
 /// Pure. `boots_before`: in how many earlier boots it was seen on the same device. Of the
 /// inventory's rows and the table's the first that fits counts, exact names before those with '*'.
-Verdict judge(const wire::Symptom& symptom, int boots_before,
-              const std::vector<inventory::SymptomRule>& rules);
+SymptomAssessment assess(const wire::Symptom& symptom, int boots_before,
+                         const std::vector<inventory::SymptomRule>& rules);
 
 std::string_view toString(HealthAction action);
 

@@ -132,7 +132,8 @@ std::vector<Goal> PoolPhase::goals(const inventory::Cluster& cluster, const Subj
              lifecycle::kDrainExpected,
              lifecycle::drainDeadlineOf(cluster, subject),
              {},
-             fmt::format("it is in quarantine; {}", lifecycle::liftAdvice(subject.node()))}};
+             fmt::format("it is in quarantine; {}",
+                         lifecycle::quarantineRemoveAdvice(subject.node()))}};
   return {{facet,
            std::string(lifecycle::kPoolIn),
            lifecycle::Disruption::None,

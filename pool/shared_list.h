@@ -4,7 +4,7 @@
 // name only. Control thread only.
 #pragma once
 
-#include "base/async/coordinate.h"
+#include "base/async/event.h"
 #include "base/clock.h"
 
 #include <boost/asio/post.hpp>
@@ -68,7 +68,7 @@ class SharedList {
         : answer(fail(ErrorCode::Unavailable, broken_off)) {}
     std::set<std::string> names;  ///< that are asked for
     Result<Answer> answer;
-    async::Signal answered;
+    async::Event answered;
   };
 
   /// Asks for everybody who came before the question was put. Whatever ends the one who asks, the

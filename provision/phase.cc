@@ -60,7 +60,7 @@ class ProvisionPhase final : public lifecycle::Phase {
   explicit ProvisionPhase(ProvisionDeps deps)
       : deps_(std::move(deps)),
         restarts_(deps_.bmcs, deps_.agents, deps_.netboot, deps_.clock, deps_.boot_ended),
-        ear_(deps_.restart_begins) {}
+        restart_notifier_(deps_.on_restart) {}
 
   std::string_view name() const override { return "provision"; }
   std::vector<lifecycle::Goal> goals(const inventory::Cluster& cluster, const Subject& subject,
@@ -108,7 +108,7 @@ class ProvisionPhase final : public lifecycle::Phase {
 
   ProvisionDeps deps_;
   Restarts restarts_;
-  lifecycle::RestartNotifier ear_;
+  lifecycle::RestartNotifier restart_notifier_;
   mutable std::map<std::string, PackedImage>
       packed_;                              ///< found once; images do not change under their key
   mutable std::optional<Bearers> bearers_;  ///< of the cluster, made when first asked for
@@ -229,7 +229,7 @@ Async<void> ProvisionPhase::addDriverFacts(NodeName node, bool fresh, std::vecto
     const wire::AgentTask task{"probe." + node.str() + "." + io::randomToken(9), TaskKind::Probe,
                                params, kProbeLimit};
     CO_TRY(report, co_await deps_.agents.runTask(node, task));
-    const auto json = jsonOrNone(report.result, kAgentJson);
+    CO_TRY(json, parseJson(report.result, kAgentJson));
     if (!json.is_object())
       co_return fail(ErrorCode::Corrupt, "the probes of " + node.str() + " are not a JSON object");
     values.clear();
@@ -563,7 +563,8 @@ Async<Outcome> ProvisionPhase::driver(const inventory::Node& node, const invento
   CO_TRY(step, co_await stepTask(deps_.agents, node.name, TaskKind::InstallDriver,
                                  kInstallDriverLimit, context, params));
   if (auto task = taskThatRestarts(deps_.agents, node.name, context)) {
-    co_await ear_.restarts(node.name, std::move(*task), "restart for driver " + driver.name);
+    co_await restart_notifier_.announce(node.name, std::move(*task),
+                                        "restart for driver " + driver.name);
   }
   if (const auto* again = std::get_if<Again>(&step)) co_return Outcome(*again);
   if (const auto* refused = std::get_if<Refusal>(&step)) co_return Outcome(Blocked{refused->why});

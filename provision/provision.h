@@ -37,7 +37,7 @@ struct ProvisionDeps {
       [](const NodeName&, const DataWipeOrder&) { return Result<bool>(false); };
   std::function<Result<void>(const NodeName&, const std::string& intent)> end_data_wipe =
       [](const NodeName&, const std::string&) { return Result<void>(); };
-  lifecycle::RestartBegins restart_begins = {};  ///< an installed system restarts itself
+  lifecycle::RestartCallback on_restart = {};  ///< an installed system restarts itself
   std::vector<std::string> standby_urls =
       {};  ///< "http://10.20.0.2:8080": of the other controllers, who have the images as soon as
            ///< they serve

@@ -58,7 +58,7 @@ Async<std::optional<Again>> Restarts::drive(NodeName node, Mode mode, Work work,
   CO_TRY(must, co_await mustRestart(node, stage, patience));
   // The same words every time: each change of them is an event.
   if (!must)
-    co_return Again{lookAgainAfter(clock_.steady() - stage.since, kLookSoon, kLookAgain),
+    co_return Again{nextPollDelay(clock_.steady() - stage.since, kLookSoon, kLookAgain),
                     fmt::format("the {} of {} to call within {} s", systemOf(mode), node.str(),
                                 patience.count())};
   if (stage.boots >= kMaxBoots) {

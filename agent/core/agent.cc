@@ -124,7 +124,7 @@ Task<void> Agent::run() {
   co_await (std::move(polling) || std::move(stop));
   for (auto& running : running_) running->cancel.emit(asio::cancellation_type::terminal);
   while (!running_.empty()) {
-    auto seen = task_ended_.count();
+    auto seen = task_ended_.version();
     if (running_.empty()) break;
     co_await task_ended_.waitFor(clock_, seen, std::chrono::hours(1));
   }
@@ -132,7 +132,7 @@ Task<void> Agent::run() {
 
 void Agent::stop() {
   stopping_ = true;
-  stopped_.ring();
+  stopped_.notify();
 }
 
 Task<void> Agent::pollLoop() {
@@ -154,7 +154,7 @@ Async<void> Agent::pollOnce() {
   CO_TRY_OK(co_await ensureIdentity());
   co_await collectState();
   co_await collectHealth();
-  auto seen = task_ended_.count();
+  auto seen = task_ended_.version();
   auto answered = co_await poll();
   if (!answered) {
     all_reported_ = false;  // whatever was wrong, the next poll leaves nothing out
@@ -413,7 +413,7 @@ void Agent::startWaiting(asio::any_io_executor executor) {
     table_.update(report);
     auto ended = [this, running](std::exception_ptr) {
       running_.remove(running);
-      task_ended_.ring();
+      task_ended_.notify();
     };
     asio::co_spawn(executor, carryOut(running),
                    asio::bind_cancellation_slot(running->cancel.slot(), std::move(ended)));

@@ -12,7 +12,7 @@
 #include "agent/core/options.h"
 #include "agent/core/task_context.h"
 #include "agent/core/task_table.h"
-#include "base/async/bell.h"
+#include "base/async/change_notifier.h"
 #include "base/clock.h"
 #include "wire/controllers.h"
 #include "wire/delta_poll.h"
@@ -128,10 +128,10 @@ class Agent {
   std::string
       leaving_;  ///< the task whose end must be reported before the machine leaves this system
   std::function<void()> leave_;  ///< … and how
-  async::Bell task_ended_;
+  async::ChangeNotifier task_ended_;
 
   bool stopping_ = false;
-  async::Bell stopped_;
+  async::ChangeNotifier stopped_;
   std::chrono::milliseconds backoff_{0};
   std::set<std::string> logged_errors_;  ///< logged since the last success
   std::minstd_rand jitter_{std::random_device{}()};

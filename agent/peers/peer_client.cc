@@ -150,7 +150,7 @@ Task<bool> PeerSource::arrives(Range range, io::HttpClient* servers) {
       co_await share(servers);
       continue;
     }
-    co_await clock_.rest(options_.look_every);
+    co_await clock_.waitFor(options_.look_every);
   }
   co_return swarm_ != nullptr;
 }
@@ -241,7 +241,7 @@ void PeerSource::leave(std::string why) {
 Task<void> PeerSource::join() {
   if (joining_) {
     while (!tried_) {
-      co_await clock_.rest(options_.look_every);
+      co_await clock_.waitFor(options_.look_every);
     }
     co_return;
   }

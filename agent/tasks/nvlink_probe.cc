@@ -22,15 +22,22 @@ std::string trimmed(std::string text) {
   return text;
 }
 
+/// A member that should be text; a tool of another version may say a number, or nothing.
+std::string wordOf(const json& object, const char* key, std::string otherwise) {
+  const auto found = object.is_object() ? object.find(key) : object.end();
+  return object.is_object() && found != object.end() && found->is_string()
+             ? found->get<std::string>()
+             : otherwise;
+}
+
 /// Ways of one node to others that are not there, of a node that says it is ready.
 std::vector<std::string> brokenWays(const json& node) {
   std::vector<std::string> out;
   const auto ways = node.value("connections", json::object());
   for (const auto& [index, way] : ways.items())
-    if (const auto state = way.is_object() ? way.value("status", "not told") : "not told";
-        state != "CONNECTED")
-      out.push_back(fmt::format("{} to {} {}", node.value("host", "a node"),
-                                way.is_object() ? way.value("host", index) : index, state));
+    if (const auto state = wordOf(way, "status", "not told"); state != "CONNECTED")
+      out.push_back(fmt::format("{} to {} {}", wordOf(node, "host", "a node"),
+                                wordOf(way, "host", index), state));
   return out;
 }
 
@@ -46,12 +53,11 @@ Result<std::string> imexState(std::string_view text) {
   std::vector<std::string> wrong;
   std::set<std::string> versions;
   for (const auto& [index, node] : parsed["nodes"].items()) {
-    const auto state = node.is_object() ? node.value("status", "not told") : "not told";
+    const auto state = wordOf(node, "status", "not told");
     if (node.is_object() && node.contains("version") && node["version"].is_string())
       versions.insert(node["version"].get<std::string>());
     if (state != "READY")
-      wrong.push_back(
-          fmt::format("{} {}", node.is_object() ? node.value("host", index) : index, state));
+      wrong.push_back(fmt::format("{} {}", wordOf(node, "host", index), state));
     else
       for (auto& way : brokenWays(node)) wrong.push_back(std::move(way));
   }

@@ -19,7 +19,7 @@ template <class T>
 Async<T> withDeadline(Clock& clock, std::chrono::milliseconds limit, std::string what,
                       Async<T> work) {
   using namespace asio::experimental::awaitable_operators;
-  auto timer = clock.rest(limit);  // ends without a throw when the work has ended
+  auto timer = clock.waitFor(limit);  // ends without a throw when the work has ended
   auto first = co_await (std::move(work) || std::move(timer));
   if (first.index() == 0) co_return std::get<0>(std::move(first));
   if (!std::get<1>(first))

@@ -24,7 +24,7 @@ constexpr auto kExpiryLook = 5s;
 constexpr auto kGivesBack = 3s;  ///< a session may take so long to end by itself
 constexpr std::chrono::milliseconds kReopenFirst = 250ms, kReopenLast = 30'000ms;
 
-/// Listening to one node. Held by its coroutines, so it ends after the desk by a moment.
+/// Listening to one node. Held by its coroutines, so it ends a moment after the recorder.
 struct Capture {
   NodeName node;
   std::unique_ptr<ConsoleSource> source;
@@ -107,13 +107,13 @@ void linger(Capture& capture, Clock& clock) {
 /// Ends the capture when its time is over.
 Task<void> expire(At at, Clock& clock) {
   while (!at->ended && !at->stopped && clock.steady() < at->until) {
-    co_await clock.rest(kExpiryLook);
+    co_await clock.waitFor(kExpiryLook);
     if (at->is_up && !at->stopped && at->is_up()) linger(*at, clock);
   }
   at->stopped = true;
   if (at->line) at->line->hangUp();
   for (auto waited = 0ms; !at->ended && waited < kGivesBack; waited += kOpenPoll) {
-    co_await clock.rest(kOpenPoll);
+    co_await clock.waitFor(kOpenPoll);
   }
   if (!at->ended)
     at->cut.emit(
@@ -197,7 +197,7 @@ class ConsoleRecorder final : public Consoles {
     while (clock_.steady() < until &&
            std::any_of(captures_.begin(), captures_.end(),
                        [](const auto& entry) { return !entry.second->ended; })) {
-      co_await clock_.rest(kOpenPoll);
+      co_await clock_.waitFor(kOpenPoll);
     }
     for (auto& [node, at] : captures_)
       if (!at->ended) at->cut.emit(asio::cancellation_type::terminal);
@@ -221,7 +221,7 @@ class ConsoleRecorder final : public Consoles {
                        at->cut.slot(), [at](const std::exception_ptr&) { at->ended = true; }));
     asio::co_spawn(executor, expire(at, clock_), [](const std::exception_ptr&) {});
     for (auto waited = 0ms; waited < kOpenWait && !at->tried && !at->ended; waited += kOpenPoll) {
-      co_await clock_.rest(kOpenPoll);
+      co_await clock_.waitFor(kOpenPoll);
     }
   }
 

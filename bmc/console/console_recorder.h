@@ -36,7 +36,7 @@ class Consoles {
                                 std::function<bool()> is_up = {}) = 0;
   virtual void bootEnded(const NodeName& node) = 0;
   /// Of which boot they are (lifecycle/model/consoles.h), then the last lines of the node's newest
-  /// boot as plain text (plain_text.h), or why there are none. Empty: it has no console, or has
+  /// boot as plain text (ansi_strip.h), or why there are none. Empty: it has no console, or has
   /// said nothing.
   virtual std::vector<std::string> lastLines(const NodeName& node) const = 0;
   /// Gives all lines back; bounded by some seconds.

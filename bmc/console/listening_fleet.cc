@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fleet with ears: every way of starting a machine passes here, so no phase has to think of its
-// console.
+// A fleet whose consoles are recorded: every start of a machine passes here, so no phase has to
+// think of its console.
 #include "bmc/composite_bmc.h"
 #include "bmc/console/console_recorder.h"
 

@@ -57,7 +57,7 @@ std::vector<std::string> fieldsOf(const std::string& line) {
 std::string lastLine(const std::string& text) {
   for (auto lines = linesOf(text); !lines.empty(); lines.pop_back())
     if (!lines.back().empty()) return lines.back();
-  return "ipmitool ended without a word";
+  return "ipmitool ended without a message";
 }
 
 /// "11/20/2026" and "14:03:11" → "2026-11-20T14:03:11"; as it is where it is no date ("Pre-Init").

@@ -21,7 +21,7 @@ std::string wordsWithout(const Secret& secret, const RedfishReply& reply) {
   if (words.empty()) return fmt::format("status {}", reply.status);
   return words.find(secret.reveal()) == std::string::npos
              ? words
-             : fmt::format("status {}; its words repeat the password", reply.status);
+             : fmt::format("status {}; its message repeats the password", reply.status);
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ Async<SerialConsoleEndpoint> RedfishConsole::serialConsole() {
   CO_TRY(manager, co_await resources_.session().get(at.manager));
   const Json* console = find(manager.body, "SerialConsole");
   if (!console || !console->is_object())
-    co_return fail(ErrorCode::NotFound, "the BMC at " + address() + " tells of no serial console");
+    co_return fail(ErrorCode::NotFound, "the BMC at " + address() + " shows no serial console");
   co_return listedSerialConsoleOf(*console);
 }
 

@@ -62,8 +62,8 @@ Async<void> RedfishPower::sendNmi() {
   CO_TRY(at, co_await resources_.uris());
   CO_TRY(system, co_await resources_.session().get(at.system));
   if (powerStateOf(system.body) == PowerState::Off)
-    co_return fail(ErrorCode::Conflict, "the machine behind " + address() +
-                                            " is off: nothing there would take an interrupt");
+    co_return fail(ErrorCode::Conflict,
+                   "the machine behind " + address() + " is off, so it cannot take an interrupt");
   CO_TRY(offered, co_await resources_.offeredResets(system.body));
   if (std::find(offered.begin(), offered.end(), "Nmi") == offered.end())
     co_return fail(ErrorCode::NotFound, fmt::format("{} offers no Nmi; it offers {}", at.system,
@@ -127,7 +127,7 @@ Async<SystemSnapshot> RedfishPower::waitForPower(PowerState wanted,
     last = now ? std::string(toString(state)) : now.error().str();
     if (resources_.clock().steady() >= until) break;
     co_await resources_.clock().sleep(
-        lookAgainAfter(resources_.clock().steady() - begun, kPowerFirstPoll, kPowerPoll));
+        nextPollDelay(resources_.clock().steady() - begun, kPowerFirstPoll, kPowerPoll));
   }
   co_return fail(ErrorCode::Timeout,
                  fmt::format("{} accepted {} but its power state did not become {}; last seen: {}",

@@ -392,11 +392,11 @@ Async<RedfishReply> RedfishSession::exchange(Call call, std::string token) {
 /// against their number: a BMC that says "later" or does not answer in time, not one that refuses
 /// the connection because it restarts.
 Async<io::HttpResponse> RedfishSession::sendInPlace(io::HttpRequest request, bool fresh,
-                                                    lifecycle::TunedPlaces* places) {
+                                                    lifecycle::AdaptiveSemaphore* places) {
   co_await rate_limiter_.next();
   auto send = sendOnce(std::move(request), fresh);
   if (!places) co_return co_await std::move(send);
-  co_await places->take(options_.rank);
+  co_await places->acquire(options_.rank);
   std::exception_ptr called_off;
   try {
     auto response = co_await std::move(send);

@@ -48,8 +48,8 @@ class RedfishSession {
     std::function<Result<Secret>()> password;  ///< read at the moment of the login
     std::function<Result<Secret>()> next_password =
         {};  ///< that it is to be changed to; empty: none is declared
-    lifecycle::TunedPlaces* requests = nullptr;  ///< of all BMCs together; null: unbounded
-    lifecycle::TunedPlaces* uploads = nullptr;
+    lifecycle::AdaptiveSemaphore* requests = nullptr;  ///< of all BMCs together; null: unbounded
+    lifecycle::AdaptiveSemaphore* uploads = nullptr;
     inventory::BmcTrust declared = {};  ///< what the inventory says of its certificate
     inventory::BmcTrustPolicy policy =
         inventory::BmcTrustPolicy::FirstContact;  ///< where it says nothing
@@ -138,7 +138,7 @@ class RedfishSession {
   Async<RedfishReply> authorized(Call call);
   Async<RedfishReply> exchange(Call call, std::string token);
   Async<io::HttpResponse> sendInPlace(io::HttpRequest request, bool fresh,
-                                      lifecycle::TunedPlaces* places);
+                                      lifecycle::AdaptiveSemaphore* places);
   Async<io::HttpResponse> sendOnce(io::HttpRequest request, bool fresh);
   /// What an answer that never came means: another certificate than the pinned one is a refusal, or
   /// the expected new one.

@@ -60,8 +60,8 @@ Result<bool> isRefused(lifecycle::Store& store, const UndeclaredBmcOptions& who)
   return fail(may.error());
 }
 
-Result<void> inheritPin(lifecycle::Store& store, const NodeName& stranger, const NodeName& node) {
-  TRY(pin, TrustMemory(store, stranger).pin());
+Result<void> inheritPin(lifecycle::Store& store, const NodeName& undeclared, const NodeName& node) {
+  TRY(pin, TrustMemory(store, undeclared).pin());
   if (!pin) return {};
   TRY(before, TrustMemory(store, node).pin());
   if (before)

@@ -39,7 +39,7 @@ void printList(const app::Discovered& discovered) {
                                machine.gpus.empty() ? "" : "  ", machine.gpuText());
     if (!machine.note.empty()) std::cout << "    " << machine.note << "\n";
   }
-  for (const auto& odd : discovered.oddities)
+  for (const auto& odd : discovered.anomalies)
     std::cout << fmt::format("finding: {} ({}): {}\n", odd.what, odd.where, odd.what_to_do);
 }
 
@@ -51,7 +51,7 @@ void printJson(const app::Discovered& discovered) {
     json["state"] = !seen.node.empty() ? "node" : seen.machine.approved() ? "approved" : "unknown";
     out["machines"].push_back(std::move(json));
   }
-  for (const auto& odd : discovered.oddities)
+  for (const auto& odd : discovered.anomalies)
     out["findings"].push_back(
         {{"what", odd.what}, {"where", odd.where}, {"what_to_do", odd.what_to_do}});
   std::cout << jsonText(out, 2) << "\n";

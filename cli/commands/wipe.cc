@@ -8,7 +8,7 @@
 namespace muster::cli {
 
 int wipe(const app::Options& options, const app::WipeRequest& request) {
-  const auto granted = app::allowWipe(options, request);
+  const auto granted = app::grantWipe(options, request);
   if (!granted) return report(granted.error());
   std::cout << fmt::format("{} may be wiped once: {}\n", request.nodes, request.reason);
   if (request.data)

@@ -11,11 +11,11 @@ std::string findingsText(const std::vector<lifecycle::Finding>& findings) {
   if (findings.empty()) return "no finding is open\n";
   std::string out;
   for (const auto& finding : findings) {
-    out +=
-        fmt::format("{}  {}  {}  raised by {}, {}\n    {}\n", finding.facet.subject.str(),
-                    finding.facet.facet.str(), lifecycle::severityWord(finding.severity),
-                    finding.source.empty() ? "an older muster, which did not say" : finding.source,
-                    muster::toString(finding.at), printable(finding.text));
+    out += fmt::format(
+        "{}  {}  {}  raised by {}, {}\n    {}\n", printable(finding.facet.subject.str()),
+        printable(finding.facet.facet.str()), lifecycle::severityWord(finding.severity),
+        finding.source.empty() ? "an older muster, which did not say" : printable(finding.source),
+        muster::toString(finding.at), printable(finding.text));
     if (!finding.what_to_do.empty())
       out += fmt::format("    → {}\n", printable(finding.what_to_do));
   }

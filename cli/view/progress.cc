@@ -35,7 +35,8 @@ std::string withoutNumbers(std::string text) {
 
 std::string facetOf(const Event& event) {
   const auto slash = event.action_id.find('/');
-  return slash == std::string::npos ? event.action_id : event.action_id.substr(slash + 1);
+  return printable(slash == std::string::npos ? event.action_id
+                                              : event.action_id.substr(slash + 1));
 }
 
 std::size_t terminalColumns() {
@@ -55,8 +56,8 @@ std::string toJson(const Event& event) {
 
 std::string eventLine(const Event& event) {
   const auto time = toString(event.at).substr(11, 8);
-  std::string out = fmt::format("{} {:<9} {:<18} {}", time, event.subject.str(), facetOf(event),
-                                toString(event.kind));
+  std::string out = fmt::format("{} {:<9} {:<18} {}", time, printable(event.subject.str()),
+                                facetOf(event), toString(event.kind));
   if (event.fraction >= 0) out += fmt::format(" {:.0f}%", 100 * event.fraction);
   if (!event.text.empty()) out += ": " + printable(briefDigests(event.text));
   return out;

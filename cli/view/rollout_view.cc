@@ -12,13 +12,14 @@
 namespace muster::cli {
 namespace {
 
-using lifecycle::NodeState;
-using lifecycle::RolloutBook;
+using lifecycle::RolloutNodeState;
+using lifecycle::RolloutRecord;
 
 constexpr std::size_t kMaxNodesExplained = 20;
-constexpr std::array kStates{NodeState::Waiting,   NodeState::Started,  NodeState::Done,
-                             NodeState::Failed,    NodeState::Skipped,  NodeState::Untouched,
-                             NodeState::Returning, NodeState::Returned, NodeState::Stuck};
+constexpr std::array kStates{
+    RolloutNodeState::Waiting,   RolloutNodeState::Started,  RolloutNodeState::Done,
+    RolloutNodeState::Failed,    RolloutNodeState::Skipped,  RolloutNodeState::Untouched,
+    RolloutNodeState::Returning, RolloutNodeState::Returned, RolloutNodeState::RollbackFailed};
 
 std::string fold(const std::vector<NodeName>& nodes) {
   std::vector<std::string> names;
@@ -26,14 +27,14 @@ std::string fold(const std::vector<NodeName>& nodes) {
   return inventory::foldHostlist(std::move(names));
 }
 
-std::vector<NodeName> inState(const RolloutBook& book, NodeState state) {
+std::vector<NodeName> inState(const RolloutRecord& book, RolloutNodeState state) {
   std::vector<NodeName> out;
   for (const auto& [node, progress] : book.progress())
     if (progress.state == state) out.push_back(node);
   return out;
 }
 
-std::string explained(const RolloutBook& book, NodeState state) {
+std::string explained(const RolloutRecord& book, RolloutNodeState state) {
   std::string out;
   const auto nodes = inState(book, state);
   for (std::size_t i = 0; i < nodes.size() && i < kMaxNodesExplained; ++i)
@@ -44,12 +45,13 @@ std::string explained(const RolloutBook& book, NodeState state) {
   return out;
 }
 
-std::string wavesText(const RolloutBook& book) {
+std::string wavesText(const RolloutRecord& book) {
   const auto& rollout = book.rollout();
   std::string out;
   for (std::size_t i = 0; i < rollout.waves.size(); ++i) {
     std::size_t done = 0;
-    for (const auto& node : rollout.waves[i].nodes) done += book.of(node).state == NodeState::Done;
+    for (const auto& node : rollout.waves[i].nodes)
+      done += book.of(node).state == RolloutNodeState::Done;
     out += fmt::format("  {} {:<10} {:>6} nodes, {:>6} done   {}\n",
                        i == rollout.wave && rollout.isOpen() ? ">" : " ", rollout.waves[i].name,
                        rollout.waves[i].nodes.size(), done, fold(rollout.waves[i].nodes));
@@ -59,20 +61,21 @@ std::string wavesText(const RolloutBook& book) {
 
 }  // namespace
 
-std::string frozenText(const RolloutBook& book) {
+std::string frozenText(const RolloutRecord& book) {
   const auto& rollout = book.rollout();
   std::string out = fmt::format("rollout {}, plan {}\n{}", rollout.id,
                                 rollout.plan_hash.substr(0, 12), wavesText(book));
-  if (const auto untouched = inState(book, NodeState::Untouched); !untouched.empty())
+  if (const auto untouched = inState(book, RolloutNodeState::Untouched); !untouched.empty())
     out += fmt::format("  nothing to do on {}\n", fold(untouched));
-  if (const auto skipped = inState(book, NodeState::Skipped); !skipped.empty())
-    out += fmt::format("  left out: {}\n{}", fold(skipped), explained(book, NodeState::Skipped));
+  if (const auto skipped = inState(book, RolloutNodeState::Skipped); !skipped.empty())
+    out += fmt::format("  left out: {}\n{}", fold(skipped),
+                       explained(book, RolloutNodeState::Skipped));
   for (const auto& text : rollout.irreversible)
     out += "  a rollback cannot undo all: " + text + "\n";
   return out;
 }
 
-std::string touchedText(const RolloutBook& book) {
+std::string touchedText(const RolloutRecord& book) {
   std::map<std::string, std::vector<NodeName>> by_action;
   for (const auto& wave : book.rollout().waves)
     for (const auto& node : wave.nodes)
@@ -87,11 +90,13 @@ std::string touchedText(const RolloutBook& book) {
   return out;
 }
 
-std::string rolloutText(const RolloutBook& book, const lifecycle::GivenOrder& order) {
+std::string rolloutText(const RolloutRecord& book, const lifecycle::GivenOrder& order) {
   const auto& rollout = book.rollout();
-  std::string out = fmt::format(
-      "rollout {}: {}{}\n", rollout.id, toString(rollout.state),
-      rollout.way == lifecycle::RolloutWay::Back && rollout.isOpen() ? ", on its way back" : "");
+  std::string out =
+      fmt::format("rollout {}: {}{}\n", rollout.id, toString(rollout.state),
+                  rollout.direction == lifecycle::RolloutDirection::Back && rollout.isOpen()
+                      ? ", on its way back"
+                      : "");
   out += fmt::format("  asked for by {}@{} at {}: {}\n", rollout.user, rollout.host,
                      toString(rollout.at), rollout.command);
   if (order.order != lifecycle::Order::None && rollout.state == lifecycle::RolloutState::Running)
@@ -111,7 +116,7 @@ std::string rolloutText(const RolloutBook& book, const lifecycle::GivenOrder& or
   return out;
 }
 
-std::string rolloutJson(const RolloutBook& book, const lifecycle::GivenOrder& order) {
+std::string rolloutJson(const RolloutRecord& book, const lifecycle::GivenOrder& order) {
   auto out = lifecycle::toJson(book.rollout());
   out["at"] = toString(book.rollout().at);
   out["order"] = {{"order", toString(order.order)}, {"by", order.by}};

@@ -9,11 +9,11 @@
 namespace muster::cli {
 
 /// What was frozen: waves, who is left out and why, what cannot be undone.
-std::string frozenText(const lifecycle::RolloutBook& book);
+std::string frozenText(const lifecycle::RolloutRecord& book);
 /// What the frozen plan would do, by kind of action, and to whom.
-std::string touchedText(const lifecycle::RolloutBook& book);
+std::string touchedText(const lifecycle::RolloutRecord& book);
 /// `order`: what another process was told to do and has not done yet.
-std::string rolloutText(const lifecycle::RolloutBook& book, const lifecycle::GivenOrder& order);
-std::string rolloutJson(const lifecycle::RolloutBook& book, const lifecycle::GivenOrder& order);
+std::string rolloutText(const lifecycle::RolloutRecord& book, const lifecycle::GivenOrder& order);
+std::string rolloutJson(const lifecycle::RolloutRecord& book, const lifecycle::GivenOrder& order);
 
 }  // namespace muster::cli

@@ -7,6 +7,7 @@
 // change that was rolled out is copied into the inventory as it is.
 #pragma once
 
+#include "base/diagnostic.h"
 #include "inventory/model/cluster.h"
 
 #include <filesystem>

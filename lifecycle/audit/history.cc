@@ -29,8 +29,8 @@ std::string durationOf(WallTime from, WallTime to) {
 std::string line(const Request& request) {
   return fmt::format(
       "{}  {}@{}  plan {}  {}  ({})\n    {}\n", muster::toString(request.at),
-      request.user.empty() ? "?" : request.user, request.host.empty() ? "?" : request.host,
-      request.plan_hash.substr(0, 12),
+      request.user.empty() ? "?" : printable(request.user),
+      request.host.empty() ? "?" : printable(request.host), request.plan_hash.substr(0, 12),
       request.outcome.empty() ? "not ended: it runs, or was stopped" : printable(request.outcome),
       durationOf(request.at, request.ended_at),
       request.command.empty() ? "(command not known)" : printable(request.command));
@@ -39,9 +39,9 @@ std::string line(const Request& request) {
 std::string line(const Intent& intent) {
   const auto& action = intent.action;
   return fmt::format("  {}  {:<28} {:<9} {:>9}  '{}' → '{}'{}\n",
-                     muster::toString(intent.opened_at), action.id, toString(intent.state),
-                     durationOf(intent.opened_at, intent.closed_at), printable(action.from),
-                     printable(action.to),
+                     muster::toString(intent.opened_at), printable(action.id),
+                     toString(intent.state), durationOf(intent.opened_at, intent.closed_at),
+                     printable(action.from), printable(action.to),
                      intent.outcome.empty() ? "" : "\n      " + printable(intent.outcome));
 }
 

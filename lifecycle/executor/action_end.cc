@@ -13,16 +13,16 @@ std::string seconds(std::chrono::steady_clock::duration duration) {
 
 }  // namespace
 
-Task<ActionEnd> ActionRun::done(std::string how) {
+Task<ActionResult> ActionRun::done(std::string how) {
   const auto value = facts_.value(action_.facet.subject, action_.facet.facet).value_or(action_.to);
   const auto words = fmt::format("{} is '{}' after {}{}", action_.facet.facet.str(), value,
                                  seconds(services_.clock.steady() - started_), how);
   auto closing = close(IntentState::Done, words,
                        !isDrain());  // the last drain says nothing about why a join failed
   if (auto trouble = co_await std::move(closing); !trouble.empty())
-    co_return ActionEnd{Ending::Failed, trouble};
+    co_return ActionResult{ActionStatus::Failed, trouble};
   emit(EventKind::ActionDone, words);
-  co_return ActionEnd{Ending::Done, words};
+  co_return ActionResult{ActionStatus::Done, words};
 }
 
 void ActionRun::raise(Severity severity, std::string text, std::string what_to_do) {
@@ -39,7 +39,7 @@ void ActionRun::raise(Severity severity, std::string text, std::string what_to_d
       action_.facet, severity, std::move(text), std::move(words), std::move(what_to_do), {}});
 }
 
-Task<ActionEnd> ActionRun::failed(Error error) {
+Task<ActionResult> ActionRun::failed(Error error) {
   const auto text = error.str();
   const auto& subject = action_.facet.subject.str();
   const bool verdict = error.code() == ErrorCode::Timeout || error.code() == ErrorCode::Conflict ||
@@ -54,29 +54,29 @@ Task<ActionEnd> ActionRun::failed(Error error) {
             : fmt::format("remove the cause, then `muster plan` and `muster apply` again; `muster "
                           "why {}` shows the evidence",
                           subject));
-  co_await rememberWhatWasNotWiped();
+  co_await restoreUnwipedFacts();
   const auto trouble = co_await close(IntentState::Failed, text);
   emit(EventKind::ActionFailed, text);
-  co_return ActionEnd{Ending::Failed, trouble.empty() ? text : text + "; " + trouble};
+  co_return ActionResult{ActionStatus::Failed, trouble.empty() ? text : text + "; " + trouble};
 }
 
 /// Nothing is concluded from what could not be stored: a write to a disk that had ended well would
 /// be done again. The intent stays open, and the next run looks first.
-Task<ActionEnd> ActionRun::leftOpen(Error error) {
+Task<ActionResult> ActionRun::keepOpen(Error error) {
   const auto text = error.str() + "; how it has ended is not known: the next run looks first";
   raise(Severity::Error, text, "let the store be written again, then `muster apply`");
-  co_await rememberWhatWasNotWiped();
+  co_await restoreUnwipedFacts();
   emit(EventKind::ActionFailed, text);
-  co_return ActionEnd{Ending::Failed, text};
+  co_return ActionResult{ActionStatus::Failed, text};
 }
 
-Task<ActionEnd> ActionRun::blocked(std::string why) {
+Task<ActionResult> ActionRun::blocked(std::string why) {
   if (!own_finding_)
     raise(Severity::Warning, why, "remove what blocks it, then `muster apply` again");
-  co_await rememberWhatWasNotWiped();
+  co_await restoreUnwipedFacts();
   const auto trouble = co_await close(IntentState::Failed, "blocked: " + why);
   emit(EventKind::ActionBlocked, why);
-  co_return ActionEnd{Ending::Blocked, trouble.empty() ? why : why + "; " + trouble};
+  co_return ActionResult{ActionStatus::Blocked, trouble.empty() ? why : why + "; " + trouble};
 }
 
 }  // namespace muster::lifecycle

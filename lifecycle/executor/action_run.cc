@@ -47,7 +47,7 @@ std::vector<FacetName> dependentsOf(const FacetRef& wiped, const std::vector<Goa
 
 }  // namespace
 
-ActionRun::ActionRun(const Services& services, ClaimKeeper& claims, FactSet& facts,
+ActionRun::ActionRun(const Services& services, LeaseKeeper& claims, FactSet& facts,
                      Intent template_intent, Action action, std::optional<Intent> open)
     : services_(services),
       claims_(claims),
@@ -58,49 +58,49 @@ ActionRun::ActionRun(const Services& services, ClaimKeeper& claims, FactSet& fac
       intent_(std::move(template_intent)) {}
 
 /// The journaled part, up to what the outside did; then how it ended is written down.
-Task<ActionEnd> ActionRun::run() {
+Task<ActionResult> ActionRun::run() {
   started_ = services_.clock.steady();
-  auto end = co_await carryOut();
+  auto end = co_await execute();
   if (end.ended) co_return *end.ended;
-  auto ended = co_await (end.error && not_kept_ && journaled_ ? leftOpen(*end.error)
-                         : end.error                          ? failed(*end.error)
-                         : !end.blocked.empty()               ? blocked(end.blocked)
-                                                              : done(""));
+  auto ended = co_await (end.error && write_failed_ && journaled_ ? keepOpen(*end.error)
+                         : end.error                              ? failed(*end.error)
+                         : !end.blocked.empty()                   ? blocked(end.blocked)
+                                                                  : done(""));
   co_return ended;
 }
 
-Task<ActionRun::Way> ActionRun::carryOut() {
+Task<ActionRun::Attempt> ActionRun::execute() {
   if (!phase_)
-    co_return Way{.blocked = fmt::format("this muster has no phase '{}'; make the plan again",
-                                         action_.phase)};
-  if (auto why = aim()) co_return Way{.blocked = *why};
+    co_return Attempt{.blocked = fmt::format("this muster has no phase '{}'; make the plan again",
+                                             action_.phase)};
+  if (auto why = refreshGoal()) co_return Attempt{.blocked = *why};
   if (open_) {
-    auto end = co_await takeUp();
-    if (end) co_return Way{.ended = end};
+    auto end = co_await resumeIntent();
+    if (end) co_return Attempt{.ended = end};
     if (journaled_ && intent_.operation.empty() &&
         disturbs()) {  // nothing was done yet, and who works on the node now was not asked
-      if (auto why = co_await guardPool()) co_return Way{.blocked = *why};
+      if (auto why = co_await guardPool()) co_return Attempt{.blocked = *why};
     }
   }
   if (!journaled_) {
-    if (auto why = co_await guard()) co_return Way{.blocked = *why};
+    if (auto why = co_await guard()) co_return Attempt{.blocked = *why};
     if (auto begun = co_await begin(); !begun)
-      co_return Way{.error = std::move(begun).error().within("opening the journal")};
+      co_return Attempt{.error = std::move(begun).error().within("opening the journal")};
   }
-  if (auto forgotten = co_await forgetWhatIsWiped(); !forgotten)
-    co_return Way{.error = std::move(forgotten).error().within("forgetting what is wiped")};
+  if (auto forgotten = co_await forgetWipedFacts(); !forgotten)
+    co_return Attempt{.error = std::move(forgotten).error().within("forgetting what is wiped")};
   auto driven = co_await drive();
-  if (stopped_by_) co_return Way{.blocked = *stopped_by_};
-  if (!driven && not_kept_) co_return Way{.error = driven.error()};
+  if (blocked_by_) co_return Attempt{.blocked = *blocked_by_};
+  if (!driven && write_failed_) co_return Attempt{.error = driven.error()};
   if (!driven) {
     // What is true now replaces what was true before the attempt: a gate that failed must not keep
     // its old pass.
-    (void)co_await look();
-    co_return Way{.error = driven.error()};
+    (void)co_await observeFacet();
+    co_return Attempt{.error = driven.error()};
   }
   auto confirmed = co_await confirm();
-  if (!confirmed) co_return Way{.error = confirmed.error()};
-  co_return Way{};
+  if (!confirmed) co_return Attempt{.error = confirmed.error()};
+  co_return Attempt{};
 }
 
 // ---- what it goes for, and whether it may
@@ -115,20 +115,19 @@ std::string ActionRun::wantNow() const {
 
 /// Asks the phase for the goal again: facts of this run may have moved it (engine.h). Answers why
 /// it must not start.
-std::optional<std::string> ActionRun::aim() {
+std::optional<std::string> ActionRun::refreshGoal() {
   if (isDrain()) return std::nullopt;
   auto goals = phase_->goals(services_.cluster, action_.facet.subject, facts_);
   auto goal = std::find_if(goals.begin(), goals.end(),
                            [this](const Goal& g) { return g.facet == action_.facet; });
   if (goal == goals.end())
-    return fmt::format("{} is not wanted any more, given what this run has learnt; plan again",
-                       action_.id);
+    return fmt::format("{} is no longer wanted with the facts of this run; plan again", action_.id);
   if (goal->disruption > action_.disruption)
     return fmt::format("{} would now be a {}, but the plan says {}; plan again", action_.id,
                        toString(goal->disruption), toString(action_.disruption));
   if (goal->want != action_.to) {
-    emit(EventKind::Note,
-         fmt::format("goes for '{}' (the plan could not know it: '{}')", goal->want, action_.to));
+    emit(EventKind::Note, fmt::format("target is '{}' (not known when the plan was made: '{}')",
+                                      goal->want, action_.to));
     action_.to = goal->want;
   }
   return std::nullopt;
@@ -176,13 +175,13 @@ Task<std::optional<std::string>> ActionRun::guardPool() {
 Async<std::vector<Fact>> ActionRun::askPool(Phase* phase) {
   const Subject subject = action_.facet.subject;
   for (bool waited = false;; waited = true) {
-    auto observe = contained(fmt::format("{} observing {}", phase->name(), subject.str()),
-                             phase->observe(subject));
+    auto observe = catchExceptions(fmt::format("{} observing {}", phase->name(), subject.str()),
+                                   phase->observe(subject));
     auto read = co_await withDeadline(services_.clock, kVerifyDeadline, "re-reading the pool",
                                       std::move(observe));
     if (read && waited) started_ = services_.clock.steady();
-    if (read || !read.error().canRetry() || left() <= kAskPoolAgain) co_return read;
-    waiting(Again{kAskPoolAgain, read.error().str()});
+    if (read || !read.error().canRetry() || timeLeft() <= kAskPoolAgain) co_return read;
+    reportWaiting(Again{kAskPoolAgain, read.error().str()});
     co_await services_.clock.sleep(kAskPoolAgain);
   }
 }
@@ -191,7 +190,7 @@ Task<std::optional<std::string>> ActionRun::guardWipe() {
   const auto& subject = action_.facet.subject;
   if (action_.disruption != Disruption::Wipe) co_return std::nullopt;
   auto read = services_.journal->write<std::vector<NodeName>>(
-      [](Store& store) { return store.wipesAllowed(); });
+      [](Store& store) { return store.wipeGrants(); });
   auto allowed = co_await std::move(read);
   if (!allowed) co_return "whether it may be wiped cannot be read: " + allowed.error().str();
   intent_.uses_wipe = std::find(allowed->begin(), allowed->end(), subject.node()) != allowed->end();
@@ -211,29 +210,29 @@ Task<std::optional<std::string>> ActionRun::guardWipe() {
 // -------------------------------------------------------------------------------------------------------
 
 /// An intent that an earlier run left open: look first. Answers the end when nothing is left to do.
-Task<std::optional<ActionEnd>> ActionRun::takeUp() {
+Task<std::optional<ActionResult>> ActionRun::resumeIntent() {
   const Intent anew = std::exchange(intent_, *open_);
   journaled_ = true;
-  emit(EventKind::ActionStarted, "taken up again after muster stopped: " + action_.reason);
-  auto seen = co_await look();
-  const bool goes_on = phase_->drivesOn() && !intent_.operation.empty();
+  emit(EventKind::ActionStarted, "resumed after muster stopped: " + action_.reason);
+  auto seen = co_await observeFacet();
+  const bool goes_on = phase_->resumesAfterMet() && !intent_.operation.empty();
   if (seen && seen->met && !goes_on) {
-    auto ended = co_await done("; it had been finished before muster stopped");
+    auto ended = co_await done("; it was finished before muster stopped");
     co_return ended;
   }
   if (intent_.action.to == action_.to || intent_.inventory_digest == services_.cluster.digest)
     co_return std::nullopt;
-  if (const auto left = leftBy(intent_, services_.clock.now())) {
+  if (const auto left = orphanedOperationOf(intent_, services_.clock.now())) {
     if (const auto kept = co_await services_.journal->write<void>(
             [fact = *left](Store& store) { return store.putFacts(std::vector<Fact>(1, fact)); });
         !kept)
-      co_return ActionEnd{Ending::Failed, kept.error().str()};
+      co_return ActionResult{ActionStatus::Failed, kept.error().str()};
     facts_.put(*left);
   }
   const auto trouble = co_await close(
       IntentState::Abandoned,
       fmt::format("the inventory now wants '{}' instead of '{}'", action_.to, intent_.action.to));
-  if (!trouble.empty()) co_return ActionEnd{Ending::Failed, trouble};
+  if (!trouble.empty()) co_return ActionResult{ActionStatus::Failed, trouble};
   intent_ = anew;
   co_return std::nullopt;
 }
@@ -252,7 +251,7 @@ Async<void> ActionRun::begin() {
 }
 
 /// Before the effect, so that no crash can leave good facts about what is gone.
-Async<void> ActionRun::forgetWhatIsWiped() {
+Async<void> ActionRun::forgetWipedFacts() {
   if (action_.disruption != Disruption::Wipe) co_return Result<void>();
   const auto& subject = action_.facet.subject;
   std::vector<Goal> goals;
@@ -271,7 +270,7 @@ Async<void> ActionRun::forgetWhatIsWiped() {
 
 /// An effect is journaled before it happens: without an operation nothing was wiped, and what was
 /// known still holds.
-Task<void> ActionRun::rememberWhatWasNotWiped() {
+Task<void> ActionRun::restoreUnwipedFacts() {
   if (!intent_.operation.empty()) co_return;
   std::erase_if(forgotten_, [this](const Fact& fact) {
     return facts_.find(fact.subject, fact.facet) != nullptr;
@@ -306,11 +305,11 @@ Task<std::string> ActionRun::close(IntentState state, std::string outcome, bool 
 // ---- acting
 // ------------------------------------------------------------------------------------------------------------
 
-milliseconds ActionRun::left() const {
+milliseconds ActionRun::timeLeft() const {
   return std::chrono::ceil<milliseconds>(action_.deadline - (services_.clock.steady() - started_));
 }
 
-void ActionRun::discount(std::chrono::steady_clock::time_point since) {
+void ActionRun::excludeWaiting(std::chrono::steady_clock::time_point since) {
   const auto passed = std::min<std::chrono::steady_clock::duration>(
       services_.clock.steady() - since, kLongestAway - away_);
   away_ += passed;
@@ -319,18 +318,18 @@ void ActionRun::discount(std::chrono::steady_clock::time_point since) {
 
 Error ActionRun::overdue() const {
   const std::string last = last_evidence_.empty()
-                               ? "nothing was heard"
-                               : fmt::format("the last word was '{}'", last_evidence_);
+                               ? "there was no evidence"
+                               : fmt::format("the last evidence was '{}'", last_evidence_);
   return Error(ErrorCode::Timeout,
                fmt::format("{} did not become '{}' within {} s; {}", action_.facet.str(),
                            action_.to, action_.deadline.count(), last));
 }
 
 Async<Outcome> ActionRun::actOnce() {
-  CO_TRY_OK(claims_.sure(action_.facet.subject));
-  auto work = contained(fmt::format("{} acting on {}", action_.phase, action_.id),
-                        phase_->act(action_, *this));
-  auto outcome = co_await withDeadline(services_.clock, left(), action_.id, std::move(work));
+  CO_TRY_OK(claims_.ensureHeld(action_.facet.subject));
+  auto work = catchExceptions(fmt::format("{} acting on {}", action_.phase, action_.id),
+                              phase_->act(action_, *this));
+  auto outcome = co_await withDeadline(services_.clock, timeLeft(), action_.id, std::move(work));
   co_return outcome;
 }
 
@@ -338,13 +337,13 @@ Async<Outcome> ActionRun::actOnce() {
 /// are, kMaxActionRetries times in a row; all of it within the deadline.
 Async<void> ActionRun::drive() {
   int retries = 0;
-  while (left() > milliseconds(0)) {
+  while (timeLeft() > milliseconds(0)) {
     const auto began = services_.clock.steady();
     auto outcome = co_await actOnce();
     milliseconds pause;
     bool is_away = false;
     if (!outcome) {
-      if (left() <= milliseconds(0)) break;
+      if (timeLeft() <= milliseconds(0)) break;
       if (!outcome.error().canRetry() || retries >= kMaxActionRetries)
         co_return fail(std::move(outcome).error());
       pause = kFirstRetryDelay * (1 << retries++);
@@ -355,22 +354,22 @@ Async<void> ActionRun::drive() {
     } else if (std::holds_alternative<Done>(*outcome)) {
       co_return Result<void>();
     } else if (const auto* stop = std::get_if<Blocked>(&*outcome)) {
-      stopped_by_ = stop->why;
+      blocked_by_ = stop->why;
       co_return Result<void>();
     } else {
       retries = 0;
       const auto& again = std::get<Again>(*outcome);
-      waiting(again);
+      reportWaiting(again);
       pause = std::max(again.after, kShortestPoll);
       is_away = again.is_away;
     }
-    co_await services_.clock.sleep(std::min(pause, left()));
-    if (is_away) discount(began);
+    co_await services_.clock.sleep(std::min(pause, timeLeft()));
+    if (is_away) excludeWaiting(began);
   }
   co_return fail(overdue());
 }
 
-void ActionRun::waiting(const Again& again) {
+void ActionRun::reportWaiting(const Again& again) {
   if (again.waiting_for.empty()) return;
   last_evidence_ = again.waiting_for;
   if (std::exchange(last_waiting_, again.waiting_for) != again.waiting_for)
@@ -378,18 +377,18 @@ void ActionRun::waiting(const Again& again) {
 }
 
 Async<std::vector<Fact>> ActionRun::verifyOnce() {
-  auto work =
-      contained(fmt::format("{} verifying {}", action_.phase, action_.id), phase_->verify(action_));
+  auto work = catchExceptions(fmt::format("{} verifying {}", action_.phase, action_.id),
+                              phase_->verify(action_));
   auto facts = co_await withDeadline(services_.clock, kVerifyDeadline,
                                      "re-reading " + action_.facet.str(), std::move(work));
   co_return facts;
 }
 
 /// Re-reads the facet, keeps what was seen and compares it with what is wanted now.
-Async<ActionRun::Seen> ActionRun::look() {
+Async<ActionRun::Observation> ActionRun::observeFacet() {
   auto read = co_await verifyOnce();
   if (!read) co_return fail(std::move(read).error());
-  Seen seen;
+  Observation seen;
   std::vector<Fact> kept;
   for (auto& fact : *read) {
     if (fact.value.empty()) continue;
@@ -400,7 +399,7 @@ Async<ActionRun::Seen> ActionRun::look() {
   }
   const auto written = co_await services_.journal->write<void>(
       [kept](Store& store) { return store.putFacts(kept); });
-  not_kept_ = !written;
+  write_failed_ = !written;
   CO_TRY_OK(written);
   for (auto& fact : kept) facts_.put(std::move(fact));
   seen.met = !seen.value.empty() && matches(wantNow(), seen.value);
@@ -412,16 +411,16 @@ Async<ActionRun::Seen> ActionRun::look() {
 Async<void> ActionRun::confirm() {
   for (int retries = 0;; ++retries) {
     const auto began = services_.clock.steady();
-    auto seen = co_await look();
+    auto seen = co_await observeFacet();
     if (!seen) {
       const bool is_pool = action_.facet.facet.str() == kPoolFacet;
-      const bool goes_on = retries < kMaxActionRetries || (is_pool && left() > milliseconds(0));
+      const bool goes_on = retries < kMaxActionRetries || (is_pool && timeLeft() > milliseconds(0));
       if (!seen.error().canRetry() || !goes_on)
         co_return fail(std::move(seen).error().within("verifying " + action_.id));
-      if (is_pool) waiting(Again{kAskPoolAgain, seen.error().str()});
+      if (is_pool) reportWaiting(Again{kAskPoolAgain, seen.error().str()});
       co_await services_.clock.sleep(kFirstRetryDelay *
                                      (1 << std::min(retries, kMaxActionRetries)));
-      if (is_pool) discount(began);
+      if (is_pool) excludeWaiting(began);
       continue;
     }
     if (seen->met) co_return Result<void>();
@@ -450,7 +449,7 @@ Async<void> ActionRun::recordOperation(std::string id) {
   auto write = services_.journal->write<void>(
       [intent = intent_.id, id](Store& store) { return store.recordOperation(intent, id); });
   const auto written = co_await std::move(write);
-  not_kept_ = !written;
+  write_failed_ = !written;
   CO_TRY_OK(written);
   intent_.operation = id;
   co_return Result<void>();

@@ -8,9 +8,9 @@
 
 namespace muster::lifecycle {
 
-enum class Ending { Done, Failed, Blocked };
-struct ActionEnd {
-  Ending ending = Ending::Done;
+enum class ActionStatus { Done, Failed, Blocked };
+struct ActionResult {
+  ActionStatus status = ActionStatus::Done;
   std::string why;
 };
 
@@ -18,11 +18,11 @@ class ActionRun final : public ActContext {
  public:
   /// `open`: the intent of an earlier run for this action, to be taken up again. `facts` is shared
   /// by the whole run. `template_intent` says for which plan and request.
-  ActionRun(const Services& services, ClaimKeeper& claims, FactSet& facts, Intent template_intent,
+  ActionRun(const Services& services, LeaseKeeper& claims, FactSet& facts, Intent template_intent,
             Action action, std::optional<Intent> open);
   ActionRun(const ActionRun&) = delete;
 
-  Task<ActionEnd> run();
+  Task<ActionResult> run();
 
   // ActContext
   const std::string& intentId() const override { return intent_.id; }
@@ -34,50 +34,50 @@ class ActionRun final : public ActContext {
   const FactSet& facts() const override { return facts_; }
 
  private:
-  struct Seen {
+  struct Observation {
     bool met = false;
     std::string value;  ///< "" when nothing was seen of the facet
   };
   /// How it went; all empty: the facet was seen to be met.
-  struct Way {
+  struct Attempt {
     std::string blocked = {};
     std::optional<Error> error = {};
-    std::optional<ActionEnd> ended = {};  ///< and written down
+    std::optional<ActionResult> ended = {};  ///< and written down
   };
-  Task<Way> carryOut();
+  Task<Attempt> execute();
   bool isDrain() const { return action_.id.ends_with(kDrainSuffix); }
   std::string wantNow() const;
-  std::optional<std::string> aim();
+  std::optional<std::string> refreshGoal();
   bool disturbs() const;
   Task<std::optional<std::string>> guard();
   Task<std::optional<std::string>> guardPool();
   Async<std::vector<Fact>> askPool(Phase* phase);
   Task<std::optional<std::string>> guardWipe();
-  Task<std::optional<ActionEnd>> takeUp();
+  Task<std::optional<ActionResult>> resumeIntent();
   Async<void> begin();
-  Async<void> forgetWhatIsWiped();
-  Task<void> rememberWhatWasNotWiped();
+  Async<void> forgetWipedFacts();
+  Task<void> restoreUnwipedFacts();
   Async<void> drive();
   Async<Outcome> actOnce();
   Async<std::vector<Fact>> verifyOnce();
-  Async<Seen> look();
+  Async<Observation> observeFacet();
   Async<void> confirm();
-  void waiting(const Again& again);
-  std::chrono::milliseconds left() const;
+  void reportWaiting(const Again& again);
+  std::chrono::milliseconds timeLeft() const;
   /// What has passed since then was spent waiting for something that is away: it does not count, up
   /// to kLongestAway in all.
-  void discount(std::chrono::steady_clock::time_point since);
+  void excludeWaiting(std::chrono::steady_clock::time_point since);
   Error overdue() const;
-  Task<ActionEnd> done(std::string how);
-  Task<ActionEnd> failed(Error error);
-  Task<ActionEnd> leftOpen(Error error);
-  Task<ActionEnd> blocked(std::string why);
+  Task<ActionResult> done(std::string how);
+  Task<ActionResult> failed(Error error);
+  Task<ActionResult> keepOpen(Error error);
+  Task<ActionResult> blocked(std::string why);
   void raise(Severity severity, std::string text, std::string what_to_do);
   void emit(EventKind kind, std::string text, double fraction = -1, bool stored = true);
   Task<std::string> close(IntentState state, std::string outcome, bool findings_too = false);
 
   const Services& services_;
-  ClaimKeeper& claims_;
+  LeaseKeeper& claims_;
   FactSet& facts_;
   Phase* phase_;
   Action action_;
@@ -89,9 +89,9 @@ class ActionRun final : public ActContext {
   std::chrono::steady_clock::duration away_{};  ///< by which started_ was moved
   std::string last_evidence_;                   ///< what the phase said last
   std::string last_waiting_;
-  bool not_kept_ =
+  bool write_failed_ =
       false;  ///< the store refused the last thing that had to be known before going on
-  std::optional<std::string> stopped_by_;  ///< the phase answered Blocked
+  std::optional<std::string> blocked_by_;  ///< the phase answered Blocked
   std::optional<std::chrono::steady_clock::time_point> progress_stored_at_;
   std::string progress_stored_text_;
   std::set<FacetRef> findings_raised_;

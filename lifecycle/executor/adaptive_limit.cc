@@ -19,9 +19,9 @@ constexpr int kRoundsBetweenTries = 6;
 constexpr double kHopeless = 0.85;  ///< a try that brings less of the best so far is not carried on
 constexpr double kClearGain = 1.02;     ///< to move up
 constexpr double kDraw = 0.985;         ///< to move down
-constexpr double kDoublingGain = 1.25;  ///< twice the places must bring this to be doubled again
+constexpr double kDoublingGain = 1.25;  ///< twice the permits must bring this to be doubled again
 constexpr double kTooManyFailed = 0.2;
-constexpr double kFew = 0.5;    ///< share of the places whose operations end within
+constexpr double kFew = 0.5;    ///< share of the permits whose operations end within
                                 ///< Bounds::doubles_every when they are long
 constexpr double kFresh = 0.4;  ///< weight of a new measurement beside the old ones
 
@@ -30,17 +30,17 @@ constexpr double kFresh = 0.4;  ///< weight of a new measurement beside the old 
 AdaptiveLimit::AdaptiveLimit(Bounds bounds) : doubles_every_(bounds.doubles_every) {
   const auto floor = std::max<std::size_t>(1, bounds.floor),
              ceiling = std::max(floor, bounds.ceiling);
-  for (double places = static_cast<double>(floor); static_cast<std::size_t>(places) < ceiling;
-       places = std::max(places + 1, places * kStepRatio))
-    steps_.push_back({static_cast<std::size_t>(places), 0});
+  for (double permits = static_cast<double>(floor); static_cast<std::size_t>(permits) < ceiling;
+       permits = std::max(permits + 1, permits * kStepRatio))
+    steps_.push_back({static_cast<std::size_t>(permits), 0});
   steps_.push_back({ceiling, 0});
   at_ = best_ = stepOf(static_cast<double>(std::clamp(bounds.start, floor, ceiling)));
 }
 
 /// The largest step that is not above.
-std::size_t AdaptiveLimit::stepOf(double places) const {
-  auto above = std::find_if(steps_.begin(), steps_.end(), [places](const Step& step) {
-    return static_cast<double>(step.places) > places;
+std::size_t AdaptiveLimit::stepOf(double permits) const {
+  auto above = std::find_if(steps_.begin(), steps_.end(), [permits](const Step& step) {
+    return static_cast<double>(step.permits) > permits;
   });
   return above == steps_.begin() ? 0 : static_cast<std::size_t>(above - steps_.begin()) - 1;
 }
@@ -150,7 +150,7 @@ void AdaptiveLimit::tryNext(bool up) {
 
 void AdaptiveLimit::move(std::size_t step, Mode mode) {
   if (mode == Mode::Staying) stayed_ = 0;
-  if (step != at_) settling_ = std::max(limit(), steps_[step].places);
+  if (step != at_) settling_ = std::max(limit(), steps_[step].permits);
   at_ = step;
   mode_ = mode;
 }

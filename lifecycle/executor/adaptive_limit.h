@@ -5,7 +5,7 @@
 // Only one thing is measured: good operations a second while somebody waited for a place. Steps are
 // a few percent apart. The limit doubles while that pays; then it stays at the best step and now
 // and then tries the next one above and the next one below. It moves up only for a clear gain and
-// down also for a draw, so where more places bring nothing but longer waits it stays small; a move
+// down also for a draw, so where more permits bring nothing but longer waits it stays small; a move
 // that succeeded is followed by a longer one. Many failures halve it at once. A fixed number is a
 // ceiling, never a target.
 //
@@ -44,7 +44,7 @@ class AdaptiveLimit {
   };
   explicit AdaptiveLimit(Bounds bounds);
 
-  std::size_t limit() const { return steps_[at_].places; }
+  std::size_t limit() const { return steps_[at_].permits; }
 
   /// The first operation after a time without any begins: what is measured begins with it, not with
   /// its end.
@@ -57,7 +57,7 @@ class AdaptiveLimit {
  private:
   enum class Mode { Doubling, Staying, TryingUp, TryingDown };
   struct Step {
-    std::size_t places = 1;
+    std::size_t permits = 1;
     double rate = 0;  ///< good ones a second; 0: not known
   };
   bool doublesByTime(Time now, bool good, bool behind);
@@ -67,7 +67,7 @@ class AdaptiveLimit {
   void tryNext(bool up);
   void move(std::size_t step, Mode mode);
   void beginRound(Time now);
-  std::size_t stepOf(double places) const;
+  std::size_t stepOf(double permits) const;
   void learn(Step& step, double rate) const;
 
   std::vector<Step> steps_;

@@ -2,7 +2,7 @@
 // Places for operations of one kind, as many as an AdaptiveLimit finds good. Control thread only.
 #pragma once
 
-#include "base/async/coordinate.h"
+#include "base/async/event.h"
 #include "base/clock.h"
 #include "lifecycle/executor/adaptive_limit.h"
 #include "lifecycle/executor/backlog.h"
@@ -11,14 +11,14 @@
 
 namespace muster::lifecycle {
 
-class TunedPlaces {
+class AdaptiveSemaphore {
  public:
-  TunedPlaces(Clock& clock, AdaptiveLimit::Bounds bounds)
+  AdaptiveSemaphore(Clock& clock, AdaptiveLimit::Bounds bounds)
       : clock_(clock), shows_backlog_(bounds.shows_backlog), limit_(bounds) {}
-  TunedPlaces(const TunedPlaces&) = delete;
+  AdaptiveSemaphore(const AdaptiveSemaphore&) = delete;
 
   /// The lowest rank goes first; among equals who came first.
-  Task<void> take(std::size_t rank = 0);
+  Task<void> acquire(std::size_t rank = 0);
   /// `good`: the operation succeeded, as far as the other side's load goes: a refusal that is an
   /// answer is good.
   void release(bool good);
@@ -36,22 +36,22 @@ class TunedPlaces {
   Backlog* backlog_ = nullptr;  ///< of the io_context that asked last
   AdaptiveLimit limit_;
   std::size_t under_way_ = 0;
-  std::multimap<std::size_t, std::shared_ptr<async::Signal>> waiting_;  ///< by rank
+  std::multimap<std::size_t, std::shared_ptr<async::Event>> waiting_;  ///< by rank
 };
 
 /// Runs `work` in a place.
 template <class T>
-Async<T> inPlace(TunedPlaces& places, Async<T> work) {
-  co_await places.take();
+Async<T> withPermit(AdaptiveSemaphore& semaphore, Async<T> work) {
+  co_await semaphore.acquire();
   std::exception_ptr thrown;
   try {
     auto result = co_await std::move(work);
-    places.release(result.has_value() || !result.error().canRetry());
+    semaphore.release(result.has_value() || !result.error().canRetry());
     co_return result;
   } catch (...) {
     thrown = std::current_exception();
   }
-  places.abandon();
+  semaphore.abandon();
   std::rethrow_exception(thrown);
 }
 

@@ -7,6 +7,7 @@
 // anything, so the run cannot lock up.
 #include "lifecycle/executor/apply_run.h"
 
+#include "base/async/await_all.h"
 #include "base/async/deadline.h"
 #include "base/io/crypto.h"
 #include "base/log.h"
@@ -22,8 +23,9 @@ namespace muster::lifecycle {
 constexpr std::size_t kMaxIntentsLookedAt =
     256;  ///< the newest of a subject, to find those that another controller left open
 
-std::shared_ptr<DisturbancePlaces> makePlaces(const inventory::Cluster& cluster, Clock& clock) {
-  return std::make_shared<DisturbancePlaces>(clock, cluster.limits);
+std::shared_ptr<DisruptionBudget> makeDisruptionBudget(const inventory::Cluster& cluster,
+                                                       Clock& clock) {
+  return std::make_shared<DisruptionBudget>(clock, cluster.limits);
 }
 
 Async<ApplyReport> ApplyRun::run() {
@@ -37,7 +39,7 @@ Async<ApplyReport> ApplyRun::run() {
   {
     using namespace asio::experimental::awaitable_operators;
     auto work = runAll(std::move(orphans));
-    auto renewals = claims_.keep();
+    auto renewals = claims_.renewForever();
     auto both = std::move(work) || std::move(renewals);  // the renewals end with the work
     (void)co_await std::move(both);
   }
@@ -54,7 +56,7 @@ Async<void> ApplyRun::runAll(std::vector<Intent> orphans) {
     steps.push_back(i);
   }
   std::vector<Task<void>> looks, tasks;
-  for (auto& intent : orphans) looks.push_back(settleOrphan(std::move(intent)));
+  for (auto& intent : orphans) looks.push_back(endOrphan(std::move(intent)));
   co_await async::awaitAll(std::move(looks));
   for (const auto& subject : subjects) tasks.push_back(runSubject(std::move(by_subject[subject])));
   co_await async::awaitAll(std::move(tasks));
@@ -95,8 +97,8 @@ Task<void> ApplyRun::closeRequest() {
   services_.emit(Event{0, {}, EventKind::PlanFinished, {}, "", words});
 }
 
-Task<std::string> ApplyRun::take(Subject subject) {
-  auto claim = co_await claims_.take(subject);
+Task<std::string> ApplyRun::claimSubject(Subject subject) {
+  auto claim = co_await claims_.claim(subject);
   if (!claim) co_return "it could not be claimed: " + claim.error().str();
   if (!claim->ours)
     co_return fmt::format("{} works on {}",
@@ -106,7 +108,7 @@ Task<std::string> ApplyRun::take(Subject subject) {
   auto facts = services_.store.factsOf(subject);
   auto intents = services_.store.intentsOf(subject, kMaxIntentsLookedAt);
   const auto moved =
-      facts ? movedFacts(plan_, subject, *facts) : std::vector<std::string>{facts.error().str()};
+      facts ? changedFacts(plan_, subject, *facts) : std::vector<std::string>{facts.error().str()};
   if (!moved.empty() || !intents) {
     co_await claims_.release(subject);
     co_return fmt::format("{} has worked on {} since the plan was made ({}); plan again",
@@ -130,8 +132,8 @@ Result<void> ApplyRun::adoptIntents(std::vector<Intent>& orphans) {
     const auto& only = plan_.policy.only;
     if (!only.empty() && !subject.isCluster() && !only.contains(subject)) continue;
     const bool planned = index_.contains(intent.action.id) && !open_.contains(intent.action.id);
-    const auto& settles = plan_.policy.settles;
-    if (!planned && settles && !settles->contains(intent.action.id)) continue;
+    const auto& intents_to_end = plan_.policy.intents_to_end;
+    if (!planned && intents_to_end && !intents_to_end->contains(intent.action.id)) continue;
     if (planned)
       open_.emplace(intent.action.id, std::move(intent));
     else
@@ -142,26 +144,26 @@ Result<void> ApplyRun::adoptIntents(std::vector<Intent>& orphans) {
 
 /// The plan does not name its action: it was finished and only the journal is behind, or nobody
 /// wants it now.
-Task<void> ApplyRun::settleOrphan(Intent intent) {
+Task<void> ApplyRun::endOrphan(Intent intent) {
   const Subject subject = intent.action.facet.subject;
-  auto claim = co_await claims_.take(subject);
+  auto claim = co_await claims_.claim(subject);
   if (!claim || !claim->ours) {  // its holder ends what it began
     ++report_.held;
     co_return;
   }
-  co_await lookAtOrphan(std::move(intent));
+  co_await verifyOrphan(std::move(intent));
   co_await claims_.release(subject);
 }
 
-Task<void> ApplyRun::lookAtOrphan(Intent intent) {
+Task<void> ApplyRun::verifyOrphan(Intent intent) {
   Phase* phase = services_.phase(intent.action.phase);
   IntentState state = IntentState::Abandoned;
-  std::string outcome = "nobody wants it any more";
+  std::string outcome = "no goal wants it any more";
   if (phase) {
     auto read = co_await withDeadline(
         services_.clock, kVerifyDeadline, "re-reading " + intent.action.facet.str(),
-        contained(fmt::format("{} verifying {}", phase->name(), intent.action.id),
-                  phase->verify(intent.action)));
+        catchExceptions(fmt::format("{} verifying {}", phase->name(), intent.action.id),
+                        phase->verify(intent.action)));
     if (!read) {  // not known yet: the next run looks again
       services_.emit(Event{
           0,
@@ -169,7 +171,7 @@ Task<void> ApplyRun::lookAtOrphan(Intent intent) {
           EventKind::Note,
           intent.action.facet.subject,
           intent.action.id,
-          "an unfinished action of an earlier run could not be looked at: " + read.error().str()});
+          "an unfinished action of an earlier run could not be verified: " + read.error().str()});
       co_return;
     }
     std::erase_if(*read, [](const Fact& fact) { return fact.value.empty(); });
@@ -181,17 +183,18 @@ Task<void> ApplyRun::lookAtOrphan(Intent intent) {
       if (fact.subject == intent.action.facet.subject && fact.facet == intent.action.facet.facet &&
           matches(intent.action.to, fact.value)) {
         state = IntentState::Done;
-        outcome = "it had been finished before muster stopped";
+        outcome = "it was finished before muster stopped";
       }
       facts_.put(std::move(fact));
     }
   }
-  const auto left =
-      state == IntentState::Abandoned ? leftBy(intent, services_.clock.now()) : std::nullopt;
+  const auto left = state == IntentState::Abandoned
+                        ? orphanedOperationOf(intent, services_.clock.now())
+                        : std::nullopt;
   // A plan of a few steps says nothing about the rest: what an earlier attempt has found wrong
   // there is wrong still. Of a whole plan, what it leaves out is over, and nobody would ever clear
   // that. What others have found is over when the facet is met.
-  const bool over = state == IntentState::Done || !plan_.policy.settles ||
+  const bool over = state == IntentState::Done || !plan_.policy.intents_to_end ||
                     intent.action.id.ends_with(kDrainSuffix);
   if (auto closed = co_await services_.journal->write<void>(
           [id = intent.id, facet = intent.action.facet, source = engineSource(intent.action.phase),
@@ -213,39 +216,40 @@ Task<void> ApplyRun::lookAtOrphan(Intent intent) {
 }
 
 Task<void> ApplyRun::runSubject(std::vector<std::size_t> steps) {
-  co_await places_.take();
+  co_await slots_.acquire();
   std::exception_ptr cancelled;
   try {
-    co_await walk(std::move(steps));
+    co_await runSteps(std::move(steps));
   } catch (...) {
     cancelled = std::current_exception();
   }
-  places_.release();
+  slots_.release();
   if (cancelled) std::rethrow_exception(cancelled);
 }
 
-Task<void> ApplyRun::walk(std::vector<std::size_t> steps) {
+Task<void> ApplyRun::runSteps(std::vector<std::size_t> steps) {
   std::string stopped_by;
-  const auto others = co_await take(plan_.actions[steps.front()].facet.subject);
+  const auto others = co_await claimSubject(plan_.actions[steps.front()].facet.subject);
   for (std::size_t index : steps) {
     const auto& action = plan_.actions[index];
     if (!others.empty()) {
-      settle(index, StepState::Held, index == steps.front() ? others : "");
+      finishStep(index, StepState::Held, index == steps.front() ? others : "");
       continue;
     }
     if (!stopped_by.empty()) {
-      settle(index, StepState::Skipped, fmt::format("not started, because {} failed", stopped_by));
+      finishStep(index, StepState::Skipped,
+                 fmt::format("not started, because {} failed", stopped_by));
       continue;
     }
     if (!action.blocked.empty()) {
       services_.emit(
           Event{0, {}, EventKind::ActionBlocked, action.facet.subject, action.id, action.blocked});
-      settle(index, StepState::Blocked, action.blocked);
+      finishStep(index, StepState::Blocked, action.blocked);
       continue;
     }
     auto missing = co_await awaitNeeds(index);
     if (!missing.why.empty()) {
-      settle(index, missing.held ? StepState::Held : StepState::Skipped, missing.why);
+      finishStep(index, missing.held ? StepState::Held : StepState::Skipped, missing.why);
       continue;
     }
     const bool go_on = co_await runStep(index, steps.front());
@@ -268,12 +272,12 @@ Task<ApplyRun::Missing> ApplyRun::awaitNeeds(std::size_t index) {
                                       action.facet.subject)  // it would wait for ever
       co_return Missing{fmt::format(
           "not started, because the plan has {}, which it needs, behind it; plan again", need)};
-    if (!other.settled.isSet()) {
+    if (!other.finished.isSet()) {
       services_.emit(Event{
           0, {}, EventKind::ActionWaiting, action.facet.subject, action.id, "waits for " + need});
-      places_.release();
-      co_await other.settled.wait();
-      co_await places_.take();
+      slots_.release();
+      co_await other.finished.wait();
+      co_await slots_.acquire();
     }
     if (other.state != StepState::Done)
       co_return Missing{fmt::format("not started, because {} is not done", need),
@@ -282,16 +286,16 @@ Task<ApplyRun::Missing> ApplyRun::awaitNeeds(std::size_t index) {
   co_return Missing{};
 }
 
-TunedPlaces* ApplyRun::budgetOf(const Action& action) {
+AdaptiveSemaphore* ApplyRun::budgetOf(const Action& action) {
   if (action.facet.subject.isCluster() || open_.contains(action.id))
     return nullptr;  // what is under way is not stopped
-  auto& places = *services_.places;
-  return action.disruption == Disruption::Wipe    ? &places.wipes
-         : action.disruption == Disruption::Reset ? &places.resets
+  auto& budget = *services_.disruption_budget;
+  return action.disruption == Disruption::Wipe    ? &budget.wipes
+         : action.disruption == Disruption::Reset ? &budget.resets
                                                   : nullptr;
 }
 
-Task<ActionEnd> ApplyRun::runAction(std::size_t index) {
+Task<ActionResult> ApplyRun::runAction(std::size_t index) {
   const auto& action = plan_.actions[index];
   std::optional<Intent> open;
   if (auto found = open_.find(action.id); found != open_.end()) open = found->second;
@@ -309,33 +313,33 @@ Task<ActionEnd> ApplyRun::runAction(std::size_t index) {
 Task<bool> ApplyRun::runStep(std::size_t index, std::size_t rank) {
   auto* budget = budgetOf(plan_.actions[index]);
   if (budget) {
-    co_await budget->take(rank);
+    co_await budget->acquire(rank);
   }
   std::exception_ptr called_off;
-  ActionEnd end;
+  ActionResult end;
   try {
     end = co_await runAction(index);
   } catch (...) {
     called_off = std::current_exception();
   }
   if (budget && called_off) budget->abandon();
-  if (budget && !called_off) budget->release(end.ending != Ending::Failed);
+  if (budget && !called_off) budget->release(end.status != ActionStatus::Failed);
   if (called_off) std::rethrow_exception(called_off);
-  switch (end.ending) {
-    case Ending::Done:
-      settle(index, StepState::Done, "");
+  switch (end.status) {
+    case ActionStatus::Done:
+      finishStep(index, StepState::Done, "");
       break;
-    case Ending::Failed:
-      settle(index, StepState::Failed, end.why);
+    case ActionStatus::Failed:
+      finishStep(index, StepState::Failed, end.why);
       break;
-    case Ending::Blocked:
-      settle(index, StepState::Blocked, end.why);
+    case ActionStatus::Blocked:
+      finishStep(index, StepState::Blocked, end.why);
       break;
   }
-  co_return end.ending != Ending::Failed;
+  co_return end.status != ActionStatus::Failed;
 }
 
-void ApplyRun::settle(std::size_t index, StepState state, const std::string& why) {
+void ApplyRun::finishStep(std::size_t index, StepState state, const std::string& why) {
   const auto& action = plan_.actions[index];
   switch (state) {
     case StepState::Done:
@@ -358,7 +362,7 @@ void ApplyRun::settle(std::size_t index, StepState state, const std::string& why
   }
   if (state != StepState::Done && !why.empty()) report_.problems.push_back(action.id + ": " + why);
   steps_[index].state = state;
-  steps_[index].settled.set();
+  steps_[index].finished.set();
 }
 
 }  // namespace muster::lifecycle

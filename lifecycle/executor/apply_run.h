@@ -3,6 +3,8 @@
 // Internal to lifecycle/.
 #pragma once
 
+#include "base/async/event.h"
+#include "base/async/semaphore.h"
 #include "lifecycle/executor/action_run.h"
 #include "lifecycle/executor/adaptive_semaphore.h"
 
@@ -19,11 +21,11 @@ inline constexpr AdaptiveLimit::Bounds kResets{.floor = 16,
 inline constexpr AdaptiveLimit::Bounds kWipes{
     .floor = 8, .start = 256, .ceiling = kMaxConcurrentSubjects};
 
-struct DisturbancePlaces {
-  DisturbancePlaces(Clock& clock, const inventory::Limits& limits)
+struct DisruptionBudget {
+  DisruptionBudget(Clock& clock, const inventory::Limits& limits)
       : resets(clock, kResets.under(limits.restarts)),
         wipes(clock, kWipes.under(limits.imagings)) {}
-  TunedPlaces resets, wipes;
+  AdaptiveSemaphore resets, wipes;
 };
 
 class ApplyRun {
@@ -33,7 +35,7 @@ class ApplyRun {
         plan_(std::move(plan)),
         hash_(plan_.hash()),
         steps_(plan_.actions.size()),
-        places_(services.subjects_at_once),
+        slots_(services.subjects_at_once),
         claims_(services) {}
   ApplyRun(const ApplyRun&) = delete;
 
@@ -43,13 +45,13 @@ class ApplyRun {
   enum class StepState { Waiting, Done, Failed, Blocked, Skipped, Held };
   struct Step {
     StepState state = StepState::Waiting;
-    async::Signal settled;
+    async::Event finished;
   };
   Result<void> adoptIntents(std::vector<Intent>& orphans);
-  Task<void> settleOrphan(Intent intent);
-  Task<void> lookAtOrphan(Intent intent);
+  Task<void> endOrphan(Intent intent);
+  Task<void> verifyOrphan(Intent intent);
   Task<void> runSubject(std::vector<std::size_t> steps);
-  Task<void> walk(std::vector<std::size_t> steps);
+  Task<void> runSteps(std::vector<std::size_t> steps);
   struct Missing {
     std::string why;
     bool held = false;  ///< because another controller works on what it needs
@@ -59,12 +61,12 @@ class ApplyRun {
   Task<void> closeRequest();
   /// Claims the subject and reads again what another controller has left. Answers why it is not
   /// ours; empty: it is.
-  Task<std::string> take(Subject subject);
+  Task<std::string> claimSubject(Subject subject);
   Task<Missing> awaitNeeds(std::size_t index);
   Task<bool> runStep(std::size_t index, std::size_t rank);
-  Task<ActionEnd> runAction(std::size_t index);
-  TunedPlaces* budgetOf(const Action& action);
-  void settle(std::size_t index, StepState state, const std::string& why);
+  Task<ActionResult> runAction(std::size_t index);
+  AdaptiveSemaphore* budgetOf(const Action& action);
+  void finishStep(std::size_t index, StepState state, const std::string& why);
 
   const Services& services_;
   const Plan plan_;
@@ -73,8 +75,8 @@ class ApplyRun {
   std::vector<Step> steps_;
   std::unordered_map<std::string, std::size_t> index_;  ///< action id → step
   std::unordered_map<std::string, Intent> open_;        ///< action id → intent to take up
-  async::Places places_;
-  ClaimKeeper claims_;
+  async::Semaphore slots_;
+  LeaseKeeper claims_;
   Request request_;
   ApplyReport report_;
 };

@@ -33,14 +33,15 @@ constexpr std::array kAdvice = {
     Advice{"os",
            "watch the node's console: the boot loader, the disk and the network of the installed "
            "system"},
-    Advice{"driver.",
-           "`muster events NODE` has apt's last words; is the repository reachable from the node?"},
+    Advice{
+        "driver.",
+        "`muster events NODE` shows apt's last output; is the repository reachable from the node?"},
     Advice{"fabric.", "look at opensm's log and at the cables that `muster fabric diff` names"},
     Advice{"gate.",
            "a check that hangs names itself in `muster events NODE`; `nvidia-smi` on the node, and "
            "its temperature"},
     Advice{"health.", "watch the node's console: does it come up again? if not, power-cycle it"},
-    Advice{"recovery.", "the BMC does not come back: look at it in the rack"},
+    Advice{"recovery.", "the BMC does not answer again: inspect it in the rack"},
     Advice{"pool",
            "what still runs there is in `muster events NODE`; the pool's drain policy says what "
            "happens at its deadline"},
@@ -55,24 +56,24 @@ std::string secondsOf(milliseconds duration) {
 
 }  // namespace
 
-bool Pace::isLate(milliseconds taken) const {
+bool DurationEstimate::isLate(milliseconds taken) const {
   return expected.count() > 0 &&
          std::chrono::duration<double>(taken) >
              std::chrono::duration<double>(expected) * kLateFactor + kLateSlack;
 }
 
-std::string Pace::words() const {
+std::string DurationEstimate::text() const {
   if (samples == 0) return fmt::format("usually {}", secondsOf(expected));
   return fmt::format("usually {} (of {} like it, nine in ten took no longer)", secondsOf(expected),
                      samples);
 }
 
-std::string Paces::kindOf(const Action& action) {
+std::string DurationEstimates::kindOf(const Action& action) {
   return action.phase + " " + action.facet.facet.str() +
          (action.id.ends_with(kDrainSuffix) ? std::string(kDrainSuffix) : "");
 }
 
-void Paces::add(const Intent& intent) {
+void DurationEstimates::add(const Intent& intent) {
   const auto taken = intent.closed_at - intent.opened_at;
   if (intent.state != IntentState::Done || taken < milliseconds(0) || taken > kLongestBelieved)
     return;
@@ -80,25 +81,26 @@ void Paces::add(const Intent& intent) {
   if (samples.size() < kMaxSamples) samples.push_back(taken);
 }
 
-Pace Paces::of(const Action& action) const {
+DurationEstimate DurationEstimates::of(const Action& action) const {
   const milliseconds prior = action.expected;
   const auto found = samples_.find(kindOf(action));
   if (found == samples_.end()) return {prior, 0};
   auto all = found->second;
   all.insert(all.end(), kPriorSamples, prior);
   const auto rank =
-      static_cast<std::size_t>(std::ceil(kPaceQuantile * static_cast<double>(all.size()))) - 1;
+      static_cast<std::size_t>(std::ceil(kEstimateQuantile * static_cast<double>(all.size()))) - 1;
   std::nth_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(rank), all.end());
   return {all[rank], found->second.size()};
 }
 
-Result<Paces> learnPaces(const inventory::Cluster& cluster, Store& store, const Subject& subject) {
+Result<DurationEstimates> learnDurations(const inventory::Cluster& cluster, Store& store,
+                                         const Subject& subject) {
   std::vector<Subject> asked{subject};
   if (const auto* node = subject.isCluster() ? nullptr : cluster.findNode(subject.node()))
     for (const auto& other : cluster.nodes)
       if (asked.size() < kPeersAsked && other.profile == node->profile && other.name != node->name)
         asked.emplace_back(other.name);
-  Paces out;
+  DurationEstimates out;
   for (const auto& one : asked) {
     TRY(intents, store.intentsOf(one, kIntentsOfPeer));  // newest first
     for (const auto& intent : intents) out.add(intent);
@@ -106,7 +108,7 @@ Result<Paces> learnPaces(const inventory::Cluster& cluster, Store& store, const 
   return out;
 }
 
-std::string_view whenLate(const Action& action) {
+std::string_view lateAdvice(const Action& action) {
   const auto& facet = action.facet.facet.str();
   for (const auto& [prefix, what] : kAdvice)
     if (prefix.ends_with('.') ? facet.starts_with(prefix) : facet == prefix) return what;

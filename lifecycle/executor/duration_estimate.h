@@ -16,7 +16,7 @@
 
 namespace muster::lifecycle {
 
-inline constexpr double kPaceQuantile = 0.9;  ///< a slow tenth neither moves it nor is late
+inline constexpr double kEstimateQuantile = 0.9;  ///< a slow tenth neither moves it nor is late
 inline constexpr std::size_t kPriorSamples = 4;
 inline constexpr std::size_t kMaxSamples = 200;  ///< of a kind, the newest
 inline constexpr double kLateFactor = 1.5;
@@ -25,29 +25,30 @@ inline constexpr std::size_t kPeersAsked =
     32;  ///< nodes of the same profile whose journal is read, the node's own first
 inline constexpr std::size_t kIntentsOfPeer = 100;
 
-struct Pace {
+struct DurationEstimate {
   std::chrono::milliseconds expected{0};
   std::size_t samples = 0;  ///< 0: only the phase's estimate
 
   bool isLate(std::chrono::milliseconds taken) const;
-  std::string words() const;  ///< "usually 90 s (of 37 like it, nine in ten took no longer)"
+  std::string text() const;  ///< "usually 90 s (of 37 like it, nine in ten took no longer)"
 };
 
-class Paces {
+class DurationEstimates {
  public:
   static std::string kindOf(const Action& action);
   /// Takes in an intent that ended well; all others, and those whose clock jumped, are left out.
   void add(const Intent& intent);
-  Pace of(const Action& action) const;
+  DurationEstimate of(const Action& action) const;
 
  private:
   std::map<std::string, std::vector<std::chrono::milliseconds>> samples_;
 };
 
 /// From the journal of the node and of its peers. Errors: those of the store
-Result<Paces> learnPaces(const inventory::Cluster& cluster, Store& store, const Subject& subject);
+Result<DurationEstimates> learnDurations(const inventory::Cluster& cluster, Store& store,
+                                         const Subject& subject);
 
 /// What a person looks at when an action of this facet takes longer than it should. Data (pace.cc).
-std::string_view whenLate(const Action& action);
+std::string_view lateAdvice(const Action& action);
 
 }  // namespace muster::lifecycle

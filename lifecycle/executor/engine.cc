@@ -2,7 +2,9 @@
 // Engine: observing, and the way into a run.
 #include "lifecycle/executor/engine.h"
 
+#include "base/async/await_all.h"
 #include "base/async/deadline.h"
+#include "base/async/semaphore.h"
 #include "base/json_input.h"
 #include "base/log.h"
 #include "lifecycle/executor/apply_run.h"
@@ -29,7 +31,7 @@ constexpr std::chrono::minutes kUnwantedFor{2};  ///< a younger finding may be o
 class Observation {
  public:
   Observation(const Services& services, FactSet& facts)
-      : services_(services), facts_(facts), places_(kMaxConcurrentObservations) {}
+      : services_(services), facts_(facts), slots_(kMaxConcurrentObservations) {}
 
   Task<void> readAll(std::vector<Subject> subjects) {
     std::vector<Task<void>> tasks;
@@ -43,7 +45,7 @@ class Observation {
 
  private:
   Task<void> read(Subject subject) {
-    co_await places_.take();
+    co_await slots_.acquire();
     std::exception_ptr cancelled;
     try {
       for (Phase* phase : services_.phases) {
@@ -52,13 +54,13 @@ class Observation {
     } catch (...) {
       cancelled = std::current_exception();
     }
-    places_.release();
+    slots_.release();
     if (cancelled) std::rethrow_exception(cancelled);
   }
 
   Task<void> readThrough(Phase* phase, Subject subject) {
-    auto work = contained(fmt::format("{} observing {}", phase->name(), subject.str()),
-                          phase->observe(subject));
+    auto work = catchExceptions(fmt::format("{} observing {}", phase->name(), subject.str()),
+                                phase->observe(subject));
     auto bounded =
         withDeadline(services_.clock, kObserveDeadline,
                      fmt::format("{} observing {}", phase->name(), subject.str()), std::move(work));
@@ -120,7 +122,7 @@ class Observation {
 
   const Services& services_;
   FactSet& facts_;
-  async::Places places_;
+  async::Semaphore slots_;
   std::vector<Fact> batch_;
   std::optional<Error> trouble_;
 };
@@ -190,7 +192,7 @@ Result<void> endWhatNobodyWants(const Services& services, const FactSet& facts,
     const Phase* phase =
         name.empty() ? nullptr : services.phase(name);  // one that is not here cannot be asked
     const bool is_judged =
-        phase && !phase->isAsked() && finding.at + kUnwantedFor <= services.clock.now();
+        phase && !phase->isOnDemand() && finding.at + kUnwantedFor <= services.clock.now();
     entry->second = is_judged && !(is_first && isWanted(services, finding.facet, facts));
   }
   std::erase_if(ends, [](const auto& entry) { return !entry.second; });
@@ -209,7 +211,7 @@ Result<void> endWhatNobodyWants(const Services& services, const FactSet& facts,
           EventKind::Note,
           facet.subject,
           "",
-          fmt::format("nothing wants {} any more: its findings are over", facet.facet.str())});
+          fmt::format("no goal wants {} any more: its findings are cleared", facet.facet.str())});
     else if (cleared.error().code() != ErrorCode::Conflict)
       return cleared;
   }
@@ -273,7 +275,7 @@ Async<FactSet> Engine::observeAll(std::vector<Subject> subjects) {
       return !observed.contains(finding.facet.subject);
     });
   CO_TRY_OK(endWhatNobodyWants(services_, facts, findings));
-  CO_TRY_OK(Quarantine(services_.store).settle());
+  CO_TRY_OK(Quarantine(services_.store).reconcileFindings());
   co_return facts;
 }
 
@@ -292,13 +294,13 @@ Async<ApplyReport> Engine::apply(Plan plan) {
 Result<Policy> policyOf(Store& store, std::set<Subject> only) {
   Policy policy;
   policy.only = std::move(only);
-  TRY(allowed, store.wipesAllowed());
+  TRY(allowed, store.wipeGrants());
   policy.wipe_allowed.insert(allowed.begin(), allowed.end());
   TRY(open, store.openIntents());
   for (const auto& intent : open) {
     if (intent.action.disruption == Disruption::Wipe && !intent.action.facet.subject.isCluster())
       policy.wipe_allowed.insert(intent.action.facet.subject.node());
-    if (!intent.operation.empty()) policy.begun.insert(intent.action.facet);
+    if (!intent.operation.empty()) policy.interrupted.insert(intent.action.facet);
   }
   return policy;
 }

@@ -57,8 +57,9 @@ struct Origin {
 
 /// What engine code works with; borrowed, so it must outlive every run.
 /// Machines that start, or are written, at the same time, in the whole cluster.
-struct DisturbancePlaces;
-std::shared_ptr<DisturbancePlaces> makePlaces(const inventory::Cluster& cluster, Clock& clock);
+struct DisruptionBudget;
+std::shared_ptr<DisruptionBudget> makeDisruptionBudget(const inventory::Cluster& cluster,
+                                                       Clock& clock);
 
 struct Services {
   const inventory::Cluster& cluster;
@@ -72,7 +73,7 @@ struct Services {
   Journal* journal = nullptr;            ///< without one each write is a commit of its own
   std::size_t subjects_at_once = kMaxConcurrentSubjects;
   ConsoleLines console = {};
-  std::shared_ptr<DisturbancePlaces> places =
+  std::shared_ptr<DisruptionBudget> disruption_budget =
       {};  ///< of all plans that are carried out at the same time: a rollout's nodes have one each
 
   /// Fills time, stores the event (a store that refuses costs only the event) and shows it when it
@@ -104,7 +105,7 @@ class Engine {
                   {},
                   std::make_shared<std::size_t>(0),
                   journal_.get()} {
-    services_.places = makePlaces(cluster, clock);
+    services_.disruption_budget = makeDisruptionBudget(cluster, clock);
   }
 
   /// The journal writes on the control thread: for virtual time, which must not pass while a thread
@@ -156,7 +157,7 @@ Result<Policy> policyOf(Store& store, std::set<Subject> only);
 
 /// The word shown for a node (DESIGN §5), derived from facts, findings and open intents; never set
 /// by hand.
-std::string roadWord(const Subject& subject, const FactSet& facts, const std::vector<Goal>& goals,
-                     const std::vector<Finding>& findings, const std::vector<Intent>& open);
+std::string nodeState(const Subject& subject, const FactSet& facts, const std::vector<Goal>& goals,
+                      const std::vector<Finding>& findings, const std::vector<Intent>& open);
 
 }  // namespace muster::lifecycle

@@ -12,7 +12,7 @@ namespace muster::lifecycle {
 
 /// Awaits `work`. An exception becomes Internal; a cancellation goes on its way.
 template <class T>
-Async<T> contained(std::string what, Async<T> work) {
+Async<T> catchExceptions(std::string what, Async<T> work) {
   std::string thrown;
   try {
     auto result = co_await std::move(work);

@@ -10,7 +10,7 @@ constexpr int kRenewalsPerLease = 3;
 
 }  // namespace
 
-Result<void> ClaimKeeper::begin() {
+Result<void> LeaseKeeper::begin() {
   if (*services_.runs == 0) {
     renewed();
     TRY_OK(services_.store.signOn(services_.origin.holder, services_.origin.lease));
@@ -20,41 +20,41 @@ Result<void> ClaimKeeper::begin() {
   return {};
 }
 
-Async<Claim> ClaimKeeper::take(Subject subject) {
+Async<Claim> LeaseKeeper::claim(Subject subject) {
   auto claim = co_await services_.journal->write<Claim>(
       [subject](Store& store) { return store.claim(subject); });
   co_return claim;
 }
 
-Task<void> ClaimKeeper::release(Subject subject) {
+Task<void> LeaseKeeper::release(Subject subject) {
   if (auto released = co_await services_.journal->write<void>(
           [subject](Store& store) { return store.release(subject); });
       !released)
-    logWarning("lifecycle", "{} could not be given back and stays claimed until the lease ends: {}",
+    logWarning("lifecycle", "{} could not be released and stays claimed until the lease ends: {}",
                subject.str(), released.error().str());
 }
 
-Task<void> ClaimKeeper::keep() {
+Task<void> LeaseKeeper::renewForever() {
   for (;;) {
     co_await services_.clock.sleep(services_.origin.lease / kRenewalsPerLease);
     const auto before = services_.clock.steady();
     if (auto extended = services_.store.renewLease())
-      sure_until_ = before + services_.origin.lease / 2;
+      held_until_ = before + services_.origin.lease / 2;
     else
       logWarning("lifecycle", "the lease could not be renewed: {}", extended.error().str());
   }
 }
 
-Result<void> ClaimKeeper::sure(const Subject& subject) {
+Result<void> LeaseKeeper::ensureHeld(const Subject& subject) {
   const auto before = services_.clock.steady();
-  if (before < sure_until_) return {};
+  if (before < held_until_) return {};
   TRY_OK(services_.store.checkClaim(subject));
-  sure_until_ = before + services_.origin.lease / 2;
+  held_until_ = before + services_.origin.lease / 2;
   return {};
 }
 
-std::vector<std::string> movedFacts(const Plan& plan, const Subject& subject,
-                                    const std::vector<Fact>& now) {
+std::vector<std::string> changedFacts(const Plan& plan, const Subject& subject,
+                                      const std::vector<Fact>& now) {
   std::map<FacetName, std::string> is;
   for (const auto& fact : now) is[fact.facet] = fact.value;
   std::vector<std::string> out;

@@ -7,36 +7,36 @@
 
 namespace muster::lifecycle {
 
-class ClaimKeeper {
+class LeaseKeeper {
  public:
-  explicit ClaimKeeper(const Services& services) : services_(services) {}
-  ~ClaimKeeper() {
+  explicit LeaseKeeper(const Services& services) : services_(services) {}
+  ~LeaseKeeper() {
     if (begun_) --*services_.runs;
   }
-  ClaimKeeper(const ClaimKeeper&) = delete;
+  LeaseKeeper(const LeaseKeeper&) = delete;
 
   /// Signs this controller on, unless another run of it is under way: signing on gives back what an
   /// earlier session held.
   Result<void> begin();
-  Async<Claim> take(Subject subject);
+  Async<Claim> claim(Subject subject);
   Task<void> release(Subject subject);
   /// Renews the lease for ever; ends by cancellation.
-  Task<void> keep();
+  Task<void> renewForever();
   /// Before an outside effect: is the subject still ours? Asks the store when the lease may have
   /// run out meanwhile, as it has for a process that was stopped and wakes up. Errors: Conflict
   /// (another controller has it)
-  Result<void> sure(const Subject& subject);
+  Result<void> ensureHeld(const Subject& subject);
 
  private:
-  void renewed() { sure_until_ = services_.clock.steady() + services_.origin.lease / 2; }
+  void renewed() { held_until_ = services_.clock.steady() + services_.origin.lease / 2; }
 
   const Services& services_;
-  std::chrono::steady_clock::time_point sure_until_{};
+  std::chrono::steady_clock::time_point held_until_{};
   bool begun_ = false;
 };
 
 /// What has moved of a subject since the plan was made, one line each.
-std::vector<std::string> movedFacts(const Plan& plan, const Subject& subject,
-                                    const std::vector<Fact>& now);
+std::vector<std::string> changedFacts(const Plan& plan, const Subject& subject,
+                                      const std::vector<Fact>& now);
 
 }  // namespace muster::lifecycle

@@ -20,66 +20,66 @@ std::string secondsOf(std::chrono::milliseconds duration) {
 
 Task<void> StallWatch::run() {
   while (true) {
-    co_await clock_.sleep(kStallLook);
-    if (auto looked = look(); !looked)
+    co_await clock_.sleep(kStallCheckInterval);
+    if (auto looked = check(); !looked)
       logWarning("lifecycle", "whether an action stalls could not be seen: {}",
                  looked.error().str());
   }
 }
 
-Result<void> StallWatch::look() {
+Result<void> StallWatch::check() {
   TRY(open, store_.openIntents());
   std::set<std::string> still;
   for (const auto& intent : open) {
-    if (told_.contains(intent.id)) {
+    if (reported_.contains(intent.id)) {
       still.insert(intent.id);
       continue;
     }
-    TRY(pace, paceOf(intent.action));
-    if (!pace.isLate(clock_.now() - intent.opened_at)) continue;
+    TRY(estimate, estimateFor(intent.action));
+    if (!estimate.isLate(clock_.now() - intent.opened_at)) continue;
     still.insert(intent.id);
-    TRY_OK(shout(intent, pace));
+    TRY_OK(raiseFinding(intent, estimate));
   }
-  told_ = std::move(still);  // bounded by what is open
+  reported_ = std::move(still);  // bounded by what is open
   return {};
 }
 
-Result<Pace> StallWatch::paceOf(const Action& action) {
+Result<DurationEstimate> StallWatch::estimateFor(const Action& action) {
   const auto& subject = action.facet.subject;
   const auto* node = subject.isCluster() ? nullptr : cluster_.findNode(subject.node());
   auto& known = known_[node ? node->profile : std::string()];
   if (known.at == std::chrono::steady_clock::time_point{} ||
-      clock_.steady() - known.at > kPacesGood) {
-    TRY(paces, learnPaces(cluster_, store_, subject));
-    known = {clock_.steady(), std::move(paces)};
+      clock_.steady() - known.at > kEstimatesTtl) {
+    TRY(estimates, learnDurations(cluster_, store_, subject));
+    known = {clock_.steady(), std::move(estimates)};
   }
-  return known.paces.of(action);
+  return known.estimates.of(action);
 }
 
-Result<void> StallWatch::shout(const Intent& intent, const Pace& pace) {
+Result<void> StallWatch::raiseFinding(const Intent& intent, const DurationEstimate& estimate) {
   const auto& action = intent.action;
   const auto taken = clock_.now() - intent.opened_at;
-  std::string last = "nothing was heard yet";
+  std::string last = "no evidence yet";
   TRY(events, store_.lastEvents(kLastWords, &action.facet.subject));
   for (const auto& event : events)
     if (event.action_id == action.id && !event.text.empty()) last = event.text;
   const auto text = fmt::format("{} is under way for {}; it takes {}; last: {}", action.id,
-                                secondsOf(taken), pace.words(), last);
+                                secondsOf(taken), estimate.text(), last);
   Event event{0,
               clock_.now(),
               EventKind::Note,
               action.facet.subject,
               action.id,
-              text + "; " + std::string(whenLate(action))};
+              text + "; " + std::string(lateAdvice(action))};
   TRY(sequence, store_.addEvent(event));
   event.sequence = sequence;
-  told_.insert(intent.id);  // once, whatever becomes of the finding
+  reported_.insert(intent.id);  // once, whatever becomes of the finding
   if (sink_) sink_(event);
   if (action.id.ends_with(kDrainSuffix))
     return {};  // jobs may take their time: no finding about the node
   nlohmann::json evidence = {
-      {"expected_seconds", std::chrono::duration<double>(pace.expected).count()},
-      {"samples", pace.samples},
+      {"expected_seconds", std::chrono::duration<double>(estimate.expected).count()},
+      {"samples", estimate.samples},
       {"observed_seconds", std::chrono::duration<double>(taken).count()},
       {"last_evidence", last},
       {"intent", intent.id},
@@ -87,7 +87,7 @@ Result<void> StallWatch::shout(const Intent& intent, const Pace& pace) {
   const auto found = store_.addFinding(
       {action.facet, Severity::Warning, text,
        evidenceWithConsole(std::move(evidence), console_, action.facet.subject, intent.opened_at),
-       std::string(whenLate(action)), clock_.now(), engineSource(action.phase)});
+       std::string(lateAdvice(action)), clock_.now(), engineSource(action.phase)});
   // Of another controller's action its own watch makes the finding.
   return found || found.error().code() == ErrorCode::Conflict ? Result<void>() : found;
 }

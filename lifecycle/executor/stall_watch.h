@@ -12,8 +12,8 @@
 
 namespace muster::lifecycle {
 
-inline constexpr std::chrono::seconds kStallLook{15};
-inline constexpr std::chrono::minutes kPacesGood{30};  ///< then the journal has more to say
+inline constexpr std::chrono::seconds kStallCheckInterval{15};
+inline constexpr std::chrono::minutes kEstimatesTtl{30};  ///< then the journal has more to say
 
 class StallWatch {
  public:
@@ -28,15 +28,15 @@ class StallWatch {
   /// Looks for ever; ends by cancellation. Run it beside the engine.
   Task<void> run();
   /// One look at the open intents. Errors: of the store
-  Result<void> look();
+  Result<void> check();
 
  private:
-  Result<Pace> paceOf(const Action& action);
-  Result<void> shout(const Intent& intent, const Pace& pace);
+  Result<DurationEstimate> estimateFor(const Action& action);
+  Result<void> raiseFinding(const Intent& intent, const DurationEstimate& estimate);
 
   struct Known {
     std::chrono::steady_clock::time_point at;
-    Paces paces;
+    DurationEstimates estimates;
   };
   const inventory::Cluster& cluster_;
   Store& store_;
@@ -44,7 +44,7 @@ class StallWatch {
   const EventSink sink_;
   const ConsoleLines console_;
   std::map<std::string, Known> known_;  ///< by profile; "" for the cluster
-  std::set<std::string> told_;          ///< intents
+  std::set<std::string> reported_;      ///< intents
 };
 
 }  // namespace muster::lifecycle

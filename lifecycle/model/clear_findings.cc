@@ -13,7 +13,7 @@ std::string wayOfItsOwn(const Finding& finding) {
   if (finding.source == kQuarantineSource)
     return fmt::format("it ends with the quarantine: `muster quarantine remove {} --reason TEXT`",
                        subject);
-  if (finding.source != kKeepSource) return "";
+  if (finding.source != kMonitorSource) return "";
   if (finding.facet.subject.isCluster())
     return "the circuit breaker is open: `muster monitor --acknowledge --reason TEXT`";
   return fmt::format(

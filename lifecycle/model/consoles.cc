@@ -12,9 +12,9 @@ constexpr std::string_view kBoot = "[muster: boot ", kBegan = ", begun ";
 
 }  // namespace
 
-Task<void> RestartNotifier::restarts(NodeName node, std::string task, std::string why) {
-  if (!begins_ || std::exchange(told_[node], task) == task) co_return;
-  co_await begins_(std::move(node), std::move(why));
+Task<void> RestartNotifier::announce(NodeName node, std::string task, std::string why) {
+  if (!callback_ || std::exchange(announced_[node], task) == task) co_return;
+  co_await callback_(std::move(node), std::move(why));
 }
 
 std::string consoleBootLine(int number, WallTime began, const std::string& why) {

@@ -16,19 +16,19 @@ namespace muster::lifecycle {
 /// An installed system is about to restart itself: what its console says from now on is a boot of
 /// its own. Returns when somebody listens, or after some seconds; it holds up nothing and never
 /// fails.
-using RestartBegins = std::function<Task<void>(NodeName node, std::string why)>;
+using RestartCallback = std::function<Task<void>(NodeName node, std::string why)>;
 
 /// A phase's one word to the consoles.
 class RestartNotifier {
  public:
-  explicit RestartNotifier(RestartBegins begins) : begins_(std::move(begins)) {}
+  explicit RestartNotifier(RestartCallback callback) : callback_(std::move(callback)) {}
   /// `task`: what restarts the machine. Told once, however often a phase looks; a new controller,
   /// who has to listen anew, tells it again.
-  Task<void> restarts(NodeName node, std::string task, std::string why);
+  Task<void> announce(NodeName node, std::string task, std::string why);
 
  private:
-  RestartBegins begins_;
-  std::map<NodeName, std::string> told_;  ///< the newest task of each
+  RestartCallback callback_;
+  std::map<NodeName, std::string> announced_;  ///< the newest task of each
 };
 
 /// The first of a console's lines (finding.h): of which boot they are.

@@ -29,8 +29,8 @@ inline constexpr std::string_view kEngineSource = "engine/";
 inline std::string engineSource(std::string_view phase) {
   return std::string(kEngineSource).append(phase);
 }
-inline constexpr const char* kKeepSource =
-    "keep";  ///< checks of `muster keep`, and its circuit breaker
+inline constexpr const char* kMonitorSource =
+    "monitor";  ///< checks of `muster monitor`, and its circuit breaker
 inline constexpr const char* kQuarantineSource =
     "quarantine";  ///< its text names who put the node there
 inline constexpr const char* kDiscoverySource = "discovery";

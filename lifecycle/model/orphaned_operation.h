@@ -7,17 +7,19 @@
 
 namespace muster::lifecycle {
 
-inline constexpr const char* kNothingLeft = "nothing";
+inline constexpr const char* kNoOrphanedOperation = "nothing";
 
-/// "left.firmware.BIOS": "TO|OPERATION" as the journal had them, or kNothingLeft once it was seen
-/// to.
-inline FacetName leftFacet(const FacetName& facet) { return FacetName("left." + facet.str()); }
+/// "left.firmware.BIOS": "TO|OPERATION" as the journal had them, or kNoOrphanedOperation once it
+/// was seen to.
+inline FacetName orphanedOperationFacet(const FacetName& facet) {
+  return FacetName("left." + facet.str());
+}
 
 /// Null: it had begun nothing.
-inline std::optional<Fact> leftBy(const Intent& intent, WallTime at) {
+inline std::optional<Fact> orphanedOperationOf(const Intent& intent, WallTime at) {
   if (intent.operation.empty()) return std::nullopt;
   return Fact{intent.action.facet.subject,
-              leftFacet(intent.action.facet.facet),
+              orphanedOperationFacet(intent.action.facet.facet),
               intent.action.to + "|" + intent.operation,
               at,
               "journal",

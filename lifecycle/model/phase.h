@@ -59,11 +59,11 @@ class Phase {
   /// Whether an action that was interrupted after it recorded an operation is driven on even when
   /// its facet is met already: it may have begun more than that facet shows. act() then says when
   /// it is done.
-  virtual bool drivesOn() const { return false; }
+  virtual bool resumesAfterMet() const { return false; }
 
   /// Whether its goals come from what somebody asks for now, not from the inventory: that it wants
   /// nothing says nothing then.
-  virtual bool isAsked() const { return false; }
+  virtual bool isOnDemand() const { return false; }
 
   /// Pure. What this phase wants of the subject (a node or Subject::cluster()), given what is
   /// known.

@@ -5,6 +5,7 @@
 #include "base/io/crypto.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
+#include "base/utf8.h"
 #include "lifecycle/model/json.h"
 
 #include <algorithm>
@@ -15,6 +16,8 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kPlanFormat = "muster-plan/1";
+constexpr std::size_t kShownBytes =
+    60;  ///< of a file's own words, in an error: they may be any length
 constexpr std::size_t kMaxStaleReasons =
     100;  ///< lines; a fleet that changed altogether needs no longer list
 
@@ -76,10 +79,13 @@ Result<std::map<FacetRef, std::string>> factsFromJson(const json& source) {
   if (it == source.end() || !it->is_object()) return unreadable("'facts' is missing");
   for (const auto& [subject, facets] : it->items()) {
     if (!facets.is_object())
-      return unreadable(fmt::format("the facts of '{}' are not an object", subject));
+      return unreadable(
+          fmt::format("the facts of '{}' are not an object", shortened(subject, kShownBytes)));
     for (const auto& [facet, value] : facets.items()) {
       if (!value.is_string())
-        return unreadable(fmt::format("the fact '{}/{}' is not text", subject, facet));
+        return unreadable(fmt::format("the fact '{}/{}' is not text",
+                                      shortened(subject, kShownBytes),
+                                      shortened(facet, kShownBytes)));
       out.emplace(FacetRef{Subject::parse(subject), FacetName(facet)}, value.get<std::string>());
     }
   }
@@ -118,12 +124,14 @@ std::string Plan::toJson() const {
 }
 
 Result<Plan> Plan::fromJson(std::string_view text) {
-  const auto source = jsonOrNone(text, kFileJson);
+  const auto parsed = parseJson(text, kFileJson);
+  if (!parsed) return unreadable(parsed.error().text());
+  const auto& source = *parsed;
   if (!source.is_object()) return unreadable("it is not a JSON object");
   const auto* format = textOf(source, "format");
   if (!format || *format != kPlanFormat)
-    return unreadable(
-        fmt::format("its format is '{}', not '{}'", format ? *format : "", kPlanFormat));
+    return unreadable(fmt::format("its format is '{}', not '{}'",
+                                  format ? shortened(*format, kShownBytes) : "", kPlanFormat));
   const auto *inventory = textOf(source, "inventory_digest"),
              *facts_digest = textOf(source, "facts_digest"), *hash = textOf(source, "hash");
   if (!inventory || !facts_digest || !hash)

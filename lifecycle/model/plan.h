@@ -16,13 +16,13 @@ namespace muster::lifecycle {
 struct Policy {
   std::set<Subject> only;           ///< empty: all subjects. The cluster subject is always included
   std::set<NodeName> wipe_allowed;  ///< open, journaled wipe permissions
-  /// Set by a plan that speaks for some actions only (muster keep): of the open intents that it
+  /// Set by a plan that speaks for some actions only (muster monitor): of the open intents that it
   /// does not name just these are ended, by action id; all others belong to somebody's apply. Not
   /// part of a saved plan.
-  std::optional<std::set<std::string>> settles = std::nullopt;
+  std::optional<std::set<std::string>> intents_to_end = std::nullopt;
   /// Facets whose journaled action has recorded an operation and was interrupted; those of phases
   /// that drive on are acted upon although they are met. Not part of a saved plan.
-  std::set<FacetRef> begun = {};
+  std::set<FacetRef> interrupted = {};
 };
 
 struct Plan {

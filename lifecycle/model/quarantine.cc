@@ -59,7 +59,7 @@ Result<bool> update(Store& store,
     if (done) return true;
   }
   return fail(ErrorCode::Unavailable,
-              "the list of quarantined nodes is changed by somebody else all the time");
+              "other processes keep changing the list of quarantined nodes");
 }
 
 /// Once, and also where an earlier call could not: another controller may have worked on the node,
@@ -84,7 +84,7 @@ Result<void> raise(Store& store, const NodeName& node, const QuarantineEntry& en
       return fail(said.error());
   const auto raised =
       store.addFinding({facet, Severity::Error, "in quarantine: " + entry.reason, entry.evidence,
-                        liftAdvice(node), entry.since, kQuarantineSource});
+                        quarantineRemoveAdvice(node), entry.since, kQuarantineSource});
   return raised || raised.error().code() == ErrorCode::Conflict ? Result<void>() : raised;
 }
 
@@ -106,7 +106,7 @@ Result<std::optional<QuarantineEntry>> Quarantine::find(const NodeName& node) co
   return found == all.end() ? std::optional<QuarantineEntry>() : std::optional(found->second);
 }
 
-Result<bool> Quarantine::hold(const NodeName& node, QuarantineEntry entry) {
+Result<bool> Quarantine::add(const NodeName& node, QuarantineEntry entry) {
   TRY(is_new, update(store_, [&](auto& entries) {
         const auto [held, added] = entries.emplace(node, entry);
         entry = held->second;
@@ -116,8 +116,8 @@ Result<bool> Quarantine::hold(const NodeName& node, QuarantineEntry entry) {
   return bool{is_new};
 }
 
-Result<void> Quarantine::lift(const NodeName& node, const std::string& who,
-                              const std::string& reason, WallTime at) {
+Result<void> Quarantine::remove(const NodeName& node, const std::string& who,
+                                const std::string& reason, WallTime at) {
   if (reason.empty())
     return fail(ErrorCode::InvalidInput, "a quarantine is lifted for a reason; say --reason TEXT");
   TRY(lifted, update(store_, [&](auto& entries) { return entries.erase(node) > 0; }));
@@ -134,7 +134,7 @@ Result<void> Quarantine::lift(const NodeName& node, const std::string& who,
 
 /// The findings first: one that was there before the list was read, of a node that is not in it,
 /// was let go in between at the latest.
-Result<void> Quarantine::settle() {
+Result<void> Quarantine::reconcileFindings() {
   TRY(findings, store_.findings(nullptr));
   TRY(held, entries());
   std::set<Subject> said;
@@ -152,13 +152,13 @@ Result<void> QuarantineGate::requireValid(const NodeName& node) const {
   auto held = quarantine_.find(node);
   if (!held) return fail(Error(ErrorCode::Denied, held.error().text()).within("quarantine"));
   if (*held)
-    return fail(ErrorCode::Denied,
-                fmt::format("{} is in quarantine since {}: {}; {}", node.str(),
-                            muster::toString((*held)->since), (*held)->reason, liftAdvice(node)));
+    return fail(ErrorCode::Denied, fmt::format("{} is in quarantine since {}: {}; {}", node.str(),
+                                               muster::toString((*held)->since), (*held)->reason,
+                                               quarantineRemoveAdvice(node)));
   return certificates_.requireValid(node);
 }
 
-std::string liftAdvice(const NodeName& node) {
+std::string quarantineRemoveAdvice(const NodeName& node) {
   return fmt::format(
       "repair it, then `muster quarantine remove {} --reason TEXT`; evidence for a return: `muster "
       "rma {} --out FILE`",

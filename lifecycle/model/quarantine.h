@@ -19,7 +19,7 @@ inline constexpr std::string_view kQuarantineHeld = "held";
 
 struct QuarantineEntry {
   WallTime since{};
-  std::string by;        ///< "muster keep", or who asked for it
+  std::string by;        ///< "muster monitor", or who asked for it
   std::string reason;    ///< one sentence
   std::string evidence;  ///< JSON, or empty
 };
@@ -33,16 +33,16 @@ class Quarantine {
   Result<std::optional<QuarantineEntry>> find(const NodeName& node) const;
   /// Holds the node, and raises a finding with what to do. One that is held already keeps its first
   /// reason. Answers whether it is new.
-  Result<bool> hold(const NodeName& node, QuarantineEntry entry);
+  Result<bool> add(const NodeName& node, QuarantineEntry entry);
   /// A person's word only; journaled with who and why. It holds at once; a finding that cannot be
   /// ended now, because another controller works on the node, ends with the next `settle`. Errors:
   /// NotFound (it is not held), InvalidInput (no reason)
-  Result<void> lift(const NodeName& node, const std::string& who, const std::string& reason,
-                    WallTime at);
+  Result<void> remove(const NodeName& node, const std::string& who, const std::string& reason,
+                      WallTime at);
   /// Makes findings what the list says: raised where one is missing, ended where its node was let
-  /// go. For `muster keep` and whoever observes: a process may have died between the list and the
-  /// finding. What another controller works on is left for the next time.
-  Result<void> settle();
+  /// go. For `muster monitor` and whoever observes: a process may have died between the list and
+  /// the finding. What another controller works on is left for the next time.
+  Result<void> reconcileFindings();
 
  private:
   Store& store_;
@@ -62,6 +62,6 @@ class QuarantineGate final : public CertificateGate {
 };
 
 /// What a person does about it.
-std::string liftAdvice(const NodeName& node);
+std::string quarantineRemoveAdvice(const NodeName& node);
 
 }  // namespace muster::lifecycle

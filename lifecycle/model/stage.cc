@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// roadWord: the word of a subject, derived from facets.
+// nodeState: the word of a subject, derived from facets.
 #include "lifecycle/model/stage.h"
 
 #include "lifecycle/executor/engine.h"
@@ -30,22 +30,22 @@ std::string wordOfCluster(const FactSet& facts, const std::vector<Goal>& goals,
 /// The last step such that it and all before it are met.
 std::string_view reached(const FactSet& facts, const std::vector<Goal>& goals) {
   std::string_view word = "declared";
-  for (std::size_t step = 0; step < road().size(); ++step) {
+  for (std::size_t step = 0; step < stages().size(); ++step) {
     bool any = false;
     for (const auto& goal : goals) {
-      if (stepOf(goal.facet.facet) != step) continue;
+      if (stageOf(goal.facet.facet) != step) continue;
       if (!isMet(goal, facts)) return word;
       any = true;
     }
-    if (any) word = road()[step].reached;
+    if (any) word = stages()[step].reached;
   }
   return word;
 }
 
 }  // namespace
 
-const std::vector<RoadStep>& road() {
-  static const std::vector<RoadStep> steps{
+const std::vector<Stage>& stages() {
+  static const std::vector<Stage> steps{
       {"enrolled", "enrolling", "enrolled"},
       {"firmware.", "updating firmware", "firmware as declared"},
       {"inspected", "inspecting", "inspected"},
@@ -60,16 +60,16 @@ const std::vector<RoadStep>& road() {
   return steps;
 }
 
-std::size_t stepOf(const FacetName& facet) {
-  const auto& steps = road();
+std::size_t stageOf(const FacetName& facet) {
+  const auto& steps = stages();
   auto it = std::find_if(steps.begin(), steps.end(),
-                         [&facet](const RoadStep& step) { return fits(step.prefix, facet.str()); });
+                         [&facet](const Stage& step) { return fits(step.prefix, facet.str()); });
   return static_cast<std::size_t>(it - steps.begin());
 }
 
-std::vector<Goal> byRoad(std::vector<Goal> goals) {
+std::vector<Goal> inStageOrder(std::vector<Goal> goals) {
   std::sort(goals.begin(), goals.end(), [](const Goal& a, const Goal& b) {
-    const auto x = stepOf(a.facet.facet), y = stepOf(b.facet.facet);
+    const auto x = stageOf(a.facet.facet), y = stageOf(b.facet.facet);
     return x != y ? x < y : a.facet.facet < b.facet.facet;
   });
   return goals;
@@ -80,15 +80,15 @@ bool isMet(const Goal& goal, const FactSet& facts) {
   return fact && matches(goal.want, fact->value);
 }
 
-std::string roadWord(const Subject& subject, const FactSet& facts, const std::vector<Goal>& goals,
-                     const std::vector<Finding>& findings, const std::vector<Intent>& open) {
+std::string nodeState(const Subject& subject, const FactSet& facts, const std::vector<Goal>& goals,
+                      const std::vector<Finding>& findings, const std::vector<Intent>& open) {
   if (subject.isCluster()) return wordOfCluster(facts, goals, findings, open);
   for (const auto& intent : open) {
     if (intent.action.facet.subject != subject) continue;
     if (intent.action.id.ends_with(kDrainSuffix)) return "draining";
-    const auto step = stepOf(intent.action.facet.facet);
-    return step < road().size() ? std::string(road()[step].doing)
-                                : "working on " + intent.action.facet.facet.str();
+    const auto step = stageOf(intent.action.facet.facet);
+    return step < stages().size() ? std::string(stages()[step].doing)
+                                  : "working on " + intent.action.facet.facet.str();
   }
   const auto pool = facts.value(subject, FacetName(std::string(kPoolFacet)));
   if (pool == kPoolIn) return "in pool";

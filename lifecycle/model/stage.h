@@ -10,17 +10,17 @@
 
 namespace muster::lifecycle {
 
-struct RoadStep {
+struct Stage {
   std::string_view prefix;   ///< of the facet; one that ends in '.' stands for a family
   std::string_view doing;    ///< an action of it is under way
   std::string_view reached;  ///< it and everything before it is met
 };
 
-const std::vector<RoadStep>& road();
+const std::vector<Stage>& stages();
 /// Index into road(), or road().size() for a facet that it does not know.
-std::size_t stepOf(const FacetName& facet);
+std::size_t stageOf(const FacetName& facet);
 /// Goals in the order of the road, those of one step by name.
-std::vector<Goal> byRoad(std::vector<Goal> goals);
+std::vector<Goal> inStageOrder(std::vector<Goal> goals);
 bool isMet(const Goal& goal, const FactSet& facts);
 
 }  // namespace muster::lifecycle

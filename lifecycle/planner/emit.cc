@@ -16,7 +16,7 @@ Action Planner::actionOf(const Vertex& vertex) const {
   if (vertex.remade_by != kNone)
     action.reason +=
         fmt::format("; made again because {} wipes the disk", idOf(vertices_[vertex.remade_by]));
-  if (isBegun(goal.facet, *vertex.phase))
+  if (isInterrupted(goal.facet, *vertex.phase))
     action.reason += "; begun before muster stopped, driven to its end";
   if (subjects_[vertex.subject].drain && goal.facet.facet.str() == kPoolFacet)
     action.from = std::string(kPoolDrained);

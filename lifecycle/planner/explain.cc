@@ -41,7 +41,7 @@ std::string lastWords(const ExplainInput& input, const std::string& action_id) {
   const Event* event = lastWord(input, action_id);
   return event ? fmt::format("{} ({}, {})", event->text, toString(event->kind),
                              ago(input.now, event->at))
-               : "nothing was heard yet";
+               : "no evidence yet";
 }
 
 /// An action is under way, or was when muster stopped.
@@ -51,23 +51,23 @@ void aboutIntent(const ExplainInput& input, const Intent& intent, Explanation& o
   out.facet = action.facet.facet.str();
   out.state = fmt::format("{}: {} is on its way to '{}', begun {}", out.word, out.facet, action.to,
                           ago(input.now, intent.opened_at));
-  const auto pace = input.paces.of(action);
-  const bool late = pace.isLate(input.now - intent.opened_at);
+  const auto estimate = input.estimates.of(action);
+  const bool late = estimate.isLate(input.now - intent.opened_at);
   if (taken > action.deadline)
     out.state += fmt::format("; that is past its deadline of {} s; it takes {}",
-                             action.deadline.count(), pace.words());
+                             action.deadline.count(), estimate.text());
   else if (late)
-    out.state += fmt::format("; that is longer than it should take: {}", pace.words());
-  else if (pace.samples > 0)
-    out.state += fmt::format("; it takes {}", pace.words());
+    out.state += fmt::format("; that is longer than it should take: {}", estimate.text());
+  else if (estimate.samples > 0)
+    out.state += fmt::format("; it takes {}", estimate.text());
   out.expected = action.to;
   out.observed = seenWords(input, action.facet.facet);
   out.last_evidence = lastWords(input, action.id);
   if (!intent.operation.empty()) out.last_evidence += "; outside operation " + intent.operation;
   out.next_step =
       taken > action.deadline
-          ? "muster has stopped, or would have given up: `muster apply` looks at it and goes on"
-      : late ? std::string(whenLate(action))
+          ? "muster has stopped, or the deadline has passed: `muster apply` verifies it and resumes"
+      : late ? std::string(lateAdvice(action))
              : fmt::format(
                    "wait until its deadline ({} s), or, when no muster is running, `muster apply` "
                    "to go on",
@@ -140,8 +140,8 @@ Result<ExplainInput> gatherExplanation(const inventory::Cluster& cluster, const 
     if (intent.action.facet.subject == subject) input.open.push_back(std::move(intent));
   TRY(findings, store.findings(&subject));
   TRY(events, store.lastEvents(kRecentEvents, &subject));
-  TRY(paces, learnPaces(cluster, store, subject));
-  input.paces = std::move(paces);
+  TRY(estimates, learnDurations(cluster, store, subject));
+  input.estimates = std::move(estimates);
   input.facts = std::move(facts);
   input.findings = std::move(findings);
   input.events = std::move(events);
@@ -151,11 +151,11 @@ Result<ExplainInput> gatherExplanation(const inventory::Cluster& cluster, const 
 Explanation explain(const ExplainInput& input) {
   Explanation out;
   out.subject = input.subject;
-  out.word = roadWord(input.subject, input.facts, input.goals, input.findings, input.open);
+  out.word = nodeState(input.subject, input.facts, input.goals, input.findings, input.open);
   out.findings = input.findings;
   const auto keep = std::min(input.events.size(), kRecentEvents);
   out.recent.assign(input.events.end() - static_cast<std::ptrdiff_t>(keep), input.events.end());
-  auto unmet = byRoad(input.goals);
+  auto unmet = inStageOrder(input.goals);
   std::erase_if(unmet, [&input](const Goal& goal) { return isMet(goal, input.facts); });
   for (const auto& goal : unmet)
     out.unmet.push_back(fmt::format("{}: want '{}', {}", goal.facet.facet.str(), goal.want,

@@ -20,14 +20,14 @@ struct ExplainInput {
   std::vector<Event> events;      ///< the last ones of the subject, in order
   std::vector<Action>
       actions;  ///< of the plan as it would be now, for what blocks them; may be empty
-  Paces paces;  ///< of the subject and its peers
+  DurationEstimates estimates;  ///< of the subject and its peers
   WallTime now{};
 };
 
 /// Everything that view code prints, as words.
 struct Explanation {
   Subject subject;
-  std::string word;   ///< roadWord
+  std::string word;   ///< nodeState
   std::string state;  ///< one sentence; says so when something takes longer than it should
   std::string facet;  ///< what the rest is about; empty when all is as declared
   std::string expected, observed, last_evidence, next_step;

@@ -84,7 +84,7 @@ bool Planner::isQuiet(Index rank, const std::vector<Listed>& goals) {
     last = &goal.facet.facet;
     while (fact != facts.end() && fact->facet < *last) ++fact;
     if (fact == facts.end() || fact->facet != *last || !matches(goal.want, fact->value) ||
-        isBegun(goal.facet, *goals[i].phase))
+        isInterrupted(goal.facet, *goals[i].phase))
       return false;
   }
   return needsAreQuiet(goals, roster_[rank]);

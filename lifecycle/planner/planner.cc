@@ -44,15 +44,15 @@ Index Planner::find(const FacetRef& facet) const {
 /// What a phase that drives its members has begun on a subject is ended before it begins another
 /// there: two would do the same work twice. An order that facts have changed since then yields, as
 /// far as that makes no circle.
-void Planner::putBegunFirst(std::vector<std::vector<Index>>& needs) const {
-  if (policy_.begun.empty()) return;
+void Planner::putInterruptedFirst(std::vector<std::vector<Index>>& needs) const {
+  if (policy_.interrupted.empty()) return;
   std::vector<Index> begun;
   for (Index i = 0; i < vertices_.size(); ++i)
-    if (isBegun(vertices_[i].goal.facet, *vertices_[i].phase)) begun.push_back(i);
+    if (isInterrupted(vertices_[i].goal.facet, *vertices_[i].phase)) begun.push_back(i);
   auto isLater = [&](Index i, Index first) {
     const auto &other = vertices_[i], &vertex = vertices_[first];
     return other.subject == vertex.subject && other.phase == vertex.phase &&
-           !isBegun(other.goal.facet, *other.phase);
+           !isInterrupted(other.goal.facet, *other.phase);
   };
   for (const Index first : begun)
     std::erase_if(needs[first], [&](Index need) { return isLater(need, first); });
@@ -92,12 +92,12 @@ Result<void> Planner::linkAndOrder() {
     }
     sortUnique(needs[i]);
   }
-  putBegunFirst(needs);
+  putInterruptedFirst(needs);
   for (Index i = 0; i < vertices_.size(); ++i) vertices_[i].needs = needs[i];
   std::vector<std::uint64_t> key(vertices_.size());
   std::iota(key.begin(), key.end(), std::uint64_t{0});
   order_ = topologicalOrder(needs, key);
-  if (order_.size() != vertices_.size()) return fail(circle(order_));
+  if (order_.size() != vertices_.size()) return fail(cycleError(order_));
   std::vector<Index> position(vertices_.size());
   for (Index at = 0; at < order_.size(); ++at) position[order_[at]] = at;
   for (auto& state : subjects_)
@@ -107,7 +107,7 @@ Result<void> Planner::linkAndOrder() {
 }
 
 /// Follows unordered needs until a goal comes up again; every goal left over has one.
-Error Planner::circle(const std::vector<Index>& order) const {
+Error Planner::cycleError(const std::vector<Index>& order) const {
   std::vector<char> ordered(vertices_.size(), 0);
   for (Index i : order) ordered[i] = 1;
   Index at = static_cast<Index>(std::find(ordered.begin(), ordered.end(), 0) - ordered.begin());
@@ -135,7 +135,7 @@ void Planner::decide() {
                           need == subjects_[vertices_[need].subject].pool;
     vertex.fact = facts_.find(vertex.goal.facet.subject, vertex.goal.facet.facet);
     const bool unmet = !vertex.fact || !matches(vertex.goal.want, vertex.fact->value) ||
-                       isBegun(vertex.goal.facet, *vertex.phase);
+                       isInterrupted(vertex.goal.facet, *vertex.phase);
     // What is on a disk dies with it; the place in the pool is not on the disk.
     if (vertex.goal.facet.facet.str() != kPoolFacet)
       for (Index need : vertex.needs) {

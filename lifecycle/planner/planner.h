@@ -99,9 +99,9 @@ class Planner {
   void number();
   Index find(const FacetRef& facet) const;  ///< only before linkAndOrder is through
   Result<void> linkAndOrder();
-  void putBegunFirst(std::vector<std::vector<Index>>& needs) const;
+  void putInterruptedFirst(std::vector<std::vector<Index>>& needs) const;
   static bool leadsTo(const std::vector<std::vector<Index>>& needs, Index from, Index to);
-  Error circle(const std::vector<Index>& order) const;
+  Error cycleError(const std::vector<Index>& order) const;
   void decide();
   void computeWaits();
   void block();
@@ -122,8 +122,8 @@ class Planner {
     return vertex.acts && vertex.goal.disruption != Disruption::None &&
            vertex.goal.facet.facet.str() != kPoolFacet;
   }
-  bool isBegun(const FacetRef& facet, const Phase& phase) const {
-    return policy_.begun.contains(facet) && phase.drivesOn();
+  bool isInterrupted(const FacetRef& facet, const Phase& phase) const {
+    return policy_.interrupted.contains(facet) && phase.resumesAfterMet();
   }
   bool isSelected(const Subject& subject) const {
     return subject.isCluster() || policy_.only.empty() || policy_.only.contains(subject);

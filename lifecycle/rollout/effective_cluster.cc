@@ -43,10 +43,10 @@ void mix(std::string& digest, const std::string& mark) {
 
 }  // namespace
 
-LiveCluster::LiveCluster(inventory::Cluster declared)
+EffectiveCluster::EffectiveCluster(inventory::Cluster declared)
     : cluster_(std::move(declared)), declared_digest_(cluster_.digest) {}
 
-void LiveCluster::add(const std::string& rollout, inventory::Change change) {
+void EffectiveCluster::add(const std::string& rollout, inventory::Change change) {
   cluster_.images.insert(change.images.begin(), change.images.end());
   cluster_.drivers.insert(change.drivers.begin(), change.drivers.end());
   cluster_.firmware.insert(change.firmware.begin(), change.firmware.end());
@@ -54,7 +54,7 @@ void LiveCluster::add(const std::string& rollout, inventory::Change change) {
   layers_.push_back({rollout, std::move(digest), std::move(change)});
 }
 
-inventory::Node* LiveCluster::find(const NodeName& node) {
+inventory::Node* EffectiveCluster::find(const NodeName& node) {
   auto found = std::lower_bound(cluster_.nodes.begin(), cluster_.nodes.end(), node,
                                 [](const inventory::Node& a, const NodeName& b) {
                                   return inventory::naturalLess(a.name.str(), b.str());
@@ -62,8 +62,8 @@ inventory::Node* LiveCluster::find(const NodeName& node) {
   return found != cluster_.nodes.end() && found->name == node ? &*found : nullptr;
 }
 
-std::string LiveCluster::keyFor(const std::string& declared,
-                                const std::set<std::string>& rollouts) {
+std::string EffectiveCluster::keyFor(const std::string& declared,
+                                     const std::set<std::string>& rollouts) {
   auto profile = cluster_.profiles.at(declared);
   std::string key = declared;
   for (const auto& layer : layers_) {
@@ -79,11 +79,11 @@ std::string LiveCluster::keyFor(const std::string& declared,
   return key;
 }
 
-void LiveCluster::settle(const NodeName& name) {
+void EffectiveCluster::updateNode(const NodeName& name) {
   auto* node = find(name);
   if (!node) return;
   const auto& declared = declared_profile_.try_emplace(name, node->profile).first->second;
-  const auto& rollouts = crossed_[name];
+  const auto& rollouts = changed_[name];
   node->profile = keyFor(declared, rollouts);
   auto& mark = marks_[name];
   mix(digest_, mark);  // takes the old one out
@@ -93,8 +93,8 @@ void LiveCluster::settle(const NodeName& name) {
   cluster_.digest = none ? declared_digest_ : io::sha256Hex(declared_digest_ + digest_);
 }
 
-std::string LiveCluster::markOf(const inventory::Node& node,
-                                const std::set<std::string>& rollouts) const {
+std::string EffectiveCluster::markOf(const inventory::Node& node,
+                                     const std::set<std::string>& rollouts) const {
   const auto& profile = cluster_.profiles.at(node.profile);
   std::string text = fmt::format("{} {} {} {} {}", node.name.str(), node.profile, profile.image,
                                  profile.firmware, fmt::join(profile.drivers, " "));
@@ -103,32 +103,32 @@ std::string LiveCluster::markOf(const inventory::Node& node,
   return io::sha256Hex(text);
 }
 
-void LiveCluster::cross(const std::string& rollout, const NodeName& node) {
-  if (crossed_[node].insert(rollout).second) settle(node);
+void EffectiveCluster::change(const std::string& rollout, const NodeName& node) {
+  if (changed_[node].insert(rollout).second) updateNode(node);
 }
 
-void LiveCluster::uncross(const std::string& rollout, const NodeName& node) {
-  if (crossed_[node].erase(rollout) > 0) settle(node);
+void EffectiveCluster::revert(const std::string& rollout, const NodeName& node) {
+  if (changed_[node].erase(rollout) > 0) updateNode(node);
 }
 
-const inventory::Profile& LiveCluster::profileUnder(const std::set<std::string>& rollouts,
-                                                    const NodeName& node) {
+const inventory::Profile& EffectiveCluster::profileUnder(const std::set<std::string>& rollouts,
+                                                         const NodeName& node) {
   auto* found = find(node);
   if (!found) std::abort();  // callers name nodes of the cluster
   return cluster_.profiles.at(
       keyFor(declared_profile_.try_emplace(node, found->profile).first->second, rollouts));
 }
 
-const inventory::Profile& LiveCluster::profileWithout(const std::string& rollout,
-                                                      const NodeName& node) {
-  auto rollouts = crossed_[node];
+const inventory::Profile& EffectiveCluster::profileWithout(const std::string& rollout,
+                                                           const NodeName& node) {
+  auto rollouts = changed_[node];
   rollouts.erase(rollout);
   return profileUnder(rollouts, node);
 }
 
-const inventory::Profile& LiveCluster::profileWith(const std::string& rollout,
-                                                   const NodeName& node) {
-  auto rollouts = crossed_[node];
+const inventory::Profile& EffectiveCluster::profileWith(const std::string& rollout,
+                                                        const NodeName& node) {
+  auto rollouts = changed_[node];
   rollouts.insert(rollout);
   return profileUnder(rollouts, node);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LiveCluster: the inventory as it holds at this moment, while nodes step over to a change one by
-// one. docs/adr/0013
+// EffectiveCluster: the inventory as it holds at this moment, while nodes step over to a change one
+// by one. docs/adr/0013
 //
 // Phases, engine and planner borrow the Cluster. Between two steps nothing of it moves; a step
 // changes the profile of one node that nobody works on. Entries and profiles that a change brings
@@ -21,10 +21,10 @@
 
 namespace muster::lifecycle {
 
-class LiveCluster {
+class EffectiveCluster {
  public:
-  explicit LiveCluster(inventory::Cluster declared);
-  LiveCluster(const LiveCluster&) = delete;
+  explicit EffectiveCluster(inventory::Cluster declared);
+  EffectiveCluster(const EffectiveCluster&) = delete;
 
   const inventory::Cluster& cluster() const { return cluster_; }
 
@@ -33,11 +33,11 @@ class LiveCluster {
   void add(const std::string& rollout, inventory::Change change);
   /// Whether crossing would make a difference to the node's declaration; none to a node that the
   /// inventory does not know.
-  bool concerns(const std::string& rollout, const NodeName& node) {
+  bool affects(const std::string& rollout, const NodeName& node) {
     return cluster_.findNode(node) && &profileWith(rollout, node) != &profileWithout(rollout, node);
   }
-  void cross(const std::string& rollout, const NodeName& node);
-  void uncross(const std::string& rollout, const NodeName& node);
+  void change(const std::string& rollout, const NodeName& node);
+  void revert(const std::string& rollout, const NodeName& node);
   /// The node's profile with and without this rollout.
   const inventory::Profile& profileWithout(const std::string& rollout, const NodeName& node);
   const inventory::Profile& profileWith(const std::string& rollout, const NodeName& node);
@@ -52,14 +52,14 @@ class LiveCluster {
                                          const NodeName& node);
   /// The key of the node's profile under these rollouts; the profile is made when it is new.
   std::string keyFor(const std::string& declared, const std::set<std::string>& rollouts);
-  void settle(const NodeName& node);
+  void updateNode(const NodeName& node);
   std::string markOf(const inventory::Node& node, const std::set<std::string>& rollouts) const;
 
   inventory::Cluster cluster_;
   const std::string declared_digest_;
   std::vector<Layer> layers_;
   std::map<NodeName, std::string> declared_profile_;  ///< of nodes that ever crossed
-  std::map<NodeName, std::set<std::string>> crossed_;
+  std::map<NodeName, std::set<std::string>> changed_;
   std::map<NodeName, std::string> marks_;       ///< hex: what each crossed node adds to the digest
   std::string digest_ = std::string(64, '\0');  ///< of all marks; zeros: no node is different
 };

@@ -18,27 +18,28 @@ constexpr const char* kBootMeasure = "boot_seconds";
 /// All nodes with the change, for as long as it lives.
 class AllCrossed {
  public:
-  AllCrossed(LiveCluster& live, std::string id, const std::vector<NodeName>& nodes)
-      : live_(live), id_(std::move(id)), nodes_(nodes) {
-    for (const auto& node : nodes_) live_.cross(id_, node);
+  AllCrossed(EffectiveCluster& effective, std::string id, const std::vector<NodeName>& nodes)
+      : live_(effective), id_(std::move(id)), nodes_(nodes) {
+    for (const auto& node : nodes_) live_.change(id_, node);
   }
   ~AllCrossed() {
-    for (const auto& node : nodes_) live_.uncross(id_, node);
+    for (const auto& node : nodes_) live_.revert(id_, node);
   }
   AllCrossed(const AllCrossed&) = delete;
 
  private:
-  LiveCluster& live_;
+  EffectiveCluster& live_;
   std::string id_;
   const std::vector<NodeName>& nodes_;
 };
 
-std::vector<std::string> whatStays(LiveCluster& live, const std::string& id,
+std::vector<std::string> whatStays(EffectiveCluster& effective, const std::string& id,
                                    const std::vector<NodeName>& nodes) {
   std::map<std::string, std::vector<std::string>> said;
   for (const auto& node : nodes)
-    for (auto& text : inventory::irreversible(live.cluster(), live.profileWithout(id, node),
-                                              live.profileWith(id, node)))
+    for (auto& text :
+         inventory::irreversible(effective.cluster(), effective.profileWithout(id, node),
+                                 effective.profileWith(id, node)))
       said[std::move(text)].push_back(node.str());
   std::vector<std::string> out;
   for (auto& [text, names] : said)
@@ -99,12 +100,12 @@ std::vector<std::string> beyondFrozen(const Plan& plan, const FrozenNode* frozen
   return out;
 }
 
-Result<RolloutBook> draftRollout(LiveCluster& live, const Phases& phases, Store& store,
-                                 const FactSet& facts, RolloutRequest request) {
-  TRY_OK(RolloutBook::noneIsOpen(store));
+Result<RolloutRecord> draftRollout(EffectiveCluster& effective, const Phases& phases, Store& store,
+                                   const FactSet& facts, RolloutRequest request) {
+  TRY_OK(RolloutRecord::noneIsOpen(store));
   std::vector<NodeName> concerned;
   for (const auto& node : request.nodes)
-    if (live.concerns(request.id, node)) concerned.push_back(node);
+    if (effective.affects(request.id, node)) concerned.push_back(node);
   if (concerned.empty())
     return fail(ErrorCode::InvalidInput,
                 "the change makes no difference to any of these nodes: they are declared so "
@@ -122,16 +123,16 @@ Result<RolloutBook> draftRollout(LiveCluster& live, const Phases& phases, Store&
                   .change_text = request.change_text,
                   .policy = request.policy,
                   .wipe_reason = request.wipe_reason,
-                  .inventory_digest = live.cluster().digest};
+                  .inventory_digest = effective.cluster().digest};
   for (const auto& node : concerned) {
-    const auto& name = live.profileWithout(request.id, node).name;
-    rollout.declared.emplace(name, declarationOf(live.cluster().profiles.at(name)));
+    const auto& name = effective.profileWithout(request.id, node).name;
+    rollout.declared.emplace(name, declarationOf(effective.cluster().profiles.at(name)));
   }
   std::map<NodeName, FrozenNode> frozen;
   std::map<NodeName, NodeProgress> progress;
   {
-    const AllCrossed crossed(live, request.id, concerned);
-    TRY(plan, makePlan(live.cluster(), facts, policy, phases));
+    const AllCrossed crossed(effective, request.id, concerned);
+    TRY(plan, makePlan(effective.cluster(), facts, policy, phases));
     rollout.plan_hash = plan.hash();
     for (const auto& action : plan.actions) {
       if (action.facet.subject.isCluster())
@@ -143,7 +144,7 @@ Result<RolloutBook> draftRollout(LiveCluster& live, const Phases& phases, Store&
       frozen[node].actions.push_back({action.id, action.to, action.disruption});
       if (!action.blocked.empty())
         progress.try_emplace(
-            node, NodeProgress{NodeState::Skipped,
+            node, NodeProgress{RolloutNodeState::Skipped,
                                fmt::format("{} is blocked: {}", action.id, action.blocked),
                                {},
                                {}});
@@ -152,31 +153,31 @@ Result<RolloutBook> draftRollout(LiveCluster& live, const Phases& phases, Store&
   std::vector<NodeName> going;
   for (const auto& node : concerned) {
     if (auto held = heldByPerson(facts, node); !held.empty() && frozen.contains(node))
-      progress[node] = {NodeState::Skipped, std::move(held), {}, {}};
+      progress[node] = {RolloutNodeState::Skipped, std::move(held), {}, {}};
     if (progress.contains(node)) continue;
     const bool any = frozen.contains(node);
-    progress[node].state = any ? NodeState::Waiting : NodeState::Untouched;
+    progress[node].state = any ? RolloutNodeState::Waiting : RolloutNodeState::Untouched;
     if (!any) continue;
     going.push_back(node);
     TRY(before, nodeMeasures(store, Subject(node), facts.of(Subject(node)), {}));
     frozen[node].before = std::move(before);
   }
   const auto skipped = std::find_if(progress.begin(), progress.end(), [](const auto& p) {
-    return p.second.state == NodeState::Skipped;
+    return p.second.state == RolloutNodeState::Skipped;
   });
   if (going.empty() && skipped != progress.end())
     return fail(ErrorCode::Conflict,
                 fmt::format("no node can go; {}: {}", skipped->first.str(), skipped->second.why));
-  rollout.waves = makeWaves(live.cluster(), going, request.policy);
-  rollout.irreversible = whatStays(live, request.id, going);
-  return RolloutBook::draft(store, std::move(rollout), std::move(frozen), std::move(progress));
+  rollout.waves = makeWaves(effective.cluster(), going, request.policy);
+  rollout.irreversible = whatStays(effective, request.id, going);
+  return RolloutRecord::draft(store, std::move(rollout), std::move(frozen), std::move(progress));
 }
 
-Result<RolloutBook> freezeRollout(LiveCluster& live, const Phases& phases, Store& store,
-                                  const FactSet& facts, RolloutRequest request) {
-  TRY(book, draftRollout(live, phases, store, facts, std::move(request)));
-  TRY_OK(book.begin());
-  return book;
+Result<RolloutRecord> freezeRollout(EffectiveCluster& effective, const Phases& phases, Store& store,
+                                    const FactSet& facts, RolloutRequest request) {
+  TRY(record, draftRollout(effective, phases, store, facts, std::move(request)));
+  TRY_OK(record.begin());
+  return record;
 }
 
 }  // namespace muster::lifecycle

@@ -11,7 +11,7 @@
 namespace muster::lifecycle {
 
 struct RolloutRequest {
-  std::string id;  ///< under which its change was added to the LiveCluster
+  std::string id;  ///< under which its change was added to the EffectiveCluster
   WallTime at{};
   std::string user, host, command;
   std::string change_file, change_text;
@@ -30,12 +30,12 @@ std::string newRolloutId();
 /// InvalidInput (it concerns no node; all are blocked), Conflict (another rollout is open; the
 /// cluster itself has work
 ///         left), those of makePlan and of the store
-Result<RolloutBook> draftRollout(LiveCluster& live, const Phases& phases, Store& store,
-                                 const FactSet& facts, RolloutRequest request);
+Result<RolloutRecord> draftRollout(EffectiveCluster& effective, const Phases& phases, Store& store,
+                                   const FactSet& facts, RolloutRequest request);
 
 /// The same, written down.
-Result<RolloutBook> freezeRollout(LiveCluster& live, const Phases& phases, Store& store,
-                                  const FactSet& facts, RolloutRequest request);
+Result<RolloutRecord> freezeRollout(EffectiveCluster& effective, const Phases& phases, Store& store,
+                                    const FactSet& facts, RolloutRequest request);
 
 /// Numbers of the node that were seen since `since`: in its facts' evidence, and how long its
 /// system took to start. Errors: those of the store

@@ -10,11 +10,11 @@ namespace muster::lifecycle {
 bool tooManyFailed(std::size_t failed, std::size_t of, const inventory::RolloutPolicy& policy);
 
 /// A reason that is the change's own: what on_failure speaks of.
-void speakAgainst(GateReport& gate, std::string reason);
+void blameChange(GateReport& gate, std::string reason);
 
 /// Judges the wave by its own nodes' failures, and by the speed of all nodes that have changed so
 /// far: more nodes, more certainty.
-GateReport judgeWave(const RolloutBook& book, std::size_t wave);
+GateReport evaluateWave(const RolloutRecord& record, std::size_t wave);
 
 /// The gate in a few lines of words.
 std::string textOf(const GateReport& gate);

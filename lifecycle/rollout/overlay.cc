@@ -13,11 +13,12 @@ namespace muster::lifecycle {
 namespace {
 
 /// Is there a node that has the change, or still has to lose it?
-bool matters(const RolloutBook& book) {
-  return book.rollout().isOpen() ||
-         std::any_of(book.progress().begin(), book.progress().end(), [&book](const auto& p) {
-           return isCrossed(book.rollout(), p.second.state) ||
-                  p.second.state == NodeState::Returning || p.second.state == NodeState::Stuck;
+bool matters(const RolloutRecord& record) {
+  return record.rollout().isOpen() ||
+         std::any_of(record.progress().begin(), record.progress().end(), [&record](const auto& p) {
+           return isChanged(record.rollout(), p.second.state) ||
+                  p.second.state == RolloutNodeState::Returning ||
+                  p.second.state == RolloutNodeState::RollbackFailed;
          });
 }
 
@@ -38,10 +39,11 @@ Error misfit(const Rollout& rollout, const Diagnostics& diagnostics) {
   });
   return Error(
       ErrorCode::Conflict,
-      fmt::format("rollout {} has changed nodes, and its change does not fit the inventory any "
-                  "more: {}. Put into the inventory what was "
-                  "rolled out, or take the inventory's edit back and then: muster rollout rollback",
-                  rollout.id, first == all.end() ? "" : first->str()));
+      fmt::format(
+          "rollout {} has changed nodes, and its change no longer fits the "
+          "inventory: {}. Put into the inventory what was "
+          "rolled out, or revert the edit of the inventory and then: muster rollout rollback",
+          rollout.id, first == all.end() ? "" : first->str()));
 }
 
 /// What of a profile the change sets, in the inventory's words.
@@ -55,12 +57,13 @@ std::set<std::string> setBy(const inventory::ProfileChange& change) {
 
 /// The rollout's change as it lies over the inventory, read over those before it; nullopt: it makes
 /// no difference any more.
-Result<std::optional<inventory::Change>> changeOf(const RolloutBook& book,
-                                                  const LiveCluster& live) {
-  const auto& rollout = book.rollout();
-  const auto profiles = unedited(rollout, live.cluster());
-  if (!matters(book) || profiles.empty()) return std::optional<inventory::Change>();
-  auto loaded = inventory::loadChangeText(rollout.change_text, rollout.change_file, live.cluster());
+Result<std::optional<inventory::Change>> changeOf(const RolloutRecord& record,
+                                                  const EffectiveCluster& effective) {
+  const auto& rollout = record.rollout();
+  const auto profiles = unedited(rollout, effective.cluster());
+  if (!matters(record) || profiles.empty()) return std::optional<inventory::Change>();
+  auto loaded =
+      inventory::loadChangeText(rollout.change_text, rollout.change_file, effective.cluster());
   if (!loaded.change) return fail(misfit(rollout, loaded.diagnostics));
   std::erase_if(loaded.change->profiles,
                 [&profiles](const auto& entry) { return !profiles.contains(entry.first); });
@@ -73,35 +76,36 @@ using SetByProfile = std::map<std::string, std::set<std::string>>;
 Result<std::map<std::string, SetByProfile>> setByAll(const inventory::Cluster& declared,
                                                      Store& store,
                                                      const std::vector<std::string>& ids) {
-  LiveCluster live(declared);
+  EffectiveCluster effective(declared);
   std::map<std::string, SetByProfile> out;
   for (const auto& id : ids) {
-    TRY(book, RolloutBook::open(store, id));
-    TRY(change, changeOf(book, live));
+    TRY(record, RolloutRecord::open(store, id));
+    TRY(change, changeOf(record, effective));
     if (!change) continue;
     for (const auto& [name, each] : change->profiles) out[id].emplace(name, setBy(each));
-    live.add(id, std::move(*change));
+    effective.add(id, std::move(*change));
   }
   return out;
 }
 
-/// What `later` has set on top of `book` on nodes that have both: node names, and what.
+/// What `later` has set on top of `record` on nodes that have both: node names, and what.
 struct Overlap {
   std::vector<std::string> nodes;
   std::set<std::string> what;
 };
-Overlap overlapOf(const RolloutBook& book, const RolloutBook& later,
+Overlap overlapOf(const RolloutRecord& record, const RolloutRecord& later,
                   std::map<std::string, SetByProfile>& set_by, const inventory::Cluster& declared) {
   Overlap out;
-  auto &mine = set_by[book.rollout().id], &theirs = set_by[later.rollout().id];
-  for (const auto& [name, progress] : book.progress()) {
+  auto &mine = set_by[record.rollout().id], &theirs = set_by[later.rollout().id];
+  for (const auto& [name, progress] : record.progress()) {
     const auto* node = declared.findNode(name);
     const auto other = later.progress().find(name);
-    const bool is_to_lose_it =
-        progress.state == NodeState::Returning || progress.state == NodeState::Stuck ||
-        (isCrossed(book.rollout(), progress.state) && progress.state != NodeState::Untouched);
+    const bool is_to_lose_it = progress.state == RolloutNodeState::Returning ||
+                               progress.state == RolloutNodeState::RollbackFailed ||
+                               (isChanged(record.rollout(), progress.state) &&
+                                progress.state != RolloutNodeState::Untouched);
     if (!node || !is_to_lose_it || other == later.progress().end() ||
-        !isCrossed(later.rollout(), other->second.state))
+        !isChanged(later.rollout(), other->second.state))
       continue;
     std::vector<std::string> both;
     std::set_intersection(mine[node->profile].begin(), mine[node->profile].end(),
@@ -116,11 +120,12 @@ Overlap overlapOf(const RolloutBook& book, const RolloutBook& later,
 }  // namespace
 
 Result<void> mayRollBack(const inventory::Cluster& declared, Store& store,
-                         const RolloutBook& book) {
-  const auto& id = book.rollout().id;
-  if (book.rollout().state == RolloutState::RolledBack && book.count(NodeState::Stuck) == 0)
+                         const RolloutRecord& record) {
+  const auto& id = record.rollout().id;
+  if (record.rollout().state == RolloutState::RolledBack &&
+      record.count(RolloutNodeState::RollbackFailed) == 0)
     return fail(ErrorCode::Conflict, fmt::format("rollout {} is rolled back already", id));
-  TRY(ids, RolloutBook::list(store));
+  TRY(ids, RolloutRecord::list(store));
   const auto mine = std::find(ids.begin(), ids.end(), id);
   if (mine == ids.end())
     return fail(ErrorCode::Conflict,
@@ -131,127 +136,128 @@ Result<void> mayRollBack(const inventory::Cluster& declared, Store& store,
   for (auto i = ids.size(); i-- > 0;) {  // the newest first: it is the one that can go
     const auto& each = ids[i];
     if (each == id) continue;
-    TRY(other, RolloutBook::open(store, each));
+    TRY(other, RolloutRecord::open(store, each));
     if (other.rollout().isOpen())
       return fail(ErrorCode::Conflict, fmt::format("rollout {} is {}; let it end, or end it with "
                                                    "`muster rollout abort`, then roll {} back",
                                                    each, toString(other.rollout().state), id));
     if (std::find(mine, ids.end(), each) == ids.end()) continue;  // an earlier one
-    auto overlap = overlapOf(book, other, set_by, declared);
+    auto overlap = overlapOf(record, other, set_by, declared);
     if (!overlap.nodes.empty())
       return fail(
           ErrorCode::Conflict,
-          fmt::format("rollout {0} cannot be undone as things are: rollout {1} has set {2} of {3} "
+          fmt::format("rollout {0} cannot be rolled back now: rollout {1} has set {2} of {3} "
                       "since. Roll that back first: muster rollout rollback --id {1}",
                       id, each, fmt::join(overlap.what, " and "),
                       inventory::foldHostlist(std::move(overlap.nodes))));
   }
-  LiveCluster bare(declared);
-  if (auto laid = layRollouts(bare, store, id); !laid)
+  EffectiveCluster bare(declared);
+  if (auto laid = applyOverlays(bare, store, id); !laid)
     return fail(std::move(laid).error().within(fmt::format(
-        "rollout {} cannot be undone, because something later needs what it brought", id)));
+        "rollout {} cannot be rolled back, because a later change needs what it brought", id)));
   return {};
 }
 
-Result<void> layRollouts(LiveCluster& live, Store& store, const std::string& without) {
-  TRY(ids, RolloutBook::list(store));
+Result<void> applyOverlays(EffectiveCluster& effective, Store& store, const std::string& without) {
+  TRY(ids, RolloutRecord::list(store));
   for (const auto& id : ids) {
     if (id == without) continue;
-    TRY(book, RolloutBook::open(store, id));
-    TRY(change, changeOf(book, live));
+    TRY(record, RolloutRecord::open(store, id));
+    TRY(change, changeOf(record, effective));
     if (!change) continue;
-    live.add(id, std::move(*change));
-    for (const auto& [node, progress] : book.progress())
-      if (isCrossed(book.rollout(), progress.state)) live.cross(id, node);
+    effective.add(id, std::move(*change));
+    for (const auto& [node, progress] : record.progress())
+      if (isChanged(record.rollout(), progress.state)) effective.change(id, node);
   }
   return {};
 }
 
-Result<std::string> rolloutsMark(Store& store) {
-  TRY(ids, RolloutBook::list(store));
+Result<std::string> overlaysMark(Store& store) {
+  TRY(ids, RolloutRecord::list(store));
   std::string mark;
   for (const auto& id : ids) {
-    TRY(book, RolloutBook::open(store, id));
+    TRY(record, RolloutRecord::open(store, id));
     mark += id;
-    for (const auto& [node, progress] : book.progress())
-      if (isCrossed(book.rollout(), progress.state)) mark += " " + node.str();
+    for (const auto& [node, progress] : record.progress())
+      if (isChanged(record.rollout(), progress.state)) mark += " " + node.str();
     mark += "\n";
   }
   return mark;
 }
 
-Result<void> dropAbsorbed(LiveCluster& live, Store& store) {
-  TRY(ids, RolloutBook::list(store));
+Result<void> dropMerged(EffectiveCluster& effective, Store& store) {
+  TRY(ids, RolloutRecord::list(store));
   std::vector<std::string> over;
   for (const auto& id : ids) {
-    TRY(book, RolloutBook::open(store, id));
-    if (book.rollout().isOpen()) continue;
+    TRY(record, RolloutRecord::open(store, id));
+    if (record.rollout().isOpen()) continue;
     const bool differs =
-        std::any_of(book.progress().begin(), book.progress().end(), [&](const auto& p) {
-          return isCrossed(book.rollout(), p.second.state) && live.cluster().findNode(p.first) &&
-                 live.concerns(id, p.first);
+        std::any_of(record.progress().begin(), record.progress().end(), [&](const auto& p) {
+          return isChanged(record.rollout(), p.second.state) &&
+                 effective.cluster().findNode(p.first) && effective.affects(id, p.first);
         });
     if (!differs) over.push_back(id);
   }
-  return RolloutBook::drop(store, over);
+  return RolloutRecord::drop(store, over);
 }
 
-Result<std::string> orderRollout(RolloutBook& book, Order order, const std::string& by,
+Result<std::string> orderRollout(RolloutRecord& record, Order order, const std::string& by,
                                  bool alone) {
-  const auto& rollout = book.rollout();
+  const auto& rollout = record.rollout();
   const bool runs = rollout.state == RolloutState::Running;
   if (!rollout.isOpen() || (order == Order::Pause && !runs))
     return fail(ErrorCode::Conflict,
                 fmt::format("rollout {} is {}; there is nothing to {}", rollout.id,
                             toString(rollout.state), toString(order)));
   if (runs && !alone) {
-    TRY_OK(book.give({order, by}));
+    TRY_OK(record.give({order, by}));
     auto told =
-        fmt::format("rollout {} was told to {}: nodes under way are finished, no others start",
+        fmt::format("rollout {} was ordered to {}: nodes under way are finished, no others start",
                     rollout.id, toString(order));
     if (order == Order::Abort)
       told += "; if none runs it: `muster rollout resume` finishes what is under way and ends it";
     return told;
   }
   if (order == Order::Abort)
-    for (const auto& [node, progress] : book.progress())
-      if (progress.state == NodeState::Started || progress.state == NodeState::Returning)
-        TRY_OK(book.takeBackWipe(node));
+    for (const auto& [node, progress] : record.progress())
+      if (progress.state == RolloutNodeState::Started ||
+          progress.state == RolloutNodeState::Returning)
+        TRY_OK(record.revokeWipe(node));
   Rollout next = rollout;
   next.state = order == Order::Pause ? RolloutState::Paused : RolloutState::Aborted;
   next.reasons = {fmt::format("{} by {}", toString(next.state), by)};
-  TRY_OK(book.save(std::move(next)));
+  TRY_OK(record.save(std::move(next)));
   return fmt::format(
       "rollout {} is {}; nodes that have changed stay changed (undo: muster rollout rollback)",
-      rollout.id, toString(book.rollout().state));
+      rollout.id, toString(record.rollout().state));
 }
 
-Result<RolloutWay> prepareResume(RolloutBook& book, const std::string& accepted_by) {
-  const auto& rollout = book.rollout();
+Result<RolloutDirection> prepareResume(RolloutRecord& record, const std::string& accepted_by) {
+  const auto& rollout = record.rollout();
   if (!rollout.isOpen())
-    return fail(ErrorCode::Conflict, fmt::format("rollout {} is {}; there is nothing to go on with",
+    return fail(ErrorCode::Conflict, fmt::format("rollout {} is {}; there is nothing to resume",
                                                  rollout.id, toString(rollout.state)));
   if (!accepted_by.empty() && rollout.state != RolloutState::Halted)
     return fail(ErrorCode::Conflict, fmt::format("rollout {} is {}: it has no failed gate that "
                                                  "could be accepted; resume it without --accept",
                                                  rollout.id, toString(rollout.state)));
-  const auto way = rollout.way;
-  if (way == RolloutWay::Back || rollout.wave >= rollout.waves.size()) return way;
+  const auto direction = rollout.direction;
+  if (direction == RolloutDirection::Back || rollout.wave >= rollout.waves.size()) return direction;
   if (!accepted_by.empty()) {
     Rollout next = rollout;
     next.accepted_by = accepted_by;
-    TRY_OK(book.save(std::move(next)));
-    return way;
+    TRY_OK(record.save(std::move(next)));
+    return direction;
   }
-  if (rollout.state != RolloutState::Halted) return way;
+  if (rollout.state != RolloutState::Halted) return direction;
   for (const auto& node : rollout.waves[rollout.wave].nodes) {
-    auto progress = book.of(node);
-    if (progress.state != NodeState::Failed) continue;
-    progress.state = NodeState::Started;
+    auto progress = record.of(node);
+    if (progress.state != RolloutNodeState::Failed) continue;
+    progress.state = RolloutNodeState::Started;
     progress.why.clear();
-    TRY_OK(book.put(node, std::move(progress)));
+    TRY_OK(record.put(node, std::move(progress)));
   }
-  return way;
+  return direction;
 }
 
 }  // namespace muster::lifecycle

@@ -17,17 +17,17 @@ constexpr const char* kLast = "rollout.last";
 std::string keyOf(const std::string& id, std::string_view part = {}) {
   return part.empty() ? "rollout." + id : fmt::format("rollout.{}.{}", id, part);
 }
-std::string recordKey(const std::string& id, std::size_t record) {
-  return keyOf(id, fmt::format("nodes.{}", record));
+std::string pageKey(const std::string& id, std::size_t page) {
+  return keyOf(id, fmt::format("nodes.{}", page));
 }
 
-std::string wipeWords(const Rollout& rollout) {
+std::string wipeReasonOf(const Rollout& rollout) {
   return fmt::format("rollout {}: {}", rollout.id, rollout.wipe_reason);
 }
 
-Error overtaken(const std::string& id) {
+Error takenOver(const std::string& id) {
   return Error(ErrorCode::Conflict,
-               fmt::format("another muster has taken rollout {} over; this one stops", id));
+               fmt::format("another muster runs rollout {} now; this one stops", id));
 }
 
 Result<std::vector<std::string>> idsFrom(const std::optional<std::string>& text) {
@@ -57,53 +57,54 @@ std::string_view toString(Order order) {
   return "none";
 }
 
-std::string RolloutBook::key(std::string_view part) const { return keyOf(rollout_.id, part); }
+std::string RolloutRecord::key(std::string_view part) const { return keyOf(rollout_.id, part); }
 
-const FrozenNode* RolloutBook::frozen(const NodeName& node) const {
+const FrozenNode* RolloutRecord::frozen(const NodeName& node) const {
   const auto found = frozen_.find(node);
   return found == frozen_.end() ? nullptr : &found->second;
 }
 
-std::size_t RolloutBook::count(NodeState state) const {
+std::size_t RolloutRecord::count(RolloutNodeState state) const {
   return static_cast<std::size_t>(
       std::count_if(progress_.begin(), progress_.end(),
                     [state](const auto& p) { return p.second.state == state; }));
 }
 
-void RolloutBook::number() {
+void RolloutRecord::number() {
   std::size_t index = 0;
   for (const auto& [node, progress] : progress_) {
-    const auto record = index++ / kNodesPerRecord;
-    if (record == members_.size()) members_.emplace_back();
-    members_[record].push_back(node);
-    record_of_[node] = record;
+    const auto page = index++ / kNodesPerPage;
+    if (page == members_.size()) members_.emplace_back();
+    members_[page].push_back(node);
+    page_of_[node] = page;
   }
 }
 
-std::string RolloutBook::recordText(std::size_t record) const {
+std::string RolloutRecord::pageText(std::size_t page) const {
   json nodes = json::object();
-  for (const auto& node : members_[record]) nodes[node.str()] = toJson(progress_.at(node));
+  for (const auto& node : members_[page]) nodes[node.str()] = toJson(progress_.at(node));
   return canonical({{"epoch", rollout_.epoch}, {"nodes", std::move(nodes)}});
 }
 
-RolloutBook RolloutBook::draft(Store& store, Rollout rollout, std::map<NodeName, FrozenNode> frozen,
-                               std::map<NodeName, NodeProgress> progress) {
-  RolloutBook book(store);
-  book.rollout_ = std::move(rollout);
-  book.frozen_ = std::move(frozen);
-  book.progress_ = std::move(progress);
-  book.number();
-  return book;
+RolloutRecord RolloutRecord::draft(Store& store, Rollout rollout,
+                                   std::map<NodeName, FrozenNode> frozen,
+                                   std::map<NodeName, NodeProgress> progress) {
+  RolloutRecord record(store);
+  record.rollout_ = std::move(rollout);
+  record.frozen_ = std::move(frozen);
+  record.progress_ = std::move(progress);
+  record.number();
+  return record;
 }
 
-Result<void> RolloutBook::begin() {
+Result<void> RolloutRecord::begin() {
   json frozen_text = json::object();
   for (const auto& [node, what] : frozen_) frozen_text[node.str()] = toJson(what);
   const auto& id = rollout_.id;
   TRY_OK(store_->putValue(key("frozen"), canonical(frozen_text)));
-  for (std::size_t record = 0; record < members_.size(); ++record) {
-    records_.push_back(recordText(record));
-    TRY_OK(store_->putValue(recordKey(id, record), records_.back()));
+  for (std::size_t page = 0; page < members_.size(); ++page) {
+    pages_.push_back(pageText(page));
+    TRY_OK(store_->putValue(pageKey(id, page), pages_.back()));
   }
   text_ = canonical(toJson(rollout_));
   TRY_OK(store_->putValue(keyOf(id), text_));
@@ -120,49 +121,49 @@ Result<void> RolloutBook::begin() {
   return store_->putValue(kLast, id);
 }
 
-Result<RolloutBook> RolloutBook::open(Store& store, const std::string& id) {
-  RolloutBook book(store);
+Result<RolloutRecord> RolloutRecord::open(Store& store, const std::string& id) {
+  RolloutRecord record(store);
   TRY(text, store.getValue(keyOf(id)));
   if (!text) return fail(ErrorCode::NotFound, fmt::format("there is no rollout {}", id));
   TRY(rollout, rolloutFromJson(*text));
-  book.text_ = *text;
-  book.rollout_ = std::move(rollout);
+  record.text_ = *text;
+  record.rollout_ = std::move(rollout);
   TRY(frozen_text, store.getValue(keyOf(id, "frozen")));
   TRY(frozen, frozenFromJson(frozen_text.value_or("")));
-  book.frozen_ = std::move(frozen);
-  for (std::size_t record = 0;; ++record) {
-    TRY(one, store.getValue(recordKey(id, record)));
+  record.frozen_ = std::move(frozen);
+  for (std::size_t page = 0;; ++page) {
+    TRY(one, store.getValue(pageKey(id, page)));
     if (!one) break;
     TRY(progress, progressFromJson(*one));
-    book.progress_.merge(progress);
-    book.records_.push_back(std::move(*one));
+    record.progress_.merge(progress);
+    record.pages_.push_back(std::move(*one));
   }
-  book.number();
-  if (book.members_.size() != book.records_.size())
+  record.number();
+  if (record.members_.size() != record.pages_.size())
     return fail(
         ErrorCode::Corrupt,
         fmt::format("the store's records of the nodes of rollout {} do not belong together", id));
-  return book;
+  return record;
 }
 
-Result<std::vector<std::string>> RolloutBook::list(Store& store) {
+Result<std::vector<std::string>> RolloutRecord::list(Store& store) {
   TRY(text, store.getValue(kList));
   return idsFrom(text);
 }
 
-Result<void> RolloutBook::noneIsOpen(Store& store) {
+Result<void> RolloutRecord::noneIsOpen(Store& store) {
   TRY(ids, list(store));
   for (const auto& id : ids) {
-    TRY(book, open(store, id));
-    if (book.rollout().isOpen())
+    TRY(record, open(store, id));
+    if (record.rollout().isOpen())
       return fail(ErrorCode::Conflict, fmt::format("rollout {} is {}; go on with `muster rollout "
                                                    "resume`, or end it with `muster rollout abort`",
-                                                   id, toString(book.rollout().state)));
+                                                   id, toString(record.rollout().state)));
   }
   return {};
 }
 
-Result<void> RolloutBook::drop(Store& store, const std::vector<std::string>& ids) {
+Result<void> RolloutRecord::drop(Store& store, const std::vector<std::string>& ids) {
   if (ids.empty()) return {};
   TRY(before, store.getValue(kList));
   TRY(listed, idsFrom(before));
@@ -176,7 +177,7 @@ Result<void> RolloutBook::drop(Store& store, const std::vector<std::string>& ids
 }
 
 /// By the list, where there is one: a process that died may have written no more than that.
-Result<RolloutBook> RolloutBook::newest(Store& store) {
+Result<RolloutRecord> RolloutRecord::newest(Store& store) {
   TRY(ids, list(store));
   if (!ids.empty()) return open(store, ids.back());
   TRY(id, store.getValue(kLast));
@@ -187,65 +188,65 @@ Result<RolloutBook> RolloutBook::newest(Store& store) {
   return open(store, *id);
 }
 
-Result<RolloutBook> RolloutBook::current(Store& store) {
+Result<RolloutRecord> RolloutRecord::current(Store& store) {
   TRY(ids, list(store));
   for (const auto& id : ids) {
-    TRY(book, open(store, id));
-    if (book.rollout().isOpen()) return book;
+    TRY(record, open(store, id));
+    if (record.rollout().isOpen()) return record;
   }
   return newest(store);
 }
 
-Result<void> RolloutBook::save(Rollout next) {
+Result<void> RolloutRecord::save(Rollout next) {
   auto text = canonical(toJson(next));
   TRY(saved, store_->exchangeValue(keyOf(rollout_.id), text_, text));
-  if (!saved) return fail(overtaken(rollout_.id));
+  if (!saved) return fail(takenOver(rollout_.id));
   text_ = std::move(text);
   rollout_ = std::move(next);
   return {};
 }
 
-Result<void> RolloutBook::writeRecord(std::size_t record) {
-  auto text = recordText(record);
-  if (text == records_[record]) return {};
-  TRY(saved, store_->exchangeValue(recordKey(rollout_.id, record), records_[record], text));
-  if (!saved) return fail(overtaken(rollout_.id));
-  records_[record] = std::move(text);
+Result<void> RolloutRecord::writePage(std::size_t page) {
+  auto text = pageText(page);
+  if (text == pages_[page]) return {};
+  TRY(saved, store_->exchangeValue(pageKey(rollout_.id, page), pages_[page], text));
+  if (!saved) return fail(takenOver(rollout_.id));
+  pages_[page] = std::move(text);
   return {};
 }
 
-Result<void> RolloutBook::takeOver(RolloutWay way) {
+Result<void> RolloutRecord::takeOver(RolloutDirection direction) {
   Rollout next = rollout_;
   ++next.epoch;
   next.state = RolloutState::Running;
-  next.way = way;
+  next.direction = direction;
   next.reasons.clear();
   TRY_OK(save(std::move(next)));
-  for (std::size_t record = 0; record < records_.size(); ++record) TRY_OK(writeRecord(record));
+  for (std::size_t page = 0; page < pages_.size(); ++page) TRY_OK(writePage(page));
   TRY(pending, order());
-  if (pending.order == Order::Abort && way == RolloutWay::Forward) return {};
+  if (pending.order == Order::Abort && direction == RolloutDirection::Forward) return {};
   return store_->putValue(key("order"), canonical({{"order", "none"}, {"by", ""}}));
 }
 
-Result<void> RolloutBook::put(const NodeName& node, NodeProgress progress) {
+Result<void> RolloutRecord::put(const NodeName& node, NodeProgress progress) {
   const auto before = std::exchange(progress_.at(node), std::move(progress));
-  auto written = writeRecord(record_of_.at(node));
+  auto written = writePage(page_of_.at(node));
   if (!written) progress_.at(node) = before;
   return written;
 }
 
-Result<void> RolloutBook::allowWipe(const NodeName& node, WallTime at) {
-  return store_->allowWipe(node, wipeWords(rollout_), at);
+Result<void> RolloutRecord::grantWipe(const NodeName& node, WallTime at) {
+  return store_->grantWipe(node, wipeReasonOf(rollout_), at);
 }
 
-Result<bool> RolloutBook::takeBackWipe(const NodeName& node) {
+Result<bool> RolloutRecord::revokeWipe(const NodeName& node) {
   if (rollout_.wipe_reason.empty()) return false;
   TRY(now, store_->getValue(keyOf(rollout_.id)));
-  if (now != text_) return fail(overtaken(rollout_.id));  // the leave is the other runner's by now
-  return store_->takeBackWipe(node, wipeWords(rollout_));
+  if (now != text_) return fail(takenOver(rollout_.id));  // the leave is the other runner's by now
+  return store_->revokeWipe(node, wipeReasonOf(rollout_));
 }
 
-Result<GivenOrder> RolloutBook::order() const {
+Result<GivenOrder> RolloutRecord::order() const {
   TRY(text, store_->getValue(key("order")));
   if (!text) return GivenOrder{};
   const auto source = jsonOrNone(*text, kKeptJson);
@@ -254,7 +255,7 @@ Result<GivenOrder> RolloutBook::order() const {
   return GivenOrder{orderFrom(source.value("order", "")), source.value("by", "")};
 }
 
-Result<void> RolloutBook::give(GivenOrder order) {
+Result<void> RolloutRecord::give(GivenOrder order) {
   return store_->putValue(key("order"),
                           canonical({{"order", toString(order.order)}, {"by", order.by}}));
 }

@@ -55,9 +55,9 @@ void judge(Comparison& out, const std::vector<double>& losses) {
   out.least_loss_percent = out.mean_loss_percent - t * error_of_mean;
   out.most_loss_percent = out.mean_loss_percent + t * error_of_mean;
   if (out.least_loss_percent > out.tolerated_percent)
-    out.verdict = Verdict::Slower;
+    out.verdict = RegressionVerdict::Slower;
   else if (out.most_loss_percent <= out.tolerated_percent)
-    out.verdict = Verdict::Holds;
+    out.verdict = RegressionVerdict::Holds;
 }
 
 void take(const nlohmann::json& values, Measures& out) {
@@ -76,13 +76,13 @@ void take(const nlohmann::json& values, Measures& out) {
 
 }  // namespace
 
-std::string_view toString(Verdict verdict) {
+std::string_view toString(RegressionVerdict verdict) {
   switch (verdict) {
-    case Verdict::Holds:
+    case RegressionVerdict::Holds:
       return "holds";
-    case Verdict::Slower:
+    case RegressionVerdict::Slower:
       return "slower";
-    case Verdict::Unclear:
+    case RegressionVerdict::Unclear:
       break;
   }
   return "unclear";
@@ -115,17 +115,17 @@ std::string Comparison::text() const {
     return fmt::format("{}; one node is too few to tell whether that is more than {:.0f} %", change,
                        tolerated_percent);
   switch (verdict) {
-    case Verdict::Slower:
+    case RegressionVerdict::Slower:
       return fmt::format(
           "{}; with {} % confidence the loss is at least {:.1f} %, and {:.0f} % is tolerated; the "
           "most, {:.1f} %, on {}",
           change, confidence_percent, least_loss_percent, tolerated_percent, worst_loss_percent,
           worst_node);
-    case Verdict::Holds:
+    case RegressionVerdict::Holds:
       return fmt::format(
           "{}; with {} % confidence the loss is at most {:.1f} %, and {:.0f} % is tolerated",
           change, confidence_percent, std::max(most_loss_percent, 0.0), tolerated_percent);
-    case Verdict::Unclear:
+    case RegressionVerdict::Unclear:
       break;
   }
   return fmt::format(

@@ -29,8 +29,8 @@ enum class Direction { HigherIsBetter, LowerIsBetter };
 /// By the unit that the name ends in; nullopt: it is neither a rate nor a duration (a count).
 std::optional<Direction> directionOf(std::string_view measure);
 
-enum class Verdict { Holds, Slower, Unclear };
-std::string_view toString(Verdict verdict);
+enum class RegressionVerdict { Holds, Slower, Unclear };
+std::string_view toString(RegressionVerdict verdict);
 
 struct Comparison {
   std::string measure;
@@ -39,7 +39,7 @@ struct Comparison {
          most_loss_percent = 0;  ///< mean, and its one-sided bounds
   double tolerated_percent = 0;
   int confidence_percent = 0;
-  Verdict verdict = Verdict::Unclear;
+  RegressionVerdict verdict = RegressionVerdict::Unclear;
   std::string worst_node;
   double worst_loss_percent = 0;
   std::string text() const;

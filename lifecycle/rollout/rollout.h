@@ -3,7 +3,7 @@
 // has come. docs/adr/0013
 //
 //   node:     waiting → started → done | failed          rollback: started, done, failed →
-//   returning → returned | stuck
+//   returning → returned | rollback-failed
 //             waiting → skipped (not as frozen)          untouched: had nothing to do when the plan
 //             was frozen
 //   rollout:  running ⇄ paused, running → halted → running, → aborted, → done; forward → back →
@@ -24,8 +24,8 @@
 namespace muster::lifecycle {
 
 enum class RolloutState { Running, Paused, Halted, Aborted, Done, RolledBack };
-enum class RolloutWay { Forward, Back };
-enum class NodeState {
+enum class RolloutDirection { Forward, Back };
+enum class RolloutNodeState {
   Waiting,
   Untouched,
   Skipped,
@@ -34,11 +34,11 @@ enum class NodeState {
   Failed,
   Returning,
   Returned,
-  Stuck
+  RollbackFailed
 };
 std::string_view toString(RolloutState state);
-std::string_view toString(RolloutWay way);
-std::string_view toString(NodeState state);
+std::string_view toString(RolloutDirection direction);
+std::string_view toString(RolloutNodeState state);
 
 /// What a gate between two waves has found.
 struct GateReport {
@@ -47,8 +47,8 @@ struct GateReport {
   std::string accepted_by;  ///< who let it go on although it failed
   int attempted = 0, failed = 0;
   std::vector<std::string> reasons;  ///< why it failed
-  bool speaks_against = false;  ///< one of them is the change's: nodes failed, fell out, or became
-                                ///< slower. Others only keep it from going on
+  bool blames_change = false;  ///< one of them is the change's: nodes failed, fell out, or became
+                               ///< slower. Others only keep it from going on
   std::vector<std::string> notes;  ///< what it could not judge, and what policy did then
   std::vector<Comparison> comparisons;
 };
@@ -68,7 +68,7 @@ struct Rollout {
   std::vector<std::string> irreversible;  ///< what a rollback will not bring back
 
   RolloutState state = RolloutState::Running;
-  RolloutWay way = RolloutWay::Forward;
+  RolloutDirection direction = RolloutDirection::Forward;
   std::size_t wave = 0;                ///< the one that is under way; waves.size(): all are through
   std::string accepted_by;             ///< the gate of `wave` counts as passed
   std::optional<WallTime> soak_until;  ///< `wave` has passed its gate and is watched until then
@@ -94,7 +94,7 @@ struct FrozenNode {
 };
 
 struct NodeProgress {
-  NodeState state = NodeState::Waiting;
+  RolloutNodeState state = RolloutNodeState::Waiting;
   std::string why;        ///< in words, where it is not done
   WallTime started_at{};  ///< measurements from then on are "after"
   Measures after;
@@ -104,7 +104,7 @@ struct NodeProgress {
 std::string declarationOf(const inventory::Profile& profile);
 
 /// Whether the node's declaration is the changed one.
-bool isCrossed(const Rollout& rollout, NodeState state);
+bool isChanged(const Rollout& rollout, RolloutNodeState state);
 
 nlohmann::json toJson(const Rollout& rollout);
 nlohmann::json toJson(const FrozenNode& node);

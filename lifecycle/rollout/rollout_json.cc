@@ -24,25 +24,26 @@ constexpr std::array kRolloutStates = std::to_array<std::pair<RolloutState, std:
     {RolloutState::Done, "done"},
     {RolloutState::RolledBack, "rolled-back"},
 });
-constexpr std::array kWays = std::to_array<std::pair<RolloutWay, std::string_view>>({
-    {RolloutWay::Forward, "forward"},
-    {RolloutWay::Back, "back"},
+constexpr std::array kDirections = std::to_array<std::pair<RolloutDirection, std::string_view>>({
+    {RolloutDirection::Forward, "forward"},
+    {RolloutDirection::Back, "back"},
 });
-constexpr std::array kNodeStates = std::to_array<std::pair<NodeState, std::string_view>>({
-    {NodeState::Waiting, "waiting"},
-    {NodeState::Untouched, "untouched"},
-    {NodeState::Skipped, "skipped"},
-    {NodeState::Started, "started"},
-    {NodeState::Done, "done"},
-    {NodeState::Failed, "failed"},
-    {NodeState::Returning, "returning"},
-    {NodeState::Returned, "returned"},
-    {NodeState::Stuck, "stuck"},
+constexpr std::array kNodeStates = std::to_array<std::pair<RolloutNodeState, std::string_view>>({
+    {RolloutNodeState::Waiting, "waiting"},
+    {RolloutNodeState::Untouched, "untouched"},
+    {RolloutNodeState::Skipped, "skipped"},
+    {RolloutNodeState::Started, "started"},
+    {RolloutNodeState::Done, "done"},
+    {RolloutNodeState::Failed, "failed"},
+    {RolloutNodeState::Returning, "returning"},
+    {RolloutNodeState::Returned, "returned"},
+    {RolloutNodeState::RollbackFailed, "rollback-failed"},
+    {RolloutNodeState::RollbackFailed, "stuck"},  // as older musters wrote it
 });
-constexpr std::array kVerdicts = std::to_array<std::pair<Verdict, std::string_view>>({
-    {Verdict::Holds, "holds"},
-    {Verdict::Slower, "slower"},
-    {Verdict::Unclear, "unclear"},
+constexpr std::array kVerdicts = std::to_array<std::pair<RegressionVerdict, std::string_view>>({
+    {RegressionVerdict::Holds, "holds"},
+    {RegressionVerdict::Slower, "slower"},
+    {RegressionVerdict::Unclear, "unclear"},
 });
 
 template <class Table, class Value>
@@ -133,7 +134,7 @@ GateReport gateFrom(const json& source) {
   gate.attempted = source.at("attempted").get<int>();
   gate.failed = source.at("failed").get<int>();
   gate.reasons = source.at("reasons").get<std::vector<std::string>>();
-  gate.speaks_against = source.value("speaks_against", false);
+  gate.blames_change = source.value("speaks_against", false);
   gate.notes = source.at("notes").get<std::vector<std::string>>();
   for (const auto& one : source.at("comparisons")) {
     Comparison c;
@@ -175,8 +176,8 @@ auto parsed(std::string_view what, std::string_view text, Read read)
 }  // namespace
 
 std::string_view toString(RolloutState state) { return word(kRolloutStates, state); }
-std::string_view toString(RolloutWay way) { return word(kWays, way); }
-std::string_view toString(NodeState state) { return word(kNodeStates, state); }
+std::string_view toString(RolloutDirection direction) { return word(kDirections, direction); }
+std::string_view toString(RolloutNodeState state) { return word(kNodeStates, state); }
 
 json toJson(const GateReport& gate) {
   json comparisons = json::array();
@@ -187,7 +188,7 @@ json toJson(const GateReport& gate) {
           {"attempted", gate.attempted},
           {"failed", gate.failed},
           {"reasons", gate.reasons},
-          {"speaks_against", gate.speaks_against},
+          {"speaks_against", gate.blames_change},
           {"notes", gate.notes},
           {"comparisons", std::move(comparisons)}};
 }
@@ -211,7 +212,7 @@ json toJson(const Rollout& r) {
               {"waves", std::move(waves)},
               {"irreversible", r.irreversible},
               {"state", toString(r.state)},
-              {"way", toString(r.way)},
+              {"way", toString(r.direction)},
               {"wave", r.wave},
               {"accepted_by", r.accepted_by},
               {"epoch", r.epoch},
@@ -243,7 +244,7 @@ Result<Rollout> rolloutFromJson(std::string_view text) {
     }
     r.irreversible = source.at("irreversible").get<std::vector<std::string>>();
     r.state = valueOf(kRolloutStates, source.at("state"));
-    r.way = valueOf(kWays, source.at("way"));
+    r.direction = valueOf(kDirections, source.at("way"));
     r.wave = source.at("wave").get<std::size_t>();
     r.accepted_by = source.at("accepted_by").get<std::string>();
     if (source.contains("soak_until")) r.soak_until = timeFrom(source["soak_until"]);
@@ -308,19 +309,20 @@ std::string declarationOf(const inventory::Profile& profile) {
       json{{"image", profile.image}, {"drivers", profile.drivers}, {"firmware", profile.firmware}});
 }
 
-bool isCrossed(const Rollout& rollout, NodeState state) {
+bool isChanged(const Rollout& rollout, RolloutNodeState state) {
   switch (state) {
-    case NodeState::Started:
-    case NodeState::Done:
-    case NodeState::Failed:
+    case RolloutNodeState::Started:
+    case RolloutNodeState::Done:
+    case RolloutNodeState::Failed:
       return true;
-    case NodeState::Untouched:
-      return rollout.way == RolloutWay::Forward;  // it was so before the rollout, and after its end
-    case NodeState::Waiting:
-    case NodeState::Skipped:
-    case NodeState::Returning:
-    case NodeState::Returned:
-    case NodeState::Stuck:
+    case RolloutNodeState::Untouched:
+      return rollout.direction ==
+             RolloutDirection::Forward;  // it was so before the rollout, and after its end
+    case RolloutNodeState::Waiting:
+    case RolloutNodeState::Skipped:
+    case RolloutNodeState::Returning:
+    case RolloutNodeState::Returned:
+    case RolloutNodeState::RollbackFailed:
       break;
   }
   return false;

@@ -2,7 +2,7 @@
 // The course of a rollout: waves, gates, orders.
 #include "lifecycle/rollout/runner.h"
 
-#include "base/async/coordinate.h"
+#include "base/async/await_all.h"
 #include "lifecycle/rollout/gate.h"
 
 #include <algorithm>
@@ -10,34 +10,35 @@
 namespace muster::lifecycle {
 namespace {
 
-bool isUnderWay(NodeState state) {
-  return state == NodeState::Started || state == NodeState::Returning;
+bool isUnderWay(RolloutNodeState state) {
+  return state == RolloutNodeState::Started || state == RolloutNodeState::Returning;
 }
 
 }  // namespace
 
-void RolloutRunner::say(const NodeName& node, std::string text) const {
+void RolloutRunner::note(const NodeName& node, std::string text) const {
   Event event{0,
               services_.clock.now(),
               EventKind::Note,
               {},
               "",
-              fmt::format("rollout {}: {}", book_.rollout().id, text)};
+              fmt::format("rollout {}: {}", record_.rollout().id, text)};
   if (!node.empty()) event.subject = Subject(node);
   if (auto stored = services_.store.addEvent(event))
-    event.sequence = *stored;  // the book holds what matters
+    event.sequence = *stored;  // the record holds what matters
   if (services_.sink) services_.sink(event);
 }
 
-Async<void> RolloutRunner::run(RolloutWay way) {
-  CO_TRY_OK(book_.takeOver(way));
-  window_.emplace(domainsOf(services_.live.cluster(), services_.leaves),
-                  book_.rollout().policy.max_unavailable);
-  CO_TRY_OK(co_await lookAtPools());
-  if (way == RolloutWay::Forward) {
+Async<void> RolloutRunner::run(RolloutDirection direction) {
+  CO_TRY_OK(record_.takeOver(direction));
+  window_.emplace(domainsOf(services_.effective.cluster(), services_.leaves),
+                  record_.rollout().policy.max_unavailable);
+  CO_TRY_OK(co_await pollPools());
+  if (direction == RolloutDirection::Forward) {
     CO_TRY_OK(co_await forward());
   }
-  if (book_.rollout().way == RolloutWay::Back && book_.rollout().state == RolloutState::Running) {
+  if (record_.rollout().direction == RolloutDirection::Back &&
+      record_.rollout().state == RolloutState::Running) {
     CO_TRY_OK(co_await back());
   }
   co_return Result<void>();
@@ -46,12 +47,12 @@ Async<void> RolloutRunner::run(RolloutWay way) {
 /// One wave after the other, each through its gate. A wave whose nodes are all settled goes through
 /// its gate at once, so that a runner that died in between judges again.
 Async<void> RolloutRunner::forward() {
-  while (book_.rollout().state == RolloutState::Running &&
-         book_.rollout().way == RolloutWay::Forward) {
-    const auto& rollout = book_.rollout();
+  while (record_.rollout().state == RolloutState::Running &&
+         record_.rollout().direction == RolloutDirection::Forward) {
+    const auto& rollout = record_.rollout();
     if (rollout.wave >= rollout.waves.size()) co_return end(RolloutState::Done, {});
     const auto& wave = rollout.waves[rollout.wave];
-    fell_out_.clear();
+    left_pool_.clear();
     if (rollout.soak_until) {
       CO_TRY_OK(co_await soak());
       if (order_.order == Order::Pause)
@@ -61,9 +62,9 @@ Async<void> RolloutRunner::forward() {
       CO_TRY_OK(gate());
       continue;
     }
-    say(fmt::format("wave '{}', {} of {}: {} nodes", wave.name, rollout.wave + 1,
-                    rollout.waves.size(), wave.nodes.size()));
-    CO_TRY_OK(co_await workOff(wave.nodes));
+    note(fmt::format("wave '{}', {} of {}: {} nodes", wave.name, rollout.wave + 1,
+                     rollout.waves.size(), wave.nodes.size()));
+    CO_TRY_OK(co_await runNodes(wave.nodes));
     if (order_.order == Order::Pause)
       co_return end(RolloutState::Paused, {"paused by " + order_.by});
     if (order_.order == Order::Abort)
@@ -73,45 +74,44 @@ Async<void> RolloutRunner::forward() {
   co_return Result<void>();
 }
 
-/// The time is in the book: a runner that dies and comes back waits for what is left of it.
+/// The time is in the record: a runner that dies and comes back waits for what is left of it.
 Async<void> RolloutRunner::soak() {
-  lookAtOrders();
-  while (!stopped() && services_.clock.now() < *book_.rollout().soak_until) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*book_.rollout().soak_until -
+  readOrders();
+  while (!stopped() && services_.clock.now() < *record_.rollout().soak_until) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*record_.rollout().soak_until -
                                                                    services_.clock.now());
-    co_await services_.clock.sleep(std::min<std::chrono::milliseconds>(left, kLookWhileSoaking));
-    lookAtOrders();
+    co_await services_.clock.sleep(std::min<std::chrono::milliseconds>(left, kSoakPoll));
+    readOrders();
   }
-  if (trouble_) co_return fail(*trouble_);
+  if (error_) co_return fail(*error_);
   if (stopped()) co_return Result<void>();
-  co_return co_await lookAtChanged();
+  co_return co_await checkChangedNodes();
 }
 
 /// Judges the wave and takes the step that follows, in one write.
 Result<void> RolloutRunner::gate() {
-  auto gate = judgeWave(book_, book_.rollout().wave);
-  const bool soaked = book_.rollout().soak_until.has_value();
-  if (const auto changed = book_.count(NodeState::Done);
-      tooManyFailed(fell_out_.size(), changed, book_.rollout().policy))
-    speakAgainst(
-        gate,
-        fmt::format("{} of {} changed nodes no longer work in their pools after {} minutes; {}",
-                    fell_out_.size(), changed, book_.rollout().policy.soak_minutes,
-                    fell_out_.front()));
+  auto gate = evaluateWave(record_, record_.rollout().wave);
+  const bool soaked = record_.rollout().soak_until.has_value();
+  if (const auto changed = record_.count(RolloutNodeState::Done);
+      tooManyFailed(left_pool_.size(), changed, record_.rollout().policy))
+    blameChange(gate, fmt::format("{} of {} changed nodes left their pools within {} minutes; {}",
+                                  left_pool_.size(), changed, record_.rollout().policy.soak_minutes,
+                                  left_pool_.front()));
   else
-    std::copy(fell_out_.begin(), fell_out_.end(), std::back_inserter(gate.notes));
+    std::copy(left_pool_.begin(), left_pool_.end(), std::back_inserter(gate.notes));
   if (failed_ > accepted_failed_ &&
-      tooManyFailed(failed_ - accepted_failed_, wave_size_, book_.rollout().policy))
+      tooManyFailed(failed_ - accepted_failed_, wave_size_, record_.rollout().policy))
     gate.accepted_by.clear();
-  if (!stop_.empty() && (gate.passed || no_room_since_)) gate.reasons.push_back(stop_);
+  if (!stop_reason_.empty() && (gate.passed || no_room_since_))
+    gate.reasons.push_back(stop_reason_);
   gate.passed = gate.reasons.empty();
-  Rollout next = book_.rollout();
+  Rollout next = record_.rollout();
   std::erase_if(next.gates,
                 [&gate](const GateReport& earlier) { return earlier.wave == gate.wave; });
   next.gates.push_back(gate);
   const auto& nodes = next.waves[next.wave].nodes;
   const bool finished = std::none_of(nodes.begin(), nodes.end(), [this](const auto& node) {
-    return book_.of(node).state == NodeState::Waiting;
+    return record_.of(node).state == RolloutNodeState::Waiting;
   });
   const bool goes_on = finished && (gate.passed || !gate.accepted_by.empty());
   const bool watches = goes_on && !soaked && gate.accepted_by.empty() &&
@@ -123,133 +123,140 @@ Result<void> RolloutRunner::gate() {
   } else if (goes_on) {
     ++next.wave;
     next.accepted_by.clear();
-  } else if (rolls_back && gate.speaks_against && gate.accepted_by.empty()) {
-    next.way = RolloutWay::Back;
+  } else if (rolls_back && gate.blames_change && gate.accepted_by.empty()) {
+    next.direction = RolloutDirection::Back;
     next.reasons = gate.reasons;
   } else {
     next.state = RolloutState::Halted;
     next.accepted_by.clear();  // for what was known then, not for what has come since
     next.reasons = gate.reasons;
   }
-  TRY_OK(book_.save(std::move(next)));
-  say(textOf(gate));
+  TRY_OK(record_.save(std::move(next)));
+  note(textOf(gate));
   if (watches)
-    say(fmt::format("its nodes are watched until {}, then the next wave begins",
-                    muster::toString(*book_.rollout().soak_until)));
-  if (book_.rollout().state == RolloutState::Halted && rolls_back)
-    say("not rolled back as its policy says for failures: what keeps it from going on does not "
-        "speak against the change");
-  if (book_.rollout().state == RolloutState::Halted)
-    say("halted; nodes that have changed stay changed. Go on: muster rollout resume. Undo: muster "
+    note(fmt::format("its nodes soak until {}, then the next wave begins",
+                     muster::toString(*record_.rollout().soak_until)));
+  if (record_.rollout().state == RolloutState::Halted && rolls_back)
+    note(
+        "not rolled back, although the policy says so for failures: the reason for the halt is not "
+        "the change");
+  if (record_.rollout().state == RolloutState::Halted)
+    note(
+        "halted; nodes that have changed stay changed. Go on: muster rollout resume. Undo: muster "
         "rollout rollback");
-  if (book_.rollout().way == RolloutWay::Back) say("its policy is to roll back");
+  if (record_.rollout().direction == RolloutDirection::Back)
+    note("rolling back, as its policy says");
   return {};
 }
 
 /// The last nodes first: what was changed last has been tried least.
 Async<void> RolloutRunner::back() {
   std::vector<NodeName> nodes;
-  const auto& waves = book_.rollout().waves;
+  const auto& waves = record_.rollout().waves;
   for (auto wave = waves.rbegin(); wave != waves.rend(); ++wave)
     for (auto node = wave->nodes.rbegin(); node != wave->nodes.rend(); ++node) {
-      const auto state = book_.of(*node).state;
-      if (isCrossed(book_.rollout(), state) || state == NodeState::Returning ||
-          state == NodeState::Stuck)
+      const auto state = record_.of(*node).state;
+      if (isChanged(record_.rollout(), state) || state == RolloutNodeState::Returning ||
+          state == RolloutNodeState::RollbackFailed)
         nodes.push_back(*node);
     }
-  say(fmt::format("rolling back {} nodes", nodes.size()));
-  for (const auto& [node, progress] : book_.progress())
-    if (progress.state == NodeState::Untouched) services_.live.uncross(book_.rollout().id, node);
-  CO_TRY_OK(co_await workOff(std::move(nodes)));
+  note(fmt::format("rolling back {} nodes", nodes.size()));
+  for (const auto& [node, progress] : record_.progress())
+    if (progress.state == RolloutNodeState::Untouched)
+      services_.effective.revert(record_.rollout().id, node);
+  CO_TRY_OK(co_await runNodes(std::move(nodes)));
   if (order_.order == Order::Pause) co_return end(RolloutState::Paused, {"paused by " + order_.by});
   if (order_.order == Order::Abort)
     co_return end(RolloutState::Aborted, {"aborted by " + order_.by});
-  auto reasons = book_.rollout().reasons;
-  if (!stop_.empty()) {
-    reasons.push_back(stop_);
+  auto reasons = record_.rollout().reasons;
+  if (!stop_reason_.empty()) {
+    reasons.push_back(stop_reason_);
     co_return end(RolloutState::Halted, std::move(reasons));
   }
-  for (const auto& [node, progress] : book_.progress())
-    if (progress.state == NodeState::Stuck)
-      reasons.push_back(fmt::format("{} could not be brought back: {}", node.str(), progress.why));
-  for (const auto& stays : book_.rollout().irreversible)
-    reasons.push_back("not brought back: " + stays);
+  for (const auto& [node, progress] : record_.progress())
+    if (progress.state == RolloutNodeState::RollbackFailed)
+      reasons.push_back(fmt::format("{} could not be rolled back: {}", node.str(), progress.why));
+  for (const auto& stays : record_.rollout().irreversible)
+    reasons.push_back("not rolled back: " + stays);
   co_return end(RolloutState::RolledBack, std::move(reasons));
 }
 
 Result<void> RolloutRunner::end(RolloutState state, std::vector<std::string> reasons) {
-  Rollout next = book_.rollout();
+  Rollout next = record_.rollout();
   next.state = state;
   next.reasons = std::move(reasons);
-  TRY_OK(book_.save(std::move(next)));
-  say(fmt::format("{}: {} done, {} failed, {} skipped, {} untouched, {} waiting{}", toString(state),
-                  book_.count(NodeState::Done), book_.count(NodeState::Failed),
-                  book_.count(NodeState::Skipped), book_.count(NodeState::Untouched),
-                  book_.count(NodeState::Waiting),
-                  book_.rollout().way == RolloutWay::Back
-                      ? fmt::format(", {} returned, {} stuck", book_.count(NodeState::Returned),
-                                    book_.count(NodeState::Stuck))
-                      : ""));
-  for (const auto& reason : book_.rollout().reasons) say(reason);
+  TRY_OK(record_.save(std::move(next)));
+  note(fmt::format(
+      "{}: {} done, {} failed, {} skipped, {} untouched, {} waiting{}", toString(state),
+      record_.count(RolloutNodeState::Done), record_.count(RolloutNodeState::Failed),
+      record_.count(RolloutNodeState::Skipped), record_.count(RolloutNodeState::Untouched),
+      record_.count(RolloutNodeState::Waiting),
+      record_.rollout().direction == RolloutDirection::Back
+          ? fmt::format(", {} returned, {} rollback-failed",
+                        record_.count(RolloutNodeState::Returned),
+                        record_.count(RolloutNodeState::RollbackFailed))
+          : ""));
+  for (const auto& reason : record_.rollout().reasons) note(reason);
   return {};
 }
 
 // ---- nodes of a wave
 // ---------------------------------------------------------------------------------------------------
 
-Async<void> RolloutRunner::workOff(std::vector<NodeName> nodes) {
+Async<void> RolloutRunner::runNodes(std::vector<NodeName> nodes) {
   queue_.clear();
-  stop_.clear();
+  stop_reason_.clear();
   no_room_since_.reset();
   wave_size_ = nodes.size();
   failed_ = 0;
-  const bool forward = book_.rollout().way == RolloutWay::Forward;
+  const bool forward = record_.rollout().direction == RolloutDirection::Forward;
   for (const auto& node : nodes) {
-    const auto state = book_.of(node).state;
-    if (state == NodeState::Failed && forward) ++failed_;
-    const bool open = isUnderWay(state) || (forward ? state == NodeState::Waiting : true);
+    const auto state = record_.of(node).state;
+    if (state == RolloutNodeState::Failed && forward) ++failed_;
+    const bool open = isUnderWay(state) || (forward ? state == RolloutNodeState::Waiting : true);
     if (open) queue_.push_back(node);
   }
-  accepted_failed_ = book_.rollout().accepted_by.empty() ? 0 : failed_;
-  std::stable_partition(queue_.begin(), queue_.end(),
-                        [this](const NodeName& node) { return isUnderWay(book_.of(node).state); });
+  accepted_failed_ = record_.rollout().accepted_by.empty() ? 0 : failed_;
+  std::stable_partition(queue_.begin(), queue_.end(), [this](const NodeName& node) {
+    return isUnderWay(record_.of(node).state);
+  });
   std::vector<Task<void>> lanes;
   for (std::size_t i = 0; i < std::min(queue_.size(), kMaxNodesUnderWay); ++i)
     lanes.push_back(lane());
   co_await async::awaitAll(std::move(lanes));
-  if (trouble_) co_return fail(*trouble_);
+  if (error_) co_return fail(*error_);
   co_return Result<void>();
 }
 
 Task<void> RolloutRunner::lane() {
   for (;;) {
-    lookAtOrders();
+    readOrders();
     const auto picked = pick();
     if (picked.next == Next::Finished) co_return;
     if (picked.next == Next::Go) {
-      co_await carry(picked.node);
+      co_await runNode(picked.node);
       continue;
     }
-    if (auto looked = co_await lookAtPools(); !looked) trouble_ = std::move(looked).error();
-    co_await services_.clock.sleep(kLookForRoom);
+    if (auto looked = co_await pollPools(); !looked) error_ = std::move(looked).error();
+    co_await services_.clock.sleep(kRoomPoll);
   }
 }
 
-void RolloutRunner::lookAtOrders() {
-  auto order = book_.order();
+void RolloutRunner::readOrders() {
+  auto order = record_.order();
   if (order)
     order_ = std::move(*order);
-  else if (!trouble_)
-    trouble_ = order.error();
+  else if (!error_)
+    error_ = order.error();
 }
 
 /// Nodes that were under way when an earlier runner died go on even when an order says stop:
 /// half-way is no place to be left.
 RolloutRunner::Pick RolloutRunner::pick() {
-  if (trouble_) return {};
-  if (book_.rollout().way == RolloutWay::Forward && stop_.empty() &&
-      tooManyFailed(failed_ - accepted_failed_, wave_size_, book_.rollout().policy))
-    stop_ =
+  if (error_) return {};
+  if (record_.rollout().direction == RolloutDirection::Forward && stop_reason_.empty() &&
+      tooManyFailed(failed_ - accepted_failed_, wave_size_, record_.rollout().policy))
+    stop_reason_ =
         accepted_failed_ == 0
             ? fmt::format("{} nodes of {} failed: no more were started", failed_, wave_size_)
             : fmt::format(
@@ -257,7 +264,7 @@ RolloutRunner::Pick RolloutRunner::pick() {
                   failed_ - accepted_failed_, wave_size_);
   std::string why;
   for (auto node = queue_.begin(); node != queue_.end(); ++node) {
-    const bool left_half_way = isUnderWay(book_.of(*node).state);
+    const bool left_half_way = isUnderWay(record_.of(*node).state);
     if (stopped() && !left_half_way) return {};
     if (auto not_now = window_->whyNot(*node); !not_now.empty() && !left_half_way) {
       if (why.empty()) why = std::move(not_now);
@@ -275,10 +282,11 @@ RolloutRunner::Pick RolloutRunner::pick() {
   const auto now = services_.clock.steady();
   if (!no_room_since_) {
     no_room_since_ = now;
-    say("nobody may be taken out now: " + why);
+    note("no node may be drained now: " + why);
   }
   if (now - *no_room_since_ < kNoRoomLimit) return {Next::Wait, {}};
-  stop_ = fmt::format("nobody could be taken out for {} minutes: {}", kNoRoomLimit.count(), why);
+  stop_reason_ =
+      fmt::format("no node could be drained for {} minutes: {}", kNoRoomLimit.count(), why);
   return {};
 }
 

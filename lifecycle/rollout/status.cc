@@ -19,22 +19,22 @@ std::size_t waveOf(const Rollout& rollout, const NodeName& node) {
   return static_cast<std::size_t>(found - rollout.waves.begin());
 }
 
-std::string waitsFor(const RolloutBook& book, std::size_t wave, WallTime now) {
-  const auto& rollout = book.rollout();
+std::string waitsFor(const RolloutRecord& record, std::size_t wave, WallTime now) {
+  const auto& rollout = record.rollout();
   if (rollout.state == RolloutState::Halted)
     return fmt::format(
         "it waits because the rollout is halted: {}",
         rollout.reasons.empty() ? "see `muster rollout status`" : rollout.reasons.front());
   if (rollout.state == RolloutState::Paused)
     return "it waits until the rollout is resumed: `muster rollout resume`";
-  if (rollout.way == RolloutWay::Back)
-    return "it was not changed and will not be: the rollout is on its way back";
+  if (rollout.direction == RolloutDirection::Back)
+    return "it was not changed and will not be: the rollout is being rolled back";
   if (wave > rollout.wave && rollout.soak_until && *rollout.soak_until > now)
-    return fmt::format("it waits until {}, for so long the wave before is watched",
+    return fmt::format("it waits until {}: the wave before it is soaking",
                        muster::toString(*rollout.soak_until));
   if (wave > rollout.wave)
     return fmt::format("it waits for wave '{}' to pass its gate", rollout.waves[rollout.wave].name);
-  return "its turn comes when the ceilings of max_unavailable let it go";
+  return "it starts when the limits of max_unavailable allow it";
 }
 
 }  // namespace
@@ -45,14 +45,14 @@ std::string heldByPerson(const FactSet& facts, const NodeName& node) {
   const auto evidence = jsonOrNone(fact->evidence, kKeptJson);
   if (!evidence.is_object() || evidence.value("by_person", nlohmann::json()) != true) return {};
   const auto reason = evidence.value("reason", nlohmann::json());
-  return fmt::format("a person has taken it out of its pool{}; it is theirs to give back",
+  return fmt::format("a person has drained it{}; a person must resume it",
                      reason.is_string() ? fmt::format(" ('{}')", reason.get<std::string>()) : "");
 }
 
-std::string standingOf(const RolloutBook& book, const NodeName& node, WallTime now) {
-  const auto& rollout = book.rollout();
-  const auto found = book.progress().find(node);
-  if (!rollout.isOpen() || found == book.progress().end()) return {};
+std::string rolloutStatusOf(const RolloutRecord& record, const NodeName& node, WallTime now) {
+  const auto& rollout = record.rollout();
+  const auto found = record.progress().find(node);
+  if (!rollout.isOpen() || found == record.progress().end()) return {};
   const auto& progress = found->second;
   const auto wave = waveOf(rollout, node);
   const auto place = wave < rollout.waves.size()
@@ -61,16 +61,16 @@ std::string standingOf(const RolloutBook& book, const NodeName& node, WallTime n
                          : "";
   std::string words(toString(progress.state));
   switch (progress.state) {
-    case NodeState::Waiting:
-      words = waitsFor(book, wave, now);
+    case RolloutNodeState::Waiting:
+      words = waitsFor(record, wave, now);
       break;
-    case NodeState::Started:
+    case RolloutNodeState::Started:
       words = fmt::format("it is being changed since {}", muster::toString(progress.started_at));
       break;
-    case NodeState::Returning:
-      words = "it is being brought back to what it was";
+    case RolloutNodeState::Returning:
+      words = "it is being rolled back";
       break;
-    case NodeState::Untouched:
+    case RolloutNodeState::Untouched:
       words = "it has all of the change already";
       break;
     default:
@@ -79,11 +79,11 @@ std::string standingOf(const RolloutBook& book, const NodeName& node, WallTime n
   return fmt::format("rollout {} ({}), {}{}", rollout.id, toString(rollout.state), place, words);
 }
 
-Result<std::string> standingOf(Store& store, const NodeName& node, WallTime now) {
-  auto book = RolloutBook::current(store);
-  if (!book && book.error().code() == ErrorCode::NotFound) return std::string();
-  if (!book) return fail(std::move(book).error());
-  return standingOf(*book, node, now);
+Result<std::string> rolloutStatusOf(Store& store, const NodeName& node, WallTime now) {
+  auto record = RolloutRecord::current(store);
+  if (!record && record.error().code() == ErrorCode::NotFound) return std::string();
+  if (!record) return fail(std::move(record).error());
+  return rolloutStatusOf(*record, node, now);
 }
 
 }  // namespace muster::lifecycle

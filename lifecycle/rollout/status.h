@@ -16,8 +16,8 @@ std::string heldByPerson(const FactSet& facts, const NodeName& node);
 
 /// The rollout that the node is in, and what it waits for there: one line. Empty: no rollout that
 /// is open names it.
-std::string standingOf(const RolloutBook& book, const NodeName& node, WallTime now);
+std::string rolloutStatusOf(const RolloutRecord& record, const NodeName& node, WallTime now);
 /// Of the newest rollout in the store. Errors: those of the store
-Result<std::string> standingOf(Store& store, const NodeName& node, WallTime now);
+Result<std::string> rolloutStatusOf(Store& store, const NodeName& node, WallTime now);
 
 }  // namespace muster::lifecycle

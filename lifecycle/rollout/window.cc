@@ -55,7 +55,7 @@ std::string_view toString(DomainKind kind) {
 std::string Domain::str() const { return fmt::format("{} {}", toString(kind), name); }
 
 std::map<NodeName, std::vector<Domain>> domainsOf(const inventory::Cluster& cluster,
-                                                  const LeavesOf& leaves) {
+                                                  const LeafSwitchesOf& leaves) {
   std::map<NodeName, std::vector<Domain>> out;
   const auto units = inventory::scalableUnitsOf(cluster);
   const auto cabled = leaves ? leaves(cluster) : std::map<std::string, std::set<std::string>>();

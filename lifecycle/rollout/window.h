@@ -26,13 +26,13 @@ struct Domain {
 
 /// Node → the leaf switches that it is cabled to. lifecycle does not know fabrics; cli wires it to
 /// fabric's topology.
-using LeavesOf =
+using LeafSwitchesOf =
     std::function<std::map<std::string, std::set<std::string>>(const inventory::Cluster&)>;
 
 /// Every group that a node belongs to: its pool, its rack, its scalable unit (rail-optimized
 /// fabrics), its leaf switches.
 std::map<NodeName, std::vector<Domain>> domainsOf(const inventory::Cluster& cluster,
-                                                  const LeavesOf& leaves);
+                                                  const LeafSwitchesOf& leaves);
 
 class Window {
  public:

@@ -13,7 +13,7 @@
 // thread.
 #pragma once
 
-#include "base/async/coordinate.h"
+#include "base/async/event.h"
 #include "lifecycle/store/store.h"
 
 #include <exception>
@@ -65,7 +65,7 @@ class Journal {
     std::function<Result<T>(Store&)> work;
     std::optional<Result<T>> result;
     std::exception_ptr thrown;
-    async::Signal ready;
+    async::Event ready;
   };
   template <class T>
   static std::function<bool(Store&)> runOf(const std::shared_ptr<Answer<T>>& answer) {

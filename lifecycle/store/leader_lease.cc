@@ -12,21 +12,21 @@ namespace {
 
 constexpr const char* kServes = "site/serves";
 
-std::string textOf(const SiteHolder& holder) {
+std::string textOf(const Leader& holder) {
   return jsonText(nlohmann::json{{"holder", holder.holder},
                                  {"address", holder.address},
                                  {"term", holder.term},
-                                 {"beat", holder.beat}});
+                                 {"beat", holder.heartbeat}});
 }
 
-Result<SiteHolder> parse(const std::string& text) {
+Result<Leader> parse(const std::string& text) {
   const auto object = jsonOrNone(text, kKeptJson);
-  SiteHolder out;
+  Leader out;
   try {
     object.at("holder").get_to(out.holder);
     object.at("address").get_to(out.address);
     object.at("term").get_to(out.term);
-    object.at("beat").get_to(out.beat);
+    object.at("beat").get_to(out.heartbeat);
   } catch (const nlohmann::json::exception&) {
     return fail(ErrorCode::Corrupt,
                 fmt::format("the store's value {} says who serves the site and cannot be read: {}",
@@ -37,58 +37,58 @@ Result<SiteHolder> parse(const std::string& text) {
 
 }  // namespace
 
-Result<SiteHolder> SiteLease::take() {
+Result<Leader> LeaderLease::take() {
   TRY(stored, store_.getValue(kServes));
-  SiteHolder now;
+  Leader now;
   if (stored) {
     TRY(read, parse(*stored));
     now = std::move(read);
   }
   const bool free = !stored || now.holder == holder_;
   if (!free && (!other_ || other_->text != *stored))
-    other_ = Seen{*stored, clock_.steady(), other_.has_value()};
-  if (!free && clock_.steady() - other_->since < kSiteLease) {
-    now.lives = other_->moved;
+    other_ = ObservedValue{*stored, clock_.steady(), other_.has_value()};
+  if (!free && clock_.steady() - other_->since < kLeaderLease) {
+    now.alive = other_->moved;
     return now;
   }
-  SiteHolder next{holder_, address_, now.term + 1, 0, true, false};
+  Leader next{holder_, address_, now.term + 1, 0, true, false};
   TRY(taken, store_.exchangeValue(kServes, stored, textOf(next)));
   if (!taken) {
-    now.lives = true;  // somebody else was faster, or it renews again
+    now.alive = true;  // somebody else was faster, or it renews again
     return now;
   }
   other_.reset();
-  mine_ = textOf(next);
+  own_text_ = textOf(next);
   return next;
 }
 
-Result<void> SiteLease::renew() {
-  TRY(next, parse(mine_));
-  ++next.beat;
-  TRY(renewed, store_.exchangeValue(kServes, mine_, textOf(next)));
+Result<void> LeaderLease::renew() {
+  TRY(next, parse(own_text_));
+  ++next.heartbeat;
+  TRY(renewed, store_.exchangeValue(kServes, own_text_, textOf(next)));
   if (renewed) {
-    mine_ = textOf(next);
+    own_text_ = textOf(next);
     return {};
   }
-  TRY(now, siteHolder(store_));
+  TRY(now, currentLeader(store_));
   if (now && now->holder == holder_ &&
       now->term == next.term) {  // an earlier renewal was made, and only its answer lost
-    mine_ = textOf(*now);
+    own_text_ = textOf(*now);
     return {};
   }
   return fail(ErrorCode::Conflict,
               now ? fmt::format("{} serves the site now, at {}", now->holder, now->address)
-                  : "the store does not know any more that this host serves the site");
+                  : "the store no longer names this host as the leader of the site");
 }
 
-Result<std::optional<SiteHolder>> siteHolder(Store& store) {
+Result<std::optional<Leader>> currentLeader(Store& store) {
   TRY(stored, store.getValue(kServes));
-  if (!stored) return std::optional<SiteHolder>();
+  if (!stored) return std::optional<Leader>();
   TRY(read, parse(*stored));
   return std::optional(std::move(read));
 }
 
-Result<std::string> agreedOnSite(Store& store, const std::string& key, const std::string& mine) {
+Result<std::string> agreedSiteValue(Store& store, const std::string& key, const std::string& mine) {
   TRY_OK(store.exchangeValue(key, std::nullopt, mine));
   TRY(stored, store.getValue(key));
   return stored.value_or(mine);

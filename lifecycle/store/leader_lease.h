@@ -13,33 +13,33 @@
 
 namespace muster::lifecycle {
 
-inline constexpr std::chrono::seconds kSiteLease{30};
-inline constexpr std::chrono::seconds kSiteRenewal{5};
+inline constexpr std::chrono::seconds kLeaderLease{30};
+inline constexpr std::chrono::seconds kLeaderRenewal{5};
 /// Who could not renew for so long stops, before anybody else may begin.
-inline constexpr std::chrono::seconds kSiteGivesUp{25};
+inline constexpr std::chrono::seconds kLeaderGivesUp{25};
 
-struct SiteHolder {
-  std::string holder;     ///< as controllers sign on: one to a state folder
-  std::string address;    ///< where it serves
-  std::int64_t term = 0;  ///< grows with every change of hands
-  std::int64_t beat = 0;  ///< grows with every renewal
+struct Leader {
+  std::string holder;          ///< as controllers sign on: one to a state folder
+  std::string address;         ///< where it serves
+  std::int64_t term = 0;       ///< grows with every change of hands
+  std::int64_t heartbeat = 0;  ///< grows with every renewal
   bool ours = false;
-  bool lives = false;  ///< another one's, and renewed since it was first seen here
+  bool alive = false;  ///< another one's, and renewed since it was first seen here
 };
 
-class SiteLease {
+class LeaderLease {
  public:
-  SiteLease(Store& store, const Clock& clock, std::string holder, std::string address)
+  LeaderLease(Store& store, const Clock& clock, std::string holder, std::string address)
       : store_(store), clock_(clock), holder_(std::move(holder)), address_(std::move(address)) {}
 
   /// One try: at once when nobody has it or this very holder had it, else when it has stood still
-  /// for kSiteLease.
-  Result<SiteHolder> take();
+  /// for kLeaderLease.
+  Result<Leader> take();
   /// Errors: Conflict (another host has taken it: who), the store's
   Result<void> renew();
 
  private:
-  struct Seen {
+  struct ObservedValue {
     std::string text;
     std::chrono::steady_clock::time_point since;
     bool moved = false;
@@ -47,15 +47,15 @@ class SiteLease {
   Store& store_;
   const Clock& clock_;
   const std::string holder_, address_;
-  std::optional<Seen> other_;
-  std::string mine_;  ///< as it is stored
+  std::optional<ObservedValue> other_;
+  std::string own_text_;  ///< as it is stored
 };
 
 /// Who serves, or served last; nullopt: nobody ever did. Errors: Corrupt, the store's
-Result<std::optional<SiteHolder>> siteHolder(Store& store);
+Result<std::optional<Leader>> currentLeader(Store& store);
 
 /// Keeps one small fact of a site in the store for all its hosts: the first host says it. Answers
 /// what it is.
-Result<std::string> agreedOnSite(Store& store, const std::string& key, const std::string& mine);
+Result<std::string> agreedSiteValue(Store& store, const std::string& key, const std::string& mine);
 
 }  // namespace muster::lifecycle

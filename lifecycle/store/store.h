@@ -204,11 +204,11 @@ class Store {
 
   /// Lets one image action wipe the node's disk. Allowing twice is allowing once; openIntent uses
   /// it up.
-  virtual Result<void> allowWipe(const NodeName& node, const std::string& reason, WallTime at) = 0;
+  virtual Result<void> grantWipe(const NodeName& node, const std::string& reason, WallTime at) = 0;
   /// Takes back the unused permission that was given for this very reason. Answers whether there
   /// was one.
-  virtual Result<bool> takeBackWipe(const NodeName& node, const std::string& reason) = 0;
-  virtual Result<std::vector<NodeName>> wipesAllowed() = 0;
+  virtual Result<bool> revokeWipe(const NodeName& node, const std::string& reason) = 0;
+  virtual Result<std::vector<NodeName>> wipeGrants() = 0;
 
   /// Small durable values: BMC pins, enrolment tokens (hashed), counters.
   virtual Result<void> putValue(const std::string& key, const std::string& value) = 0;

@@ -11,8 +11,8 @@
 namespace muster::lifecycle {
 
 /// Why this process can never write into its store again; nothing while the store is whole, and for
-/// stores that are no files of this machine. Any thread may ask; it takes no lock. Errors:
-/// Unavailable, not to be tried again: the process has to end
+/// stores that are no files of this machine. Any thread may ask; it takes no lock of the store.
+/// Errors: Unavailable, not to be tried again: the process has to end
 std::optional<Error> storeLoss(const Store& store);
 
 }  // namespace muster::lifecycle

@@ -310,7 +310,11 @@ Result<void> convert(const std::filesystem::path& from, const char* format,
     return fail(Error(ErrorCode::Corrupt, std::move(told).error().text())
                     .within("reading " + from.string()));
   const auto info = jsonOrNone(*told, kToolJson);
-  if (info.is_object() && info.contains("backing-filename"))
+  if (!info.is_object())
+    return fail(
+        ErrorCode::Corrupt,
+        fmt::format("{}: qemu-img does not tell whether it needs another file", from.string()));
+  if (info.contains("backing-filename"))
     return fail(
         ErrorCode::InvalidInput,
         fmt::format("{} holds only what differs from {}; make it whole first: qemu-img convert",

@@ -46,9 +46,12 @@ Result<fs::path> blobOf(const fs::path& layout, const json& descriptor) {
 
 Result<json> readJson(const fs::path& file) {
   TRY(words, io::readFile(file, kMaxJsonBytes));
-  json object = jsonOrNone(words, kArchiveJson);
+  auto parsed = parseJson(words, kArchiveJson);
+  if (!parsed) return fail(std::move(parsed).error().within(file.filename().string()));
+  json object = std::move(*parsed);
   if (!object.is_object())
-    return fail(ErrorCode::Corrupt, fmt::format("{} is not JSON", file.filename().string()));
+    return fail(ErrorCode::Corrupt,
+                fmt::format("{} is not a JSON object", file.filename().string()));
   return object;
 }
 

@@ -118,7 +118,7 @@ class ErasePhase final : public Erasures {
   }
 
   std::string_view name() const override { return kErasePhase; }
-  bool isAsked() const override { return true; }
+  bool isOnDemand() const override { return true; }
 
   void ask(const NodeName& node, const EraseRequest& request) override { asked_[node] = request; }
 
@@ -303,7 +303,7 @@ Result<void> beginErasure(lifecycle::Store& store, const lifecycle::Plan& plan,
   TRY(intent, openErasure(store, node));
   TRY_OK(askForErasure(store, node, request));
   if (intent && (intent->uses_wipe || !intent->operation.empty())) return {};
-  return store.allowWipe(node, "muster erase: " + request.reason, at);
+  return store.grantWipe(node, "muster erase: " + request.reason, at);
 }
 
 namespace {
@@ -352,7 +352,7 @@ Result<std::string> cancelErasure(lifecycle::Store& store, const NodeName& node,
                 fmt::format("nobody has asked to erase {}; nothing was changed", node.str()));
   const EraseRequest request = asked == requests.end() ? EraseRequest{} : asked->second;
   TRY_OK(checkNotBegun(store, node, request, intent));
-  TRY(allowed, store.wipesAllowed());
+  TRY(allowed, store.wipeGrants());
   const bool was_open = intent.has_value();
   if (!was_open && std::find(allowed.begin(), allowed.end(), node) != allowed.end()) {
     TRY(with, intentWithPermission(store, node, request, at));

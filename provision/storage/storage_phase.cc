@@ -86,7 +86,7 @@ class StoragePhase final : public lifecycle::Phase {
     const wire::AgentTask task{"storage." + node->name.str() + "." + io::randomToken(9),
                                TaskKind::Probe, jsonText(params), kProbeLimit};
     CO_TRY(report, co_await agents_.runTask(node->name, task));
-    const auto json = jsonOrNone(report.result, kAgentJson);
+    CO_TRY(json, parseJson(report.result, kAgentJson));
     if (!json.is_object())
       co_return fail(ErrorCode::Corrupt,
                      "the probes of " + node->name.str() + " are not a JSON object");

@@ -29,17 +29,17 @@ class Gate {
  public:
   void open() {
     open_ = true;
-    bell_.ring();
+    changed_.notify();
   }
   Task<void> pass(Clock& clock) {
     while (!open_) {
-      co_await bell_.waitFor(clock, bell_.count(), 1h);
+      co_await changed_.waitFor(clock, changed_.version(), 1h);
     }
   }
 
  private:
   bool open_ = false;
-  async::Bell bell_;
+  async::ChangeNotifier changed_;
 };
 
 /// One life of the controller.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A controller whose store is taken away while it has nothing to write.
 #include "app/store_watch.h"
+#include "base/io/process.h"
 #include "tests/run_async.h"
 
 #include <gtest/gtest.h>
@@ -44,6 +45,18 @@ TEST(StoreWatchDeathTest, endsTheProcessWhenABackupIsMovedIntoPlace) {
   std::filesystem::copy_file(file, folder / "backup");
   EXPECT_EXIT(watchStore(file, [&] { std::filesystem::rename(folder / "backup", file); }),
               testing::ExitedWithCode(kLostStore), "was replaced by another file under it");
+}
+
+TEST(StoreWatchDeathTest, endsTheProcessWhenABackupIsCopiedOverTheDatabase) {
+  const test::TempFolder folder;
+  const auto file = folder / "muster.db";
+  ASSERT_TRUE(lifecycle::openSqliteStore(file));
+  std::filesystem::copy_file(file, folder / "backup");
+  const auto copy = [&] {
+    (void)io::runChecked({.program = "cp", .args = {(folder / "backup").string(), file.string()}});
+  };
+  EXPECT_EXIT(watchStore(file, copy), testing::ExitedWithCode(kLostStore),
+              "was written over by another program");
 }
 
 TEST(StoreWatchDeathTest, leavesAProcessWithItsStoreAlone) {

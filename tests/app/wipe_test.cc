@@ -12,7 +12,7 @@ using ::testing::HasSubstr;
 
 TEST(Wipe, grantsEachNodeOnceAndRecordsWhoAndWhy) {
   SiteFolder site;
-  const auto granted = allowWipe(site.options(), {"gpu[001-002]", "returned from repair", false});
+  const auto granted = grantWipe(site.options(), {"gpu[001-002]", "returned from repair", false});
   ASSERT_TRUE(granted) << granted.error().str();
   EXPECT_EQ(granted->nodes, (std::vector{NodeName("gpu001"), NodeName("gpu002")}));
   EXPECT_FALSE(granted->has_storage_sets);
@@ -25,7 +25,7 @@ TEST(Wipe, grantsEachNodeOnceAndRecordsWhoAndWhy) {
 
 TEST(Wipe, grantsNothingWhenOneNodeIsNotDeclared) {
   SiteFolder site;
-  const auto refused = allowWipe(site.options(), {"gpu[001-003]", "mistyped", true});
+  const auto refused = grantWipe(site.options(), {"gpu[001-003]", "mistyped", true});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), ErrorCode::NotFound);
   EXPECT_THAT(refused.error().str(), HasSubstr("gpu003 is not in the inventory"));

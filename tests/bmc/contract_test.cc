@@ -101,10 +101,10 @@ class FastClock final : public Clock {
     return start_ + kSpeed * (real_.steady() - start_);
   }
   using Clock::rest;
-  Task<bool> rest(std::chrono::milliseconds duration, Alarm* alarm) override {
+  Task<bool> waitFor(std::chrono::milliseconds duration, WakeToken* token) override {
     bool passed = true;
     do {
-      passed = co_await real_.rest(duration / kSpeed, alarm);
+      passed = co_await real_.waitFor(duration / kSpeed, token);
     } while (held && passed);
     co_return passed;
   }

@@ -86,9 +86,9 @@ class ValuesStore final : public lifecycle::Store {
   Result<void> clearFindingsOf(const lifecycle::FacetRef&, const std::string&) override {
     return no();
   }
-  Result<void> allowWipe(const NodeName&, const std::string&, WallTime) override { return no(); }
-  Result<bool> takeBackWipe(const NodeName&, const std::string&) override { return no(); }
-  Result<std::vector<NodeName>> wipesAllowed() override { return no(); }
+  Result<void> grantWipe(const NodeName&, const std::string&, WallTime) override { return no(); }
+  Result<bool> revokeWipe(const NodeName&, const std::string&) override { return no(); }
+  Result<std::vector<NodeName>> wipeGrants() override { return no(); }
 
  private:
   static std::unexpected<Error> no() {

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // `muster bmc …` by the real program, against an emulated BMC over real HTTPS.
-#include "base/io/crypto.h"
 #include "base/io/files.h"
-#include "lab/vbmc/redfish_service.h"
+#include "tests/cli/emulated_bmc.h"
 #include "tests/cli/muster_folder.h"
-#include "tests/fakes/fake_machine.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <boost/asio/detached.hpp>
-#include <boost/asio/executor_work_guard.hpp>
 #include <nlohmann/json.hpp>
 
 #include <csignal>
@@ -24,86 +20,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr const char *kOld = "old-password", *kNew = "new-password";
-
-/// A BMC with a loop of its own: the program under test is another process.
-class Emulated {
- public:
-  explicit Emulated(std::string_view personality) {
-    lab::vbmc::ServiceOptions options;
-    options.personality = *lab::vbmc::findVendorProfile(personality);
-    options.identity = {.node = "gpu001",
-                        .serial = "SN-1",
-                        .uuid = "11111111-2222-4333-8444-555555555555",
-                        .macs = {"52:54:00:20:00:01"}};
-    options.identity.model = options.personality->model;
-    options.identity.manufacturer = options.personality->manufacturer;
-    options.account = lab::vbmc::Account::make("admin", kOld);
-    options.pace.reset_duration = 300ms;
-    options.went_away = [this] { server_->stop(); };
-    options.came_back = [this] { listen(); };
-    options.new_identity = [this](const io::TlsIdentity& identity) {
-      listener_.identity = identity;
-      asio::post(io_, [this] {
-        server_->stop();
-        listen();
-      });
-    };
-    service_ = *lab::vbmc::RedfishService::make(clock_, workers_, machine_, std::move(options));
-    listener_.identity = *io::selfSigned("bmc", {"127.0.0.1"});
-    listen();
-    asio::co_spawn(io_, service_->run(), asio::detached);
-    thread_ = std::thread([this] { io_.run(); });
-  }
-  ~Emulated() {
-    asio::post(io_, [this] {
-      service_->stop();
-      server_->stop();
-      io_.stop();
-    });
-    thread_.join();
-  }
-  std::uint16_t port() const { return port_; }
-  /// On the emulator's own thread.
-  template <class T>
-  T ask(std::function<T()> what) {
-    std::promise<T> answer;
-    asio::post(io_, [&] { answer.set_value(what()); });
-    return answer.get_future().get();
-  }
-  bool on() {
-    return ask<bool>([this] { return machine_.on; });
-  }
-  /// Without power it answers nobody.
-  void goDark() {
-    ask<bool>([this] { return server_->stop(), true; });
-  }
-  void answer() {
-    ask<bool>([this] { return listen(), true; });
-  }
-  void expect(lab::vbmc::FaultRule rule) {
-    ask<bool>([this, rule] { return service_->faults().add(rule), true; });
-  }
-  lab::vbmc::BmcState state() {
-    return ask<lab::vbmc::BmcState>([this] { return service_->state(); });
-  }
-
- private:
-  void listen() {
-    server_ = *io::startHttpServer(io_.get_executor(), listener_);
-    port_ = listener_.port = server_->port();
-    server_->addRoutes(service_->routes());
-  }
-  SystemClock clock_;
-  Workers workers_{1};
-  lab::vbmc::FakeMachine machine_;
-  io::ServerOptions listener_;
-  std::uint16_t port_ = 0;
-  std::unique_ptr<lab::vbmc::RedfishService> service_;
-  asio::io_context io_;
-  std::unique_ptr<io::HttpServer> server_;
-  std::thread thread_;
-};
+constexpr const char *kOld = EmulatedBmc::kPassword, *kNew = "new-password";
 
 class BmcCommands : public ::testing::Test {
  protected:
@@ -132,7 +49,7 @@ class BmcCommands : public ::testing::Test {
     folder_.write("cluster.yaml", text);
   }
 
-  Emulated bmc_;
+  EmulatedBmc bmc_;
   MusterFolder folder_;
 };
 

@@ -228,6 +228,23 @@ TEST_F(ImageCommands, imagesAreBuiltListedComparedCarriedAndCleared) {
   EXPECT_EQ(listed().size(), 1u);
 }
 
+TEST_F(ImageCommands, anArchiveWhoseIndexIsNestedDeepIsRefusedWithWords) {
+  const auto made = io::runChecked(
+      {.program = "sh",
+       .args = {"-ec",
+                "cd \"$1\"; mkdir -p oci/blobs/sha256; echo '{\"imageLayoutVersion\":\"1.0.0\"}' "
+                ">oci/oci-layout;"
+                "{ head -c 10000 /dev/zero | tr '\\0' '['; head -c 10000 /dev/zero | tr '\\0' ']'; "
+                "} >oci/index.json; tar -C oci -cf deep.tar blobs index.json oci-layout",
+                "sh", (folder_ / "").string()}});
+  ASSERT_TRUE(made) << made.error().str();
+  folder_.write("cluster.yaml", inventoryWith(declare("deep"), "deep"));
+  const auto built = folder_.muster({"image", "build", "deep"});
+  EXPECT_EQ(built.code, kFailed);
+  EXPECT_THAT(built.err, AllOf(HasSubstr("deep.tar"), HasSubstr("index.json"),
+                               HasSubstr("nested deeper than 64 levels")));
+}
+
 TEST_F(ImageCommands, aDamagedImageIsFoundAndNotSigned) {
   ASSERT_EQ(folder_.muster({"image", "build", "old"}).code, kOk);
   const auto pack = folder_ / "cache" / "images" / listed()[0]["key"].get<std::string>() / "pack";

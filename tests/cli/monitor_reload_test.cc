@@ -145,8 +145,9 @@ TEST_F(KeepReload, aRolloutThatGoesOnBeginsAnotherShiftWithTheSameDnsmasq) {
   lifecycle::Rollout rollout;
   rollout.id = "r1";
   rollout.state = lifecycle::RolloutState::Done;
-  auto book = lifecycle::RolloutBook::draft(
-      **store, rollout, {}, {{NodeName("gpu001"), {lifecycle::NodeState::Done, "", {}, {}}}});
+  auto book = lifecycle::RolloutRecord::draft(
+      **store, rollout, {},
+      {{NodeName("gpu001"), {lifecycle::RolloutNodeState::Done, "", {}, {}}}});
   ASSERT_TRUE(book.begin());
   ASSERT_TRUE(becomes([&] { return shifts() == 2; }));
   EXPECT_THAT(said(), HasSubstr("a rollout has changed nodes: the inventory is read again"));

@@ -46,15 +46,15 @@ TEST_F(RolloutCliTest, anAbortEndsARolloutThatNobodyRunsThoughKeepDoes) {
   lifecycle::Rollout rollout;
   rollout.id = "r7";
   ASSERT_TRUE(
-      lifecycle::RolloutBook::draft(**store, rollout, {}, {{NodeName("gpu001"), {}}}).begin());
-  ASSERT_TRUE((*store)->putValue("keep.heartbeat", R"({"at":"2026-11-20T15:07:00Z"})"));
+      lifecycle::RolloutRecord::draft(**store, rollout, {}, {{NodeName("gpu001"), {}}}).begin());
+  ASSERT_TRUE((*store)->putValue("monitor.heartbeat", R"({"at":"2026-11-20T15:07:00Z"})"));
   EXPECT_THAT(folder_.muster({"status"}).out,
               HasSubstr("monitor: waits while rollout r7 runs"));
   {
     const auto command = app::acquireLock(folder_ / "state");
     ASSERT_TRUE(command);
     EXPECT_THAT(folder_.muster({"rollout", "pause"}).out,
-                HasSubstr("rollout r7 was told to pause"));
+                HasSubstr("rollout r7 was ordered to pause"));
   }
   EXPECT_THAT(folder_.muster({"rollout", "status", "--id", "r7"}).out, HasSubstr("r7"));
   for (const auto* word : {"status", "rollback"})
@@ -65,7 +65,7 @@ TEST_F(RolloutCliTest, anAbortEndsARolloutThatNobodyRunsThoughKeepDoes) {
   EXPECT_THAT(folder_.muster({"rollout", "pause"}).out, HasSubstr("rollout r7 is paused"));
   EXPECT_THAT(folder_.muster({"rollout", "abort"}).out, HasSubstr("rollout r7 is aborted"));
   EXPECT_THAT(folder_.muster({"status"}).out, testing::Not(HasSubstr("monitor: waits")));
-  EXPECT_EQ(lifecycle::RolloutBook::newest(**store)->rollout().state,
+  EXPECT_EQ(lifecycle::RolloutRecord::newest(**store)->rollout().state,
             lifecycle::RolloutState::Aborted);
 }
 

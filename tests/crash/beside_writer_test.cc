@@ -125,7 +125,7 @@ class Contents {
     const auto findings = store_->findings(nullptr);
     for (const auto& finding : findings.value_or(std::vector<Finding>()))
       findings_.insert(finding.text);
-    const auto wipes = store_->wipesAllowed();
+    const auto wipes = store_->wipeGrants();
     for (const auto& node : wipes.value_or(std::vector<NodeName>())) wipes_.insert(node.str());
     for (std::int64_t after = 0;;) {
       const auto page = store_->events(after, kPage, nullptr);

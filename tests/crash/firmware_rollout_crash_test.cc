@@ -13,9 +13,9 @@ namespace muster::test {
 namespace {
 
 using namespace std::chrono_literals;
-using lifecycle::RolloutBook;
+using lifecycle::RolloutDirection;
+using lifecycle::RolloutRecord;
 using lifecycle::RolloutState;
-using lifecycle::RolloutWay;
 using ::testing::IsEmpty;
 
 constexpr const char* kTwoWaves = "canary: {nodes: 1}, waves: [100]";
@@ -29,9 +29,9 @@ class FirmwareTrial : public Trial {
   }
 
   LifeEnd live(Death death) override {
-    const auto book = RolloutBook::newest(store_);
+    const auto book = RolloutRecord::newest(store_);
     if (book && !book->rollout().isOpen()) return {.ok = true};
-    const auto end = rollOut(rack_, store_, book ? "" : change_, RolloutWay::Forward, death);
+    const auto end = rollOut(rack_, store_, book ? "" : change_, RolloutDirection::Forward, death);
     refused_ += end.refused;
     return end;
   }
@@ -39,7 +39,7 @@ class FirmwareTrial : public Trial {
   std::string story() override { return storyOf(store_); }
 
   void expectTheEnd() override {
-    const auto book = RolloutBook::newest(store_);
+    const auto book = RolloutRecord::newest(store_);
     ASSERT_TRUE(book);
     EXPECT_EQ(book->rollout().state, state_)
         << fmt::format("{}", fmt::join(book->rollout().reasons, "\n"));
@@ -59,7 +59,7 @@ class FirmwareTrial : public Trial {
       (void)store_.signOn(lifecycle::Origin{}.holder,
                           1min);  // one that could not be given back ends with its lease
     EXPECT_THAT(*store_.claims(), IsEmpty());
-    EXPECT_THAT(*store_.wipesAllowed(), IsEmpty());
+    EXPECT_THAT(*store_.wipeGrants(), IsEmpty());
     EXPECT_THAT(*store_.findings(nullptr), IsEmpty());
   }
 
@@ -74,7 +74,7 @@ class FirmwareTrial : public Trial {
   MemoryStore store_;
   std::string change_;
   RolloutState state_ = RolloutState::Done;
-  lifecycle::NodeState wanted_ = lifecycle::NodeState::Done;
+  lifecycle::RolloutNodeState wanted_ = lifecycle::RolloutNodeState::Done;
   std::string bios_ = "1.5.0";
   int uploads_ = 1;
   int refused_ = 0;
@@ -87,13 +87,13 @@ class WayBack : public FirmwareTrial {
     EXPECT_TRUE(rollOut(rack_, store_, change_).ok);
     begin();
     state_ = RolloutState::RolledBack;
-    wanted_ = lifecycle::NodeState::Returned;
+    wanted_ = lifecycle::RolloutNodeState::Returned;
     bios_ = "1.4.2";
   }
   LifeEnd live(Death death) override {
-    if (RolloutBook::newest(store_)->rollout().state == RolloutState::RolledBack)
+    if (RolloutRecord::newest(store_)->rollout().state == RolloutState::RolledBack)
       return {.ok = true};
-    return rollOut(rack_, store_, "", RolloutWay::Back, death);
+    return rollOut(rack_, store_, "", RolloutDirection::Back, death);
   }
 };
 
@@ -108,11 +108,11 @@ class FailedGate : public FirmwareTrial {
     bios_ = "1.4.2";
   }
   void expectTheEnd() override {
-    const auto book = RolloutBook::newest(store_);
+    const auto book = RolloutRecord::newest(store_);
     ASSERT_TRUE(book);
     EXPECT_EQ(book->rollout().state, RolloutState::RolledBack)
         << fmt::format("{}", fmt::join(book->rollout().reasons, "\n"));
-    EXPECT_EQ(book->count(lifecycle::NodeState::Returned), 1u);
+    EXPECT_EQ(book->count(lifecycle::RolloutNodeState::Returned), 1u);
     EXPECT_THAT(rack_.violations, IsEmpty());
     int uploads = 0;
     for (const auto& [node, machine] : rack_.machines) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// muster keep killed at every write of what it does by itself: drains, GPU resets, reboots,
+// muster monitor killed at every write of what it does by itself: drains, GPU resets, reboots,
 // quarantine, the circuit breaker, expired certificates, the ladder of a BMC that hangs. Nothing is
 // done twice for one symptom, no job is killed, the first reason stays, and every node ends where
 // it belongs.
@@ -27,7 +27,7 @@ const wire::Symptom kFallenOff{"xid.79", "0000:18:00.0", 1, "GPU has fallen off 
 const wire::Symptom kUncontained{"xid.95", "0000:18:00.0", 1, "Uncontained ECC error"};
 const wire::Symptom kReadOnlyDisk{"disk.read-only", "sda", 1, "mounted read-only"};
 
-/// Nodes in their pool, a job on the first of them, and keep with leave to repair.
+/// Nodes in their pool, a job on the first of them, and the monitor with leave to repair.
 class KeepTrial : public Trial {
  public:
   explicit KeepTrial(std::vector<std::string> names = {"gpu001"}) : rack_(std::move(names)) {

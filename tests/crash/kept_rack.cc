@@ -25,7 +25,7 @@ Task<bool> waitFor(SimulatedRack& rack, std::function<bool()> until) {
   co_return false;
 }
 
-Async<lifecycle::ApplyReport> keepUntil(SimulatedRack& rack, lifecycle::LiveCluster& live,
+Async<lifecycle::ApplyReport> keepUntil(SimulatedRack& rack, lifecycle::EffectiveCluster& live,
                                         lifecycle::Store& store, lifecycle::Phases phases,
                                         std::function<bool()> until) {
   using namespace asio::experimental::awaitable_operators;
@@ -38,10 +38,10 @@ Async<lifecycle::ApplyReport> keepUntil(SimulatedRack& rack, lifecycle::LiveClus
     if (phase->name() == "validate" || phase->name() == "pool") light.push_back(phase);
   std::string trouble;
   auto hear = [&trouble](const lifecycle::Event& event) {
-    if (event.kind == lifecycle::EventKind::Note && event.text.starts_with("keep could not"))
+    if (event.kind == lifecycle::EventKind::Note && event.text.starts_with("the monitor could not"))
       trouble += event.text + "\n";
   };
-  monitor::Keeper keeper({live.cluster(), all, light, store, rack.wall, hear, {}, steps.get()});
+  monitor::Monitor keeper({live.cluster(), all, light, store, rack.wall, hear, {}, steps.get()});
   auto work = keeper.run();
   auto end = waitFor(rack, std::move(until));
   const auto first = co_await (std::move(work) || std::move(end));

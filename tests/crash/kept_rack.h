@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// muster keep with the real phases on a simulated rack.
+// muster monitor with the real phases on a simulated rack.
 #pragma once
 
 #include "tests/crash/simulated_rack.h"
 
 namespace muster::test {
 
-/// One process of keep: it lives until `until` has held for some minutes, and fails if that is not
-/// so within hours.
+/// One process of the monitor: it lives until `until` has held for some minutes, and fails if that
+/// is not so within hours.
 LifeEnd keep(SimulatedRack& rack, lifecycle::Store& store, Death death,
              std::function<bool()> until);
 

@@ -7,10 +7,10 @@
 
 namespace muster::test {
 
-using lifecycle::NodeState;
-using lifecycle::RolloutBook;
+using lifecycle::RolloutDirection;
+using lifecycle::RolloutNodeState;
+using lifecycle::RolloutRecord;
 using lifecycle::RolloutState;
-using lifecycle::RolloutWay;
 
 namespace {
 
@@ -44,17 +44,17 @@ std::string toBios150(SimulatedRack& rack, const std::string& policy) {
 
 namespace {
 
-Async<lifecycle::ApplyReport> rollOut(SimulatedRack& rack, lifecycle::LiveCluster& live,
+Async<lifecycle::ApplyReport> rollOut(SimulatedRack& rack, lifecycle::EffectiveCluster& live,
                                       lifecycle::Engine& engine, lifecycle::Store& store,
                                       lifecycle::Phases phases, std::string change,
-                                      RolloutWay way) {
-  std::optional<RolloutBook> book;
+                                      RolloutDirection direction) {
+  std::optional<RolloutRecord> book;
   if (change.empty()) {
-    CO_TRY(known, RolloutBook::newest(store));
+    CO_TRY(known, RolloutRecord::newest(store));
     book.emplace(std::move(known));
-    if (way == RolloutWay::Forward) {
+    if (direction == RolloutDirection::Forward) {
       CO_TRY(goes_on, lifecycle::prepareResume(*book, ""));
-      way = goes_on;
+      direction = goes_on;
     }
   } else {
     lifecycle::RolloutRequest request;
@@ -74,12 +74,12 @@ Async<lifecycle::ApplyReport> rollOut(SimulatedRack& rack, lifecycle::LiveCluste
   }
   lifecycle::RolloutRunner runner({live, engine, phases, store, rack.wall, nullptr, nullptr},
                                   *book);
-  CO_TRY_OK(co_await runner.run(way));
+  CO_TRY_OK(co_await runner.run(direction));
   lifecycle::ApplyReport report;
   const auto state = book->rollout().state;
   const bool at_the_end = state == RolloutState::RolledBack ||
-                          (state == RolloutState::Done && way == RolloutWay::Forward);
-  report.failed = !at_the_end || book->count(NodeState::Stuck) > 0;
+                          (state == RolloutState::Done && direction == RolloutDirection::Forward);
+  report.failed = !at_the_end || book->count(RolloutNodeState::RollbackFailed) > 0;
   report.problems = book->rollout().reasons;
   co_return report;
 }
@@ -87,11 +87,12 @@ Async<lifecycle::ApplyReport> rollOut(SimulatedRack& rack, lifecycle::LiveCluste
 }  // namespace
 
 LifeEnd rollOut(SimulatedRack& rack, lifecycle::Store& store, const std::string& change,
-                RolloutWay way, Death death) {
-  return live(rack, store, death,
-              [&rack, change, way](auto& cluster, auto& engine, auto& durable, const auto& phases) {
-                return rollOut(rack, cluster, engine, durable, phases, change, way);
-              });
+                RolloutDirection direction, Death death) {
+  return live(
+      rack, store, death,
+      [&rack, change, direction](auto& cluster, auto& engine, auto& durable, const auto& phases) {
+        return rollOut(rack, cluster, engine, durable, phases, change, direction);
+      });
 }
 
 }  // namespace muster::test

@@ -16,6 +16,7 @@ std::string toBios150(SimulatedRack& rack, const std::string& policy = "");
 /// Begins this change, or goes on with the rollout of the store if `change` is empty. Ok: it has
 /// reached the end of its way.
 LifeEnd rollOut(SimulatedRack& rack, lifecycle::Store& store, const std::string& change,
-                lifecycle::RolloutWay way = lifecycle::RolloutWay::Forward, Death death = {});
+                lifecycle::RolloutDirection direction = lifecycle::RolloutDirection::Forward,
+                Death death = {});
 
 }  // namespace muster::test

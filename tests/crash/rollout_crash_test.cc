@@ -12,10 +12,10 @@ namespace muster::test {
 namespace {
 
 using namespace std::chrono_literals;
-using lifecycle::NodeState;
-using lifecycle::RolloutBook;
+using lifecycle::RolloutDirection;
+using lifecycle::RolloutNodeState;
+using lifecycle::RolloutRecord;
 using lifecycle::RolloutState;
-using lifecycle::RolloutWay;
 using ::testing::IsEmpty;
 
 class RealRollout : public ::testing::Test {
@@ -71,7 +71,7 @@ TEST_F(RealRollout, aDriverComesBack) {
   inThePool({"gpu001", "gpu002"});
   ASSERT_TRUE(rollOut(*rack_, *store_, toDriver45()).ok);
   const auto before = rack_->wall.now();
-  const auto back = rollOut(*rack_, *store_, "", RolloutWay::Back);
+  const auto back = rollOut(*rack_, *store_, "", RolloutDirection::Back);
   EXPECT_TRUE(back.ok) << back.problems;
   EXPECT_LT(rack_->wall.now() - before, 10min) << "it waits for nothing";
   expectDriver("44.0", 2);
@@ -90,7 +90,7 @@ TEST_F(RealRollout, firmwareIsFlashedOnceAndBackAgain) {
     EXPECT_EQ(rack_->uploads(node, "BIOS"), 1);
     EXPECT_EQ(rack_->uploads(node, "BMC"), 0);
   }
-  const auto back = rollOut(*rack_, *store_, "", RolloutWay::Back);
+  const auto back = rollOut(*rack_, *store_, "", RolloutDirection::Back);
   EXPECT_TRUE(back.ok) << back.problems;
   for (const auto* node : {"gpu001", "gpu002"})
     EXPECT_EQ(rack_->bmcs.fake(NodeName(node)).components["BIOS"].version, "1.4.2");
@@ -108,15 +108,15 @@ TEST_F(RealRollout, killedAtEveryWriteInstallsOnceAndKillsNoJob) {
         0;  // both ways at each write are tested with fakes, which cost less (tests/lifecycle)
     SCOPED_TRACE(fmt::format("write {} of {} {}", at, whole.writes, lost ? "lost" : "kept"));
     inThePool({"gpu001"});
-    ASSERT_TRUE(
-        rollOut(*rack_, *store_, toDriver45(), RolloutWay::Forward, {.crash_at = at, .lost = lost})
-            .crashed);
-    const auto begun = RolloutBook::newest(*store_);
+    ASSERT_TRUE(rollOut(*rack_, *store_, toDriver45(), RolloutDirection::Forward,
+                        {.crash_at = at, .lost = lost})
+                    .crashed);
+    const auto begun = RolloutRecord::newest(*store_);
     if (!begun || begun->rollout().isOpen()) {
       const auto end = rollOut(*rack_, *store_, begun ? "" : toDriver45());
       EXPECT_TRUE(end.ok) << end.problems;
     }
-    EXPECT_EQ(RolloutBook::newest(*store_)->rollout().state, RolloutState::Done);
+    EXPECT_EQ(RolloutRecord::newest(*store_)->rollout().state, RolloutState::Done);
     expectDriver("45.0", 1);
     if (HasFailure()) return;
   }

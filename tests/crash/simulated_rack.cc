@@ -450,8 +450,8 @@ LifeEnd live(SimulatedRack& rack, lifecycle::Store& durable, Death death, const 
       },
       death.jump);
   LifeEnd end;
-  lifecycle::LiveCluster laid(rack.cluster);
-  if (auto laying = lifecycle::layRollouts(laid, durable); !laying)
+  lifecycle::EffectiveCluster laid(rack.cluster);
+  if (auto laying = lifecycle::applyOverlays(laid, durable); !laying)
     return {false, 0, false, 0, laying.error().str()};
   const auto& cluster = laid.cluster();
   {

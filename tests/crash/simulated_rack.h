@@ -48,8 +48,8 @@ class JumpyClock final : public Clock {
   WallTime now() const override { return time_.now() + offset; }
   std::chrono::steady_clock::time_point steady() const override { return time_.steady(); }
   using Clock::rest;
-  Task<bool> rest(std::chrono::milliseconds duration, Alarm* alarm) override {
-    return time_.rest(duration, alarm);
+  Task<bool> waitFor(std::chrono::milliseconds duration, WakeToken* token) override {
+    return time_.waitFor(duration, token);
   }
   std::chrono::milliseconds offset{0};
 
@@ -164,7 +164,7 @@ struct LifeEnd {
 
 /// What a life does, with the inventory as rollouts have made it.
 using Work = std::function<Async<lifecycle::ApplyReport>(
-    lifecycle::LiveCluster&, lifecycle::Engine&, lifecycle::Store&, const lifecycle::Phases&)>;
+    lifecycle::EffectiveCluster&, lifecycle::Engine&, lifecycle::Store&, const lifecycle::Phases&)>;
 
 LifeEnd live(SimulatedRack& rack, lifecycle::Store& durable, Death death, const Work& work);
 /// Rounds of observe, plan and apply, as `muster apply` does.

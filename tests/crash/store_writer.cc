@@ -35,7 +35,7 @@ class Writer {
       case 0:
         return answered("finding", id, finding(id));
       case 1:
-        return answered("wipe", id, store_.allowWipe(NodeName(id), id, now()));
+        return answered("wipe", id, store_.grantWipe(NodeName(id), id, now()));
       case 2:
         return answered("token", id, useToken(id));
       case 3:

@@ -2,7 +2,7 @@
 // Two controllers with the real phases on one rack of machines in memory and one PostgreSQL, each
 // with a state folder of its own. One is killed in the middle, wherever that is: the other
 // finishes, no component is flashed twice, no disk is written twice, no job is killed, nothing
-// stays locked. What one certifies or revokes, the other's plan and keep go by.
+// stays locked. What one certifies or revokes, the other's plan and the monitor go by.
 #include "monitor/monitor.h"
 #include "tests/crash/simulated_rack.h"
 #include "tests/lifecycle/postgres_server.h"
@@ -205,17 +205,17 @@ class OtherHost : public TwoControllers {
     lifecycle::Phases light;
     for (auto* phase : process_->phases)
       if (phase->name() == "validate" || phase->name() == "pool") light.push_back(phase);
-    monitor::Keeper keeper({rack_->cluster,
-                            process_->phases,
-                            light,
-                            *used_,
-                            rack_->wall,
-                            [](const lifecycle::Event&) {},
-                            {"ctl2", kTestLease, "test", "ctl2", "muster monitor"}});
+    monitor::Monitor keeper({rack_->cluster,
+                             process_->phases,
+                             light,
+                             *used_,
+                             rack_->wall,
+                             [](const lifecycle::Event&) {},
+                             {"ctl2", kTestLease, "test", "ctl2", "muster monitor"}});
     runInVirtualTime(rack_->clock, whileMachinesRun(keepBeside(keeper, std::move(ends))), nullptr,
                      &process_->workers);
   }
-  Task<bool> keepBeside(monitor::Keeper& keeper, std::function<bool()> ends) {
+  Task<bool> keepBeside(monitor::Monitor& keeper, std::function<bool()> ends) {
     using namespace asio::experimental::awaitable_operators;
     auto watch = [](Clock& clock, std::function<bool()> ends) -> Task<void> {
       for (int second = 0; second < 600 && !ends(); ++second) {
@@ -242,7 +242,7 @@ class OtherHost : public TwoControllers {
 
   std::unique_ptr<lifecycle::Store> first_, second_;
   std::optional<CrashStore>
-      used_;  ///< the second, without batches: their thread would outlive a keep that is cut off
+      used_;  ///< the second, without batches: their thread would outlive a monitor that is cut off
   std::optional<Process> process_;
 };
 

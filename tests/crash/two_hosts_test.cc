@@ -172,7 +172,7 @@ nodes:
     return count;
   }
   std::string whoServes() {
-    const auto holder = lifecycle::siteHolder(*store_);
+    const auto holder = lifecycle::currentLeader(*store_);
     return holder && *holder ? (*holder)->address : "";
   }
   void expectEverythingOnce() {

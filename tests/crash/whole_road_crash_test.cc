@@ -41,7 +41,7 @@ void expectTheEnd(SimulatedRack& rack, lifecycle::Store& store, const LifeEnd& e
   }
   EXPECT_THAT(*store.openIntents(), IsEmpty());
   EXPECT_THAT(*store.claims(), IsEmpty());
-  EXPECT_THAT(*store.wipesAllowed(), IsEmpty());
+  EXPECT_THAT(*store.wipeGrants(), IsEmpty());
 }
 
 /// Lets the first life go wrong at every write in each of `ways`, in a world made anew by
@@ -59,10 +59,10 @@ void sufferAtEveryWrite(Prepare prepare, Expected expected, int at_least,
   if (::testing::Test::HasFailure()) return;
   ASSERT_GE(writes, at_least);
   for (int at = 0; at < writes; ++at)
-    for (std::size_t way = 0; way < ways.size(); ++way) {
-      SCOPED_TRACE(fmt::format("write {} of {}, way {}", at, writes, way));
+    for (std::size_t direction = 0; direction < ways.size(); ++direction) {
+      SCOPED_TRACE(fmt::format("write {} of {}, way {}", at, writes, direction));
       auto [rack, store] = prepare();
-      const auto death = ways[way](at);
+      const auto death = ways[direction](at);
       EXPECT_EQ(live(*rack, *store, death).crashed, death.crash_at != CrashStore::kNever);
       expectTheEnd(*rack, *store, live(*rack, *store), expected);
       if (::testing::Test::HasFailure()) return;
@@ -109,7 +109,7 @@ TEST(WholeRoadCrash, atEveryWriteOfAReinstallationOfABusyNode) {
   const auto reinstall = [] {
     auto world = busy("1.4.2", "44.0");
     world.first->images.add("bookworm", "d2d2");
-    EXPECT_TRUE(world.second->allowWipe(NodeName("gpu001"), "new image", WallTime{}));
+    EXPECT_TRUE(world.second->grantWipe(NodeName("gpu001"), "new image", WallTime{}));
     return world;
   };
   dieAtEveryWrite(reinstall, {0, 0, 1, 1}, 25);

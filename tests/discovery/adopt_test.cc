@@ -28,18 +28,18 @@ struct AdoptTest : ::testing::Test {
       auto one = machine(n % 10);
       one.bmc = "https://10.1.0." + std::to_string(n);
       one.serial = "SN-" + std::to_string(n);
-      book.machines().push_back(one);
+      registry.machines().push_back(one);
     }
   }
   Result<Rows> rows(const std::map<std::string, CsvFields>& extras = {}) {
-    return rowsFor(book, cluster, "/inv/racks.csv", extras);
+    return rowsFor(registry, cluster, "/inv/racks.csv", extras);
   }
   inventory::Cluster cluster = test::discoveringCluster();
-  Book book;
+  MachineRegistry registry;
 };
 
 TEST_F(AdoptTest, approvedMachinesGetNamesAndAddressesInTheOrderOfTheirBmcs) {
-  for (auto& one : book.machines()) ASSERT_TRUE(approve(one, {.by = "alice"}, cluster));
+  for (auto& one : registry.machines()) ASSERT_TRUE(approve(one, {.by = "alice"}, cluster));
   const auto made = rows();
   ASSERT_TRUE(made) << made.error().str();
   ASSERT_EQ(made->rows.size(), 3u);
@@ -53,17 +53,17 @@ TEST_F(AdoptTest, approvedMachinesGetNamesAndAddressesInTheOrderOfTheirBmcs) {
 }
 
 TEST_F(AdoptTest, theCertificateThatGotThePasswordIsWrittenAsThePin) {
-  for (auto& one : book.machines()) {
+  for (auto& one : registry.machines()) {
     ASSERT_TRUE(approve(one, {.by = "alice"}, cluster));
     one.certificate = std::string(64, 'a');
   }
-  book.machines()[0].credential.clear();  // 10.1.0.12: nobody has logged in there
+  registry.machines()[0].credential.clear();  // 10.1.0.12: nobody has logged in there
   auto made = rows();
   ASSERT_EQ(made->rows.size(), 3u);
   EXPECT_EQ(made->rows[0].at("bmc_pin"), std::string(64, 'a'));
   EXPECT_FALSE(made->rows[2].contains("bmc_pin"));
   cluster.bmc_trust = inventory::BmcTrustPolicy::Declared;
-  book.machines()[1].certificate_approved_by = "bob";
+  registry.machines()[1].certificate_approved_by = "bob";
   made = rows();
   ASSERT_EQ(made->rows.size(), 1u)
       << "what nobody approved would be a node that no password goes to";
@@ -80,22 +80,22 @@ TEST_F(AdoptTest, aRuleApprovesOnlyWhatABmcHasToldItself) {
                               .profile = "hgx",
                               .rack = "r7",
                               .approve = true}};
-  book.machines()[0].credential.clear();
-  EXPECT_EQ(applyRules(book, cluster), 2u);
-  EXPECT_FALSE(book.machines()[0].approved()) << "anybody can announce a model";
-  EXPECT_EQ(book.machines()[1].approved_by, "rule hgx");
-  EXPECT_EQ(book.machines()[1].rack, "r7");
-  EXPECT_EQ(applyRules(book, cluster), 0u);
+  registry.machines()[0].credential.clear();
+  EXPECT_EQ(applyRules(registry, cluster), 2u);
+  EXPECT_FALSE(registry.machines()[0].approved()) << "anybody can announce a model";
+  EXPECT_EQ(registry.machines()[1].approved_by, "rule hgx");
+  EXPECT_EQ(registry.machines()[1].rack, "r7");
+  EXPECT_EQ(applyRules(registry, cluster), 0u);
 }
 
 TEST_F(AdoptTest, aMachineWithSeveralNicsWaitsUntilOneBootsOrAPersonSays) {
-  book.machines() = {machine(1, 4)};
-  ASSERT_TRUE(approve(book.machines()[0], {.by = "alice"}, cluster));
+  registry.machines() = {machine(1, 4)};
+  ASSERT_TRUE(approve(registry.machines()[0], {.by = "alice"}, cluster));
   EXPECT_THAT(rows()->left_out.at(0), HasSubstr("has 4 NICs"));
   EXPECT_FALSE(
-      approve(book.machines()[0], {.boot_mac = "aa:00:00:00:00:99", .by = "alice"}, cluster));
+      approve(registry.machines()[0], {.boot_mac = "aa:00:00:00:00:99", .by = "alice"}, cluster));
   ASSERT_TRUE(
-      approve(book.machines()[0], {.boot_mac = "aa:00:00:00:02:01", .by = "alice"}, cluster));
+      approve(registry.machines()[0], {.boot_mac = "aa:00:00:00:02:01", .by = "alice"}, cluster));
   EXPECT_EQ(rows()->rows.at(0).at("mac"), "aa:00:00:00:02:01");
 }
 
@@ -104,7 +104,7 @@ TEST_F(AdoptTest, aListOfSerialsOrBmcMacsAdoptsARack) {
       "name,serial,bmc_mac,unit\ngpu002,SN-7,,12\n,,BB-00-00-00-00-03,\n,SN-99,,\n", "list.csv");
   ASSERT_TRUE(list) << list.error().str();
   std::map<std::string, CsvFields> extras;
-  const auto unseen = applyList(book, *list, "list.csv", {.by = "alice"}, cluster, &extras);
+  const auto unseen = applyList(registry, *list, "list.csv", {.by = "alice"}, cluster, &extras);
   ASSERT_TRUE(unseen) << unseen.error().str();
   ASSERT_EQ(unseen->size(), 1u);
   EXPECT_EQ(unseen->front(), "list.csv:4: serial SN-99 was not seen");
@@ -119,15 +119,15 @@ TEST_F(AdoptTest, aListOfSerialsOrBmcMacsAdoptsARack) {
 
 TEST_F(AdoptTest, wrongListsAreRefusedWithTheirLine) {
   auto refused = [&](const char* text) {
-    auto done = applyList(book, *parseList(text, "list.csv"), "list.csv", {.by = "alice"}, cluster,
-                          nullptr);
+    auto done = applyList(registry, *parseList(text, "list.csv"), "list.csv", {.by = "alice"},
+                          cluster, nullptr);
     return done ? std::string("accepted") : done.error().str();
   };
   EXPECT_THAT(refused("serial\nSN-7\nSN-7\n"),
               HasSubstr("list.csv:3: the machine of line 2 again"));
   EXPECT_THAT(refused("bmc_mac\nnonsense\n"), HasSubstr("no MAC"));
-  book.machines()[0].serial = "SN-7";
-  const auto twice = applyList(book, *parseList("serial\nSN-7\n", "list.csv"), "list.csv",
+  registry.machines()[0].serial = "SN-7";
+  const auto twice = applyList(registry, *parseList("serial\nSN-7\n", "list.csv"), "list.csv",
                                {.by = "alice"}, cluster, nullptr);
   EXPECT_THAT(twice->at(0), HasSubstr("2 machines have the serial SN-7"));
 }
@@ -138,11 +138,11 @@ TEST_F(AdoptTest, whatIsANodeIsNotAdoptedAgain) {
   node.serial = "SN-3";
   node.address = *Ipv4::parse("10.20.9.9");
   cluster.nodes.push_back(node);
-  EXPECT_EQ(approve(book.machines()[1], {.by = "alice"}, cluster).error().code(),
+  EXPECT_EQ(approve(registry.machines()[1], {.by = "alice"}, cluster).error().code(),
             ErrorCode::Conflict);
-  EXPECT_FALSE(approve(book.machines()[2], {.node = "gpu001", .by = "alice"}, cluster))
+  EXPECT_FALSE(approve(registry.machines()[2], {.node = "gpu001", .by = "alice"}, cluster))
       << "the name is taken";
-  ASSERT_TRUE(approve(book.machines()[2], {.by = "alice"}, cluster));
+  ASSERT_TRUE(approve(registry.machines()[2], {.by = "alice"}, cluster));
   const auto made = rows();
   ASSERT_EQ(made->rows.size(), 1u);
   EXPECT_EQ(made->rows[0].at("name"), "gpu002");
@@ -159,7 +159,7 @@ TEST_F(AdoptTest, addressesAreOfTheSubnetOfTheRackOrOfTheRelay) {
                                  {.name = "row-b",
                                   .cidr = *Cidr::parse("10.22.0.0/24"),
                                   .gateway = *Ipv4::parse("10.22.0.1")}};
-  auto& machines = book.machines();
+  auto& machines = registry.machines();
   ASSERT_TRUE(approve(machines[0], {.rack = "r1", .by = "alice"}, cluster));
   machines[1].relay = "10.22.0.1";
   ASSERT_TRUE(approve(machines[1], {.by = "alice"}, cluster));
@@ -179,14 +179,14 @@ TEST_F(AdoptTest, addressesAreOfTheSubnetOfTheRackOrOfTheRelay) {
 
 TEST_F(AdoptTest, namesAndAddressesRunOut) {
   cluster.node_files[0].names = {"gpu001"};
-  for (auto& one : book.machines()) ASSERT_TRUE(approve(one, {.by = "alice"}, cluster));
+  for (auto& one : registry.machines()) ASSERT_TRUE(approve(one, {.by = "alice"}, cluster));
   EXPECT_EQ(rows()->left_out.size(), 2u);
   EXPECT_THAT(rows()->left_out[0], HasSubstr("no name is free"));
-  EXPECT_FALSE(rowsFor(book, cluster, "/inv/other.csv", {}))
+  EXPECT_FALSE(rowsFor(registry, cluster, "/inv/other.csv", {}))
       << "a file that the inventory does not read";
   cluster = test::discoveringCluster();
   cluster.networks[0].cidr = *Cidr::parse("10.20.0.0/30");
-  for (auto& one : book.machines()) one.node.clear();
+  for (auto& one : registry.machines()) one.node.clear();
   EXPECT_EQ(rows()->rows.size(), 1u) << "one address is the controller's, one is left";
 }
 

@@ -25,78 +25,78 @@ Machine heard(const std::string& mac) {
 }
 
 TEST(DiscoverBook, aNicThatWasHeardBelongsToTheMachineThatShowsItLater) {
-  Book book;
-  ASSERT_TRUE(book.note(heard("aa:00:00:00:00:01"), WallTime{}));
+  MachineRegistry registry;
+  ASSERT_TRUE(registry.note(heard("aa:00:00:00:00:01"), WallTime{}));
   auto machine = surveyed("https://10.1.0.1", "SN-1", "aa:00:00:00:00:01");
   machine.macs.push_back("aa:00:00:00:00:02");
-  ASSERT_TRUE(book.note(machine, WallTime{}));
-  ASSERT_EQ(book.machines().size(), 1u);
-  EXPECT_EQ(book.machines()[0].boot_mac, "aa:00:00:00:00:01");
-  EXPECT_EQ(book.machines()[0].seen_by, (std::set<std::string>{"dhcp", "redfish"}));
-  ASSERT_TRUE(book.note(heard("aa:00:00:00:00:02"), WallTime{}));
-  EXPECT_EQ(book.machines().size(), 1u);
+  ASSERT_TRUE(registry.note(machine, WallTime{}));
+  ASSERT_EQ(registry.machines().size(), 1u);
+  EXPECT_EQ(registry.machines()[0].boot_mac, "aa:00:00:00:00:01");
+  EXPECT_EQ(registry.machines()[0].seen_by, (std::set<std::string>{"dhcp", "redfish"}));
+  ASSERT_TRUE(registry.note(heard("aa:00:00:00:00:02"), WallTime{}));
+  EXPECT_EQ(registry.machines().size(), 1u);
 }
 
 TEST(DiscoverBook, twoBmcsThatClaimOneSerialStayTwoAndAreAFinding) {
-  Book book;
-  ASSERT_TRUE(book.note(surveyed("https://10.1.0.1", "SN-1", "aa:00:00:00:00:01"), WallTime{}));
-  ASSERT_TRUE(book.note(surveyed("https://10.1.0.2", "SN-1", "aa:00:00:00:00:01"), WallTime{}));
-  ASSERT_EQ(book.machines().size(), 2u);
-  const auto odd = oddities(book.machines(), test::discoveringCluster());
+  MachineRegistry registry;
+  ASSERT_TRUE(registry.note(surveyed("https://10.1.0.1", "SN-1", "aa:00:00:00:00:01"), WallTime{}));
+  ASSERT_TRUE(registry.note(surveyed("https://10.1.0.2", "SN-1", "aa:00:00:00:00:01"), WallTime{}));
+  ASSERT_EQ(registry.machines().size(), 2u);
+  const auto odd = anomalies(registry.machines(), test::discoveringCluster());
   ASSERT_EQ(odd.size(), 2u);
   EXPECT_THAT(odd[0].what, HasSubstr("2 machines have the serial SN-1"));
   EXPECT_THAT(odd[1].what, HasSubstr("MAC aa:00:00:00:00:01"));
   EXPECT_THAT(odd[0].where, HasSubstr("https://10.1.0.2"));
-  EXPECT_EQ(book.find("SN-1").error().code(), ErrorCode::Conflict);
-  EXPECT_EQ(*book.find("10.1.0.2"), 1u);
+  EXPECT_EQ(registry.find("SN-1").error().code(), ErrorCode::Conflict);
+  EXPECT_EQ(*registry.find("10.1.0.2"), 1u);
 }
 
 TEST(DiscoverBook, firmwaresPlaceholdersAreNoSerials) {
-  Book book;
-  ASSERT_TRUE(book.note(surveyed("https://10.1.0.1", "To Be Filled By O.E.M.", "aa:00:00:00:00:01"),
-                        WallTime{}));
-  ASSERT_TRUE(book.note(surveyed("https://10.1.0.2", "To Be Filled By O.E.M.", "aa:00:00:00:00:02"),
-                        WallTime{}));
-  EXPECT_TRUE(oddities(book.machines(), test::discoveringCluster()).empty());
-  EXPECT_EQ(book.machines()[0].id(), "10.1.0.1");
+  MachineRegistry registry;
+  ASSERT_TRUE(registry.note(
+      surveyed("https://10.1.0.1", "To Be Filled By O.E.M.", "aa:00:00:00:00:01"), WallTime{}));
+  ASSERT_TRUE(registry.note(
+      surveyed("https://10.1.0.2", "To Be Filled By O.E.M.", "aa:00:00:00:00:02"), WallTime{}));
+  EXPECT_TRUE(anomalies(registry.machines(), test::discoveringCluster()).empty());
+  EXPECT_EQ(registry.machines()[0].id(), "10.1.0.1");
   for (const char* text : {"", "0", "000000", "N/A", "Default string"})
     EXPECT_FALSE(isRealSerial(text)) << text;
   EXPECT_TRUE(isRealSerial("J1020X0"));
 }
 
 TEST(DiscoverBook, aBmcThatMovedIsTheSameMachine) {
-  Book book;
+  MachineRegistry registry;
   auto before = surveyed("https://10.1.0.1", "SN-1", "aa:00:00:00:00:01");
   before.bmc_macs = {"bb:00:00:00:00:01"};
   auto after = before;
   after.bmc = "https://10.1.0.9";
-  ASSERT_TRUE(book.note(before, WallTime{}));
-  ASSERT_TRUE(book.note(after, WallTime{}));
-  ASSERT_EQ(book.machines().size(), 1u);
-  EXPECT_EQ(book.machines()[0].bmc, "https://10.1.0.9");
+  ASSERT_TRUE(registry.note(before, WallTime{}));
+  ASSERT_TRUE(registry.note(after, WallTime{}));
+  ASSERT_EQ(registry.machines().size(), 1u);
+  EXPECT_EQ(registry.machines()[0].bmc, "https://10.1.0.9");
 }
 
 TEST(DiscoverBook, aGpuThatIsGoneIsGone) {
-  Book book;
+  MachineRegistry registry;
   auto machine = surveyed("https://10.1.0.1", "SN-1", "aa:00:00:00:00:01");
   machine.gpus = {{"H100", "1"}, {"H100", "2"}};
-  ASSERT_TRUE(book.note(machine, WallTime{}));
+  ASSERT_TRUE(registry.note(machine, WallTime{}));
   machine.gpus.pop_back();
-  ASSERT_TRUE(book.note(machine, WallTime{}));
-  EXPECT_EQ(book.machines()[0].gpus.size(), 1u);
+  ASSERT_TRUE(registry.note(machine, WallTime{}));
+  EXPECT_EQ(registry.machines()[0].gpus.size(), 1u);
 }
 
 TEST(DiscoverBook, survivesTheStoreAndRefusesRubbish) {
   test::ValuesStore store;
-  auto note = [](Book& book) {
-    return book.note(surveyed("https://10.1.0.1", "SN-1", "aa:00:00:00:00:01"), WallTime{});
+  auto note = [](MachineRegistry& registry) {
+    return registry.note(surveyed("https://10.1.0.1", "SN-1", "aa:00:00:00:00:01"), WallTime{});
   };
-  ASSERT_TRUE(changeBook(store, note));
-  const auto again = Book::read(store);
+  ASSERT_TRUE(updateRegistry(store, note));
+  const auto again = MachineRegistry::read(store);
   ASSERT_TRUE(again) << again.error().str();
   EXPECT_EQ(again->machines().at(0).serial, "SN-1");
   for (const char* text : {"{", "[]", R"({"machines": [{}]})", R"({"machines": [{"bmc": 1}]})"})
-    EXPECT_FALSE(Book::parse(text)) << text;
+    EXPECT_FALSE(MachineRegistry::parse(text)) << text;
 }
 
 TEST(DiscoverBook, swappedMachinesAreFound) {
@@ -111,32 +111,32 @@ TEST(DiscoverBook, swappedMachinesAreFound) {
   }
   const std::vector<Machine> swapped = {surveyed("https://10.1.0.1", "SN-2", "aa:00:00:00:00:02"),
                                         surveyed("https://10.1.0.2", "SN-1", "aa:00:00:00:00:01")};
-  const auto odd = oddities(swapped, cluster);
+  const auto odd = anomalies(swapped, cluster);
   ASSERT_EQ(odd.size(), 2u);
   EXPECT_EQ(odd[0].what, "behind the BMC of gpu001 is gpu002");
   const std::vector<Machine> right = {surveyed("https://10.1.0.1", "SN-1", "aa:00:00:00:00:01"),
                                       surveyed("https://10.1.0.2", "SN-2", "aa:00:00:00:00:02")};
-  EXPECT_TRUE(oddities(right, cluster).empty());
-  EXPECT_EQ(oddities({surveyed("https://10.1.0.1", "SN-9", "aa:00:00:00:00:09")}, cluster).size(),
+  EXPECT_TRUE(anomalies(right, cluster).empty());
+  EXPECT_EQ(anomalies({surveyed("https://10.1.0.1", "SN-9", "aa:00:00:00:00:09")}, cluster).size(),
             1u);
 }
 
 TEST(DiscoverFindings, areKeptWhileTheyHoldUnderTheNodeThatTheyAreAbout) {
   test::MemoryStore store;
-  const std::vector<Oddity> seen = {{"2 machines have the serial SN-1",
-                                     "https://10.1.0.1, https://10.1.0.2", "compare the labels"},
-                                    {"behind the BMC of gpu001 is gpu002", "https://10.1.0.1",
-                                     "correct the rack", NodeName("gpu001")}};
-  ASSERT_TRUE(keepFindings(store, seen, WallTime{}));
+  const std::vector<Anomaly> seen = {{"2 machines have the serial SN-1",
+                                      "https://10.1.0.1, https://10.1.0.2", "compare the labels"},
+                                     {"behind the BMC of gpu001 is gpu002", "https://10.1.0.1",
+                                      "correct the rack", NodeName("gpu001")}};
+  ASSERT_TRUE(updateFindings(store, seen, WallTime{}));
   const lifecycle::Subject node(NodeName("gpu001"));
   ASSERT_EQ(store.findings(&node)->size(), 1u);
   EXPECT_EQ(store.findings(&node)->front().text, seen[1].what);
   EXPECT_EQ(store.findings(nullptr)->size(), 2u);
-  ASSERT_TRUE(keepFindings(store, seen, WallTime{} + std::chrono::hours(1)));
+  ASSERT_TRUE(updateFindings(store, seen, WallTime{} + std::chrono::hours(1)));
   EXPECT_EQ(store.findings(nullptr)->size(), 2u);
   EXPECT_EQ(store.findings(&node)->front().at, WallTime{})
       << "nothing is written where nothing is new";
-  ASSERT_TRUE(keepFindings(store, {seen[0]}, WallTime{}));
+  ASSERT_TRUE(updateFindings(store, {seen[0]}, WallTime{}));
   EXPECT_TRUE(store.findings(&node)->empty());
   EXPECT_EQ(store.findings(nullptr)->size(), 1u);
 }

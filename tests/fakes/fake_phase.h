@@ -102,8 +102,8 @@ class FakePhase final : public lifecycle::Phase {
   void reads(std::set<std::string> facets) { reads_ = std::move(facets); }
 
   std::string_view name() const override { return name_; }
-  bool isAsked() const override { return is_asked; }
-  bool is_asked = false;  ///< its goals are asked for, not declared
+  bool isOnDemand() const override { return is_on_demand; }
+  bool is_on_demand = false;  ///< its goals are asked for, not declared
   std::vector<lifecycle::Goal> goals(const inventory::Cluster& cluster,
                                      const lifecycle::Subject& subject,
                                      const lifecycle::FactSet& facts) const override {
@@ -170,7 +170,7 @@ class FakePhase final : public lifecycle::Phase {
     co_return out;
   }
 
-  bool drivesOn() const override { return drives_on; }
+  bool resumesAfterMet() const override { return drives_on; }
 
   bool drives_on = false;
   std::map<lifecycle::Subject, int> observed;

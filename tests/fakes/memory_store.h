@@ -258,17 +258,17 @@ class MemoryStore : public lifecycle::Store {
     return {};
   }
 
-  Result<void> allowWipe(const NodeName& node, const std::string& reason, WallTime) override {
+  Result<void> grantWipe(const NodeName& node, const std::string& reason, WallTime) override {
     data_->wipes.try_emplace(node, reason);
     return {};
   }
-  Result<bool> takeBackWipe(const NodeName& node, const std::string& reason) override {
+  Result<bool> revokeWipe(const NodeName& node, const std::string& reason) override {
     const auto it = data_->wipes.find(node);
     if (it == data_->wipes.end() || it->second != reason) return false;
     data_->wipes.erase(it);
     return true;
   }
-  Result<std::vector<NodeName>> wipesAllowed() override {
+  Result<std::vector<NodeName>> wipeGrants() override {
     std::vector<NodeName> out;
     for (const auto& [node, reason] : data_->wipes) out.push_back(node);
     return out;

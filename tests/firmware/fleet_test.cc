@@ -312,7 +312,7 @@ class Life {
       for (const auto& problem : report.problems) {
         if (problem.find("not started, because") != std::string::npos) continue;
         const NodeName node(problem.substr(0, problem.find('/')));
-        auto hold = quarantine.hold(node, {world_.clock.now(), "muster monitor", problem, ""});
+        auto hold = quarantine.add(node, {world_.clock.now(), "muster monitor", problem, ""});
         if (!hold) co_return fail(hold.error());
       }
     }

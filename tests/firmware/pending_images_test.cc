@@ -31,7 +31,7 @@ class PendingImagesTest : public testing::Test {
     lifecycle::Intent intent;
     intent.action = action;
     intent.operation = node.journal.operation_id;
-    node.kept.push_back(*lifecycle::leftBy(intent, node.loop.clock.now()));
+    node.kept.push_back(*lifecycle::orphanedOperationOf(intent, node.loop.clock.now()));
     node.restart();  // whoever comes next knows only the facts
   }
   static void wantOnlyWhatRuns(Emulated& node, const std::string& component) {
@@ -51,7 +51,7 @@ TEST_F(PendingImagesTest, isActivatedWithoutBeingSentAgainWhenItIsStillWanted) {
     EXPECT_EQ(node.state().slots.at("HostBIOS_0").uploads, 1u);
     EXPECT_EQ(node.state().slots.at("HostBIOS_0").flashes, 1u);
     EXPECT_THAT(node.state().violations, testing::IsEmpty());
-    EXPECT_EQ(node.kept.back().value, lifecycle::kNothingLeft);
+    EXPECT_EQ(node.kept.back().value, lifecycle::kNoOrphanedOperation);
   }
 }
 
@@ -136,7 +136,7 @@ TEST_F(PendingImagesTest, isNothingOnceItRunsOrHadEndedBadly) {
   facts.put(
       {subject, FacetName("left.firmware.CPLD"), "2|+C=1 failed:C=1 because:it over", {}, "", {}});
   facts.put({subject, FacetName("left.firmware.NIC"), "22.5|upload 1 -", {}, "", {}});
-  facts.put({subject, FacetName("left.firmware.PSU"), lifecycle::kNothingLeft, {}, "", {}});
+  facts.put({subject, FacetName("left.firmware.PSU"), lifecycle::kNoOrphanedOperation, {}, "", {}});
   facts.put({subject, facetOf("A"), "1", {}, "", {}});
   const auto pending = pendingImagesOf(facts, subject);
   EXPECT_THAT(pending.images, testing::ElementsAre(Target{"B", "1"}, Target{"NIC", "22.5"}));
@@ -250,7 +250,7 @@ TEST_F(PendingImagesTest, isJournaledByWhoeverTakesItOverAndLetGoOfByALaterProce
   EXPECT_THAT(*seen,
               testing::Contains(testing::AllOf(
                   testing::Field(&lifecycle::Fact::facet, FacetName("left.firmware.HostBIOS_0")),
-                  testing::Field(&lifecycle::Fact::value, lifecycle::kNothingLeft))));
+                  testing::Field(&lifecycle::Fact::value, lifecycle::kNoOrphanedOperation))));
 }
 
 TEST_F(PendingImagesTest, isTakenOverOnceHoweverManyWavesFollow) {

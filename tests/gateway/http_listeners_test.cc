@@ -5,6 +5,12 @@
 #include "tests/run_async.h"
 
 #include <fmt/format.h>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read_until.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <boost/asio/write.hpp>
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -97,6 +103,97 @@ TEST_F(ServeTest, aFleetsConnectionsAreNotRefusedForAShellsLimitOfOpenFiles) {
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &now), 0);
   EXPECT_TRUE(now.rlim_cur == 131'072 || now.rlim_cur == before.rlim_max)
       << now.rlim_cur << ": as wanted, or as far as the rights go";
+}
+
+// ---- many nodes behind one address
+
+using tcp = asio::ip::tcp;
+
+/// The status line of the answer to one request, on a connection that stays.
+template <class Stream>
+Async<std::string> askOn(Stream& stream, std::string target) {
+  boost::system::error_code error;
+  const auto request = fmt::format("GET {} HTTP/1.1\r\nHost: muster\r\n\r\n", target);
+  co_await asio::async_write(stream, asio::buffer(request),
+                             asio::redirect_error(asio::use_awaitable, error));
+  std::string heard;
+  if (!error)
+    co_await asio::async_read_until(stream, asio::dynamic_buffer(heard), "\r\n\r\n",
+                                    asio::redirect_error(asio::use_awaitable, error));
+  if (error) co_return fail(ErrorCode::Unavailable, error.message());
+  co_return heard.substr(0, heard.find('\r'));
+}
+
+constexpr std::size_t kRack = 72;  ///< nodes behind one router that translates their addresses
+constexpr std::size_t kPlainOfANode =
+    5;  ///< iPXE's, and the disk writer's lanes (agent/imaging/chunk_writer.h)
+constexpr std::size_t kTlsOfANode = 2;  ///< an agent holds one, and for a moment two
+
+TEST_F(ServeTest, aRackBehindOneAddressIsServedAndLosesNoConnection) {
+  const auto plain_rack = [](std::string at) -> Async<std::size_t> {
+    std::vector<tcp::socket> held;
+    for (std::size_t i = 0; i < kRack * kPlainOfANode; ++i) {
+      tcp::socket socket(co_await asio::this_coro::executor);
+      co_await socket.async_connect({asio::ip::make_address(at), kHttpPort}, asio::use_awaitable);
+      held.push_back(std::move(socket));
+    }
+    std::size_t answered = 0;
+    for (int round = 0; round < 2;
+         ++round)  // the first that came is the first that would have gone
+      for (auto& socket : held) {
+        CO_TRY(status, co_await askOn(socket, "/boot"));
+        answered += status == "HTTP/1.1 200 OK" ? 1 : 0;
+      }
+    co_return answered;
+  };
+  const auto booted = test::runAsync(io, plain_rack(address), std::chrono::seconds(60));
+  ASSERT_TRUE(booted) << booted.error().str();
+  EXPECT_EQ(*booted, 2 * kRack * kPlainOfANode);
+
+  const auto request = io::makeKeyAndRequest("x");
+  const auto certificate = *ca->signClient(request->csr_pem, "gpu007", std::chrono::hours(1));
+  asio::ssl::context tls(asio::ssl::context::tls_client);
+  tls.use_certificate_chain(asio::buffer(certificate));
+  tls.use_private_key(asio::buffer(request->key_pem.reveal()), asio::ssl::context::pem);
+  const auto agents = [](std::string at, asio::ssl::context& context) -> Async<std::size_t> {
+    std::vector<std::unique_ptr<asio::ssl::stream<tcp::socket>>> held;
+    for (std::size_t i = 0; i < kRack * kTlsOfANode; ++i) {
+      auto stream = std::make_unique<asio::ssl::stream<tcp::socket>>(
+          co_await asio::this_coro::executor, context);
+      co_await stream->next_layer().async_connect({asio::ip::make_address(at), kHttpsPort},
+                                                  asio::use_awaitable);
+      co_await stream->async_handshake(asio::ssl::stream_base::client, asio::use_awaitable);
+      held.push_back(std::move(stream));
+    }
+    std::size_t answered = 0;
+    for (int round = 0; round < 2; ++round)
+      for (auto& stream : held) {
+        CO_TRY(status, co_await askOn(*stream, "/agent"));
+        answered += status == "HTTP/1.1 200 OK" ? 1 : 0;
+      }
+    co_return answered;
+  };
+  const auto polled = test::runAsync(io, agents(address, tls), std::chrono::seconds(60));
+  ASSERT_TRUE(polled) << polled.error().str();
+  EXPECT_EQ(*polled, 2 * kRack * kTlsOfANode);
+}
+
+TEST_F(ServeTest, anAddressWithMoreThanItsShareLosesItsOwnOldestConnection) {
+  const auto crowd = [](std::string at) -> Async<std::pair<bool, bool>> {
+    std::vector<tcp::socket> held;
+    for (std::size_t i = 0; i < kPlainConnectionsPerAddress + 1; ++i) {
+      tcp::socket socket(co_await asio::this_coro::executor);
+      co_await socket.async_connect({asio::ip::make_address(at), kHttpPort}, asio::use_awaitable);
+      held.push_back(std::move(socket));
+    }
+    const auto of_newest = co_await askOn(held.back(), "/boot");
+    const auto of_oldest = co_await askOn(held.front(), "/boot");
+    co_return std::pair(of_newest.has_value(), of_oldest.has_value());
+  };
+  const auto served = test::runAsync(io, crowd(address), std::chrono::seconds(60));
+  ASSERT_TRUE(served) << served.error().str();
+  EXPECT_TRUE(served->first);
+  EXPECT_FALSE(served->second);
 }
 
 TEST(ConnectionsWithin, leavesHalfOfTheDescriptorsForAllElse) {

@@ -150,14 +150,14 @@ class CrashStore final : public lifecycle::Store {
                                const std::string& source) override {
     return write([&] { return inner_.clearFindingsOf(facet, source); });
   }
-  Result<void> allowWipe(const NodeName& node, const std::string& reason, WallTime at) override {
-    return write([&] { return inner_.allowWipe(node, reason, at); });
+  Result<void> grantWipe(const NodeName& node, const std::string& reason, WallTime at) override {
+    return write([&] { return inner_.grantWipe(node, reason, at); });
   }
-  Result<bool> takeBackWipe(const NodeName& node, const std::string& reason) override {
-    return write([&] { return inner_.takeBackWipe(node, reason); });
+  Result<bool> revokeWipe(const NodeName& node, const std::string& reason) override {
+    return write([&] { return inner_.revokeWipe(node, reason); });
   }
-  Result<std::vector<NodeName>> wipesAllowed() override {
-    return read([&] { return inner_.wipesAllowed(); });
+  Result<std::vector<NodeName>> wipeGrants() override {
+    return read([&] { return inner_.wipeGrants(); });
   }
   Result<void> putValue(const std::string& key, const std::string& value) override {
     return write([&] { return inner_.putValue(key, value); });

@@ -67,7 +67,7 @@ void expectTheRoadEnded(Rack& rack, Store& store, int effects_each) {
     EXPECT_EQ(count, effects_each) << facet.str();
   EXPECT_TRUE(store.openIntents()->empty());
   EXPECT_TRUE(store.findings(nullptr)->empty());
-  EXPECT_TRUE(store.wipesAllowed()->empty());
+  EXPECT_TRUE(store.wipeGrants()->empty());
   auto plan = makePlan(rack.cluster, *store.facts(), {}, rack.phases());
   ASSERT_TRUE(plan);
   EXPECT_TRUE(plan->empty()) << plan->toJson();
@@ -133,7 +133,7 @@ TEST(Crash, atEveryWriteOfAReinstallationTheDiskIsWrittenOnce) {
     rack.world.effect_counts.clear();
     rack.image = "noble@2";
     rack.cluster.digest = "inventory-2";
-    ASSERT_TRUE(store.allowWipe(NodeName("gpu001"), "new image", WallTime{}));
+    ASSERT_TRUE(store.grantWipe(NodeName("gpu001"), "new image", WallTime{}));
   };
   auto check = [](Rack& rack, Store& store) {
     EXPECT_EQ(rack.world.effects("gpu001/image"), 1);

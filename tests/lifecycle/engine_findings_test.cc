@@ -22,13 +22,13 @@ TEST_F(EngineTest, whatTheEngineFoundAndNothingWantsAnyMoreIsOver) {
                                    "raised by " + source, "", "", clock_.now(), source}));
   };
   add("gpu001/driver.gdrcopy", engineSource("provision"));
-  add("gpu001/driver.gdrcopy", kKeepSource);
+  add("gpu001/driver.gdrcopy", kMonitorSource);
   add("gpu001/driver.gdrcopy", "");
   add("gpu001/gate.burn-in", engineSource("validate"));
-  add("gpu001/health.fan", kKeepSource);
+  add("gpu001/health.fan", kMonitorSource);
   add("gpu001/erased", engineSource("a phase that is not here"));
   add("gone/image", engineSource("provision"));
-  add("gone/agent-silent", kKeepSource);
+  add("gone/agent-silent", kMonitorSource);
   clock_.advance(std::chrono::minutes(1));
   world().behave("gpu001/gate.burn-in").unreadable = true;
   observe();
@@ -36,11 +36,12 @@ TEST_F(EngineTest, whatTheEngineFoundAndNothingWantsAnyMoreIsOver) {
       << "it may be of a controller that knows a newer inventory";
   clock_.advance(std::chrono::minutes(1));
   observe();
-  EXPECT_THAT(findings("gpu001"),
-              ElementsAre("erased: raised by engine/a phase that is not here",
-                          "health.fan: raised by keep", "gate.burn-in: raised by engine/validate",
-                          "driver.gdrcopy: raised by ", "driver.gdrcopy: raised by keep"));
-  EXPECT_THAT(findings("gone"), ElementsAre("agent-silent: raised by keep"));
+  EXPECT_THAT(
+      findings("gpu001"),
+      ElementsAre("erased: raised by engine/a phase that is not here",
+                  "health.fan: raised by monitor", "gate.burn-in: raised by engine/validate",
+                  "driver.gdrcopy: raised by ", "driver.gdrcopy: raised by monitor"));
+  EXPECT_THAT(findings("gone"), ElementsAre("agent-silent: raised by monitor"));
   EXPECT_THAT(
       shown(EventKind::Note),
       testing::IsSupersetOf({" nothing wants driver.gdrcopy any more: its findings are over",
@@ -66,10 +67,10 @@ TEST_F(EngineTest, findingsOfWhatWasAskedForStayWhenNobodyAsksAnyMore) {
       store_.addFinding({test::FakeWorld::ref("gpu001/erased"), Severity::Error,
                          "nvme1 is NOT erased", "", "", clock_.now(), engineSource("provision")}));
   clock_.advance(std::chrono::minutes(5));
-  rack_->provision.is_asked = true;
+  rack_->provision.is_on_demand = true;
   observe();
   EXPECT_THAT(findings("gpu001"), ElementsAre("erased: nvme1 is NOT erased"));
-  rack_->provision.is_asked = false;
+  rack_->provision.is_on_demand = false;
   observe();
   EXPECT_THAT(findings("gpu001"), IsEmpty());
 }
@@ -108,7 +109,7 @@ TEST_F(EngineTest, findingsThatDoNotSayWhoRaisedThemAreTheEnginesWhenTheJournalS
 TEST_F(EngineTest, findingsOfQuarantineAreWhatTheListSays) {
   arrive({"gpu001", "gpu002"});
   const NodeName node("gpu001");
-  ASSERT_TRUE(*Quarantine(store_).hold(node, {clock_.now(), "alice@ops", "burns", ""}));
+  ASSERT_TRUE(*Quarantine(store_).add(node, {clock_.now(), "alice@ops", "burns", ""}));
   ASSERT_TRUE(store_.clearFindings(test::FakeWorld::ref("gpu001/quarantine")));
   ASSERT_TRUE(store_.addFinding({test::FakeWorld::ref("gpu002/quarantine"), Severity::Error,
                                  "in quarantine: was", "", "", clock_.now(), kQuarantineSource}));
@@ -138,7 +139,7 @@ TEST_F(EngineTest, whatStaysAwayIsGivenUpInTheEnd) {
   EXPECT_GE(clock_.now() - began, 24h);
   EXPECT_LE(clock_.now() - began, 26h);
   EXPECT_THAT(findings("gpu001"),
-              ElementsAre(HasSubstr("the last word was 'the other side is away'")));
+              ElementsAre(HasSubstr("the last evidence was 'the other side is away'")));
 }
 
 TEST_F(EngineTest, whatIsRaisedByAnActionSaysSo) {

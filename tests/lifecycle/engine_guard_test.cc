@@ -17,9 +17,9 @@ TEST_F(EngineTest, aWipeUsesItsPermissionUpAndNothingElseDoes) {
   rack_->bmc_firmware = "2.2.0";
   EXPECT_EQ(apply().done, 0) << "nothing happens without permission";
   EXPECT_THAT(world().log, IsEmpty());
-  ASSERT_TRUE(store_.allowWipe(NodeName("gpu001"), "new image", clock_.now()));
+  ASSERT_TRUE(store_.grantWipe(NodeName("gpu001"), "new image", clock_.now()));
   EXPECT_TRUE(apply().ok());
-  EXPECT_THAT(*store_.wipesAllowed(), IsEmpty());
+  EXPECT_THAT(*store_.wipeGrants(), IsEmpty());
   for (const auto& intent : history("gpu001"))
     EXPECT_EQ(intent.uses_wipe, intent.action.id == "gpu001/image" && intent.action.to == "noble@2")
         << intent.id;
@@ -32,7 +32,7 @@ TEST_F(EngineTest, aWipeUsesItsPermissionUpAndNothingElseDoes) {
 TEST_F(EngineTest, factsAboutADiskAreForgottenBeforeItIsWritten) {
   arrive({"gpu001"});
   rack_->image = "noble@2";
-  ASSERT_TRUE(store_.allowWipe(NodeName("gpu001"), "new image", clock_.now()));
+  ASSERT_TRUE(store_.grantWipe(NodeName("gpu001"), "new image", clock_.now()));
   auto& behaviour = world().behave("gpu001/image");
   behaviour.polls = 1'000'000;  // the agent died while it wrote
   behaviour.poll_every = 60s;

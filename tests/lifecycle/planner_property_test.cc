@@ -160,7 +160,7 @@ TEST(PlannerProperty, whatWasBegunMakesNoCircleAndComesFirst) {
       for (const auto& goal : any.graph.phases[phase]) {
         phase_of[goal.facet.str()] = phase;
         if (goal.facet.facet.str() != kPoolFacet && any.random() % 4 == 0)
-          any.graph.policy.begun.insert(goal.facet);
+          any.graph.policy.interrupted.insert(goal.facet);
       }
     test::GraphPhases world(any.graph, true);
     const auto plan =
@@ -176,11 +176,11 @@ TEST(PlannerProperty, whatWasBegunMakesNoCircleAndComesFirst) {
       }
     }
     for (const auto& begun : plan->actions) {
-      if (!any.graph.policy.begun.contains(begun.facet)) continue;
+      if (!any.graph.policy.interrupted.contains(begun.facet)) continue;
       for (const auto& other : plan->actions)
         if (other.facet.subject == begun.facet.subject && phase_of.contains(other.id) &&
             phase_of[other.id] == phase_of[begun.id] &&
-            !any.graph.policy.begun.contains(other.facet)) {
+            !any.graph.policy.interrupted.contains(other.facet)) {
           EXPECT_TRUE(above[other.id].contains(begun.id) || above[begun.id].contains(other.id))
               << begun.id << ", then " << other.id;
         }

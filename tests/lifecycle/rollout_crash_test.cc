@@ -18,15 +18,15 @@ constexpr int kMaxLives = 50;
 
 /// What a person does after a crash: goes on, or starts when nothing was begun.
 RolloutRack::Life goOn(RolloutRack& rack, MemoryStore& store) {
-  const bool begun = RolloutBook::newest(store).has_value();
+  const bool begun = RolloutRecord::newest(store).has_value();
   return begun ? rack.resume(store) : rack.start(store);
 }
 
 void expectDoneOnce(RolloutRack& rack, MemoryStore& store) {
-  const auto book = RolloutRack::book(store);
-  ASSERT_EQ(book.rollout().state, RolloutState::Done)
-      << fmt::format("{}", fmt::join(book.rollout().reasons, "\n"));
-  EXPECT_EQ(book.count(NodeState::Done), static_cast<std::size_t>(kNodes));
+  const auto record = RolloutRack::record(store);
+  ASSERT_EQ(record.rollout().state, RolloutState::Done)
+      << fmt::format("{}", fmt::join(record.rollout().reasons, "\n"));
+  EXPECT_EQ(record.count(RolloutNodeState::Done), static_cast<std::size_t>(kNodes));
   EXPECT_EQ(rack.working(), kNodes);
   for (const auto& [facet, count] : rack.world.effect_counts)
     EXPECT_EQ(count, facet.facet.str() == "pool" ? 2 : 1) << facet.str();
@@ -50,7 +50,8 @@ TEST(RolloutCrash, atEveryWriteEachNodeIsChangedOnce) {
       RolloutRack rack(kNodes, 2);
       MemoryStore store;
       ASSERT_TRUE(rack.start(store, {}, at, lost).crashed);
-      const bool over = RolloutBook::newest(store) && !RolloutRack::book(store).rollout().isOpen();
+      const bool over =
+          RolloutRecord::newest(store) && !RolloutRack::record(store).rollout().isOpen();
       if (!over) {
         const auto life = goOn(rack, store);
         ASSERT_EQ(life.error, "");
@@ -82,15 +83,15 @@ TEST(RolloutCrash, atEveryWriteNoDiskIsWrittenTwiceAndNoLeaveIsLeftOver) {
       prepared(rack);
       MemoryStore store;
       ASSERT_TRUE(rack.start(store, {}, at, lost).crashed);
-      const auto begun = RolloutBook::newest(store);
+      const auto begun = RolloutRecord::newest(store);
       if (!begun || begun->rollout().isOpen()) {
         const auto life = goOn(rack, store);
         ASSERT_EQ(life.error, "");
       }
-      EXPECT_EQ(RolloutRack::book(store).count(NodeState::Done), 2u);
+      EXPECT_EQ(RolloutRack::record(store).count(RolloutNodeState::Done), 2u);
       for (const auto* node : {"gpu0001", "gpu0002"})
         EXPECT_EQ(rack.world.effects(std::string(node) + "/image"), 1);
-      EXPECT_TRUE(store.wipesAllowed()->empty());
+      EXPECT_TRUE(store.wipeGrants()->empty());
       EXPECT_EQ(rack.working(), 2);
       if (HasFailure()) return;
     }
@@ -117,10 +118,10 @@ TEST(RolloutCrash, atEveryWriteOfARollbackEachNodeIsRestoredOnce) {
     rack.world.effect_counts.clear();
   };
   const auto check = [](RolloutRack& rack, MemoryStore& store) {
-    const auto book = RolloutRack::book(store);
-    ASSERT_EQ(book.rollout().state, RolloutState::RolledBack)
-        << fmt::format("{}", fmt::join(book.rollout().reasons, "\n"));
-    EXPECT_EQ(book.count(NodeState::Returned), static_cast<std::size_t>(kNodes));
+    const auto record = RolloutRack::record(store);
+    ASSERT_EQ(record.rollout().state, RolloutState::RolledBack)
+        << fmt::format("{}", fmt::join(record.rollout().reasons, "\n"));
+    EXPECT_EQ(record.count(RolloutNodeState::Returned), static_cast<std::size_t>(kNodes));
     for (const auto& node : rack.declared.nodes) {
       EXPECT_EQ(rack.value(node.name.str() + "/driver.nvidia-570"), "570.1");
       EXPECT_EQ(rack.value(node.name.str() + "/certificate"), "valid:nvidia-570");
@@ -146,7 +147,7 @@ TEST(RolloutCrash, atEveryWriteOfARollbackEachNodeIsRestoredOnce) {
       MemoryStore store;
       changed(rack, store);
       ASSERT_TRUE(rack.rollBack(store, at, lost).crashed);
-      if (RolloutRack::book(store).rollout().state != RolloutState::RolledBack) {
+      if (RolloutRack::record(store).rollout().state != RolloutState::RolledBack) {
         const auto again = rack.rollBack(store);
         ASSERT_EQ(again.error, "");
       }

@@ -14,7 +14,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 std::string reasonsOf(MemoryStore& store) {
-  return fmt::format("{}", fmt::join(RolloutRack::book(store).rollout().reasons, "\n"));
+  return fmt::format("{}", fmt::join(RolloutRack::record(store).rollout().reasons, "\n"));
 }
 
 void withImages(RolloutRack& rack) {
@@ -30,14 +30,14 @@ TEST(RolloutGuard, aLeaveToWipeThatWasNotUsedEndsWithTheTurnOfItsNode) {
   withImages(rack);
   rack.world.behave("gpu0001/pool").blocked = "a job runs until Friday";
   MemoryStore store;
-  ASSERT_TRUE(store.allowWipe(NodeName("gpu0006"), "by hand", {}));
+  ASSERT_TRUE(store.grantWipe(NodeName("gpu0006"), "by hand", {}));
   ASSERT_EQ(rack.start(store).error, "");
-  EXPECT_EQ(RolloutRack::book(store).of(NodeName("gpu0001")).state, NodeState::Failed)
+  EXPECT_EQ(RolloutRack::record(store).of(NodeName("gpu0001")).state, RolloutNodeState::Failed)
       << reasonsOf(store);
   EXPECT_EQ(rack.world.effects("gpu0001/image"), 0);
-  EXPECT_THAT(*store.wipesAllowed(), ElementsAre(NodeName("gpu0006"))) << "that one is a person's";
+  EXPECT_THAT(*store.wipeGrants(), ElementsAre(NodeName("gpu0006"))) << "that one is a person's";
   ASSERT_EQ(rack.rollBack(store).error, "");
-  EXPECT_THAT(*store.wipesAllowed(), ElementsAre(NodeName("gpu0006")));
+  EXPECT_THAT(*store.wipeGrants(), ElementsAre(NodeName("gpu0006")));
 }
 
 TEST(RolloutGuard, anAbortTakesBackTheLeavesOfNodesThatADeadRunnerHasStarted) {
@@ -48,12 +48,12 @@ TEST(RolloutGuard, anAbortTakesBackTheLeavesOfNodesThatADeadRunnerHasStarted) {
     withImages(rack);
     MemoryStore store;
     over = !rack.start(store, {}, at, true).crashed;
-    if (over || !RolloutBook::newest(store) || !RolloutRack::book(store).rollout().isOpen())
+    if (over || !RolloutRecord::newest(store) || !RolloutRack::record(store).rollout().isOpen())
       continue;
-    abandoned += !store.wipesAllowed()->empty();
-    auto book = RolloutRack::book(store);
-    ASSERT_TRUE(orderRollout(book, Order::Abort, "ann", true));
-    EXPECT_TRUE(store.wipesAllowed()->empty()) << "write " << at;
+    abandoned += !store.wipeGrants()->empty();
+    auto record = RolloutRack::record(store);
+    ASSERT_TRUE(orderRollout(record, Order::Abort, "ann", true));
+    EXPECT_TRUE(store.wipeGrants()->empty()) << "write " << at;
   }
   EXPECT_GT(abandoned, 0);
 }
@@ -83,13 +83,13 @@ TEST(RolloutGuard, aPoolThatComesBackFindsTheCeilingsAsTheyWere) {
     int most_out = 0;
     countMostOut(rack, most_out);
     rack.pool.away = [&, since = std::optional<WallTime>()]() mutable {
-      if (const auto book = RolloutBook::newest(store);
-          !since && book && book->count(NodeState::Done) >= done)
+      if (const auto record = RolloutRecord::newest(store);
+          !since && record && record->count(RolloutNodeState::Done) >= done)
         since = rack.clock.now();
       return since && rack.clock.now() < *since + std::chrono::minutes(15);
     };
     ASSERT_EQ(rack.start(store, withRoomFor(2)).error, "");
-    EXPECT_EQ(RolloutRack::book(store).count(NodeState::Done), 24u) << reasonsOf(store);
+    EXPECT_EQ(RolloutRack::record(store).count(RolloutNodeState::Done), 24u) << reasonsOf(store);
     EXPECT_EQ(most_out, 2) << "after " << done;
   }
 }
@@ -101,13 +101,13 @@ TEST(RolloutGuard, aPoolThatComesBackOnTheWayBackFindsTheCeilingsAsTheyWere) {
   ASSERT_EQ(rack.start(store, withRoomFor(2)).error, "");
   countMostOut(rack, most_out);
   rack.pool.away = [&, since = std::optional<WallTime>()]() mutable {
-    if (const auto book = RolloutBook::newest(store);
-        !since && book && book->count(NodeState::Returned) >= 4)
+    if (const auto record = RolloutRecord::newest(store);
+        !since && record && record->count(RolloutNodeState::Returned) >= 4)
       since = rack.clock.now();
     return since && rack.clock.now() < *since + std::chrono::minutes(15);
   };
   ASSERT_EQ(rack.rollBack(store).error, "");
-  EXPECT_EQ(RolloutRack::book(store).count(NodeState::Returned), 24u) << reasonsOf(store);
+  EXPECT_EQ(RolloutRack::record(store).count(RolloutNodeState::Returned), 24u) << reasonsOf(store);
   EXPECT_EQ(most_out, 2);
 }
 
@@ -118,12 +118,12 @@ TEST(RolloutGuard, aNodeThatWasNotedAsOutAndWorksNeedsRoom) {
   int most_out = 0;
   countMostOut(rack, most_out);
   rack.pool.away = [&store, looks = 0]() mutable {
-    return RolloutBook::newest(store) && looks++ < 12;
+    return RolloutRecord::newest(store) && looks++ < 12;
   };
   auto policy = withRoomFor(2);
   policy.canary.nodes = 6;
   ASSERT_EQ(rack.start(store, policy).error, "");
-  EXPECT_EQ(RolloutRack::book(store).count(NodeState::Done), 12u) << reasonsOf(store);
+  EXPECT_EQ(RolloutRack::record(store).count(RolloutNodeState::Done), 12u) << reasonsOf(store);
   EXPECT_EQ(most_out, 2);
 }
 
@@ -141,17 +141,17 @@ TEST(RolloutGuard, aNodeThatLeftTheInventoryIsPassedOverOnTheWayForward) {
     bool once = false;
     rack.provision.after_act = [&] {
       if (std::exchange(once, true)) return;
-      auto book = RolloutRack::book(store);
-      ASSERT_TRUE(book.takeOver(RolloutWay::Forward)) << "by one that dies at once";
+      auto record = RolloutRack::record(store);
+      ASSERT_TRUE(record.takeOver(RolloutDirection::Forward)) << "by one that dies at once";
     };
     ASSERT_NE(rack.start(store, withRoomFor(3)).error, "");
     takeOutOfTheInventory(rack, gone);
     ASSERT_EQ(rack.resume(store).error, "") << gone;
-    const auto book = RolloutRack::book(store);
-    EXPECT_EQ(book.rollout().state, RolloutState::Done) << reasonsOf(store);
-    EXPECT_EQ(book.of(NodeName(gone)).state, NodeState::Skipped);
-    EXPECT_EQ(book.of(NodeName(gone)).why, "it is no longer in the inventory");
-    EXPECT_EQ(book.count(NodeState::Done), 5u);
+    const auto record = RolloutRack::record(store);
+    EXPECT_EQ(record.rollout().state, RolloutState::Done) << reasonsOf(store);
+    EXPECT_EQ(record.of(NodeName(gone)).state, RolloutNodeState::Skipped);
+    EXPECT_EQ(record.of(NodeName(gone)).why, "it is no longer in the inventory");
+    EXPECT_EQ(record.count(RolloutNodeState::Done), 5u);
   }
 }
 
@@ -159,13 +159,13 @@ TEST(RolloutGuard, aNodeThatLeftTheInventoryIsPassedOverOnTheWayBack) {
   RolloutRack rack(4, 4);
   MemoryStore store;
   ASSERT_EQ(rack.start(store, withRoomFor(3)).error, "");
-  ASSERT_EQ(RolloutRack::book(store).count(NodeState::Done), 4u);
+  ASSERT_EQ(RolloutRack::record(store).count(RolloutNodeState::Done), 4u);
   takeOutOfTheInventory(rack, "gpu0002");
   ASSERT_EQ(rack.rollBack(store).error, "");
-  const auto book = RolloutRack::book(store);
-  EXPECT_EQ(book.rollout().state, RolloutState::RolledBack) << reasonsOf(store);
-  EXPECT_EQ(book.count(NodeState::Returned), 4u);
-  EXPECT_EQ(book.of(NodeName("gpu0002")).why, "it is no longer in the inventory");
+  const auto record = RolloutRack::record(store);
+  EXPECT_EQ(record.rollout().state, RolloutState::RolledBack) << reasonsOf(store);
+  EXPECT_EQ(record.count(RolloutNodeState::Returned), 4u);
+  EXPECT_EQ(record.of(NodeName("gpu0002")).why, "it is no longer in the inventory");
   EXPECT_EQ(rack.value("gpu0001/driver.nvidia-570"), "570.1");
 }
 
@@ -179,13 +179,13 @@ inventory::RolloutPolicy rollingBack() {
 }
 
 void expectHalted(MemoryStore& store, const char* because) {
-  const auto book = RolloutRack::book(store);
-  EXPECT_EQ(book.rollout().state, RolloutState::Halted) << reasonsOf(store);
-  EXPECT_EQ(book.rollout().way, RolloutWay::Forward);
-  EXPECT_EQ(book.count(NodeState::Returned), 0u);
+  const auto record = RolloutRack::record(store);
+  EXPECT_EQ(record.rollout().state, RolloutState::Halted) << reasonsOf(store);
+  EXPECT_EQ(record.rollout().direction, RolloutDirection::Forward);
+  EXPECT_EQ(record.count(RolloutNodeState::Returned), 0u);
   EXPECT_THAT(reasonsOf(store), HasSubstr(because));
-  ASSERT_FALSE(book.rollout().gates.empty());
-  EXPECT_FALSE(book.rollout().gates.back().speaks_against);
+  ASSERT_FALSE(record.rollout().gates.empty());
+  EXPECT_FALSE(record.rollout().gates.back().blames_change);
 }
 
 TEST(RolloutGuard, whatDoesNotSpeakAgainstTheChangeRollsNothingBack) {
@@ -193,14 +193,14 @@ TEST(RolloutGuard, whatDoesNotSpeakAgainstTheChangeRollsNothingBack) {
     RolloutRack rack(8, 4);
     MemoryStore store;
     rack.pool.away = [&, since = std::optional<WallTime>()]() mutable {
-      if (const auto book = RolloutBook::newest(store);
-          !since && book && book->count(NodeState::Done) >= 4)
+      if (const auto record = RolloutRecord::newest(store);
+          !since && record && record->count(RolloutNodeState::Done) >= 4)
         since = rack.clock.now();
       return since && rack.clock.now() < *since + std::chrono::hours(5);
     };
     ASSERT_EQ(rack.start(store, rollingBack()).error, "");
     expectHalted(store, "has not answered for 30 minutes");
-    EXPECT_EQ(RolloutRack::book(store).count(NodeState::Done), 4u);
+    EXPECT_EQ(RolloutRack::record(store).count(RolloutNodeState::Done), 4u);
   }
   {
     RolloutRack rack(8, 4);
@@ -211,13 +211,13 @@ TEST(RolloutGuard, whatDoesNotSpeakAgainstTheChangeRollsNothingBack) {
     policy.max_unavailable.pool = {2, std::nullopt};
     policy.max_unavailable.rack = {1, std::nullopt};
     ASSERT_EQ(rack.start(store, policy).error, "");
-    expectHalted(store, "nobody could be taken out for 30 minutes");
+    expectHalted(store, "no node could be drained for 30 minutes");
   }
   {
     RolloutRack rack(6, 3);
     MemoryStore store;
     rack.provision.after_act = [&] {  // somebody declares more for all that come later
-      const auto waves = RolloutRack::book(store).rollout().waves;
+      const auto waves = RolloutRack::record(store).rollout().waves;
       for (const auto& node : waves.back().nodes) rack.extra.insert(node.str());
     };
     ASSERT_EQ(rack.start(store, rollingBack()).error, "");
@@ -239,18 +239,18 @@ TEST(RolloutGuard, acceptedFailuresRollNothingBackLater) {
   auto policy = withRoomFor(2);
   policy.canary.nodes = 4;
   ASSERT_EQ(rack.start(store, policy).error, "");
-  auto book = RolloutRack::book(store);
-  ASSERT_EQ(book.rollout().state, RolloutState::Halted);
-  auto next = book.rollout();
+  auto record = RolloutRack::record(store);
+  ASSERT_EQ(record.rollout().state, RolloutState::Halted);
+  auto next = record.rollout();
   next.policy.on_failure = inventory::OnFailure::RollBack;
-  ASSERT_TRUE(book.save(next));
+  ASSERT_TRUE(record.save(next));
   rack.pool.away = [&rack, since = rack.clock.now()] {
     return rack.clock.now() < since + std::chrono::hours(2);
   };
   ASSERT_EQ(rack.resume(store, test::CrashStore::kNever, false, "ann: known cable").error, "");
-  const auto after = RolloutRack::book(store).rollout();
+  const auto after = RolloutRack::record(store).rollout();
   EXPECT_EQ(after.state, RolloutState::Halted) << reasonsOf(store);
-  EXPECT_EQ(after.way, RolloutWay::Forward);
+  EXPECT_EQ(after.direction, RolloutDirection::Forward);
 }
 
 // ---- what is left of a declaration
@@ -263,7 +263,7 @@ TEST(RolloutGuard, aRollbackTakesTheFindingsOfWhatItRemovesWithIt) {
   auto policy = withRoomFor(2);
   policy.canary.nodes = 1;
   ASSERT_EQ(rack.start(store, policy).error, "");
-  ASSERT_EQ(RolloutRack::book(store).of(NodeName("gpu0001")).state, NodeState::Failed)
+  ASSERT_EQ(RolloutRack::record(store).of(NodeName("gpu0001")).state, RolloutNodeState::Failed)
       << reasonsOf(store);
   const Subject node(NodeName("gpu0001"));
   const FacetRef other{node, FacetName("health.fan")};
@@ -289,14 +289,14 @@ TEST(RolloutGuard, aNodeThatIsTriedAgainIsHeldToItsFrozenPlan) {
   MemoryStore store;
   rack.world.behave("gpu0001/gate.burn-in").becomes = "fail:nvidia-575";
   ASSERT_EQ(rack.start(store, withRoomFor(3)).error, "");
-  ASSERT_EQ(RolloutRack::book(store).of(NodeName("gpu0001")).state, NodeState::Failed);
+  ASSERT_EQ(RolloutRack::record(store).of(NodeName("gpu0001")).state, RolloutNodeState::Failed);
   rack.world.behave("gpu0001/gate.burn-in").becomes = "";
   rack.extra.insert("gpu0001");  // somebody has declared firmware for it meanwhile: a reset, where
                                  // a drain was shown
   ASSERT_EQ(rack.resume(store).error, "");
-  const auto book = RolloutRack::book(store);
-  EXPECT_EQ(book.of(NodeName("gpu0001")).state, NodeState::Failed);
-  EXPECT_EQ(book.of(NodeName("gpu0001")).why,
+  const auto record = RolloutRack::record(store);
+  EXPECT_EQ(record.of(NodeName("gpu0001")).state, RolloutNodeState::Failed);
+  EXPECT_EQ(record.of(NodeName("gpu0001")).why,
             "changed since the plan was frozen: gpu0001/firmware.BMC is needed now and was not "
             "when the plan was frozen");
   EXPECT_EQ(rack.world.effects("gpu0001/firmware.BMC"), 0);
@@ -312,7 +312,7 @@ TEST(RolloutGuard, aNodeThatIsTriedAgainMayNeedMoreOfTheSame) {
   rack.world.behave("gpu0001/gate.burn-in").becomes = "";
   rack.more_drains.insert("gpu0001");
   ASSERT_EQ(rack.resume(store).error, "");
-  EXPECT_EQ(RolloutRack::book(store).rollout().state, RolloutState::Done) << reasonsOf(store);
+  EXPECT_EQ(RolloutRack::record(store).rollout().state, RolloutState::Done) << reasonsOf(store);
   EXPECT_EQ(rack.world.effects("gpu0001/driver.fabric"), 1);
 }
 

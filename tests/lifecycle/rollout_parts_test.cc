@@ -100,7 +100,7 @@ TEST(RolloutWaves, holdEveryNodeOnceWhateverThePolicy) {
 
 TEST(RolloutWindow, countsEveryGroupOfANode) {
   const auto cluster = clusterOf(32, 4);
-  const LeavesOf leaves = [](const inventory::Cluster& all) {
+  const LeafSwitchesOf leaves = [](const inventory::Cluster& all) {
     std::map<std::string, std::set<std::string>> out;
     for (std::size_t i = 0; i < all.nodes.size(); ++i)
       out[all.nodes[i].name.str()] = {i % 2 ? "leaf-b" : "leaf-a"};
@@ -153,7 +153,7 @@ TEST(Regression, provesALossAndNamesTheWorstNode) {
   const auto found = compareMeasures(
       measured("rdma_write_gbits", {{390, 350}, {392, 349}, {391, 355}, {389, 340}}), {});
   ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].verdict, Verdict::Slower);
+  EXPECT_EQ(found[0].verdict, RegressionVerdict::Slower);
   EXPECT_EQ(found[0].worst_node, "n3");
   EXPECT_GT(found[0].least_loss_percent, 3);
   // By hand: losses 10.2564, 10.9694, 9.2072, 12.5964; mean 10.7573, s 1.4237, t(3; 0.95)
@@ -165,15 +165,15 @@ TEST(Regression, provesALossAndNamesTheWorstNode) {
 TEST(Regression, provesThatNothingWasLost) {
   const auto found = compareMeasures(
       measured("gemm_gflops", {{100, 100.2}, {101, 100.5}, {99, 99.1}, {100, 99.8}}), {});
-  EXPECT_EQ(found[0].verdict, Verdict::Holds) << found[0].text();
+  EXPECT_EQ(found[0].verdict, RegressionVerdict::Holds) << found[0].text();
 }
 
 TEST(Regression, doesNotTakeSilenceForProof) {
   EXPECT_EQ(compareMeasures(measured("gemm_gflops", {{100, 100}}), {})[0].verdict,
-            Verdict::Unclear);
+            RegressionVerdict::Unclear);
   const auto scattered =
       compareMeasures(measured("gemm_gflops", {{100, 104}, {100, 93}, {100, 101}}), {});
-  EXPECT_EQ(scattered[0].verdict, Verdict::Unclear);
+  EXPECT_EQ(scattered[0].verdict, RegressionVerdict::Unclear);
   EXPECT_THAT(scattered[0].text(),
               HasSubstr("too few nodes for so much scatter: with 95 % confidence it is between"));
   EXPECT_TRUE(
@@ -184,11 +184,11 @@ TEST(Regression, doesNotTakeSilenceForProof) {
 TEST(Regression, knowsThatLongerIsWorse) {
   const auto found =
       compareMeasures(measured("boot_seconds", {{100, 150}, {102, 155}, {99, 148}}), {});
-  EXPECT_EQ(found[0].verdict, Verdict::Slower);
+  EXPECT_EQ(found[0].verdict, RegressionVerdict::Slower);
   EXPECT_EQ(found[0].tolerated_percent, 25);
   EXPECT_EQ(
       compareMeasures(measured("boot_seconds", {{100, 101}, {102, 99}, {99, 100}}), {})[0].verdict,
-      Verdict::Holds);
+      RegressionVerdict::Holds);
 }
 
 /// Of many rollouts without any loss at most 5 % may be called slower, whatever the scatter; of
@@ -202,8 +202,8 @@ TEST(Regression, isWrongNoMoreOftenThanStated) {
     std::vector<std::pair<double, double>> at_limit;
     for (int i = 0; i < 5; ++i) at_limit.emplace_back(100, 100 - 3 + noise(random));
     const auto verdict = compareMeasures(measured("gemm_gflops", at_limit), {})[0].verdict;
-    wrong_slower += verdict == Verdict::Slower;
-    wrong_holds += verdict == Verdict::Holds;
+    wrong_slower += verdict == RegressionVerdict::Slower;
+    wrong_holds += verdict == RegressionVerdict::Holds;
   }
   EXPECT_NEAR(wrong_slower, kRounds * 0.05, kRounds * 0.015);
   EXPECT_NEAR(wrong_holds, kRounds * 0.05, kRounds * 0.015);
@@ -258,12 +258,12 @@ inventory::Change to575() {
   return change;
 }
 
-TEST(LiveCluster, oneNodeStepsOverAndBack) {
-  LiveCluster live(clusterOf(4, 2));
+TEST(EffectiveCluster, oneNodeStepsOverAndBack) {
+  EffectiveCluster live(clusterOf(4, 2));
   live.add("r1", to575());
   EXPECT_EQ(live.cluster().digest, "declared") << "nothing has changed yet";
   EXPECT_TRUE(live.cluster().drivers.contains("nvidia-575"));
-  live.cross("r1", NodeName("n0001"));
+  live.change("r1", NodeName("n0001"));
   const auto& changed = live.cluster().profileOf(*live.cluster().findNode(NodeName("n0001")));
   EXPECT_THAT(changed.drivers, ElementsAre("nvidia-575"));
   EXPECT_EQ(changed.name, "gpu")
@@ -272,44 +272,44 @@ TEST(LiveCluster, oneNodeStepsOverAndBack) {
               ElementsAre("nvidia-570"));
   const auto one = live.cluster().digest;
   EXPECT_NE(one, "declared");
-  live.cross("r1", NodeName("n0002"));
+  live.change("r1", NodeName("n0002"));
   EXPECT_NE(live.cluster().digest, one);
-  live.uncross("r1", NodeName("n0002"));
+  live.revert("r1", NodeName("n0002"));
   EXPECT_EQ(live.cluster().digest, one) << "a function of what has crossed, not of how";
-  live.uncross("r1", NodeName("n0001"));
+  live.revert("r1", NodeName("n0001"));
   EXPECT_EQ(live.cluster().digest, "declared");
 }
 
-TEST(LiveCluster, isGoneWhenTheInventorySaysTheSame) {
+TEST(EffectiveCluster, isGoneWhenTheInventorySaysTheSame) {
   auto cluster = clusterOf(2, 2);
   cluster.drivers["nvidia-575"] = {.name = "nvidia-575", .packages = {"nvidia=575"}};
   cluster.profiles["gpu"].drivers = {"nvidia-575"};
-  LiveCluster live(cluster);
+  EffectiveCluster live(cluster);
   live.add("r1", to575());
-  live.cross("r1", NodeName("n0000"));
+  live.change("r1", NodeName("n0000"));
   EXPECT_EQ(live.cluster().digest, "declared");
-  EXPECT_FALSE(live.concerns("r1", NodeName("n0001")));
+  EXPECT_FALSE(live.affects("r1", NodeName("n0001")));
 }
 
-TEST(LiveCluster, changesLieOnEachOther) {
-  LiveCluster live(clusterOf(2, 2));
+TEST(EffectiveCluster, changesLieOnEachOther) {
+  EffectiveCluster live(clusterOf(2, 2));
   live.add("r1", to575());
   inventory::Change image;
   image.images["noble-2"] = {.name = "noble-2"};
   image.profiles["gpu"] = {.name = "gpu", .image = "noble-2", .firmware = {}, .drivers = {}};
   live.add("r2", image);
-  live.cross("r2", NodeName("n0000"));
-  live.cross("r1", NodeName("n0000"));
+  live.change("r2", NodeName("n0000"));
+  live.change("r1", NodeName("n0000"));
   const auto& both = live.cluster().profileOf(live.cluster().nodes[0]);
   EXPECT_EQ(both.image, "noble-2");
   EXPECT_THAT(both.drivers, ElementsAre("nvidia-575"));
-  live.uncross("r1", NodeName("n0000"));
+  live.revert("r1", NodeName("n0000"));
   EXPECT_THAT(live.cluster().profileOf(live.cluster().nodes[0]).drivers, ElementsAre("nvidia-570"));
 }
 
 // ---- the record
 
-TEST(RolloutBook, isReadBackAsItWasWritten) {
+TEST(RolloutRecord, isReadBackAsItWasWritten) {
   test::MemoryStore store;
   Rollout rollout;
   rollout.id = "r7";
@@ -325,46 +325,46 @@ TEST(RolloutBook, isReadBackAsItWasWritten) {
   rollout.gates = {gate};
   std::map<NodeName, NodeProgress> progress;
   for (int i = 0; i < 300; ++i) progress[NodeName(fmt::format("n{}", i))] = {};
-  progress[NodeName("n1")] = {NodeState::Failed,
+  progress[NodeName("n1")] = {RolloutNodeState::Failed,
                               "it was \"odd\"",
                               WallTime(std::chrono::milliseconds(5)),
                               {{"gemm_gflops", 1.5}}};
   const std::map<NodeName, FrozenNode> frozen{
       {NodeName("n1"), {{{"n1/driver.x", "1", Disruption::Drain}}, {{"gemm_gflops", 2}}}}};
-  ASSERT_TRUE(RolloutBook::draft(store, rollout, frozen, progress).begin());
-  auto read = RolloutBook::newest(store);
+  ASSERT_TRUE(RolloutRecord::draft(store, rollout, frozen, progress).begin());
+  auto read = RolloutRecord::newest(store);
   ASSERT_TRUE(read) << read.error().str();
   EXPECT_EQ(toJson(read->rollout()), toJson(rollout));
   EXPECT_EQ(read->progress().size(), 300u);
   EXPECT_EQ(toJson(read->of(NodeName("n1"))), toJson(progress[NodeName("n1")]));
   ASSERT_TRUE(read->frozen(NodeName("n1")));
   EXPECT_EQ(toJson(*read->frozen(NodeName("n1"))), toJson(frozen.at(NodeName("n1"))));
-  auto stale = *RolloutBook::newest(store);
-  ASSERT_TRUE(read->takeOver(RolloutWay::Forward));
-  EXPECT_EQ(stale.put(NodeName("n2"), {NodeState::Done, "", {}, {}}).error().code(),
+  auto stale = *RolloutRecord::newest(store);
+  ASSERT_TRUE(read->takeOver(RolloutDirection::Forward));
+  EXPECT_EQ(stale.put(NodeName("n2"), {RolloutNodeState::Done, "", {}, {}}).error().code(),
             ErrorCode::Conflict);
   EXPECT_EQ(stale.save(stale.rollout()).error().code(), ErrorCode::Conflict);
   ASSERT_TRUE(store.putValue("rollout.r7", "{}"));
-  EXPECT_EQ(RolloutBook::newest(store).error().code(), ErrorCode::Corrupt);
+  EXPECT_EQ(RolloutRecord::newest(store).error().code(), ErrorCode::Corrupt);
 }
 
 /// Two hosts freeze at the same time and begin one after the other.
-TEST(RolloutBook, ofTwoThatWereFrozenSideBySideOneBegins) {
+TEST(RolloutRecord, ofTwoThatWereFrozenSideBySideOneBegins) {
   test::MemoryStore store;
   Rollout one, other;
   one.id = "r1";
   other.id = "r2";
-  auto first = RolloutBook::draft(store, one, {}, {{NodeName("n1"), {}}});
-  auto second = RolloutBook::draft(store, other, {}, {{NodeName("n1"), {}}});
+  auto first = RolloutRecord::draft(store, one, {}, {{NodeName("n1"), {}}});
+  auto second = RolloutRecord::draft(store, other, {}, {{NodeName("n1"), {}}});
   ASSERT_TRUE(first.begin());
   const auto begun = second.begin();
   ASSERT_FALSE(begun);
   EXPECT_EQ(begun.error().code(), ErrorCode::Conflict);
   EXPECT_THAT(begun.error().text(), testing::HasSubstr("rollout r1 is running"));
-  EXPECT_THAT(*RolloutBook::list(store), ElementsAre("r1"));
+  EXPECT_THAT(*RolloutRecord::list(store), ElementsAre("r1"));
   one.state = RolloutState::Aborted;
   ASSERT_TRUE(first.save(one));
-  auto third = RolloutBook::draft(store, other, {}, {{NodeName("n1"), {}}});
+  auto third = RolloutRecord::draft(store, other, {}, {{NodeName("n1"), {}}});
   EXPECT_TRUE(third.begin());
 }
 
@@ -372,19 +372,20 @@ TEST(RolloutOrders, takeEffectAtOnceWhereNobodyWouldObeyThem) {
   test::MemoryStore store;
   Rollout rollout;
   rollout.id = "r7";
-  auto draft = RolloutBook::draft(store, rollout, {}, {{NodeName("n1"), {}}});
+  auto draft = RolloutRecord::draft(store, rollout, {}, {{NodeName("n1"), {}}});
   ASSERT_TRUE(draft.begin());
-  std::optional<RolloutBook> book(std::move(draft));
-  ASSERT_TRUE(book);
-  ASSERT_TRUE(orderRollout(*book, Order::Pause, "ann", false));
-  EXPECT_EQ(book->rollout().state, RolloutState::Running) << "whoever runs it will obey";
-  EXPECT_EQ(book->order()->order, Order::Pause);
-  ASSERT_TRUE(orderRollout(*book, Order::Pause, "ann", true));
-  EXPECT_EQ(book->rollout().state, RolloutState::Paused);
-  EXPECT_FALSE(orderRollout(*book, Order::Pause, "ann", true)) << "it is paused";
-  ASSERT_TRUE(orderRollout(*book, Order::Abort, "ann", false)) << "a paused one has nobody to tell";
-  EXPECT_EQ(book->rollout().state, RolloutState::Aborted);
-  EXPECT_FALSE(orderRollout(*book, Order::Abort, "ann", true));
+  std::optional<RolloutRecord> record(std::move(draft));
+  ASSERT_TRUE(record);
+  ASSERT_TRUE(orderRollout(*record, Order::Pause, "ann", false));
+  EXPECT_EQ(record->rollout().state, RolloutState::Running) << "whoever runs it will obey";
+  EXPECT_EQ(record->order()->order, Order::Pause);
+  ASSERT_TRUE(orderRollout(*record, Order::Pause, "ann", true));
+  EXPECT_EQ(record->rollout().state, RolloutState::Paused);
+  EXPECT_FALSE(orderRollout(*record, Order::Pause, "ann", true)) << "it is paused";
+  ASSERT_TRUE(orderRollout(*record, Order::Abort, "ann", false))
+      << "a paused one has nobody to tell";
+  EXPECT_EQ(record->rollout().state, RolloutState::Aborted);
+  EXPECT_FALSE(orderRollout(*record, Order::Abort, "ann", true));
 }
 
 }  // namespace

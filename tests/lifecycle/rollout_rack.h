@@ -19,10 +19,10 @@
 namespace muster::test {
 
 using lifecycle::Fact;
-using lifecycle::NodeState;
-using lifecycle::RolloutBook;
+using lifecycle::RolloutDirection;
+using lifecycle::RolloutNodeState;
+using lifecycle::RolloutRecord;
 using lifecycle::RolloutState;
-using lifecycle::RolloutWay;
 
 /// A FakePhase whose gate facts carry measurements, and which tells when the place of a node in its
 /// pool has changed.
@@ -124,18 +124,18 @@ class RolloutRack {
   /// Freezes and runs.
   Life start(lifecycle::Store& store, inventory::RolloutPolicy policy = {},
              int crash_at = CrashStore::kNever, bool lost = false) {
-    return live(store, policy, RolloutWay::Forward, true, crash_at, lost);
+    return live(store, policy, RolloutDirection::Forward, true, crash_at, lost);
   }
   /// Goes on with what is in the store, as a new process does.
   Life resume(lifecycle::Store& store, int crash_at = CrashStore::kNever, bool lost = false,
               const std::string& accepted_by = "") {
     accepted_by_ = accepted_by;
-    return live(store, {}, RolloutWay::Forward, false, crash_at, lost);
+    return live(store, {}, RolloutDirection::Forward, false, crash_at, lost);
   }
   Life rollBack(lifecycle::Store& store, int crash_at = CrashStore::kNever, bool lost = false) {
-    return live(store, {}, RolloutWay::Back, false, crash_at, lost);
+    return live(store, {}, RolloutDirection::Back, false, crash_at, lost);
   }
-  static RolloutBook book(lifecycle::Store& store) { return *RolloutBook::newest(store); }
+  static RolloutRecord record(lifecycle::Store& store) { return *RolloutRecord::newest(store); }
   lifecycle::Phases phases() { return {&provision, &validate, &pool}; }
   std::string value(const std::string& facet) const { return world.value(facet); }
   int working() const {
@@ -223,11 +223,11 @@ class RolloutRack {
         .dump();
   }
 
-  Async<void> work(lifecycle::LiveCluster& live, lifecycle::Engine& engine, lifecycle::Store& store,
-                   const lifecycle::Phases& all, inventory::RolloutPolicy policy, RolloutWay way,
-                   bool fresh) {
+  Async<void> work(lifecycle::EffectiveCluster& live, lifecycle::Engine& engine,
+                   lifecycle::Store& store, const lifecycle::Phases& all,
+                   inventory::RolloutPolicy policy, RolloutDirection direction, bool fresh) {
     lifecycle::RolloutServices services{live, engine, all, store, clock, nullptr, nullptr};
-    std::optional<RolloutBook> book;
+    std::optional<RolloutRecord> record;
     if (fresh) {
       lifecycle::RolloutRequest request;
       request.id = id;
@@ -245,31 +245,32 @@ class RolloutRack {
       live.add(id, *loaded.change);
       CO_TRY(facts, co_await engine.observe({}));
       CO_TRY(frozen, lifecycle::freezeRollout(live, all, store, facts, std::move(request)));
-      book.emplace(std::move(frozen));
+      record.emplace(std::move(frozen));
     } else {
-      CO_TRY(known, going.empty() ? RolloutBook::current(store) : RolloutBook::open(store, going));
-      book.emplace(std::move(known));
-      if (way == RolloutWay::Forward) {
-        CO_TRY(next, lifecycle::prepareResume(*book, accepted_by_));
-        way = next;
+      CO_TRY(known,
+             going.empty() ? RolloutRecord::current(store) : RolloutRecord::open(store, going));
+      record.emplace(std::move(known));
+      if (direction == RolloutDirection::Forward) {
+        CO_TRY(next, lifecycle::prepareResume(*record, accepted_by_));
+        direction = next;
       }
     }
-    lifecycle::RolloutRunner runner(services, *book);
-    co_return co_await runner.run(way);
+    lifecycle::RolloutRunner runner(services, *record);
+    co_return co_await runner.run(direction);
   }
 
-  Life live(lifecycle::Store& durable, const inventory::RolloutPolicy& policy, RolloutWay way,
-            bool fresh, int crash_at, bool lost) {
+  Life live(lifecycle::Store& durable, const inventory::RolloutPolicy& policy,
+            RolloutDirection direction, bool fresh, int crash_at, bool lost) {
     CrashStore store(durable, crash_at, lost);
-    lifecycle::LiveCluster live(declared);
+    lifecycle::EffectiveCluster live(declared);
     now_ = &live.cluster();
     Life life;
-    auto laid = lifecycle::layRollouts(live, durable);
+    auto laid = lifecycle::applyOverlays(live, durable);
     if (!laid) life.error = laid.error().str();
     lifecycle::Engine engine(live.cluster(), phases(), store, clock, nullptr);
     const auto all = phases();
-    auto answer =
-        runInVirtualTime(clock, work(live, engine, store, all, policy, way, fresh), &store.crashed);
+    auto answer = runInVirtualTime(clock, work(live, engine, store, all, policy, direction, fresh),
+                                   &store.crashed);
     life.crashed = store.crashed;
     life.writes = store.writes;
     if (answer && !*answer) life.error = answer->error().str();

@@ -14,16 +14,16 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 std::string reasonsOf(MemoryStore& store) {
-  return fmt::format("{}", fmt::join(RolloutRack::book(store).rollout().reasons, "\n"));
+  return fmt::format("{}", fmt::join(RolloutRack::record(store).rollout().reasons, "\n"));
 }
 
 TEST(Rollout, changesEveryNodeOnceAndBringsItBack) {
   RolloutRack rack(10, 5);
   MemoryStore store;
   ASSERT_EQ(rack.start(store).error, "");
-  const auto book = RolloutRack::book(store);
-  EXPECT_EQ(book.rollout().state, RolloutState::Done) << reasonsOf(store);
-  EXPECT_EQ(book.count(NodeState::Done), 10u);
+  const auto record = RolloutRack::record(store);
+  EXPECT_EQ(record.rollout().state, RolloutState::Done) << reasonsOf(store);
+  EXPECT_EQ(record.count(RolloutNodeState::Done), 10u);
   for (const auto& node : rack.declared.nodes) {
     const auto n = node.name.str();
     EXPECT_EQ(rack.value(n + "/driver.nvidia-575"), "575.1");
@@ -34,9 +34,9 @@ TEST(Rollout, changesEveryNodeOnceAndBringsItBack) {
     EXPECT_FALSE(store.facts()->find(Subject(node.name), FacetName("driver.nvidia-570")))
         << "nobody looks at it any more";
   }
-  ASSERT_EQ(book.rollout().waves.size(), 3u);
-  EXPECT_EQ(book.rollout().gates.size(), 3u);
-  EXPECT_THAT(book.rollout().gates[0].comparisons.at(0).text(),
+  ASSERT_EQ(record.rollout().waves.size(), 3u);
+  EXPECT_EQ(record.rollout().gates.size(), 3u);
+  EXPECT_THAT(record.rollout().gates[0].comparisons.at(0).text(),
               HasSubstr("with 95 % confidence the loss is at most"));
 }
 
@@ -53,14 +53,14 @@ TEST(Rollout, nodesWithNothingToDoAreNotTouched) {
        std::map<std::string, std::string>{{"gpu0002/driver.nvidia-575", "575.1"}})
     ASSERT_TRUE(store.putFacts({test::factOf(facet, value)}));
   ASSERT_EQ(rack.start(store).error, "");
-  const auto book = RolloutRack::book(store);
-  EXPECT_EQ(book.rollout().state, RolloutState::Done);
-  EXPECT_FALSE(book.progress().contains(NodeName("gpu0001")));
-  EXPECT_EQ(book.of(NodeName("gpu0002")).state, NodeState::Untouched);
+  const auto record = RolloutRack::record(store);
+  EXPECT_EQ(record.rollout().state, RolloutState::Done);
+  EXPECT_FALSE(record.progress().contains(NodeName("gpu0001")));
+  EXPECT_EQ(record.of(NodeName("gpu0002")).state, RolloutNodeState::Untouched);
   for (const auto& [facet, count] : rack.world.effect_counts)
     EXPECT_THAT(facet.subject.str(),
                 testing::AllOf(testing::Ne("gpu0001"), testing::Ne("gpu0002")));
-  EXPECT_EQ(book.count(NodeState::Done), 4u);
+  EXPECT_EQ(record.count(RolloutNodeState::Done), 4u);
 }
 
 TEST(Rollout, aFailedCanaryHaltsItAndNobodyElseIsTouched) {
@@ -68,11 +68,11 @@ TEST(Rollout, aFailedCanaryHaltsItAndNobodyElseIsTouched) {
   rack.world.behave("gpu0001/gate.burn-in").becomes = "fail:nvidia-575";
   MemoryStore store;
   ASSERT_EQ(rack.start(store).error, "");
-  const auto book = RolloutRack::book(store);
-  EXPECT_EQ(book.rollout().state, RolloutState::Halted);
+  const auto record = RolloutRack::record(store);
+  EXPECT_EQ(record.rollout().state, RolloutState::Halted);
   EXPECT_THAT(reasonsOf(store),
               HasSubstr("1 of 2 nodes failed, and 5 % may; gpu0001: gpu0001/gate.burn-in: "));
-  EXPECT_EQ(book.count(NodeState::Waiting), 18u)
+  EXPECT_EQ(record.count(RolloutNodeState::Waiting), 18u)
       << "not even the third canary, which waited for room";
   EXPECT_EQ(rack.working(), 19) << "the failed canary stays out of its pool";
   EXPECT_EQ(rack.world.effects("gpu0002/pool"), 0);
@@ -85,7 +85,7 @@ TEST(Rollout, goesOnAfterTheCauseIsGoneAndTriesTheFailedNodeAgain) {
   ASSERT_EQ(rack.start(store).error, "");
   rack.world.behave("gpu0001/gate.burn-in").becomes = "";
   ASSERT_EQ(rack.resume(store).error, "");
-  EXPECT_EQ(RolloutRack::book(store).rollout().state, RolloutState::Done) << reasonsOf(store);
+  EXPECT_EQ(RolloutRack::record(store).rollout().state, RolloutState::Done) << reasonsOf(store);
   EXPECT_EQ(rack.working(), 8);
   EXPECT_EQ(rack.world.effects("gpu0001/driver.nvidia-575"), 1) << "only what failed is done again";
 }
@@ -102,10 +102,10 @@ TEST(Rollout, anAcceptedGateIsWrittenDownWithWhoAcceptedIt) {
   MemoryStore store;
   ASSERT_EQ(rack.start(store, withRoomFor(3)).error, "");
   ASSERT_EQ(rack.resume(store, test::CrashStore::kNever, false, "ann: known cable").error, "");
-  const auto book = RolloutRack::book(store);
-  EXPECT_EQ(book.rollout().state, RolloutState::Done);
-  EXPECT_EQ(book.rollout().gates.at(0).accepted_by, "ann: known cable");
-  EXPECT_EQ(book.of(NodeName("gpu0001")).state, NodeState::Failed);
+  const auto record = RolloutRack::record(store);
+  EXPECT_EQ(record.rollout().state, RolloutState::Done);
+  EXPECT_EQ(record.rollout().gates.at(0).accepted_by, "ann: known cable");
+  EXPECT_EQ(record.of(NodeName("gpu0001")).state, RolloutNodeState::Failed);
   EXPECT_EQ(rack.working(), 7);
 }
 
@@ -116,22 +116,22 @@ TEST(Rollout, whatFailsAfterAnAcceptedGateStopsItAgain) {
   policy.canary.nodes = 15;
   MemoryStore store;
   ASSERT_EQ(rack.start(store, policy).error, "");
-  const auto halted = RolloutRack::book(store);
-  ASSERT_EQ(halted.count(NodeState::Failed), 1u);
+  const auto halted = RolloutRack::record(store);
+  ASSERT_EQ(halted.count(RolloutNodeState::Failed), 1u);
   const auto& wave = halted.rollout().waves.at(0).nodes;
   ASSERT_EQ(wave.size(), 15u);
   const auto next = std::find_if(wave.begin(), wave.end(), [&](const auto& node) {
-    return halted.of(node).state == NodeState::Waiting;
+    return halted.of(node).state == RolloutNodeState::Waiting;
   });
   ASSERT_NE(next, wave.end());
   rack.world.behave(next->str() + "/gate.burn-in").becomes = "fail:nvidia-575";
   ASSERT_EQ(rack.resume(store, test::CrashStore::kNever, false, "ann: known cable").error, "");
-  const auto book = RolloutRack::book(store);
-  EXPECT_EQ(book.rollout().state, RolloutState::Halted);
-  EXPECT_EQ(book.count(NodeState::Failed), 2u);
-  EXPECT_GT(book.count(NodeState::Waiting), 5u) << "not even all of the wave";
-  EXPECT_EQ(book.rollout().gates.at(0).accepted_by, "") << "nobody has accepted the second one";
-  EXPECT_EQ(book.rollout().accepted_by, "");
+  const auto record = RolloutRack::record(store);
+  EXPECT_EQ(record.rollout().state, RolloutState::Halted);
+  EXPECT_EQ(record.count(RolloutNodeState::Failed), 2u);
+  EXPECT_GT(record.count(RolloutNodeState::Waiting), 5u) << "not even all of the wave";
+  EXPECT_EQ(record.rollout().gates.at(0).accepted_by, "") << "nobody has accepted the second one";
+  EXPECT_EQ(record.rollout().accepted_by, "");
 }
 
 TEST(Rollout, aGateThatNobodyHasSeenIsNotAccepted) {
@@ -140,14 +140,14 @@ TEST(Rollout, aGateThatNobodyHasSeenIsNotAccepted) {
   bool told = false;
   rack.provision.after_act = [&] {
     if (std::exchange(told, true)) return;
-    auto book = RolloutRack::book(store);
-    ASSERT_TRUE(orderRollout(book, Order::Pause, "ann", false));
+    auto record = RolloutRack::record(store);
+    ASSERT_TRUE(orderRollout(record, Order::Pause, "ann", false));
   };
   ASSERT_EQ(rack.start(store).error, "");
   EXPECT_THAT(rack.resume(store, test::CrashStore::kNever, false, "ann: whatever").error,
               HasSubstr("rollout r1 is paused: it has no failed gate that could be accepted; "
                         "resume it without --accept"));
-  EXPECT_EQ(RolloutRack::book(store).rollout().accepted_by, "");
+  EXPECT_EQ(RolloutRack::record(store).rollout().accepted_by, "");
 }
 
 TEST(Rollout, slowerCanariesHaltItThoughEveryGatePassed) {
@@ -155,10 +155,10 @@ TEST(Rollout, slowerCanariesHaltItThoughEveryGatePassed) {
   rack.speed_575 = {{"gpu0001", 90}, {"gpu0006", 91}, {"gpu0011", 89.5}};
   MemoryStore store;
   ASSERT_EQ(rack.start(store).error, "");
-  EXPECT_EQ(RolloutRack::book(store).rollout().state, RolloutState::Halted);
+  EXPECT_EQ(RolloutRack::record(store).rollout().state, RolloutState::Halted);
   EXPECT_THAT(reasonsOf(store), HasSubstr("gemm_gflops: loss of 10.1 % on average over 3 nodes; "
                                           "with 95 % confidence the loss is at least"));
-  EXPECT_EQ(RolloutRack::book(store).count(NodeState::Waiting), 17u);
+  EXPECT_EQ(RolloutRack::record(store).count(RolloutNodeState::Waiting), 17u);
 }
 
 TEST(Rollout, tooFewCanariesToTellHaltItOrNotAsThePolicySays) {
@@ -168,7 +168,7 @@ TEST(Rollout, tooFewCanariesToTellHaltItOrNotAsThePolicySays) {
     RolloutRack rack(6, 3);
     MemoryStore store;
     ASSERT_EQ(rack.start(store, policy).error, "");
-    EXPECT_EQ(RolloutRack::book(store).rollout().state, RolloutState::Halted);
+    EXPECT_EQ(RolloutRack::record(store).rollout().state, RolloutState::Halted);
     EXPECT_THAT(reasonsOf(store), HasSubstr("one node is too few to tell whether that is more than "
                                             "3 %; policy: halt while it is unclear"));
   }
@@ -176,9 +176,9 @@ TEST(Rollout, tooFewCanariesToTellHaltItOrNotAsThePolicySays) {
   RolloutRack rack(6, 3);
   MemoryStore store;
   ASSERT_EQ(rack.start(store, policy).error, "");
-  const auto book = RolloutRack::book(store);
-  EXPECT_EQ(book.rollout().state, RolloutState::Done);
-  EXPECT_THAT(book.rollout().gates.at(0).notes,
+  const auto record = RolloutRack::record(store);
+  EXPECT_EQ(record.rollout().state, RolloutState::Done);
+  EXPECT_THAT(record.rollout().gates.at(0).notes,
               ElementsAre(HasSubstr("policy: go on while it is unclear")));
 }
 
@@ -189,17 +189,17 @@ TEST(Rollout, aFailedGateRollsBackWhereThePolicySaysSo) {
   policy.on_failure = inventory::OnFailure::RollBack;
   MemoryStore store;
   ASSERT_EQ(rack.start(store, policy).error, "");
-  const auto book = RolloutRack::book(store);
-  EXPECT_EQ(book.rollout().state, RolloutState::RolledBack);
-  EXPECT_EQ(book.count(NodeState::Returned), 3u);
+  const auto record = RolloutRack::record(store);
+  EXPECT_EQ(record.rollout().state, RolloutState::RolledBack);
+  EXPECT_EQ(record.count(RolloutNodeState::Returned), 3u);
   EXPECT_THAT(reasonsOf(store), HasSubstr("gemm_gflops: loss of"));
   for (const auto* n : {"gpu0001", "gpu0005", "gpu0009"}) {
     EXPECT_EQ(rack.value(std::string(n) + "/driver.nvidia-570"), "570.1");
     EXPECT_EQ(rack.value(std::string(n) + "/certificate"), "valid:nvidia-570");
   }
   EXPECT_EQ(rack.working(), 12);
-  LiveCluster live(rack.declared);
-  ASSERT_TRUE(layRollouts(live, store));
+  EffectiveCluster live(rack.declared);
+  ASSERT_TRUE(applyOverlays(live, store));
   EXPECT_EQ(live.cluster().digest, rack.declared.digest) << "nothing of it lies over the inventory";
 }
 
@@ -210,12 +210,12 @@ TEST(Rollout, aDoneOneIsRolledBackAndSaysWhatDoesNotComeBack) {
   rack.world.behave("gpu0003/driver.nvidia-570").blocked =
       "the old package is not in the repository any more";
   ASSERT_EQ(rack.rollBack(store).error, "");
-  const auto book = RolloutRack::book(store);
-  EXPECT_EQ(book.rollout().state, RolloutState::RolledBack);
-  EXPECT_EQ(book.count(NodeState::Returned), 3u);
-  EXPECT_EQ(book.of(NodeName("gpu0003")).state, NodeState::Stuck);
+  const auto record = RolloutRack::record(store);
+  EXPECT_EQ(record.rollout().state, RolloutState::RolledBack);
+  EXPECT_EQ(record.count(RolloutNodeState::Returned), 3u);
+  EXPECT_EQ(record.of(NodeName("gpu0003")).state, RolloutNodeState::RollbackFailed);
   EXPECT_THAT(reasonsOf(store),
-              HasSubstr("gpu0003 could not be brought back: gpu0003/driver.nvidia-570: the old "
+              HasSubstr("gpu0003 could not be rolled back: gpu0003/driver.nvidia-570: the old "
                         "package is not in the repository any more"));
 }
 
@@ -225,17 +225,17 @@ TEST(Rollout, pauseFinishesWhatIsUnderWayAndResumeGoesOn) {
   bool told = false;
   rack.provision.after_act = [&] {
     if (std::exchange(told, true)) return;
-    auto book = RolloutRack::book(store);
-    ASSERT_TRUE(orderRollout(book, Order::Pause, "ann", false));
+    auto record = RolloutRack::record(store);
+    ASSERT_TRUE(orderRollout(record, Order::Pause, "ann", false));
   };
   ASSERT_EQ(rack.start(store).error, "");
-  auto book = RolloutRack::book(store);
-  EXPECT_EQ(book.rollout().state, RolloutState::Paused);
-  EXPECT_EQ(book.count(NodeState::Started), 0u);
-  EXPECT_GT(book.count(NodeState::Waiting), 20u);
+  auto record = RolloutRack::record(store);
+  EXPECT_EQ(record.rollout().state, RolloutState::Paused);
+  EXPECT_EQ(record.count(RolloutNodeState::Started), 0u);
+  EXPECT_GT(record.count(RolloutNodeState::Waiting), 20u);
   EXPECT_EQ(rack.working(), 30);
   ASSERT_EQ(rack.resume(store).error, "");
-  EXPECT_EQ(RolloutRack::book(store).rollout().state, RolloutState::Done) << reasonsOf(store);
+  EXPECT_EQ(RolloutRack::record(store).rollout().state, RolloutState::Done) << reasonsOf(store);
   for (const auto& node : rack.declared.nodes)
     EXPECT_EQ(rack.world.effects(node.name.str() + "/driver.nvidia-575"), 1);
 }
@@ -246,24 +246,24 @@ TEST(Rollout, abortKeepsWhatIsChangedAndPlainPlansDoNotUndoIt) {
   bool told = false;
   rack.provision.after_act = [&] {
     if (std::exchange(told, true)) return;
-    auto book = RolloutRack::book(store);
-    ASSERT_TRUE(orderRollout(book, Order::Abort, "ann", false));
+    auto record = RolloutRack::record(store);
+    ASSERT_TRUE(orderRollout(record, Order::Abort, "ann", false));
   };
   ASSERT_EQ(rack.start(store).error, "");
-  auto book = RolloutRack::book(store);
-  EXPECT_EQ(book.rollout().state, RolloutState::Aborted);
-  const auto changed = book.count(NodeState::Done);
+  auto record = RolloutRack::record(store);
+  EXPECT_EQ(record.rollout().state, RolloutState::Aborted);
+  const auto changed = record.count(RolloutNodeState::Done);
   ASSERT_GT(changed, 0u);
-  EXPECT_FALSE(prepareResume(book, ""));
-  LiveCluster live(rack.declared);
-  ASSERT_TRUE(layRollouts(live, store));
+  EXPECT_FALSE(prepareResume(record, ""));
+  EffectiveCluster live(rack.declared);
+  ASSERT_TRUE(applyOverlays(live, store));
   std::size_t on_575 = 0;
   for (const auto& node : live.cluster().nodes)
     on_575 += live.cluster().profileOf(node).drivers.at(0) == "nvidia-575";
   EXPECT_EQ(on_575, changed);
   ASSERT_EQ(rack.rollBack(store).error, "");
   EXPECT_EQ(rack.working(), 30);
-  EXPECT_EQ(RolloutRack::book(store).count(NodeState::Returned), changed);
+  EXPECT_EQ(RolloutRack::record(store).count(RolloutNodeState::Returned), changed);
 }
 
 /// The order was given to a runner that had died: with a store on another host nobody can know
@@ -274,25 +274,26 @@ TEST(Rollout, resumeObeysAnAbortThatNobodyWasThereToObey) {
   bool once = false;
   rack.provision.after_act = [&] {
     if (std::exchange(once, true)) return;
-    auto book = RolloutRack::book(store);
-    ASSERT_TRUE(book.takeOver(RolloutWay::Forward)) << "by one that dies at once";
+    auto record = RolloutRack::record(store);
+    ASSERT_TRUE(record.takeOver(RolloutDirection::Forward)) << "by one that dies at once";
   };
   ASSERT_NE(rack.start(store, withRoomFor(3)).error, "");
-  auto book = RolloutRack::book(store);
-  ASSERT_EQ(book.rollout().state, RolloutState::Running);
-  const auto begun = book.count(NodeState::Started) + book.count(NodeState::Done);
+  auto record = RolloutRack::record(store);
+  ASSERT_EQ(record.rollout().state, RolloutState::Running);
+  const auto begun = record.count(RolloutNodeState::Started) + record.count(RolloutNodeState::Done);
   ASSERT_GT(begun, 0u);
   EXPECT_THAT(
-      *orderRollout(book, Order::Abort, "ann", false),
+      *orderRollout(record, Order::Abort, "ann", false),
       HasSubstr("if none runs it: `muster rollout resume` finishes what is under way and ends it"));
   ASSERT_EQ(rack.resume(store).error, "");
-  const auto after = RolloutRack::book(store);
+  const auto after = RolloutRack::record(store);
   EXPECT_EQ(after.rollout().state, RolloutState::Aborted);
-  EXPECT_EQ(after.count(NodeState::Started), 0u);
-  EXPECT_EQ(after.count(NodeState::Done), begun) << "what was under way is finished, and no more";
+  EXPECT_EQ(after.count(RolloutNodeState::Started), 0u);
+  EXPECT_EQ(after.count(RolloutNodeState::Done), begun)
+      << "what was under way is finished, and no more";
   EXPECT_EQ(rack.working(), 12);
   ASSERT_EQ(rack.rollBack(store).error, "");
-  EXPECT_EQ(RolloutRack::book(store).rollout().state, RolloutState::RolledBack)
+  EXPECT_EQ(RolloutRack::record(store).rollout().state, RolloutState::RolledBack)
       << "an abort does not stand for the way back";
 }
 
@@ -304,11 +305,11 @@ TEST(Rollout, aNodeThatNeedsMoreThanWasFrozenIsSkippedAndOneThatNeedsLessIsNot) 
     rack.extra.insert("gpu0008");           // somebody has declared more for it meanwhile
   };
   ASSERT_EQ(rack.start(store, withRoomFor(4)).error, "");
-  const auto book = RolloutRack::book(store);
-  EXPECT_EQ(book.rollout().state, RolloutState::Done) << reasonsOf(store);
-  EXPECT_EQ(book.of(NodeName("gpu0007")).state, NodeState::Done);
-  EXPECT_EQ(book.of(NodeName("gpu0008")).state, NodeState::Skipped);
-  EXPECT_EQ(book.of(NodeName("gpu0008")).why,
+  const auto record = RolloutRack::record(store);
+  EXPECT_EQ(record.rollout().state, RolloutState::Done) << reasonsOf(store);
+  EXPECT_EQ(record.of(NodeName("gpu0007")).state, RolloutNodeState::Done);
+  EXPECT_EQ(record.of(NodeName("gpu0008")).state, RolloutNodeState::Skipped);
+  EXPECT_EQ(record.of(NodeName("gpu0008")).why,
             "changed since the plan was frozen: gpu0008/firmware.BMC is needed now and was not "
             "when the plan was frozen");
   EXPECT_EQ(rack.world.effects("gpu0008/pool"), 0);
@@ -326,19 +327,19 @@ TEST(Rollout, anImageNeedsLeaveToWipeAndUsesItOnceForEachNode) {
   EXPECT_TRUE(rack.world.effect_counts.empty());
   rack.wipe_reason = "new image";
   ASSERT_EQ(rack.start(store).error, "");
-  auto book = RolloutRack::book(store);
-  EXPECT_EQ(book.rollout().state, RolloutState::Done) << reasonsOf(store);
+  auto record = RolloutRack::record(store);
+  EXPECT_EQ(record.rollout().state, RolloutState::Done) << reasonsOf(store);
   EXPECT_THAT(
-      book.rollout().irreversible,
+      record.rollout().irreversible,
       ElementsAre(HasSubstr("gpu[0001-0006]: the disk is wiped again to bring back image noble")));
-  EXPECT_TRUE(store.wipesAllowed()->empty()) << "no leave is left over";
+  EXPECT_TRUE(store.wipeGrants()->empty()) << "no leave is left over";
   ASSERT_EQ(rack.rollBack(store).error, "");
-  EXPECT_EQ(RolloutRack::book(store).count(NodeState::Returned), 6u) << reasonsOf(store);
+  EXPECT_EQ(RolloutRack::record(store).count(RolloutNodeState::Returned), 6u) << reasonsOf(store);
   for (const auto& node : rack.declared.nodes) {
     EXPECT_EQ(rack.world.effects(node.name.str() + "/image"), 2) << "there and back";
     EXPECT_EQ(rack.value(node.name.str() + "/image"), "noble");
   }
-  EXPECT_TRUE(store.wipesAllowed()->empty());
+  EXPECT_TRUE(store.wipeGrants()->empty());
 }
 
 TEST(Rollout, theInventorysLaterWordOutranksIt) {
@@ -346,15 +347,15 @@ TEST(Rollout, theInventorysLaterWordOutranksIt) {
   MemoryStore store;
   ASSERT_EQ(rack.start(store).error, "");
   const auto driverNow = [&] {
-    LiveCluster live(rack.declared);
-    EXPECT_TRUE(layRollouts(live, store));
+    EffectiveCluster live(rack.declared);
+    EXPECT_TRUE(applyOverlays(live, store));
     return live.cluster().profileOf(live.cluster().nodes[0]).drivers.at(0);
   };
   EXPECT_EQ(driverNow(), "nvidia-575");
   rack.declared.profiles["gpu"].drivers = {
       "nvidia-575"};  // written into the inventory: nothing lies over it any more
-  LiveCluster same(rack.declared);
-  ASSERT_TRUE(layRollouts(same, store));
+  EffectiveCluster same(rack.declared);
+  ASSERT_TRUE(applyOverlays(same, store));
   EXPECT_EQ(same.cluster().digest, rack.declared.digest);
   rack.declared.drivers["nvidia-580"] = {.name = "nvidia-580",
                                          .packages = {"nvidia-driver=580.1"},
@@ -362,13 +363,13 @@ TEST(Rollout, theInventorysLaterWordOutranksIt) {
   rack.declared.profiles["gpu"].drivers = {"nvidia-580"};
   EXPECT_EQ(driverNow(), "nvidia-580") << "an old rollout hides no new wish";
   ASSERT_EQ(rack.rollBack(store).error, "");
-  EXPECT_EQ(RolloutRack::book(store).count(NodeState::Stuck), 4u);
+  EXPECT_EQ(RolloutRack::record(store).count(RolloutNodeState::RollbackFailed), 4u);
   EXPECT_THAT(reasonsOf(store),
-              HasSubstr("the inventory itself was edited since, and is the later word"));
-  LiveCluster live(rack.declared);
-  ASSERT_TRUE(layRollouts(live, store));
-  ASSERT_TRUE(dropAbsorbed(live, store));
-  EXPECT_THAT(*RolloutBook::list(store), testing::IsEmpty());
+              HasSubstr("the inventory itself was edited since, and takes precedence"));
+  EffectiveCluster live(rack.declared);
+  ASSERT_TRUE(applyOverlays(live, store));
+  ASSERT_TRUE(dropMerged(live, store));
+  EXPECT_THAT(*RolloutRecord::list(store), testing::IsEmpty());
 }
 
 TEST(Rollout, onlyOneIsOpenAtATime) {
@@ -386,12 +387,12 @@ TEST(Rollout, anotherRunnerThatTakesOverStopsTheFirst) {
   bool once = false;
   rack.provision.after_act = [&] {
     if (std::exchange(once, true)) return;
-    auto book = RolloutRack::book(store);
-    ASSERT_TRUE(book.takeOver(RolloutWay::Forward));
+    auto record = RolloutRack::record(store);
+    ASSERT_TRUE(record.takeOver(RolloutDirection::Forward));
   };
   EXPECT_THAT(rack.start(store).error, HasSubstr("another muster has taken rollout r1 over"));
   ASSERT_EQ(rack.resume(store).error, "");
-  EXPECT_EQ(RolloutRack::book(store).rollout().state, RolloutState::Done) << reasonsOf(store);
+  EXPECT_EQ(RolloutRack::record(store).rollout().state, RolloutState::Done) << reasonsOf(store);
   for (const auto& node : rack.declared.nodes)
     EXPECT_EQ(rack.world.effects(node.name.str() + "/driver.nvidia-575"), 1);
 }
@@ -400,8 +401,8 @@ TEST(Rollout, anotherRunnerThatTakesOverStopsTheFirst) {
 std::function<bool()> awayAfter(RolloutRack& rack, MemoryStore& store, std::size_t done,
                                 std::chrono::minutes how_long) {
   return [&rack, &store, done, how_long, since = std::optional<WallTime>()]() mutable {
-    if (const auto book = RolloutBook::newest(store);
-        !since && book && book->count(NodeState::Done) >= done)
+    if (const auto record = RolloutRecord::newest(store);
+        !since && record && record->count(RolloutNodeState::Done) >= done)
       since = rack.clock.now();
     return since && rack.clock.now() < *since + how_long;
   };
@@ -413,12 +414,12 @@ TEST(Rollout, aPoolThatIsAwayForMinutesCostsTimeAndNoNode) {
     MemoryStore store;
     rack.pool.away = awayAfter(rack, store, done, std::chrono::minutes(5));
     ASSERT_EQ(rack.start(store, withRoomFor(3)).error, "");
-    const auto book = RolloutRack::book(store);
-    EXPECT_EQ(book.rollout().state, RolloutState::Done) << reasonsOf(store);
-    EXPECT_EQ(book.count(NodeState::Done), 12u);
+    const auto record = RolloutRack::record(store);
+    EXPECT_EQ(record.rollout().state, RolloutState::Done) << reasonsOf(store);
+    EXPECT_EQ(record.count(RolloutNodeState::Done), 12u);
     EXPECT_EQ(rack.working(), 12);
-    for (const auto& [node, progress] : book.progress())
-      EXPECT_EQ(progress.state, NodeState::Done) << node.str() << ": " << progress.why;
+    for (const auto& [node, progress] : record.progress())
+      EXPECT_EQ(progress.state, RolloutNodeState::Done) << node.str() << ": " << progress.why;
   }
 }
 
@@ -441,9 +442,9 @@ TEST(Rollout, aPoolThatIsAwayWhileANodeIsChangedFailsNothing) {
         };
     rack.pool.away = [&] { return since && rack.clock.now() < *since + std::chrono::minutes(5); };
     ASSERT_EQ(rack.start(store, withRoomFor(2)).error, "");
-    const auto book = RolloutRack::book(store);
+    const auto record = RolloutRack::record(store);
     EXPECT_TRUE(since) << facet;
-    EXPECT_EQ(book.count(NodeState::Done), 6u) << facet << ": " << reasonsOf(store);
+    EXPECT_EQ(record.count(RolloutNodeState::Done), 6u) << facet << ": " << reasonsOf(store);
   }
 }
 
@@ -452,14 +453,14 @@ TEST(Rollout, aPoolThatStaysAwayHaltsItAndSkipsNobody) {
   MemoryStore store;
   rack.pool.away = awayAfter(rack, store, 4, std::chrono::hours(5));
   ASSERT_EQ(rack.start(store, withRoomFor(1)).error, "");
-  const auto book = RolloutRack::book(store);
-  EXPECT_EQ(book.rollout().state, RolloutState::Halted);
+  const auto record = RolloutRack::record(store);
+  EXPECT_EQ(record.rollout().state, RolloutState::Halted);
   EXPECT_THAT(reasonsOf(store), HasSubstr("has not answered for 30 minutes"));
-  EXPECT_EQ(book.count(NodeState::Done), 4u);
-  EXPECT_EQ(book.count(NodeState::Waiting), 4u);
+  EXPECT_EQ(record.count(RolloutNodeState::Done), 4u);
+  EXPECT_EQ(record.count(RolloutNodeState::Waiting), 4u);
   rack.clock.advance(std::chrono::hours(5));
   ASSERT_EQ(rack.resume(store).error, "");
-  EXPECT_EQ(RolloutRack::book(store).count(NodeState::Done), 8u) << reasonsOf(store);
+  EXPECT_EQ(RolloutRack::record(store).count(RolloutNodeState::Done), 8u) << reasonsOf(store);
 }
 
 TEST(Rollout, anOrderReachesARolloutThatWaitsForAPool) {
@@ -468,15 +469,15 @@ TEST(Rollout, anOrderReachesARolloutThatWaitsForAPool) {
   const auto away = awayAfter(rack, store, 4, std::chrono::hours(5));
   rack.pool.away = [&store, away]() mutable {
     if (!away()) return false;
-    auto book = RolloutRack::book(store);
-    if (book.order()->order == Order::None) {
-      EXPECT_TRUE(orderRollout(book, Order::Pause, "ann", false));
+    auto record = RolloutRack::record(store);
+    if (record.order()->order == Order::None) {
+      EXPECT_TRUE(orderRollout(record, Order::Pause, "ann", false));
     }
     return true;
   };
   ASSERT_EQ(rack.start(store, withRoomFor(1)).error, "");
-  EXPECT_EQ(RolloutRack::book(store).rollout().state, RolloutState::Paused);
-  EXPECT_EQ(RolloutRack::book(store).count(NodeState::Waiting), 4u);
+  EXPECT_EQ(RolloutRack::record(store).rollout().state, RolloutState::Paused);
+  EXPECT_EQ(RolloutRack::record(store).count(RolloutNodeState::Waiting), 4u);
 }
 
 /// 1,000 nodes over racks of 16; some are down from the beginning.
@@ -505,14 +506,14 @@ TEST(Rollout, neverTakesMoreNodesOutThanTheCeilingsAllow) {
   };
   MemoryStore store;
   ASSERT_EQ(rack.start(store, policy).error, "");
-  const auto book = RolloutRack::book(store);
+  const auto record = RolloutRack::record(store);
   EXPECT_LE(most_in_pool, 50u);
   EXPECT_GT(most_in_pool, 40u) << "the room is used";
   EXPECT_EQ(most_in_rack, 2u);
-  EXPECT_EQ(book.count(NodeState::Done), 1'000u - 16 - 2);
+  EXPECT_EQ(record.count(RolloutNodeState::Done), 1'000u - 16 - 2);
   // Rack r62 has two nodes down already: nobody else of it may go, and the rollout says so instead
   // of going over it.
-  EXPECT_EQ(book.rollout().state, RolloutState::Halted);
+  EXPECT_EQ(record.rollout().state, RolloutState::Halted);
   EXPECT_THAT(reasonsOf(store),
               HasSubstr("2 of 16 nodes of rack r62 are out of work, and 2 may be: gpu[0991-0992]"));
   EXPECT_EQ(rack.world.effects("gpu0980/pool"), 0);

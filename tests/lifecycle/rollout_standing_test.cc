@@ -43,14 +43,14 @@ TEST(RolloutAndPeople, aNodeThatAPersonHasDrainedIsSkippedWithTheirReason) {
   rack.world.set("gpu0002/pool", "drained");
   MemoryStore store;
   ASSERT_EQ(rack.start(store, withRoom()).error, "");
-  const auto book = RolloutRack::book(store);
-  EXPECT_EQ(book.rollout().state, RolloutState::Done);
-  EXPECT_EQ(book.of(NodeName("gpu0002")).state, NodeState::Skipped);
-  EXPECT_THAT(book.of(NodeName("gpu0002")).why,
-              HasSubstr("a person has taken it out of its pool ('bob: fan swap')"));
+  const auto record = RolloutRack::record(store);
+  EXPECT_EQ(record.rollout().state, RolloutState::Done);
+  EXPECT_EQ(record.of(NodeName("gpu0002")).state, RolloutNodeState::Skipped);
+  EXPECT_THAT(record.of(NodeName("gpu0002")).why,
+              HasSubstr("a person has drained it ('bob: fan swap')"));
   EXPECT_EQ(rack.world.effects("gpu0002/driver.nvidia-575"), 0);
-  EXPECT_EQ(book.count(NodeState::Done), 7u);
-  EXPECT_EQ(book.count(NodeState::Failed), 0u);
+  EXPECT_EQ(record.count(RolloutNodeState::Done), 7u);
+  EXPECT_EQ(record.count(RolloutNodeState::Failed), 0u);
 }
 
 TEST(RolloutAndPeople, aNodeThatIsDrainedWhileItWaitsForItsTurnIsSkippedToo) {
@@ -64,9 +64,9 @@ TEST(RolloutAndPeople, aNodeThatIsDrainedWhileItWaitsForItsTurnIsSkippedToo) {
       };
   MemoryStore store;
   ASSERT_EQ(rack.start(store, withRoom()).error, "");
-  EXPECT_EQ(RolloutRack::book(store).of(NodeName("gpu0008")).state, NodeState::Skipped);
+  EXPECT_EQ(RolloutRack::record(store).of(NodeName("gpu0008")).state, RolloutNodeState::Skipped);
   EXPECT_EQ(rack.world.effects("gpu0008/driver.nvidia-575"), 0);
-  EXPECT_EQ(RolloutRack::book(store).rollout().state, RolloutState::Done);
+  EXPECT_EQ(RolloutRack::record(store).rollout().state, RolloutState::Done);
 }
 
 TEST(RolloutAndPeople, aDrainInTheMiddleOfTheWorkIsNoFailureOfTheChange) {
@@ -80,11 +80,11 @@ TEST(RolloutAndPeople, aDrainInTheMiddleOfTheWorkIsNoFailureOfTheChange) {
   };
   MemoryStore store;
   ASSERT_EQ(rack.start(store, withRoom()).error, "");
-  const auto book = RolloutRack::book(store);
-  EXPECT_EQ(book.of(NodeName("gpu0001")).state, NodeState::Done);
-  EXPECT_THAT(book.of(NodeName("gpu0001")).why,
-              HasSubstr("changed and certified, but out of its pool: a person"));
-  EXPECT_EQ(book.rollout().state, RolloutState::Done);
+  const auto record = RolloutRack::record(store);
+  EXPECT_EQ(record.of(NodeName("gpu0001")).state, RolloutNodeState::Done);
+  EXPECT_THAT(record.of(NodeName("gpu0001")).why,
+              HasSubstr("changed and certified, but not in its pool: a person"));
+  EXPECT_EQ(record.rollout().state, RolloutState::Done);
 }
 
 TEST(RolloutSoak, eachWaveButTheLastIsWatchedForAsLongAsDeclared) {
@@ -92,13 +92,13 @@ TEST(RolloutSoak, eachWaveButTheLastIsWatchedForAsLongAsDeclared) {
   MemoryStore store;
   const auto begin = rack.clock.now();
   ASSERT_EQ(rack.start(store, soaking()).error, "");
-  const auto book = RolloutRack::book(store);
-  EXPECT_EQ(book.rollout().state, RolloutState::Done);
-  const auto waves = static_cast<int>(book.rollout().waves.size());
+  const auto record = RolloutRack::record(store);
+  EXPECT_EQ(record.rollout().state, RolloutState::Done);
+  const auto waves = static_cast<int>(record.rollout().waves.size());
   ASSERT_GT(waves, 2);
   EXPECT_GE(rack.clock.now() - begin, kSoak * (waves - 1));
   EXPECT_LT(rack.clock.now() - begin, kSoak * waves);
-  EXPECT_EQ(book.count(NodeState::Done), 20u);
+  EXPECT_EQ(record.count(RolloutNodeState::Done), 20u);
 }
 
 TEST(RolloutSoak, theTimerIsInTheBookAndNotInTheRunner) {
@@ -112,11 +112,11 @@ TEST(RolloutSoak, theTimerIsInTheBookAndNotInTheRunner) {
     RolloutRack rack(20, 5);
     MemoryStore store;
     ASSERT_TRUE(rack.start(store, soaking(), at).crashed);
-    const auto book = RolloutBook::newest(store);
-    if (!book || !book->rollout().soak_until) continue;
+    const auto record = RolloutRecord::newest(store);
+    if (!record || !record->rollout().soak_until) continue;
     ++watched;
     ASSERT_EQ(rack.resume(store).error, "");
-    EXPECT_EQ(RolloutRack::book(store).rollout().state, RolloutState::Done);
+    EXPECT_EQ(RolloutRack::record(store).rollout().state, RolloutState::Done);
     EXPECT_LE(rack.clock.now() - begin, took + std::chrono::minutes(10))
         << "write " << at << ": a restart does not begin to count anew";
   }
@@ -128,19 +128,19 @@ TEST(RolloutSoak, nodesThatFallOutOfTheirPoolsWhileTheyAreWatchedHaltIt) {
   MemoryStore store;
   rack.pool.evidence =
       [&](const Fact& fact) {  // while the canaries are looked at again, the last of them is gone
-        const auto known = RolloutBook::newest(store);
+        const auto known = RolloutRecord::newest(store);
         if (known && known->rollout().soak_until && fact.subject.str() == "gpu0001")
           rack.world.set("gpu0011/pool", "out");
         return std::string();
       };
   ASSERT_EQ(rack.start(store, soaking()).error, "");
-  const auto book = RolloutRack::book(store);
-  EXPECT_EQ(book.rollout().state, RolloutState::Halted);
-  ASSERT_FALSE(book.rollout().reasons.empty());
-  EXPECT_THAT(book.rollout().reasons.front(),
-              HasSubstr("1 of 3 changed nodes no longer work in their pools after 90 minutes; "
+  const auto record = RolloutRack::record(store);
+  EXPECT_EQ(record.rollout().state, RolloutState::Halted);
+  ASSERT_FALSE(record.rollout().reasons.empty());
+  EXPECT_THAT(record.rollout().reasons.front(),
+              HasSubstr("1 of 3 changed nodes left their pools within 90 minutes; "
                         "gpu0011 is out now"));
-  EXPECT_FALSE(book.rollout().soak_until);
+  EXPECT_FALSE(record.rollout().soak_until);
 }
 
 TEST(RolloutSoak, aPauseIsObeyedWhileAWaveIsWatched) {
@@ -149,16 +149,16 @@ TEST(RolloutSoak, aPauseIsObeyedWhileAWaveIsWatched) {
   bool told = false;
   rack.validate.side_effects = [&](const Action&) {  // in the middle of the canaries: it is obeyed
                                                      // before or while they are watched
-    auto known = RolloutBook::newest(store);
-    if (told || !known || known->count(NodeState::Done) < 2) return;
+    auto known = RolloutRecord::newest(store);
+    if (told || !known || known->count(RolloutNodeState::Done) < 2) return;
     told = true;
     ASSERT_TRUE(known->give({Order::Pause, "ann"}));
   };
   ASSERT_EQ(rack.start(store, soaking()).error, "");
   EXPECT_TRUE(told);
-  EXPECT_EQ(RolloutRack::book(store).rollout().state, RolloutState::Paused);
+  EXPECT_EQ(RolloutRack::record(store).rollout().state, RolloutState::Paused);
   ASSERT_EQ(rack.resume(store).error, "");
-  EXPECT_EQ(RolloutRack::book(store).rollout().state, RolloutState::Done);
+  EXPECT_EQ(RolloutRack::record(store).rollout().state, RolloutState::Done);
 }
 
 TEST(RolloutDraft, writesNothingUntilItIsBegun) {
@@ -166,12 +166,12 @@ TEST(RolloutDraft, writesNothingUntilItIsBegun) {
   Rollout rollout;
   rollout.id = "r9";
   rollout.waves = {{"canary", {NodeName("n1")}}};
-  auto draft = RolloutBook::draft(store, rollout, {}, {{NodeName("n1"), {}}});
-  EXPECT_EQ(draft.count(NodeState::Waiting), 1u);
-  EXPECT_EQ(RolloutBook::newest(store).error().code(), ErrorCode::NotFound);
-  EXPECT_TRUE(RolloutBook::list(store)->empty());
+  auto draft = RolloutRecord::draft(store, rollout, {}, {{NodeName("n1"), {}}});
+  EXPECT_EQ(draft.count(RolloutNodeState::Waiting), 1u);
+  EXPECT_EQ(RolloutRecord::newest(store).error().code(), ErrorCode::NotFound);
+  EXPECT_TRUE(RolloutRecord::list(store)->empty());
   ASSERT_TRUE(draft.begin());
-  EXPECT_EQ(RolloutBook::newest(store)->rollout().id, "r9");
+  EXPECT_EQ(RolloutRecord::newest(store)->rollout().id, "r9");
 }
 
 class Standing : public testing::Test {
@@ -179,12 +179,13 @@ class Standing : public testing::Test {
   Standing() {
     rollout_.id = "r9";
     rollout_.waves = {{"canary", {NodeName("n1")}}, {"to 100 %", {NodeName("n2"), NodeName("n3")}}};
-    progress_[NodeName("n1")].state = NodeState::Done;
+    progress_[NodeName("n1")].state = RolloutNodeState::Done;
     progress_[NodeName("n2")];
-    progress_[NodeName("n3")] = {NodeState::Skipped, "a person has it", {}, {}};
+    progress_[NodeName("n3")] = {RolloutNodeState::Skipped, "a person has it", {}, {}};
   }
   std::string of(const char* node) {
-    return standingOf(RolloutBook::draft(store_, rollout_, {}, progress_), NodeName(node), now_);
+    return rolloutStatusOf(RolloutRecord::draft(store_, rollout_, {}, progress_), NodeName(node),
+                           now_);
   }
 
   MemoryStore store_;
@@ -211,9 +212,9 @@ TEST_F(Standing, saysWhatANodeWaitsFor) {
 }
 
 TEST_F(Standing, readsTheNewestRolloutOfAStore) {
-  EXPECT_EQ(*standingOf(store_, NodeName("n2"), now_), "") << "there never was one";
-  ASSERT_TRUE(RolloutBook::draft(store_, rollout_, {}, progress_).begin());
-  EXPECT_THAT(*standingOf(store_, NodeName("n2"), now_), StartsWith("rollout r9 (running)"));
+  EXPECT_EQ(*rolloutStatusOf(store_, NodeName("n2"), now_), "") << "there never was one";
+  ASSERT_TRUE(RolloutRecord::draft(store_, rollout_, {}, progress_).begin());
+  EXPECT_THAT(*rolloutStatusOf(store_, NodeName("n2"), now_), StartsWith("rollout r9 (running)"));
 }
 
 }  // namespace

@@ -30,19 +30,19 @@ class Undo : public testing::Test {
     policy.max_unavailable.pool = {100, std::nullopt};
     policy.regression.on_inconclusive = inventory::OnInconclusive::Continue;
     ASSERT_EQ(rack_.start(store_, policy).error, "");
-    ASSERT_EQ(book(id).rollout().state, RolloutState::Done) << id;
+    ASSERT_EQ(record(id).rollout().state, RolloutState::Done) << id;
   }
   void rollBack(const std::string& id) {
     ASSERT_EQ(refused(id), "");
     rack_.going = id;
     ASSERT_EQ(rack_.rollBack(store_).error, "");
     rack_.going.clear();
-    EXPECT_EQ(book(id).rollout().state, RolloutState::RolledBack);
-    EXPECT_EQ(book(id).count(NodeState::Stuck), 0u);
+    EXPECT_EQ(record(id).rollout().state, RolloutState::RolledBack);
+    EXPECT_EQ(record(id).count(RolloutNodeState::RollbackFailed), 0u);
   }
-  RolloutBook book(const std::string& id) { return *RolloutBook::open(store_, id); }
+  RolloutRecord record(const std::string& id) { return *RolloutRecord::open(store_, id); }
   std::string refused(const std::string& id) {
-    const auto may = mayRollBack(rack_.declared, store_, book(id));
+    const auto may = mayRollBack(rack_.declared, store_, record(id));
     return may ? "" : may.error().str();
   }
   std::string driver(const std::string& node) { return rack_.value(node + "/driver.nvidia-570"); }
@@ -67,8 +67,8 @@ TEST_F(Undo, anOlderOneGoesBackAndWhatCameLaterStays) {
     EXPECT_EQ(rack_.world.effects(std::string(node) + "/image"), 1) << node;
   }
   EXPECT_EQ(rack_.working(), 6);
-  EXPECT_EQ(book("r2").rollout().state, RolloutState::Done);
-  EXPECT_EQ(RolloutBook::current(store_)->rollout().id, "r2");
+  EXPECT_EQ(record("r2").rollout().state, RolloutState::Done);
+  EXPECT_EQ(RolloutRecord::current(store_)->rollout().id, "r2");
   EXPECT_THAT(refused("r1"), HasSubstr("rolled back already"));
   rollBack("r2");
   for (const auto& node : rack_.declared.nodes)
@@ -109,13 +109,13 @@ TEST_F(Undo, whatALaterOneNeedsStays) {
 TEST_F(Undo, notBesideAnotherThatIsOpenAndNotWhatTheInventorySaysItself) {
   rollOut("r1", test::kTo575, {"gpu0001"});
   rollOut("r2", test::kTo575, {"gpu0002"});
-  auto open = book("r2");
+  auto open = record("r2");
   auto next = open.rollout();
   next.state = RolloutState::Halted;
   ASSERT_TRUE(open.save(next));
   EXPECT_THAT(refused("r1"),
               AllOf(HasSubstr("rollout r2 is halted"), HasSubstr("muster rollout abort")));
-  ASSERT_TRUE(RolloutBook::drop(store_, {"r2"}));
+  ASSERT_TRUE(RolloutRecord::drop(store_, {"r2"}));
   EXPECT_THAT(refused("r2"), HasSubstr("change the inventory instead"));
 }
 
@@ -124,13 +124,13 @@ TEST_F(Undo, notBesideAnotherThatIsOpenAndNotWhatTheInventorySaysItself) {
 TEST_F(Undo, anOlderOneThatIsOnItsWayBackIsTheOneToGoOnWith) {
   rollOut("r1", test::kTo575, {"gpu0001", "gpu0002"});
   rollOut("r2", test::kTo575, {"gpu0003"});
-  auto half = book("r1");
-  ASSERT_TRUE(half.takeOver(RolloutWay::Back));
-  EXPECT_EQ(RolloutBook::current(store_)->rollout().id, "r1");
-  EXPECT_THAT(*standingOf(store_, NodeName("gpu0001"), rack_.clock.now()),
+  auto half = record("r1");
+  ASSERT_TRUE(half.takeOver(RolloutDirection::Back));
+  EXPECT_EQ(RolloutRecord::current(store_)->rollout().id, "r1");
+  EXPECT_THAT(*rolloutStatusOf(store_, NodeName("gpu0001"), rack_.clock.now()),
               HasSubstr("rollout r1 (running)"));
   ASSERT_EQ(rack_.resume(store_).error, "");
-  EXPECT_EQ(book("r1").rollout().state, RolloutState::RolledBack);
+  EXPECT_EQ(record("r1").rollout().state, RolloutState::RolledBack);
   EXPECT_EQ(driver("gpu0001"), "570.1");
   EXPECT_EQ(driver("gpu0003"), "575.1");
 }

@@ -245,12 +245,36 @@ TEST_F(SqliteStoreTest, anOlderSchemaIsMigratedAndKeepsWhatItHolds) {
   EXPECT_EQ(store->findings(nullptr)->front().text, "wrong");
   EXPECT_EQ(store->findings(nullptr)->front().source, "") << "nobody knows who raised it";
   EXPECT_EQ(store->facts()->value(Subject(NodeName("n1")), FacetName("image")), "1");
-  EXPECT_EQ(store->wipesAllowed()->size(), 1u);
+  EXPECT_EQ(store->wipeGrants()->size(), 1u);
   ASSERT_TRUE(store->addEvent(Event{0, {}, EventKind::Note, {}, "", "chained", -1}));
   auto report = verifyAudit(*store, "");
   EXPECT_TRUE(report->ok());
   EXPECT_EQ(report->entries, 1);
   EXPECT_EQ(store->events(0, 10, nullptr)->size(), 2u);
+}
+
+/// A store as version 6 left it, when the monitor was called keep.
+TEST_F(SqliteStoreTest, whatKeepHasStoredIsTheMonitors) {
+  ASSERT_TRUE(open());
+  execute("PRAGMA user_version = 6");
+  for (const std::string source : {"keep", "quarantine"})
+    execute(
+        "INSERT INTO findings (subject, facet, severity, text, evidence, what_to_do, at_ms, "
+        "source) VALUES ('@cluster', 'keep.breaker.batch', 2, 'open', '', '', 0, '" +
+        source + "')");
+  execute("INSERT INTO vals VALUES ('keep.breakers', 'b'), ('keep.heartbeat', 'h'), ('keep', 'k')");
+  auto store = open();
+  ASSERT_TRUE(store);
+  const auto findings = store->findings(nullptr);
+  ASSERT_EQ(findings->size(), 2u);
+  for (const auto& finding : *findings)
+    EXPECT_EQ(finding.facet.facet.str(), "monitor.breaker.batch");
+  EXPECT_EQ(findings->at(0).source, kQuarantineSource);
+  EXPECT_EQ(findings->at(1).source, kMonitorSource);
+  EXPECT_EQ(*store->getValue("monitor.breakers"), "b");
+  EXPECT_EQ(*store->getValue("monitor.heartbeat"), "h");
+  EXPECT_EQ(*store->getValue("keep.breakers"), std::nullopt);
+  EXPECT_EQ(*store->getValue("keep"), "k") << "only what the monitor wrote";
 }
 
 /// SQLite's own limit stands for a disk without room.

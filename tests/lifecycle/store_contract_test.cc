@@ -79,35 +79,35 @@ TEST_P(StoreContract, aWipePermissionIsUsedUpByTheIntentThatTakesIt) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), ErrorCode::Denied);
   EXPECT_THAT(open(), IsEmpty());
-  ASSERT_TRUE(store_->allowWipe(NodeName("n1"), "reinstall", kNow));
-  ASSERT_TRUE(store_->allowWipe(NodeName("n1"), "again", kNow));
-  ASSERT_TRUE(store_->allowWipe(NodeName("n2"), "other", kNow));
+  ASSERT_TRUE(store_->grantWipe(NodeName("n1"), "reinstall", kNow));
+  ASSERT_TRUE(store_->grantWipe(NodeName("n1"), "again", kNow));
+  ASSERT_TRUE(store_->grantWipe(NodeName("n2"), "other", kNow));
   ASSERT_TRUE(store_->openIntent(intent("i0", "n1/firmware")));
-  EXPECT_THAT(*store_->wipesAllowed(), ElementsAre(NodeName("n1"), NodeName("n2")));
+  EXPECT_THAT(*store_->wipeGrants(), ElementsAre(NodeName("n1"), NodeName("n2")));
   ASSERT_TRUE(store_->openIntent(wipe));
-  EXPECT_THAT(*store_->wipesAllowed(), ElementsAre(NodeName("n2")));
+  EXPECT_THAT(*store_->wipeGrants(), ElementsAre(NodeName("n2")));
   EXPECT_TRUE(store_->openIntents()->at(1).uses_wipe);
   wipe.id = "i2";
   EXPECT_EQ(store_->openIntent(wipe).error().code(), ErrorCode::Denied);
-  ASSERT_TRUE(store_->allowWipe(NodeName("n1"), "a second time", kNow));
+  ASSERT_TRUE(store_->grantWipe(NodeName("n1"), "a second time", kNow));
   EXPECT_TRUE(store_->openIntent(wipe));
 }
 
 TEST_P(StoreContract, aWipePermissionIsTakenBackByItsReasonAloneAndOnlyUnused) {
   const NodeName n1("n1"), n2("n2");
-  EXPECT_FALSE(*store_->takeBackWipe(n1, "reinstall")) << "nobody has given one";
-  ASSERT_TRUE(store_->allowWipe(n1, "reinstall", kNow));
-  ASSERT_TRUE(store_->allowWipe(n2, "reinstall", kNow));
-  EXPECT_FALSE(*store_->takeBackWipe(n1, "another reason"));
-  EXPECT_THAT(*store_->wipesAllowed(), ElementsAre(n1, n2));
-  EXPECT_TRUE(*store_->takeBackWipe(n1, "reinstall"));
-  EXPECT_THAT(*store_->wipesAllowed(), ElementsAre(n2));
+  EXPECT_FALSE(*store_->revokeWipe(n1, "reinstall")) << "nobody has given one";
+  ASSERT_TRUE(store_->grantWipe(n1, "reinstall", kNow));
+  ASSERT_TRUE(store_->grantWipe(n2, "reinstall", kNow));
+  EXPECT_FALSE(*store_->revokeWipe(n1, "another reason"));
+  EXPECT_THAT(*store_->wipeGrants(), ElementsAre(n1, n2));
+  EXPECT_TRUE(*store_->revokeWipe(n1, "reinstall"));
+  EXPECT_THAT(*store_->wipeGrants(), ElementsAre(n2));
   auto wipe = intent("i1", "n1/image");
   wipe.uses_wipe = true;
   EXPECT_EQ(store_->openIntent(wipe).error().code(), ErrorCode::Denied);
-  ASSERT_TRUE(store_->allowWipe(n1, "reinstall", kNow));
+  ASSERT_TRUE(store_->grantWipe(n1, "reinstall", kNow));
   ASSERT_TRUE(store_->openIntent(wipe));
-  EXPECT_FALSE(*store_->takeBackWipe(n1, "reinstall")) << "it is used";
+  EXPECT_FALSE(*store_->revokeWipe(n1, "reinstall")) << "it is used";
 }
 
 TEST_P(StoreContract, eventsAreNumberedAndFilteredBySubject) {
@@ -159,9 +159,10 @@ TEST_P(StoreContract, findingsSayWhoRaisedThemAndEndBySource) {
   const auto a = test::FakeWorld::ref("n1/a"), b = test::FakeWorld::ref("n2/b");
   ASSERT_TRUE(store_->addFinding(
       {a, Severity::Error, "of an action", "", "", kNow, engineSource("provision")}));
-  ASSERT_TRUE(store_->addFinding({a, Severity::Error, "of keep", "", "", kNow, kKeepSource}));
+  ASSERT_TRUE(
+      store_->addFinding({a, Severity::Error, "of the monitor", "", "", kNow, kMonitorSource}));
   ASSERT_TRUE(store_->addFinding({a, Severity::Error, "of nobody", "", "", kNow}));
-  ASSERT_TRUE(store_->addFinding({b, Severity::Error, "elsewhere", "", "", kNow, kKeepSource}));
+  ASSERT_TRUE(store_->addFinding({b, Severity::Error, "elsewhere", "", "", kNow, kMonitorSource}));
   const auto left = [this] {
     std::vector<std::string> out;
     const auto open = *store_->findings(nullptr);
@@ -169,15 +170,15 @@ TEST_P(StoreContract, findingsSayWhoRaisedThemAndEndBySource) {
     return out;
   };
   using testing::ElementsAre;
-  EXPECT_THAT(left(), ElementsAre("keep: elsewhere", ": of nobody", "keep: of keep",
+  EXPECT_THAT(left(), ElementsAre("monitor: elsewhere", ": of nobody", "monitor: of the monitor",
                                   "engine/provision: of an action"));
-  ASSERT_TRUE(store_->clearFindingsOf(a, kKeepSource));
+  ASSERT_TRUE(store_->clearFindingsOf(a, kMonitorSource));
   EXPECT_THAT(left(),
-              ElementsAre("keep: elsewhere", ": of nobody", "engine/provision: of an action"));
+              ElementsAre("monitor: elsewhere", ": of nobody", "engine/provision: of an action"));
   ASSERT_TRUE(store_->clearFindingsOf(a, ""));
-  EXPECT_THAT(left(), ElementsAre("keep: elsewhere", "engine/provision: of an action"));
+  EXPECT_THAT(left(), ElementsAre("monitor: elsewhere", "engine/provision: of an action"));
   ASSERT_TRUE(store_->clearFindings(a));
-  EXPECT_THAT(left(), ElementsAre("keep: elsewhere"));
+  EXPECT_THAT(left(), ElementsAre("monitor: elsewhere"));
 }
 
 TEST_P(StoreContract, valuesAreExchangedOnlyWhenTheyAreWhatWasExpected) {

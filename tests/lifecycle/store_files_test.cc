@@ -3,6 +3,7 @@
 // away under their process.
 #include "lifecycle/store/sql/store_files.h"
 #include "base/io/files.h"
+#include "base/io/process.h"
 #include "lifecycle/store/measurements.h"
 #include "lifecycle/store/store_loss.h"
 #include "tests/lifecycle/held_locks.h"
@@ -90,6 +91,12 @@ class StoreFilesTest : public testing::Test {
     }
     EXPECT_TRUE(storeLoss(store));
   }
+  /// By a process of its own, as a person would: what this one opens and closes would cost it its
+  /// locks.
+  static bool byAnother(const std::string& script) {
+    return io::runChecked({.program = "sh", .args = {"-ec", script}}).has_value();
+  }
+
   test::TempFolder folder_;
   std::filesystem::path file_ = folder_ / "muster.db";
   std::string log_ = file_.string() + "-wal", index_ = file_.string() + "-shm";
@@ -212,6 +219,120 @@ TEST_F(StoreFilesTest, aBackupThatIsMovedIntoPlaceEndsAllWriting) {
   ASSERT_TRUE(store->putValue("k", "new"));
   std::filesystem::rename(backup, file_);
   expectLost(*store, file_, "was replaced by another file under it");
+}
+
+/// As a person restores a backup: the file stays the same one, with other bytes.
+TEST_F(StoreFilesTest, aBackupThatIsCopiedOverEndsAllWriting) {
+  const auto backup = folder_ / "backup";
+  {
+    ASSERT_TRUE(open()->putValue("k", "old"));
+  }
+  std::filesystem::copy_file(file_, backup);
+  auto store = open();
+  ASSERT_TRUE(store->putValue("k", "new"));
+  EXPECT_FALSE(storeLoss(*store));
+  const auto inode = test::inodeOf(file_);
+  ASSERT_TRUE(byAnother("cp " + backup.string() + " " + file_.string()));
+  ASSERT_EQ(test::inodeOf(file_), inode);
+  expectLost(*store, file_, "was written over by another program");
+  store.reset();
+  EXPECT_EQ(*io::readFile(file_), *io::readFile(backup)) << "its log is not copied into the backup";
+}
+
+TEST_F(StoreFilesTest, eachWayOfWritingOverTheDatabaseIsSeen) {
+  const auto backup = (folder_ / "backup").string();
+  {
+    ASSERT_TRUE(open()->putValue("k", "old"));
+  }
+  std::filesystem::copy_file(file_, backup);
+  std::filesystem::last_write_time(backup, std::filesystem::last_write_time(backup) -
+                                               std::chrono::hours(1));  // as old as backups are
+  for (const std::string& how : std::vector<std::string>{
+           "cp -p " + backup + " FILE", "cat " + backup + " > FILE",
+           "dd if=" + backup + " of=FILE conv=notrunc status=none", "truncate -s 8192 FILE",
+           "printf x | dd of=FILE bs=1 seek=5000 conv=notrunc status=none", ": > FILE"}) {
+    SCOPED_TRACE(how);
+    std::filesystem::copy_file(backup, file_, std::filesystem::copy_options::overwrite_existing);
+    for (const auto* suffix : {"-wal", "-shm"}) std::filesystem::remove(file_.string() + suffix);
+    auto store = open();
+    ASSERT_TRUE(store->putValue("k", "new"));
+    auto command = how;
+    command.replace(command.find("FILE"), 4, file_.string());
+    ASSERT_TRUE(byAnother(command));
+    const auto refused = store->putValue("k", "lost");
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().str(), HasSubstr("was written over by another program"));
+    ASSERT_TRUE(byAnother("cp " + backup + " " + file_.string()));
+    EXPECT_TRUE(storeLoss(*store)) << "for good";
+  }
+}
+
+TEST_F(StoreFilesTest, aBackupThatIsCopiedOverIsSeenAfterAKillToo) {
+  const auto backup = folder_ / "backup";
+  {
+    ASSERT_TRUE(open()->putValue("k", "old"));
+  }
+  std::filesystem::copy_file(file_, backup);
+  {
+    Controller killed(file_);
+    ASSERT_EQ(killed.hear(), 'r');
+  }
+  ASSERT_GT(std::filesystem::file_size(log_), 0u) << "it leaves a log behind";
+  auto store = open();
+  EXPECT_EQ(*store->getValue("token"), "issued");
+  EXPECT_FALSE(storeLoss(*store));
+  ASSERT_TRUE(byAnother("cp " + backup.string() + " " + file_.string()));
+  expectLost(*store, file_, "was written over by another program");
+}
+
+/// Three processes write, each so much that the log is copied into the database again and again, by
+/// whoever is at it then.
+TEST_F(StoreFilesTest, copyingTheLogIntoTheDatabaseIsNoLossWhoeverDoesIt) {
+  constexpr int kWriters = 2, kValues = 12;
+  constexpr std::size_t kValueBytes = 4u << 20;
+  std::vector<pid_t> writers;
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const io::Fd told(ends[0]), go(ends[1]);
+  for (int writer = 0; writer < kWriters; ++writer) {
+    const auto pid = ::fork();
+    ASSERT_GE(pid, 0);
+    if (pid == 0) {
+      char byte = 0;
+      if (::read(told.get(), &byte, 1) != 1) ::_exit(1);
+      auto store = openSqliteStore(file_, std::chrono::seconds(60));
+      bool fine = store.has_value();
+      for (int i = 0; fine && i < kValues; ++i)
+        fine = (*store)
+                   ->putValue(fmt::format("{}", writer),
+                              std::string(kValueBytes, static_cast<char>('a' + i)))
+                   .has_value();
+      ::_exit(fine ? 0 : 1);
+    }
+    writers.push_back(pid);
+  }
+  auto store = openSqliteStore(file_, std::chrono::seconds(60));
+  ASSERT_TRUE(store);
+  ASSERT_EQ(::write(go.get(), "gg", kWriters), kWriters);
+  std::size_t looks = 0, own = 0;
+  while (!writers.empty()) {
+    const auto lost = storeLoss(**store);
+    ASSERT_FALSE(lost) << lost->str();
+    ++looks;
+    if (looks % 1'000 == 0) ASSERT_TRUE((*store)->putValue("own", std::to_string(++own)));
+    int status = 0;
+    if (const auto ended = ::waitpid(-1, &status, WNOHANG); ended > 0) {
+      EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+      std::erase(writers, ended);
+    }
+  }
+  EXPECT_GT(looks, 100u);
+  EXPECT_GE(std::filesystem::file_size(file_), kWriters * kValueBytes)
+      << "the log was copied while all this went on";
+  EXPECT_FALSE(storeLoss(**store));
+  ASSERT_TRUE(
+      byAnother("printf x | dd of=" + file_.string() + " bs=1 seek=5000 conv=notrunc status=none"));
+  EXPECT_TRUE(storeLoss(**store)) << "and it is still watched";
 }
 
 TEST_F(StoreFilesTest, measurementsStopToo) {

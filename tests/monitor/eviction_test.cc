@@ -39,7 +39,7 @@ TEST_F(Decide, theWorstReasonIsTheOneThatIsTold) {
   const auto decision = decided();
   ASSERT_EQ(decision.drain.size(), 1u);
   EXPECT_EQ(decision.drain[0].reason, "gpu.remap-failure@0000:18:00.0 (rma)");
-  EXPECT_TRUE(decision.drain[0].hold);
+  EXPECT_TRUE(decision.drain[0].quarantine);
 }
 
 TEST_F(Decide, aNodeThatTakesNoJobsNeedsNoDrain) {
@@ -76,7 +76,7 @@ TEST_F(Decide, somebodyElsesDrainIsTheirsToFinishAndOnesOwnIsCounted) {
   EXPECT_EQ(decision.trips[0].of, 20);
   EXPECT_EQ(decision.trips[0].allowed, 2);
   EXPECT_EQ(decision.drain.size(), 1u) << "only the one that was ordered already";
-  EXPECT_EQ(decision.held_back.size(), 2u);
+  EXPECT_EQ(decision.suppressed.size(), 2u);
 }
 
 TEST_F(Decide, anOpenBreakerStaysOpenForOneNodeToo) {

@@ -113,20 +113,20 @@ class SilentAgent : public HealthPhaseTest {
 };
 
 TEST_F(SilentAgent, isWatchedAfterMinutesAndWhatWasKnownStays) {
-  silentFor(kSilentTooLong - std::chrono::seconds(1));
+  silentFor(kAgentSilentAfter - std::chrono::seconds(1));
   EXPECT_EQ(value("health.system"), "nothing");
   clock_.advance(std::chrono::seconds(1));
   EXPECT_EQ(value("health.system"), "ok");
   const auto first = evidence();
   EXPECT_THAT(first, HasSubstr("system.agent-silent"));
   EXPECT_THAT(first, HasSubstr("cron.service"));
-  EXPECT_THAT(silenceIn(*look().find(Subject(node_), FacetName("health.system"))),
+  EXPECT_THAT(silenceText(*look().find(Subject(node_), FacetName("health.system"))),
               HasSubstr("nobody has heard it since"));
   keep();
   clock_.advance(std::chrono::hours(1));
   anotherShift();  // agents have time to dial in
   EXPECT_EQ(value("health.system"), "nothing");
-  clock_.advance(kListenFirst - std::chrono::seconds(1));
+  clock_.advance(kAgentStartupGrace - std::chrono::seconds(1));
   EXPECT_EQ(value("health.system"), "nothing");
   clock_.advance(std::chrono::seconds(1));
   EXPECT_EQ(evidence(), first) << "equal every time, so that it is stored and told once";
@@ -138,11 +138,11 @@ TEST_F(SilentAgent, itsSilenceCountsFromItsLastReportOverShiftsOfKeep) {
   const auto last_report = muster::toString(clock_.now());
   silentFor(std::chrono::minutes(2));
   anotherShift();
-  silentFor(kListenFirst);
+  silentFor(kAgentStartupGrace);
   EXPECT_EQ(value("health.system"), "nothing") << "four minutes in all";
   clock_.advance(std::chrono::minutes(1));
   EXPECT_EQ(value("health.system"), "ok");
-  EXPECT_THAT(evidence(), HasSubstr("nobody has heard it since " + last_report));
+  EXPECT_THAT(evidence(), HasSubstr("no report since " + last_report));
 }
 
 TEST_F(SilentAgent, whomThisProcessHasHeardIsSilentAfterMinutesOfItsOwn) {
@@ -151,7 +151,7 @@ TEST_F(SilentAgent, whomThisProcessHasHeardIsSilentAfterMinutesOfItsOwn) {
   tell({});
   value("health.system");  // heard, and not stored
   agents_.silence(node_);
-  silentFor(kSilentTooLong - std::chrono::seconds(1));
+  silentFor(kAgentSilentAfter - std::chrono::seconds(1));
   EXPECT_EQ(value("health.system"), "nothing");
   clock_.advance(std::chrono::seconds(1));
   EXPECT_EQ(value("health.system"), "ok");
@@ -162,7 +162,7 @@ TEST_F(SilentAgent, whoseReportsNobodyKnowsIsSilentFromWhenItWasMissed) {
       store_.forgetFacts(Subject(node_), {FacetName("health.system"), FacetName("health.gpu"),
                                           FacetName("health.disk"), FacetName("health.network")}));
   anotherShift();
-  silentFor(kSilentTooLong - std::chrono::seconds(1));
+  silentFor(kAgentSilentAfter - std::chrono::seconds(1));
   EXPECT_EQ(value("health.system"), "nothing");
   clock_.advance(std::chrono::seconds(1));
   EXPECT_EQ(value("health.system"), "ok");
@@ -171,12 +171,12 @@ TEST_F(SilentAgent, whoseReportsNobodyKnowsIsSilentFromWhenItWasMissed) {
 TEST_F(SilentAgent, isAReasonToDrainWhereTheInventorySaysSo) {
   cluster_.monitor.symptoms.push_back(
       {"system.agent-silent", HealthAction::Drain, 1, std::nullopt, "look at it"});
-  silentFor(kSilentTooLong);
+  silentFor(kAgentSilentAfter);
   EXPECT_EQ(value("health.system"), "drain:system.agent-silent");
 }
 
 TEST_F(SilentAgent, isNoNewsOfANodeThatTakesNoJobsOrIsSickAnyway) {
-  silentFor(kSilentTooLong);
+  silentFor(kAgentSilentAfter);
   place(kPoolDrained);
   EXPECT_EQ(value("health.system"), "nothing");
   place(kPoolSilent);
@@ -195,7 +195,7 @@ TEST_F(HealthPhaseTest, namesTheStrongestActionTheDevicesAndTheSerials) {
   EXPECT_THAT(look().find(Subject(node_), FacetName("health.gpu"))->evidence, HasSubstr("SN-7"));
   EXPECT_EQ(goal("health.gpu").disruption, Disruption::Reset);
   EXPECT_TRUE(goal("health.gpu").blocked.empty());
-  EXPECT_THAT(goal("health.disk").blocked, HasSubstr("no action of muster mends that"));
+  EXPECT_THAT(goal("health.disk").blocked, HasSubstr("no action of muster repairs that"));
 }
 
 TEST_F(HealthPhaseTest, theSameXidInTheNextBootIsWorse) {
@@ -342,14 +342,14 @@ TEST_F(HealthPhaseTest, theKernelLogOfASickNodeIsKeptOnceForEachSickness) {
   tell({{"xid.79", "0000:18:00.0", 1, ""}});
   for (int looks = 0; looks < 4; ++looks) (void)look();
   EXPECT_EQ(agents_.submitted(node_, wire::TaskKind::KernelLog).size(), 1u);
-  const auto kept = keptKernelLog(store_, node_);
+  const auto kept = storedKernelLog(store_, node_);
   ASSERT_TRUE(kept);
   EXPECT_THAT(*kept, HasSubstr("boot boot-1, kept at "));
   EXPECT_THAT(*kept, HasSubstr("because of reboot:xid.79@0000:18:00.0\n[    12.000000] NVRM: Xid"));
   tell({}, "boot-2");
   (void)look();
-  EXPECT_EQ(*keptKernelLog(store_, node_), *kept) << "the last sickness' log stays";
-  EXPECT_THAT(*keptKernelLog(store_, NodeName("gpu002")), HasSubstr("no kernel log was kept"));
+  EXPECT_EQ(*storedKernelLog(store_, node_), *kept) << "the last sickness' log stays";
+  EXPECT_THAT(*storedKernelLog(store_, NodeName("gpu002")), HasSubstr("no kernel log was kept"));
 }
 
 TEST_F(HealthPhaseTest, afterTwoRebootsItAsksForAPerson) {
@@ -374,8 +374,8 @@ TEST_F(HealthPhaseTest, quarantineIsAFactThatBlocksAndAGateThatNoCertificateOpen
   } certificates;
   QuarantineGate gate(certificates, store_);
   EXPECT_TRUE(gate.requireValid(node_));
-  EXPECT_TRUE(*Quarantine(store_).hold(node_, {clock_.now(), "alice", "burns", ""}));
-  EXPECT_FALSE(*Quarantine(store_).hold(node_, {clock_.now(), "bob", "other words", ""}))
+  EXPECT_TRUE(*Quarantine(store_).add(node_, {clock_.now(), "alice", "burns", ""}));
+  EXPECT_FALSE(*Quarantine(store_).add(node_, {clock_.now(), "bob", "other words", ""}))
       << "the first reason stays";
   EXPECT_EQ(value("quarantine"), "held");
   EXPECT_THAT(goal("quarantine").blocked, HasSubstr("muster quarantine remove gpu001"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// muster keep over a pool, in virtual time: who is drained, when, and what stops it.
+// muster monitor over a pool, in virtual time: who is drained, when, and what stops it.
 #include "lifecycle/model/quarantine.h"
 #include "tests/monitor/pool_rig.h"
 
@@ -12,14 +12,14 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-TEST_F(KeeperTest, leavesAPoolOfGoodNodesAlone) {
+TEST_F(MonitorTest, leavesAPoolOfGoodNodesAlone) {
   keepFor(seconds(3600));
   EXPECT_EQ(drainedNodes(), 0);
   EXPECT_THAT(store_.requests(10).value(), IsEmpty());
-  EXPECT_TRUE(keepStatus(store_, loop_.clock.now())->running);
+  EXPECT_TRUE(monitorStatus(store_, loop_.clock.now())->running);
 }
 
-TEST_F(KeeperTest, drainsANodeWithoutAValidCertificateWithinAMinuteAndSaysWhy) {
+TEST_F(MonitorTest, drainsANodeWithoutAValidCertificateWithinAMinuteAndSaysWhy) {
   keepFor(seconds(100));
   expire("gpu003");
   keepFor(seconds(60));
@@ -38,13 +38,13 @@ TEST_F(KeeperTest, drainsANodeWithoutAValidCertificateWithinAMinuteAndSaysWhy) {
   EXPECT_EQ(node("gpu003").orders, 1);
 }
 
-TEST_F(KeeperTest, aNodeThatComesBadWhileAnotherIsStillDrainingDoesNotWaitForIt) {
+TEST_F(MonitorTest, aNodeThatComesBadWhileAnotherIsStillDrainingDoesNotWaitForIt) {
   cluster_.monitor.breaker.nodes = 2;
   expire("gpu001");
   keepFor(seconds(60));
   using namespace asio::experimental::awaitable_operators;
-  Keeper keeper(services());
-  auto script = [](Keeper& keeper, KeeperTest& test, Clock& clock, Nodes& nodes) -> Task<bool> {
+  Monitor monitor(services());
+  auto script = [](Monitor& monitor, MonitorTest& test, Clock& clock, Nodes& nodes) -> Task<bool> {
     (void)test;
     auto live = [](Clock& clock, Nodes& nodes) -> Task<void> {
       co_await clock.sleep(std::chrono::hours(3));
@@ -55,12 +55,12 @@ TEST_F(KeeperTest, aNodeThatComesBadWhileAnotherIsStillDrainingDoesNotWaitForIt)
       nodes["gpu001"].jobs = nodes["gpu002"].jobs = false;
       co_await clock.sleep(seconds(60));
     };
-    auto work = keeper.run();
+    auto work = monitor.run();
     auto end = live(clock, nodes);
     (void)co_await (std::move(work) || std::move(end));
     co_return true;
   };
-  loop_.run(script(keeper, *this, loop_.clock, nodes_));
+  loop_.run(script(monitor, *this, loop_.clock, nodes_));
   for (const char* name : {"gpu001", "gpu002"}) {
     EXPECT_EQ(node(name).orders, 1) << name;
     ASSERT_EQ(intents(name).size(), 1u) << name;
@@ -69,7 +69,7 @@ TEST_F(KeeperTest, aNodeThatComesBadWhileAnotherIsStillDrainingDoesNotWaitForIt)
 }
 
 /// gpu001 drains behind a job of many hours; all that happens beside it is of the others.
-class BesideALongDrain : public KeeperTest {
+class BesideALongDrain : public MonitorTest {
  protected:
   BesideALongDrain() {
     cluster_.monitor.breaker.nodes = 3;
@@ -121,7 +121,7 @@ TEST_F(BesideALongDrain, aRepairThatFailsIsTriedAgainLaterAndLater) {
   sick.drained = true;
   sick.reason = "muster: admission: xid.79";
   sick.refuses = 1000;
-  auto life = [](KeeperTest&, Nodes& nodes, auto wait) -> Task<void> {
+  auto life = [](MonitorTest&, Nodes& nodes, auto wait) -> Task<void> {
     co_await wait(seconds(3600));
     EXPECT_GE(nodes["gpu002"].tries, 5);
     EXPECT_LE(nodes["gpu002"].tries, 12);
@@ -137,21 +137,22 @@ TEST_F(BesideALongDrain, aRepairThatFailsIsTriedAgainLaterAndLater) {
   live(life(*this, nodes_, [this](seconds duration) { return pause(duration); }));
 }
 
-TEST_F(KeeperTest, stopsAndShoutsWhenTooMuchOfAPoolIsBadUntilAPersonHasLooked) {
+TEST_F(MonitorTest, stopsAndShoutsWhenTooMuchOfAPoolIsBadUntilAPersonHasLooked) {
   for (const char* name : {"gpu001", "gpu002", "gpu003"}) expire(name);
   keepFor(seconds(120));
   EXPECT_EQ(drainedNodes(), 0) << "not even the first of them";
   EXPECT_THAT(findings(Subject::cluster()),
               ElementsAre(HasSubstr("3 of the 10 nodes of pool batch would be out, 1 may be")));
-  auto status = keepStatus(store_, loop_.clock.now());
+  auto status = monitorStatus(store_, loop_.clock.now());
   EXPECT_TRUE(status->tripped);
-  EXPECT_THAT(status->text, HasSubstr("STOPPED in pool batch: 3 nodes would be drained"));
+  EXPECT_THAT(status->text,
+              HasSubstr("CIRCUIT BREAKER OPEN in pool batch: 3 nodes would be drained"));
 
   node("gpu003").certificate = "valid:2";  // a restart and a better count are no acknowledgement
   node("gpu002").certificate = "valid:2";
   keepFor(seconds(120));
   EXPECT_EQ(drainedNodes(), 0);
-  EXPECT_TRUE(keepStatus(store_, loop_.clock.now())->tripped);
+  EXPECT_TRUE(monitorStatus(store_, loop_.clock.now())->tripped);
 
   expire("gpu002");
   const auto said = Breakers(store_).acknowledge("alice@ops", "a power feed", loop_.clock.now());
@@ -161,16 +162,16 @@ TEST_F(KeeperTest, stopsAndShoutsWhenTooMuchOfAPoolIsBadUntilAPersonHasLooked) {
   EXPECT_TRUE(node("gpu002").drained);
   EXPECT_FALSE(node("gpu003").drained) << "it is well again";
   EXPECT_THAT(findings(Subject::cluster()), IsEmpty());
-  EXPECT_FALSE(keepStatus(store_, loop_.clock.now())->tripped);
+  EXPECT_FALSE(monitorStatus(store_, loop_.clock.now())->tripped);
 
   for (const char* name : {"gpu005", "gpu006"})
     expire(name);  // what was acknowledged was those three
   keepFor(seconds(60));
   EXPECT_FALSE(node("gpu005").drained);
-  EXPECT_TRUE(keepStatus(store_, loop_.clock.now())->tripped);
+  EXPECT_TRUE(monitorStatus(store_, loop_.clock.now())->tripped);
 }
 
-TEST_F(KeeperTest, aBreakerThatTripsWhileAnotherControllerWorksOnTheClusterIsHeardAllTheSame) {
+TEST_F(MonitorTest, aBreakerThatTripsWhileAnotherControllerWorksOnTheClusterIsHeardAllTheSame) {
   const auto data = std::make_shared<muster::test::MemoryStore::Data>();
   muster::test::MemoryStore own(data), other(data);
   used_ = &own;
@@ -179,7 +180,7 @@ TEST_F(KeeperTest, aBreakerThatTripsWhileAnotherControllerWorksOnTheClusterIsHea
   ASSERT_TRUE(other.claim(cluster)->ours);
   for (const char* name : {"gpu001", "gpu002", "gpu003"}) expire(name);
   keepFor(seconds(120));
-  EXPECT_EQ(shown("could not finish its look"), 0);
+  EXPECT_EQ(shown("could not finish a poll"), 0);
   const auto events = *own.lastEvents(1000, &cluster);
   EXPECT_EQ(
       std::count_if(events.begin(), events.end(),
@@ -197,7 +198,7 @@ TEST_F(KeeperTest, aBreakerThatTripsWhileAnotherControllerWorksOnTheClusterIsHea
   used_ = &store_;
 }
 
-TEST_F(KeeperTest, aQuarantineWhileAnotherControllerWorksOnTheNodeIsHeardAllTheSame) {
+TEST_F(MonitorTest, aQuarantineWhileAnotherControllerWorksOnTheNodeIsHeardAllTheSame) {
   const auto data = std::make_shared<muster::test::MemoryStore::Data>();
   muster::test::MemoryStore own(data), other(data), persons(data);
   used_ = &own;
@@ -205,7 +206,7 @@ TEST_F(KeeperTest, aQuarantineWhileAnotherControllerWorksOnTheNodeIsHeardAllTheS
   ASSERT_TRUE(other.signOn("apply", std::chrono::hours(24)));
   ASSERT_TRUE(other.claim(subject)->ours);
   EXPECT_TRUE(
-      *Quarantine(persons).hold(NodeName("gpu001"), {loop_.clock.now(), "alice@ops", "burns", ""}))
+      *Quarantine(persons).add(NodeName("gpu001"), {loop_.clock.now(), "alice@ops", "burns", ""}))
       << "the list has it";
   keepFor(seconds(300));
   const auto said = [&] {
@@ -223,29 +224,29 @@ TEST_F(KeeperTest, aQuarantineWhileAnotherControllerWorksOnTheNodeIsHeardAllTheS
   EXPECT_EQ(open[0].text, "in quarantine: burns");
   EXPECT_EQ(said(), 1);
   EXPECT_FALSE(
-      *Quarantine(own).hold(NodeName("gpu001"), {loop_.clock.now(), "bob", "other words", ""}));
+      *Quarantine(own).add(NodeName("gpu001"), {loop_.clock.now(), "bob", "other words", ""}));
   EXPECT_THAT(*own.findings(&subject), ::testing::SizeIs(1));
   used_ = &store_;
 }
 
 /// Lifted while another controller works on the node, whose findings nobody else may end; with
 /// keep, and without.
-TEST_F(KeeperTest, aQuarantineThatIsLiftedWhileAnotherControllerWorksOnTheNodeLeavesNoFinding) {
+TEST_F(MonitorTest, aQuarantineThatIsLiftedWhileAnotherControllerWorksOnTheNodeLeavesNoFinding) {
   for (const bool has_keep : {true, false}) {
     const auto data = std::make_shared<muster::test::MemoryStore::Data>();
     muster::test::MemoryStore own(data), other(data), persons(data);
     used_ = &own;
     const NodeName node("gpu001");
     const auto subject = subjectOf("gpu001");
-    ASSERT_TRUE(*Quarantine(persons).hold(node, {loop_.clock.now(), "alice@ops", "burns", ""}));
+    ASSERT_TRUE(*Quarantine(persons).add(node, {loop_.clock.now(), "alice@ops", "burns", ""}));
     ASSERT_TRUE(other.signOn("apply", std::chrono::hours(24)));
     ASSERT_TRUE(other.claim(subject)->ours);
     ASSERT_FALSE(persons.clearFindings({subject, FacetName("quarantine")}))
         << "the other controller has the node";
-    EXPECT_TRUE(Quarantine(persons).lift(node, "alice@ops", "new PDU", loop_.clock.now()));
+    EXPECT_TRUE(Quarantine(persons).remove(node, "alice@ops", "new PDU", loop_.clock.now()));
     EXPECT_TRUE(Quarantine(persons).entries()->empty()) << "her word holds at once";
     const auto look = [&] {
-      has_keep ? keepFor(seconds(60)) : static_cast<void>(Quarantine(own).settle());
+      has_keep ? keepFor(seconds(60)) : static_cast<void>(Quarantine(own).reconcileFindings());
     };
     look();
     EXPECT_THAT(*own.findings(&subject), ::testing::SizeIs(1));
@@ -257,7 +258,7 @@ TEST_F(KeeperTest, aQuarantineThatIsLiftedWhileAnotherControllerWorksOnTheNodeLe
   }
 }
 
-TEST_F(KeeperTest, badNodesOneAfterAnotherTripTheBreakerTooThoughEachIsOnlyOne) {
+TEST_F(MonitorTest, badNodesOneAfterAnotherTripTheBreakerTooThoughEachIsOnlyOne) {
   expire("gpu001");
   keepFor(seconds(60));
   EXPECT_EQ(drainedNodes(), 1);
@@ -266,17 +267,17 @@ TEST_F(KeeperTest, badNodesOneAfterAnotherTripTheBreakerTooThoughEachIsOnlyOne) 
   expire("gpu002");
   keepFor(seconds(60));
   EXPECT_FALSE(node("gpu002").drained);
-  EXPECT_TRUE(keepStatus(store_, loop_.clock.now())->tripped);
+  EXPECT_TRUE(monitorStatus(store_, loop_.clock.now())->tripped);
 }
 
-TEST_F(KeeperTest, concludesNothingWhileThePoolDoesNotAnswerAndSaysSoOnce) {
+TEST_F(MonitorTest, concludesNothingWhileThePoolDoesNotAnswerAndSaysSoOnce) {
   keepFor(seconds(60));
   pool_.unreachable = true;
   expire("gpu004");
   keepFor(seconds(3600));
   EXPECT_EQ(drainedNodes(), 0);
   EXPECT_EQ(shown("slurmctld does not answer"), 1);
-  EXPECT_THAT(keepStatus(store_, loop_.clock.now())->text,
+  EXPECT_THAT(monitorStatus(store_, loop_.clock.now())->text,
               HasSubstr("cannot look: pool: slurmctld does not answer"));
   EXPECT_THAT(intents("gpu004"), IsEmpty())
       << "an hour without slurmctld is no hundred failed intents";
@@ -285,7 +286,7 @@ TEST_F(KeeperTest, concludesNothingWhileThePoolDoesNotAnswerAndSaysSoOnce) {
   EXPECT_TRUE(node("gpu004").drained);
 }
 
-TEST_F(KeeperTest, endsItsIntentWhenTheNodeIsWellAgainAndTouchesNobodyElses) {
+TEST_F(MonitorTest, endsItsIntentWhenTheNodeIsWellAgainAndTouchesNobodyElses) {
   Intent other;
   other.id = "firmware-1";
   other.action.id = "gpu001/firmware.BMC";
@@ -302,7 +303,7 @@ TEST_F(KeeperTest, endsItsIntentWhenTheNodeIsWellAgainAndTouchesNobodyElses) {
   EXPECT_EQ(intents("gpu001").size(), 2u);
 }
 
-TEST_F(KeeperTest, leavesNodesInWhoseDeclarationAloneHasChangedWhereThePolicySaysSo) {
+TEST_F(MonitorTest, leavesNodesInWhoseDeclarationAloneHasChangedWhereThePolicySaysSo) {
   expire("gpu001");
   node("gpu001").void_by = "declaration";
   cluster_.monitor.on_config_change = inventory::OnConfigChange::Ignore;
@@ -313,7 +314,7 @@ TEST_F(KeeperTest, leavesNodesInWhoseDeclarationAloneHasChangedWhereThePolicySay
   EXPECT_EQ(drainedNodes(), 1);
 }
 
-TEST_F(KeeperTest, repairsOnlyWhatTheInventoryAllowsAndOnlyWhenNoJobRuns) {
+TEST_F(MonitorTest, repairsOnlyWhatTheInventoryAllowsAndOnlyWhenNoJobRuns) {
   node("gpu001").health["gpu"] = "reboot:xid.79@0000:18:00.0";
   keepFor(seconds(120));
   EXPECT_TRUE(node("gpu001").drained);
@@ -330,7 +331,7 @@ TEST_F(KeeperTest, repairsOnlyWhatTheInventoryAllowsAndOnlyWhenNoJobRuns) {
   EXPECT_THAT(findings(subjectOf("gpu001")), Not(::testing::Contains(HasSubstr("health.gpu"))));
 }
 
-TEST_F(KeeperTest, neverRepairsUnderTheHandsOfAPersonAndSaysOnceThatItWaits) {
+TEST_F(MonitorTest, neverRepairsUnderTheHandsOfAPersonAndSaysOnceThatItWaits) {
   cluster_.monitor.repairs = {inventory::Repair::Reset, inventory::Repair::Reboot};
   node("gpu001").drained = true;
   node("gpu001").jobs = false;
@@ -339,37 +340,36 @@ TEST_F(KeeperTest, neverRepairsUnderTheHandsOfAPersonAndSaysOnceThatItWaits) {
   keepFor(seconds(3600));
   EXPECT_EQ(node("gpu001").tries, 0);
   EXPECT_THAT(intents("gpu001"), IsEmpty());
-  EXPECT_EQ(shown("keep leaves gpu001/health.gpu alone: a person has taken it out of its pool "
+  EXPECT_EQ(shown("the monitor does not touch gpu001/health.gpu: a person has drained it "
                   "('alice: re-seating GPU 3')"),
             1);
-  node("gpu001").reason = "muster: admission: xid.79";  // given back, and drained by keep
+  node("gpu001").reason = "muster: admission: xid.79";  // given back, and drained by the monitor
   keepFor(seconds(300));
   EXPECT_EQ(node("gpu001").reboots, 1);
 }
 
-TEST_F(KeeperTest, anAgentThatFallsSilentIsSaidOnceAndOverWhenItCallsAgain) {
+TEST_F(MonitorTest, anAgentThatFallsSilentIsSaidOnceAndOverWhenItCallsAgain) {
   const nlohmann::json rows = {{"symptoms",
                                 {{{"symptom", "system.agent-silent"},
                                   {"action", "watch"},
-                                  {"text", "nobody has heard it since noon"}}}}};
+                                  {"text", "no report since noon"}}}}};
   node("gpu001").health["system"] = "ok";
   node("gpu001").evidence = rows;
   keepFor(seconds(600));
-  EXPECT_THAT(
-      findings(subjectOf("gpu001")),
-      ElementsAre(HasSubstr(
-          "agent-silent: its agent is silent, so its health is not known: nobody has heard it")));
+  EXPECT_THAT(findings(subjectOf("gpu001")),
+              ElementsAre(HasSubstr("agent-silent: its agent does not report, so its health is not "
+                                    "known: nobody has heard it")));
   keepFor(seconds(600));
-  EXPECT_EQ(shown("its agent is silent"), 1);
+  EXPECT_EQ(shown("its agent does not report"), 1);
   EXPECT_EQ(drainedNodes(), 0);
   node("gpu001").evidence = nlohmann::json::object();
   keepFor(seconds(600));
   EXPECT_THAT(findings(subjectOf("gpu001")), IsEmpty());
-  EXPECT_EQ(shown("its agent is heard again"), 1);
+  EXPECT_EQ(shown("its agent reports again"), 1);
 }
 
 /// One keeper all the while, and each time the same words.
-TEST_F(KeeperTest, whatComesBackAfterItsRepairIsAFindingAgain) {
+TEST_F(MonitorTest, whatComesBackAfterItsRepairIsAFindingAgain) {
   cluster_.monitor.repairs = {inventory::Repair::Reboot};
   auto life = [](FakeNode& node, Store& store, auto wait, auto findings) -> Task<void> {
     for (int times = 1; times <= 2; ++times) {
@@ -402,7 +402,7 @@ TEST_F(KeeperTest, whatComesBackAfterItsRepairIsAFindingAgain) {
       life(node("gpu001"), store_, [this](seconds duration) { return pause(duration); }, now));
 }
 
-TEST_F(KeeperTest, quarantinesWhatRebootsDidNotHelp) {
+TEST_F(MonitorTest, quarantinesWhatRebootsDidNotHelp) {
   node("gpu001").drained = true;
   node("gpu001").jobs = false;
   node("gpu001").health = {{"gpu", "reboot:xid.79@0000:18:00.0"}, {"reboots", "1"}};
@@ -415,7 +415,7 @@ TEST_F(KeeperTest, quarantinesWhatRebootsDidNotHelp) {
   EXPECT_EQ(entries.at(NodeName("gpu001")).reason, "xid.79@0000:18:00.0 (reboot, after 2 reboots)");
 }
 
-TEST_F(KeeperTest, quarantinesWhatMustGoBackAndOnlyAPersonEndsThat) {
+TEST_F(MonitorTest, quarantinesWhatMustGoBackAndOnlyAPersonEndsThat) {
   node("gpu001").health["gpu"] = "rma:gpu.remap-failure@0000:18:00.0";
   keepFor(seconds(60));
   EXPECT_TRUE(node("gpu001").drained);
@@ -424,17 +424,18 @@ TEST_F(KeeperTest, quarantinesWhatMustGoBackAndOnlyAPersonEndsThat) {
   node("gpu001").health["gpu"] = "ok";
   keepFor(seconds(600));
   EXPECT_TRUE(quarantine.entries()->contains(NodeName("gpu001")));
-  EXPECT_FALSE(quarantine.lift(NodeName("gpu001"), "alice", "", loop_.clock.now()));
-  ASSERT_TRUE(quarantine.lift(NodeName("gpu001"), "alice", "GPU 3 replaced", loop_.clock.now()));
+  EXPECT_FALSE(quarantine.remove(NodeName("gpu001"), "alice", "", loop_.clock.now()));
+  ASSERT_TRUE(quarantine.remove(NodeName("gpu001"), "alice", "GPU 3 replaced", loop_.clock.now()));
   EXPECT_TRUE(quarantine.entries()->empty());
-  EXPECT_EQ(quarantine.lift(NodeName("gpu001"), "alice", "again", loop_.clock.now()).error().code(),
-            ErrorCode::NotFound);
+  EXPECT_EQ(
+      quarantine.remove(NodeName("gpu001"), "alice", "again", loop_.clock.now()).error().code(),
+      ErrorCode::NotFound);
 }
 
-/// Said is what is so: a host that stands by watches nothing, and a keep that has fallen silent
+/// Said is what is so: a host that stands by watches nothing, and a monitor that has fallen silent
 /// neither.
 TEST(WatchDuringRollout, namesWhoeverGoesOnAndNobodyElse) {
-  KeepStatus kept;
+  MonitorStatus kept;
   kept.running = true;
   kept.holder = "b:/srv/muster";
   const std::string nobody = "nobody watches";

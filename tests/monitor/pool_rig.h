@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pool of nodes whose certificates, health and jobs a test sets, and keep's keeper over it in
+// A pool of nodes whose certificates, health and jobs a test sets, and the monitor over it in
 // virtual time.
 #pragma once
 
@@ -186,28 +186,28 @@ class FakeSenses final : public Phase {
   Clock& clock_;
 };
 
-class KeeperTest : public ::testing::Test {
+class MonitorTest : public ::testing::Test {
  protected:
-  explicit KeeperTest(int nodes = 10) : cluster_(clusterOf(nodes)) {
+  explicit MonitorTest(int nodes = 10) : cluster_(clusterOf(nodes)) {
     for (const auto& node : cluster_.nodes) nodes_[node.name.str()];
   }
-  KeeperServices services() {
+  MonitorServices services() {
     return {cluster_, {&senses_, &pool_}, {&senses_, &pool_},
             *used_,   loop_.clock,        [this](const Event& event) { shown_.push_back(event); },
             {}};
   }
-  /// A new keeper on the same store for this long, as after a restart.
+  /// A new monitor on the same store for this long, as after a restart.
   void keepFor(std::chrono::seconds duration) { keepDuring(services(), pause(duration)); }
-  /// One keeper, as long as this lasts.
-  void keepDuring(KeeperServices services, Task<void> life) {
+  /// One monitor, as long as this lasts.
+  void keepDuring(MonitorServices services, Task<void> life) {
     using namespace asio::experimental::awaitable_operators;
-    Keeper keeper(std::move(services));
-    auto script = [](Keeper& keeper, Task<void> life) -> Task<bool> {
-      auto work = keeper.run();
+    Monitor monitor(std::move(services));
+    auto script = [](Monitor& monitor, Task<void> life) -> Task<bool> {
+      auto work = monitor.run();
       (void)co_await (std::move(work) || std::move(life));
       co_return true;
     };
-    loop_.run(script(keeper, std::move(life)));
+    loop_.run(script(monitor, std::move(life)));
   }
   Task<void> pause(std::chrono::seconds duration) { co_await loop_.clock.sleep(duration); }
   std::size_t requests() { return store_.requests(100'000)->size(); }

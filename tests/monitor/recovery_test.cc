@@ -148,7 +148,7 @@ class StubbornFirmware final : public Phase {
   muster::test::FakeBmc& bmc_;
 };
 
-class RecoveryTest : public KeeperTest {
+class RecoveryTest : public MonitorTest {
  public:
   RecoveryTest() {
     fails("first");
@@ -266,7 +266,7 @@ TEST_F(RecoveryTest, neverOnANodeThatAPersonHasTakenOut) {
   node("gpu001").reason = "bob: re-seating GPU 3";
   recoverFor(std::chrono::hours(2));
   EXPECT_THAT(steps(), ElementsAre("firmware.BMC failed"));
-  EXPECT_EQ(shown("keep leaves recovery (retry) alone: a person has taken it out of its pool "
+  EXPECT_EQ(shown("the monitor does not touch recovery (retry): a person has drained it "
                   "('bob: re-seating GPU 3')"),
             1);
   node("gpu001").reason = "muster: firmware of gpu001";
@@ -376,7 +376,7 @@ TEST_F(RecoveryTest, aBmcThatAnswersNothingIsResetUnlessItMayBeWritingFirmware) 
   EXPECT_TRUE(take(Rung::PowerCycle, "os"));
 }
 
-/// As a keep leaves it that stands aside for another command, or dies.
+/// As a monitor leaves it that stands aside for another command, or dies.
 TEST_F(RecoveryTest, aStepThatAnEarlierKeepHasBegunIsBroughtToItsEnd) {
   cluster_.monitor.recovery = {Rung::AcCycle, Rung::Quarantine};
   auto& bmc = bmcs_.fake("gpu001");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes that keep has drained and that are well again: who comes back by itself, when, and who does
-// not. And keep beside another process.
+// Nodes that the monitor has drained and that are well again: who comes back by itself, when, and
+// who does not. And the monitor beside another process.
 #include "tests/lifecycle/crash_store.h"
 #include "tests/monitor/pool_rig.h"
 #include "tests/run_async.h"
@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 
 constexpr const char* kSick = "drain:xid.74@0000:18:00.0";
 
-class RejoinTest : public KeeperTest {
+class RejoinTest : public MonitorTest {
  protected:
   RejoinTest() {
     cluster_.monitor.rejoin_minutes = 30;
@@ -49,15 +49,15 @@ TEST_F(RejoinTest, aSymptomThatComesBackBeginsTheWaitAnew) {
   EXPECT_TRUE(node("gpu003").drained);
 }
 
-/// As `muster keep` while another command has its turn again and again.
+/// As `muster monitor` while another command has its turn again and again.
 class RejoinInShifts : public RejoinTest {
  protected:
   void shift(std::chrono::seconds duration) {
     auto services = this->services();
-    services.memory = memory_;
+    services.retry_state = memory_;
     keepDuring(std::move(services), pause(duration));
   }
-  std::shared_ptr<Memory> memory_ = std::make_shared<Memory>();
+  std::shared_ptr<RetryState> memory_ = std::make_shared<RetryState>();
 };
 
 TEST_F(RejoinInShifts, aShiftThatEndsForgetsNobodyWhoIsWell) {
@@ -227,7 +227,7 @@ TEST_F(RejoinTest, waysBackThatTakeTheirTimeKeepNobodyInThePool) {
 }
 
 /// Another process – apply or a rollout on another host – works on the same store. What it holds is
-/// its own, and keep sees to the rest.
+/// its own, and the monitor sees to the rest.
 TEST_F(RejoinTest, keepDrainsBesideAnApplyOfAnotherProcess) {
   muster::test::TempFolder folder;
   auto other = *openSqliteStore(folder / "muster.db"), own = *openSqliteStore(folder / "muster.db");
@@ -241,9 +241,9 @@ TEST_F(RejoinTest, keepDrainsBesideAnApplyOfAnotherProcess) {
   keepFor(2min);
   EXPECT_TRUE(node("gpu002").drained) << "its watch goes on";
   EXPECT_FALSE(node("gpu001").drained) << "apply works on it";
-  EXPECT_EQ(shown("could not finish its look"), 0)
+  EXPECT_EQ(shown("could not finish a poll"), 0)
       << "one node that is held keeps none of the others waiting";
-  EXPECT_TRUE(keepStatus(*other, loop_.clock.now())->running);
+  EXPECT_TRUE(monitorStatus(*other, loop_.clock.now())->running);
   ASSERT_TRUE(other->checkClaim(subjectOf("gpu001"))) << "and has not lost it";
   ASSERT_TRUE(other->release(subjectOf("gpu001")));
   keepFor(2min);

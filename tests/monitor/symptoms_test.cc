@@ -13,7 +13,7 @@ using inventory::SymptomRule;
 
 HealthAction actionOf(std::string id, std::uint64_t count = 1, int boots_before = 0,
                       std::string text = "") {
-  return judge({std::move(id), "0000:18:00.0", count, std::move(text)}, boots_before, {}).action;
+  return assess({std::move(id), "0000:18:00.0", count, std::move(text)}, boots_before, {}).action;
 }
 
 TEST(Symptoms, anApplicationsXidBlamesNoHardware) {
@@ -69,7 +69,7 @@ TEST(Symptoms, countsBelowTheLimitAreOnlyWatched) {
 }
 
 TEST(Symptoms, anUnknownOneIsWatchedAndSaysThatItIsUnknown) {
-  const auto verdict = judge({"xid.9999", "", 1, ""}, 0, {});
+  const auto verdict = assess({"xid.9999", "", 1, ""}, 0, {});
   EXPECT_EQ(verdict.action, HealthAction::Watch);
   EXPECT_FALSE(verdict.known);
 }
@@ -77,10 +77,10 @@ TEST(Symptoms, anUnknownOneIsWatchedAndSaysThatItIsUnknown) {
 TEST(Symptoms, theInventorysRowsComeFirstAndExactOnesBeforeThoseWithAStar) {
   const std::vector<SymptomRule> rules = {{"xid.*", HealthAction::Drain, 1, {}, "all XIDs"},
                                           {"xid.13", HealthAction::Quarantine, 3, {}, "ours"}};
-  EXPECT_EQ(judge({"xid.13", "", 3, ""}, 0, rules).action, HealthAction::Quarantine);
-  EXPECT_EQ(judge({"xid.13", "", 2, ""}, 0, rules).action, HealthAction::Watch);
-  EXPECT_EQ(judge({"xid.31", "", 1, ""}, 0, rules).action, HealthAction::Drain);
-  EXPECT_EQ(judge({"disk.read-only", "", 1, ""}, 0, rules).action, HealthAction::Drain);
+  EXPECT_EQ(assess({"xid.13", "", 3, ""}, 0, rules).action, HealthAction::Quarantine);
+  EXPECT_EQ(assess({"xid.13", "", 2, ""}, 0, rules).action, HealthAction::Watch);
+  EXPECT_EQ(assess({"xid.31", "", 1, ""}, 0, rules).action, HealthAction::Drain);
+  EXPECT_EQ(assess({"disk.read-only", "", 1, ""}, 0, rules).action, HealthAction::Drain);
 }
 
 TEST(Symptoms, everyRowHasAdviceASourceAndAGroupAndNoRowHidesAnother) {
@@ -102,7 +102,7 @@ TEST(Symptoms, portsAreJudgedByTheirRateWhereTheAgentTellsIt) {
   const auto action = [](const char* id, std::uint64_t total,
                          std::optional<std::uint64_t> last_hour,
                          const std::vector<SymptomRule>& rules = {}) {
-    return judge({id, "mlx5_0/1", total, "", last_hour}, 0, rules).action;
+    return assess({id, "mlx5_0/1", total, "", last_hour}, 0, rules).action;
   };
   EXPECT_EQ(action("network.link-flaps", 500, 4), HealthAction::Watch);
   EXPECT_EQ(action("network.link-flaps", 5, 5), HealthAction::Drain);

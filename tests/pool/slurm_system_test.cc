@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Real munged, slurmctld and slurmd in a network namespace of the test's own; the agent is a fake
 // whose JoinPool starts slurmd.
+#include "base/async/await_all.h"
 #include "tests/fakes/fake_agent_gateway.h"
 #include "tests/fakes/real_slurm.h"
 #include "tests/paths.h"
@@ -206,7 +207,7 @@ TEST_F(SlurmSystem, doesNotUndoAPersonsDrainNorCountASilentNodeIn) {
     out = (co_await phase.observe(Subject(NodeName(node)))).value_or(std::vector<Fact>());
   };
   auto all = [](std::vector<Task<void>> looks) -> Async<void> {
-    co_await awaitAll(std::move(looks));
+    co_await async::awaitAll(std::move(looks));
     co_return Result<void>();
   };
   std::vector<Task<void>> looks;

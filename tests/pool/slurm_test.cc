@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slurm's words, as scontrol of 22.05 printed them.
 #include "pool/slurm.h"
+#include "base/async/await_all.h"
 
 #include "tests/fakes/fake_process_runner.h"
 #include "tests/virtual_loop.h"

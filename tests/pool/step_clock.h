@@ -21,7 +21,7 @@ class StepClock final : public Clock {
     return std::chrono::steady_clock::time_point(std::chrono::hours(1)) + passed_;
   }
   using Clock::rest;
-  Task<bool> rest(std::chrono::milliseconds duration, Alarm*) override {
+  Task<bool> waitFor(std::chrono::milliseconds duration, WakeToken*) override {
     sleeps.push_back(duration);
     passed_ += duration;
     co_return true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate/isolate/runner.h"
 
-#include "base/async/coordinate.h"
+#include "base/async/await_all.h"
 #include "base/json_output.h"
 #include "validate/gates.h"
 

@@ -74,6 +74,14 @@ inline const std::vector<std::vector<std::string_view>> kMigrations{
         // 6: certificates and revocations are values (validate/revocations.h). Nothing to create;
         // but a muster that looks for them in its state folder must not work here any more.
     },
+    {
+        // 7: `keep` is called monitor.
+        "UPDATE findings SET source = 'monitor' WHERE source = 'keep'",
+        "UPDATE findings SET facet = 'monitor.breaker.' || substr(facet, 14) WHERE facet LIKE "
+        "'keep.breaker.%'",
+        "UPDATE vals SET key = 'monitor.breakers' WHERE key = 'keep.breakers'",
+        "UPDATE vals SET key = 'monitor.heartbeat' WHERE key = 'keep.heartbeat'",
+    },
 };
 
 inline constexpr std::string_view kTooNew =

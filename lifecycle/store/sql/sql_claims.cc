@@ -49,11 +49,9 @@ Result<void> SqlStore::fence(const Subject& subject) {
       fenced_.insert(subject);
       return {};
     }
-    return fail(
-        ErrorCode::Conflict,
-        fmt::format(
-            "{} was taken over by {} (token {}, ours is {}); this controller was away too long",
-            subject.str(), holder, token, mine->second));
+    return fail(ErrorCode::Conflict, fmt::format("{} was taken over by {} (token {}, ours is {}); "
+                                                 "this controller did not renew its lease in time",
+                                                 subject.str(), holder, token, mine->second));
   }
   if (!known || session.empty() || session == session_ || !isLive(session)) return {};
   return fail(ErrorCode::Conflict,

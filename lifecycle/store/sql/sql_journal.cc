@@ -32,7 +32,7 @@ Result<void> SqlStore::openIntent(const Intent& intent) {
          use(intent.id), use(subject));
     take.execute(true);
     if (take.get_affected_rows() != 1)
-      return fail(ErrorCode::Denied, fmt::format("nobody allows {} to be wiped now", subject));
+      return fail(ErrorCode::Denied, fmt::format("there is no wipe grant for {}", subject));
     return {};
   });
 }

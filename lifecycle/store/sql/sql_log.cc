@@ -130,7 +130,7 @@ Result<AuditEnds> SqlStore::auditEnds() {
     if (archived) {
       const auto mark = jsonOrNone(*archived, kKeptJson);
       if (!mark.is_object())
-        return fail(unreadable("what was archived of the log is not known any more"));
+        return fail(unreadable("the record of the archived part of the log is lost"));
       out.archived = {mark.value("link", std::int64_t{0}), mark.value("hash", "")};
     }
     long long begins_after = 0, link = 0;

@@ -289,7 +289,7 @@ Result<void> SqlStore::forgetFacts(const Subject& subject, const std::vector<Fac
 // ---- permissions and values
 // --------------------------------------------------------------------------------------------
 
-Result<void> SqlStore::allowWipe(const NodeName& node, const std::string& reason, WallTime at) {
+Result<void> SqlStore::grantWipe(const NodeName& node, const std::string& reason, WallTime at) {
   return write("allowing a wipe", [&]() -> Result<void> {
     const long long allowed = toMillis(at);
     const auto why = storable(reason);
@@ -300,7 +300,7 @@ Result<void> SqlStore::allowWipe(const NodeName& node, const std::string& reason
   });
 }
 
-Result<bool> SqlStore::takeBackWipe(const NodeName& node, const std::string& reason) {
+Result<bool> SqlStore::revokeWipe(const NodeName& node, const std::string& reason) {
   return write("taking a wipe permission back", [&]() -> Result<bool> {
     const auto why = storable(reason);
     soci::statement gone =
@@ -312,7 +312,7 @@ Result<bool> SqlStore::takeBackWipe(const NodeName& node, const std::string& rea
   });
 }
 
-Result<std::vector<NodeName>> SqlStore::wipesAllowed() {
+Result<std::vector<NodeName>> SqlStore::wipeGrants() {
   return read("reading wipe permissions", [&]() -> Result<std::vector<NodeName>> {
     std::vector<NodeName> out;
     std::string name;

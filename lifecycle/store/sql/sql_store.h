@@ -102,9 +102,9 @@ class SqlStore final : public Store {
   Result<std::vector<Finding>> findings(const Subject* subject) override;
   Result<void> clearFindings(const FacetRef& facet) override;
   Result<void> clearFindingsOf(const FacetRef& facet, const std::string& source) override;
-  Result<void> allowWipe(const NodeName& node, const std::string& reason, WallTime at) override;
-  Result<bool> takeBackWipe(const NodeName& node, const std::string& reason) override;
-  Result<std::vector<NodeName>> wipesAllowed() override;
+  Result<void> grantWipe(const NodeName& node, const std::string& reason, WallTime at) override;
+  Result<bool> revokeWipe(const NodeName& node, const std::string& reason) override;
+  Result<std::vector<NodeName>> wipeGrants() override;
   Result<void> putValue(const std::string& key, const std::string& value) override;
   Result<std::optional<std::string>> getValue(const std::string& key) override;
   Result<bool> exchangeValue(const std::string& key, const std::optional<std::string>& expected,

@@ -65,6 +65,7 @@ class SqliteBackend final : public Backend {
   /// Once the files are open: a lock stands for the life of the connection, so they are the ones
   /// that their names say.
   Result<void> remember(soci::session& sql);
+  static WalIndex indexOf(soci::session& sql);
   Error explain(int code, const std::string& text) const;
   static int number(soci::session& sql, const char* query) {
     int value = 0;
@@ -143,6 +144,28 @@ void SqliteBackend::abandon(soci::session& sql) {
     sqlite_api::sqlite3_db_config(own, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
 }
 
+/// SQLite's own mapping, which stands as long as this connection.
+WalIndex SqliteBackend::indexOf(soci::session& sql) {
+  sqlite_api::sqlite3_file* file = nullptr;
+  if (sqlite_api::sqlite3_file_control(connectionOf(sql), "main", SQLITE_FCNTL_FILE_POINTER,
+                                       &file) != SQLITE_OK ||
+      !file || !file->pMethods)
+    return {};
+  const auto& methods = *file->pMethods;
+  constexpr int kWithSharedMemory = 2;
+  void volatile* region = nullptr;
+  if (methods.iVersion < kWithSharedMemory || !methods.xShmMap ||
+      methods.xShmMap(file, 0, WalIndex::kRegionBytes, 0, &region) != SQLITE_OK)
+    return {};
+  const WalIndex index(region);
+  if (const auto copied = index.read();
+      copied && !copied->settled()) {  // somebody was killed, or the log of a killed one was read
+    int busy = 0, frames = 0, done = 0;
+    sql << "PRAGMA wal_checkpoint(PASSIVE)", into(busy), into(frames), into(done);
+  }
+  return index;
+}
+
 Result<void> SqliteBackend::remember(soci::session& sql) {
   (void)number(sql, "SELECT count(*) FROM sqlite_master");  // SQLite opens the log with the first
                                                             // page that it reads
@@ -153,6 +176,7 @@ Result<void> SqliteBackend::remember(soci::session& sql) {
         Error(ErrorCode::Unavailable, files_.describe({StoreFile::Database, LossKind::Replaced}))
             .retryable(false));
   files_.remember();
+  files_.watchContent(indexOf(sql));
   return {};
 }
 

@@ -8,8 +8,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 
@@ -21,6 +23,28 @@ constexpr mode_t kOfOthers = 0077;
 constexpr std::array<std::string_view, kStoreFiles.size()> kSuffixes{"", "-wal", "-shm"};
 constexpr std::array<std::string_view, kStoreFiles.size()> kNames{
     "the database", "its write-ahead log", "the index of its log"};
+
+/// Of these a file's size and time are known as soon as it was written, by whichever process.
+/// Source: linux/magic.h, statfs(2).
+struct FileSystem {
+  const char* name;
+  std::uint64_t magic;
+};
+constexpr std::array<FileSystem, 7> kOfThisMachine{{{"ext4", 0xEF53},
+                                                    {"xfs", 0x58465342},
+                                                    {"btrfs", 0x9123683E},
+                                                    {"f2fs", 0xF2F52010},
+                                                    {"zfs", 0x2FC12FC1},
+                                                    {"tmpfs", 0x01021994},
+                                                    {"overlayfs", 0x794C7630}}};
+
+bool isOfThisMachine(const std::string& path) {
+  struct statfs where{};
+  return ::statfs(path.c_str(), &where) == 0 &&
+         std::ranges::any_of(kOfThisMachine, [&](const FileSystem& known) {
+           return known.magic == static_cast<std::uint32_t>(where.f_type);
+         });
+}
 
 RefusedFile refusedBy(int error) {
   const bool read_only = error == EACCES || error == EROFS || error == EPERM;
@@ -92,6 +116,34 @@ void StoreFiles::remember() {
   }
 }
 
+void StoreFiles::watchContent(WalIndex index) {
+  if (isOfThisMachine(pathOf(StoreFile::Database))) index_ = index;
+}
+
+std::optional<StoreLoss> StoreFiles::contentLoss() const {
+  if (!index_) return std::nullopt;
+  const StoreLoss over{StoreFile::Database, LossKind::WrittenOver};
+  const std::lock_guard lock(mutex_);
+  if (written_over_) return over;
+  struct stat index{}, file{};
+  // Memory of a file that was cut off cannot be read; SQLite never cuts it while it is open.
+  if (::stat(pathOf(StoreFile::Index).c_str(), &index) != 0) return std::nullopt;
+  if (index.st_size < static_cast<off_t>(WalIndex::kRegionBytes))
+    return StoreLoss{StoreFile::Index, LossKind::WrittenOver};
+  const auto before = index_->read();
+  if (::stat(pathOf(StoreFile::Database).c_str(), &file) != 0) return std::nullopt;
+  const auto after = index_->read();
+  if (!before || before != after || !after->settled()) {  // somebody copies the log into it
+    last_.reset();
+    return std::nullopt;
+  }
+  const Content now{*after, file.st_size, file.st_mtim.tv_sec, file.st_mtim.tv_nsec};
+  written_over_ = last_ && last_->copied == now.copied && !last_->sameFileAs(now);
+  if (written_over_) return over;
+  last_ = now;
+  return std::nullopt;
+}
+
 std::optional<StoreLoss> StoreFiles::loss() const {
   for (const auto file : kStoreFiles) {
     const auto& known = opened_[static_cast<std::size_t>(file)];
@@ -104,10 +156,20 @@ std::optional<StoreLoss> StoreFiles::loss() const {
     if (Identity{status.st_dev, status.st_ino} != *known)
       return StoreLoss{file, LossKind::Replaced};
   }
-  return std::nullopt;
+  return contentLoss();
 }
 
 std::string StoreFiles::describe(const StoreLoss& loss) const {
+  if (loss.kind == LossKind::WrittenOver)
+    return fmt::format(
+        "{}, {} that this muster has open, was written over by another program (a backup copied "
+        "into it?): it and its log do not belong "
+        "together now, so muster writes nothing more, and its last write may be missing. Nobody "
+        "may restore files of the state folder while a "
+        "muster runs. End every muster that uses it, delete {} and {}, copy the backup to {} once "
+        "more, then start muster again",
+        pathOf(loss.file), kNames[static_cast<std::size_t>(loss.file)], pathOf(StoreFile::Log),
+        pathOf(StoreFile::Index), pathOf(StoreFile::Database));
   return fmt::format(
       "{}, {} that this muster has open, was {} under it: what it writes now would be lost, so it "
       "writes nothing more, and its last "

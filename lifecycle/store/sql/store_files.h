@@ -11,10 +11,12 @@
 #pragma once
 
 #include "base/result.h"
+#include "lifecycle/store/sql/wal_index.h"
 
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,10 +26,11 @@ namespace muster::lifecycle::sql {
 enum class StoreFile { Database, Log, Index };
 inline constexpr std::array kStoreFiles{StoreFile::Database, StoreFile::Log, StoreFile::Index};
 
-enum class LossKind { Deleted, Replaced };
+enum class LossKind { Deleted, Replaced, WrittenOver };
 
 /// A file that SQLite has open and that has no name any more, or whose name is another file's: what
-/// is written into it is lost.
+/// is written into it is lost. Or it is the same file, and another program has written into it:
+/// what is read from it is a mixture.
 struct StoreLoss {
   StoreFile file;
   LossKind kind;
@@ -52,7 +55,12 @@ class StoreFiles {
   /// Remembers which files these are. To be called while a connection of this process has them open
   /// and holds its lock.
   void remember();
-  /// Compares with what was remembered: three stat(), cheap enough for every transaction.
+  /// From now on `loss` also sees that the database was written over (a backup copied into it): by
+  /// its size and time of change, which may change only when `index` does. Only on file systems of
+  /// this machine, which tell both at once.
+  void watchContent(WalIndex index);
+  /// Compares with what was remembered: five stat(), cheap enough for every transaction. Any thread
+  /// may ask.
   std::optional<StoreLoss> loss() const;
   /// For the operator: what happened, what it means and what to do.
   std::string describe(const StoreLoss& loss) const;
@@ -62,11 +70,25 @@ class StoreFiles {
     std::uint64_t device = 0, inode = 0;
     friend bool operator==(const Identity&, const Identity&) = default;
   };
+  /// The database as it was at a moment when nobody copied the log into it.
+  struct Content {
+    WalIndex::Copied copied;
+    std::int64_t size_bytes = 0, changed_s = 0, changed_ns = 0;
+    bool sameFileAs(const Content& other) const {
+      return size_bytes == other.size_bytes && changed_s == other.changed_s &&
+             changed_ns == other.changed_ns;
+    }
+  };
+  std::optional<StoreLoss> contentLoss() const;
   const std::string& pathOf(StoreFile file) const { return paths_[static_cast<std::size_t>(file)]; }
   std::optional<RefusedFile> create() const;
 
   std::array<std::string, kStoreFiles.size()> paths_;
   std::array<std::optional<Identity>, kStoreFiles.size()> opened_;
+  std::optional<WalIndex> index_;
+  mutable std::mutex mutex_;  ///< of the two below
+  mutable std::optional<Content> last_;
+  mutable bool written_over_ = false;  ///< for good: what it holds later says nothing any more
 };
 
 }  // namespace muster::lifecycle::sql

@@ -50,7 +50,7 @@ class ToldClock final : public Clock {
     return std::chrono::steady_clock::time_point(std::chrono::seconds(seconds));
   }
   using Clock::rest;
-  Task<bool> rest(std::chrono::milliseconds, Alarm*) override { co_return false; }
+  Task<bool> waitFor(std::chrono::milliseconds, WakeToken*) override { co_return false; }
   std::atomic<int> seconds = 1000;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The desk against a real machine: QEMU's serial port on a Unix socket and on a terminal device.
+// The console recorder against a real machine: QEMU's serial port on a Unix socket and on a
+// terminal device.
 #include "base/io/files.h"
 #include "bmc/console/boot_log.h"
 #include "bmc/console/console_recorder.h"
@@ -27,15 +28,15 @@ class QemuConsoleTest : public testing::Test {
     ASSERT_TRUE(started) << started.error().str();
     machine = std::move(*started);
   }
-  Async<void> untilSaid(Consoles& desk, std::string what) {
+  Async<void> untilSaid(Consoles& recorder, std::string what) {
     while (true) {
-      for (const auto& line : desk.lastLines(kNode))
+      for (const auto& line : recorder.lastLines(kNode))
         if (line.find(what) != std::string::npos) co_return Result<void>();
-      co_await clock.rest(20ms);
+      co_await clock.waitFor(20ms);
     }
   }
-  Async<void> begin(Consoles& desk) {
-    co_await desk.bootBegins(kNode, "power on");
+  Async<void> begin(Consoles& recorder) {
+    co_await recorder.bootBegins(kNode, "power on");
     co_return Result<void>();
   }
 
@@ -49,16 +50,16 @@ class QemuConsoleTest : public testing::Test {
 
 TEST_F(QemuConsoleTest, whatTheFirmwareSaysIsKeptAlsoWhenTheLineComesLater) {
   const auto socket = (folder / "serial.sock").string();
-  auto desk = makeConsoles(
+  auto recorder = makeConsoles(
       [&](const NodeName& node) {
         return shareConsole(makeSocketConsole(socket), folder / "run", node);
       },
       folder / "kept", clock, workers);
   ASSERT_TRUE(
-      test::runAsync(io, begin(*desk)));  // before there is a machine, as when its power is off
+      test::runAsync(io, begin(*recorder)));  // before there is a machine, as when its power is off
   boot("unix:" + socket + ",server=on,wait=on");
-  ASSERT_TRUE(test::runAsync(io, untilSaid(*desk, "SeaBIOS (version"), 60s));
-  ASSERT_TRUE(test::runAsync(io, desk->close()));  // and with it what a worker still writes
+  ASSERT_TRUE(test::runAsync(io, untilSaid(*recorder, "SeaBIOS (version"), 60s));
+  ASSERT_TRUE(test::runAsync(io, recorder->close()));  // and with it what a worker still writes
   EXPECT_THAT(*BootLogArchive(folder / "kept", kNode).read(1), HasSubstr("SeaBIOS"));
 }
 
@@ -76,15 +77,15 @@ TEST_F(QemuConsoleTest, ATerminalDeviceIsReadToo) {
             device = said.substr(at, said.find(' ', at) - at);
             co_return Result<void>();
           }
-          co_await clock.rest(10ms);
+          co_await clock.waitFor(10ms);
         }
       }(clock, log, device),
       60s));
-  auto desk = makeConsoles([&](const NodeName&) { return makeSocketConsole(device); },
-                           folder / "kept", clock, workers);
-  ASSERT_TRUE(test::runAsync(io, begin(*desk)));
-  ASSERT_TRUE(test::runAsync(io, untilSaid(*desk, "SeaBIOS"), 60s));
-  ASSERT_TRUE(test::runAsync(io, desk->close()));
+  auto recorder = makeConsoles([&](const NodeName&) { return makeSocketConsole(device); },
+                               folder / "kept", clock, workers);
+  ASSERT_TRUE(test::runAsync(io, begin(*recorder)));
+  ASSERT_TRUE(test::runAsync(io, untilSaid(*recorder, "SeaBIOS"), 60s));
+  ASSERT_TRUE(test::runAsync(io, recorder->close()));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/async/await_all.h"
 #include "base/async/deadline.h"
 #include "lifecycle/executor/adaptive_semaphore.h"
 #include "tests/lifecycle/cliff_world.h"
@@ -30,10 +31,10 @@ TEST(AdaptiveLimit, comesWithinTenPercentOfTheBestFixedSetting) {
         world.knee = knee;
         world.slope = slope;
         const int operations = static_cast<int>(knee * 600);
-        const auto [best, places] = test::bestFixed(world, 600, operations / 8, seed);
+        const auto [best, semaphore] = test::bestFixed(world, 600, operations / 8, seed);
         const auto tuned = test::runTuned(world, kBounds, operations, seed);
         EXPECT_GE(tuned.good_per_s, 0.9 * best)
-            << "best fixed: " << places << ", at the end: " << tuned.last_limit;
+            << "best fixed: " << semaphore << ", at the end: " << tuned.last_limit;
         if (slope > 1) {
           EXPECT_LT(
               test::rateOfFixed(world, static_cast<std::size_t>(2 * knee), operations / 8, seed),
@@ -164,7 +165,7 @@ TEST(AdaptiveLimit, aDeclaredCeilingHoldsForItsStartAndFloorToo) {
   EXPECT_EQ(own.under(4'000).start, 64u) << "and it begins where it always does";
 }
 
-class TunedPlacesTest : public testing::Test {
+class AdaptiveSemaphoreTest : public testing::Test {
  protected:
   /// A BMC that gets slow when many are asked.
   Async<void> ask() {
@@ -176,10 +177,12 @@ class TunedPlacesTest : public testing::Test {
     ++answered_;
     co_return Result<void>();
   }
-  Task<void> askThroughPlaces(TunedPlaces& places) { (void)co_await inPlace(places, ask()); }
-  Task<int> askAll(TunedPlaces& places, int count) {
+  Task<void> askWithPermit(AdaptiveSemaphore& semaphore) {
+    (void)co_await withPermit(semaphore, ask());
+  }
+  Task<int> askAll(AdaptiveSemaphore& semaphore, int count) {
     std::vector<Task<void>> all;
-    for (int i = 0; i < count; ++i) all.push_back(askThroughPlaces(places));
+    for (int i = 0; i < count; ++i) all.push_back(askWithPermit(semaphore));
     co_await async::awaitAll(std::move(all));
     co_return answered_;
   }
@@ -190,46 +193,46 @@ class TunedPlacesTest : public testing::Test {
   int answered_ = 0;
 };
 
-TEST_F(TunedPlacesTest, asksManyBmcsAboutAsFastAsTheyBear) {
+TEST_F(AdaptiveSemaphoreTest, asksManyBmcsAboutAsFastAsTheyBear) {
   constexpr int kRequests = 40'000;
   world_.knee = 60;
-  TunedPlaces places(clock_, {1, 4, 1'000});
+  AdaptiveSemaphore semaphore(clock_, {1, 4, 1'000});
   const auto begin = clock_.steady();
-  EXPECT_EQ(test::runInVirtualTime(clock_, askAll(places, kRequests)), kRequests);
+  EXPECT_EQ(test::runInVirtualTime(clock_, askAll(semaphore, kRequests)), kRequests);
   const double seconds = std::chrono::duration<double>(clock_.steady() - begin).count();
   EXPECT_GE(kRequests / seconds, 0.9 * world_.knee / world_.base_s);
-  EXPECT_EQ(places.underWay(), 0u);
+  EXPECT_EQ(semaphore.underWay(), 0u);
   EXPECT_LT(most_, 200u);
 }
 
 /// Machines that start in 30 s, of which each asks for a request every second. More of them at once
 /// pay as long as the requests keep up.
-class MachinesAndRequests : public TunedPlacesTest {
+class MachinesAndRequests : public AdaptiveSemaphoreTest {
  protected:
-  Async<void> start(TunedPlaces& requests) {
+  Async<void> start(AdaptiveSemaphore& requests) {
     for (int second = 0; second < 30; ++second) {
       co_await clock_.sleep(std::chrono::seconds(1));
-      (void)co_await inPlace(requests, ask());
+      (void)co_await withPermit(requests, ask());
     }
     co_return Result<void>();
   }
-  Task<void> startInPlace(TunedPlaces& machines, TunedPlaces& requests) {
-    (void)co_await inPlace(machines, start(requests));
+  Task<void> startWithPermit(AdaptiveSemaphore& machines, AdaptiveSemaphore& requests) {
+    (void)co_await withPermit(machines, start(requests));
   }
   /// Places of machines after 3,000 of them, with so many requests a second.
   std::size_t placesWith(std::size_t requests_per_s) {
     world_.knee = 1e9;
     world_.base_s = 0.1;
-    TunedPlaces machines(
+    AdaptiveSemaphore machines(
         clock_,
         {.floor = 4, .start = 32, .ceiling = 16'384, .doubles_every = std::chrono::seconds(5)});
     const auto at_once = requests_per_s / 10;
-    TunedPlaces requests(
+    AdaptiveSemaphore requests(
         clock_, {.floor = at_once, .start = at_once, .ceiling = at_once, .shows_backlog = true});
     std::size_t most = 0;
     const auto all = [&]() -> Task<int> {
       std::vector<Task<void>> tasks;
-      for (int i = 0; i < 3'000; ++i) tasks.push_back(startInPlace(machines, requests));
+      for (int i = 0; i < 3'000; ++i) tasks.push_back(startWithPermit(machines, requests));
       auto watching = [&]() -> Task<void> {
         do {
           most = std::max(most, machines.limit());
@@ -250,18 +253,18 @@ TEST_F(MachinesAndRequests, growByTimeOnlyWhileRequestsKeepUp) {
   EXPECT_LE(placesWith(100), 256u) << "a hundred requests a second serve a hundred machines";
 }
 
-TEST_F(TunedPlacesTest, neverHasMoreUnderWayThanThePlaces) {
-  TunedPlaces places(clock_, {3, 3, 3});
-  EXPECT_EQ(test::runInVirtualTime(clock_, askAll(places, 50)), 50);
+TEST_F(AdaptiveSemaphoreTest, neverHasMoreUnderWayThanThePlaces) {
+  AdaptiveSemaphore semaphore(clock_, {3, 3, 3});
+  EXPECT_EQ(test::runInVirtualTime(clock_, askAll(semaphore, 50)), 50);
   EXPECT_EQ(most_, 3u);
 }
 
-TEST_F(TunedPlacesTest, theLowestRankGoesFirstAndAmongEqualsWhoCameFirst) {
-  TunedPlaces places(clock_, {1, 1, 1});
+TEST_F(AdaptiveSemaphoreTest, theLowestRankGoesFirstAndAmongEqualsWhoCameFirst) {
+  AdaptiveSemaphore semaphore(clock_, {1, 1, 1});
   std::string order;
-  const auto go = [](TunedPlaces& p, FakeClock& clock, std::size_t rank, char name,
+  const auto go = [](AdaptiveSemaphore& p, FakeClock& clock, std::size_t rank, char name,
                      std::string& out) -> Task<void> {
-    co_await p.take(rank);
+    co_await p.acquire(rank);
     out += name;
     co_await clock.sleep(std::chrono::milliseconds(1));
     p.release(true);
@@ -269,7 +272,7 @@ TEST_F(TunedPlacesTest, theLowestRankGoesFirstAndAmongEqualsWhoCameFirst) {
   std::vector<Task<void>> all;
   for (const auto& [rank, name] :
        {std::pair<std::size_t, char>{9, 'a'}, {5, 'b'}, {3, 'c'}, {3, 'd'}, {1, 'e'}})
-    all.push_back(go(places, clock_, rank, name, order));
+    all.push_back(go(semaphore, clock_, rank, name, order));
   const auto scene = [](std::vector<Task<void>> tasks) -> Task<int> {
     co_await async::awaitAll(std::move(tasks));
     co_return 0;
@@ -278,23 +281,23 @@ TEST_F(TunedPlacesTest, theLowestRankGoesFirstAndAmongEqualsWhoCameFirst) {
   EXPECT_EQ(order, "aecdb") << "the first found the place free";
 }
 
-TEST_F(TunedPlacesTest, aPlaceOfOneThatWasCalledOffIsGivenOn) {
-  TunedPlaces places(clock_, {1, 1, 1});
-  auto scene = [](TunedPlaces& p, FakeClock& clock) -> Task<int> {
-    co_await p.take();
-    auto queued = [](TunedPlaces& of) -> Async<void> {
-      co_await of.take();
+TEST_F(AdaptiveSemaphoreTest, aPlaceOfOneThatWasCalledOffIsGivenOn) {
+  AdaptiveSemaphore semaphore(clock_, {1, 1, 1});
+  auto scene = [](AdaptiveSemaphore& p, FakeClock& clock) -> Task<int> {
+    co_await p.acquire();
+    auto queued = [](AdaptiveSemaphore& of) -> Async<void> {
+      co_await of.acquire();
       co_return Result<void>();
     };
     const auto outcome =
         co_await withDeadline(clock, std::chrono::milliseconds(10), "a place", queued(p));
     p.release(true);
-    co_await p.take();
+    co_await p.acquire();
     p.abandon();
     co_return outcome ? 1 : 0;
   };
-  EXPECT_EQ(test::runInVirtualTime(clock_, scene(places, clock_)), 0);
-  EXPECT_EQ(places.underWay(), 0u);
+  EXPECT_EQ(test::runInVirtualTime(clock_, scene(semaphore, clock_)), 0);
+  EXPECT_EQ(semaphore.underWay(), 0u);
 }
 
 }  // namespace

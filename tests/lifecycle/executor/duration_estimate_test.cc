@@ -39,42 +39,43 @@ Intent doneIn(const std::string& facet, milliseconds taken, IntentState state = 
   return intent;
 }
 
-TEST(Pace, isThePhasesOwnEstimateUntilTheJournalKnowsBetter) {
-  Paces paces;
+TEST(DurationEstimate, isThePhasesOwnEstimateUntilTheJournalKnowsBetter) {
+  DurationEstimates estimates;
   const auto action = actionOf("gpu001/firmware.BMC", seconds(60));
-  EXPECT_EQ(paces.of(action).expected, seconds(60));
-  EXPECT_EQ(paces.of(action).samples, 0u);
-  for (int i = 0; i < 2; ++i) paces.add(doneIn("gpu001/firmware.BMC", seconds(5)));
-  EXPECT_EQ(paces.of(action).expected, seconds(60)) << "two lucky runs are no rule";
-  for (int i = 0; i < 60; ++i) paces.add(doneIn("gpu002/firmware.BMC", seconds(5)));
-  EXPECT_EQ(paces.of(action).expected, seconds(5));
+  EXPECT_EQ(estimates.of(action).expected, seconds(60));
+  EXPECT_EQ(estimates.of(action).samples, 0u);
+  for (int i = 0; i < 2; ++i) estimates.add(doneIn("gpu001/firmware.BMC", seconds(5)));
+  EXPECT_EQ(estimates.of(action).expected, seconds(60)) << "two lucky runs are no rule";
+  for (int i = 0; i < 60; ++i) estimates.add(doneIn("gpu002/firmware.BMC", seconds(5)));
+  EXPECT_EQ(estimates.of(action).expected, seconds(5));
 }
 
-TEST(Pace, aFewHoursOfOneBadNodeDoNotMoveItNorDoFailuresOrJumpsOfTheClock) {
-  Paces paces;
-  for (int i = 0; i < 95; ++i) paces.add(doneIn("gpu001/firmware.BMC", seconds(100)));
-  for (int i = 0; i < 5; ++i) paces.add(doneIn("gpu001/firmware.BMC", std::chrono::hours(5)));
-  paces.add(doneIn("gpu001/firmware.BMC", seconds(-50)));
-  paces.add(doneIn("gpu001/firmware.BMC", std::chrono::hours(24 * 400)));
-  paces.add(doneIn("gpu001/firmware.BMC", seconds(1), IntentState::Failed));
-  const auto pace = paces.of(actionOf("gpu009/firmware.BMC", seconds(60)));
-  EXPECT_EQ(pace.expected, seconds(100));
-  EXPECT_EQ(pace.samples, 100u);
+TEST(DurationEstimate, aFewHoursOfOneBadNodeDoNotMoveItNorDoFailuresOrJumpsOfTheClock) {
+  DurationEstimates estimates;
+  for (int i = 0; i < 95; ++i) estimates.add(doneIn("gpu001/firmware.BMC", seconds(100)));
+  for (int i = 0; i < 5; ++i) estimates.add(doneIn("gpu001/firmware.BMC", std::chrono::hours(5)));
+  estimates.add(doneIn("gpu001/firmware.BMC", seconds(-50)));
+  estimates.add(doneIn("gpu001/firmware.BMC", std::chrono::hours(24 * 400)));
+  estimates.add(doneIn("gpu001/firmware.BMC", seconds(1), IntentState::Failed));
+  const auto estimate = estimates.of(actionOf("gpu009/firmware.BMC", seconds(60)));
+  EXPECT_EQ(estimate.expected, seconds(100));
+  EXPECT_EQ(estimate.samples, 100u);
 }
 
-TEST(Pace, kindsAreApart) {
-  Paces paces;
-  for (int i = 0; i < 60; ++i) paces.add(doneIn("gpu001/pool", seconds(5)));
+TEST(DurationEstimate, kindsAreApart) {
+  DurationEstimates estimates;
+  for (int i = 0; i < 60; ++i) estimates.add(doneIn("gpu001/pool", seconds(5)));
   auto drain = actionOf("gpu001/pool", seconds(600));
   drain.id += kDrainSuffix;
-  EXPECT_EQ(paces.of(drain).expected, seconds(600)) << "joining says nothing about draining";
+  EXPECT_EQ(estimates.of(drain).expected, seconds(600)) << "joining says nothing about draining";
 }
 
-TEST(Pace, isLateOnlyWellBeyondWhatIsUsual) {
-  const Pace pace{seconds(60), 10};
-  EXPECT_FALSE(pace.isLate(seconds(100)));
-  EXPECT_TRUE(pace.isLate(seconds(101)));
-  EXPECT_FALSE((Pace{seconds(0), 0}.isLate(seconds(1000)))) << "who has no estimate is never late";
+TEST(DurationEstimate, isLateOnlyWellBeyondWhatIsUsual) {
+  const DurationEstimate estimate{seconds(60), 10};
+  EXPECT_FALSE(estimate.isLate(seconds(100)));
+  EXPECT_TRUE(estimate.isLate(seconds(101)));
+  EXPECT_FALSE((DurationEstimate{seconds(0), 0}.isLate(seconds(1000))))
+      << "who has no estimate is never late";
 }
 
 class StallWatchTest : public ::testing::Test {
@@ -106,11 +107,11 @@ TEST_F(StallWatchTest, saysOnceWhatWasExpectedAndWhatWasLastHeard) {
       store_.addEvent({0, clock_.now(), EventKind::ActionProgress, Subject(NodeName("gpu001")),
                        "gpu001/firmware.BMC", "task 40 %", 0.4}));
   clock_.advance(seconds(100));
-  ASSERT_TRUE(watch_.look());
+  ASSERT_TRUE(watch_.check());
   EXPECT_THAT(shown_, SizeIs(0));
   clock_.advance(seconds(1));
-  ASSERT_TRUE(watch_.look());
-  ASSERT_TRUE(watch_.look());
+  ASSERT_TRUE(watch_.check());
+  ASSERT_TRUE(watch_.check());
   ASSERT_THAT(shown_, SizeIs(1));
   EXPECT_THAT(shown_[0].text,
               HasSubstr("under way for 101 s; it takes usually 60 s; last: task 40 %"));
@@ -132,10 +133,10 @@ TEST_F(StallWatchTest, learnsFromTheNodesOwnPast) {
   }
   begin("gpu001/firmware.BMC");
   clock_.advance(seconds(900));
-  ASSERT_TRUE(watch_.look());
+  ASSERT_TRUE(watch_.check());
   EXPECT_THAT(shown_, SizeIs(0)) << "this one always takes ten minutes";
   clock_.advance(seconds(100));
-  ASSERT_TRUE(watch_.look());
+  ASSERT_TRUE(watch_.check());
   EXPECT_THAT(shown_, SizeIs(1));
 }
 
@@ -154,7 +155,7 @@ TEST_F(StallWatchTest, anActionOfAnotherControllerIsToldOnceAndKeepsNoneBehindIt
     ASSERT_TRUE(other.openIntent(intent));
   }
   clock_.advance(seconds(101));
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(watch.look());
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(watch.check());
   ASSERT_THAT(shown_, SizeIs(2)) << "each once";
   const auto open = *own.findings(nullptr);
   ASSERT_EQ(open.size(), 1u);
@@ -164,7 +165,7 @@ TEST_F(StallWatchTest, anActionOfAnotherControllerIsToldOnceAndKeepsNoneBehindIt
 TEST_F(StallWatchTest, aDrainThatWaitsForJobsIsToldButIsNoFaultOfTheNode) {
   begin("gpu001/pool", true);
   clock_.advance(seconds(3000));
-  ASSERT_TRUE(watch_.look());
+  ASSERT_TRUE(watch_.check());
   EXPECT_THAT(shown_, SizeIs(1));
   EXPECT_EQ(findings(), 0u);
 }

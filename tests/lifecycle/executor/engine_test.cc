@@ -47,7 +47,7 @@ TEST_F(EngineTest, aValueThatIsOnlyLearntDuringTheRunIsWhatTheActionGoesFor) {
     }
   }
   EXPECT_THAT(shown(EventKind::Note),
-              Contains(HasSubstr("gpu001/gate.burn-in goes for 'pass:serial-of-gpu001")));
+              Contains(HasSubstr("gpu001/gate.burn-in target is 'pass:serial-of-gpu001")));
 }
 
 TEST_F(EngineTest, aPlanOfAnotherInventoryIsRefused) {
@@ -146,7 +146,7 @@ TEST_F(EngineTest, pastItsDeadlineAnActionHasFailedWithExpectedObservedAndLastWo
   EXPECT_THAT(
       finding.text,
       HasSubstr(
-          "did not become '2.1.0' within 600 s; the last word was 'the operation to finish'"));
+          "did not become '2.1.0' within 600 s; the last evidence was 'the operation to finish'"));
   const auto evidence = nlohmann::json::parse(finding.evidence);
   EXPECT_EQ(evidence["expected"], "2.1.0");
   EXPECT_EQ(evidence["observed"], "1.0.0");

@@ -250,7 +250,7 @@ TEST(Planner, whatADrivingPhaseHasBegunComesBeforeItsOtherGoalsOfTheNode) {
              goalOf("n1/nic", "2", Disruption::Reset, {"n1/bios"}),
              goalOf("n2/bmc", "2", Disruption::Reset, {})});
   Policy policy;
-  policy.begun = {FacetRef{Subject(NodeName("n1")), FacetName("nic")}};
+  policy.interrupted = {FacetRef{Subject(NodeName("n1")), FacetName("nic")}};
   EXPECT_THAT(ids(*bare.plan({}, policy)), ElementsAre("n1/bmc", "n1/bios", "n1/nic", "n2/bmc"));
   bare.phase.drives_on = true;
   EXPECT_THAT(ids(*bare.plan({}, policy)), ElementsAre("n1/nic", "n1/bmc", "n1/bios", "n2/bmc"));
@@ -263,7 +263,7 @@ TEST(Planner, nothingWaitsForWhatWasBegunAndCannotGoOn) {
   Bare bare({goalOf("n1/bmc", "2", Disruption::Reset, {}), stuck});
   bare.phase.drives_on = true;
   Policy policy;
-  policy.begun = {stuck.facet};
+  policy.interrupted = {stuck.facet};
   const auto plan = bare.plan({}, policy);
   ASSERT_TRUE(plan);
   EXPECT_EQ(find(*plan, "n1/bmc").blocked, "");
@@ -282,7 +282,7 @@ TEST(Planner, theOrderOfWhatWasBegunYieldsToWhatItNeedsElsewhere) {
                : std::vector<Goal>();
   });
   Policy policy;
-  policy.begun = {FacetRef{Subject(NodeName("n1")), FacetName("nic")}};
+  policy.interrupted = {FacetRef{Subject(NodeName("n1")), FacetName("nic")}};
   const auto plan = makePlan(bare.cluster, {}, policy, {&bare.phase, &system});
   ASSERT_TRUE(plan) << plan.error().str();
   EXPECT_THAT(ids(*plan), ElementsAre("n1/bmc", "n1/os", "n1/nic"));

@@ -2,6 +2,7 @@
 // Journal: many writes, one commit; an answer only when it is durable; a write that fails harms
 // nobody else.
 #include "lifecycle/store/journal.h"
+#include "base/async/await_all.h"
 #include "tests/fakes/memory_store.h"
 #include "tests/lifecycle/virtual_time.h"
 #include "tests/run_async.h"
@@ -124,14 +125,14 @@ TEST_F(JournalOnSqlite, oneThatFailsHarmsNobodyElse) {
 
 /// A permission to wipe is worth one wipe, also among many writes of which some are done again.
 TEST_F(JournalOnSqlite, aWipePermissionIsUsedOnce) {
-  ASSERT_TRUE(store_->allowWipe(NodeName("n1"), "new image", {}));
+  ASSERT_TRUE(store_->grantWipe(NodeName("n1"), "new image", {}));
   auto first = intentOf("first", "n1"), second = intentOf("second", "n1"),
        twin = intentOf("first", "n1");
   first.uses_wipe = second.uses_wipe = twin.uses_wipe = true;
   Journal journal(*store_);
   ASSERT_TRUE(test::runAsync(allOf(journal, {first, twin, second, intentOf("other", "n2")})));
   EXPECT_EQ(ids(), (std::vector<std::string>{"first", "other"}));
-  EXPECT_TRUE(store_->wipesAllowed()->empty());
+  EXPECT_TRUE(store_->wipeGrants()->empty());
 }
 
 /// Claims of one batch are claims of later ones; those of a batch that was rolled back are not.

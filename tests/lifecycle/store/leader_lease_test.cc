@@ -24,7 +24,7 @@ struct Host {
   }
   FakeClock clock;
   std::unique_ptr<Store> store;
-  SiteLease lease;
+  LeaderLease lease;
 };
 
 class SiteLeaseTest : public ::testing::Test {
@@ -35,7 +35,7 @@ class SiteLeaseTest : public ::testing::Test {
 };
 
 TEST_F(SiteLeaseTest, theFirstHasItAndTheOtherWaitsAsLongAsItRenews) {
-  EXPECT_FALSE(*siteHolder(*a.store));
+  EXPECT_FALSE(*currentLeader(*a.store));
   ASSERT_TRUE(a.takes());
   for (int turn = 0; turn < 20; ++turn) {
     const auto seen = b.lease.take();
@@ -43,8 +43,8 @@ TEST_F(SiteLeaseTest, theFirstHasItAndTheOtherWaitsAsLongAsItRenews) {
     EXPECT_FALSE(seen->ours);
     EXPECT_EQ(seen->holder, "ctl1 (x)");
     EXPECT_EQ(seen->address, "10.20.0.1");
-    EXPECT_EQ(seen->lives, turn > 0) << "it has renewed since it was seen first";
-    b.clock.advance(kSiteLease - 1s);
+    EXPECT_EQ(seen->alive, turn > 0) << "it has renewed since it was seen first";
+    b.clock.advance(kLeaderLease - 1s);
     ASSERT_TRUE(a.lease.renew());
   }
 }
@@ -52,7 +52,7 @@ TEST_F(SiteLeaseTest, theFirstHasItAndTheOtherWaitsAsLongAsItRenews) {
 TEST_F(SiteLeaseTest, whoStandsStillForALeaseLosesItAndLearnsSo) {
   ASSERT_TRUE(a.takes());
   EXPECT_FALSE(b.takes());
-  b.clock.advance(kSiteLease - 1ms);
+  b.clock.advance(kLeaderLease - 1ms);
   EXPECT_FALSE(b.takes());
   b.clock.advance(1ms);
   EXPECT_TRUE(b.takes());
@@ -60,7 +60,7 @@ TEST_F(SiteLeaseTest, whoStandsStillForALeaseLosesItAndLearnsSo) {
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().code(), ErrorCode::Conflict);
   EXPECT_THAT(late.error().str(), HasSubstr("ctl2 (y) serves the site now, at 10.20.0.2"));
-  EXPECT_EQ((*siteHolder(*a.store))->term, 2);
+  EXPECT_EQ((*currentLeader(*a.store))->term, 2);
   EXPECT_FALSE(a.takes()) << "and stands by";
   EXPECT_TRUE(b.lease.renew());
 }
@@ -82,7 +82,7 @@ TEST_F(SiteLeaseTest, theNextProcessOfTheSameHostHasItAtOnce) {
 
 TEST_F(SiteLeaseTest, aRenewalOfWhichOnlyTheAnswerWasLostIsOne) {
   test::CrashStore store(*a.store, test::CrashStore::kNever, false);
-  SiteLease lease(store, a.clock, "ctl1 (x)", "10.20.0.1");
+  LeaderLease lease(store, a.clock, "ctl1 (x)", "10.20.0.1");
   ASSERT_TRUE(lease.take()->ours);
   store.refuses = [](int) {
     return test::CrashStore::Refusal{Error(ErrorCode::Unavailable, "the connection broke"), true,
@@ -91,9 +91,9 @@ TEST_F(SiteLeaseTest, aRenewalOfWhichOnlyTheAnswerWasLostIsOne) {
   ASSERT_FALSE(lease.renew());
   store.refuses = {};
   EXPECT_TRUE(lease.renew());
-  EXPECT_EQ((*siteHolder(*b.store))->beat, 1) << "the one that was made";
+  EXPECT_EQ((*currentLeader(*b.store))->beat, 1) << "the one that was made";
   EXPECT_TRUE(lease.renew());
-  EXPECT_EQ((*siteHolder(*b.store))->beat, 2);
+  EXPECT_EQ((*currentLeader(*b.store))->beat, 2);
 }
 
 TEST_F(SiteLeaseTest, ofTwoThatWaitOneGetsIt) {
@@ -102,14 +102,14 @@ TEST_F(SiteLeaseTest, ofTwoThatWaitOneGetsIt) {
   for (int turn = 0; turn < 10; ++turn) {
     EXPECT_FALSE(b.takes());
     EXPECT_FALSE(c.takes());
-    b.clock.advance(kSiteLease);
-    c.clock.advance(kSiteLease);
+    b.clock.advance(kLeaderLease);
+    c.clock.advance(kLeaderLease);
     const bool first = b.takes(), second = c.takes();
     EXPECT_TRUE(first != second);
     EXPECT_EQ(b.lease.renew().has_value(), first);
     Host next(folder / "muster.db", "ctl1 (x)", "10.20.0.1");
     next.lease.take().value();
-    next.clock.advance(kSiteLease);
+    next.clock.advance(kLeaderLease);
     ASSERT_TRUE(next.takes());
   }
 }
@@ -122,8 +122,8 @@ TEST_F(SiteLeaseTest, aValueThatCannotBeReadIsNotTaken) {
 }
 
 TEST_F(SiteLeaseTest, theFirstHostSaysWhatAllAgreeOn) {
-  EXPECT_EQ(*agreedOnSite(*a.store, "site/ca", "one"), "one");
-  EXPECT_EQ(*agreedOnSite(*b.store, "site/ca", "two"), "one");
+  EXPECT_EQ(*agreedSiteValue(*a.store, "site/ca", "one"), "one");
+  EXPECT_EQ(*agreedSiteValue(*b.store, "site/ca", "two"), "one");
 }
 
 }  // namespace

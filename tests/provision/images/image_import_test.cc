@@ -191,6 +191,37 @@ TEST_F(OciTest, aDamagedBlobIsNamed) {
   EXPECT_THAT(done.error().str(), HasSubstr("blob sha256:"));
 }
 
+TEST_F(OciTest, indexesThatAreNestedDeepAreRefusedWithWords) {
+  for (const std::size_t levels : {1'000u, 10'000u, 1'000'000u}) {
+    std::string objects;
+    for (std::size_t i = 0; i < levels; ++i) objects += R"({"a":)";
+    const auto arrays = std::string(levels, '[') + std::string(levels, ']');
+    std::vector<std::string> indexes{arrays, objects + "1" + std::string(levels, '}'),
+                                     R"({"manifests":)" + arrays + "}"};
+    for (const auto& blob : {arrays, R"({"layers":)" + arrays + "}",
+                             R"({"manifests":[{"digest":"x","platform":)" + arrays + "}]}"})
+      indexes.push_back(nlohmann::json{
+          {"manifests",
+           {{{"digest", blobOfText(blob)}, {"platform", {{"architecture", "amd64"}}}}}}}
+                            .dump());
+    for (const auto& index : indexes) {
+      ASSERT_TRUE(io::makeDirs(folder_ / "oci/blobs/sha256"));
+      ASSERT_TRUE(io::writeFileAtomic(folder_ / "oci/index.json", index));
+      ASSERT_TRUE(
+          io::writeFileAtomic(folder_ / "oci/oci-layout", R"({"imageLayoutVersion":"1.0.0"})"));
+      sh("tar -C oci -cf deep.oci blobs index.json oci-layout");
+      const auto done = import("deep.oci");
+      ASSERT_FALSE(done);
+      EXPECT_EQ(done.error().code(),
+                index.size() > (4u << 20) ? ErrorCode::InvalidInput : ErrorCode::Corrupt)
+          << done.error().str();
+      EXPECT_THAT(done.error().str(), testing::AnyOf(HasSubstr("nested deeper than 64 levels"),
+                                                     HasSubstr("larger than")));
+      EXPECT_LT(done.error().str().size(), 500u);
+    }
+  }
+}
+
 /// Disks: an ext4 of 8 MiB, bare or in a partition.
 class DiskImportTest : public ImageImportTest {
  protected:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The agent's end of a swarm in virtual time. The engine is a script: it makes the shared progress and marks
-// pieces as the real one does.
+// The agent's end of a swarm in virtual time. The engine is a script: it makes the shared progress
+// and marks pieces as the real one does.
 #include "agent/peers/peer_client.h"
 
 #include "agent/peers/shared_progress.h"
@@ -133,13 +133,13 @@ class PeerClientTest : public ::testing::Test {
       bring(piece);
     }
   }
-  Task<bool> pass(std::chrono::milliseconds time) { return loop.clock.rest(time); }
+  Task<bool> pass(std::chrono::milliseconds time) { return loop.clock.waitFor(time); }
   Task<void> dyingEngine() {
     co_await engine(std::vector<std::uint32_t>(1), 1ms);
     co_await rest(1s);
     processes.daemons[0]->running = false;
   }
-  Task<void> rest(std::chrono::milliseconds time) { co_await loop.clock.rest(time); }
+  Task<void> rest(std::chrono::milliseconds time) { co_await loop.clock.waitFor(time); }
 
   test::TempFolder folder;
   test::VirtualLoop loop;

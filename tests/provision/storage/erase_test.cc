@@ -158,13 +158,13 @@ TEST_F(EraseNode, whatHasNotBegunCanBeTakenBack) {
   EXPECT_EQ(cancelErasure(*store_, kNode, "me@c", clock_.now()).error().code(),
             ErrorCode::NotFound);
   ask();
-  ASSERT_TRUE(store_->allowWipe(kNode, "muster erase: leaves the site", clock_.now()));
+  ASSERT_TRUE(store_->grantWipe(kNode, "muster erase: leaves the site", clock_.now()));
   auto running = phase();  // of a process that has read the request
   const auto words = cancelErasure(*store_, kNode, "me@c", clock_.now());
   ASSERT_TRUE(words) << words.error().str();
   EXPECT_THAT(*words, HasSubstr("ops@c had asked: leaves the site"));
   EXPECT_TRUE(phase()->goals(cluster_, Subject(kNode), {}).empty());
-  EXPECT_TRUE(store_->wipesAllowed()->empty()) << "the next image would have used the permission";
+  EXPECT_TRUE(store_->wipeGrants()->empty()) << "the next image would have used the permission";
   EXPECT_TRUE(store_->openIntents()->empty());
   EXPECT_THAT(store_->intentsOf(Subject(kNode), 1)->at(0).outcome, HasSubstr("taken back by me@c"));
   context_.wipe = true;
@@ -177,19 +177,19 @@ TEST_F(EraseNode, whatHasNotBegunCanBeTakenBack) {
 
 TEST_F(EraseNode, oneThatOnlyRestartsTheMachineCanBeTakenBackToo) {
   ask();
-  ASSERT_TRUE(store_->allowWipe(kNode, "muster erase", clock_.now()));
+  ASSERT_TRUE(store_->grantWipe(kNode, "muster erase", clock_.now()));
   lifecycle::Intent intent;
   intent.id = "i1";
   intent.action.facet = {Subject(kNode), facet(kErased)};
   intent.action.to = "complete:r1";
   intent.uses_wipe = true;
   ASSERT_TRUE(store_->openIntent(intent));
-  ASSERT_TRUE(store_->allowWipe(kNode, "another person, for an image", clock_.now()));
+  ASSERT_TRUE(store_->grantWipe(kNode, "another person, for an image", clock_.now()));
   const auto words = cancelErasure(*store_, kNode, "me@c", clock_.now());
   ASSERT_TRUE(words) << words.error().str();
   EXPECT_THAT(*words, HasSubstr("may be in its RAM OS"));
   EXPECT_TRUE(store_->openIntents()->empty());
-  EXPECT_EQ(store_->wipesAllowed()->size(), 1u) << "that one is not the erasure's";
+  EXPECT_EQ(store_->wipeGrants()->size(), 1u) << "that one is not the erasure's";
 }
 
 TEST_F(EraseNode, whatHasBegunIsNotTakenBackAndSaysWhatToDo) {
@@ -216,17 +216,17 @@ TEST_F(EraseNode, takingBackSurvivesEveryDeath) {
   for (int at = 0; at < 10; ++at) {
     test::MemoryStore inner;
     ASSERT_TRUE(askForErasure(inner, kNode, {"r1", "SN-1", {}, "ops@c", "leaves"}));
-    ASSERT_TRUE(inner.allowWipe(kNode, "muster erase", clock_.now()));
+    ASSERT_TRUE(inner.grantWipe(kNode, "muster erase", clock_.now()));
     test::CrashStore store(inner, at, true);
     try {
       ASSERT_TRUE(cancelErasure(store, kNode, "me@c", clock_.now()));
     } catch (const test::Crash&) {
       ++deaths;
-      EXPECT_TRUE(inner.wipesAllowed()->empty() || !eraseRequests(inner)->empty())
+      EXPECT_TRUE(inner.wipeGrants()->empty() || !eraseRequests(inner)->empty())
           << "dies at write " << at;
       ASSERT_TRUE(cancelErasure(inner, kNode, "me@c", clock_.now())) << "dies at write " << at;
     }
-    EXPECT_TRUE(inner.wipesAllowed()->empty());
+    EXPECT_TRUE(inner.wipeGrants()->empty());
     EXPECT_TRUE(inner.openIntents()->empty());
     EXPECT_TRUE(eraseRequests(inner)->empty());
   }
@@ -286,18 +286,18 @@ TEST_F(EraseNode, aWipeIsAllowedOnlyForAnActionThatUsesItUp) {
   action.blocked = "held";
   plan.actions = {action};
   EXPECT_FALSE(beginErasure(*store_, plan, kNode, request, clock_.now()));
-  EXPECT_TRUE(store_->wipesAllowed()->empty());
+  EXPECT_TRUE(store_->wipeGrants()->empty());
   EXPECT_TRUE(eraseRequests(*store_)->empty());
   plan.actions[0].blocked.clear();
   ASSERT_TRUE(beginErasure(*store_, plan, kNode, request, clock_.now()));
-  EXPECT_EQ(store_->wipesAllowed()->size(), 1u);
+  EXPECT_EQ(store_->wipeGrants()->size(), 1u);
   lifecycle::Intent begun;
   begun.id = "intent-1";
   begun.action = plan.actions[0];
   begun.uses_wipe = true;
   ASSERT_TRUE(store_->openIntent(begun));
   ASSERT_TRUE(beginErasure(*store_, plan, kNode, request, clock_.now()));
-  EXPECT_TRUE(store_->wipesAllowed()->empty()) << "the open action has its own";
+  EXPECT_TRUE(store_->wipeGrants()->empty()) << "the open action has its own";
   EXPECT_EQ(requestToGoOnWith(*store_, kNode, {"r2", "SN-1", {"A"}, "ops@c", "other disks"})
                 .error()
                 .code(),

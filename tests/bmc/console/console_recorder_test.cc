@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The desk in virtual time: every boot is kept, nothing waits for long, and what it hears last is
-// there for findings.
-#include "bmc/console/boot_log.h"
+// The console recorder in virtual time: every boot is kept, nothing waits for long, and what it
+// hears last is there for findings.
 #include "bmc/console/console_recorder.h"
+#include "bmc/console/boot_log.h"
+#include "bmc/redfish/event_stream.h"
 #include "lifecycle/model/consoles.h"
 #include "tests/fakes/fake_bmc.h"
 #include "tests/fakes/fake_console.h"
@@ -21,34 +22,34 @@ using testing::IsEmpty;
 
 const NodeName kNode("gpu001");
 
-class DeskTest : public testing::Test {
+class ConsoleRecorderTest : public testing::Test {
  protected:
   void TearDown() override {
-    if (desk) close();
+    if (recorder) close();
   }
   void begin(const NodeName& node = kNode) {
-    loop.run(begun(*desk, node));
+    loop.run(begun(*recorder, node));
     loop.settle();
   }
-  static Task<bool> begun(Consoles& desk, NodeName node) {
-    co_await desk.bootBegins(std::move(node), "restart");
+  static Task<bool> begun(Consoles& recorder, NodeName node) {
+    co_await recorder.bootBegins(std::move(node), "restart");
     co_return true;
   }
   /// What a finding gets, without the line that says of which boot.
   std::vector<std::string> lines() {
-    auto out = desk->lastLines(kNode);
+    auto out = recorder->lastLines(kNode);
     EXPECT_TRUE(out.empty() || lifecycle::consoleBootBegan(out));
     if (!out.empty()) out.erase(out.begin());
     return out;
   }
-  void close() { ASSERT_TRUE(loop.run(desk->close())); }
+  void close() { ASSERT_TRUE(loop.run(recorder->close())); }
   void hear(std::string text) {
     serial->say(std::move(text));
     loop.settle();
   }
   void pass(std::chrono::milliseconds time) { loop.run(passing(loop.clock, time)); }
   static Task<bool> passing(Clock& clock, std::chrono::milliseconds time) {
-    co_return co_await clock.rest(time);
+    co_return co_await clock.waitFor(time);
   }
   std::vector<std::string> kept() {
     std::vector<std::string> out;
@@ -62,14 +63,14 @@ class DeskTest : public testing::Test {
   test::VirtualLoop loop;
   std::shared_ptr<test::FakeSerial> serial = std::make_shared<test::FakeSerial>();
   bool has_console = true;
-  std::unique_ptr<Consoles> desk = makeConsoles(
+  std::unique_ptr<Consoles> recorder = makeConsoles(
       [this](const NodeName&) -> std::unique_ptr<ConsoleSource> {
         return has_console ? std::make_unique<test::FakeConsole>(serial) : nullptr;
       },
       folder.path(), loop.clock, loop.workers);
 };
 
-TEST_F(DeskTest, keepsEachBootForItself) {
+TEST_F(ConsoleRecorderTest, keepsEachBootForItself) {
   begin();
   hear("SeaBIOS\r\nfirst");
   begin();
@@ -79,20 +80,20 @@ TEST_F(DeskTest, keepsEachBootForItself) {
   EXPECT_EQ(serial->opened, 1) << "the session goes on over a restart";
 }
 
-TEST_F(DeskTest, findingsGetPlainLines) {
+TEST_F(ConsoleRecorderTest, findingsGetPlainLines) {
   begin();
   hear("\x1b]0;gotcha\x07\x1b[2JKernel panic\r\n");
   EXPECT_THAT(lines(), ElementsAre("Kernel panic"));
 }
 
-TEST_F(DeskTest, whoHasNoConsoleLeavesNoTrace) {
+TEST_F(ConsoleRecorderTest, whoHasNoConsoleLeavesNoTrace) {
   has_console = false;
   begin();
   EXPECT_THAT(lines(), IsEmpty());
   EXPECT_THAT(kept(), IsEmpty());
 }
 
-TEST_F(DeskTest, aLineThatCannotBeOpenedHoldsUpNoBootAndSaysWhy) {
+TEST_F(ConsoleRecorderTest, aLineThatCannotBeOpenedHoldsUpNoBootAndSaysWhy) {
   serial->refuse = Error(ErrorCode::Conflict, "another session has it");
   const auto before = loop.clock.steady();
   begin();
@@ -106,7 +107,7 @@ TEST_F(DeskTest, aLineThatCannotBeOpenedHoldsUpNoBootAndSaysWhy) {
   EXPECT_THAT(lines(), ElementsAre("late, but here"));
 }
 
-TEST_F(DeskTest, aLineThatEndsIsOpenedAgain) {
+TEST_F(ConsoleRecorderTest, aLineThatEndsIsOpenedAgain) {
   begin();
   hear("before\r\n");
   serial->close();
@@ -116,7 +117,7 @@ TEST_F(DeskTest, aLineThatEndsIsOpenedAgain) {
   EXPECT_EQ(serial->opened, 2);
 }
 
-TEST_F(DeskTest, aBmcThatGreetsAndTurnsAwayIsNotLoggedInAtAllTheTime) {
+TEST_F(ConsoleRecorderTest, aBmcThatGreetsAndTurnsAwayIsNotLoggedInAtAllTheTime) {
   serial->turned_away = "console in use\r\n";
   begin();
   pass(60s);
@@ -129,7 +130,7 @@ TEST_F(DeskTest, aBmcThatGreetsAndTurnsAwayIsNotLoggedInAtAllTheTime) {
   EXPECT_THAT(lines(), testing::Contains("second wind"));
 }
 
-TEST_F(DeskTest, aRefusedPasswordIsNotTriedAgain) {
+TEST_F(ConsoleRecorderTest, aRefusedPasswordIsNotTriedAgain) {
   serial->refuse = Error(ErrorCode::Denied, "the BMC does not take the password");
   begin();
   pass(5min);
@@ -138,10 +139,10 @@ TEST_F(DeskTest, aRefusedPasswordIsNotTriedAgain) {
   EXPECT_EQ(serial->opened, 0);
 }
 
-TEST_F(DeskTest, afterTheBootItGoesOnForAMomentAndGivesTheLineBack) {
+TEST_F(ConsoleRecorderTest, afterTheBootItGoesOnForAMomentAndGivesTheLineBack) {
   begin();
   hear("login:");
-  desk->bootEnded(kNode);
+  recorder->bootEnded(kNode);
   pass(30s);
   hear(" panic after all");
   EXPECT_EQ(serial->open_now, 1);
@@ -153,27 +154,27 @@ TEST_F(DeskTest, afterTheBootItGoesOnForAMomentAndGivesTheLineBack) {
   EXPECT_EQ(kept().size(), 2u);
 }
 
-TEST_F(DeskTest, linesSayOfWhichBootTheyAre) {
+TEST_F(ConsoleRecorderTest, linesSayOfWhichBootTheyAre) {
   begin();
   hear("first");
   pass(1h);
   const auto second = loop.clock.now();
   begin();
-  EXPECT_THAT(desk->lastLines(kNode), IsEmpty()) << "not what the boot before has said";
+  EXPECT_THAT(recorder->lastLines(kNode), IsEmpty()) << "not what the boot before has said";
   hear("second");
-  EXPECT_THAT(desk->lastLines(kNode),
+  EXPECT_THAT(recorder->lastLines(kNode),
               ElementsAre(lifecycle::consoleBootLine(2, second, "restart"), "second"));
   pass(1h);
-  EXPECT_THAT(desk->lastLines(kNode),
+  EXPECT_THAT(recorder->lastLines(kNode),
               ElementsAre(lifecycle::consoleBootLine(2, second, "restart"), "second"))
       << "from what is kept";
 }
 
-TEST_F(DeskTest, aBootEndsWhenItsSystemIsSeenUp) {
+TEST_F(ConsoleRecorderTest, aBootEndsWhenItsSystemIsSeenUp) {
   bool up = false;
   const auto restart = [&]() -> Task<bool> {
     std::function<bool()> is_up = [&up] { return up; };
-    co_await desk->bootBegins(kNode, "restart for driver tune", is_up);
+    co_await recorder->bootBegins(kNode, "restart for driver tune", is_up);
     co_return true;
   };
   loop.run(restart());
@@ -186,29 +187,29 @@ TEST_F(DeskTest, aBootEndsWhenItsSystemIsSeenUp) {
   EXPECT_EQ(serial->open_now, 0);
 }
 
-TEST_F(DeskTest, aBootThatNeverEndsIsNotListenedToForEver) {
+TEST_F(ConsoleRecorderTest, aBootThatNeverEndsIsNotListenedToForEver) {
   begin();
   pass(kCaptureLimit + 10s);
   EXPECT_EQ(serial->open_now, 0);
 }
 
-TEST_F(DeskTest, aLineThatDoesNotHangUpIsCutOff) {
+TEST_F(ConsoleRecorderTest, aLineThatDoesNotHangUpIsCutOff) {
   serial->closes_when_hung_up = false;
   begin();
   pass(kCaptureLimit + 20s);
   EXPECT_EQ(serial->open_now, 0);
 }
 
-TEST_F(DeskTest, aMachineThatTalksForEverTakesNoMemory) {
+TEST_F(ConsoleRecorderTest, aMachineThatTalksForEverTakesNoMemory) {
   begin();
   for (int i = 0; i < 2000; ++i) hear(std::string(4096, 'x') + "\r\n");
   EXPECT_LE(kept()[0].size(), kHeadBytes + 2 * kTailBytes + 100);
   EXPECT_LE(lines().size(), kFindingLines);
 }
 
-TEST_F(DeskTest, everyWayOfStartingAMachineIsListenedTo) {
+TEST_F(ConsoleRecorderTest, everyWayOfStartingAMachineIsListenedTo) {
   auto bmcs = std::make_unique<test::FakeBmcFleet>();
-  auto fleet = listenAtBoot(std::move(bmcs), *desk);
+  auto fleet = listenAtBoot(std::move(bmcs), *recorder);
   auto& bmc = fleet->at(kNode);
   ASSERT_TRUE(loop.run(bmc.power(PowerAction::On)));
   loop.settle();
@@ -220,6 +221,26 @@ TEST_F(DeskTest, everyWayOfStartingAMachineIsListenedTo) {
   EXPECT_THAT(kept(), ElementsAre("one", "two off"));
   (void)loop.run(bmc.acCycle());
   EXPECT_EQ(kept().size(), 3u);
+}
+
+/// A fleet whose BMCs report events.
+class EventfulFleet final : public BmcFleet, public EventSource {
+ public:
+  Bmc& at(const NodeName&) override { return bmc; }
+  EventSource* eventsOf(const NodeName&) override { return this; }
+  Async<void> close() override { co_return Result<void>(); }
+  Async<EventStreamPosition> listen(EventStreamPosition from, std::function<void()>,
+                                    std::function<void(std::vector<LogEntry>)>) override {
+    co_return from;
+  }
+  test::FakeBmc bmc;
+};
+
+TEST_F(ConsoleRecorderTest, theFleetThatIsListenedToStillHasItsStreamsOfEvents) {
+  auto inner = std::make_unique<EventfulFleet>();
+  EventSource* const source = inner.get();
+  const auto fleet = listenAtBoot(std::move(inner), *recorder);
+  EXPECT_EQ(fleet->eventsOf(kNode), source);
 }
 
 }  // namespace
