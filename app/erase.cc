@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/erase.h"
 
+#include "base/json_input.h"
 #include "provision/storage/erase.h"
+
+#include <nlohmann/json.hpp>
 
 namespace muster::app {
 namespace {
@@ -31,6 +34,12 @@ Result<lifecycle::Plan> planOf(Session& session, const NodeName& node,
   return lifecycle::makePlan(session.cluster(), facts, policy, {&session.controller->erasures()});
 }
 
+/// Whether the report is of this request, and not of an earlier one.
+bool isOf(const std::string& report, const std::string& request_id) {
+  const auto json = jsonOrNone(report, kKeptJson);
+  return json.is_object() && json.contains("request") && json["request"] == request_id;
+}
+
 /// What the disks hold now, and what is recorded of this erasure.
 Result<EraseResult> resultOf(Session& session, const lifecycle::Policy& only,
                              const std::string& request_id, const NodeName& node, bool is_ok) {
@@ -38,7 +47,7 @@ Result<EraseResult> resultOf(Session& session, const lifecycle::Policy& only,
   (void)controller.run(controller.observe(only));
   EraseResult out;
   const auto kept = provision::erasureReport(controller.store(), node);
-  if (kept && *kept && (*kept)->find(request_id) != std::string::npos) out.report = **kept;
+  if (kept && *kept && isOf(**kept, request_id)) out.report = **kept;
   TRY(complete, provision::isComplete(controller.store(), node, request_id));
   out.complete = complete && is_ok;
   return out;

@@ -29,8 +29,7 @@ using lifecycle::Outcome;
 using lifecycle::Subject;
 using std::chrono::seconds;
 
-constexpr seconds kProbeLimit{60}, kServiceLimit{180}, kExpected{20}, kDeadline{1800},
-    kDomainDeadline{900};
+constexpr seconds kProbeLimit{60}, kServiceLimit{180}, kDomainDeadline{900};
 constexpr std::chrono::milliseconds kLookAgain{5'000};
 constexpr std::string_view kAsDeclared = "as-declared", kOneDomain = "one-domain",
                            kInvalid = "valid-declaration";
@@ -172,18 +171,12 @@ std::vector<Goal> NodeServicesPhase::goals(const inventory::Cluster& cluster,
   const auto* node = subject.isCluster() ? nullptr : cluster.findNode(subject.node());
   if (!node) return out;
   const auto& profile = cluster.profileOf(*node);
-  std::vector<lifecycle::FacetRef> before;
-  for (const auto& driver : profile.drivers)
-    before.push_back({subject, facetName("driver." + driver)});
-  if (profile.drivers.empty() && !profile.image.empty())
-    before.push_back({subject, facetName("os")});
   for (auto facet : facetsOf(*node)) {
     Goal goal;
     goal.facet = {subject, facetName(facet)};
     goal.want = wanted(facet, *node);
-    goal.needs = before;
-    goal.expected = kExpected;
-    goal.deadline = facet == kNvlink ? kDomainDeadline : kDeadline;
+    goal.after = {profile.drivers.empty() ? lifecycle::Stage::Boot : lifecycle::Stage::Drivers};
+    if (facet == kNvlink) goal.deadline = kDomainDeadline;
     goal.disruption = facet == kOpensm || facet == kNvlink ? Disruption::None : Disruption::Drain;
     if (facet == kOpensm) {
       goal.needs.push_back({Subject::cluster(), facetName(kPartitions)});

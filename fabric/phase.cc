@@ -100,10 +100,10 @@ std::vector<Goal> FabricPhase::goals(const inventory::Cluster& cluster, const Su
   std::vector<FacetRef> needs = {ref(whole, kSm)};
   if (looksAtPartitions(cluster.fabrics.at(profile.fabric)))
     needs.push_back(ref(whole, kPartitions));
-  for (const auto& driver : profile.drivers) needs.push_back(ref(subject, "driver." + driver));
-  if (profile.drivers.empty() && !profile.image.empty()) needs.push_back(ref(subject, "os"));
   add(kPorts, std::string(kAsDeclared), std::chrono::seconds(1), std::chrono::seconds(120),
       std::move(needs), fmt::format("profile {} is on fabric {}", profile.name, profile.fabric));
+  goals.back().after = {profile.drivers.empty() ? lifecycle::Stage::Boot
+                                                : lifecycle::Stage::Drivers};
   return goals;
 }
 

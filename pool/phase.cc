@@ -8,6 +8,7 @@
 //   silent   the scheduler does not hear it, but starts work there as soon as it does
 //   out      nothing starts there for another reason (down, not known to the scheduler)
 #include "base/json_output.h"
+#include "lifecycle/model/action_cause.h"
 #include "lifecycle/model/plan.h"
 #include "lifecycle/model/quarantine.h"
 #include "pool/kube_scheduler.h"
@@ -33,7 +34,6 @@ using lifecycle::Outcome;
 using lifecycle::Subject;
 
 constexpr std::string_view kOut = "out";
-constexpr std::chrono::seconds kJoinExpected{30}, kJoinDeadline{600};
 constexpr std::chrono::milliseconds kRegisterPoll{2000};
 constexpr std::chrono::milliseconds kFirstLook{500};
 constexpr std::chrono::milliseconds kAskAgain{15'000};  ///< a scheduler that does not answer
@@ -122,7 +122,6 @@ std::vector<Goal> PoolPhase::goals(const inventory::Cluster& cluster, const Subj
   const auto* pool = poolOf(subject);
   if (!pool) return {};
   FacetRef facet{subject, FacetName(std::string(lifecycle::kPoolFacet))};
-  FacetRef certificate{subject, FacetName("certificate")};
   const auto& profile = cluster.profileOf(*cluster.findNode(subject.node()));
   if (facts.value(subject, FacetName(std::string(lifecycle::kQuarantineFacet))) ==
       lifecycle::kQuarantineHeld)
@@ -137,11 +136,13 @@ std::vector<Goal> PoolPhase::goals(const inventory::Cluster& cluster, const Subj
   return {{facet,
            std::string(lifecycle::kPoolIn),
            lifecycle::Disruption::None,
-           kJoinExpected,
-           kJoinDeadline,
-           {certificate},
+           {},
+           {},
+           {},
            fmt::format("profile {} belongs to pool {} ({})", profile.name, pool->name,
-                       schedulers_.at(pool->name)->describe())}};
+                       schedulers_.at(pool->name)->describe()),
+           {},
+           {lifecycle::Stage::Certificate}}};
 }
 
 Async<std::vector<Fact>> PoolPhase::observe(Subject subject) {
@@ -154,9 +155,15 @@ Async<std::vector<Fact>> PoolPhase::observe(Subject subject) {
       {"state", member ? member->state : scheduler.unknownNode(subject.node())}};
   evidence["jobs"] =
       member && member->has_work;  // read by whoever would disturb the node (validate's pair tests)
-  evidence["ordered"] = member && member->ordered;  // read by `muster keep`
+  evidence["ordered"] = member && member->ordered;  // read by the monitor
   evidence["by_person"] = member && member->by_person;
   if (member && !member->reason.empty()) evidence["reason"] = member->reason;
+  if (member && member->reason.starts_with(kDrainReasonPrefix)) {
+    const auto reason = lifecycle::parsePoolReason(
+        std::string_view(member->reason).substr(kDrainReasonPrefix.size()));
+    evidence["cause"] = lifecycle::toString(reason.cause);
+    if (!reason.about.empty()) evidence["about"] = reason.about;
+  }
   facts.push_back({subject, FacetName(std::string(lifecycle::kPoolFacet)),
                    std::string(poolValue(member)), clock_.now(), scheduler.source(),
                    jsonText(evidence)});
@@ -170,7 +177,10 @@ Async<Outcome> PoolPhase::act(Action action, ActContext& context) {
   const auto node = action.facet.subject.node();
   co_return co_await (
       action.to == lifecycle::kPoolDrained
-          ? drain(node, *pool, std::string(kDrainReasonPrefix) + action.reason, context)
+          ? drain(node, *pool,
+                  std::string(kDrainReasonPrefix) +
+                      lifecycle::print({action.cause, action.about.str(), action.reason}),
+                  context)
           : join(node, *pool, context));
 }
 

@@ -12,6 +12,7 @@
 #include "validate/validation_scope.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 namespace muster::validate {
@@ -30,7 +31,9 @@ constexpr std::string_view kPass =
 constexpr std::string_view kFail = "fail:";
 constexpr std::string_view kExpired =
     "expired:";  ///< it did pass, longer ago than a certificate lives
-constexpr seconds kCertificateDeadline{30};
+/// What must be right before a gate means anything.
+constexpr std::array kBeforeGates{Stage::Firmware,       Stage::Boot,    Stage::Drivers,
+                                  Stage::InBandFirmware, Stage::Storage, Stage::Fabric};
 constexpr seconds kBootLimit{
     600};  ///< a gate waits so long for a machine that has just been restarted
 constexpr std::chrono::milliseconds kLookAgain{2'000};
@@ -82,26 +85,30 @@ class ValidatePhase final : public Phase {
     for (const auto& name : overridden ? std::vector<std::string>() : profile.gates) {
       const auto& gate = cluster.gates.at(name);
       const FacetRef facet{subject, FacetName(std::string(kGatePrefix) + name)};
-      goals.push_back({facet, std::string(kPass) + scope_hash, Disruption::Drain,
+      goals.push_back({facet,
+                       std::string(kPass) + scope_hash,
+                       Disruption::Drain,
                        gateExpected(gate),
                        gateDeadline(gate) * (1 + power_.turns(node->rack)) + kBootLimit,
-                       before(subject, profile),
+                       {},
                        fmt::format("profile {} asks for gate {}; {}", profile.name, name,
-                                   whyAgain(facts.find(subject, facet.facet)))});
+                                   whyAgain(facts.find(subject, facet.facet))),
+                       {},
+                       std::vector<Stage>(kBeforeGates.begin(), kBeforeGates.end())});
       passed.push_back(facet);
     }
-    if (passed.empty())
-      passed = before(subject, profile);
-    else
-      addMounts(subject, profile,
-                passed);  // a gate passed earlier says nothing about what is mounted now
+    std::vector<Stage> after{Stage::Storage};  // a gate passed earlier says nothing about what is
+                                               // mounted now
+    if (passed.empty()) after.assign(kBeforeGates.begin(), kBeforeGates.end());
     goals.push_back({{subject, FacetName(std::string(kCertificate))},
                      "valid:" + scope_hash,
                      Disruption::None,
-                     seconds(1),
-                     kCertificateDeadline,
+                     {},
+                     {},
                      passed,
-                     "a node needs a certificate for its present state before it runs a job"});
+                     "a node needs a certificate for its present state before it runs a job",
+                     {},
+                     std::move(after)});
     return goals;
   }
 
@@ -169,45 +176,6 @@ class ValidatePhase final : public Phase {
           "its pass of {} is older than the lifetime of a certificate, or was revoked",
           toString(known->observed_at));
     return "no pass is known for this hardware, image, firmware and drivers";
-  }
-
-  /// What must be right before a gate means anything.
-  std::vector<FacetRef> before(const Subject& subject, const inventory::Profile& profile) const {
-    std::vector<FacetRef> needs{{subject, FacetName("os")}};
-    for (const auto& driver : profile.drivers)
-      needs.push_back({subject, FacetName("driver." + driver)});
-    if (!profile.firmware.empty())
-      for (const auto& component : cluster_.firmware.at(profile.firmware).components)
-        needs.push_back({subject, FacetName("firmware." + component.name)});
-    addFabric(subject, profile, needs);
-    addMounts(subject, profile, needs);
-    return needs;
-  }
-  /// Facets of fabric/: the ports, or on Ethernet their marking; Fabric Manager as configured; the
-  /// whole NVLink domain up.
-  void addFabric(const Subject& subject, const inventory::Profile& profile,
-                 std::vector<FacetRef>& needs) const {
-    const auto add = [&](const char* facet) { needs.push_back({subject, FacetName(facet)}); };
-    if (const auto fabric = cluster_.fabrics.find(profile.fabric); fabric != cluster_.fabrics.end())
-      add(fabric->second.roce ? "fabric.roce" : "fabric.ports");
-    const auto sets_keys = [this](const std::string& name) {
-      return cluster_.drivers.contains(name) && !cluster_.drivers.at(name).fabric_manager.empty();
-    };
-    if (std::any_of(profile.drivers.begin(), profile.drivers.end(), sets_keys))
-      add("fabric.manager");
-    for (const auto& [name, fabric] : cluster_.fabrics)
-      for (const auto& domain : fabric.nvlink_domains)
-        if (std::find(domain.nodes.begin(), domain.nodes.end(), subject.node().str()) !=
-            domain.nodes.end()) {
-          add("fabric.imex");
-          add("fabric.nvlink");
-          return;
-        }
-  }
-  static void addMounts(const Subject& subject, const inventory::Profile& profile,
-                        std::vector<FacetRef>& needs) {
-    for (const auto& name : profile.mounts)
-      needs.push_back({subject, FacetName("storage." + name)});
   }
 
   Fact certificateFact(const Subject& subject) const {

@@ -58,7 +58,7 @@ class StoragePhase final : public lifecycle::Phase {
                        seconds(3600),
                        before,
                        fmt::format("profile {} mounts {} at {}", profile.name, name,
-                                   cluster.file_systems.at(name).at)});
+                                   cluster.file_systems.at(name).mount)});
     for (const auto& fact : facts.view(subject)) {
       if (!isLeft(profile, fact)) continue;
       goals.push_back({{subject, fact.facet},

@@ -161,10 +161,10 @@ TEST_F(CliTest, nodesThatNobodyDeclaredAreNamed) {
 TEST_F(CliTest, aWipeSaysWhetherItIsForDataToo) {
   const auto system = folder_.muster({"wipe", "gpu001", "--reason", "new image"});
   ASSERT_EQ(system.code, kOk) << system.err;
-  EXPECT_THAT(system.out, testing::Not(HasSubstr("storage sets hold goes")));
+  EXPECT_THAT(system.out, testing::Not(HasSubstr("storage sets is wiped")));
   const auto data = folder_.muster({"wipe", "gpu001", "--data", "--reason", "new raid"});
   ASSERT_EQ(data.code, kOk) << data.err;
-  EXPECT_THAT(data.out, HasSubstr("storage sets hold goes with it"));
+  EXPECT_THAT(data.out, HasSubstr("storage sets is wiped too"));
   EXPECT_THAT(folder_.muster({"events", "gpu001"}).out,
               HasSubstr("with the data of its storage sets: new raid"));
 }

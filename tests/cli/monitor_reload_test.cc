@@ -150,7 +150,7 @@ TEST_F(KeepReload, aRolloutThatGoesOnBeginsAnotherShiftWithTheSameDnsmasq) {
       {{NodeName("gpu001"), {lifecycle::RolloutNodeState::Done, "", {}, {}}}});
   ASSERT_TRUE(book.begin());
   ASSERT_TRUE(becomes([&] { return shifts() == 2; }));
-  EXPECT_THAT(said(), HasSubstr("a rollout has gone on: the inventory is read again"));
+  EXPECT_THAT(said(), HasSubstr("a rollout has changed nodes: the inventory is read again"));
   EXPECT_EQ(dnsmasqPid(), pid);
 }
 

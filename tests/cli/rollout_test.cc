@@ -49,7 +49,7 @@ TEST_F(RolloutCliTest, anAbortEndsARolloutThatNobodyRunsThoughKeepDoes) {
       lifecycle::RolloutRecord::draft(**store, rollout, {}, {{NodeName("gpu001"), {}}}).begin());
   ASSERT_TRUE((*store)->putValue("monitor.heartbeat", R"({"at":"2026-11-20T15:07:00Z"})"));
   EXPECT_THAT(folder_.muster({"status"}).out,
-              HasSubstr("keep: stands aside while rollout r7 runs"));
+              HasSubstr("monitor: waits while rollout r7 runs"));
   {
     const auto command = app::acquireLock(folder_ / "state");
     ASSERT_TRUE(command);
@@ -64,7 +64,7 @@ TEST_F(RolloutCliTest, anAbortEndsARolloutThatNobodyRunsThoughKeepDoes) {
   ASSERT_TRUE(keeps);
   EXPECT_THAT(folder_.muster({"rollout", "pause"}).out, HasSubstr("rollout r7 is paused"));
   EXPECT_THAT(folder_.muster({"rollout", "abort"}).out, HasSubstr("rollout r7 is aborted"));
-  EXPECT_THAT(folder_.muster({"status"}).out, testing::Not(HasSubstr("stands aside")));
+  EXPECT_THAT(folder_.muster({"status"}).out, testing::Not(HasSubstr("monitor: waits")));
   EXPECT_EQ(lifecycle::RolloutRecord::newest(**store)->rollout().state,
             lifecycle::RolloutState::Aborted);
 }

@@ -275,8 +275,7 @@ TEST_F(ManagerKeys, areSentAfterTheDriversAndBelievedWhenReadBack) {
   const auto wanted = goal("gpu001", kManager);
   ASSERT_TRUE(wanted);
   EXPECT_EQ(wanted->disruption, lifecycle::Disruption::Drain) << "a restart ends CUDA jobs";
-  EXPECT_THAT(wanted->needs,
-              Contains(lifecycle::FacetRef{Subject(NodeName("gpu001")), FacetName("driver.fm")}));
+  EXPECT_THAT(wanted->after, Contains(lifecycle::Stage::Drivers));
   EXPECT_EQ(observed("gpu001", kManager), "absent");
   ASSERT_EQ(act("gpu001", kManager), "");
   const auto params =

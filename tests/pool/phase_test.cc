@@ -93,8 +93,8 @@ TEST_F(PoolPhaseTest, wantsNodesOfAPoolInAfterTheirCertificate) {
   auto goals = phase_->goals(cluster_, Subject(NodeName("gpu001")), {});
   ASSERT_EQ(goals.size(), 1u);
   EXPECT_EQ(goals[0].want, "in");
-  ASSERT_EQ(goals[0].needs.size(), 1u);
-  EXPECT_EQ(goals[0].needs[0].str(), "gpu001/certificate");
+  EXPECT_TRUE(goals[0].needs.empty());
+  EXPECT_THAT(goals[0].after, testing::ElementsAre(lifecycle::Stage::Certificate));
   EXPECT_TRUE(phase_->goals(cluster_, Subject(NodeName("login1")), {}).empty());
   EXPECT_TRUE(phase_->goals(cluster_, Subject::cluster(), {}).empty());
 }

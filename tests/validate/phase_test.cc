@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The validate phase: fail closed, whatever the agent says.
+#include "lifecycle/model/facet_table.h"
 #include "tests/validate/phase_fixture.h"
 #include "validate/power_budget.h"
 #include "validate/validation_scope.h"
@@ -21,7 +22,13 @@ TEST_F(ValidatePhaseTest, gatesAndCertificateWaitForEveryDeclaredMount) {
   const FacetRef home{subject, FacetName("storage.home")};
   const auto waits = [&] {
     std::vector<std::string> waiting;
-    for (const auto& goal : phase_->goals(cluster_, subject, {}))
+    std::vector<lifecycle::Goal> goals;
+    if (!cluster_.profiles["p"].mounts.empty()) goals.emplace_back().facet = home;
+    for (auto& goal : phase_->goals(cluster_, subject, {})) goals.push_back(std::move(goal));
+    std::vector<lifecycle::Goal*> all;
+    for (auto& goal : goals) all.push_back(&goal);
+    lifecycle::resolveStages(all);
+    for (const auto& goal : goals)
       if (std::find(goal.needs.begin(), goal.needs.end(), home) != goal.needs.end())
         waiting.push_back(goal.facet.facet.str());
     return waiting;
@@ -35,27 +42,20 @@ TEST_F(ValidatePhaseTest, gatesAndCertificateWaitForEveryDeclaredMount) {
 }
 
 TEST_F(ValidatePhaseTest, gatesWaitForWhatTheFabricDoesOnTheNode) {
-  const auto needs = [&] {
-    std::vector<std::string> out;
-    const auto goals = phase_->goals(cluster_, Subject(NodeName("n1")), {});
-    for (const auto& need : goals.at(0).needs)
-      if (need.facet.str().starts_with("fabric.")) out.push_back(need.facet.str());
-    return out;
-  };
-  using Names = std::vector<std::string>;
-  EXPECT_EQ(needs(), Names{});
-  auto& fabric = cluster_.fabrics["f"];
-  fabric.name = cluster_.profiles["p"].fabric = "f";
-  EXPECT_EQ(needs(), Names{"fabric.ports"});
-  fabric.roce = inventory::Roce{};
-  EXPECT_EQ(needs(), Names{"fabric.roce"})
-      << "Ethernet has no ports of a subnet manager: nobody has such a goal";
-  fabric.nvlink_domains = {{"rack1", {"n2"}}};
-  EXPECT_EQ(needs(), Names{"fabric.roce"});
-  fabric.nvlink_domains[0].nodes.push_back("n1");
-  cluster_.profiles["p"].drivers = {"fm"};
-  cluster_.drivers["fm"].fabric_manager["FABRIC_MODE"] = "0";
-  EXPECT_EQ(needs(), (Names{"fabric.roce", "fabric.manager", "fabric.imex", "fabric.nvlink"}));
+  const Subject subject(NodeName("n1"));
+  const std::vector<std::string> names{"fabric.roce", "fabric.manager", "fabric.imex",
+                                       "fabric.nvlink"};
+  std::vector<lifecycle::Goal> goals;
+  for (const auto& name : names) goals.emplace_back().facet = {subject, FacetName(name)};
+  goals.push_back(phase_->goals(cluster_, subject, {}).at(0));
+  std::vector<lifecycle::Goal*> all;
+  for (auto& goal : goals) all.push_back(&goal);
+  lifecycle::resolveStages(all);
+  std::vector<std::string> needs;
+  for (const auto& need : goals.back().needs) needs.push_back(need.facet.str());
+  EXPECT_EQ(needs, names) << "whatever goals fabric/ has on the node, and no others";
+  EXPECT_THAT(goals.back().after, ::testing::IsSupersetOf({Stage::Firmware, Stage::InBandFirmware,
+                                                           Stage::Boot, Stage::Drivers}));
 }
 
 TEST_F(ValidatePhaseTest, aCertificateIsForWhatIsMounted) {
