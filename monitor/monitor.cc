@@ -286,7 +286,7 @@ Result<void> Monitor::recover(const FleetSnapshot& snapshot, std::map<std::strin
       continue;
     if (step->rung == inventory::Rung::Quarantine) {
       TRY(is_new, Quarantine(services_.store)
-                      .hold(node->name, {services_.clock.now(), "muster monitor", step->why,
+                      .add(node->name, {services_.clock.now(), "muster monitor", step->why,
                                          finding.evidence}));
       (void)is_new;
       continue;

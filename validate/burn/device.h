@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "validate/burn/arith.h"
+#include "validate/burn/dtype.h"
 
 #include <chrono>
 #include <memory>
@@ -15,8 +16,6 @@
 #include <vector>
 
 namespace muster::burn {
-
-enum class Dtype { Fp64, Fp32, Tf32, Bf16, Fp16, Fp8, Int8 };
 
 /// What exactness allows of a number format. Source of the widths: IEEE 754, OCP FP8 (E4M3), CUDA's
 /// documentation of TF32 and BF16.

@@ -4,7 +4,8 @@
 // floating point specification (E4M3).
 #pragma once
 
-#include "validate/burn/device.h"
+#include "validate/burn/arith.h"
+#include "validate/burn/dtype.h"
 
 #include <cstring>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate/burn/cuda/matmul.h"
 
+
 #include <array>
 #include <limits>
 

@@ -2,7 +2,7 @@
 // Inputs and their check, on the GPU.
 #pragma once
 
-#include "validate/collective/collective.h"
+#include "validate/collective/element_values.h"
 
 #include <cuda_runtime_api.h>
 
