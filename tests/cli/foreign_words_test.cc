@@ -151,7 +151,7 @@ TEST_F(ForeignWords, ofKeepAreLinesToo) {
                                    {"holder", harmfulWords()},
                                    {"draining", 0},
                                    {"troubles", {harmfulWords()}}};
-  ASSERT_TRUE(store_->putValue("keep.heartbeat", beat.dump()));
+  ASSERT_TRUE(store_->putValue("monitor.heartbeat", beat.dump()));
   expectShownWell();
   EXPECT_THAT(folder_.muster({"status"}).out, ::testing::HasSubstr("cannot look"));
 }

@@ -70,8 +70,8 @@ TEST_F(ClearFindingsTest, areClearedOfAllNodesOrOfNone) {
 TEST_F(ClearFindingsTest, thatStandForAStateAreEndedWhereItIs) {
   const FacetName quarantine("quarantine"), silent("agent-silent"), breaker("breaker.batch");
   found(kOne, quarantine, kQuarantineSource, "in quarantine");
-  found(kOne, silent, kKeepSource, "nobody hears it");
-  found(Subject::cluster(), breaker, kKeepSource, "CIRCUIT BREAKER");
+  found(kOne, silent, kMonitorSource, "nobody hears it");
+  found(Subject::cluster(), breaker, kMonitorSource, "CIRCUIT BREAKER");
   EXPECT_EQ(refusal({kOne}, quarantine, "`muster quarantine remove gpu001"), ErrorCode::Denied);
   EXPECT_EQ(refusal({kOne}, silent, "`muster why gpu001`"), ErrorCode::Denied);
   EXPECT_EQ(refusal({Subject::cluster()}, breaker, "`muster monitor --acknowledge"),
