@@ -64,21 +64,21 @@ struct Discovery {
 };
 
 Result<Discovered> discoveredIn(Discovery& discovery) {
-  TRY(book, discovery::Book::read(*discovery.store));
+  TRY(book, discovery::MachineRegistry::read(*discovery.store));
   Discovered out;
   for (const auto& machine : book.machines()) {
     const auto* node = discovery::nodeOf(machine, discovery.cluster);
     out.machines.push_back({machine, node ? node->name.str() : ""});
   }
-  out.oddities = discovery::oddities(book.machines(), discovery.cluster);
+  out.anomalies = discovery::anomalies(book.machines(), discovery.cluster);
   return out;
 }
 
 Result<void> storeOddities(Discovery& discovery) {
-  TRY(book, discovery::Book::read(*discovery.store));
-  return discovery::keepFindings(*discovery.store,
-                                 discovery::oddities(book.machines(), discovery.cluster),
-                                 discovery.clock.now());
+  TRY(book, discovery::MachineRegistry::read(*discovery.store));
+  return discovery::updateFindings(*discovery.store,
+                                   discovery::anomalies(book.machines(), discovery.cluster),
+                                   discovery.clock.now());
 }
 
 /// By a list, by what was approved before, and by whoever reviews now. Errors: those of the list
@@ -91,7 +91,7 @@ Result<discovery::Approver> approverFor(Discovery& discovery, const ScanRequest&
     approved = std::move(parsed);
   }
   for (const auto& fingerprint : request.trusted) TRY_OK(approved.add(fingerprint));
-  TRY(book, discovery::Book::read(*discovery.store));
+  TRY(book, discovery::MachineRegistry::read(*discovery.store));
   const auto policy = discovery.cluster.bmc_trust == inventory::BmcTrustPolicy::Declared
                           ? CertificateReviewer::Policy::Refuse
                           : CertificateReviewer::Policy::TrustFirstContact;
@@ -131,8 +131,8 @@ Result<discovery::ScanReport> scan(Discovery& discovery, const discovery::Ranges
                            std::move(approve)};
   std::optional<Error> broken;
   auto seen = [&](discovery::Machine machine) {
-    const auto kept =
-        discovery::updateRegistry(*discovery.store, [&](discovery::Book& book) -> Result<void> {
+    const auto kept = discovery::updateRegistry(
+        *discovery.store, [&](discovery::MachineRegistry& book) -> Result<void> {
           TRY_OK(book.note(machine, discovery.clock.now()));
           discovery::applyRules(book, discovery.cluster);
           return {};
@@ -176,7 +176,7 @@ Result<void> replaceCsv(const Options& options, const std::filesystem::path& fil
 
 Result<void> addRows(const Options& options, Discovery& discovery,
                      const std::filesystem::path& file, const discovery::Rows& rows,
-                     const discovery::Book& book) {
+                     const discovery::MachineRegistry& book) {
   TRY(before, io::readFile(file));
   const bool pins_needed = discovery.cluster.bmc_trust == inventory::BmcTrustPolicy::Declared;
   TRY(after, discovery::withRows(
@@ -230,9 +230,10 @@ Result<void> watchNetwork(const Options& options, const WatchRequest& request,
   std::set<std::string> seen;
   auto next_check = discovery->clock.steady();
   auto note = [&](const discovery::Machine& machine) {
-    const auto kept = discovery::updateRegistry(*discovery->store, [&](discovery::Book& book) {
-      return book.note(machine, discovery->clock.now());
-    });
+    const auto kept =
+        discovery::updateRegistry(*discovery->store, [&](discovery::MachineRegistry& book) {
+          return book.note(machine, discovery->clock.now());
+        });
     if (!kept) listener.onNotice(kept.error().str());
     if (discovery->clock.steady() >= next_check) {
       next_check = discovery->clock.steady() + kOdditiesInterval;
@@ -274,38 +275,41 @@ Result<std::vector<std::string>> approveMachines(const Options& options,
   if (!(request.as.empty() && mac.empty()) && request.machines.size() != 1)
     return fail(ErrorCode::InvalidInput, "--as and --mac are for one machine, by its name");
   std::vector<std::string> approved;
-  TRY_OK(discovery::updateRegistry(*discovery->store, [&](discovery::Book& book) -> Result<void> {
-    approved.clear();
-    const discovery::Approval approval{request.profile, request.rack, request.as, mac, userName()};
-    std::vector<std::size_t> chosen;
-    for (const auto& word : request.machines) {
-      TRY(at, book.find(word));
-      chosen.push_back(at);
-    }
-    for (std::size_t i = 0; i < book.machines().size() && !globs.empty(); ++i)
-      if (matches(book.machines()[i], globs) &&
-          !discovery::nodeOf(book.machines()[i], discovery->cluster))
-        chosen.push_back(i);
-    if (chosen.empty())
-      return fail(ErrorCode::NotFound, "no machine that is not a node yet matches");
-    for (const auto at : chosen) {
-      TRY_OK(discovery::approve(book.machines()[at], approval, discovery->cluster));
-      approved.push_back(book.machines()[at].id());
-    }
-    return {};
-  }));
+  TRY_OK(discovery::updateRegistry(
+      *discovery->store, [&](discovery::MachineRegistry& book) -> Result<void> {
+        approved.clear();
+        const discovery::Approval approval{request.profile, request.rack, request.as, mac,
+                                           userName()};
+        std::vector<std::size_t> chosen;
+        for (const auto& word : request.machines) {
+          TRY(at, book.find(word));
+          chosen.push_back(at);
+        }
+        for (std::size_t i = 0; i < book.machines().size() && !globs.empty(); ++i)
+          if (matches(book.machines()[i], globs) &&
+              !discovery::nodeOf(book.machines()[i], discovery->cluster))
+            chosen.push_back(i);
+        if (chosen.empty())
+          return fail(ErrorCode::NotFound, "no machine that is not a node yet matches");
+        for (const auto at : chosen) {
+          TRY_OK(discovery::approve(book.machines()[at], approval, discovery->cluster));
+          approved.push_back(book.machines()[at].id());
+        }
+        return {};
+      }));
   return approved;
 }
 
 Result<void> forgetMachines(const Options& options, const std::vector<std::string>& machines) {
   TRY(discovery, Discovery::open(options));
-  TRY_OK(discovery::updateRegistry(*discovery->store, [&](discovery::Book& book) -> Result<void> {
-    for (const auto& word : machines) {
-      TRY_OK(book.find(word));
-      book.forget(word);
-    }
-    return {};
-  }));
+  TRY_OK(discovery::updateRegistry(*discovery->store,
+                                   [&](discovery::MachineRegistry& book) -> Result<void> {
+                                     for (const auto& word : machines) {
+                                       TRY_OK(book.find(word));
+                                       book.forget(word);
+                                     }
+                                     return {};
+                                   }));
   return {};
 }
 
@@ -326,18 +330,19 @@ Result<Adopted> writeApprovedMachines(const Options& options, const AdoptRequest
     list = std::move(parsed);
   }
   discovery::Rows rows;
-  TRY(book,
-      discovery::updateRegistry(*discovery->store, [&](discovery::Book& book) -> Result<void> {
-        discovery::applyRules(book, discovery->cluster);
-        std::map<std::string, discovery::CsvFields> extras;
-        TRY(missing, discovery::applyList(book, list, request.adopt.string(),
-                                          {request.profile, request.rack, "", "", userName()},
-                                          discovery->cluster, &extras));
-        out.not_seen = std::move(missing);
-        TRY(made, discovery::rowsFor(book, discovery->cluster, out.csv, extras));
-        rows = std::move(made);
-        return {};
-      }));
+  TRY(book, discovery::updateRegistry(
+                *discovery->store, [&](discovery::MachineRegistry& book) -> Result<void> {
+                  discovery::applyRules(book, discovery->cluster);
+                  std::map<std::string, discovery::CsvFields> extras;
+                  TRY(missing,
+                      discovery::applyList(book, list, request.adopt.string(),
+                                           {request.profile, request.rack, "", "", userName()},
+                                           discovery->cluster, &extras));
+                  out.not_seen = std::move(missing);
+                  TRY(made, discovery::rowsFor(book, discovery->cluster, out.csv, extras));
+                  rows = std::move(made);
+                  return {};
+                }));
   if (!rows.rows.empty()) TRY_OK(addRows(options, *discovery, out.csv, rows, book));
   out.rows = std::move(rows.rows);
   out.left_out = std::move(rows.left_out);

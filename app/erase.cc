@@ -30,7 +30,7 @@ Result<lifecycle::Plan> planOf(Session& session, const NodeName& node,
   lifecycle::Policy policy;
   policy.only = {Subject(node)};
   policy.wipe_allowed = {node};
-  policy.settles = std::set<std::string>();
+  policy.intents_to_end = std::set<std::string>();
   return lifecycle::makePlan(session.cluster(), facts, policy, {&session.controller->erasures()});
 }
 

@@ -47,7 +47,7 @@ Result<std::vector<QuarantinedNode>> addToQuarantine(const Options& options,
   lifecycle::Quarantine quarantine(*store);
   std::vector<QuarantinedNode> out;
   for (const auto& name : names) {
-    TRY(held, quarantine.hold(NodeName(name), {SystemClock().now(), actorText(), reason, ""}));
+    TRY(held, quarantine.add(NodeName(name), {SystemClock().now(), actorText(), reason, ""}));
     out.push_back({NodeName(name), held});
   }
   return out;
@@ -59,7 +59,7 @@ Result<void> removeFromQuarantine(const Options& options, const NodeName& node,
   lifecycle::Quarantine quarantine(*store);
   if (const auto held = quarantine.find(node); held && *held && !reason.empty())
     TRY_OK(revokeCertificate(options, *store, node, actorText(), reason));
-  return quarantine.lift(node, actorText(), reason, SystemClock().now());
+  return quarantine.remove(node, actorText(), reason, SystemClock().now());
 }
 
 }  // namespace muster::app

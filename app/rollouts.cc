@@ -181,7 +181,7 @@ Result<RolloutRun> RolloutRun::rollBack(const Options& options, const std::strin
 
 Result<std::string> RolloutRun::whoWatches() const {
   auto& controller = *session_->controller;
-  TRY(kept, monitor::keepStatus(controller.store(), controller.clock().now()));
+  TRY(kept, monitor::monitorStatus(controller.store(), controller.clock().now()));
   TRY(holder, holderOf(options_.state, hostName()));
   return monitor::watchDuringRollout(
       {hasSeveralControllers(session_->cluster()), options_.store.empty(), holder}, kept);

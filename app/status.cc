@@ -31,8 +31,8 @@ Result<std::vector<NodeStatus>> nodeStatus(Session& session) {
     };
     const auto certificate = value("certificate");
     rows.push_back({node.name.str(),
-                    lifecycle::roadWord(subject, facts, session.controller->goals(subject, facts),
-                                        findings, intents_of[subject]),
+                    lifecycle::nodeState(subject, facts, session.controller->goals(subject, facts),
+                                         findings, intents_of[subject]),
                     value("pool"), value("image"), certificate.substr(0, certificate.find(':')),
                     findings.size()});
   }
@@ -56,7 +56,7 @@ Result<SiteStatus> StatusReader::read() {
   SiteStatus out;
   TRY(nodes, nodeStatus(*session_));
   out.nodes = std::move(nodes);
-  TRY(monitor, monitor::keepStatus(session_->store(), session_->controller->clock().now()));
+  TRY(monitor, monitor::monitorStatus(session_->store(), session_->controller->clock().now()));
   out.monitor = std::move(monitor);
   if (!out.monitor.running && !out.monitor.text.empty())
     out.monitor_waits_for_rollout = runningRollout(session_->store());

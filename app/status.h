@@ -20,7 +20,7 @@ struct NodeStatus {
 
 struct SiteStatus {
   std::vector<NodeStatus> nodes;
-  monitor::KeepStatus monitor;
+  monitor::MonitorStatus monitor;
   /// A rollout that runs now and for which this state folder's monitor has released the lock.
   std::optional<std::string> monitor_waits_for_rollout;
   bool several_controllers = false;
