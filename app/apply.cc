@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/apply.h"
 
+#include "lifecycle/model/facet_table.h"
 #include "app/audit_export.h"
 #include "app/plan.h"
 #include "lifecycle/rollout/overlay.h"
@@ -69,28 +70,10 @@ Result<Outcome> applySaved(Session& session, const Plan& saved) {
   return report.ok() ? Outcome::Done : Outcome::Failed;
 }
 
-/// Stages in the order of a node's life, and the facets that belong to them.
-struct Stage {
-  std::string_view title, prefix;
-};
-constexpr std::array kStages{Stage{"enrol", "enrolled"},
-                             Stage{"firmware", "firmware."},
-                             Stage{"inspect", "inspected"},
-                             Stage{"image", "image"},
-                             Stage{"boot", "os"},
-                             Stage{"drivers", "driver."},
-                             Stage{"fabric", "fabric."},
-                             Stage{"gates", "gate."},
-                             Stage{"certify", "certificate"},
-                             Stage{"pool", "pool"}};
-
 void addTime(StageTimes& times, const lifecycle::Intent& intent) {
-  const auto& facet = intent.action.facet.facet.str();
-  const auto stage = std::find_if(kStages.begin(), kStages.end(), [&](const Stage& each) {
-    return facet.starts_with(each.prefix);
-  });
-  if (stage == kStages.end()) return;
-  times.seconds[static_cast<std::size_t>(stage - kStages.begin())].second +=
+  const auto* stage = lifecycle::findStageRow(lifecycle::stageOf(intent.action.facet.facet));
+  if (!stage) return;
+  times.seconds[static_cast<std::size_t>(stage - lifecycle::stageTable().data())].second +=
       std::chrono::duration<double>(intent.closed_at - intent.opened_at).count();
 }
 
@@ -104,7 +87,7 @@ Result<std::vector<StageTimes>> stageTimes(const inventory::Cluster& cluster,
   bool any = false;
   for (const auto& subject : subjects) {
     StageTimes times{subject, {}};
-    for (const auto& stage : kStages) times.seconds.emplace_back(stage.title, 0);
+    for (const auto& stage : lifecycle::stageTable()) times.seconds.emplace_back(stage.title, 0);
     TRY(intents, store.intentsOf(subject, kIntentsPerSubject));
     for (const auto& intent : intents)
       if (intent.state == lifecycle::IntentState::Done && intent.opened_at >= since)

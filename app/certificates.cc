@@ -83,7 +83,7 @@ Result<WallTime> overrideCertificate(const Options& options, const CertificateOv
   TRY(facts, store.facts());
   validate::Certificate word;
   word.node = node.name;
-  word.basis = validate::basisOf(certificates.cluster(), node, facts);
+  word.scope_hash = validate::validationScopeHash(certificates.cluster(), node, facts);
   word.bound = validate::boundFacts(node.name, facts);
   if (word.bound.empty())
     return fail(

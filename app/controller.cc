@@ -169,9 +169,9 @@ Result<std::unique_ptr<Controller>> Controller::openStored(
 }
 
 /// Who only looks may do so with another site's key, from a machine that is no controller.
-Result<void> Controller::takeOverCertificates(const Options& options) {
+Result<void> Controller::migrateCertificates(const Options& options) {
   auto taken =
-      validate::takeOverCertificates(*store_, keys_->certificates, options.state / "certificates");
+      validate::migrateCertificates(*store_, keys_->certificates, options.state / "certificates");
   if (taken || lock_ || taken.error().code() != ErrorCode::Conflict) return taken;
   logWarning("validate", "{}", taken.error().str());
   return {};
@@ -202,7 +202,7 @@ Result<void> Controller::open(const Options& options, const std::optional<lab::L
       bmc::makeConsoles(consoleFinder(options, lab, {cluster_, *store_, clock_, workers_, *bmcs}),
                         bmc::keptConsoles(options.state), clock_, workers_);
   bmcs_ = bmc::listenAtBoot(std::move(bmcs), *consoles_);
-  TRY_OK(takeOverCertificates(options));
+  TRY_OK(migrateCertificates(options));
   certificates_ = validate::makeCertificateStore(cluster_, *store_, clock_, keys_->certificates,
                                                  options.state / "certificates");
   netboot_ = provision::makeNetboot(
@@ -294,7 +294,7 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
           logWarning("validate", "{}", kept.error().str());
       },
       [this](const std::string& sku, const NodeName& but) { return peerBaseline(sku, but); },
-      &rack_steps_));
+      &synchronized_load_));
   quarantine_.emplace(*certificates_, *store_);
   gate_.emplace(*quarantine_, *store_);
   auto recovery = monitor::makeRecoverySteps(*bmcs_, clock_);
@@ -326,7 +326,7 @@ std::map<std::string, validate::Baseline> Controller::peerBaseline(const std::st
     history_ = std::move(read).value_or(std::vector<lifecycle::MeasuredSet>());
     history_read_ = clock_.now();
   }
-  return validate::learnFrom(history_, sku, but);
+  return validate::peerBaselinesFrom(history_, sku, but);
 }
 
 Async<std::vector<lifecycle::Fact>> Controller::observePool(lifecycle::Subject subject) {

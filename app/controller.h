@@ -109,8 +109,8 @@ class Controller {
   gateway::AgentGateway& agents() { return *gateway_; }
   lifecycle::Measurements& measurements() { return *measurements_; }
   lifecycle::Store& store() { return *store_; }
-  /// To ask that racks begin their gates together, before apply.
-  validate::RackSteps& rackSteps() { return rack_steps_; }
+  /// Asked before apply: the nodes of a rack start their gates at one moment.
+  validate::SynchronizedLoad& synchronizedLoad() { return synchronized_load_; }
   lifecycle::Engine& engine() { return *engine_; }
   bmc::BmcFleet& bmcs() { return *bmcs_; }
   const lifecycle::Phases& phases() const { return phases_; }
@@ -127,7 +127,7 @@ class Controller {
   explicit Controller(const inventory::Cluster& cluster) : cluster_(cluster) {}
   Result<void> open(const Options& options, const std::optional<lab::LabHandle>& lab,
                     lifecycle::EventSink sink);
-  Result<void> takeOverCertificates(const Options& options);
+  Result<void> migrateCertificates(const Options& options);
   Result<void> startServers(Role role, provision::RunningDnsmasq dnsmasq);
   void addPhases(const Options& options, const std::optional<lab::LabHandle>& lab);
   void exitOnSignals();
@@ -146,8 +146,8 @@ class Controller {
   std::unique_ptr<lifecycle::Store> store_;
   std::optional<StoreWatch> store_watch_;  ///< of a process that acts
   std::unique_ptr<lifecycle::Measurements> measurements_;
-  validate::RackSteps rack_steps_;
-  std::vector<lifecycle::MeasuredSet> history_;  ///< of learntOf
+  validate::SynchronizedLoad synchronized_load_;
+  std::vector<lifecycle::MeasuredSet> history_;  ///< of peerBaselinesOf
   WallTime history_read_{};
   std::optional<Keys> keys_;
   std::unique_ptr<provision::ImageStore> images_;

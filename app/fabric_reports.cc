@@ -61,9 +61,9 @@ Result<fabric::LinkHealthReport> healthOfFiles(const LinkHealthRequest& request,
   TRY(after, io::readFile(request.after));
   TRY(first, fabric::parseReadings(before, topology));
   TRY(second, fabric::parseReadings(after, topology));
-  return fabric::judgeLinks(topology, topology, {std::move(first), 0, 0},
-                            {std::move(second), request.window_seconds, request.window_seconds},
-                            limits, transceivers);
+  return fabric::evaluateLinks(topology, topology, {std::move(first), 0, 0},
+                               {std::move(second), request.window_seconds, request.window_seconds},
+                               limits, transceivers);
 }
 
 }  // namespace

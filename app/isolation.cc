@@ -125,7 +125,7 @@ Result<void> clearShared(lifecycle::Store& store, const std::set<std::string>& c
 
 /// Each culprit is a finding, of its node or of the cluster, until a later isolation clears what it
 /// was seen on.
-Result<void> raiseFindings(Controller& controller, const isolate::Campaign& done) {
+Result<void> raiseFindings(Controller& controller, const isolate::IsolationRun& done) {
   const auto& site = done.begun.site;
   auto& store = controller.store();
   std::set<std::string> cleared;
@@ -156,7 +156,7 @@ Result<void> raiseFindings(Controller& controller, const isolate::Campaign& done
   return {};
 }
 
-Result<void> storeMeasurements(Session& session, const isolate::Campaign& done) {
+Result<void> storeMeasurements(Session& session, const isolate::IsolationRun& done) {
   const auto& site = done.begun.site;
   std::vector<lifecycle::MeasuredSet> sets;
   for (std::size_t n = 0; n < site.nodes.size(); ++n) {
@@ -257,9 +257,9 @@ Async<isolate::Begun> beginRun(const Options& options, Session& session, Isolati
   co_return std::move(begun);
 }
 
-Async<isolate::Campaign> runIsolation(const Options& options, Session& session,
-                                      IsolationRequest request, std::vector<NodeName> named,
-                                      isolate::RunLog& log) {
+Async<isolate::IsolationRun> runIsolation(const Options& options, Session& session,
+                                          IsolationRequest request, std::vector<NodeName> named,
+                                          isolate::RunLog& log) {
   CO_TRY(begun, co_await interruptedRun(session, log));
   if (!begun) {
     CO_TRY(made, co_await beginRun(options, session, std::move(request), std::move(named)));
@@ -270,8 +270,8 @@ Async<isolate::Campaign> runIsolation(const Options& options, Session& session,
     progress.onNotice(
         fmt::format("round {}: {} ({} tests)", round.number, round.what, round.groups.size()));
   };
-  co_return co_await isolate::runCampaign(std::move(*begun), log, session.controller->agents(),
-                                          tell);
+  co_return co_await isolate::runIsolation(std::move(*begun), log, session.controller->agents(),
+                                           tell);
 }
 
 /// One run of one wish at a time, and it is found again by the same words.
@@ -284,7 +284,7 @@ std::filesystem::path folderOf(const Options& options, const IsolationRequest& r
 /// The document first: its name follows from the run, so that it is written once however often this
 /// is done.
 Result<std::filesystem::path> record(const Options& options, Session& session,
-                                     const isolate::Campaign& done) {
+                                     const isolate::IsolationRun& done) {
   const auto file = options.state / "validation" /
                     fmt::format("isolate-{}.json", done.begun.at.time_since_epoch().count());
   TRY_OK(io::makeDirs(file.parent_path(), kStateFolderMode));

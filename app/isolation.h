@@ -18,10 +18,10 @@ struct IsolationRequest {
 };
 
 struct IsolationResult {
-  validate::isolate::Campaign campaign;
+  validate::isolate::IsolationRun run;
   std::filesystem::path document;  ///< every test
   bool isClear() const {
-    return campaign.verdict.culprits.empty() && campaign.verdict.unclear.empty();
+    return run.verdict.culprits.empty() && run.verdict.unclear.empty();
   }
 };
 

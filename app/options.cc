@@ -48,7 +48,7 @@ Options defaultOptions() {
 
 inventory::Loaded loadDeclared(const Options& options) {
   auto loaded = inventory::load(options.inventory);
-  if (loaded.cluster) validate::judgeGates(*loaded.cluster, loaded.diagnostics);
+  if (loaded.cluster) validate::evaluateGates(*loaded.cluster, loaded.diagnostics);
   if (loaded.diagnostics.hasErrors()) loaded.cluster.reset();
   loaded.diagnostics.sort();
   return loaded;

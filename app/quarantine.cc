@@ -17,7 +17,7 @@ Result<void> revokeCertificate(const Options& options, lifecycle::Store& store,
                                const std::string& reason) {
   TRY(keys, Keys::loadOrCreate(options.state));
   const auto folder = options.state / "certificates";
-  TRY_OK(validate::takeOverCertificates(store, keys.certificates, folder));
+  TRY_OK(validate::migrateCertificates(store, keys.certificates, folder));
   TRY(text, store.getValue(lifecycle::certificateKey(node)));
   const auto certificate =
       text ? validate::Certificate::fromJson(*text)

@@ -55,14 +55,14 @@ Result<void> onlyGates(const lifecycle::Plan& plan) {
           fmt::join(others, ", ")));
 }
 
-/// Whose gates run, those in the plan: each rack's share of them begins together.
+/// The planned nodes of each rack start their gates at one moment.
 Result<void> synchronizeLoad(Controller& controller, const inventory::Cluster& cluster,
                              const lifecycle::Plan& plan, ProgressListener& progress) {
   std::set<NodeName> nodes;
   for (const auto& action : plan.actions)
     if (action.facet.facet.str().starts_with(kGatePrefix))
       nodes.insert(action.facet.subject.node());
-  TRY(told, controller.rackSteps().ask(cluster, {nodes.begin(), nodes.end()}));
+  TRY(told, controller.synchronizedLoad().request(cluster, {nodes.begin(), nodes.end()}));
   for (const auto& line : told) progress.onNotice(line);
   return {};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adoption: which machine becomes which node. Approvals are kept in the book; rows for the
+// Adoption: which machine becomes which node. Approvals are kept in the registry; rows for the
 // inventory are made from them. Pure.
 #pragma once
 

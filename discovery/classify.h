@@ -7,8 +7,8 @@
 
 namespace muster::discovery {
 
-/// The declared node whose BMC, MAC or serial this is; null for a stranger. The BMC's address
-/// decides last: machines are swapped, addresses stay.
+/// The declared node whose BMC, MAC or serial this is; null for an undeclared machine. The BMC's
+/// address decides last: machines are swapped, addresses stay.
 const inventory::Node* nodeOf(const Machine& machine, const inventory::Cluster& cluster);
 
 struct Anomaly {

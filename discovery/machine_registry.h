@@ -26,7 +26,7 @@ class MachineRegistry {
   Result<std::size_t> find(const std::string& id) const;
 
   /// Puts a sighting to the machine that it is of, or begins a new one. Errors: Conflict when the
-  /// book is full
+  /// registry is full
   Result<void> note(Machine sighting, WallTime now);
   bool forget(const std::string& id);
 
@@ -37,7 +37,7 @@ class MachineRegistry {
   std::vector<Machine> machines_;
 };
 
-/// Reads, changes and writes the book; done again when another process has written meanwhile.
+/// Reads, changes and writes the registry; done again when another process has written meanwhile.
 /// `change` may run several times.
 Result<MachineRegistry> updateRegistry(lifecycle::Store& store,
                                        const std::function<Result<void>(MachineRegistry&)>& change);

@@ -59,16 +59,17 @@ std::vector<std::string> neighbourProblems(const Topology& declared, const std::
   const auto neighbour = row.find("neighbour");
   if (neighbour == row.end())
     return {
-        fmt::format("nobody says by LLDP what it is cabled to (declared: {}); is lldpd there, and "
-                    "LLDP on at the switch?",
+        fmt::format("no LLDP neighbor was received (declared: {}); check that lldpd runs and that "
+                    "the switch sends LLDP",
                     toString(*wanted))};
   const auto seen_switch = textOf(*neighbour, "switch"), seen_port = textOf(*neighbour, "port");
   if (seen_switch == wanted->node && isPortName(seen_port, wanted->number)) {
     const auto bytes = neighbour->find("frame_bytes");
     if (bytes == neighbour->end() || !bytes->is_number_integer() || bytes->get<int>() >= mtu)
       return {};
-    return {fmt::format("{} {} takes frames of {} bytes, hosts send {}: set the MTU of that port",
-                        seen_switch, seen_port, bytes->get<int>(), mtu)};
+    return {
+        fmt::format("{} {} accepts frames of {} bytes, hosts send {}: correct the MTU of that port",
+                    seen_switch, seen_port, bytes->get<int>(), mtu)};
   }
   return {
       fmt::format("is cabled to {} {}, declared is {}", seen_switch, seen_port, toString(*wanted))};
@@ -87,11 +88,11 @@ std::vector<std::string> gidProblems(const json& gids, int declared) {
   std::vector<std::string> fit;
   for (const auto& [index, other] : gids.items())
     if (isRouted(other)) fit.push_back(index);
-  const auto instead =
-      fit.empty()
-          ? std::string(
-                "none of its GIDs is RoCE v2 of a routed address; has the interface an address?")
-          : fmt::format("RoCE v2 of a routed address is {}: set gid_index", fmt::join(fit, ", "));
+  const auto instead = fit.empty() ? std::string(
+                                         "none of its GIDs is RoCE v2 with a routable address; "
+                                         "check that the interface has an address")
+                                   : fmt::format("RoCE v2 of a routed address is {}: set gid_index",
+                                                 fmt::join(fit, ", "));
   return {fmt::format("GID {} (gid_index, which NCCL uses) {}; {}", declared,
                       row == gids.end()
                           ? "is empty"
@@ -214,9 +215,10 @@ Result<std::vector<RoceProblem>> roceFindings(const inventory::Cluster& cluster,
                                               std::string_view probe) {
   const auto seen = jsonOrNone(probe, kAgentJson);
   if (!seen.is_object())
-    return fail(ErrorCode::Corrupt,
-                fmt::format("the agent of {} did not say how its interfaces mark: {}",
-                            node.name.str(), probe.substr(0, 200)));
+    return fail(
+        ErrorCode::Corrupt,
+        fmt::format("the agent of {} did not report the RoCE settings of its interfaces: {}",
+                    node.name.str(), probe.substr(0, 200)));
   std::vector<RoceProblem> out;
   for (const auto& device : rdmaDevices(cluster.profileOf(node), fabric)) {
     const auto row = seen.find(device);
@@ -224,7 +226,7 @@ Result<std::vector<RoceProblem>> roceFindings(const inventory::Cluster& cluster,
       out.push_back({fmt::format("{}: {}", device, text), is_marking});
     };
     if (row == seen.end() || !row->is_object()) {
-      say("it is not there, or it is no Ethernet device");
+      say("it does not exist, or is not an Ethernet device");
       continue;
     }
     for (const auto& text : markingProblems(*fabric.roce, *row)) say(text, true);

@@ -29,8 +29,7 @@ using lifecycle::Outcome;
 using lifecycle::Subject;
 using std::chrono::seconds;
 
-constexpr seconds kProbeLimit{60}, kServiceLimit{180}, kExpected{20}, kDeadline{1800},
-    kDomainDeadline{900};
+constexpr seconds kProbeLimit{60}, kServiceLimit{180}, kDomainDeadline{900};
 constexpr std::chrono::milliseconds kLookAgain{5'000};
 constexpr std::string_view kAsDeclared = "as-declared", kOneDomain = "one-domain",
                            kInvalid = "valid-declaration";
@@ -105,7 +104,7 @@ class NodeServicesPhase final : public lifecycle::Phase {
   /// Empty: not so.
   std::vector<std::string> onlyElsewhere(const inventory::Node& node,
                                          const std::map<std::string, std::string>& probes) const;
-  /// Answers to all that these facets are judged by.
+  /// Answers to all that these facets are evaluated by.
   Async<std::map<std::string, std::string>> askFor(std::vector<std::string_view> facets,
                                                    NodeName node);
   std::string domainSeen(const inventory::NvlinkDomain& domain, const NodeName& node,
@@ -172,18 +171,12 @@ std::vector<Goal> NodeServicesPhase::goals(const inventory::Cluster& cluster,
   const auto* node = subject.isCluster() ? nullptr : cluster.findNode(subject.node());
   if (!node) return out;
   const auto& profile = cluster.profileOf(*node);
-  std::vector<lifecycle::FacetRef> before;
-  for (const auto& driver : profile.drivers)
-    before.push_back({subject, facetName("driver." + driver)});
-  if (profile.drivers.empty() && !profile.image.empty())
-    before.push_back({subject, facetName("os")});
   for (auto facet : facetsOf(*node)) {
     Goal goal;
     goal.facet = {subject, facetName(facet)};
     goal.want = wanted(facet, *node);
-    goal.needs = before;
-    goal.expected = kExpected;
-    goal.deadline = facet == kNvlink ? kDomainDeadline : kDeadline;
+    goal.after = {profile.drivers.empty() ? lifecycle::Stage::Boot : lifecycle::Stage::Drivers};
+    if (facet == kNvlink) goal.deadline = kDomainDeadline;
     goal.disruption = facet == kOpensm || facet == kNvlink ? Disruption::None : Disruption::Drain;
     if (facet == kOpensm) {
       goal.needs.push_back({Subject::cluster(), facetName(kPartitions)});
@@ -193,7 +186,7 @@ std::vector<Goal> NodeServicesPhase::goals(const inventory::Cluster& cluster,
       if (const auto* fact = facts.find(subject, goal.facet.facet);
           fact && fact->evidence == kElsewhere)
         goal.disruption = Disruption::None;
-      goal.why = fmt::format("fabric {} declares how RoCE is marked", profile.fabric);
+      goal.why = fmt::format("fabric {} declares RoCE QoS settings", profile.fabric);
     } else if (facet == kManager) {
       goal.why =
           fmt::format("a driver of profile {} declares keys of fabricmanager.cfg", profile.name);
@@ -332,20 +325,19 @@ Async<Outcome> NodeServicesPhase::act(Action action, ActContext& context) {
   if (const auto asked = facetsOf(*node);
       std::find(asked.begin(), asked.end(), facet) == asked.end())
     co_return Blocked{
-        fmt::format("the inventory does not ask {} of {} any more", facet, node->name.str())};
+        fmt::format("the inventory no longer requires {} of {}", facet, node->name.str())};
   const auto state = agents_.state(node->name);
   if (!state || state->mode != wire::Mode::Disk)
-    co_return Again{kLookAgain,
-                    fmt::format("the installed system of {} to call", node->name.str())};
+    co_return Again{kLookAgain, fmt::format("the agent of the installed system of {} to report",
+                                            node->name.str())};
   if (facet == kNvlink) {  // all nodes of the domain have to come: nothing is done but waited
     std::vector<std::string> probes = {"imex.state", "nvlink.domain"};
     CO_TRY(answers, co_await ask(node->name, std::move(probes)));
     const auto now = seen(facet, *node, answers);
     if (now == wanted(facet, *node)) co_return Done{};
-    co_return Again{
-        kLookAgain,
-        fmt::format(
-            "the whole NVLink domain ({}); a node that is out belongs out of nvlink_domains", now)};
+    co_return Again{kLookAgain, fmt::format("the whole NVLink domain ({}); remove a node that is "
+                                            "out of service from nvlink_domains",
+                                            now)};
   }
   auto rendered = files(facet, *node);
   if (!rendered) co_return Blocked{rendered.error().str()};
@@ -357,7 +349,8 @@ Async<Outcome> NodeServicesPhase::act(Action action, ActContext& context) {
                        Severity::Error,
                        firstOf(others),
                        {},
-                       "the node marks as declared: mend the cable, the switch or the address",
+                       "the QoS settings of the node are as declared: repair the cable, the switch "
+                       "or the address",
                        clock_.now()});
       co_return Blocked{firstOf(others)};
     }
@@ -382,7 +375,7 @@ Async<Outcome> NodeServicesPhase::act(Action action, ActContext& context) {
                    Severity::Error,
                    done.error().str(),
                    {},
-                   "mend what the node says, then apply again",
+                   "repair what the node reports, then run muster apply again",
                    clock_.now()});
   co_return Blocked{done.error().str()};
 }

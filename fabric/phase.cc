@@ -76,7 +76,7 @@ std::vector<Goal> FabricPhase::goals(const inventory::Cluster& cluster, const Su
     add(kSm, declared_ ? wantedManager() : "", std::chrono::seconds(3), 2 * kSmSettle, {},
         isExternal(fabric)
             ? fmt::format(
-                  "fabric {} declares no subnet manager of muster's: another's must be there",
+                  "fabric {} declares no subnet manager of muster: another one must be active",
                   fabric.name)
             : fmt::format("fabric {} declares the subnet manager on the controller, routing {}",
                           fabric.name, fabric.routing));
@@ -100,10 +100,10 @@ std::vector<Goal> FabricPhase::goals(const inventory::Cluster& cluster, const Su
   std::vector<FacetRef> needs = {ref(whole, kSm)};
   if (looksAtPartitions(cluster.fabrics.at(profile.fabric)))
     needs.push_back(ref(whole, kPartitions));
-  for (const auto& driver : profile.drivers) needs.push_back(ref(subject, "driver." + driver));
-  if (profile.drivers.empty() && !profile.image.empty()) needs.push_back(ref(subject, "os"));
   add(kPorts, std::string(kAsDeclared), std::chrono::seconds(1), std::chrono::seconds(120),
       std::move(needs), fmt::format("profile {} is on fabric {}", profile.name, profile.fabric));
+  goals.back().after = {profile.drivers.empty() ? lifecycle::Stage::Boot
+                                                : lifecycle::Stage::Drivers};
   return goals;
 }
 
@@ -256,8 +256,8 @@ std::string FabricPhase::wantedManager() const {
 Async<std::string> FabricPhase::externalSmProblem(const Picture& now) {
   if (const auto own = manager_.pid())
     co_return fmt::format(
-        "muster's own OpenSM still runs on the controller: end it (kill {}) as soon as the other "
-        "one is ready",
+        "muster's own OpenSM still runs on the controller: stop it (kill {}) when the other one is "
+        "ready",
         *own);
   if (now.sm_guid.empty()) co_return "no subnet manager answers as master";
   co_return co_await strangeManager(now);
@@ -276,7 +276,7 @@ Async<std::string> FabricPhase::smProblem(const Picture& now) {
   if (!manager_.pid()) co_return "opensm does not run";
   if (!manager_.startedWith(now.files)) co_return "opensm runs with another configuration";
   if (!manager_.nodesAre(now.files))
-    co_return "opensm routes for other nodes than those that were found at their places";
+    co_return "opensm routes for other nodes than those found at their declared ports";
   auto log = manager_.log();
   auto info = co_await tools_.smInfo();
   if (info && info->master && info->guid != now.sm_guid)
@@ -332,8 +332,8 @@ Async<std::string> FabricPhase::strangeManager(const Picture& now) {
     if (name.empty()) {  // the picture may be older than the LIDs
       auto info = co_await tools_.smInfoOf(lid);
       if (!info)
-        co_return fmt::format("LID {} says that it runs a subnet manager, and does not answer: {}",
-                              lid, info.error().str());
+        co_return fmt::format("LID {} reports a subnet manager, but does not answer: {}", lid,
+                              info.error().str());
       name = deviceWith(now.found,
                         [&](const PortAddress& address) { return address.guid == info->guid; });
       if (name.empty()) name = "port GUID " + info->guid;
@@ -427,9 +427,9 @@ std::string FabricPhase::ownPartitionsProblem(Picture& now) const {
   if (!manager_.partitionsAre(now.files)) return "partitions.conf is not the declared one";
   auto own = now.found.devices.find(std::string(kControllerHca));
   if (own == now.found.devices.end() || own->second.addresses[1].lid == 0)
-    return "the subnet manager has given no LIDs yet";
+    return "the subnet manager has assigned no LIDs yet";
   if (manager_.log().partitions_refused)
-    return "opensm refused partitions.conf and made everybody a full member";
+    return "opensm rejected partitions.conf and made every port a full member";
   return {};
 }
 

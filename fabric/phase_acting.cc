@@ -79,7 +79,7 @@ std::string lint(const Picture& now) {
     return rule.full == Members{} && rule.limited == Members{};
   });  // nobody of it is known yet
   return *read == wanted ? ""
-                         : "partitions.conf as rendered does not say what is declared; this is a "
+                         : "the rendered partitions.conf differs from the declaration; this is a "
                            "defect of muster, nothing was changed";
 }
 
@@ -165,7 +165,7 @@ Async<Outcome> FabricPhase::awaitSm(FacetRef facet, SharedPicture now, ActContex
     context.progress(0.6, problem);
     co_await clock_.sleep(kPoll);
   }
-  auto help = now->deviations.empty() ? std::string("look at opensm.log in the run folder")
+  auto help = now->deviations.empty() ? std::string("read opensm.log in the run folder")
                                       : repairs(now->deviations);
   context.finding({facet, Severity::Error, problem, manager_.logTail(), help, clock_.now()});
   co_return Blocked{fmt::format("{}; {}", problem, help)};
@@ -200,7 +200,7 @@ Async<Outcome> FabricPhase::applyPartitions(FacetRef facet, SharedPicture now,
                                       [](const auto& one) { return one.is_wider; });
   std::string back;
   if ((opened || manager_.log().partitions_refused) && !manager_.provenPartitionsAre(now->files)) {
-    context.progress(0.8, "putting the former partitions back");
+    context.progress(0.8, "restoring the previous partitions");
     CO_TRY(said, co_await rollBack(now));
     back = "; " + said;
   }
@@ -214,8 +214,8 @@ Async<std::string> FabricPhase::rollBack(SharedPicture now) {
   auto former = manager_.rollBackPartitions();
   if (!former)
     co_return fmt::format(
-        "there are no partitions that were ever proven to go back to ({}): stop opensm on the "
-        "controller if that is too open",
+        "no verified partitions exist to restore ({}): stop opensm on the controller if the fabric "
+        "is too open now",
         former.error().str());
   auto before = *now;
   before.rules = std::move(*former);
@@ -224,11 +224,12 @@ Async<std::string> FabricPhase::rollBack(SharedPicture now) {
     auto read = readPkeys(before, {});
     CO_TRY(tables, co_await std::move(read));
     wrong = std::move(tables);
-    if (wrong.empty()) co_return "the former partitions are in force again, every table was read";
+    if (wrong.empty())
+      co_return "the previous partitions are active again; every table was verified";
     co_await clock_.sleep(kPoll);
   }
   co_return fmt::format(
-      "the former partitions.conf was put back, but {} tables are not as it says: {}", wrong.size(),
+      "the previous partitions.conf was restored, but {} tables differ from it: {}", wrong.size(),
       wrong.front().str());
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "firmware/baselines.h"
 
+#include "lifecycle/model/facet_table.h"
+
 #include "inventory/model/cluster.h"
 
 #include <algorithm>
@@ -10,7 +12,7 @@
 namespace muster::firmware {
 namespace {
 
-constexpr std::string_view kPrefix = "firmware.", kDriverPrefix = "driver.";
+constexpr std::string_view kPrefix = "firmware.";
 constexpr std::chrono::seconds kLongestFlash{24 * 3600};
 constexpr std::chrono::seconds kConfirmed{
     10};  ///< of a component that another action of its wave has installed
@@ -35,7 +37,7 @@ const inventory::FirmwareBaseline* baselineOf(const inventory::Cluster& cluster,
 Versions probesOf(const lifecycle::FactSet& facts, const lifecycle::Subject& subject) {
   Versions out;
   for (const auto& fact : facts.view(subject)) {
-    if (!fact.facet.str().starts_with(kDriverPrefix)) continue;
+    if (lifecycle::stageOf(fact.facet) != lifecycle::Stage::Drivers) continue;
     for (std::size_t at = 0; at < fact.value.size();) {
       const auto end = std::min(fact.value.find(',', at), fact.value.size());
       const auto pair = fact.value.substr(at, end - at);

@@ -24,8 +24,6 @@ using lifecycle::Subject;
 namespace {
 
 const FacetName kBios("bios");
-constexpr auto kExpected = 8min;
-constexpr auto kDeadline = 45min;
 constexpr auto kObserveLimit = 2min;
 constexpr auto kStabilizeLimit = 15min;  ///< a host shows its settings only after POST
 constexpr std::chrono::milliseconds kFirstLook = 300ms, kStabilizePoll = 5s, kBusyPoll = 60s;
@@ -58,9 +56,7 @@ class BiosPhase final : public lifecycle::Phase {
     goal.facet = {subject, kBios};
     goal.want = valueOf(*declared, *declared);
     goal.disruption = lifecycle::Disruption::Reset;
-    goal.expected = kExpected;
-    goal.deadline = kDeadline;
-    goal.needs.push_back({subject, FacetName("enrolled")});
+    goal.after = {lifecycle::Stage::Enrolment};
     if (const auto* baseline =
             baselineOf(cluster, subject))  // new firmware may bring its own defaults
       for (const auto& component : baseline->components)

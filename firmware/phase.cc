@@ -58,11 +58,11 @@ class FirmwarePhase final : public lifecycle::Phase {
     if (!baseline) return goals;
     const UpgradePath path =
         upgradePathOf(*baseline, runningBy(facts, subject), measuredBy(facts, subject));
-    const FacetRef enrolled{subject, FacetName("enrolled")};
-    FacetRef before = enrolled;
+    std::optional<FacetRef> before;
     const auto pending = pendingImagesOf(facts, subject);
     for (auto& goal : cancelStagedGoals(pending, subject, *baseline)) {
-      goal.needs.push_back(before);
+      goal.after.push_back(lifecycle::Stage::Enrolment);
+      if (before) goal.needs.push_back(*before);
       before = goal.facet;
       goals.push_back(std::move(goal));
     }
@@ -72,9 +72,8 @@ class FirmwarePhase final : public lifecycle::Phase {
       for (const auto& step : path.steps) {
         if (inventory::isInBand(*step.component) != in_band) continue;
         goals.push_back(goalOf(cluster, subject, facts, pending, *baseline, step));
-        auto& needs = goals.back().needs;
-        needs.push_back(before);
-        if (before.facet != enrolled.facet) needs.push_back(enrolled);
+        goals.back().after.push_back(lifecycle::Stage::Enrolment);
+        if (before) goals.back().needs.push_back(*before);
         before = goals.back().facet;
       }
     }
@@ -235,9 +234,10 @@ class FirmwarePhase final : public lifecycle::Phase {
     if (goal.blocked.empty()) goal.blocked = whyNotAgain(component, subject, facts, pending);
     goal.expected = step.expected;
     goal.deadline = kDeadline + 2 * step.expected;
+    if (inventory::isInBand(component)) goal.stage = lifecycle::Stage::InBandFirmware;
     if (inventory::isInBand(component) &&
         !cluster.profileOf(*cluster.findNode(subject.node())).image.empty())
-      goal.needs.push_back({subject, FacetName("os")});
+      goal.after.push_back(lifecycle::Stage::Boot);
     goal.why =
         fmt::format("baseline {} has {} {}", baseline.name, component.name, component.version);
     return goal;

@@ -29,10 +29,10 @@ class AgentLiveness {
     heard_.insert(node);
   }
   /// Its agent is not there now. Time counts from its last report, by the facts of the store where
-  /// this process has not heard it: another shift of the monitor does not begin it anew. Answers
+  /// this process has not heard it: another session of the monitor does not begin it anew. Answers
   /// the fact health.system where that has been so for too long and the node takes jobs, by the
   /// facts as last stored; what the fact has told before stays in it. Nothing where the node is
-  /// known to be sick. Errors: of the store
+  /// known to be unhealthy. Errors: of the store
   Result<std::optional<lifecycle::Fact>> factWhenSilent(const NodeName& node);
 
  private:

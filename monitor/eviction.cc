@@ -17,8 +17,6 @@ using nlohmann::json;
 constexpr std::size_t kNamedReasons = 5;
 constexpr std::string_view kCertificateFacet = "certificate";
 constexpr std::string_view kValid = "valid:";
-constexpr std::string_view kNoCertificate = "it has no certificate",
-                           kVoidCertificate = "its certificate is void: ";
 
 json evidenceOf(const Fact& fact) {
   auto parsed = jsonOrNone(fact.evidence, kKeptJson);
@@ -87,7 +85,7 @@ std::optional<Exclusion> byCertificate(const inventory::Cluster& cluster, const 
   if (why.empty()) why = textOf(evidence, "error");
   Exclusion out;
   out.facet = {subject, fact->facet};
-  out.reason = why.empty() ? std::string(kNoCertificate) : std::string(kVoidCertificate) + why;
+  out.reason = why.empty() ? "it has no certificate" : "its certificate is void: " + why;
   out.evidence = fact->evidence;
   out.what_to_do = fmt::format(
       "`muster plan --nodes {}` shows what it takes to certify it again, `muster apply` does it",
@@ -120,10 +118,6 @@ std::string Trip::text() const {
       "more "
       "nodes are drained there; {}",
       would_be_out, of, pool, allowed, fmt::join(reasons, "; "));
-}
-
-bool isAboutCertificate(std::string_view reason) {
-  return reason.starts_with(kNoCertificate) || reason.starts_with(kVoidCertificate);
 }
 
 std::optional<Exclusion> unhealthy(const inventory::Cluster& cluster, const inventory::Node& node,
@@ -159,7 +153,7 @@ Decision decide(const inventory::Cluster& cluster, const FactSet& facts,
     auto& count = pools[pool];
     const auto evidence = evidenceOf(*place);
     const bool ordered = flagOf(evidence, "ordered");
-    const bool ours = ordered && textOf(evidence, "reason").find(kAdmission) != std::string::npos;
+    const bool ours = ordered && textOf(evidence, "cause") == toString(ActionCause::Admission);
     const bool takes = mayTakeJobs(place->value);
     const auto state = breakers.find(pool);
     const bool agreed =

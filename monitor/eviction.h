@@ -15,10 +15,6 @@
 
 namespace muster::monitor {
 
-/// Begins the reason of every drain that the monitor orders; the pool shows it, so it is known
-/// again after a restart.
-inline constexpr std::string_view kAdmission = "admission: ";
-
 /// A node that may not take jobs, and why.
 struct Exclusion {
   NodeName node;
@@ -63,8 +59,6 @@ using BreakerStates = std::map<std::string, BreakerState>;
 /// Why it may not by quarantine or health alone.
 std::optional<Exclusion> unhealthy(const inventory::Cluster& cluster, const inventory::Node& node,
                                    const lifecycle::FactSet& facts);
-/// Whether a reason of the monitor's (without its prefix) speaks of the certificate.
-bool isAboutCertificate(std::string_view reason);
 
 /// Why this node may not take jobs by what is known of it; nothing: it may. Fails closed on a
 /// certificate that was looked for and is not there.

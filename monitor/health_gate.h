@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last door before a pool: a node that is known to be sick neither joins nor is given back,
-// whatever certificate it holds.
+// The last door before a pool: a node that is known to be unhealthy neither joins nor is given
+// back, whatever certificate it has.
 #pragma once
 
 #include "lifecycle/model/certificate_gate.h"

@@ -2,6 +2,7 @@
 #include "monitor/health_phase.h"
 
 #include "base/json_input.h"
+#include "lifecycle/model/facet_table.h"
 #include "lifecycle/model/json.h"
 #include "lifecycle/model/quarantine.h"
 #include "monitor/agent_liveness.h"
@@ -280,7 +281,7 @@ std::vector<std::string> HealthPhase::resettable(const Action& action, const Fac
 Result<void> HealthPhase::forgetPasses(const Subject& subject, const FactSet& facts) {
   std::vector<FacetName> passes;
   for (const auto& fact : facts.of(subject))
-    if (fact.facet.str().starts_with("gate.")) passes.push_back(fact.facet);
+    if (stageOf(fact.facet) == Stage::Gates) passes.push_back(fact.facet);
   return store_.forgetFacts(subject, passes);
 }
 

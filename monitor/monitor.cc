@@ -21,7 +21,6 @@ using std::chrono::seconds;
 constexpr std::size_t kJournalRead = 64;  ///< the newest intents of a node that is in trouble
 constexpr int kIdlePolls =
     2;  ///< a node that the plan has not held for so many looks is not worked on
-constexpr std::string_view kRepair = "repair: ";  ///< begins the reason of repairs
 
 /// Of the shape that the planner gives its own drains, so that either finds the other's intent.
 Action drainAction(const inventory::Cluster& cluster, const Exclusion& exclusion,
@@ -33,7 +32,9 @@ Action drainAction(const inventory::Cluster& cluster, const Exclusion& exclusion
   action.phase = phase;
   action.from = std::string(kPoolIn);
   action.to = std::string(kPoolDrained);
-  action.reason = std::string(kAdmission) + exclusion.reason;
+  action.reason = exclusion.reason;
+  action.cause = ActionCause::Admission;
+  action.about = exclusion.facet.facet;
   action.disruption = Disruption::Drain;
   action.expected = kDrainExpected;
   action.deadline = drainDeadlineOf(cluster, facet.subject);
@@ -171,12 +172,14 @@ std::optional<Action> Monitor::repairOf(const inventory::Node& node, const FactS
                     std::string(phase->name()),
                     fact->value,
                     goal.want,
-                    std::string(kRepair) + goal.why,
+                    goal.why,
                     goal.disruption,
                     goal.expected,
                     goal.deadline,
                     {},
-                    ""};
+                    "",
+                    ActionCause::Repair,
+                    goal.facet.facet};
     }
   return std::nullopt;
 }
@@ -188,7 +191,7 @@ std::map<std::string, Action> Monitor::actionsFor(const FleetSnapshot& snapshot,
   std::map<std::string, Action> now;
   for (const auto& [id, action] : wanted_) {
     const auto node = action.facet.subject.node();
-    if (action.reason.starts_with(kRejoin)) {
+    if (action.cause == ActionCause::Rejoin) {
       if (rejoin_.isRight(node)) now.emplace(id, action);
       continue;
     }
@@ -247,7 +250,7 @@ Result<void> Monitor::resumeRecovery(const FleetSnapshot& snapshot, Actions& now
   for (const auto& intent : open) {
     const auto& action = intent.action;
     const auto& subject = action.facet.subject;
-    if (!action.reason.starts_with(kRecovery) || subject.isCluster() || isBackingOff(action.id))
+    if (action.cause != ActionCause::Recovery || subject.isCluster() || isBackingOff(action.id))
       continue;
     const auto* node = services_.cluster.findNode(subject.node());
     if (!node) continue;
@@ -303,8 +306,7 @@ Result<std::set<std::string>> Monitor::orphanedIntents(const std::map<std::strin
   TRY(open, services_.store.openIntents());
   for (const auto& intent : open) {
     const auto& action = intent.action;
-    const bool ours = action.reason.starts_with(kAdmission) || action.reason.starts_with(kRepair) ||
-                      action.reason.starts_with(kRecovery) || action.reason.starts_with(kRejoin);
+    const bool ours = action.cause != ActionCause::Declared;
     if (!ours || isClaimedByOther(action.facet.subject) || actions.contains(action.id) ||
         action.facet.subject.isCluster() || decision.unknown.contains(action.facet.subject.node()))
       continue;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "monitor/recovery.h"
 
+#include "lifecycle/model/facet_table.h"
 #include "lifecycle/model/plan.h"
 
 #include <algorithm>
@@ -15,25 +16,18 @@ using namespace lifecycle;
 using inventory::Rung;
 using std::chrono::seconds;
 
-constexpr std::string_view kAnswers = "answers";
+constexpr std::string_view kResponsive = "responsive";
 constexpr std::chrono::milliseconds kLookAgain{10'000};
-constexpr seconds kStepExpected{180}, kStepDeadline{1800};
-// Verdicts (gates, certificates), places in a pool, health and what is on a disk are nobody's to
-// try again without thought.
-constexpr std::array<std::string_view, 6> kRecoverable = {"enrolled", "firmware.", "inspected",
-                                                          "os",       "driver.",   "fabric."};
 
 bool isStep(const Intent& intent) {
   return intent.action.facet.facet.str().starts_with(kRecoveryPrefix);
 }
 
 bool isRecoverable(const Intent& intent) {
-  const auto& facet = intent.action.facet.facet.str();
   if (intent.action.disruption == Disruption::Wipe || intent.action.id.ends_with(kDrainSuffix))
     return false;
-  return std::any_of(kRecoverable.begin(), kRecoverable.end(), [&facet](std::string_view prefix) {
-    return prefix.ends_with('.') ? facet.starts_with(prefix) : facet == prefix;
-  });
+  const auto* row = findFacetRow(intent.action.facet.facet);
+  return row && row->recoverable;
 }
 
 /// What was tried since the action was done last: oldest first. The first is the failure that all
@@ -73,8 +67,10 @@ Action again(const Intent& failure, std::string_view after) {
   Action action = failure.action;
   action.needs.clear();
   action.blocked.clear();
-  if (!action.reason.starts_with(kRecovery))
-    action.reason = fmt::format("{}again after {}: {}", kRecovery, after, action.reason);
+  if (action.cause != ActionCause::Recovery)
+    action.reason = fmt::format("again after {}: {}", after, action.reason);
+  action.cause = ActionCause::Recovery;
+  action.about = action.facet.facet;
   return action;
 }
 
@@ -84,12 +80,15 @@ Action stepAction(const Intent& failure, Rung rung) {
                   FacetName(std::string(kRecoveryPrefix) + std::string(toString(rung)))};
   action.id = action.facet.str();
   action.phase = "recovery";
-  action.to = std::string(kAnswers);
-  action.reason = fmt::format("{}{} has failed: {}", kRecovery, failure.action.facet.facet.str(),
-                              failure.outcome);
+  action.to = std::string(kResponsive);
+  action.reason =
+      fmt::format("{} has failed: {}", failure.action.facet.facet.str(), failure.outcome);
+  action.cause = ActionCause::Recovery;
+  action.about = failure.action.facet.facet;
   action.disruption = rung == Rung::NewSession ? Disruption::None : Disruption::Reset;
-  action.expected = kStepExpected;
-  action.deadline = kStepDeadline;
+  const auto* row = findFacetRow(action.facet.facet);
+  action.expected = row->expected;
+  action.deadline = row->bound;
   return action;
 }
 
@@ -112,10 +111,11 @@ class BmcSteps final : public RecoverySteps {
     Goal goal;
     goal.facet = {subject,
                   FacetName(std::string(kRecoveryPrefix) + std::string(toString(asked->second)))};
-    goal.want = std::string(kAnswers);
+    goal.want = std::string(kResponsive);
     goal.disruption = asked->second == Rung::NewSession ? Disruption::None : Disruption::Reset;
-    goal.expected = kStepExpected;
-    goal.deadline = kStepDeadline;
+    const auto* row = findFacetRow(goal.facet.facet);
+    goal.expected = row->expected;
+    goal.deadline = row->bound;
     goal.why = "a step of recovery";
     return {goal};
   }
@@ -153,7 +153,7 @@ class BmcSteps final : public RecoverySteps {
 
   Async<std::vector<Fact>> verify(Action action) override {
     auto system = co_await bmcs_.at(action.facet.subject.node()).system();
-    std::string value = system ? std::string(kAnswers) : "silent: " + system.error().str();
+    std::string value = system ? std::string(kResponsive) : "silent: " + system.error().str();
     if (system && needsPower(action) && system->power != bmc::PowerState::On)
       value = "the machine is not on";
     std::vector<Fact> out;
@@ -164,7 +164,7 @@ class BmcSteps final : public RecoverySteps {
 
  private:
   static bool isAboutFirmware(const Action& action) {
-    return action.reason.starts_with(fmt::format("{}firmware.", kRecovery));
+    return stageOf(action.about) == Stage::Firmware;
   }
 
   /// What a reset or a cut would break, in words; "": nothing. Errors: that cannot be seen. A BMC
@@ -262,8 +262,7 @@ std::optional<RecoveryStep> nextStep(const std::vector<Intent>& journal,
   if (streak.empty()) return std::nullopt;
   const auto failure = *std::find_if(streak.rbegin(), streak.rend(),
                                      [](const Intent* intent) { return !isStep(*intent); });
-  if (failure->state != IntentState::Failed || failure->outcome.starts_with("blocked: "))
-    return std::nullopt;
+  if (failure->state != IntentState::Failed) return std::nullopt;
   const auto& last = *streak.back();
   if (isStep(last) && last.state == IntentState::Done) {
     const auto rung = rungOf(last.action.facet);

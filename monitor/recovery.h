@@ -24,8 +24,7 @@
 namespace muster::monitor {
 
 inline constexpr std::string_view kRecoveryPrefix = "recovery.";  ///< of the facets
-inline constexpr std::string_view kRecovery = "recovery: ";  ///< begins the reason of every step
-inline constexpr std::chrono::hours kTroubleCounts{24};      ///< an older failure is a person's
+inline constexpr std::chrono::hours kTroubleCounts{24};  ///< an older failure is a person's
 
 std::string_view toString(inventory::Rung rung);
 /// The step that a facet stands for; nothing: it is none.

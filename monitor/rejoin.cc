@@ -3,6 +3,7 @@
 
 #include "base/json_input.h"
 #include "base/log.h"
+#include "lifecycle/model/facet_table.h"
 #include "monitor/recovery.h"
 
 #include <nlohmann/json.hpp>
@@ -17,26 +18,23 @@ using namespace lifecycle;
 constexpr std::size_t kJournalRead = 64;
 constexpr std::chrono::hours kDay{24};
 
-/// Why the monitor drained it, in its own words; empty: the monitor did not.
-std::string drainReasonOf(const Subject& subject, const FactSet& facts) {
+/// The facet for which the monitor drained it; nothing: the monitor did not.
+std::optional<std::string> drainedFor(const Subject& subject, const FactSet& facts) {
   const auto* pool = facts.find(subject, FacetName(std::string(kPoolFacet)));
-  if (!pool || pool->value != kPoolDrained) return {};
+  if (!pool || pool->value != kPoolDrained) return std::nullopt;
   const auto evidence = jsonOrNone(pool->evidence, kKeptJson);
   if (!evidence.is_object() || evidence.value("ordered", nlohmann::json()) != true ||
-      evidence.value("by_person", nlohmann::json()) == true)
-    return {};
-  const auto reason = evidence.value("reason", nlohmann::json());
-  if (!reason.is_string()) return {};
-  const auto text = reason.get<std::string>();
-  const auto at = text.find(kAdmission);
-  return at == std::string::npos ? std::string() : text.substr(at + kAdmission.size());
+      evidence.value("by_person", nlohmann::json()) == true ||
+      evidence.value("cause", nlohmann::json()) != toString(ActionCause::Admission))
+    return std::nullopt;
+  const auto about = evidence.value("about", nlohmann::json());
+  return about.is_string() ? about.get<std::string>() : std::string();
 }
 
 /// What the monitor may do to a node without being told: prove it again, and let it in.
 bool isOfARejoin(const Action& action) {
-  const auto& facet = action.facet.facet.str();
-  return action.disruption <= Disruption::Drain &&
-         (facet.starts_with("gate.") || facet == "certificate" || facet == kPoolFacet);
+  return action.disruption <= Disruption::Drain && stageOf(action.facet.facet) >= Stage::Gates &&
+         stageOf(action.facet.facet) <= Stage::Pool;
 }
 
 }  // namespace
@@ -45,9 +43,9 @@ bool isOfARejoin(const Action& action) {
 /// way back; one that was the reason itself has to be valid again.
 bool reasonIsOver(const inventory::Cluster& cluster, const inventory::Node& node,
                   const FactSet& facts) {
-  const auto reason = drainReasonOf(Subject(node.name), facts);
-  if (reason.empty() || unhealthy(cluster, node, facts)) return false;
-  return !isAboutCertificate(reason) || !excluded(cluster, node, facts);
+  const auto about = drainedFor(Subject(node.name), facts);
+  if (!about || unhealthy(cluster, node, facts)) return false;
+  return stageOf(FacetName(*about)) != Stage::Certificate || !excluded(cluster, node, facts);
 }
 
 void Rejoin::notice(const FleetSnapshot& snapshot) {
@@ -117,7 +115,8 @@ Async<std::map<std::string, Action>> Rejoin::plan(NodeName node) {
                  : fmt::format("{} is blocked: {}", action.id, action.blocked));
       co_return std::map<std::string, Action>();
     }
-    action.reason = fmt::format("{}the reason to drain it is over; {}", kRejoin, action.reason);
+    action.reason = "the reason to drain it is over; " + action.reason;
+    action.cause = ActionCause::Rejoin;
     out.emplace(action.id, std::move(action));
   }
   co_return out;
@@ -130,11 +129,11 @@ Result<std::string> Rejoin::tooOften(const NodeName& node) const {
   for (const auto& intent : journal) {
     if (intent.state == IntentState::Abandoned)
       continue;  // muster was killed in between: it has not joined
-    if (!intent.action.reason.starts_with(kRejoin) || intent.opened_at + kDay <= clock_.now())
+    if (intent.action.cause != ActionCause::Rejoin || intent.opened_at + kDay <= clock_.now())
       continue;
     if (intent.action.facet.facet.str() == kPoolFacet)
       ++joins;
-    else if (intent.state == IntentState::Failed)
+    else if (intent.state == IntentState::Failed || intent.state == IntentState::Blocked)
       ++failures;
   }
   if (joins >= kRejoinsADay)

@@ -15,7 +15,6 @@
 
 namespace muster::monitor {
 
-inline constexpr std::string_view kRejoin = "rejoin: ";  ///< begins the reason of its actions
 inline constexpr std::size_t kRejoinsADay = 2;   ///< of one node; who comes and goes is a person's
 inline constexpr std::size_t kFailuresADay = 3;  ///< of its gates, on the way back
 inline constexpr std::size_t kRejoinsAtOnce = 16;  ///< begun in one look
@@ -43,7 +42,7 @@ class Rejoin {
   bool isWell(const NodeName& node) const {
     return looked_ && retry_state_.well_since.contains(node);
   }
-  /// Whether a rejoin that is under way still is right: the node is not sick.
+  /// Whether a rejoin that is under way still is right: the node is not unhealthy.
   bool isRight(const NodeName& node) const { return !unhealthy_.contains(node); }
 
  private:

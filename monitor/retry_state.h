@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one shift of the monitor hands to the next: how long a node has been well, what is not tried
-// again yet, what was said. In memory only: a restart of the process begins anew.
+// What one session of the monitor hands to the next: how long a node has been well, what is not
+// tried again yet, what was said. In memory only: a restart of the process begins anew.
 #pragma once
 
 #include "base/ids.h"

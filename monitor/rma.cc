@@ -9,6 +9,7 @@
 #include "bmc/console/boot_log.h"
 #include "lifecycle/audit/history.h"
 #include "lifecycle/model/certificate_keys.h"
+#include "lifecycle/model/facet_table.h"
 #include "lifecycle/model/json.h"
 #include "lifecycle/model/quarantine.h"
 #include "monitor/kernel_evidence.h"
@@ -44,7 +45,8 @@ json serialsOf(const inventory::Node& node, const std::vector<Fact>& facts) {
               {"rack", node.rack},
               {"unit", node.unit}};
   for (const auto& fact : facts)
-    if (fact.facet.str().starts_with("hw.") || fact.facet.str().starts_with("firmware."))
+    if (fact.facet.str().starts_with("hw.") ||
+        lifecycle::stageOf(fact.facet) == lifecycle::Stage::Firmware)
       out["found"][fact.facet.str()] = fact.value;
   return out;
 }

@@ -208,9 +208,8 @@ Error Api::failure(const Answer& answer, std::string_view what) const {
                   answer.reason, answer.message.empty() ? "" : ": ", answer.message);
   switch (answer.status) {
     case 401:
-      return Error(
-          ErrorCode::Denied,
-          text + "; the token or client certificate is not valid there (any more): renew it");
+      return Error(ErrorCode::Denied,
+                   text + "; Kubernetes does not accept the token or client certificate: renew it");
     case 403:
       return Error(ErrorCode::Denied, text + "; docs/pools.md lists the rights that muster needs");
     case 404:

@@ -54,7 +54,7 @@ Result<Node> Node::parse(const nlohmann::json& object) {
   node.name = textAt(object, {"metadata", "name"});
   node.resource_version = textAt(object, {"metadata", "resourceVersion"});
   if (textAt(object, {"kind"}) != "Node" || node.name.empty() || node.resource_version.empty())
-    return fail(ErrorCode::Corrupt, "Kubernetes answered something else than a Node");
+    return fail(ErrorCode::Corrupt, "Kubernetes did not return a Node");
   const auto& off = valueAt(object, {"spec", "unschedulable"});
   node.unschedulable = off.is_boolean() && off.get<bool>();
   for (const auto& taint : valueAt(object, {"spec", "taints"})) node.taints.push_back(taint);
@@ -102,8 +102,8 @@ Result<Pod> Pod::parse(const nlohmann::json& object) {
   return pod;
 }
 
-Verdict judge(const Pod& pod, const Node& node, const inventory::EvictionRules& rules,
-              WallTime now) {
+Verdict evaluate(const Pod& pod, const Node& node, const inventory::EvictionRules& rules,
+                 WallTime now) {
   if (pod.phase == "Succeeded" || pod.phase == "Failed" || pod.is_static ||
       pod.controller == kDaemonSet)
     return {};

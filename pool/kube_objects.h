@@ -70,7 +70,7 @@ struct Verdict {
   std::string why;  ///< for Leaving, Waits and Held
 };
 /// Pure. What a drain does with a pod of this node.
-Verdict judge(const Pod& pod, const Node& node, const inventory::EvictionRules& rules,
-              WallTime now);
+Verdict evaluate(const Pod& pod, const Node& node, const inventory::EvictionRules& rules,
+                 WallTime now);
 
 }  // namespace muster::pool::kube

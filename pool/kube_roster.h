@@ -23,7 +23,7 @@ class Roster {
 
   Roster(Api& api, Clock& clock)
       : api_(api),
-        list_(clock, "the look at Kubernetes was broken off",
+        list_(clock, "the query to Kubernetes was cancelled",
               [this](std::set<std::string> names) { return ask(std::move(names)); }) {}
   Roster(const Roster&) = delete;
 

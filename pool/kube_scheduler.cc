@@ -29,7 +29,7 @@ std::string podPath(const Pod& pod) {
   return fmt::format("/api/v1/namespaces/{}/pods/{}", pod.name_space, pod.name);
 }
 
-/// Only the very pod that was judged, not one of the same name that came after it.
+/// Only the very pod that was evaluated, not one of the same name that came after it.
 nlohmann::json deleteOptions(const Pod& pod) {
   nlohmann::json options = {{"apiVersion", "v1"}, {"kind", "DeleteOptions"}};
   if (!pod.uid.empty()) options["preconditions"] = {{"uid", pod.uid}};
@@ -92,26 +92,26 @@ Async<std::optional<Node>> KubeScheduler::change(NodeName name, std::string what
   }
 }
 
-std::vector<KubeScheduler::Judged> KubeScheduler::judged(const std::vector<Pod>& pods,
-                                                         const Node& node) const {
-  std::vector<Judged> out;
+std::vector<KubeScheduler::Evaluated> KubeScheduler::evaluated(const std::vector<Pod>& pods,
+                                                               const Node& node) const {
+  std::vector<Evaluated> out;
   for (const auto& pod : pods) {
-    auto verdict = kube::judge(pod, node, pool_.evict, clock_.now());
+    auto verdict = kube::evaluate(pod, node, pool_.evict, clock_.now());
     if (verdict.fate != Fate::None) out.push_back({pod, std::move(verdict)});
   }
   return out;
 }
 
-Async<std::vector<KubeScheduler::Judged>> KubeScheduler::podsOf(NodeName name, Node seen) {
+Async<std::vector<KubeScheduler::Evaluated>> KubeScheduler::podsOf(NodeName name, Node seen) {
   CO_TRY(pods, co_await roster_.podsOf(nameOf(name)));
-  co_return judged(pods, seen);
+  co_return evaluated(pods, seen);
 }
 
 Async<std::optional<Member>> KubeScheduler::look(NodeName name) {
   CO_TRY(entry, co_await roster_.look(nameOf(name)));
   if (!entry) co_return std::optional<Member>();
   const auto* node = &entry->node;
-  const auto pods = judged(entry->pods, *node);
+  const auto pods = evaluated(entry->pods, *node);
   Member member;
   member.draining = node->unschedulable || node->has(taint_);
   member.takes_work = !member.draining && node->ready == Node::Ready::Yes;
@@ -208,7 +208,8 @@ Async<void> KubeScheduler::close(NodeName name, std::string reason) {
 Async<void> KubeScheduler::reopen(NodeName name) {
   Change change_it = [this](const Node& now) -> Result<nlohmann::json> {
     if (now.cordonedByPerson())
-      return fail(ErrorCode::Denied, now.name + " was cordoned by a person; it is not given back");
+      return fail(ErrorCode::Denied,
+                  now.name + " was cordoned by a person; muster does not uncordon it");
     return opening(now, now.annotation(kube::kCertificateMark));
   };
   CO_TRY_OK(co_await change(name, "uncordoning", std::move(change_it)));

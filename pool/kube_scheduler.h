@@ -30,7 +30,7 @@ class KubeScheduler final : public Scheduler {
   Async<std::vector<std::string>> endWork(NodeName node) override;
 
  private:
-  struct Judged {
+  struct Evaluated {
     kube::Pod pod;
     kube::Verdict verdict;
   };
@@ -40,8 +40,9 @@ class KubeScheduler final : public Scheduler {
   std::string nameOf(const NodeName& node) const;
   Async<std::optional<kube::Node>> read(NodeName node);
   Async<std::optional<kube::Node>> change(NodeName node, std::string what, Change change);
-  std::vector<Judged> judged(const std::vector<kube::Pod>& pods, const kube::Node& node) const;
-  Async<std::vector<Judged>> podsOf(NodeName node, kube::Node seen);
+  std::vector<Evaluated> evaluated(const std::vector<kube::Pod>& pods,
+                                   const kube::Node& node) const;
+  Async<std::vector<Evaluated>> podsOf(NodeName node, kube::Node seen);
   Async<std::optional<std::string>> evict(kube::Pod pod);
   Async<bool> remove(kube::Pod pod);
   nlohmann::json closing(const kube::Node& node, const std::string& reason) const;

@@ -8,6 +8,7 @@
 //   silent   the scheduler does not hear it, but starts work there as soon as it does
 //   out      nothing starts there for another reason (down, not known to the scheduler)
 #include "base/json_output.h"
+#include "lifecycle/model/action_cause.h"
 #include "lifecycle/model/plan.h"
 #include "lifecycle/model/quarantine.h"
 #include "pool/kube_scheduler.h"
@@ -33,7 +34,6 @@ using lifecycle::Outcome;
 using lifecycle::Subject;
 
 constexpr std::string_view kOut = "out";
-constexpr std::chrono::seconds kJoinExpected{30}, kJoinDeadline{600};
 constexpr std::chrono::milliseconds kRegisterPoll{2000};
 constexpr std::chrono::milliseconds kFirstLook{500};
 constexpr std::chrono::milliseconds kAskAgain{15'000};  ///< a scheduler that does not answer
@@ -122,7 +122,6 @@ std::vector<Goal> PoolPhase::goals(const inventory::Cluster& cluster, const Subj
   const auto* pool = poolOf(subject);
   if (!pool) return {};
   FacetRef facet{subject, FacetName(std::string(lifecycle::kPoolFacet))};
-  FacetRef certificate{subject, FacetName("certificate")};
   const auto& profile = cluster.profileOf(*cluster.findNode(subject.node()));
   if (facts.value(subject, FacetName(std::string(lifecycle::kQuarantineFacet))) ==
       lifecycle::kQuarantineHeld)
@@ -137,11 +136,13 @@ std::vector<Goal> PoolPhase::goals(const inventory::Cluster& cluster, const Subj
   return {{facet,
            std::string(lifecycle::kPoolIn),
            lifecycle::Disruption::None,
-           kJoinExpected,
-           kJoinDeadline,
-           {certificate},
+           {},
+           {},
+           {},
            fmt::format("profile {} belongs to pool {} ({})", profile.name, pool->name,
-                       schedulers_.at(pool->name)->describe())}};
+                       schedulers_.at(pool->name)->describe()),
+           {},
+           {lifecycle::Stage::Certificate}}};
 }
 
 Async<std::vector<Fact>> PoolPhase::observe(Subject subject) {
@@ -154,9 +155,15 @@ Async<std::vector<Fact>> PoolPhase::observe(Subject subject) {
       {"state", member ? member->state : scheduler.unknownNode(subject.node())}};
   evidence["jobs"] =
       member && member->has_work;  // read by whoever would disturb the node (validate's pair tests)
-  evidence["ordered"] = member && member->ordered;  // read by `muster keep`
+  evidence["ordered"] = member && member->ordered;  // read by the monitor
   evidence["by_person"] = member && member->by_person;
   if (member && !member->reason.empty()) evidence["reason"] = member->reason;
+  if (member && member->reason.starts_with(kDrainReasonPrefix)) {
+    const auto reason = lifecycle::parsePoolReason(
+        std::string_view(member->reason).substr(kDrainReasonPrefix.size()));
+    evidence["cause"] = lifecycle::toString(reason.cause);
+    if (!reason.about.empty()) evidence["about"] = reason.about;
+  }
   facts.push_back({subject, FacetName(std::string(lifecycle::kPoolFacet)),
                    std::string(poolValue(member)), clock_.now(), scheduler.source(),
                    jsonText(evidence)});
@@ -170,7 +177,10 @@ Async<Outcome> PoolPhase::act(Action action, ActContext& context) {
   const auto node = action.facet.subject.node();
   co_return co_await (
       action.to == lifecycle::kPoolDrained
-          ? drain(node, *pool, std::string(kDrainReasonPrefix) + action.reason, context)
+          ? drain(node, *pool,
+                  std::string(kDrainReasonPrefix) +
+                      lifecycle::print({action.cause, action.about.str(), action.reason}),
+                  context)
           : join(node, *pool, context));
 }
 
@@ -191,7 +201,7 @@ Async<Outcome> PoolPhase::join(NodeName node, const inventory::Pool& pool, ActCo
   if (member->takes_work) co_return Done{};
   if (member->by_person)
     co_return Blocked{fmt::format(
-        "{} was taken out by a person ({}): '{}'; resume it by hand when it may take jobs again",
+        "{} was drained by a person ({}): '{}'; resume it by hand when it may take jobs again",
         node.str(), member->state, member->reason)};
   co_return co_await scheduler.admit(node, context);
 }
@@ -226,7 +236,7 @@ Async<Outcome> PoolPhase::drain(NodeName node, const inventory::Pool& pool, std:
   auto released = co_await scheduler.release(node);
   if (!released) co_return orAgain(std::move(released).error());
   const auto& remains = *released;
-  if (remains.work.empty()) co_return Again{kFirstLook, "the last of its work to be gone"};
+  if (remains.work.empty()) co_return Again{kFirstLook, "its last work to end"};
   const auto held = joined(remains.work);
   const auto& limit = pool.drain.deadline_minutes;
   if (!limit || !member->draining_since) co_return Again{remains.look_again, held};
@@ -253,11 +263,11 @@ Async<Outcome> PoolPhase::overdue(NodeName node, const inventory::Pool& pool, Me
     context.finding(std::move(finding));
   };
   auto policy = pool.drain.on_timeout;
-  std::string why_stays = "it takes no new work and stays so";
+  std::string why_stays = "it stays drained";
   if (policy == inventory::OnTimeout::Undrain) {
     auto valid = certificates_.requireValid(node);
-    if (member.by_person) why_stays = "a person took it out, so it is not given back";
-    if (!valid) why_stays = fmt::format("it is not given back, because {}", valid.error().text());
+    if (member.by_person) why_stays = "a person drained it, so it is not undrained";
+    if (!valid) why_stays = fmt::format("it is not undrained, because {}", valid.error().text());
     if (!valid || member.by_person) policy = inventory::OnTimeout::Wait;
   }
   switch (policy) {
@@ -267,17 +277,17 @@ Async<Outcome> PoolPhase::overdue(NodeName node, const inventory::Pool& pool, Me
     case inventory::OnTimeout::Undrain: {
       auto back = scheduler.reopen(node);
       CO_TRY_OK(co_await std::move(back));
-      say(late, "it was given back to its pool, as the pool's drain policy says; plan again later");
-      co_return Blocked{fmt::format("{}; it was given back to pool {}", late, pool.name)};
+      say(late, "it was undrained, as the pool's drain policy says; plan again later");
+      co_return Blocked{fmt::format("{}; it was undrained in pool {}", late, pool.name)};
     }
     case inventory::OnTimeout::DeletePods:
       break;
   }
   // Said before it is done: a crash in between leaves a finding too many, never a deed without one.
-  say(late, "what is left is deleted, as the pool's drain policy says");
+  say(late, "the remaining pods are deleted, as the pool's drain policy says");
   CO_TRY(ended, co_await scheduler.endWork(node));
   co_return Again{kRegisterPoll,
-                  fmt::format("what was deleted at the deadline to be gone: {}", joined(ended))};
+                  fmt::format("the pods deleted at the deadline to terminate: {}", joined(ended))};
 }
 
 }  // namespace

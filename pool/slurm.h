@@ -38,7 +38,7 @@ struct SlurmNode {
   bool wouldTakeJobs() const;  ///< as takesJobs, once its slurmd answers
   bool drainedByMuster() const;
   /// Drained, DOWN or FAIL by somebody's order: not by muster's, and not by slurmctld's own
-  /// judgement of a node that it found down.
+  /// evaluation of a node that it found down.
   bool takenOutByPerson() const;
   std::string state() const;
 };
@@ -50,7 +50,7 @@ class Slurm {
   Slurm(io::ProcessRunner& processes, std::map<std::string, std::string> env, Clock& clock)
       : processes_(processes),
         env_(std::move(env)),
-        nodes_(clock, "the look at slurmctld was broken off",
+        nodes_(clock, "the query to slurmctld was cancelled",
                [this](std::set<std::string> names) { return ask(std::move(names)); }) {}
   Slurm(const Slurm&) = delete;
   /// nullopt: slurm.conf does not name the node. Errors: Unavailable (slurmctld does not answer)

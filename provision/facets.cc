@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "provision/facets.h"
 
-#include "inventory/model/in_band.h"
 #include "provision/drivers/os_files.h"
 #include "provision/inspection.h"
 
@@ -12,8 +11,8 @@ namespace muster::provision {
 using lifecycle::Disruption;
 using lifecycle::FacetRef;
 using lifecycle::Goal;
+using lifecycle::Stage;
 using lifecycle::Subject;
-using std::chrono::seconds;
 
 std::map<std::string, std::string> probesOf(const inventory::Driver& driver) {
   auto probes = driver.verify;
@@ -55,34 +54,33 @@ std::vector<Goal> provisionGoals(const inventory::Cluster& cluster, const Subjec
   goals.push_back({at(kEnrolled),
                    std::string(kYes),
                    Disruption::None,
-                   seconds(3),
-                   seconds(180),
+                   {},
+                   {},
                    {},
                    "its BMC must answer, and be the BMC of this machine"});
-  std::vector<FacetRef> before{at(kEnrolled)};
-  if (const auto baseline = cluster.firmware.find(profile.firmware);
-      baseline != cluster.firmware.end()) {
-    for (const auto& component : baseline->second.components)
-      if (!inventory::isInBand(component))
-        before.push_back(at("firmware." + component.name));  // the rest needs a system that runs
-  }
-  goals.push_back({at(kInspected), "match:" + expectationDigest(*node, profile), Disruption::Reset,
-                   seconds(90), seconds(1800), before,
-                   fmt::format("its hardware must be what profile {} expects", profile.name)});
+  goals.push_back({at(kInspected),
+                   "match:" + expectationDigest(*node, profile),
+                   Disruption::Reset,
+                   {},
+                   {},
+                   {at(kEnrolled)},
+                   fmt::format("its hardware must be what profile {} expects", profile.name),
+                   {},
+                   {Stage::Firmware}});
   if (profile.image.empty()) return goals;
   goals.push_back({at(kImage),
                    imageValue(profile.image, packed),
                    cluster.isLive(profile) ? Disruption::Reset : Disruption::Wipe,
-                   seconds(300),
-                   seconds(5400),
+                   {},
+                   {},
                    {at(kInspected)},
                    fmt::format("profile {} wants image {}", profile.name, profile.image),
                    why_not_packed});
   goals.push_back({at(kOs),
                    std::string(kRunning),
                    Disruption::Reset,
-                   seconds(60),
-                   seconds(1800),
+                   {},
+                   {},
                    {at(kImage)},
                    "the installed system must run and report in"});
   for (const auto& name : profile.drivers) {
@@ -90,8 +88,8 @@ std::vector<Goal> provisionGoals(const inventory::Cluster& cluster, const Subjec
     goals.push_back({{subject, driverFacet(name)},
                      joinProbes(probesOf(driver)),
                      Disruption::Drain,
-                     seconds(90),
-                     seconds(3600),
+                     {},
+                     {},
                      {at(kOs)},
                      fmt::format("profile {} wants driver {}", profile.name, name)});
   }

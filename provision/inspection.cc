@@ -33,7 +33,7 @@ bool isTwin(const Hardware& hardware) {
 /// NVML knows a UUID; what is only seen on the bus has none.
 bool isNamed(const Gpu& gpu) { return !gpu.uuid.empty() || !gpu.serial.empty(); }
 
-void judgeGpus(const inventory::Expectation& expect, const Hardware& hardware, Inspection& out) {
+void evaluateGpus(const inventory::Expectation& expect, const Hardware& hardware, Inspection& out) {
   const auto seen = static_cast<int>(hardware.gpus.size());
   const bool named = seen > 0 && std::ranges::all_of(hardware.gpus, isNamed);
   if (expect.gpus && seen == 0 && *expect.gpus > 0 && isTwin(hardware)) {
@@ -44,23 +44,24 @@ void judgeGpus(const inventory::Expectation& expect, const Hardware& hardware, I
   } else if (expect.gpus && seen != *expect.gpus) {
     nlohmann::json places = nlohmann::json::array();
     for (const auto& gpu : hardware.gpus) places.push_back(gpu.pci.empty() ? gpu.uuid : gpu.pci);
-    out.misfits.push_back({fmt::format("{} GPUs seen, {} expected", seen, *expect.gpus),
-                           jsonText(nlohmann::json{{"expected", *expect.gpus},
-                                                   {"seen", seen},
-                                                   {"by", named ? "NVML" : "PCI"},
-                                                   {"at", places}}),
-                           "compare the places with a healthy machine of this kind; reseat or "
-                           "replace the missing GPU or its riser"});
+    out.mismatches.push_back({fmt::format("{} GPUs seen, {} expected", seen, *expect.gpus),
+                              jsonText(nlohmann::json{{"expected", *expect.gpus},
+                                                      {"seen", seen},
+                                                      {"by", named ? "NVML" : "PCI"},
+                                                      {"at", places}}),
+                              "compare the places with a healthy machine of this kind; reseat or "
+                              "replace the missing GPU or its riser"});
   }
   if (expect.gpu_model.empty() || seen == 0) return;
   if (!named) {
-    out.notes.push_back(fmt::format(
-        "the GPU model \"{}\" is judged by the gates once the driver is there", expect.gpu_model));
+    out.notes.push_back(
+        fmt::format("the GPU model \"{}\" is checked by the gates when the driver is installed",
+                    expect.gpu_model));
     return;
   }
   for (const auto& gpu : hardware.gpus) {
     if (gpu.model.find(expect.gpu_model) != std::string::npos) continue;
-    out.misfits.push_back(
+    out.mismatches.push_back(
         {fmt::format("GPU {} is a \"{}\", expected is a \"{}\"", gpu.uuid, gpu.model,
                      expect.gpu_model),
          jsonText(
@@ -69,18 +70,18 @@ void judgeGpus(const inventory::Expectation& expect, const Hardware& hardware, I
   }
 }
 
-void judgeAmount(std::string_view what, std::optional<double> wanted, double seen, Inspection& out,
-                 std::string_view advice) {
+void evaluateAmount(std::string_view what, std::optional<double> wanted, double seen,
+                    Inspection& out, std::string_view advice) {
   if (!wanted || seen >= *wanted) return;
-  out.misfits.push_back(
+  out.mismatches.push_back(
       {fmt::format("{:.4g} {} seen, at least {:.4g} expected", seen, what, *wanted),
        jsonText(nlohmann::json{{"expected", *wanted}, {"seen", seen}}), std::string(advice)});
 }
 
 /// RDMA NICs are counted exactly, as GPUs are. Without their driver (the RAM OS, the first boot)
 /// none shows itself; then the gates count.
-void judgeRdmaNics(const inventory::Expectation& expect, const Hardware& hardware,
-                   Inspection& out) {
+void evaluateRdmaNics(const inventory::Expectation& expect, const Hardware& hardware,
+                      Inspection& out) {
   if (!expect.nics) return;
   const auto seen = static_cast<int>(hardware.rdma_devices.size());
   if (seen == 0 && *expect.nics > 0) {
@@ -88,7 +89,7 @@ void judgeRdmaNics(const inventory::Expectation& expect, const Hardware& hardwar
         "{} RDMA NICs are expected, and none can be seen without its driver: the gates count them",
         *expect.nics));
   } else if (seen != *expect.nics) {
-    out.misfits.push_back(
+    out.mismatches.push_back(
         {fmt::format("{} RDMA NICs seen, {} expected", seen, *expect.nics),
          jsonText(nlohmann::json{{"expected", *expect.nics}, {"seen", hardware.rdma_devices}}),
          "compare the devices with a healthy machine of this kind; reseat or replace the missing "
@@ -96,9 +97,9 @@ void judgeRdmaNics(const inventory::Expectation& expect, const Hardware& hardwar
   }
 }
 
-void judgeIdentity(const inventory::Node& node, const Hardware& hardware, Inspection& out) {
+void evaluateIdentity(const inventory::Node& node, const Hardware& hardware, Inspection& out) {
   if (!node.serial.empty() && hardware.serial != node.serial) {
-    out.misfits.push_back(
+    out.mismatches.push_back(
         {fmt::format("its serial is \"{}\", the inventory says \"{}\"", hardware.serial,
                      node.serial),
          jsonText(nlohmann::json{{"expected", node.serial}, {"seen", hardware.serial}}),
@@ -112,13 +113,14 @@ void judgeIdentity(const inventory::Node& node, const Hardware& hardware, Inspec
   if (std::ranges::none_of(hardware.nics, has_mac)) {
     nlohmann::json seen = nlohmann::json::array();
     for (const auto& nic : hardware.nics) seen.push_back(nic.mac);
-    out.misfits.push_back({"no NIC has the provisioning MAC " + node.mac.str(),
-                           jsonText(nlohmann::json{{"expected", node.mac.str()}, {"seen", seen}}),
-                           "correct the MAC in the inventory"});
+    out.mismatches.push_back(
+        {"no NIC has the provisioning MAC " + node.mac.str(),
+         jsonText(nlohmann::json{{"expected", node.mac.str()}, {"seen", seen}}),
+         "correct the MAC in the inventory"});
   }
 }
 
-void judgeDisk(const inventory::Profile& profile, const Hardware& hardware, Inspection& out) {
+void evaluateDisk(const inventory::Profile& profile, const Hardware& hardware, Inspection& out) {
   if (profile.image.empty()) return;
   const auto disks = systemDisks(profile, hardware);
   const std::size_t wanted = profile.root ? static_cast<std::size_t>(profile.root->count) : 1;
@@ -137,7 +139,7 @@ void judgeDisk(const inventory::Profile& profile, const Hardware& hardware, Insp
           : fmt::format(
                 "there are {} disks and the profile does not say which one holds the system",
                 disks.size());
-  out.misfits.push_back(
+  out.mismatches.push_back(
       {text, jsonText(seen),
        fmt::format("set disk of profile {} to serial:…, wwn:…, smallest or size:LOW-HIGH",
                    profile.name)});
@@ -146,9 +148,10 @@ void judgeDisk(const inventory::Profile& profile, const Hardware& hardware, Insp
 }  // namespace
 
 std::string Inspection::value(const std::string& digest) const {
-  if (misfits.empty()) return "match:" + digest;
+  if (mismatches.empty()) return "match:" + digest;
   std::string out;
-  for (const auto& misfit : misfits) out += (out.empty() ? "mismatch: " : "; ") + misfit.text;
+  for (const auto& mismatch : mismatches)
+    out += (out.empty() ? "mismatch: " : "; ") + mismatch.text;
   return out;
 }
 
@@ -186,22 +189,24 @@ Inspection inspect(const inventory::Node& node, const inventory::Profile& profil
   const auto& nodes = context.nodes ? *context.nodes : kAlone;
   const auto& expect = profile.expect;
   Inspection out;
-  judgeIdentity(node, hardware, out);
-  judgeAmount("CPUs", expect.cpus_min, hardware.cpus, out,
-              "look for a disabled socket or cores in the firmware's setup");
+  evaluateIdentity(node, hardware, out);
+  evaluateAmount("CPUs", expect.cpus_min, hardware.cpus, out,
+                 "look for a disabled socket or cores in the firmware's setup");
   const auto memory_gib = static_cast<double>(hardware.memory_bytes) / kGib;
   const auto memory_wanted = expect.memory_gib_min
                                  ? std::optional<double>(*expect.memory_gib_min * kUsableMemory)
                                  : std::nullopt;
-  judgeAmount("GiB of memory", memory_wanted, memory_gib, out,
-              "look for a missing or mapped-out DIMM in the BMC's log");
-  judgeRdmaNics(expect, hardware, out);
-  judgeGpus(expect, hardware, out);
-  if (!context.diskless) judgeDisk(profile, hardware, out);
-  for (const auto& misfits :
-       {judgeParts(expect.parts, hardware), judgeCabling(node, hardware, context.listened, nodes),
-        context.bearers ? judgeMixUp(node, hardware, *context.bearers) : std::vector<Misfit>()})
-    out.misfits.insert(out.misfits.end(), misfits.begin(), misfits.end());
+  evaluateAmount("GiB of memory", memory_wanted, memory_gib, out,
+                 "look for a missing or mapped-out DIMM in the BMC's log");
+  evaluateRdmaNics(expect, hardware, out);
+  evaluateGpus(expect, hardware, out);
+  if (!context.diskless) evaluateDisk(profile, hardware, out);
+  for (const auto& mismatches :
+       {evaluateParts(expect.parts, hardware),
+        evaluateCabling(node, hardware, context.listened, nodes),
+        context.identity_index ? evaluateMixUp(node, hardware, *context.identity_index)
+                               : std::vector<Mismatch>()})
+    out.mismatches.insert(out.mismatches.end(), mismatches.begin(), mismatches.end());
   return out;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is this machine what its profile expects? Pure: hardware report × declaration → misfits, facts.
+// Is this machine what its profile expects? Pure: hardware report × declaration → mismatches,
+// facts.
 #pragma once
 
 #include "inventory/model/cluster.h"
@@ -14,18 +15,18 @@
 namespace muster::provision {
 
 struct Inspection {
-  std::vector<Misfit> misfits;
-  std::vector<std::string> notes;  ///< what could not be judged here, and who will
+  std::vector<Mismatch> mismatches;
+  std::vector<std::string> notes;  ///< what could not be evaluated here, and who will
   std::string value(const std::string& digest) const;  ///< "match:DIGEST", or "mismatch: …"
 };
 
 /// First 16 hex digits of the SHA-256 over what is expected of this very node.
 std::string expectationDigest(const inventory::Node& node, const inventory::Profile& profile);
 
-/// What else is known when a report is judged.
+/// What else is known when a report is evaluated.
 struct InspectionContext {
   const std::vector<inventory::Node>* nodes = nullptr;  ///< all of them, to name whose cable it is
-  const Bearers* bearers = nullptr;                     ///< of them, to tell a mix-up
+  const IdentityIndex* identity_index = nullptr;        ///< of them, to tell a mix-up
   bool listened = false;  ///< the agent has listened to LLDP for this report
   bool diskless = false;  ///< its image runs in memory: disks do not matter
 };

@@ -98,7 +98,7 @@ std::string nameOf(const Part& part) {
           : fmt::format(", {:.4g} GiB", static_cast<double>(part.size_bytes) / kGib));
 }
 
-void judgeRule(const PartRule& rule, const Hardware& hardware, std::vector<Misfit>& out) {
+void evaluateRule(const PartRule& rule, const Hardware& hardware, std::vector<Mismatch>& out) {
   const auto& row = rowOf(rule.kind);
   const auto all = partsOfKind(rule.kind, hardware);
   std::vector<Part> meant;
@@ -124,8 +124,7 @@ void judgeRule(const PartRule& rule, const Hardware& hardware, std::vector<Misfi
     if (!fits(rule.firmware, part.firmware))
       out.push_back(
           {fmt::format("{} {} runs firmware {}, expected is {}", row.one, nameOf(part),
-                       part.firmware.empty() ? "that it does not tell" : part.firmware,
-                       rule.firmware),
+                       part.firmware.empty() ? "of unknown version" : part.firmware, rule.firmware),
            jsonText(nlohmann::json{{"expected", rule.firmware}, {"seen", listOf({part})}}),
            std::string(row.firmware)});
   }
@@ -165,9 +164,9 @@ std::string placeText(const std::string& name, const std::string& port) {
 
 }  // namespace
 
-std::vector<Misfit> judgeParts(const std::vector<PartRule>& rules, const Hardware& hardware) {
-  std::vector<Misfit> out;
-  for (const auto& rule : rules) judgeRule(rule, hardware, out);
+std::vector<Mismatch> evaluateParts(const std::vector<PartRule>& rules, const Hardware& hardware) {
+  std::vector<Mismatch> out;
+  for (const auto& rule : rules) evaluateRule(rule, hardware, out);
   return out;
 }
 
@@ -175,18 +174,17 @@ bool needsNeighbour(const inventory::Node& node, const Hardware& hardware) {
   return !(node.switch_name.empty() && node.switch_port.empty()) && !bootNeighbour(node, hardware);
 }
 
-std::vector<Misfit> judgeCabling(const inventory::Node& node, const Hardware& hardware,
-                                 bool listened, const std::vector<inventory::Node>& others) {
+std::vector<Mismatch> evaluateCabling(const inventory::Node& node, const Hardware& hardware,
+                                      bool listened, const std::vector<inventory::Node>& others) {
   if (node.switch_name.empty() && node.switch_port.empty()) return {};
   const auto wanted = placeText(node.switch_name, node.switch_port);
   const auto* seen = bootNeighbour(node, hardware);
   if (!seen) {
     if (!listened) return {};
-    return {{fmt::format("nothing is heard by LLDP on the NIC {}, declared is {}", node.mac.str(),
-                         wanted),
+    return {{fmt::format("the NIC {} receives no LLDP, declared is {}", node.mac.str(), wanted),
              jsonText(nlohmann::json{{"expected", wanted}, {"seen", nullptr}}),
-             "let the switch send LLDP on that port, and see that the NIC's own LLDP agent does "
-             "not swallow the frames"}};
+             "enable LLDP on that switch port, and check that the NIC's own LLDP agent does not "
+             "consume the frames"}};
   }
   if (isAt(node, *seen)) return {};
   const auto place = placeText(seen->switch_name, seen->port);
@@ -207,7 +205,7 @@ std::vector<Misfit> judgeCabling(const inventory::Node& node, const Hardware& ha
                              node.name.str(), owner->name.str())}};
 }
 
-Bearers::Bearers(const std::vector<inventory::Node>& nodes)
+IdentityIndex::IdentityIndex(const std::vector<inventory::Node>& nodes)
     : first_(nodes.data()), count_(nodes.size()) {
   for (const auto& node : nodes) {
     if (!node.serial.empty()) by_serial_.emplace(node.serial, &node);
@@ -218,7 +216,7 @@ Bearers::Bearers(const std::vector<inventory::Node>& nodes)
 namespace {
 
 template <class Map, class Key>
-std::vector<const inventory::Node*> bearersIn(const Map& map, const Key& key) {
+std::vector<const inventory::Node*> nodesWith(const Map& map, const Key& key) {
   std::vector<const inventory::Node*> out;
   for (auto [at, end] = map.equal_range(key); at != end; ++at) out.push_back(at->second);
   return out;
@@ -226,17 +224,17 @@ std::vector<const inventory::Node*> bearersIn(const Map& map, const Key& key) {
 
 }  // namespace
 
-std::vector<const inventory::Node*> Bearers::ofSerial(const std::string& serial) const {
-  return bearersIn(by_serial_, serial);
+std::vector<const inventory::Node*> IdentityIndex::ofSerial(const std::string& serial) const {
+  return nodesWith(by_serial_, serial);
 }
-std::vector<const inventory::Node*> Bearers::ofMac(const Mac& mac) const {
-  return bearersIn(by_mac_, mac);
+std::vector<const inventory::Node*> IdentityIndex::ofMac(const Mac& mac) const {
+  return nodesWith(by_mac_, mac);
 }
 
-std::vector<Misfit> judgeMixUp(const inventory::Node& node, const Hardware& hardware,
-                               const Bearers& bearers) {
-  std::vector<Misfit> out;
-  for (const auto* other : bearers.ofSerial(hardware.serial)) {
+std::vector<Mismatch> evaluateMixUp(const inventory::Node& node, const Hardware& hardware,
+                                    const IdentityIndex& identity_index) {
+  std::vector<Mismatch> out;
+  for (const auto* other : identity_index.ofSerial(hardware.serial)) {
     if (other->name == node.name) continue;
     out.push_back({fmt::format("it has the serial of {}", other->name.str()),
                    jsonText(nlohmann::json{{"expected", node.serial}, {"seen", hardware.serial}}),
@@ -246,7 +244,8 @@ std::vector<Misfit> judgeMixUp(const inventory::Node& node, const Hardware& hard
   }
   for (const auto& nic : hardware.nics) {
     const auto mac = Mac::parse(nic.mac);
-    for (const auto* other : mac ? bearers.ofMac(*mac) : std::vector<const inventory::Node*>()) {
+    for (const auto* other :
+         mac ? identity_index.ofMac(*mac) : std::vector<const inventory::Node*>()) {
       if (other->name == node.name) continue;
       out.push_back(
           {fmt::format("its NIC {} has the MAC {} of {}", nic.name, mac->str(), other->name.str()),

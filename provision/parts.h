@@ -12,29 +12,29 @@
 
 namespace muster::provision {
 
-struct Misfit {
+struct Mismatch {
   std::string text;      ///< "7 GPUs seen, 8 expected"
   std::string evidence;  ///< JSON: expected, seen, at
   std::string what_to_do;
 };
 
 /// Every rule of the profile's `expect.parts` against what was seen.
-std::vector<Misfit> judgeParts(const std::vector<inventory::PartRule>& rules,
-                               const wire::Hardware& hardware);
+std::vector<Mismatch> evaluateParts(const std::vector<inventory::PartRule>& rules,
+                                    const wire::Hardware& hardware);
 
 /// Whether the NIC that boots is cabled to the declared switch and port. Nothing declared: nothing
-/// to judge. `listened`: the agent has waited for a neighbour, so that silence is a misfit too.
-/// `others`: all nodes, to name whose cable it is.
-std::vector<Misfit> judgeCabling(const inventory::Node& node, const wire::Hardware& hardware,
-                                 bool listened, const std::vector<inventory::Node>& others);
+/// to evaluate. `listened`: the agent has waited for a neighbour, so that silence is a mismatch
+/// too. `others`: all nodes, to name whose cable it is.
+std::vector<Mismatch> evaluateCabling(const inventory::Node& node, const wire::Hardware& hardware,
+                                      bool listened, const std::vector<inventory::Node>& others);
 /// The NIC that boots has declared cabling and no neighbour in this report: the agent must listen.
 bool needsNeighbour(const inventory::Node& node, const wire::Hardware& hardware);
 
 /// Which nodes are declared with a serial, or with a MAC. The list of nodes must outlive it as it
 /// is.
-class Bearers {
+class IdentityIndex {
  public:
-  explicit Bearers(const std::vector<inventory::Node>& nodes);
+  explicit IdentityIndex(const std::vector<inventory::Node>& nodes);
   bool isOf(const std::vector<inventory::Node>& nodes) const {
     return nodes.data() == first_ && nodes.size() == count_;
   }
@@ -49,7 +49,7 @@ class Bearers {
 };
 
 /// This machine, or one of its NICs, is declared as another node.
-std::vector<Misfit> judgeMixUp(const inventory::Node& node, const wire::Hardware& hardware,
-                               const Bearers& bearers);
+std::vector<Mismatch> evaluateMixUp(const inventory::Node& node, const wire::Hardware& hardware,
+                                    const IdentityIndex& identity_index);
 
 }  // namespace muster::provision

@@ -76,9 +76,10 @@ class ProvisionPhase final : public lifecycle::Phase {
             deps_.clock.now(), std::move(source), std::move(evidence)};
   }
   InspectionContext contextOf(const inventory::Node& node) const {
-    if (!bearers_ || !bearers_->isOf(deps_.cluster.nodes)) bearers_.emplace(deps_.cluster.nodes);
+    if (!identity_index_ || !identity_index_->isOf(deps_.cluster.nodes))
+      identity_index_.emplace(deps_.cluster.nodes);
     return {.nodes = &deps_.cluster.nodes,
-            .bearers = &*bearers_,
+            .identity_index = &*identity_index_,
             .listened = false,
             .diskless = deps_.cluster.isLive(deps_.cluster.profileOf(node))};
   }
@@ -110,8 +111,9 @@ class ProvisionPhase final : public lifecycle::Phase {
   Restarts restarts_;
   lifecycle::RestartNotifier restart_notifier_;
   mutable std::map<std::string, PackedImage>
-      packed_;                              ///< found once; images do not change under their key
-  mutable std::optional<Bearers> bearers_;  ///< of the cluster, made when first asked for
+      packed_;  ///< found once; images do not change under their key
+  mutable std::optional<IdentityIndex>
+      identity_index_;  ///< of the cluster, made when first asked for
 };
 
 // ---- goals and facts
@@ -253,8 +255,9 @@ Async<AgentState> ProvisionPhase::lookAgain(NodeName node) {
   CO_TRY_OK(co_await deps_.agents.runTask(node, task));
   const auto state = deps_.agents.state(node);
   if (!state)
-    co_return fail(ErrorCode::Unavailable, "the agent of " + node.str() +
-                                               " fell silent while it was asked for its hardware");
+    co_return fail(
+        ErrorCode::Unavailable,
+        "the agent of " + node.str() + " stopped answering during the query of its hardware");
   co_return *state;
 }
 
@@ -357,23 +360,23 @@ Async<Outcome> ProvisionPhase::inspectNode(const inventory::Node& node, ActConte
   restarts_.forget(node.name);
   const auto& profile = deps_.cluster.profileOf(node);
   auto inspection = inspect(node, profile, state->hardware, contextOf(node));
-  if (state->hardware.cpus == 0 || !inspection.misfits.empty() ||
+  if (state->hardware.cpus == 0 || !inspection.mismatches.empty() ||
       needsNeighbour(node, state->hardware)) {
     CO_TRY(now, co_await lookAgain(node.name));
     auto listened = contextOf(node);
     listened.listened = true;
     inspection = inspect(node, profile, now.hardware, listened);
   }
-  for (const auto& misfit : inspection.misfits) {
+  for (const auto& mismatch : inspection.mismatches) {
     Finding finding;
     finding.facet = {Subject(node.name), facet(kInspected)};
-    finding.text = misfit.text;
-    finding.evidence = misfit.evidence;
-    finding.what_to_do = misfit.what_to_do;
+    finding.text = mismatch.text;
+    finding.evidence = mismatch.evidence;
+    finding.what_to_do = mismatch.what_to_do;
     finding.at = deps_.clock.now();
     context.finding(std::move(finding));
   }
-  if (inspection.misfits.empty()) co_return Outcome(Done{});
+  if (inspection.mismatches.empty()) co_return Outcome(Done{});
   co_return Outcome(Blocked{fmt::format("{} is not what profile {} expects ({})", node.name.str(),
                                         profile.name, inspection.value({}))});
 }
@@ -503,9 +506,9 @@ Async<Outcome> ProvisionPhase::bootInstalled(const inventory::Node& node,
   if (state->image_digest == image.digest) co_return Outcome(Done{});
   co_return fail(
       ErrorCode::Conflict,
-      fmt::format(
-          "{} was written with {}, but started {}; does its firmware start from another disk?",
-          node.name.str(), imageValue(image.name, image), installedImage(state->image_digest)));
+      fmt::format("{} was imaged with {}, but booted {}; check the boot order of its firmware",
+                  node.name.str(), imageValue(image.name, image),
+                  installedImage(state->image_digest)));
 }
 
 /// A live image is brought into the memory of a machine that runs its kernel, and takes over there:
@@ -535,8 +538,8 @@ Async<Outcome> ProvisionPhase::startImage(const inventory::Node& node, const Pac
     for (auto& finding : sourceFindings(node.name, std::get<std::string>(step), deps_.clock.now(),
                                         deps_.standby_urls))
       context.finding(std::move(finding));
-  co_return Outcome(
-      Again{kLookAgain, fmt::format("the live system of {} to call", node.name.str())});
+  co_return Outcome(Again{
+      kLookAgain, fmt::format("the agent of the live system of {} to report", node.name.str())});
 }
 
 Async<Outcome> ProvisionPhase::runSystem(const inventory::Node& node, ActContext& context) {
@@ -555,7 +558,8 @@ Async<Outcome> ProvisionPhase::driver(const inventory::Node& node, const invento
   const auto state = deps_.agents.state(node.name);
   if (!state || state->mode != Mode::Disk) {
     co_return Outcome(
-        Again{kLookAgain, fmt::format("the installed system of {} to call", node.name.str())});
+        Again{kLookAgain,
+              fmt::format("the agent of the installed system of {} to report", node.name.str())});
   }
   const auto params = [&](bool) {
     return jsonText(driverParams(driver, deps_.controller_https_url, deps_.agent_ca_pem));

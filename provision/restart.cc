@@ -59,14 +59,14 @@ Async<std::optional<Again>> Restarts::drive(NodeName node, Mode mode, Work work,
   // The same words every time: each change of them is an event.
   if (!must)
     co_return Again{nextPollDelay(clock_.steady() - stage.since, kLookSoon, kLookAgain),
-                    fmt::format("the {} of {} to call within {} s", systemOf(mode), node.str(),
+                    fmt::format("the {} of {} to report within {} s", systemOf(mode), node.str(),
                                 patience.count())};
   if (stage.boots >= kMaxBoots) {
     netboot_.disarm(node);  // whoever starts it later did not ask for the RAM OS
     forget(node);
     co_return fail(
         Error(ErrorCode::Timeout,
-              fmt::format("the {} of {} did not call within {} s after each of {} restarts; {}",
+              fmt::format("the {} of {} did not report within {} s after each of {} restarts; {}",
                           systemOf(mode), node.str(), kBootLimit.count(), kMaxBoots,
                           adviceFor(mode, node)))
             .retryable(false));
@@ -76,11 +76,10 @@ Async<std::optional<Again>> Restarts::drive(NodeName node, Mode mode, Work work,
     forget(node);
     co_return fail(
         Error(ErrorCode::Denied,
-              fmt::format(
-                  "the installed system of {0} runs and calls, but its key is refused, so its "
-                  "power is left alone; when it is right as it is: muster bmc forget-key {0}. "
-                  "To image it again: muster bmc revoke-key {0}",
-                  node.str()))
+              fmt::format("the installed system of {0} runs and reports, but its key is refused, "
+                          "so its power is left alone; when it is right as it is: muster bmc "
+                          "forget-key {0}. To image it again: muster bmc revoke-key {0}",
+                          node.str()))
             .retryable(false));
   }
   CO_TRY_OK(co_await restart(node, mode));

@@ -89,7 +89,7 @@ Result<void> put(lifecycle::Store& store, const Certificate& certificate) {
     if (done) return {};
   }
   return fail(ErrorCode::Unavailable, "the certificate of " + certificate.node.str() +
-                                          " is changed by others all the time; try again");
+                                          " is being changed by other processes; try again");
 }
 
 /// Many in one commit: ten thousand commits of their own would hold up the start for a minute.
@@ -161,13 +161,13 @@ Result<void> bindSiteKey(lifecycle::Store& store, const io::SigningKey& key) {
   return requireSiteKey(store, key);
 }
 
-Result<bool> wasTakenOver(lifecycle::Store& store, const fs::path& folder) {
+Result<bool> wasMigrated(lifecycle::Store& store, const fs::path& folder) {
   TRY(taken, takenAt(store, folder));
   return taken.has_value();
 }
 
-Result<void> takeOverCertificates(lifecycle::Store& store, const io::SigningKey& key,
-                                  const fs::path& folder) {
+Result<void> migrateCertificates(lifecycle::Store& store, const io::SigningKey& key,
+                                 const fs::path& folder) {
   TRY_OK(requireSiteKey(store, key));
   std::error_code none;
   const auto changed = fs::last_write_time(
@@ -180,15 +180,14 @@ Result<void> takeOverCertificates(lifecycle::Store& store, const io::SigningKey&
   TRY(found, readFolder(store, key, folder, taken));
   if (const auto count = found.damaged.size(); count > 0) {
     found.damaged.resize(std::min(count, kNamedFiles));
-    return fail(
-        ErrorCode::Corrupt,
-        fmt::format("certificates have to be taken into the store, and {} of the files {} damaged: "
-                    "{}. Nothing was taken. Restore them from a backup, or move them away: "
-                    "those nodes are validated anew",
-                    count, count == 1 ? "is" : "are", fmt::join(found.damaged, "; ")));
+    return fail(ErrorCode::Corrupt,
+                fmt::format("certificates have to be taken into the store, and {} of the files {} "
+                            "damaged: {}. Nothing was taken. Restore them from a backup, or move "
+                            "them away: those nodes are validated again",
+                            count, count == 1 ? "is" : "are", fmt::join(found.damaged, "; ")));
   }
   Revocations revocations(store, folder, key);
-  TRY_OK(revocations.takeOver());  // first: no certificate counts before what revokes it
+  TRY_OK(revocations.migrateFile());  // first: no certificate counts before what revokes it
   if (!found.certificates.empty()) TRY_OK(bindSiteKey(store, key));
   TRY_OK(putAll(store, found.certificates));
   if (!taken)

@@ -17,13 +17,13 @@ Result<void> requireSiteKey(lifecycle::Store& store, const io::SigningKey& key);
 Result<void> bindSiteKey(lifecycle::Store& store, const io::SigningKey& key);
 
 /// Whether the folder was taken into this store before: its files are copies now.
-Result<bool> wasTakenOver(lifecycle::Store& store, const std::filesystem::path& folder);
+Result<bool> wasMigrated(lifecycle::Store& store, const std::filesystem::path& folder);
 
 /// Takes into the store what a folder holds and the store does not: revocations, and certificates
 /// issued later than the store's. Again and by several at once it does no harm. A look at the
 /// folder's time when nothing has changed there. Errors: Corrupt (files are damaged that the store
 /// has nothing in place of: they are named, and nothing was taken), Conflict (requireSiteKey)
-Result<void> takeOverCertificates(lifecycle::Store& store, const io::SigningKey& key,
-                                  const std::filesystem::path& folder);
+Result<void> migrateCertificates(lifecycle::Store& store, const io::SigningKey& key,
+                                 const std::filesystem::path& folder);
 
 }  // namespace muster::validate

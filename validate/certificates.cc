@@ -23,14 +23,14 @@ constexpr int kMaxTries = 16;  ///< a person may override while gates pass
 json unsignedJson(const Certificate& certificate) {
   json out{{"format", kFormat},
            {"node", certificate.node.str()},
-           {"basis", certificate.basis},
+           {"basis", certificate.scope_hash},
            {"bound", certificate.bound},
            {"inventory_digest", certificate.inventory_digest},
            {"proven_at", toString(certificate.proven_at)},
            {"issued_at", toString(certificate.issued_at)},
            {"expires_at", toString(certificate.expires_at)},
            {"key_id", certificate.key_id}};
-  if (!certificate.learnt.empty()) out["learnt"] = certificate.learnt;
+  if (!certificate.peer_baseline.empty()) out["learnt"] = certificate.peer_baseline;
   if (certificate.isOverride())
     out["override"] = {{"by", certificate.override_by}, {"reason", certificate.override_reason}};
   return out;
@@ -69,7 +69,7 @@ class StoredCertificates final : public CertificateStore {
     if (certificate.expires_at <= certificate.issued_at)
       return fail(
           ErrorCode::Denied,
-          fmt::format("what {} rests on was proven at {}, longer ago than a certificate lives",
+          fmt::format("the passes of {} are from {}, older than the lifetime of a certificate",
                       certificate.node.str(), toString(certificate.proven_at)));
     certificate.key_id = key_.id();
     TRY(signature, io::sign(key_, jsonText(unsignedJson(certificate))));
@@ -171,7 +171,7 @@ class StoredCertificates final : public CertificateStore {
       if (*done) return {};
     }
     return fail(ErrorCode::Unavailable, "the certificate of " + certificate.node.str() +
-                                            " is changed by others all the time; try again");
+                                            " is being changed by other processes; try again");
   }
 
   static Result<void> sameFacts(const Certificate& certificate,
@@ -212,7 +212,7 @@ Result<void> verifyOffline(const Certificate& certificate, std::string_view publ
                             fmt::join(io::publicKeyIds(public_pem), " or ")));
   if (!certificate.isSignedBy(*pem))
     return fail(ErrorCode::Denied,
-                "the signature does not fit: the certificate was changed after it was signed");
+                "the signature is invalid: the certificate was changed after it was signed");
   if (const auto* revoked = revocations.find(certificate.id()))
     return fail(ErrorCode::Denied, fmt::format("revoked at {} by {}: {}", toString(revoked->at),
                                                revoked->by, revoked->reason));
@@ -254,17 +254,17 @@ Result<Certificate> Certificate::fromJson(std::string_view text) {
   try {
     Certificate out;
     out.node = NodeName(parsed.at("node").get<std::string>());
-    parsed.at("basis").get_to(out.basis);
+    parsed.at("basis").get_to(out.scope_hash);
     parsed.at("bound").get_to(out.bound);
     parsed.at("inventory_digest").get_to(out.inventory_digest);
     parsed.at("key_id").get_to(out.key_id);
-    if (const auto learnt = parsed.find("learnt"); learnt != parsed.end())
-      learnt->get_to(out.learnt);
+    if (const auto peer_baseline = parsed.find("learnt"); peer_baseline != parsed.end())
+      peer_baseline->get_to(out.peer_baseline);
     if (const auto word = parsed.find("override"); word != parsed.end()) {
       word->at("by").get_to(out.override_by);
       word->at("reason").get_to(out.override_reason);
       if (out.override_by.empty())
-        return fail(ErrorCode::Corrupt, "the certificate is damaged: an override by nobody");
+        return fail(ErrorCode::Corrupt, "the certificate is damaged: an override without a name");
     }
     parsed.at("signature").get_to(out.signature);
     TRY(proven, parseWallTime(parsed.at("proven_at").get<std::string>()));

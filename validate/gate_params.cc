@@ -54,14 +54,22 @@ struct Refusal {
   std::string why, way_out;
 };
 
+/// The present name of a check that had another one; empty: it had none.
+std::string_view renamedCheck(std::string_view check) {
+  return check == "system.knobs" ? "system.tuning" : "";
+}
+
 /// Why this gate does not ask for the check; nullopt: it does.
 std::optional<Refusal> whyNotAsked(const Gate& gate, std::string_view check) {
   const auto* row = findCheck(check);
+  if (const auto renamed = renamedCheck(check); !renamed.empty())
+    return Refusal{fmt::format("this check is named {} now", renamed),
+                   fmt::format("write {} instead", renamed)};
   if (!row && check != "rdma.pair" && check != "gdr.pair")
     return Refusal{"the catalogue has no such check", "`muster validate checks` lists them"};
   const std::string group(row ? row->group : check.substr(0, check.find('.')));
   if (std::find(gate.groups.begin(), gate.groups.end(), group) == gate.groups.end())
-    return Refusal{"the gate does not ask for it", fmt::format("add {} to `on`", group)};
+    return Refusal{"the gate does not ask for it", fmt::format("add {} to `groups`", group)};
   if (row && row->level > gate.level)
     return Refusal{"the gate is not thorough enough to ask for it", "raise `level`"};
   return std::nullopt;
@@ -90,7 +98,7 @@ std::string paramNames(std::string_view check) {
   return out;
 }
 
-void judgeGates(const inventory::Cluster& cluster, Diagnostics& diagnostics) {
+void evaluateGates(const inventory::Cluster& cluster, Diagnostics& diagnostics) {
   for (const auto& [name, gate] : cluster.gates)
     for (const auto& [check, own] : gate.checks) {
       const auto say = [&, where = fmt::format("gate {}, check {}", name, check),

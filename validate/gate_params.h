@@ -20,7 +20,7 @@ std::string paramNames(std::string_view check);
 /// What is wrong with the parameters that gates set: a check that is not in the catalogue or not in
 /// the gate, a parameter that the check does not have, a word where it wants a number. Errors, each
 /// at its gate.
-void judgeGates(const inventory::Cluster& cluster, Diagnostics& diagnostics);
+void evaluateGates(const inventory::Cluster& cluster, Diagnostics& diagnostics);
 
 /// Lays the gate's own parameters of this check over `params`.
 void setOwnParams(const inventory::Gate& gate, std::string_view check, nlohmann::json& params);

@@ -281,9 +281,9 @@ seconds gateDeadline(const inventory::Gate& gate) { return rowOf(gate.level).dea
 
 std::string_view adviceFor(std::string_view check_id, wire::CheckStatus status) {
   if (status == wire::CheckStatus::Timeout)
-    return "nothing was found to be wrong, the time was too short: look what else loads the "
-           "machine, and run the gate again; give the check more seconds in the gate's own "
-           "parameters only where this machine is known to be that slow";
+    return "no fault was found, the time was too short: check what else loads the machine, and run "
+           "the gate again; give the check more seconds in the gate's own parameters only where "
+           "this machine is known to be that slow";
   return adviceFor(check_id);
 }
 
@@ -292,9 +292,10 @@ std::string_view adviceFor(std::string_view check_id) {
     return "repeat with another partner; if it follows this node check its cable, port and RDMA "
            "driver";
   if (check_id == "gdr.pair")
-    return "when rdma.pair is good, the way between NIC and GPU is not: gpu.affinity, system.acs, "
-           "nvidia-peermem or the open driver's DMA-BUF; perftest must be built with CUDA";
-  if (check_id == kLearntCheck)
+    return "when rdma.pair is good, the path between NIC and GPU is the fault: gpu.affinity, "
+           "system.acs, nvidia-peermem or the open driver's DMA-BUF; perftest must be built with "
+           "CUDA";
+  if (check_id == kPeerBaselineCheck)
     return "compare it with a node of its kind: power limit, clocks, heat, PCIe width; when all of "
            "them are that slow, the fleet's own baseline is wrong";
   if (check_id == kBitsCheck)

@@ -21,7 +21,7 @@ constexpr seconds kLoad{2};           ///< of each rail, at the least rate that 
 constexpr std::size_t kPartners = 2;  ///< that a node must fail against before it has failed
 constexpr int kUnmeasured =
     8;  ///< tests that ended without a number before that counts against a node
-constexpr int kPoolLooks =
+constexpr int kMaxPoolStateReads =
     4;  ///< in one call of act; the next call looks at the same ones again, nearest first
 constexpr seconds kLookAgain{5};
 constexpr int kPort = 18515;
@@ -76,8 +76,8 @@ Async<PairTests::Answer> PairTests::run(inventory::Node node, FacetName gate,
     if (trial.failed.empty())
       co_return Answer(Again{choice.one_is_soon ? seconds(1) : kLookAgain, choice.why_not});
     if (choice.one_is_soon)
-      co_return Answer(Again{
-          seconds(1), "another partner, to confirm that the test failed for this node's sake"});
+      co_return Answer(
+          Again{seconds(1), "another partner, to confirm that this node is the cause"});
     co_return Answer(verdict(trial, "no other partner could confirm it: " + choice.why_not));
   }
   const auto partner = *choice.partner;
@@ -94,9 +94,9 @@ Async<PairTests::Answer> PairTests::run(inventory::Node node, FacetName gate,
   // perftest gives no number when it cannot calibrate its clock, as on a machine that is busy
   // elsewhere: that says nothing of the link.
   if (result.status == CheckStatus::NoData && ++trial.unmeasured < kUnmeasured)
-    co_return Answer(
-        Again{seconds(trial.unmeasured),
-              fmt::format("the test with {} once more: it gave no number", partner.node.str())});
+    co_return Answer(Again{
+        seconds(trial.unmeasured),
+        fmt::format("the repeated test with {}: the first gave no number", partner.node.str())});
   trial.failed.emplace_back(partner.node, std::move(result));
   if (trial.failed.size() >= kPartners) co_return Answer(verdict(trial, ""));
   co_return Answer(Again{
@@ -114,7 +114,7 @@ Async<PairTests::Choice> PairTests::choose(inventory::Node node, Trial trial,
     if (trial.tried(partner.node)) continue;
     std::string why;
     if (partner.pooled) {
-      if (++looks > kPoolLooks) break;
+      if (++looks > kMaxPoolStateReads) break;
       CO_TRY(answer, co_await whyNot(partner));
       why = answer;
     }
@@ -137,8 +137,8 @@ Async<PairTests::Choice> PairTests::choose(inventory::Node node, Trial trial,
 /// started since.
 Async<std::string> PairTests::whyNot(Partner partner) {
   std::optional<lifecycle::Fact> pool;
-  if (look_at_pool_) {
-    auto seen = co_await look_at_pool_(lifecycle::Subject(partner.node));
+  if (pool_state_) {
+    auto seen = co_await pool_state_(lifecycle::Subject(partner.node));
     for (const auto& fact : seen.value_or(std::vector<lifecycle::Fact>{}))
       if (fact.facet.str() == lifecycle::kPoolFacet) pool = fact;
   }
@@ -169,7 +169,7 @@ std::optional<std::string> PairTests::addGpu(nlohmann::json& params, const NodeN
   if (memory_ == PairMemory::Host) return std::nullopt;
   const auto state = agents_.state(node);
   const auto gpus = state ? state->hardware.gpus.size() : 0;
-  if (gpus == 0) return fmt::format("{} tells of no GPU whose memory could be used", node.str());
+  if (gpus == 0) return fmt::format("{} reports no GPU with usable memory", node.str());
   params["gpu"] = rail.number * gpus / rail.count;
   return std::nullopt;
 }
@@ -201,7 +201,8 @@ Async<CheckResult> PairTests::measureRail(inventory::Node node, Partner partner,
   const auto served = agents_.submit(
       partner.node, {task_id + "/server", wire::TaskKind::RdmaPair, jsonText(server), kPairLimit});
   if (!served)
-    co_return broken(fmt::format("{} took no part: {}", partner.node.str(), served.error().str()));
+    co_return broken(
+        fmt::format("{} did not take part: {}", partner.node.str(), served.error().str()));
   CO_TRY(report, co_await agents_.runTask(node.name, {task_id + "/client", wire::TaskKind::RdmaPair,
                                                       jsonText(client), kPairLimit}));
   CO_TRY(results, wire::parseCheckResults(report.result));

@@ -31,11 +31,11 @@ class PairTests {
   using Busy =
       std::set<NodeName>;  ///< in a test now: two tests on one NIC would only measure each other
 
-  PairTests(const inventory::Cluster& cluster, gateway::AgentGateway& agents, PoolLook look_at_pool,
-            PairMemory memory, Busy& busy)
+  PairTests(const inventory::Cluster& cluster, gateway::AgentGateway& agents,
+            PoolStateReader pool_state, PairMemory memory, Busy& busy)
       : cluster_(cluster),
         agents_(agents),
-        look_at_pool_(std::move(look_at_pool)),
+        pool_state_(std::move(pool_state)),
         memory_(memory),
         paired_(busy) {}
   std::string_view check() const { return memory_ == PairMemory::Host ? kPairCheck : kGdrCheck; }
@@ -82,7 +82,7 @@ class PairTests {
 
   const inventory::Cluster& cluster_;
   gateway::AgentGateway& agents_;
-  PoolLook look_at_pool_;
+  PoolStateReader pool_state_;
   std::map<std::string, Trial> trials_;  ///< by intent
   const PairMemory memory_;
   Busy& paired_;

@@ -19,7 +19,7 @@ constexpr std::size_t kMostNamed = 6;
 
 std::string_view metricOf(std::string_view name) { return name.substr(0, name.find('@')); }
 
-bool isJudged(std::string_view metric) {
+bool isEvaluated(std::string_view metric) {
   return std::any_of(kChecks.begin(), kChecks.end(),
                      [metric](auto check) { return metric.starts_with(check); }) &&
          history::betterOf(metric) == history::Better::Higher;
@@ -51,8 +51,8 @@ double medianOf(std::vector<double>& values) {
 
 }  // namespace
 
-std::map<std::string, Baseline> learnFrom(const std::vector<lifecycle::MeasuredSet>& sets,
-                                          std::string_view sku, const NodeName& but) {
+std::map<std::string, Baseline> peerBaselinesFrom(const std::vector<lifecycle::MeasuredSet>& sets,
+                                                  std::string_view sku, const NodeName& but) {
   struct Newest {
     WallTime at{};
     std::vector<double> values;
@@ -62,29 +62,30 @@ std::map<std::string, Baseline> learnFrom(const std::vector<lifecycle::MeasuredS
     if (set.sku != sku || set.node == but) continue;
     for (const auto& [name, value] : set.numbers) {
       const auto metric = metricOf(name);
-      if (!(isJudged(metric) || history::isFingerprint(metric)) || !std::isfinite(value)) continue;
+      if (!(isEvaluated(metric) || history::isFingerprint(metric)) || !std::isfinite(value))
+        continue;
       auto& newest = metrics[std::string(metric)][set.node];
       if (set.at > newest.at) newest = {set.at, {}};
       if (set.at == newest.at) newest.values.push_back(value);
     }
   }
-  std::map<std::string, Baseline> learnt;
+  std::map<std::string, Baseline> baselines;
   for (auto& [metric, nodes] : metrics) {
     if (history::isFingerprint(metric)) {
-      if (const auto same = agreed(nodes)) learnt.emplace(metric, *same);
+      if (const auto same = agreed(nodes)) baselines.emplace(metric, *same);
       continue;
     }
     std::vector<double> values;
     for (auto& [node, newest] : nodes)
       if (!newest.values.empty()) values.push_back(medianOf(newest.values));
-    if (const auto baseline = learnBaseline(std::move(values))) learnt.emplace(metric, *baseline);
+    if (const auto baseline = baselineFrom(std::move(values))) baselines.emplace(metric, *baseline);
   }
-  return learnt;
+  return baselines;
 }
 
-std::optional<wire::CheckResult> judgeByLearnt(std::string_view model,
-                                               const std::map<std::string, double>& numbers,
-                                               const std::map<std::string, Baseline>& learnt) {
+std::optional<wire::CheckResult> evaluateByPeers(std::string_view model,
+                                                 const std::map<std::string, double>& numbers,
+                                                 const std::map<std::string, Baseline>& baselines) {
   if (model.empty() || Skus::builtIn().find(model)) return std::nullopt;
   std::vector<std::string> below;
   std::set<std::string> floors;
@@ -92,10 +93,10 @@ std::optional<wire::CheckResult> judgeByLearnt(std::string_view model,
   std::size_t fewest = 0;
   for (const auto& [name, value] : numbers) {
     const auto metric = std::string(metricOf(name));
-    if (!isJudged(metric)) continue;
+    if (!isEvaluated(metric)) continue;
     measured = true;
-    const auto baseline = learnt.find(metric);
-    if (baseline == learnt.end()) continue;
+    const auto baseline = baselines.find(metric);
+    if (baseline == baselines.end()) continue;
     fewest = fewest ? std::min(fewest, baseline->second.samples) : baseline->second.samples;
     floors.insert(fmt::format("{} {:.4g}", metric, baseline->second.floor));
     if (!(value >= baseline->second.floor))
@@ -105,24 +106,24 @@ std::optional<wire::CheckResult> judgeByLearnt(std::string_view model,
   }
   if (!measured) return std::nullopt;
   wire::CheckResult result;
-  result.id = std::string(kLearntCheck);
+  result.id = std::string(kPeerBaselineCheck);
   result.status = below.empty() ? wire::CheckStatus::Pass : wire::CheckStatus::Fail;
   const auto unknown = fmt::format("no table knows {}", model);
   if (floors.empty()) {
     result.text = fmt::format(
-        "{}, and fewer than {} other nodes of its kind have been measured: its rates were judged "
-        "by nothing",
+        "{}, and fewer than {} other nodes of its kind have been measured: its rates were not "
+        "evaluated",
         unknown, kLeastSamples);
   } else if (below.empty()) {
     result.text =
-        fmt::format("{}: judged by what {} other nodes of its kind have reached, at least {}",
+        fmt::format("{}: compared with {} other nodes of its kind, which reached at least {}",
                     unknown, fewest, fmt::join(floors, ", "));
   } else {
     const auto more =
         below.size() > kMostNamed ? fmt::format("; and {} more", below.size() - kMostNamed) : "";
     below.resize(std::min(below.size(), kMostNamed));
-    result.text = fmt::format("{}, so {} other nodes of its kind judge it: {}{}", unknown, fewest,
-                              fmt::join(below, "; "), more);
+    result.text = fmt::format("{}, so it is compared with {} other nodes of its kind: {}{}",
+                              unknown, fewest, fmt::join(below, "; "), more);
   }
   return result;
 }
@@ -132,14 +133,14 @@ bool hasBits(const std::map<std::string, double>& numbers) {
                      [](const auto& each) { return history::isFingerprint(each.first); });
 }
 
-std::optional<wire::CheckResult> judgeBits(const std::map<std::string, double>& numbers,
-                                           const std::map<std::string, Baseline>& learnt) {
+std::optional<wire::CheckResult> evaluateBits(const std::map<std::string, double>& numbers,
+                                              const std::map<std::string, Baseline>& baselines) {
   std::vector<std::string> other;
   std::size_t compared = 0;
   for (const auto& [name, value] : numbers) {
     const auto metric = std::string(metricOf(name));
-    const auto known = history::isFingerprint(metric) ? learnt.find(metric) : learnt.end();
-    if (known == learnt.end()) continue;
+    const auto known = history::isFingerprint(metric) ? baselines.find(metric) : baselines.end();
+    if (known == baselines.end()) continue;
     ++compared;
     if (value != known->second.median)
       other.push_back(fmt::format("{}: {:012x}, on {} other nodes of its kind {:012x}", name,

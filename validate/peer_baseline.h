@@ -15,25 +15,26 @@
 
 namespace muster::validate {
 
-inline constexpr std::string_view kLearntCheck = "baseline.learnt", kBitsCheck = "baseline.bits";
+inline constexpr std::string_view kPeerBaselineCheck = "baseline.learnt",
+                                  kBitsCheck = "baseline.bits";
 
 /// By metric without its device: floors of rates that other nodes of this SKU have reached. A node
 /// counts once, with its newest value, the median of its devices. Of what must be equal
 /// (history/fingerprint.h): what most devices of at least as many nodes have. Pure.
-std::map<std::string, Baseline> learnFrom(const std::vector<lifecycle::MeasuredSet>& sets,
-                                          std::string_view sku, const NodeName& but);
+std::map<std::string, Baseline> peerBaselinesFrom(const std::vector<lifecycle::MeasuredSet>& sets,
+                                                  std::string_view sku, const NodeName& but);
 
 /// A check's answer about GPU rates in `numbers` (names as numbersOf gives them); nullopt: a table
 /// knows the model, or no rate was measured. With too few other nodes it passes and says that
-/// nothing judged these rates. Pure.
-std::optional<wire::CheckResult> judgeByLearnt(std::string_view model,
-                                               const std::map<std::string, double>& numbers,
-                                               const std::map<std::string, Baseline>& learnt);
+/// nothing evaluated these rates. Pure.
+std::optional<wire::CheckResult> evaluateByPeers(std::string_view model,
+                                                 const std::map<std::string, double>& numbers,
+                                                 const std::map<std::string, Baseline>& baselines);
 
 /// Devices that compute other bits than most of their kind; nullopt: nothing to compare. A wrong
 /// bit below the rounding level of a format shows nowhere else. Pure.
-std::optional<wire::CheckResult> judgeBits(const std::map<std::string, double>& numbers,
-                                           const std::map<std::string, Baseline>& learnt);
+std::optional<wire::CheckResult> evaluateBits(const std::map<std::string, double>& numbers,
+                                              const std::map<std::string, Baseline>& baselines);
 bool hasBits(const std::map<std::string, double>& numbers);
 
 }  // namespace muster::validate

@@ -12,6 +12,7 @@
 #include "validate/validation_scope.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 namespace muster::validate {
@@ -25,11 +26,14 @@ using wire::CheckStatus;
 
 constexpr std::string_view kGatePrefix = "gate.";
 constexpr std::string_view kCertificate = "certificate";
-constexpr std::string_view kPass = "pass:";  ///< these three begin a gate's fact; the basis follows
+constexpr std::string_view kPass =
+    "pass:";  ///< these three begin a gate's fact; the scope hash follows
 constexpr std::string_view kFail = "fail:";
 constexpr std::string_view kExpired =
     "expired:";  ///< it did pass, longer ago than a certificate lives
-constexpr seconds kCertificateDeadline{30};
+/// What must be right before a gate means anything.
+constexpr std::array kBeforeGates{Stage::Firmware,       Stage::Boot,    Stage::Drivers,
+                                  Stage::InBandFirmware, Stage::Storage, Stage::Fabric};
 constexpr seconds kBootLimit{
     600};  ///< a gate waits so long for a machine that has just been restarted
 constexpr std::chrono::milliseconds kLookAgain{2'000};
@@ -49,19 +53,20 @@ nlohmann::json toTask(const std::vector<CheckRequest>& requests) {
 class ValidatePhase final : public Phase {
  public:
   ValidatePhase(const inventory::Cluster& cluster, gateway::AgentGateway& agents,
-                CertificateStore& certificates, Store& store, Clock& clock, PoolLook look_at_pool,
-                GateSink record, LearntLook learnt, RackSteps* steps)
+                CertificateStore& certificates, Store& store, Clock& clock,
+                PoolStateReader pool_state, GateSink record, PeerBaselines baselines,
+                SynchronizedLoad* synchronized_load)
       : cluster_(cluster),
         agents_(agents),
         certificates_(certificates),
         store_(store),
         clock_(clock),
-        pairs_(cluster, agents, look_at_pool, PairMemory::Host, paired_),
-        gdr_pairs_(cluster, agents, std::move(look_at_pool), PairMemory::Gpu, paired_),
+        pairs_(cluster, agents, pool_state, PairMemory::Host, paired_),
+        gdr_pairs_(cluster, agents, std::move(pool_state), PairMemory::Gpu, paired_),
         record_(std::move(record)),
-        learnt_(std::move(learnt)),
+        peer_baselines_(std::move(baselines)),
         power_(cluster),
-        steps_(steps) {}
+        synchronized_load_(synchronized_load) {}
 
   std::string_view name() const override { return "validate"; }
 
@@ -71,34 +76,39 @@ class ValidatePhase final : public Phase {
     const auto* node = cluster.findNode(subject.node());
     if (!node) return {};
     const auto& profile = cluster.profileOf(*node);
-    const auto basis = basisOf(cluster, *node, facts);
+    const auto scope_hash = validationScopeHash(cluster, *node, facts);
     std::vector<Goal> goals;
     std::vector<FacetRef> passed;
     // A person's word stands for the gates until it expires.
     const bool overridden =
-        isOverridden(facts.find(subject, FacetName(std::string(kCertificate))), basis);
+        isOverridden(facts.find(subject, FacetName(std::string(kCertificate))), scope_hash);
     for (const auto& name : overridden ? std::vector<std::string>() : profile.gates) {
       const auto& gate = cluster.gates.at(name);
       const FacetRef facet{subject, FacetName(std::string(kGatePrefix) + name)};
-      goals.push_back({facet, std::string(kPass) + basis, Disruption::Drain, gateExpected(gate),
+      goals.push_back({facet,
+                       std::string(kPass) + scope_hash,
+                       Disruption::Drain,
+                       gateExpected(gate),
                        gateDeadline(gate) * (1 + power_.turns(node->rack)) + kBootLimit,
-                       before(subject, profile),
+                       {},
                        fmt::format("profile {} asks for gate {}; {}", profile.name, name,
-                                   whyAgain(facts.find(subject, facet.facet)))});
+                                   whyAgain(facts.find(subject, facet.facet))),
+                       {},
+                       std::vector<Stage>(kBeforeGates.begin(), kBeforeGates.end())});
       passed.push_back(facet);
     }
-    if (passed.empty())
-      passed = before(subject, profile);
-    else
-      addMounts(subject, profile,
-                passed);  // a gate passed earlier says nothing about what is mounted now
+    std::vector<Stage> after{Stage::Storage};  // a gate passed earlier says nothing about what is
+                                               // mounted now
+    if (passed.empty()) after.assign(kBeforeGates.begin(), kBeforeGates.end());
     goals.push_back({{subject, FacetName(std::string(kCertificate))},
-                     "valid:" + basis,
+                     "valid:" + scope_hash,
                      Disruption::None,
-                     seconds(1),
-                     kCertificateDeadline,
+                     {},
+                     {},
                      passed,
-                     "a node needs a certificate for what it is now before it takes a job"});
+                     "a node needs a certificate for its present state before it runs a job",
+                     {},
+                     std::move(after)});
     return goals;
   }
 
@@ -122,7 +132,8 @@ class ValidatePhase final : public Phase {
     if (!isGate(action.facet.facet)) co_return certify(*node, context);
     auto outcome =
         co_await runGate(*node, cluster_.gates.at(gateOf(action.facet.facet)), action, context);
-    if (steps_ && !outcome && !outcome.error().canRetry()) steps_->leave(*node);
+    if (synchronized_load_ && !outcome && !outcome.error().canRetry())
+      synchronized_load_->leave(*node);
     co_return std::move(outcome);
   }
 
@@ -153,56 +164,18 @@ class ValidatePhase final : public Phase {
     return fact;
   }
 
-  static bool isOverridden(const Fact* certificate, const std::string& basis) {
-    if (!certificate || certificate->value != "valid:" + basis) return false;
+  static bool isOverridden(const Fact* certificate, const std::string& scope_hash) {
+    if (!certificate || certificate->value != "valid:" + scope_hash) return false;
     const auto evidence = jsonOrNone(certificate->evidence, kKeptJson);
     return evidence.is_object() && evidence.contains("override");
   }
 
   static std::string whyAgain(const Fact* known) {
     if (known && known->value.starts_with(kExpired))
-      return fmt::format("its pass of {} is older than a certificate may be, or was revoked",
-                         toString(known->observed_at));
+      return fmt::format(
+          "its pass of {} is older than the lifetime of a certificate, or was revoked",
+          toString(known->observed_at));
     return "no pass is known for this hardware, image, firmware and drivers";
-  }
-
-  /// What must be right before a gate means anything.
-  std::vector<FacetRef> before(const Subject& subject, const inventory::Profile& profile) const {
-    std::vector<FacetRef> needs{{subject, FacetName("os")}};
-    for (const auto& driver : profile.drivers)
-      needs.push_back({subject, FacetName("driver." + driver)});
-    if (!profile.firmware.empty())
-      for (const auto& component : cluster_.firmware.at(profile.firmware).components)
-        needs.push_back({subject, FacetName("firmware." + component.name)});
-    addFabric(subject, profile, needs);
-    addMounts(subject, profile, needs);
-    return needs;
-  }
-  /// Facets of fabric/: the ports, or on Ethernet their marking; Fabric Manager as configured; the
-  /// whole NVLink domain up.
-  void addFabric(const Subject& subject, const inventory::Profile& profile,
-                 std::vector<FacetRef>& needs) const {
-    const auto add = [&](const char* facet) { needs.push_back({subject, FacetName(facet)}); };
-    if (const auto fabric = cluster_.fabrics.find(profile.fabric); fabric != cluster_.fabrics.end())
-      add(fabric->second.roce ? "fabric.roce" : "fabric.ports");
-    const auto sets_keys = [this](const std::string& name) {
-      return cluster_.drivers.contains(name) && !cluster_.drivers.at(name).fabric_manager.empty();
-    };
-    if (std::any_of(profile.drivers.begin(), profile.drivers.end(), sets_keys))
-      add("fabric.manager");
-    for (const auto& [name, fabric] : cluster_.fabrics)
-      for (const auto& domain : fabric.nvlink_domains)
-        if (std::find(domain.nodes.begin(), domain.nodes.end(), subject.node().str()) !=
-            domain.nodes.end()) {
-          add("fabric.imex");
-          add("fabric.nvlink");
-          return;
-        }
-  }
-  static void addMounts(const Subject& subject, const inventory::Profile& profile,
-                        std::vector<FacetRef>& needs) {
-    for (const auto& name : profile.mounts)
-      needs.push_back({subject, FacetName("storage." + name)});
   }
 
   Fact certificateFact(const Subject& subject) const {
@@ -215,7 +188,7 @@ class ValidatePhase final : public Phase {
       fact.evidence = jsonText(nlohmann::json{{"error", certificate.error().str()}});
     } else if (*certificate) {
       const auto valid = certificates_.verify(**certificate);
-      fact.value = (valid ? "valid:" : "void:") + (*certificate)->basis;
+      fact.value = (valid ? "valid:" : "void:") + (*certificate)->scope_hash;
       nlohmann::json evidence{{"expires_at", toString((*certificate)->expires_at)},
                               {"void_because", valid ? "" : valid.error().str()}};
       if ((*certificate)->isOverride())
@@ -229,34 +202,35 @@ class ValidatePhase final : public Phase {
   }
 
   /// A certificate that rests on peers instead of a table says so.
-  static std::string learntWords(const std::string& evidence) {
+  static std::string peerBaselineText(const std::string& evidence) {
     const auto results = wire::parseCheckResults(evidence);
     for (const auto& result : results.value_or(std::vector<CheckResult>()))
-      if (result.id == kLearntCheck) return result.text;
+      if (result.id == kPeerBaselineCheck) return result.text;
     return {};
   }
 
-  /// What other nodes of its kind say: of GPUs that no table knows that is all there is to judge
+  /// What other nodes of its kind say: of GPUs that no table knows that is all there is to evaluate
   /// them by.
-  std::vector<CheckResult> byLearnt(const inventory::Node& node,
-                                    const std::vector<CheckResult>& results) const {
+  std::vector<CheckResult> peerResults(const inventory::Node& node,
+                                       const std::vector<CheckResult>& results) const {
     std::vector<CheckResult> out;
     const auto state = agents_.state(node.name);
     if (!state || state->hardware.gpus.empty()) return out;
     const auto& model = state->hardware.gpus.front().model;
     const auto numbers = numbersOf(results);
-    if (!judgeByLearnt(model, numbers, {}) && !hasBits(numbers)) return out;
-    const auto learnt = learnt_ ? learnt_(skuOf(cluster_, node, agents_), node.name)
-                                : std::map<std::string, Baseline>();
-    if (auto rates = judgeByLearnt(model, numbers, learnt)) out.push_back(std::move(*rates));
-    if (auto bits = judgeBits(numbers, learnt)) out.push_back(std::move(*bits));
+    if (!evaluateByPeers(model, numbers, {}) && !hasBits(numbers)) return out;
+    const auto baselines = peer_baselines_
+                               ? peer_baselines_(skuOf(cluster_, node, agents_), node.name)
+                               : std::map<std::string, Baseline>();
+    if (auto rates = evaluateByPeers(model, numbers, baselines)) out.push_back(std::move(*rates));
+    if (auto bits = evaluateBits(numbers, baselines)) out.push_back(std::move(*bits));
     return out;
   }
 
   Result<Outcome> certify(const inventory::Node& node, ActContext& context) {
     Certificate certificate;
     certificate.node = node.name;
-    certificate.basis = basisOf(cluster_, node, context.facts());
+    certificate.scope_hash = validationScopeHash(cluster_, node, context.facts());
     certificate.bound = boundFacts(node.name, context.facts());
     certificate.inventory_digest = declarationDigest(cluster_, node);
     certificate.proven_at = clock_.now();
@@ -264,16 +238,16 @@ class ValidatePhase final : public Phase {
          cluster_.profileOf(node).gates) {  // once more at the last door: no pass, no certificate
       const auto* passed =
           context.facts().find(Subject(node.name), FacetName(std::string(kGatePrefix) + gate));
-      if (!passed || passed->value != std::string(kPass) + certificate.basis)
+      if (!passed || passed->value != std::string(kPass) + certificate.scope_hash)
         return Outcome(
-            Blocked{fmt::format("gate {} has not passed for what the node is now", gate)});
+            Blocked{fmt::format("gate {} has not passed for the present state of the node", gate)});
       if (isOver(*passed))
-        return Outcome(Blocked{
-            fmt::format("the pass of gate {} at {} is older than a certificate may be; plan again",
-                        gate, toString(passed->observed_at))});
+        return Outcome(Blocked{fmt::format(
+            "the pass of gate {} at {} is older than the lifetime of a certificate; plan again",
+            gate, toString(passed->observed_at))});
       certificate.proven_at = std::min(certificate.proven_at, passed->observed_at);
-      if (auto words = learntWords(passed->evidence); !words.empty())
-        certificate.learnt[gate] = std::move(words);
+      if (auto words = peerBaselineText(passed->evidence); !words.empty())
+        certificate.peer_baseline[gate] = std::move(words);
     }
     TRY_OK(certificates_.issue(std::move(certificate)));
     return Outcome(Done{});
@@ -286,7 +260,8 @@ class ValidatePhase final : public Phase {
     const auto agent = agents_.state(node.name);
     if (!agent || agent->mode != wire::Mode::Disk)
       co_return Outcome(
-          Again{kLookAgain, fmt::format("the installed system of {} to call", node.name.str())});
+          Again{kLookAgain,
+                fmt::format("the agent of the installed system of {} to report", node.name.str())});
     CO_TRY(checks, localChecks(cluster_, cluster_.profileOf(node), gate));
     std::vector<CheckResult> results;
     std::vector<std::string> expected;
@@ -323,14 +298,14 @@ class ValidatePhase final : public Phase {
   /// restart of ours, and counts.
   Result<std::optional<Again>> waitForPower(const inventory::Node& node, const std::string& gate,
                                             ActContext& context) {
-    const bool together = steps_ && steps_->isAsked(node);
+    const bool synchronized = synchronized_load_ && synchronized_load_->isRequested(node);
     if (const auto known = agents_.report(node.name, context.intentId())) {
-      if (together) steps_->begun(node, gate);
+      if (synchronized) synchronized_load_->started(node, gate);
       if (!wire::isFinished(known->phase)) power_.takeRunning(node);
       return std::optional<Again>();
     }
-    if (together) {
-      TRY(wait, steps_->ready(node, gate, power_, clock_.steady()));
+    if (synchronized) {
+      TRY(wait, synchronized_load_->ready(node, gate, power_, clock_.steady()));
       return wait ? std::optional(Again{wait->after, wait->why}) : std::nullopt;
     }
     const auto why = power_.take(node, clock_.steady());
@@ -372,7 +347,7 @@ class ValidatePhase final : public Phase {
       if (answered[id] < count) wrong.push_back(fmt::format("{} gave no answer", id));
     for (const auto& [id, count] : answered) {
       if (!asked.contains(id))
-        wrong.push_back(fmt::format("{} answered, but was not asked for", id));
+        wrong.push_back(fmt::format("{} answered, but was not requested", id));
       else if (count > asked[id])
         wrong.push_back(fmt::format("{} answered {} times", id, count));
     }
@@ -384,7 +359,7 @@ class ValidatePhase final : public Phase {
                            const Action& action, std::vector<CheckResult> results,
                            const std::vector<std::string>& expected, ActContext& context) {
     auto wrong_answers = mismatches(expected, results);
-    for (auto& learnt : byLearnt(node, results)) results.push_back(std::move(learnt));
+    for (auto& compared : peerResults(node, results)) results.push_back(std::move(compared));
     std::vector<std::string> failures;
     for (const auto& result : results) {
       if (result.status == CheckStatus::Pass) continue;
@@ -409,10 +384,10 @@ class ValidatePhase final : public Phase {
                 node.rack, numbersOf(results)},
                wire::toJson(results),
                failures});
-    const auto basis = basisOf(cluster_, node, context.facts());
+    const auto scope_hash = validationScopeHash(cluster_, node, context.facts());
     gates_[action.facet] = {action.facet.subject,
                             action.facet.facet,
-                            std::string(failures.empty() ? kPass : kFail) + basis,
+                            std::string(failures.empty() ? kPass : kFail) + scope_hash,
                             clock_.now(),
                             "agent " + node.name.str(),
                             wire::toJson(results)};
@@ -435,9 +410,9 @@ class ValidatePhase final : public Phase {
   PairTests::Busy paired_;
   PairTests pairs_, gdr_pairs_;
   GateSink record_;
-  LearntLook learnt_;
+  PeerBaselines peer_baselines_;
   PowerBudget power_;
-  RackSteps* steps_;  ///< nullptr: nobody can ask for one
+  SynchronizedLoad* synchronized_load_;  ///< nullptr: nobody can ask for one
 };
 
 }  // namespace
@@ -485,11 +460,12 @@ std::map<std::string, double> numbersOf(const std::vector<CheckResult>& results)
 std::unique_ptr<Phase> makeValidatePhase(const inventory::Cluster& cluster,
                                          gateway::AgentGateway& agents,
                                          CertificateStore& certificates, Store& store, Clock& clock,
-                                         PoolLook look_at_pool, GateSink record, LearntLook learnt,
-                                         RackSteps* steps) {
+                                         PoolStateReader pool_state, GateSink record,
+                                         PeerBaselines baselines,
+                                         SynchronizedLoad* synchronized_load) {
   return std::make_unique<ValidatePhase>(cluster, agents, certificates, store, clock,
-                                         std::move(look_at_pool), std::move(record),
-                                         std::move(learnt), steps);
+                                         std::move(pool_state), std::move(record),
+                                         std::move(baselines), synchronized_load);
 }
 
 }  // namespace muster::validate

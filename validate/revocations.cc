@@ -250,7 +250,7 @@ Result<void> Revocations::append(Revocation revocation) {
     adopt(std::move(kept), std::move(chain));
     return {};
   }
-  return fail(ErrorCode::Unavailable, "revocations are added by others all the time; try again");
+  return fail(ErrorCode::Unavailable, "revocations are being added by other processes; try again");
 }
 
 Result<std::int64_t> Revocations::signAgain() {
@@ -273,10 +273,10 @@ Result<std::int64_t> Revocations::signAgain() {
   return exportTo(file_.parent_path());
 }
 
-Result<void> Revocations::takeOver() {
+Result<void> Revocations::migrateFile() {
   auto kept = copy();
   if (!kept) {
-    TRY(taken, wasTakenOver(store_, file_.parent_path()));
+    TRY(taken, wasMigrated(store_, file_.parent_path()));
     if (!taken)
       return fail(
           Error(kept.error())
@@ -304,7 +304,7 @@ Result<void> Revocations::takeOver() {
 Result<void> Revocations::add(Revocation revocation) {
   if (revocation.reason.empty())
     return fail(ErrorCode::InvalidInput, "say why it is revoked: --reason TEXT");
-  TRY_OK(takeOver());
+  TRY_OK(migrateFile());
   TRY_OK(append(std::move(revocation)));
   if (const auto written = exportTo(file_.parent_path()); !written)
     return fail(Error(written.error())

@@ -52,11 +52,11 @@ class Revocations {
   /// the store
   Result<const RevocationList*> list() const;
   /// What the file lists and the store does not is added before.
-  /// Errors: InvalidInput (no reason), Conflict (another site's key), those of list and takeOver
+  /// Errors: InvalidInput (no reason), Conflict (another site's key), those of list and migrateFile
   Result<void> add(Revocation revocation);
   /// Adds what the folder's file lists and the store does not. Errors: Corrupt (the file, when it
   /// was never taken over)
-  Result<void> takeOver();
+  Result<void> migrateFile();
   /// Writes the list as it is now into a folder. Answers its number; 0: nothing was ever revoked,
   /// and nothing written.
   Result<std::int64_t> exportTo(const std::filesystem::path& folder) const;

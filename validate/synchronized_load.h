@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps: the nodes of a rack that begin a gate's load at one moment, because a person asked for
-// just that (`validate run --together`). It shows what staggered starts hide: whether the rack's
-// supplies and breakers bear the step itself.
+// Synchronized load: the nodes of a rack start a gate's load at one moment, because a person asked
+// for it (`validate run --synchronized-load`). It shows what staggered starts hide: whether the
+// rack's supplies and breakers carry the load step.
 #pragma once
 
 #include "base/result.h"
@@ -14,7 +14,7 @@
 
 namespace muster::validate {
 
-class RackSteps {
+class SynchronizedLoad {
  public:
   using Time = PowerBudget::Time;
   struct Wait {
@@ -22,12 +22,12 @@ class RackSteps {
     std::string why;
   };
 
-  /// From now on each rack's share of these nodes begins together. Answers a line a rack for
-  /// people. Errors: InvalidInput with every rack that could not bear it or has no declared power,
-  /// and nodes that are in none; then nothing is asked
-  Result<std::vector<std::string>> ask(const inventory::Cluster& cluster,
-                                       const std::vector<NodeName>& nodes);
-  bool isAsked(const inventory::Node& node) const;
+  /// From now on the nodes of each rack start their gates at one moment. Returns a line per rack
+  /// for people. Errors: InvalidInput with every rack whose power does not suffice or is not
+  /// declared, and the nodes that are in no rack; then nothing changes
+  Result<std::vector<std::string>> request(const inventory::Cluster& cluster,
+                                           const std::vector<NodeName>& nodes);
+  bool isRequested(const inventory::Node& node) const;
 
   /// The node stands ready for this gate's load. Nullopt: it begins now, its power and that of the
   /// others is taken. Errors: Conflict when others have not come for kGather: a step without them
@@ -35,14 +35,15 @@ class RackSteps {
   Result<std::optional<Wait>> ready(const inventory::Node& node, const std::string& gate,
                                     PowerBudget& power, Time now);
   /// It runs already, from before a restart: nobody waits for it.
-  void begun(const inventory::Node& node, const std::string& gate);
+  void started(const inventory::Node& node, const std::string& gate);
   /// It failed: it comes to no other gate, and nobody waits for it.
   void leave(const inventory::Node& node);
 
-  static constexpr std::chrono::seconds kLook{2};  ///< a node that waits asks again after so long
+  static constexpr std::chrono::seconds kRetryAfter{
+      2};  ///< a node that waits asks again after so long
   static constexpr std::chrono::seconds kLead{
       3};  ///< more than that: all know the moment before it is there
-  static constexpr std::chrono::minutes kGather{
+  static constexpr std::chrono::minutes kGatherTimeout{
       10};  ///< since the last one came; who is under load in another gate has as long as that
             ///< takes
 

@@ -21,14 +21,14 @@ namespace muster::validate {
 
 struct Certificate {
   NodeName node;
-  std::string basis;  ///< SHA-256 over what it is bound to
+  std::string scope_hash;  ///< SHA-256 over what it is bound to
   std::map<std::string, std::string>
       bound;                     ///< facet → value: serials, image digest, firmware, drivers, gates
   std::string inventory_digest;  ///< of the node's declaration (its profile and what that names)
   WallTime proven_at{};  ///< the oldest gate pass that it rests on; its life counts from there
   WallTime issued_at{}, expires_at{};
   std::map<std::string, std::string>
-      learnt;  ///< gate → how rates were judged that no table has an expectation for
+      peer_baseline;  ///< gate → how rates were evaluated that no table has an expectation for
   std::string override_by, override_reason;  ///< a person's word in place of gates that have not
                                              ///< passed; empty: they have
   std::string key_id;
@@ -90,7 +90,7 @@ std::unique_ptr<CertificateStore> makeCertificateStore(const inventory::Cluster&
 
 /// A node's place in its pool as it is now (the fact `pool`, with evidence {"jobs": bool}). cli
 /// wires it to the pool's own look.
-using PoolLook = std::function<Async<std::vector<lifecycle::Fact>>(lifecycle::Subject)>;
+using PoolStateReader = std::function<Async<std::vector<lifecycle::Fact>>(lifecycle::Subject)>;
 
 /// What came of one gate on one node, passed or not.
 struct GateRecord {
@@ -103,7 +103,7 @@ using GateSink = std::function<void(GateRecord)>;
 
 /// What other nodes of a SKU have reached, by metric (validate/peer_baseline.h); asked for GPUs
 /// that no table knows, and for bits that must be equal.
-using LearntLook =
+using PeerBaselines =
     std::function<std::map<std::string, Baseline>(const std::string& sku, const NodeName& but)>;
 
 /// What a node's measurements are compared with: its profile, and the model of its GPUs where it
@@ -114,11 +114,12 @@ std::string skuOf(const inventory::Cluster& cluster, const inventory::Node& node
 /// "gpu.clocks/sm_mhz@gpu3", so that devices are compared with each other.
 std::map<std::string, double> numbersOf(const std::vector<wire::CheckResult>& results);
 
-class RackSteps;  ///< validate/synchronized_load.h
+class SynchronizedLoad;  ///< validate/synchronized_load.h
 
 std::unique_ptr<lifecycle::Phase> makeValidatePhase(
     const inventory::Cluster& cluster, gateway::AgentGateway& agents,
-    CertificateStore& certificates, lifecycle::Store& store, Clock& clock, PoolLook look_at_pool,
-    GateSink record = {}, LearntLook learnt = {}, RackSteps* steps = nullptr);
+    CertificateStore& certificates, lifecycle::Store& store, Clock& clock,
+    PoolStateReader pool_state, GateSink record = {}, PeerBaselines baselines = {},
+    SynchronizedLoad* synchronized_load = nullptr);
 
 }  // namespace muster::validate

@@ -3,6 +3,7 @@
 
 #include "base/io/crypto.h"
 #include "base/json_output.h"
+#include "lifecycle/model/facet_table.h"
 
 #include <algorithm>
 #include <array>
@@ -101,8 +102,10 @@ void putGates(Text& out, const inventory::Cluster& cluster, const inventory::Pro
   });
 }
 
-constexpr std::array<std::string_view, 6> kBoundPrefixes{"hw.",     "image",    "firmware.",
-                                                         "driver.", "storage.", "gate."};
+lifecycle::Revalidation revalidationOf(const FacetName& facet) {
+  const auto* row = lifecycle::findFacetRow(facet);
+  return row ? row->revalidation : lifecycle::Revalidation::None;
+}
 
 }  // namespace
 
@@ -120,18 +123,18 @@ std::string declarationDigest(const inventory::Cluster& cluster, const inventory
   return io::sha256Hex(out.str());
 }
 
-std::string basisOf(const inventory::Cluster& cluster, const inventory::Node& node,
-                    const lifecycle::FactSet& facts) {
+std::string validationScopeHash(const inventory::Cluster& cluster, const inventory::Node& node,
+                                const lifecycle::FactSet& facts) {
   const auto known = facts.of(lifecycle::Subject(node.name));
   std::map<std::string_view, std::string_view> counting;
   for (const auto& fact : known)
-    if (fact.facet.str().starts_with("hw.") || fact.facet.str() == "image")
+    if (revalidationOf(fact.facet) == lifecycle::Revalidation::Gates)
       counting[fact.facet.str()] = fact.value;
-  Text basis;
-  (basis << "{\"declaration\":").quote(declarationDigest(cluster, node));
-  if (!counting.empty()) (basis << ",\"facts\":").object(counting);
-  basis << "}";
-  return io::sha256Hex(basis.str());
+  Text scope;
+  (scope << "{\"declaration\":").quote(declarationDigest(cluster, node));
+  if (!counting.empty()) (scope << ",\"facts\":").object(counting);
+  scope << "}";
+  return io::sha256Hex(scope.str());
 }
 
 std::map<std::string, std::string> boundFacts(const NodeName& node,
@@ -142,8 +145,8 @@ std::map<std::string, std::string> boundFacts(const NodeName& node,
 std::map<std::string, std::string> boundFacts(const std::vector<lifecycle::Fact>& facts_of_node) {
   std::map<std::string, std::string> bound;
   for (const auto& fact : facts_of_node)
-    for (const auto prefix : kBoundPrefixes)
-      if (fact.facet.str().starts_with(prefix)) bound[fact.facet.str()] = fact.value;
+    if (revalidationOf(fact.facet) != lifecycle::Revalidation::None)
+      bound[fact.facet.str()] = fact.value;
   return bound;
 }
 

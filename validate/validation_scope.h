@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Basis: what a validation is worth for. Two equal bases mean that an earlier pass still speaks for
-// the node.
+// The hash over everything that a validation depends on. Two equal hashes mean that an earlier pass
+// still holds for the node.
 #pragma once
 
 #include "inventory/model/cluster.h"
@@ -16,8 +16,8 @@ namespace muster::validate {
 std::string declarationDigest(const inventory::Cluster& cluster, const inventory::Node& node);
 
 /// SHA-256 over the declaration, the hardware facts (hw.*) and the installed image. Pure.
-std::string basisOf(const inventory::Cluster& cluster, const inventory::Node& node,
-                    const lifecycle::FactSet& facts);
+std::string validationScopeHash(const inventory::Cluster& cluster, const inventory::Node& node,
+                                const lifecycle::FactSet& facts);
 
 /// The facts that a certificate is bound to: hw.*, image, firmware.*, driver.*, gate.*.
 std::map<std::string, std::string> boundFacts(const std::vector<lifecycle::Fact>& facts_of_node);

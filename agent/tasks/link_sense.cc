@@ -41,7 +41,7 @@ std::vector<wire::Symptom> LinkSense::see(const std::string& id, const links::Po
   const auto grown = links::growth(seen.front().reading, now);
   const auto seconds = static_cast<double>((up_for - seen.front().at).count());
   std::vector<wire::Symptom> out;
-  for (const auto& one : links::judgeEnd(grown, {seconds, seconds}, rate).complaints) {
+  for (const auto& one : links::evaluateEnd(grown, {seconds, seconds}, rate).complaints) {
     if (one.grade != links::Grade::Bad || (one.kind != "bit-errors" && one.kind != "recoveries"))
       continue;
     const auto count = grown.atLeast(one.kind == "bit-errors" ? links::Counter::SymbolErrors

@@ -20,7 +20,7 @@ int verifyFile(const app::CertificateFile& file) {
                                               certificate->override_reason)
                                 : "");
   std::cout << "it was proven with, and counts only while the node still has:\n";
-  for (const auto& [gate, words] : certificate->learnt)
+  for (const auto& [gate, words] : certificate->peer_baseline)
     std::cout << fmt::format("  gate {}: {}\n", gate, words);
   for (const auto& [facet, value] : certificate->bound)
     std::cout << fmt::format("  {:<32}{}\n", facet, value);

@@ -16,10 +16,10 @@ int validateIsolate(const app::Options& options, const app::IsolationRequest& re
   ConsoleProgress progress(options.json, ShowEvents::No);
   const auto done = app::isolateNodes(options, request, progress);
   if (!done) return report(done.error());
-  auto document = toJson(done->campaign);
+  auto document = toJson(done->run);
   document.erase("rounds_run");
   std::cout << (options.json ? jsonText(document, 2) + "\n"
-                             : toText(done->campaign.begun.site, done->campaign.verdict));
+                             : toText(done->run.begun.site, done->run.verdict));
   std::cerr << "every test is in " << done->document.string() << '\n';
   return done->isClear() ? kOk : kFailed;
 }

@@ -47,8 +47,8 @@ class Comparing {
       return excuses(excused_, w_.port(slot));
     });
   }
-  /// Cables of a switch that does not answer cannot be judged. An HCA is silent when its cable is
-  /// out: that is judged.
+  /// Cables of a switch that does not answer cannot be evaluated. An HCA is silent when its cable
+  /// is out: that is evaluated.
   bool unknowable(Slot slot) const {
     return !w_.device(slot).is_found &&
            (w_.device(slot).is_switch || w_.device(slot).declared_cables > 1);
@@ -78,7 +78,9 @@ class Comparing {
              {name, 0},
              device.is_switch ? "a switch" : "an HCA",
              found->second.is_switch ? "a switch" : "an HCA",
-             fmt::format("something else calls itself {}; give it its own node description", name)},
+             fmt::format("another device has the node description {}; set its node description to "
+                         "its own name",
+                         name)},
             {});
   }
 
@@ -116,8 +118,8 @@ class Comparing {
          {*device.name, 0},
          "nothing",
          where == kNone ? "not cabled" : "at " + name(where),
-         fmt::format("declare {} in the inventory, set its node description right, or take it off "
-                     "the fabric",
+         fmt::format("declare {} in the inventory, correct its node description, or disconnect it "
+                     "from the fabric",
                      *device.name)},
         {});
   }
@@ -132,10 +134,11 @@ class Comparing {
          one.declared,
          fmt::format("{} (at {})", one.found, toString(one.place)),
          exchanged
-             ? fmt::format("{} and {} answer with each other's name: exchange the names, no cable",
+             ? fmt::format("{} and {} report each other's name: exchange the node descriptions, "
+                           "move no cable",
                            std::min(one.found, one.declared), std::max(one.found, one.declared))
-             : fmt::format("what hangs at {} calls itself {}: set its node description to {}; if "
-                           "it is another machine, take it off",
+             : fmt::format("the device at {} has the node description {}: set it to {}; if it is "
+                           "another machine, disconnect it",
                            toString(one.place), one.found, one.declared)},
         {});
   }
@@ -244,8 +247,8 @@ class Comparing {
         for (auto other : chain.ports)
           if (auto hca = missing_hcas_.find(other); hca != missing_hcas_.end())
             claim.push_back(hca->second.at.node);
-        repair = {fmt::format("{} have the same GUID {}: give one of them its own again (flint, or "
-                              "replace it), then look once more",
+        repair = {fmt::format("{} have the same GUID {}: restore the GUID of one of them (flint, "
+                              "or replace the adapter), then compare again",
                               fmt::join(claim, " and "), guid),
                   {}};
         sayOf({DeviationKind::DuplicateGuid, w_.port(slot), "a GUID of its own", guid, {}}, repair);

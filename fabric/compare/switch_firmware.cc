@@ -31,16 +31,17 @@ std::string foundOf(const ToldFirmware& told) {
 
 std::string howTo(const std::string& name, const std::string& version, const ToldFirmware& told) {
   if (!told.why_not.empty())
-    return "muster-switchfw must lie beside muster and may open /dev/infiniband/umad*: run as root "
-           "on the controller, or install muster whole";
+    return "muster-switchfw must be in muster's folder and be allowed to open "
+           "/dev/infiniband/umad*: run as root on the controller, or reinstall muster";
   if (told.version.empty())
     return fmt::format(
-        "{} does not tell its firmware: ask it by `flint -d lid-{} query` or at its own console; "
-        "one that has no vendor MADs belongs into a group of `switches` with `firmware: any`",
+        "{} does not report its firmware version: query it by `flint -d lid-{} query` or at its "
+        "own console; one that has no vendor MADs belongs into a group of `switches` with "
+        "`firmware: any`",
         name, told.lid);
   return fmt::format(
-      "put firmware {} on {}: `flint -d lid-{} -i IMAGE burn` for board {}, or by its own system "
-      "where it is managed; then reset it while nothing runs over it",
+      "install firmware {} on {}: `flint -d lid-{} -i IMAGE burn` for board {}, or by its own "
+      "system where it is managed; then reset it while nothing runs over it",
       version, name, told.lid, told.psid.empty() ? "(not told)" : told.psid);
 }
 

@@ -173,7 +173,7 @@ Async<DiffReport> diff(const inventory::Cluster& cluster, io::ProcessRunner& pro
 DiffReport diff(const inventory::Cluster& cluster, std::string_view found_text) {
   auto out = withFound(cluster, declaredReport(cluster), parseFound(found_text));
   if (out.error.empty() && !declaredFirmware(cluster.fabrics.begin()->second, out.declared).empty())
-    out.note = "firmware of the switches was not compared: such a text does not tell it";
+    out.note = "firmware of the switches was not compared: this input does not contain it";
   return out;
 }
 

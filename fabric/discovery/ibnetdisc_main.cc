@@ -238,7 +238,7 @@ int look(const NameMap& names) {
   config.flags = IBND_CONFIG_MLX_EPI;
   auto* fabric = ibnd_discover_fabric(nullptr, 0, nullptr, &config);
   if (!fabric || !fabric->from_node || !(port = openPort())) {
-    std::cerr << "muster-ibnetdisc: the fabric could not be looked at\n";
+    std::cerr << "muster-ibnetdisc: the fabric could not be discovered\n";
     return kIncomplete;
   }
   const Picture picture(*fabric, names);

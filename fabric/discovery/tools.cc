@@ -147,7 +147,7 @@ Result<std::map<PkeyPort, PkeyTable>> parsePkeyTables(std::string_view text,
     if (!tables.contains({lid, number}))
       return fail(
           ErrorCode::Corrupt,
-          fmt::format("muster-pkeys did not tell the table of LID {} port {}", lid, number));
+          fmt::format("muster-pkeys did not report the table of LID {} port {}", lid, number));
   return tables;
 }
 
@@ -168,7 +168,7 @@ Result<std::map<int, ToldFirmware>> parseSwitchFirmware(std::string_view text,
   }
   for (const int lid : asked)
     if (!told.contains(lid))
-      return fail(ErrorCode::Corrupt, fmt::format("{} did not speak of LID {}", kAsker, lid));
+      return fail(ErrorCode::Corrupt, fmt::format("{} did not report LID {}", kAsker, lid));
   return told;
 }
 
@@ -276,7 +276,8 @@ Async<Topology> Tools::discover() {
 Async<Topology> Tools::discoverByLibrary() {
   const auto looker = programBeside(kLooker);
   if (looker.empty())
-    co_return fail(ErrorCode::Denied, fmt::format("there is no {} beside this program", kLooker));
+    co_return fail(ErrorCode::Denied,
+                   fmt::format("{} is missing in the folder of this program", kLooker));
   auto call = command(looker, {});
   call.timeout = options_.discovery_limit;
   CO_TRY(exit, co_await processes_.run(std::move(call)));
@@ -301,7 +302,8 @@ Async<Topology> Tools::discoverByTool() {
 Async<std::map<int, ToldFirmware>> Tools::switchFirmware(std::vector<int> lids) {
   const auto asker = programBeside(kAsker);
   if (asker.empty())
-    co_return fail(ErrorCode::Denied, fmt::format("there is no {} beside this program", kAsker));
+    co_return fail(ErrorCode::Denied,
+                   fmt::format("{} is missing in the folder of this program", kAsker));
   auto call = command(asker, {});
   for (const int lid : lids) call.stdin_text += fmt::format("{}\n", lid);
   call.timeout = options_.discovery_limit;

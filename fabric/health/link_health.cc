@@ -48,7 +48,7 @@ std::vector<std::string> hintsOf(const std::vector<LinkVerdict>& links) {
   for (const auto& [device, counts] : by_device)
     if (counts.first >= kCablesOfADevice && 2 * counts.first > counts.second)
       out.push_back(fmt::format(
-          "{} of the {} cables of {} are bad: look at the device itself before any cable",
+          "{} of the {} cables of {} are bad: inspect the device itself before the cables",
           counts.first, counts.second, device));
   return out;
 }
@@ -74,7 +74,7 @@ Async<LinkHealthReport> measure(Tools& tools, Clock& clock, std::chrono::millise
   co_await clock.sleep(window);
   CO_TRY(second, co_await readCounters(tools, clock));
   CO_TRY(after, co_await tools.discover());
-  co_return judgeLinks(before, after, first, second, limits, transceivers);
+  co_return evaluateLinks(before, after, first, second, limits, transceivers);
 }
 
 }  // namespace
@@ -143,9 +143,9 @@ Result<Transceivers> parseTransceivers(std::string_view csv) {
   return out;
 }
 
-LinkHealthReport judgeLinks(const Topology& before, const Topology& after,
-                            const FabricReading& first, const FabricReading& second,
-                            const links::Limits& limits, const Transceivers& transceivers) {
+LinkHealthReport evaluateLinks(const Topology& before, const Topology& after,
+                               const FabricReading& first, const FabricReading& second,
+                               const links::Limits& limits, const Transceivers& transceivers) {
   LinkHealthReport report;
   report.window = {second.began - first.ended, second.ended - first.began};
   for (const auto& link : before.links) {
@@ -154,12 +154,11 @@ LinkHealthReport judgeLinks(const Topology& before, const Topology& after,
     for (const auto& port : {link.a, link.b}) {
       const auto grown = links::growth(readingOf(first.ports, before, port),
                                        readingOf(second.ports, before, port));
-      auto verdict = links::judgeEnd(grown, report.window, link.width_speed, limits);
+      auto verdict = links::evaluateEnd(grown, report.window, link.width_speed, limits);
       if (gone)
         verdict.complaints.insert(
             verdict.complaints.begin(),
-            {Grade::Bad, "gone",
-             fmt::format("the link ({}) is not there any more", link.width_speed)});
+            {Grade::Bad, "gone", fmt::format("the link ({}) has disappeared", link.width_speed)});
       if (gone) verdict.grade = Grade::Bad;
       one.grade = std::max(one.grade, verdict.grade);
       one.ends.push_back({port, std::move(verdict)});

@@ -53,10 +53,10 @@ Result<Transceivers> parseTransceivers(std::string_view csv);
 
 /// Pure. A link of `before` that `after` has no more is bad; what a port does not count is
 /// unproven.
-LinkHealthReport judgeLinks(const Topology& before, const Topology& after,
-                            const FabricReading& first, const FabricReading& second,
-                            const links::Limits& limits = {},
-                            const Transceivers& transceivers = {});
+LinkHealthReport evaluateLinks(const Topology& before, const Topology& after,
+                               const FabricReading& first, const FabricReading& second,
+                               const links::Limits& limits = {},
+                               const Transceivers& transceivers = {});
 /// perfquery names ports by LID. What no device of the topology has is left out.
 links::ReadingsByGuid byGuid(const links::ReadingsByLid& readings, const Topology& topology);
 /// A file of either tool. Errors: Corrupt

@@ -49,8 +49,8 @@ class Resolver {
       std::rotate(rules.begin(), found, found + 1);
     if (!rules.front().full.self)
       say(
-          fmt::format("partition {} (0x7fff) must have SELF as full member, or no node can ask the "
-                      "subnet manager",
+          fmt::format("partition {} (0x7fff) must have SELF as full member, or no node can query "
+                      "the subnet manager",
                       rules.front().name));
     // SELF is whoever is master just now; with several, each must be able to become it.
     if (auto managers = managerHcas(cluster_, fabric_); managers.size() > 1)
@@ -111,7 +111,7 @@ class Resolver {
     say(fmt::format(
         "partition {}: member {} {}", partition.name, name,
         is_node ? fmt::format("is a node, but its profile is not on fabric {}", fabric_.name)
-                : "is no node of the inventory; correct the name"));
+                : "is not a node of the inventory; correct the name"));
   }
 
   const inventory::Cluster& cluster_;
@@ -214,7 +214,7 @@ class StatementReader {
     else if (isGuid(parts[0]))
       members.ports.emplace(parts[0]);
     else
-      return bad(fmt::format("'{}' is no port GUID", parts[0]));
+      return bad(fmt::format("'{}' is not a port GUID", parts[0]));
     return {};
   }
 

@@ -130,13 +130,13 @@ class Rehearsal {
     for (const auto& [name, device] : declared_.devices)
       ++(device.is_switch ? report_.switches : report_.hcas);
     report_.cables = declared_.links.size();
-    auto problems = judge(now, {});
+    auto problems = evaluate(now, {});
     if (auto compared = compare(declared_, now.found); !compared.deviations.empty())
       problems.push_back("not as declared: " + compared.deviations.front().repair);
     if (!problems.empty())
-      co_return fail(
-          ErrorCode::Unavailable,
-          fmt::format("the healthy fabric is not as it should be: {}", fmt::join(problems, "; ")));
+      co_return fail(ErrorCode::Unavailable,
+                     fmt::format("the healthy fabric differs from the declaration: {}",
+                                 fmt::join(problems, "; ")));
     CO_TRY(tables, co_await wrongTables());
     if (!tables.empty())
       co_return fail(ErrorCode::Unavailable,
@@ -174,7 +174,7 @@ class Rehearsal {
   }
 
   /// What must hold whatever is broken. `lost`: HCAs that the fault itself takes away.
-  std::vector<std::string> judge(const Sight& now, const std::set<std::string>& lost) {
+  std::vector<std::string> evaluate(const Sight& now, const std::set<std::string>& lost) {
     std::vector<std::string> problems;
     auto log = master().opensm.log();
     if (!isDeclared(log.routing_engine))
@@ -183,7 +183,7 @@ class Rehearsal {
                                      fmt::join(log.complaints, " | ")));
     for (const auto& [name, device] : declared_.devices)
       if (!device.is_switch && !lost.count(name) && !now.found.devices.count(name))
-        problems.push_back(fmt::format("{} is not reached any more", name));
+        problems.push_back(fmt::format("{} is no longer reachable", name));
     auto reach = walk(now.found, now.tables, levels_);
     const auto hcas = declared_.devices.size() - levels_.size() - lost.size();
     if (reach.pairs != hcas * (hcas - 1))
@@ -191,9 +191,10 @@ class Rehearsal {
           fmt::format("{} of {} pairs of HCAs have LIDs", reach.pairs, hcas * (hcas - 1)));
     if (reach.lost)
       problems.push_back(
-          fmt::format("{} pairs have no way: {}", reach.lost, fmt::join(reach.examples, ", ")));
+          fmt::format("{} pairs have no route: {}", reach.lost, fmt::join(reach.examples, ", ")));
     if (reach.down_up)
-      problems.push_back(fmt::format("{} ways go down and up again: they can lock", reach.down_up));
+      problems.push_back(
+          fmt::format("{} routes go down and up again: they can deadlock", reach.down_up));
     last_reach_ = std::move(reach);
     return problems;
   }
@@ -306,7 +307,7 @@ class Rehearsal {
 
   /// All of one kind, at once. Looked at after the sweep that OpenSM's traps make it do, and if not
   /// all is well then after one more that is ordered, a few times: by sweeps and not by seconds, so
-  /// that a busy machine judges as a quiet one does.
+  /// that a busy machine evaluates as a quiet one does.
   Async<void> breakCables(std::vector<Fault> faults, FaultOutcome& outcome) {
     auto before = master().opensm.log();
     auto lines = mending();
@@ -322,7 +323,7 @@ class Rehearsal {
       before = master().opensm.log();
       auto sight = co_await see();
       outcome.problems =
-          sight ? judge(*sight, lost) : std::vector<std::string>{sight.error().str()};
+          sight ? evaluate(*sight, lost) : std::vector<std::string>{sight.error().str()};
       if (sight) {
         auto compared = compare(declared_, sight->found);
         for (auto& problem : misnamed(faults, compared))
@@ -366,7 +367,7 @@ class Rehearsal {
       text += fmt::format(", {} HCA{} lost", lost.size(), lost.size() > 1 ? "s" : "");
     if (report_.healthy.busiest_uplink &&
         last_reach_.busiest_uplink != report_.healthy.busiest_uplink)
-      text += fmt::format(", busiest uplink carries {} ways instead of {}",
+      text += fmt::format(", busiest uplink carries {} routes instead of {}",
                           last_reach_.busiest_uplink, report_.healthy.busiest_uplink);
     return text;
   }
@@ -378,7 +379,7 @@ class Rehearsal {
     const auto file = master().options.run_folder / "partitions.conf";
     const auto spoiled = master().files.partitions + std::string(kTypo);
     if (parsePartitions(spoiled))
-      outcome.problems.push_back("muster's own lint takes the text with the slip");
+      outcome.problems.push_back("muster's own lint accepts the text with the mistake");
     const auto opened_at = clock_.steady();
     auto before = master().opensm.log();
     CO_TRY_OK(io::writeFileAtomic(file, spoiled));
@@ -389,7 +390,7 @@ class Rehearsal {
     CO_TRY(closed, co_await untilTables(true, std::move(before)));
     if (!closed) outcome.problems.push_back("the PKey tables did not become as declared again");
     outcome.effect = fmt::format(
-        "{}; closed again within {:.1f} s of the slip",
+        "{}; closed again within {:.1f} s of the mistake",
         opened ? "OpenSM opened the fabric, the tables show it" : "OpenSM kept its tables",
         secondsOf(clock_.steady() - opened_at));
     co_return Result<void>();
@@ -428,8 +429,8 @@ class Rehearsal {
                                            standby.hca, *seconds)
                              : "nobody took over";
     if (!seconds)
-      outcome.problems.push_back(fmt::format("{}; the standby's last words: {}", outcome.effect,
-                                             standby.opensm.logTail()));
+      outcome.problems.push_back(fmt::format("{}; last lines of the standby's log: {}",
+                                             outcome.effect, standby.opensm.logTail()));
     if (seconds && *seconds > secondsOf(kFailoverBar))
       outcome.problems.push_back(
           fmt::format("{}; at most {} s", outcome.effect, kFailoverBar.count()));
@@ -451,8 +452,7 @@ class Rehearsal {
     CO_TRY_OK(co_await untilUp(standby, true));
     auto pid = master().opensm.pid();
     if (!pid)
-      co_return fail(ErrorCode::Unavailable,
-                     "the master ended by itself: " + master().opensm.logTail());
+      co_return fail(ErrorCode::Unavailable, "the master exited: " + master().opensm.logTail());
     const auto begin = clock_.steady();
     ::kill(*pid, SIGKILL);
     while (clock_.steady() - begin < kFailoverLimit) {

@@ -48,7 +48,7 @@ std::vector<Fault> faultsOf(const Topology& declared, const inventory::Fabric& f
       if (links.size() == 2) faults.push_back({FaultKind::RailSwapped, host, std::move(links)});
   }
   if (kinds.count(FaultKind::PartitionsTypo))
-    faults.push_back({FaultKind::PartitionsTypo, "a slip in partitions.conf", {}});
+    faults.push_back({FaultKind::PartitionsTypo, "a mistake in partitions.conf", {}});
   if (kinds.count(FaultKind::ManagerLost))
     faults.push_back(
         {FaultKind::ManagerLost,

@@ -176,7 +176,7 @@ Result<Marking> markingOf(const json& config, const std::string& port) {
   if (map.empty()) map = mapName(textAt(config, {"PORT_QOS_MAP", "global", "dscp_to_tc_map"}));
   if (map.empty())
     return fail(ErrorCode::NotFound,
-                fmt::format("port {} has no dscp_to_tc_map: it does not look at DSCP", port));
+                fmt::format("port {} has no dscp_to_tc_map: it ignores DSCP", port));
   Marking out;
   TRY(classes, mapAt(config, "DSCP_TO_TC_MAP", map));
   out.priority_of = std::move(classes);
@@ -194,7 +194,7 @@ Result<Marking> markingOf(const json& config, const std::string& port) {
 
 Result<Marking> sonicMarking(std::string_view config_db, const std::string& port) {
   auto config = jsonOrNone(config_db, kToolJson);
-  if (!config.is_object()) return fail(ErrorCode::Corrupt, "config_db is no JSON object");
+  if (!config.is_object()) return fail(ErrorCode::Corrupt, "config_db is not a JSON object");
   return markingOf(config, port);
 }
 
@@ -214,7 +214,7 @@ Result<Marking> hostMarking(std::string_view dcb_app, std::string_view dcb_pfc, 
   }
   const auto* on = at(pfc, {"prio_pfc"});
   if (!on || !on->is_array() || on->size() != kPriorities)
-    return fail(ErrorCode::Corrupt, "dcb pfc says nothing of eight priorities");
+    return fail(ErrorCode::Corrupt, "dcb pfc did not report eight priorities");
   for (int priority = 0; priority < kPriorities; ++priority) {
     const auto& value = (*on)[static_cast<std::size_t>(priority)];
     if (value == true || value == "on") out.lossless.insert(priority);
@@ -225,7 +225,7 @@ Result<Marking> hostMarking(std::string_view dcb_app, std::string_view dcb_pfc, 
 std::vector<std::string> disagreements(const Roce& roce, const Marking& found) {
   std::vector<std::string> out;
   const auto wanted = declaredMarking(roce);
-  if (!found.trusts_dscp) out.push_back("it does not look at DSCP");
+  if (!found.trusts_dscp) out.push_back("it ignores DSCP");
   for (const auto& [dscp, priority] : wanted.priority_of) {
     auto mapped = found.priority_of.find(dscp);
     auto there = mapped == found.priority_of.end() ? 0 : mapped->second;

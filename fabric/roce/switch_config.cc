@@ -80,7 +80,7 @@ class Sonic {
       if (port != "global") ports.push_back(port);
     if (ports.empty() && wanted.empty())
       return fail(ErrorCode::NotFound,
-                  "config_db has no port in PORT_QOS_MAP: the switch does not look at DSCP");
+                  "config_db has no port in PORT_QOS_MAP: the switch ignores DSCP");
     if (!wanted.empty()) ports = namesOf(wanted);
     for (const auto& port : ports) {
       const auto begin = out_.size();
@@ -115,7 +115,7 @@ class Sonic {
         out.push_back(name->second);
       else
         say(fmt::format("port {}", port), "the declaration cables it, the switch has no such port",
-            "is this the right switch, and its breakout mode as declared?");
+            "check that this is the right switch and that its breakout mode is as declared");
     return out;
   }
 
@@ -132,7 +132,9 @@ class Sonic {
     classes(port);
     queue(port);
     if (at(at(config_, "PFC_WD"), port).empty())
-      say(port, "no PFC watchdog: one NIC that pauses for ever stops all behind it",
+      say(port,
+          "no PFC watchdog: one NIC that sends pause frames without end blocks all traffic behind "
+          "it",
           fmt::format("pfcwd start --action drop --restoration-time 400 {} 200", port));
   }
 
@@ -168,7 +170,7 @@ class Sonic {
         at(at(config_, "WRED_PROFILE"), named(textOf(entry(roce_.priority), "wred_profile")));
     if (!textOf(profile, "ecn").starts_with("ecn_all") && textOf(profile, "ecn") != "ecn_green")
       say(port,
-          fmt::format("queue {} does not mark: congestion ends in pauses alone", roce_.priority));
+          fmt::format("queue {} does not mark: congestion causes pauses only", roce_.priority));
     else if (textOf(profile, "green_min_threshold") != std::to_string(roce_.ecn_min_kib * kKib) ||
              textOf(profile, "green_max_threshold") != std::to_string(roce_.ecn_max_kib * kKib) ||
              textOf(profile, "green_drop_probability") != std::to_string(roce_.ecn_percent))
@@ -180,7 +182,7 @@ class Sonic {
     const auto& scheduler =
         at(at(config_, "SCHEDULER"), named(textOf(entry(roce_.cnp_priority), "scheduler")));
     if (textOf(scheduler, "type") != "STRICT")
-      say(port, fmt::format("queue {} is not strict: notifications of congestion wait in it",
+      say(port, fmt::format("queue {} is not strict: congestion notifications wait in it",
                             roce_.cnp_priority));
   }
   static std::string named(std::string text) {
@@ -237,7 +239,7 @@ class Nvue {
                             std::to_string(roce_.cnp_priority));
     const auto scheduled = textOf(notify, "mode");
     expect(scheduled == "strict" || (scheduled.empty() && roce_.cnp_priority == 6),
-           fmt::format("traffic class {} is not strict: notifications of congestion wait in it",
+           fmt::format("traffic class {} is not strict: congestion notifications wait in it",
                        roce_.cnp_priority),
            fmt::format("egress-scheduler default-global traffic-class {} mode strict",
                        roce_.cnp_priority));

@@ -136,7 +136,7 @@ class Parser {
       raw.peer = {*peer_lid, *peer_port}, raw.peer_name = *peer_name, raw.width_speed = *up;
     }
     if (!ports_.emplace(Place{*lid, *port}, std::move(raw)).second)
-      return corrupt(number, fmt::format("LID {} port {} is there twice", *lid, *port));
+      return corrupt(number, fmt::format("LID {} port {} occurs twice", *lid, *port));
     return {};
   }
 

@@ -158,7 +158,7 @@ class Parser {
     if (!fresh)
       return corrupt(
           number,
-          fmt::format("the id \"{}\" is there twice (first in line {}); two devices with one GUID?",
+          fmt::format("the id \"{}\" occurs twice (first in line {}); two devices with one GUID?",
                       *id, at->second.line));
     current_ = &at->second;
     return {};
@@ -180,7 +180,7 @@ class Parser {
       current_->device.addresses[*own] = {own_guid.value_or(""), static_cast<int>(lid.value_or(0))};
     }
     if (!current_->ports.emplace(*own, RawPort{*peer, *peer_port, width_speed, number}).second)
-      return corrupt(number, fmt::format("port {} is there twice", *own));
+      return corrupt(number, fmt::format("port {} occurs twice", *own));
     return {};
   }
 

@@ -74,7 +74,7 @@ Task<ActionResult> ActionRun::blocked(std::string why) {
   if (!own_finding_)
     raise(Severity::Warning, why, "remove what blocks it, then `muster apply` again");
   co_await restoreUnwipedFacts();
-  const auto trouble = co_await close(IntentState::Failed, "blocked: " + why);
+  const auto trouble = co_await close(IntentState::Blocked, why);
   emit(EventKind::ActionBlocked, why);
   co_return ActionResult{ActionStatus::Blocked, trouble.empty() ? why : why + "; " + trouble};
 }

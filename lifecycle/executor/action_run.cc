@@ -6,6 +6,7 @@
 #include "base/async/deadline.h"
 #include "base/io/crypto.h"
 #include "lifecycle/executor/exception_boundary.h"
+#include "lifecycle/model/facet_table.h"
 #include "lifecycle/model/json.h"
 #include "lifecycle/model/orphaned_operation.h"
 
@@ -213,7 +214,8 @@ Task<std::optional<std::string>> ActionRun::guardWipe() {
 Task<std::optional<ActionResult>> ActionRun::resumeIntent() {
   const Intent anew = std::exchange(intent_, *open_);
   journaled_ = true;
-  emit(EventKind::ActionStarted, "resumed after muster stopped: " + action_.reason);
+  emit(EventKind::ActionStarted, "resumed after muster stopped: " +
+                                     print({action_.cause, action_.about.str(), action_.reason}));
   auto seen = co_await observeFacet();
   const bool goes_on = phase_->resumesAfterMet() && !intent_.operation.empty();
   if (seen && seen->met && !goes_on) {
@@ -246,7 +248,8 @@ Async<void> ActionRun::begin() {
       [intent = intent_](Store& store) { return store.openIntent(intent); }));
   journaled_ = true;
   emit(EventKind::ActionStarted,
-       fmt::format("'{}' → '{}': {}", action_.from, action_.to, action_.reason));
+       fmt::format("'{}' → '{}': {}", action_.from, action_.to,
+                   print({action_.cause, action_.about.str(), action_.reason})));
   co_return Result<void>();
 }
 
@@ -258,6 +261,9 @@ Async<void> ActionRun::forgetWipedFacts() {
   for (Phase* phase : services_.phases)
     for (auto& goal : phase->goals(services_.cluster, subject, facts_))
       goals.push_back(std::move(goal));
+  std::vector<Goal*> all;
+  for (auto& goal : goals) all.push_back(&goal);
+  resolveStages(all);
   auto facets = dependentsOf(action_.facet, goals);
   facets.emplace_back(std::string(kInstalledFacet));
   for (const auto& facet : facets)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lifecycle/executor/duration_estimate.h"
 
+#include "lifecycle/model/facet_table.h"
+
 #include "lifecycle/model/plan.h"
 
 #include <algorithm>
@@ -14,38 +16,6 @@ using std::chrono::milliseconds;
 
 constexpr std::chrono::hours kLongestBelieved{
     24 * 7};  ///< beyond this a clock was set, or muster was away
-
-struct Advice {
-  std::string_view prefix, what;  ///< of the facet; one that ends in '.' stands for a family
-};
-constexpr std::array kAdvice = {
-    Advice{"enrolled",
-           "does its BMC answer (`curl -k https://BMC/redfish/v1/`)? its address, account and "
-           "cable are in the inventory"},
-    Advice{"firmware.",
-           "look at the update's task on the BMC; a BMC that no longer moves it needs a reset "
-           "(`monitor.recovery: bmc-reset`)"},
-    Advice{"inspected",
-           "watch the node's console: does it boot from the network, does the RAM OS come up?"},
-    Advice{
-        "image",
-        "watch the node's console and its link: is the disk slow, is the image server far away?"},
-    Advice{"os",
-           "watch the node's console: the boot loader, the disk and the network of the installed "
-           "system"},
-    Advice{
-        "driver.",
-        "`muster events NODE` shows apt's last output; is the repository reachable from the node?"},
-    Advice{"fabric.", "look at opensm's log and at the cables that `muster fabric diff` names"},
-    Advice{"gate.",
-           "a check that hangs names itself in `muster events NODE`; `nvidia-smi` on the node, and "
-           "its temperature"},
-    Advice{"health.", "watch the node's console: does it come up again? if not, power-cycle it"},
-    Advice{"recovery.", "the BMC does not answer again: inspect it in the rack"},
-    Advice{"pool",
-           "what still runs there is in `muster events NODE`; the pool's drain policy says what "
-           "happens at its deadline"},
-};
 
 std::string secondsOf(milliseconds duration) {
   const auto seconds = std::chrono::duration<double>(duration).count();
@@ -109,10 +79,9 @@ Result<DurationEstimates> learnDurations(const inventory::Cluster& cluster, Stor
 }
 
 std::string_view lateAdvice(const Action& action) {
-  const auto& facet = action.facet.facet.str();
-  for (const auto& [prefix, what] : kAdvice)
-    if (prefix.ends_with('.') ? facet.starts_with(prefix) : facet == prefix) return what;
-  return "`muster events` of the node shows what it waits for";
+  const auto* row = findFacetRow(action.facet.facet);
+  return row && !row->when_late.empty() ? row->when_late
+                                        : "`muster events` of the node shows what it waits for";
 }
 
 }  // namespace muster::lifecycle

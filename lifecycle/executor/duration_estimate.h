@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long a kind of action usually takes, learnt from the journal: what `muster why` compares
-// with, and what stall_watch.h shouts by.
+// with, and what stall_watch.h reports by.
 //
 // A kind is phase and facet ("firmware firmware.BMC", "pool pool#drain"). Only actions that ended
 // well count. The phase's own estimate is worth kPriorSamples of them, so that two lucky runs do

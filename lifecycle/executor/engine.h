@@ -18,6 +18,7 @@
 #pragma once
 
 #include "base/clock.h"
+#include "lifecycle/model/node_state.h"
 #include "lifecycle/model/plan.h"
 #include "lifecycle/store/journal.h"
 #include "lifecycle/store/store.h"
@@ -154,10 +155,5 @@ class Engine {
 /// The policy for planning now: permissions given and not used, and nodes whose journaled image
 /// action is not finished.
 Result<Policy> policyOf(Store& store, std::set<Subject> only);
-
-/// The word shown for a node (DESIGN §5), derived from facts, findings and open intents; never set
-/// by hand.
-std::string nodeState(const Subject& subject, const FactSet& facts, const std::vector<Goal>& goals,
-                      const std::vector<Finding>& findings, const std::vector<Intent>& open);
 
 }  // namespace muster::lifecycle

@@ -5,6 +5,8 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
+#include "lifecycle/model/action_cause.h"
+#include "lifecycle/model/stage.h"
 
 #include <chrono>
 #include <map>
@@ -109,12 +111,16 @@ struct Goal {
   FacetRef facet;
   std::string want;  ///< exact text, or a glob with '*' and '?'
   Disruption disruption = Disruption::None;
-  std::chrono::seconds expected{0};  ///< how long the action usually takes
-  std::chrono::seconds deadline{0};  ///< after this it has failed
-  std::vector<FacetRef> needs;       ///< goals that must be met first
+  std::chrono::seconds expected{
+      0};  ///< how long the action usually takes; 0: as facet_table.h says
+  std::chrono::seconds deadline{0};  ///< after this it has failed; 0: as facet_table.h says
+  std::vector<FacetRef> needs;       ///< goals that must be met first: of the same phase
   std::string why;                   ///< "profile gpu-node pins driver nvidia to 575.57.08"
   std::string blocked =
       {};  ///< why its phase cannot reach it as things are, and what would help; empty: it can
+  std::vector<Stage> after = {};    ///< stages of the same subject, whoever's goals they are, that
+                                    ///< must be met first
+  std::optional<Stage> stage = {};  ///< its own, where that is another than its facet's
 };
 
 bool matches(std::string_view glob, std::string_view value);
@@ -132,6 +138,9 @@ struct Action {
   std::chrono::seconds deadline{0};
   std::vector<std::string> needs;  ///< ids of actions in the same plan
   std::string blocked;             ///< why it cannot run, and what would allow it; empty: it can
+  ActionCause cause = ActionCause::Declared;
+  FacetName about = {};  ///< what the cause is about: the facet that excludes the node, the facet
+                         ///< of the failed action
 
   friend bool operator==(const Action&, const Action&) = default;
 };

@@ -111,6 +111,8 @@ json toJson(const Action& action) {
               {"deadline_s", static_cast<std::uint64_t>(action.deadline.count())},
               {"needs", action.needs}};
   putText(out, "blocked", action.blocked);
+  if (action.cause != ActionCause::Declared) out["cause"] = toString(action.cause);
+  putText(out, "about", action.about.str());
   return out;
 }
 
@@ -130,6 +132,12 @@ Result<Action> actionFromJson(const json& source) {
   action.deadline = read.seconds("deadline_s");
   action.needs = read.texts("needs");
   action.blocked = read.text("blocked", false);
+  action.about = FacetName(read.text("about", false));
+  if (const auto word = read.text("cause", false); !word.empty()) {
+    const auto cause = parseActionCause(word);
+    if (!cause) read.note("cause", "is no known cause");
+    action.cause = cause.value_or(ActionCause::Declared);
+  }
   if (!read.wrong().empty())
     return fail(ErrorCode::Corrupt, "an action of the plan cannot be read: " + read.wrong());
   return action;

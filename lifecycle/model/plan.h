@@ -16,7 +16,7 @@ namespace muster::lifecycle {
 struct Policy {
   std::set<Subject> only;           ///< empty: all subjects. The cluster subject is always included
   std::set<NodeName> wipe_allowed;  ///< open, journaled wipe permissions
-  /// Set by a plan that speaks for some actions only (muster monitor): of the open intents that it
+  /// Set by a plan of some actions only (muster monitor): of the open intents that it
   /// does not name just these are ended, by action id; all others belong to somebody's apply. Not
   /// part of a saved plan.
   std::optional<std::set<std::string>> intents_to_end = std::nullopt;
@@ -49,7 +49,8 @@ inline constexpr std::chrono::seconds kDrainDeadline{
     24 * 3600};  ///< running jobs may take their time, where the pool sets no deadline
 inline constexpr std::chrono::seconds kDrainGrace{
     900};  ///< beyond the pool's own deadline, so that its policy has the last word
-inline constexpr std::chrono::seconds kDefaultDeadline{1800};  ///< for a goal that names none
+inline constexpr std::chrono::seconds kDefaultDeadline{
+    1800};  ///< where neither the goal nor the facet table names one
 
 /// Shape:  (Cluster, facts, policy) → Plan. Pure: no clock, no I/O, same input → same hash, in
 /// whatever order it comes. Order:  an action stands after those it needs; where needs leave it

@@ -48,7 +48,7 @@ class Quarantine {
   Store& store_;
 };
 
-/// Nobody joins from quarantine, whatever certificate it holds. Fails closed: an unreadable list
+/// Nobody joins from quarantine, whatever certificate it has. Fails closed: an unreadable list
 /// lets nobody in.
 class QuarantineGate final : public CertificateGate {
  public:

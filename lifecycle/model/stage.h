@@ -1,26 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// The road of DESIGN §5 as a table: which word a facet stands for. Data; a new facet is a row.
-// Internal to lifecycle/.
+// The stages of a node's way from the rack into its pool, in their order (DESIGN §5).
 #pragma once
-
-#include "lifecycle/model/facet.h"
-
-#include <string_view>
-#include <vector>
 
 namespace muster::lifecycle {
 
-struct Stage {
-  std::string_view prefix;   ///< of the facet; one that ends in '.' stands for a family
-  std::string_view doing;    ///< an action of it is under way
-  std::string_view reached;  ///< it and everything before it is met
+enum class Stage {
+  Enrolment,
+  Firmware,  ///< by the BMC, before there is a system
+  Bios,
+  Inspection,
+  Image,
+  Boot,
+  Drivers,
+  InBandFirmware,
+  Storage,
+  Fabric,
+  Gates,
+  Certificate,
+  Pool,
+  None,  ///< part of no stage: what is observed for other reasons, or asked for by a person
 };
-
-const std::vector<Stage>& stages();
-/// Index into road(), or road().size() for a facet that it does not know.
-std::size_t stageOf(const FacetName& facet);
-/// Goals in the order of the road, those of one step by name.
-std::vector<Goal> inStageOrder(std::vector<Goal> goals);
-bool isMet(const Goal& goal, const FactSet& facts);
 
 }  // namespace muster::lifecycle

@@ -5,7 +5,7 @@
 #include "base/json_output.h"
 #include "base/printable.h"
 #include "lifecycle/model/json.h"
-#include "lifecycle/model/stage.h"
+#include "lifecycle/model/node_state.h"
 
 #include <algorithm>
 

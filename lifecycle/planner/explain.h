@@ -35,7 +35,7 @@ struct Explanation {
       console;  ///< what the machine's console said last, when that is part of the evidence
   std::vector<Finding> findings;
   std::vector<std::string> unmet;  ///< "driver.nvidia: want '575.*', is '570.1' (seen 3 min ago)",
-                                   ///< in the order of the road
+                                   ///< in the order of the stages
   std::vector<Event> recent;
   std::string rollout;  ///< where the node stands in a rollout (rollout/standing.h); empty: in none
 
@@ -50,7 +50,7 @@ Result<ExplainInput> gatherExplanation(const inventory::Cluster& cluster, const 
                                        Store& store, const Subject& subject, WallTime now);
 
 /// What it is about, in this order: an action that is under way; an error with evidence; the first
-/// unmet goal of the road.
+/// unmet goal of the stages.
 Explanation explain(const ExplainInput& input);
 
 }  // namespace muster::lifecycle

@@ -4,8 +4,19 @@
 #include "lifecycle/planner/planner.h"
 
 #include "inventory/parse/hostlist.h"
+#include "lifecycle/model/facet_table.h"
 
 namespace muster::lifecycle {
+namespace {
+
+void fillDurations(Goal& goal) {
+  const auto* row = findFacetRow(goal.facet.facet);
+  if (row && goal.expected.count() <= 0) goal.expected = row->expected;
+  if (row && goal.deadline.count() <= 0) goal.deadline = row->bound;
+  if (goal.deadline.count() <= 0) goal.deadline = kDefaultDeadline;
+}
+
+}  // namespace
 
 Roster::Roster(const inventory::Cluster& cluster) {
   std::vector<const std::string*> names;
@@ -42,9 +53,13 @@ Result<std::vector<Planner::Listed>> Planner::goalsOf(Index rank) {
         return fail(ErrorCode::Internal,
                     fmt::format("phase {} answered the goal {} when asked for {}", phase->name(),
                                 goal.facet.str(), subject.str()));
-      if (goal.deadline.count() <= 0) goal.deadline = kDefaultDeadline;
+      if (goal.expected.count() <= 0 || goal.deadline.count() <= 0) fillDurations(goal);
       out.push_back({std::move(goal), phase});
     }
+  std::vector<Goal*> goals;
+  goals.reserve(out.size());
+  for (auto& listed : out) goals.push_back(&listed.goal);
+  resolveStages(goals);
   if (reads_) reads_->emplace_back(rank, std::move(reads));
   return out;
 }

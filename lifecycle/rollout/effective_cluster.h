@@ -7,7 +7,7 @@
 // are there from the beginning, so that what is looked up once at the start (repositories, images)
 // is found, and are never taken away, so that no reference to one dies.
 //
-// A node that has crossed has a profile under the key PROFILE~ROLLOUT. The profile keeps its name:
+// A node that is changed has a profile under the key PROFILE~ROLLOUT. The profile keeps its name:
 // its declaration, and so its certificate, is the same as it will be when the inventory itself says
 // so.
 #pragma once
@@ -28,10 +28,10 @@ class EffectiveCluster {
 
   const inventory::Cluster& cluster() const { return cluster_; }
 
-  /// Makes a change known; no node crosses yet. Changes lie on each other in the order in which
+  /// Makes a change known; no node is changed yet. Changes lie on each other in the order in which
   /// they are added.
   void add(const std::string& rollout, inventory::Change change);
-  /// Whether crossing would make a difference to the node's declaration; none to a node that the
+  /// Whether the change would make a difference to the node's declaration; none to a node that the
   /// inventory does not know.
   bool affects(const std::string& rollout, const NodeName& node) {
     return cluster_.findNode(node) && &profileWith(rollout, node) != &profileWithout(rollout, node);
@@ -58,9 +58,9 @@ class EffectiveCluster {
   inventory::Cluster cluster_;
   const std::string declared_digest_;
   std::vector<Layer> layers_;
-  std::map<NodeName, std::string> declared_profile_;  ///< of nodes that ever crossed
+  std::map<NodeName, std::string> declared_profile_;  ///< of nodes that were ever changed
   std::map<NodeName, std::set<std::string>> changed_;
-  std::map<NodeName, std::string> marks_;       ///< hex: what each crossed node adds to the digest
+  std::map<NodeName, std::string> marks_;       ///< hex: what each changed node adds to the digest
   std::string digest_ = std::string(64, '\0');  ///< of all marks; zeros: no node is different
 };
 

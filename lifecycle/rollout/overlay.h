@@ -8,7 +8,7 @@
 
 namespace muster::lifecycle {
 
-/// Adds every rollout of the store, and lets the nodes cross that have the change. Where the
+/// Adds every rollout of the store, and changes the nodes that have the change. Where the
 /// inventory says something else of a profile than it did when the rollout began, it is the later
 /// word, and the change is void for that profile. `without`: this one stays out. Errors: Conflict
 /// (the inventory has changed so that a rollout's change does not fit it any more), those of the
@@ -16,7 +16,7 @@ namespace muster::lifecycle {
 Result<void> applyOverlays(EffectiveCluster& effective, Store& store,
                            const std::string& without = {});
 
-/// Changes whenever a node crosses or goes back: a plan that was made with another one may undo
+/// Changes whenever a node is changed or reverted: a plan that was made with another one may undo
 /// what a rollout has done since.
 Result<std::string> overlaysMark(Store& store);
 

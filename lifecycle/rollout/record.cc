@@ -242,7 +242,7 @@ Result<void> RolloutRecord::grantWipe(const NodeName& node, WallTime at) {
 Result<bool> RolloutRecord::revokeWipe(const NodeName& node) {
   if (rollout_.wipe_reason.empty()) return false;
   TRY(now, store_->getValue(keyOf(rollout_.id)));
-  if (now != text_) return fail(takenOver(rollout_.id));  // the leave is the other runner's by now
+  if (now != text_) return fail(takenOver(rollout_.id));  // the grant is the other runner's by now
   return store_->revokeWipe(node, wipeReasonOf(rollout_));
 }
 

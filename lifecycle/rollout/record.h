@@ -59,8 +59,8 @@ class RolloutRecord {
   Result<void> save(Rollout next);
   Result<void> put(const NodeName& node, NodeProgress progress);
 
-  /// Writes the rollout's leave to wipe down for this node, under words of its own, by which
-  /// revokeWipe knows it again: a leave that the node's turn has not used must not outlive it.
+  /// Writes the rollout's wipe grant down for this node, under words of its own, by which
+  /// revokeWipe knows it again: a grant that the node has not used must not outlive it.
   /// The latter answers whether there was one.
   Result<void> grantWipe(const NodeName& node, WallTime at);
   Result<bool> revokeWipe(const NodeName& node);

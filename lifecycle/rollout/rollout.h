@@ -47,8 +47,8 @@ struct GateReport {
   std::string accepted_by;  ///< who let it go on although it failed
   int attempted = 0, failed = 0;
   std::vector<std::string> reasons;  ///< why it failed
-  bool blames_change = false;  ///< one of them is the change's: nodes failed, fell out, or became
-                               ///< slower. Others only keep it from going on
+  bool blames_change = false;  ///< one of them is the change's: nodes failed, left their pool, or
+                               ///< became slower. Others only keep it from going on
   std::vector<std::string> notes;  ///< what it could not judge, and what policy did then
   std::vector<Comparison> comparisons;
 };

@@ -53,7 +53,7 @@ class RolloutRunner {
   Async<void> forward();
   Async<void> back();
   /// Waits until the wave has been watched for long enough, then asks the pools who of all changed
-  /// nodes has fallen out of them.
+  /// nodes has left them.
   Async<void> soak();
   Async<void> checkChangedNodes();
   /// Works the nodes off; stop_ says why it ended early.

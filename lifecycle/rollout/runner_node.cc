@@ -122,7 +122,7 @@ Async<std::optional<NodeProgress>> RolloutRunner::revertNode(NodeName node) {
   co_return progress;
 }
 
-/// Looks while the node still is what it was, as when the plan was frozen; then lets it cross, in
+/// Looks while the node still is what it was, as when the plan was frozen; then changes it, in
 /// memory only.
 Async<NodeProgress> RolloutRunner::prepare(NodeName node, Plan& plan) {
   CO_TRY(facts, co_await observeWithPool(node));
@@ -179,15 +179,15 @@ Result<Plan> RolloutRunner::planFor(const NodeName& node, const FactSet& facts) 
   return makePlan(services_.effective.cluster(), facts, policy, services_.phases);
 }
 
-/// The leave that the operator gave for the whole rollout, written down for this node at the moment
-/// when it is used.
+/// The wipe grant that the operator gave for the whole rollout, written down for this node at the
+/// moment when it is used.
 Result<void> RolloutRunner::grantWipe(const Plan& plan, const NodeName& node) {
   const auto& reason = record_.rollout().wipe_reason;
   const bool wipes = std::any_of(plan.actions.begin(), plan.actions.end(),
                                  [](const Action& a) { return a.disruption == Disruption::Wipe; });
   if (reason.empty() || !wipes) return {};
   TRY(open, services_.store.openIntents());
-  for (const auto& intent : open)  // it has used its leave already
+  for (const auto& intent : open)  // it has used its grant already
     if (intent.action.facet.subject == Subject(node) &&
         intent.action.disruption == Disruption::Wipe)
       return {};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lifecycle/store/journal.h"
 
+#include <deque>
 #include <mutex>
 #include <thread>
 

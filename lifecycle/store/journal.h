@@ -16,6 +16,7 @@
 #include "base/async/event.h"
 #include "lifecycle/store/store.h"
 
+#include <deque>
 #include <exception>
 #include <functional>
 

@@ -10,10 +10,11 @@ namespace {
 template <class Enum, std::size_t N>
 using Words = std::array<std::pair<Enum, std::string_view>, N>;
 
-constexpr Words<IntentState, 4> kIntentStates{{{IntentState::Open, "open"},
+constexpr Words<IntentState, 5> kIntentStates{{{IntentState::Open, "open"},
                                                {IntentState::Done, "done"},
                                                {IntentState::Failed, "failed"},
-                                               {IntentState::Abandoned, "abandoned"}}};
+                                               {IntentState::Abandoned, "abandoned"},
+                                               {IntentState::Blocked, "blocked"}}};
 
 constexpr Words<EventKind, 11> kEventKinds{{{EventKind::PlanStarted, "plan-started"},
                                             {EventKind::PlanFinished, "plan-finished"},

@@ -20,7 +20,13 @@
 
 namespace muster::lifecycle {
 
-enum class IntentState { Open, Done, Failed, Abandoned };
+enum class IntentState {
+  Open,
+  Done,
+  Failed,
+  Abandoned,
+  Blocked,  ///< it cannot go on without a person, or another action
+};
 std::string_view toString(IntentState state);
 std::optional<IntentState> parseIntentState(std::string_view text);
 

@@ -118,8 +118,7 @@ Result<void> extractMember(ArchiveReader& reader, archive* disk, const fs::path&
                            const std::string& name, std::uint64_t& left) {
   archive_entry* entry = reader.entry();
   if (std::count(name.begin(), name.end(), '/') > kMaxFolders)
-    return fail(ErrorCode::InvalidInput,
-                fmt::format("it has more than {} folders in each other", kMaxFolders));
+    return fail(ErrorCode::InvalidInput, fmt::format("it nests more than {} folders", kMaxFolders));
   if (leadsOut(name))
     return fail(ErrorCode::InvalidInput, fmt::format("\"{}\" leads out of the image", name));
   archive_entry_set_pathname(entry, (name.empty() ? root : root / name).c_str());
@@ -150,9 +149,9 @@ Result<ArchiveReader> ArchiveReader::open(const fs::path& file, Kind kind) {
   std::error_code missing;
   if (const auto status = fs::status(file, missing);
       fs::exists(status) && !fs::is_regular_file(status))
-    return fail(
-        ErrorCode::InvalidInput,
-        fmt::format("{} is no regular file", file.string()));  // a FIFO would be waited on for ever
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("{} is not a regular file",
+                            file.string()));  // a FIFO would be waited on for ever
   ArchiveReader reader(archive_read_new(), file);
   archive* handle = reader.archive_;
   archive_read_support_filter_gzip(handle);

@@ -53,7 +53,7 @@ Result<BundleManifest> parseManifest(const std::string& text) {
   if (auto genuine = io::verify(manifest.signer_public_pem, jsonText(object), signature); !genuine)
     return fail(ErrorCode::Corrupt, "manifest: it was changed after it was signed");
   if (!isDigest(manifest.key) || !isDigest(manifest.digest))
-    return fail(ErrorCode::Corrupt, "manifest: the key or the digest is none");
+    return fail(ErrorCode::Corrupt, "manifest: the key or the digest is malformed");
   return manifest;
 }
 
@@ -117,7 +117,7 @@ Result<void> refuseOlder(const BundleManifest& manifest, const fs::path& cache) 
     return fail(
         ErrorCode::Conflict,
         fmt::format(
-            "image {}@{} is older than {}@{} that is here already; `--older` takes it all the same",
+            "image {}@{} is older than {}@{} that is here already; `--older` imports it anyway",
             manifest.name, manifest.digest.substr(0, 12), here->name,
             wire::digestOf(*here).substr(0, 12)));
   }

@@ -137,17 +137,15 @@ Result<void> checkExtIsClean(int fd, std::uint64_t offset) {
   const char* why =
       (state & kExtErrorBit) != 0 ? "is marked as faulty: its kernel found errors in it"
       : (incompatible & kExtRecoverBit) != 0
-          ? "was copied while it was mounted: its journal is still to be played"
-      : (state & kExtCleanBit) == 0 ? "was copied while it was mounted, or not let go of cleanly"
+          ? "was copied while it was mounted: its journal has not been replayed"
+      : (state & kExtCleanBit) == 0 ? "was copied while it was mounted, or not unmounted cleanly"
                                     : nullptr;
   if (why == nullptr) return {};
-  return fail(
-      ErrorCode::InvalidInput,
-      fmt::format(
-          "its file system {}; run e2fsck -f on it (of a disk: losetup --find --show --partscan "
-          "FILE, then its partition; of a qcow2: qemu-img convert -O raw first), "
-          "and declare the SHA-256 of what comes out",
-          why));
+  return fail(ErrorCode::InvalidInput,
+              fmt::format("its file system {}; run e2fsck -f on it (of a disk: losetup --find "
+                          "--show --partscan FILE, then its partition; of a qcow2: qemu-img "
+                          "convert -O raw first), and declare the SHA-256 of the result",
+                          why));
 }
 
 int sectorBytesOf(int fd) {
@@ -279,11 +277,11 @@ Result<void> checkHolds(const std::filesystem::path& from, ImportFormat format) 
   };
   const auto refuse = [&](const char* why) {
     return fail(ErrorCode::InvalidInput,
-                fmt::format("{} {}; make it whole first: qemu-img convert", from.string(), why));
+                fmt::format("{} {}; flatten it first: qemu-img convert", from.string(), why));
   };
   if (format == ImportFormat::Qcow2) {
     if (head.size() < kQcow2HeaderBytes)
-      return fail(ErrorCode::Corrupt, from.string() + " was cut short: its header is not whole");
+      return fail(ErrorCode::Corrupt, from.string() + " is truncated: its header is incomplete");
     if (field(kQcow2BackingOffset, 8) != 0)
       return refuse("holds only what differs from another file");
     if (field(kQcow2VersionOffset, 4) >= 3 &&
@@ -292,7 +290,7 @@ Result<void> checkHolds(const std::filesystem::path& from, ImportFormat format) 
   }
   if (format == ImportFormat::Vmdk) {
     if (head.size() < kVmdkHeaderBytes)
-      return fail(ErrorCode::Corrupt, from.string() + " was cut short: its header is not whole");
+      return fail(ErrorCode::Corrupt, from.string() + " is truncated: its header is incomplete");
     if (field(kVmdkCapacityOffset, 8) == 0)
       return refuse("holds no data of its own, but a description of files that do");
   }
@@ -317,7 +315,7 @@ Result<void> convert(const std::filesystem::path& from, const char* format,
   if (info.contains("backing-filename"))
     return fail(
         ErrorCode::InvalidInput,
-        fmt::format("{} holds only what differs from {}; make it whole first: qemu-img convert",
+        fmt::format("{} holds only what differs from {}; flatten it first: qemu-img convert",
                     from.string(), jsonText(info["backing-filename"])));
   io::Command command{.program = "qemu-img",
                       .args = {"convert", "-f", format, "-O", "raw", from.string(), raw.string()}};
@@ -423,7 +421,7 @@ Result<void> importImage(const inventory::ImageImport& import, inventory::ImageK
   if (const auto status = std::filesystem::status(import.path, missing);
       std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
     return fail(ErrorCode::InvalidInput,
-                fmt::format("{} is no regular file",
+                fmt::format("{} is not a regular file",
                             import.path.string()));  // a FIFO would be waited on for ever
   TRY(sha256, io::sha256File(import.path));
   if (sha256 != import.sha256)

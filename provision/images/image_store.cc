@@ -163,7 +163,7 @@ class CachedImageStore final : public ImageStore {
   Result<void> fill(const inventory::Image& image, const fs::path& folder, const Say& say) {
     if (const auto* import = std::get_if<inventory::ImageImport>(&image.source);
         import && isBundle(import->path)) {
-      say(fmt::format("{}: taking over {}", image.name, import->path.string()));
+      say(fmt::format("{}: importing {}", image.name, import->path.string()));
       return takeBundle(*import, folder);
     }
     const fs::path work = folder / "work", raw = folder / "root.ext4";
@@ -188,7 +188,7 @@ class CachedImageStore final : public ImageStore {
   /// comes without.
   Result<PackedImage> withLiveBoot(const fs::path& entry, PackedImage image, const Say& say) const {
     if (!image.live || !image.kernel.empty()) return image;
-    say(fmt::format("{}: taking its kernel and modules out of it", image.name));
+    say(fmt::format("{}: extracting its kernel and modules", image.name));
     TRY(index, contentOf(entry));
     TRY_OK(publish(liveBootOf(entry), [&](const fs::path& folder) -> Result<void> {
       const fs::path work = folder / "work", squashfs = work / "squashfs";
@@ -207,7 +207,7 @@ class CachedImageStore final : public ImageStore {
     auto kept = openEntry(entry, options_.key);
     if (kept) return kept;
     say(fmt::format(
-        "{}: its signed index is not usable ({}); the pack is whole and is signed again", name,
+        "{}: its signed index is not usable ({}); the pack is intact and is signed again", name,
         kept.error().text()));
     return signAgain(entry, options_.key);
   }

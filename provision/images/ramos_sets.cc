@@ -38,7 +38,7 @@ Result<io::Fd> openUse(const fs::path& set, int how) {
   while (::flock(fd.get(), how) != 0) {
     if (errno == EWOULDBLOCK)
       return fail(ErrorCode::Conflict,
-                  fmt::format("a muster that runs here starts machines from {}", set.string()));
+                  fmt::format("a running muster boots machines from {}", set.string()));
     if (errno != EINTR)
       return fail(ErrorCode::Internal,
                   fmt::format("cannot lock {}: {}", file.string(), std::strerror(errno)));
@@ -86,7 +86,7 @@ std::vector<RamOsSet> keptRamOs(const fs::path& cache, const RamOs& present) {
     if (!entry.is_directory(error) || !isSet(folder.filename().string())) continue;
     RamOsSet set{folder, bytesBelow(folder), ""};
     if (folder == present.kernel.parent_path() || folder == present.agent_initrd.parent_path())
-      set.why = "this muster starts machines from it";
+      set.why = "this muster boots machines from it";
     else if (const auto use = fs::exists(beside(folder, ".use"), error)
                                   ? openUse(folder, LOCK_EX | LOCK_NB)
                                   : io::Fd();

@@ -169,7 +169,7 @@ Result<void> TftpFolder::copyTo(const std::string& name_of_folder,
     const auto there = digestOf(to);
     if (there && *there == wanted) continue;
     if (there)
-      logWarning("netboot", "{} is not what {} is: it is copied again", to.string(), from.string());
+      logWarning("netboot", "{} differs from {}: it is copied again", to.string(), from.string());
     std::error_code error;
     fs::copy_file(from, fresh, fs::copy_options::overwrite_existing, error);
     if (!error) fs::permissions(fresh, fs::perms(0644), error);

@@ -84,29 +84,26 @@ std::vector<lifecycle::Finding> sourceFindings(const NodeName& node, const std::
       if (entry.is_string()) work(entry.get<std::string>());
   };
   constexpr const char* kLookAtServer =
-      "look at that server: does it answer, and does it have the same pack as the controller? Its "
-      "cache may hold an old or damaged one";
+      "check that server: it must answer and have the same pack as the controller; its cache may "
+      "hold an old or damaged one";
   const auto stands_by = [&](const std::string& mirror) {
     return std::any_of(standby_urls.begin(), standby_urls.end(),
                        [&mirror](const std::string& url) { return mirror.starts_with(url + "/"); });
   };
   each(report, "dropped_mirrors", [&](const std::string& mirror) {
     if (!stands_by(mirror))
-      add("got its image without a mirror that it stopped asking: " + mirror, mirror,
-          kLookAtServer);
+      add("got its image without a mirror that it excluded: " + mirror, mirror, kLookAtServer);
   });
   const auto corrupt = [&](const std::string& server) {
-    add("stopped asking a server for pieces that are shared with other nodes, because they were "
-        "wrong: " +
-            server,
-        server, kLookAtServer);
+    add("stopped fetching shared pieces from a server that sent wrong ones: " + server, server,
+        kLookAtServer);
   };
   each(peers, "corrupt_mirrors", corrupt);
   each(peers, "liars", corrupt);  // the former key, of agents that are older
   if (peers.is_object() && peers.value("banned_peers", json(0)).is_number_unsigned() &&
       peers["banned_peers"] > 0u)
     add(fmt::format(
-            "talks no more to {} other nodes that gave it wrong pieces of its image ({} pieces)",
+            "disconnected from {} other nodes that sent wrong pieces of its image ({} pieces)",
             jsonText(peers["banned_peers"]), jsonText(peers.value("wrong_pieces", json(0)))),
         peers,
         "look for a node with bad memory or a bad NIC among those that were imaged at the same "

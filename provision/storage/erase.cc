@@ -50,7 +50,7 @@ Result<std::map<NodeName, EraseRequest>> parseRequests(const std::string& words)
   std::map<NodeName, EraseRequest> requests;
   const json object = jsonOrNone(words, kKeptJson);
   if (!object.is_object())
-    return fail(ErrorCode::Corrupt, "what the store holds of erasures is not a JSON object");
+    return fail(ErrorCode::Corrupt, "the erasure requests in the store are not a JSON object");
   for (const auto& [node, entry] : object.items()) {
     EraseRequest request{
         text(entry, "id"), text(entry, "serial"), {}, text(entry, "who"), text(entry, "reason")};
@@ -114,7 +114,7 @@ class ErasePhase final : public Erasures {
     if (auto open = eraseRequests(store_))
       asked_ = std::move(*open);
     else
-      logWarning("erase", "what was asked to be erased cannot be read: {}", open.error().str());
+      logWarning("erase", "the erasure requests cannot be read: {}", open.error().str());
   }
 
   std::string_view name() const override { return kErasePhase; }
@@ -150,7 +150,7 @@ class ErasePhase final : public Erasures {
     const auto node = action.facet.subject.node();
     const auto asked = asked_.find(node);
     if (asked == asked_.end())
-      co_return Outcome(Blocked{fmt::format("nobody asks to erase {} any more", node.str())});
+      co_return Outcome(Blocked{fmt::format("the request to erase {} was cancelled", node.str())});
     const EraseRequest request = asked->second;
     CO_TRY(note, TaskNote::parse(context.operation()));
     if (!note) {
@@ -349,7 +349,7 @@ Result<std::string> cancelErasure(lifecycle::Store& store, const NodeName& node,
   TRY(intent, openErasure(store, node));
   if (asked == requests.end() && !intent)
     return fail(ErrorCode::NotFound,
-                fmt::format("nobody has asked to erase {}; nothing was changed", node.str()));
+                fmt::format("no erasure of {} is requested; nothing was changed", node.str()));
   const EraseRequest request = asked == requests.end() ? EraseRequest{} : asked->second;
   TRY_OK(checkNotBegun(store, node, request, intent));
   TRY(allowed, store.wipeGrants());

@@ -58,7 +58,7 @@ class StoragePhase final : public lifecycle::Phase {
                        seconds(3600),
                        before,
                        fmt::format("profile {} mounts {} at {}", profile.name, name,
-                                   cluster.file_systems.at(name).at)});
+                                   cluster.file_systems.at(name).mount)});
     for (const auto& fact : facts.view(subject)) {
       if (!isLeft(profile, fact)) continue;
       goals.push_back({{subject, fact.facet},
@@ -117,8 +117,9 @@ class StoragePhase final : public lifecycle::Phase {
           Blocked{fmt::format("the inventory has no {} for {}", name, action.facet.subject.str())});
     const auto state = agents_.state(node->name);
     if (!state || state->mode != Mode::Disk)
-      co_return Outcome(
-          Again{kLookAgain, fmt::format("the installed system of {} to call", node->name.str())});
+      co_return Outcome(Again{
+          kLookAgain,
+          fmt::format("the agent of the installed system of {} to report", node->name.str())});
     const auto params = [&](bool) {
       if (removed) return jsonText(nlohmann::json{{"name", of}, {"remove", true}});
       auto json = storageParams(storage->second);

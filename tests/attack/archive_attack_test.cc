@@ -162,7 +162,7 @@ TEST_F(AttackArchive, aFifoOrADeviceIsNoImage) {
         provision::importImage({file, std::string(64, 'a')}, inventory::ImageKind::RootFs,
                                folder_ / "work", folder_ / "out", [](std::string_view) {});
     ASSERT_FALSE(imported);
-    EXPECT_NE(imported.error().str().find("no regular file"), std::string::npos)
+    EXPECT_NE(imported.error().str().find("not a regular file"), std::string::npos)
         << imported.error().str();
     EXPECT_FALSE(provision::ArchiveReader::open(file, provision::ArchiveReader::Kind::Tar));
   }

@@ -129,7 +129,7 @@ TEST_P(RedfishCaptures, powerSuppliesShowTheirHealthAlsoWithoutAWattageOrByTheir
 
 TEST_P(RedfishCaptures, networkAdaptersAreReadAndAllOfThemAreReady) {
   auto bmc = rig.bmc();
-  const auto late = loop.run(bmc->notReady());
+  const auto late = loop.run(bmc->devicesNotReady());
   ASSERT_TRUE(late) << late.error().str();
   EXPECT_TRUE(late->empty());
   EXPECT_TRUE(std::any_of(net.requests.begin(), net.requests.end(), [](const auto& request) {

@@ -67,12 +67,12 @@ TEST_F(BmcStartup, anAdapterThatStartsForEverKeepsNoBmcAway) {
 TEST_F(BmcStartup, whatIsNotReadyIsNamedAlsoThroughTheArbiterAndNothingIsWhileTheHostIsOff) {
   auto bmc = arbitrate(rig.bmc(), loop.clock);
   adapterSays("Starting", 1);
-  auto late = loop.run(devicesNotReady(*bmc));
+  auto late = loop.run(bmc->devicesNotReady());
   ASSERT_TRUE(late && late->size() == 1);
   EXPECT_EQ(late->front().name, "NIC1");
   adapterSays("Starting", -1);
   emulator.machine.on = false;
-  late = loop.run(devicesNotReady(*bmc));
+  late = loop.run(bmc->devicesNotReady());
   ASSERT_TRUE(late);
   EXPECT_TRUE(late->empty());
 }

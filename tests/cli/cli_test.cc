@@ -211,7 +211,7 @@ TEST_F(CliTest, nothingIsErasedByAWordThatIsNotTheNodes) {
   EXPECT_THAT(folder_.muster({"erase", "gpu001", "--cancel", "--confirm", "gpu001"}).err,
               HasSubstr("leave out --confirm"));
   EXPECT_THAT(folder_.muster({"erase", "gpu001", "--cancel"}).err,
-              HasSubstr("nobody has asked to erase gpu001"));
+              HasSubstr("no erasure of gpu001 is requested"));
 }
 
 TEST_F(CliTest, aKeyIsRevokedOfADeclaredNodeOnly) {

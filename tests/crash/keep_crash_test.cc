@@ -125,7 +125,7 @@ class RebootInVain final : public KeepTrial {
     EXPECT_EQ(machine().reboots, 1) << "what comes back after a reboot is for the vendor";
     EXPECT_FALSE(rack_.inPool("gpu001"));
     EXPECT_THAT(machine().drain_reason,
-                StartsWith("muster: admission: xid.79@0000:18:00.0 (reboot)"));
+                StartsWith("muster: admission (health.gpu): xid.79@0000:18:00.0 (reboot)"));
     const auto entry = Quarantine(store_).entries()->at(NodeName("gpu001"));
     EXPECT_THAT(entry.reason, HasSubstr("xid.79@0000:18:00.0 (rma)"));
     EXPECT_EQ(said("quarantined by muster monitor"), 1);
@@ -155,7 +155,8 @@ class DrainsOnly final : public KeepTrial {
   void expectTheEnd() override {
     expectNothingLeft();
     EXPECT_FALSE(rack_.inPool("gpu001"));
-    EXPECT_THAT(machine().drain_reason, StartsWith("muster: admission: disk.read-only@sda"))
+    EXPECT_THAT(machine().drain_reason,
+                StartsWith("muster: admission (health.disk): disk.read-only@sda"))
         << "the first reason stays";
     EXPECT_EQ(machine().reboots + machine().gpu_resets, 0);
     EXPECT_EQ(rack_.bmcs.fake("gpu001").power_cycles, 0);

@@ -121,8 +121,9 @@ TEST_F(Compare, tellsHostsThatAnswerWithEachOthersNameFromSwappedCables) {
   ASSERT_EQ(compared.deviations.size(), 2u);
   for (const auto& one : compared.deviations) EXPECT_EQ(one.kind, DeviationKind::WrongDescription);
   ASSERT_EQ(compared.repairs.size(), 1u);
-  EXPECT_EQ(compared.repairs[0].text,
-            "gpu001 and gpu002 answer with each other's name: exchange the names, no cable");
+  EXPECT_EQ(
+      compared.repairs[0].text,
+      "gpu001 and gpu002 report each other's name: exchange the node descriptions, move no cable");
 }
 
 TEST_F(Compare, tellsExchangedLeavesAndDoesNotBlameTheirHosts) {
@@ -131,9 +132,9 @@ TEST_F(Compare, tellsExchangedLeavesAndDoesNotBlameTheirHosts) {
   rename(found_, "x", "leaf-su1-r1");
   auto compared = compare(declared_, found_);
   ASSERT_EQ(compared.repairs.size(), 1u);
-  EXPECT_EQ(
-      compared.repairs[0].text,
-      "leaf-su1-r0 and leaf-su1-r1 answer with each other's name: exchange the names, no cable");
+  EXPECT_EQ(compared.repairs[0].text,
+            "leaf-su1-r0 and leaf-su1-r1 report each other's name: exchange the node descriptions, "
+            "move no cable");
 }
 
 TEST_F(Compare, asksForAHostsPowerOnceNotForEachHca) {

@@ -130,7 +130,7 @@ TEST_F(BothWays, namesThePortBehindWhichNobodyAnswers) {
   expectTheSame();
 }
 
-// What is judged is the picture itself: with nothing on stderr it is refused as well.
+// What is evaluated is the picture itself: with nothing on stderr it is refused as well.
 TEST_F(BothWays, aPictureWithGapsIsNeverPrinted) {
   start(declared_);
   fabric_->dropMads("leaf-su1-r1", 30);

@@ -172,7 +172,8 @@ TEST_F(FabricSystem, goesBackWhereTablesStayTooWide) {
   Muster after(narrower, fabric);
   const auto told = after.tryTo(after.whole, "fabric.partitions");
   EXPECT_THAT(told, HasSubstr("has PKeys"));
-  EXPECT_THAT(told, HasSubstr("the former partitions are in force again, every table was read"));
+  EXPECT_THAT(told,
+              HasSubstr("the previous partitions are active again; every table was verified"));
   EXPECT_EQ(io::readFile(file).value(), proven);
   EXPECT_EQ(tables(fabric), former);
 }

@@ -27,7 +27,7 @@ PortReading reading(std::map<Counter, std::uint64_t> values = {}) {
 
 EndVerdict verdictOf(const PortReading& before, const PortReading& after, double seconds = 300,
                      const char* rate = "4xNDR", Limits limits = {}) {
-  return judgeEnd(growth(before, after), {seconds, seconds}, rate, limits);
+  return evaluateEnd(growth(before, after), {seconds, seconds}, rate, limits);
 }
 
 std::vector<std::string> kinds(const EndVerdict& verdict) {
@@ -148,8 +148,8 @@ TEST(LinkVerdict, errorsAreBadOnlyWhereTheyProveIt) {
 
 TEST(LinkVerdict, theSlowerClockDecidesAgainstTheLinkAndTheFasterOneForIt) {
   const auto grown = growth(reading(), reading({{Counter::SymbolErrors, 20}}));
-  EXPECT_EQ(judgeEnd(grown, {10, 10}, "4xNDR").grade, Grade::Bad) << "4.7e-12, at least 3.1e-12";
-  EXPECT_EQ(judgeEnd(grown, {10, 60}, "4xNDR").grade, Grade::Unproven)
+  EXPECT_EQ(evaluateEnd(grown, {10, 10}, "4xNDR").grade, Grade::Bad) << "4.7e-12, at least 3.1e-12";
+  EXPECT_EQ(evaluateEnd(grown, {10, 60}, "4xNDR").grade, Grade::Unproven)
       << "the readings took 25 s each: it may be 20 errors in 60 s";
 }
 

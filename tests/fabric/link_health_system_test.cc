@@ -54,7 +54,7 @@ class LinkHealthSystem : public ::testing::Test {
 TEST_F(LinkHealthSystem, everyCableIsReadAtBothEndsAndCountsItsLoad) {
   const auto topology = discover();
   const auto first = read(0), second = read(60);
-  const auto report = judgeLinks(topology, discover(), first, second);
+  const auto report = evaluateLinks(topology, discover(), first, second);
   EXPECT_EQ(report.exitCode(), LinkHealthReport::kGood) << toText(report, true);
   EXPECT_EQ(report.links.size(), declared_.links.size());
   for (const auto& one : report.links)
@@ -69,7 +69,7 @@ TEST_F(LinkHealthSystem, onlyWhatGrowsInTheWindowCounts) {
   const auto first = read(0);
   set(host_, "SymbolErrorCounter", 700);
   set(host_, "PortRcvErrors", 4);
-  const auto report = judgeLinks(topology, discover(), first, read(10));
+  const auto report = evaluateLinks(topology, discover(), first, read(10));
   ASSERT_EQ(report.count(Grade::Bad), 1u) << toText(report, true);
   const auto& worst = report.links.front();
   EXPECT_TRUE(worst.link.a == host_ || worst.link.b == host_);
@@ -83,7 +83,7 @@ TEST_F(LinkHealthSystem, clearedCountersAreNoticed) {
   const auto topology = discover();
   const auto first = read(0);
   set(uplink_, "SymbolErrorCounter", 2);
-  const auto report = judgeLinks(topology, discover(), first, read(60));
+  const auto report = evaluateLinks(topology, discover(), first, read(60));
   EXPECT_EQ(report.exitCode(), LinkHealthReport::kNoAnswer) << toText(report, true);
   EXPECT_THAT(report.links.front().texts(Grade::Unproven),
               ElementsAre(HasSubstr("cleared within the window")));

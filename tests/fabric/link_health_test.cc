@@ -30,8 +30,8 @@ class LinkHealth : public ::testing::Test {
   std::pair<std::string, int> key(const Port& port) const {
     return {topology_.devices.at(port.node).guid, port.number};
   }
-  LinkHealthReport judge(Transceivers transceivers = {}) const {
-    return judgeLinks(topology_, after_, first_, second_, {}, transceivers);
+  LinkHealthReport evaluate(Transceivers transceivers = {}) const {
+    return evaluateLinks(topology_, after_, first_, second_, {}, transceivers);
   }
 
   inventory::Cluster cluster_ = railCluster(3);
@@ -42,7 +42,7 @@ class LinkHealth : public ::testing::Test {
 };
 
 TEST_F(LinkHealth, allQuietIsGood) {
-  const auto report = judge();
+  const auto report = evaluate();
   EXPECT_EQ(report.exitCode(), LinkHealthReport::kGood) << toText(report);
   EXPECT_EQ(report.links.size(), topology_.links.size());
   EXPECT_EQ(report.window.shortest_seconds, 299);
@@ -51,7 +51,7 @@ TEST_F(LinkHealth, allQuietIsGood) {
 
 TEST_F(LinkHealth, namesTheCableItsEndAndItsSerialNumber) {
   second_.ports[key(leaf_)][Counter::Downs] = 2;
-  const auto report = judge({{leaf_, "NVIDIA MCA4J80-N003 MT2325VB00571"}});
+  const auto report = evaluate({{leaf_, "NVIDIA MCA4J80-N003 MT2325VB00571"}});
   EXPECT_EQ(report.exitCode(), LinkHealthReport::kBad);
   ASSERT_EQ(report.count(Grade::Bad), 1u);
   const auto& worst = report.links.front();
@@ -69,7 +69,7 @@ TEST_F(LinkHealth, errorsOfAnHcaAreThoseOfItsPortsGuid) {
   const auto& address = topology_.devices.at(hca.node).addresses.at(1);
   ASSERT_NE(address.guid, topology_.devices.at(hca.node).guid);
   second_.ports[{address.guid, 1}][Counter::ReceiveErrors] = 4;
-  const auto report = judge();
+  const auto report = evaluate();
   ASSERT_EQ(report.count(Grade::Bad), 1u) << toText(report);
   EXPECT_THAT(report.links.front().texts(Grade::Bad),
               ElementsAre("gpu002 mlx5_0 port 1: 4 damaged packets received"));
@@ -77,27 +77,27 @@ TEST_F(LinkHealth, errorsOfAnHcaAreThoseOfItsPortsGuid) {
 
 TEST_F(LinkHealth, aLinkThatIsGoneIsBadWhateverItCounts) {
   unplug(after_, leaf_);
-  const auto report = judge();
+  const auto report = evaluate();
   EXPECT_EQ(report.exitCode(), LinkHealthReport::kBad);
-  EXPECT_THAT(report.links.front().texts(Grade::Bad).front(), HasSubstr("is not there any more"));
+  EXPECT_THAT(report.links.front().texts(Grade::Bad).front(), HasSubstr("has disappeared"));
 }
 
 TEST_F(LinkHealth, aPortThatWasNotReadIsNoAnswer) {
   second_.ports.erase(key(leaf_));
-  const auto report = judge();
+  const auto report = evaluate();
   EXPECT_EQ(report.exitCode(), LinkHealthReport::kNoAnswer);
   EXPECT_EQ(report.count(Grade::Unproven), 1u);
 }
 
 TEST_F(LinkHealth, noLinksAreNoAnswer) {
-  EXPECT_EQ(judgeLinks({}, {}, first_, second_).exitCode(), LinkHealthReport::kNoAnswer);
+  EXPECT_EQ(evaluateLinks({}, {}, first_, second_).exitCode(), LinkHealthReport::kNoAnswer);
 }
 
 TEST_F(LinkHealth, manyBadCablesOfOneDeviceAreNotTheCables) {
   for (int port : {9, 10, 11, 12, 1, 2, 3})
     if (second_.ports.count(key({"leaf-su1-r0", port})))
       second_.ports[key({"leaf-su1-r0", port})][Counter::ReceiveErrors] = 5;
-  EXPECT_THAT(judge().hints, ElementsAre(HasSubstr("look at the device itself")));
+  EXPECT_THAT(evaluate().hints, ElementsAre(HasSubstr("inspect the device itself")));
 }
 
 TEST_F(LinkHealth, readsPerfqueryByLid) {

@@ -275,8 +275,7 @@ TEST_F(ManagerKeys, areSentAfterTheDriversAndBelievedWhenReadBack) {
   const auto wanted = goal("gpu001", kManager);
   ASSERT_TRUE(wanted);
   EXPECT_EQ(wanted->disruption, lifecycle::Disruption::Drain) << "a restart ends CUDA jobs";
-  EXPECT_THAT(wanted->needs,
-              Contains(lifecycle::FacetRef{Subject(NodeName("gpu001")), FacetName("driver.fm")}));
+  EXPECT_THAT(wanted->after, Contains(lifecycle::Stage::Drivers));
   EXPECT_EQ(observed("gpu001", kManager), "absent");
   ASSERT_EQ(act("gpu001", kManager), "");
   const auto params =
@@ -348,7 +347,7 @@ TEST_F(RoceNodes, eachDisagreementIsNamed) {
     return out;
   };
   EXPECT_THAT(only("/mlx5_0/mtu", 1500), ElementsAre("mlx5_0: the MTU is 1500 instead of 9000"));
-  EXPECT_THAT(only("/mlx5_0/app", json::object()), Contains("mlx5_0: it does not look at DSCP"));
+  EXPECT_THAT(only("/mlx5_0/app", json::object()), Contains("mlx5_0: it ignores DSCP"));
   EXPECT_THAT(only("/mlx5_1/traffic_class", 0),
               ElementsAre("mlx5_1: RDMA has traffic class 0 instead of 106"));
   EXPECT_THAT(
@@ -362,7 +361,7 @@ TEST_F(RoceNodes, eachDisagreementIsNamed) {
   says_.erase("mlx5_1");
   EXPECT_THAT(problems(), ElementsAre(HasSubstr("mlx5_1: it is not there")));
   says_["mlx5_0"].erase("neighbour");
-  EXPECT_THAT(problems(), Contains(HasSubstr("nobody says by LLDP")));
+  EXPECT_THAT(problems(), Contains(HasSubstr("no LLDP neighbor was received")));
 }
 
 TEST_F(RoceNodes, theGidThatNcclUsesMustBeARoutedOneOfVersion2) {
@@ -386,7 +385,7 @@ TEST_F(RoceNodes, theGidThatNcclUsesMustBeARoutedOneOfVersion2) {
   gids.erase("2");
   EXPECT_THAT(problems(),
               ElementsAre(AllOf(HasSubstr("GID 3 (gid_index, which NCCL uses) is empty"),
-                                HasSubstr("has the interface an address?"))));
+                                HasSubstr("check that the interface has an address"))));
 }
 
 TEST_F(RoceNodes, whatDcbCannotSayHidesNothingElse) {
@@ -403,8 +402,8 @@ TEST_F(RoceNodes, aSwitchPortWithASmallerMtuIsNamed) {
   says_["mlx5_0"]["neighbour"]["frame_bytes"] = 9216;
   EXPECT_THAT(problems(), IsEmpty()) << "more than needed is well";
   says_["mlx5_0"]["neighbour"]["frame_bytes"] = 1500;
-  EXPECT_THAT(problems(), ElementsAre("mlx5_0: leaf-su1-r0 Ethernet0 takes frames of 1500 bytes, "
-                                      "hosts send 9000: set the MTU of that port"));
+  EXPECT_THAT(problems(), ElementsAre("mlx5_0: leaf-su1-r0 Ethernet0 accepts frames of 1500 bytes, "
+                                      "hosts send 9000: correct the MTU of that port"));
 }
 
 TEST_F(RoceNodes, packetsOfFullSizeMustReachThePeersThatHaveTold) {

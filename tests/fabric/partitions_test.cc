@@ -118,7 +118,7 @@ TEST(Partitions, refuseTextThatOpenSmWouldReadOtherwise) {
       {head + "batch=16 : SELF=full ;\n", "not a pkey"},
       {head + "batch=0x10 : SELF=full\n", "no ';'"},
       {head + "batch=0x10 : SELF=ful ;\n", "is not MEMBER=full"},
-      {head + "batch=0x10 : 0x1003=full ;\n", "is no port GUID"},
+      {head + "batch=0x10 : 0x1003=full ;\n", "is not a port GUID"},
       {head + "batch=0x10, rate=3 : SELF=full ;\n", "unknown flag"},
       {head + "batch=0x10 SELF=full ;\n", "not of the form"},
       {head + "batch=0x7fff : SELF=full ;\n", "contradict"},

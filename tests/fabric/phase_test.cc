@@ -75,7 +75,7 @@ TEST_F(FabricPhaseTest, aPulledCableIsNotTheFirmwareOfItsSwitch) {
   unplug(found, {"n001 mlx5_0", 1});
   find(found);
   EXPECT_THAT(seen(Subject(NodeName("n001")), "fabric.ports"),
-              AllOf(HasSubstr("leaf-su1-r0 port 1"), Not(HasSubstr("put firmware"))));
+              AllOf(HasSubstr("leaf-su1-r0 port 1"), Not(HasSubstr("install firmware"))));
 }
 
 TEST_F(FabricPhaseTest, cablesComeBeforeFirmware) {
@@ -94,7 +94,8 @@ TEST_F(FabricPhaseTest, aSwitchIsAskedOnceInMinutes) {
   EXPECT_EQ(programs_.count(asker()), 1u);
   told_ = "31.2012.1023";
   clock_.advance(std::chrono::minutes(6));
-  EXPECT_THAT(seen(Subject::cluster(), "fabric.links"), StartsWith("4 deviations: put firmware"));
+  EXPECT_THAT(seen(Subject::cluster(), "fabric.links"),
+              StartsWith("4 deviations: install firmware"));
   EXPECT_EQ(programs_.count(asker()), 2u);
   told_ = "31.2012.1024";
   clock_.advance(std::chrono::minutes(2));

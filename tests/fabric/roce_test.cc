@@ -41,8 +41,7 @@ TEST(RoceSonic, tellsThatAStockSwitchDropsWhatHostsThinkLossless) {
 
 TEST(RoceSonic, refusesWhatItCannotRead) {
   EXPECT_FALSE(sonicMarking("[]", "Ethernet0"));
-  EXPECT_THAT(sonicMarking("{}", "Ethernet0").error().text(),
-              HasSubstr("it does not look at DSCP"));
+  EXPECT_THAT(sonicMarking("{}", "Ethernet0").error().text(), HasSubstr("it ignores DSCP"));
   EXPECT_THAT(
       sonicMarking(R"({"PORT_QOS_MAP": {"Ethernet0": {"dscp_to_tc_map": "X"}}})", "Ethernet0")
           .error()
@@ -62,7 +61,7 @@ TEST(RoceHost, comparesWhatDcbReports) {
   auto untouched =
       hostMarking("{}", R"({"prio_pfc": ["off","off","off","off","off","off","off","off"]})", 1500);
   ASSERT_TRUE(untouched);
-  EXPECT_THAT(disagreements(kRoce, *untouched), Contains("it does not look at DSCP"));
+  EXPECT_THAT(disagreements(kRoce, *untouched), Contains("it ignores DSCP"));
   EXPECT_THAT(disagreements(kRoce, *untouched), Contains("PFC is on for none instead of 3"));
   EXPECT_FALSE(hostMarking("{}", "{}", 9000));
   EXPECT_FALSE(hostMarking(R"({"dscp_prio": [26]})", R"({"prio_pfc": [0,0,0,0,0,0,0,0]})", 9000));

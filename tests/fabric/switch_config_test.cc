@@ -77,10 +77,10 @@ TEST_F(SonicConfig, eachDifferenceIsNamedAtItsPort) {
 }
 
 TEST_F(SonicConfig, aPortThatIsCabledAndUntouchedIsFound) {
-  EXPECT_THAT(check({1, 5}), ElementsAre(differs("Ethernet16", "it does not look at DSCP")));
+  EXPECT_THAT(check({1, 5}), ElementsAre(differs("Ethernet16", "it ignores DSCP")));
   EXPECT_THAT(check({1, 40}), ElementsAre(differs("port 40", "the switch has no such port")));
   config_["PORT"]["Ethernet16"]["index"] = "40";  // eight lanes a port: the file tells the numbers
-  EXPECT_THAT(check({1, 40}), ElementsAre(differs("Ethernet16", "it does not look at DSCP")));
+  EXPECT_THAT(check({1, 40}), ElementsAre(differs("Ethernet16", "it ignores DSCP")));
 }
 
 TEST_F(SonicConfig, queuesMayBeWrittenAsRanges) {
@@ -154,7 +154,7 @@ TEST(SwitchConfig, aStockSwitchIsToldEveryPort) {
       *stock,
       Contains(differs("Ethernet0", "DSCP 26 has priority 1 instead of 3: RDMA is not lossless")));
   EXPECT_THAT(*stock, Contains(differs("Ethernet0", "shares priority group 0")));
-  EXPECT_THAT(*stock, Contains(differs("Ethernet4", "it does not look at DSCP")));
+  EXPECT_THAT(*stock, Contains(differs("Ethernet4", "it ignores DSCP")));
   EXPECT_EQ(json::parse(toJson(*stock))["as_declared"], false);
 }
 

@@ -55,11 +55,13 @@ class FakeAgentGateway final : public gateway::AgentGateway {
     for (auto& [key, report] : reports_)
       if (key.second == task_id) report.reasons = reasons;
   }
-  void progress(const std::string& task_id, double fraction, std::string text) {
+  void progress(const std::string& task_id, double fraction, std::string text,
+                const std::vector<wire::TaskReason>& reasons = {}) {
     for (auto& [key, report] : reports_) {
       if (key.second != task_id) continue;
       report.fraction = fraction;
       report.text = text;
+      report.reasons = reasons;
     }
   }
   /// Called at the start of waitFor; lets a test boot the node at that moment.

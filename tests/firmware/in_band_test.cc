@@ -223,9 +223,9 @@ TEST_F(InBandTest, withoutItsAgentItIsUnknownAndWaitsForASystem) {
   const auto goals = phase_->goals(cluster_, subject_, now);
   ASSERT_EQ(goals.size(), 2u);
   EXPECT_EQ(goals[0].facet.facet, FacetName("firmware.BIOS"));
-  EXPECT_THAT(goals[0].needs,
-              testing::Not(testing::Contains(lifecycle::FacetRef{subject_, FacetName("os")})));
-  EXPECT_THAT(goals[1].needs, testing::Contains(lifecycle::FacetRef{subject_, FacetName("os")}));
+  EXPECT_THAT(goals[0].after, testing::Not(testing::Contains(lifecycle::Stage::Boot)));
+  EXPECT_THAT(goals[1].after, testing::Contains(lifecycle::Stage::Boot));
+  EXPECT_EQ(goals[1].stage, lifecycle::Stage::InBandFirmware);
   EXPECT_THAT(goals[1].needs,
               testing::Contains(lifecycle::FacetRef{subject_, FacetName("firmware.BIOS")}));
   const auto outcome = drive("BIOS");  // goes alone

@@ -230,7 +230,7 @@ const Mistake kMistakes[] = {
     {"pkeyTwice", "pkey: 0x10", "pkey: 0x7fff", "0x7fff, ipoib: true, l",
      "have the same PKey 0x7fff", ""},
     {"memberTwice", "full: [\"gpu[001-002]\"]", "full: [\"gpu[001-002]\"], limited: [gpu002]",
-     "gpu002]}", "gpu002 is there twice, as full and limited", ""},
+     "gpu002]}", "gpu002 occurs twice, as full and limited", ""},
     {"badMemberList", "full: [\"gpu[001-002]\"]", "full: [\"gpu[002-001]\"]", "\"gpu[002-001]\"]}",
      "is no hostlist", "runs backwards"},
     {"badLink", "rails: 2", "link: HDR4x", "HDR4x", "\"HDR4x\" is not an InfiniBand width",
@@ -384,7 +384,7 @@ TEST_F(BadInput, csvHeaderMistakes) {
       ElementsAre(AllOf(StartsWith("racks.csv:1:1: error: the column \"address\" is missing")),
                   AllOf(StartsWith("racks.csv:1:11: error: unknown column \"units\""),
                         HasSubstr("did you mean \"unit\"?")),
-                  StartsWith("racks.csv:1:21: error: the column \"mac\" is there twice")));
+                  StartsWith("racks.csv:1:21: error: the column \"mac\" occurs twice")));
 }
 
 TEST_F(BadInput, aSecretWrittenIntoTheInventoryIsRefusedAndNeverRepeated) {

@@ -44,8 +44,8 @@ TEST_F(EngineTest, whatTheEngineFoundAndNothingWantsAnyMoreIsOver) {
   EXPECT_THAT(findings("gone"), ElementsAre("agent-silent: raised by monitor"));
   EXPECT_THAT(
       shown(EventKind::Note),
-      testing::IsSupersetOf({" nothing wants driver.gdrcopy any more: its findings are over",
-                             " nothing wants image any more: its findings are over"}));
+      testing::IsSupersetOf({" no goal wants driver.gdrcopy any more: its findings are cleared",
+                             " no goal wants image any more: its findings are cleared"}));
 }
 
 /// A look at a few nodes judges no others: a rollout looks at each of thousands.

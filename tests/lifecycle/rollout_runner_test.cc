@@ -390,7 +390,7 @@ TEST(Rollout, anotherRunnerThatTakesOverStopsTheFirst) {
     auto record = RolloutRack::record(store);
     ASSERT_TRUE(record.takeOver(RolloutDirection::Forward));
   };
-  EXPECT_THAT(rack.start(store).error, HasSubstr("another muster has taken rollout r1 over"));
+  EXPECT_THAT(rack.start(store).error, HasSubstr("another muster runs rollout r1 now"));
   ASSERT_EQ(rack.resume(store).error, "");
   EXPECT_EQ(RolloutRack::record(store).rollout().state, RolloutState::Done) << reasonsOf(store);
   for (const auto& node : rack.declared.nodes)

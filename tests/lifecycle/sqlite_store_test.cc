@@ -277,6 +277,52 @@ TEST_F(SqliteStoreTest, whatKeepHasStoredIsTheMonitors) {
   EXPECT_EQ(*store->getValue("keep"), "k") << "only what the monitor wrote";
 }
 
+/// A store as version 7 left it: causes and refusals stood in sentences.
+TEST_F(SqliteStoreTest, sentencesOfOlderJournalsAreReadAsCausesAndStates) {
+  ASSERT_TRUE(open());
+  execute("PRAGMA user_version = 7");
+  const auto insert = [this](const std::string& id, const std::string& facet,
+                             const std::string& reason, const std::string& outcome) {
+    execute(
+        "INSERT INTO intents (id, plan_hash, inventory_digest, subject, action, operation, state, "
+        "outcome, uses_wipe, opened_at_ms, closed_at_ms) VALUES ('" +
+        id + R"(', 'p', 'i', 'n1', '{"id":"n1/)" + facet + R"(","subject":"n1","facet":")" + facet +
+        R"(","phase":"x","from":"","to":"y","reason":")" + reason +
+        R"(","disruption":"none","expected_s":1,"deadline_s":2,"needs":[]}', '', 'failed', ')" +
+        outcome + "', 0, 0, 0)");
+  };
+  insert("1", "firmware.BMC", "baseline b has BMC 2", "blocked: the file is missing");
+  insert("2", "recovery.bmc-reset", "recovery: firmware.BMC has failed: no answer", "no answer");
+  insert("3", "pool", "admission: it has no certificate", "refused");
+  auto store = open();
+  ASSERT_TRUE(store);
+  const auto journal = store->intentsOf(Subject(NodeName("n1")), 10);
+  ASSERT_TRUE(journal) << journal.error().str();
+  ASSERT_EQ(journal->size(), 3u);
+  const auto &drain = journal->at(0), &step = journal->at(1), &flash = journal->at(2);
+  EXPECT_EQ(drain.action.cause, ActionCause::Admission);
+  EXPECT_EQ(drain.action.about.str(), "certificate");
+  EXPECT_EQ(drain.action.reason, "it has no certificate");
+  EXPECT_EQ(step.action.cause, ActionCause::Recovery);
+  EXPECT_EQ(step.action.about.str(), "firmware.BMC");
+  EXPECT_EQ(step.state, IntentState::Failed);
+  EXPECT_EQ(flash.action.cause, ActionCause::Declared);
+  EXPECT_EQ(flash.state, IntentState::Blocked);
+  EXPECT_EQ(flash.outcome, "the file is missing");
+}
+
+/// What is written now says its cause, and its reason is never read for one.
+TEST_F(SqliteStoreTest, aReasonThatSoundsLikeACauseIsNone) {
+  auto store = open();
+  Intent intent;
+  intent.id = "i1";
+  intent.action.id = "n1/image";
+  intent.action.facet = test::FakeWorld::ref("n1/image");
+  intent.action.reason = "repair: as bob calls it";
+  ASSERT_TRUE(store->openIntent(intent));
+  EXPECT_EQ(store->openIntents()->at(0).action, intent.action);
+}
+
 /// SQLite's own limit stands for a disk without room.
 TEST_F(SqliteStoreTest, aStoreWithoutRoomSaysSoAndLosesNothing) {
   const auto n1 = test::FakeWorld::ref("n1/image");

@@ -10,8 +10,7 @@ class Decide : public ::testing::Test {
  protected:
   void place(const std::string& node, std::string_view value, bool ordered = false,
              const std::string& reason = "") {
-    facts_.put(factOf(node, kPoolFacet, std::string(value),
-                      {{"ordered", ordered}, {"reason", reason}}, {}));
+    facts_.put(factOf(node, kPoolFacet, std::string(value), poolEvidence(ordered, reason), {}));
   }
   void put(const std::string& node, std::string_view facet, std::string value,
            nlohmann::json evidence = nlohmann::json::object()) {

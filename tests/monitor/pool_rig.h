@@ -62,6 +62,19 @@ inline Fact factOf(const std::string& node, std::string_view facet, std::string 
 
 using Nodes = std::map<std::string, FakeNode>;
 
+inline constexpr std::string_view kOfMuster = "muster: ";  ///< begins the reason of its drains
+
+/// As the pool phase tells of a node.
+inline nlohmann::json poolEvidence(bool ordered, const std::string& reason) {
+  nlohmann::json out = {{"ordered", ordered}, {"reason", reason}};
+  if (reason.starts_with(kOfMuster)) {
+    const auto parsed = parsePoolReason(std::string_view(reason).substr(kOfMuster.size()));
+    out["cause"] = toString(parsed.cause);
+    if (!parsed.about.empty()) out["about"] = parsed.about;
+  }
+  return out;
+}
+
 /// The scheduler: a node is told once, and is drained when its jobs have ended.
 class FakePool final : public Phase {
  public:
@@ -81,11 +94,9 @@ class FakePool final : public Phase {
     if (subject.isCluster()) co_return out;
     const auto& node = nodes_.at(subject.str());
     const auto value = node.jobs || !node.drained ? kPoolIn : kPoolDrained;
-    const nlohmann::json evidence = {
-        {"ordered", node.drained},
-        {"jobs", node.jobs},
-        {"reason", node.reason},
-        {"by_person", node.drained && !node.reason.starts_with("muster: ")}};
+    auto evidence = poolEvidence(node.drained, node.reason);
+    evidence["jobs"] = node.jobs;
+    evidence["by_person"] = node.drained && !node.reason.starts_with(kOfMuster);
     out.push_back(factOf(subject.str(), kPoolFacet, std::string(value), evidence, clock_.now()));
     co_return out;
   }
@@ -102,7 +113,8 @@ class FakePool final : public Phase {
     }
     if (!node.drained) {
       node.drained = true;
-      node.reason = "muster: " + action.reason;
+      node.reason =
+          std::string(kOfMuster) + print({action.cause, action.about.str(), action.reason});
       ++node.orders;
     }
     if (node.jobs) co_return Again{std::chrono::seconds(2), "running jobs to end"};

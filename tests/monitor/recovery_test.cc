@@ -89,7 +89,7 @@ TEST_F(NextStep, doesNothingWithoutAPolicyWhileSomethingIsUnderWayOrWhenItWasNoF
   journal_.clear();
   happened("gate.burn-in", IntentState::Failed, "gpu.ecc failed");
   EXPECT_EQ(next(), "nothing") << "a verdict is no trouble to be recovered from";
-  happened("firmware.BMC", IntentState::Failed, "blocked: the file is missing");
+  happened("firmware.BMC", IntentState::Blocked, "the file is missing");
   EXPECT_EQ(next(), "nothing");
 }
 
@@ -332,9 +332,8 @@ TEST_F(RecoveryTest, whatMustNotBeFlashedAgainIsNotFlashedByARetryEither) {
   auto firmware = firmware::makeFirmwarePhase(cluster_, bmcs_, loop_.clock, loop_.workers);
   flashes_ = firmware.get();
   recoverFor(std::chrono::hours(2));
-  EXPECT_THAT(steps(), ElementsAre("firmware.BMC failed", "firmware.BMC failed"));
-  EXPECT_THAT(intents("gpu001").front().outcome,
-              ::testing::AllOf(HasSubstr("blocked: "), HasSubstr("muster firmware retry gpu001")));
+  EXPECT_THAT(steps(), ElementsAre("firmware.BMC failed", "firmware.BMC blocked"));
+  EXPECT_THAT(intents("gpu001").front().outcome, HasSubstr("muster firmware retry gpu001"));
   EXPECT_EQ(bmc.uploads, 0);
   EXPECT_EQ(bmc.bmc_resets, 0);
 }
@@ -359,7 +358,9 @@ TEST_F(RecoveryTest, aBmcThatAnswersNothingIsResetUnlessItMayBeWritingFirmware) 
     steps->ask(subjectOf("gpu001"), rung);
     Action action;
     action.facet = facetOf("gpu001", "recovery.x");
-    action.reason = "recovery: " + facet + " has failed: no answer";
+    action.reason = facet + " has failed: no answer";
+    action.cause = ActionCause::Recovery;
+    action.about = FacetName(facet);
     muster::test::FakeActContext context;
     const auto outcome = loop_.run(steps->act(action, context));
     return outcome && std::holds_alternative<Done>(*outcome);
@@ -420,7 +421,7 @@ TEST_F(RecoveryTest, whatNothingHelpsGoesIntoQuarantineWithItsReason) {
   const auto entries = *Quarantine(store_).entries();
   ASSERT_TRUE(entries.contains(NodeName("gpu001")));
   EXPECT_THAT(entries.at(NodeName("gpu001")).reason,
-              HasSubstr("firmware.BMC fails after every step of recovery"));
+              HasSubstr("firmware.BMC fails after every recovery step"));
   EXPECT_THAT(steps(), ElementsAre("firmware.BMC failed", "recovery.new-session done",
                                    "firmware.BMC failed", "recovery.ac-cycle failed"))
       << "this BMC offers no full power cycle";

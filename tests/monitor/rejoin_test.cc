@@ -37,7 +37,8 @@ TEST_F(RejoinTest, aNodeIsBackWhenItsSymptomHasBeenGoneForLongEnough) {
   EXPECT_EQ(node("gpu003").joins, 1);
   const auto journal = intents("gpu003");
   ASSERT_EQ(journal.size(), 2u);
-  EXPECT_THAT(journal[0].action.reason, HasSubstr("rejoin: what it was drained for is over"));
+  EXPECT_THAT(journal[0].action.reason, HasSubstr("the reason to drain it is over"));
+  EXPECT_EQ(journal[0].action.cause, ActionCause::Rejoin);
   EXPECT_EQ(journal[0].state, IntentState::Done);
 }
 

@@ -90,7 +90,7 @@ TEST(Symptoms, everyRowHasAdviceASourceAndAGroupAndNoRowHidesAnother) {
     EXPECT_FALSE(row.source.empty()) << row.symptom;
     EXPECT_GE(row.at_least, 1u) << row.symptom;
     EXPECT_TRUE(seen.insert(std::string(row.symptom) + "|" + std::string(row.text)).second)
-        << row.symptom << " is there twice";
+        << row.symptom << " occurs twice";
   }
   EXPECT_EQ(groupOf("xid.79"), "gpu");
   EXPECT_EQ(groupOf("disk.read-only"), "disk");

@@ -100,11 +100,11 @@ TEST_F(KubePhase, keepsTheTaintsOfOthers) {
 TEST_F(KubePhase, doesNotUndoAPersonsCordon) {
   certify();
   server_.patchNode("gpu001", json{{"spec", {{"unschedulable", true}}}});
-  EXPECT_THAT(step("in"), AllOf(StartsWith("blocked: gpu001 was taken out by a person"),
+  EXPECT_THAT(step("in"), AllOf(StartsWith("blocked: gpu001 was drained by a person"),
                                 HasSubstr("'cordoned'")));
   EXPECT_EQ(drive("drained"), "done") << "drained by muster as well, for its own work";
   EXPECT_TRUE(mark("muster/cordoned").is_null()) << "the cordon is not claimed";
-  EXPECT_THAT(step("in"), StartsWith("blocked: gpu001 was taken out by a person"));
+  EXPECT_THAT(step("in"), StartsWith("blocked: gpu001 was drained by a person"));
   EXPECT_TRUE(cordoned());
   server_.patchNode("gpu001", json{{"spec", {{"unschedulable", nullptr}}}});
   EXPECT_EQ(step("in"), "done");
@@ -133,7 +133,7 @@ TEST_F(KubePhase, whatAPersonUncordonsWhileMusterDrainsStaysClosedByTheTaintOnly
   server_.patchNode("gpu001", json{{"spec", {{"unschedulable", true}}}});
   server_.endPod("train", "Succeeded");
   EXPECT_EQ(drive("drained"), "done");
-  EXPECT_THAT(step("in"), StartsWith("blocked: gpu001 was taken out by a person"))
+  EXPECT_THAT(step("in"), StartsWith("blocked: gpu001 was drained by a person"))
       << "that cordon was not ours";
 }
 
@@ -289,7 +289,7 @@ TEST_F(KubePhase, atTheDeadlineItStaysAndSaysWhatHoldsIt) {
   EXPECT_THAT(step("drained"),
               AllOf(StartsWith("blocked: gpu001 is not drained after 60 minutes: default/web-1 is "
                                "held by its disruption budget"),
-                    HasSubstr("web-budget needs 1 healthy pods"), HasSubstr("takes no new work")));
+                    HasSubstr("web-budget needs 1 healthy pods"), HasSubstr("stays drained")));
   ASSERT_EQ(context_.found.size(), 1u);
   EXPECT_THAT(context_.found[0].text, HasSubstr("web-budget"));
   EXPECT_TRUE(cordoned());
@@ -305,11 +305,11 @@ TEST_F(KubePhase, atTheDeadlineItMayGiveTheNodeBackButOnlyWithACertificate) {
   clock_.advance(std::chrono::minutes(31));
   EXPECT_THAT(step("drained"),
               AllOf(StartsWith("blocked: "),
-                    HasSubstr("it is not given back, because no certificate of gpu001")));
+                    HasSubstr("it is not undrained, because no certificate of gpu001")));
   EXPECT_TRUE(cordoned());
   certify();
   EXPECT_THAT(step("drained"), AllOf(StartsWith("blocked: "), HasSubstr("train runs to its end"),
-                                     HasSubstr("it was given back to pool batch")));
+                                     HasSubstr("it was undrained in pool batch")));
   EXPECT_FALSE(cordoned());
   EXPECT_TRUE(server_.taint("gpu001", kOut).is_null());
   EXPECT_TRUE(mark("muster/drain-since").is_null()) << "the next drain has a deadline of its own";
@@ -328,10 +328,10 @@ TEST_F(KubePhase, deletesOnlyByDeclaredPolicyAndSaysSoFirst) {
   EXPECT_THAT(step("drained"), StartsWith("again"));
   EXPECT_THAT(server_.deleted, IsEmpty());
   clock_.advance(std::chrono::minutes(2));
-  EXPECT_EQ(step("drained"), "again: what was deleted at the deadline to be gone: default/web-1");
+  EXPECT_EQ(step("drained"), "again: the pods deleted at the deadline to terminate: default/web-1");
   ASSERT_EQ(context_.found.size(), 1u);
   EXPECT_THAT(context_.found[0].what_to_do,
-              HasSubstr("what is left is deleted, as the pool's drain policy says"));
+              HasSubstr("the remaining pods are deleted, as the pool's drain policy says"));
   EXPECT_THAT(step("drained"), HasSubstr("is ending"));
   EXPECT_THAT(server_.deleted, ElementsAre("web-1")) << "once, with its own grace";
   EXPECT_EQ(context_.found.size(), 1u);
@@ -359,7 +359,7 @@ TEST_F(DeletesAtTheDeadline, aClockThatIsSetForwardDeletesNothing) {
   EXPECT_THAT(step("drained"), StartsWith("again"));
   EXPECT_THAT(server_.deleted, IsEmpty());
   clock_.advance(std::chrono::minutes(1));
-  EXPECT_THAT(step("drained"), HasSubstr("what was deleted at the deadline"))
+  EXPECT_THAT(step("drained"), HasSubstr("the pods deleted at the deadline"))
       << "it has really waited";
 }
 
@@ -371,7 +371,7 @@ TEST_F(DeletesAtTheDeadline, afterARestartItIsBelievedAfterMinutes) {
   EXPECT_THAT(step("drained"), StartsWith("again"));
   EXPECT_THAT(server_.deleted, IsEmpty());
   clock_.advance(std::chrono::minutes(1));
-  EXPECT_THAT(step("drained"), HasSubstr("what was deleted at the deadline"));
+  EXPECT_THAT(step("drained"), HasSubstr("the pods deleted at the deadline"));
 }
 
 TEST_F(DeletesAtTheDeadline, aClockThatIsCorrectedAfterABootDeletesNothing) {

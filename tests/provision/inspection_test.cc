@@ -28,12 +28,12 @@ class InspectionTest : public ::testing::Test {
           {"PCI 10de:2330", "", "", "", "0000:0" + std::to_string(i) + ":00.0"});
     profile.expect = {8, "H100", 1, 1024, 96};
   }
-  std::vector<std::string> misfits() {
+  std::vector<std::string> mismatches() {
     std::vector<std::string> texts;
-    for (const auto& misfit : inspect(node, profile, hardware).misfits) {
-      EXPECT_FALSE(misfit.what_to_do.empty());
-      EXPECT_FALSE(misfit.evidence.empty());
-      texts.push_back(misfit.text);
+    for (const auto& mismatch : inspect(node, profile, hardware).mismatches) {
+      EXPECT_FALSE(mismatch.what_to_do.empty());
+      EXPECT_FALSE(mismatch.evidence.empty());
+      texts.push_back(mismatch.text);
     }
     return texts;
   }
@@ -44,79 +44,79 @@ class InspectionTest : public ::testing::Test {
 };
 
 TEST_F(InspectionTest, whatIsExpectedFits) {
-  EXPECT_THAT(misfits(), ElementsAre());
+  EXPECT_THAT(mismatches(), ElementsAre());
   EXPECT_EQ(inspect(node, profile, hardware).value("abc"), "match:abc");
 }
 
 TEST_F(InspectionTest, missingGpuOnTheBusIsFound) {
   hardware.gpus.pop_back();
-  EXPECT_THAT(misfits(), ElementsAre("7 GPUs seen, 8 expected"));
-  EXPECT_THAT(inspect(node, profile, hardware).misfits[0].evidence, HasSubstr("0000:06:00.0"));
+  EXPECT_THAT(mismatches(), ElementsAre("7 GPUs seen, 8 expected"));
+  EXPECT_THAT(inspect(node, profile, hardware).mismatches[0].evidence, HasSubstr("0000:06:00.0"));
   EXPECT_EQ(inspect(node, profile, hardware).value("abc"), "mismatch: 7 GPUs seen, 8 expected");
 }
 
 TEST_F(InspectionTest, anEmptyBusIsAFaultExceptOnTheTwin) {
   hardware.gpus.clear();
-  EXPECT_THAT(misfits(), ElementsAre("0 GPUs seen, 8 expected"));
+  EXPECT_THAT(mismatches(), ElementsAre("0 GPUs seen, 8 expected"));
   hardware.manufacturer = "muster";
-  EXPECT_THAT(misfits(), ElementsAre());
+  EXPECT_THAT(mismatches(), ElementsAre());
   EXPECT_THAT(inspect(node, profile, hardware).notes,
               ElementsAre(HasSubstr("the gates count them")));
   hardware.gpus.resize(7, {"NVIDIA H100 80GB HBM3", "GPU-1", "S1", "", ""});
-  EXPECT_THAT(misfits(), ElementsAre("7 GPUs seen, 8 expected"))
+  EXPECT_THAT(mismatches(), ElementsAre("7 GPUs seen, 8 expected"))
       << "once they can be seen, a wrong number counts there too";
 }
 
 TEST_F(InspectionTest, wrongModelIsFoundWhenNvmlNamesIt) {
   for (auto& gpu : hardware.gpus) gpu = {"NVIDIA H100 80GB HBM3", "GPU-x", "S", "", ""};
   hardware.gpus[3].model = "NVIDIA A100-SXM4-80GB";
-  EXPECT_THAT(misfits(), ElementsAre(HasSubstr("A100")));
+  EXPECT_THAT(mismatches(), ElementsAre(HasSubstr("A100")));
 }
 
 TEST_F(InspectionTest, tooLittleOfAnythingIsFound) {
   hardware.cpus = 48;
   hardware.memory_bytes = 900ull << 30;
   hardware.nics.clear();
-  EXPECT_THAT(misfits(), UnorderedElementsAre(HasSubstr("48 CPUs"), HasSubstr("GiB of memory"),
-                                              HasSubstr("provisioning MAC")));
+  EXPECT_THAT(mismatches(), UnorderedElementsAre(HasSubstr("48 CPUs"), HasSubstr("GiB of memory"),
+                                                 HasSubstr("provisioning MAC")));
 }
 
 TEST_F(InspectionTest, rdmaNicsAreCountedExactlyOnceTheyShow) {
   profile.expect.nics = 2;
   hardware.rdma_devices.clear();
-  EXPECT_THAT(misfits(), ElementsAre()) << "an Ethernet port is no RDMA NIC";
+  EXPECT_THAT(mismatches(), ElementsAre()) << "an Ethernet port is no RDMA NIC";
   EXPECT_THAT(inspect(node, profile, hardware).notes,
               ::testing::Contains(HasSubstr("2 RDMA NICs are expected")));
   hardware.rdma_devices = {"mlx5_0", "mlx5_1"};
-  EXPECT_THAT(misfits(), ElementsAre());
+  EXPECT_THAT(mismatches(), ElementsAre());
   hardware.rdma_devices = {"mlx5_0"};
-  EXPECT_THAT(misfits(), ElementsAre("1 RDMA NICs seen, 2 expected"));
+  EXPECT_THAT(mismatches(), ElementsAre("1 RDMA NICs seen, 2 expected"));
   hardware.rdma_devices = {"mlx5_0", "mlx5_1", "mlx5_2"};
-  EXPECT_THAT(misfits(), ElementsAre("3 RDMA NICs seen, 2 expected"));
+  EXPECT_THAT(mismatches(), ElementsAre("3 RDMA NICs seen, 2 expected"));
 }
 
 TEST_F(InspectionTest, anotherMachineIsFound) {
   node.serial = "SN-9";
-  EXPECT_THAT(misfits(), ElementsAre(HasSubstr("\"SN-1\"")));
+  EXPECT_THAT(mismatches(), ElementsAre(HasSubstr("\"SN-1\"")));
   EXPECT_NE(expectationDigest(node, profile), expectationDigest(cluster.nodes[0], profile));
 }
 
 TEST_F(InspectionTest, severalDisksNeedARule) {
   hardware.disks.push_back(
       {"/dev/sdb", "D2", "W2", "Disk", "ext4 \"data\" on /dev/sdb1", 500, wire::DiskUse::Other});
-  EXPECT_THAT(misfits(), ElementsAre(HasSubstr("2 disks")));
+  EXPECT_THAT(mismatches(), ElementsAre(HasSubstr("2 disks")));
   EXPECT_EQ(diskContent(profile, hardware), "/dev/sdb: ext4 \"data\" on /dev/sdb1")
       << "all of them could be meant";
   profile.disk = "smallest";
-  EXPECT_THAT(misfits(), ElementsAre());
+  EXPECT_THAT(mismatches(), ElementsAre());
   EXPECT_THAT(diskContent(profile, hardware), HasSubstr("ext4"));
   profile.disk = "serial:D1";
-  EXPECT_THAT(misfits(), ElementsAre());
+  EXPECT_THAT(mismatches(), ElementsAre());
   EXPECT_EQ(diskContent(profile, hardware), "none");
   profile.disk = "wwn:W2";
   EXPECT_THAT(diskContent(profile, hardware), HasSubstr("ext4"));
   profile.disk = "serial:D3";
-  EXPECT_THAT(misfits(), ElementsAre(HasSubstr("no disk fits")));
+  EXPECT_THAT(mismatches(), ElementsAre(HasSubstr("no disk fits")));
 }
 
 TEST_F(InspectionTest, factsNameTheHardware) {

@@ -80,7 +80,7 @@ TEST_F(LivePhaseTest, aMachineWithoutOrWithManyDisksFits) {
     const auto with_disk = inspect(cluster.nodes[0], profile, hardware, {&cluster.nodes});
     const auto without = inspect(cluster.nodes[0], profile, hardware,
                                  {.nodes = &cluster.nodes, .listened = false, .diskless = true});
-    EXPECT_EQ(without.misfits.size() + 1, with_disk.misfits.size());
+    EXPECT_EQ(without.mismatches.size() + 1, with_disk.mismatches.size());
   }
 }
 
@@ -143,7 +143,7 @@ TEST_F(LivePhaseTest, aSystemThatNeverCallsIsStartedAgainAndThenAFault) {
   dead = true;
   const auto outcome = actToEnd(kImage);
   ASSERT_FALSE(outcome) << why(outcome);
-  EXPECT_THAT(outcome.error().text(), HasSubstr("did not call within"));
+  EXPECT_THAT(outcome.error().text(), HasSubstr("did not report within"));
   EXPECT_GE(powerCalls(), 2);
 }
 

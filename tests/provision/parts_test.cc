@@ -30,9 +30,9 @@ wire::Hardware machine() {
   out.nics = {{"eth0", "52:54:00:00:00:01", "e1000"}};
   return out;
 }
-std::vector<std::string> textsOf(const std::vector<Misfit>& misfits) {
+std::vector<std::string> textsOf(const std::vector<Mismatch>& mismatches) {
   std::vector<std::string> out;
-  for (const auto& one : misfits) {
+  for (const auto& one : mismatches) {
     EXPECT_FALSE(one.what_to_do.empty()) << one.text;
     EXPECT_THAT(one.evidence, HasSubstr("expected")) << one.text;
     out.push_back(one.text);
@@ -41,11 +41,11 @@ std::vector<std::string> textsOf(const std::vector<Misfit>& misfits) {
 }
 
 TEST(Parts, whatIsExpectedFits) {
-  EXPECT_THAT(judgeParts({{PartKind::Dimm, "", 4, 64, ""},
-                          {PartKind::Nvme, "*mzql2*", 2, 3500, "GDC7*"},
-                          {PartKind::Nvme, "boot*", 1, {}, ""},
-                          {PartKind::Nic, "*15b3:1021*", 1, {}, "28.39.*"}},
-                         machine()),
+  EXPECT_THAT(evaluateParts({{PartKind::Dimm, "", 4, 64, ""},
+                             {PartKind::Nvme, "*mzql2*", 2, 3500, "GDC7*"},
+                             {PartKind::Nvme, "boot*", 1, {}, ""},
+                             {PartKind::Nic, "*15b3:1021*", 1, {}, "28.39.*"}},
+                            machine()),
               IsEmpty());
 }
 
@@ -55,7 +55,7 @@ TEST(Parts, countSizeAndFirmwareAreEachFound) {
   seen.parts[0].size_bytes = 32 * kGib;
   seen.parts[3].firmware = "GDC5602Q";
   EXPECT_THAT(
-      textsOf(judgeParts(
+      textsOf(evaluateParts(
           {{PartKind::Dimm, "", 4, 64, ""}, {PartKind::Nvme, "*MZQL2*", 2, 3500, "GDC7*"}}, seen)),
       ElementsAre("3 DIMMs seen, 4 expected",
                   "DIMM DIMM_A1 (Samsung M321R8GA0BB0, 32 GiB): 64 GiB expected",
@@ -64,13 +64,13 @@ TEST(Parts, countSizeAndFirmwareAreEachFound) {
 }
 
 TEST(Parts, aModelThatIsNotThereIsMissingAndOneTooManyIsWrong) {
-  const auto misfits = judgeParts(
+  const auto mismatches = evaluateParts(
       {{PartKind::Nic, "*BlueField*", {}, {}, ""}, {PartKind::Nvme, "", 2, {}, ""}}, machine());
-  EXPECT_THAT(textsOf(misfits),
+  EXPECT_THAT(textsOf(mismatches),
               ElementsAre("0 NICs of model \"*BlueField*\" seen, at least 1 expected",
                           "3 NVMe disks seen, 2 expected"));
-  EXPECT_THAT(misfits[0].evidence, HasSubstr("0000:5e:00.0")) << "where the others are";
-  EXPECT_THAT(judgeParts({{PartKind::Gpu, "", 0, {}, ""}}, machine()), IsEmpty());
+  EXPECT_THAT(mismatches[0].evidence, HasSubstr("0000:5e:00.0")) << "where the others are";
+  EXPECT_THAT(evaluateParts({{PartKind::Gpu, "", 0, {}, ""}}, machine()), IsEmpty());
 }
 
 struct CablingTest : ::testing::Test {
@@ -80,8 +80,8 @@ struct CablingTest : ::testing::Test {
     nodes[1].switch_name = "leaf1", nodes[1].switch_port = "Ethernet1/6";
     nodes[0].mac = *Mac::parse("52:54:00:00:00:01");
   }
-  std::vector<Misfit> judge(bool listened = true) {
-    return judgeCabling(nodes[0], hardware, listened, nodes);
+  std::vector<Mismatch> evaluate(bool listened = true) {
+    return evaluateCabling(nodes[0], hardware, listened, nodes);
   }
   std::vector<inventory::Node> nodes = twoNodes().nodes;
   wire::Hardware hardware;
@@ -89,38 +89,38 @@ struct CablingTest : ::testing::Test {
 
 TEST_F(CablingTest, theDeclaredPortFitsWithOrWithoutADomain) {
   hardware.neighbours = {{"eth0", "", "LEAF1.dc.example.com", "ethernet1/5"}};
-  EXPECT_THAT(judge(), IsEmpty());
+  EXPECT_THAT(evaluate(), IsEmpty());
   EXPECT_FALSE(needsNeighbour(nodes[0], hardware));
 }
 
 TEST_F(CablingTest, swappedCablesNameTheOtherNode) {
   hardware.neighbours = {{"eth0", "", "leaf1", "Ethernet1/6"}};
-  const auto misfits = judge();
-  ASSERT_EQ(misfits.size(), 1u);
-  EXPECT_THAT(misfits[0].text,
+  const auto mismatches = evaluate();
+  ASSERT_EQ(mismatches.size(), 1u);
+  EXPECT_THAT(mismatches[0].text,
               HasSubstr("is cabled to leaf1 port Ethernet1/6, which is " + nodes[1].name.str() +
                         "'s, declared is leaf1 port Ethernet1/5"));
-  EXPECT_THAT(misfits[0].what_to_do, HasSubstr("swap the cables of"));
+  EXPECT_THAT(mismatches[0].what_to_do, HasSubstr("swap the cables of"));
   hardware.neighbours[0].port = "Ethernet1/9";
-  EXPECT_THAT(judge()[0].what_to_do, HasSubstr("put the cable into leaf1 port Ethernet1/5"));
+  EXPECT_THAT(evaluate()[0].what_to_do, HasSubstr("put the cable into leaf1 port Ethernet1/5"));
 }
 
 TEST_F(CablingTest, silenceCountsOnlyAfterListening) {
-  EXPECT_THAT(judge(false), IsEmpty());
+  EXPECT_THAT(evaluate(false), IsEmpty());
   EXPECT_TRUE(needsNeighbour(nodes[0], hardware));
-  EXPECT_THAT(judge()[0].text, HasSubstr("nothing is heard by LLDP"));
+  EXPECT_THAT(evaluate()[0].text, HasSubstr("receives no LLDP"));
   hardware.neighbours = {{"eth7", "", "leaf1", "Ethernet1/5"}};
-  EXPECT_EQ(judge().size(), 1u) << "another NIC's neighbour is not this one's";
+  EXPECT_EQ(evaluate().size(), 1u) << "another NIC's neighbour is not this one's";
   nodes[0].switch_name.clear(), nodes[0].switch_port.clear();
-  EXPECT_THAT(judge(), IsEmpty());
+  EXPECT_THAT(evaluate(), IsEmpty());
   EXPECT_FALSE(needsNeighbour(nodes[0], hardware));
 }
 
 TEST_F(CablingTest, anotherNodesSerialOrMacIsAMixUp) {
-  EXPECT_THAT(judgeMixUp(nodes[0], hardware, Bearers(nodes)), IsEmpty());
+  EXPECT_THAT(evaluateMixUp(nodes[0], hardware, IdentityIndex(nodes)), IsEmpty());
   nodes[1].serial = hardware.serial = "SN-2";
   hardware.nics.push_back({"eth1", nodes[1].mac.str(), "e1000"});
-  EXPECT_THAT(textsOf(judgeMixUp(nodes[0], hardware, Bearers(nodes))),
+  EXPECT_THAT(textsOf(evaluateMixUp(nodes[0], hardware, IdentityIndex(nodes))),
               ElementsAre("it has the serial of " + nodes[1].name.str(),
                           HasSubstr("its NIC eth1 has the MAC")));
 }

@@ -17,7 +17,8 @@ TEST_F(ProvisionPhaseTest, goalsFollowTheRoad) {
                                  "image = bookworm@d1d1", "os = running",
                                  "driver.rdma = module.rdma_rxe=loaded,package.rdma-core=44.*"));
   const auto goals = phase->goals(cluster, Subject(kNode), {});
-  EXPECT_EQ(goals[1].needs.back().str(), "gpu001/firmware.BMC");
+  EXPECT_EQ(goals[1].needs.back().str(), "gpu001/enrolled");
+  EXPECT_THAT(goals[1].after, ElementsAre(lifecycle::Stage::Firmware));
   EXPECT_EQ(goals[2].disruption, lifecycle::Disruption::Wipe);
   EXPECT_TRUE(phase->goals(cluster, Subject::cluster(), {}).empty());
 }
@@ -126,7 +127,7 @@ TEST_F(ProvisionPhaseTest, aValueThatAnEarlierReleaseStoredCausesAnotherLookAndN
   EXPECT_EQ(bmc().count("power"), 0);
 }
 
-TEST_F(ProvisionPhaseTest, misfitIsAFindingWithEvidence) {
+TEST_F(ProvisionPhaseTest, mismatchIsAFindingWithEvidence) {
   hardware.manufacturer = "Vendor";
   hardware.gpus = {{"PCI 10de:2330", "", "", "", "0000:01:00.0"}};
   const auto outcome = actToEnd(kInspected);
@@ -414,7 +415,11 @@ TEST_F(ProvisionPhaseTest, aDriversRestartIsABootOfTheConsoleAndOfOneAction) {
   agents.hold(TaskKind::InstallDriver);
   ASSERT_TRUE(is<Again>(act("driver.rdma")));
   EXPECT_TRUE(heard.empty());
-  agents.progress(context.intent, 0.95, "restarting: the kernel was started without iommu=pt");
+  agents.progress(context.intent, 0.9, "restarting: an older agent says it in words alone");
+  ASSERT_TRUE(is<Again>(act("driver.rdma")));
+  EXPECT_TRUE(heard.empty());
+  agents.progress(context.intent, 0.95, "the kernel was started without iommu=pt",
+                  {wire::TaskReason::Restarting});
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(is<Again>(act("driver.rdma")));
   EXPECT_THAT(heard, ElementsAre("gpu001: restart for driver rdma"))
       << "once, however often the phase looks";

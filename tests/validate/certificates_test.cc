@@ -42,7 +42,7 @@ class Certificates : public testing::Test {
     const auto facts = *store_->facts();
     Certificate c;
     c.node = kNode;
-    c.basis = basisOf(cluster_, cluster_.nodes[0], facts);
+    c.scope_hash = validationScopeHash(cluster_, cluster_.nodes[0], facts);
     c.bound = boundFacts(kNode, facts);
     c.inventory_digest = declarationDigest(cluster_, cluster_.nodes[0]);
     c.proven_at = proven_at_;
@@ -101,7 +101,8 @@ TEST_F(Certificates, itExpires) {
   auto old = *certificates_->find(kNode);
   const auto again = certificates_->issue(*old);
   ASSERT_FALSE(again) << "a new signature under old proof";
-  EXPECT_NE(again.error().text().find("longer ago than a certificate lives"), std::string::npos);
+  EXPECT_NE(again.error().text().find("older than the lifetime of a certificate"),
+            std::string::npos);
   EXPECT_NE(voidBecause().find("expired"), std::string::npos);
   proven_at_ = clock_.now();
   issue();
@@ -117,7 +118,7 @@ TEST_F(Certificates, aChangedDeclarationVoidsIt) {
 TEST_F(Certificates, aChangedByteVoidsIt) {
   auto forged = issue();
   forged.expires_at += std::chrono::hours(24 * 365);
-  EXPECT_NE(certificates_->verify(forged).error().text().find("signature does not fit"),
+  EXPECT_NE(certificates_->verify(forged).error().text().find("signature is invalid"),
             std::string::npos);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // NVMe disks: nothing is harmed, what cannot be known has not passed, units are what they seem.
 #include "tests/validate/fake_host.h"
-#include "validate/checks/disk_judges.h"
+#include "validate/checks/disk_evaluation.h"
 
 #include <gmock/gmock.h>
 #include <nvme/types.h>

@@ -30,7 +30,7 @@ std::vector<std::string> problems(Checks checks, GateLevel level = GateLevel::Me
   inventory::Cluster cluster;
   cluster.gates["burn"] = gateWith(std::move(checks), level);
   Diagnostics diagnostics;
-  judgeGates(cluster, diagnostics);
+  evaluateGates(cluster, diagnostics);
   std::vector<std::string> out;
   for (const auto& one : diagnostics.all()) out.push_back(one.str());
   return out;
@@ -63,7 +63,7 @@ TEST(GateParams, whatIsRightIsSilent) {
   EXPECT_THAT(problems({}), IsEmpty());
   EXPECT_THAT(problems({{"host.gemm", {{"min_gflops", "1500"}, {"seconds", "9.5"}}},
                         {"rdma.pair", {{"min_gbits", "380"}}},
-                        {"system.knobs", {{"governor", "powersave|performance"}, {"smt", "1"}}}}),
+                        {"system.tuning", {{"governor", "powersave|performance"}, {"smt", "1"}}}}),
               IsEmpty());
 }
 
@@ -73,11 +73,15 @@ TEST(GateParams, whatIsWrongNamesGateCheckAndWayOut) {
       ElementsAre(AllOf(HasSubstr("cluster.yaml:9:3"),
                         HasSubstr("gate burn, check host.gem: the catalogue has no such check"),
                         HasSubstr("muster validate checks"))));
-  EXPECT_THAT(
-      problems({{"gpu.power", {{"limit_watts", "600"}}}}),
-      ElementsAre(AllOf(HasSubstr("the gate does not ask for it"), HasSubstr("add gpu to `on`"))));
+  EXPECT_THAT(problems({{"gpu.power", {{"limit_watts", "600"}}}}),
+              ElementsAre(AllOf(HasSubstr("the gate does not ask for it"),
+                                HasSubstr("add gpu to `groups`"))));
+  EXPECT_THAT(problems({{"system.knobs", {{"smt", "0"}}}}),
+              ElementsAre(AllOf(HasSubstr("this check is named system.tuning now"),
+                                HasSubstr("write system.tuning instead"))))
+      << "its name before";
   EXPECT_THAT(problems({{"gdr.pair", {{"min_gbits", "600"}}}}),
-              ElementsAre(HasSubstr("add gdr to `on`")));
+              ElementsAre(HasSubstr("add gdr to `groups`")));
   EXPECT_THAT(problems({{"disk.write", {{"mebibytes", "600"}}}}, GateLevel::Quick),
               ElementsAre(AllOf(HasSubstr("not thorough enough"), HasSubstr("raise `level`"))));
   EXPECT_THAT(problems({{"host.gemm", {{"min_gflop", "1"}}}}),
@@ -101,7 +105,7 @@ TEST(GateParams, layOverWhatTheLevelSays) {
       gateWith({{"host.gemm", {{"seconds", "5"}, {"min_gflops", "1500.5"}}}}), "host.gemm");
   EXPECT_EQ(gemm["seconds"], 5);
   EXPECT_EQ(gemm["min_gflops"], 1500.5);
-  EXPECT_EQ(paramsOf(gateWith({{"system.knobs", {{"smt", "1"}}}}), "system.knobs"),
+  EXPECT_EQ(paramsOf(gateWith({{"system.tuning", {{"smt", "1"}}}}), "system.tuning"),
             nlohmann::json({{"smt", "1"}}))
       << "a setting's value is a word, whatever it looks like";
   const auto memory = paramsOf(gateWith({{"host.memory", {{"mebibytes", "64"}}}}), "host.memory");

@@ -4,7 +4,7 @@
 #include "tests/paths.h"
 #include "validate/checks/catalogue.h"
 #include "validate/checks/expectations.h"
-#include "validate/checks/gpu_look.h"
+#include "validate/checks/gpu_snapshot.h"
 #include "validate/checks/nvml.h"
 
 #include <gtest/gtest.h>
@@ -156,18 +156,18 @@ TEST_F(GpuChecks, anUnknownModelIsSaidToBeUnknown) {
 
 TEST(GpuMemory, hasLimitsBeyondWhichAGpuIsReplaced) {
   GpuHealth gpu;
-  EXPECT_EQ(judgeRetired(gpu).status, CheckStatus::NoData);
-  EXPECT_EQ(judgeRemap(gpu).status, CheckStatus::NoData);
+  EXPECT_EQ(evaluateRetired(gpu).status, CheckStatus::NoData);
+  EXPECT_EQ(evaluateRemap(gpu).status, CheckStatus::NoData);
   gpu.retired = {.single_bit = 50, .double_bit = 9};
-  EXPECT_EQ(judgeRetired(gpu).status, CheckStatus::Pass);
+  EXPECT_EQ(evaluateRetired(gpu).status, CheckStatus::Pass);
   gpu.retired->double_bit = 10;
-  EXPECT_EQ(judgeRetired(gpu).status, CheckStatus::Fail);
+  EXPECT_EQ(evaluateRetired(gpu).status, CheckStatus::Fail);
   gpu.retired = {.pending = true};
-  EXPECT_EQ(judgeRetired(gpu).status, CheckStatus::Fail);
+  EXPECT_EQ(evaluateRetired(gpu).status, CheckStatus::Fail);
   gpu.remapped = {.correctable = 511};
-  EXPECT_EQ(judgeRemap(gpu).status, CheckStatus::Pass);
+  EXPECT_EQ(evaluateRemap(gpu).status, CheckStatus::Pass);
   gpu.remapped->uncorrectable = 1;
-  EXPECT_EQ(judgeRemap(gpu).status, CheckStatus::Fail);
+  EXPECT_EQ(evaluateRemap(gpu).status, CheckStatus::Fail);
 }
 
 TEST_F(GpuChecks, theStackMustFit) {
@@ -332,14 +332,14 @@ TEST(Skus, whatHasNoSourceOrNoSenseIsRefused) {
 
 TEST(LearntBaselines, needEnoughNodesAndAreStated) {
   std::vector<double> values(kLeastSamples - 1, 100);
-  EXPECT_FALSE(learnBaseline(values));
+  EXPECT_FALSE(baselineFrom(values));
   values.push_back(std::nan(""));
-  EXPECT_FALSE(learnBaseline(values)) << "no number is no sample";
+  EXPECT_FALSE(baselineFrom(values)) << "no number is no sample";
   values.back() = 40;
-  const auto learnt = learnBaseline(values);
-  ASSERT_TRUE(learnt);
-  EXPECT_EQ(learnt->median, 100);
-  EXPECT_EQ(learnt->floor, 95)
+  const auto baselines = baselineFrom(values);
+  ASSERT_TRUE(baselines);
+  EXPECT_EQ(baselines->median, 100);
+  EXPECT_EQ(baselines->floor, 95)
       << "a fleet without spread still gets 5 %; the slow node does not lower the floor";
 }
 

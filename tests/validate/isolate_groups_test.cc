@@ -59,21 +59,21 @@ class IsolateGroups : public testing::Test {
   RunLog log() { return RunLog(folder_ / "log"); }
 
   /// `until`: dies before this round begins.
-  Result<Campaign> campaign(RunLog& log, int until = 1000) {
+  Result<IsolationRun> isolationRun(RunLog& log, int until = 1000) {
     const RoundBegins begins = [this, until](const Round& round) {
       if (round.number >= until) throw Killed{};
       for (std::size_t g = 0; g < round.groups.size(); ++g)
         groups_[fmt::format("run/{}/{}", round.number, g)] = round.groups[g];
     };
     auto work = [](Begun begun, RunLog& into, gateway::AgentGateway& by,
-                   RoundBegins tell) -> Async<Campaign> {
-      co_return co_await runCampaign(std::move(begun), into, by, std::move(tell));
+                   RoundBegins tell) -> Async<IsolationRun> {
+      co_return co_await runIsolation(std::move(begun), into, by, std::move(tell));
     };
     return test::runAsync(work(begun(), log, agents_, begins));
   }
-  Campaign whole() {
+  IsolationRun whole() {
     auto kept = log();
-    auto done = campaign(kept);
+    auto done = isolationRun(kept);
     EXPECT_TRUE(done) << done.error().str();
     return std::move(*done);
   }
@@ -145,7 +145,7 @@ class IsolateGroups : public testing::Test {
     }
     report.passed = true;
     return *collective::parseReport(collective::toJson(report).dump(),
-                                    job);  // judged like everywhere
+                                    job);  // evaluated like everywhere
   }
 
   test::IsolateWorld world_;
@@ -219,8 +219,8 @@ TEST_F(IsolateGroups, aNodeThatIsGoneIsNamedAndNobodyElse) {
   agents_.silence(names_[17]);
   auto kept = log();
   auto work = [](Begun begun, RunLog& into, gateway::AgentGateway& by,
-                 RoundBegins tell) -> Async<Campaign> {
-    co_return co_await runCampaign(std::move(begun), into, by, std::move(tell));
+                 RoundBegins tell) -> Async<IsolationRun> {
+    co_return co_await runIsolation(std::move(begun), into, by, std::move(tell));
   };
   const RoundBegins begins = [this](const Round& round) {
     for (std::size_t g = 0; g < round.groups.size(); ++g)
@@ -252,14 +252,14 @@ TEST_F(IsolateGroups, killedBeforeAnyRoundItGoesOnWithTheSameRounds) {
   ASSERT_TRUE(kept.remove());
   for (int round = 1; round <= undisturbed.verdict.rounds; ++round) {
     auto again = log();
-    EXPECT_THROW((void)campaign(again, round), Killed);
+    EXPECT_THROW((void)isolationRun(again, round), Killed);
     if (round > 2 && round % 2 == 0)
       std::filesystem::remove(
           again.folder() /
           fmt::format("round-{:03}.json", round - 1));  // the kill came before the round was kept
   }
   auto last = log();
-  const auto done = campaign(last);
+  const auto done = isolationRun(last);
   ASSERT_TRUE(done) << done.error().str();
   EXPECT_GT(done->taken_up, 0);
   EXPECT_EQ(toJson(*done)["culprits"], toJson(undisturbed)["culprits"]);
@@ -270,9 +270,9 @@ TEST_F(IsolateGroups, killedBeforeAnyRoundItGoesOnWithTheSameRounds) {
 
 TEST_F(IsolateGroups, aLogOfOtherRoundsIsRefusedNotRead) {
   auto kept = log();
-  EXPECT_THROW((void)campaign(kept, 3), Killed);
+  EXPECT_THROW((void)isolationRun(kept, 3), Killed);
   ASSERT_TRUE(kept.add(2, {RoundResult(3), json::object()}));  // fewer groups than the round had
-  const auto done = campaign(kept);
+  const auto done = isolationRun(kept);
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code(), ErrorCode::Conflict);
   EXPECT_THAT(done.error().str(), HasSubstr("remove that folder"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPUs that no table knows: judged by their peers, in the gate and in the certificate.
+// GPUs that no table knows: evaluated by their peers, in the gate and in the certificate.
 #include "validate/peer_baseline.h"
 #include "tests/validate/phase_fixture.h"
 
@@ -17,7 +17,7 @@ class UnknownGpus : public ValidatePhaseTest {
     phase_ = makeValidatePhase(cluster_, agents_, *certificates_, *store_, clock_, {}, {},
                                [this](const std::string& sku, const NodeName& but) {
                                  asked_ = sku + " but " + but.str();
-                                 return learnFrom(history_, sku, but);
+                                 return peerBaselinesFrom(history_, sku, but);
                                });
   }
   void measured(double gflops) {
@@ -57,21 +57,21 @@ TEST_F(UnknownGpus, areJudgedByTheirPeersAndTheCertificateSaysSo) {
   const auto facts = wait(phase_->verify(action("gate.burn-in")));
   ASSERT_TRUE(facts);
   EXPECT_NE(
-      facts->front().evidence.find("no table knows NVIDIA X9: judged by what 9 other nodes of its "
-                                   "kind have reached, at least gpu.burn/gemm_bf16_gflops"),
+      facts->front().evidence.find("no table knows NVIDIA X9: compared with 9 other nodes of its "
+                                   "kind, which reached at least gpu.burn/gemm_bf16_gflops"),
       std::string::npos)
       << facts->front().evidence;
   context_.known.put(facts->front());
   const auto certified = act("certificate");
   ASSERT_TRUE(certified && std::holds_alternative<Done>(*certified));
   const auto certificate = **certificates_->find(NodeName("n1"));
-  EXPECT_NE(certificate.learnt.at("burn-in").find("9 other nodes"), std::string::npos);
+  EXPECT_NE(certificate.peer_baseline.at("burn-in").find("9 other nodes"), std::string::npos);
   const auto read = Certificate::fromJson(certificate.toJson());
   ASSERT_TRUE(read);
-  EXPECT_EQ(read->learnt, certificate.learnt);
+  EXPECT_EQ(read->peer_baseline, certificate.peer_baseline);
   EXPECT_EQ(read->id(), certificate.id());
   auto forged = *read;
-  forged.learnt.clear();
+  forged.peer_baseline.clear();
   EXPECT_NE(forged.id(), read->id()) << "what it rests on is signed";
 }
 
@@ -99,7 +99,7 @@ TEST_F(UnknownGpus, withFewPeersNothingJudgesAndThatIsSaid) {
   ASSERT_TRUE(act("gate.burn-in"));
   EXPECT_NE(wait(phase_->verify(action("gate.burn-in")))
                 ->front()
-                .evidence.find("its rates were judged by nothing"),
+                .evidence.find("its rates were not evaluated"),
             std::string::npos);
 }
 
@@ -131,11 +131,11 @@ TEST(Learnt, aNodeCountsOnceWithItsNewestMedian) {
                      {"gpu.burn/z_us", 5}}});
   }
   sets.push_back({at, NodeName("stranger"), "g", "other sku", "", {{"gpu.burn/x_gflops@gpu0", 7}}});
-  const auto learnt = learnFrom(sets, "s", NodeName("n9"));
-  ASSERT_EQ(learnt.size(), 1u) << "rates of GPUs alone";
-  EXPECT_EQ(learnt.at("gpu.burn/x_gflops").median, 100);
-  EXPECT_EQ(learnt.at("gpu.burn/x_gflops").samples, 8u);
-  EXPECT_TRUE(learnFrom(sets, "s", NodeName("n0")).empty()) << "seven others are too few";
+  const auto baselines = peerBaselinesFrom(sets, "s", NodeName("n9"));
+  ASSERT_EQ(baselines.size(), 1u) << "rates of GPUs alone";
+  EXPECT_EQ(baselines.at("gpu.burn/x_gflops").median, 100);
+  EXPECT_EQ(baselines.at("gpu.burn/x_gflops").samples, 8u);
+  EXPECT_TRUE(peerBaselinesFrom(sets, "s", NodeName("n0")).empty()) << "seven others are too few";
 }
 
 constexpr const char* kBits =
@@ -157,19 +157,19 @@ TEST(LearntBits, areThoseOfMostDevicesOfEnoughNodes) {
   const std::map<std::string, double> same{{std::string(kBits) + "@gpu0", 7}},
       other{{std::string(kBits) + "@gpu0", 7}, {std::string(kBits) + "@gpu5", 8}},
       none{{"gpu.burn/gemm_bf16_gflops@gpu0", 7}};
-  const auto learnt = learnFrom(nodesWithBits(9, 7), "s", NodeName("n1"));
-  EXPECT_EQ(judgeBits(same, learnt)->status, wire::CheckStatus::Pass);
-  const auto wrong = judgeBits(other, learnt);
+  const auto baselines = peerBaselinesFrom(nodesWithBits(9, 7), "s", NodeName("n1"));
+  EXPECT_EQ(evaluateBits(same, baselines)->status, wire::CheckStatus::Pass);
+  const auto wrong = evaluateBits(other, baselines);
   EXPECT_EQ(wrong->status, wire::CheckStatus::Fail);
   EXPECT_NE(wrong->text.find("@gpu5: 000000000008, on 9 other nodes"), std::string::npos)
       << wrong->text;
-  EXPECT_FALSE(judgeBits(none, learnt));
-  EXPECT_FALSE(judgeBits(other, learnFrom(nodesWithBits(7, 7), "s", NodeName("n1"))))
+  EXPECT_FALSE(evaluateBits(none, baselines));
+  EXPECT_FALSE(evaluateBits(other, peerBaselinesFrom(nodesWithBits(7, 7), "s", NodeName("n1"))))
       << "seven nodes are too few";
   auto torn = nodesWithBits(8, 7);
   for (int i = 0; i < 4; ++i)
     for (auto& [name, value] : torn[static_cast<std::size_t>(i)].numbers) value = 9;
-  EXPECT_FALSE(judgeBits(other, learnFrom(torn, "s", NodeName("n1"))))
+  EXPECT_FALSE(evaluateBits(other, peerBaselinesFrom(torn, "s", NodeName("n1"))))
       << "half of them against half of them";
 }
 

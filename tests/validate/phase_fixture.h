@@ -56,7 +56,7 @@ class ValidatePhaseTest : public testing::Test {
   }
   Async<std::vector<Fact>> observePool(Subject subject) {
     std::vector<Fact> facts;
-    ++pool_looks_;
+    ++pool_state_reads_;
     if (const auto* fact = pool_now_.find(subject, FacetName("pool"))) facts.push_back(*fact);
     co_return facts;
   }
@@ -121,7 +121,7 @@ class ValidatePhaseTest : public testing::Test {
   std::unique_ptr<Phase> phase_;
   FakeContext context_;
   FactSet pool_now_;
-  int pool_looks_ = 0;
+  int pool_state_reads_ = 0;
   std::string server_;
 };
 

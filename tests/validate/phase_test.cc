@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The validate phase: fail closed, whatever the agent says.
+#include "lifecycle/model/facet_table.h"
 #include "tests/validate/phase_fixture.h"
 #include "validate/power_budget.h"
 #include "validate/validation_scope.h"
@@ -21,13 +22,19 @@ TEST_F(ValidatePhaseTest, gatesAndCertificateWaitForEveryDeclaredMount) {
   const FacetRef home{subject, FacetName("storage.home")};
   const auto waits = [&] {
     std::vector<std::string> waiting;
-    for (const auto& goal : phase_->goals(cluster_, subject, {}))
+    std::vector<lifecycle::Goal> goals;
+    if (!cluster_.profiles["p"].mounts.empty()) goals.emplace_back().facet = home;
+    for (auto& goal : phase_->goals(cluster_, subject, {})) goals.push_back(std::move(goal));
+    std::vector<lifecycle::Goal*> all;
+    for (auto& goal : goals) all.push_back(&goal);
+    lifecycle::resolveStages(all);
+    for (const auto& goal : goals)
       if (std::find(goal.needs.begin(), goal.needs.end(), home) != goal.needs.end())
         waiting.push_back(goal.facet.facet.str());
     return waiting;
   };
   EXPECT_TRUE(waits().empty());
-  cluster_.file_systems["home"] = {.name = "home", .source = "10.0.0.9:/home", .at = "/home"};
+  cluster_.file_systems["home"] = {.name = "home", .source = "10.0.0.9:/home", .mount = "/home"};
   cluster_.profiles["p"].mounts = {"home"};
   EXPECT_EQ(waits(), (std::vector<std::string>{"gate.burn-in", "gate.collective", "certificate"}));
   cluster_.profiles["p"].gates.clear();  // without gates the certificate rests on the node itself
@@ -35,27 +42,20 @@ TEST_F(ValidatePhaseTest, gatesAndCertificateWaitForEveryDeclaredMount) {
 }
 
 TEST_F(ValidatePhaseTest, gatesWaitForWhatTheFabricDoesOnTheNode) {
-  const auto needs = [&] {
-    std::vector<std::string> out;
-    const auto goals = phase_->goals(cluster_, Subject(NodeName("n1")), {});
-    for (const auto& need : goals.at(0).needs)
-      if (need.facet.str().starts_with("fabric.")) out.push_back(need.facet.str());
-    return out;
-  };
-  using Names = std::vector<std::string>;
-  EXPECT_EQ(needs(), Names{});
-  auto& fabric = cluster_.fabrics["f"];
-  fabric.name = cluster_.profiles["p"].fabric = "f";
-  EXPECT_EQ(needs(), Names{"fabric.ports"});
-  fabric.roce = inventory::Roce{};
-  EXPECT_EQ(needs(), Names{"fabric.roce"})
-      << "Ethernet has no ports of a subnet manager: nobody has such a goal";
-  fabric.nvlink_domains = {{"rack1", {"n2"}}};
-  EXPECT_EQ(needs(), Names{"fabric.roce"});
-  fabric.nvlink_domains[0].nodes.push_back("n1");
-  cluster_.profiles["p"].drivers = {"fm"};
-  cluster_.drivers["fm"].fabric_manager["FABRIC_MODE"] = "0";
-  EXPECT_EQ(needs(), (Names{"fabric.roce", "fabric.manager", "fabric.imex", "fabric.nvlink"}));
+  const Subject subject(NodeName("n1"));
+  const std::vector<std::string> names{"fabric.roce", "fabric.manager", "fabric.imex",
+                                       "fabric.nvlink"};
+  std::vector<lifecycle::Goal> goals;
+  for (const auto& name : names) goals.emplace_back().facet = {subject, FacetName(name)};
+  goals.push_back(phase_->goals(cluster_, subject, {}).at(0));
+  std::vector<lifecycle::Goal*> all;
+  for (auto& goal : goals) all.push_back(&goal);
+  lifecycle::resolveStages(all);
+  std::vector<std::string> needs;
+  for (const auto& need : goals.back().needs) needs.push_back(need.facet.str());
+  EXPECT_EQ(needs, names) << "whatever goals fabric/ has on the node, and no others";
+  EXPECT_THAT(goals.back().after, ::testing::IsSupersetOf({Stage::Firmware, Stage::InBandFirmware,
+                                                           Stage::Boot, Stage::Drivers}));
 }
 
 TEST_F(ValidatePhaseTest, aCertificateIsForWhatIsMounted) {
@@ -70,7 +70,8 @@ TEST_F(ValidatePhaseTest, allPassedIsAPass) {
   const auto outcome = act("gate.burn-in");
   ASSERT_TRUE(outcome) << outcome.error().str();
   EXPECT_TRUE(std::holds_alternative<Done>(*outcome));
-  EXPECT_EQ(verified("gate.burn-in"), "pass:" + basisOf(cluster_, cluster_.nodes[0], {}));
+  EXPECT_EQ(verified("gate.burn-in"),
+            "pass:" + validationScopeHash(cluster_, cluster_.nodes[0], {}));
 }
 
 class NotAPass : public ValidatePhaseTest, public testing::WithParamInterface<const char*> {};
@@ -106,9 +107,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Answers{{{"host.gemm", "pass"}, {"host.memory", "pass"}, {"host.gemm", "pass"}},
                             "host.gemm answered 2 times"},
                     Answers{{{"host.gemm", "pass"}, {"gpu.ecc", "pass"}},
-                            "gpu.ecc answered, but was not asked for"},
+                            "gpu.ecc answered, but was not requested"},
                     Answers{{{"host.gemm", "pass"}, {"host.memory", "pass"}, {"gpu.ecc", "pass"}},
-                            "gpu.ecc answered, but was not asked for"},
+                            "gpu.ecc answered, but was not requested"},
                     Answers{{}, "host.gemm gave no answer; host.memory gave no answer"}));
 
 TEST_F(ValidatePhaseTest, anAnswerThatIsNoResultFails) {
@@ -117,7 +118,7 @@ TEST_F(ValidatePhaseTest, anAnswerThatIsNoResultFails) {
 }
 
 TEST_F(ValidatePhaseTest, aGateWithoutChecksProvesNothing) {
-  cluster_.gates["burn-in"].on.clear();
+  cluster_.gates["burn-in"].groups.clear();
   EXPECT_FALSE(act("gate.burn-in"));
 }
 
@@ -162,7 +163,7 @@ TEST_F(ValidatePhaseTest, whoIsOutOfThePoolIsTakenWithoutAsking) {
   agents_.answer(TaskKind::RdmaPair, results({{"rdma.pair", "pass"}}));
   ASSERT_TRUE(act("gate.collective"));
   EXPECT_EQ(agents_.submitted(NodeName("n3"), TaskKind::RdmaPair).size(), 1u);
-  EXPECT_EQ(pool_looks_, 0);
+  EXPECT_EQ(pool_state_reads_, 0);
 }
 
 TEST_F(ValidatePhaseTest, oneBadPartnerDoesNotFailAGoodNode) {
@@ -229,29 +230,29 @@ TEST_F(ValidatePhaseTest, aPairTestThatNeverGivesANumberFailsTheGate) {
 }
 
 TEST_F(ValidatePhaseTest, noCertificateWithoutEveryGate) {
-  const auto basis = basisOf(cluster_, cluster_.nodes[0], {});
-  context_.known.put(
-      {Subject(NodeName("n1")), FacetName("gate.burn-in"), "pass:" + basis, clock_.now(), "", ""});
+  const auto scope_hash = validationScopeHash(cluster_, cluster_.nodes[0], {});
+  context_.known.put({Subject(NodeName("n1")), FacetName("gate.burn-in"), "pass:" + scope_hash,
+                      clock_.now(), "", ""});
   auto outcome = act("certificate");
   ASSERT_TRUE(outcome);
   EXPECT_TRUE(std::holds_alternative<Blocked>(*outcome));
-  context_.known.put({Subject(NodeName("n1")), FacetName("gate.collective"), "pass:" + basis,
+  context_.known.put({Subject(NodeName("n1")), FacetName("gate.collective"), "pass:" + scope_hash,
                       clock_.now(), "", ""});
   ASSERT_TRUE(store_->putFacts(context_.known.of(Subject(NodeName("n1")))));
   outcome = act("certificate");
   ASSERT_TRUE(outcome) << outcome.error().str();
   EXPECT_TRUE(std::holds_alternative<Done>(*outcome));
-  EXPECT_EQ(verified("certificate"), "valid:" + basis);
+  EXPECT_EQ(verified("certificate"), "valid:" + scope_hash);
 }
 
 class Expiry : public ValidatePhaseTest {
  protected:
   Expiry() {
-    const auto basis = basisOf(cluster_, cluster_.nodes[0], {});
+    const auto scope_hash = validationScopeHash(cluster_, cluster_.nodes[0], {});
     keep({{kNode, FacetName("os"), "running", clock_.now(), "", ""},
-          {kNode, FacetName("gate.burn-in"), "pass:" + basis, clock_.now(), "", "{}"}});
+          {kNode, FacetName("gate.burn-in"), "pass:" + scope_hash, clock_.now(), "", "{}"}});
     clock_.advance(kBetween);
-    keep({{kNode, FacetName("gate.collective"), "pass:" + basis, clock_.now(), "", "{}"}});
+    keep({{kNode, FacetName("gate.collective"), "pass:" + scope_hash, clock_.now(), "", "{}"}});
   }
   void keep(const std::vector<Fact>& facts) {
     ASSERT_TRUE(store_->putFacts(facts));
@@ -303,9 +304,9 @@ TEST_F(Expiry, anAgedPassIsPlannedAgainAndSaysWhy) {
   observe();
   EXPECT_EQ(planned(), (std::vector<std::string>{"n1/certificate", "n1/gate.burn-in"}))
       << "the younger gate still counts";
-  EXPECT_NE(
-      phase_->goals(cluster_, kNode, context_.known)[0].why.find("older than a certificate may be"),
-      std::string::npos);
+  EXPECT_NE(phase_->goals(cluster_, kNode, context_.known)[0].why.find(
+                "older than the lifetime of a certificate"),
+            std::string::npos);
   clock_.advance(kBetween);
   observe();
   EXPECT_EQ(planned(),
@@ -318,7 +319,7 @@ TEST_F(Expiry, nothingIsSignedAgainWithoutAnotherRun) {
   const auto outcome = act("certificate");
   ASSERT_TRUE(outcome);
   ASSERT_TRUE(std::holds_alternative<Blocked>(*outcome));
-  EXPECT_NE(std::get<Blocked>(*outcome).why.find("older than a certificate may be"),
+  EXPECT_NE(std::get<Blocked>(*outcome).why.find("older than the lifetime of a certificate"),
             std::string::npos);
   EXPECT_FALSE(certificates_->requireValid(NodeName("n1")));
   answerChecks("pass", "pass");
@@ -429,7 +430,7 @@ TEST_F(ValidatePhaseTest, devicesOfANodeAreDevicesOfOneMetric) {
 }
 
 TEST_F(ValidatePhaseTest, betweenGpusEveryRailUsesTheGpuOfItsSide) {
-  cluster_.gates["collective"].on = {"rdma", "gdr"};
+  cluster_.gates["collective"].groups = {"rdma", "gdr"};
   const auto withGpus = [&](const char* node, std::size_t gpus) {
     auto& state = agents_.boot(NodeName(node), wire::Mode::Disk);
     state.probes["rdma.devices"] = "mlx5_0,mlx5_1";
@@ -478,7 +479,7 @@ TEST_F(ValidatePhaseTest, aGateSetsTheFloorOfItsPairs) {
 }
 
 TEST_F(ValidatePhaseTest, betweenGpusWithoutAGpuIsNoPass) {
-  cluster_.gates["collective"].on = {"gdr"};
+  cluster_.gates["collective"].groups = {"gdr"};
   bootWithRdma("n2"), bootWithRdma("n3");
   agents_.answer(TaskKind::RdmaPair, results({{"rdma.pair", "pass"}}));
   const auto outcome = actToEnd("gate.collective");

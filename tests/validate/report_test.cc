@@ -158,7 +158,7 @@ TEST(FleetStatistics, fewNodesAreShownNotJudged) {
   fleet.fault = [](int node, int, int) { return node == 1 ? 0.2 : 1.0; };
   const auto statistics = history::analyse(fleet.make(1), {});
   EXPECT_TRUE(statistics.alarms.empty());
-  for (const auto& group : statistics.groups) EXPECT_FALSE(group.judged);
+  for (const auto& group : statistics.groups) EXPECT_FALSE(group.evaluated);
   report::Subject subject{"hall-2", FleetHistory().from, std::nullopt};
   EXPECT_THAT(report::toJunit(statistics, subject), HasSubstr("skipped=\"4\""));  // not passed
 }

@@ -99,8 +99,8 @@ TEST_F(RunSystem, aRackBeginsTogetherWhereItBearsThatAndSomebodyAsks) {
   const auto done = muster({"--json", "validate", "run", "--nodes", kAll, "--synchronized-load"});
   ASSERT_EQ(done.code, kOk) << done.out << done.err;
   EXPECT_THAT(done.err,
-              HasSubstr("rack r1: 2 nodes begin together, 2.0 of 2.5 kW in one step: n1, n2"));
-  EXPECT_THAT(done.out, HasSubstr("the moment when rack r1 begins"));
+              HasSubstr("rack r1: 2 nodes start at one moment, 2.0 of 2.5 kW in one step: n1, n2"));
+  EXPECT_THAT(done.out, HasSubstr("the start of the synchronized load of rack r1"));
   EXPECT_THAT(done.out, testing::Not(HasSubstr("loads step up one by one")));
   EXPECT_THAT(muster({"cert", "verify"}).out,
               AllOf(HasSubstr("n1: valid"), HasSubstr("n2: valid")));

@@ -65,7 +65,7 @@ class SharedCertificates : public testing::TestWithParam<std::string> {
     const auto facts = *open()->facts();
     Certificate out;
     out.node = node;
-    out.basis = basisOf(cluster_, *cluster_.findNode(node), facts);
+    out.scope_hash = validationScopeHash(cluster_, *cluster_.findNode(node), facts);
     out.bound = boundFacts(node, facts);
     out.inventory_digest = declarationDigest(cluster_, *cluster_.findNode(node));
     out.proven_at = clock_.now();
@@ -100,8 +100,8 @@ class SharedCertificates : public testing::TestWithParam<std::string> {
     ASSERT_TRUE(io::makeDirs(state(host)));
     ASSERT_TRUE(io::writeFileAtomic(state(host) / name, text));
   }
-  Result<void> takeOver(const std::string& host) {
-    return takeOverCertificates(*open(), key_, state(host));
+  Result<void> migrate(const std::string& host) {
+    return migrateCertificates(*open(), key_, state(host));
   }
   std::string exported(const std::string& host) {
     const auto to = folder_ / ("out-" + host);
@@ -146,29 +146,29 @@ TEST_P(SharedCertificates, whatOneHostIssuesAndRevokesTheOtherSees) {
 TEST_P(SharedCertificates, anUpgradeTakesTheFilesOverOnceAndLosesNothing) {
   const auto kept = leaveCertificate("a", kNode);
   const auto list = leaveRevocations("a", {"first", "second", "third"});
-  ASSERT_TRUE(takeOver("a"));
+  ASSERT_TRUE(migrate("a"));
   EXPECT_EQ((*host("b")->find(kNode))->toJson(), kept.toJson());
   EXPECT_EQ(exported("b"), list) << "the same list under the same number";
   clock_.advance(std::chrono::hours(1));
   const auto newer = host("b")->issue(unsignedOf(kNode));
   ASSERT_TRUE(newer);
-  ASSERT_TRUE(takeOver("a"));
+  ASSERT_TRUE(migrate("a"));
   leave("a", std::string(Revocations::kFile),
         list);  // the folder has changed: it is compared once more
   leave("a", "gpu001.json", kept.toJson());
-  ASSERT_TRUE(takeOver("a"));
+  ASSERT_TRUE(migrate("a"));
   EXPECT_EQ((*host("a")->find(kNode))->toJson(), newer->toJson()) << "an older file is no news";
   EXPECT_EQ(listOf(exported("a")).number, 3);
 }
 
 TEST_P(SharedCertificates, whatAnOldProcessWritesAfterTheUpgradeIsTakenByTheNextStart) {
-  ASSERT_TRUE(takeOver("a"));  // there is no folder yet
+  ASSERT_TRUE(migrate("a"));  // there is no folder yet
   const auto first = leaveCertificate("a", kNode);
-  ASSERT_TRUE(takeOver("a"));
+  ASSERT_TRUE(migrate("a"));
   EXPECT_EQ((*host("b")->find(kNode))->toJson(), first.toJson());
   const auto late = leaveCertificate("a", kOther);
   leaveRevocations("a", {"late"}, kNode);
-  ASSERT_TRUE(takeOver("a"));
+  ASSERT_TRUE(migrate("a"));
   EXPECT_EQ((*host("b")->find(kOther))->toJson(), late.toJson());
   EXPECT_THAT(voidBecause(host("b")), HasSubstr("late"));
 }
@@ -184,7 +184,7 @@ TEST_P(SharedCertificates, twoHostsUpgradeAtOnceAndNoNumberIsGivenTwice) {
     hosts.push_back(std::async(std::launch::async, [this, name, &ready] {
       auto store = open();
       ready.arrive_and_wait();
-      return takeOverCertificates(*store, key_, state(name));
+      return migrateCertificates(*store, key_, state(name));
     }));
   for (auto& each : hosts) {
     const auto done = each.get();
@@ -207,7 +207,7 @@ TEST_P(SharedCertificates, aDamagedCertificateStopsTheUpgradeWithAWayOutAndNothi
   for (const auto& damaged : {text.substr(0, text.size() / 2), std::string(),
                               std::string(text).replace(text.find("S-gpu001"), 8, "S-gpu009")}) {
     leave("a", "gpu001.json", damaged);
-    const auto refused = takeOver("a");
+    const auto refused = migrate("a");
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code(), ErrorCode::Corrupt);
     EXPECT_THAT(refused.error().str(),
@@ -218,7 +218,7 @@ TEST_P(SharedCertificates, aDamagedCertificateStopsTheUpgradeWithAWayOutAndNothi
     EXPECT_EQ(*io::readFile(file), damaged) << "it is left as it is";
   }
   fs::rename(file, file.string() + ".damaged");
-  ASSERT_TRUE(takeOver("a"));
+  ASSERT_TRUE(migrate("a"));
   EXPECT_EQ((*host("b")->find(kOther))->toJson(), good.toJson());
   EXPECT_FALSE(*host("b")->find(kNode));
 }
@@ -227,7 +227,7 @@ TEST_P(SharedCertificates, aDamagedListStopsTheUpgradeAndEveryRevocation) {
   leaveCertificate("a", kNode);
   auto text = leaveRevocations("a", {"first", "second"});
   leave("a", std::string(Revocations::kFile), text.replace(text.find("gpu002"), 6, "gpu003"));
-  const auto refused = takeOver("a");
+  const auto refused = migrate("a");
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().str(), AllOf(HasSubstr(std::string(Revocations::kFile)),
                                            HasSubstr("restore it from a backup")));
@@ -235,18 +235,18 @@ TEST_P(SharedCertificates, aDamagedListStopsTheUpgradeAndEveryRevocation) {
   EXPECT_FALSE(host("a")->revoke(kNode, "ann", "would hide what the file had"));
   EXPECT_EQ(*io::readFile(state("a") / Revocations::kFile), text);
   leaveRevocations("a", {"first", "second"});  // from the backup
-  ASSERT_TRUE(takeOver("a"));
+  ASSERT_TRUE(migrate("a"));
   EXPECT_EQ(listOf(exported("b")).number, 2);
 }
 
 TEST_P(SharedCertificates, aCopyThatIsDamagedLaterStopsNobody) {
   auto a = host("a");
-  ASSERT_TRUE(takeOver("a"));
+  ASSERT_TRUE(migrate("a"));
   ASSERT_TRUE(a->issue(unsignedOf(kNode)));
   ASSERT_TRUE(a->revoke(kOther, "ann", "test"));
   leave("a", "gpu001.json", "{");
   leave("a", std::string(Revocations::kFile), "{");
-  ASSERT_TRUE(takeOver("a"));
+  ASSERT_TRUE(migrate("a"));
   EXPECT_EQ(voidBecause(host("a")), "");
   ASSERT_TRUE(host("a")->exportTo(state("a")));
   EXPECT_TRUE(Certificate::fromJson(*io::readFile(state("a") / "gpu001.json")));
@@ -265,7 +265,7 @@ TEST_P(SharedCertificates, aStoreThatWasLostOrRestoredGetsBackWhatTheCopiesHave)
   for (const auto& name : {kNode, kOther})
     ASSERT_TRUE(open()->putFacts({Fact{Subject(name), FacetName("hw.serial"), "S-" + name.str(),
                                        clock_.now(), "test", ""}}));
-  ASSERT_TRUE(takeOver("a"));
+  ASSERT_TRUE(migrate("a"));
   EXPECT_EQ(voidBecause(host("b")), "");
   EXPECT_EQ(exported("b"), list);
 }
@@ -298,7 +298,7 @@ TEST_P(SharedCertificates, manyRevokeAtOnceAndNoTwoListsHaveOneNumber) {
   EXPECT_EQ(all.number, 4 * kEach);
   std::set<std::string> reasons;
   for (const auto& each : all.revoked) reasons.insert(each.reason);
-  EXPECT_EQ(reasons.size(), 4u * kEach) << "none is lost, none is there twice";
+  EXPECT_EQ(reasons.size(), 4u * kEach) << "none is lost, none occurs twice";
   const auto copied = [this](const std::string& name) {
     return listOf(*io::readFile(state(name) / Revocations::kFile)).number;
   };
@@ -332,7 +332,7 @@ TEST_P(SharedCertificates, aRecordThatWasChangedLetsNothingPass) {
 TEST_P(SharedCertificates, aHostWithAnotherKeyIsToldAndChangesNothing) {
   ASSERT_TRUE(host("a")->issue(unsignedOf(kNode)));
   const auto stranger = *io::SigningKey::generate();
-  const auto refused = takeOverCertificates(*open(), stranger, state("b"));
+  const auto refused = migrateCertificates(*open(), stranger, state("b"));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), ErrorCode::Conflict);
   EXPECT_THAT(refused.error().str(),

@@ -15,9 +15,9 @@ using std::chrono::seconds;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-class RackStepsTest : public testing::Test {
+class SynchronizedLoadTest : public testing::Test {
  protected:
-  RackStepsTest() : power_(cluster_) {
+  SynchronizedLoadTest() : power_(cluster_) {
     auto& profile = cluster_.profiles["hgx"];
     profile.name = "hgx", profile.power_watts = 10'000;
     cluster_.racks["A"] = {.name = "A", .power_watts = 40'000, .cooling_watts = 32'000};
@@ -36,10 +36,10 @@ class RackStepsTest : public testing::Test {
     return out;
   }
   std::string refused(std::vector<int> numbers) {
-    RackSteps steps;
-    const auto told = steps.ask(cluster_, names(std::move(numbers)));
+    SynchronizedLoad steps;
+    const auto told = steps.request(cluster_, names(std::move(numbers)));
     for (const auto& each : cluster_.nodes)
-      EXPECT_FALSE(told ? false : steps.isAsked(each)) << "refused is not asked";
+      EXPECT_FALSE(told ? false : steps.isRequested(each)) << "refused is not asked";
     return told ? "" : told.error().text();
   }
   /// Empty: it begins now.
@@ -51,11 +51,11 @@ class RackStepsTest : public testing::Test {
 
   inventory::Cluster cluster_;
   PowerBudget power_;
-  RackSteps steps_;
-  RackSteps::Time now_{};
+  SynchronizedLoad steps_;
+  SynchronizedLoad::Time now_{};
 };
 
-TEST_F(RackStepsTest, isRefusedBeyondWhatTheRackBears) {
+TEST_F(SynchronizedLoadTest, isRefusedBeyondWhatTheRackBears) {
   EXPECT_EQ(refused({0, 1, 2}), "");
   EXPECT_THAT(refused({0, 1, 2, 3}),
               HasSubstr("rack A bears 32.0 kW, 4 nodes together draw 40.0 kW: name fewer of them"));
@@ -66,14 +66,14 @@ TEST_F(RackStepsTest, isRefusedBeyondWhatTheRackBears) {
       << "all of it at once";
 }
 
-TEST_F(RackStepsTest, allBeginAtOneMomentThatEverybodyKnowsBefore) {
-  ASSERT_TRUE(steps_.ask(cluster_, names({0, 1, 2})));
-  EXPECT_THAT(ready(0), HasSubstr("the rest of rack A, to begin together: n1, n2"));
+TEST_F(SynchronizedLoadTest, allBeginAtOneMomentThatEverybodyKnowsBefore) {
+  ASSERT_TRUE(steps_.request(cluster_, names({0, 1, 2})));
+  EXPECT_THAT(ready(0), HasSubstr("the other nodes of rack A, to start at one moment: n1, n2"));
   now_ += seconds(1);
   EXPECT_THAT(ready(1), HasSubstr("n2"));
   now_ += seconds(400);
   EXPECT_NE(ready(2), "");
-  const auto moment = now_ + RackSteps::kLead;
+  const auto moment = now_ + SynchronizedLoad::kLead;
   for (const int i : {0, 1}) {  // both ask again within kLook
     now_ += milliseconds(900);
     const auto wait = steps_.ready(node(i), "g", power_, now_);
@@ -85,51 +85,51 @@ TEST_F(RackStepsTest, allBeginAtOneMomentThatEverybodyKnowsBefore) {
   EXPECT_TRUE(power_.holds(node(2).name));
 }
 
-TEST_F(RackStepsTest, whoDoesNotComeIsNamedAndNobodyBegins) {
-  ASSERT_TRUE(steps_.ask(cluster_, names({0, 1, 2})));
+TEST_F(SynchronizedLoadTest, whoDoesNotComeIsNamedAndNobodyBegins) {
+  ASSERT_TRUE(steps_.request(cluster_, names({0, 1, 2})));
   ready(0), ready(1);
-  now_ += RackSteps::kGather + seconds(1);
-  EXPECT_THAT(ready(0), AllOf(HasSubstr("rack A did not begin gate g together"),
-                              HasSubstr("n2 did not come")));
+  now_ += SynchronizedLoad::kGatherTimeout + seconds(1);
+  EXPECT_THAT(ready(0), AllOf(HasSubstr("rack A did not start gate g at one moment"),
+                              HasSubstr("n2 were not ready")));
   steps_.leave(node(0));
-  EXPECT_THAT(ready(2), HasSubstr("did not begin gate g together"))
+  EXPECT_THAT(ready(2), HasSubstr("did not start gate g at one moment"))
       << "too late: it would be another step than the one that was asked for";
   EXPECT_FALSE(power_.holds(node(1).name));
 }
 
-TEST_F(RackStepsTest, whoFailsOneGateIsNotWaitedForInTheNext) {
-  ASSERT_TRUE(steps_.ask(cluster_, names({0, 1})));
+TEST_F(SynchronizedLoadTest, whoFailsOneGateIsNotWaitedForInTheNext) {
+  ASSERT_TRUE(steps_.request(cluster_, names({0, 1})));
   ready(0, "one"), ready(1, "one");
-  now_ += RackSteps::kLead;
+  now_ += SynchronizedLoad::kLead;
   ASSERT_EQ(ready(0, "one"), "");
   ASSERT_EQ(ready(1, "one"), "");
   power_.giveBack(node(0).name);
   EXPECT_THAT(ready(0, "two"), HasSubstr("n1"));
   now_ += std::chrono::hours(2);
-  EXPECT_THAT(ready(0, "two"), HasSubstr("the rest of rack A"))
+  EXPECT_THAT(ready(0, "two"), HasSubstr("the other nodes of rack A"))
       << "the other is under load in the first gate still";
   power_.giveBack(node(1).name);
   steps_.leave(node(1));
   ready(0, "two");
-  now_ += RackSteps::kLead;
+  now_ += SynchronizedLoad::kLead;
   EXPECT_EQ(ready(0, "two"), "");
 }
 
-TEST_F(RackStepsTest, othersLoadInTheRackIsWaitedFor) {
-  ASSERT_TRUE(steps_.ask(cluster_, names({0, 1, 2})));
+TEST_F(SynchronizedLoadTest, othersLoadInTheRackIsWaitedFor) {
+  ASSERT_TRUE(steps_.request(cluster_, names({0, 1, 2})));
   power_.takeRunning(node(3));
   ready(0), ready(1);
   EXPECT_THAT(ready(2),
               HasSubstr("power of rack A: 10.0 of 32.0 kW are in use, 3 nodes together take 30.0"));
   power_.giveBack(node(3).name);
-  EXPECT_THAT(ready(2), HasSubstr("the moment when rack A begins"));
+  EXPECT_THAT(ready(2), HasSubstr("the start of the synchronized load of rack A"));
 }
 
-TEST_F(RackStepsTest, whatRunsFromBeforeARestartIsNotWaitedFor) {
-  ASSERT_TRUE(steps_.ask(cluster_, names({0, 1})));
+TEST_F(SynchronizedLoadTest, whatRunsFromBeforeARestartIsNotWaitedFor) {
+  ASSERT_TRUE(steps_.request(cluster_, names({0, 1})));
   power_.takeRunning(node(0));
-  steps_.begun(node(0), "g");
-  EXPECT_THAT(ready(1), HasSubstr("the moment when rack A begins"));
+  steps_.started(node(0), "g");
+  EXPECT_THAT(ready(1), HasSubstr("the start of the synchronized load of rack A"));
 }
 
 /// The phase does as it is asked: two nodes that would take turns two seconds apart begin at once,
@@ -138,8 +138,8 @@ TEST_F(ValidatePhaseTest, aRackThatIsAskedToBeginsTogether) {
   for (auto& node : cluster_.nodes) node.rack = "A";
   cluster_.profiles["p"].power_watts = 10'000;
   cluster_.racks["A"] = {.name = "A", .power_watts = 20'000};
-  RackSteps steps;
-  ASSERT_TRUE(steps.ask(cluster_, {NodeName("n1"), NodeName("n2")}));
+  SynchronizedLoad steps;
+  ASSERT_TRUE(steps.request(cluster_, {NodeName("n1"), NodeName("n2")}));
   phase_ =
       makeValidatePhase(cluster_, agents_, *certificates_, *store_, clock_, {}, {}, {}, &steps);
   agents_.boot(NodeName("n2"), wire::Mode::Disk);
@@ -159,7 +159,7 @@ TEST_F(ValidatePhaseTest, aRackThatIsAskedToBeginsTogether) {
   EXPECT_TRUE(waits(wait(phase_->act(other, second))));
   EXPECT_TRUE(waits(act("gate.burn-in")));
   EXPECT_EQ(submitted("n1") + submitted("n2"), 0u);
-  clock_.advance(RackSteps::kLead);
+  clock_.advance(SynchronizedLoad::kLead);
   EXPECT_TRUE(std::holds_alternative<Done>(*act("gate.burn-in")));
   EXPECT_TRUE(std::holds_alternative<Done>(*wait(phase_->act(other, second)))) << "no stagger";
   EXPECT_EQ(submitted("n1") + submitted("n2"), 2u);

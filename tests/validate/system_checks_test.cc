@@ -5,7 +5,7 @@
 #include "validate/checks/amd.h"
 #include "validate/checks/pci.h"
 #include "validate/checks/rdma_devices.h"
-#include "validate/checks/system_judges.h"
+#include "validate/checks/system_evaluation.h"
 
 #include <gtest/gtest.h>
 
@@ -95,10 +95,10 @@ TEST(Troubles, ofDisksFileSystemsAndNics) {
 }
 
 TEST(Clocks, mustBeSynchronisedAndBounded) {
-  EXPECT_EQ(judgeClock({true, 3}, 100).status, CheckStatus::Pass);
-  EXPECT_EQ(judgeClock({true, 101}, 100).status, CheckStatus::Fail);
-  EXPECT_EQ(judgeClock({false, 0}, 100).status, CheckStatus::Fail);
-  EXPECT_EQ(judgeClock({true, std::nan("")}, 100).status, CheckStatus::Fail);
+  EXPECT_EQ(evaluateClock({true, 3}, 100).status, CheckStatus::Pass);
+  EXPECT_EQ(evaluateClock({true, 101}, 100).status, CheckStatus::Fail);
+  EXPECT_EQ(evaluateClock({false, 0}, 100).status, CheckStatus::Fail);
+  EXPECT_EQ(evaluateClock({true, std::nan("")}, 100).status, CheckStatus::Fail);
   EXPECT_TRUE(clockState());
 }
 
@@ -138,26 +138,26 @@ TEST_F(SystemChecks, numaNodesHaveMemoryAndDevicesAPlace) {
   EXPECT_EQ(check("system.numa").status, CheckStatus::Fail) << "a socket without memory";
 }
 
-TEST_F(SystemChecks, knobsAreJudgedWhereTheyAre) {
-  EXPECT_EQ(check("system.knobs").status, CheckStatus::NoData);
+TEST_F(SystemChecks, tuningIsEvaluatedWhereItIsReadable) {
+  EXPECT_EQ(check("system.tuning").status, CheckStatus::NoData);
   write("proc/sys/kernel/numa_balancing", "0");
-  EXPECT_EQ(check("system.knobs").status, CheckStatus::Pass);
+  EXPECT_EQ(check("system.tuning").status, CheckStatus::Pass);
   write("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave");
-  EXPECT_EQ(check("system.knobs").status, CheckStatus::Fail);
-  EXPECT_EQ(check("system.knobs", {{"governor", "powersave"}}).status, CheckStatus::Pass);
-  EXPECT_EQ(check("system.knobs", {{"governor", "powersave"}, {"smt", "0"}}).status,
+  EXPECT_EQ(check("system.tuning").status, CheckStatus::Fail);
+  EXPECT_EQ(check("system.tuning", {{"governor", "powersave"}}).status, CheckStatus::Pass);
+  EXPECT_EQ(check("system.tuning", {{"governor", "powersave"}, {"smt", "0"}}).status,
             CheckStatus::NoData)
       << "asked for, and not there";
-  EXPECT_EQ(check("system.knobs", {{"turbo", "1"}}).status, CheckStatus::Error);
+  EXPECT_EQ(check("system.tuning", {{"turbo", "1"}}).status, CheckStatus::Error);
 }
 
 TEST_F(SystemChecks, oneProcessorWithAnotherGovernorIsEnough) {
   for (int cpu = 0; cpu < 12; ++cpu)
     write(fmt::format("sys/devices/system/cpu/cpu{}/cpufreq/scaling_governor", cpu), "performance");
-  EXPECT_EQ(check("system.knobs").status, CheckStatus::Pass);
+  EXPECT_EQ(check("system.tuning").status, CheckStatus::Pass);
   write("sys/devices/system/cpu/cpu11/cpufreq/scaling_governor", "schedutil");
-  EXPECT_NE(check("system.knobs").text.find("'performance+schedutil'"), std::string::npos)
-      << check("system.knobs").text;
+  EXPECT_NE(check("system.tuning").text.find("'performance+schedutil'"), std::string::npos)
+      << check("system.tuning").text;
 }
 
 TEST_F(SystemChecks, aSocketWithLessMemoryHasLostADimm) {
@@ -210,10 +210,10 @@ TEST_F(SystemChecks, linksThatMaySleepCostSpeed) {
   for (const char* good : {"[default] performance powersave powersupersave",
                            "default [performance] powersave powersupersave"}) {
     write("sys/module/pcie_aspm/parameters/policy", good);
-    EXPECT_EQ(check("system.knobs").status, CheckStatus::Pass) << good;
+    EXPECT_EQ(check("system.tuning").status, CheckStatus::Pass) << good;
   }
   write("sys/module/pcie_aspm/parameters/policy", "default performance [powersave] powersupersave");
-  EXPECT_EQ(check("system.knobs").status, CheckStatus::Fail);
+  EXPECT_EQ(check("system.tuning").status, CheckStatus::Fail);
 }
 
 /// Where a device hangs: its folder below its bridges, and the link that all tools look at.
@@ -426,11 +426,11 @@ TEST_F(SystemChecks, processorsAreAllThereAndAlike) {
 
 TEST_F(SystemChecks, translatedTransfersAndLockedClocksCostSpeed) {
   write("sys/kernel/iommu_groups/0/type", "DMA-FQ");
-  EXPECT_NE(check("system.knobs").text.find("iommu=pt"), std::string::npos);
+  EXPECT_NE(check("system.tuning").text.find("iommu=pt"), std::string::npos);
   write("sys/kernel/iommu_groups/0/type", "identity");
-  EXPECT_EQ(check("system.knobs").status, CheckStatus::Pass);
+  EXPECT_EQ(check("system.tuning").status, CheckStatus::Pass);
   write("sys/devices/system/cpu/intel_pstate/no_turbo", "1");
-  EXPECT_EQ(check("system.knobs").status, CheckStatus::Fail);
+  EXPECT_EQ(check("system.tuning").status, CheckStatus::Fail);
 }
 
 TEST_F(SystemChecks, rdmaPortsAreActiveFastAndClean) {
@@ -525,7 +525,7 @@ TEST_F(SystemChecks, amdGpusByRocmSmiWhereThereIsNoAmdSmi) {
         .dump();
   };
   outputs_["rocm-smi"] = {0, cards("Card Series", "45.0"), ""};
-  EXPECT_EQ(check("gpu.amd").status, CheckStatus::NoData) << "the kernel tells no error counts";
+  EXPECT_EQ(check("gpu.amd").status, CheckStatus::NoData) << "the kernel reports no error counts";
   write("sys/bus/pci/devices/0000:c9:00.0/ras/umc_err_count", "ue: 0\nce: 3");
   const auto good = check("gpu.amd", {{"count", 1}, {"model", "MI300X"}});
   EXPECT_EQ(good.status, CheckStatus::Pass) << good.text;

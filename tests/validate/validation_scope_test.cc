@@ -59,12 +59,13 @@ TEST(DeclarationDigest, isOfOneJson) {
           {"checks", {{"rdma.pair", {{"min_gbits", "380"}}}}}}}}}};
   EXPECT_EQ(declarationDigest(cluster, node), io::sha256Hex(same.dump()));
   const auto digest = declarationDigest(cluster, node);
-  EXPECT_EQ(basisOf(cluster, node, {}), io::sha256Hex(json{{"declaration", digest}}.dump()));
+  EXPECT_EQ(validationScopeHash(cluster, node, {}),
+            io::sha256Hex(json{{"declaration", digest}}.dump()));
   lifecycle::FactSet facts;
   for (const auto& [facet, value] :
        {std::pair("image", "sha256:1"), {"hw.serial", "S\t1"}, {"pool", "out"}})
     facts.put({lifecycle::Subject(node.name), FacetName(facet), value, {}, "", ""});
-  EXPECT_EQ(basisOf(cluster, node, facts),
+  EXPECT_EQ(validationScopeHash(cluster, node, facts),
             io::sha256Hex(json{{"declaration", digest},
                                {"facts", {{"image", "sha256:1"}, {"hw.serial", "S\t1"}}}}
                               .dump()));

@@ -32,7 +32,7 @@ struct DtypeRow {
 const DtypeRow& rowOf(Dtype dtype);
 Result<Dtype> parseDtype(std::string_view name);
 
-/// Integer: every sum is exact, in any order. Random: all bits toggle; judged by row and column
+/// Integer: every sum is exact, in any order. Random: all bits toggle; evaluated by row and column
 /// sums, then by repetition bit for bit.
 enum class Operands { Integer, Random };
 
@@ -69,7 +69,7 @@ struct SideSums {
 class GemmWork {
  public:
   virtual ~GemmWork() = default;
-  /// One checksum a tile, against which verified products are judged.
+  /// One checksum a tile, against which verified products are evaluated.
   virtual Result<void> setGolden(std::vector<std::uint64_t> sums) = 0;
   /// Multiplies at least `products` times; with `verify` every tile of every product is compared
   /// with the golden.
@@ -123,7 +123,7 @@ struct UnitResult {
   std::uint64_t products = 0, wrong = 0;
 };
 
-/// One look at the sensors. What is not offered stays nullopt, which no judge takes for good.
+/// One look at the sensors. What is not offered stays nullopt, which no evaluation takes for good.
 struct Telemetry {
   double at_seconds = 0;
   std::optional<double> watts, limit_watts, clock_mhz, temperature_c;

@@ -73,8 +73,8 @@ class Sampler {
   std::jthread thread_;
 };
 
-void judge(StageReport& stage, const Options& options, const std::vector<Telemetry>& seen) {
-  for (auto& finding : judgeSensors(seen, options.sensors)) stage.fails(std::move(finding));
+void evaluate(StageReport& stage, const Options& options, const std::vector<Telemetry>& seen) {
+  for (auto& finding : evaluateSensors(seen, options.sensors)) stage.fails(std::move(finding));
   for (const auto& [key, floor] : options.floors) {
     const auto value = stage.values.find(key);
     if (value == stage.values.end())
@@ -85,7 +85,7 @@ void judge(StageReport& stage, const Options& options, const std::vector<Telemet
 }
 
 /// A floor for a value that no stage measured was not tested.
-void judgeMissing(DeviceReport& device, const Options& options) {
+void evaluateMissing(DeviceReport& device, const Options& options) {
   for (const auto& [key, floor] : options.floors) {
     bool found = false;
     for (const auto& stage : device.stages) found = found || stage.values.contains(key);
@@ -103,7 +103,7 @@ std::optional<std::uint64_t> growth(const std::vector<Telemetry>& seen, Get get,
   for (const auto& sample : seen)
     if (const auto& value = get(sample)) {
       if (last && *value < *last)
-        finding = fmt::format("{} went back from {} to {}: the device or its driver was reset",
+        finding = fmt::format("{} decreased from {} to {}: the device or its driver was reset",
                               name, *last, *value);
       if (!first) first = value;
       last = value;
@@ -130,8 +130,8 @@ std::string Stage::name() const {
   return "stage";
 }
 
-std::vector<std::string> judgeSensors(const std::vector<Telemetry>& seen,
-                                      const std::vector<std::string>& required) {
+std::vector<std::string> evaluateSensors(const std::vector<Telemetry>& seen,
+                                         const std::vector<std::string>& required) {
   struct Row {
     const char* group;
     const char* name;
@@ -145,9 +145,9 @@ std::vector<std::string> judgeSensors(const std::vector<Telemetry>& seen,
   static constexpr Row kRows[] = {
       {"ecc", "ecc_uncorrected", &Telemetry::ecc_uncorrected, 0, true, "uncorrected memory errors"},
       {"throttle", "throttle_thermal_ns", &Telemetry::throttle_thermal_ns, 0, true,
-       "ns held back by heat"},
+       "ns throttled by heat"},
       {"throttle", "throttle_hardware_ns", &Telemetry::throttle_hardware_ns, 0, false,
-       "ns held back by the board"},
+       "ns throttled by the board"},
   };
   constexpr std::uint64_t kBadReasons =
       0x8 | 0x40 | 0x80;  // hardware slowdown, thermal, power brake; bits may be combined
@@ -171,9 +171,9 @@ std::vector<std::string> judgeSensors(const std::vector<Telemetry>& seen,
                                                     told = told || sample.throttle_reasons;
   if (reasons & kBadReasons)
     findings.push_back(
-        fmt::format("held back by the hardware, reasons {:#x}", reasons & kBadReasons));
+        fmt::format("throttled by the hardware, reasons {:#x}", reasons & kBadReasons));
   if (!told && std::find(required.begin(), required.end(), "throttle") != required.end())
-    findings.emplace_back("no reasons of clocks: whether the hardware held it back is not known");
+    findings.emplace_back("no throttle reasons: whether the hardware throttled it is not known");
   if (!watts && std::find(required.begin(), required.end(), "watts") != required.end())
     findings.emplace_back("no power reading");
   return findings;
@@ -258,9 +258,9 @@ Report burn(const Devices& devices, const Options& options) {
               break;
           }
           probes[i]->look();
-          judge(mine.stages.back(), options, probes[i]->since(first));
+          evaluate(mine.stages.back(), options, probes[i]->since(first));
         }
-        judgeMissing(mine, options);
+        evaluateMissing(mine, options);
       });
   }
   for (std::size_t i = 0; i < devices.size(); ++i)

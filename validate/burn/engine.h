@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The burn engine: runs stages on all devices at once and judges them. Same stages, same judgement,
-// whatever the device.
+// The burn engine: runs stages on all devices at once and evaluates them. Same stages, same
+// evaluation, whatever the device.
 #pragma once
 
 #include "validate/burn/report.h"
@@ -35,7 +35,7 @@ struct Options {
   std::map<std::string, double>
       floors;  ///< by name of a value: less, no number, or no such value at all fails
   std::vector<std::string> sensors;  ///< that must be there: "watts", "ecc", "throttle"; what is
-                                     ///< there is judged in any case
+                                     ///< there is evaluated in any case
 };
 
 /// Blocks until all stages are through. Devices are borrowed.
@@ -47,8 +47,8 @@ Report burn(const Devices& devices, const Options& options);
 std::vector<Stage> usualStages(const Device& device, std::chrono::milliseconds each);
 
 /// What telemetry of one stage says against the device. Pure.
-std::vector<std::string> judgeSensors(const std::vector<Telemetry>& seen,
-                                      const std::vector<std::string>& required);
+std::vector<std::string> evaluateSensors(const std::vector<Telemetry>& seen,
+                                         const std::vector<std::string>& required);
 /// Devices of one model that computed something else than the most of them. Pure; marks their
 /// stages.
 void compareReferences(Report& report);

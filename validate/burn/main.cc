@@ -149,8 +149,9 @@ int testSelf(Devices& devices, bool every_bit, bool tell) {
           result.rows.size(), result.below_rounding);
     }
     if (result.good()) continue;
-    std::cerr << "muster-burn does not see its own faults, so its verdict is worth nothing: "
-              << result.missed() << "\n";
+    std::cerr
+        << "muster-burn does not detect its own injected faults, so its results are not valid: "
+        << result.missed() << "\n";
     return kUntrusted;
   }
   return kPassed;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Power: pulses that begin and end on all devices at once, then a steady load whose mean is judged.
-// A single high sample proves nothing.
+// Power: pulses that begin and end on all devices at once, then a steady load whose mean is
+// evaluated. A single high sample proves nothing.
 #include "validate/burn/stages.h"
 
 #include <thread>
@@ -36,7 +36,7 @@ Result<void> load(Device& device, const Options& options, const Stage& stage,
   TRY(wrong, work->wrongInputs());
   if (wrong) report.fails(fmt::format("{} operands were changed while power was drawn", wrong));
   if (!seen.mean_watts || !seen.limit_watts) {
-    report.lacks(Outcome::NoData, "the device says neither what it draws nor what it may draw");
+    report.lacks(Outcome::NoData, "the device reports neither its power draw nor its power limit");
     return {};
   }
   report.values = {{"power_mean_watts", *seen.mean_watts},
@@ -44,7 +44,7 @@ Result<void> load(Device& device, const Options& options, const Stage& stage,
   const double least = options.min_power_share * *seen.limit_watts;
   if (!(*seen.mean_watts >= least))
     report.fails(
-        fmt::format("{:.0f} W on average, expected {:.0f} W of its {:.0f} W: held back, or starved",
+        fmt::format("{:.0f} W on average, expected {:.0f} W of its {:.0f} W: throttled, or starved",
                     *seen.mean_watts, least, *seen.limit_watts));
   else if (report.outcome == Outcome::NoData)
     report.outcome = Outcome::Pass;

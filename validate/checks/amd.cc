@@ -61,8 +61,7 @@ Result<std::vector<AmdGpu>> parseAmdSmi(std::string_view static_json,
   for (const auto& [number, part] : parts) {
     const auto metric = metrics.find(number);
     if (metric == metrics.end())
-      return fail(ErrorCode::Corrupt,
-                  fmt::format("amd-smi metric does not speak of GPU {}", number));
+      return fail(ErrorCode::Corrupt, fmt::format("amd-smi metric does not report GPU {}", number));
     AmdGpu gpu{textOf(part, "asic", "market_name"),
                textOf(part, "asic", "asic_serial"),
                textOf(part, "bus", "bdf"),
@@ -110,7 +109,7 @@ Result<std::vector<AmdGpu>> parseRocmSmi(std::string_view text, const Host& host
   for (const auto& [name, card] : root.items()) {
     if (!name.starts_with("card")) continue;  // "system" holds the driver's version
     if (!card.is_object())
-      return fail(ErrorCode::Corrupt, fmt::format("rocm-smi says nothing of {}", name));
+      return fail(ErrorCode::Corrupt, fmt::format("rocm-smi does not report {}", name));
     AmdGpu gpu{firstText(card, {"Card Series", "Card series", "Device Name"}),
                firstText(card, {"Serial Number"}),
                firstText(card, {"PCI Bus"}),
@@ -184,7 +183,7 @@ Verdict checkGpuAmd(const nlohmann::json& params, const Host& host) {
                    : unknown      ? wire::CheckStatus::NoData
                                   : wire::CheckStatus::Pass;
   verdict.text = !wrong.empty() ? fmt::format("{}", fmt::join(wrong, "; "))
-                 : unknown      ? "ECC counts or temperatures are not told"
+                 : unknown      ? "ECC counts or temperatures are not reported"
                                 : fmt::format("{} GPUs, no uncorrectable error", gpus->size());
   verdict.values = {{"gpus", static_cast<double>(gpus->size())}};
   return verdict;

@@ -30,7 +30,7 @@ inline Verdict failed(std::string text) {
 inline Verdict noData(std::string text) {
   return {wire::CheckStatus::NoData, std::move(text), {}, {}};
 }
-inline Verdict brokenTest(std::string text) {
+inline Verdict checkError(std::string text) {
   return {wire::CheckStatus::Error, std::move(text), {}, {}};
 }
 
@@ -105,7 +105,7 @@ Verdict checkSystemTime(const nlohmann::json& params, const Host& host);       /
 Verdict checkSystemKernelLog(const nlohmann::json& params, const Host& host);  ///< {}
 Verdict checkSystemDimms(const nlohmann::json& params, const Host& host);      ///< {max_corrected}
 Verdict checkSystemNuma(const nlohmann::json& params, const Host& host);       ///< {}
-Verdict checkSystemKnobs(const nlohmann::json& params, const Host& host);      ///< {NAME: value}
+Verdict checkSystemTuning(const nlohmann::json& params, const Host& host);     ///< {NAME: value}
 Verdict checkSystemIdle(const nlohmann::json& params, const Host& host);       ///< {max_us}
 Verdict checkDiskHealth(const nlohmann::json& params, const Host& host);       ///< {}
 Verdict checkDiskRead(const nlohmann::json& params,

@@ -19,34 +19,34 @@ constexpr std::string_view kProfile = "the profile's expect",
 // clang-format off
 constexpr std::array kCatalogue{
     CatalogueRow{"collective.ready", "rounds", Quick, "which collectives this node can take part in", "muster-collective", "GPUs", "nothing is expected", "install the agent again: muster-collective lies beside it; NCCL comes with the image", "", checkCollectiveReady},
-    CatalogueRow{"disk.health", "disk", Quick, "what every NVMe disk says of itself: warnings, media errors, spare, endurance, temperature", "nvme-cli, root", "°C, %, errors", "NVM Express: no warning, no error; the disk's own limits", "replace the disk that is named; too hot: airflow of its slot", "", checkDiskHealth},
+    CatalogueRow{"disk.health", "disk", Quick, "what every NVMe disk reports: warnings, media errors, spare, endurance, temperature", "nvme-cli, root", "°C, %, errors", "NVM Express: no warning, no error; the disk's own limits", "replace the disk that is named; too hot: airflow of its slot", "", checkDiskHealth},
     CatalogueRow{"disk.read", "disk", Quick, "sequential reads of every NVMe disk, past the page cache; nothing is written", "fio", "MB/s", "parameter; each disk against the median of its model", "check the disk's slot, lanes and firmware; replace it when a second one in its slot is fast", "seconds min_mbytes_per_s", checkDiskRead},
     CatalogueRow{"disk.write", "disk", Medium, "a new file on every file system of NVMe disks, written, read back past the cache, compared by CRC, and removed; no device is written to", "fio, a mounted file system", "MB/s", "what was written", "replace the disk that is named, unless its kernel log speaks of PCIe: then its slot", "mebibytes", checkDiskWrite},
     CatalogueRow{"gpu.affinity", "gpu", Quick, "every GPU has RDMA devices on its own side of the machine, on rails one of its own; HCAs sit and serve as the profile's rails say", "sysfs", "", "the machine's own PCI tree; the profile", "a NIC or riser sits in another slot than in the other nodes: compare nvidia-smi topo -m with a good one", "", checkGpuAffinity},
     CatalogueRow{"gpu.amd", "gpu", Quick, "AMD Instinct: count, model, uncorrectable ECC, temperature", "amd-smi, or rocm-smi", "", kProfile, "reset the GPU (amd-smi reset); when errors come back open an RMA with the serial", "", checkGpuAmd},
     CatalogueRow{"gpu.burn", "gpu", Medium, "products in every number format, HBM patterns, copies with CRC, a product on every SM, all verified; power pulses", "muster-burn with CUDA, NVML", "GFLOP/s, GB/s, W", kSku, "repeat with the seed in the evidence; bad again: RMA with it, slow: see gpu.throttle, gpu.power, gpu.pcie", "seconds hold_seconds min_power_share stages:word", checkGpuBurn},
-    CatalogueRow{"gpu.clocks", "gpu", Quick, "the same highest clocks on all GPUs of a model", "NVML", "MHz", "the node's other GPUs", "somebody has locked the clocks: nvidia-smi -rgc -rmc -rac", "", checkGpuClocks},
-    CatalogueRow{"gpu.collective", "rounds", Quick, "this node's ranks of one group: data right, bandwidth", "muster-collective", "GB/s", "the round's floor", "a single group says nothing of a node: repeat it in another group", "", checkGpuCollective},
+    CatalogueRow{"gpu.clocks", "gpu", Quick, "the same highest clocks on all GPUs of a model", "NVML", "MHz", "the node's other GPUs", "the clocks are locked: nvidia-smi -rgc -rmc -rac", "", checkGpuClocks},
+    CatalogueRow{"gpu.collective", "rounds", Quick, "this node's ranks of one group: data right, bandwidth", "muster-collective", "GB/s", "the round's floor", "one group proves nothing about a node: repeat it in another group", "", checkGpuCollective},
     CatalogueRow{"gpu.count", "gpu", Quick, "number of GPUs that NVML sees", "NVML", "", kProfile, "reseat the missing GPU or its power, look for XID 79 in the kernel log", "", checkGpuCount},
-    CatalogueRow{"gpu.dcgm", "dcgm", Quick, "the site's own dcgmi diag, read fail-closed", "dcgmi", "", "DCGM", "follow the error's words; isolate: run long burn-in; reset: reset the GPU", "level limit_seconds", checkGpuDcgm},
+    CatalogueRow{"gpu.dcgm", "dcgm", Quick, "the site's own dcgmi diag, read fail-closed", "dcgmi", "", "DCGM", "follow the error message; isolate: run long burn-in; reset: reset the GPU", "level limit_seconds", checkGpuDcgm},
     CatalogueRow{"gpu.driver", "gpu", Quick, "running driver version", "NVML", "", "the driver's verify in the inventory", "reinstall the pinned driver and reboot: another version is loaded", "", checkGpuDriver},
     CatalogueRow{"gpu.ecc", "gpu", Quick, "ECC on, no uncorrected error", "NVML", "", "none may be there", "reset the GPU; when errors come back, run long burn-in and open an RMA", "", checkGpuEcc},
-    CatalogueRow{"gpu.fabric", "gpu", Quick, "GPUs registered with the NVSwitch fabric", "NVML, Fabric Manager", "", "state completed, status success", "is nvidia-fabricmanager running, of the driver's very version? Restart it, then reset all GPUs", "", checkGpuFabric},
+    CatalogueRow{"gpu.fabric", "gpu", Quick, "GPUs registered with the NVSwitch fabric", "NVML, Fabric Manager", "", "state completed, status success", "check that nvidia-fabricmanager runs in the driver's version; restart it, then reset all GPUs", "", checkGpuFabric},
     CatalogueRow{"gpu.model", "gpu", Quick, "model of every GPU", "NVML", "", kProfile, "the machine has other GPUs than its profile says: correct the profile or the machine", "", checkGpuModel},
     CatalogueRow{"gpu.nccl-tests", "nccl-tests", Quick, "the site's own all_reduce_perf over the node's GPUs, read fail-closed", "nccl-tests", "GB/s", kSku, "compare gpu.nvlink and gpu.fabric; wrong data: run gpu.burn", "max_bytes:word min_busbw_gbytes_per_s limit_seconds program:word", checkGpuNcclTests},
     CatalogueRow{"gpu.nvlink", "gpu", Quick, "every NVLink up, no replay, recovery or CRC error", "NVML", "links, errors", kSku, "reset all GPUs; when it comes back reseat the board or the NVLink cable; XID 74 names the link", "links max_errors", checkGpuNvlink},
     CatalogueRow{"gpu.pcie", "gpu", Quick, "PCIe generation and width that GPU and slot can have, replays", "NVML", "lanes, replays", kSku, "reseat the GPU or its riser; check the slot's bifurcation and speed in the BIOS", "generation width max_replays", checkGpuPcie},
-    CatalogueRow{"gpu.power", "gpu", Quick, "power limit not below the board's default", "NVML", "W", kSku, "somebody has lowered the limit: nvidia-smi -pl; or a power brake is wired: check the PSUs", "limit_watts", checkGpuPower},
+    CatalogueRow{"gpu.power", "gpu", Quick, "power limit not below the board's default", "NVML", "W", kSku, "the limit was lowered (nvidia-smi -pl), or the power brake is asserted: check the PSUs", "limit_watts", checkGpuPower},
     CatalogueRow{"gpu.remap", "gpu", Quick, "row remapping neither pending nor failed, rows left for more", "NVML", "rows", "none may be there; 512 are all", "pending: reset the GPU; failed: RMA", "", checkGpuRemap},
     CatalogueRow{"gpu.retired", "gpu", Quick, "page retirement not pending, fewer than 60 pages (GPUs before row remapping)", "NVML", "pages", "NVIDIA's limit", "reset the GPU; 60 pages and more: RMA", "", checkGpuRetired},
     CatalogueRow{"gpu.stack", "gpu", Quick, "driver, CUDA and Fabric Manager that fit together", "NVML", "", "the driver's own version", "install the Fabric Manager of the driver's version and restart it", "min_cuda", checkGpuStack},
-    CatalogueRow{"gpu.temperature", "gpu", Quick, "far enough below the temperature where the chip is held back", "NVML", "°C", "NVML's slowdown threshold", "check fans, coolant flow and inlet temperature", "margin_c", checkGpuTemperature},
-    CatalogueRow{"gpu.throttle", "gpu", Quick, "not held back by heat or board, now and by the time counters", "NVML", "s", "none while it is watched, seconds since the driver was loaded", "check power leads, fans and inlet temperature", "window_seconds max_seconds", checkGpuThrottle},
+    CatalogueRow{"gpu.temperature", "gpu", Quick, "far enough below the temperature where the chip is throttled", "NVML", "°C", "NVML's slowdown threshold", "check fans, coolant flow and inlet temperature", "margin_c", checkGpuTemperature},
+    CatalogueRow{"gpu.throttle", "gpu", Quick, "not throttled by heat or board, now and by the time counters", "NVML", "s", "none while it is watched, seconds since the driver was loaded", "check power leads, fans and inlet temperature", "window_seconds max_seconds", checkGpuThrottle},
     CatalogueRow{"gpu.vbios", "gpu", Quick, "one VBIOS on all GPUs of a model, InfoROM valid", "NVML", "", "the node's other GPUs, or a parameter", "flash the baseline's VBIOS; a corrupt InfoROM: RMA", "vbios:word", checkGpuVbios},
     CatalogueRow{"gpu.xid", "gpu", Quick, "no XID of this boot that asks for more than a restart of the job, no fatal SXID of an NVSwitch", "kernel log", "", "NVIDIA's XID catalogue; the driver's own word for SXIDs", "as the XID's words say; drain first", "", checkGpuXid},
     CatalogueRow{"host.gemm", "host", Quick, "verified matrix products on all cores", "nothing; OpenBLAS where it is installed", "GFLOP/s", kExact, "take the node out; run memory and CPU vendor diagnostics with the seed", "n seconds min_gflops", checkHostGemm},
     CatalogueRow{"host.memory", "host", Quick, "memory patterns", "nothing", "MiB, GB/s", "what was written", "take the node out; swap the DIMM that the event log or EDAC names", "mebibytes percent_of_available seconds hold_seconds", checkHostMemory},
-    CatalogueRow{"rdma.count", "rdma", Quick, "number of RDMA devices", "sysfs", "", kProfile, "reseat or replace the missing NIC; is its driver loaded?", "", checkRdmaCount},
+    CatalogueRow{"rdma.count", "rdma", Quick, "number of RDMA devices", "sysfs", "", kProfile, "reseat or replace the missing NIC; check that its driver is loaded", "", checkRdmaCount},
     CatalogueRow{"rdma.links", "rdma", Medium, "no new error, flap or recovery of an InfiniBand link in a window, its BER proven below 1e-12", "sysfs", "errors",
                  "InfiniBand Architecture Specification", "clean and reseat the cable, then swap it, then the port; `muster fabric health` names its other end", "window_seconds min_load", checkRdmaLinks},
     CatalogueRow{"rdma.ports", "rdma", Medium, "every RDMA port active, at its rate, without errors", "sysfs", "Gb/s", "the fabric's link", "clean and reseat the cable, then swap it, then the port", "min_gbits max_errors", checkRdmaPorts},
@@ -55,10 +55,10 @@ constexpr std::array kCatalogue{
     CatalogueRow{"system.dimms", "system", Quick, "memory controllers without uncorrected and with few corrected errors", "EDAC", "errors", "parameter", "swap the DIMM that the label in the evidence names", "max_corrected", checkSystemDimms},
     CatalogueRow{"system.idle", "system", Quick, "the same idle states (C-states) on all processors; how long the deepest takes to wake", "sysfs", "µs", "the machine's other processors", "set C-states alike in the BIOS (power profile), or processor.max_cstate in kernel_args", "max_us", checkSystemIdle},
     CatalogueRow{"system.kernel-log", "system", Quick, "no machine check, fatal PCIe or disk error, lockup or memory shortage in this boot", "kernel log", "", "none may be there", "as the finding's words say", "", checkSystemKernelLog},
-    CatalogueRow{"system.knobs", "system", Quick, "settings that cost speed: governor, energy preference, turbo, NUMA balancing, zone reclaim, clock source, IOMMU, ASPM", "sysfs, procfs", "", "defaults of this check, or a parameter", "set it in the BIOS or by the profile's sysctls and kernel_args", "*:word", checkSystemKnobs},
     CatalogueRow{"system.numa", "system", Quick, "every memory node with processors has memory, as much as the others; every GPU and NIC knows its node", "sysfs", "GiB", "the machine's own tables", "reseat or replace the DIMM of the node that has less; update the BIOS", "", checkSystemNuma},
     CatalogueRow{"system.pcie", "system", Quick, "GPUs, RDMA NICs and NVMe disks on as many lanes and as fast as they and their slots can be, no fatal PCIe error", "sysfs", "", "device and slot; others of its model", "reseat the card or its riser; check the slot's bifurcation and speed in the BIOS", "", checkSystemPcie},
-    CatalogueRow{"system.time", "system", Quick, "clock synchronised, error bounded", "the kernel's clock discipline", "ms", "parameter", "start chrony or systemd-timesyncd; can it reach its servers?", "max_error_ms", checkSystemTime},
+    CatalogueRow{"system.time", "system", Quick, "clock synchronised, error bounded", "the kernel's clock discipline", "ms", "parameter", "start chrony or systemd-timesyncd; check that it reaches its servers", "max_error_ms", checkSystemTime},
+    CatalogueRow{"system.tuning", "system", Quick, "settings that cost speed: governor, energy preference, turbo, NUMA balancing, zone reclaim, clock source, IOMMU, ASPM", "sysfs, procfs", "", "defaults of this check, or a parameter", "set it in the BIOS or by the profile's sysctls and kernel_args", "*:word", checkSystemTuning},
 };
 // clang-format on
 
@@ -69,7 +69,7 @@ wire::CheckResult runOne(const CheckRequest& request, const Host& host) {
   const auto row = findCheck(request.id);
   const auto params = jsonOrNone(request.params.empty() ? "{}" : request.params, kOrderJson);
   auto verdict = row ? runCheck(*row, params, host)
-                     : brokenTest("this agent does not know the check; update the agent");
+                     : checkError("this agent does not know the check; update the agent");
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (verdict.status == wire::CheckStatus::Pass &&
       result.seconds > static_cast<double>(request.deadline.count())) {
@@ -95,12 +95,12 @@ const CatalogueRow* findCheck(std::string_view id) {
 }
 
 Verdict runCheck(const CatalogueRow& row, const nlohmann::json& params, const Host& host) {
-  if (!params.is_object()) return brokenTest("the parameters are not a JSON object");
+  if (!params.is_object()) return checkError("the parameters are not a JSON object");
   try {
     return row.run(params, host);
   } catch (const std::exception&
                error) {  // a parameter of the wrong type, no memory: the check has not passed
-    return brokenTest(error.what());
+    return checkError(error.what());
   }
 }
 

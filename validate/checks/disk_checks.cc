@@ -2,7 +2,7 @@
 // NVMe disks: what they say of themselves, how fast they read, and whether a file comes back as it
 // was written.
 #include "validate/checks/catalogue.h"
-#include "validate/checks/disk_judges.h"
+#include "validate/checks/disk_evaluation.h"
 
 #include <fmt/ranges.h>
 #include <sys/stat.h>
@@ -283,7 +283,7 @@ Verdict checkDiskRead(const nlohmann::json& params, const Host& host) {
   Verdict verdict;
   for (const auto& disk : namespacesOf(host)) {
     const auto done = host.run(fioRead(disk, seconds));
-    if (!done) return brokenTest(done.error().str());
+    if (!done) return checkError(done.error().str());
     const auto rate =
         done->code == 0
             ? parseFio(done->out, true, false)

@@ -49,7 +49,7 @@ const KeyRow* rowOf(std::string_view key) {
   return row == std::end(kKeys) ? nullptr : row;
 }
 
-void judge(const Sku& sku, std::vector<std::string>& wrong) {
+void evaluate(const Sku& sku, std::vector<std::string>& wrong) {
   for (const auto& [key, expected] : sku.expect) {
     const auto* row = rowOf(key);
     if (!row) {
@@ -99,7 +99,7 @@ Result<Skus> Skus::parse(std::string_view text) {
         if (part.empty() || !claimed.insert(part).second)
           wrong.push_back(
               fmt::format("{}: \"{}\" is empty or claimed by another entry", sku.name, part));
-      judge(sku, wrong);
+      evaluate(sku, wrong);
       skus.skus_.push_back(std::move(sku));
     }
   } catch (const nlohmann::json::exception& error) {
@@ -150,7 +150,7 @@ const Sku* Skus::find(std::string_view model) const {
   return best;
 }
 
-std::optional<Baseline> learnBaseline(std::vector<double> values) {
+std::optional<Baseline> baselineFrom(std::vector<double> values) {
   std::erase_if(values, [](double value) { return !std::isfinite(value) || value <= 0; });
   if (values.size() < kLeastSamples) return std::nullopt;
   Baseline baseline;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a kind of GPU should reach: skus.json with its sources, checked for sense when it is read,
-// and baselines learnt from a fleet where no table knows the kind.
+// and baselines taken from a fleet where no table knows the kind.
 #pragma once
 
 #include "base/result.h"
@@ -50,6 +50,6 @@ struct Baseline {
 inline constexpr std::size_t kLeastSamples = 8;
 /// Nullopt for fewer than kLeastSamples finite numbers above zero: then nothing is expected, and
 /// that is said.
-std::optional<Baseline> learnBaseline(std::vector<double> values);
+std::optional<Baseline> baselineFrom(std::vector<double> values);
 
 }  // namespace muster::validate

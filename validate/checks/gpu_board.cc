@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks over what the board around the chip says: links, bus, clocks, power, heat.
 #include "validate/checks/expectations.h"
-#include "validate/checks/gpu_look.h"
+#include "validate/checks/gpu_snapshot.h"
 
 #include <thread>
 
@@ -53,7 +53,7 @@ bool hasNoLinks(const GpuHealth& gpu) {
 Verdict checkGpuThrottle(const nlohmann::json& params, const Host&) {
   const double window = params.value("window_seconds", kWindowSeconds),
                most = params.value("max_seconds", kMaxHeldBackSeconds);
-  const auto before = lookAtGpus();
+  const auto before = readGpus();
   if (!before) return noData(before.error().str());
   std::this_thread::sleep_for(
       std::chrono::duration<double>(window));  // the window of the measurement
@@ -63,27 +63,27 @@ Verdict checkGpuThrottle(const nlohmann::json& params, const Host&) {
       [&](const GpuHealth& gpu) {
         if (!gpu.throttle_reasons) return noData("NVML gives no throttle reasons");
         if (const auto bad = *gpu.throttle_reasons & kBadThrottle)
-          return failed(fmt::format("held back, reasons {:#x} (of {:#x}) at {} °C", bad,
+          return failed(fmt::format("throttled, reasons {:#x} (of {:#x}) at {} °C", bad,
                                     *gpu.throttle_reasons, gpu.temperature_c.value_or(0)));
         const auto now = heldBackNs(gpu), then = counted[gpu.identity.uuid];
-        if (!now || !then) return noData("NVML counts no time held back");
+        if (!now || !then) return noData("NVML counts no time throttled");
         if (*now != *then)
           return failed(
-              fmt::format("held back for {:.3f} of the last {:.1f} s by heat or its board",
+              fmt::format("throttled for {:.3f} of the last {:.1f} s by heat or its board",
                           (static_cast<double>(*now) - static_cast<double>(*then)) * 1e-9, window));
         const double seconds = static_cast<double>(*now) * 1e-9;
         auto verdict =
             seconds <= most
                 ? pass(fmt::format(
-                      "reasons {:#x}, held back for {:.3f} s since the driver was loaded",
+                      "reasons {:#x}, throttled for {:.3f} s since the driver was loaded",
                       *gpu.throttle_reasons, seconds))
-                : failed(fmt::format("held back for {:.1f} s by heat or its board since the driver "
+                : failed(fmt::format("throttled for {:.1f} s by heat or its board since the driver "
                                      "was loaded, {:.0f} s are allowed",
                                      seconds, most));
         verdict.values["held_back_seconds"] = seconds;
         return verdict;
       },
-      "not held back");
+      "not throttled");
 }
 
 Verdict checkGpuNvlink(const nlohmann::json& params, const Host&) {
@@ -159,7 +159,7 @@ Verdict checkGpuPcie(const nlohmann::json& params, const Host&) {
 }
 
 Verdict checkGpuClocks(const nlohmann::json&, const Host&) {
-  const auto look = lookAtGpus();
+  const auto look = readGpus();
   if (!look) return noData(look.error().str());
   std::map<std::string, std::pair<unsigned, unsigned>> most;
   for (const auto& gpu : look->gpus) {
@@ -208,13 +208,13 @@ Verdict checkGpuTemperature(const nlohmann::json& params, const Host&) {
   return everyGpu(
       [&](const GpuHealth& gpu) {
         if (!gpu.temperature_c || !gpu.slowdown_c)
-          return noData("NVML gives no temperature, or not where the chip is held back");
+          return noData("NVML gives no temperature, or not where the chip is throttled");
         const double left =
             static_cast<double>(*gpu.slowdown_c) - static_cast<double>(*gpu.temperature_c);
         auto verdict = left >= margin
-                           ? pass(fmt::format("{} °C, held back at {} °C", *gpu.temperature_c,
+                           ? pass(fmt::format("{} °C, throttled at {} °C", *gpu.temperature_c,
                                               *gpu.slowdown_c))
-                           : failed(fmt::format("{} °C, {} °C below where it is held back",
+                           : failed(fmt::format("{} °C, {} °C below where it is throttled",
                                                 *gpu.temperature_c, left));
         verdict.values["temperature_c"] = *gpu.temperature_c;
         return verdict;

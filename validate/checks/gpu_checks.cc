@@ -2,7 +2,7 @@
 // Checks over NVML. A value that NVML does not offer is no data, and no data is no pass.
 #include "lifecycle/model/facet.h"
 #include "validate/checks/catalogue.h"
-#include "validate/checks/gpu_look.h"
+#include "validate/checks/gpu_snapshot.h"
 
 namespace muster::validate {
 namespace {
@@ -21,22 +21,23 @@ nlohmann::json identityOf(const wire::Gpu& gpu) {
           {"vbios", gpu.vbios}};
 }
 
-Result<GpuLook> lookAtGpus() {
+Result<GpuSnapshot> readGpus() {
   TRY(nvml, Nvml::open());
   TRY(gpus, nvml.gpus());
   TRY(driver, nvml.driverVersion());
   const auto cuda = nvml.cudaVersion();
-  return GpuLook{std::move(gpus), std::move(driver), cuda ? std::optional(*cuda) : std::nullopt};
+  return GpuSnapshot{std::move(gpus), std::move(driver),
+                     cuda ? std::optional(*cuda) : std::nullopt};
 }
 
-Verdict everyGpu(const GpuLook& look, const std::function<Verdict(const GpuHealth&)>& judge,
+Verdict everyGpu(const GpuSnapshot& look, const std::function<Verdict(const GpuHealth&)>& evaluate,
                  std::string_view good) {
   if (look.gpus.empty()) return noData("NVML sees no GPU");
   Verdict worst = pass(fmt::format("{} GPUs: {}", look.gpus.size(), good));
   worst.evidence = nlohmann::json::array();
   for (std::size_t at = 0; at < look.gpus.size(); ++at) {
     const auto& gpu = look.gpus[at];
-    const Verdict verdict = judge(gpu);
+    const Verdict verdict = evaluate(gpu);
     auto row = identityOf(gpu.identity);
     row["seen"] = verdict.text;
     worst.evidence.push_back(std::move(row));
@@ -51,14 +52,14 @@ Verdict everyGpu(const GpuLook& look, const std::function<Verdict(const GpuHealt
   return worst;
 }
 
-Verdict everyGpu(const std::function<Verdict(const GpuHealth&)>& judge, std::string_view good) {
-  const auto look = lookAtGpus();
-  return look ? everyGpu(*look, judge, good) : noData(look.error().str());
+Verdict everyGpu(const std::function<Verdict(const GpuHealth&)>& evaluate, std::string_view good) {
+  const auto look = readGpus();
+  return look ? everyGpu(*look, evaluate, good) : noData(look.error().str());
 }
 
 Verdict checkGpuCount(const nlohmann::json& params, const Host&) {
   const auto expected = params.at("count").get<std::size_t>();
-  const auto seen = lookAtGpus();
+  const auto seen = readGpus();
   if (!seen) return noData(seen.error().str());
   const auto words = fmt::format("{} GPUs seen, {} expected", seen->gpus.size(), expected);
   Verdict verdict = seen->gpus.size() == expected ? pass(words) : failed(words);
@@ -81,7 +82,7 @@ Verdict checkGpuModel(const nlohmann::json& params, const Host&) {
 
 Verdict checkGpuDriver(const nlohmann::json& params, const Host&) {
   const auto wanted = params.at("driver").get<std::string>();
-  const auto seen = lookAtGpus();
+  const auto seen = readGpus();
   if (!seen) return noData(seen.error().str());
   const auto words = fmt::format("driver {} runs, {} wanted", seen->driver, wanted);
   return lifecycle::matches(wanted, seen->driver) ? pass(words) : failed(words);
@@ -103,7 +104,7 @@ Verdict checkGpuEcc(const nlohmann::json&, const Host&) {
       "ECC on, no uncorrected error");
 }
 
-Verdict judgeRemap(const GpuHealth& gpu) {
+Verdict evaluateRemap(const GpuHealth& gpu) {
   if (!gpu.remapped) return noData("NVML gives no row remapping state");
   if (gpu.remapped->failure) return failed("a row could not be remapped");
   if (gpu.remapped->pending) return failed("a row remapping is pending until the next reset");
@@ -115,7 +116,7 @@ Verdict judgeRemap(const GpuHealth& gpu) {
   return verdict;
 }
 
-Verdict judgeRetired(const GpuHealth& gpu) {
+Verdict evaluateRetired(const GpuHealth& gpu) {
   if (!gpu.retired && gpu.remapped) return pass("rows are remapped instead");
   if (!gpu.retired) return noData("NVML gives neither page retirement nor row remapping");
   if (gpu.retired->pending) return failed("a page retirement is pending until the next reset");
@@ -129,14 +130,14 @@ Verdict judgeRetired(const GpuHealth& gpu) {
 }
 
 Verdict checkGpuRemap(const nlohmann::json&, const Host&) {
-  return everyGpu(judgeRemap, "no row remapping pending or failed");
+  return everyGpu(evaluateRemap, "no row remapping pending or failed");
 }
 Verdict checkGpuRetired(const nlohmann::json&, const Host&) {
-  return everyGpu(judgeRetired, "no page retirement pending");
+  return everyGpu(evaluateRetired, "no page retirement pending");
 }
 
 Verdict checkGpuVbios(const nlohmann::json& params, const Host&) {
-  const auto look = lookAtGpus();
+  const auto look = readGpus();
   if (!look) return noData(look.error().str());
   const auto wanted = params.value("vbios", "");
   std::map<std::string, std::string> first;  // by model: the gate's, or that of the first GPU
@@ -157,7 +158,7 @@ Verdict checkGpuVbios(const nlohmann::json& params, const Host&) {
 }
 
 Verdict checkGpuStack(const nlohmann::json& params, const Host& host) {
-  const auto look = lookAtGpus();
+  const auto look = readGpus();
   if (!look) return noData(look.error().str());
   const double least = params.value("min_cuda", 0.0);
   if (!look->cuda) return noData("NVML does not say which CUDA the driver runs");

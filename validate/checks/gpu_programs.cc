@@ -5,7 +5,7 @@
 #include "base/json_output.h"
 #include "base/utf8.h"
 #include "validate/checks/expectations.h"
-#include "validate/checks/gpu_look.h"
+#include "validate/checks/gpu_snapshot.h"
 #include "validate/collective/collective.h"
 #include "validate/collective/dcgm.h"
 #include "validate/collective/nccl_tests.h"
@@ -65,7 +65,7 @@ void addFingerprint(std::map<std::string, double>& values, std::size_t gpu,
                      product, library)] = static_cast<double>(bits);
 }
 
-/// One device that is said to have failed, or to have passed without having been judged, fails.
+/// One device that is said to have failed, or to have passed without having been evaluated, fails.
 Verdict verdictOfBurn(const nlohmann::json& report, std::size_t gpus) {
   if (!report.is_object() || report.value("format", "") != "muster-burn/1" ||
       !report.contains("devices"))
@@ -127,7 +127,7 @@ Verdict broken(const Error& error) {
 }  // namespace
 
 Verdict checkGpuBurn(const nlohmann::json& params, const Host& host) {
-  const auto look = lookAtGpus();
+  const auto look = readGpus();
   if (!look) return noData(look.error().str());
   if (look->gpus.empty()) return noData("NVML sees no GPU");
   const double seconds = params.value("seconds", 20.0),
@@ -157,7 +157,7 @@ Verdict checkGpuBurn(const nlohmann::json& params, const Host& host) {
     verdict.text += fmt::format(" and ended with {}: {}", done->code, cutToBytes(done->err, 500));
   if (floors.empty() && stages != "units" && stages != "power")
     verdict.text +=
-        fmt::format("; {}: its rates were measured, not judged",
+        fmt::format("; {}: its rates were measured, not evaluated",
                     Skus::builtIn().find(model) ? "the table has no floor for these stages"
                                                 : fmt::format("no table knows {}", model));
   if (report.is_object() && report.contains("devices"))
@@ -194,7 +194,7 @@ Verdict checkCollectiveReady(const nlohmann::json&, const Host& host) {
 
 Verdict checkGpuCollective(const nlohmann::json& params, const Host& host) {
   const auto job = collective::parseJob(jsonText(params));
-  if (!job) return brokenTest(job.error().str());
+  if (!job) return checkError(job.error().str());
   io::Command command;
   command.program = ownProgram(host, "muster-collective");
   command.stdin_text = jsonText(params);
@@ -246,9 +246,8 @@ Verdict checkGpuDcgm(const nlohmann::json& params, const Host& host) {
 
 Verdict checkGpuNcclTests(const nlohmann::json& params, const Host& host) {
   const auto program = params.value("program", "all_reduce_perf");
-  const auto look = params.contains("model")
-                        ? Result<GpuLook>(GpuLook{})
-                        : lookAtGpus();  // AMD's: the profile says what there is
+  const auto look = params.contains("model") ? Result<GpuSnapshot>(GpuSnapshot{})
+                                             : readGpus();  // AMD's: the profile says what there is
   const int gpus = params.value("gpus", look ? static_cast<int>(look->gpus.size()) : 0);
   if (gpus < 1) return noData(look ? "NVML sees no GPU" : look.error().str());
   const auto model =

@@ -91,7 +91,7 @@ Verdict checkHostGemm(const nlohmann::json& params, const Host&) {
   const double min_gflops = params.value("min_gflops", 0.0);
   const auto each = durationOf(params, 5) / 4;
   const auto trusted = trustedHost();
-  if (!trusted) return brokenTest(trusted.error().str());
+  if (!trusted) return checkError(trusted.error().str());
   const auto& devices = *trusted;
   if (options.n == 0) options.n = sizeThatFits(*devices.front(), each);
   for (const auto& stage : burn::usualStages(*devices.front(), each))
@@ -124,7 +124,7 @@ Verdict checkHostMemory(const nlohmann::json& params, const Host&) {
   options.memory_percent = std::min(params.value("percent_of_available", 0), 90);
   const double mebibytes = params.value("mebibytes", 64.0);
   if (options.memory_percent <= 0 && !(mebibytes >= 1 && mebibytes <= kMaxMebibytes))
-    return brokenTest(fmt::format("{} MiB is out of range", mebibytes));
+    return checkError(fmt::format("{} MiB is out of range", mebibytes));
   if (options.memory_percent <= 0)
     options.memory_bytes = static_cast<std::uint64_t>(mebibytes) << 20;
   options.hold =
@@ -135,7 +135,7 @@ Verdict checkHostMemory(const nlohmann::json& params, const Host&) {
   options.memory_limit = std::chrono::milliseconds(
       static_cast<long>(std::clamp(params.value("limit_seconds", 0.0), 0.0, 86400.0) * 1000));
   const auto trusted = trustedHost();
-  if (!trusted) return brokenTest(trusted.error().str());
+  if (!trusted) return checkError(trusted.error().str());
   const auto& devices = *trusted;
   auto verdict = verdictOf(burn::burn(devices, options));
   if (verdict.status != wire::CheckStatus::Pass) return verdict;

@@ -81,7 +81,7 @@ std::optional<double> errorsIn(const std::string& text) {
                                           space + 1, text.find_first_of("\n", space) - space - 1));
 }
 
-void judge(const Host& host, const Link& link, std::vector<std::string>& wrong) {
+void evaluate(const Host& host, const Link& link, std::vector<std::string>& wrong) {
   if (const double lanes = reachable(link.own_lanes, link.slot_lanes); *link.lanes < lanes)
     wrong.push_back(fmt::format("{} runs on {} of {} lanes", link.name, *link.lanes, lanes));
   if (!link.rests && link.gigatransfers && link.own_gigatransfers)
@@ -137,14 +137,14 @@ Verdict checkSystemPcie(const nlohmann::json&, const Host& host) {
     seen.push_back({{"device", link.name},
                     {"lanes", *link.lanes},
                     {"gigatransfers_per_s", link.gigatransfers.value_or(0)}});
-    judge(host, link, wrong);
+    evaluate(host, link, wrong);
   }
   compare(told, wrong);
   Verdict verdict = pass(fmt::format("{} PCIe links as wide and fast as they can be", told.size()));
   if (!wrong.empty())
     verdict = failed(fmt::format("{}", fmt::join(wrong, "; ")));
   else if (!silent.empty())
-    verdict = noData(fmt::format("the kernel tells no PCIe link of {}", fmt::join(silent, ", ")));
+    verdict = noData(fmt::format("the kernel reports no PCIe link of {}", fmt::join(silent, ", ")));
   verdict.values = {{"pcie_links", static_cast<double>(told.size())}};
   verdict.evidence = {{"links", std::move(seen)}};
   return verdict;

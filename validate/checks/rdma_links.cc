@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rdma.links: what the node's InfiniBand ports count over a window. Only differences are judged:
+// rdma.links: what the node's InfiniBand ports count over a window. Only differences are evaluated:
 // what was counted before the cable was cleaned is past.
 #include "validate/checks/rdma_links.h"
 
@@ -88,7 +88,7 @@ std::vector<std::string> LinkWatch::complaints() const {
     const auto after = read(host_, {device_, seen.number, seen.rate, {}, {}});
     const auto window = now_() - began_;
     for (const auto& one :
-         links::judgeEnd(links::growth(seen.reading, after), {window, window}, seen.rate)
+         links::evaluateEnd(links::growth(seen.reading, after), {window, window}, seen.rate)
              .complaints)
       if (one.grade == links::Grade::Bad)
         out.push_back(fmt::format("{}/{}: {}", device_, seen.number, one.text));
@@ -124,22 +124,22 @@ Verdict measureRdmaLinks(const nlohmann::json& params, const Host& host, const S
   auto worst = links::Grade::Good;
   std::vector<std::string> texts;
   for (const auto& port : ports) {
-    const auto judged =
-        links::judgeEnd(links::growth(port.before, port.after), window, port.rate, limits);
+    const auto evaluated =
+        links::evaluateEnd(links::growth(port.before, port.after), window, port.rate, limits);
     const auto name = fmt::format("{}/{}", port.device, port.number);
-    worst = std::max(worst, judged.grade);
+    worst = std::max(worst, evaluated.grade);
     nlohmann::json row = {{"port", name},
                           {"rate", port.rate},
-                          {"grade", links::toString(judged.grade)},
+                          {"grade", links::toString(evaluated.grade)},
                           {"transceiver", transceiverOf(host, port.device)}};
-    for (const auto& one : judged.complaints) {
+    for (const auto& one : evaluated.complaints) {
       if (one.grade != links::Grade::Good) texts.push_back(fmt::format("{}: {}", name, one.text));
       row["complaints"].push_back(one.text);
     }
-    if (judged.ber)
-      verdict.values[port.device + ".port" + port.number + "_ber_at_most"] = judged.ber->high;
-    if (judged.load)
-      verdict.values[port.device + ".port" + port.number + "_load_share"] = *judged.load;
+    if (evaluated.ber)
+      verdict.values[port.device + ".port" + port.number + "_ber_at_most"] = evaluated.ber->high;
+    if (evaluated.load)
+      verdict.values[port.device + ".port" + port.number + "_load_share"] = *evaluated.load;
     verdict.evidence.push_back(std::move(row));
   }
   if (worst == links::Grade::Bad) verdict.status = CheckStatus::Fail;

@@ -60,7 +60,7 @@ io::Command commandOf(const PairParams& p, std::chrono::seconds left) {
   return command;
 }
 
-Verdict judge(const PairParams& p, const io::ProcessExit& done) {
+Verdict evaluate(const PairParams& p, const io::ProcessExit& done) {
   Verdict verdict;
   const auto rate = parseWriteBandwidth(done.out, p.message_bytes);
   const auto against = p.server ? std::string("as server") : "against " + p.peer;
@@ -110,7 +110,7 @@ Verdict runPair(const PairParams& p) {
       std::this_thread::sleep_for(kConnectRetry);
       continue;
     }
-    auto verdict = judge(p, *done);
+    auto verdict = evaluate(p, *done);
     // A fast link with errors moves data too: the load is what shows them.
     if (const auto bad = links.complaints(); !bad.empty() && verdict.status == CheckStatus::Pass) {
       verdict.status = CheckStatus::Fail;
@@ -160,7 +160,7 @@ wire::CheckResult runRdmaPair(const std::string& params) {
     const auto json = jsonOrNone(params, kOrderJson);
     verdict = json.value("engine", "perftest") == "tcp" ? runTcp(json) : runPair(read(json));
   } catch (const std::exception& error) {
-    verdict = brokenTest(error.what());
+    verdict = checkError(error.what());
   }
   result.status = verdict.status;
   result.text = std::move(verdict.text);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The machine around the GPUs: clock, kernel log, memory controllers, memory nodes, settings.
 #include "validate/checks/catalogue.h"
-#include "validate/checks/system_judges.h"
+#include "validate/checks/system_evaluation.h"
 
 #include <fmt/ranges.h>
 
@@ -39,15 +39,15 @@ Result<std::string> kernelLog(const Host& host) {
   if (done.code != 0) return fail(ErrorCode::Denied, "dmesg: " + done.err);
   if (done.out.empty())
     return fail(ErrorCode::NotFound,
-                "the kernel's log is empty: that of a machine that has booted is not");
+                "the kernel's log is empty, which is not possible after a boot");
   return done.out;
 }
 
-Verdict judgeLog(const Host& host, std::vector<std::string> (*judge)(std::string_view),
-                 std::string good) {
+Verdict evaluateLog(const Host& host, std::vector<std::string> (*evaluate)(std::string_view),
+                    std::string good) {
   const auto log = kernelLog(host);
   if (!log) return noData(log.error().str());
-  return concluded(judge(*log), std::move(good));
+  return concluded(evaluate(*log), std::move(good));
 }
 
 }  // namespace
@@ -55,14 +55,14 @@ Verdict judgeLog(const Host& host, std::vector<std::string> (*judge)(std::string
 Verdict checkSystemTime(const nlohmann::json& params, const Host&) {
   const auto seen = clockState();
   if (!seen) return noData(seen.error().str());
-  return judgeClock(*seen, params.value("max_error_ms", kMaxClockErrorMs));
+  return evaluateClock(*seen, params.value("max_error_ms", kMaxClockErrorMs));
 }
 
 Verdict checkSystemKernelLog(const nlohmann::json&, const Host& host) {
-  return judgeLog(host, troublesIn, "no hardware trouble in the kernel's log");
+  return evaluateLog(host, troublesIn, "no hardware trouble in the kernel's log");
 }
 Verdict checkGpuXid(const nlohmann::json&, const Host& host) {
-  return judgeLog(host, xidsIn, "no XID that asks for more than a new job");
+  return evaluateLog(host, xidsIn, "no XID that requires more than a job restart");
 }
 
 Verdict checkSystemDimms(const nlohmann::json& params, const Host& host) {
@@ -148,12 +148,12 @@ Verdict checkSystemNuma(const nlohmann::json&, const Host& host) {
 }
 
 Verdict checkSystemIdle(const nlohmann::json& params, const Host& host) {
-  return judgeIdle(idleLatencies(host), params.value("max_us", 0.0),
-                   host.line("sys/devices/system/cpu/cpuidle/current_driver"));
+  return evaluateIdle(idleLatencies(host), params.value("max_us", 0.0),
+                      host.line("sys/devices/system/cpu/cpuidle/current_driver"));
 }
 
-Verdict checkSystemKnobs(const nlohmann::json& params, const Host& host) {
-  return judgeKnobs(params, host);
+Verdict checkSystemTuning(const nlohmann::json& params, const Host& host) {
+  return evaluateTuning(params, host);
 }
 
 }  // namespace muster::validate

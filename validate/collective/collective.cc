@@ -37,7 +37,7 @@ std::vector<std::uint64_t> sizesOf(const Job& job) {
   return sizes;
 }
 
-Result<void> judge(const Job& job) {
+Result<void> evaluate(const Job& job) {
   std::vector<std::string> wrong;
   if (job.group.empty()) wrong.emplace_back("no group");
   if (job.meeting.find(':') == std::string::npos) wrong.emplace_back("meeting is no address:port");
@@ -54,7 +54,7 @@ Result<void> judge(const Job& job) {
     wrong.push_back(fmt::format("{} to {} bytes", job.min_bytes, job.max_bytes));
   if (job.iterations < 1 || job.iterations > kMaxIterations)
     wrong.push_back(fmt::format("{} iterations", job.iterations));
-  if (!(job.min_busbw_gbytes_per_s >= 0)) wrong.emplace_back("a floor that is no number");
+  if (!(job.min_busbw_gbytes_per_s >= 0)) wrong.emplace_back("a floor that is not a number");
   if (job.limit.count() < 1) wrong.emplace_back("no time");
   if (wrong.empty()) return {};
   std::string words;
@@ -127,9 +127,9 @@ std::vector<std::tuple<Operation, std::uint64_t, int>> stepsOf(const Job& job, i
   return steps;
 }
 
-/// What is wrong with rows that are said to be those of the job: the same judgement where they were
-/// made and where they are read.
-std::vector<std::string> judgeRows(const Job& job, const std::vector<Row>& rows) {
+/// What is wrong with rows that are said to be those of the job: the same evaluation where they
+/// were made and where they are read.
+std::vector<std::string> evaluateRows(const Job& job, const std::vector<Row>& rows) {
   std::vector<std::string> wrong;
   std::set<std::tuple<int, Operation, std::uint64_t, int>> seen;
   for (const auto& row : rows) {
@@ -139,9 +139,9 @@ std::vector<std::string> judgeRows(const Job& job, const std::vector<Row>& rows)
     if (row.wrong) wrong.push_back(fmt::format("{}: {} wrong values", where, row.wrong));
     if (!std::isfinite(row.busbw_gbytes_per_s) || !(row.busbw_gbytes_per_s > 0))
       wrong.push_back(where + ": a bandwidth that is none");
-    const bool judged = row.bytes == job.max_bytes && row.operation != Operation::SendRecv &&
-                        row.operation != Operation::Pair;
-    if (judged && !(row.busbw_gbytes_per_s >= job.min_busbw_gbytes_per_s))
+    const bool evaluated = row.bytes == job.max_bytes && row.operation != Operation::SendRecv &&
+                           row.operation != Operation::Pair;
+    if (evaluated && !(row.busbw_gbytes_per_s >= job.min_busbw_gbytes_per_s))
       wrong.push_back(fmt::format("{}: {:.1f} GB/s of bus bandwidth, expected {:.1f}", where,
                                   row.busbw_gbytes_per_s, job.min_busbw_gbytes_per_s));
   }
@@ -291,9 +291,9 @@ Result<Job> parseJob(std::string_view text) {
     job.min_busbw_gbytes_per_s = from.value("min_busbw_gbytes_per_s", 0.0);
     job.limit = std::chrono::seconds(from.value("limit_seconds", job.limit.count()));
   } catch (const json::exception& error) {
-    return fail(ErrorCode::InvalidInput, fmt::format("this is no job: {}", error.what()));
+    return fail(ErrorCode::InvalidInput, fmt::format("this is not a job: {}", error.what()));
   }
-  TRY_OK(judge(job));
+  TRY_OK(evaluate(job));
   return job;
 }
 
@@ -318,7 +318,7 @@ Result<std::vector<NodeJob>> placeGroups(const std::vector<Group>& groups, const
       job.first_rank = static_cast<int>(i) * group.gpus_per_node;
       jobs.push_back({group.nodes[i], job});
     }
-    TRY_OK(judge(job));
+    TRY_OK(evaluate(job));
   }
   return jobs;
 }
@@ -399,7 +399,7 @@ Result<JobReport> parseReport(std::string_view text, const Job& job) {
   try {
     const auto from = jsonOrNone(text, kToolJson);  // none has no members: caught below
     if (from.at("format") != "muster-collective/1" || from.at("group") != job.group)
-      return fail(ErrorCode::Corrupt, "this is no report of the group " + job.group);
+      return fail(ErrorCode::Corrupt, "this is not a report of the group " + job.group);
     report.group = job.group;
     report.findings = from.at("findings").get<std::vector<std::string>>();
     for (const auto& each : from.at("rows")) {
@@ -418,14 +418,13 @@ Result<JobReport> parseReport(std::string_view text, const Job& job) {
       if (row.rank < job.first_rank || row.rank >= job.first_rank + job.local_ranks ||
           (row.operation == Operation::Pair ? row.peer < 0 || row.peer >= job.ranks
                                             : row.peer != -1))
-        return fail(
-            ErrorCode::Corrupt,
-            fmt::format("the report speaks of rank {}, which is none of its own", row.rank));
+        return fail(ErrorCode::Corrupt,
+                    fmt::format("the report contains rank {}, which is not its own", row.rank));
     const bool claims = from.at("passed").get<bool>();
-    for (auto& wrong : judgeRows(job, report.rows))
+    for (auto& wrong : evaluateRows(job, report.rows))
       if (claims) report.findings.push_back(std::move(wrong));
     if (!claims && report.findings.empty())
-      report.findings.emplace_back("it has not passed, and does not say why");
+      report.findings.emplace_back("it has not passed and gives no reason");
   } catch (const json::exception& error) {
     return fail(ErrorCode::Corrupt, fmt::format("the report cannot be read: {}", error.what()));
   }
@@ -455,7 +454,7 @@ JobReport Progress::soFar(const std::string& group) const {
 }
 
 JobReport runJob(const Job& job, const Join& join, Progress& progress) {
-  if (auto good = judge(job); !good) {
+  if (auto good = evaluate(job); !good) {
     progress.fails(good.error().str());
     return progress.soFar(job.group);
   }
@@ -468,7 +467,7 @@ JobReport runJob(const Job& job, const Join& join, Progress& progress) {
       });
   }
   auto report = progress.soFar(job.group);
-  if (report.findings.empty()) report.findings = judgeRows(job, report.rows);
+  if (report.findings.empty()) report.findings = evaluateRows(job, report.rows);
   report.passed = report.findings.empty();
   return report;
 }

@@ -40,8 +40,8 @@ class Watchdog {
             return;
           auto late =
               progress.soFar(job.group);  // who has failed already is why the others stand still
-          late.findings.push_back(fmt::format(
-              "not done within {} s: a rank is missing or stands still", job.limit.count()));
+          late.findings.push_back(
+              fmt::format("not done within {} s: a rank is missing or stalled", job.limit.count()));
           std::cout << jsonText(toJson(late)) << std::endl;
           ::_exit(kNotPassed);
         }) {}
@@ -173,7 +173,7 @@ Result<Job> jobOf(const Words& words) {
   }
   job = partOf(step, address, words.port, std::move(job));
   if (!words.meeting.empty()) job.meeting = words.meeting;
-  return parseJob(jsonText(toJson(job)));  // judged as any other
+  return parseJob(jsonText(toJson(job)));  // evaluated as any other
 }
 
 int runWords(const Words& words) {

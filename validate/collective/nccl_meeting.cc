@@ -65,8 +65,9 @@ Result<std::map<int, Socket>> everybody(const Job& job, const Told& reached_by, 
                       hello.first_rank >= job.local_ranks &&
                       hello.first_rank + hello.ranks <= job.ranks;
     if (!fits || came.contains(hello.first_rank))
-      return fail(ErrorCode::Conflict, fmt::format("ranks from {} on came twice, or are none of {}",
-                                                   hello.first_rank, job.ranks));
+      return fail(ErrorCode::Conflict,
+                  fmt::format("ranks from {} on connected twice, or are not among {}",
+                              hello.first_rank, job.ranks));
     if (came.empty()) {
       TRY(own, ownAddress(next->get()));
       reached_by(own);

@@ -44,7 +44,7 @@ std::optional<long> wrongCount(std::string_view text) {
   return value && *value >= 0 ? std::optional(static_cast<long>(*value)) : std::nullopt;
 }
 
-Result<void> judge(const TestRow& row, const Measured& seen) {
+Result<void> evaluate(const TestRow& row, const Measured& seen) {
   if (row.bytes == 0) return {};
   if (!(seen.microseconds > 0) || !(seen.busbw_gbytes_per_s > 0) || !(seen.algbw_gbytes_per_s > 0))
     return corrupt(fmt::format("{} bytes: a time or bandwidth of zero", row.bytes));
@@ -72,7 +72,7 @@ Result<TestRow> rowOf(const std::vector<std::string>& words, bool& checked) {
     const auto wrong = wrongCount(words[at + 3]);
     checked = checked && wrong.has_value();
     to = {*time, *algbw, *busbw, wrong.value_or(0)};
-    TRY_OK(judge(row, to));
+    TRY_OK(evaluate(row, to));
   }
   return row;
 }
@@ -160,8 +160,8 @@ Result<NcclTest> parseJson(const json& root) {
     TRY(out, measuredOf(each.value("out_of_place", json()), test.checked));
     TRY(in, measuredOf(each.value("in_place", json()), test.checked));
     row.out_of_place = out, row.in_place = in;
-    TRY_OK(judge(row, out));
-    TRY_OK(judge(row, in));
+    TRY_OK(evaluate(row, out));
+    TRY_OK(evaluate(row, in));
     test.rows.push_back(row);
   }
   const auto bounds = root.value("out_of_bounds", json::object());

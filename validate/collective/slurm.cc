@@ -27,10 +27,10 @@ Result<int> numberOf(const std::map<std::string, std::string>& environment,
         read.ec == std::errc() && read.ptr == end && number >= 0)
       return number;
     return fail(ErrorCode::InvalidInput,
-                fmt::format("{} is '{}', which is no number", name, found->second));
+                fmt::format("{} is '{}', which is not a number", name, found->second));
   }
-  return fail(ErrorCode::InvalidInput,
-              fmt::format("{} is not set: this is no step of Slurm; {}", *names.begin(), kMeant));
+  return fail(ErrorCode::InvalidInput, fmt::format("{} is not set: this is not a step of Slurm; {}",
+                                                   *names.begin(), kMeant));
 }
 
 bool isAddress(const std::string& text) {
@@ -58,7 +58,7 @@ Result<SlurmStep> slurmStepOf(const std::map<std::string, std::string>& environm
   if (list == environment.end())
     return fail(
         ErrorCode::InvalidInput,
-        fmt::format("SLURM_STEP_NODELIST is not set: this is no step of Slurm; {}", kMeant));
+        fmt::format("SLURM_STEP_NODELIST is not set: this is not a step of Slurm; {}", kMeant));
   TRY(first, firstHost(list->second));
   step.id = fmt::format("slurm-{}.{}", job, number), step.nodes = nodes, step.node = node,
   step.first = first;
@@ -78,12 +78,12 @@ Result<std::string> firstHost(std::string_view list) {
             ? std::string_view()
             : list.substr(at + 1, std::min(list.find_first_of("-,]", at + 1), end) - at - 1);
     if (first.empty() || first.find_first_not_of("0123456789") != std::string_view::npos)
-      return fail(ErrorCode::InvalidInput, fmt::format("'{}' is no list of hosts", list));
+      return fail(ErrorCode::InvalidInput, fmt::format("'{}' is not a list of hosts", list));
     name += first;
     at = end + 1;
   }
   if (name.empty() || name.find(']') != std::string::npos)
-    return fail(ErrorCode::InvalidInput, fmt::format("'{}' is no list of hosts", list));
+    return fail(ErrorCode::InvalidInput, fmt::format("'{}' is not a list of hosts", list));
   return name;
 }
 
@@ -91,7 +91,7 @@ Result<std::string> addressOf(std::string_view scontrol_output, const std::strin
   constexpr std::string_view kKey = "NodeAddr=";
   const auto at = scontrol_output.find(kKey);
   if (at == std::string_view::npos)
-    return fail(ErrorCode::NotFound, fmt::format("scontrol does not say where {} is", node));
+    return fail(ErrorCode::NotFound, fmt::format("scontrol reports no address of {}", node));
   const auto begin = at + kKey.size();
   const std::string name(scontrol_output.substr(
       begin,

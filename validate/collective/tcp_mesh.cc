@@ -63,7 +63,7 @@ class TcpRank final : public Communicator {
       auto& known = table[static_cast<std::size_t>(other)];
       known.address[sizeof known.address - 1] = '\0';
       if (known.magic != kMagic || known.job != job_)
-        return fail(ErrorCode::Conflict, "who meets there means another job");
+        return fail(ErrorCode::Conflict, "the other side runs another job");
       TRY(called, connectTo(known.address, known.port, end_));
       streams_[static_cast<std::size_t>(other)] = std::move(called);
       TRY_OK(greet(other, own_port));
@@ -121,15 +121,15 @@ class TcpRank final : public Communicator {
       if (!came)
         return fail(
             std::move(came.error())
-                .within(fmt::format("{} of {} other ranks did not come", left, ranks_ - 1)));
+                .within(fmt::format("{} of {} other ranks did not connect", left, ranks_ - 1)));
       Hello hello;
       if (!receiveAll(came->get(), &hello, sizeof hello,
                       std::min(end_, StreamClock::now() + kStranger)) ||
           hello.magic != kMagic || hello.job != job_)
         continue;
       if (hello.rank <= rank_ || hello.rank >= ranks_ || stream(hello.rank) >= 0)
-        return fail(ErrorCode::Conflict,
-                    fmt::format("rank {} came twice, or is none of {}", hello.rank, ranks_));
+        return fail(ErrorCode::Conflict, fmt::format("rank {} connected twice, or is not one of {}",
+                                                     hello.rank, ranks_));
       table[static_cast<std::size_t>(hello.rank)] = hello;
       streams_[static_cast<std::size_t>(hello.rank)] = std::move(*came);
       --left;

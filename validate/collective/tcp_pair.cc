@@ -50,7 +50,7 @@ Result<Receipt> receiveStream(const TcpPair& pair, int fd, const std::vector<cha
   Hello hello{};
   TRY_OK(receiveAll(fd, &hello, sizeof hello, end));
   if (hello.magic != kMagic || hello.bytes != pair.bytes)
-    return fail(ErrorCode::Conflict, "whoever called means another test");
+    return fail(ErrorCode::Conflict, "the caller runs another test");
   std::vector<char> seen(kBlockBytes);
   Receipt receipt{};
   while (receipt.bytes < pair.bytes) {

@@ -33,7 +33,7 @@ Result<void> waitFor(std::span<pollfd> watched, StreamClock::time_point end) {
     if (ready > 0) return {};
     if (ready == 0 && StreamClock::now() >= end)
       return fail(ErrorCode::Timeout,
-                  "the other side did not come, or stood still, until the limit");
+                  "the other side did not connect, or stalled, until the limit");
     if (ready < 0 && errno != EINTR) return broken("poll");
   }
 }
@@ -89,7 +89,7 @@ Result<sockaddr_in> addressOf(const std::string& host, int port) {
   if (host.empty())
     address.sin_addr.s_addr = INADDR_ANY;
   else if (::inet_pton(AF_INET, host.c_str(), &address.sin_addr) != 1)
-    return fail(ErrorCode::InvalidInput, fmt::format("'{}' is no IPv4 address", host));
+    return fail(ErrorCode::InvalidInput, fmt::format("'{}' is not an IPv4 address", host));
   return address;
 }
 
@@ -165,7 +165,7 @@ Result<Socket> connectTo(const std::string& host, int port, StreamClock::time_po
     }
     if (errno != ECONNREFUSED && errno != EINTR) return broken("connect");
     if (StreamClock::now() + kTryAgain >= end)
-      return fail(ErrorCode::Timeout, fmt::format("nobody listens at {}:{}", host, port));
+      return fail(ErrorCode::Timeout, fmt::format("nothing listens at {}:{}", host, port));
     std::this_thread::sleep_for(kTryAgain);
   }
 }

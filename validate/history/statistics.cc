@@ -269,9 +269,9 @@ class Analysis {
   void run() {
     for (const auto& [key, gathered] : groups_)
       if (isFingerprint(key.second))
-        judgeBits(key.first, key.second, gathered);
+        evaluateBits(key.first, key.second, gathered);
       else
-        judge(key.first, key.second, gathered);
+        evaluate(key.first, key.second, gathered);
     const auto urgency = [](const Alarm& alarm) {
       return alarm.kind == AlarmKind::Bits ? std::numeric_limits<double>::infinity()
                                            : alarm.sigmas / alarm.limit;
@@ -305,7 +305,7 @@ class Analysis {
                      static_cast<double>(std::max<std::size_t>(comparisons, 1)));
   }
 
-  void judge(const std::string& sku, const std::string& metric, const Gathered& gathered) {
+  void evaluate(const std::string& sku, const std::string& metric, const Gathered& gathered) {
     Group group{.sku = sku, .metric = metric, .better = betterOf(metric)};
     const auto values = newestOf(gathered);
     for (const auto& series : gathered.series)
@@ -315,12 +315,12 @@ class Analysis {
     group.trend = trendOf(gathered, out_.from, out_.to);
     const auto all = scaled(values);
     group.median = all.median, group.sigma = all.sigma;
-    group.judged = values.size() >= out_.policy.least_group && group.sigma > 0;
-    if (group.judged) {
-      judgeNodes(group, gathered, all.sigmas);
-      judgePlaces(group, gathered, AlarmKind::Rack);
-      judgePlaces(group, gathered, AlarmKind::Device);
-      judgeDrift(group, gathered);
+    group.evaluated = values.size() >= out_.policy.least_group && group.sigma > 0;
+    if (group.evaluated) {
+      evaluateNodes(group, gathered, all.sigmas);
+      evaluatePlaces(group, gathered, AlarmKind::Rack);
+      evaluatePlaces(group, gathered, AlarmKind::Device);
+      evaluateDrift(group, gathered);
     } else {
       for (const auto& series : gathered.series) note(series, group, 0);
     }
@@ -329,7 +329,7 @@ class Analysis {
 
   /// All must be equal. When most are, the others are wrong; when none are most, it is only known
   /// that somebody is.
-  void judgeBits(const std::string& sku, const std::string& metric, const Gathered& gathered) {
+  void evaluateBits(const std::string& sku, const std::string& metric, const Gathered& gathered) {
     std::map<double, std::size_t> counts;
     for (const auto& series : gathered.series) ++counts[series.values.back().number];
     const auto most =
@@ -351,7 +351,7 @@ class Analysis {
     }
   }
 
-  void judgeNodes(Group& group, const Gathered& gathered, const std::vector<double>& sigmas) {
+  void evaluateNodes(Group& group, const Gathered& gathered, const std::vector<double>& sigmas) {
     group.limit = limitOf(node_limit_, goodSide(group.better, sigmas));
     for (std::size_t i = 0; i < sigmas.size(); ++i) {
       const auto& series = gathered.series[i];
@@ -365,7 +365,7 @@ class Analysis {
 
   /// Medians of racks, or of devices of the same name, against each other. Racks differ a little by
   /// themselves; so their own spread counts.
-  void judgePlaces(const Group& group, const Gathered& gathered, AlarmKind kind) {
+  void evaluatePlaces(const Group& group, const Gathered& gathered, AlarmKind kind) {
     std::map<std::string, std::vector<double>> places;
     for (const auto& series : gathered.series)
       if (const auto& place = kind == AlarmKind::Rack ? series.rack : series.device; !place.empty())
@@ -391,7 +391,7 @@ class Analysis {
 
   /// A series drifts when it changes otherwise than its like: what moves all of them is the fleet's
   /// drift.
-  void judgeDrift(const Group& group, const Gathered& gathered) {
+  void evaluateDrift(const Group& group, const Gathered& gathered) {
     const auto changes = changesOf(gathered, group.median);
     if (changes.values.size() < out_.policy.least_group) return;
     const auto all = scaled(changes.values, 1);

@@ -26,7 +26,7 @@ struct Policy {
   double false_alarms = 1;  ///< expected in a whole report, when nothing is wrong
   double least_effect =
       0.01;  ///< a share of the typical value below which nothing is worth a person's time
-  std::size_t least_group = 8;  ///< fewer values are shown, not judged
+  std::size_t least_group = 8;  ///< fewer values are shown, not evaluated
 };
 
 enum class AlarmKind { Bits, Node, Rack, Device, Drift, FleetDrift };
@@ -54,7 +54,7 @@ struct TrendPoint {
 struct Group {
   std::string sku, metric;
   Better better = Better::Unknown;
-  bool judged = false;
+  bool evaluated = false;
   double median = 0, sigma = 0, limit = 0;             ///< limit in σ
   std::vector<std::pair<std::string, double>> latest;  ///< subject → newest value, ordered by value
   std::vector<TrendPoint> trend;

@@ -72,14 +72,14 @@ json evidenceOf(const Site& site, const Round& round, const RoundResult& result,
   return out;
 }
 
-void noteBest(Campaign& campaign, const Round& round, const RoundResult& result) {
+void noteBest(IsolationRun& run, const Round& round, const RoundResult& result) {
   for (std::size_t g = 0; g < round.groups.size(); ++g) {
     if (round.groups[g].kind != Collective::Pair) continue;
-    for (int rail = 0; rail < campaign.begun.site.layout.rails; ++rail)
+    for (int rail = 0; rail < run.begun.site.layout.rails; ++rail)
       if (const double rate = result[g].rail_gbits[static_cast<std::size_t>(rail)];
           std::isfinite(rate))
         for (const int node : round.groups[g].members) {
-          auto& best = campaign.best[{node, rail}];
+          auto& best = run.best[{node, rail}];
           best = std::max(best, rate);
         }
   }
@@ -101,51 +101,51 @@ std::unique_ptr<RoundRunner> runnerOf(const Begun& begun, gateway::AgentGateway&
 
 }  // namespace
 
-Async<Campaign> runCampaign(Begun begun, RunLog& log, gateway::AgentGateway& agents,
-                            RoundBegins begins) {
-  Campaign campaign;
-  campaign.begun = std::move(begun);
-  const auto& site = campaign.begun.site;
-  const auto runner = runnerOf(campaign.begun, agents);
+Async<IsolationRun> runIsolation(Begun begun, RunLog& log, gateway::AgentGateway& agents,
+                                 RoundBegins begins) {
+  IsolationRun run;
+  run.begun = std::move(begun);
+  const auto& site = run.begun.site;
+  const auto runner = runnerOf(run.begun, agents);
   Isolation isolation(site.layout, {.groups = runner->runsGroups(),
-                                    .tolerance = toleranceOf(campaign.begun.engine.kind),
-                                    .least_gbits = campaign.begun.least_gbits,
-                                    .seed = campaign.begun.seed});
+                                    .tolerance = toleranceOf(run.begun.engine.kind),
+                                    .least_gbits = run.begun.least_gbits,
+                                    .seed = run.begun.seed});
   CO_TRY(before, log.rounds());
   for (auto& round : before) {
     const auto planned = isolation.next();
     if (!planned || !fits(*planned, round.result, site.layout.rails))
       co_return fail(ErrorCode::Conflict,
                      fmt::format("the rounds in {} are not those that this muster plans; remove "
-                                 "that folder to begin anew",
+                                 "that folder to start again",
                                  log.folder().string()));
-    noteBest(campaign, *planned, round.result);
+    noteBest(run, *planned, round.result);
     isolation.learn(round.result);
-    campaign.rounds.push_back(std::move(round.evidence));
-    ++campaign.taken_up;
+    run.rounds.push_back(std::move(round.evidence));
+    ++run.taken_up;
   }
-  const RoundSink sink = [&campaign, &runner, &log, &begins](const Round& round,
-                                                             const RoundResult* result) {
+  const RoundSink sink = [&run, &runner, &log, &begins](const Round& round,
+                                                        const RoundResult* result) {
     if (!result) {
       if (begins) begins(round);
       return;
     }
-    noteBest(campaign, round, *result);
-    campaign.rounds.push_back(evidenceOf(campaign.begun.site, round, *result, *runner));
-    if (const auto kept = log.add(round.number, {*result, campaign.rounds.back()}); !kept)
-      logWarning("isolate", "round {} is not kept, and would run again after a kill: {}",
+    noteBest(run, round, *result);
+    run.rounds.push_back(evidenceOf(run.begun.site, round, *result, *runner));
+    if (const auto kept = log.add(round.number, {*result, run.rounds.back()}); !kept)
+      logWarning("isolate", "round {} could not be stored and would run again after a restart: {}",
                  round.number, kept.error().str());
   };
-  campaign.verdict = co_await isolateBy(isolation, *runner, sink);
-  co_return std::move(campaign);
+  run.verdict = co_await isolateBy(isolation, *runner, sink);
+  co_return std::move(run);
 }
 
-json toJson(const Campaign& campaign) {
-  auto document = toJson(campaign.begun.site, campaign.verdict);
-  document["seed"] = campaign.begun.seed;
-  document["begun"] = muster::toString(campaign.begun.at);
-  document["engine"] = toString(campaign.begun.engine.kind);
-  document["rounds_run"] = campaign.rounds;
+json toJson(const IsolationRun& run) {
+  auto document = toJson(run.begun.site, run.verdict);
+  document["seed"] = run.begun.seed;
+  document["begun"] = muster::toString(run.begun.at);
+  document["engine"] = toString(run.begun.engine.kind);
+  document["rounds_run"] = run.rounds;
   return document;
 }
 

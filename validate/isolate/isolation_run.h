@@ -9,7 +9,7 @@
 
 namespace muster::validate::isolate {
 
-struct Campaign {
+struct IsolationRun {
   Begun begun;
   Verdict verdict;
   nlohmann::json rounds = nlohmann::json::array();  ///< evidence: every test, in the site's names
@@ -24,10 +24,10 @@ using RoundBegins = std::function<void(const Round& round)>;
 /// Takes up what `log` holds of it, runs the rest, and logs each round. The log stays: whoever has
 /// kept the outcome removes it. Errors: Conflict, Corrupt (the log is not of such a run; what to
 /// remove)
-Async<Campaign> runCampaign(Begun begun, RunLog& log, gateway::AgentGateway& agents,
-                            RoundBegins begins);
+Async<IsolationRun> runIsolation(Begun begun, RunLog& log, gateway::AgentGateway& agents,
+                                 RoundBegins begins);
 
 /// The whole of it as one document; `matrixOf` (report/) reads it.
-nlohmann::json toJson(const Campaign& campaign);
+nlohmann::json toJson(const IsolationRun& run);
 
 }  // namespace muster::validate::isolate

@@ -97,7 +97,7 @@ void Isolation::State::learn(const RoundResult& result) {
   if (was_begun) decide();
   if (begun()) {
     findPaths();
-    judgePaths();
+    evaluatePaths();
     raiseCables();
   }
   // A stage that is over, or a look again that has raised something new.

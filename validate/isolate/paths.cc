@@ -56,7 +56,7 @@ void Isolation::State::raiseCables() {
 }
 
 /// What an accused cable, or the uplinks of a leaf, explain needs no test of its own.
-void Isolation::State::judgePaths() {
+void Isolation::State::evaluatePaths() {
   if (layout.cables) {
     bad_cables.clear();
     for (auto& cable : cables)

@@ -131,7 +131,7 @@ Round Isolation::State::matching() {
   return made;
 }
 
-/// Suspects with proven good nodes, nearest first: what is between leaves is judged by itself.
+/// Suspects with proven good nodes, nearest first: what is between leaves is evaluated by itself.
 void Isolation::State::addSuspects(Round& made, std::vector<int>& free) {
   for (const int suspect : suspects()) {
     const auto leaf = leafOf(suspect);

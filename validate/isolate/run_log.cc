@@ -47,7 +47,7 @@ RoundResult resultOf(const json& groups) {
 
 std::unexpected<Error> damaged(const std::filesystem::path& file, std::string_view why) {
   return fail(ErrorCode::Corrupt,
-              fmt::format("{} is damaged ({}); remove its folder to begin the isolation anew",
+              fmt::format("{} is damaged ({}); remove its folder to start the isolation again",
                           file.string(), why));
 }
 

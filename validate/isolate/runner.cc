@@ -71,7 +71,7 @@ Task<void> PairRunner::measure(std::size_t group, int a, int b, int rail, std::s
   if (const auto served = agents_.submit(server.name, {task + "/server", wire::TaskKind::RdmaPair,
                                                        jsonText(listening), kPairLimit});
       !served) {
-    said = fmt::format("{} took no part: {}", server.name.str(), served.error().str());
+    said = fmt::format("{} did not take part: {}", server.name.str(), served.error().str());
     gbits = 0;
     co_return;
   }

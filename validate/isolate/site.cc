@@ -70,8 +70,8 @@ Told tellNode(const Site& site, const Culprit& culprit) {
                         node.name.str())};
   return {node.name.str(),
           fmt::format("reaches {} of its peers on every rail", percent(culprit.reached)),
-          fmt::format("all rails alike speak for the host: compare its BIOS settings, PCIe width, "
-                      "NUMA and clocks with a good node; then `muster rma {}`",
+          fmt::format("equal results on all rails indicate the host: compare its BIOS settings, "
+                      "PCIe width, NUMA and clocks with a good node; then `muster rma {}`",
                       node.name.str())};
 }
 
@@ -180,20 +180,20 @@ Result<Site> siteFromJson(const nlohmann::json& json) {
       const auto leaf = site.layout.leaf.back();
       if (leaf < 0 || leaf >= static_cast<int>(site.leaf_names.size()) ||
           site.nodes.back().devices.size() < static_cast<std::size_t>(site.layout.rails))
-        return fail(ErrorCode::Corrupt, "the kept site of the isolation makes no sense");
+        return fail(ErrorCode::Corrupt, "the stored site of the isolation is invalid");
     }
     if (site.nodes.size() < 2 || site.layout.rails < 1)
-      return fail(ErrorCode::Corrupt, "the kept site of the isolation makes no sense");
+      return fail(ErrorCode::Corrupt, "the stored site of the isolation is invalid");
     if (const auto kept = json.find("routes"); kept != json.end()) {
       auto routes = routesFromJson(*kept);
       if (!routes.fit(site.nodes.size(), site.layout.rails))
-        return fail(ErrorCode::Corrupt, "the kept routes of the isolation make no sense");
+        return fail(ErrorCode::Corrupt, "the stored routes of the isolation are invalid");
       useRoutes(site, std::move(routes));
     }
     return site;
   } catch (const nlohmann::json::exception& error) {
     return fail(ErrorCode::Corrupt,
-                fmt::format("the kept site of the isolation cannot be read: {}", error.what()));
+                fmt::format("the stored site of the isolation cannot be read: {}", error.what()));
   }
 }
 
@@ -220,11 +220,11 @@ Told tell(const Site& site, const Culprit& culprit) {
                           site.routes ? site.routes->cables[static_cast<std::size_t>(culprit.a)]
                                       : std::to_string(culprit.a),
                           culprit.rail),
-              fmt::format("every way over it reaches {}", percent(culprit.reached)),
+              fmt::format("every path over it reaches {}", percent(culprit.reached)),
               "read the error counters at both ends, reseat it, then replace it"};
     case CulpritKind::Uplinks:
       return {fmt::format("uplinks of {}", switchWord(site, culprit.a, culprit.rail)),
-              fmt::format("ways from here to several other leaves reach {}; its nodes are good "
+              fmt::format("paths from here to several other leaves reach {}; its nodes are good "
                           "among themselves",
                           percent(culprit.reached)),
               "read the error counters of this switch's uplinks (`muster fabric diff`): the one "

@@ -124,7 +124,7 @@ struct Isolation::State {
   void findPaths();
   void raisePath(int a, int b, int rail, double share);
   void raiseCables();
-  void judgePaths();
+  void evaluatePaths();
   bool isExplained(int a, int b, int rail) const;  ///< by a way that is known to be bad
   bool isCableBad(const CableSuspect& cable) const;
   bool isPathOpen(const PathSuspect& path) const;

@@ -188,7 +188,7 @@ void addUnclear(const Book& book) {
       if (nic.standing == Standing::Unknown)
         why = "its tests have not ended yet";
       else if (state.evidence.best(node, rail) < 0 || nic.silent >= kMaxSilent)
-        why = "its tests said nothing";
+        why = "its tests gave no result";
       else if (nic.fresh == 0)
         why = "its tests were bad, and no proven good node was there to test it with";
       book.verdict.unclear.push_back({.a = node, .rail = rail, .why = why});

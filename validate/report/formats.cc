@@ -118,7 +118,7 @@ std::string toJson(const history::Statistics& statistics, const Subject& subject
     groups.push_back({{"sku", group.sku},
                       {"metric", group.metric},
                       {"better", word(group.better)},
-                      {"judged", group.judged},
+                      {"judged", group.evaluated},
                       {"values", group.latest.size()},
                       {"median", group.median},
                       {"sigma", group.sigma},
@@ -152,8 +152,9 @@ std::string toJunit(const history::Statistics& statistics, const Subject& subjec
                         alarm.kind == AlarmKind::Bits;
     (of_one ? of_node[nodeOf(alarm)] : of_others).push_back(&alarm);
   }
-  std::map<std::string, bool> judged;  // by SKU
-  for (const auto& group : statistics.groups) judged[group.sku] = judged[group.sku] || group.judged;
+  std::map<std::string, bool> evaluated;  // by SKU
+  for (const auto& group : statistics.groups)
+    evaluated[group.sku] = evaluated[group.sku] || group.evaluated;
   std::string cases;
   std::size_t skipped = 0, failed = 0;
   const auto failure =
@@ -169,7 +170,7 @@ std::string toJunit(const history::Statistics& statistics, const Subject& subjec
     if (const auto found = of_node.find(node.node); found != of_node.end()) {
       ++failed;
       cases += failure(found->second);
-    } else if (!judged[node.sku]) {
+    } else if (!evaluated[node.sku]) {
       ++skipped;
       cases += "<skipped message=\"too few nodes of this SKU to compare with\"/>";
     }

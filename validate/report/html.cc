@@ -86,7 +86,7 @@ std::string alarms(const history::Statistics& statistics) {
       grouped(statistics.comparisons), shortNumber(statistics.policy.false_alarms),
       100 * statistics.policy.least_effect);
   if (statistics.alarms.empty())
-    return out + "<div class=\"card\">None: everything that was judged is like its peers.</div>";
+    return out + "<div class=\"card\">None: everything that was evaluated is like its peers.</div>";
   out +=
       "<input type=\"search\" data-for=\"#alarms tbody tr\" placeholder=\"Filter by node, rack or "
       "metric\" aria-label=\"Filter alarms\">";
@@ -175,7 +175,7 @@ std::string metrics(const history::Statistics& statistics) {
         "<div class=\"card metric\"><h3>{}</h3><div class=\"sub\">{} · {} values · median "
         "{}{}{}</div>{}{}</div>",
         escapedMarkup(group.metric), escapedMarkup(group.sku), grouped(group.latest.size()),
-        shortNumber(group.median), spread, group.judged ? "" : " · too few to judge",
+        shortNumber(group.median), spread, group.evaluated ? "" : " · too few to evaluate",
         histogram(group), trend(group));
   }
   return out + "</div>";

@@ -57,7 +57,7 @@ std::string histogram(const Group& group) {
   const double most = static_cast<double>(*std::max_element(bins.begin(), bins.end()));
   const double base = kHeight - kFoot;
   std::string out = open(kWidth, kHeight, "distribution of " + group.metric);
-  if (group.judged) {
+  if (group.evaluated) {
     const auto shade = [&](double from, double to) {
       const double left = placeOf(from, low, high), right = placeOf(to, low, high);
       if (right > left)
@@ -81,7 +81,7 @@ std::string histogram(const Group& group) {
     const double bad = group.better == Better::Higher  ? group.median - each.second
                        : group.better == Better::Lower ? each.second - group.median
                                                        : std::abs(each.second - group.median);
-    if (!group.judged || bad <= group.limit * group.sigma || ++marks > kMarks) return;
+    if (!group.evaluated || bad <= group.limit * group.sigma || ++marks > kMarks) return;
     out += fmt::format(
         R"(<circle class="out" cx="{:.1f}" cy="{:.1f}" r="3"><title>{} {}</title></circle>)",
         placeOf(each.second, low, high), base - 5, escapedMarkup(each.first),

@@ -6,7 +6,7 @@
 
 namespace muster::validate::report {
 
-/// Histogram with the judged limits, the outliers as marks.
+/// Histogram with the evaluated limits, the outliers as marks.
 std::string histogram(const history::Group& group);
 /// Median over time in a band from 10 % to 90 %.
 std::string trend(const history::Group& group);

@@ -31,7 +31,7 @@ struct Subject {
 
 std::string toHtml(const history::Statistics& statistics, const Subject& subject);
 std::string toJson(const history::Statistics& statistics, const Subject& subject);
-/// A test case a node and SKU; a failure an alarm. Nodes without any judged value are skipped
+/// A test case a node and SKU; a failure an alarm. Nodes without any evaluated value are skipped
 /// cases, never passed ones.
 std::string toJunit(const history::Statistics& statistics, const Subject& subject);
 

@@ -170,8 +170,8 @@ std::string_view toString(Grade grade) {
   return kWords.at(static_cast<std::size_t>(grade));
 }
 
-EndVerdict judgeEnd(const PortGrowth& grown, Window window, std::string_view width_speed,
-                    const Limits& limits) {
+EndVerdict evaluateEnd(const PortGrowth& grown, Window window, std::string_view width_speed,
+                       const Limits& limits) {
   return Judge(grown, window, width_speed, limits).verdict();
 }
 

@@ -52,8 +52,8 @@ struct EndVerdict {
   std::uint64_t waits = 0;            ///< ticks (their length is the device's own affair)
 };
 /// `width_speed` in ibnetdiscover's spelling.
-EndVerdict judgeEnd(const PortGrowth& grown, Window window, std::string_view width_speed,
-                    const Limits& limits = {});
+EndVerdict evaluateEnd(const PortGrowth& grown, Window window, std::string_view width_speed,
+                       const Limits& limits = {});
 
 /// Seconds that an error-free link of this rate must be watched until its BER is proven below
 /// `limits.ber_bad`. nullopt: unknown rate

@@ -82,6 +82,11 @@ inline const std::vector<std::vector<std::string_view>> kMigrations{
         "UPDATE vals SET key = 'monitor.breakers' WHERE key = 'keep.breakers'",
         "UPDATE vals SET key = 'monitor.heartbeat' WHERE key = 'keep.heartbeat'",
     },
+    {
+        // 8: an action that was blocked has a state of its own.
+        "UPDATE intents SET state = 'blocked', outcome = substr(outcome, 10) WHERE state = "
+        "'failed' AND outcome LIKE 'blocked: %'",
+    },
 };
 
 inline constexpr std::string_view kTooNew =

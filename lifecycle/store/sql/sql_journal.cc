@@ -7,6 +7,34 @@
 #include <algorithm>
 
 namespace muster::lifecycle::sql {
+namespace {
+
+/// The cause always stands there: what lacks it is from a muster that began the reason with it.
+constexpr const char* kCause = "cause";
+
+std::string storedAction(const Action& action) {
+  auto json = toJson(action);
+  json[kCause] = toString(action.cause);
+  return canonical(json);
+}
+
+Result<Action> readAction(const std::string& text) {
+  const auto json = jsonOrNone(text, kKeptJson);
+  auto action = actionFromJson(json);
+  if (!action || json.contains(kCause)) return action;
+  auto old = parsePoolReason(action->reason);
+  if (old.cause == ActionCause::Declared) return action;
+  constexpr std::string_view kHasFailed = " has failed: ";
+  if (old.cause == ActionCause::Recovery) old.about = old.text.substr(0, old.text.find(kHasFailed));
+  if (old.about.size() == old.text.size() || old.about.find(' ') != std::string::npos)
+    old.about.clear();
+  action->cause = old.cause;
+  action->about = FacetName(old.about);
+  action->reason = old.text;
+  return action;
+}
+
+}  // namespace
 
 using soci::into;
 using soci::use;
@@ -21,9 +49,8 @@ Result<void> SqlStore::openIntent(const Intent& intent) {
     run("INSERT INTO intents (id, plan_hash, inventory_digest, subject, action, operation, state, "
         "outcome, uses_wipe, opened_at_ms, "
         "closed_at_ms, request, fence) VALUES (:i, :p, :d, :s, :a, :o, :t, '', :u, :b, 0, :r, :f)",
-        intent.id, intent.plan_hash, intent.inventory_digest, subject,
-        canonical(toJson(intent.action)), intent.operation,
-        std::string(toString(IntentState::Open)), intent.uses_wipe ? 1 : 0,
+        intent.id, intent.plan_hash, intent.inventory_digest, subject, storedAction(intent.action),
+        intent.operation, std::string(toString(IntentState::Open)), intent.uses_wipe ? 1 : 0,
         toMillis(intent.opened_at), intent.request, fenceOf(intent.action.facet.subject));
     if (!intent.uses_wipe) return {};
     soci::statement take =
@@ -78,7 +105,7 @@ Result<std::vector<Intent>> SqlStore::readIntents(const std::string& where_and_o
          into(request), into(fence));
     rows.execute();
     while (rows.fetch()) {
-      auto parsed = actionFromJson(jsonOrNone(action, kKeptJson));
+      auto parsed = readAction(action);
       auto known = parseIntentState(state);
       if (!parsed || !known) return fail(unreadable("intent " + id + " cannot be read"));
       out.push_back(Intent{id, plan, digest, std::move(*parsed), operation, *known, outcome,

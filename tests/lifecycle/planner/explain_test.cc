@@ -177,7 +177,7 @@ TEST_F(ExplainTest, anActionPastItsDeadlineSaysSo) {
   open("gpu001/image", std::chrono::seconds(3600));
   auto explanation = why();
   EXPECT_THAT(explanation.state, HasSubstr("past its deadline of 600 s"));
-  EXPECT_THAT(explanation.next_step, HasSubstr("`muster apply` looks at it and goes on"));
+  EXPECT_THAT(explanation.next_step, HasSubstr("`muster apply` verifies it and resumes"));
 }
 
 TEST_F(ExplainTest, theJsonFormHoldsTheSame) {

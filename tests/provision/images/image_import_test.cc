@@ -279,7 +279,7 @@ TEST_F(DiskImportTest, neverReadsAnotherFileThatAnImageNames) {
   const auto done = import("evil.qcow2");
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code(), ErrorCode::InvalidInput);
-  EXPECT_THAT(done.error().str(), HasSubstr("make it whole first"));
+  EXPECT_THAT(done.error().str(), HasSubstr("flatten it first"));
 }
 
 TEST_F(DiskImportTest, neverReadsAFileThatAnImageNamesAsItsData) {
@@ -299,7 +299,7 @@ TEST_F(DiskImportTest, neverReadsAFileThatAnImageNamesAsItsData) {
     const auto done = import(name);
     ASSERT_FALSE(done) << name;
     EXPECT_EQ(done.error().code(), ErrorCode::InvalidInput) << name << ": " << done.error().str();
-    EXPECT_THAT(done.error().str(), HasSubstr("make it whole first")) << name;
+    EXPECT_THAT(done.error().str(), HasSubstr("flatten it first")) << name;
     EXPECT_FALSE(std::filesystem::exists(folder_ / "fs")) << name;
   }
 }
@@ -319,7 +319,7 @@ TEST_F(DiskImportTest, aFileSystemThatMustBeCheckedFirstIsRefusedBeforeAnyNodeIs
     const char* why;
   } cases[] = {{"feature needs_recovery", "journal"},
                {"set_super_value state 3", "faulty"},
-               {"set_super_value state 0", "not let go of"}};
+               {"set_super_value state 0", "not unmounted"}};
   for (const auto& one : cases) {
     sh(std::string("cp raw unclean; cp disk disk2; debugfs -w -R '") + one.change +
        "' unclean 2>/dev/null; dd if=unclean of=disk2 bs=512 seek=2048 conv=notrunc status=none");

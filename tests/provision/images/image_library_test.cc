@@ -175,7 +175,7 @@ TEST_F(RamOsSetsTest, whatAnotherMusterStartsMachinesFromStays) {
   {
     const auto use = RamOsUse::hold(system_);
     ASSERT_TRUE(use);
-    EXPECT_THAT(reasons()[system_], HasSubstr("starts machines"));
+    EXPECT_THAT(reasons()[system_], HasSubstr("boots machines"));
     EXPECT_EQ(reasons()[agent_], "");
     EXPECT_EQ(removeRamOs({system_, 0, ""}).error().code(), ErrorCode::Conflict)
         << "it began after the look";
@@ -187,7 +187,7 @@ TEST_F(RamOsSetsTest, whatAnotherMusterStartsMachinesFromStays) {
   ASSERT_TRUE(io::writeFileAtomic(options_.agent_binary, "#!/bin/sh\n:\n", 0755));
   std::size_t others = 0;
   for (const auto& [folder, why] : reasons())
-    others += why.find("starts machines from " + folder.string()) != std::string::npos ? 1 : 0;
+    others += why.find("boots machines from " + folder.string()) != std::string::npos ? 1 : 0;
   EXPECT_EQ(others, 1u) << "the agent of the one that runs";
 }
 

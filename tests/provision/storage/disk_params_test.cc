@@ -2,7 +2,7 @@
 #include "provision/storage/disk_params.h"
 
 #include "agent/imaging/writer.h"
-#include "clusters.h"
+#include "tests/provision/clusters.h"
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>

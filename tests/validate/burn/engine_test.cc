@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine's judgement, over a device whose every answer is scripted: whatever is no number,
+// The engine's evaluation, over a device whose every answer is scripted: whatever is no number,
 // missing or late does not pass.
 #include "tests/run_async.h"
 #include "validate/burn/cpu/cpu_device.h"
@@ -276,23 +276,23 @@ Telemetry counters(std::uint64_t thermal_ns, std::uint64_t hardware_ns, std::uin
 }
 
 TEST(Sensors, heldBackByPowerAloneIsNoFault) {
-  EXPECT_TRUE(
-      judgeSensors({counters(9, 9, 9), counters(9, 9, 9)}, {"ecc", "throttle", "watts"}).empty());
+  EXPECT_TRUE(evaluateSensors({counters(9, 9, 9), counters(9, 9, 9)}, {"ecc", "throttle", "watts"})
+                  .empty());
 }
 TEST(Sensors, growthOfACounterIsAFault) {
-  EXPECT_EQ(judgeSensors({counters(0, 0, 0), counters(1, 0, 0)}, {}).size(), 1u);
-  EXPECT_EQ(judgeSensors({counters(0, 0, 0), counters(0, 1, 1)}, {}).size(), 2u);
+  EXPECT_EQ(evaluateSensors({counters(0, 0, 0), counters(1, 0, 0)}, {}).size(), 1u);
+  EXPECT_EQ(evaluateSensors({counters(0, 0, 0), counters(0, 1, 1)}, {}).size(), 2u);
 }
 TEST(Sensors, combinedBitsAreSeen) {  // a comparison by equality misses them
-  EXPECT_EQ(judgeSensors({counters(0, 0, 0, 0x4 | 0x40)}, {}).size(), 1u);
+  EXPECT_EQ(evaluateSensors({counters(0, 0, 0, 0x4 | 0x40)}, {}).size(), 1u);
 }
 TEST(Sensors, aCounterThatGoesBackIsAReset) {
-  EXPECT_NE(judgeSensors({counters(0, 0, 5), counters(0, 0, 0)}, {}).front().find("reset"),
+  EXPECT_NE(evaluateSensors({counters(0, 0, 5), counters(0, 0, 0)}, {}).front().find("reset"),
             std::string::npos);
 }
 TEST(Sensors, whatIsRequiredAndMissingIsAFinding) {
-  EXPECT_TRUE(judgeSensors({{}}, {}).empty());
-  EXPECT_EQ(judgeSensors({{}}, {"ecc", "throttle", "watts"}).size(), 4u);
+  EXPECT_TRUE(evaluateSensors({{}}, {}).empty());
+  EXPECT_EQ(evaluateSensors({{}}, {"ecc", "throttle", "watts"}).size(), 4u);
 }
 
 TEST(References, theMinorityIsNamed) {

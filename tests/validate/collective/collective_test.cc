@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups, jobs, data and judgement of collectives, over ranks that are threads with shared memory.
+// Groups, jobs, data and evaluation of collectives, over ranks that are threads with shared memory.
 #include "validate/collective/collective.h"
 
 #include <gtest/gtest.h>

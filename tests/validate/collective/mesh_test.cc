@@ -85,7 +85,7 @@ TEST(MeshErrors, aRankThatDoesNotComeIsAFailureWithinTheLimit) {
   const auto report = runJob(asked, joinTcp);
   EXPECT_FALSE(report.passed);
   EXPECT_THAT(report.findings.front(), AllOf(HasSubstr("rank 0 did not join g"),
-                                             HasSubstr("2 of 2 other ranks did not come")));
+                                             HasSubstr("2 of 2 other ranks did not connect")));
 }
 
 TEST(MeshErrors, strangersAtTheMeetingPlaceAreSentAway) {
@@ -129,9 +129,9 @@ TEST(PairReports, travelAndAreJudgedAgainByWhoReadsThem) {
   EXPECT_FALSE(parseReport(lacking.dump(), asked)->passed) << "a pair without a result";
   auto wrong = told;
   wrong["pairs"]["wrong"].push_back({0, 1, 5});
-  const auto judged = parseReport(wrong.dump(), asked);
-  EXPECT_FALSE(judged->passed) << "wrong data";
-  EXPECT_THAT(judged->findings.front(), HasSubstr("with rank 1: 5 wrong values"));
+  const auto evaluated = parseReport(wrong.dump(), asked);
+  EXPECT_FALSE(evaluated->passed) << "wrong data";
+  EXPECT_THAT(evaluated->findings.front(), HasSubstr("with rank 1: 5 wrong values"));
   auto null = told;
   null["pairs"]["of"][0]["gbits"][0] = nullptr;
   EXPECT_FALSE(parseReport(null.dump(), asked)->passed) << "NaN";
@@ -197,7 +197,7 @@ TEST(CollectiveProgram, saysWhatItCannotDo) {
   EXPECT_EQ(program(toJson(asked).dump(), {"--verbose"}).code, 2);
   const auto late = program(toJson(asked).dump());
   EXPECT_EQ(late.code, 1);
-  EXPECT_THAT(late.out, HasSubstr("1 of 1 other ranks did not come"));
+  EXPECT_THAT(late.out, HasSubstr("1 of 1 other ranks did not connect"));
   if (said.at("transports").size() > 1)
     GTEST_SKIP() << "NCCL can be used here: tools/gpu-test runs it";
   EXPECT_FALSE(said.at("no_nccl").get<std::string>().empty());

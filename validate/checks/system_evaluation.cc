@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "validate/checks/system_judges.h"
+#include "validate/checks/system_evaluation.h"
 
 #include "wire/xid.h"
 
@@ -33,12 +33,12 @@ constexpr TroubleRow kTroubles[] = {
     {"Corruption detected", "a file system is damaged: its disk, or an abrupt power-off"},
     {"device's health compromised",
      "a NIC's firmware does not answer: reset it; again: replace it"},
-    {"Health issue observed", "a NIC tells of trouble with itself: its firmware, heat or slot"},
+    {"Health issue observed", "a NIC reports a fault of its own: firmware, temperature or slot"},
     {"RmInitAdapter failed",
      "the driver cannot start a GPU: power-cycle the node; again: reseat or replace it"},
     {"soft lockup", "a processor was stuck: driver or firmware"},
     {"hard LOCKUP", "a processor was stuck with interrupts off: driver or hardware"},
-    {"Out of memory: Killed process", "memory ran out: what does the image start?"},
+    {"Out of memory: Killed process", "memory ran out: check what the image starts"},
     {"fallen off the bus", "a PCIe device has vanished: seating, power"},
     {"link is down due to too many", "a port gave up after errors: cable"},
     {"uncorrectable hardware errors detected",
@@ -48,13 +48,14 @@ constexpr TroubleRow kTroubles[] = {
      "an AMD GPU hung and was reset: its driver or firmware; again: long burn-in"},
 };
 
-struct KnobRow {
+struct TuningRow {
   std::string_view name, file;  ///< of every processor where it has a '*': then its value is that
                                 ///< of all, or each that there is with '+' between
   std::string_view wanted,
-      why;  ///< '|' between values that are good alike; empty: only judged when the gate names one
+      why;  ///< '|' between values that are good alike; empty: only evaluated when the gate names
+            ///< one
 };
-constexpr KnobRow kKnobs[] = {
+constexpr TuningRow kTuning[] = {
     {"governor", "sys/devices/system/cpu/cpu*/cpufreq/scaling_governor", "performance",
      "others let clocks sag between kernel launches"},
     {"numa_balancing", "proc/sys/kernel/numa_balancing", "0",
@@ -120,7 +121,7 @@ Result<ClockState> clockState() {
                     static_cast<double>(seen.maxerror) * 1e-3};
 }
 
-Verdict judgeClock(const ClockState& seen, double most_error_ms) {
+Verdict evaluateClock(const ClockState& seen, double most_error_ms) {
   Verdict verdict = pass(fmt::format("synchronised, off by {:.1f} ms at most", seen.error_ms));
   if (!seen.synchronised)
     verdict = failed("the clock is not synchronised");
@@ -182,10 +183,10 @@ std::vector<std::string> xidsIn(std::string_view log) {
   return found;
 }
 
-Verdict judgeKnobs(const nlohmann::json& wanted, const Host& host) {
+Verdict evaluateTuning(const nlohmann::json& wanted, const Host& host) {
   std::vector<std::string> wrong, seen;
   std::set<std::string> known;
-  for (const auto& row : kKnobs) {
+  for (const auto& row : kTuning) {
     const std::string name(row.name), value = valueOf(host, row.file);
     const auto asked = wanted.find(name);
     known.insert(name);
@@ -200,7 +201,7 @@ Verdict judgeKnobs(const nlohmann::json& wanted, const Host& host) {
   }
   for (const auto& [name, value] : wanted.items())
     if (!known.contains(name))
-      return brokenTest(
+      return checkError(
           fmt::format("there is no setting '{}'; there are {}", name, fmt::join(known, ", ")));
   if (seen.empty()) return noData("this machine has none of the settings");
   Verdict verdict = wrong.empty() ? pass(fmt::format("{}", fmt::join(seen, ", ")))
@@ -225,11 +226,11 @@ std::map<std::string, double> idleLatencies(const Host& host) {
   return deepest;
 }
 
-Verdict judgeIdle(const std::map<std::string, double>& latencies, double max_us,
-                  std::string_view driver) {
+Verdict evaluateIdle(const std::map<std::string, double>& latencies, double max_us,
+                     std::string_view driver) {
   if (latencies.empty() && driver == "none")
     return pass("no idle states: the firmware offers none");
-  if (latencies.empty()) return noData("the kernel tells no idle states");
+  if (latencies.empty()) return noData("the kernel reports no idle states");
   std::map<double, std::vector<std::string>> cpus;
   for (const auto& [cpu, latency] : latencies) cpus[latency].push_back(cpu);
   const double deepest = cpus.rbegin()->first;

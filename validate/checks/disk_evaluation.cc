@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "validate/checks/disk_judges.h"
+#include "validate/checks/disk_evaluation.h"
 
 #include "base/json_input.h"
 

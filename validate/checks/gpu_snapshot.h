@@ -9,22 +9,22 @@
 
 namespace muster::validate {
 
-struct GpuLook {
+struct GpuSnapshot {
   std::vector<GpuHealth> gpus;
   std::string driver;
   std::optional<int> cuda;  ///< 13000: 13.0
 };
-Result<GpuLook> lookAtGpus();
+Result<GpuSnapshot> readGpus();
 nlohmann::json identityOf(const wire::Gpu& gpu);
 
-/// Asks `judge` about each GPU; the worst answer is the verdict, each bad one is named with its
+/// Asks `evaluate` about each GPU; the worst answer is the verdict, each bad one is named with its
 /// serial. No GPU at all is no data.
-Verdict everyGpu(const GpuLook& look, const std::function<Verdict(const GpuHealth&)>& judge,
+Verdict everyGpu(const GpuSnapshot& look, const std::function<Verdict(const GpuHealth&)>& evaluate,
                  std::string_view good);
 /// The same after a look of its own.
-Verdict everyGpu(const std::function<Verdict(const GpuHealth&)>& judge, std::string_view good);
+Verdict everyGpu(const std::function<Verdict(const GpuHealth&)>& evaluate, std::string_view good);
 
-Verdict judgeRemap(const GpuHealth& gpu);
-Verdict judgeRetired(const GpuHealth& gpu);
+Verdict evaluateRemap(const GpuHealth& gpu);
+Verdict evaluateRetired(const GpuHealth& gpu);
 
 }  // namespace muster::validate

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state of a node in one word (DESIGN §5), derived from facts, findings and open intents; never
+// set by hand.
+#pragma once
+
+#include "lifecycle/model/facet_table.h"
+#include "lifecycle/store/store.h"
+
+namespace muster::lifecycle {
+
+bool isMet(const Goal& goal, const FactSet& facts);
+
+std::string nodeState(const Subject& subject, const FactSet& facts, const std::vector<Goal>& goals,
+                      const std::vector<Finding>& findings, const std::vector<Intent>& open);
+
+}  // namespace muster::lifecycle
