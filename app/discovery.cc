@@ -70,7 +70,7 @@ Result<Discovered> discoveredIn(Discovery& discovery) {
     const auto* node = discovery::nodeOf(machine, discovery.cluster);
     out.machines.push_back({machine, node ? node->name.str() : ""});
   }
-  out.oddities = discovery::anomalies(book.machines(), discovery.cluster);
+  out.anomalies = discovery::anomalies(book.machines(), discovery.cluster);
   return out;
 }
 

@@ -24,7 +24,7 @@ struct DiscoveredMachine {
 
 struct Discovered {
   std::vector<DiscoveredMachine> machines;
-  std::vector<discovery::Anomaly> oddities;
+  std::vector<discovery::Anomaly> anomalies;
 };
 Result<Discovered> discoveredMachines(const Options& options);
 

@@ -114,8 +114,8 @@ Async<Handover> monitorUntilRunEnds(Controller& controller, MonitorListener& lis
   auto services = controller.monitorServices(
       [&listener](const lifecycle::Event& event) { listener.onEvent(event); });
   services.memory = std::move(memory);
-  monitor::Monitor keeper(std::move(services));
-  auto work = keeper.run();
+  monitor::Monitor monitor(std::move(services));
+  auto work = monitor.run();
   auto end = untilRunEnds(std::move(options), controller, std::move(rollouts), listener);
   auto watch = controller.watchStalls();
   auto bmcs = controller.watchBmcs();

@@ -5,6 +5,7 @@
 
 #include "validate/burn/cuda/formats.h"
 #include "validate/burn/cuda/handles.h"
+#include "validate/burn/device.h"
 
 namespace muster::burn::cuda {
 
