@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/apply.h"
 
-#include "lifecycle/model/facet_table.h"
 #include "app/audit_export.h"
 #include "app/plan.h"
+#include "lifecycle/model/facet_table.h"
 #include "lifecycle/rollout/overlay.h"
 
 #include <algorithm>

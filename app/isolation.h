@@ -20,9 +20,7 @@ struct IsolationRequest {
 struct IsolationResult {
   validate::isolate::IsolationRun run;
   std::filesystem::path document;  ///< every test
-  bool isClear() const {
-    return run.verdict.culprits.empty() && run.verdict.unclear.empty();
-  }
+  bool isClear() const { return run.verdict.culprits.empty() && run.verdict.unclear.empty(); }
 };
 
 /// Effect: culprits are findings, measurements are stored. Errors: Conflict (a named node must not

@@ -286,8 +286,8 @@ Result<void> Monitor::recover(const FleetSnapshot& snapshot, std::map<std::strin
       continue;
     if (step->rung == inventory::Rung::Quarantine) {
       TRY(is_new, Quarantine(services_.store)
-                      .add(node->name, {services_.clock.now(), "muster monitor", step->why,
-                                         finding.evidence}));
+                      .add(node->name,
+                           {services_.clock.now(), "muster monitor", step->why, finding.evidence}));
       (void)is_new;
       continue;
     }

@@ -35,7 +35,8 @@ Result<MonitorStatus> monitorStatus(Store& store, WallTime now) {
     if (out.running && heartbeat.is_object())
       for (const auto& trouble : heartbeat.value("troubles", json::array()))
         if (trouble.is_string())
-          out.text += fmt::format("monitor: cannot read: {}\n", printable(trouble.get<std::string>()));
+          out.text +=
+              fmt::format("monitor: cannot read: {}\n", printable(trouble.get<std::string>()));
   }
   for (const auto& [pool, state] : states) {
     if (!state.open) continue;

@@ -9,7 +9,8 @@ namespace {
 constexpr std::size_t kMaxNodesNamed = 3;
 
 /// What could not be told, and what the policy makes of it.
-void addInconclusive(GateReport& gate, const inventory::RegressionRule& rule, const std::string& what) {
+void addInconclusive(GateReport& gate, const inventory::RegressionRule& rule,
+                     const std::string& what) {
   if (rule.on_inconclusive == inventory::OnInconclusive::Halt)
     gate.reasons.push_back(what + "; policy: halt while it is unclear");
   else

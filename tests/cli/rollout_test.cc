@@ -48,8 +48,7 @@ TEST_F(RolloutCliTest, anAbortEndsARolloutThatNobodyRunsThoughKeepDoes) {
   ASSERT_TRUE(
       lifecycle::RolloutRecord::draft(**store, rollout, {}, {{NodeName("gpu001"), {}}}).begin());
   ASSERT_TRUE((*store)->putValue("monitor.heartbeat", R"({"at":"2026-11-20T15:07:00Z"})"));
-  EXPECT_THAT(folder_.muster({"status"}).out,
-              HasSubstr("monitor: waits while rollout r7 runs"));
+  EXPECT_THAT(folder_.muster({"status"}).out, HasSubstr("monitor: waits while rollout r7 runs"));
   {
     const auto command = app::acquireLock(folder_ / "state");
     ASSERT_TRUE(command);

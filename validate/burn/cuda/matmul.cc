@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate/burn/cuda/matmul.h"
 
-
 #include <array>
 #include <limits>
 
