@@ -229,7 +229,7 @@ TEST_F(FirmwareWaves, withoutAnAcCycleSomebodyIsAskedAndTheWorkWaits) {
       loop.clock.advance(again->after);
     }
   }
-  EXPECT_THAT(waits.back(), testing::HasSubstr("take its power away"));
+  EXPECT_THAT(waits.back(), testing::HasSubstr("its power cords to be pulled"));
   EXPECT_EQ(bmc.uploads, 1);
   bmc.components["CPLD"].version = "0x14";  // somebody did
   EXPECT_TRUE(drive(action("CPLD", "0x14")));
