@@ -302,8 +302,8 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
   owned_.push_back(std::move(recovery));
   auto bmc_health = bmc::makeHealthWatch(
       cluster_, *bmcs_, *store_, clock_, [this](const bmc::BmcSymptom& symptom) {
-        const auto verdict = monitor::judge({symptom.id, symptom.device, 1, symptom.text}, 0,
-                                            cluster_.monitor.symptoms);
+        const auto verdict = monitor::assess({symptom.id, symptom.device, 1, symptom.text}, 0,
+                                             cluster_.monitor.symptoms);
         return bmc::SymptomResponse{static_cast<int>(verdict.action),
                                     std::string(monitor::toString(verdict.action)), verdict.advice};
       });
