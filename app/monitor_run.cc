@@ -109,13 +109,13 @@ Task<void> exportAuditHeads(Controller& controller) {
 
 Async<Handover> monitorUntilRunEnds(Controller& controller, MonitorListener& listener,
                                     Options options, std::string rollouts,
-                                    std::shared_ptr<monitor::RetryState> memory) {
+                                    std::shared_ptr<monitor::RetryState> retry_state) {
   using namespace asio::experimental::awaitable_operators;
   auto services = controller.monitorServices(
       [&listener](const lifecycle::Event& event) { listener.onEvent(event); });
-  services.memory = std::move(memory);
-  monitor::Monitor monitor(std::move(services));
-  auto work = monitor.run();
+  services.retry_state = std::move(retry_state);
+  monitor::Monitor nodes_monitor(std::move(services));
+  auto work = nodes_monitor.run();
   auto end = untilRunEnds(std::move(options), controller, std::move(rollouts), listener);
   auto watch = controller.watchStalls();
   auto bmcs = controller.watchBmcs();
@@ -147,7 +147,7 @@ Result<Standby> waitForLeadership(const Options& options, const inventory::Clust
 
 /// Answers what the next run gets. Errors: the run could not begin
 Result<Handover> run(const Options& options, Handover earlier,
-                     std::shared_ptr<monitor::RetryState> memory, MonitorListener& listener) {
+                     std::shared_ptr<monitor::RetryState> retry_state, MonitorListener& listener) {
   TRY(lock, acquireMonitorLock(options.state));
   auto live = std::move(earlier.live);
   const auto read = [&]() -> Result<void> {
@@ -175,7 +175,7 @@ Result<Handover> run(const Options& options, Handover earlier,
   listener.onNotice(fmt::format("{} nodes, polled every {} s", cluster.nodes.size(),
                                 cluster.monitor.interval_seconds));
   return controller->run(monitorUntilRunEnds(*controller, listener, options,
-                                             std::move(earlier.rollouts), std::move(memory)));
+                                             std::move(earlier.rollouts), std::move(retry_state)));
 }
 
 }  // namespace
@@ -189,9 +189,9 @@ Error runMonitor(const Options& options, MonitorListener& listener) {
   startLog(options.state / "muster.log", LogLevel::Info);
   bool begun = false;
   Handover next;
-  const auto memory = std::make_shared<monitor::RetryState>();
+  const auto retry_state = std::make_shared<monitor::RetryState>();
   while (true) {
-    auto end = run(options, std::move(next), memory, listener);
+    auto end = run(options, std::move(next), retry_state, listener);
     if (!end && !begun) return end.error();  // at its first start a person is there to read it
     begun = true;
     next = end ? std::move(*end) : Handover{};
