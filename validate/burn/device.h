@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 #include "validate/burn/arith.h"
-#include "validate/burn/dtype.h"
+#include "validate/burn/device_types.h"
 
 #include <chrono>
 #include <memory>
@@ -81,10 +81,6 @@ class GemmWork {
   virtual Result<std::uint64_t> wrongInputs() = 0;
 };
 
-struct MemoryWord {
-  Pattern pattern = Pattern::Zeros;
-  bool inverse = false;
-};
 /// One walk over the whole region: at each word read and compare, then write.
 struct MemoryStep {
   bool downwards = false;

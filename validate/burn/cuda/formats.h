@@ -5,7 +5,7 @@
 #pragma once
 
 #include "validate/burn/arith.h"
-#include "validate/burn/dtype.h"
+#include "validate/burn/device_types.h"
 
 #include <cstring>
 
