@@ -100,7 +100,7 @@ class FastClock final : public Clock {
   std::chrono::steady_clock::time_point steady() const override {
     return start_ + kSpeed * (real_.steady() - start_);
   }
-  using Clock::rest;
+  using Clock::waitFor;
   Task<bool> waitFor(std::chrono::milliseconds duration, WakeToken* token) override {
     bool passed = true;
     do {

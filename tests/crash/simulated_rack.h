@@ -47,7 +47,7 @@ class JumpyClock final : public Clock {
   explicit JumpyClock(FakeClock& time) : time_(time) {}
   WallTime now() const override { return time_.now() + offset; }
   std::chrono::steady_clock::time_point steady() const override { return time_.steady(); }
-  using Clock::rest;
+  using Clock::waitFor;
   Task<bool> waitFor(std::chrono::milliseconds duration, WakeToken* token) override {
     return time_.waitFor(duration, token);
   }

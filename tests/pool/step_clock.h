@@ -20,7 +20,7 @@ class StepClock final : public Clock {
   std::chrono::steady_clock::time_point steady() const override {
     return std::chrono::steady_clock::time_point(std::chrono::hours(1)) + passed_;
   }
-  using Clock::rest;
+  using Clock::waitFor;
   Task<bool> waitFor(std::chrono::milliseconds duration, WakeToken*) override {
     sleeps.push_back(duration);
     passed_ += duration;

@@ -49,7 +49,7 @@ class ToldClock final : public Clock {
   std::chrono::steady_clock::time_point steady() const override {
     return std::chrono::steady_clock::time_point(std::chrono::seconds(seconds));
   }
-  using Clock::rest;
+  using Clock::waitFor;
   Task<bool> waitFor(std::chrono::milliseconds, WakeToken*) override { co_return false; }
   std::atomic<int> seconds = 1000;
 };
