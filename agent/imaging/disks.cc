@@ -207,13 +207,16 @@ Result<void> markComplete(const fs::path& disk, int root_partition) {
 
 Result<DiskContent> describeDiskContent(const fs::path& device) {
   TRY(signatures, tool("wipefs", {"--no-act", "--json", device.string()}));
-  const json found = signatures.find_first_not_of(" \n") == std::string::npos
-                         ? json::object()
-                         : jsonOrNone(signatures, kToolJson);
-  if (!found.is_object())
-    return fail(ErrorCode::Internal,
-                fmt::format("wipefs did not report what is on {}", device.string()));
-  const json list = found.value("signatures", json::array());
+  // No signature, no output. An answer of another shape says nothing, least of all "empty".
+  json list = json::array();
+  if (signatures.find_first_not_of(" \n") != std::string::npos) {
+    const json found = jsonOrNone(signatures, kToolJson);
+    const auto listed = found.is_object() ? found.find("signatures") : found.end();
+    if (!found.is_object() || listed == found.end() || !listed->is_array())
+      return fail(ErrorCode::Internal,
+                  fmt::format("wipefs did not report what is on {}", device.string()));
+    list = *listed;
+  }
   const DiskContent nothing{wire::DiskUse::Empty, "none"};
   if (list.empty()) return nothing;
 

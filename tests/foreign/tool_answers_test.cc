@@ -162,7 +162,7 @@ TEST_P(ToolAnswers, ofWipefsIsNoEmptyDisk) {
   answers("wipefs");
   put("disk", std::string(1 << 20, '\0'));
   const auto content = agent::describeDiskContent(folder_ / "disk");
-  EXPECT_FALSE(content) << *content;
+  EXPECT_FALSE(content) << content->text;
 }
 
 /// What names another file of this machine must be refused, so what cannot be read is refused too.
@@ -187,6 +187,17 @@ TEST(ImexAnswer, ofAnotherShapeIsNotReady) {
     const auto state = agent::imexState(fmt::format(R"({{"status":"UP","nodes":{}}})", nodes));
     ASSERT_TRUE(state) << nodes;
     EXPECT_THAT(*state, HasSubstr("NOT READY")) << nodes;
+  }
+}
+
+/// What cannot be read must not pass for an empty disk.
+TEST_P(ToolAnswers, ofWipefsWithoutAListIsNoEmptyDisk) {
+  for (const char* answer :
+       {"{}", R"({"signatures":null})", R"({"signatures":{}})", "[]", "null"}) {
+    ASSERT_TRUE(io::writeFileAtomic(folder_ / "answer", answer));
+    answers("wipefs");
+    const auto content = agent::describeDiskContent(folder_ / "disk");
+    EXPECT_FALSE(content) << answer << ": " << content->text;
   }
 }
 
