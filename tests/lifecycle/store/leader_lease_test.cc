@@ -91,9 +91,9 @@ TEST_F(SiteLeaseTest, aRenewalOfWhichOnlyTheAnswerWasLostIsOne) {
   ASSERT_FALSE(lease.renew());
   store.refuses = {};
   EXPECT_TRUE(lease.renew());
-  EXPECT_EQ((*currentLeader(*b.store))->beat, 1) << "the one that was made";
+  EXPECT_EQ((*currentLeader(*b.store))->heartbeat, 1) << "the one that was made";
   EXPECT_TRUE(lease.renew());
-  EXPECT_EQ((*currentLeader(*b.store))->beat, 2);
+  EXPECT_EQ((*currentLeader(*b.store))->heartbeat, 2);
 }
 
 TEST_F(SiteLeaseTest, ofTwoThatWaitOneGetsIt) {
