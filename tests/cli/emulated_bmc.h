@@ -23,15 +23,15 @@ class EmulatedBmc {
  public:
   static constexpr const char* kPassword = "old-password";
 
-  explicit EmulatedBmc(std::string_view personality = "muster") {
+  explicit EmulatedBmc(std::string_view vendor_profile = "muster") {
     lab::vbmc::ServiceOptions options;
-    options.personality = *lab::vbmc::findVendorProfile(personality);
+    options.vendor_profile = *lab::vbmc::findVendorProfile(vendor_profile);
     options.identity = {.node = "gpu001",
                         .serial = "SN-1",
                         .uuid = "11111111-2222-4333-8444-555555555555",
                         .macs = {"52:54:00:20:00:01"}};
-    options.identity.model = options.personality->model;
-    options.identity.manufacturer = options.personality->manufacturer;
+    options.identity.model = options.vendor_profile->model;
+    options.identity.manufacturer = options.vendor_profile->manufacturer;
     options.account = lab::vbmc::Account::make("admin", kPassword);
     options.pace.reset_duration = std::chrono::milliseconds(300);
     options.went_away = [this] { server_->stop(); };

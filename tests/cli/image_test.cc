@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `muster image …` as the real program does it: every command once on real file systems, and what
 // clearing up must leave alone.
-#include "app/options.h"
+#include "cli/exit_code.h"
 #include "lifecycle/store/store.h"
 #include "tests/cli/muster_folder.h"
 #include "tests/provision/images/kept_images.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // quarantine and the acknowledgement, as the real program does them: beside whatever else works
 // with the state folder.
-#include "app/options.h"
+#include "cli/exit_code.h"
 #include "tests/cli/muster_folder.h"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // muster rollout, as the program: bad input is told before anything is started, and a rollout that
 // does not exist has no status.
+#include "cli/exit_code.h"
 #include "tests/cli/muster_folder.h"
 
 #include "app/state_lock.h"
