@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules between sections: references lead somewhere, networks and addresses do not collide, nothing
-// unique is there twice.
+// unique occurs twice.
 #include "inventory/parse/hostlist.h"
 #include "inventory/parse/suggest.h"
 #include "inventory/schema/binding.h"
@@ -447,7 +447,7 @@ class Rules {
     }
     if (auto [first, fresh] = members.emplace(name, kind); !fresh) {
       reader_.error(item,
-                    fmt::format("partition {}: {} is there twice, as {} and {} member",
+                    fmt::format("partition {}: {} occurs twice, as {} and {} member",
                                 partition.name, name, first->second, kind),
                     "keep one");
       return false;

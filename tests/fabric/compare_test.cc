@@ -107,7 +107,7 @@ TEST_F(Compare, knowsADeviceByItsPlaceWhenItsDescriptionIsWrong) {
   EXPECT_EQ(one.kind, DeviationKind::WrongDescription);
   EXPECT_EQ(one.at.node, "gpu001 mlx5_0");
   EXPECT_THAT(one.found, HasSubstr("localhost HCA-1 (at leaf-su1-r0 port 1)"));
-  EXPECT_THAT(one.repair, HasSubstr("set its node description to gpu001 mlx5_0"));
+  EXPECT_THAT(one.repair, HasSubstr("set it to gpu001 mlx5_0"));
 }
 
 TEST_F(Compare, tellsHostsThatAnswerWithEachOthersNameFromSwappedCables) {

@@ -247,8 +247,8 @@ TEST_F(NvlinkDomainTest, aNodeWithoutAnAddressIsSaidBeforeAnythingIsDone) {
 
 TEST_F(NvlinkDomainTest, anActionThatNobodyAsksForAnyMoreIsRefused) {
   cluster_.fabrics.at("ib").nvlink_domains.clear();
-  EXPECT_THAT(act("gpu001", kImex), HasSubstr("does not ask fabric.imex of gpu001"));
-  EXPECT_THAT(act("gpu001", kRoce), HasSubstr("does not ask"));
+  EXPECT_THAT(act("gpu001", kImex), HasSubstr("no longer requires fabric.imex of gpu001"));
+  EXPECT_THAT(act("gpu001", kRoce), HasSubstr("no longer requires"));
 }
 
 TEST_F(NvlinkDomainTest, nobodyElseIsAsked) {
@@ -359,7 +359,7 @@ TEST_F(RoceNodes, eachDisagreementIsNamed) {
   EXPECT_THAT(only("/mlx5_0/app", {{"error", "dcb ended with 95: Operation not supported"}}),
               ElementsAre(HasSubstr("Operation not supported")));
   says_.erase("mlx5_1");
-  EXPECT_THAT(problems(), ElementsAre(HasSubstr("mlx5_1: it is not there")));
+  EXPECT_THAT(problems(), ElementsAre(HasSubstr("mlx5_1: it does not exist")));
   says_["mlx5_0"].erase("neighbour");
   EXPECT_THAT(problems(), Contains(HasSubstr("no LLDP neighbor was received")));
 }

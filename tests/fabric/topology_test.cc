@@ -392,7 +392,7 @@ TEST(ParseIbnetdiscover, refusesWhatIsNoSoundDiscovery) {
        "not in the list"},
       {replaced(kFound, "4xHDR", "fast"), "'fast' is no width and speed"},
       {replaced(kFound, "Ca\t1 \"H-0000000000100000\"", "Ca\t1 \"H-0000000000100002\""),
-       "there twice"},
+       "occurs twice"},
       {replaced(kFound, "[8]", "[x]"), "expected: [PORT]"},
       {replaced(kFound, "[8]", "[999]"), "expected: [PORT]"},
       {replaced(kFound, "vendid=0x2c9", "ibpanic: out of luck"), "line 6"},

@@ -203,7 +203,7 @@ TEST_F(Standing, saysWhatANodeWaitsFor) {
   EXPECT_THAT(of("n2"), HasSubstr("it waits until 1970-01-02T01:30:00"));
   rollout_.soak_until.reset();
   rollout_.wave = 1;
-  EXPECT_THAT(of("n2"), HasSubstr("its turn comes"));
+  EXPECT_THAT(of("n2"), HasSubstr("it starts when"));
   rollout_.state = RolloutState::Halted;
   rollout_.reasons = {"1 of 1 nodes failed"};
   EXPECT_THAT(of("n2"), HasSubstr("halted: 1 of 1 nodes failed"));

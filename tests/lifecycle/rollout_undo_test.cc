@@ -100,7 +100,7 @@ TEST_F(Undo, whatALaterOneNeedsStays) {
   rollOut("r1", std::string("images: {noble-2: {build: {suite: noble}}}\n") + test::kTo575,
           {"gpu0001"});
   rollOut("r2", "profiles: {gpu: {image: noble-2}}\n", {"gpu0002"});
-  EXPECT_THAT(refused("r1"), AllOf(HasSubstr("something later needs what it brought"),
+  EXPECT_THAT(refused("r1"), AllOf(HasSubstr("a later change needs what it brought"),
                                    HasSubstr("rollout r2"), HasSubstr("noble-2")));
   rollBack("r2");
   rollBack("r1");

@@ -98,7 +98,7 @@ class Perfquery {
     const std::pair key(static_cast<int>(*lid), static_cast<int>(*port));
     if (!seen_.emplace(key, is_extended_).second)
       return corrupt(number,
-                     fmt::format("LID {} port {} is there twice; two readings are two files",
+                     fmt::format("LID {} port {} occurs twice; two readings are two files",
                                  key.first, key.second));
     current_ = &ports_[key];
     return {};

@@ -97,7 +97,7 @@ TEST(FacetTable, stagesBecomeNeedsOnWhateverGoalsTheyHave) {
 
 TEST(FacetTable, everyFacetOfTheDocumentationHasARow) {
   const auto text = contentOf(test::sourceFolder() / "docs/architecture.md");
-  const auto from = text.find("| facet | phase |");
+  const auto from = text.find("| facet | owner |");
   ASSERT_NE(from, std::string::npos) << "the table of facets has moved";
   std::istringstream table(text.substr(from, text.find("\n\n", from) - from));
   const std::regex name(R"(`(\.?[a-z]+[a-zA-Z.-]*)`)");
