@@ -52,7 +52,7 @@ Result<std::string> storedKernelLog(lifecycle::Store& store, const NodeName& nod
   TRY(text, store.getValue(keyOf(node)));
   if (!text)
     return std::string(
-        "no kernel log was kept: `muster monitor` asks for it when a node falls sick\n");
+        "no kernel log is stored: `muster monitor` asks for it when a node becomes unhealthy\n");
   const auto kept = jsonOrNone(*text, kKeptJson);
   if (!kept.is_object())
     return fail(ErrorCode::Corrupt, "the kept kernel log of " + node.str() + " cannot be read");

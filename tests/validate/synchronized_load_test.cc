@@ -58,7 +58,7 @@ class SynchronizedLoadTest : public testing::Test {
 TEST_F(SynchronizedLoadTest, isRefusedBeyondWhatTheRackBears) {
   EXPECT_EQ(refused({0, 1, 2}), "");
   EXPECT_THAT(refused({0, 1, 2, 3}),
-              HasSubstr("rack A bears 32.0 kW, 4 nodes together draw 40.0 kW: name fewer of them"));
+              HasSubstr("rack A has 32.0 kW, 4 nodes together draw 40.0 kW: name fewer of them"));
   EXPECT_THAT(refused({0, 4}), HasSubstr("rack B has no declared power_watts"));
   EXPECT_THAT(refused({0, 6, 7}), HasSubstr("n6, n7: in no rack"));
   EXPECT_THAT(refused({0, 1, 2, 3, 4, 6}),
