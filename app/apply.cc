@@ -99,12 +99,15 @@ Result<std::vector<StageTimes>> stageTimes(const inventory::Cluster& cluster,
   return out;
 }
 
+Error planExcludesNodes() {
+  return Error(ErrorCode::InvalidInput,
+               "a saved plan is applied as it is; name its nodes when it is made: muster plan "
+               "--nodes … --out FILE");
+}
+
 Result<ApplyResult> applyPlan(const Options& options, ApplyRequest request,
                               ProgressListener& progress) {
-  if (request.saved && !request.nodes.empty())
-    return fail(ErrorCode::InvalidInput,
-                "a saved plan is applied as it is; name its nodes when it is made: muster plan "
-                "--nodes … --out FILE");
+  if (request.saved && !request.nodes.empty()) return fail(planExcludesNodes());
   TRY(live, effectiveCluster(options));
   if (request.saved && request.saved->inventory_digest != live->cluster().digest)
     return fail(outdated({"the inventory has changed since the plan was made"}));

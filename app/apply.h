@@ -31,6 +31,9 @@ struct ApplyResult {
   std::vector<StageTimes> stages;  ///< empty: nothing was done
 };
 
+/// Why a saved plan and a choice of nodes are not given together.
+Error planExcludesNodes();
+
 /// Without a saved plan: rounds of plan and apply until nothing is left, a round changes nothing,
 /// or something fails. Errors: InvalidInput (a saved plan and nodes), Conflict (the saved plan no
 /// longer holds, or a rollout has changed the cluster meanwhile)

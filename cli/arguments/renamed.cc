@@ -22,7 +22,8 @@ std::string pathOf(const CLI::App& command) {
 
 void refuseOldCommand(CLI::App& parent, const std::string& old_name, const std::string& now) {
   auto* old_command = parent.add_subcommand(old_name, "")->group("")->prefix_command();
-  old_command->callback([old_command, now] { refuse(pathOf(*old_command), now); });
+  // Before anybody complains of the arguments behind it.
+  old_command->parse_complete_callback([old_command, now] { refuse(pathOf(*old_command), now); });
 }
 
 void refuseOldOption(CLI::App& command, const std::string& old_name, const std::string& now) {

@@ -46,6 +46,7 @@ int codeOf(app::Outcome outcome) {
 Result<app::ApplyRequest> requestOf(const ApplyArgs& args) {
   app::ApplyRequest out{args.nodes, std::nullopt};
   if (args.plan.empty()) return out;
+  if (!args.nodes.empty()) return fail(app::planExcludesNodes());
   TRY(text, io::readFile(args.plan));
   auto saved = lifecycle::Plan::fromJson(text);
   if (!saved) return fail(std::move(saved.error().within(args.plan.string())));

@@ -219,7 +219,7 @@ TEST_F(CliTest, aKeyIsRevokedOfADeclaredNodeOnly) {
   EXPECT_THAT(folder_.muster({"bmc", "revoke-key", "gpu009"}).err,
               HasSubstr("gpu009 is not in the inventory"));
   EXPECT_THAT(folder_.muster({"bmc", "revoke-key", "gpu001"}).out, HasSubstr("muster wipe gpu001"));
-  EXPECT_THAT(folder_.muster({"bmc", "forget-key", "gpu001"}).out, HasSubstr("shows next"));
+  EXPECT_THAT(folder_.muster({"bmc", "forget-key", "gpu001"}).out, HasSubstr("presents next"));
 }
 
 TEST_F(CliTest, passwordsOfTheStoreAreNotRepeated) {

@@ -153,7 +153,7 @@ TEST_F(ForeignWords, ofKeepAreLinesToo) {
                                    {"troubles", {harmfulWords()}}};
   ASSERT_TRUE(store_->putValue("monitor.heartbeat", beat.dump()));
   expectShownWell();
-  EXPECT_THAT(folder_.muster({"status"}).out, ::testing::HasSubstr("cannot look"));
+  EXPECT_THAT(folder_.muster({"status"}).out, ::testing::HasSubstr("cannot read"));
 }
 
 /// As --json shows a fact's words, a program gets them back.

@@ -210,7 +210,7 @@ TEST_F(LiarTest, valuesThatTheTpmHasNotSignedAreWorthNothing) {
   auto request = answer(*tools, *challenge);
   request.pcrs[7] = std::string(32, '\0');
   EXPECT_THAT(attestor.check(node(), request).error().str(),
-              HasSubstr("not those that its TPM has signed"));
+              HasSubstr("not those that its TPM signed"));
   challenge = attestor.challenge(node(), {"", "", keys.ek_public, "", keys.ak_public});
   auto fewer = *challenge;
   fewer.pcrs = {0};
