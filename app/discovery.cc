@@ -171,7 +171,7 @@ Result<void> replaceCsv(const Options& options, const std::filesystem::path& fil
   std::error_code ignored;
   const auto mode =
       static_cast<unsigned>(std::filesystem::status(file, ignored).permissions()) & 0777u;
-  return io::writeFileAtomic(file, text, mode);
+  return io::writeNamedFile(file, text, mode);
 }
 
 Result<void> addRows(const Options& options, Discovery& discovery,

@@ -24,7 +24,7 @@ int plan(const app::Options& options, const PlanArgs& args) {
     std::cout << planText(plan) << bmcTrustText(made->cluster());
   if (!options.json && !plan.empty()) std::cout << gateway::describeProofs(made->cluster());
   if (!args.out.empty())
-    if (const auto written = io::writeFileAtomic(args.out, plan.toJson()); !written)
+    if (const auto written = io::writeNamedFile(args.out, plan.toJson()); !written)
       return report(written.error());
   return kOk;
 }
