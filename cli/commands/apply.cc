@@ -3,6 +3,7 @@
 #include "app/apply.h"
 #include "app/plan.h"
 #include "base/io/files.h"
+#include "base/io/regular_file.h"
 #include "cli/commands/commands.h"
 #include "cli/view/console_progress.h"
 #include "cli/view/plan_view.h"
@@ -31,6 +32,8 @@ int plan(const app::Options& options, const PlanArgs& args) {
 
 namespace {
 
+constexpr std::size_t kMaxPlanBytes = 256u << 20;
+
 int codeOf(app::Outcome outcome) {
   switch (outcome) {
     case app::Outcome::Done:
@@ -46,7 +49,7 @@ int codeOf(app::Outcome outcome) {
 Result<app::ApplyRequest> requestOf(const ApplyArgs& args) {
   app::ApplyRequest out{args.nodes, std::nullopt};
   if (args.plan.empty()) return out;
-  TRY(text, io::readFile(args.plan));
+  TRY(text, io::readRegularFile(args.plan, kMaxPlanBytes));
   auto saved = lifecycle::Plan::fromJson(text);
   if (!saved) return fail(std::move(saved.error().within(args.plan.string())));
   out.saved = std::move(*saved);
