@@ -2,7 +2,7 @@
 #include "app/audit.h"
 
 #include "app/site_keys.h"
-#include "base/io/files.h"
+#include "base/io/regular_file.h"
 
 #include <algorithm>
 
@@ -18,7 +18,7 @@ Result<std::vector<lifecycle::AuditHead>> givenHeads(const std::string& head) {
   if (auto typed = lifecycle::parseHeads(head);
       typed || typed.error().code() != ErrorCode::NotFound)
     return typed;
-  TRY(text, io::readFile(head, kMaxHeadsFileBytes));
+  TRY(text, io::readRegularFile(head, kMaxHeadsFileBytes));
   auto heads = lifecycle::parseHeads(text);
   if (!heads) return fail(std::move(heads).error().within(head));
   return heads;
@@ -33,7 +33,7 @@ Result<std::string> trustedKeys(const Options& options, const std::filesystem::p
   else if (own.error().code() != ErrorCode::NotFound)
     return fail(std::move(own).error());
   if (file.empty()) return std::move(out);
-  TRY(extra, io::readFile(file, kMaxKeyFileBytes));
+  TRY(extra, io::readRegularFile(file, kMaxKeyFileBytes));
   return extra + out;
 }
 

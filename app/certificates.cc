@@ -2,6 +2,7 @@
 #include "app/certificates.h"
 
 #include "app/session.h"
+#include "base/io/regular_file.h"
 #include "validate/validation_scope.h"
 
 #include <algorithm>
@@ -52,12 +53,12 @@ Result<std::vector<CertificateVerdict>> verifyCertificates(const Options& option
 }
 
 Result<validate::Certificate> verifyCertificateFile(const CertificateFile& file) {
-  TRY(text, io::readFile(file.certificate, kMaxFileBytes));
-  TRY(key, io::readFile(file.key, kMaxFileBytes));
+  TRY(text, io::readRegularFile(file.certificate, kMaxFileBytes));
+  TRY(key, io::readRegularFile(file.key, kMaxFileBytes));
   TRY(certificate, validate::Certificate::fromJson(text));
   validate::RevocationList list;
   if (!file.revocations.empty()) {
-    TRY(listed, io::readFile(file.revocations, kMaxFileBytes));
+    TRY(listed, io::readRegularFile(file.revocations, kMaxFileBytes));
     TRY(read, validate::RevocationList::fromJson(listed, key));
     list = std::move(read);
   }

@@ -139,8 +139,9 @@ Result<std::unique_ptr<Controller>> Controller::start(const Options& options,
   std::unique_ptr<Controller> controller(new Controller(cluster));
   controller->lock_ = std::move(turn);
   controller->exitOnSignals();
-  TRY(holder, holderOf(options.state, hostName()));
   TRY_OK(controller->open(options, lab, std::move(sink)));
+  // Behind the store: where this name is, a store that is missing or empty was lost.
+  TRY(holder, holderOf(options.state, hostName()));
   if (hasSeveralControllers(cluster) && !lab) {
     TRY(leadership, Leadership::acquire(options, cluster, holder));
     controller->leadership_ = std::move(leadership);

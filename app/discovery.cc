@@ -5,6 +5,7 @@
 #include "app/effective_cluster.h"
 #include "app/run_async.h"
 #include "base/io/files.h"
+#include "base/io/regular_file.h"
 #include "bmc/bmc.h"
 #include "discovery/adopt.h"
 #include "discovery/approvals.h"
@@ -22,6 +23,7 @@ namespace muster::app {
 namespace {
 
 constexpr std::size_t kMaxListBytes = 16u << 20;
+constexpr std::size_t kMaxCsvBytes = 256u << 20;
 constexpr std::chrono::seconds kOdditiesInterval{60};  ///< while the network is watched
 constexpr std::chrono::hours kWatchForever{24 * 365};
 
@@ -86,7 +88,7 @@ Result<discovery::Approver> approverFor(Discovery& discovery, const ScanRequest&
                                         CertificateReviewer& reviewer) {
   discovery::ApprovedCertificates approved;
   if (!request.fingerprints.empty()) {
-    TRY(text, io::readFile(request.fingerprints, kMaxListBytes));
+    TRY(text, io::readRegularFile(request.fingerprints, kMaxListBytes));
     TRY(parsed, discovery::ApprovedCertificates::parse(text, request.fingerprints.string()));
     approved = std::move(parsed);
   }
@@ -171,13 +173,13 @@ Result<void> replaceCsv(const Options& options, const std::filesystem::path& fil
   std::error_code ignored;
   const auto mode =
       static_cast<unsigned>(std::filesystem::status(file, ignored).permissions()) & 0777u;
-  return io::writeFileAtomic(file, text, mode);
+  return io::writeNamedFile(file, text, mode);
 }
 
 Result<void> addRows(const Options& options, Discovery& discovery,
                      const std::filesystem::path& file, const discovery::Rows& rows,
                      const discovery::MachineRegistry& book) {
-  TRY(before, io::readFile(file));
+  TRY(before, io::readRegularFile(file, kMaxCsvBytes));
   const bool pins_needed = discovery.cluster.bmc_trust == inventory::BmcTrustPolicy::Declared;
   TRY(after, discovery::withRows(
                  before, file.string(), rows.rows,
@@ -325,7 +327,7 @@ Result<Adopted> writeApprovedMachines(const Options& options, const AdoptRequest
   out.csv = csvPath(request.csv, discovery->cluster);
   std::vector<discovery::ListedRow> list;
   if (!request.adopt.empty()) {
-    TRY(text, io::readFile(request.adopt, kMaxListBytes));
+    TRY(text, io::readRegularFile(request.adopt, kMaxListBytes));
     TRY(parsed, discovery::parseList(text, request.adopt.string()));
     list = std::move(parsed);
   }

@@ -4,6 +4,7 @@
 #include "app/controller.h"
 #include "app/run_async.h"
 #include "base/io/files.h"
+#include "base/io/regular_file.h"
 #include "fabric/exports/plot.h"
 #include "fabric/roce/roce.h"
 
@@ -11,6 +12,8 @@
 
 namespace muster::app {
 namespace {
+
+constexpr std::size_t kMaxInputBytes = 256u << 20;  ///< of a file that the user names
 
 /// The inventory, in the twin's network where there is one.
 struct Site {
@@ -55,10 +58,10 @@ Result<std::vector<int>> cabledPorts(const inventory::Cluster& cluster,
 Result<fabric::LinkHealthReport> healthOfFiles(const LinkHealthRequest& request,
                                                const links::Limits& limits,
                                                const fabric::Transceivers& transceivers) {
-  TRY(text, io::readFile(request.found));
+  TRY(text, io::readRegularFile(request.found, kMaxInputBytes));
   TRY(topology, fabric::parseFound(text));
-  TRY(before, io::readFile(request.before));
-  TRY(after, io::readFile(request.after));
+  TRY(before, io::readRegularFile(request.before, kMaxInputBytes));
+  TRY(after, io::readRegularFile(request.after, kMaxInputBytes));
   TRY(first, fabric::parseReadings(before, topology));
   TRY(second, fabric::parseReadings(after, topology));
   return fabric::evaluateLinks(topology, topology, {std::move(first), 0, 0},
@@ -71,7 +74,7 @@ Result<fabric::LinkHealthReport> healthOfFiles(const LinkHealthRequest& request,
 Result<fabric::DiffReport> fabricDiff(const Options& options, const std::filesystem::path& found) {
   if (!found.empty()) {
     TRY(cluster, loadCluster(options));
-    TRY(text, io::readFile(found));
+    TRY(text, io::readRegularFile(found, kMaxInputBytes));
     return fabric::diff(cluster, text);
   }
   TRY(site, siteOf(options));
@@ -145,11 +148,11 @@ Result<std::vector<fabric::PortDifference>> checkQos(const Options& options,
         fmt::format("fabric {} has no roce: there is nothing to compare with", fabric->name));
   if (!request.switch_config.empty()) {
     TRY(ports, cabledPorts(cluster, *fabric, request.switch_name));
-    TRY(config, io::readFile(request.switch_config));
+    TRY(config, io::readRegularFile(request.switch_config, kMaxInputBytes));
     return fabric::checkSwitch(*fabric->roce, ports, config);
   }
-  TRY(app, io::readFile(request.dcb_app));
-  TRY(pfc, io::readFile(request.dcb_pfc));
+  TRY(app, io::readRegularFile(request.dcb_app, kMaxInputBytes));
+  TRY(pfc, io::readRegularFile(request.dcb_pfc, kMaxInputBytes));
   TRY(marking, fabric::hostMarking(app, pfc, request.mtu));
   std::vector<fabric::PortDifference> out;
   for (auto& text : fabric::disagreements(*fabric->roce, marking))
@@ -163,7 +166,7 @@ Result<fabric::LinkHealthReport> linkHealth(const Options& options,
   limits.min_load = request.min_load_percent / 100;
   fabric::Transceivers transceivers;
   if (!request.transceivers.empty()) {
-    TRY(csv, io::readFile(request.transceivers));
+    TRY(csv, io::readRegularFile(request.transceivers, kMaxInputBytes));
     TRY(read, fabric::parseTransceivers(csv));
     transceivers = std::move(read);
   }

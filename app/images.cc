@@ -2,6 +2,7 @@
 #include "app/images.h"
 
 #include "app/controller.h"
+#include "base/io/regular_file.h"
 #include "lifecycle/model/json.h"
 #include "lifecycle/rollout/record.h"
 #include "provision/images/image_bundle.h"
@@ -149,7 +150,7 @@ Result<CarriedImage> importImage(const Options& options, const ImageImport& requ
   TRY(keys, Keys::loadOrCreate(options.state));
   provision::BundleImport import{options.cache, {}, request.allow_older};
   for (const auto& path : request.trusted_keys) {
-    TRY(pem, io::readFile(path, kMaxKeyBytes));
+    TRY(pem, io::readRegularFile(path, kMaxKeyBytes));
     import.trusted.push_back(std::move(pem));
   }
   TRY(imported, provision::importBundle(request.file, import, keys.images));

@@ -47,8 +47,17 @@ Result<std::vector<QuarantinedNode>> addToQuarantine(const Options& options,
   lifecycle::Quarantine quarantine(*store);
   std::vector<QuarantinedNode> out;
   for (const auto& name : names) {
-    TRY(held, quarantine.add(NodeName(name), {SystemClock().now(), actorText(), reason, ""}));
-    out.push_back({NodeName(name), held});
+    const NodeName node(name);
+    const auto now = SystemClock().now();
+    TRY(is_new, quarantine.add(node, {now, actorText(), reason, ""}));
+    if (is_new) {
+      out.push_back({node, true, reason});
+      continue;
+    }
+    TRY_OK(store->addEvent({0, now, lifecycle::EventKind::Note, lifecycle::Subject(node), "",
+                            fmt::format("quarantine: again: {} (by {})", reason, actorText())}));
+    TRY(held, quarantine.find(node));
+    out.push_back({node, false, held ? held->reason : ""});
   }
   return out;
 }

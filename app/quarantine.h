@@ -16,9 +16,10 @@ Result<std::map<NodeName, lifecycle::QuarantineEntry>> quarantinedNodes(const Op
 struct QuarantinedNode {
   NodeName node;
   bool is_new = false;  ///< else it was in quarantine already
+  std::string reason;   ///< that holds: the earlier one when it was
 };
-/// Effect: the monitor, or apply, drains the nodes. Errors: NotFound (not in the inventory; none is
-/// added)
+/// Effect: a reason that does not hold, because the node has one, is in the log. The monitor, or
+/// apply, drains the nodes. Errors: NotFound (not in the inventory; none is added)
 Result<std::vector<QuarantinedNode>> addToQuarantine(const Options& options,
                                                      const std::string& nodes,
                                                      const std::string& reason);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/rollouts.h"
 
+#include "base/io/regular_file.h"
 #include "fabric/topology/leaves.h"
 #include "inventory/parse/change.h"
 #include "lifecycle/rollout/freeze.h"
@@ -32,7 +33,7 @@ Result<Source> sourceOf(const Options& options, const RolloutRequest& request,
     return fail(ErrorCode::InvalidInput,
                 "say what changes, in one way: --change FILE or --driver NAME");
   if (!request.change.empty()) {
-    TRY(text, io::readFile(request.change, kMaxChangeBytes));
+    TRY(text, io::readRegularFile(request.change, kMaxChangeBytes));
     std::error_code ignored;
     return Source{std::move(text), std::filesystem::absolute(request.change, ignored)};
   }

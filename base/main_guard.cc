@@ -5,6 +5,10 @@
 
 #include <fmt/format.h>
 
+#include <poll.h>
+
+#include <cerrno>
+#include <cstring>
 #include <exception>
 #include <iostream>
 #include <string>
@@ -24,6 +28,20 @@ int tellBroken(std::string_view program) {
                                      program, what))
             << std::endl;
   return kBrokenExit;
+}
+
+int codeOnceWritten(std::string_view program, int code, std::ostream& out, int fd) {
+  errno = 0;
+  out.flush();
+  const int error = errno;  // 0: an earlier write has failed
+  if (!out.fail()) return code;
+  pollfd reader{.fd = fd, .events = POLLOUT, .revents = 0};
+  const bool is_closed_pipe = ::poll(&reader, 1, 0) > 0 && (reader.revents & POLLERR) != 0;
+  if (error == EPIPE || is_closed_pipe) return code;
+  std::cerr << fmt::format("{}: not all of the output could be written{}{}\n", program,
+                           error != 0 ? ": " : "", error != 0 ? std::strerror(error) : "")
+            << std::flush;
+  return code == 0 ? 1 : code;
 }
 
 }  // namespace muster

@@ -3,6 +3,7 @@
 // abort.
 #pragma once
 
+#include <iosfwd>
 #include <string_view>
 
 namespace muster {
@@ -23,5 +24,10 @@ int guardedMain(std::string_view program, Work&& work) {
     return tellBroken(program);
   }
 }
+
+/// The exit code once `out`, which writes to the descriptor, is flushed: 0 becomes 1, with a
+/// message on standard error, when not everything could be written (a full disk). A reader that has
+/// closed its pipe wants no more; that is no failure.
+int codeOnceWritten(std::string_view program, int code, std::ostream& out, int fd);
 
 }  // namespace muster

@@ -7,6 +7,8 @@
 #include "cli/arguments/arguments.h"
 #include "cli/exit_code.h"
 
+#include <unistd.h>
+
 #include <iostream>
 
 using namespace muster;
@@ -91,5 +93,6 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   const PrintableStream out(std::cout),
       problems(std::cerr);  // whatever a command prints of what machines say
-  return guardedMain("muster", [&] { return run(argc, argv); });
+  const int code = guardedMain("muster", [&] { return run(argc, argv); });
+  return codeOnceWritten("muster", code, std::cout, STDOUT_FILENO);
 }

@@ -197,7 +197,7 @@ Result<void> checkRmaFile(const fs::path& out) {
     return fail(ErrorCode::InvalidInput,
                 fmt::format("{}: the name ends in .tar.zst or .tar.gz", out.string()));
   std::error_code ignored;
-  if (fs::exists(out, ignored))
+  if (fs::exists(fs::symlink_status(out, ignored)))  // a link to nowhere is there as well
     return fail(ErrorCode::Conflict, out.string() + " exists; remove it, or take another name");
   return {};
 }

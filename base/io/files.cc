@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/io/files.h"
 
+#include "base/io/regular_file.h"
+
 #include <fmt/format.h>
 
 #include <fcntl.h>
@@ -122,6 +124,38 @@ Result<void> writeFileAtomic(const fs::path& path, std::string_view content, uns
 }
 Result<void> writeFileUnsynced(const fs::path& path, std::string_view content, unsigned mode) {
   return replaceFile(path, content, mode, false);
+}
+
+namespace {
+
+constexpr int kMaxLinks = 40;  ///< as Linux follows
+
+/// What the path names once its links are followed; it need not exist.
+Result<fs::path> fileToReplace(const fs::path& path) {
+  if (const auto kind = irregularKind(path); !kind.empty())
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("{} is {}, not a regular file; it was left as it is: name a file",
+                            path.string(), kind));
+  fs::path at = path;
+  for (int links = 0; links < kMaxLinks; ++links) {
+    std::error_code error;
+    if (!fs::is_symlink(fs::symlink_status(at, error))) return at;
+    const auto target = fs::read_symlink(at, error);
+    if (error) return failErrno(error.value(), "follow the link", at);
+    at = target.is_absolute() ? target : at.parent_path() / target;
+    if (at.string().starts_with("/proc/"))
+      return fail(ErrorCode::InvalidInput,
+                  fmt::format("{} is an open file of a process; it was left as it is: name a file",
+                              path.string()));
+  }
+  return failErrno(ELOOP, "follow the link", path);
+}
+
+}  // namespace
+
+Result<void> writeNamedFile(const fs::path& path, std::string_view content, unsigned mode) {
+  TRY(file, fileToReplace(path));
+  return writeFileAtomic(file, content, mode);
 }
 
 Result<void> makeDirs(const fs::path& path, unsigned mode) {

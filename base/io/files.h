@@ -19,6 +19,11 @@ Result<void> writeFileAtomic(const std::filesystem::path& path, std::string_view
 /// take it.
 Result<void> writeFileUnsynced(const std::filesystem::path& path, std::string_view content,
                                unsigned mode = 0644);
+/// For a file that a user names: atomic as well. A symbolic link stays, and what it leads to is
+/// replaced. Errors: InvalidInput (a device, FIFO, socket or folder is there, or a process's open
+/// file such as /dev/stdout; nothing was written)
+Result<void> writeNamedFile(const std::filesystem::path& path, std::string_view content,
+                            unsigned mode = 0644);
 Result<void> makeDirs(const std::filesystem::path& path, unsigned mode = 0755);
 
 /// Owns a descriptor.

@@ -3,6 +3,7 @@
 #include "app/apply.h"
 #include "app/plan.h"
 #include "base/io/files.h"
+#include "base/io/regular_file.h"
 #include "cli/commands/commands.h"
 #include "cli/view/console_progress.h"
 #include "cli/view/plan_view.h"
@@ -24,12 +25,14 @@ int plan(const app::Options& options, const PlanArgs& args) {
     std::cout << planText(plan) << bmcTrustText(made->cluster());
   if (!options.json && !plan.empty()) std::cout << gateway::describeProofs(made->cluster());
   if (!args.out.empty())
-    if (const auto written = io::writeFileAtomic(args.out, plan.toJson()); !written)
+    if (const auto written = io::writeNamedFile(args.out, plan.toJson()); !written)
       return report(written.error());
   return kOk;
 }
 
 namespace {
+
+constexpr std::size_t kMaxPlanBytes = 256u << 20;
 
 int codeOf(app::Outcome outcome) {
   switch (outcome) {
@@ -47,7 +50,7 @@ Result<app::ApplyRequest> requestOf(const ApplyArgs& args) {
   app::ApplyRequest out{args.nodes, std::nullopt};
   if (args.plan.empty()) return out;
   if (!args.nodes.empty()) return fail(app::planExcludesNodes());
-  TRY(text, io::readFile(args.plan));
+  TRY(text, io::readRegularFile(args.plan, kMaxPlanBytes));
   auto saved = lifecycle::Plan::fromJson(text);
   if (!saved) return fail(std::move(saved.error().within(args.plan.string())));
   out.saved = std::move(*saved);

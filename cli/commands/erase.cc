@@ -18,7 +18,7 @@ int refuse(std::string why) {
 
 int printReport(const app::Options& options, const EraseArgs& args, const std::string& json) {
   if (!args.out.empty())
-    if (const auto written = io::writeFileAtomic(args.out, json + "\n"); !written)
+    if (const auto written = io::writeNamedFile(args.out, json + "\n"); !written)
       return report(written.error());
   std::cout << (options.json ? json + "\n" : provision::erasureText(json));
   return kOk;

@@ -20,7 +20,7 @@ int write(const std::filesystem::path& file, const std::string& text) {
     std::cout << text;
     return kOk;
   }
-  const auto written = io::writeFileAtomic(file, text);
+  const auto written = io::writeNamedFile(file, text);
   return written ? int{kOk} : report(written.error());
 }
 
@@ -74,7 +74,7 @@ int fabricRender(const app::Options& options, const FabricRenderArgs& args) {
   for (const auto& file : rendered->files) {
     const auto path = args.folder / file.path;
     auto written = io::makeDirs(path.parent_path());
-    if (written) written = io::writeFileAtomic(path, file.content);
+    if (written) written = io::writeNamedFile(path, file.content);
     if (!written) return report(written.error());
     std::cout << path.string() << '\n';
   }

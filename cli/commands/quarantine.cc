@@ -37,7 +37,9 @@ int quarantineAdd(const app::Options& options, const NodesReasonArgs& args) {
     std::cout << fmt::format("{}: {}\n", each.node.str(),
                              each.is_new
                                  ? "in quarantine; `muster monitor` or `muster apply` drains it"
-                                 : "was in quarantine already");
+                                 : fmt::format("was in quarantine already; its reason stays: {}. "
+                                               "The log keeps this one as well: {}",
+                                               each.reason, args.reason));
   return kOk;
 }
 

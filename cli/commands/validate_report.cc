@@ -19,11 +19,11 @@ constexpr std::size_t kShown = 40;  ///< alarms on the screen
 
 Result<void> writeFiles(const app::MeasurementsReport& measured, const ValidateReportArgs& args) {
   if (!args.html.empty())
-    TRY_OK(io::writeFileAtomic(args.html, toHtml(measured.statistics, measured.subject)));
+    TRY_OK(io::writeNamedFile(args.html, toHtml(measured.statistics, measured.subject)));
   if (!args.json.empty())
-    TRY_OK(io::writeFileAtomic(args.json, toJson(measured.statistics, measured.subject)));
+    TRY_OK(io::writeNamedFile(args.json, toJson(measured.statistics, measured.subject)));
   if (!args.junit.empty())
-    TRY_OK(io::writeFileAtomic(args.junit, toJunit(measured.statistics, measured.subject)));
+    TRY_OK(io::writeNamedFile(args.junit, toJunit(measured.statistics, measured.subject)));
   return {};
 }
 

@@ -2,6 +2,7 @@
 #include "lifecycle/audit/archive.h"
 
 #include "base/io/files.h"
+#include "base/io/regular_file.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "base/utf8.h"
@@ -140,6 +141,10 @@ Result<AuditArchive> writeArchive(Store& store, const AuditEnds& ends, WallTime 
 
 /// The archive that an earlier try has finished, but whose entries the store still has.
 Result<AuditArchive> goOnWith(const AuditEnds& ends, const fs::path& file) {
+  if (const auto kind = io::irregularKind(file); !kind.empty())
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("{} is {}, not a regular file; it was left as it is: take another name",
+                            file.string(), kind));
   auto known = readArchive(file);
   const bool fits = known && known->ok() && known->entries > 0 &&
                     (known->after == ends.archived || known->end == ends.archived);
@@ -152,6 +157,9 @@ Result<AuditArchive> goOnWith(const AuditEnds& ends, const fs::path& file) {
 }  // namespace
 
 Result<AuditArchive> readArchive(const fs::path& file) {
+  if (const auto kind = io::irregularKind(file); !kind.empty())  // may never end
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("{} is {}, not a regular file", file.string(), kind));
   std::ifstream in(file, std::ios::binary);
   if (!in) return fail(ErrorCode::NotFound, file.string() + " cannot be read");
   AuditArchive out;

@@ -139,7 +139,7 @@ bool isBundle(const fs::path& file) {
 Result<BundleManifest> exportBundle(const fs::path& entry, const io::SigningKey& key,
                                     const fs::path& file) {
   std::error_code error;
-  if (fs::exists(file, error))
+  if (fs::exists(fs::symlink_status(file, error)))  // a link to nowhere would be replaced
     return fail(ErrorCode::Conflict, fmt::format("{} exists already", file.string()));
   TRY_OK(checkPack(entry));
   TRY(image, openEntry(entry, key));

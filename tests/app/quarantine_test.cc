@@ -5,6 +5,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 namespace muster::app {
 namespace {
 
@@ -15,7 +17,15 @@ TEST(Quarantine, addsListsAndReleasesForAReason) {
   ASSERT_TRUE(added) << added.error().str();
   ASSERT_EQ(added->size(), 1u);
   EXPECT_TRUE(added->front().is_new);
-  EXPECT_FALSE(addToQuarantine(site.options(), "gpu001", "again")->front().is_new);
+  const auto again = addToQuarantine(site.options(), "gpu001", "fan is stuck");
+  ASSERT_TRUE(again) << again.error().str();
+  EXPECT_FALSE(again->front().is_new);
+  EXPECT_EQ(again->front().reason, "smells burnt") << "the earlier one stays";
+  const auto events = site.store()->lastEvents(16, nullptr);
+  ASSERT_TRUE(events);
+  EXPECT_TRUE(std::ranges::any_of(*events, [](const auto& event) {
+    return event.text.starts_with("quarantine: again: fan is stuck");
+  })) << "the second is not lost";
 
   const auto listed = quarantinedNodes(site.options());
   ASSERT_TRUE(listed);

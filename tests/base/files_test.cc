@@ -31,6 +31,48 @@ TEST(Files, replacesWholeFiles) {
   EXPECT_FALSE(readFile("/proc/self/status")->empty()) << "files of /proc have no size";
 }
 
+TEST(Files, aNamedFileThatIsNoRegularFileIsLeftAsItIs) {
+  test::TempFolder folder;
+  const auto fifo = folder / "fifo";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  std::filesystem::create_symlink(fifo, folder / "to-fifo");
+  for (const auto& file : {fifo, folder / "to-fifo", folder.path()}) {
+    const auto refused = writeNamedFile(file, "text");
+    ASSERT_FALSE(refused) << file;
+    EXPECT_EQ(refused.error().code(), ErrorCode::InvalidInput);
+    EXPECT_NE(refused.error().str().find("not a regular file"), std::string::npos);
+  }
+  EXPECT_TRUE(std::filesystem::is_fifo(fifo));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "to-fifo"));
+  std::filesystem::create_symlink("/dev/null", folder / "null");
+  EXPECT_EQ(writeNamedFile(folder / "null", "text").error().code(), ErrorCode::InvalidInput);
+}
+
+TEST(Files, anOpenFileOfTheProcessIsNotReplaced) {
+  test::TempFolder folder;
+  const Fd open(::open((folder / "out").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  ASSERT_TRUE(open.valid());
+  std::filesystem::create_symlink(fmt::format("/proc/self/fd/{}", open.get()), folder / "link");
+  EXPECT_EQ(writeNamedFile(folder / "link", "text").error().code(), ErrorCode::InvalidInput);
+}
+
+TEST(Files, aNamedLinkStaysAndItsTargetIsReplaced) {
+  test::TempFolder folder;
+  ASSERT_TRUE(makeDirs(folder / "deep"));
+  ASSERT_TRUE(writeFileAtomic(folder / "deep/target", "old"));
+  std::filesystem::create_symlink("target", folder / "deep/near");
+  std::filesystem::create_symlink("deep/near", folder / "far");
+  std::filesystem::create_symlink("deep/none-yet", folder / "to-nothing");
+  ASSERT_TRUE(writeNamedFile(folder / "far", "new"));
+  EXPECT_EQ(*readFile(folder / "deep/target"), "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "far"));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "deep/near"));
+  ASSERT_TRUE(writeNamedFile(folder / "to-nothing", "made"));
+  EXPECT_EQ(*readFile(folder / "deep/none-yet"), "made");
+  std::filesystem::create_symlink("round", folder / "round");
+  EXPECT_FALSE(writeNamedFile(folder / "round", "text"));
+}
+
 TEST(FileLock, secondTakerLearnsWhoHoldsIt) {
   test::TempFolder folder;
   {

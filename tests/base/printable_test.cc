@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -123,6 +125,33 @@ TEST(GuardedMain, anExceptionIsAnExitCode) {
   EXPECT_EQ(guardedMain("muster", []() -> int { throw 7; }), kBrokenExit);
   EXPECT_NE(testing::internal::GetCapturedStderr().find("without words"), std::string::npos);
   EXPECT_EQ(guardedMain("muster", [] { return 3; }), 3);
+}
+
+TEST(CodeOnceWritten, whatCouldNotBeWrittenIsNoSuccess) {
+  constexpr int kNoPipe = -1;
+  std::ofstream full("/dev/full");
+  full << "a plan";
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(codeOnceWritten("muster", 0, full, kNoPipe), 1);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("could not be written"), std::string::npos);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(codeOnceWritten("muster", 3, full, kNoPipe), 3);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("could not be written"), std::string::npos);
+  std::ostringstream good;
+  good << "a plan";
+  EXPECT_EQ(codeOnceWritten("muster", 0, good, kNoPipe), 0);
+}
+
+TEST(CodeOnceWritten, aReaderThatWantsNoMoreIsNoFailure) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  ::close(ends[0]);
+  std::ostringstream failed;
+  failed.setstate(std::ios::badbit);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(codeOnceWritten("muster", 0, failed, ends[1]), 0);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  ::close(ends[1]);
 }
 
 }  // namespace

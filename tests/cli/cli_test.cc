@@ -32,6 +32,16 @@ class CliTest : public ::testing::Test {
   MusterFolder folder_;
 };
 
+TEST_F(CliTest, outputThatCouldNotBeWrittenIsAFailure) {
+  auto command = folder_.command({"--help"});
+  command.args = {"-c", "exec \"$0\" --help > /dev/full", command.program};
+  command.program = "sh";
+  const auto ended = io::runBlocking(command);
+  ASSERT_TRUE(ended) << ended.error().str();
+  EXPECT_EQ(ended->code, kFailed);
+  EXPECT_THAT(ended->err, HasSubstr("could not be written"));
+}
+
 TEST_F(CliTest, unknownWordsAreUsageErrors) {
   EXPECT_EQ(folder_.muster({}).code, kUsage);
   EXPECT_EQ(folder_.muster({"provision-everything"}).code, kUsage);

@@ -141,7 +141,7 @@ TEST_F(ValidateCommands, filesOfAMusterFromBeforeAreTakenOverOrNamed) {
   ASSERT_EQ(folder_.muster({"cert", "override", "gpu001", "--reason", "spare"}).code, kOk);
   const auto file = folder_ / "state" / "certificates" / "gpu001.json";
   const auto text = read(file);
-  for (const auto* gone : {"muster.db", "muster.db-wal", "muster.db-shm"})
+  for (const auto* gone : {"muster.db", "muster.db-wal", "muster.db-shm", "controller-id"})
     std::filesystem::remove(folder_ / "state" / gone);
   see("hw.serial", "S-1");
   std::ofstream(file) << text.substr(0, text.size() / 2);

@@ -51,6 +51,25 @@ class SqliteStoreTest : public testing::Test {
   std::filesystem::path file_ = folder_.path() / "muster.db";
 };
 
+/// A truncated or deleted store must not pass for a new one: quarantine and permissions would be
+/// gone without a word.
+TEST_F(SqliteStoreTest, anEmptyOrMissingFileOfAFolderThatWasInUseIsRefused) {
+  std::ofstream(file_).close();
+  open();  // no mark: a first run that was killed
+  ASSERT_TRUE(io::writeFileAtomic(folder_ / "controller-id", "abc"));
+  open();
+  for (const auto* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(file_.string() + suffix);
+  EXPECT_EQ(refused().code(), ErrorCode::Corrupt);
+  EXPECT_THAT(refused().text(), HasSubstr("is missing"));
+  EXPECT_FALSE(std::filesystem::exists(file_)) << "none is made";
+  std::ofstream(file_).close();
+  EXPECT_EQ(refused().code(), ErrorCode::Corrupt);
+  EXPECT_THAT(refused().text(), HasSubstr("muster.db is empty"));
+  EXPECT_EQ(std::filesystem::file_size(file_), 0u);
+  std::filesystem::remove(folder_ / "controller-id");
+  open();  // the step that says that it is to begin anew
+}
+
 TEST_F(SqliteStoreTest, whatWasWrittenIsThereAfterTheProcessWasKilled) {
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);

@@ -62,6 +62,9 @@ class SqliteBackend final : public Backend {
   }
 
  private:
+  /// Never takes a store that was lost for a new one: what it held (quarantine, permissions, the
+  /// log) would be gone without a word.
+  Result<void> requireNotLost() const;
   /// Once the files are open: a lock stands for the life of the connection, so they are the ones
   /// that their names say.
   Result<void> remember(soci::session& sql);
@@ -121,9 +124,12 @@ Error SqliteBackend::explain(int code, const std::string& text) const {
           .retryable(false);
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-      return Error(ErrorCode::Corrupt, fmt::format("{} is damaged or not a muster store ({}); move "
-                                                   "it away: muster observes everything anew",
-                                                   name_, text));
+      return Error(
+          ErrorCode::Corrupt,
+          fmt::format("{} is damaged or not a muster store ({}); restore it from a backup, or move "
+                      "it away together with {}: muster then observes everything anew, without "
+                      "quarantine, permissions and the log",
+                      name_, text, (file_.parent_path() / kMarkOfUse).string()));
     case SQLITE_CONSTRAINT:
       return Error(ErrorCode::Conflict, text);
     default:
@@ -180,8 +186,28 @@ Result<void> SqliteBackend::remember(soci::session& sql) {
   return {};
 }
 
+/// The mark first: a store that another process makes just now has none yet.
+Result<void> SqliteBackend::requireNotLost() const {
+  std::error_code error;
+  const auto mark = file_.parent_path() / kMarkOfUse;
+  if (!std::filesystem::exists(mark, error)) return {};
+  const bool is_there = std::filesystem::exists(file_, error);
+  if (error || (is_there && (!std::filesystem::is_regular_file(file_, error) ||
+                             std::filesystem::file_size(file_, error) > 0)))
+    return {};  // what else may be wrong is said when it is opened
+  return fail(
+      ErrorCode::Corrupt,
+      fmt::format("{} is {}, but its folder was in use: nothing was done. Restore it from a "
+                  "backup, or name "
+                  "the store that was used (--store). "
+                  "Without one, quarantine, permissions, rollouts and the log are lost; to begin "
+                  "anew nevertheless, move {} away",
+                  name_, is_there ? "empty" : "missing", mark.string()));
+}
+
 Result<void> SqliteBackend::connect(soci::session& sql) {
   if (auto lost = loss()) return fail(std::move(*lost));
+  TRY_OK(requireNotLost());
   // SQLite would create the file for everybody to read, and would open a read-only one without a
   // word.
   if (const auto refused = files_.prepare()) {

@@ -11,6 +11,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+
 namespace muster::lifecycle {
 namespace {
 
@@ -51,6 +53,20 @@ class AuditArchiveTest : public testing::Test {
   test::TempFolder folder_;
   std::unique_ptr<Store> store_;
 };
+
+/// A FIFO without a writer and a device without an end would hold the reader up for ever.
+TEST_F(AuditArchiveTest, whatIsNoRegularFileIsNeitherReadNorWritten) {
+  const auto fifo = folder_ / "log.jsonl";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  const auto refused = archive(7);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), ErrorCode::InvalidInput);
+  EXPECT_THAT(refused.error().text(), HasSubstr("is a FIFO"));
+  EXPECT_TRUE(std::filesystem::is_fifo(fifo));
+  EXPECT_EQ(verifyAudit(*store_, "")->entries, 10) << "nothing was moved";
+  EXPECT_EQ(readArchive(fifo).error().code(), ErrorCode::InvalidInput);
+  EXPECT_EQ(readArchive("/dev/zero").error().code(), ErrorCode::InvalidInput);
+}
 
 TEST_F(AuditArchiveTest, theFileAndWhatIsLeftProveEachOther) {
   const auto before = verifyAudit(*store_, "")->ends;
