@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 
 namespace muster::app {
@@ -27,6 +28,10 @@ fs::path previousOf(const fs::path& state, KeyPurpose purpose) {
   return folderOf(state) / fmt::format("{}.previous.pub", fileOf(state, purpose).stem().string());
 }
 
+fs::path retiredOf(const fs::path& state, KeyPurpose purpose, const std::string& id) {
+  return folderOf(state) / "retired" / fmt::format("{}-{}.pub", rowOf(purpose).name, id);
+}
+
 /// The key before, unless it is the one that still signs: a rotation was cut off before it had
 /// begun.
 Result<std::string> previousPem(const fs::path& state, KeyPurpose purpose,
@@ -36,6 +41,43 @@ Result<std::string> previousPem(const fs::path& state, KeyPurpose purpose,
   if (!text) return fail(std::move(text).error());
   const auto pem = io::publicPems(*text).front();
   return io::publicKeyIds(pem).front() == present_id ? std::string() : pem;
+}
+
+constexpr std::size_t kTemporaryLetters = 6;  ///< of io::writeFileAtomic, after mkostemp(3)
+
+/// Whether the name may be that of a write that was killed. No person's "….pem.backup" or date.
+bool isTemporaryOf(const std::string& name, const std::string& file) {
+  if (name.size() != file.size() + 1 + kTemporaryLetters || !name.starts_with(file + "."))
+    return false;
+  const auto letters = name.substr(file.size() + 1);
+  const auto all = [&letters](int (*is)(int)) {
+    return std::ranges::all_of(letters, [is](unsigned char c) { return is(c) != 0; });
+  };
+  return all(std::isalnum) && !all(std::islower) && !all(std::isdigit);
+}
+
+/// Private keys that a killed rotation has left, and that never signed anything. What holds a key
+/// that is or was in use, as a person's copy does, stays. Only while the state folder is locked.
+Result<void> removeLeftovers(const fs::path& state, KeyPurpose purpose,
+                             const io::SigningKey& present) {
+  const auto file = fileOf(state, purpose).filename().string();
+  const auto known = io::publicKeyIds(present.public_pem);
+  std::vector<fs::path> leftovers;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folderOf(state), error)) {
+    if (!isTemporaryOf(entry.path().filename().string(), file)) continue;
+    if (!fs::is_regular_file(entry.symlink_status(error))) continue;
+    const auto key = io::SigningKey::loadOrCreate(entry.path());
+    const bool is_in_use = key && (std::ranges::find(known, key->id()) != known.end() ||
+                                   fs::exists(retiredOf(state, purpose, key->id()), error));
+    if (!is_in_use) leftovers.push_back(entry.path());
+  }
+  for (const auto& leftover : leftovers)
+    if (!fs::remove(leftover, error) && error)
+      return fail(ErrorCode::Unavailable,
+                  fmt::format("cannot remove {}, the rest of a rotation that was killed: {}",
+                              leftover.string(), error.message()));
+  return {};
 }
 
 }  // namespace
@@ -117,6 +159,7 @@ Result<Keys> Keys::loadOrCreate(const fs::path& state) {
 
 Result<io::SigningKey> rotateKey(const fs::path& state, KeyPurpose purpose) {
   TRY(present, loadKey(state, purpose));
+  TRY_OK(removeLeftovers(state, purpose, present));
   if (io::publicKeyIds(present.public_pem).size() > 1)
     return fail(ErrorCode::Conflict, fmt::format("a rotation of the key for {0} is under way; end "
                                                  "it first: muster key rotate {0} --finish",
@@ -131,15 +174,14 @@ Result<io::SigningKey> rotateKey(const fs::path& state, KeyPurpose purpose) {
 
 Result<fs::path> finishRotation(const fs::path& state, KeyPurpose purpose) {
   TRY(present, loadKey(state, purpose));
+  TRY_OK(removeLeftovers(state, purpose, present));
   const auto pems = io::publicPems(present.public_pem);
   if (pems.size() < 2)
     return fail(
         ErrorCode::NotFound,
         fmt::format("no rotation of the key for {0} is under way; begin one: muster key rotate {0}",
                     rowOf(purpose).name));
-  const auto retired =
-      folderOf(state) / "retired" /
-      fmt::format("{}-{}.pub", rowOf(purpose).name, io::publicKeyIds(pems[1]).front());
+  const auto retired = retiredOf(state, purpose, io::publicKeyIds(pems[1]).front());
   TRY_OK(io::makeDirs(retired.parent_path(), 0700));
   TRY_OK(io::writeFileAtomic(retired, pems[1], 0644));
   std::error_code failed;

@@ -60,10 +60,9 @@ bool isLockRequested(const std::filesystem::path& state) {
 
 Result<io::FileLock> acquireMonitorInstance(const std::filesystem::path& state) {
   auto place = io::FileLock::take(state / "keep");
-  if (!place)
-    return fail(
-        std::move(place).error().within("a muster monitor of this state folder runs already"));
-  return place;
+  if (place || place.error().code() != ErrorCode::Conflict) return place;
+  return fail(
+      std::move(place).error().within("a muster monitor of this state folder runs already"));
 }
 
 }  // namespace muster::app

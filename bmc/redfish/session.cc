@@ -2,6 +2,7 @@
 #include "bmc/redfish/session.h"
 
 #include "base/json_output.h"
+#include "base/utf8.h"
 #include "bmc/quirks.h"
 #include "bmc/redfish/event_stream.h"
 
@@ -21,6 +22,7 @@ constexpr auto kReconnectPause = 500ms;
 constexpr auto kLogoutLimit = 3s;
 constexpr std::size_t kMaxIdleClients = kMaxConcurrentReads + 1;
 constexpr std::size_t kMaxReplyBytes = 32u << 20;
+constexpr std::size_t kShownLinkBytes = 200;
 constexpr std::string_view kAlreadyCommitted =
     "SYS011";  ///< iDRAC: what is staged has a job, and nothing can be added
 
@@ -49,6 +51,18 @@ std::string pathOnly(const std::string& link) {
   if (link.empty() || link.front() == '/') return link;
   auto url = io::Url::parse(link);
   return url ? url->target : std::string();
+}
+
+Result<io::Url> urlOfLink(const std::string& base_url, const std::string& link) {
+  if (link.empty() || link.front() == '/') return io::Url::parse(base_url + link);
+  TRY(own, io::Url::parse(base_url));
+  const auto absolute = io::Url::parse(link);
+  if (absolute && absolute->origin() == own.origin()) return *absolute;
+  return fail(
+      ErrorCode::Corrupt,
+      fmt::format("the BMC at {} answered with {}: {}, which is not followed", base_url,
+                  absolute ? "an address of another host" : "a link that is no path of its own",
+                  cutToBytes(link, kShownLinkBytes)));
 }
 
 std::string RedfishReply::header(const std::string& name) const {
@@ -352,7 +366,7 @@ Async<std::string> RedfishSession::sessionsPath() {
 
 Async<RedfishReply> RedfishSession::exchange(Call call, std::string token) {
   CO_TRY_OK(co_await ensureTrust());
-  CO_TRY(url, io::Url::parse(options_.base_url + call.path));
+  CO_TRY(url, urlOfLink(options_.base_url, call.path));
   if (call.method != "GET") ++writes_;
   io::HttpRequest request{.method = call.method,
                           .url = url,
@@ -426,7 +440,7 @@ Async<io::HttpResponse> RedfishSession::sendOnce(io::HttpRequest request, bool f
 Async<void> RedfishSession::stream(std::string path, std::string last_event_id,
                                    std::function<Result<void>(std::string_view)> sink) {
   CO_TRY_OK(co_await ensureTrust());
-  CO_TRY(url, io::Url::parse(options_.base_url + path));
+  CO_TRY(url, urlOfLink(options_.base_url, path));
   io::HttpRequest request{.url = url, .timeout = kEventSilence};
   request.headers = {{"Accept", "text/event-stream"},
                      {"Accept-Encoding", "identity"},

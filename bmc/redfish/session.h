@@ -34,6 +34,10 @@ struct RedfishReply {
 /// The path of a link that may be a whole URL; "" when it is neither.
 std::string pathOnly(const std::string& link);
 
+/// Where a link of the BMC leads: on the BMC itself. Errors: Corrupt (to another host, which is not
+/// followed, or no path from the root)
+Result<io::Url> urlOfLink(const std::string& base_url, const std::string& link);
+
 /// What a status and the service's own words mean to the caller.
 /// 401, 403 Denied · 404 NotFound · 409, 412 Conflict · 408, 429, 5xx Unavailable · else
 /// InvalidInput

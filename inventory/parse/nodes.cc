@@ -56,8 +56,7 @@ class CsvReader {
     auto text = given == options_.texts.end() ? readAllowed(path, from)
                                               : Result<std::string>(given->second);
     if (!text) {
-      if (text.error().code() != ErrorCode::Denied ||
-          mayName(reader_.folder, path))  // else it is said already
+      if (!text.error().text().empty())  // else it is said already
         reader_.error(from, fmt::format("cannot read {}: {}", shown, text.error().text()),
                       "the path starts at the inventory's folder");
       return out;

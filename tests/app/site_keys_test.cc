@@ -90,6 +90,33 @@ TEST_F(SiteKeysTest, aRotationThatWasKilledBeforeTheNewKeyWasWrittenHasNotBegun)
   EXPECT_TRUE(io::trustedPemOf(pem(app::KeyPurpose::Images), before->id()));
 }
 
+TEST_F(SiteKeysTest, whatAKilledRotationLeftIsRemoved) {
+  ASSERT_TRUE(app::Keys::loadOrCreate(state()));
+  const auto keys = state() / "keys";
+  const auto never_used = io::SigningKey::generate();
+  ASSERT_TRUE(never_used);
+  const auto put = [&](const char* name, std::string_view text) {
+    ASSERT_TRUE(io::writeFileAtomic(keys / name, text, 0600));
+  };
+  const auto own = *io::readFile(keys / "audit.pem", 4096);
+  for (const bool finishes : {false, true}) {
+    put("audit.pem.aB3xYz", never_used->private_pem.reveal());
+    put("audit.pem.Q00000", "-----BEGIN PRIV");
+    put("audit.pem.backup", own);
+    put("audit.pem.Backup", own);
+    put("images.pem.aB3xYz", never_used->private_pem.reveal());
+    if (finishes)
+      ASSERT_TRUE(app::finishRotation(state(), app::KeyPurpose::Audit));
+    else
+      ASSERT_TRUE(app::rotateKey(state(), app::KeyPurpose::Audit));
+    EXPECT_FALSE(std::filesystem::exists(keys / "audit.pem.aB3xYz"));
+    EXPECT_FALSE(std::filesystem::exists(keys / "audit.pem.Q00000")) << "cut off";
+    EXPECT_TRUE(std::filesystem::exists(keys / "audit.pem.backup"));
+    EXPECT_TRUE(std::filesystem::exists(keys / "audit.pem.Backup")) << "a key that was in use";
+    EXPECT_TRUE(std::filesystem::exists(keys / "images.pem.aB3xYz")) << "another purpose's";
+  }
+}
+
 TEST_F(SiteKeysTest, nothingIsMadeByLooking) {
   EXPECT_EQ(app::publicKeyOf(state(), app::KeyPurpose::Audit).error().code(), ErrorCode::NotFound);
   EXPECT_FALSE(std::filesystem::exists(state() / "keys"));

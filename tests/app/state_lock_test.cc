@@ -13,6 +13,7 @@ namespace muster::app {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(StateLock, aCommandAloneHasItAtOnceAndTheMonitorSeesTheRequest) {
   test::TempFolder state;
@@ -53,6 +54,16 @@ TEST(StateLock, thereIsOneMonitorToAFolder) {
   ASSERT_TRUE(place);
   EXPECT_THAT(acquireMonitorInstance(state.path()).error().str(),
               HasSubstr("a muster monitor of this state folder runs already"));
+}
+
+/// A folder that cannot be written has no monitor yet.
+TEST(StateLock, anotherTroubleIsNotTakenForAMonitor) {
+  test::TempFolder state;
+  std::filesystem::create_directory(state / "keep");
+  const auto refused = acquireMonitorInstance(state.path());
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().str(), Not(HasSubstr("runs already")));
+  EXPECT_THAT(refused.error().str(), HasSubstr("keep"));
 }
 
 }  // namespace

@@ -41,6 +41,30 @@ TEST_F(RedfishSessionTest, logsInAgainOnceWhenTheSessionExpired) {
   EXPECT_EQ(virtual_bmc.logins(), 2);
 }
 
+/// Glued to the BMC's address, such a link would have named a third machine.
+TEST_F(RedfishSessionTest, aLinkToAnotherHostIsNotFollowed) {
+  auto session = rig.session();
+  ASSERT_TRUE(loop.run(session->get(kSystem)));
+  const auto sent = net.requests.size();
+  const auto absolute = loop.run(session->get("https://evil.example/redfish/v1/Systems/1"));
+  ASSERT_FALSE(absolute);
+  EXPECT_EQ(absolute.error().code(), ErrorCode::Corrupt);
+  EXPECT_THAT(absolute.error().str(),
+              HasSubstr("an address of another host: https://evil.example"));
+  EXPECT_THAT(absolute.error().str(), HasSubstr("not followed"));
+  for (const char* glued : {".evil.example/redfish/v1", "@evil.example/redfish/v1"})
+    EXPECT_EQ(loop.run(session->get(glued)).error().code(), ErrorCode::Corrupt);
+  EXPECT_EQ(net.requests.size(), sent) << "nothing was sent";
+}
+
+TEST(UrlOfLink, anAbsoluteLinkOfTheBmcItselfIsItsPath) {
+  const auto own = urlOfLink("https://10.20.250.1", "https://10.20.250.1/redfish/v1/Systems/1");
+  ASSERT_TRUE(own) << own.error().str();
+  EXPECT_EQ(own->target, "/redfish/v1/Systems/1");
+  EXPECT_FALSE(urlOfLink("https://10.20.250.1", "https://10.20.250.1:8443/redfish/v1"));
+  EXPECT_FALSE(urlOfLink("https://10.20.250.1", "http://10.20.250.1/redfish/v1"));
+}
+
 Async<io::HttpResponse> answering(io::HttpResponse response) { co_return response; }
 
 TEST_F(RedfishSessionTest, aSessionThatIsRefusedAtOnceIsDeniedAndNotALoop) {
