@@ -118,7 +118,7 @@ class StoredCertificates final : public CertificateStore {
     for (const auto& node : cluster_.nodes) {
       TRY(certificate, find(node.name));
       if (!certificate) continue;
-      TRY_OK(copyTo(folder, *certificate, io::writeFileAtomic, 0644));
+      TRY_OK(copyTo(folder, *certificate, io::writeNamedFile, 0644));
       ++out.certificates;
     }
     return out;
