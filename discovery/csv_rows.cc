@@ -114,8 +114,7 @@ Result<std::vector<ListedRow>> parseList(std::string_view text, const std::strin
       diagnostics.error(at, fmt::format("unknown column \"{}\"", cell.text),
                         fmt::format("columns: {}", fmt::join(kListed, ", ")));
     if (!seen.insert(cell.text).second)
-      diagnostics.error(at, fmt::format("the column \"{}\" occurs twice", cell.text),
-                        "remove one");
+      diagnostics.error(at, fmt::format("the column \"{}\" occurs twice", cell.text), "remove one");
   }
   if (!table.header.empty() && !seen.contains("serial") && !seen.contains("bmc_mac") &&
       !seen.contains("mac"))

@@ -97,8 +97,7 @@ class CsvReader {
         reader_.error(cell, fmt::format("unknown column \"{}\"", shorten(cell.text)),
                       didYouMean(cell.text, known));
       } else if (std::find(fields_.begin(), fields_.end(), field) != fields_.end()) {
-        reader_.error(cell, fmt::format("the column \"{}\" occurs twice", cell.text),
-                      "remove one");
+        reader_.error(cell, fmt::format("the column \"{}\" occurs twice", cell.text), "remove one");
         field = nullptr;
       }
       fields_.push_back(field);

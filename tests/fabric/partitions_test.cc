@@ -43,10 +43,12 @@ TEST(Partitions, areRefusedWholeForEachMistake) {
     std::function<void(inventory::Fabric&)> spoil;
   };
   const std::vector<Case> cases = {
-      {"member gpu0O1 is not a node of the inventory", [](auto& f) { f.partitions[1].full_members = {"gpu0O1"}; }},
+      {"member gpu0O1 is not a node of the inventory",
+       [](auto& f) { f.partitions[1].full_members = {"gpu0O1"}; }},
       {"not on fabric ib", [](auto& f) { f.partitions[1].full_members = {"login1"}; }},
       {"member 'gpu[1-'", [](auto& f) { f.partitions[1].full_members = {"gpu[1-"}; }},
-      {"member all is not a node of the inventory", [](auto& f) { f.partitions[1].full_members = {"all"}; }},
+      {"member all is not a node of the inventory",
+       [](auto& f) { f.partitions[1].full_members = {"all"}; }},
       {"not within 0x1 and 0x7fff", [](auto& f) { f.partitions[1].pkey = 0x8010; }},
       {"not within 0x1 and 0x7fff", [](auto& f) { f.partitions[1].pkey = 0; }},
       {"used by another", [](auto& f) { f.partitions[1].pkey = 0x7fff; }},

@@ -114,7 +114,8 @@ TEST_F(ProvisionPhaseTest, aValueThatAnEarlierReleaseStoredCausesAnotherLookAndN
   runInstalled(kDigest);
   const auto digest = expectationDigest(cluster.nodes[0], cluster.profiles["uefi"]);
   FactSet stored;
-  stored.put({Subject(kNode), facet(kInspected), std::string("fits") + ":" + digest, clock.now(), "agent", ""});
+  stored.put({Subject(kNode), facet(kInspected), std::string("fits") + ":" + digest, clock.now(),
+              "agent", ""});
   const auto goals = phase->goals(cluster, Subject(kNode), stored);
   const auto goal = std::find_if(goals.begin(), goals.end(), [](const auto& one) {
     return one.facet.facet == facet(kInspected);

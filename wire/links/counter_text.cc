@@ -97,9 +97,8 @@ class Perfquery {
     if (!lid || !port) return corrupt(number, "expected: # Port counters: Lid NUMBER port NUMBER");
     const std::pair key(static_cast<int>(*lid), static_cast<int>(*port));
     if (!seen_.emplace(key, is_extended_).second)
-      return corrupt(number,
-                     fmt::format("LID {} port {} occurs twice; two readings are two files",
-                                 key.first, key.second));
+      return corrupt(number, fmt::format("LID {} port {} occurs twice; two readings are two files",
+                                         key.first, key.second));
     current_ = &ports_[key];
     return {};
   }
