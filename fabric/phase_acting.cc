@@ -122,7 +122,8 @@ Async<Outcome> FabricPhase::actStandby(FacetRef facet, ActContext& context) {
 /// Another's subnet manager is changed by its owner: says what is wrong with it.
 Async<Outcome> FabricPhase::actExternal(FacetRef facet, ActContext& context) {
   CO_TRY(now, co_await picture(std::chrono::milliseconds(0)));
-  CO_TRY(problem, co_await (facet.facet.str() == kSm ? smProblem(*now) : partitionsProblem(*now)));
+  auto awaited = facet.facet.str() == kSm ? smProblem(*now) : partitionsProblem(*now);
+  CO_TRY(problem, co_await std::move(awaited));
   if (problem.empty()) co_return Done{};
   context.finding({facet, Severity::Error, problem, {}, std::string(kExternalHelp), clock_.now()});
   co_return Blocked{fmt::format("{}; {}", problem, kExternalHelp)};

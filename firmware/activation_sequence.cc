@@ -155,7 +155,8 @@ Async<Outcome> Installation::allRun() {
   if (switch_on) {
     CO_TRY_OK(co_await record(InstallStep::PowerOn, clock_.now()));
   }
-  co_return co_await (switch_on ? powerOn() : waitUntilStable());
+  auto awaited = switch_on ? powerOn() : waitUntilStable();
+  co_return co_await std::move(awaited);
 }
 
 Async<Outcome> Installation::beginStabilizing() {

@@ -31,7 +31,8 @@ Async<Outcome> Installation::skipComponent(Target what, FailureReport report) {
     progress_.staged.insert(progress_.staged.end(), progress_.with.begin(), progress_.with.end());
   progress_.with.clear();
   progress_.current = {};
-  co_return co_await (progress_.staged.empty() ? repeatFailure() : activate());
+  auto awaited = progress_.staged.empty() ? repeatFailure() : activate();
+  co_return co_await std::move(awaited);
 }
 
 /// What is staged now does not come to run.

@@ -177,7 +177,8 @@ Async<std::optional<SlurmNode>> Slurm::node(std::string name) {
 }
 
 Async<Slurm::List::Answer> Slurm::ask(std::set<std::string> names) {
-  co_return co_await (names.size() == 1 ? askOne(*names.begin()) : askAll());
+  auto awaited = names.size() == 1 ? askOne(*names.begin()) : askAll();
+  co_return co_await std::move(awaited);
 }
 
 Async<Slurm::List::Answer> Slurm::askOne(std::string name) {

@@ -234,9 +234,10 @@ Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps,
     *mark = made;
     return {};
   };
-  CO_TRY(written, co_await (index.kind == wire::PackKind::Disk
-                                ? writeWholeDisk(std::move(job), std::move(head))
-                                : writeAndVerify(std::move(job))));
+  auto awaited = index.kind == wire::PackKind::Disk
+                     ? writeWholeDisk(std::move(job), std::move(head))
+                     : writeAndVerify(std::move(job));
+  CO_TRY(written, co_await std::move(awaited));
   prepared->target.reset();
 
   if (!early) {

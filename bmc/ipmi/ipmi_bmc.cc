@@ -120,10 +120,11 @@ class IpmiBmc final : public Bmc {
       co_await clock_.sleep(kOffOnPause);
     }
     const bool on = action == PowerAction::On || action == PowerAction::ForceRestart;
-    co_return co_await (on ? reach(PowerState::On, "on", kOnLimit)
-                        : action == PowerAction::GracefulShutdown
-                            ? reach(PowerState::Off, "soft", kGracefulLimit)
-                            : reach(PowerState::Off, "off", kOffLimit));
+    auto awaited = on ? reach(PowerState::On, "on", kOnLimit)
+                   : action == PowerAction::GracefulShutdown
+                       ? reach(PowerState::Off, "soft", kGracefulLimit)
+                       : reach(PowerState::Off, "off", kOffLimit);
+    co_return co_await std::move(awaited);
   }
 
   Async<void> sendNmi() override {

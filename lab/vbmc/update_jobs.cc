@@ -291,9 +291,10 @@ void RedfishService::stop() {
 }
 
 Task<void> RedfishService::carryOut(Job job) {
-  co_await (job.work == Work::ManagerReset ? managerReset()
-            : job.work == Work::AcCycle    ? acCycle()
-                                           : update(job));
+  auto awaited = job.work == Work::ManagerReset ? managerReset()
+                 : job.work == Work::AcCycle    ? acCycle()
+                                                : update(job);
+  co_await std::move(awaited);
 }
 
 Task<void> RedfishService::update(Job job) {

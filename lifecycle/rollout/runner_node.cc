@@ -36,7 +36,8 @@ std::string problemsOf(const ApplyReport& report) {
 
 Task<void> RolloutRunner::runNode(NodeName node) {
   const bool forward = record_.rollout().direction == RolloutDirection::Forward;
-  auto ended = co_await (forward ? changeNode(node) : revertNode(node));
+  auto awaited = forward ? changeNode(node) : revertNode(node);
+  auto ended = co_await std::move(awaited);
   if (ended && !*ended) {  // nothing was done to it: another turn
     under_way_.erase(node);
     queue_.push_back(node);
