@@ -94,9 +94,9 @@ std::string oneLine(const fs::path& path) {
   return *text;
 }
 
-std::vector<Mount> mountsOf(const fs::path& root) {
+std::vector<MountEntry> mountsOf(const fs::path& root) {
   const auto text = io::readFile(root / "proc/self/mounts", 4u << 20);
-  return text ? parseMounts(*text) : std::vector<Mount>();
+  return text ? parseMounts(*text) : std::vector<MountEntry>();
 }
 
 Async<void> tool(TaskTools tools, std::string program, std::vector<std::string> args) {
@@ -188,12 +188,12 @@ class DirectFile {
 
 }  // namespace
 
-std::vector<Mount> parseMounts(std::string_view text) {
-  std::vector<Mount> out;
+std::vector<MountEntry> parseMounts(std::string_view text) {
+  std::vector<MountEntry> out;
   std::istringstream lines{std::string(text)};
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
-    Mount mount;
+    MountEntry mount;
     std::string options;
     if (!(words >> mount.source >> mount.at >> mount.type >> options)) continue;
     mount.source = unescaped(mount.source), mount.at = unescaped(mount.at);
@@ -204,8 +204,8 @@ std::vector<Mount> parseMounts(std::string_view text) {
   return out;
 }
 
-std::string mountProblem(const std::vector<Mount>& mounts, const WantedMount& wanted) {
-  const auto at = std::find_if(mounts.rbegin(), mounts.rend(), [&](const Mount& mount) {
+std::string mountProblem(const std::vector<MountEntry>& mounts, const WantedMount& wanted) {
+  const auto at = std::find_if(mounts.rbegin(), mounts.rend(), [&](const MountEntry& mount) {
     return mount.at == wanted.at;
   });  // the last one is on top
   if (at == mounts.rend()) return "nothing is mounted at " + wanted.at;

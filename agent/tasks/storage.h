@@ -6,12 +6,12 @@
 
 namespace muster::agent {
 
-struct Mount {
+struct MountEntry {
   std::string source, at, type;
   std::vector<std::string> options;
 };
 /// Of /proc/self/mounts; \040 and its like are turned back.
-std::vector<Mount> parseMounts(std::string_view text);
+std::vector<MountEntry> parseMounts(std::string_view text);
 
 struct WantedMount {
   std::string source, at, types;  ///< types separated by spaces
@@ -19,7 +19,7 @@ struct WantedMount {
 };
 /// What is wrong with what is mounted there; empty: nothing. A declared "vers=4.2" must be shown;
 /// "_netdev" and its like never are. Of options that are not declared only "ro" is a problem.
-std::string mountProblem(const std::vector<Mount>& mounts, const WantedMount& wanted);
+std::string mountProblem(const std::vector<MountEntry>& mounts, const WantedMount& wanted);
 
 struct Speed {
   double write_mb_s = 0, read_mb_s = 0;  ///< MB are 10^6 bytes
