@@ -2,6 +2,7 @@
 #include "provision/restart.h"
 
 #include "base/async/poll.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "gateway/refused_agents.h"
 
@@ -59,15 +60,15 @@ Async<std::optional<Again>> Restarts::drive(NodeName node, Mode mode, Work work,
   // The same words every time: each change of them is an event.
   if (!must)
     co_return Again{lookAgainAfter(clock_.steady() - stage.since, kLookSoon, kLookAgain),
-                    fmt::format("the {} of {} to call within {} s", systemOf(mode), node.str(),
-                                patience.count())};
+                    fmt::format("the {} of {} to call within {}", systemOf(mode), node.str(),
+                                limitWords(clock_, patience))};
   if (stage.boots >= kMaxBoots) {
     netboot_.disarm(node);  // whoever starts it later did not ask for the RAM OS
     forget(node);
     co_return fail(
         Error(ErrorCode::Timeout,
-              fmt::format("the {} of {} did not call within {} s after each of {} restarts; {}",
-                          systemOf(mode), node.str(), kBootLimit.count(), kMaxBoots,
+              fmt::format("the {} of {} did not call within {} after each of {} restarts; {}",
+                          systemOf(mode), node.str(), limitWords(clock_, kBootLimit), kMaxBoots,
                           adviceFor(mode, node)))
             .retryable(false));
   }
@@ -93,7 +94,7 @@ Async<std::optional<Again>> Restarts::drive(NodeName node, Mode mode, Work work,
 
 /// Only a machine that is off, or known to run the other system, is restarted without a wait.
 Async<bool> Restarts::mustRestart(NodeName node, Stage stage, std::chrono::seconds patience) {
-  if (clock_.steady() - stage.since > patience) co_return true;
+  if (clock_.steady() - stage.since > limitHere(clock_, patience)) co_return true;
   if (stage.boots > 0) co_return false;
   if (agents_.state(node)) co_return true;
   auto system = co_await bmcs_.at(node).system();

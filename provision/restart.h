@@ -2,8 +2,7 @@
 // Restarts of a node by its BMC, and the wait until its agent calls again. Nothing of it needs to
 // survive a crash: a new controller looks who calls, and restarts a node (again) only when nobody
 // does. A machine that is on and silent may be writing its disk for an earlier controller, so its
-// power is cut only after a wait.
-#pragma once
+// power is cut only after a wait. All limits follow the place (base/limits.h).#pragma once
 
 #include "bmc/bmc.h"
 #include "gateway/agent_gateway.h"

@@ -31,10 +31,11 @@ class PairTests {
   using Busy =
       std::set<NodeName>;  ///< in a test now: two tests on one NIC would only measure each other
 
-  PairTests(const inventory::Cluster& cluster, gateway::AgentGateway& agents, PoolLook look_at_pool,
-            PairMemory memory, Busy& busy)
+  PairTests(const inventory::Cluster& cluster, gateway::AgentGateway& agents, const Clock& clock,
+            PoolLook look_at_pool, PairMemory memory, Busy& busy)
       : cluster_(cluster),
         agents_(agents),
+        clock_(clock),
         look_at_pool_(std::move(look_at_pool)),
         memory_(memory),
         paired_(busy) {}
@@ -82,6 +83,7 @@ class PairTests {
 
   const inventory::Cluster& cluster_;
   gateway::AgentGateway& agents_;
+  const Clock& clock_;
   PoolLook look_at_pool_;
   std::map<std::string, Trial> trials_;  ///< by intent
   const PairMemory memory_;

@@ -3,6 +3,7 @@
 #include "bmc/redfish/redfish_bmc.h"
 
 #include "base/async/poll.h"
+#include "base/limits.h"
 
 #include <algorithm>
 
@@ -340,7 +341,7 @@ Async<RedfishBmc::Seen> RedfishBmc::reach(PowerState wanted, std::string type,
   std::string target = linkAt(*action, "target");
   if (target.empty()) target = at.system + "/Actions/ComputerSystem.Reset";
 
-  const auto until = clock_.steady() + limit;
+  const auto until = clock_.steady() + limitHere(clock_, limit);
   for (int repeat = 0;; ++repeat) {
     Json body = Json::object();
     body["ResetType"] = type;

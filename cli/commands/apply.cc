@@ -3,6 +3,7 @@
 #include "app/audit_export.h"
 #include "cli/commands/commands.h"
 
+#include "base/limits.h"
 #include "cli/session.h"
 #include "cli/view/plan_view.h"
 #include "cli/view/summary.h"
@@ -55,7 +56,9 @@ Result<int> converge(Session& session, const app::Options& options, const Select
                   "a rollout has gone on while this ran; start it again to go on from there");
     TRY(policy, policyFor(session.cluster(), selection, session.controller->store()));
     TRY(plan, observedPlan(session, policy));
-    if (!options.json) std::cout << planText(plan) << std::endl;
+    if (!options.json)
+      std::cout << planText(plan) << slownessText(slownessOf(session.controller->clock()))
+                << std::endl;
     TRY(open, session.controller->store().openIntents());
     if (plan.empty() && open.empty()) return int{kOk};
     TRY(report, session.controller->run(
@@ -122,7 +125,8 @@ int plan(const app::Options& options, const Selection& selection, const std::fil
   }();
   if (!made) return report(made.error());
   std::cout << (options.json ? made->toJson() + "\n"
-                             : planText(*made) + bmcTrustText((*session)->cluster()));
+                             : planText(*made) + bmcTrustText((*session)->cluster()) +
+                                   slownessText(slownessOf((*session)->controller->clock())));
   if (!options.json && !made->empty()) std::cout << gateway::describeProofs((*session)->cluster());
   if (!out.empty())
     if (const auto written = io::writeFileAtomic(out, made->toJson()); !written)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // status, why, events, wipe: what the state folder knows.
 #include "base/json_output.h"
+#include "base/limits.h"
 #include "base/printable.h"
 #include "base/utf8.h"
 #include "cli/commands/commands.h"
@@ -150,9 +151,9 @@ int why(const app::Options& options, const std::string& node) {
     return report(Error(ErrorCode::NotFound, fmt::format("node {} is not in the inventory", node)));
   auto& controller = *(*looking)->controller;
   const auto subject = lifecycle::Subject::parse(node);
-  const auto gathered =
-      lifecycle::gatherExplanation((*looking)->cluster(), controller.phases(), controller.store(),
-                                   subject, controller.clock().now());
+  const auto gathered = lifecycle::gatherExplanation(
+      (*looking)->cluster(), controller.phases(), controller.store(), subject,
+      controller.clock().now(), slownessOf(controller.clock()));
   if (!gathered) return report(gathered.error());
   auto explanation = lifecycle::explain(*gathered);
   if (!subject.isCluster()) {

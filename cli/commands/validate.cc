@@ -4,6 +4,7 @@
 #include "app/state_folder.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
+#include "base/limits.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/site_routes.h"
 #include "cli/session.h"
@@ -49,7 +50,7 @@ Async<std::string> whyNotNow(Session& session, NodeName name,
 /// return.
 Async<std::set<NodeName>> calling(Session& session, std::vector<NodeName> nodes) {
   auto& controller = *session.controller;
-  const auto until = controller.clock().steady() + kAgentsReturn;
+  const auto until = controller.clock().steady() + limitHere(controller.clock(), kAgentsReturn);
   std::set<NodeName> out;
   for (const auto& name : nodes) {
     if (const auto left =

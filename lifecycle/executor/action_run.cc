@@ -178,8 +178,8 @@ Async<std::vector<Fact>> ActionRun::askPool(Phase* phase) {
   for (bool waited = false;; waited = true) {
     auto observe = contained(fmt::format("{} observing {}", phase->name(), subject.str()),
                              phase->observe(subject));
-    auto read = co_await withDeadline(services_.clock, kVerifyDeadline, "re-reading the pool",
-                                      std::move(observe));
+    auto read = co_await withDeadline(services_.clock, limitHere(services_.clock, kVerifyDeadline),
+                                      "re-reading the pool", std::move(observe));
     if (read && waited) started_ = services_.clock.steady();
     if (read || !read.error().canRetry() || left() <= kAskPoolAgain) co_return read;
     waiting(Again{kAskPoolAgain, read.error().str()});
@@ -307,7 +307,8 @@ Task<std::string> ActionRun::close(IntentState state, std::string outcome, bool 
 // ------------------------------------------------------------------------------------------------------------
 
 milliseconds ActionRun::left() const {
-  return std::chrono::ceil<milliseconds>(action_.deadline - (services_.clock.steady() - started_));
+  return std::chrono::ceil<milliseconds>(limitHere(services_.clock, action_.deadline) -
+                                         (services_.clock.steady() - started_));
 }
 
 void ActionRun::discount(std::chrono::steady_clock::time_point since) {
@@ -322,14 +323,17 @@ Error ActionRun::overdue() const {
                                ? "nothing was heard"
                                : fmt::format("the last word was '{}'", last_evidence_);
   return Error(ErrorCode::Timeout,
-               fmt::format("{} did not become '{}' within {} s; {}", action_.facet.str(),
-                           action_.to, action_.deadline.count(), last));
+               fmt::format("{} did not become '{}' within {}; {}", action_.facet.str(), action_.to,
+                           limitWords(services_.clock, action_.deadline), last));
 }
 
 Async<Outcome> ActionRun::actOnce() {
   CO_TRY_OK(claims_.sure(action_.facet.subject));
+  Action asked = action_;  // a phase that ends by itself before the deadline must know which holds
+  asked.deadline =
+      std::chrono::floor<std::chrono::seconds>(limitHere(services_.clock, action_.deadline));
   auto work = contained(fmt::format("{} acting on {}", action_.phase, action_.id),
-                        phase_->act(action_, *this));
+                        phase_->act(std::move(asked), *this));
   auto outcome = co_await withDeadline(services_.clock, left(), action_.id, std::move(work));
   co_return outcome;
 }
@@ -380,7 +384,7 @@ void ActionRun::waiting(const Again& again) {
 Async<std::vector<Fact>> ActionRun::verifyOnce() {
   auto work =
       contained(fmt::format("{} verifying {}", action_.phase, action_.id), phase_->verify(action_));
-  auto facts = co_await withDeadline(services_.clock, kVerifyDeadline,
+  auto facts = co_await withDeadline(services_.clock, limitHere(services_.clock, kVerifyDeadline),
                                      "re-reading " + action_.facet.str(), std::move(work));
   co_return facts;
 }

@@ -159,7 +159,8 @@ Task<void> ApplyRun::lookAtOrphan(Intent intent) {
   std::string outcome = "nobody wants it any more";
   if (phase) {
     auto read = co_await withDeadline(
-        services_.clock, kVerifyDeadline, "re-reading " + intent.action.facet.str(),
+        services_.clock, limitHere(services_.clock, kVerifyDeadline),
+        "re-reading " + intent.action.facet.str(),
         contained(fmt::format("{} verifying {}", phase->name(), intent.action.id),
                   phase->verify(intent.action)));
     if (!read) {  // not known yet: the next run looks again

@@ -55,10 +55,10 @@ std::string secondsOf(milliseconds duration) {
 
 }  // namespace
 
-bool Pace::isLate(milliseconds taken) const {
+bool Pace::isLate(milliseconds taken, double slowness) const {
   return expected.count() > 0 &&
          std::chrono::duration<double>(taken) >
-             std::chrono::duration<double>(expected) * kLateFactor + kLateSlack;
+             (std::chrono::duration<double>(expected) * kLateFactor + kLateSlack) * slowness;
 }
 
 std::string Pace::words() const {

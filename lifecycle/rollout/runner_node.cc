@@ -370,7 +370,7 @@ Task<void> RolloutRunner::lookAtPool(NodeName node) {
       continue;
     auto observe = contained(fmt::format("{} observing {}", phase->name(), subject.str()),
                              phase->observe(subject));
-    auto seen = co_await withDeadline(services_.clock, kObserveDeadline,
+    auto seen = co_await withDeadline(services_.clock, limitHere(services_.clock, kObserveDeadline),
                                       "asking the pool about " + subject.str(), std::move(observe));
     if (!seen) continue;
     std::erase_if(*seen, [&](const Fact& fact) {

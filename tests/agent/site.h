@@ -10,6 +10,7 @@
 #include "lifecycle/store/store.h"
 #include "tests/fakes/fake_network_evidence.h"
 #include "tests/run_async.h"
+#include "tests/slowed_clock.h"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -117,7 +118,7 @@ class Site {
 
   void startController() {
     controller.emplace();
-    controller->serve(gateway::makeGatewayServer(cluster, *ca, *store, clock, network), *ca, port);
+    controller->serve(gateway::makeGatewayServer(cluster, *ca, *store, place, network), *ca, port);
   }
   void restartController() {
     controller.reset();
@@ -266,6 +267,7 @@ class Site {
 
   TempFolder folder;
   FakeClock clock;  ///< the controller's
+  SlowedClock place{clock, 1};
   inventory::Cluster cluster;
   FakeNetworkEvidence network;  ///< shows all nodes at the address that they have in common
   std::optional<io::CertificateAuthority> ca;

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs that a controller runs, in a place that is slow.
+#pragma once
+
+#include "base/io/process.h"
+#include "base/limits.h"
+
+namespace muster::lab {
+
+/// `runner`, with the time that each program has at the most following the clock's slowness. The
+/// clock must outlive it.
+std::unique_ptr<io::ProcessRunner> slowTools(std::unique_ptr<io::ProcessRunner> runner,
+                                             const Clock& clock);
+
+}  // namespace muster::lab
