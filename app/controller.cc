@@ -5,6 +5,7 @@
 #include "app/rack_state.h"
 #include "app/state_folder.h"
 #include "base/io/side_thread.h"
+#include "base/io/slow_tools.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "base/limits.h"
@@ -12,7 +13,6 @@
 #include "bmc/console/boot_log.h"
 #include "fabric/node_services.h"
 #include "firmware/firmware.h"
-#include "lab/slow_tools.h"
 #include "lab/twin_clock.h"
 #include "monitor/health_phase.h"
 #include "pool/pool.h"
@@ -199,7 +199,7 @@ Result<void> Controller::open(const Options& options, const std::optional<lab::L
   TRY(measurements, lifecycle::openMeasurements(options.storeUrl()));
   measurements_ = std::move(measurements);
   processes_ = io::makeProcessRunner();
-  if (lab) processes_ = lab::slowTools(std::move(processes_), *clock_);
+  if (lab) processes_ = io::slowTools(std::move(processes_), *clock_);
   auto image_options = imageOptions(options, *keys_);
   image_options.workers = &workers_;
   images_ = provision::openImageStore(std::move(image_options));

@@ -11,6 +11,7 @@
 #include "gateway/node_record.h"
 #include "gateway/refused_agents.h"
 #include "wire/disk_rule.h"
+#include "wire/slowness.h"
 #include "wire/wipe_guard.h"
 
 #include <algorithm>
@@ -264,7 +265,10 @@ Task<io::ServerResponse> Gateway::handlePoll(io::ServerRequest request) {
     co_return answerError(admitted.error());
   }
   refused_.erase(*node);
-  co_return answer(co_await poll(*node, std::move(*parsed), std::move(request)));
+  auto response = answer(co_await poll(*node, std::move(*parsed), std::move(request)));
+  if (const double slowness = slownessOf(clock_); slowness > 1)
+    response.headers[wire::kSlownessHeader] = fmt::format("{:g}", slowness);
+  co_return response;
 }
 
 /// Does the task write over the disk that the installed system is on, which is the one of `rule`?

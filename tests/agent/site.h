@@ -5,6 +5,7 @@
 #pragma once
 
 #include "agent/core/agent.h"
+#include "agent/core/told_clock.h"
 #include "base/io/files.h"
 #include "gateway/gateway_server.h"
 #include "lifecycle/store/store.h"
@@ -72,7 +73,7 @@ struct Node {
   std::map<std::string, int> runs;  ///< task id → how often its handler was entered
   int reboots = 0, gave_way = 0, looks = 0;
   std::vector<std::string> said = {""};  ///< bodies of its requests
-  SystemClock clock;
+  agent::ToldClock clock;
   std::unique_ptr<agent::Agent> agent;
   asio::io_context io;
 };
@@ -182,7 +183,8 @@ class Site {
     senses.reboot = [raw] { ++raw->reboots; };
     senses.give_way = [raw] { ++raw->gave_way; };
     senses.clients = [raw](io::TlsTrust trust) {
-      return std::make_unique<Overheard>(io::makeHttpClient(std::move(trust)), raw->said);
+      return agent::heedSlowness(
+          std::make_unique<Overheard>(io::makeHttpClient(std::move(trust)), raw->said), raw->clock);
     };
     auto created =
         agent::Agent::create(options, std::move(handlers), std::move(senses), raw->clock);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the controller grants agents where nodes are slow: base/limits.h.
+#include "agent/core/told_clock.h"
 #include "tests/agent/site.h"
 
 #include <gmock/gmock.h>
@@ -40,6 +41,51 @@ TEST_F(SlowNodesTest, anAgentMayBeSilentForAsMuchLonger) {
   EXPECT_TRUE(site.gateway().state(kNode));
   site.clock.advance(2s);
   EXPECT_FALSE(site.gateway().state(kNode));
+}
+
+/// Answers with one header, or without any.
+class SayingClient final : public io::HttpClient {
+ public:
+  Async<io::HttpResponse> send(io::HttpRequest) override {
+    io::HttpResponse answer;
+    answer.status = status;
+    if (!says.empty()) answer.headers["muster-slowness"] = says;
+    co_return answer;
+  }
+  Async<io::HttpResponse> fetch(io::HttpRequest,
+                                std::function<Result<void>(std::string_view)>) override {
+    co_return io::HttpResponse();
+  }
+  std::string peerFingerprint() const override { return ""; }
+  std::string says;
+  int status = 200;
+};
+
+TEST(ToldClock, limitsOfAnAgentFollowWhatTheLastGoodAnswerSaid) {
+  ToldClock clock;
+  auto saying = std::make_unique<SayingClient>();
+  auto* controller = saying.get();
+  const auto client = heedSlowness(std::move(saying), clock);
+  const auto told = [&](std::string says, int status = 200) {
+    controller->says = std::move(says), controller->status = status;
+    EXPECT_TRUE(runAsync(client->send({})));
+    return clock.slowness();
+  };
+  EXPECT_EQ(told(""), 1);
+  EXPECT_EQ(told("5"), 5);
+  EXPECT_EQ(limitHere(clock, 30s), 150s);
+  EXPECT_EQ(told("", 503), 5) << "an error says nothing";
+  EXPECT_EQ(told("1.5"), 1.5);
+  for (const char* odd : {"0.1", "-3", "nan", "five", "1e-300"}) EXPECT_EQ(told(odd), 1) << odd;
+  EXPECT_EQ(told("1e9"), 20) << "bounded";
+  EXPECT_EQ(told(""), 1) << "a controller of metal";
+}
+
+TEST_F(SlowNodesTest, theControllerTellsItsAgents) {
+  EXPECT_EQ(node->clock.slowness(), 3);
+  site.place.set(1);
+  ASSERT_TRUE(site.await(site.gateway().runTask(kNode, {"p1", wire::TaskKind::Probe, "{}", 60s})));
+  EXPECT_EQ(node->clock.slowness(), 1) << "nothing is sent where nothing is slow";
 }
 
 }  // namespace

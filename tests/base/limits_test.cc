@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/limits.h"
 
+#include "base/io/slow_tools.h"
+#include "tests/fakes/fake_process_runner.h"
+#include "tests/run_async.h"
 #include "tests/slowed_clock.h"
 
 #include <gtest/gtest.h>
@@ -35,6 +38,20 @@ TEST(Limits, followASlowPlaceAndSayWhatTheyAreOtherwise) {
   slow.set(5);
   EXPECT_EQ(limitHere(slow, 600s), 3000s) << "asked again while something waits";
   EXPECT_EQ(limitHere(slow, std::chrono::hours(24 * 365)), std::chrono::hours(5 * 24 * 365));
+}
+
+TEST(SlowTools, haveAsMuchMoreTimeAsTheMachineIsSlower) {
+  FakeClock clock;
+  test::SlowedClock place(clock, 5);
+  auto programs = std::make_unique<test::FakeProcessRunner>();
+  auto* seen = programs.get();
+  const auto runner = io::slowTools(std::move(programs), place);
+  ASSERT_TRUE(test::runAsync(runner->run({.program = "scontrol", .timeout = 30s})));
+  place.set(1);
+  ASSERT_TRUE(test::runAsync(runner->run({.program = "scontrol", .timeout = 30s})));
+  ASSERT_EQ(seen->commands.size(), 2u);
+  EXPECT_EQ(seen->commands[0].timeout, 150s);
+  EXPECT_EQ(seen->commands[1].timeout, 30s);
 }
 
 }  // namespace

@@ -2,11 +2,8 @@
 #include "lab/slowness_record.h"
 
 #include "base/io/files.h"
-#include "lab/slow_tools.h"
 #include "lab/twin_clock.h"
-#include "tests/fakes/fake_process_runner.h"
 #include "tests/run_async.h"
-#include "tests/slowed_clock.h"
 
 #include <gtest/gtest.h>
 
@@ -78,20 +75,6 @@ TEST(TwinClock, doesNotMakeTheFolderOfARackThatIsGone) {
   EXPECT_GE(clock.slowness(), 1);
   EXPECT_LE(clock.slowness(), kSlownessSteps.back());
   EXPECT_FALSE(std::filesystem::exists(gone));
-}
-
-TEST(SlowTools, haveAsMuchMoreTimeAsTheMachineIsSlower) {
-  FakeClock clock;
-  test::SlowedClock place(clock, 5);
-  auto programs = std::make_unique<test::FakeProcessRunner>();
-  auto* seen = programs.get();
-  const auto runner = slowTools(std::move(programs), place);
-  ASSERT_TRUE(test::runAsync(runner->run({.program = "scontrol", .timeout = 30s})));
-  place.set(1);
-  ASSERT_TRUE(test::runAsync(runner->run({.program = "scontrol", .timeout = 30s})));
-  ASSERT_EQ(seen->commands.size(), 2u);
-  EXPECT_EQ(seen->commands[0].timeout, 150s);
-  EXPECT_EQ(seen->commands[1].timeout, 30s);
 }
 
 }  // namespace
