@@ -117,6 +117,19 @@ TEST_F(RestartsTest, aBootInASlowPlaceHasAsMuchMoreTime) {
             "times slower)");
 }
 
+TEST_F(RestartsTest, aGuessThatARamOsRunsIsNoLongerInASlowPlace) {
+  muster::test::SlowedClock place(clock, 5);
+  Restarts patient{fleet, agents, netboot, place, [](const NodeName&) {}};
+  ASSERT_TRUE(muster::test::runAsync(fleet.fake(kNode).power(bmc::PowerAction::On)));  // and silent
+  const auto began = clock.steady();
+  for (int turn = 0; turn < 2000 && netboot.armings[kNode] == 0; ++turn) {
+    const auto step = muster::test::runAsync(patient.intoRam(kNode, Restarts::Work::None));
+    ASSERT_TRUE(step && *step);
+    clock.advance((*step)->after);
+  }
+  EXPECT_LT(clock.steady() - began, 2 * kRamCallBack);
+}
+
 TEST_F(RestartsTest, aSystemThatCallsWithARefusedKeyKeepsItsPower) {
   RefusingGateway refusing;
   Restarts careful{fleet, refusing, netboot, clock, [](const NodeName&) {}};
