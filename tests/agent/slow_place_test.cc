@@ -82,6 +82,8 @@ TEST(ToldClock, limitsOfAnAgentFollowWhatTheLastGoodAnswerSaid) {
 }
 
 TEST_F(SlowNodesTest, theControllerTellsItsAgents) {
+  // Each task comes with the answer to a poll.
+  ASSERT_TRUE(site.await(site.gateway().runTask(kNode, {"p0", wire::TaskKind::Probe, "{}", 60s})));
   EXPECT_EQ(node->clock.slowness(), 3);
   site.place.set(1);
   ASSERT_TRUE(site.await(site.gateway().runTask(kNode, {"p1", wire::TaskKind::Probe, "{}", 60s})));
