@@ -122,8 +122,7 @@ Async<Outcome> FabricPhase::actStandby(FacetRef facet, ActContext& context) {
 /// Another's subnet manager is changed by its owner: says what is wrong with it.
 Async<Outcome> FabricPhase::actExternal(FacetRef facet, ActContext& context) {
   CO_TRY(now, co_await picture(std::chrono::milliseconds(0)));
-  auto awaited = facet.facet.str() == kSm ? smProblem(*now) : partitionsProblem(*now);
-  CO_TRY(problem, co_await std::move(awaited));
+  CO_TRY(problem, co_await (facet.facet.str() == kSm ? smProblem(*now) : partitionsProblem(*now)));
   if (problem.empty()) co_return Done{};
   context.finding({facet, Severity::Error, problem, {}, std::string(kExternalHelp), clock_.now()});
   co_return Blocked{fmt::format("{}; {}", problem, kExternalHelp)};

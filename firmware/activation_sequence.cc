@@ -155,8 +155,7 @@ Async<Outcome> Installation::allRun() {
   if (switch_on) {
     CO_TRY_OK(co_await record(InstallStep::PowerOn, clock_.now()));
   }
-  auto awaited = switch_on ? powerOn() : waitUntilStable();
-  co_return co_await std::move(awaited);
+  co_return co_await (switch_on ? powerOn() : waitUntilStable());
 }
 
 Async<Outcome> Installation::beginStabilizing() {

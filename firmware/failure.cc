@@ -31,8 +31,7 @@ Async<Outcome> Installation::skipComponent(Target what, FailureReport report) {
     progress_.staged.insert(progress_.staged.end(), progress_.with.begin(), progress_.with.end());
   progress_.with.clear();
   progress_.current = {};
-  auto awaited = progress_.staged.empty() ? repeatFailure() : activate();
-  co_return co_await std::move(awaited);
+  co_return co_await (progress_.staged.empty() ? repeatFailure() : activate());
 }
 
 /// What is staged now does not come to run.

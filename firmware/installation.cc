@@ -243,8 +243,7 @@ Async<Outcome> Installation::step() {
   if (auto problem = trouble(); problem && progress_.step == InstallStep::Look)
     co_return fail(std::move(*problem));
   const bool all_run = row.activates && allStagedRun() && (arrived || !progress_.staged.empty());
-  auto awaited = all_run ? allRun() : (this->*row.act)();
-  co_return co_await std::move(awaited);
+  co_return co_await (all_run ? allRun() : (this->*row.act)());
 }
 
 /// It installs, restarts, or was restarting when muster died.

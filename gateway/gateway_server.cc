@@ -233,10 +233,10 @@ Task<io::ServerResponse> Gateway::handleCertificate(io::ServerRequest request) {
   if (!node) co_return answerError(node.error());
   auto parsed = wire::parseEnrolRequest(request.body);
   if (!parsed) co_return answerError(parsed.error());
-  auto awaited = late ? enrolment_.certifyLate(*node, request.client_key_id, parsed->csr_pem,
-                                               request.remote_address)
-                      : enrolment_.certify(*node, request.client_key_id, parsed->csr_pem);
-  co_return answer(co_await std::move(awaited));
+  co_return answer(
+      co_await (late ? enrolment_.certifyLate(*node, request.client_key_id, parsed->csr_pem,
+                                              request.remote_address)
+                     : enrolment_.certify(*node, request.client_key_id, parsed->csr_pem)));
 }
 
 Task<io::ServerResponse> Gateway::handleRenewal(io::ServerRequest request) {

@@ -175,14 +175,13 @@ Async<Outcome> PoolPhase::act(Action action, ActContext& context) {
   if (!pool)
     co_return Blocked{fmt::format("{} has no pool in the inventory", action.facet.subject.str())};
   const auto node = action.facet.subject.node();
-  auto awaited =
+  co_return co_await (
       action.to == lifecycle::kPoolDrained
           ? drain(node, *pool,
                   std::string(kDrainReasonPrefix) +
                       lifecycle::print({action.cause, action.about.str(), action.reason}),
                   context)
-          : join(node, *pool, context);
-  co_return co_await std::move(awaited);
+          : join(node, *pool, context));
 }
 
 Async<Outcome> PoolPhase::join(NodeName node, const inventory::Pool& pool, ActContext& context) {

@@ -39,8 +39,7 @@ class SharedList {
     if (first) gathering_ = std::make_shared<Round>(broken_off_);
     const auto round = gathering_;
     round->names.insert(std::move(name));
-    auto awaited = first ? lead(round) : round->answered.wait();
-    co_await std::move(awaited);
+    co_await (first ? lead(round) : round->answered.wait());
     co_return round->answer;
   }
 

@@ -177,8 +177,7 @@ Async<std::optional<SlurmNode>> Slurm::node(std::string name) {
 }
 
 Async<Slurm::List::Answer> Slurm::ask(std::set<std::string> names) {
-  auto awaited = names.size() == 1 ? askOne(*names.begin()) : askAll();
-  co_return co_await std::move(awaited);
+  co_return co_await (names.size() == 1 ? askOne(*names.begin()) : askAll());
 }
 
 Async<Slurm::List::Answer> Slurm::askOne(std::string name) {

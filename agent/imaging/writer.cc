@@ -234,10 +234,9 @@ Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps,
     *mark = made;
     return {};
   };
-  auto awaited = index.kind == wire::PackKind::Disk
-                     ? writeWholeDisk(std::move(job), std::move(head))
-                     : writeAndVerify(std::move(job));
-  CO_TRY(written, co_await std::move(awaited));
+  CO_TRY(written, co_await (index.kind == wire::PackKind::Disk
+                                ? writeWholeDisk(std::move(job), std::move(head))
+                                : writeAndVerify(std::move(job))));
   prepared->target.reset();
 
   if (!early) {

@@ -156,10 +156,11 @@ Async<void> DeviceFirmwareTasks::readFwupd(wire::DeviceFirmware& out) {
 Task<wire::DeviceFirmware> DeviceFirmwareTasks::read(std::vector<std::string> ways) {
   wire::DeviceFirmware out;
   for (const auto& way : ways) {
-    auto reading = way == wire::kMstflint ? readMstflint(out)
-                   : way == wire::kNvme   ? readNvme(out)
-                                          : readFwupd(out);
-    if (auto done = co_await std::move(reading); !done) out.troubles[way] = done.error().str();
+    if (auto done = co_await (way == wire::kMstflint ? readMstflint(out)
+                              : way == wire::kNvme   ? readNvme(out)
+                                                     : readFwupd(out));
+        !done)
+      out.troubles[way] = done.error().str();
   }
   co_return out;
 }

@@ -158,20 +158,18 @@ Task<error_code> writeFile(Reply* reply, int status, Headers headers, FileBody b
   }
   const error_code error = co_await writeHead(reply, status, std::move(headers), piece.length);
   if (error || reply->head_only) co_return error;
-  auto awaited = reply->connection->stream.tls() ? sendEncrypted(reply, fd.get(), piece)
-                                                 : sendPlain(reply, fd.get(), piece);
-  co_return co_await std::move(awaited);
+  co_return co_await (reply->connection->stream.tls() ? sendEncrypted(reply, fd.get(), piece)
+                                                      : sendPlain(reply, fd.get(), piece));
 }
 
 }  // namespace
 
 Task<error_code> writeReply(Reply* reply, ServerResponse response) {
-  auto awaited1 = std::holds_alternative<FileBody>(response.body)
-                      ? writeFile(reply, response.status, std::move(response.headers),
-                                  std::get<FileBody>(std::move(response.body)))
-                      : writeText(reply, response.status, std::move(response.headers),
-                                  std::get<std::string>(std::move(response.body)));
-  co_return co_await std::move(awaited1);
+  co_return co_await (std::holds_alternative<FileBody>(response.body)
+                          ? writeFile(reply, response.status, std::move(response.headers),
+                                      std::get<FileBody>(std::move(response.body)))
+                          : writeText(reply, response.status, std::move(response.headers),
+                                      std::get<std::string>(std::move(response.body))));
 }
 
 }  // namespace muster::io

@@ -120,11 +120,10 @@ class IpmiBmc final : public Bmc {
       co_await clock_.sleep(kOffOnPause);
     }
     const bool on = action == PowerAction::On || action == PowerAction::ForceRestart;
-    auto awaited = on ? reach(PowerState::On, "on", kOnLimit)
-                   : action == PowerAction::GracefulShutdown
-                       ? reach(PowerState::Off, "soft", kGracefulLimit)
-                       : reach(PowerState::Off, "off", kOffLimit);
-    co_return co_await std::move(awaited);
+    co_return co_await (on ? reach(PowerState::On, "on", kOnLimit)
+                        : action == PowerAction::GracefulShutdown
+                            ? reach(PowerState::Off, "soft", kGracefulLimit)
+                            : reach(PowerState::Off, "off", kOffLimit));
   }
 
   Async<void> sendNmi() override {

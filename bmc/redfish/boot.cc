@@ -79,8 +79,7 @@ Async<SystemSnapshot> RedfishBoot::read(std::string uri) {
 
 Async<void> RedfishBoot::write(std::string uri, BootOverride what) {
   CO_TRY(at, co_await resources_.uris());
-  auto awaited = uri == at.system ? resources_.cachedSystem() : read(uri);
-  CO_TRY(now, co_await std::move(awaited));
+  CO_TRY(now, co_await (uri == at.system ? resources_.cachedSystem() : read(uri)));
   Json boot = Json::object();
   const auto target = what.target;
   boot["BootSourceOverrideEnabled"] = target == BootTarget::None ? "Disabled"

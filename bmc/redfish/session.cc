@@ -385,9 +385,9 @@ Async<RedfishReply> RedfishSession::exchange(Call call, std::string token) {
   const int attempts = call.repeatable ? 2 : 1;
   for (int attempt = 1;; ++attempt) {
     auto* places = call.upload ? options_.uploads : options_.requests;
-    auto awaited = attempt < attempts ? sendInPlace(request, call.upload, places)
-                                      : sendInPlace(std::move(request), call.upload, places);
-    auto response = co_await std::move(awaited);
+    auto response =
+        co_await (attempt < attempts ? sendInPlace(request, call.upload, places)
+                                     : sendInPlace(std::move(request), call.upload, places));
     if (response && response->status == 406 && attempt < attempts) {
       request.headers.erase("Accept-Encoding");  // HPE Gen10+ refuses identity for some resources
       continue;

@@ -291,10 +291,9 @@ void RedfishService::stop() {
 }
 
 Task<void> RedfishService::carryOut(Job job) {
-  auto awaited = job.work == Work::ManagerReset ? managerReset()
-                 : job.work == Work::AcCycle    ? acCycle()
-                                                : update(job);
-  co_await std::move(awaited);
+  co_await (job.work == Work::ManagerReset ? managerReset()
+            : job.work == Work::AcCycle    ? acCycle()
+                                           : update(job));
 }
 
 Task<void> RedfishService::update(Job job) {

@@ -63,11 +63,10 @@ Task<ActionResult> ActionRun::run() {
   started_ = services_.clock.steady();
   auto end = co_await execute();
   if (end.ended) co_return *end.ended;
-  auto awaited = end.error && write_failed_ && journaled_ ? keepOpen(*end.error)
-                 : end.error                              ? failed(*end.error)
-                 : !end.blocked.empty()                   ? blocked(end.blocked)
-                                                          : done("");
-  auto ended = co_await std::move(awaited);
+  auto ended = co_await (end.error && write_failed_ && journaled_ ? keepOpen(*end.error)
+                         : end.error                              ? failed(*end.error)
+                         : !end.blocked.empty()                   ? blocked(end.blocked)
+                                                                  : done(""));
   co_return ended;
 }
 

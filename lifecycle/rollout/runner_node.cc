@@ -36,8 +36,7 @@ std::string problemsOf(const ApplyReport& report) {
 
 Task<void> RolloutRunner::runNode(NodeName node) {
   const bool forward = record_.rollout().direction == RolloutDirection::Forward;
-  auto awaited = forward ? changeNode(node) : revertNode(node);
-  auto ended = co_await std::move(awaited);
+  auto ended = co_await (forward ? changeNode(node) : revertNode(node));
   if (ended && !*ended) {  // nothing was done to it: another turn
     under_way_.erase(node);
     queue_.push_back(node);
