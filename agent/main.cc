@@ -3,12 +3,14 @@
 // installed system; otherwise it is in the RAM OS and reads the kernel's command line. `tool` is
 // how it runs checks apart from itself.
 #include "agent/core/agent.h"
+#include "agent/core/told_clock.h"
 #include "agent/tasks/erase_disks.h"
 #include "agent/tasks/health.h"
 #include "agent/tasks/tasks.h"
 #include "agent/tasks/tool_command.h"
 #include "agent/tasks/write_image.h"
 #include "base/io/files.h"
+#include "base/io/slow_tools.h"
 #include "base/log.h"
 #include "base/main_guard.h"
 
@@ -92,7 +94,8 @@ void restartMachine(wire::Mode mode) {
   ::_exit(kLiveImageIsReady);
 }
 
-MachineAccess sensesOf(wire::Mode mode, TaskTools tools, std::shared_ptr<HealthSense> health) {
+MachineAccess sensesOf(wire::Mode mode, TaskTools tools, std::shared_ptr<HealthSense> health,
+                       ToldClock& clock) {
   MachineAccess senses;
   senses.hardware = [tools] { return inspect(tools); };
   senses.probes = [tools](std::set<std::string> watched) {
@@ -102,15 +105,17 @@ MachineAccess sensesOf(wire::Mode mode, TaskTools tools, std::shared_ptr<HealthS
   if (mode == wire::Mode::Disk) senses.health = [health] { return health->look(); };
   senses.reboot = [mode] { restartMachine(mode); };
   senses.give_way = giveWay;
-  senses.clients = [](io::TlsTrust trust) { return io::makeHttpClient(std::move(trust)); };
+  senses.clients = [&clock](io::TlsTrust trust) {
+    return heedSlowness(io::makeHttpClient(std::move(trust)), clock);
+  };
   return senses;
 }
 
 int serve(AgentOptions options) {
   asio::io_context context(1);
-  SystemClock clock;
+  ToldClock clock;
   Workers workers(kWorkerThreads);
-  auto processes = io::makeProcessRunner();
+  auto processes = io::slowTools(io::makeProcessRunner(), clock);
   TaskTools tools{options.root, options.mac, *processes, workers, clock};
   tools.disk_content = diskContent();
   tools.identity = [options]() -> Result<io::TlsIdentity> {
@@ -130,8 +135,8 @@ int serve(AgentOptions options) {
     handlers[wire::TaskKind::StartImage] = liveHandler(tools, certify);
     handlers[wire::TaskKind::EraseDisks] = eraseHandler(tools);
   }
-  auto agent =
-      Agent::create(options, std::move(handlers), sensesOf(options.mode, tools, health), clock);
+  auto agent = Agent::create(options, std::move(handlers),
+                             sensesOf(options.mode, tools, health, clock), clock);
   if (!agent) {
     logWarning("agent", "{}", agent.error().str());
     return 1;

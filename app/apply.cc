@@ -3,6 +3,7 @@
 
 #include "app/audit_export.h"
 #include "app/plan.h"
+#include "base/limits.h"
 #include "lifecycle/model/facet_table.h"
 #include "lifecycle/rollout/overlay.h"
 
@@ -33,6 +34,7 @@ Result<Outcome> converge(Session& session, const std::string& nodes) {
     TRY(policy, policyFor(session.cluster(), nodes, session.store()));
     TRY(plan, observeAndPlan(session, policy));
     session.progress.onPlan(plan);
+    session.progress.onSlowness(slownessOf(controller.clock()));
     TRY(open, session.store().openIntents());
     if (plan.empty() && open.empty()) return Outcome::Done;
     TRY(report, controller.run(controller.apply(plan)));  // an empty plan still closes open intents

@@ -5,12 +5,15 @@
 #include "app/rack_state.h"
 #include "app/state_folder.h"
 #include "base/io/side_thread.h"
+#include "base/io/slow_tools.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "bmc/console/boot_log.h"
 #include "fabric/node_services.h"
 #include "firmware/firmware.h"
+#include "lab/twin_clock.h"
 #include "monitor/health_phase.h"
 #include "pool/pool.h"
 #include "provision/provision.h"
@@ -117,6 +120,14 @@ std::unique_ptr<provision::ImageStore> openImages(const Options& options, const 
   return provision::openImageStore(imageOptions(options, keys));
 }
 
+Controller::Controller(const inventory::Cluster& cluster, const std::optional<lab::LabHandle>& lab)
+    : cluster_(cluster) {
+  if (lab)
+    clock_ = std::make_unique<lab::TwinClock>(lab->folder);
+  else
+    clock_ = std::make_unique<SystemClock>();
+}
+
 // BMCs have few sessions; one that is left behind blocks a place for half an hour.
 Controller::~Controller() {
   if (lock_ && consoles_) (void)run(consoles_->close());
@@ -136,7 +147,7 @@ Result<std::unique_ptr<Controller>> Controller::start(const Options& options,
     TRY(taken, acquireLock(options.state));
     turn.emplace(std::move(taken));
   }
-  std::unique_ptr<Controller> controller(new Controller(cluster));
+  std::unique_ptr<Controller> controller(new Controller(cluster, lab));
   controller->lock_ = std::move(turn);
   controller->exitOnSignals();
   TRY_OK(controller->open(options, lab, std::move(sink)));
@@ -163,7 +174,7 @@ Result<std::unique_ptr<Controller>> Controller::openStored(
     return fail(ErrorCode::NotFound,
                 fmt::format("nothing has been done yet in {}; start with: muster plan",
                             options.state.string()));
-  std::unique_ptr<Controller> controller(new Controller(cluster));
+  std::unique_ptr<Controller> controller(new Controller(cluster, lab));
   controller->exitOnSignals();
   TRY_OK(controller->open(options, lab, [](const lifecycle::Event&) {}));
   return controller;
@@ -190,6 +201,7 @@ Result<void> Controller::open(const Options& options, const std::optional<lab::L
   TRY(measurements, lifecycle::openMeasurements(options.storeUrl()));
   measurements_ = std::move(measurements);
   processes_ = io::makeProcessRunner();
+  if (lab) processes_ = io::slowTools(std::move(processes_), *clock_);
   auto image_options = imageOptions(options, *keys_);
   image_options.workers = &workers_;
   images_ = provision::openImageStore(std::move(image_options));
@@ -197,31 +209,33 @@ Result<void> Controller::open(const Options& options, const std::optional<lab::L
   evidence_ =
       gateway::makeNetworkEvidence(provision::dnsmasqLeaseFile(netbootFolder(options.state)));
   gateway_ =
-      gateway::makeGatewayServer(cluster_, keys_->ca, *store_, clock_, *evidence_, agent_urls);
-  auto bmcs = bmc::makeBmcFleet(cluster_, *store_, clock_, workers_);
+      gateway::makeGatewayServer(cluster_, keys_->ca, *store_, *clock_, *evidence_, agent_urls);
+  auto bmcs = bmc::makeBmcFleet(cluster_, *store_, *clock_, workers_);
   consoles_ =
-      bmc::makeConsoles(consoleFinder(options, lab, {cluster_, *store_, clock_, workers_, *bmcs}),
-                        bmc::keptConsoles(options.state), clock_, workers_);
+      bmc::makeConsoles(consoleFinder(options, lab, {cluster_, *store_, *clock_, workers_, *bmcs}),
+                        bmc::keptConsoles(options.state), *clock_, workers_);
   bmcs_ = bmc::listenAtBoot(std::move(bmcs), *consoles_);
   TRY_OK(migrateCertificates(options));
-  certificates_ = validate::makeCertificateStore(cluster_, *store_, clock_, keys_->certificates,
+  certificates_ = validate::makeCertificateStore(cluster_, *store_, *clock_, keys_->certificates,
                                                  options.state / "certificates");
-  netboot_ = provision::makeNetboot(
-      cluster_, *images_, *gateway_, *processes_, context_.get_executor(),
-      {netbootFolder(options.state), gateway::kHttpPort, gateway::kHttpsPort,
-       keys_->ca.fingerprint(), options.runFolder("hosts"), options.runFolder("tftp")});
+  provision::NetbootOptions netboot{netbootFolder(options.state), gateway::kHttpPort,
+                                    gateway::kHttpsPort,          keys_->ca.fingerprint(),
+                                    options.runFolder("hosts"),   options.runFolder("tftp")};
+  netboot.window = [this] { return limitHere(*clock_, gateway::kEnrolmentWindow); };
+  netboot_ = provision::makeNetboot(cluster_, *images_, *gateway_, *processes_,
+                                    context_.get_executor(), std::move(netboot));
   if (cluster_.provisioning().image_peers)
     peers_ = provision::makePeerService(
-        cluster_, clock_,
+        cluster_, *clock_,
         {fmt::format("http://{}:{}", cluster_.provisioning().controller.str(), gateway::kHttpPort),
          io::sha256Hex("image peers\n" + keys_->images.private_pem.reveal())});
   addPhases(options, lab);
   const lifecycle::ConsoleLines console = [this](const lifecycle::Subject& subject) {
     return subject.isCluster() ? std::vector<std::string>() : consoles_->lastLines(subject.node());
   };
-  stalls_ = std::make_unique<lifecycle::StallWatch>(cluster_, *store_, clock_, sink, console);
+  stalls_ = std::make_unique<lifecycle::StallWatch>(cluster_, *store_, *clock_, sink, console);
   engine_ =
-      std::make_unique<lifecycle::Engine>(cluster_, phases_, *store_, clock_, std::move(sink));
+      std::make_unique<lifecycle::Engine>(cluster_, phases_, *store_, *clock_, std::move(sink));
   engine_->readConsoles(console);
   return {};
 }
@@ -231,7 +245,7 @@ Result<void> Controller::startServers(Role role, provision::RunningDnsmasq dnsma
   auto http = netboot_->routes(), https = gateway_->routes();
   const auto images = images_->routes(), drivers = provision::driverRepositoryRoutes(cluster_);
   http.insert(http.end(), images.begin(), images.end());
-  const auto firmware_files = firmware::imageRoutes(cluster_, clock_, workers_);
+  const auto firmware_files = firmware::imageRoutes(cluster_, *clock_, workers_);
   http.insert(http.end(), firmware_files.begin(), firmware_files.end());
   const auto peers = peers_ ? peers_->routes() : std::vector<io::Route>();
   http.insert(http.end(), peers.begin(), peers.end());
@@ -258,7 +272,7 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
       *gateway_,
       *images_,
       *netboot_,
-      clock_,
+      *clock_,
       fmt::format("http://{}:{}", address, gateway::kHttpPort),
       fmt::format("https://{}:{}", address, gateway::kHttpsPort),
       keys_->ca.certificatePem(),
@@ -278,17 +292,17 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
   auto erasures = provision::makeErasePhase(deps, *store_);
   erasures_ = erasures.get();
   owned_.push_back(std::move(erasures));
-  owned_.push_back(provision::makeStoragePhase(cluster_, *gateway_, clock_));
+  owned_.push_back(provision::makeStoragePhase(cluster_, *gateway_, *clock_));
   owned_.push_back(firmware::makeFirmwarePhase(
-      cluster_, *bmcs_, clock_, workers_, fmt::format("http://{}:{}", address, gateway::kHttpPort),
+      cluster_, *bmcs_, *clock_, workers_, fmt::format("http://{}:{}", address, gateway::kHttpPort),
       gateway_.get()));
-  owned_.push_back(firmware::makeBiosPhase(cluster_, *bmcs_, clock_));
+  owned_.push_back(firmware::makeBiosPhase(cluster_, *bmcs_, *clock_));
   owned_.push_back(
-      fabric::makeFabricPhase(cluster_, *processes_, clock_, fabricOptions(options, lab)));
+      fabric::makeFabricPhase(cluster_, *processes_, *clock_, fabricOptions(options, lab)));
   owned_.push_back(
-      fabric::makeNodeServicesPhase(cluster_, *gateway_, clock_, fabricOptions(options, lab)));
+      fabric::makeNodeServicesPhase(cluster_, *gateway_, *clock_, fabricOptions(options, lab)));
   owned_.push_back(validate::makeValidatePhase(
-      cluster_, *gateway_, *certificates_, *store_, clock_,
+      cluster_, *gateway_, *certificates_, *store_, *clock_,
       [this](lifecycle::Subject subject) { return observePool(std::move(subject)); },
       [this, folder = options.state / "validation" / "gates"](const validate::GateRecord& record) {
         if (const auto kept = storeGateRecord(folder, record, *measurements_); !kept)
@@ -298,11 +312,11 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
       &synchronized_load_));
   quarantine_.emplace(*certificates_, *store_);
   gate_.emplace(*quarantine_, *store_);
-  auto recovery = monitor::makeRecoverySteps(*bmcs_, clock_);
+  auto recovery = monitor::makeRecoverySteps(*bmcs_, *clock_);
   recovery_ = recovery.get();
   owned_.push_back(std::move(recovery));
   auto bmc_health = bmc::makeHealthWatch(
-      cluster_, *bmcs_, *store_, clock_, [this](const bmc::BmcSymptom& symptom) {
+      cluster_, *bmcs_, *store_, *clock_, [this](const bmc::BmcSymptom& symptom) {
         const auto verdict = monitor::assess({symptom.id, symptom.device, 1, symptom.text}, 0,
                                              cluster_.monitor.symptoms);
         return bmc::SymptomResponse{static_cast<int>(verdict.action),
@@ -310,22 +324,22 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
       });
   bmc_health_ = bmc_health.get();
   owned_.push_back(std::move(bmc_health));
-  owned_.push_back(monitor::makeHealthPhase(cluster_, *gateway_, *store_, clock_, on_restart));
+  owned_.push_back(monitor::makeHealthPhase(cluster_, *gateway_, *store_, *clock_, on_restart));
   owned_.push_back(
-      pool::makePoolPhase(cluster_, *gateway_, *gate_, *processes_, clock_, poolOptions(lab)));
+      pool::makePoolPhase(cluster_, *gateway_, *gate_, *processes_, *clock_, poolOptions(lab)));
   for (const auto& phase : owned_) phases_.push_back(phase.get());
 }
 
 /// The fleet's history is read at most every few minutes: many gates of one kind end at once.
 std::map<std::string, validate::Baseline> Controller::peerBaseline(const std::string& sku,
                                                                    const NodeName& but) {
-  if (history_read_ == WallTime{} || clock_.now() - history_read_ > kHistoryMaxAge) {
-    auto read = measurements_->since(clock_.now() - kHistoryWindow);
+  if (history_read_ == WallTime{} || clock_->now() - history_read_ > kHistoryMaxAge) {
+    auto read = measurements_->since(clock_->now() - kHistoryWindow);
     if (!read)
       logWarning("validate", "what other nodes have reached cannot be read: {}",
                  read.error().str());
     history_ = std::move(read).value_or(std::vector<lifecycle::MeasuredSet>());
-    history_read_ = clock_.now();
+    history_read_ = clock_->now();
   }
   return validate::peerBaselinesFrom(history_, sku, but);
 }
@@ -347,7 +361,7 @@ monitor::MonitorServices Controller::monitorServices(lifecycle::EventSink sink) 
           phases_,
           std::move(light),
           *store_,
-          clock_,
+          *clock_,
           std::move(sink),
           origin_,
           recovery_,
@@ -385,11 +399,11 @@ Async<lifecycle::FactSet> Controller::observe(lifecycle::Policy policy) {
       if (const auto& subject = intent.action.facet.subject; !subject.isCluster())
         begun_elsewhere.insert(subject.node());
   }
-  const auto until = clock_.steady() + kAgentReconnectTimeout;
+  const auto until = clock_->steady() + limitHere(*clock_, kAgentReconnectTimeout);
   for (const auto& node : cluster_.nodes) {
     const auto os = known.value(lifecycle::Subject(node.name), FacetName("os"));
     if (os != "running" && os != "ram" && !begun_elsewhere.contains(node.name)) continue;
-    const auto left = std::chrono::duration_cast<std::chrono::seconds>(until - clock_.steady());
+    const auto left = std::chrono::duration_cast<std::chrono::seconds>(until - clock_->steady());
     if (left.count() <= 0) break;
     (void)co_await gateway_->waitFor(node.name, std::nullopt, "",
                                      left);  // an agent that stays away shows in the facts

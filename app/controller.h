@@ -115,7 +115,7 @@ class Controller {
   bmc::BmcFleet& bmcs() { return *bmcs_; }
   const lifecycle::Phases& phases() const { return phases_; }
   provision::Erasures& erasures() { return *erasures_; }
-  Clock& clock() { return clock_; }
+  Clock& clock() { return *clock_; }
   const io::CertificateAuthority& ca() const { return keys_->ca; }
   const Keys& keys() const { return *keys_; }
   io::ProcessRunner& processes() { return *processes_; }
@@ -124,7 +124,7 @@ class Controller {
                                      const lifecycle::FactSet& facts) const;
 
  private:
-  explicit Controller(const inventory::Cluster& cluster) : cluster_(cluster) {}
+  Controller(const inventory::Cluster& cluster, const std::optional<lab::LabHandle>& lab);
   Result<void> open(const Options& options, const std::optional<lab::LabHandle>& lab,
                     lifecycle::EventSink sink);
   Result<void> migrateCertificates(const Options& options);
@@ -140,7 +140,7 @@ class Controller {
   asio::io_context context_;
   asio::signal_set signals_{context_, SIGINT, SIGTERM};
   asio::steady_timer end_{context_};
-  SystemClock clock_;
+  std::unique_ptr<Clock> clock_;  ///< in a lab its limits follow the machine
   Workers workers_{4};
   std::unique_ptr<io::ProcessRunner> processes_;
   std::unique_ptr<lifecycle::Store> store_;

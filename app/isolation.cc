@@ -5,6 +5,7 @@
 #include "app/state_folder.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
+#include "base/limits.h"
 #include "fabric/discovery/tools.h"
 #include "validate/gates.h"
 #include "validate/pair_partner.h"
@@ -45,7 +46,8 @@ Async<std::string> whyNotDisturb(Session& session, NodeName name,
 /// return.
 Async<std::set<NodeName>> connectedNodes(Session& session, std::vector<NodeName> nodes) {
   auto& controller = *session.controller;
-  const auto until = controller.clock().steady() + kAgentReconnectTimeout;
+  const auto until =
+      controller.clock().steady() + limitHere(controller.clock(), kAgentReconnectTimeout);
   std::set<NodeName> out;
   for (const auto& name : nodes) {
     if (const auto left =

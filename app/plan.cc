@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/plan.h"
 
+#include "base/limits.h"
+
 namespace muster::app {
 
 Result<lifecycle::Policy> policyFor(const inventory::Cluster& cluster, const std::string& nodes,
@@ -22,15 +24,16 @@ Result<MadePlan> makePlan(const Options& options, const PlanRequest& request,
   TRY(session, request.refresh ? Session::open(options, std::move(live), Role::ReadOnly, progress)
                                : Session::openStored(options, std::move(live)));
   TRY(policy, policyFor(session->cluster(), request.nodes, session->store()));
+  const double slowness = slownessOf(session->controller->clock());
   if (request.refresh) {
     TRY(plan, observeAndPlan(*session, policy));
     session->controller.reset();
-    return MadePlan{std::move(session->live), std::move(plan)};
+    return MadePlan{std::move(session->live), std::move(plan), slowness};
   }
   TRY(facts, session->store().facts());
   TRY(plan, session->controller->plan(facts, policy));
   session->controller.reset();
-  return MadePlan{std::move(session->live), std::move(plan)};
+  return MadePlan{std::move(session->live), std::move(plan), slowness};
 }
 
 }  // namespace muster::app

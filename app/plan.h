@@ -14,6 +14,7 @@ struct PlanRequest {
 struct MadePlan {
   std::unique_ptr<lifecycle::EffectiveCluster> live;  ///< what it was made from
   lifecycle::Plan plan;
+  double slowness = 1;  ///< of the place (base/limits.h): deadlines are so many times as long
   const inventory::Cluster& cluster() const { return live->cluster(); }
 };
 

@@ -17,6 +17,8 @@ class ProgressListener {
   virtual void onEvent(const lifecycle::Event&) {}
   /// Before the plan is carried out.
   virtual void onPlan(const lifecycle::Plan&) {}
+  /// After a plan: its deadlines are so many times as long here (base/limits.h); 1: as written.
+  virtual void onSlowness(double) {}
   /// After a round of a plan.
   virtual void onReport(const lifecycle::ApplyReport&) {}
   /// What the operator should know, and what stops nothing.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/status.h"
 
+#include "base/limits.h"
 #include "lifecycle/rollout/status.h"
 
 namespace muster::app {
@@ -70,9 +71,9 @@ Result<lifecycle::Explanation> explainSubject(const Options& options, const std:
   if (name != lifecycle::Subject::kCluster) TRY_OK(requireNode(session->cluster(), name));
   auto& controller = *session->controller;
   const auto subject = lifecycle::Subject::parse(name);
-  TRY(gathered,
-      lifecycle::gatherExplanation(session->cluster(), controller.phases(), controller.store(),
-                                   subject, controller.clock().now()));
+  TRY(gathered, lifecycle::gatherExplanation(session->cluster(), controller.phases(),
+                                             controller.store(), subject, controller.clock().now(),
+                                             slownessOf(controller.clock())));
   auto explanation = lifecycle::explain(gathered);
   if (!subject.isCluster()) {
     TRY(standing,

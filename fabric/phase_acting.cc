@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // FabricPhase: what it does about it.
 #include "base/json_output.h"
+#include "base/limits.h"
 #include "fabric/phase.h"
 
 #include <algorithm>
@@ -33,12 +34,13 @@ class SweepLimit {
         manager_(manager),
         sweeps_(manager.log().sweeps),
         began_(clock.steady()),
-        until_(began_ + kSmSettle) {}
+        until_(began_ + limitHere(clock, kSmSettle)) {}
   bool isOver() {
     const auto now = clock_.steady();
     if (!swept_ && manager_.log().sweeps != sweeps_) {
       swept_ = true;
-      until_ = now + std::max<std::chrono::steady_clock::duration>(kPartitionsSettle, now - began_);
+      until_ = now + std::max<std::chrono::steady_clock::duration>(
+                         limitHere(clock_, kPartitionsSettle), now - began_);
     }
     return now >= until_;
   }
@@ -151,7 +153,7 @@ Async<Outcome> FabricPhase::actSm(FacetRef facet, ActContext& context) {
 }
 
 Async<Outcome> FabricPhase::awaitSm(FacetRef facet, SharedPicture now, ActContext& context) {
-  const auto until = clock_.steady() + kSmSettle;
+  const auto until = clock_.steady() + limitHere(clock_, kSmSettle);
   std::string problem;
   while (clock_.steady() < until) {
     if (!manager_.pid())

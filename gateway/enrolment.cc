@@ -4,6 +4,7 @@
 #include "base/io/key_id.h"
 #include "base/io/side_thread.h"
 #include "base/json_output.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "gateway/gateway_server.h"
 #include "inventory/model/leases.h"
@@ -130,8 +131,12 @@ Result<std::string> Enrolment::openEnrolment(const NodeName& name, const Mac& ma
     return fail(ErrorCode::Conflict,
                 "the MAC of " + name.str() + " is " + node->mac.str() + ", not " + mac.str());
   std::string id = io::randomToken();
-  Record record{
-      Record::State::Issued, hashOf(name, mac, id), clock_.now() + kEnrolmentWindow, {}, {}, {}};
+  Record record{Record::State::Issued,
+                hashOf(name, mac, id),
+                clock_.now() + limitHere(clock_, kEnrolmentWindow),
+                {},
+                {},
+                {}};
   if (leases_addresses_) {
     TRY(lease, evidence_.leaseOf(mac));
     if (lease) record.lease = lease->expires;

@@ -3,6 +3,7 @@
 
 #include "base/json_input.h"
 #include "base/json_output.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/log_limit.h"
 #include "gateway/enrolment.h"
@@ -10,6 +11,7 @@
 #include "gateway/node_record.h"
 #include "gateway/refused_agents.h"
 #include "wire/disk_rule.h"
+#include "wire/slowness.h"
 
 #include <algorithm>
 
@@ -20,6 +22,7 @@ constexpr std::chrono::seconds kFirstCallWait{
     20};  ///< after our own restart a live agent calls within its longest back-off
 constexpr std::chrono::seconds kDeadlineGrace{
     30};  ///< the agent itself ends a task at its deadline and says so
+constexpr std::chrono::hours kLongestTask{7 * 24};  ///< an agent takes no longer one (wire/)
 constexpr std::string_view kLedgerKey = "store/ledger";
 constexpr std::chrono::seconds kStateCheckInterval{5};  ///< silence rings no bell
 
@@ -266,7 +269,10 @@ Task<io::ServerResponse> Gateway::handlePoll(io::ServerRequest request) {
     co_return answerError(admitted.error());
   }
   refused_.erase(*node);
-  co_return answer(co_await poll(*node, std::move(*parsed), std::move(request)));
+  auto response = answer(co_await poll(*node, std::move(*parsed), std::move(request)));
+  if (const double slowness = slownessOf(clock_); slowness > 1)
+    response.headers[wire::kSlownessHeader] = fmt::format("{:g}", slowness);
+  co_return response;
 }
 
 /// Does the task write over the disk that the installed system is on, which is the one of `rule`?
@@ -369,13 +375,15 @@ Async<wire::PollResponse> Gateway::poll(NodeName node, wire::PollRequest request
 std::optional<AgentState> Gateway::state(const NodeName& node) const {
   auto it = records_.find(node);
   if (it == records_.end() || !it->second.state) return std::nullopt;
-  if (clock_.steady() - it->second.last_poll > wire::kAgentTimeout) return std::nullopt;
+  if (clock_.steady() - it->second.last_poll > limitHere(clock_, wire::kAgentTimeout))
+    return std::nullopt;
   return it->second.state;
 }
 
 bool Gateway::isRefused(const NodeName& node) const {
   const auto last = refused_.find(node);
-  return last != refused_.end() && clock_.steady() - last->second <= wire::kAgentTimeout;
+  return last != refused_.end() &&
+         clock_.steady() - last->second <= limitHere(clock_, wire::kAgentTimeout);
 }
 
 std::string Gateway::lastPoll(const NodeName& node) const {
@@ -422,6 +430,8 @@ Result<void> Gateway::submit(const NodeName& node, wire::AgentTask task) {
                 "no agent of " + node.str() + " is there; " + lastPoll(node));
   TRY(fence, fenceOf(node));
   task.fence = std::move(fence);
+  // An agent has no other measure than the time that it is given.
+  task.deadline = limitHere(clock_, task.deadline, kLongestTask);
   return it->second.add(std::move(task));
 }
 
@@ -464,10 +474,13 @@ Task<std::optional<wire::AgentTaskReport>> Gateway::reportWithin(NodeName node, 
 }
 
 Async<wire::AgentTaskReport> Gateway::runTask(NodeName node, wire::AgentTask task) {
-  auto until = clock_.steady() + task.deadline + kDeadlineGrace;
+  const auto until = clock_.steady() + limitHere(clock_, task.deadline, kLongestTask) +
+                     limitHere(clock_, kDeadlineGrace);
   if (!state(node)) {
-    auto there = co_await waitFor(node, std::nullopt, {},
-                                  std::min<std::chrono::seconds>(kFirstCallWait, task.deadline));
+    auto there = co_await waitFor(
+        node, std::nullopt, {},
+        limitHere(clock_, std::min<std::chrono::seconds>(kFirstCallWait, task.deadline),
+                  kLongestTask));
     if (!there) co_return fail(ErrorCode::Unavailable, there.error().str());
   }
   std::string id = task.id;

@@ -10,6 +10,7 @@
 #include "fabric/fabric.h"
 #include "lab/daemons.h"
 #include "lab/netns.h"
+#include "lab/twin_clock.h"
 #include "lab/vbmc/config.h"
 #include "lab/virt.h"
 
@@ -236,6 +237,11 @@ Result<LabHandle> makeAll(const inventory::Cluster& cluster, const Rack& rack, c
                   rack.nodes.size()));
   auto lab = handleOf(rack, simulated);
   TRY_OK(writeHandle(lab, rack));
+  if (const double slower = measureInto(rack.paths.root); slower > 1)
+    say(
+        fmt::format("this machine is up to {0:g} times slower than an idle one: deadlines are "
+                    "{0:g} times as long",
+                    slower));
   return lab;
 }
 

@@ -2,6 +2,7 @@
 #include "provision/restart.h"
 
 #include "base/async/poll.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "gateway/refused_agents.h"
 
@@ -52,22 +53,26 @@ Async<std::optional<Again>> Restarts::drive(NodeName node, Mode mode, Work work,
   }
   const auto call_back = mode == Mode::Ram ? kRamCallBack : kCallBack;
   const auto patience = stage.boots > 0 || work == Work::Begun ? kBootLimit : call_back;
+  // An agent that lives in a RAM OS calls by its pauses, however slow it is, and to wait for one
+  // that is not there costs more than a start.
+  const bool is_guess = patience == kRamCallBack;
+  const std::chrono::milliseconds limit = is_guess ? patience : limitHere(clock_, patience);
   // Whoever could call has had the time since this controller began; a start too many does no harm
   // here.
   if (mode == Mode::Ram && work == Work::None && stage.boots == 0) stage.since = born_;
-  CO_TRY(must, co_await mustRestart(node, stage, patience));
+  CO_TRY(must, co_await mustRestart(node, stage, limit));
   // The same words every time: each change of them is an event.
   if (!must)
     co_return Again{nextPollDelay(clock_.steady() - stage.since, kLookSoon, kLookAgain),
-                    fmt::format("the {} of {} to report within {} s", systemOf(mode), node.str(),
-                                patience.count())};
+                    fmt::format("the {} of {} to report within {}", systemOf(mode), node.str(),
+                                limitText(is_guess ? 1 : slownessOf(clock_), patience))};
   if (stage.boots >= kMaxBoots) {
     netboot_.disarm(node);  // whoever starts it later did not ask for the RAM OS
     forget(node);
     co_return fail(
         Error(ErrorCode::Timeout,
-              fmt::format("the {} of {} did not report within {} s after each of {} restarts; {}",
-                          systemOf(mode), node.str(), kBootLimit.count(), kMaxBoots,
+              fmt::format("the {} of {} did not report within {} after each of {} restarts; {}",
+                          systemOf(mode), node.str(), limitText(clock_, kBootLimit), kMaxBoots,
                           adviceFor(mode, node)))
             .retryable(false));
   }
@@ -91,8 +96,8 @@ Async<std::optional<Again>> Restarts::drive(NodeName node, Mode mode, Work work,
 }
 
 /// Only a machine that is off, or known to run the other system, is restarted without a wait.
-Async<bool> Restarts::mustRestart(NodeName node, Stage stage, std::chrono::seconds patience) {
-  if (clock_.steady() - stage.since > patience) co_return true;
+Async<bool> Restarts::mustRestart(NodeName node, Stage stage, std::chrono::milliseconds limit) {
+  if (clock_.steady() - stage.since > limit) co_return true;
   if (stage.boots > 0) co_return false;
   if (agents_.state(node)) co_return true;
   auto system = co_await bmcs_.at(node).system();

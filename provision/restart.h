@@ -2,7 +2,8 @@
 // Restarts of a node by its BMC, and the wait until its agent calls again. Nothing of it needs to
 // survive a crash: a new controller looks who calls, and restarts a node (again) only when nobody
 // does. A machine that is on and silent may be writing its disk for an earlier controller, so its
-// power is cut only after a wait.
+// power is cut only after a wait. Limits follow the place (base/limits.h), but for
+// kRamCallBack.
 #pragma once
 
 #include "bmc/bmc.h"
@@ -65,7 +66,7 @@ class Restarts {
 
   Async<std::optional<lifecycle::Again>> drive(NodeName node, wire::Mode mode, Work work,
                                                std::string live);
-  Async<bool> mustRestart(NodeName node, Stage stage, std::chrono::seconds patience);
+  Async<bool> mustRestart(NodeName node, Stage stage, std::chrono::milliseconds limit);
   Async<void> restart(NodeName node, wire::Mode mode);
   Stage& stageOf(const NodeName& node, wire::Mode mode);
 

@@ -66,7 +66,8 @@ constexpr double kDataShareOfLine =
     0.94;  ///< of FEC and encoding: the kernel says 400 Gb/s of 425 on the line
 constexpr double kSoftGbits =
     0.001;  ///< soft-RoCE is bound by the CPU: it proves that packets and the stack work
-constexpr double kMovesDataGbits = 1;  ///< where no link is declared
+constexpr seconds kLongestCheck{24 * 3600};  ///< an agent takes no longer limit (agent/tasks)
+constexpr double kMovesDataGbits = 1;        ///< where no link is declared
 
 std::optional<double> lineGbits(std::string_view link) {
   const auto bits = links::lineBitsPerSecond(link);
@@ -82,6 +83,7 @@ struct Asked {
   const inventory::Cluster& cluster;
   const inventory::Profile& profile;
   const LevelRow& level;
+  seconds limit;  ///< of one check
 
   bool amd() const {
     return profile.expect.gpu_model.starts_with("MI") ||
@@ -150,8 +152,8 @@ Params gpuNcclTests(const Asked& asked) {
   return params;
 }
 Params gpuDcgm(const Asked& asked) {
-  return Params(nlohmann::json{{"level", asked.level.dcgm_level},
-                               {"limit_seconds", asked.level.deadline.count()}});
+  return Params(
+      nlohmann::json{{"level", asked.level.dcgm_level}, {"limit_seconds", asked.limit.count()}});
 }
 Params diskRead(const Asked& asked) {
   return Params(nlohmann::json{{"seconds", asked.level.disk_seconds}});
@@ -162,7 +164,7 @@ Params diskWrite(const Asked& asked) {
 Params gpuBurn(const Asked& asked) {
   return Params(nlohmann::json{{"seconds", asked.level.gpu_seconds},
                                {"hold_seconds", asked.level.hold_seconds},
-                               {"limit_seconds", asked.level.deadline.count()}});
+                               {"limit_seconds", asked.limit.count()}});
 }
 Params hostGemm(const Asked& asked) {
   return Params(nlohmann::json{{"seconds", asked.level.gemm_seconds}});
@@ -172,7 +174,7 @@ Params hostMemory(const Asked& asked) {
   // and not taken for broken memory.
   nlohmann::json params{{"seconds", asked.level.memory_seconds},
                         {"hold_seconds", asked.level.hold_seconds},
-                        {"limit_seconds", asked.level.deadline.count() / 2}};
+                        {"limit_seconds", asked.limit.count() / 2}};
   if (asked.level.memory_mebibytes) params["mebibytes"] = asked.level.memory_mebibytes;
   if (asked.level.memory_percent) params["percent_of_available"] = asked.level.memory_percent;
   return params;
@@ -234,10 +236,13 @@ Params paramsOf(std::string_view id, const Asked& asked) {
 
 Result<std::vector<CheckRequest>> localChecks(const inventory::Cluster& cluster,
                                               const inventory::Profile& profile,
-                                              const inventory::Gate& gate) {
+                                              const inventory::Gate& gate, double slowness) {
   std::vector<CheckRequest> checks;
   const auto& level = rowOf(gate.level);
-  const Asked asked{cluster, profile, level};
+  const auto longer =
+      seconds(static_cast<seconds::rep>(static_cast<double>(level.deadline.count()) * slowness));
+  const Asked asked{cluster, profile, level,
+                    std::max(level.deadline, std::min(kLongestCheck, longer))};
   for (const auto& group : gate.groups) {
     bool known = group == "gdr";  // between nodes only
     for (const auto& row : catalogue()) {
@@ -245,7 +250,7 @@ Result<std::vector<CheckRequest>> localChecks(const inventory::Cluster& cluster,
       if (row.group != group || row.level > gate.level) continue;
       if (auto params = paramsOf(row.id, asked)) {
         setOwnParams(gate, row.id, *params);
-        checks.push_back({std::string(row.id), params->dump(), level.deadline});
+        checks.push_back({std::string(row.id), params->dump(), asked.limit});
       }
     }
     if (!known)

@@ -12,10 +12,12 @@
 namespace muster::validate {
 
 /// The node-local checks of the gate (groups "host" and "gpu"; of "rdma" the counting). Pure.
+/// `slowness`: of the place where the node is (base/limits.h): limits are so many times as long,
+/// measurements are not.
 /// Errors: InvalidInput for a group that does not exist
 Result<std::vector<CheckRequest>> localChecks(const inventory::Cluster& cluster,
                                               const inventory::Profile& profile,
-                                              const inventory::Gate& gate);
+                                              const inventory::Gate& gate, double slowness = 1);
 
 /// Does the gate test RDMA between nodes (group "rdma")?
 bool wantsRdmaPair(const inventory::Gate& gate);

@@ -2,6 +2,7 @@
 #include "validate/pair_test.h"
 
 #include "base/json_output.h"
+#include "base/limits.h"
 #include "validate/checks/expectations.h"
 #include "validate/gates.h"
 
@@ -17,6 +18,7 @@ using wire::CheckResult;
 using wire::CheckStatus;
 
 constexpr seconds kPairLimit{45};     ///< one attempt
+constexpr seconds kLongestPair{900};  ///< … where the nodes are slow (base/limits.h)
 constexpr seconds kLoad{2};           ///< of each rail, at the least rate that passes
 constexpr std::size_t kPartners = 2;  ///< that a node must fail against before it has failed
 constexpr int kUnmeasured =
@@ -189,9 +191,10 @@ double PairTests::floorOf(const inventory::Node& node, const Rail& rail) const {
 
 Async<CheckResult> PairTests::measureRail(inventory::Node node, Partner partner, Rail rail,
                                           double floor, std::string task_id) {
-  const nlohmann::json common{{"port", kPort},
-                              {"limit_seconds", kPairLimit.count()},
-                              {"iterations", rdmaIterations(floor, kLoad)}};
+  const nlohmann::json common{
+      {"port", kPort},
+      {"limit_seconds", limitHere(clock_, kPairLimit, kLongestPair).count()},
+      {"iterations", rdmaIterations(floor, kLoad)}};
   nlohmann::json server = common, client = common;
   server.update({{"role", "server"}, {"device", rail.partner}, {"min_gbits", 0}});
   client.update(

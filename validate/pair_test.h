@@ -31,10 +31,11 @@ class PairTests {
   using Busy =
       std::set<NodeName>;  ///< in a test now: two tests on one NIC would only measure each other
 
-  PairTests(const inventory::Cluster& cluster, gateway::AgentGateway& agents,
+  PairTests(const inventory::Cluster& cluster, gateway::AgentGateway& agents, const Clock& clock,
             PoolStateReader pool_state, PairMemory memory, Busy& busy)
       : cluster_(cluster),
         agents_(agents),
+        clock_(clock),
         pool_state_(std::move(pool_state)),
         memory_(memory),
         paired_(busy) {}
@@ -82,6 +83,7 @@ class PairTests {
 
   const inventory::Cluster& cluster_;
   gateway::AgentGateway& agents_;
+  const Clock& clock_;
   PoolStateReader pool_state_;
   std::map<std::string, Trial> trials_;  ///< by intent
   const PairMemory memory_;

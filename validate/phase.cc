@@ -2,6 +2,7 @@
 // The validate phase: gates run checks through agents, a passed set of gates earns a certificate.
 #include "base/json_input.h"
 #include "base/json_output.h"
+#include "base/limits.h"
 #include "validate/gate_params.h"
 #include "validate/gates.h"
 #include "validate/pair_test.h"
@@ -61,8 +62,8 @@ class ValidatePhase final : public Phase {
         certificates_(certificates),
         store_(store),
         clock_(clock),
-        pairs_(cluster, agents, pool_state, PairMemory::Host, paired_),
-        gdr_pairs_(cluster, agents, std::move(pool_state), PairMemory::Gpu, paired_),
+        pairs_(cluster, agents, clock, pool_state, PairMemory::Host, paired_),
+        gdr_pairs_(cluster, agents, clock, std::move(pool_state), PairMemory::Gpu, paired_),
         record_(std::move(record)),
         peer_baselines_(std::move(baselines)),
         power_(cluster),
@@ -262,7 +263,7 @@ class ValidatePhase final : public Phase {
       co_return Outcome(
           Again{kLookAgain,
                 fmt::format("the agent of the installed system of {} to report", node.name.str())});
-    CO_TRY(checks, localChecks(cluster_, cluster_.profileOf(node), gate));
+    CO_TRY(checks, localChecks(cluster_, cluster_.profileOf(node), gate, slownessOf(clock_)));
     std::vector<CheckResult> results;
     std::vector<std::string> expected;
     for (const auto& check : checks) expected.push_back(check.id);

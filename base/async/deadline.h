@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/async/task.h"
-#include "base/clock.h"
+#include "base/limits.h"
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>

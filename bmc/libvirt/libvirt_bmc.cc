@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bmc/libvirt/libvirt_bmc.h"
 
+#include "base/limits.h"
+
 #include <libvirt/libvirt.h>
 #include <libvirt/virterror.h>
 
@@ -150,7 +152,8 @@ class LibvirtBmc final : public Bmc {
                             ? PowerState::On
                             : PowerState::Off;
     const auto until =
-        clock_.steady() + (action == PowerAction::GracefulShutdown ? kGracefulLimit : kStateLimit);
+        clock_.steady() +
+        limitHere(clock_, action == PowerAction::GracefulShutdown ? kGracefulLimit : kStateLimit);
     while (true) {
       CO_TRY(now, co_await blocking<PowerState>([](Host& host) { return host.state(); }));
       if (now == wanted) co_return Result<void>();

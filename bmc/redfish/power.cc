@@ -2,6 +2,7 @@
 #include "bmc/redfish/power.h"
 
 #include "base/async/poll.h"
+#include "base/limits.h"
 
 #include <algorithm>
 
@@ -94,7 +95,7 @@ Async<SystemSnapshot> RedfishPower::reach(PowerState wanted, std::string type,
   std::string target = linkAt(*action, "target");
   if (target.empty()) target = at.system + "/Actions/ComputerSystem.Reset";
 
-  const auto until = resources_.clock().steady() + limit;
+  const auto until = resources_.clock().steady() + limitHere(resources_.clock(), limit);
   for (int repeat = 0;; ++repeat) {
     Json body = Json::object();
     body["ResetType"] = type;

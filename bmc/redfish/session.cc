@@ -2,6 +2,7 @@
 #include "bmc/redfish/session.h"
 
 #include "base/json_output.h"
+#include "base/limits.h"
 #include "base/utf8.h"
 #include "bmc/quirks.h"
 #include "bmc/redfish/event_stream.h"
@@ -374,7 +375,7 @@ Async<RedfishReply> RedfishSession::exchange(Call call, std::string token) {
                           .body = std::move(call.body),
                           .attachment = std::move(call.image),
                           .body_end = std::move(call.body_end),
-                          .timeout = call.timeout,
+                          .timeout = limitHere(clock_, call.timeout),
                           .max_body_bytes = kMaxReplyBytes};
   request.headers.try_emplace("Accept", "application/json");
   request.headers.try_emplace("Accept-Encoding", "identity");

@@ -22,7 +22,7 @@ int plan(const app::Options& options, const PlanArgs& args) {
   if (options.json)
     std::cout << plan.toJson() << '\n';
   else
-    std::cout << planText(plan) << bmcTrustText(made->cluster());
+    std::cout << planText(plan) << bmcTrustText(made->cluster()) << slownessText(made->slowness);
   if (!options.json && !plan.empty()) std::cout << gateway::describeProofs(made->cluster());
   if (!args.out.empty())
     if (const auto written = io::writeNamedFile(args.out, plan.toJson()); !written)

@@ -19,6 +19,10 @@ void ConsoleProgress::onPlan(const lifecycle::Plan& plan) {
   if (!json_) std::cout << planText(plan) << std::endl;
 }
 
+void ConsoleProgress::onSlowness(double slowness) {
+  if (!json_) std::cout << slownessText(slowness) << std::flush;
+}
+
 void ConsoleProgress::onReport(const lifecycle::ApplyReport& report) {
   view_.finish();
   if (!json_) std::cout << reportText(report);

@@ -17,6 +17,7 @@ class ConsoleProgress : public app::MonitorListener {
 
   void onEvent(const lifecycle::Event& event) override;
   void onPlan(const lifecycle::Plan& plan) override;
+  void onSlowness(double slowness) override;
   void onReport(const lifecycle::ApplyReport& report) override;
   /// To standard error: standard output belongs to the command's answer.
   void onNotice(const std::string& text) override;

@@ -80,6 +80,14 @@ std::string bmcTrustText(const inventory::Cluster& cluster) {
   return out + "; the others get the password whoever answers first, and are pinned then\n";
 }
 
+std::string slownessText(double slowness) {
+  if (slowness <= 1) return {};
+  return fmt::format(
+      "this machine is up to {0:g} times slower than an idle one: in the lab deadlines are {0:g} "
+      "times as long\n",
+      slowness);
+}
+
 std::string reportText(const lifecycle::ApplyReport& report) {
   std::string out = fmt::format("{} done, {} failed, {} blocked, {} not started\n", report.done,
                                 report.failed, report.blocked, report.skipped);

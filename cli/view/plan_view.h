@@ -14,6 +14,9 @@ namespace muster::cli {
 std::string planText(const lifecycle::Plan& plan);
 /// One line: which BMCs get a password, and why; "" where no BMC is asked by https.
 std::string bmcTrustText(const inventory::Cluster& cluster);
+/// One line: how much longer deadlines are because this machine is slow; "" where they are as they
+/// are written.
+std::string slownessText(double slowness);
 std::string reportText(const lifecycle::ApplyReport& report);
 
 /// Digests in the text cut to eight digits: enough for people to tell two of them apart.

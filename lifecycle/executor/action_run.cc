@@ -178,8 +178,8 @@ Async<std::vector<Fact>> ActionRun::askPool(Phase* phase) {
   for (bool waited = false;; waited = true) {
     auto observe = catchExceptions(fmt::format("{} observing {}", phase->name(), subject.str()),
                                    phase->observe(subject));
-    auto read = co_await withDeadline(services_.clock, kVerifyDeadline, "re-reading the pool",
-                                      std::move(observe));
+    auto read = co_await withDeadline(services_.clock, limitHere(services_.clock, kVerifyDeadline),
+                                      "re-reading the pool", std::move(observe));
     if (read && waited) started_ = services_.clock.steady();
     if (read || !read.error().canRetry() || timeLeft() <= kAskPoolAgain) co_return read;
     reportWaiting(Again{kAskPoolAgain, read.error().str()});
@@ -312,7 +312,8 @@ Task<std::string> ActionRun::close(IntentState state, std::string outcome, bool 
 // ------------------------------------------------------------------------------------------------------------
 
 milliseconds ActionRun::timeLeft() const {
-  return std::chrono::ceil<milliseconds>(action_.deadline - (services_.clock.steady() - started_));
+  return std::chrono::ceil<milliseconds>(limitHere(services_.clock, action_.deadline) -
+                                         (services_.clock.steady() - started_));
 }
 
 void ActionRun::excludeWaiting(std::chrono::steady_clock::time_point since) {
@@ -327,14 +328,18 @@ Error ActionRun::overdue() const {
                                ? "there was no evidence"
                                : fmt::format("the last evidence was '{}'", last_evidence_);
   return Error(ErrorCode::Timeout,
-               fmt::format("{} did not become '{}' within {} s; {}", action_.facet.str(),
-                           action_.to, action_.deadline.count(), last));
+               fmt::format("{} did not become '{}' within {}; {}", action_.facet.str(), action_.to,
+                           limitText(services_.clock, action_.deadline), last));
 }
 
 Async<Outcome> ActionRun::actOnce() {
   CO_TRY_OK(claims_.ensureHeld(action_.facet.subject));
+  // A phase that ends by itself before the deadline must know which holds.
+  Action asked = action_;
+  asked.deadline =
+      std::chrono::floor<std::chrono::seconds>(limitHere(services_.clock, action_.deadline));
   auto work = catchExceptions(fmt::format("{} acting on {}", action_.phase, action_.id),
-                              phase_->act(action_, *this));
+                              phase_->act(std::move(asked), *this));
   auto outcome = co_await withDeadline(services_.clock, timeLeft(), action_.id, std::move(work));
   co_return outcome;
 }
@@ -385,7 +390,7 @@ void ActionRun::reportWaiting(const Again& again) {
 Async<std::vector<Fact>> ActionRun::verifyOnce() {
   auto work = catchExceptions(fmt::format("{} verifying {}", action_.phase, action_.id),
                               phase_->verify(action_));
-  auto facts = co_await withDeadline(services_.clock, kVerifyDeadline,
+  auto facts = co_await withDeadline(services_.clock, limitHere(services_.clock, kVerifyDeadline),
                                      "re-reading " + action_.facet.str(), std::move(work));
   co_return facts;
 }

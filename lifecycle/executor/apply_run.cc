@@ -161,7 +161,8 @@ Task<void> ApplyRun::verifyOrphan(Intent intent) {
   std::string outcome = "no goal wants it any more";
   if (phase) {
     auto read = co_await withDeadline(
-        services_.clock, kVerifyDeadline, "re-reading " + intent.action.facet.str(),
+        services_.clock, limitHere(services_.clock, kVerifyDeadline),
+        "re-reading " + intent.action.facet.str(),
         catchExceptions(fmt::format("{} verifying {}", phase->name(), intent.action.id),
                         phase->verify(intent.action)));
     if (!read) {  // not known yet: the next run looks again

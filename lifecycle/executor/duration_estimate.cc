@@ -26,10 +26,10 @@ std::string secondsOf(milliseconds duration) {
 
 }  // namespace
 
-bool DurationEstimate::isLate(milliseconds taken) const {
+bool DurationEstimate::isLate(milliseconds taken, double slowness) const {
   return expected.count() > 0 &&
          std::chrono::duration<double>(taken) >
-             std::chrono::duration<double>(expected) * kLateFactor + kLateSlack;
+             (std::chrono::duration<double>(expected) * kLateFactor + kLateSlack) * slowness;
 }
 
 std::string DurationEstimate::text() const {

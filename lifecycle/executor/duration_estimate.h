@@ -29,7 +29,8 @@ struct DurationEstimate {
   std::chrono::milliseconds expected{0};
   std::size_t samples = 0;  ///< 0: only the phase's estimate
 
-  bool isLate(std::chrono::milliseconds taken) const;
+  /// `slowness`: of the place (base/limits.h); what is that much slower is not late there.
+  bool isLate(std::chrono::milliseconds taken, double slowness = 1) const;
   std::string text() const;  ///< "usually 90 s (of 37 like it, nine in ten took no longer)"
 };
 

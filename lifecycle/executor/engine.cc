@@ -62,7 +62,7 @@ class Observation {
     auto work = catchExceptions(fmt::format("{} observing {}", phase->name(), subject.str()),
                                 phase->observe(subject));
     auto bounded =
-        withDeadline(services_.clock, kObserveDeadline,
+        withDeadline(services_.clock, limitHere(services_.clock, kObserveDeadline),
                      fmt::format("{} observing {}", phase->name(), subject.str()), std::move(work));
     auto seen = co_await std::move(bounded);
     if (!seen) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lifecycle/executor/stall_watch.h"
 
+#include "base/limits.h"
 #include "base/log.h"
 #include "lifecycle/model/json.h"
 
@@ -36,7 +37,7 @@ Result<void> StallWatch::check() {
       continue;
     }
     TRY(estimate, estimateFor(intent.action));
-    if (!estimate.isLate(clock_.now() - intent.opened_at)) continue;
+    if (!estimate.isLate(clock_.now() - intent.opened_at, slownessOf(clock_))) continue;
     still.insert(intent.id);
     TRY_OK(raiseFinding(intent, estimate));
   }

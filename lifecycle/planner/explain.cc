@@ -3,6 +3,7 @@
 
 #include "base/json_input.h"
 #include "base/json_output.h"
+#include "base/limits.h"
 #include "base/printable.h"
 #include "lifecycle/model/json.h"
 #include "lifecycle/model/node_state.h"
@@ -52,10 +53,13 @@ void aboutIntent(const ExplainInput& input, const Intent& intent, Explanation& o
   out.state = fmt::format("{}: {} is on its way to '{}', begun {}", out.word, out.facet, action.to,
                           ago(input.now, intent.opened_at));
   const auto estimate = input.estimates.of(action);
-  const bool late = estimate.isLate(input.now - intent.opened_at);
-  if (taken > action.deadline)
-    out.state += fmt::format("; that is past its deadline of {} s; it takes {}",
-                             action.deadline.count(), estimate.text());
+  const bool late = estimate.isLate(input.now - intent.opened_at, input.slowness);
+  const bool overdue = std::chrono::duration<double>(taken) >
+                       std::chrono::duration<double>(action.deadline) * input.slowness;
+  const auto deadline = limitText(input.slowness, action.deadline);
+  if (overdue)
+    out.state +=
+        fmt::format("; that is past its deadline of {}; it takes {}", deadline, estimate.text());
   else if (late)
     out.state += fmt::format("; that is longer than it should take: {}", estimate.text());
   else if (estimate.samples > 0)
@@ -65,13 +69,13 @@ void aboutIntent(const ExplainInput& input, const Intent& intent, Explanation& o
   out.last_evidence = lastWords(input, action.id);
   if (!intent.operation.empty()) out.last_evidence += "; outside operation " + intent.operation;
   out.next_step =
-      taken > action.deadline
+      overdue
           ? "muster has stopped, or the deadline has passed: `muster apply` verifies it and resumes"
       : late ? std::string(lateAdvice(action))
              : fmt::format(
-                   "wait until its deadline ({} s), or, when no muster is running, `muster apply` "
+                   "wait until its deadline ({}), or, when no muster is running, `muster apply` "
                    "to go on",
-                   action.deadline.count());
+                   deadline);
 }
 
 /// Evidence without the console's lines, which are shown as lines.
@@ -124,10 +128,12 @@ bool waitsForAnother(const Goal& goal, const std::vector<Goal>& unmet) {
 }  // namespace
 
 Result<ExplainInput> gatherExplanation(const inventory::Cluster& cluster, const Phases& phases,
-                                       Store& store, const Subject& subject, WallTime now) {
+                                       Store& store, const Subject& subject, WallTime now,
+                                       double slowness) {
   ExplainInput input;
   input.subject = subject;
   input.now = now;
+  input.slowness = slowness;
   TRY(facts, store.facts());
   TRY(policy, policyOf(store, {subject}));
   TRY(plan, makePlan(cluster, facts, policy, phases));

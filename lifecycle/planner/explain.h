@@ -22,6 +22,7 @@ struct ExplainInput {
       actions;  ///< of the plan as it would be now, for what blocks them; may be empty
   DurationEstimates estimates;  ///< of the subject and its peers
   WallTime now{};
+  double slowness = 1;  ///< of the place (base/limits.h): deadlines are so many times as long
 };
 
 /// Everything that view code prints, as words.
@@ -47,7 +48,8 @@ struct Explanation {
 /// Reads from the store what an explanation needs. Pure but for that.
 /// Errors: those of the store, and of makePlan
 Result<ExplainInput> gatherExplanation(const inventory::Cluster& cluster, const Phases& phases,
-                                       Store& store, const Subject& subject, WallTime now);
+                                       Store& store, const Subject& subject, WallTime now,
+                                       double slowness = 1);
 
 /// What it is about, in this order: an action that is under way; an error with evidence; the first
 /// unmet goal of the stages.

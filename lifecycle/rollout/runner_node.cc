@@ -375,7 +375,7 @@ Task<void> RolloutRunner::pollPool(NodeName node) {
       continue;
     auto observe = catchExceptions(fmt::format("{} observing {}", phase->name(), subject.str()),
                                    phase->observe(subject));
-    auto seen = co_await withDeadline(services_.clock, kObserveDeadline,
+    auto seen = co_await withDeadline(services_.clock, limitHere(services_.clock, kObserveDeadline),
                                       "asking the pool about " + subject.str(), std::move(observe));
     if (!seen) continue;
     std::erase_if(*seen, [&](const Fact& fact) {

@@ -252,7 +252,7 @@ void DnsmasqNetboot::lookForOld() {
     if (stopped || armed_tftp_.empty()) return;
     std::vector<NodeName> old;
     for (const auto& [node, folder] : armed_tftp_)
-      if (options_.steady() - folder.since > gateway::kEnrolmentWindow) old.push_back(node);
+      if (options_.steady() - folder.since > options_.window()) old.push_back(node);
     for (const auto& node : old) {
       logInfo("netboot", "the arming of {} has expired: it finds nothing to start by TFTP any more",
               node.str());
@@ -292,7 +292,7 @@ std::string DnsmasqNetboot::scriptFor(const io::ServerRequest& request) {
                  name.str(), node->second->address.str());
     return stayOnDisk(request, "the request for " + name.str() + " came from another machine");
   }
-  if (options_.steady() - armed->second.since > gateway::kEnrolmentWindow) {
+  if (options_.steady() - armed->second.since > options_.window()) {
     disarm(name);
     return stayOnDisk(request, "the arming of " + name.str() + " has expired");
   }

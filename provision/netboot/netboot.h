@@ -63,6 +63,10 @@ struct NetbootOptions {
   std::chrono::milliseconds look_for_old{
       10'000};  ///< how often folders of nodes that did not come are looked for
   std::function<std::chrono::steady_clock::time_point()> steady = std::chrono::steady_clock::now;
+  /// After its arming a node may start into the RAM OS for so long.
+  std::function<std::chrono::milliseconds()> window = [] {
+    return std::chrono::milliseconds(gateway::kEnrolmentWindow);
+  };
 };
 /// Of the dnsmasq that netboot runs in this folder, also when its muster was killed.
 inline std::filesystem::path dnsmasqLeaseFile(const std::filesystem::path& run_folder) {

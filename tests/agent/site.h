@@ -5,11 +5,13 @@
 #pragma once
 
 #include "agent/core/agent.h"
+#include "agent/core/told_clock.h"
 #include "base/io/files.h"
 #include "gateway/gateway_server.h"
 #include "lifecycle/store/store.h"
 #include "tests/fakes/fake_network_evidence.h"
 #include "tests/run_async.h"
+#include "tests/slowed_clock.h"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -72,7 +74,7 @@ struct Node {
   int reboots = 0, gave_way = 0, looks = 0;
   std::vector<std::string> said = {""};             ///< bodies of its requests
   std::function<std::string(std::string)> rewrite;  ///< of answers, before the agent reads them
-  SystemClock clock;
+  agent::ToldClock clock;
   std::unique_ptr<agent::Agent> agent;
   asio::io_context io;
 };
@@ -120,7 +122,7 @@ class Site {
 
   void startController() {
     controller.emplace();
-    controller->serve(gateway::makeGatewayServer(cluster, *ca, *store, clock, network), *ca, port);
+    controller->serve(gateway::makeGatewayServer(cluster, *ca, *store, place, network), *ca, port);
   }
   void restartController() {
     controller.reset();
@@ -184,7 +186,8 @@ class Site {
     senses.reboot = [raw] { ++raw->reboots; };
     senses.give_way = [raw] { ++raw->gave_way; };
     senses.clients = [raw](io::TlsTrust trust) {
-      return std::make_unique<Overheard>(io::makeHttpClient(std::move(trust)), *raw);
+      return agent::heedSlowness(
+          std::make_unique<Overheard>(io::makeHttpClient(std::move(trust)), *raw), raw->clock);
     };
     auto created =
         agent::Agent::create(options, std::move(handlers), std::move(senses), raw->clock);
@@ -269,6 +272,7 @@ class Site {
 
   TempFolder folder;
   FakeClock clock;  ///< the controller's
+  SlowedClock place{clock, 1};
   inventory::Cluster cluster;
   FakeNetworkEvidence network;  ///< shows all nodes at the address that they have in common
   std::optional<io::CertificateAuthority> ca;

@@ -88,7 +88,8 @@ struct FakeWorld {
   std::map<lifecycle::FacetRef, Behaviour> behaviours;
   std::map<lifecycle::FacetRef, int> effect_counts;
   std::map<std::string, Operation> operations;
-  std::vector<std::string> log;  ///< effects in order
+  std::vector<std::string> log;                           ///< effects in order
+  std::map<std::string, std::chrono::seconds> deadlines;  ///< that act was last told, by facet
 };
 
 class FakePhase final : public lifecycle::Phase {
@@ -122,6 +123,7 @@ class FakePhase final : public lifecycle::Phase {
 
   Async<lifecycle::Outcome> act(lifecycle::Action action, lifecycle::ActContext& context) override {
     auto& behaviour = world_.behaviours[action.facet];
+    world_.deadlines[action.facet.str()] = action.deadline;
     if (behaviour.throws) throw std::runtime_error("broken");
     if (behaviour.hangs) {
       co_await hang();

@@ -239,6 +239,16 @@ TEST_F(EnrolmentTest, anIdExpiresAndIsReplacedByALaterOne) {
   expectRefused(enrol(id, kMac1, request()), "expired");
 }
 
+TEST_F(EnrolmentTest, anIdHoldsLongerWhereNodesStartSlowly) {
+  site.place.set(3);
+  const auto late = arm();
+  site.clock.advance(3 * gateway::kEnrolmentWindow - 1s);
+  EXPECT_EQ(enrol(late, kMac1, request())->status, 200);
+  const auto id = arm();
+  site.clock.advance(3 * gateway::kEnrolmentWindow + 1s);
+  expectRefused(enrol(id, kMac1, request()), "expired");
+}
+
 TEST_F(EnrolmentTest, anArmingCountsBeforeItIsWrittenAndOutlivesAnOrderlyEnd) {
   ASSERT_EQ(enrol(arm(NodeName("gpu002"), kMac2), kMac2, request())->status, 200)
       << "from now on nobody waits for the store";

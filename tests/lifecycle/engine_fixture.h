@@ -6,6 +6,7 @@
 #include "tests/fakes/memory_store.h"
 #include "tests/lifecycle/rack.h"
 #include "tests/lifecycle/virtual_time.h"
+#include "tests/slowed_clock.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,7 +17,7 @@ class EngineTest : public testing::Test {
  protected:
   void build(const std::vector<std::string>& names) { rack_ = std::make_unique<test::Rack>(names); }
   Engine engine() {
-    Engine made(rack_->cluster, rack_->phases(), store_, clock_,
+    Engine made(rack_->cluster, rack_->phases(), store_, place_,
                 [this](const Event& event) { shown_.push_back(event); });
     made.limitSubjects(subjects_at_once_);
     made.readConsoles(console_);
@@ -71,6 +72,7 @@ class EngineTest : public testing::Test {
   std::unique_ptr<test::Rack> rack_;
   test::MemoryStore store_;
   FakeClock clock_;
+  test::SlowedClock place_{clock_, 1};
   std::vector<Event> shown_;
   std::size_t subjects_at_once_ = kMaxConcurrentSubjects;
   ConsoleLines console_;

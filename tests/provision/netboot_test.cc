@@ -7,6 +7,7 @@
 #include "tests/provision/clusters.h"
 #include "tests/provision/enrolment_gateway.h"
 #include "tests/run_async.h"
+#include "tests/slowed_clock.h"
 
 #include <gmock/gmock.h>
 
@@ -35,6 +36,7 @@ class NetbootTest : public ::testing::Test {
                              folder / "hosts", folder / "tftp"};
       options.steady = [this] { return clock.steady(); };
       options.look_for_old = std::chrono::milliseconds(1);
+      options.window = [this] { return limitHere(place, gateway::kEnrolmentWindow); };
       netboot_ = makeNetboot(cluster, images, gateway, processes, io.get_executor(), options);
     }
     return *netboot_;
@@ -52,6 +54,7 @@ class NetbootTest : public ::testing::Test {
   }
 
   FakeClock clock;
+  muster::test::SlowedClock place{clock, 1};
   asio::io_context io;
   muster::test::TempFolder folder;
   inventory::Cluster cluster = twoNodes();
@@ -102,6 +105,15 @@ TEST_F(NetbootTest, aScriptEndsWithItsToken) {
       << "the RAM OS could not enrol any more";
   ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
   EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("enrolment-gpu001-2"));
+}
+
+TEST_F(NetbootTest, aScriptHoldsLongerWhereMachinesStartSlowly) {
+  place.set(3);
+  ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
+  clock.advance(3 * gateway::kEnrolmentWindow);
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("enrolment-gpu001-1"));
+  clock.advance(std::chrono::seconds(1));
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("sanboot"));
 }
 
 TEST_F(NetbootTest, unknownAndMalformedRequestsStayOnDisk) {

@@ -7,6 +7,7 @@
 #include "tests/fakes/fake_bmc.h"
 #include "tests/fakes/fake_netboot.h"
 #include "tests/run_async.h"
+#include "tests/slowed_clock.h"
 
 #include <gmock/gmock.h>
 
@@ -91,6 +92,42 @@ TEST_F(RestartsTest, aSystemThatRunsAlreadyWasNoBootOfOurs) {
   agents.boot(kNode, wire::Mode::Ram, "boot-0");
   ASSERT_TRUE(intoRam());
   EXPECT_THAT(ended, IsEmpty());
+}
+
+TEST_F(RestartsTest, aBootInASlowPlaceHasAsMuchMoreTime) {
+  muster::test::SlowedClock place(clock, 5);
+  Restarts patient{fleet, agents, netboot, place, [](const NodeName&) {}};
+  const auto began = clock.steady();
+  std::string waits_for;
+  for (int turn = 0; turn < 20000; ++turn) {
+    const auto step = muster::test::runAsync(patient.intoRam(kNode, Restarts::Work::None));
+    ASSERT_TRUE(step)
+        << step.error().str() << " after "
+        << std::chrono::duration_cast<std::chrono::seconds>(clock.steady() - began).count() << " s";
+    if (!*step) break;
+    waits_for = (*step)->waiting_for;
+    clock.advance((*step)->after);
+    if (clock.steady() - began > 4 * kBootLimit && !agents.state(kNode))
+      agents.boot(kNode, wire::Mode::Ram, "boot-1");
+  }
+  EXPECT_TRUE(agents.state(kNode)) << "it was waited for";
+  EXPECT_EQ(netboot.armings[kNode], 1) << "a slow boot is no failed one";
+  EXPECT_EQ(waits_for,
+            "the RAM OS of gpu001 to report within 3000 s (600 s on an idle machine; this one is 5 "
+            "times slower)");
+}
+
+TEST_F(RestartsTest, aGuessThatARamOsRunsIsNoLongerInASlowPlace) {
+  muster::test::SlowedClock place(clock, 5);
+  Restarts patient{fleet, agents, netboot, place, [](const NodeName&) {}};
+  ASSERT_TRUE(muster::test::runAsync(fleet.fake(kNode).power(bmc::PowerAction::On)));  // and silent
+  const auto began = clock.steady();
+  for (int turn = 0; turn < 2000 && netboot.armings[kNode] == 0; ++turn) {
+    const auto step = muster::test::runAsync(patient.intoRam(kNode, Restarts::Work::None));
+    ASSERT_TRUE(step && *step);
+    clock.advance((*step)->after);
+  }
+  EXPECT_LT(clock.steady() - began, 2 * kRamCallBack);
 }
 
 TEST_F(RestartsTest, aSystemThatCallsWithARefusedKeyKeepsItsPower) {

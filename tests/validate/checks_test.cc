@@ -176,6 +176,26 @@ TEST(Gates, theirLevelSaysHowLongOthersProgramsRun) {
             R"({"mebibytes":1024})");
 }
 
+TEST(Gates, limitsFollowASlowPlaceAndMeasurementsDoNot) {
+  const inventory::Gate gate{"g", inventory::GateLevel::Quick, {"host", "dcgm"}};
+  const auto idle = localChecks({}, {}, gate), busy = localChecks({}, {}, gate, 5);
+  ASSERT_TRUE(idle && busy);
+  ASSERT_EQ(idle->size(), busy->size());
+  for (std::size_t i = 0; i < idle->size(); ++i) {
+    EXPECT_EQ(idle->at(i).deadline, std::chrono::seconds(300));
+    EXPECT_EQ(busy->at(i).deadline, std::chrono::seconds(1500)) << busy->at(i).id;
+    auto here = nlohmann::json::parse(idle->at(i).params),
+         there = nlohmann::json::parse(busy->at(i).params);
+    if (here.contains("limit_seconds"))
+      EXPECT_EQ(there["limit_seconds"], 5 * here["limit_seconds"].get<int>()) << busy->at(i).id;
+    here.erase("limit_seconds"), there.erase("limit_seconds");
+    EXPECT_EQ(here, there) << busy->at(i).id;
+  }
+  const auto soak = localChecks({}, {}, {"g", inventory::GateLevel::Soak, {"host"}}, 20);
+  ASSERT_TRUE(soak);
+  EXPECT_EQ(soak->at(0).deadline, std::chrono::hours(24)) << "an agent takes no longer one";
+}
+
 /// Run times of others' programs: DCGM's documentation; nccl-tests to 8 GiB on a slow node.
 TEST(Gates, aGateOnEverythingFitsIntoItsLevelsTimeBox) {
   struct Box {
