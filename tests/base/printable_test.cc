@@ -133,10 +133,12 @@ TEST(CodeOnceWritten, whatCouldNotBeWrittenIsNoSuccess) {
   full << "a plan";
   testing::internal::CaptureStderr();
   EXPECT_EQ(codeOnceWritten("muster", 0, full, kNoPipe), 1);
-  EXPECT_NE(testing::internal::GetCapturedStderr().find("could not be written"), std::string::npos);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("of the output could be written"),
+            std::string::npos);
   testing::internal::CaptureStderr();
   EXPECT_EQ(codeOnceWritten("muster", 3, full, kNoPipe), 3);
-  EXPECT_NE(testing::internal::GetCapturedStderr().find("could not be written"), std::string::npos);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("of the output could be written"),
+            std::string::npos);
   std::ostringstream good;
   good << "a plan";
   EXPECT_EQ(codeOnceWritten("muster", 0, good, kNoPipe), 0);

@@ -39,7 +39,7 @@ TEST_F(CliTest, outputThatCouldNotBeWrittenIsAFailure) {
   const auto ended = io::runBlocking(command);
   ASSERT_TRUE(ended) << ended.error().str();
   EXPECT_EQ(ended->code, kFailed);
-  EXPECT_THAT(ended->err, HasSubstr("could not be written"));
+  EXPECT_THAT(ended->err, HasSubstr("of the output could be written"));
 }
 
 TEST_F(CliTest, unknownWordsAreUsageErrors) {
