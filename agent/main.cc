@@ -3,7 +3,7 @@
 // installed system; otherwise it is in the RAM OS and reads the kernel's command line. `tool` is
 // how it runs checks apart from itself.
 #include "agent/core/agent.h"
-#include "agent/core/told_clock.h"
+#include "agent/core/agent_clock.h"
 #include "agent/tasks/erase_disks.h"
 #include "agent/tasks/health.h"
 #include "agent/tasks/tasks.h"

@@ -6,7 +6,7 @@
 #include "provision/netboot/netboot.h"
 #include "tests/fakes/fake_image_store.h"
 #include "tests/provision/dhcp_packets.h"
-#include "tests/provision/enrolment_gateway.h"
+#include "tests/provision/enrollment_gateway.h"
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/co_spawn.hpp>

@@ -6,7 +6,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/log_limit.h"
-#include "gateway/enrolment.h"
+#include "gateway/enrollment.h"
 #include "gateway/failed_attempts.h"
 #include "gateway/node_record.h"
 #include "gateway/refused_agents.h"

@@ -8,7 +8,7 @@
 #include "cli/view/console_progress.h"
 #include "cli/view/plan_view.h"
 #include "cli/view/summary.h"
-#include "gateway/enrolment_proof.h"
+#include "gateway/enrollment_proof.h"
 
 #include <iostream>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Network boot: dnsmasq supervised, one iPXE script (or GRUB configuration) a node. They hold no
 // secret: an enrolment id, which the controller believes only with what the network shows of the
-// caller (gateway/enrolment_proof.h).
+// caller (gateway/enrollment_proof.h).
 #pragma once
 
 #include "base/io/http.h"

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "agent/core/agent.h"
-#include "agent/core/told_clock.h"
+#include "agent/core/agent_clock.h"
 #include "base/io/files.h"
 #include "gateway/gateway_server.h"
 #include "lifecycle/store/store.h"

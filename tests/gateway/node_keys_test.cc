@@ -2,7 +2,7 @@
 // Whose key is listened to: of several lives of one node, of two controllers, and over every death
 // of a controller.
 #include "base/io/key_id.h"
-#include "gateway/enrolment.h"
+#include "gateway/enrollment.h"
 #include "gateway/refused_agents.h"
 #include "tests/agent/site.h"
 #include "tests/fakes/memory_store.h"

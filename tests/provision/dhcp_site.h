@@ -9,7 +9,7 @@
 #include "tests/fakes/fake_image_store.h"
 #include "tests/provision/clusters.h"
 #include "tests/provision/dhcp_packets.h"
-#include "tests/provision/enrolment_gateway.h"
+#include "tests/provision/enrollment_gateway.h"
 #include "tests/run_async.h"
 
 #include <fcntl.h>
