@@ -56,7 +56,7 @@ class BiosPhase final : public lifecycle::Phase {
     goal.facet = {subject, kBios};
     goal.want = valueOf(*declared, *declared);
     goal.disruption = lifecycle::Disruption::Reset;
-    goal.after = {lifecycle::Stage::Enrolment};
+    goal.after = {lifecycle::Stage::Enrollment};
     if (const auto* baseline =
             baselineOf(cluster, subject))  // new firmware may bring its own defaults
       for (const auto& component : baseline->components)

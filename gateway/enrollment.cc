@@ -18,7 +18,7 @@ namespace {
 constexpr std::chrono::seconds kStoreAway{60};
 
 constexpr const char* kTwoKeys =
-    "two machines asked to enrol as this node in one arming, each with a key of its own; neither "
+    "two machines asked to enroll as this node in one arming, each with a key of its own; neither "
     "is listened to";
 
 std::string keyOf(const NodeName& node) { return "agent.enrolment." + node.str(); }
@@ -35,7 +35,7 @@ std::string hashOf(const NodeName& node, const Mac& mac, std::string_view id) {
 
 }  // namespace
 
-struct Enrolment::Record {
+struct Enrollment::Record {
   enum class State { Issued, Used, Void } state = State::Issued;
   std::string hash;
   WallTime expires{};
@@ -53,8 +53,8 @@ struct Enrolment::Record {
                                    {"lease", lease}});
   }
   static Result<Record> parse(const std::string& text) {
-    TRY(object, wire::parseObject(text, wire::kMaxMessageBytes, "stored enrolment"));
-    wire::JsonReader reader(object, "enrolment");
+    TRY(object, wire::parseObject(text, wire::kMaxMessageBytes, "stored enrollment"));
+    wire::JsonReader reader(object, "enrollment");
     Record record;
     const auto word = reader.text("state", wire::kMaxNameBytes);
     record.state = word == "issued" ? State::Issued : word == "used" ? State::Used : State::Void;
@@ -70,8 +70,8 @@ struct Enrolment::Record {
   }
 };
 
-Enrolment::Enrolment(const inventory::Cluster& cluster, const io::CertificateAuthority& ca,
-                     lifecycle::Store& store, Clock& clock, const NetworkEvidence& evidence)
+Enrollment::Enrollment(const inventory::Cluster& cluster, const io::CertificateAuthority& ca,
+                       lifecycle::Store& store, Clock& clock, const NetworkEvidence& evidence)
     : ca_(ca),
       store_(store),
       clock_(clock),
@@ -87,25 +87,25 @@ Enrolment::Enrolment(const inventory::Cluster& cluster, const io::CertificateAut
       !cluster.networks.empty() && inventory::leasesAddresses(cluster.provisioning());
 }
 
-const inventory::Node* Enrolment::find(const NodeName& node) const {
+const inventory::Node* Enrollment::find(const NodeName& node) const {
   auto it = by_name_.find(node);
   return it == by_name_.end() ? nullptr : it->second;
 }
 
-Enrolment::~Enrolment() {
+Enrollment::~Enrollment() {
   journal_.reset();
   for (const auto& [key, value] : pending_writes_)
     if (const auto stored = store_.putValue(key, value); !stored)
       logWarning("agent", "{} was not stored: {}", key, stored.error().str());
 }
 
-void Enrolment::attach(const asio::any_io_executor& control) {
+void Enrollment::attach(const asio::any_io_executor& control) {
   journal_->attach(control);
   attached_ = true;
 }
 
-Result<void> Enrolment::persist(const std::string& key, const std::string& value,
-                                const std::string& what) {
+Result<void> Enrollment::persist(const std::string& key, const std::string& value,
+                                 const std::string& what) {
   if (!attached_) return store_.putValue(key, value);
   pending_writes_[key] = value;
   journal_->post<void>([key, value](lifecycle::Store& store) { return store.putValue(key, value); },
@@ -119,12 +119,12 @@ Result<void> Enrolment::persist(const std::string& key, const std::string& value
   return {};
 }
 
-Result<std::optional<std::string>> Enrolment::persisted(const std::string& key) {
+Result<std::optional<std::string>> Enrollment::persisted(const std::string& key) {
   const auto fresh = pending_writes_.find(key);
   return fresh == pending_writes_.end() ? store_.getValue(key) : std::optional(fresh->second);
 }
 
-Result<std::string> Enrolment::openEnrolment(const NodeName& name, const Mac& mac) {
+Result<std::string> Enrollment::openEnrollment(const NodeName& name, const Mac& mac) {
   const auto* node = find(name);
   if (!node) return fail(ErrorCode::NotFound, "node " + name.str() + " is not in the inventory");
   if (node->mac != mac)
@@ -133,7 +133,7 @@ Result<std::string> Enrolment::openEnrolment(const NodeName& name, const Mac& ma
   std::string id = io::randomToken();
   Record record{Record::State::Issued,
                 hashOf(name, mac, id),
-                clock_.now() + limitHere(clock_, kEnrolmentWindow),
+                clock_.now() + limitHere(clock_, kEnrollmentWindow),
                 {},
                 {},
                 {}};
@@ -146,67 +146,68 @@ Result<std::string> Enrolment::openEnrolment(const NodeName& name, const Mac& ma
   return id;
 }
 
-bool Enrolment::isExpectedAddress(const inventory::Node& node,
-                                  const std::string& remote_address) const {
+bool Enrollment::isExpectedAddress(const inventory::Node& node,
+                                   const std::string& remote_address) const {
   if (!leases_addresses_ || node.address.value() == 0) return true;
   const auto from = Ipv4::parse(remote_address);
   return from && *from == node.address;
 }
 
-Result<const inventory::Node*> Enrolment::callerOf(const std::string& told_mac,
-                                                   const std::string& remote_address) {
+Result<const inventory::Node*> Enrollment::callerOf(const std::string& told_mac,
+                                                    const std::string& remote_address) {
   auto mac = Mac::parse(told_mac);
   if (!mac)
-    return fail(ErrorCode::InvalidInput, "enrolment with a MAC that is none: " + mac.error().str());
+    return fail(ErrorCode::InvalidInput,
+                "enrollment with a MAC that is none: " + mac.error().str());
   auto node = by_mac_.find(*mac);
   if (node == by_mac_.end()) {
-    logWarning("agent", "enrolment refused: no node of the inventory has the MAC {}", mac->str());
+    logWarning("agent", "enrollment refused: no node of the inventory has the MAC {}", mac->str());
     return fail(ErrorCode::Denied, "no node of the inventory has the MAC " + mac->str());
   }
   if (!isExpectedAddress(*node->second, remote_address)) {
     return refuse(*node->second,
-                  fmt::format("{} asked to enrol as this node, but its address is {}",
+                  fmt::format("{} asked to enroll as this node, but its address is {}",
                               remote_address, node->second->address.str()));
   }
   return node->second;
 }
 
-Async<wire::EnrolResponse> Enrolment::enrol(wire::EnrolRequest request,
-                                            std::string remote_address) {
+Async<wire::EnrollResponse> Enrollment::enroll(wire::EnrollRequest request,
+                                               std::string remote_address) {
   CO_TRY(node, callerOf(request.mac, remote_address));
   co_return co_await redeem(*node, std::move(request), std::nullopt, std::move(remote_address));
 }
 
-bool Enrolment::mustAttest(const std::string& told_mac) const {
+bool Enrollment::mustAttest(const std::string& told_mac) const {
   const auto mac = Mac::parse(told_mac);
   const auto node = mac ? by_mac_.find(*mac) : by_mac_.end();
   return node != by_mac_.end() && attestor_.policyOf(*node->second);
 }
 
-Result<wire::AttestChallenge> Enrolment::challenge(const wire::AttestRequest& request,
-                                                   const std::string& remote_address) {
+Result<wire::AttestChallenge> Enrollment::challenge(const wire::AttestRequest& request,
+                                                    const std::string& remote_address) {
   TRY(node, callerOf(request.mac, remote_address));
-  TRY_OK(armedRecord(*node, request.enrolment));
+  TRY_OK(armedRecord(*node, request.enrollment));
   auto challenge = attestor_.challenge(*node, request);
   if (!challenge && challenge.error().code() != ErrorCode::InvalidInput)
     return refuse(*node, challenge.error().str());
   return challenge;
 }
 
-Async<wire::EnrolResponse> Enrolment::enrolAttested(wire::AttestedRequest request,
-                                                    std::string remote_address) {
+Async<wire::EnrollResponse> Enrollment::enrollAttested(wire::AttestedRequest request,
+                                                       std::string remote_address) {
   CO_TRY(node, callerOf(request.mac, remote_address));
-  wire::EnrolRequest plain{request.enrolment, request.csr_pem, request.mac};
+  wire::EnrollRequest plain{request.enrollment, request.csr_pem, request.mac};
   co_return co_await redeem(*node, std::move(plain), std::move(request), std::move(remote_address));
 }
 
-Result<Enrolment::Record> Enrolment::armedRecord(const inventory::Node& node,
-                                                 const std::string& id) {
+Result<Enrollment::Record> Enrollment::armedRecord(const inventory::Node& node,
+                                                   const std::string& id) {
   TRY(stored, persisted(keyOf(node.name)));
   if (!stored) return refuse(node, "it was not armed");
   TRY(record, Record::parse(*stored));
   if (!io::equalConstantTime(record.hash, hashOf(node.name, node.mac, id))) {
-    return refuse(node, "the enrolment id is not that of the node's last arming");
+    return refuse(node, "the enrollment id is not that of the node's last arming");
   }
   if (record.state == Record::State::Void) return refuse(node, kTwoKeys);
   if (clock_.now() > record.expires)
@@ -214,22 +215,22 @@ Result<Enrolment::Record> Enrolment::armedRecord(const inventory::Node& node,
   return record;
 }
 
-Result<NetworkProof> Enrolment::proofOf(const inventory::Node& node, const Record& record,
-                                        const wire::EnrolRequest& request,
-                                        const std::string& remote_address) {
+Result<NetworkProof> Enrollment::proofOf(const inventory::Node& node, const Record& record,
+                                         const wire::EnrollRequest& request,
+                                         const std::string& remote_address) {
   TRY(shows, proofByNetwork(cluster_, node, remote_address, record.lease, evidence_));
   if (shows.proof) return shows;
   TRY(approved, store_.getValue(approvalOf(node.name)));
   if (approved && *approved == wire::requestFingerprint(request.csr_pem))
-    return NetworkProof{EnrolmentProof::Approval, ProofGap::None};
+    return NetworkProof{EnrollmentProof::Approval, ProofGap::None};
   return shows;
 }
 
-Async<wire::EnrolResponse> Enrolment::redeem(const inventory::Node& node,
-                                             wire::EnrolRequest request,
-                                             std::optional<wire::AttestedRequest> attested,
-                                             std::string remote_address) {
-  CO_TRY(record, armedRecord(node, request.enrolment));
+Async<wire::EnrollResponse> Enrollment::redeem(const inventory::Node& node,
+                                               wire::EnrollRequest request,
+                                               std::optional<wire::AttestedRequest> attested,
+                                               std::string remote_address) {
+  CO_TRY(record, armedRecord(node, request.enrollment));
   const bool by_tpm = attestor_.policyOf(node) != nullptr;
   if (by_tpm && !attested)
     co_return fail(ErrorCode::Denied,
@@ -253,7 +254,7 @@ Async<wire::EnrolResponse> Enrolment::redeem(const inventory::Node& node,
     if (const auto proved = attestor_.check(node, *attested); !proved)
       co_return refuse(node, proved.error().str());
   }
-  const auto proof = shows.proof.value_or(EnrolmentProof::KnownTpm);
+  const auto proof = shows.proof.value_or(EnrollmentProof::KnownTpm);
 
   CO_TRY(made,
          co_await sign(
@@ -283,7 +284,7 @@ Async<wire::EnrolResponse> Enrolment::redeem(const inventory::Node& node,
                      return true;
                    }));
   if (!ours) {
-    CO_TRY(now, armedRecord(node, request.enrolment));  // somebody was first at the same moment
+    CO_TRY(now, armedRecord(node, request.enrollment));  // somebody was first at the same moment
     if (!now.used() || now.csr_hash == csr_hash)
       co_return fail(Error(ErrorCode::Conflict,
                            "the node is being armed or enrolled at this moment; ask again")
@@ -297,7 +298,7 @@ Async<wire::EnrolResponse> Enrolment::redeem(const inventory::Node& node,
   co_return std::move(made.answer);
 }
 
-Async<wire::EnrolResponse> Enrolment::voidArming(const inventory::Node& node, Record record) {
+Async<wire::EnrollResponse> Enrollment::voidArming(const inventory::Node& node, Record record) {
   Record ended = record;
   ended.state = Record::State::Void;
   CO_TRY_OK(co_await journal_->write<bool>(
@@ -330,8 +331,8 @@ Result<void> approveKey(lifecycle::Store& store, const NodeName& node,
 
 // ---- whose key is listened to
 
-Async<std::optional<Error>> Enrolment::changeStored(NodeName node,
-                                                    std::function<Result<bool>(NodeKeys&)> change) {
+Async<std::optional<Error>> Enrollment::changeStored(
+    NodeName node, std::function<Result<bool>(NodeKeys&)> change) {
   attach(co_await asio::this_coro::executor);
   co_return co_await journal_->write<std::optional<Error>>(
       [node, change = std::move(change)](lifecycle::Store& store) -> Result<std::optional<Error>> {
@@ -346,7 +347,7 @@ Async<std::optional<Error>> Enrolment::changeStored(NodeName node,
       });
 }
 
-Async<void> Enrolment::admit(NodeName name, std::string key_id, wire::Mode mode, bool ram_calls) {
+Async<void> Enrollment::admit(NodeName name, std::string key_id, wire::Mode mode, bool ram_calls) {
   if (clock_.steady() >= bypass_store_until_) {
     auto keys = loadKeys(
         store_, name);  // nearly every poll: nothing to be stored, so nobody waits for the disk
@@ -385,8 +386,8 @@ Async<void> Enrolment::admit(NodeName name, std::string key_id, wire::Mode mode,
 }
 
 /// The keys that it ends are refused, and the new one is known, before anybody has it.
-Async<wire::EnrolResponse> Enrolment::issue(NodeName name, std::string csr_pem,
-                                            std::chrono::hours lifetime, Change change) {
+Async<wire::EnrollResponse> Enrollment::issue(NodeName name, std::string csr_pem,
+                                              std::chrono::hours lifetime, Change change) {
   CO_TRY(made, co_await sign(name, std::move(csr_pem), lifetime));
   CO_TRY(refused, co_await changeStored(name, [change = std::move(change), fresh = made.key_id](
                                                   NodeKeys& keys) { return change(keys, fresh); }));
@@ -396,23 +397,24 @@ Async<wire::EnrolResponse> Enrolment::issue(NodeName name, std::string csr_pem,
   co_return refuse(*node, "it asked for a certificate, and " + refused->text());
 }
 
-Async<wire::EnrolResponse> Enrolment::certify(NodeName node, std::string key_id,
-                                              std::string csr_pem) {
+Async<wire::EnrollResponse> Enrollment::certify(NodeName node, std::string key_id,
+                                                std::string csr_pem) {
   co_return co_await issue(
       std::move(node), std::move(csr_pem), kInstalledCertificateLifetime,
       [key_id](NodeKeys& keys, const std::string& fresh) { return keys.certified(key_id, fresh); });
 }
 
-Async<wire::EnrolResponse> Enrolment::renewRam(NodeName node, std::string key_id,
-                                               std::string csr_pem) {
+Async<wire::EnrollResponse> Enrollment::renewRam(NodeName node, std::string key_id,
+                                                 std::string csr_pem) {
   co_return co_await issue(std::move(node), std::move(csr_pem), kAgentCertificateLifetime,
                            [key_id](NodeKeys& keys, const std::string& fresh) {
                              return keys.renewedRam(key_id, fresh);
                            });
 }
 
-Async<wire::EnrolResponse> Enrolment::certifyLate(NodeName name, std::string key_id,
-                                                  std::string csr_pem, std::string remote_address) {
+Async<wire::EnrollResponse> Enrollment::certifyLate(NodeName name, std::string key_id,
+                                                    std::string csr_pem,
+                                                    std::string remote_address) {
   const auto* node = find(name);
   if (!node) co_return fail(ErrorCode::Denied, "node " + name.str() + " is not in the inventory");
   if (!isExpectedAddress(*node, remote_address))
@@ -433,7 +435,7 @@ Async<wire::EnrolResponse> Enrolment::certifyLate(NodeName name, std::string key
   co_return answer;
 }
 
-Async<void> Enrolment::endInstalled(NodeName node, std::string order) {
+Async<void> Enrollment::endInstalled(NodeName node, std::string order) {
   const auto done = co_await changeStored(
       node, [order](NodeKeys& keys) -> Result<bool> { return keys.endInstalled(order); });
   if (!done)
@@ -442,7 +444,7 @@ Async<void> Enrolment::endInstalled(NodeName node, std::string order) {
   co_return Result<void>();
 }
 
-Async<void> Enrolment::restoreInstalled(NodeName node, std::vector<std::string> orders) {
+Async<void> Enrollment::restoreInstalled(NodeName node, std::vector<std::string> orders) {
   CO_TRY(keys, loadKeys(store_, node));  // an old report, nearly always
   const auto ours = std::find(orders.begin(), orders.end(), keys.retired.order);
   if (keys.retired.order.empty() || ours == orders.end()) co_return Result<void>();
@@ -454,25 +456,25 @@ Async<void> Enrolment::restoreInstalled(NodeName node, std::vector<std::string> 
   co_return Result<void>();
 }
 
-Async<Enrolment::Issued> Enrolment::sign(NodeName node, std::string csr_pem,
-                                         std::chrono::hours lifetime) {
+Async<Enrollment::Issued> Enrollment::sign(NodeName node, std::string csr_pem,
+                                           std::chrono::hours lifetime) {
   co_return co_await io::aside<Result<Issued>>(
       [ca = ca_, node, csr_pem, lifetime]() -> Result<Issued> {
         TRY(certificate, ca.signClient(csr_pem, node.str(), lifetime));
         TRY(key_id, io::keyIdOf(certificate));
-        return Issued{wire::EnrolResponse{certificate, ca.certificatePem(), node.str()}, key_id};
+        return Issued{wire::EnrollResponse{certificate, ca.certificatePem(), node.str()}, key_id};
       });
 }
 
-std::unexpected<Error> Enrolment::refuse(const inventory::Node& node, const std::string& why) {
+std::unexpected<Error> Enrollment::refuse(const inventory::Node& node, const std::string& why) {
   return refuse(
       node, why,
       "if no one else uses this MAC, power-cycle the node through muster: it is armed again");
 }
 
-std::unexpected<Error> Enrolment::refuse(const inventory::Node& node, const std::string& why,
-                                         const std::string& what_to_do) {
-  std::string text = "enrolment of " + node.name.str() + " refused: " + why;
+std::unexpected<Error> Enrollment::refuse(const inventory::Node& node, const std::string& why,
+                                          const std::string& what_to_do) {
+  std::string text = "enrollment of " + node.name.str() + " refused: " + why;
   if (reported_.insert({node.name, why}).second) {
     logWarning("agent", "{}", text);
     lifecycle::Finding finding{{lifecycle::Subject(node.name), FacetName("enrolled")},
@@ -481,7 +483,7 @@ std::unexpected<Error> Enrolment::refuse(const inventory::Node& node, const std:
                                "MAC " + node.mac.str(),
                                what_to_do,
                                clock_.now(),
-                               lifecycle::kEnrolmentSource};
+                               lifecycle::kEnrollmentSource};
     if (auto persisted = store_.addFinding(finding); !persisted)
       logWarning("agent", "finding not stored: {}", persisted.error().str());
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Enrolment: a machine in RAM OS asks for its certificate with the id of the arming on its kernel
+// Enrollment: a machine in RAM OS asks for its certificate with the id of the arming on its kernel
 // command line.
 //
 // The id is public: anybody may read boot files. What shows that the caller is the node is in
-// enrolment_proof.h. The id ties the request to one arming, and an arming is good for one key. The
+// enrollment_proof.h. The id ties the request to one arming, and an arming is good for one key. The
 // store keeps per node, under "agent.enrolment.NODE", JSON {state: issued|used|void, hash, expires,
 // csr, key, lease}. `hash` is SHA-256 over node, MAC and id. The change issued → used is one
 // exchangeValue: of two machines one is first. A second key that comes with a proof too means that
@@ -30,41 +30,41 @@
 
 namespace muster::gateway {
 
-class Enrolment {
+class Enrollment {
  public:
-  Enrolment(const inventory::Cluster& cluster, const io::CertificateAuthority& ca,
-            lifecycle::Store& store, Clock& clock, const NetworkEvidence& evidence);
-  Enrolment(const Enrolment&) = delete;
+  Enrollment(const inventory::Cluster& cluster, const io::CertificateAuthority& ca,
+             lifecycle::Store& store, Clock& clock, const NetworkEvidence& evidence);
+  Enrollment(const Enrollment&) = delete;
   /// Writes what no loop has written any more.
-  ~Enrolment();
+  ~Enrollment();
   /// Whoever calls works on this loop: from now on writes need not be waited for.
   void attach(const asio::any_io_executor& control);
 
   /// Answers the id of this arming. Errors: NotFound (node), Conflict (the MAC is not the node's),
   /// the store's as far as it has answered, those of NetworkEvidence
-  Result<std::string> openEnrolment(const NodeName& node, const Mac& mac);
+  Result<std::string> openEnrollment(const NodeName& node, const Mac& mac);
   /// Errors: InvalidInput (request), Denied with the reason (also left as a finding on the node)
-  Async<wire::EnrolResponse> enrol(wire::EnrolRequest request, std::string remote_address);
-  /// Whether the node with this MAC must prove itself by its TPM: `enrol` would refuse it.
+  Async<wire::EnrollResponse> enroll(wire::EnrollRequest request, std::string remote_address);
+  /// Whether the node with this MAC must prove itself by its TPM: `enroll` would refuse it.
   bool mustAttest(const std::string& mac) const;
-  /// The two steps of a proof (attestation.h). Errors: as enrol
+  /// The two steps of a proof (attestation.h). Errors: as enroll
   Result<wire::AttestChallenge> challenge(const wire::AttestRequest& request,
                                           const std::string& remote_address);
-  Async<wire::EnrolResponse> enrolAttested(wire::AttestedRequest request,
-                                           std::string remote_address);
+  Async<wire::EnrollResponse> enrollAttested(wire::AttestedRequest request,
+                                             std::string remote_address);
   /// May an agent with this key call in this mode? `ram_calls`: the node's RAM OS is heard.
   /// Errors: Denied (the key is of an earlier installation of the node: also a finding), Conflict
   /// (its RAM OS runs), the store's
   Async<void> admit(NodeName node, std::string key_id, wire::Mode mode, bool ram_calls);
   /// A certificate for the system being installed on this node (its RAM OS asks), or the agent's
   /// next one. Keys that it ends are refused before it is answered. Errors: as admit, InvalidInput
-  Async<wire::EnrolResponse> certify(NodeName node, std::string key_id, std::string csr_pem);
+  Async<wire::EnrollResponse> certify(NodeName node, std::string key_id, std::string csr_pem);
   /// The same for the holder of an expired certificate: only a declared node, from its own address,
   /// with the key that its installed agent called with last, or the one after.
-  Async<wire::EnrolResponse> certifyLate(NodeName node, std::string key_id, std::string csr_pem,
-                                         std::string remote_address);
+  Async<wire::EnrollResponse> certifyLate(NodeName node, std::string key_id, std::string csr_pem,
+                                          std::string remote_address);
   /// The RAM OS's own next one.
-  Async<wire::EnrolResponse> renewRam(NodeName node, std::string key_id, std::string csr_pem);
+  Async<wire::EnrollResponse> renewRam(NodeName node, std::string key_id, std::string csr_pem);
   /// The disk with the installed system is about to be written over: its key is refused from now
   /// on.
   Async<void> endInstalled(NodeName node, std::string order);
@@ -85,13 +85,13 @@ class Enrolment {
   Result<Record> armedRecord(const inventory::Node& node, const std::string& id);
   /// What the network shows, else a person's word. Errors: the store's, those of NetworkEvidence
   Result<NetworkProof> proofOf(const inventory::Node& node, const Record& record,
-                               const wire::EnrolRequest& request,
+                               const wire::EnrollRequest& request,
                                const std::string& remote_address);
-  Async<wire::EnrolResponse> redeem(const inventory::Node& node, wire::EnrolRequest request,
-                                    std::optional<wire::AttestedRequest> attested,
-                                    std::string remote_address);
+  Async<wire::EnrollResponse> redeem(const inventory::Node& node, wire::EnrollRequest request,
+                                     std::optional<wire::AttestedRequest> attested,
+                                     std::string remote_address);
   /// Another key than this record's has come with a proof too: neither is listened to.
-  Async<wire::EnrolResponse> voidArming(const inventory::Node& node, Record record);
+  Async<wire::EnrollResponse> voidArming(const inventory::Node& node, Record record);
   /// Written soon, in the order of these calls; at once where no loop runs yet.
   Result<void> persist(const std::string& key, const std::string& value, const std::string& what);
   /// What is being written counts already.
@@ -100,10 +100,10 @@ class Enrolment {
   Async<std::optional<Error>> changeStored(NodeName node,
                                            std::function<Result<bool>(NodeKeys&)> change);
   using Change = std::function<Result<bool>(NodeKeys&, const std::string& fresh_key_id)>;
-  Async<wire::EnrolResponse> issue(NodeName node, std::string csr_pem, std::chrono::hours lifetime,
-                                   Change change);
+  Async<wire::EnrollResponse> issue(NodeName node, std::string csr_pem, std::chrono::hours lifetime,
+                                    Change change);
   struct Issued {
-    wire::EnrolResponse answer;
+    wire::EnrollResponse answer;
     std::string key_id;
   };
   Async<Issued> sign(NodeName node, std::string csr_pem, std::chrono::hours lifetime);
@@ -131,7 +131,7 @@ class Enrolment {
 };
 
 /// What a person says who has compared the fingerprint (requestFingerprint) with the one on the
-/// node's console: the key may enrol while the node is armed. Errors: InvalidInput (no
+/// node's console: the key may enroll while the node is armed. Errors: InvalidInput (no
 /// fingerprint), the store's
 Result<void> approveKey(lifecycle::Store& store, const NodeName& node,
                         const std::string& fingerprint);

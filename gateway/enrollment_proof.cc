@@ -17,17 +17,17 @@ bool leasesAddresses(const inventory::Cluster& cluster) {
 
 }  // namespace
 
-std::string_view describe(EnrolmentProof proof) {
+std::string_view describe(EnrollmentProof proof) {
   switch (proof) {
-    case EnrolmentProof::LeaseAndNeighbour:
+    case EnrollmentProof::LeaseAndNeighbour:
       return "DHCP lease and neighbour table";
-    case EnrolmentProof::Lease:
+    case EnrollmentProof::Lease:
       return "DHCP lease (behind a relay)";
-    case EnrolmentProof::Neighbour:
+    case EnrollmentProof::Neighbour:
       return "neighbour table, or else a known TPM or muster bmc approve-key";
-    case EnrolmentProof::KnownTpm:
+    case EnrollmentProof::KnownTpm:
       return "known TPM";
-    case EnrolmentProof::Approval:
+    case EnrollmentProof::Approval:
       return "approved by a person";
   }
   return "?";
@@ -58,11 +58,11 @@ std::string describe(ProofGap gap, const inventory::Node& node, const std::strin
   return "?";
 }
 
-EnrolmentProof expectedProof(const inventory::Cluster& cluster, const inventory::Node& node) {
-  if (!leasesAddresses(cluster)) return EnrolmentProof::Neighbour;
+EnrollmentProof expectedProof(const inventory::Cluster& cluster, const inventory::Node& node) {
+  if (!leasesAddresses(cluster)) return EnrollmentProof::Neighbour;
   return inventory::subnetOf(cluster.provisioning(), node.address)
-             ? EnrolmentProof::Lease
-             : EnrolmentProof::LeaseAndNeighbour;
+             ? EnrollmentProof::Lease
+             : EnrollmentProof::LeaseAndNeighbour;
 }
 
 Result<NetworkProof> proofByNetwork(const inventory::Cluster& cluster, const inventory::Node& node,
@@ -72,11 +72,11 @@ Result<NetworkProof> proofByNetwork(const inventory::Cluster& cluster, const inv
   const auto from = Ipv4::parse(remote_address);
   if (!from) return NetworkProof{std::nullopt, ProofGap::BadAddress};
   const auto expected = expectedProof(cluster, node);
-  if (expected != EnrolmentProof::Neighbour) {
+  if (expected != EnrollmentProof::Neighbour) {
     TRY(lease, evidence.leaseOf(node.mac));
     if (!lease || lease->address != *from) return NetworkProof{std::nullopt, ProofGap::NoLease};
     if (lease->expires == lease_before) return NetworkProof{std::nullopt, ProofGap::LeaseOfBefore};
-    if (expected == EnrolmentProof::Lease) return NetworkProof{expected, ProofGap::None};
+    if (expected == EnrollmentProof::Lease) return NetworkProof{expected, ProofGap::None};
   }
   TRY(match, evidence.neighbour(*from, node.mac));
   switch (match) {
@@ -91,7 +91,7 @@ Result<NetworkProof> proofByNetwork(const inventory::Cluster& cluster, const inv
 }
 
 std::string describeProofs(const inventory::Cluster& cluster) {
-  std::map<std::pair<EnrolmentProof, bool>, std::size_t> counts;
+  std::map<std::pair<EnrollmentProof, bool>, std::size_t> counts;
   for (const auto& node : cluster.nodes) {
     const auto profile = cluster.profiles.find(node.profile);
     ++counts[{expectedProof(cluster, node),
@@ -99,7 +99,7 @@ std::string describeProofs(const inventory::Cluster& cluster) {
   }
   std::string out;
   for (const auto& [kind, nodes] : counts)
-    out += fmt::format("enrolment of {} nodes is proven by: {}{}\n", nodes, describe(kind.first),
+    out += fmt::format("enrollment of {} nodes is proven by: {}{}\n", nodes, describe(kind.first),
                        kind.second ? "; and the TPM's quote" : "");
   return out;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What shows that a machine that asks to enrol is the node: docs/adr/0172.
+// What shows that a machine that asks to enroll is the node: docs/adr/0172.
 //
 // Boot files are public, so what they say proves nothing. One of these proofs must be there, and
 // the first key that comes with one wins.
@@ -14,7 +14,7 @@
 
 namespace muster::gateway {
 
-enum class EnrolmentProof {
+enum class EnrollmentProof {
   LeaseAndNeighbour,  ///< our DHCP server leased the address to the node's MAC after the node was
                       ///< armed, and the neighbour table shows that MAC
   Lease,              ///< the former alone: behind a router there are no neighbours to be seen
@@ -22,13 +22,13 @@ enum class EnrolmentProof {
   KnownTpm,           ///< the TPM that proved itself as this node's before
   Approval,  ///< a person compared the key's fingerprint with the one on the node's console
 };
-std::string_view describe(EnrolmentProof proof);
+std::string_view describe(EnrollmentProof proof);
 
 /// Why the network proves nothing.
 enum class ProofGap { None, NoLease, LeaseOfBefore, OtherNeighbour, NotANeighbour, BadAddress };
 
 struct NetworkProof {
-  std::optional<EnrolmentProof> proof;
+  std::optional<EnrollmentProof> proof;
   ProofGap gap = ProofGap::None;
 };
 
@@ -43,7 +43,7 @@ std::string describe(ProofGap gap, const inventory::Node& node, const std::strin
 
 /// What the network will have to show for this node; nodes of other networks than these need a
 /// known TPM or an approval.
-EnrolmentProof expectedProof(const inventory::Cluster& cluster, const inventory::Node& node);
+EnrollmentProof expectedProof(const inventory::Cluster& cluster, const inventory::Node& node);
 /// For `plan`: which proof is used for how many nodes, a line each kind.
 std::string describeProofs(const inventory::Cluster& cluster);
 

@@ -93,7 +93,7 @@ class ProvisionPhase final : public lifecycle::Phase {
   Async<void> addDriverFacts(NodeName node, bool fresh, std::vector<Fact>* facts);
   Async<AgentState> lookAgain(NodeName node);
 
-  Async<Outcome> enrol(const inventory::Node& node, ActContext& context);
+  Async<Outcome> enroll(const inventory::Node& node, ActContext& context);
   Async<Outcome> inspectNode(const inventory::Node& node, ActContext& context);
   Async<std::optional<Blocked>> dataInTheWay(const inventory::Node& node, const AgentState& state,
                                              bool allowed);
@@ -313,7 +313,7 @@ Async<Outcome> ProvisionPhase::act(Action action, ActContext& context) {
   if (!node) co_return Outcome(Blocked{action.facet.subject.str() + " is not in the inventory"});
   const auto& name = action.facet.facet.str();
   if (name == kEnrolled) {
-    co_return co_await enrol(*node, context);
+    co_return co_await enroll(*node, context);
   }
   if (name == kInspected) {
     co_return co_await inspectNode(*node, context);
@@ -332,7 +332,7 @@ Async<Outcome> ProvisionPhase::act(Action action, ActContext& context) {
   co_return co_await driver(*node, declared->second, context);
 }
 
-Async<Outcome> ProvisionPhase::enrol(const inventory::Node& node, ActContext& context) {
+Async<Outcome> ProvisionPhase::enroll(const inventory::Node& node, ActContext& context) {
   CO_TRY(system, co_await readBmc(node.name));
   const auto seen = enrolledFact(node, system);
   if (seen.value == kYes) co_return Outcome(Done{});

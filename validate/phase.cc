@@ -196,7 +196,7 @@ class ValidatePhase final : public Phase {
         evidence["override"] = {{"by", (*certificate)->override_by},
                                 {"reason", (*certificate)->override_reason}};
       if (!valid && valid.error().text() == kDeclarationChanged)
-        evidence["void_by"] = "declaration";  // read by `muster keep`
+        evidence["void_by"] = "declaration";  // read by `muster monitor`
       fact.evidence = jsonText(evidence);
     }
     return fact;

@@ -11,7 +11,7 @@ namespace {
 
 class HeedingClient final : public io::HttpClient {
  public:
-  HeedingClient(std::unique_ptr<io::HttpClient> client, ToldClock& clock)
+  HeedingClient(std::unique_ptr<io::HttpClient> client, AgentClock& clock)
       : client_(std::move(client)), clock_(clock) {}
 
   Async<io::HttpResponse> send(io::HttpRequest request) override {
@@ -35,17 +35,17 @@ class HeedingClient final : public io::HttpClient {
   }
 
   std::unique_ptr<io::HttpClient> client_;
-  ToldClock& clock_;
+  AgentClock& clock_;
 };
 
 }  // namespace
 
-void ToldClock::heed(double slowness) {
-  slowness_ = slowness > 1 ? std::min(slowness, wire::kMostToldSlowness) : 1;
+void AgentClock::heed(double slowness) {
+  slowness_ = slowness > 1 ? std::min(slowness, wire::kMaxReportedSlowness) : 1;
 }
 
 std::unique_ptr<io::HttpClient> heedSlowness(std::unique_ptr<io::HttpClient> client,
-                                             ToldClock& clock) {
+                                             AgentClock& clock) {
   return std::make_unique<HeedingClient>(std::move(client), clock);
 }
 

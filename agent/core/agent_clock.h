@@ -11,7 +11,7 @@
 
 namespace muster::agent {
 
-class ToldClock final : public SlowClock {
+class AgentClock final : public SlowClock {
  public:
   WallTime now() const override { return clock_.now(); }
   std::chrono::steady_clock::time_point steady() const override { return clock_.steady(); }
@@ -20,7 +20,7 @@ class ToldClock final : public SlowClock {
     return clock_.waitFor(duration, token);
   }
   double slowness() const override { return slowness_; }
-  /// Kept within 1 and kMostToldSlowness.
+  /// Kept within 1 and kMaxReportedSlowness.
   void heed(double slowness);
 
  private:
@@ -32,6 +32,6 @@ class ToldClock final : public SlowClock {
 /// answer that says nothing changes nothing while it is an error, and else means that nothing is
 /// slow.
 std::unique_ptr<io::HttpClient> heedSlowness(std::unique_ptr<io::HttpClient> client,
-                                             ToldClock& clock);
+                                             AgentClock& clock);
 
 }  // namespace muster::agent

@@ -47,7 +47,7 @@ int bmcApproveKey(const app::Options& options, const BmcApproveKeyArgs& args) {
   const auto approved = app::approveAgentKey(options, NodeName(args.node), args.fingerprint);
   if (!approved) return report(approved.error());
   std::cout << args.node << ": the key " << args.fingerprint
-            << " may enrol while the node is armed\n";
+            << " may enroll while the node is armed\n";
   return kOk;
 }
 

@@ -123,7 +123,8 @@ class HttpsWorld final : public World {
     char name[] = "/tmp/muster-bmc-test-XXXXXX";
     folder_ = ::mkdtemp(name);
     auto options = test::virtualBmcOptions(folder_);
-    options.pace = {.flash_step = 20ms, .flash_steps = 4, .reset_delay = 1ms, .reset_duration = 3s};
+    options.timings = {
+        .flash_step = 20ms, .flash_steps = 4, .reset_delay = 1ms, .reset_duration = 3s};
     options.went_away = [this] { server_->stop(); };
     options.came_back = [this] { listen(); };
     service_ =

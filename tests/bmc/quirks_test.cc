@@ -10,7 +10,7 @@ TEST(Quirks, everyRowNamesItsSource) {
   for (const QuirkRow& row : quirkRows()) EXPECT_GT(row.source.size(), 20u) << row.vendor;
 }
 
-TEST(Quirks, narrowerRowsWinAndStrangersGetTheDefaults) {
+TEST(Quirks, narrowerRowsWinAndUnknownSendersGetTheDefaults) {
   EXPECT_TRUE(quirksOf({"Supermicro", "Supermicro", "SYS-821GE-TNHR", "11"}).boot_mode);
   EXPECT_FALSE(quirksOf({"Supermicro", "Supermicro", "SYS-X10DRT", "3"}).boot_mode);
   EXPECT_FALSE(quirksOf({"Dell", "Dell Inc.", "PowerEdge R750", "6"}).keeps_finished_tasks);

@@ -189,7 +189,7 @@ TEST_F(CliTest, stateIsTheSameForPeopleAndMachines) {
   EXPECT_THAT(folder_.muster({"status"}).out,
               AllOf(HasSubstr("gpu001"), HasSubstr(rows[0]["state"].get<std::string>())));
   const auto why = json::parse(folder_.muster({"why", "gpu001", "--json"}).out);
-  EXPECT_EQ(why["facet"], "enrolled") << "the first goal of the road";
+  EXPECT_EQ(why["facet"], "enrolled") << "the first goal of all";
 }
 
 TEST_F(CliTest, nodesWithoutACertificateAreVoid) {

@@ -92,20 +92,20 @@ World busy(const std::string& bios, const std::string& driver) {
   return world;
 }
 
-TEST(WholeRoadCrash, atEveryWriteFromPowerOffToThePool) {
+TEST(EndToEndCrash, atEveryWriteFromPowerOffToThePool) {
   dieAtEveryWrite([] { return fresh({"gpu001"}); }, {}, 60);
 }
 
-TEST(WholeRoadCrash, atEveryWriteOfAFirmwareRolloutOnABusyNode) {
+TEST(EndToEndCrash, atEveryWriteOfAFirmwareRolloutOnABusyNode) {
   dieAtEveryWrite([] { return busy("1.5.0", "44.0"); }, {0, 1, 0, 0}, 25);
 }
 
-TEST(WholeRoadCrash, atEveryWriteOfADriverRolloutOnABusyNode) {
+TEST(EndToEndCrash, atEveryWriteOfADriverRolloutOnABusyNode) {
   dieAtEveryWrite([] { return busy("1.4.2", "45.0"); }, {0, 0, 0, 1}, 20);
 }
 
 /// The permission is worth one wipe, whatever dies; and no job is killed for it.
-TEST(WholeRoadCrash, atEveryWriteOfAReinstallationOfABusyNode) {
+TEST(EndToEndCrash, atEveryWriteOfAReinstallationOfABusyNode) {
   const auto reinstall = [] {
     auto world = busy("1.4.2", "44.0");
     world.first->images.add("bookworm", "d2d2");
@@ -117,7 +117,7 @@ TEST(WholeRoadCrash, atEveryWriteOfAReinstallationOfABusyNode) {
 
 /// The disk is full from some write on: what cannot be journaled is not done, and what was begun
 /// goes on when there is room again.
-TEST(WholeRoadCrash, storeThatFillsUpLosesNothing) {
+TEST(EndToEndCrash, storeThatFillsUpLosesNothing) {
   const auto full = [](int at) { return Death{.full_from = at}; };
   sufferAtEveryWrite([] { return fresh({"gpu001"}); }, {}, 60, {full});
   sufferAtEveryWrite([] { return busy("1.5.0", "45.0"); }, {0, 1, 0, 1}, 25, {full});
@@ -125,7 +125,7 @@ TEST(WholeRoadCrash, storeThatFillsUpLosesNothing) {
 
 /// Somebody sets the wall clock in the middle: deadlines count real time, so nothing fails and
 /// nothing is done again.
-TEST(WholeRoadCrash, wallClockThatJumpsChangesNothing) {
+TEST(EndToEndCrash, wallClockThatJumpsChangesNothing) {
   for (const std::chrono::hours jump : {std::chrono::hours(3), std::chrono::hours(-3)})
     for (int at = 0; at < 60; at += 5) {
       SCOPED_TRACE(fmt::format("write {}, {} h", at, jump.count()));
@@ -138,7 +138,7 @@ TEST(WholeRoadCrash, wallClockThatJumpsChangesNothing) {
 
 /// What validate keeps of a gate is what rollouts compare: the two folders know each other only by
 /// this shape.
-TEST(WholeRoad, gatesKeepTheNumbersThatRolloutsCompare) {
+TEST(EndToEnd, gatesKeepTheNumbersThatRolloutsCompare) {
   auto [rack, store] = fresh({"gpu001"});
   ASSERT_TRUE(live(*rack, *store).ok);
   const auto measures =
@@ -147,7 +147,7 @@ TEST(WholeRoad, gatesKeepTheNumbersThatRolloutsCompare) {
   EXPECT_EQ(measures.at("gemm_gflops"), 50);
 }
 
-TEST(WholeRoadCrash, manyDeathsInARow) {
+TEST(EndToEndCrash, manyDeathsInARow) {
   for (unsigned seed = 0; seed < 30; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);

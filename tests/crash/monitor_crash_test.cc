@@ -28,9 +28,9 @@ const wire::Symptom kUncontained{"xid.95", "0000:18:00.0", 1, "Uncontained ECC e
 const wire::Symptom kReadOnlyDisk{"disk.read-only", "sda", 1, "mounted read-only"};
 
 /// Nodes in their pool, a job on the first of them, and the monitor with leave to repair.
-class KeepTrial : public Trial {
+class MonitorTrial : public Trial {
  public:
-  explicit KeepTrial(std::vector<std::string> names = {"gpu001"}) : rack_(std::move(names)) {
+  explicit MonitorTrial(std::vector<std::string> names = {"gpu001"}) : rack_(std::move(names)) {
     allow();
     const auto end = test::live(rack_, store_);
     EXPECT_TRUE(end.ok) << end.problems;
@@ -73,11 +73,11 @@ class KeepTrial : public Trial {
   MemoryStore store_;
 };
 
-class RebootHeals final : public KeepTrial {
+class RebootHeals final : public MonitorTrial {
  public:
   RebootHeals() {
     machine().reboot_heals = true;
-    rack_.sicken("gpu001", kFallenOff);
+    rack_.injectSymptom("gpu001", kFallenOff);
   }
   bool over() override {
     return machine().reboots > 0 && rack_.inPool("gpu001") && nothingIsOpen();
@@ -94,11 +94,11 @@ class RebootHeals final : public KeepTrial {
   }
 };
 
-class ResetHeals final : public KeepTrial {
+class ResetHeals final : public MonitorTrial {
  public:
   ResetHeals() {
     machine().reset_heals = true;
-    rack_.sicken("gpu001", kUncontained);
+    rack_.injectSymptom("gpu001", kUncontained);
   }
   bool over() override {
     return machine().gpu_resets + machine().reboots > 0 && rack_.inPool("gpu001") &&
@@ -113,9 +113,9 @@ class ResetHeals final : public KeepTrial {
   }
 };
 
-class RebootInVain final : public KeepTrial {
+class RebootInVain final : public MonitorTrial {
  public:
-  RebootInVain() { rack_.sicken("gpu001", kFallenOff); }
+  RebootInVain() { rack_.injectSymptom("gpu001", kFallenOff); }
   bool over() override {
     return Quarantine(store_).entries()->contains(NodeName("gpu001")) && machine().drained &&
            nothingIsOpen();
@@ -137,15 +137,15 @@ class RebootInVain final : public KeepTrial {
   }
 };
 
-class DrainsOnly final : public KeepTrial {
+class DrainsOnly final : public MonitorTrial {
  public:
   DrainsOnly() {
-    rack_.sicken("gpu001", kReadOnlyDisk);
+    rack_.injectSymptom("gpu001", kReadOnlyDisk);
     worse_at_ = rack_.clock.steady() + 60s;
     rack_.on_tick = [this] {
       if (!worse_at_ || rack_.clock.steady() < *worse_at_) return;
       worse_at_.reset();
-      rack_.sicken("gpu001", {"system.mce", "cpu0", 1, "machine check"});
+      rack_.injectSymptom("gpu001", {"system.mce", "cpu0", 1, "machine check"});
     };
   }
   bool over() override {
@@ -166,7 +166,7 @@ class DrainsOnly final : public KeepTrial {
   std::optional<std::chrono::steady_clock::time_point> worse_at_;
 };
 
-class CertificateExpires final : public KeepTrial {
+class CertificateExpires final : public MonitorTrial {
  public:
   CertificateExpires() { rack_.wall.offset += std::chrono::hours(24 * 400); }
   bool over() override {
@@ -182,10 +182,11 @@ class CertificateExpires final : public KeepTrial {
 
 const std::vector<std::string> kFour{"gpu001", "gpu002", "gpu003", "gpu004"};
 
-class BreakerTrips : public KeepTrial {
+class BreakerTrips : public MonitorTrial {
  public:
-  BreakerTrips() : KeepTrial(kFour) {
-    for (const char* node : {"gpu001", "gpu002", "gpu003"}) rack_.sicken(node, kReadOnlyDisk);
+  BreakerTrips() : MonitorTrial(kFour) {
+    for (const char* node : {"gpu001", "gpu002", "gpu003"})
+      rack_.injectSymptom(node, kReadOnlyDisk);
   }
   bool over() override { return isOpen() && nothingIsOpen(); }
   void expectTheEnd() override {
@@ -229,7 +230,7 @@ class BreakerAcknowledged final : public BreakerTrips {
       EXPECT_THAT(machine(node).drain_reason, HasSubstr("disk.read-only@sda")) << node;
     EXPECT_EQ(breakerFindings(), 0);
     fourth_ = true;
-    rack_.sicken("gpu004", kReadOnlyDisk);
+    rack_.injectSymptom("gpu004", kReadOnlyDisk);
     rack_.cluster.monitor.breaker = {0, 0};
     EXPECT_TRUE(live({}).ok);
     EXPECT_TRUE(rack_.inPool("gpu004")) << "the breaker counts anew";
@@ -240,7 +241,7 @@ class BreakerAcknowledged final : public BreakerTrips {
 };
 
 /// A BIOS that the BMC takes only after a reset of its own, or after a power cycle.
-class BmcHangs : public KeepTrial {
+class BmcHangs : public MonitorTrial {
  public:
   BmcHangs() {
     rack_.declare("1.5.0", "44.0");
@@ -285,15 +286,15 @@ const Death kReadOnlyForMinutes{
                 false}};
 
 template <class T>
-class KeepCrash : public ::testing::Test {};
+class MonitorCrash : public ::testing::Test {};
 using Ladders =
     ::testing::Types<RebootHeals, ResetHeals, RebootInVain, DrainsOnly, CertificateExpires,
                      BreakerTrips, BreakerAcknowledged, BmcHangs, NothingHelps>;
-TYPED_TEST_SUITE(KeepCrash, Ladders);
+TYPED_TEST_SUITE(MonitorCrash, Ladders);
 
-TYPED_TEST(KeepCrash, atEveryWrite) { killAtEveryWrite(trials<TypeParam>(), 10, {.every = 2}); }
-TYPED_TEST(KeepCrash, twiceAtPairsOfWrites) { killTwice(trials<TypeParam>(), {.pairs = 12}); }
-TYPED_TEST(KeepCrash, aStoreThatIsReadOnlyForMinutesDelaysItOnly) {
+TYPED_TEST(MonitorCrash, atEveryWrite) { killAtEveryWrite(trials<TypeParam>(), 10, {.every = 2}); }
+TYPED_TEST(MonitorCrash, twiceAtPairsOfWrites) { killTwice(trials<TypeParam>(), {.pairs = 12}); }
+TYPED_TEST(MonitorCrash, aStoreThatIsReadOnlyForMinutesDelaysItOnly) {
   troubleAtEveryWrite(trials<TypeParam>(), kReadOnlyForMinutes, {.every = 6});
 }
 

@@ -41,8 +41,8 @@ Async<lifecycle::ApplyReport> keepUntil(SimulatedRack& rack, lifecycle::Effectiv
     if (event.kind == lifecycle::EventKind::Note && event.text.starts_with("the monitor could not"))
       trouble += event.text + "\n";
   };
-  monitor::Monitor keeper({live.cluster(), all, light, store, rack.wall, hear, {}, steps.get()});
-  auto work = keeper.run();
+  monitor::Monitor monitor({live.cluster(), all, light, store, rack.wall, hear, {}, steps.get()});
+  auto work = monitor.run();
   auto end = waitFor(rack, std::move(until));
   const auto first = co_await (std::move(work) || std::move(end));
   lifecycle::ApplyReport report;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole road on a virtual rack of two nodes, with muster killed on the way. Tests run in order
+// All stages on a virtual rack of two nodes, with muster killed on the way. Tests run in order
 // on one rack.
 #include "base/io/crypto.h"
 #include "base/io/files.h"
@@ -20,22 +20,22 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-class Road : public testing::Test {
+class EndToEnd : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     if (geteuid() != 0) return;
-    folder_ = fs::temp_directory_path() / "muster-road";
+    folder_ = fs::temp_directory_path() / "muster-end-to-end";
     fs::remove_all(folder_);
     setenv("MUSTER_INVENTORY", (folder_ / "cluster.yaml").c_str(), 1);
     setenv("MUSTER_STATE", (folder_ / "state").c_str(), 1);
-    setenv("MUSTER_LAB", "/run/muster-lab/road", 1);
+    setenv("MUSTER_LAB", "/run/muster-lab/e2e", 1);
     const auto prepared = io::runBlocking({.program = test::sourceFolder() / "tools/prepare-lab",
                                            .args = {folder_.string()},
                                            .env = {{"MUSTER_BIN", test::binFolder()}},
                                            .timeout = std::chrono::seconds(300)});
     ASSERT_TRUE(prepared) << prepared.error().str();
     ASSERT_EQ(prepared->code, 0) << prepared->out << prepared->err;
-    replaceInInventory("cluster: {name: demo}", "cluster: {name: road}");
+    replaceInInventory("cluster: {name: demo}", "cluster: {name: e2e}");
     expectOk({"image", "build"});
     expectOk({"lab", "up"});
   }
@@ -67,7 +67,7 @@ class Road : public testing::Test {
   }
 
   static json bmc(const std::string& node) {
-    return json::parse(io::readFile("/run/muster-lab/road/bmc/" + node + ".json").value());
+    return json::parse(io::readFile("/run/muster-lab/e2e/bmc/" + node + ".json").value());
   }
 
   /// What the plan would do: ids of its actions.
@@ -161,7 +161,7 @@ class Road : public testing::Test {
   static inline bool broken_ = false;
 };
 
-TEST_F(Road, aWrongPasswordAndAnUnreachableBmcKeepTheirNodesOut) {
+TEST_F(EndToEnd, aWrongPasswordAndAnUnreachableBmcKeepTheirNodesOut) {
   Fault password(folder_ / "secrets/bmc", io::readFile(folder_ / "secrets/bmc").value(),
                  "not-the-password");
   Fault address(folder_ / "racks.csv", "https://10.20.250.2", "https://10.20.250.99");
@@ -169,14 +169,14 @@ TEST_F(Road, aWrongPasswordAndAnUnreachableBmcKeepTheirNodesOut) {
   EXPECT_LE(bmc("gpu001").at("failed_logins"), 1) << "a storm of logins would lock the account";
 }
 
-TEST_F(Road, aFirmwareFileWithAnotherHashIsNeverUploaded) {
+TEST_F(EndToEnd, aFirmwareFileWithAnotherHashIsNeverUploaded) {
   Fault hash(folder_ / "cluster.yaml", "e8e5be50", "00000000");
   expectKeptOut({{"gpu001", "SHA-256"}, {"gpu002", "SHA-256"}});
   for (const char* node : {"gpu001", "gpu002"})
     EXPECT_EQ(bmc(node).at("components").at("BMC").at("uploads"), 0) << node;
 }
 
-TEST_F(Road, killedDuringTheFirmwareUpdate) {
+TEST_F(EndToEnd, killedDuringTheFirmwareUpdate) {
   WatchedApply apply;
   ASSERT_TRUE(apply.until([](const json& e) {
     return isFacet(e, "action-waiting", "firmware.BMC");
@@ -184,7 +184,7 @@ TEST_F(Road, killedDuringTheFirmwareUpdate) {
   apply.kill();
 }
 
-TEST_F(Road, anImageWithAForeignSignatureOrACorruptChunkNeverBecomesASystem) {
+TEST_F(EndToEnd, anImageWithAForeignSignatureOrACorruptChunkNeverBecomesASystem) {
   PrivateCache cache(folder_ / "cache");
   {
     Fault signature(cache.signedIndex(), "\"signature\":\"", "\"signature\":\"AAAA");
@@ -194,7 +194,7 @@ TEST_F(Road, anImageWithAForeignSignatureOrACorruptChunkNeverBecomesASystem) {
   expectKeptOut({{"gpu001", "corrupt"}, {"gpu002", "corrupt"}});
 }
 
-TEST_F(Road, killedDuringImagingAllReachThePoolAndNothingIsDoneTwice) {
+TEST_F(EndToEnd, killedDuringImagingAllReachThePoolAndNothingIsDoneTwice) {
   {
     WatchedApply apply;
     ASSERT_TRUE(apply.until([](const json& e) {
@@ -227,23 +227,23 @@ TEST_F(Road, killedDuringImagingAllReachThePoolAndNothingIsDoneTwice) {
   }
 }
 
-TEST_F(Road, aSecondApplyHasNothingToDo) {
+TEST_F(EndToEnd, aSecondApplyHasNothingToDo) {
   EXPECT_NE(expectOk({"apply"}).find("Nothing to do"), std::string::npos);
 }
 
-TEST_F(Road, slurmRunsAJobOnBothNodes) {
+TEST_F(EndToEnd, slurmRunsAJobOnBothNodes) {
   const auto out = expectOk({"lab", "exec", "srun", "-N2", "hostname"});
   EXPECT_NE(out.find("gpu001"), std::string::npos) << out;
   EXPECT_NE(out.find("gpu002"), std::string::npos) << out;
 }
 
-TEST_F(Road, bothCertificatesVerify) {
+TEST_F(EndToEnd, bothCertificatesVerify) {
   const auto out = expectOk({"cert", "verify"});
   EXPECT_NE(out.find("gpu001: valid"), std::string::npos) << out;
   EXPECT_NE(out.find("gpu002: valid"), std::string::npos) << out;
 }
 
-TEST_F(Road, aNewDriverVersionIsAllThatChanges) {
+TEST_F(EndToEnd, aNewDriverVersionIsAllThatChanges) {
   replaceInInventory("muster-sim-nvml=570.124.06-1", "muster-sim-nvml=575.57.08-1");
   replaceInInventory("nvml.driver: \"570.124.06\"", "nvml.driver: \"575.57.08\"");
   for (const auto& id : planned())
@@ -257,7 +257,7 @@ TEST_F(Road, aNewDriverVersionIsAllThatChanges) {
             std::string::npos);
 }
 
-TEST_F(Road, aNewFirmwareVersionIsAllThatChanges) {
+TEST_F(EndToEnd, aNewFirmwareVersionIsAllThatChanges) {
   const auto image = lab::vbmc::makeFirmware("BMC", "2.2.0");
   ASSERT_TRUE(io::writeFileAtomic(folder_ / "firmware/bmc-2.2.0.fw", image));
   replaceInInventory(
@@ -279,7 +279,7 @@ TEST_F(Road, aNewFirmwareVersionIsAllThatChanges) {
             std::string::npos);
 }
 
-TEST_F(Road, aNodeThatIsNotWhatItsProfileExpectsLeavesThePool) {
+TEST_F(EndToEnd, aNodeThatIsNotWhatItsProfileExpectsLeavesThePool) {
   replaceInInventory("gpu_model: H100, cpus_min", "gpu_model: B200, cpus_min");
   EXPECT_NE(runMuster({"apply"}).code, 0);
   EXPECT_NE(expectOk({"lab", "exec", "sinfo", "-h", "-o", "%D %t"}).find("2 drain"),

@@ -124,7 +124,7 @@ TEST_F(ExternalManager, onANodeIsNobodysBesideAUfm) {
   start();
   Muster muster(cluster_, *fabric_);
   const auto ufm = managerAt(kUfm);
-  const auto stranger = managerAt("gpu002 mlx5_0", kAsMusterDeclares, kBehind);
+  const auto unknown = managerAt("gpu002 mlx5_0", kAsMusterDeclares, kBehind);
   EXPECT_TRUE(isTold(muster, "gpu002 mlx5_0 (LID "));
   EXPECT_THAT(muster.verified(muster.whole, "fabric.sm"),
               AllOf(HasSubstr("not declared"), HasSubstr("role ufm")));
@@ -150,7 +150,7 @@ TEST_F(ExternalManager, mayBeASwitchWhereNoUfmIsDeclared) {
   const auto managed = managerAt("spine-001");
   EXPECT_EQ(muster.verified(muster.whole, "fabric.sm"),
             muster.goal(muster.whole, "fabric.sm").want);
-  const auto stranger = managerAt("gpu002 mlx5_0", kAsMusterDeclares, kBehind);
+  const auto unknown = managerAt("gpu002 mlx5_0", kAsMusterDeclares, kBehind);
   EXPECT_TRUE(isTold(muster, "gpu002 mlx5_0 (LID "));
 }
 

@@ -262,10 +262,10 @@ TEST_F(FabricSystem, keepsOnlyTheMiswiredNodeOut) {
   EXPECT_EQ(diffNow(cluster_, fabric).comparison.deviations.size(), 2u);
 }
 
-TEST_F(FabricSystem, seesStrangersAndNarrowLinks) {
+TEST_F(FabricSystem, seesUnknownSendersAndNarrowLinks) {
   auto real = declared_;
-  real.devices["stranger mlx5_0"] = {"stranger mlx5_0", false, 1, {}, {}};
-  plug(real, {"leaf-su1-r1", 7}, {"stranger mlx5_0", 1});
+  real.devices["unknown mlx5_0"] = {"unknown mlx5_0", false, 1, {}, {}};
+  plug(real, {"leaf-su1-r1", 7}, {"unknown mlx5_0", 1});
   findLink(real, {"gpu003 mlx5_1", 1})->width_speed = "1xHDR";
   SimulatedFabric fabric(real);
   auto report = diffNow(cluster_, fabric);
@@ -273,10 +273,10 @@ TEST_F(FabricSystem, seesStrangersAndNarrowLinks) {
   EXPECT_EQ(report.comparison.deviations[0].kind, DeviationKind::WrongWidthSpeed);
   EXPECT_EQ(report.comparison.deviations[0].found, "1xHDR");
   EXPECT_EQ(report.comparison.deviations[1].kind, DeviationKind::ExtraNode);
-  EXPECT_EQ(report.comparison.deviations[1].at.node, "stranger mlx5_0");
+  EXPECT_EQ(report.comparison.deviations[1].at.node, "unknown mlx5_0");
   Muster muster(cluster_, fabric);
   muster.bringUp();
-  EXPECT_TRUE(tables(fabric).count("stranger mlx5_0 {0x7fff}"));
+  EXPECT_TRUE(tables(fabric).count("unknown mlx5_0 {0x7fff}"));
   EXPECT_FALSE(muster.met(node("gpu003"), "fabric.ports"));
   EXPECT_TRUE(muster.met(node("gpu001"), "fabric.ports"));
 }

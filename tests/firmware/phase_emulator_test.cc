@@ -47,9 +47,9 @@ struct Case {
   UpdateFault fault;
   const char* reason;  ///< part of what it fails with; "": it comes to its baseline
 };
-class EveryMishap : public testing::TestWithParam<Case> {};
+class EveryUpdateFault : public testing::TestWithParam<Case> {};
 
-TEST_P(EveryMishap, endsAtTheBaselineOrWithItsReason) {
+TEST_P(EveryUpdateFault, endsAtTheBaselineOrWithItsReason) {
   const auto& [vendor_profile, fault, reason] = GetParam();
   for (const int restart_every : {0, 4}) {
     SCOPED_TRACE(restart_every);
@@ -70,7 +70,7 @@ TEST_P(EveryMishap, endsAtTheBaselineOrWithItsReason) {
   }
 }
 INSTANTIATE_TEST_SUITE_P(
-    All, EveryMishap,
+    All, EveryUpdateFault,
     testing::Values(
         Case{"gb200", UpdateFault::CutUpload, ""}, Case{"gb200", UpdateFault::LostAnswer, ""},
         Case{"gb200", UpdateFault::TaskVanishes, ""},

@@ -72,12 +72,12 @@ class World {
       options.identity.serial = hostOf(i);
       options.vendor_profile = &vendor_profile;
       options.account = account_;
-      options.pace = {.flash_step = 2s,
-                      .flash_steps = 4,
-                      .reset_delay = 200ms,
-                      .reset_duration = 60s,
-                      .lost_duration = 180s,
-                      .copy_duration = 90s};
+      options.timings = {.flash_step = 2s,
+                         .flash_steps = 4,
+                         .reset_delay = 200ms,
+                         .reset_duration = 60s,
+                         .lost_duration = 180s,
+                         .copy_duration = 90s};
       options.draw_fault = [this, raw] {
         if (std::uniform_real_distribution<double>()(random) >= kFaultShare)
           return UpdateFault::None;

@@ -12,12 +12,12 @@ namespace {
 
 using lab::vbmc::UpdateFault;
 
-struct Way {
+struct RollbackCase {
   const char *vendor_profile, *component, *before;
 };
-class TheWayBack : public testing::TestWithParam<std::tuple<Way, int>> {};
+class FirmwareRollback : public testing::TestWithParam<std::tuple<RollbackCase, int>> {};
 
-TEST_P(TheWayBack, isTakenOnceAndSeenInTheInventory) {
+TEST_P(FirmwareRollback, isTakenOnceAndSeenInTheInventory) {
   const auto& [way, restart_every] = GetParam();
   Emulated node(way.vendor_profile, {way.component});
   node.restart_every = restart_every;
@@ -48,22 +48,22 @@ TEST_P(TheWayBack, isTakenOnceAndSeenInTheInventory) {
   ASSERT_EQ(goals.size(), 1u);
   EXPECT_THAT(goals[0].blocked, testing::HasSubstr("muster firmware retry"));
 }
-INSTANTIATE_TEST_SUITE_P(All, TheWayBack,
-                         testing::Combine(testing::Values(Way{"idrac", "BIOS.Setup.1-1", "1.4.0"},
-                                                          Way{"idrac", "iDRAC.Embedded.1-1",
-                                                              "6.10.30.00"},
-                                                          Way{"idrac", "CPLD.Embedded.1", "1.0.2"},
-                                                          Way{"openbmc", "BMC", "2.0.0"}),
-                                          testing::Values(0, 3)),
-                         [](const auto& info) {
-                           std::string name = std::string(std::get<0>(info.param).vendor_profile) +
-                                              std::get<0>(info.param).component +
-                                              (std::get<1>(info.param) ? "DyingOften" : "");
-                           std::erase_if(name, [](char c) { return c == '.' || c == '-'; });
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    All, FirmwareRollback,
+    testing::Combine(testing::Values(RollbackCase{"idrac", "BIOS.Setup.1-1", "1.4.0"},
+                                     RollbackCase{"idrac", "iDRAC.Embedded.1-1", "6.10.30.00"},
+                                     RollbackCase{"idrac", "CPLD.Embedded.1", "1.0.2"},
+                                     RollbackCase{"openbmc", "BMC", "2.0.0"}),
+                     testing::Values(0, 3)),
+    [](const auto& info) {
+      std::string name = std::string(std::get<0>(info.param).vendor_profile) +
+                         std::get<0>(info.param).component +
+                         (std::get<1>(info.param) ? "DyingOften" : "");
+      std::erase_if(name, [](char c) { return c == '.' || c == '-'; });
+      return name;
+    });
 
-TEST(TheWayBack, isNotTakenIntoAForbiddenCombination) {
+TEST(FirmwareRollback, isNotTakenIntoAForbiddenCombination) {
   Emulated node("idrac", {"iDRAC.Embedded.1-1", "BIOS.Setup.1-1"});
   auto& baseline = node.cluster.firmware["b"];
   baseline.components[0].version = "6.10.30.00";  // runs already
@@ -77,7 +77,7 @@ TEST(TheWayBack, isNotTakenIntoAForbiddenCombination) {
   EXPECT_TRUE(node.state().slots.at("BIOS.Setup.1-1").broken);
 }
 
-TEST(TheWayBack, isNotTakenWhenOtherComponentsAreSilentToo) {
+TEST(FirmwareRollback, isNotTakenWhenOtherComponentsAreSilentToo) {
   Emulated node("idrac", {"BIOS.Setup.1-1"});
   node.emulator.service->faults().expect(UpdateFault::LeavesItWorse);
   node.emulator.service->faults().add({.method = "GET",
@@ -92,7 +92,7 @@ TEST(TheWayBack, isNotTakenWhenOtherComponentsAreSilentToo) {
   EXPECT_EQ(node.state().slots.at("BIOS.Setup.1-1").version, "99.1");
 }
 
-TEST(TheWayBack, isRefusedByABmcAndThatIsSaid) {
+TEST(FirmwareRollback, isRefusedByABmcAndThatIsSaid) {
   Emulated node("idrac", {"BIOS.Setup.1-1"});
   node.emulator.service->faults().expect(UpdateFault::LeavesItWorse);
   node.emulator.service->faults().add(

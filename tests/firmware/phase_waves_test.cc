@@ -181,7 +181,7 @@ TEST_F(FirmwareWaves, powerThatADeadProcessHasTakenAwayIsGivenBack) {
   EXPECT_EQ(bmc.uploads, 1);
 }
 
-TEST_F(FirmwareWaves, whatItTookIsLearntAndShown) {
+TEST_F(FirmwareWaves, whatItTookIsLearnedAndShown) {
   declare({{"BIOS", "1.4.2"}});
   bmc.task_polls = 200;  // two seconds each
   ASSERT_TRUE(apply());

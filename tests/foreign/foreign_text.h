@@ -43,7 +43,7 @@ inline std::string longWords(std::size_t padding, std::size_t letters) {
 }
 
 /// Nothing in it moves a cursor, hides or turns round words; no machine has begun a line.
-inline void expectPlainLines(const std::string& text) {
+inline void expectPrintableLines(const std::string& text) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     EXPECT_EQ(line, printable(line));

@@ -55,16 +55,16 @@ nodes:
     SCOPED_TRACE(words.front());
     const auto shown = folder_.muster(words);
     expectEnded(shown);
-    expectPlainLines(shown.out);
-    expectPlainLines(shown.err);
+    expectPrintableLines(shown.out);
+    expectPrintableLines(shown.err);
     words.emplace_back("--json");
     const auto told = folder_.muster(words);
     expectEnded(told);
     EXPECT_EQ(told.code, shown.code) << shown.out << shown.err << told.err;
     EXPECT_NE(told.out, "");
     expectJson(told.out);
-    expectPlainLines(told.out);
-    expectPlainLines(told.err);
+    expectPrintableLines(told.out);
+    expectPrintableLines(told.err);
   }
   void expectShownWell() {
     for (const auto& words : std::vector<std::vector<std::string>>{{"apply"},
@@ -322,7 +322,7 @@ TEST_F(ForeignNode, aPollThatIsNestedDeepIsRefusedAndPlanGoesOn) {
     const auto planned = folder_.muster({"plan"});
     EXPECT_EQ(planned.code, 0) << planned.err;
     EXPECT_THAT(planned.out, HasSubstr("gpu001"));
-    expectPlainLines(planned.out + planned.err);
+    expectPrintableLines(planned.out + planned.err);
     EXPECT_THAT(factOf("driver.fast"), Not(HasSubstr("[[[")));
   }
 }
@@ -369,7 +369,7 @@ TEST_F(ForeignNode, whatANodeSaysWhileItIsWorkedOnIsShownInLinesAndJson) {
     ASSERT_TRUE(ended) << ended.error().str();
     EXPECT_THAT(ended->code, ::testing::AnyOf(0, 1, 3, 128 + SIGTERM)) << ended->err;
     EXPECT_THAT(ended->out, HasSubstr("gpu001"));
-    expectPlainLines(ended->out + ended->err);
+    expectPrintableLines(ended->out + ended->err);
     if (as_json) expectJson(ended->out);
   }
   EXPECT_EQ(agent.refused(), 0);

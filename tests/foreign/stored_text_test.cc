@@ -105,16 +105,16 @@ class ForeignWords : public ::testing::Test {
       SCOPED_TRACE(words[0] + (words.size() > 1 ? " " + words[1] : ""));
       const auto shown = folder_.muster(words);
       expectEnded(shown);
-      expectPlainLines(shown.out);
-      expectPlainLines(shown.err);
+      expectPrintableLines(shown.out);
+      expectPrintableLines(shown.err);
       auto as_json = words;
       as_json.emplace_back("--json");
       const auto told = folder_.muster(as_json);
       expectEnded(told);
       EXPECT_EQ(told.code, shown.code);
       expectJson(told.out);
-      expectPlainLines(told.out);
-      expectPlainLines(told.err);
+      expectPrintableLines(told.out);
+      expectPrintableLines(told.err);
     }
   }
 

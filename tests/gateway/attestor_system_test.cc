@@ -66,7 +66,7 @@ class AttestedTest : public testing::Test {
     return out;
   }
   /// Whether the agent gets in.
-  bool enrols(const AgentOptions& with) {
+  bool enrolls(const AgentOptions& with) {
     auto node = site.startNode(with);
     const auto over = [&] {
       return site.isThere("gpu001", wire::Mode::Ram) || !findings().empty();
@@ -91,7 +91,7 @@ class AttestedTest : public testing::Test {
 };
 
 TEST_F(AttestedTest, theRightBootGetsItsCertificateAndTheTpmIsKnownFromThenOn) {
-  EXPECT_TRUE(enrols(options(tpm))) << findings();
+  EXPECT_TRUE(enrolls(options(tpm))) << findings();
   EXPECT_EQ(findings(), "");
   const auto ek = io::parseTpmPublic(tpm.tools()->makeKeys()->ek_public);
   EXPECT_EQ(site.store->getValue("tpm.ek.gpu001")->value_or("none"), ek->id());
@@ -100,7 +100,7 @@ TEST_F(AttestedTest, theRightBootGetsItsCertificateAndTheTpmIsKnownFromThenOn) {
 TEST_F(AttestedTest, aWrongPcrGetsNothingAndIsAFinding) {
   tpm.measure(7);
   const auto with = options(tpm);
-  EXPECT_FALSE(enrols(with));
+  EXPECT_FALSE(enrolls(with));
   EXPECT_THAT(findings(), HasSubstr("PCR 7 is "));
   EXPECT_THAT(findings(), HasSubstr("which its profile does not list"));
   EXPECT_FALSE(loadIdentity(with)) << "no certificate reached the node";
@@ -111,34 +111,34 @@ TEST_F(AttestedTest, aWrongPcrGetsNothingAndIsAFinding) {
 TEST_F(AttestedTest, withoutATpmThereIsNoCertificate) {
   auto with = options(tpm);
   with.tpm_tcti = "device:/dev/no-tpm-here";
-  EXPECT_FALSE(enrols(with));
+  EXPECT_FALSE(enrolls(with));
   EXPECT_THAT(findings(), HasSubstr("cannot prove it by the TPM"));
 }
 
 TEST_F(AttestedTest, anAgentThatKnowsOfNoProofGetsNothing) {
-  const auto enrolment = *site.gateway().openEnrolment(kNode, *Mac::parse(kMac1));
-  const auto answer =
-      site.post("/agent/v1/enrol",
-                toJson(wire::EnrolRequest{enrolment, io::makeKeyAndRequest("x")->csr_pem, kMac1}));
+  const auto enrollment = *site.gateway().openEnrollment(kNode, *Mac::parse(kMac1));
+  const auto answer = site.post(
+      "/agent/v1/enrol",
+      toJson(wire::EnrollRequest{enrollment, io::makeKeyAndRequest("x")->csr_pem, kMac1}));
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->status, 403);
   EXPECT_THAT(answer->body, HasSubstr("\"attest\":true"));
 }
 
 TEST_F(AttestedTest, anotherMachinesTpmIsRefusedUntilAPersonSaysSo) {
-  ASSERT_TRUE(enrols(options(tpm)));
+  ASSERT_TRUE(enrolls(options(tpm)));
   SoftTpm other(site.folder / "tpm-b");
   site.restartController();
-  EXPECT_FALSE(enrols(options(other, "ram-2")));
+  EXPECT_FALSE(enrolls(options(other, "ram-2")));
   EXPECT_THAT(findings(), HasSubstr("another one than before"));
   forgetFindings();
   ASSERT_TRUE(gateway::forgetTpm(*site.store, kNode));
   site.restartController();
-  EXPECT_TRUE(enrols(options(other, "ram-3"))) << findings();
+  EXPECT_TRUE(enrolls(options(other, "ram-3"))) << findings();
 }
 
-/// The verifier itself, against what a liar with a TPM of his own could send.
-class LiarTest : public AttestedTest {
+/// The verifier itself, against what somebody with a TPM of his own could send.
+class ForgedProof : public AttestedTest {
  protected:
   const inventory::Node& node() { return *site.cluster.findNode(kNode); }
   Tpm::Keys keysOf(Tpm& tools) {
@@ -159,7 +159,7 @@ class LiarTest : public AttestedTest {
   gateway::Attestor attestor{site.cluster, *site.store, site.clock};
 };
 
-TEST_F(LiarTest, anHonestAnswerPassesOnce) {
+TEST_F(ForgedProof, anHonestAnswerPassesOnce) {
   auto tools = tpm.tools();
   const auto keys = keysOf(*tools);
   const auto challenge =
@@ -172,27 +172,27 @@ TEST_F(LiarTest, anHonestAnswerPassesOnce) {
       << "a replay";
 }
 
-TEST_F(LiarTest, theEkOfAnotherTpmOpensNothing) {
-  SoftTpm own(site.folder / "tpm-liar");
-  auto victim = tpm.tools(), liar = own.tools();
-  const auto named = keysOf(*victim), mine = keysOf(*liar);
+TEST_F(ForgedProof, theEkOfAnotherTpmOpensNothing) {
+  SoftTpm own(site.folder / "tpm-attacker");
+  auto victim = tpm.tools(), corrupt = own.tools();
+  const auto named = keysOf(*victim), mine = keysOf(*corrupt);
   const auto challenge = attestor.challenge(node(), {"", "", named.ek_public, "", mine.ak_public});
   ASSERT_TRUE(challenge);
-  EXPECT_FALSE(liar->activate(challenge->id_object, challenge->encrypted_secret))
+  EXPECT_FALSE(corrupt->activate(challenge->id_object, challenge->encrypted_secret))
       << "it has not this EK";
   EXPECT_FALSE(victim->activate(challenge->id_object, challenge->encrypted_secret))
       << "it has not this AK: a victim's TPM is no help";
-  EXPECT_THAT(attestor.check(node(), answer(*liar, *challenge)).error().str(),
+  EXPECT_THAT(attestor.check(node(), answer(*corrupt, *challenge)).error().str(),
               HasSubstr("did not open the challenge"));
 }
 
-TEST_F(LiarTest, aQuoteIsForOneRequestAndOneChallenge) {
+TEST_F(ForgedProof, aQuoteIsForOneRequestAndOneChallenge) {
   auto tools = tpm.tools();
   const auto keys = keysOf(*tools);
   const wire::AttestRequest ask{"", "", keys.ek_public, "", keys.ak_public};
   auto first = attestor.challenge(node(), ask);
   auto other_key = answer(*tools, *first);
-  other_key.csr_pem = "the liar's own request";
+  other_key.csr_pem = "the attacker's own request";
   EXPECT_THAT(attestor.check(node(), other_key).error().str(), HasSubstr("for another key"));
   first = attestor.challenge(node(), ask);
   const auto old = answer(*tools, *first);
@@ -202,7 +202,7 @@ TEST_F(LiarTest, aQuoteIsForOneRequestAndOneChallenge) {
   EXPECT_THAT(attestor.check(node(), replay).error().str(), HasSubstr("of another time"));
 }
 
-TEST_F(LiarTest, valuesThatTheTpmHasNotSignedAreWorthNothing) {
+TEST_F(ForgedProof, valuesThatTheTpmHasNotSignedAreWorthNothing) {
   tpm.measure(7);
   auto tools = tpm.tools();
   const auto keys = keysOf(*tools);
@@ -218,7 +218,7 @@ TEST_F(LiarTest, valuesThatTheTpmHasNotSignedAreWorthNothing) {
               HasSubstr("not of the PCRs that were asked for"));
 }
 
-TEST_F(LiarTest, aChallengeGrowsOld) {
+TEST_F(ForgedProof, aChallengeGrowsOld) {
   auto tools = tpm.tools();
   const auto keys = keysOf(*tools);
   const auto challenge = attestor.challenge(node(), {"", "", keys.ek_public, "", keys.ak_public});
@@ -227,7 +227,7 @@ TEST_F(LiarTest, aChallengeGrowsOld) {
   EXPECT_THAT(attestor.check(node(), request).error().str(), HasSubstr("too late"));
 }
 
-TEST_F(LiarTest, whereRootsAreDeclaredATpmWithoutCertificateIsRefused) {
+TEST_F(ForgedProof, whereRootsAreDeclaredATpmWithoutCertificateIsRefused) {
   site.cluster.profiles["trusted"].tpm->ek_roots_pem = site.ca->certificatePem();
   const auto keys = keysOf(*tpm.tools());
   EXPECT_THAT(

@@ -177,7 +177,7 @@ class DhcpTest : public ::testing::Test {
   muster::test::TempFolder folder_;
   inventory::Cluster cluster_ = twoNodes();
   muster::test::FakeImageStore images_;
-  EnrolmentGateway gateway_;
+  EnrollmentGateway gateway_;
   std::unique_ptr<io::ProcessRunner> processes_ = io::makeProcessRunner();
   Netns client_;
   std::vector<std::unique_ptr<Netns>> spaces_;

@@ -6,13 +6,13 @@
 
 namespace muster::provision {
 
-/// Only enrolment ids; nothing else of the gateway is used by Netboot.
-class EnrolmentGateway final : public gateway::GatewayServer {
+/// Only enrollment ids; nothing else of the gateway is used by Netboot.
+class EnrollmentGateway final : public gateway::GatewayServer {
  public:
   int issued = 0;
   std::vector<io::Route> routes() override { return {}; }
-  Result<std::string> openEnrolment(const NodeName& node, const Mac&) override {
-    return "enrolment-" + node.str() + "-" + std::to_string(++issued);
+  Result<std::string> openEnrollment(const NodeName& node, const Mac&) override {
+    return "enrollment-" + node.str() + "-" + std::to_string(++issued);
   }
   std::optional<gateway::AgentState> state(const NodeName&) const override { return std::nullopt; }
   Async<gateway::AgentState> waitFor(NodeName, std::optional<wire::Mode>, std::string,

@@ -331,14 +331,14 @@ TEST_P(SharedCertificates, aRecordThatWasChangedLetsNothingPass) {
 
 TEST_P(SharedCertificates, aHostWithAnotherKeyIsToldAndChangesNothing) {
   ASSERT_TRUE(host("a")->issue(unsignedOf(kNode)));
-  const auto stranger = *io::SigningKey::generate();
-  const auto refused = migrateCertificates(*open(), stranger, state("b"));
+  const auto unknown = *io::SigningKey::generate();
+  const auto refused = migrateCertificates(*open(), unknown, state("b"));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), ErrorCode::Conflict);
   EXPECT_THAT(refused.error().str(),
               AllOf(HasSubstr(key_.id()), HasSubstr("Copy both from the other host")));
-  EXPECT_FALSE(host("b", stranger)->issue(unsignedOf(kNode)));
-  EXPECT_FALSE(host("b", stranger)->revoke(kNode, "bob", "test"));
+  EXPECT_FALSE(host("b", unknown)->issue(unsignedOf(kNode)));
+  EXPECT_FALSE(host("b", unknown)->revoke(kNode, "bob", "test"));
   EXPECT_EQ(voidBecause(host("a")), "");
 }
 

@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 
 const NodeName kNode("gpu001");
 
-class SlowNodesTest : public ::testing::Test {
+class AgentClockTest : public ::testing::Test {
  protected:
   void SetUp() override {
     site.place.set(3);
@@ -27,7 +27,7 @@ class SlowNodesTest : public ::testing::Test {
   std::unique_ptr<Node> node;
 };
 
-TEST_F(SlowNodesTest, aTaskHasAsMuchMoreTimeOnTheNodeToo) {
+TEST_F(AgentClockTest, aTaskHasAsMuchMoreTimeOnTheNodeToo) {
   const auto report =
       site.await(site.gateway().runTask(kNode, {"w1", wire::TaskKind::WriteImage, "{}", 1s}));
   ASSERT_FALSE(report);
@@ -35,7 +35,7 @@ TEST_F(SlowNodesTest, aTaskHasAsMuchMoreTimeOnTheNodeToo) {
       << "the agent's own words";
 }
 
-TEST_F(SlowNodesTest, anAgentMayBeSilentForAsMuchLonger) {
+TEST_F(AgentClockTest, anAgentMayBeSilentForAsMuchLonger) {
   site.kill(node);
   site.clock.advance(3 * wire::kAgentTimeout - 1s);
   EXPECT_TRUE(site.gateway().state(kNode));
@@ -61,8 +61,8 @@ class SayingClient final : public io::HttpClient {
   int status = 200;
 };
 
-TEST(ToldClock, limitsOfAnAgentFollowWhatTheLastGoodAnswerSaid) {
-  ToldClock clock;
+TEST(AgentClock, limitsOfAnAgentFollowWhatTheLastGoodAnswerSaid) {
+  AgentClock clock;
   auto saying = std::make_unique<SayingClient>();
   auto* controller = saying.get();
   const auto client = heedSlowness(std::move(saying), clock);
@@ -81,7 +81,7 @@ TEST(ToldClock, limitsOfAnAgentFollowWhatTheLastGoodAnswerSaid) {
   EXPECT_EQ(told(""), 1) << "a controller of metal";
 }
 
-TEST_F(SlowNodesTest, theControllerTellsItsAgents) {
+TEST_F(AgentClockTest, theControllerTellsItsAgents) {
   // Each task comes with the answer to a poll.
   ASSERT_TRUE(site.await(site.gateway().runTask(kNode, {"p0", wire::TaskKind::Probe, "{}", 60s})));
   EXPECT_EQ(node->clock.slowness(), 3);

@@ -156,15 +156,15 @@ TEST_F(Failover, whatAControllerSaysOfTheOthersIsKnownAfterARestart) {
   node = site.startNode(options);
   EXPECT_TRUE(site.await(other.gateway().runTask(kNode, task("p2", wire::TaskKind::Probe))))
       << "what cannot be read is left aside";
-  EXPECT_EQ(*io::readFile(file), "nonsense") << "nor is it learnt";
+  EXPECT_EQ(*io::readFile(file), "nonsense") << "nor is it learned";
 }
 
 TEST_F(Failover, aControllerOfAnotherRootIsNotSpokenTo) {
-  auto stranger = *io::CertificateAuthority::loadOrCreate(site.folder / "stranger", "another root");
-  std::swap(*site.ca, stranger);
+  auto unknown = *io::CertificateAuthority::loadOrCreate(site.folder / "unknown", "another root");
+  std::swap(*site.ca, unknown);
   other.die();
   other.start();
-  std::swap(*site.ca, stranger);
+  std::swap(*site.ca, unknown);
   node = site.startNode(optionsFor(other.url() + "," + site.url()));
   ASSERT_TRUE(site.until([&] { return hears(); }));
   EXPECT_FALSE(other.hears());

@@ -91,7 +91,7 @@ class StormTest : public ::testing::Test {
                        });
   }
   /// Every agent waits in a poll, and nothing else is open.
-  bool isCalm(std::size_t sockets) {
+  bool isIdle(std::size_t sockets) {
     return relay_.connections() == static_cast<std::size_t>(kNodes) && openSockets() == sockets;
   }
   void storm(int number) {
@@ -131,7 +131,7 @@ TEST_F(StormTest, aFleetThatComesBackAtOnceDoesNothingTwiceAndLeavesNothing) {
   for (int number = 2; number < 2 + kStorms; ++number) storm(number);
   site_.gate.open();
   ASSERT_TRUE(until([&] { return all("long", wire::TaskPhase::Done); }));
-  EXPECT_TRUE(until([&] { return isCalm(sockets); }))
+  EXPECT_TRUE(until([&] { return isIdle(sockets); }))
       << relay_.connections() << " connections and " << openSockets() << " sockets, " << sockets
       << " before";
   EXPECT_GE(relay_.accepted(), kNodes * (2 + kStorms)) << "the storms were none";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The proof: a blank virtual disk is written from the RAM OS, then started by SeaBIOS, by OVMF, and
 // by OVMF with Secure Boot. Some minutes under TCG, so it runs on request only; the lab's test
-// walks the same road with the real agent.
+// does the same with the real agent.
 #include "base/io/files.h"
 #include "base/io/process.h"
 #include "provision/images/agent_initrd.h"

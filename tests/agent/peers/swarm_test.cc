@@ -44,14 +44,14 @@ const test::SamplePack& sample() {
 
 /// A peer that claims to have everything, and sends something else. Only what a client asks is
 /// answered.
-class Liar {
+class CorruptPeer {
  public:
-  Liar(asio::io_context& context, std::string info_hash, std::uint32_t pieces)
+  CorruptPeer(asio::io_context& context, std::string info_hash, std::uint32_t pieces)
       : acceptor_(context, tcp::endpoint(asio::ip::make_address("127.0.0.1"), 0)),
         hello_(
             "\x13"
             "BitTorrent protocol" +
-            std::string(8, '\0') + info_hash + "-LI0001-liarliarliar") {
+            std::string(8, '\0') + info_hash + "-LI0001-corrupt-peer") {
     std::string bits((pieces + 7) / 8, '\xff');
     if (pieces % 8 != 0) bits.back() = static_cast<char>(0xff << (8 - pieces % 8));
     hello_ += message('\x05', bits) + message('\x01', "");  // bitfield, unchoke
@@ -231,7 +231,7 @@ class SwarmTest : public ::testing::Test {
   std::unique_ptr<provision::PeerService> service;
   std::unique_ptr<io::HttpServer> server;
   std::string url;
-  std::optional<Liar> liar;  ///< as long as engines may talk to it
+  std::optional<CorruptPeer> corrupt;  ///< as long as engines may talk to it
   std::map<int, Node> nodes;
 };
 
@@ -253,13 +253,13 @@ TEST_F(SwarmTest, nodesBringEachOtherTheImageAndTheServerSendsItOnce) {
 TEST_F(SwarmTest, aPeerThatLiesDoesNotMatter) {
   const auto info = provision::makeMetainfo(folder / "pack", false);
   ASSERT_TRUE(info);
-  liar.emplace(context, info->info_hash, info->pieces);
+  corrupt.emplace(context, info->info_hash, info->pieces);
   // It has its word from the controller: a node that was broken into while it is imaged.
   io::HttpRequest announce;
   announce.url =
       *io::Url::parse(offer(3)["announce_url"].get<std::string>() +
                       "?info_hash=" + io::percentEncode(info->info_hash) +
-                      fmt::format("&peer_id=-LI0001-liarliarliar&left=0&port={}", liar->port()));
+                      fmt::format("&peer_id=-LI0001-corrupt-peer&left=0&port={}", corrupt->port()));
   auto http = io::makeHttpClient();
   const auto told = test::runAsync(context, http->send(announce));
   ASSERT_TRUE(told && told->status == 200);
@@ -268,7 +268,7 @@ TEST_F(SwarmTest, aPeerThatLiesDoesNotMatter) {
   for (const int number : {1, 2, 3}) begin(number);
   ASSERT_TRUE(allWritten());
   expectRight();
-  EXPECT_GT(liar->lies(), 0) << "nobody asked it, so nothing was tested";
+  EXPECT_GT(corrupt->lies(), 0) << "nobody asked it, so nothing was tested";
   std::uint32_t wrong = 0;
   for (const auto& [number, node] : nodes) wrong += node.source->report().status.wrong_pieces;
   EXPECT_GT(wrong, 0u);

@@ -43,7 +43,7 @@ class DyingTarget final : public BlockTarget {
 };
 
 /// Moves on when it is told; from any thread.
-class ToldClock final : public Clock {
+class AgentClock final : public Clock {
  public:
   WallTime now() const override { return {}; }
   std::chrono::steady_clock::time_point steady() const override {
@@ -57,7 +57,7 @@ class ToldClock final : public Clock {
 /// Each piece that is overwritten takes its time.
 class SlowTarget final : public BlockTarget {
  public:
-  SlowTarget(std::unique_ptr<BlockTarget> disk, ToldClock& clock, int seconds)
+  SlowTarget(std::unique_ptr<BlockTarget> disk, AgentClock& clock, int seconds)
       : disk_(std::move(disk)), clock_(clock), seconds_(seconds) {}
   std::uint64_t sizeBytes() const override { return disk_->sizeBytes(); }
   Result<void> write(std::uint64_t offset, std::string_view data) override {
@@ -74,7 +74,7 @@ class SlowTarget final : public BlockTarget {
 
  private:
   std::unique_ptr<BlockTarget> disk_;
-  ToldClock& clock_;
+  AgentClock& clock_;
   int seconds_;
 };
 
@@ -109,13 +109,13 @@ class EraseTask : public ::testing::Test {
       if (path.filename() == dying_)
         return std::make_unique<DyingTarget>(std::move(disk), kDiskBytes / 2);
       if (path.filename() == slow_)
-        return std::make_unique<SlowTarget>(std::move(disk), told_clock_, 545);
+        return std::make_unique<SlowTarget>(std::move(disk), agent_clock_, 545);
       return std::move(disk);
     };
     return tools;
   }
   Result<nlohmann::json> run(const nlohmann::json& params) {
-    Clock& clock = slow_.empty() ? static_cast<Clock&>(clock_) : told_clock_;
+    Clock& clock = slow_.empty() ? static_cast<Clock&>(clock_) : agent_clock_;
     auto handler = eraseHandler(TaskTools{folder_.path(), "", processes_, workers_, clock},
                                 [this] { return outside(); });
     return test::runAsync(handler(params, context_));
@@ -125,7 +125,7 @@ class EraseTask : public ::testing::Test {
   test::TempFolder folder_;
   const std::string content_ = std::string(kDiskBytes, 's');
   std::string dying_, slow_;
-  ToldClock told_clock_;
+  AgentClock agent_clock_;
   test::FakeProcessRunner processes_;
   Workers workers_{2};
   SystemClock clock_;
@@ -200,7 +200,7 @@ TEST_F(EraseTask, tellsWhatIsErasedBeforeItsTimeIsUp) {
   EXPECT_EQ((*report)["disks"][1]["method"], "");
   EXPECT_THAT((*report)["disks"][1]["fault"].get<std::string>(),
               HasSubstr("its deadline passed, after 4 of 6 MiB"));
-  EXPECT_LT(told_clock_.seconds, 1600) << "the deadline itself would have thrown the report away";
+  EXPECT_LT(agent_clock_.seconds, 1600) << "the deadline itself would have thrown the report away";
 }
 
 TEST_F(EraseTask, stopsWhenItsDeadlineHasPassed) {

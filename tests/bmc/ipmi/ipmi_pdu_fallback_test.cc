@@ -23,7 +23,7 @@ struct Lent {
   FakeBmc* fake = owned.get();
 };
 
-class BesideRedfish : public testing::Test {
+class IpmiPduFallback : public testing::Test {
  protected:
   test::VirtualLoop loop;
   Lent redfish;
@@ -33,13 +33,13 @@ class BesideRedfish : public testing::Test {
   const Error silent{ErrorCode::Unavailable, "no answer"};
 };
 
-TEST_F(BesideRedfish, aMachineIsSwitchedOnByIpmiWhenRedfishIsSilent) {
+TEST_F(IpmiPduFallback, aMachineIsSwitchedOnByIpmiWhenRedfishIsSilent) {
   first.failNext("power", silent);
   EXPECT_TRUE(loop.run(bmc->power(PowerAction::On)));
   EXPECT_EQ(ipmi.count("power On"), 1);
 }
 
-TEST_F(BesideRedfish, nothingIsSwitchedOffByItself) {
+TEST_F(IpmiPduFallback, nothingIsSwitchedOffByItself) {
   for (const auto action :
        {PowerAction::ForceOff, PowerAction::GracefulShutdown, PowerAction::ForceRestart}) {
     first.failNext("power", silent);
@@ -50,19 +50,19 @@ TEST_F(BesideRedfish, nothingIsSwitchedOffByItself) {
   EXPECT_THAT(ipmi.calls, testing::IsEmpty());
 }
 
-TEST_F(BesideRedfish, theBootDeviceGoesByIpmiToo) {
+TEST_F(IpmiPduFallback, theBootDeviceGoesByIpmiToo) {
   first.failNext("bootOnce", silent);
   EXPECT_TRUE(loop.run(bmc->bootOnce(BootTarget::Pxe)));
   EXPECT_EQ(ipmi.info.boot_override, BootTarget::Pxe);
 }
 
-TEST_F(BesideRedfish, aRefusedPasswordIsNotTriedTheOtherWay) {
+TEST_F(IpmiPduFallback, aRefusedPasswordIsNotTriedTheOtherWay) {
   first.failNext("power", Error(ErrorCode::Denied, "refused"));
   EXPECT_FALSE(loop.run(bmc->power(PowerAction::On)));
   EXPECT_THAT(ipmi.calls, testing::IsEmpty());
 }
 
-TEST_F(BesideRedfish, bothErrorsAreTold) {
+TEST_F(IpmiPduFallback, bothErrorsAreTold) {
   first.failNext("power", silent);
   ipmi.failNext("power", Error(ErrorCode::Unavailable, "no session"));
   const auto done = loop.run(bmc->power(PowerAction::On));

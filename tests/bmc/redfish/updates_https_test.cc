@@ -24,7 +24,7 @@ class HttpsUpdate : public testing::Test {
  protected:
   void serve(std::string_view vendor_profile) {
     auto options = test::virtualBmcOptions(folder_.path(), vendor_profile);
-    options.pace.flash_step = 5ms;
+    options.timings.flash_step = 5ms;
     service_ = *lab::vbmc::RedfishService::make(clock_, workers_, machine_, std::move(options));
     io::ServerOptions listener;
     listener.identity = *io::selfSigned("bmc", {"127.0.0.1"});

@@ -13,9 +13,9 @@
 namespace muster::bmc {
 namespace {
 
-class UpdateWays : public testing::Test {
+class UpdateMethods : public testing::Test {
  protected:
-  UpdateWays() {
+  UpdateMethods() {
     resources = parseLenient(R"({
       "/redfish/v1/": {"Vendor": "Nobody", "Links": {"Sessions": {"@odata.id": "/s"}}},
       "/redfish/v1/SessionService": {},
@@ -49,7 +49,7 @@ class UpdateWays : public testing::Test {
   FirmwareUpdate update;
 };
 
-TEST_F(UpdateWays, aBmcThatFetchesForItselfIsToldWhere) {
+TEST_F(UpdateMethods, aBmcThatFetchesForItselfIsToldWhere) {
   resources["/redfish/v1/UpdateService"]["Actions"]["#UpdateService.SimpleUpdate"]["target"] =
       "/simple";
   update.url = "http://10.20.0.1:8080/firmware/abc/bios.bin";
@@ -65,7 +65,7 @@ TEST_F(UpdateWays, aBmcThatFetchesForItselfIsToldWhere) {
   EXPECT_EQ(textsAt(body, "Targets"), std::vector<std::string>{"/f/BIOS"});
 }
 
-TEST_F(UpdateWays, withoutAnAddressItIsToldNothing) {
+TEST_F(UpdateMethods, withoutAnAddressItIsToldNothing) {
   resources["/redfish/v1/UpdateService"]["Actions"]["#UpdateService.SimpleUpdate"]["target"] =
       "/simple";
   auto bmc = rig.bmc();
@@ -75,7 +75,7 @@ TEST_F(UpdateWays, withoutAnAddressItIsToldNothing) {
   EXPECT_FALSE(posted);
 }
 
-TEST_F(UpdateWays, aPackageOfADgxsGpuTrayIsSentToTheTray) {
+TEST_F(UpdateMethods, aPackageOfADgxsGpuTrayIsSentToTheTray) {
   resources["/redfish/v1/"]["Vendor"] = "AMI";
   resources["/sys"]["Manufacturer"] = "NVIDIA";
   resources["/sys"]["Model"] = "DGXH100";
@@ -90,7 +90,7 @@ TEST_F(UpdateWays, aPackageOfADgxsGpuTrayIsSentToTheTray) {
   EXPECT_THAT(posted->body, testing::HasSubstr(R"({"Targets":["/f/HGX_0"]})"));
 }
 
-TEST_F(UpdateWays, aSupermicroIsToldToKeepWhatItHasAndNamesWhatTheMemberIsRelatedTo) {
+TEST_F(UpdateMethods, aSupermicroIsToldToKeepWhatItHasAndNamesWhatTheMemberIsRelatedTo) {
   resources["/redfish/v1/"]["Vendor"] = "Supermicro";
   resources["/redfish/v1/UpdateService"]["MultipartHttpPushUri"] = "/multipart";
   resources["/f/BIOS"] = parseLenient(
@@ -116,9 +116,9 @@ TEST_F(UpdateWays, aSupermicroIsToldToKeepWhatItHasAndNamesWhatTheMemberIsRelate
   EXPECT_FALSE(cpld.contains("Oem"));
 }
 
-class ILoWays : public UpdateWays {
+class ILoUpdateMethods : public UpdateMethods {
  protected:
-  ILoWays() {
+  ILoUpdateMethods() {
     resources["/redfish/v1/"]["Vendor"] = "HPE";
     resources["/redfish/v1/UpdateService"]["HttpPushUri"] = "/cgi-bin/uploadFile";
     resources["/redfish/v1/UpdateService"]["Oem"]["Hpe"] = {{"State", "Idle"}};
@@ -148,7 +148,7 @@ class ILoWays : public UpdateWays {
   int lost_piece = 0;
 };
 
-TEST_F(ILoWays, aLargeComponentGoesInPiecesEachWithItsSignature) {
+TEST_F(ILoUpdateMethods, aLargeComponentGoesInPiecesEachWithItsSignature) {
   write(kPiece + 5);
   sign("bios_part1.compsig");
   sign("bios_part2.compsig");
@@ -169,7 +169,7 @@ TEST_F(ILoWays, aLargeComponentGoesInPiecesEachWithItsSignature) {
   }
 }
 
-TEST_F(ILoWays, withoutASignatureNothingIsSent) {
+TEST_F(ILoUpdateMethods, withoutASignatureNothingIsSent) {
   write(kPiece + 1);
   sign("bios_part1.compsig");
   auto bmc = rig.bmc();
@@ -179,7 +179,7 @@ TEST_F(ILoWays, withoutASignatureNothingIsSent) {
   EXPECT_TRUE(pieces.empty());
 }
 
-TEST_F(ILoWays, aPieceThatIsLostBeforeTheLastMeansThatNothingWasWritten) {
+TEST_F(ILoUpdateMethods, aPieceThatIsLostBeforeTheLastMeansThatNothingWasWritten) {
   write(2 * kPiece + 1);
   for (int i = 1; i <= 3; ++i) sign(fmt::format("bios_part{}.compsig", i));
   lost_piece = 2;
@@ -191,7 +191,7 @@ TEST_F(ILoWays, aPieceThatIsLostBeforeTheLastMeansThatNothingWasWritten) {
   EXPECT_EQ(pieces.size(), 2u);
 }
 
-TEST_F(ILoWays, aSmallOneGoesWholeWithItsSignatureWhereThereIsOne) {
+TEST_F(ILoUpdateMethods, aSmallOneGoesWholeWithItsSignatureWhereThereIsOne) {
   for (const bool is_signed : {false, true}) {
     pieces.clear();
     if (is_signed) sign("bios.compsig");
@@ -202,7 +202,7 @@ TEST_F(ILoWays, aSmallOneGoesWholeWithItsSignatureWhereThereIsOne) {
   }
 }
 
-TEST_F(UpdateWays, aPlainPushIsTheFileAndNothingElse) {
+TEST_F(UpdateMethods, aPlainPushIsTheFileAndNothingElse) {
   resources["/redfish/v1/UpdateService"]["HttpPushUri"] = "/push";
   auto bmc = rig.bmc();
   ASSERT_TRUE(loop.run(bmc->startUpdate(update)));
@@ -212,7 +212,7 @@ TEST_F(UpdateWays, aPlainPushIsTheFileAndNothingElse) {
   EXPECT_EQ(posted->body + *posted->attachment + posted->body_end, "image");
 }
 
-TEST_F(UpdateWays, multipartGoesBeforeTheOthers) {
+TEST_F(UpdateMethods, multipartGoesBeforeTheOthers) {
   resources["/redfish/v1/UpdateService"]["HttpPushUri"] = "/push";
   resources["/redfish/v1/UpdateService"]["MultipartHttpPushUri"] = "/multi";
   auto bmc = rig.bmc();
@@ -220,7 +220,7 @@ TEST_F(UpdateWays, multipartGoesBeforeTheOthers) {
   EXPECT_EQ(posted->url.target, "/multi");
 }
 
-TEST_F(UpdateWays, whatTheInspectionRefusesIsNotSent) {
+TEST_F(UpdateMethods, whatTheInspectionRefusesIsNotSent) {
   resources["/redfish/v1/UpdateService"]["MultipartHttpPushUri"] = "/multi";
   update.inspect = [](std::string_view bytes) -> Result<void> {
     return fail(ErrorCode::Corrupt, fmt::format("{} bytes of something else", bytes.size()));
@@ -232,7 +232,7 @@ TEST_F(UpdateWays, whatTheInspectionRefusesIsNotSent) {
   EXPECT_FALSE(posted);
 }
 
-TEST_F(UpdateWays, aSessionThatAKilledProcessLeftIsClosed) {
+TEST_F(UpdateMethods, aSessionThatAKilledProcessLeftIsClosed) {
   std::vector<std::string> deleted;
   const auto serve = net.handle;
   net.handle = [&](io::HttpRequest request) -> Async<io::HttpResponse> {

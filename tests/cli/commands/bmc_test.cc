@@ -24,7 +24,7 @@ constexpr const char *kOld = EmulatedBmc::kPassword, *kNew = "new-password";
 
 class BmcCommands : public ::testing::Test {
  protected:
-  explicit BmcCommands(std::string_view personality = "muster") : bmc_(personality) {
+  explicit BmcCommands(std::string_view vendor_profile = "muster") : bmc_(vendor_profile) {
     secret("bmc-password", kOld);
     inventory("");
   }

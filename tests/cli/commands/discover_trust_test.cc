@@ -26,7 +26,7 @@ class DiscoverTrust : public ::testing::Test {
                                                                std::filesystem::perms::owner_write);
     declare("declared");
   }
-  /// `bmc` of gpu001; empty: it has none, and the emulated one is a stranger.
+  /// `bmc` of gpu001; empty: it has none, and the emulated one is an unknown sender.
   void declare(const std::string& trust, const std::string& of_node = "") {
     std::string text(MusterFolder::kInventory);
     const auto replace = [&text](const std::string& what, const std::string& by) {
@@ -93,8 +93,8 @@ TEST_F(DiscoverTrust, firstContactShowsTheFingerprintAndThenLogsIn) {
   EXPECT_GT(bmc_.secretsReceived(), 0u);
 }
 
-/// The lines are for a file that approves: a stranger must not write one of them.
-TEST_F(DiscoverTrust, whatAStrangerSaysAddsNoLineToTheList) {
+/// The lines are for a file that approves: an unknown sender must not write one of them.
+TEST_F(DiscoverTrust, whatAUnknownSenderSaysAddsNoLineToTheList) {
   const auto forged = "127.0.0.9 " + another();
   bmc_.rewrite([forged](const std::string& path, io::ServerResponse& answer) {
     if (path != "/redfish/v1" && path != "/redfish/v1/") return;

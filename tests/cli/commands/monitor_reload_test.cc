@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 
 constexpr std::chrono::seconds kLimit{60};
 
-class KeepReload : public ::testing::Test {
+class MonitorReload : public ::testing::Test {
  protected:
   void SetUp() override {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root for network namespaces";
@@ -94,7 +94,7 @@ class KeepReload : public ::testing::Test {
   io::Fd home_;
 };
 
-TEST_F(KeepReload, newNodesBootWithoutAnotherDnsmasqAndABadInventoryChangesNothing) {
+TEST_F(MonitorReload, newNodesBootWithoutAnotherDnsmasqAndABadInventoryChangesNothing) {
   ASSERT_TRUE(becomes([&] { return said().find("muster monitor: 2 nodes") != std::string::npos; }));
   const auto hosts = hostsFolder();
   ASSERT_TRUE(fs::exists(hosts / "gpu002")) << hosts;
@@ -119,7 +119,7 @@ TEST_F(KeepReload, newNodesBootWithoutAnotherDnsmasqAndABadInventoryChangesNothi
 }
 
 /// Whether it has read the inventory already or not, what was declared before the signal counts.
-TEST_F(KeepReload, aSignalWhileItBeginsIsNotLost) {
+TEST_F(MonitorReload, aSignalWhileItBeginsIsNotLost) {
   ASSERT_TRUE(becomes([&] { return fs::exists(folder_ / "state/muster.log"); }));
   declareAlso(
       "  - {names: gpu003, profile: gpu-node, mac: \"52:54:00:20:00:03\", address: 10.20.1.3, bmc: "
@@ -129,7 +129,7 @@ TEST_F(KeepReload, aSignalWhileItBeginsIsNotLost) {
 }
 
 /// As a rollout of another host leaves it in the store.
-TEST_F(KeepReload, aRolloutThatGoesOnBeginsAnotherShiftWithTheSameDnsmasq) {
+TEST_F(MonitorReload, aRolloutThatGoesOnBeginsAnotherRunWithTheSameDnsmasq) {
   const auto shifts = [&] {
     const auto text = said();
     int count = 0;

@@ -13,12 +13,12 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-class KeepCommands : public ::testing::Test {
+class QuarantineCommands : public ::testing::Test {
  protected:
   test::MusterFolder folder_;
 };
 
-TEST_F(KeepCommands, quarantineIsHeldListedAndLiftedForAReason) {
+TEST_F(QuarantineCommands, quarantineIsHeldListedAndLiftedForAReason) {
   EXPECT_EQ(folder_.muster({"quarantine", "add", "gpu001", "--reason", "smells burnt"}).code, kOk);
   EXPECT_THAT(folder_.muster({"quarantine", "add", "gpu001", "--reason", "again"}).out,
               HasSubstr("was in quarantine already"));
@@ -52,7 +52,7 @@ TEST_F(KeepCommands, quarantineIsHeldListedAndLiftedForAReason) {
               HasSubstr("lifts its quarantine: board replaced"));
 }
 
-TEST_F(KeepCommands, anAcknowledgementNeedsAReasonAndSaysWhatItLetsGo) {
+TEST_F(QuarantineCommands, anAcknowledgementNeedsAReasonAndSaysWhatItLetsGo) {
   EXPECT_EQ(folder_.muster({"quarantine", "add", "gpu001", "--reason", "makes the store"}).code,
             kOk);
   EXPECT_EQ(folder_.muster({"monitor", "--acknowledge"}).code, kFailed);
@@ -60,7 +60,7 @@ TEST_F(KeepCommands, anAcknowledgementNeedsAReasonAndSaysWhatItLetsGo) {
               HasSubstr("no circuit breaker is open"));
 }
 
-TEST_F(KeepCommands, theRmaBundleIsOneArchiveThatTarReads) {
+TEST_F(QuarantineCommands, theRmaBundleIsOneArchiveThatTarReads) {
   EXPECT_EQ(folder_.muster({"quarantine", "add", "gpu001", "--reason", "smells burnt"}).code, kOk);
   EXPECT_EQ(folder_.muster({"rma", "gpu001", "--out", (folder_ / "gpu001.zip").string()}).code,
             kFailed);

@@ -86,7 +86,7 @@ class SwitchFirmware : public ::testing::Test {
   std::map<std::string, std::string> wanted() {
     return declaredFirmware(fabric(), *declaredTopology(cluster_, fabric()));
   }
-  Comparison compared(const std::map<std::string, ToldFirmware>& told) {
+  Comparison compared(const std::map<std::string, ReportedFirmware>& told) {
     Comparison out;
     compareFirmware(wanted(), told, fabric().exclude, out);
     return out;

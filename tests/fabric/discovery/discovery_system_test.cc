@@ -29,7 +29,7 @@ std::string described(const Topology& topology) {
   return text;
 }
 
-class BothWays : public ::testing::Test {
+class BothTools : public ::testing::Test {
  protected:
   void start(const Topology& topology) {
     fabric_ = std::make_unique<SimulatedFabric>(topology);
@@ -55,7 +55,7 @@ class BothWays : public ::testing::Test {
   std::unique_ptr<Tools> tools_;
 };
 
-TEST_F(BothWays, findTheSameFabric) {
+TEST_F(BothTools, findTheSameFabric) {
   auto real = declared_;
   findLink(real, {"gpu003 mlx5_1", 1})->width_speed = "1xHDR";
   findLink(real, {"gpu002 mlx5_0", 1})->width_speed = "4xEDR";
@@ -67,7 +67,7 @@ TEST_F(BothWays, findTheSameFabric) {
   expectTheSame();
 }
 
-TEST_F(BothWays, findTheSameAddressesOnceASubnetManagerHasGivenThem) {
+TEST_F(BothTools, findTheSameAddressesOnceASubnetManagerHasGivenThem) {
   start(declared_);
   muster::test::TempFolder folder;
   auto once = tools_->command("opensm", {"-o", "-d2", "-f", (folder / "log").string()});
@@ -80,7 +80,7 @@ TEST_F(BothWays, findTheSameAddressesOnceASubnetManagerHasGivenThem) {
   expectTheSame();
 }
 
-TEST_F(BothWays, callASwitchAsTheNameMapDoes) {
+TEST_F(BothTools, callASwitchAsTheNameMapDoes) {
   start(declared_);
   const auto found = runAsync(tools_->discover(), kLimit);
   ASSERT_TRUE(found) << found.error().str();
@@ -104,7 +104,7 @@ TEST_F(BothWays, callASwitchAsTheNameMapDoes) {
   EXPECT_EQ(names.count("leaf by its map"), 1u);
 }
 
-TEST_F(BothWays, findTwoDevicesWithOneGuid) {
+TEST_F(BothTools, findTwoDevicesWithOneGuid) {
   start(declared_);
   const auto found = runAsync(tools_->discover(), kLimit);
   ASSERT_TRUE(found) << found.error().str();
@@ -114,7 +114,7 @@ TEST_F(BothWays, findTwoDevicesWithOneGuid) {
 
 // A device that is up and silent is a line less for ibnetdiscover; here its cable stays, and says
 // who should have answered.
-TEST_F(BothWays, namesThePortBehindWhichNobodyAnswers) {
+TEST_F(BothTools, namesThePortBehindWhichNobodyAnswers) {
   start(declared_);
   fabric_->dropMads("gpu002 mlx5_1", 100);
   const auto direct = runAsync(tools_->discoverByLibrary(), kLimit);
@@ -131,7 +131,7 @@ TEST_F(BothWays, namesThePortBehindWhichNobodyAnswers) {
 }
 
 // What is evaluated is the picture itself: with nothing on stderr it is refused as well.
-TEST_F(BothWays, aPictureWithGapsIsNeverPrinted) {
+TEST_F(BothTools, aPictureWithGapsIsNeverPrinted) {
   start(declared_);
   fabric_->dropMads("leaf-su1-r1", 30);
   int refused = 0;
@@ -152,7 +152,7 @@ TEST_F(BothWays, aPictureWithGapsIsNeverPrinted) {
 
 // The simulator's switches know no vendor MADs, as those of other makers: all are asked or given
 // up, and none counts as right.
-TEST_F(BothWays, aSwitchThatDoesNotTellItsFirmwareIsNotAsDeclared) {
+TEST_F(BothTools, aSwitchThatDoesNotTellItsFirmwareIsNotAsDeclared) {
   cluster_.fabrics["ib"].switch_firmware = "31.2012.1024";
   start(declared_);
   muster::test::TempFolder folder;
@@ -175,7 +175,7 @@ TEST_F(BothWays, aSwitchThatDoesNotTellItsFirmwareIsNotAsDeclared) {
   EXPECT_THAT(refused.error().str(), HasSubstr("70000 is no LID"));
 }
 
-TEST_F(BothWays, asksIbnetdiscoverWhereNoPortMayBeOpened) {
+TEST_F(BothTools, asksIbnetdiscoverWhereNoPortMayBeOpened) {
   start(declared_);
   muster::test::TempFolder folder;
   const auto prefix = folder / "as-nobody";

@@ -107,10 +107,10 @@ TEST_F(LinkHealth, readsPerfqueryByLid) {
       "# Port counters: Lid 7 port 9 (CapMask: 0x1300)\nSymbolErrorCounter:....3\n", topology);
   ASSERT_TRUE(readings) << readings.error().str();
   EXPECT_EQ(readings->at(key(leaf_))[Counter::SymbolErrors], 3u);
-  const auto stranger = parseReadings(
+  const auto unknown = parseReadings(
       "# Port counters: Lid 777 port 9 (CapMask: 0x1300)\nSymbolErrorCounter:....3\n", topology);
-  ASSERT_FALSE(stranger);
-  EXPECT_THAT(stranger.error().str(), HasSubstr("subnet manager restarted"));
+  ASSERT_FALSE(unknown);
+  EXPECT_THAT(unknown.error().str(), HasSubstr("subnet manager restarted"));
 }
 
 TEST(TransceiverList, isACsv) {

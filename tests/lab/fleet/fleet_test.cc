@@ -126,10 +126,10 @@ class FleetTest : public testing::Test {
     co_return Result<void>();
   }
   Task<io::ServerResponse> script() {
-    const auto enrolment = gateway_->openEnrolment(name(), cluster_.nodes.front().mac);
+    const auto enrollment = gateway_->openEnrollment(name(), cluster_.nodes.front().mac);
     co_return io::ServerResponse::text(
         200, fmt::format("#!ipxe\nkernel k muster.url={} muster.ca={} muster.enrolment={}\nboot\n",
-                         url(), ca_.fingerprint(), enrolment.value_or("")));
+                         url(), ca_.fingerprint(), enrollment.value_or("")));
   }
 
   test::TempFolder folder_;

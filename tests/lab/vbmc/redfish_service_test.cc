@@ -42,7 +42,8 @@ class RedfishServiceTest : public testing::Test {
                         .macs = {"52:54:00:20:00:01"}};
     options.account = Account::make("admin", "secret");
     options.logins.max_sessions = 2;
-    options.pace = {.flash_step = 2ms, .flash_steps = 4, .reset_delay = 1ms, .reset_duration = 5ms};
+    options.timings = {
+        .flash_step = 2ms, .flash_steps = 4, .reset_delay = 1ms, .reset_duration = 5ms};
     options.state_file = folder_ / "gpu001.json";
     options.staging_folder = folder_;
     options.went_away = [this] { ++went_away_; };
@@ -129,7 +130,7 @@ class RedfishServiceTest : public testing::Test {
   int went_away_ = 0, came_back_ = 0;
 };
 
-TEST_F(RedfishServiceTest, onlyTheRootIsOpenToStrangers) {
+TEST_F(RedfishServiceTest, onlyTheRootIsOpenToUnknownSenders) {
   EXPECT_EQ(send("GET", "/redfish/v1/").status, 200);
   EXPECT_EQ(send("GET", kSystem).status, 401);
   EXPECT_EQ(login("secret"), 201);

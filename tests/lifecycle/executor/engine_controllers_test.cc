@@ -58,7 +58,7 @@ class ControllersTest : public testing::Test {
     }
   }
 
-  /// A process that goes round until nothing is left. Exit 0: the road ended.
+  /// A process that goes round until nothing is left. Exit 0: the work ended.
   pid_t start(const std::string& holder) {
     const pid_t child = ::fork();
     if (child != 0) {

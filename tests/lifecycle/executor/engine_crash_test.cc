@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // kill -9 at every boundary of the journal. The world lives on; muster starts again on the same
-// store. Each outside effect must have been begun exactly once, and the road must end.
+// store. Each outside effect must have been begun exactly once, and the work must end.
 #include "lifecycle/executor/engine.h"
 #include "tests/fakes/memory_store.h"
 #include "tests/lifecycle/crash_store.h"
+#include "tests/lifecycle/failing_disk.h"
 #include "tests/lifecycle/rack.h"
-#include "tests/lifecycle/sick_disk.h"
 #include "tests/lifecycle/virtual_time.h"
 #include "tests/run_async.h"
 
@@ -58,7 +58,7 @@ Life live(Rack& rack, Store& durable, int crash_at, bool lost, bool grouping = f
   return life;
 }
 
-void expectTheRoadEnded(Rack& rack, Store& store, int effects_each) {
+void expectAllMet(Rack& rack, Store& store, int effects_each) {
   for (const auto& node : rack.cluster.nodes) {
     EXPECT_EQ(rack.world.value(node.name.str() + "/pool"), "in");
     EXPECT_EQ(rack.world.value(node.name.str() + "/image"), rack.image);
@@ -81,7 +81,7 @@ TEST(Crash, atEveryWriteOfAFirstInstallationEachEffectHappensOnce) {
     test::MemoryStore store;
     auto life = live(rack, store, CrashStore::kNever, false);
     ASSERT_TRUE(life.ok) << life.problems;
-    expectTheRoadEnded(rack, store, 1);
+    expectAllMet(rack, store, 1);
     writes = life.writes;
   }
   ASSERT_GT(writes, 100);
@@ -93,7 +93,7 @@ TEST(Crash, atEveryWriteOfAFirstInstallationEachEffectHappensOnce) {
       ASSERT_TRUE(live(rack, store, at, lost).crashed);
       auto life = live(rack, store, CrashStore::kNever, false);
       ASSERT_TRUE(life.ok) << life.problems;
-      expectTheRoadEnded(rack, store, 1);
+      expectAllMet(rack, store, 1);
       if (HasFailure()) return;
     }
 }
@@ -107,7 +107,7 @@ TEST(Crash, atEveryCommitOfManyNodesWritesEachEffectHappensOnce) {
     test::MemoryStore store;
     auto life = live(rack, store, CrashStore::kNever, false, true);
     ASSERT_TRUE(life.ok) << life.problems;
-    expectTheRoadEnded(rack, store, 1);
+    expectAllMet(rack, store, 1);
     EXPECT_GT(life.batches, 50);
     EXPECT_GE(life.largest_batch, names.size()) << "nothing was written together";
     writes = life.writes;
@@ -120,7 +120,7 @@ TEST(Crash, atEveryCommitOfManyNodesWritesEachEffectHappensOnce) {
       ASSERT_TRUE(live(rack, store, at, lost, true).crashed);
       auto life = live(rack, store, CrashStore::kNever, false, true);
       ASSERT_TRUE(life.ok) << life.problems;
-      expectTheRoadEnded(rack, store, 1);
+      expectAllMet(rack, store, 1);
       if (HasFailure()) return;
     }
 }
@@ -141,7 +141,7 @@ TEST(Crash, atEveryWriteOfAReinstallationTheDiskIsWrittenOnce) {
       EXPECT_EQ(count, facet.facet.str() == "pool" ? 2 : 1)
           << facet.str();  // out of the pool and in again
     rack.world.effect_counts.clear();
-    expectTheRoadEnded(rack, store, 0);
+    expectAllMet(rack, store, 0);
   };
   int writes = 0;
   {
@@ -167,7 +167,7 @@ TEST(Crash, atEveryWriteOfAReinstallationTheDiskIsWrittenOnce) {
     }
 }
 
-TEST(Crash, manyDeathsInARowStillEndTheRoad) {
+TEST(Crash, manyDeathsInARowStillEndWithAllMet) {
   for (unsigned seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
@@ -180,7 +180,7 @@ TEST(Crash, manyDeathsInARowStillEndTheRoad) {
       life = live(rack, store, static_cast<int>(random() % 60) + 12, random() % 2 == 0);
     } while (life.crashed);
     ASSERT_TRUE(life.ok) << life.problems;
-    expectTheRoadEnded(rack, store, 1);
+    expectAllMet(rack, store, 1);
     if (HasFailure()) return;
   }
 }
@@ -196,7 +196,7 @@ TEST(Crash, theSameHoldsOnSqlite) {
     life = live(rack, **store, 37, lives % 2 == 0, lives % 3 == 0);
     if (!life.crashed) {
       ASSERT_TRUE(life.ok) << life.problems;
-      expectTheRoadEnded(rack, **store, 1);
+      expectAllMet(rack, **store, 1);
     }
   }
   EXPECT_GT(lives, 3);
@@ -205,8 +205,8 @@ TEST(Crash, theSameHoldsOnSqlite) {
 /// The disk under SQLite turns read-only or fails at each of its writes, and is mended while the
 /// store stays open.
 TEST(Crash, aDiskThatCannotBeWrittenForAWhileLosesNothing) {
-  const auto road = [](int at, int code) {
-    test::SickDisk disk;
+  const auto runAll = [](int at, int code) {
+    test::FailingDisk disk;
     test::TempFolder folder;
     Rack rack({"gpu001"});
     auto store = openSqliteStore(folder.path() / "muster.db");
@@ -223,18 +223,18 @@ TEST(Crash, aDiskThatCannotBeWrittenForAWhileLosesNothing) {
       const auto second = live(rack, **store, CrashStore::kNever, false);
       EXPECT_TRUE(second.ok) << second.problems;
     }
-    expectTheRoadEnded(rack, **store, 1);
+    expectAllMet(rack, **store, 1);
     return writes;
   };
   constexpr int kWell = 1'000'000;
-  const int writes = road(kWell, SQLITE_OK);
+  const int writes = runAll(kWell, SQLITE_OK);
   ASSERT_GT(writes, 100);
   int kind = 0;
   for (int at = 0; at < writes; at += 9) {
     const int code = std::array{SQLITE_READONLY, SQLITE_IOERR_WRITE,
                                 SQLITE_IOERR_FSYNC}[static_cast<std::size_t>(kind++ % 3)];
     SCOPED_TRACE(fmt::format("write {} of {} answers {}", at, writes, code));
-    road(at, code);
+    runAll(at, code);
     if (HasFailure()) return;
   }
 }

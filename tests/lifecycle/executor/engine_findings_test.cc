@@ -48,7 +48,7 @@ TEST_F(EngineTest, whatTheEngineFoundAndNothingWantsAnyMoreIsOver) {
                              " no goal wants image any more: its findings are cleared"}));
 }
 
-/// A look at a few nodes judges no others: a rollout looks at each of thousands.
+/// A look at a few nodes evaluates no others: a rollout looks at each of thousands.
 TEST_F(EngineTest, onlyFindingsOfWhatIsLookedAtAreEndedAsUnwanted) {
   arrive({"gpu001", "gpu002"});
   for (const auto* facet : {"gpu001/driver.gdrcopy", "gpu002/driver.gdrcopy"})

@@ -38,7 +38,7 @@ TEST(EffectiveCluster, oneNodeStepsOverAndBack) {
   live.change("r1", NodeName("n0002"));
   EXPECT_NE(live.cluster().digest, one);
   live.revert("r1", NodeName("n0002"));
-  EXPECT_EQ(live.cluster().digest, one) << "a function of what has crossed, not of how";
+  EXPECT_EQ(live.cluster().digest, one) << "a function of what has changed, not of how";
   live.revert("r1", NodeName("n0001"));
   EXPECT_EQ(live.cluster().digest, "declared");
 }

@@ -42,10 +42,10 @@ TEST(Regression, provesThatNothingWasLost) {
 
 TEST(Regression, doesNotTakeSilenceForProof) {
   EXPECT_EQ(compareMeasures(measured("gemm_gflops", {{100, 100}}), {})[0].verdict,
-            RegressionVerdict::Unclear);
+            RegressionVerdict::Inconclusive);
   const auto scattered =
       compareMeasures(measured("gemm_gflops", {{100, 104}, {100, 93}, {100, 101}}), {});
-  EXPECT_EQ(scattered[0].verdict, RegressionVerdict::Unclear);
+  EXPECT_EQ(scattered[0].verdict, RegressionVerdict::Inconclusive);
   EXPECT_THAT(scattered[0].text(),
               HasSubstr("too few nodes for so much scatter: with 95 % confidence it is between"));
   EXPECT_TRUE(

@@ -228,7 +228,7 @@ TEST(RolloutGuard, whatDoesNotSpeakAgainstTheChangeRollsNothingBack) {
   auto policy = rollingBack();
   policy.canary.nodes = 1;
   ASSERT_EQ(rack.start(store, policy).error, "");
-  expectHalted(store, "policy: halt while it is unclear");
+  expectHalted(store, "policy: halt while it is inconclusive");
 }
 
 /// A person has accepted the failures; then the pool goes away.

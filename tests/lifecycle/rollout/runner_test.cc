@@ -170,7 +170,7 @@ TEST(Rollout, tooFewCanariesToTellHaltItOrNotAsThePolicySays) {
     ASSERT_EQ(rack.start(store, policy).error, "");
     EXPECT_EQ(RolloutRack::record(store).rollout().state, RolloutState::Halted);
     EXPECT_THAT(reasonsOf(store), HasSubstr("one node is too few to tell whether that is more than "
-                                            "3 %; policy: halt while it is unclear"));
+                                            "3 %; policy: halt while it is inconclusive"));
   }
   policy.regression.on_inconclusive = inventory::OnInconclusive::Continue;
   RolloutRack rack(6, 3);
@@ -179,7 +179,7 @@ TEST(Rollout, tooFewCanariesToTellHaltItOrNotAsThePolicySays) {
   const auto record = RolloutRack::record(store);
   EXPECT_EQ(record.rollout().state, RolloutState::Done);
   EXPECT_THAT(record.rollout().gates.at(0).notes,
-              ElementsAre(HasSubstr("policy: go on while it is unclear")));
+              ElementsAre(HasSubstr("policy: go on while it is inconclusive")));
 }
 
 TEST(Rollout, aFailedGateRollsBackWhereThePolicySaysSo) {

@@ -174,9 +174,9 @@ TEST(RolloutDraft, writesNothingUntilItIsBegun) {
   EXPECT_EQ(RolloutRecord::newest(store)->rollout().id, "r9");
 }
 
-class Standing : public testing::Test {
+class RolloutStatus : public testing::Test {
  protected:
-  Standing() {
+  RolloutStatus() {
     rollout_.id = "r9";
     rollout_.waves = {{"canary", {NodeName("n1")}}, {"to 100 %", {NodeName("n2"), NodeName("n3")}}};
     progress_[NodeName("n1")].state = RolloutNodeState::Done;
@@ -194,7 +194,7 @@ class Standing : public testing::Test {
   WallTime now_ = WallTime{} + std::chrono::hours(24);
 };
 
-TEST_F(Standing, saysWhatANodeWaitsFor) {
+TEST_F(RolloutStatus, saysWhatANodeWaitsFor) {
   EXPECT_THAT(of("n2"), HasSubstr("rollout r9 (running), wave 'to 100 %', 2 of 2: it waits for "
                                   "wave 'canary' to pass its gate"));
   EXPECT_THAT(of("n3"), HasSubstr("skipped: a person has it"));
@@ -211,7 +211,7 @@ TEST_F(Standing, saysWhatANodeWaitsFor) {
   EXPECT_EQ(of("n2"), "") << "it is over";
 }
 
-TEST_F(Standing, readsTheNewestRolloutOfAStore) {
+TEST_F(RolloutStatus, readsTheNewestRolloutOfAStore) {
   EXPECT_EQ(*rolloutStatusOf(store_, NodeName("n2"), now_), "") << "there never was one";
   ASSERT_TRUE(RolloutRecord::draft(store_, rollout_, {}, progress_).begin());
   EXPECT_THAT(*rolloutStatusOf(store_, NodeName("n2"), now_), StartsWith("rollout r9 (running)"));

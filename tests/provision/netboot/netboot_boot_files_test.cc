@@ -79,12 +79,12 @@ class BootFilesTest : public DhcpTest {
     sender.join();
     return answer.get();
   }
-  int enrolFrom(const Netns& space, const std::string& id) {
+  int enrollFrom(const Netns& space, const std::string& id) {
     io::HttpRequest request;
     request.method = "POST";
     request.url = {"https", "10.20.0.1", https_->port(), "/agent/v1/enrol"};
     request.body =
-        wire::toJson(wire::EnrolRequest{id, io::makeKeyAndRequest("x")->csr_pem, kNodeMac});
+        wire::toJson(wire::EnrollRequest{id, io::makeKeyAndRequest("x")->csr_pem, kNodeMac});
     const auto answer = sendFrom(space, std::move(request));
     EXPECT_TRUE(answer) << answer.error().str();
     if (answer) said_ = answer->body;
@@ -164,7 +164,7 @@ class BootFilesTest : public DhcpTest {
   std::string said_;
 };
 
-TEST_F(BootFilesTest, anotherHostReadsEveryFileAndCannotEnrolAndTheNodeCan) {
+TEST_F(BootFilesTest, anotherHostReadsEveryFileAndCannotEnrollAndTheNodeCan) {
   if (!std::filesystem::exists("/usr/lib/shim/shimx64.efi.signed"))
     GTEST_SKIP() << "shim-signed is not installed";
   startGateway();
@@ -204,9 +204,9 @@ TEST_F(BootFilesTest, anotherHostReadsEveryFileAndCannotEnrolAndTheNodeCan) {
     EXPECT_EQ(answer->body.find("PRIVATE"), std::string::npos) << path;
   }
 
-  EXPECT_EQ(enrolFrom(client_, id), 403) << said_;
-  EXPECT_NE(said_.find("10.20.1.77 asked to enrol as this node"), std::string::npos) << said_;
-  EXPECT_EQ(enrolFrom(*node_, id), 403) << "the node's address without a lease since it was armed";
+  EXPECT_EQ(enrollFrom(client_, id), 403) << said_;
+  EXPECT_NE(said_.find("10.20.1.77 asked to enroll as this node"), std::string::npos) << said_;
+  EXPECT_EQ(enrollFrom(*node_, id), 403) << "the node's address without a lease since it was armed";
   EXPECT_NE(said_.find("is older than this start"), std::string::npos) << said_;
 
   const auto mac = *Mac::parse(kNodeMac);
@@ -223,13 +223,13 @@ TEST_F(BootFilesTest, anotherHostReadsEveryFileAndCannotEnrolAndTheNodeCan) {
   in(*node_, [this] { ip("addr del 10.20.1.1/16 dev nic"); });
   in(client_, [this] { ip("addr flush dev client && ip addr add 10.20.1.1/16 dev client"); });
   ip("neigh flush dev lan");
-  EXPECT_EQ(enrolFrom(client_, id), 403) << said_;
+  EXPECT_EQ(enrollFrom(client_, id), 403) << said_;
   EXPECT_NE(said_.find("shows another MAC"), std::string::npos) << said_;
   in(client_, [this] { ip("addr flush dev client && ip addr add 10.20.1.77/16 dev client"); });
   in(*node_, [this] { ip("addr add 10.20.1.1/16 dev nic"); });
   ip("neigh flush dev lan");
 
-  EXPECT_EQ(enrolFrom(*node_, id), 200) << said_;
+  EXPECT_EQ(enrollFrom(*node_, id), 200) << said_;
 }
 
 }  // namespace

@@ -19,10 +19,10 @@ TEST_F(DhcpTest, firmwareAndIpxeAreToldWhatTheyNeed) {
   EXPECT_EQ(offerTo("52:54:00:00:00:01", std::nullopt, false)->file, "")
       << "an installed system gets an address and nothing to boot";
 
-  const auto stranger = offerTo("52:54:00:ff:ff:ff", 0, true);
-  ASSERT_TRUE(stranger);
-  EXPECT_TRUE(stranger->address.starts_with("10.20.24"))
-      << stranger->address << " is not from the range";
+  const auto unknown = offerTo("52:54:00:ff:ff:ff", 0, true);
+  ASSERT_TRUE(unknown);
+  EXPECT_TRUE(unknown->address.starts_with("10.20.24"))
+      << unknown->address << " is not from the range";
 }
 
 TEST_F(DhcpTest, uefiThatBootsByHttpGetsAUrlAndItsOwnVendorClass) {
@@ -164,12 +164,12 @@ TEST_F(RelayTest, requestsOfTwoSubnetsAreAnsweredEachWithItsOwn) {
   EXPECT_EQ(offerTo("52:54:00:00:00:01", 7, true, far_)->file,
             "http://10.20.0.1:8080/boot/ipxe?mac=${netX/mac}")
       << "scripts come from the controller";
-  const auto stranger = offerTo("52:54:00:ff:ff:ff", 0, false, far_);
-  ASSERT_TRUE(stranger);
-  EXPECT_TRUE(stranger->address.starts_with("10.21.0.20") || stranger->address == "10.21.0.210")
-      << stranger->address;
-  EXPECT_EQ(stranger->router, "10.21.0.1");
-  EXPECT_EQ(stranger->tftp_server, "10.20.0.1");
+  const auto unknown = offerTo("52:54:00:ff:ff:ff", 0, false, far_);
+  ASSERT_TRUE(unknown);
+  EXPECT_TRUE(unknown->address.starts_with("10.21.0.20") || unknown->address == "10.21.0.210")
+      << unknown->address;
+  EXPECT_EQ(unknown->router, "10.21.0.1");
+  EXPECT_EQ(unknown->tftp_server, "10.20.0.1");
   const auto near = offerTo("52:54:00:00:00:02", 0, false);
   ASSERT_TRUE(near) << "the controller's own network";
   EXPECT_EQ(near->address, "10.20.1.2");

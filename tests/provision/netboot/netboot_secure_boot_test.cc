@@ -153,7 +153,7 @@ class SecureBootTest : public ::testing::Test {
   test::TempFolder folder_;
   inventory::Cluster cluster_ = twoNodes();
   test::FakeImageStore images_;
-  EnrolmentGateway gateway_;
+  EnrollmentGateway gateway_;
   std::unique_ptr<io::ProcessRunner> processes_ = io::makeProcessRunner();
   std::unique_ptr<Netboot> netboot_;
   io::Fd home_;
@@ -165,7 +165,7 @@ TEST_F(SecureBootTest, onlySignedKernelsRunAndUninvitedMachinesGoOn) {
   const auto invited = boot("signed", From::Network, kInitRuns);
   EXPECT_THAT(invited, HasSubstr("muster: gpu001 boots into the RAM OS"));
   EXPECT_THAT(invited, HasSubstr(kKernelRuns));
-  EXPECT_THAT(invited, HasSubstr("muster.enrolment=enrolment-gpu001-1 muster.node=gpu001"));
+  EXPECT_THAT(invited, HasSubstr("muster.enrolment=enrollment-gpu001-1 muster.node=gpu001"));
 
   ASSERT_TRUE(io::writeFileAtomic(folder_ / "unsigned", unsignedCopy(*io::readFile(kernel))));
   images_.ram_os->kernel = folder_ / "unsigned";

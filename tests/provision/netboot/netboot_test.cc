@@ -36,7 +36,7 @@ class NetbootTest : public ::testing::Test {
                              folder / "hosts", folder / "tftp"};
       options.steady = [this] { return clock.steady(); };
       options.look_for_old = std::chrono::milliseconds(1);
-      options.window = [this] { return limitHere(place, gateway::kEnrolmentWindow); };
+      options.window = [this] { return limitHere(place, gateway::kEnrollmentWindow); };
       netboot_ = makeNetboot(cluster, images, gateway, processes, io.get_executor(), options);
     }
     return *netboot_;
@@ -60,21 +60,21 @@ class NetbootTest : public ::testing::Test {
   inventory::Cluster cluster = twoNodes();
   muster::test::FakeImageStore images;
   muster::test::FakeProcessRunner processes;
-  EnrolmentGateway gateway;
+  EnrollmentGateway gateway;
   std::unique_ptr<Netboot> netboot_;
 };
 
 TEST_F(NetbootTest, onlyTheArmedNodeBootsIntoTheRamOs) {
   ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
   const auto script = ask("/boot/ipxe?mac=52:54:00:00:00:01");
-  EXPECT_THAT(script, HasSubstr("muster.enrolment=enrolment-gpu001-1 muster.node=gpu001"));
+  EXPECT_THAT(script, HasSubstr("muster.enrolment=enrollment-gpu001-1 muster.node=gpu001"));
   EXPECT_EQ(ask("/boot/ipxe?mac=52%3A54%3A00%3A00%3A00%3A01"), script)
       << "asking again is not another arming";
   EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:02", "10.20.1.2"), HasSubstr("sanboot"));
   netboot().disarm(NodeName("gpu001"));
   EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), Not(HasSubstr("muster.enrolment")));
   ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
-  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("enrolment-gpu001-2"))
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("enrollment-gpu001-2"))
       << "each arming has an id of its own";
 }
 
@@ -98,20 +98,20 @@ TEST_F(NetbootTest, theScriptOfTheSecondHostLoadsFromItAndNamesTheOthersToo) {
 
 TEST_F(NetbootTest, aScriptEndsWithItsToken) {
   ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
-  clock.advance(gateway::kEnrolmentWindow);
-  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("enrolment-gpu001-1"));
+  clock.advance(gateway::kEnrollmentWindow);
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("enrollment-gpu001-1"));
   clock.advance(std::chrono::seconds(1));
   EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("sanboot"))
-      << "the RAM OS could not enrol any more";
+      << "the RAM OS could not enroll any more";
   ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
-  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("enrolment-gpu001-2"));
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("enrollment-gpu001-2"));
 }
 
 TEST_F(NetbootTest, aScriptHoldsLongerWhereMachinesStartSlowly) {
   place.set(3);
   ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
-  clock.advance(3 * gateway::kEnrolmentWindow);
-  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("enrolment-gpu001-1"));
+  clock.advance(3 * gateway::kEnrollmentWindow);
+  EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("enrollment-gpu001-1"));
   clock.advance(std::chrono::seconds(1));
   EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), HasSubstr("sanboot"));
 }
@@ -130,7 +130,7 @@ TEST_F(NetbootTest, anotherNodeDoesNotGetTheToken) {
               Not(HasSubstr("muster.enrolment")));
 }
 
-TEST_F(NetbootTest, aStrangerWithTheNodesMacDoesNotGetTheToken) {
+TEST_F(NetbootTest, aUnknownSenderWithTheNodesMacDoesNotGetTheToken) {
   for (const auto mode : {inventory::DhcpMode::Authoritative, inventory::DhcpMode::Relay}) {
     cluster.networks[0].dhcp_mode = mode;
     ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
@@ -258,7 +258,7 @@ TEST_F(NetbootTest, secureNodeFindsItsScriptOnlyByTftpAndOnlyWhileArmed) {
   const auto armed = netboot().arm(NodeName("gpu001"));
   ASSERT_TRUE(armed) << armed.error().str();
   EXPECT_THAT(io::readFile(own / "grub/grub.cfg").value_or(""),
-              HasSubstr("'muster.enrolment=enrolment-gpu001-1' 'muster.node=gpu001'"));
+              HasSubstr("'muster.enrolment=enrollment-gpu001-1' 'muster.node=gpu001'"));
   EXPECT_EQ(std::filesystem::status(own).permissions(), std::filesystem::perms::owner_all)
       << "nobody else on this machine writes there";
   for (const auto* name : {"shimx64.efi", "grubx64.efi"})
@@ -268,7 +268,7 @@ TEST_F(NetbootTest, secureNodeFindsItsScriptOnlyByTftpAndOnlyWhileArmed) {
   EXPECT_THAT(ask("/boot/ipxe?mac=52:54:00:00:00:01"), Not(HasSubstr("muster.enrolment")))
       << "iPXE is not signed";
   ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
-  EXPECT_THAT(io::readFile(own / "grub/grub.cfg").value_or(""), HasSubstr("enrolment-gpu001-2"));
+  EXPECT_THAT(io::readFile(own / "grub/grub.cfg").value_or(""), HasSubstr("enrollment-gpu001-2"));
   netboot().disarm(NodeName("gpu001"));
   EXPECT_FALSE(std::filesystem::exists(own));
   netboot().stop();
@@ -324,7 +324,7 @@ TEST_F(NetbootTest, aSecureNodeThatDoesNotComeFindsNothingOnceItsTokenHasExpired
   const auto own = folder / "tftp/10.20.1.1", other = folder / "tftp/10.20.1.2";
   ASSERT_TRUE(netboot().start());
   ASSERT_TRUE(netboot().arm(NodeName("gpu001")));
-  clock.advance(gateway::kEnrolmentWindow - std::chrono::minutes(1));
+  clock.advance(gateway::kEnrollmentWindow - std::chrono::minutes(1));
   ASSERT_TRUE(netboot().arm(NodeName("gpu002")));
   io.run_for(std::chrono::milliseconds(5));
   EXPECT_TRUE(std::filesystem::exists(own)) << "it may still come";

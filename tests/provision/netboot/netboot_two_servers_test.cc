@@ -7,7 +7,7 @@ namespace muster::provision {
 namespace {
 
 constexpr const char *kA = "10.20.0.1", *kB = "10.20.0.2", *kNode = "52:54:00:00:00:01",
-                     *kStranger = "52:54:00:ff:ff:ff";
+                     *kUnknownMac = "52:54:00:ff:ff:ff";
 
 class TwoServersTest : public DhcpTest {
  protected:
@@ -65,9 +65,9 @@ TEST_F(TwoServersTest, theOtherHostGivesTheSameAddressesAndNamesItself) {
   const auto node = offerTo(kNode, 7, true);
   ASSERT_TRUE(node) << "no DHCP offer";
   EXPECT_EQ(node->file, "http://10.20.0.1:8080/boot/ipxe?mac=${netX/mac}");
-  const auto stranger = offerTo(kStranger, std::nullopt, false);
-  ASSERT_TRUE(stranger);
-  const auto taken = take(kStranger, *stranger, kA);
+  const auto unknown = offerTo(kUnknownMac, std::nullopt, false);
+  ASSERT_TRUE(unknown);
+  const auto taken = take(kUnknownMac, *unknown, kA);
   ASSERT_TRUE(taken);
   EXPECT_EQ(taken->kind, 5);
   EXPECT_EQ(taken->dhcp_server, kA);
@@ -84,7 +84,7 @@ TEST_F(TwoServersTest, theOtherHostGivesTheSameAddressesAndNamesItself) {
 
   // An address of the range, which only A knew to be leased: B is told so by who has it.
   in(client_, [&] { ip("addr add " + taken->address + "/16 dev client"); });
-  const auto kept = keep(kStranger, taken->address);
+  const auto kept = keep(kUnknownMac, taken->address);
   ASSERT_TRUE(kept) << "B is silent";
   EXPECT_EQ(kept->kind, 5) << "it keeps its address";
   EXPECT_EQ(kept->address, taken->address);

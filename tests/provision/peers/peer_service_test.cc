@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The routes as nodes and strangers call them.
+// The routes as nodes and unknown senders call them.
 #include "provision/peers/peer_service.h"
 
 #include "base/io/files.h"
@@ -98,7 +98,7 @@ TEST_F(PeerServiceTest, whatCouldNotBeSharedOnceIsTriedAgain) {
   offer();
 }
 
-TEST_F(PeerServiceTest, strangersAreRefused) {
+TEST_F(PeerServiceTest, unknownSendersAreRefused) {
   const auto offered = offer();
   const auto announce = announceOf(offered);
   EXPECT_EQ(ask(announce, "10.20.1.2").status, 403) << "another node with this node's word";

@@ -249,7 +249,7 @@ TEST_F(GpuChecks, aBurnDrawsPowerAndItsBitsAreKeptForTheFleet) {
     EXPECT_EQ(key.find("bits of"), std::string::npos) << key << " is comparable with nothing";
 }
 
-TEST_F(GpuChecks, aGroupsPartIsJudgedByItsRows) {
+TEST_F(GpuChecks, aGroupsPartIsEvaluatedByItsRows) {
   const json job{
       {"group", "g7"},    {"meeting", "10.0.0.1:41000"},  {"ranks", 4},        {"first_rank", 2},
       {"local_ranks", 2}, {"operations", {"all-reduce"}}, {"min_bytes", 1024}, {"max_bytes", 1024}};
@@ -330,7 +330,7 @@ TEST(Skus, whatHasNoSourceOrNoSenseIsRefused) {
   EXPECT_FALSE(Skus::parse("nonsense"));
 }
 
-TEST(LearntBaselines, needEnoughNodesAndAreStated) {
+TEST(PeerBaselines, needEnoughNodesAndAreStated) {
   std::vector<double> values(kLeastSamples - 1, 100);
   EXPECT_FALSE(baselineFrom(values));
   values.push_back(std::nan(""));

@@ -111,7 +111,7 @@ TEST_F(RdmaLinks, aTestWatchesTheLinksOfItsDevice) {
   EXPECT_EQ(watch.complaints(), std::vector<std::string>{"mlx5_0/1: 4 damaged packets received"});
 }
 
-TEST(RdmaLinksGate, isAskedOnInfiniBandOnly) {
+TEST(RdmaLinksGate, runsOnInfiniBandOnly) {
   inventory::Cluster cluster;
   cluster.fabrics["ib"] = {};
   cluster.fabrics["roce"].roce = inventory::Roce{};

@@ -466,7 +466,7 @@ TEST_F(SystemChecks, rdmaPortsAreActiveFastAndClean) {
       << "the second one too";
 }
 
-TEST_F(SystemChecks, aNicBesideTheRailsIsNotJudged) {
+TEST_F(SystemChecks, aNicBesideTheRailsIsNotEvaluated) {
   for (int i = 0; i < 8; ++i) {
     const auto port = fmt::format("sys/class/infiniband/mlx5_{}/ports/1/", i);
     write(port + "state", "4: ACTIVE");

@@ -78,9 +78,9 @@ TEST(Meeting, whoDoesNotComeIsCounted) {
 
 TEST(Meeting, anotherJobsProcessIsSentAway) {
   const int port = freePort();
-  auto stranger = partOf(port, 4);
-  stranger.seed = 99;
-  auto wrong = come(stranger, never);
+  auto unknown = partOf(port, 4);
+  unknown.seed = 99;
+  auto wrong = come(unknown, never);
   auto first = come(partOf(port, 0), []() -> Result<std::string> { return "id"; });
   EXPECT_FALSE(wrong.get().id);
   auto middle = come(partOf(port, 2), never), last = come(partOf(port, 4), never);

@@ -88,9 +88,9 @@ TEST(MeshErrors, aRankThatDoesNotComeIsAFailureWithinTheLimit) {
                                              HasSubstr("2 of 2 other ranks did not connect")));
 }
 
-TEST(MeshErrors, strangersAtTheMeetingPlaceAreSentAway) {
+TEST(MeshErrors, unknownPeersAtTheMeetingPlaceAreSentAway) {
   const auto asked = job(2, 2, freePort());
-  std::jthread stranger([&] {
+  std::jthread unknown([&] {
     const auto end = StreamClock::now() + std::chrono::seconds(20);
     auto stream = connectTo("127.0.0.1", std::stoi(asked.meeting.substr(10)), end);
     const std::string words(200, 'G');  // as long as a hello, and none
@@ -113,7 +113,7 @@ TEST(MeshErrors, aRankOfAnotherJobIsNoneOfOurs) {
   EXPECT_FALSE(second.passed);
 }
 
-TEST(PairReports, travelAndAreJudgedAgainByWhoReadsThem) {
+TEST(PairReports, travelAndAreEvaluatedAgainByWhoReadsThem) {
   auto asked = job(3, 3, freePort());
   asked.operations = {Operation::Pair};
   const auto report = runJob(asked, joinTcp);

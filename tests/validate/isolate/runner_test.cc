@@ -139,7 +139,7 @@ TEST_F(IsolateRunner, refusesNodesWithoutDevicesByName) {
   EXPECT_EQ(site.error().code(), ErrorCode::Unavailable);
   EXPECT_NE(site.error().str().find("n4"), std::string::npos);
   EXPECT_FALSE(siteOf(cluster_, {NodeName("n0")}, agents_));
-  EXPECT_FALSE(siteOf(cluster_, {NodeName("n0"), NodeName("stranger")}, agents_));
+  EXPECT_FALSE(siteOf(cluster_, {NodeName("n0"), NodeName("unknown")}, agents_));
 }
 
 }  // namespace

@@ -152,7 +152,7 @@ TEST(FleetStatistics, knowsTheBadSideByTheUnit) {
     EXPECT_NE(alarm.subject, FleetHistory::node(9));
 }
 
-TEST(FleetStatistics, fewNodesAreShownNotJudged) {
+TEST(FleetStatistics, fewNodesAreShownNotEvaluated) {
   FleetHistory fleet;
   fleet.nodes = 4;
   fleet.fault = [](int node, int, int) { return node == 1 ? 0.2 : 1.0; };

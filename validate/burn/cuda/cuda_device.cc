@@ -109,12 +109,12 @@ class CudaDevice final : public Device {
   Result<CopyRound> copy(const std::string& route, std::uint64_t bytes,
                          std::uint64_t seed) override {
     if (route == "host to device")
-      return copyOver(Way::HostToDevice, number_, number_, bytes, seed, fault_);
+      return copyOver(CopyDirection::HostToDevice, number_, number_, bytes, seed, fault_);
     if (route == "device to host")
-      return copyOver(Way::DeviceToHost, number_, number_, bytes, seed, fault_);
+      return copyOver(CopyDirection::DeviceToHost, number_, number_, bytes, seed, fault_);
     for (const auto& peer : peers_)
       if (route == peer.route)
-        return copyOver(Way::DeviceToPeer, number_, peer.number, bytes, seed, fault_);
+        return copyOver(CopyDirection::DeviceToPeer, number_, peer.number, bytes, seed, fault_);
     return fail(ErrorCode::InvalidInput, "this GPU has no route " + route);
   }
 

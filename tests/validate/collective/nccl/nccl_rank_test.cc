@@ -28,7 +28,7 @@ class Nccl : public testing::Test {
   Nccl() {
     fakeCuda() = {};
     fakeCuda().gpus = kMostRanks;
-    fakeNccl().liar = -1, fakeNccl().silent = false, fakeNccl().failing.clear();
+    fakeNccl().corrupt = -1, fakeNccl().silent = false, fakeNccl().failing.clear();
     fakeNccl().aborted = fakeNccl().destroyed = 0;
   }
 
@@ -73,7 +73,7 @@ TEST_P(NcclRanks, everyOperationGivesWhatTheFormulaSays) {
 INSTANTIATE_TEST_SUITE_P(Counts, NcclRanks, testing::Values(2, 3, 4, 8, 16));
 
 TEST_F(Nccl, oneWrongValueOfOneRankFailsWhoeverReceivesIt) {
-  fakeNccl().liar = 2;
+  fakeNccl().corrupt = 2;
   const auto report = run(4);
   EXPECT_FALSE(report.passed);
   std::map<Operation, std::set<int>> wrong;

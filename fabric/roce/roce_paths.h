@@ -16,7 +16,7 @@
 
 namespace muster::fabric {
 
-class RoceWays {
+class RocePaths {
  public:
   /// Takes the addresses out of a node's answer to the probe roce.marking. What cannot be read
   /// teaches nothing.

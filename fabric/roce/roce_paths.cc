@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fabric/roce/roce_ways.h"
+#include "fabric/roce/roce_paths.h"
 
 #include "base/json_input.h"
 #include "fabric/topology/topology.h"
@@ -17,7 +17,7 @@ constexpr std::string_view kProbe = "roce.path.", kBlocked = "blocked ";
 
 }  // namespace
 
-void RoceWays::learn(const NodeName& node, std::string_view marking) {
+void RocePaths::learn(const NodeName& node, std::string_view marking) {
   const auto told = jsonOrNone(marking, kAgentJson);
   if (!told.is_object()) return;
   auto& own = addresses_[node.str()];
@@ -27,9 +27,9 @@ void RoceWays::learn(const NodeName& node, std::string_view marking) {
       own[device] = row["address"].get<std::string>();
 }
 
-std::vector<std::string> RoceWays::probesOf(const inventory::Cluster& cluster,
-                                            const inventory::Fabric& fabric,
-                                            const NodeName& node) const {
+std::vector<std::string> RocePaths::probesOf(const inventory::Cluster& cluster,
+                                             const inventory::Fabric& fabric,
+                                             const NodeName& node) const {
   std::vector<std::string> out;
   const auto own = addresses_.find(node.str());
   if (own == addresses_.end()) return out;
@@ -52,7 +52,7 @@ std::vector<std::string> RoceWays::probesOf(const inventory::Cluster& cluster,
   return out;
 }
 
-std::vector<std::string> RoceWays::problems(
+std::vector<std::string> RocePaths::problems(
     const std::map<std::string, std::string>& probes) const {
   std::vector<std::string> out;
   for (const auto& [probe, answer] : probes) {

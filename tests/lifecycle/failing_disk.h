@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SickDisk: while one lives, every SQLite file that is opened lies on a disk that can fall sick:
-// from the k-th write on it answers this code, until it is mended. What was written stays.
+// FailingDisk: while one lives, every SQLite file that is opened lies on a disk that can fall
+// broken: from the k-th write on it answers this code, until it is mended. What was written stays.
 #pragma once
 
 #include <sqlite3.h>
@@ -10,37 +10,37 @@
 
 namespace muster::test {
 
-class SickDisk {
+class FailingDisk {
  public:
-  SickDisk() : vfs_(*sqlite3_vfs_find(nullptr)) {
-    if (the_disk) throw std::logic_error("one sick disk at a time");
+  FailingDisk() : vfs_(*sqlite3_vfs_find(nullptr)) {
+    if (the_disk) throw std::logic_error("one failing disk at a time");
     the_disk = this;
     base_ = sqlite3_vfs_find(nullptr);
-    vfs_.zName = "sick-disk";
+    vfs_.zName = "failing-disk";
     vfs_.xOpen = open;
     sqlite3_vfs_register(&vfs_, 1);
   }
-  ~SickDisk() {
+  ~FailingDisk() {
     sqlite3_vfs_unregister(&vfs_);
     the_disk = nullptr;
   }
-  SickDisk(const SickDisk&) = delete;
+  FailingDisk(const FailingDisk&) = delete;
 
   void fallSickAt(int write, int code) {
     writes = 0;
-    sick_from_ = write;
+    failing_from_ = write;
     code_ = code;
   }
-  void mend() { sick_from_ = kWell; }
+  void mend() { failing_from_ = kWell; }
   int writes = 0, refused = 0;
 
  private:
   static constexpr int kWell = -1;
-  static inline SickDisk* the_disk = nullptr;
+  static inline FailingDisk* the_disk = nullptr;
 
   int answer() {
     ++writes;
-    if (sick_from_ == kWell || writes <= sick_from_) return SQLITE_OK;
+    if (failing_from_ == kWell || writes <= failing_from_) return SQLITE_OK;
     ++refused;
     return code_;
   }
@@ -83,7 +83,7 @@ class SickDisk {
   sqlite3_vfs vfs_;
   sqlite3_vfs* base_ = nullptr;
   std::map<const sqlite3_io_methods*, Kind> kinds_;
-  int sick_from_ = kWell, code_ = SQLITE_OK;
+  int failing_from_ = kWell, code_ = SQLITE_OK;
 };
 
 }  // namespace muster::test
