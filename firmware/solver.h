@@ -18,8 +18,7 @@ namespace muster::firmware {
 using Versions =
     std::map<std::string, std::string>;  ///< component (or a driver's probe) → running version
 
-/// A component goes from → to. The image is the component's own, or one of its intermediate
-/// versions.
+/// A component goes from → to. The image is the component's own, or one of its stepping stones.
 struct UpdateStep {
   const inventory::FirmwareComponent* component = nullptr;
   std::string from, to;

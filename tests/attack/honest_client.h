@@ -20,7 +20,7 @@ inline constexpr std::chrono::milliseconds kHonestP99{500};
 
 class HonestClient {
  public:
-  /// Enrolls as gpu001 and starts to ask.
+  /// Enrols as gpu001 and starts to ask.
   explicit HonestClient(AttackSite& site);
   HonestClient(const HonestClient&) = delete;
   ~HonestClient() { stop(); }
