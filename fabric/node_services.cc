@@ -8,6 +8,7 @@
 #include "fabric/discovery/discovery.h"
 #include "fabric/phase.h"
 #include "fabric/roce/roce_paths.h"
+#include "lifecycle/model/fact_source.h"
 
 #include <nlohmann/json.hpp>
 
@@ -310,7 +311,7 @@ Async<std::vector<Fact>> NodeServicesPhase::observe(Subject subject) {
   for (auto facet : facets) {
     const bool elsewhere = facet == kRoce && !onlyElsewhere(*node, answers).empty();
     facts.push_back({subject, facetName(facet), seen(facet, *node, answers), clock_.now(),
-                     "agent " + node->name.str(),
+                     lifecycle::agentSource(lifecycle::Subject(node->name)),
                      elsewhere ? std::string(kElsewhere) : std::string()});
   }
   co_return facts;

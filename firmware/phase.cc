@@ -8,6 +8,7 @@
 #include "firmware/in_band.h"
 #include "firmware/installation.h"
 #include "firmware/pending_images.h"
+#include "lifecycle/model/fact_source.h"
 #include "lifecycle/model/orphaned_operation.h"
 
 #include <algorithm>
@@ -107,7 +108,7 @@ class FirmwarePhase final : public lifecycle::Phase {
                                facetOf(item.name),
                                item.version,
                                clock_.now(),
-                               "agent " + subject.str(),
+                               lifecycle::agentSource(subject),
                                {}});
     }
     for (const auto& component : baseline->components) {
