@@ -4,7 +4,7 @@
 #include "app/plan.h"
 #include "base/io/files.h"
 #include "base/io/regular_file.h"
-#include "cli/commands/commands.h"
+#include "cli/commands/lifecycle.h"
 #include "cli/view/console_progress.h"
 #include "cli/view/plan_view.h"
 #include "cli/view/summary.h"

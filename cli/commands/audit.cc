@@ -3,7 +3,7 @@
 #include "app/audit.h"
 
 #include "base/json_output.h"
-#include "cli/commands/commands.h"
+#include "cli/commands/records.h"
 
 #include <nlohmann/json.hpp>
 

@@ -3,7 +3,7 @@
 #include "app/measurements.h"
 #include "base/io/files.h"
 #include "base/json_output.h"
-#include "cli/commands/commands.h"
+#include "cli/commands/validate.h"
 
 #include <nlohmann/json.hpp>
 

@@ -3,6 +3,7 @@
 #include "base/io/crypto.h"
 #include "validate/checks/catalogue.h"
 #include "validate/checks/rdma_devices.h"
+#include "validate/gates.h"
 
 #include <gtest/gtest.h>
 

@@ -2,6 +2,7 @@
 // Fleet statistics: what is wrong is found, and the budget of false alarms is kept.
 #include "validate/history/statistics.h"
 #include "tests/validate/fleet_history.h"
+#include "validate/report/report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
