@@ -91,7 +91,7 @@ ApplyReport runEngine(const std::filesystem::path& file, const inventory::Cluste
   const auto facts = *store->facts();
   const auto plan = *makePlan(cluster, facts, *policyOf(*store, {}), {&phase});
   ApplyReport report;
-  phase.all_act = [&io, &phase, stop = phase.all_act] {
+  phase.all_act = [&io, stop = phase.all_act] {
     if (!stop) return;
     stop();
     io.stop();

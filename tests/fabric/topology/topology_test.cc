@@ -2,6 +2,7 @@
 // Declaration → topology → net file → topology.
 #include "fabric/topology/leaves.h"
 #include "tests/fabric/clusters.h"
+#include "tests/fabric/found_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

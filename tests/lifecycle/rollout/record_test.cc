@@ -2,6 +2,7 @@
 #include "lifecycle/rollout/record.h"
 #include "lifecycle/rollout/freeze.h"
 #include "lifecycle/rollout/gate.h"
+#include "lifecycle/rollout/overlay.h"
 #include "tests/fakes/memory_store.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lifecycle/rollout/regression.h"
+#include "lifecycle/rollout/freeze.h"
 #include "lifecycle/rollout/gate.h"
 #include "tests/fakes/memory_store.h"
 
