@@ -3,7 +3,7 @@
 // installed system; otherwise it is in the RAM OS and reads the kernel's command line. `tool` is
 // how it runs checks apart from itself.
 #include "agent/core/agent.h"
-#include "agent/core/told_clock.h"
+#include "agent/core/agent_clock.h"
 #include "agent/tasks/erase_disks.h"
 #include "agent/tasks/health.h"
 #include "agent/tasks/tasks.h"
@@ -95,7 +95,7 @@ void restartMachine(wire::Mode mode) {
 }
 
 MachineAccess sensesOf(wire::Mode mode, TaskTools tools, std::shared_ptr<HealthSense> health,
-                       ToldClock& clock) {
+                       AgentClock& clock) {
   MachineAccess senses;
   senses.hardware = [tools] { return inspect(tools); };
   senses.probes = [tools](std::set<std::string> watched) {
@@ -113,7 +113,7 @@ MachineAccess sensesOf(wire::Mode mode, TaskTools tools, std::shared_ptr<HealthS
 
 int serve(AgentOptions options) {
   asio::io_context context(1);
-  ToldClock clock;
+  AgentClock clock;
   Workers workers(kWorkerThreads);
   auto processes = io::slowTools(io::makeProcessRunner(), clock);
   TaskTools tools{options.root, options.mac, *processes, workers, clock};

@@ -56,9 +56,9 @@ Result<AuditVerdict> verifyAudit(const Options& options, const AuditRequest& req
   TRY(of_given, lifecycle::checkHeads(*store, given, trusted));
   out.given = std::move(of_given);
   TRY(of_kept, lifecycle::checkHeads(*store, kept, trusted));
-  // Who looks from a machine without the key cannot judge the copy; that is no sign of anything.
+  // Who looks from a machine without the key cannot evaluate the copy; that is no sign of anything.
   for (auto& report : of_kept)
-    if (report.standing != lifecycle::HeadStanding::OtherKey) out.kept.push_back(std::move(report));
+    if (report.status != lifecycle::HeadStatus::OtherKey) out.kept.push_back(std::move(report));
   return out;
 }
 

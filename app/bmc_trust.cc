@@ -4,7 +4,7 @@
 #include "app/effective_cluster.h"
 #include "bmc/bmc.h"
 #include "gateway/attestor.h"
-#include "gateway/enrolment.h"
+#include "gateway/enrollment.h"
 #include "gateway/node_keys.h"
 
 namespace muster::app {

@@ -221,7 +221,7 @@ Result<void> Controller::open(const Options& options, const std::optional<lab::L
   provision::NetbootOptions netboot{netbootFolder(options.state), gateway::kHttpPort,
                                     gateway::kHttpsPort,          keys_->ca.fingerprint(),
                                     options.runFolder("hosts"),   options.runFolder("tftp")};
-  netboot.window = [this] { return limitHere(*clock_, gateway::kEnrolmentWindow); };
+  netboot.window = [this] { return limitHere(*clock_, gateway::kEnrollmentWindow); };
   netboot_ = provision::makeNetboot(cluster_, *images_, *gateway_, *processes_,
                                     context_.get_executor(), std::move(netboot));
   if (cluster_.provisioning().image_peers)

@@ -37,8 +37,8 @@ Result<FirmwareUpgrades> firmwareUpgrades(const Options& options, const std::str
     auto running = firmware::runningBy(facts, subject);
     auto durations = firmware::measuredBy(facts, subject);
     durations.insert(typical.begin(), typical.end());
-    auto road = firmware::upgradePathOf(*baseline, running, std::move(durations));
-    out.nodes.push_back({node.name, baseline, std::move(running), std::move(road)});
+    auto upgrade_path = firmware::upgradePathOf(*baseline, running, std::move(durations));
+    out.nodes.push_back({node.name, baseline, std::move(running), std::move(upgrade_path)});
   }
   return out;
 }

@@ -31,7 +31,7 @@ std::string expectedOf(const std::string& sku) {
   if (comma == std::string::npos) return "the profile, and what needs no table";
   const auto* known = validate::Skus::builtIn().find(sku.substr(comma + 2));
   return known ? fmt::format("table row {}", known->name)
-               : "no table knows these GPUs: learnt from this fleet";
+               : "no table knows these GPUs: learned from this fleet";
 }
 
 }  // namespace

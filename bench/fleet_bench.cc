@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole road over the real protocols: muster-fleet in a process of its own serves a BMC (HTTPS)
+// All stages over the real protocols: muster-fleet in a process of its own serves a BMC (HTTPS)
 // and an agent (mutual TLS) a node; the controller here drives them with the real phases on a real
 // store. Both share the machine.
 //
 // MUSTER_FLEET_NODES: how many (default 500). MUSTER_FLEET_REAL=1: latencies as metal has them;
-// then the wall time is compared with the slowest node's own road.
+// then the wall time is compared with the slowest node's own time.
 #include "bench/fleet_site.h"
 
 namespace muster::bench {
 namespace {
 
 constexpr double kNodesPerSecond = 50, kMebibytes = 1536, kIdlePercent = 15, kOverSlowest = 1.2;
-constexpr std::chrono::seconds kSettle{
-    30};  ///< connections to BMCs are kept for 20 s after the last request; their end is the road's
+constexpr std::chrono::seconds kSettle{30};  ///< connections to BMCs are kept for 20 s after the
+                                             ///< last request; their end is not measured
 constexpr std::chrono::seconds kIdle{40};
 
 /// Seconds of the slowest node from its first intent to its last.
-double slowestRoad(Store& store, const inventory::Cluster& cluster) {
+double slowestNode(Store& store, const inventory::Cluster& cluster) {
   double slowest = 0;
   for (const auto& node : cluster.nodes) {
     WallTime first = WallTime::max(), last{};
@@ -43,7 +43,7 @@ int benchFleet(Report& report) {
 
   const double cpu = secondsOf(CLOCK_PROCESS_CPUTIME_ID), fleet_cpu = fleet_processes.cpuSeconds();
   int done = 0;
-  const double wall = fastestSeconds(1, [&] { done = runTheRoad(engine, site, cluster); });
+  const double wall = fastestSeconds(1, [&] { done = runApply(engine, site, cluster); });
   const double cpu_s = secondsOf(CLOCK_PROCESS_CPUTIME_ID) - cpu,
                fleet_s = fleet_processes.cpuSeconds() - fleet_cpu;
   const bool arrived = site.yard.size() == static_cast<std::size_t>(nodes);
@@ -55,7 +55,7 @@ int benchFleet(Report& report) {
                  .bar = nodes,
                  .direction = Bar::AtLeast});
   if (real) {
-    const double slowest = slowestRoad(site.store(), cluster);
+    const double slowest = slowestNode(site.store(), cluster);
     report.record({.name = what + "wall time",
                    .value = wall,
                    .unit = "s",

@@ -104,7 +104,7 @@ void Children::start(int first, int nodes, const std::string& boot_url, bool rea
 }
 
 /// Rounds of observe, plan and apply until nothing is left. Answers how many actions were done.
-Async<int> goTheRoad(Engine& engine, Site& site, const inventory::Cluster& cluster) {
+Async<int> applyAll(Engine& engine, Site& site, const inventory::Cluster& cluster) {
   int done = 0;
   for (int round = 0; round < kMaxRounds; ++round) {
     CO_TRY(facts, co_await engine.observe({}));
@@ -119,10 +119,10 @@ Async<int> goTheRoad(Engine& engine, Site& site, const inventory::Cluster& clust
   co_return done;
 }
 
-int runTheRoad(Engine& engine, Site& site, const inventory::Cluster& cluster) {
+int runApply(Engine& engine, Site& site, const inventory::Cluster& cluster) {
   int done = 0;
   site.io.restart();
-  asio::co_spawn(site.io, goTheRoad(engine, site, cluster),
+  asio::co_spawn(site.io, applyAll(engine, site, cluster),
                  [&](std::exception_ptr, Result<int> ended) {
                    if (ended) done = *ended;
                    site.io.stop();

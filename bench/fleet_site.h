@@ -31,7 +31,7 @@ int numberFrom(const char* variable, int otherwise);
 inline constexpr std::size_t kDescriptors =
     200'000;  ///< of 10,000 nodes, each with a few connections
 
-/// The last step of the road, kept in memory: a scheduler is not what is measured here.
+/// The last stage, kept in memory: a scheduler is not what is measured here.
 class Yard final : public Phase {
  public:
   std::string_view name() const override { return "pool"; }
@@ -86,11 +86,11 @@ class Scripts final : public provision::Netboot {
   void stop() override {}
   Result<void> follow(const inventory::Cluster&) override { return {}; }
   Result<void> arm(const NodeName& node) override {
-    TRY(enrolment, gateway_.openEnrolment(node, cluster_.findNode(node)->mac));
-    enrolments_[node] = enrolment;
+    TRY(enrollment, gateway_.openEnrollment(node, cluster_.findNode(node)->mac));
+    enrollments_[node] = enrollment;
     return {};
   }
-  void disarm(const NodeName& node) override { enrolments_.erase(node); }
+  void disarm(const NodeName& node) override { enrollments_.erase(node); }
   std::vector<io::Route> routes() override {
     auto handler = [this](io::ServerRequest request) { return script(std::move(request)); };
     return {{"GET", "/boot/ipxe", handler}};
@@ -99,19 +99,19 @@ class Scripts final : public provision::Netboot {
  private:
   Task<io::ServerResponse> script(io::ServerRequest request) {
     const auto node = by_mac_.find(io::queryOf(request.target)["mac"]);
-    const auto enrolment =
-        node == by_mac_.end() ? enrolments_.end() : enrolments_.find(node->second->name);
-    if (enrolment == enrolments_.end()) co_return io::ServerResponse::text(200, "#!ipxe\nexit\n");
+    const auto enrollment =
+        node == by_mac_.end() ? enrollments_.end() : enrollments_.find(node->second->name);
+    if (enrollment == enrollments_.end()) co_return io::ServerResponse::text(200, "#!ipxe\nexit\n");
     co_return io::ServerResponse::text(
         200,
         fmt::format("#!ipxe\nkernel vmlinuz muster.url={} muster.ca={} muster.enrolment={}\nboot\n",
-                    url_, ca_, enrolment->second));
+                    url_, ca_, enrollment->second));
   }
   gateway::GatewayServer& gateway_;
   const inventory::Cluster& cluster_;
   std::string ca_, url_;
   std::map<std::string, const inventory::Node*> by_mac_;
-  std::map<NodeName, std::string> enrolments_;
+  std::map<NodeName, std::string> enrollments_;
 };
 
 /// muster-fleet as a child.
@@ -218,8 +218,8 @@ class Site {
 };
 
 /// Rounds of observe, plan and apply until nothing is left. Answers how many actions were done.
-Async<int> goTheRoad(Engine& engine, Site& site, const inventory::Cluster& cluster);
+Async<int> applyAll(Engine& engine, Site& site, const inventory::Cluster& cluster);
 /// The same, to its end.
-int runTheRoad(Engine& engine, Site& site, const inventory::Cluster& cluster);
+int runApply(Engine& engine, Site& site, const inventory::Cluster& cluster);
 
 }  // namespace muster::bench

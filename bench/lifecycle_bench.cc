@@ -20,10 +20,10 @@ constexpr int kWrites = 200;
 constexpr double kPlanSeconds = 1.0;
 constexpr double kWriteOverFloor = 8.0;  ///< a journal write may cost this many bare syncs
 
-/// The usual road of a node, as one phase.
-class Road final : public Phase {
+/// The usual stages of a node, as one phase.
+class AllStages final : public Phase {
  public:
-  std::string_view name() const override { return "road"; }
+  std::string_view name() const override { return "stages"; }
   std::vector<Goal> goals(const inventory::Cluster&, const Subject& subject,
                           const FactSet& facts) const override {
     if (subject.isCluster()) return {goal(subject, "fabric.sm", "master:1", Disruption::None, {})};
@@ -67,7 +67,7 @@ Fact fact(const Subject& subject, const std::string& facet, const std::string& v
   return {subject, FacetName(facet), value, WallTime(std::chrono::milliseconds(1)), "bench", ""};
 }
 
-FactSet allMet(const inventory::Cluster& cluster, const Road& road) {
+FactSet allMet(const inventory::Cluster& cluster, const AllStages& stages) {
   FactSet facts;
   for (const auto& node : cluster.nodes) {
     const Subject subject(node.name);
@@ -76,7 +76,7 @@ FactSet allMet(const inventory::Cluster& cluster, const Road& road) {
     for (int gpu = 0; gpu < 8; ++gpu)
       facts.put(fact(subject, fmt::format("hw.gpu.{}", gpu),
                      fmt::format("GPU-{}-{}", node.name.str(), gpu)));
-    for (const auto& goal : road.goals(cluster, subject, facts))
+    for (const auto& goal : stages.goals(cluster, subject, facts))
       facts.put(fact(subject, goal.facet.facet.str(), goal.want == "44.*" ? "44.0" : goal.want));
   }
   facts.put(fact(Subject::cluster(), "fabric.sm", "master:1"));
@@ -88,9 +88,9 @@ void benchPlans(bench::Report& report) {
   cluster.digest = "bench";
   for (int i = 1; i <= kNodes; ++i)
     cluster.nodes.emplace_back().name = NodeName(fmt::format("gpu{:05}", i));
-  Road road;
-  const Phases phases{&road};
-  const auto met = allMet(cluster, road);
+  AllStages stages;
+  const Phases phases{&stages};
+  const auto met = allMet(cluster, stages);
   auto rollout = met, fresh = FactSet();
   for (const auto& node : cluster.nodes) {
     rollout.put(fact(Subject(node.name), "driver.nvidia", "570.124.06"));

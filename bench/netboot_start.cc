@@ -6,7 +6,7 @@
 #include "provision/netboot/netboot.h"
 #include "tests/fakes/fake_image_store.h"
 #include "tests/provision/dhcp_packets.h"
-#include "tests/provision/enrolment_gateway.h"
+#include "tests/provision/enrollment_gateway.h"
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -38,7 +38,7 @@ constexpr std::chrono::seconds kDhcpRepeat{1};
 constexpr int kDhcpTries = 4, kTriesUntilUp = 60;
 constexpr std::size_t kIndexBytes = 500'000;  ///< of an image of 2 GiB: 2,048 chunks
 constexpr const char *kController = "10.20.0.1", *kIndexPath = "/images/index.json",
-                     *kStranger = "52:54:00:ff:ff:ff";
+                     *kUnknownMac = "52:54:00:ff:ff:ff";
 constexpr std::uint16_t kHttpPort = 8080;
 constexpr int kOffered = 2, kConfirmed = 5;
 
@@ -204,7 +204,8 @@ Task<void> startInTurn(Site site, const inventory::Node& node, int turn) {
 }
 
 Task<void> startAll(asio::io_context& io, Site site, const inventory::Cluster& cluster) {
-  const auto up = co_await site.dhcp.ask(discover(*Mac::parse(kStranger), 7, true), kTriesUntilUp);
+  const auto up =
+      co_await site.dhcp.ask(discover(*Mac::parse(kUnknownMac), 7, true), kTriesUntilUp);
   if (!up) std::abort();  // dnsmasq has not read the hosts within a minute
   auto left = std::make_shared<int>(kStarting);
   for (int i = 0; i < kStarting; ++i) {
@@ -238,7 +239,7 @@ void startTogether(bench::Report& report, int declared) {
   const Wire wire(cluster);
   asio::io_context io;
   muster::test::FakeImageStore images;
-  EnrolmentGateway gateway;
+  EnrollmentGateway gateway;
   const auto processes = io::makeProcessRunner();
   const auto netboot = makeNetboot(cluster, images, gateway, *processes, io.get_executor(),
                                    {folder.path / "run", kHttpPort, 8443, std::string(64, 'c'),

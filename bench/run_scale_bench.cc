@@ -91,7 +91,7 @@ ApplyReport runEngine(const std::filesystem::path& file, const inventory::Cluste
   const auto facts = *store->facts();
   const auto plan = *makePlan(cluster, facts, *policyOf(*store, {}), {&phase});
   ApplyReport report;
-  phase.all_act = [&io, &phase, stop = phase.all_act] {
+  phase.all_act = [&io, stop = phase.all_act] {
     if (!stop) return;
     stop();
     io.stop();
@@ -104,7 +104,7 @@ ApplyReport runEngine(const std::filesystem::path& file, const inventory::Cluste
   return report;
 }
 
-void benchRoad(Report& report) {
+void benchInstallation(Report& report) {
   Folder folder;
   const auto cluster = clusterOf(kNodes);
   Steps phase(false);
@@ -168,7 +168,7 @@ void benchRestart(Report& report) {
 }  // namespace
 
 void benchScaleOfRuns(Report& report) {
-  benchRoad(report);
+  benchInstallation(report);
   benchRestart(report);
 }
 

@@ -32,7 +32,7 @@ int benchSoak(Report& report) {
   Site site(cluster, folder);
   Children fleet_processes(nodes, site.bootUrl(), false);
   Engine engine(cluster, site.phases, site.store(), site.clock(), nullptr);
-  int done = runTheRoad(engine, site, cluster);
+  int done = runApply(engine, site, cluster);
 
   const auto begin = std::chrono::steady_clock::now();
   int rounds = 0;
@@ -40,7 +40,7 @@ int benchSoak(Report& report) {
   while (rounds < 4 || std::chrono::steady_clock::now() - begin < duration) {
     cluster.drivers.at("driver0").verify = {{"package.driver0", fmt::format("{}.*", 100 + rounds)}};
     cluster.digest = fmt::format("soak-{}", rounds);
-    last_s = fastestSeconds(1, [&] { done += runTheRoad(engine, site, cluster); });
+    last_s = fastestSeconds(1, [&] { done += runApply(engine, site, cluster); });
     ++rounds;
     if (warm == 0 && std::chrono::steady_clock::now() - begin >= duration / 2) {
       warm = residentMebibytes();

@@ -45,7 +45,7 @@ constexpr const char* kPassword = "sweep";
                      conditions,
                      "http://127.0.0.1:9",
                      lab::vbmc::Account::make(fleet::kUsername, kPassword)};
-  world.personality = *lab::vbmc::findVendorProfile("gb200");
+  world.vendor_profile = *lab::vbmc::findVendorProfile("gb200");
   auto made = fleet::Fleet::make(std::move(world), bmcs);
   if (!made) {
     std::cerr << made.error().str() << "\n";

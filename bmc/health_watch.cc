@@ -41,8 +41,12 @@ constexpr std::string_view kOk = "ok";
 class Watch final : public HealthWatch {
  public:
   Watch(const inventory::Cluster& cluster, BmcFleet& bmcs, lifecycle::Store& store, Clock& clock,
-        SymptomPolicy judge)
-      : cluster_(cluster), bmcs_(bmcs), store_(store), clock_(clock), judge_(std::move(judge)) {}
+        SymptomPolicy evaluate)
+      : cluster_(cluster),
+        bmcs_(bmcs),
+        store_(store),
+        clock_(clock),
+        evaluate_(std::move(evaluate)) {}
 
   std::string_view name() const override { return "bmc-health"; }
 
@@ -72,7 +76,7 @@ class Watch final : public HealthWatch {
     co_return lifecycle::Blocked{"nothing that muster does mends it"};
   }
 
-  void ring(const NodeName& node) override {
+  void notify(const NodeName& node) override {
     if (const auto found = nodes_.find(node); found != nodes_.end()) found->second.due = {};
   }
 
@@ -288,13 +292,13 @@ class Watch final : public HealthWatch {
   Fact factOf(const NodeName& node, std::vector<BmcSymptom> symptoms) const {
     std::sort(symptoms.begin(), symptoms.end());
     symptoms.erase(std::unique(symptoms.begin(), symptoms.end()), symptoms.end());
-    std::vector<std::pair<SymptomResponse, BmcSymptom>> judged;
-    for (auto& symptom : symptoms) judged.emplace_back(judge_(symptom), symptom);
-    std::stable_sort(judged.begin(), judged.end(),
+    std::vector<std::pair<SymptomResponse, BmcSymptom>> evaluated;
+    for (auto& symptom : symptoms) evaluated.emplace_back(evaluate_(symptom), symptom);
+    std::stable_sort(evaluated.begin(), evaluated.end(),
                      [](const auto& a, const auto& b) { return a.first.rank > b.first.rank; });
     std::vector<std::string> named;
     json rows = json::array();
-    for (const auto& [verdict, symptom] : judged) {
+    for (const auto& [verdict, symptom] : evaluated) {
       const auto name = symptom.device.empty() ? symptom.id : symptom.id + "@" + symptom.device;
       if (verdict.rank > 0 && std::find(named.begin(), named.end(), name) == named.end())
         named.push_back(name);
@@ -309,7 +313,7 @@ class Watch final : public HealthWatch {
     if (!named.empty()) {
       const auto shown = std::min(named.size(), kNamed);
       fact.value = fmt::format(
-          "{}:{}{}", judged.front().first.action,
+          "{}:{}{}", evaluated.front().first.action,
           fmt::join(named.begin(), named.begin() + static_cast<std::ptrdiff_t>(shown), ","),
           named.size() > shown ? fmt::format(",+{}", named.size() - shown) : "");
     }
@@ -321,7 +325,7 @@ class Watch final : public HealthWatch {
   BmcFleet& bmcs_;
   lifecycle::Store& store_;
   Clock& clock_;
-  SymptomPolicy judge_;
+  SymptomPolicy evaluate_;
   std::map<NodeName, State> nodes_;
   std::set<NodeName> streams_;  ///< of BMCs that tell by themselves now
   std::shared_ptr<int> alive_ = std::make_shared<int>();
@@ -354,8 +358,8 @@ std::vector<BmcSymptom> symptomsOf(const std::vector<SensorReading>& readings) {
 
 std::unique_ptr<HealthWatch> makeHealthWatch(const inventory::Cluster& cluster, BmcFleet& bmcs,
                                              lifecycle::Store& store, Clock& clock,
-                                             SymptomPolicy judge) {
-  return std::make_unique<Watch>(cluster, bmcs, store, clock, std::move(judge));
+                                             SymptomPolicy evaluate) {
+  return std::make_unique<Watch>(cluster, bmcs, store, clock, std::move(evaluate));
 }
 
 }  // namespace muster::bmc

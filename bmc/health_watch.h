@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What BMCs tell of their machines by themselves: sensors beyond their limits, leaks, the event
-// log. A phase whose facts others judge by
+// log. A phase whose facts others evaluate by
 // (`health.bmc`: "ok", or "ACTION:symptom@sensor,…"), and whose reading never holds up anybody's
 // look: BMCs are slow, so they are read beside, each in its turn, and observe() answers what was
 // read last.
@@ -43,12 +43,12 @@ class HealthWatch : public lifecycle::Phase {
   /// Reads the BMCs for ever. Run beside whoever stays; without it the phase answers nothing new.
   virtual Task<void> run() = 0;
   /// Something has happened there: it is read at once.
-  virtual void ring(const NodeName& node) = 0;
+  virtual void notify(const NodeName& node) = 0;
 };
 
 /// All are borrowed. Only BMCs by https are read.
 std::unique_ptr<HealthWatch> makeHealthWatch(const inventory::Cluster& cluster, BmcFleet& bmcs,
                                              lifecycle::Store& store, Clock& clock,
-                                             SymptomPolicy judge);
+                                             SymptomPolicy evaluate);
 
 }  // namespace muster::bmc

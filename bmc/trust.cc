@@ -20,7 +20,19 @@ namespace {
 constexpr std::string_view kRefusalKeyName = "bmc.refused-key";
 constexpr std::size_t kRefusalKeyBytes = 32;
 constexpr std::size_t kMaxRefusals = 2;  ///< the password, and the one that it is being changed to
-const std::string kBegun = "begun ", kDone = "done ";
+
+/// What the store keeps of a rotation to the password of this digest.
+std::string rotationMark(Rotation state, const std::string& digest) {
+  switch (state) {
+    case Rotation::Interrupted:
+      return "begun " + digest;
+    case Rotation::Done:
+      return "done " + digest;
+    case Rotation::None:
+      break;
+  }
+  return "";
+}
 
 std::vector<std::string> wordsOf(const std::string& text) {
   std::istringstream in(text);
@@ -205,16 +217,15 @@ Result<bool> TrustMemory::neverRotated() {
 Result<Rotation> TrustMemory::rotation(const std::string& username, const Secret& next) {
   TRY(mark, store_.getValue(rotationKey()));
   TRY(value, digest(username, next));
-  if (mark == kBegun + value) return Rotation::Interrupted;
-  return mark == kDone + value ? Rotation::Done : Rotation::None;
+  for (const auto state : {Rotation::Interrupted, Rotation::Done})
+    if (mark == rotationMark(state, value)) return state;
+  return Rotation::None;
 }
 
 Result<void> TrustMemory::setRotation(const std::string& username, const Secret& next,
                                       Rotation state) {
   TRY(value, digest(username, next));
-  return store_.putValue(rotationKey(), state == Rotation::None
-                                            ? ""
-                                            : (state == Rotation::Done ? kDone : kBegun) + value);
+  return store_.putValue(rotationKey(), rotationMark(state, value));
 }
 
 Result<Secret> passwordOf(const inventory::Credential& credential, const std::string& username,

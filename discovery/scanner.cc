@@ -76,14 +76,14 @@ void take(Machine& machine, bmc::Survey survey) {
     machine.gpus.push_back({std::move(gpu.model), std::move(gpu.serial)});
 }
 
-Async<bmc::Survey> surveyStranger(Scan& scan, bmc::UndeclaredBmcOptions who) {
+Async<bmc::Survey> surveyUndeclared(Scan& scan, bmc::UndeclaredBmcOptions who) {
   auto& deps = scan.deps;
-  auto stranger = bmc::makeUndeclaredBmc(std::move(who), deps.store, deps.clock, deps.workers,
-                                         deps.make_client);
-  auto work = stranger->bmc().survey();
+  auto undeclared = bmc::makeUndeclaredBmc(std::move(who), deps.store, deps.clock, deps.workers,
+                                           deps.make_client);
+  auto work = undeclared->bmc().survey();
   auto survey =
       co_await withDeadline<bmc::Survey>(deps.clock, kSurveyLimit, "the survey", std::move(work));
-  (void)co_await stranger->close();
+  (void)co_await undeclared->close();
   co_return survey;
 }
 
@@ -111,7 +111,7 @@ Task<void> tryCredentials(Scan& scan, Machine& machine) {
       left += (left.empty() ? "" : ", ") + name;
       continue;
     }
-    auto survey = co_await surveyStranger(scan, who);
+    auto survey = co_await surveyUndeclared(scan, who);
     if (survey) {
       take(machine, std::move(*survey));
       machine.credential = name;
@@ -243,7 +243,7 @@ std::vector<Contact> contactsOf(Scan& scan) {
 
 NodeName undeclaredBmcKey(const std::string& url, const std::string& credential) {
   return NodeName(fmt::format(
-      "stranger/{}/{}", url.substr(url.find("//") == std::string::npos ? 0 : url.find("//") + 2),
+      "undeclared/{}/{}", url.substr(url.find("//") == std::string::npos ? 0 : url.find("//") + 2),
       credential));
 }
 

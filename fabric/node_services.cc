@@ -7,7 +7,8 @@
 #include "base/json_output.h"
 #include "fabric/discovery/discovery.h"
 #include "fabric/phase.h"
-#include "fabric/roce/roce_ways.h"
+#include "fabric/roce/roce_paths.h"
+#include "lifecycle/model/fact_source.h"
 
 #include <nlohmann/json.hpp>
 
@@ -92,7 +93,7 @@ class NodeServicesPhase final : public lifecycle::Phase {
   std::vector<std::string_view> facetsOf(const inventory::Node& node) const;
   /// What the fact must be.
   std::string wanted(std::string_view facet, const inventory::Node& node) const;
-  /// The files as they would be rendered now. Errors: Unavailable (what must be learnt first)
+  /// The files as they would be rendered now. Errors: Unavailable (what must be learned first)
   Result<ServiceFiles> files(std::string_view facet, const inventory::Node& node) const;
   Async<std::map<std::string, std::string>> ask(NodeName node, std::vector<std::string> probes);
   std::string seen(std::string_view facet, const inventory::Node& node,
@@ -115,7 +116,7 @@ class NodeServicesPhase final : public lifecycle::Phase {
   Clock& clock_;
   const FabricOptions options_;
   const Result<Declaration> declared_;
-  RoceWays ways_;
+  RocePaths ways_;
 };
 
 std::string serviceOf(std::string_view facet) {
@@ -310,7 +311,7 @@ Async<std::vector<Fact>> NodeServicesPhase::observe(Subject subject) {
   for (auto facet : facets) {
     const bool elsewhere = facet == kRoce && !onlyElsewhere(*node, answers).empty();
     facts.push_back({subject, facetName(facet), seen(facet, *node, answers), clock_.now(),
-                     "agent " + node->name.str(),
+                     lifecycle::agentSource(lifecycle::Subject(node->name)),
                      elsewhere ? std::string(kElsewhere) : std::string()});
   }
   co_return facts;

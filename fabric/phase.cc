@@ -147,7 +147,7 @@ Async<SharedPicture> FabricPhase::picture(std::chrono::milliseconds max_age) {
 Async<std::vector<Fact>> FabricPhase::look(Subject subject, std::chrono::milliseconds max_age) {
   std::vector<Fact> facts;
   if (!declared_ || !concerns(subject)) co_return facts;
-  auto pass = co_await turnstile_.enter();
+  auto pass = co_await tools_semaphore_.enter();
   auto seen = co_await picture(max_age);
   if (!seen) {
     for (auto facet : facetsOf(subject))

@@ -161,7 +161,7 @@ class FabricPhase final : public lifecycle::Phase {
   Tools tools_;
   SubnetManager manager_;
   Discovery discovery_;
-  AsyncSemaphore turnstile_;
+  AsyncSemaphore tools_semaphore_;
   const Result<Declared> declared_;
   FirmwareMemory firmware_;
   SharedPicture last_;

@@ -89,7 +89,7 @@ std::string lint(const Picture& now) {
 
 Async<Outcome> FabricPhase::act(Action action, ActContext& context) {
   if (!declared_) co_return Blocked{declared_.error().str()};
-  auto pass = co_await turnstile_.enter();
+  auto pass = co_await tools_semaphore_.enter();
   auto facet = action.facet.facet.str();
   if (managerIsExternal() && (facet == kSm || facet == kPartitions)) {
     co_return co_await actExternal(action.facet, context);

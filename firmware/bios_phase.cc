@@ -56,7 +56,7 @@ class BiosPhase final : public lifecycle::Phase {
     goal.facet = {subject, kBios};
     goal.want = valueOf(*declared, *declared);
     goal.disruption = lifecycle::Disruption::Reset;
-    goal.after = {lifecycle::Stage::Enrolment};
+    goal.after = {lifecycle::Stage::Enrollment};
     if (const auto* baseline =
             baselineOf(cluster, subject))  // new firmware may bring its own defaults
       for (const auto& component : baseline->components)
@@ -100,9 +100,8 @@ class BiosPhase final : public lifecycle::Phase {
       co_return Again{kStabilizePoll, "the BMC does not answer: " + seen.error().str()};
     if (!seen) co_return fail(std::move(seen.error()));
     if (valueOf(*declared, *seen) == action.to) co_return Done{};
-    if (operation.starts_with("on ")) {
-      co_return co_await stabilize(bmc, context, action, operation.substr(3),
-                                   valueOf(*declared, *seen));
+    if (const auto since = switchedOnAt(operation)) {
+      co_return co_await stabilize(bmc, context, action, *since, valueOf(*declared, *seen));
     }
     Attributes missing;
     for (const auto& [name, value] : *declared)
@@ -111,6 +110,13 @@ class BiosPhase final : public lifecycle::Phase {
   }
 
  private:
+  /// The time of an operation "on TIME"; nullopt: it has not come that far.
+  static std::optional<std::string> switchedOnAt(const std::string& operation) {
+    const auto blank = operation.find(' ');
+    if (blank == std::string::npos || operation.substr(0, blank) != "on") return std::nullopt;
+    return operation.substr(blank + 1);
+  }
+
   static const Attributes* declaredFor(const inventory::Cluster& cluster, const Subject& subject) {
     const auto* node = subject.isCluster() ? nullptr : cluster.findNode(subject.node());
     if (!node || cluster.profileOf(*node).bios.empty()) return nullptr;

@@ -8,6 +8,7 @@
 #include "firmware/in_band.h"
 #include "firmware/installation.h"
 #include "firmware/pending_images.h"
+#include "lifecycle/model/fact_source.h"
 #include "lifecycle/model/orphaned_operation.h"
 
 #include <algorithm>
@@ -61,7 +62,7 @@ class FirmwarePhase final : public lifecycle::Phase {
     std::optional<FacetRef> before;
     const auto pending = pendingImagesOf(facts, subject);
     for (auto& goal : cancelStagedGoals(pending, subject, *baseline)) {
-      goal.after.push_back(lifecycle::Stage::Enrolment);
+      goal.after.push_back(lifecycle::Stage::Enrollment);
       if (before) goal.needs.push_back(*before);
       before = goal.facet;
       goals.push_back(std::move(goal));
@@ -72,7 +73,7 @@ class FirmwarePhase final : public lifecycle::Phase {
       for (const auto& step : path.steps) {
         if (inventory::isInBand(*step.component) != in_band) continue;
         goals.push_back(goalOf(cluster, subject, facts, pending, *baseline, step));
-        goals.back().after.push_back(lifecycle::Stage::Enrolment);
+        goals.back().after.push_back(lifecycle::Stage::Enrollment);
         if (before) goals.back().needs.push_back(*before);
         before = goals.back().facet;
       }
@@ -107,7 +108,7 @@ class FirmwarePhase final : public lifecycle::Phase {
                                facetOf(item.name),
                                item.version,
                                clock_.now(),
-                               "agent " + subject.str(),
+                               lifecycle::agentSource(subject),
                                {}});
     }
     for (const auto& component : baseline->components) {

@@ -6,7 +6,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/log_limit.h"
-#include "gateway/enrolment.h"
+#include "gateway/enrollment.h"
 #include "gateway/failed_attempts.h"
 #include "gateway/node_record.h"
 #include "gateway/refused_agents.h"
@@ -29,7 +29,7 @@ constexpr std::chrono::seconds kStateCheckInterval{5};  ///< silence rings no be
 constexpr const char* kCertificateRoute = "/agent/v1/certificate";
 /// A token and a certificate request; with what a TPM says it is twice as much. Before that nobody
 /// has shown who they are.
-constexpr std::size_t kEnrolBodyBytes = 32u << 10;
+constexpr std::size_t kEnrollBodyBytes = 32u << 10;
 constexpr std::size_t kPollBodyBytes =
     16u << 20;  ///< with task reports; only from nodes of the inventory
 
@@ -69,15 +69,15 @@ class Gateway final : public GatewayServer, public RefusedAgents {
           lifecycle::Store& store, Clock& clock, const NetworkEvidence& evidence,
           std::string controllers)
       : cluster_(cluster),
-        enrolment_(cluster, ca, store, clock, evidence),
+        enrollment_(cluster, ca, store, clock, evidence),
         store_(store),
         clock_(clock),
         controllers_(std::move(controllers)),
         session_(io::randomToken(12)) {}
 
   std::vector<io::Route> routes() override;
-  Result<std::string> openEnrolment(const NodeName& node, const Mac& mac) override {
-    return enrolment_.openEnrolment(node, mac);
+  Result<std::string> openEnrollment(const NodeName& node, const Mac& mac) override {
+    return enrollment_.openEnrollment(node, mac);
   }
 
   std::optional<AgentState> state(const NodeName& node) const override;
@@ -92,7 +92,7 @@ class Gateway final : public GatewayServer, public RefusedAgents {
   Async<wire::AgentTaskReport> runTask(NodeName node, wire::AgentTask task) override;
 
  private:
-  Task<io::ServerResponse> handleEnrol(io::ServerRequest request);
+  Task<io::ServerResponse> handleEnroll(io::ServerRequest request);
   Task<io::ServerResponse> handleAttest(io::ServerRequest request);
   Task<io::ServerResponse> handleAttested(io::ServerRequest request);
   Task<io::ServerResponse> handleCertificate(io::ServerRequest request);
@@ -119,7 +119,7 @@ class Gateway final : public GatewayServer, public RefusedAgents {
   Result<wire::Fence> fenceOf(const NodeName& node);
 
   const inventory::Cluster& cluster_;
-  Enrolment enrolment_;
+  Enrollment enrollment_;
   lifecycle::Store& store_;
   Clock& clock_;
   const std::string controllers_;
@@ -137,11 +137,11 @@ std::vector<io::Route> Gateway::routes() {
     return admitUnauthenticated(head);
   };
   const io::Admit known = [this](const io::ServerRequest& head) {
-    return admitNode(head, kEnrolBodyBytes);
+    return admitNode(head, kEnrollBodyBytes);
   };
   return {
       {"POST", "/agent/v1/enrol",
-       [this](io::ServerRequest request) { return handleEnrol(std::move(request)); },
+       [this](io::ServerRequest request) { return handleEnroll(std::move(request)); },
        unauthenticated},
       {"POST", "/agent/v1/attest",
        [this](io::ServerRequest request) { return handleAttest(std::move(request)); },
@@ -163,10 +163,10 @@ std::vector<io::Route> Gateway::routes() {
 
 io::Admission Gateway::admitUnauthenticated(const io::ServerRequest& head) {
   if (attempts_.mayTry(head.remote_address, clock_.steady()))
-    return {kEnrolBodyBytes, std::nullopt};
+    return {kEnrollBodyBytes, std::nullopt};
   auto refusal = io::ServerResponse::json(
       429,
-      R"({"error":"too many enrolments from this address have failed; try again in a minute"})");
+      R"({"error":"too many enrollments from this address have failed; try again in a minute"})");
   refusal.headers["Retry-After"] = "60";
   return {0, std::move(refusal)};
 }
@@ -174,7 +174,7 @@ io::Admission Gateway::admitUnauthenticated(const io::ServerRequest& head) {
 /// An expired certificate opens the one route that gives a new one (handleCertificate).
 io::Admission Gateway::admitNode(const io::ServerRequest& head, std::size_t max_body_bytes) {
   if (!head.expired_client_common_name.empty() && head.path() == kCertificateRoute) {
-    if (enrolment_.find(NodeName(head.expired_client_common_name)))
+    if (enrollment_.find(NodeName(head.expired_client_common_name)))
       return {max_body_bytes, std::nullopt};
     return {0, answerError(Error(ErrorCode::Denied, "node " + head.expired_client_common_name +
                                                         " is not in the inventory"))};
@@ -191,19 +191,19 @@ Result<NodeName> Gateway::callerOf(const io::ServerRequest& request) {
   if (request.client_common_name.empty())
     return fail(ErrorCode::Denied, "a client certificate of this controller is needed");
   NodeName node(request.client_common_name);
-  if (enrolment_.find(node)) return node;
+  if (enrollment_.find(node)) return node;
   if (log_limit_.mayWrite("agent"))
     logWarning("agent", "{} polled from {} with a certificate, but is not in the inventory",
                node.str(), request.remote_address);
   return fail(ErrorCode::Denied, "node " + node.str() + " is not in the inventory");
 }
 
-Task<io::ServerResponse> Gateway::handleEnrol(io::ServerRequest request) {
-  auto parsed = wire::parseEnrolRequest(request.body);
+Task<io::ServerResponse> Gateway::handleEnroll(io::ServerRequest request) {
+  auto parsed = wire::parseEnrollRequest(request.body);
   if (!parsed) co_return answerError(parsed.error());
-  auto answer = co_await enrolment_.enrol(*parsed, request.remote_address);
+  auto answer = co_await enrollment_.enroll(*parsed, request.remote_address);
   if (answer) co_return io::ServerResponse::json(200, toJson(*answer));
-  if (answer.error().code() == ErrorCode::Denied && enrolment_.mustAttest(parsed->mac))
+  if (answer.error().code() == ErrorCode::Denied && enrollment_.mustAttest(parsed->mac))
     co_return io::ServerResponse::json(
         403, jsonText(nlohmann::json{{"error", answer.error().str()}, {"attest", true}}));
   noteFailure(answer, request);
@@ -213,7 +213,7 @@ Task<io::ServerResponse> Gateway::handleEnrol(io::ServerRequest request) {
 Task<io::ServerResponse> Gateway::handleAttest(io::ServerRequest request) {
   auto parsed = wire::parseAttestRequest(request.body);
   if (!parsed) co_return answerError(parsed.error());
-  const auto challenge = enrolment_.challenge(*parsed, request.remote_address);
+  const auto challenge = enrollment_.challenge(*parsed, request.remote_address);
   noteFailure(challenge, request);
   co_return answer(challenge);
 }
@@ -222,7 +222,7 @@ Task<io::ServerResponse> Gateway::handleAttested(io::ServerRequest request) {
   auto parsed = wire::parseAttestedRequest(request.body);
   if (!parsed) co_return answerError(parsed.error());
   const auto enrolled =
-      co_await enrolment_.enrolAttested(std::move(*parsed), request.remote_address);
+      co_await enrollment_.enrollAttested(std::move(*parsed), request.remote_address);
   noteFailure(enrolled, request);
   co_return answer(enrolled);
 }
@@ -234,20 +234,20 @@ Task<io::ServerResponse> Gateway::handleCertificate(io::ServerRequest request) {
   auto node =
       late ? Result<NodeName>(NodeName(request.expired_client_common_name)) : callerOf(request);
   if (!node) co_return answerError(node.error());
-  auto parsed = wire::parseEnrolRequest(request.body);
+  auto parsed = wire::parseEnrollRequest(request.body);
   if (!parsed) co_return answerError(parsed.error());
   co_return answer(
-      co_await (late ? enrolment_.certifyLate(*node, request.client_key_id, parsed->csr_pem,
-                                              request.remote_address)
-                     : enrolment_.certify(*node, request.client_key_id, parsed->csr_pem)));
+      co_await (late ? enrollment_.certifyLate(*node, request.client_key_id, parsed->csr_pem,
+                                               request.remote_address)
+                     : enrollment_.certify(*node, request.client_key_id, parsed->csr_pem)));
 }
 
 Task<io::ServerResponse> Gateway::handleRenewal(io::ServerRequest request) {
   auto node = callerOf(request);
   if (!node) co_return answerError(node.error());
-  auto parsed = wire::parseEnrolRequest(request.body);
+  auto parsed = wire::parseEnrollRequest(request.body);
   if (!parsed) co_return answerError(parsed.error());
-  co_return answer(co_await enrolment_.renewRam(*node, request.client_key_id, parsed->csr_pem));
+  co_return answer(co_await enrollment_.renewRam(*node, request.client_key_id, parsed->csr_pem));
 }
 
 bool Gateway::isRamOsActive(const NodeName& node) const {
@@ -261,8 +261,8 @@ Task<io::ServerResponse> Gateway::handlePoll(io::ServerRequest request) {
   auto parsed = wire::parsePollRequest(request.body);
   request.releaseBody();  // a poll waits for long
   if (!parsed) co_return answerError(parsed.error());
-  if (const auto admitted = co_await enrolment_.admit(*node, request.client_key_id, parsed->mode,
-                                                      isRamOsActive(*node));
+  if (const auto admitted = co_await enrollment_.admit(*node, request.client_key_id, parsed->mode,
+                                                       isRamOsActive(*node));
       !admitted) {
     if (admitted.error().code() == ErrorCode::Denied && parsed->mode == wire::Mode::Disk)
       refused_[*node] = clock_.steady();
@@ -304,16 +304,16 @@ bool overwritesInstalled(const wire::AgentTask& task, const wire::Hardware& hard
 Async<void> Gateway::admitTasks(NodeName node, wire::Mode mode, std::string key_id,
                                 std::vector<wire::AgentTask> tasks) {
   if (tasks.empty()) co_return Result<void>();
-  CO_TRY_OK(co_await enrolment_.admit(node, std::move(key_id), mode, isRamOsActive(node)));
+  CO_TRY_OK(co_await enrollment_.admit(node, std::move(key_id), mode, isRamOsActive(node)));
   const auto now = state(node);
-  const auto* declared = enrolment_.find(node);
+  const auto* declared = enrollment_.find(node);
   const auto profile =
       declared ? cluster_.profiles.find(declared->profile) : cluster_.profiles.end();
   const auto rule = profile == cluster_.profiles.end() ? std::string() : profile->second.disk;
   if (!now || mode != wire::Mode::Ram) co_return Result<void>();
   for (const auto& task : tasks) {
     if (!overwritesInstalled(task, now->hardware, rule)) continue;
-    CO_TRY_OK(co_await enrolment_.endInstalled(node, task.id));
+    CO_TRY_OK(co_await enrollment_.endInstalled(node, task.id));
   }
   co_return Result<void>();
 }
@@ -326,7 +326,7 @@ Async<void> Gateway::restoreUntouchedKey(NodeName node) {
     if (report.phase == wire::TaskPhase::Failed && report.has(wire::TaskReason::DisksUntouched))
       untouched.push_back(report.id);
   if (untouched.empty()) co_return Result<void>();
-  if (const auto given = co_await enrolment_.restoreInstalled(node, std::move(untouched)); !given)
+  if (const auto given = co_await enrollment_.restoreInstalled(node, std::move(untouched)); !given)
     logWarning("agent", "{} touched no disk, but its key could not be given back yet: {}",
                node.str(), given.error().str());
   co_return Result<void>();
@@ -397,7 +397,7 @@ std::string Gateway::lastPoll(const NodeName& node) const {
 
 Async<AgentState> Gateway::waitFor(NodeName node, std::optional<wire::Mode> mode,
                                    std::string not_boot_id, std::chrono::seconds limit) {
-  if (!enrolment_.find(node))
+  if (!enrollment_.find(node))
     co_return fail(ErrorCode::NotFound, "node " + node.str() + " is not in the inventory");
   NodeRecord& record = records_[node];
   auto until = clock_.steady() + limit;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The controller's end of the agent protocol: enrolment of the node that was just armed, mutual TLS
-// polls, task bookkeeping.
+// The controller's end of the agent protocol: enrollment of the node that was just armed, mutual
+// TLS polls, task bookkeeping.
 #pragma once
 
 #include "base/io/crypto.h"
@@ -15,7 +15,7 @@
 
 namespace muster::gateway {
 
-inline constexpr std::chrono::minutes kEnrolmentWindow{15};
+inline constexpr std::chrono::minutes kEnrollmentWindow{15};
 /// An agent in the RAM OS; it lives for minutes.
 inline constexpr std::chrono::hours kAgentCertificateLifetime{24 * 30};
 /// An installed agent can renew only while a plan or an apply happens to run: a cluster that nobody
@@ -26,9 +26,9 @@ class GatewayServer : public AgentGateway {
  public:
   /// Routes of /agent/v1/ for the HTTPS server (client certificate asked for, checked per route).
   virtual std::vector<io::Route> routes() = 0;
-  /// Arms the node for one enrolment: a public id of this arming, bound to the node and its
+  /// Arms the node for one enrollment: a public id of this arming, bound to the node and its
   /// provisioning MAC. Earlier ids are worthless from now on.
-  virtual Result<std::string> openEnrolment(const NodeName& node, const Mac& mac) = 0;
+  virtual Result<std::string> openEnrollment(const NodeName& node, const Mac& mac) = 0;
 };
 
 /// `evidence`: what must show that a caller is the node. `controllers`: what agents are told of

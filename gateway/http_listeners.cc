@@ -89,7 +89,7 @@ Result<std::unique_ptr<Server>> start(asio::any_io_executor executor,
   options.port = kHttpsPort;
   options.identity = std::move(identity);
   options.client_ca_pem =
-      ca.certificatePem();  // asked for, not required: a node that enrols has none yet
+      ca.certificatePem();  // asked for, not required: a node that enrolls has none yet
   options.admit_expired_clients =
       true;  // one that was away for long may renew; every other route sees no certificate
   options.max_bodies_bytes = kAgentBodiesBytes;

@@ -2,6 +2,7 @@
 #include "monitor/agent_liveness.h"
 
 #include "base/json_input.h"
+#include "lifecycle/model/fact_source.h"
 #include "lifecycle/model/json.h"
 #include "monitor/health_phase.h"
 #include "monitor/symptoms.h"
@@ -34,7 +35,7 @@ std::string textOf(const json& row, const char* key) {
 std::optional<WallTime> lastReport(const std::vector<Fact>& facts, const Subject& subject) {
   std::optional<WallTime> out;
   for (const auto& fact : facts) {
-    const bool is_agents = fact.source == "agent " + subject.str() &&
+    const bool is_agents = fact.source == lifecycle::agentSource(subject) &&
                            fact.evidence.find(kSymptom) == std::string::npos;
     if (is_agents && (!out || *out < fact.observed_at)) out = fact.observed_at;
   }
@@ -83,7 +84,7 @@ Result<std::optional<Fact>> AgentLiveness::factWhenSilent(const NodeName& node) 
             facet,
             std::string(kHealthy),
             clock_.now(),
-            "agent " + node.str(),
+            lifecycle::agentSource(subject),
             canonical({{"symptoms", std::move(rows)}})};
   if (assessment.action != HealthAction::Watch)
     fact.value = fmt::format("{}:{}", toString(assessment.action), kSymptom);

@@ -3,6 +3,7 @@
 
 #include "base/json_input.h"
 #include "lifecycle/model/facet_table.h"
+#include "lifecycle/model/fact_source.h"
 #include "lifecycle/model/json.h"
 #include "lifecycle/model/quarantine.h"
 #include "monitor/agent_liveness.h"
@@ -159,9 +160,12 @@ Fact HealthPhase::factOf(const inventory::Node& node, const gateway::AgentState&
       if (!symptom.device.empty() && gpu.pci.ends_with(symptom.device)) row["serial"] = gpu.serial;
     rows.push_back(std::move(row));
   }
-  Fact fact{Subject(node.name),         facetOf(group),
-            std::string(kHealthy),      clock_.now(),
-            "agent " + node.name.str(), ""};
+  Fact fact{Subject(node.name),
+            facetOf(group),
+            std::string(kHealthy),
+            clock_.now(),
+            lifecycle::agentSource(Subject(node.name)),
+            ""};
   if (strongest != HealthAction::Watch) {
     const auto shown = std::min(named.size(), kNamedSymptoms);
     fact.value = fmt::format(

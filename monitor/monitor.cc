@@ -473,8 +473,9 @@ Task<void> Monitor::actLoop() {
     acting_ = false;
     if (first.index() != 0) continue;  // another plan; what this one began is taken up
     const auto& report = std::get<0>(first);
-    const auto learnt = report ? recordResults() : Result<void>(fail(report.error()));
-    if (!learnt) note("the monitor could not act: " + learnt.error().str() + "; it tries again");
+    const auto recorded = report ? recordResults() : Result<void>(fail(report.error()));
+    if (!recorded)
+      note("the monitor could not act: " + recorded.error().str() + "; it tries again");
     for (const auto& action : plan->actions) fleet_poll_.invalidate(action.facet.subject);
     wanted_.clear();  // the next look says what is left
     watched_.clear();

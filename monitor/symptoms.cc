@@ -148,7 +148,7 @@ bool fits(std::string_view pattern, std::string_view id) {
 }
 
 /// A total since boot says little of a port: ten flaps in a year are none. Agents that tell no rate
-/// are judged by the total.
+/// are evaluated by the total.
 bool isEnough(const wire::Symptom& symptom, std::uint64_t at_least, std::uint64_t per_hour) {
   return per_hour > 0 && symptom.last_hour ? *symptom.last_hour >= per_hour
                                            : symptom.count >= at_least;

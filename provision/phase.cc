@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The provision phase. Its acts are steps: each call looks where the node is and does the next
 // thing, so a controller that was killed anywhere goes on by looking.
+#include "lifecycle/model/fact_source.h"
 #include "provision/agent_task.h"
 #include "provision/drivers/os_files.h"
 #include "provision/facets.h"
@@ -93,7 +94,7 @@ class ProvisionPhase final : public lifecycle::Phase {
   Async<void> addDriverFacts(NodeName node, bool fresh, std::vector<Fact>* facts);
   Async<AgentState> lookAgain(NodeName node);
 
-  Async<Outcome> enrol(const inventory::Node& node, ActContext& context);
+  Async<Outcome> enroll(const inventory::Node& node, ActContext& context);
   Async<Outcome> inspectNode(const inventory::Node& node, ActContext& context);
   Async<std::optional<Blocked>> dataInTheWay(const inventory::Node& node, const AgentState& state,
                                              bool allowed);
@@ -175,7 +176,7 @@ Fact ProvisionPhase::enrolledFact(const inventory::Node& node,
 
 void ProvisionPhase::addAgentFacts(const inventory::Node& node, const AgentState& state,
                                    std::vector<Fact>& facts) const {
-  const auto source = "agent " + node.name.str();
+  const auto source = lifecycle::agentSource(Subject(node.name));
   const auto& profile = deps_.cluster.profileOf(node);
   const auto& hardware = state.hardware;
   const bool known = hardware.cpus > 0;
@@ -242,8 +243,8 @@ Async<void> ProvisionPhase::addDriverFacts(NodeName node, bool fresh, std::vecto
     std::map<std::string, std::string> running;
     for (const auto& [probe, glob] : probesOf(deps_.cluster.drivers.at(name)))
       running[probe] = values[probe];
-    facts->push_back(
-        fact(node, driverFacet(name).str(), joinProbes(running), "agent " + node.str()));
+    facts->push_back(fact(node, driverFacet(name).str(), joinProbes(running),
+                          lifecycle::agentSource(Subject(node))));
   }
   co_return Result<void>();
 }
@@ -313,7 +314,7 @@ Async<Outcome> ProvisionPhase::act(Action action, ActContext& context) {
   if (!node) co_return Outcome(Blocked{action.facet.subject.str() + " is not in the inventory"});
   const auto& name = action.facet.facet.str();
   if (name == kEnrolled) {
-    co_return co_await enrol(*node, context);
+    co_return co_await enroll(*node, context);
   }
   if (name == kInspected) {
     co_return co_await inspectNode(*node, context);
@@ -332,7 +333,7 @@ Async<Outcome> ProvisionPhase::act(Action action, ActContext& context) {
   co_return co_await driver(*node, declared->second, context);
 }
 
-Async<Outcome> ProvisionPhase::enrol(const inventory::Node& node, ActContext& context) {
+Async<Outcome> ProvisionPhase::enroll(const inventory::Node& node, ActContext& context) {
   CO_TRY(system, co_await readBmc(node.name));
   const auto seen = enrolledFact(node, system);
   if (seen.value == kYes) co_return Outcome(Done{});

@@ -195,8 +195,8 @@ class ValidatePhase final : public Phase {
       if ((*certificate)->isOverride())
         evidence["override"] = {{"by", (*certificate)->override_by},
                                 {"reason", (*certificate)->override_reason}};
-      if (!valid && valid.error().text() == kDeclarationChanged)
-        evidence["void_by"] = "declaration";  // read by `muster keep`
+      if (!valid && certificates_.isVoidByDeclaration(**certificate))
+        evidence["void_by"] = "declaration";  // read by `muster monitor`
       fact.evidence = jsonText(evidence);
     }
     return fact;

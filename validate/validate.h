@@ -42,10 +42,6 @@ struct Certificate {
   static Result<Certificate> fromJson(std::string_view text);
 };
 
-/// The words of verify when nothing but the declaration has moved.
-inline constexpr std::string_view kDeclarationChanged =
-    "the node's declaration has changed since it was signed; validate again: muster apply";
-
 inline constexpr std::chrono::hours kMaxOverride{72};  ///< life of an override at most
 
 /// What can be said of a certificate far from its controller, with the public key alone: signature,
@@ -70,6 +66,8 @@ class CertificateStore : public lifecycle::CertificateGate {
   virtual Result<Certificate> issue(Certificate unsigned_certificate) = 0;
   /// Signature, expiry, revocation, and what is bound against the facts now.
   virtual Result<void> verify(const Certificate& certificate) const = 0;
+  /// Whether everything holds but the declaration, which has changed since it was signed.
+  virtual bool isVoidByDeclaration(const Certificate& certificate) const = 0;
   /// The certificate of the node counts no more, nor do the passes that it had until now. Errors:
   /// InvalidInput (no reason)
   virtual Result<void> revoke(const NodeName& node, const std::string& by,

@@ -57,7 +57,7 @@ struct PcrValues {
 
 template <>
 inline constexpr auto kFields<AttestRequest> = std::tuple(
-    field("enrolment", &AttestRequest::enrolment, kName), field("mac", &AttestRequest::mac, kName),
+    field("enrolment", &AttestRequest::enrollment, kName), field("mac", &AttestRequest::mac, kName),
     field("ek_public", &AttestRequest::ek_public, kBlob),
     field("ek_certificate", &AttestRequest::ek_certificate, kBlob),
     field("ak_public", &AttestRequest::ak_public, kBlob));
@@ -70,7 +70,7 @@ inline constexpr auto kFields<AttestChallenge> = std::tuple(
 
 template <>
 inline constexpr auto kFields<AttestedRequest> =
-    std::tuple(field("enrolment", &AttestedRequest::enrolment, kName),
+    std::tuple(field("enrolment", &AttestedRequest::enrollment, kName),
                field("mac", &AttestedRequest::mac, kName),
                field("csr_pem", &AttestedRequest::csr_pem, Text{kMaxCsrBytes}),
                field("trouble", &AttestedRequest::trouble, Text{kMaxTextBytes}).optional(),

@@ -4,7 +4,7 @@
 //
 //   POST /agent/v1/enrol    → 403 {"error", "attest": true}: this node must prove itself
 //   POST /agent/v1/attest   id, EK, AK → challenge: a secret that only the TPM with this EK, and
-//   this AK in it, can open; a nonce; PCRs POST /agent/v1/attested what enrol takes, the secret,
+//   this AK in it, can open; a nonce; PCRs POST /agent/v1/attested what enroll takes, the secret,
 //   and a quote of the PCRs, signed by the AK over SHA-256(nonce, request) → certificate
 //
 // So the certificate's key, the AK, the EK and the boot are tied to each other: a quote of another
@@ -24,14 +24,14 @@ namespace muster::wire {
 inline constexpr std::chrono::seconds kChallengeLife{120};
 
 struct AttestRequest {
-  std::string enrolment, mac, ek_public, ek_certificate, ak_public;
+  std::string enrollment, mac, ek_public, ek_certificate, ak_public;
 };
 struct AttestChallenge {
   std::string id_object, encrypted_secret, nonce;
   std::vector<int> pcrs;
 };
 struct AttestedRequest {
-  std::string enrolment, mac, csr_pem;
+  std::string enrollment, mac, csr_pem;
   std::string
       trouble;  ///< the machine cannot prove itself: why (no TPM, …); the rest is empty then
   std::string secret, quote, signature;

@@ -149,16 +149,16 @@ inline constexpr auto kFields<PollResponse> =
                field("supports_delta", &PollResponse::supports_delta, Flag{}).optional());
 
 template <>
-inline constexpr auto kFields<EnrolRequest> =
-    std::tuple(field("enrolment", &EnrolRequest::enrolment, kName).optional(),
-               field("csr_pem", &EnrolRequest::csr_pem, Text{kMaxPemBytes}),
-               field("mac", &EnrolRequest::mac, kName));
+inline constexpr auto kFields<EnrollRequest> =
+    std::tuple(field("enrolment", &EnrollRequest::enrollment, kName).optional(),
+               field("csr_pem", &EnrollRequest::csr_pem, Text{kMaxPemBytes}),
+               field("mac", &EnrollRequest::mac, kName));
 
 template <>
-inline constexpr auto kFields<EnrolResponse> =
-    std::tuple(field("certificate_pem", &EnrolResponse::certificate_pem, Text{kMaxPemBytes}),
-               field("ca_pem", &EnrolResponse::ca_pem, Text{kMaxPemBytes}),
-               field("node", &EnrolResponse::node, kName));
+inline constexpr auto kFields<EnrollResponse> =
+    std::tuple(field("certificate_pem", &EnrollResponse::certificate_pem, Text{kMaxPemBytes}),
+               field("ca_pem", &EnrollResponse::ca_pem, Text{kMaxPemBytes}),
+               field("node", &EnrollResponse::node, kName));
 
 template <>
 inline constexpr auto kFields<Gpu> =
@@ -310,16 +310,16 @@ std::string requestFingerprint(std::string_view csr_pem) {
   return io::sha256Hex(csr_pem).substr(0, kFingerprintDigits);
 }
 
-std::string toJson(const EnrolRequest& request) { return printMessage(request); }
+std::string toJson(const EnrollRequest& request) { return printMessage(request); }
 
-Result<EnrolRequest> parseEnrolRequest(std::string_view text) {
-  return parseMessage<EnrolRequest>(text, kMaxMessageBytes, "enrolment", "enrolment");
+Result<EnrollRequest> parseEnrollRequest(std::string_view text) {
+  return parseMessage<EnrollRequest>(text, kMaxMessageBytes, "enrollment", "enrollment");
 }
 
-std::string toJson(const EnrolResponse& response) { return printMessage(response); }
+std::string toJson(const EnrollResponse& response) { return printMessage(response); }
 
-Result<EnrolResponse> parseEnrolResponse(std::string_view text) {
-  return parseMessage<EnrolResponse>(text, kMaxMessageBytes, "answer to the enrolment", "answer");
+Result<EnrollResponse> parseEnrollResponse(std::string_view text) {
+  return parseMessage<EnrollResponse>(text, kMaxMessageBytes, "answer to the enrollment", "answer");
 }
 
 std::string toJson(const Hardware& hardware) { return printMessage(hardware); }

@@ -4,7 +4,7 @@
 //   POST /agent/v1/enrol        server TLS only; id of the arming + CSR → certificate
 //   POST /agent/v1/attest       server TLS only; what a TPM shows of itself → a challenge
 //   (threat-model.md) POST /agent/v1/attested     server TLS only; the challenge's answer, a quote
-//   and the enrolment → certificate POST /agent/v1/certificate  mutual TLS; CSR for the system
+//   and the enrollment → certificate POST /agent/v1/certificate  mutual TLS; CSR for the system
 //   being installed → certificate (id and mac empty) POST /agent/v1/renewal      mutual TLS; CSR of
 //   the same life → certificate POST /agent/v1/poll         mutual TLS; state and task reports →
 //   tasks to start (long poll, at most kPollWait)
@@ -200,12 +200,12 @@ struct PollResponse {
                             ///< with those that it knows
 };
 
-struct EnrolRequest {
-  std::string enrolment, csr_pem, mac;
-};  ///< `enrolment`: id of the arming; empty in a renewal
+struct EnrollRequest {
+  std::string enrollment, csr_pem, mac;
+};  ///< `enrollment`: id of the arming; empty in a renewal
 /// What a person compares: of the request as it is sent, so of its key. 32 hex digits.
 std::string requestFingerprint(std::string_view csr_pem);
-struct EnrolResponse {
+struct EnrollResponse {
   std::string certificate_pem, ca_pem, node;
 };
 
@@ -214,10 +214,10 @@ std::string toJson(const PollRequest&);
 Result<PollRequest> parsePollRequest(std::string_view);
 std::string toJson(const PollResponse&);
 Result<PollResponse> parsePollResponse(std::string_view);
-std::string toJson(const EnrolRequest&);
-Result<EnrolRequest> parseEnrolRequest(std::string_view);
-std::string toJson(const EnrolResponse&);
-Result<EnrolResponse> parseEnrolResponse(std::string_view);
+std::string toJson(const EnrollRequest&);
+Result<EnrollRequest> parseEnrollRequest(std::string_view);
+std::string toJson(const EnrollResponse&);
+Result<EnrollResponse> parseEnrollResponse(std::string_view);
 std::string toJson(const std::vector<AgentTaskReport>&);
 Result<std::vector<AgentTaskReport>> parseReports(std::string_view);
 std::string toJson(const Hardware&);

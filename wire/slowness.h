@@ -9,6 +9,6 @@
 namespace muster::wire {
 
 inline constexpr const char* kSlownessHeader = "Muster-Slowness";
-inline constexpr double kMostToldSlowness = 20;  ///< more is not believed
+inline constexpr double kMaxReportedSlowness = 20;  ///< more is not believed
 
 }  // namespace muster::wire

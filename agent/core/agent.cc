@@ -213,7 +213,7 @@ Async<void> Agent::ensureIdentity() {
     auto loaded = loadIdentity(options_);
     if (!loaded && options_.mode == wire::Mode::Ram) {
       logInfo("agent", "enrolling with {}", options_.url.origin());
-      loaded = co_await enrol(options_, machine_.clients);
+      loaded = co_await enroll(options_, machine_.clients);
     }
     if (!loaded) co_return fail(Error(loaded.error()).within("no identity"));
     identity_ = *loaded;
@@ -236,7 +236,7 @@ Async<void> Agent::ensureIdentity() {
   co_return Result<void>();
 }
 
-Async<wire::EnrolResponse> Agent::certify(std::string csr_pem) {
+Async<wire::EnrollResponse> Agent::certify(std::string csr_pem) {
   if (!identity_) co_return fail(ErrorCode::Unavailable, "not enrolled");
   auto client =
       machine_.clients(identity_->trust());  // the poll's client may be in the middle of a wait

@@ -57,14 +57,14 @@ class Agent {
   /// Errors: those of opening the table of tasks
   static Result<std::unique_ptr<Agent>> create(AgentOptions options, TaskHandlers handlers,
                                                MachineAccess machine, Clock& clock);
-  /// Enrols when needed, then polls until `stop`. Ends when its tasks have ended too.
+  /// Enrolls when needed, then polls until `stop`. Ends when its tasks have ended too.
   Task<void> run();
   /// Cancels what runs. Thread of `run`.
   void stop();
 
   /// A certificate for a key of this node, by the agent's own session. For the handler that
   /// installs a system.
-  Async<wire::EnrolResponse> certify(std::string csr_pem);
+  Async<wire::EnrollResponse> certify(std::string csr_pem);
   std::string nodeName() const { return identity_ ? identity_->node : options_.node; }
 
  private:

@@ -79,7 +79,7 @@ Result<Identity> prepare(const AgentOptions& options) {
 }
 
 Result<Identity> accept(const AgentOptions& options, Identity identity,
-                        const wire::EnrolResponse& answer) {
+                        const wire::EnrollResponse& answer) {
   TRY(root, io::describeCertificate(answer.ca_pem));
   if (!options.ca_fingerprint.empty() && root.sha256_fingerprint != options.ca_fingerprint) {
     return fail(ErrorCode::Denied, "the controller names a root with fingerprint " +
@@ -126,12 +126,12 @@ wire::AttestedRequest proofOf(Tpm& tpm, const wire::AttestChallenge& challenge,
 Async<io::HttpResponse> attest(AgentOptions options, std::string csr_pem, io::HttpClient& client) {
   const auto tpm = makeTpmTools(options.state_folder / "tpm", options.tpm_tcti);
   wire::AttestedRequest proof{
-      options.enrolment, options.mac, std::move(csr_pem), {}, {}, {}, {}, {}};
+      options.enrollment, options.mac, std::move(csr_pem), {}, {}, {}, {}, {}};
   const auto keys = tpm->makeKeys();
   if (keys) {
     auto response = co_await client.send(
         postTo(options.url, "/agent/v1/attest",
-               toJson(wire::AttestRequest{options.enrolment, options.mac, keys->ek_public,
+               toJson(wire::AttestRequest{options.enrollment, options.mac, keys->ek_public,
                                           keys->ek_certificate, keys->ak_public})));
     CO_TRY(body, bodyOf(response));
     CO_TRY(challenge, wire::parseAttestChallenge(body));
@@ -197,30 +197,30 @@ Result<std::string> bodyOf(const Result<io::HttpResponse>& response) {
               words);
 }
 
-Async<Identity> enrol(AgentOptions options, ClientFactory clients) {
+Async<Identity> enroll(AgentOptions options, ClientFactory clients) {
   CO_TRY(identity, prepare(options));
   io::TlsTrust trust;
   trust.pinned_fingerprint = options.ca_fingerprint;
   trust.pin_is_root = true;
   auto client = clients(trust);
-  wire::EnrolRequest request{options.enrolment, identity.csr_pem, options.mac};
-  logInfo("agent", "asks {} to enrol with the key {}", options.url.str(),
+  wire::EnrollRequest request{options.enrollment, identity.csr_pem, options.mac};
+  logInfo("agent", "asks {} to enroll with the key {}", options.url.str(),
           wire::requestFingerprint(identity.csr_pem));
   auto response = co_await client->send(postTo(options.url, "/agent/v1/enrol", toJson(request)));
   if (asksForProof(response)) {
     response = co_await attest(options, identity.csr_pem, *client);
   }
   CO_TRY(body, bodyOf(response));
-  CO_TRY(answer, wire::parseEnrolResponse(body));
+  CO_TRY(answer, wire::parseEnrollResponse(body));
   co_return accept(options, identity, answer);
 }
 
-Async<wire::EnrolResponse> requestCertificate(io::HttpClient& client, io::Url controller,
-                                              std::string csr_pem, std::string path) {
+Async<wire::EnrollResponse> requestCertificate(io::HttpClient& client, io::Url controller,
+                                               std::string csr_pem, std::string path) {
   auto response = co_await client.send(
-      postTo(controller, path, toJson(wire::EnrolRequest{{}, std::move(csr_pem), {}})));
+      postTo(controller, path, toJson(wire::EnrollRequest{{}, std::move(csr_pem), {}})));
   CO_TRY(body, bodyOf(response));
-  co_return wire::parseEnrolResponse(body);
+  co_return wire::parseEnrollResponse(body);
 }
 
 Async<Identity> renewIdentity(AgentOptions options, Identity present, io::HttpClient& client) {

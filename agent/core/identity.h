@@ -23,7 +23,7 @@ struct Identity {
   std::string node;
   std::string csr_pem;
   std::string ca_pem;
-  io::TlsIdentity tls;  ///< certificate empty before enrolment
+  io::TlsIdentity tls;  ///< certificate empty before enrollment
   WallTime not_before{}, not_after{};
 
   /// Is a new one due? At every call of a certificate older than kRenewAge (or than half its life),
@@ -38,14 +38,14 @@ inline constexpr std::chrono::hours kRenewAge{24 * 30};
 using ClientFactory = std::function<std::unique_ptr<io::HttpClient>(io::TlsTrust)>;
 
 /// What is on disk: the renewed identity, or the one that the image writer left (whichever lasts
-/// longer); in the RAM OS what an earlier life of the agent left. Errors: NotFound (RAM: enrol),
+/// longer); in the RAM OS what an earlier life of the agent left. Errors: NotFound (RAM: enroll),
 /// Corrupt
 Result<Identity> loadIdentity(const AgentOptions& options);
 
 /// Makes a key and asks for its certificate, pinning the controller's root; says the key's
 /// fingerprint on the console, for a person who must approve it. Errors: Denied (refused, or
 /// another controller), Unavailable, Timeout
-Async<Identity> enrol(AgentOptions options, ClientFactory clients);
+Async<Identity> enroll(AgentOptions options, ClientFactory clients);
 
 inline constexpr const char* kCertificatePath = "/agent/v1/certificate";
 inline constexpr const char* kRenewalPath =
@@ -53,9 +53,9 @@ inline constexpr const char* kRenewalPath =
 
 /// A certificate for a key that is to live in the system being installed, or for a renewal of one's
 /// own.
-Async<wire::EnrolResponse> requestCertificate(io::HttpClient& client, io::Url controller,
-                                              std::string csr_pem,
-                                              std::string path = kCertificatePath);
+Async<wire::EnrollResponse> requestCertificate(io::HttpClient& client, io::Url controller,
+                                               std::string csr_pem,
+                                               std::string path = kCertificatePath);
 Async<Identity> renewIdentity(AgentOptions options, Identity present, io::HttpClient& client);
 
 /// The answer's body, or what went wrong in the controller's own words.

@@ -47,7 +47,7 @@ Result<AgentOptions> optionsFromKernel(std::string_view command_line) {
                  options.ca_fingerprint.find_first_not_of("0123456789abcdef") == std::string::npos;
   if (!is_hash)
     return fail(ErrorCode::InvalidInput, "muster.ca is not a SHA-256 fingerprint in hex");
-  options.enrolment = given["muster.enrolment"];
+  options.enrollment = given["muster.enrolment"];
   options.node = given["muster.node"];
   options.image_digest = given["muster.image"];
   options.state_folder = "/run/muster";

@@ -16,10 +16,10 @@ struct AgentOptions {
   wire::Mode mode = wire::Mode::Ram;
   io::Url url;                 ///< of the controller: https only; of several, who is spoken to
   std::vector<io::Url> urls;   ///< of all controllers, in the order to try; empty: `url` alone
-  std::string node;            ///< as the controller calls it; may be empty before enrolment
+  std::string node;            ///< as the controller calls it; may be empty before enrollment
   std::string mac;             ///< provisioning NIC (RAM)
   std::string ca_fingerprint;  ///< of the controller's root, pinned (RAM)
-  std::string enrolment;       ///< id of the arming, public (RAM)
+  std::string enrollment;      ///< id of the arming, public (RAM)
   std::filesystem::path ca_pem_file;       ///< (disk)
   std::filesystem::path key_file;          ///< (disk)
   std::filesystem::path certificate_file;  ///< (disk)

@@ -281,7 +281,7 @@ class Writer {
         co_return fail(ErrorCode::Conflict, "stopped, because another part of the image failed");
       const std::size_t mirror = mirrors_.pick();
       auto response = co_await ask(http, mirror, offset, length);
-      auto fault = judge(response, mirror, offset, length);
+      auto fault = evaluate(response, mirror, offset, length);
       if (!fault) {
         report_.bytes_fetched += length;
         co_return Fetched{std::move(response->body), mirror};
@@ -325,8 +325,8 @@ class Writer {
 
   /// What is wrong with an answer; nothing, when it is the range. The whole file instead of a short
   /// range is accepted as it is.
-  std::optional<Fault> judge(Result<io::HttpResponse>& response, std::size_t mirror,
-                             std::uint64_t offset, std::uint64_t length) {
+  std::optional<Fault> evaluate(Result<io::HttpResponse>& response, std::size_t mirror,
+                                std::uint64_t offset, std::uint64_t length) {
     using enum Mirrors::Fault;
     const std::string& url = mirrors_.url(mirror);
     if (!response) {

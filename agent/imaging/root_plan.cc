@@ -89,7 +89,7 @@ class RootPlanner {
   }
 
   void run() {
-    letGo(plan_.steps);
+    releaseDisk(plan_.steps);
     divide();
     plan_.boot_uuid = uuid("boot");
     plan_.boot = arrayOrPartition(kBootArray, kComposedBootPartition, 1, "1.0");
@@ -102,7 +102,7 @@ class RootPlanner {
     step("file system for /boot", "mkfs.ext4",
          {"-F", "-q", "-L", "muster-boot", "-U", plan_.boot_uuid, plan_.boot.string()});
     plan_.key = spec_.encrypt;
-    letGo(plan_.closing);
+    releaseDisk(plan_.closing);
   }
 
  private:
@@ -118,7 +118,7 @@ class RootPlanner {
 
   /// Before: udev may have assembled what older systems left. After: the array is clean, and the
   /// disk has all.
-  void letGo(std::vector<StorageStep>& steps) const {
+  void releaseDisk(std::vector<StorageStep>& steps) const {
     const auto add = [&steps](const char* program, std::vector<std::string> args) {
       steps.push_back({"nothing holds the disks", program, std::move(args), "", true, false,
                        std::string(kRootSet)});

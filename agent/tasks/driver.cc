@@ -397,8 +397,8 @@ Async<void> ensureRxe(TaskTools tools, Params params) {
 
 // ---- proof
 
-Result<void> judge(const std::map<std::string, std::string>& wanted,
-                   const std::map<std::string, std::string>& running) {
+Result<void> evaluate(const std::map<std::string, std::string>& wanted,
+                      const std::map<std::string, std::string>& running) {
   std::string wrong;
   for (const auto& [probe, glob] : wanted) {
     auto found = running.find(probe);
@@ -436,7 +436,7 @@ Async<nlohmann::json> installDriver(TaskTools tools, nlohmann::json json, TaskCo
   std::set<std::string> probes;
   for (const auto& [probe, glob] : params.verify) probes.insert(probe);
   auto running = co_await readProbes(tools, probes);
-  const auto fits = judge(params.verify, running);
+  const auto fits = evaluate(params.verify, running);
   if (fits) {
     forgetRestart(tools.root, params.name);
     co_return nlohmann::json(running);

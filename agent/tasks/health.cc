@@ -278,7 +278,7 @@ void HealthSense::network(wire::HealthReport& report) {
           {"network.link-flaps", id, flaps, fmt::format("its link went down {} times", flaps), {}});
       const auto errors = numberOf(
           folder /
-          "counters/port_rcv_errors");  // symbol errors are judged by their rate (LinkSense)
+          "counters/port_rcv_errors");  // symbol errors are evaluated by their rate (LinkSense)
       counter(report, {"network.errors", id, errors, fmt::format("{} receive errors", errors), {}});
       if (textOf(folder / "link_layer") != "InfiniBand")
         continue;  // Ethernet counts no symbol errors

@@ -6,7 +6,7 @@
 
 namespace muster::agent {
 
-using Certify = std::function<Async<wire::EnrolResponse>(std::string csr_pem)>;
+using Certify = std::function<Async<wire::EnrollResponse>(std::string csr_pem)>;
 
 TaskHandler imageHandler(TaskTools tools, Certify certify);
 /// StartImage: brings a live image into memory, so that it can take over.

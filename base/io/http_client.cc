@@ -306,7 +306,7 @@ Async<void> readBody(Exchange* exchange, http::response_parser<http::buffer_body
   co_return Result<void>();
 }
 
-Async<HttpResponse> converse(Exchange* exchange) {
+Async<HttpResponse> exchangeOnce(Exchange* exchange) {
   const auto connection = exchange->connection;
   connection->arm(left(exchange->deadline));
   const auto write_error = co_await writeRequest(exchange);
@@ -353,7 +353,7 @@ Async<HttpResponse> BeastClient::transfer(HttpRequest request, Sink sink) {
     if (!exchange.reused) {
       CO_TRY_OK(co_await connect(&exchange));
     }
-    auto result = co_await converse(&exchange);
+    auto result = co_await exchangeOnce(&exchange);
     if (result) {
       auto& pool = (*idle)[origin];
       if (exchange.connection->stream.socket().is_open() && pool.size() < kIdlePerOrigin) {

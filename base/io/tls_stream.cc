@@ -126,14 +126,14 @@ TlsStream::TlsStream(tcp::socket& socket, asio::ssl::context& context)
 
 TlsStream::Step TlsStream::handshake() {
   forgetErrors();
-  return judge(SSL_do_handshake(ssl_.get()), 0);
+  return evaluate(SSL_do_handshake(ssl_.get()), 0);
 }
 
 TlsStream::Step TlsStream::shutdown() {
   forgetErrors();
   int answer = SSL_shutdown(ssl_.get());
   if (answer == 0) answer = SSL_shutdown(ssl_.get());  // ours is said; now the other's
-  return judge(answer, 0);
+  return evaluate(answer, 0);
 }
 
 TlsStream::Step TlsStream::read(asio::mutable_buffer into) {
@@ -141,7 +141,7 @@ TlsStream::Step TlsStream::read(asio::mutable_buffer into) {
   forgetErrors();
   std::size_t bytes = 0;
   const int answer = SSL_read_ex(ssl_.get(), into.data(), into.size(), &bytes);
-  return judge(answer, bytes);
+  return evaluate(answer, bytes);
 }
 
 TlsStream::Step TlsStream::write(asio::const_buffer from) {
@@ -149,10 +149,10 @@ TlsStream::Step TlsStream::write(asio::const_buffer from) {
   forgetErrors();
   std::size_t bytes = 0;
   const int answer = SSL_write_ex(ssl_.get(), from.data(), from.size(), &bytes);
-  return judge(answer, bytes);
+  return evaluate(answer, bytes);
 }
 
-TlsStream::Step TlsStream::judge(int answer, std::size_t bytes) {
+TlsStream::Step TlsStream::evaluate(int answer, std::size_t bytes) {
   const int system_error = errno;
   if (answer > 0) return {Want::Nothing, {}, bytes};
   switch (SSL_get_error(ssl_.get(), answer)) {

@@ -205,7 +205,7 @@ class TlsStream {
   Step shutdown();
   Step read(asio::mutable_buffer into);
   Step write(asio::const_buffer from);
-  Step judge(int answer, std::size_t bytes);
+  Step evaluate(int answer, std::size_t bytes);
 
   tcp::socket& socket_;
   Wire wire_{socket_};

@@ -432,7 +432,7 @@ Async<io::HttpResponse> RedfishSession::sendInPlace(io::HttpRequest request, boo
 Async<io::HttpResponse> RedfishSession::sendOnce(io::HttpRequest request, bool fresh) {
   auto client = takeClient(fresh);
   auto response = co_await client->send(std::move(request));
-  if (!response) co_return judged(*client, std::move(response.error()));
+  if (!response) co_return evaluated(*client, std::move(response.error()));
   shown_ = client->peerFingerprint();
   if (!fresh && idle_.size() < kMaxIdleClients) idle_.push_back(std::move(client));
   co_return response;
@@ -452,7 +452,7 @@ Async<void> RedfishSession::stream(std::string path, std::string last_event_id,
   co_await rate_limiter_.next();
   auto client = takeClient(true);
   auto response = co_await client->fetch(std::move(request), std::move(sink));
-  if (!response) co_return fail(judged(*client, std::move(response.error())).error());
+  if (!response) co_return fail(evaluated(*client, std::move(response.error())).error());
   const RedfishReply reply{response->status, std::move(response->headers),
                            parseLenient(response->body)};
   if (!reply.ok()) co_return fail(errorOf(reply, "GET " + path));

@@ -146,7 +146,7 @@ class RedfishSession {
   Async<io::HttpResponse> sendOnce(io::HttpRequest request, bool fresh);
   /// What an answer that never came means: another certificate than the pinned one is a refusal, or
   /// the expected new one.
-  Result<io::HttpResponse> judged(io::HttpClient& client, Error error);
+  Result<io::HttpResponse> evaluated(io::HttpClient& client, Error error);
   /// Fixes whom connections trust; on first contact by one request without any secret.
   /// (redfish_session_trust.cc)
   Async<void> ensureTrust();

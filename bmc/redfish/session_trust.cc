@@ -58,7 +58,7 @@ io::TlsTrust RedfishSession::tlsTrust() const {
   return {.pinned_fingerprint = pinned_};
 }
 
-Result<io::HttpResponse> RedfishSession::judged(io::HttpClient& client, Error error) {
+Result<io::HttpResponse> RedfishSession::evaluated(io::HttpClient& client, Error error) {
   if (error.code() != ErrorCode::Denied) return fail(std::move(error));
   const std::string shown = client.peerFingerprint();
   const bool by_ca = pinned_.empty();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/discover.h"
 #include "cli/arguments/arguments.h"
-#include "cli/commands/commands.h"
 
 namespace muster::cli {
 namespace {

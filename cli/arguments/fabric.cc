@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/fabric.h"
 #include "cli/arguments/arguments.h"
 #include "cli/arguments/renamed.h"
-#include "cli/commands/commands.h"
 
 namespace muster::cli {
 namespace {

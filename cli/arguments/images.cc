@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/arguments/arguments.h"
-#include "cli/commands/commands.h"
+#include "cli/commands/image.h"
 
 namespace muster::cli {
 

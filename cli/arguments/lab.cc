@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/lab.h"
 #include "cli/arguments/arguments.h"
 #include "cli/arguments/renamed.h"
-#include "cli/commands/commands.h"
+#include "cli/commands/monitor.h"
 
 namespace muster::cli {
 namespace {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/monitor.h"
 #include "cli/arguments/arguments.h"
 #include "cli/arguments/renamed.h"
-#include "cli/commands/commands.h"
+#include "cli/commands/rollout.h"
 
 namespace muster::cli {
 namespace {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/records.h"
 #include "cli/arguments/arguments.h"
-#include "cli/commands/commands.h"
+#include "cli/commands/cert.h"
 
 namespace muster::cli {
 namespace {

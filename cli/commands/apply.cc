@@ -4,11 +4,11 @@
 #include "app/plan.h"
 #include "base/io/files.h"
 #include "base/io/regular_file.h"
-#include "cli/commands/commands.h"
+#include "cli/commands/lifecycle.h"
 #include "cli/view/console_progress.h"
 #include "cli/view/plan_view.h"
 #include "cli/view/summary.h"
-#include "gateway/enrolment_proof.h"
+#include "gateway/enrollment_proof.h"
 
 #include <iostream>
 

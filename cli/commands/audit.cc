@@ -3,7 +3,7 @@
 #include "app/audit.h"
 
 #include "base/json_output.h"
-#include "cli/commands/commands.h"
+#include "cli/commands/records.h"
 
 #include <nlohmann/json.hpp>
 
@@ -21,21 +21,21 @@ constexpr std::string_view kShowsNot =
     "muster audit verify --head FILE (the lines that `muster monitor` and `muster apply` wrote to "
     "syslog, or `muster audit head` printed)\n";
 
-std::string_view meaning(lifecycle::HeadStanding standing) {
-  using lifecycle::HeadStanding;
-  switch (standing) {
-    case HeadStanding::Holds:
+std::string_view meaning(lifecycle::HeadStatus status) {
+  using lifecycle::HeadStatus;
+  switch (status) {
+    case HeadStatus::Holds:
       return "holds: everything up to that entry is as it was then";
-    case HeadStanding::Archived:
+    case HeadStatus::Archived:
       return "is older than what the store still has: verify the archive";
-    case HeadStanding::Truncated:
+    case HeadStatus::Truncated:
       return "does not hold: the log ends before that entry, entries were CUT OFF";
-    case HeadStanding::Rewritten:
+    case HeadStatus::Rewritten:
       return "does not hold: that entry has another hash, the chain was WRITTEN ANEW";
-    case HeadStanding::OtherKey:
+    case HeadStatus::OtherKey:
       return "cannot be believed: it is signed by another key than the site's key for audit (--key "
              "FILE names a key that was retired)";
-    case HeadStanding::Forged:
+    case HeadStatus::Forged:
       return "cannot be believed: its signature does NOT FIT";
   }
   return "";
@@ -46,10 +46,10 @@ std::string headsText(const app::AuditVerdict& heads) {
   std::size_t good = 0;
   const lifecycle::HeadReport* newest = nullptr;
   for (const auto& report : heads.given) {
-    if (report.standing != lifecycle::HeadStanding::Holds) {
+    if (report.status != lifecycle::HeadStatus::Holds) {
       out += fmt::format("{}the head of entry {} from {} (key {}) {}\n",
                          report.contradicts() ? "TAMPERED: " : "", report.head.sequence,
-                         toString(report.head.at), report.head.key_id, meaning(report.standing));
+                         toString(report.head.at), report.head.key_id, meaning(report.status));
       continue;
     }
     ++good;
@@ -58,7 +58,7 @@ std::string headsText(const app::AuditVerdict& heads) {
   for (const auto& report : heads.kept)
     if (report.contradicts())
       out += fmt::format("TAMPERED: the store's own copy of the head of entry {} from {} {}\n",
-                         report.head.sequence, toString(report.head.at), meaning(report.standing));
+                         report.head.sequence, toString(report.head.at), meaning(report.status));
   if (newest)
     out += fmt::format(
         "shown by {} exported heads: up to entry {}, as of {}, nothing was cut off or written "
@@ -76,7 +76,7 @@ nlohmann::json reportsJson(const std::vector<lifecycle::HeadReport>& reports) {
   auto out = nlohmann::json::array();
   for (const auto& report : reports) {
     auto each = headJson(report.head);
-    each["standing"] = toString(report.standing);
+    each["standing"] = toString(report.status);
     out.push_back(std::move(each));
   }
   return out;

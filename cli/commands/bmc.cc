@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // bmc trust reset, auth reset, forget-tpm, forget-key, approve-key, revoke-key.
+#include "cli/commands/bmc.h"
 #include "app/bmc_trust.h"
-#include "cli/commands/commands.h"
 
 #include <iostream>
 
@@ -47,7 +47,7 @@ int bmcApproveKey(const app::Options& options, const BmcApproveKeyArgs& args) {
   const auto approved = app::approveAgentKey(options, NodeName(args.node), args.fingerprint);
   if (!approved) return report(approved.error());
   std::cout << args.node << ": the key " << args.fingerprint
-            << " may enrol while the node is armed\n";
+            << " may enroll while the node is armed\n";
   return kOk;
 }
 

@@ -3,7 +3,7 @@
 #include "app/bmc_credentials.h"
 
 #include "base/json_output.h"
-#include "cli/commands/commands.h"
+#include "cli/commands/bmc.h"
 
 #include <nlohmann/json.hpp>
 

@@ -3,7 +3,7 @@
 // more.
 #include "app/bmc_power.h"
 
-#include "cli/commands/commands.h"
+#include "cli/commands/bmc.h"
 
 #include <iostream>
 

@@ -2,7 +2,7 @@
 // cert: what a node's certificate says, whether it holds, and a person's decision about it.
 #include "app/certificates.h"
 
-#include "cli/commands/commands.h"
+#include "cli/commands/cert.h"
 
 #include <algorithm>
 #include <iostream>

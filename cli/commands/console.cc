@@ -5,7 +5,7 @@
 #include "base/json_output.h"
 #include "base/printable.h"
 #include "bmc/console/ansi_strip.h"
-#include "cli/commands/commands.h"
+#include "cli/commands/monitor.h"
 #include "cli/terminal.h"
 
 #include <nlohmann/json.hpp>

@@ -3,7 +3,7 @@
 #include "app/discovery.h"
 
 #include "base/json_output.h"
-#include "cli/commands/commands.h"
+#include "cli/commands/discover.h"
 #include "discovery/approvals.h"
 
 #include <fmt/ranges.h>

@@ -3,7 +3,7 @@
 #include "app/erase.h"
 
 #include "base/io/files.h"
-#include "cli/commands/commands.h"
+#include "cli/commands/lifecycle.h"
 #include "cli/view/console_progress.h"
 #include "provision/storage/erase.h"
 

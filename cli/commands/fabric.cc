@@ -3,7 +3,7 @@
 #include "app/fabric_reports.h"
 
 #include "base/io/files.h"
-#include "cli/commands/commands.h"
+#include "cli/commands/fabric.h"
 
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // findings: what is wrong, and ending what nothing else ends.
 #include "app/records.h"
-#include "cli/commands/commands.h"
+#include "cli/commands/lifecycle.h"
 #include "cli/view/findings_view.h"
 
 #include <iostream>

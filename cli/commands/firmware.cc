@@ -3,7 +3,7 @@
 #include "app/firmware_baselines.h"
 
 #include "base/json_output.h"
-#include "cli/commands/commands.h"
+#include "cli/commands/firmware.h"
 #include "cli/view/firmware_view.h"
 
 #include <iostream>

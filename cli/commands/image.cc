@@ -3,7 +3,7 @@
 #include "app/images.h"
 
 #include "base/json_output.h"
-#include "cli/commands/commands.h"
+#include "cli/commands/image.h"
 
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>

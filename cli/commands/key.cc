@@ -3,7 +3,7 @@
 #include "app/key_rotation.h"
 
 #include "base/json_output.h"
-#include "cli/commands/commands.h"
+#include "cli/commands/records.h"
 
 #include <nlohmann/json.hpp>
 

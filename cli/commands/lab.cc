@@ -3,7 +3,7 @@
 #include "app/twin.h"
 
 #include "base/json_output.h"
-#include "cli/commands/commands.h"
+#include "cli/commands/lab.h"
 
 #include <nlohmann/json.hpp>
 

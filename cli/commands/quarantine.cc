@@ -3,7 +3,7 @@
 #include "app/quarantine.h"
 
 #include "base/json_output.h"
-#include "cli/commands/commands.h"
+#include "cli/commands/monitor.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/rma.h"
 
-#include "cli/commands/commands.h"
+#include "cli/commands/monitor.h"
 
 #include <iostream>
 

@@ -3,7 +3,7 @@
 #include "app/rollouts.h"
 
 #include "base/json_output.h"
-#include "cli/commands/commands.h"
+#include "cli/commands/rollout.h"
 #include "cli/view/console_progress.h"
 #include "cli/view/rollout_view.h"
 

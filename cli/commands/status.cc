@@ -6,7 +6,7 @@
 #include "base/json_output.h"
 #include "base/printable.h"
 #include "base/utf8.h"
-#include "cli/commands/commands.h"
+#include "cli/commands/lifecycle.h"
 #include "cli/view/progress.h"
 
 #include <nlohmann/json.hpp>

@@ -2,7 +2,7 @@
 // validate checks: the catalogue, from the same rows that agents run. Nothing is read and nobody is
 // asked.
 #include "base/json_output.h"
-#include "cli/commands/commands.h"
+#include "cli/commands/validate.h"
 #include "validate/checks/catalogue.h"
 #include "validate/gate_params.h"
 #include "validate/gates.h"

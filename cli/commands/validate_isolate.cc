@@ -3,7 +3,7 @@
 #include "app/isolation.h"
 #include "app/validate_run.h"
 #include "base/json_output.h"
-#include "cli/commands/commands.h"
+#include "cli/commands/validate.h"
 #include "cli/view/console_progress.h"
 
 #include <nlohmann/json.hpp>

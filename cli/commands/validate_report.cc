@@ -3,7 +3,7 @@
 #include "app/measurements.h"
 #include "base/io/files.h"
 #include "base/json_output.h"
-#include "cli/commands/commands.h"
+#include "cli/commands/validate.h"
 
 #include <nlohmann/json.hpp>
 
@@ -82,12 +82,13 @@ int validateBaseline(const app::Options& options, const app::MeasurementsRequest
                      {"median", group.median},
                      {"sigma", group.sigma},
                      {"values", group.latest.size()},
-                     {"source", "learnt from this fleet's history"}});
+                     {"source", "learned from this fleet's history"}});
     std::cout << jsonText(out, 2) << '\n';
     return kOk;
   }
   std::cout << fmt::format(
-      "learnt from this fleet's last {} days, not from a vendor: what is typical here may still be "
+      "learned from this fleet's last {} days, not from a vendor: what is typical here may still "
+      "be "
       "bad\n",
       request.days);
   std::cout << fmt::format("{:<34}{:<40}{:>8}{:>12}{:>9}\n", "sku", "metric", "values", "median",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/wipe.h"
 
-#include "cli/commands/commands.h"
+#include "cli/commands/lifecycle.h"
 
 #include <iostream>
 

@@ -109,6 +109,7 @@ class Comparing {
             ? fmt::format("check power of {} and its cables", *device.name)
             : fmt::format("check that {} is powered and its driver runs, then the cable to {}",
                           *device.name, name(place));
+    if (!device.is_switch && place != kNone) power_checks_.insert(one.repair);
     say(std::move(one), {});
   }
 
@@ -161,6 +162,7 @@ class Comparing {
     auto steps = planMoves(w_, chain);
     excuse_ = steps.size() == 1 && isExcused(chain.ports);
     Repair repair{textOf(w_, chain, steps), {}};
+    if (beginsWithPower(w_, chain, steps)) power_checks_.insert(repair.text);
     for (const auto& step : steps) repair.moves.push_back(moveOf(w_, step));
     if (!sharedGuid(chain, repair)) {
       for (const auto& step : steps) cable(step, repair);
@@ -298,7 +300,7 @@ class Comparing {
       if (one.kind != DeviationKind::MissingNode || host == hcas.end() || host->second.first < 2 ||
           host->second.first != host->second.second)
         continue;
-      if (!one.repair.starts_with("check that ")) continue;  // its port is taken by another cable
+      if (!power_checks_.contains(one.repair)) continue;  // its port is taken by another cable
       auto text = fmt::format(
           "check that {} is powered and its driver runs: none of its {} HCAs is seen; then their "
           "cables",
@@ -336,6 +338,7 @@ class Comparing {
       wrong_;  // by port: the peer of the cable that should be there, of the one that should not
   std::map<Slot, Deviation> missing_hcas_;  // by the switch port where they belong
   std::unordered_set<std::string> repairs_;
+  std::unordered_set<std::string> power_checks_;  ///< repairs that first ask for a host's power
   bool excuse_ = false;  // what is said now is about a cable that the declaration excuses
   Comparison out_;
 };

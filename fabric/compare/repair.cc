@@ -112,6 +112,14 @@ std::string pairText(const Wiring& w, Slot one, Slot other) {
   return fmt::format("at {} and {}", toString(a), toString(b));
 }
 
+/// The HCA of a cable to plug in whose host is not seen at all.
+std::optional<Slot> unseenHca(const Wiring& w, const Step& step) {
+  if (step.kind != Move::Kind::Plug) return std::nullopt;
+  for (const auto hca : {step.other, step.to})
+    if (!w.device(hca).is_found && !w.device(hca).is_switch) return hca;
+  return std::nullopt;
+}
+
 std::string stepText(const Wiring& w, const Step& step) {
   auto name = [&](Slot slot) { return toString(w.port(slot)); };
   switch (step.kind) {
@@ -124,10 +132,9 @@ std::string stepText(const Wiring& w, const Step& step) {
     case Move::Kind::Plug:
       break;
   }
-  for (auto [hca, place] : {std::pair(step.other, step.to), std::pair(step.to, step.other)})
-    if (!w.device(hca).is_found && !w.device(hca).is_switch)
-      return fmt::format("check that {} is powered and its driver runs, then the cable to {}",
-                         *w.device(hca).name, name(place));
+  if (const auto hca = unseenHca(w, step))
+    return fmt::format("check that {} is powered and its driver runs, then the cable to {}",
+                       *w.device(*hca).name, name(*hca == step.other ? step.to : step.other));
   return fmt::format("plug in or replace the cable between {} and {}",
                      name(std::min(step.other, step.to)), name(std::max(step.other, step.to)));
 }
@@ -136,6 +143,10 @@ std::string stepText(const Wiring& w, const Step& step) {
 
 std::vector<Step> planMoves(const Wiring& wiring, const Chain& chain) {
   return Planner(wiring, chain).run();
+}
+
+bool beginsWithPower(const Wiring& w, const Chain& chain, const std::vector<Step>& steps) {
+  return !chain.ring && !steps.empty() && unseenHca(w, steps.front());
 }
 
 std::string textOf(const Wiring& w, const Chain& chain, const std::vector<Step>& steps) {

@@ -32,6 +32,8 @@ struct Step {
 /// loose until the end.
 std::vector<Step> planMoves(const Wiring& wiring, const Chain& chain);
 std::string textOf(const Wiring& wiring, const Chain& chain, const std::vector<Step>& steps);
+/// Whether that text first asks for the power of a host that is not seen, and not for a cable.
+bool beginsWithPower(const Wiring& wiring, const Chain& chain, const std::vector<Step>& steps);
 Move moveOf(const Wiring& wiring, const Step& step);
 
 }  // namespace muster::fabric

@@ -24,12 +24,13 @@ std::vector<int> numbersOf(std::string_view version) {
   return numbers;
 }
 
-std::string foundOf(const ToldFirmware& told) {
+std::string foundOf(const ReportedFirmware& told) {
   if (!told.version.empty()) return told.version;
   return told.why_not.empty() ? "not told" : "not known: " + told.why_not;
 }
 
-std::string howTo(const std::string& name, const std::string& version, const ToldFirmware& told) {
+std::string howTo(const std::string& name, const std::string& version,
+                  const ReportedFirmware& told) {
   if (!told.why_not.empty())
     return "muster-switchfw must be in muster's folder and be allowed to open "
            "/dev/infiniband/umad*: run as root on the controller, or reinstall muster";
@@ -67,7 +68,7 @@ bool isSameFirmware(std::string_view one, std::string_view other) {
 }
 
 void compareFirmware(const std::map<std::string, std::string>& wanted,
-                     const std::map<std::string, ToldFirmware>& told,
+                     const std::map<std::string, ReportedFirmware>& told,
                      const std::vector<inventory::FabricExclusion>& excused, Comparison& out) {
   for (const auto& [name, version] : wanted) {
     const auto known = told.find(name);

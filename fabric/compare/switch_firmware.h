@@ -13,7 +13,7 @@ std::map<std::string, std::string> declaredFirmware(const inventory::Fabric& fab
 bool isSameFirmware(std::string_view one, std::string_view other);
 
 /// What a switch told.
-struct ToldFirmware {
+struct ReportedFirmware {
   int lid = 0;
   std::string version;  ///< "31.2012.1024"; empty: nothing
   std::string psid;     ///< of its board; empty: not told
@@ -23,7 +23,7 @@ struct ToldFirmware {
 /// Adds a deviation for each of these switches that runs another version, or does not tell it: not
 /// known is not as declared.
 void compareFirmware(const std::map<std::string, std::string>& wanted,
-                     const std::map<std::string, ToldFirmware>& told,
+                     const std::map<std::string, ReportedFirmware>& told,
                      const std::vector<inventory::FabricExclusion>& excused, Comparison& out);
 
 }  // namespace muster::fabric

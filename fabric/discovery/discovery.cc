@@ -63,7 +63,7 @@ Async<void> addSwitchFirmware(Tools& tools, Clock& clock, const inventory::Fabri
                               FirmwareMemory& memory, Comparison& comparison) {
   const auto wanted = declaredFirmware(fabric, declared);
   const auto now = clock.steady();
-  std::map<std::string, ToldFirmware> told;
+  std::map<std::string, ReportedFirmware> told;
   std::vector<int> lids;
   for (const auto& [name, version] : wanted) {
     const auto device = found.devices.find(name);
@@ -80,7 +80,7 @@ Async<void> addSwitchFirmware(Tools& tools, Clock& clock, const inventory::Fabri
       lids.push_back(address->second.lid);
     told[name].lid = address->second.lid;
   }
-  Result<std::map<int, ToldFirmware>> answer;
+  Result<std::map<int, ReportedFirmware>> answer;
   if (!lids.empty()) {
     answer = co_await tools.switchFirmware(lids);
   }

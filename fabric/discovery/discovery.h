@@ -13,14 +13,14 @@ Result<const inventory::Fabric*> onlyFabric(const inventory::Cluster& cluster);
 /// is as declared it is believed for long.
 struct FirmwareMemory {
   struct Entry {
-    ToldFirmware told;
+    ReportedFirmware told;
     std::chrono::steady_clock::time_point until;
   };
   std::map<std::string, Entry> entries;
 };
 /// Asks the declared switches that were found for their firmware, where the fabric declares any,
 /// and adds what is not as declared. One that could not be asked is not as declared; those that are
-/// excused and those without a LID yet are not asked. The caller holds the turnstile of the tools.
+/// excused and those without a LID yet are not asked. The caller holds the semaphore of the tools.
 /// Errors: none
 Async<void> addSwitchFirmware(Tools& tools, Clock& clock, const inventory::Fabric& fabric,
                               const Topology& declared, const Topology& found,
@@ -31,7 +31,7 @@ class Discovery {
   Discovery(Tools& tools, SubnetManager& manager, Clock& clock)
       : tools_(tools), manager_(manager), clock_(clock) {}
 
-  /// The caller holds the turnstile of the tools. Errors: Unavailable (see fabric::discover)
+  /// The caller holds the semaphore of the tools. Errors: Unavailable (see fabric::discover)
   Async<Topology> topology();
 
  private:

@@ -151,12 +151,12 @@ Result<std::map<PkeyPort, PkeyTable>> parsePkeyTables(std::string_view text,
   return tables;
 }
 
-Result<std::map<int, ToldFirmware>> parseSwitchFirmware(std::string_view text,
-                                                        const std::vector<int>& asked) {
-  std::map<int, ToldFirmware> told;
+Result<std::map<int, ReportedFirmware>> parseSwitchFirmware(std::string_view text,
+                                                            const std::vector<int>& asked) {
+  std::map<int, ReportedFirmware> told;
   for (auto line : linesOf(text)) {
     std::istringstream words{std::string(line)};
-    ToldFirmware one;
+    ReportedFirmware one;
     if (!(words >> one.lid >> one.version))
       return fail(ErrorCode::Corrupt, fmt::format("{} said: {}", kAsker, line));
     words >> one.psid;
@@ -299,7 +299,7 @@ Async<Topology> Tools::discoverByTool() {
   co_return topologyIn(exit, "ibnetdiscover");
 }
 
-Async<std::map<int, ToldFirmware>> Tools::switchFirmware(std::vector<int> lids) {
+Async<std::map<int, ReportedFirmware>> Tools::switchFirmware(std::vector<int> lids) {
   const auto asker = programBeside(kAsker);
   if (asker.empty())
     co_return fail(ErrorCode::Denied,

@@ -57,8 +57,8 @@ Result<std::map<PkeyPort, PkeyTable>> parsePkeyTables(std::string_view text,
                                                       const std::vector<PkeyPort>& asked);
 /// Output of muster-switchfw for these LIDs. Errors: Corrupt (one of them is not there, or its
 /// version is none)
-Result<std::map<int, ToldFirmware>> parseSwitchFirmware(std::string_view text,
-                                                        const std::vector<int>& asked);
+Result<std::map<int, ReportedFirmware>> parseSwitchFirmware(std::string_view text,
+                                                            const std::vector<int>& asked);
 /// Node GUIDs in OpenSM's dump opensm-subnet.lst, without what is a part of a switch.
 std::set<std::string> guidsInSubnetList(std::string_view text);
 /// Port GUIDs that ibnetdiscover met more than once, by its stderr.
@@ -88,7 +88,7 @@ class Tools {
   Async<std::map<PkeyPort, PkeyTable>> pkeyTables(std::vector<PkeyPort> ports);
   /// What switches at these LIDs tell of their firmware; one that tells nothing has no version.
   /// Errors: Denied (no port may be opened, or muster-switchfw is not there), Unavailable
-  Async<std::map<int, ToldFirmware>> switchFirmware(std::vector<int> lids);
+  Async<std::map<int, ReportedFirmware>> switchFirmware(std::vector<int> lids);
   /// LIDs of all ports that say they are a subnet manager: by the master's own list, which keeps
   /// ports of other partitions from whoever is a limited member, and by what the ports themselves
   /// told the last discovery.

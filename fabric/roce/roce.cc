@@ -223,6 +223,18 @@ Result<Marking> hostMarking(std::string_view dcb_app, std::string_view dcb_pfc, 
 }
 
 std::vector<std::string> disagreements(const Roce& roce, const Marking& found) {
+  auto out = qosDisagreements(roce, found);
+  if (auto mtu = mtuDisagreement(roce, found)) out.push_back(*std::move(mtu));
+  return out;
+}
+
+std::optional<std::string> mtuDisagreement(const Roce& roce, const Marking& found) {
+  const int wanted = declaredMarking(roce).mtu;
+  if (!found.mtu || found.mtu == wanted) return std::nullopt;
+  return fmt::format("the MTU is {} instead of {}", found.mtu, wanted);
+}
+
+std::vector<std::string> qosDisagreements(const Roce& roce, const Marking& found) {
   std::vector<std::string> out;
   const auto wanted = declaredMarking(roce);
   if (!found.trusts_dscp) out.push_back("it ignores DSCP");
@@ -239,8 +251,6 @@ std::vector<std::string> disagreements(const Roce& roce, const Marking& found) {
   if (found.lossless != wanted.lossless)
     out.push_back(fmt::format("PFC is on for {} instead of {}", listed(found.lossless),
                               listed(wanted.lossless)));
-  if (found.mtu && found.mtu != wanted.mtu)
-    out.push_back(fmt::format("the MTU is {} instead of {}", found.mtu, wanted.mtu));
   return out;
 }
 

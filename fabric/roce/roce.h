@@ -39,5 +39,8 @@ Result<Marking> sonicMarking(std::string_view config_db, const std::string& port
 Result<Marking> hostMarking(std::string_view dcb_app, std::string_view dcb_pfc, int mtu);
 /// In words what `found` does otherwise than declared. Empty: they agree.
 std::vector<std::string> disagreements(const inventory::Roce& roce, const Marking& found);
+/// Those of DSCP, priorities and PFC alone, and that of the MTU.
+std::vector<std::string> qosDisagreements(const inventory::Roce& roce, const Marking& found);
+std::optional<std::string> mtuDisagreement(const inventory::Roce& roce, const Marking& found);
 
 }  // namespace muster::fabric

@@ -125,10 +125,9 @@ class Sonic {
       say(port, "it is shut down", fmt::format("config interface startup {}", port));
     const auto marking = sonicMarking(text_, port);
     if (!marking) return say(port, marking.error().text());
-    for (const auto& text : disagreements(roce_, *marking))
-      say(port, text,
-          text.starts_with("the MTU") ? fmt::format("config interface mtu {} {}", port, roce_.mtu)
-                                      : std::string(kLoad));
+    for (const auto& text : qosDisagreements(roce_, *marking)) say(port, text, std::string(kLoad));
+    if (const auto mtu = mtuDisagreement(roce_, *marking))
+      say(port, *mtu, fmt::format("config interface mtu {} {}", port, roce_.mtu));
     classes(port);
     queue(port);
     if (at(at(config_, "PFC_WD"), port).empty())

@@ -76,8 +76,8 @@ class Walker {
           at >= 0 && hop < kMostHops ? tables_[static_cast<std::size_t>(at)] : nullptr;
       int out = table && static_cast<std::size_t>(to.lid) < table->size()
                     ? (*table)[static_cast<std::size_t>(to.lid)]
-                    : kNoWay;
-      int next = out > 0 && out < kMostPorts ? peers_[slot(at, out)] : kNoWay;
+                    : kNoRoute;
+      int next = out > 0 && out < kMostPorts ? peers_[slot(at, out)] : kNoRoute;
       if (next < 0) return lost(from, to);
       if (level(at) > 0 && level(next) > 0) {
         ++load_[slot(at, out)];
@@ -132,7 +132,7 @@ Result<ForwardingTables> parseForwardingTables(std::string_view text) {
       if (lid < 0 || lid > kMostLids)
         return fail(ErrorCode::Corrupt, fmt::format("dump_fts line {}: {} is no LID", number, lid));
       if (table->size() <= static_cast<std::size_t>(lid))
-        table->resize(static_cast<std::size_t>(lid) + 1, kNoWay);
+        table->resize(static_cast<std::size_t>(lid) + 1, kNoRoute);
       (*table)[static_cast<std::size_t>(lid)] = port;
     }
   }

@@ -6,8 +6,8 @@
 
 namespace muster::fabric {
 
-inline constexpr int kNoWay = -1;
-/// Switch node GUID → the port out by LID, or kNoWay.
+inline constexpr int kNoRoute = -1;
+/// Switch node GUID → the port out by LID, or kNoRoute.
 using ForwardingTables = std::map<std::string, std::vector<int>>;
 /// Output of `dump_fts -n`. Errors: Corrupt
 Result<ForwardingTables> parseForwardingTables(std::string_view text);

@@ -59,7 +59,7 @@ std::optional<std::vector<int>> Routes::from(int entry, std::string_view hca) co
   for (int at = entry, hop = 0; hop < kMostHops; ++hop) {
     const auto here = static_cast<std::size_t>(at);
     const auto* table = tables_[here];
-    const int port = table && lid < table->size() ? (*table)[lid] : kNoWay;
+    const int port = table && lid < table->size() ? (*table)[lid] : kNoRoute;
     if (port < 0 || static_cast<std::size_t>(port) >= legs_[here].size()) return std::nullopt;
     const auto leg = legs_[here][static_cast<std::size_t>(port)];
     if (leg.device < 0) return std::nullopt;

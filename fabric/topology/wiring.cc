@@ -100,28 +100,28 @@ void Wiring::tellDevices(const Topology& found) {
     int cables = 0;
     Port place;
   };
-  std::map<int, Evidence> strangers;
+  std::map<int, Evidence> undeclared;
   for (const auto& link : found.links)
     for (auto [own, peer] :
          {std::pair(slot(link.a), slot(link.b)), std::pair(slot(link.b), slot(link.a))}) {
       if (device(own).is_declared) continue;
-      auto& evidence = strangers[idOf(*device(own).name)];
+      auto& evidence = undeclared[idOf(*device(own).name)];
       ++evidence.cables;
       const auto* expected = expectedAt(own, peer);
       if (!expected || expected->is_found) continue;
       ++evidence.votes[idOf(*expected->name)];
       evidence.place = port(peer);
     }
-  for (const auto& [id, evidence] : strangers)
+  for (const auto& [id, evidence] : undeclared)
     for (auto [declared_id, votes] : evidence.votes) {
-      auto& stranger = devices_[static_cast<std::size_t>(id)];
+      auto& device = devices_[static_cast<std::size_t>(id)];
       auto& declared_device = devices_[static_cast<std::size_t>(declared_id)];
       if (2 * votes <= evidence.cables || declared_device.is_found) continue;
       declared_device.is_found = true;
-      stranger.is_found = false;
-      ids_[*stranger.name] = declared_id;
-      if (!isSharedName(*stranger.name, *declared_device.name))
-        renamed_.push_back({*declared_device.name, *stranger.name, evidence.place});
+      device.is_found = false;
+      ids_[*device.name] = declared_id;
+      if (!isSharedName(*device.name, *declared_device.name))
+        renamed_.push_back({*declared_device.name, *device.name, evidence.place});
       else
         renamed_.push_back({*declared_device.name, {}, evidence.place});
     }

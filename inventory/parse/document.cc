@@ -29,8 +29,9 @@ struct Refused {
 /// Events → Value. A stack of open containers; a map alternates between key and value.
 class Builder : public YAML::EventHandler {
  public:
-  Builder(std::string_view source, const std::string& file, Diagnostics& diagnostics)
-      : source_(source), file_(file), diagnostics_(diagnostics) {
+  Builder(std::string_view source, const std::string& file, Diagnostics& diagnostics,
+          std::vector<SourceRef>* quoting)
+      : source_(source), file_(file), diagnostics_(diagnostics), quoting_(quoting) {
     line_starts_.push_back(0);
     for (std::size_t end = source.find('\n'); end != std::string_view::npos;
          end = source.find('\n', end + 1))
@@ -142,6 +143,7 @@ class Builder : public YAML::EventHandler {
   }
 
   void refuseTag(const std::string& tag, const YAML::Mark& mark) {
+    if (quoting_) quoting_->push_back({file_, mark.line + 1, mark.column + 1});
     diagnostics_.error({file_, mark.line + 1, mark.column + 1},
                        fmt::format("the tag {} means nothing here", shorten(tag)), "remove it");
   }
@@ -241,6 +243,7 @@ class Builder : public YAML::EventHandler {
   std::vector<std::size_t> line_starts_;
   const std::string& file_;
   Diagnostics& diagnostics_;
+  std::vector<SourceRef>* quoting_;
   std::vector<Open> open_;
   std::map<YAML::anchor_t, Anchored> anchors_;
   std::optional<Value> root_;
@@ -407,10 +410,10 @@ bool checkEncoding(std::string_view& text, const std::string& file, Diagnostics&
 }
 
 std::optional<Value> parseYaml(std::string_view text, const std::string& file,
-                               Diagnostics& diagnostics) {
+                               Diagnostics& diagnostics, std::vector<SourceRef>* quoting) {
   if (!checkEncoding(text, file, diagnostics)) return std::nullopt;
   if (!checkTabs(text, file, diagnostics)) return std::nullopt;
-  Builder builder(text, file, diagnostics);
+  Builder builder(text, file, diagnostics, quoting);
   try {
     ViewBuffer buffer(text);
     std::istream in(&buffer);

@@ -54,8 +54,9 @@ bool looksLikeBoolean(std::string_view text);
 
 /// Reads YAML. All mistakes go to `diagnostics`; nothing is returned when the text is no YAML at
 /// all. A duplicate key keeps its first value, so that the rest can still be checked.
+/// `quoting`: gets the places of the mistakes whose text repeats something of the file.
 std::optional<Value> parseYaml(std::string_view text, const std::string& file,
-                               Diagnostics& diagnostics);
+                               Diagnostics& diagnostics, std::vector<SourceRef>* quoting = nullptr);
 
 /// Reports bytes that no inventory file may hold: invalid UTF-8, control characters. Answers
 /// whether there were none. A byte order mark is removed from `text`.

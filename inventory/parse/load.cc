@@ -56,7 +56,8 @@ bool isInventory(const std::optional<Value>& root, std::string_view text) {
 }
 
 /// The same problems, without anything that stands in the file.
-Diagnostics withoutContent(const Diagnostics& found, const std::string& file, bool is_yaml) {
+Diagnostics withoutContent(const Diagnostics& found, const std::vector<SourceRef>& quoting,
+                           const std::string& file, bool is_yaml) {
   Diagnostics out;
   if (is_yaml) {
     out.error({file, 1, 1}, "this is no inventory: it has none of an inventory's keys",
@@ -65,7 +66,8 @@ Diagnostics withoutContent(const Diagnostics& found, const std::string& file, bo
   }
   for (const auto& one : found.all()) {
     const bool quotes = one.text.find(": ") != std::string::npos ||
-                        one.text.find('"') != std::string::npos || one.text.starts_with("the tag ");
+                        one.text.find('"') != std::string::npos ||
+                        std::find(quoting.begin(), quoting.end(), one.where) != quoting.end();
     out.error(one.where, quotes ? "not valid YAML, and no inventory" : one.text,
               quotes ? "name an inventory: --inventory FILE" : one.suggestion);
   }
@@ -78,9 +80,10 @@ std::optional<Cluster> build(std::string_view yaml, const std::filesystem::path&
   std::filesystem::path folder =
       std::filesystem::absolute(file, ignored).lexically_normal().parent_path();
   Reader reader(file.string(), folder, diagnostics);
-  auto root = parseYaml(yaml, reader.file, diagnostics);
+  std::vector<SourceRef> quoting;
+  auto root = parseYaml(yaml, reader.file, diagnostics, &quoting);
   if (!isInventory(root, yaml)) {
-    diagnostics = withoutContent(diagnostics, reader.file, root.has_value());
+    diagnostics = withoutContent(diagnostics, quoting, reader.file, root.has_value());
     return std::nullopt;
   }
   if (!root) return std::nullopt;

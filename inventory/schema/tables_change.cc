@@ -116,7 +116,7 @@ ObjectSpec make_rolloutSpec() {
                 "What a failed gate does.")
       .optional("soak_minutes", &RolloutPolicy::soak_minutes, integer(0, kMaxSoakMinutes),
                 "After a wave has passed its gate: so long its nodes work in their pools, and are "
-                "judged once more, before the next one begins.")
+                "evaluated once more, before the next one begins.")
       .check(checkPolicy)
       .spec();
 }

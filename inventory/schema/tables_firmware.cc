@@ -91,7 +91,7 @@ ObjectSpec make_componentSpec() {
                 "node's agent installs, not the BMC: nic:PSID (mstflint), nvme:MODEL (nvme-cli), "
                 "fwupd:GUID.")
       .optional("minutes", &FirmwareComponent::minutes, integer(0, kMaxMinutes),
-                "How long its flash usually takes; 0: what was learnt.")
+                "How long its flash usually takes; 0: what was learned.")
       .printsAlways({"file", "sha256"})
       .needs("file", "sha256")
       .needs("sha256", "file")

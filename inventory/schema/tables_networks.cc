@@ -105,7 +105,7 @@ ObjectSpec make_bootServerSpec() {
   return Table<BootServer>(
              "boot-server", "boot server",
              "A server near some nodes that has copies of the controller's boot files; "
-             "docs/netboot.md. Boot scripts come from the controller, and there the nodes enrol.")
+             "docs/netboot.md. Boot scripts come from the controller, and there the nodes enroll.")
       .optional("tftp", &BootServer::tftp, text(kIpv4),
                 "Its address, where TFTP has undionly.kpxe and ipxe.efi; absent: the controller "
                 "has them.")

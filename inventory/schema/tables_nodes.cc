@@ -84,7 +84,7 @@ void addNodeFields(Table<T>& table, bool complete) {
                });
   table.prints([](const T& node, const Printer&) -> Json { return node.bmc.credential; });
   add("serial", false, &Node::serial, text(kText),
-      "The chassis serial that must be found there; absent: learnt.");
+      "The chassis serial that must be found there; absent: learned.");
   add("switch", false, &Node::switch_name, text(kWord),
       "The switch that the NIC that boots is cabled to, as LLDP names it.");
   add("port", false, &Node::switch_port, text(kWord), "The switch's port, as LLDP names it.");

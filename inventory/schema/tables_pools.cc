@@ -26,16 +26,18 @@ ObjectSpec make_slurmSpec() {
 }
 MUSTER_SPEC(slurmSpec)
 
+enum class Pem { Certificate, PrivateKey };
+
 /// A PEM file that is not what it should be would show only when the first node joins.
-void checkPem(const std::filesystem::path& path, std::string_view wanted, const Value& where,
-              Reader& reader) {
+void checkPem(const std::filesystem::path& path, Pem kind, const Value& where, Reader& reader) {
+  const bool is_key = kind == Pem::PrivateKey;
+  const std::string_view wanted = is_key ? "private key" : "certificate";
   auto say = [&](std::string_view what, std::string hint) {
     reader.error(where, fmt::format("the file {} {}", path.string(), what), std::move(hint));
   };
   const auto read = io::readRegularFile(path, kMaxPemBytes);
   if (!read) return say("cannot be read", fmt::format("put a PEM file with a {} there", wanted));
   const std::string& pem = *read;
-  const bool is_key = wanted == "private key";
   const bool found =
       pem.find(is_key ? "PRIVATE KEY-----" : "-----BEGIN CERTIFICATE-----") != std::string::npos;
   if (!found)
@@ -46,14 +48,14 @@ void checkPem(const std::filesystem::path& path, std::string_view wanted, const 
 
 /// A key that names a PEM file.
 template <class T>
-void pemFile(Table<T>& table, std::string_view key, std::filesystem::path T::* member,
-             std::string_view wanted, std::string_view doc) {
+void pemFile(Table<T>& table, std::string_view key, std::filesystem::path T::* member, Pem kind,
+             std::string_view doc) {
   table.custom(key, false, text(kPath), doc,
-               [member, wanted](T& object, const Value& value, const Shape& shape, Reader& reader) {
+               [member, kind](T& object, const Value& value, const Shape& shape, Reader& reader) {
                  readInto(object.*member, value, shape, reader);
                  if ((object.*member).empty()) return;
-                 if (wanted == "private key") checkSecretFile(object.*member, value, reader);
-                 checkPem(object.*member, wanted, value, reader);
+                 if (kind == Pem::PrivateKey) checkSecretFile(object.*member, value, reader);
+                 checkPem(object.*member, kind, value, reader);
                });
   table.prints(member);
 }
@@ -83,16 +85,17 @@ ObjectSpec make_kubernetesSpec() {
                               "A Kubernetes cluster, through its API server. docs/pools.md says "
                               "which rights muster needs there.");
   table.required("server", &KubernetesPool::server, text(kServerUrl), "Its API server.");
-  pemFile(table, "ca", &KubernetesPool::ca, "certificate",
+  pemFile(table, "ca", &KubernetesPool::ca, Pem::Certificate,
           "PEM file of the authority that signed the server's certificate.");
   table
       .optional("pin", &KubernetesPool::pin, text(kSha256),
                 "SHA-256 of the server's own certificate (DER), instead of ca.")
       .optional("token", &KubernetesPool::token, object(secretSpec),
                 "The bearer token of muster's service account.");
-  pemFile(table, "client_certificate", &KubernetesPool::client_certificate, "certificate",
+  pemFile(table, "client_certificate", &KubernetesPool::client_certificate, Pem::Certificate,
           "PEM file of a client certificate, instead of a token.");
-  pemFile(table, "client_key", &KubernetesPool::client_key, "private key", "PEM file of its key.");
+  pemFile(table, "client_key", &KubernetesPool::client_key, Pem::PrivateKey,
+          "PEM file of its key.");
   return table
       .optional("domain", &KubernetesPool::domain, text(kDomain),
                 "Nodes are called NAME.domain there; absent: NAME.")

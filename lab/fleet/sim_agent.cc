@@ -76,7 +76,7 @@ Async<void> SimAgent::ensureIdentity() {
     identity_ = disk_.identity;
     ca_pem_ = disk_.ca_pem;
   } else {
-    CO_TRY_OK(co_await enrol());
+    CO_TRY_OK(co_await enroll());
   }
   io::TlsTrust trust;
   trust.ca_pem = ca_pem_;
@@ -85,7 +85,7 @@ Async<void> SimAgent::ensureIdentity() {
   co_return Result<void>();
 }
 
-Async<void> SimAgent::enrol() {
+Async<void> SimAgent::enroll() {
   CO_TRY(made, io::makeKeyAndRequest(boot_.mac));
   io::TlsTrust trust;
   trust.pinned_fingerprint = boot_.ca_fingerprint;
@@ -93,8 +93,8 @@ Async<void> SimAgent::enrol() {
   auto first = io::makeHttpClient(trust);
   CO_TRY(body, bodyOf(co_await first->send(postTo(
                    controllers_.present(), "/agent/v1/enrol",
-                   wire::toJson(wire::EnrolRequest{boot_.enrolment, made.csr_pem, boot_.mac})))));
-  CO_TRY(answer, wire::parseEnrolResponse(body));
+                   wire::toJson(wire::EnrollRequest{boot_.enrollment, made.csr_pem, boot_.mac})))));
+  CO_TRY(answer, wire::parseEnrollResponse(body));
   identity_ = {made.key_pem, answer.certificate_pem};
   ca_pem_ = answer.ca_pem;
   co_return Result<void>();
@@ -104,8 +104,8 @@ Async<io::TlsIdentity> SimAgent::certifyInstalled() {
   CO_TRY(made, io::makeKeyAndRequest(boot_.mac));
   CO_TRY(body, bodyOf(co_await client_->send(
                    postTo(controllers_.present(), "/agent/v1/certificate",
-                          wire::toJson(wire::EnrolRequest{{}, made.csr_pem, {}})))));
-  CO_TRY(answer, wire::parseEnrolResponse(body));
+                          wire::toJson(wire::EnrollRequest{{}, made.csr_pem, {}})))));
+  CO_TRY(answer, wire::parseEnrollResponse(body));
   co_return io::TlsIdentity{made.key_pem, answer.certificate_pem};
 }
 

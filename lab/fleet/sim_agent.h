@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A simulated node's agent: the real protocol (enrolment, mutual TLS, long polls, tasks), and work
+// A simulated node's agent: the real protocol (enrollment, mutual TLS, long polls, tasks), and work
 // that only takes time.
 #pragma once
 
@@ -36,7 +36,7 @@ struct SimBoot {
   std::string boot_id;
   std::string url;  ///< of the controller, or of several
   std::string mac;
-  std::string enrolment;       ///< RAM
+  std::string enrollment;      ///< RAM
   std::string ca_fingerprint;  ///< RAM
 };
 
@@ -64,7 +64,7 @@ class SimAgent : public std::enable_shared_from_this<SimAgent> {
     bool acknowledged = false;
   };
   Async<void> ensureIdentity();
-  Async<void> enrol();
+  Async<void> enroll();
   Async<io::TlsIdentity> certifyInstalled();
   bool isToProve() const { return controllers_.several() && !controllers_.proven(); }
   Async<void> exchange();

@@ -49,10 +49,10 @@ Result<std::unique_ptr<SimNode>> SimNode::make(const World& world, NodeSpec spec
   options.identity = {raw->spec_.name, raw->spec_.serial, raw->spec_.serial, {raw->spec_.mac}};
   options.vendor_profile = world.vendor_profile;
   options.account = world.account;
-  options.pace.flash_step = world.conditions.flash_step.draw(raw->random_);
-  options.pace.flash_steps = 2;
-  options.pace.reset_delay = std::chrono::milliseconds(0);
-  options.pace.reset_duration = world.conditions.bmc_reset.draw(raw->random_);
+  options.timings.flash_step = world.conditions.flash_step.draw(raw->random_);
+  options.timings.flash_steps = 2;
+  options.timings.reset_delay = std::chrono::milliseconds(0);
+  options.timings.reset_duration = world.conditions.bmc_reset.draw(raw->random_);
   options.went_away = [raw] { raw->server_.reset(); };
   options.came_back = [raw] {
     if (auto up = raw->listen(); !up)
@@ -151,10 +151,10 @@ Async<SimBoot> SimNode::netbootFrom(std::string controller) {
   request.timeout = kBootFileTimeout;
   CO_TRY(response, co_await client->send(std::move(request)));
   SimBoot boot;
-  boot.enrolment = argumentOf(response.body, "muster.enrolment");
+  boot.enrollment = argumentOf(response.body, "muster.enrolment");
   boot.ca_fingerprint = argumentOf(response.body, "muster.ca");
   boot.url = argumentOf(response.body, "muster.url");
-  if (boot.enrolment.empty() || boot.url.empty())
+  if (boot.enrollment.empty() || boot.url.empty())
     co_return fail(ErrorCode::NotFound, "the boot script does not lead into the RAM OS");
   co_return boot;
 }

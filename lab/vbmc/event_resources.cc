@@ -18,10 +18,11 @@ constexpr int kComeBackMs = 100;
 
 }  // namespace
 
-void RedfishService::report(const std::string& severity, const std::string& message, Told told) {
+void RedfishService::report(const std::string& severity, const std::string& message,
+                            SentEvent told) {
   events_.push_back({++last_event_, muster::toString(clock_.now()), severity, message});
   if (events_.size() > kMaxEventsKept) events_.pop_front();
-  if (told == Told::ByEventAndLog) note(fmt::format("[{}] {}", severity, message));
+  if (told == SentEvent::ByEventAndLog) note(fmt::format("[{}] {}", severity, message));
 }
 
 std::optional<nlohmann::json> RedfishService::eventResource(const std::string& path) const {

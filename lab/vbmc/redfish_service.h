@@ -67,7 +67,7 @@ struct ServiceOptions {
       {};  ///< asked for each update when no fault is set; empty: none
   Account account;
   LoginLimits logins;
-  Timings pace;
+  Timings timings;
   std::filesystem::path state_file;      ///< BmcState; empty: it forgets everything when it ends
   std::filesystem::path staging_folder;  ///< what is flashed; empty: it is only verified
   std::size_t max_image_bytes = 64u << 20;
@@ -93,10 +93,10 @@ class RedfishService {
   Task<void> run();
   void stop();
 
-  enum class Told { ByEvent, ByEventAndLog };
+  enum class SentEvent { ByEvent, ByEventAndLog };
   /// Something happens to the machine: "Critical", "Warning" or "OK".
   void report(const std::string& severity, const std::string& message,
-              Told told = Told::ByEventAndLog);
+              SentEvent told = SentEvent::ByEventAndLog);
 
   const BmcState& state() const { return state_; }
   Faults& faults() { return faults_; }

@@ -22,7 +22,7 @@ json serviceRoot(const Identity& identity, const VendorProfile& vendor_profile) 
                                                         {"Links", false}};
   for (auto name : {"Systems", "Managers", "Chassis", "SessionService", "AccountService",
                     "UpdateService", "CertificateService", "EventService"})
-    if (vendor_profile.certificates != CertificateWay::HpeHttpsCert ||
+    if (vendor_profile.certificates != CertificateMethod::HpeHttpsCert ||
         std::string_view(name) != "CertificateService")
       result[name] = linkTo(kRoot + "/" + name);
   result["Tasks"] = linkTo(kRoot + "/TaskService");

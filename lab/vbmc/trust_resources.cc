@@ -55,11 +55,11 @@ io::ServerResponse RedfishService::patchAccount(const io::ServerRequest& request
 std::optional<nlohmann::json> RedfishService::trustResource(const std::string& path) const {
   const auto protocol = kManager + "/NetworkProtocol";
   const auto way = options_.vendor_profile->certificates;
-  if (way == CertificateWay::HpeHttpsCert) return hpeTrustResource(path);
+  if (way == CertificateMethod::HpeHttpsCert) return hpeTrustResource(path);
   if (path == kCertificateService) {
     json result = head(path, "CertificateService.v1_0_3.CertificateService", "Certificate Service");
     for (const char* action : {"GenerateCSR", "ReplaceCertificate"})
-      if (way == CertificateWay::Service || std::string_view(action) != "GenerateCSR")
+      if (way == CertificateMethod::Service || std::string_view(action) != "GenerateCSR")
         result["Actions"][fmt::format("#CertificateService.{}", action)]["target"] =
             fmt::format("{}/Actions/CertificateService.{}", path, action);
     return result;
@@ -74,7 +74,7 @@ std::optional<nlohmann::json> RedfishService::trustResource(const std::string& p
   }
   if (path == protocol + "/HTTPS/Certificates")
     return collection(path, "CertificateCollection", {"1"});
-  if (way == CertificateWay::Rekey && path == kHttpsCertificate + "/RekeyActionInfo") {
+  if (way == CertificateMethod::Rekey && path == kHttpsCertificate + "/RekeyActionInfo") {
     json result = head(path, "ActionInfo.v1_1_2.ActionInfo", "Rekey Action Info");
     result["Parameters"] = json::array({{{"Name", "KeyPairAlgorithm"},
                                          {"Required", true},
@@ -91,7 +91,7 @@ std::optional<nlohmann::json> RedfishService::trustResource(const std::string& p
     json result = head(path, "Certificate.v1_2_0.Certificate", "HTTPS Certificate");
     result["CertificateString"] = certificate_pem_;
     result["CertificateType"] = "PEM";
-    if (way == CertificateWay::Rekey)
+    if (way == CertificateMethod::Rekey)
       result["Actions"]["#Certificate.Rekey"] = {
           {"target", path + "/Actions/Certificate.Rekey"},
           {"@Redfish.ActionInfo", path + "/RekeyActionInfo"}};
@@ -121,17 +121,17 @@ std::optional<nlohmann::json> RedfishService::hpeTrustResource(const std::string
 std::optional<io::ServerResponse> RedfishService::postTrust(const io::ServerRequest& request,
                                                             const std::string& path) {
   const auto way = options_.vendor_profile->certificates;
-  if (way == CertificateWay::HpeHttpsCert) {
+  if (way == CertificateMethod::HpeHttpsCert) {
     if (path == kHpeHttpsCert + "/Actions/HpeHttpsCert.GenerateCSR")
       return generateHpeRequest(request);
     if (path == kHpeHttpsCert + "/Actions/HpeHttpsCert.ImportCertificate")
       return replaceCertificate(request, "Certificate");
     return std::nullopt;
   }
-  if (way == CertificateWay::Service &&
+  if (way == CertificateMethod::Service &&
       path == kCertificateService + "/Actions/CertificateService.GenerateCSR")
     return generateRequest(request);
-  if (way == CertificateWay::Rekey && path == kHttpsCertificate + "/Actions/Certificate.Rekey")
+  if (way == CertificateMethod::Rekey && path == kHttpsCertificate + "/Actions/Certificate.Rekey")
     return rekey(request);
   if (path == kCertificateService + "/Actions/CertificateService.ReplaceCertificate")
     return replaceCertificate(request, "CertificateString");

@@ -340,7 +340,7 @@ void RedfishService::finish(const Job& job, const Result<void>& done) {
 Async<void> RedfishService::verifyAndStage(Job job) {
   tasks_[job.task_id].state = "Running";
   if (job.work == Work::RollBack) {
-    co_await clock_.sleep(options_.pace.flash_step);
+    co_await clock_.sleep(options_.timings.flash_step);
     const auto& name = tasks_[job.task_id].component = job.targets.front();
     state_.slots[name].staged_version = state_.slots[name].previous_version;
     const auto* row = options_.vendor_profile->find(name);
@@ -374,7 +374,7 @@ Async<void> RedfishService::verifyAndStage(Job job) {
   tasks_[job.task_id].component = component;
   tasks_[job.task_id].percent = 10;
   if (job.work == Work::Verify) {
-    co_await clock_.sleep(options_.pace.flash_step);
+    co_await clock_.sleep(options_.timings.flash_step);
     verified_ = job;
     co_return Result<void>();
   }
@@ -388,7 +388,7 @@ Async<void> RedfishService::verifyAndStage(Job job) {
   if (at_restart) {
     tasks_[job.task_id].state = "Starting";
     for (const auto before = state_.starts; state_.starts == before && !stopping_;) {
-      co_await clock_.sleep(options_.pace.flash_step);
+      co_await clock_.sleep(options_.timings.flash_step);
     }
     tasks_[job.task_id].state = "Running";
   }
@@ -431,20 +431,20 @@ Async<void> RedfishService::write(Job job, std::string component) {
   flash_state_ = "Writing";
   auto flash =
       options_.staging_folder / fmt::format("{}.{}.flash", options_.identity.node, component);
-  for (int step = 0; step < options_.pace.flash_steps; ++step) {
+  for (int step = 0; step < options_.timings.flash_steps; ++step) {
     if (!options_.staging_folder.empty()) {
       CO_TRY_OK(co_await offload<Result<void>>(
-          workers_, [image = job.image, flash, step, steps = options_.pace.flash_steps] {
+          workers_, [image = job.image, flash, step, steps = options_.timings.flash_steps] {
             return writeStep(*image, flash, step, steps);
           }));
     }
-    tasks_[job.task_id].percent = 10 + 80 * (step + 1) / options_.pace.flash_steps;
-    if (job.fault == UpdateFault::BmcLost && step == options_.pace.flash_steps / 2) {
-      co_await away(options_.pace.lost_duration);
+    tasks_[job.task_id].percent = 10 + 80 * (step + 1) / options_.timings.flash_steps;
+    if (job.fault == UpdateFault::BmcLost && step == options_.timings.flash_steps / 2) {
+      co_await away(options_.timings.lost_duration);
     }
-    if (job.fault == UpdateFault::TaskVanishes && step == options_.pace.flash_steps / 2)
+    if (job.fault == UpdateFault::TaskVanishes && step == options_.timings.flash_steps / 2)
       tasks_[job.task_id].young_reads = -1;  // hidden from now on
-    co_await clock_.sleep(options_.pace.flash_step);
+    co_await clock_.sleep(options_.timings.flash_step);
   }
   co_return Result<void>();
 }
@@ -459,18 +459,18 @@ Task<void> RedfishService::away(std::chrono::milliseconds duration) {
 }
 
 Task<void> RedfishService::managerReset() {
-  co_await clock_.sleep(options_.pace.reset_delay);
+  co_await clock_.sleep(options_.timings.reset_delay);
   stuck_ = false;
   verified_.reset();
   ready_.clear();
   activate(Becomes::BmcReset);
   if (!quirks_.keeps_finished_tasks) tasks_.clear();
-  co_await away(options_.pace.reset_duration);
+  co_await away(options_.timings.reset_duration);
 }
 
 /// Standby power goes: whatever runs starts anew, this BMC too.
 Task<void> RedfishService::acCycle() {
-  co_await clock_.sleep(options_.pace.reset_delay);
+  co_await clock_.sleep(options_.timings.reset_delay);
   noteCut("standby power was cut");
   (void)co_await machine_.stop();
   ++state_.ac_cycles;
@@ -478,7 +478,7 @@ Task<void> RedfishService::acCycle() {
   tasks_.clear();
   stuck_ = false;
   save();
-  co_await away(options_.pace.reset_duration);
+  co_await away(options_.timings.reset_duration);
 }
 
 void RedfishService::activate(Becomes how) {
@@ -489,10 +489,10 @@ void RedfishService::activate(Becomes how) {
     slot.broken = breaks_.erase(name) > 0;
     if (loses_configuration_.erase(name) > 0) loseConfiguration(name);
     note(fmt::format("{} {} {}", name, slot.version, slot.broken ? "does not come up" : "runs"));
-    if (row->copies) copies_.push_back({name, clock_.steady() + options_.pace.copy_duration});
+    if (row->copies) copies_.push_back({name, clock_.steady() + options_.timings.copy_duration});
     if (loses_next_version_ == name) {
       loses_next_version_.clear();
-      baseboard_silent_until_ = clock_.steady() + options_.pace.lost_duration;
+      baseboard_silent_until_ = clock_.steady() + options_.timings.lost_duration;
     }
   }
   save();

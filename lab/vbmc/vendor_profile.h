@@ -24,7 +24,7 @@ struct ComponentRow {
 
 /// How it lets its certificate be signed: CertificateService.GenerateCSR; Certificate.Rekey in its
 /// place; iLO's own HttpsCert.
-enum class CertificateWay { Service, Rekey, HpeHttpsCert };
+enum class CertificateMethod { Service, Rekey, HpeHttpsCert };
 
 /// How it gets images: MultipartHttpPushUri; HttpPushUri, as its dialect has it; it fetches them
 /// itself.
@@ -39,7 +39,7 @@ struct VendorProfile {
   bool names_vendor = true;                  ///< in the service root; else only as Oem key
   bool baseboard_needs_host = false;         ///< HGX_* cannot be read while the host is off
   bool tells_events = true;                  ///< offers a stream of Server-Sent Events
-  CertificateWay certificates = CertificateWay::Service;
+  CertificateMethod certificates = CertificateMethod::Service;
   bool bios_by_job =
       false;  ///< staged BIOS attributes take effect only where their PATCH asked for that
   Takes takes = Takes::Multipart;

@@ -89,7 +89,7 @@ nlohmann::json RedfishService::managerResource() const {
                                              : json::array({quirks_.manager_reset});
   result["Actions"]["#Manager.Reset"] = {{"target", kManager + "/Actions/Manager.Reset"},
                                          {"ResetType@Redfish.AllowableValues", std::move(types)}};
-  if (options_.vendor_profile->certificates == CertificateWay::HpeHttpsCert)
+  if (options_.vendor_profile->certificates == CertificateMethod::HpeHttpsCert)
     result["Oem"]["Hpe"]["Links"]["SecurityService"] = linkTo(kHpeSecurity);
   if (quirks_.cancel_staged == bmc::CancelStagedMethod::DeleteJob)
     result["Links"]["Oem"]["Dell"]["Jobs"] = linkTo(kJobs);

@@ -66,7 +66,7 @@ Result<void> compare(Store& store, std::vector<HeadReport>& reports) {
   TRY(ends, store.auditEnds());
   std::map<std::int64_t, std::string> hashes;  // of the links that are asked for
   for (const auto& report : reports)
-    if (report.standing == HeadStanding::Holds) hashes.emplace(report.head.sequence, "");
+    if (report.status == HeadStatus::Holds) hashes.emplace(report.head.sequence, "");
   if (hashes.empty()) return {};
   for (std::int64_t after = ends.begins_after;;) {
     TRY(page, store.auditTrail(after, kPageEntries));
@@ -77,18 +77,17 @@ Result<void> compare(Store& store, std::vector<HeadReport>& reports) {
     after = page.back().event.sequence;
   }
   for (auto& report : reports) {
-    if (report.standing != HeadStanding::Holds) continue;
+    if (report.status != HeadStatus::Holds) continue;
     const auto& head = report.head;
     if (head.sequence == 0) continue;  // the log was empty then: anything follows from that
     if (head.sequence < ends.archived.link)
-      report.standing = HeadStanding::Archived;
+      report.status = HeadStatus::Archived;
     else if (head.sequence == ends.archived.link)
-      report.standing =
-          head.hash == ends.archived.hash ? HeadStanding::Holds : HeadStanding::Rewritten;
+      report.status = head.hash == ends.archived.hash ? HeadStatus::Holds : HeadStatus::Rewritten;
     else if (head.sequence > ends.link || hashes[head.sequence].empty())
-      report.standing = HeadStanding::Truncated;
+      report.status = HeadStatus::Truncated;
     else if (hashes[head.sequence] != head.hash)
-      report.standing = HeadStanding::Rewritten;
+      report.status = HeadStatus::Rewritten;
   }
   return {};
 }
@@ -134,19 +133,19 @@ Result<std::vector<AuditHead>> parseHeads(std::string_view text) {
   return out;
 }
 
-std::string_view toString(HeadStanding standing) {
-  switch (standing) {
-    case HeadStanding::Holds:
+std::string_view toString(HeadStatus status) {
+  switch (status) {
+    case HeadStatus::Holds:
       return "holds";
-    case HeadStanding::Archived:
+    case HeadStatus::Archived:
       return "archived";
-    case HeadStanding::Truncated:
+    case HeadStatus::Truncated:
       return "truncated";
-    case HeadStanding::Rewritten:
+    case HeadStatus::Rewritten:
       return "rewritten";
-    case HeadStanding::OtherKey:
+    case HeadStatus::OtherKey:
       return "other-key";
-    case HeadStanding::Forged:
+    case HeadStatus::Forged:
       return "forged";
   }
   return "";
@@ -157,10 +156,10 @@ Result<std::vector<HeadReport>> checkHeads(Store& store, const std::vector<Audit
   std::vector<HeadReport> out;
   for (const auto& head : heads) {
     const auto pem = io::trustedPemOf(trusted_pem, head.key_id);
-    HeadReport report{head, HeadStanding::OtherKey};
+    HeadReport report{head, HeadStatus::OtherKey};
     if (pem)
-      report.standing = io::verify(*pem, signedPart(head), head.signature) ? HeadStanding::Holds
-                                                                           : HeadStanding::Forged;
+      report.status = io::verify(*pem, signedPart(head), head.signature) ? HeadStatus::Holds
+                                                                         : HeadStatus::Forged;
     out.push_back(std::move(report));
   }
   TRY_OK(compare(store, out));

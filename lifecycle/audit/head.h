@@ -48,7 +48,7 @@ std::string toText(const AuditHead& head);
 Result<std::vector<AuditHead>> parseHeads(std::string_view text);
 
 /// What a head says of a log. Only Holds is good.
-enum class HeadStanding {
+enum class HeadStatus {
   Holds,      ///< the entry is there with that hash, so everything up to it is as it was then
   Archived,   ///< it is older than what the store still has: the archive shows it
   Truncated,  ///< the log ends before it: entries were cut off
@@ -56,14 +56,12 @@ enum class HeadStanding {
   OtherKey,   ///< signed by a key that is not among the given ones
   Forged,     ///< the signature does not fit
 };
-std::string_view toString(HeadStanding standing);
+std::string_view toString(HeadStatus status);
 
 struct HeadReport {
   AuditHead head;
-  HeadStanding standing = HeadStanding::Forged;
-  bool contradicts() const {
-    return standing != HeadStanding::Holds && standing != HeadStanding::Archived;
-  }
+  HeadStatus status = HeadStatus::Forged;
+  bool contradicts() const { return status != HeadStatus::Holds && status != HeadStatus::Archived; }
 };
 
 /// Compares heads with the log of the store. `trusted_pem`: public keys of the purpose audit

@@ -191,9 +191,9 @@ Result<void> endWhatNobodyWants(const Services& services, const FactSet& facts,
     TRY(name, phaseOf(services.store, finding));
     const Phase* phase =
         name.empty() ? nullptr : services.phase(name);  // one that is not here cannot be asked
-    const bool is_judged =
+    const bool is_evaluated =
         phase && !phase->isOnDemand() && finding.at + kUnwantedFor <= services.clock.now();
-    entry->second = is_judged && !(is_first && isWanted(services, finding.facet, facts));
+    entry->second = is_evaluated && !(is_first && isWanted(services, finding.facet, facts));
   }
   std::erase_if(ends, [](const auto& entry) { return !entry.second; });
   if (ends.empty()) return {};

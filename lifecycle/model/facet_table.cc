@@ -12,7 +12,7 @@ using std::chrono::seconds;
 constexpr bool kRecoverable = true, kNotRecoverable = false;
 
 constexpr std::array kFacets = {
-    FacetRow{"enrolled", "provision", Stage::Enrolment, seconds(3), seconds(180), kRecoverable,
+    FacetRow{"enrolled", "provision", Stage::Enrollment, seconds(3), seconds(180), kRecoverable,
              Revalidation::None,
              "does its BMC answer (`curl -k https://BMC/redfish/v1/`)? its address, account and "
              "cable are in the inventory"},
@@ -84,7 +84,7 @@ constexpr std::array kFacets = {
 };
 
 constexpr std::array kStages = {
-    StageRow{Stage::Enrolment, "enrol", "enrolling", "enrolled"},
+    StageRow{Stage::Enrollment, "enrol", "enrolling", "enrolled"},
     StageRow{Stage::Firmware, "firmware", "updating firmware", "firmware as declared"},
     StageRow{Stage::Bios, "bios", "configuring BIOS", "BIOS as declared"},
     StageRow{Stage::Inspection, "inspect", "inspecting", "inspected"},

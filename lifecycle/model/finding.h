@@ -34,7 +34,7 @@ inline constexpr const char* kMonitorSource =
 inline constexpr const char* kQuarantineSource =
     "quarantine";  ///< its text names who put the node there
 inline constexpr const char* kDiscoverySource = "discovery";
-inline constexpr const char* kEnrolmentSource =
+inline constexpr const char* kEnrollmentSource =
     "enrolment";                                         ///< an agent that called and was refused
 inline constexpr const char* kBmcSource = "bmc-health";  ///< the BMC's log and sensors
 inline constexpr const char* kIsolationSource = "isolation";  ///< `muster validate isolate`

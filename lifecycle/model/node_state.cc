@@ -65,10 +65,10 @@ std::string nodeState(const Subject& subject, const FactSet& facts, const std::v
   const auto faulty = [&subject](const Finding& finding) {
     return finding.severity == Severity::Error && finding.facet.subject == subject;
   };
-  const auto sick = [&](const Finding& finding) {
+  const auto unhealthy = [&](const Finding& finding) {
     return faulty(finding) && finding.facet.facet.str().starts_with(kHealthFacets);
   };
-  if (std::any_of(findings.begin(), findings.end(), sick)) return "unhealthy";
+  if (std::any_of(findings.begin(), findings.end(), unhealthy)) return "unhealthy";
   if (std::any_of(findings.begin(), findings.end(), faulty)) return "failed";
   if (pool == kPoolDrained) return "maintenance";
   return std::string(reached(facts, goals));

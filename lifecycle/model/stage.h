@@ -5,7 +5,7 @@
 namespace muster::lifecycle {
 
 enum class Stage {
-  Enrolment,
+  Enrollment,
   Firmware,  ///< by the BMC, before there is a system
   Bios,
   Inspection,

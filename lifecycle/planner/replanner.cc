@@ -41,7 +41,7 @@ Result<Plan> Replanner::plan(const FactSet& facts, const std::set<Subject>& chan
   bool whole = !valid_ || entangled_;
   for (const auto& subject : changed)
     if (const Index rank = roster_.rankOf(subject); rank != kNone)
-      ranks.insert(rank);  // facts of strangers are nobody's
+      ranks.insert(rank);  // facts of undeclared nodes are nobody's
   whole = whole || ranks.contains(0);
   valid_ = false;
   cost_ = {};

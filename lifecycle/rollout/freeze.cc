@@ -16,16 +16,16 @@ constexpr std::string_view kBootFacet = "os";
 constexpr const char* kBootMeasure = "boot_seconds";
 
 /// All nodes with the change, for as long as it lives.
-class AllCrossed {
+class AllChanged {
  public:
-  AllCrossed(EffectiveCluster& effective, std::string id, const std::vector<NodeName>& nodes)
+  AllChanged(EffectiveCluster& effective, std::string id, const std::vector<NodeName>& nodes)
       : live_(effective), id_(std::move(id)), nodes_(nodes) {
     for (const auto& node : nodes_) live_.change(id_, node);
   }
-  ~AllCrossed() {
+  ~AllChanged() {
     for (const auto& node : nodes_) live_.revert(id_, node);
   }
-  AllCrossed(const AllCrossed&) = delete;
+  AllChanged(const AllChanged&) = delete;
 
  private:
   EffectiveCluster& live_;
@@ -131,7 +131,7 @@ Result<RolloutRecord> draftRollout(EffectiveCluster& effective, const Phases& ph
   std::map<NodeName, FrozenNode> frozen;
   std::map<NodeName, NodeProgress> progress;
   {
-    const AllCrossed crossed(effective, request.id, concerned);
+    const AllChanged changed(effective, request.id, concerned);
     TRY(plan, makePlan(effective.cluster(), facts, policy, phases));
     rollout.plan_hash = plan.hash();
     for (const auto& action : plan.actions) {

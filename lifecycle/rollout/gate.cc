@@ -12,9 +12,9 @@ constexpr std::size_t kMaxNodesNamed = 3;
 void addInconclusive(GateReport& gate, const inventory::RegressionRule& rule,
                      const std::string& what) {
   if (rule.on_inconclusive == inventory::OnInconclusive::Halt)
-    gate.reasons.push_back(what + "; policy: halt while it is unclear");
+    gate.reasons.push_back(what + "; policy: halt while it is inconclusive");
   else
-    gate.notes.push_back(what + "; policy: go on while it is unclear");
+    gate.notes.push_back(what + "; policy: go on while it is inconclusive");
 }
 
 void evaluateFailures(GateReport& gate, const RolloutRecord& record, const Wave& wave) {
@@ -52,7 +52,7 @@ void evaluateSpeed(GateReport& gate, const RolloutRecord& record) {
   gate.comparisons = compareMeasures(nodes, rule);
   for (const auto& comparison : gate.comparisons) {
     if (comparison.verdict == RegressionVerdict::Slower) blameChange(gate, comparison.text());
-    if (comparison.verdict == RegressionVerdict::Unclear)
+    if (comparison.verdict == RegressionVerdict::Inconclusive)
       addInconclusive(gate, rule, comparison.text());
   }
   if (gate.comparisons.empty() && gate.attempted > gate.failed)

@@ -32,7 +32,7 @@ std::set<std::string> unedited(const Rollout& rollout, const inventory::Cluster&
   return out;
 }
 
-Error misfit(const Rollout& rollout, const Diagnostics& diagnostics) {
+Error mismatch(const Rollout& rollout, const Diagnostics& diagnostics) {
   const auto& all = diagnostics.all();
   const auto first = std::find_if(all.begin(), all.end(), [](const Diagnostic& one) {
     return one.severity == Severity::Error;
@@ -64,7 +64,7 @@ Result<std::optional<inventory::Change>> changeOf(const RolloutRecord& record,
   if (!matters(record) || profiles.empty()) return std::optional<inventory::Change>();
   auto loaded =
       inventory::loadChangeText(rollout.change_text, rollout.change_file, effective.cluster());
-  if (!loaded.change) return fail(misfit(rollout, loaded.diagnostics));
+  if (!loaded.change) return fail(mismatch(rollout, loaded.diagnostics));
   std::erase_if(loaded.change->profiles,
                 [&profiles](const auto& entry) { return !profiles.contains(entry.first); });
   return std::move(loaded.change);

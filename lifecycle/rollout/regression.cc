@@ -16,7 +16,7 @@
 namespace muster::lifecycle {
 namespace {
 
-constexpr std::size_t kFewestNodes = 2;  ///< one difference has no scatter to judge it by
+constexpr std::size_t kFewestNodes = 2;  ///< one difference has no scatter to evaluate it by
 
 struct UnitRow {
   std::string_view suffix;
@@ -41,7 +41,7 @@ double lossPercent(double before, double after, Direction direction) {
   return 100 * loss / before;
 }
 
-void judge(Comparison& out, const std::vector<double>& losses) {
+void evaluate(Comparison& out, const std::vector<double>& losses) {
   const auto n = static_cast<double>(losses.size());
   out.nodes = losses.size();
   out.mean_loss_percent = std::accumulate(losses.begin(), losses.end(), 0.0) / n;
@@ -82,10 +82,10 @@ std::string_view toString(RegressionVerdict verdict) {
       return "holds";
     case RegressionVerdict::Slower:
       return "slower";
-    case RegressionVerdict::Unclear:
+    case RegressionVerdict::Inconclusive:
       break;
   }
-  return "unclear";
+  return "inconclusive";
 }
 
 std::optional<Direction> directionOf(std::string_view measure) {
@@ -125,7 +125,7 @@ std::string Comparison::text() const {
       return fmt::format(
           "{}; with {} % confidence the loss is at most {:.1f} %, and {:.0f} % is tolerated",
           change, confidence_percent, std::max(most_loss_percent, 0.0), tolerated_percent);
-    case RegressionVerdict::Unclear:
+    case RegressionVerdict::Inconclusive:
       break;
   }
   return fmt::format(
@@ -158,7 +158,7 @@ std::vector<Comparison> compareMeasures(const std::vector<NodeMeasures>& nodes,
     comparison.worst_node = worst->second;
     std::vector<double> numbers;
     for (const auto& [loss, node] : all) numbers.push_back(loss);
-    judge(comparison, numbers);
+    evaluate(comparison, numbers);
     out.push_back(std::move(comparison));
   }
   return out;

@@ -3,8 +3,8 @@
 //
 // Each node gives one difference, in percent of what it had before, positive when it lost. Three
 // answers at the stated confidence: slower (the loss is proven to be above what is tolerated),
-// holds (it is proven to be below), unclear (neither is proven). "Not proven slower" is never taken
-// for "holds": with few nodes or much scatter that would let everything pass.
+// holds (it is proven to be below), inconclusive (neither is proven). "Not proven slower" is never
+// taken for "holds": with few nodes or much scatter that would let everything pass.
 #pragma once
 
 #include "inventory/parse/change.h"
@@ -29,7 +29,7 @@ enum class Direction { HigherIsBetter, LowerIsBetter };
 /// By the unit that the name ends in; nullopt: it is neither a rate nor a duration (a count).
 std::optional<Direction> directionOf(std::string_view measure);
 
-enum class RegressionVerdict { Holds, Slower, Unclear };
+enum class RegressionVerdict { Holds, Slower, Inconclusive };
 std::string_view toString(RegressionVerdict verdict);
 
 struct Comparison {
@@ -39,7 +39,7 @@ struct Comparison {
          most_loss_percent = 0;  ///< mean, and its one-sided bounds
   double tolerated_percent = 0;
   int confidence_percent = 0;
-  RegressionVerdict verdict = RegressionVerdict::Unclear;
+  RegressionVerdict verdict = RegressionVerdict::Inconclusive;
   std::string worst_node;
   double worst_loss_percent = 0;
   std::string text() const;

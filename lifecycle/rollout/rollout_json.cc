@@ -43,7 +43,8 @@ constexpr std::array kNodeStates = std::to_array<std::pair<RolloutNodeState, std
 constexpr std::array kVerdicts = std::to_array<std::pair<RegressionVerdict, std::string_view>>({
     {RegressionVerdict::Holds, "holds"},
     {RegressionVerdict::Slower, "slower"},
-    {RegressionVerdict::Unclear, "unclear"},
+    {RegressionVerdict::Inconclusive, "inconclusive"},
+    {RegressionVerdict::Inconclusive, "unclear"},  // as older musters wrote it
 });
 
 template <class Table, class Value>

@@ -45,7 +45,7 @@ Async<void> RolloutRunner::run(RolloutDirection direction) {
 }
 
 /// One wave after the other, each through its gate. A wave whose nodes are all settled goes through
-/// its gate at once, so that a runner that died in between judges again.
+/// its gate at once, so that a runner that died in between evaluates again.
 Async<void> RolloutRunner::forward() {
   while (record_.rollout().state == RolloutState::Running &&
          record_.rollout().direction == RolloutDirection::Forward) {
@@ -88,7 +88,7 @@ Async<void> RolloutRunner::soak() {
   co_return co_await checkChangedNodes();
 }
 
-/// Judges the wave and takes the step that follows, in one write.
+/// Evaluates the wave and takes the step that follows, in one write.
 Result<void> RolloutRunner::gate() {
   auto gate = evaluateWave(record_, record_.rollout().wave);
   const bool soaked = record_.rollout().soak_until.has_value();

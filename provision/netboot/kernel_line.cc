@@ -26,7 +26,7 @@ Result<std::vector<std::string>> kernelWords(const inventory::Node& node,
   std::vector<std::string> words{
       "muster.url=" + boot.agent_url,
       "muster.ca=" + boot.ca_fingerprint,
-      "muster.enrolment=" + boot.enrolment,
+      "muster.enrolment=" + boot.enrollment,
       "muster.node=" + node.name.str(),
       "muster.mac=" + node.mac.str(),
       "console=ttyS0",

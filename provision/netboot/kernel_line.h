@@ -16,7 +16,7 @@ struct RamBoot {
   std::string http_url;   ///< "http://10.20.0.1:8080": who has kernel and initrds
   std::string agent_url;  ///< "https://10.20.0.1:8443"
   std::string ca_fingerprint;
-  std::string enrolment;  ///< id of this arming; public, like all that is in boot files
+  std::string enrollment;  ///< id of this arming; public, like all that is in boot files
   std::string live =
       {};  ///< digest of the live image whose kernel is started; empty: the RAM OS's own
 };

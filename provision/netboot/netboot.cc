@@ -204,7 +204,7 @@ Result<void> DnsmasqNetboot::arm(const NodeName& name) {
   TRY(ram_os, images_.findRamOs());
   if (!ram_os)
     return fail(ErrorCode::NotFound, "the RAM OS is not built; run `muster image build`");
-  TRY(enrolment, gateway_.openEnrolment(name, node->mac));
+  TRY(enrollment, gateway_.openEnrollment(name, node->mac));
   const auto& network = cluster_->provisioning();
   const auto& profile = cluster_->profileOf(*node);
   const auto* server = inventory::bootServerOf(network, node->rack, node->address);
@@ -213,7 +213,7 @@ Result<void> DnsmasqNetboot::arm(const NodeName& name) {
       server && !server->http.empty()
           ? server->http
           : fmt::format("http://{}:{}", network.controller.str(), options_.http_port),
-      inventory::agentUrls(network, options_.https_port), options_.ca_fingerprint, enrolment,
+      inventory::agentUrls(network, options_.https_port), options_.ca_fingerprint, enrollment,
       live ? live->digest : ""};
   disarm(name);
   if (profile.secure_boot) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Network boot: dnsmasq supervised, one iPXE script (or GRUB configuration) a node. They hold no
-// secret: an enrolment id, which the controller believes only with what the network shows of the
-// caller (gateway/enrolment_proof.h).
+// secret: an enrollment id, which the controller believes only with what the network shows of the
+// caller (gateway/enrollment_proof.h).
 #pragma once
 
 #include "base/io/http.h"
@@ -35,7 +35,7 @@ class Netboot {
   virtual Result<void> goOn(RunningDnsmasq) { return start(); }
   /// Nobody is armed any more; dnsmasq runs on. Empty when it does not run.
   virtual RunningDnsmasq release() { return {}; }
-  /// From now on this node's boot script leads into the RAM OS with a fresh enrolment id, until
+  /// From now on this node's boot script leads into the RAM OS with a fresh enrollment id, until
   /// `disarm` or until the arming has expired: a RAM OS with an id that is worth nothing would wait
   /// for ever. A node with Secure Boot finds it by TFTP as GRUB's configuration, in a folder that
   /// dnsmasq opens for its address only; kernel and initrds there are compared with their originals
@@ -65,7 +65,7 @@ struct NetbootOptions {
   std::function<std::chrono::steady_clock::time_point()> steady = std::chrono::steady_clock::now;
   /// After its arming a node may start into the RAM OS for so long.
   std::function<std::chrono::milliseconds()> window = [] {
-    return std::chrono::milliseconds(gateway::kEnrolmentWindow);
+    return std::chrono::milliseconds(gateway::kEnrollmentWindow);
   };
 };
 /// Of the dnsmasq that netboot runs in this folder, also when its muster was killed.

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <sstream>
 
@@ -20,7 +21,25 @@ namespace muster::provision {
 
 namespace {
 
-constexpr std::string_view kOpen = "open: ", kUsed = "used: ", kDone = "done: ";
+/// What the store keeps of a permission: "STATE: …", what follows is the reason, the use, the
+/// intent.
+enum class Permission { None, Open, Used, Done };
+constexpr std::array kPermissions = std::to_array<std::pair<Permission, std::string_view>>(
+    {{Permission::Open, "open"}, {Permission::Used, "used"}, {Permission::Done, "done"}});
+
+std::string printed(Permission permission, std::string_view rest) {
+  for (const auto& [each, word] : kPermissions)
+    if (each == permission) return fmt::format("{}: {}", word, rest);
+  return "";
+}
+std::pair<Permission, std::string_view> parsed(std::string_view value) {
+  const auto colon = value.find(": ");
+  for (const auto& [permission, word] : kPermissions)
+    if (colon != std::string_view::npos && value.substr(0, colon) == word)
+      return {permission, value.substr(colon + 2)};
+  return {Permission::None, {}};
+}
+
 constexpr std::string_view kUnknown = "-";
 
 std::string keyOf(const NodeName& node) { return "wipe-data." + node.str(); }
@@ -31,9 +50,11 @@ struct Use {
   std::string intent, order;
   long long since = 0;
 
-  std::string str() const { return fmt::format("{}{} {} {}", kUsed, since, order, intent); }
-  static Use parse(std::string_view value) {
-    const std::string text(value.substr(kUsed.size()));
+  std::string str() const {
+    return printed(Permission::Used, fmt::format("{} {} {}", since, order, intent));
+  }
+  static Use parse(std::string_view rest) {
+    const std::string text(rest);
     Use use;
     std::istringstream words(text);
     if (words >> use.since >> use.order && words.get() == ' ' && std::getline(words, use.intent) &&
@@ -52,7 +73,7 @@ struct Use {
 
 Result<void> allowDataWipe(lifecycle::Store& store, const NodeName& node,
                            const std::string& reason) {
-  return store.putValue(keyOf(node), std::string(kOpen) + reason);
+  return store.putValue(keyOf(node), printed(Permission::Open, reason));
 }
 
 std::string orderWords(const inventory::Profile& profile, const inventory::Node& node,
@@ -74,12 +95,13 @@ Result<bool> takeDataWipe(lifecycle::Store& store, const NodeName& node,
   if (!now) return false;
   Use use{order.intent, order.words.empty() ? std::string(kUnknown) : io::sha256Hex(order.words),
           std::chrono::duration_cast<std::chrono::seconds>(order.now.time_since_epoch()).count()};
-  if (now->starts_with(kUsed)) {
-    const auto before = Use::parse(*now);
+  const auto [permission, rest] = parsed(*now);
+  if (permission == Permission::Used) {
+    const auto before = Use::parse(rest);
     if (before.intent == order.intent) return true;
     if (!before.standsFor(use)) return false;
     use.since = before.since;  // however often it is tried again
-  } else if (!now->starts_with(kOpen) || !order.may_begin) {
+  } else if (permission != Permission::Open || !order.may_begin) {
     return false;
   }
   return store.exchangeValue(keyOf(node), now, use.str());
@@ -87,10 +109,12 @@ Result<bool> takeDataWipe(lifecycle::Store& store, const NodeName& node,
 
 Result<void> endDataWipe(lifecycle::Store& store, const NodeName& node, const std::string& intent) {
   TRY(now, store.getValue(keyOf(node)));
-  if (!now || !now->starts_with(kUsed) || Use::parse(*now).intent != intent) return {};
+  if (!now) return {};
+  const auto [permission, rest] = parsed(*now);
+  if (permission != Permission::Used || Use::parse(rest).intent != intent) return {};
   TRY_OK(store.exchangeValue(
       keyOf(node), now,
-      std::string(kDone) + intent));  // else somebody has given another one meanwhile
+      printed(Permission::Done, intent)));  // else somebody has given another one meanwhile
   return {};
 }
 

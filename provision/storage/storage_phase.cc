@@ -4,6 +4,7 @@
 // still that.
 #include "base/json_input.h"
 #include "base/json_output.h"
+#include "lifecycle/model/fact_source.h"
 #include "provision/agent_task.h"
 #include "provision/facets.h"
 #include "provision/provision.h"
@@ -98,7 +99,7 @@ class StoragePhase final : public lifecycle::Phase {
                        found != json.end() && found->is_string() ? found->get<std::string>()
                                                                  : std::string(kAbsent),
                        clock_.now(),
-                       "agent " + node->name.str(),
+                       lifecycle::agentSource(Subject(node->name)),
                        {}});
     }
     co_return facts;
@@ -147,7 +148,7 @@ class StoragePhase final : public lifecycle::Phase {
                         action.facet.facet,
                         kRemoved,
                         clock_.now(),
-                        "agent " + action.facet.subject.str(),
+                        lifecycle::agentSource(action.facet.subject),
                         {}});
     co_return facts;
   }

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "agent/core/agent.h"
-#include "agent/core/told_clock.h"
+#include "agent/core/agent_clock.h"
 #include "base/io/files.h"
 #include "gateway/gateway_server.h"
 #include "lifecycle/store/store.h"
@@ -74,7 +74,7 @@ struct Node {
   int reboots = 0, gave_way = 0, looks = 0;
   std::vector<std::string> said = {""};             ///< bodies of its requests
   std::function<std::string(std::string)> rewrite;  ///< of answers, before the agent reads them
-  agent::ToldClock clock;
+  agent::AgentClock clock;
   std::unique_ptr<agent::Agent> agent;
   asio::io_context io;
 };
@@ -141,7 +141,7 @@ class Site {
     options.node = name;
     options.mac = cluster.findNode(NodeName(name))->mac.str();
     options.ca_fingerprint = ca->fingerprint();
-    options.enrolment = *gateway().openEnrolment(NodeName(name), *Mac::parse(options.mac));
+    options.enrollment = *gateway().openEnrollment(NodeName(name), *Mac::parse(options.mac));
     options.root = root;
     options.state_folder = root / "run/muster";
     return options;

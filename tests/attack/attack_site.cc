@@ -100,7 +100,7 @@ class Attacked {
       return open ? std::to_string(open->size()) : "-1";
     }
     const int node = std::atoi(line.substr(line.find(' ') + 1).c_str());
-    const auto id = gateway_->openEnrolment(NodeName(nodeOf(node)), *Mac::parse(macOf(node)));
+    const auto id = gateway_->openEnrollment(NodeName(nodeOf(node)), *Mac::parse(macOf(node)));
     return id ? *id : "";
   }
 

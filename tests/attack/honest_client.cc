@@ -44,14 +44,14 @@ HonestClient::HonestClient(AttackSite& site) {
   auto client = io::makeHttpClient(trust);
   const auto enrolled = test::runAsync(client->send(
       requestTo(site.tlsUrl("/agent/v1/enrol"), "POST",
-                wire::toJson(wire::EnrolRequest{site.arm(1), key->csr_pem, macOf(1)}))));
+                wire::toJson(wire::EnrollRequest{site.arm(1), key->csr_pem, macOf(1)}))));
   const auto answer =
       enrolled && enrolled->status == 200
-          ? wire::parseEnrolResponse(enrolled->body)
-          : Result<wire::EnrolResponse>(
+          ? wire::parseEnrollResponse(enrolled->body)
+          : Result<wire::EnrollResponse>(
                 fail(ErrorCode::Internal, enrolled ? enrolled->body : enrolled.error().str()));
   if (!answer) {
-    std::cerr << "the honest node cannot enrol: " << answer.error().str() << "\n";
+    std::cerr << "the honest node cannot enroll: " << answer.error().str() << "\n";
     std::abort();
   }
   identity_ = {key->key_pem, answer->certificate_pem};

@@ -146,7 +146,7 @@ TEST(AttackHttp, whoAsksForMuchAndReadsNothingTakesNoMemory) {
 
 // ---- bodies
 
-TEST(AttackHttp, aLargeBodyOfAStrangerIsRefusedBeforeItIsRead) {
+TEST(AttackHttp, aLargeBodyOfAUnknownSenderIsRefusedBeforeItIsRead) {
   RawConnection connection(site().address(), kTlsPort);
   ASSERT_TRUE(connection.startTls());
   connection.say(
@@ -156,7 +156,7 @@ TEST(AttackHttp, aLargeBodyOfAStrangerIsRefusedBeforeItIsRead) {
                 seen(heard));
 }
 
-TEST(AttackHttp, halfBodiesOfStrangersTakeNoMemory) {
+TEST(AttackHttp, halfBodiesOfUnknownSendersTakeNoMemory) {
   constexpr std::size_t kEach = 7u << 20, kBound = 48u << 20;
   const std::string piece(kEach, '[');
   const Unmeasured open("http.half-bodies-memory");

@@ -62,10 +62,10 @@ std::string requestOf(EVP_PKEY* key, const std::string& name, bool as_authority,
   return pemOf([&](BIO* out) { PEM_write_bio_X509_REQ(out, request.get()); });
 }
 
-RawConnection::Heard enrol(int node, const std::string& csr) {
+RawConnection::Heard enroll(int node, const std::string& csr) {
   return askTls(site().address(),
                 post("/agent/v1/enrol",
-                     wire::toJson(wire::EnrolRequest{site().arm(node), csr, macOf(node)})));
+                     wire::toJson(wire::EnrollRequest{site().arm(node), csr, macOf(node)})));
 }
 
 TEST(AttackTls, whoHasNoCertificateOfThisSiteIsNobody) {
@@ -168,10 +168,10 @@ TEST(AttackTls, renegotiationIsRefused) {
 
 TEST(AttackTls, aRequestGetsNothingButItsNodesName) {
   const Key key(EVP_EC_gen("P-256"), EVP_PKEY_free);
-  const auto heard = enrol(2, requestOf(key.get(), "gpu004", true));
+  const auto heard = enroll(2, requestOf(key.get(), "gpu004", true));
   if (heard.status != 200) return;  // refused as a whole is as right
   const auto answer =
-      wire::parseEnrolResponse(heard.bytes.substr(heard.bytes.find("\r\n\r\n") + 4));
+      wire::parseEnrollResponse(heard.bytes.substr(heard.bytes.find("\r\n\r\n") + 4));
   ASSERT_TRUE(answer) << heard.bytes;
   EXPECT_EQ(answer->node, "gpu002");
   const std::unique_ptr<BIO, decltype(&BIO_free)> memory(
@@ -193,14 +193,14 @@ TEST(AttackTls, requestsThatProveNoKeyAreRefused) {
         std::string(
             "-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----\n"),
         std::string(60'000, 'A'), std::string()}) {
-    const auto heard = enrol(3, csr);
+    const auto heard = enroll(3, csr);
     EXPECT_EQ(heard.status / 100, 4) << heard.bytes;
   }
 }
 
 TEST(AttackTls, weakKeysGetNoCertificate) {
   const Key weak(EVP_RSA_gen(1024), EVP_PKEY_free);
-  const auto heard = enrol(4, requestOf(weak.get(), "gpu004", false));
+  const auto heard = enroll(4, requestOf(weak.get(), "gpu004", false));
   expectRefused("tls.weak-rsa-request", heard.status / 100 == 4,
                 fmt::format("RSA 1024: status {}", heard.status));
 }

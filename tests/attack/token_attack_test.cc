@@ -15,12 +15,12 @@ namespace {
 
 int statusOf(const std::string& id, const std::string& csr, const std::string& mac) {
   return askTls(site().address(),
-                post("/agent/v1/enrol", wire::toJson(wire::EnrolRequest{id, csr, mac})))
+                post("/agent/v1/enrol", wire::toJson(wire::EnrollRequest{id, csr, mac})))
       .status;
 }
 std::string anyCsr() { return io::makeKeyAndRequest("x")->csr_pem; }
 
-TEST(AttackEnrolment, isGoodForOneNodeOneMacAndOneKey) {
+TEST(AttackEnrollment, isGoodForOneNodeOneMacAndOneKey) {
   const auto id = site().arm(3);
   EXPECT_EQ(statusOf(id, anyCsr(), macOf(4)), 403) << "another node's MAC";
   EXPECT_NE(statusOf(id, anyCsr(), "52:54:00:ff:ff:ff"), 200) << "a MAC of nobody";
@@ -31,13 +31,13 @@ TEST(AttackEnrolment, isGoodForOneNodeOneMacAndOneKey) {
   const auto csr = anyCsr();
   const auto answer =
       askTls(site().address(),
-             post("/agent/v1/enrol", wire::toJson(wire::EnrolRequest{newer, csr, macOf(3)})));
+             post("/agent/v1/enrol", wire::toJson(wire::EnrollRequest{newer, csr, macOf(3)})));
   EXPECT_EQ(answer.status, 200) << answer.bytes;
   EXPECT_EQ(statusOf(newer, csr, macOf(3)), 200) << "the same request again: answers get lost";
   EXPECT_EQ(statusOf(newer, anyCsr(), macOf(3)), 403) << "another key";
 }
 
-TEST(AttackEnrolment, ofManyAtOnceAtMostOneGetsACertificateAndThenNobody) {
+TEST(AttackEnrollment, ofManyAtOnceAtMostOneGetsACertificateAndThenNobody) {
   constexpr int kThieves = 12;
   const auto id = site().arm(2);
   std::vector<std::string> requests;
@@ -57,7 +57,7 @@ TEST(AttackEnrolment, ofManyAtOnceAtMostOneGetsACertificateAndThenNobody) {
         << "nobody can say who of them was the node";
 }
 
-TEST(AttackEnrolment, guessesAreRefusedAndLeaveFewFindings) {
+TEST(AttackEnrollment, guessesAreRefusedAndLeaveFewFindings) {
   constexpr int kGuesses = 100, kMostFindings = 10;
   const auto before = site().findings();
   const auto csr = anyCsr();
@@ -66,7 +66,8 @@ TEST(AttackEnrolment, guessesAreRefusedAndLeaveFewFindings) {
     EXPECT_THAT(statusOf(io::randomToken(), csr, macOf(3)), ::testing::AnyOf(403, 429));
   EXPECT_EQ(statusOf(io::randomToken(), csr, macOf(3)), 429)
       << "who fails so often is not heard for a while";
-  EXPECT_LE(site().findings() - before, kMostFindings) << "a stranger does not fill the store";
+  EXPECT_LE(site().findings() - before, kMostFindings)
+      << "an unknown sender does not fill the store";
 }
 
 }  // namespace

@@ -102,7 +102,7 @@ TEST_F(BmcHealth, aWellMachineIsWellAndItsOldLogIsHistory) {
 TEST_F(BmcHealth, aReadingBeyondItsLimitIsBelievedTheSecondTime) {
   pass(1min);
   bmc.readings[0].value = 52;
-  watch->ring(NodeName("gpu001"));
+  watch->notify(NodeName("gpu001"));
   pass(10s);
   EXPECT_EQ(fact(), "ok");
   pass(kHealthConfirm + 10s);
@@ -124,7 +124,7 @@ TEST_F(BmcHealth, aReadingBeyondItsLimitIsBelievedTheSecondTime) {
 TEST_F(BmcHealth, oneOddReadingIsNobodysReason) {
   pass(1min);
   bmc.readings[0].value = 255;
-  watch->ring(NodeName("gpu001"));
+  watch->notify(NodeName("gpu001"));
   pass(10s);
   bmc.readings[0].value = 24;
   pass(10min);

@@ -160,8 +160,9 @@ class CertificateFixture {
 
 class BmcCertificate : public CertificateFixture, public testing::Test {};
 /// CertificateService; iLO's own resource; Certificate.Rekey.
-class BmcCertificateWays : public CertificateFixture, public testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(All, BmcCertificateWays,
+class BmcCertificateMethods : public CertificateFixture,
+                              public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(All, BmcCertificateMethods,
                          testing::Values("muster", "idrac", "ilo", "supermicro", "dgx-h100",
                                          "gb200"),
                          [](const auto& info) {
@@ -170,7 +171,7 @@ INSTANTIATE_TEST_SUITE_P(All, BmcCertificateWays,
                            return name;
                          });
 
-TEST_P(BmcCertificateWays, isForTheBmcsOwnKeyAndTrustedFromThenOn) {
+TEST_P(BmcCertificateMethods, isForTheBmcsOwnKeyAndTrustedFromThenOn) {
   Scene scene(GetParam());
   auto bmc = scene.rig.bmc();
   ASSERT_TRUE(scene.loop.run(bmc->system()));
@@ -324,7 +325,7 @@ TEST_F(BmcCertificate, whatIsNoCertificateIsNotSent) {
       0);
 }
 
-TEST(BmcCampaign, oneGoesFirstAndThreeFailuresStopTheRest) {
+TEST(BmcBulkOperation, oneGoesFirstAndThreeFailuresStopTheRest) {
   test::VirtualLoop loop;
   std::vector<NodeName> nodes, begun;
   for (int i = 0; i < 60; ++i) nodes.emplace_back(fmt::format("gpu{:03}", i));

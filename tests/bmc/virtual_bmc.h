@@ -46,12 +46,12 @@ inline inventory::Cluster clusterWithBmcAt(std::uint16_t port) {
 class VirtualBmc {
  public:
   explicit VirtualBmc(VirtualLoop& loop, std::string_view vendor_profile = "muster",
-                      lab::vbmc::Timings pace = {})
+                      lab::vbmc::Timings timings = {})
       : loop_(loop) {
     char name[] = "/tmp/muster-bmc-test-XXXXXX";
     folder = ::mkdtemp(name);
     auto options = virtualBmcOptions(folder, vendor_profile);
-    options.pace = pace;
+    options.timings = timings;
     options.fetch = [this](std::string url) { return fetch(std::move(url)); };
     options.new_identity = [this](const io::TlsIdentity& identity) {
       next_fingerprint = io::describeCertificate(identity.certificate_pem)->sha256_fingerprint;

@@ -33,7 +33,7 @@ class EmulatedBmc {
     options.identity.model = options.vendor_profile->model;
     options.identity.manufacturer = options.vendor_profile->manufacturer;
     options.account = lab::vbmc::Account::make("admin", kPassword);
-    options.pace.reset_duration = std::chrono::milliseconds(300);
+    options.timings.reset_duration = std::chrono::milliseconds(300);
     options.went_away = [this] { server_->stop(); };
     options.came_back = [this] { listen(); };
     options.new_identity = [this](const io::TlsIdentity& identity) {

@@ -81,9 +81,9 @@ class FirmwareTrial : public Trial {
 };
 
 /// Rolled out before; what is killed is the way back.
-class WayBack : public FirmwareTrial {
+class RollbackOfFirmware : public FirmwareTrial {
  public:
-  WayBack() {
+  RollbackOfFirmware() {
     EXPECT_TRUE(rollOut(rack_, store_, change_).ok);
     begin();
     state_ = RolloutState::RolledBack;
@@ -146,9 +146,11 @@ TEST(FirmwareRolloutCrash, twiceAtPairsOfWrites) {
   killTwice(trials<FirmwareTrial>(), {.pairs = 60});
 }
 TEST(FirmwareRolloutCrash, atEveryWriteOfTheWayBack) {
-  killAtEveryWrite(trials<WayBack>(), 60, {.every = 4});
+  killAtEveryWrite(trials<RollbackOfFirmware>(), 60, {.every = 4});
 }
-TEST(FirmwareRolloutCrash, twiceOnTheWayBack) { killTwice(trials<WayBack>(), {.pairs = 40}); }
+TEST(FirmwareRolloutCrash, twiceOnTheWayBack) {
+  killTwice(trials<RollbackOfFirmware>(), {.pairs = 40});
+}
 TEST(FirmwareRolloutCrash, atEveryWriteOfAGateThatFailsAndTheRollbackThatFollows) {
   killAtEveryWrite(trials<FailedGate>(), 80, {.every = 2});
 }

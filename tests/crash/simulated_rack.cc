@@ -168,7 +168,7 @@ void SimulatedRack::power(const NodeName& node, bmc::PowerState state) {
   agents.silence(node);
   machine.boots_at.reset();
   if (state == bmc::PowerState::Off) {
-    takeUpTasks();
+    resumeTasks();
     if (jobRuns(machine)) violate(node, "a job was killed by a power cut");
     for (const auto& held : held_)
       if (held.node == node)
@@ -198,7 +198,7 @@ void SimulatedRack::boot(const NodeName& node, Machine& machine) {
 
 // ---- their health
 
-void SimulatedRack::sicken(const std::string& node, wire::Symptom symptom) {
+void SimulatedRack::injectSymptom(const std::string& node, wire::Symptom symptom) {
   machines[NodeName(node)].symptoms.push_back(std::move(symptom));
   tellHealth(NodeName(node));
 }
@@ -246,7 +246,7 @@ wire::Hardware SimulatedRack::hardwareOf(const NodeName& node) const {
   return hardware;
 }
 
-void SimulatedRack::takeUpTasks() {
+void SimulatedRack::resumeTasks() {
   for (; submissions_seen_ < agents.submitted().size(); ++submissions_seen_) {
     const auto& [node, task] = agents.submitted()[submissions_seen_];
     if (task.kind != TaskKind::WriteImage && task.kind != TaskKind::InstallDriver) continue;
@@ -290,7 +290,7 @@ void SimulatedRack::tick() {
     jump_due_ = {};
   }
   if (on_tick) on_tick();
-  takeUpTasks();
+  resumeTasks();
   const auto now = clock.steady();
   for (auto& [node, machine] : machines)
     if (machine.boots_at && now >= *machine.boots_at) boot(node, machine);

@@ -67,7 +67,7 @@ class SimulatedRack {
   /// A job that runs on the node for so long from now on.
   void startJob(const std::string& node, std::chrono::seconds duration);
   /// Its agent tells of this from now on, in whatever it boots.
-  void sicken(const std::string& node, wire::Symptom symptom);
+  void injectSymptom(const std::string& node, wire::Symptom symptom);
   /// What happens by itself in the time that has passed: boots, tasks of agents, jobs.
   void tick();
   int uploads(const std::string& node, const std::string& component) {
@@ -105,7 +105,7 @@ class SimulatedRack {
   void tellHealth(const NodeName& node);
   Result<std::string> reboot(const NodeName& node);
   Result<std::string> resetGpus(const NodeName& node);
-  void takeUpTasks();
+  void resumeTasks();
   void endTask(const Held& held);
   void violate(const NodeName& node, const std::string& what);
   bool jobRuns(const Machine& machine) const {

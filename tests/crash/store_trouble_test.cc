@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A store that cannot be written or reached for a while, or whose answers are lost, from each write
-// of a whole road and of rollouts on: muster stops acting and says why, or waits; afterwards it
+// of all stages and of rollouts on: muster stops acting and says why, or waits; afterwards it
 // goes on, and nothing is done twice.
 #include "tests/crash/kill_points.h"
 #include "tests/crash/real_rollout.h"
@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 using ::testing::IsEmpty;
 
 /// A node from power-off into its pool, with all that an installation is.
-class RoadTrial final : public Trial {
+class EndToEndTrial final : public Trial {
  public:
   std::string story() override { return storyOf(store_); }
   LifeEnd live(Death death) override { return test::live(rack_, store_, death); }
@@ -36,8 +36,8 @@ class RoadTrial final : public Trial {
   MemoryStore store_;
 };
 
-MakeTrial road() {
-  return [] { return std::make_unique<RoadTrial>(); };
+MakeTrial endToEnd() {
+  return [] { return std::make_unique<EndToEndTrial>(); };
 }
 
 Death troubled(std::chrono::seconds lasts, int writes, Error error, bool made, bool reads) {
@@ -51,24 +51,24 @@ const Error kGone = Error(ErrorCode::Unavailable, "the connection is lost");
 const Error kTaken = Error(ErrorCode::Conflict, "another controller was faster");
 
 TEST(StoreTrouble, readOnlyForMinutes) {
-  troubleAtEveryWrite(road(), troubled(5min, 0, kReadOnly, false, false));
+  troubleAtEveryWrite(endToEnd(), troubled(5min, 0, kReadOnly, false, false));
 }
 TEST(StoreTrouble, readOnlyForOneWrite) {
-  troubleAtEveryWrite(road(), troubled(0s, 1, kReadOnly, false, false));
+  troubleAtEveryWrite(endToEnd(), troubled(0s, 1, kReadOnly, false, false));
 }
 TEST(StoreTrouble, unreachableForMinutes) {
-  troubleAtEveryWrite(road(), troubled(5min, 0, kGone, false, true));
+  troubleAtEveryWrite(endToEnd(), troubled(5min, 0, kGone, false, true));
 }
 TEST(StoreTrouble, unreachableForOneWrite) {
-  troubleAtEveryWrite(road(), troubled(0s, 1, kGone, false, false));
+  troubleAtEveryWrite(endToEnd(), troubled(0s, 1, kGone, false, false));
 }
 TEST(StoreTrouble, theAnswerToOneWriteIsLost) {
-  troubleAtEveryWrite(road(), troubled(0s, 1, kGone, true, false));
+  troubleAtEveryWrite(endToEnd(), troubled(0s, 1, kGone, true, false));
 }
 TEST(StoreTrouble, conflictAtOneWrite) {
-  troubleAtEveryWrite(road(), troubled(0s, 1, kTaken, false, false));
+  troubleAtEveryWrite(endToEnd(), troubled(0s, 1, kTaken, false, false));
 }
-TEST(StoreTrouble, killedTwiceAtPairsOfWritesOfAWholeRoad) { killTwice(road(), {.pairs = 60}); }
+TEST(StoreTrouble, killedTwiceAtPairsOfWritesFromEndToEnd) { killTwice(endToEnd(), {.pairs = 60}); }
 
 }  // namespace
 }  // namespace muster::test

@@ -147,7 +147,7 @@ class TwoControllers : public ::testing::Test {
   std::unique_ptr<SimulatedRack> rack_;
 };
 
-TEST_F(TwoControllers, shareTheRoadOfARack) {
+TEST_F(TwoControllers, shareTheWorkOfARack) {
   Controller first(*rack_, url_, "ctl1", CrashStore::kNever),
       second(*rack_, url_, "ctl2", CrashStore::kNever);
   runBoth(first, second);
@@ -205,24 +205,24 @@ class OtherHost : public TwoControllers {
     lifecycle::Phases light;
     for (auto* phase : process_->phases)
       if (phase->name() == "validate" || phase->name() == "pool") light.push_back(phase);
-    monitor::Monitor keeper({rack_->cluster,
-                             process_->phases,
-                             light,
-                             *used_,
-                             rack_->wall,
-                             [](const lifecycle::Event&) {},
-                             {"ctl2", kTestLease, "test", "ctl2", "muster monitor"}});
-    runInVirtualTime(rack_->clock, whileMachinesRun(keepBeside(keeper, std::move(ends))), nullptr,
-                     &process_->workers);
+    monitor::Monitor monitor({rack_->cluster,
+                              process_->phases,
+                              light,
+                              *used_,
+                              rack_->wall,
+                              [](const lifecycle::Event&) {},
+                              {"ctl2", kTestLease, "test", "ctl2", "muster monitor"}});
+    runInVirtualTime(rack_->clock, whileMachinesRun(monitorBeside(monitor, std::move(ends))),
+                     nullptr, &process_->workers);
   }
-  Task<bool> keepBeside(monitor::Monitor& keeper, std::function<bool()> ends) {
+  Task<bool> monitorBeside(monitor::Monitor& monitor, std::function<bool()> ends) {
     using namespace asio::experimental::awaitable_operators;
     auto watch = [](Clock& clock, std::function<bool()> ends) -> Task<void> {
       for (int second = 0; second < 600 && !ends(); ++second) {
         co_await clock.sleep(1s);
       }
     };
-    auto work = keeper.run();
+    auto work = monitor.run();
     auto life = watch(rack_->clock, std::move(ends));
     (void)co_await (std::move(work) || std::move(life));
     co_return true;

@@ -170,7 +170,7 @@ TEST_F(AdoptTest, addressesAreOfTheSubnetOfTheRackOrOfTheRelay) {
   for (const auto& row : made->rows) addresses[row.at("serial")] = row.at("address");
   EXPECT_EQ(addresses, (std::map<std::string, std::string>{{machines[0].serial, "10.21.0.10"},
                                                            {machines[1].serial, "10.22.0.2"}}))
-      << "neither gateways nor what DHCP gives to strangers";
+      << "neither gateways nor what DHCP gives to unknown senders";
   ASSERT_EQ(made->left_out.size(), 1u);
   EXPECT_THAT(made->left_out[0], HasSubstr("its subnet is not known"));
   machines[2].relay = "0.0.0.0";

@@ -24,7 +24,7 @@ Machine heard(const std::string& mac) {
   return machine;
 }
 
-TEST(DiscoverBook, aNicThatWasHeardBelongsToTheMachineThatShowsItLater) {
+TEST(MachineRegistryTest, aNicThatWasHeardBelongsToTheMachineThatShowsItLater) {
   MachineRegistry registry;
   ASSERT_TRUE(registry.note(heard("aa:00:00:00:00:01"), WallTime{}));
   auto machine = surveyed("https://10.1.0.1", "SN-1", "aa:00:00:00:00:01");
@@ -37,7 +37,7 @@ TEST(DiscoverBook, aNicThatWasHeardBelongsToTheMachineThatShowsItLater) {
   EXPECT_EQ(registry.machines().size(), 1u);
 }
 
-TEST(DiscoverBook, twoBmcsThatClaimOneSerialStayTwoAndAreAFinding) {
+TEST(MachineRegistryTest, twoBmcsThatClaimOneSerialStayTwoAndAreAFinding) {
   MachineRegistry registry;
   ASSERT_TRUE(registry.note(surveyed("https://10.1.0.1", "SN-1", "aa:00:00:00:00:01"), WallTime{}));
   ASSERT_TRUE(registry.note(surveyed("https://10.1.0.2", "SN-1", "aa:00:00:00:00:01"), WallTime{}));
@@ -51,7 +51,7 @@ TEST(DiscoverBook, twoBmcsThatClaimOneSerialStayTwoAndAreAFinding) {
   EXPECT_EQ(*registry.find("10.1.0.2"), 1u);
 }
 
-TEST(DiscoverBook, firmwaresPlaceholdersAreNoSerials) {
+TEST(MachineRegistryTest, firmwaresPlaceholdersAreNoSerials) {
   MachineRegistry registry;
   ASSERT_TRUE(registry.note(
       surveyed("https://10.1.0.1", "To Be Filled By O.E.M.", "aa:00:00:00:00:01"), WallTime{}));
@@ -64,7 +64,7 @@ TEST(DiscoverBook, firmwaresPlaceholdersAreNoSerials) {
   EXPECT_TRUE(isRealSerial("J1020X0"));
 }
 
-TEST(DiscoverBook, aBmcThatMovedIsTheSameMachine) {
+TEST(MachineRegistryTest, aBmcThatMovedIsTheSameMachine) {
   MachineRegistry registry;
   auto before = surveyed("https://10.1.0.1", "SN-1", "aa:00:00:00:00:01");
   before.bmc_macs = {"bb:00:00:00:00:01"};
@@ -76,7 +76,7 @@ TEST(DiscoverBook, aBmcThatMovedIsTheSameMachine) {
   EXPECT_EQ(registry.machines()[0].bmc, "https://10.1.0.9");
 }
 
-TEST(DiscoverBook, aGpuThatIsGoneIsGone) {
+TEST(MachineRegistryTest, aGpuThatIsGoneIsGone) {
   MachineRegistry registry;
   auto machine = surveyed("https://10.1.0.1", "SN-1", "aa:00:00:00:00:01");
   machine.gpus = {{"H100", "1"}, {"H100", "2"}};
@@ -86,7 +86,7 @@ TEST(DiscoverBook, aGpuThatIsGoneIsGone) {
   EXPECT_EQ(registry.machines()[0].gpus.size(), 1u);
 }
 
-TEST(DiscoverBook, survivesTheStoreAndRefusesRubbish) {
+TEST(MachineRegistryTest, survivesTheStoreAndRefusesRubbish) {
   test::ValuesStore store;
   auto note = [](MachineRegistry& registry) {
     return registry.note(surveyed("https://10.1.0.1", "SN-1", "aa:00:00:00:00:01"), WallTime{});
@@ -99,7 +99,7 @@ TEST(DiscoverBook, survivesTheStoreAndRefusesRubbish) {
     EXPECT_FALSE(MachineRegistry::parse(text)) << text;
 }
 
-TEST(DiscoverBook, swappedMachinesAreFound) {
+TEST(MachineRegistryTest, swappedMachinesAreFound) {
   auto cluster = test::discoveringCluster();
   for (const char* n : {"1", "2"}) {
     inventory::Node node;

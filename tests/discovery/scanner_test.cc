@@ -185,7 +185,7 @@ TEST(Scanner, withoutCredentialsTheServiceIsStillListed) {
   EXPECT_EQ(world.logins("10.20.250.7"), 0);
 }
 
-TEST(Scanner, whatStrangersSayHoldsNoEscapeSequences) {
+TEST(Scanner, whatUnknownSendersSayHoldsNoEscapeSequences) {
   test::BmcWorld world;
   auto cluster = test::discoveringCluster();
   world.credential(cluster, "factory", "admin", "right");

@@ -126,7 +126,7 @@ Async<void> ssdpResponder(std::shared_ptr<udp::socket> socket) {
   }
 }
 
-TEST_F(WatchTest, servicesAnswerTheSearchAndStrangersAreDropped) {
+TEST_F(WatchTest, servicesAnswerTheSearchAndUnknownSendersAreDropped) {
   Heard<SsdpService> heard;
   auto bmc = std::make_shared<udp::socket>(heard.io, udp::v4());
   bmc->set_option(udp::socket::reuse_address(true));

@@ -26,13 +26,13 @@ struct FakeSerial {
 
   void say(std::string text) {
     said.push_back(std::move(text));
-    ring();
+    notify();
   }
   void close() {
     closed = true;
-    ring();
+    notify();
   }
-  void ring() {
+  void notify() {
     if (bell) bell->cancel();
   }
 };

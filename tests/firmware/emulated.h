@@ -12,8 +12,8 @@ namespace muster::firmware {
 class Emulated {
  public:
   Emulated(std::string_view vendor_profile, std::vector<std::string_view> only,
-           lab::vbmc::Timings pace = {})
-      : emulator(loop, vendor_profile, pace) {
+           lab::vbmc::Timings timings = {})
+      : emulator(loop, vendor_profile, timings) {
     emulator.machine.on = true;
     auto& baseline = cluster.firmware["b"];
     baseline.name = "b";

@@ -23,7 +23,7 @@ TEST_F(FirmwarePhaseTest, goalsFollowTheBaselinesOrder) {
   EXPECT_EQ(goals[0].facet.facet.str(), "firmware.BMC");
   EXPECT_EQ(goals[0].want, "2.1.0");
   EXPECT_TRUE(goals[0].needs.empty());
-  EXPECT_THAT(goals[0].after, testing::ElementsAre(lifecycle::Stage::Enrolment));
+  EXPECT_THAT(goals[0].after, testing::ElementsAre(lifecycle::Stage::Enrollment));
   EXPECT_EQ(goals[1].facet.facet.str(), "firmware.BIOS");
   EXPECT_THAT(goals[1].needs, testing::Contains(goals[0].facet));
   EXPECT_EQ(goals[1].disruption, lifecycle::Disruption::Reset);

@@ -172,7 +172,7 @@ TEST(FirmwareSolver, aForbiddenCombinationThatIsThereIsLeft) {
   EXPECT_EQ(brokenConstraints(baseline.constraints, {{"A", "1"}, {"B", "1"}}).size(), 1u);
 }
 
-TEST(FirmwareRoad, countsWhatTheNodeGoesThrough) {
+TEST(UpgradePath, countsWhatTheNodeGoesThrough) {
   const auto baseline =
       baselineWith({at("BMC", "2"), at("BIOS", "2"), at("CPLD", "2"), at("NIC", "1")}, {}, {});
   const auto path =

@@ -34,7 +34,7 @@ INSTANTIATE_TEST_SUITE_P(
     Doors, NestedJson,
     testing::Values(
         Door{"poll", [](const std::string& text) { return !wire::parsePollRequest(text); }},
-        Door{"enrolment", [](const std::string& text) { return !wire::parseEnrolRequest(text); }},
+        Door{"enrolment", [](const std::string& text) { return !wire::parseEnrollRequest(text); }},
         Door{"reports", [](const std::string& text) { return !wire::parseReports(text); }},
         Door{"hardware", [](const std::string& text) { return !wire::parseHardware(text); }},
         Door{"checks", [](const std::string& text) { return !wire::parseCheckResults(text); }},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the tools of a node print, nested a thousand and a hundred thousand deep, through the code
-// that runs them: an error or a sign of sickness, never a signal, and never taken for health or for
-// an empty disk.
+// that runs them: an error or a sign of an unhealthy state, never a signal, and never taken for
+// health or for an empty disk.
 #include "agent/imaging/writer.h"
 #include "agent/tasks/device_firmware.h"
 #include "agent/tasks/health.h"

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kMaxBodyBytes = 4'096;
 constexpr std::size_t kMaxAnswerBytes = 8u << 20;  ///< of all the requests that one input can hold
-constexpr std::chrono::seconds kLongestConversation{
+constexpr std::chrono::seconds kLongestExchange{
     10};  ///< of an input that has said all that it says
 
 /// Every request that reaches a handler keeps what the server promises to handlers.
@@ -59,7 +59,7 @@ class Served {
   }
 
   /// One connection: all bytes, the end of what is sent, everything that is answered.
-  void converse(std::string_view input) {
+  void feed(std::string_view input) {
     const int client = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     require(client >= 0, "a socket");
     // Each from an address of its own: ports do not run out, and no bound per address is met.
@@ -74,7 +74,7 @@ class Served {
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     require(::connect(client, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0,
             "the server takes a connection");
-    const auto until = std::chrono::steady_clock::now() + kLongestConversation;
+    const auto until = std::chrono::steady_clock::now() + kLongestExchange;
     std::size_t answered = 0;
     bool sent = false;
     while (true) {
@@ -113,7 +113,7 @@ class Served {
 
 void http(std::string_view input) {
   static Served served;
-  served.converse(input);
+  served.feed(input);
 }
 
 void httpFields(std::string_view input) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What people write and kernels print: inventories, CSV, hostlists, kernel messages. Their authors
-// are trusted more than strangers, but files come by mail and logs hold what devices say.
+// are trusted more than unknown senders, but files come by mail and logs hold what devices say.
 #include <algorithm>
 #include <array>
 

@@ -38,9 +38,9 @@ void messages(std::string_view input) {
   using namespace wire;
   readAndTell(parsePollRequest, input, "a poll that was read is printed and read again");
   readAndTell(parsePollResponse, input, "a response that was read is printed and read again");
-  readAndTell(parseEnrolRequest, input, "an enrolment that was read is printed and read again");
-  readAndTell(parseEnrolResponse, input,
-              "an enrolment's answer that was read is printed and read again");
+  readAndTell(parseEnrollRequest, input, "an enrollment that was read is printed and read again");
+  readAndTell(parseEnrollResponse, input,
+              "an enrollment's answer that was read is printed and read again");
   readAndTell(parseReports, input, "reports that were read are printed and read again");
   readAndTell(parseHardware, input, "hardware that was read is printed and read again");
   readAndTell(parseCheckResults, input, "results that were read are printed and read again");
@@ -95,7 +95,7 @@ void json(std::string_view input) {
   }
 }
 
-/// What strangers say, on its way to people.
+/// What unknown senders say, on its way to people.
 void text(std::string_view input) {
   const auto line = printable(input);
   require(std::none_of(line.begin(), line.end(),

@@ -28,10 +28,10 @@ class AdmissionTest : public ::testing::Test {
   static int statusOf(const io::Admission& admission) {
     return admission.refusal ? admission.refusal->status : 200;
   }
-  int enrol(const std::string& address, const std::string& mac, const std::string& token) {
+  int enroll(const std::string& address, const std::string& mac, const std::string& token) {
     auto request = from(address);
     const auto made = io::makeKeyAndRequest("x");
-    wire::EnrolRequest body{token, made->csr_pem, mac};
+    wire::EnrollRequest body{token, made->csr_pem, mac};
     request.body = toJson(body);
     for (auto& route : site_.gateway().routes()) {
       if (route.path != "/agent/v1/enrol") continue;
@@ -51,9 +51,9 @@ class AdmissionTest : public ::testing::Test {
 TEST_F(AdmissionTest, onlyNodesOfTheInventoryMaySendMuch) {
   const std::string poll = "/agent/v1/poll";
   EXPECT_EQ(statusOf(admit(poll, from("10.0.0.1"))), 403);
-  auto stranger = from("10.0.0.1");
-  stranger.client_common_name = "gpu999";
-  EXPECT_EQ(statusOf(admit(poll, stranger)), 403);
+  auto unknown = from("10.0.0.1");
+  unknown.client_common_name = "gpu999";
+  EXPECT_EQ(statusOf(admit(poll, unknown)), 403);
   auto late = from("10.0.0.1");
   late.expired_client_common_name = "gpu001";
   EXPECT_EQ(statusOf(admit(poll, late)), 403);
@@ -74,11 +74,11 @@ TEST_F(AdmissionTest, onlyNodesOfTheInventoryMaySendMuch) {
 
 /// Nobody can have the store asked, or findings written, as often as they like; and only who tried
 /// is refused.
-TEST_F(AdmissionTest, whoFailsToEnrolAgainAndAgainIsNotLookedAt) {
+TEST_F(AdmissionTest, whoFailsToEnrollAgainAndAgainIsNotLookedAt) {
   const auto& node = site_.cluster.nodes.front();
   for (std::size_t i = 0; i < gateway::FailedAttempts::kPerAddress; ++i) {
     ASSERT_EQ(statusOf(admit("/agent/v1/enrol", from("10.0.0.66"))), 200) << i;
-    ASSERT_EQ(enrol("10.0.0.66", i % 2 ? node.mac.str() : "52:54:00:99:99:99", "guess"), 403) << i;
+    ASSERT_EQ(enroll("10.0.0.66", i % 2 ? node.mac.str() : "52:54:00:99:99:99", "guess"), 403) << i;
   }
   for (const auto* path : {"/agent/v1/enrol", "/agent/v1/attest", "/agent/v1/attested"})
     EXPECT_EQ(statusOf(admit(path, from("10.0.0.66"))), 429) << path;

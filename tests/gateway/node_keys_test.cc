@@ -2,7 +2,7 @@
 // Whose key is listened to: of several lives of one node, of two controllers, and over every death
 // of a controller.
 #include "base/io/key_id.h"
-#include "gateway/enrolment.h"
+#include "gateway/enrollment.h"
 #include "gateway/refused_agents.h"
 #include "tests/agent/site.h"
 #include "tests/fakes/memory_store.h"
@@ -66,23 +66,24 @@ class KeysTest : public ::testing::Test {
   }
   /// The answer to a request for a certificate, as an identity; empty where it was refused.
   io::TlsIdentity ask(const std::string& path, const std::optional<io::TlsIdentity>& who,
-                      const std::string& enrolment = {}) {
+                      const std::string& enrollment = {}) {
     auto made = io::makeKeyAndRequest("gpu001");
     auto answer = site.post(
-        path, toJson(wire::EnrolRequest{enrolment, made->csr_pem, enrolment.empty() ? "" : kMac1}),
+        path,
+        toJson(wire::EnrollRequest{enrollment, made->csr_pem, enrollment.empty() ? "" : kMac1}),
         who);
     if (!answer || answer->status != 200) return {};
-    return {made->key_pem, wire::parseEnrolResponse(answer->body)->certificate_pem};
+    return {made->key_pem, wire::parseEnrollResponse(answer->body)->certificate_pem};
   }
-  io::TlsIdentity enrol() {
+  io::TlsIdentity enroll() {
     ++boot_;
-    return ask("/agent/v1/enrol", {}, *site.gateway().openEnrolment(kNode, *Mac::parse(kMac1)));
+    return ask("/agent/v1/enrol", {}, *site.gateway().openEnrollment(kNode, *Mac::parse(kMac1)));
   }
   io::TlsIdentity certify(const io::TlsIdentity& who) { return ask("/agent/v1/certificate", who); }
   bool refused(const io::TlsIdentity& identity) { return identity.certificate_pem.empty(); }
   /// A node with an installed system whose agent is known.
   io::TlsIdentity installed() {
-    auto disk = certify(enrol());
+    auto disk = certify(enroll());
     EXPECT_EQ(polls(disk, wire::Mode::Disk), 200);
     return disk;
   }
@@ -103,7 +104,7 @@ class KeysTest : public ::testing::Test {
 
 TEST_F(KeysTest, aReImageEndsTheKeyOfTheLifeBefore) {
   const auto before = installed();
-  const auto ram = enrol();
+  const auto ram = enroll();
   ASSERT_EQ(polls(ram, wire::Mode::Ram), 200);
   EXPECT_EQ(polls(before, wire::Mode::Disk), 409)
       << "the RAM OS is heard: whoever calls is not its installed system";
@@ -125,7 +126,7 @@ TEST_F(KeysTest, aReImageEndsTheKeyOfTheLifeBefore) {
 
 TEST_F(KeysTest, theKeyEndsWhenTheOrderToWriteGoesOutNotWhenItIsDone) {
   const auto before = installed();
-  const auto ram = enrol();
+  const auto ram = enroll();
   ASSERT_EQ(polls(ram, wire::Mode::Ram), 200);
   handOver(wire::TaskKind::WriteImage, "{}");
   const auto answer = call(ram, wire::Mode::Ram);
@@ -137,7 +138,7 @@ TEST_F(KeysTest, theKeyEndsWhenTheOrderToWriteGoesOutNotWhenItIsDone) {
 
 TEST_F(KeysTest, anOrderThatIsRefusedBeforeTheFirstByteGivesTheKeyBack) {
   const auto before = installed();
-  const auto ram = enrol();
+  const auto ram = enroll();
   ASSERT_EQ(polls(ram, wire::Mode::Ram), 200);
   const auto refusal =
       failed(orderedToWrite(ram), "/dev/sdb holds ext4; it is not overwritten",
@@ -146,7 +147,7 @@ TEST_F(KeysTest, anOrderThatIsRefusedBeforeTheFirstByteGivesTheKeyBack) {
   ASSERT_EQ(call(ram, wire::Mode::Ram, {refusal})->status, 200);
   silence();
   EXPECT_EQ(polls(before, wire::Mode::Disk), 200) << "its system is what it was";
-  const auto again = enrol();
+  const auto again = enroll();
   ASSERT_EQ(polls(again, wire::Mode::Ram), 200);
   const auto next = orderedToWrite(again);
   ASSERT_EQ(call(again, wire::Mode::Ram, {refusal})->status, 200)
@@ -161,7 +162,7 @@ TEST_F(KeysTest, whatMayHaveWrittenGivesNothingBack) {
         std::string("no disk was touched: an agent of before, which says it in words alone")}) {
     SCOPED_TRACE(text);
     const auto before = installed();
-    const auto ram = enrol();
+    const auto ram = enroll();
     ASSERT_EQ(polls(ram, wire::Mode::Ram), 200);
     ASSERT_EQ(call(ram, wire::Mode::Ram, {failed(orderedToWrite(ram), text)})->status, 200);
     silence();
@@ -171,7 +172,7 @@ TEST_F(KeysTest, whatMayHaveWrittenGivesNothingBack) {
 
 TEST_F(KeysTest, anOrderThatWentOutTwiceGivesNothingBack) {
   const auto before = installed();
-  const auto ram = enrol();
+  const auto ram = enroll();
   ASSERT_EQ(polls(ram, wire::Mode::Ram), 200);
   const auto order = orderedToWrite(ram);
   ASSERT_THAT(call(ram, wire::Mode::Ram)->body,
@@ -186,11 +187,11 @@ TEST_F(KeysTest, anOrderThatWentOutTwiceGivesNothingBack) {
 
 TEST_F(KeysTest, theNextRamOsGivesNothingBackOfTheOneBefore) {
   const auto before = installed();
-  const auto ram = enrol();
+  const auto ram = enroll();
   ASSERT_EQ(polls(ram, wire::Mode::Ram), 200);
   const auto order = orderedToWrite(ram);
   silence();  // the power goes while it writes
-  const auto next = enrol();
+  const auto next = enroll();
   ASSERT_EQ(call(next, wire::Mode::Ram,
                  {failed(order, "no such image", {wire::TaskReason::DisksUntouched})})
                 ->status,
@@ -201,13 +202,13 @@ TEST_F(KeysTest, theNextRamOsGivesNothingBackOfTheOneBefore) {
 
 TEST_F(KeysTest, aLookInTheRamOsEndsNothingOfTheInstalledSystem) {
   const auto disk = installed();
-  const auto ram = enrol();
+  const auto ram = enroll();
   ASSERT_EQ(polls(ram, wire::Mode::Ram), 200);
   handOver(wire::TaskKind::Inspect, "{}");
   ASSERT_EQ(polls(ram, wire::Mode::Ram), 200);
   silence();
   EXPECT_EQ(polls(disk, wire::Mode::Disk), 200);
-  const auto again = enrol();
+  const auto again = enroll();
   EXPECT_EQ(polls(ram, wire::Mode::Ram), 403) << "but the RAM OS of before is over";
   EXPECT_EQ(polls(again, wire::Mode::Ram), 200);
 }
@@ -216,7 +217,7 @@ TEST_F(KeysTest, anErasureEndsTheKeyOfTheSystemThatItTakes) {
   auto use = wire::DiskUse::System;
   const auto erase = [this, &use](const std::string& params) {
     const auto disk = installed();
-    const auto ram = enrol();
+    const auto ram = enroll();
     wire::PollRequest poll;
     poll.mode = wire::Mode::Ram;
     poll.boot_id = "ram-boot-" + std::to_string(++sequence_);
@@ -302,13 +303,13 @@ TEST_F(KeysTest, anInstalledSystemCannotSpeakForTheRamOs) {
   const auto disk = installed();
   EXPECT_EQ(polls(disk, wire::Mode::Ram), 403) << "it would report an erasure that never was";
   EXPECT_TRUE(refused(ask("/agent/v1/renewal", disk)));
-  const auto ram = enrol();
+  const auto ram = enroll();
   EXPECT_EQ(polls(ram, wire::Mode::Disk), 403);
 }
 
 TEST_F(KeysTest, aRamOsThatRenewsItsOwnKeyLeavesTheInstalledSystemAlone) {
   const auto disk = installed();
-  const auto ram = enrol();
+  const auto ram = enroll();
   ASSERT_EQ(polls(ram, wire::Mode::Ram), 200);
   const auto next = ask("/agent/v1/renewal", ram);
   EXPECT_EQ(polls(ram, wire::Mode::Ram), 200);
@@ -322,7 +323,7 @@ TEST_F(KeysTest, aPersonRevokesAndForgets) {
   const auto disk = installed();
   ASSERT_TRUE(gateway::revokeKeys(*site.store, kNode));
   EXPECT_EQ(polls(disk, wire::Mode::Disk), 403) << "at once, of a controller that runs";
-  EXPECT_FALSE(refused(certify(enrol()))) << "imaging it again is the way back";
+  EXPECT_FALSE(refused(certify(enroll()))) << "imaging it again is the way back";
   EXPECT_EQ(polls(disk, wire::Mode::Disk), 403);
   ASSERT_TRUE(gateway::forgetKeys(*site.store, kNode));
   EXPECT_EQ(polls(disk, wire::Mode::Disk), 200) << "the first to call";
@@ -336,7 +337,7 @@ TEST_F(KeysTest, aStoreOfAnEarlierVersionBelievesTheFirstOne) {
 }
 
 TEST_F(KeysTest, aPollThatWaitedIsNotHandedTheTasksOfTheNextLife) {
-  const auto ram = enrol();
+  const auto ram = enroll();
   wire::PollRequest poll;
   poll.mode = wire::Mode::Ram;
   poll.boot_id = "b";
@@ -365,7 +366,7 @@ TEST_F(KeysTest, aPollThatWaitedIsNotHandedTheTasksOfTheNextLife) {
       site.controller->io, client->send(request),
       [&](std::exception_ptr, Result<io::HttpResponse> got) { answer = std::move(got); });
   ASSERT_TRUE(site.until([&] { return site.isThere("gpu001", wire::Mode::Ram); }));
-  const auto next = enrol();
+  const auto next = enroll();
   ASSERT_FALSE(refused(next));
   handOver(wire::TaskKind::Probe, "{}");
   ASSERT_TRUE(site.until([&] { return answer.has_value(); }));
@@ -384,7 +385,7 @@ class Lives {
     start(inner_);
     live("before");  // nobody dies in the first life
     old_ram_ = ram_, old_disk_ = disk_;
-    enrolment_ = *controller_->openEnrolment(kNode, cluster_.nodes[0].mac);
+    enrollment_ = *controller_->openEnrollment(kNode, cluster_.nodes[0].mac);
     start(crashing_);
   }
 
@@ -412,16 +413,16 @@ class Lives {
 
  private:
   void start(lifecycle::Store& store) {
-    controller_ = std::make_unique<gateway::Enrolment>(cluster_, *ca_, store, clock_, network_);
+    controller_ = std::make_unique<gateway::Enrollment>(cluster_, *ca_, store, clock_, network_);
   }
   void live(const std::string& name) {
-    enrolment_ = *controller_->openEnrolment(kNode, cluster_.nodes[0].mac);
+    enrollment_ = *controller_->openEnrollment(kNode, cluster_.nodes[0].mac);
     ram_ = *enrolled(io::makeKeyAndRequest(name)->csr_pem);
     disk_ = *certified(ram_);
     ASSERT_TRUE(admitPoll(disk_, wire::Mode::Disk));
   }
   Result<std::string> enrolled(const std::string& csr) {
-    return keyIn(runAsync(controller_->enrol({enrolment_, csr, kMac1}, "127.0.0.1")));
+    return keyIn(runAsync(controller_->enroll({enrollment_, csr, kMac1}, "127.0.0.1")));
   }
   Result<std::string> certified(const std::string& key) {
     return keyIn(runAsync(controller_->certify(kNode, key, io::makeKeyAndRequest("d")->csr_pem)));
@@ -432,7 +433,7 @@ class Lives {
   Result<std::string> retired() {
     return key_(runAsync(controller_->endInstalled(kNode, "order")), "");
   }
-  static Result<std::string> keyIn(Result<wire::EnrolResponse> answer) {
+  static Result<std::string> keyIn(Result<wire::EnrollResponse> answer) {
     if (!answer) return std::unexpected(answer.error());
     return io::keyIdOf(answer->certificate_pem);
   }
@@ -454,8 +455,8 @@ class Lives {
     }
   }
   void expectRefused(const char* when, const std::string& key, wire::Mode mode) {
-    gateway::Enrolment other(cluster_, *ca_, inner_, clock_,
-                             network_);  // whatever controller is asked
+    gateway::Enrollment other(cluster_, *ca_, inner_, clock_,
+                              network_);  // whatever controller is asked
     const auto answer = runAsync(other.admit(kNode, key, mode, false));
     ASSERT_FALSE(answer) << when << ": a key of an earlier life is listened to";
     EXPECT_EQ(answer.error().code(), ErrorCode::Denied) << when;
@@ -468,8 +469,8 @@ class Lives {
   std::optional<io::CertificateAuthority> ca_;
   MemoryStore inner_;
   CrashStore crashing_;
-  std::unique_ptr<gateway::Enrolment> controller_;
-  std::string enrolment_, ram_, disk_, old_ram_, old_disk_;
+  std::unique_ptr<gateway::Enrollment> controller_;
+  std::string enrollment_, ram_, disk_, old_ram_, old_disk_;
 };
 
 TEST(KeysOverDeaths, noDeathOfAControllerLocksTheNodeOutOrLetsAnEarlierLifeIn) {
@@ -495,7 +496,7 @@ TEST(KeysOverDeaths, aRefusalThatIsToldAgainGivesTheKeyBackOnce) {
     FakeClock clock;
     const auto cluster = clusterOfOne();
     auto ca = *io::CertificateAuthority::loadOrCreate(folder / "ca", "test root");
-    gateway::Enrolment one(cluster, ca, inner, clock, kNetwork),
+    gateway::Enrollment one(cluster, ca, inner, clock, kNetwork),
         dying(cluster, ca, crashing, clock, kNetwork), next(cluster, ca, inner, clock, kNetwork);
     ASSERT_TRUE(runAsync(one.admit(kNode, "disk", wire::Mode::Disk, false)));
     ASSERT_TRUE(runAsync(one.endInstalled(kNode, "order")));
@@ -515,9 +516,9 @@ TEST(KeysOfTwoControllers, agreeWhateverTheOneHasHeardBefore) {
   FakeClock clock;
   const auto cluster = clusterOfOne();
   auto ca = *io::CertificateAuthority::loadOrCreate(folder / "ca", "test root");
-  gateway::Enrolment one(cluster, ca, here, clock, kNetwork),
+  gateway::Enrollment one(cluster, ca, here, clock, kNetwork),
       two(cluster, ca, there, clock, kNetwork);
-  const auto admitted = [](gateway::Enrolment& by, const std::string& key) {
+  const auto admitted = [](gateway::Enrollment& by, const std::string& key) {
     return runAsync(by.admit(kNode, key, wire::Mode::Disk, false)).has_value();
   };
   ASSERT_TRUE(admitted(one, "first"));
@@ -548,9 +549,9 @@ TEST(KeysWithoutAStore, whoCalledLastGoesOnAndTheControlThreadIsHeldUpOnce) {
   FakeClock clock;
   const auto cluster = clusterOfOne();
   auto ca = *io::CertificateAuthority::loadOrCreate(folder / "ca", "test root");
-  gateway::Enrolment enrolment(cluster, ca, store, clock, kNetwork);
+  gateway::Enrollment enrollment(cluster, ca, store, clock, kNetwork);
   const auto admitted = [&](const std::string& key) {
-    return runAsync(enrolment.admit(kNode, key, wire::Mode::Disk, false)).has_value();
+    return runAsync(enrollment.admit(kNode, key, wire::Mode::Disk, false)).has_value();
   };
   ASSERT_TRUE(admitted("key"));
   store.away = true;

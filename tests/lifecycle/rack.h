@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rack with the whole road as goals of five fake phases, as small as it can be while keeping
-// every kind of dependency: another subject (fabric.sm), facts that are learnt on the way
-// (hw.serial in the basis of gates), a wipe, a pool.
+// A rack with all stages as goals of five fake phases, as small as it can be while keeping
+// every kind of dependency: another subject (fabric.sm), facts that are learned on the way
+// (hw.serial in the scope of gates), a wipe, a pool.
 #pragma once
 
 #include "lifecycle/executor/engine.h"
@@ -112,16 +112,16 @@ class Rack {
     return {goalOf(n + "fabric.ports", "as-declared", Disruption::None,
                    {n + "os", "@cluster/fabric.sm"})};
   }
-  std::string basis(const Subject& subject, const FactSet& facts) const {
+  std::string scope(const Subject& subject, const FactSet& facts) const {
     return facts.value(subject, FacetName("hw.serial")).value_or("unknown") + "+" + image + "+" +
            driver + "+" + bmc_firmware;
   }
   std::vector<Goal> validateGoals(const Subject& subject, const FactSet& facts) const {
     if (subject.isCluster()) return {};
     const auto n = subject.str() + "/";
-    return {goalOf(n + "gate.burn-in", "pass:" + basis(subject, facts), Disruption::Drain,
+    return {goalOf(n + "gate.burn-in", "pass:" + scope(subject, facts), Disruption::Drain,
                    {n + "driver.nvidia", n + "fabric.ports"}),
-            goalOf(n + "certificate", "valid:" + basis(subject, facts), Disruption::None,
+            goalOf(n + "certificate", "valid:" + scope(subject, facts), Disruption::None,
                    {n + "gate.burn-in"})};
   }
   std::vector<Goal> poolGoals(const Subject& subject, const FactSet&) const {
@@ -131,7 +131,7 @@ class Rack {
   }
 };
 
-/// Every goal of these phases met: what the world looks like at the end of the road.
+/// Every goal of these phases met: what the world looks like when all is met.
 inline FactSet factsAtTheEnd(Rack& rack) {
   FactSet facts;
   for (const auto& node : rack.cluster.nodes) {

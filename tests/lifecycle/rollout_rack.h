@@ -199,9 +199,9 @@ class RolloutRack {
     if (!profile) return {};
     std::vector<std::string> needs;
     for (const auto& name : profile->drivers) needs.push_back(subject.str() + "/driver." + name);
-    const auto basis = fmt::format("{}", fmt::join(profile->drivers, "+"));
-    return {goalOf(subject.str() + "/gate.burn-in", "pass:" + basis, Disruption::Drain, needs),
-            goalOf(subject.str() + "/certificate", "valid:" + basis, Disruption::None,
+    const auto scope = fmt::format("{}", fmt::join(profile->drivers, "+"));
+    return {goalOf(subject.str() + "/gate.burn-in", "pass:" + scope, Disruption::Drain, needs),
+            goalOf(subject.str() + "/certificate", "valid:" + scope, Disruption::None,
                    {subject.str() + "/gate.burn-in"})};
   }
   std::vector<Goal> poolGoals(const Subject& subject) const {

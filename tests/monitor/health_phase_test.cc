@@ -348,7 +348,7 @@ TEST_F(HealthPhaseTest, theKernelLogOfASickNodeIsKeptOnceForEachSickness) {
   EXPECT_THAT(*kept, HasSubstr("because of reboot:xid.79@0000:18:00.0\n[    12.000000] NVRM: Xid"));
   tell({}, "boot-2");
   (void)look();
-  EXPECT_EQ(*storedKernelLog(store_, node_), *kept) << "the last sickness' log stays";
+  EXPECT_EQ(*storedKernelLog(store_, node_), *kept) << "the last unhealthy state's log stays";
   EXPECT_THAT(*storedKernelLog(store_, NodeName("gpu002")), HasSubstr("no kernel log is stored"));
 }
 

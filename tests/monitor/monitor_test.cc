@@ -115,12 +115,12 @@ TEST_F(BesideALongDrain, aDrainThatHasFailedIsTriedAgain) {
 
 TEST_F(BesideALongDrain, aRepairThatFailsIsTriedAgainLaterAndLater) {
   cluster_.monitor.repairs = {inventory::Repair::Reboot};
-  auto& sick = node("gpu002");
-  sick.health["gpu"] = "reboot:xid.79@0000:18:00.0";
-  sick.jobs = false;
-  sick.drained = true;
-  sick.reason = "muster: admission: xid.79";
-  sick.refuses = 1000;
+  auto& unhealthy = node("gpu002");
+  unhealthy.health["gpu"] = "reboot:xid.79@0000:18:00.0";
+  unhealthy.jobs = false;
+  unhealthy.drained = true;
+  unhealthy.reason = "muster: admission: xid.79";
+  unhealthy.refuses = 1000;
   auto life = [](MonitorTest&, Nodes& nodes, auto wait) -> Task<void> {
     co_await wait(seconds(3600));
     EXPECT_GE(nodes["gpu002"].tries, 5);
@@ -369,7 +369,7 @@ TEST_F(MonitorTest, anAgentThatFallsSilentIsSaidOnceAndOverWhenItCallsAgain) {
   EXPECT_EQ(shown("its agent reports again"), 1);
 }
 
-/// One keeper all the while, and each time the same words.
+/// One monitor all the while, and each time the same words.
 TEST_F(MonitorTest, whatComesBackAfterItsRepairIsAFindingAgain) {
   cluster_.monitor.repairs = {inventory::Repair::Reboot};
   auto life = [](FakeNode& node, Store& store, auto wait, auto findings) -> Task<void> {

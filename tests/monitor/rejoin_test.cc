@@ -51,9 +51,9 @@ TEST_F(RejoinTest, aSymptomThatComesBackBeginsTheWaitAnew) {
 }
 
 /// As `muster monitor` while another command has its turn again and again.
-class RejoinInShifts : public RejoinTest {
+class RejoinOverRuns : public RejoinTest {
  protected:
-  void shift(std::chrono::seconds duration) {
+  void runFor(std::chrono::seconds duration) {
     auto services = this->services();
     services.retry_state = memory_;
     keepDuring(std::move(services), pause(duration));
@@ -61,44 +61,44 @@ class RejoinInShifts : public RejoinTest {
   std::shared_ptr<RetryState> memory_ = std::make_shared<RetryState>();
 };
 
-TEST_F(RejoinInShifts, aShiftThatEndsForgetsNobodyWhoIsWell) {
+TEST_F(RejoinOverRuns, aShiftThatEndsForgetsNobodyWhoIsWell) {
   fallSick("gpu003");
-  shift(20min);
+  runFor(20min);
   EXPECT_TRUE(node("gpu003").drained);
-  shift(20min);
+  runFor(20min);
   EXPECT_FALSE(node("gpu003").drained);
 }
 
-TEST_F(RejoinInShifts, timeInWhichNobodyLooksDoesNotCount) {
+TEST_F(RejoinOverRuns, timeInWhichNobodyLooksDoesNotCount) {
   fallSick("gpu003");
-  shift(10min);
+  runFor(10min);
   loop_.clock.advance(5h);
-  shift(10min);
+  runFor(10min);
   EXPECT_TRUE(node("gpu003").drained);
-  shift(15min);
+  runFor(15min);
   EXPECT_FALSE(node("gpu003").drained);
 }
 
-TEST_F(RejoinInShifts, aSymptomBetweenTwoShiftsBeginsTheWaitAnew) {
+TEST_F(RejoinOverRuns, aSymptomBetweenTwoShiftsBeginsTheWaitAnew) {
   fallSick("gpu003");
-  shift(25min);
+  runFor(25min);
   node("gpu003").health["gpu"] = kSick;
-  shift(1min);
+  runFor(1min);
   node("gpu003").health["gpu"] = std::string(kHealthy);
-  shift(25min);
+  runFor(25min);
   EXPECT_TRUE(node("gpu003").drained);
 }
 
-TEST_F(RejoinInShifts, whatFailsIsTriedLaterAndLaterInTheNextShiftToo) {
+TEST_F(RejoinOverRuns, whatFailsIsTriedLaterAndLaterInTheNextShiftToo) {
   cluster_.monitor.repairs = {inventory::Repair::Reboot};
-  auto& sick = node("gpu002");
-  sick.health["gpu"] = "reboot:xid.79@0000:18:00.0";
-  sick.drained = true;
-  sick.reason = "muster: admission: xid.79";
-  sick.refuses = 1000;
-  for (int i = 0; i < 30; ++i) shift(2min);
-  EXPECT_GE(sick.tries, 5);
-  EXPECT_LE(sick.tries, 12);
+  auto& unhealthy = node("gpu002");
+  unhealthy.health["gpu"] = "reboot:xid.79@0000:18:00.0";
+  unhealthy.drained = true;
+  unhealthy.reason = "muster: admission: xid.79";
+  unhealthy.refuses = 1000;
+  for (int i = 0; i < 30; ++i) runFor(2min);
+  EXPECT_GE(unhealthy.tries, 5);
+  EXPECT_LE(unhealthy.tries, 12);
 }
 
 TEST_F(RejoinTest, withoutThePolicyAPersonSeesToIt) {

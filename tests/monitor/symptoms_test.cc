@@ -98,7 +98,7 @@ TEST(Symptoms, everyRowHasAdviceASourceAndAGroupAndNoRowHidesAnother) {
 }
 
 /// Ten flaps since a boot two years ago are none; five within the hour are a bad cable.
-TEST(Symptoms, portsAreJudgedByTheirRateWhereTheAgentTellsIt) {
+TEST(Symptoms, portsAreEvaluatedByTheirRateWhereTheAgentTellsIt) {
   const auto action = [](const char* id, std::uint64_t total,
                          std::optional<std::uint64_t> last_hour,
                          const std::vector<SymptomRule>& rules = {}) {

@@ -9,7 +9,7 @@
 #include "tests/fakes/fake_image_store.h"
 #include "tests/provision/clusters.h"
 #include "tests/provision/dhcp_packets.h"
-#include "tests/provision/enrolment_gateway.h"
+#include "tests/provision/enrollment_gateway.h"
 #include "tests/run_async.h"
 
 #include <fcntl.h>
@@ -177,7 +177,7 @@ class DhcpTest : public ::testing::Test {
   muster::test::TempFolder folder_;
   inventory::Cluster cluster_ = twoNodes();
   muster::test::FakeImageStore images_;
-  EnrolmentGateway gateway_;
+  EnrollmentGateway gateway_;
   std::unique_ptr<io::ProcessRunner> processes_ = io::makeProcessRunner();
   Netns client_;
   std::vector<std::unique_ptr<Netns>> spaces_;

@@ -7,7 +7,7 @@
 namespace muster::provision {
 namespace {
 
-TEST_F(ProvisionPhaseTest, goalsFollowTheRoad) {
+TEST_F(ProvisionPhaseTest, goalsFollowTheStages) {
   cluster.firmware["fw"].components = {{"BMC", "2.1.0", "f", "s"}};
   cluster.profiles["uefi"].firmware = "fw";
   std::vector<std::string> names;

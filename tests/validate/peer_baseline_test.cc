@@ -49,7 +49,7 @@ class UnknownGpus : public ValidatePhaseTest {
   std::string asked_;
 };
 
-TEST_F(UnknownGpus, areJudgedByTheirPeersAndTheCertificateSaysSo) {
+TEST_F(UnknownGpus, areEvaluatedByTheirPeersAndTheCertificateSaysSo) {
   others(9, 900'000);
   measured(890'000);
   ASSERT_TRUE(act("gate.burn-in"));
@@ -86,7 +86,7 @@ TEST_F(UnknownGpus, whoIsFarBelowItsPeersFails) {
   EXPECT_FALSE(context_.found[0].what_to_do.empty());
 }
 
-TEST_F(UnknownGpus, withFewPeersNothingJudgesAndThatIsSaid) {
+TEST_F(UnknownGpus, withFewPeersNothingEvaluatesAndThatIsSaid) {
   others(7, 900'000);
   history_.push_back(
       {clock_.now(),
@@ -112,7 +112,7 @@ TEST_F(UnknownGpus, aModelInTheTableIsTheTables) {
   EXPECT_EQ(asked_, "");
 }
 
-TEST(Learnt, aNodeCountsOnceWithItsNewestMedian) {
+TEST(PeerBaseline, aNodeCountsOnceWithItsNewestMedian) {
   const WallTime at{};
   std::vector<MeasuredSet> sets;
   for (int i = 0; i < 8; ++i) {
@@ -130,7 +130,7 @@ TEST(Learnt, aNodeCountsOnceWithItsNewestMedian) {
                      {"host.gemm/y_gflops", 5},
                      {"gpu.burn/z_us", 5}}});
   }
-  sets.push_back({at, NodeName("stranger"), "g", "other sku", "", {{"gpu.burn/x_gflops@gpu0", 7}}});
+  sets.push_back({at, NodeName("unknown"), "g", "other sku", "", {{"gpu.burn/x_gflops@gpu0", 7}}});
   const auto baselines = peerBaselinesFrom(sets, "s", NodeName("n9"));
   ASSERT_EQ(baselines.size(), 1u) << "rates of GPUs alone";
   EXPECT_EQ(baselines.at("gpu.burn/x_gflops").median, 100);
@@ -153,7 +153,7 @@ std::vector<MeasuredSet> nodesWithBits(int nodes, double bits) {
   return sets;
 }
 
-TEST(LearntBits, areThoseOfMostDevicesOfEnoughNodes) {
+TEST(PeerBits, areThoseOfMostDevicesOfEnoughNodes) {
   const std::map<std::string, double> same{{std::string(kBits) + "@gpu0", 7}},
       other{{std::string(kBits) + "@gpu0", 7}, {std::string(kBits) + "@gpu5", 8}},
       none{{"gpu.burn/gemm_bf16_gflops@gpu0", 7}};

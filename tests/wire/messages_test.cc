@@ -126,9 +126,9 @@ TEST(Messages, fieldsArriveWhereTheyBelong) {
   ASSERT_EQ(read->reports.size(), 1u);
   EXPECT_EQ(read->reports[0].code, ErrorCode::Denied);
   EXPECT_DOUBLE_EQ(read->reports[0].fraction, 0.25);
-  auto enrol = parseEnrolRequest(toJson(EnrolRequest{"tok", "csr", "mac"}));
-  EXPECT_EQ(enrol->enrolment + enrol->csr_pem + enrol->mac, "tokcsrmac");
-  auto answer = parseEnrolResponse(toJson(EnrolResponse{"cert", "ca", "node"}));
+  auto enroll = parseEnrollRequest(toJson(EnrollRequest{"tok", "csr", "mac"}));
+  EXPECT_EQ(enroll->enrollment + enroll->csr_pem + enroll->mac, "tokcsrmac");
+  auto answer = parseEnrollResponse(toJson(EnrollResponse{"cert", "ca", "node"}));
   EXPECT_EQ(answer->certificate_pem + answer->ca_pem + answer->node, "certcanode");
 }
 

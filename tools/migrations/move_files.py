@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Moves files as moves.txt says (git mv), and follows them in includes, CMake files, scripts and documents.
+"""Moves files as a table says (git mv; moves.txt if none is named), and follows them in includes, CMake files, scripts and documents.
 
-Usage: tools/migrations/move_files.py   (in the root of the repository)
+Usage: tools/migrations/move_files.py [TABLE]   (in the root of the repository)
 A test of a file that moves goes with it: tests/X/Y_test.cc follows X/Y. CMake files of new folders are written by hand.
 """
 import os
 import posixpath
 import re
 import subprocess
+import sys
 
 from source_text import read, tracked, write
 
@@ -16,7 +17,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def rules():
-    for line in read(os.path.join(HERE, "moves.txt")).splitlines():
+    for line in read(os.path.join(HERE, sys.argv[1] if len(sys.argv) > 1 else "moves.txt")).splitlines():
         if line and not line.startswith("#"):
             old, new = line.split(" -> ")
             yield old, new
@@ -65,11 +66,22 @@ def main():
             text = read(path)
         except IsADirectoryError:
             continue
-        new = pattern.sub(lambda m: names[m.group(1)], text)
+        new = full_includes(text, path, mapping)
+        new = pattern.sub(lambda m: names[m.group(1)], new)
         if posixpath.basename(path) == "CMakeLists.txt":
             new = follow_cmake(new, path, mapping)
         if new != text:
             write(path, new)
+
+
+def full_includes(text, path, mapping):
+    """A file that left its folder names the headers of that folder in full."""
+    before = {b: a for a, b in mapping.items()}.get(path, path)
+    old = posixpath.dirname(before)
+    if old == posixpath.dirname(path):
+        return text
+    full = lambda match: f'#include "{old}/{match.group(1)}"' if f"{old}/{match.group(1)}" in mapping else match.group(0)
+    return re.sub(r'#include "([\w.]+)"', full, text)
 
 
 def follow_cmake(text, path, mapping):

@@ -19,7 +19,8 @@ namespace {
 
 constexpr std::uint64_t kMagic = 0x64692d6c63636e6d;  ///< "mnccl-id"
 constexpr std::size_t kMostIdBytes = 4096;
-constexpr std::chrono::seconds kStranger{5};  ///< whoever connects and says nothing is none of ours
+constexpr std::chrono::seconds kUnknownPeerTimeout{
+    5};  ///< whoever connects and says nothing is none of ours
 
 /// What a process says when it comes, and the head of the answer.
 struct Hello {
@@ -44,10 +45,11 @@ Place placeOf(const Job& job) {
 }
 
 using End = StreamClock::time_point;
-using Told = std::function<void(const std::string&)>;
+using OnMeetingAddress = std::function<void(const std::string&)>;
 
 /// All other processes, by their first rank.
-Result<std::map<int, Socket>> everybody(const Job& job, const Told& reached_by, End end) {
+Result<std::map<int, Socket>> everybody(const Job& job, const OnMeetingAddress& reached_by,
+                                        End end) {
   TRY(listener, listenAt(placeOf(job).port));
   std::map<int, Socket> came;
   for (int left = job.ranks - job.local_ranks; left > 0;) {
@@ -58,7 +60,7 @@ Result<std::map<int, Socket>> everybody(const Job& job, const Told& reached_by, 
                                           job.ranks - job.local_ranks, job.meeting)));
     Hello hello;
     if (!receiveAll(next->get(), &hello, sizeof hello,
-                    std::min(end, StreamClock::now() + kStranger)) ||
+                    std::min(end, StreamClock::now() + kUnknownPeerTimeout)) ||
         hello.magic != kMagic || hello.job != jobNumber(job))
       continue;
     const bool fits = hello.ranks > 0 && hello.ranks <= left &&
@@ -78,7 +80,7 @@ Result<std::map<int, Socket>> everybody(const Job& job, const Told& reached_by, 
   return came;
 }
 
-Result<std::string> handOut(const Job& job, const Told& reached_by,
+Result<std::string> handOut(const Job& job, const OnMeetingAddress& reached_by,
                             const std::function<Result<std::string>()>& make, End end) {
   TRY(others, everybody(job, reached_by, end));
   TRY(id, make());
@@ -90,7 +92,7 @@ Result<std::string> handOut(const Job& job, const Told& reached_by,
   return id;
 }
 
-Result<std::string> askFor(const Job& job, const Told& reached_by, End end) {
+Result<std::string> askFor(const Job& job, const OnMeetingAddress& reached_by, End end) {
   const auto place = placeOf(job);
   TRY(stream, connectTo(place.host, place.port, end));
   TRY(own, ownAddress(stream.get()));
@@ -111,7 +113,7 @@ Result<std::string> askFor(const Job& job, const Told& reached_by, End end) {
 
 }  // namespace
 
-Result<std::string> meetForId(const Job& job, const Told& reached_by,
+Result<std::string> meetForId(const Job& job, const OnMeetingAddress& reached_by,
                               const std::function<Result<std::string>()>& make) {
   if (job.local_ranks == job.ranks) return make();
   const auto end = StreamClock::now() + job.limit;

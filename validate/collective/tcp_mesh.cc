@@ -114,7 +114,7 @@ class TcpRank final : public Communicator {
     return hello;
   }
 
-  /// All ranks after this one. Strangers are sent away; the same rank twice is an error.
+  /// All ranks after this one. Unknown peers are sent away; the same rank twice is an error.
   Result<void> acceptFrom(int listener, std::vector<Hello>& table) {
     for (int left = ranks_ - 1 - rank_; left > 0;) {
       auto came = acceptOne(listener, end_);
@@ -124,7 +124,7 @@ class TcpRank final : public Communicator {
                 .within(fmt::format("{} of {} other ranks did not connect", left, ranks_ - 1)));
       Hello hello;
       if (!receiveAll(came->get(), &hello, sizeof hello,
-                      std::min(end_, StreamClock::now() + kStranger)) ||
+                      std::min(end_, StreamClock::now() + kUnknownPeerTimeout)) ||
           hello.magic != kMagic || hello.job != job_)
         continue;
       if (hello.rank <= rank_ || hello.rank >= ranks_ || stream(hello.rank) >= 0)
@@ -221,7 +221,7 @@ class TcpRank final : public Communicator {
     return {};
   }
 
-  static constexpr std::chrono::seconds kStranger{
+  static constexpr std::chrono::seconds kUnknownPeerTimeout{
       5};  ///< for a hello; who says nothing is none of ours
   const int rank_, ranks_;
   const std::uint64_t job_;

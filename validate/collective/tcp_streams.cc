@@ -39,7 +39,7 @@ Result<void> waitFor(std::span<pollfd> watched, StreamClock::time_point end) {
 }
 
 /// One direction of an exchange.
-struct Way {
+struct Transfer {
   int fd;
   short events;
   char* data;
@@ -64,13 +64,13 @@ struct Way {
   }
 };
 
-Result<void> moveAll(std::span<Way> ways, StreamClock::time_point end) {
+Result<void> moveAll(std::span<Transfer> transfers, StreamClock::time_point end) {
   for (;;) {
     std::array<pollfd, 2> watched;
     std::size_t open = 0;
-    for (auto& way : ways) {
-      TRY_OK(way.move());
-      if (way.left > 0) watched[open++] = {way.fd, way.events, 0};
+    for (auto& transfer : transfers) {
+      TRY_OK(transfer.move());
+      if (transfer.left > 0) watched[open++] = {transfer.fd, transfer.events, 0};
     }
     if (open == 0) return {};
     TRY_OK(waitFor(std::span(watched).first(open), end));
@@ -110,18 +110,18 @@ Result<sockaddr_in> boundTo(int fd) {
 }  // namespace
 
 Result<void> sendAll(int fd, const void* data, std::size_t bytes, StreamClock::time_point end) {
-  Way way{fd, POLLOUT, writable(data), bytes};
-  return moveAll({&way, 1}, end);
+  Transfer transfer{fd, POLLOUT, writable(data), bytes};
+  return moveAll({&transfer, 1}, end);
 }
 Result<void> receiveAll(int fd, void* data, std::size_t bytes, StreamClock::time_point end) {
-  Way way{fd, POLLIN, static_cast<char*>(data), bytes};
-  return moveAll({&way, 1}, end);
+  Transfer transfer{fd, POLLIN, static_cast<char*>(data), bytes};
+  return moveAll({&transfer, 1}, end);
 }
 Result<void> exchangeAll(int to, const void* out, std::size_t out_bytes, int from, void* in,
                          std::size_t in_bytes, StreamClock::time_point end) {
-  std::array<Way, 2> ways{Way{to, POLLOUT, writable(out), out_bytes},
-                          Way{from, POLLIN, static_cast<char*>(in), in_bytes}};
-  return moveAll(ways, end);
+  std::array<Transfer, 2> transfers{Transfer{to, POLLOUT, writable(out), out_bytes},
+                                    Transfer{from, POLLIN, static_cast<char*>(in), in_bytes}};
+  return moveAll(transfers, end);
 }
 
 Result<Socket> listenAt(int port) {

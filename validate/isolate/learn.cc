@@ -57,7 +57,7 @@ Margins Isolation::State::margins() const {
 
 bool Isolation::State::isClear(int node) const {
   for (int rail = 0; rail < layout.rails; ++rail)
-    if (nic(node, rail).standing != Standing::Clear) return false;
+    if (nic(node, rail).status != PartStatus::Clear) return false;
   return true;
 }
 
@@ -73,7 +73,7 @@ std::vector<int> Isolation::State::suspects() const {
   for (int node = 0; node < layout.nodes(); ++node)
     for (int rail = 0; rail < layout.rails; ++rail)
       if (const auto& each = nic(node, rail);
-          each.standing == Standing::Suspect && each.silent < kMaxSilent) {
+          each.status == PartStatus::Suspect && each.silent < kMaxSilent) {
         out.push_back(node);
         break;
       }
@@ -128,7 +128,7 @@ void Isolation::State::learnPairs(const RoundResult& result) {
       const bool silent = found == shares.end();
       for (const auto& [node, partner] : {Pair{a, b}, Pair{b, a}}) {
         auto& each = nic(node, rail);
-        if (each.standing != Standing::Suspect || nic(partner, rail).standing != Standing::Clear)
+        if (each.status != PartStatus::Suspect || nic(partner, rail).status != PartStatus::Clear)
           continue;
         if (silent)
           ++each.silent;
@@ -169,18 +169,18 @@ void Isolation::State::classify() {
     for (int rail = 0; rail < layout.rails; ++rail) {
       const bool good =
           dead_rails[static_cast<std::size_t>(rail)] || evidence.best(node, rail) >= least;
-      nic(node, rail).standing = good ? Standing::Clear : Standing::Suspect;
+      nic(node, rail).status = good ? PartStatus::Clear : PartStatus::Suspect;
     }
 }
 
 void Isolation::State::decide() {
   const auto margin = margins();
   for (auto& each : nics) {
-    if (each.standing != Standing::Suspect || each.fresh == 0) continue;
+    if (each.status != PartStatus::Suspect || each.fresh == 0) continue;
     if (each.lacks() > margin.boundary + margin.open(each.fresh))
-      each.standing = Standing::Accused;
+      each.status = PartStatus::Accused;
     else if (each.lacks() <= margin.boundary - margin.open(each.fresh))
-      each.standing = Standing::Clear;
+      each.status = PartStatus::Clear;
   }
 }
 

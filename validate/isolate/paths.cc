@@ -14,8 +14,8 @@ constexpr std::size_t kSharedByLeaf =
 }  // namespace
 
 bool Isolation::State::isPathOpen(const PathSuspect& path) const {
-  return !path.explained && nic(path.a, path.rail).standing != Standing::Accused &&
-         nic(path.b, path.rail).standing != Standing::Accused;
+  return !path.explained && nic(path.a, path.rail).status != PartStatus::Accused &&
+         nic(path.b, path.rail).status != PartStatus::Accused;
 }
 
 void Isolation::State::raisePath(int a, int b, int rail, double share) {
@@ -28,8 +28,8 @@ void Isolation::State::findPaths() {
   const double least = 1 - margins().path;
   for (const auto& sample : evidence.samples()) {
     if (sample.share >= least || dead_rails[static_cast<std::size_t>(sample.rail)]) continue;
-    if (nic(sample.a, sample.rail).standing == Standing::Clear &&
-        nic(sample.b, sample.rail).standing == Standing::Clear)
+    if (nic(sample.a, sample.rail).status == PartStatus::Clear &&
+        nic(sample.b, sample.rail).status == PartStatus::Clear)
       raisePath(sample.a, sample.b, sample.rail, sample.share);
   }
 }

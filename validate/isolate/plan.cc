@@ -60,7 +60,7 @@ std::optional<Round> Isolation::State::plan() {
 bool Isolation::State::hasPending() const {
   return std::any_of(nics.begin(), nics.end(),
                      [](const Nic& nic) {
-                       return nic.standing == Standing::Suspect && nic.fresh == 0 &&
+                       return nic.status == PartStatus::Suspect && nic.fresh == 0 &&
                               nic.silent < kMaxSilent;
                      }) ||
          std::any_of(paths.begin(), paths.end(),
@@ -74,7 +74,7 @@ bool Isolation::State::hasPending() const {
 
 bool Isolation::State::hasUndecided() const {
   return hasPending() || std::any_of(nics.begin(), nics.end(), [](const Nic& nic) {
-           return nic.standing == Standing::Suspect && nic.silent < kMaxSilent;
+           return nic.status == PartStatus::Suspect && nic.silent < kMaxSilent;
          });
 }
 

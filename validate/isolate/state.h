@@ -10,11 +10,11 @@
 
 namespace muster::validate::isolate {
 
-enum class Standing { Unknown, Clear, Suspect, Accused };
+enum class PartStatus { Unknown, Clear, Suspect, Accused };
 
 /// One node's port on one rail.
 struct Nic {
-  Standing standing = Standing::Unknown;
+  PartStatus status = PartStatus::Unknown;
   double sum = 0;  ///< of the shares of its fresh tests: those made to decide it, against what is
                    ///< proven good
   int fresh = 0;
@@ -94,7 +94,7 @@ struct Isolation::State {
   bool isClear(int node) const;
   std::vector<int> clearNodes() const;
   std::vector<int> suspects() const;  ///< nodes with a NIC that is not decided
-  bool begun() const { return nics.front().standing != Standing::Unknown; }
+  bool begun() const { return nics.front().status != PartStatus::Unknown; }
 
   // Planning (plan.cc).
   std::optional<Round> plan();

@@ -45,7 +45,7 @@ int failuresOf(const Isolation::State& state, int node, int rail) {
   int failures = 0;
   for (const auto& sample : state.evidence.samples())
     if (sample.rail == rail && sample.gbits <= 0 && (sample.a == node || sample.b == node) &&
-        state.nic(sample.a == node ? sample.b : sample.a, rail).standing == Standing::Clear)
+        state.nic(sample.a == node ? sample.b : sample.a, rail).status == PartStatus::Clear)
       ++failures;
   return failures;
 }
@@ -83,7 +83,7 @@ void addNics(const Book& book) {
   for (int node = 0; node < state.layout.nodes(); ++node) {
     std::vector<Culprit> of_node;
     for (int rail = 0; rail < state.layout.rails; ++rail)
-      if (state.nic(node, rail).standing == Standing::Accused)
+      if (state.nic(node, rail).status == PartStatus::Accused)
         of_node.push_back(ofNic(book, node, rail));
     const bool whole = static_cast<int>(of_node.size()) == state.layout.rails;
     if (whole && state.layout.rails > 1)
@@ -183,9 +183,9 @@ void addUnclear(const Book& book) {
   for (int node = 0; node < state.layout.nodes(); ++node)
     for (int rail = 0; rail < state.layout.rails; ++rail) {
       const auto& nic = state.nic(node, rail);
-      if (nic.standing == Standing::Clear || nic.standing == Standing::Accused) continue;
+      if (nic.status == PartStatus::Clear || nic.status == PartStatus::Accused) continue;
       std::string_view why = "its tests are too close to the boundary for their noise";
-      if (nic.standing == Standing::Unknown)
+      if (nic.status == PartStatus::Unknown)
         why = "its tests have not ended yet";
       else if (state.evidence.best(node, rail) < 0 || nic.silent >= kMaxSilent)
         why = "its tests gave no result";
@@ -279,8 +279,8 @@ Verdict Isolation::verdict() const {
   Book book{state, verdict};
   double good = 0, failed = 0;
   for (const auto& sample : state.evidence.samples())
-    if (state.nic(sample.a, sample.rail).standing == Standing::Clear &&
-        state.nic(sample.b, sample.rail).standing == Standing::Clear)
+    if (state.nic(sample.a, sample.rail).status == PartStatus::Clear &&
+        state.nic(sample.b, sample.rail).status == PartStatus::Clear)
       ++good, failed += sample.gbits <= 0;
   book.failure_rate = (failed + 1) / (good + 2);
   book.tests = static_cast<double>(state.layout.nodes()) * state.layout.rails;

@@ -67,9 +67,10 @@ constexpr std::array kKinds = {
 constexpr std::array kNeeded = {Counter::SymbolErrors, Counter::Recoveries, Counter::Downs,
                                 Counter::ReceiveErrors};
 
-class Judge {
+class LinkEvaluation {
  public:
-  Judge(const PortGrowth& grown, Window window, std::string_view width_speed, const Limits& limits)
+  LinkEvaluation(const PortGrowth& grown, Window window, std::string_view width_speed,
+                 const Limits& limits)
       : grown_(grown),
         window_(window),
         width_speed_(width_speed),
@@ -172,7 +173,7 @@ std::string_view toString(Grade grade) {
 
 EndVerdict evaluateEnd(const PortGrowth& grown, Window window, std::string_view width_speed,
                        const Limits& limits) {
-  return Judge(grown, window, width_speed, limits).verdict();
+  return LinkEvaluation(grown, window, width_speed, limits).verdict();
 }
 
 std::optional<double> secondsToProve(std::string_view width_speed, const Limits& limits) {

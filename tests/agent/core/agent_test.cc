@@ -16,7 +16,7 @@ wire::AgentTask task(std::string id, wire::TaskKind kind, std::chrono::seconds d
   return {std::move(id), kind, "{}", deadline};
 }
 
-class ConversationTest : public ::testing::Test {
+class AgentTest : public ::testing::Test {
  protected:
   void TearDown() override {
     if (node) site.kill(node);
@@ -32,7 +32,7 @@ class ConversationTest : public ::testing::Test {
   std::unique_ptr<Node> node;
 };
 
-TEST_F(ConversationTest, agentEnrolsAndSaysWhatItIs) {
+TEST_F(AgentTest, agentEnrollsAndSaysWhatItIs) {
   startRam();
   auto state = site.await(site.gateway().waitFor(kNode, wire::Mode::Ram, {}, 5s));
   ASSERT_TRUE(state) << state.error().str();
@@ -42,7 +42,7 @@ TEST_F(ConversationTest, agentEnrolsAndSaysWhatItIs) {
   EXPECT_EQ(state->address, "127.0.0.1");
 }
 
-TEST_F(ConversationTest, submittedTaskWakesTheLongPoll) {
+TEST_F(AgentTest, submittedTaskWakesTheLongPoll) {
   startRam();
   // The controller's clock stands still: a poll that waits would wait for ever.
   auto report = site.await(site.gateway().runTask(kNode, task("t1", wire::TaskKind::Probe)));
@@ -51,7 +51,7 @@ TEST_F(ConversationTest, submittedTaskWakesTheLongPoll) {
   EXPECT_EQ(report->result, R"({"answer":"t1"})");
 }
 
-TEST_F(ConversationTest, sameIdIsNotRunTwice) {
+TEST_F(AgentTest, sameIdIsNotRunTwice) {
   startRam();
   ASSERT_TRUE(site.await(site.gateway().runTask(kNode, task("t1", wire::TaskKind::Probe))));
   auto again = site.await(site.gateway().runTask(kNode, task("t1", wire::TaskKind::Probe)));
@@ -64,7 +64,7 @@ TEST_F(ConversationTest, sameIdIsNotRunTwice) {
   EXPECT_EQ(node->runs["t1"], 1);
 }
 
-TEST_F(ConversationTest, resultArrivesAfterTheControllerDiedInTheMiddle) {
+TEST_F(AgentTest, resultArrivesAfterTheControllerDiedInTheMiddle) {
   startRam();
   ASSERT_TRUE(site.gateway().submit(kNode, task("i1", wire::TaskKind::InstallDriver)));
   ASSERT_TRUE(site.until([&] { return site.phase("gpu001", "i1") == wire::TaskPhase::Running; }));
@@ -81,7 +81,7 @@ TEST_F(ConversationTest, resultArrivesAfterTheControllerDiedInTheMiddle) {
       << "hardware is said again to a new controller";
 }
 
-TEST_F(ConversationTest, whatADiskHoldsIsLookedAtAgainAlsoAfterAnErasureThatFailed) {
+TEST_F(AgentTest, whatADiskHoldsIsLookedAtAgainAlsoAfterAnErasureThatFailed) {
   startRam();
   ASSERT_TRUE(site.until([&] {
     return site.gateway().state(kNode) &&
@@ -94,7 +94,7 @@ TEST_F(ConversationTest, whatADiskHoldsIsLookedAtAgainAlsoAfterAnErasureThatFail
   }));
 }
 
-TEST_F(ConversationTest, taskOfAnAgentThatDiedIsFailedWithThatReason) {
+TEST_F(AgentTest, taskOfAnAgentThatDiedIsFailedWithThatReason) {
   startRam();
   ASSERT_TRUE(site.gateway().submit(kNode, task("i1", wire::TaskKind::InstallDriver)));
   ASSERT_TRUE(site.until([&] { return site.phase("gpu001", "i1") == wire::TaskPhase::Running; }));
@@ -108,7 +108,7 @@ TEST_F(ConversationTest, taskOfAnAgentThatDiedIsFailedWithThatReason) {
   EXPECT_EQ(node->runs["i1"], 0);
 }
 
-TEST_F(ConversationTest, taskLostWithItsBootFailsAndMayBeTriedOnTheNext) {
+TEST_F(AgentTest, taskLostWithItsBootFailsAndMayBeTriedOnTheNext) {
   startRam("ram-1");
   ASSERT_TRUE(site.gateway().submit(kNode, task("w1", wire::TaskKind::WriteImage)));
   ASSERT_TRUE(site.until([&] { return site.phase("gpu001", "w1") == wire::TaskPhase::Running; }));
@@ -126,7 +126,7 @@ TEST_F(ConversationTest, taskLostWithItsBootFailsAndMayBeTriedOnTheNext) {
 }
 
 /// SIGSTOP for longer than the lease, then SIGCONT: it still believes that it holds the node.
-TEST_F(ConversationTest, controllerThatLostItsClaimIsRefusedByTheAgent) {
+TEST_F(AgentTest, controllerThatLostItsClaimIsRefusedByTheAgent) {
   const lifecycle::Subject subject(kNode);
   auto other = *lifecycle::openSqliteStore(site.folder / "muster.db");
   ASSERT_TRUE(site.store->signOn("a", 1ms));
@@ -154,7 +154,7 @@ TEST_F(ConversationTest, controllerThatLostItsClaimIsRefusedByTheAgent) {
 
 /// Nothing has happened since the last poll: the next one says so in a line, and everything once
 /// somebody new listens.
-TEST_F(ConversationTest, anAgentDoesNotRepeatItself) {
+TEST_F(AgentTest, anAgentDoesNotRepeatItself) {
   startRam();
   ASSERT_TRUE(site.await(site.gateway().runTask(kNode, task("t1", wire::TaskKind::Probe))));
   const auto isShort = [&] {
@@ -178,7 +178,7 @@ TEST_F(ConversationTest, anAgentDoesNotRepeatItself) {
   }));
 }
 
-TEST_F(ConversationTest, anOlderControllerGetsWholePollsUntilItIsUpgraded) {
+TEST_F(AgentTest, anOlderControllerGetsWholePollsUntilItIsUpgraded) {
   startRam();
   node->rewrite = [](std::string body) {  // as it answered before the key was renamed
     if (const auto at = body.find("supports_delta"); at != std::string::npos)
@@ -203,7 +203,7 @@ TEST_F(ConversationTest, anOlderControllerGetsWholePollsUntilItIsUpgraded) {
   }));
 }
 
-TEST_F(ConversationTest, waitForTellsBootsApart) {
+TEST_F(AgentTest, waitForTellsBootsApart) {
   startRam("ram-1");
   std::optional<Result<gateway::AgentState>> found;
   asio::co_spawn(
@@ -216,7 +216,7 @@ TEST_F(ConversationTest, waitForTellsBootsApart) {
   EXPECT_EQ((*found)->boot_id, "ram-2");
 }
 
-TEST_F(ConversationTest, waitForSaysWhatWasHeardLast) {
+TEST_F(AgentTest, waitForSaysWhatWasHeardLast) {
   startRam("ram-1");
   std::optional<Result<gateway::AgentState>> found;
   asio::co_spawn(
@@ -230,7 +230,7 @@ TEST_F(ConversationTest, waitForSaysWhatWasHeardLast) {
   EXPECT_THAT(found->error().str(), HasSubstr("ram mode, boot ram-1"));
 }
 
-TEST_F(ConversationTest, silentAgentIsGone) {
+TEST_F(AgentTest, silentAgentIsGone) {
   startRam();
   site.kill(node);
   site.clock.advance(wire::kAgentTimeout - 1s);
@@ -241,7 +241,7 @@ TEST_F(ConversationTest, silentAgentIsGone) {
             ErrorCode::Unavailable);
 }
 
-TEST_F(ConversationTest, silenceDuringATaskEndsTheWait) {
+TEST_F(AgentTest, silenceDuringATaskEndsTheWait) {
   startRam();
   std::optional<Result<wire::AgentTaskReport>> end;
   asio::co_spawn(
@@ -258,7 +258,7 @@ TEST_F(ConversationTest, silenceDuringATaskEndsTheWait) {
   EXPECT_THAT(end->error().str(), HasSubstr("stopped polling"));
 }
 
-TEST_F(ConversationTest, taskEndsAtItsDeadline) {
+TEST_F(AgentTest, taskEndsAtItsDeadline) {
   startRam();
   auto report =
       site.await(site.gateway().runTask(kNode, task("w1", wire::TaskKind::WriteImage, 1s)));
@@ -267,7 +267,7 @@ TEST_F(ConversationTest, taskEndsAtItsDeadline) {
   EXPECT_THAT(report.error().str(), HasSubstr("did not finish within 1"));
 }
 
-TEST_F(ConversationTest, oneChangeOfTheNodeAtATime) {
+TEST_F(AgentTest, oneChangeOfTheNodeAtATime) {
   startRam();
   ASSERT_TRUE(site.gateway().submit(kNode, task("i1", wire::TaskKind::InstallDriver)));
   ASSERT_TRUE(site.gateway().submit(kNode, task("i2", wire::TaskKind::InstallDriver)));
@@ -281,7 +281,7 @@ TEST_F(ConversationTest, oneChangeOfTheNodeAtATime) {
   EXPECT_EQ(site.phase("gpu001", "i1"), wire::TaskPhase::Done);
 }
 
-TEST_F(ConversationTest, kindThatTheModeDoesNotKnowIsRefused) {
+TEST_F(AgentTest, kindThatTheModeDoesNotKnowIsRefused) {
   startRam();
   auto report = site.await(site.gateway().runTask(kNode, task("j1", wire::TaskKind::JoinPool)));
   ASSERT_FALSE(report);
@@ -289,7 +289,7 @@ TEST_F(ConversationTest, kindThatTheModeDoesNotKnowIsRefused) {
   EXPECT_THAT(report.error().str(), HasSubstr("join-pool is no task for an agent in ram mode"));
 }
 
-TEST_F(ConversationTest, machineRestartsOnlyAfterItsTaskWasReported) {
+TEST_F(AgentTest, machineRestartsOnlyAfterItsTaskWasReported) {
   startRam();
   auto report = site.await(site.gateway().runTask(kNode, task("r1", wire::TaskKind::Reboot)));
   ASSERT_TRUE(report) << report.error().str();
@@ -297,7 +297,7 @@ TEST_F(ConversationTest, machineRestartsOnlyAfterItsTaskWasReported) {
   EXPECT_EQ(site.phase("gpu001", "r1"), wire::TaskPhase::Done);
 }
 
-TEST_F(ConversationTest, aLiveImageTakesOverOnlyAfterItsTaskWasReported) {
+TEST_F(AgentTest, aLiveImageTakesOverOnlyAfterItsTaskWasReported) {
   startRam();
   auto report = site.await(site.gateway().runTask(kNode, task("l1", wire::TaskKind::StartImage)));
   ASSERT_TRUE(report) << report.error().str();
@@ -306,13 +306,13 @@ TEST_F(ConversationTest, aLiveImageTakesOverOnlyAfterItsTaskWasReported) {
   EXPECT_EQ(site.phase("gpu001", "l1"), wire::TaskPhase::Done);
 }
 
-TEST_F(ConversationTest, installedSystemComesWithTheCertificateMadeForIt) {
+TEST_F(AgentTest, installedSystemComesWithTheCertificateMadeForIt) {
   startRam();
   auto made = io::makeKeyAndRequest("gpu001");
-  Result<wire::EnrolResponse> answer = fail(ErrorCode::Timeout, "none");
+  Result<wire::EnrollResponse> answer = fail(ErrorCode::Timeout, "none");
   bool answered = false;
   asio::co_spawn(node->io, node->agent->certify(made->csr_pem),
-                 [&](std::exception_ptr, Result<wire::EnrolResponse> got) {
+                 [&](std::exception_ptr, Result<wire::EnrollResponse> got) {
                    answer = std::move(got);
                    answered = true;
                  });
@@ -341,7 +341,7 @@ TEST_F(ConversationTest, installedSystemComesWithTheCertificateMadeForIt) {
   EXPECT_EQ(site.gateway().state(kNode)->image_digest, "abc123");
 }
 
-TEST_F(ConversationTest, renewedIdentityOutlivesTheInstalledOne) {
+TEST_F(AgentTest, renewedIdentityOutlivesTheInstalledOne) {
   auto root = site.folder / "renew";
   AgentOptions options;
   options.mode = wire::Mode::Disk;
@@ -370,7 +370,7 @@ TEST_F(ConversationTest, renewedIdentityOutlivesTheInstalledOne) {
   EXPECT_NE(after->tls.key_pem.reveal(), installed.key_pem.reveal());
 }
 
-TEST_F(ConversationTest, agentThatWasAwayForTooLongComesBack) {
+TEST_F(AgentTest, agentThatWasAwayForTooLongComesBack) {
   auto root = site.folder / "late";
   Site::setBoot(root, "disk-9");
   const auto [valid, expired] = site.agedIdentityOf("gpu001");
@@ -410,7 +410,7 @@ TEST(Renewal, isDueAfterAMonthOrHalfALifeAndWhenItIsOver) {
   EXPECT_TRUE(identity.renewalDue(identity.not_before + 13h));
 }
 
-TEST_F(ConversationTest, probesThatATaskAskedAboutAreToldFromThenOn) {
+TEST_F(AgentTest, probesThatATaskAskedAboutAreToldFromThenOn) {
   startRam();
   auto asked = task("p1", wire::TaskKind::Probe);
   asked.params = R"({"probes":["module.rdma_rxe"],"verify":{"package.x":"1"}})";
@@ -420,7 +420,7 @@ TEST_F(ConversationTest, probesThatATaskAskedAboutAreToldFromThenOn) {
   EXPECT_EQ(site.gateway().state(kNode)->probes.count("package.x"), 1u);
 }
 
-TEST_F(ConversationTest, oldResultsAreForgottenButNeverRunAgain) {
+TEST_F(AgentTest, oldResultsAreForgottenButNeverRunAgain) {
   startRam();
   for (int i = 0; i < 40; ++i)
     ASSERT_TRUE(site.await(

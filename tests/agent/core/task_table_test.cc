@@ -122,7 +122,7 @@ TEST(AgentOptions, kernelCommandLine) {
   EXPECT_EQ(options->url.port, 8443);
   EXPECT_EQ(options->mac, "52:54:00:00:00:01");
   EXPECT_EQ(options->ca_fingerprint, std::string(64, 'a'));
-  EXPECT_EQ(options->enrolment, "abc");
+  EXPECT_EQ(options->enrollment, "abc");
   EXPECT_EQ(options->node, "gpu001");
   EXPECT_EQ(options->image_digest, "");
   EXPECT_EQ(optionsFromKernel("muster.url=https://a:1 muster.ca=" + pin +

@@ -487,7 +487,7 @@ TEST(Mirrors, theLastOneIsNeverDroppedAndSilentOnesComeBack) {
   EXPECT_TRUE(mirrors.markCorrupt(0, "corrupt"));
   EXPECT_FALSE(mirrors.failed(1, Mirrors::Fault::Silent, "no route"));
   EXPECT_FALSE(mirrors.failed(1, Mirrors::Fault::Silent, "no route"));
-  EXPECT_EQ(mirrors.usable(), 1u) << "who lied does not come back";
+  EXPECT_EQ(mirrors.usable(), 1u) << "what was corrupt does not come back";
   ASSERT_EQ(mirrors.dropped().size(), 1u);
   EXPECT_EQ(mirrors.dropped()[0].url, "http://a");
 }

@@ -116,7 +116,7 @@ class WrongKind : public ::testing::Test {
 TEST_F(WrongKind, theIndexComesFromAMirrorWhileTheControllerIsAway) {
   offer(wire::PackKind::Live);
   params_.index_url = "http://a/images/d/index.json";
-  params_.mirror_urls = {"http://liar/images/d/pack", "http://b/images/d/pack"};
+  params_.mirror_urls = {"http://corrupt/images/d/pack", "http://b/images/d/pack"};
   std::vector<std::string> asked;
   const auto with = [&](std::map<std::string, std::string> answers) {
     asked.clear();
@@ -128,20 +128,20 @@ TEST_F(WrongKind, theIndexComesFromAMirrorWhileTheControllerIsAway) {
   const auto fetch = [&](std::map<std::string, std::string> answers) {
     return test::runAsync(fetchIndex(params_, with(std::move(answers)), end));
   };
-  const auto found = fetch({{"liar", "not the index"}, {"b", index_}});
+  const auto found = fetch({{"corrupt", "not the index"}, {"b", index_}});
   ASSERT_TRUE(found) << found.error().str();
   EXPECT_EQ(wire::digestOf(*found), params_.digest);
   EXPECT_THAT(asked, testing::ElementsAre("http://a:80/images/d/index.json",
-                                          "http://liar:80/images/d/index.json",
+                                          "http://corrupt:80/images/d/index.json",
                                           "http://b:80/images/d/index.json"));
 
-  const auto nobody = fetch({{"liar", ""}});
+  const auto nobody = fetch({{"corrupt", ""}});
   ASSERT_FALSE(nobody);
   EXPECT_EQ(nobody.error().code(), ErrorCode::Timeout);
-  EXPECT_THAT(
-      nobody.error().str(),
-      testing::AllOf(HasSubstr("a is away"), HasSubstr("liar:80/images/d/index.json answers 404"),
-                     HasSubstr("b is away")));
+  EXPECT_THAT(nobody.error().str(),
+              testing::AllOf(HasSubstr("a is away"),
+                             HasSubstr("corrupt:80/images/d/index.json answers 404"),
+                             HasSubstr("b is away")));
   const auto gone = fetch({{"a", ""}, {"b", index_}});
   ASSERT_FALSE(gone) << "a controller without the image is not passed over";
   EXPECT_EQ(gone.error().code(), ErrorCode::NotFound);

@@ -12,13 +12,13 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-TEST(PlainLines, lastLinesThatAreNotEmpty) {
+TEST(AnsiStrip, lastLinesThatAreNotEmpty) {
   EXPECT_THAT(plainLines("one\r\n\r\ntwo\nthree", 2), ElementsAre("two", "three"));
   EXPECT_THAT(plainLines("", 5), IsEmpty());
   EXPECT_THAT(plainLines("a\tb\r\n   \r\n", 5), ElementsAre("a b"));
 }
 
-TEST(PlainLines, terminalSequencesAreGone) {
+TEST(AnsiStrip, terminalSequencesAreGone) {
   EXPECT_THAT(plainLines("\x1b[1;31mred\x1b[0m alert", 5), ElementsAre("red alert"));
   EXPECT_THAT(plainLines("\x1b]0;title of your window\x07ok", 5), ElementsAre("ok"));
   EXPECT_THAT(plainLines("\x1b]52;c;cm0gLXJmIC8=\x1b\\ok", 5), ElementsAre("ok"))
@@ -29,23 +29,23 @@ TEST(PlainLines, terminalSequencesAreGone) {
   EXPECT_THAT(plainLines("cut off \x1b", 5), ElementsAre("cut off"));
 }
 
-TEST(PlainLines, anUnfinishedSequenceHidesNothingForLong) {
+TEST(AnsiStrip, anUnfinishedSequenceHidesNothingForLong) {
   EXPECT_THAT(plainLines("\x1b]0;never ends\r\nKernel panic", 5), ElementsAre("Kernel panic"));
   const auto said = "\x1bP" + std::string(10'000, 'x') + "\nKernel panic";
   EXPECT_EQ(plainLines(said, 1).back(), "Kernel panic");
 }
 
-TEST(PlainLines, screensOfFirmwareAreLines) {
+TEST(AnsiStrip, screensOfFirmwareAreLines) {
   EXPECT_THAT(plainLines("\x1b[2J\x1b[1;1HMain  Boot\x1b[3;1HSecure Boot  off\x1b[24;80H", 5),
               ElementsAre("Main  Boot", "Secure Boot  off"));
 }
 
-TEST(PlainLines, whatWasOverwrittenIsGone) {
+TEST(AnsiStrip, whatWasOverwrittenIsGone) {
   EXPECT_THAT(plainLines("10 %\r50 %\r100 %\r\ndone", 5), ElementsAre("100 %", "done"));
   EXPECT_THAT(plainLines("Kernel panic\r", 5), ElementsAre("Kernel panic"));
 }
 
-TEST(PlainLines, lettersStayAndWhatTurnsThemGoes) {
+TEST(AnsiStrip, lettersStayAndWhatTurnsThemGoes) {
   EXPECT_THAT(plainLines("Gerät läuft ✓", 5), ElementsAre("Gerät läuft ✓"));
   EXPECT_THAT(plainLines("user\u202e\u2066gnp.exe\u200b", 5), ElementsAre("usergnp.exe"));
   EXPECT_THAT(plainLines("c1 \xc2\x9b"
@@ -56,13 +56,13 @@ TEST(PlainLines, lettersStayAndWhatTurnsThemGoes) {
   EXPECT_THAT(plainLines("\xff\xfe broken \xc0\xaf \xe2\x82", 5), ElementsAre(" broken"));
 }
 
-TEST(PlainLines, aLineWithoutEndIsCut) {
+TEST(AnsiStrip, aLineWithoutEndIsCut) {
   const auto lines = plainLines(std::string(1'000'000, 'x'), 5);
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_EQ(lines[0].size(), kConsoleLineBytes);
 }
 
-TEST(PlainLines, nothingButLettersComesOutOfAnything) {
+TEST(AnsiStrip, nothingButLettersComesOutOfAnything) {
   std::mt19937 random(7);
   for (int round = 0; round < 300; ++round) {
     std::string said;

@@ -91,7 +91,7 @@ class EventStream : public testing::Test {
  protected:
   void serve(std::string_view vendor_profile) {
     auto options = test::virtualBmcOptions(folder_.path(), vendor_profile);
-    options.pace.reset_duration = 300ms;
+    options.timings.reset_duration = 300ms;
     options.went_away = [this] { server_->stop(); };
     options.came_back = [this] { listen(); };
     service_ = *lab::vbmc::RedfishService::make(clock_, workers_, machine_, std::move(options));

@@ -63,7 +63,7 @@ namespace {
 Floats given(const void* from, std::size_t count, ncclComm_t communicator) {
   const auto* values = static_cast<const float*>(from);
   Floats out(values, values + count);
-  if (communicator->rank == fakeNccl().liar) out[count / 2] += 1;
+  if (communicator->rank == fakeNccl().corrupt) out[count / 2] += 1;
   return out;
 }
 

@@ -9,7 +9,7 @@
 namespace muster::test {
 
 struct FakeNccl {
-  int liar = -1;                       ///< what this rank gives is off by one in one place
+  int corrupt = -1;                    ///< what this rank gives is off by one in one place
   bool silent = false;                 ///< outputs are never written
   std::string failing;                 ///< this call fails on every rank: "ncclAllReduce"
   std::atomic<int> communicators = 0;  ///< not ended yet

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Baselines as they are written: constraints, stepping stones, signatures.
+// Baselines as they are written: constraints, intermediate versions, signatures.
 #include "tests/inventory/inventory_fixture.h"
 
 #include "base/io/crypto.h"

@@ -57,7 +57,7 @@ TEST_F(PathsTest, aPathThatLeavesTheFolderIsRefused) {
               ElementsAre(HasSubstr("leaves the inventory's folder")));
 }
 
-TEST_F(PathsTest, aLinkIsJudgedByWhereItLeads) {
+TEST_F(PathsTest, aLinkIsEvaluatedByWhereItLeads) {
   std::filesystem::create_symlink(foreign_, folder_ / "secrets/link");
   EXPECT_THAT(
       complaints("file: secrets/bmc", "file: secrets/link"),

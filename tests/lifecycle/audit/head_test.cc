@@ -80,10 +80,10 @@ class AuditHeadTest : public testing::TestWithParam<std::string> {
   AuditHead head() {
     return *signedHead(*open(), key_, WallTime(std::chrono::milliseconds(1'700'000'000'123)));
   }
-  HeadStanding standing(const AuditHead& head) {
+  HeadStatus status(const AuditHead& head) {
     const auto reports = checkHeads(*open(), {head}, key_.public_pem);
     EXPECT_TRUE(reports) << reports.error().str();
-    return reports->front().standing;
+    return reports->front().status;
   }
   /// The last entries are cut off, and the head row is written to fit.
   void truncateTo(int link) {
@@ -104,9 +104,9 @@ TEST_P(AuditHeadTest, holdsWhileTheLogGrows) {
   const auto early = head();
   EXPECT_EQ(early.sequence, kEntries);
   EXPECT_EQ(early.key_id, key_.id());
-  EXPECT_EQ(standing(early), HeadStanding::Holds);
+  EXPECT_EQ(status(early), HeadStatus::Holds);
   ASSERT_TRUE(open()->addEvent(Event{0, WallTime{}, EventKind::Note, {}, "", "one more", -1}));
-  EXPECT_EQ(standing(early), HeadStanding::Holds);
+  EXPECT_EQ(status(early), HeadStatus::Holds);
   EXPECT_EQ(head().sequence, kEntries + 1);
 }
 
@@ -114,12 +114,12 @@ TEST_P(AuditHeadTest, onlyAnExportedHeadShowsThatTheEndWasCutOff) {
   const auto exported = head();
   truncateTo(kEntries - 2);
   EXPECT_TRUE(verifyAudit(*open(), "")->ok()) << "the chain alone cannot show it";
-  EXPECT_EQ(standing(exported), HeadStanding::Truncated);
+  EXPECT_EQ(status(exported), HeadStatus::Truncated);
   for (int i = 0; i < 5; ++i)
     ASSERT_TRUE(open()->addEvent(
         Event{0, WallTime{}, EventKind::Note, {}, "", "invented " + std::to_string(i), -1}));
   EXPECT_TRUE(verifyAudit(*open(), "")->ok());
-  EXPECT_EQ(standing(exported), HeadStanding::Rewritten)
+  EXPECT_EQ(status(exported), HeadStatus::Rewritten)
       << "other entries in the place of those that were cut off";
 }
 
@@ -127,7 +127,7 @@ TEST_P(AuditHeadTest, theStoresOwnCopyShowsACarelessCut) {
   ASSERT_TRUE(keepHead(*open(), head()));
   ASSERT_THAT(*keptHead(*open()), ElementsAre(head()));
   truncateTo(kEntries - 1);
-  EXPECT_EQ(standing(keptHead(*open())->front()), HeadStanding::Truncated);
+  EXPECT_EQ(status(keptHead(*open())->front()), HeadStatus::Truncated);
   database_->execute("DELETE FROM vals WHERE key = 'audit.head'");
   EXPECT_THAT(*keptHead(*open()), IsEmpty()) << "and none that was made with care";
 }
@@ -136,23 +136,22 @@ TEST_P(AuditHeadTest, aForgedHeadIsNotBelieved) {
   const auto good = head();
   auto moved = good;
   moved.sequence = kEntries - 2;
-  EXPECT_EQ(standing(moved), HeadStanding::Forged);
+  EXPECT_EQ(status(moved), HeadStatus::Forged);
   auto later = good;
   later.at += std::chrono::hours(1);
-  EXPECT_EQ(standing(later), HeadStanding::Forged);
+  EXPECT_EQ(status(later), HeadStatus::Forged);
   auto other_hash = good;
   other_hash.hash[0] = other_hash.hash[0] == 'a' ? 'b' : 'a';
-  EXPECT_EQ(standing(other_hash), HeadStanding::Forged);
+  EXPECT_EQ(status(other_hash), HeadStatus::Forged);
   auto other_key = key_;
   key_ = *io::SigningKey::generate();
-  EXPECT_EQ(standing(good), HeadStanding::OtherKey);
+  EXPECT_EQ(status(good), HeadStatus::OtherKey);
   auto renamed = head();
   renamed.key_id = other_key.id();
   const auto both = checkHeads(*open(), {renamed}, key_.public_pem + other_key.public_pem);
-  EXPECT_EQ(both->front().standing, HeadStanding::Forged)
-      << "signed by one key, named after the other";
-  EXPECT_EQ(checkHeads(*open(), {good}, key_.public_pem + other_key.public_pem)->front().standing,
-            HeadStanding::Holds)
+  EXPECT_EQ(both->front().status, HeadStatus::Forged) << "signed by one key, named after the other";
+  EXPECT_EQ(checkHeads(*open(), {good}, key_.public_pem + other_key.public_pem)->front().status,
+            HeadStatus::Holds)
       << "both count while a key is rotated";
 }
 

@@ -31,7 +31,7 @@ TEST_F(EngineTest, takesTwoNodesFromPowerOffToThePool) {
   EXPECT_TRUE(plan().empty());
 }
 
-TEST_F(EngineTest, aValueThatIsOnlyLearntDuringTheRunIsWhatTheActionGoesFor) {
+TEST_F(EngineTest, aValueThatIsOnlyLearnedDuringTheRunIsWhatTheActionGoesFor) {
   build({"gpu001"});
   auto made = plan();
   for (const auto& action : made.actions)

@@ -57,7 +57,7 @@ TEST(FacetTable, rowsAreWhole) {
     EXPECT_TRUE(!acts || row.stage == Stage::Certificate || !row.when_late.empty()) << row.facet;
     EXPECT_TRUE(!row.recoverable || acts) << row.facet;
   }
-  Stage last = Stage::Enrolment;
+  Stage last = Stage::Enrollment;
   for (const auto& row : stageTable()) {
     EXPECT_LE(last, row.stage) << row.title;
     last = row.stage;

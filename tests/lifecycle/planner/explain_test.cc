@@ -53,9 +53,9 @@ class ExplainTest : public testing::Test {
   test::MemoryStore store_;
 };
 
-TEST_F(ExplainTest, theWordFollowsTheRoad) {
+TEST_F(ExplainTest, theStateFollowsTheStages) {
   EXPECT_EQ(why().word, "declared");
-  const std::vector<std::pair<std::string, std::string>> road{
+  const std::vector<std::pair<std::string, std::string>> stages{
       {"enrolled=yes", "enrolled"},
       {"firmware.BMC=2.1.0", "enrolled"},
       {"firmware.BIOS=1.4.2", "firmware as declared"},
@@ -67,7 +67,7 @@ TEST_F(ExplainTest, theWordFollowsTheRoad) {
       {"gate.burn-in=pass:unknown+noble@1+570+2.1.0", "validated"},
       {"certificate=valid:unknown+noble@1+570+2.1.0", "certified"},
       {"pool=in", "in pool"}};
-  for (const auto& [fact, word] : road) {
+  for (const auto& [fact, word] : stages) {
     ASSERT_TRUE(store_.putFacts(
         {factOf("gpu001/" + fact.substr(0, fact.find('=')), fact.substr(fact.find('=') + 1))}));
     EXPECT_EQ(why().word, word) << fact;

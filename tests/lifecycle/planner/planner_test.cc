@@ -59,7 +59,7 @@ struct Bare {
   test::FakePhase phase{"bare", world};
 };
 
-TEST(Planner, takesAFreshNodeDownTheWholeRoad) {
+TEST(Planner, takesAFreshNodeThroughEveryStage) {
   Rack rack({"gpu001"});
   auto plan = planOf(rack, freshFacts(rack));
   EXPECT_THAT(ids(plan), ElementsAre("@cluster/fabric.sm", "gpu001/enrolled", "gpu001/firmware.BMC",
@@ -80,7 +80,7 @@ TEST(Planner, nodesStandInNaturalOrder) {
   EXPECT_THAT(enrolled, ElementsAre("gpu1/enrolled", "gpu2/enrolled", "gpu10/enrolled"));
 }
 
-TEST(Planner, hasNothingToDoAtTheEndOfTheRoad) {
+TEST(Planner, hasNothingToDoOnceAllIsMet) {
   Rack rack({"gpu001", "gpu002"});
   EXPECT_THAT(ids(planOf(rack, factsAtTheEnd(rack))), IsEmpty());
 }

@@ -27,14 +27,14 @@ struct Host {
   LeaderLease lease;
 };
 
-class SiteLeaseTest : public ::testing::Test {
+class LeaderLeaseTest : public ::testing::Test {
  protected:
   test::TempFolder folder;
   Host a{folder / "muster.db", "ctl1 (x)", "10.20.0.1"},
       b{folder / "muster.db", "ctl2 (y)", "10.20.0.2"};
 };
 
-TEST_F(SiteLeaseTest, theFirstHasItAndTheOtherWaitsAsLongAsItRenews) {
+TEST_F(LeaderLeaseTest, theFirstHasItAndTheOtherWaitsAsLongAsItRenews) {
   EXPECT_FALSE(*currentLeader(*a.store));
   ASSERT_TRUE(a.takes());
   for (int turn = 0; turn < 20; ++turn) {
@@ -49,7 +49,7 @@ TEST_F(SiteLeaseTest, theFirstHasItAndTheOtherWaitsAsLongAsItRenews) {
   }
 }
 
-TEST_F(SiteLeaseTest, whoStandsStillForALeaseLosesItAndLearnsSo) {
+TEST_F(LeaderLeaseTest, whoStandsStillForALeaseLosesItAndLearnsSo) {
   ASSERT_TRUE(a.takes());
   EXPECT_FALSE(b.takes());
   b.clock.advance(kLeaderLease - 1ms);
@@ -65,14 +65,14 @@ TEST_F(SiteLeaseTest, whoStandsStillForALeaseLosesItAndLearnsSo) {
   EXPECT_TRUE(b.lease.renew());
 }
 
-TEST_F(SiteLeaseTest, aHostThatWasJustStartedWaitsAWholeLease) {
+TEST_F(LeaderLeaseTest, aHostThatWasJustStartedWaitsAWholeLease) {
   ASSERT_TRUE(a.takes());
   a.clock.advance(24h);
   b.clock.advance(24h);
   EXPECT_FALSE(b.takes()) << "it has not seen yet how long the other one stands still";
 }
 
-TEST_F(SiteLeaseTest, theNextProcessOfTheSameHostHasItAtOnce) {
+TEST_F(LeaderLeaseTest, theNextProcessOfTheSameHostHasItAtOnce) {
   ASSERT_TRUE(a.takes());
   Host again(folder / "muster.db", "ctl1 (x)", "10.20.0.1");
   EXPECT_TRUE(again.takes());
@@ -80,7 +80,7 @@ TEST_F(SiteLeaseTest, theNextProcessOfTheSameHostHasItAtOnce) {
   EXPECT_TRUE(again.lease.renew());
 }
 
-TEST_F(SiteLeaseTest, aRenewalOfWhichOnlyTheAnswerWasLostIsOne) {
+TEST_F(LeaderLeaseTest, aRenewalOfWhichOnlyTheAnswerWasLostIsOne) {
   test::CrashStore store(*a.store, test::CrashStore::kNever, false);
   LeaderLease lease(store, a.clock, "ctl1 (x)", "10.20.0.1");
   ASSERT_TRUE(lease.take()->ours);
@@ -96,7 +96,7 @@ TEST_F(SiteLeaseTest, aRenewalOfWhichOnlyTheAnswerWasLostIsOne) {
   EXPECT_EQ((*currentLeader(*b.store))->heartbeat, 2);
 }
 
-TEST_F(SiteLeaseTest, ofTwoThatWaitOneGetsIt) {
+TEST_F(LeaderLeaseTest, ofTwoThatWaitOneGetsIt) {
   Host c{folder / "muster.db", "ctl3 (z)", "10.20.0.3"};
   ASSERT_TRUE(a.takes());
   for (int turn = 0; turn < 10; ++turn) {
@@ -114,14 +114,14 @@ TEST_F(SiteLeaseTest, ofTwoThatWaitOneGetsIt) {
   }
 }
 
-TEST_F(SiteLeaseTest, aValueThatCannotBeReadIsNotTaken) {
+TEST_F(LeaderLeaseTest, aValueThatCannotBeReadIsNotTaken) {
   ASSERT_TRUE(a.store->putValue("site/serves", "{}"));
   const auto taken = a.lease.take();
   ASSERT_FALSE(taken);
   EXPECT_EQ(taken.error().code(), ErrorCode::Corrupt);
 }
 
-TEST_F(SiteLeaseTest, theFirstHostSaysWhatAllAgreeOn) {
+TEST_F(LeaderLeaseTest, theFirstHostSaysWhatAllAgreeOn) {
   EXPECT_EQ(*agreedSiteValue(*a.store, "site/ca", "one"), "one");
   EXPECT_EQ(*agreedSiteValue(*b.store, "site/ca", "two"), "one");
 }

@@ -129,8 +129,8 @@ TEST_F(AptOverTls, takesTheControllersRootAndNoOther) {
   const auto right = update(ca->certificatePem(), name);
   ASSERT_TRUE(right) << right.error().str();
   EXPECT_EQ(right->code, 0) << right->out << right->err;
-  const auto stranger = io::CertificateAuthority::loadOrCreate(folder / "other", "muster CA");
-  const auto wrong = update(stranger->certificatePem(), name);
+  const auto unknown = io::CertificateAuthority::loadOrCreate(folder / "other", "muster CA");
+  const auto wrong = update(unknown->certificatePem(), name);
   ASSERT_TRUE(wrong) << wrong.error().str();
   EXPECT_NE(wrong->code, 0);
   EXPECT_NE((wrong->out + wrong->err).find("Certificate verification failed"), std::string::npos)

@@ -158,8 +158,8 @@ TEST_F(DnfSystemTest, theSamePackagesAreTheSameImage) {
 }
 
 TEST_F(DnfSystemTest, aPackageSignedByAnotherKeyIsRefused) {
-  makeKey("stranger");
-  sign("stranger");
+  makeKey("unknown");
+  sign("unknown");
   const auto refused = install(build());
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().str(), HasSubstr("GPG check FAILED"));

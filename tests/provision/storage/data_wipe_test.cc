@@ -177,7 +177,7 @@ TEST_F(DataWipeTest, disksThatAnOlderAgentDoesNotClassifyAreLeftToTheAgentThatWr
   EXPECT_EQ(imageTask()["data_wipe_allowed"], false) << "so that it refuses what is there";
 }
 
-TEST_F(DataWipeTest, finishedSetsAreTheAgentsToJudge) {
+TEST_F(DataWipeTest, finishedSetsAreTheAgentsToEvaluate) {
   hardware.disks[1].content = hardware.disks[2].content = "partitions /dev/vdb1 \"muster-data\"";
   hardware.disks[1].use = hardware.disks[2].use = wire::DiskUse::DataSet;
   runInstalled("an older image");

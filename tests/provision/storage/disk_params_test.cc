@@ -99,7 +99,7 @@ TEST(DiskParams, ofTheWrongShapeAreRefusedBeforeADiskIsTouched) {
   }
 }
 
-TEST(SourceFindings, nameServersAndPeersThatLied) {
+TEST(SourceFindings, nameCorruptServersAndPeers) {
   const auto found = sourceFindings(
       NodeName("gpu001"),
       R"({"peers":{"corrupt_mirrors":["http://cache-a/pack: piece 7 of the pack is corrupt"],"banned_peers":2,"wrong_pieces":9}})",

@@ -28,7 +28,7 @@ struct World {
   explicit World(int ranks) : together(ranks), inputs(static_cast<std::size_t>(ranks)) {}
   std::barrier<> together;
   std::vector<std::vector<float>> inputs;
-  int liar = -1;        ///< this rank's input is flipped on its way
+  int corrupt = -1;     ///< this rank's input is flipped on its way
   bool silent = false;  ///< outputs are never written
   double seconds = 1e-5;
 };
@@ -45,7 +45,7 @@ class ThreadRank final : public Communicator {
     auto& mine = world_.inputs[static_cast<std::size_t>(rank_)];
     mine.clear();
     for (std::uint64_t i = 0; i < shape.input; ++i) mine.push_back(inputValue(seed, rank_, i));
-    if (rank_ == world_.liar) mine[mine.size() / 2] += 1;
+    if (rank_ == world_.corrupt) mine[mine.size() / 2] += 1;
     world_.together.arrive_and_wait();
     std::vector<float> out(shape.output, std::nanf(""));
     for (std::uint64_t i = 0; i < shape.output && !world_.silent; ++i) out[i] = outputOf(step, i);
@@ -107,7 +107,7 @@ INSTANTIATE_TEST_SUITE_P(Counts, Ranks, testing::Values(2, 3, 4, 5, 7, 8, 16));
 
 TEST(Collective, oneWrongValueOfOneRankFailsWhoeverReceivesIt) {
   World world(4);
-  world.liar = 2;
+  world.corrupt = 2;
   const auto report = runIn(world, job());
   EXPECT_FALSE(report.passed);
   std::map<int, int> reduce;
@@ -161,7 +161,7 @@ TEST(BusBandwidth, factorsAreThoseOfNcclTests) {
   EXPECT_DOUBLE_EQ(busFactor(Operation::SendRecv, 8), 1);
 }
 
-TEST(Reports, travelAndAreJudgedAgainByWhoReadsThem) {
+TEST(Reports, travelAndAreEvaluatedAgainByWhoReadsThem) {
   World world(2);
   const auto asked = job(2);
   const auto report = runIn(world, asked);

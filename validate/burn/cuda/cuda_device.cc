@@ -7,6 +7,7 @@
 #include "validate/checks/nvml.h"
 
 #include <algorithm>
+#include <array>
 
 namespace muster::burn::cuda {
 namespace {
@@ -49,6 +50,10 @@ class Board {
   const Result<validate::Nvml> nvml_;
   std::optional<unsigned> index_;
 };
+
+constexpr std::array kHostRoutes = std::to_array<std::pair<std::string_view, CopyDirection>>(
+    {{"host to device", CopyDirection::HostToDevice},
+     {"device to host", CopyDirection::DeviceToHost}});
 
 struct Peer {
   int number;
@@ -102,19 +107,18 @@ class CudaDevice final : public Device {
   }
 
   std::vector<std::string> routes() const override {
-    std::vector<std::string> routes{"host to device", "device to host"};
+    std::vector<std::string> routes;
+    for (const auto& [route, direction] : kHostRoutes) routes.emplace_back(route);
     for (const auto& peer : peers_) routes.push_back(peer.route);
     return routes;
   }
   Result<CopyRound> copy(const std::string& route, std::uint64_t bytes,
                          std::uint64_t seed) override {
-    if (route == "host to device")
-      return copyOver(Way::HostToDevice, number_, number_, bytes, seed, fault_);
-    if (route == "device to host")
-      return copyOver(Way::DeviceToHost, number_, number_, bytes, seed, fault_);
+    for (const auto& [name, direction] : kHostRoutes)
+      if (route == name) return copyOver(direction, number_, number_, bytes, seed, fault_);
     for (const auto& peer : peers_)
       if (route == peer.route)
-        return copyOver(Way::DeviceToPeer, number_, peer.number, bytes, seed, fault_);
+        return copyOver(CopyDirection::DeviceToPeer, number_, peer.number, bytes, seed, fault_);
     return fail(ErrorCode::InvalidInput, "this GPU has no route " + route);
   }
 

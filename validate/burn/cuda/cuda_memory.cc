@@ -106,11 +106,11 @@ struct Ends {
   Stream stream;
 };
 
-Result<Ends> makeEnds(Way way, int device, int peer, std::uint64_t bytes) {
+Result<Ends> makeEnds(CopyDirection direction, int device, int peer, std::uint64_t bytes) {
   Ends ends;
   ends.words = bytes / kWord / kCopyBlockWords * kCopyBlockWords;
   if (ends.words == 0) return fail(ErrorCode::InvalidInput, "nothing to copy");
-  if (way == Way::DeviceToPeer) {
+  if (direction == CopyDirection::DeviceToPeer) {
     TRY_OK(ok(cudaSetDevice(peer), "cudaSetDevice"));
     TRY(memory, allocate(ends.words * kWord));
     ends.peer = std::move(memory);
@@ -119,7 +119,7 @@ Result<Ends> makeEnds(Way way, int device, int peer, std::uint64_t bytes) {
   TRY(memory, allocate(ends.words * kWord));
   TRY(stream, makeStream());
   ends.device = std::move(memory), ends.stream = std::move(stream);
-  if (way != Way::DeviceToPeer) {
+  if (direction != CopyDirection::DeviceToPeer) {
     void* host = nullptr;
     TRY_OK(ok(cudaMallocHost(&host, ends.words * kWord), "cudaMallocHost"));
     ends.host.reset(host);
@@ -149,13 +149,13 @@ Result<std::unique_ptr<MemoryWork>> makeCudaMemory(std::uint64_t bytes, int devi
   return CudaMemory::make(bytes, device, fault);
 }
 
-Result<CopyRound> copyOver(Way way, int device, int peer, std::uint64_t bytes, std::uint64_t seed,
-                           std::optional<Fault> fault) {
-  TRY(ends, makeEnds(way, device, peer, bytes));
+Result<CopyRound> copyOver(CopyDirection direction, int device, int peer, std::uint64_t bytes,
+                           std::uint64_t seed, std::optional<Fault> fault) {
+  TRY(ends, makeEnds(direction, device, peer, bytes));
   const auto stream = ends.stream.get();
   auto* host = static_cast<std::uint64_t*>(ends.host.get());
   const std::uint64_t size = ends.words * kWord;
-  if (way == Way::HostToDevice) {
+  if (direction == CopyDirection::HostToDevice) {
     for (std::uint64_t i = 0; i < ends.words; ++i)
       host[i] = patternWord(Pattern::Random, false, i, seed);
   } else {
@@ -165,16 +165,16 @@ Result<CopyRound> copyOver(Way way, int device, int peer, std::uint64_t bytes, s
   }
   TRY(span, Span::make());
   TRY_OK(span.start(stream));
-  switch (way) {
-    case Way::HostToDevice:
+  switch (direction) {
+    case CopyDirection::HostToDevice:
       TRY_OK(ok(cudaMemcpyAsync(ends.device.get(), host, size, cudaMemcpyHostToDevice, stream),
                 "host to device"));
       break;
-    case Way::DeviceToHost:
+    case CopyDirection::DeviceToHost:
       TRY_OK(ok(cudaMemcpyAsync(host, ends.device.get(), size, cudaMemcpyDeviceToHost, stream),
                 "device to host"));
       break;
-    case Way::DeviceToPeer:
+    case CopyDirection::DeviceToPeer:
       TRY_OK(ok(cudaMemcpyPeerAsync(ends.peer.get(), peer, ends.device.get(), device, size, stream),
                 "device to peer"));
       break;
@@ -182,7 +182,7 @@ Result<CopyRound> copyOver(Way way, int device, int peer, std::uint64_t bytes, s
   TRY(seconds, span.stop(stream));
   CopyRound round{size, seconds, 0, 0};
   const bool broken = fault && fault->kind == FaultKind::CopyBit;
-  if (way == Way::DeviceToHost) {
+  if (direction == CopyDirection::DeviceToHost) {
     if (broken) host[fault->at % ends.words] ^= 1ULL << (fault->bit % 64);
     std::vector<std::uint32_t> seen(ends.words / kCopyBlockWords);
     for (std::uint64_t i = 0; i < ends.words; ++i)
@@ -190,8 +190,8 @@ Result<CopyRound> copyOver(Way way, int device, int peer, std::uint64_t bytes, s
     compare(seen, ends.words, seed, round);
     return round;
   }
-  const auto& end = way == Way::DeviceToPeer ? ends.peer : ends.device;
-  const int where = way == Way::DeviceToPeer ? peer : device;
+  const auto& end = direction == CopyDirection::DeviceToPeer ? ends.peer : ends.device;
+  const int where = direction == CopyDirection::DeviceToPeer ? peer : device;
   if (broken) {
     flipBit(stream, as<std::uint64_t>(end) + fault->at % ends.words, kWord, fault->bit);
     TRY_OK(ok(cudaStreamSynchronize(stream), "cudaStreamSynchronize"));

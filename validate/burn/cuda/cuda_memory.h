@@ -10,10 +10,10 @@ namespace muster::burn::cuda {
 Result<std::unique_ptr<MemoryWork>> makeCudaMemory(std::uint64_t bytes, int device,
                                                    std::optional<Fault> fault);
 
-enum class Way { HostToDevice, DeviceToHost, DeviceToPeer };
+enum class CopyDirection { HostToDevice, DeviceToHost, DeviceToPeer };
 /// Seeded data over the way, a CRC of every block at its end compared with what the seed says.
 /// `peer`: device number, for DeviceToPeer
-Result<CopyRound> copyOver(Way way, int device, int peer, std::uint64_t bytes, std::uint64_t seed,
-                           std::optional<Fault> fault);
+Result<CopyRound> copyOver(CopyDirection direction, int device, int peer, std::uint64_t bytes,
+                           std::uint64_t seed, std::optional<Fault> fault);
 
 }  // namespace muster::burn::cuda

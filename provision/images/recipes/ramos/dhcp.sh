@@ -1,5 +1,5 @@
 #!/bin/sh
-# udhcpc tells what it learnt: address, routes, name servers.
+# udhcpc tells what it learned: address, routes, name servers.
 case $1 in
   deconfig) ip link set "$interface" up ;;
   bound|renew)

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// muster inventory: each command prints what a use case of app/ answers, and answers the exit
+// status. A command's options are one struct: app's own request where that says all.
+#pragma once
+
+#include "app/options.h"
+#include "cli/exit_code.h"
+
+namespace muster::cli {
+
+int inventoryCheck(const app::Options& options);
+int inventoryShow(const app::Options& options);
+int inventorySchema(const app::Options& options);
+
+}  // namespace muster::cli

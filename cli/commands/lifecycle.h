@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plan and apply, and what is asked and ordered beside them: status, findings, events, wipe, erase:
+// each command prints what a use case of app/ answers, and answers the exit status. A command's
+// options are one struct: app's own request where that says all.
+#pragma once
+
+#include "app/options.h"
+#include "app/wipe.h"
+#include "cli/commands/node_args.h"
+#include "cli/exit_code.h"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace muster::cli {
+
+struct PlanArgs {
+  std::string nodes;
+  std::filesystem::path out;  ///< of the plan as JSON
+  bool no_refresh = false;
+};
+int plan(const app::Options& options, const PlanArgs& args);
+struct ApplyArgs {
+  std::string nodes;
+  std::filesystem::path plan;  ///< a saved plan
+};
+int apply(const app::Options& options, const ApplyArgs& args);
+struct StatusArgs {
+  bool watch = false;
+};
+int status(const app::Options& options, const StatusArgs& args);
+int why(const app::Options& options, const NodeArgs& args);
+struct FindingsArgs {
+  std::string nodes;  ///< hostlist or @cluster; empty: all
+  std::string clear;  ///< a facet whose findings end; empty: they are shown
+  std::string reason;
+};
+int findings(const app::Options& options, const FindingsArgs& args);
+struct EventsArgs {
+  std::string node;
+  std::size_t limit = 200;
+};
+int events(const app::Options& options, const EventsArgs& args);
+struct HistoryArgs {
+  std::string what;  ///< a node, @cluster, or the beginning of a plan's hash
+  std::size_t limit = 200;
+};
+int history(const app::Options& options, const HistoryArgs& args);
+int wipe(const app::Options& options, const app::WipeRequest& request);
+struct EraseArgs {
+  std::string node, confirm, reason;
+  std::vector<std::string> disks;  ///< serials; empty: all that are built in
+  std::filesystem::path out;       ///< of the report as JSON
+  bool report = false;             ///< show the last report, do nothing
+  bool cancel = false;             ///< withdraw what has not begun
+};
+int erase(const app::Options& options, const EraseArgs& args);
+
+}  // namespace muster::cli

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program as people and scripts meet it: exit codes, what goes to which stream, what is left in
+// the state folder.
+#include "tests/cli/muster_folder.h"
+
+#include <nlohmann/json.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+namespace muster::test {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr int kOk = 0, kFailed = 1, kUsage = 2;
+
+class CliTest : public ::testing::Test {
+ protected:
+  /// A store that knows the nodes only by a wipe permission: something has been done, nothing was
+  /// seen.
+  void makeStore() {
+    ASSERT_EQ(folder_.muster({"wipe", "gpu002", "--reason", "returned from repair"}).code, kOk);
+  }
+
+  MusterFolder folder_;
+};
+
+TEST_F(CliTest, outputThatCouldNotBeWrittenIsAFailure) {
+  auto command = folder_.command({"--help"});
+  command.args = {"-c", "exec \"$0\" --help > /dev/full", command.program};
+  command.program = "sh";
+  const auto ended = io::runBlocking(command);
+  ASSERT_TRUE(ended) << ended.error().str();
+  EXPECT_EQ(ended->code, kFailed);
+  EXPECT_THAT(ended->err, HasSubstr("of the output could be written"));
+}
+
+TEST_F(CliTest, unknownWordsAreUsageErrors) {
+  EXPECT_EQ(folder_.muster({}).code, kUsage);
+  EXPECT_EQ(folder_.muster({"provision-everything"}).code, kUsage);
+  EXPECT_EQ(folder_.muster({"why"}).code, kUsage) << "why needs a node";
+  EXPECT_EQ(folder_.muster({"--help"}).code, kOk);
+}
+
+TEST_F(CliTest, oldNamesAreRefusedWithTheNewOne) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> renamed{
+      {{"keep"}, "muster keep is now muster monitor"},
+      {{"keep", "--acknowledge", "--reason", "x"}, "muster keep is now muster monitor"},
+      {{"quarantine", "hold", "gpu001", "--reason", "x"},
+       "muster quarantine hold is now muster quarantine add"},
+      {{"quarantine", "lift", "gpu001"}, "is now muster quarantine remove"},
+      {{"bmc", "forget-pin", "gpu001"}, "muster bmc forget-pin is now muster bmc trust reset"},
+      {{"bmc", "forget-refusal", "gpu001"}, "is now muster bmc auth reset"},
+      {{"console", "gpu001", "--take"}, "--take is now --force"},
+      {{"bmc", "power", "gpu001", "off", "--even-in-pool"}, "--even-in-pool is now --force"},
+      {{"validate", "isolate", "--least-gbits", "5"}, "--least-gbits is now --min-gbps"},
+      {{"validate", "run", "--nodes", "gpu001", "--together"},
+       "--together is now --synchronized-load"},
+      {{"rollout", "start", "--nodes", "gpu001", "--when-unclear", "go-on"},
+       "--when-unclear is now --on-inconclusive"},
+      {{"fabric", "marking", "--mtu", "9000"}, "is now muster fabric qos-check"}};
+  for (const auto& [words, now] : renamed) {
+    const auto ended = folder_.muster(words);
+    EXPECT_EQ(ended.code, kUsage) << words[0] << ' ' << words.back();
+    EXPECT_THAT(ended.err, HasSubstr(now));
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "state")) << "nothing was done";
+}
+
+TEST_F(CliTest, goodInventoryIsAcceptedAndShown) {
+  EXPECT_EQ(folder_.muster({"inventory", "check"}).code, kOk);
+  const auto shown = folder_.muster({"inventory", "show", "--json"});
+  ASSERT_EQ(shown.code, kOk) << shown.err;
+  EXPECT_EQ(json::parse(shown.out)["nodes"].size(), 2u);
+  EXPECT_THAT(shown.out, Not(HasSubstr("calvin"))) << "secrets are never shown";
+}
+
+TEST_F(CliTest, everyMistakeIsReportedAtOnceWithItsPlace) {
+  std::string text(MusterFolder::kInventory);
+  text.replace(text.find("images:"), 7, "imagse:");
+  text.replace(text.find("10.20.1.2,"), 10, "10.20.1.1,");
+  folder_.write("cluster.yaml", text);
+  const auto checked = folder_.muster({"inventory", "check"});
+  EXPECT_EQ(checked.code, kFailed);
+  EXPECT_THAT(checked.out, AllOf(HasSubstr("cluster.yaml:6:1: error: "), HasSubstr("images"),
+                                 HasSubstr("cluster.yaml:12:")));
+}
+
+TEST_F(CliTest, looksOnlyAndLeavesNothingWhereNothingWasDone) {
+  for (const auto& words : {std::vector<std::string>{"status"},
+                            {"why", "gpu001"},
+                            {"plan", "--no-refresh"},
+                            {"cert", "verify"}}) {
+    const auto ended = folder_.muster(words);
+    EXPECT_EQ(ended.code, kFailed) << words[0];
+    EXPECT_THAT(ended.err, HasSubstr("nothing has been done yet")) << words[0];
+    EXPECT_THAT(ended.err, HasSubstr("muster plan")) << words[0];
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "state")) << words[0];
+  }
+}
+
+TEST_F(CliTest, plansFromStoredFactsWithoutStartingAnything) {
+  makeStore();
+  const auto first =
+      folder_.muster({"plan", "--no-refresh", "--json", "--out", (folder_ / "plan.json").string()});
+  ASSERT_EQ(first.code, kOk) << first.err;
+  const auto plan = json::parse(first.out);
+  std::vector<std::string> ids;
+  for (const auto& action : plan["actions"]) ids.push_back(action["id"]);
+  EXPECT_THAT(ids, ::testing::IsSupersetOf(
+                       {"gpu001/enrolled", "gpu001/image", "gpu002/enrolled", "gpu002/image"}));
+  EXPECT_EQ(json::parse(folder_.muster({"plan", "--no-refresh", "--json"}).out)["hash"],
+            plan["hash"]);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "state/lock"))
+      << "only those that observe or act take the lock";
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "state/run/netboot"));
+}
+
+TEST_F(CliTest, savedPlanThatWasAlteredIsRefusedBeforeAnythingStarts) {
+  makeStore();
+  ASSERT_EQ(
+      folder_.muster({"plan", "--no-refresh", "--out", (folder_ / "plan.json").string()}).code,
+      kOk);
+  std::ifstream in(folder_ / "plan.json");
+  auto plan = json::parse(in);
+  plan["actions"][0]["to"] = "something else";
+  folder_.write("plan.json", plan.dump());
+  const auto ended = folder_.muster({"apply", (folder_ / "plan.json").string()});
+  EXPECT_EQ(ended.code, kFailed);
+  EXPECT_THAT(ended.err, AllOf(HasSubstr("plan.json"), HasSubstr("hash")));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "state/lock"));
+}
+
+TEST_F(CliTest, savedPlanOfAnotherInventoryIsRefusedBeforeAnythingStarts) {
+  makeStore();
+  ASSERT_EQ(
+      folder_.muster({"plan", "--no-refresh", "--out", (folder_ / "plan.json").string()}).code,
+      kOk);
+  std::string text(MusterFolder::kInventory);
+  text.replace(text.find("gpus: 8"), 7, "gpus: 4");
+  folder_.write("cluster.yaml", text);
+  const auto ended = folder_.muster({"apply", (folder_ / "plan.json").string()});
+  EXPECT_EQ(ended.code, kFailed);
+  EXPECT_THAT(ended.err, AllOf(HasSubstr("inventory"), HasSubstr("muster plan --out")));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "state/lock"));
+}
+
+TEST_F(CliTest, savedPlanAndNodesExcludeEachOther) {
+  const auto ended = folder_.muster({"apply", "plan.json", "--nodes", "gpu001"});
+  EXPECT_EQ(ended.code, kFailed);
+  EXPECT_THAT(ended.err, HasSubstr("name its nodes when it is made"));
+}
+
+TEST_F(CliTest, nodesThatNobodyDeclaredAreNamed) {
+  makeStore();
+  EXPECT_THAT(folder_.muster({"why", "gpu009"}).err, HasSubstr("gpu009 is not in the inventory"));
+  EXPECT_THAT(folder_.muster({"plan", "--no-refresh", "--nodes", "gpu[001-003]"}).err,
+              HasSubstr("gpu003 is not in the inventory"));
+  const auto wipe = folder_.muster({"wipe", "gpu[001-003]", "--reason", "new disks"});
+  EXPECT_EQ(wipe.code, kFailed);
+  EXPECT_THAT(wipe.err, HasSubstr("nothing was allowed"));
+}
+
+TEST_F(CliTest, aWipeSaysWhetherItIsForDataToo) {
+  const auto system = folder_.muster({"wipe", "gpu001", "--reason", "new image"});
+  ASSERT_EQ(system.code, kOk) << system.err;
+  EXPECT_THAT(system.out, testing::Not(HasSubstr("storage sets is wiped")));
+  const auto data = folder_.muster({"wipe", "gpu001", "--data", "--reason", "new raid"});
+  ASSERT_EQ(data.code, kOk) << data.err;
+  EXPECT_THAT(data.out, HasSubstr("storage sets is wiped too"));
+  EXPECT_THAT(folder_.muster({"events", "gpu001"}).out,
+              HasSubstr("with the data of its storage sets: new raid"));
+}
+
+TEST_F(CliTest, stateIsTheSameForPeopleAndMachines) {
+  makeStore();
+  const auto status = folder_.muster({"status", "--json"});
+  ASSERT_EQ(status.code, kOk) << status.err;
+  const auto rows = json::parse(status.out);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0]["node"], "gpu001");
+  EXPECT_THAT(folder_.muster({"status"}).out,
+              AllOf(HasSubstr("gpu001"), HasSubstr(rows[0]["state"].get<std::string>())));
+  const auto why = json::parse(folder_.muster({"why", "gpu001", "--json"}).out);
+  EXPECT_EQ(why["facet"], "enrolled") << "the first goal of all";
+}
+
+TEST_F(CliTest, nodesWithoutACertificateAreVoid) {
+  makeStore();
+  const auto verified = folder_.muster({"cert", "verify"});
+  EXPECT_EQ(verified.code, kFailed);
+  EXPECT_THAT(verified.out, AllOf(HasSubstr("gpu001: VOID"), HasSubstr("gpu002: VOID")));
+}
+
+TEST_F(CliTest, whoAllowedAWipeIsInTheLog) {
+  makeStore();
+  EXPECT_THAT(folder_.muster({"events", "gpu002"}).out, HasSubstr("returned from repair"));
+  EXPECT_THAT(folder_.muster({"events", "gpu001"}).out, IsEmpty());
+  EXPECT_EQ(folder_.muster({"audit", "verify"}).code, kOk);
+}
+
+TEST_F(CliTest, nothingIsErasedByAWordThatIsNotTheNodes) {
+  makeStore();
+  const auto other =
+      folder_.muster({"erase", "gpu001", "--confirm", "gpu002", "--reason", "leaves"});
+  EXPECT_NE(other.code, kOk);
+  EXPECT_THAT(other.err, AllOf(HasSubstr("gpu002 is not the name of the node"),
+                               HasSubstr("nothing was done")));
+  EXPECT_THAT(folder_.muster({"erase", "gpu001", "--confirm", "gpu001"}).err,
+              HasSubstr("--reason is missing"));
+  EXPECT_THAT(folder_.muster({"erase", "gpu009"}).err, HasSubstr("gpu009 is not in the inventory"));
+  EXPECT_THAT(folder_.muster({"erase", "gpu001", "--report"}).err, HasSubstr("was never erased"));
+  EXPECT_THAT(folder_.muster({"history"}).out, Not(HasSubstr("erased")));
+  EXPECT_THAT(folder_.muster({"erase", "gpu001", "--cancel", "--confirm", "gpu001"}).err,
+              HasSubstr("leave out --confirm"));
+  EXPECT_THAT(folder_.muster({"erase", "gpu001", "--cancel"}).err,
+              HasSubstr("no erasure of gpu001 is requested"));
+}
+
+TEST_F(CliTest, aKeyIsRevokedOfADeclaredNodeOnly) {
+  makeStore();
+  EXPECT_THAT(folder_.muster({"bmc", "revoke-key", "gpu009"}).err,
+              HasSubstr("gpu009 is not in the inventory"));
+  EXPECT_THAT(folder_.muster({"bmc", "revoke-key", "gpu001"}).out, HasSubstr("muster wipe gpu001"));
+  EXPECT_THAT(folder_.muster({"bmc", "forget-key", "gpu001"}).out, HasSubstr("presents next"));
+}
+
+TEST_F(CliTest, passwordsOfTheStoreAreNotRepeated) {
+  const auto ended =
+      folder_.muster({"--store", "postgresql://muster:sesame@127.0.0.1:1/muster", "status"});
+  EXPECT_EQ(ended.code, kFailed);
+  EXPECT_THAT(ended.out + ended.err, Not(HasSubstr("sesame")));
+}
+
+}  // namespace
+}  // namespace muster::test

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which packages an image is made of, and where they come from: the words that mmdebstrap and dnf
+// get.
+#include "provision/images/apt_system.h"
+#include "base/io/files.h"
+#include "provision/images/dnf_system.h"
+#include "tests/run_async.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace muster::provision {
+namespace {
+
+using testing::Contains, testing::ElementsAre, testing::HasSubstr, testing::Not;
+
+class PackageSourcesTest : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(io::writeFileAtomic(folder_ / "site.gpg", "KEY")); }
+  inventory::PackageArchive archive(std::string name, std::string url, std::string suite = "",
+                                    std::vector<std::string> components = {}) {
+    return {std::move(name), std::move(url), std::move(suite), std::move(components),
+            folder_ / "site.gpg"};
+  }
+  test::TempFolder folder_;
+};
+
+TEST_F(PackageSourcesTest, archivesOfAnAptSystemAreTakenWithTheirKeys) {
+  inventory::ImageBuild build{"noble", {"linux-generic"}, ""};
+  build.archives = {
+      archive("ubuntu", "http://archive.ubuntu.com/ubuntu", "noble", {"main", "universe"}),
+      archive("site", "http://10.0.0.1/debs")};
+  const auto lines = aptLinesOf(build);
+  ASSERT_TRUE(lines) << lines.error().str();
+  const auto key = std::filesystem::canonical(folder_ / "site.gpg").string();
+  EXPECT_THAT(*lines, ElementsAre("deb [signed-by=" + key +
+                                      "] http://archive.ubuntu.com/ubuntu noble main universe",
+                                  "deb [signed-by=" + key + "] http://10.0.0.1/debs ./"));
+  build.archives[0].key = folder_ / "lost.gpg";
+  const auto lost = aptLinesOf(build);
+  ASSERT_FALSE(lost);
+  EXPECT_THAT(lost.error().str(), HasSubstr("lost.gpg"));
+}
+
+TEST_F(PackageSourcesTest, aMirrorStandsForDebiansMain) {
+  EXPECT_THAT(*aptLinesOf({"trixie", {}, "http://mirror/debian"}),
+              ElementsAre("deb http://mirror/debian trixie main"));
+}
+
+TEST_F(PackageSourcesTest, aKernelIsAddedWhereNoneIsNamed) {
+  EXPECT_THAT(*aptPackagesOf({"bookworm", {"slurmd"}, ""}, false), Contains("linux-image-amd64"));
+  for (const char* kernel : {"linux-image-6.1.0-18-amd64", "linux-generic", "linux-nvidia-64k"})
+    EXPECT_THAT(*aptPackagesOf({"noble", {kernel}, ""}, false), Not(Contains("linux-image-amd64")))
+        << kernel;
+  EXPECT_THAT(*aptPackagesOf({"bookworm", {}, ""}, true), Contains("openssh-server"));
+}
+
+TEST_F(PackageSourcesTest, dnfIsToldOfItsArchivesAndNothingElse) {
+  inventory::ImageBuild build;
+  build.release = "9";
+  build.packages = {"kernel=5.14.0-427.el9"};
+  build.archives = {archive("baseos", "https://mirror/9/BaseOS/x86_64/os"),
+                    archive("appstream", "https://mirror/9/AppStream/x86_64/os")};
+  const auto text = dnfConfiguration(build);
+  ASSERT_TRUE(text) << text.error().str();
+  EXPECT_THAT(
+      *text,
+      testing::AllOf(
+          HasSubstr("gpgcheck=1\n"),
+          HasSubstr(
+              "[baseos]\nname=baseos\nbaseurl=https://mirror/9/BaseOS/x86_64/os\ngpgkey=file://"),
+          HasSubstr("[appstream]")));
+  EXPECT_THAT(*text, Not(HasSubstr("gpgcheck=0")));
+  EXPECT_THAT(dnfPackagesOf(build, true),
+              testing::IsSupersetOf({"kernel-5.14.0-427.el9", "NetworkManager", "openssh-server"}));
+}
+
+}  // namespace
+}  // namespace muster::provision

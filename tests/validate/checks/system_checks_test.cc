@@ -1,0 +1,580 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks of the machine over a folder that looks like one, and over programs that say what they are
+// told to.
+#include "tests/validate/fake_host.h"
+#include "validate/checks/amd.h"
+#include "validate/checks/pci.h"
+#include "validate/checks/rdma_devices.h"
+#include "validate/checks/system_evaluation.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+
+namespace muster::validate {
+namespace {
+
+using nlohmann::json;
+using wire::CheckStatus;
+
+using SystemChecks = FakeHost;
+
+TEST_F(SystemChecks, anUnreadableOrEmptyLogIsNoData) {
+  EXPECT_EQ(check("system.kernel-log").status, CheckStatus::NoData);
+  outputs_["dmesg"] = {1, "", "Operation not permitted"};
+  EXPECT_EQ(check("system.kernel-log").status, CheckStatus::NoData);
+  outputs_["dmesg"] = {0, "", ""};
+  EXPECT_EQ(check("gpu.xid").status, CheckStatus::NoData);
+}
+
+TEST_F(SystemChecks, theLogTellsOfHardware) {
+  outputs_["dmesg"] = {0, "[    0.0] Linux version 6.1\n[    1.0] usb 1-1: new device\n", ""};
+  EXPECT_EQ(check("system.kernel-log").status, CheckStatus::Pass);
+  EXPECT_EQ(check("gpu.xid").status, CheckStatus::Pass);
+  outputs_["dmesg"].out += "[    9.1] mce: [Hardware Error]: CPU 4: Machine Check: 0\n";
+  EXPECT_EQ(check("system.kernel-log").status, CheckStatus::Fail);
+}
+
+TEST(Troubles, ofAmdGpusToo) {
+  EXPECT_TRUE(
+      troublesIn("[    5.0] amdgpu 0000:05:00.0: amdgpu: SMU is initialized successfully!\n")
+          .empty());
+  EXPECT_EQ(troublesIn("[   99.1] amdgpu 0000:05:00.0: amdgpu: GPU reset begin!\n").size(), 1u);
+  EXPECT_EQ(troublesIn("[   99.1] amdgpu 0000:05:00.0: amdgpu: socket: 0, die: 0, 2 uncorrectable "
+                       "hardware errors detected in umc block\n")
+                .size(),
+            1u);
+}
+
+TEST(Xids, jobsAreNoReasonButTheRestIs) {
+  EXPECT_TRUE(xidsIn("[1.0] NVRM: Xid (PCI:0000:18:00): 31, pid=77, MMU Fault\n").empty());
+  EXPECT_EQ(xidsIn("[1.0] NVRM: Xid (PCI:0000:18:00): 79, GPU has fallen off the bus.\n").size(),
+            1u);
+  EXPECT_EQ(xidsIn("NVRM: Xid (PCI:0000:18:00): 64\nNVRM: Xid (PCI:0000:19:00): 95\n").size(), 2u);
+  EXPECT_EQ(xidsIn("NVRM: Xid (PCI:0000:18:00): what\n").size(), 1u)
+      << "one that cannot be read is not a good one";
+  EXPECT_EQ(xidsIn("NVRM: Xid (PCI:0000:18:00\n").size(), 1u);
+}
+
+/// The number says nothing: what the driver asks for now is behind "to".
+TEST(Xids, ofRecoveryCountByWhatTheDriverAsksFor) {
+  const auto of = [](const std::string& words) {
+    return xidsIn("[1.0] NVRM: Xid (PCI:0000:18:00): 154, GPU recovery action changed from " +
+                  words + "\n")
+        .size();
+  };
+  EXPECT_EQ(of("0x0 (None) to 0x2 (Node Reboot Required)"), 1u);
+  EXPECT_EQ(of("0x0 (None) to 0x1 (GPU Reset Required)"), 1u);
+  EXPECT_EQ(of("0x0 (None) to 0x1 (PF FLR)"), 1u);
+  EXPECT_EQ(of("0x1 (GPU Reset Required) to 0x0 (None)"), 0u);
+  EXPECT_EQ(of("0x0 (None)"), 1u) << "cut off";
+}
+
+/// Source: the form in NVIDIA's Fabric Manager user guide.
+TEST(Xids, ofNvswitchesCountUnlessTheyAreCalledNonFatal) {
+  EXPECT_TRUE(xidsIn("[1.0] nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 12028, Non-fatal, Link 32 "
+                     "egress non-posted PRIV error (First)\n")
+                  .empty());
+  EXPECT_EQ(xidsIn("[1.0] nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 24007, Fatal, Link 28 "
+                   "sourcetrack timeout error (First)\n")
+                .size(),
+            1u);
+  EXPECT_EQ(xidsIn("[1.0] nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): ?\n").size(), 1u)
+      << "one that says nothing is not a good one";
+}
+
+TEST(Troubles, ofDisksFileSystemsAndNics) {
+  for (const char* line :
+       {"blk_update_request: I/O error, dev nvme2n1, sector 8 op 0x0:(READ)",
+        "EXT4-fs error (device nvme0n1p2): ext4_find_entry",
+        "XFS (nvme1n1): Metadata Corruption detected at xfs_agf_read_verify",
+        "mlx5_core 0000:18:00.0: poll_health:800: device's health compromised - reached miss count",
+        "NVRM: GPU 0000:18:00.0: RmInitAdapter failed! (0x26:0x56:1474)"})
+    EXPECT_EQ(troublesIn(line).size(), 1u) << line;
+}
+
+TEST(Clocks, mustBeSynchronisedAndBounded) {
+  EXPECT_EQ(evaluateClock({true, 3}, 100).status, CheckStatus::Pass);
+  EXPECT_EQ(evaluateClock({true, 101}, 100).status, CheckStatus::Fail);
+  EXPECT_EQ(evaluateClock({false, 0}, 100).status, CheckStatus::Fail);
+  EXPECT_EQ(evaluateClock({true, std::nan("")}, 100).status, CheckStatus::Fail);
+  EXPECT_TRUE(clockState());
+}
+
+TEST(Numbers, areFiniteOrNone) {
+  EXPECT_EQ(numberIn("42"), 42);
+  EXPECT_EQ(numberIn("-1"), -1);
+  for (const char* text : {"", "nan", "NaN", "inf", "-inf", "1e999", "4 2", "42%", "0x10"})
+    EXPECT_FALSE(numberIn(text)) << text;
+}
+
+TEST_F(SystemChecks, dimmsNeedEdacAndNoUncorrectedError) {
+  EXPECT_EQ(check("system.dimms").status, CheckStatus::NoData);
+  write("sys/devices/system/edac/mc/mc0/ce_count", "3");
+  EXPECT_EQ(check("system.dimms").status, CheckStatus::NoData) << "half an answer";
+  write("sys/devices/system/edac/mc/mc0/ue_count", "0");
+  write("sys/devices/system/edac/mc/mc0/dimm3/dimm_label", "CPU0_DIMM_D1");
+  EXPECT_EQ(check("system.dimms").status, CheckStatus::Pass);
+  EXPECT_EQ(check("system.dimms", {{"max_corrected", 2}}).status, CheckStatus::Fail);
+  write("sys/devices/system/edac/mc/mc0/ce_count", "nan");
+  EXPECT_EQ(check("system.dimms").status, CheckStatus::NoData) << "which is above no limit";
+  write("sys/devices/system/edac/mc/mc0/ce_count", "3");
+  write("sys/devices/system/edac/mc/mc0/dimm3/dimm_ue_count", "1");
+  EXPECT_NE(check("system.dimms").text.find("CPU0_DIMM_D1"), std::string::npos);
+}
+
+TEST_F(SystemChecks, numaNodesHaveMemoryAndDevicesAPlace) {
+  EXPECT_EQ(check("system.numa").status, CheckStatus::NoData);
+  write("sys/devices/system/node/node0/meminfo", "Node 0 MemTotal:  1000 kB");
+  write("sys/devices/system/node/node1/meminfo", "Node 1 MemTotal:  1000 kB");
+  write("sys/bus/pci/devices/0000:18:00.0/class", "0x030200");
+  write("sys/bus/pci/devices/0000:18:00.0/numa_node", "1");
+  EXPECT_EQ(check("system.numa").status, CheckStatus::Pass);
+  write("sys/bus/pci/devices/0000:18:00.0/numa_node", "-1");
+  EXPECT_EQ(check("system.numa").status, CheckStatus::Fail);
+  write("sys/bus/pci/devices/0000:18:00.0/numa_node", "1");
+  write("sys/devices/system/node/node1/meminfo", "Node 1 MemTotal:  0 kB");
+  EXPECT_EQ(check("system.numa").status, CheckStatus::Fail) << "a socket without memory";
+}
+
+TEST_F(SystemChecks, tuningIsEvaluatedWhereItIsReadable) {
+  EXPECT_EQ(check("system.tuning").status, CheckStatus::NoData);
+  write("proc/sys/kernel/numa_balancing", "0");
+  EXPECT_EQ(check("system.tuning").status, CheckStatus::Pass);
+  write("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave");
+  EXPECT_EQ(check("system.tuning").status, CheckStatus::Fail);
+  EXPECT_EQ(check("system.tuning", {{"governor", "powersave"}}).status, CheckStatus::Pass);
+  EXPECT_EQ(check("system.tuning", {{"governor", "powersave"}, {"smt", "0"}}).status,
+            CheckStatus::NoData)
+      << "asked for, and not there";
+  EXPECT_EQ(check("system.tuning", {{"turbo", "1"}}).status, CheckStatus::Error);
+}
+
+TEST_F(SystemChecks, oneProcessorWithAnotherGovernorIsEnough) {
+  for (int cpu = 0; cpu < 12; ++cpu)
+    write(fmt::format("sys/devices/system/cpu/cpu{}/cpufreq/scaling_governor", cpu), "performance");
+  EXPECT_EQ(check("system.tuning").status, CheckStatus::Pass);
+  write("sys/devices/system/cpu/cpu11/cpufreq/scaling_governor", "schedutil");
+  EXPECT_NE(check("system.tuning").text.find("'performance+schedutil'"), std::string::npos)
+      << check("system.tuning").text;
+}
+
+TEST_F(SystemChecks, aSocketWithLessMemoryHasLostADimm) {
+  const auto node = [this](int n, int gib, const char* cpus) {
+    const auto folder = fmt::format("sys/devices/system/node/node{}/", n);
+    write(folder + "meminfo",
+          fmt::format("Node {} MemTotal:  {} kB", n, static_cast<long long>(gib) << 20)),
+        write(folder + "cpulist", cpus);
+  };
+  node(0, 1007, "0-55"), node(1, 1008, "56-111");
+  const auto good = check("system.numa");
+  EXPECT_EQ(good.status, CheckStatus::Pass) << good.text;
+  EXPECT_DOUBLE_EQ(good.values.at("memory_gib"), 2015);
+  node(1, 944, "56-111");
+  EXPECT_NE(check("system.numa").text.find("node1 has 944 GiB of memory, another 1007 GiB"),
+            std::string::npos)
+      << check("system.numa").text;
+  node(1, 1008, "56-111"), node(2, 0, ""), node(3, 95, "");
+  EXPECT_EQ(check("system.numa").status, CheckStatus::Pass) << "memory of GPUs, and room for it";
+  node(2, 0, "112-120");
+  EXPECT_EQ(check("system.numa").status, CheckStatus::Fail) << "a socket without memory";
+}
+
+TEST_F(SystemChecks, idleStatesAreAlikeOnAllProcessors) {
+  EXPECT_EQ(check("system.idle").status, CheckStatus::NoData) << "the kernel says nothing";
+  write("sys/devices/system/cpu/cpuidle/current_driver", "none");
+  EXPECT_EQ(check("system.idle").status, CheckStatus::Pass) << "the firmware offers none";
+  write("sys/devices/system/cpu/cpuidle/current_driver", "intel_idle");
+  const auto state = [this](int cpu, int number, const char* latency, const char* disable) {
+    const auto folder = fmt::format("sys/devices/system/cpu/cpu{}/cpuidle/state{}/", cpu, number);
+    write(folder + "latency", latency), write(folder + "disable", disable);
+  };
+  for (int cpu = 0; cpu < 12; ++cpu)
+    state(cpu, 0, "0", "0"), state(cpu, 1, "2", "0"), state(cpu, 2, "290", "0");
+  const auto deep = check("system.idle");
+  EXPECT_EQ(deep.status, CheckStatus::Pass) << deep.text;
+  EXPECT_DOUBLE_EQ(deep.values.at("idle_wake_us"), 290);
+  EXPECT_EQ(check("system.idle", {{"max_us", 50}}).status, CheckStatus::Fail);
+  state(7, 2, "290", "1");
+  EXPECT_NE(check("system.idle").text.find("1 of 12 (cpu7)"), std::string::npos)
+      << check("system.idle").text;
+  for (int cpu = 0; cpu < 12; ++cpu) state(cpu, 2, "290", "1");
+  EXPECT_EQ(check("system.idle", {{"max_us", 50}}).status, CheckStatus::Pass);
+  for (int cpu = 0; cpu < 12; ++cpu)
+    for (int number = 0; number < 3; ++number) state(cpu, number, "NaN", "0");
+  EXPECT_EQ(check("system.idle").status, CheckStatus::NoData);
+}
+
+TEST_F(SystemChecks, linksThatMaySleepCostSpeed) {
+  for (const char* good : {"[default] performance powersave powersupersave",
+                           "default [performance] powersave powersupersave"}) {
+    write("sys/module/pcie_aspm/parameters/policy", good);
+    EXPECT_EQ(check("system.tuning").status, CheckStatus::Pass) << good;
+  }
+  write("sys/module/pcie_aspm/parameters/policy", "default performance [powersave] powersupersave");
+  EXPECT_EQ(check("system.tuning").status, CheckStatus::Fail);
+}
+
+/// Where a device hangs: its folder below its bridges, and the link that all tools look at.
+class PciTree : public SystemChecks {
+ protected:
+  void device(const std::string& path, const std::string& kind, int numa,
+              const std::string& vendor = "0x10de") {
+    const auto folder = "sys/devices/" + path, address = path.substr(path.rfind('/') + 1);
+    write(folder + "/class", kind), write(folder + "/vendor", vendor),
+        write(folder + "/numa_node", std::to_string(numa));
+    link("sys/bus/pci/devices/" + address, folder);
+  }
+  void nic(const std::string& path, const std::string& name, int numa) {
+    device(path, "0x020700", numa, "0x15b3");
+    std::filesystem::create_directories(host_.root / "sys/class/infiniband" / name);
+    link("sys/class/infiniband/" + name + "/device", "sys/devices/" + path);
+  }
+  void link(const std::string& from, const std::string& to) {
+    std::filesystem::create_directories((host_.root / from).parent_path());
+    std::filesystem::create_symlink(host_.root / to, host_.root / from);
+  }
+  /// A bridge with its configuration space: extended capabilities 0x0001 at 0x100 and ACS at 0x150.
+  void bridge(const std::string& path, std::uint16_t control, std::size_t bytes = 4096) {
+    std::string config(bytes, '\0');
+    const auto put = [&config](std::size_t at, std::uint32_t value, int size) {
+      for (int i = 0; i < size && at + static_cast<std::size_t>(i) < config.size(); ++i)
+        config[at + static_cast<std::size_t>(i)] = static_cast<char>(value >> (8 * i));
+    };
+    put(0x100, 0x0001 | 2u << 16 | 0x150u << 20, 4), put(0x150, 0x000d | 1u << 16, 4),
+        put(0x154, 0x5f, 2), put(0x156, control, 2);
+    const auto folder = "sys/devices/" + path;
+    write(folder + "/class", "0x060400");
+    std::ofstream(host_.root / folder / "config", std::ios::binary) << config;
+    link("sys/bus/pci/devices/" + path.substr(path.rfind('/') + 1), folder);
+  }
+};
+
+/// A slot and what is in it.
+class PciLinks : public PciTree {
+ protected:
+  void width(const std::string& address, int lanes, int most,
+             const std::string& speed = "32.0 GT/s PCIe",
+             const std::string& fastest = "32.0 GT/s PCIe") {
+    const auto folder = "sys/bus/pci/devices/" + address + "/";
+    write(folder + "current_link_width", std::to_string(lanes)),
+        write(folder + "max_link_width", std::to_string(most));
+    write(folder + "current_link_speed", speed), write(folder + "max_link_speed", fastest);
+  }
+  /// Slot 10:0N.0 with the NIC 1N:00.0.
+  void slot(int n, int slot_lanes, int lanes) {
+    const auto bridge_path = fmt::format("pci0000:10/0000:10:0{}.0", n);
+    bridge(bridge_path, 0);
+    width(fmt::format("0000:10:0{}.0", n), lanes, slot_lanes);
+    nic(fmt::format("{}/0000:1{}:00.0", bridge_path, n), fmt::format("mlx5_{}", n), 0);
+    width(fmt::format("0000:1{}:00.0", n), lanes, 16);
+  }
+};
+
+TEST_F(PciLinks, areAsWideAndFastAsDeviceAndSlotCanBe) {
+  EXPECT_EQ(check("system.pcie").status, CheckStatus::Pass) << "nothing on PCI: others count";
+  slot(1, 16, 16);
+  const auto good = check("system.pcie");
+  EXPECT_EQ(good.status, CheckStatus::Pass) << good.text;
+  width("0000:11:00.0", 8, 16);
+  EXPECT_NE(check("system.pcie").text.find("NIC mlx5_1 (0000:11:00.0) runs on 8 of 16 lanes"),
+            std::string::npos)
+      << check("system.pcie").text;
+  width("0000:11:00.0", 16, 16, "16.0 GT/s PCIe");
+  EXPECT_NE(check("system.pcie").text.find("runs at 16 of 32 GT/s"), std::string::npos)
+      << check("system.pcie").text;
+  width("0000:10:01.0", 16, 16, "16.0 GT/s PCIe", "16.0 GT/s PCIe");
+  EXPECT_EQ(check("system.pcie").status, CheckStatus::Pass) << "its slot is no faster";
+}
+
+TEST_F(PciLinks, aNarrowSlotIsSeenBesideOthersOfItsModel) {
+  slot(1, 8, 8);
+  EXPECT_EQ(check("system.pcie").status, CheckStatus::Pass) << "one alone may be meant so";
+  slot(2, 16, 16);
+  EXPECT_EQ(check("system.pcie").status, CheckStatus::Pass) << "of two nobody knows";
+  slot(3, 16, 16);
+  EXPECT_NE(
+      check("system.pcie")
+          .text.find(
+              "NIC mlx5_1 (0000:11:00.0) sits in a slot of 8 lanes, others of its model have 16"),
+      std::string::npos)
+      << check("system.pcie").text;
+}
+
+TEST_F(PciLinks, gpusRestAndDisksDoNot) {
+  device("pci0000:10/0000:10:01.0/0000:18:00.0", "0x030200", 0);
+  width("0000:18:00.0", 16, 16, "2.5 GT/s PCIe");
+  EXPECT_EQ(check("system.pcie").status, CheckStatus::Pass) << "an idle GPU runs slowly";
+  device("pci0000:10/0000:10:02.0/0000:19:00.0", "0x010802", 0, "0x144d");
+  std::filesystem::create_directories(host_.root / "sys/class/nvme/nvme0");
+  link("sys/class/nvme/nvme0/device", "sys/devices/pci0000:10/0000:10:02.0/0000:19:00.0");
+  EXPECT_EQ(check("system.pcie").status, CheckStatus::NoData) << "of the disk nothing is told";
+  width("0000:19:00.0", 4, 4, "Unknown");
+  EXPECT_EQ(check("system.pcie").status, CheckStatus::Pass);
+  write("sys/bus/pci/devices/0000:19:00.0/aer_dev_fatal", "Undefined 0\nDLP 1\nTOTAL_ERR_FATAL 1");
+  EXPECT_NE(check("system.pcie").text.find("disk nvme0 (0000:19:00.0) counts 1 fatal PCIe errors"),
+            std::string::npos)
+      << check("system.pcie").text;
+}
+
+TEST_F(PciTree, everyGpuHasANicOfItsOwnSide) {
+  EXPECT_EQ(check("gpu.affinity").status, CheckStatus::Pass)
+      << "simulated GPUs are on no bus; gpu.count counts";
+  device("pci0000:10/0000:10:01.0/0000:11:00.0/0000:18:00.0", "0x030200", 0);
+  EXPECT_EQ(check("gpu.affinity").status, CheckStatus::Pass)
+      << "no RDMA device at all: rdma.count speaks of that";
+  nic("pci0000:10/0000:10:01.0/0000:11:00.0/0000:19:00.0", "mlx5_0", 0);
+  device("pci0000:80/0000:80:01.0/0000:81:00.0/0000:88:00.0", "0x030200", 1);
+  nic("pci0000:80/0000:80:01.0/0000:81:00.0/0000:89:00.0", "mlx5_1", 1);
+  const auto good = check("gpu.affinity");
+  EXPECT_EQ(good.status, CheckStatus::Pass) << good.text;
+  EXPECT_EQ(good.evidence["nearest"]["0000:88:00.0"], json({"mlx5_1"}));
+}
+
+TEST_F(PciTree, aNicInTheWrongSlotIsNamed) {
+  device("pci0000:10/0000:10:01.0/0000:18:00.0", "0x030200", 0);
+  device("pci0000:80/0000:80:01.0/0000:88:00.0", "0x030200", 1);
+  nic("pci0000:10/0000:10:01.0/0000:19:00.0", "mlx5_0", 0);
+  nic("pci0000:10/0000:10:01.0/0000:1a:00.0", "mlx5_1", 0);
+  const auto crossed = check("gpu.affinity");
+  EXPECT_EQ(crossed.status, CheckStatus::Fail);
+  EXPECT_NE(crossed.text.find("GPU 0000:88:00.0 is at memory node 1, where no RDMA device is"),
+            std::string::npos)
+      << crossed.text;
+  EXPECT_NE(crossed.text.find("1 GPUs (0000:18:00.0) are nearest to 2 NICs"), std::string::npos)
+      << crossed.text;
+}
+
+TEST_F(PciTree, anHcaThatSitsOrServesOtherwiseThanDeclaredIsNamed) {
+  device("pci0000:10/0000:10:01.0/0000:18:00.0", "0x030200", 0);
+  device("pci0000:80/0000:80:01.0/0000:88:00.0", "0x030200", 1);
+  nic("pci0000:10/0000:10:01.0/0000:19:00.0", "mlx5_0", 0);
+  nic("pci0000:80/0000:80:01.0/0000:89:00.0", "mlx5_1", 1);
+  const auto with = [this](json rails) {
+    return runCheck(*findCheck("gpu.affinity"), {{"rails", std::move(rails)}}, host_);
+  };
+  const auto good = with(
+      {{{"hca", "mlx5_0"}, {"pci", "0000:19:00.0"}, {"gpu", 0}}, {{"hca", "mlx5_1"}, {"gpu", 1}}});
+  EXPECT_EQ(good.status, CheckStatus::Pass) << good.text;
+  const auto crossed = with({{{"hca", "mlx5_0"}, {"gpu", 1}},
+                             {{"hca", "mlx5_1"}, {"pci", "0000:19:00.0"}},
+                             {{"hca", "mlx5_2"}, {"pci", "0000:1a:00.0"}}});
+  EXPECT_EQ(crossed.status, CheckStatus::Fail);
+  for (const char* part :
+       {"mlx5_0 is declared to serve GPU 1 (0000:88:00.0), which is nearest to mlx5_1",
+        "mlx5_1 sits at 0000:89:00.0, declared at 0000:19:00.0", "mlx5_2 is not there"})
+    EXPECT_NE(crossed.text.find(part), std::string::npos) << crossed.text;
+  EXPECT_NE(with({{{"hca", "mlx5_0"}, {"gpu", 7}}}).text.find("there are 2"), std::string::npos);
+}
+
+TEST_F(PciTree, twoGpusOfOneSwitchShareItsTwoNics) {
+  for (const char* gpu : {"0000:18:00.0", "0000:1b:00.0"})
+    device(std::string("pci0000:10/0000:10:01.0/") + gpu, "0x030200", 0);
+  nic("pci0000:10/0000:10:01.0/0000:19:00.0", "mlx5_0", 0);
+  nic("pci0000:10/0000:10:01.0/0000:1a:00.0", "mlx5_1", 0);
+  EXPECT_EQ(check("gpu.affinity").status, CheckStatus::Pass);
+}
+
+TEST_F(PciTree, bridgesThatRedirectAreNamedAndThoseThatCannotBeReadAreNoData) {
+  EXPECT_EQ(check("system.acs").status, CheckStatus::Pass) << "no GPU";
+  bridge("pci0000:10/0000:10:01.0", 0x0000);
+  device("pci0000:10/0000:10:01.0/0000:18:00.0", "0x030200", 0);
+  nic("pci0000:10/0000:10:01.0/0000:19:00.0", "mlx5_0", 0);
+  EXPECT_EQ(check("system.acs").status, CheckStatus::Pass);
+  bridge("pci0000:80/0000:80:01.0",
+         0x001d);  // what a BIOS with ACS leaves; no GPU or NIC is below it
+  EXPECT_EQ(check("system.acs").status, CheckStatus::Pass);
+  nic("pci0000:80/0000:80:01.0/0000:89:00.0", "mlx5_1", 1);
+  const auto redirects = check("system.acs");
+  EXPECT_EQ(redirects.status, CheckStatus::Fail);
+  EXPECT_NE(redirects.text.find("0000:80:01.0 (ACS control 0x001d)"), std::string::npos)
+      << redirects.text;
+  bridge("pci0000:c0/0000:c0:01.0", 0x0000, 256);  // as everybody but root sees it
+  nic("pci0000:c0/0000:c0:01.0/0000:c9:00.0", "mlx5_2", 1);
+  EXPECT_EQ(check("system.acs").status, CheckStatus::NoData);
+}
+
+TEST(Acs, aChainOfCapabilitiesThatEndsNowhereEnds) {
+  std::string config(4096, '\0');
+  EXPECT_FALSE(*acsControl(config));
+  config[0x100] = 1, config[0x102] = 1, config[0x103] = 0x10;  // the next one is itself
+  EXPECT_FALSE(*acsControl(config));
+  EXPECT_FALSE(*acsControl(std::string(4096, '\xff')));
+  EXPECT_FALSE(acsControl(""));
+}
+
+TEST_F(SystemChecks, processorsAreAllThereAndAlike) {
+  EXPECT_EQ(check("system.cpus").status, CheckStatus::NoData);
+  write("sys/devices/system/cpu/present", "0-3"), write("sys/devices/system/cpu/online", "0-3");
+  for (int cpu = 0; cpu < 4; ++cpu) {
+    write(fmt::format("sys/devices/system/cpu/cpu{}/microcode/version", cpu), "0xd000390");
+    write(fmt::format("sys/devices/system/cpu/cpu{}/topology/physical_package_id", cpu),
+          cpu < 2 ? "0" : "1");
+  }
+  EXPECT_EQ(check("system.cpus").status, CheckStatus::Pass);
+  EXPECT_EQ(check("system.cpus", {{"count", 8}}).status, CheckStatus::Fail);
+  write("sys/devices/system/cpu/cpu3/microcode/version", "0xd000375");
+  EXPECT_NE(check("system.cpus").text.find("different microcode"), std::string::npos);
+  write("sys/devices/system/cpu/cpu3/microcode/version", "0xd000390");
+  write("sys/devices/system/cpu/online", "0,2-3"), write("sys/devices/system/cpu/offline", "1");
+  EXPECT_NE(check("system.cpus").text.find("3 of 4 processors are online; offline: 1"),
+            std::string::npos);
+  write("sys/devices/system/cpu/online", "none");
+  EXPECT_EQ(check("system.cpus").status, CheckStatus::NoData);
+}
+
+TEST_F(SystemChecks, translatedTransfersAndLockedClocksCostSpeed) {
+  write("sys/kernel/iommu_groups/0/type", "DMA-FQ");
+  EXPECT_NE(check("system.tuning").text.find("iommu=pt"), std::string::npos);
+  write("sys/kernel/iommu_groups/0/type", "identity");
+  EXPECT_EQ(check("system.tuning").status, CheckStatus::Pass);
+  write("sys/devices/system/cpu/intel_pstate/no_turbo", "1");
+  EXPECT_EQ(check("system.tuning").status, CheckStatus::Fail);
+}
+
+TEST_F(SystemChecks, rdmaPortsAreActiveFastAndClean) {
+  EXPECT_EQ(check("rdma.ports").status, CheckStatus::NoData);
+  write("sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE");
+  write("sys/class/infiniband/mlx5_0/ports/1/rate", "400 Gb/sec (4X NDR)");
+  write("sys/class/infiniband/mlx5_0/ports/1/counters/symbol_error", "0");
+  EXPECT_EQ(check("rdma.ports", {{"min_gbits", 400}}).status, CheckStatus::Pass);
+  write("sys/class/infiniband/mlx5_0/ports/1/counters/symbol_error", "7");
+  EXPECT_EQ(check("rdma.ports").status, CheckStatus::Fail);
+  EXPECT_EQ(check("rdma.ports", {{"max_errors", 10}, {"min_gbits", 400}}).status,
+            CheckStatus::Pass);
+  write("sys/class/infiniband/mlx5_0/ports/1/rate", "200 Gb/sec (4X HDR)");
+  EXPECT_EQ(check("rdma.ports", {{"max_errors", 10}, {"min_gbits", 399}}).status, CheckStatus::Fail)
+      << "trained down";
+  write("sys/class/infiniband/mlx5_0/ports/1/link_layer", "Ethernet");
+  EXPECT_EQ(
+      check("rdma.ports", {{"max_errors", 10}, {"min_gbits", 399}, {"link_layer", "InfiniBand"}})
+          .status,
+      CheckStatus::NoData)
+      << "none of the fabric's";
+  EXPECT_EQ(
+      check("rdma.ports", {{"max_errors", 10}, {"min_gbits", 199}, {"link_layer", "Ethernet"}})
+          .status,
+      CheckStatus::Pass);
+  write("sys/class/infiniband/rxe0/ports/1/state", "4: ACTIVE");
+  write("sys/class/infiniband/rxe0/ports/1/rate", "2.5 Gb/sec (1X SDR)");
+  EXPECT_EQ(check("rdma.ports", {{"max_errors", 10}, {"min_gbits", 199}}).status, CheckStatus::Pass)
+      << "soft-RoCE has no link";
+  write("sys/class/infiniband/mlx5_1/ports/1/state", "1: DOWN");
+  write("sys/class/infiniband/mlx5_1/ports/1/rate", "400 Gb/sec (4X NDR)");
+  EXPECT_EQ(check("rdma.ports", {{"max_errors", 10}}).status, CheckStatus::Fail)
+      << "the second one too";
+}
+
+TEST_F(SystemChecks, aNicBesideTheRailsIsNotEvaluated) {
+  for (int i = 0; i < 8; ++i) {
+    const auto port = fmt::format("sys/class/infiniband/mlx5_{}/ports/1/", i);
+    write(port + "state", "4: ACTIVE");
+    write(port + "rate", "400 Gb/sec (4X NDR)");
+    write(port + "link_layer", "InfiniBand");
+  }
+  write("sys/class/infiniband/mlx5_8/ports/1/state", "1: DOWN");
+  write("sys/class/infiniband/mlx5_8/ports/1/rate", "40 Gb/sec (4X QDR)");
+  write("sys/class/infiniband/mlx5_8/ports/1/link_layer", "Ethernet");
+  const auto verdict = check("rdma.ports", {{"min_gbits", 399}, {"link_layer", "InfiniBand"}});
+  EXPECT_EQ(verdict.status, CheckStatus::Pass) << verdict.text;
+  EXPECT_NE(verdict.text.find("8 ports"), std::string::npos) << verdict.text;
+  EXPECT_EQ(check("rdma.ports", {{"min_gbits", 399}}).status, CheckStatus::Fail)
+      << "without a fabric all are meant";
+}
+
+constexpr const char* kAmdStatic =
+    R"([{"gpu":0,"asic":{"market_name":"AMD Instinct MI300X","asic_serial":"0xA1"},"bus":{"bdf":"0000:05:00.0"}}])";
+std::string amdMetric(const std::string& uncorrectable, const std::string& hotspot) {
+  return R"([{"gpu":0,"ecc":{"total_correctable_count":0,"total_uncorrectable_count":)" +
+         uncorrectable + R"(},"temperature":{"hotspot":{"value":)" + hotspot + R"(,"unit":"C"}}}])";
+}
+
+TEST_F(SystemChecks, amdGpusByAmdSmi) {
+  EXPECT_EQ(check("gpu.amd").status, CheckStatus::NoData) << "no amd-smi";
+  outputs_["amd-smi static"] = {0, kAmdStatic, ""};
+  outputs_["amd-smi metric"] = {0, amdMetric("0", "45"), ""};
+  const auto good = check("gpu.amd", {{"count", 1}, {"model", "MI300X"}});
+  EXPECT_EQ(good.status, CheckStatus::Pass) << good.text;
+  EXPECT_EQ(check("gpu.amd", {{"count", 8}}).status, CheckStatus::Fail);
+  EXPECT_EQ(check("gpu.amd", {{"model", "MI250"}}).status, CheckStatus::Fail);
+  outputs_["amd-smi metric"].out = amdMetric("2", "45");
+  EXPECT_EQ(check("gpu.amd").status, CheckStatus::Fail);
+  outputs_["amd-smi metric"].out = amdMetric("0", "106");
+  EXPECT_EQ(check("gpu.amd").status, CheckStatus::Fail);
+  outputs_["amd-smi metric"].out = amdMetric(R"("N/A")", "45");
+  EXPECT_EQ(check("gpu.amd").status, CheckStatus::NoData) << "N/A is no zero";
+  for (const char* text : {"[]", "", R"([{"gpu":1}])", R"({"error":"no driver"})"}) {
+    outputs_["amd-smi metric"].out = text;
+    EXPECT_EQ(check("gpu.amd").status, CheckStatus::NoData) << text;
+  }
+  EXPECT_TRUE(parseAmdSmi(R"({"gpu_data":[]})", "[]")->empty());
+}
+
+/// The form of rocm-smi's answer on MI250 and MI300 nodes; numbers are text there.
+TEST_F(SystemChecks, amdGpusByRocmSmiWhereThereIsNoAmdSmi) {
+  const auto cards = [](const std::string& series, const std::string& hot) {
+    return json{{"card0",
+                 {{"Temperature (Sensor edge) (C)", "41.0"},
+                  {"Temperature (Sensor junction) (C)", hot},
+                  {"Serial Number", "692139000119"},
+                  {"PCI Bus", "0000:C9:00.0"},
+                  {series, "AMD Instinct MI300X OAM"},
+                  {"Card Model", "0x74a1"}}},
+                {"system", {{"Driver version", "6.7.0"}}}}
+        .dump();
+  };
+  outputs_["rocm-smi"] = {0, cards("Card Series", "45.0"), ""};
+  EXPECT_EQ(check("gpu.amd").status, CheckStatus::NoData) << "the kernel reports no error counts";
+  write("sys/bus/pci/devices/0000:c9:00.0/ras/umc_err_count", "ue: 0\nce: 3");
+  const auto good = check("gpu.amd", {{"count", 1}, {"model", "MI300X"}});
+  EXPECT_EQ(good.status, CheckStatus::Pass) << good.text;
+  EXPECT_EQ(good.evidence[0]["serial"], "692139000119");
+  outputs_["rocm-smi"].out = cards("Card series", "45.0");  // before ROCm 6
+  EXPECT_EQ(check("gpu.amd", {{"model", "MI300X"}}).status, CheckStatus::Pass);
+  outputs_["rocm-smi"].out = cards("Card Series", "N/A");
+  EXPECT_EQ(check("gpu.amd").status, CheckStatus::NoData)
+      << "no temperature is no good temperature";
+  outputs_["rocm-smi"].out = cards("Card Series", "107.0");
+  EXPECT_EQ(check("gpu.amd").status, CheckStatus::Fail);
+  outputs_["rocm-smi"].out = cards("Card Series", "45.0");
+  write("sys/bus/pci/devices/0000:c9:00.0/ras/umc_err_count", "ue: 1\nce: 0");
+  EXPECT_EQ(check("gpu.amd").status, CheckStatus::Fail);
+  for (const char* text :
+       {"", "{}", "[]", R"({"card0":{"Card Series":"x"}})", R"({"card0":"N/A"})"}) {
+    outputs_["rocm-smi"].out = text;
+    EXPECT_EQ(check("gpu.amd").status, CheckStatus::NoData) << text;
+  }
+  outputs_["amd-smi"] = {1, "", "no driver"};
+  outputs_["rocm-smi"].out = cards("Card Series", "45.0");
+  EXPECT_EQ(check("gpu.amd").status, CheckStatus::NoData)
+      << "an amd-smi that fails is not replaced by another word";
+}
+
+TEST_F(SystemChecks, rcclTestsAreReadLikeNcclTests) {
+  const json asked{{"model", "AMD Instinct MI300X"}, {"gpus", 8}};
+  EXPECT_EQ(check("gpu.nccl-tests", asked).status, CheckStatus::Error) << "not installed";
+  const auto table = [](const char* busbw, const char* wrong) {
+    return fmt::format(
+        "# nThread 1 nGpus 8 minBytes 1073741824 maxBytes 1073741824\n#       size         count   "
+        "   type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n"
+        "  1073741824     268435456     float     sum      -1   5859.4  183.25  {0}      {1}   "
+        "5859.4  183.25  {0}      {1}\n# Out of bounds values : 0 OK\n# Avg bus bandwidth    : "
+        "{0}\n",
+        busbw, wrong);
+  };
+  outputs_["all_reduce_perf"] = {0, table("320.69", "0"), ""};
+  const auto good = check("gpu.nccl-tests", asked);
+  EXPECT_EQ(good.status, CheckStatus::Pass) << good.text;
+  EXPECT_EQ(good.text.find("nothing was expected"), std::string::npos)
+      << "the table has a floor for it";
+  outputs_["all_reduce_perf"].out = table("320.69", "4");
+  EXPECT_EQ(check("gpu.nccl-tests", asked).status, CheckStatus::Fail);
+  auto slow = asked;
+  slow["min_busbw_gbytes_per_s"] = 330;
+  outputs_["all_reduce_perf"].out = table("320.69", "0");
+  EXPECT_EQ(check("gpu.nccl-tests", slow).status, CheckStatus::Fail);
+}
+
+}  // namespace
+}  // namespace muster::validate

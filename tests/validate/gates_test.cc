@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which checks a gate asks for, and with what limits.
+#include "validate/gates.h"
+#include "validate/checks/catalogue.h"
+
+#include <gtest/gtest.h>
+
+namespace muster::validate {
+namespace {
+
+TEST(Gates, anUnknownGroupIsInvalid) {
+  inventory::Gate gate{"odd", inventory::GateLevel::Quick, {"host", "moon"}};
+  EXPECT_EQ(localChecks({}, {}, gate).error().code(), ErrorCode::InvalidInput);
+}
+
+TEST(Gates, gpuGroupAsksForTheProfilesExpectations) {
+  inventory::Cluster cluster;
+  cluster.drivers["nvidia"].verify = {{"nvml.driver", "570.*"}};
+  inventory::Profile profile;
+  profile.expect.gpus = 8;
+  profile.expect.gpu_model = "H100";
+  profile.drivers = {"nvidia"};
+  const auto checks = localChecks(cluster, profile, {"g", inventory::GateLevel::Quick, {"gpu"}});
+  ASSERT_TRUE(checks);
+  std::vector<std::string> ids;
+  for (const auto& check : *checks) ids.push_back(check.id);
+  EXPECT_EQ(
+      ids, (std::vector<std::string>{"gpu.affinity", "gpu.clocks", "gpu.count", "gpu.driver",
+                                     "gpu.ecc", "gpu.fabric", "gpu.model", "gpu.nvlink", "gpu.pcie",
+                                     "gpu.power", "gpu.remap", "gpu.retired", "gpu.stack",
+                                     "gpu.temperature", "gpu.throttle", "gpu.vbios", "gpu.xid"}));
+  EXPECT_EQ(checks->at(2).params, R"({"count":8})");
+  const auto medium = localChecks(cluster, profile, {"g", inventory::GateLevel::Medium, {"gpu"}});
+  EXPECT_EQ(medium->size(), checks->size() + 1) << "muster-burn takes minutes";
+}
+
+TEST(Gates, amdGpusAreAskedByTheirOwnCheck) {
+  inventory::Profile profile;
+  profile.expect.gpus = 8;
+  profile.expect.gpu_model = "MI300X";
+  const auto checks = localChecks({}, profile, {"g", inventory::GateLevel::Medium, {"gpu"}});
+  ASSERT_EQ(checks->size(), 2u);
+  EXPECT_EQ(checks->at(0).id, "gpu.affinity");
+  EXPECT_EQ(checks->at(1).id, "gpu.amd");
+  EXPECT_EQ(checks->at(1).params, R"({"count":8,"model":"MI300X"})");
+  const auto rccl = localChecks({}, profile, {"g", inventory::GateLevel::Quick, {"nccl-tests"}});
+  EXPECT_EQ(rccl->at(0).params, R"({"gpus":8,"max_bytes":"1G","model":"MI300X"})");
+}
+
+TEST(Gates, theirLevelSaysHowLongOthersProgramsRun) {
+  const auto asked = [](inventory::GateLevel level, const char* group) {
+    return localChecks({}, {}, {"g", level, {group}})->at(0).params;
+  };
+  EXPECT_EQ(asked(inventory::GateLevel::Quick, "dcgm"), R"({"level":1,"limit_seconds":300})")
+      << "two minutes of level 2 are not quick";
+  EXPECT_EQ(asked(inventory::GateLevel::Long, "dcgm"), R"({"level":3,"limit_seconds":9000})");
+  EXPECT_EQ(localChecks({}, {}, {"g", inventory::GateLevel::Quick, {"disk"}})->at(1).params,
+            R"({"seconds":1.0})");
+  EXPECT_EQ(localChecks({}, {}, {"g", inventory::GateLevel::Medium, {"disk"}})->at(2).params,
+            R"({"mebibytes":1024})");
+}
+
+TEST(Gates, limitsFollowASlowPlaceAndMeasurementsDoNot) {
+  const inventory::Gate gate{"g", inventory::GateLevel::Quick, {"host", "dcgm"}};
+  const auto idle = localChecks({}, {}, gate), busy = localChecks({}, {}, gate, 5);
+  ASSERT_TRUE(idle && busy);
+  ASSERT_EQ(idle->size(), busy->size());
+  for (std::size_t i = 0; i < idle->size(); ++i) {
+    EXPECT_EQ(idle->at(i).deadline, std::chrono::seconds(300));
+    EXPECT_EQ(busy->at(i).deadline, std::chrono::seconds(1500)) << busy->at(i).id;
+    auto here = nlohmann::json::parse(idle->at(i).params),
+         there = nlohmann::json::parse(busy->at(i).params);
+    if (here.contains("limit_seconds"))
+      EXPECT_EQ(there["limit_seconds"], 5 * here["limit_seconds"].get<int>()) << busy->at(i).id;
+    here.erase("limit_seconds"), there.erase("limit_seconds");
+    EXPECT_EQ(here, there) << busy->at(i).id;
+  }
+  const auto soak = localChecks({}, {}, {"g", inventory::GateLevel::Soak, {"host"}}, 20);
+  ASSERT_TRUE(soak);
+  EXPECT_EQ(soak->at(0).deadline, std::chrono::hours(24)) << "an agent takes no longer one";
+}
+
+/// Run times of others' programs: DCGM's documentation; nccl-tests to 8 GiB on a slow node.
+TEST(Gates, aGateOnEverythingFitsIntoItsLevelsTimeBox) {
+  struct Box {
+    inventory::GateLevel level;
+    double seconds, dcgm, nccl_tests;
+  };
+  constexpr int kDisks = 8, kBurnStages = 15;
+  constexpr double kDiskMebibytes = 1500;  // a second, of a disk that does nothing else
+  constexpr double kPulses = 11, kThrottleWindow = 2;
+  for (const auto& box : {Box{inventory::GateLevel::Quick, 60, 30, 10},
+                          {inventory::GateLevel::Medium, 900, 120, 60},
+                          {inventory::GateLevel::Long, 7200, 900, 60},
+                          {inventory::GateLevel::Soak, 43200, 7200, 60}}) {
+    inventory::Cluster cluster;
+    cluster.fabrics["ib"].name = "ib";
+    inventory::Profile profile;
+    profile.fabric = "ib";
+    const inventory::Gate gate{
+        "all", box.level, {"host", "gpu", "rdma", "system", "disk", "dcgm", "nccl-tests"}};
+    double sum = 0;
+    const auto checks = localChecks(cluster, profile, gate);
+    ASSERT_TRUE(checks);
+    for (const auto& check : *checks) {
+      const auto params = nlohmann::json::parse(check.params);
+      const double own = params.value("seconds", 0.0) + params.value("window_seconds", 0.0),
+                   hold = params.value("hold_seconds", 0.0);
+      if (check.id == "disk.read")
+        sum += kDisks * own;
+      else if (check.id == "disk.write")
+        sum += kDisks * 2 * params.at("mebibytes").get<double>() / kDiskMebibytes;
+      else if (check.id == "gpu.burn")
+        sum += kBurnStages * own + hold + kPulses;
+      else if (check.id == "gpu.dcgm")
+        sum += box.dcgm;
+      else if (check.id == "gpu.nccl-tests")
+        sum += box.nccl_tests;
+      else if (check.id == "gpu.throttle")
+        sum += kThrottleWindow;
+      else
+        sum += own + hold;
+      EXPECT_EQ(check.deadline, gateDeadline(gate)) << check.id;
+    }
+    EXPECT_LE(sum, box.seconds) << "level of " << box.seconds << " s";
+    EXPECT_LE(gateExpected(gate).count(), box.seconds);
+    EXPECT_GE(sum, box.seconds / 2) << "a box that is not used tests too little";
+  }
+}
+
+TEST(Gates, everyGroupOfTheCatalogueCanBeAskedFor) {
+  for (const auto& row : catalogue())
+    EXPECT_TRUE(localChecks({}, {}, {"g", inventory::GateLevel::Soak, {std::string(row.group)}}))
+        << row.group;
+}
+
+TEST(Gates, rdmaNicsAreCountedWhereTheProfileSaysHowMany) {
+  inventory::Profile profile;
+  EXPECT_TRUE(localChecks({}, profile, {"g", inventory::GateLevel::Quick, {"rdma"}})->empty());
+  profile.expect.nics = 8;
+  const auto checks = localChecks({}, profile, {"g", inventory::GateLevel::Quick, {"rdma"}});
+  ASSERT_EQ(checks->size(), 1u);
+  EXPECT_EQ(checks->at(0).id, "rdma.count");
+  EXPECT_EQ(checks->at(0).params, R"({"count":8})");
+}
+
+TEST(Gates, pairsLoadTheirLinksForSeconds) {
+  const auto seconds_of = [](double floor) {
+    return rdmaIterations(floor, std::chrono::seconds(2)) * 65536.0 * 8 / (floor * 1e9);
+  };
+  EXPECT_NEAR(seconds_of(360), 2, 0.01);
+  EXPECT_NEAR(seconds_of(722), 2, 0.01);
+  EXPECT_EQ(rdmaIterations(0.001, std::chrono::seconds(2)), 200) << "soft-RoCE";
+  EXPECT_LE(rdmaIterations(1e9, std::chrono::seconds(2)), 100'000'000)
+      << "more than perftest takes";
+}
+
+TEST(Gates, portsMustRunAtTheRateOfTheFabricsLink) {
+  inventory::Cluster cluster;
+  cluster.fabrics["ib"].link = "4xNDR";
+  inventory::Profile profile;
+  const auto asked = [&] {
+    const auto checks =
+        localChecks(cluster, profile, {"g", inventory::GateLevel::Medium, {"rdma"}});
+    for (const auto& check : *checks)
+      if (check.id == "rdma.ports") return nlohmann::json::parse(check.params);
+    return nlohmann::json();
+  };
+  EXPECT_EQ(asked(), nlohmann::json::object()) << "no fabric, no rate";
+  profile.fabric = "ib";
+  EXPECT_EQ(asked()["link_layer"], "InfiniBand");
+  EXPECT_NEAR(asked()["min_gbits"].get<double>(), 400, 1);
+  EXPECT_LE(asked()["min_gbits"].get<double>(), 400) << "what the kernel says of a good one";
+}
+
+TEST(Gates, rdmaFloorsFollowTheLink) {
+  EXPECT_EQ(rdmaFloorGbits("mlx5_0", "4xNDR"), 360);
+  EXPECT_EQ(rdmaFloorGbits("mlx5_3", "4xHDR"), 180);
+  EXPECT_LT(rdmaFloorGbits("rxe0", "4xHDR"), 1);
+  EXPECT_NEAR(rdmaFloorGbits("mlx5_0", "4xXDR"), 722, 1) << "faster than any that is in the table";
+  EXPECT_NEAR(rdmaFloorGbits("bnxt_re0", "4xNDR"), 361, 1) << "another vendor's: no free pass";
+  EXPECT_NEAR(rdmaFloorGbits("mlx5_0", "2xNDR"), 181, 1);
+  EXPECT_EQ(rdmaFloorGbits("mlx5_0", ""), 1);
+}
+
+}  // namespace
+}  // namespace muster::validate

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// The executor over agents: what is asked of them, and what their answers mean. Fail closed.
+#include "validate/isolate/runner.h"
+#include "tests/fakes/fake_agent_gateway.h"
+#include "tests/run_async.h"
+
+#include <nlohmann/json.hpp>
+
+namespace muster::validate::isolate {
+namespace {
+
+class IsolateRunner : public testing::Test {
+ protected:
+  IsolateRunner() {
+    auto& fabric = cluster_.fabrics["ib"];
+    fabric.name = "ib", fabric.nodes_per_su = 4, fabric.sus = 2, fabric.link = "4xNDR";
+    auto& profile = cluster_.profiles["p"];
+    profile.name = "p", profile.fabric = "ib";
+    for (int i = 0; i < 8; ++i) {
+      inventory::Node node;
+      node.name = NodeName("n" + std::to_string(i));
+      node.profile = "p";
+      node.address = Ipv4(static_cast<std::uint32_t>(100 + i));
+      names_.push_back(node.name);
+      cluster_.nodes.push_back(node);
+      agents_.boot(node.name, wire::Mode::Disk).probes["rdma.devices"] = "mlx5_10,mlx5_2";
+    }
+  }
+
+  /// Every test gives 390 Gb/s; with a slow device at either end less.
+  void answerRates() {
+    agents_.answer(
+        wire::TaskKind::RdmaPair,
+        [this](const NodeName& node, const wire::AgentTask& task) -> Result<std::string> {
+          const auto params = nlohmann::json::parse(task.params);
+          wire::CheckResult result;
+          result.id = "rdma.pair";
+          result.status = wire::CheckStatus::Pass;
+          const auto device = node.str() + " " + params.at("device").get<std::string>();
+          if (params.at("role") == "server") {
+            serving_[task.id.substr(0, task.id.rfind('/'))] = device;
+          } else {
+            const auto& server = serving_[task.id.substr(0, task.id.rfind('/'))];
+            const bool slow = device == slow_ || server == slow_;
+            if (device != silent_ && server != silent_)
+              result.values["rdma_write_gbits"] =
+                  (slow ? 300 : 390) + static_cast<double>(++asked_ % 5) * 0.5;
+            else
+              result.status = wire::CheckStatus::NoData;
+          }
+          return wire::toJson({result});
+        });
+  }
+
+  Verdict isolated() {
+    const auto site = siteOf(cluster_, names_, agents_);
+    EXPECT_TRUE(site);
+    PairRunner runner(*site, agents_, "run");
+    Isolation isolation(site->layout, {.groups = runner.runsGroups(), .least_gbits = 200});
+    auto work = [](Isolation& each, PairRunner& by) -> Async<Verdict> {
+      co_return co_await isolateBy(each, by, {});
+    };
+    const auto verdict = test::runAsync(work(isolation, runner));
+    EXPECT_TRUE(verdict);
+    return *verdict;
+  }
+
+  inventory::Cluster cluster_;
+  std::vector<NodeName> names_;
+  test::FakeAgentGateway agents_;
+  std::map<std::string, std::string> serving_;
+  std::string slow_, silent_;
+  int asked_ = 0;
+};
+
+TEST_F(IsolateRunner, placesNodesAsTheFabricDeclaresThem) {
+  const auto site = siteOf(cluster_, names_, agents_);
+  ASSERT_TRUE(site);
+  EXPECT_EQ(site->layout.rails, 2);
+  EXPECT_EQ(site->layout.leaf, (std::vector<int>{0, 0, 0, 0, 1, 1, 1, 1}));
+  EXPECT_EQ(site->nodes[5].leaf_port, 2);
+  EXPECT_EQ(site->nodes[0].devices, (std::vector<std::string>{"mlx5_2", "mlx5_10"}));  // by number
+}
+
+TEST_F(IsolateRunner, namesTheSlowDeviceWithItsSwitchPort) {
+  answerRates();
+  slow_ = "n6 mlx5_10";
+  const auto verdict = isolated();
+  ASSERT_EQ(verdict.culprits.size(), 1u);
+  const auto told = tell(*siteOf(cluster_, names_, agents_), verdict.culprits.front());
+  EXPECT_EQ(told.subject, "n6 rail 1 (mlx5_10)");
+  EXPECT_NE(told.next.find("leaf-su2-r1 port 3"), std::string::npos) << told.next;
+  EXPECT_EQ(verdict.cleared.size(), 7u);
+}
+
+TEST_F(IsolateRunner, railsOfAPairRunOnPortsAndTasksOfTheirOwn) {
+  answerRates();
+  isolated();
+  std::set<std::string> ids;
+  for (const auto& [node, task] : agents_.submitted()) {
+    EXPECT_TRUE(ids.insert(node.str() + task.id).second) << "a task id twice: " << task.id;
+    const auto params = nlohmann::json::parse(task.params);
+    EXPECT_EQ(params.at("port").get<int>(), params.at("device") == "mlx5_2" ? 18515 : 18516);
+    EXPECT_GT(params.at("iterations").get<int>(), 3'000'000)
+        << "five seconds of 400 Gb/s, the same at both ends";
+  }
+}
+
+TEST_F(IsolateRunner, anAgentThatIsGoneFailsItsTestsAndNobodyElses) {
+  answerRates();
+  const auto site = *siteOf(cluster_, names_, agents_);
+  agents_.silence(NodeName("n3"));
+  PairRunner runner(site, agents_, "run");
+  Isolation isolation(site.layout, {.groups = false, .least_gbits = 200});
+  auto work = [](Isolation& each, PairRunner& by) -> Async<Verdict> {
+    co_return co_await isolateBy(each, by, {});
+  };
+  const auto verdict = *test::runAsync(work(isolation, runner));
+  ASSERT_EQ(verdict.culprits.size(), 1u);
+  EXPECT_EQ(verdict.culprits[0].kind, CulpritKind::Node);
+  EXPECT_EQ(verdict.culprits[0].a, 3);
+  EXPECT_EQ(verdict.culprits[0].reached, 0);
+}
+
+TEST_F(IsolateRunner, aDeviceThatNeverGivesANumberIsUnclearNotCleared) {
+  answerRates();
+  silent_ = "n1 mlx5_2";
+  const auto verdict = isolated();
+  EXPECT_TRUE(verdict.culprits.empty());
+  ASSERT_EQ(verdict.unclear.size(), 1u);
+  EXPECT_EQ(verdict.unclear[0].a, 1);
+  EXPECT_EQ(std::count(verdict.cleared.begin(), verdict.cleared.end(), 1), 0);
+}
+
+TEST_F(IsolateRunner, refusesNodesWithoutDevicesByName) {
+  agents_.boot(NodeName("n4"), wire::Mode::Disk).probes.clear();
+  const auto site = siteOf(cluster_, names_, agents_);
+  ASSERT_FALSE(site);
+  EXPECT_EQ(site.error().code(), ErrorCode::Unavailable);
+  EXPECT_NE(site.error().str().find("n4"), std::string::npos);
+  EXPECT_FALSE(siteOf(cluster_, {NodeName("n0")}, agents_));
+  EXPECT_FALSE(siteOf(cluster_, {NodeName("n0"), NodeName("unknown")}, agents_));
+}
+
+}  // namespace
+}  // namespace muster::validate::isolate
