@@ -18,8 +18,7 @@
 #include "base/io/http.h"
 #include "inventory/model/cluster.h"
 #include "provision/images/image_store.h"
-
-#include <nlohmann/json_fwd.hpp>
+#include "wire/write_image.h"
 
 #include <chrono>
 #include <memory>
@@ -35,10 +34,10 @@ inline constexpr std::chrono::seconds kAdmittedFor{
 class PeerService {
  public:
   virtual ~PeerService() = default;
-  /// The task's "peers"; admits the node. Nothing while the image's metainfo is being made (in the
-  /// background; ask again), or when it cannot be: then the node fetches by HTTP alone.
-  virtual std::optional<nlohmann::json> offer(const inventory::Node& node,
-                                              const PackedImage& image) = 0;
+  /// What the task says of peers; admits the node. Nothing while the image's metainfo is being made
+  /// (in the background; ask again), or when it cannot be: then the node fetches by HTTP alone.
+  virtual std::optional<wire::PeerParams> offer(const inventory::Node& node,
+                                                const PackedImage& image) = 0;
   virtual void dismiss(const NodeName& node) = 0;
   virtual std::vector<io::Route> routes() = 0;
 };

@@ -149,7 +149,7 @@ class SwarmTest : public ::testing::Test {
     co_return io::ServerResponse::file({folder / "pack", "application/octet-stream"});
   }
 
-  nlohmann::json offer(std::size_t node) {
+  wire::PeerParams offer(std::size_t node) {
     const provision::PackedImage image{"sample", std::string(64, 'd'), folder / "pack",
                                        folder / "index", 1};
     auto offered = service->offer(cluster.nodes[node], image);
@@ -173,9 +173,9 @@ class SwarmTest : public ::testing::Test {
     options.swarm = {test::binFolder() / "muster-peer", memory / fmt::format("swarm{}", number),
                      fmt::format("127.0.77.{}:0", number)};
     const std::string pack_url = url + "/pack";
-    node.source = std::make_unique<PeerSource>(
-        **parsePeerParams({{"peers", offer(static_cast<std::size_t>(number) - 1)}}),
-        std::vector{pack_url}, options, *processes, clock, [] { return io::makeHttpClient(); });
+    node.source = std::make_unique<PeerSource>(offer(static_cast<std::size_t>(number) - 1),
+                                               std::vector{pack_url}, options, *processes, clock,
+                                               [] { return io::makeHttpClient(); });
     auto* source = node.source.get();
     ChunkJob job{.index = sample().index,
                  .pack_url = pack_url,
@@ -257,8 +257,7 @@ TEST_F(SwarmTest, aPeerThatLiesDoesNotMatter) {
   // It has its word from the controller: a node that was broken into while it is imaged.
   io::HttpRequest announce;
   announce.url =
-      *io::Url::parse(offer(3)["announce_url"].get<std::string>() +
-                      "?info_hash=" + io::percentEncode(info->info_hash) +
+      *io::Url::parse(offer(3).announce_url + "?info_hash=" + io::percentEncode(info->info_hash) +
                       fmt::format("&peer_id=-LI0001-liarliarliar&left=0&port={}", liar->port()));
   auto http = io::makeHttpClient();
   const auto told = test::runAsync(context, http->send(announce));
