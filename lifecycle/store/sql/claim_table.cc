@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Leased claims with fencing tokens (docs/adr/0010).
-//
-// controllers: one row a session, with the end of its lease by the database's clock. claims: one
-// row a subject for ever, with the session that holds it ('' when free) and a token that only
-// grows. A lease is renewed in one row, however much it holds. `fence` locks the subject's row for
-// the rest of a write: nobody can take it between the check and the commit.
+#include "lifecycle/store/sql/claim_table.h"
+
 #include "base/io/crypto.h"
-#include "lifecycle/store/sql/sql_store.h"
 
 #include <algorithm>
 
@@ -15,34 +10,35 @@ namespace muster::lifecycle::sql {
 using soci::into;
 using soci::use;
 
-std::string SqlStore::nowPlus(std::chrono::milliseconds duration) const {
-  return fmt::format("{} + {}", backend_->nowMs(), duration.count());
+std::string ClaimTable::nowPlus(std::chrono::milliseconds duration) const {
+  return fmt::format("{} + {}", db_.backend().nowMs(), duration.count());
 }
 
-bool SqlStore::isLive(const std::string& session) {
+bool ClaimTable::isLive(const std::string& session) {
   int count = 0;
-  sql_ << fmt::format("SELECT count(*) FROM controllers WHERE session = :s AND expires_at_ms > {}",
-                      backend_->nowMs()),
+  db_.sql() << fmt::format(
+      "SELECT count(*) FROM controllers WHERE session = :s AND expires_at_ms > {}",
+      db_.backend().nowMs()),
       use(session), into(count);
   return count != 0;
 }
 
-bool SqlStore::extendLease() {
-  return run(fmt::format("UPDATE controllers SET expires_at_ms = {} WHERE session = :s",
-                         nowPlus(lease_)),
-             session_) == 1;
+bool ClaimTable::extendLease() {
+  return db_.run(fmt::format("UPDATE controllers SET expires_at_ms = {} WHERE session = :s",
+                             nowPlus(lease_)),
+                 session_) == 1;
 }
 
 /// What was right once stays so until the transaction ends: the row is locked, or this transaction
 /// itself changes it.
-Result<void> SqlStore::fence(const Subject& subject) {
+Result<void> ClaimTable::fence(const Subject& subject) {
   if (fenced_.contains(subject)) return {};
   std::string holder, session;
   long long token = 0;
   const bool known =
-      ask(std::string("SELECT holder, session, token FROM claims WHERE subject = :s") +
-              backend_->shareRow(),
-          std::tie(holder, session, token), subject.str());
+      db_.ask(std::string("SELECT holder, session, token FROM claims WHERE subject = :s") +
+                  db_.backend().shareRow(),
+              std::tie(holder, session, token), subject.str());
   const auto mine = held_.find(subject);
   if (mine != held_.end()) {
     if (known && session == session_ && token == mine->second) {
@@ -58,30 +54,54 @@ Result<void> SqlStore::fence(const Subject& subject) {
               fmt::format("{} is worked on by {}; let it finish", subject.str(), holder));
 }
 
-std::set<std::string> SqlStore::heldByOthers() {
+std::set<std::string> ClaimTable::heldByOthers() {
   std::set<std::string> out;
   std::string subject;
   soci::statement rows =
-      (sql_.prepare << fmt::format(
+      (db_.sql().prepare << fmt::format(
            "SELECT c.subject FROM claims c JOIN controllers k ON k.session = c.session"
            " WHERE c.session <> :s AND k.expires_at_ms > {}",
-           backend_->nowMs()),
+           db_.backend().nowMs()),
        use(session_), into(subject));
   rows.execute();
   while (rows.fetch()) out.insert(subject);
   return out;
 }
 
-Result<void> SqlStore::signOn(const std::string& holder, std::chrono::milliseconds lease) {
-  const std::lock_guard lock(mutex_);
+void ClaimTable::holds(const Subject& subject, std::optional<std::int64_t> token) {
+  const std::lock_guard lock(held_mutex_);
+  const auto mine = held_.find(subject);
+  if (db_.isGrouping())
+    held_before_.emplace_back(subject,
+                              mine == held_.end() ? std::nullopt : std::optional(mine->second));
+  if (token)
+    held_[subject] = *token;
+  else if (mine != held_.end())
+    held_.erase(mine);
+}
+
+void ClaimTable::groupUndone() {
+  const std::lock_guard lock(held_mutex_);
+  for (; !held_before_.empty(); held_before_.pop_back()) {
+    const auto& [subject, token] = held_before_.back();
+    if (token)
+      held_[subject] = *token;
+    else
+      held_.erase(subject);
+  }
+}
+
+Result<void> ClaimTable::signOn(const std::string& holder, std::chrono::milliseconds lease) {
+  const std::lock_guard lock(db_.mutex());
   const auto session = io::randomToken(12);
-  TRY_OK(write("signing on", [&]() -> Result<void> {
-    sql_ << "UPDATE claims SET session = '', token = token + 1 WHERE holder = :h AND session <> ''",
+  TRY_OK(db_.write("signing on", [&]() -> Result<void> {
+    db_.sql()
+        << "UPDATE claims SET session = '', token = token + 1 WHERE holder = :h AND session <> ''",
         use(holder);
-    sql_ << fmt::format("DELETE FROM controllers WHERE holder = :h OR expires_at_ms < {}",
-                        nowPlus(-std::chrono::milliseconds(kForgetControllers))),
+    db_.sql() << fmt::format("DELETE FROM controllers WHERE holder = :h OR expires_at_ms < {}",
+                             nowPlus(-std::chrono::milliseconds(kForgetControllers))),
         use(holder);
-    sql_ << fmt::format(
+    db_.sql() << fmt::format(
         "INSERT INTO controllers (session, holder, expires_at_ms) VALUES (:s, :h, {})",
         nowPlus(lease)),
         use(session), use(holder);
@@ -95,8 +115,8 @@ Result<void> SqlStore::signOn(const std::string& holder, std::chrono::millisecon
   return {};
 }
 
-Result<void> SqlStore::renewLease() {
-  return write("renewing the lease", [&]() -> Result<void> {
+Result<void> ClaimTable::renewLease() {
+  return db_.write("renewing the lease", [&]() -> Result<void> {
     if (session_.empty())
       return fail(ErrorCode::Internal, "a controller signs on before it renews");
     if (extendLease()) return {};
@@ -104,23 +124,24 @@ Result<void> SqlStore::renewLease() {
   });
 }
 
-Result<Claim> SqlStore::claim(const Subject& subject) {
-  const std::lock_guard lock(mutex_);
+Result<Claim> ClaimTable::claim(const Subject& subject) {
+  const std::lock_guard lock(db_.mutex());
   if (session_.empty()) return fail(ErrorCode::Internal, "a controller signs on before it claims");
-  auto taken = write("claiming " + subject.str(), [&]() -> Result<Claim> {
+  auto taken = db_.write("claiming " + subject.str(), [&]() -> Result<Claim> {
     Claim out{subject, "", 0, false, ""};
     if (!extendLease())
       return fail(ErrorCode::Conflict, fmt::format("another process has signed on as {}", holder_));
-    run("INSERT INTO claims (subject, holder, session, token) VALUES (:s, '', '', 0) ON CONFLICT "
+    db_.run(
+        "INSERT INTO claims (subject, holder, session, token) VALUES (:s, '', '', 0) ON CONFLICT "
         "DO NOTHING",
         subject.str());
     std::string session;
     long long token = 0;
     const std::string query = "SELECT holder, session, token FROM claims WHERE subject = :s";
     auto look = [&](const std::string& lock) {
-      return ask(query + lock, std::tie(out.holder, session, token), subject.str());
+      return db_.ask(query + lock, std::tie(out.holder, session, token), subject.str());
     };
-    const bool locked = look(backend_->takeFreeRow());
+    const bool locked = look(db_.backend().takeFreeRow());
     if (!locked && !look("")) return out;
     out.token = token;
     out.ours = session == session_ && held_.contains(subject);
@@ -130,30 +151,30 @@ Result<Claim> SqlStore::claim(const Subject& subject) {
     out.token = ++token;
     out.holder = holder_;
     out.ours = true;
-    run("UPDATE claims SET holder = :h, session = :e, token = :t WHERE subject = :s", holder_,
-        session_, token, subject.str());
+    db_.run("UPDATE claims SET holder = :h, session = :e, token = :t WHERE subject = :s", holder_,
+            session_, token, subject.str());
     return out;
   });
   if (taken && taken->ours) holds(subject, taken->token);
   return taken;
 }
 
-Result<void> SqlStore::release(const Subject& subject) {
-  const std::lock_guard lock(mutex_);
+Result<void> ClaimTable::release(const Subject& subject) {
+  const std::lock_guard lock(db_.mutex());
   const auto mine = held_.find(subject);
   if (mine == held_.end()) return {};
   const long long token = mine->second;
   holds(subject, std::nullopt);
   fenced_.erase(subject);
-  return write("releasing " + subject.str(), [&]() -> Result<void> {
-    run("UPDATE claims SET session = '' WHERE subject = :s AND session = :e AND token = :t",
-        subject.str(), session_, token);
+  return db_.write("releasing " + subject.str(), [&]() -> Result<void> {
+    db_.run("UPDATE claims SET session = '' WHERE subject = :s AND session = :e AND token = :t",
+            subject.str(), session_, token);
     return {};
   });
 }
 
-Result<void> SqlStore::checkClaim(const Subject& subject) {
-  return write("checking the claim of " + subject.str(), [&]() -> Result<void> {
+Result<void> ClaimTable::checkClaim(const Subject& subject) {
+  return db_.write("checking the claim of " + subject.str(), [&]() -> Result<void> {
     if (!held_.contains(subject))
       return fail(ErrorCode::Conflict,
                   fmt::format("{} is not claimed by this controller", subject.str()));
@@ -163,17 +184,17 @@ Result<void> SqlStore::checkClaim(const Subject& subject) {
   });
 }
 
-Result<std::vector<Claim>> SqlStore::claims() {
-  return read("reading claims", [&]() -> Result<std::vector<Claim>> {
+Result<std::vector<Claim>> ClaimTable::claims() {
+  return db_.read("reading claims", [&]() -> Result<std::vector<Claim>> {
     std::vector<Claim> out;
     std::string subject, holder, session;
     long long token = 0;
-    soci::statement rows =
-        (sql_.prepare << fmt::format("SELECT c.subject, c.holder, c.session, c.token FROM claims c "
-                                     "JOIN controllers k ON k.session = "
-                                     "c.session WHERE k.expires_at_ms > {}",
-                                     backend_->nowMs()),
-         into(subject), into(holder), into(session), into(token));
+    soci::statement rows = (db_.sql().prepare << fmt::format(
+                                "SELECT c.subject, c.holder, c.session, c.token FROM claims c "
+                                "JOIN controllers k ON k.session = "
+                                "c.session WHERE k.expires_at_ms > {}",
+                                db_.backend().nowMs()),
+                            into(subject), into(holder), into(session), into(token));
     rows.execute();
     while (rows.fetch())
       out.push_back(Claim{Subject::parse(subject), holder, token, session == session_, ""});
@@ -183,7 +204,7 @@ Result<std::vector<Claim>> SqlStore::claims() {
   });
 }
 
-std::int64_t SqlStore::fenceOf(const Subject& subject) const {
+std::int64_t ClaimTable::fenceOf(const Subject& subject) const {
   const std::lock_guard lock(held_mutex_);
   const auto mine = held_.find(subject);
   return mine == held_.end() ? 0 : mine->second;
