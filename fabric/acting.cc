@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// FabricPhase: what it does about it.
+#include "fabric/acting.h"
+
 #include "base/json_output.h"
 #include "base/limits.h"
-#include "fabric/phase.h"
 
 #include <algorithm>
 
 namespace muster::fabric {
 
 using lifecycle::ActContext;
-using lifecycle::Action;
 using lifecycle::Blocked;
 using lifecycle::Done;
 using lifecycle::FacetRef;
@@ -87,30 +86,28 @@ std::string lint(const Picture& now) {
 
 }  // namespace
 
-Async<Outcome> FabricPhase::act(Action action, ActContext& context) {
-  if (!declared_) co_return Blocked{declared_.error().str()};
-  auto pass = co_await turnstile_.enter();
-  auto facet = action.facet.facet.str();
-  if (managerIsExternal() && (facet == kSm || facet == kPartitions)) {
-    co_return co_await actExternal(action.facet, context);
+Async<Outcome> FabricActing::act(FacetRef facet, ActContext& context) {
+  const auto name = facet.facet.str();
+  if (inspection_.managerIsExternal() && (name == kSm || name == kPartitions)) {
+    co_return co_await actExternal(std::move(facet), context);
   }
-  if (facet == kSm) {
-    co_return co_await actSm(action.facet, context);
+  if (name == kSm) {
+    co_return co_await actSm(std::move(facet), context);
   }
-  if (facet == kPartitions) {
-    co_return co_await actPartitions(action.facet, context);
+  if (name == kPartitions) {
+    co_return co_await actPartitions(std::move(facet), context);
   }
-  if (facet == kStandby) {
-    co_return co_await actStandby(action.facet, context);
+  if (name == kStandby) {
+    co_return co_await actStandby(std::move(facet), context);
   }
-  co_return co_await actCables(action.facet, context);
+  co_return co_await actCables(std::move(facet), context);
 }
 
 /// A standby is started by its node's agent (NodeServicesPhase, fabric.opensm of that node), or by
 /// the node's owner from rendered files. Nothing waits for it, least of all its own node.
-Async<Outcome> FabricPhase::actStandby(FacetRef facet, ActContext& context) {
-  CO_TRY(now, co_await picture(std::chrono::milliseconds(0)));
-  CO_TRY(problem, co_await standbyProblem(*now));
+Async<Outcome> FabricActing::actStandby(FacetRef facet, ActContext& context) {
+  CO_TRY(now, co_await inspection_.picture(std::chrono::milliseconds(0)));
+  CO_TRY(problem, co_await inspection_.standbyProblem(*now));
   if (problem.empty()) co_return Done{};
   constexpr std::string_view kHelp =
       "its node's agent starts it (facet fabric.opensm of the node); on a node without one: muster "
@@ -122,17 +119,18 @@ Async<Outcome> FabricPhase::actStandby(FacetRef facet, ActContext& context) {
 }
 
 /// Another's subnet manager is changed by its owner: says what is wrong with it.
-Async<Outcome> FabricPhase::actExternal(FacetRef facet, ActContext& context) {
-  CO_TRY(now, co_await picture(std::chrono::milliseconds(0)));
-  CO_TRY(problem, co_await (facet.facet.str() == kSm ? smProblem(*now) : partitionsProblem(*now)));
+Async<Outcome> FabricActing::actExternal(FacetRef facet, ActContext& context) {
+  CO_TRY(now, co_await inspection_.picture(std::chrono::milliseconds(0)));
+  CO_TRY(problem, co_await (facet.facet.str() == kSm ? inspection_.smProblem(*now)
+                                                     : inspection_.partitionsProblem(*now)));
   if (problem.empty()) co_return Done{};
   context.finding({facet, Severity::Error, problem, {}, std::string(kExternalHelp), clock_.now()});
   co_return Blocked{fmt::format("{}; {}", problem, kExternalHelp)};
 }
 
-Async<Outcome> FabricPhase::actSm(FacetRef facet, ActContext& context) {
+Async<Outcome> FabricActing::actSm(FacetRef facet, ActContext& context) {
   context.progress(0.1, "discovering the fabric");
-  CO_TRY(now, co_await picture(std::chrono::milliseconds(0)));
+  CO_TRY(now, co_await inspection_.picture(std::chrono::milliseconds(0)));
   if (now->sm_guid.empty())
     co_return Blocked{fmt::format(
         "{} was never seen at its declared port, so the subnet manager has no place: {}",
@@ -152,7 +150,7 @@ Async<Outcome> FabricPhase::actSm(FacetRef facet, ActContext& context) {
   co_return co_await awaitSm(std::move(facet), now, context);
 }
 
-Async<Outcome> FabricPhase::awaitSm(FacetRef facet, SharedPicture now, ActContext& context) {
+Async<Outcome> FabricActing::awaitSm(FacetRef facet, SharedPicture now, ActContext& context) {
   const auto until = clock_.steady() + limitHere(clock_, kSmSettle);
   std::string problem;
   while (clock_.steady() < until) {
@@ -160,7 +158,7 @@ Async<Outcome> FabricPhase::awaitSm(FacetRef facet, SharedPicture now, ActContex
       co_return fail(ErrorCode::Unavailable, "opensm ended: " + manager_.logTail());
     auto log = manager_.log();
     bool settled = log.subnet_up || log.standby;
-    CO_TRY(problem_now, co_await smProblem(*now));
+    CO_TRY(problem_now, co_await inspection_.smProblem(*now));
     problem = problem_now;
     if (problem.empty()) co_return Done{};
     if (settled) break;  // in another state than the declared one
@@ -173,13 +171,13 @@ Async<Outcome> FabricPhase::awaitSm(FacetRef facet, SharedPicture now, ActContex
   co_return Blocked{fmt::format("{}; {}", problem, help)};
 }
 
-Async<Outcome> FabricPhase::actPartitions(FacetRef facet, ActContext& context) {
-  CO_TRY(now, co_await picture(std::chrono::milliseconds(0)));
+Async<Outcome> FabricActing::actPartitions(FacetRef facet, ActContext& context) {
+  CO_TRY(now, co_await inspection_.picture(std::chrono::milliseconds(0)));
   co_return co_await applyPartitions(std::move(facet), now, context);
 }
 
-Async<Outcome> FabricPhase::applyPartitions(FacetRef facet, SharedPicture now,
-                                            ActContext& context) {
+Async<Outcome> FabricActing::applyPartitions(FacetRef facet, SharedPicture now,
+                                             ActContext& context) {
   if (auto wrong = lint(*now); !wrong.empty()) co_return Blocked{wrong};
   if (!manager_.pid())
     co_return fail(ErrorCode::Unavailable, "no subnet manager runs that could set the partitions");
@@ -189,7 +187,7 @@ Async<Outcome> FabricPhase::applyPartitions(FacetRef facet, SharedPicture now,
   std::string problem;
   while (!limit.isOver()) {
     now->wrong_pkeys.reset();
-    CO_TRY(problem_now, co_await partitionsProblem(*now));
+    CO_TRY(problem_now, co_await inspection_.partitionsProblem(*now));
     problem = problem_now;
     if (problem.empty()) co_return Done{};
     co_await clock_.sleep(kPoll);
@@ -211,7 +209,7 @@ Async<Outcome> FabricPhase::applyPartitions(FacetRef facet, SharedPicture now,
   co_return Blocked{problem + back};
 }
 
-Async<std::string> FabricPhase::rollBack(SharedPicture now) {
+Async<std::string> FabricActing::rollBack(SharedPicture now) {
   SweepLimit limit(clock_, manager_);
   auto former = manager_.rollBackPartitions();
   if (!former)
@@ -223,7 +221,7 @@ Async<std::string> FabricPhase::rollBack(SharedPicture now) {
   before.rules = std::move(*former);
   std::vector<PkeyMismatch> wrong;
   while (!limit.isOver()) {
-    auto read = readPkeys(before, {});
+    auto read = inspection_.readPkeys(before, {});
     CO_TRY(tables, co_await std::move(read));
     wrong = std::move(tables);
     if (wrong.empty())
@@ -238,16 +236,17 @@ Async<std::string> FabricPhase::rollBack(SharedPicture now) {
 /// Cables are moved by people: says which. What muster can do for a node with the right cables is
 /// to give its ports their partitions: a HCA that came up after the partitions were set is a member
 /// only from now on.
-Async<Outcome> FabricPhase::actCables(FacetRef facet, ActContext& context) {
-  CO_TRY(now, co_await picture(std::chrono::milliseconds(0)));
-  auto wrong =
-      facet.subject.isCluster() ? now->deviations : deviationsOf(facet.subject.node(), *now);
+Async<Outcome> FabricActing::actCables(FacetRef facet, ActContext& context) {
+  CO_TRY(now, co_await inspection_.picture(std::chrono::milliseconds(0)));
+  auto wrong = facet.subject.isCluster() ? now->deviations
+                                         : inspection_.deviationsOf(facet.subject.node(), *now);
   for (const auto& one : wrong) context.finding(findingOf(facet, one, clock_.now()));
   if (!wrong.empty()) co_return Blocked{repairs(wrong)};
   if (facet.subject.isCluster()) co_return Done{};
-  CO_TRY(problem, co_await portsProblem(facet.subject.node(), *now));
+  CO_TRY(problem, co_await inspection_.portsProblem(facet.subject.node(), *now));
   if (problem.empty()) co_return Done{};
-  if (managerIsExternal()) co_return Blocked{fmt::format("{}; {}", problem, kExternalHelp)};
+  if (inspection_.managerIsExternal())
+    co_return Blocked{fmt::format("{}; {}", problem, kExternalHelp)};
   co_return co_await applyPartitions(std::move(facet), now, context);
 }
 
