@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What collectives say: an all-to-all tells the rate of every pair, an all-reduce one rate a group.
-#include "validate/isolate/state.h"
+#include "validate/isolate/collective_learner.h"
 
 #include <algorithm>
 #include <array>
@@ -47,14 +46,22 @@ struct Like {
 
 }  // namespace
 
-void Isolation::State::learnMatrices(const RoundResult& result) {
-  const auto& groups = current->groups;
+void CollectiveLearner::learn(const RoundResult& result) {
+  learnMatrices(result);
+  learnSpread(result);
+  learnFailed(result);
+}
+
+void CollectiveLearner::learnMatrices(const RoundResult& result) {
+  const auto& groups = state_.current->groups;
   const auto kindOf = [this](int a, int b) -> std::size_t {
     const auto i = static_cast<std::size_t>(a), j = static_cast<std::size_t>(b);
-    return layout.leaf[i] == layout.leaf[j] ? 0 : layout.pod[i] == layout.pod[j] ? 1 : 2;
+    return state_.layout.leaf[i] == state_.layout.leaf[j] ? 0
+           : state_.layout.pod[i] == state_.layout.pod[j] ? 1
+                                                          : 2;
   };
-  for (int rail = 0; rail < layout.rails; ++rail) {
-    if (dead_rails[static_cast<std::size_t>(rail)]) continue;
+  for (int rail = 0; rail < state_.layout.rails; ++rail) {
+    if (state_.dead_rails[static_cast<std::size_t>(rail)]) continue;
     Like like;
     const auto eachEntry = [&](auto&& visit) {
       for (std::size_t g = 0; g < std::min(groups.size(), result.size()); ++g) {
@@ -65,16 +72,17 @@ void Isolation::State::learnMatrices(const RoundResult& result) {
         for (std::size_t i = 0; i < m; ++i)
           for (std::size_t j = i + 1; j < m; ++j)
             if (const float rate = result[g].peer_gbits[offset + i * m + j];
-                std::isfinite(rate) && !isExplained(members[i], members[j], rail))
+                std::isfinite(rate) && !state_.isExplained(members[i], members[j], rail))
               visit(members[i], members[j], std::max(0.0f, rate));
       }
     };
     eachEntry([&](int a, int b, float rate) { like.rates[kindOf(a, b)].push_back(rate); });
     like.measure();
     if (like.count == 0) continue;
-    saw_all_pairs = saw_all_pairs || (groups.front().kind == Collective::AllToAll &&
-                                      groups.front().members.size() + 8 > clearNodes().size());
-    std::vector<std::vector<float>> rows(layout.leaf.size());
+    state_.saw_all_pairs =
+        state_.saw_all_pairs || (groups.front().kind == Collective::AllToAll &&
+                                 groups.front().members.size() + 8 > state_.clearNodes().size());
+    std::vector<std::vector<float>> rows(state_.layout.leaf.size());
     const auto shareOf = [&](int a, int b, float rate) {
       const double typical = like.typical[kindOf(a, b)];
       return typical > 0 ? rate / typical : 0;
@@ -91,8 +99,8 @@ void Isolation::State::learnMatrices(const RoundResult& result) {
       std::nth_element(row.begin(), row.begin() + static_cast<std::ptrdiff_t>(row.size() / 2),
                        row.end());
       const double width = kMedianWidth * like.sigma / std::sqrt(static_cast<double>(row.size()));
-      slow_row[node] = row[row.size() / 2] < 1 - std::max(kRowSigmas * width, margins().row);
-      if (auto& each = nic(static_cast<int>(node), rail);
+      slow_row[node] = row[row.size() / 2] < 1 - std::max(kRowSigmas * width, state_.margins().row);
+      if (auto& each = state_.nic(static_cast<int>(node), rail);
           slow_row[node] && each.standing == Standing::Clear) {
         each = {};  // good with one partner at a time, slow with many: asked again
         each.standing = Standing::Suspect;
@@ -102,26 +110,26 @@ void Isolation::State::learnMatrices(const RoundResult& result) {
     // is left to explain.
     std::vector<std::size_t> taken(rows.size());
     const double least = 1 - std::max(like.farthest() * like.sigma, kLeastMissing);
-    const double least_of_row = 1 - margins().row;
+    const double least_of_row = 1 - state_.margins().row;
     eachEntry([&](int a, int b, float rate) {
       const auto i = static_cast<std::size_t>(a), j = static_cast<std::size_t>(b);
       const double share = shareOf(a, b, rate);
       if (!slow_row[i] && !slow_row[j]) {
-        if (share < least) raisePath(a, b, rail, share);
+        if (share < least) state_.raisePath(a, b, rail, share);
       } else if (!(slow_row[i] && slow_row[j]) && share < least_of_row &&
-                 layout.leaf[i] != layout.leaf[j]) {
+                 state_.layout.leaf[i] != state_.layout.leaf[j]) {
         auto& count = taken[slow_row[i] ? i : j];
-        if (count < kPathsOfRow) ++count, raisePath(a, b, rail, share);
+        if (count < kPathsOfRow) ++count, state_.raisePath(a, b, rail, share);
       }
     });
   }
 }
 
 /// A ring touches few pairs, so a slow group only says where to look closer.
-void Isolation::State::learnSpread(const RoundResult& result) {
-  const auto& groups = current->groups;
+void CollectiveLearner::learnSpread(const RoundResult& result) {
+  const auto& groups = state_.current->groups;
   std::set<std::size_t> slow;
-  for (int rail = 0; rail < layout.rails; ++rail) {
+  for (int rail = 0; rail < state_.layout.rails; ++rail) {
     const auto rateOf = [&](std::size_t g) {
       const auto& rates = result[g].rail_gbits;
       return static_cast<std::size_t>(rail) < rates.size() ? rates[static_cast<std::size_t>(rail)]
@@ -136,15 +144,15 @@ void Isolation::State::learnSpread(const RoundResult& result) {
       if (groups[g].kind == Collective::AllReduce && !(rateOf(g) >= (1 - kSlowGroup) * typical))
         slow.insert(g);
   }
-  for (const auto g : slow) slow_groups.push_back(groups[g].members);
+  for (const auto g : slow) state_.slow_groups.push_back(groups[g].members);
 }
 
 /// A collective that ended without any number: somebody has gone, or it only fails at that size. Of
 /// an all-reduce every pair is looked at; the members of a small all-to-all are asked again one by
 /// one; what is large is cut up first. What finds no culprit is told by the verdict.
-void Isolation::State::learnFailed(const RoundResult& result) {
-  const auto& groups = current->groups;
-  const auto clear = clearNodes().size();
+void CollectiveLearner::learnFailed(const RoundResult& result) {
+  const auto& groups = state_.current->groups;
+  const auto clear = state_.clearNodes().size();
   for (std::size_t g = 0; g < groups.size(); ++g) {
     if (groups[g].kind == Collective::Pair) continue;
     const bool numbers =
@@ -156,19 +164,19 @@ void Isolation::State::learnFailed(const RoundResult& result) {
                                   [](float rate) { return rate > 0; }));
     if (numbers) continue;
     const auto& members = groups[g].members;
-    failed_groups.push_back(members);
-    std::erase(slow_groups, members);
+    state_.failed_groups.push_back(members);
+    std::erase(state_.slow_groups, members);
     if (2 * members.size() > clear) {
       for (auto& part :
            blocks(members,
                   std::max(2, static_cast<int>(std::sqrt(static_cast<double>(members.size()))))))
-        slow_groups.push_back(std::move(part));
+        state_.slow_groups.push_back(std::move(part));
     } else if (groups[g].kind == Collective::AllReduce) {
-      slow_groups.push_back(members);
+      state_.slow_groups.push_back(members);
     } else {
       for (const int node : members)
-        for (int rail = 0; rail < layout.rails; ++rail)
-          if (auto& each = nic(node, rail); each.standing == Standing::Clear)
+        for (int rail = 0; rail < state_.layout.rails; ++rail)
+          if (auto& each = state_.nic(node, rail); each.standing == Standing::Clear)
             each = {.standing = Standing::Suspect};
     }
   }
