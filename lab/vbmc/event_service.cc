@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events of a virtual BMC: the EventService, and a stream of Server-Sent Events. An answer holds
-// what happened since the id that the client names, or waits for it; then it ends, and the client
-// comes back, as DSP0266 lets it after any end of the stream.
+#include "lab/vbmc/event_service.h"
+
 #include "base/json_output.h"
-#include "lab/vbmc/redfish_service.h"
 #include "lab/vbmc/resource_parts.h"
 
 #include <charconv>
@@ -18,24 +16,22 @@ constexpr int kComeBackMs = 100;
 
 }  // namespace
 
-void RedfishService::report(const std::string& severity, const std::string& message, Told told) {
-  events_.push_back({++last_event_, muster::toString(clock_.now()), severity, message});
+void EventService::report(const std::string& severity, const std::string& message, Told told) {
+  events_.push_back({++last_event_, muster::toString(bmc_.clock.now()), severity, message});
   if (events_.size() > kMaxEventsKept) events_.pop_front();
-  if (told == Told::ByEventAndLog) note(fmt::format("[{}] {}", severity, message));
+  if (told == Told::ByEventAndLog) bmc_.note(fmt::format("[{}] {}", severity, message));
 }
 
-std::optional<nlohmann::json> RedfishService::eventResource(const std::string& path) const {
+std::optional<nlohmann::json> EventService::resource(const std::string& path) const {
   if (path != kEventService) return std::nullopt;
   json result = head(path, "EventService.v1_7_0.EventService", "Event Service");
   result["ServiceEnabled"] = true;
   result["Status"] = healthy();
-  if (options_.vendor_profile->tells_events) result["ServerSentEventUri"] = kEventStream;
+  if (bmc_.options.vendor_profile->tells_events) result["ServerSentEventUri"] = kEventStream;
   return result;
 }
 
-/// The first answer of a new client only says where the stream stands, so that it misses nothing
-/// from then on.
-Task<io::ServerResponse> RedfishService::streamEvents(io::ServerRequest request) {
+Task<io::ServerResponse> EventService::stream(io::ServerRequest request) {
   auto response = io::ServerResponse::text(200, "");
   response.headers["Content-Type"] = "text/event-stream";
   response.headers["Cache-Control"] = "no-cache";
@@ -50,9 +46,9 @@ Task<io::ServerResponse> RedfishService::streamEvents(io::ServerRequest request)
     body += fmt::format("id: {}\n: from here on\n\n", last_event_);
     co_return response;
   }
-  const auto until = clock_.steady() + kEventWait;
-  while (last_event_ == from && clock_.steady() < until && !away_ && !stopping_) {
-    co_await clock_.sleep(kEventPoll);
+  const auto until = bmc_.clock.steady() + kEventWait;
+  while (last_event_ == from && bmc_.clock.steady() < until && !bmc_.away && !bmc_.stopping) {
+    co_await bmc_.clock.sleep(kEventPoll);
   }
   for (const auto& event : events_) {
     if (event.id <= from) continue;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The account and the certificate of a virtual BMC, as they are shown and changed.
-#include "base/json_input.h"
-#include "base/json_output.h"
-#include "lab/vbmc/redfish_service.h"
-#include "lab/vbmc/resource_parts.h"
+#include "lab/vbmc/trust_service.h"
 
 #include "base/io/crypto.h"
+#include "base/json_input.h"
+#include "base/json_output.h"
+#include "lab/vbmc/resource_parts.h"
 
 #include <openssl/pem.h>
 #include <openssl/x509.h>
@@ -32,7 +31,17 @@ bool fits(const std::string& certificate_pem, const Secret& key_pem) {
 
 }  // namespace
 
-io::ServerResponse RedfishService::patchAccount(const io::ServerRequest& request) {
+nlohmann::json TrustService::accountResource() const {
+  json result = head(kAccount, "ManagerAccount.v1_6_2.ManagerAccount", "User Account");
+  result["UserName"] = bmc_.guard.username();
+  result["RoleId"] = "Administrator";
+  result["Enabled"] = true;
+  result["Locked"] = bmc_.guard.locked();
+  result["Oem"]["Muster"]["FailedLogins"] = bmc_.guard.failedLogins();
+  return result;
+}
+
+io::ServerResponse TrustService::patchAccount(const io::ServerRequest& request) {
   const auto body = jsonOrNone(request.body, kRequestJson);
   const auto password = body.is_object() ? body.value("Password", "") : std::string();
   if (password.empty())
@@ -43,19 +52,19 @@ io::ServerResponse RedfishService::patchAccount(const io::ServerRequest& request
     return redfishError(400, "Base.1.8.PropertyValueFormatError",
                         fmt::format("The value '{}' of Password has another length than {} to {}.",
                                     password, kMinPasswordBytes, kMaxPasswordBytes));
-  guard_.setPassword(password);
-  guard_.dropSessions();
-  state_.account_salt = guard_.account().salt;
-  state_.account_sha256 = guard_.account().password_sha256;
-  note("the password was changed");
-  save();
+  bmc_.guard.setPassword(password);
+  bmc_.guard.dropSessions();
+  bmc_.state.account_salt = bmc_.guard.account().salt;
+  bmc_.state.account_sha256 = bmc_.guard.account().password_sha256;
+  bmc_.note("the password was changed");
+  bmc_.save();
   return io::ServerResponse::text(204, "");
 }
 
-std::optional<nlohmann::json> RedfishService::trustResource(const std::string& path) const {
+std::optional<nlohmann::json> TrustService::resource(const std::string& path) const {
   const auto protocol = kManager + "/NetworkProtocol";
-  const auto way = options_.vendor_profile->certificates;
-  if (way == CertificateWay::HpeHttpsCert) return hpeTrustResource(path);
+  const auto way = bmc_.options.vendor_profile->certificates;
+  if (way == CertificateWay::HpeHttpsCert) return hpeResource(path);
   if (path == kCertificateService) {
     json result = head(path, "CertificateService.v1_0_3.CertificateService", "Certificate Service");
     for (const char* action : {"GenerateCSR", "ReplaceCertificate"})
@@ -101,7 +110,7 @@ std::optional<nlohmann::json> RedfishService::trustResource(const std::string& p
 }
 
 /// iLO: a resource of its own, which shows the request some time after it was ordered.
-std::optional<nlohmann::json> RedfishService::hpeTrustResource(const std::string& path) const {
+std::optional<nlohmann::json> TrustService::hpeResource(const std::string& path) const {
   if (path == kHpeSecurity) {
     json result = head(path, "HpeSecurityService.v2_3_1.HpeSecurityService", "Security Service");
     result["Links"]["HttpsCert"] = linkTo(kHpeHttpsCert);
@@ -118,9 +127,9 @@ std::optional<nlohmann::json> RedfishService::hpeTrustResource(const std::string
   return result;
 }
 
-std::optional<io::ServerResponse> RedfishService::postTrust(const io::ServerRequest& request,
-                                                            const std::string& path) {
-  const auto way = options_.vendor_profile->certificates;
+std::optional<io::ServerResponse> TrustService::post(const io::ServerRequest& request,
+                                                     const std::string& path) {
+  const auto way = bmc_.options.vendor_profile->certificates;
   if (way == CertificateWay::HpeHttpsCert) {
     if (path == kHpeHttpsCert + "/Actions/HpeHttpsCert.GenerateCSR")
       return generateHpeRequest(request);
@@ -138,23 +147,23 @@ std::optional<io::ServerResponse> RedfishService::postTrust(const io::ServerRequ
   return std::nullopt;
 }
 
-Result<std::string> RedfishService::makeRequest(const std::string& common_name) {
+Result<std::string> TrustService::makeRequest(const std::string& common_name) {
   TRY(made, io::makeKeyAndRequest(common_name));
   requested_key_ = made.key_pem;
   return made.csr_pem;
 }
 
-io::ServerResponse RedfishService::rekey(const io::ServerRequest& request) {
+io::ServerResponse TrustService::rekey(const io::ServerRequest& request) {
   const auto body = jsonOrNone(request.body, kRequestJson);
   if (!body.is_object() || body.value("KeyPairAlgorithm", "") != "TPM_ALG_RSA")
     return redfishError(400, "Base.1.8.ActionParameterMissing", "KeyPairAlgorithm is missing.");
-  const auto made = makeRequest(options_.identity.node + "-bmc");
+  const auto made = makeRequest(bmc_.options.identity.node + "-bmc");
   if (!made) return redfishError(500, "Base.1.8.InternalError", made.error().text());
   return io::ServerResponse::json(
       200, jsonText(json{{"CSRString", *made}, {"Certificate", linkTo(kHttpsCertificate)}}));
 }
 
-io::ServerResponse RedfishService::generateHpeRequest(const io::ServerRequest& request) {
+io::ServerResponse TrustService::generateHpeRequest(const io::ServerRequest& request) {
   constexpr int kReadsUntilShown = 3;
   const auto body = jsonOrNone(request.body, kRequestJson);
   for (const char* field : {"CommonName", "OrgName", "OrgUnit", "City", "State", "Country"})
@@ -169,7 +178,7 @@ io::ServerResponse RedfishService::generateHpeRequest(const io::ServerRequest& r
                       "The request is being made; it takes up to ten minutes.");
 }
 
-io::ServerResponse RedfishService::generateRequest(const io::ServerRequest& request) {
+io::ServerResponse TrustService::generateRequest(const io::ServerRequest& request) {
   const auto body = jsonOrNone(request.body, kRequestJson);
   for (const char* field :
        {"CommonName", "Organization", "OrganizationalUnit", "City", "State", "Country"})
@@ -184,17 +193,17 @@ io::ServerResponse RedfishService::generateRequest(const io::ServerRequest& requ
                           linkTo(kManager + "/NetworkProtocol/HTTPS/Certificates")}}));
 }
 
-io::ServerResponse RedfishService::replaceCertificate(const io::ServerRequest& request,
-                                                      const std::string& field) {
+io::ServerResponse TrustService::replaceCertificate(const io::ServerRequest& request,
+                                                    const std::string& field) {
   const auto body = jsonOrNone(request.body, kRequestJson);
   const auto pem = body.is_object() ? body.value(field, "") : std::string();
   if (!fits(pem, requested_key_))
     return redfishError(400, "Base.1.8.ActionParameterValueFormatError",
                         "The certificate is not for the key of the last request.");
   certificate_pem_ = pem;
-  note("a new certificate was installed");
-  options_.new_identity({requested_key_, pem});
-  save();
+  bmc_.note("a new certificate was installed");
+  bmc_.options.new_identity({requested_key_, pem});
+  bmc_.save();
   return io::ServerResponse::text(204, "");
 }
 
