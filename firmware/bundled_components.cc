@@ -55,10 +55,8 @@ Async<CoUpdated> BundledComponents::coUpdatedWith(Target first, Schedule schedul
       continue;
     CO_TRY(both, co_await wave_.bmc().sharesPackage(first.component, other.component));
     if (!both) continue;
-    const auto item =
-        std::find_if(wave_.items().begin(), wave_.items().end(),
-                     [&](const bmc::FirmwareItem& each) { return each.name == other.component; });
-    if (item != wave_.items().end() && !item->unreadable.empty())
+    const auto* item = wave_.find(other.component);
+    if (item && !item->unreadable.empty())
       co_return fail(ErrorCode::Unavailable,
                      fmt::format("{}, which the package of {} also writes, cannot be read now: {}",
                                  other.component, first.component, item->unreadable));

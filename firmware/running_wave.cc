@@ -66,11 +66,9 @@ std::string RunningWave::whatIsMissing() const {
   std::string words;
   for (const auto& target : wanted) {
     if (runs(target)) continue;
-    const auto item =
-        std::find_if(items_.begin(), items_.end(),
-                     [&](const bmc::FirmwareItem& each) { return each.name == target.component; });
+    const auto* item = find(target.component);
     words += fmt::format("{}{} shows {}", words.empty() ? "" : ", ", target.component,
-                         item == items_.end() ? "nothing" : item->version);
+                         item ? item->version : "nothing");
   }
   return words;
 }
