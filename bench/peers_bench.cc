@@ -92,8 +92,15 @@ int serve(const fs::path& folder) {
   for (const auto& node : site.nodes) {
     auto offered = peers->offer(node, image);
     for (; !offered; offered = peers->offer(node, image)) std::this_thread::sleep_for(kPoll);
-    need(io::writeFileAtomic(folder / (node.name.str() + ".json"),
-                             nlohmann::json{{"peers", *offered}}.dump()));
+    wire::WriteImageParams task;
+    task.index_url = url + "/index";
+    task.pack_url = url + "/pack";
+    task.digest = image.digest;
+    task.signing_public_pem = "none";
+    task.hostname = node.name.str();
+    task.agent = {url, "none"};
+    task.peers = std::move(offered);
+    need(io::writeFileAtomic(folder / (node.name.str() + ".json"), toJson(task)));
   }
   io::ServerOptions options;
   options.address = addressOf(0);
@@ -131,13 +138,13 @@ int image(const fs::path& folder, int node, const std::string& how) {
   Workers workers(2);
   auto processes = io::makeProcessRunner();
   const auto index = need(wire::readIndex(need(io::readFile(folder / "index"))));
-  const auto task =
-      nlohmann::json::parse(need(io::readFile(folder / fmt::format("gpu{:02}.json", node))));
+  const auto task = need(
+      wire::parseWriteImageParams(need(io::readFile(folder / fmt::format("gpu{:02}.json", node)))));
   const auto url = fmt::format("http://{}:{}/pack", addressOf(0), kPort);
   agent::PeerOptions options;
   options.swarm = {fs::read_symlink("/proc/self/exe").parent_path() / "muster-peer",
                    folder / fmt::format("swarm-{}", node), addressOf(node) + ":6881"};
-  agent::PeerSource source(*need(agent::parsePeerParams(task)), {url}, options, *processes, clock,
+  agent::PeerSource source(*task.peers, {url}, options, *processes, clock,
                            [] { return io::makeHttpClient(); });
   NoDisk disk(index.size_bytes);
   agent::ChunkJob job{.index = index,
@@ -162,10 +169,10 @@ int image(const fs::path& folder, int node, const std::string& how) {
         const auto peers = source.report();
         need(io::writeFileAtomic(folder / fmt::format("done-{}-{}", how, node),
                                  nlohmann::json{{"end", end},
-                                                {"from_peers", peers.standing.from_peers},
+                                                {"from_peers", peers.status.from_peers},
                                                 {"shared", peers.shared_bytes},
                                                 {"by_http", peers.asked_servers_bytes},
-                                                {"wrong", peers.standing.wrong_pieces},
+                                                {"wrong", peers.status.wrong_pieces},
                                                 {"why_not", peers.why_not}}
                                      .dump()));
       });

@@ -3,7 +3,6 @@
 #include "fabric/phase.h"
 
 #include "base/json_output.h"
-#include "inventory/model/routing.h"
 
 #include <algorithm>
 
@@ -23,39 +22,14 @@ constexpr std::string_view kUnreadable =
     "unreadable";  // fail closed: an old fact must not stand in for a lost discovery
 constexpr std::string_view kInvalid =
     "valid-declaration";  // wanted when the declaration has an error: never observed
-constexpr std::size_t kShownRepairs = 3;
-
-Result<Declared> declaredFabric(const inventory::Cluster& cluster) {
-  TRY(fabric, onlyFabric(cluster));
-  TRY_OK(checkSubnetManagers(*fabric));
-  TRY(topology, declaredTopology(cluster, *fabric));
-  TRY(partitions, declaredPartitions(cluster, *fabric, topology));
-  return Declared{fabric, std::move(topology), std::move(partitions)};
-}
-
 }  // namespace
-
-std::string repairs(const std::vector<Deviation>& deviations) {
-  std::vector<std::string> texts;
-  std::size_t more = 0;
-  for (bool firmware : {false, true})  // what a node waits for first
-    for (const auto& one : deviations)
-      if ((one.kind == DeviationKind::WrongFirmware) == firmware &&
-          std::find(texts.begin(), texts.end(), one.repair) == texts.end())
-        texts.size() < kShownRepairs ? texts.push_back(one.repair) : void(++more);
-  return fmt::format("{}{}", fmt::join(texts, "; "),
-                     more ? fmt::format("; and {} more", more) : "");
-}
 
 FabricPhase::FabricPhase(const inventory::Cluster& cluster, io::ProcessRunner& processes,
                          Clock& clock, FabricOptions options)
     : cluster_(cluster),
       clock_(clock),
-      options_(absolute(std::move(options))),
-      tools_(processes, options_),
-      manager_(processes, tools_, options_.run_folder),
-      discovery_(tools_, manager_, clock),
-      declared_(declaredFabric(cluster)) {}
+      inspection_(cluster, processes, clock, std::move(options)),
+      acting_(inspection_, clock) {}
 
 std::vector<Goal> FabricPhase::goals(const inventory::Cluster& cluster, const Subject& subject,
                                      const lifecycle::FactSet&) const {
@@ -66,31 +40,35 @@ std::vector<Goal> FabricPhase::goals(const inventory::Cluster& cluster, const Su
   const auto whole = Subject::cluster();
   auto add = [&](std::string_view facet, std::string want, std::chrono::seconds expected,
                  std::chrono::seconds deadline, std::vector<FacetRef> needs, std::string why) {
-    goals.push_back({ref(subject, facet), declared_ ? std::move(want) : std::string(kInvalid),
-                     lifecycle::Disruption::None, expected, deadline, std::move(needs),
-                     std::move(why)});
+    goals.push_back(
+        {ref(subject, facet), inspection_.declared() ? std::move(want) : std::string(kInvalid),
+         lifecycle::Disruption::None, expected, deadline, std::move(needs), std::move(why)});
   };
   if (subject.isCluster()) {
     if (!isInfiniBand(cluster)) return goals;
     const auto& fabric = cluster.fabrics.begin()->second;
-    add(kSm, declared_ ? wantedManager() : "", std::chrono::seconds(3), 2 * kSmSettle, {},
-        isExternal(fabric)
+    add(kSm, inspection_.declared() ? wantedManager() : "", std::chrono::seconds(3), 2 * kSmSettle,
+        {},
+        FabricInspection::isExternal(fabric)
             ? fmt::format(
                   "fabric {} declares no subnet manager of muster: another one must be active",
                   fabric.name)
             : fmt::format("fabric {} declares the subnet manager on the controller, routing {}",
                           fabric.name, fabric.routing));
-    if (hasStandby())
+    if (inspection_.hasStandby())
       add(kStandby, std::string(kStandingBy), std::chrono::seconds(5), std::chrono::seconds(120),
           {ref(whole, kSm)},
           fmt::format("fabric {} declares {} subnet managers", fabric.name,
                       fabric.subnet_managers.size()));
-    if (looksAtPartitions(fabric))
-      add(kPartitions, declared_ ? tablesDigest(declared_->partitions, declared_->topology) : "",
+    if (FabricInspection::looksAtPartitions(fabric))
+      add(kPartitions,
+          inspection_.declared()
+              ? tablesDigest(inspection_.declared()->partitions, inspection_.declared()->topology)
+              : "",
           std::chrono::seconds(3), std::chrono::seconds(120), {ref(whole, kSm)},
           fmt::format("fabric {} declares {} partitions", fabric.name, fabric.partitions.size()));
     add(kLinks, std::string(kAsDeclared), std::chrono::seconds(1), std::chrono::seconds(120),
-        {ref(whole, looksAtPartitions(fabric) ? kPartitions : kSm)},
+        {ref(whole, FabricInspection::looksAtPartitions(fabric) ? kPartitions : kSm)},
         fmt::format("fabric {} declares every cable", fabric.name));
     return goals;
   }
@@ -98,7 +76,7 @@ std::vector<Goal> FabricPhase::goals(const inventory::Cluster& cluster, const Su
   if (!node || !onFabric(*node)) return goals;
   const auto& profile = cluster.profileOf(*node);
   std::vector<FacetRef> needs = {ref(whole, kSm)};
-  if (looksAtPartitions(cluster.fabrics.at(profile.fabric)))
+  if (FabricInspection::looksAtPartitions(cluster.fabrics.at(profile.fabric)))
     needs.push_back(ref(whole, kPartitions));
   add(kPorts, std::string(kAsDeclared), std::chrono::seconds(1), std::chrono::seconds(120),
       std::move(needs), fmt::format("profile {} is on fabric {}", profile.name, profile.fabric));
@@ -107,48 +85,11 @@ std::vector<Goal> FabricPhase::goals(const inventory::Cluster& cluster, const Su
   return goals;
 }
 
-Async<SharedPicture> FabricPhase::picture(std::chrono::milliseconds max_age) {
-  if (clock_.steady() - last_at_ < max_age) {
-    if (last_) co_return last_;
-    if (last_error_)
-      co_return fail(
-          *last_error_);  // a fabric that does not answer is not asked again for each node
-  }
-  last_.reset();
-  auto discovered = co_await discovery_.topology();
-  last_at_ = clock_.steady();
-  last_error_ = discovered ? std::nullopt : std::optional(discovered.error());
-  CO_TRY(found, std::move(discovered));
-  CO_TRY(known, manager_.knownGuids());
-  known.learn(declared_->topology, found);
-  CO_TRY_OK(manager_.remember(known));
-  auto now = std::make_shared<Picture>();
-  now->found = std::move(found);
-  auto compared = compare(declared_->topology, now->found, declared_->fabric->exclude);
-  CO_TRY_OK(co_await addSwitchFirmware(tools_, clock_, *declared_->fabric, declared_->topology,
-                                       now->found, firmware_, compared));
-  last_at_ = clock_.steady();  // silent switches take seconds
-  now->deviations = std::move(compared.deviations);
-  now->rules = withGuids(declared_->partitions, known.hcas);
-  if (managerIsExternal()) {
-    const auto info = co_await tools_.smInfo();
-    if (info && info->master) now->sm_guid = info->guid;
-    last_ = now;
-    co_return now;
-  }
-  if (auto own = known.hcas.find(std::string(kControllerHca)); own != known.hcas.end())
-    now->sm_guid = own->second;
-  now->files = renderSm(*declared_->fabric, declared_->topology, declared_->partitions, known,
-                        {now->sm_guid, options_.run_folder, 0});
-  last_ = now;
-  co_return now;
-}
-
 Async<std::vector<Fact>> FabricPhase::look(Subject subject, std::chrono::milliseconds max_age) {
   std::vector<Fact> facts;
-  if (!declared_ || !concerns(subject)) co_return facts;
+  if (!inspection_.declared() || !concerns(subject)) co_return facts;
   auto pass = co_await tools_semaphore_.enter();
-  auto seen = co_await picture(max_age);
+  auto seen = co_await inspection_.picture(max_age);
   if (!seen) {
     for (auto facet : facetsOf(subject))
       facts.push_back(
@@ -157,23 +98,24 @@ Async<std::vector<Fact>> FabricPhase::look(Subject subject, std::chrono::millise
   }
   auto now = *seen;  // shared: it stays while we look, whoever renews the picture
   if (!subject.isCluster()) {
-    auto problem = co_await portsProblem(subject.node(), *now);
+    auto problem = co_await inspection_.portsProblem(subject.node(), *now);
     facts.push_back(factOf(subject, kPorts, problem, std::string(kAsDeclared),
                            "ibnetdiscover, smpquery pkeys"));
     co_return facts;
   }
-  auto sm_problem = co_await smProblem(*now);
+  auto sm_problem = co_await inspection_.smProblem(*now);
   facts.push_back(factOf(subject, kSm, sm_problem, wantedManager(), "sminfo, opensm.log"));
-  if (hasStandby()) {
-    auto standby_problem = co_await standbyProblem(*now);
+  if (inspection_.hasStandby()) {
+    auto standby_problem = co_await inspection_.standbyProblem(*now);
     facts.push_back(factOf(subject, kStandby, standby_problem, std::string(kStandingBy), "sminfo"));
   }
-  if (looksAtPartitions()) {
-    auto partitions = partitionsProblem(*now);
+  if (inspection_.looksAtPartitions()) {
+    auto partitions = inspection_.partitionsProblem(*now);
     auto partitions_problem = co_await std::move(partitions);
-    facts.push_back(factOf(subject, kPartitions, partitions_problem,
-                           tablesDigest(declared_->partitions, declared_->topology),
-                           "smpquery pkeys"));
+    facts.push_back(
+        factOf(subject, kPartitions, partitions_problem,
+               tablesDigest(inspection_.declared()->partitions, inspection_.declared()->topology),
+               "smpquery pkeys"));
   }
   facts.push_back(linksFact(*now));
   co_return facts;
@@ -201,236 +143,18 @@ Fact FabricPhase::linksFact(const Picture& now) const {
               "ibnetdiscover", jsonText(evidence));
 }
 
-/// Deviations of the node's own HCAs and their cables; a HCA that no subnet manager has reached is
-/// one as well.
-std::vector<Deviation> FabricPhase::deviationsOf(const NodeName& node, const Picture& now) const {
-  std::vector<Deviation> own;
-  for (const auto& link : declared_->topology.links) {
-    bool a_is_own = link.a.node.starts_with(node.str() + " ");
-    if (!a_is_own && !link.b.node.starts_with(node.str() + " ")) continue;
-    const auto& hca = a_is_own ? link.a : link.b;
-    const auto& peer = a_is_own ? link.b : link.a;
-    if (excuses(declared_->fabric->exclude, hca) || excuses(declared_->fabric->exclude, peer))
-      continue;
-    if (std::binary_search(now.found.links.begin(), now.found.links.end(), link)) {
-      auto address = now.found.devices.at(hca.node).addresses.find(hca.number);
-      if (address == now.found.devices.at(hca.node).addresses.end() || address->second.lid == 0)
-        own.push_back(
-            {DeviationKind::MissingLink, hca, "a LID", "no LID",
-             fmt::format("the subnet manager has not reached {}; see opensm.log", hca.node)});
-      continue;
-    }
-    auto speaks_of_it = [&](const Deviation& one) {
-      if (one.kind == DeviationKind::WrongFirmware) return false;  // runs no less over it
-      return one.at == hca || one.at == peer || one.at.node == hca.node ||
-             (one.at.node == peer.node && one.at.number == 0);
-    };
-    auto known = std::find_if(now.deviations.begin(), now.deviations.end(), speaks_of_it);
-    own.push_back(known != now.deviations.end()
-                      ? *known
-                      : Deviation{DeviationKind::MissingLink, hca,
-                                  fmt::format("{} port {}", peer.node, peer.number), "no cable",
-                                  fmt::format("check the cable between {} and {} port {}", hca.node,
-                                              peer.node, peer.number)});
-  }
-  return own;
-}
-
-/// Cables and PKey tables of one node. Empty: as declared.
-Async<std::string> FabricPhase::portsProblem(NodeName node, Picture& now) {
-  auto own = deviationsOf(node, now);
-  if (!own.empty()) co_return fmt::format("{} deviations: {}", own.size(), repairs(own));
-  if (!looksAtPartitions()) co_return std::string();
-  CO_TRY(wrong, co_await readPkeys(now, node.str()));
-  co_return wrong.empty() ? std::string() : wrong.front().str();
-}
-
 std::string FabricPhase::wantedManager() const {
-  return managerIsExternal()
+  return inspection_.managerIsExternal()
              ? std::string(kExternalMaster)
-             : "master:" + declaredSmDigest(*declared_->fabric, declared_->topology);
+             : "master:" + declaredSmDigest(*inspection_.declared()->fabric,
+                                            inspection_.declared()->topology);
 }
 
-/// Of another's subnet manager nothing can be known but what it answers: no log, no routing engine,
-/// no files.
-Async<std::string> FabricPhase::externalSmProblem(const Picture& now) {
-  if (const auto own = manager_.pid())
-    co_return fmt::format(
-        "muster's own OpenSM still runs on the controller: stop it (kill {}) when the other one is "
-        "ready",
-        *own);
-  if (now.sm_guid.empty()) co_return "no subnet manager answers as master";
-  co_return co_await strangeManager(now);
-}
-
-/// Empty when the subnet manager is as declared; else why not. Errors: never, a lost answer is a
-/// problem too.
-Async<std::string> FabricPhase::smProblem(const Picture& now) {
-  if (managerIsExternal()) {
-    co_return co_await externalSmProblem(now);
-  }
-  if (now.sm_guid.empty())
-    co_return fmt::format("{} was never seen at its declared port; {}", kControllerHca,
-                          repairs(now.deviations));
-  if (auto rival = manager_.rival(); !rival.empty()) co_return rival;
-  if (!manager_.pid()) co_return "opensm does not run";
-  if (!manager_.startedWith(now.files)) co_return "opensm runs with another configuration";
-  if (!manager_.nodesAre(now.files))
-    co_return "opensm routes for other nodes than those found at their declared ports";
-  auto log = manager_.log();
-  auto info = co_await tools_.smInfo();
-  if (info && info->master && info->guid != now.sm_guid)
-    co_return fmt::format(
-        "another subnet manager is master: port GUID {}, ours is {}; stop it, or give it a lower "
-        "priority",
-        info->guid, now.sm_guid);
-  if (!log.subnet_up) co_return "opensm has not brought the subnet up";
-  if (!info || !info->master) co_return "no subnet manager answers";
-  if (!inventory::namesRouting(declared_->fabric->routing, log.routing_engine))
-    co_return fmt::format("routing engine '{}' is in force, '{}' is declared{}{}",
-                          log.routing_engine, declared_->fabric->routing,
-                          log.complaints.empty() ? "" : ": ", fmt::join(log.complaints, " | "));
-  for (const auto& complaint : log.complaints)
-    if (complaint.find("ERR AB") != std::string::npos ||
-        complaint.find("ERR 0D01") != std::string::npos)
-      co_return complaint;
-  co_return co_await strangeManager(now);
-}
-
-namespace {
-
-/// The device whose port fits; empty: none.
-std::string deviceWith(const Topology& found, const std::function<bool(const PortAddress&)>& fits) {
-  for (const auto& [name, device] : found.devices)
-    for (const auto& [port, address] : device.addresses)
-      if (fits(address)) return name;
-  return {};
-}
-
-}  // namespace
-
-/// Another's is on a UFM host where one is declared, else on a switch; on a node it is nobody's.
-bool FabricPhase::mayManage(const std::string& device) const {
-  const auto& devices = declared_->topology.devices;
-  if (!managerIsExternal()) {
-    const auto declared = managerHcas(cluster_, *declared_->fabric);
-    return std::find(declared.begin(), declared.end(), device) != declared.end();
-  }
-  const auto isUfm = [](const Device& one) { return one.role == inventory::AttachedRole::Ufm; };
-  const bool has_ufm = std::any_of(devices.begin(), devices.end(),
-                                   [&](const auto& one) { return isUfm(one.second); });
-  const auto at = devices.find(device);
-  return at != devices.end() && (has_ufm ? isUfm(at->second) : at->second.is_switch);
-}
-
-Async<std::string> FabricPhase::strangeManager(const Picture& now) {
-  auto lids = co_await tools_.managerLids();
-  if (!lids) co_return fmt::format("the subnet managers cannot be listed: {}", lids.error().str());
-  for (int lid : *lids) {
-    auto name =
-        deviceWith(now.found, [&](const PortAddress& address) { return address.lid == lid; });
-    if (name.empty()) {  // the picture may be older than the LIDs
-      auto info = co_await tools_.smInfoOf(lid);
-      if (!info)
-        co_return fmt::format("LID {} reports a subnet manager, but does not answer: {}", lid,
-                              info.error().str());
-      name = deviceWith(now.found,
-                        [&](const PortAddress& address) { return address.guid == info->guid; });
-      if (name.empty()) name = "port GUID " + info->guid;
-    }
-    if (!mayManage(name))
-      co_return fmt::format(
-          "{} (LID {}) runs a subnet manager that is not declared; stop it, or {}", name, lid,
-          managerIsExternal() ? "declare its cable with the role ufm"
-                              : "add its node to subnet_managers");
-  }
-  co_return std::string();
-}
-
-/// Empty when every declared standby answers as one.
-Async<std::string> FabricPhase::standbyProblem(const Picture& now) {
-  for (const auto& hca : managerHcas(cluster_, *declared_->fabric)) {
-    if (hca == kControllerHca) continue;
-    auto device = now.found.devices.find(hca);
-    if (device == now.found.devices.end())
-      co_return fmt::format("the standby's HCA {} is not seen", hca);
-    auto info = co_await tools_.smInfoOf(device->second.addresses.begin()->second.lid);
-    if (!info || !info->standby)
-      co_return fmt::format("no standby subnet manager answers on {}", hca);
-  }
-  co_return std::string();
-}
-
-/// Reads the table of every HCA port and of the switch port it hangs at (which enforces it against
-/// the host's own tampering).
-Async<std::vector<PkeyMismatch>> FabricPhase::readPkeys(const Picture& now, std::string node) {
-  struct Wanted {
-    std::string owner;
-    Port port;
-    PkeyPort table;
-    PkeyTable keys;
-  };
-  std::vector<Wanted> wanted;
-  std::vector<PkeyPort> ports;
-  for (const auto& link : now.found.links)
-    for (bool a_is_hca : {true, false}) {
-      const auto& hca = a_is_hca ? link.a : link.b;
-      const auto& peer = a_is_hca ? link.b : link.a;
-      const auto& device = now.found.devices.at(hca.node);
-      const auto& edge = now.found.devices.at(peer.node);
-      auto address = device.addresses.find(hca.number);
-      if (device.is_switch || address == device.addresses.end()) continue;
-      if (!node.empty() && !hca.node.starts_with(node + " ")) continue;
-      auto want = tableOf(now.rules, address->second.guid, address->second.guid == now.sm_guid);
-      if (address->second.lid == 0)
-        continue;  // cannot talk to anybody yet; its node is told so by deviationsOf
-      wanted.push_back({hca.node, hca, {address->second.lid, hca.number}, want});
-      if (edge.is_switch)
-        wanted.push_back({hca.node, peer, {edge.addresses.at(0).lid, peer.number}, want});
-    }
-  for (const auto& one : wanted) ports.push_back(one.table);
-  CO_TRY(tables, co_await tools_.pkeyTables(std::move(ports)));
-  std::vector<PkeyMismatch> out;
-  for (const auto& one : wanted)
-    if (const auto& table = tables.at(one.table); table != one.keys)
-      out.push_back(
-          {one.owner, one.port, toString(one.keys), toString(table), isWider(table, one.keys)});
-  co_return out;
-}
-
-Async<const std::vector<PkeyMismatch>*> FabricPhase::wrongPkeys(Picture& now) {
-  if (!now.wrong_pkeys) {
-    CO_TRY(wrong, co_await readPkeys(now, {}));
-    now.wrong_pkeys = std::move(wrong);
-    last_at_ =
-        clock_.steady();  // reading a large fabric takes seconds; the next subject may use it
-  }
-  co_return &*now.wrong_pkeys;
-}
-
-Async<std::string> FabricPhase::partitionsProblem(Picture& now) {
-  auto own = managerIsExternal()
-                 ? std::string(now.sm_guid.empty() ? "no subnet manager answers as master" : "")
-                 : ownPartitionsProblem(now);
-  if (!own.empty()) co_return own;
-  CO_TRY(wrong, co_await wrongPkeys(now));
-  if (wrong->empty()) {
-    if (!managerIsExternal()) CO_TRY_OK(manager_.provePartitions(now.files));
-    co_return std::string();
-  }
-  co_return fmt::format("{} PKey tables differ: {}", wrong->size(), wrong->front().str());
-}
-
-/// What our own OpenSM made of its file. Empty: nothing is wrong with that.
-std::string FabricPhase::ownPartitionsProblem(Picture& now) const {
-  if (!manager_.pid()) return "no subnet manager";
-  if (!manager_.partitionsAre(now.files)) return "partitions.conf is not the declared one";
-  auto own = now.found.devices.find(std::string(kControllerHca));
-  if (own == now.found.devices.end() || own->second.addresses[1].lid == 0)
-    return "the subnet manager has assigned no LIDs yet";
-  if (manager_.log().partitions_refused)
-    return "opensm rejected partitions.conf and made every port a full member";
-  return {};
+Async<lifecycle::Outcome> FabricPhase::act(lifecycle::Action action,
+                                           lifecycle::ActContext& context) {
+  if (!inspection_.declared()) co_return lifecycle::Blocked{inspection_.declared().error().str()};
+  auto pass = co_await tools_semaphore_.enter();
+  co_return co_await acting_.act(action.facet, context);
 }
 
 std::unique_ptr<lifecycle::Phase> makeFabricPhase(const inventory::Cluster& cluster,

@@ -160,12 +160,12 @@ class FirmwarePhase final : public lifecycle::Phase {
     auto& stopwatch = stopwatches_[subject];
     const auto began =
         stopwatch.intent == context.intentId() ? stopwatch.intent_began : clock_.steady();
-    const Installation::Services services{with_agent ? static_cast<bmc::Bmc&>(*with_agent) : bmc,
-                                          clock_,
-                                          files_,
-                                          image_url_,
-                                          std::move(remember),
-                                          stopwatch};
+    const InstallServices services{with_agent ? static_cast<bmc::Bmc&>(*with_agent) : bmc,
+                                   clock_,
+                                   files_,
+                                   image_url_,
+                                   std::move(remember),
+                                   stopwatch};
     Installation installation(services, *baseline, *component, action, context,
                               std::move(progress));
     auto work = installation.go();
@@ -318,7 +318,7 @@ class FirmwarePhase final : public lifecycle::Phase {
   bmc::BmcFleet& bmcs_;
   Clock& clock_;
   FirmwareFiles files_;
-  std::map<Subject, Installation::Stopwatch> stopwatches_;
+  std::map<Subject, InstallStopwatch> stopwatches_;
   std::map<Subject, std::map<std::string, std::string>>
       failed_;  ///< of acts that have just ended: component → "VERSION REASON"
   struct Released {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a wave is over: everything runs, several looks in a row, and no network adapter is still
-// coming up. One that does not come up gets one more restart of the host; and an update that begins
-// only at a restart gets that.
+#include "firmware/stabilization.h"
+
+#include "base/async/poll.h"
 #include "bmc/readiness.h"
-#include "firmware/installation.h"
 
 #include <algorithm>
 
@@ -11,131 +10,112 @@ namespace muster::firmware {
 
 using namespace std::chrono_literals;
 using lifecycle::Again;
-using lifecycle::Outcome;
+using lifecycle::Done;
 
 namespace {
 
+constexpr auto kFirstLook = 300ms;
 constexpr auto kGoodReadGap = 2s;
+constexpr auto kStabilizePoll = 5s;
 constexpr auto kStartPoll = 5s;
 constexpr auto kAdapterStarts =
     10min;  ///< from the restart on; POST of a machine with eight GPUs takes half of it
-constexpr auto kTaskStarts = 30s;   ///< a NIC's update that has not begun so long after its upload
-                                    ///< begins at the restart (Ironic's time)
-constexpr auto kSeenStarting = 4s;  ///< … and says so at several looks
 
 }  // namespace
 
-/// What started before anything was switched is not waited for afterwards: some BMCs say Starting
-/// for ever. The journal holds it for the process that sees the end of the wave.
-Async<void> Installation::noteStarting() {
-  if (progress_.starting || !progress_.restarted.empty() || progress_.step == InstallStep::RollBack)
-    co_return Result<void>();
-  const auto devices = co_await bmc_.devicesNotReady();
-  if (!devices) co_return Result<void>();
-  progress_.starting.emplace();
-  for (const auto& device : *devices) progress_.starting->insert(device.name);
-  co_return Result<void>();
+Async<StepResult> Stabilization::awaitVersions(std::string seen) {
+  const auto names = wave_.stagedNames(nameOf(wave_.own()));
+  if (wave_.clock().now() < wave_.progress().since + kStabilizeLimit) {
+    const auto waited = wave_.clock().now() - wave_.progress().since;
+    co_return Again{nextPollDelay(waited, kFirstLook, kStabilizePoll),
+                    fmt::format("{} to be active: {}", names, seen)};
+  }
+  std::erase_if(wave_.progress().staged,
+                [this](const Target& target) { return wave_.runs(target); });
+  if (const auto worse = rollback_.degradedComponents(); worse.size() == 1) {
+    co_return co_await rollback_.rollBack(worse.front(), seen);
+  }
+  co_return failure_.failWave(
+      {fmt::format("{} is not active, {} min after its activation: {}", wave_.stagedNames(names),
+                   kStabilizeLimit.count(), seen),
+       fmt::format("activation {}; the upload was reported as completed",
+                   toString(wave_.activation())),
+       "check by hand what this component needs to activate; muster does not flash it again by "
+       "itself"});
 }
 
-/// The wave is over once everything runs at several looks in a row, and no adapter is late at any
-/// of them.
-Async<Outcome> Installation::waitUntilStable() {
+Async<StepResult> Stabilization::waitUntilStable() {
+  auto& progress = wave_.progress();
   for (int good = 0; good < bmc::kReadsUntilReady; ++good) {
     if (good > 0) {
-      co_await clock_.sleep(kGoodReadGap);
-      if (const auto read = co_await readInventory(); !read)
+      co_await wave_.clock().sleep(kGoodReadGap);
+      if (const auto read = co_await wave_.readInventory(); !read)
         co_return Again{kStartPoll, "the BMC does not answer every time: " + read.error().str()};
-      if (!allStagedRun()) co_return Again{kStartPoll, whatIsMissing()};
+      if (!wave_.allStagedRun()) co_return Again{kStartPoll, wave_.whatIsMissing()};
     }
     const bool in_time =
-        progress_.since != WallTime{} && clock_.now() < progress_.since + kAdapterStarts;
-    const auto devices = co_await bmc_.devicesNotReady();
+        progress.since != WallTime{} && wave_.clock().now() < progress.since + kAdapterStarts;
+    const auto devices = co_await wave_.bmc().devicesNotReady();
     if (!devices && in_time)
       co_return Again{kStartPoll, "its network adapters to be readable: " + devices.error().str()};
     for (const auto& device : devices.value_or(std::vector<bmc::DeviceState>())) {
-      if (progress_.starting && progress_.starting->contains(device.name)) continue;
+      if (progress.starting && progress.starting->contains(device.name)) continue;
       if (in_time)
         co_return Again{kStartPoll, fmt::format("the network adapter {} to come up ({})",
                                                 device.name, device.state)};
       if (device.state != bmc::kStarting) continue;  // that it cannot be read is no word of its own
-      if (!progress_.starting && progress_.restarted != device.name) {  // perhaps it always says so
+      if (!progress.starting && progress.restarted != device.name) {  // perhaps it always says so
         if (good == 0)
-          context_.finding(
-              {action_.facet, Severity::Warning,
+          wave_.context().finding(
+              {wave_.action().facet, Severity::Warning,
                fmt::format("the network adapter {} does not come up", device.name),
                fmt::format("its state is {}; whether it was so before the restart is not known",
                            device.state),
-               "look at the adapter", clock_.now()});
+               "look at the adapter", wave_.clock().now()});
         continue;
       }
-      co_return co_await restartForAdapter(device.name);
+      co_return restartForAdapter(device.name);
     }
   }
   co_return co_await endWave();
 }
 
 /// By one more restart of the host.
-Async<Outcome> Installation::restartForAdapter(std::string name) {
-  if (progress_.restarted.empty()) {
-    progress_.restarted = name;
-    co_return co_await activate();
+Continuation Stabilization::restartForAdapter(const std::string& name) {
+  if (wave_.progress().restarted.empty()) {
+    wave_.progress().restarted = name;
+    return Continuation::Activate;
   }
-  co_return co_await failWave(
+  return failure_.failWave(
       {fmt::format("the network adapter {} does not come up, also {} min after a second restart",
                    name, kAdapterStarts.count()),
        fmt::format("its state is {}", bmc::kStarting),
-       "look at the adapter, then: muster firmware retry " + node()});
+       "look at the adapter, then: muster firmware retry " + wave_.node()});
 }
 
-/// A restart that was decided on is not over before the host was off: whoever died in between goes
-/// on with it.
-bool Installation::owesRestart() const {
-  return !progress_.restarted.empty() &&
-         (progress_.step == InstallStep::Copy || progress_.step == InstallStep::PowerOff);
-}
-
-/// Its image is taken in and waits: as a task, and for some vendors under a second name. Nothing
-/// else can be sent meanwhile, so the wave goes on to its restart.
-Async<Outcome> Installation::takenUntilRestart() {
-  auto list = bmc_.tasks();
-  CO_TRY(tasks, co_await std::move(list));
-  for (const auto& uri : tasks.running) {
-    const auto status = co_await bmc_.task(uri);
-    if (status && bmc::isStarting(*status)) progress_.waits.push_back(uri);
+/// Everything of the wave runs: it becomes the image to fall back to where the BMC asks for that,
+/// and the next wave may begin.
+Async<StepResult> Stabilization::endWave() {
+  auto& progress = wave_.progress();
+  for (const auto& target : progress.staged) {
+    if (progress.failed && !wave_.isDeclared(target))
+      progress.failed->why +=
+          fmt::format(", and {} {} runs again", target.component, target.version);
+    auto committed = co_await wave_.bmc().commitImage(target.component);
+    if (!committed && committed.error().code() != ErrorCode::NotFound)
+      co_return fail(std::move(committed.error()));
   }
-  if (progress_.waits.empty())
-    co_return Again{kStartPoll, "the BMC to list what waits for the restart"};
-  co_return co_await taken();
-}
-
-bool Installation::waitsForRestart(const bmc::TaskStatus& status) {
-  if (!rowOf(target().component).starts_at_restart || !bmc::isStarting(status)) {
-    stopwatch_.starting_since.reset();
-    return false;
+  progress.staged.clear();
+  progress.waits.clear();
+  progress.restarted.clear();
+  progress.starting.reset();
+  if (progress.failed) {
+    co_return Continuation::RepeatFailure;
   }
-  if (!stopwatch_.starting_since) stopwatch_.starting_since = clock_.steady();
-  return clock_.steady() - *stopwatch_.starting_since >= kSeenStarting &&
-         clock_.now() >= progress_.since + kTaskStarts;
-}
-
-/// What the BMC works on; "": nothing, but perhaps what begins only when the host restarts and has
-/// still not begun.
-Async<std::string> Installation::workUnderWay() {
-  CO_TRY(tasks, co_await bmc_.tasks());
-  for (const auto& uri : tasks.running) {
-    if (std::find(progress_.waits.begin(), progress_.waits.end(), uri) == progress_.waits.end())
-      co_return uri;
-    const auto status = co_await bmc_.task(uri);
-    if (!status || (status->state == bmc::TaskState::Running && !bmc::isStarting(*status)))
-      co_return uri;
-  }
-  co_return std::string();
-}
-
-/// The same, and what the inventory shows: what must be over before anything is switched.
-Async<std::string> Installation::whatIsWritten() {
-  CO_TRY(work, co_await workUnderWay());
-  co_return work.empty() && isBeingWritten() ? std::string("writing an image") : work;
+  if (wave_.hasArrived()) co_return Done{};
+  progress.current = {};
+  CO_TRY_OK(co_await wave_.record(InstallStep::Look));
+  co_return Continuation::ChooseUpload;
 }
 
 }  // namespace muster::firmware

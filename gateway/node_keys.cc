@@ -1,17 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway/node_keys.h"
 
-#include "base/json_output.h"
-#include "wire/json_reader.h"
+#include "wire/fields.h"
 
 #include <utility>
+
+// As the store has them: {"disk","ended"?,"ram"}.
+namespace muster::wire {
+
+using gateway::NodeKeys;
+
+constexpr Text kKeyId{128};
+
+template <>
+inline constexpr auto kFields<NodeKeys::KeySlot> = std::tuple(
+    field("open", &NodeKeys::KeySlot::open, Flag{}).optional(),
+    field("now", &NodeKeys::KeySlot::now, kKeyId), field("next", &NodeKeys::KeySlot::next, kKeyId));
+
+template <>
+inline constexpr auto kFields<NodeKeys::Retired> =
+    std::tuple(field("seat", &NodeKeys::Retired::slot, Object{}),
+               field("order", &NodeKeys::Retired::order, Text{kMaxNameBytes}));
+
+template <>
+inline constexpr auto kFields<NodeKeys> =
+    std::tuple(field("ram", &NodeKeys::ram, Object{}), field("disk", &NodeKeys::disk, Object{}),
+               field("ended", &NodeKeys::retired, Object{}).omittedIf([](const NodeKeys& keys) {
+                 return keys.retired.order.empty();
+               }));
+
+}  // namespace muster::wire
 
 namespace muster::gateway {
 namespace {
 
 constexpr int kMaxTries =
     200;  ///< each means that somebody else has changed the same node's keys in between
-constexpr std::size_t kMaxKeyIdBytes = 128;
 
 std::string keyOf(const NodeName& node) { return "agent.keys." + node.str(); }
 
@@ -23,18 +47,6 @@ std::unexpected<Error> earlierInstallation(const char* system) {
       fmt::format(
           "its key is not that of the node's {}: it is of an earlier installation of the node",
           system));
-}
-
-nlohmann::json describe(const NodeKeys::KeySlot& slot) {
-  return {{"open", slot.open}, {"now", slot.now}, {"next", slot.next}};
-}
-
-NodeKeys::KeySlot readSlot(wire::JsonReader& reader, const char* key) {
-  wire::JsonReader inner(reader.object(key, wire::kMaxTasks), std::string("keys.") + key);
-  NodeKeys::KeySlot slot{inner.flag("open", false), inner.text("now", kMaxKeyIdBytes),
-                         inner.text("next", kMaxKeyIdBytes)};
-  if (const auto read = inner.finish(); !read) reader.take(read.error());
-  return slot;
 }
 
 }  // namespace
@@ -114,24 +126,13 @@ bool NodeKeys::restoreInstalled(const std::string& order) {
   return true;
 }
 
-std::string NodeKeys::str() const {
-  nlohmann::json out{{"ram", describe(ram)}, {"disk", describe(disk)}};
-  if (!retired.order.empty())
-    out["ended"] = {{"seat", describe(retired.slot)}, {"order", retired.order}};
-  return jsonText(out);
-}
+std::string NodeKeys::str() const { return wire::printMessage(*this); }
 
 Result<NodeKeys> NodeKeys::parse(const std::string& text) {
   TRY(object, wire::parseObject(text, wire::kMaxMessageBytes, "stored keys"));
   wire::JsonReader reader(object, "keys");
-  NodeKeys keys;
-  keys.ram = readSlot(reader, "ram");
-  keys.disk = readSlot(reader, "disk");
-  if (object.contains("ended")) {
-    wire::JsonReader inner(reader.object("ended", wire::kMaxTasks), "keys.ended");
-    keys.retired = {readSlot(inner, "seat"), inner.text("order", wire::kMaxNameBytes)};
-    TRY_OK(inner.finish());
-  }
+  NodeKeys keys{kNoKey, kNoKey, {kNoKey, {}}};  // what is not said to be open is not
+  wire::readFields(reader, keys);
   TRY_OK(reader.finish());
   return keys;
 }

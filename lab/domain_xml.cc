@@ -87,9 +87,9 @@ std::string vcpuElement(int vcpus, bool kvm) {
   return kvm || vcpus != 1 ? fmt::format("<vcpu>{}</vcpu>", vcpus) : "<vcpu current='1'>2</vcpu>";
 }
 
-/// An emulated processor is one of x86-64-v2: what AVX and FMA do is emulated five times slower (100
-/// s of processor time for a quick host.gemm by QEMU 7.2, 28 s without), and programs choose them
-/// where they are.
+/// An emulated processor is one of x86-64-v2: what AVX and FMA do is emulated five times slower
+/// (100 s of processor time for a quick host.gemm by QEMU 7.2, 28 s without), and programs choose
+/// them where they are.
 std::string cpuElement(bool kvm) {
   if (kvm) return "  <cpu mode='host-passthrough'/>\n";
   std::string xml = "  <cpu mode='maximum'>\n";

@@ -38,7 +38,7 @@ struct MonitorServices {
   lifecycle::Origin origin;
   RecoverySteps* recovery = nullptr;             ///< one of `all`; null: nothing is recovered
   lifecycle::ConsoleLines console = {};          ///< for findings
-  std::shared_ptr<RetryState> retry_state = {};  ///< of the shift before; null: there was none
+  std::shared_ptr<RetryState> retry_state = {};  ///< of the run before; null: there was none
 };
 
 class Monitor {

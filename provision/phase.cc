@@ -386,40 +386,34 @@ std::string ProvisionPhase::imageParams(const inventory::Node& node, const Packe
                                         bool wipe_allowed, bool data_allowed) const {
   const auto& profile = deps_.cluster.profileOf(node);
   const auto base = fmt::format("{}/images/{}", deps_.controller_http_url, image.digest);
-  nlohmann::json params{
-      {"index_url", base + "/index.json"},
-      {"pack_url", base + "/pack"},
-      {"digest", image.digest},
-      {"signing_public_pem", deps_.signing_public_pem},
-      {"disk", profile.disk},
-      {"wipe_allowed", wipe_allowed},
-      {"data_wipe_allowed", data_allowed},
-      {"hostname", node.name.str()},
-      {"kernel_args", profile.kernel_args},
-      {"authorized_keys", deps_.cluster.images.at(profile.image).authorized_keys},
-      {"boot", profile.boot == inventory::BootMode::Uefi ? "uefi" : "bios"},
-      {"agent",
-       {{"url", deps_.agent_urls.empty() ? deps_.controller_https_url : deps_.agent_urls},
-        {"ca_pem", deps_.agent_ca_pem}}}};
+  wire::WriteImageParams params;
+  params.index_url = base + "/index.json";
+  params.pack_url = base + "/pack";
+  params.digest = image.digest;
+  params.signing_public_pem = deps_.signing_public_pem;
+  params.disk = profile.disk;
+  params.wipe_allowed = wipe_allowed;
+  params.data_wipe_allowed = data_allowed;
+  params.hostname = node.name.str();
+  params.kernel_args = profile.kernel_args;
+  params.authorized_keys = deps_.cluster.images.at(profile.image).authorized_keys;
+  params.boot = profile.boot == inventory::BootMode::Uefi ? "uefi" : "bios";
+  params.secure_boot = profile.secure_boot;
+  params.agent = {deps_.agent_urls.empty() ? deps_.controller_https_url : deps_.agent_urls,
+                  deps_.agent_ca_pem};
   auto plan = inventory::addressPlan(deps_.cluster.provisioning(), node.address);
   plan.image_mirrors.insert(
       plan.image_mirrors.end(), deps_.standby_urls.begin(),
       deps_.standby_urls.end());  // a writing goes on when the site changes hands
-  addDiskParams(profile, node, plan.image_mirrors, image.digest, params);
-  if (deps_.peers)
-    if (auto offered = deps_.peers->offer(node, image)) params["peers"] = std::move(*offered);
-  if (profile.secure_boot) params["secure_boot"] = true;
+  addDiskParams(profile, node, plan.image_mirrors, params);
+  if (deps_.peers) params.peers = deps_.peers->offer(node, image);
   // A fixed address: an installed node must come up while the controller is away.
-  const bool fixed = node.address.value() != 0;
-  params["address_cidr"] =
-      fixed ? fmt::format("{}/{}", node.address.str(), plan.prefix_bits) : "dhcp";
-  if (fixed && plan.gateway) params["gateway"] = plan.gateway->str();
-  if (fixed) {
-    auto dns = nlohmann::json::array();
-    for (const auto& server : plan.dns) dns.push_back(server.str());
-    params["dns"] = std::move(dns);
+  if (node.address.value() != 0) {
+    params.address_cidr = fmt::format("{}/{}", node.address.str(), plan.prefix_bits);
+    if (plan.gateway) params.gateway = plan.gateway->str();
+    for (const auto& server : plan.dns) params.dns.push_back(server.str());
   }
-  return jsonText(params);
+  return toJson(params);
 }
 
 /// Before the node is restarted for nothing. The agent's own guard knows the tables of the disks,

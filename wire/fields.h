@@ -7,8 +7,10 @@
 //                                                   field("mac", &Nic::mac, kName).optional());
 //
 // A kind says how one value is printed and read; `optional` that it may be absent, `omitted` that
-// it is not printed while it is what a new message has, `onlyIf` whether a message has the field at
-// all, which fields before it tell. `checked` refuses what the kind lets pass.
+// it is not printed while it is what a new message has, `omittedIf` that a message does not print
+// it but may have it, `onlyIf` whether a message has the field at all, which fields before it tell.
+// What may be absent and is absent stays as in a new message. `checked` refuses what the kind lets
+// pass.
 #pragma once
 
 #include "base/io/crypto.h"
@@ -34,6 +36,11 @@ template <class T>
 nlohmann::json printFields(const T& message);
 template <class T>
 void readFields(JsonReader& reader, T& message);
+/// By the table of another type, whose fields are members of T: an earlier form of T.
+template <class Table, class T>
+nlohmann::json printFieldsBy(const T& message);
+template <class Table, class T>
+void readFieldsBy(JsonReader& reader, T& message);
 
 // ---- enums and their words
 
@@ -61,7 +68,7 @@ struct Text {
 
   nlohmann::json print(const std::string& value) const { return value; }
   void read(JsonReader& reader, const char* key, bool optional, std::string& value) const {
-    value = reader.text(key, max_bytes, optional);
+    if (reader.field(key, optional)) value = reader.text(key, max_bytes);
   }
 };
 
@@ -90,8 +97,8 @@ struct ObjectText {
 
 struct Flag {
   nlohmann::json print(bool value) const { return value; }
-  void read(JsonReader& reader, const char* key, bool, bool& value) const {
-    value = reader.flag(key, value);
+  void read(JsonReader& reader, const char* key, bool optional, bool& value) const {
+    if (reader.field(key, optional)) value = reader.flag(key, value);
   }
 };
 
@@ -115,7 +122,7 @@ struct Whole {
   }
   template <class I>
   void read(JsonReader& reader, const char* key, bool optional, I& value) const {
-    value = static_cast<I>(reader.unsignedNumber(key, max, optional));
+    if (reader.field(key, optional)) value = static_cast<I>(reader.unsignedNumber(key, max));
   }
 };
 
@@ -124,7 +131,7 @@ struct Seconds {
 
   nlohmann::json print(std::chrono::seconds value) const { return value.count(); }
   void read(JsonReader& reader, const char* key, bool optional, std::chrono::seconds& value) const {
-    value = std::chrono::seconds(reader.unsignedNumber(key, max, optional));
+    if (reader.field(key, optional)) value = std::chrono::seconds(reader.unsignedNumber(key, max));
   }
 };
 
@@ -136,7 +143,8 @@ struct Word {
 
   nlohmann::json print(E value) const { return wordOf(*words, value); }
   void read(JsonReader& reader, const char* key, bool optional, E& value) const {
-    const auto text = reader.text(key, max_bytes, optional);
+    if (!reader.field(key, optional)) return;
+    const auto text = reader.text(key, max_bytes);
     const auto known = valueOf(*words, text);
     if (!known) reader.wrong(key, "is not a known word: \"" + text + "\"");
     if (known) value = *known;
@@ -214,28 +222,61 @@ struct NumberMap {
   }
 };
 
-/// Messages that have a table of their own.
-struct Items {
+/// Messages by the table of another type.
+template <class Table>
+struct ItemsBy {
   std::size_t max_items;
 
   template <class T>
   nlohmann::json print(const std::vector<T>& items) const {
     auto list = nlohmann::json::array();
-    for (const T& item : items) list.push_back(printFields(item));
+    for (const T& item : items) list.push_back(printFieldsBy<Table>(item));
     return list;
   }
   template <class T>
   void read(JsonReader& reader, const char* key, bool optional, std::vector<T>& items) const {
     std::size_t index = 0;
-    for (const auto& entry : reader.array(key, max_items, optional)) {
+    const auto& list = reader.array(key, max_items, optional);
+    items.reserve(list.size());
+    for (const auto& entry : list) {
       JsonReader inner(entry, reader.path() + "." + key + "[" + std::to_string(index++) + "]");
-      readFields(inner, items.emplace_back());
+      readFieldsBy<Table>(inner, items.emplace_back());
       if (auto read = inner.finish(); !read) {
         reader.take(read.error());
         items.clear();
         return;
       }
     }
+  }
+};
+
+/// Messages that have a table of their own.
+struct Items {
+  std::size_t max_items;
+
+  template <class T>
+  nlohmann::json print(const std::vector<T>& items) const {
+    return ItemsBy<T>{max_items}.print(items);
+  }
+  template <class T>
+  void read(JsonReader& reader, const char* key, bool optional, std::vector<T>& items) const {
+    ItemsBy<T>{max_items}.read(reader, key, optional, items);
+  }
+};
+
+/// One message that has a table of its own.
+struct Object {
+  template <class T>
+  nlohmann::json print(const T& message) const {
+    return printFields(message);
+  }
+  template <class T>
+  void read(JsonReader& reader, const char* key, bool optional, T& message) const {
+    const auto* value = reader.field(key, optional);
+    if (!value) return;
+    JsonReader inner(*value, reader.path() + "." + key);
+    readFields(inner, message);
+    if (auto read = inner.finish(); !read) reader.take(read.error());
   }
 };
 
@@ -289,9 +330,34 @@ struct Unchecked {
   }
 };
 
+/// Which messages do not print a field that they may have: none; those whose value is as in a new
+/// one; those that fit a condition.
+struct OmitsNone {
+  template <class T, class Get>
+  constexpr bool operator()(const T&, const Get&) const {
+    return false;
+  }
+};
+struct OmitsNew {
+  template <class T, class Get>
+  bool operator()(const T& message, const Get& get) const {
+    static const T kNew{};
+    return std::invoke(get, message) == std::invoke(get, kNew);
+  }
+};
+template <class P>
+struct OmitsWhere {
+  P condition;
+
+  template <class T, class Get>
+  constexpr bool operator()(const T& message, const Get&) const {
+    return condition(message);
+  }
+};
+
 /// `Get`: a pointer to a member, or what gives a reference to the value.
 template <class Get, class Kind, class When = Always, class Check = Unchecked,
-          bool kOmitsNew = false>
+          class Omits = OmitsNone>
 struct Field {
   const char* key;
   Get get;
@@ -299,6 +365,7 @@ struct Field {
   bool may_lack = false;
   When when = {};
   Check check = {};
+  Omits omits = {};
 
   constexpr Field optional() const {
     Field copy = *this;
@@ -306,27 +373,26 @@ struct Field {
     return copy;
   }
   constexpr auto omitted() const {
-    return Field<Get, Kind, When, Check, true>{key, get, kind, true, when, check};
+    return Field<Get, Kind, When, Check, OmitsNew>{key, get, kind, true, when, check};
+  }
+  template <class P>
+  constexpr auto omittedIf(P condition) const {
+    return Field<Get, Kind, When, Check, OmitsWhere<P>>{key,  get,   kind,       true,
+                                                        when, check, {condition}};
   }
   template <class P>
   constexpr auto onlyIf(P condition) const {
-    return Field<Get, Kind, P, Check, kOmitsNew>{key, get, kind, may_lack, condition, check};
+    return Field<Get, Kind, P, Check, Omits>{key, get, kind, may_lack, condition, check, omits};
   }
   /// `refuses` says what is wrong with a value, or nothing.
   template <class P>
   constexpr auto checked(P refuses) const {
-    return Field<Get, Kind, When, P, kOmitsNew>{key, get, kind, may_lack, when, refuses};
+    return Field<Get, Kind, When, P, Omits>{key, get, kind, may_lack, when, refuses, omits};
   }
 
   template <class T>
   void print(const T& message, nlohmann::json& out) const {
-    if (!when(message)) return;
-    const auto& value = std::invoke(get, message);
-    if constexpr (kOmitsNew) {
-      static const T kNew{};
-      if (value == std::invoke(get, kNew)) return;
-    }
-    out[key] = kind.print(value);
+    if (when(message) && !omits(message, get)) out[key] = kind.print(std::invoke(get, message));
   }
   template <class T>
   void read(JsonReader& reader, T& message) const {
@@ -350,16 +416,26 @@ inline constexpr auto kNotEmpty = [](const auto& value) -> std::string_view {
 
 // ---- messages
 
+template <class Table, class T>
+nlohmann::json printFieldsBy(const T& message) {
+  auto out = nlohmann::json::object();
+  std::apply([&](const auto&... fields) { (fields.print(message, out), ...); }, kFields<Table>);
+  return out;
+}
+
+template <class Table, class T>
+void readFieldsBy(JsonReader& reader, T& message) {
+  std::apply([&](const auto&... fields) { (fields.read(reader, message), ...); }, kFields<Table>);
+}
+
 template <class T>
 nlohmann::json printFields(const T& message) {
-  auto out = nlohmann::json::object();
-  std::apply([&](const auto&... fields) { (fields.print(message, out), ...); }, kFields<T>);
-  return out;
+  return printFieldsBy<T>(message);
 }
 
 template <class T>
 void readFields(JsonReader& reader, T& message) {
-  std::apply([&](const auto&... fields) { (fields.read(reader, message), ...); }, kFields<T>);
+  readFieldsBy<T>(reader, message);
 }
 
 /// Text from the outside may hold bytes that are no UTF-8; they travel as replacement characters.

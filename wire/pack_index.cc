@@ -3,6 +3,7 @@
 
 #include "base/json_input.h"
 #include "base/json_output.h"
+#include "wire/fields.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -12,7 +13,6 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstring>
 
@@ -34,133 +34,85 @@ bool isHash(const std::string& text) {
          });
 }
 
-constexpr std::array kKinds{PackKind::RootFs, PackKind::Disk, PackKind::Live};
+constexpr std::size_t kMaxTextBytes = 64u << 10;
+constexpr std::size_t kMaxChunks = 5'000'000;
 
-json asJson(const PackIndex& index) {
-  json chunks = json::array();
-  for (const PackChunk& chunk : index.chunks) {
-    json entry{{"offset", chunk.offset},
-               {"length", chunk.length},
-               {"sha256", chunk.sha256},
-               {"zero", chunk.zero}};
-    if (index.format > 1 && !chunk.zero) {
-      entry["packed"] = chunk.packed_sha256;
-      entry["quick"] = fmt::format("{:016x}", chunk.quick);
-    }
-    chunks.push_back(std::move(entry));
+constexpr Words<int, 2> kFormats{{{2, kPackFormat}, {1, kFirstPackFormat}}};
+constexpr Words<PackKind, 3> kKinds{
+    {{PackKind::RootFs, "rootfs"}, {PackKind::Disk, "disk"}, {PackKind::Live, "live"}}};
+
+constexpr Text kText{kMaxTextBytes};
+
+/// 64 bits as 16 hex digits.
+struct HexDigits {
+  json print(std::uint64_t number) const { return fmt::format("{:016x}", number); }
+  void read(JsonReader& reader, const char* key, bool, std::uint64_t& number) const {
+    const auto text = reader.text(key, kQuickHexChars);
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, 16);
+    if (text.size() != kQuickHexChars || error != std::errc() || end != text.data() + text.size())
+      reader.wrong(key, "is not 16 hex digits");
   }
-  json object{{"format", index.format > 1 ? kPackFormat : kFirstPackFormat},
-              {"name", index.name},
-              {"size_bytes", index.size_bytes},
-              {"chunk_bytes", index.chunk_bytes},
-              {"pack_bytes", index.pack_bytes},
-              {"pack_sha256", index.pack_sha256},
-              {"chunks", std::move(chunks)},
-              {"root_fs", index.root_fs}};
-  if (index.format > 1) object["kind"] = toString(index.kind);
-  if (index.sector_bytes != 0) object["sector_bytes"] = index.sector_bytes;
-  return object;
-}
+};
 
-/// A member of the right type; json's exceptions end here.
-template <class T>
-Result<T> member(const json& object, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end()) return corrupt(fmt::format("\"{}\" is missing", key));
-  if constexpr (std::is_same_v<T, std::string>) {
-    if (!found->is_string()) return corrupt(fmt::format("\"{}\" is not text", key));
-  } else if constexpr (std::is_same_v<T, bool>) {
-    if (!found->is_boolean()) return corrupt(fmt::format("\"{}\" is not true or false", key));
-  } else {
-    if (!found->is_number_unsigned())
-      return corrupt(fmt::format("\"{}\" is not a whole number", key));
+/// 512 or 4096; 0 is absent.
+struct SectorBytes {
+  json print(int bytes) const { return bytes; }
+  void read(JsonReader& reader, const char* key, bool, int& bytes) const {
+    if (!reader.field(key, true)) return;
+    bytes = static_cast<int>(reader.unsignedNumber(key, std::numeric_limits<int>::max()));
+    if (bytes != 512 && bytes != 4096) reader.wrong(key, "is neither 512 nor 4096");
   }
-  return found->get<T>();
-}
+};
 
-Result<std::uint64_t> quickFrom(const std::string& text) {
-  std::uint64_t quick = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), quick, 16);
-  if (text.size() != kQuickHexChars || error != std::errc() || end != text.data() + text.size())
-    return corrupt("\"quick\" is not 16 hex digits");
-  return quick;
-}
+constexpr auto kIsFirstFormat = [](const PackIndex& index) { return index.format == 1; };
+constexpr auto kIsLaterFormat = [](const PackIndex& index) { return index.format > 1; };
+constexpr auto kIsStored = [](const PackChunk& chunk) { return !chunk.zero; };
 
-Result<PackKind> kindFrom(const std::string& text) {
-  for (const PackKind kind : kKinds)
-    if (text == toString(kind)) return kind;
-  return corrupt(fmt::format("kind \"{}\" is not known", text));
-}
+/// The table of a chunk in format 1.
+struct FirstChunk {};
 
-Result<PackChunk> chunkFrom(const json& object, int format) {
-  if (!object.is_object()) return corrupt("a chunk is not an object");
-  TRY(offset, member<std::uint64_t>(object, "offset"));
-  TRY(length, member<std::uint64_t>(object, "length"));
-  TRY(sha256, member<std::string>(object, "sha256"));
-  TRY(zero, member<bool>(object, "zero"));
-  PackChunk chunk{offset, length, std::move(sha256), zero};
-  if (format == 1 || zero) return chunk;
-  TRY(packed, member<std::string>(object, "packed"));
-  TRY(quick_text, member<std::string>(object, "quick"));
-  TRY(quick, quickFrom(quick_text));
-  chunk.packed_sha256 = std::move(packed);
-  chunk.quick = quick;
-  return chunk;
-}
+}  // namespace
+
+// ---- the fields of each type
+
+template <>
+inline constexpr auto kFields<FirstChunk> = std::tuple(
+    field("offset", &PackChunk::offset, Whole{}), field("length", &PackChunk::length, Whole{}),
+    field("sha256", &PackChunk::sha256, kText), field("zero", &PackChunk::zero, Flag{}));
+
+template <>
+inline constexpr auto kFields<PackChunk> =
+    std::tuple_cat(kFields<FirstChunk>,
+                   std::tuple(field("packed", &PackChunk::packed_sha256, kText).onlyIf(kIsStored),
+                              field("quick", &PackChunk::quick, HexDigits{}).onlyIf(kIsStored)));
+
+template <>
+inline constexpr auto kFields<PackIndex> = std::tuple(
+    field("format", &PackIndex::format, Word{&kFormats, kMaxTextBytes}),
+    field("kind", &PackIndex::kind, Word{&kKinds, kMaxTextBytes}).onlyIf(kIsLaterFormat),
+    field("sector_bytes", &PackIndex::sector_bytes, SectorBytes{}).omitted(),
+    field("name", &PackIndex::name, kText), field("root_fs", &PackIndex::root_fs, kText),
+    field("size_bytes", &PackIndex::size_bytes, Whole{}),
+    field("chunk_bytes", &PackIndex::chunk_bytes, Whole{}),
+    field("pack_bytes", &PackIndex::pack_bytes, Whole{}),
+    field("pack_sha256", &PackIndex::pack_sha256, kText),
+    field("chunks", &PackIndex::chunks, Items{kMaxChunks}).onlyIf(kIsLaterFormat),
+    field("chunks", &PackIndex::chunks, ItemsBy<FirstChunk>{kMaxChunks}).onlyIf(kIsFirstFormat));
+
+namespace {
 
 Result<PackIndex> indexFrom(const json& object) {
-  TRY(format, member<std::string>(object, "format"));
-  if (format != kPackFormat && format != kFirstPackFormat)
-    return corrupt(fmt::format("format is \"{}\", this muster reads \"{}\" and \"{}\"", format,
-                               kPackFormat, kFirstPackFormat));
+  JsonReader reader(object, "index");
   PackIndex index;
-  index.format = format == kPackFormat ? 2 : 1;
-  if (index.format > 1) {
-    TRY(kind_text, member<std::string>(object, "kind"));
-    TRY(kind, kindFrom(kind_text));
-    index.kind = kind;
-  }
-  if (object.contains("sector_bytes")) {
-    TRY(sector_bytes, member<std::uint64_t>(object, "sector_bytes"));
-    if (index.kind != PackKind::Disk || (sector_bytes != 512 && sector_bytes != 4096))
-      return corrupt(fmt::format("sectors of {} bytes are not possible", sector_bytes));
-    index.sector_bytes = static_cast<int>(sector_bytes);
-  }
-  TRY(name, member<std::string>(object, "name"));
-  TRY(root_fs, member<std::string>(object, "root_fs"));
-  TRY(size_bytes, member<std::uint64_t>(object, "size_bytes"));
-  TRY(chunk_bytes, member<std::uint64_t>(object, "chunk_bytes"));
-  TRY(pack_bytes, member<std::uint64_t>(object, "pack_bytes"));
-  TRY(pack_sha256, member<std::string>(object, "pack_sha256"));
-  index.name = std::move(name);
-  index.root_fs = std::move(root_fs);
-  index.size_bytes = size_bytes;
-  index.chunk_bytes = chunk_bytes;
-  index.pack_bytes = pack_bytes;
-  index.pack_sha256 = std::move(pack_sha256);
-  const auto chunks = object.find("chunks");
-  if (chunks == object.end() || !chunks->is_array()) return corrupt("\"chunks\" is not a list");
-  index.chunks.reserve(chunks->size());
-  for (const json& entry : *chunks) {
-    TRY(chunk, chunkFrom(entry, index.format));
-    index.chunks.push_back(std::move(chunk));
-  }
+  readFields(reader, index);
+  if (const auto read = reader.finish(); !read) return corrupt(read.error().text());
+  TRY_OK(checkIndex(index));
   return index;
 }
 
 }  // namespace
 
-std::string_view toString(PackKind kind) {
-  switch (kind) {
-    case PackKind::RootFs:
-      return "rootfs";
-    case PackKind::Disk:
-      return "disk";
-    case PackKind::Live:
-      return "live";
-  }
-  return "";
-}
+std::string_view toString(PackKind kind) { return wordOf(kKinds, kind); }
 
 bool allZero(std::string_view data) {
   return data.empty() ||
@@ -174,12 +126,12 @@ std::uint64_t PackIndex::rawBytes(std::size_t chunk) const {
   return std::min(chunk_bytes, size_bytes - std::min(start, size_bytes));
 }
 
-std::string canonicalJson(const PackIndex& index) { return jsonText(asJson(index)); }
+std::string canonicalJson(const PackIndex& index) { return jsonText(printFields(index)); }
 
 std::string digestOf(const PackIndex& index) { return io::sha256Hex(canonicalJson(index)); }
 
 Result<std::string> signedJson(const PackIndex& index, const io::SigningKey& key) {
-  json object = asJson(index);
+  json object = printFields(index);
   TRY(signature, io::sign(key, jsonText(object)));
   object["signature"] = signature;
   return jsonText(object);
@@ -192,7 +144,9 @@ Result<PackIndex> openIndex(std::string_view text, std::string_view digest,
         fmt::format("{} bytes are more than the {} that are allowed", text.size(), kMaxIndexBytes));
   json object = jsonOrNone(text, kIndexJson);
   if (!object.is_object()) return corrupt("it is not a JSON object (was the download cut short?)");
-  TRY(signature, member<std::string>(object, "signature"));
+  JsonReader reader(object, "index");
+  const std::string signature = reader.text("signature", kMaxTextBytes);
+  if (const auto read = reader.finish(); !read) return corrupt(read.error().text());
   object.erase("signature");
   const std::string canonical = jsonText(object);
   if (const std::string found = io::sha256Hex(canonical); !digest.empty() && found != digest)
@@ -202,17 +156,13 @@ Result<PackIndex> openIndex(std::string_view text, std::string_view digest,
     return fail(ErrorCode::Denied,
                 "image index: the signature is not of the expected key; the image is refused (" +
                     genuine.error().text() + ")");
-  TRY(index, indexFrom(object));
-  TRY_OK(checkIndex(index));
-  return index;
+  return indexFrom(object);
 }
 
 Result<PackIndex> readIndex(std::string_view text) {
   const json object = jsonOrNone(text, kIndexJson);
   if (!object.is_object()) return corrupt("it is not a JSON object");
-  TRY(index, indexFrom(object));
-  TRY_OK(checkIndex(index));
-  return index;
+  return indexFrom(object);
 }
 
 Result<void> checkIndex(const PackIndex& index) {
@@ -224,6 +174,8 @@ Result<void> checkIndex(const PackIndex& index) {
   if (const std::uint64_t count = (index.size_bytes + index.chunk_bytes - 1) / index.chunk_bytes;
       index.chunks.size() != count)
     return corrupt(fmt::format("{} chunks are listed, {} are needed", index.chunks.size(), count));
+  if (index.sector_bytes != 0 && index.kind != PackKind::Disk)
+    return corrupt("\"sector_bytes\" is of whole disks only");
   if (!isHash(index.pack_sha256)) return corrupt("\"pack_sha256\" is not a SHA-256");
   std::uint64_t end = 0;
   for (std::size_t i = 0; i < index.chunks.size(); ++i) {

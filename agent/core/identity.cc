@@ -3,11 +3,39 @@
 
 #include "agent/core/tpm.h"
 #include "base/io/files.h"
-#include "base/json_output.h"
 #include "base/log.h"
 #include "base/utf8.h"
 #include "wire/attestation.h"
-#include "wire/json_reader.h"
+#include "wire/fields.h"
+
+namespace muster::wire {
+namespace {
+
+constexpr std::size_t kMaxPemBytes = 64u << 10;
+constexpr Text kPem{kMaxPemBytes};
+
+struct SecretPem {
+  nlohmann::json print(const Secret& secret) const { return secret.reveal(); }
+  void read(JsonReader& reader, const char* key, bool, Secret& secret) const {
+    secret = Secret(reader.text(key, kMaxPemBytes));
+  }
+};
+
+}  // namespace
+
+/// identity.json
+template <>
+inline constexpr auto kFields<agent::Identity> = std::tuple(
+    field("node", &agent::Identity::node, Text{kMaxNameBytes}),
+    field(
+        "key_pem", [](auto& identity) -> auto& { return identity.tls.key_pem; }, SecretPem{}),
+    field("csr_pem", &agent::Identity::csr_pem, kPem),
+    field(
+        "certificate_pem", [](auto& identity) -> auto& { return identity.tls.certificate_pem; },
+        kPem),
+    field("ca_pem", &agent::Identity::ca_pem, kPem));
+
+}  // namespace muster::wire
 
 namespace muster::agent {
 namespace {
@@ -21,12 +49,7 @@ std::filesystem::path fileOf(const AgentOptions& options) {
 
 Result<void> save(const AgentOptions& options, const Identity& identity) {
   TRY_OK(io::makeDirs(options.state_folder, 0700));
-  nlohmann::json out{{"node", identity.node},
-                     {"key_pem", identity.tls.key_pem.reveal()},
-                     {"csr_pem", identity.csr_pem},
-                     {"certificate_pem", identity.tls.certificate_pem},
-                     {"ca_pem", identity.ca_pem}};
-  return io::writeFileAtomic(fileOf(options), jsonText(out), 0600);
+  return io::writeFileAtomic(fileOf(options), wire::printMessage(identity), 0600);
 }
 
 Result<Identity> withExpiry(Identity identity) {
@@ -42,15 +65,7 @@ Result<Identity> loadStored(const AgentOptions& options) {
   if (!std::filesystem::exists(fileOf(options), error))
     return fail(ErrorCode::NotFound, "no identity yet");
   TRY(text, io::readFile(fileOf(options), 8 * kMaxPemBytes));
-  TRY(object, wire::parseObject(text, 8 * kMaxPemBytes, "identity.json"));
-  wire::JsonReader reader(object, "identity");
-  Identity identity;
-  identity.node = reader.text("node", wire::kMaxNameBytes);
-  identity.tls.key_pem = Secret(reader.text("key_pem", kMaxPemBytes));
-  identity.csr_pem = reader.text("csr_pem", kMaxPemBytes);
-  identity.tls.certificate_pem = reader.text("certificate_pem", kMaxPemBytes);
-  identity.ca_pem = reader.text("ca_pem", kMaxPemBytes);
-  TRY_OK(reader.finish());
+  TRY(identity, wire::parseMessage<Identity>(text, 8 * kMaxPemBytes, "identity.json", "identity"));
   return withExpiry(std::move(identity));
 }
 

@@ -6,7 +6,6 @@
 #include "base/io/files.h"
 #include "base/io/process.h"
 #include "base/json_output.h"
-#include "wire/json_reader.h"
 #include "wire/task_reason.h"
 
 #include <fmt/format.h>
@@ -27,7 +26,6 @@ namespace muster::agent {
 
 namespace {
 
-constexpr std::size_t kMaxParamsBytes = 64u << 10, kMaxSerialBytes = 128;
 constexpr std::chrono::seconds kToolLimit{6 * 3600};  ///< a large disk formats itself for long
 constexpr std::size_t kToolOutputBytes = 1u << 20;
 
@@ -87,18 +85,6 @@ Result<DiskClaim> claimDisk(const std::filesystem::path& path) {
 
 }  // namespace
 
-Result<EraseParams> parseEraseParams(std::string_view text) {
-  TRY(object, wire::parseObject(text, kMaxParamsBytes, "the parameters of an erasure"));
-  wire::JsonReader reader(object, "params");
-  EraseParams params;
-  params.node_serial = reader.text("node_serial", kMaxSerialBytes);
-  params.wipe_allowed = reader.flag("wipe_allowed", false);
-  params.disk_serials =
-      wire::readTexts(reader, "disk_serials", kMaxErasedDisks, kMaxSerialBytes, true);
-  TRY_OK(reader.finish());
-  return params;
-}
-
 bool EraseReport::complete() const {
   return !disks.empty() && std::none_of(disks.begin(), disks.end(),
                                         [](const DiskErasure& one) { return one.method.empty(); });
@@ -122,7 +108,7 @@ std::string EraseReport::json() const {
       {"node_serial", node_serial}, {"complete", complete()}, {"disks", list}, {"left", left}});
 }
 
-Result<std::vector<DiskInfo>> chooseErased(const EraseParams& params,
+Result<std::vector<DiskInfo>> chooseErased(const wire::EraseParams& params,
                                            const std::vector<DiskInfo>& disks,
                                            const std::string& machine_serial) {
   if (!params.wipe_allowed)
@@ -158,13 +144,13 @@ Result<std::vector<DiskInfo>> chooseErased(const EraseParams& params,
     });
     if (!isOneOf(chosen, disk)) chosen.push_back(disk);
   }
-  if (chosen.size() > kMaxErasedDisks)
+  if (chosen.size() > wire::kMaxErasedDisks)
     return fail(ErrorCode::InvalidInput, fmt::format("{} disks are more than {}; name some of them",
-                                                     chosen.size(), kMaxErasedDisks));
+                                                     chosen.size(), wire::kMaxErasedDisks));
   return chosen;
 }
 
-Result<EraseReport> eraseDisks(const EraseParams& params, const std::vector<DiskInfo>& disks,
+Result<EraseReport> eraseDisks(const wire::EraseParams& params, const std::vector<DiskInfo>& disks,
                                const std::string& machine_serial, const EraseTools& tools) {
   auto chosen_disks = chooseErased(params, disks, machine_serial);
   if (!chosen_disks) return wire::untouched(std::move(chosen_disks).error());

@@ -14,6 +14,7 @@
 
 #include "agent/imaging/block_target.h"
 #include "agent/imaging/disks.h"
+#include "wire/erase_disks.h"
 
 #include <chrono>
 #include <functional>
@@ -23,22 +24,13 @@
 
 namespace muster::agent {
 
-inline constexpr std::size_t kMaxErasedDisks = 64;
 inline constexpr std::size_t kMarkedPlaces =
     512;  ///< beside the first and the last block of a disk
 inline constexpr std::uint64_t kMarkBytes = 4096;
 inline constexpr std::size_t kDisksAtOnce =
-    kMaxErasedDisks;  ///< so the largest disk says how long it takes
+    wire::kMaxErasedDisks;  ///< so the largest disk says how long it takes
 inline constexpr std::chrono::seconds kSanitizePoll{5};
 inline constexpr int kMaxSanitizePolls = 8640;  ///< twelve hours
-
-struct EraseParams {
-  std::string node_serial;                ///< as a person typed it
-  std::vector<std::string> disk_serials;  ///< empty: every disk that is built in
-  bool wipe_allowed = false;
-};
-/// Errors: Corrupt (no JSON object), InvalidInput naming the member
-Result<EraseParams> parseEraseParams(std::string_view json);
 
 enum class EraseMethod {
   NvmeFormatCrypto,
@@ -98,13 +90,13 @@ EraseTools eraseTools();
 /// Which disks are meant. Pure.
 /// Errors: Denied (no permission; the serial is another machine's, or this machine tells none),
 /// NotFound, Conflict (a serial that two disks have)
-Result<std::vector<DiskInfo>> chooseErased(const EraseParams& params,
+Result<std::vector<DiskInfo>> chooseErased(const wire::EraseParams& params,
                                            const std::vector<DiskInfo>& disks,
                                            const std::string& machine_serial);
 
 /// Blocking. A disk that could not be erased has a fault in the report and does not stop the
 /// others. Errors: those of chooseErased, Conflict (in use); then nothing was written
-Result<EraseReport> eraseDisks(const EraseParams& params, const std::vector<DiskInfo>& disks,
+Result<EraseReport> eraseDisks(const wire::EraseParams& params, const std::vector<DiskInfo>& disks,
                                const std::string& machine_serial, const EraseTools& tools);
 
 /// One disk, by the first method that is enough. `whole_controller`: every namespace of its

@@ -16,7 +16,7 @@ constexpr std::chrono::milliseconds kFirstBackoff{500}, kMaxBackoff{10000};
 
 /// The controller's, then what lies beside the packs of mirrors. What is fetched is believed by its
 /// signature, whoever gives it.
-Result<std::vector<io::Url>> indexUrls(const WriteImageParams& params) {
+Result<std::vector<io::Url>> indexUrls(const wire::WriteImageParams& params) {
   constexpr std::string_view kPack = "/pack";
   TRY(first, io::Url::parse(params.index_url));
   std::vector<io::Url> urls{std::move(first)};
@@ -30,7 +30,7 @@ Result<std::vector<io::Url>> indexUrls(const WriteImageParams& params) {
 
 }  // namespace
 
-Async<wire::PackIndex> fetchIndex(const WriteImageParams& params, const WriterDeps& deps,
+Async<wire::PackIndex> fetchIndex(const wire::WriteImageParams& params, const WriterDeps& deps,
                                   std::chrono::steady_clock::time_point end) {
   CO_TRY(urls, indexUrls(params));
   auto http = deps.make_http();

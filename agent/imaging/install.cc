@@ -38,7 +38,7 @@ Result<void> tool(std::string program, std::vector<std::string> args) {
 
 /// systemd-networkd brings up the provisioning NIC, found by its address; every other NIC is left
 /// to whom it concerns.
-std::string networkFile(const WriteImageParams& params, const std::string& mac) {
+std::string networkFile(const wire::WriteImageParams& params, const std::string& mac) {
   std::string text = fmt::format(
       "[Match]\nMACAddress={}\n\n[Network]\nLinkLocalAddressing=no\nIPv6AcceptRA=no\n", mac);
   if (params.address_cidr.empty())
@@ -50,7 +50,7 @@ std::string networkFile(const WriteImageParams& params, const std::string& mac) 
 }
 
 /// The same for systems that have NetworkManager only.
-std::string networkManagerFile(const WriteImageParams& params, const std::string& mac) {
+std::string networkManagerFile(const wire::WriteImageParams& params, const std::string& mac) {
   std::string text = fmt::format(
       "[connection]\nid=muster-provisioning\ntype=ethernet\nautoconnect-priority=100\n\n[ethernet]"
       "\nmac-address={}\n\n[ipv4]\n",
@@ -65,7 +65,7 @@ std::string networkManagerFile(const WriteImageParams& params, const std::string
   return text + "\n[ipv6]\nmethod=disabled\n";
 }
 
-Result<void> configureNetwork(const fs::path& root, const WriteImageParams& params,
+Result<void> configureNetwork(const fs::path& root, const wire::WriteImageParams& params,
                               const std::string& mac) {
   TRY_OK(put(root, "etc/systemd/network/10-muster-provisioning.network", networkFile(params, mac)));
   std::error_code error;
@@ -104,7 +104,7 @@ Result<void> copyAgent(const fs::path& from, const fs::path& root) {
 
 }  // namespace
 
-Result<void> configureSystem(const fs::path& root, const WriteImageParams& params,
+Result<void> configureSystem(const fs::path& root, const wire::WriteImageParams& params,
                              const InstalledIdentity& identity, const Layout& layout,
                              const std::string& provisioning_mac, const fs::path& agent_folder) {
   TRY_OK(put(root, "etc/hostname", params.hostname + "\n"));
@@ -122,7 +122,7 @@ Result<void> configureSystem(const fs::path& root, const WriteImageParams& param
                fmt::format("{}\n", fmt::join(params.authorized_keys, "\n")), kSecretMode));
   }
 
-  const nlohmann::json agent{{"url", params.agent_url},
+  const nlohmann::json agent{{"url", params.agent.url},
                              {"node", params.hostname},
                              {"ca_pem_file", "/etc/muster/ca.pem"},
                              {"key_file", "/etc/muster/agent.key"},
@@ -130,7 +130,7 @@ Result<void> configureSystem(const fs::path& root, const WriteImageParams& param
                              {"image_digest", params.digest}};
   TRY_OK(io::makeDirs(root / "etc/muster", 0755));
   TRY_OK(put(root, "etc/muster/agent.json", jsonText(agent, 2) + "\n"));
-  TRY_OK(put(root, "etc/muster/ca.pem", params.agent_ca_pem));
+  TRY_OK(put(root, "etc/muster/ca.pem", params.agent.ca_pem));
   TRY_OK(put(root, "etc/muster/agent.pem", identity.certificate_pem));
   TRY_OK(put(root, "etc/muster/agent.key", identity.key_pem.reveal(), kSecretMode));
   TRY_OK(copyAgent(agent_folder, root));
@@ -146,7 +146,7 @@ Result<void> configureSystem(const fs::path& root, const WriteImageParams& param
   return {};
 }
 
-std::string grubConfiguration(const WriteImageParams& params, const Layout& layout) {
+std::string grubConfiguration(const wire::WriteImageParams& params, const Layout& layout) {
   std::string text = recipe("grub.cfg");
   text = replaced(std::move(text), "@KERNEL_PARTITION@", std::to_string(layout.kernel_partition));
   text = replaced(std::move(text), "@ROOT@",
@@ -157,7 +157,7 @@ std::string grubConfiguration(const WriteImageParams& params, const Layout& layo
 }
 
 Result<void> installBootLoader(const fs::path& disk, const fs::path& esp,
-                               const WriteImageParams& params, const Layout& layout) {
+                               const wire::WriteImageParams& params, const Layout& layout) {
   const std::string boot_folder = "--boot-directory=" + esp.string();
   const std::string modules =
       "--install-modules=normal linux part_gpt fat ext2 serial terminal regexp test echo gzio "
@@ -186,7 +186,7 @@ Result<Mount> mountBoot(const fs::path& root, const fs::path& device) {
 }
 
 /// The machine must start from any of its disks.
-Result<void> copyBootLoader(const Layout::BootDisk& copy, const WriteImageParams& params,
+Result<void> copyBootLoader(const Layout::BootDisk& copy, const wire::WriteImageParams& params,
                             const Layout& layout) {
   TRY_OK(tool("mkfs.vfat", {"-F", "32", "-n", "MUSTER-ESP", copy.esp.string()}));
   auto esp = Mount::make(copy.esp, "/run/muster/esp", "vfat");
@@ -198,7 +198,7 @@ Result<void> copyBootLoader(const Layout::BootDisk& copy, const WriteImageParams
 }  // namespace
 
 Result<void> installSystem(const fs::path& disk, const Layout& layout,
-                           const WriteImageParams& params, const InstalledIdentity& identity,
+                           const wire::WriteImageParams& params, const InstalledIdentity& identity,
                            const std::string& provisioning_mac, const fs::path& agent_folder,
                            const std::function<void(const std::string&)>& notify,
                            const std::function<Result<void>(const fs::path&)>& configure_more) {

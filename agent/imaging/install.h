@@ -10,7 +10,8 @@ namespace muster::agent {
 
 /// Files only, all below `root`; nothing is run. Without partitions in `layout` the system keeps
 /// its own fstab. Errors: Internal
-Result<void> configureSystem(const std::filesystem::path& root, const WriteImageParams& params,
+Result<void> configureSystem(const std::filesystem::path& root,
+                             const wire::WriteImageParams& params,
                              const InstalledIdentity& identity, const Layout& layout,
                              const std::string& provisioning_mac,
                              const std::filesystem::path& agent_folder);
@@ -23,19 +24,20 @@ Result<void> configureStorage(const std::filesystem::path& root, const StoragePl
 
 /// cloud-init's seed (NoCloud), or Ignition's configuration. Errors: InvalidInput (the image has no
 /// such program), Internal
-Result<void> configureUserData(const std::filesystem::path& root, const WriteImageParams& params);
+Result<void> configureUserData(const std::filesystem::path& root,
+                               const wire::WriteImageParams& params);
 
 /// GRUB for BIOS and for UEFI, both on the EFI system partition (mounted at `esp`), so that the
 /// disk starts anywhere. Errors: Internal (grub-install's own words)
 Result<void> installBootLoader(const std::filesystem::path& disk, const std::filesystem::path& esp,
-                               const WriteImageParams& params, const Layout& layout);
-std::string grubConfiguration(const WriteImageParams& params, const Layout& layout);
+                               const wire::WriteImageParams& params, const Layout& layout);
+std::string grubConfiguration(const wire::WriteImageParams& params, const Layout& layout);
 
 /// Grows the file system to its partition, mounts it with the ESP, configures, installs the boot
 /// loader, unmounts. Blocking; needs root. `say` gets each step; `configure_more` the mounted root,
 /// after everything else is configured.
 Result<void> installSystem(
-    const std::filesystem::path& disk, const Layout& layout, const WriteImageParams& params,
+    const std::filesystem::path& disk, const Layout& layout, const wire::WriteImageParams& params,
     const InstalledIdentity& identity, const std::string& provisioning_mac,
     const std::filesystem::path& agent_folder,
     const std::function<void(const std::string&)>& notify,

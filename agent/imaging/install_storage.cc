@@ -60,7 +60,7 @@ Result<void> configureStorage(const fs::path& root, const StoragePlan& plan,
   return {};
 }
 
-Result<void> configureUserData(const fs::path& root, const WriteImageParams& params) {
+Result<void> configureUserData(const fs::path& root, const wire::WriteImageParams& params) {
   if (params.user_data.empty()) return {};
   if (params.user_data[std::min(params.user_data.find_first_not_of(" \t\r\n"),
                                 params.user_data.size() - 1)] == '{')

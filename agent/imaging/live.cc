@@ -95,7 +95,7 @@ Result<void> assemble(const LivePlaces& places) {
   return checkKernel(places);
 }
 
-Result<void> configure(const LivePlaces& places, const WriteImageParams& params,
+Result<void> configure(const LivePlaces& places, const wire::WriteImageParams& params,
                        const InstalledIdentity& identity, const WriterDeps& deps) {
   const auto root = places.root();
   std::error_code error;
@@ -135,7 +135,7 @@ Result<void> checkMemory(const wire::PackIndex& index, std::uint64_t available_b
                   wire::kLiveRoomBytes >> 20));
 }
 
-Async<LiveReport> startLive(WriteImageParams params, WriterDeps deps, LivePlaces places,
+Async<LiveReport> startLive(wire::WriteImageParams params, WriterDeps deps, LivePlaces places,
                             std::chrono::seconds deadline) {
   const auto start = deps.clock.steady();
   deps.progress(0, "fetching the index of the image");
@@ -147,7 +147,7 @@ Async<LiveReport> startLive(WriteImageParams params, WriterDeps deps, LivePlaces
 
   // What is shared with the pool lives in this frame, which outlives every piece of work it awaits.
   const LivePlaces* shared_places = &places;
-  const WriteImageParams* shared_params = &params;
+  const wire::WriteImageParams* shared_params = &params;
   const wire::PackIndex* shared_index = &index;
   const WriterDeps* shared_deps = &deps;
   std::function<Result<std::unique_ptr<BlockTarget>>()> make_room = [shared_places, shared_index] {

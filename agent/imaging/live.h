@@ -35,7 +35,7 @@ Result<void> checkMemory(const wire::PackIndex& index, std::uint64_t available_b
 /// Fetches, verifies, mounts and configures; a half-made earlier try is undone first.
 /// Errors: InvalidInput (memory; no live image), Conflict (the kernel that runs is not the
 /// image's), Denied, Corrupt, Timeout, Internal
-Async<LiveReport> startLive(WriteImageParams params, WriterDeps deps, LivePlaces places,
+Async<LiveReport> startLive(wire::WriteImageParams params, WriterDeps deps, LivePlaces places,
                             std::chrono::seconds deadline);
 
 }  // namespace muster::agent

@@ -14,6 +14,8 @@ namespace muster::agent {
 
 namespace {
 
+using wire::RaidLevel;
+
 constexpr std::uint64_t kGib = 1ull << 30;
 constexpr const char* kBiosType = "21686148-6449-6E6F-744E-656564454649";
 constexpr const char* kEspType = "C12A7328-F81F-11D2-BA4B-00A0C93EC93B";
@@ -30,13 +32,15 @@ std::string listed(const std::vector<const DiskInfo*>& disks) {
   return disks.empty() ? "there is none" : fmt::format("there are: {}", fmt::join(names, ", "));
 }
 
-Result<void> checkSpec(const RootSpec& spec) {
+Result<void> checkSpec(const wire::RootLayout& spec) {
   const auto wrong = [](const char* why) {
     return fail(ErrorCode::InvalidInput, fmt::format("system disk: {}", why));
   };
   if (spec.count < 1) return wrong("it is of one disk at least");
-  if (spec.raid < 0 && spec.count > 1) return wrong("several disks need RAID: 0 or 1");
-  if (spec.raid >= 0 && (spec.raid > 1 || spec.count < 2))
+  if (spec.raid == RaidLevel::None && spec.count > 1)
+    return wrong("several disks need RAID: 0 or 1");
+  const bool simple = spec.raid == RaidLevel::Raid0 || spec.raid == RaidLevel::Raid1;
+  if (spec.raid != RaidLevel::None && (!simple || spec.count < 2))
     return wrong("RAID is 0 or 1, over two disks at least");
   return {};
 }
@@ -60,18 +64,19 @@ Result<std::vector<DiskInfo>> chooseDisks(const std::vector<DiskInfo>& disks, st
   return chosen;
 }
 
-Result<void> checkRoom(const std::vector<DiskInfo>& disks, const RootSpec& spec,
+Result<void> checkRoom(const std::vector<DiskInfo>& disks, const wire::RootLayout& spec,
                        std::uint64_t image_bytes) {
   std::uint64_t least = disks.front().size_bytes;
   for (const DiskInfo& disk : disks) least = std::min(least, disk.size_bytes);
   const std::uint64_t each = least > kComposedBesideBytes ? least - kComposedBesideBytes : 0;
-  const std::uint64_t room = spec.raid == 0 ? each * disks.size() : each;
-  const std::uint64_t wanted = std::max(image_bytes, spec.lvm_gib * kGib);
+  const std::uint64_t room = spec.raid == RaidLevel::Raid0 ? each * disks.size() : each;
+  const std::uint64_t lvm_bytes = static_cast<std::uint64_t>(spec.lvm_gib) * kGib;
+  const std::uint64_t wanted = std::max(image_bytes, lvm_bytes);
   if (wanted > room)
     return fail(ErrorCode::InvalidInput,
                 fmt::format("system disk: {} MiB are needed, its disks give {} MiB", wanted >> 20,
                             room >> 20));
-  if (spec.lvm_gib > 0 && spec.lvm_gib * kGib < image_bytes)
+  if (spec.lvm_gib > 0 && lvm_bytes < image_bytes)
     return fail(ErrorCode::InvalidInput,
                 fmt::format("system disk: the image needs {} MiB, its volume has {} GiB",
                             image_bytes >> 20, spec.lvm_gib));
@@ -80,10 +85,11 @@ Result<void> checkRoom(const std::vector<DiskInfo>& disks, const RootSpec& spec,
 
 class RootPlanner {
  public:
-  RootPlanner(RootPlan& plan, const RootSpec& spec, const std::string& node)
+  RootPlanner(RootPlan& plan, const wire::RootLayout& spec, const std::string& node)
       : plan_(plan), spec_(spec) {
-    identity_ = fmt::format("{} root raid{} luks{} lvm{}", node, spec.raid,
-                            static_cast<int>(spec.encrypt), spec.lvm_gib);
+    identity_ =
+        fmt::format("{} root raid{} luks{} lvm{}", node, raidNumber(spec.raid).value_or(kNoRaid),
+                    static_cast<int>(spec.encrypt), spec.lvm_gib);
     for (const DiskInfo& disk : plan.disks)
       identity_ += fmt::format(" {}/{}", disk.serial, disk.wwn);
   }
@@ -92,9 +98,9 @@ class RootPlanner {
     releaseDisk(plan_.steps);
     divide();
     plan_.boot_uuid = uuid("boot");
-    plan_.boot = arrayOrPartition(kBootArray, kComposedBootPartition, 1, "1.0");
+    plan_.boot = arrayOrPartition(kBootArray, kComposedBootPartition, RaidLevel::Raid1, "1.0");
     std::string device = arrayOrPartition(kRootArray, kComposedRootPartition, spec_.raid, "1.2");
-    if (spec_.encrypt != RootSpec::Key::None) device = encrypt(device);
+    if (spec_.encrypt != wire::RootKey::None) device = encrypt(device);
     if (spec_.lvm_gib > 0) device = volume(device);
     plan_.root = device;
     // initramfs-tools brings up LVM by this very name.
@@ -129,7 +135,7 @@ class RootPlanner {
   }
 
   void divide() {
-    const char* part = spec_.raid >= 0 ? kRaidType : kLinuxType;
+    const char* part = spec_.raid != RaidLevel::None ? kRaidType : kLinuxType;
     for (const DiskInfo& disk : plan_.disks)
       step(fmt::format("partition table on {}", disk.str()), "sfdisk",
            {"--wipe", "always", "--wipe-partitions", "always", "--quiet", disk.path.string()},
@@ -140,10 +146,11 @@ class RootPlanner {
     step("the new partitions appear", "udevadm", {"settle", "--timeout=30"});
   }
 
-  std::string arrayOrPartition(const std::string& array, int partition, int level,
+  std::string arrayOrPartition(const std::string& array, int partition, RaidLevel raid,
                                const char* metadata) {
     if (plan_.disks.size() == 1) return partitionNode(plan_.disks.front().path, partition);
     const std::string name = array.substr(array.rfind('/') + 1);
+    const int level = raidNumber(raid).value_or(kNoRaid);
     std::vector<std::string> args{"--create",
                                   array,
                                   "--run",
@@ -173,7 +180,7 @@ class RootPlanner {
     step("encryption", "cryptsetup",
          {"open", "--type", "luks2", "--key-file", "-", device, kOpened});
     plan_.steps.back().needs_key = true;
-    const bool tpm = spec_.encrypt == RootSpec::Key::Tpm;
+    const bool tpm = spec_.encrypt == wire::RootKey::Tpm;
     plan_.crypttab.push_back(fmt::format("{} UUID={} {} luks,initramfs{}", kOpened, id,
                                          tpm ? "none" : "/etc/muster/keys/root.key",
                                          tpm ? ",keyscript=/usr/lib/muster/unlock-root" : ""));
@@ -190,14 +197,14 @@ class RootPlanner {
   }
 
   RootPlan& plan_;
-  const RootSpec& spec_;
+  const wire::RootLayout& spec_;
   std::string identity_;
 };
 
 }  // namespace
 
 Result<RootPlan> planRoot(const std::vector<DiskInfo>& disks, std::string_view rule,
-                          const RootSpec& spec, std::uint64_t image_bytes,
+                          const wire::RootLayout& spec, std::uint64_t image_bytes,
                           const std::string& node) {
   TRY_OK(checkSpec(spec));
   RootPlan plan;

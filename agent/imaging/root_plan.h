@@ -22,14 +22,6 @@ inline constexpr std::uint64_t kComposedBesideBytes =
     1300ull << 20;  ///< of each disk: the partitions before the root, tables, headers
 inline constexpr std::string_view kRootSet = "root";  ///< of its steps, and the name of its key
 
-struct RootSpec {
-  enum class Key { None, Tpm, File };
-  int count = 1;
-  int raid = -1;  ///< 0 or 1; -1: none
-  Key encrypt = Key::None;
-  std::uint64_t lvm_gib = 0;  ///< 0: no LVM
-};
-
 struct RootPlan {
   std::vector<DiskInfo> disks;       ///< in the order of their serials; each gets a boot loader
   std::vector<StorageStep> steps;    ///< make it
@@ -38,13 +30,14 @@ struct RootPlan {
   std::string boot_uuid;             ///< of the file system of /boot
   std::string root_argument;         ///< of the kernel: "root=/dev/md/muster-root"
   std::vector<std::string> mdadm, crypttab;  ///< lines of the installed system
-  RootSpec::Key key = RootSpec::Key::None;
+  wire::RootKey key = wire::RootKey::None;
 };
 
 /// Errors: NotFound, Conflict (another number of disks than declared), InvalidInput (declaration,
 /// too small); each lists the disks
 Result<RootPlan> planRoot(const std::vector<DiskInfo>& disks, std::string_view rule,
-                          const RootSpec& spec, std::uint64_t image_bytes, const std::string& node);
+                          const wire::RootLayout& spec, std::uint64_t image_bytes,
+                          const std::string& node);
 
 /// Pure. Whether `sfdisk --json` tells of a disk that was divided so, whole or half written.
 bool dividedForRoot(std::string_view sfdisk_json);

@@ -57,13 +57,13 @@ Result<void> seal(const std::string& key, const fs::path& keys) {
 }
 
 Result<void> configureKey(const fs::path& root, const RootPlan& plan, const std::string& key) {
-  if (plan.key == RootSpec::Key::None) return {};
+  if (plan.key == wire::RootKey::None) return {};
   TRY_OK(needPackage(has(root, {"usr/share/initramfs-tools/hooks/cryptroot"}),
                      "cryptsetup-initramfs", "encrypted roots"));
   TRY_OK(putLines(root, "etc/crypttab", plan.crypttab));
   TRY_OK(put(root, "etc/initramfs-tools/conf.d/muster-root", "UMASK=0077\n"));
   TRY_OK(io::makeDirs(root / "etc/muster/keys", 0700));
-  if (plan.key == RootSpec::Key::File) {
+  if (plan.key == wire::RootKey::File) {
     TRY_OK(put(root, "etc/muster/keys/root.key", key, kSecretMode));
     return putLines(root, "etc/cryptsetup-initramfs/conf-hook",
                     {"KEYFILE_PATTERN=/etc/muster/keys/root.key"});

@@ -15,6 +15,8 @@ namespace muster::agent {
 
 namespace {
 
+using wire::RaidLevel;
+
 constexpr std::uint64_t kGib = 1ull << 30;
 constexpr std::uint64_t kOverheadBytes =
     64ull << 20;  ///< partition table, md, LUKS and LVM headers together, generously
@@ -24,16 +26,17 @@ constexpr const char* kMaking = "muster-making";
 constexpr const char* kData = "muster-data";
 
 /// Everything that, when it changes, makes another set.
-std::string identityOf(const std::string& node, const DiskSetSpec& set,
+std::string identityOf(const std::string& node, const wire::StorageSet& set,
                        const std::vector<const DiskInfo*>& disks) {
-  std::string words = fmt::format("{} {} raid{} luks{}", node, set.name, set.raid, set.encrypt);
+  std::string words = fmt::format("{} {} raid{} luks{}", node, set.name,
+                                  raidNumber(set.raid).value_or(kNoRaid), set.encrypt);
   for (const auto& volume : set.volumes)
-    words += fmt::format(" {}:{}:{}", volume.name, volume.size_gib, volume.filesystem);
+    words += fmt::format(" {}:{}:{}", volume.name, volume.size_gib, toString(volume.filesystem));
   for (const DiskInfo* disk : disks) words += fmt::format(" {}/{}", disk->serial, disk->wwn);
   return words;
 }
 
-std::unexpected<Error> refuse(ErrorCode code, const DiskSetSpec& set, const std::string& why) {
+std::unexpected<Error> refuse(ErrorCode code, const wire::StorageSet& set, const std::string& why) {
   return fail(code, fmt::format("disks of {}: {}", set.name, why));
 }
 
@@ -45,36 +48,31 @@ std::string listed(const std::vector<const DiskInfo*>& disks) {
 
 /// What md makes of n disks of one size.
 struct Level {
-  int number, least;
+  RaidLevel raid;
   std::uint64_t (*room)(std::uint64_t disks);  ///< of so many disks
 };
-constexpr Level kLevels[] = {{0, 2, [](std::uint64_t n) { return n; }},
-                             {1, 2, [](std::uint64_t) { return std::uint64_t{1}; }},
-                             {5, 3, [](std::uint64_t n) { return n - 1; }},
-                             {6, 4, [](std::uint64_t n) { return n - 2; }},
-                             {10, 4, [](std::uint64_t n) { return n / 2; }}};
+constexpr Level kLevels[] = {{RaidLevel::None, [](std::uint64_t) { return std::uint64_t{1}; }},
+                             {RaidLevel::Raid0, [](std::uint64_t n) { return n; }},
+                             {RaidLevel::Raid1, [](std::uint64_t) { return std::uint64_t{1}; }},
+                             {RaidLevel::Raid5, [](std::uint64_t n) { return n - 1; }},
+                             {RaidLevel::Raid6, [](std::uint64_t n) { return n - 2; }},
+                             {RaidLevel::Raid10, [](std::uint64_t n) { return n / 2; }}};
 
-const Level* levelOf(int number) {
-  const auto* found = std::find_if(std::begin(kLevels), std::end(kLevels),
-                                   [number](const Level& level) { return level.number == number; });
-  return found == std::end(kLevels) ? nullptr : found;
-}
+const Level& levelOf(RaidLevel raid) { return *std::ranges::find(kLevels, raid, &Level::raid); }
 
-Result<void> checkSet(const DiskSetSpec& set) {
+Result<void> checkSet(const wire::StorageSet& set) {
   const auto wrong = [&set](const std::string& why) {
     return refuse(ErrorCode::InvalidInput, set, why);
   };
   if (set.count < 1 || set.volumes.empty())
     return wrong("a set has one disk and one volume at least");
-  if (set.raid < 0 && set.count > 1) return wrong("several disks need raid: 0, 1, 5, 6 or 10");
-  if (set.raid >= 0 && !levelOf(set.raid)) return wrong("RAID is 0, 1, 5, 6 or 10");
-  if (set.raid >= 0 && set.count < levelOf(set.raid)->least)
-    return wrong(
-        fmt::format("RAID {} is over {} disks at least", set.raid, levelOf(set.raid)->least));
+  if (set.raid == RaidLevel::None && set.count > 1)
+    return wrong("several disks need raid: 0, 1, 5, 6 or 10");
+  if (const int least = leastDisks(set.raid); set.count < least)
+    return wrong(fmt::format("RAID {} is over {} disks at least",
+                             raidNumber(set.raid).value_or(kNoRaid), least));
   for (std::size_t i = 0; i < set.volumes.size(); ++i) {
-    const VolumeSpec& volume = set.volumes[i];
-    if (volume.filesystem != "xfs" && volume.filesystem != "ext4")
-      return wrong(fmt::format("\"{}\" is no file system that is made here", volume.filesystem));
+    const wire::StorageVolume& volume = set.volumes[i];
     if (volume.mount.size() < 2 || volume.mount[0] != '/' ||
         volume.mount.find_first_of(" \t\n\\") != std::string::npos ||
         volume.mount.starts_with("/boot"))
@@ -87,7 +85,7 @@ Result<void> checkSet(const DiskSetSpec& set) {
 
 /// The disks of a set, in the order of their serials. Errors: NotFound, Conflict
 Result<std::vector<const DiskInfo*>> chooseFor(
-    const DiskSetSpec& set, const std::vector<DiskInfo>& disks,
+    const wire::StorageSet& set, const std::vector<DiskInfo>& disks,
     const std::vector<DiskInfo>& system_disks,
     std::map<std::filesystem::path, std::string>& taken) {
   auto rule = wire::DiskRule::parse(set.disks);
@@ -117,13 +115,13 @@ Result<std::vector<const DiskInfo*>> chooseFor(
   return fits;
 }
 
-Result<void> checkRoom(const DiskSetSpec& set, const std::vector<const DiskInfo*>& disks) {
+Result<void> checkRoom(const wire::StorageSet& set, const std::vector<const DiskInfo*>& disks) {
   std::uint64_t least = disks.front()->size_bytes, wanted = 0;
   for (const DiskInfo* disk : disks) least = std::min(least, disk->size_bytes);
   const std::uint64_t each = least > kOverheadBytes ? least - kOverheadBytes : 0;
-  const std::uint64_t room = set.raid >= 0 ? each * levelOf(set.raid)->room(disks.size()) : each;
+  const std::uint64_t room = each * levelOf(set.raid).room(disks.size());
   for (const auto& volume : set.volumes)
-    wanted += std::max<std::uint64_t>(volume.size_gib, 1) * kGib;
+    wanted += static_cast<std::uint64_t>(std::max(volume.size_gib, 1)) * kGib;
   if (wanted > room)
     return refuse(
         ErrorCode::InvalidInput, set,
@@ -133,7 +131,7 @@ Result<void> checkRoom(const DiskSetSpec& set, const std::vector<const DiskInfo*
 
 /// Only NVMe namespaces can be given other sectors, and some controllers format all of theirs at
 /// once.
-Result<void> checkSectors(const DiskSetSpec& set, const std::vector<const DiskInfo*>& chosen,
+Result<void> checkSectors(const wire::StorageSet& set, const std::vector<const DiskInfo*>& chosen,
                           const std::vector<DiskInfo>& disks) {
   if (set.sector_bytes == 0) return {};
   if (set.sector_bytes != 512 && set.sector_bytes != 4096)
@@ -163,8 +161,8 @@ Result<void> checkSectors(const DiskSetSpec& set, const std::vector<const DiskIn
 /// Writes the steps of one set.
 class SetPlanner {
  public:
-  SetPlanner(const DiskSetSpec& set, std::vector<const DiskInfo*> disks, const std::string& node,
-             StoragePlan& plan)
+  SetPlanner(const wire::StorageSet& set, std::vector<const DiskInfo*> disks,
+             const std::string& node, StoragePlan& plan)
       : set_(set),
         disks_(std::move(disks)),
         identity_(identityOf(node, set, disks_)),
@@ -213,7 +211,7 @@ class SetPlanner {
   }
   std::string arrayUuid() const { return mdUuid(storageUuid(identity_ + " array")); }
   std::string luksUuid() const { return storageUuid(identity_ + " luks"); }
-  std::string fileSystemUuid(const VolumeSpec& volume) const {
+  std::string fileSystemUuid(const wire::StorageVolume& volume) const {
     return storageUuid(identity_ + " volume " + volume.name);
   }
   std::string array() const { return "/dev/md/" + set_.name; }
@@ -235,7 +233,7 @@ class SetPlanner {
       if (!hasItsSectors(*disk)) formatSectors(*disk);
     divide();
     std::string device = partitionNode(disks_.front()->path, 1);
-    if (set_.raid >= 0) device = assemble();
+    if (set_.raid != RaidLevel::None) device = assemble();
     if (set_.encrypt) device = encrypt(device);
     if (set_.lvm()) split(device);
     for (const auto& volume : set_.volumes)
@@ -265,22 +263,25 @@ class SetPlanner {
       step(fmt::format("partition table on {}", disk->str()), "sfdisk",
            {"--wipe", "always", "--wipe-partitions", "always", "--quiet", disk->path.string()},
            fmt::format("label: gpt\ntype={}, name=\"{}\", uuid={}\n",
-                       set_.raid >= 0 ? kLinuxRaidType : kLinuxDataType, kMaking, partUuid(*disk)));
+                       set_.raid != RaidLevel::None ? kLinuxRaidType : kLinuxDataType, kMaking,
+                       partUuid(*disk)));
     step("the new partitions appear", "udevadm", {"settle", "--timeout=30"});
   }
 
   std::string assemble() {
-    std::vector<std::string> args{"--create",
-                                  array(),
-                                  "--run",
-                                  "--metadata=1.2",
-                                  "--homehost=any",
-                                  "--name=" + set_.name,
-                                  "--uuid=" + arrayUuid(),
-                                  fmt::format("--level={}", set_.raid),
-                                  fmt::format("--raid-devices={}", disks_.size())};
+    std::vector<std::string> args{
+        "--create",
+        array(),
+        "--run",
+        "--metadata=1.2",
+        "--homehost=any",
+        "--name=" + set_.name,
+        "--uuid=" + arrayUuid(),
+        fmt::format("--level={}", raidNumber(set_.raid).value_or(kNoRaid)),
+        fmt::format("--raid-devices={}", disks_.size())};
     for (const DiskInfo* disk : disks_) args.push_back(partitionNode(disk->path, 1));
-    step(fmt::format("RAID {} of {} disks", set_.raid, disks_.size()), "mdadm", std::move(args));
+    step(fmt::format("RAID {} of {} disks", raidNumber(set_.raid).value_or(kNoRaid), disks_.size()),
+         "mdadm", std::move(args));
     addForgetContent(plan_.steps, set_.name);
     return array();
   }
@@ -308,9 +309,9 @@ class SetPlanner {
     }
   }
 
-  void format(const VolumeSpec& volume, const std::string& device) {
+  void format(const wire::StorageVolume& volume, const std::string& device) {
     const std::string uuid = fileSystemUuid(volume);
-    if (volume.filesystem == "xfs")
+    if (volume.filesystem == wire::FileSystem::Xfs)
       step("file system for " + volume.mount, "mkfs.xfs",
            {"-f", "-q", "-m", "uuid=" + uuid, device});
     else
@@ -319,7 +320,7 @@ class SetPlanner {
 
   /// What the installed system must know; the same whether the set was made or kept.
   void describe() {
-    if (set_.raid >= 0)
+    if (set_.raid != RaidLevel::None)
       plan_.mdadm.push_back(fmt::format("ARRAY {} metadata=1.2 UUID={}", array(), arrayUuid()));
     if (set_.encrypt)
       plan_.crypttab.push_back(fmt::format("{} UUID={} /etc/muster/keys/{}.key luks,nofail",
@@ -327,16 +328,16 @@ class SetPlanner {
     for (const auto& volume : set_.volumes)
       plan_.fstab.push_back(
           fmt::format("UUID={} {} {} noatime,nofail,x-systemd.device-timeout=60 0 2",
-                      fileSystemUuid(volume), volume.mount, volume.filesystem));
+                      fileSystemUuid(volume), volume.mount, toString(volume.filesystem)));
   }
 
-  const DiskSetSpec& set_;
+  const wire::StorageSet& set_;
   std::vector<const DiskInfo*> disks_;
   std::string identity_;
   StoragePlan& plan_;
 };
 
-Result<void> checkUnique(const std::vector<DiskSetSpec>& sets) {
+Result<void> checkUnique(const std::vector<wire::StorageSet>& sets) {
   std::set<std::string> names, mounts;
   for (const auto& set : sets) {
     if (!names.insert(set.name).second)
@@ -356,7 +357,7 @@ Result<void> checkUnique(const std::vector<DiskSetSpec>& sets) {
 
 /// udev may have assembled what older systems left, whatever is declared now; nothing may hold the
 /// disks while they are divided.
-std::vector<StorageStep> lettingGo(const std::vector<DiskSetSpec>& sets) {
+std::vector<StorageStep> lettingGo(const std::vector<wire::StorageSet>& sets) {
   std::vector<StorageStep> steps;
   const auto add = [&steps](const char* program, std::vector<std::string> args) {
     steps.push_back({"nothing holds the disks", program, std::move(args), "", true, false, ""});
@@ -398,7 +399,7 @@ void addForgetContent(std::vector<StorageStep>& steps, const std::string& set) {
 
 Result<StoragePlan> planStorage(const std::vector<DiskInfo>& disks,
                                 const std::vector<DiskInfo>& system_disks,
-                                const std::vector<DiskSetSpec>& sets, const std::string& node,
+                                const std::vector<wire::StorageSet>& sets, const std::string& node,
                                 const FoundStorage& found) {
   TRY_OK(checkUnique(sets));
   StoragePlan plan;

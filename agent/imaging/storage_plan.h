@@ -15,10 +15,11 @@
 //
 // What is no finished set of this identity – a member was replaced, the declaration changed,
 // somebody's own data – is planned anew, but `guarded`: it is emptied only with a permission of its
-// own (wipe_rights.h, docs/adr/0111).
+// own (wipe_policy.h, docs/adr/0111).
 #pragma once
 
 #include "agent/imaging/disks.h"
+#include "wire/disk_layout.h"
 
 #include <cstdint>
 #include <functional>
@@ -28,24 +29,7 @@
 
 namespace muster::agent {
 
-struct VolumeSpec {
-  std::string name;
-  std::uint64_t size_gib = 0;      ///< 0: what is left; only the last one
-  std::string filesystem = "xfs";  ///< or ext4
-  std::string mount;               ///< "/scratch"
-};
-
-struct DiskSetSpec {
-  std::string name;
-  std::string disks;  ///< disk_rule.h
-  int count = 1;
-  int raid = -1;         ///< 0, 1, 5, 6, 10; -1: none, and then one disk
-  bool encrypt = false;  ///< LUKS, its key on the system disk
-  int sector_bytes =
-      0;  ///< NVMe namespaces are formatted to it, 512 or 4096; 0: they stay as they are
-  std::vector<VolumeSpec> volumes;  ///< one without a size fills the set; several are LVM volumes
-  bool lvm() const { return volumes.size() > 1 || (!volumes.empty() && volumes[0].size_gib > 0); }
-};
+inline constexpr int kNoRaid = -1;  ///< what identities of disks without an array say
 
 /// One tool, run in the RAM OS.
 struct StorageStep {
@@ -93,7 +77,7 @@ struct FoundStorage {
 ///         that cannot be, volumes that do not fit); each names the set and lists the disks
 Result<StoragePlan> planStorage(const std::vector<DiskInfo>& disks,
                                 const std::vector<DiskInfo>& system_disks,
-                                const std::vector<DiskSetSpec>& sets, const std::string& node,
+                                const std::vector<wire::StorageSet>& sets, const std::string& node,
                                 const FoundStorage& found);
 
 using StorageTool = std::function<Result<void>(const StorageStep& step, const std::string& key)>;

@@ -349,7 +349,7 @@ Result<void> finishDisk(const fs::path& disk, const GrownDisk& grown) {
   return {};
 }
 
-Result<void> installIntoImage(const GrownDisk& disk, const WriteImageParams& params,
+Result<void> installIntoImage(const GrownDisk& disk, const wire::WriteImageParams& params,
                               const InstalledIdentity& identity,
                               const std::string& provisioning_mac, const fs::path& agent_folder,
                               const std::function<void(const std::string&)>& notify,

@@ -69,7 +69,7 @@ Result<void> finishDisk(const std::filesystem::path& disk, const GrownDisk& grow
 /// Name, keys and agent of the node, into the image's own system. Its boot loader, fstab and kernel
 /// are its own business.
 Result<void> installIntoImage(
-    const GrownDisk& disk, const WriteImageParams& params, const InstalledIdentity& identity,
+    const GrownDisk& disk, const wire::WriteImageParams& params, const InstalledIdentity& identity,
     const std::string& provisioning_mac, const std::filesystem::path& agent_folder,
     const std::function<void(const std::string&)>& notify,
     const std::function<Result<void>(const std::filesystem::path&)>& configure_more);

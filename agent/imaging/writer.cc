@@ -13,11 +13,13 @@
 #include "agent/imaging/whole_disk.h"
 #include "agent/imaging/wipe_policy.h"
 #include "base/io/process.h"
+#include "base/json_output.h"
 #include "wire/task_reason.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <boost/asio/post.hpp>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 
@@ -60,13 +62,13 @@ std::string nameOf(const std::filesystem::path& device, const std::vector<DiskIn
   return fmt::format("{} of {}", device.string(), fmt::join(names, ", "));
 }
 
-WipePolicy policyOf(const WriteImageParams& params) {
+WipePolicy policyOf(const wire::WriteImageParams& params) {
   return {params.wipe_allowed, params.data_wipe_allowed};
 }
 Result<DiskContent> contentOf(const DiskInfo& disk) { return describeDiskContent(disk.path); }
 
 /// What is known of refused sets beyond what their disks hold; nothing but superblocks is read.
-Error withNewMembers(Error refusal, const std::vector<DiskSetSpec>& sets,
+Error withNewMembers(Error refusal, const std::vector<wire::StorageSet>& sets,
                      const StoragePlan& storage) {
   std::string words;
   for (const auto& set : sets) {
@@ -80,7 +82,9 @@ Error withNewMembers(Error refusal, const std::vector<DiskSetSpec>& sets,
                          io::runChecked(examine).value_or("")});
     }
     if (members.empty()) continue;
-    if (const auto found = replacedMember(set.name, set.raid, members)) words += "; " + *found;
+    if (const auto found =
+            replacedMember(set.name, raidNumber(set.raid).value_or(kNoRaid), members))
+      words += "; " + *found;
   }
   if (words.empty()) return refusal;
   Error more(refusal.code(), refusal.text() + words);
@@ -106,7 +110,7 @@ Result<void> makePartitions(Prepared& prepared, const wire::PackIndex& index, Wi
     return {};
   }
   const bool seen =
-      prepared.root->key == RootSpec::Key::None &&
+      prepared.root->key == wire::RootKey::None &&
       std::all_of(
           prepared.root->disks.begin(), prepared.root->disks.end(), [](const DiskInfo& disk) {
             return dividedForRoot(
@@ -125,7 +129,7 @@ Result<void> makePartitions(Prepared& prepared, const wire::PackIndex& index, Wi
 }
 
 /// Everything that can be refused is, before the first byte is written.
-Result<Prepared> chooseDisks(const WriteImageParams& params, const wire::PackIndex& index) {
+Result<Prepared> chooseDisks(const wire::WriteImageParams& params, const wire::PackIndex& index) {
   if (index.kind == wire::PackKind::Live)
     return fail(
         ErrorCode::InvalidInput,
@@ -158,7 +162,7 @@ Result<Prepared> chooseDisks(const WriteImageParams& params, const wire::PackInd
   return prepared;
 }
 
-Result<Prepared> prepareDisk(const WriteImageParams& params, const wire::PackIndex& index,
+Result<Prepared> prepareDisk(const wire::WriteImageParams& params, const wire::PackIndex& index,
                              const std::function<void(const std::string&)>& notify) {
   auto chosen = chooseDisks(params, index);
   if (!chosen) return wire::untouched(std::move(chosen).error());
@@ -178,7 +182,7 @@ Result<Prepared> prepareDisk(const WriteImageParams& params, const wire::PackInd
 
 }  // namespace
 
-Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps,
+Async<WriteImageReport> writeImage(wire::WriteImageParams params, WriterDeps deps,
                                    std::chrono::seconds deadline) {
   const auto start = deps.clock.steady();
   deps.progress(0, "fetching the index of the image");
@@ -187,7 +191,7 @@ Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps,
   const wire::PackIndex& index = *fetched;
 
   // Blocks shared with the pool live in this frame, which outlives every piece of work it awaits.
-  const WriteImageParams* shared_params = &params;
+  const wire::WriteImageParams* shared_params = &params;
   const wire::PackIndex* shared_index = &index;
   const auto home = co_await asio::this_coro::executor;
   const auto notify_at = [home, progress = deps.progress](double fraction) {
@@ -296,6 +300,19 @@ Async<WriteImageReport> writeImage(WriteImageParams params, WriterDeps deps,
   for (const auto& mirror : written.dropped_mirrors)
     report.dropped_mirrors.push_back(fmt::format("{}: {}", mirror.url, mirror.why));
   co_return report;
+}
+
+std::string WriteImageReport::json() const {
+  return jsonText(nlohmann::json{{"digest", digest},
+                                 {"disk", disk},
+                                 {"seconds", seconds},
+                                 {"bytes_written", bytes_written},
+                                 {"bytes_skipped", bytes_skipped},
+                                 {"bytes_fetched", bytes_fetched},
+                                 {"peak_buffer_bytes", peak_buffer_bytes},
+                                 {"retries", retries},
+                                 {"dropped_mirrors", dropped_mirrors},
+                                 {"kept_storage", kept_storage}});
 }
 
 }  // namespace muster::agent

@@ -53,7 +53,7 @@ class PeerClient final : public io::HttpClient {
 
 }  // namespace
 
-PeerSource::PeerSource(PeerParams params, std::vector<std::string> urls, PeerOptions options,
+PeerSource::PeerSource(wire::PeerParams params, std::vector<std::string> urls, PeerOptions options,
                        io::ProcessRunner& processes, Clock& clock, MakeHttp make_http)
     : params_(std::move(params)),
       urls_(canonical(std::move(urls))),

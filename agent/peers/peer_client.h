@@ -13,11 +13,11 @@
 // it comes from a server.
 #pragma once
 
-#include "agent/peers/peer_params.h"
 #include "agent/peers/swarm.h"
 #include "base/clock.h"
 #include "base/io/http.h"
 #include "wire/pack_index.h"
+#include "wire/write_image.h"
 
 #include <functional>
 #include <map>
@@ -52,7 +52,7 @@ class PeerSource {
  public:
   using MakeHttp = std::function<std::unique_ptr<io::HttpClient>()>;
   /// `urls`: all of the same pack. The swarm is joined when the first range is asked for.
-  PeerSource(PeerParams params, std::vector<std::string> urls, PeerOptions options,
+  PeerSource(wire::PeerParams params, std::vector<std::string> urls, PeerOptions options,
              io::ProcessRunner& processes, Clock& clock, MakeHttp make_http);
   ~PeerSource();
 
@@ -82,7 +82,7 @@ class PeerSource {
   Async<void> fetchShare(Range pieces, io::HttpClient* servers);
   void leave(std::string why);
 
-  PeerParams params_;
+  wire::PeerParams params_;
   std::vector<std::string> urls_, urls_to_share_;
   PeerOptions options_;
   io::ProcessRunner& processes_;

@@ -26,7 +26,7 @@ std::string machineSerial(const std::filesystem::path& root) {
   return text;
 }
 
-Result<EraseReport> eraseHere(const EraseParams& params, const std::filesystem::path& root,
+Result<EraseReport> eraseHere(const wire::EraseParams& params, const std::filesystem::path& root,
                               EraseTools tools, const TaskContextPtr& context, Clock& clock,
                               std::chrono::steady_clock::time_point ends) {
   if (!tools.pause)
@@ -45,9 +45,9 @@ Result<EraseReport> eraseHere(const EraseParams& params, const std::filesystem::
 
 Async<nlohmann::json> erase(TaskTools tools, EraseTools erase_tools, nlohmann::json json,
                             TaskContextPtr context) {
-  auto parsed = parseEraseParams(jsonText(json));
+  auto parsed = wire::parseEraseParams(jsonText(json));
   if (!parsed) co_return wire::untouched(std::move(parsed).error());
-  const EraseParams& params = *parsed;
+  const wire::EraseParams& params = *parsed;
   Clock* clock = &tools.clock;
   const auto ends =
       clock->steady() + context->deadline() - std::min(kReportTime, context->deadline() / 10);

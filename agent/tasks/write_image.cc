@@ -21,17 +21,15 @@ Async<InstalledIdentity> identityFor(Certify certify, std::string hostname) {
 constexpr const char* kPeerProgram = "muster-peer";  ///< beside the agent
 
 /// Nullptr where the task names no peers.
-Result<std::unique_ptr<PeerSource>> peersOf(const TaskTools& tools, const nlohmann::json& task,
-                                            const WriteImageParams& params) {
-  TRY(peers, parsePeerParams(task));
-  if (!peers) return std::unique_ptr<PeerSource>();
+std::unique_ptr<PeerSource> peersOf(const TaskTools& tools, const wire::WriteImageParams& params) {
+  if (!params.peers) return nullptr;
   std::vector<std::string> urls{params.pack_url};
   urls.insert(urls.end(), params.mirror_urls.begin(), params.mirror_urls.end());
   PeerOptions options;
   std::error_code error;
   const auto self = std::filesystem::read_symlink(tools.self, error);
   options.swarm.program = (error ? tools.self : self).parent_path() / kPeerProgram;
-  return std::make_unique<PeerSource>(std::move(*peers), std::move(urls), std::move(options),
+  return std::make_unique<PeerSource>(*params.peers, std::move(urls), std::move(options),
                                       tools.processes, tools.clock,
                                       [] { return io::makeHttpClient(); });
 }
@@ -49,7 +47,7 @@ nlohmann::json describe(const PeerReport& report) {
           {"corrupt_mirrors", report.corrupt_mirrors}};
 }
 
-WriterDeps depsFor(const TaskTools& tools, Certify certify, const WriteImageParams& params,
+WriterDeps depsFor(const TaskTools& tools, Certify certify, const wire::WriteImageParams& params,
                    PeerSource* peers, TaskContextPtr context) {
   WriterDeps deps{
       [peers] { return peers ? peers->client() : io::makeHttpClient(); },
@@ -67,12 +65,10 @@ WriterDeps depsFor(const TaskTools& tools, Certify certify, const WriteImagePara
 
 Async<nlohmann::json> write(TaskTools tools, Certify certify, nlohmann::json json,
                             TaskContextPtr context) {
-  auto parsed = parseWriteImageParams(jsonText(json));
+  auto parsed = wire::parseWriteImageParams(jsonText(json));
   if (!parsed) co_return wire::untouched(std::move(parsed).error());
-  const WriteImageParams& params = *parsed;
-  auto sharing = peersOf(tools, json, params);
-  if (!sharing) co_return wire::untouched(std::move(sharing).error());
-  const auto& peers = *sharing;
+  const wire::WriteImageParams& params = *parsed;
+  const auto peers = peersOf(tools, params);
   auto deps = depsFor(tools, std::move(certify), params, peers.get(), context);
   CO_TRY(report, co_await writeImage(params, std::move(deps), context->deadline()));
   auto result = jsonOrNone(report.json(), kKeptJson);
@@ -82,8 +78,8 @@ Async<nlohmann::json> write(TaskTools tools, Certify certify, nlohmann::json jso
 
 Async<nlohmann::json> start(TaskTools tools, Certify certify, nlohmann::json json,
                             TaskContextPtr context) {
-  CO_TRY(params, parseWriteImageParams(jsonText(json)));
-  CO_TRY(peers, peersOf(tools, json, params));
+  CO_TRY(params, wire::parseWriteImageParams(jsonText(json)));
+  const auto peers = peersOf(tools, params);
   auto deps = depsFor(tools, std::move(certify), params, peers.get(), context);
   CO_TRY(report, co_await startLive(params, std::move(deps), LivePlaces{}, context->deadline()));
   auto result = jsonOrNone(report.json(), kKeptJson);

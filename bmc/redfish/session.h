@@ -4,44 +4,17 @@
 // repeats a refused password, waits when the BMC says "later".
 #pragma once
 
-#include "base/io/http.h"
-#include "bmc/arbiter.h"
-#include "bmc/redfish/json_view.h"
+#include "bmc/redfish/connections.h"
+#include "bmc/redfish/login.h"
 #include "bmc/redfish/multipart.h"
+#include "bmc/redfish/reply.h"
 #include "bmc/trust.h"
-#include "lifecycle/executor/adaptive_semaphore.h"
 
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 namespace muster::bmc {
-
-using HttpClientFactory = std::function<std::unique_ptr<io::HttpClient>(io::TlsTrust)>;
-
-struct RedfishReply {
-  int status = 0;
-  io::Headers headers;
-  Json body;
-
-  bool ok() const { return status >= 200 && status < 300; }
-  std::string header(const std::string& name) const;
-  /// ETag header, else @odata.etag.
-  std::string etag() const;
-};
-
-/// The path of a link that may be a whole URL; "" when it is neither.
-std::string pathOnly(const std::string& link);
-
-/// Where a link of the BMC leads: on the BMC itself. Errors: Corrupt (to another host, which is not
-/// followed, or no path from the root)
-Result<io::Url> urlOfLink(const std::string& base_url, const std::string& link);
-
-/// What a status and the service's own words mean to the caller.
-/// 401, 403 Denied · 404 NotFound · 409, 412 Conflict · 408, 429, 5xx Unavailable · else
-/// InvalidInput
-Error errorOf(const RedfishReply& reply, const std::string& what);
 
 class RedfishSession {
  public:
@@ -69,9 +42,9 @@ class RedfishSession {
 
   const std::string& address() const { return options_.base_url; }
   /// Requests so far that may have changed something.
-  std::uint64_t writes() const { return writes_; }
+  std::uint64_t writes() const { return connections_.writes(); }
   /// Of the login; some vendors want it in a form as well. "" before it.
-  const std::string& token() const { return token_; }
+  const std::string& token() const { return login_.token(); }
 
   enum class Busy {
     Wait,
@@ -107,85 +80,35 @@ class RedfishSession {
   Async<RedfishReply> patchOnce(std::string path, Json body, std::string etag);
 
   const std::string& username() const { return options_.username; }
-  TrustMemory& trust() { return trust_; }
+  TrustMemory& trust() { return memory_; }
   bool hasNextPassword() const { return static_cast<bool>(options_.next_password); }
   Result<Secret> nextPassword() const { return options_.next_password(); }
   /// Whether the last login was with the next password.
-  bool usesNextPassword() const { return uses_next_; }
+  bool usesNextPassword() const { return login_.usesNextPassword(); }
   /// Drops the token, and every connection: the next request begins anew.
   void forgetLogin();
   /// SHA-256 of the certificate that was shown and trusted last; "": none yet.
-  const std::string& shownCertificate() const { return shown_; }
+  const std::string& shownCertificate() const { return trust_.shown(); }
   const inventory::BmcTrust& declaredTrust() const { return options_.declared; }
-  void forgetConnections() { idle_.clear(); }
+  void forgetConnections() { connections_.forget(); }
 
   /// Logs out. Best effort.
-  Async<void> close();
+  Async<void> close() { return login_.close(); }
 
-  static constexpr std::chrono::milliseconds kRequestTimeout{30000};
+  static constexpr std::chrono::milliseconds kRequestTimeout = kRedfishTimeout;
 
  private:
-  struct Call {
-    std::string method, path;
-    io::Headers headers;
-    std::string body;
-    FirmwareImage image = {};  ///< after the body, and then body_end
-    std::string body_end = {};
-    std::chrono::milliseconds timeout = kRequestTimeout;
-    bool repeatable = true;  ///< may be sent again after a lost connection
-    bool wait_busy = true;   ///< wait and repeat on 429 and 503
-    bool upload = false;     ///< a connection of its own, and a place among the uploads
-  };
-  struct Lease;
-
-  Async<RedfishReply> call(Call call);
-  Async<RedfishReply> authorized(Call call);
-  Async<RedfishReply> exchange(Call call, std::string token);
-  Async<io::HttpResponse> sendInPlace(io::HttpRequest request, bool fresh,
-                                      lifecycle::AdaptiveSemaphore* places);
-  Async<io::HttpResponse> sendOnce(io::HttpRequest request, bool fresh);
-  /// What an answer that never came means: another certificate than the pinned one is a refusal, or
-  /// the expected new one.
-  Result<io::HttpResponse> evaluated(io::HttpClient& client, Error error);
-  /// Fixes whom connections trust; on first contact by one request without any secret.
-  /// (redfish_session_trust.cc)
-  Async<void> ensureTrust();
-  Async<void> firstContact();
-  io::TlsTrust tlsTrust() const;
-  Async<void> login(std::string stale_token);
-  struct Candidate {
-    Secret password;
-    bool is_next = false;
-    bool last = true;  ///< there is no other one
-  };
-  Result<std::vector<Candidate>> candidates();
-  /// Whether the BMC took it. Errors: what says nothing about the password
-  Async<bool> tryPassword(std::string path, Candidate candidate);
-  Async<std::string> sessionsPath();
-  /// Logs out of a session with the token of another; best effort.
-  /// Answers the session that was remembered until now.
-  Async<std::string> rememberSession(std::string path);
-  Async<void> closeSession(std::string path, std::string token);
-  Result<void> acceptLogin(const RedfishReply& reply, const std::string& sessions_path);
-  std::unique_ptr<io::HttpClient> takeClient(bool fresh);
+  /// With a login, as often as "later" is waited for.
+  Async<RedfishReply> call(RedfishCall call);
+  Async<RedfishReply> authorized(RedfishCall call);
 
   Options options_;
   Clock& clock_;
-  HttpClientFactory make_client_;
-  TrustMemory trust_;
+  TrustMemory memory_;
   std::unique_ptr<lifecycle::Journal> own_journal_;
-  lifecycle::Journal& journal_;
-  RateLimiter rate_limiter_;
-  AsyncSemaphore one_login_{1};
-  AsyncSemaphore one_pin_{1};
-  bool trusted_ = false;  ///< it is fixed whom connections trust: `pinned_`, or the declared CA
-  std::string pinned_;
-  std::string shown_;  ///< certificate of the last connection that was trusted
-  std::string token_;
-  std::uint64_t writes_ = 0;
-  bool uses_next_ = false;
-  std::string session_path_;
-  std::vector<std::unique_ptr<io::HttpClient>> idle_;
+  ConnectionTrust trust_;
+  RedfishConnections connections_;
+  RedfishLogin login_;
 };
 
 }  // namespace muster::bmc

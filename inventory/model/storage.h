@@ -1,59 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of a node's disks. Made when the node is imaged (agent/imaging/storage_plan.h,
-// root_plan.h).
+// What becomes of a node's disks, as a profile declares it: the same type as in the agent's task.
 #pragma once
 
-#include <optional>
-#include <string>
-#include <vector>
+#include "wire/disk_layout.h"
 
 namespace muster::inventory {
 
-enum class RaidLevel { None, Raid0, Raid1, Raid5, Raid6, Raid10 };
-/// As md calls it; nullopt: none.
-constexpr std::optional<int> raidNumber(RaidLevel level) {
-  constexpr int kNumbers[] = {-1, 0, 1, 5, 6, 10};
-  return level == RaidLevel::None ? std::nullopt : std::optional(kNumbers[static_cast<int>(level)]);
-}
-/// The fewest disks that make it.
-constexpr int leastDisks(RaidLevel level) {
-  return level == RaidLevel::Raid5                                 ? 3
-         : level == RaidLevel::Raid6 || level == RaidLevel::Raid10 ? 4
-         : level == RaidLevel::None                                ? 1
-                                                                   : 2;
-}
-enum class FileSystem { Xfs, Ext4 };
-
-struct StorageVolume {
-  std::string name;
-  int size_gib = 0;  ///< 0: what is left
-  FileSystem filesystem = FileSystem::Xfs;
-  std::string mount;
-};
-
-/// Disks that are one: a single one, or an array.
-struct StorageSet {
-  std::string name;
-  std::string disks;  ///< a disk rule that fits exactly `count` disks
-  int count = 1;
-  RaidLevel raid = RaidLevel::None;
-  bool encrypt = false;  ///< LUKS; the key is made on the node and lies on its system disk
-  int sector_bytes = 0;  ///< NVMe namespaces are given this format before the set is made, 512 or
-                         ///< 4096; 0: they stay as they are
-  std::vector<StorageVolume> volumes;
-};
-
-enum class RootKey { None, Tpm, File };
-
-/// The system disk, where it is more than a partition: disks joined by md, encrypted by LUKS, a
-/// volume of LVM – in this order, each where it is declared. /boot is beside it, readable to the
-/// boot loader.
-struct RootLayout {
-  int count = 1;  ///< disks that the profile's rule must fit
-  RaidLevel raid = RaidLevel::None;
-  RootKey encrypt =
-      RootKey::None;  ///< Tpm: the key opens only on this machine, in its present Secure Boot state
-  int lvm_gib = 0;    ///< size of the volume; the rest of its group stays free. 0: no LVM
-};
+using wire::FileSystem;
+using wire::leastDisks;
+using wire::RaidLevel;
+using wire::raidNumber;
+using wire::RootKey;
+using wire::RootLayout;
+using wire::StorageSet;
+using wire::StorageVolume;
 
 }  // namespace muster::inventory

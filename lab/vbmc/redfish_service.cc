@@ -98,17 +98,7 @@ bool isVendorCut(const bmc::AcCycleMethod& way, const std::string& path) {
 
 RedfishService::RedfishService(Clock& clock, Workers& workers, Machine& machine,
                                ServiceOptions options, BmcState state)
-    : clock_(clock),
-      workers_(workers),
-      machine_(machine),
-      options_(std::move(options)),
-      quirks_(options_.vendor_profile->quirks()),
-      state_(std::move(state)),
-      guard_(clock, options_.account, options_.logins) {
-  guard_.setFailedLogins(state_.failed_logins);
-  if (!state_.account_sha256.empty())
-    guard_.setAccount({options_.account.username, state_.account_salt, state_.account_sha256});
-}
+    : bmc_(clock, workers, machine, std::move(options), std::move(state)) {}
 
 Result<std::unique_ptr<RedfishService>> RedfishService::make(Clock& clock, Workers& workers,
                                                              Machine& machine,
@@ -118,7 +108,7 @@ Result<std::unique_ptr<RedfishService>> RedfishService::make(Clock& clock, Worke
                  : BmcState::load(options.state_file, *options.vendor_profile));
   std::unique_ptr<RedfishService> service(
       new RedfishService(clock, workers, machine, std::move(options), std::move(state)));
-  service->save();
+  service->bmc_.save();
   return service;
 }
 
@@ -130,14 +120,19 @@ std::vector<io::Route> RedfishService::routes() {
           {"*", kFaults, handler}};
 }
 
+void RedfishService::stop() {
+  bmc_.stopping = true;
+  bmc_.wake();
+}
+
 Task<io::ServerResponse> RedfishService::handle(io::ServerRequest request) {
-  if (away_)
+  if (bmc_.away)
     co_return redfishError(503, "Base.1.8.ServiceTemporarilyUnavailable", "The BMC is restarting.",
                            "Try again in some seconds.");
   const auto path = tidyPath(request.path());
-  const auto rule = path == kFaults ? std::nullopt : faults_.take(request.method, path);
+  const auto rule = path == kFaults ? std::nullopt : bmc_.faults.take(request.method, path);
   if (rule && rule->latency.count() > 0) {
-    co_await clock_.sleep(std::min(rule->latency, kMaxLatency));
+    co_await bmc_.clock.sleep(std::min(rule->latency, kMaxLatency));
   }
   if (rule && rule->drop && !rule->after) dropConnection();
   if (rule && rule->status != 0 && !rule->after)
@@ -165,8 +160,9 @@ Task<io::ServerResponse> RedfishService::serve(io::ServerRequest request, std::s
     if (auto refusal = refuseUnknown(request)) co_return std::move(*refusal);
   }
   if (path == kFaults) co_return setFaults(request);
-  if (request.method == "GET" && path == kEventStream && options_.vendor_profile->tells_events) {
-    co_return co_await streamEvents(std::move(request));
+  if (request.method == "GET" && path == kEventStream &&
+      bmc_.options.vendor_profile->tells_events) {
+    co_return co_await events_.stream(std::move(request));
   }
   if (request.method == "GET" || request.method == "HEAD") {
     co_return co_await get(request.target);
@@ -176,44 +172,45 @@ Task<io::ServerResponse> RedfishService::serve(io::ServerRequest request, std::s
   }
   if (request.method == "PATCH") co_return patch(request, path);
   if (request.method == "DELETE" && path.starts_with(kSessions + "/"))
-    co_return guard_.logout(path.substr(kSessions.size() + 1)) ? noContent() : notFound(path);
-  if (request.method == "DELETE" && path.starts_with(kJobs + "/")) co_return deleteJob(path);
+    co_return bmc_.guard.logout(path.substr(kSessions.size() + 1)) ? noContent() : notFound(path);
+  if (request.method == "DELETE" && path.starts_with(kJobs + "/"))
+    co_return intake_.deleteJob(path);
   co_return redfishError(405, "Base.1.8.OperationNotAllowed",
                          fmt::format("{} is not possible on {}.", request.method, path));
 }
 
 /// Not Redfish: how the lab makes this BMC misbehave.
 io::ServerResponse RedfishService::setFaults(const io::ServerRequest& request) {
-  if (request.method == "GET") return io::ServerResponse::json(200, jsonText(faults_.toJson()));
+  if (request.method == "GET") return io::ServerResponse::json(200, jsonText(bmc_.faults.toJson()));
   const auto set =
-      faults_.set(jsonOrNone(request.method == "DELETE" ? "{}" : request.body, kRequestJson));
-  return set ? io::ServerResponse::json(200, jsonText(faults_.toJson()))
+      bmc_.faults.set(jsonOrNone(request.method == "DELETE" ? "{}" : request.body, kRequestJson));
+  return set ? io::ServerResponse::json(200, jsonText(bmc_.faults.toJson()))
              : redfishError(400, "Base.1.8.PropertyValueError", set.error().text());
 }
 
 std::optional<io::ServerResponse> RedfishService::refuseUnknown(const io::ServerRequest& request) {
   auto token = headerOf(request.headers, "X-Auth-Token");
-  if (!token.empty() && guard_.find(token)) return std::nullopt;
+  if (!token.empty() && bmc_.guard.find(token)) return std::nullopt;
   auto answer = LoginAnswer::WrongPassword;
   if (auto basic = basicCredentials(request.headers)) {
-    answer = guard_.check(basic->first, basic->second);
-    save();
+    answer = bmc_.guard.check(basic->first, basic->second);
+    bmc_.save();
     if (answer == LoginAnswer::Accepted) return std::nullopt;
   }
-  return unauthorized(answer, guard_.limits().lockout_duration);
+  return unauthorized(answer, bmc_.guard.limits().lockout_duration);
 }
 
 Task<io::ServerResponse> RedfishService::get(std::string target) {
   const auto query = target.find('?');
   const auto path = tidyPath(target.substr(0, query));
   if (path.starts_with(kJobs + "/"))
-    for (auto& [id, task] : tasks_)
+    for (auto& [id, task] : bmc_.tasks)
       if (path.ends_with("/" + task.job) && task.young_reads > 0 && task.young_reads-- > 0)
         co_return notFound(path);
-  const auto on = co_await machine_.isOn();
+  const auto on = co_await bmc_.machine.isOn();
   if (!on && path == kSystem)
     co_return redfishError(503, "Base.1.8.ServiceTemporarilyUnavailable", on.error().str());
-  auto found = resource(path, on.value_or(false));
+  auto found = resources_.find(path, on.value_or(false));
   if (!found) co_return notFound(path);
   if (found->contains("@Muster.status"))
     co_return redfishError((*found)["@Muster.status"], (*found)["code"], (*found)["message"]);
@@ -221,49 +218,40 @@ Task<io::ServerResponse> RedfishService::get(std::string target) {
       found->contains("Members"))
     co_return expand(std::move(*found), on.value_or(false));
   auto response = io::ServerResponse::json(200, found->dump());
-  response.headers["ETag"] = etagOf(path);
+  response.headers["ETag"] = bmc_.etagOf(path);
   co_return response;
 }
 
 /// Members in full; where the dialect says so, without fields that a reader would need.
 io::ServerResponse RedfishService::expand(json collection, bool on) const {
   for (auto& member : collection["Members"]) {
-    auto whole = resource(member.value("@odata.id", ""), on);
+    auto whole = resources_.find(member.value("@odata.id", ""), on);
     if (!whole || whole->contains("@Muster.status")) continue;
-    if (!quirks_.expand) whole->erase("Id"), whole->erase("Version");
+    if (!bmc_.quirks.expand) whole->erase("Id"), whole->erase("Version");
     member = std::move(*whole);
   }
   return io::ServerResponse::json(200, jsonText(collection));
-}
-
-std::string RedfishService::etagOf(const std::string& path) const {
-  std::string key = path;
-  if (path.starts_with(kSystem))
-    key += state_.boot_once +
-           fmt::format("{}{}", fmt::join(state_.staged_bios, ","), fmt::join(state_.bios, ","));
-  if (path == kInventory) key += fmt::format("{}", fmt::join(inventoryIds(), ","));
-  return fmt::format("\"{:016x}\"", std::hash<std::string>()(key));
 }
 
 /// A weak tag is not the strong one that this BMC compares with.
 std::optional<io::ServerResponse> RedfishService::refuseOldEtag(const io::ServerRequest& request,
                                                                 const std::string& path) const {
   const auto given = headerOf(request.headers, "If-Match");
-  if (given.empty() && quirks_.boot_override_on_settings)
+  if (given.empty() && bmc_.quirks.boot_override_on_settings)
     return redfishError(428, "Base.1.8.PreconditionRequired", "If-Match is needed.");
-  if (!given.empty() && given != "*" && given != etagOf(path))
+  if (!given.empty() && given != "*" && given != bmc_.etagOf(path))
     return redfishError(412, "Base.1.8.PreconditionFailed", "The ETag does not fit.");
   return std::nullopt;
 }
 
 io::ServerResponse RedfishService::patch(const io::ServerRequest& request,
                                          const std::string& path) {
-  const auto& boots = quirks_.boot_override_on_settings ? kSystemSettings : kSystem;
+  const auto& boots = bmc_.quirks.boot_override_on_settings ? kSystemSettings : kSystem;
   if (path == kAccount) {
     if (auto refusal = refuseOldEtag(request, path)) return std::move(*refusal);
-    return patchAccount(request);
+    return trust_.patchAccount(request);
   }
-  if (path == kManager && quirks_.rollback == bmc::RollbackMethod::ActiveImage) {
+  if (path == kManager && bmc_.quirks.rollback == bmc::RollbackMethod::ActiveImage) {
     if (auto refusal = refuseOldEtag(request, path)) return std::move(*refusal);
     return patchManager(request);
   }
@@ -283,12 +271,12 @@ io::ServerResponse RedfishService::patchManager(const io::ServerRequest& request
           : std::string();
   const auto id =
       uri.starts_with(kInventory + "/") ? uri.substr(kInventory.size() + 1) : std::string();
-  const std::string own(options_.vendor_profile->bmc);
-  if (id != own && !(isPrevious(id) && slotOf(id) == own))
+  const std::string own(bmc_.options.vendor_profile->bmc);
+  if (id != own && !(bmc_.isPrevious(id) && bmc_.slotOf(id) == own))
     return badValue("ActiveSoftwareImage", uri);
-  auto& slot = state_.slots[own];
+  auto& slot = bmc_.state.slots[own];
   slot.staged_version = id == own ? "" : slot.previous_version;
-  save();
+  bmc_.save();
   return noContent();
 }
 
@@ -297,48 +285,37 @@ io::ServerResponse RedfishService::patchBios(const io::ServerRequest& request) {
   if (!body.is_object() || !body.contains("Attributes") || !body["Attributes"].is_object())
     return redfishError(400, "Base.1.8.PropertyMissing", "Attributes are missing.");
   const auto when = body.value(json::json_pointer("/@Redfish.SettingsApplyTime/ApplyTime"), "");
-  const bool by_job = options_.vendor_profile->bios_by_job;
+  const bool by_job = bmc_.options.vendor_profile->bios_by_job;
   if (!by_job && body.contains("@Redfish.SettingsApplyTime"))
     return redfishError(400, "Base.1.8.PropertyUnknown",
                         "@Redfish.SettingsApplyTime is not known.");
   if (by_job && !when.empty() && when != "OnReset") return badValue("ApplyTime", when);
-  if (state_.bios_job)
+  if (bmc_.state.bios_job)
     return redfishError(400, "IDRAC.2.14.SYS011", "Pending values are committed already.",
                         "Restart the machine, or delete the job.");
   for (const auto& [name, value] : body["Attributes"].items())
-    if (!state_.bios.contains(name) || !value.is_string()) return badValue(name, jsonText(value));
+    if (!bmc_.state.bios.contains(name) || !value.is_string())
+      return badValue(name, jsonText(value));
   for (const auto& [name, value] : body["Attributes"].items())
-    state_.staged_bios[name] = value.get<std::string>();
-  state_.bios_job = by_job && when == "OnReset";
-  save();
+    bmc_.state.staged_bios[name] = value.get<std::string>();
+  bmc_.state.bios_job = by_job && when == "OnReset";
+  bmc_.save();
   return noContent();
 }
 
 Task<io::ServerResponse> RedfishService::post(io::ServerRequest request, std::string path) {
   if (path == kSessions) co_return login(request);
-  if (path == kUpload && quirks_.flash_state.empty() &&
-      options_.vendor_profile->takes == Takes::Multipart)
-    co_return acceptUpload(request);
-  if (path == kInventory && options_.vendor_profile->takes == Takes::Push)
-    co_return acceptReady(request);
-  if (path == kSimpleUpdate && options_.vendor_profile->takes == Takes::Fetch)
-    co_return acceptUrl(request);
-  if (path == kIloUpload && !quirks_.flash_state.empty()) co_return acceptForm(request);
-  if (path == kRoot + "/UpdateService/Actions/UpdateService.StartUpdate" && quirks_.two_phase)
-    co_return startVerified();
-  if (path == kSimpleUpdate && quirks_.rollback == bmc::RollbackMethod::UpdateFromPrevious)
-    co_return updateFromPrevious(request);
-  if (path == kRoot + "/UpdateService/Actions/Oem/NvidiaUpdateService.CommitImage" &&
-      !quirks_.commit.empty())
-    co_return commitImage(request);
-  if (auto answer = postTrust(request, path)) co_return std::move(*answer);
+  if (auto answer = intake_.post(request, path)) co_return std::move(*answer);
+  if (auto answer = trust_.post(request, path)) co_return std::move(*answer);
   if (path == kManager + "/Actions/Manager.Reset") co_return resetManager(request);
-  if (path == kSystem + "/Actions/ComputerSystem.Reset" || isVendorCut(quirks_.ac_cycle, path)) {
+  if (path == kSystem + "/Actions/ComputerSystem.Reset" ||
+      isVendorCut(bmc_.quirks.ac_cycle, path)) {
     co_return co_await resetSystem(std::move(request));
   }
-  co_return resource(path, false) ? redfishError(405, "Base.1.8.OperationNotAllowed",
-                                                 fmt::format("POST is not possible on {}.", path))
-                                  : notFound(path);
+  co_return resources_.find(path, false)
+      ? redfishError(405, "Base.1.8.OperationNotAllowed",
+                     fmt::format("POST is not possible on {}.", path))
+      : notFound(path);
 }
 
 io::ServerResponse RedfishService::login(const io::ServerRequest& request) {
@@ -348,12 +325,12 @@ io::ServerResponse RedfishService::login(const io::ServerRequest& request) {
     return redfishError(400, "Base.1.8.PropertyMissing",
                         "UserName and Password are needed to open a session.");
   Session session;
-  auto answer = guard_.login(username, password, session);
-  save();
+  auto answer = bmc_.guard.login(username, password, session);
+  bmc_.save();
   if (answer != LoginAnswer::Accepted)
-    return unauthorized(answer, guard_.limits().lockout_duration);
+    return unauthorized(answer, bmc_.guard.limits().lockout_duration);
   auto path = kSessions + "/" + session.id;
-  auto response = io::ServerResponse::json(201, resource(path, false)->dump());
+  auto response = io::ServerResponse::json(201, resources_.find(path, false)->dump());
   response.headers["X-Auth-Token"] = session.token;
   response.headers["Location"] = path;
   return response;
@@ -366,17 +343,17 @@ io::ServerResponse RedfishService::patchSystem(const io::ServerRequest& request)
                         "Only Boot can be changed on this system.");
   auto target = stringAt(body["Boot"], "BootSourceOverrideTarget"),
        enabled = stringAt(body["Boot"], "BootSourceOverrideEnabled");
-  if (target.empty()) target = enabled == "Disabled" ? "None" : state_.boot_once;
+  if (target.empty()) target = enabled == "Disabled" ? "None" : bmc_.state.boot_once;
   if (enabled.empty()) enabled = target == "None" ? "Disabled" : "Once";
   if (std::find(kBootTargets.begin(), kBootTargets.end(), target) == kBootTargets.end())
     return badValue("BootSourceOverrideTarget", target);
   if (enabled != "Once" && enabled != "Continuous" && enabled != "Disabled")
     return badValue("BootSourceOverrideEnabled", enabled);
-  state_.boot_once = enabled == "Disabled" ? "None" : target;
-  state_.boot_lasts = enabled == "Continuous";
+  bmc_.state.boot_once = enabled == "Disabled" ? "None" : target;
+  bmc_.state.boot_lasts = enabled == "Continuous";
   if (auto uri = stringAt(body["Boot"], "HttpBootUri"); !uri.empty())
-    state_.boot_uri = std::move(uri);
-  save();
+    bmc_.state.boot_uri = std::move(uri);
+  bmc_.save();
   return noContent();
 }
 
@@ -384,46 +361,44 @@ io::ServerResponse RedfishService::resetManager(const io::ServerRequest& request
   auto body = jsonOrNone(request.body, kRequestJson);
   auto type = stringAt(body, "ResetType");
   if (type != "GracefulRestart" &&
-      (type != "ForceRestart" || quirks_.manager_reset == "GracefulRestart"))
+      (type != "ForceRestart" || bmc_.quirks.manager_reset == "GracefulRestart"))
     return badValue("ResetType", type);
-  if (job_) return refuseBusy();
-  job_.emplace(Job{.work = Work::ManagerReset});
-  wake_();
+  if (bmc_.job) return bmc_.refuseBusy();
+  bmc_.begin(Job{.work = Work::ManagerReset});
   return noContent();
 }
 
 Task<io::ServerResponse> RedfishService::resetSystem(io::ServerRequest request) {
   auto body = jsonOrNone(request.body, kRequestJson);
   auto type = stringAt(body, "ResetType");
-  const bool vendor_cut = isVendorCut(quirks_.ac_cycle, tidyPath(request.path()));
-  const auto& allowed = options_.vendor_profile->resets;
-  if (vendor_cut ? type != quirks_.ac_cycle.value
+  const bool vendor_cut = isVendorCut(bmc_.quirks.ac_cycle, tidyPath(request.path()));
+  const auto& allowed = bmc_.options.vendor_profile->resets;
+  if (vendor_cut ? type != bmc_.quirks.ac_cycle.value
                  : std::find(allowed.begin(), allowed.end(), type) == allowed.end())
     co_return redfishError(400, "Base.1.8.ActionParameterValueNotInList",
                            fmt::format("'{}' is not an allowed ResetType.", type),
                            "Use one of the values in ResetActionInfo.");
-  const auto on = co_await machine_.isOn();
+  const auto on = co_await bmc_.machine.isOn();
   if (!on) co_return redfishError(500, "Base.1.8.InternalError", on.error().str());
   if (type == "FullPowerCycle" || vendor_cut) {
-    if (vendor_cut && quirks_.ac_cycle.host_off && *on)
+    if (vendor_cut && bmc_.quirks.ac_cycle.host_off && *on)
       co_return redfishError(400, "OpenBMC.0.4.ChassisPowerStateOffRequired",
                              "The host must be off.", "Switch it off first.");
-    if (job_) co_return refuseBusy();
-    job_.emplace(Job{.work = Work::AcCycle});
-    wake_();
+    if (bmc_.job) co_return bmc_.refuseBusy();
+    bmc_.begin(Job{.work = Work::AcCycle});
     co_return noContent();
   }
   if (type == "Nmi") {
-    note("NMI");
+    bmc_.note("NMI");
     co_return noContent();
   }
   Result<void> done;
   if (type == "GracefulShutdown") {
-    done = co_await machine_.pressButton();
+    done = co_await bmc_.machine.pressButton();
   } else {
     if (type != "On") {
-      if (*on) noteCut("power was cut");
-      done = co_await machine_.stop();
+      if (*on) jobs_.noteCut("power was cut");
+      done = co_await bmc_.machine.stop();
     }
     if (done && type != "ForceOff") {
       done = co_await startMachine();
@@ -434,35 +409,36 @@ Task<io::ServerResponse> RedfishService::resetSystem(io::ServerRequest request) 
 }
 
 void RedfishService::takeBiosOver() {
-  if (options_.vendor_profile->bios_by_job && !state_.bios_job) return;
-  for (const auto& [name, value] : state_.staged_bios) state_.bios[name] = value;
-  state_.staged_bios.clear();
-  state_.bios_job = false;
+  if (bmc_.options.vendor_profile->bios_by_job && !bmc_.state.bios_job) return;
+  for (const auto& [name, value] : bmc_.state.staged_bios) bmc_.state.bios[name] = value;
+  bmc_.state.staged_bios.clear();
+  bmc_.state.bios_job = false;
 }
 
 Async<void> RedfishService::startMachine() {
-  CO_TRY(on, co_await machine_.isOn());
+  CO_TRY(on, co_await bmc_.machine.isOn());
   if (on) co_return Result<void>();
-  activate(Becomes::PowerCycle);
+  jobs_.activate(Becomes::PowerCycle);
   takeBiosOver();
-  note("System power on");
+  bmc_.note("System power on");
   StartOptions options;
-  options.first = state_.boot_once == "Pxe" || state_.boot_once == "UefiHttp" ? BootDevice::Network
-                                                                              : BootDevice::Disk;
-  options.bios_version = state_.slots.contains("BIOS") ? state_.slots.at("BIOS").version : "";
-  CO_TRY_OK(co_await machine_.start(options));
-  if (!state_.boot_lasts) state_.boot_once = "None";
-  ++state_.starts;
-  adapter_starting_ = adapter_fault_ != UpdateFault::None;
-  if (adapter_fault_ == UpdateFault::AdapterStarting) adapter_fault_ = UpdateFault::None;
-  save();
+  options.first = bmc_.state.boot_once == "Pxe" || bmc_.state.boot_once == "UefiHttp"
+                      ? BootDevice::Network
+                      : BootDevice::Disk;
+  options.bios_version =
+      bmc_.state.slots.contains("BIOS") ? bmc_.state.slots.at("BIOS").version : "";
+  CO_TRY_OK(co_await bmc_.machine.start(options));
+  if (!bmc_.state.boot_lasts) bmc_.state.boot_once = "None";
+  ++bmc_.state.starts;
+  bmc_.adapter_starting = bmc_.adapter_fault != UpdateFault::None;
+  if (bmc_.adapter_fault == UpdateFault::AdapterStarting) bmc_.adapter_fault = UpdateFault::None;
+  bmc_.save();
   const auto& cut =
-      quirks_.ac_cycle;  // iDRAC: POST takes the attribute over, and the power goes once
-  if (cut.owner == bmc::AcCycleOwner::BiosAttribute && !job_ &&
-      state_.bios[std::string(cut.action)] == cut.value) {
-    state_.bios[std::string(cut.action)] = "None";
-    job_.emplace(Job{.work = Work::AcCycle});
-    wake_();
+      bmc_.quirks.ac_cycle;  // iDRAC: POST takes the attribute over, and the power goes once
+  if (cut.owner == bmc::AcCycleOwner::BiosAttribute && !bmc_.job &&
+      bmc_.state.bios[std::string(cut.action)] == cut.value) {
+    bmc_.state.bios[std::string(cut.action)] = "None";
+    bmc_.begin(Job{.work = Work::AcCycle});
   }
   co_return Result<void>();
 }

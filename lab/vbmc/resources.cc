@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the virtual BMC shows: every resource that GET answers.
+#include "lab/vbmc/resources.h"
+
 #include "lab/vbmc/messages.h"
-#include "lab/vbmc/redfish_service.h"
 #include "lab/vbmc/resource_parts.h"
 
 namespace muster::lab::vbmc {
@@ -80,58 +80,90 @@ json nicResource(const std::string& path, const std::string& mac) {
 
 }  // namespace
 
-std::optional<nlohmann::json> RedfishService::resource(const std::string& path, bool on) const {
+nlohmann::json taskResource(const UpdateTask& task) {
+  json result =
+      head(kTasks + "/" + task.id, "Task.v1_5_1.Task", "Firmware update of " + task.component);
+  result["TaskState"] = task.state;
+  result["TaskStatus"] = task.status;
+  result["PercentComplete"] = task.percent;
+  result["Payload"] = {{"TargetUri", kUpload}, {"HttpOperation", "POST"}};
+  result["Messages"] = json::array();
+  for (auto& [id, text] : task.messages)
+    result["Messages"].push_back(
+        messageJson(id, text, task.status == "OK" ? "OK" : "Critical", "None."));
+  if (!task.job.empty()) result["Messages"][0]["MessageArgs"] = {kJobs + "/" + task.job};
+  return result;
+}
+
+std::optional<nlohmann::json> Resources::find(const std::string& path, bool on) const {
   if (path == "/redfish") return json{{"v1", kRoot + "/"}};
-  if (path == kRoot) return serviceRoot(options_.identity, *options_.vendor_profile);
+  if (path == kRoot) return serviceRoot(bmc_.options.identity, *bmc_.options.vendor_profile);
   if (path == kRoot + "/Systems") return collection(path, "ComputerSystemCollection", {"system"});
   if (path == kSystem) return systemResource(on);
   if (path == kSystem + "/ResetActionInfo")
-    return resetActionInfo(
-        path, {options_.vendor_profile->resets.begin(), options_.vendor_profile->resets.end()});
+    return resetActionInfo(path, {bmc_.options.vendor_profile->resets.begin(),
+                                  bmc_.options.vendor_profile->resets.end()});
   if (path == kRoot + "/Managers") return collection(path, "ManagerCollection", {"bmc"});
-  if (path == kManager) return managerResource();
-  if (path == kRoot + "/SessionService") return sessionService(guard_);
-  if (path == kSessions) return collection(path, "SessionCollection", keysOf(guard_.sessions()));
-  if (path == kRoot + "/AccountService") return accountService(guard_);
+  if (path == kManager) return vendor_.managerResource();
+  if (path == kRoot + "/SessionService") return sessionService(bmc_.guard);
+  if (path == kSessions)
+    return collection(path, "SessionCollection", keysOf(bmc_.guard.sessions()));
+  if (path == kRoot + "/AccountService") return accountService(bmc_.guard);
   if (path == kRoot + "/AccountService/Accounts")
     return collection(path, "ManagerAccountCollection", {"1"});
-  if (path == kAccount) return accountResource();
-  if (path == kRoot + "/UpdateService") return updateServiceResource();
-  if (path == kInventory) return collection(path, "SoftwareInventoryCollection", inventoryIds());
+  if (path == kAccount) return trust_.accountResource();
+  if (path == kRoot + "/UpdateService") return vendor_.updateServiceResource();
+  if (path == kInventory)
+    return collection(path, "SoftwareInventoryCollection", bmc_.inventoryIds());
   if (path == kRoot + "/TaskService") return taskService();
+  if (path == kSystemSettings && bmc_.quirks.boot_override_on_settings) {
+    json result = head(path, "ComputerSystem.v1_13_1.ComputerSystem", "Settings");
+    result["Boot"] = systemResource(on)["Boot"];
+    return result;
+  }
+  if (path.starts_with(kTasks)) return taskAt(path);
+  if (auto found = vendor_.resource(path)) return found;
+  if (auto found = trust_.resource(path)) return found;
+  if (auto found = events_.resource(path)) return found;
+  const auto slash = path.rfind('/');
+  const auto parent = path.substr(0, slash), id = path.substr(slash + 1);
+  if (auto session = bmc_.guard.sessions().find(id);
+      parent == kSessions && session != bmc_.guard.sessions().end())
+    return sessionResource(path, session->second);
+  if (parent == kInventory) return vendor_.firmwareMember(path, id, on);
+  return deviceAt(path);
+}
+
+std::optional<nlohmann::json> Resources::taskAt(const std::string& path) const {
   if (path == kTasks) {
     std::vector<std::string> ids;
-    for (const auto& [id, task] : tasks_)
+    for (const auto& [id, task] : bmc_.tasks)
       if (isShown(task)) ids.push_back(id);
     return collection(path, "TaskCollection", ids);
   }
-  if (auto found = vendorResource(path, on)) return found;
-  if (auto found = trustResource(path)) return found;
-  if (auto found = eventResource(path)) return found;
+  if (!path.starts_with(kTasks + "/")) return std::nullopt;
+  const auto task = bmc_.tasks.find(path.substr(kTasks.size() + 1));
+  if (task == bmc_.tasks.end() || !isShown(task->second)) return std::nullopt;
+  return taskResource(task->second);
+}
 
-  auto slash = path.rfind('/');
-  auto parent = path.substr(0, slash), id = path.substr(slash + 1);
-  if (auto session = guard_.sessions().find(id);
-      parent == kSessions && session != guard_.sessions().end())
-    return sessionResource(path, session->second);
-  if (parent == kInventory) return firmwareMember(path, id, on);
-  if (auto task = tasks_.find(id);
-      parent == kTasks && task != tasks_.end() && isShown(task->second))
-    return taskResource(task->second);
-  const auto& bmc_mac = options_.identity.bmc_mac;
+std::optional<nlohmann::json> Resources::deviceAt(const std::string& path) const {
+  const auto slash = path.rfind('/');
+  const auto parent = path.substr(0, slash), id = path.substr(slash + 1);
+  const auto& bmc_mac = bmc_.options.identity.bmc_mac;
   if (path == kManager + "/EthernetInterfaces" && !bmc_mac.empty())
     return collection(path, "EthernetInterfaceCollection", {"eth0"});
   if (path == kManager + "/EthernetInterfaces/eth0" && !bmc_mac.empty())
     return nicResource(path, bmc_mac);
   std::map<std::string, std::string> gpus;
-  for (std::size_t index = 0; index < options_.identity.gpu_models.size(); ++index)
-    gpus[fmt::format("GPU{}", index)] = options_.identity.gpu_models[index];
+  for (std::size_t index = 0; index < bmc_.options.identity.gpu_models.size(); ++index)
+    gpus[fmt::format("GPU{}", index)] = bmc_.options.identity.gpu_models[index];
   if (path == kSystem + "/Processors" && !gpus.empty())
     return collection(path, "ProcessorCollection", keysOf(gpus));
   if (auto gpu = gpus.find(id); parent == kSystem + "/Processors" && gpu != gpus.end())
-    return gpuResource(path, gpu->second, options_.identity.serial + "-" + id);
+    return gpuResource(path, gpu->second, bmc_.options.identity.serial + "-" + id);
   auto nics = kSystem + "/EthernetInterfaces";
-  auto& macs = options_.identity.macs;
+  auto& macs = bmc_.options.identity.macs;
   std::map<std::string, std::string> by_id;
   for (std::size_t index = 0; index < macs.size(); ++index)
     by_id[fmt::format("nic{}", index)] = macs[index];
@@ -141,33 +173,34 @@ std::optional<nlohmann::json> RedfishService::resource(const std::string& path, 
   return std::nullopt;
 }
 
-nlohmann::json RedfishService::systemResource(bool on) const {
-  auto& identity = options_.identity;
+nlohmann::json Resources::systemResource(bool on) const {
+  auto& identity = bmc_.options.identity;
   json result = head(kSystem, "ComputerSystem.v1_13_1.ComputerSystem", identity.node);
   result["SystemType"] = "Physical";
   result["HostName"] = identity.node;
-  const bool plain = options_.vendor_profile == &vendorProfiles().front();
+  const bool plain = bmc_.options.vendor_profile == &vendorProfiles().front();
   result["Manufacturer"] =
-      plain ? identity.manufacturer : std::string(options_.vendor_profile->manufacturer);
-  result["Model"] = plain ? identity.model : std::string(options_.vendor_profile->model);
+      plain ? identity.manufacturer : std::string(bmc_.options.vendor_profile->manufacturer);
+  result["Model"] = plain ? identity.model : std::string(bmc_.options.vendor_profile->model);
   result["SerialNumber"] = identity.serial;
   result["UUID"] = identity.uuid;
   result["PowerState"] = on ? "On" : "Off";
-  result["BiosVersion"] = state_.slots.contains("BIOS") ? state_.slots.at("BIOS").version : "";
+  result["BiosVersion"] =
+      bmc_.state.slots.contains("BIOS") ? bmc_.state.slots.at("BIOS").version : "";
   result["Status"] = healthy();
   result["Boot"] = {
-      {"BootSourceOverrideEnabled", state_.boot_once == "None" ? "Disabled"
-                                    : state_.boot_lasts        ? "Continuous"
-                                                               : "Once"},
-      {"BootSourceOverrideTarget", state_.boot_once},
-      {"HttpBootUri", state_.boot_uri},
+      {"BootSourceOverrideEnabled", bmc_.state.boot_once == "None" ? "Disabled"
+                                    : bmc_.state.boot_lasts        ? "Continuous"
+                                                                   : "Once"},
+      {"BootSourceOverrideTarget", bmc_.state.boot_once},
+      {"HttpBootUri", bmc_.state.boot_uri},
       {"BootSourceOverrideTarget@Redfish.AllowableValues", {"None", "Pxe", "Hdd", "UefiHttp"}},
       {"BootSourceOverrideEnabled@Redfish.AllowableValues", {"Once", "Continuous", "Disabled"}}};
-  if (quirks_.boot_mode) result["Boot"]["BootSourceOverrideMode"] = "UEFI";
-  if (quirks_.boot_override_on_settings)
+  if (bmc_.quirks.boot_mode) result["Boot"]["BootSourceOverrideMode"] = "UEFI";
+  if (bmc_.quirks.boot_override_on_settings)
     result["@Redfish.Settings"] = {{"@odata.type", "#Settings.v1_3_0.Settings"},
                                    {"SettingsObject", linkTo(kSystemSettings)}};
-  if (const auto& serial = options_.serial)
+  if (const auto& serial = bmc_.options.serial)
     result["SerialConsole"]["SSH"] = {{"ServiceEnabled", true},
                                       {"Port", serial->ssh_port},
                                       {"SharedWithManagerCLI", !serial->command.empty()},
@@ -175,7 +208,7 @@ nlohmann::json RedfishService::systemResource(bool on) const {
   result["Bios"] = linkTo(kBios);
   result["LogServices"] = linkTo(kSystem + "/LogServices");
   result["Links"]["Chassis"] = json::array({linkTo(kChassis + "/chassis")});
-  const auto& cut = quirks_.ac_cycle;
+  const auto& cut = bmc_.quirks.ac_cycle;
   if (cut.owner == bmc::AcCycleOwner::System)
     putAt(result, cut.action,
           {{"target",
@@ -191,34 +224,9 @@ nlohmann::json RedfishService::systemResource(bool on) const {
 }
 
 /// iDRAC's tasks vanish when they have ended; their Jobs stay.
-bool RedfishService::isShown(const UpdateTask& task) const {
+bool Resources::isShown(const UpdateTask& task) const {
   const bool ended = task.state == "Completed" || task.state == "Exception";
-  return task.young_reads >= 0 && !(ended && !quirks_.keeps_finished_tasks);
-}
-
-nlohmann::json RedfishService::taskResource(const UpdateTask& task) const {
-  json result =
-      head(kTasks + "/" + task.id, "Task.v1_5_1.Task", "Firmware update of " + task.component);
-  result["TaskState"] = task.state;
-  result["TaskStatus"] = task.status;
-  result["PercentComplete"] = task.percent;
-  result["Payload"] = {{"TargetUri", kUpload}, {"HttpOperation", "POST"}};
-  result["Messages"] = json::array();
-  for (auto& [id, text] : task.messages)
-    result["Messages"].push_back(
-        messageJson(id, text, task.status == "OK" ? "OK" : "Critical", "None."));
-  if (!task.job.empty()) result["Messages"][0]["MessageArgs"] = {kJobs + "/" + task.job};
-  return result;
-}
-
-nlohmann::json RedfishService::accountResource() const {
-  json result = head(kAccount, "ManagerAccount.v1_6_2.ManagerAccount", "User Account");
-  result["UserName"] = guard_.username();
-  result["RoleId"] = "Administrator";
-  result["Enabled"] = true;
-  result["Locked"] = guard_.locked();
-  result["Oem"]["Muster"]["FailedLogins"] = guard_.failedLogins();
-  return result;
+  return task.young_reads >= 0 && !(ended && !bmc_.quirks.keeps_finished_tasks);
 }
 
 }  // namespace muster::lab::vbmc

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a virtual BMC shows because of whose it plays: the UpdateService's ways, names of inventory
-// members, Jobs, settings, chassis.
+#include "lab/vbmc/vendor_resources.h"
+
 #include "base/io/crypto.h"
 #include "lab/vbmc/firmware_file.h"
-#include "lab/vbmc/redfish_service.h"
 #include "lab/vbmc/resource_parts.h"
 
 #include <algorithm>
@@ -19,8 +18,6 @@ std::string softwareIdOf(const std::string& name) {
   return id;
 }
 
-constexpr std::string_view kPreviousImage =
-    "_previous";  ///< behind the name of the BMC's own component
 const std::string kAdapters = kChassis + "/chassis/NetworkAdapters";
 const std::string kSupplies = kChassis + "/chassis/PowerSubsystem/PowerSupplies";
 constexpr double kInletCelsius = 24, kIdleWatts = 600;
@@ -39,43 +36,44 @@ json sensor(const std::string& path, const std::string& name, const std::string&
 
 }  // namespace
 
-nlohmann::json RedfishService::updateServiceResource() const {
+nlohmann::json VendorResources::updateServiceResource() const {
   const auto path = kRoot + "/UpdateService";
   json result = head(path, "UpdateService.v1_8_1.UpdateService", "Update Service");
   result["ServiceEnabled"] = true;
   result["Status"] = healthy();
-  result["MaxImageSizeBytes"] = options_.max_image_bytes;
+  result["MaxImageSizeBytes"] = bmc_.options.max_image_bytes;
   result["FirmwareInventory"] = linkTo(kInventory);
-  if (options_.vendor_profile->takes == Takes::Push) {
+  if (bmc_.options.vendor_profile->takes == Takes::Push) {
     result["HttpPushUri"] = kInventory;
-  } else if (options_.vendor_profile->takes == Takes::Multipart && quirks_.flash_state.empty()) {
+  } else if (bmc_.options.vendor_profile->takes == Takes::Multipart &&
+             bmc_.quirks.flash_state.empty()) {
     result["MultipartHttpPushUri"] = kUpload;
-  } else if (options_.vendor_profile->takes == Takes::Multipart) {
+  } else if (bmc_.options.vendor_profile->takes == Takes::Multipart) {
     result["HttpPushUri"] = kIloUpload;
-    const auto& task = tasks_.empty() ? UpdateTask{} : tasks_.rbegin()->second;
-    putAt(result, quirks_.flash_state,
-          {{"State", flash_state_}, {"FlashProgressPercent", task.percent}});
+    const auto& task = bmc_.tasks.empty() ? UpdateTask{} : bmc_.tasks.rbegin()->second;
+    putAt(result, bmc_.quirks.flash_state,
+          {{"State", bmc_.flash_state}, {"FlashProgressPercent", task.percent}});
   }
   result["Actions"] = json::object();  // sushy insists
-  if (quirks_.rollback == bmc::RollbackMethod::UpdateFromPrevious ||
-      options_.vendor_profile->takes == Takes::Fetch)
+  if (bmc_.quirks.rollback == bmc::RollbackMethod::UpdateFromPrevious ||
+      bmc_.options.vendor_profile->takes == Takes::Fetch)
     result["Actions"]["#UpdateService.SimpleUpdate"] = {{"target", kSimpleUpdate}};
-  if (quirks_.two_phase)
+  if (bmc_.quirks.two_phase)
     result["Actions"]["#UpdateService.StartUpdate"] = {
         {"target", path + "/Actions/UpdateService.StartUpdate"}};
-  if (!quirks_.commit.empty())
+  if (!bmc_.quirks.commit.empty())
     result["Actions"]["Oem"]["#NvidiaUpdateService.CommitImage"] = {
         {"target", path + "/Actions/Oem/NvidiaUpdateService.CommitImage"},
         {"@Redfish.ActionInfo", path + "/Oem/Nvidia/CommitImageActionInfo"}};
   return result;
 }
 
-nlohmann::json RedfishService::managerResource() const {
+nlohmann::json VendorResources::managerResource() const {
   json result = head(kManager, "Manager.v1_11_0.Manager", "Virtual BMC");
-  const auto own = state_.slots.find(std::string(options_.vendor_profile->bmc));
+  const auto own = bmc_.state.slots.find(std::string(bmc_.options.vendor_profile->bmc));
   result["ManagerType"] = "BMC";
-  result["FirmwareVersion"] = own == state_.slots.end() ? "" : own->second.version;
-  if (quirks_.rollback == bmc::RollbackMethod::ActiveImage) {
+  result["FirmwareVersion"] = own == bmc_.state.slots.end() ? "" : own->second.version;
+  if (bmc_.quirks.rollback == bmc::RollbackMethod::ActiveImage) {
     result["Links"]["ActiveSoftwareImage"] = linkTo(kInventory + "/" + own->first);
     result["Links"]["SoftwareImages"] = json::array({linkTo(kInventory + "/" + own->first)});
     if (!own->second.previous_version.empty())
@@ -85,121 +83,76 @@ nlohmann::json RedfishService::managerResource() const {
   result["Status"] = healthy();
   result["NetworkProtocol"] = linkTo(kManager + "/NetworkProtocol");
   result["Links"]["ManagerForServers"] = json::array({linkTo(kSystem)});
-  json types = quirks_.manager_reset.empty() ? json{"GracefulRestart", "ForceRestart"}
-                                             : json::array({quirks_.manager_reset});
+  json types = bmc_.quirks.manager_reset.empty() ? json{"GracefulRestart", "ForceRestart"}
+                                                 : json::array({bmc_.quirks.manager_reset});
   result["Actions"]["#Manager.Reset"] = {{"target", kManager + "/Actions/Manager.Reset"},
                                          {"ResetType@Redfish.AllowableValues", std::move(types)}};
-  if (options_.vendor_profile->certificates == CertificateMethod::HpeHttpsCert)
+  if (bmc_.options.vendor_profile->certificates == CertificateMethod::HpeHttpsCert)
     result["Oem"]["Hpe"]["Links"]["SecurityService"] = linkTo(kHpeSecurity);
-  if (quirks_.cancel_staged == bmc::CancelStagedMethod::DeleteJob)
+  if (bmc_.quirks.cancel_staged == bmc::CancelStagedMethod::DeleteJob)
     result["Links"]["Oem"]["Dell"]["Jobs"] = linkTo(kJobs);
-  if (!options_.identity.bmc_mac.empty())
+  if (!bmc_.options.identity.bmc_mac.empty())
     result["EthernetInterfaces"] = linkTo(kManager + "/EthernetInterfaces");
   return result;
 }
 
-// ---- how members of the inventory are named
-
-std::vector<std::string> RedfishService::inventoryIds() const {
-  std::vector<std::string> ids;
-  for (const auto& [name, slot] : state_.slots) {
-    switch (quirks_.inventory_key) {
-      case bmc::InventoryKey::Id:
-        ids.push_back(name);
-        if (quirks_.rollback == bmc::RollbackMethod::ActiveImage &&
-            name == options_.vendor_profile->bmc && !slot.previous_version.empty())
-          ids.push_back(name + std::string(kPreviousImage));
-        break;
-      case bmc::InventoryKey::Name:
-        ids.push_back(std::to_string(ids.size() + 1));
-        break;
-      case bmc::InventoryKey::InstalledFqdd:
-        ids.push_back("Installed-0-" + slot.version + "__" + name);
-        if (!slot.previous_version.empty())
-          ids.push_back("Previous-0-" + slot.previous_version + "__" + name);
-        break;
-    }
-  }
-  for (const auto& [id, job] : ready_) ids.push_back(id);
-  return ids;
-}
-
-bool RedfishService::isPrevious(const std::string& id) const {
-  const auto ids = inventoryIds();
-  return std::find(ids.begin(), ids.end(), id) != ids.end() &&
-         (id.starts_with("Previous-") || id.ends_with(kPreviousImage));
-}
-
-std::string RedfishService::slotOf(const std::string& id) const {
-  if (id.ends_with(kPreviousImage)) return id.substr(0, id.size() - kPreviousImage.size());
-  if (quirks_.inventory_key == bmc::InventoryKey::InstalledFqdd) {
-    const auto mark = id.find("__");
-    return mark == std::string::npos ? id : id.substr(mark + 2);
-  }
-  if (quirks_.inventory_key != bmc::InventoryKey::Name) return id;
-  const auto ids = inventoryIds();
-  const auto at = std::find(ids.begin(), ids.end(), id);
-  return at == ids.end() ? id : std::next(state_.slots.begin(), at - ids.begin())->first;
-}
-
-std::optional<nlohmann::json> RedfishService::firmwareMember(const std::string& path,
-                                                             const std::string& id, bool on) const {
-  const auto ids = inventoryIds();
+std::optional<nlohmann::json> VendorResources::firmwareMember(const std::string& path,
+                                                              const std::string& id,
+                                                              bool on) const {
+  const auto ids = bmc_.inventoryIds();
   if (std::find(ids.begin(), ids.end(), id) == ids.end()) return std::nullopt;
-  if (const auto ready = ready_.find(id); ready != ready_.end()) {
+  if (const auto ready = bmc_.ready.find(id); ready != bmc_.ready.end()) {
     const auto header = readFirmwareHeader(*ready->second.image);
     json result = head(path, "SoftwareInventory.v1_3_0.SoftwareInventory", header->component);
     result["Version"] = header->version;
     result["Updateable"] = true;
     return result;
   }
-  const auto name = slotOf(id);
-  const auto& slot = state_.slots.at(name);
+  const auto name = bmc_.slotOf(id);
+  const auto& slot = bmc_.state.slots.at(name);
   const bool baseboard = name.starts_with("HGX_");
-  if (baseboard && ((options_.vendor_profile->baseboard_needs_host && !on) ||
-                    clock_.steady() < baseboard_silent_until_))
+  if (baseboard && ((bmc_.options.vendor_profile->baseboard_needs_host && !on) ||
+                    bmc_.clock.steady() < bmc_.baseboard_silent_until))
     return errorInPlace(kStatusUnavailable, "Ami.1.0.HMCCommuicationFailed",
                         "The baseboard does not answer.");
-  const bool previous = isPrevious(id);
+  const bool previous = bmc_.isPrevious(id);
   json result = head(path, "SoftwareInventory.v1_3_0.SoftwareInventory", name);
   result["Version"] = previous ? slot.previous_version : slot.broken ? "" : slot.version;
   result["SoftwareId"] = softwareIdOf(name);
   result["Updateable"] = !previous;
-  if (!previous && (name == "BIOS" || name == options_.vendor_profile->bmc))
+  if (!previous && (name == "BIOS" || name == bmc_.options.vendor_profile->bmc))
     result["RelatedItem"] = json::array({linkTo(name == "BIOS" ? kBios : kManager)});
   result["Status"] = healthy();
   if (slot.broken && !previous) result["Status"] = {{"State", "Disabled"}, {"Health", "Critical"}};
-  if (!previous && writing_ == name && quirks_.staged_state == "Stopping")
+  if (!previous && bmc_.writing == name && bmc_.quirks.staged_state == "Stopping")
     result["Status"]["State"] = "Updating";
   result["Oem"]["Muster"] = {
       {"StagedVersion", slot.staged_version}, {"Uploads", slot.uploads}, {"Flashes", slot.flashes}};
   return result;
 }
 
-// ---- the rest
-
-nlohmann::json RedfishService::biosResource(bool settings) const {
+nlohmann::json VendorResources::biosResource(bool settings) const {
   json result =
       head(settings ? kBios + "/Settings" : kBios, "Bios.v1_2_0.Bios", "BIOS Configuration");
   result["Attributes"] = json::object();
-  for (const auto& [name, value] : settings ? state_.staged_bios : state_.bios)
+  for (const auto& [name, value] : settings ? bmc_.state.staged_bios : bmc_.state.bios)
     result["Attributes"][name] = value;
   if (!settings)
     result["@Redfish.Settings"] = {{"@odata.type", "#Settings.v1_3_0.Settings"},
                                    {"SettingsObject", linkTo(kBios + "/Settings")}};
-  if (!settings && options_.vendor_profile->bios_by_job)
+  if (!settings && bmc_.options.vendor_profile->bios_by_job)
     result["@Redfish.Settings"]["SupportedApplyTimes"] = {"OnReset", "AtMaintenanceWindowStart",
                                                           "InMaintenanceWindowOnReset"};
   return result;
 }
 
-std::optional<nlohmann::json> RedfishService::chassisResource(const std::string& path) const {
+std::optional<nlohmann::json> VendorResources::chassisResource(const std::string& path) const {
   std::vector<std::string> ids = {"chassis"};
-  const bool aux = quirks_.ac_cycle.owner == bmc::AcCycleOwner::Chassis;
-  if (aux) ids.emplace_back(quirks_.ac_cycle.chassis);
+  const bool aux = bmc_.quirks.ac_cycle.owner == bmc::AcCycleOwner::Chassis;
+  if (aux) ids.emplace_back(bmc_.quirks.ac_cycle.chassis);
   std::map<std::string, std::string> roots_of_trust;
-  for (const auto& row : options_.vendor_profile->components)
-    if (!quirks_.background_copies.empty() && row.copies)
+  for (const auto& row : bmc_.options.vendor_profile->components)
+    if (!bmc_.quirks.background_copies.empty() && row.copies)
       roots_of_trust[std::string(row.name)] = std::string(row.name);
   for (const auto& [id, component] : roots_of_trust) ids.push_back(id);
   if (path == kChassis) return collection(path, "ChassisCollection", ids);
@@ -237,35 +190,29 @@ std::optional<nlohmann::json> RedfishService::chassisResource(const std::string&
   result["ChassisType"] = "Component";
   result["Status"] = healthy();
   if (roots_of_trust.contains(id))
-    result["Oem"]["Nvidia"] = {{"AutomaticBackgroundCopyEnabled", true},
-                               {"BackgroundCopyStatus", copying(id) ? "InProgress" : "Completed"}};
-  if (aux && id == quirks_.ac_cycle.chassis)
-    putAt(
-        result, quirks_.ac_cycle.action,
-        {{"target",
-          path + "/Actions/Oem/" +
-              std::string(quirks_.ac_cycle.action.substr(quirks_.ac_cycle.action.find('#') + 1))}});
+    result["Oem"]["Nvidia"] = {
+        {"AutomaticBackgroundCopyEnabled", true},
+        {"BackgroundCopyStatus", bmc_.copying(id) ? "InProgress" : "Completed"}};
+  if (aux && id == bmc_.quirks.ac_cycle.chassis)
+    putAt(result, bmc_.quirks.ac_cycle.action,
+          {{"target", path + "/Actions/Oem/" +
+                          std::string(bmc_.quirks.ac_cycle.action.substr(
+                              bmc_.quirks.ac_cycle.action.find('#') + 1))}});
   return result;
 }
 
-std::optional<nlohmann::json> RedfishService::adapterResource(const std::string& path) const {
+std::optional<nlohmann::json> VendorResources::adapterResource(const std::string& path) const {
   if (path == kAdapters) return collection(path, "NetworkAdapterCollection", {"NIC1"});
   if (path != kAdapters + "/NIC1") return std::nullopt;
   json result = head(path, "NetworkAdapter.v1_5_0.NetworkAdapter", "Network Adapter");
   result["Status"] = healthy();
-  if (adapter_starting_) result["Status"] = {{"State", "Starting"}};
+  if (bmc_.adapter_starting) result["Status"] = {{"State", "Starting"}};
   return result;
 }
 
-std::optional<nlohmann::json> RedfishService::vendorResource(const std::string& path,
-                                                             bool on) const {
+std::optional<nlohmann::json> VendorResources::resource(const std::string& path) const {
   if (path == kBios) return biosResource(false);
   if (path == kBios + "/Settings") return biosResource(true);
-  if (path == kSystemSettings && quirks_.boot_override_on_settings) {
-    json result = head(path, "ComputerSystem.v1_13_1.ComputerSystem", "Settings");
-    result["Boot"] = systemResource(on)["Boot"];
-    return result;
-  }
   if (path.starts_with(kChassis)) return chassisResource(path);
   if (path == kSystem + "/LogServices") return collection(path, "LogServiceCollection", {"SEL"});
   if (path == kSel) {
@@ -276,29 +223,29 @@ std::optional<nlohmann::json> RedfishService::vendorResource(const std::string& 
   }
   if (path == kSel + "/Entries") {
     json result = collection(path, "LogEntryCollection", {});
-    for (std::size_t i = 0; i < state_.log.size(); ++i) {
-      const auto space = state_.log[i].find(' ');
+    for (std::size_t i = 0; i < bmc_.state.log.size(); ++i) {
+      const auto space = bmc_.state.log[i].find(' ');
       json entry = head(fmt::format("{}/{}", path, i + 1), "LogEntry.v1_9_0.LogEntry", "Log Entry");
       entry["EntryType"] = "SEL";
-      entry["Created"] = state_.log[i].substr(0, space);
-      auto words = state_.log[i].substr(space + 1);
+      entry["Created"] = bmc_.state.log[i].substr(0, space);
+      auto words = bmc_.state.log[i].substr(space + 1);
       const auto end = words.starts_with('[') ? words.find("] ") : std::string::npos;
       entry["Severity"] = end == std::string::npos ? "OK" : words.substr(1, end - 1);
       entry["Message"] = end == std::string::npos ? std::move(words) : words.substr(end + 2);
       result["Members"].push_back(std::move(entry));
     }
-    result["Members@odata.count"] = state_.log.size();
+    result["Members@odata.count"] = bmc_.state.log.size();
     return result;
   }
   if (path == kJobs) {
     std::vector<std::string> ids;
-    for (const auto& [task_id, task] : tasks_)
+    for (const auto& [task_id, task] : bmc_.tasks)
       if (!task.job.empty() && task.young_reads == 0) ids.push_back(task.job);
     return collection(path, "DellJobCollection", ids);
   }
   if (!path.starts_with(kJobs + "/")) return std::nullopt;
   const auto id = path.substr(kJobs.size() + 1);
-  for (const auto& [task_id, task] : tasks_) {
+  for (const auto& [task_id, task] : bmc_.tasks) {
     if (task.job != id || task.young_reads != 0) continue;
     json result = head(path, "DellJob.v1_3_0.DellJob", "Firmware Update");
     result["JobState"] = task.state == "Exception" ? "Failed" : task.state;

@@ -29,21 +29,8 @@ std::string newIntentId(const std::string& action_id) {
   return id + "." + io::randomToken(9);
 }
 
-/// Facets of the same subject that are worth nothing once `wiped` is: everything that needs it,
-/// directly or through others.
-std::vector<FacetName> dependentsOf(const FacetRef& wiped, const std::vector<Goal>& goals) {
-  std::set<FacetRef> reached{wiped};
-  for (bool grew = true; grew;) {
-    grew = false;
-    for (const auto& goal : goals)
-      if (!reached.contains(goal.facet) && goal.facet.facet.str() != kPoolFacet &&
-          std::any_of(goal.needs.begin(), goal.needs.end(),
-                      [&reached](const FacetRef& need) { return reached.contains(need); }))
-        grew = reached.insert(goal.facet).second;
-  }
-  std::vector<FacetName> out;
-  for (const auto& facet : reached) out.push_back(facet.facet);
-  return out;
+std::string seconds(std::chrono::steady_clock::duration duration) {
+  return fmt::format("{:.1f} s", std::chrono::duration<double>(duration).count());
 }
 
 }  // namespace
@@ -56,7 +43,9 @@ ActionRun::ActionRun(const Services& services, LeaseKeeper& claims, FactSet& fac
       phase_(services.phase(action.phase)),
       action_(std::move(action)),
       open_(std::move(open)),
-      intent_(std::move(template_intent)) {}
+      intent_(std::move(template_intent)),
+      report_(services, facts, action_, intent_),
+      wiped_facts_(services, facts) {}
 
 /// The journaled part, up to what the outside did; then how it ended is written down.
 Task<ActionResult> ActionRun::run() {
@@ -88,8 +77,9 @@ Task<ActionRun::Attempt> ActionRun::execute() {
     if (auto begun = co_await begin(); !begun)
       co_return Attempt{.error = std::move(begun).error().within("opening the journal")};
   }
-  if (auto forgotten = co_await forgetWipedFacts(); !forgotten)
-    co_return Attempt{.error = std::move(forgotten).error().within("forgetting what is wiped")};
+  if (action_.disruption == Disruption::Wipe)
+    if (auto forgotten = co_await wiped_facts_.forget(action_.facet); !forgotten)
+      co_return Attempt{.error = std::move(forgotten).error().within("forgetting what is wiped")};
   auto driven = co_await drive();
   if (blocked_by_) co_return Attempt{.blocked = *blocked_by_};
   if (!driven && write_failed_) co_return Attempt{.error = driven.error()};
@@ -127,8 +117,9 @@ std::optional<std::string> ActionRun::refreshGoal() {
     return fmt::format("{} would now be a {}, but the plan says {}; plan again", action_.id,
                        toString(goal->disruption), toString(action_.disruption));
   if (goal->want != action_.to) {
-    emit(EventKind::Note, fmt::format("target is '{}' (not known when the plan was made: '{}')",
-                                      goal->want, action_.to));
+    report_.emit(EventKind::Note,
+                 fmt::format("target is '{}' (not known when the plan was made: '{}')", goal->want,
+                             action_.to));
     action_.to = goal->want;
   }
   return std::nullopt;
@@ -182,7 +173,7 @@ Async<std::vector<Fact>> ActionRun::askPool(Phase* phase) {
                                       "re-reading the pool", std::move(observe));
     if (read && waited) started_ = services_.clock.steady();
     if (read || !read.error().canRetry() || timeLeft() <= kAskPoolAgain) co_return read;
-    reportWaiting(Again{kAskPoolAgain, read.error().str()});
+    report_.waiting(read.error().str());
     co_await services_.clock.sleep(kAskPoolAgain);
   }
 }
@@ -214,8 +205,9 @@ Task<std::optional<std::string>> ActionRun::guardWipe() {
 Task<std::optional<ActionResult>> ActionRun::resumeIntent() {
   const Intent anew = std::exchange(intent_, *open_);
   journaled_ = true;
-  emit(EventKind::ActionStarted, "resumed after muster stopped: " +
-                                     print({action_.cause, action_.about.str(), action_.reason}));
+  report_.emit(EventKind::ActionStarted,
+               "resumed after muster stopped: " +
+                   print({action_.cause, action_.about.str(), action_.reason}));
   auto seen = co_await observeFacet();
   const bool goes_on = phase_->resumesAfterMet() && !intent_.operation.empty();
   if (seen && seen->met && !goes_on) {
@@ -247,46 +239,10 @@ Async<void> ActionRun::begin() {
   CO_TRY_OK(co_await services_.journal->write<void>(
       [intent = intent_](Store& store) { return store.openIntent(intent); }));
   journaled_ = true;
-  emit(EventKind::ActionStarted,
-       fmt::format("'{}' → '{}': {}", action_.from, action_.to,
-                   print({action_.cause, action_.about.str(), action_.reason})));
+  report_.emit(EventKind::ActionStarted,
+               fmt::format("'{}' → '{}': {}", action_.from, action_.to,
+                           print({action_.cause, action_.about.str(), action_.reason})));
   co_return Result<void>();
-}
-
-/// Before the effect, so that no crash can leave good facts about what is gone.
-Async<void> ActionRun::forgetWipedFacts() {
-  if (action_.disruption != Disruption::Wipe) co_return Result<void>();
-  const auto& subject = action_.facet.subject;
-  std::vector<Goal> goals;
-  for (Phase* phase : services_.phases)
-    for (auto& goal : phase->goals(services_.cluster, subject, facts_))
-      goals.push_back(std::move(goal));
-  std::vector<Goal*> all;
-  for (auto& goal : goals) all.push_back(&goal);
-  resolveStages(all);
-  auto facets = dependentsOf(action_.facet, goals);
-  facets.emplace_back(std::string(kInstalledFacet));
-  for (const auto& facet : facets)
-    if (const Fact* fact = facts_.find(subject, facet)) forgotten_.push_back(*fact);
-  CO_TRY_OK(co_await services_.journal->write<void>(
-      [subject, facets](Store& store) { return store.forgetFacts(subject, facets); }));
-  for (const auto& facet : facets) facts_.forget(subject, facet);
-  co_return Result<void>();
-}
-
-/// An effect is journaled before it happens: without an operation nothing was wiped, and what was
-/// known still holds.
-Task<void> ActionRun::restoreUnwipedFacts() {
-  if (!intent_.operation.empty()) co_return;
-  std::erase_if(forgotten_, [this](const Fact& fact) {
-    return facts_.find(fact.subject, fact.facet) != nullptr;
-  });
-  if (forgotten_.empty()) co_return;
-  if (auto kept = co_await services_.journal->write<void>(
-          [facts = forgotten_](Store& store) { return store.putFacts(facts); });
-      !kept)
-    co_return;
-  for (auto& fact : std::exchange(forgotten_, {})) facts_.put(std::move(fact));
 }
 
 /// Answers what went wrong, as words; a journal that cannot be closed leaves the intent open for
@@ -324,9 +280,9 @@ void ActionRun::excludeWaiting(std::chrono::steady_clock::time_point since) {
 }
 
 Error ActionRun::overdue() const {
-  const std::string last = last_evidence_.empty()
+  const std::string last = report_.lastEvidence().empty()
                                ? "there was no evidence"
-                               : fmt::format("the last evidence was '{}'", last_evidence_);
+                               : fmt::format("the last evidence was '{}'", report_.lastEvidence());
   return Error(ErrorCode::Timeout,
                fmt::format("{} did not become '{}' within {}; {}", action_.facet.str(), action_.to,
                            limitText(services_.clock, action_.deadline), last));
@@ -358,10 +314,10 @@ Async<void> ActionRun::drive() {
       if (!outcome.error().canRetry() || retries >= kMaxActionRetries)
         co_return fail(std::move(outcome).error());
       pause = kFirstRetryDelay * (1 << retries++);
-      last_evidence_ = outcome.error().str();
-      emit(EventKind::ActionWaiting,
-           fmt::format("{}; tries again in {} s ({} of {})", last_evidence_, pause.count() / 1000,
-                       retries, kMaxActionRetries));
+      report_.noteEvidence(outcome.error().str());
+      report_.emit(EventKind::ActionWaiting,
+                   fmt::format("{}; tries again in {} s ({} of {})", report_.lastEvidence(),
+                               pause.count() / 1000, retries, kMaxActionRetries));
     } else if (std::holds_alternative<Done>(*outcome)) {
       co_return Result<void>();
     } else if (const auto* stop = std::get_if<Blocked>(&*outcome)) {
@@ -370,7 +326,7 @@ Async<void> ActionRun::drive() {
     } else {
       retries = 0;
       const auto& again = std::get<Again>(*outcome);
-      reportWaiting(again);
+      report_.waiting(again.waiting_for);
       pause = std::max(again.after, kShortestPoll);
       is_away = again.is_away;
     }
@@ -378,13 +334,6 @@ Async<void> ActionRun::drive() {
     if (is_away) excludeWaiting(began);
   }
   co_return fail(overdue());
-}
-
-void ActionRun::reportWaiting(const Again& again) {
-  if (again.waiting_for.empty()) return;
-  last_evidence_ = again.waiting_for;
-  if (std::exchange(last_waiting_, again.waiting_for) != again.waiting_for)
-    emit(EventKind::ActionWaiting, again.waiting_for);
 }
 
 Async<std::vector<Fact>> ActionRun::verifyOnce() {
@@ -428,7 +377,7 @@ Async<void> ActionRun::confirm() {
       const bool goes_on = retries < kMaxActionRetries || (is_pool && timeLeft() > milliseconds(0));
       if (!seen.error().canRetry() || !goes_on)
         co_return fail(std::move(seen).error().within("verifying " + action_.id));
-      if (is_pool) reportWaiting(Again{kAskPoolAgain, seen.error().str()});
+      if (is_pool) report_.waiting(seen.error().str());
       co_await services_.clock.sleep(kFirstRetryDelay *
                                      (1 << std::min(retries, kMaxActionRetries)));
       if (is_pool) excludeWaiting(began);
@@ -473,49 +422,65 @@ bool ActionRun::wipeAllowed() const {
          (intent_.uses_wipe || !intent_.operation.empty());
 }
 
-void ActionRun::progress(double fraction, std::string_view text) {
-  const auto now = services_.clock.steady();
-  const auto interval =
-      text == progress_stored_text_ ? kSameProgressStoreInterval : kProgressStoreInterval;
-  const bool stored = !progress_stored_at_ || now - *progress_stored_at_ >= interval;
-  if (stored) {
-    progress_stored_at_ = now;
-    progress_stored_text_ = text;
-  }
-  if (!text.empty()) last_evidence_ = std::string(text);
-  emit(EventKind::ActionProgress, std::string(text), std::clamp(fraction, 0.0, 1.0), stored);
+// ---- how it ends
+// --------------------------------------------------------------------------------------------------------
+
+/// An effect is journaled before it happens: without an operation nothing was wiped, and what was
+/// known still holds.
+Task<void> ActionRun::restoreUnwiped() {
+  if (intent_.operation.empty()) co_await wiped_facts_.restore();
 }
 
-/// The first finding of an attempt replaces those of the attempts before.
-void ActionRun::finding(Finding finding) {
-  if (finding.facet.facet.empty()) finding.facet = action_.facet;
-  if (finding.at == WallTime{}) finding.at = services_.clock.now();
-  finding.source = engineSource(action_.phase);
-  if (finding.facet == action_.facet) own_finding_ = true;
-  const bool first = findings_raised_.insert(finding.facet).second;
-  auto keep = [finding, first](Store& store) -> Result<void> {
-    if (first) TRY_OK(store.clearFindings(finding.facet));
-    return store.addFinding(finding);
-  };
-  auto tell = [&services = services_, subject = action_.facet.subject,
-               id = action_.id](Result<void> kept) {
-    if (!kept)
-      services.emit(Event{0,
-                          {},
-                          EventKind::Note,
-                          subject,
-                          id,
-                          "a finding could not be stored: " + kept.error().str(),
-                          -1},
-                    false);
-  };
-  services_.journal->post<void>(keep, tell);
-  emit(EventKind::FindingRaised, finding.text);
+Task<ActionResult> ActionRun::done(std::string how) {
+  const auto value = facts_.value(action_.facet.subject, action_.facet.facet).value_or(action_.to);
+  const auto words = fmt::format("{} is '{}' after {}{}", action_.facet.facet.str(), value,
+                                 seconds(services_.clock.steady() - started_), how);
+  auto closing = close(IntentState::Done, words,
+                       !isDrain());  // the last drain says nothing about why a join failed
+  if (auto trouble = co_await std::move(closing); !trouble.empty())
+    co_return ActionResult{ActionStatus::Failed, trouble};
+  report_.emit(EventKind::ActionDone, words);
+  co_return ActionResult{ActionStatus::Done, words};
 }
 
-void ActionRun::emit(EventKind kind, std::string text, double fraction, bool stored) {
-  services_.emit(Event{0, {}, kind, action_.facet.subject, action_.id, std::move(text), fraction},
-                 stored);
+Task<ActionResult> ActionRun::failed(Error error) {
+  const auto text = error.str();
+  const auto& subject = action_.facet.subject.str();
+  const bool verdict = error.code() == ErrorCode::Timeout || error.code() == ErrorCode::Conflict ||
+                       error.code() == ErrorCode::NotFound;
+  if (!report_.hasOwnFinding() || verdict)
+    report_.raise(
+        Severity::Error, text,
+        error.canRetry()
+            ? fmt::format(
+                  "see what it waited for with `muster events {}`, then `muster apply` tries again",
+                  subject)
+            : fmt::format("remove the cause, then `muster plan` and `muster apply` again; `muster "
+                          "why {}` shows the evidence",
+                          subject));
+  co_await restoreUnwiped();
+  const auto trouble = co_await close(IntentState::Failed, text);
+  report_.emit(EventKind::ActionFailed, text);
+  co_return ActionResult{ActionStatus::Failed, trouble.empty() ? text : text + "; " + trouble};
+}
+
+/// Nothing is concluded from what could not be stored: a write to a disk that had ended well would
+/// be done again. The intent stays open, and the next run looks first.
+Task<ActionResult> ActionRun::keepOpen(Error error) {
+  const auto text = error.str() + "; how it has ended is not known: the next run looks first";
+  report_.raise(Severity::Error, text, "let the store be written again, then `muster apply`");
+  co_await restoreUnwiped();
+  report_.emit(EventKind::ActionFailed, text);
+  co_return ActionResult{ActionStatus::Failed, text};
+}
+
+Task<ActionResult> ActionRun::blocked(std::string why) {
+  if (!report_.hasOwnFinding())
+    report_.raise(Severity::Warning, why, "remove what blocks it, then `muster apply` again");
+  co_await restoreUnwiped();
+  const auto trouble = co_await close(IntentState::Blocked, why);
+  report_.emit(EventKind::ActionBlocked, why);
+  co_return ActionResult{ActionStatus::Blocked, trouble.empty() ? why : why + "; " + trouble};
 }
 
 }  // namespace muster::lifecycle

@@ -2,9 +2,8 @@
 // One action of a running plan, from its guards to its closed intent. Internal to lifecycle/.
 #pragma once
 
-#include "lifecycle/executor/lease_keeper.h"
-
-#include <set>
+#include "lifecycle/executor/action_report.h"
+#include "lifecycle/executor/wiped_facts.h"
 
 namespace muster::lifecycle {
 
@@ -29,8 +28,10 @@ class ActionRun final : public ActContext {
   std::string operation() const override { return intent_.operation; }
   Async<void> recordOperation(std::string id) override;
   bool wipeAllowed() const override;
-  void progress(double fraction, std::string_view text) override;
-  void finding(Finding finding) override;
+  void progress(double fraction, std::string_view text) override {
+    report_.progress(fraction, text);
+  }
+  void finding(Finding finding) override { report_.finding(std::move(finding)); }
   const FactSet& facts() const override { return facts_; }
 
  private:
@@ -55,14 +56,12 @@ class ActionRun final : public ActContext {
   Task<std::optional<std::string>> guardWipe();
   Task<std::optional<ActionResult>> resumeIntent();
   Async<void> begin();
-  Async<void> forgetWipedFacts();
-  Task<void> restoreUnwipedFacts();
+  Task<void> restoreUnwiped();
   Async<void> drive();
   Async<Outcome> actOnce();
   Async<std::vector<Fact>> verifyOnce();
   Async<Observation> observeFacet();
   Async<void> confirm();
-  void reportWaiting(const Again& again);
   std::chrono::milliseconds timeLeft() const;
   /// What has passed since then was spent waiting for something that is away: it does not count, up
   /// to kLongestAway in all.
@@ -72,8 +71,6 @@ class ActionRun final : public ActContext {
   Task<ActionResult> failed(Error error);
   Task<ActionResult> keepOpen(Error error);
   Task<ActionResult> blocked(std::string why);
-  void raise(Severity severity, std::string text, std::string what_to_do);
-  void emit(EventKind kind, std::string text, double fraction = -1, bool stored = true);
   Task<std::string> close(IntentState state, std::string outcome, bool findings_too = false);
 
   const Services& services_;
@@ -83,19 +80,14 @@ class ActionRun final : public ActContext {
   Action action_;
   std::optional<Intent> open_;
   Intent intent_;
-  std::vector<Fact> forgotten_;
+  ActionReport report_;
+  WipedFacts wiped_facts_;
   bool journaled_ = false;  ///< intent_ is open in the store
   std::chrono::steady_clock::time_point started_;
   std::chrono::steady_clock::duration away_{};  ///< by which started_ was moved
-  std::string last_evidence_;                   ///< what the phase said last
-  std::string last_waiting_;
   bool write_failed_ =
       false;  ///< the store refused the last thing that had to be known before going on
   std::optional<std::string> blocked_by_;  ///< the phase answered Blocked
-  std::optional<std::chrono::steady_clock::time_point> progress_stored_at_;
-  std::string progress_stored_text_;
-  std::set<FacetRef> findings_raised_;
-  bool own_finding_ = false;  ///< it has been said what is wrong with the action's facet
 };
 
 }  // namespace muster::lifecycle

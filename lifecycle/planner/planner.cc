@@ -2,150 +2,31 @@
 // Planner: what the graph of goals means. See planner.h.
 #include "lifecycle/planner/planner.h"
 
+#include "lifecycle/planner/plan_emitter.h"
+
 #include <numeric>
-#include <queue>
 
 namespace muster::lifecycle {
 
-std::vector<Index> topologicalOrder(const std::vector<std::vector<Index>>& needs,
-                                    const std::vector<std::uint64_t>& key) {
-  const auto count = static_cast<Index>(needs.size());
-  std::vector<Index> missing(count), order;
-  std::vector<std::vector<Index>> dependents(count);
-  for (Index i = 0; i < count; ++i) {
-    missing[i] = static_cast<Index>(needs[i].size());
-    for (Index need : needs[i]) dependents[need].push_back(i);
-  }
-  auto later = [&key](Index a, Index b) { return key[a] > key[b]; };
-  std::priority_queue<Index, std::vector<Index>, decltype(later)> ready(later);
-  for (Index i = 0; i < count; ++i)
-    if (missing[i] == 0) ready.push(i);
-  order.reserve(count);
-  while (!ready.empty()) {
-    Index next = ready.top();
-    ready.pop();
-    order.push_back(next);
-    for (Index dependent : dependents[next])
-      if (--missing[dependent] == 0) ready.push(dependent);
-  }
-  return order;
-}
-
-Index Planner::find(const FacetRef& facet) const {
-  const auto subject = kept_ranks_.find(roster_.rankOf(facet.subject));
-  if (subject == kept_ranks_.end()) return kNone;
-  const auto& candidates = subjects_[subject->second].vertices;
-  auto it = std::lower_bound(
-      candidates.begin(), candidates.end(), facet.facet,
-      [this](Index i, const FacetName& name) { return vertices_[i].goal.facet.facet < name; });
-  return it != candidates.end() && vertices_[*it].goal.facet.facet == facet.facet ? *it : kNone;
-}
-
-/// What a phase that drives its members has begun on a subject is ended before it begins another
-/// there: two would do the same work twice. An order that facts have changed since then yields, as
-/// far as that makes no circle.
-void Planner::putInterruptedFirst(std::vector<std::vector<Index>>& needs) const {
-  if (policy_.interrupted.empty()) return;
-  std::vector<Index> begun;
-  for (Index i = 0; i < vertices_.size(); ++i)
-    if (isInterrupted(vertices_[i].goal.facet, *vertices_[i].phase)) begun.push_back(i);
-  auto isLater = [&](Index i, Index first) {
-    const auto &other = vertices_[i], &vertex = vertices_[first];
-    return other.subject == vertex.subject && other.phase == vertex.phase &&
-           !isInterrupted(other.goal.facet, *other.phase);
-  };
-  for (const Index first : begun)
-    std::erase_if(needs[first], [&](Index need) { return isLater(need, first); });
-  for (const Index first : begun) {
-    if (!vertices_[first].goal.blocked.empty()) continue;  // nothing waits for what cannot go on
-    for (const Index other : subjects_[vertices_[first].subject].vertices) {
-      if (!isLater(other, first) || leadsTo(needs, first, other)) continue;
-      needs[other].push_back(first);
-      sortUnique(needs[other]);
-    }
-  }
-}
-
-/// Whether `from` needs `to`, itself or through others.
-bool Planner::leadsTo(const std::vector<std::vector<Index>>& needs, Index from, Index to) {
-  std::set<Index> seen{from};
-  for (std::vector<Index> open{from}; !open.empty();) {
-    const Index at = open.back();
-    open.pop_back();
-    for (const Index need : needs[at]) {
-      if (need == to) return true;
-      if (seen.insert(need).second) open.push_back(need);
-    }
-  }
-  return false;
-}
-
-Result<void> Planner::linkAndOrder() {
-  std::vector<std::vector<Index>> needs(vertices_.size());
-  for (Index i = 0; i < vertices_.size(); ++i) {
-    for (const auto& need : vertices_[i].goal.needs) {
-      const Index target = find(need);
-      if (target == kNone)
-        return fail(ErrorCode::Internal, fmt::format("{} needs {}, which no phase has as a goal",
-                                                     idOf(vertices_[i]), need.str()));
-      needs[i].push_back(target);
-    }
-    sortUnique(needs[i]);
-  }
-  putInterruptedFirst(needs);
-  for (Index i = 0; i < vertices_.size(); ++i) vertices_[i].needs = needs[i];
-  std::vector<std::uint64_t> key(vertices_.size());
-  std::iota(key.begin(), key.end(), std::uint64_t{0});
-  order_ = topologicalOrder(needs, key);
-  if (order_.size() != vertices_.size()) return fail(cycleError(order_));
-  std::vector<Index> position(vertices_.size());
-  for (Index at = 0; at < order_.size(); ++at) position[order_[at]] = at;
-  for (auto& state : subjects_)
-    std::sort(state.vertices.begin(), state.vertices.end(),
-              [&position](Index a, Index b) { return position[a] < position[b]; });
-  return {};
-}
-
-/// Follows unordered needs until a goal comes up again; every goal left over has one.
-Error Planner::cycleError(const std::vector<Index>& order) const {
-  std::vector<char> ordered(vertices_.size(), 0);
-  for (Index i : order) ordered[i] = 1;
-  Index at = static_cast<Index>(std::find(ordered.begin(), ordered.end(), 0) - ordered.begin());
-  std::vector<Index> path;
-  while (std::find(path.begin(), path.end(), at) == path.end()) {
-    path.push_back(at);
-    for (Index need : vertices_[at].needs)
-      if (!ordered[need]) {
-        at = need;
-        break;
-      }
-  }
-  std::string text;
-  for (auto it = std::find(path.begin(), path.end(), at); it != path.end(); ++it)
-    text += idOf(vertices_[*it]) + " needs ";
-  return Error(ErrorCode::Internal,
-               "goals depend on each other in a circle: " + text + idOf(vertices_[at]));
-}
-
 void Planner::decide() {
-  for (Index i : order_) {
-    auto& vertex = vertices_[i];
+  for (Index i : graph_.order) {
+    auto& vertex = graph_.vertices[i];
     for (Index need : vertex.needs)
-      vertex.after_pool = vertex.after_pool || vertices_[need].after_pool ||
-                          need == subjects_[vertices_[need].subject].pool;
-    vertex.fact = facts_.find(vertex.goal.facet.subject, vertex.goal.facet.facet);
+      vertex.after_pool = vertex.after_pool || graph_.vertices[need].after_pool ||
+                          need == graph_.subjects[graph_.vertices[need].subject].pool;
+    vertex.fact = inputs_.facts.find(vertex.goal.facet.subject, vertex.goal.facet.facet);
     const bool unmet = !vertex.fact || !matches(vertex.goal.want, vertex.fact->value) ||
-                       isInterrupted(vertex.goal.facet, *vertex.phase);
+                       inputs_.isInterrupted(vertex.goal.facet, *vertex.phase);
     // What is on a disk dies with it; the place in the pool is not on the disk.
     if (vertex.goal.facet.facet.str() != kPoolFacet)
       for (Index need : vertex.needs) {
-        const auto& other = vertices_[need];
+        const auto& other = graph_.vertices[need];
         const bool wiped = other.acts && other.goal.disruption == Disruption::Wipe;
         if (other.subject == vertex.subject && (wiped || other.remade_by != kNone))
           vertex.remade_by = wiped ? need : other.remade_by;
       }
     vertex.acts = unmet || vertex.remade_by != kNone;
-    if (vertex.acts && !subjects_[vertex.subject].selected) {
+    if (vertex.acts && !graph_.subjects[vertex.subject].selected) {
       vertex.acts = false;
       vertex.blocked = "this plan leaves it out";
     }
@@ -153,22 +34,23 @@ void Planner::decide() {
 }
 
 void Planner::computeWaits() {
-  for (Index i : order_) {
-    auto& vertex = vertices_[i];
+  for (Index i : graph_.order) {
+    auto& vertex = graph_.vertices[i];
     vertex.waits.clear();
     for (Index need : vertex.needs) {
-      const auto& other = vertices_[need];
+      const auto& other = graph_.vertices[need];
       if (other.acts || !other.blocked.empty()) vertex.waits.push_back(need);
       if (!other.acts)
         vertex.waits.insert(vertex.waits.end(), other.waits.begin(), other.waits.end());
     }
     sortUnique(vertex.waits);
   }
-  for (const auto& state : subjects_) {  // a node joins last
+  for (const auto& state : graph_.subjects) {  // a node joins last
     if (state.pool == kNone) continue;
-    auto& waits = vertices_[state.pool].waits;
+    auto& waits = graph_.vertices[state.pool].waits;
     for (Index i : state.vertices)
-      if (i != state.pool && vertices_[i].acts && !vertices_[i].after_pool) waits.push_back(i);
+      if (i != state.pool && graph_.vertices[i].acts && !graph_.vertices[i].after_pool)
+        waits.push_back(i);
     sortUnique(waits);
   }
 }
@@ -176,10 +58,10 @@ void Planner::computeWaits() {
 void Planner::guardWipe(Vertex& vertex) const {
   const auto& subject = vertex.goal.facet.subject;
   if (!vertex.acts || vertex.goal.disruption != Disruption::Wipe || subject.isCluster() ||
-      policy_.wipe_allowed.contains(subject.node()))
+      inputs_.policy.wipe_allowed.contains(subject.node()))
     return;
-  const auto installed = facts_.value(subject, FacetName(std::string(kInstalledFacet)));
-  const auto pool = facts_.value(subject, FacetName(std::string(kPoolFacet)));
+  const auto installed = inputs_.facts.value(subject, FacetName(std::string(kInstalledFacet)));
+  const auto pool = inputs_.facts.value(subject, FacetName(std::string(kPoolFacet)));
   const bool holds = installed && *installed != kNothingInstalled;
   const bool pooled = mayTakeJobs(pool);
   if (!holds && !pooled) return;
@@ -192,8 +74,8 @@ void Planner::guardWipe(Vertex& vertex) const {
 bool Planner::blockDisturbing(const SubjectState& state, const std::string& why) {
   bool changed = false;
   for (Index i : state.vertices)
-    if (disturbs(vertices_[i]) && vertices_[i].blocked.empty()) {
-      vertices_[i].blocked = why;
+    if (GoalGraph::disturbs(graph_.vertices[i]) && graph_.vertices[i].blocked.empty()) {
+      graph_.vertices[i].blocked = why;
       changed = true;
     }
   return changed;
@@ -204,10 +86,10 @@ bool Planner::guardPool(SubjectState& state) {
   const bool was_drained = std::exchange(state.drain, false);
   if (!state.selected || state.subject.isCluster()) return false;
   const bool any = std::any_of(state.vertices.begin(), state.vertices.end(), [this](Index i) {
-    return disturbs(vertices_[i]) && vertices_[i].blocked.empty();
+    return GoalGraph::disturbs(graph_.vertices[i]) && graph_.vertices[i].blocked.empty();
   });
   const auto& name = state.subject.str();
-  const auto pool = facts_.value(state.subject, FacetName(std::string(kPoolFacet)));
+  const auto pool = inputs_.facts.value(state.subject, FacetName(std::string(kPoolFacet)));
   bool changed = false;
   if (any && !pool && state.pool != kNone)
     changed = blockDisturbing(state, fmt::format("it is not known whether {} is in its pool; see "
@@ -220,17 +102,17 @@ bool Planner::guardPool(SubjectState& state) {
                                            name));
   if (any && mayTakeJobs(pool) && state.pool != kNone) {
     auto blocked = std::find_if(state.vertices.begin(), state.vertices.end(), [this](Index i) {
-      return vertices_[i].acts && !vertices_[i].blocked.empty();
+      return graph_.vertices[i].acts && !graph_.vertices[i].blocked.empty();
     });
     if (blocked != state.vertices.end())
       changed = blockDisturbing(
           state, fmt::format("{} would leave its pool for a plan that cannot finish: {} is blocked",
-                             name, idOf(vertices_[*blocked])));
+                             name, GoalGraph::idOf(graph_.vertices[*blocked])));
     else
       state.drain = true;
   }
   if (state.pool != kNone) {
-    auto& join = vertices_[state.pool];
+    auto& join = graph_.vertices[state.pool];
     if (state.drain) join.acts = true;
     if (was_drained && !state.drain)
       join.acts = !join.fact || !matches(join.goal.want, join.fact->value);
@@ -240,15 +122,17 @@ bool Planner::guardPool(SubjectState& state) {
 
 bool Planner::propagate() {
   bool changed = false;
-  for (Index i : order_) {
-    auto& vertex = vertices_[i];
+  for (Index i : graph_.order) {
+    auto& vertex = graph_.vertices[i];
     if (!vertex.acts || !vertex.blocked.empty()) continue;
     for (Index wait : vertex.waits)
-      if (!vertices_[wait].blocked.empty()) {
-        vertex.blocked = vertices_[wait].acts
-                             ? fmt::format("needs {}, which is blocked", idOf(vertices_[wait]))
-                             : fmt::format("needs {}, which is not met; {}", idOf(vertices_[wait]),
-                                           vertices_[wait].blocked);
+      if (!graph_.vertices[wait].blocked.empty()) {
+        vertex.blocked =
+            graph_.vertices[wait].acts
+                ? fmt::format("needs {}, which is blocked", GoalGraph::idOf(graph_.vertices[wait]))
+                : fmt::format("needs {}, which is not met; {}",
+                              GoalGraph::idOf(graph_.vertices[wait]),
+                              graph_.vertices[wait].blocked);
         changed = true;
         break;
       }
@@ -259,24 +143,55 @@ bool Planner::propagate() {
 /// Blocking one action can block others, and a node with a blocked action stays in its pool; blocks
 /// are only ever added, so this ends.
 void Planner::block() {
-  for (auto& vertex : vertices_) {
+  for (auto& vertex : graph_.vertices) {
     guardWipe(vertex);
     if (vertex.acts && vertex.blocked.empty()) vertex.blocked = vertex.goal.blocked;
   }
   for (bool changed = true; changed;) {
     computeWaits();
     changed = propagate();
-    for (auto& state : subjects_) changed = guardPool(state) || changed;
+    for (auto& state : graph_.subjects) changed = guardPool(state) || changed;
   }
 }
 
 Result<Plan> Planner::make(const std::vector<Index>& ranks) {
-  TRY_OK(checkPolicy());
-  TRY_OK(collectGoals(ranks));
-  TRY_OK(linkAndOrder());
+  TRY_OK(GoalCollector(inputs_, graph_, reads_).collect(ranks));
+  TRY_OK(graph_.linkAndOrder());
   decide();
   block();
-  return emit();
+  computeWaits();
+  return PlanEmitter(inputs_, graph_).emit();
+}
+
+std::vector<Index> Planner::kept() const {
+  std::vector<Index> out;
+  for (const auto& state : graph_.subjects) out.push_back(state.rank);
+  return out;
+}
+
+std::vector<std::pair<Index, Index>> Planner::links() const {
+  std::vector<std::pair<Index, Index>> out;
+  for (const auto& vertex : graph_.vertices)
+    for (Index need : vertex.needs) {
+      const Index from = graph_.subjects[vertex.subject].rank,
+                  to = graph_.subjects[graph_.vertices[need].subject].rank;
+      if (from != to && from != 0 && to != 0) out.emplace_back(from, to);
+    }
+  return out;
+}
+
+bool Planner::clusterNeedsNodes() const {
+  return std::any_of(graph_.vertices.begin(), graph_.vertices.end(), [this](const Vertex& vertex) {
+    return graph_.subjects[vertex.subject].rank == 0 &&
+           std::any_of(vertex.needs.begin(), vertex.needs.end(),
+                       [&](Index need) { return graph_.vertices[need].subject != vertex.subject; });
+  });
+}
+
+std::map<FacetRef, std::string> Planner::factsUsedBy(Index rank) const {
+  std::map<FacetRef, std::string> used;
+  PlanEmitter(inputs_, graph_).recordFacts(graph_.subjects[graph_.kept_ranks.at(rank)], used);
+  return used;
 }
 
 std::chrono::seconds drainDeadlineOf(const inventory::Cluster& cluster, const Subject& subject) {

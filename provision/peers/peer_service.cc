@@ -44,8 +44,8 @@ class Service final : public PeerService {
         tracker_(std::hash<std::string>{}(options_.secret)) {}
   ~Service() override { stop_ = true; }
 
-  std::optional<nlohmann::json> offer(const inventory::Node& node,
-                                      const PackedImage& image) override;
+  std::optional<wire::PeerParams> offer(const inventory::Node& node,
+                                        const PackedImage& image) override;
   void dismiss(const NodeName& node) override;
   std::vector<io::Route> routes() override {
     const auto admit = [this](const io::ServerRequest& head) -> io::Admission {
@@ -124,19 +124,19 @@ Service::SharedImage& Service::shared(const PackedImage& image) {
   return shared;
 }
 
-std::optional<nlohmann::json> Service::offer(const inventory::Node& node,
-                                             const PackedImage& image) {
+std::optional<wire::PeerParams> Service::offer(const inventory::Node& node,
+                                               const PackedImage& image) {
   const auto& ready = shared(image);
   sweep();
   if (!ready.metainfo) return std::nullopt;
   const auto word = wordOf(node.name, image.digest);
   admissions_[word] = {node.name, node.address, image.digest, clock_.steady() + kAdmittedFor};
   const auto base = fmt::format("{}{}{}", options_.http_url, kRoot, word);
-  return nlohmann::json{{"metainfo_url", base + "/metainfo"},
-                        {"metainfo_sha256", ready.metainfo->sha256},
-                        {"announce_url", base + "/announce"},
-                        {"share_url", base + "/share"},
-                        {"pack_bytes", ready.metainfo->pack_bytes}};
+  return wire::PeerParams{.metainfo_url = base + "/metainfo",
+                          .metainfo_sha256 = ready.metainfo->sha256,
+                          .announce_url = base + "/announce",
+                          .share_url = base + "/share",
+                          .pack_bytes = ready.metainfo->pack_bytes};
 }
 
 void Service::dismiss(const NodeName& node) {

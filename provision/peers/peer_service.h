@@ -9,17 +9,16 @@
 //
 // WORD follows from the node, the image and a secret of the controller, and comes to the node in
 // its task over mutual TLS. It opens the routes only while the phase images that node with that
-// image (each look renews it), and only from that node's address. So neither a stranger nor a node
-// that runs already learns who is imaged or takes a share; after kill -9 the same words are good
-// again.
+// image (each look renews it), and only from that node's address. So neither an unknown host nor a
+// node that runs already learns who is imaged or takes a share; after kill -9 the same words are
+// good again.
 #pragma once
 
 #include "base/clock.h"
 #include "base/io/http.h"
 #include "inventory/model/cluster.h"
 #include "provision/images/image_store.h"
-
-#include <nlohmann/json_fwd.hpp>
+#include "wire/write_image.h"
 
 #include <chrono>
 #include <memory>
@@ -35,10 +34,10 @@ inline constexpr std::chrono::seconds kAdmittedFor{
 class PeerService {
  public:
   virtual ~PeerService() = default;
-  /// The task's "peers"; admits the node. Nothing while the image's metainfo is being made (in the
-  /// background; ask again), or when it cannot be: then the node fetches by HTTP alone.
-  virtual std::optional<nlohmann::json> offer(const inventory::Node& node,
-                                              const PackedImage& image) = 0;
+  /// What the task says of peers; admits the node. Nothing while the image's metainfo is being made
+  /// (in the background; ask again), or when it cannot be: then the node fetches by HTTP alone.
+  virtual std::optional<wire::PeerParams> offer(const inventory::Node& node,
+                                                const PackedImage& image) = 0;
   virtual void dismiss(const NodeName& node) = 0;
   virtual std::vector<io::Route> routes() = 0;
 };

@@ -4,6 +4,7 @@
 #include "wire/disk_rule.h"
 
 #include "base/io/crypto.h"
+#include "base/json_input.h"
 #include "base/json_output.h"
 #include "provision/facets.h"
 #include "provision/inspection.h"
@@ -81,11 +82,13 @@ std::string orderWords(const inventory::Profile& profile, const inventory::Node&
   std::set<std::string> serials;
   for (const auto& disk : hardware.disks) serials.insert(disk.serial);
   if (hardware.cpus == 0 || serials.empty() || serials.contains("")) return {};
-  nlohmann::json order{{"disk", profile.disk}};
-  addDiskParams(profile, node, {}, image_digest, order);
-  order.erase("user_data");
-  order["image"] = image_digest;
-  order["serials"] = serials;
+  wire::WriteImageParams params;
+  params.disk = profile.disk;
+  addDiskParams(profile, node, {}, params);
+  const auto task = jsonOrNone(toJson(params), kKeptJson);
+  nlohmann::json order{{"image", image_digest}, {"serials", serials}};
+  for (const char* part : {"disk", "root", "storage"})
+    if (task.contains(part)) order[part] = task[part];
   return jsonText(order);
 }
 

@@ -16,49 +16,15 @@ namespace muster::provision {
 
 using nlohmann::json;
 
-namespace {
-
-json rootOf(const inventory::RootLayout& root) {
-  const char* key = root.encrypt == inventory::RootKey::Tpm    ? "tpm"
-                    : root.encrypt == inventory::RootKey::File ? "keyfile"
-                                                               : "none";
-  json out{{"count", root.count}, {"encrypt", key}, {"lvm_gib", root.lvm_gib}};
-  if (const auto level = inventory::raidNumber(root.raid)) out["raid"] = *level;
-  return out;
-}
-
-json volumesOf(const inventory::StorageSet& set) {
-  json volumes = json::array();
-  for (const auto& volume : set.volumes)
-    volumes.push_back(
-        {{"name", volume.name},
-         {"size_gib", volume.size_gib},
-         {"filesystem", volume.filesystem == inventory::FileSystem::Xfs ? "xfs" : "ext4"},
-         {"mount", volume.mount}});
-  return volumes;
-}
-
-}  // namespace
-
 void addDiskParams(const inventory::Profile& profile, const inventory::Node& node,
-                   const std::vector<std::string>& image_mirrors, const std::string& digest,
-                   json& params) {
+                   const std::vector<std::string>& image_mirrors, wire::WriteImageParams& params) {
   for (std::string mirror : image_mirrors) {
     while (mirror.ends_with('/')) mirror.pop_back();
-    params["mirror_urls"].push_back(fmt::format("{}/images/{}/pack", mirror, digest));
+    params.mirror_urls.push_back(fmt::format("{}/images/{}/pack", mirror, params.digest));
   }
-  if (profile.root) params["root"] = rootOf(*profile.root);
-  for (const auto& set : profile.storage) {
-    json entry{{"name", set.name},
-               {"disks", set.disks},
-               {"count", set.count},
-               {"encrypt", set.encrypt},
-               {"volumes", volumesOf(set)}};
-    if (const auto level = inventory::raidNumber(set.raid)) entry["raid"] = *level;
-    if (set.sector_bytes != 0) entry["sector_bytes"] = set.sector_bytes;
-    params["storage"].push_back(std::move(entry));
-  }
-  if (!profile.user_data.empty()) params["user_data"] = inventory::userDataFor(profile, node);
+  params.root = profile.root;
+  params.storage = profile.storage;
+  if (!profile.user_data.empty()) params.user_data = inventory::userDataFor(profile, node);
 }
 
 std::vector<lifecycle::Finding> sourceFindings(const NodeName& node, const std::string& result,

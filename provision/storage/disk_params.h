@@ -5,8 +5,7 @@
 
 #include "inventory/model/cluster.h"
 #include "lifecycle/model/finding.h"
-
-#include <nlohmann/json_fwd.hpp>
+#include "wire/write_image.h"
 
 #include <optional>
 #include <string>
@@ -14,10 +13,10 @@
 
 namespace muster::provision {
 
-/// Adds "mirror_urls", "root", "storage" and "user_data" where the inventory has them.
+/// Adds the mirrors of the image that `params` names, root, storage and user data where the
+/// inventory has them.
 void addDiskParams(const inventory::Profile& profile, const inventory::Node& node,
-                   const std::vector<std::string>& image_mirrors, const std::string& digest,
-                   nlohmann::json& params);
+                   const std::vector<std::string>& image_mirrors, wire::WriteImageParams& params);
 
 /// A finding for each mirror that the node dropped and each server that gave it wrong shared
 /// pieces, and one for peers that did. `result`: the task's, as JSON. Mirrors of `standby_urls` are

@@ -7,6 +7,7 @@
 #include "provision/facets.h"
 #include "provision/provision.h"
 #include "provision/restart.h"
+#include "wire/erase_disks.h"
 
 #include "base/log.h"
 
@@ -165,9 +166,7 @@ class ErasePhase final : public Erasures {
            co_await restarts_.intoRam(node, note ? Restarts::Work::Begun : Restarts::Work::None));
     if (wait) co_return Outcome(*wait);
     const auto params = [&request](bool wipe_allowed) {
-      return jsonText(json{{"node_serial", request.serial},
-                           {"disk_serials", request.disks},
-                           {"wipe_allowed", wipe_allowed}});
+      return toJson(wire::EraseParams{request.serial, request.disks, wipe_allowed});
     };
     CO_TRY(step, co_await stepTask(deps_.agents, node, TaskKind::EraseDisks, limitOf(node, request),
                                    context, params));

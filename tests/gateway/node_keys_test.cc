@@ -565,5 +565,45 @@ TEST(KeysWithoutAStore, whoCalledLastGoesOnAndTheControlThreadIsHeldUpOnce) {
   EXPECT_FALSE(admitted("another"));
 }
 
+// ---- as the store keeps them
+
+TEST(NodeKeysText, isWhatEarlierVersionsWrote) {
+  const std::string first =
+      R"({"disk":{"next":"","now":"","open":true},"ram":{"next":"","now":"","open":true}})";
+  EXPECT_EQ(gateway::NodeKeys{}.str(), first);
+  gateway::NodeKeys keys;
+  keys.enrolled("r");
+  ASSERT_TRUE(keys.certified("r", "d"));
+  const std::string installing =
+      R"({"disk":{"next":"d","now":"","open":false},"ram":{"next":"","now":"r","open":false}})";
+  EXPECT_EQ(keys.str(), installing);
+  keys.endInstalled("order-1");
+  const std::string ended =
+      R"({"disk":{"next":"","now":"","open":false},"ended":{"order":"order-1",)"
+      R"("seat":{"next":"d","now":"","open":false}},"ram":{"next":"","now":"r","open":false}})";
+  EXPECT_EQ(keys.str(), ended);
+  for (const auto& text : {first, installing, ended}) {
+    const auto read = gateway::NodeKeys::parse(text);
+    ASSERT_TRUE(read) << read.error().str();
+    EXPECT_EQ(read->str(), text);
+  }
+  ASSERT_TRUE(keys.restoreInstalled("order-1"));
+  EXPECT_EQ(keys.str(), installing);
+}
+
+TEST(NodeKeysText, withoutOpenOpensNothing) {
+  const auto read =
+      gateway::NodeKeys::parse(R"({"ram":{"now":"","next":""},"disk":{"now":"","next":""}})");
+  ASSERT_TRUE(read) << read.error().str();
+  EXPECT_FALSE(read->ram.open || read->disk.open);
+  for (const char* bad :
+       {"", "[]", "{}", R"({"ram":{"now":"","next":""}})",
+        R"({"ram":7,"disk":{"now":"","next":""}})",
+        R"({"ram":{"now":"","next":""},"disk":{"now":""}})",
+        R"({"ram":{"open":1,"now":"","next":""},"disk":{"now":"","next":""}})",
+        R"({"ram":{"now":"","next":""},"disk":{"now":"","next":""},"ended":{"order":"o"}})"})
+    EXPECT_FALSE(gateway::NodeKeys::parse(bad)) << bad;
+}
+
 }  // namespace
 }  // namespace muster::agent

@@ -25,15 +25,15 @@ const NodeName kNode("gpu001");
 
 class FakePeers final : public PeerService {
  public:
-  std::optional<nlohmann::json> offer(const inventory::Node& node,
-                                      const PackedImage& image) override {
+  std::optional<wire::PeerParams> offer(const inventory::Node& node,
+                                        const PackedImage& image) override {
     offered.push_back(node.name.str() + " " + image.digest);
     return answer;
   }
   void dismiss(const NodeName& node) override { dismissed.push_back(node.str()); }
   std::vector<io::Route> routes() override { return {}; }
 
-  std::optional<nlohmann::json> answer = nlohmann::json{{"announce_url", "u"}};
+  std::optional<wire::PeerParams> answer = wire::PeerParams{.announce_url = "u"};
   std::vector<std::string> offered, dismissed;
 };
 

@@ -464,5 +464,73 @@ TEST_F(ProvisionPhaseTest, diskThatHoldsSomethingIsReportedFromTheRamOs) {
   EXPECT_EQ(value(seen, kImage), "(no fact)");
 }
 
+// ---- the bytes of the task: agents of every version read them
+
+TEST_F(ProvisionPhaseTest, taskOfAnImageSaysNoMoreThanWhatIsDeclared) {
+  startWriting();
+  EXPECT_EQ(
+      agents.submitted(kNode, TaskKind::WriteImage).at(0).params,
+      R"({"address_cidr":"10.20.1.1/16","agent":{"ca_pem":"CA","url":"https://10.20.0.1:8443"},)"
+      R"("authorized_keys":["ssh-ed25519 AAAA operator"],"boot":"uefi","data_wipe_allowed":false,)"
+      R"("digest":"d1d1","disk":"","dns":[],"hostname":"gpu001",)"
+      R"("index_url":"http://10.20.0.1:8080/images/d1d1/index.json","kernel_args":[],)"
+      R"("pack_url":"http://10.20.0.1:8080/images/d1d1/pack","signing_public_pem":"KEY",)"
+      R"("wipe_allowed":false})");
+}
+
+TEST_F(ProvisionPhaseTest, taskOfAnImageSaysAllThatIsDeclared) {
+  auto& network = cluster.networks.front();
+  network.gateway = *Ipv4::parse("10.20.0.254");
+  network.dns = {*Ipv4::parse("10.20.0.2")};
+  network.image_mirrors = {"http://cache:8080/"};
+  auto& profile = cluster.profiles.at("uefi");
+  profile.disk = "size:400GB-500GB";
+  profile.kernel_args = {"quiet"};
+  profile.secure_boot = true;
+  profile.user_data = "#cloud-config\n";
+  profile.root = {2, inventory::RaidLevel::Raid1, inventory::RootKey::Tpm, 100};
+  profile.storage = {{"scratch",
+                      "size:3TB-",
+                      4,
+                      inventory::RaidLevel::Raid10,
+                      true,
+                      4096,
+                      {{"home", 10, inventory::FileSystem::Ext4, "/home"},
+                       {"rest", 0, inventory::FileSystem::Xfs, "/scratch"}}},
+                     {"spare",
+                      "serial:S",
+                      1,
+                      inventory::RaidLevel::None,
+                      false,
+                      0,
+                      {{"spare", 0, inventory::FileSystem::Xfs, "/spare"}}}};
+  context.wipe = true;
+  startWriting();
+  EXPECT_EQ(
+      agents.submitted(kNode, TaskKind::WriteImage).at(0).params,
+      R"({"address_cidr":"10.20.1.1/16","agent":{"ca_pem":"CA","url":"https://10.20.0.1:8443"},)"
+      R"("authorized_keys":["ssh-ed25519 AAAA operator"],"boot":"uefi","data_wipe_allowed":false,)"
+      R"("digest":"d1d1","disk":"size:400GB-500GB","dns":["10.20.0.2"],"gateway":"10.20.0.254",)"
+      R"("hostname":"gpu001","index_url":"http://10.20.0.1:8080/images/d1d1/index.json",)"
+      R"("kernel_args":["quiet"],"mirror_urls":["http://cache:8080/images/d1d1/pack"],)"
+      R"("pack_url":"http://10.20.0.1:8080/images/d1d1/pack",)"
+      R"("root":{"count":2,"encrypt":"tpm","lvm_gib":100,"raid":1},"secure_boot":true,)"
+      R"("signing_public_pem":"KEY","storage":[{"count":4,"disks":"size:3TB-","encrypt":true,)"
+      R"("name":"scratch","raid":10,"sector_bytes":4096,"volumes":[{"filesystem":"ext4",)"
+      R"("mount":"/home","name":"home","size_gib":10},{"filesystem":"xfs","mount":"/scratch",)"
+      R"("name":"rest","size_gib":0}]},{"count":1,"disks":"serial:S","encrypt":false,)"
+      R"("name":"spare","volumes":[{"filesystem":"xfs","mount":"/spare","name":"spare",)"
+      R"("size_gib":0}]}],"user_data":"#cloud-config\n","wipe_allowed":true})");
+}
+
+TEST_F(ProvisionPhaseTest, taskOfAnImageLeavesTheAddressToDhcpWhereNoneIsDeclared) {
+  cluster.networks.front().dns = {*Ipv4::parse("10.20.0.2")};
+  cluster.nodes.front().address = Ipv4();
+  startWriting();
+  const auto task = imageTask();
+  EXPECT_EQ(task["address_cidr"], "dhcp");
+  EXPECT_FALSE(task.contains("dns") || task.contains("gateway"));
+}
+
 }  // namespace
 }  // namespace muster::provision

@@ -38,6 +38,26 @@ inline constexpr auto kFields<Cart> = std::tuple(
     field("wheels", &Cart::wheels, Items{2}),
     field("seen", &Cart::seen, KnownWords{&kColours, 4, 16}).omitted());
 
+/// A later form of Wheel has more fields; a message holds one, and lists of both forms.
+struct Axle {
+  Wheel left;
+  bool driven = true;
+  std::uint64_t length_mm = 900;
+  std::string note;
+  std::vector<Wheel> spares;
+};
+struct EarlierWheel {};
+
+template <>
+inline constexpr auto kFields<EarlierWheel> = std::tuple(field("name", &Wheel::name, Text{8}));
+
+template <>
+inline constexpr auto kFields<Axle> = std::tuple(
+    field("left", &Axle::left, Object{}), field("driven", &Axle::driven, Flag{}),
+    field("length_mm", &Axle::length_mm, Whole{5000}).optional(),
+    field("note", &Axle::note, Text{8}).omittedIf([](const Axle& axle) { return !axle.driven; }),
+    field("spares", &Axle::spares, ItemsBy<EarlierWheel>{2}).optional());
+
 namespace {
 
 using ::testing::HasSubstr;
@@ -89,6 +109,43 @@ TEST(Fields, areReadOfOlderAndNewerSenders) {
       R"({"owner":"a","wheels":[],"seen":["red","ultraviolet","blue"]})", 1000, "", "");
   ASSERT_TRUE(newer);
   EXPECT_EQ(newer->seen, (std::vector{Colour::Red, Colour::Blue})) << "an unknown word is skipped";
+}
+
+TEST(Fields, messagesHoldOthersAndEarlierFormsOfThem) {
+  const Axle axle{{"l", 3}, true, 1000, "n", {{"s", 4}}};
+  const auto text = printMessage(axle);
+  EXPECT_EQ(
+      text,
+      R"({"driven":true,"left":{"name":"l","spokes":3},"length_mm":1000,"note":"n","spares":[{"name":"s"}]})");
+  const auto read = parseMessage<Axle>(text, 1000, "axle", "axle");
+  ASSERT_TRUE(read) << read.error().str();
+  EXPECT_EQ(read->left.spokes, 3u);
+  EXPECT_EQ(read->spares.at(0).name, "s");
+  EXPECT_FALSE(read->spares[0].spokes) << "the earlier form had none";
+}
+
+TEST(Fields, whatIsAbsentStaysAsInANewMessage) {
+  const auto read =
+      parseMessage<Axle>(R"({"left":{"name":"l"},"driven":false})", 1000, "axle", "axle");
+  ASSERT_TRUE(read) << read.error().str();
+  EXPECT_EQ(read->length_mm, 900u);
+  const auto faultOf = [](std::string_view text) {
+    const auto fault = parseMessage<Axle>(text, 1000, "axle", "axle");
+    return fault ? "read" : fault.error().str();
+  };
+  EXPECT_EQ(faultOf(R"({"left":{"name":"l"}})"), "axle.driven is missing");
+  EXPECT_EQ(faultOf(R"({"left":{"name":7},"driven":true})"), "axle.left.name must be text");
+  EXPECT_EQ(faultOf(R"({"left":7,"driven":true})"), "axle.left must be an object");
+}
+
+TEST(Fields, whatIsNotPrintedMayStillBeRead) {
+  const Axle axle{{"l", 3}, false, 900, "n", {}};
+  EXPECT_EQ(printMessage(axle),
+            R"({"driven":false,"left":{"name":"l","spokes":3},"length_mm":900,"spares":[]})");
+  const auto read = parseMessage<Axle>(R"({"left":{"name":"l"},"driven":false,"note":"n"})", 1000,
+                                       "axle", "axle");
+  ASSERT_TRUE(read) << read.error().str();
+  EXPECT_EQ(read->note, "n");
 }
 
 }  // namespace

@@ -96,41 +96,13 @@ struct Isolation::State {
   std::vector<int> suspects() const;  ///< nodes with a NIC that is not decided
   bool begun() const { return nics.front().status != PartStatus::Unknown; }
 
-  // Planning (plan.cc).
-  std::optional<Round> plan();
-  bool hasPending() const;    ///< something has not been tested again yet
-  bool hasUndecided() const;  ///< … or not often enough
-  bool needsCubes() const;
-  Round matching();
-  Round confirm();
-  Round grid();
-  Round ladder();
-  Round cube();
-  Round allPairs(std::vector<std::vector<int>> groups, std::string what);
-  void addRiders(Round& round, const Round& riders);
-  void addSuspects(Round& round, std::vector<int>& free);
-  void addPaths(Round& round, std::vector<int>& free);
-  void addCables(Round& round, std::vector<int>& free);
-
-  // Learning (learn.cc, matrix.cc, paths.cc).
-  void learn(const RoundResult& result);
-  void learnPairs(const RoundResult& result);
-  void learnMatrices(const RoundResult& result);
-  void learnSpread(const RoundResult& result);
-  void learnFailed(const RoundResult& result);
-  void findDeadRails();
-  void classify();
-  void decide();
-  void findPaths();
-  void raisePath(int a, int b, int rail, double share);
-  void raiseCables();
-  void evaluatePaths();
-  bool isExplained(int a, int b, int rail) const;  ///< by a way that is known to be bad
-  bool isCableBad(const CableSuspect& cable) const;
   bool isPathOpen(const PathSuspect& path) const;
   bool isBadAgain(const PathSuspect& path) const {
     return path.again && *path.again < 1 - margins().path;
   }
+  bool isExplained(int a, int b, int rail) const;  ///< by a way that is known to be bad
+  bool isCableBad(const CableSuspect& cable) const;
+  void raisePath(int a, int b, int rail, double share);
 };
 
 inline constexpr std::size_t kMaxPaths = 4'096;

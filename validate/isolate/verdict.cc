@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From what is known to culprits: as few as explain it, each with how sure that is.
+#include "validate/isolate/round_learner.h"
+#include "validate/isolate/round_planner.h"
 #include "validate/isolate/state.h"
 
 #include <algorithm>
@@ -260,14 +262,14 @@ Isolation::Isolation(Isolation&&) noexcept = default;
 std::optional<Round> Isolation::next() {
   state_->cable_tests.clear();
   state_->controls = 0;
-  state_->current = state_->plan();
+  state_->current = RoundPlanner(*state_).plan();
   if (!state_->current) return std::nullopt;
   state_->current->number = ++state_->round;
   state_->tests += static_cast<int>(state_->current->groups.size());
   return state_->current;
 }
 
-void Isolation::learn(const RoundResult& result) { state_->learn(result); }
+void Isolation::learn(const RoundResult& result) { RoundLearner(*state_).learn(result); }
 
 Verdict Isolation::verdict() const {
   const auto& state = *state_;

@@ -3,7 +3,7 @@
 // numbers are one text, because they are always read together: a report on 10,000 nodes reads
 // 50,000 rows instead of two million.
 #include "lifecycle/store/measurements.h"
-#include "lifecycle/store/sql/sql_store.h"
+#include "lifecycle/store/sql/connection.h"
 #include "lifecycle/store/store.h"
 
 #include <charconv>

@@ -102,7 +102,7 @@ class Erase : public ::testing::Test {
   std::function<Result<std::string>()> answers(const std::string& text) {
     return [text]() -> Result<std::string> { return text; };
   }
-  static EraseParams allowed(std::vector<std::string> serials = {}) {
+  static wire::EraseParams allowed(std::vector<std::string> serials = {}) {
     return {"NODE1", std::move(serials), true};
   }
   static nlohmann::json told(const EraseReport& report) {
@@ -140,7 +140,7 @@ TEST_F(Erase, aDiskThatOffersNothingIsOverwrittenWithZeros) {
 TEST_F(Erase, guardsComeBeforeTheFirstByte) {
   const auto one = disk("sda", "A"), twin = disk("sdb", "A");
   const auto before = *io::readFile(one.path);
-  EraseParams forbidden = allowed();
+  wire::EraseParams forbidden = allowed();
   forbidden.wipe_allowed = false;
   EXPECT_EQ(eraseDisks(forbidden, {one}, "NODE1", tools_).error().code(), ErrorCode::Denied);
   const auto other = eraseDisks(allowed(), {one}, "NODE2", tools_);
@@ -148,7 +148,7 @@ TEST_F(Erase, guardsComeBeforeTheFirstByte) {
   EXPECT_TRUE(other.error().has(wire::TaskReason::DisksUntouched))
       << "its installed system would lose its key";
   EXPECT_THAT(other.error().text(), HasSubstr("NODE2"));
-  EraseParams nobody{"", {}, true};
+  wire::EraseParams nobody{"", {}, true};
   EXPECT_EQ(eraseDisks(nobody, {one}, "", tools_).error().code(), ErrorCode::Denied)
       << "two empty serials are no match";
   EXPECT_EQ(eraseDisks(allowed({"B"}), {one}, "NODE1", tools_).error().code(), ErrorCode::NotFound);
@@ -289,23 +289,6 @@ TEST_F(Erase, stopsWhenItIsTold) {
 TEST_F(Erase, aDiskInUseIsNotClaimed) {
   EXPECT_EQ(eraseTools().claim(folder_ / "nothing").error().code(), ErrorCode::NotFound);
   EXPECT_TRUE(eraseTools().claim(disk("sda", "A").path)) << "a file stands in for a disk";
-}
-
-TEST(EraseParams, areTakenStrictly) {
-  const auto good =
-      parseEraseParams(R"({"node_serial":"X","wipe_allowed":true,"disk_serials":["A","B"]})");
-  ASSERT_TRUE(good) << good.error().str();
-  EXPECT_TRUE(good->wipe_allowed);
-  EXPECT_THAT(good->disk_serials, ElementsAre("A", "B"));
-  EXPECT_FALSE(parseEraseParams(R"({"node_serial":"X"})")->wipe_allowed)
-      << "what is not said is not allowed";
-  for (const char* bad :
-       {"", "[]", "{}", R"({"node_serial":7})", R"({"node_serial":"X","wipe_allowed":"yes"})",
-        R"({"node_serial":"X","disk_serials":"A"})", R"({"node_serial":"X","disk_serials":[7]})"})
-    EXPECT_FALSE(parseEraseParams(bad)) << bad;
-  nlohmann::json many{{"node_serial", "X"},
-                      {"disk_serials", std::vector<std::string>(kMaxErasedDisks + 1, "A")}};
-  EXPECT_FALSE(parseEraseParams(many.dump()));
 }
 
 TEST(NvmeMethods, areReadFromWhatTheControllerSaysOfItself) {

@@ -122,7 +122,7 @@ TEST_F(LoopDiskTest, becomesASystem) {
   if (IsSkipped() || HasFatalFailure()) return;
   ASSERT_TRUE(io::makeDirs(folder_ / "agent"));
   ASSERT_TRUE(io::writeFileAtomic(folder_ / "agent/muster-agent", "binary", 0755));
-  WriteImageParams params;
+  wire::WriteImageParams params;
   params.hostname = "gpu001";
   const auto installed =
       installSystem(device_, layout_, params, {Secret("KEY"), "CERTIFICATE"}, "52:54:00:00:00:01",
@@ -245,7 +245,7 @@ TEST_P(WholeLoopDiskTest, takesTheImageAndGrowsIt) {
   EXPECT_TRUE(grown->grown);
   EXPECT_EQ(grown->label, gpt ? "system" : "");
   EXPECT_EQ(describeDiskContent(device_)->text, "none") << "not complete yet";
-  WriteImageParams params;
+  wire::WriteImageParams params;
   params.hostname = "gpu001";
   const auto installed =
       installIntoImage(*grown, params, {Secret("KEY"), "CERTIFICATE"}, "52:54:00:00:00:01",

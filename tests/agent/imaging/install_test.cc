@@ -27,8 +27,8 @@ class InstallTest : public testing::Test {
     ASSERT_TRUE(io::makeDirs(root_ / "etc"));
     params_.hostname = "gpu001";
     params_.digest = std::string(64, 'd');
-    params_.agent_url = "https://10.20.0.1:8443";
-    params_.agent_ca_pem = "CA";
+    params_.agent.url = "https://10.20.0.1:8443";
+    params_.agent.ca_pem = "CA";
     params_.kernel_args = {"iommu=pt", "quiet"};
     layout_.esp_partuuid = "ESP-UUID";
     layout_.root_partuuid = "ROOT-UUID";
@@ -47,7 +47,7 @@ class InstallTest : public testing::Test {
 
   test::TempFolder folder_;
   std::filesystem::path root_ = folder_ / "root";
-  WriteImageParams params_;
+  wire::WriteImageParams params_;
   Layout layout_;
 };
 

@@ -106,7 +106,7 @@ class WrongKind : public ::testing::Test {
 
   test::TempFolder folder_;
   io::SigningKey key_ = *io::SigningKey::generate();
-  WriteImageParams params_;
+  wire::WriteImageParams params_;
   std::string index_;
   Workers workers_{2};
   FakeClock clock_;

@@ -24,12 +24,13 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+using wire::RaidLevel;
 
 constexpr std::uint64_t kGib = 1ull << 30;
 
 class RootPlanTest : public testing::Test {
  protected:
-  Result<RootPlan> plan(const RootSpec& spec, const std::string& rule = "size:400GB-500GB",
+  Result<RootPlan> plan(const wire::RootLayout& spec, const std::string& rule = "size:400GB-500GB",
                         std::uint64_t image_bytes = 2 * kGib) {
     return planRoot(disks_, rule, spec, image_bytes, "gpu001");
   }
@@ -39,7 +40,7 @@ class RootPlanTest : public testing::Test {
       out.push_back(fmt::format("{} {}", step.program, fmt::join(step.args, " ")));
     return out;
   }
-  void refused(const RootSpec& spec, ErrorCode code, const std::string& words,
+  void refused(const wire::RootLayout& spec, ErrorCode code, const std::string& words,
                const std::string& rule = "size:400GB-500GB", std::uint64_t image_bytes = 2 * kGib) {
     const auto made = plan(spec, rule, image_bytes);
     ASSERT_FALSE(made) << words;
@@ -74,7 +75,7 @@ TEST(DividedForRoot, isADiskOfThisPlanWholeOrHalfWritten) {
 }
 
 TEST_F(RootPlanTest, aMirrorHasItsKernelOnBothDisks) {
-  const auto made = plan({2, 1});
+  const auto made = plan({2, RaidLevel::Raid1});
   ASSERT_TRUE(made) << made.error().str();
   const auto steps = lines(made->steps);
   EXPECT_EQ(made->disks[0].serial, "A") << "in the order of serials, not of names";
@@ -99,13 +100,13 @@ TEST_F(RootPlanTest, aMirrorHasItsKernelOnBothDisks) {
 }
 
 TEST_F(RootPlanTest, stripesOfTheRootStillMirrorBoot) {
-  const auto steps = lines(plan({2, 0})->steps);
+  const auto steps = lines(plan({2, RaidLevel::Raid0})->steps);
   EXPECT_THAT(steps, Contains(AllOf(HasSubstr("/dev/md/muster-boot"), HasSubstr("--level=1"))));
   EXPECT_THAT(steps, Contains(AllOf(HasSubstr("/dev/md/muster-root"), HasSubstr("--level=0"))));
 }
 
 TEST_F(RootPlanTest, encryptionAndAVolumeLieOnTheArray) {
-  const auto made = plan({2, 1, RootSpec::Key::Tpm, 100});
+  const auto made = plan({2, RaidLevel::Raid1, wire::RootKey::Tpm, 100});
   ASSERT_TRUE(made) << made.error().str();
   const auto steps = lines(made->steps);
   EXPECT_THAT(steps, Contains(AllOf(HasSubstr("cryptsetup luksFormat"),
@@ -129,7 +130,7 @@ TEST_F(RootPlanTest, encryptionAndAVolumeLieOnTheArray) {
 }
 
 TEST_F(RootPlanTest, aVolumeGroupOfBeforeIsNotInUseWhenTheNewOneIsMade) {
-  const auto steps = lines(plan({2, 1, RootSpec::Key::None, 3})->steps);
+  const auto steps = lines(plan({2, RaidLevel::Raid1, wire::RootKey::None, 3})->steps);
   const auto made = std::find_if(steps.begin(), steps.end(), [](const auto& step) {
     return step.starts_with("mdadm --create /dev/md/muster-root");
   });
@@ -140,25 +141,28 @@ TEST_F(RootPlanTest, aVolumeGroupOfBeforeIsNotInUseWhenTheNewOneIsMade) {
 }
 
 TEST_F(RootPlanTest, oneDiskNeedsNoArray) {
-  const auto made = plan({1, -1, RootSpec::Key::File, 0}, "serial:A");
+  const auto made = plan({1, RaidLevel::None, wire::RootKey::File, 0}, "serial:A");
   ASSERT_TRUE(made) << made.error().str();
   EXPECT_EQ(made->boot, "/dev/nvme0n1p3");
   EXPECT_EQ(made->root, "/dev/mapper/muster-root-crypt");
   EXPECT_THAT(made->mdadm, IsEmpty());
   for (const auto& step : made->steps) EXPECT_TRUE(step.program != "mdadm" || step.may_fail);
-  EXPECT_EQ(plan({1, -1, RootSpec::Key::File, 0}, "serial:A")->steps, made->steps)
+  EXPECT_EQ(plan({1, RaidLevel::None, wire::RootKey::File, 0}, "serial:A")->steps, made->steps)
       << "the same each time";
 }
 
 TEST_F(RootPlanTest, refusesBeforeTheFirstByte) {
-  refused({3, 1}, ErrorCode::Conflict, "fits 2 disks, 3 are declared; there are: ");
-  refused({2, 1}, ErrorCode::NotFound, "no disk fits \"serial:X\"; there are: ", "serial:X");
-  refused({2, 5}, ErrorCode::InvalidInput, "RAID is 0 or 1");
-  refused({2, -1}, ErrorCode::InvalidInput, "several disks need RAID");
-  refused({1, 1}, ErrorCode::InvalidInput, "over two disks at least", "serial:A");
-  refused({2, 1}, ErrorCode::InvalidInput, "its disks give", "size:400GB-500GB", 500 * kGib);
-  EXPECT_TRUE(plan({2, 0}, "size:400GB-500GB", 500 * kGib)) << "stripes have room for it";
-  refused({2, 1, RootSpec::Key::None, 1}, ErrorCode::InvalidInput,
+  refused({3, RaidLevel::Raid1}, ErrorCode::Conflict, "fits 2 disks, 3 are declared; there are: ");
+  refused({2, RaidLevel::Raid1}, ErrorCode::NotFound,
+          "no disk fits \"serial:X\"; there are: ", "serial:X");
+  refused({2, RaidLevel::Raid5}, ErrorCode::InvalidInput, "RAID is 0 or 1");
+  refused({2, RaidLevel::None}, ErrorCode::InvalidInput, "several disks need RAID");
+  refused({1, RaidLevel::Raid1}, ErrorCode::InvalidInput, "over two disks at least", "serial:A");
+  refused({2, RaidLevel::Raid1}, ErrorCode::InvalidInput, "its disks give", "size:400GB-500GB",
+          500 * kGib);
+  EXPECT_TRUE(plan({2, RaidLevel::Raid0}, "size:400GB-500GB", 500 * kGib))
+      << "stripes have room for it";
+  refused({2, RaidLevel::Raid1, wire::RootKey::None, 1}, ErrorCode::InvalidInput,
           "the image needs 2048 MiB, its volume has 1 GiB");
 }
 
@@ -177,7 +181,8 @@ class RootSystemTest : public RootPlanTest {
   std::string at(const std::string& name) {
     return io::readFile(root_ / name).value_or("(missing)");
   }
-  Result<void> configure(const RootSpec& spec, const std::string& rule = "size:400GB-500GB") {
+  Result<void> configure(const wire::RootLayout& spec,
+                         const std::string& rule = "size:400GB-500GB") {
     return configureRoot(root_, *plan(spec, rule), "KEY",
                          [this](const std::filesystem::path&,
                                 const std::vector<std::string>& command) -> Result<void> {
@@ -192,7 +197,7 @@ class RootSystemTest : public RootPlanTest {
 
 TEST_F(RootSystemTest, knowsItsArraysAndMakesItsInitrd) {
   ASSERT_TRUE(put("etc/mdadm/mdadm.conf", "HOMEHOST <system>\n"));
-  ASSERT_TRUE(configure({2, 1}));
+  ASSERT_TRUE(configure({2, RaidLevel::Raid1}));
   EXPECT_THAT(at("etc/mdadm/mdadm.conf"),
               AllOf(HasSubstr("HOMEHOST <system>\nARRAY /dev/md/muster-boot"),
                     HasSubstr("\nARRAY /dev/md/muster-root")));
@@ -201,7 +206,7 @@ TEST_F(RootSystemTest, knowsItsArraysAndMakesItsInitrd) {
 }
 
 TEST_F(RootSystemTest, aKeyFileIsReadableToRootAlone) {
-  ASSERT_TRUE(configure({1, -1, RootSpec::Key::File, 0}, "serial:A"));
+  ASSERT_TRUE(configure({1, RaidLevel::None, wire::RootKey::File, 0}, "serial:A"));
   EXPECT_EQ(at("etc/muster/keys/root.key"), "KEY");
   struct stat info{};
   ASSERT_EQ(::stat((root_ / "etc/muster/keys/root.key").c_str(), &info), 0);
@@ -213,16 +218,17 @@ TEST_F(RootSystemTest, aKeyFileIsReadableToRootAlone) {
 }
 
 TEST_F(RootSystemTest, anImageWithoutTheProgramsIsNamed) {
-  const auto lacks = [this](const std::string& hook, const RootSpec& spec,
+  const auto lacks = [this](const std::string& hook, const wire::RootLayout& spec,
                             const std::string& rule) {
     std::filesystem::remove(root_ / "usr/share/initramfs-tools/hooks" / hook);
     const auto done = configure(spec, rule);
     return done ? std::string("nothing") : done.error().text();
   };
-  EXPECT_THAT(lacks("cryptroot", {1, -1, RootSpec::Key::Tpm, 0}, "serial:A"),
+  EXPECT_THAT(lacks("cryptroot", {1, RaidLevel::None, wire::RootKey::Tpm, 0}, "serial:A"),
               HasSubstr("no cryptsetup-initramfs"));
-  EXPECT_THAT(lacks("lvm2", {1, -1, RootSpec::Key::None, 10}, "serial:A"), HasSubstr("no lvm2"));
-  EXPECT_THAT(lacks("mdadm", {2, 1}, "size:400GB-500GB"), HasSubstr("no mdadm"));
+  EXPECT_THAT(lacks("lvm2", {1, RaidLevel::None, wire::RootKey::None, 10}, "serial:A"),
+              HasSubstr("no lvm2"));
+  EXPECT_THAT(lacks("mdadm", {2, RaidLevel::Raid1}, "size:400GB-500GB"), HasSubstr("no mdadm"));
   EXPECT_THAT(ran_, IsEmpty());
 }
 

@@ -20,6 +20,8 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using wire::FileSystem;
+using wire::RaidLevel;
 
 constexpr std::uint64_t kGib = 1ull << 30;
 
@@ -30,16 +32,17 @@ DiskInfo disk(const std::string& path, const std::string& serial, std::uint64_t 
 /// A node with a system disk and four NVMe of 3 TiB, listed in another order than their serials.
 class StoragePlanTest : public testing::Test {
  protected:
-  Result<StoragePlan> plan(const std::vector<DiskSetSpec>& sets, const FoundStorage& found = {}) {
+  Result<StoragePlan> plan(const std::vector<wire::StorageSet>& sets,
+                           const FoundStorage& found = {}) {
     return planStorage(disks_, {disks_[0]}, sets, "gpu001", found);
   }
-  static DiskSetSpec scratch() {
-    DiskSetSpec set;
+  static wire::StorageSet scratch() {
+    wire::StorageSet set;
     set.name = "scratch";
     set.disks = "size:2TB-";
     set.count = 4;
-    set.raid = 0;
-    set.volumes = {{"scratch", 0, "xfs", "/scratch"}};
+    set.raid = RaidLevel::Raid0;
+    set.volumes = {{"scratch", 0, FileSystem::Xfs, "/scratch"}};
     return set;
   }
   static std::vector<std::string> lines(const StoragePlan& plan) {
@@ -66,7 +69,8 @@ class StoragePlanTest : public testing::Test {
     for (const auto& [set, disk] : plan.guarded) out.push_back(set + " " + disk.serial);
     return out;
   }
-  void refused(const std::vector<DiskSetSpec>& sets, ErrorCode code, const std::string& words) {
+  void refused(const std::vector<wire::StorageSet>& sets, ErrorCode code,
+               const std::string& words) {
     const auto made = plan(sets);
     ASSERT_FALSE(made) << words;
     EXPECT_EQ(made.error().code(), code) << made.error().str();
@@ -116,9 +120,9 @@ TEST_F(StoragePlanTest, encryptedVolumesOnAMirror) {
   set.disks = "size:2TB-";
   disks_.resize(3);
   set.count = 2;
-  set.raid = 1;
+  set.raid = RaidLevel::Raid1;
   set.encrypt = true;
-  set.volumes = {{"home", 500, "ext4", "/home"}, {"rest", 0, "xfs", "/data"}};
+  set.volumes = {{"home", 500, FileSystem::Ext4, "/home"}, {"rest", 0, FileSystem::Xfs, "/data"}};
   const auto made = plan({set});
   ASSERT_TRUE(made) << made.error().str();
   const auto steps = lines(*made);
@@ -146,7 +150,7 @@ TEST_F(StoragePlanTest, whatAnOlderSystemLeftIsLetGoOfWhateverIsDeclaredNow) {
   auto set = scratch();
   set.disks = "serial:A";
   set.count = 1;
-  set.raid = -1;
+  set.raid = RaidLevel::None;
   const auto made = plan({set});
   ASSERT_TRUE(made) << made.error().str();
   ASSERT_FALSE(made->wiped.empty());
@@ -179,7 +183,7 @@ TEST_F(StoragePlanTest, aSetThatIsOnlyPartlyThereOrDeclaredOtherwiseIsMadeAnewBu
   const auto all = testing::ElementsAre("scratch A", "scratch B", "scratch C", "scratch D");
   FoundStorage found = finishedAfter(*plan({scratch()}));
   auto other = scratch();
-  other.volumes[0].filesystem = "ext4";
+  other.volumes[0].filesystem = FileSystem::Ext4;
   EXPECT_EQ(plan({other}, found)->wiped.size(), 4u);
   EXPECT_THAT(guarded(*plan({other}, found)), all);
   EXPECT_THAT(guarded(*planStorage(disks_, {disks_[0]}, {scratch()}, "gpu002", found)), all)
@@ -320,23 +324,22 @@ TEST_F(StoragePlanTest, refusesWhatCannotBe) {
   const auto with = [](auto change) {
     auto set = scratch();
     change(set);
-    return std::vector<DiskSetSpec>{set};
+    return std::vector<wire::StorageSet>{set};
   };
-  refused(with([](auto& set) { set.raid = -1; }), ErrorCode::InvalidInput, "need raid");
-  refused(with([](auto& set) { set.raid = 4; }), ErrorCode::InvalidInput,
-          "RAID is 0, 1, 5, 6 or 10");
+  refused(with([](auto& set) { set.raid = RaidLevel::None; }), ErrorCode::InvalidInput,
+          "need raid");
   refused(with([](auto& set) {
-            set.raid = 6;
+            set.raid = RaidLevel::Raid6;
             set.count = 3;
           }),
           ErrorCode::InvalidInput, "RAID 6 is over 4 disks at least");
   refused(with([](auto& set) {
-            set.raid = 5;
+            set.raid = RaidLevel::Raid5;
             set.volumes[0].size_gib = 9001;
           }),
           ErrorCode::InvalidInput, "its disks give 8999 GiB");
   EXPECT_TRUE(plan(with([](auto& set) {
-    set.raid = 5;
+    set.raid = RaidLevel::Raid5;
     set.volumes[0].size_gib = 8900;
   })));
   refused(with([](auto& set) { set.disks = ""; }), ErrorCode::InvalidInput, "a rule is needed");
@@ -345,13 +348,15 @@ TEST_F(StoragePlanTest, refusesWhatCannotBe) {
   refused(with([](auto& set) { set.volumes[0].mount = "/"; }), ErrorCode::InvalidInput, "no place");
   refused(with([](auto& set) { set.volumes[0].mount = "/boot/efi"; }), ErrorCode::InvalidInput,
           "no place");
-  refused(with([](auto& set) { set.volumes[0].filesystem = "btrfs"; }), ErrorCode::InvalidInput,
-          "btrfs");
-  refused(with([](auto& set) { set.volumes = {{"a", 0, "xfs", "/a"}, {"b", 1, "xfs", "/b"}}; }),
+  refused(with([](auto& set) {
+            set.volumes = {{"a", 0, FileSystem::Xfs, "/a"}, {"b", 1, FileSystem::Xfs, "/b"}};
+          }),
           ErrorCode::InvalidInput, "only the last");
   refused(with([](auto& set) { set.volumes[0].size_gib = 12'001; }), ErrorCode::InvalidInput,
           "12001 GiB");
-  refused(with([](auto& set) { set.volumes = {{"a", 1, "xfs", "/a"}, {"a", 0, "xfs", "/b"}}; }),
+  refused(with([](auto& set) {
+            set.volumes = {{"a", 1, FileSystem::Xfs, "/a"}, {"a", 0, FileSystem::Xfs, "/b"}};
+          }),
           ErrorCode::InvalidInput, "two volumes a");
   refused({scratch(), scratch()}, ErrorCode::InvalidInput, "two of this name");
 }
@@ -409,7 +414,7 @@ TEST_F(StoragePlanTest, theInstalledSystemFindsItAll) {
 
 TEST(UserData, becomesASeedOfCloudInit) {
   test::TempFolder root;
-  WriteImageParams params;
+  wire::WriteImageParams params;
   params.hostname = "gpu001";
   params.digest = std::string(64, 'd');
   EXPECT_TRUE(configureUserData(root.path(), params)) << "nothing to do";
@@ -426,7 +431,7 @@ TEST(UserData, becomesASeedOfCloudInit) {
 
 TEST(UserData, ofIgnitionLiesBesideTheKernelAndAsksForTheNextStart) {
   test::TempFolder root;
-  WriteImageParams params;
+  wire::WriteImageParams params;
   params.hostname = "gpu001";
   params.user_data = " {\"ignition\":{\"version\":\"3.3.0\"}}";
   EXPECT_THAT(configureUserData(root.path(), params).error().text(), HasSubstr("Ignition"));

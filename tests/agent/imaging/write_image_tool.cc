@@ -29,7 +29,7 @@ Async<> work(std::string url, std::string mac, Workers* workers, Clock* clock) {
   if (!parsed) co_return fail(std::move(parsed).error());
   request.url = *parsed;
   CO_TRY(answer, co_await http->send(std::move(request)));
-  CO_TRY(params, agent::parseWriteImageParams(answer.body));
+  CO_TRY(params, wire::parseWriteImageParams(answer.body));
   agent::WriterDeps deps{[] { return io::makeHttpClient(); },
                          *workers,
                          *clock,

@@ -151,7 +151,7 @@ class PeerClientTest : public ::testing::Test {
   std::string lying_host;
   std::vector<std::string> shares;
   std::vector<std::pair<std::string, std::uint64_t>> asked;  ///< of the servers: host, offset
-  PeerParams params;
+  wire::PeerParams params;
   PeerOptions options;
   std::uint32_t have = 0;
   std::unique_ptr<PeerSource> source_;
@@ -293,27 +293,6 @@ TEST(RoomFor, isHalfOfTheFreeMemory) {
   EXPECT_FALSE(roomFor(5, 9));
   EXPECT_FALSE(roomFor(1, 0)) << "a machine that does not tell";
   EXPECT_GT(io::availableMemoryBytes(), 0u);
-}
-
-TEST(PeerParams, areTakenStrictlyOrNotAtAll) {
-  EXPECT_FALSE(parsePeerParams(nlohmann::json::parse(R"({"digest":"d"})"))->has_value());
-  const nlohmann::json good{{"metainfo_url", "u"},
-                            {"metainfo_sha256", std::string(64, 'a')},
-                            {"announce_url", "a"},
-                            {"share_url", "s"},
-                            {"pack_bytes", 7u}};
-  const auto parsed = parsePeerParams({{"peers", good}});
-  ASSERT_TRUE(parsed && *parsed);
-  EXPECT_EQ((*parsed)->pack_bytes, 7u);
-  for (const auto& [key, value] : good.items()) {
-    auto bad = good;
-    bad.erase(key);
-    EXPECT_EQ(parsePeerParams({{"peers", bad}}).error().code(), ErrorCode::InvalidInput) << key;
-    bad[key] = nullptr;
-    EXPECT_EQ(parsePeerParams({{"peers", bad}}).error().code(), ErrorCode::InvalidInput) << key;
-  }
-  for (const char* peers : {"[]", "7", "null"})
-    EXPECT_FALSE(parsePeerParams({{"peers", nlohmann::json::parse(peers)}})) << peers;
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ class CorruptPeer {
         hello_(
             "\x13"
             "BitTorrent protocol" +
-            std::string(8, '\0') + info_hash + "-LI0001-corrupt-peer") {
+            std::string(8, '\0') + info_hash + "-LI0001-liarliarliar") {
     std::string bits((pieces + 7) / 8, '\xff');
     if (pieces % 8 != 0) bits.back() = static_cast<char>(0xff << (8 - pieces % 8));
     hello_ += message('\x05', bits) + message('\x01', "");  // bitfield, unchoke
@@ -149,7 +149,7 @@ class SwarmTest : public ::testing::Test {
     co_return io::ServerResponse::file({folder / "pack", "application/octet-stream"});
   }
 
-  nlohmann::json offer(std::size_t node) {
+  wire::PeerParams offer(std::size_t node) {
     const provision::PackedImage image{"sample", std::string(64, 'd'), folder / "pack",
                                        folder / "index", 1};
     auto offered = service->offer(cluster.nodes[node], image);
@@ -173,9 +173,9 @@ class SwarmTest : public ::testing::Test {
     options.swarm = {test::binFolder() / "muster-peer", memory / fmt::format("swarm{}", number),
                      fmt::format("127.0.77.{}:0", number)};
     const std::string pack_url = url + "/pack";
-    node.source = std::make_unique<PeerSource>(
-        **parsePeerParams({{"peers", offer(static_cast<std::size_t>(number) - 1)}}),
-        std::vector{pack_url}, options, *processes, clock, [] { return io::makeHttpClient(); });
+    node.source = std::make_unique<PeerSource>(offer(static_cast<std::size_t>(number) - 1),
+                                               std::vector{pack_url}, options, *processes, clock,
+                                               [] { return io::makeHttpClient(); });
     auto* source = node.source.get();
     ChunkJob job{.index = sample().index,
                  .pack_url = pack_url,
@@ -257,9 +257,8 @@ TEST_F(SwarmTest, aPeerThatLiesDoesNotMatter) {
   // It has its word from the controller: a node that was broken into while it is imaged.
   io::HttpRequest announce;
   announce.url =
-      *io::Url::parse(offer(3)["announce_url"].get<std::string>() +
-                      "?info_hash=" + io::percentEncode(info->info_hash) +
-                      fmt::format("&peer_id=-LI0001-corrupt-peer&left=0&port={}", corrupt->port()));
+      *io::Url::parse(offer(3).announce_url + "?info_hash=" + io::percentEncode(info->info_hash) +
+                      fmt::format("&peer_id=-LI0001-liarliarliar&left=0&port={}", corrupt->port()));
   auto http = io::makeHttpClient();
   const auto told = test::runAsync(context, http->send(announce));
   ASSERT_TRUE(told && told->status == 200);

@@ -31,14 +31,14 @@ class PeerServiceTest : public ::testing::Test {
   }
   void restart() { service = makePeerService(cluster, clock, {"http://10.20.0.1:8080", "secret"}); }
 
-  nlohmann::json offer(std::size_t node = 0) {
+  wire::PeerParams offer(std::size_t node = 0) {
     auto offered = service->offer(cluster.nodes[node], image);
     for (const auto end = std::chrono::steady_clock::now() + 60s;
          !offered && std::chrono::steady_clock::now() < end;
          offered = service->offer(cluster.nodes[node], image))
       std::this_thread::sleep_for(1ms);  // hashed by a thread
     EXPECT_TRUE(offered);
-    return offered.value_or(nlohmann::json::object());
+    return offered.value_or(wire::PeerParams{});
   }
 
   io::ServerResponse ask(const std::string& url, const std::string& from,
@@ -55,13 +55,12 @@ class PeerServiceTest : public ::testing::Test {
   static std::string bodyOf(const io::ServerResponse& response) {
     return std::get<std::string>(response.body);
   }
-  std::string announceOf(const nlohmann::json& offered) {
+  std::string announceOf(const wire::PeerParams& offered) {
     const auto info = readMetainfo(
         *io::readFile(folder.path() / ("peers-" + image.digest.substr(0, 16) + ".torrent")));
     EXPECT_TRUE(info);
-    return offered["announce_url"].get<std::string>() +
-           "?info_hash=" + io::percentEncode(info->info_hash) + "&peer_id=" + std::string(20, 'p') +
-           "&port=6881&left=7";
+    return offered.announce_url + "?info_hash=" + io::percentEncode(info->info_hash) +
+           "&peer_id=" + std::string(20, 'p') + "&port=6881&left=7";
   }
 
   test::TempFolder folder;
@@ -81,9 +80,9 @@ TEST_F(PeerServiceTest, admittedNodesHearOfEachOther) {
 
 TEST_F(PeerServiceTest, theMetainfoIsWhatTheTaskSays) {
   const auto offered = offer();
-  const auto metainfo = bodyOf(ask(offered["metainfo_url"], "10.20.1.1"));
-  EXPECT_EQ(offered["metainfo_sha256"], io::sha256Hex(metainfo));
-  EXPECT_EQ(offered["pack_bytes"], 3 * kLeastPieceBytes);
+  const auto metainfo = bodyOf(ask(offered.metainfo_url, "10.20.1.1"));
+  EXPECT_EQ(offered.metainfo_sha256, io::sha256Hex(metainfo));
+  EXPECT_EQ(offered.pack_bytes, 3 * kLeastPieceBytes);
 }
 
 TEST_F(PeerServiceTest, whatCouldNotBeSharedOnceIsTriedAgain) {
@@ -107,9 +106,8 @@ TEST_F(PeerServiceTest, unknownSendersAreRefused) {
                              "/peers/0123456789012345678901234567890123456789/metainfo"})
     EXPECT_EQ(ask(std::string("http://10.20.0.1:8080") + target, "10.20.1.1").status, 403)
         << target;
-  EXPECT_EQ(ask(offered["share_url"].get<std::string>() + "?count=1", "10.20.1.2", "POST").status,
-            403);
-  EXPECT_EQ(ask(offered["metainfo_url"], "10.20.9.9").status, 403);
+  EXPECT_EQ(ask(offered.share_url + "?count=1", "10.20.1.2", "POST").status, 403);
+  EXPECT_EQ(ask(offered.metainfo_url, "10.20.9.9").status, 403);
 }
 
 TEST_F(PeerServiceTest, onlyWhileTheNodeIsImaged) {
@@ -135,23 +133,23 @@ TEST_F(PeerServiceTest, aDismissedNodeIsNamedToNobody) {
 TEST_F(PeerServiceTest, wordsAreGoodAgainAfterARestart) {
   const auto before = offer();
   restart();
-  EXPECT_EQ(ask(before["metainfo_url"], "10.20.1.1").status, 403) << "nobody is imaged yet";
+  EXPECT_EQ(ask(before.metainfo_url, "10.20.1.1").status, 403) << "nobody is imaged yet";
   EXPECT_EQ(offer(), before);
-  EXPECT_EQ(ask(before["metainfo_url"], "10.20.1.1").status, 200);
+  EXPECT_EQ(ask(before.metainfo_url, "10.20.1.1").status, 200);
 }
 
 TEST_F(PeerServiceTest, wordsDifferByNodeImageAndController) {
-  const auto mine = offer(0)["announce_url"];
-  EXPECT_NE(mine, offer(1)["announce_url"]);
+  const auto mine = offer(0).announce_url;
+  EXPECT_NE(mine, offer(1).announce_url);
   service = makePeerService(cluster, clock, {"http://10.20.0.1:8080", "another secret"});
-  EXPECT_NE(mine, offer(0)["announce_url"]);
+  EXPECT_NE(mine, offer(0).announce_url);
   image.digest[0] = 'b';
   const auto other = offer(0);
-  EXPECT_NE(mine, other["announce_url"]);
+  EXPECT_NE(mine, other.announce_url);
 }
 
 TEST_F(PeerServiceTest, anAnnounceForAnotherTorrentOrWithoutSenseIsRefused) {
-  const auto url = offer()["announce_url"].get<std::string>();
+  const auto url = offer().announce_url;
   const auto other = ask(url + "?info_hash=" + std::string(20, 'x') +
                              "&peer_id=" + std::string(20, 'p') + "&port=6881&left=7",
                          "10.20.1.1");
@@ -162,8 +160,7 @@ TEST_F(PeerServiceTest, anAnnounceForAnotherTorrentOrWithoutSenseIsRefused) {
 }
 
 TEST_F(PeerServiceTest, sharesAreGivenOnceAmongAllNodes) {
-  const auto one = offer(0)["share_url"].get<std::string>(),
-             two = offer(1)["share_url"].get<std::string>();
+  const auto one = offer(0).share_url, two = offer(1).share_url;
   EXPECT_EQ(bodyOf(ask(one + "?count=2", "10.20.1.1", "POST")), R"({"count":2,"first":0})");
   EXPECT_EQ(bodyOf(ask(two + "?count=2", "10.20.1.2", "POST")), R"({"count":1,"first":2})");
   EXPECT_EQ(bodyOf(ask(one + "?count=2", "10.20.1.1", "POST")), "{}");

@@ -57,6 +57,21 @@ class DataWipeTest : public ProvisionPhaseTest {
   }
 };
 
+/// The store keeps their hash: a permission that is used goes on only for the same order.
+TEST_F(DataWipeTest, wordsOfAnOrderAreWhatEarlierVersionsHashed) {
+  auto& profile = cluster.profiles.at("uefi");
+  EXPECT_EQ(orderWords(profile, cluster.nodes.front(), "d1", hardware),
+            R"({"disk":"serial:D1","image":"d1","serials":["D1","D2","D3"],"storage":[)"
+            R"({"count":2,"disks":"size:1GB-2GB","encrypt":false,"name":"home","volumes":[]}]})");
+  profile.storage.clear();
+  profile.root = {2, inventory::RaidLevel::Raid0, inventory::RootKey::None, 0};
+  profile.user_data = "#cloud-config\n";
+  EXPECT_EQ(orderWords(profile, cluster.nodes.front(), "d1", hardware),
+            R"({"disk":"serial:D1","image":"d1",)"
+            R"("root":{"count":2,"encrypt":"none","lvm_gib":0,"raid":0},)"
+            R"("serials":["D1","D2","D3"]})");
+}
+
 TEST_F(DataWipeTest, anOrderThatFailedGoesOnWithoutAskingAgain) {
   failHalfWay();
   const auto order = nextOrder("second");

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "provision/storage/disk_params.h"
 
-#include "agent/imaging/writer.h"
 #include "tests/provision/clusters.h"
 
 #include <gmock/gmock.h>
@@ -15,13 +14,15 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 /// What a task must have besides.
-nlohmann::json taskParams() {
-  return {{"index_url", "http://c/images/d/index.json"},
-          {"pack_url", "http://c/images/d/pack"},
-          {"digest", "d"},
-          {"signing_public_pem", "PEM"},
-          {"hostname", "gpu001"},
-          {"agent", {{"url", "https://c:8443"}, {"ca_pem", "CA"}}}};
+wire::WriteImageParams taskParams() {
+  wire::WriteImageParams params;
+  params.index_url = "http://c/images/d/index.json";
+  params.pack_url = "http://c/images/d/pack";
+  params.digest = "d";
+  params.signing_public_pem = "PEM";
+  params.hostname = "gpu001";
+  params.agent = {"https://c:8443", "CA"};
+  return params;
 }
 
 TEST(DiskParams, areUnderstoodByTheAgent) {
@@ -40,19 +41,19 @@ TEST(DiskParams, areUnderstoodByTheAgent) {
                  {"rest", 0, inventory::FileSystem::Xfs, "/scratch"}};
   profile.storage = {set};
   auto params = taskParams();
-  addDiskParams(profile, cluster.nodes[0], network.image_mirrors, "d", params);
-  const auto parsed = agent::parseWriteImageParams(params.dump());
+  addDiskParams(profile, cluster.nodes[0], network.image_mirrors, params);
+  const auto parsed = wire::parseWriteImageParams(toJson(params));
   ASSERT_TRUE(parsed) << parsed.error().str();
   EXPECT_THAT(parsed->mirror_urls,
               ElementsAre("http://cache-a:8080/images/d/pack", "http://cache-b/images/d/pack"));
   EXPECT_EQ(parsed->user_data, "#cloud-config\nfqdn: gpu001.example\n");
   ASSERT_EQ(parsed->storage.size(), 1u);
-  EXPECT_EQ(parsed->storage[0].raid, 0);
+  EXPECT_EQ(parsed->storage[0].raid, wire::RaidLevel::Raid0);
   EXPECT_EQ(parsed->storage[0].count, 4);
   EXPECT_TRUE(parsed->storage[0].encrypt);
   ASSERT_EQ(parsed->storage[0].volumes.size(), 2u);
-  EXPECT_EQ(parsed->storage[0].volumes[0].size_gib, 10u);
-  EXPECT_EQ(parsed->storage[0].volumes[0].filesystem, "ext4");
+  EXPECT_EQ(parsed->storage[0].volumes[0].size_gib, 10);
+  EXPECT_EQ(parsed->storage[0].volumes[0].filesystem, wire::FileSystem::Ext4);
   EXPECT_EQ(parsed->storage[0].volumes[1].mount, "/scratch");
 }
 
@@ -62,18 +63,19 @@ TEST(DiskParams, aRootOfSeveralPartsArrivesAsDeclared) {
   profile.root =
       inventory::RootLayout{2, inventory::RaidLevel::Raid1, inventory::RootKey::Tpm, 100};
   auto params = taskParams();
-  addDiskParams(profile, cluster.nodes[0], {}, "d", params);
-  const auto parsed = agent::parseWriteImageParams(params.dump());
+  addDiskParams(profile, cluster.nodes[0], {}, params);
+  const auto parsed = wire::parseWriteImageParams(toJson(params));
   ASSERT_TRUE(parsed) << parsed.error().str();
   ASSERT_TRUE(parsed->root);
   EXPECT_EQ(parsed->root->count, 2);
-  EXPECT_EQ(parsed->root->raid, 1);
-  EXPECT_EQ(parsed->root->encrypt, agent::RootSpec::Key::Tpm);
-  EXPECT_EQ(parsed->root->lvm_gib, 100u);
+  EXPECT_EQ(parsed->root->raid, wire::RaidLevel::Raid1);
+  EXPECT_EQ(parsed->root->encrypt, wire::RootKey::Tpm);
+  EXPECT_EQ(parsed->root->lvm_gib, 100);
   for (const char* root :
        {"[]", R"({"count":-1})", R"({"encrypt":"password"})", R"({"raid":"1"})"}) {
-    params["root"] = nlohmann::json::parse(root);
-    EXPECT_FALSE(agent::parseWriteImageParams(params.dump())) << root;
+    auto task = nlohmann::json::parse(toJson(params));
+    task["root"] = nlohmann::json::parse(root);
+    EXPECT_FALSE(wire::parseWriteImageParams(task.dump())) << root;
   }
 }
 
@@ -81,8 +83,8 @@ TEST(DiskParams, sayNothingWhereNothingIsDeclared) {
   const auto cluster = twoNodes();
   auto params = taskParams();
   addDiskParams(cluster.profiles.at("uefi"), cluster.nodes[0],
-                cluster.networks.front().image_mirrors, "d", params);
-  EXPECT_EQ(params, taskParams());
+                cluster.networks.front().image_mirrors, params);
+  EXPECT_EQ(toJson(params), toJson(taskParams()));
 }
 
 TEST(DiskParams, ofTheWrongShapeAreRefusedBeforeADiskIsTouched) {
@@ -91,9 +93,9 @@ TEST(DiskParams, ofTheWrongShapeAreRefusedBeforeADiskIsTouched) {
         R"([{"name":"a","disks":"smallest","count":-1}])",
         R"([{"name":"a","disks":"smallest","volumes":[{"name":"v"}]}])",
         R"([{"name":"a","disks":"smallest","raid":"0"}])"}) {
-    auto params = taskParams();
+    auto params = nlohmann::json::parse(toJson(taskParams()));
     params["storage"] = nlohmann::json::parse(storage);
-    const auto parsed = agent::parseWriteImageParams(params.dump());
+    const auto parsed = wire::parseWriteImageParams(params.dump());
     ASSERT_FALSE(parsed) << storage;
     EXPECT_EQ(parsed.error().code(), ErrorCode::InvalidInput);
   }

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bmc/redfish/login.h"
+
+#include "base/json_output.h"
+
+namespace muster::bmc {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr auto kLogoutLimit = 3s;
+
+}  // namespace
+
+Async<void> RedfishLogin::renew(std::string stale) {
+  auto permit = co_await one_at_a_time_.enter();
+  if (!token_.empty() && token_ != stale)
+    co_return Result<void>();  // another request has logged in meanwhile
+  token_.clear();
+  CO_TRY(passwords, candidates());
+  std::string path;
+  for (auto& candidate : passwords) {
+    if (const auto may = memory_.mayTry(address_, account_.username, candidate.password);
+        !may && (candidate.last || may.error().code() != ErrorCode::Denied)) {
+      co_return fail(may.error());
+    } else if (!may) {
+      continue;
+    }
+    if (path.empty()) {
+      CO_TRY(found, co_await sessionsPath());
+      path = std::move(found);
+    }
+    CO_TRY(taken, co_await tryPassword(path, candidate));
+    if (taken) co_return Result<void>();
+  }
+  co_return fail(memory_.refused(address_, account_.username));
+}
+
+/// One password, but while a change to the next one was interrupted: then both are tried, the new
+/// one first.
+Result<std::vector<RedfishLogin::Candidate>> RedfishLogin::candidates() {
+  TRY(never, memory_.neverRotated());
+  if (account_.next_password && !never) {
+    TRY(next, account_.next_password());
+    TRY(state, memory_.rotation(account_.username, next));
+    if (state == Rotation::Done) return std::vector<Candidate>{{next, true}};
+    if (state == Rotation::Interrupted) {
+      TRY(password, account_.password());
+      return std::vector<Candidate>{{next, true, false}, {password, false}};
+    }
+  }
+  TRY(password, account_.password());
+  return std::vector<Candidate>{{password}};
+}
+
+Async<bool> RedfishLogin::tryPassword(std::string path, Candidate candidate) {
+  const auto& password = candidate.password;
+  Json account = Json::object();
+  account["UserName"] = account_.username;
+  account["Password"] = password.reveal();
+  const RedfishCall request{
+      .method = "POST", .path = path, .body = jsonText(account), .repeatable = false};
+  for (int waits = 0;; ++waits) {
+    CO_TRY(reply, co_await connections_.exchange(request, std::string()));
+    if (reply.status == 401 || reply.status == 403) {
+      CO_TRY_OK(memory_.rememberRefusal(account_.username, password));
+      co_return false;
+    }
+    if (reply.ok()) {
+      CO_TRY_OK(co_await accepted(std::move(reply), path, candidate));
+      co_return true;
+    }
+    // The service's words are left out: some echo the request.
+    reply.body = Json();
+    if (waits >= kMaxBusyWaits || !saysLater(reply))
+      co_return fail(errorOf(reply, "logging in at " + address_));
+    co_await clock_.sleep(busyWait(reply, waits));
+  }
+}
+
+Async<void> RedfishLogin::accepted(RedfishReply reply, std::string path, Candidate candidate) {
+  CO_TRY_OK(keepToken(reply, path));
+  // A process that was killed left its session behind; BMCs have places for a handful of them.
+  CO_TRY(left_open, co_await rememberSession(session_path_));
+  if (!left_open.empty() && left_open != session_path_) {
+    (void)co_await closeSession(left_open, token_);
+  }
+  uses_next_ = candidate.is_next;
+  const bool both = candidate.is_next || !candidate.last || account_.next_password;
+  co_return both ? memory_.forgetRefusalOf(account_.username, candidate.password)
+                 : memory_.forgetRefusal();
+}
+
+Result<void> RedfishLogin::keepToken(const RedfishReply& reply, const std::string& sessions_path) {
+  token_ = reply.header("X-Auth-Token");
+  session_path_ = pathOnly(reply.header("Location"));
+  if (session_path_.empty()) session_path_ = linkAt(reply.body, "@odata.id");
+  if (session_path_.empty() && !textAt(reply.body, "Id").empty())
+    session_path_ = sessions_path + "/" + textAt(reply.body, "Id");
+  if (token_.empty())
+    return fail(ErrorCode::Corrupt,
+                "the BMC at " + address_ + " accepted the login but gave no X-Auth-Token");
+  return {};
+}
+
+Async<std::string> RedfishLogin::sessionsPath() {
+  CO_TRY(root,
+         co_await connections_.exchange({.method = "GET", .path = "/redfish/v1/"}, std::string()));
+  if (!root.ok() && root.status != 401)
+    co_return fail(errorOf(root, "reading the service root of " + address_));
+  auto path = linkAt(root.body, "Links/Sessions");
+  co_return path.empty() ? std::string("/redfish/v1/SessionService/Sessions") : path;
+}
+
+void RedfishLogin::forget() {
+  token_.clear();
+  session_path_.clear();
+}
+
+Async<void> RedfishLogin::close() {
+  if (token_.empty() || session_path_.empty()) co_return Result<void>();
+  CO_TRY_OK(co_await closeSession(std::exchange(session_path_, {}), std::exchange(token_, {})));
+  CO_TRY_OK(co_await rememberSession(""));
+  co_return Result<void>();
+}
+
+Async<std::string> RedfishLogin::rememberSession(std::string path) {
+  journal_.attach(co_await asio::this_coro::executor);
+  co_return co_await memory_.exchangeSession(journal_, std::move(path));
+}
+
+Async<void> RedfishLogin::closeSession(std::string path, std::string token) {
+  RedfishCall request{.method = "DELETE",
+                      .path = std::move(path),
+                      .timeout = kLogoutLimit,
+                      .repeatable = false,
+                      .wait_busy = false};
+  CO_TRY_OK(co_await connections_.exchange(std::move(request), std::move(token)));
+  co_return Result<void>();
+}
+
+}  // namespace muster::bmc

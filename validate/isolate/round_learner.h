@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a round says: about NICs by its pairs; what collectives and ways say is asked of their own
+// classes. Internal.
+#pragma once
+
+#include "validate/isolate/state.h"
+
+namespace muster::validate::isolate {
+
+class RoundLearner {
+ public:
+  explicit RoundLearner(Isolation::State& state) : state_(state) {}
+
+  /// The answer to the round that is current; it is over then.
+  void learn(const RoundResult& result);
+
+ private:
+  void learnPairs(const RoundResult& result);
+  void findDeadRails();
+  void classify();
+  void decide();
+
+  Isolation::State& state_;
+};
+
+}  // namespace muster::validate::isolate

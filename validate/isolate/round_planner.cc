@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/isolate/round_planner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace muster::validate::isolate {
+namespace {
+
+constexpr int kMatchings = 3;  ///< with two a node is a false suspect too often (its partners may
+                               ///< be bad), a fourth gains nothing
+constexpr int kGrids = 2;      ///< rows and columns
+constexpr int kMaxConfirms = 8;
+constexpr int kMaxCableTries = 3;
+constexpr std::size_t kCableSearch = 20'000;  ///< pairs looked at to find one over a cable
+constexpr std::chrono::seconds kPairSeconds{20};
+constexpr std::chrono::milliseconds kStep{200};  ///< of an all-to-all, for one peer
+
+void take(std::vector<int>& free, int node) {
+  free.erase(std::find(free.begin(), free.end(), node));
+}
+bool has(const std::vector<int>& nodes, int node) {
+  return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
+}
+
+void addPairs(Round& round, const std::vector<Pair>& pairs) {
+  for (const auto& [a, b] : pairs) round.groups.push_back({Collective::Pair, {a, b}});
+}
+
+Round named(Stage stage, std::string what) {
+  return {
+      .number = 0, .stage = stage, .what = std::move(what), .groups = {}, .expected = kPairSeconds};
+}
+
+}  // namespace
+
+/// What is open is looked at again where a stage ends, not after each of its rounds.
+std::optional<Round> RoundPlanner::plan() {
+  if (state_.round >= state_.options.max_rounds || state_.layout.nodes() < 2) return std::nullopt;
+  if (state_.matchings < kMatchings) return matching();
+  const auto clear = state_.clearNodes().size();
+  if (clear < 2) return std::nullopt;  // nobody is good enough to test others with
+  if (state_.confirm_due && hasPending() && state_.confirms < kMaxConfirms) return confirm();
+  state_.confirm_due = false;
+  if (state_.options.groups && clear >= 4) {
+    if (!state_.slow_groups.empty() && state_.rechecks == 0)
+      return ++state_.rechecks, allPairs(std::exchange(state_.slow_groups, {}),
+                                         "every pair of the groups that were slow");
+    if (state_.grids < kGrids) return grid();
+    if (state_.ladders < static_cast<int>(ladderSizes(static_cast<int>(clear)).size()))
+      return ladder();
+  }
+  if (needsCubes() && state_.cubes < hypercubeRounds(state_.clearNodes(), state_.layout.leaf))
+    return cube();
+  if (hasUndecided() && state_.confirms < kMaxConfirms) return confirm();
+  return std::nullopt;
+}
+
+bool RoundPlanner::hasPending() const {
+  return std::any_of(state_.nics.begin(), state_.nics.end(),
+                     [](const Nic& nic) {
+                       return nic.standing == Standing::Suspect && nic.fresh == 0 &&
+                              nic.silent < kMaxSilent;
+                     }) ||
+         std::any_of(state_.paths.begin(), state_.paths.end(),
+                     [this](const auto& path) {
+                       return state_.isPathOpen(path) && !path.again && path.silent < kMaxSilent;
+                     }) ||
+         std::any_of(state_.cables.begin(), state_.cables.end(), [](const auto& cable) {
+           return cable.fresh == 0 && cable.tries < kMaxCableTries;
+         });
+}
+
+bool RoundPlanner::hasUndecided() const {
+  return hasPending() || std::any_of(state_.nics.begin(), state_.nics.end(), [](const Nic& nic) {
+           return nic.standing == Standing::Suspect && nic.silent < kMaxSilent;
+         });
+}
+
+/// An engine of pairs has no other way to load all uplinks. Else they are for a bad way whose
+/// cables are not known, unless every pair was seen in one all-to-all: bad uplinks show there as
+/// many bad pairs.
+bool RoundPlanner::needsCubes() const {
+  if (!state_.options.groups) return true;
+  if (state_.layout.cables || state_.saw_all_pairs) return false;
+  return std::any_of(state_.paths.begin(), state_.paths.end(), [this](const auto& path) {
+    return state_.isPathOpen(path) && state_.leafOf(path.a) != state_.leafOf(path.b);
+  });
+}
+
+Round RoundPlanner::matching() {
+  std::vector<int> all(static_cast<std::size_t>(state_.layout.nodes()));
+  std::iota(all.begin(), all.end(), 0);
+  const std::vector<int> one_class(all.size(), 0);
+  Round made;
+  switch (state_.matchings++) {
+    case 0:
+      made = named(Stage::Matching, "pairs within leaves");
+      addPairs(made, matchWithin(all, state_.layout.leaf, state_.met, state_.random));
+      break;
+    case 1: {
+      made = named(Stage::Matching, "pairs of different leaves");
+      std::vector<Pair> pairs;
+      std::vector<int> left = all;
+      for (int pod = *std::min_element(state_.layout.pod.begin(), state_.layout.pod.end());
+           pod <= *std::max_element(state_.layout.pod.begin(), state_.layout.pod.end()); ++pod) {
+        std::vector<int> members;
+        std::set<int> leaves;
+        for (const int node : all)
+          if (state_.layout.pod[static_cast<std::size_t>(node)] == pod)
+            members.push_back(node), leaves.insert(state_.leafOf(node));
+        if (leaves.size() < 2) continue;
+        for (const auto& pair : matchAcross(members, state_.layout.leaf, state_.met, state_.random))
+          pairs.push_back(pair);
+      }
+      for (const auto& [a, b] : pairs) take(left, a), take(left, b);
+      addPairs(made, pairs);
+      addPairs(made, matchAcross(left, state_.layout.leaf, state_.met, state_.random));
+      break;
+    }
+    default: {
+      made = named(Stage::Matching, "pairs at random");
+      std::shuffle(all.begin(), all.end(), state_.random);
+      std::stable_partition(all.begin(), all.end(), [this](int node) {
+        return state_.evidence.best(node, 0) < 0;
+      });  // who sat out before does not now
+      addPairs(made, pairHalves(all, state_.met));
+    }
+  }
+  return made;
+}
+
+/// Suspects with proven good nodes, nearest first: what is between leaves is evaluated by itself.
+void RoundPlanner::addSuspects(Round& made, std::vector<int>& free) {
+  for (const int suspect : state_.suspects()) {
+    const auto leaf = state_.leafOf(suspect);
+    const auto& used = state_.nic(suspect, 0).partners;
+    const auto rank = [&](int node) {
+      return (has(used, node) ? 2 : 0) + (state_.leafOf(node) == leaf ? 0 : 1);
+    };
+    const auto best =
+        std::min_element(free.begin(), free.end(), [&](int x, int y) { return rank(x) < rank(y); });
+    if (best == free.end()) return;
+    made.groups.push_back({Collective::Pair, {suspect, *best}});
+    for (int rail = 0; rail < state_.layout.rails; ++rail)
+      state_.nic(suspect, rail).partners.push_back(*best);
+    free.erase(best);
+  }
+}
+
+void RoundPlanner::addPaths(Round& made, std::vector<int>& free) {
+  for (const auto& path : state_.paths) {
+    if (!state_.isPathOpen(path) || path.again || path.silent >= kMaxSilent || !has(free, path.a) ||
+        !has(free, path.b))
+      continue;
+    made.groups.push_back({Collective::Pair, {path.a, path.b}});
+    take(free, path.a), take(free, path.b);
+  }
+}
+
+/// For every cable that may be it, a pair that uses it and otherwise only what is good.
+void RoundPlanner::addCables(Round& made, std::vector<int>& free) {
+  const auto isGood = [&](int cable) {
+    return state_.evidence.bestCable(cable).value_or(-1) >= 1 - state_.margins().raise;
+  };
+  for (std::size_t c = 0; c < state_.cables.size(); ++c) {
+    auto& suspect = state_.cables[c];
+    if (suspect.fresh > 0 || suspect.tries >= kMaxCableTries) continue;
+    ++suspect.tries;
+    std::vector<int> near;  // nodes of the leaves at its ends, as far as its tests tell
+    std::set<int> leaves;
+    for (const auto& [a, b] : suspect.seen)
+      leaves.insert(state_.leafOf(a)), leaves.insert(state_.leafOf(b));
+    for (const int node : free)
+      if (leaves.contains(state_.leafOf(node))) near.push_back(node);
+    std::optional<Pair> found;
+    std::size_t looked = 0;
+    for (const bool strict : {true, false})
+      for (const int a : near)
+        for (const int b : free) {
+          if (found || a == b || state_.leafOf(a) == state_.leafOf(b) || ++looked > kCableSearch)
+            continue;
+          const auto used = state_.layout.cables(a, b, suspect.rail);
+          if (!has(used, suspect.cable)) continue;
+          if (!strict || std::all_of(used.begin(), used.end(), [&](int cable) {
+                return cable == suspect.cable || isGood(cable);
+              }))
+            found = {a, b};
+        }
+    if (!found) continue;
+    state_.cable_tests.emplace_back(made.groups.size(), c);
+    addPairs(made, {*found});
+    take(free, found->first), take(free, found->second);
+  }
+}
+
+Round RoundPlanner::confirm() {
+  ++state_.confirms;
+  auto made = named(Stage::Confirm, "suspects with proven good nodes, beside controls");
+  auto free = state_.clearNodes();
+  std::shuffle(free.begin(), free.end(), state_.random);
+  addSuspects(made, free);
+  if (state_.layout.cables) addCables(made, free);
+  addPaths(made, free);
+  state_.controls = made.groups.size();
+  std::set<Pair> fresh;
+  const std::span<const int> all(free);
+  const std::size_t within = free.size() / 2 & ~std::size_t{1};
+  addPairs(made, matchWithin(all.first(within), state_.layout.leaf, fresh, state_.random));
+  addPairs(made, matchAcross(all.subspan(within), state_.layout.leaf, fresh, state_.random));
+  return made;
+}
+
+Round RoundPlanner::allPairs(std::vector<std::vector<int>> groups, std::string what) {
+  auto made = named(Stage::Grid, std::move(what));
+  std::size_t largest = 0;
+  for (auto& members : groups) {
+    if (members.size() < 2) continue;
+    largest = std::max(largest, members.size());
+    made.groups.push_back({Collective::AllToAll, std::move(members)});
+  }
+  made.expected = std::max(kPairSeconds, std::chrono::ceil<std::chrono::seconds>(kStep * largest));
+  return made;
+}
+
+/// Who is not decided yet is tested beside the groups: that costs no round.
+void RoundPlanner::addRiders(Round& made, const Round& riders) {
+  made.groups.insert(made.groups.end(), riders.groups.begin(), riders.groups.end());
+  state_.controls = made.groups.size();
+}
+
+Round RoundPlanner::grid() {
+  Round riders;
+  auto active = state_.clearNodes();
+  addSuspects(riders, active);
+  std::sort(active.begin(), active.end(), [this](int x, int y) {
+    return std::pair(state_.leafOf(x), x) < std::pair(state_.leafOf(y), y);
+  });
+  auto lines = AffinePlane(static_cast<int>(active.size())).lines(state_.grids);
+  for (auto& line : lines)
+    for (auto& point : line) point = active[static_cast<std::size_t>(point)];
+  auto made = allPairs(std::move(lines), state_.grids == 0 ? "all-to-all in the rows of a grid"
+                                                           : "all-to-all in its columns");
+  ++state_.grids;
+  addRiders(made, riders);
+  return made;
+}
+
+Round RoundPlanner::ladder() {
+  Round riders;
+  auto active = state_.clearNodes();
+  const auto sizes = ladderSizes(static_cast<int>(active.size()));
+  const int size = sizes[static_cast<std::size_t>(state_.ladders++)];
+  addSuspects(riders, active);
+  const bool last = state_.ladders == static_cast<int>(sizes.size());
+  if (last && static_cast<int>(active.size()) <= kMaxExchange) {
+    auto made = allPairs({active}, fmt::format("all-to-all of all {}", active.size()));
+    made.stage = Stage::Ladder;
+    addRiders(made, riders);
+    return made;
+  }
+  auto made = named(Stage::Ladder, last ? fmt::format("all-reduce of all {}", active.size())
+                                        : fmt::format("all-reduce in groups of {}", size));
+  for (auto& members : blocks(active, last ? static_cast<int>(active.size()) : size))
+    made.groups.push_back({Collective::AllReduce, std::move(members)});
+  addRiders(made, riders);
+  return made;
+}
+
+Round RoundPlanner::cube() {
+  auto made = named(Stage::Hypercube,
+                    fmt::format("leaves in pairs, all uplinks loaded ({})", state_.cubes + 1));
+  addPairs(made, hypercube(state_.clearNodes(), state_.layout.leaf, state_.cubes++));
+  return made;
+}
+
+}  // namespace muster::validate::isolate

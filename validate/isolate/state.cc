@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/isolate/state.h"
+
+#include <algorithm>
+
+namespace muster::validate::isolate {
+
+std::string_view toString(Collective kind) {
+  switch (kind) {
+    case Collective::Pair:
+      return "pair";
+    case Collective::AllToAll:
+      return "all-to-all";
+    case Collective::AllReduce:
+      return "all-reduce";
+  }
+  return "?";
+}
+
+std::string_view toString(Stage stage) {
+  switch (stage) {
+    case Stage::Matching:
+      return "matching";
+    case Stage::Confirm:
+      return "confirm";
+    case Stage::Grid:
+      return "grid";
+    case Stage::Ladder:
+      return "ladder";
+    case Stage::Hypercube:
+      return "hypercube";
+  }
+  return "?";
+}
+
+Isolation::State::State(Layout layout_in, Options options_in)
+    : layout(std::move(layout_in)),
+      options(options_in),
+      random(options_in.seed),
+      evidence(layout, options_in.least_gbits),
+      nics(layout.leaf.size() * static_cast<std::size_t>(layout.rails)),
+      dead_rails(static_cast<std::size_t>(layout.rails)) {}
+
+Margins Isolation::State::margins() const {
+  const double sigma = evidence.sigma();
+  const double boundary = std::max(options.tolerance, 2.5 * sigma);
+  return {boundary, std::max(0.8 * options.tolerance, 2 * sigma),
+          std::max(2.4 * options.tolerance, 4.8 * sigma),
+          std::max(4 * options.tolerance, 7 * sigma), sigma};
+}
+
+bool Isolation::State::isClear(int node) const {
+  for (int rail = 0; rail < layout.rails; ++rail)
+    if (nic(node, rail).standing != Standing::Clear) return false;
+  return true;
+}
+
+std::vector<int> Isolation::State::clearNodes() const {
+  std::vector<int> out;
+  for (int node = 0; node < layout.nodes(); ++node)
+    if (isClear(node)) out.push_back(node);
+  return out;
+}
+
+std::vector<int> Isolation::State::suspects() const {
+  std::vector<int> out;
+  for (int node = 0; node < layout.nodes(); ++node)
+    for (int rail = 0; rail < layout.rails; ++rail)
+      if (const auto& each = nic(node, rail);
+          each.standing == Standing::Suspect && each.silent < kMaxSilent) {
+        out.push_back(node);
+        break;
+      }
+  return out;
+}
+
+bool Isolation::State::isPathOpen(const PathSuspect& path) const {
+  return !path.explained && nic(path.a, path.rail).standing != Standing::Accused &&
+         nic(path.b, path.rail).standing != Standing::Accused;
+}
+
+void Isolation::State::raisePath(int a, int b, int rail, double share) {
+  if (paths.size() >= kMaxPaths) return;
+  if (!raised.insert({std::min(a, b), std::max(a, b), rail}).second) return;
+  paths.push_back({.a = a, .b = b, .rail = rail, .share = share, .again = std::nullopt});
+}
+
+bool Isolation::State::isExplained(int a, int b, int rail) const {
+  if (!bad_cables.empty()) {
+    const auto used = layout.cables(a, b, rail);
+    return std::any_of(used.begin(), used.end(),
+                       [this](int cable) { return bad_cables.contains(cable); });
+  }
+  return leafOf(a) != leafOf(b) &&
+         std::any_of(uplinks.begin(), uplinks.end(), [&](const auto& each) {
+           return each.rail == rail && (each.leaf == leafOf(a) || each.leaf == leafOf(b));
+         });
+}
+
+bool Isolation::State::isCableBad(const CableSuspect& cable) const {
+  return cable.fresh > 0 && cable.share < 1 - margins().path &&
+         evidence.bestCable(cable.cable).value_or(-1) < 1 - margins().path;
+}
+
+}  // namespace muster::validate::isolate
