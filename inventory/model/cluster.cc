@@ -4,6 +4,7 @@
 
 #include "base/io/process.h"
 #include "base/io/regular_file.h"
+#include "inventory/model/sections.h"
 #include "inventory/parse/hostlist.h"
 
 #include <fmt/format.h>
@@ -12,6 +13,15 @@
 #include <cstdlib>
 
 namespace muster::inventory {
+
+Cluster::Cluster() = default;
+Cluster::Cluster(const Cluster&) = default;
+Cluster::Cluster(Cluster&&) = default;
+Cluster& Cluster::operator=(const Cluster&) = default;
+Cluster& Cluster::operator=(Cluster&&) = default;
+Cluster::~Cluster() = default;
+
+static_assert(BmcTrustPolicy{} == BmcTrustPolicy::FirstContact);  // what Cluster begins with
 
 namespace {
 
