@@ -14,13 +14,6 @@
 
 namespace muster::inventory {
 
-Cluster::Cluster() = default;
-Cluster::Cluster(const Cluster&) = default;
-Cluster::Cluster(Cluster&&) = default;
-Cluster& Cluster::operator=(const Cluster&) = default;
-Cluster& Cluster::operator=(Cluster&&) = default;
-Cluster::~Cluster() = default;
-
 static_assert(BmcTrustPolicy{} == BmcTrustPolicy::FirstContact);  // what Cluster begins with
 
 namespace {

@@ -6,6 +6,7 @@
 #include "base/held.h"
 #include "base/ids.h"
 #include "inventory/model/fwd.h"
+#include "inventory/model/node.h"
 #include "inventory/model/section.h"
 
 #include <filesystem>
@@ -14,18 +15,10 @@
 
 namespace muster::inventory {
 
-/// Its sections have headers of their own: who looks into one includes that one too. Hence what the
-/// compiler would write itself is in cluster.cc.
+/// Its sections have headers of their own: who looks into one includes that one too.
 struct Cluster {
-  Cluster();
-  Cluster(const Cluster&);
-  Cluster(Cluster&&);
-  Cluster& operator=(const Cluster&);
-  Cluster& operator=(Cluster&&);
-  ~Cluster();
-
   std::string name;
-  std::vector<Network> networks;
+  Parts<Network> networks;
   Section<Credential> credentials;
   Section<Image> images;
   Section<Driver> drivers;
@@ -37,7 +30,7 @@ struct Cluster {
   Section<MountedSystem> file_systems;
   Held<DiscoveryPolicy> discovery;
   BmcTrustPolicy bmc_trust{};  ///< FirstContact
-  std::vector<NodeFile> node_files;
+  Parts<NodeFile> node_files;
   std::vector<Node> nodes;  ///< ordered by name, naturally (gpu2 before gpu10)
   Held<LabSpec> lab;
   Held<CertificatePolicy> certificates;

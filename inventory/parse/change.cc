@@ -13,13 +13,6 @@
 
 namespace muster::inventory {
 
-Change::Change() = default;
-Change::Change(const Change&) = default;
-Change::Change(Change&&) = default;
-Change& Change::operator=(const Change&) = default;
-Change& Change::operator=(Change&&) = default;
-Change::~Change() = default;
-
 namespace {
 
 template <class T>

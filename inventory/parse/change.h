@@ -30,13 +30,6 @@ struct ProfileChange {
 };
 
 struct Change {
-  Change();
-  Change(const Change&);
-  Change(Change&&);
-  Change& operator=(const Change&);
-  Change& operator=(Change&&);
-  ~Change();
-
   Section<Image> images;
   Section<Driver> drivers;
   Section<FirmwareBaseline> firmware;

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every file includes the sections of the inventory that it uses, and headers that only refer to them include fwd.h.
 
-May be run again at any time (after a merge): it adds what is missing and takes cluster.h out of headers that need no more than its
-name. It includes too much rather than too little."""
+May be run again at any time (after a merge): it adds what is missing takes cluster.h out of headers that need no more than its
+name, and writes -> before what is held. It includes too much rather than too little."""
 import re
 
-from source_text import code_spans, read, tracked, write
+from source_text import code_spans, read, replace_in_code, tracked, write
 
 MODEL = "inventory/model/"
 # section → what a user of it writes; types count in headers only where they are not references or pointers.
@@ -47,10 +47,19 @@ MEMBERS = {
     "gates.h": r"(?:\.|->)gates\b|\bgate_?(?:\.|->)\w",
     "pools.h": r"(?:\.|->)pools\b|\bpool_?(?:\(\))?(?:\.|->)(?:slurm|kubernetes|drain|name)\b",
     "credentials.h": r"(?:\.|->)credentials\b",
+    "bmc_trust.h": r"\bbmc\.trust\b|\bbmc_trust\b",
+    "hardware.h": r"\bexpect\.parts\b",
+    "storage.h": r"profile\w*(?:\(\))?(?:\.|->)(?:storage|root)\b",
+    "rails.h": r"profile\w*(?:\(\))?(?:\.|->)(?:second\.)?rails\b",
+    "access.h": r"(?:profile\w*(?:\(\))?|second|profileOf\([^()]*\)|\])(?:\.|->)(?:console|ipmi|pdu|bmc_certificate|tpm)\b",
+    "monitor.h": r"cluster_?(?:\(\))?(?:\.|->)monitor\b",
+    "discovery.h": r"cluster_?(?:\(\))?(?:\.|->)(?:discovery|node_files)\b",
+    "lab.h": r"cluster_?(?:\(\))?(?:\.|->)lab\b",
+    "certificates.h": r"cluster_?(?:\(\))?(?:\.|->)certificates\b",
     "networks.h": r"(?:\.|->)networks\b|provisioning\(\)|\bnetwork_?(?:\(\))?(?:\.|->)\w",
     "mounts.h": r"\bfile_systems\b",
     "racks.h": r"(?:cluster_?|cluster\(\))(?:\.|->)racks\b",
-    "limits.h": r"\blimits\.\w",
+    "limits.h": r"cluster_?(?:\(\))?(?:\.|->)limits\b",
     "cluster.h": r"\bcluster_?\b(?:\(\))?(?:\.|->)\w|profileOf\(|findNode\(|isLive\(|\bdeclared\b(?:\.|->)\w",
 }
 BASE = {  # what came along with cluster.h
@@ -59,6 +68,12 @@ BASE = {  # what came along with cluster.h
     "base/diagnostic.h": r"\bDiagnostics?\b",
     "base/log.h": r"\bSecret\b",
 }
+# members that are held (base/held.h): what looks into one writes -> where it wrote a dot
+HELD = [
+    (re.compile(r"((?:cluster|declared)_?(?:\(\))?(?:\.|->)(?:lab|monitor|limits|discovery|certificates))\.(?=\w)"), r"\1->"),
+    (re.compile(r"(\bbmc\.trust|\bprofile(?:->second)?\.bmc_trust)\.(?=\w)"), r"\1->"),
+    (re.compile(r"(= )((?:\w+(?:\.|->))*cluster_?(?:\.|->)(?:lab|monitor|limits|discovery|certificates);)"), r"\1*\2"),
+]
 ALL = "sections.h"  # for who has to do with all of them
 FORWARD = "fwd.h"
 
@@ -94,31 +109,35 @@ def needed(path, text):
     return out, named
 
 
-def insert(text, line):
+def insert(path, text, line):
+    """The line among the project's includes, in order; never before a source's own header."""
     lines = text.split("\n")
-    quoted = [i for i, one in enumerate(lines) if re.match(r'#include "\w+/', one)]
+    own = '#include "%s"' % re.sub(r"\.cc$", ".h", path)
+    quoted = [i for i, one in enumerate(lines) if re.match(r'#include "\w+/', one) and one != own]
     near = [i for i in quoted if lines[i].startswith('#include "inventory/')]
-    if near:
-        at = next((i for i in near if lines[i] > line), near[-1] + 1)
-    elif quoted:
-        # The last run of project headers; the first line of a source is its own header.
-        run = [quoted[-1]]
-        while run[0] - 1 in quoted:
-            run.insert(0, run[0] - 1)
-        at = next((i for i in run if lines[i] > line), run[-1] + 1)
+    if near or quoted:
+        run = near
+        if not near:  # the last run of project headers
+            run = [quoted[-1]]
+            while run[0] - 1 in quoted:
+                run.insert(0, run[0] - 1)
+        lines.insert(next((i for i in run if lines[i] > line), run[-1] + 1), line)
+    elif own in lines:
+        at = lines.index(own) + 1
+        lines[at:at] = ["", line]
     else:
-        at = next(i for i, one in enumerate(lines) if one.startswith("#include") or one.startswith("namespace"))
-        lines[at:at] = [line, ""] if not lines[at].startswith('#include "') else [line]
-        return "\n".join(lines)
-    lines.insert(at, line)
+        at = next(i for i, one in enumerate(lines) if one.startswith(("#include", "namespace")))
+        lines[at:at] = [line, ""]
     return "\n".join(lines)
 
 
 def main():
     for path in tracked("*.h", "*.cc"):
-        if path.startswith((MODEL, "inventory/schema/declared.h", "agent/", "wire/", "base/")):
+        if path.startswith((MODEL, "inventory/parse/change.h", "inventory/schema/declared.h", "agent/", "wire/", "base/")):
             continue
         text = old = read(path)
+        for pattern, put in HELD:
+            text = replace_in_code(text, lambda code: pattern.sub(put, code))
         have = set(included(text))
         if MODEL + ALL in have:
             continue
@@ -130,10 +149,12 @@ def main():
         if path.endswith(".h") and MODEL + FORWARD in have:
             for name, pattern in BASE.items():
                 if re.search(pattern, code_of(text)) and '#include "%s"' % name not in text:
-                    text = insert(text, '#include "%s"' % name)
+                    text = insert(path, text, '#include "%s"' % name)
+        if MODEL + "cluster.h" in have or "cluster.h" in want:
+            want.discard("node.h")  # comes with it
         for section in sorted(want):
             if MODEL + section not in have:
-                text = insert(text, '#include "%s%s"' % (MODEL, section))
+                text = insert(path, text, '#include "%s%s"' % (MODEL, section))
         if text != old:
             write(path, text)
 
