@@ -4,6 +4,7 @@
 #include "app/audit_export.h"
 #include "app/plan.h"
 #include "base/limits.h"
+#include "inventory/model/cluster.h"
 #include "lifecycle/model/facet_table.h"
 #include "lifecycle/rollout/overlay.h"
 

@@ -13,6 +13,11 @@
 #include "bmc/console/boot_log.h"
 #include "fabric/node_services.h"
 #include "firmware/firmware.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/gates.h"
+#include "inventory/model/images.h"
+#include "inventory/model/monitor.h"
+#include "inventory/model/networks.h"
 #include "lab/twin_clock.h"
 #include "monitor/health_phase.h"
 #include "pool/pool.h"
@@ -318,7 +323,7 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
   auto bmc_health = bmc::makeHealthWatch(
       cluster_, *bmcs_, *store_, *clock_, [this](const bmc::BmcSymptom& symptom) {
         const auto verdict = monitor::assess({symptom.id, symptom.device, 1, symptom.text}, 0,
-                                             cluster_.monitor.symptoms);
+                                             cluster_.monitor->symptoms);
         return bmc::SymptomResponse{static_cast<int>(verdict.action),
                                     std::string(monitor::toString(verdict.action)), verdict.advice};
       });

@@ -7,6 +7,8 @@
 #include "base/io/regular_file.h"
 #include "fabric/exports/plot.h"
 #include "fabric/roce/roce.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
 
 #include <algorithm>
 

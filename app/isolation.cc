@@ -7,6 +7,9 @@
 #include "base/json_output.h"
 #include "base/limits.h"
 #include "fabric/discovery/tools.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/profile.h"
 #include "validate/gates.h"
 #include "validate/pair_partner.h"
 

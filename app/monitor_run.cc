@@ -6,6 +6,8 @@
 #include "app/effective_cluster.h"
 #include "app/state_folder.h"
 #include "base/log.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/monitor.h"
 #include "lifecycle/rollout/overlay.h"
 #include "monitor/monitor.h"
 
@@ -173,7 +175,7 @@ Result<Handover> run(const Options& options, Handover earlier,
                       [&listener](const lifecycle::Event& event) { listener.onEvent(event); },
                       std::move(lock), std::move(earlier.dnsmasq)));
   listener.onNotice(fmt::format("{} nodes, polled every {} s", cluster.nodes.size(),
-                                cluster.monitor.interval_seconds));
+                                cluster.monitor->interval_seconds));
   return controller->run(monitorUntilRunEnds(*controller, listener, options,
                                              std::move(earlier.rollouts), std::move(retry_state)));
 }

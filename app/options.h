@@ -5,6 +5,7 @@
 
 #include "base/result.h"
 #include "inventory/inventory.h"
+#include "inventory/model/cluster.h"
 
 #include <filesystem>
 #include <string>

@@ -3,6 +3,9 @@
 
 #include "base/io/regular_file.h"
 #include "fabric/topology/leaves.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/profile.h"
+#include "inventory/model/rollout_policy.h"
 #include "inventory/parse/change.h"
 #include "lifecycle/rollout/freeze.h"
 #include "lifecycle/rollout/overlay.h"

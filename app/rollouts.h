@@ -4,6 +4,8 @@
 #pragma once
 
 #include "app/session.h"
+#include "inventory/model/node.h"
+#include "inventory/model/rollout_policy.h"
 #include "lifecycle/rollout/record.h"
 
 #include <optional>

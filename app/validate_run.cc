@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/validate_run.h"
 
+#include "inventory/model/cluster.h"
+#include "inventory/model/gates.h"
+#include "inventory/model/profile.h"
+
 #include <fmt/ranges.h>
 
 #include <algorithm>

@@ -3,6 +3,8 @@
 
 #include "app/actor.h"
 #include "app/effective_cluster.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/profile.h"
 #include "inventory/parse/hostlist.h"
 #include "provision/storage/data_wipe.h"
 

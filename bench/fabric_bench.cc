@@ -4,6 +4,8 @@
 #include "bench/bench.h"
 #include "fabric/exports/plot.h"
 #include "fabric/opensm/subnet_manager.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
 #include "tests/fabric/clusters.h"
 #include "tests/fabric/found_text.h"
 

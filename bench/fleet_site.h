@@ -7,6 +7,7 @@
 #include "bench/lifecycle_bench.h"
 #include "firmware/firmware.h"
 #include "gateway/gateway_server.h"
+#include "inventory/model/cluster.h"
 #include "lab/fleet/fleet.h"
 #include "lifecycle/executor/engine.h"
 #include "provision/provision.h"

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "bench/bench.h"
+#include "inventory/model/cluster.h"
 #include "tests/provision/clusters.h"
 
 #include <filesystem>

@@ -13,6 +13,9 @@
 #include "base/io/files.h"
 #include "base/io/process.h"
 #include "bench/bench.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/networks.h"
+#include "inventory/model/profile.h"
 #include "provision/images/pack_writer.h"
 #include "provision/peers/peer_service.h"
 

@@ -5,7 +5,8 @@
 
 #include "discovery/csv_rows.h"
 #include "discovery/machine_registry.h"
-#include "inventory/model/cluster.h"
+#include "base/result.h"
+#include "inventory/model/fwd.h"
 
 namespace muster::discovery {
 

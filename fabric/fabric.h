@@ -17,7 +17,7 @@
 
 #include "base/io/process.h"
 #include "fabric/compare/compare.h"
-#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 #include "lifecycle/model/phase.h"
 
 #include <chrono>

@@ -8,6 +8,10 @@
 #include "fabric/exports/exports.h"
 #include "fabric/exports/render.h"
 #include "fabric/roce/roce.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/drivers.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/profile.h"
 
 #include <nlohmann/json.hpp>
 

@@ -8,6 +8,10 @@
 #include "fabric/discovery/discovery.h"
 #include "fabric/phase.h"
 #include "fabric/roce/roce_ways.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/drivers.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/profile.h"
 
 #include <nlohmann/json.hpp>
 

@@ -3,6 +3,10 @@
 #include "fabric/phase.h"
 
 #include "base/json_output.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/drivers.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/profile.h"
 #include "inventory/model/routing.h"
 
 #include <algorithm>

@@ -8,6 +8,9 @@
 
 #include "base/json_output.h"
 #include "fabric/discovery/discovery.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/profile.h"
 #include "lifecycle/model/phase.h"
 
 #include <algorithm>

@@ -4,6 +4,7 @@
 #include "base/utf8.h"
 #include "firmware/installation.h"
 #include "firmware/shut_down.h"
+#include "inventory/model/firmware.h"
 #include "inventory/model/in_band.h"
 
 #include <algorithm>

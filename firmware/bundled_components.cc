@@ -2,6 +2,7 @@
 // One package for several components of a tray: it goes there once, and is written into all of
 // them, those of later waves too.
 #include "firmware/installation.h"
+#include "inventory/model/firmware.h"
 #include "inventory/model/in_band.h"
 
 #include <algorithm>

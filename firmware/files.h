@@ -5,7 +5,9 @@
 
 #include "base/ids.h"
 #include "bmc/arbiter.h"
-#include "inventory/model/cluster.h"
+#include "base/result.h"
+#include "inventory/model/firmware.h"
+#include "inventory/model/fwd.h"
 #include "lifecycle/model/facet.h"
 
 #include <filesystem>

@@ -3,6 +3,9 @@
 // decides.
 #include "firmware/installation.h"
 
+#include "inventory/model/cluster.h"
+#include "inventory/model/firmware.h"
+
 #include <algorithm>
 
 namespace muster::firmware {

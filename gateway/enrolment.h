@@ -21,7 +21,8 @@
 #include "gateway/attestor.h"
 #include "gateway/enrolment_proof.h"
 #include "gateway/node_keys.h"
-#include "inventory/model/cluster.h"
+#include "base/result.h"
+#include "inventory/model/fwd.h"
 #include "lifecycle/store/journal.h"
 #include "wire/messages.h"
 

@@ -6,7 +6,8 @@
 #pragma once
 
 #include "gateway/network_evidence.h"
-#include "inventory/model/cluster.h"
+#include "base/result.h"
+#include "inventory/model/fwd.h"
 
 #include <optional>
 #include <string>

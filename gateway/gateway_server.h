@@ -7,7 +7,9 @@
 #include "base/io/http.h"
 #include "gateway/agent_gateway.h"
 #include "gateway/network_evidence.h"
-#include "inventory/model/cluster.h"
+#include "base/ids.h"
+#include "base/result.h"
+#include "inventory/model/fwd.h"
 #include "lifecycle/store/store.h"
 
 #include <memory>

@@ -3,6 +3,7 @@
 // Rack.
 #pragma once
 
+#include "inventory/model/node.h"
 #include "lab/domain_xml.h"
 
 namespace muster::lab {

@@ -3,7 +3,9 @@
 #pragma once
 
 #include "gateway/agent_gateway.h"
-#include "inventory/model/cluster.h"
+#include "base/ids.h"
+#include "base/result.h"
+#include "inventory/model/fwd.h"
 #include "pool/pool.h"
 #include "pool/scheduler.h"
 #include "pool/slurm.h"

@@ -15,6 +15,11 @@
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "base/log.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/drivers.h"
+#include "inventory/model/images.h"
+#include "inventory/model/networks.h"
+#include "inventory/model/profile.h"
 #include "wire/pack_index.h"
 
 #include <fmt/format.h>

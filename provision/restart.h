@@ -8,7 +8,8 @@
 
 #include "bmc/bmc.h"
 #include "gateway/agent_gateway.h"
-#include "inventory/model/cluster.h"
+#include "base/ids.h"
+#include "inventory/model/fwd.h"
 #include "lifecycle/model/phase.h"
 #include "provision/netboot/netboot.h"
 

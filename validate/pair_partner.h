@@ -3,7 +3,8 @@
 #pragma once
 
 #include "gateway/agent_gateway.h"
-#include "inventory/model/cluster.h"
+#include "base/ids.h"
+#include "inventory/model/fwd.h"
 #include "lifecycle/model/facet.h"
 
 #include <optional>

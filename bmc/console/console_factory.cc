@@ -4,6 +4,11 @@
 #include "bmc/console/shared.h"
 #include "bmc/ipmi/ipmi_bmc.h"
 #include "bmc/trust.h"
+#include "inventory/model/access.h"
+#include "inventory/model/bmc_trust.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/credentials.h"
+#include "inventory/model/profile.h"
 
 #include <fmt/format.h>
 

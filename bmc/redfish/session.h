@@ -9,6 +9,7 @@
 #include "bmc/redfish/json_view.h"
 #include "bmc/redfish/multipart.h"
 #include "bmc/trust.h"
+#include "inventory/model/bmc_trust.h"
 #include "lifecycle/executor/adaptive_semaphore.h"
 
 #include <functional>

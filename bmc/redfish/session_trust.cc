@@ -3,6 +3,8 @@
 // the certificate of first contact. No secret is sent before that is fixed, and none to anybody
 // else afterwards: the client refuses in the handshake.
 #include "bmc/redfish/session.h"
+#include "inventory/model/bmc_trust.h"
+#include "inventory/model/cluster.h"
 
 namespace muster::bmc {
 

@@ -2,6 +2,7 @@
 #include "cli/commands/commands.h"
 
 #include "inventory/inventory.h"
+#include "inventory/model/cluster.h"
 
 #include <iostream>
 

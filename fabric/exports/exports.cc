@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/exports/exports.h"
 
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/profile.h"
+#include "inventory/model/rails.h"
 #include "inventory/parse/hostlist.h"
 
 #include <algorithm>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "fabric/fabric.h"
+#include "inventory/model/node.h"
 
 namespace muster::fabric {
 

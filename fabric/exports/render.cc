@@ -4,6 +4,9 @@
 #include "fabric/exports/exports.h"
 #include "fabric/exports/plot.h"
 #include "fabric/roce/roce.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/profile.h"
 
 #include <algorithm>
 

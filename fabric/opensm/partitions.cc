@@ -4,6 +4,8 @@
 #include "fabric/opensm/subnet_manager.h"
 
 #include "base/io/crypto.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
 #include "inventory/parse/hostlist.h"
 
 #include <algorithm>

@@ -2,6 +2,8 @@
 // Which faults there are, and what a rehearsal says.
 #include "base/json_output.h"
 #include "fabric/rehearsal/rehearsal.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
 
 #include <nlohmann/json.hpp>
 

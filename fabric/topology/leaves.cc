@@ -2,6 +2,8 @@
 #include "fabric/topology/leaves.h"
 
 #include "fabric/fabric.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
 
 namespace muster::fabric {
 

@@ -74,8 +74,8 @@ Result<Secret> SecretRef::read() const {
 
 BmcTrust bmcTrustOf(const Cluster& cluster, const Node& node) {
   const auto& of_profile = cluster.profileOf(node).bmc_trust;
-  BmcTrust trust = node.bmc.trust.declaresCertificate() ? node.bmc.trust : of_profile;
-  trust.ssh_key = node.bmc.trust.ssh_key.empty() ? of_profile.ssh_key : node.bmc.trust.ssh_key;
+  BmcTrust trust = node.bmc.trust->declaresCertificate() ? *node.bmc.trust : *of_profile;
+  trust.ssh_key = node.bmc.trust->ssh_key.empty() ? of_profile->ssh_key : node.bmc.trust->ssh_key;
   return trust;
 }
 

@@ -2,6 +2,11 @@
 // Reading a change for a cluster, and what can be said of one without any node.
 #include "inventory/parse/change.h"
 
+#include "inventory/model/cluster.h"
+#include "inventory/model/drivers.h"
+#include "inventory/model/firmware.h"
+#include "inventory/model/images.h"
+#include "inventory/model/profile.h"
 #include "inventory/parse/suggest.h"
 #include "inventory/schema/change_spec.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The decided graph as a plan: actions with their reasons, in order, and the facts they rest on.
+#include "inventory/model/cluster.h"
 #include "lifecycle/planner/planner.h"
 
 namespace muster::lifecycle {

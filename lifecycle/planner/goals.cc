@@ -3,6 +3,7 @@
 // further.
 #include "lifecycle/planner/planner.h"
 
+#include "inventory/model/cluster.h"
 #include "inventory/parse/hostlist.h"
 #include "lifecycle/model/facet_table.h"
 

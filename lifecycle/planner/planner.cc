@@ -2,6 +2,10 @@
 // Planner: what the graph of goals means. See planner.h.
 #include "lifecycle/planner/planner.h"
 
+#include "inventory/model/cluster.h"
+#include "inventory/model/pools.h"
+#include "inventory/model/profile.h"
+
 #include <numeric>
 #include <queue>
 

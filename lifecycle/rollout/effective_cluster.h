@@ -12,6 +12,7 @@
 // so.
 #pragma once
 
+#include "inventory/model/cluster.h"
 #include "inventory/parse/change.h"
 
 #include <map>

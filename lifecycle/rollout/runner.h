@@ -7,6 +7,7 @@
 // up the nodes that were under way.
 #pragma once
 
+#include "inventory/model/cluster.h"
 #include "lifecycle/executor/engine.h"
 #include "lifecycle/rollout/effective_cluster.h"
 #include "lifecycle/rollout/record.h"

@@ -7,7 +7,9 @@
 #include "base/io/http.h"
 #include "base/io/process.h"
 #include "gateway/gateway_server.h"
-#include "inventory/model/cluster.h"
+#include "base/ids.h"
+#include "base/result.h"
+#include "inventory/model/fwd.h"
 #include "provision/images/image_store.h"
 
 #include <chrono>

@@ -3,6 +3,7 @@
 
 #include "base/json_output.h"
 #include "base/log.h"
+#include "inventory/model/cluster.h"
 #include "inventory/model/fabric_positions.h"
 #include "provision/peers/metainfo.h"
 #include "provision/peers/shares.h"

@@ -16,7 +16,8 @@
 
 #include "base/clock.h"
 #include "base/io/http.h"
-#include "inventory/model/cluster.h"
+#include "base/ids.h"
+#include "inventory/model/fwd.h"
 #include "provision/images/image_store.h"
 
 #include <nlohmann/json_fwd.hpp>

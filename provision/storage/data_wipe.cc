@@ -5,6 +5,9 @@
 
 #include "base/io/crypto.h"
 #include "base/json_output.h"
+#include "inventory/model/node.h"
+#include "inventory/model/profile.h"
+#include "inventory/model/storage.h"
 #include "provision/facets.h"
 #include "provision/inspection.h"
 #include "provision/storage/disk_params.h"

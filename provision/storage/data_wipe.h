@@ -4,7 +4,9 @@
 #pragma once
 
 #include "gateway/agent_gateway.h"
-#include "inventory/model/cluster.h"
+#include "base/ids.h"
+#include "base/result.h"
+#include "inventory/model/fwd.h"
 #include "lifecycle/model/finding.h"
 #include "lifecycle/store/store.h"
 #include "provision/agent_task.h"

@@ -9,6 +9,8 @@
 #include "provision/restart.h"
 
 #include "base/log.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/profile.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -3,6 +3,9 @@
 #pragma once
 
 #include "base/io/files.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/credentials.h"
+#include "inventory/model/profile.h"
 #include "lab/vbmc/firmware_file.h"
 #include "lab/vbmc/redfish_service.h"
 #include "tests/fakes/fake_http.h"

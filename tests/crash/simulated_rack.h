@@ -10,6 +10,7 @@
 #pragma once
 
 #include "inventory/inventory.h"
+#include "inventory/model/cluster.h"
 #include "tests/fakes/fake_agent_gateway.h"
 #include "tests/fakes/fake_bmc.h"
 #include "tests/fakes/fake_image_store.h"

@@ -3,6 +3,9 @@
 #pragma once
 
 #include "fabric/fabric.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/profile.h"
 
 #include <algorithm>
 

@@ -3,6 +3,8 @@
 #include "fabric/discovery/tools.h"
 #include "fabric/opensm/opensm_log.h"
 #include "fabric/opensm/partitions.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
 #include "tests/fabric/muster_over_fabric.h"
 
 #include <gmock/gmock.h>

@@ -2,6 +2,8 @@
 // The fabric phase over tools that answer from memory.
 #include "fabric/phase.h"
 
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
 #include "tests/fabric/clusters.h"
 #include "tests/fabric/found_text.h"
 #include "tests/fakes/scripted_programs.h"

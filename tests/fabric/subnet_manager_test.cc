@@ -3,6 +3,8 @@
 #include "fabric/opensm/subnet_manager.h"
 
 #include "base/io/files.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
 #include "tests/fabric/clusters.h"
 #include "tests/run_async.h"
 

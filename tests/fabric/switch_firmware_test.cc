@@ -4,6 +4,8 @@
 
 #include "fabric/discovery/general_info.h"
 #include "fabric/discovery/tools.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
 #include "tests/fabric/clusters.h"
 
 #include <gmock/gmock.h>

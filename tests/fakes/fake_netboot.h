@@ -2,6 +2,7 @@
 // FakeNetboot: remembers who is armed.
 #pragma once
 
+#include "inventory/model/cluster.h"
 #include "provision/netboot/netboot.h"
 
 #include <map>

@@ -3,6 +3,9 @@
 // Redfish client, in virtual time.
 #pragma once
 
+#include "inventory/model/cluster.h"
+#include "inventory/model/firmware.h"
+#include "inventory/model/profile.h"
 #include "tests/firmware/one_bmc.h"
 
 #include <algorithm>

@@ -4,6 +4,7 @@
 // (hw.serial in the basis of gates), a wipe, a pool.
 #pragma once
 
+#include "inventory/model/cluster.h"
 #include "lifecycle/executor/engine.h"
 #include "tests/fakes/fake_phase.h"
 

@@ -2,6 +2,7 @@
 // Random graphs of goals, for properties that hold for any.
 #pragma once
 
+#include "inventory/model/cluster.h"
 #include "lifecycle/model/plan.h"
 #include "tests/lifecycle/rack.h"
 

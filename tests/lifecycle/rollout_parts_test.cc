@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pure parts of a rollout: waves, window, regression, the cluster that nodes step over in.
+#include "inventory/model/cluster.h"
+#include "inventory/model/drivers.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/gates.h"
+#include "inventory/model/images.h"
+#include "inventory/model/profile.h"
+#include "inventory/model/rollout_policy.h"
 #include "lifecycle/rollout/effective_cluster.h"
 #include "lifecycle/rollout/freeze.h"
 #include "lifecycle/rollout/gate.h"

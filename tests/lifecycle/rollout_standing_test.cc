@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rollouts among people: nodes that somebody has drained, a time to watch between waves, a
 // rehearsal, and where a node stands.
+#include "inventory/model/rollout_policy.h"
 #include "lifecycle/rollout/status.h"
 #include "tests/lifecycle/rollout_rack.h"
 

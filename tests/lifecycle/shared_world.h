@@ -4,6 +4,7 @@
 // is what must never happen.
 #pragma once
 
+#include "inventory/model/cluster.h"
 #include "lifecycle/model/phase.h"
 #include "tests/lifecycle/rack.h"
 

@@ -3,6 +3,9 @@
 // virtual time.
 #pragma once
 
+#include "inventory/model/cluster.h"
+#include "inventory/model/pools.h"
+#include "inventory/model/profile.h"
 #include "lifecycle/model/json.h"
 #include "monitor/health_phase.h"
 #include "monitor/monitor.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The action table against the traps of the field.
+#include "inventory/model/monitor.h"
 #include "monitor/symptoms.h"
 
 #include <gtest/gtest.h>

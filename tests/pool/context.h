@@ -3,6 +3,9 @@
 // pool.
 #pragma once
 
+#include "inventory/model/cluster.h"
+#include "inventory/model/pools.h"
+#include "inventory/model/profile.h"
 #include "lifecycle/model/certificate_gate.h"
 #include "lifecycle/model/phase.h"
 #include "pool/pool.h"

@@ -10,6 +10,8 @@
 #include "tests/run_async.h"
 
 #include "base/io/files.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/pools.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,6 +6,7 @@
 #include "base/io/files.h"
 #include "provision/netboot/netboot.h"
 
+#include "inventory/model/cluster.h"
 #include "tests/fakes/fake_image_store.h"
 #include "tests/provision/clusters.h"
 #include "tests/provision/dhcp_packets.h"

@@ -9,6 +9,7 @@
 #include "provision/restart.h"
 #include "provision/storage/data_wipe.h"
 
+#include "inventory/model/cluster.h"
 #include "tests/fakes/fake_act_context.h"
 #include "tests/fakes/fake_agent_gateway.h"
 #include "tests/fakes/fake_bmc.h"

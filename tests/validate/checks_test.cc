@@ -7,6 +7,11 @@
 #include "validate/pair_partner.h"
 
 #include "base/io/crypto.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/drivers.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/gates.h"
+#include "inventory/model/profile.h"
 #include "tests/fakes/fake_agent_gateway.h"
 
 #include <gtest/gtest.h>

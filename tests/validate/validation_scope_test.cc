@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "inventory/model/cluster.h"
+#include "inventory/model/drivers.h"
+#include "inventory/model/firmware.h"
+#include "inventory/model/gates.h"
+#include "inventory/model/profile.h"
 #include "validate/validation_scope.h"
 #include "base/io/crypto.h"
 

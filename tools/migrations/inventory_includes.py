@@ -74,6 +74,11 @@ HELD = [
     (re.compile(r"(\bbmc\.trust|\bprofile(?:->second)?\.bmc_trust)\.(?=\w)"), r"\1->"),
     (re.compile(r"(= )((?:\w+(?:\.|->))*cluster_?(?:\.|->)(?:lab|monitor|limits|discovery|certificates);)"), r"\1*\2"),
 ]
+# names that only look like a section's
+NOT = {
+    ("tests/lifecycle/rack.h", "fabric.h"),
+    ("provision/images/image_library.h", "profile.h"),
+}
 ALL = "sections.h"  # for who has to do with all of them
 FORWARD = "fwd.h"
 
@@ -153,7 +158,7 @@ def main():
         if MODEL + "cluster.h" in have or "cluster.h" in want:
             want.discard("node.h")  # comes with it
         for section in sorted(want):
-            if MODEL + section not in have:
+            if MODEL + section not in have and (path, section) not in NOT:
                 text = insert(path, text, '#include "%s%s"' % (MODEL, section))
         if text != old:
             write(path, text)

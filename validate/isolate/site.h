@@ -4,7 +4,10 @@
 #pragma once
 
 #include "gateway/agent_gateway.h"
-#include "inventory/model/cluster.h"
+#include "base/ids.h"
+#include "base/result.h"
+#include "inventory/model/fwd.h"
+#include "inventory/model/node.h"
 #include "validate/isolate/engine.h"
 #include "validate/isolate/isolation.h"
 #include "validate/isolate/routes.h"

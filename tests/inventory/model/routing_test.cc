@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Routing engines are one list, and a list of preferences is met by any of its members.
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
 #include "inventory/model/routing.h"
 
 #include "tests/inventory/inventory_fixture.h"

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "inventory/model/drivers.h"
+#include "inventory/model/package_archive.h"
 #include "provision/drivers/os_files.h"
 #include "provision/facets.h"
 

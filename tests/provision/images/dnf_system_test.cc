@@ -2,6 +2,7 @@
 // Systems of dnf's packages: the real dnf, rpm and createrepo_c, and an archive of packages that
 // the test makes and signs itself. A distribution's own archive is another matter: this one proves
 // what muster asks of dnf, not what a kernel package does.
+#include "inventory/model/images.h"
 #include "provision/images/dnf_system.h"
 #include "base/io/files.h"
 #include "base/io/process.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "inventory/model/images.h"
 #include "provision/images/image_bundle.h"
 
 #include "kept_images.h"

@@ -3,6 +3,7 @@
 
 #include "base/io/process.h"
 #include "kept_images.h"
+#include "inventory/model/images.h"
 #include "provision/images/ext_files.h"
 #include "provision/images/pack_writer.h"
 

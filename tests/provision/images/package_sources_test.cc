@@ -2,6 +2,8 @@
 // Which packages an image is made of, and where they come from: the words that mmdebstrap and dnf
 // get.
 #include "base/io/files.h"
+#include "inventory/model/images.h"
+#include "inventory/model/package_archive.h"
 #include "provision/images/apt_system.h"
 #include "provision/images/dnf_system.h"
 #include "tests/run_async.h"

@@ -4,6 +4,7 @@
 #include "provision/facets.h"
 #include "provision/provision.h"
 
+#include "inventory/model/cluster.h"
 #include "tests/fakes/fake_act_context.h"
 #include "tests/fakes/fake_agent_gateway.h"
 #include "tests/fakes/fake_bmc.h"
