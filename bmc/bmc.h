@@ -6,9 +6,9 @@
 #include "base/held.h"
 #include "base/ids.h"
 #include "base/io/http.h"
-#include "bmc/roles.h"
 #include "base/result.h"
-
+#include "bmc/roles.h"
+#include "inventory/model/credentials.h"
 #include "inventory/model/fwd.h"
 #include "lifecycle/store/store.h"
 

@@ -6,9 +6,12 @@
 // only the nodes that they touch.
 #pragma once
 
+#include "base/ids.h"
 #include "base/json_output.h"
+#include "base/result.h"
 #include "fabric/discovery/discovery.h"
 #include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 #include "inventory/model/fabric.h"
 #include "inventory/model/profile.h"
 #include "lifecycle/model/phase.h"

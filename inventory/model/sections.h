@@ -24,4 +24,5 @@
 #include "inventory/model/pools.h"
 #include "inventory/model/profile.h"
 #include "inventory/model/racks.h"
+#include "inventory/model/rails.h"
 #include "inventory/model/storage.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Entries of `nodes` → nodes: hostlists are expanded, CSV files read once each, and every row must
 // be wanted by somebody.
+#include "inventory/model/discovery.h"
 #include "inventory/model/cluster.h"
 #include "inventory/parse/csv.h"
 #include "inventory/parse/hostlist.h"

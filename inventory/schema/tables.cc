@@ -2,24 +2,13 @@
 // The tables: what an inventory may say. A new key is a row here, and nothing else. The larger
 // sections have files of their own.
 #include "base/io/regular_file.h"
-#include "inventory/model/bmc_trust.h"
-#include "inventory/model/certificates.h"
-#include "inventory/model/cluster.h"
-#include "inventory/model/credentials.h"
-#include "inventory/model/gates.h"
-#include "inventory/model/hardware.h"
-#include "inventory/model/images.h"
-#include "inventory/model/lab.h"
-#include "inventory/model/limits.h"
-#include "inventory/model/mounts.h"
-#include "inventory/model/profile.h"
-#include "inventory/model/racks.h"
+#include "inventory/model/sections.h"
+#include "inventory/model/user_data.h"
 #include "inventory/schema/binding.h"
 #include "inventory/schema/change_spec.h"
 #include "inventory/schema/declared.h"
 #include "inventory/schema/formats.h"
 
-#include "inventory/model/user_data.h"
 
 #include <fmt/format.h>
 

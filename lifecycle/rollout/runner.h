@@ -7,7 +7,10 @@
 // up the nodes that were under way.
 #pragma once
 
+#include "base/ids.h"
+#include "base/result.h"
 #include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 #include "lifecycle/executor/engine.h"
 #include "lifecycle/rollout/effective_cluster.h"
 #include "lifecycle/rollout/record.h"

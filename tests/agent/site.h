@@ -6,9 +6,12 @@
 
 #include "agent/core/agent.h"
 #include "agent/core/told_clock.h"
+#include "base/ids.h"
 #include "base/io/files.h"
+#include "base/result.h"
 #include "gateway/gateway_server.h"
 #include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 #include "inventory/model/gates.h"
 #include "inventory/model/networks.h"
 #include "lifecycle/store/store.h"

@@ -2,8 +2,10 @@
 // The lab's Redfish service in memory, in virtual time, as the other end of a FakeHttp.
 #pragma once
 
+#include "base/ids.h"
 #include "base/io/files.h"
 #include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 #include "inventory/model/credentials.h"
 #include "inventory/model/profile.h"
 #include "lab/vbmc/firmware_file.h"

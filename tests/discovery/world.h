@@ -2,8 +2,11 @@
 // A management network in memory: virtual BMCs at addresses, and a cluster that looks for them.
 #pragma once
 
+#include "base/ids.h"
+#include "base/result.h"
 #include "discovery/scanner.h"
 #include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 #include "inventory/model/credentials.h"
 #include "inventory/model/discovery.h"
 #include "inventory/model/networks.h"

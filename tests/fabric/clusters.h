@@ -2,8 +2,10 @@
 // Small declared fabrics for the tests of fabric/ and its neighbours.
 #pragma once
 
+#include "base/ids.h"
 #include "fabric/fabric.h"
 #include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 #include "inventory/model/fabric.h"
 #include "inventory/model/profile.h"
 

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 #include "lifecycle/model/phase.h"
 
 #include <boost/asio/redirect_error.hpp>

@@ -4,7 +4,10 @@
 // store live on.
 #pragma once
 
+#include "base/ids.h"
+#include "base/result.h"
 #include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 #include "inventory/model/drivers.h"
 #include "inventory/model/images.h"
 #include "inventory/model/pools.h"

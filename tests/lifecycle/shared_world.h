@@ -5,6 +5,7 @@
 #pragma once
 
 #include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 #include "lifecycle/model/phase.h"
 #include "tests/lifecycle/rack.h"
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every file includes the sections of the inventory that it uses, and headers that only refer to them include fwd.h.
 
-May be run again at any time (after a merge): it adds what is missing takes cluster.h out of headers that need no more than its
+May be run again at any time (after a merge): it adds what is missing, takes cluster.h out of headers that need no more than its
 name, and writes -> before what is held. It includes too much rather than too little."""
 import re
 
@@ -40,13 +40,13 @@ TYPES = {
 MEMBERS = {
     "node.h": r"findNode\(|\bnodes\b|\bnode_?\b(?:\(\))?(?:\.|->)(?:mac|address|bmc|rack|unit|serial|profile|switch_name|switch_port|name|where)\b",
     "profile.h": r"profileOf\(|\bprofiles\b|\bprofile\w*(?:\(\))?(?:\.|->)\w",
-    "images.h": r"(?:\.|->)images\b|isLive\(",
-    "drivers.h": r"(?:\.|->)drivers\b",
+    "images.h": r"(?:\.|->|::)images\b|isLive\(",
+    "drivers.h": r"(?:\.|->|::)drivers\b",
     "firmware.h": r"(?:cluster_?|cluster\(\)|declared_?|live|alone|change)(?:\.|->)firmware\b|\bbaseline_?(?:\.|->)",
-    "fabric.h": r"(?:\.|->)fabrics\b|\bfabric_?(?:\(\))?(?:\.|->)\w",
-    "gates.h": r"(?:\.|->)gates\b|\bgate_?(?:\.|->)\w",
-    "pools.h": r"(?:\.|->)pools\b|\bpool_?(?:\(\))?(?:\.|->)(?:slurm|kubernetes|drain|name)\b",
-    "credentials.h": r"(?:\.|->)credentials\b",
+    "fabric.h": r"(?:\.|->|::)fabrics\b|\bfabric_?(?:\(\))?(?:\.|->)\w",
+    "gates.h": r"(?:\.|->|::)gates\b|\bgate_?(?:\.|->)\w",
+    "pools.h": r"(?:\.|->|::)pools\b|\bpool_?(?:\(\))?(?:\.|->)(?:slurm|kubernetes|drain|name)\b",
+    "credentials.h": r"(?:\.|->|::)credentials\b",
     "bmc_trust.h": r"\bbmc\.trust\b|\bbmc_trust\b",
     "hardware.h": r"\bexpect\.parts\b",
     "storage.h": r"profile\w*(?:\(\))?(?:\.|->)(?:storage|root)\b",
@@ -56,7 +56,7 @@ MEMBERS = {
     "discovery.h": r"cluster_?(?:\(\))?(?:\.|->)(?:discovery|node_files)\b",
     "lab.h": r"cluster_?(?:\(\))?(?:\.|->)lab\b",
     "certificates.h": r"cluster_?(?:\(\))?(?:\.|->)certificates\b",
-    "networks.h": r"(?:\.|->)networks\b|provisioning\(\)|\bnetwork_?(?:\(\))?(?:\.|->)\w",
+    "networks.h": r"(?:\.|->|::)networks\b|provisioning\(\)|\bnetwork_?(?:\(\))?(?:\.|->)\w",
     "mounts.h": r"\bfile_systems\b",
     "racks.h": r"(?:cluster_?|cluster\(\))(?:\.|->)racks\b",
     "limits.h": r"cluster_?(?:\(\))?(?:\.|->)limits\b",
@@ -119,7 +119,8 @@ def insert(path, text, line):
     lines = text.split("\n")
     own = '#include "%s"' % re.sub(r"\.cc$", ".h", path)
     quoted = [i for i, one in enumerate(lines) if re.match(r'#include "\w+/', one) and one != own]
-    near = [i for i in quoted if lines[i].startswith('#include "inventory/')]
+    folder = line.split("/")[0]
+    near = [i for i in quoted if lines[i].startswith(folder + "/")]
     if near or quoted:
         run = near
         if not near:  # the last run of project headers
