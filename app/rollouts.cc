@@ -125,6 +125,12 @@ RolloutOutcome outcomeOf(const RolloutRecord& book) {
   return left_out ? RolloutOutcome::Incomplete : outcomeOfState(book);
 }
 
+RolloutRun::RolloutRun(const Options& options, std::unique_ptr<Session> session,
+                       lifecycle::RolloutRecord book, lifecycle::RolloutDirection way)
+    : options_(options), session_(std::move(session)), book_(std::move(book)), way_(way) {}
+RolloutRun::RolloutRun(RolloutRun&&) noexcept = default;
+RolloutRun::~RolloutRun() = default;
+
 Result<RolloutRun> RolloutRun::draft(const Options& options, const RolloutRequest& request,
                                      bool dry_run, ProgressListener& progress) {
   const auto id = lifecycle::newRolloutId();

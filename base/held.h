@@ -6,6 +6,7 @@
 // into it includes its header. std::indirect of C++26 asks for the type in each of these.
 #pragma once
 
+#include <concepts>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -18,13 +19,18 @@ class HeldOptional {
  public:
   HeldOptional() = default;
   HeldOptional(std::nullopt_t) {}
-  HeldOptional(T value) { emplace(std::move(value)); }
+  template <std::same_as<T> Value>  // looked at by name alone: a copy must not ask what T is made of
+  HeldOptional(Value value) {
+    emplace(std::move(value));
+  }
   HeldOptional(const HeldOptional& other)
-      : value_(other.value_ ? other.copy_(*other.value_) : nullptr, other.value_.get_deleter()),
+      : value_(other.value_ ? other.copy_(other.value_.get()) : nullptr, other.value_.get_deleter()),
         copy_(other.copy_) {}
   HeldOptional(HeldOptional&&) noexcept = default;
   HeldOptional& operator=(const HeldOptional& other) {
-    if (this != &other) *this = HeldOptional(other);
+    HeldOptional copy(other);
+    value_ = std::move(copy.value_);
+    copy_ = copy.copy_;
     return *this;
   }
   HeldOptional& operator=(HeldOptional&&) noexcept = default;
@@ -39,7 +45,7 @@ class HeldOptional {
 
   T& emplace(T value = T()) {
     value_ = Place(new T(std::move(value)), [](T* held) { delete held; });
-    copy_ = [](const T& held) { return new T(held); };
+    copy_ = [](const T* held) { return new T(*held); };
     return *value_;
   }
   void reset() { value_.reset(); }
@@ -47,7 +53,7 @@ class HeldOptional {
  private:
   using Place = std::unique_ptr<T, void (*)(T*)>;
   Place value_{nullptr, nullptr};
-  T* (*copy_)(const T&) = nullptr;
+  T* (*copy_)(const T*) = nullptr;
 };
 
 /// Exactly one T, as it is by default until it is changed. References to it hold until its owner is
@@ -56,7 +62,8 @@ template <class T>
 class Held {
  public:
   Held() = default;
-  Held(T value) : value_(std::move(value)) {}
+  template <std::same_as<T> Value>
+  Held(Value value) : value_(std::move(value)) {}
 
   const T& operator*() const {
     static const T unchanged{};

@@ -3,8 +3,11 @@
 // keeps its own.
 #pragma once
 
+#include "base/async/task.h"
+#include "base/io/process.h"
 #include "fabric/compare/switch_firmware.h"
 #include "fabric/opensm/partitions.h"
+#include "fabric/options.h"
 #include "fabric/routing/forwarding.h"
 #include "wire/links/counter_text.h"
 

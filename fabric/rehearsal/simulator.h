@@ -3,7 +3,7 @@
 // that only its name leads to.
 #pragma once
 
-#include "fabric/fabric.h"
+#include "fabric/options.h"
 
 namespace muster::fabric {
 

@@ -7,6 +7,7 @@
 
 #include "base/held.h"
 
+#include <concepts>
 #include <cstddef>
 #include <initializer_list>
 #include <map>
@@ -25,7 +26,8 @@ class Section {
   Section() = default;
   Section(std::initializer_list<std::pair<const std::string, Entry>> entries)
       : entries_(Map(entries)) {}
-  Section(Map entries) : entries_(std::move(entries)) {}
+  template <std::same_as<Map> Entries>
+  Section(Entries entries) : entries_(std::move(entries)) {}
 
   const Map& map() const { return *entries_; }
   Map& map() { return *entries_; }
@@ -72,7 +74,8 @@ class Parts {
 
   Parts() = default;
   Parts(std::initializer_list<Part> parts) : parts_(List(parts)) {}
-  Parts(List parts) : parts_(std::move(parts)) {}
+  template <std::same_as<List> Given>
+  Parts(Given parts) : parts_(std::move(parts)) {}
 
   const List& list() const { return *parts_; }
   List& list() { return *parts_; }

@@ -10,7 +10,6 @@
 #include "base/ids.h"
 #include "base/result.h"
 #include "inventory/model/fwd.h"
-#include "provision/images/image_store.h"
 
 #include <chrono>
 #include <filesystem>
@@ -18,6 +17,8 @@
 #include <memory>
 
 namespace muster::provision {
+
+class ImageStore;
 
 /// dnsmasq as it runs, on its way from one Netboot to the next one of this process.
 struct RunningDnsmasq {

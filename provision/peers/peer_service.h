@@ -18,7 +18,6 @@
 #include "base/io/http.h"
 #include "base/ids.h"
 #include "inventory/model/fwd.h"
-#include "provision/images/image_store.h"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -29,6 +28,8 @@
 #include <vector>
 
 namespace muster::provision {
+
+struct PackedImage;
 
 inline constexpr std::chrono::seconds kAdmittedFor{
     120};  ///< after the phase last looked at the node
