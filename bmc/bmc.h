@@ -8,7 +8,6 @@
 #include "base/io/http.h"
 #include "base/result.h"
 #include "bmc/roles.h"
-#include "inventory/model/credentials.h"
 #include "inventory/model/fwd.h"
 #include "lifecycle/store/store.h"
 

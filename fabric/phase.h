@@ -12,6 +12,7 @@
 #include "fabric/discovery/discovery.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fwd.h"
+#include "inventory/model/fwd.h"
 #include "inventory/model/fabric.h"
 #include "inventory/model/profile.h"
 #include "lifecycle/model/phase.h"

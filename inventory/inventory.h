@@ -6,6 +6,7 @@
 #include "inventory/model/cluster.h"
 #include "inventory/model/fwd.h"
 #include "inventory/model/fwd.h"
+#include "inventory/model/fwd.h"
 
 #include <filesystem>
 #include <map>

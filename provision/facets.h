@@ -3,13 +3,14 @@
 #pragma once
 
 #include "lifecycle/model/facet.h"
-#include "provision/images/image_store.h"
 
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace muster::provision {
+
+struct PackedImage;
 
 inline constexpr std::string_view kEnrolled = "enrolled";
 inline constexpr std::string_view kInspected = "inspected";

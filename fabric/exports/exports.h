@@ -3,6 +3,7 @@
 #pragma once
 
 #include "inventory/model/fwd.h"
+#include "inventory/model/node.h"
 
 #include <string>
 #include <vector>

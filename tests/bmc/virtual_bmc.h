@@ -6,6 +6,7 @@
 #include "base/io/files.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fwd.h"
+#include "inventory/model/fwd.h"
 #include "inventory/model/credentials.h"
 #include "inventory/model/profile.h"
 #include "lab/vbmc/firmware_file.h"

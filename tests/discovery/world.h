@@ -7,6 +7,7 @@
 #include "discovery/scanner.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fwd.h"
+#include "inventory/model/fwd.h"
 #include "inventory/model/credentials.h"
 #include "inventory/model/discovery.h"
 #include "inventory/model/networks.h"

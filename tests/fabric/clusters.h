@@ -6,6 +6,7 @@
 #include "fabric/fabric.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fwd.h"
+#include "inventory/model/fwd.h"
 #include "inventory/model/fabric.h"
 #include "inventory/model/profile.h"
 

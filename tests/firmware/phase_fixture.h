@@ -10,6 +10,7 @@
 #include "firmware/firmware.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fwd.h"
+#include "inventory/model/fwd.h"
 #include "inventory/model/firmware.h"
 #include "inventory/model/profile.h"
 #include "tests/fakes/fake_bmc.h"

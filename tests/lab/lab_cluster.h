@@ -5,6 +5,7 @@
 #include "base/ids.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fwd.h"
+#include "inventory/model/fwd.h"
 #include "inventory/model/credentials.h"
 #include "inventory/model/fabric.h"
 #include "inventory/model/fwd.h"

@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fwd.h"
+#include "inventory/model/fwd.h"
 #include "inventory/model/drivers.h"
 #include "inventory/model/images.h"
 #include "inventory/model/pools.h"

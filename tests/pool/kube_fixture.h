@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fwd.h"
+#include "inventory/model/fwd.h"
 #include "inventory/model/pools.h"
 
 #include <gmock/gmock.h>

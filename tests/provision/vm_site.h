@@ -10,6 +10,7 @@
 #include "gateway/gateway_server.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fwd.h"
+#include "inventory/model/fwd.h"
 #include "inventory/model/drivers.h"
 #include "inventory/model/images.h"
 #include "inventory/model/profile.h"

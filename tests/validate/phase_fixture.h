@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fwd.h"
+#include "inventory/model/fwd.h"
 #include "inventory/model/gates.h"
 #include "inventory/model/profile.h"
 #include "lifecycle/model/plan.h"
