@@ -208,7 +208,8 @@ Result<Discovered> discoveredMachines(const Options& options) {
 Result<ScanResult> scanForBmcs(const Options& options, const ScanRequest& request,
                                CertificateReviewer& reviewer) {
   TRY(discovery, Discovery::open(options));
-  const auto& texts = request.ranges.empty() ? discovery->cluster.discovery->ranges : request.ranges;
+  const auto& texts =
+      request.ranges.empty() ? discovery->cluster.discovery->ranges : request.ranges;
   if (texts.empty())
     return fail(ErrorCode::InvalidInput,
                 "no addresses are given: name ranges, or declare discovery.ranges in the "

@@ -7,7 +7,6 @@
 #include "inventory/inventory.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fwd.h"
-#include "inventory/model/fwd.h"
 
 #include <filesystem>
 #include <string>

@@ -19,12 +19,14 @@ class HeldOptional {
  public:
   HeldOptional() = default;
   HeldOptional(std::nullopt_t) {}
-  template <std::same_as<T> Value>  // looked at by name alone: a copy must not ask what T is made of
+  // By the name of the type alone: to copy one must not need to know what T is made of.
+  template <std::same_as<T> Value>
   HeldOptional(Value value) {
     emplace(std::move(value));
   }
   HeldOptional(const HeldOptional& other)
-      : value_(other.value_ ? other.copy_(other.value_.get()) : nullptr, other.value_.get_deleter()),
+      : value_(other.value_ ? other.copy_(other.value_.get()) : nullptr,
+               other.value_.get_deleter()),
         copy_(other.copy_) {}
   HeldOptional(HeldOptional&&) noexcept = default;
   HeldOptional& operator=(const HeldOptional& other) {

@@ -11,7 +11,6 @@
 #include "gateway/gateway_server.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fwd.h"
-#include "inventory/model/fwd.h"
 #include "lab/fleet/fleet.h"
 #include "lifecycle/executor/engine.h"
 #include "provision/provision.h"

@@ -9,7 +9,6 @@
 #include "bench/bench.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fwd.h"
-#include "inventory/model/fwd.h"
 #include "tests/provision/clusters.h"
 
 #include <filesystem>

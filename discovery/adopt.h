@@ -3,9 +3,9 @@
 // inventory are made from them. Pure.
 #pragma once
 
+#include "base/result.h"
 #include "discovery/csv_rows.h"
 #include "discovery/machine_registry.h"
-#include "base/result.h"
 #include "inventory/model/fwd.h"
 
 namespace muster::discovery {

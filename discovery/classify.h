@@ -2,8 +2,8 @@
 // What the seen machines are to the inventory: known nodes, strangers, and what does not fit. Pure.
 #pragma once
 
-#include "discovery/machine.h"
 #include "base/ids.h"
+#include "discovery/machine.h"
 #include "inventory/model/fwd.h"
 
 namespace muster::discovery {

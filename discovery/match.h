@@ -2,8 +2,8 @@
 // Which machines are meant: globs over their fields.
 #pragma once
 
-#include "discovery/machine.h"
 #include "base/result.h"
+#include "discovery/machine.h"
 #include "inventory/model/fwd.h"
 
 #include <map>

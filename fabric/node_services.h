@@ -6,8 +6,8 @@
 // whole domain as this node sees it).
 #pragma once
 
-#include "fabric/options.h"
 #include "fabric/opensm/subnet_manager.h"
+#include "fabric/options.h"
 #include "gateway/agent_gateway.h"
 #include "lifecycle/model/phase.h"
 

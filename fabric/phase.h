@@ -11,9 +11,8 @@
 #include "base/result.h"
 #include "fabric/discovery/discovery.h"
 #include "inventory/model/cluster.h"
-#include "inventory/model/fwd.h"
-#include "inventory/model/fwd.h"
 #include "inventory/model/fabric.h"
+#include "inventory/model/fwd.h"
 #include "inventory/model/profile.h"
 #include "lifecycle/model/phase.h"
 

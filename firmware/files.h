@@ -4,8 +4,8 @@
 #pragma once
 
 #include "base/ids.h"
-#include "bmc/arbiter.h"
 #include "base/result.h"
+#include "bmc/arbiter.h"
 #include "inventory/model/firmware.h"
 #include "inventory/model/fwd.h"
 #include "lifecycle/model/facet.h"

@@ -5,8 +5,8 @@
 // the first key that comes with one wins.
 #pragma once
 
-#include "gateway/network_evidence.h"
 #include "base/result.h"
+#include "gateway/network_evidence.h"
 #include "inventory/model/fwd.h"
 
 #include <optional>

@@ -3,12 +3,12 @@
 // polls, task bookkeeping.
 #pragma once
 
+#include "base/ids.h"
 #include "base/io/crypto.h"
 #include "base/io/http.h"
+#include "base/result.h"
 #include "gateway/agent_gateway.h"
 #include "gateway/network_evidence.h"
-#include "base/ids.h"
-#include "base/result.h"
 #include "inventory/model/fwd.h"
 #include "lifecycle/store/store.h"
 

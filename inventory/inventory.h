@@ -5,8 +5,6 @@
 #include "base/diagnostic.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fwd.h"
-#include "inventory/model/fwd.h"
-#include "inventory/model/fwd.h"
 
 #include <filesystem>
 #include <map>

@@ -3,8 +3,8 @@
 // lab/.
 #pragma once
 
-#include "base/result.h"
 #include "base/log.h"
+#include "base/result.h"
 #include "inventory/model/fwd.h"
 
 #include <filesystem>

@@ -3,7 +3,6 @@
 // Rack.
 #pragma once
 
-#include "inventory/model/node.h"
 #include "lab/domain_xml.h"
 
 namespace muster::lab {

@@ -5,8 +5,8 @@
 
 #include "base/clock.h"
 #include "base/io/http.h"
-#include "base/result.h"
 #include "base/log.h"
+#include "base/result.h"
 #include "inventory/model/fwd.h"
 #include "inventory/model/pools.h"
 

@@ -2,9 +2,9 @@
 // Scheduler on Slurm: slurmd is started by the node's agent, everything else is scontrol.
 #pragma once
 
-#include "gateway/agent_gateway.h"
 #include "base/ids.h"
 #include "base/result.h"
+#include "gateway/agent_gateway.h"
 #include "inventory/model/fwd.h"
 #include "pool/pool.h"
 #include "pool/scheduler.h"

@@ -6,9 +6,9 @@
 // kRamCallBack.
 #pragma once
 
+#include "base/ids.h"
 #include "bmc/bmc.h"
 #include "gateway/agent_gateway.h"
-#include "base/ids.h"
 #include "inventory/model/fwd.h"
 #include "lifecycle/model/phase.h"
 #include "provision/netboot/netboot.h"

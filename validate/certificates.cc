@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Certificates: one signed JSON value of the store a node; valid only while signature, expiry,
 // declaration and bound facts all hold. The state folder has copies, for carrying.
+#include "inventory/model/certificates.h"
 #include "base/io/files.h"
 #include "base/io/trusted_keys.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "base/log.h"
-#include "inventory/model/certificates.h"
 #include "inventory/model/cluster.h"
 #include "lifecycle/model/certificate_keys.h"
 #include "validate/certificate_migration.h"

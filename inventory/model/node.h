@@ -15,7 +15,7 @@ struct BmcAddress {
   std::string url;  ///< "https://10.20.250.1"; "libvirt:DOMAIN" for direct use
   std::string username_override;
   std::string credential = {};  ///< empty: the profile's
-  Held<BmcTrust> trust = {};          ///< as far as the node says it; bmcTrustOf() says what holds
+  Held<BmcTrust> trust = {};    ///< as far as the node says it; bmcTrustOf() says what holds
 };
 
 struct Node {

@@ -34,8 +34,8 @@ struct Profile {
       bios;  ///< attribute → value, as the BMC spells both; others are left alone
   std::vector<std::string> gates;
   std::string pool;
-  std::string fabric;       ///< empty: not on a fabric
-  Parts<Rail> rails;        ///< its HCAs on the fabric; empty: mlx5_0, mlx5_1, …
+  std::string fabric;  ///< empty: not on a fabric
+  Parts<Rail> rails;   ///< its HCAs on the fabric; empty: mlx5_0, mlx5_1, …
   std::string bmc_credential = "bmc";
   Held<BmcTrust> bmc_trust = {};  ///< of BMCs whose nodes say nothing of their own
   BootMode boot = BootMode::Uefi;
@@ -45,14 +45,14 @@ struct Profile {
   std::string disk;  ///< "serial:…", "wwn:…", "smallest" or "size:…"; empty: the only disk, refused
                      ///< when there are several
   HeldOptional<RootLayout> root;      ///< nullopt: a partition of one disk
-  Parts<StorageSet> storage;           ///< its other disks
-  std::string user_data;               ///< content for cloud-init (NoCloud); empty: none
-  std::vector<std::string> mounts;     ///< file systems, by name
+  Parts<StorageSet> storage;          ///< its other disks
+  std::string user_data;              ///< content for cloud-init (NoCloud); empty: none
+  std::vector<std::string> mounts;    ///< file systems, by name
   HeldOptional<ConsoleSpec> console;  ///< nullopt: of a libvirt domain its own, else none
   HeldOptional<IpmiSpec> ipmi;        ///< nullopt: Redfish alone
   HeldOptional<PowerHook> pdu;        ///< nullopt: only the BMC cuts standby power, where it can
   HeldOptional<BmcCertificateSpec> bmc_certificate;
-  HeldOptional<TpmSpec> tpm;      ///< nullopt: no machine is asked for its TPM
+  HeldOptional<TpmSpec> tpm;       ///< nullopt: no machine is asked for its TPM
   std::optional<int> power_watts;  ///< that a node draws under full load
 };
 

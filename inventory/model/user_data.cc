@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inventory/model/user_data.h"
 
-
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "inventory/model/node.h"

@@ -61,8 +61,8 @@ bool same(const FirmwareBaseline& a, const FirmwareBaseline& b) {
 
 /// A name stands for one thing: nodes that have not changed yet still need the old one.
 template <class T>
-void checkNew(std::string_view section, const Section<T>& declared,
-              const Section<T>& added, const Value& root, Reader& reader) {
+void checkNew(std::string_view section, const Section<T>& declared, const Section<T>& added,
+              const Value& root, Reader& reader) {
   const Value* map = root.find(section);
   if (!map) return;
   for (const auto& [name, entry] : added) {

@@ -9,7 +9,6 @@
 #include "inventory/schema/declared.h"
 #include "inventory/schema/formats.h"
 
-
 #include <fmt/format.h>
 
 #include <algorithm>

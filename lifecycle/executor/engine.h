@@ -18,7 +18,6 @@
 #pragma once
 
 #include "base/clock.h"
-#include "inventory/model/node.h"
 #include "lifecycle/model/node_state.h"
 #include "lifecycle/model/plan.h"
 #include "lifecycle/store/journal.h"

@@ -15,7 +15,6 @@
 #include "base/ids.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fwd.h"
-#include "inventory/model/fwd.h"
 #include "inventory/parse/change.h"
 
 #include <map>

@@ -11,7 +11,6 @@
 #include "base/result.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fwd.h"
-#include "inventory/model/fwd.h"
 #include "lifecycle/executor/engine.h"
 #include "lifecycle/rollout/effective_cluster.h"
 #include "lifecycle/rollout/record.h"

@@ -4,11 +4,11 @@
 // caller (gateway/enrolment_proof.h).
 #pragma once
 
+#include "base/ids.h"
 #include "base/io/http.h"
 #include "base/io/process.h"
-#include "gateway/gateway_server.h"
-#include "base/ids.h"
 #include "base/result.h"
+#include "gateway/gateway_server.h"
 #include "inventory/model/fwd.h"
 
 #include <chrono>

@@ -15,8 +15,8 @@
 #pragma once
 
 #include "base/clock.h"
-#include "base/io/http.h"
 #include "base/ids.h"
+#include "base/io/http.h"
 #include "inventory/model/fwd.h"
 
 #include <nlohmann/json_fwd.hpp>

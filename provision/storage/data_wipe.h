@@ -3,9 +3,9 @@
 // rollouts carry, does not cover it. docs/adr/0111
 #pragma once
 
-#include "gateway/agent_gateway.h"
 #include "base/ids.h"
 #include "base/result.h"
+#include "gateway/agent_gateway.h"
 #include "inventory/model/fwd.h"
 #include "lifecycle/model/finding.h"
 #include "lifecycle/store/store.h"

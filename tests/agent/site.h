@@ -12,7 +12,6 @@
 #include "gateway/gateway_server.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fwd.h"
-#include "inventory/model/fwd.h"
 #include "inventory/model/gates.h"
 #include "inventory/model/networks.h"
 #include "lifecycle/store/store.h"

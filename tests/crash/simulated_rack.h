@@ -12,7 +12,6 @@
 #include "inventory/inventory.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fwd.h"
-#include "inventory/model/fwd.h"
 #include "tests/fakes/fake_agent_gateway.h"
 #include "tests/fakes/fake_bmc.h"
 #include "tests/fakes/fake_image_store.h"

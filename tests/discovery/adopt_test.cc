@@ -80,10 +80,10 @@ TEST_F(AdoptTest, nothingIsWrittenThatNobodyApproved) { EXPECT_TRUE(rows()->rows
 
 TEST_F(AdoptTest, aRuleApprovesOnlyWhatABmcHasToldItself) {
   cluster.discovery->rules = {{.name = "hgx",
-                              .match = {{"model", "*H100*"}},
-                              .profile = "hgx",
-                              .rack = "r7",
-                              .approve = true}};
+                               .match = {{"model", "*H100*"}},
+                               .profile = "hgx",
+                               .rack = "r7",
+                               .approve = true}};
   registry.machines()[0].credential.clear();
   EXPECT_EQ(applyRules(registry, cluster), 2u);
   EXPECT_FALSE(registry.machines()[0].approved()) << "anybody can announce a model";

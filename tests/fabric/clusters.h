@@ -5,9 +5,8 @@
 #include "base/ids.h"
 #include "fabric/fabric.h"
 #include "inventory/model/cluster.h"
-#include "inventory/model/fwd.h"
-#include "inventory/model/fwd.h"
 #include "inventory/model/fabric.h"
+#include "inventory/model/fwd.h"
 #include "inventory/model/profile.h"
 
 #include <algorithm>

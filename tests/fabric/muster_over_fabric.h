@@ -7,9 +7,8 @@
 #include "fabric/discovery/tools.h"
 #include "fabric/opensm/opensm_log.h"
 #include "inventory/model/cluster.h"
-#include "inventory/model/fwd.h"
-#include "inventory/model/fwd.h"
 #include "inventory/model/fabric.h"
+#include "inventory/model/fwd.h"
 #include "tests/fabric/simulated_fabric.h"
 #include "tests/fakes/plain_act_context.h"
 

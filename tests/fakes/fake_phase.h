@@ -12,7 +12,6 @@
 
 #include "inventory/model/cluster.h"
 #include "inventory/model/fwd.h"
-#include "inventory/model/fwd.h"
 #include "lifecycle/model/phase.h"
 
 #include <boost/asio/redirect_error.hpp>

@@ -4,9 +4,8 @@
 #pragma once
 
 #include "inventory/model/cluster.h"
-#include "inventory/model/fwd.h"
-#include "inventory/model/fwd.h"
 #include "inventory/model/firmware.h"
+#include "inventory/model/fwd.h"
 #include "inventory/model/profile.h"
 #include "tests/firmware/one_bmc.h"
 

@@ -7,7 +7,6 @@
 #include "base/ids.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fwd.h"
-#include "inventory/model/fwd.h"
 #include "lifecycle/executor/engine.h"
 #include "tests/fakes/fake_phase.h"
 

@@ -6,7 +6,6 @@
 #include "base/result.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fwd.h"
-#include "inventory/model/fwd.h"
 #include "lifecycle/model/plan.h"
 #include "tests/lifecycle/rack.h"
 

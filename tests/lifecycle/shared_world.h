@@ -6,7 +6,6 @@
 
 #include "inventory/model/cluster.h"
 #include "inventory/model/fwd.h"
-#include "inventory/model/fwd.h"
 #include "lifecycle/model/phase.h"
 #include "tests/lifecycle/rack.h"
 

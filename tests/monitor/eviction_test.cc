@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who may not take jobs, and when that is too many.
+#include "monitor/eviction.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/monitor.h"
-#include "monitor/eviction.h"
 #include "tests/monitor/pool_rig.h"
 
 namespace muster::monitor::test {

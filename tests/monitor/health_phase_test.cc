@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The health phase: what an agent tells becomes facts; a reboot is bounded, counted, and believed
 // only by the next boot's own report.
+#include "monitor/health_phase.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/gates.h"
 #include "inventory/model/monitor.h"
 #include "inventory/model/profile.h"
-#include "monitor/health_phase.h"
 #include "lifecycle/model/quarantine.h"
 #include "monitor/agent_liveness.h"
 #include "monitor/health_gate.h"

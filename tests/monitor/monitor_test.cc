@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // muster monitor over a pool, in virtual time: who is drained, when, and what stops it.
-#include "inventory/model/cluster.h"
 #include "inventory/model/monitor.h"
+#include "inventory/model/cluster.h"
 #include "lifecycle/model/quarantine.h"
 #include "tests/monitor/pool_rig.h"
 

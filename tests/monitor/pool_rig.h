@@ -6,7 +6,6 @@
 #include "base/ids.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fwd.h"
-#include "inventory/model/fwd.h"
 #include "inventory/model/pools.h"
 #include "inventory/model/profile.h"
 #include "lifecycle/model/json.h"

@@ -200,7 +200,7 @@ class RecoveryTest : public MonitorTest {
 
 TEST_F(RecoveryTest, aBmcThatHangsIsResetAndTheFailedActionDoneAndNothingStronger) {
   cluster_.monitor->recovery = {Rung::Retry, Rung::NewSession, Rung::BmcReset, Rung::PowerCycle,
-                               Rung::Quarantine};
+                                Rung::Quarantine};
   recoverFor(std::chrono::hours(2));
   EXPECT_THAT(steps(),
               ElementsAre("firmware.BMC failed", "firmware.BMC failed", "recovery.new-session done",
@@ -211,7 +211,7 @@ TEST_F(RecoveryTest, aBmcThatHangsIsResetAndTheFailedActionDoneAndNothingStronge
 
 TEST_F(RecoveryTest, whileAnotherNodeDrainsTheLadderIsClimbedAllTheSame) {
   cluster_.monitor->recovery = {Rung::Retry, Rung::NewSession, Rung::BmcReset, Rung::PowerCycle,
-                               Rung::Quarantine};
+                                Rung::Quarantine};
   expire("gpu002");
   recoverFor(std::chrono::hours(2));
   EXPECT_EQ(intents("gpu002")[0].state, IntentState::Open) << "its job still runs";

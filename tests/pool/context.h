@@ -7,7 +7,6 @@
 #include "base/result.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fwd.h"
-#include "inventory/model/fwd.h"
 #include "inventory/model/pools.h"
 #include "inventory/model/profile.h"
 #include "lifecycle/model/certificate_gate.h"

@@ -14,7 +14,6 @@
 #include "base/result.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fwd.h"
-#include "inventory/model/fwd.h"
 #include "inventory/model/pools.h"
 
 #include <gmock/gmock.h>

@@ -4,8 +4,6 @@
 
 #include "base/ids.h"
 #include "inventory/model/cluster.h"
-#include "inventory/model/fwd.h"
-#include "inventory/model/fwd.h"
 #include "inventory/model/drivers.h"
 #include "inventory/model/fwd.h"
 #include "inventory/model/images.h"

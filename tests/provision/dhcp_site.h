@@ -9,7 +9,6 @@
 
 #include "inventory/model/cluster.h"
 #include "inventory/model/fwd.h"
-#include "inventory/model/fwd.h"
 #include "tests/fakes/fake_image_store.h"
 #include "tests/provision/clusters.h"
 #include "tests/provision/dhcp_packets.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Certificates: what makes one void, each way with its own words.
-#include "base/io/files.h"
 #include "inventory/model/certificates.h"
+#include "base/io/files.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/profile.h"
 #include "lifecycle/model/certificate_keys.h"

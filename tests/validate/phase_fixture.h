@@ -8,7 +8,6 @@
 #include "base/result.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fwd.h"
-#include "inventory/model/fwd.h"
 #include "inventory/model/gates.h"
 #include "inventory/model/profile.h"
 #include "lifecycle/model/plan.h"

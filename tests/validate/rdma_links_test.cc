@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // rdma.links over a folder that stands for the node's /sys, which changes while the check waits.
+#include "validate/checks/rdma_links.h"
+#include "base/io/files.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fabric.h"
 #include "inventory/model/gates.h"
 #include "inventory/model/profile.h"
-#include "validate/checks/rdma_links.h"
-#include "base/io/files.h"
 #include "tests/run_async.h"
 #include "validate/gates.h"
 

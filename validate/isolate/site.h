@@ -3,9 +3,9 @@
 // verdict in words.
 #pragma once
 
-#include "gateway/agent_gateway.h"
 #include "base/ids.h"
 #include "base/result.h"
+#include "gateway/agent_gateway.h"
 #include "inventory/model/fwd.h"
 #include "inventory/model/node.h"
 #include "validate/isolate/engine.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // bmc_pin, bmc_ca, bmc_ssh_key and bmc_credential of nodes and profiles; bmc_trust of the cluster.
-#include "base/io/crypto.h"
 #include "inventory/model/bmc_trust.h"
+#include "base/io/crypto.h"
 #include "inventory/model/cluster.h"
 #include "inventory/schema/json.h"
 #include "tests/inventory/inventory_fixture.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Discovery, parts, drivers' settings and storage: what an inventory may say of them.
+#include "inventory/model/discovery.h"
 #include "inventory/inventory.h"
 #include "inventory/model/cluster.h"
-#include "inventory/model/discovery.h"
 #include "inventory/model/drivers.h"
 #include "inventory/model/hardware.h"
 #include "inventory/model/profile.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // keep: what the long-running controller may do by itself is declared completely or refused.
+#include "inventory/model/monitor.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/limits.h"
-#include "inventory/model/monitor.h"
 #include "tests/inventory/inventory_fixture.h"
 
 namespace muster::inventory {

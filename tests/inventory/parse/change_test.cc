@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Change files: what they may say, and what they are told when they are wrong.
+#include "inventory/parse/change.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/drivers.h"
 #include "inventory/model/firmware.h"
 #include "inventory/model/profile.h"
 #include "inventory/model/rollout_policy.h"
-#include "inventory/parse/change.h"
 #include "tests/inventory/inventory_fixture.h"
 
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A Replanner answers what makePlan answers, whatever changes; and a change of one node costs one
 // node.
-#include "inventory/model/cluster.h"
 #include "lifecycle/planner/replanner.h"
+#include "inventory/model/cluster.h"
 #include "tests/lifecycle/random_graph.h"
 
 #include <gtest/gtest.h>

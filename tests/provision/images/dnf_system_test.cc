@@ -2,10 +2,10 @@
 // Systems of dnf's packages: the real dnf, rpm and createrepo_c, and an archive of packages that
 // the test makes and signs itself. A distribution's own archive is another matter: this one proves
 // what muster asks of dnf, not what a kernel package does.
-#include "inventory/model/images.h"
 #include "provision/images/dnf_system.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
+#include "inventory/model/images.h"
 #include "provision/images/image_diff.h"
 #include "provision/images/image_store_parts.h"
 #include "provision/images/recipes.h"

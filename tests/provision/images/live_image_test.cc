@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Live images: squashfs in, kernel and modules out again; a tree that no machine could start is
 // refused.
-#include "inventory/model/images.h"
 #include "provision/images/live_image.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
+#include "inventory/model/images.h"
 #include "provision/images/image_import.h"
 #include "provision/images/image_store.h"
 #include "provision/images/image_store_parts.h"
