@@ -4,6 +4,7 @@
 #include "bmc/redfish/redfish_bmc.h"
 #include "bmc/trust.h"
 #include "inventory/model/cluster.h"
+#include "inventory/model/credentials.h"
 #include "inventory/model/profile.h"
 
 namespace muster::bmc {
