@@ -2,6 +2,7 @@
 // FabricPhase: what it wants and what it sees.
 #include "fabric/phase.h"
 
+#include "base/clock.h"
 #include "base/json_output.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/drivers.h"

@@ -6,6 +6,7 @@
 #include "inventory/model/images.h"
 #include "inventory/model/profile.h"
 #include "provision/drivers/os_files.h"
+#include "provision/images/image_store.h"
 #include "provision/inspection.h"
 
 #include <fmt/format.h>

@@ -2,6 +2,7 @@
 // Names of the facets that provision owns, and their order on the road. Pure.
 #pragma once
 
+#include "inventory/model/fwd.h"
 #include "lifecycle/model/facet.h"
 
 #include <optional>

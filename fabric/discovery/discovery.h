@@ -2,6 +2,8 @@
 // Discovery: complete or refused.
 #pragma once
 
+#include "base/async/task.h"
+#include "base/clock.h"
 #include "fabric/opensm/subnet_manager.h"
 
 namespace muster::fabric {

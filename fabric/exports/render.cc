@@ -3,6 +3,7 @@
 
 #include "fabric/exports/exports.h"
 #include "fabric/exports/plot.h"
+#include "fabric/opensm/subnet_manager.h"
 #include "fabric/roce/roce.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fabric.h"

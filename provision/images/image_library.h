@@ -3,6 +3,7 @@
 // and serving is image_store.h.
 #pragma once
 
+#include "inventory/model/fwd.h"
 #include "provision/images/image_entry.h"
 #include "provision/images/ramos_sets.h"
 

@@ -12,6 +12,7 @@
 #include "inventory/model/fabric.h"
 #include "inventory/model/gates.h"
 #include "inventory/model/profile.h"
+#include "inventory/model/rails.h"
 #include "tests/fakes/fake_agent_gateway.h"
 
 #include <gtest/gtest.h>

@@ -66,7 +66,7 @@ rollout:
   ASSERT_TRUE(loaded.change) << loaded.diagnostics.all().front().str();
   EXPECT_EQ(*loaded.change->profiles.at(name_).firmware, "new");
   EXPECT_FALSE(loaded.change->profiles.at(name_).image);
-  const auto& policy = loaded.change->policy;
+  const auto& policy = *loaded.change->policy;
   EXPECT_EQ(policy.canary.racks, 1);
   EXPECT_THAT(policy.waves, ElementsAre(25, 100));
   EXPECT_EQ(policy.max_unavailable.pool.nodes, 4);
