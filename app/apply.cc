@@ -7,6 +7,7 @@
 #include "inventory/model/cluster.h"
 #include "lifecycle/model/facet_table.h"
 #include "lifecycle/rollout/overlay.h"
+#include "validate/synchronized_load.h"
 
 #include <algorithm>
 #include <array>

@@ -10,6 +10,8 @@
 #include "fabric/exports/render.h"
 #include "fabric/fabric_diff.h"
 #include "fabric/health/link_health.h"
+#include "fabric/opensm/subnet_manager.h"
+#include "fabric/options.h"
 #include "fabric/rehearsal/rehearsal.h"
 #include "fabric/roce/roce.h"
 #include "fabric/roce/switch_config.h"

@@ -8,6 +8,7 @@
 #include "lifecycle/model/json.h"
 #include "lifecycle/rollout/record.h"
 #include "provision/images/image_bundle.h"
+#include "provision/images/image_store.h"
 
 #include <unistd.h>
 

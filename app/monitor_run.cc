@@ -10,6 +10,7 @@
 #include "inventory/model/monitor.h"
 #include "lifecycle/rollout/overlay.h"
 #include "monitor/monitor.h"
+#include "provision/netboot/netboot.h"
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
 

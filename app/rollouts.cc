@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/rollouts.h"
 
+#include "app/actor.h"
+#include "app/effective_cluster.h"
+#include "app/leadership.h"
+#include "app/session.h"
+#include "app/state_lock.h"
+#include "base/io/files.h"
 #include "base/io/regular_file.h"
 #include "fabric/topology/leaves.h"
 #include "inventory/model/cluster.h"

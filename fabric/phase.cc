@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/json_output.h"
+#include "fabric/fabric.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/drivers.h"
 #include "inventory/model/fabric.h"

@@ -8,6 +8,7 @@
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "fabric/fabric.h"
+#include "fabric/topology/topology.h"
 #include "inventory/model/bmc_trust.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/credentials.h"

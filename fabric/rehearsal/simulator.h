@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/io/process.h"
 #include "fabric/compare/compare.h"
+#include "fabric/options.h"
 
 #include <fmt/format.h>
 

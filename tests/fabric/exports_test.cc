@@ -2,6 +2,8 @@
 // What others are told of the fabric.
 #include "fabric/exports/exports.h"
 #include "fabric/exports/render.h"
+#include "fabric/fabric_diff.h"
+#include "fabric/opensm/subnet_manager.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fabric.h"
 #include "inventory/model/profile.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // OpenSM's files and words: rendering, its log, the tools' answers.
 #include "fabric/opensm/subnet_manager.h"
+#include "fabric/fabric_diff.h"
 
 #include "base/io/files.h"
 #include "inventory/model/cluster.h"

@@ -4,6 +4,7 @@
 #include "inventory/model/cluster.h"
 #include "inventory/model/fabric.h"
 #include "inventory/model/profile.h"
+#include "inventory/model/rails.h"
 #include "tests/fabric/clusters.h"
 #include "tests/fabric/found_text.h"
 

@@ -2,6 +2,7 @@
 // What the provision phase has to do with peers: it admits the node that it images, and dismisses
 // it when it is written.
 #include "provision/facets.h"
+#include "provision/peers/peer_service.h"
 #include "provision/provision.h"
 
 #include "inventory/model/cluster.h"

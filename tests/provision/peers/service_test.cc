@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The routes as nodes and strangers call them.
+#include "provision/images/image_store.h"
 #include "provision/peers/peer_service.h"
 
 #include "base/io/files.h"
