@@ -11,6 +11,7 @@
 #include "base/json_output.h"
 #include "base/limits.h"
 #include "fabric/discovery/tools.h"
+#include "fabric/fabric_diff.h"
 #include "fabric/options.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fabric.h"

@@ -8,6 +8,7 @@
 #include "inventory/model/cluster.h"
 #include "inventory/model/images.h"
 #include "inventory/model/networks.h"
+#include "provision/images/image_store.h"
 #include "provision/netboot/netboot.h"
 
 #include <fmt/ranges.h>

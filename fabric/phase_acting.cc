@@ -2,7 +2,9 @@
 // FabricPhase: what it does about it.
 #include "base/json_output.h"
 #include "base/limits.h"
+#include "fabric/compare/compare.h"
 #include "fabric/phase.h"
+#include "fabric/topology/topology.h"
 
 #include <algorithm>
 

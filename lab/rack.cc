@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lab/rack.h"
 
+#include "base/ids.h"
 #include "base/io/crypto.h"
 #include "base/io/http.h"
 #include "inventory/model/cluster.h"

@@ -4,6 +4,7 @@
 
 #include "base/async/task.h"
 #include "base/clock.h"
+#include "fabric/compare/switch_firmware.h"
 #include "fabric/opensm/subnet_manager.h"
 
 namespace muster::fabric {

@@ -2,6 +2,7 @@
 #include "fabric/opensm/partitions.h"
 
 #include "fabric/opensm/subnet_manager.h"
+#include "fabric/topology/topology.h"
 
 #include "base/io/crypto.h"
 #include "inventory/model/cluster.h"

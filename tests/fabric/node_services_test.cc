@@ -4,6 +4,7 @@
 
 #include "base/io/files.h"
 #include "fabric/phase.h"
+#include "fabric/topology/topology.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/drivers.h"
 #include "inventory/model/fabric.h"
