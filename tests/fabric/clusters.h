@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/ids.h"
-#include "fabric/fabric.h"
+#include "fabric/topology/topology.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fabric.h"
 #include "inventory/model/fwd.h"

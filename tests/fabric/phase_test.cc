@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fabric phase over tools that answer from memory.
 #include "fabric/phase.h"
+#include "fabric/fabric.h"
 
 #include "inventory/model/cluster.h"
 #include "inventory/model/fabric.h"
