@@ -4,8 +4,10 @@
 #include "app/audit_export.h"
 #include "app/plan.h"
 #include "base/limits.h"
+#include "inventory/model/cluster.h"
 #include "lifecycle/model/facet_table.h"
 #include "lifecycle/rollout/overlay.h"
+#include "validate/synchronized_load.h"
 
 #include <algorithm>
 #include <array>

@@ -6,6 +6,11 @@
 #include "bmc/bulk_operation.h"
 #include "bmc/ipmi/ipmi_bmc.h"
 #include "bmc/ipmi/pdu.h"
+#include "inventory/model/access.h"
+#include "inventory/model/bmc_trust.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/credentials.h"
+#include "inventory/model/profile.h"
 
 #include <algorithm>
 

@@ -3,6 +3,7 @@
 
 #include "app/session.h"
 #include "bmc/readiness.h"
+#include "inventory/model/cluster.h"
 
 #include <algorithm>
 #include <array>

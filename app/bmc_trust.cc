@@ -6,6 +6,7 @@
 #include "gateway/attestor.h"
 #include "gateway/enrollment.h"
 #include "gateway/node_keys.h"
+#include "inventory/model/cluster.h"
 
 namespace muster::app {
 namespace {

@@ -3,6 +3,8 @@
 
 #include "app/session.h"
 #include "base/io/regular_file.h"
+#include "inventory/model/certificates.h"
+#include "inventory/model/cluster.h"
 #include "validate/validation_scope.h"
 
 #include <algorithm>
@@ -73,7 +75,7 @@ Result<WallTime> overrideCertificate(const Options& options, const CertificateOv
   if (request.reason.empty()) return fail(ErrorCode::InvalidInput, "say why: --reason TEXT");
   TRY(certificates, open(options, request.node));
   const auto user = userName();
-  const auto& allowed = certificates.cluster().certificates.may_override;
+  const auto& allowed = certificates.cluster().certificates->may_override;
   if (std::find(allowed.begin(), allowed.end(), user) == allowed.end())
     return fail(
         ErrorCode::Denied,

@@ -5,6 +5,7 @@
 #include "app/effective_cluster.h"
 #include "app/run_async.h"
 #include "bmc/bmc.h"
+#include "inventory/model/cluster.h"
 
 namespace muster::app {
 namespace {

@@ -11,14 +11,29 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "bmc/console/boot_log.h"
+#include "fabric/fabric.h"
 #include "fabric/node_services.h"
 #include "firmware/firmware.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/gates.h"
+#include "inventory/model/images.h"
+#include "inventory/model/monitor.h"
+#include "inventory/model/networks.h"
 #include "lab/twin_clock.h"
+#include "monitor/health_gate.h"
 #include "monitor/health_phase.h"
+#include "monitor/monitor.h"
 #include "pool/pool.h"
+#include "provision/images/image_store.h"
+#include "provision/netboot/netboot.h"
+#include "provision/peers/peer_service.h"
 #include "provision/provision.h"
 #include "provision/storage/data_wipe.h"
+#include "provision/storage/erase.h"
 #include "validate/certificate_migration.h"
+#include "validate/peer_baseline.h"
+#include "validate/synchronized_load.h"
+#include "validate/validate.h"
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
@@ -121,7 +136,7 @@ std::unique_ptr<provision::ImageStore> openImages(const Options& options, const 
 }
 
 Controller::Controller(const inventory::Cluster& cluster, const std::optional<lab::LabHandle>& lab)
-    : cluster_(cluster) {
+    : cluster_(cluster), synchronized_load_(std::make_unique<validate::SynchronizedLoad>()) {
   if (lab)
     clock_ = std::make_unique<lab::TwinClock>(lab->folder);
   else
@@ -132,6 +147,13 @@ Controller::Controller(const inventory::Cluster& cluster, const std::optional<la
 Controller::~Controller() {
   if (lock_ && consoles_) (void)run(consoles_->close());
   if (lock_ && bmcs_) (void)run(bmcs_->close());
+}
+
+Result<std::unique_ptr<Controller>> Controller::start(const Options& options,
+                                                      const inventory::Cluster& cluster,
+                                                      const std::optional<lab::LabHandle>& lab,
+                                                      Role role, lifecycle::EventSink sink) {
+  return start(options, cluster, lab, role, std::move(sink), std::nullopt, {});
 }
 
 Result<std::unique_ptr<Controller>> Controller::start(const Options& options,
@@ -179,6 +201,12 @@ Result<std::unique_ptr<Controller>> Controller::openStored(
   TRY_OK(controller->open(options, lab, [](const lifecycle::Event&) {}));
   return controller;
 }
+
+Result<void> Controller::followInventory(const inventory::Cluster& cluster) {
+  return netboot_->follow(cluster);
+}
+
+provision::RunningDnsmasq Controller::releaseDnsmasq() { return netboot_->release(); }
 
 /// Who only looks may do so with another site's key, from a machine that is no controller.
 Result<void> Controller::migrateCertificates(const Options& options) {
@@ -309,16 +337,16 @@ void Controller::addPhases(const Options& options, const std::optional<lab::LabH
           logWarning("validate", "{}", kept.error().str());
       },
       [this](const std::string& sku, const NodeName& but) { return peerBaseline(sku, but); },
-      &synchronized_load_));
+      synchronized_load_.get()));
   quarantine_.emplace(*certificates_, *store_);
-  gate_.emplace(*quarantine_, *store_);
+  gate_ = std::make_unique<monitor::HealthGate>(*quarantine_, *store_);
   auto recovery = monitor::makeRecoverySteps(*bmcs_, *clock_);
   recovery_ = recovery.get();
   owned_.push_back(std::move(recovery));
   auto bmc_health = bmc::makeHealthWatch(
       cluster_, *bmcs_, *store_, *clock_, [this](const bmc::BmcSymptom& symptom) {
         const auto verdict = monitor::assess({symptom.id, symptom.device, 1, symptom.text}, 0,
-                                             cluster_.monitor.symptoms);
+                                             cluster_.monitor->symptoms);
         return bmc::SymptomResponse{static_cast<int>(verdict.action),
                                     std::string(monitor::toString(verdict.action)), verdict.advice};
       });

@@ -12,22 +12,13 @@
 #include "bmc/bmc.h"
 #include "bmc/console/console_recorder.h"
 #include "bmc/health_watch.h"
-#include "fabric/fabric.h"
 #include "gateway/gateway_server.h"
 #include "gateway/http_listeners.h"
 #include "lab/lab.h"
 #include "lifecycle/executor/engine.h"
 #include "lifecycle/executor/stall_watch.h"
 #include "lifecycle/model/quarantine.h"
-#include "monitor/health_gate.h"
-#include "monitor/monitor.h"
-#include "provision/images/image_store.h"
-#include "provision/netboot/netboot.h"
-#include "provision/peers/peer_service.h"
-#include "provision/storage/erase.h"
-#include "validate/peer_baseline.h"
-#include "validate/synchronized_load.h"
-#include "validate/validate.h"
+#include "lifecycle/store/measurements.h"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
@@ -36,6 +27,29 @@
 
 #include <memory>
 #include <optional>
+
+// Phases only by name: a change of one must not rebuild every use case.
+namespace muster::fabric {
+struct FabricOptions;
+}
+namespace muster::monitor {
+class HealthGate;
+class RecoverySteps;
+struct MonitorServices;
+}  // namespace muster::monitor
+namespace muster::provision {
+class Erasures;
+class ImageStore;
+class Netboot;
+class PeerService;
+struct ImageStoreOptions;
+struct RunningDnsmasq;
+}  // namespace muster::provision
+namespace muster::validate {
+class CertificateStore;
+class SynchronizedLoad;
+struct Baseline;
+}  // namespace muster::validate
 
 namespace muster::app {
 
@@ -65,9 +79,13 @@ class Controller {
   static Result<std::unique_ptr<Controller>> start(const Options& options,
                                                    const inventory::Cluster& cluster,
                                                    const std::optional<lab::LabHandle>& lab,
+                                                   Role role, lifecycle::EventSink sink);
+  static Result<std::unique_ptr<Controller>> start(const Options& options,
+                                                   const inventory::Cluster& cluster,
+                                                   const std::optional<lab::LabHandle>& lab,
                                                    Role role, lifecycle::EventSink sink,
-                                                   std::optional<StateLock> turn = std::nullopt,
-                                                   provision::RunningDnsmasq dnsmasq = {});
+                                                   std::optional<StateLock> turn,
+                                                   provision::RunningDnsmasq dnsmasq);
   /// Only looks: no lock, no servers, nothing observed. For status, why and plans from stored
   /// facts.
   static Result<std::unique_ptr<Controller>> openStored(const Options& options,
@@ -99,10 +117,8 @@ class Controller {
 
   /// Machines that boot are told of the nodes of another inventory at once; it must outlive this
   /// object. Everything else needs a new controller.
-  Result<void> followInventory(const inventory::Cluster& cluster) {
-    return netboot_->follow(cluster);
-  }
-  provision::RunningDnsmasq releaseDnsmasq() { return netboot_->release(); }
+  Result<void> followInventory(const inventory::Cluster& cluster);
+  provision::RunningDnsmasq releaseDnsmasq();
 
   /// A node's place in its pool at this moment.
   Async<std::vector<lifecycle::Fact>> observePool(lifecycle::Subject subject);
@@ -110,7 +126,7 @@ class Controller {
   lifecycle::Measurements& measurements() { return *measurements_; }
   lifecycle::Store& store() { return *store_; }
   /// Asked before apply: the nodes of a rack start their gates at one moment.
-  validate::SynchronizedLoad& synchronizedLoad() { return synchronized_load_; }
+  validate::SynchronizedLoad& synchronizedLoad() { return *synchronized_load_; }
   lifecycle::Engine& engine() { return *engine_; }
   bmc::BmcFleet& bmcs() { return *bmcs_; }
   const lifecycle::Phases& phases() const { return phases_; }
@@ -146,7 +162,7 @@ class Controller {
   std::unique_ptr<lifecycle::Store> store_;
   std::optional<StoreWatch> store_watch_;  ///< of a process that acts
   std::unique_ptr<lifecycle::Measurements> measurements_;
-  validate::SynchronizedLoad synchronized_load_;
+  std::unique_ptr<validate::SynchronizedLoad> synchronized_load_;
   std::vector<lifecycle::MeasuredSet> history_;  ///< of peerBaseline
   WallTime history_read_{};
   std::optional<Keys> keys_;
@@ -160,7 +176,7 @@ class Controller {
   std::unique_ptr<validate::CertificateStore> certificates_;
   std::optional<lifecycle::QuarantineGate>
       quarantine_;  ///< before the certificates, for whoever lets nodes join
-  std::optional<monitor::HealthGate> gate_;  ///< before both
+  std::unique_ptr<monitor::HealthGate> gate_;  ///< before both
   lifecycle::Origin origin_;
   std::vector<std::unique_ptr<lifecycle::Phase>> owned_;
   monitor::RecoverySteps* recovery_ = nullptr;  ///< one of them

@@ -14,6 +14,10 @@
 #include "discovery/match.h"
 #include "discovery/watch.h"
 #include "inventory/inventory.h"
+#include "inventory/model/bmc_trust.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/discovery.h"
+#include "inventory/model/networks.h"
 #include "lab/lab.h"
 
 #include <algorithm>
@@ -204,7 +208,8 @@ Result<Discovered> discoveredMachines(const Options& options) {
 Result<ScanResult> scanForBmcs(const Options& options, const ScanRequest& request,
                                CertificateReviewer& reviewer) {
   TRY(discovery, Discovery::open(options));
-  const auto& texts = request.ranges.empty() ? discovery->cluster.discovery.ranges : request.ranges;
+  const auto& texts =
+      request.ranges.empty() ? discovery->cluster.discovery->ranges : request.ranges;
   if (texts.empty())
     return fail(ErrorCode::InvalidInput,
                 "no addresses are given: name ranges, or declare discovery.ranges in the "

@@ -2,6 +2,7 @@
 #include "app/effective_cluster.h"
 
 #include "app/state_folder.h"
+#include "inventory/model/cluster.h"
 #include "inventory/parse/hostlist.h"
 #include "lifecycle/rollout/overlay.h"
 

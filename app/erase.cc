@@ -2,6 +2,7 @@
 #include "app/erase.h"
 
 #include "base/json_input.h"
+#include "inventory/model/cluster.h"
 #include "provision/storage/erase.h"
 
 #include <nlohmann/json.hpp>

@@ -5,8 +5,18 @@
 #include "app/run_async.h"
 #include "base/io/files.h"
 #include "base/io/regular_file.h"
+#include "fabric/exports/exports.h"
 #include "fabric/exports/plot.h"
+#include "fabric/exports/render.h"
+#include "fabric/fabric_diff.h"
+#include "fabric/health/link_health.h"
+#include "fabric/opensm/subnet_manager.h"
+#include "fabric/options.h"
+#include "fabric/rehearsal/rehearsal.h"
 #include "fabric/roce/roce.h"
+#include "fabric/roce/switch_config.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
 
 #include <algorithm>
 

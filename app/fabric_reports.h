@@ -3,12 +3,7 @@
 #pragma once
 
 #include "app/options.h"
-#include "fabric/exports/exports.h"
-#include "fabric/exports/render.h"
-#include "fabric/fabric.h"
-#include "fabric/health/link_health.h"
-#include "fabric/rehearsal/rehearsal.h"
-#include "fabric/roce/switch_config.h"
+#include "base/result.h"
 
 #include <chrono>
 #include <functional>
@@ -16,6 +11,16 @@
 #include <set>
 #include <string>
 #include <vector>
+
+namespace muster::fabric {
+enum class FaultKind;
+struct DiffReport;
+struct FaultOutcome;
+struct LinkHealthReport;
+struct PortDifference;
+struct RehearsalReport;
+struct RenderedFile;
+}  // namespace muster::fabric
 
 namespace muster::app {
 

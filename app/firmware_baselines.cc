@@ -6,6 +6,8 @@
 #include "app/site_keys.h"
 #include "base/io/trusted_keys.h"
 #include "firmware/files.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/firmware.h"
 
 #include <algorithm>
 

@@ -5,6 +5,7 @@
 
 #include "app/options.h"
 #include "firmware/baselines.h"
+#include "inventory/model/node.h"
 #include "lifecycle/rollout/effective_cluster.h"
 
 #include <memory>

@@ -3,9 +3,12 @@
 
 #include "app/controller.h"
 #include "base/io/regular_file.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/images.h"
 #include "lifecycle/model/json.h"
 #include "lifecycle/rollout/record.h"
 #include "provision/images/image_bundle.h"
+#include "provision/images/image_store.h"
 
 #include <unistd.h>
 

@@ -7,7 +7,6 @@
 #include "provision/images/image_cache.h"
 #include "provision/images/image_diff.h"
 #include "provision/images/image_library.h"
-#include "provision/images/image_store.h"
 
 #include <filesystem>
 #include <functional>

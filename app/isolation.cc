@@ -1,14 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/isolation.h"
 
+#include "app/effective_cluster.h"
+#include "app/session.h"
 #include "app/site_routes.h"
 #include "app/state_folder.h"
+#include "base/io/crypto.h"
+#include "base/io/files.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "base/limits.h"
 #include "fabric/discovery/tools.h"
+#include "fabric/fabric_diff.h"
+#include "fabric/options.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/profile.h"
+#include "lifecycle/store/measurements.h"
 #include "validate/gates.h"
 #include "validate/pair_partner.h"
+#include "validate/validate.h"
 
 #include <nlohmann/json.hpp>
 

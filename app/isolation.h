@@ -3,7 +3,8 @@
 // anywhere, the same request goes on.
 #pragma once
 
-#include "app/session.h"
+#include "app/options.h"
+#include "app/progress_listener.h"
 #include "validate/isolate/isolation_run.h"
 
 #include <optional>

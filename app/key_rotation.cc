@@ -4,6 +4,7 @@
 #include "app/effective_cluster.h"
 #include "app/state_lock.h"
 #include "base/io/trusted_keys.h"
+#include "inventory/model/cluster.h"
 #include "lifecycle/model/certificate_keys.h"
 #include "validate/revocations.h"
 #include "validate/validate.h"

@@ -5,6 +5,10 @@
 #include "base/io/process.h"
 #include "base/io/trusted_keys.h"
 #include "base/log.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/images.h"
+#include "inventory/model/networks.h"
+#include "provision/images/image_store.h"
 #include "provision/netboot/netboot.h"
 
 #include <fmt/ranges.h>

@@ -7,13 +7,16 @@
 #include "app/options.h"
 #include "app/site_keys.h"
 #include "lifecycle/store/leader_lease.h"
-#include "provision/images/image_store.h"
 
 #include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
+
+namespace muster::provision {
+class ImageStore;
+}
 
 namespace muster::app {
 

@@ -2,6 +2,7 @@
 #include "app/measurements.h"
 
 #include "app/session.h"
+#include "inventory/model/cluster.h"
 #include "validate/checks/expectations.h"
 
 #include <utility>

@@ -6,8 +6,11 @@
 #include "app/effective_cluster.h"
 #include "app/state_folder.h"
 #include "base/log.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/monitor.h"
 #include "lifecycle/rollout/overlay.h"
 #include "monitor/monitor.h"
+#include "provision/netboot/netboot.h"
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
@@ -173,7 +176,7 @@ Result<Handover> run(const Options& options, Handover earlier,
                       [&listener](const lifecycle::Event& event) { listener.onEvent(event); },
                       std::move(lock), std::move(earlier.dnsmasq)));
   listener.onNotice(fmt::format("{} nodes, polled every {} s", cluster.nodes.size(),
-                                cluster.monitor.interval_seconds));
+                                cluster.monitor->interval_seconds));
   return controller->run(monitorUntilRunEnds(*controller, listener, options,
                                              std::move(earlier.rollouts), std::move(retry_state)));
 }

@@ -3,6 +3,10 @@
 
 #include "app/leadership.h"
 #include "base/io/crypto.h"
+#include "inventory/model/bmc_trust.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/networks.h"
+#include "inventory/model/profile.h"
 #include "inventory/parse/paths.h"
 #include "lab/lab.h"
 #include "validate/gate_params.h"

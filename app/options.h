@@ -5,6 +5,8 @@
 
 #include "base/result.h"
 #include "inventory/inventory.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 
 #include <filesystem>
 #include <string>

@@ -2,6 +2,7 @@
 #include "app/plan.h"
 
 #include "base/limits.h"
+#include "inventory/model/cluster.h"
 
 namespace muster::app {
 

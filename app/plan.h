@@ -3,6 +3,7 @@
 #pragma once
 
 #include "app/session.h"
+#include "inventory/model/node.h"
 
 namespace muster::app {
 

@@ -4,6 +4,7 @@
 #include "app/actor.h"
 #include "app/effective_cluster.h"
 #include "app/site_keys.h"
+#include "inventory/model/cluster.h"
 #include "inventory/parse/hostlist.h"
 #include "lifecycle/model/certificate_keys.h"
 #include "validate/certificate_migration.h"

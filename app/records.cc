@@ -2,6 +2,7 @@
 #include "app/records.h"
 
 #include "app/actor.h"
+#include "inventory/model/node.h"
 #include "inventory/parse/hostlist.h"
 #include "lifecycle/model/clear_findings.h"
 

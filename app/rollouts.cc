@@ -1,8 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/rollouts.h"
 
+#include "app/actor.h"
+#include "app/effective_cluster.h"
+#include "app/leadership.h"
+#include "app/session.h"
+#include "app/state_lock.h"
+#include "base/io/files.h"
 #include "base/io/regular_file.h"
 #include "fabric/topology/leaves.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/profile.h"
+#include "inventory/model/rollout_policy.h"
 #include "inventory/parse/change.h"
 #include "lifecycle/rollout/freeze.h"
 #include "lifecycle/rollout/overlay.h"
@@ -121,6 +130,12 @@ RolloutOutcome outcomeOf(const RolloutRecord& book) {
        (book.count(RolloutNodeState::Failed) > 0 || book.count(RolloutNodeState::Skipped) > 0));
   return left_out ? RolloutOutcome::Incomplete : outcomeOfState(book);
 }
+
+RolloutRun::RolloutRun(const Options& options, std::unique_ptr<Session> session,
+                       lifecycle::RolloutRecord book, lifecycle::RolloutDirection way)
+    : options_(options), session_(std::move(session)), book_(std::move(book)), way_(way) {}
+RolloutRun::RolloutRun(RolloutRun&&) noexcept = default;
+RolloutRun::~RolloutRun() = default;
 
 Result<RolloutRun> RolloutRun::draft(const Options& options, const RolloutRequest& request,
                                      bool dry_run, ProgressListener& progress) {

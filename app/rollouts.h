@@ -3,12 +3,19 @@
 // decided on the way is in lifecycle/rollout/.
 #pragma once
 
-#include "app/session.h"
+#include "app/options.h"
+#include "app/progress_listener.h"
+#include "inventory/model/node.h"
+#include "inventory/model/rollout_policy.h"
 #include "lifecycle/rollout/record.h"
 
+#include <filesystem>
+#include <memory>
 #include <optional>
 
 namespace muster::app {
+
+struct Session;
 
 struct RolloutRequest {
   std::filesystem::path change;  ///< a fragment of an inventory; or
@@ -34,6 +41,8 @@ RolloutOutcome outcomeOfState(const lifecycle::RolloutRecord& book);
 /// A rollout that this process holds, with the controller that carries it out.
 class RolloutRun {
  public:
+  RolloutRun(RolloutRun&&) noexcept;
+  ~RolloutRun();
   /// Freezes the plan. Nothing is written until begin(). `dry_run`: begin() must not be called.
   static Result<RolloutRun> draft(const Options& options, const RolloutRequest& request,
                                   bool dry_run, ProgressListener& progress);
@@ -53,8 +62,7 @@ class RolloutRun {
 
  private:
   RolloutRun(const Options& options, std::unique_ptr<Session> session,
-             lifecycle::RolloutRecord book, lifecycle::RolloutDirection way)
-      : options_(options), session_(std::move(session)), book_(std::move(book)), way_(way) {}
+             lifecycle::RolloutRecord book, lifecycle::RolloutDirection way);
 
   Options options_;
   std::unique_ptr<Session> session_;

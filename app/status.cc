@@ -2,6 +2,7 @@
 #include "app/status.h"
 
 #include "base/limits.h"
+#include "inventory/model/cluster.h"
 #include "lifecycle/rollout/status.h"
 
 namespace muster::app {

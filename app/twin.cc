@@ -5,6 +5,9 @@
 #include "base/io/files.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
+#include "inventory/model/bmc_trust.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/credentials.h"
 #include "lab/lab.h"
 #include "lab/vbmc/firmware_file.h"
 

@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/validate_run.h"
 
+#include "app/effective_cluster.h"
+#include "app/session.h"
+#include "base/io/crypto.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/gates.h"
+#include "inventory/model/profile.h"
+#include "validate/synchronized_load.h"
+
 #include <fmt/ranges.h>
 
 #include <algorithm>

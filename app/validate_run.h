@@ -3,7 +3,8 @@
 // drains and the racks' power like in every apply. Killed anywhere, the same request goes on.
 #pragma once
 
-#include "app/session.h"
+#include "app/options.h"
+#include "app/progress_listener.h"
 
 #include <optional>
 

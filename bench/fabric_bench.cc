@@ -3,7 +3,10 @@
 // rendered for it; and whether faults are named.
 #include "bench/bench.h"
 #include "fabric/exports/plot.h"
+#include "fabric/fabric_diff.h"
 #include "fabric/opensm/subnet_manager.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
 #include "tests/fabric/clusters.h"
 #include "tests/fabric/found_text.h"
 

@@ -6,6 +6,7 @@
 // MUSTER_FLEET_NODES: how many (default 500). MUSTER_FLEET_REAL=1: latencies as metal has them;
 // then the wall time is compared with the slowest node's own time.
 #include "bench/fleet_site.h"
+#include "inventory/model/cluster.h"
 
 namespace muster::bench {
 namespace {

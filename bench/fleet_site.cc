@@ -2,6 +2,14 @@
 #include "bench/fleet_site.h"
 
 #include "base/io/files.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/credentials.h"
+#include "inventory/model/drivers.h"
+#include "inventory/model/firmware.h"
+#include "inventory/model/gates.h"
+#include "inventory/model/images.h"
+#include "inventory/model/networks.h"
+#include "inventory/model/profile.h"
 #include "lab/vbmc/firmware_file.h"
 
 #include <boost/asio/co_spawn.hpp>

@@ -3,10 +3,14 @@
 // everything but dnsmasq and a scheduler.
 #pragma once
 
+#include "base/ids.h"
 #include "base/io/side_thread.h"
+#include "base/result.h"
 #include "bench/lifecycle_bench.h"
 #include "firmware/firmware.h"
 #include "gateway/gateway_server.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 #include "lab/fleet/fleet.h"
 #include "lifecycle/executor/engine.h"
 #include "provision/provision.h"

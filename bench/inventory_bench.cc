@@ -3,6 +3,7 @@
 // text.
 #include "bench/bench.h"
 #include "inventory/inventory.h"
+#include "inventory/model/cluster.h"
 #include "inventory/parse/hostlist.h"
 
 #include <yaml-cpp/yaml.h>

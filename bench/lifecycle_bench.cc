@@ -2,6 +2,7 @@
 // Planning 10,000 nodes with 12 goals each, the plan's hash and JSON, and what the store's writes
 // cost beside the floor of the same disk: a file that is appended to and synced.
 #include "bench/lifecycle_bench.h"
+#include "inventory/model/cluster.h"
 #include "lifecycle/executor/engine.h"
 
 #include <fcntl.h>

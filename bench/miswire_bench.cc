@@ -4,6 +4,7 @@
 #include "bench/bench.h"
 #include "fabric/discovery/tools.h"
 #include "fabric/rehearsal/simulator.h"
+#include "inventory/model/cluster.h"
 #include "tests/fabric/clusters.h"
 #include "tests/run_async.h"
 

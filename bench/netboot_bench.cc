@@ -3,6 +3,7 @@
 // seconds (netboot_start.h).
 #include "bench/netboot_start.h"
 
+#include "inventory/model/cluster.h"
 #include "provision/netboot/dnsmasq_config.h"
 
 #include <ctime>

@@ -3,6 +3,7 @@
 
 #include "base/io/files.h"
 #include "base/io/http.h"
+#include "inventory/model/cluster.h"
 #include "provision/netboot/netboot.h"
 #include "tests/fakes/fake_image_store.h"
 #include "tests/provision/dhcp_packets.h"

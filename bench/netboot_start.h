@@ -5,7 +5,10 @@
 // so it needs root.
 #pragma once
 
+#include "base/ids.h"
 #include "bench/bench.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 #include "tests/provision/clusters.h"
 
 #include <filesystem>

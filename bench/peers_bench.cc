@@ -13,6 +13,10 @@
 #include "base/io/files.h"
 #include "base/io/process.h"
 #include "bench/bench.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/networks.h"
+#include "inventory/model/profile.h"
+#include "provision/images/image_store.h"
 #include "provision/images/pack_writer.h"
 #include "provision/peers/peer_service.h"
 

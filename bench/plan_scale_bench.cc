@@ -2,6 +2,7 @@
 // Plans of whole halls: nodes with 40 goals each, most of them met, and what one node's change
 // costs then.
 #include "bench/lifecycle_bench.h"
+#include "inventory/model/cluster.h"
 #include "lifecycle/planner/replanner.h"
 
 namespace muster::bench {

@@ -3,6 +3,7 @@
 // nobody is master when the master dies.
 #include "bench/bench.h"
 #include "fabric/rehearsal/rehearsal.h"
+#include "inventory/model/cluster.h"
 #include "tests/fabric/clusters.h"
 #include "tests/run_async.h"
 

@@ -5,6 +5,7 @@
 // The outside is in this process and answers at once; what is measured is the engine, its journal
 // and SQLite with every commit synced. The engine has one thread and the journal another.
 #include "bench/lifecycle_bench.h"
+#include "inventory/model/cluster.h"
 #include "lifecycle/executor/engine.h"
 
 #include <boost/asio/co_spawn.hpp>

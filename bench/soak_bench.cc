@@ -6,6 +6,8 @@
 // MUSTER_SOAK_SECONDS: how long (default 180; the store's page cache of 64 MiB is full after about
 // a minute). MUSTER_FLEET_NODES: how many (default 100).
 #include "bench/fleet_site.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/drivers.h"
 
 #include <cstdio>
 

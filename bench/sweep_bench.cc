@@ -7,6 +7,9 @@
 #include "base/io/process.h"
 #include "bench/bench.h"
 #include "bmc/fleet.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/credentials.h"
+#include "inventory/model/profile.h"
 #include "lab/fleet/fleet.h"
 #include "lifecycle/store/store.h"
 

@@ -3,10 +3,12 @@
 // libvirt are behind it; the arbiter in front.
 #pragma once
 
+#include "base/held.h"
 #include "base/ids.h"
 #include "base/io/http.h"
+#include "base/result.h"
 #include "bmc/roles.h"
-#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 #include "lifecycle/store/store.h"
 
 #include <filesystem>
@@ -84,7 +86,7 @@ std::unique_ptr<BmcFleet> makeBmcFleet(const inventory::Cluster& cluster, lifecy
 struct UndeclaredBmcOptions {
   NodeName key;
   std::string url;
-  inventory::Credential credential;
+  Held<inventory::Credential> credential;
   std::string certificate =
       {};  ///< SHA-256 of what it showed when it was asked without a password: no other one gets it
   bool approved =

@@ -7,6 +7,12 @@
 #include "bmc/libvirt/libvirt_bmc.h"
 #include "bmc/redfish/redfish_bmc.h"
 #include "bmc/trust.h"
+#include "inventory/model/access.h"
+#include "inventory/model/bmc_trust.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/credentials.h"
+#include "inventory/model/limits.h"
+#include "inventory/model/profile.h"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/redirect_error.hpp>
@@ -64,8 +70,8 @@ class Fleet final : public BmcFleet {
         workers_(workers),
         make_client_(std::move(make_client)),
         libvirt_uri_(std::move(libvirt_uri)),
-        requests_(clock, kRequests.under(cluster.limits.bmc_requests)),
-        uploads_(clock, kUploads.under(cluster.limits.uploads)),
+        requests_(clock, kRequests.under(cluster.limits->bmc_requests)),
+        uploads_(clock, kUploads.under(cluster.limits->uploads)),
         images_(workers) {}
 
   Bmc& at(const NodeName& node) override {

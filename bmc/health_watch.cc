@@ -6,6 +6,7 @@
 #include "bmc/arbiter.h"
 #include "bmc/redfish/event_stream.h"
 #include "bmc/sel_cursor.h"
+#include "inventory/model/cluster.h"
 
 #include <fmt/ranges.h>
 #include <boost/asio/co_spawn.hpp>

@@ -3,6 +3,9 @@
 
 #include "base/io/crypto.h"
 #include "bmc/bmc.h"
+#include "inventory/model/bmc_trust.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/credentials.h"
 
 #include <openssl/evp.h>
 #include <openssl/hmac.h>

@@ -3,6 +3,11 @@
 
 #include "discovery/classify.h"
 #include "discovery/match.h"
+#include "inventory/model/bmc_trust.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/discovery.h"
+#include "inventory/model/networks.h"
+#include "inventory/model/profile.h"
 #include "inventory/parse/hostlist.h"
 
 #include <fmt/format.h>

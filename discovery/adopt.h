@@ -3,9 +3,10 @@
 // inventory are made from them. Pure.
 #pragma once
 
+#include "base/result.h"
 #include "discovery/csv_rows.h"
 #include "discovery/machine_registry.h"
-#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 
 namespace muster::discovery {
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "discovery/classify.h"
 
+#include "inventory/model/cluster.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -3,8 +3,9 @@
 // fit. Pure.
 #pragma once
 
+#include "base/ids.h"
 #include "discovery/machine.h"
-#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 
 namespace muster::discovery {
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "discovery/match.h"
 
+#include "inventory/model/discovery.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

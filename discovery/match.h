@@ -2,8 +2,9 @@
 // Which machines are meant: globs over their fields.
 #pragma once
 
+#include "base/result.h"
 #include "discovery/machine.h"
-#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 
 #include <map>
 

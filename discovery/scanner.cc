@@ -3,6 +3,10 @@
 
 #include "base/async/deadline.h"
 #include "bmc/redfish/json_view.h"
+#include "inventory/model/bmc_trust.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/credentials.h"
+#include "inventory/model/discovery.h"
 #include "inventory/parse/hostlist.h"
 
 #include <fmt/format.h>
@@ -92,7 +96,7 @@ Task<void> tryCredentials(Scan& scan, Machine& machine) {
   const auto& cluster = scan.deps.cluster;
   std::set<std::string> refused_accounts;
   std::string refused, left;
-  for (const auto& name : cluster.discovery.credentials) {
+  for (const auto& name : cluster.discovery->credentials) {
     const auto credential = cluster.credentials.find(name);
     if (credential == cluster.credentials.end()) continue;
     const bmc::UndeclaredBmcOptions who{undeclaredBmcKey(machine.bmc, name), machine.bmc,
@@ -107,7 +111,7 @@ Task<void> tryCredentials(Scan& scan, Machine& machine) {
       refused += (refused.empty() ? "" : ", ") + name;
       continue;
     }
-    if (refused_accounts.contains(who.credential.username)) {
+    if (refused_accounts.contains(who.credential->username)) {
       left += (left.empty() ? "" : ", ") + name;
       continue;
     }
@@ -124,10 +128,10 @@ Task<void> tryCredentials(Scan& scan, Machine& machine) {
       machine.note = survey.error().str();
       co_return;
     }
-    refused_accounts.insert(who.credential.username);
+    refused_accounts.insert(who.credential->username);
     refused += (refused.empty() ? "" : ", ") + name;
   }
-  if (cluster.discovery.credentials.empty())
+  if (cluster.discovery->credentials.empty())
     machine.note = "discovery.credentials names no account to ask with";
   if (!refused.empty())
     machine.note = "its BMC refuses " + refused + ", and muster does not try that again";

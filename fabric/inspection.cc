@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/inspection.h"
 
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
 #include "inventory/model/routing.h"
 
 #include <algorithm>

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "fabric/discovery/discovery.h"
+#include "inventory/model/fabric.h"
 #include "lifecycle/model/finding.h"
 
 #include <memory>

@@ -8,6 +8,11 @@
 #include "fabric/exports/exports.h"
 #include "fabric/exports/render.h"
 #include "fabric/roce/roce.h"
+#include "fabric/topology/topology.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/drivers.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/profile.h"
 
 #include <nlohmann/json.hpp>
 

@@ -8,6 +8,10 @@
 #include "fabric/discovery/discovery.h"
 #include "fabric/phase.h"
 #include "fabric/roce/roce_paths.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/drivers.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/profile.h"
 #include "lifecycle/model/fact_source.h"
 
 #include <nlohmann/json.hpp>

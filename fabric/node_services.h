@@ -6,9 +6,10 @@
 // whole domain as this node sees it).
 #pragma once
 
-#include "fabric/fabric.h"
 #include "fabric/opensm/subnet_manager.h"
+#include "fabric/options.h"
 #include "gateway/agent_gateway.h"
+#include "lifecycle/model/phase.h"
 
 #include <map>
 #include <string>

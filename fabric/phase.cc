@@ -2,7 +2,12 @@
 // FabricPhase: what it wants and what it sees.
 #include "fabric/phase.h"
 
+#include "base/clock.h"
 #include "base/json_output.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/drivers.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/profile.h"
 
 #include <algorithm>
 

@@ -6,9 +6,13 @@
 // only the nodes that they touch.
 #pragma once
 
+#include "base/ids.h"
 #include "base/json_output.h"
 #include "fabric/acting.h"
 #include "fabric/inspection.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/profile.h"
 #include "lifecycle/model/phase.h"
 
 #include <algorithm>

@@ -2,6 +2,7 @@
 #include "firmware/activation_policy.h"
 
 #include "bmc/bmc.h"
+#include "inventory/model/firmware.h"
 #include "lifecycle/model/facet.h"
 
 #include <fmt/format.h>

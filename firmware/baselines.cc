@@ -4,6 +4,8 @@
 #include "lifecycle/model/facet_table.h"
 
 #include "inventory/model/cluster.h"
+#include "inventory/model/firmware.h"
+#include "inventory/model/profile.h"
 
 #include <algorithm>
 #include <charconv>

@@ -10,6 +10,9 @@
 #include "firmware/baselines.h"
 #include "firmware/firmware.h"
 #include "firmware/shut_down.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/firmware.h"
+#include "inventory/model/profile.h"
 
 #include <algorithm>
 

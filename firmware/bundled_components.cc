@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "firmware/bundled_components.h"
 
+#include "inventory/model/firmware.h"
 #include "inventory/model/in_band.h"
 
 #include <algorithm>

@@ -5,6 +5,7 @@
 #include "firmware/firmware.h"
 #include "firmware/pending_images.h"
 #include "firmware/pldm.h"
+#include "inventory/model/firmware.h"
 #include "inventory/model/in_band.h"
 
 #include <algorithm>

@@ -4,8 +4,10 @@
 #pragma once
 
 #include "base/ids.h"
+#include "base/result.h"
 #include "bmc/arbiter.h"
-#include "inventory/model/cluster.h"
+#include "inventory/model/firmware.h"
+#include "inventory/model/fwd.h"
 #include "lifecycle/model/facet.h"
 
 #include <filesystem>

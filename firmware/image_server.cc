@@ -9,6 +9,8 @@
 #include "bmc/firmware_images.h"
 #include "firmware/files.h"
 #include "firmware/firmware.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/firmware.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

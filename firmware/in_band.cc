@@ -5,6 +5,7 @@
 #include "base/io/crypto.h"
 #include "base/json_output.h"
 #include "firmware/files.h"
+#include "inventory/model/firmware.h"
 
 #include <nlohmann/json.hpp>
 

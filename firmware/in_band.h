@@ -10,6 +10,7 @@
 
 #include "bmc/composite_bmc.h"
 #include "gateway/agent_gateway.h"
+#include "inventory/model/firmware.h"
 #include "inventory/model/in_band.h"
 #include "wire/device_firmware.h"
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "firmware/installation.h"
 
+#include "inventory/model/cluster.h"
+#include "inventory/model/firmware.h"
+
 #include <algorithm>
 
 namespace muster::firmware {

@@ -2,6 +2,8 @@
 #include "firmware/pending_images.h"
 
 #include "firmware/in_band.h"
+#include "inventory/model/firmware.h"
+#include "inventory/model/images.h"
 #include "lifecycle/model/orphaned_operation.h"
 
 #include <algorithm>

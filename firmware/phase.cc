@@ -8,6 +8,10 @@
 #include "firmware/in_band.h"
 #include "firmware/installation.h"
 #include "firmware/pending_images.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/firmware.h"
+#include "inventory/model/images.h"
+#include "inventory/model/profile.h"
 #include "lifecycle/model/fact_source.h"
 #include "lifecycle/model/orphaned_operation.h"
 

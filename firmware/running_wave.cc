@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "firmware/running_wave.h"
 
+#include "inventory/model/firmware.h"
+
 #include <algorithm>
 
 namespace muster::firmware {

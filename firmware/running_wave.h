@@ -7,6 +7,7 @@
 #include "firmware/baselines.h"
 #include "firmware/files.h"
 #include "firmware/progress.h"
+#include "inventory/model/firmware.h"
 #include "lifecycle/model/phase.h"
 
 #include <functional>

@@ -3,6 +3,7 @@
 // not disturb each other, so their sequences are then merged by preference and packed into waves.
 #include "firmware/solver.h"
 
+#include "inventory/model/firmware.h"
 #include "lifecycle/model/facet.h"
 
 #include <fmt/format.h>

@@ -3,6 +3,9 @@
 
 #include "base/io/crypto.h"
 #include "base/log.h"
+#include "inventory/model/access.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/profile.h"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,8 @@
 #include "base/clock.h"
 #include "base/ids.h"
 #include "base/io/tpm2.h"
-#include "inventory/model/cluster.h"
+#include "base/result.h"
+#include "inventory/model/fwd.h"
 #include "lifecycle/store/store.h"
 #include "wire/attestation.h"
 

@@ -7,7 +7,9 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "gateway/gateway_server.h"
+#include "inventory/model/cluster.h"
 #include "inventory/model/leases.h"
+#include "inventory/model/networks.h"
 #include "wire/json_reader.h"
 
 namespace muster::gateway {

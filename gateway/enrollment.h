@@ -18,10 +18,11 @@
 #include "base/clock.h"
 #include "base/ids.h"
 #include "base/io/crypto.h"
+#include "base/result.h"
 #include "gateway/attestor.h"
 #include "gateway/enrollment_proof.h"
 #include "gateway/node_keys.h"
-#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 #include "lifecycle/store/journal.h"
 #include "wire/messages.h"
 

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway/enrollment_proof.h"
 
+#include "inventory/model/access.h"
+#include "inventory/model/cluster.h"
 #include "inventory/model/leases.h"
+#include "inventory/model/networks.h"
+#include "inventory/model/profile.h"
 
 #include <fmt/format.h>
 

@@ -5,8 +5,9 @@
 // the first key that comes with one wins.
 #pragma once
 
+#include "base/result.h"
 #include "gateway/network_evidence.h"
-#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 
 #include <optional>
 #include <string>

@@ -10,6 +10,8 @@
 #include "gateway/failed_attempts.h"
 #include "gateway/node_record.h"
 #include "gateway/refused_agents.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/profile.h"
 #include "wire/disk_rule.h"
 #include "wire/slowness.h"
 

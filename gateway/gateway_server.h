@@ -3,11 +3,13 @@
 // TLS polls, task bookkeeping.
 #pragma once
 
+#include "base/ids.h"
 #include "base/io/crypto.h"
 #include "base/io/http.h"
+#include "base/result.h"
 #include "gateway/agent_gateway.h"
 #include "gateway/network_evidence.h"
-#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 #include "lifecycle/store/store.h"
 
 #include <memory>

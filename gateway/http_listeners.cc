@@ -3,6 +3,7 @@
 
 #include "base/io/process.h"
 #include "base/log.h"
+#include "inventory/model/networks.h"
 
 #include <fmt/format.h>
 

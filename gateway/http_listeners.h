@@ -5,7 +5,8 @@
 
 #include "base/io/crypto.h"
 #include "base/io/http.h"
-#include "inventory/model/cluster.h"
+#include "base/result.h"
+#include "inventory/model/fwd.h"
 
 #include <memory>
 #include <vector>

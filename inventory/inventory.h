@@ -4,6 +4,7 @@
 
 #include "base/diagnostic.h"
 #include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 
 #include <filesystem>
 #include <map>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lab/daemons.h"
 
+#include "base/ids.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
 #include "lab/netns.h"

@@ -2,6 +2,7 @@
 // A virtual node as libvirt sees it. Pure: spec → XML.
 #pragma once
 
+#include "base/ids.h"
 #include "lab/lab.h"
 #include "lab/vbmc/machine.h"
 

@@ -8,6 +8,13 @@
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "fabric/fabric.h"
+#include "fabric/topology/topology.h"
+#include "inventory/model/bmc_trust.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/credentials.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/lab.h"
+#include "inventory/model/networks.h"
 #include "lab/daemons.h"
 #include "lab/netns.h"
 #include "lab/twin_clock.h"
@@ -110,7 +117,7 @@ Result<void> makeDisks(const inventory::Cluster& cluster, const Rack& rack) {
   TRY_OK(io::makeDirs(rack.paths.disks));
   for (const auto& node : rack.nodes) {
     io::Fd disk(::open(node.domain.disk.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-    auto size = static_cast<off_t>(cluster.lab.disk_gib) * 1024 * static_cast<off_t>(kBytesPerMib);
+    auto size = static_cast<off_t>(cluster.lab->disk_gib) * 1024 * static_cast<off_t>(kBytesPerMib);
     if (!disk.valid() || ::ftruncate(disk.get(), size) != 0)
       return fail(ErrorCode::Internal,
                   fmt::format("cannot make the disk {}", node.domain.disk.string()));
@@ -148,7 +155,7 @@ Result<std::string> vbmcConfig(const inventory::Cluster& cluster, const Rack& ra
           kept.emplace(planned.domain.name, vbmc::Account::make(username, password.reveal())).first;
     }
     config.bmcs.push_back({planned.bmc_address.str(), planned.bmc_port, account->second,
-                           planned.domain, cluster.lab.bmc});
+                           planned.domain, cluster.lab->bmc});
   }
   return config.str();
 }

@@ -3,7 +3,9 @@
 // lab/.
 #pragma once
 
-#include "inventory/model/cluster.h"
+#include "base/log.h"
+#include "base/result.h"
+#include "inventory/model/fwd.h"
 
 #include <filesystem>
 #include <functional>

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lab/rack.h"
 
+#include "base/ids.h"
 #include "base/io/crypto.h"
 #include "base/io/http.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/lab.h"
+#include "inventory/model/networks.h"
+#include "inventory/model/profile.h"
 
 #include <algorithm>
 #include <set>
@@ -61,12 +66,12 @@ DomainSpec domainOf(const inventory::Cluster& cluster, const inventory::Node& no
   spec.disk_serial = diskSerialOf(name);
   spec.mac = node.mac;
   spec.bridge = rack.bridge;
-  spec.memory_mib = cluster.lab.memory_mib;
-  spec.vcpus = cluster.lab.vcpus;
+  spec.memory_mib = cluster.lab->memory_mib;
+  spec.vcpus = cluster.lab->vcpus;
   spec.uefi = cluster.profileOf(node).boot == inventory::BootMode::Uefi;
   spec.accel = accel;
-  spec.gpus = cluster.lab.gpus;
-  spec.gpu_model = cluster.lab.gpu_model;
+  spec.gpus = cluster.lab->gpus;
+  spec.gpu_model = cluster.lab->gpu_model;
   spec.disk = rack.paths.disks / (name + ".raw");
   spec.nvram = rack.paths.libvirt() / "nvram" / (name + ".fd");
   spec.console_socket = rack.paths.console() / (name + ".sock");

@@ -3,6 +3,7 @@
 // Rack.
 #pragma once
 
+#include "base/ids.h"
 #include "lab/domain_xml.h"
 
 namespace muster::lab {

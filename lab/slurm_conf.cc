@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // slurm.conf of the twin: one controller in the namespace, every node DOWN until a phase resumes
 // it.
+#include "inventory/model/cluster.h"
+#include "inventory/model/pools.h"
+#include "inventory/model/profile.h"
 #include "lab/rack.h"
 
 #include <map>

@@ -2,6 +2,8 @@
 #include "monitor/agent_liveness.h"
 
 #include "base/json_input.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/monitor.h"
 #include "lifecycle/model/fact_source.h"
 #include "lifecycle/model/json.h"
 #include "monitor/health_phase.h"
@@ -72,7 +74,7 @@ Result<std::optional<Fact>> AgentLiveness::factWhenSilent(const NodeName& node) 
     else if (auto text = textOf(row, "text"); !text.empty())
       symptom.text = std::move(text);  // an earlier process has noticed it first
   }
-  const auto assessment = assess(symptom, 0, cluster_.monitor.symptoms);
+  const auto assessment = assess(symptom, 0, cluster_.monitor->symptoms);
   const json row = {{"symptom", symptom.id},
                     {"device", ""},
                     {"count", 1},

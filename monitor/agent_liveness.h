@@ -4,7 +4,9 @@
 #pragma once
 
 #include "base/clock.h"
-#include "inventory/model/cluster.h"
+#include "base/ids.h"
+#include "base/result.h"
+#include "inventory/model/fwd.h"
 #include "lifecycle/store/store.h"
 
 #include <map>

@@ -2,6 +2,7 @@
 #include "monitor/breakers.h"
 
 #include "base/json_input.h"
+#include "inventory/model/node.h"
 #include "lifecycle/model/json.h"
 
 #include <algorithm>

@@ -2,6 +2,9 @@
 #include "monitor/eviction.h"
 
 #include "base/json_input.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/monitor.h"
+#include "inventory/model/profile.h"
 #include "monitor/health_phase.h"
 
 #include <nlohmann/json.hpp>
@@ -49,7 +52,7 @@ std::optional<Exclusion> byHealth(const inventory::Cluster& cluster, const Subje
   std::optional<Exclusion> out;
   const int reboots =
       std::atoi(facts.value(subject, FacetName(std::string(kRebootsFacet))).value_or("0").c_str());
-  const bool in_vain = reboots > 0 && reboots >= cluster.monitor.reboots;
+  const bool in_vain = reboots > 0 && reboots >= cluster.monitor->reboots;
   for (const auto& fact : facts.of(subject)) {
     const auto action = actionWordOf(fact);
     if (action.empty()) continue;
@@ -79,7 +82,7 @@ std::optional<Exclusion> byCertificate(const inventory::Cluster& cluster, const 
   if (!fact || fact->value.starts_with(kValid)) return std::nullopt;
   const auto evidence = evidenceOf(*fact);
   if (textOf(evidence, "void_by") == "declaration" &&
-      cluster.monitor.on_config_change == inventory::OnConfigChange::Ignore)
+      cluster.monitor->on_config_change == inventory::OnConfigChange::Ignore)
     return std::nullopt;
   auto why = textOf(evidence, "void_because");
   if (why.empty()) why = textOf(evidence, "error");
@@ -179,8 +182,8 @@ Decision decide(const inventory::Cluster& cluster, const FactSet& facts,
       (!said.open && said.nodes.contains(exclusion.node) ? count.ordered : asked)
           .push_back(std::move(exclusion));
     const int allowed =
-        std::max(cluster.monitor.breaker.nodes,
-                 (count.working + count.taken) * cluster.monitor.breaker.percent / 100);
+        std::max(cluster.monitor->breaker.nodes,
+                 (count.working + count.taken) * cluster.monitor->breaker.percent / 100);
     const int would_be_out = count.taken + static_cast<int>(asked.size());
     if (!asked.empty() && (said.open || would_be_out > allowed)) {
       out.trips.push_back(tripOf(pool, count, asked, would_be_out, allowed));

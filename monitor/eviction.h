@@ -3,7 +3,9 @@
 // them. Pure.
 #pragma once
 
-#include "inventory/model/cluster.h"
+#include "base/ids.h"
+#include "inventory/model/fwd.h"
+#include "inventory/model/node.h"
 #include "lifecycle/model/facet.h"
 #include "lifecycle/model/quarantine.h"
 #include "monitor/symptoms.h"

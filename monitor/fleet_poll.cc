@@ -4,6 +4,7 @@
 #include "base/async/await_all.h"
 #include "base/async/deadline.h"
 #include "base/log.h"
+#include "inventory/model/cluster.h"
 #include "lifecycle/executor/exception_boundary.h"
 #include "monitor/health_phase.h"
 

@@ -2,6 +2,9 @@
 #include "monitor/health_phase.h"
 
 #include "base/json_input.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/monitor.h"
+#include "inventory/model/profile.h"
 #include "lifecycle/model/facet_table.h"
 #include "lifecycle/model/fact_source.h"
 #include "lifecycle/model/json.h"
@@ -128,7 +131,7 @@ Result<std::vector<AssessedSymptom>> HealthPhase::assessAll(const inventory::Nod
     const auto life = state.boot_id + (history.knowsGpuReset(state.boot_id)
                                            ? "+reset"
                                            : "");  // what comes back after a reset came back
-    auto assessment = assess(symptom, history.bootsBefore(key, life), cluster_.monitor.symptoms);
+    auto assessment = assess(symptom, history.bootsBefore(key, life), cluster_.monitor->symptoms);
     if (assessment.action >= HealthAction::Reset)
       news = history.see(key, life, clock_.now()) || news;
     out.push_back({std::move(symptom), std::move(assessment)});
@@ -346,7 +349,7 @@ Async<Outcome> HealthPhase::reboot(NodeName node, Subject subject, ActContext& c
           ErrorCode::Unavailable,
           "the agent of " + node.str() + " does not answer, so it cannot be told to reboot");
     CO_TRY(history, HealthHistory::read(store_, node, clock_.now()));
-    if (!history.knowsReboot(context.intentId()) && history.reboots() >= cluster_.monitor.reboots)
+    if (!history.knowsReboot(context.intentId()) && history.reboots() >= cluster_.monitor->reboots)
       co_return Blocked{
           fmt::format("{} reboots did not help {}; inspect it", history.reboots(), node.str())};
     if (history.rebooted(context.intentId(), clock_.now())) CO_TRY_OK(history.write(store_, node));

@@ -2,6 +2,9 @@
 #include "monitor/monitor.h"
 
 #include "base/log.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/monitor.h"
+#include "inventory/model/profile.h"
 #include "lifecycle/model/json.h"
 #include "lifecycle/model/quarantine.h"
 #include "lifecycle/rollout/status.h"
@@ -100,7 +103,7 @@ Task<void> Monitor::pollLoop() {
     if (!decided)
       note("keep could not finish its look: " + decided.error().str() + "; it tries again");
     if (decided) last_problem_.clear();
-    co_await services_.clock.sleep(seconds(services_.cluster.monitor.interval_seconds));
+    co_await services_.clock.sleep(seconds(services_.cluster.monitor->interval_seconds));
   }
 }
 
@@ -123,7 +126,7 @@ Task<void> Monitor::rejoinLoop() {
     auto due = co_await std::move(plan);
     if (due) rejoining_ = std::move(*due);
     if (!due) note("keep could not plan who comes back: " + due.error().str() + "; it tries again");
-    co_await services_.clock.sleep(seconds(services_.cluster.monitor.interval_seconds));
+    co_await services_.clock.sleep(seconds(services_.cluster.monitor->interval_seconds));
   }
 }
 
@@ -151,7 +154,7 @@ Result<void> Monitor::applyDecision(const FleetSnapshot& snapshot, const Decisio
 /// A repair of a node that no longer takes jobs, if the inventory lets the monitor do it.
 std::optional<Action> Monitor::repairOf(const inventory::Node& node, const FactSet& facts) const {
   const Subject subject(node.name);
-  const auto& allowed = services_.cluster.monitor.repairs;
+  const auto& allowed = services_.cluster.monitor->repairs;
   const auto pool = facts.value(subject, FacetName(std::string(kPoolFacet)));
   if (pool != kPoolDrained ||
       facts.value(subject, FacetName(std::string(kQuarantineFacet))) != kQuarantineNone)
@@ -255,7 +258,7 @@ Result<void> Monitor::resumeRecovery(const FleetSnapshot& snapshot, Actions& now
     const auto* node = services_.cluster.findNode(subject.node());
     if (!node) continue;
     const bool may_begin =
-        !services_.cluster.monitor.recovery.empty() && takesNoJobs(snapshot, *node);
+        !services_.cluster.monitor->recovery.empty() && takesNoJobs(snapshot, *node);
     if (intent.operation.empty() && (!may_begin || isHeldByPerson(snapshot, node->name, action.id)))
       continue;
     if (!now.try_emplace(action.id, action).second) continue;
@@ -266,7 +269,7 @@ Result<void> Monitor::resumeRecovery(const FleetSnapshot& snapshot, Actions& now
 
 /// The next step for nodes with an error that take no jobs. What is under way is not stepped over.
 Result<void> Monitor::recover(const FleetSnapshot& snapshot, std::map<std::string, Action>& now) {
-  if (!services_.recovery || services_.cluster.monitor.recovery.empty()) return {};
+  if (!services_.recovery || services_.cluster.monitor->recovery.empty()) return {};
   TRY(findings, services_.store.findings(nullptr));
   TRY(held, Quarantine(services_.store).entries());
   std::set<Subject> asked = claimed_by_others_;

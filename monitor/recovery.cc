@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "monitor/recovery.h"
 
+#include "inventory/model/cluster.h"
+#include "inventory/model/firmware.h"
+#include "inventory/model/monitor.h"
 #include "lifecycle/model/facet_table.h"
 #include "lifecycle/model/plan.h"
 

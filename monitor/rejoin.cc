@@ -3,6 +3,8 @@
 
 #include "base/json_input.h"
 #include "base/log.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/monitor.h"
 #include "lifecycle/model/facet_table.h"
 #include "monitor/recovery.h"
 
@@ -71,8 +73,8 @@ void Rejoin::notice(const FleetSnapshot& snapshot) {
 
 Async<std::map<std::string, Action>> Rejoin::due(std::set<Subject> busy) {
   std::map<std::string, Action> out;
-  if (!cluster_.monitor.rejoin_minutes || !looked_) co_return out;
-  const std::chrono::minutes patience(*cluster_.monitor.rejoin_minutes);
+  if (!cluster_.monitor->rejoin_minutes || !looked_) co_return out;
+  const std::chrono::minutes patience(*cluster_.monitor->rejoin_minutes);
   std::vector<NodeName> ready;
   const auto now = clock_.steady();
   for (const auto& [node, since] : retry_state_.well_since) {

@@ -7,6 +7,7 @@
 #include "base/json_output.h"
 #include "bmc/console/ansi_strip.h"
 #include "bmc/console/boot_log.h"
+#include "inventory/model/cluster.h"
 #include "lifecycle/audit/history.h"
 #include "lifecycle/model/certificate_keys.h"
 #include "lifecycle/model/facet_table.h"

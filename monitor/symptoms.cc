@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "monitor/symptoms.h"
 
+#include "inventory/model/monitor.h"
 #include "wire/xid.h"
 
 #include <algorithm>

@@ -5,6 +5,7 @@
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "base/utf8.h"
+#include "inventory/model/pools.h"
 
 #include <fmt/format.h>
 

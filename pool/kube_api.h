@@ -5,7 +5,10 @@
 
 #include "base/clock.h"
 #include "base/io/http.h"
-#include "inventory/model/cluster.h"
+#include "base/log.h"
+#include "base/result.h"
+#include "inventory/model/fwd.h"
+#include "inventory/model/pools.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pool/kube_objects.h"
 
+#include "inventory/model/node.h"
+#include "inventory/model/pools.h"
 #include "pool/kube_api.h"
 
 #include <fmt/format.h>

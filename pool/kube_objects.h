@@ -3,7 +3,8 @@
 #pragma once
 
 #include "base/clock.h"
-#include "inventory/model/cluster.h"
+#include "base/result.h"
+#include "inventory/model/fwd.h"
 
 #include <nlohmann/json.hpp>
 

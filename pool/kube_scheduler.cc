@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pool/kube_scheduler.h"
 
+#include "inventory/model/pools.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -6,7 +6,10 @@
 // change in between is lost, and a crash leaves the node either open or closed.
 #pragma once
 
-#include "inventory/model/cluster.h"
+#include "base/ids.h"
+#include "base/result.h"
+#include "inventory/model/fwd.h"
+#include "inventory/model/pools.h"
 #include "pool/kube_api.h"
 #include "pool/kube_objects.h"
 #include "pool/kube_roster.h"

@@ -8,6 +8,9 @@
 //   silent   the scheduler does not hear it, but starts work there as soon as it does
 //   out      nothing starts there for another reason (down, not known to the scheduler)
 #include "base/json_output.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/pools.h"
+#include "inventory/model/profile.h"
 #include "lifecycle/model/action_cause.h"
 #include "lifecycle/model/plan.h"
 #include "lifecycle/model/quarantine.h"

@@ -6,7 +6,7 @@
 #include "base/io/http.h"
 #include "base/io/process.h"
 #include "gateway/agent_gateway.h"
-#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 #include "lifecycle/model/certificate_gate.h"
 #include "lifecycle/model/phase.h"
 

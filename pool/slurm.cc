@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pool/slurm.h"
 
+#include "inventory/model/node.h"
 #include "inventory/parse/hostlist.h"
 #include "pool/pool.h"
 

@@ -4,6 +4,8 @@
 #include "base/io/crypto.h"
 #include "base/io/files.h"
 #include "base/json_output.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/pools.h"
 
 #include <nlohmann/json.hpp>
 

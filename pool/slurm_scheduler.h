@@ -2,8 +2,10 @@
 // Scheduler on Slurm: slurmd is started by the node's agent, everything else is scontrol.
 #pragma once
 
+#include "base/ids.h"
+#include "base/result.h"
 #include "gateway/agent_gateway.h"
-#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 #include "pool/pool.h"
 #include "pool/scheduler.h"
 #include "pool/slurm.h"

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "provision/facets.h"
 
+#include "inventory/model/cluster.h"
+#include "inventory/model/drivers.h"
+#include "inventory/model/images.h"
+#include "inventory/model/profile.h"
 #include "provision/drivers/os_files.h"
+#include "provision/images/image_store.h"
 #include "provision/inspection.h"
 
 #include <fmt/format.h>

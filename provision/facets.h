@@ -2,14 +2,16 @@
 // Names of the facets that provision owns, and the order of their stages. Pure.
 #pragma once
 
+#include "inventory/model/fwd.h"
 #include "lifecycle/model/facet.h"
-#include "provision/images/image_store.h"
 
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace muster::provision {
+
+struct PackedImage;
 
 inline constexpr std::string_view kEnrolled = "enrolled";
 inline constexpr std::string_view kInspected = "inspected";

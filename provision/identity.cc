@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "provision/identity.h"
 
+#include "inventory/model/node.h"
 #include "provision/facets.h"
 
 #include <fmt/format.h>

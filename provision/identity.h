@@ -3,7 +3,7 @@
 #pragma once
 
 #include "bmc/bmc.h"
-#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 
 #include <string>
 

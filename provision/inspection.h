@@ -3,7 +3,9 @@
 // facts.
 #pragma once
 
-#include "inventory/model/cluster.h"
+#include "base/ids.h"
+#include "inventory/model/fwd.h"
+#include "inventory/model/node.h"
 #include "provision/parts.h"
 #include "wire/messages.h"
 

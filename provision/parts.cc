@@ -2,6 +2,9 @@
 #include "provision/parts.h"
 
 #include "base/json_output.h"
+#include "inventory/model/bmc_trust.h"
+#include "inventory/model/hardware.h"
+#include "inventory/model/node.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

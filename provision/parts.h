@@ -3,7 +3,10 @@
 // inventory says? Pure.
 #pragma once
 
-#include "inventory/model/cluster.h"
+#include "base/ids.h"
+#include "inventory/model/fwd.h"
+#include "inventory/model/hardware.h"
+#include "inventory/model/node.h"
 #include "wire/messages.h"
 
 #include <map>

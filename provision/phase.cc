@@ -6,7 +6,9 @@
 #include "provision/drivers/os_files.h"
 #include "provision/facets.h"
 #include "provision/identity.h"
+#include "provision/images/image_store.h"
 #include "provision/inspection.h"
+#include "provision/peers/peer_service.h"
 #include "provision/provision.h"
 #include "provision/restart.h"
 #include "provision/storage/data_wipe.h"
@@ -16,6 +18,11 @@
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "base/log.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/drivers.h"
+#include "inventory/model/images.h"
+#include "inventory/model/networks.h"
+#include "inventory/model/profile.h"
 #include "wire/pack_index.h"
 
 #include <fmt/format.h>

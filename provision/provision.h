@@ -6,9 +6,7 @@
 #include "gateway/agent_gateway.h"
 #include "lifecycle/model/consoles.h"
 #include "lifecycle/model/phase.h"
-#include "provision/images/image_store.h"
 #include "provision/netboot/netboot.h"
-#include "provision/peers/peer_service.h"
 #include "provision/storage/data_wipe.h"
 #include "provision/storage/erase.h"
 
@@ -16,6 +14,9 @@
 #include <memory>
 
 namespace muster::provision {
+
+class ImageStore;
+class PeerService;
 
 struct ProvisionDeps {
   const inventory::Cluster& cluster;

@@ -6,9 +6,10 @@
 // kRamCallBack.
 #pragma once
 
+#include "base/ids.h"
 #include "bmc/bmc.h"
 #include "gateway/agent_gateway.h"
-#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 #include "lifecycle/model/phase.h"
 #include "provision/netboot/netboot.h"
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Certificates: one signed JSON value of the store a node; valid only while signature, expiry,
 // declaration and bound facts all hold. The state folder has copies, for carrying.
+#include "inventory/model/certificates.h"
 #include "base/io/files.h"
 #include "base/io/trusted_keys.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "base/log.h"
+#include "inventory/model/cluster.h"
 #include "lifecycle/model/certificate_keys.h"
 #include "validate/certificate_migration.h"
 #include "validate/validate.h"
@@ -60,7 +62,7 @@ class StoredCertificates final : public CertificateStore {
         std::min(certificate.proven_at,
                  certificate.issued_at);  // a clock that ran ahead gives no longer life
     const auto asked = certificate.expires_at;
-    certificate.expires_at = certificate.proven_at + cluster_.certificates.lifetime;
+    certificate.expires_at = certificate.proven_at + cluster_.certificates->lifetime;
     if (certificate.isOverride()) {
       certificate.expires_at =
           std::min(certificate.expires_at, certificate.issued_at + kMaxOverride);

@@ -2,6 +2,9 @@
 #include "validate/gate_params.h"
 
 #include "base/json_input.h"
+#include "inventory/model/bmc_trust.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/gates.h"
 #include "validate/checks/catalogue.h"
 #include "validate/gates.h"
 

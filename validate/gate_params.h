@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/diagnostic.h"
-#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate/gates.h"
 
+#include "inventory/model/cluster.h"
+#include "inventory/model/drivers.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/gates.h"
+#include "inventory/model/profile.h"
+#include "inventory/model/rails.h"
 #include "validate/checks/catalogue.h"
 #include "validate/checks/rdma_devices.h"
 #include "validate/gate_params.h"

@@ -2,7 +2,8 @@
 // Gates: which checks a gate means for a profile, with expected values and their sources.
 #pragma once
 
-#include "inventory/model/cluster.h"
+#include "base/result.h"
+#include "inventory/model/fwd.h"
 #include "validate/checks/checks.h"
 
 #include <string>

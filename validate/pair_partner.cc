@@ -2,6 +2,10 @@
 #include "validate/pair_partner.h"
 
 #include "base/json_input.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/profile.h"
+#include "inventory/model/rails.h"
 #include "validate/checks/rdma_devices.h"
 
 #include <nlohmann/json.hpp>

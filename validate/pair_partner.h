@@ -2,8 +2,9 @@
 // Who tests RDMA with whom. The rule and its reasons: docs/adr/0011-pair-partners.md
 #pragma once
 
+#include "base/ids.h"
 #include "gateway/agent_gateway.h"
-#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 #include "lifecycle/model/facet.h"
 
 #include <optional>

@@ -3,6 +3,9 @@
 
 #include "base/json_output.h"
 #include "base/limits.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/profile.h"
 #include "validate/checks/expectations.h"
 #include "validate/gates.h"
 

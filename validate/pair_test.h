@@ -3,6 +3,7 @@
 // is no verdict on the node: what fails is confirmed with another partner where there is one.
 #pragma once
 
+#include "inventory/model/node.h"
 #include "lifecycle/model/phase.h"
 #include "validate/pair_partner.h"
 #include "validate/validate.h"

@@ -3,6 +3,10 @@
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "base/limits.h"
+#include "inventory/model/certificates.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/gates.h"
+#include "inventory/model/profile.h"
 #include "validate/gate_params.h"
 #include "validate/gates.h"
 #include "validate/pair_test.h"
@@ -154,7 +158,7 @@ class ValidatePhase final : public Phase {
   /// let nothing pass.
   bool isOver(const Fact& fact) const {
     if (!fact.value.starts_with(kPass)) return false;
-    if (fact.observed_at + cluster_.certificates.lifetime <= clock_.now()) return true;
+    if (fact.observed_at + cluster_.certificates->lifetime <= clock_.now()) return true;
     const auto revoked = certificates_.revokedAt(fact.subject.node());
     return !revoked || (*revoked && fact.observed_at <= **revoked);
   }

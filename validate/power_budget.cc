@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate/power_budget.h"
 
+#include "inventory/model/cluster.h"
+#include "inventory/model/profile.h"
+#include "inventory/model/racks.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>

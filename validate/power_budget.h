@@ -4,7 +4,9 @@
 // within a rack are staggered, so that its load never steps up at once.
 #pragma once
 
-#include "inventory/model/cluster.h"
+#include "base/ids.h"
+#include "inventory/model/fwd.h"
+#include "inventory/model/node.h"
 
 #include <chrono>
 #include <map>

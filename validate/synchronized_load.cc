@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate/synchronized_load.h"
 
+#include "inventory/model/cluster.h"
+#include "inventory/model/profile.h"
+
 #include <fmt/ranges.h>
 
 #include <algorithm>

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "inventory/model/node.h"
 #include "validate/power_budget.h"
 
 #include <map>

@@ -3,6 +3,11 @@
 
 #include "base/io/crypto.h"
 #include "base/json_output.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/drivers.h"
+#include "inventory/model/firmware.h"
+#include "inventory/model/gates.h"
+#include "inventory/model/profile.h"
 #include "lifecycle/model/facet_table.h"
 
 #include <algorithm>

@@ -3,7 +3,8 @@
 // still holds for the node.
 #pragma once
 
-#include "inventory/model/cluster.h"
+#include "base/ids.h"
+#include "inventory/model/fwd.h"
 #include "lifecycle/model/facet.h"
 
 #include <map>

@@ -4,6 +4,11 @@
 #include "bmc/console/shared.h"
 #include "bmc/ipmi/ipmi_bmc.h"
 #include "bmc/trust.h"
+#include "inventory/model/access.h"
+#include "inventory/model/bmc_trust.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/credentials.h"
+#include "inventory/model/profile.h"
 
 #include <fmt/format.h>
 
@@ -132,8 +137,10 @@ std::unique_ptr<ConsoleSource> consoleOf(const ConsoleServices& use, const inven
                                          const std::filesystem::path& run) {
   constexpr std::string_view kLibvirt = "libvirt:", kNode = "{node}";
   const bool domain = node.bmc.url.starts_with(kLibvirt);
-  const auto spec = use.cluster.profileOf(node).console.value_or(
-      inventory::ConsoleSpec{.via = domain ? ConsoleVia::Libvirt : ConsoleVia::None});
+  const auto& declared = use.cluster.profileOf(node).console;
+  const auto spec =
+      declared ? *declared
+               : inventory::ConsoleSpec{.via = domain ? ConsoleVia::Libvirt : ConsoleVia::None};
   const auto unlessDomain = [&](std::string_view what, auto make) {
     return domain ? makeNoConsole(
                         fmt::format("{} is a libvirt domain: it has no {}", node.name.str(), what))

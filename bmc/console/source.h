@@ -7,6 +7,7 @@
 #include "base/io/dialogue.h"
 #include "base/log.h"
 #include "bmc/bmc.h"
+#include "inventory/model/access.h"
 
 #include <functional>
 #include <memory>

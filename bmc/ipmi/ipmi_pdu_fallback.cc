@@ -5,6 +5,7 @@
 #include "bmc/ipmi/ipmi_bmc.h"
 #include "bmc/ipmi/pdu.h"
 #include "bmc/readiness.h"
+#include "inventory/model/node.h"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bmc/redfish/boot.h"
 
+#include "inventory/model/profile.h"
+
 namespace muster::bmc {
 
 using namespace std::chrono_literals;

@@ -3,7 +3,8 @@
 #pragma once
 
 #include "bmc/redfish/resources.h"
-#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
+#include "inventory/model/profile.h"
 
 #include <string>
 

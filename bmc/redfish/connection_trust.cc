@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bmc/redfish/connection_trust.h"
 
+#include "inventory/model/bmc_trust.h"
+#include "inventory/model/cluster.h"
+
 namespace muster::bmc {
 
 Async<void> ConnectionTrust::ensure() {

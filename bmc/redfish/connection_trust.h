@@ -7,6 +7,7 @@
 #include "base/io/http.h"
 #include "bmc/arbiter.h"
 #include "bmc/trust.h"
+#include "inventory/model/bmc_trust.h"
 
 #include <functional>
 #include <memory>

@@ -16,6 +16,7 @@
 #include "bmc/redfish/resources.h"
 #include "bmc/redfish/sensors.h"
 #include "bmc/redfish/updates.h"
+#include "inventory/model/profile.h"
 
 #include <memory>
 

@@ -9,6 +9,7 @@
 #include "bmc/redfish/multipart.h"
 #include "bmc/redfish/reply.h"
 #include "bmc/trust.h"
+#include "inventory/model/bmc_trust.h"
 
 #include <functional>
 #include <memory>

@@ -3,6 +3,9 @@
 #include "bmc/arbiter.h"
 #include "bmc/redfish/redfish_bmc.h"
 #include "bmc/trust.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/credentials.h"
+#include "inventory/model/profile.h"
 
 namespace muster::bmc {
 namespace {
@@ -19,10 +22,10 @@ class RedfishUndeclaredBmc final : public UndeclaredBmc {
     RedfishSession::Options options;
     options.node = who.key;
     options.base_url = who.url;
-    options.username = who.credential.username;
+    options.username = who.credential->username;
     options.first_pin = who.certificate;
     if (who.approved) options.declared.pin = who.certificate;
-    options.password = [ref = who.credential.password] { return ref.read(); };
+    options.password = [ref = who.credential->password] { return ref.read(); };
     auto driver = std::make_unique<RedfishBmc>(
         std::make_unique<RedfishSession>(std::move(options), store, clock, std::move(make_client)),
         inventory::BootMode::Uefi, clock, images_);
@@ -53,8 +56,8 @@ std::unique_ptr<UndeclaredBmc> makeUndeclaredBmc(UndeclaredBmcOptions who, lifec
 }
 
 Result<bool> isRefused(lifecycle::Store& store, const UndeclaredBmcOptions& who) {
-  TRY(password, who.credential.password.read());
-  const auto may = TrustMemory(store, who.key).mayTry(who.url, who.credential.username, password);
+  TRY(password, who.credential->password.read());
+  const auto may = TrustMemory(store, who.key).mayTry(who.url, who.credential->username, password);
   if (may) return false;
   if (may.error().code() == ErrorCode::Denied) return true;
   return fail(may.error());

@@ -9,6 +9,7 @@
 #include "cli/view/plan_view.h"
 #include "cli/view/summary.h"
 #include "gateway/enrollment_proof.h"
+#include "inventory/model/node.h"
 
 #include <iostream>
 

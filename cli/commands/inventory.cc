@@ -2,6 +2,7 @@
 #include "cli/commands/inventory.h"
 
 #include "inventory/inventory.h"
+#include "inventory/model/cluster.h"
 
 #include <iostream>
 

@@ -6,6 +6,7 @@
 #include "cli/commands/rollout.h"
 #include "cli/view/console_progress.h"
 #include "cli/view/rollout_view.h"
+#include "inventory/model/rollout_policy.h"
 
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>

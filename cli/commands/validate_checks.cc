@@ -3,6 +3,8 @@
 // asked.
 #include "base/json_output.h"
 #include "cli/commands/validate.h"
+#include "inventory/model/bmc_trust.h"
+#include "inventory/model/gates.h"
 #include "validate/checks/catalogue.h"
 #include "validate/gate_params.h"
 #include "validate/gates.h"

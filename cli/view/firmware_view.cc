@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/view/firmware_view.h"
 
+#include "inventory/model/firmware.h"
+#include "inventory/model/node.h"
 #include "inventory/parse/hostlist.h"
 
 #include <algorithm>

@@ -2,6 +2,8 @@
 #include "cli/view/plan_view.h"
 
 #include "base/printable.h"
+#include "inventory/model/bmc_trust.h"
+#include "inventory/model/cluster.h"
 
 namespace muster::cli {
 namespace {

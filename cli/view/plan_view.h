@@ -3,7 +3,7 @@
 // it takes.
 #pragma once
 
-#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 #include "lifecycle/executor/engine.h"
 #include "lifecycle/model/plan.h"
 

@@ -2,6 +2,8 @@
 #include "cli/view/rollout_view.h"
 
 #include "base/json_output.h"
+#include "inventory/model/gates.h"
+#include "inventory/model/node.h"
 #include "inventory/parse/hostlist.h"
 #include "lifecycle/rollout/gate.h"
 

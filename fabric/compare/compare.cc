@@ -7,6 +7,8 @@
 #include "fabric/compare/compare.h"
 
 #include "fabric/compare/repair.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
 
 #include <algorithm>
 #include <unordered_set>

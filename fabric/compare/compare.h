@@ -3,6 +3,7 @@
 #pragma once
 
 #include "fabric/topology/topology.h"
+#include "inventory/model/fabric.h"
 
 namespace muster::fabric {
 

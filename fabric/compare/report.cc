@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `muster fabric diff` shows: for people, and as JSON.
 #include "base/json_output.h"
+#include "fabric/compare/compare.h"
 #include "fabric/fabric.h"
+#include "fabric/fabric_diff.h"
+#include "fabric/topology/topology.h"
 
 #include <nlohmann/json.hpp>
 

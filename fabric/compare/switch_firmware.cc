@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/compare/switch_firmware.h"
 
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>

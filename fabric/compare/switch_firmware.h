@@ -3,6 +3,7 @@
 #pragma once
 
 #include "fabric/compare/compare.h"
+#include "inventory/model/fabric.h"
 
 namespace muster::fabric {
 

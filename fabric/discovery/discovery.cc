@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/discovery/discovery.h"
 
+#include "base/clock.h"
+#include "fabric/fabric_diff.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
+
 #include <algorithm>
 
 namespace muster::fabric {

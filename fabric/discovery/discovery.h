@@ -2,6 +2,9 @@
 // Discovery: complete or refused.
 #pragma once
 
+#include "base/async/task.h"
+#include "base/clock.h"
+#include "fabric/compare/switch_firmware.h"
 #include "fabric/opensm/subnet_manager.h"
 
 namespace muster::fabric {

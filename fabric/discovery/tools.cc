@@ -2,7 +2,10 @@
 #include "fabric/discovery/tools.h"
 
 #include "base/io/files.h"
+#include "fabric/compare/switch_firmware.h"
 #include "fabric/topology/switch_internal.h"
+#include "fabric/topology/topology.h"
+#include "inventory/model/fabric.h"
 
 #include <boost/asio/redirect_error.hpp>
 

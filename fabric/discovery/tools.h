@@ -3,8 +3,10 @@
 // keeps its own.
 #pragma once
 
-#include "fabric/compare/switch_firmware.h"
+#include "base/async/task.h"
+#include "base/io/process.h"
 #include "fabric/opensm/partitions.h"
+#include "fabric/options.h"
 #include "fabric/routing/forwarding.h"
 #include "wire/links/counter_text.h"
 
@@ -13,6 +15,9 @@
 #include <deque>
 
 namespace muster::fabric {
+
+struct ToldFirmware;
+struct Topology;
 
 /// Lets one coroutine in at a time; the others wait in order.
 class AsyncSemaphore {

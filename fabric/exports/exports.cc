@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/exports/exports.h"
 
+#include "fabric/compare/compare.h"
+#include "fabric/fabric_diff.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/profile.h"
+#include "inventory/model/rails.h"
 #include "inventory/parse/hostlist.h"
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 namespace muster::fabric {
 

@@ -2,9 +2,16 @@
 // What schedulers, NCCL and monitoring want to know of the fabric, from the one declaration. Pure.
 #pragma once
 
-#include "fabric/fabric.h"
+#include "inventory/model/fwd.h"
+#include "inventory/model/node.h"
+
+#include <string>
+#include <vector>
 
 namespace muster::fabric {
+
+struct DiffReport;
+struct Topology;
 
 /// Nodes that are equally near to each other, and such groups in turn.
 struct Vicinity {

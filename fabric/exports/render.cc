@@ -3,7 +3,11 @@
 
 #include "fabric/exports/exports.h"
 #include "fabric/exports/plot.h"
+#include "fabric/opensm/subnet_manager.h"
 #include "fabric/roce/roce.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/profile.h"
 
 #include <algorithm>
 

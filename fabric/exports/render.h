@@ -2,9 +2,17 @@
 // Everything that follows from the declaration, as files: for `muster fabric render`. Pure.
 #pragma once
 
-#include "fabric/opensm/subnet_manager.h"
+#include "base/result.h"
+#include "inventory/model/fwd.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace muster::fabric {
+
+struct KnownGuids;
+struct Topology;
 
 struct RenderedFile {
   std::string path;  ///< below the output folder: "opensm/gpu001/opensm.conf"

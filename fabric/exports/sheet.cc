@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/exports/sheet.h"
 
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
+
 #include <algorithm>
 
 namespace muster::fabric {

@@ -2,7 +2,11 @@
 // What the cables of a whole fabric do in a window of time, both ends of each together.
 #pragma once
 
-#include "fabric/fabric.h"
+#include "base/async/task.h"
+#include "base/clock.h"
+#include "base/io/process.h"
+#include "fabric/options.h"
+#include "fabric/topology/topology.h"
 #include "wire/links/counter_text.h"
 #include "wire/links/transceiver.h"
 #include "wire/links/verdict.h"

@@ -3,6 +3,9 @@
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "fabric/opensm/subnet_manager.h"
+#include "fabric/topology/topology.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
 #include "inventory/model/routing.h"
 
 #include "base/io/crypto.h"

@@ -2,8 +2,11 @@
 #include "fabric/opensm/partitions.h"
 
 #include "fabric/opensm/subnet_manager.h"
+#include "fabric/topology/topology.h"
 
 #include "base/io/crypto.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
 #include "inventory/parse/hostlist.h"
 
 #include <algorithm>

@@ -6,12 +6,19 @@
 // the tables are read from the ports afterwards.
 #pragma once
 
-#include "fabric/fabric.h"
+#include "base/result.h"
+#include "inventory/model/fwd.h"
 
 #include <cstdint>
+#include <map>
 #include <set>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace muster::fabric {
+
+struct Topology;
 
 inline constexpr std::uint16_t kDefaultPkey = 0x7fff;
 inline constexpr std::uint16_t kFullMember =

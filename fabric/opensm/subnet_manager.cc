@@ -4,6 +4,7 @@
 #include "base/io/files.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
+#include "inventory/model/fabric.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -4,6 +4,8 @@
 #include "base/io/files.h"
 #include "fabric/discovery/discovery.h"
 #include "fabric/rehearsal/simulator.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
 #include "inventory/model/routing.h"
 
 #include <algorithm>

@@ -7,10 +7,24 @@
 // name exactly this fault, and does doing what the repair says mend it.
 #pragma once
 
-#include "fabric/fabric.h"
+#include "base/async/task.h"
+#include "base/clock.h"
+#include "base/io/process.h"
 #include "fabric/routing/forwarding.h"
+#include "fabric/topology/topology.h"
+#include "inventory/model/fwd.h"
+
+#include <array>
+#include <filesystem>
+#include <functional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace muster::fabric {
+
+struct Comparison;
 
 enum class FaultKind { CablePulled, SwitchLost, RailSwapped, PartitionsTypo, ManagerLost };
 std::string_view toString(FaultKind kind);

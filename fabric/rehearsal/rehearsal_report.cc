@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which faults there are, and what a rehearsal says.
 #include "base/json_output.h"
+#include "fabric/compare/compare.h"
 #include "fabric/rehearsal/rehearsal.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
 
 #include <nlohmann/json.hpp>
 

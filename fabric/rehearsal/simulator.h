@@ -3,7 +3,17 @@
 // that only its name leads to.
 #pragma once
 
-#include "fabric/fabric.h"
+#include "base/async/task.h"
+#include "base/clock.h"
+#include "base/io/process.h"
+#include "fabric/compare/compare.h"
+#include "fabric/options.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
 
 namespace muster::fabric {
 

@@ -7,7 +7,8 @@
 // back into one form and compared.
 #pragma once
 
-#include "inventory/model/cluster.h"
+#include "base/result.h"
+#include "inventory/model/fwd.h"
 
 #include <map>
 #include <set>

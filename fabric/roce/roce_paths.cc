@@ -3,6 +3,8 @@
 
 #include "base/json_input.h"
 #include "fabric/topology/topology.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

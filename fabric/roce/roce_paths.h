@@ -7,7 +7,8 @@
 // node of the fabric, and to the one half of it away, which other switches serve.
 #pragma once
 
-#include "inventory/model/cluster.h"
+#include "base/ids.h"
+#include "inventory/model/fwd.h"
 
 #include <map>
 #include <string>

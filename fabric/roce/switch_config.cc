@@ -4,6 +4,7 @@
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "fabric/node_services.h"
+#include "inventory/model/fabric.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/routing/forwarding.h"
 
+#include "fabric/topology/topology.h"
+
 #include <charconv>
 #include <unordered_map>
 

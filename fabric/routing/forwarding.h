@@ -2,7 +2,12 @@
 // Where packets really go: the tables of all switches, walked for every pair of HCAs.
 #pragma once
 
-#include "fabric/topology/topology.h"
+#include "base/result.h"
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace muster::fabric {
 

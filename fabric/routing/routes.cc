@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/routing/routes.h"
 
+#include "fabric/topology/topology.h"
+
 namespace muster::fabric {
 namespace {
 

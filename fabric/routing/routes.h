@@ -3,6 +3,7 @@
 #pragma once
 
 #include "fabric/routing/forwarding.h"
+#include "fabric/topology/topology.h"
 
 #include <optional>
 #include <unordered_map>

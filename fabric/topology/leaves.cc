@@ -2,6 +2,9 @@
 #include "fabric/topology/leaves.h"
 
 #include "fabric/fabric.h"
+#include "fabric/topology/topology.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
 
 namespace muster::fabric {
 

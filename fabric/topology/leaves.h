@@ -2,7 +2,7 @@
 // Which switches a node hangs on: a failure domain for whoever takes nodes out of work.
 #pragma once
 
-#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 
 #include <map>
 #include <set>

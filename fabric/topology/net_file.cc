@@ -9,6 +9,7 @@
 // A link is listed once from each of its ends; one that only one end knows is no sound discovery.
 #include "fabric/fabric.h"
 #include "fabric/topology/switch_internal.h"
+#include "fabric/topology/topology.h"
 
 #include <algorithm>
 #include <charconv>

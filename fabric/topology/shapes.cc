@@ -5,6 +5,7 @@
 // Two placements of the HCAs differ, nothing else: rail-optimized puts HCA r of each node of a unit
 // on its leaf r, a fat tree fills leaf after leaf.
 #include "fabric/topology/topology_builder.h"
+#include "inventory/model/fabric.h"
 
 #include <algorithm>
 

@@ -2,7 +2,11 @@
 // The declaration expanded to devices and cables. Pure.
 #include "fabric/topology/topology_builder.h"
 
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
 #include "inventory/model/fabric_positions.h"
+#include "inventory/model/profile.h"
+#include "inventory/model/rails.h"
 
 #include <algorithm>
 

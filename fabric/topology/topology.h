@@ -3,7 +3,9 @@
 // Pure.
 #pragma once
 
-#include "inventory/model/cluster.h"
+#include "base/result.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/fwd.h"
 
 #include <map>
 #include <set>

@@ -4,6 +4,7 @@
 
 #include "base/io/process.h"
 #include "base/io/regular_file.h"
+#include "inventory/model/sections.h"
 #include "inventory/parse/hostlist.h"
 
 #include <fmt/format.h>
@@ -12,6 +13,8 @@
 #include <cstdlib>
 
 namespace muster::inventory {
+
+static_assert(BmcTrustPolicy{} == BmcTrustPolicy::FirstContact);  // what Cluster begins with
 
 namespace {
 
@@ -71,8 +74,8 @@ Result<Secret> SecretRef::read() const {
 
 BmcTrust bmcTrustOf(const Cluster& cluster, const Node& node) {
   const auto& of_profile = cluster.profileOf(node).bmc_trust;
-  BmcTrust trust = node.bmc.trust.declaresCertificate() ? node.bmc.trust : of_profile;
-  trust.ssh_key = node.bmc.trust.ssh_key.empty() ? of_profile.ssh_key : node.bmc.trust.ssh_key;
+  BmcTrust trust = node.bmc.trust->declaresCertificate() ? *node.bmc.trust : *of_profile;
+  trust.ssh_key = node.bmc.trust->ssh_key.empty() ? of_profile->ssh_key : node.bmc.trust->ssh_key;
   return trust;
 }
 

@@ -3,53 +3,40 @@
 // writes it.
 #pragma once
 
+#include "base/held.h"
 #include "base/ids.h"
-#include "inventory/model/certificates.h"
-#include "inventory/model/credentials.h"
-#include "inventory/model/discovery.h"
-#include "inventory/model/drivers.h"
-#include "inventory/model/fabric.h"
-#include "inventory/model/firmware.h"
-#include "inventory/model/gates.h"
-#include "inventory/model/images.h"
-#include "inventory/model/lab.h"
-#include "inventory/model/limits.h"
-#include "inventory/model/monitor.h"
-#include "inventory/model/mounts.h"
-#include "inventory/model/networks.h"
+#include "inventory/model/fwd.h"
 #include "inventory/model/node.h"
-#include "inventory/model/pools.h"
-#include "inventory/model/profile.h"
-#include "inventory/model/racks.h"
+#include "inventory/model/section.h"
 
 #include <filesystem>
-#include <map>
 #include <string>
 #include <vector>
 
 namespace muster::inventory {
 
+/// Its sections have headers of their own: who looks into one includes that one too.
 struct Cluster {
   std::string name;
-  std::vector<Network> networks;
-  std::map<std::string, Credential> credentials;
-  std::map<std::string, Image> images;
-  std::map<std::string, Driver> drivers;
-  std::map<std::string, FirmwareBaseline> firmware;
-  std::map<std::string, Fabric> fabrics;
-  std::map<std::string, Gate> gates;
-  std::map<std::string, Pool> pools;
-  std::map<std::string, Profile> profiles;
-  std::map<std::string, MountedSystem> file_systems;
-  DiscoveryPolicy discovery;
-  BmcTrustPolicy bmc_trust = BmcTrustPolicy::FirstContact;
-  std::vector<NodeFile> node_files;
+  Parts<Network> networks;
+  Section<Credential> credentials;
+  Section<Image> images;
+  Section<Driver> drivers;
+  Section<FirmwareBaseline> firmware;
+  Section<Fabric> fabrics;
+  Section<Gate> gates;
+  Section<Pool> pools;
+  Section<Profile> profiles;
+  Section<MountedSystem> file_systems;
+  Held<DiscoveryPolicy> discovery;
+  BmcTrustPolicy bmc_trust{};  ///< FirstContact
+  Parts<NodeFile> node_files;
   std::vector<Node> nodes;  ///< ordered by name, naturally (gpu2 before gpu10)
-  LabSpec lab;
-  CertificatePolicy certificates;
-  MonitorPolicy monitor;
-  Limits limits;
-  std::map<std::string, Rack> racks;
+  Held<LabSpec> lab;
+  Held<CertificatePolicy> certificates;
+  Held<MonitorPolicy> monitor;
+  Held<Limits> limits;
+  Section<Rack> racks;
   std::filesystem::path
       folder;  ///< where relative paths of the file start; paths in here are absolute already
   std::string digest;  ///< SHA-256 over the canonical content, hex; independent of comments and

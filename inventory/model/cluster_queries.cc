@@ -2,6 +2,8 @@
 // What `muster inventory check` and `show` print.
 #include "base/json_output.h"
 #include "inventory/inventory.h"
+#include "inventory/model/networks.h"
+#include "inventory/model/profile.h"
 #include "inventory/parse/hostlist.h"
 #include "inventory/schema/json.h"
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inventory/model/fabric_positions.h"
 
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/profile.h"
+
 #include <fmt/format.h>
 
 namespace muster::inventory {

@@ -2,7 +2,8 @@
 // Where the nodes of a fabric are in its shape.
 #pragma once
 
-#include "inventory/model/cluster.h"
+#include "base/ids.h"
+#include "inventory/model/fwd.h"
 
 namespace muster::inventory {
 

@@ -2,7 +2,7 @@
 // Whose address is whose: known only where muster itself hands the addresses out.
 #pragma once
 
-#include "inventory/model/cluster.h"
+#include "inventory/model/networks.h"
 
 namespace muster::inventory {
 

@@ -2,9 +2,10 @@
 // Node: one machine, as it is declared.
 #pragma once
 
+#include "base/held.h"
 #include "base/ids.h"
 #include "base/result.h"
-#include "inventory/model/bmc_trust.h"
+#include "inventory/model/fwd.h"
 
 #include <string>
 
@@ -14,7 +15,7 @@ struct BmcAddress {
   std::string url;  ///< "https://10.20.250.1"; "libvirt:DOMAIN" for direct use
   std::string username_override;
   std::string credential = {};  ///< empty: the profile's
-  BmcTrust trust = {};          ///< as far as the node says it; bmcTrustOf() says what holds
+  Held<BmcTrust> trust = {};    ///< as far as the node says it; bmcTrustOf() says what holds
 };
 
 struct Node {

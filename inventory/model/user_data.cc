@@ -3,6 +3,8 @@
 
 #include "base/json_input.h"
 #include "base/json_output.h"
+#include "inventory/model/node.h"
+#include "inventory/model/profile.h"
 
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>

@@ -8,7 +8,8 @@
 // "muster." is a mistake.
 #pragma once
 
-#include "inventory/model/cluster.h"
+#include "base/result.h"
+#include "inventory/model/fwd.h"
 
 #include <string>
 #include <string_view>

@@ -2,6 +2,11 @@
 // Reading a change for a cluster, and what can be said of one without any node.
 #include "inventory/parse/change.h"
 
+#include "inventory/model/cluster.h"
+#include "inventory/model/drivers.h"
+#include "inventory/model/firmware.h"
+#include "inventory/model/images.h"
+#include "inventory/model/profile.h"
 #include "inventory/parse/suggest.h"
 #include "inventory/schema/change_spec.h"
 
@@ -12,12 +17,13 @@
 #include <set>
 
 namespace muster::inventory {
+
 namespace {
 
 template <class T>
-std::vector<std::string_view> keysOf(const std::map<std::string, T>& map) {
+std::vector<std::string_view> keysOf(const Section<T>& section) {
   std::vector<std::string_view> out;
-  for (const auto& [key, value] : map) out.push_back(key);
+  for (const auto& [key, value] : section) out.push_back(key);
   return out;
 }
 
@@ -55,8 +61,8 @@ bool same(const FirmwareBaseline& a, const FirmwareBaseline& b) {
 
 /// A name stands for one thing: nodes that have not changed yet still need the old one.
 template <class T>
-void checkNew(std::string_view section, const std::map<std::string, T>& declared,
-              const std::map<std::string, T>& added, const Value& root, Reader& reader) {
+void checkNew(std::string_view section, const Section<T>& declared, const Section<T>& added,
+              const Value& root, Reader& reader) {
   const Value* map = root.find(section);
   if (!map) return;
   for (const auto& [name, entry] : added) {

@@ -8,7 +8,10 @@
 #pragma once
 
 #include "base/diagnostic.h"
-#include "inventory/model/cluster.h"
+#include "base/held.h"
+#include "base/result.h"
+#include "inventory/model/fwd.h"
+#include "inventory/model/section.h"
 
 #include <filesystem>
 #include <map>
@@ -26,47 +29,12 @@ struct ProfileChange {
   std::optional<std::vector<std::string>> drivers;
 };
 
-/// At most so many nodes; absent: no limit. A percentage of a group is rounded down, but lets one
-/// node through.
-struct Ceiling {
-  std::optional<int> nodes, percent;
-  bool limits() const { return nodes || percent; }
-};
-
-/// What a rollout does when it is not clear whether nodes have become slower.
-enum class OnInconclusive { Halt, Continue };
-enum class OnFailure { Halt, RollBack };
-
-struct Canary {
-  int nodes = 3;
-  std::optional<int> racks;  ///< whole racks instead
-};
-struct Unavailability {
-  Ceiling pool{std::nullopt, 10}, rack, su, leaf;
-};
-struct RegressionRule {
-  int tolerated_percent = 3;          ///< loss of a rate (bandwidth, GEMM) that is accepted
-  int tolerated_slower_percent = 25;  ///< gain of a duration (boot) that is accepted
-  int confidence_percent = 95;
-  OnInconclusive on_inconclusive = OnInconclusive::Halt;
-};
-struct RolloutPolicy {
-  Canary canary;
-  std::vector<int> waves{10, 50, 100};  ///< after the canaries: up to so many percent of the nodes
-  Unavailability max_unavailable;
-  int max_failed_percent = 5;  ///< of a wave's nodes
-  RegressionRule regression;
-  OnFailure on_failure = OnFailure::Halt;
-  int soak_minutes =
-      0;  ///< a wave whose gate has passed is watched for so long before the next one begins
-};
-
 struct Change {
-  std::map<std::string, Image> images;
-  std::map<std::string, Driver> drivers;
-  std::map<std::string, FirmwareBaseline> firmware;
+  Section<Image> images;
+  Section<Driver> drivers;
+  Section<FirmwareBaseline> firmware;
   std::map<std::string, ProfileChange> profiles;
-  RolloutPolicy policy;
+  Held<RolloutPolicy> policy;
 };
 
 struct LoadedChange {

@@ -2,6 +2,8 @@
 // load: file → Cluster, or every problem at once.
 #include "base/json_output.h"
 #include "inventory/inventory.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/discovery.h"
 #include "inventory/schema/declared.h"
 #include "inventory/schema/json.h"
 

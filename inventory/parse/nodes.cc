@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Entries of `nodes` → nodes: hostlists are expanded, CSV files read once each, and every row must
 // be wanted by somebody.
+#include "inventory/model/cluster.h"
+#include "inventory/model/discovery.h"
 #include "inventory/parse/csv.h"
 #include "inventory/parse/hostlist.h"
 #include "inventory/parse/paths.h"

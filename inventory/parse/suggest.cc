@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inventory/parse/suggest.h"
 
+#include "inventory/model/bmc_trust.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules between sections: references lead somewhere, networks and addresses do not collide, nothing
 // unique occurs twice.
+#include "inventory/model/bmc_trust.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/drivers.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/images.h"
+#include "inventory/model/networks.h"
+#include "inventory/model/profile.h"
 #include "inventory/parse/hostlist.h"
 #include "inventory/parse/suggest.h"
 #include "inventory/schema/binding.h"
@@ -312,9 +319,9 @@ class Rules {
     for (const DeclaredNode& declared : nodes_.nodes) {
       const auto profile = cluster_.profiles.find(declared.node.profile);
       if (!declared.node.bmc.url.starts_with("https://") ||
-          declared.node.bmc.trust.declaresCertificate())
+          declared.node.bmc.trust->declaresCertificate())
         continue;
-      if (profile == cluster_.profiles.end() || profile->second.bmc_trust.declaresCertificate())
+      if (profile == cluster_.profiles.end() || profile->second.bmc_trust->declaresCertificate())
         continue;
       names.push_back(declared.node.name.str());
     }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/ids.h"
+#include "inventory/model/section.h"
 #include "inventory/parse/paths.h"
 #include "inventory/schema/spec.h"
 
@@ -111,6 +112,27 @@ void readInto(std::vector<T>& out, const Value& value, const Shape& shape, Reade
   }
 }
 
+// What a header holds without its type (base/held.h) is read as what it holds.
+template <class T>
+void readInto(Held<T>& out, const Value& value, const Shape& shape, Reader& reader) {
+  readInto(*out, value, shape, reader);
+}
+template <class T>
+void readInto(HeldOptional<T>& out, const Value& value, const Shape& shape, Reader& reader) {
+  std::size_t errors = reader.errors;
+  T inner{};
+  readInto(inner, value, shape, reader);
+  if (reader.errors == errors) out = std::move(inner);
+}
+template <class T>
+void readInto(Section<T>& out, const Value& value, const Shape& shape, Reader& reader) {
+  readInto(out.map(), value, shape, reader);
+}
+template <class T>
+void readInto(Parts<T>& out, const Value& value, const Shape& shape, Reader& reader) {
+  readInto(out.list(), value, shape, reader);
+}
+
 // ---- printing: the same members, the other way round. Null: there is nothing.
 
 inline nlohmann::json printed(const std::string& member, const Shape&, const Printer&) {
@@ -175,6 +197,22 @@ nlohmann::json printed(const std::vector<T>& member, const Shape& shape, const P
     out.push_back(shape.item ? printed(item, *shape.item, printer)
                              : printed(item, shape, printer));  // a hostlist, expanded
   return out;
+}
+template <class T>
+nlohmann::json printed(const Held<T>& member, const Shape& shape, const Printer& printer) {
+  return printed(*member, shape, printer);
+}
+template <class T>
+nlohmann::json printed(const HeldOptional<T>& member, const Shape& shape, const Printer& printer) {
+  return member ? printed(*member, shape, printer) : nlohmann::json();
+}
+template <class T>
+nlohmann::json printed(const Section<T>& member, const Shape& shape, const Printer& printer) {
+  return printed(member.map(), shape, printer);
+}
+template <class T>
+nlohmann::json printed(const Parts<T>& member, const Shape& shape, const Printer& printer) {
+  return printed(member.list(), shape, printer);
 }
 
 /// The default, as a JSON literal, of a member that was never read: the struct is the one place

@@ -3,6 +3,10 @@
 
 #include "base/json_output.h"
 #include "inventory/inventory.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/drivers.h"
+#include "inventory/model/gates.h"
+#include "inventory/model/profile.h"
 #include "inventory/schema/spec.h"
 
 #include <nlohmann/json.hpp>

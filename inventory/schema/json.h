@@ -3,7 +3,7 @@
 // inventory's folder.
 #pragma once
 
-#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 
 #include <nlohmann/json_fwd.hpp>
 

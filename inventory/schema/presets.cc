@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inventory/schema/presets.h"
 
+#include "inventory/model/drivers.h"
+
 #include <algorithm>
 #include <vector>
 

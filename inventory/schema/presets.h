@@ -4,7 +4,7 @@
 // maps are put together.
 #pragma once
 
-#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 
 #include <span>
 #include <string_view>

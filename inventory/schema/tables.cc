@@ -2,12 +2,12 @@
 // The tables: what an inventory may say. A new key is a row here, and nothing else. The larger
 // sections have files of their own.
 #include "base/io/regular_file.h"
+#include "inventory/model/sections.h"
+#include "inventory/model/user_data.h"
 #include "inventory/schema/binding.h"
 #include "inventory/schema/change_spec.h"
 #include "inventory/schema/declared.h"
 #include "inventory/schema/formats.h"
-
-#include "inventory/model/user_data.h"
 
 #include <fmt/format.h>
 
@@ -281,17 +281,17 @@ ObjectSpec make_profileSpec() {
               "SHA-256 of the TLS certificate that its BMC shows, where the node says nothing: no "
               "other one gets the password.",
               [](Profile& profile, const Value& value, const Shape& shape, Reader& reader) {
-                readBmcPin(profile.bmc_trust, value, shape, reader);
+                readBmcPin(*profile.bmc_trust, value, shape, reader);
               })
-      .prints([](const Profile& profile, const Printer&) -> Json { return profile.bmc_trust.pin; })
+      .prints([](const Profile& profile, const Printer&) -> Json { return profile.bmc_trust->pin; })
       .custom("bmc_ca", false, text(kPath),
               "Or a PEM file of the root CA that its BMC's certificate must lead to, with the "
               "BMC's name or address in it; docs/bmc.md.",
               [](Profile& profile, const Value& value, const Shape& shape, Reader& reader) {
-                readBmcCa(profile.bmc_trust, value, shape, reader);
+                readBmcCa(*profile.bmc_trust, value, shape, reader);
               })
       .prints([](const Profile& profile, const Printer&) -> Json {
-        return profile.bmc_trust.ca_pem;  // the content counts, not the path
+        return profile.bmc_trust->ca_pem;  // the content counts, not the path
       })
       .optional("boot", &Profile::boot, choice({"bios", "uefi"}), "How its firmware boots.")
       .optional("secure_boot", &Profile::secure_boot, boolean(),

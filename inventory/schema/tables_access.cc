@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables of `console`, `ipmi`, `pdu`, `bmc_certificate` and `tpm` of a profile.
 #include "base/io/regular_file.h"
+#include "inventory/model/access.h"
+#include "inventory/model/bmc_trust.h"
 #include "inventory/schema/binding.h"
 #include "inventory/schema/declared.h"
 #include "inventory/schema/formats.h"

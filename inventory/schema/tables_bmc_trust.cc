@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/io/crypto.h"
 #include "base/io/files.h"
+#include "inventory/model/bmc_trust.h"
 #include "inventory/schema/binding.h"
 #include "inventory/schema/declared.h"
 

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables of a change: the inventory's own entries, and the rollout's policy.
+#include "inventory/model/drivers.h"
+#include "inventory/model/firmware.h"
+#include "inventory/model/images.h"
+#include "inventory/model/node.h"
+#include "inventory/model/profile.h"
+#include "inventory/model/rollout_policy.h"
 #include "inventory/schema/binding.h"
 #include "inventory/schema/change_spec.h"
 #include "inventory/schema/formats.h"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables of discovery: where to look for machines, and rules for what is found.
+#include "inventory/model/credentials.h"
+#include "inventory/model/discovery.h"
 #include "inventory/parse/hostlist.h"
 #include "inventory/schema/binding.h"
 #include "inventory/schema/declared.h"

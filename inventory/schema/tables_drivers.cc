@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables of drivers: packages and the system's configuration, as declared rows.
+#include "inventory/model/drivers.h"
+#include "inventory/model/package_archive.h"
 #include "inventory/parse/suggest.h"
 #include "inventory/schema/binding.h"
 #include "inventory/schema/change_spec.h"

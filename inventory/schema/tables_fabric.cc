@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables of fabrics.
+#include "inventory/model/bmc_trust.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/node.h"
+#include "inventory/model/rails.h"
 #include "inventory/parse/csv.h"
 #include "inventory/parse/hostlist.h"
 #include "inventory/schema/binding.h"

@@ -2,6 +2,7 @@
 // The tables of firmware baselines.
 #include "base/io/crypto.h"
 #include "base/io/regular_file.h"
+#include "inventory/model/firmware.h"
 #include "inventory/schema/binding.h"
 #include "inventory/schema/change_spec.h"
 #include "inventory/schema/declared.h"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables of `monitor`: what the long-running controller may do by itself.
+#include "inventory/model/monitor.h"
+#include "inventory/model/node.h"
 #include "inventory/schema/binding.h"
 #include "inventory/schema/declared.h"
 #include "inventory/schema/formats.h"

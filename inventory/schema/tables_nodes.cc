@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables of nodes: entries of the inventory, and rows of its CSV files.
+#include "inventory/model/bmc_trust.h"
+#include "inventory/model/node.h"
 #include "inventory/schema/binding.h"
 #include "inventory/schema/declared.h"
 #include "inventory/schema/formats.h"
@@ -59,24 +61,24 @@ void addNodeFields(Table<T>& table, bool complete) {
                "SHA-256 of its BMC's TLS certificate: no other one gets the password. Instead of "
                "the profile's bmc_pin or bmc_ca.",
                [](T& node, const Value& value, const Shape& shape, Reader& reader) {
-                 readBmcPin(node.bmc.trust, value, shape, reader);
+                 readBmcPin(*node.bmc.trust, value, shape, reader);
                });
-  table.prints([](const T& node, const Printer&) -> Json { return node.bmc.trust.pin; });
+  table.prints([](const T& node, const Printer&) -> Json { return node.bmc.trust->pin; });
   table.custom("bmc_ca", false, text(kPath),
                "Or a PEM file of the root CA that its BMC's certificate must lead to, with the "
                "BMC's name or address in it.",
                [](T& node, const Value& value, const Shape& shape, Reader& reader) {
-                 readBmcCa(node.bmc.trust, value, shape, reader);
+                 readBmcCa(*node.bmc.trust, value, shape, reader);
                });
   table.prints([](const T& node, const Printer&) -> Json {
-    return node.bmc.trust.ca_pem;  // the content counts, not the path
+    return node.bmc.trust->ca_pem;  // the content counts, not the path
   });
   table.custom("bmc_ssh_key", false, text(kSshHostKey),
                "Host key of its BMC's SSH server, for a console by SSH.",
                [](T& node, const Value& value, const Shape& shape, Reader& reader) {
-                 readBmcSshKey(node.bmc.trust, value, shape, reader);
+                 readBmcSshKey(*node.bmc.trust, value, shape, reader);
                });
-  table.prints([](const T& node, const Printer&) -> Json { return node.bmc.trust.ssh_key; });
+  table.prints([](const T& node, const Printer&) -> Json { return node.bmc.trust->ssh_key; });
   table.custom("bmc_credential", false, reference("credentials"),
                "The account of its BMC, instead of the profile's.",
                [](T& node, const Value& value, const Shape& shape, Reader& reader) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables of pools: Slurm, Kubernetes, and how a node is drained.
 #include "base/io/regular_file.h"
+#include "inventory/model/pools.h"
 #include "inventory/schema/binding.h"
 #include "inventory/schema/declared.h"
 #include "inventory/schema/formats.h"

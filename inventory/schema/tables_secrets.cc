@@ -2,6 +2,7 @@
 // Secrets: where they come from. Files and variables are looked at when the inventory is read,
 // commands run only at the moment of use.
 #include "base/io/regular_file.h"
+#include "inventory/model/credentials.h"
 #include "inventory/schema/binding.h"
 #include "inventory/schema/declared.h"
 #include "inventory/schema/formats.h"

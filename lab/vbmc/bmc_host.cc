@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lab/vbmc/bmc_host.h"
 
+#include "base/ids.h"
 #include "base/io/files.h"
 
 namespace muster::lab::vbmc {

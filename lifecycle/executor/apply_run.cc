@@ -11,6 +11,8 @@
 #include "base/async/deadline.h"
 #include "base/io/crypto.h"
 #include "base/log.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/limits.h"
 #include "lifecycle/executor/exception_boundary.h"
 #include "lifecycle/model/orphaned_operation.h"
 

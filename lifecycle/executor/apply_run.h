@@ -5,6 +5,7 @@
 
 #include "base/async/event.h"
 #include "base/async/semaphore.h"
+#include "inventory/model/limits.h"
 #include "lifecycle/executor/action_run.h"
 #include "lifecycle/executor/adaptive_semaphore.h"
 

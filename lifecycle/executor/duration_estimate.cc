@@ -3,6 +3,7 @@
 
 #include "lifecycle/model/facet_table.h"
 
+#include "inventory/model/cluster.h"
 #include "lifecycle/model/plan.h"
 
 #include <algorithm>

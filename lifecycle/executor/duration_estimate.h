@@ -7,7 +7,8 @@
 // not make the third one late.
 #pragma once
 
-#include "inventory/model/cluster.h"
+#include "base/result.h"
+#include "inventory/model/fwd.h"
 #include "lifecycle/store/store.h"
 
 #include <map>

@@ -7,6 +7,7 @@
 #include "base/async/semaphore.h"
 #include "base/json_input.h"
 #include "base/log.h"
+#include "inventory/model/cluster.h"
 #include "lifecycle/executor/apply_run.h"
 #include "lifecycle/executor/exception_boundary.h"
 #include "lifecycle/model/quarantine.h"

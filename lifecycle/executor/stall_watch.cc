@@ -3,6 +3,7 @@
 
 #include "base/limits.h"
 #include "base/log.h"
+#include "inventory/model/cluster.h"
 #include "lifecycle/model/json.h"
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/async/task.h"
-#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 #include "lifecycle/model/facet.h"
 #include "lifecycle/model/finding.h"
 

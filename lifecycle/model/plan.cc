@@ -6,6 +6,7 @@
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "base/utf8.h"
+#include "inventory/model/cluster.h"
 #include "lifecycle/model/json.h"
 
 #include <algorithm>

@@ -2,7 +2,9 @@
 // Plan: a value. Computed by a pure function, printed, saved, reviewed; apply runs exactly it.
 #pragma once
 
-#include "inventory/model/cluster.h"
+#include "base/ids.h"
+#include "base/result.h"
+#include "inventory/model/fwd.h"
 #include "lifecycle/model/facet.h"
 #include "lifecycle/model/phase.h"
 

@@ -5,6 +5,7 @@
 #include "base/json_output.h"
 #include "base/limits.h"
 #include "base/printable.h"
+#include "inventory/model/cluster.h"
 #include "lifecycle/model/json.h"
 #include "lifecycle/model/node_state.h"
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lifecycle/planner/plan_emitter.h"
 
+#include "inventory/model/cluster.h"
+
 namespace muster::lifecycle {
 
 Action PlanEmitter::actionOf(const Vertex& vertex) const {

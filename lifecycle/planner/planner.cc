@@ -2,6 +2,9 @@
 // Planner: what the graph of goals means. See planner.h.
 #include "lifecycle/planner/planner.h"
 
+#include "inventory/model/cluster.h"
+#include "inventory/model/pools.h"
+#include "inventory/model/profile.h"
 #include "lifecycle/planner/plan_emitter.h"
 
 #include <numeric>

@@ -3,6 +3,8 @@
 // is planned each time.
 #include "lifecycle/planner/replanner.h"
 
+#include "inventory/model/cluster.h"
+
 #include <numeric>
 
 namespace muster::lifecycle {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lifecycle/planner/roster.h"
 
+#include "inventory/model/cluster.h"
 #include "inventory/parse/hostlist.h"
 
 #include <algorithm>

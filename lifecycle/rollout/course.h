@@ -3,6 +3,7 @@
 // why no more nodes start.
 #pragma once
 
+#include "inventory/model/cluster.h"
 #include "lifecycle/executor/engine.h"
 #include "lifecycle/rollout/effective_cluster.h"
 #include "lifecycle/rollout/record.h"

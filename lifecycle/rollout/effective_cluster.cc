@@ -3,6 +3,11 @@
 
 #include "base/io/crypto.h"
 #include "base/json_output.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/drivers.h"
+#include "inventory/model/firmware.h"
+#include "inventory/model/images.h"
+#include "inventory/model/profile.h"
 #include "inventory/parse/hostlist.h"
 #include "inventory/schema/json.h"
 

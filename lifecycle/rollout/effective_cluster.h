@@ -12,6 +12,9 @@
 // so.
 #pragma once
 
+#include "base/ids.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 #include "inventory/parse/change.h"
 
 #include <map>

@@ -2,6 +2,8 @@
 #include "lifecycle/rollout/freeze.h"
 
 #include "base/io/crypto.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/profile.h"
 #include "inventory/parse/hostlist.h"
 #include "lifecycle/rollout/status.h"
 

@@ -2,6 +2,8 @@
 // Freezing: what a rollout will do, decided once from what is known now.
 #pragma once
 
+#include "inventory/model/node.h"
+#include "inventory/model/rollout_policy.h"
 #include "lifecycle/executor/engine.h"
 #include "lifecycle/rollout/effective_cluster.h"
 #include "lifecycle/rollout/record.h"

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lifecycle/rollout/gate.h"
 
+#include "inventory/model/gates.h"
+#include "inventory/model/node.h"
+#include "inventory/model/rollout_policy.h"
+
 #include <fmt/format.h>
 
 namespace muster::lifecycle {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lifecycle/rollout/overlay.h"
 
+#include "inventory/model/cluster.h"
+#include "inventory/model/drivers.h"
+#include "inventory/model/firmware.h"
+#include "inventory/model/profile.h"
 #include "inventory/parse/hostlist.h"
 
 #include <fmt/format.h>

@@ -2,6 +2,8 @@
 #include "lifecycle/rollout/regression.h"
 
 #include "base/json_input.h"
+#include "inventory/model/node.h"
+#include "inventory/model/rollout_policy.h"
 
 #include <fmt/format.h>
 #include <boost/math/distributions/students_t.hpp>

@@ -7,6 +7,7 @@
 // taken for "holds": with few nodes or much scatter that would let everything pass.
 #pragma once
 
+#include "inventory/model/node.h"
 #include "inventory/parse/change.h"
 #include "lifecycle/model/facet.h"
 

@@ -10,6 +10,7 @@
 //   rolled-back
 #pragma once
 
+#include "inventory/model/rollout_policy.h"
 #include "inventory/parse/change.h"
 #include "lifecycle/rollout/regression.h"
 #include "lifecycle/rollout/waves.h"

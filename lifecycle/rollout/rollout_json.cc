@@ -3,6 +3,12 @@
 // by the parser's exceptions, which stop here.
 #include "base/json_input.h"
 #include "base/json_output.h"
+#include "inventory/model/bmc_trust.h"
+#include "inventory/model/drivers.h"
+#include "inventory/model/gates.h"
+#include "inventory/model/node.h"
+#include "inventory/model/profile.h"
+#include "inventory/model/rollout_policy.h"
 #include "lifecycle/rollout/rollout.h"
 
 #include <nlohmann/json.hpp>

@@ -3,6 +3,9 @@
 #include "lifecycle/rollout/runner.h"
 
 #include "base/async/await_all.h"
+#include "inventory/model/gates.h"
+#include "inventory/model/node.h"
+#include "inventory/model/rollout_policy.h"
 #include "lifecycle/rollout/gate.h"
 
 #include <algorithm>

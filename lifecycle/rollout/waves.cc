@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lifecycle/rollout/waves.h"
 
+#include "inventory/model/cluster.h"
+#include "inventory/model/profile.h"
+#include "inventory/model/rollout_policy.h"
 #include "inventory/parse/hostlist.h"
 
 #include <fmt/format.h>

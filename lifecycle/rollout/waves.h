@@ -2,6 +2,7 @@
 // Waves: which nodes come first, and how many at a time a gate stands between.
 #pragma once
 
+#include "inventory/model/node.h"
 #include "inventory/parse/change.h"
 
 #include <string>

@@ -2,6 +2,8 @@
 // GET /repo/DRIVER/…: the flat apt repositories that drivers name, from the folders of the
 // inventory. They are not signed and may be licensed: only nodes of the inventory get them, by the
 // certificates that they enrolled for (docs/adr/0162).
+#include "inventory/model/cluster.h"
+#include "inventory/model/drivers.h"
 #include "provision/provision.h"
 
 #include <fmt/format.h>

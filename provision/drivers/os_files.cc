@@ -4,6 +4,8 @@
 #include "base/io/crypto.h"
 #include "base/io/files.h"
 #include "base/json_output.h"
+#include "inventory/model/drivers.h"
+#include "inventory/model/package_archive.h"
 #include "provision/facets.h"
 
 #include <fmt/format.h>

@@ -3,7 +3,7 @@
 // so that a digest tells drift.
 #pragma once
 
-#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 
 #include <nlohmann/json_fwd.hpp>
 

@@ -2,6 +2,7 @@
 #include "provision/images/apt_sources.h"
 
 #include "base/io/files.h"
+#include "inventory/model/package_archive.h"
 
 #include <fmt/format.h>
 

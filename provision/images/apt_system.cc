@@ -2,6 +2,7 @@
 #include "provision/images/apt_system.h"
 
 #include "base/io/process.h"
+#include "inventory/model/images.h"
 #include "provision/images/apt_sources.h"
 #include "provision/images/recipes.h"
 

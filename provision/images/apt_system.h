@@ -2,7 +2,8 @@
 // A folder with a system of apt's packages: mmdebstrap behind it.
 #pragma once
 
-#include "inventory/model/cluster.h"
+#include "base/result.h"
+#include "inventory/model/fwd.h"
 #include "provision/images/system_builder.h"
 
 #include <map>

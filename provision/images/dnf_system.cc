@@ -3,6 +3,7 @@
 
 #include "base/io/files.h"
 #include "base/io/process.h"
+#include "inventory/model/images.h"
 #include "provision/images/apt_sources.h"
 #include "provision/images/apt_system.h"
 #include "provision/images/image_import.h"

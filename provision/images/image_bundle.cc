@@ -5,6 +5,7 @@
 #include "base/io/trusted_keys.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
+#include "inventory/model/images.h"
 #include "provision/images/archive.h"
 #include "provision/images/image_cache.h"
 #include "provision/images/image_entry.h"

@@ -4,6 +4,7 @@
 #include "base/io/files.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
+#include "provision/images/image_store.h"
 #include "provision/images/live_image.h"
 #include "provision/images/pack_reader.h"
 

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "base/io/crypto.h"
-#include "provision/images/image_store.h"
+#include "base/result.h"
 #include "wire/pack_index.h"
 
 #include <filesystem>
@@ -16,6 +16,8 @@
 #include <vector>
 
 namespace muster::provision {
+
+struct PackedImage;
 
 inline constexpr const char* kContentFile = "content.json";
 inline constexpr const char* kPackFile = "pack";

@@ -6,6 +6,7 @@
 #include "base/io/process.h"
 #include "base/json_input.h"
 #include "base/json_output.h"
+#include "inventory/model/images.h"
 #include "provision/images/archive.h"
 #include "provision/images/live_image.h"
 #include "wire/pack_index.h"

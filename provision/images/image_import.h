@@ -10,6 +10,7 @@
 // node.
 #pragma once
 
+#include "inventory/model/images.h"
 #include "provision/images/system_builder.h"
 
 namespace muster::provision {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "provision/images/image_library.h"
 
+#include "inventory/model/cluster.h"
+#include "inventory/model/images.h"
+#include "inventory/model/profile.h"
 #include "provision/images/image_cache.h"
 #include "provision/images/image_store_parts.h"
 

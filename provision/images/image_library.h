@@ -3,6 +3,8 @@
 // and serving is image_store.h.
 #pragma once
 
+#include "base/result.h"
+#include "inventory/model/fwd.h"
 #include "provision/images/image_entry.h"
 #include "provision/images/ramos_sets.h"
 

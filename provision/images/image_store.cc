@@ -3,6 +3,7 @@
 
 #include "base/io/files.h"
 #include "base/json_output.h"
+#include "inventory/model/images.h"
 #include "provision/images/agent_initrd.h"
 #include "provision/images/image_bundle.h"
 #include "provision/images/image_cache.h"

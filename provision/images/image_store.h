@@ -6,7 +6,8 @@
 #include "base/io/crypto.h"
 #include "base/io/http.h"
 #include "base/io/process.h"
-#include "inventory/model/cluster.h"
+#include "base/result.h"
+#include "inventory/model/fwd.h"
 
 #include <filesystem>
 #include <functional>

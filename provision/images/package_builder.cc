@@ -3,6 +3,7 @@
 // imports.
 #include "base/io/files.h"
 #include "base/io/process.h"
+#include "inventory/model/images.h"
 #include "provision/images/apt_sources.h"
 #include "provision/images/apt_system.h"
 #include "provision/images/dnf_system.h"

@@ -5,13 +5,16 @@
 #pragma once
 
 #include "base/io/files.h"
-#include "provision/images/image_store.h"
+#include "base/result.h"
 
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace muster::provision {
+
+struct ImageStoreOptions;
+struct RamOs;
 
 /// Where this muster's RAM OS lies, or will when it is built. Errors: NotFound (no agent beside
 /// muster, a library of its)

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/result.h"
-#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 
 #include <cstdint>
 #include <filesystem>

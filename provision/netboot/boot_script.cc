@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "provision/netboot/boot_script.h"
 
+#include "inventory/model/node.h"
+#include "inventory/model/profile.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

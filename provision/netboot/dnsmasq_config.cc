@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "provision/netboot/dnsmasq_config.h"
 
+#include "inventory/model/cluster.h"
 #include "inventory/model/leases.h"
+#include "inventory/model/networks.h"
+#include "inventory/model/profile.h"
 #include "provision/netboot/netboot.h"
 
 #include <fmt/format.h>

@@ -6,7 +6,7 @@
 // both ask TFTP only (tftp_folder.h).
 #pragma once
 
-#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 #include "provision/netboot/host_files.h"
 
 #include <filesystem>

@@ -5,7 +5,8 @@
 // memory and gives way to it.
 #pragma once
 
-#include "inventory/model/cluster.h"
+#include "base/result.h"
+#include "inventory/model/fwd.h"
 
 #include <string>
 #include <vector>

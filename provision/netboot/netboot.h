@@ -4,11 +4,12 @@
 // caller (gateway/enrollment_proof.h).
 #pragma once
 
+#include "base/ids.h"
 #include "base/io/http.h"
 #include "base/io/process.h"
+#include "base/result.h"
 #include "gateway/gateway_server.h"
-#include "inventory/model/cluster.h"
-#include "provision/images/image_store.h"
+#include "inventory/model/fwd.h"
 
 #include <chrono>
 #include <filesystem>
@@ -16,6 +17,8 @@
 #include <memory>
 
 namespace muster::provision {
+
+class ImageStore;
 
 /// dnsmasq as it runs, on its way from one Netboot to the next one of this process.
 struct RunningDnsmasq {

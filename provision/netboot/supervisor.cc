@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "provision/netboot/supervisor.h"
 
+#include "base/io/files.h"
 #include "base/log.h"
 
 #include <boost/asio/co_spawn.hpp>

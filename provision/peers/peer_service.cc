@@ -3,7 +3,9 @@
 
 #include "base/json_output.h"
 #include "base/log.h"
+#include "inventory/model/cluster.h"
 #include "inventory/model/fabric_positions.h"
+#include "provision/images/image_store.h"
 #include "provision/peers/metainfo.h"
 #include "provision/peers/shares.h"
 #include "provision/peers/tracker.h"

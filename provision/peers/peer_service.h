@@ -15,8 +15,9 @@
 #pragma once
 
 #include "base/clock.h"
+#include "base/ids.h"
 #include "base/io/http.h"
-#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 #include "provision/images/image_store.h"
 #include "wire/write_image.h"
 
@@ -27,6 +28,8 @@
 #include <vector>
 
 namespace muster::provision {
+
+struct PackedImage;
 
 inline constexpr std::chrono::seconds kAdmittedFor{
     120};  ///< after the phase last looked at the node

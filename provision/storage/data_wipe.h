@@ -3,8 +3,10 @@
 // rollouts carry, does not cover it. docs/adr/0111
 #pragma once
 
+#include "base/ids.h"
+#include "base/result.h"
 #include "gateway/agent_gateway.h"
-#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 #include "lifecycle/model/finding.h"
 #include "lifecycle/store/store.h"
 #include "provision/agent_task.h"

@@ -3,7 +3,8 @@
 // it comes back.
 #pragma once
 
-#include "inventory/model/cluster.h"
+#include "base/ids.h"
+#include "inventory/model/fwd.h"
 #include "lifecycle/model/finding.h"
 #include "wire/write_image.h"
 

@@ -10,6 +10,8 @@
 #include "wire/erase_disks.h"
 
 #include "base/log.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/profile.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

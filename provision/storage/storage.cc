@@ -3,6 +3,8 @@
 
 #include "base/io/crypto.h"
 #include "base/json_output.h"
+#include "inventory/model/bmc_trust.h"
+#include "inventory/model/mounts.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

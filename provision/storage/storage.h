@@ -3,7 +3,7 @@
 // storage_phase.cc.
 #pragma once
 
-#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 
 #include <nlohmann/json_fwd.hpp>
 

@@ -11,6 +11,10 @@
 #include "provision/storage/storage.h"
 
 #include "base/io/crypto.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/drivers.h"
+#include "inventory/model/mounts.h"
+#include "inventory/model/profile.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -5,6 +5,7 @@
 #include "app/apply.h"
 #include "app/records.h"
 #include "app/status.h"
+#include "inventory/model/cluster.h"
 #include "tests/app/site_folder.h"
 
 #include <gmock/gmock.h>

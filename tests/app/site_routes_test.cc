@@ -3,6 +3,8 @@
 // isolation that knows them.
 #include "app/site_routes.h"
 #include "fabric/discovery/tools.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
 #include "tests/fabric/simulated_fabric.h"
 
 #include <gmock/gmock.h>

@@ -12,6 +12,7 @@
 #include "base/io/files.h"
 #include "base/io/process.h"
 #include "inventory/model/cluster.h"
+#include "inventory/model/images.h"
 #include "provision/images/archive.h"
 #include "provision/images/image_import.h"
 #include "tests/run_async.h"

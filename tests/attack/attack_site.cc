@@ -20,6 +20,8 @@
 #include "base/io/side_thread.h"
 #include "gateway/gateway_server.h"
 #include "gateway/http_listeners.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/networks.h"
 #include "lifecycle/store/store.h"
 #include "provision/images/image_store.h"
 #include "tests/fakes/fake_network_evidence.h"

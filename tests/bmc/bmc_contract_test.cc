@@ -2,6 +2,7 @@
 // What every Bmc promises, run against the fake, against Redfish in memory, and against Redfish by
 // real HTTPS on loopback.
 #include "bmc/arbiter.h"
+#include "inventory/model/profile.h"
 #include "tests/bmc/redfish_rig.h"
 #include "tests/bmc/virtual_bmc.h"
 #include "tests/fakes/fake_bmc.h"

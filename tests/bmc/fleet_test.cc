@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bmc/fleet.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/credentials.h"
+#include "inventory/model/profile.h"
 #include "tests/bmc/values_store.h"
 #include "tests/bmc/virtual_bmc.h"
 

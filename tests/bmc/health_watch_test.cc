@@ -5,6 +5,7 @@
 
 #include "bmc/redfish/event_stream.h"
 #include "bmc/sel_cursor.h"
+#include "inventory/model/cluster.h"
 #include "tests/fakes/memory_store.h"
 #include "tests/run_async.h"
 #include "tests/virtual_loop.h"

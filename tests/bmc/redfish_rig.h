@@ -3,6 +3,8 @@
 #pragma once
 
 #include "bmc/redfish/redfish_bmc.h"
+#include "inventory/model/bmc_trust.h"
+#include "inventory/model/profile.h"
 #include "tests/bmc/values_store.h"
 #include "tests/fakes/fake_http.h"
 #include "tests/virtual_loop.h"

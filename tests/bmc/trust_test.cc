@@ -3,6 +3,8 @@
 // process finds out which of the two holds, and nobody is locked out on the way.
 #include "base/io/crypto.h"
 #include "bmc/bulk_operation.h"
+#include "inventory/model/bmc_trust.h"
+#include "inventory/model/cluster.h"
 #include "tests/bmc/redfish_rig.h"
 #include "tests/bmc/virtual_bmc.h"
 #include "tests/fakes/fake_process_runner.h"

@@ -2,7 +2,12 @@
 // The lab's Redfish service in memory, in virtual time, as the other end of a FakeHttp.
 #pragma once
 
+#include "base/ids.h"
 #include "base/io/files.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/credentials.h"
+#include "inventory/model/fwd.h"
+#include "inventory/model/profile.h"
 #include "lab/vbmc/firmware_file.h"
 #include "lab/vbmc/redfish_service.h"
 #include "tests/fakes/fake_http.h"

@@ -3,6 +3,8 @@
 // quarantine, the circuit breaker, expired certificates, the ladder of a BMC that hangs. Nothing is
 // done twice for one symptom, no job is killed, the first reason stays, and every node ends where
 // it belongs.
+#include "inventory/model/cluster.h"
+#include "inventory/model/monitor.h"
 #include "lifecycle/model/quarantine.h"
 #include "monitor/breakers.h"
 #include "monitor/health_history.h"
@@ -45,7 +47,7 @@ class MonitorTrial : public Trial {
 
  protected:
   void allow() {
-    auto& policy = rack_.cluster.monitor;
+    auto& policy = *rack_.cluster.monitor;
     policy.repairs = {inventory::Repair::Reset, inventory::Repair::Reboot};
     policy.rejoin_minutes = 1;
     policy.recovery = {Rung::Retry, Rung::NewSession, Rung::BmcReset, Rung::PowerCycle,
@@ -231,7 +233,7 @@ class BreakerAcknowledged final : public BreakerTrips {
     EXPECT_EQ(breakerFindings(), 0);
     fourth_ = true;
     rack_.injectSymptom("gpu004", kReadOnlyDisk);
-    rack_.cluster.monitor.breaker = {0, 0};
+    rack_.cluster.monitor->breaker = {0, 0};
     EXPECT_TRUE(live({}).ok);
     EXPECT_TRUE(rack_.inPool("gpu004")) << "the breaker counts anew";
   }

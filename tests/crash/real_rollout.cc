@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/crash/real_rollout.h"
 
+#include "inventory/model/cluster.h"
+#include "inventory/model/firmware.h"
 #include "lifecycle/rollout/freeze.h"
 #include "lifecycle/rollout/overlay.h"
 #include "lifecycle/rollout/runner.h"

@@ -2,6 +2,9 @@
 // A rollout with the real phases on machines in memory: jobs end first, each node is changed and
 // certified once, what was rolled out stays, and is undone; and all of it with a kill -9 at every
 // write.
+#include "inventory/model/cluster.h"
+#include "inventory/model/drivers.h"
+#include "inventory/model/profile.h"
 #include "tests/crash/real_rollout.h"
 #include "tests/fakes/memory_store.h"
 

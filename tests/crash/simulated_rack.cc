@@ -2,6 +2,8 @@
 #include "tests/crash/simulated_rack.h"
 
 #include "firmware/firmware.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/images.h"
 #include "lifecycle/model/quarantine.h"
 #include "lifecycle/rollout/overlay.h"
 #include "monitor/health_gate.h"

@@ -10,6 +10,8 @@
 #pragma once
 
 #include "inventory/inventory.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 #include "tests/fakes/fake_agent_gateway.h"
 #include "tests/fakes/fake_bmc.h"
 #include "tests/fakes/fake_image_store.h"
@@ -18,6 +20,8 @@
 #include "tests/lifecycle/crash_store.h"
 #include "tests/run_async.h"
 
+#include "base/ids.h"
+#include "base/result.h"
 #include "lifecycle/executor/engine.h"
 #include "lifecycle/rollout/effective_cluster.h"
 

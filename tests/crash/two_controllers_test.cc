@@ -3,6 +3,7 @@
 // with a state folder of its own. One is killed in the middle, wherever that is: the other
 // finishes, no component is flashed twice, no disk is written twice, no job is killed, nothing
 // stays locked. What one certifies or revokes, the other's plan and the monitor go by.
+#include "inventory/model/cluster.h"
 #include "monitor/monitor.h"
 #include "tests/crash/simulated_rack.h"
 #include "tests/lifecycle/postgres_server.h"

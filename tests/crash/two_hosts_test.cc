@@ -4,6 +4,8 @@
 // finishes, nothing is done twice, and the one that wakes up stops.
 #include "base/io/process.h"
 #include "inventory/inventory.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/images.h"
 #include "lab/fleet/fleet.h"
 #include "lifecycle/store/leader_lease.h"
 #include "provision/images/image_store_parts.h"

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "discovery/adopt.h"
+#include "inventory/model/bmc_trust.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/discovery.h"
+#include "inventory/model/networks.h"
 #include "tests/discovery/world.h"
 
 #include <gmock/gmock.h>
@@ -75,11 +79,11 @@ TEST_F(AdoptTest, theCertificateThatGotThePasswordIsWrittenAsThePin) {
 TEST_F(AdoptTest, nothingIsWrittenThatNobodyApproved) { EXPECT_TRUE(rows()->rows.empty()); }
 
 TEST_F(AdoptTest, aRuleApprovesOnlyWhatABmcHasToldItself) {
-  cluster.discovery.rules = {{.name = "hgx",
-                              .match = {{"model", "*H100*"}},
-                              .profile = "hgx",
-                              .rack = "r7",
-                              .approve = true}};
+  cluster.discovery->rules = {{.name = "hgx",
+                               .match = {{"model", "*H100*"}},
+                               .profile = "hgx",
+                               .rack = "r7",
+                               .approve = true}};
   registry.machines()[0].credential.clear();
   EXPECT_EQ(applyRules(registry, cluster), 2u);
   EXPECT_FALSE(registry.machines()[0].approved()) << "anybody can announce a model";

@@ -2,6 +2,7 @@
 #include "discovery/machine_registry.h"
 #include "discovery/classify.h"
 #include "discovery/findings.h"
+#include "inventory/model/cluster.h"
 #include "tests/discovery/world.h"
 #include "tests/fakes/memory_store.h"
 

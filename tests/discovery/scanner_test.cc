@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "inventory/model/bmc_trust.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/credentials.h"
+#include "inventory/model/discovery.h"
 #include "tests/discovery/world.h"
 
 #include <gmock/gmock.h>
@@ -87,7 +91,7 @@ TEST(Scanner, anAccountIsNeverLockedHoweverOftenItIsScanned) {
   EXPECT_EQ(world.logins("10.20.250.7"), 3) << "each wrong password once in its life";
   EXPECT_EQ(seen.back().serial, "");
   EXPECT_THAT(seen.back().note, HasSubstr("refuses a, b, c"));
-  cluster.discovery.credentials.clear();
+  cluster.discovery->credentials.clear();
   world.credential(cluster, "d", "admin", "right");
   ASSERT_TRUE(world.scan(cluster, "10.20.250.7", seen));
   EXPECT_EQ(seen.back().serial, "SN-7") << "the account still lets in who knows the password";

@@ -2,7 +2,15 @@
 // A management network in memory: virtual BMCs at addresses, and a cluster that looks for them.
 #pragma once
 
+#include "base/ids.h"
+#include "base/result.h"
 #include "discovery/scanner.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/credentials.h"
+#include "inventory/model/discovery.h"
+#include "inventory/model/fwd.h"
+#include "inventory/model/networks.h"
+#include "inventory/model/profile.h"
 #include "lab/vbmc/redfish_service.h"
 #include "tests/bmc/values_store.h"
 #include "tests/fakes/fake_http.h"
@@ -59,7 +67,7 @@ class BmcWorld {
     credential.name = name;
     credential.username = user;
     credential.password.env = variable;
-    cluster.discovery.credentials.push_back(name);
+    cluster.discovery->credentials.push_back(name);
   }
   Result<discovery::ScanReport> scan(const inventory::Cluster& cluster, const std::string& range,
                                      std::vector<discovery::Machine>& seen,

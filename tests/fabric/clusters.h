@@ -2,7 +2,12 @@
 // Small declared fabrics for the tests of fabric/ and its neighbours.
 #pragma once
 
-#include "fabric/fabric.h"
+#include "base/ids.h"
+#include "fabric/topology/topology.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/fwd.h"
+#include "inventory/model/profile.h"
 
 #include <algorithm>
 

@@ -2,8 +2,13 @@
 // muster's fabric phase over a simulated fabric, and an OpenSM that is not muster's.
 #pragma once
 
+#include "base/ids.h"
+#include "base/result.h"
 #include "fabric/discovery/tools.h"
 #include "fabric/opensm/opensm_log.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/fwd.h"
 #include "tests/fabric/simulated_fabric.h"
 #include "tests/fakes/plain_act_context.h"
 

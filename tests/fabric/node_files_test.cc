@@ -6,6 +6,9 @@
 
 #include "base/io/files.h"
 #include "base/io/process.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/profile.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,6 +6,8 @@
 // /run/systemd/system, which only a booted system has.
 #include "fabric/discovery/tools.h"
 #include "fabric/node_services.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
 #include "tests/fabric/simulated_fabric.h"
 
 #include <gmock/gmock.h>

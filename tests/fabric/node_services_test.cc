@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Services of single nodes: what the controller wants, sends and believes.
 #include "fabric/node_services.h"
+#include "fabric/fabric.h"
 
 #include "base/io/files.h"
 #include "fabric/phase.h"
+#include "fabric/topology/topology.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/drivers.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/profile.h"
 #include "tests/fabric/clusters.h"
 #include "tests/fakes/fake_act_context.h"
 #include "tests/fakes/fake_agent_gateway.h"

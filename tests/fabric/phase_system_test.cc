@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fabric phase against real ibsim and OpenSM.
 #include "fabric/discovery/tools.h"
+#include "fabric/fabric_diff.h"
 #include "fabric/opensm/opensm_log.h"
 #include "fabric/opensm/partitions.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
 #include "tests/fabric/muster_over_fabric.h"
 
 #include <gmock/gmock.h>

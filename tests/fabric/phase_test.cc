@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fabric phase over tools that answer from memory.
 #include "fabric/phase.h"
+#include "fabric/fabric.h"
 
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
 #include "tests/fabric/clusters.h"
 #include "tests/fabric/found_text.h"
 #include "tests/fakes/scripted_programs.h"

@@ -2,6 +2,7 @@
 // FakeImageStore: images by name in memory; nothing is built.
 #pragma once
 
+#include "inventory/model/images.h"
 #include "provision/images/image_store.h"
 
 #include <map>

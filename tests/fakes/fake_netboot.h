@@ -2,6 +2,10 @@
 // FakeNetboot: remembers who is armed.
 #pragma once
 
+#include "base/ids.h"
+#include "base/result.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 #include "provision/netboot/netboot.h"
 
 #include <map>

@@ -10,6 +10,8 @@
 //   world.effects("gpu001/firmware.BMC")                // how often outside work on it was begun
 #pragma once
 
+#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 #include "lifecycle/model/phase.h"
 
 #include <boost/asio/redirect_error.hpp>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/io/files.h"
+#include "inventory/model/images.h"
 #include "provision/images/system_builder.h"
 
 #include <atomic>

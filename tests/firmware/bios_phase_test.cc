@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // BIOS settings on the emulator, by Redfish, in virtual time.
+#include "inventory/model/cluster.h"
+#include "inventory/model/profile.h"
 #include "tests/firmware/one_bmc.h"
 
 #include <gmock/gmock.h>

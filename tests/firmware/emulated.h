@@ -3,6 +3,10 @@
 // Redfish client, in virtual time.
 #pragma once
 
+#include "inventory/model/cluster.h"
+#include "inventory/model/firmware.h"
+#include "inventory/model/fwd.h"
+#include "inventory/model/profile.h"
 #include "tests/firmware/one_bmc.h"
 
 #include <algorithm>

@@ -4,6 +4,9 @@
 // told apart.
 #include "firmware/in_band.h"
 #include "firmware/firmware.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/firmware.h"
+#include "inventory/model/profile.h"
 #include "tests/fakes/fake_act_context.h"
 #include "tests/fakes/fake_agent_gateway.h"
 #include "tests/firmware/one_bmc.h"

@@ -6,6 +6,9 @@
 
 #include "firmware/files.h"
 #include "firmware/pending_images.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/firmware.h"
+#include "inventory/model/images.h"
 #include "lifecycle/model/orphaned_operation.h"
 
 #include <gmock/gmock.h>

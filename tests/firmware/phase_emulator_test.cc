@@ -4,6 +4,8 @@
 // controller may do.
 #include "firmware/baselines.h"
 #include "firmware/files.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/firmware.h"
 #include "tests/firmware/emulated.h"
 
 #include <gmock/gmock.h>

@@ -3,9 +3,15 @@
 // journaled, a new phase after a crash.
 #pragma once
 
+#include "base/ids.h"
 #include "base/io/crypto.h"
 #include "base/io/files.h"
+#include "base/result.h"
 #include "firmware/firmware.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/firmware.h"
+#include "inventory/model/fwd.h"
+#include "inventory/model/profile.h"
 #include "tests/fakes/fake_bmc.h"
 #include "tests/run_async.h"
 #include "tests/virtual_loop.h"

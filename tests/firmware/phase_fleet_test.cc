@@ -17,6 +17,10 @@
 
 #include "base/io/crypto.h"
 #include "base/io/files.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/credentials.h"
+#include "inventory/model/firmware.h"
+#include "inventory/model/profile.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

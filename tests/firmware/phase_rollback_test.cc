@@ -2,6 +2,8 @@
 // An image runs and leaves its component worse: the one before runs again where the vendor can do
 // that, once, and it is said; else the node fails with the reason.
 #include "firmware/baselines.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/firmware.h"
 #include "tests/firmware/emulated.h"
 
 #include <gmock/gmock.h>

@@ -2,6 +2,8 @@
 // The firmware phase on a fake BMC: one component at a time.
 #include "firmware/activation_policy.h"
 #include "firmware/progress.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/firmware.h"
 #include "tests/firmware/phase_fixture.h"
 
 #include <gmock/gmock.h>

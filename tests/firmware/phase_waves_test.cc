@@ -5,6 +5,8 @@
 #include "firmware/activation_policy.h"
 #include "firmware/baselines.h"
 #include "firmware/files.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/firmware.h"
 #include "tests/firmware/one_bmc.h"
 #include "tests/firmware/phase_fixture.h"
 #include "tests/firmware/pldm_package.h"

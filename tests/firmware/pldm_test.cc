@@ -2,6 +2,7 @@
 #include "firmware/pldm.h"
 
 #include "firmware/files.h"
+#include "inventory/model/firmware.h"
 #include "tests/firmware/pldm_package.h"
 
 #include <gmock/gmock.h>

@@ -2,6 +2,7 @@
 // The solver: by example, and against a search of all combinations on random baselines.
 #include "firmware/solver.h"
 #include "firmware/baselines.h"
+#include "inventory/model/firmware.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -8,6 +8,8 @@
 #include "agent/tasks/nvlink_probe.h"
 #include "agent/tasks/roce_probe.h"
 #include "base/io/files.h"
+#include "inventory/model/images.h"
+#include "inventory/model/node.h"
 #include "provision/images/image_import.h"
 #include "tests/paths.h"
 #include "tests/run_async.h"

@@ -3,6 +3,8 @@
 // input stands under `components`' neighbour keys of one baseline.
 #include "firmware/baselines.h"
 #include "inventory/inventory.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/firmware.h"
 
 #include <cstdint>
 

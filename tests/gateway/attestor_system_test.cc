@@ -4,6 +4,9 @@
 #include "agent/core/tpm.h"
 #include "base/io/process.h"
 #include "gateway/attestor.h"
+#include "inventory/model/access.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/profile.h"
 #include "tests/agent/site.h"
 
 #include <gmock/gmock.h>

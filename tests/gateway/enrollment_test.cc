@@ -2,6 +2,8 @@
 // Who gets a certificate, and who is listened to.
 #include "gateway/enrollment.h"
 #include "base/io/key_id.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/networks.h"
 #include "tests/agent/site.h"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who may send what to the agents' routes, decided before a body is read.
 #include "gateway/failed_attempts.h"
+#include "inventory/model/cluster.h"
 #include "tests/agent/site.h"
 
 #include <gmock/gmock.h>

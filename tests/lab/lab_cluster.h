@@ -2,7 +2,15 @@
 // A small declared rack for the lab's tests.
 #pragma once
 
+#include "base/ids.h"
 #include "inventory/model/cluster.h"
+#include "inventory/model/credentials.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/fwd.h"
+#include "inventory/model/lab.h"
+#include "inventory/model/networks.h"
+#include "inventory/model/pools.h"
+#include "inventory/model/profile.h"
 
 #include <string>
 
@@ -44,9 +52,9 @@ inline inventory::Cluster labCluster(const std::string& name) {
     node.bmc.url = fmt::format("https://10.77.250.{}", index);
     cluster.nodes.push_back(node);
   }
-  cluster.lab.memory_mib = 512;
-  cluster.lab.disk_gib = 1;
-  cluster.lab.gpus = 2;
+  cluster.lab->memory_mib = 512;
+  cluster.lab->disk_gib = 1;
+  cluster.lab->gpus = 2;
   return cluster;
 }
 

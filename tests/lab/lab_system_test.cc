@@ -3,6 +3,8 @@
 // root.
 #include "base/io/files.h"
 #include "base/io/process.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/lab.h"
 #include "lab/lab.h"
 #include "lab/netns.h"
 #include "tests/lab/lab_cluster.h"
@@ -164,7 +166,7 @@ TEST_F(LabSystem, downCleansUpAfterAKilledUp) {
 
 TEST_F(LabSystem, aFailedUpUndoesWhatItMade) {
   auto netns = "muster-" + cluster_.name;
-  cluster_.lab.vcpus = 0;  // libvirt refuses the domain, when nearly everything else is up
+  cluster_.lab->vcpus = 0;  // libvirt refuses the domain, when nearly everything else is up
   auto lab = up(cluster_, folder_, say);
   EXPECT_FALSE(lab);
   expectNothingLeft(netns);

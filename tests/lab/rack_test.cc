@@ -3,6 +3,7 @@
 #include "lab/rack.h"
 
 #include "base/io/files.h"
+#include "inventory/model/cluster.h"
 #include "lab/vbmc/config.h"
 #include "tests/lab/lab_cluster.h"
 #include "tests/paths.h"

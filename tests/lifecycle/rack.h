@@ -4,6 +4,9 @@
 // (hw.serial in the scope of gates), a wipe, a pool.
 #pragma once
 
+#include "base/ids.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 #include "lifecycle/executor/engine.h"
 #include "tests/fakes/fake_phase.h"
 

@@ -2,6 +2,10 @@
 // Random graphs of goals, for properties that hold for any.
 #pragma once
 
+#include "base/ids.h"
+#include "base/result.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 #include "lifecycle/model/plan.h"
 #include "tests/lifecycle/rack.h"
 

@@ -4,6 +4,15 @@
 // store live on.
 #pragma once
 
+#include "base/ids.h"
+#include "base/result.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/drivers.h"
+#include "inventory/model/fwd.h"
+#include "inventory/model/images.h"
+#include "inventory/model/pools.h"
+#include "inventory/model/profile.h"
+#include "inventory/model/rollout_policy.h"
 #include "lifecycle/rollout/freeze.h"
 #include "lifecycle/rollout/overlay.h"
 #include "lifecycle/rollout/runner.h"

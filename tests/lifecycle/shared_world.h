@@ -4,6 +4,8 @@
 // is what must never happen.
 #pragma once
 
+#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 #include "lifecycle/model/phase.h"
 #include "tests/lifecycle/rack.h"
 

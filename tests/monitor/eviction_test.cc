@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who may not take jobs, and when that is too many.
 #include "monitor/eviction.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/monitor.h"
 #include "tests/monitor/pool_rig.h"
 
 namespace muster::monitor::test {
@@ -102,8 +104,8 @@ TEST_F(Decide, inASmallPoolOneNodeMayGo) {
   EXPECT_EQ(decided().drain.size(), 1u);
   put("gpu002", "certificate", "none");
   EXPECT_TRUE(decided().drain.empty());
-  cluster_.monitor.breaker.nodes = 0;
-  cluster_.monitor.breaker.percent = 100;
+  cluster_.monitor->breaker.nodes = 0;
+  cluster_.monitor->breaker.percent = 100;
   EXPECT_EQ(decided().drain.size(), 2u);
 }
 

@@ -2,6 +2,10 @@
 // The health phase: what an agent tells becomes facts; a reboot is bounded, counted, and believed
 // only by the next boot's own report.
 #include "monitor/health_phase.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/gates.h"
+#include "inventory/model/monitor.h"
+#include "inventory/model/profile.h"
 #include "lifecycle/model/quarantine.h"
 #include "monitor/agent_liveness.h"
 #include "monitor/health_gate.h"
@@ -169,7 +173,7 @@ TEST_F(SilentAgent, whoseReportsNobodyKnowsIsSilentFromWhenItWasMissed) {
 }
 
 TEST_F(SilentAgent, isAReasonToDrainWhereTheInventorySaysSo) {
-  cluster_.monitor.symptoms.push_back(
+  cluster_.monitor->symptoms.push_back(
       {"system.agent-silent", HealthAction::Drain, 1, std::nullopt, "look at it"});
   silentFor(kAgentSilentAfter);
   EXPECT_EQ(value("health.system"), "drain:system.agent-silent");

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // muster monitor over a pool, in virtual time: who is drained, when, and what stops it.
+#include "inventory/model/monitor.h"
+#include "inventory/model/cluster.h"
 #include "lifecycle/model/quarantine.h"
 #include "tests/monitor/pool_rig.h"
 
@@ -39,7 +41,7 @@ TEST_F(MonitorTest, drainsANodeWithoutAValidCertificateWithinAMinuteAndSaysWhy) 
 }
 
 TEST_F(MonitorTest, aNodeThatComesBadWhileAnotherIsStillDrainingDoesNotWaitForIt) {
-  cluster_.monitor.breaker.nodes = 2;
+  cluster_.monitor->breaker.nodes = 2;
   expire("gpu001");
   keepFor(seconds(60));
   using namespace asio::experimental::awaitable_operators;
@@ -72,7 +74,7 @@ TEST_F(MonitorTest, aNodeThatComesBadWhileAnotherIsStillDrainingDoesNotWaitForIt
 class BesideALongDrain : public MonitorTest {
  protected:
   BesideALongDrain() {
-    cluster_.monitor.breaker.nodes = 3;
+    cluster_.monitor->breaker.nodes = 3;
     expire("gpu001");
   }
   void live(Task<void> life) { keepDuring(services(), std::move(life)); }
@@ -114,7 +116,7 @@ TEST_F(BesideALongDrain, aDrainThatHasFailedIsTriedAgain) {
 }
 
 TEST_F(BesideALongDrain, aRepairThatFailsIsTriedAgainLaterAndLater) {
-  cluster_.monitor.repairs = {inventory::Repair::Reboot};
+  cluster_.monitor->repairs = {inventory::Repair::Reboot};
   auto& unhealthy = node("gpu002");
   unhealthy.health["gpu"] = "reboot:xid.79@0000:18:00.0";
   unhealthy.jobs = false;
@@ -307,10 +309,10 @@ TEST_F(MonitorTest, endsItsIntentWhenTheNodeIsWellAgainAndTouchesNobodyElses) {
 TEST_F(MonitorTest, leavesNodesInWhoseDeclarationAloneHasChangedWhereThePolicySaysSo) {
   expire("gpu001");
   node("gpu001").void_by = "declaration";
-  cluster_.monitor.on_config_change = inventory::OnConfigChange::Ignore;
+  cluster_.monitor->on_config_change = inventory::OnConfigChange::Ignore;
   keepFor(seconds(120));
   EXPECT_EQ(drainedNodes(), 0);
-  cluster_.monitor.on_config_change = inventory::OnConfigChange::Drain;
+  cluster_.monitor->on_config_change = inventory::OnConfigChange::Drain;
   keepFor(seconds(60));
   EXPECT_EQ(drainedNodes(), 1);
 }
@@ -322,10 +324,10 @@ TEST_F(MonitorTest, repairsOnlyWhatTheInventoryAllowsAndOnlyWhenNoJobRuns) {
   node("gpu001").jobs = false;
   keepFor(seconds(300));
   EXPECT_EQ(node("gpu001").reboots, 0) << "monitor.repairs does not list it";
-  cluster_.monitor.repairs = {inventory::Repair::Reset};
+  cluster_.monitor->repairs = {inventory::Repair::Reset};
   keepFor(seconds(300));
   EXPECT_EQ(node("gpu001").reboots, 0) << "a reset is no reboot";
-  cluster_.monitor.repairs = {inventory::Repair::Reboot};
+  cluster_.monitor->repairs = {inventory::Repair::Reboot};
   keepFor(seconds(300));
   EXPECT_EQ(node("gpu001").reboots, 1);
   EXPECT_TRUE(node("gpu001").drained) << "back in the pool it comes through the gates";
@@ -333,7 +335,7 @@ TEST_F(MonitorTest, repairsOnlyWhatTheInventoryAllowsAndOnlyWhenNoJobRuns) {
 }
 
 TEST_F(MonitorTest, neverRepairsUnderTheHandsOfAPersonAndSaysOnceThatItWaits) {
-  cluster_.monitor.repairs = {inventory::Repair::Reset, inventory::Repair::Reboot};
+  cluster_.monitor->repairs = {inventory::Repair::Reset, inventory::Repair::Reboot};
   node("gpu001").drained = true;
   node("gpu001").jobs = false;
   node("gpu001").reason = "alice: re-seating GPU 3";
@@ -371,7 +373,7 @@ TEST_F(MonitorTest, anAgentThatFallsSilentIsSaidOnceAndOverWhenItCallsAgain) {
 
 /// One monitor all the while, and each time the same words.
 TEST_F(MonitorTest, whatComesBackAfterItsRepairIsAFindingAgain) {
-  cluster_.monitor.repairs = {inventory::Repair::Reboot};
+  cluster_.monitor->repairs = {inventory::Repair::Reboot};
   auto life = [](FakeNode& node, Store& store, auto wait, auto findings) -> Task<void> {
     for (int times = 1; times <= 2; ++times) {
       node.health["gpu"] = "reboot:xid.79@0000:18:00.0";

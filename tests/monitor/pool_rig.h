@@ -3,6 +3,11 @@
 // virtual time.
 #pragma once
 
+#include "base/ids.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
+#include "inventory/model/pools.h"
+#include "inventory/model/profile.h"
 #include "lifecycle/model/json.h"
 #include "monitor/health_phase.h"
 #include "monitor/monitor.h"

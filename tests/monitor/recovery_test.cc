@@ -6,6 +6,10 @@
 #include "base/io/crypto.h"
 #include "base/io/files.h"
 #include "firmware/firmware.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/firmware.h"
+#include "inventory/model/monitor.h"
+#include "inventory/model/profile.h"
 #include "lifecycle/model/quarantine.h"
 #include "tests/fakes/fake_act_context.h"
 #include "tests/fakes/fake_bmc.h"
@@ -195,8 +199,8 @@ class RecoveryTest : public MonitorTest {
 };
 
 TEST_F(RecoveryTest, aBmcThatHangsIsResetAndTheFailedActionDoneAndNothingStronger) {
-  cluster_.monitor.recovery = {Rung::Retry, Rung::NewSession, Rung::BmcReset, Rung::PowerCycle,
-                               Rung::Quarantine};
+  cluster_.monitor->recovery = {Rung::Retry, Rung::NewSession, Rung::BmcReset, Rung::PowerCycle,
+                                Rung::Quarantine};
   recoverFor(std::chrono::hours(2));
   EXPECT_THAT(steps(),
               ElementsAre("firmware.BMC failed", "firmware.BMC failed", "recovery.new-session done",
@@ -206,8 +210,8 @@ TEST_F(RecoveryTest, aBmcThatHangsIsResetAndTheFailedActionDoneAndNothingStronge
 }
 
 TEST_F(RecoveryTest, whileAnotherNodeDrainsTheLadderIsClimbedAllTheSame) {
-  cluster_.monitor.recovery = {Rung::Retry, Rung::NewSession, Rung::BmcReset, Rung::PowerCycle,
-                               Rung::Quarantine};
+  cluster_.monitor->recovery = {Rung::Retry, Rung::NewSession, Rung::BmcReset, Rung::PowerCycle,
+                                Rung::Quarantine};
   expire("gpu002");
   recoverFor(std::chrono::hours(2));
   EXPECT_EQ(intents("gpu002")[0].state, IntentState::Open) << "its job still runs";
@@ -217,7 +221,7 @@ TEST_F(RecoveryTest, whileAnotherNodeDrainsTheLadderIsClimbedAllTheSame) {
 }
 
 TEST_F(RecoveryTest, aStepThatHasWorkedOnceIsTakenAgainInTheNextTrouble) {
-  cluster_.monitor.recovery = {Rung::NewSession, Rung::BmcReset, Rung::Quarantine};
+  cluster_.monitor->recovery = {Rung::NewSession, Rung::BmcReset, Rung::Quarantine};
   auto life = [](RecoveryTest& test, StubbornFirmware& firmware, auto wait) -> Task<void> {
     co_await wait(std::chrono::hours(2));
     firmware.helps_after = 2;
@@ -235,7 +239,7 @@ TEST_F(RecoveryTest, aStepThatHasWorkedOnceIsTakenAgainInTheNextTrouble) {
 }
 
 TEST_F(RecoveryTest, firmwareThatLandedAfterItsDeadlineEndsItsFinding) {
-  cluster_.monitor.recovery = {Rung::Retry, Rung::Quarantine};
+  cluster_.monitor->recovery = {Rung::Retry, Rung::Quarantine};
   firmware_.helps_after = 0;
   ASSERT_TRUE(store_.putFacts(
       {{subjectOf("gpu001"), FacetName("firmware.BMC"), "2.1", loop_.clock.now(), "test", ""}}));
@@ -252,7 +256,7 @@ TEST_F(RecoveryTest, withoutAPolicyNothingIsTried) {
 }
 
 TEST_F(RecoveryTest, neverOnANodeThatTakesJobs) {
-  cluster_.monitor.recovery = {Rung::BmcReset, Rung::PowerCycle};
+  cluster_.monitor->recovery = {Rung::BmcReset, Rung::PowerCycle};
   node("gpu001").drained = false;
   recoverFor(std::chrono::hours(2));
   EXPECT_THAT(steps(), ElementsAre("firmware.BMC failed"));
@@ -262,7 +266,7 @@ TEST_F(RecoveryTest, neverOnANodeThatTakesJobs) {
 }
 
 TEST_F(RecoveryTest, neverOnANodeThatAPersonHasTakenOut) {
-  cluster_.monitor.recovery = {Rung::Retry, Rung::BmcReset, Rung::PowerCycle, Rung::Quarantine};
+  cluster_.monitor->recovery = {Rung::Retry, Rung::BmcReset, Rung::PowerCycle, Rung::Quarantine};
   node("gpu001").reason = "bob: re-seating GPU 3";
   recoverFor(std::chrono::hours(2));
   EXPECT_THAT(steps(), ElementsAre("firmware.BMC failed"));
@@ -275,7 +279,7 @@ TEST_F(RecoveryTest, neverOnANodeThatAPersonHasTakenOut) {
 }
 
 TEST_F(RecoveryTest, aPowerCycleThatWasCutInTheMiddleIsBroughtToItsEndNotDoneAgain) {
-  cluster_.monitor.recovery = {Rung::PowerCycle};
+  cluster_.monitor->recovery = {Rung::PowerCycle};
   auto& bmc = bmcs_.fake("gpu001");
   Intent begun;
   begun.id = "cut";
@@ -296,7 +300,7 @@ TEST_F(RecoveryTest, aPowerCycleThatWasCutInTheMiddleIsBroughtToItsEndNotDoneAga
 }
 
 TEST_F(RecoveryTest, aStandbyCutThatWasInterruptedIsGivenBack) {
-  cluster_.monitor.recovery = {Rung::AcCycle};
+  cluster_.monitor->recovery = {Rung::AcCycle};
   auto& bmc = bmcs_.fake("gpu001");
   auto steps = makeRecoverySteps(bmcs_, loop_.clock);
   steps->ask(subjectOf("gpu001"), Rung::AcCycle);
@@ -314,7 +318,7 @@ TEST_F(RecoveryTest, aStandbyCutThatWasInterruptedIsGivenBack) {
 }
 
 TEST_F(RecoveryTest, whatMustNotBeFlashedAgainIsNotFlashedByARetryEither) {
-  cluster_.monitor.recovery = {Rung::Retry, Rung::NewSession, Rung::BmcReset};
+  cluster_.monitor->recovery = {Rung::Retry, Rung::NewSession, Rung::BmcReset};
   const muster::test::TempFolder folder;
   const std::string content = R"({"component":"BMC","version":"2.1"})";
   ASSERT_TRUE(io::writeFileAtomic(folder / "bmc.fw", content));
@@ -342,7 +346,7 @@ TEST_F(RecoveryTest, nothingIsSwitchedWhileAnImageIsWrittenOrCopied) {
   auto& bmc = bmcs_.fake("gpu001");
   bmc.info.power = bmc::PowerState::On;
   bmc.copies_for = 1 << 20;
-  cluster_.monitor.recovery = {Rung::BmcReset, Rung::PowerCycle, Rung::AcCycle};
+  cluster_.monitor->recovery = {Rung::BmcReset, Rung::PowerCycle, Rung::AcCycle};
   recoverFor(std::chrono::hours(2));
   EXPECT_THAT(steps(), ElementsAre("firmware.BMC failed", "recovery.bmc-reset blocked",
                                    "recovery.power-cycle blocked", "recovery.ac-cycle blocked"));
@@ -379,7 +383,7 @@ TEST_F(RecoveryTest, aBmcThatAnswersNothingIsResetUnlessItMayBeWritingFirmware) 
 
 /// As a monitor leaves it that stands aside for another command, or dies.
 TEST_F(RecoveryTest, aStepThatAnEarlierKeepHasBegunIsBroughtToItsEnd) {
-  cluster_.monitor.recovery = {Rung::AcCycle, Rung::Quarantine};
+  cluster_.monitor->recovery = {Rung::AcCycle, Rung::Quarantine};
   auto& bmc = bmcs_.fake("gpu001");
   Intent begun;
   begun.id = "cut";
@@ -391,7 +395,7 @@ TEST_F(RecoveryTest, aStepThatAnEarlierKeepHasBegunIsBroughtToItsEnd) {
   ASSERT_TRUE(store_.recordOperation("cut", begun.operation));
   bmc.dark = true;
   firmware_.helps_after = 0;
-  cluster_.monitor.recovery.clear();
+  cluster_.monitor->recovery.clear();
   recoverFor(seconds(600));
   EXPECT_FALSE(bmc.dark);
   EXPECT_EQ(bmc.count("restorePower"), 1);
@@ -400,7 +404,7 @@ TEST_F(RecoveryTest, aStepThatAnEarlierKeepHasBegunIsBroughtToItsEnd) {
 }
 
 TEST_F(RecoveryTest, aRetryThatAnEarlierKeepHasBegunGoesOn) {
-  cluster_.monitor.recovery = {Rung::Retry};
+  cluster_.monitor->recovery = {Rung::Retry};
   firmware_.helps_after = 0;
   firmware_.shows_after = 1;
   Intent begun;
@@ -416,7 +420,7 @@ TEST_F(RecoveryTest, aRetryThatAnEarlierKeepHasBegunGoesOn) {
 }
 
 TEST_F(RecoveryTest, whatNothingHelpsGoesIntoQuarantineWithItsReason) {
-  cluster_.monitor.recovery = {Rung::NewSession, Rung::AcCycle, Rung::Quarantine};
+  cluster_.monitor->recovery = {Rung::NewSession, Rung::AcCycle, Rung::Quarantine};
   recoverFor(std::chrono::hours(2));
   const auto entries = *Quarantine(store_).entries();
   ASSERT_TRUE(entries.contains(NodeName("gpu001")));

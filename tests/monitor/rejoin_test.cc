@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes that the monitor has drained and that are well again: who comes back by itself, when, and
 // who does not. And the monitor beside another process.
+#include "inventory/model/cluster.h"
+#include "inventory/model/monitor.h"
 #include "tests/lifecycle/crash_store.h"
 #include "tests/monitor/pool_rig.h"
 #include "tests/run_async.h"
@@ -16,8 +18,8 @@ constexpr const char* kSick = "drain:xid.74@0000:18:00.0";
 class RejoinTest : public MonitorTest {
  protected:
   RejoinTest() {
-    cluster_.monitor.rejoin_minutes = 30;
-    cluster_.monitor.breaker.nodes = 3;
+    cluster_.monitor->rejoin_minutes = 30;
+    cluster_.monitor->breaker.nodes = 3;
     for (auto& [name, each] : nodes_) each.jobs = false;
   }
   void fallSick(const std::string& name) {
@@ -90,7 +92,7 @@ TEST_F(RejoinOverRuns, aSymptomBetweenTwoShiftsBeginsTheWaitAnew) {
 }
 
 TEST_F(RejoinOverRuns, whatFailsIsTriedLaterAndLaterInTheNextShiftToo) {
-  cluster_.monitor.repairs = {inventory::Repair::Reboot};
+  cluster_.monitor->repairs = {inventory::Repair::Reboot};
   auto& unhealthy = node("gpu002");
   unhealthy.health["gpu"] = "reboot:xid.79@0000:18:00.0";
   unhealthy.drained = true;
@@ -102,7 +104,7 @@ TEST_F(RejoinOverRuns, whatFailsIsTriedLaterAndLaterInTheNextShiftToo) {
 }
 
 TEST_F(RejoinTest, withoutThePolicyAPersonSeesToIt) {
-  cluster_.monitor.rejoin_minutes.reset();
+  cluster_.monitor->rejoin_minutes.reset();
   fallSick("gpu003");
   keepFor(5h);
   EXPECT_TRUE(node("gpu003").drained);
@@ -205,7 +207,7 @@ class SlowInspection final : public Phase {
 };
 
 TEST_F(RejoinTest, waysBackThatTakeTheirTimeKeepNobodyInThePool) {
-  cluster_.monitor.breaker.nodes = 5;
+  cluster_.monitor->breaker.nodes = 5;
   for (const char* name : {"gpu002", "gpu003", "gpu004"}) node(name).health["gpu"] = kSick;
   keepFor(2min);
   for (const char* name : {"gpu002", "gpu003", "gpu004"})

@@ -6,6 +6,7 @@
 #include "base/io/files.h"
 #include "base/io/process.h"
 #include "bmc/console/boot_log.h"
+#include "inventory/model/cluster.h"
 #include "tests/fakes/fake_bmc.h"
 #include "tests/monitor/pool_rig.h"
 #include "tests/run_async.h"

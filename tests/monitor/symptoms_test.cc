@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The action table against the traps of the field.
 #include "monitor/symptoms.h"
+#include "inventory/model/monitor.h"
 
 #include <gtest/gtest.h>
 

@@ -3,6 +3,12 @@
 // pool.
 #pragma once
 
+#include "base/ids.h"
+#include "base/result.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
+#include "inventory/model/pools.h"
+#include "inventory/model/profile.h"
 #include "lifecycle/model/certificate_gate.h"
 #include "lifecycle/model/phase.h"
 #include "pool/pool.h"

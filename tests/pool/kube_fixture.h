@@ -9,7 +9,12 @@
 #include "tests/pool/step_clock.h"
 #include "tests/run_async.h"
 
+#include "base/ids.h"
 #include "base/io/files.h"
+#include "base/result.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
+#include "inventory/model/pools.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

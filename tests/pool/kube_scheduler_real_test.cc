@@ -10,6 +10,8 @@
 
 #include "base/io/crypto.h"
 #include "base/io/files.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/pools.h"
 #include "inventory/parse/document.h"
 #include "pool/kube_api.h"
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pool phase on Kubernetes: no certificate, no pod; eviction only as budgets allow; nobody's
 // cordon is undone but our own.
+#include "inventory/model/cluster.h"
+#include "inventory/model/pools.h"
 #include "tests/pool/kube_fixture.h"
 
 namespace muster::pool::test {

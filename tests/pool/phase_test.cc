@@ -8,6 +8,8 @@
 
 #include "base/io/crypto.h"
 #include "base/io/files.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/pools.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,6 +7,7 @@
 #include "tests/paths.h"
 #include "tests/pool/context.h"
 
+#include "inventory/model/cluster.h"
 #include "pool/slurm.h"
 
 #include <gmock/gmock.h>

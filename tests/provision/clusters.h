@@ -2,7 +2,13 @@
 // A small declared cluster for the tests of provision/.
 #pragma once
 
+#include "base/ids.h"
 #include "inventory/model/cluster.h"
+#include "inventory/model/drivers.h"
+#include "inventory/model/fwd.h"
+#include "inventory/model/images.h"
+#include "inventory/model/networks.h"
+#include "inventory/model/profile.h"
 
 namespace muster::provision {
 

@@ -3,9 +3,12 @@
 // TFTP packets from another namespace.
 #pragma once
 
+#include "base/ids.h"
 #include "base/io/files.h"
 #include "provision/netboot/netboot.h"
 
+#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 #include "tests/fakes/fake_image_store.h"
 #include "tests/provision/clusters.h"
 #include "tests/provision/dhcp_packets.h"

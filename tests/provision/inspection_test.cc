@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "provision/inspection.h"
 
+#include "inventory/model/cluster.h"
+#include "inventory/model/profile.h"
 #include "tests/provision/clusters.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Live images: started in memory, with no disk written, whatever happens in between.
+#include "inventory/model/cluster.h"
+#include "inventory/model/images.h"
+#include "inventory/model/profile.h"
 #include "tests/provision/phase_rack.h"
 
 namespace muster::provision {

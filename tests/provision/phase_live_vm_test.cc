@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A live image in a virtual machine, from power-on to the agent's call: BIOS, iPXE, the image's
 // kernel, the overlay, systemd. Some minutes under TCG, so on request only.
+#include "inventory/model/images.h"
 #include "tests/provision/vm_site.h"
 
 namespace muster::provision {

@@ -2,6 +2,10 @@
 // A file system of NFS on a virtual machine: a real server (nfs-ganesha) on the controller's
 // network, a real kernel that mounts it, the agent that measures it. Some minutes under TCG, so on
 // request only.
+#include "inventory/model/cluster.h"
+#include "inventory/model/images.h"
+#include "inventory/model/mounts.h"
+#include "inventory/model/profile.h"
 #include "provision/storage/storage.h"
 #include "tests/provision/vm_site.h"
 

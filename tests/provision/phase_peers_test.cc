@@ -2,8 +2,10 @@
 // What the provision phase has to do with peers: it admits the node that it images, and dismisses
 // it when it is written.
 #include "provision/facets.h"
+#include "provision/peers/peer_service.h"
 #include "provision/provision.h"
 
+#include "inventory/model/cluster.h"
 #include "tests/fakes/fake_act_context.h"
 #include "tests/fakes/fake_agent_gateway.h"
 #include "tests/fakes/fake_bmc.h"

@@ -9,6 +9,10 @@
 #include "provision/restart.h"
 #include "provision/storage/data_wipe.h"
 
+#include "base/ids.h"
+#include "base/result.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 #include "tests/fakes/fake_act_context.h"
 #include "tests/fakes/fake_agent_gateway.h"
 #include "tests/fakes/fake_bmc.h"

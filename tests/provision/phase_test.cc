@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The phase against a rack in memory.
+#include "inventory/model/cluster.h"
+#include "inventory/model/firmware.h"
+#include "inventory/model/images.h"
+#include "inventory/model/networks.h"
+#include "inventory/model/profile.h"
+#include "inventory/model/storage.h"
 #include "tests/provision/phase_rack.h"
 
 #include <fmt/format.h>

@@ -2,6 +2,10 @@
 // A machine with a TPM whose PCRs its firmware, iPXE and kernel have filled: refused while they are
 // not declared, let in once they are, and the same at its next start. Minutes under TCG, so on
 // request only.
+#include "inventory/model/access.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/images.h"
+#include "inventory/model/profile.h"
 #include "tests/provision/vm_site.h"
 #include "tests/provision/vm_tpm.h"
 

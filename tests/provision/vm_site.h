@@ -4,9 +4,15 @@
 // BMC is a fake: its power switch starts and ends QEMU.
 #pragma once
 
+#include "base/ids.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
 #include "gateway/gateway_server.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/drivers.h"
+#include "inventory/model/fwd.h"
+#include "inventory/model/images.h"
+#include "inventory/model/profile.h"
 #include "lifecycle/store/store.h"
 #include "provision/facets.h"
 #include "provision/provision.h"

@@ -3,6 +3,8 @@
 // own; and how the files of a muster from before come into it. On SQLite and on a PostgreSQL that
 // the test starts.
 #include "base/io/files.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/profile.h"
 #include "lifecycle/model/certificate_keys.h"
 #include "tests/lifecycle/postgres_server.h"
 #include "validate/certificate_migration.h"

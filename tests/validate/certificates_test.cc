@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Certificates: what makes one void, each way with its own words.
+#include "inventory/model/certificates.h"
 #include "base/io/files.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/profile.h"
 #include "lifecycle/model/certificate_keys.h"
 #include "lifecycle/store/store.h"
 #include "validate/validate.h"
@@ -96,7 +99,7 @@ TEST_F(Certificates, aForgottenFactVoidsIt) {
 
 TEST_F(Certificates, itExpires) {
   issue();
-  clock_.advance(cluster_.certificates.lifetime);
+  clock_.advance(cluster_.certificates->lifetime);
   EXPECT_NE(voidBecause().find("expired"), std::string::npos);
   auto old = *certificates_->find(kNode);
   const auto again = certificates_->issue(*old);

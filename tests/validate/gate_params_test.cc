@@ -2,6 +2,10 @@
 // Parameters of checks that gates set: which there are, what is refused, what reaches the agent.
 #include "validate/gate_params.h"
 
+#include "inventory/model/cluster.h"
+#include "inventory/model/gates.h"
+#include "inventory/model/profile.h"
+#include "inventory/model/rails.h"
 #include "validate/checks/catalogue.h"
 #include "validate/gates.h"
 #include "validate/validation_scope.h"

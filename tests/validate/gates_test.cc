@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which checks a gate asks for, and with what limits.
-#include "validate/gates.h"
+#include "inventory/model/gates.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/drivers.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/profile.h"
 #include "validate/checks/catalogue.h"
+#include "validate/gates.h"
 
 #include <gtest/gtest.h>
 

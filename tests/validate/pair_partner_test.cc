@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which node a node is paired with.
 #include "validate/pair_partner.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/profile.h"
 #include "tests/fakes/fake_agent_gateway.h"
 
 #include <gtest/gtest.h>

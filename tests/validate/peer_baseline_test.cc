@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // GPUs that no table knows: evaluated by their peers, in the gate and in the certificate.
 #include "validate/peer_baseline.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/gates.h"
+#include "inventory/model/profile.h"
 #include "tests/validate/phase_fixture.h"
 
 namespace muster::validate {

@@ -4,6 +4,12 @@
 #pragma once
 
 #include "base/async/task.h"
+#include "base/ids.h"
+#include "base/result.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
+#include "inventory/model/gates.h"
+#include "inventory/model/profile.h"
 #include "lifecycle/model/plan.h"
 #include "lifecycle/store/store.h"
 #include "tests/fakes/fake_agent_gateway.h"

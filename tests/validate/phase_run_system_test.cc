@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `muster validate run` as the real program does it, with real agents: gates within a rack's power
 // and within a time, going on, certificates.
+#include "inventory/model/images.h"
 #include "lifecycle/store/store.h"
 #include "tests/provision/images/kept_images.h"
 #include "tests/validate/real_agents.h"

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The validate phase: fail closed, whatever the agent says.
+#include "inventory/model/certificates.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/gates.h"
+#include "inventory/model/mounts.h"
+#include "inventory/model/profile.h"
+#include "inventory/model/racks.h"
 #include "lifecycle/model/facet_table.h"
 #include "tests/validate/phase_fixture.h"
 #include "validate/power_budget.h"
@@ -293,14 +299,14 @@ TEST_F(Expiry, aCertificateLivesFromTheOldestPassItRestsOn) {
   ASSERT_TRUE(outcome) << outcome.error().str();
   const auto certificate = *certificates_->find(NodeName("n1"));
   EXPECT_EQ(certificate->issued_at, clock_.now());
-  EXPECT_EQ(certificate->expires_at, clock_.now() - kBetween + cluster_.certificates.lifetime);
+  EXPECT_EQ(certificate->expires_at, clock_.now() - kBetween + cluster_.certificates->lifetime);
 }
 
 TEST_F(Expiry, anAgedPassIsPlannedAgainAndSaysWhy) {
   ASSERT_TRUE(act("certificate"));
   observe();
   EXPECT_TRUE(planned().empty()) << planned().front();
-  clock_.advance(cluster_.certificates.lifetime - kBetween);
+  clock_.advance(cluster_.certificates->lifetime - kBetween);
   observe();
   EXPECT_EQ(planned(), (std::vector<std::string>{"n1/certificate", "n1/gate.burn-in"}))
       << "the younger gate still counts";
@@ -315,7 +321,7 @@ TEST_F(Expiry, anAgedPassIsPlannedAgainAndSaysWhy) {
 
 TEST_F(Expiry, nothingIsSignedAgainWithoutAnotherRun) {
   ASSERT_TRUE(act("certificate"));
-  clock_.advance(cluster_.certificates.lifetime);  // and the facts of an hour ago still say "pass"
+  clock_.advance(cluster_.certificates->lifetime);  // and the facts of an hour ago still say "pass"
   const auto outcome = act("certificate");
   ASSERT_TRUE(outcome);
   ASSERT_TRUE(std::holds_alternative<Blocked>(*outcome));

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A rack's power: never exceeded, never stepped up at once, always given back.
 #include "validate/power_budget.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/profile.h"
+#include "inventory/model/racks.h"
 
 #include <gtest/gtest.h>
 

@@ -3,6 +3,9 @@
 // never with a part of those who were named.
 #include "validate/synchronized_load.h"
 
+#include "inventory/model/cluster.h"
+#include "inventory/model/profile.h"
+#include "inventory/model/racks.h"
 #include "tests/validate/phase_fixture.h"
 
 #include <gmock/gmock.h>

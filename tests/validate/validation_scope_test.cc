@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate/validation_scope.h"
 #include "base/io/crypto.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/drivers.h"
+#include "inventory/model/firmware.h"
+#include "inventory/model/gates.h"
+#include "inventory/model/profile.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,8 @@
 // it saw.
 #pragma once
 
-#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
+#include "inventory/model/gates.h"
 #include "validate/checks/checks.h"
 #include "validate/checks/host.h"
 #include "wire/messages.h"

@@ -3,6 +3,7 @@
 
 #include "base/json_input.h"
 #include "base/json_output.h"
+#include "inventory/model/gates.h"
 #include "validate/checks/catalogue.h"
 
 #include <algorithm>

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate/isolate/site.h"
 
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
 #include "inventory/model/fabric_positions.h"
+#include "inventory/model/profile.h"
 #include "validate/pair_partner.h"
 
 #include <fmt/format.h>

@@ -3,8 +3,11 @@
 // verdict in words.
 #pragma once
 
+#include "base/ids.h"
+#include "base/result.h"
 #include "gateway/agent_gateway.h"
-#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
+#include "inventory/model/node.h"
 #include "validate/isolate/engine.h"
 #include "validate/isolate/isolation.h"
 #include "validate/isolate/routes.h"

@@ -3,6 +3,7 @@
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "base/markup.h"
+#include "inventory/model/node.h"
 #include "validate/report/report.h"
 
 #include <fmt/format.h>

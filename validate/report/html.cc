@@ -2,6 +2,7 @@
 #include "validate/report/plots.h"
 
 #include "base/markup.h"
+#include "inventory/model/node.h"
 
 #include <fmt/format.h>
 

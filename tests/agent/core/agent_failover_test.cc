@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two controllers on one store, each at an address of its own: an agent speaks to the one that
 // answers, and both hear the same of it.
+#include "inventory/model/gates.h"
 #include "tests/agent/site.h"
 #include "wire/controllers.h"
 

@@ -2,6 +2,8 @@
 // Bad weather: a fleet that loses all its connections at once and comes back at once, and polls
 // that a confused network delivers twice or in another order. Nothing is executed twice, nothing
 // that is known goes backwards, and nothing is left over.
+#include "inventory/model/cluster.h"
+#include "inventory/model/gates.h"
 #include "tests/agent/relay.h"
 #include "tests/agent/site.h"
 

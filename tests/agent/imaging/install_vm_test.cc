@@ -4,6 +4,7 @@
 // does the same with the real agent.
 #include "base/io/files.h"
 #include "base/io/process.h"
+#include "inventory/model/images.h"
 #include "provision/images/agent_initrd.h"
 #include "provision/images/image_store_parts.h"
 #include "tests/paths.h"

@@ -5,6 +5,8 @@
 #include "agent/imaging/chunk_writer.h"
 #include "agent/peers/peer_client.h"
 #include "base/io/files.h"
+#include "inventory/model/cluster.h"
+#include "provision/images/image_store.h"
 #include "provision/peers/metainfo.h"
 #include "provision/peers/peer_service.h"
 #include "tests/agent/imaging/pack_server.h"

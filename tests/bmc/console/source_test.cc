@@ -2,6 +2,10 @@
 // Which console a node has, and what a domain's description says of its serial port.
 #include "bmc/composite_bmc.h"
 #include "bmc/console/console_recorder.h"
+#include "inventory/model/access.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/credentials.h"
+#include "inventory/model/profile.h"
 #include "tests/bmc/values_store.h"
 #include "tests/fakes/fake_bmc.h"
 #include "tests/run_async.h"

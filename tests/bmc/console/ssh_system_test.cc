@@ -2,6 +2,10 @@
 // Consoles by SSH for real: OpenSSH's client and sshpass to dropbear, the place told by an emulated
 // BMC's Redfish over HTTPS.
 #include "bmc/console/console_recorder.h"
+#include "inventory/model/access.h"
+#include "inventory/model/bmc_trust.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/profile.h"
 #include "lab/vbmc/redfish_service.h"
 #include "tests/bmc/console/ssh_rig.h"
 #include "tests/bmc/values_store.h"
@@ -310,7 +314,7 @@ TEST_F(SshTest, withDeclaredTrustOnlyTheDeclaredHostKeyGetsThePassword) {
   ASSERT_EQ(logins, 1u);
   cluster.bmc_trust = inventory::BmcTrustPolicy::Declared;
   EXPECT_THAT(attempt(), HasSubstr("bmc_ssh_key of gpu001")) << "what was met first does not count";
-  auto& declared = cluster.nodes.front().bmc.trust.ssh_key;
+  auto& declared = cluster.nodes.front().bmc.trust->ssh_key;
   declared = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl";
   EXPECT_THAT(attempt(), HasSubstr("write its new key as bmc_ssh_key of gpu001"));
   EXPECT_EQ(rig.count("Password auth succeeded"), logins);

@@ -3,6 +3,7 @@
 // believed by the BMC's silence.
 #include "bmc/ipmi/ipmi_bmc.h"
 #include "bmc/ipmi/pdu.h"
+#include "inventory/model/node.h"
 #include "tests/fakes/fake_bmc.h"
 #include "tests/fakes/fake_process_runner.h"
 #include "tests/virtual_loop.h"

@@ -7,6 +7,7 @@
 #include "bmc/fleet.h"
 #include "bmc/health_watch.h"
 #include "bmc/sel_cursor.h"
+#include "inventory/model/cluster.h"
 #include "lab/vbmc/redfish_service.h"
 #include "tests/bmc/virtual_bmc.h"
 #include "tests/fakes/fake_machine.h"

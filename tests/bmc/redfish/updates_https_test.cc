@@ -4,6 +4,7 @@
 #include "base/io/crypto.h"
 #include "base/io/files.h"
 #include "bmc/fleet.h"
+#include "inventory/model/cluster.h"
 #include "lab/vbmc/firmware_file.h"
 #include "lab/vbmc/redfish_service.h"
 #include "tests/bmc/virtual_bmc.h"

@@ -3,6 +3,8 @@
 // there compared and measured.
 #include "fabric/discovery/tools.h"
 #include "inventory/inventory.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
 #include "tests/cli/muster_folder.h"
 #include "tests/fabric/simulated_fabric.h"
 

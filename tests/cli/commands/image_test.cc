@@ -2,6 +2,8 @@
 // `muster image …` as the real program does it: every command once on real file systems, and what
 // clearing up must leave alone.
 #include "cli/exit_code.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/images.h"
 #include "lifecycle/store/store.h"
 #include "tests/cli/muster_folder.h"
 #include "tests/provision/images/kept_images.h"

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One mistake in the cabling gives one deviation that says what to do.
+#include "fabric/compare/compare.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
 #include "tests/fabric/clusters.h"
 
 #include <gmock/gmock.h>

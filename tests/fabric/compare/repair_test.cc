@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every fault of a whole scalable unit, and random ones: named exactly, and healed by doing what
 // the repair says.
+#include "fabric/compare/compare.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
 #include "tests/fabric/clusters.h"
 #include "tests/fabric/found_text.h"
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One fabric looked at in both ways: through libibnetdisc, and by what ibnetdiscover prints.
 #include "fabric/discovery/tools.h"
+#include "fabric/fabric_diff.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
 #include "tests/fabric/simulated_fabric.h"
 
 #include <gmock/gmock.h>

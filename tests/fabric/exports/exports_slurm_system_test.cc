@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A real slurmctld takes the exported topology, in a network namespace of the test's own.
 #include "fabric/exports/exports.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
 #include "tests/fabric/clusters.h"
 #include "tests/fakes/real_slurm.h"
 

@@ -2,6 +2,12 @@
 // What others are told of the fabric.
 #include "fabric/exports/exports.h"
 #include "fabric/exports/render.h"
+#include "fabric/fabric_diff.h"
+#include "fabric/opensm/subnet_manager.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/profile.h"
+#include "inventory/model/rails.h"
 #include "tests/fabric/clusters.h"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The picture shows every device once and every fault with what to do.
 #include "fabric/exports/plot.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
 #include "tests/fabric/clusters.h"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cabling sheet: each cable twice, once for each label.
 #include "fabric/exports/sheet.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
 #include "tests/fabric/clusters.h"
 
 #include <gmock/gmock.h>

@@ -2,6 +2,8 @@
 // Counters of a real ibsim read by real ibqueryerrors under a real subnet manager's traffic.
 #include "fabric/discovery/tools.h"
 #include "fabric/health/link_health.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
 #include "tests/fabric/simulated_fabric.h"
 
 #include <gmock/gmock.h>

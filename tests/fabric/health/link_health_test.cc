@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Both ends of every cable together.
 #include "fabric/health/link_health.h"
+#include "inventory/model/cluster.h"
 #include "tests/fabric/clusters.h"
 #include "tests/fabric/found_text.h"
 

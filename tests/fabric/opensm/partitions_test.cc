@@ -3,6 +3,9 @@
 // read back strictly.
 #include "fabric/opensm/partitions.h"
 
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/profile.h"
 #include "tests/fabric/clusters.h"
 
 #include <gmock/gmock.h>

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // OpenSM's files and words: rendering, its log, the tools' answers.
 #include "fabric/opensm/subnet_manager.h"
+#include "fabric/fabric_diff.h"
 
 #include "base/io/files.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
 #include "tests/fabric/clusters.h"
 #include "tests/run_async.h"
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which faults a rehearsal injects at once, and whether a comparison has named them all.
+#include "fabric/compare/compare.h"
 #include "fabric/rehearsal/rehearsal.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
 #include "tests/fabric/clusters.h"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The declared fabric in real ibsim with real OpenSM: every fault of a small one.
 #include "fabric/rehearsal/rehearsal.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
 #include "tests/fabric/clusters.h"
 #include "tests/run_async.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One declaration for hosts and switches, and what happens when one of them does otherwise.
 #include "fabric/roce/roce.h"
+#include "inventory/model/fabric.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

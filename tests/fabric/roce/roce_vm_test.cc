@@ -3,6 +3,12 @@
 // the real checks read what kernel, LLDP and ping say. No network card that QEMU emulates has DCB:
 // that dcb is refused is the one thing that must be left. Minutes under TCG, so on request only.
 #include "fabric/node_services.h"
+#include "fabric/topology/topology.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/images.h"
+#include "inventory/model/profile.h"
+#include "inventory/model/rails.h"
 #include "tests/provision/vm_site.h"
 
 #include <nlohmann/json.hpp>

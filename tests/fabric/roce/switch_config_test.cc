@@ -2,6 +2,7 @@
 // What a switch really has against what is rendered for it: nothing where it was loaded, each
 // difference by port, with what mends it.
 #include "fabric/roce/switch_config.h"
+#include "inventory/model/fabric.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

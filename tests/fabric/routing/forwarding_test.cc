@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables of the switches, walked.
 #include "fabric/routing/forwarding.h"
+#include "fabric/topology/topology.h"
 #include "tests/fabric/clusters.h"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // iblinkinfo's text, as it was printed in ibsim, against ibnetdiscover's.
+#include "fabric/compare/compare.h"
 #include "fabric/fabric.h"
+#include "inventory/model/cluster.h"
 #include "tests/fabric/clusters.h"
 #include "tests/fabric/found_text.h"
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ibsim's net files and what ibnetdiscover prints.
 #include "fabric/topology/topology.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
 #include "tests/fabric/clusters.h"
 #include "tests/fabric/found_text.h"
 

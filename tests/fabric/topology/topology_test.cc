@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Declaration → topology → net file → topology.
 #include "fabric/topology/leaves.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/profile.h"
+#include "inventory/model/rails.h"
 #include "tests/fabric/clusters.h"
 #include "tests/fabric/found_text.h"
 

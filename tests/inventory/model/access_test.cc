@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // console, ipmi, pdu, bmc_certificate and tpm of a profile: declared completely or refused.
+#include "inventory/model/access.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/profile.h"
 #include "tests/inventory/inventory_fixture.h"
 
 namespace muster::inventory {

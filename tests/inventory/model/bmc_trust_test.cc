@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // bmc_pin, bmc_ca, bmc_ssh_key and bmc_credential of nodes and profiles; bmc_trust of the cluster.
+#include "inventory/model/bmc_trust.h"
 #include "base/io/crypto.h"
+#include "inventory/model/cluster.h"
 #include "inventory/schema/json.h"
 #include "tests/inventory/inventory_fixture.h"
 
@@ -63,7 +65,7 @@ TEST_F(BmcTrustTest, fingerprintsMayBeWrittenAsOpensslPrintsThem) {
   ASSERT_TRUE(loaded.cluster);
   std::string wanted;
   for (int i = 0; i < 32; ++i) wanted += "ab";
-  EXPECT_EQ(loaded.cluster->findNode(NodeName("gpu001"))->bmc.trust.pin, wanted);
+  EXPECT_EQ(loaded.cluster->findNode(NodeName("gpu001"))->bmc.trust->pin, wanted);
 }
 
 TEST_F(BmcTrustTest, badFingerprintsAreRefusedWithTheirPlace) {
@@ -166,7 +168,7 @@ TEST_F(BmcTrustTest, sshHostKeysLoseTheirComment) {
          "");
   auto loaded = loadYaml(kSmall);
   EXPECT_THAT(lines(loaded), IsEmpty());
-  EXPECT_EQ(loaded.cluster->findNode(NodeName("gpu001"))->bmc.trust.ssh_key,
+  EXPECT_EQ(loaded.cluster->findNode(NodeName("gpu001"))->bmc.trust->ssh_key,
             "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl");
   column("bmc_ssh_key", "AAAAC3NzaC1lZDI1NTE5", "");
   EXPECT_THAT(lines(loadYaml(kSmall)), ElementsAre(HasSubstr("host key")));

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "inventory/model/cluster.h"
 #include "tests/inventory/inventory_fixture.h"
 
 namespace muster::inventory {

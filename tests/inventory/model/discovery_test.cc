@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Discovery, parts, drivers' settings and storage: what an inventory may say of them.
+#include "inventory/model/discovery.h"
 #include "inventory/inventory.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/drivers.h"
+#include "inventory/model/hardware.h"
+#include "inventory/model/profile.h"
 #include "inventory/schema/presets.h"
 
 #include <gmock/gmock.h>
@@ -37,7 +42,7 @@ TEST(DiscoveryTables, rulesRangesAndCredentialsAreRead) {
       "'*H100*', gpus: '8'}, profile: gpu, names: 'gpu[001-004]', approve: true}}}\n");
   const auto loaded = loadText(text, "/inv/cluster.yaml");
   ASSERT_TRUE(loaded.cluster) << problems(text);
-  const auto& rule = loaded.cluster->discovery.rules.at(0);
+  const auto& rule = loaded.cluster->discovery->rules.at(0);
   EXPECT_EQ(rule.name, "hgx");
   EXPECT_EQ(rule.match.at("gpus"), "8");
   EXPECT_TRUE(rule.approve);

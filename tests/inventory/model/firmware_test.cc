@@ -3,6 +3,8 @@
 #include "tests/inventory/inventory_fixture.h"
 
 #include "base/io/crypto.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/firmware.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

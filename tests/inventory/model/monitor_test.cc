@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // keep: what the long-running controller may do by itself is declared completely or refused.
+#include "inventory/model/monitor.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/limits.h"
 #include "tests/inventory/inventory_fixture.h"
 
 namespace muster::inventory {
@@ -19,7 +22,7 @@ class MonitorTest : public InventoryTest {
 TEST_F(MonitorTest, withoutASectionItDisturbsNothing) {
   auto loaded = loadYaml(std::string(kSmall));
   ASSERT_TRUE(loaded.cluster);
-  const auto& monitor = loaded.cluster->monitor;
+  const auto& monitor = *loaded.cluster->monitor;
   EXPECT_EQ(monitor.interval_seconds, 20);
   EXPECT_EQ(monitor.breaker.percent, 10);
   EXPECT_EQ(monitor.breaker.nodes, 1);
@@ -43,7 +46,7 @@ TEST_F(LimitsTest, areCeilingsThatAreDeclaredOrNot) {
   auto loaded = loadYaml(limiting("{bmc_requests: 200, uploads: 8, imagings: 32, restarts: 20}"));
   EXPECT_THAT(lines(loaded), IsEmpty());
   ASSERT_TRUE(loaded.cluster);
-  const auto& limits = loaded.cluster->limits;
+  const auto& limits = *loaded.cluster->limits;
   EXPECT_EQ(limits.bmc_requests, 200);
   EXPECT_EQ(limits.uploads, 8);
   EXPECT_EQ(limits.imagings, 32);
@@ -67,7 +70,7 @@ TEST_F(MonitorTest, readsEveryKey) {
                     "recovery: [retry, bmc-reset, quarantine]}"));
   EXPECT_THAT(lines(loaded), IsEmpty());
   ASSERT_TRUE(loaded.cluster);
-  const auto& monitor = loaded.cluster->monitor;
+  const auto& monitor = *loaded.cluster->monitor;
   EXPECT_EQ(monitor.on_config_change, OnConfigChange::Ignore);
   EXPECT_EQ(monitor.breaker.nodes, 2);
   EXPECT_THAT(monitor.repairs, ElementsAre(Repair::Reset, Repair::Reboot));

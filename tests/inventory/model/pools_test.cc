@@ -3,6 +3,8 @@
 #include "tests/inventory/inventory_fixture.h"
 
 #include "base/io/crypto.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/pools.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Change files: what they may say, and what they are told when they are wrong.
 #include "inventory/parse/change.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/drivers.h"
+#include "inventory/model/firmware.h"
+#include "inventory/model/profile.h"
+#include "inventory/model/rollout_policy.h"
 #include "tests/inventory/inventory_fixture.h"
 
 #include <fmt/format.h>
@@ -61,7 +66,7 @@ rollout:
   ASSERT_TRUE(loaded.change) << loaded.diagnostics.all().front().str();
   EXPECT_EQ(*loaded.change->profiles.at(name_).firmware, "new");
   EXPECT_FALSE(loaded.change->profiles.at(name_).image);
-  const auto& policy = loaded.change->policy;
+  const auto& policy = *loaded.change->policy;
   EXPECT_EQ(policy.canary.racks, 1);
   EXPECT_THAT(policy.waves, ElementsAre(25, 100));
   EXPECT_EQ(policy.max_unavailable.pool.nodes, 4);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random damage to the example: load must answer, whatever it reads. Meant to run under ASan and
 // UBSan, too.
+#include "inventory/model/cluster.h"
 #include "tests/inventory/inventory_fixture.h"
 #include "tests/paths.h"
 

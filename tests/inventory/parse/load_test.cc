@@ -1,5 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "inventory/model/cluster.h"
+#include "inventory/model/drivers.h"
+#include "inventory/model/fabric.h"
 #include "inventory/model/fabric_positions.h"
+#include "inventory/model/firmware.h"
+#include "inventory/model/gates.h"
+#include "inventory/model/images.h"
+#include "inventory/model/networks.h"
+#include "inventory/model/pools.h"
+#include "inventory/model/profile.h"
 #include "inventory/parse/hostlist.h"
 #include "tests/inventory/inventory_fixture.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which files an inventory may name, and that nothing of a foreign file is shown.
 #include "inventory/parse/paths.h"
+#include "inventory/model/credentials.h"
 
 #include "base/io/regular_file.h"
 #include "tests/inventory/inventory_fixture.h"

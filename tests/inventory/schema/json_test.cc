@@ -2,6 +2,7 @@
 // The canonical JSON, byte for byte: the digest is over it, and approvals are over the digest. A
 // change of a golden file is a change of every digest; UPDATE_GOLDEN=1 writes them anew.
 #include "inventory/schema/json.h"
+#include "inventory/model/cluster.h"
 
 #include "base/json_output.h"
 #include "inventory/parse/document.h"

@@ -3,6 +3,10 @@
 // take a node from power-off to its installed system, over TLS on loopback.
 #include "bmc/fleet.h"
 #include "gateway/gateway_server.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/credentials.h"
+#include "inventory/model/networks.h"
+#include "inventory/model/profile.h"
 #include "lab/fleet/fleet.h"
 #include "tests/fakes/fake_network_evidence.h"
 #include "tests/fakes/memory_store.h"

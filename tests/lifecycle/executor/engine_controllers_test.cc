@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two controllers, two processes, one PostgreSQL. One of them is killed or stopped in the middle,
 // or the server is restarted: the work ends, and nothing is done twice.
+#include "inventory/model/cluster.h"
 #include "lifecycle/audit/audit.h"
 #include "lifecycle/executor/engine.h"
 #include "tests/lifecycle/postgres_server.h"

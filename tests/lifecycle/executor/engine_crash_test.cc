@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // kill -9 at every boundary of the journal. The world lives on; muster starts again on the same
 // store. Each outside effect must have been begun exactly once, and the work must end.
+#include "inventory/model/cluster.h"
 #include "lifecycle/executor/engine.h"
 #include "tests/fakes/memory_store.h"
 #include "tests/lifecycle/crash_store.h"

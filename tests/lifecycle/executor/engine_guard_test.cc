@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the engine refuses in the last moment: to disturb a node that may take jobs, to wipe what
 // nobody allowed it to wipe.
+#include "inventory/model/cluster.h"
 #include "tests/lifecycle/engine_fixture.h"
 
 namespace muster::lifecycle {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "inventory/model/cluster.h"
+#include "inventory/model/limits.h"
 #include "lifecycle/model/consoles.h"
 #include "tests/lifecycle/engine_fixture.h"
 
@@ -303,8 +305,8 @@ TEST_F(EngineTest, noMoreMachinesRestartOrAreWrittenAtOnceThanTheInventoryAllows
   std::vector<std::string> names;
   for (int i = 1; i <= 12; ++i) names.push_back(fmt::format("gpu{:03}", i));
   build(names);
-  rack_->cluster.limits.restarts = 3;
-  rack_->cluster.limits.imagings = 2;
+  rack_->cluster.limits->restarts = 3;
+  rack_->cluster.limits->imagings = 2;
   for (const auto& name : names)
     for (const auto& goal : rack_->provision.goals(rack_->cluster, Subject(NodeName(name)), {}))
       world().behaviours[goal.facet].polls = 4;

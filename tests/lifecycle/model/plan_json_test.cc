@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/io/files.h"
+#include "inventory/model/cluster.h"
 #include "lifecycle/model/plan.h"
 #include "tests/lifecycle/rack.h"
 #include "tests/paths.h"

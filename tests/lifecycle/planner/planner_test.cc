@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "inventory/model/cluster.h"
+#include "inventory/model/pools.h"
+#include "inventory/model/profile.h"
 #include "lifecycle/model/plan.h"
 #include "tests/lifecycle/rack.h"
 

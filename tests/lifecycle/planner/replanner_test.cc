@@ -2,6 +2,7 @@
 // A Replanner answers what makePlan answers, whatever changes; and a change of one node costs one
 // node.
 #include "lifecycle/planner/replanner.h"
+#include "inventory/model/cluster.h"
 #include "tests/lifecycle/random_graph.h"
 
 #include <gtest/gtest.h>

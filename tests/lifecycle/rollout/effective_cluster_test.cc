@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cluster in which nodes change one by one.
 #include "lifecycle/rollout/effective_cluster.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/drivers.h"
+#include "inventory/model/images.h"
+#include "inventory/model/profile.h"
 #include "tests/lifecycle/rollout/rollout_cluster.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lifecycle/rollout/record.h"
+#include "inventory/model/gates.h"
+#include "inventory/model/rollout_policy.h"
 #include "lifecycle/rollout/freeze.h"
 #include "lifecycle/rollout/gate.h"
 #include "lifecycle/rollout/overlay.h"

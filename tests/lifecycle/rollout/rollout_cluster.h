@@ -2,7 +2,12 @@
 // A cluster of GPU nodes in racks, for the pure parts of a rollout.
 #pragma once
 
+#include "base/ids.h"
 #include "inventory/model/cluster.h"
+#include "inventory/model/drivers.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/fwd.h"
+#include "inventory/model/profile.h"
 
 namespace muster::lifecycle {
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a rollout must not do to a cluster when things go wrong around it, in virtual time.
+#include "inventory/model/cluster.h"
+#include "inventory/model/gates.h"
+#include "inventory/model/rollout_policy.h"
 #include "tests/lifecycle/rollout_rack.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The course of a rollout in virtual time: what is changed, what stops it, what is undone.
+#include "inventory/model/cluster.h"
+#include "inventory/model/drivers.h"
+#include "inventory/model/gates.h"
+#include "inventory/model/profile.h"
+#include "inventory/model/rollout_policy.h"
 #include "tests/lifecycle/rollout_rack.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rollouts on top of each other: which of them can be undone, and what stays.
+#include "inventory/model/cluster.h"
+#include "inventory/model/rollout_policy.h"
 #include "lifecycle/rollout/status.h"
 #include "tests/lifecycle/rollout_rack.h"
 

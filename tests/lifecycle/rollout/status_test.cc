@@ -2,6 +2,7 @@
 // Rollouts among people: nodes that somebody has drained, a time to watch between waves, a
 // rehearsal, and where a node stands.
 #include "lifecycle/rollout/status.h"
+#include "inventory/model/rollout_policy.h"
 #include "tests/lifecycle/rollout_rack.h"
 
 #include <gmock/gmock.h>

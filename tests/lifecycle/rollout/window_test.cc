@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lifecycle/rollout/window.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/rollout_policy.h"
 #include "tests/lifecycle/rollout/rollout_cluster.h"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/io/files.h"
 #include "base/io/process.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/drivers.h"
 #include "provision/provision.h"
 #include "tests/provision/clusters.h"
 #include "tests/run_async.h"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "provision/drivers/os_files.h"
+#include "inventory/model/drivers.h"
+#include "inventory/model/package_archive.h"
 #include "provision/facets.h"
 
 #include <gmock/gmock.h>

@@ -3,6 +3,8 @@
 // get.
 #include "provision/images/apt_system.h"
 #include "base/io/files.h"
+#include "inventory/model/images.h"
+#include "inventory/model/package_archive.h"
 #include "provision/images/dnf_system.h"
 #include "tests/run_async.h"
 

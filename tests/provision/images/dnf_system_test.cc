@@ -5,6 +5,7 @@
 #include "provision/images/dnf_system.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
+#include "inventory/model/images.h"
 #include "provision/images/image_diff.h"
 #include "provision/images/image_store_parts.h"
 #include "provision/images/recipes.h"

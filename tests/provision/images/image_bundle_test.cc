@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "provision/images/image_bundle.h"
+#include "inventory/model/images.h"
 
 #include "kept_images.h"
 

@@ -2,6 +2,7 @@
 #include "provision/images/image_diff.h"
 
 #include "base/io/process.h"
+#include "inventory/model/images.h"
 #include "kept_images.h"
 
 namespace muster::provision {

@@ -2,6 +2,7 @@
 #include "provision/images/image_import.h"
 
 #include "base/io/process.h"
+#include "inventory/model/images.h"
 #include "kept_images.h"
 #include "provision/images/ext_files.h"
 #include "provision/images/pack_writer.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/io/files.h"
+#include "inventory/model/images.h"
 #include "provision/images/image_store_parts.h"
 #include "provision/images/ramos_cache.h"
 #include "provision/images/served_images.h"

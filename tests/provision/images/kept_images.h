@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/io/files.h"
+#include "inventory/model/images.h"
 #include "provision/images/image_library.h"
 #include "provision/images/image_store_parts.h"
 #include "tests/fakes/fake_system_builder.h"

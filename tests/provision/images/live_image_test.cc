@@ -4,6 +4,7 @@
 #include "provision/images/live_image.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
+#include "inventory/model/images.h"
 #include "provision/images/image_import.h"
 #include "provision/images/image_store.h"
 #include "provision/images/image_store_parts.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The real thing twice, without anything kept in between: equal inputs are an equal image.
 #include "base/io/files.h"
+#include "inventory/model/images.h"
 #include "provision/images/image_store_parts.h"
 #include "tests/run_async.h"
 

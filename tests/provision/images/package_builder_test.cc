@@ -2,6 +2,7 @@
 // Builds the RAM OS and the demo's node image from Debian packages, and looks inside.
 #include "base/io/files.h"
 #include "base/io/process.h"
+#include "inventory/model/images.h"
 #include "provision/images/image_store_parts.h"
 #include "tests/run_async.h"
 

@@ -2,6 +2,8 @@
 #include "provision/netboot/boot_script.h"
 #include "provision/netboot/grub_script.h"
 
+#include "inventory/model/cluster.h"
+#include "inventory/model/profile.h"
 #include "tests/golden.h"
 #include "tests/provision/clusters.h"
 

@@ -2,6 +2,9 @@
 #include "provision/netboot/dnsmasq_config.h"
 
 #include "base/io/process.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/networks.h"
+#include "inventory/model/profile.h"
 #include "tests/golden.h"
 #include "tests/provision/clusters.h"
 #include "tests/run_async.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What another host on the network gets out of the boot files of an armed node, with the real
 // dnsmasq and the real gateway.
+#include "inventory/model/cluster.h"
+#include "inventory/model/profile.h"
 #include "tests/provision/dhcp_site.h"
 #include "wire/messages.h"
 

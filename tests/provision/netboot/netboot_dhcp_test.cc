@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What firmware and iPXE of known and unknown machines are told by dnsmasq, started by Netboot: on
 // the controller's own network, behind a relay, and beside another DHCP server.
+#include "inventory/model/cluster.h"
+#include "inventory/model/networks.h"
+#include "inventory/model/profile.h"
 #include "tests/provision/dhcp_site.h"
 
 namespace muster::provision {

@@ -6,6 +6,8 @@
 #include "agent/imaging/secure_boot.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/profile.h"
 #include "provision/images/image_store.h"
 #include "provision/netboot/netboot.h"
 #include "tests/fakes/fake_image_store.h"

@@ -2,6 +2,10 @@
 #include "provision/netboot/netboot.h"
 
 #include "base/io/files.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/images.h"
+#include "inventory/model/networks.h"
+#include "inventory/model/profile.h"
 #include "tests/fakes/fake_image_store.h"
 #include "tests/fakes/fake_process_runner.h"
 #include "tests/provision/clusters.h"

@@ -3,6 +3,7 @@
 #include "provision/peers/peer_service.h"
 
 #include "base/io/files.h"
+#include "inventory/model/cluster.h"
 #include "provision/peers/metainfo.h"
 #include "tests/provision/clusters.h"
 #include "tests/run_async.h"

@@ -2,6 +2,8 @@
 // Erasing as the controller sees it: what was asked for, the agent's task, the report that is kept.
 #include "provision/storage/erase.h"
 
+#include "inventory/model/cluster.h"
+#include "inventory/model/profile.h"
 #include "provision/facets.h"
 #include "provision/provision.h"
 #include "tests/fakes/fake_act_context.h"

@@ -4,6 +4,10 @@
 
 #include "base/io/files.h"
 #include "base/io/process.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/drivers.h"
+#include "inventory/model/mounts.h"
+#include "inventory/model/profile.h"
 #include "tests/fakes/fake_act_context.h"
 #include "tests/fakes/fake_agent_gateway.h"
 #include "tests/provision/clusters.h"

@@ -2,6 +2,10 @@
 // rdma.links over a folder that stands for the node's /sys, which changes while the check waits.
 #include "validate/checks/rdma_links.h"
 #include "base/io/files.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/gates.h"
+#include "inventory/model/profile.h"
 #include "tests/run_async.h"
 #include "validate/gates.h"
 

@@ -4,6 +4,9 @@
 // cluster; the answers have the form that muster-collective gives them.
 #include "validate/isolate/group_runner.h"
 #include "base/io/files.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fabric.h"
+#include "inventory/model/profile.h"
 #include "tests/fakes/fake_agent_gateway.h"
 #include "tests/run_async.h"
 #include "tests/validate/isolate_world.h"

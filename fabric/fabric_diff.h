@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Declared against found: one answer, or one each time that it changes.
+#pragma once
+
+#include "base/async/task.h"
+#include "base/clock.h"
+#include "base/io/process.h"
+#include "fabric/compare/compare.h"
+#include "fabric/options.h"
+#include "inventory/model/fwd.h"
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace muster::fabric {
+
+/// One discovery of the whole fabric, compared with what the subnet manager sees when muster's own
+/// is up. Errors: Unavailable (a MAD timed out, or the subnet manager sees other devices: an
+/// incomplete discovery is no discovery)
+Async<Topology> discover(io::ProcessRunner& processes, FabricOptions options);
+
+/// What `muster fabric diff` shows.
+struct DiffReport {
+  std::string fabric;
+  Topology declared, found;
+  Comparison comparison;
+  std::string error;  ///< why there is no answer; empty: there is one
+  std::string note;   ///< what the answer leaves out
+
+  static constexpr int kEqual = 0, kDeviates = 1, kNoAnswer = 2;
+  int exitCode() const {
+    return !error.empty() ? kNoAnswer : comparison.deviations.empty() ? kEqual : kDeviates;
+  }
+};
+Async<DiffReport> diff(const inventory::Cluster& cluster, io::ProcessRunner& processes,
+                       FabricOptions options);
+/// The same, but for the switches' firmware, with what ibnetdiscover or iblinkinfo printed
+/// elsewhere; that it printed nothing on stderr is the caller's word.
+DiffReport diff(const inventory::Cluster& cluster, std::string_view found_text);
+/// Looks again and again, `pause` after each; tells the first report and each that differs from the
+/// one before. Ends when `tell` answers false.
+Async<void> watch(const inventory::Cluster& cluster, io::ProcessRunner& processes, Clock& clock,
+                  FabricOptions options, std::chrono::milliseconds pause,
+                  std::function<bool(const DiffReport&)> tell);
+std::string toText(const DiffReport& report);
+std::string toJson(const DiffReport& report);
+
+}  // namespace muster::fabric

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// FabricOptions: where the fabric's files lie, and how its tools are called.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace muster::fabric {
+
+/// Tools and opensm attach to the controller's HCA: SIM_HOST = ibsimNodeId(kControllerHca) in the
+/// twin.
+struct FabricOptions {
+  std::filesystem::path run_folder;  ///< opensm.conf, root GUIDs, partitions.conf, logs, pid file
+  std::vector<std::string> tool_prefix;  ///< put before each IB tool: {"ibsim-run"} in the twin
+  std::map<std::string, std::string> tool_env;  ///< IBSIM_SOCKNAME, SIM_HOST in the twin
+  std::chrono::seconds discovery_limit{
+      60};  ///< for one ibnetdiscover: 16,384 HCAs take 10.5 s when nothing is lost
+};
+
+}  // namespace muster::fabric

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// The names of what the inventory declares, for headers that only refer to it.
+#pragma once
+
+namespace muster::inventory {
+
+enum class AttachedRole;
+enum class BmcTrustPolicy;
+enum class BootMode;
+enum class ConsoleVia;
+enum class DhcpMode;
+enum class FabricShape;
+enum class FileSystem;
+enum class FirmwareActivation;
+enum class FragilePods;
+enum class GateLevel;
+enum class HealthAction;
+enum class ImageKind;
+enum class JobPods;
+enum class ModuleBuild;
+enum class MountKind;
+enum class OnConfigChange;
+enum class OnFailure;
+enum class OnInconclusive;
+enum class OnTimeout;
+enum class PartKind;
+enum class RaidLevel;
+enum class Repair;
+enum class RootKey;
+enum class Rung;
+enum class UserDataKind;
+
+struct AddressPlan;
+struct BmcAddress;
+struct BmcCertificateSpec;
+struct BmcTrust;
+struct BootServer;
+struct Breaker;
+struct Canary;
+struct Ceiling;
+struct CertificatePolicy;
+struct Change;
+struct Cluster;
+struct ConsoleSpec;
+struct Credential;
+struct DiscoveryPolicy;
+struct DiscoveryRule;
+struct DrainPolicy;
+struct Driver;
+struct EvictionRules;
+struct Expectation;
+struct Fabric;
+struct FabricCable;
+struct FabricExclusion;
+struct FabricSwitches;
+struct FirmwareBaseline;
+struct FirmwareComponent;
+struct FirmwareConstraint;
+struct FirmwareImageFile;
+struct FirmwareTerm;
+struct Gate;
+struct Image;
+struct ImageBuild;
+struct ImageImport;
+struct InBandDevice;
+struct IpmiSpec;
+struct KubernetesPool;
+struct LabSpec;
+struct Limits;
+struct LoadedChange;
+struct MonitorPolicy;
+struct MountedSystem;
+struct Network;
+struct Node;
+struct NodeFile;
+struct NvlinkDomain;
+struct PackageArchive;
+struct PartRule;
+struct Partition;
+struct Pool;
+struct PowerHook;
+struct Profile;
+struct ProfileChange;
+struct Rack;
+struct Rail;
+struct RegressionRule;
+struct Roce;
+struct RolloutPolicy;
+struct RootLayout;
+struct SecretRef;
+struct SlurmPool;
+struct StorageSet;
+struct StorageVolume;
+struct Subnet;
+struct SymptomRule;
+struct TpmSpec;
+struct Unavailability;
+
+}  // namespace muster::inventory
