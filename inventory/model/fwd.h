@@ -2,7 +2,26 @@
 // The names of what the inventory declares, for headers that only refer to it.
 #pragma once
 
+namespace muster::wire {
+
+enum class FileSystem;
+enum class RaidLevel;
+enum class RootKey;
+struct RootLayout;
+struct StorageSet;
+struct StorageVolume;
+
+}  // namespace muster::wire
+
 namespace muster::inventory {
+
+// The disk layout is the same type as in the agent's task (wire/disk_layout.h).
+using wire::FileSystem;
+using wire::RaidLevel;
+using wire::RootKey;
+using wire::RootLayout;
+using wire::StorageSet;
+using wire::StorageVolume;
 
 enum class AttachedRole;
 enum class BmcTrustPolicy;
@@ -10,7 +29,6 @@ enum class BootMode;
 enum class ConsoleVia;
 enum class DhcpMode;
 enum class FabricShape;
-enum class FileSystem;
 enum class FirmwareActivation;
 enum class FragilePods;
 enum class GateLevel;
@@ -24,9 +42,7 @@ enum class OnFailure;
 enum class OnInconclusive;
 enum class OnTimeout;
 enum class PartKind;
-enum class RaidLevel;
 enum class Repair;
-enum class RootKey;
 enum class Rung;
 enum class UserDataKind;
 
@@ -86,11 +102,8 @@ struct Rail;
 struct RegressionRule;
 struct Roce;
 struct RolloutPolicy;
-struct RootLayout;
 struct SecretRef;
 struct SlurmPool;
-struct StorageSet;
-struct StorageVolume;
 struct Subnet;
 struct SymptomRule;
 struct TpmSpec;
