@@ -166,7 +166,7 @@ TEST_F(EventStream, tellsOnceWhatHappensAndGoesOnAfterARestartOfTheBmc) {
   asio::co_spawn(io_, hear(), asio::detached);
   ASSERT_TRUE(until([this] { return opened_ >= 1; }));
   service_->report("Critical", "PSU 2 failed");
-  service_->report("Warning", "fan 3 is slow", lab::vbmc::RedfishService::Told::ByEvent);
+  service_->report("Warning", "fan 3 is slow", lab::vbmc::RedfishService::SentEvent::ByEvent);
   ASSERT_TRUE(until([this] { return told_.size() >= 2; }));
   const int before = opened_;
   ASSERT_TRUE(
