@@ -162,10 +162,10 @@ int image(const fs::path& folder, int node, const std::string& how) {
         const auto peers = source.report();
         need(io::writeFileAtomic(folder / fmt::format("done-{}-{}", how, node),
                                  nlohmann::json{{"end", end},
-                                                {"from_peers", peers.standing.from_peers},
+                                                {"from_peers", peers.status.from_peers},
                                                 {"shared", peers.shared_bytes},
                                                 {"by_http", peers.asked_servers_bytes},
-                                                {"wrong", peers.standing.wrong_pieces},
+                                                {"wrong", peers.status.wrong_pieces},
                                                 {"why_not", peers.why_not}}
                                      .dump()));
       });
