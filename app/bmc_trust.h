@@ -24,7 +24,7 @@ Result<std::vector<NodeName>> forgetAgentKey(const Options& options, const std::
 /// No agent of the node is accepted until the node is imaged again.
 Result<std::vector<NodeName>> revokeAgentKeys(const Options& options, const std::string& nodes);
 
-/// The RAM OS with this key may enrol as the node while the node is armed.
+/// The RAM OS with this key may enroll as the node while the node is armed.
 Result<void> approveAgentKey(const Options& options, const NodeName& node,
                              const std::string& fingerprint);
 

@@ -37,7 +37,7 @@ void allowPaths(const std::vector<std::string>& folders);
 /// Options with the environment applied.
 Options defaultOptions();
 
-/// The inventory, judged also by what others know of it: the catalogue of checks.
+/// The inventory, evaluated also by what others know of it: the catalogue of checks.
 inventory::Loaded loadDeclared(const Options& options);
 /// Loads the inventory; prints every diagnostic to stderr. Errors: InvalidInput with the count
 Result<inventory::Cluster> loadCluster(const Options& options);

@@ -14,9 +14,9 @@ inline constexpr unsigned kStateFileMode = 0600;    ///< of every file in it
 
 /// Makes the state folder, for its owner alone whatever the umask. One that other users could enter
 /// is closed to them, with everything in it, and a line on stderr says so: what they may have read
-/// (keys, the log) is then for the operator to judge. Errors: Denied (another user owns the folder,
-/// or its mode cannot be changed), InvalidInput (it is no folder) Effect: idempotent; walks the
-/// tree only when the folder was open to others
+/// (keys, the log) is then for the operator to evaluate. Errors: Denied (another user owns the
+/// folder, or its mode cannot be changed), InvalidInput (it is no folder) Effect: idempotent; walks
+/// the tree only when the folder was open to others
 Result<void> prepareStateFolder(const std::filesystem::path& state);
 
 }  // namespace muster::app

@@ -31,7 +31,7 @@ bool isFormula(std::string_view text);
 std::string csvField(std::string_view text);
 
 /// As long as it lives, everything that is written to the stream goes through printableLines first,
-/// whoever writes it: the end of the road to a terminal. Lives in main, for std::cout and
+/// whoever writes it: the last thing before a terminal. Lives in main, for std::cout and
 /// std::cerr.
 class PrintableStream {
  public:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the seen machines are to the inventory: known nodes, strangers, and what does not fit. Pure.
+// What the seen machines are to the inventory: known nodes, undeclared machines, and what does not
+// fit. Pure.
 #pragma once
 
 #include "discovery/machine.h"

@@ -50,8 +50,8 @@ nlohmann::json toJson(const Machine& machine);
 /// Errors: Corrupt
 Result<Machine> machineOf(const nlohmann::json& json);
 
-/// What goes to a terminal and into JSON of what strangers say: printable ASCII, and no more than
-/// this.
+/// What goes to a terminal and into JSON of what unknown machines say: printable ASCII, and no more
+/// than this.
 std::string printable(std::string_view text, std::size_t max_bytes = kMaxTextBytes);
 
 /// False for what firmware writes where nobody has written a serial ("To Be Filled By O.E.M.",

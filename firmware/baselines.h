@@ -35,7 +35,7 @@ Durations measuredBy(const lifecycle::FactSet& facts, const lifecycle::Subject& 
 /// … and for whoever has shown nothing yet, the median of these machines.
 Durations typicalOf(const std::vector<Durations>& machines);
 
-/// A component at its place on the road. The first that is moved in a wave carries the time of the
+/// A component at its place in the order. The first that is moved in a wave carries the time of the
 /// whole wave.
 struct PathStep {
   const inventory::FirmwareComponent* component = nullptr;
@@ -51,8 +51,8 @@ struct UpgradePath {
 UpgradePath upgradePathOf(const inventory::FirmwareBaseline& baseline, const Versions& running,
                           Durations measured = {});
 
-/// Of one flash, and of a whole wave with its activation: as declared, else as learnt, else a guess
-/// by the component's name.
+/// Of one flash, and of a whole wave with its activation: as declared, else as learned, else a
+/// guess by the component's name.
 std::chrono::minutes flashTime(const inventory::FirmwareComponent& component,
                                const Durations& measured = {});
 std::chrono::minutes waveTime(const Wave& wave, const Durations& measured = {});

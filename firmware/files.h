@@ -66,8 +66,8 @@ std::string imagePath(const inventory::FirmwareImageFile& image);
 class FirmwareFiles {
  public:
   explicit FirmwareFiles(Workers& workers) : workers_(workers) {}
-  /// kFileOk, or what is wrong with its file or with that of a stepping stone. A file is read once,
-  /// until its size or time changes.
+  /// kFileOk, or what is wrong with its file or with that of a intermediate version. A file is read
+  /// once, until its size or time changes.
   Async<std::string> state(inventory::FirmwareComponent component);
   /// Why this image cannot be flashed now; empty: it can.
   Async<std::string> whyNot(inventory::FirmwareComponent component,

@@ -18,7 +18,8 @@ namespace muster::firmware {
 using Versions =
     std::map<std::string, std::string>;  ///< component (or a driver's probe) → running version
 
-/// A component goes from → to. The image is the component's own, or one of its stepping stones.
+/// A component goes from → to. The image is the component's own, or one of its intermediate
+/// versions.
 struct UpdateStep {
   const inventory::FirmwareComponent* component = nullptr;
   std::string from, to;

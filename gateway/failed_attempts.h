@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who has failed to enrol lately. Each try costs the store a read and perhaps a finding, and
+// Who has failed to enroll lately. Each try costs the store a read and perhaps a finding, and
 // anybody may try: after some failures an address is refused before anything is looked up.
 #pragma once
 

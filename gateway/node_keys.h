@@ -69,7 +69,7 @@ Result<NodeKeys> loadKeys(lifecycle::Store& store, const NodeName& node);
 Result<void> changeKeys(lifecycle::Store& store, const NodeName& node,
                         const std::function<Result<bool>(NodeKeys&)>& change);
 
-/// An operator's request. Every key of the node is refused until it enrols again in its RAM OS.
+/// An operator's request. Every key of the node is refused until it enrolls again in its RAM OS.
 Result<void> revokeKeys(lifecycle::Store& store, const NodeName& node);
 /// The first key that polls is accepted: for a store that was restored from a backup older than the
 /// keys. Errors: of the store

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Monitor: `muster keep`, the controller that stays. It looks often and lightly, takes out of their
-// pools the nodes that may not take jobs, quarantines, and – only where the inventory's `keep` says
-// so – repairs. docs/adr/0015, docs/monitor.md
+// Monitor: `muster monitor`, the controller that stays. It looks often and lightly, takes out of
+// their pools the nodes that may not take jobs, quarantines, and – only where the inventory's
+// `keep` says so – repairs. docs/adr/0015, docs/monitor.md
 //
 // Three coroutines on the control thread: one looks and decides every interval, one carries out
 // what was decided, as plans through the engine, so that every drain is a journaled intent with a
@@ -38,7 +38,7 @@ struct MonitorServices {
   lifecycle::Origin origin;
   RecoverySteps* recovery = nullptr;             ///< one of `all`; null: nothing is recovered
   lifecycle::ConsoleLines console = {};          ///< for findings
-  std::shared_ptr<RetryState> retry_state = {};  ///< of the shift before; null: there was none
+  std::shared_ptr<RetryState> retry_state = {};  ///< of the run before; null: there was none
 };
 
 class Monitor {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of the facets that provision owns, and their order on the road. Pure.
+// Names of the facets that provision owns, and the order of their stages. Pure.
 #pragma once
 
 #include "lifecycle/model/facet.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facade of provision/: the phase that enrols, inspects, images, configures and installs drivers.
+// Facade of provision/: the phase that enrolls, inspects, images, configures and installs drivers.
 #pragma once
 
 #include "bmc/bmc.h"

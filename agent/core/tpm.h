@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The machine's TPM 2.0 as the agent needs it, by tpm2-tools (adr/0026). Calls block for a second
-// or two: a machine that enrols has nothing else to do.
+// or two: a machine that enrolls has nothing else to do.
 #pragma once
 
 #include "base/result.h"

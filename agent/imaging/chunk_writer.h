@@ -48,7 +48,8 @@ struct ChunkReport {
   std::uint64_t bytes_fetched = 0;                     ///< compressed
   std::uint64_t peak_buffer_bytes = 0;
   int retries = 0;
-  std::vector<Mirrors::Dropped> dropped_mirrors;  ///< that lied, or did not answer while others did
+  std::vector<Mirrors::Dropped>
+      dropped_mirrors;  ///< with corrupt bytes, or that did not answer while others did
 };
 
 /// The most image data that is in memory at one time, bytes.

@@ -15,7 +15,7 @@
 //
 // What is no finished set of this identity – a member was replaced, the declaration changed,
 // somebody's own data – is planned anew, but `guarded`: it is emptied only with a permission of its
-// own (wipe_rights.h, docs/adr/0111).
+// own (wipe_policy.h, docs/adr/0111).
 #pragma once
 
 #include "agent/imaging/disks.h"

@@ -38,7 +38,7 @@ struct WriteImageParams {
   std::string user_data;             ///< cloud-init's or Ignition's, of this node; empty: none
   bool wipe_allowed = false;         ///< the system disk
   bool data_wipe_allowed =
-      false;  ///< disks of storage sets too, whatever they hold (wipe_rights.h)
+      false;  ///< disks of storage sets too, whatever they hold (wipe_policy.h)
   std::string hostname;
   std::string address_cidr;      ///< "10.20.0.11/16"; empty or "dhcp": by DHCP
   std::string gateway;           ///< with a fixed address; may be empty
@@ -64,14 +64,14 @@ struct WriteImageReport {
   std::string digest;
   std::string disk;  ///< "/dev/vda (serial X, 4.0 GiB)"
   double seconds = 0;
-  std::uint64_t bytes_written = 0;      ///< raw
-  std::uint64_t bytes_skipped = 0;      ///< raw; already right on the disk
-  std::uint64_t bytes_fetched = 0;      ///< compressed
-  std::uint64_t peak_buffer_bytes = 0;  ///< most image data that was in memory at one time
-  int retries = 0;                      ///< fetches that had to be repeated
-  std::vector<std::string>
-      dropped_mirrors;  ///< that lied, or did not answer while others did; with the reason
-  std::vector<std::string> kept_storage;  ///< sets of other disks that were as declared already
+  std::uint64_t bytes_written = 0;           ///< raw
+  std::uint64_t bytes_skipped = 0;           ///< raw; already right on the disk
+  std::uint64_t bytes_fetched = 0;           ///< compressed
+  std::uint64_t peak_buffer_bytes = 0;       ///< most image data that was in memory at one time
+  int retries = 0;                           ///< fetches that had to be repeated
+  std::vector<std::string> dropped_mirrors;  ///< with corrupt bytes, or that did not answer while
+                                             ///< others did; with the reason
+  std::vector<std::string> kept_storage;     ///< sets of other disks that were as declared already
 
   std::string json() const;  ///< the task's result
 };

@@ -96,7 +96,7 @@ struct Handshake {
   std::string host;
   const TlsClient* client = nullptr;
   std::string pin;  ///< what was pinned as it began: another connection's first contact may pin
-                    ///< while this one is judged on the side thread
+                    ///< while this one is evaluated on the side thread
   std::string fingerprint;
   std::string refusal;    ///< why the peer is not trusted; empty: it is
   bool resuming = false;  ///< an earlier session was offered
@@ -111,7 +111,7 @@ class TlsClient {
   /// Before the handshake: attaches what the verification needs. Both must outlive it.
   void prepare(TlsStream& stream, Handshake& handshake) const;
   /// After a handshake that OpenSSL is content with. A session that was taken up shows no
-  /// certificate: then it is judged whose it was. The verdict is in the handshake.
+  /// certificate: then it is evaluated whose it was. The verdict is in the handshake.
   void met(TlsStream& stream, Handshake& handshake);
   /// The handshake failed with the session that was offered.
   void failedWithSession(const Handshake& handshake) const;

@@ -14,7 +14,7 @@
 namespace muster::fabric {
 
 /// GUIDs that discoveries have shown, kept so that a node that is switched off keeps its
-/// partitions. A node description is only a claim of the host; a HCA's GUID is learnt only when it
+/// partitions. A node description is only a claim of the host; a HCA's GUID is learned only when it
 /// hangs at its declared switch port.
 struct KnownGuids {
   PortGuids hcas;                               ///< device name → port GUID
@@ -23,7 +23,7 @@ struct KnownGuids {
   void learn(const Topology& declared, const Topology& found);
   std::string toJson() const;
   static KnownGuids fromJson(
-      std::string_view text);  ///< empty when the text is not ours: everything is learnt again
+      std::string_view text);  ///< empty when the text is not ours: everything is learned again
 };
 
 /// Errors: InvalidInput (routing engine that OpenSM does not have, subnet managers that are not

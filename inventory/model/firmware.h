@@ -33,7 +33,7 @@ struct FirmwareComponent {
       {};  ///< versions on the way, oldest first: a component below one passes through it
   std::string device =
       {};  ///< "iana:1647", "pci:10de", "uuid:…": a PLDM package must be for it; empty: any
-  int minutes = 0;  ///< its flash usually takes; 0: what was learnt, else a guess
+  int minutes = 0;  ///< its flash usually takes; 0: what was learned, else a guess
 };
 
 /// "COMPONENT >= VERSION", the left or the right side of a constraint.

@@ -25,7 +25,7 @@ struct Node {
   Mac mac;       ///< provisioning NIC
   Ipv4 address;  ///< on the provisioning network
   BmcAddress bmc;
-  std::string serial;                    ///< expected; empty: learnt
+  std::string serial;                    ///< expected; empty: learned
   std::string switch_name, switch_port;  ///< where the provisioning NIC is cabled, as LLDP names
                                          ///< both; empty: not declared
   SourceRef where;

@@ -4,8 +4,8 @@
 //
 // An inventory comes out of a repository that many can propose changes to, and muster reads as
 // root. `user_data: ../../etc/shadow`, or a link in the repository that leads there, must not bring
-// that file onto a node or into an error. Links are resolved before they are judged. An inventory
-// cannot allow anything to itself.
+// that file onto a node or into an error. Links are resolved before they are evaluated. An
+// inventory cannot allow anything to itself.
 #pragma once
 
 #include "inventory/parse/document.h"

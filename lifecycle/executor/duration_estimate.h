@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a kind of action usually takes, learnt from the journal: what `muster why` compares
+// How long a kind of action usually takes, learned from the journal: what `muster why` compares
 // with, and what stall_watch.h reports by.
 //
 // A kind is phase and facet ("firmware firmware.BMC", "pool pool#drain"). Only actions that ended
@@ -49,7 +49,8 @@ class DurationEstimates {
 Result<DurationEstimates> learnDurations(const inventory::Cluster& cluster, Store& store,
                                          const Subject& subject);
 
-/// What a person looks at when an action of this facet takes longer than it should. Data (pace.cc).
+/// What a person looks at when an action of this facet takes longer than it should. Data
+/// (duration_estimate.cc).
 std::string_view lateAdvice(const Action& action);
 
 }  // namespace muster::lifecycle

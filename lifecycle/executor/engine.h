@@ -2,7 +2,7 @@
 // Engine: carries out a plan, one coroutine a subject, journaling each intent before its effect.
 //
 // What an action wants is decided when it starts. Some goals depend on facts that the same run
-// learns (a gate's basis holds hardware serials that only the inspection reads), so Action::to of
+// learns (a gate's scope holds hardware serials that only the inspection reads), so Action::to of
 // the plan may be a value that could not be known yet. When an action starts, the engine asks its
 // phase for the goal of the same facet again (goals() is pure) and acts towards and verifies
 // against that value. This is sound because the engine runs a plan only with the inventory it was

@@ -12,8 +12,8 @@ bool tooManyFailed(std::size_t failed, std::size_t of, const inventory::RolloutP
 /// A reason that is the change's own: what on_failure speaks of.
 void blameChange(GateReport& gate, std::string reason);
 
-/// Judges the wave by its own nodes' failures, and by the speed of all nodes that have changed so
-/// far: more nodes, more certainty.
+/// Evaluates the wave by its own nodes' failures, and by the speed of all nodes that have changed
+/// so far: more nodes, more certainty.
 GateReport evaluateWave(const RolloutRecord& record, std::size_t wave);
 
 /// The gate in a few lines of words.

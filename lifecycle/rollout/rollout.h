@@ -49,7 +49,7 @@ struct GateReport {
   std::vector<std::string> reasons;  ///< why it failed
   bool blames_change = false;  ///< one of them is the change's: nodes failed, left their pool, or
                                ///< became slower. Others only keep it from going on
-  std::vector<std::string> notes;  ///< what it could not judge, and what policy did then
+  std::vector<std::string> notes;  ///< what it could not evaluate, and what policy did then
   std::vector<Comparison> comparisons;
 };
 

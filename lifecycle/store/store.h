@@ -216,7 +216,7 @@ class Store {
   virtual Result<bool> revokeWipe(const NodeName& node, const std::string& reason) = 0;
   virtual Result<std::vector<NodeName>> wipeGrants() = 0;
 
-  /// Small durable values: BMC pins, enrolment tokens (hashed), counters.
+  /// Small durable values: BMC pins, enrollment tokens (hashed), counters.
   virtual Result<void> putValue(const std::string& key, const std::string& value) = 0;
   virtual Result<std::optional<std::string>> getValue(const std::string& key) = 0;
   /// Sets the value only when it is now `expected` (nullopt: absent). Answers whether it was set.

@@ -9,9 +9,9 @@
 //
 // WORD follows from the node, the image and a secret of the controller, and comes to the node in
 // its task over mutual TLS. It opens the routes only while the phase images that node with that
-// image (each look renews it), and only from that node's address. So neither a stranger nor a node
-// that runs already learns who is imaged or takes a share; after kill -9 the same words are good
-// again.
+// image (each look renews it), and only from that node's address. So neither an unknown host nor a
+// node that runs already learns who is imaged or takes a share; after kill -9 the same words are
+// good again.
 #pragma once
 
 #include "base/clock.h"

@@ -20,7 +20,7 @@ inline constexpr std::chrono::milliseconds kHonestP99{500};
 
 class HonestClient {
  public:
-  /// Enrols as gpu001 and starts to ask.
+  /// Enrolls as gpu001 and starts to ask.
   explicit HonestClient(AttackSite& site);
   HonestClient(const HonestClient&) = delete;
   ~HonestClient() { stop(); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entry points that read what strangers send, as fuzz targets. Two programs drive the same
-// table: libFuzzer with sanitizers
+// The entry points that read what unknown senders send, as fuzz targets. Two programs drive the
+// same table: libFuzzer with sanitizers
 // (`./run fuzz`) and the mutation driver of the normal build (`./run test`), adr/0211.
 #pragma once
 

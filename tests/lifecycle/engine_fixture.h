@@ -43,7 +43,7 @@ class EngineTest : public testing::Test {
     return report && *report ? **report : ApplyReport();
   }
   ApplyReport apply() { return apply(plan()); }
-  /// Everything at the end of the road, in the world and in the store.
+  /// Everything when all is met, in the world and in the store.
   void arrive(const std::vector<std::string>& names) {
     build(names);
     EXPECT_TRUE(apply().ok());
