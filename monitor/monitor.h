@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Monitor: `muster keep`, the controller that stays. It looks often and lightly, takes out of their
-// pools the nodes that may not take jobs, quarantines, and – only where the inventory's `keep` says
-// so – repairs. docs/adr/0015, docs/monitor.md
+// Monitor: `muster monitor`, the controller that stays. It looks often and lightly, takes out of
+// their pools the nodes that may not take jobs, quarantines, and – only where the inventory's
+// `keep` says so – repairs. docs/adr/0015, docs/monitor.md
 //
 // Three coroutines on the control thread: one looks and decides every interval, one carries out
 // what was decided, as plans through the engine, so that every drain is a journaled intent with a

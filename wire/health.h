@@ -32,7 +32,7 @@ struct Symptom {
 };
 
 /// A source that could not be read is no sign of health: the controller counts it as one of
-/// sickness where it must be there.
+/// an unhealthy state where it must be there.
 struct HealthReport {
   std::vector<Symptom> symptoms;
   std::map<std::string, std::string> sources;  ///< "kernel", "gpu", "disk", "network", "units" →

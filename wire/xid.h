@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What NVIDIA's XIDs ask for. One table for whoever reads them: gates, which look at the kernel's
-// log of a boot, and `muster keep`, which acts. Source: NVIDIA's XID catalogue (its generated form
-// in gpud); the tables of OCI and AWS.
+// log of a boot, and `muster monitor`, which acts. Source: NVIDIA's XID catalogue (its generated
+// form in gpud); the tables of OCI and AWS.
 #pragma once
 
 #include <array>

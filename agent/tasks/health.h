@@ -23,7 +23,7 @@ Result<std::vector<wire::Symptom>> parseSmart(std::string_view json, const std::
 /// --state=failed`. Pure.
 std::vector<wire::Symptom> parseUnits(std::string_view shown, std::string_view failed);
 
-inline constexpr int kSilencesMeant = 3;  ///< one slow answer is no sickness; so many in a row are
+inline constexpr int kSilencesMeant = 3;  ///< one slow answer is no fault; so many in a row are
 
 /// How much of a growing counter is of the last hour. Pure.
 class RateWindow {

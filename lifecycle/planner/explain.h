@@ -38,7 +38,7 @@ struct Explanation {
   std::vector<std::string> unmet;  ///< "driver.nvidia: want '575.*', is '570.1' (seen 3 min ago)",
                                    ///< in the order of the stages
   std::vector<Event> recent;
-  std::string rollout;  ///< where the node stands in a rollout (rollout/standing.h); empty: in none
+  std::string rollout;  ///< where the node stands in a rollout (rollout/status.h); empty: in none
 
   bool asDeclared() const { return facet.empty(); }
   std::string text() const;  ///< several lines, without colours

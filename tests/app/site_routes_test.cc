@@ -142,7 +142,7 @@ TEST_F(SiteRoutesSystem, aNodeThatIsNotOnTheFabricIsNamed) {
   ASSERT_FALSE(routes);
   EXPECT_THAT(routes.error().str(), HasSubstr("gpu004 mlx5_9"));
   site_.nodes[3].devices[1] = "mlx5_1";
-  for (auto& [guid, table] : tables_) table.assign(table.size(), fabric::kNoWay);
+  for (auto& [guid, table] : tables_) table.assign(table.size(), fabric::kNoRoute);
   EXPECT_FALSE(app::siteRoutes(site_, fabric::Routes(found_, tables_)));
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contract of Store: tests/lifecycle/store_contract_test.cc, run against every implementation
-// that a program of tests instantiates it with. A maker opens stores on the same data: each is one
-// process.
+// The contract of Store: tests/lifecycle/store/store_contract_test.cc, run against every
+// implementation that a program of tests instantiates it with. A maker opens stores on the same
+// data: each is one process.
 #pragma once
 
 #include "lifecycle/audit/audit.h"

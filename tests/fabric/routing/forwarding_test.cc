@@ -28,10 +28,10 @@ class Forwarding : public ::testing::Test {
         plug(found_, {fmt::format("leaf{}", leaf), 4 + spine},
              {fmt::format("spine{}", spine), leaf});
     levels_ = switchLevels(found_);
-    tables_ = {{"leaf1", {kNoWay, 1, 5}},
-               {"leaf2", {kNoWay, 5, 1}},
-               {"spine1", {kNoWay, 1, 2}},
-               {"spine2", {kNoWay, 1, 2}}};
+    tables_ = {{"leaf1", {kNoRoute, 1, 5}},
+               {"leaf2", {kNoRoute, 5, 1}},
+               {"spine1", {kNoRoute, 1, 2}},
+               {"spine2", {kNoRoute, 1, 2}}};
   }
   Reachability walked() { return walk(found_, tables_, levels_); }
 
@@ -49,7 +49,7 @@ TEST_F(Forwarding, reachesEveryPairAndCountsTheBusiestCable) {
 }
 
 TEST_F(Forwarding, losesAPairWithoutEntryOrIntoANakedPort) {
-  tables_["spine1"][2] = kNoWay;
+  tables_["spine1"][2] = kNoRoute;
   EXPECT_THAT(walked().examples, ElementsAre("a mlx5_0 to b mlx5_0"));
   tables_["spine1"][2] = 7;
   EXPECT_EQ(walked().lost, 1u);
@@ -68,7 +68,7 @@ TEST_F(Forwarding, seesAWayThatGoesDownAndUpAgain) {
   plug(found_, {"leaf3", 6}, {"spine2", 3});
   levels_["leaf3"] = 1;
   tables_["spine1"][2] = 3;
-  tables_["leaf3"] = {kNoWay, 5, 6};
+  tables_["leaf3"] = {kNoRoute, 5, 6};
   auto reach = walked();
   EXPECT_EQ(reach.lost, 0u);
   EXPECT_EQ(reach.down_up, 1u);
@@ -86,7 +86,7 @@ constexpr std::string_view kDump =
 TEST(ForwardingTables, readWhatDumpFtsPrints) {
   auto tables = parseForwardingTables(kDump);
   ASSERT_TRUE(tables) << tables.error().str();
-  EXPECT_THAT(tables->at("0x0000000000200007"), ElementsAre(kNoWay, 64, kNoWay, 34));
+  EXPECT_THAT(tables->at("0x0000000000200007"), ElementsAre(kNoRoute, 64, kNoRoute, 34));
 }
 
 TEST(ForwardingTables, refuseWhatIsNone) {
