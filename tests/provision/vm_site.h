@@ -15,6 +15,7 @@
 #include "inventory/model/profile.h"
 #include "lifecycle/store/store.h"
 #include "provision/facets.h"
+#include "provision/images/image_store.h"
 #include "provision/provision.h"
 #include "tests/fakes/fake_act_context.h"
 #include "tests/fakes/fake_bmc.h"
