@@ -3,6 +3,8 @@
 
 #include "base/json_output.h"
 #include "base/limits.h"
+#include "fabric/compare/compare.h"
+#include "fabric/topology/topology.h"
 
 #include <algorithm>
 

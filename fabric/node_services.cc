@@ -8,6 +8,7 @@
 #include "fabric/discovery/discovery.h"
 #include "fabric/phase.h"
 #include "fabric/roce/roce_paths.h"
+#include "fabric/topology/topology.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/drivers.h"
 #include "inventory/model/fabric.h"

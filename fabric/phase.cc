@@ -4,6 +4,9 @@
 
 #include "base/clock.h"
 #include "base/json_output.h"
+#include "fabric/compare/compare.h"
+#include "fabric/fabric.h"
+#include "fabric/topology/topology.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/drivers.h"
 #include "inventory/model/fabric.h"

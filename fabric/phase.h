@@ -8,10 +8,12 @@
 
 #include "base/ids.h"
 #include "base/json_output.h"
+#include "base/result.h"
 #include "fabric/acting.h"
 #include "fabric/inspection.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fabric.h"
+#include "inventory/model/fwd.h"
 #include "inventory/model/profile.h"
 #include "lifecycle/model/phase.h"
 

@@ -2,6 +2,7 @@
 #include "firmware/activation_sequence.h"
 
 #include "firmware/shut_down.h"
+#include "inventory/model/firmware.h"
 
 #include <algorithm>
 

@@ -13,6 +13,7 @@
 #include "firmware/running_wave.h"
 #include "firmware/stabilization.h"
 #include "firmware/update_task.h"
+#include "inventory/model/firmware.h"
 
 namespace muster::firmware {
 

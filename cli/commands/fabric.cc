@@ -4,6 +4,12 @@
 
 #include "base/io/files.h"
 #include "cli/commands/fabric.h"
+#include "fabric/exports/exports.h"
+#include "fabric/exports/render.h"
+#include "fabric/fabric_diff.h"
+#include "fabric/health/link_health.h"
+#include "fabric/rehearsal/rehearsal.h"
+#include "fabric/roce/switch_config.h"
 
 #include <unistd.h>
 

@@ -16,7 +16,7 @@
 
 namespace muster::fabric {
 
-struct ToldFirmware;
+struct ReportedFirmware;
 struct Topology;
 
 /// Lets one coroutine in at a time; the others wait in order.

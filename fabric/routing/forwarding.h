@@ -11,6 +11,8 @@
 
 namespace muster::fabric {
 
+struct Topology;
+
 inline constexpr int kNoRoute = -1;
 /// Switch node GUID → the port out by LID, or kNoRoute.
 using ForwardingTables = std::map<std::string, std::vector<int>>;

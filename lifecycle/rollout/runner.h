@@ -7,6 +7,10 @@
 // up the nodes that were under way.
 #pragma once
 
+#include "base/ids.h"
+#include "base/result.h"
+#include "inventory/model/cluster.h"
+#include "inventory/model/fwd.h"
 #include "lifecycle/rollout/node_change.h"
 
 namespace muster::lifecycle {

@@ -25,7 +25,7 @@ void addDiskParams(const inventory::Profile& profile, const inventory::Node& nod
     while (mirror.ends_with('/')) mirror.pop_back();
     params.mirror_urls.push_back(fmt::format("{}/images/{}/pack", mirror, params.digest));
   }
-  params.root = profile.root;
+  if (profile.root) params.root = *profile.root;
   params.storage = profile.storage;
   if (!profile.user_data.empty()) params.user_data = inventory::userDataFor(profile, node);
 }

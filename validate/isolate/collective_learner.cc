@@ -101,9 +101,9 @@ void CollectiveLearner::learnMatrices(const RoundResult& result) {
       const double width = kMedianWidth * like.sigma / std::sqrt(static_cast<double>(row.size()));
       slow_row[node] = row[row.size() / 2] < 1 - std::max(kRowSigmas * width, state_.margins().row);
       if (auto& each = state_.nic(static_cast<int>(node), rail);
-          slow_row[node] && each.standing == Standing::Clear) {
+          slow_row[node] && each.status == PartStatus::Clear) {
         each = {};  // good with one partner at a time, slow with many: asked again
-        each.standing = Standing::Suspect;
+        each.status = PartStatus::Suspect;
       }
     }
     // A bad way makes a row slow as well; when the NIC turns out to be good, these tests are what
@@ -176,8 +176,8 @@ void CollectiveLearner::learnFailed(const RoundResult& result) {
     } else {
       for (const int node : members)
         for (int rail = 0; rail < state_.layout.rails; ++rail)
-          if (auto& each = state_.nic(node, rail); each.standing == Standing::Clear)
-            each = {.standing = Standing::Suspect};
+          if (auto& each = state_.nic(node, rail); each.status == PartStatus::Clear)
+            each = {.status = PartStatus::Suspect};
     }
   }
 }

@@ -22,8 +22,8 @@ void PathFinder::findPaths() {
   const double least = 1 - state_.margins().path;
   for (const auto& sample : state_.evidence.samples()) {
     if (sample.share >= least || state_.dead_rails[static_cast<std::size_t>(sample.rail)]) continue;
-    if (state_.nic(sample.a, sample.rail).standing == Standing::Clear &&
-        state_.nic(sample.b, sample.rail).standing == Standing::Clear)
+    if (state_.nic(sample.a, sample.rail).status == PartStatus::Clear &&
+        state_.nic(sample.b, sample.rail).status == PartStatus::Clear)
       state_.raisePath(sample.a, sample.b, sample.rail, sample.share);
   }
 }

@@ -60,8 +60,8 @@ void RoundLearner::learnPairs(const RoundResult& result) {
       const bool silent = found == shares.end();
       for (const auto& [node, partner] : {Pair{a, b}, Pair{b, a}}) {
         auto& each = state_.nic(node, rail);
-        if (each.standing != Standing::Suspect ||
-            state_.nic(partner, rail).standing != Standing::Clear)
+        if (each.status != PartStatus::Suspect ||
+            state_.nic(partner, rail).status != PartStatus::Clear)
           continue;
         if (silent)
           ++each.silent;
@@ -102,18 +102,18 @@ void RoundLearner::classify() {
     for (int rail = 0; rail < state_.layout.rails; ++rail) {
       const bool good = state_.dead_rails[static_cast<std::size_t>(rail)] ||
                         state_.evidence.best(node, rail) >= least;
-      state_.nic(node, rail).standing = good ? Standing::Clear : Standing::Suspect;
+      state_.nic(node, rail).status = good ? PartStatus::Clear : PartStatus::Suspect;
     }
 }
 
 void RoundLearner::decide() {
   const auto margin = state_.margins();
   for (auto& each : state_.nics) {
-    if (each.standing != Standing::Suspect || each.fresh == 0) continue;
+    if (each.status != PartStatus::Suspect || each.fresh == 0) continue;
     if (each.lacks() > margin.boundary + margin.open(each.fresh))
-      each.standing = Standing::Accused;
+      each.status = PartStatus::Accused;
     else if (each.lacks() <= margin.boundary - margin.open(each.fresh))
-      each.standing = Standing::Clear;
+      each.status = PartStatus::Clear;
   }
 }
 

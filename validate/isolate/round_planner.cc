@@ -61,7 +61,7 @@ std::optional<Round> RoundPlanner::plan() {
 bool RoundPlanner::hasPending() const {
   return std::any_of(state_.nics.begin(), state_.nics.end(),
                      [](const Nic& nic) {
-                       return nic.standing == Standing::Suspect && nic.fresh == 0 &&
+                       return nic.status == PartStatus::Suspect && nic.fresh == 0 &&
                               nic.silent < kMaxSilent;
                      }) ||
          std::any_of(state_.paths.begin(), state_.paths.end(),
@@ -75,7 +75,7 @@ bool RoundPlanner::hasPending() const {
 
 bool RoundPlanner::hasUndecided() const {
   return hasPending() || std::any_of(state_.nics.begin(), state_.nics.end(), [](const Nic& nic) {
-           return nic.standing == Standing::Suspect && nic.silent < kMaxSilent;
+           return nic.status == PartStatus::Suspect && nic.silent < kMaxSilent;
          });
 }
 

@@ -51,7 +51,7 @@ Margins Isolation::State::margins() const {
 
 bool Isolation::State::isClear(int node) const {
   for (int rail = 0; rail < layout.rails; ++rail)
-    if (nic(node, rail).standing != Standing::Clear) return false;
+    if (nic(node, rail).status != PartStatus::Clear) return false;
   return true;
 }
 
@@ -67,7 +67,7 @@ std::vector<int> Isolation::State::suspects() const {
   for (int node = 0; node < layout.nodes(); ++node)
     for (int rail = 0; rail < layout.rails; ++rail)
       if (const auto& each = nic(node, rail);
-          each.standing == Standing::Suspect && each.silent < kMaxSilent) {
+          each.status == PartStatus::Suspect && each.silent < kMaxSilent) {
         out.push_back(node);
         break;
       }
@@ -75,8 +75,8 @@ std::vector<int> Isolation::State::suspects() const {
 }
 
 bool Isolation::State::isPathOpen(const PathSuspect& path) const {
-  return !path.explained && nic(path.a, path.rail).standing != Standing::Accused &&
-         nic(path.b, path.rail).standing != Standing::Accused;
+  return !path.explained && nic(path.a, path.rail).status != PartStatus::Accused &&
+         nic(path.b, path.rail).status != PartStatus::Accused;
 }
 
 void Isolation::State::raisePath(int a, int b, int rail, double share) {

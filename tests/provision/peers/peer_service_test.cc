@@ -4,6 +4,7 @@
 
 #include "base/io/files.h"
 #include "inventory/model/cluster.h"
+#include "provision/images/image_store.h"
 #include "provision/peers/metainfo.h"
 #include "tests/provision/clusters.h"
 #include "tests/run_async.h"
