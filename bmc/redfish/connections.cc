@@ -60,9 +60,9 @@ Async<RedfishReply> RedfishConnections::exchange(RedfishCall call, std::string t
   }
 }
 
-/// After its own BMC's pace, a permit among the requests to all. Only what tells of load counts
-/// against their number: a BMC that says "later" or does not answer in time, not one that refuses
-/// the connection because it restarts.
+/// After its own BMC's rate limit, a permit among the requests to all. Only what tells of load
+/// counts against their number: a BMC that says "later" or does not answer in time, not one that
+/// refuses the connection because it restarts.
 Async<io::HttpResponse> RedfishConnections::sendWithPermit(io::HttpRequest request, bool fresh,
                                                            lifecycle::AdaptiveSemaphore* permits) {
   co_await rate_limiter_.next();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The connections of a session: one exchange with the BMC at a time in its own pace, after a permit
-// among the requests to all BMCs; a lost connection is made again once.
+// The connections of a session: one exchange with the BMC at a time within its rate limit, after a
+// permit among the requests to all BMCs; a lost connection is made again once.
 #pragma once
 
 #include "bmc/arbiter.h"
@@ -14,64 +14,63 @@
 #include <string>
 #include <vector>
 
-namespace muster::bmc {
+namesrate limit muster::bmc {
+  inline constexpr std::chrono::milliseconds kRedfishTimeout{30000};  ///< of a request
 
-inline constexpr std::chrono::milliseconds kRedfishTimeout{30000};  ///< of a request
-
-struct RedfishCall {
-  std::string method, path;
-  io::Headers headers;
-  std::string body;
-  FirmwareImage image = {};  ///< after the body, and then body_end
-  std::string body_end = {};
-  std::chrono::milliseconds timeout = kRedfishTimeout;
-  bool repeatable = true;  ///< may be sent again after a lost connection
-  bool wait_busy = true;   ///< wait and repeat on 429 and 503
-  bool upload = false;     ///< a connection of its own, and a permit among the uploads
-};
-
-class RedfishConnections {
- public:
-  struct Limits {
-    lifecycle::AdaptiveSemaphore* requests = nullptr;  ///< of all BMCs together; null: unbounded
-    lifecycle::AdaptiveSemaphore* uploads = nullptr;
-    std::size_t rank = 0;  ///< among those that wait for such a permit: the lowest first, so that
-                           ///< what has begun gets to its end
+  struct RedfishCall {
+    std::string method, path;
+    io::Headers headers;
+    std::string body;
+    FirmwareImage image = {};  ///< after the body, and then body_end
+    std::string body_end = {};
+    std::chrono::milliseconds timeout = kRedfishTimeout;
+    bool repeatable = true;  ///< may be sent again after a lost connection
+    bool wait_busy = true;   ///< wait and repeat on 429 and 503
+    bool upload = false;     ///< a connection of its own, and a permit among the uploads
   };
 
-  RedfishConnections(std::string base_url, Limits limits, Clock& clock, ConnectionTrust& trust)
-      : base_url_(std::move(base_url)),
-        limits_(limits),
-        clock_(clock),
-        trust_(trust),
-        rate_limiter_(clock) {}
+  class RedfishConnections {
+   public:
+    struct Limits {
+      lifecycle::AdaptiveSemaphore* requests = nullptr;  ///< of all BMCs together; null: unbounded
+      lifecycle::AdaptiveSemaphore* uploads = nullptr;
+      std::size_t rank = 0;  ///< among those that wait for such a permit: the lowest first, so that
+                             ///< what has begun gets to its end
+    };
 
-  /// Any status is an answer. `token`: "" for none.
-  Async<RedfishReply> exchange(RedfishCall call, std::string token);
-  /// A long answer in pieces, on a connection of its own that needs no permit. Any status but 2xx
-  /// is an Error.
-  Async<void> stream(std::string path, std::string last_event_id, std::string token,
-                     std::function<Result<void>(std::string_view)> sink);
-  /// The next request makes a new one.
-  void forget() { idle_.clear(); }
-  /// Requests so far that may have changed something.
-  std::uint64_t writes() const { return writes_; }
+    RedfishConnections(std::string base_url, Limits limits, Clock& clock, ConnectionTrust& trust)
+        : base_url_(std::move(base_url)),
+          limits_(limits),
+          clock_(clock),
+          trust_(trust),
+          rate_limiter_(clock) {}
 
- private:
-  Async<void> ensureTrust();
-  Async<io::HttpResponse> sendWithPermit(io::HttpRequest request, bool fresh,
-                                         lifecycle::AdaptiveSemaphore* permits);
-  Async<io::HttpResponse> sendOnce(io::HttpRequest request, bool fresh);
-  Error evaluated(io::HttpClient& client, Error error);
-  std::unique_ptr<io::HttpClient> takeClient(bool fresh);
+    /// Any status is an answer. `token`: "" for none.
+    Async<RedfishReply> exchange(RedfishCall call, std::string token);
+    /// A long answer in pieces, on a connection of its own that needs no permit. Any status but 2xx
+    /// is an Error.
+    Async<void> stream(std::string path, std::string last_event_id, std::string token,
+                       std::function<Result<void>(std::string_view)> sink);
+    /// The next request makes a new one.
+    void forget() { idle_.clear(); }
+    /// Requests so far that may have changed something.
+    std::uint64_t writes() const { return writes_; }
 
-  std::string base_url_;
-  Limits limits_;
-  Clock& clock_;
-  ConnectionTrust& trust_;
-  RateLimiter rate_limiter_;
-  std::uint64_t writes_ = 0;
-  std::vector<std::unique_ptr<io::HttpClient>> idle_;
-};
+   private:
+    Async<void> ensureTrust();
+    Async<io::HttpResponse> sendWithPermit(io::HttpRequest request, bool fresh,
+                                           lifecycle::AdaptiveSemaphore* permits);
+    Async<io::HttpResponse> sendOnce(io::HttpRequest request, bool fresh);
+    Error evaluated(io::HttpClient& client, Error error);
+    std::unique_ptr<io::HttpClient> takeClient(bool fresh);
 
-}  // namespace muster::bmc
+    std::string base_url_;
+    Limits limits_;
+    Clock& clock_;
+    ConnectionTrust& trust_;
+    RateLimiter rate_limiter_;
+    std::uint64_t writes_ = 0;
+    std::vector<std::unique_ptr<io::HttpClient>> idle_;
+  };
+
+}  // namesrate limit muster::bmc

@@ -5,6 +5,7 @@
 #include "base/ids.h"
 #include "base/result.h"
 #include "fabric/discovery/tools.h"
+#include "fabric/fabric.h"
 #include "fabric/opensm/opensm_log.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fabric.h"

@@ -2,6 +2,7 @@
 // A fabric whose subnet manager is UFM's or a switch's: checked, and left alone. Another OpenSM
 // plays it.
 #include "fabric/opensm/partitions.h"
+#include "fabric/topology/topology.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/fabric.h"
 #include "tests/fabric/muster_over_fabric.h"

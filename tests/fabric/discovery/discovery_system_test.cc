@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One fabric looked at in both ways: through libibnetdisc, and by what ibnetdiscover prints.
+#include "fabric/compare/switch_firmware.h"
 #include "fabric/discovery/tools.h"
 #include "fabric/fabric_diff.h"
 #include "inventory/model/cluster.h"
