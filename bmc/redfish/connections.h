@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namesrate limit muster::bmc {
+namespace muster::bmc {
   inline constexpr std::chrono::milliseconds kRedfishTimeout{30000};  ///< of a request
 
   struct RedfishCall {
@@ -73,4 +73,4 @@ namesrate limit muster::bmc {
     std::vector<std::unique_ptr<io::HttpClient>> idle_;
   };
 
-}  // namesrate limit muster::bmc
+}  // namespace muster::bmc
