@@ -494,7 +494,8 @@ TEST_F(ProvisionPhaseTest, taskOfAnImageSaysAllThatIsDeclared) {
   profile.kernel_args = {"quiet"};
   profile.secure_boot = true;
   profile.user_data = "#cloud-config\n";
-  profile.root = {2, inventory::RaidLevel::Raid1, inventory::RootKey::Tpm, 100};
+  profile.root =
+      inventory::RootLayout{2, inventory::RaidLevel::Raid1, inventory::RootKey::Tpm, 100};
   profile.storage = {{"scratch",
                       "size:3TB-",
                       4,

@@ -2,6 +2,7 @@
 // iblinkinfo's text, as it was printed in ibsim, against ibnetdiscover's.
 #include "fabric/compare/compare.h"
 #include "fabric/fabric.h"
+#include "fabric/fabric_diff.h"
 #include "inventory/model/cluster.h"
 #include "tests/fabric/clusters.h"
 #include "tests/fabric/found_text.h"

@@ -67,7 +67,7 @@ TEST_F(DataWipeTest, wordsOfAnOrderAreWhatEarlierVersionsHashed) {
             R"({"disk":"serial:D1","image":"d1","serials":["D1","D2","D3"],"storage":[)"
             R"({"count":2,"disks":"size:1GB-2GB","encrypt":false,"name":"home","volumes":[]}]})");
   profile.storage.clear();
-  profile.root = {2, inventory::RaidLevel::Raid0, inventory::RootKey::None, 0};
+  profile.root = inventory::RootLayout{2, inventory::RaidLevel::Raid0, inventory::RootKey::None, 0};
   profile.user_data = "#cloud-config\n";
   EXPECT_EQ(orderWords(profile, cluster.nodes.front(), "d1", hardware),
             R"({"disk":"serial:D1","image":"d1",)"
