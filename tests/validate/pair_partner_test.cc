@@ -4,6 +4,7 @@
 #include "inventory/model/cluster.h"
 #include "inventory/model/fabric.h"
 #include "inventory/model/profile.h"
+#include "inventory/model/rails.h"
 #include "tests/fakes/fake_agent_gateway.h"
 
 #include <gtest/gtest.h>
