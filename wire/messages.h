@@ -75,16 +75,17 @@ enum class TaskKind {
   ResetGpu,   ///< params {gpus: [PCI address]}; result {reset: [PCI address]}; refused while
               ///< anything uses them
   KernelLog,  ///< params {}; result {lines: [..]}: the end of what the kernel has said in this boot
-  EraseDisks,    ///< params EraseParams; result EraseReport (writer/erase.h). RAM OS only
+  EraseDisks,    ///< params EraseParams (wire/erase_disks.h); result EraseReport
+                 ///< (agent/imaging/erase.h). RAM OS only
   StartImage,    ///< params as WriteImage; result {digest, seconds, …} before the live image takes
                  ///< over. RAM OS only
-  NodeService,   ///< params {service, value, files, settings} (tasks/node_service.h); result
-                 ///< {service, value, started}
-  Storage,       ///< params {files, packages, mount…, limits} (tasks/storage.cc); result {storage:
-                 ///< value, read_mb_s, write_mb_s}
-  ListFirmware,  ///< params {ways}; result DeviceFirmware (protocol/device_firmware.h): what NICs,
+  NodeService,   ///< params {service, value, files, settings} (agent/tasks/node_service.h);
+                 ///< result {service, value, started}
+  Storage,       ///< params {files, packages, mount…, limits} (agent/tasks/storage.cc); result
+                 ///< {storage: value, read_mb_s, write_mb_s}
+  ListFirmware,  ///< params {ways}; result DeviceFirmware (wire/device_firmware.h): what NICs,
                  ///< NVMe drives and fwupd's devices run
-  InstallFirmware  ///< params FirmwareTask (protocol/device_firmware.h); result {written: [device],
+  InstallFirmware  ///< params FirmwareTask (wire/device_firmware.h); result {written: [device],
                    ///< had: [device]}; nothing is activated
 };
 std::string_view toString(TaskKind kind);  ///< "write-image"
