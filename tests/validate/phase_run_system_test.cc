@@ -111,7 +111,7 @@ TEST_F(RunSystem, aStepThatTheRackDoesNotBearIsRefusedBeforeAnythingIsBegun) {
   rack("quick");
   const auto refused = muster({"validate", "run", "--nodes", kAll, "--synchronized-load"});
   EXPECT_NE(refused.code, kOk);
-  EXPECT_THAT(refused.err, AllOf(HasSubstr("rack r1 bears 1.5 kW, 2 nodes together draw 2.0 kW"),
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("rack r1 has 1.5 kW, 2 nodes together draw 2.0 kW"),
                                  HasSubstr("Without --synchronized-load starts are staggered")));
   EXPECT_THAT(muster({"validate", "run", "--nodes", kAll, "--dry-run"}).err,
               testing::Not(HasSubstr("goes on with the run")))
