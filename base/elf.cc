@@ -121,14 +121,14 @@ void readDynamic(const Reader& in, const std::vector<Segment>& segments, const S
     if (entry.tag == kRpath || entry.tag == kRunpath)
       addFolders(in.text(strings + entry.value), file.search_folders);
   }
-  if (versions != 0)
-    readVersions(in, versions, version_count, strings, file.defined_versions);
+  if (versions != 0) readVersions(in, versions, version_count, strings, file.defined_versions);
 }
 
 }  // namespace
 
 Result<ElfFile> parseElf(std::string_view content) {
-  if (!content.starts_with("\x7f" "ELF"))
+  if (!content.starts_with("\x7f"
+                           "ELF"))
     return fail(ErrorCode::InvalidInput, "it is no ELF file");
   const Reader in(content);
   if (!in.holds(0, kIdentBytes + 4)) return cutShort("its header");
@@ -160,9 +160,9 @@ std::string elfMachineName(std::uint16_t machine) {
   constexpr struct {
     std::uint16_t number;
     const char* name;
-  } kMachines[] = {{3, "x86 with 32 bits"}, {20, "PowerPC"},  {21, "POWER"},   {22, "s390x"},
-                   {40, "ARM with 32 bits"}, {62, "x86-64"},   {183, "AArch64"}, {243, "RISC-V"},
-                   {258, "LoongArch"}};
+  } kMachines[] = {{3, "x86 with 32 bits"}, {20, "PowerPC"},          {21, "POWER"},
+                   {22, "s390x"},           {40, "ARM with 32 bits"}, {62, "x86-64"},
+                   {183, "AArch64"},        {243, "RISC-V"},          {258, "LoongArch"}};
   for (const auto& each : kMachines)
     if (each.number == machine) return each.name;
   return fmt::format("machine {}", machine);

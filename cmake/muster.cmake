@@ -78,7 +78,7 @@ function(muster_executable name)
   muster_use_pch(${name})
 endfunction()
 
-# muster_carried(TARGET): a program that the image writer brings to nodes (docs/adr/0251). Libraries are found beside it, and the C library in
+# muster_carried(TARGET): a program that the image writer brings to nodes (docs/adr/0228). Libraries are found beside it, and the C library in
 # glibc/ there, by an RPATH, which unlike a RUNPATH holds for libraries of libraries. The parts of the C library that are empty since glibc 2.34
 # are named all the same: a library of the node that asks for them must get those that fit, not an older system's.
 function(muster_carried target)

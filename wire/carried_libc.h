@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where muster's programs have their C library on nodes (docs/adr/0251). The image writer puts
+// Where muster's programs have their C library on nodes (docs/adr/0228). The image writer puts
 // these files into agent.img; the agent copies them to the system that it installs.
 //
 //   /usr/lib/muster/ld.so    link to the loader that muster's programs name (PT_INTERP):

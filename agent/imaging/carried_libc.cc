@@ -18,8 +18,8 @@ namespace {
 
 constexpr std::size_t kMaxLibcBytes = 64u << 20;
 /// Where distributions of x86-64 have it: Debian and its kin, Red Hat's and SUSE, others.
-constexpr const char* kLibcFolders[] = {"usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu",
-                                        "usr/lib64", "lib64", "usr/lib", "lib"};
+constexpr const char* kLibcFolders[] = {
+    "usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu", "usr/lib64", "lib64", "usr/lib", "lib"};
 constexpr int kMaxLinks = 16;
 
 /// A path of the system below `root`, its links followed inside of it. Nothing where it leads to no

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which C library muster's programs use on an installed system: the carried one, or the system's
-// own where that is newer (docs/adr/0251).
+// own where that is newer (docs/adr/0228).
 #pragma once
 
 #include "base/result.h"

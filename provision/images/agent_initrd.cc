@@ -28,9 +28,9 @@ constexpr std::array<std::string_view, 8> kSystemLibraries{
 /// All that a program, or a library that it opens on the node, may ask of a C library. Those that
 /// are empty since glibc 2.34 too: an older system's would not fit the carried libc.so.6.
 constexpr std::array<std::string_view, 12> kLibcParts{
-    "libc.so.6",    "libm.so.6",      "libmvec.so.1",   "libdl.so.2",
-    "librt.so.1",   "libpthread.so.0", "libresolv.so.2", "libutil.so.1",
-    "libanl.so.1",  "libnss_files.so.2", "libnss_dns.so.2", "libnss_compat.so.2"};
+    "libc.so.6",   "libm.so.6",         "libmvec.so.1",    "libdl.so.2",
+    "librt.so.1",  "libpthread.so.0",   "libresolv.so.2",  "libutil.so.1",
+    "libanl.so.1", "libnss_files.so.2", "libnss_dns.so.2", "libnss_compat.so.2"};
 
 /// Programs that the agent starts, carried where they are built, and CUDA's parts of them. What
 /// those need of CUDA is large and fits the node's driver: it comes with the image.
@@ -100,9 +100,10 @@ namespace {
 /// A program and what it carries.
 Result<std::vector<AgentFile>> programFiles(const std::filesystem::path& program,
                                             std::string_view name) {
-  std::vector<AgentFile> files{{program, fmt::format("{}/{}", kFolder, name), true, {}}};
+  std::vector<AgentFile> files{{program, fmt::format("{}/{}", kFolder, name), false, {}}};
   TRY(listed, io::runBlocking(io::Command{.program = "ldd", .args = {program.string()}}));
   if (listed.code != 0) return files;  // linked statically
+  files.front().program = true;
   TRY(libraries, librariesToCarry(listed.out));
   if (!libraries.empty()) {
     TRY(binary, io::readFile(program, kMaxFileBytes));
@@ -152,9 +153,9 @@ Result<std::string> withCarriedLoader(std::string program) {
   if (elf.interpreter.empty()) return program;  // linked statically
   const std::string_view loader = wire::kProgramLoader;
   if (elf.interpreter_length_bytes <= loader.size())
-    return fail(ErrorCode::InvalidInput,
-                fmt::format("its loader is {}, whose place is too small for {}", elf.interpreter,
-                            loader));
+    return fail(
+        ErrorCode::InvalidInput,
+        fmt::format("its loader is {}, whose place is too small for {}", elf.interpreter, loader));
   const auto place = program.begin() + static_cast<std::ptrdiff_t>(elf.interpreter_offset_bytes);
   std::fill_n(place, elf.interpreter_length_bytes, '\0');
   std::copy(loader.begin(), loader.end(), place);

@@ -5,7 +5,7 @@
 // Libraries travel beside the agent (in /usr/lib/muster, found by its RPATH $ORIGIN), so neither
 // the RAM OS nor an image has to have them. The C library and its loader travel too, in a folder of
 // their own, and the programs name that loader: they run on systems with an older one
-// (docs/adr/0251).
+// (docs/adr/0228).
 #pragma once
 
 #include "base/result.h"

@@ -142,10 +142,14 @@ bool isMergedName(const std::string& name) {
 
 /// A folder whose name is a link already: what is in it lands where the link leads.
 Result<bool> staysLink(const fs::path& root, const std::string& place, archive_entry* entry) {
-  if (archive_entry_filetype(entry) != AE_IFDIR) return false;
+  const auto type = archive_entry_filetype(entry);
   const auto tree = openFolderTree(root);
   const auto there = tree->at(place);
-  if (!there || there->kind != FileTree::Kind::Link) return false;
+  if (!there || there->kind != FileTree::Kind::Link || type == AE_IFLNK) return false;
+  if (type != AE_IFDIR && isMergedName(place))
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("a file would take the place of the link /{}", place));
+  if (type != AE_IFDIR) return false;
   const auto leads = tree->resolve(place);
   const auto target = leads ? tree->at(*leads) : std::nullopt;
   if (target && target->kind == FileTree::Kind::Folder) return true;

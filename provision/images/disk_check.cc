@@ -27,6 +27,9 @@ constexpr std::size_t kMaxPartitions = 128;
 constexpr std::size_t kMaxEfiBytes = 64u << 20;
 /// What is copied to be looked at by GRUB; holes stay holes.
 constexpr std::uint64_t kMaxCopyBytes = 256ull << 30;
+constexpr std::string_view kGptMagic = "EFI PART";
+/// What e2fsck prints before its complaints.
+constexpr std::string_view kHeadings[] = {"Pass ", "e2fsck "};
 constexpr const char* kEfiProgram = "EFI/BOOT/BOOTX64.EFI";
 
 template <class Number>
@@ -47,9 +50,10 @@ std::string readAt(int fd, std::uint64_t offset, std::size_t bytes) {
 std::string firstLine(std::string_view text) {
   while (!text.empty()) {
     const auto line = text.substr(0, text.find('\n'));
-    // e2fsck begins with its own name and the names of its passes.
-    if (!line.empty() && !line.starts_with("Pass ") && !line.starts_with("e2fsck "))
-      return std::string(line);
+    const bool heading =
+        std::any_of(std::begin(kHeadings), std::end(kHeadings),
+                    [line](std::string_view each) { return line.starts_with(each); });
+    if (!line.empty() && !heading) return std::string(line);
     text = line.size() == text.size() ? std::string_view() : text.substr(line.size() + 1);
   }
   return "no words";
@@ -65,7 +69,7 @@ struct Part {
 std::vector<Part> gptParts(int fd, std::uint64_t sector_bytes) {
   const auto header = readAt(fd, sector_bytes, 92);
   std::vector<Part> parts;
-  if (!header.starts_with("EFI PART")) return parts;
+  if (header.substr(0, kGptMagic.size()) != kGptMagic) return parts;
   const auto first = numberAt<std::uint64_t>(header, 72) * sector_bytes;
   const auto count = std::min<std::size_t>(numberAt<std::uint32_t>(header, 80), kMaxPartitions);
   const std::size_t size = numberAt<std::uint32_t>(header, 84);
@@ -107,7 +111,8 @@ enum class Content { Ext, Xfs, Fat, Btrfs, Lvm, Luks, Other };
 Content contentOf(int fd, const Part& part) {
   const auto head = readAt(fd, part.offset, kHeadBytes);
   const auto is = [&head](std::size_t at, std::string_view bytes) {
-    return head.size() >= at + bytes.size() && std::string_view(head).substr(at, bytes.size()) == bytes;
+    return head.size() >= at + bytes.size() &&
+           std::string_view(head).substr(at, bytes.size()) == bytes;
   };
   if (is(1024 + 56, "\x53\xef")) return Content::Ext;
   if (is(0, "XFSB")) return Content::Xfs;
@@ -121,9 +126,8 @@ Content contentOf(int fd, const Part& part) {
 /// A partition as a file of its own; what is empty becomes a hole.
 Result<fs::path> copyPart(int fd, const Part& part, const fs::path& to_path) {
   if (part.length > kMaxCopyBytes)
-    return fail(ErrorCode::InvalidInput,
-                fmt::format("{} has {} GiB, too many to be looked at", part.label,
-                            part.length >> 30));
+    return fail(ErrorCode::InvalidInput, fmt::format("{} has {} GiB, too many to be looked at",
+                                                     part.label, part.length >> 30));
   const io::Fd to(::open(to_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (!to.valid() || ::ftruncate(to.get(), static_cast<off_t>(part.length)) != 0)
     return fail(ErrorCode::Unavailable,
@@ -132,8 +136,9 @@ Result<fs::path> copyPart(int fd, const Part& part, const fs::path& to_path) {
   for (auto at = static_cast<off_t>(part.offset); at < end;) {
     at = ::lseek(fd, at, SEEK_DATA);
     if (at < 0 || at >= end) break;
-    const auto piece = readAt(fd, static_cast<std::uint64_t>(at),
-                              std::min<std::size_t>(kCopyBytes, static_cast<std::size_t>(end - at)));
+    const auto piece =
+        readAt(fd, static_cast<std::uint64_t>(at),
+               std::min<std::size_t>(kCopyBytes, static_cast<std::size_t>(end - at)));
     if (piece.empty()) break;
     if (!wire::allZero(piece) &&
         ::pwrite(to.get(), piece.data(), piece.size(), at - static_cast<off_t>(part.offset)) !=
@@ -171,9 +176,8 @@ void lookForLoader(const FileTree& esp, const Part& part, Found& found) {
   if (checked)
     found.loader = true;
   else
-    found.loader_obstacles.push_back(
-        fmt::format("its boot loader {} of {}: {}", kEfiProgram, part.label,
-                    checked.error().text()));
+    found.loader_obstacles.push_back(fmt::format("its boot loader {} of {}: {}", kEfiProgram,
+                                                 part.label, checked.error().text()));
 }
 
 void lookForSystem(const FileTree& tree, Found& found) {
@@ -207,8 +211,8 @@ Result<void> lookAtPart(int fd, const fs::path& raw, const Part& part, const fs:
         fmt::format("{} is {}, which muster does not look into", part.label,
                     content == Content::Lvm ? "LVM" : "encrypted (LUKS)"));
   if (content == Content::Btrfs)
-    found.system_obstacles.push_back(
-        part.label + " is btrfs; muster's agent is installed on ext4 and xfs only");
+    found.system_obstacles.push_back(part.label +
+                                     " is btrfs; muster's agent is installed on ext4 and xfs only");
   if (content != Content::Xfs && content != Content::Fat) return {};
   const fs::path copy = work / "partition";
   TRY_OK(copyPart(fd, part, copy));
@@ -242,9 +246,8 @@ Result<void> checkDiskFormat(const fs::path& file, const char* format) {
 }
 
 Result<void> checkExtFileSystem(const fs::path& file, std::uint64_t offset_bytes) {
-  const std::string where = offset_bytes == 0
-                                ? file.string()
-                                : fmt::format("{}?offset={}", file.string(), offset_bytes);
+  const std::string where =
+      offset_bytes == 0 ? file.string() : fmt::format("{}?offset={}", file.string(), offset_bytes);
   io::Command command{.program = "e2fsck", .args = {"-f", "-n", where}};
   command.timeout = kCheckLimit;
   command.env = {{"LC_ALL", "C"}, {"E2FSCK_CONFIG", "/dev/null"}};

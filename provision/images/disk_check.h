@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether a machine can start what an import took from a disk: its format, its file systems, and of
-// a whole disk its boot loader and its system (docs/adr/0252). Foreign file systems are never given
+// a whole disk its boot loader and its system (docs/adr/0229). Foreign file systems are never given
 // to this machine's kernel: e2fsck, libext2fs and GRUB's own readers look at them.
 #pragma once
 

@@ -137,7 +137,8 @@ Result<std::string> FileTree::resolve(const std::string& path) const {
                       : fmt::format("/{} leads to /{}, which is not there", path, here));
     if (entry->kind != Kind::Link) continue;
     if (++links > kMaxLinks)
-      return fail(ErrorCode::InvalidInput, fmt::format("/{} is a link that leads in a circle", path));
+      return fail(ErrorCode::InvalidInput,
+                  fmt::format("/{} is a link that leads in a circle", path));
     TRY(target, read(here, kMaxLinkBytes));
     if (target.starts_with('/'))
       done.clear();

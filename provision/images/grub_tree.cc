@@ -27,9 +27,9 @@ class GrubTree final : public FileTree {
     const auto& names = listed(slash == std::string::npos ? "" : path.substr(0, slash));
     // FAT does not tell large letters from small ones; the others have no two such names here.
     const auto same = [](const std::string& a, const std::string& b) {
-      return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char x, unsigned char y) {
-        return std::tolower(x) == std::tolower(y);
-      });
+      return std::equal(
+          a.begin(), a.end(), b.begin(), b.end(),
+          [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
     };
     for (const auto& each : names) {
       if (same(each, name)) return Entry{Kind::File, 1, true};
@@ -45,8 +45,9 @@ class GrubTree final : public FileTree {
                         .args = {partition_.string(), "cp", "(loop0)/" + path, copy.string()}};
     command.timeout = kReadLimit;
     auto done = io::runChecked(command);
-    if (!done) return fail(Error(ErrorCode::Corrupt, std::move(done).error().text())
-                               .within("reading /" + path));
+    if (!done)
+      return fail(
+          Error(ErrorCode::Corrupt, std::move(done).error().text()).within("reading /" + path));
     auto content = io::readFile(copy, max_bytes);
     std::filesystem::remove(copy, ignored);
     return content;
@@ -72,9 +73,9 @@ class GrubTree final : public FileTree {
   const std::vector<std::string>& listed(const std::string& folder) const {
     if (const auto known = folders_.find(folder); known != folders_.end()) return known->second;
     auto& names = folders_[folder];
-    io::Command command{
-        .program = "grub-fstest",
-        .args = {partition_.string(), "ls", folder.empty() ? "(loop0)/" : "(loop0)/" + folder + "/"}};
+    io::Command command{.program = "grub-fstest",
+                        .args = {partition_.string(), "ls",
+                                 folder.empty() ? "(loop0)/" : "(loop0)/" + folder + "/"}};
     command.timeout = kReadLimit;
     const auto text = io::runChecked(command).value_or("");
     for (std::size_t at = 0; at < text.size();) {

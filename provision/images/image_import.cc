@@ -401,7 +401,8 @@ std::int64_t beginningAfter(const std::filesystem::path& archive) {
   return now();
 }
 
-/// Of a live image the RAM OS brings kernel arguments and initrd; makeSquashfs looks for its kernel.
+/// Of a live image the RAM OS brings kernel arguments and initrd; makeSquashfs looks for its
+/// kernel.
 Result<void> checkTree(const std::filesystem::path& root, inventory::ImageKind kind) {
   Obstacles obstacles;
   const auto tree = openFolderTree(root);
@@ -409,9 +410,8 @@ Result<void> checkTree(const std::filesystem::path& root, inventory::ImageKind k
     TRY(kernel, liveKernelOf(root));
     TRY(content, io::readFile(kernel, kMaxKernelBytes));
     if (const auto checked = checkKernelImage(content); !checked)
-      obstacles.push_back(
-          fmt::format("its kernel /{}: {}", kernel.lexically_relative(root).string(),
-                      checked.error().text()));
+      obstacles.push_back(fmt::format(
+          "its kernel /{}: {}", kernel.lexically_relative(root).string(), checked.error().text()));
   } else {
     TRY_OK(linkKernel(root));
     obstacles = kernelObstacles(*tree);

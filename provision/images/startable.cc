@@ -24,14 +24,9 @@ constexpr std::size_t kMaxLibraries = 256;
 constexpr const char* kInit = "sbin/init";
 constexpr std::string_view kSystemd = "/systemd/systemd";
 /// Where the loaders of the distributions look, beside what /etc/ld.so.conf.d names.
-constexpr const char* kLibraryFolders[] = {"lib/x86_64-linux-gnu",
-                                           "usr/lib/x86_64-linux-gnu",
-                                           "lib64",
-                                           "usr/lib64",
-                                           "lib",
-                                           "usr/lib",
-                                           "usr/local/lib",
-                                           "usr/local/lib64"};
+constexpr const char* kLibraryFolders[] = {
+    "lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu", "lib64", "usr/lib64", "lib", "usr/lib",
+    "usr/local/lib",        "usr/local/lib64"};
 
 std::string folderOf(const std::string& path) {
   const auto slash = path.rfind('/');
@@ -49,9 +44,8 @@ Result<std::string> contentOf(const FileTree& tree, const std::string& path, std
   if (entry->size_bytes == 0)
     return fail(ErrorCode::Corrupt, fmt::format("/{} is empty", resolved));
   if (entry->size_bytes > max_bytes)
-    return fail(ErrorCode::InvalidInput,
-                fmt::format("/{} has {} MiB, which no such file has", resolved,
-                            entry->size_bytes >> 20));
+    return fail(ErrorCode::InvalidInput, fmt::format("/{} has {} MiB, which no such file has",
+                                                     resolved, entry->size_bytes >> 20));
   return tree.read(resolved, max_bytes);
 }
 
@@ -85,7 +79,8 @@ std::vector<std::string> libraryFolders(const FileTree& tree) {
   return folders;
 }
 
-/// A library by its name, as the loader would find it: of a file of another architecture it goes on.
+/// A library by its name, as the loader would find it: of a file of another architecture it goes
+/// on.
 std::optional<std::string> findLibrary(const FileTree& tree, const std::string& name,
                                        const std::vector<std::string>& first,
                                        const std::vector<std::string>& then) {
@@ -159,10 +154,35 @@ void addLibc(const std::optional<ElfFile>& libc, Obstacles& obstacles) {
   }
   const auto version = glibcVersionOf(*libc);
   if (!version || *version < kOldestGlibc)
-    obstacles.push_back(fmt::format(
-        "its C library is {}, muster's programs need glibc {} or later",
-        version ? "glibc " + version->str() : std::string("of no known release"),
-        kOldestGlibc.str()));
+    obstacles.push_back(
+        fmt::format("its C library is {}, muster's programs need glibc {} or later",
+                    version ? "glibc " + version->str() : std::string("of no known release"),
+                    kOldestGlibc.str()));
+}
+
+/// What os-release(5) calls ID; empty where it does not say.
+std::string distributionOf(const FileTree& tree) {
+  for (const char* file : {"etc/os-release", "usr/lib/os-release"}) {
+    const auto text = contentOf(tree, file, kMaxConfigBytes);
+    if (!text) continue;
+    const auto at = text->starts_with("ID=") ? 0 : text->find("\nID=");
+    if (at == std::string::npos) return {};
+    const auto from = text->find('=', at) + 1;
+    auto id = text->substr(from, text->find('\n', from) - from);
+    std::erase(id, '"');
+    return id;
+  }
+  return {};
+}
+
+void addDistribution(const FileTree& tree, Obstacles& obstacles) {
+  const auto id = distributionOf(tree);
+  if (id == "sles" || id == "sled" || id == "sle_hpc" || id == "suse-microos" ||
+      id.starts_with("opensuse"))
+    obstacles.push_back(
+        fmt::format("it is a system of SUSE (ID={}): muster does not support these; it knows "
+                    "neither their network service (wicked) nor their snapshots of the root",
+                    id));
 }
 
 }  // namespace
@@ -187,6 +207,7 @@ Obstacles userspaceObstacles(const FileTree& tree) {
   }
   walk.libraries(*init, real);
   if (!walk.seen.contains("libc.so.6") || walk.libc) addLibc(walk.libc, walk.obstacles);
+  addDistribution(tree, walk.obstacles);
   return std::move(walk.obstacles);
 }
 
@@ -195,11 +216,12 @@ Result<void> checkKernelImage(std::string_view content) {
   constexpr std::size_t kHeaderEnd = 0x268, kSetupSectors = 0x1f1, kSystemBytes = 0x1f4;
   if (content.size() < kHeaderEnd || content.substr(kMagic, 4) != "HdrS" ||
       content.substr(kBootFlag, 2) != "\x55\xaa")
-    return fail(ErrorCode::InvalidInput,
-                content.starts_with("\x7f" "ELF") || content.size() < kHeaderEnd ||
-                        content.substr(0x38, 4) != "ARM\x64"
-                    ? "it is no kernel for x86-64 (no bzImage)"
-                    : "it is a kernel for AArch64, not for x86-64");
+    return fail(ErrorCode::InvalidInput, content.starts_with("\x7f"
+                                                             "ELF") ||
+                                                 content.size() < kHeaderEnd ||
+                                                 content.substr(0x38, 4) != "ARM\x64"
+                                             ? "it is no kernel for x86-64 (no bzImage)"
+                                             : "it is a kernel for AArch64, not for x86-64");
   if ((static_cast<unsigned char>(content[kLoadFlags64]) & 1) == 0)
     return fail(ErrorCode::InvalidInput, "it is a kernel for x86 with 32 bits, not for x86-64");
   std::uint32_t paragraphs = 0;
@@ -207,15 +229,24 @@ Result<void> checkKernelImage(std::string_view content) {
   const std::uint64_t setup = static_cast<unsigned char>(content[kSetupSectors]);
   const std::uint64_t whole = ((setup == 0 ? 4 : setup) + 1) * 512 + std::uint64_t{paragraphs} * 16;
   if (whole > content.size())
-    return fail(ErrorCode::Corrupt,
-                fmt::format("it is cut short: its header says {} bytes, it has {}", whole,
-                            content.size()));
+    return fail(
+        ErrorCode::Corrupt,
+        fmt::format("it is cut short: its header says {} bytes, it has {}", whole, content.size()));
   return {};
 }
 
 namespace {
 
 constexpr std::string_view kTrailer = "TRAILER!!!";
+/// gzip, xz, zstd, bzip2, lzma, and the two of lz4.
+constexpr std::string_view kPackedMagics[] = {"\x1f\x8b",
+                                              "\xfd"
+                                              "7zXZ",
+                                              "\x28\xb5\x2f\xfd",
+                                              "BZh",
+                                              {"\x5d\0\0", 3},
+                                              "\x02\x21\x4c\x18",
+                                              "\x04\x22\x4d\x18"};
 
 /// One archive of the newc format from `at` on; answers where it ends.
 Result<std::size_t> walkCpio(std::string_view content, std::size_t at) {
@@ -224,8 +255,7 @@ Result<std::size_t> walkCpio(std::string_view content, std::size_t at) {
   const auto field = [&content](std::size_t from) -> std::optional<std::uint32_t> {
     std::uint32_t value = 0;
     const auto text = content.substr(from, 8);
-    const auto [end, problem] =
-        std::from_chars(text.data(), text.data() + text.size(), value, 16);
+    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
     if (problem != std::errc() || end != text.data() + text.size()) return std::nullopt;
     return value;
   };
@@ -260,15 +290,20 @@ Result<void> checkCompressed(std::string_view content) {
     return fail(ErrorCode::InvalidInput,
                 "it is no archive that a kernel unpacks (cpio, plain or compressed)");
   };
-  if (archive_read_open_memory(in.get(), content.data(), content.size()) != ARCHIVE_OK ||
-      archive_read_next_header(in.get(), &entry) < ARCHIVE_WARN ||
-      archive_filter_count(in.get()) < 2)
+  const auto damaged = [] {
+    return fail(ErrorCode::Corrupt, "it is damaged or cut short: it does not unpack");
+  };
+  if (std::none_of(std::begin(kPackedMagics), std::end(kPackedMagics),
+                   [content](std::string_view magic) { return content.starts_with(magic); }) ||
+      archive_read_open_memory(in.get(), content.data(), content.size()) != ARCHIVE_OK)
     return unknown();
+  if (archive_read_next_header(in.get(), &entry) < ARCHIVE_WARN) return damaged();
+  if (archive_filter_count(in.get()) < 2) return unknown();
   std::string piece(1u << 20, '\0'), before;
   bool first = true, whole = false;
   for (std::uint64_t total = 0;;) {
     const auto got = archive_read_data(in.get(), piece.data(), piece.size());
-    if (got < 0) return fail(ErrorCode::Corrupt, "it is damaged or cut short: it does not unpack");
+    if (got < 0) return damaged();
     if (got == 0) break;
     const std::string_view part(piece.data(), static_cast<std::size_t>(got));
     if (first && !part.starts_with("07070")) return unknown();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether a machine can start a root file system, from what is in it: kernel, initrd, init, C
 // library, each for this architecture and whole. Nothing is run. What is missing is told before an
-// image is kept, not on a wiped node (docs/adr/0252).
+// image is kept, not on a wiped node (docs/adr/0229).
 #pragma once
 
 #include "base/elf.h"
@@ -13,7 +13,7 @@
 
 namespace muster::provision {
 
-/// The oldest C library of a system that muster's programs are carried to (docs/adr/0251).
+/// The oldest C library of a system that muster's programs are carried to (docs/adr/0228).
 inline constexpr GlibcVersion kOldestGlibc{2, 28};
 
 /// What stands against a system's start, one line each, in the order in which a machine would meet

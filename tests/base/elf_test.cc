@@ -61,7 +61,10 @@ TEST(Elf, rubbishInItsTablesIsRead) {
 }
 
 TEST(Elf, ofAnotherArchitectureItsNameIsTold) {
-  std::string other("\x7f" "ELF\2\1\1", 7);
+  std::string other(
+      "\x7f"
+      "ELF\2\1\1",
+      7);
   other.resize(64);
   other[18] = '\xb7';
   const auto elf = parseElf(other);

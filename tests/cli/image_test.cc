@@ -4,8 +4,8 @@
 #include "cli/exit_code.h"
 #include "lifecycle/store/store.h"
 #include "tests/cli/muster_folder.h"
-#include "tests/provision/images/kept_images.h"
 #include "tests/paths.h"
+#include "tests/provision/images/kept_images.h"
 
 #include <nlohmann/json.hpp>
 
@@ -157,12 +157,12 @@ class ImageCommands : public ::testing::Test {
   void makeTar(const std::string& name, const std::string& content) {
     const auto done = io::runChecked(
         {.program = "sh",
-         .args = {"-ec",
-                  "cd \"$1\"; \"$4\" $2; echo $3 >$2/etc/release; touch $2/usr/bin/$3; tar -C $2 -cf "
-                  "$2.tar .",
-                  "sh", (folder_ / "").string(), name, content,
-                  (test::sourceFolder() / "tests/provision/images/make_startable_tree.sh")
-                      .string()}});
+         .args = {
+             "-ec",
+             "cd \"$1\"; \"$4\" $2; echo $3 >$2/etc/release; touch $2/usr/bin/$3; tar -C $2 -cf "
+             "$2.tar .",
+             "sh", (folder_ / "").string(), name, content,
+             (test::sourceFolder() / "tests/provision/images/make_startable_tree.sh").string()}});
     ASSERT_TRUE(done) << done.error().str();
   }
   std::string declare(const std::string& name) {

@@ -147,8 +147,9 @@ TEST_F(LiveImageTest, aDiskIsNoTreeToImport) {
 
 TEST_F(LiveImageTest, aTarBecomesOne) {
   if (::geteuid() != 0) GTEST_SKIP() << "unpacking a root file system needs root";
-  run(fmt::format("{} \"$1/tree\"",
-                  (test::sourceFolder() / "tests/provision/images/make_startable_tree.sh").string()));
+  run(fmt::format(
+      "{} \"$1/tree\"",
+      (test::sourceFolder() / "tests/provision/images/make_startable_tree.sh").string()));
   run("tar -C \"$1/tree\" -czf \"$1/t.tgz\" .");
   const inventory::ImageImport import{folder_ / "t.tgz", *io::sha256File(folder_ / "t.tgz")};
   ASSERT_TRUE(io::makeDirs(folder_ / "work"));

@@ -59,6 +59,12 @@ TEST_F(MergedUsr, aFolderNeverTakesThePlaceOfALinkThatLeadsNowhere) {
   EXPECT_THAT(done.error().str(), HasSubstr("leads nowhere"));
 }
 
+TEST_F(MergedUsr, aFileNeverTakesThePlaceOfTheLink) {
+  sh("mkdir -p usr/lib b; ln -s usr/lib lib; echo file >b/lib; tar -cf t.tar usr lib; tar -C b -rf "
+     "t.tar lib");
+  EXPECT_THAT(extract("t.tar").error().str(), HasSubstr("take the place of the link /lib"));
+}
+
 TEST_F(MergedUsr, linksInACircleAreRefused) {
   sh("mkdir -p b/lib; : >b/lib/x; ln -s other lib; ln -s lib other; tar -cf t.tar lib other; tar "
      "-C b -rf t.tar lib/x");
@@ -72,10 +78,15 @@ TEST_F(MergedUsr, aFileOfHolesIsRefusedBeforeItIsAnImage) {
   const auto done = import("giant.tar");
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code(), ErrorCode::InvalidInput);
-  sh("mksquashfs tree giant.squashfs -quiet -no-progress >/dev/null; truncate -s 30G "
-     "tree/var/giant; tar -C tree -cSf holes.tar .");
-  EXPECT_FALSE(import("giant.squashfs"));
-  EXPECT_THAT(import("holes.tar").error().str(), HasSubstr("holes"));
+  sh("truncate -s 30G tree/var/giant; tar -C tree -cSf holes.tar .");
+  const auto holes = import("holes.tar");
+  ASSERT_FALSE(holes);
+  EXPECT_THAT(holes.error().str(), HasSubstr("holes"));
+  sh("truncate -s 20G tree/var/giant; mksquashfs tree giant.squashfs -quiet -no-progress "
+     ">/dev/null");
+  const auto squashed = import("giant.squashfs");
+  ASSERT_FALSE(squashed);
+  EXPECT_THAT(squashed.error().str(), HasSubstr("holes"));
 }
 
 TEST_F(MergedUsr, anOciArchiveOfMoreThanFilesIsRefused) {

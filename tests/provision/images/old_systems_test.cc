@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The programs that are carried to nodes (docs/adr/0251), unpacked from the initrd that brings them
+// The programs that are carried to nodes (docs/adr/0228), unpacked from the initrd that brings them
 // and started in systems that are older and newer than the one that built them. Chroots are made
 // once, of packages from the mirror, and kept below MUSTER_CACHE.
 #include "agent/imaging/carried_libc.h"
@@ -28,7 +28,6 @@ namespace {
 namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::HasSubstr;
-using testing::Not;
 
 constexpr std::chrono::minutes kBootstrapLimit{8};
 constexpr const char* kMirror = "http://deb.debian.org/debian";
@@ -66,11 +65,11 @@ Result<fs::path> keptSystem(const Release& release) {
   const fs::path making = kept.string() + ".making";
   fs::remove_all(making, error);
   TRY_OK(io::makeDirs(kept.parent_path()));
-  io::Command command{.program = "unshare",
-                      .args = {"--mount", "mmdebstrap", "--mode=root", "--variant=essential",
-                               "--format=directory", "--aptopt=Acquire::Languages \"none\"",
-                               "--dpkgopt=path-exclude=/usr/share/doc/*",
-                               "--dpkgopt=path-exclude=/usr/share/locale/*"}};
+  io::Command command{
+      .program = "unshare",
+      .args = {"--mount", "mmdebstrap", "--mode=root", "--variant=essential", "--format=directory",
+               "--aptopt=Acquire::Languages \"none\"", "--dpkgopt=path-exclude=/usr/share/doc/*",
+               "--dpkgopt=path-exclude=/usr/share/locale/*"}};
   if (release.mirror == std::string(kUbuntuMirror))
     command.args.push_back(std::string("--keyring=") + kUbuntuKeys);
   command.args.insert(command.args.end(), {release.suite, making.string(), release.mirror});
@@ -111,9 +110,8 @@ class Carried : public testing::Test {
     const auto files = agentFiles(test::binFolder() / "muster-agent");
     ASSERT_TRUE(files) << files.error().str();
     ASSERT_TRUE(writeAgentInitrd(*files, folder_ / "agent.img"));
-    const auto unpacked =
-        run("sh", {"-ec", "cd \"$1\"; zstd -dcq \"$2\" | cpio --quiet -idu", "sh", root_.string(),
-                   (folder_ / "agent.img").string()});
+    const auto unpacked = run("sh", {"-ec", "cd \"$1\"; zstd -dcq \"$2\" | cpio --quiet -idu", "sh",
+                                     root_.string(), (folder_ / "agent.img").string()});
     ASSERT_TRUE(unpacked) << unpacked.error().str();
     ASSERT_TRUE(io::makeDirs(root_ / "proc"));
     ASSERT_EQ(::mount("proc", (root_ / "proc").c_str(), "proc", 0, nullptr), 0);
@@ -166,8 +164,7 @@ TEST_P(CarriedTo, startsAndTests) {
     GTEST_SKIP() << "no keys of Ubuntu's archive (" << kUbuntuKeys << ")";
   const auto system = keptSystem(release);
   if (!system)
-    GTEST_SKIP() << "no system of " << release.suite << ": "
-                 << system.error().str().substr(0, 300);
+    GTEST_SKIP() << "no system of " << release.suite << ": " << system.error().str().substr(0, 300);
   layOver(*system);
   carry();
   ASSERT_TRUE(agent::chooseLibc(root_));
@@ -190,35 +187,31 @@ TEST_P(CarriedTo, librariesOfTheNodeFindTheirCLibrary) {
     GTEST_SKIP() << "no keys of Ubuntu's archive (" << kUbuntuKeys << ")";
   const auto system = keptSystem(release);
   if (!system)
-    GTEST_SKIP() << "no system of " << release.suite << ": "
-                 << system.error().str().substr(0, 300);
+    GTEST_SKIP() << "no system of " << release.suite << ": " << system.error().str().substr(0, 300);
   layOver(*system);
   carry();
   ASSERT_TRUE(agent::chooseLibc(root_));
   const auto built = run(
       "sh", {"-ec",
-             "printf 'int nvmlInit_v2(void) { return 0; }\\nint nvmlShutdown(void) { return 0; }\\n"
-             "int nvmlSystemGetDriverVersion(char* out, unsigned n) { for (unsigned i = 0; i < n && "
-             "i < 8; ++i) out[i] = \"570.1.2\"[i]; return 0; }\\n' >\"$1/nvml.c\"; "
-             "clang-19 -shared -fPIC -O1 -nostdlib -o \"$2\" \"$1/nvml.c\" -Wl,-soname,libnvidia-ml.so.1 "
+             "echo 'int nvmlInit_v2(void) { return 0; }' >\"$1/nvml.c\"; clang-19 -shared -fPIC "
+             "-O1 -nostdlib -o \"$2\" \"$1/nvml.c\" -Wl,-soname,libnvidia-ml.so.1 "
              "-Wl,--no-as-needed -l:libpthread.so.0 -l:libdl.so.2 -l:librt.so.1 "
              "-Wl,-rpath,/lib/x86_64-linux-gnu,--enable-new-dtags",
              "sh", folder_.path().string(),
              (root_ / "usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1").string()});
   ASSERT_TRUE(built) << built.error().str();
   const auto driver = inside({"/usr/lib/muster/muster-agent", "tool", "nvml-driver"});
-  ASSERT_TRUE(driver) << driver.error().str();
-  EXPECT_THAT(*driver, HasSubstr("570.1.2"));
+  ASSERT_FALSE(driver) << "it has no more than one function";
+  EXPECT_THAT(driver.error().str(), HasSubstr("libnvidia-ml.so.1 has no nvml"))
+      << "it was opened with all that it needs; its functions are what is missing";
 }
 
-INSTANTIATE_TEST_SUITE_P(Releases, CarriedTo,
-                         testing::Values(Release{"bionic", kUbuntuMirror, "2.27"},
-                                         Release{"buster", kMirror, "2.28"},
-                                         Release{"bullseye", kMirror, "2.31"},
-                                         Release{"jammy", kUbuntuMirror, "2.35"},
-                                         Release{"bookworm", kMirror, "2.36"},
-                                         Release{"trixie", kMirror, "2.41"}),
-                         [](const auto& each) { return std::string(each.param.suite); });
+INSTANTIATE_TEST_SUITE_P(
+    Releases, CarriedTo,
+    testing::Values(Release{"bionic", kUbuntuMirror, "2.27"}, Release{"buster", kMirror, "2.28"},
+                    Release{"bullseye", kMirror, "2.31"}, Release{"jammy", kUbuntuMirror, "2.35"},
+                    Release{"bookworm", kMirror, "2.36"}, Release{"trixie", kMirror, "2.41"}),
+    [](const auto& each) { return std::string(each.param.suite); });
 
 }  // namespace
 }  // namespace muster::provision

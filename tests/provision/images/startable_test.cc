@@ -29,14 +29,16 @@ TEST_F(Startable, eachThingThatIsMissingIsNamed) {
       {"rm tree/boot/vmlinuz-6.1", "install a kernel"},
       {"rm tree/boot/initrd.img-6.1", "initrd.img"},
       {": >tree/boot/initrd.img-6.1", "/boot/initrd.img-6.1 is empty"},
-      {"ln -s boot/vmlinuz-5.10 tree/vmlinuz", "/vmlinuz leads to /boot/vmlinuz-5.10, which is not there"},
+      {"ln -s boot/vmlinuz-5.10 tree/vmlinuz",
+       "/vmlinuz leads to /boot/vmlinuz-5.10, which is not there"},
       {"ln -s vmlinuz tree/vmlinuz", "leads in a circle"},
       {"mkfifo tree/vmlinuz", "/vmlinuz is not a regular file"},
       {"mknod tree/initrd.img c 1 5", "/initrd.img is not a regular file"},
       {"mkdir tree/vmlinuz", "/vmlinuz is not a regular file"},
       {"truncate -s 2000 tree/boot/vmlinuz-6.1", "cut short"},
       {"head -c 4096 /dev/zero >tree/boot/vmlinuz-6.1", "no kernel for x86-64"},
-      {"printf '\\0' | dd of=tree/boot/vmlinuz-6.1 bs=1 seek=566 conv=notrunc status=none", "32 bits"},
+      {"printf '\\0' | dd of=tree/boot/vmlinuz-6.1 bs=1 seek=566 conv=notrunc status=none",
+       "32 bits"},
       {"truncate -s -9 tree/boot/initrd.img-6.1", "cut short"},
       {"echo text >tree/boot/initrd.img-6.1", "no archive that a kernel unpacks"},
       {"echo text | zstd -q >tree/boot/initrd.img-6.1", "no archive that a kernel unpacks"},
@@ -46,17 +48,21 @@ TEST_F(Startable, eachThingThatIsMissingIsNamed) {
       {"echo '#!/bin/sh' >tree/usr/lib/systemd/systemd", "no ELF file"},
       {"truncate -s 9000 tree/usr/lib/systemd/systemd", "cut short"},
       {"chmod 644 tree/usr/lib/systemd/systemd", "may not be executed"},
-      {"cp tree/usr/lib/systemd/systemd tree/usr/bin/busybox; ln -sf ../bin/busybox tree/usr/sbin/init; rm tree/usr/lib/systemd/systemd",
+      {"cp tree/usr/lib/systemd/systemd tree/usr/bin/busybox; ln -sf ../bin/busybox "
+       "tree/usr/sbin/init; rm tree/usr/lib/systemd/systemd",
        "not systemd, which starts muster's agent"},
       {"printf '\\267' | dd of=tree/usr/lib/systemd/systemd bs=1 seek=18 conv=notrunc status=none",
        "AArch64, not for x86-64"},
-      {"printf '\\267' | dd of=tree/usr/lib/x86_64-linux-gnu/libc.so.6 bs=1 seek=18 conv=notrunc status=none",
+      {"printf '\\267' | dd of=tree/usr/lib/x86_64-linux-gnu/libc.so.6 bs=1 seek=18 conv=notrunc "
+       "status=none",
        "AArch64, not for x86-64"},
-      {"rm tree/usr/lib/x86_64-linux-gnu/libc.so.6", "no libc.so.6, which /usr/lib/systemd/systemd needs"},
+      {"rm tree/usr/lib/x86_64-linux-gnu/libc.so.6",
+       "no libc.so.6, which /usr/lib/systemd/systemd needs"},
       {"truncate -s 1M tree/usr/lib/x86_64-linux-gnu/libc.so.6", "cut short"},
       {"rm tree/lib64", "the loader of its programs is missing"},
       {"ln -sfn ../../../../../lib64 tree/lib64", "leads in a circle"},
-      {"sed -i 's/GLIBC_2\\.2[89]/GLIBC_2.17/g; s/GLIBC_2\\.3[0-9]/GLIBC_2.17/g' tree/usr/lib/x86_64-linux-gnu/libc.so.6",
+      {"sed -i 's/GLIBC_2\\.2[89]/GLIBC_2.17/g; s/GLIBC_2\\.3[0-9]/GLIBC_2.17/g' "
+       "tree/usr/lib/x86_64-linux-gnu/libc.so.6",
        "needs glibc 2.28 or later"},
   };
   for (const auto& each : cases) {
@@ -67,6 +73,15 @@ TEST_F(Startable, eachThingThatIsMissingIsNamed) {
         << each.change;
     EXPECT_FALSE(std::filesystem::exists(folder_ / "fs")) << each.change;
   }
+}
+
+TEST_F(Startable, systemsOfSuseAreRefusedByName) {
+  for (const char* id : {"ID=\"sles\"", "NAME=x\nID=opensuse-leap"}) {
+    sh("printf '" + std::string(id) + "\\nVERSION_ID=15\\n' >tree/etc/os-release");
+    EXPECT_THAT(refusalOfTree(), HasSubstr("does not support")) << id;
+  }
+  sh("printf 'ID_LIKE=\"suse\"\\nID=debian\\n' >tree/etc/os-release");
+  EXPECT_THAT(refusalOfTree(), IsEmpty());
 }
 
 TEST_F(Startable, allThatIsMissingIsToldAtOnce) {

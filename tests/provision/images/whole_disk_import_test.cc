@@ -26,7 +26,8 @@ class WholeDiskImport : public ImportFolder {
 
 TEST_F(WholeDiskImport, aDiskThatStartsByUefiIsTakenAsItIs) {
   EXPECT_EQ(refusal(), "");
-  sh("cmp disk fs; qemu-img convert -f raw -O qcow2 disk disk.qcow2; qemu-img convert -f raw -O vdi "
+  sh("cmp disk fs; qemu-img convert -f raw -O qcow2 disk disk.qcow2; qemu-img convert -f raw -O "
+     "vdi "
      "disk disk.vdi");
   EXPECT_EQ(refusal("disk.qcow2"), "");
   EXPECT_EQ(refusal("disk.vdi"), "");
@@ -57,7 +58,8 @@ TEST_F(WholeDiskImport, withoutASystemItIsRefused) {
 
 TEST_F(WholeDiskImport, aKernelMayBeOnAPartitionOfItsOwn) {
   sh("mkdir boot; mv tree/boot/* boot; mke2fs -q -t ext4 -d boot boot.fs 4M; \"$(dirname "
-     "\"$2\")\"/make_disk.sh tree disk; echo 'start=83968,size=8192,type=L' | sfdisk -q --append disk; "
+     "\"$2\")\"/make_disk.sh tree disk; echo 'start=83968,size=8192,type=L' | sfdisk -q --append "
+     "disk; "
      "dd if=boot.fs of=disk bs=512 seek=83968 conv=notrunc status=none");
   EXPECT_EQ(refusal(), "");
 }
@@ -72,7 +74,8 @@ TEST_F(WholeDiskImport, aDamagedPartOfItIsRefused) {
 TEST_F(WholeDiskImport, aQcow2ThatIsDamagedInsideIsRefused) {
   // The L2 table's entries lead behind the end of the file.
   sh("qemu-img convert -f raw -O qcow2 disk disk.qcow2; printf "
-     "'\\200\\0\\0\\377\\0\\0\\0\\0' | dd of=disk.qcow2 bs=1 seek=$((4 * 65536)) conv=notrunc status=none");
+     "'\\200\\0\\0\\377\\0\\0\\0\\0' | dd of=disk.qcow2 bs=1 seek=$((4 * 65536)) conv=notrunc "
+     "status=none");
   if (refusal("disk.qcow2").empty())
     sh("qemu-img check -f qcow2 disk.qcow2 >/dev/null");  // the tool sees nothing either
 }
