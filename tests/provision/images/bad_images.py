@@ -26,8 +26,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 NEEDED_TOOLS = ("tar", "mke2fs", "mksquashfs", "qemu-img", "sfdisk", "mcopy", "debugfs", "e2fsck", "readelf", "cpio", "zstd", "xz", "gzip")
 
 
-def sh(script, cwd):
-    subprocess.run(["sh", "-ec", script], cwd=cwd, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
+def sh(script, cwd):  # slow machines pack a GiB in minutes
+    subprocess.run(["sh", "-ec", script], cwd=cwd, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=300)
 
 
 def quiet(*command, **more):
@@ -325,8 +325,8 @@ def giant(folder, number, rng):
     base(folder)
     scripts = ["truncate -s 4T tree/var/giant; tar -C tree -cSf t .", "truncate -s 40G tree/var/giant; tar -C tree -cSf t .",
                "truncate -s 20G tree/var/giant; mksquashfs tree t -quiet -no-progress", "truncate -s 8E t", "truncate -s 3T t",
-               "qemu-img create -q -f qcow2 t 63T", "qemu-img create -q -f qcow2 t 2P", "qemu-img create -q -f vmdk t 1500G", "head -c 2G /dev/zero | zstd -q >t",
-               "head -c 1G /dev/zero | gzip -1 >t"]
+               "qemu-img create -q -f qcow2 t 63T", "qemu-img create -q -f qcow2 t 2P", "qemu-img create -q -f vmdk t 1500G", "head -c 512M /dev/zero | zstd -q >t",
+               "head -c 256M /dev/zero | gzip -1 >t"]
     sh(scripts[number % len(scripts)] + " || truncate -s 1G t", folder)
     return "t", rng.choice(["rootfs", "disk"]), True
 

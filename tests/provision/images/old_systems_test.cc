@@ -32,7 +32,6 @@ using testing::HasSubstr;
 constexpr std::chrono::minutes kBootstrapLimit{8};
 constexpr const char* kMirror = "http://deb.debian.org/debian";
 constexpr const char* kUbuntuMirror = "http://archive.ubuntu.com/ubuntu";
-constexpr const char* kUbuntuKeys = "/usr/share/keyrings/ubuntu-archive-keyring.gpg";
 
 struct Release {
   const char* suite;
@@ -45,6 +44,18 @@ fs::path cacheFolder() {
   const char* home = ::getenv("HOME");
   return cache != nullptr ? fs::path(cache)
                           : fs::path(home != nullptr ? home : "/root") / ".cache/muster";
+}
+
+/// Of Ubuntu's archive: the package ubuntu-keyring, or a file that somebody has put into the cache.
+fs::path ubuntuKeys() {
+  for (const fs::path& file : {fs::path("/usr/share/keyrings/ubuntu-archive-keyring.gpg"),
+                               cacheFolder() / "keys/ubuntu-archive-keyring.gpg"})
+    if (fs::exists(file)) return file;
+  return {};
+}
+
+bool lacksKeys(const Release& release) {
+  return release.mirror == std::string(kUbuntuMirror) && ubuntuKeys().empty();
 }
 
 Result<std::string> run(std::string program, std::vector<std::string> args,
@@ -71,7 +82,7 @@ Result<fs::path> keptSystem(const Release& release) {
                "--aptopt=Acquire::Languages \"none\"", "--dpkgopt=path-exclude=/usr/share/doc/*",
                "--dpkgopt=path-exclude=/usr/share/locale/*"}};
   if (release.mirror == std::string(kUbuntuMirror))
-    command.args.push_back(std::string("--keyring=") + kUbuntuKeys);
+    command.args.push_back("--keyring=" + ubuntuKeys().string());
   command.args.insert(command.args.end(), {release.suite, making.string(), release.mirror});
   command.env = proxyEnvironment();
   command.timeout = kBootstrapLimit;
@@ -160,8 +171,7 @@ class CarriedTo : public Carried, public testing::WithParamInterface<Release> {}
 
 TEST_P(CarriedTo, startsAndTests) {
   const auto& release = GetParam();
-  if (release.mirror == std::string(kUbuntuMirror) && !fs::exists(kUbuntuKeys))
-    GTEST_SKIP() << "no keys of Ubuntu's archive (" << kUbuntuKeys << ")";
+  if (lacksKeys(release)) GTEST_SKIP() << "no keys of Ubuntu's archive (ubuntu-keyring)";
   const auto system = keptSystem(release);
   if (!system)
     GTEST_SKIP() << "no system of " << release.suite << ": " << system.error().str().substr(0, 300);
@@ -183,8 +193,7 @@ TEST_P(CarriedTo, startsAndTests) {
 /// carried one, though its own RUNPATH leads to the system's.
 TEST_P(CarriedTo, librariesOfTheNodeFindTheirCLibrary) {
   const auto& release = GetParam();
-  if (release.mirror == std::string(kUbuntuMirror) && !fs::exists(kUbuntuKeys))
-    GTEST_SKIP() << "no keys of Ubuntu's archive (" << kUbuntuKeys << ")";
+  if (lacksKeys(release)) GTEST_SKIP() << "no keys of Ubuntu's archive (ubuntu-keyring)";
   const auto system = keptSystem(release);
   if (!system)
     GTEST_SKIP() << "no system of " << release.suite << ": " << system.error().str().substr(0, 300);
