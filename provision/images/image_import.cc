@@ -496,6 +496,12 @@ Result<void> importImage(const inventory::ImageImport& import, inventory::ImageK
     return fail(ErrorCode::InvalidInput,
                 fmt::format("{} is not a regular file",
                             import.path.string()));  // a FIFO would be waited on for ever
+  // Before its SHA-256: that of some TiB of holes takes hours.
+  if (const auto size = std::filesystem::file_size(import.path, missing);
+      !missing && size > wire::kMaxImageBytes)
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("{} has {} GiB, an image may have {} GiB", import.path.string(),
+                            size >> 30, wire::kMaxImageBytes >> 30));
   TRY(sha256, io::sha256File(import.path));
   if (sha256 != import.sha256)
     return fail(ErrorCode::Corrupt, fmt::format("{} has the SHA-256 {}, the inventory says {}",

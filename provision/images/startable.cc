@@ -298,7 +298,7 @@ Result<void> checkCompressed(std::string_view content) {
       archive_read_open_memory(in.get(), content.data(), content.size()) != ARCHIVE_OK)
     return unknown();
   if (archive_read_next_header(in.get(), &entry) < ARCHIVE_WARN) return damaged();
-  if (archive_filter_count(in.get()) < 2) return unknown();
+  if (archive_filter_count(in.get()) < 2) return damaged();
   std::string piece(1u << 20, '\0'), before;
   bool first = true, whole = false;
   for (std::uint64_t total = 0;;) {
@@ -317,7 +317,7 @@ Result<void> checkCompressed(std::string_view content) {
     whole = whole || before.find(kTrailer) != std::string::npos;
     before = before.substr(before.size() - std::min(before.size(), kTrailer.size()));
   }
-  if (first) return unknown();
+  if (first) return damaged();
   if (!whole) return fail(ErrorCode::Corrupt, "it is cut short: its archive has no end");
   return {};
 }

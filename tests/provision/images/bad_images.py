@@ -202,7 +202,7 @@ BROKEN_TREES = [
     "head -c 3000 /dev/zero >tree/boot/initrd.img-6.1", "echo words | gzip >tree/boot/initrd.img-6.1",
     "rm tree/usr/sbin/init", "ln -sfn /nowhere tree/usr/sbin/init", "rm tree/usr/lib/systemd/systemd", "rm tree/sbin", "ln -sfn /sbin/init tree/usr/sbin/init",
     ": >tree/usr/lib/systemd/systemd", "printf '#!/bin/sh\\n' >tree/usr/lib/systemd/systemd", "truncate -s 12000 tree/usr/lib/systemd/systemd",
-    "chmod 0 tree/usr/lib/systemd/systemd", "rm tree/usr/sbin/init; cp tree/usr/lib/systemd/systemd tree/usr/sbin/init",
+    "chmod 0 tree/usr/lib/systemd/systemd", "rm tree/usr/sbin/init; cp /usr/bin/cat tree/usr/sbin/init",
     "rm tree/usr/lib/systemd/systemd; mkfifo tree/usr/lib/systemd/systemd", "rm tree/usr/lib/systemd/systemd; mkdir tree/usr/lib/systemd/systemd",
     "printf '\\267' | dd of=tree/usr/lib/systemd/systemd bs=1 seek=18 conv=notrunc status=none",
     "printf '\\001' | dd of=tree/usr/lib/systemd/systemd bs=1 seek=4 conv=notrunc status=none",
@@ -248,7 +248,7 @@ def damaged_partition(folder, number, rng):
     sh("mke2fs -q -t ext4 -d tree raw 12M", folder)
     scripts = ["debugfs -w -R 'clri /usr/lib' raw", "debugfs -w -R 'clri <2>' raw", "debugfs -w -R 'feature needs_recovery' raw",
                "debugfs -w -R 'set_super_value state 2' raw", "truncate -s 7M raw", "debugfs -w -R 'freei /etc/hostname' raw",
-               "debugfs -w -R 'set_inode_field /usr/lib/systemd/systemd block[2] 0x7fffffff' raw", "dd if=/dev/urandom of=raw bs=4096 count=1 seek=1 conv=notrunc",
+               "debugfs -w -R 'set_inode_field /usr/lib/systemd/systemd block[5] 0x7fffffff' raw", "dd if=/dev/urandom of=raw bs=4096 count=1 seek=1 conv=notrunc",
                "dd if=/dev/zero of=raw bs=1024 count=60 seek=2 conv=notrunc", "debugfs -w -R 'unlink /usr/lib/systemd/systemd' raw",
                "debugfs -w -R 'set_super_value inodes_count 4000000000' raw", "debugfs -w -R 'set_super_value blocks_count 3' raw"]
     sh(scripts[number % len(scripts)], folder)
