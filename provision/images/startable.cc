@@ -294,10 +294,11 @@ Result<void> checkCompressed(std::string_view content) {
     return fail(ErrorCode::Corrupt, "it is damaged or cut short: it does not unpack");
   };
   if (std::none_of(std::begin(kPackedMagics), std::end(kPackedMagics),
-                   [content](std::string_view magic) { return content.starts_with(magic); }) ||
-      archive_read_open_memory(in.get(), content.data(), content.size()) != ARCHIVE_OK)
+                   [content](std::string_view magic) { return content.starts_with(magic); }))
     return unknown();
-  if (archive_read_next_header(in.get(), &entry) < ARCHIVE_WARN) return damaged();
+  if (archive_read_open_memory(in.get(), content.data(), content.size()) != ARCHIVE_OK ||
+      archive_read_next_header(in.get(), &entry) < ARCHIVE_WARN)
+    return damaged();
   if (archive_filter_count(in.get()) < 2) return damaged();
   std::string piece(1u << 20, '\0'), before;
   bool first = true, whole = false;
