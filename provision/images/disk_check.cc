@@ -69,7 +69,7 @@ struct Part {
 std::vector<Part> gptParts(int fd, std::uint64_t sector_bytes) {
   const auto header = readAt(fd, sector_bytes, 92);
   std::vector<Part> parts;
-  if (header.substr(0, kGptMagic.size()) != kGptMagic) return parts;
+  if (header.compare(0, kGptMagic.size(), kGptMagic) != 0) return parts;
   const auto first = numberAt<std::uint64_t>(header, 72) * sector_bytes;
   const auto count = std::min<std::size_t>(numberAt<std::uint32_t>(header, 80), kMaxPartitions);
   const std::size_t size = numberAt<std::uint32_t>(header, 84);
