@@ -216,9 +216,9 @@ Async<std::string> Installation::rollbackVersion(Target worse) {
   Versions versions = probesOf(context_.facts(), action_.facet.subject);
   for (const auto& item : items_)
     if (item.unreadable.empty() && !item.version.empty()) versions[item.name] = item.version;
-  const auto before = brokenConstraints(baseline_.constraints, versions);
+  const auto before = brokenConstraints(baseline_, versions);
   versions[worse.component] = previous;
-  for (const auto& broken : brokenConstraints(baseline_.constraints, versions))
+  for (const auto& broken : brokenConstraints(baseline_, versions))
     if (std::find(before.begin(), before.end(), broken) == before.end())
       co_return fail(
           ErrorCode::Conflict,

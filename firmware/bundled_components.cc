@@ -80,7 +80,7 @@ std::string Installation::whyNotCoUpdated(const Target& first,
   Versions versions = probesOf(context_.facts(), action_.facet.subject);
   for (const auto& item : items_)
     if (item.unreadable.empty() && !item.version.empty()) versions[item.name] = item.version;
-  const auto before = brokenConstraints(baseline_.constraints, versions);
+  const auto before = brokenConstraints(baseline_, versions);
   versions[first.component] = first.version;
   std::set<Activation> hows{activationOf(*baseline_.find(first.component))};
   for (const auto& other : others) hows.insert(activationOf(*baseline_.find(other.component)));
@@ -97,7 +97,7 @@ std::string Installation::whyNotCoUpdated(const Target& first,
         !again.empty())
       return again;
   }
-  for (const auto& broken : brokenConstraints(baseline_.constraints, versions))
+  for (const auto& broken : brokenConstraints(baseline_, versions))
     if (std::find(before.begin(), before.end(), broken) == before.end())
       return fmt::format(
           "its package brings all of it at once, which is forbidden here: {}; put what it needs "
