@@ -5,6 +5,8 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "bmc/quirks.h"
+#include "bmc/redfish/answers.h"
+#include "bmc/redfish/basic_authentication.h"
 #include "bmc/redfish/event_stream.h"
 
 #include <algorithm>
@@ -20,6 +22,7 @@ constexpr int kMaxBusyWaits = 6;
 constexpr auto kFirstBusyWait = 1000ms;
 constexpr auto kMaxBusyWait = 30s;
 constexpr auto kReconnectPause = 500ms;
+constexpr int kMaxLoginResets = 2;  ///< a broken connection does not use up a password
 constexpr auto kLogoutLimit = 3s;
 constexpr std::size_t kMaxIdleClients = kMaxConcurrentReads + 1;
 constexpr std::size_t kMaxReplyBytes = 32u << 20;
@@ -125,6 +128,7 @@ Async<RedfishReply> RedfishSession::get(std::string path, std::chrono::milliseco
          co_await call(
              {.method = "GET", .path = path, .timeout = timeout, .wait_busy = busy == Busy::Wait}));
   if (!reply.ok()) co_return fail(errorOf(reply, "GET " + path));
+  CO_TRY_OK(expectResource(reply, path));
   co_return std::move(reply);
 }
 
@@ -208,7 +212,8 @@ Async<RedfishReply> RedfishSession::upload(std::string path, MultipartBody body,
   request.image = std::move(body.image);
   request.body_end = std::move(body.end);
   // An expired session must show before the upload, not by it.
-  CO_TRY_OK(co_await get("/redfish/v1/SessionService"));
+  CO_TRY_OK(
+      co_await get(isBasic(token_) ? "/redfish/v1/UpdateService" : "/redfish/v1/SessionService"));
   co_return co_await exchange(std::move(request), token_);
 }
 
@@ -273,7 +278,7 @@ Async<void> RedfishSession::login(std::string stale_token) {
     co_return Result<void>();  // another request has logged in meanwhile
   token_.clear();
   CO_TRY(passwords, candidates());
-  std::string path;
+  std::optional<std::string> path;
   for (auto& candidate : passwords) {
     if (const auto may = trust_.mayTry(address(), options_.username, candidate.password);
         !may && (candidate.last || may.error().code() != ErrorCode::Denied)) {
@@ -281,11 +286,11 @@ Async<void> RedfishSession::login(std::string stale_token) {
     } else if (!may) {
       continue;
     }
-    if (path.empty()) {
+    if (!path) {
       CO_TRY(found, co_await sessionsPath());
       path = std::move(found);
     }
-    CO_TRY(taken, co_await tryPassword(path, candidate));
+    CO_TRY(taken, co_await tryPassword(*path, candidate));
     if (taken) co_return Result<void>();
   }
   co_return fail(trust_.refused(address(), options_.username));
@@ -315,8 +320,14 @@ Async<bool> RedfishSession::tryPassword(std::string path, Candidate candidate) {
   account["Password"] = password.reveal();
   const Call request{
       .method = "POST", .path = path, .body = jsonText(account), .repeatable = false};
-  for (int waits = 0;; ++waits) {
-    CO_TRY(reply, co_await exchange(request, std::string()));
+  if (path.empty()) co_return co_await tryBasic(std::move(candidate));
+  for (int waits = 0, resets = 0;; ++waits) {
+    auto answer = co_await exchange(request, std::string());
+    if (!answer && answer.error().code() == ErrorCode::Unavailable && resets++ < kMaxLoginResets) {
+      co_await clock_.sleep(kReconnectPause);  // the connection broke, which says nothing of it
+      continue;
+    }
+    CO_TRY(reply, std::move(answer));
     if (reply.status == 401 || reply.status == 403) {
       CO_TRY_OK(trust_.rememberRefusal(options_.username, password));
       co_return false;
@@ -359,8 +370,8 @@ Async<std::string> RedfishSession::sessionsPath() {
   CO_TRY(root, co_await exchange({.method = "GET", .path = "/redfish/v1/"}, std::string()));
   if (!root.ok() && root.status != 401)
     co_return fail(errorOf(root, "reading the service root of " + address()));
-  auto path = linkAt(root.body, "Links/Sessions");
-  co_return path.empty() ? std::string("/redfish/v1/SessionService/Sessions") : path;
+  if (root.ok()) CO_TRY_OK(expectResource(root, "/redfish/v1/"));
+  co_return sessionsOf(root.body);
 }
 
 // ---- one exchange on the wire
@@ -381,7 +392,7 @@ Async<RedfishReply> RedfishSession::exchange(Call call, std::string token) {
   request.headers.try_emplace("Accept-Encoding", "identity");
   request.headers.try_emplace("OData-Version", "4.0");
   if (!request.body.empty()) request.headers.try_emplace("Content-Type", "application/json");
-  if (!token.empty()) request.headers["X-Auth-Token"] = token;
+  if (!token.empty()) authorize(request.headers, token);
 
   const int attempts = call.repeatable ? 2 : 1;
   for (int attempt = 1;; ++attempt) {
@@ -446,8 +457,8 @@ Async<void> RedfishSession::stream(std::string path, std::string last_event_id,
   request.headers = {{"Accept", "text/event-stream"},
                      {"Accept-Encoding", "identity"},
                      {"Cache-Control", "no-cache"},
-                     {"OData-Version", "4.0"},
-                     {"X-Auth-Token", token_}};
+                     {"OData-Version", "4.0"}};
+  authorize(request.headers, token_);
   if (!last_event_id.empty()) request.headers["Last-Event-ID"] = last_event_id;
   co_await rate_limiter_.next();
   auto client = takeClient(true);

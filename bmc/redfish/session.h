@@ -161,7 +161,8 @@ class RedfishSession {
   Result<std::vector<Candidate>> candidates();
   /// Whether the BMC took it. Errors: what says nothing about the password
   Async<bool> tryPassword(std::string path, Candidate candidate);
-  Async<std::string> sessionsPath();
+  Async<bool> tryBasic(Candidate candidate);  ///< where the service has no sessions
+  Async<std::string> sessionsPath();          ///< "": it has none
   /// Logs out of a session with the token of another; best effort.
   /// Answers the session that was remembered until now.
   Async<std::string> rememberSession(std::string path);

@@ -4,9 +4,11 @@
 
 #include "base/ids.h"
 #include "base/result.h"
+#include "inventory/model/bmc_identity.h"
 #include "inventory/model/bmc_trust.h"
 
 #include <string>
+#include <vector>
 
 namespace muster::inventory {
 
@@ -15,6 +17,13 @@ struct BmcAddress {
   std::string username_override;
   std::string credential = {};  ///< empty: the profile's
   BmcTrust trust = {};          ///< as far as the node says it; bmcTrustOf() says what holds
+  std::vector<AcceptedIdentity> accept = {};  ///< what identifies the machine where its BMC reports
+                                              ///< neither serial nor MAC; all must be found
+  std::string system = {};  ///< Id of its ComputerSystem, where several are behind the BMC; empty:
+                            ///< the one that can be reset and boots
+
+  /// The machine behind the BMC; two nodes never have the same.
+  std::string place() const { return system.empty() ? url : url + "#" + system; }
 };
 
 struct Node {
