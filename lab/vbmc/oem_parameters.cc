@@ -4,47 +4,47 @@
 #include "base/json_input.h"
 #include "lab/vbmc/messages.h"
 #include "lab/vbmc/redfish_service.h"
-#include "lifecycle/model/facet.h"
 
 #include <boost/asio/error.hpp>
 #include <boost/system/system_error.hpp>
 
+#include <algorithm>
+
 namespace muster::lab::vbmc {
 
 /// The component behind a target: a member of the inventory, the manager, or the BIOS.
-std::string RedfishService::componentAt(const std::string& uri) const {
+std::string RedfishService::componentAt(const std::string& asked) const {
+  const auto uri = inside(asked);
   if (uri == kManager) return std::string(options_.vendor_profile->bmc);
   if (uri == kBios) return "BIOS";
   return uri.starts_with(kInventory + "/") ? slotOf(uri.substr(kInventory.size() + 1))
                                            : std::string();
 }
 
-/// The dialect's own words tell which names there are. Any other is refused, as is an upload that
+/// Names that are not the vendor's are refused, as is an upload that
 /// leaves one out.
 std::optional<io::ServerResponse> RedfishService::takeWords(const nlohmann::json& parameters,
                                                             Job& job) const {
-  for (const auto& words : quirks_.oem_update_parameters) {
-    if (job.targets.empty() || !lifecycle::matches(words.component, job.targets.front())) continue;
-    const auto known = jsonOrNone(words.oem, kRequestJson);
+  for (const auto& rule : behaviour_.oem_rules) {
+    if (job.targets.empty() || rule.component != job.targets.front()) continue;
     const auto given = parameters.value("Oem", nlohmann::json::object());
-    const auto &vendor = known.begin().key(), &kind = known.begin()->begin().key();
-    const auto said =
-        given.value(nlohmann::json::json_pointer("/" + vendor + "/" + kind), nlohmann::json());
+    const auto said = given.value(
+        nlohmann::json::json_pointer("/Supermicro/" + std::string(rule.kind)), nlohmann::json());
     if (!said.is_object())
       return redfishError(
           400, "SMC.1.0.OemParameterMissing",
-          fmt::format("Oem/{}/{} says what is kept, and is missing.", vendor, kind));
+          fmt::format("Oem/Supermicro/{} says what is kept, and is missing.", rule.kind));
     for (const auto& [name, value] : said.items())
-      if (!known[vendor][kind].contains(name) || !value.is_boolean())
+      if (std::ranges::find(rule.names, name) == rule.names.end() || !value.is_boolean())
         return redfishError(400, "Base.1.8.PropertyUnknown",
                             fmt::format("'{}' is not known.", name));
-    for (const auto& [name, value] : known[vendor][kind].items())
+    for (const auto name : rule.names)
       if (name.starts_with("Preserve"))
-        job.keeps_configuration = job.keeps_configuration && said.value(name, false);
-    if (words.target_is_related && parameters.value("Targets", nlohmann::json::array())
-                                       .front()
-                                       .get<std::string>()
-                                       .starts_with(kInventory))
+        job.keeps_configuration = job.keeps_configuration && said.value(std::string(name), false);
+    if (parameters.value("Targets", nlohmann::json::array())
+            .front()
+            .get<std::string>()
+            .starts_with(kInventory))
       return redfishError(
           400, "Base.1.8.PropertyValueNotInList",
           fmt::format("The target of {} is what its inventory member is related to.",
@@ -75,7 +75,7 @@ io::ServerResponse RedfishService::acceptUrl(const io::ServerRequest& request) {
 io::ServerResponse RedfishService::deleteJob(const std::string& path) {
   for (auto task = tasks_.begin(); task != tasks_.end(); ++task) {
     if (task->second.job.empty() || !path.ends_with("/" + task->second.job)) continue;
-    if (task->second.state == quirks_.staged_state)
+    if (task->second.state == behaviour_.staged_state)
       state_.slots[task->second.component].staged_version.clear();
     tasks_.erase(task);
     save();

@@ -5,6 +5,7 @@
 #include "base/json_input.h"
 #include "base/json_output.h"
 #include "lab/vbmc/messages.h"
+#include "lab/vbmc/resource_names.h"
 
 #include <fmt/ranges.h>
 #include <boost/system/system_error.hpp>
@@ -86,9 +87,9 @@ io::ServerResponse badValue(const std::string& property, const std::string& valu
 }
 
 /// Where the vendor has it; the action's own path decides which reset types it takes.
-bool isVendorCut(const bmc::AcCycleMethod& way, const std::string& path) {
+bool isVendorCut(const StandbyCut& way, const std::string& path) {
   const auto hash = way.action.find('#');
-  if (way.owner == bmc::AcCycleOwner::None || way.owner == bmc::AcCycleOwner::BiosAttribute ||
+  if (way.owner == StandbyCut::Owner::None || way.owner == StandbyCut::Owner::BiosAttribute ||
       hash == std::string_view::npos)
     return false;
   return path.ends_with("/Actions/Oem/" + std::string(way.action.substr(hash + 1)));
@@ -102,7 +103,7 @@ RedfishService::RedfishService(Clock& clock, Workers& workers, Machine& machine,
       workers_(workers),
       machine_(machine),
       options_(std::move(options)),
-      quirks_(options_.vendor_profile->quirks()),
+      behaviour_(options_.vendor_profile->behaviour()),
       state_(std::move(state)),
       guard_(clock, options_.account, options_.logins) {
   guard_.setFailedLogins(state_.failed_logins);
@@ -134,8 +135,10 @@ Task<io::ServerResponse> RedfishService::handle(io::ServerRequest request) {
   if (away_)
     co_return redfishError(503, "Base.1.8.ServiceTemporarilyUnavailable", "The BMC is restarting.",
                            "Try again in some seconds.");
-  const auto path = tidyPath(request.path());
-  const auto rule = path == kFaults ? std::nullopt : faults_.take(request.method, path);
+  const auto shown = tidyPath(request.path());
+  const auto path = inside(shown);
+  auto rule = path == kFaults ? std::nullopt : faults_.take(request.method, shown);
+  if (!rule && path != shown) rule = faults_.take(request.method, path);
   if (rule && rule->latency.count() > 0) {
     co_await clock_.sleep(std::min(rule->latency, kMaxLatency));
   }
@@ -205,7 +208,7 @@ std::optional<io::ServerResponse> RedfishService::refuseUnknown(const io::Server
 
 Task<io::ServerResponse> RedfishService::get(std::string target) {
   const auto query = target.find('?');
-  const auto path = tidyPath(target.substr(0, query));
+  const auto path = inside(tidyPath(target.substr(0, query)));
   if (path.starts_with(kJobs + "/"))
     for (auto& [id, task] : tasks_)
       if (path.ends_with("/" + task.job) && task.young_reads > 0 && task.young_reads-- > 0)
@@ -220,6 +223,7 @@ Task<io::ServerResponse> RedfishService::get(std::string target) {
   if (query != std::string::npos && target.find("$expand", query) != std::string::npos &&
       found->contains("Members"))
     co_return expand(std::move(*found), on.value_or(false));
+  renameOutside(*found, behaviour_.names);
   auto response = io::ServerResponse::json(200, found->dump());
   response.headers["ETag"] = etagOf(path);
   co_return response;
@@ -230,10 +234,15 @@ io::ServerResponse RedfishService::expand(json collection, bool on) const {
   for (auto& member : collection["Members"]) {
     auto whole = resource(member.value("@odata.id", ""), on);
     if (!whole || whole->contains("@Muster.status")) continue;
-    if (!quirks_.expand) whole->erase("Id"), whole->erase("Version");
+    if (behaviour_.expand_drops_fields) whole->erase("Id"), whole->erase("Version");
     member = std::move(*whole);
   }
+  renameOutside(collection, behaviour_.names);
   return io::ServerResponse::json(200, jsonText(collection));
+}
+
+std::string RedfishService::inside(std::string path) const {
+  return insideName(std::move(path), behaviour_.names);
 }
 
 std::string RedfishService::etagOf(const std::string& path) const {
@@ -249,7 +258,7 @@ std::string RedfishService::etagOf(const std::string& path) const {
 std::optional<io::ServerResponse> RedfishService::refuseOldEtag(const io::ServerRequest& request,
                                                                 const std::string& path) const {
   const auto given = headerOf(request.headers, "If-Match");
-  if (given.empty() && quirks_.boot_override_on_settings)
+  if (given.empty() && behaviour_.if_match_required)
     return redfishError(428, "Base.1.8.PreconditionRequired", "If-Match is needed.");
   if (!given.empty() && given != "*" && given != etagOf(path))
     return redfishError(412, "Base.1.8.PreconditionFailed", "The ETag does not fit.");
@@ -258,12 +267,12 @@ std::optional<io::ServerResponse> RedfishService::refuseOldEtag(const io::Server
 
 io::ServerResponse RedfishService::patch(const io::ServerRequest& request,
                                          const std::string& path) {
-  const auto& boots = quirks_.boot_override_on_settings ? kSystemSettings : kSystem;
+  const auto& boots = behaviour_.override_on_settings ? kSystemSettings : kSystem;
   if (path == kAccount) {
     if (auto refusal = refuseOldEtag(request, path)) return std::move(*refusal);
     return patchAccount(request);
   }
-  if (path == kManager && quirks_.rollback == bmc::RollbackMethod::ActiveImage) {
+  if (path == kManager && behaviour_.goes_back == GoesBack::ByActiveImage) {
     if (auto refusal = refuseOldEtag(request, path)) return std::move(*refusal);
     return patchManager(request);
   }
@@ -316,24 +325,24 @@ io::ServerResponse RedfishService::patchBios(const io::ServerRequest& request) {
 
 Task<io::ServerResponse> RedfishService::post(io::ServerRequest request, std::string path) {
   if (path == kSessions) co_return login(request);
-  if (path == kUpload && quirks_.flash_state.empty() &&
+  if (path == kUpload && behaviour_.flash_state.empty() &&
       options_.vendor_profile->takes == Takes::Multipart)
     co_return acceptUpload(request);
   if (path == kInventory && options_.vendor_profile->takes == Takes::Push)
     co_return acceptReady(request);
   if (path == kSimpleUpdate && options_.vendor_profile->takes == Takes::Fetch)
     co_return acceptUrl(request);
-  if (path == kIloUpload && !quirks_.flash_state.empty()) co_return acceptForm(request);
-  if (path == kRoot + "/UpdateService/Actions/UpdateService.StartUpdate" && quirks_.two_phase)
+  if (path == kIloUpload && !behaviour_.flash_state.empty()) co_return acceptForm(request);
+  if (path == kRoot + "/UpdateService/Actions/UpdateService.StartUpdate" && behaviour_.two_phase)
     co_return startVerified();
-  if (path == kSimpleUpdate && quirks_.rollback == bmc::RollbackMethod::UpdateFromPrevious)
+  if (path == kSimpleUpdate && behaviour_.goes_back == GoesBack::ByPreviousMember)
     co_return updateFromPrevious(request);
   if (path == kRoot + "/UpdateService/Actions/Oem/NvidiaUpdateService.CommitImage" &&
-      !quirks_.commit.empty())
+      !behaviour_.commit_action.empty())
     co_return commitImage(request);
   if (auto answer = postTrust(request, path)) co_return std::move(*answer);
   if (path == kManager + "/Actions/Manager.Reset") co_return resetManager(request);
-  if (path == kSystem + "/Actions/ComputerSystem.Reset" || isVendorCut(quirks_.ac_cycle, path)) {
+  if (path == kSystem + "/Actions/ComputerSystem.Reset" || isVendorCut(behaviour_.cut, path)) {
     co_return co_await resetSystem(std::move(request));
   }
   co_return resource(path, false) ? redfishError(405, "Base.1.8.OperationNotAllowed",
@@ -384,7 +393,7 @@ io::ServerResponse RedfishService::resetManager(const io::ServerRequest& request
   auto body = jsonOrNone(request.body, kRequestJson);
   auto type = stringAt(body, "ResetType");
   if (type != "GracefulRestart" &&
-      (type != "ForceRestart" || quirks_.manager_reset == "GracefulRestart"))
+      (type != "ForceRestart" || behaviour_.manager_reset == "GracefulRestart"))
     return badValue("ResetType", type);
   if (job_) return refuseBusy();
   job_.emplace(Job{.work = Work::ManagerReset});
@@ -395,9 +404,9 @@ io::ServerResponse RedfishService::resetManager(const io::ServerRequest& request
 Task<io::ServerResponse> RedfishService::resetSystem(io::ServerRequest request) {
   auto body = jsonOrNone(request.body, kRequestJson);
   auto type = stringAt(body, "ResetType");
-  const bool vendor_cut = isVendorCut(quirks_.ac_cycle, tidyPath(request.path()));
+  const bool vendor_cut = isVendorCut(behaviour_.cut, inside(tidyPath(request.path())));
   const auto& allowed = options_.vendor_profile->resets;
-  if (vendor_cut ? type != quirks_.ac_cycle.value
+  if (vendor_cut ? type != behaviour_.cut.value
                  : std::find(allowed.begin(), allowed.end(), type) == allowed.end())
     co_return redfishError(400, "Base.1.8.ActionParameterValueNotInList",
                            fmt::format("'{}' is not an allowed ResetType.", type),
@@ -405,7 +414,7 @@ Task<io::ServerResponse> RedfishService::resetSystem(io::ServerRequest request) 
   const auto on = co_await machine_.isOn();
   if (!on) co_return redfishError(500, "Base.1.8.InternalError", on.error().str());
   if (type == "FullPowerCycle" || vendor_cut) {
-    if (vendor_cut && quirks_.ac_cycle.host_off && *on)
+    if (vendor_cut && behaviour_.cut.host_off && *on)
       co_return redfishError(400, "OpenBMC.0.4.ChassisPowerStateOffRequired",
                              "The host must be off.", "Switch it off first.");
     if (job_) co_return refuseBusy();
@@ -457,8 +466,8 @@ Async<void> RedfishService::startMachine() {
   if (adapter_fault_ == UpdateFault::AdapterStarting) adapter_fault_ = UpdateFault::None;
   save();
   const auto& cut =
-      quirks_.ac_cycle;  // iDRAC: POST takes the attribute over, and the power goes once
-  if (cut.owner == bmc::AcCycleOwner::BiosAttribute && !job_ &&
+      behaviour_.cut;  // iDRAC: POST takes the attribute over, and the power goes once
+  if (cut.owner == StandbyCut::Owner::BiosAttribute && !job_ &&
       state_.bios[std::string(cut.action)] == cut.value) {
     state_.bios[std::string(cut.action)] = "None";
     job_.emplace(Job{.work = Work::AcCycle});

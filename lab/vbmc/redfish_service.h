@@ -147,6 +147,7 @@ class RedfishService {
   std::optional<Response> refuseOldEtag(const io::ServerRequest& request,
                                         const std::string& path) const;
   std::string etagOf(const std::string& path) const;
+  std::string inside(std::string path) const;
   Response patchSystem(const io::ServerRequest& request);
   Response patchManager(const io::ServerRequest& request);
   Response patchBios(const io::ServerRequest& request);
@@ -172,6 +173,8 @@ class RedfishService {
   // vendor_resources.cc: what only some have
   std::optional<Json> vendorResource(const std::string& path, bool on) const;
   std::optional<Json> chassisResource(const std::string& path) const;
+  Json enclosingChassis(const std::string& path) const;
+  std::optional<Json> bootOption(const std::string& path) const;
   std::optional<Json> adapterResource(const std::string& path) const;
   Json biosResource(bool settings) const;
   bool copying(const std::string& component) const;
@@ -228,7 +231,7 @@ class RedfishService {
   Workers& workers_;
   Machine& machine_;
   ServiceOptions options_;
-  const bmc::Quirks quirks_;
+  const Behaviour& behaviour_;
   BmcState state_;
   LoginGuard guard_;
   Faults faults_;

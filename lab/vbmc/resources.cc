@@ -14,7 +14,10 @@ json serviceRoot(const Identity& identity, const VendorProfile& vendor_profile) 
   result["RedfishVersion"] = "1.11.0";
   result["UUID"] = identity.uuid;
   if (vendor_profile.names_vendor) result["Vendor"] = vendor_profile.vendor;
-  result["Oem"][std::string(vendor_profile.vendor)] = json::object();
+  if (const auto product = vendor_profile.behaviour().product; !product.empty())
+    result["Product"] = product;
+  else
+    result["Oem"][std::string(vendor_profile.vendor)] = json::object();
   result["ProtocolFeaturesSupported"]["ExpandQuery"] = {{"NoLinks", true},
                                                         {"Levels", true},
                                                         {"MaxLevels", 1},
@@ -135,6 +138,7 @@ std::optional<nlohmann::json> RedfishService::resource(const std::string& path, 
   std::map<std::string, std::string> by_id;
   for (std::size_t index = 0; index < macs.size(); ++index)
     by_id[fmt::format("nic{}", index)] = macs[index];
+  if (!behaviour_.system_says_identity) return std::nullopt;
   if (path == nics) return collection(path, "EthernetInterfaceCollection", keysOf(by_id));
   if (auto nic = by_id.find(id); parent == nics && nic != by_id.end())
     return nicResource(path, nic->second);
@@ -147,10 +151,14 @@ nlohmann::json RedfishService::systemResource(bool on) const {
   result["SystemType"] = "Physical";
   result["HostName"] = identity.node;
   const bool plain = options_.vendor_profile == &vendorProfiles().front();
-  result["Manufacturer"] =
-      plain ? identity.manufacturer : std::string(options_.vendor_profile->manufacturer);
-  result["Model"] = plain ? identity.model : std::string(options_.vendor_profile->model);
-  result["SerialNumber"] = identity.serial;
+  if (behaviour_.system_says_identity) {
+    result["Manufacturer"] =
+        plain ? identity.manufacturer : std::string(options_.vendor_profile->manufacturer);
+    result["Model"] = plain ? identity.model : std::string(options_.vendor_profile->model);
+    result["SerialNumber"] = identity.serial;
+  } else {
+    result.erase("HostName");
+  }
   result["UUID"] = identity.uuid;
   result["PowerState"] = on ? "On" : "Off";
   result["BiosVersion"] = state_.slots.contains("BIOS") ? state_.slots.at("BIOS").version : "";
@@ -163,8 +171,8 @@ nlohmann::json RedfishService::systemResource(bool on) const {
       {"HttpBootUri", state_.boot_uri},
       {"BootSourceOverrideTarget@Redfish.AllowableValues", {"None", "Pxe", "Hdd", "UefiHttp"}},
       {"BootSourceOverrideEnabled@Redfish.AllowableValues", {"Once", "Continuous", "Disabled"}}};
-  if (quirks_.boot_mode) result["Boot"]["BootSourceOverrideMode"] = "UEFI";
-  if (quirks_.boot_override_on_settings)
+  if (behaviour_.boot_mode) result["Boot"]["BootSourceOverrideMode"] = "UEFI";
+  if (behaviour_.override_on_settings)
     result["@Redfish.Settings"] = {{"@odata.type", "#Settings.v1_3_0.Settings"},
                                    {"SettingsObject", linkTo(kSystemSettings)}};
   if (const auto& serial = options_.serial)
@@ -172,16 +180,21 @@ nlohmann::json RedfishService::systemResource(bool on) const {
                                       {"Port", serial->ssh_port},
                                       {"SharedWithManagerCLI", !serial->command.empty()},
                                       {"ConsoleEntryCommand", serial->command}};
+  const auto& cut = behaviour_.cut;
   result["Bios"] = linkTo(kBios);
   result["LogServices"] = linkTo(kSystem + "/LogServices");
-  result["Links"]["Chassis"] = json::array({linkTo(kChassis + "/chassis")});
-  const auto& cut = quirks_.ac_cycle;
-  if (cut.owner == bmc::AcCycleOwner::System)
+  const auto& named =
+      cut.owner == StandbyCut::Owner::Chassis ? std::string(cut.chassis) : "chassis";
+  result["Links"]["Chassis"] = json::array({linkTo(kChassis + "/" + named)});
+  if (cut.owner == StandbyCut::Owner::System)
     putAt(result, cut.action,
           {{"target",
             kSystem + "/Actions/Oem/" + std::string(cut.action.substr(cut.action.find('#') + 1))},
            {"ResetType@Redfish.AllowableValues", {cut.value}}});
-  result["EthernetInterfaces"] = linkTo(kSystem + "/EthernetInterfaces");
+  if (behaviour_.system_says_identity)
+    result["EthernetInterfaces"] = linkTo(kSystem + "/EthernetInterfaces");
+  else
+    result["Boot"]["BootOptions"] = linkTo(kBootOptions);
   if (!identity.gpu_models.empty()) result["Processors"] = linkTo(kSystem + "/Processors");
   result["Links"]["ManagedBy"] = json::array({linkTo(kManager)});
   result["Actions"]["#ComputerSystem.Reset"] = {
@@ -193,7 +206,7 @@ nlohmann::json RedfishService::systemResource(bool on) const {
 /// iDRAC's tasks vanish when they have ended; their Jobs stay.
 bool RedfishService::isShown(const UpdateTask& task) const {
   const bool ended = task.state == "Completed" || task.state == "Exception";
-  return task.young_reads >= 0 && !(ended && !quirks_.keeps_finished_tasks);
+  return task.young_reads >= 0 && !(ended && !behaviour_.keeps_finished_tasks);
 }
 
 nlohmann::json RedfishService::taskResource(const UpdateTask& task) const {

@@ -6,6 +6,7 @@
 #include "lab/vbmc/messages.h"
 #include "lab/vbmc/multipart.h"
 #include "lab/vbmc/redfish_service.h"
+#include "lab/vbmc/resource_names.h"
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/redirect_error.hpp>
@@ -22,11 +23,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kWholeTray =
-    "HGX_0";  ///< of a DGX: the image says which of its parts it is for
-
-/// UpdateParameters.Targets; empty: whatever the image is for.
-Result<std::vector<std::string>> targetsOf(std::string_view parameters) {
+/// UpdateParameters.Targets, by their names inside; empty: whatever the image is for.
+Result<std::vector<std::string>> targetsOf(std::string_view parameters,
+                                           const Behaviour& behaviour) {
   auto body = jsonOrNone(parameters, kRequestJson);
   if (!body.is_object())
     return fail(ErrorCode::InvalidInput, "UpdateParameters is not a JSON object");
@@ -36,10 +35,12 @@ Result<std::vector<std::string>> targetsOf(std::string_view parameters) {
   if (!listed->is_array()) return fail(ErrorCode::InvalidInput, "Targets is not a list");
   for (auto& target : *listed) {
     auto path = target.is_string() ? target.get<std::string>() : std::string();
+    if (!path.empty() && path == behaviour.whole_tray) continue;
+    path = insideName(std::move(path), behaviour.names);
     if (!path.starts_with(kInventory + "/") && path != kManager && path != kBios)
       return fail(ErrorCode::InvalidInput,
                   fmt::format("'{}' is not a member of FirmwareInventory", path));
-    if (path != kInventory + "/" + std::string(kWholeTray)) targets.push_back(std::move(path));
+    targets.push_back(std::move(path));
   }
   return targets;
 }
@@ -97,11 +98,11 @@ std::optional<io::ServerResponse> RedfishService::refusalBy(UpdateFault fault) {
         "Not licensed to perform this request. The following licenses OOB, DCMS were needed.");
   stuck_ = stuck_ || fault == UpdateFault::StuckMode;
   if (!stuck_) return std::nullopt;
-  if (quirks_.stuck_message.empty())
+  if (behaviour_.stuck_message.empty())
     return redfishError(503, "Base.1.8.ServiceTemporarilyUnavailable",
                         "Another firmware update is running.", "Wait until it has ended.");
-  return redfishError(400, "SMC.1.0." + quirks_.stuck_message, "The BMC is in update mode already.",
-                      "Reset the BMC.");
+  return redfishError(400, "SMC.1.0." + std::string(behaviour_.stuck_message),
+                      "The BMC is in update mode already.", "Reset the BMC.");
 }
 
 io::ServerResponse RedfishService::acceptUpload(const io::ServerRequest& request) {
@@ -119,7 +120,7 @@ io::ServerResponse RedfishService::acceptUpload(const io::ServerRequest& request
                         fmt::format("The image has more than {} bytes.", options_.max_image_bytes));
   auto parameters = parts->find("UpdateParameters");
   const auto words = parameters == parts->end() ? std::string_view("{}") : parameters->second;
-  auto ids = targetsOf(words);
+  auto ids = targetsOf(words, behaviour_);
   if (!ids) return redfishError(400, "Base.1.8.PropertyValueError", ids.error().str());
   for (const auto& uri : *ids) job.targets.push_back(componentAt(uri));
   if (auto refusal = takeWords(jsonOrNone(words, kRequestJson), job)) return std::move(*refusal);
@@ -127,7 +128,7 @@ io::ServerResponse RedfishService::acceptUpload(const io::ServerRequest& request
   const bool on_request =
       jsonOrNone(words, kRequestJson).value("@Redfish.OperationApplyTime", "") ==
       "OnStartUpdateRequest";
-  job.work = quirks_.two_phase && on_request ? Work::Verify : Work::Update;
+  job.work = behaviour_.two_phase && on_request ? Work::Verify : Work::Update;
   const bool answer_is_lost = job.fault == UpdateFault::LostAnswer;
   auto accepted = begin(std::move(job));
   if (answer_is_lost) throw boost::system::system_error(asio::error::operation_aborted);
@@ -167,7 +168,7 @@ std::optional<io::ServerResponse> RedfishService::collectPiece(std::string_view 
   const auto words = jsonOrNone(parameters, kRequestJson);
   const auto section = words.is_object() ? words.value("Section", 0) : 0;
   const auto tag = words.is_object() ? words.value("ETag", "") : std::string();
-  const bool full = quirks_.piece_bytes > 0 && file.size() == quirks_.piece_bytes;
+  const bool full = behaviour_.piece_bytes > 0 && file.size() == behaviour_.piece_bytes;
   if (section == 0 && !full) return std::nullopt;
   if (!is_signed)
     return redfishError(400, "iLO.2.14.ComponentUploadFailed", "A piece needs its signature.");
@@ -208,9 +209,9 @@ io::ServerResponse RedfishService::acceptForm(const io::ServerRequest& request) 
 io::ServerResponse RedfishService::begin(Job job) {
   UpdateTask task;
   task.id = fmt::format("update-{:04}", ++state_.tasks);
-  if (quirks_.new_task_404_retries > 0) {
+  if (behaviour_.young_task_reads > 0) {
     task.job = fmt::format("JID_{:012}", state_.tasks);
-    task.young_reads = quirks_.new_task_404_retries - 1;
+    task.young_reads = behaviour_.young_task_reads - 1;
     task.messages.emplace_back("Update.1.0.OperationTransitionedToJob", kJobs + "/" + task.job);
   }
   if (tasks_.size() >= options_.max_tasks) tasks_.erase(tasks_.begin());
@@ -220,7 +221,9 @@ io::ServerResponse RedfishService::begin(Job job) {
   job.task_id = task.id;
   job_ = std::move(job);
   wake_();
-  auto accepted = io::ServerResponse::json(202, jsonText(taskResource(task)));
+  auto shown = taskResource(task);
+  renameOutside(shown, behaviour_.names);
+  auto accepted = io::ServerResponse::json(202, jsonText(shown));
   accepted.headers["Location"] = kTasks + "/" + task.id;
   return accepted;
 }
@@ -255,7 +258,7 @@ io::ServerResponse RedfishService::updateFromPrevious(const io::ServerRequest& r
 
 /// Fills the second slot of what runs.
 io::ServerResponse RedfishService::commitImage(const io::ServerRequest& request) {
-  auto ids = targetsOf(request.body);
+  auto ids = targetsOf(request.body, behaviour_);
   if (!ids || ids->empty())
     return redfishError(400, "Base.1.8.PropertyValueError", "Targets names what to commit.");
   for (const auto& uri : *ids) {
@@ -303,7 +306,7 @@ Task<void> RedfishService::update(Job job) {
   finish(job, done);
   const auto component =
       tasks_.contains(job.task_id) ? tasks_.at(job.task_id).component : std::string();
-  if (!quirks_.keeps_finished_tasks || job.fault == UpdateFault::TaskVanishes)
+  if (!behaviour_.keeps_finished_tasks || job.fault == UpdateFault::TaskVanishes)
     std::erase_if(tasks_, [&](const auto& task) {
       return task.first == job.task_id && task.second.job.empty();
     });
@@ -327,7 +330,7 @@ void RedfishService::finish(const Job& job, const Result<void>& done) {
   if (!bad_end) {
     const bool waits =
         job.work != Work::Verify && !state_.slots[task.component].staged_version.empty();
-    task.state = waits && !quirks_.staged_state.empty() ? quirks_.staged_state : "Completed";
+    task.state = waits && !behaviour_.staged_state.empty() ? behaviour_.staged_state : "Completed";
     task.percent = 100;
     return;
   }
@@ -464,7 +467,7 @@ Task<void> RedfishService::managerReset() {
   verified_.reset();
   ready_.clear();
   activate(Becomes::BmcReset);
-  if (!quirks_.keeps_finished_tasks) tasks_.clear();
+  if (!behaviour_.keeps_finished_tasks) tasks_.clear();
   co_await away(options_.pace.reset_duration);
 }
 

@@ -7,6 +7,7 @@
 #include "lab/vbmc/resource_parts.h"
 
 #include <algorithm>
+#include <cctype>
 
 namespace muster::lab::vbmc {
 
@@ -25,6 +26,13 @@ const std::string kAdapters = kChassis + "/chassis/NetworkAdapters";
 const std::string kSupplies = kChassis + "/chassis/PowerSubsystem/PowerSupplies";
 constexpr double kInletCelsius = 24, kIdleWatts = 600;
 constexpr int kStatusUnavailable = 503;
+
+/// The chassis of a root of trust: "HGX_FW_ERoT_FPGA_0" → "HGX_ERoT_FPGA_0".
+std::string rootOfTrust(std::string_view component) {
+  std::string id(component);
+  if (const auto at = id.find("FW_"); at != std::string::npos) id.erase(at, 3);
+  return id;
+}
 
 json sensor(const std::string& path, const std::string& name, const std::string& type,
             const std::string& unit, double reading, double critical) {
@@ -48,25 +56,25 @@ nlohmann::json RedfishService::updateServiceResource() const {
   result["FirmwareInventory"] = linkTo(kInventory);
   if (options_.vendor_profile->takes == Takes::Push) {
     result["HttpPushUri"] = kInventory;
-  } else if (options_.vendor_profile->takes == Takes::Multipart && quirks_.flash_state.empty()) {
+  } else if (options_.vendor_profile->takes == Takes::Multipart && behaviour_.flash_state.empty()) {
     result["MultipartHttpPushUri"] = kUpload;
   } else if (options_.vendor_profile->takes == Takes::Multipart) {
     result["HttpPushUri"] = kIloUpload;
     const auto& task = tasks_.empty() ? UpdateTask{} : tasks_.rbegin()->second;
-    putAt(result, quirks_.flash_state,
+    putAt(result, behaviour_.flash_state,
           {{"State", flash_state_}, {"FlashProgressPercent", task.percent}});
   }
   result["Actions"] = json::object();  // sushy insists
-  if (quirks_.rollback == bmc::RollbackMethod::UpdateFromPrevious ||
+  if (behaviour_.goes_back == GoesBack::ByPreviousMember ||
       options_.vendor_profile->takes == Takes::Fetch)
     result["Actions"]["#UpdateService.SimpleUpdate"] = {{"target", kSimpleUpdate}};
-  if (quirks_.two_phase)
+  if (behaviour_.two_phase)
     result["Actions"]["#UpdateService.StartUpdate"] = {
         {"target", path + "/Actions/UpdateService.StartUpdate"}};
-  if (!quirks_.commit.empty())
-    result["Actions"]["Oem"]["#NvidiaUpdateService.CommitImage"] = {
-        {"target", path + "/Actions/Oem/NvidiaUpdateService.CommitImage"},
-        {"@Redfish.ActionInfo", path + "/Oem/Nvidia/CommitImageActionInfo"}};
+  if (!behaviour_.commit_action.empty())
+    putAt(result, behaviour_.commit_action,
+          {{"target", path + "/Actions/Oem/NvidiaUpdateService.CommitImage"},
+           {"@Redfish.ActionInfo", path + "/Oem/Nvidia/CommitImageActionInfo"}});
   return result;
 }
 
@@ -75,7 +83,7 @@ nlohmann::json RedfishService::managerResource() const {
   const auto own = state_.slots.find(std::string(options_.vendor_profile->bmc));
   result["ManagerType"] = "BMC";
   result["FirmwareVersion"] = own == state_.slots.end() ? "" : own->second.version;
-  if (quirks_.rollback == bmc::RollbackMethod::ActiveImage) {
+  if (behaviour_.goes_back == GoesBack::ByActiveImage) {
     result["Links"]["ActiveSoftwareImage"] = linkTo(kInventory + "/" + own->first);
     result["Links"]["SoftwareImages"] = json::array({linkTo(kInventory + "/" + own->first)});
     if (!own->second.previous_version.empty())
@@ -85,14 +93,13 @@ nlohmann::json RedfishService::managerResource() const {
   result["Status"] = healthy();
   result["NetworkProtocol"] = linkTo(kManager + "/NetworkProtocol");
   result["Links"]["ManagerForServers"] = json::array({linkTo(kSystem)});
-  json types = quirks_.manager_reset.empty() ? json{"GracefulRestart", "ForceRestart"}
-                                             : json::array({quirks_.manager_reset});
+  json types = behaviour_.manager_reset.empty() ? json{"GracefulRestart", "ForceRestart"}
+                                                : json::array({behaviour_.manager_reset});
   result["Actions"]["#Manager.Reset"] = {{"target", kManager + "/Actions/Manager.Reset"},
                                          {"ResetType@Redfish.AllowableValues", std::move(types)}};
   if (options_.vendor_profile->certificates == CertificateWay::HpeHttpsCert)
     result["Oem"]["Hpe"]["Links"]["SecurityService"] = linkTo(kHpeSecurity);
-  if (quirks_.cancel_staged == bmc::CancelStagedMethod::DeleteJob)
-    result["Links"]["Oem"]["Dell"]["Jobs"] = linkTo(kJobs);
+  if (behaviour_.jobs) result["Links"]["Oem"]["Dell"]["Jobs"] = linkTo(kJobs);
   if (!options_.identity.bmc_mac.empty())
     result["EthernetInterfaces"] = linkTo(kManager + "/EthernetInterfaces");
   return result;
@@ -103,17 +110,17 @@ nlohmann::json RedfishService::managerResource() const {
 std::vector<std::string> RedfishService::inventoryIds() const {
   std::vector<std::string> ids;
   for (const auto& [name, slot] : state_.slots) {
-    switch (quirks_.inventory_key) {
-      case bmc::InventoryKey::Id:
+    switch (behaviour_.member_ids) {
+      case MemberIds::Names:
         ids.push_back(name);
-        if (quirks_.rollback == bmc::RollbackMethod::ActiveImage &&
+        if (behaviour_.goes_back == GoesBack::ByActiveImage &&
             name == options_.vendor_profile->bmc && !slot.previous_version.empty())
           ids.push_back(name + std::string(kPreviousImage));
         break;
-      case bmc::InventoryKey::Name:
+      case MemberIds::Numbers:
         ids.push_back(std::to_string(ids.size() + 1));
         break;
-      case bmc::InventoryKey::InstalledFqdd:
+      case MemberIds::InstalledFqdd:
         ids.push_back("Installed-0-" + slot.version + "__" + name);
         if (!slot.previous_version.empty())
           ids.push_back("Previous-0-" + slot.previous_version + "__" + name);
@@ -132,11 +139,11 @@ bool RedfishService::isPrevious(const std::string& id) const {
 
 std::string RedfishService::slotOf(const std::string& id) const {
   if (id.ends_with(kPreviousImage)) return id.substr(0, id.size() - kPreviousImage.size());
-  if (quirks_.inventory_key == bmc::InventoryKey::InstalledFqdd) {
+  if (behaviour_.member_ids == MemberIds::InstalledFqdd) {
     const auto mark = id.find("__");
     return mark == std::string::npos ? id : id.substr(mark + 2);
   }
-  if (quirks_.inventory_key != bmc::InventoryKey::Name) return id;
+  if (behaviour_.member_ids != MemberIds::Numbers) return id;
   const auto ids = inventoryIds();
   const auto at = std::find(ids.begin(), ids.end(), id);
   return at == ids.end() ? id : std::next(state_.slots.begin(), at - ids.begin())->first;
@@ -169,7 +176,7 @@ std::optional<nlohmann::json> RedfishService::firmwareMember(const std::string& 
     result["RelatedItem"] = json::array({linkTo(name == "BIOS" ? kBios : kManager)});
   result["Status"] = healthy();
   if (slot.broken && !previous) result["Status"] = {{"State", "Disabled"}, {"Health", "Critical"}};
-  if (!previous && writing_ == name && quirks_.staged_state == "Stopping")
+  if (!previous && writing_ == name && behaviour_.staged_state == "Stopping")
     result["Status"]["State"] = "Updating";
   result["Oem"]["Muster"] = {
       {"StagedVersion", slot.staged_version}, {"Uploads", slot.uploads}, {"Flashes", slot.flashes}};
@@ -193,26 +200,57 @@ nlohmann::json RedfishService::biosResource(bool settings) const {
   return result;
 }
 
+/// What holds the whole machine; it says which one it is where the system does not.
+nlohmann::json RedfishService::enclosingChassis(const std::string& path) const {
+  json result = head(path, "Chassis.v1_14_0.Chassis", "Chassis");
+  result["ChassisType"] = behaviour_.system_says_identity ? "RackMount" : "Shelf";
+  result["Status"] = healthy();
+  result["Sensors"] = linkTo(path + "/Sensors");
+  result["PowerSubsystem"] = linkTo(path + "/PowerSubsystem");
+  result["NetworkAdapters"] = linkTo(kAdapters);
+  result["Links"]["ComputerSystems"] = json::array({linkTo(kSystem)});
+  result["Links"]["ManagedBy"] = json::array({linkTo(kManager)});
+  if (!behaviour_.system_says_identity) {
+    result["Manufacturer"] = options_.vendor_profile->manufacturer;
+    result["Model"] = options_.vendor_profile->model;
+    result["SerialNumber"] = options_.identity.serial;
+  }
+  return result;
+}
+
+/// The NICs, as the machine's firmware can boot from them.
+std::optional<nlohmann::json> RedfishService::bootOption(const std::string& path) const {
+  std::vector<std::string> ids;
+  for (std::size_t i = 0; i < options_.identity.macs.size(); ++i)
+    ids.push_back(fmt::format("Boot{:04X}", i + 1));
+  if (path == kBootOptions) return collection(path, "BootOptionCollection", ids);
+  const auto found = std::find(ids.begin(), ids.end(), path.substr(path.rfind('/') + 1));
+  if (found == ids.end() || path != kBootOptions + "/" + *found) return std::nullopt;
+  std::string digits = options_.identity.macs[static_cast<std::size_t>(found - ids.begin())];
+  std::erase(digits, ':');
+  std::transform(digits.begin(), digits.end(), digits.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  json result = head(path, "BootOption.v1_0_4.BootOption", *found);
+  result["BootOptionReference"] = *found;
+  result["BootOptionEnabled"] = true;
+  result["DisplayName"] = "UEFI PXEv4 (MAC:" + digits + ")";
+  result["UefiDevicePath"] =
+      fmt::format("PciRoot(0x0)/Pci(0x1,0x0)/Pci(0x0,0x0)/MAC({},0x1)/IPv4(0.0.0.0)", digits);
+  return result;
+}
+
 std::optional<nlohmann::json> RedfishService::chassisResource(const std::string& path) const {
   std::vector<std::string> ids = {"chassis"};
-  const bool aux = quirks_.ac_cycle.owner == bmc::AcCycleOwner::Chassis;
-  if (aux) ids.emplace_back(quirks_.ac_cycle.chassis);
+  const bool aux = behaviour_.cut.owner == StandbyCut::Owner::Chassis;
+  if (aux) ids.emplace_back(behaviour_.cut.chassis);
   std::map<std::string, std::string> roots_of_trust;
   for (const auto& row : options_.vendor_profile->components)
-    if (!quirks_.background_copies.empty() && row.copies)
-      roots_of_trust[std::string(row.name)] = std::string(row.name);
+    if (behaviour_.copies_in_background && row.copies)
+      roots_of_trust[rootOfTrust(row.name)] = std::string(row.name);
   for (const auto& [id, component] : roots_of_trust) ids.push_back(id);
   if (path == kChassis) return collection(path, "ChassisCollection", ids);
   const auto id = path.substr(path.rfind('/') + 1);
-  if (path == kChassis + "/chassis") {
-    json result = head(path, "Chassis.v1_14_0.Chassis", "Chassis");
-    result["ChassisType"] = "RackMount";
-    result["Status"] = healthy();
-    result["Sensors"] = linkTo(path + "/Sensors");
-    result["PowerSubsystem"] = linkTo(path + "/PowerSubsystem");
-    result["NetworkAdapters"] = linkTo(kAdapters);
-    return result;
-  }
+  if (path == kChassis + "/chassis") return enclosingChassis(path);
   if (path.starts_with(kAdapters)) return adapterResource(path);
   if (path == kSupplies) return collection(path, "PowerSupplyCollection", {"PSU1", "PSU2"});
   if (path == kSupplies.substr(0, kSupplies.rfind('/'))) {
@@ -237,14 +275,19 @@ std::optional<nlohmann::json> RedfishService::chassisResource(const std::string&
   result["ChassisType"] = "Component";
   result["Status"] = healthy();
   if (roots_of_trust.contains(id))
-    result["Oem"]["Nvidia"] = {{"AutomaticBackgroundCopyEnabled", true},
-                               {"BackgroundCopyStatus", copying(id) ? "InProgress" : "Completed"}};
-  if (aux && id == quirks_.ac_cycle.chassis)
-    putAt(
-        result, quirks_.ac_cycle.action,
-        {{"target",
-          path + "/Actions/Oem/" +
-              std::string(quirks_.ac_cycle.action.substr(quirks_.ac_cycle.action.find('#') + 1))}});
+    result["Oem"]["Nvidia"] = {
+        {"AutomaticBackgroundCopyEnabled", true},
+        {"BackgroundCopyStatus", copying(roots_of_trust.at(id)) ? "InProgress" : "Completed"}};
+  if (aux && id == behaviour_.cut.chassis) {
+    const auto action = behaviour_.cut.action;
+    putAt(result, action,
+          {{"target", path + "/Actions/Oem/" + std::string(action.substr(action.find('#') + 1))}});
+    result["Manufacturer"] = options_.vendor_profile->manufacturer;
+    result["Model"] = options_.vendor_profile->model;
+    result["SerialNumber"] = options_.identity.serial + "-BMC";
+    result["Links"]["ComputerSystems"] = json::array({linkTo(kSystem)});
+    result["Links"]["ManagedBy"] = json::array({linkTo(kManager)});
+  }
   return result;
 }
 
@@ -261,11 +304,12 @@ std::optional<nlohmann::json> RedfishService::vendorResource(const std::string& 
                                                              bool on) const {
   if (path == kBios) return biosResource(false);
   if (path == kBios + "/Settings") return biosResource(true);
-  if (path == kSystemSettings && quirks_.boot_override_on_settings) {
+  if (path == kSystemSettings && behaviour_.override_on_settings) {
     json result = head(path, "ComputerSystem.v1_13_1.ComputerSystem", "Settings");
     result["Boot"] = systemResource(on)["Boot"];
     return result;
   }
+  if (path.starts_with(kBootOptions) && !behaviour_.system_says_identity) return bootOption(path);
   if (path.starts_with(kChassis)) return chassisResource(path);
   if (path == kSystem + "/LogServices") return collection(path, "LogServiceCollection", {"SEL"});
   if (path == kSel) {
