@@ -161,7 +161,8 @@ nlohmann::json RedfishService::systemResource(bool on) const {
   }
   result["UUID"] = identity.uuid;
   result["PowerState"] = on ? "On" : "Off";
-  result["BiosVersion"] = state_.slots.contains("BIOS") ? state_.slots.at("BIOS").version : "";
+  if (behaviour_.system_says_identity)
+    result["BiosVersion"] = state_.slots.contains("BIOS") ? state_.slots.at("BIOS").version : "";
   result["Status"] = healthy();
   result["Boot"] = {
       {"BootSourceOverrideEnabled", state_.boot_once == "None" ? "Disabled"

@@ -4,8 +4,11 @@
 
 #include "base/io/crypto.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <compare>
 
 namespace muster::inventory {
 namespace {
