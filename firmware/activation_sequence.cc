@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "firmware/activation_sequence.h"
 
+#include "firmware/poll_intervals.h"
 #include "firmware/shut_down.h"
 #include "inventory/model/firmware.h"
 
@@ -13,8 +14,6 @@ using lifecycle::Again;
 
 namespace {
 
-constexpr auto kFirstLook = 300ms;
-constexpr auto kStabilizePoll = 5s;
 constexpr auto kCopyPoll = 10s;
 constexpr auto kCordPoll = 60s;
 constexpr auto kCopyLimit =

@@ -2,6 +2,7 @@
 #include "firmware/image_upload.h"
 
 #include "firmware/activation_policy.h"
+#include "firmware/poll_intervals.h"
 
 #include <algorithm>
 
@@ -14,8 +15,6 @@ using lifecycle::Outcome;
 
 namespace {
 
-constexpr auto kFirstLook = 300ms;
-constexpr auto kBusyPoll = 10s;
 constexpr int kMaxUploadsTried = 8;  ///< attempts of which none is known to have arrived; a
                                      ///< controller that is killed cuts one off too
 constexpr auto kUploadGrace =

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "firmware/installation.h"
 
+#include "firmware/poll_intervals.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/firmware.h"
 
@@ -15,8 +16,6 @@ using lifecycle::Outcome;
 
 namespace {
 
-constexpr auto kBusyPoll = 10s;
-constexpr auto kStabilizePoll = 5s;
 constexpr auto kPatience = 15min;  ///< with an answer that no repetition should mend, while
                                    ///< something of ours is on the machine
 constexpr auto kBeforeDeadline =

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "firmware/next_upload.h"
 
+#include "firmware/poll_intervals.h"
+
 #include <algorithm>
 
 namespace muster::firmware {
 
-using namespace std::chrono_literals;
 using lifecycle::Again;
 using lifecycle::Blocked;
-
-namespace {
-
-constexpr auto kBusyPoll = 10s;
-
-}  // namespace
 
 Async<StepResult> NextUpload::choose() {
   auto& progress = wave_.progress();

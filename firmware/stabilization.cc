@@ -3,6 +3,7 @@
 
 #include "base/async/poll.h"
 #include "bmc/readiness.h"
+#include "firmware/poll_intervals.h"
 
 #include <algorithm>
 
@@ -14,10 +15,7 @@ using lifecycle::Done;
 
 namespace {
 
-constexpr auto kFirstLook = 300ms;
 constexpr auto kGoodReadGap = 2s;
-constexpr auto kStabilizePoll = 5s;
-constexpr auto kStartPoll = 5s;
 constexpr auto kAdapterStarts =
     10min;  ///< from the restart on; POST of a machine with eight GPUs takes half of it
 

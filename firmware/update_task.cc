@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "firmware/update_task.h"
 
+#include "firmware/poll_intervals.h"
+
 #include <algorithm>
 
 namespace muster::firmware {
@@ -11,11 +13,7 @@ using lifecycle::Done;
 
 namespace {
 
-constexpr auto kFirstLook = 300ms;
 constexpr auto kTaskPoll = 2s;
-constexpr auto kStabilizePoll = 5s;
-constexpr auto kStartPoll = 5s;
-constexpr auto kBusyPoll = 10s;
 constexpr int kUsualTimesUnseen = 2;  ///< so many usual times a flash has that nobody can follow
 constexpr auto kTaskStarts = 30s;   ///< a NIC's update that has not begun so long after its upload
                                     ///< begins at the restart (Ironic's time)
