@@ -17,6 +17,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/signal_set.hpp>
 
+#include <gnu/libc-version.h>
 #include <sys/reboot.h>
 #include <unistd.h>
 #include <cstring>
@@ -40,6 +41,7 @@ struct Arguments {
   std::string cmdline;
   std::string state;
   std::string tool;
+  bool version = false;
 };
 
 std::optional<Arguments> parse(int argc, char** argv) {
@@ -55,6 +57,8 @@ std::optional<Arguments> parse(int argc, char** argv) {
       arguments.state = argv[++i];
     } else if (word == "tool" && has_next) {
       arguments.tool = argv[++i];
+    } else if (word == "--version") {
+      arguments.version = true;
     } else {
       return std::nullopt;
     }
@@ -159,8 +163,13 @@ int run(int argc, char** argv) {
   auto arguments = parse(argc, argv);
   if (!arguments) {
     std::cerr << "usage: muster-agent [--config FILE | --cmdline FILE] [--state FOLDER]\n"
-                 "       muster-agent tool nvml-driver|gpus|checks|rdma-pair\n";
+                 "       muster-agent tool nvml-driver|gpus|checks|rdma-pair\n"
+                 "       muster-agent --version\n";
     return 2;
+  }
+  if (arguments->version) {
+    std::cout << "muster-agent " << kAgentVersion << ", glibc " << gnu_get_libc_version() << "\n";
+    return 0;
   }
   if (!arguments->tool.empty()) return runToolCommand(arguments->tool);
   startLog({}, LogLevel::Info);

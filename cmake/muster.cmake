@@ -78,6 +78,15 @@ function(muster_executable name)
   muster_use_pch(${name})
 endfunction()
 
+# muster_carried(TARGET): a program that the image writer brings to nodes (docs/adr/0228). Libraries are found beside it, and the C library in
+# glibc/ there, by an RPATH, which unlike a RUNPATH holds for libraries of libraries. The parts of the C library that are empty since glibc 2.34
+# are named all the same: a library of the node that asks for them must get those that fit, not an older system's.
+function(muster_carried target)
+  target_link_options(${target} PRIVATE -Wl,--disable-new-dtags)
+  set_target_properties(${target} PROPERTIES BUILD_RPATH "\$ORIGIN:\$ORIGIN/glibc")
+  target_link_libraries(${target} PRIVATE -Wl,--push-state,--no-as-needed -l:libpthread.so.0 -l:libdl.so.2 -l:librt.so.1 -Wl,--pop-state)
+endfunction()
+
 # muster_test(NAME [WHOLE] [APART] SOURCES... LINKS... [LABELS unit|system|lab|gpu] [TIMEOUT s]): one GoogleTest executable per folder,
 # found by ctest. WHOLE: one test to ctest, for a program whose tests share something that is dear to start. APART: tests with daemons that
 # may run beside each other, because each has a namespace and a folder of its own.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/imaging/install.h"
 
+#include "agent/imaging/carried_libc.h"
 #include "agent/imaging/grow_ext4.h"
 #include "agent/imaging/mount.h"
 #include "agent/imaging/root_system.h"
@@ -9,6 +10,7 @@
 #include "base/io/files.h"
 #include "base/io/process.h"
 #include "base/json_output.h"
+#include "wire/carried_libc.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -94,12 +96,18 @@ Result<void> copyAgent(const fs::path& from, const fs::path& root) {
   const fs::path to = root / "usr/lib/muster";
   TRY_OK(io::makeDirs(to));
   std::error_code error;
-  fs::copy(from, to, fs::copy_options::recursive | fs::copy_options::overwrite_existing, error);
+  // Of an agent that was there before: another's C library must not be mixed with this one's.
+  fs::remove(to / wire::kProgramLoaderName, error);
+  fs::remove_all(to / wire::kCarriedLibcFolder, error);
+  fs::copy(from, to,
+           fs::copy_options::recursive | fs::copy_options::overwrite_existing |
+               fs::copy_options::copy_symlinks,
+           error);
   if (error)
     return fail(ErrorCode::Internal,
                 fmt::format("cannot copy the agent from {}: {}", from.string(), error.message()));
   fs::remove(to / "dhcp.sh", error);  // belongs to the RAM OS
-  return {};
+  return chooseLibc(root);
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "provision/images/agent_initrd.h"
 
+#include "base/elf.h"
 #include "base/io/crypto.h"
 #include "base/io/files.h"
 #include "base/io/process.h"
+#include "wire/carried_libc.h"
 
 #include <fmt/format.h>
 #include <zstd.h>
@@ -18,11 +20,17 @@ namespace {
 
 constexpr std::size_t kMaxFileBytes = 256u << 20;
 constexpr int kZstdLevel = 6;
-constexpr std::string_view kFolder = "usr/lib/muster";
-/// The C library's own parts: they fit the kernel's loader of the system, and must come from there.
+constexpr std::string_view kFolder = wire::kProgramFolder;
+/// The C library's own parts: they fit one loader only, and are carried together with it.
 constexpr std::array<std::string_view, 8> kSystemLibraries{
     "ld-linux",      "libc.so",  "libm.so",      "libdl.so",
     "libpthread.so", "librt.so", "libresolv.so", "linux-vdso"};
+/// All that a program, or a library that it opens on the node, may ask of a C library. Those that
+/// are empty since glibc 2.34 too: an older system's would not fit the carried libc.so.6.
+constexpr std::array<std::string_view, 12> kLibcParts{
+    "libc.so.6",   "libm.so.6",         "libmvec.so.1",    "libdl.so.2",
+    "librt.so.1",  "libpthread.so.0",   "libresolv.so.2",  "libutil.so.1",
+    "libanl.so.1", "libnss_files.so.2", "libnss_dns.so.2", "libnss_compat.so.2"};
 
 /// Programs that the agent starts, carried where they are built, and CUDA's parts of them. What
 /// those need of CUDA is large and fits the node's driver: it comes with the image.
@@ -42,6 +50,7 @@ class Cpio {
  public:
   void folder(std::string_view name) { entry(name, 040755, {}); }
   void file(std::string_view name, std::string_view content) { entry(name, 0100755, content); }
+  void link(std::string_view name, std::string_view target) { entry(name, 0120777, target); }
   std::string finish() {
     entry("TRAILER!!!", 0, {});
     return std::move(out_);
@@ -91,24 +100,67 @@ namespace {
 /// A program and what it carries.
 Result<std::vector<AgentFile>> programFiles(const std::filesystem::path& program,
                                             std::string_view name) {
-  std::vector<AgentFile> files{{program, fmt::format("{}/{}", kFolder, name)}};
+  std::vector<AgentFile> files{{program, fmt::format("{}/{}", kFolder, name), false, {}}};
   TRY(listed, io::runBlocking(io::Command{.program = "ldd", .args = {program.string()}}));
   if (listed.code != 0) return files;  // linked statically
+  files.front().program = true;
   TRY(libraries, librariesToCarry(listed.out));
   if (!libraries.empty()) {
     TRY(binary, io::readFile(program, kMaxFileBytes));
-    if (binary.find("$ORIGIN") == std::string::npos)
+    if (binary.find("$ORIGIN:$ORIGIN/glibc") == std::string::npos)
       return fail(ErrorCode::InvalidInput,
-                  fmt::format("{} is not linked with the RPATH $ORIGIN, so it would not find its "
-                              "libraries on a node",
+                  fmt::format("{} is not linked with the RPATH $ORIGIN:$ORIGIN/glibc, so it would "
+                              "not find its libraries on a node",
                               program.string()));
   }
   for (const auto& library : libraries)
-    files.push_back({library, fmt::format("{}/{}", kFolder, library.filename().string())});
+    files.push_back(
+        {library, fmt::format("{}/{}", kFolder, library.filename().string()), false, {}});
+  return files;
+}
+
+/// The C library that the agent was linked with, and the loader that goes with it.
+Result<std::vector<AgentFile>> libcFiles(const std::filesystem::path& agent) {
+  TRY(listed, io::runBlocking(io::Command{.program = "ldd", .args = {agent.string()}}));
+  if (listed.code != 0) return std::vector<AgentFile>{};  // linked statically
+  TRY(binary, io::readFile(agent, kMaxFileBytes));
+  TRY(elf, parseElf(binary));
+  const std::string mark = std::string(wire::kLibcName) + " => ";
+  const auto at = listed.out.find(mark);
+  if (at == std::string::npos || elf.interpreter.empty())
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("{} does not say which C library it needs", agent.string()));
+  const auto from = at + mark.size();
+  const std::filesystem::path libc = listed.out.substr(from, listed.out.find(" (", from) - from);
+  const auto folder = fmt::format("{}/{}", kFolder, wire::kCarriedLibcFolder);
+  std::vector<AgentFile> files{
+      {elf.interpreter, fmt::format("{}/{}", folder, wire::kLoaderName), false, {}}};
+  std::error_code error;
+  for (const auto part : kLibcParts)
+    if (std::filesystem::is_regular_file(libc.parent_path() / part, error))
+      files.push_back({libc.parent_path() / part, fmt::format("{}/{}", folder, part), false, {}});
+  files.push_back({{},
+                   fmt::format("{}/{}", kFolder, wire::kProgramLoaderName),
+                   false,
+                   fmt::format("{}/{}", wire::kCarriedLibcFolder, wire::kLoaderName)});
   return files;
 }
 
 }  // namespace
+
+Result<std::string> withCarriedLoader(std::string program) {
+  TRY(elf, parseElf(program));
+  if (elf.interpreter.empty()) return program;  // linked statically
+  const std::string_view loader = wire::kProgramLoader;
+  if (elf.interpreter_length_bytes <= loader.size())
+    return fail(
+        ErrorCode::InvalidInput,
+        fmt::format("its loader is {}, whose place is too small for {}", elf.interpreter, loader));
+  const auto place = program.begin() + static_cast<std::ptrdiff_t>(elf.interpreter_offset_bytes);
+  std::fill_n(place, elf.interpreter_length_bytes, '\0');
+  std::copy(loader.begin(), loader.end(), place);
+  return program;
+}
 
 Result<std::vector<AgentFile>> agentFiles(const std::filesystem::path& agent_binary) {
   std::error_code error;
@@ -129,7 +181,9 @@ Result<std::vector<AgentFile>> agentFiles(const std::filesystem::path& agent_bin
   }
   for (const auto name : kCudaParts)
     if (std::filesystem::is_regular_file(folder / name, error))
-      files.push_back({folder / name, fmt::format("{}/{}", kFolder, name)});
+      files.push_back({folder / name, fmt::format("{}/{}", kFolder, name), false, {}});
+  TRY(libc, libcFiles(agent_binary));
+  std::move(libc.begin(), libc.end(), std::back_inserter(files));
   return files;
 }
 
@@ -143,7 +197,11 @@ std::vector<std::filesystem::path> agentPrograms(const std::filesystem::path& ag
 Result<std::string> agentFilesDigest(const std::vector<AgentFile>& files) {
   io::Sha256 hash;
   for (const AgentFile& file : files) {
-    TRY(content, io::sha256File(file.source));
+    std::string content = "-> " + file.link;
+    if (file.link.empty()) {
+      TRY(sum, io::sha256File(file.source));
+      content = file.program ? fmt::format("{} by {}", sum, wire::kProgramLoader) : sum;
+    }
     const std::string line = file.target + " " + content + "\n";
     hash.update(line.data(), line.size());
   }
@@ -153,9 +211,19 @@ Result<std::string> agentFilesDigest(const std::vector<AgentFile>& files) {
 Result<void> writeAgentInitrd(const std::vector<AgentFile>& files,
                               const std::filesystem::path& out) {
   Cpio archive;
-  for (const char* folder : {"usr", "usr/lib", "usr/lib/muster"}) archive.folder(folder);
+  for (const char* folder : {"usr", "usr/lib", "usr/lib/muster", "usr/lib/muster/glibc"})
+    archive.folder(folder);
   for (const AgentFile& file : files) {
+    if (!file.link.empty()) {
+      archive.link(file.target, file.link);
+      continue;
+    }
     TRY(content, io::readFile(file.source, kMaxFileBytes));
+    if (file.program) {
+      auto started = withCarriedLoader(std::move(content));
+      if (!started) return fail(std::move(started).error().within(file.source.string()));
+      content = std::move(*started);
+    }
     archive.file(file.target, content);
   }
   const std::string raw = archive.finish();

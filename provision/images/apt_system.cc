@@ -39,6 +39,21 @@ bool bringsKernel(const std::string& package) {
                      [&package](std::string_view kernel) { return package.starts_with(kernel); });
 }
 
+/// Releases in which systemd-resolved is a part of the package systemd.
+bool hasResolvedInSystemd(const std::string& suite) {
+  constexpr std::string_view kSuites[] = {"buster", "bullseye", "bionic", "focal", "jammy"};
+  return std::find(std::begin(kSuites), std::end(kSuites), suite) != std::end(kSuites);
+}
+
+/// Debian names its kernel after the processor, Ubuntu after its flavour.
+const char* kernelOf(const std::string& suite) {
+  constexpr std::string_view kUbuntu[] = {"bionic", "focal",  "jammy",
+                                          "noble",  "plucky", "questing"};
+  return std::find(std::begin(kUbuntu), std::end(kUbuntu), suite) != std::end(kUbuntu)
+             ? "linux-generic"
+             : "linux-image-amd64";
+}
+
 }  // namespace
 
 std::map<std::string, std::string> proxyEnvironment() {
@@ -59,10 +74,11 @@ std::map<std::string, std::string> proxyEnvironment() {
 
 Result<std::vector<std::string>> aptPackagesOf(const inventory::ImageBuild& build, bool ssh) {
   auto packages = recipeLines("node/packages");
+  if (hasResolvedInSystemd(build.suite)) std::erase(packages, "systemd-resolved");
   packages.insert(packages.end(), build.packages.begin(), build.packages.end());
   if (ssh) packages.push_back("openssh-server");
   if (std::none_of(packages.begin(), packages.end(), bringsKernel))
-    packages.push_back("linux-image-amd64");
+    packages.emplace_back(kernelOf(build.suite));
   for (const auto& package : packages) TRY_OK(checkPackage(package));
   const bool suite_fine =
       !build.suite.empty() && std::all_of(build.suite.begin(), build.suite.end(),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "provision/images/archive.h"
 
+#include "provision/images/file_tree.h"
 #include "wire/pack_index.h"
 
 #include <archive.h>
@@ -28,6 +29,9 @@ constexpr std::size_t kHoleBytes = 64u << 10;  ///< the least that is worth a ho
 // a mistake, or made to fill the disk.
 constexpr std::size_t kMaxMembers = 4'000'000;
 constexpr std::uint64_t kMaxTreeBytes = 256ull << 30;
+/// Of all files together: /var/log/lastlog has some GiB of them, and each byte of a hole costs time
+/// on every node.
+constexpr std::uint64_t kMaxHoleBytes = 16ull << 30;
 constexpr std::ptrdiff_t kMaxFolders =
     128;  ///< one in the other, as the reader of the finished file system takes
 constexpr std::string_view kWhiteout = ".wh.", kOpaque = ".wh..wh..opq";
@@ -60,14 +64,10 @@ bool leadsOut(const std::string& name) {
 
 /// What lower layers brought and this one takes away. Never follows a link out of the root.
 Result<void> applyWhiteout(const fs::path& root, const std::string& name) {
-  const fs::path path = fs::path(name);
+  TRY(place, placeBelow(root, name));
+  const fs::path folder = (root / place).parent_path();
+  const std::string file = fs::path(name).filename();
   std::error_code error;
-  const fs::path folder = fs::weakly_canonical(root / path.parent_path(), error);
-  const auto inside =
-      std::mismatch(root.begin(), root.end(), folder.begin(), folder.end()).first == root.end();
-  if (error || !inside)
-    return fail(ErrorCode::InvalidInput, fmt::format("{} leads out of the image", name));
-  const std::string file = path.filename();
   if (file == kOpaque) {
     for (const auto& child : fs::directory_iterator(folder, error))
       fs::remove_all(child.path(), error);
@@ -94,40 +94,101 @@ Result<void> applyWhiteouts(const fs::path& tar, const fs::path& root) {
   }
 }
 
-/// `left`: bytes that may still be written, of all members together.
-Result<void> copyMember(archive* from, archive* to, const std::string& name, std::uint64_t& left) {
+/// What an archive may still bring, of all its members together.
+struct Budget {
+  std::uint64_t data_bytes = kMaxTreeBytes;
+  std::uint64_t hole_bytes = kMaxHoleBytes;
+};
+
+Result<void> copyMember(archive* from, archive* to, const std::string& name,
+                        std::uint64_t declared_bytes, Budget& left) {
   const void* block = nullptr;
   std::size_t size = 0;
   la_int64_t offset = 0;
+  if (declared_bytes > left.data_bytes + left.hole_bytes)
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("{} says that it has {} GiB, more than a root file system may have",
+                            name, declared_bytes >> 30));
+  std::uint64_t data = 0;
   for (;;) {
     const int got = archive_read_data_block(from, &block, &size, &offset);
-    if (got == ARCHIVE_EOF) return {};
+    if (got == ARCHIVE_EOF) break;
     if (got < ARCHIVE_WARN)
       return fail(ErrorCode::Corrupt,
                   fmt::format("{} is damaged or cut short: {}", name, words(from)));
-    if (size > left)
+    if (size > left.data_bytes)
       return fail(ErrorCode::InvalidInput,
                   fmt::format("its files have more than {} GiB", kMaxTreeBytes >> 30));
-    left -= size;
+    left.data_bytes -= size;
+    data += size;
     if (archive_write_data_block(to, block, size, offset) < ARCHIVE_WARN)
       return fail(ErrorCode::Unavailable, fmt::format("cannot write {}: {}", name, words(to)));
   }
+  const auto holes = declared_bytes - std::min(declared_bytes, data);
+  if (holes > left.hole_bytes)
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("{} brings the holes of all files to more than {} GiB: remove it from "
+                            "the archive, or what it holds",
+                            name, kMaxHoleBytes >> 30));
+  left.hole_bytes -= holes;
+  return {};
 }
 
+/// The links at the top of a system whose /usr holds everything. Source: file-hierarchy(7)
+bool isMergedName(const std::string& name) {
+  constexpr std::string_view kNames[] = {"bin", "sbin", "lib", "lib32", "lib64", "libx32"};
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+}
+
+/// A folder whose name is a link already: what is in it lands where the link leads.
+Result<bool> staysLink(const fs::path& root, const std::string& place, archive_entry* entry) {
+  const auto type = archive_entry_filetype(entry);
+  const auto tree = openFolderTree(root);
+  const auto there = tree->at(place);
+  if (!there || there->kind != FileTree::Kind::Link || type == AE_IFLNK) return false;
+  if (type != AE_IFDIR && isMergedName(place))
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("a file would take the place of the link /{}", place));
+  if (type != AE_IFDIR) return false;
+  const auto leads = tree->resolve(place);
+  const auto target = leads ? tree->at(*leads) : std::nullopt;
+  if (target && target->kind == FileTree::Kind::Folder) return true;
+  if (isMergedName(place))
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("/{} is a link that leads nowhere, and a folder of the same name would "
+                            "take its place",
+                            place));
+  return false;
+}
+
+struct ExtractRules {
+  bool whiteouts = false;
+  bool files_only = false;
+};
+
 Result<void> extractMember(ArchiveReader& reader, archive* disk, const fs::path& root,
-                           const std::string& name, std::uint64_t& left) {
+                           const std::string& name, const ExtractRules& rules, Budget& left) {
   archive_entry* entry = reader.entry();
   if (std::count(name.begin(), name.end(), '/') > kMaxFolders)
     return fail(ErrorCode::InvalidInput, fmt::format("it nests more than {} folders", kMaxFolders));
   if (leadsOut(name))
     return fail(ErrorCode::InvalidInput, fmt::format("\"{}\" leads out of the image", name));
-  archive_entry_set_pathname(entry, (name.empty() ? root : root / name).c_str());
-  if (const char* link = archive_entry_hardlink(entry)) {
+  const auto type = archive_entry_filetype(entry);
+  const char* link = archive_entry_hardlink(entry);
+  if (rules.files_only && (link != nullptr || (type != AE_IFREG && type != AE_IFDIR)))
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("\"{}\" is neither a file nor a folder", name));
+  TRY(place, placeBelow(root, name));
+  TRY(stays, staysLink(root, place, entry));
+  if (stays) return {};
+  archive_entry_set_pathname(entry, (place.empty() ? root : root / place).c_str());
+  if (link != nullptr) {
     const std::string target = plainName(link);
     if (leadsOut(target))
       return fail(ErrorCode::InvalidInput,
                   fmt::format("\"{}\" is linked to \"{}\" outside the image", name, target));
-    archive_entry_set_hardlink(entry, (root / target).c_str());
+    TRY(target_place, placeBelow(root, target));
+    archive_entry_set_hardlink(entry, (root / target_place).c_str());
   }
   if (archive_write_header(disk, entry) < ARCHIVE_WARN) {
     const int error = archive_errno(disk);
@@ -136,7 +197,9 @@ Result<void> extractMember(ArchiveReader& reader, archive* disk, const fs::path&
                                                   : ErrorCode::InvalidInput,
                 fmt::format("cannot extract \"{}\": {}", name, words(disk)));
   }
-  TRY_OK(copyMember(reader.raw(), disk, name, left));
+  const auto declared = type == AE_IFREG && link == nullptr ? archive_entry_size(entry) : 0;
+  TRY_OK(copyMember(reader.raw(), disk, name,
+                    static_cast<std::uint64_t>(std::max<la_int64_t>(0, declared)), left));
   if (archive_write_finish_entry(disk) < ARCHIVE_WARN)
     return fail(ErrorCode::Unavailable,
                 fmt::format("cannot extract \"{}\": {}", name, words(disk)));
@@ -217,7 +280,10 @@ Result<std::string> ArchiveReader::readAll(std::size_t max_bytes) {
   return all;
 }
 
-Result<void> extractTree(const fs::path& tar, const fs::path& root, bool whiteouts) {
+namespace {
+
+Result<void> extractAll(const fs::path& tar, const fs::path& root, const ExtractRules& rules) {
+  const bool whiteouts = rules.whiteouts;
   std::error_code error;
   const fs::path top = fs::canonical(root, error);
   if (error)
@@ -226,7 +292,7 @@ Result<void> extractTree(const fs::path& tar, const fs::path& root, bool whiteou
   TRY(reader, ArchiveReader::open(tar, ArchiveReader::Kind::Tar));
   const Writer disk(archive_write_disk_new(), archive_write_free);
   archive_write_disk_set_options(disk.get(), kExtractFlags);
-  std::uint64_t left = kMaxTreeBytes;
+  Budget left;
   for (std::size_t members = 0;; ++members) {
     TRY(name, reader.next());
     if (members > kMaxMembers)
@@ -238,12 +304,22 @@ Result<void> extractTree(const fs::path& tar, const fs::path& root, bool whiteou
       break;
     }
     if (whiteouts && fs::path(name).filename().string().starts_with(kWhiteout)) continue;
-    if (auto done = extractMember(reader, disk.get(), top, name, left); !done)
+    if (auto done = extractMember(reader, disk.get(), top, name, rules, left); !done)
       return fail(std::move(done).error().within(tar.string()));
   }
   if (archive_write_close(disk.get()) < ARCHIVE_WARN)
     return fail(ErrorCode::Unavailable, fmt::format("{}: {}", tar.string(), words(disk.get())));
   return {};
+}
+
+}  // namespace
+
+Result<void> extractTree(const fs::path& tar, const fs::path& root, bool whiteouts) {
+  return extractAll(tar, root, {.whiteouts = whiteouts, .files_only = false});
+}
+
+Result<void> extractFiles(const fs::path& tar, const fs::path& root) {
+  return extractAll(tar, root, {.whiteouts = false, .files_only = true});
 }
 
 Result<void> decompressFile(const fs::path& file, const fs::path& raw) {

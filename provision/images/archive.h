@@ -53,11 +53,18 @@ class ArchiveReader {
 };
 
 /// Extracts a root file system: owners by number, modes, times, extended attributes, device nodes.
+/// A member below a link of the tree lands where the link leads, as in the running system: lib/x
+/// lands in usr/lib where /lib is a link to it, and the link stays.
 /// `whiteouts`: the layer of an OCI image, whose ".wh." files remove what lower layers brought.
-/// Errors: Corrupt (cut short), InvalidInput (a name that leads out), Denied (not root),
-/// Unavailable (disk full)
+/// Errors: Corrupt (cut short), InvalidInput (a name or a link that leads out, files with huge
+/// holes), Denied (not root), Unavailable (disk full)
 Result<void> extractTree(const std::filesystem::path& tar, const std::filesystem::path& root,
                          bool whiteouts);
+
+/// Extracts an archive of data, in which everything but files and folders is refused: who reads a
+/// FIFO of it by its name would wait for ever.
+/// Errors: as extractTree
+Result<void> extractFiles(const std::filesystem::path& tar, const std::filesystem::path& root);
 
 /// Decompresses one file, leaving holes where it is zero. Errors: Corrupt, Unavailable
 Result<void> decompressFile(const std::filesystem::path& file, const std::filesystem::path& raw);

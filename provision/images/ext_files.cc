@@ -92,9 +92,11 @@ Result<void> content(ext2_filsys fs, ext2_ino_t number, Sink sink) {
 
 }  // namespace
 
-Result<ExtFiles> ExtFiles::open(const std::filesystem::path& image) {
+Result<ExtFiles> ExtFiles::open(const std::filesystem::path& image, std::uint64_t offset_bytes) {
   ext2_filsys fs = nullptr;
-  if (const auto code = ext2fs_open(image.c_str(), EXT2_FLAG_64BITS, 0, 0, unix_io_manager, &fs))
+  const auto where = fmt::format("offset={}", offset_bytes);
+  if (const auto code =
+          ext2fs_open2(image.c_str(), where.c_str(), EXT2_FLAG_64BITS, 0, 0, unix_io_manager, &fs))
     return fail(ErrorCode::InvalidInput, fmt::format("{} holds no ext4 file system ({})",
                                                      image.string(), static_cast<long>(code)));
   return ExtFiles(fs);

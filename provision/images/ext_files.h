@@ -26,8 +26,9 @@ struct FileFact {
 /// A file system that is only read.
 class ExtFiles {
  public:
-  /// Errors: InvalidInput (no ext file system), Corrupt
-  static Result<ExtFiles> open(const std::filesystem::path& image);
+  /// `offset_bytes`: where in the file it begins. Errors: InvalidInput (no ext file system),
+  /// Corrupt
+  static Result<ExtFiles> open(const std::filesystem::path& image, std::uint64_t offset_bytes = 0);
   ExtFiles(ExtFiles&& other) noexcept;
   ~ExtFiles();
 

@@ -8,7 +8,9 @@
 #include "base/json_output.h"
 #include "inventory/model/images.h"
 #include "provision/images/archive.h"
+#include "provision/images/disk_check.h"
 #include "provision/images/live_image.h"
+#include "provision/images/startable.h"
 #include "wire/pack_index.h"
 #include "wire/partition_table.h"
 
@@ -38,6 +40,10 @@ constexpr std::uint16_t kExtCleanBit = 1, kExtErrorBit = 2;
 constexpr std::uint32_t kExtRecoverBit = 4;
 constexpr std::size_t kCopyBytes = 4u << 20;
 constexpr std::size_t kHeadBytes = 4096;  ///< enough to tell every format
+constexpr std::size_t kMaxKernelBytes = 256u << 20;
+/// Of one file of a squashfs, and of the holes of all files together: what is larger was made to
+/// fill the disk.
+constexpr std::uint64_t kMaxFileBytes = 64ull << 30, kMaxHoleBytes = 16ull << 30;
 constexpr std::size_t kQcow2VersionOffset = 4, kQcow2BackingOffset = 8,
                       kQcow2IncompatibleOffset = 72, kQcow2HeaderBytes = 80;
 constexpr std::uint64_t kQcow2DataFileBit = 1u << 2;
@@ -217,6 +223,13 @@ Result<void> copyRange(int from, Range range, const std::filesystem::path& to_pa
                 fmt::format("cannot create {}: {}", to_path.string(), std::strerror(errno)));
   std::string piece(kCopyBytes, '\0');
   for (std::uint64_t done = 0; done < size;) {
+    // A hole is skipped: a disk of some TiB with little in it is no work.
+    const off_t data = ::lseek(from, static_cast<off_t>(range.offset + done), SEEK_DATA);
+    if (data < 0 && errno == ENXIO) break;
+    if (data > static_cast<off_t>(range.offset + done)) {
+      done = static_cast<std::uint64_t>(data) - range.offset;
+      continue;
+    }
     const ssize_t n =
         ::pread(from, piece.data(), std::min<std::uint64_t>(piece.size(), size - done),
                 static_cast<off_t>(range.offset + done));
@@ -251,7 +264,8 @@ Result<Range> wholeDisk(int fd, const std::filesystem::path& raw) {
 }
 
 Result<void> fromDisk(const std::filesystem::path& raw, const std::filesystem::path& name,
-                      inventory::ImageKind kind, const std::filesystem::path& image_file) {
+                      inventory::ImageKind kind, const std::filesystem::path& work,
+                      const std::filesystem::path& image_file) {
   const io::Fd fd(::open(raw.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid())
     return fail(ErrorCode::Internal,
@@ -259,7 +273,17 @@ Result<void> fromDisk(const std::filesystem::path& raw, const std::filesystem::p
   auto root =
       kind == inventory::ImageKind::Disk ? wholeDisk(fd.get(), raw) : findRoot(fd.get(), raw);
   if (!root) return fail(std::move(root).error().within(name.string()));
-  return copyRange(fd.get(), *root, image_file);
+  if (root->length > wire::kMaxImageBytes)
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("{} has {} GiB, more than an image may have ({} GiB)", name.string(),
+                            root->length >> 30, wire::kMaxImageBytes >> 30));
+  TRY_OK(copyRange(fd.get(), *root, image_file));
+  auto starts = kind == inventory::ImageKind::Disk ? checkWholeDisk(image_file, work)
+                                                   : checkRootFileSystem(image_file);
+  if (starts) return {};
+  std::error_code ignored;
+  std::filesystem::remove(image_file, ignored);
+  return fail(std::move(starts).error().within(name.string()));
 }
 
 std::uint64_t bigEndian(std::string_view bytes) {
@@ -318,6 +342,12 @@ Result<void> convert(const std::filesystem::path& from, const char* format,
         ErrorCode::InvalidInput,
         fmt::format("{} holds only what differs from {}; flatten it first: qemu-img convert",
                     from.string(), jsonText(info["backing-filename"])));
+  const auto size = info.value("virtual-size", nlohmann::json());
+  if (!size.is_number_unsigned() || size.get<std::uint64_t>() > wire::kMaxImageBytes)
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("{} is of a disk of {} bytes, an image may have {} GiB", from.string(),
+                            jsonText(size), wire::kMaxImageBytes >> 30));
+  TRY_OK(checkDiskFormat(from, format));
   io::Command command{.program = "qemu-img",
                       .args = {"convert", "-f", format, "-O", "raw", from.string(), raw.string()}};
   command.timeout = kConvertLimit;
@@ -327,16 +357,38 @@ Result<void> convert(const std::filesystem::path& from, const char* format,
   return {};
 }
 
+Result<void> refuseHoles(const std::filesystem::path& root) {
+  std::uint64_t holes = 0;
+  std::error_code error;
+  using Walk = std::filesystem::recursive_directory_iterator;
+  for (auto it = Walk(root, error); !error && it != Walk(); it.increment(error)) {
+    struct stat info{};
+    if (::lstat(it->path().c_str(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
+    const auto size = static_cast<std::uint64_t>(info.st_size),
+               held = static_cast<std::uint64_t>(info.st_blocks) * kSectorBytes;
+    holes += size - std::min(size, held);
+    if (holes > kMaxHoleBytes)
+      return fail(ErrorCode::InvalidInput,
+                  fmt::format("{} brings the holes of all files to more than {} GiB",
+                              it->path().lexically_relative(root).string(), kMaxHoleBytes >> 30));
+  }
+  if (error)
+    return fail(ErrorCode::Internal,
+                fmt::format("cannot walk {}: {}", root.string(), error.message()));
+  return {};
+}
+
 Result<void> unpackSquashfs(const std::filesystem::path& from, const std::filesystem::path& root) {
   std::error_code error;
   std::filesystem::remove(root, error);
-  io::Command command{.program = "unsquashfs",
-                      .args = {"-no-progress", "-quiet", "-dest", root.string(), from.string()}};
+  io::Command command{.program = "prlimit",
+                      .args = {fmt::format("--fsize={}", kMaxFileBytes), "unsquashfs",
+                               "-no-progress", "-quiet", "-dest", root.string(), from.string()}};
   command.timeout = kConvertLimit;
   if (auto done = io::runChecked(command); !done)
     return fail(Error(ErrorCode::Corrupt, std::move(done).error().text())
                     .within("unpacking " + from.string()));
-  return {};
+  return refuseHoles(root);
 }
 
 /// Seconds since 1970, after all that the archive holds: what is younger was made by the import,
@@ -348,6 +400,26 @@ std::int64_t beginningAfter(const std::filesystem::path& archive) {
     for (int i = 0; i < 20 && now() == static_cast<std::int64_t>(info.st_mtime); ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
   return now();
+}
+
+/// Of a live image the RAM OS brings kernel arguments and initrd; makeSquashfs looks for its
+/// kernel.
+Result<void> checkTree(const std::filesystem::path& root, inventory::ImageKind kind) {
+  Obstacles obstacles;
+  const auto tree = openFolderTree(root);
+  if (kind == inventory::ImageKind::Live) {
+    TRY(kernel, liveKernelOf(root));
+    TRY(content, io::readFile(kernel, kMaxKernelBytes));
+    if (const auto checked = checkKernelImage(content); !checked)
+      obstacles.push_back(fmt::format(
+          "its kernel /{}: {}", kernel.lexically_relative(root).string(), checked.error().text()));
+  } else {
+    TRY_OK(linkKernel(root));
+    obstacles = kernelObstacles(*tree);
+  }
+  const auto userspace = userspaceObstacles(*tree);
+  obstacles.insert(obstacles.end(), userspace.begin(), userspace.end());
+  return refuseObstacles(obstacles);
 }
 
 Result<void> fromTree(ImportFormat format, const std::filesystem::path& from,
@@ -363,10 +435,11 @@ Result<void> fromTree(ImportFormat format, const std::filesystem::path& from,
   if (format == ImportFormat::Squashfs) TRY_OK(unpackSquashfs(from, root));
   if (format == ImportFormat::OciArchive) TRY_OK(extractOci(from, work, root));
   if (format == ImportFormat::Tar) TRY_OK(extractTree(from, root, false));
+  if (auto starts = checkTree(root, kind); !starts)
+    return fail(std::move(starts).error().within(from.string()));
   if (kind == inventory::ImageKind::Live) return makeSquashfs(root, image_file, since);
-  if (auto linked = linkKernel(root); !linked)
-    return fail(std::move(linked).error().within(from.string()));
-  return makeExt4(root, image_file, since);
+  TRY_OK(makeExt4(root, image_file, since));
+  return checkExtFileSystem(image_file, 0);
 }
 
 }  // namespace
@@ -424,6 +497,12 @@ Result<void> importImage(const inventory::ImageImport& import, inventory::ImageK
     return fail(ErrorCode::InvalidInput,
                 fmt::format("{} is not a regular file",
                             import.path.string()));  // a FIFO would be waited on for ever
+  // Before its SHA-256: that of some TiB of holes takes hours.
+  if (const auto size = std::filesystem::file_size(import.path, missing);
+      !missing && size > wire::kMaxImageBytes)
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("{} has {} GiB, an image may have {} GiB", import.path.string(),
+                            size >> 30, wire::kMaxImageBytes >> 30));
   TRY(sha256, io::sha256File(import.path));
   if (sha256 != import.sha256)
     return fail(ErrorCode::Corrupt, fmt::format("{} has the SHA-256 {}, the inventory says {}",
@@ -440,7 +519,7 @@ Result<void> importImage(const inventory::ImageImport& import, inventory::ImageK
   TRY_OK(checkHolds(import.path, format));
   switch (format) {
     case ImportFormat::Raw:
-      return fromDisk(import.path, import.path, kind, image_file);
+      return fromDisk(import.path, import.path, kind, work, image_file);
     case ImportFormat::Qcow2:
       TRY_OK(convert(import.path, "qcow2", raw));
       break;
@@ -459,7 +538,7 @@ Result<void> importImage(const inventory::ImageImport& import, inventory::ImageK
                     import.path.string() + " is a tree of files and no disk; remove `kind: disk`");
       return fromTree(format, import.path, kind, work, image_file);
   }
-  return fromDisk(raw, import.path, kind, image_file);
+  return fromDisk(raw, import.path, kind, work, image_file);
 }
 
 }  // namespace muster::provision

@@ -87,6 +87,11 @@ Result<void> makeSquashfs(const fs::path& folder, const fs::path& image_file, st
   return {};
 }
 
+Result<fs::path> liveKernelOf(const fs::path& tree) {
+  TRY(kernel, newestKernel(tree));
+  return kernel.image;
+}
+
 fs::path liveBootOf(const fs::path& entry) {
   return entry /
          ("boot-" + io::sha256Hex(recipeDigest("live") + recipeDigest("ramos")).substr(0, 16));

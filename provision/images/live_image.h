@@ -19,6 +19,10 @@ inline constexpr const char* kLiveModules = "modules.img";
 Result<void> makeSquashfs(const std::filesystem::path& folder,
                           const std::filesystem::path& image_file, std::int64_t since);
 
+/// The newest kernel of a tree that has its modules: what a live image is started with. Errors:
+/// InvalidInput (there is none)
+Result<std::filesystem::path> liveKernelOf(const std::filesystem::path& tree);
+
 /// Where kernel and modules of a kept image are; the name follows from the recipe, so another
 /// recipe takes them out anew.
 std::filesystem::path liveBootOf(const std::filesystem::path& entry);

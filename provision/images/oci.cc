@@ -84,7 +84,7 @@ Result<json> manifestOf(const fs::path& layout) {
 Result<void> extractOci(const fs::path& archive, const fs::path& work, const fs::path& root) {
   const fs::path layout = work / "oci";
   TRY_OK(io::makeDirs(layout));
-  TRY_OK(extractTree(archive, layout, false));
+  TRY_OK(extractFiles(archive, layout));
   auto manifest = manifestOf(layout);
   if (!manifest) return fail(std::move(manifest).error().within(archive.string()));
   const json layers = manifest->value("layers", json());

@@ -10,6 +10,7 @@
 #include "provision/images/image_import.h"
 #include "provision/images/live_image.h"
 #include "provision/images/recipes.h"
+#include "provision/images/startable.h"
 #include "provision/images/step.h"
 #include "provision/images/system_builder.h"
 
@@ -41,6 +42,7 @@ class PackageBuilder final : public SystemBuilder {
     TRY_OK(dnf ? installDnfSystem({build, dnfPackagesOf(build, ssh), root, recipes, work})
                : installApt(build, ssh, live, recipes, work));
     install.done();
+    TRY_OK(checkStarts(root, image));
 
     const Step file_system(say, image.name + ": making the file system");
     TRY_OK(live ? makeSquashfs(root, image_file, since) : makeExt4(root, image_file, since));
@@ -78,6 +80,18 @@ class PackageBuilder final : public SystemBuilder {
   }
 
  private:
+  /// A package list can leave out what a machine starts by, as an import can.
+  static Result<void> checkStarts(const std::filesystem::path& root,
+                                  const inventory::Image& image) {
+    const auto tree = openFolderTree(root);
+    Obstacles obstacles;
+    if (image.kind != inventory::ImageKind::Live) obstacles = kernelObstacles(*tree);
+    const auto userspace = userspaceObstacles(*tree);
+    obstacles.insert(obstacles.end(), userspace.begin(), userspace.end());
+    if (auto starts = refuseObstacles(obstacles); !starts)
+      return fail(std::move(starts).error().within("image " + image.name));
+    return {};
+  }
   static Result<void> installApt(const inventory::ImageBuild& build, bool ssh, bool live,
                                  const std::filesystem::path& recipes,
                                  const std::filesystem::path& work) {

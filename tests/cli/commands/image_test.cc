@@ -6,6 +6,7 @@
 #include "inventory/model/images.h"
 #include "lifecycle/store/store.h"
 #include "tests/cli/muster_folder.h"
+#include "tests/paths.h"
 #include "tests/provision/images/kept_images.h"
 
 #include <nlohmann/json.hpp>
@@ -158,11 +159,12 @@ class ImageCommands : public ::testing::Test {
   void makeTar(const std::string& name, const std::string& content) {
     const auto done = io::runChecked(
         {.program = "sh",
-         .args = {"-ec",
-                  "cd \"$1\"; mkdir -p $2/boot $2/etc $2/usr/bin; echo kernel >$2/boot/vmlinuz-6.1;"
-                  "echo initrd >$2/boot/initrd.img-6.1; echo $3 >$2/etc/release; touch "
-                  "$2/usr/bin/$3; tar -C $2 -cf $2.tar .",
-                  "sh", (folder_ / "").string(), name, content}});
+         .args = {
+             "-ec",
+             "cd \"$1\"; \"$4\" $2; echo $3 >$2/etc/release; touch $2/usr/bin/$3; tar -C $2 -cf "
+             "$2.tar .",
+             "sh", (folder_ / "").string(), name, content,
+             (test::sourceFolder() / "tests/provision/images/make_startable_tree.sh").string()}});
     ASSERT_TRUE(done) << done.error().str();
   }
   std::string declare(const std::string& name) {

@@ -57,6 +57,18 @@ TEST_F(PackageSourcesTest, aKernelIsAddedWhereNoneIsNamed) {
   EXPECT_THAT(*aptPackagesOf({"bookworm", {}, ""}, true), Contains("openssh-server"));
 }
 
+TEST_F(PackageSourcesTest, theListFollowsTheRelease) {
+  EXPECT_THAT(*aptPackagesOf({"bookworm", {}, ""}, false), Contains("systemd-resolved"));
+  EXPECT_THAT(*aptPackagesOf({"bullseye", {}, ""}, false), Not(Contains("systemd-resolved")))
+      << "it is a part of systemd there";
+  const auto jammy = *aptPackagesOf({"jammy", {}, ""}, false);
+  EXPECT_THAT(jammy, Contains("linux-generic"));
+  EXPECT_THAT(jammy, Not(Contains("linux-image-amd64")));
+  for (const char* suite : {"bullseye", "bookworm", "noble"})
+    EXPECT_THAT(*aptPackagesOf({suite, {}, ""}, false), Not(Contains("libssl3")))
+        << "the agent brings its own; the package has another name in each release";
+}
+
 TEST_F(PackageSourcesTest, dnfIsToldOfItsArchivesAndNothingElse) {
   inventory::ImageBuild build;
   build.release = "9";

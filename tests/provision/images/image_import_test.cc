@@ -6,6 +6,7 @@
 #include "kept_images.h"
 #include "provision/images/ext_files.h"
 #include "provision/images/pack_writer.h"
+#include "tests/paths.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,16 +19,18 @@ using testing::HasSubstr;
 
 class ImageImportTest : public testing::Test {
  protected:
+  /// Words of the script: $1 is the folder, $2 makes a tree that starts.
   void sh(const std::string& script) {
+    const auto maker = test::sourceFolder() / "tests/provision/images/make_startable_tree.sh";
     const auto done = io::runChecked(
-        {.program = "sh", .args = {"-ec", "cd \"$1\"; " + script, "sh", folder_.path().string()}});
+        {.program = "sh",
+         .args = {"-ec", "cd \"$1\"; " + script, "sh", folder_.path().string(), maker.string()}});
     ASSERT_TRUE(done) << done.error().str();
   }
   /// A tree with a kernel, in `folder_`/tree.
   void makeTree() {
-    sh("mkdir -p tree/boot tree/etc tree/usr/bin; echo kernel >tree/boot/vmlinuz-6.1; echo old "
-       ">tree/boot/vmlinuz-5.10; echo initrd >tree/boot/initrd.img-6.1;"
-       "echo node >tree/etc/hostname; head -c 3000000 /dev/zero | tr '\\0' b >tree/usr/bin/big; ln "
+    sh("$2 tree; echo old >tree/boot/vmlinuz-5.10; head -c 3000000 /dev/zero | tr '\\0' b "
+       ">tree/usr/bin/big; ln "
        "-s big tree/usr/bin/link; ln tree/etc/hostname tree/etc/same");
   }
   Result<void> import(const std::string& name, const std::string& out = "fs") {
@@ -227,9 +230,14 @@ TEST_F(OciTest, indexesThatAreNestedDeepAreRefusedWithWords) {
 class DiskImportTest : public ImageImportTest {
  protected:
   void SetUp() override {
-    sh("mkdir t; echo node >t/hostname; mke2fs -q -t ext4 -d t raw 8M; truncate -s 12M disk; "
+    sh("$2 t; echo node >t/hostname; ln -s boot/vmlinuz-6.1 t/vmlinuz; ln -s boot/initrd.img-6.1 "
+       "t/initrd.img; mke2fs -q -t ext4 -d t raw 8M; truncate -s 12M disk; "
        "printf 'label: gpt\\nstart=2048,size=16384\\n' | sfdisk -q disk;"
-       "dd if=raw of=disk bs=512 seek=2048 conv=notrunc status=none");
+       "dd if=raw of=disk bs=512 seek=2048 conv=notrunc status=none;"
+       // GRUB for BIOS: its name, and the sector at which the rest of it lies.
+       "printf GRUB | dd of=disk bs=1 seek=384 conv=notrunc status=none;"
+       "printf '\\042\\0\\0\\0\\0\\0\\0\\0' | dd of=disk bs=1 seek=92 conv=notrunc status=none;"
+       "printf core | dd of=disk bs=512 seek=34 conv=notrunc status=none");
   }
 };
 
@@ -350,10 +358,15 @@ TEST_F(DiskImportTest, aTableForLargeSectorsIsReadAsOne) {
           {.program = "sh",
            .args = {
                "-ec",
-               "cd \"$1\"; truncate -s 32M large; d=$(losetup --find --show --sector-size 4096 "
-               "large); trap 'losetup -d $d' EXIT;"
-               "printf 'label: gpt\\nname=system\\n' | sfdisk -q --no-reread --no-tell-kernel $d",
-               "sh", folder_.path().string()}}))
+               "cd \"$1\"; rm -f t/hostname; \"$(dirname \"$2\")\"/make_disk.sh t d; truncate -s "
+               "48M "
+               "large; d=$(losetup --find --show --sector-size 4096 large); trap 'losetup -d $d' "
+               "EXIT; printf 'label: gpt\\nstart=256,size=2048,type=U\\nstart=2304,size=8192\\n' | "
+               "sfdisk -q --no-reread --no-tell-kernel $d; dd if=d.esp of=large bs=1M seek=1 "
+               "conv=notrunc status=none; dd if=d.system of=large bs=1M seek=9 conv=notrunc "
+               "status=none",
+               "sh", folder_.path().string(),
+               (test::sourceFolder() / "tests/provision/images/make_startable_tree.sh").string()}}))
     GTEST_SKIP() << "this machine lends no loop device with sectors of 4096 bytes";
   EXPECT_THAT(import("large").error().text(), HasSubstr("for sectors of 4096 bytes"));
   kind = inventory::ImageKind::Disk;

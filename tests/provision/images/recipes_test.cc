@@ -43,5 +43,28 @@ TEST(Recipes, scriptsAreExecutableAndParse) {
   EXPECT_GE(scripts, 5);
 }
 
+/// What kernel-install calls after a kernel came or went.
+TEST(Recipes, theLinksFollowTheNewestKernelThatHasAnInitrd) {
+  test::TempFolder folder;
+  const auto plugin =
+      test::sourceFolder() / "provision/images/recipes/node-dnf/link-kernel.install";
+  const auto run = [&](const std::string& script) {
+    const auto done =
+        io::runChecked({.program = "sh",
+                        .args = {"-ec", "cd \"$1\"; " + script + "; readlink vmlinuz initrd.img",
+                                 "sh", folder.path().string(), plugin.string()},
+                        .env = {{"ROOT", folder.path().string()}}});
+    return done ? *done : done.error().str();
+  };
+  EXPECT_EQ(run("mkdir boot; for k in 5.14.0-9 5.14.0-70 0-rescue-1; do echo k >boot/vmlinuz-$k; "
+                "echo i >boot/initramfs-$k.img; done; ln -s boot/vmlinuz-5.14.0-9 vmlinuz; ln -s "
+                "boot/initramfs-5.14.0-9.img initrd.img; \"$2\" add 5.14.0-70"),
+            "boot/vmlinuz-5.14.0-70\nboot/initramfs-5.14.0-70.img\n");
+  EXPECT_EQ(run("echo k >boot/vmlinuz-5.14.0-503; \"$2\" add 5.14.0-503"),
+            "boot/vmlinuz-5.14.0-70\nboot/initramfs-5.14.0-70.img\n")
+      << "it has no initrd yet";
+  EXPECT_EQ(run("\"$2\" remove 5.14.0-70"), "boot/vmlinuz-5.14.0-9\nboot/initramfs-5.14.0-9.img\n");
+}
+
 }  // namespace
 }  // namespace muster::provision

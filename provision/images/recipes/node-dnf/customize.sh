@@ -11,6 +11,9 @@ for modules in "$root"/lib/modules/*; do
     chroot "$root" dracut --quiet --reproducible --no-hostonly --kver "$kernel" "/boot/initramfs-$kernel.img"
 done
 
+# The links that muster's boot loader starts follow the kernels that are installed later.
+install -D -m 0755 "$(dirname "$0")/link-kernel.install" "$root/etc/kernel/install.d/99-muster.install"
+
 for unit in NetworkManager.service sshd.service; do
   [ ! -e "$root/usr/lib/systemd/system/$unit" ] || systemctl --root="$root" enable "$unit"
 done

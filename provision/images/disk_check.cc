@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "provision/images/disk_check.h"
+
+#include "base/io/files.h"
+#include "base/io/process.h"
+#include "provision/images/grub_tree.h"
+#include "provision/images/startable.h"
+#include "wire/pack_index.h"
+#include "wire/partition_table.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace muster::provision {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::chrono::minutes kCheckLimit{10};
+constexpr std::size_t kSectorBytes = 512, kHeadBytes = 128u << 10, kCopyBytes = 4u << 20;
+constexpr std::size_t kMaxPartitions = 128;
+constexpr std::size_t kMaxEfiBytes = 64u << 20;
+/// What is copied to be looked at by GRUB; holes stay holes.
+constexpr std::uint64_t kMaxCopyBytes = 256ull << 30;
+constexpr std::string_view kGptMagic = "EFI PART";
+/// What e2fsck prints before its complaints.
+constexpr std::string_view kHeadings[] = {"Pass ", "e2fsck "};
+constexpr const char* kEfiProgram = "EFI/BOOT/BOOTX64.EFI";
+
+template <class Number>
+Number numberAt(std::string_view bytes, std::size_t at) {
+  Number value{};
+  if (at <= bytes.size() && sizeof value <= bytes.size() - at)
+    std::memcpy(&value, bytes.data() + at, sizeof value);
+  return value;
+}
+
+std::string readAt(int fd, std::uint64_t offset, std::size_t bytes) {
+  std::string content(bytes, '\0');
+  const ssize_t n = ::pread(fd, content.data(), content.size(), static_cast<off_t>(offset));
+  content.resize(n < 0 ? 0 : static_cast<std::size_t>(n));
+  return content;
+}
+
+std::string firstLine(std::string_view text) {
+  while (!text.empty()) {
+    const auto line = text.substr(0, text.find('\n'));
+    const bool heading =
+        std::any_of(std::begin(kHeadings), std::end(kHeadings),
+                    [line](std::string_view each) { return line.starts_with(each); });
+    if (!line.empty() && !heading) return std::string(line);
+    text = line.size() == text.size() ? std::string_view() : text.substr(line.size() + 1);
+  }
+  return "no words";
+}
+
+struct Part {
+  std::uint64_t offset = 0, length = 0;  ///< bytes
+  std::string label;                     ///< for messages: "partition 2"
+};
+
+/// Entries of a GPT whose sectors have `sector_bytes`; sfdisk reads a file's only in those of 512.
+/// Source: UEFI 2.10, 5.3
+std::vector<Part> gptParts(int fd, std::uint64_t sector_bytes) {
+  const auto header = readAt(fd, sector_bytes, 92);
+  std::vector<Part> parts;
+  if (header.compare(0, kGptMagic.size(), kGptMagic) != 0) return parts;
+  const auto first = numberAt<std::uint64_t>(header, 72) * sector_bytes;
+  const auto count = std::min<std::size_t>(numberAt<std::uint32_t>(header, 80), kMaxPartitions);
+  const std::size_t size = numberAt<std::uint32_t>(header, 84);
+  if (size < 128 || size > 4096) return parts;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto entry = readAt(fd, first + i * size, 128);
+    if (entry.size() < 128 || wire::allZero(std::string_view(entry).substr(0, 16))) continue;
+    const auto begin = numberAt<std::uint64_t>(entry, 32), end = numberAt<std::uint64_t>(entry, 40);
+    if (end < begin) continue;
+    parts.push_back({begin * sector_bytes, (end - begin + 1) * sector_bytes,
+                     fmt::format("partition {}", i + 1)});
+  }
+  return parts;
+}
+
+Result<std::vector<Part>> partsOf(int fd, const fs::path& raw, std::uint64_t size_bytes) {
+  const auto sector_bytes = wire::sectorBytesOfTable(readAt(fd, 0, wire::kTableHeadBytes));
+  std::vector<Part> parts;
+  if (sector_bytes != static_cast<int>(kSectorBytes)) {
+    parts = gptParts(fd, static_cast<std::uint64_t>(sector_bytes));
+  } else {
+    TRY(listed, io::runChecked({.program = "sfdisk", .args = {"--json", raw.string()}}));
+    for (const auto& each : wire::readPartitionTable(listed).partitions)
+      parts.push_back({each.start_sectors * kSectorBytes, each.size_sectors * kSectorBytes,
+                       fmt::format("partition {}", each.number)});
+  }
+  if (parts.empty() || parts.size() > kMaxPartitions)
+    return fail(ErrorCode::InvalidInput, "its partition table has no partitions");
+  for (const auto& part : parts)
+    if (part.offset > size_bytes || part.length > size_bytes - part.offset)
+      return fail(ErrorCode::Corrupt,
+                  fmt::format("{} ends at byte {}, the disk at {}: it was cut short", part.label,
+                              part.offset + part.length, size_bytes));
+  return parts;
+}
+
+enum class Content { Ext, Xfs, Fat, Btrfs, Lvm, Luks, Other };
+
+Content contentOf(int fd, const Part& part) {
+  const auto head = readAt(fd, part.offset, kHeadBytes);
+  const auto is = [&head](std::size_t at, std::string_view bytes) {
+    return head.size() >= at + bytes.size() &&
+           std::string_view(head).substr(at, bytes.size()) == bytes;
+  };
+  if (is(1024 + 56, "\x53\xef")) return Content::Ext;
+  if (is(0, "XFSB")) return Content::Xfs;
+  if (is(510, "\x55\xaa") && (is(54, "FAT") || is(82, "FAT"))) return Content::Fat;
+  if (is(0x10040, "_BHRfS_M")) return Content::Btrfs;
+  if (is(512, "LABELONE")) return Content::Lvm;
+  if (is(0, std::string_view("LUKS\xba\xbe", 6))) return Content::Luks;
+  return Content::Other;
+}
+
+/// A partition as a file of its own; what is empty becomes a hole.
+Result<fs::path> copyPart(int fd, const Part& part, const fs::path& to_path) {
+  if (part.length > kMaxCopyBytes)
+    return fail(ErrorCode::InvalidInput, fmt::format("{} has {} GiB, too many to be looked at",
+                                                     part.label, part.length >> 30));
+  const io::Fd to(::open(to_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (!to.valid() || ::ftruncate(to.get(), static_cast<off_t>(part.length)) != 0)
+    return fail(ErrorCode::Unavailable,
+                fmt::format("cannot create {}: {}", to_path.string(), std::strerror(errno)));
+  const auto end = static_cast<off_t>(part.offset + part.length);
+  for (auto at = static_cast<off_t>(part.offset); at < end;) {
+    at = ::lseek(fd, at, SEEK_DATA);
+    if (at < 0 || at >= end) break;
+    const auto piece =
+        readAt(fd, static_cast<std::uint64_t>(at),
+               std::min<std::size_t>(kCopyBytes, static_cast<std::size_t>(end - at)));
+    if (piece.empty()) break;
+    if (!wire::allZero(piece) &&
+        ::pwrite(to.get(), piece.data(), piece.size(), at - static_cast<off_t>(part.offset)) !=
+            static_cast<ssize_t>(piece.size()))
+      return fail(ErrorCode::Unavailable,
+                  fmt::format("cannot write {}: {}", to_path.string(), std::strerror(errno)));
+    at += static_cast<off_t>(piece.size());
+  }
+  return to_path;
+}
+
+/// GRUB's first sector names the sector at which the rest of it lies. Source: GRUB 2, boot.S
+bool hasGrubForBios(int fd, std::uint64_t size_bytes) {
+  const auto sector = readAt(fd, 0, kSectorBytes);
+  if (sector.size() < kSectorBytes || sector.substr(510) != "\x55\xaa" ||
+      sector.substr(0, 440).find("GRUB") == std::string::npos)
+    return false;
+  const auto rest = numberAt<std::uint64_t>(sector, 0x5c);
+  if (rest == 0 || rest >= size_bytes / kSectorBytes) return false;
+  const auto next = readAt(fd, rest * kSectorBytes, kSectorBytes);
+  return !next.empty() && !wire::allZero(next);
+}
+
+/// What the disk has for its firmware, and for the loader behind it.
+struct Found {
+  bool loader = false, system = false, kernel = false;
+  Obstacles loader_obstacles, system_obstacles, kernel_obstacles;
+};
+
+void lookForLoader(const FileTree& esp, const Part& part, Found& found) {
+  const auto at = esp.resolve(kEfiProgram);
+  if (!at) return;
+  const auto content = esp.read(*at, kMaxEfiBytes);
+  const auto checked = content ? checkEfiProgram(*content) : Result<void>(fail(content.error()));
+  if (checked)
+    found.loader = true;
+  else
+    found.loader_obstacles.push_back(fmt::format("its boot loader {} of {}: {}", kEfiProgram,
+                                                 part.label, checked.error().text()));
+}
+
+void lookForSystem(const FileTree& tree, Found& found) {
+  const bool system = tree.resolve("etc/os-release") || tree.resolve("usr/lib/os-release");
+  // A partition of /boot has the kernels at its top.
+  const auto obstacles = bootFolderObstacles(tree, system ? "boot" : "");
+  if (obstacles.empty())
+    found.kernel = true;
+  else if (system || found.kernel_obstacles.empty())
+    found.kernel_obstacles = obstacles;
+  if (!system) return;
+  const auto userspace = userspaceObstacles(tree);
+  if (userspace.empty())
+    found.system = true;
+  else
+    found.system_obstacles = userspace;
+}
+
+Result<void> lookAtPart(int fd, const fs::path& raw, const Part& part, const fs::path& work,
+                        Found& found) {
+  const auto content = contentOf(fd, part);
+  if (content == Content::Ext) {
+    if (auto sound = checkExtFileSystem(raw, part.offset); !sound)
+      return fail(std::move(sound).error().within(part.label));
+    TRY(tree, openExtTree(raw, part.offset));
+    lookForSystem(*tree, found);
+    return {};
+  }
+  if (content == Content::Lvm || content == Content::Luks)
+    found.system_obstacles.push_back(
+        fmt::format("{} is {}, which muster does not look into", part.label,
+                    content == Content::Lvm ? "LVM" : "encrypted (LUKS)"));
+  if (content == Content::Btrfs)
+    found.system_obstacles.push_back(part.label +
+                                     " is btrfs; muster's agent is installed on ext4 and xfs only");
+  if (content != Content::Xfs && content != Content::Fat) return {};
+  const fs::path copy = work / "partition";
+  TRY_OK(copyPart(fd, part, copy));
+  auto tree = openGrubTree(copy, work);
+  if (tree && content == Content::Fat) lookForLoader(**tree, part, found);
+  if (tree && content == Content::Xfs) lookForSystem(**tree, found);
+  if (!tree)
+    (content == Content::Fat ? found.loader_obstacles : found.system_obstacles)
+        .push_back(fmt::format("{} cannot be read: {}", part.label, tree.error().text()));
+  std::error_code ignored;
+  fs::remove(copy, ignored);
+  return {};
+}
+
+}  // namespace
+
+Result<void> checkDiskFormat(const fs::path& file, const char* format) {
+  io::Command command{.program = "qemu-img", .args = {"check", "-f", format, file.string()}};
+  command.timeout = kCheckLimit;
+  TRY(done, io::runBlocking(command));
+  constexpr int kLeaks = 3;  // Source: qemu-img(1), check
+  if (done.code == 0) return {};
+  if (done.code == kLeaks)
+    return fail(ErrorCode::Corrupt,
+                fmt::format("{} was not closed cleanly (leaked clusters); repair it: qemu-img "
+                            "check -r leaks, and declare the SHA-256 of the result",
+                            file.string()));
+  return fail(ErrorCode::Corrupt,
+              fmt::format("{} is damaged, qemu-img check says: {}", file.string(),
+                          firstLine(done.err.empty() ? done.out : done.err)));
+}
+
+Result<void> checkExtFileSystem(const fs::path& file, std::uint64_t offset_bytes) {
+  const std::string where =
+      offset_bytes == 0 ? file.string() : fmt::format("{}?offset={}", file.string(), offset_bytes);
+  io::Command command{.program = "e2fsck", .args = {"-f", "-n", where}};
+  command.timeout = kCheckLimit;
+  command.env = {{"LC_ALL", "C"}, {"E2FSCK_CONFIG", "/dev/null"}};
+  TRY(done, io::runBlocking(command));
+  if (done.code == 0) return {};
+  return fail(ErrorCode::Corrupt,
+              fmt::format("its ext4 file system is damaged (e2fsck -n, exit status {}: {}); run "
+                          "e2fsck -f on it, and declare the SHA-256 of the result",
+                          done.code, firstLine(done.out.empty() ? done.err : done.out)));
+}
+
+Result<void> checkRootFileSystem(const fs::path& image) {
+  TRY_OK(checkExtFileSystem(image, 0));
+  TRY(tree, openExtTree(image));
+  auto obstacles = kernelObstacles(*tree);
+  const auto userspace = userspaceObstacles(*tree);
+  obstacles.insert(obstacles.end(), userspace.begin(), userspace.end());
+  return refuseObstacles(obstacles);
+}
+
+Result<void> checkWholeDisk(const fs::path& raw, const fs::path& work) {
+  const io::Fd fd(::open(raw.c_str(), O_RDONLY | O_CLOEXEC));
+  std::error_code error;
+  const auto size_bytes = fs::file_size(raw, error);
+  if (!fd.valid() || error) return fail(ErrorCode::NotFound, "cannot open " + raw.string());
+  TRY(parts, partsOf(fd.get(), raw, size_bytes));
+  Found found;
+  found.loader = hasGrubForBios(fd.get(), size_bytes);
+  for (const auto& part : parts) TRY_OK(lookAtPart(fd.get(), raw, part, work, found));
+  Obstacles obstacles;
+  const auto add = [&obstacles](bool fine, const Obstacles& why, const char* otherwise) {
+    if (fine) return;
+    if (why.empty()) obstacles.emplace_back(otherwise);
+    obstacles.insert(obstacles.end(), why.begin(), why.end());
+  };
+  add(found.loader, found.loader_obstacles,
+      "no boot loader: neither GRUB for BIOS nor EFI/BOOT/BOOTX64.EFI on a FAT partition");
+  add(found.system, found.system_obstacles,
+      "none of its partitions holds a Linux system on ext4 or xfs (no /etc/os-release)");
+  add(found.kernel, found.kernel_obstacles, "no kernel in /boot, nor on a partition of its own");
+  return refuseObstacles(obstacles);
+}
+
+Result<void> checkEfiProgram(std::string_view content) {
+  constexpr std::uint16_t kX86_64 = 0x8664;
+  constexpr std::size_t kSectionBytes = 40;
+  const auto pe = numberAt<std::uint32_t>(content, 0x3c);
+  if (!content.starts_with("MZ") || pe > content.size() || content.size() - pe < 24 ||
+      content.substr(pe, 4) != std::string_view("PE\0\0", 4))
+    return fail(ErrorCode::InvalidInput, "it is no program for UEFI");
+  if (const auto machine = numberAt<std::uint16_t>(content, pe + 4); machine != kX86_64)
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("it is for machine {:#x}, not for x86-64", machine));
+  const auto sections = numberAt<std::uint16_t>(content, pe + 6);
+  const std::size_t table = pe + 24 + numberAt<std::uint16_t>(content, pe + 20);
+  for (std::size_t i = 0; i < sections; ++i) {
+    const std::size_t at = table + i * kSectionBytes;
+    const std::uint64_t bytes = numberAt<std::uint32_t>(content, at + 16),
+                        offset = numberAt<std::uint32_t>(content, at + 20);
+    if (at + kSectionBytes > content.size() || offset + bytes > content.size())
+      return fail(ErrorCode::Corrupt, "it is cut short");
+  }
+  return {};
+}
+
+}  // namespace muster::provision

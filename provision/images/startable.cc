@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "provision/images/startable.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <set>
+
+namespace muster::provision {
+
+namespace {
+
+constexpr std::size_t kMaxKernelBytes = 256u << 20, kMaxInitrdBytes = 1u << 30;
+constexpr std::size_t kMaxProgramBytes = 128u << 20, kMaxConfigBytes = 64u << 10;
+constexpr std::uint64_t kMaxUnpackedBytes = 8ull << 30;  ///< of an initrd: no machine's memory
+constexpr std::size_t kMaxLibraries = 256;
+constexpr const char* kInit = "sbin/init";
+constexpr std::string_view kSystemd = "/systemd/systemd";
+/// Where the loaders of the distributions look, beside what /etc/ld.so.conf.d names.
+constexpr const char* kLibraryFolders[] = {
+    "lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu", "lib64", "usr/lib64", "lib", "usr/lib",
+    "usr/local/lib",        "usr/local/lib64"};
+
+std::string folderOf(const std::string& path) {
+  const auto slash = path.rfind('/');
+  return slash == std::string::npos ? std::string() : path.substr(0, slash);
+}
+
+/// A regular file with something in it, by a path that may be a link.
+Result<std::string> contentOf(const FileTree& tree, const std::string& path, std::size_t max_bytes,
+                              std::string* real = nullptr) {
+  TRY(resolved, tree.resolve(path));
+  if (real != nullptr) *real = resolved;
+  const auto entry = tree.at(resolved);
+  if (!entry || entry->kind != FileTree::Kind::File)
+    return fail(ErrorCode::InvalidInput, fmt::format("/{} is not a regular file", resolved));
+  if (entry->size_bytes == 0)
+    return fail(ErrorCode::Corrupt, fmt::format("/{} is empty", resolved));
+  if (entry->size_bytes > max_bytes)
+    return fail(ErrorCode::InvalidInput, fmt::format("/{} has {} MiB, which no such file has",
+                                                     resolved, entry->size_bytes >> 20));
+  return tree.read(resolved, max_bytes);
+}
+
+/// A program or library for this architecture.
+Result<ElfFile> programOf(const FileTree& tree, const std::string& path, std::string* real) {
+  TRY(content, contentOf(tree, path, kMaxProgramBytes, real));
+  auto elf = parseElf(content);
+  if (!elf) return fail(std::move(elf).error().within("/" + *real));
+  if (!elf->is_64_bit || elf->machine != kElfX86_64)
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("/{} is for {}, not for x86-64: the image is for another architecture",
+                            *real, elfMachineName(elf->machine)));
+  return elf;
+}
+
+std::vector<std::string> libraryFolders(const FileTree& tree) {
+  std::vector<std::string> folders(std::begin(kLibraryFolders), std::end(kLibraryFolders));
+  std::vector<std::string> files{"etc/ld.so.conf"};
+  if (const auto folder = tree.resolve("etc/ld.so.conf.d"))
+    for (const auto& name : tree.list(*folder)) files.push_back(*folder + "/" + name);
+  for (const auto& file : files) {
+    const auto text = contentOf(tree, file, kMaxConfigBytes);
+    if (!text) continue;
+    for (std::size_t at = 0; at < text->size();) {
+      const auto end = std::min(text->find('\n', at), text->size());
+      const auto line = text->substr(at, end - at);
+      if (line.starts_with('/')) folders.push_back(line.substr(1, line.find_last_not_of(" \t\r")));
+      at = end + 1;
+    }
+  }
+  return folders;
+}
+
+/// A library by its name, as the loader would find it: of a file of another architecture it goes
+/// on.
+std::optional<std::string> findLibrary(const FileTree& tree, const std::string& name,
+                                       const std::vector<std::string>& first,
+                                       const std::vector<std::string>& then) {
+  for (const auto* folders : {&first, &then})
+    for (const auto& folder : *folders) {
+      const auto path = tree.resolve(folder + "/" + name);
+      const auto entry = path ? tree.at(*path) : std::nullopt;
+      if (entry && entry->kind == FileTree::Kind::File) return *path;
+    }
+  return std::nullopt;
+}
+
+std::vector<std::string> ownFolders(const ElfFile& elf, const std::string& path) {
+  std::vector<std::string> folders;
+  for (std::string folder : elf.search_folders) {
+    for (const std::string_view mark : {"$ORIGIN", "${ORIGIN}"})
+      if (const auto at = folder.find(mark); at != std::string::npos)
+        folder.replace(at, mark.size(), folderOf(path));
+    folders.push_back(std::move(folder));
+  }
+  return folders;
+}
+
+/// Everything that init needs before it runs its first line.
+struct Walk {
+  const FileTree& tree;
+  std::vector<std::string> folders;
+  std::set<std::string> seen = {};
+  Obstacles obstacles = {};
+  std::optional<ElfFile> libc = {};
+
+  void libraries(const ElfFile& program, const std::string& path) {
+    std::deque<std::pair<ElfFile, std::string>> left{{program, path}};
+    while (!left.empty() && seen.size() < kMaxLibraries) {
+      const auto [elf, at] = std::move(left.front());
+      left.pop_front();
+      for (const auto& name : elf.needed) {
+        if (!seen.insert(name).second) continue;
+        const auto found = findLibrary(tree, name, ownFolders(elf, at), folders);
+        if (!found) {
+          obstacles.push_back(fmt::format("it has no {}, which /{} needs", name, at));
+          continue;
+        }
+        std::string real;
+        auto library = programOf(tree, *found, &real);
+        if (!library) {
+          obstacles.push_back(library.error().str());
+          continue;
+        }
+        if (name == "libc.so.6") libc = *library;
+        left.emplace_back(std::move(*library), real);
+      }
+    }
+  }
+};
+
+/// A tree that does not show links: it is systemd when it has systemd's content.
+bool isSystemd(const FileTree& tree, const std::string& path) {
+  const auto content = contentOf(tree, path, kMaxProgramBytes);
+  for (const char* place : {"usr/lib/systemd/systemd", "lib/systemd/systemd"})
+    if (const auto systemd = contentOf(tree, place, kMaxProgramBytes); content && systemd)
+      return *content == *systemd;
+  return false;
+}
+
+void addLibc(const std::optional<ElfFile>& libc, Obstacles& obstacles) {
+  if (!libc) {
+    obstacles.emplace_back(
+        "its init does not use the GNU C library (libc.so.6): muster knows no system with another");
+    return;
+  }
+  const auto version = glibcVersionOf(*libc);
+  if (!version || *version < kOldestGlibc)
+    obstacles.push_back(
+        fmt::format("its C library is {}, muster's programs need glibc {} or later",
+                    version ? "glibc " + version->str() : std::string("of no known release"),
+                    kOldestGlibc.str()));
+}
+
+/// What os-release(5) calls ID; empty where it does not say.
+std::string distributionOf(const FileTree& tree) {
+  for (const char* file : {"etc/os-release", "usr/lib/os-release"}) {
+    const auto text = contentOf(tree, file, kMaxConfigBytes);
+    if (!text) continue;
+    const auto at = text->starts_with("ID=") ? 0 : text->find("\nID=");
+    if (at == std::string::npos) return {};
+    const auto from = text->find('=', at) + 1;
+    auto id = text->substr(from, text->find('\n', from) - from);
+    std::erase(id, '"');
+    return id;
+  }
+  return {};
+}
+
+void addDistribution(const FileTree& tree, Obstacles& obstacles) {
+  const auto id = distributionOf(tree);
+  if (id == "sles" || id == "sled" || id == "sle_hpc" || id == "suse-microos" ||
+      id.starts_with("opensuse"))
+    obstacles.push_back(
+        fmt::format("it is a system of SUSE (ID={}): muster does not support these; it knows "
+                    "neither their network service (wicked) nor their snapshots of the root",
+                    id));
+}
+
+}  // namespace
+
+Obstacles userspaceObstacles(const FileTree& tree) {
+  std::string real;
+  auto init = programOf(tree, kInit, &real);
+  if (!init) return {fmt::format("no /{} that could start: {}", kInit, init.error().str())};
+  Walk walk{.tree = tree, .folders = libraryFolders(tree)};
+  if (!("/" + real).ends_with(kSystemd) && !isSystemd(tree, real))
+    walk.obstacles.push_back(
+        fmt::format("its /{} is /{}, not systemd, which starts muster's agent", kInit, real));
+  if (const auto entry = tree.at(real); !entry || !entry->executable)
+    walk.obstacles.push_back(fmt::format("/{} may not be executed (its mode)", real));
+  if (init->interpreter.empty()) {
+    walk.obstacles.push_back(fmt::format("/{} names no loader: it is no program", real));
+  } else {
+    std::string loader;
+    if (auto found = programOf(tree, init->interpreter, &loader); !found)
+      walk.obstacles.push_back(
+          fmt::format("the loader of its programs is missing: {}", found.error().str()));
+  }
+  walk.libraries(*init, real);
+  if (!walk.seen.contains("libc.so.6") || walk.libc) addLibc(walk.libc, walk.obstacles);
+  addDistribution(tree, walk.obstacles);
+  return std::move(walk.obstacles);
+}
+
+Result<void> checkKernelImage(std::string_view content) {
+  constexpr std::size_t kBootFlag = 0x1fe, kMagic = 0x202, kLoadFlags64 = 0x236;
+  constexpr std::size_t kHeaderEnd = 0x268, kSetupSectors = 0x1f1, kSystemBytes = 0x1f4;
+  if (content.size() < kHeaderEnd || content.substr(kMagic, 4) != "HdrS" ||
+      content.substr(kBootFlag, 2) != "\x55\xaa")
+    return fail(ErrorCode::InvalidInput, content.starts_with("\x7f"
+                                                             "ELF") ||
+                                                 content.size() < kHeaderEnd ||
+                                                 content.substr(0x38, 4) != "ARM\x64"
+                                             ? "it is no kernel for x86-64 (no bzImage)"
+                                             : "it is a kernel for AArch64, not for x86-64");
+  if ((static_cast<unsigned char>(content[kLoadFlags64]) & 1) == 0)
+    return fail(ErrorCode::InvalidInput, "it is a kernel for x86 with 32 bits, not for x86-64");
+  std::uint32_t paragraphs = 0;
+  std::memcpy(&paragraphs, content.data() + kSystemBytes, sizeof paragraphs);
+  const std::uint64_t setup = static_cast<unsigned char>(content[kSetupSectors]);
+  const std::uint64_t whole = ((setup == 0 ? 4 : setup) + 1) * 512 + std::uint64_t{paragraphs} * 16;
+  if (whole > content.size())
+    return fail(
+        ErrorCode::Corrupt,
+        fmt::format("it is cut short: its header says {} bytes, it has {}", whole, content.size()));
+  return {};
+}
+
+namespace {
+
+constexpr std::string_view kTrailer = "TRAILER!!!";
+/// gzip, xz, zstd, bzip2, lzma, and the two of lz4.
+constexpr std::string_view kPackedMagics[] = {"\x1f\x8b",
+                                              "\xfd"
+                                              "7zXZ",
+                                              "\x28\xb5\x2f\xfd",
+                                              "BZh",
+                                              {"\x5d\0\0", 3},
+                                              "\x02\x21\x4c\x18",
+                                              "\x04\x22\x4d\x18"};
+
+/// One archive of the newc format from `at` on; answers where it ends.
+Result<std::size_t> walkCpio(std::string_view content, std::size_t at) {
+  constexpr std::size_t kHeaderBytes = 110, kSizeAt = 54, kNameSizeAt = 94;
+  const auto cut = [] { return fail(ErrorCode::Corrupt, "it is cut short within an archive"); };
+  const auto field = [&content](std::size_t from) -> std::optional<std::uint32_t> {
+    std::uint32_t value = 0;
+    const auto text = content.substr(from, 8);
+    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+    if (problem != std::errc() || end != text.data() + text.size()) return std::nullopt;
+    return value;
+  };
+  for (;;) {
+    if (content.size() - at < kHeaderBytes) return cut();
+    if (!content.substr(at).starts_with("07070"))
+      return fail(ErrorCode::Corrupt, "its archive is damaged");
+    const auto size = field(at + kSizeAt), name_size = field(at + kNameSizeAt);
+    if (!size || !name_size) return fail(ErrorCode::Corrupt, "its archive is damaged");
+    const std::size_t name = at + kHeaderBytes;
+    const std::size_t data = (name + *name_size + 3) / 4 * 4;
+    if (data > content.size() || *size > content.size() - data) return cut();
+    const bool last = content.substr(name).starts_with(kTrailer);
+    at = std::min(content.size(), (data + *size + 3) / 4 * 4);
+    if (last) return at;
+  }
+}
+
+/// What is compressed, to its end. It must be an archive, too.
+Result<void> checkCompressed(std::string_view content) {
+  using Handle = std::unique_ptr<archive, decltype(&archive_read_free)>;
+  const Handle in(archive_read_new(), archive_read_free);
+  archive_read_support_filter_gzip(in.get());
+  archive_read_support_filter_xz(in.get());
+  archive_read_support_filter_lzma(in.get());
+  archive_read_support_filter_zstd(in.get());
+  archive_read_support_filter_bzip2(in.get());
+  archive_read_support_filter_lz4(in.get());
+  archive_read_support_format_raw(in.get());
+  archive_entry* entry = nullptr;
+  const auto unknown = [] {
+    return fail(ErrorCode::InvalidInput,
+                "it is no archive that a kernel unpacks (cpio, plain or compressed)");
+  };
+  const auto damaged = [] {
+    return fail(ErrorCode::Corrupt, "it is damaged or cut short: it does not unpack");
+  };
+  if (std::none_of(std::begin(kPackedMagics), std::end(kPackedMagics),
+                   [content](std::string_view magic) { return content.starts_with(magic); }))
+    return unknown();
+  if (archive_read_open_memory(in.get(), content.data(), content.size()) != ARCHIVE_OK ||
+      archive_read_next_header(in.get(), &entry) < ARCHIVE_WARN)
+    return damaged();
+  if (archive_filter_count(in.get()) < 2) return damaged();
+  std::string piece(1u << 20, '\0'), before;
+  bool first = true, whole = false;
+  for (std::uint64_t total = 0;;) {
+    const auto got = archive_read_data(in.get(), piece.data(), piece.size());
+    if (got < 0) return damaged();
+    if (got == 0) break;
+    const std::string_view part(piece.data(), static_cast<std::size_t>(got));
+    if (first && !part.starts_with("07070")) return unknown();
+    first = false;
+    total += part.size();
+    if (total > kMaxUnpackedBytes)
+      return fail(ErrorCode::InvalidInput,
+                  fmt::format("it unpacks to more than {} GiB", kMaxUnpackedBytes >> 30));
+    // The end's mark may lie across two pieces.
+    before += part;
+    whole = whole || before.find(kTrailer) != std::string::npos;
+    before = before.substr(before.size() - std::min(before.size(), kTrailer.size()));
+  }
+  if (first) return damaged();
+  if (!whole) return fail(ErrorCode::Corrupt, "it is cut short: its archive has no end");
+  return {};
+}
+
+/// Reads a file by a path that may be a link, and hands it to its check.
+void addFile(const FileTree& tree, const std::string& path, const char* what, const char* advice,
+             std::size_t max_bytes, Result<void> (*check)(std::string_view), Obstacles& obstacles) {
+  std::string real = path;
+  const auto content = contentOf(tree, path, max_bytes, &real);
+  if (!content) {
+    obstacles.push_back(fmt::format("no {}: {}{}", what, content.error().text(), advice));
+    return;
+  }
+  if (const auto checked = check(*content); !checked)
+    obstacles.push_back(fmt::format("its {} /{}: {}", what, real, checked.error().text()));
+}
+
+}  // namespace
+
+Result<void> checkInitrd(std::string_view content) {
+  bool archives = false;
+  for (std::size_t at = 0;;) {
+    while (at < content.size() && content[at] == '\0') ++at;
+    if (at >= content.size()) {
+      if (archives) return {};
+      return fail(ErrorCode::Corrupt, "it has nothing but zeros");
+    }
+    if (!content.substr(at).starts_with("07070")) return checkCompressed(content.substr(at));
+    TRY(end, walkCpio(content, at));
+    at = end;
+    archives = true;
+  }
+}
+
+Obstacles kernelObstacles(const FileTree& tree) {
+  Obstacles obstacles;
+  addFile(tree, "vmlinuz", "kernel", "; install a kernel into it (muster starts /vmlinuz)",
+          kMaxKernelBytes, checkKernelImage, obstacles);
+  addFile(tree, "initrd.img", "initrd", "; create it with the kernel (muster starts /initrd.img)",
+          kMaxInitrdBytes, checkInitrd, obstacles);
+  return obstacles;
+}
+
+Obstacles bootFolderObstacles(const FileTree& tree, const std::string& folder) {
+  Obstacles obstacles;
+  const auto real = tree.resolve(folder);
+  const auto names = real ? tree.list(*real) : std::vector<std::string>();
+  const struct {
+    const char* what;
+    std::vector<std::string_view> prefixes;
+    std::size_t max_bytes;
+    Result<void> (*check)(std::string_view);
+  } kinds[] = {{"kernel", {"vmlinuz"}, kMaxKernelBytes, checkKernelImage},
+               {"initrd", {"initrd", "initramfs"}, kMaxInitrdBytes, checkInitrd}};
+  for (const auto& kind : kinds) {
+    bool good = false;
+    Obstacles all;
+    for (const auto& name : names) {
+      if (std::none_of(kind.prefixes.begin(), kind.prefixes.end(),
+                       [&name](std::string_view prefix) { return name.starts_with(prefix); }))
+        continue;
+      Obstacles one;
+      addFile(tree, real->empty() ? name : *real + "/" + name, kind.what, "", kind.max_bytes,
+              kind.check, one);
+      good = good || one.empty();
+      all.insert(all.end(), one.begin(), one.end());
+    }
+    if (good) continue;  // older ones may be broken: the boot loader's menu has this one
+    if (all.empty()) all.push_back(fmt::format("no {} in /{}", kind.what, folder));
+    obstacles.insert(obstacles.end(), all.begin(), all.end());
+  }
+  return obstacles;
+}
+
+Result<void> refuseObstacles(const Obstacles& obstacles) {
+  if (obstacles.empty()) return {};
+  return fail(ErrorCode::InvalidInput,
+              fmt::format("no machine could start it: {}", fmt::join(obstacles, "; ")));
+}
+
+}  // namespace muster::provision

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a machine can start a root file system, from what is in it: kernel, initrd, init, C
+// library, each for this architecture and whole. Nothing is run. What is missing is told before an
+// image is kept, not on a wiped node (docs/adr/0229).
+#pragma once
+
+#include "base/elf.h"
+#include "provision/images/file_tree.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace muster::provision {
+
+/// The oldest C library of a system that muster's programs are carried to (docs/adr/0228).
+inline constexpr GlibcVersion kOldestGlibc{2, 28};
+
+/// What stands against a system's start, one line each, in the order in which a machine would meet
+/// it. Empty: nothing.
+using Obstacles = std::vector<std::string>;
+
+/// init (systemd) and every library that it needs, their architecture, and the C library's release.
+Obstacles userspaceObstacles(const FileTree& tree);
+
+/// /vmlinuz and /initrd.img, which muster's boot loader starts.
+Obstacles kernelObstacles(const FileTree& tree);
+
+/// A kernel and an initrd somewhere in a boot folder ("boot", or "" of a file system of its own),
+/// as a boot loader that is not muster's would start them.
+Obstacles bootFolderObstacles(const FileTree& tree, const std::string& folder);
+
+/// Errors: InvalidInput (all obstacles, in one text), where there are any
+Result<void> refuseObstacles(const Obstacles& obstacles);
+
+/// Errors: InvalidInput (for another architecture, no kernel), Corrupt (cut short)
+/// Source: Documentation/arch/x86/boot.rst of the kernel, "The Real-Mode Kernel Header"
+Result<void> checkKernelImage(std::string_view content);
+
+/// Archives one after the other, the last one compressed or not, to their end.
+/// Errors: InvalidInput (nothing that a kernel unpacks), Corrupt (cut short)
+/// Source: Documentation/driver-api/early-userspace/buffer-format.rst of the kernel
+Result<void> checkInitrd(std::string_view content);
+
+}  // namespace muster::provision
