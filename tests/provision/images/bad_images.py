@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes archives and disk images that an import must refuse, gives each to import_image_tool in a process of its own, and judges the answer.
+"""Makes archives and disk images that an import must refuse, gives each to import_image_tool in a process of its own, and checks the answer.
 
     bad_images.py TOOL COUNT [SEED]        exit 0: none taken wrongly, none crashed, all ended; 77: not root, or a tool is missing
 
 Made by public tools (tar, mke2fs, mksquashfs, qemu-img, sfdisk, mtools), by Python's tarfile, and by mutation; what COUNT allows beyond the
 constructions is mutated by chance (SEED). An input is taken wrongly when it is bad by construction, or when what came out of it breaks a rule of
-the judge. The judge shares nothing with muster: e2fsck, debugfs, readelf, cpio, zstd, sfdisk and mtools look at the result.
+the verifier. The verifier shares nothing with muster: e2fsck, debugfs, readelf, cpio, zstd, sfdisk and mtools look at the result.
 Bounds: an import ends within 60 s, its files take less than 1 GiB (holes do not count), all in one folder that is removed after each case."""
 import hashlib
 import io
@@ -34,7 +34,7 @@ def quiet(*command, **more):
     return subprocess.run(command, capture_output=True, timeout=60, **more)
 
 
-# ---- the judge
+# ---- the verifier
 
 class Wrong(Exception):
     pass
@@ -83,7 +83,7 @@ def elf(path):
     return text
 
 
-def judge_kernel(path):
+def verify_kernel(path):
     with open(path, "rb") as file:
         data = file.read()
     if data[0x202:0x206] != b"HdrS" or data[0x1fe:0x200] != b"\x55\xaa":
@@ -92,7 +92,7 @@ def judge_kernel(path):
         raise Wrong(f"{path} is cut short")
 
 
-def judge_initrd(path):
+def verify_initrd(path):
     with open(path, "rb") as file:
         head = file.read(8)
     if head.startswith(b"0707"):
@@ -106,10 +106,10 @@ def judge_initrd(path):
         raise Wrong(f"{path} does not unpack")
 
 
-def judge_system(root, kernel=True):
+def verify_system(root, kernel=True):
     if kernel:
-        judge_kernel(regular(root, "/vmlinuz"))
-        judge_initrd(regular(root, "/initrd.img"))
+        verify_kernel(regular(root, "/vmlinuz"))
+        verify_initrd(regular(root, "/initrd.img"))
     init = regular(root, "/sbin/init")
     if not init.endswith("/systemd/systemd"):
         raise Wrong(f"init is {init}")
@@ -131,17 +131,17 @@ def judge_system(root, kernel=True):
             raise Wrong(f"{name} is nowhere")
 
 
-def judge_ext(image, folder, kernel=True):
+def verify_ext(image, folder, kernel=True):
     if quiet("e2fsck", "-f", "-n", image).returncode != 0:
         raise Wrong("e2fsck complains")
     root = os.path.join(folder, "dumped")
     os.makedirs(root)
     quiet("debugfs", "-R", f"rdump / {root}", image)
-    judge_system(root, kernel)
+    verify_system(root, kernel)
     return root
 
 
-def judge_disk(image, folder):
+def verify_disk(image, folder):
     table = json.loads(quiet("sfdisk", "--json", image).stdout or "{}").get("partitiontable", {})
     loader = system = False
     for part in table.get("partitions", []):
@@ -159,12 +159,12 @@ def judge_disk(image, folder):
         with open(piece, "rb") as file:
             ext = file.read(1082)[1080:1082] == b"\x53\xef"
         if ext:
-            root = judge_ext(piece, folder, kernel=False)
+            root = verify_ext(piece, folder, kernel=False)
             system = system or os.path.exists(os.path.join(root, "etc/os-release"))
             names = [name for name in os.listdir(os.path.join(root, "boot")) if name.startswith("vmlinuz")]
             if not names:
                 raise Wrong("no kernel")
-            judge_kernel(os.path.join(root, "boot", names[0]))
+            verify_kernel(os.path.join(root, "boot", names[0]))
     if not loader or not system:
         raise Wrong("no boot loader" if not loader else "no system")
 
@@ -294,7 +294,7 @@ def tar_of(folder, members, name="t.tar", start=None):
 
 
 F, L, H, D, FIFO, CHR = tarfile.REGTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE
-# Members behind a whole tree; None: the judge alone says whether what comes out may be taken.
+# Members behind a whole tree; None: the verifier alone says whether what comes out may be taken.
 MEMBERS = [
     ([("lib/new", F, b"new")], None), ([("lib", D, ""), ("lib/new", F, b"new")], None), ([("./lib/x86_64-linux-gnu/new", F, b"new")], None),
     ([("sbin", D, ""), ("sbin/extra", F, b"x")], None), ([("bin/extra", H, "usr/lib/systemd/systemd")], None), ([("usr/lib/y", H, "lib/systemd/systemd")], None),
@@ -410,7 +410,7 @@ def named_files(folder, number, rng):
 
 
 def mutated(folder, number, rng):
-    """A good input with a few bytes changed, cut out or cut off. Only the judge knows whether it is still good."""
+    """A good input with a few bytes changed, cut out or cut off. Only the verifier knows whether it is still good."""
     kind = "rootfs"
     choice = number % 9
     if choice < 4:
@@ -496,13 +496,13 @@ def run_case(tool, family, number, seed):
             return "taken, and it is bad by construction"
         try:
             if kind == "disk":
-                judge_disk(out, folder)
+                verify_disk(out, folder)
             elif kind == "rootfs":
-                root = judge_ext(out, folder)
+                root = verify_ext(out, folder)
                 if merged and not all(os.path.islink(os.path.join(root, each)) for each in ("lib", "bin", "sbin", "lib64")):
                     return "taken, and a link of the merged /usr is gone"
         except Wrong as why:
-            return f"taken, and the judge says: {why}"
+            return f"taken, and the verifier says: {why}"
         return f"took {time.monotonic() - start:.0f} s" if time.monotonic() - start > LIMIT_S else None
 
 

@@ -8,6 +8,8 @@
 #include "tests/run_async.h"
 #include "wire/pack_index.h"
 
+#include <boost/asio/co_spawn.hpp>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

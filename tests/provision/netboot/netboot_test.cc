@@ -2,6 +2,7 @@
 #include "provision/netboot/netboot.h"
 
 #include "base/io/files.h"
+#include "base/limits.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/images.h"
 #include "inventory/model/networks.h"
