@@ -8,6 +8,7 @@
 #include "app/options.h"
 #include "app/state_lock.h"
 #include "app/store_watch.h"
+#include "base/async/start.h"
 #include "base/io/files.h"
 #include "bmc/bmc.h"
 #include "bmc/console/console_recorder.h"
@@ -191,12 +192,11 @@ class Controller {
 template <class T>
 Result<T> Controller::run(Async<T> work) {
   std::optional<Result<T>> answer;
-  asio::co_spawn(context_, std::move(work),
-                 [this, &answer](std::exception_ptr broken, Result<T> result) {
-                   if (broken) std::rethrow_exception(broken);
-                   answer.emplace(std::move(result));
-                   context_.stop();
-                 });
+  async::start(context_, async::answerInto(answer, std::move(work)),
+               [this](std::exception_ptr broken) {
+                 if (broken) std::rethrow_exception(broken);
+                 context_.stop();
+               });
   context_.restart();
   context_.run();
   return std::move(*answer);

@@ -20,6 +20,8 @@
 #include "inventory/model/networks.h"
 #include "lab/lab.h"
 
+#include <boost/asio/co_spawn.hpp>
+
 #include <algorithm>
 #include <set>
 

@@ -2,10 +2,10 @@
 // Loop: a control thread for use cases that need no controller.
 #pragma once
 
+#include "base/async/start.h"
 #include "base/async/task.h"
 #include "base/result.h"
 
-#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 
 #include <optional>
@@ -18,12 +18,11 @@ struct Loop {
   template <class T>
   Result<T> run(Async<T> work) {
     std::optional<Result<T>> answer;
-    asio::co_spawn(context, std::move(work),
-                   [this, &answer](std::exception_ptr broken, Result<T> result) {
-                     if (broken) std::rethrow_exception(broken);
-                     answer.emplace(std::move(result));
-                     context.stop();
-                   });
+    async::start(context, async::answerInto(answer, std::move(work)),
+                 [this](std::exception_ptr broken) {
+                   if (broken) std::rethrow_exception(broken);
+                   context.stop();
+                 });
     context.restart();
     context.run();
     return std::move(*answer);

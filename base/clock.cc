@@ -2,6 +2,7 @@
 #include "base/clock.h"
 
 #include <fmt/chrono.h>
+#include <boost/asio/error.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/system/system_error.hpp>

@@ -52,7 +52,7 @@ if(MUSTER_SANITIZE)
   endif()
   target_link_options(muster_flags INTERFACE -fsanitize=${MUSTER_SANITIZE})
 endif()
-target_compile_definitions(muster_flags INTERFACE BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_SEPARATE_COMPILATION)
+target_compile_definitions(muster_flags INTERFACE BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_SEPARATE_COMPILATION BOOST_ASIO_DISABLE_BOOST_DATE_TIME)
 target_include_directories(muster_flags INTERFACE ${PROJECT_SOURCE_DIR})
 
 # muster_library(NAME [OPTIMIZED] SOURCES... LINKS...): static library muster_NAME, alias muster::NAME. OPTIMIZED: in every build, with a
@@ -99,7 +99,7 @@ function(muster_test name)
     set(ARG_LABELS unit)  # an empty value would swallow the property after it
   endif()
   add_executable(${name}_test ${ARG_SOURCES})
-  target_link_libraries(${name}_test PRIVATE muster_flags muster_test_paths ${ARG_LINKS} GTest::gmock GTest::gtest_main)
+  target_link_libraries(${name}_test PRIVATE muster_flags muster_test_support ${ARG_LINKS} GTest::gmock GTest::gtest_main)
   muster_use_pch(${name}_test muster_test_pch)
   muster_compile_as_test(${name}_test)
   if(ARG_WHOLE)

@@ -4,6 +4,7 @@
 #include "base/io/files.h"
 
 #include <fmt/format.h>
+#include <boost/asio/error.hpp>
 #include <boost/asio/ip/multicast.hpp>
 #include <boost/asio/ip/udp.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>

@@ -3,6 +3,8 @@
 
 #include "base/async/task.h"
 
+#include <boost/asio/post.hpp>
+
 #include <future>
 
 namespace muster::test {

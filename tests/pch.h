@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/pch.h"
+#include "tests/print_json.h"
 #include "tests/run_async.h"
 
 #include <gmock/gmock.h>

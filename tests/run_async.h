@@ -2,9 +2,9 @@
 // Runs one coroutine to its end on an io_context of its own; for tests of real I/O.
 #pragma once
 
+#include "base/async/start.h"
 #include "base/async/task.h"
 
-#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 
 #include <gtest/gtest.h>
@@ -13,26 +13,16 @@
 
 namespace muster::test {
 
+/// Runs `work` until it ends, throws (Internal) or `limit` has passed (Timeout).
+Result<void> runToEnd(asio::io_context& io, Task<void> work, std::chrono::seconds limit);
+
 /// `limit` stops a test that hangs; the answer is then Timeout.
 template <class T>
 Result<T> runAsync(asio::io_context& io, Async<T> work,
                    std::chrono::seconds limit = std::chrono::seconds(20)) {
   std::optional<Result<T>> answer;
-  asio::co_spawn(io, std::move(work), [&](std::exception_ptr thrown, Result<T> result) {
-    if (thrown) {
-      try {
-        std::rethrow_exception(thrown);
-      } catch (const std::exception& e) {
-        answer = fail(ErrorCode::Internal, std::string("the coroutine threw: ") + e.what());
-      }
-    } else {
-      answer = std::move(result);
-    }
-    io.stop();
-  });
-  io.restart();
-  io.run_for(limit);
-  if (!answer) return fail(ErrorCode::Timeout, "the test's coroutine did not finish");
+  if (auto ended = runToEnd(io, async::answerInto(answer, std::move(work)), limit); !ended)
+    return fail(ended.error());
   return std::move(*answer);
 }
 

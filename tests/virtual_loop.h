@@ -4,12 +4,11 @@
 // for ever fails instead of hanging.
 #pragma once
 
+#include "base/async/start.h"
 #include "base/async/task.h"
 #include "base/clock.h"
 #include "tests/idle_workers.h"
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 
 #include <optional>
@@ -29,9 +28,8 @@ class VirtualLoop {
     std::optional<T> answer;
     std::exception_ptr thrown;
     bool done = false;
-    asio::co_spawn(io, std::move(task), [&](std::exception_ptr e, T value) {
+    async::start(io, async::answerInto(answer, std::move(task)), [&](std::exception_ptr e) {
       thrown = e;
-      if (!e) answer = std::move(value);
       done = true;
     });
     for (int step = 0; !done; ++step) {
@@ -46,7 +44,9 @@ class VirtualLoop {
   }
 
   /// Runs beside the others until it ends by itself.
-  void spawn(Task<void> task) { asio::co_spawn(io, std::move(task), asio::detached); }
+  void spawn(Task<void> task) {
+    async::start(io, std::move(task), [](std::exception_ptr) {});
+  }
 
   /// Runs what is ready without letting time pass.
   void settle() {

@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "wire/messages.h"
 
+#include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <nlohmann/json.hpp>

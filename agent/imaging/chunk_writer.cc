@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <zstd.h>
 #include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/post.hpp>
 
 #include <algorithm>
 #include <mutex>

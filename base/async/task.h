@@ -7,14 +7,14 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <chrono>
 #include <functional>
+#include <memory>
+#include <optional>
 
 namespace muster {
 
@@ -38,25 +38,22 @@ class Workers {
   asio::thread_pool pool_;
 };
 
+namespace async {
+
+/// Runs `work` on the pool, forgets it there, and resumes the caller on its own executor.
+Task<void> runOnPool(Workers& workers, std::function<void()> work);
+
+}  // namespace async
+
 /// Runs a blocking function on the pool and resumes the caller on its own executor.
 /// `work` must own what it uses; it must not throw. The caller may end its loop as soon as it is
 /// resumed: whatever the pool still holds then knows nothing of the loop (its work guard travels
 /// home with the answer).
 template <class T>
 Task<T> offload(Workers& workers, std::function<T()> work) {
-  auto home = co_await asio::this_coro::executor;
-  auto begin = [&workers, &work, &home](auto resume) {
-    asio::post(workers.pool(), [work = std::move(work), home, busy = asio::make_work_guard(home),
-                                resume = std::move(resume)]() mutable {
-      T value = work();
-      work = nullptr;
-      asio::post(home,
-                 [busy = std::move(busy), resume = std::move(resume),
-                  value = std::move(value)]() mutable { std::move(resume)(std::move(value)); });
-    });
-  };
-  co_return co_await asio::async_initiate<const asio::use_awaitable_t<>, void(T)>(
-      std::move(begin), asio::use_awaitable);
+  auto value = std::make_shared<std::optional<T>>();  // the caller may be gone before the work ends
+  co_await async::runOnPool(workers, [value, work = std::move(work)] { value->emplace(work()); });
+  co_return std::move(**value);
 }
 
 }  // namespace muster

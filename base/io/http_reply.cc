@@ -6,6 +6,8 @@
 #include "base/io/http_range.h"
 
 #include <fmt/format.h>
+#include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/serializer.hpp>

@@ -6,6 +6,8 @@
 #include "base/async/task.h"
 
 #include <boost/asio/execution_context.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/query.hpp>
 
 #include <optional>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/io/slow_tools.h"
+#include "base/limits.h"
 
 namespace muster::io {
 namespace {

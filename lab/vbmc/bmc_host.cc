@@ -4,6 +4,8 @@
 #include "base/ids.h"
 #include "base/io/files.h"
 
+#include <boost/asio/post.hpp>
+
 namespace muster::lab::vbmc {
 
 namespace {

@@ -7,6 +7,7 @@
 #include "lab/vbmc/messages.h"
 
 #include <fmt/ranges.h>
+#include <boost/asio/error.hpp>
 #include <boost/system/system_error.hpp>
 
 #include <array>

@@ -5,6 +5,7 @@
 
 #include "base/async/deadline.h"
 #include "base/io/crypto.h"
+#include "base/limits.h"
 #include "inventory/model/cluster.h"
 #include "lifecycle/executor/exception_boundary.h"
 #include "lifecycle/model/facet_table.h"

@@ -10,6 +10,7 @@
 #include "base/async/await_all.h"
 #include "base/async/deadline.h"
 #include "base/io/crypto.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "inventory/model/cluster.h"
 #include "inventory/model/limits.h"

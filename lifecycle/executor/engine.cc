@@ -6,6 +6,7 @@
 #include "base/async/deadline.h"
 #include "base/async/semaphore.h"
 #include "base/json_input.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "inventory/model/cluster.h"
 #include "lifecycle/executor/apply_run.h"

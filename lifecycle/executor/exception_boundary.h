@@ -4,6 +4,7 @@
 
 #include "base/async/task.h"
 
+#include <boost/asio/error.hpp>
 #include <boost/system/system_error.hpp>
 
 #include <fmt/format.h>

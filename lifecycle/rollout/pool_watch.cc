@@ -3,6 +3,7 @@
 
 #include "base/async/await_all.h"
 #include "base/async/deadline.h"
+#include "base/limits.h"
 #include "inventory/model/node.h"
 #include "lifecycle/executor/exception_boundary.h"
 #include "lifecycle/rollout/status.h"

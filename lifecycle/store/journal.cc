@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lifecycle/store/journal.h"
 
+#include <boost/asio/post.hpp>
+
 #include <deque>
 #include <mutex>
 #include <thread>

@@ -18,6 +18,8 @@
 #include "provision/images/served_images.h"
 #include "wire/pack_index.h"
 
+#include <boost/asio/post.hpp>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 

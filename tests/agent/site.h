@@ -234,10 +234,10 @@ class Site {
   template <class T>
   Result<T> await(Async<T> work) {
     auto answer = std::make_shared<std::optional<Result<T>>>();
-    asio::co_spawn(
-        controller->io, std::move(work), [answer](std::exception_ptr thrown, Result<T> result) {
-          *answer = thrown ? Result<T>(fail(ErrorCode::Internal, "thrown")) : std::move(result);
-        });
+    async::start(controller->io, async::answerInto(*answer, std::move(work)),
+                 [answer](std::exception_ptr thrown) {
+                   if (thrown) *answer = Result<T>(fail(ErrorCode::Internal, "thrown"));
+                 });
     if (!until([&] { return answer->has_value(); }))
       return fail(ErrorCode::Timeout, "the test's coroutine did not finish");
     return std::move(**answer);

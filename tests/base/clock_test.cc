@@ -3,6 +3,8 @@
 #include "base/async/deadline.h"
 #include "tests/run_async.h"
 
+#include <boost/asio/co_spawn.hpp>
+
 namespace muster {
 namespace {
 

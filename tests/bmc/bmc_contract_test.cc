@@ -7,6 +7,9 @@
 #include "tests/bmc/virtual_bmc.h"
 #include "tests/fakes/fake_bmc.h"
 
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -12,6 +12,7 @@
 #include "tests/lifecycle/virtual_time.h"
 #include "validate/validate.h"
 
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <nlohmann/json.hpp>
 

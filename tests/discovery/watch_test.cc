@@ -5,6 +5,7 @@
 #include "base/io/process.h"
 #include "tests/run_async.h"
 
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/ip/multicast.hpp>
 #include <boost/asio/ip/udp.hpp>
 #include <boost/asio/redirect_error.hpp>

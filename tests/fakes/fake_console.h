@@ -5,6 +5,7 @@
 
 #include "bmc/console/source.h"
 
+#include <boost/asio/error.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 

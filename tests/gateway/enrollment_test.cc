@@ -6,6 +6,8 @@
 #include "inventory/model/networks.h"
 #include "tests/agent/site.h"
 
+#include <boost/asio/co_spawn.hpp>
+
 #include <gmock/gmock.h>
 
 namespace muster::agent {

@@ -4,6 +4,8 @@
 #include "inventory/model/cluster.h"
 #include "tests/agent/site.h"
 
+#include <boost/asio/co_spawn.hpp>
+
 #include <gmock/gmock.h>
 
 namespace muster::agent::test {

@@ -11,6 +11,8 @@
 #include "tests/fakes/memory_store.h"
 #include "tests/lifecycle/crash_store.h"
 
+#include <boost/asio/co_spawn.hpp>
+
 #include <gmock/gmock.h>
 
 namespace muster::agent {

@@ -2,6 +2,7 @@
 #include "lab/slowness_record.h"
 
 #include "base/io/files.h"
+#include "base/limits.h"
 #include "lab/twin_clock.h"
 #include "tests/run_async.h"
 

@@ -3,11 +3,11 @@
 // sleeper.
 #pragma once
 
+#include "base/async/start.h"
 #include "base/clock.h"
 #include "tests/idle_workers.h"
 
 #include <gtest/gtest.h>
-#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 
 #include <exception>
@@ -36,9 +36,8 @@ std::optional<T> runInVirtualTime(FakeClock& clock, Task<T> task, const bool* st
   // be there until then.
   const std::unique_ptr<Workers, void (*)(Workers*)> idle_at_the_end(
       workers, [](Workers* each) { waitUntilIdle(*each); });
-  asio::co_spawn(context, std::move(task), [&](std::exception_ptr error, T value) {
+  async::start(context, async::answerInto(answer, std::move(task)), [&](std::exception_ptr error) {
     thrown = error;
-    if (!error) answer = std::move(value);
     finished = true;
   });
   while (!finished) {

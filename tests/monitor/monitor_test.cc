@@ -5,6 +5,8 @@
 #include "lifecycle/model/quarantine.h"
 #include "tests/monitor/pool_rig.h"
 
+#include <boost/asio/experimental/awaitable_operators.hpp>
+
 namespace muster::monitor::test {
 namespace {
 

@@ -5,6 +5,8 @@
 #include "inventory/model/pools.h"
 #include "tests/pool/kube_fixture.h"
 
+#include <boost/asio/co_spawn.hpp>
+
 namespace muster::pool::test {
 namespace {
 

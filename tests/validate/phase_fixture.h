@@ -53,9 +53,8 @@ class ValidatePhaseTest : public testing::Test {
   T wait(Task<T> work) {
     asio::io_context io;
     std::optional<T> answer;
-    asio::co_spawn(io, std::move(work), [&](std::exception_ptr broken, T value) {
+    async::start(io, async::answerInto(answer, std::move(work)), [](std::exception_ptr broken) {
       if (broken) std::rethrow_exception(broken);
-      answer.emplace(std::move(value));
     });
     io.run();
     return std::move(*answer);

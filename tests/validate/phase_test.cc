@@ -11,6 +11,8 @@
 #include "validate/power_budget.h"
 #include "validate/validation_scope.h"
 
+#include <boost/asio/co_spawn.hpp>
+
 namespace muster::validate {
 namespace {
 

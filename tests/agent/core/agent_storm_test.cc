@@ -7,6 +7,8 @@
 #include "tests/agent/relay.h"
 #include "tests/agent/site.h"
 
+#include <boost/asio/co_spawn.hpp>
+
 #include <gmock/gmock.h>
 #include <malloc.h>
 

@@ -2,6 +2,8 @@
 // Controller and agent through good days and bad ones, over mutual TLS on loopback.
 #include "tests/agent/site.h"
 
+#include <boost/asio/co_spawn.hpp>
+
 #include <gmock/gmock.h>
 
 namespace muster::agent {

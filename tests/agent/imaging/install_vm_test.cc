@@ -10,6 +10,8 @@
 #include "tests/paths.h"
 #include "tests/run_async.h"
 
+#include <boost/asio/executor_work_guard.hpp>
+
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 

@@ -14,6 +14,7 @@
 #include "tests/provision/clusters.h"
 #include "tests/run_async.h"
 
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/read.hpp>

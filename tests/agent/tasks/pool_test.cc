@@ -3,6 +3,8 @@
 #include "base/io/crypto.h"
 #include "tests/agent/tasks/tasks_fixture.h"
 
+#include <boost/asio/co_spawn.hpp>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>

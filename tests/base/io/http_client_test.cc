@@ -3,6 +3,7 @@
 #include "base/io/http.h"
 #include "tests/run_async.h"
 
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/read_until.hpp>
 #include <boost/asio/write.hpp>

@@ -2,9 +2,11 @@
 // HTTP over loopback: the real client against the real server.
 #include "base/io/http.h"
 #include "base/async/deadline.h"
+#include "base/clock.h"
 #include "base/io/files.h"
 #include "tests/run_async.h"
 
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 

@@ -7,6 +7,8 @@
 #include "tests/lifecycle/virtual_time.h"
 #include "tests/run_async.h"
 
+#include <boost/asio/post.hpp>
+
 #include <gtest/gtest.h>
 
 namespace muster::lifecycle {
