@@ -73,7 +73,7 @@ Async<CoUpdated> BundledComponents::coUpdatedWith(Target first, Schedule schedul
 std::string BundledComponents::whyNotTogether(const Target& first,
                                               const std::vector<Target>& others) const {
   Versions versions = wave_.versions();
-  const auto before = brokenConstraints(wave_.baseline().constraints, versions);
+  const auto before = brokenConstraints(wave_.baseline(), versions);
   versions[first.component] = first.version;
   std::set<Activation> hows{activationOf(*wave_.baseline().find(first.component))};
   for (const auto& other : others)
@@ -91,7 +91,7 @@ std::string BundledComponents::whyNotTogether(const Target& first,
         !again.empty())
       return again;
   }
-  for (const auto& broken : brokenConstraints(wave_.baseline().constraints, versions))
+  for (const auto& broken : brokenConstraints(wave_.baseline(), versions))
     if (std::find(before.begin(), before.end(), broken) == before.end())
       return fmt::format(
           "its package brings all of it at once, which is forbidden here: {}; put what it needs "

@@ -52,11 +52,11 @@ std::string oneWord(std::string text) {
   return replaced(replaced(std::move(text), "%", "%25"), " ", "%20");
 }
 std::string plain(std::string_view word) {
-  return replaced(replaced(std::string(word), "%20", " "), "%25", "%");
+  return replaced(replaced(replaced(std::string(word), "%20", " "), "%3D", "="), "%25", "%");
 }
 
 std::string written(const Target& target) {
-  return oneWord(target.component) + "=" + replaced(target.version, " ", "%20");
+  return oneWord(target.component) + "=" + replaced(oneWord(target.version), "=", "%3D");
 }
 
 std::optional<Target> readTarget(std::string_view word) {

@@ -45,9 +45,9 @@ std::vector<Target> WaveRollback::degradedComponents() const {
 Async<std::string> WaveRollback::versionBefore(Target worse) {
   CO_TRY(previous, co_await wave_.bmc().previousImage(worse.component));
   Versions versions = wave_.versions();
-  const auto before = brokenConstraints(wave_.baseline().constraints, versions);
+  const auto before = brokenConstraints(wave_.baseline(), versions);
   versions[worse.component] = previous;
-  for (const auto& broken : brokenConstraints(wave_.baseline().constraints, versions))
+  for (const auto& broken : brokenConstraints(wave_.baseline(), versions))
     if (std::find(before.begin(), before.end(), broken) == before.end())
       co_return fail(
           ErrorCode::Conflict,

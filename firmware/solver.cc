@@ -3,6 +3,7 @@
 // not disturb each other, so their sequences are then merged by preference and packed into waves.
 #include "firmware/solver.h"
 
+#include "firmware/comparable_versions.h"
 #include "inventory/model/firmware.h"
 #include "lifecycle/model/facet.h"
 
@@ -20,6 +21,7 @@ namespace {
 using inventory::FirmwareBaseline;
 using inventory::FirmwareComponent;
 using inventory::FirmwareConstraint;
+using inventory::FirmwareTerm;
 
 constexpr std::size_t kMaxStates = 50'000;  ///< looked at in one group; real ones have a handful
 
@@ -43,19 +45,28 @@ Possible onlyThese(const Versions& versions) {
   return out;
 }
 
-/// Whether some choice of possible versions breaks it; then how, in words.
-std::optional<std::string> breach(const FirmwareConstraint& constraint, const Possible& possible) {
+using Holds = FirmwareTerm::Holds;
+
+/// Whether some choice of possible versions breaks it, or leaves open whether it does; then how, in
+/// words.
+std::optional<std::string> breach(const FirmwareConstraint& constraint, const Possible& possible,
+                                  const ComparableVersions& order) {
   for (const auto& [left, left_versions] : possible) {
     if (!lifecycle::matches(constraint.when.component, left)) continue;
     for (const auto& seen : left_versions) {
-      if (!constraint.when.holds(seen)) continue;
+      const auto applies = order.holds(constraint.when, left, seen);
+      if (applies == Holds::Unknown) return order.whyUnknown(constraint.when, left, seen);
+      if (applies == Holds::No) continue;
       bool known = false;
       for (const auto& [right, right_versions] : possible) {
         if (!lifecycle::matches(constraint.then.component, right)) continue;
         known = true;
-        for (const auto& other : right == left ? std::vector{seen} : right_versions)
-          if (constraint.then.holds(other) == constraint.excludes)
+        for (const auto& other : right == left ? std::vector{seen} : right_versions) {
+          const auto holds = order.holds(constraint.then, right, other);
+          if (holds == Holds::Unknown) return order.whyUnknown(constraint.then, right, other);
+          if ((holds == Holds::Yes) == constraint.excludes)
             return fmt::format("{} {} with {} {}", left, seen, right, other);
+        }
       }
       if (!known && !constraint.excludes && !isProbe(constraint.then.component))
         return fmt::format("{} {}, and {} is not known", left, seen, constraint.then.component);
@@ -64,13 +75,30 @@ std::optional<std::string> breach(const FirmwareConstraint& constraint, const Po
   return std::nullopt;
 }
 
+/// Why it is open whether a constraint is kept; "" when it is not.
+std::string openBy(const FirmwareConstraint& constraint, const Versions& versions,
+                   const ComparableVersions& order) {
+  bool applies = false;
+  for (const auto& [name, version] : versions) {
+    if (!lifecycle::matches(constraint.when.component, name)) continue;
+    const auto holds = order.holds(constraint.when, name, version);
+    if (holds == Holds::Unknown) return order.whyUnknown(constraint.when, name, version);
+    applies = applies || holds == Holds::Yes;
+  }
+  for (const auto& [name, version] : versions)
+    if (applies && lifecycle::matches(constraint.then.component, name) &&
+        order.holds(constraint.then, name, version) == Holds::Unknown)
+      return order.whyUnknown(constraint.then, name, version);
+  return {};
+}
+
 /// Steps of one component, in their order.
 using Chain = std::vector<UpdateStep>;
 
 class Solver {
  public:
   Solver(const FirmwareBaseline& baseline, const Versions& running)
-      : baseline_(baseline), running_(running) {}
+      : baseline_(baseline), running_(running), order_(baseline) {}
 
   Schedule solve() {
     for (const auto& name : baseline_.order)
@@ -89,11 +117,21 @@ class Solver {
     if (lifecycle::matches(component.version, seen->second)) return;
     if (component.file.empty())
       return leave(component, "the baseline names no file, so it is only compared");
+    for (const auto& constraint : baseline_.constraints) {
+      if (!lifecycle::matches(constraint.when.component, component.name) &&
+          !lifecycle::matches(constraint.then.component, component.name))
+        continue;
+      if (const auto open = openBy(constraint, running_, order_); !open.empty())
+        return leave(component, fmt::format("whether \"{}\" is kept cannot be told: {}",
+                                            constraint.str(), open));
+    }
     const auto activation = activationOf(component);
     Chain chain;
     std::string from = seen->second;
     for (const auto& intermediate : component.intermediate) {
-      if (inventory::compareVersions(from, intermediate.version) >= 0) continue;
+      const auto below = order_.isBelow(component.name, from, intermediate.version);
+      if (!below) return leave(component, below.error().text());
+      if (!*below) continue;
       chain.push_back({&component, from, intermediate.version, intermediate, activation});
       from = intermediate.version;
     }
@@ -152,7 +190,7 @@ class Solver {
   std::set<std::size_t> brokenBy(const Possible& possible) const {
     std::set<std::size_t> out;
     for (std::size_t i = 0; i < baseline_.constraints.size(); ++i)
-      if (breach(baseline_.constraints[i], possible)) out.insert(i);
+      if (breach(baseline_.constraints[i], possible, order_)) out.insert(i);
     return out;
   }
 
@@ -224,8 +262,9 @@ class Solver {
               ? fmt::format("no order was found among the first {} combinations; ", kMaxStates)
               : std::string();
       for (std::size_t i = 0; i < baseline_.constraints.size(); ++i) {
-        const auto how = broken.contains(i) ? std::nullopt
-                                            : breach(baseline_.constraints[i], onlyThese(versions));
+        const auto how = broken.contains(i)
+                             ? std::nullopt
+                             : breach(baseline_.constraints[i], onlyThese(versions), order_);
         if (how)
           why += fmt::format("{}it would break \"{}\" ({})", why.empty() ? "" : "; ",
                              baseline_.constraints[i].str(), *how);
@@ -284,6 +323,7 @@ class Solver {
 
   const FirmwareBaseline& baseline_;
   const Versions& running_;
+  ComparableVersions order_;
   std::vector<Chain> chains_;
   Schedule schedule_;
 };
@@ -313,11 +353,12 @@ const Wave* nextWaveFor(std::string_view component, const Schedule& schedule,
       return &schedule.waves.front();  // another wave leads there
     possible[step.component->name].push_back(step.to);
   }
-  const auto safe =
-      std::all_of(baseline.constraints.begin(), baseline.constraints.end(),
-                  [&](const FirmwareConstraint& constraint) {
-                    return !breach(constraint, possible) || breach(constraint, onlyThese(running));
-                  });
+  const ComparableVersions order(baseline);
+  const auto safe = std::all_of(baseline.constraints.begin(), baseline.constraints.end(),
+                                [&](const FirmwareConstraint& constraint) {
+                                  return !breach(constraint, possible, order) ||
+                                         breach(constraint, onlyThese(running), order);
+                                });
   return safe ? &*own : &schedule.waves.front();
 }
 
@@ -325,11 +366,12 @@ Schedule solve(const inventory::FirmwareBaseline& baseline, const Versions& runn
   return Solver(baseline, running).solve();
 }
 
-std::vector<std::string> brokenConstraints(
-    const std::vector<inventory::FirmwareConstraint>& constraints, const Versions& versions) {
+std::vector<std::string> brokenConstraints(const inventory::FirmwareBaseline& baseline,
+                                           const Versions& versions) {
+  const ComparableVersions order(baseline);
   std::vector<std::string> out;
-  for (const auto& constraint : constraints)
-    if (const auto how = breach(constraint, onlyThese(versions)))
+  for (const auto& constraint : baseline.constraints)
+    if (const auto how = breach(constraint, onlyThese(versions), order))
       out.push_back(fmt::format("{} ({})", constraint.str(), *how));
   return out;
 }

@@ -59,7 +59,8 @@ const Wave* nextWaveFor(std::string_view component, const Schedule& schedule,
                         const inventory::FirmwareBaseline& baseline, const Versions& running);
 
 /// The constraints that these versions break, in their own words with the versions that break them.
-std::vector<std::string> brokenConstraints(
-    const std::vector<inventory::FirmwareConstraint>& constraints, const Versions& versions);
+/// One that cannot be evaluated, because two versions cannot be compared, counts as broken.
+std::vector<std::string> brokenConstraints(const inventory::FirmwareBaseline& baseline,
+                                           const Versions& versions);
 
 }  // namespace muster::firmware

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bmc/redfish/firmware_inventory.h"
 
+#include "inventory/model/firmware.h"
+
 namespace muster::bmc {
 namespace {
 
@@ -47,11 +49,12 @@ Async<FirmwareInventory::Contents> FirmwareInventory::read() {
       inventory.previous[fqddOf(lastSegment(m.uri), kPrevious)] = m;
     if (name.empty()) continue;
     if (uses[name] > 1) name = lastSegment(m.uri);
-    inventory.items.push_back({name,
-                               textAt(m.json, "Version"),
-                               boolAt(m.json, "Updateable").value_or(false),
-                               {},
-                               textAt(m.json, "Status/State") == kUpdating});
+    inventory.items.push_back(
+        {name,
+         std::string(muster::inventory::trimmedVersion(textAt(m.json, "Version"))),
+         boolAt(m.json, "Updateable").value_or(false),
+         {},
+         textAt(m.json, "Status/State") == kUpdating});
     inventory.uri_by_name[name] = m.uri;
     if (auto related = linksAt(m.json, "RelatedItem"); !related.empty())
       inventory.related_by_name[name] = std::move(related.front());

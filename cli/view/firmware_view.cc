@@ -50,7 +50,7 @@ std::string bodyOf(const app::NodeUpgrade& node) {
     out += fmt::format("   -  {:<{}}  {} stays, {} is wanted: {}\n", undone.component->name,
                        name_width, undone.running.empty() ? "unknown" : undone.running,
                        undone.component->version, undone.why);
-  for (const auto& broken : firmware::brokenConstraints(node.baseline->constraints, node.running))
+  for (const auto& broken : firmware::brokenConstraints(*node.baseline, node.running))
     out += fmt::format("   !  runs a forbidden combination now: {}\n", broken);
   return out;
 }
@@ -84,7 +84,7 @@ nlohmann::json firmwareJson(const std::vector<app::NodeUpgrade>& nodes) {
         {"minutes", totals.time.count()},
         {"waves", nlohmann::json::array()},
         {"undone", nlohmann::json::array()},
-        {"forbidden_now", firmware::brokenConstraints(node.baseline->constraints, node.running)}};
+        {"forbidden_now", firmware::brokenConstraints(*node.baseline, node.running)}};
     for (const auto& wave : node.path.schedule.waves) {
       nlohmann::json steps = nlohmann::json::array();
       for (const auto& step : wave.steps)

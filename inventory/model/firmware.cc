@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <regex>
 
 namespace muster::inventory {
 namespace {
@@ -97,7 +98,7 @@ Error grammar(std::string_view text) {
 }
 
 std::optional<FirmwareTerm> parseTerm(std::string_view text) {
-  const auto at = text.find_first_of("<>=!");
+  const auto at = text.find_first_of(" <>=!");
   if (at == std::string_view::npos) return std::nullopt;
   const auto rest = text.substr(at);
   const auto op = std::find_if(kOps.begin(), kOps.end(),
@@ -118,23 +119,68 @@ std::weak_ordering compareVersions(std::string_view a, std::string_view b) {
   return left.size() <=> right.size();
 }
 
-bool FirmwareTerm::holds(std::string_view seen) const {
-  const auto order = compareVersions(seen, version);
+std::string_view trimmedVersion(std::string_view version) {
+  constexpr std::string_view kBlank(" \t\r\n\0", 5);
+  const auto begin = version.find_first_not_of(kBlank);
+  if (begin == std::string_view::npos) return {};
+  return version.substr(begin, version.find_last_not_of(kBlank) - begin + 1);
+}
+
+std::optional<std::weak_ordering> comparedVersions(std::string_view a, std::string_view b) {
+  if (trimmedVersion(a) == trimmedVersion(b)) return std::weak_ordering::equivalent;
+  const auto left = tokensOf(a), right = tokensOf(b);
+  if (left.empty() || right.empty()) return std::nullopt;
+  const auto shared = std::min(left.size(), right.size());
+  for (std::size_t i = 0; i < shared; ++i) {
+    const auto order = compare(left[i], right[i]);
+    if (order == 0) continue;
+    if (!left[i].number || !right[i].number) return std::nullopt;
+    return order;
+  }
+  // The longer one is newer, unless what follows is a word: a release is newer than its candidate.
+  const auto& longer = left.size() > right.size() ? left : right;
+  if (longer.size() > shared && !longer[shared].number) return std::nullopt;
+  return left.size() <=> right.size();
+}
+
+Result<std::string> comparablePart(const std::string& pattern, std::string_view version) {
+  const auto text = trimmedVersion(version);
+  if (pattern.empty()) return std::string(text);
+  try {
+    const std::regex regex(pattern, std::regex::ECMAScript);
+    std::match_results<std::string_view::const_iterator> found;
+    if (std::regex_search(text.begin(), text.end(), found, regex)) {
+      const auto& part = found.size() > 1 && found[1].matched ? found[1] : found[0];
+      if (part.length() > 0) return part.str();
+    }
+  } catch (const std::regex_error& error) {
+    return fail(ErrorCode::InvalidInput,
+                fmt::format("\"{}\" is no regular expression: {}", pattern, error.what()));
+  }
+  return fail(ErrorCode::InvalidInput,
+              fmt::format("the pattern \"{}\" finds nothing in the version \"{}\"", pattern, text));
+}
+
+FirmwareTerm::Holds FirmwareTerm::holds(std::string_view seen) const {
+  const auto compared = comparedVersions(seen, version);
+  if (!compared) return Holds::Unknown;
+  const auto order = *compared;
+  const auto answer = [](bool holds) { return holds ? Holds::Yes : Holds::No; };
   switch (op) {
     case Op::Less:
-      return order < 0;
+      return answer(order < 0);
     case Op::AtMost:
-      return order <= 0;
+      return answer(order <= 0);
     case Op::Equal:
-      return order == 0;
+      return answer(order == 0);
     case Op::NotEqual:
-      return order != 0;
+      return answer(order != 0);
     case Op::AtLeast:
-      return order >= 0;
+      return answer(order >= 0);
     case Op::Greater:
-      return order > 0;
+      return answer(order > 0);
   }
-  return false;
+  return Holds::Unknown;
 }
 
 std::string FirmwareTerm::str() const {
@@ -175,6 +221,7 @@ std::string FirmwareBaseline::canonical() const {
                             {"sha256", component.sha256},
                             {"activation", static_cast<int>(component.activation)},
                             {"device", component.device}};
+    if (!component.pattern.empty()) entry["pattern"] = component.pattern;
     for (const auto& image : component.intermediate)  // "via": signatures are over this text
       entry["via"].push_back({{"version", image.version}, {"sha256", image.sha256}});
     out["components"][component.name] = std::move(entry);

@@ -6,7 +6,9 @@
 #include "base/result.h"
 
 #include <compare>
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +36,9 @@ struct FirmwareComponent {
   std::string device =
       {};  ///< "iana:1647", "pci:10de", "uuid:…": a PLDM package must be for it; empty: any
   int minutes = 0;  ///< its flash usually takes; 0: what was learned, else a guess
+  std::string pattern =
+      {};  ///< ECMAScript; its first group, else the whole match, is the part of a version that is
+           ///< compared with another one: "GB200Nvl-([0-9.-]+)". Empty: the whole version
 };
 
 /// "COMPONENT >= VERSION", the left or the right side of a constraint.
@@ -43,7 +48,9 @@ struct FirmwareTerm {
   Op op = Op::Equal;
   std::string version;
 
-  bool holds(std::string_view seen) const;
+  /// Unknown: the two versions are not of one kind, so that neither is newer.
+  enum class Holds : std::uint8_t { No, Yes, Unknown };
+  Holds holds(std::string_view seen) const;
   std::string str() const;
 };
 
@@ -73,6 +80,18 @@ struct FirmwareBaseline {
   /// What a signature is over: versions, digests, order and constraints; no paths.
   std::string canonical() const;
 };
+
+/// Whether two versions can be compared: equal texts, or the same words in front of the first
+/// number that differs. "GB200Nvl-24.12" and "24.10" cannot, nor can "1.2-rc1" and "1.2". Blanks at
+/// the ends do not count.
+std::optional<std::weak_ordering> comparedVersions(std::string_view a, std::string_view b);
+
+/// A version without blanks at its ends: BMCs pad them.
+std::string_view trimmedVersion(std::string_view version);
+
+/// The part of the component's version that is compared.
+/// Errors: InvalidInput (the pattern finds nothing in it, or is no pattern)
+Result<std::string> comparablePart(const std::string& pattern, std::string_view version);
 
 /// Numbers compare as numbers, and what could be hexadecimal as such ("96.00.9F" < "96.00.A1",
 /// "0x9" < "0x14", "1.4.9" < "1.4.10"); other words by letters. A total order. A longer version is

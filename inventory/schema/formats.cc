@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inventory/schema/formats.h"
 
+#include "inventory/model/firmware.h"
 #include "inventory/model/routing.h"
 
 #include <fmt/format.h>
@@ -65,6 +66,17 @@ Result<void> checkSha256(std::string_view text) {
   if (!std::all_of(text.begin(), text.end(), good))
     return say("only the digits 0-9 and a-f; see: sha256sum FILE");
   return {};
+}
+
+Result<void> checkVersion(std::string_view text) {
+  constexpr std::size_t kMaxVersionBytes = 128;
+  const auto bare = trimmedVersion(text);
+  const bool printable =
+      std::ranges::all_of(bare, [](unsigned char c) { return c >= 0x20 && c < 0x7f; });
+  if (!bare.empty() && bare.size() <= kMaxVersionBytes && printable) return {};
+  return fail(ErrorCode::InvalidInput,
+              "write it as the BMC prints it: 1 to 128 printable characters; see: muster firmware "
+              "show");
 }
 
 Result<void> checkFingerprint(std::string_view text) {

@@ -8,6 +8,7 @@ namespace muster::inventory {
 
 Result<void> checkHostName(std::string_view text);
 Result<void> checkSha256(std::string_view text);
+Result<void> checkVersion(std::string_view text);
 Result<void> checkFingerprint(std::string_view text);
 Result<void> checkSshHostKey(std::string_view text);
 Result<void> checkSshKey(std::string_view text);
@@ -109,6 +110,8 @@ inline constexpr TextFormat kProbe{
     "nvml.driver"};
 inline constexpr TextFormat kGlob{"a glob without spaces, commas and '='", R"(^[^\s,=]+$)",
                                   "570.*"};
+inline constexpr TextFormat kVersion{"a version, as the BMC prints it", R"(^[ -~]*[!-~][ -~]*$)",
+                                     "GB200Nvl-24.12-8", checkVersion};
 inline constexpr TextFormat kWord{"text without spaces", R"(^\S+$)", "2.1.0"};
 inline constexpr TextFormat kUserName{"a user name", R"(^[^\s:@/]+$)", "admin"};
 inline constexpr TextFormat kEnvName{"the name of an environment variable",

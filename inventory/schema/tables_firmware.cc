@@ -23,10 +23,26 @@ constexpr TextFormat kConstraint{"a constraint", R"(^.{3,300}$)",
                                  "HGX_FW_FPGA_0 >= 3.14 needs CPLD >= 0x14"};
 constexpr TextFormat kComponent{"a component's name in the BMC's inventory",
                                 R"(^[A-Za-z0-9][A-Za-z0-9 ._()/#+-]{0,95}$)", "HGX_FW_FPGA_0"};
+constexpr TextFormat kPattern{"a regular expression with at most one group", R"(^.{1,128}$)",
+                              "GB200Nvl-([0-9.-]+)"};
 constexpr TextFormat kDevice{
     "a device",
     R"(^(iana:[0-9]{1,10}|pci:[0-9a-fA-F]{4}|uuid:[0-9a-fA-F-]{36}|nic:[A-Za-z0-9_-]{1,32}|nvme:[ -~]{1,40}|fwupd:[0-9a-fA-F-]{36})$)",
     "iana:5703, nic:MT_0000000838, nvme:SAMSUNG MZQL2* or fwupd:GUID"};
+
+void readVersion(std::string& out, const Value& value, const Shape& shape, Reader& reader) {
+  if (const auto read = readText(value, shape, reader)) out = trimmedVersion(*read);
+}
+
+/// The comparable part, or a message at `where`.
+std::optional<std::string> partOf(const FirmwareComponent& component, const std::string& version,
+                                  const Value& where, Reader& reader) {
+  auto part = comparablePart(component.pattern, version);
+  if (part) return std::move(*part);
+  reader.error(where, part.error().text(),
+               "the pattern must find the comparable part in every version of the component");
+  return std::nullopt;
+}
 
 void checkFile(const std::filesystem::path& file, const std::string& sha256, const Value& map,
                Reader& reader) {
@@ -45,8 +61,11 @@ ObjectSpec make_intermediateSpec() {
   return Table<FirmwareImageFile>(
              "firmware-intermediate", "intermediate version",
              "A version that a component below it must run before it may go further.")
-      .required("version", &FirmwareImageFile::version, text(kWord),
-                "The version that the BMC reports.")
+      .custom("version", true, text(kVersion), "The version that the BMC reports, as it prints it.",
+              [](FirmwareImageFile& image, const Value& value, const Shape& shape, Reader& reader) {
+                readVersion(image.version, value, shape, reader);
+              })
+      .prints(&FirmwareImageFile::version)
       .required("file", &FirmwareImageFile::file, text(kPath), "The vendor's update file.")
       .required("sha256", &FirmwareImageFile::sha256, text(kSha256), "Digest of the file.")
       .check([](FirmwareImageFile& image, const Value& map, Reader& reader) {
@@ -58,17 +77,28 @@ MUSTER_SPEC(intermediateSpec)
 
 void checkComponent(FirmwareComponent& component, const Value& map, Reader& reader) {
   checkFile(component.file, component.sha256, map, reader);
-  const std::string* before = nullptr;
+  const Value& where = place(map, component.pattern.empty() ? "intermediate" : "pattern");
+  const auto target = partOf(component, component.version, where, reader);
+  std::optional<std::string> before;
   for (const auto& image : component.intermediate) {
-    if (before && compareVersions(*before, image.version) >= 0)
+    const auto part = partOf(component, image.version, where, reader);
+    if (!part || !target) return;
+    const auto ahead = comparedVersions(*part, *target);
+    const auto behind = before ? comparedVersions(*before, *part) : std::weak_ordering::less;
+    if (!ahead || !behind)
+      reader.error(place(map, "intermediate"),
+                   fmt::format("{} cannot be compared with the other versions of this component",
+                               image.version),
+                   "declare the pattern that finds the comparable part in all of them");
+    else if (*behind >= 0)
       reader.error(place(map, "intermediate"),
                    fmt::format("{} does not come after {}", image.version, *before),
                    "name the oldest first");
-    if (compareVersions(image.version, component.version) >= 0)
+    else if (*ahead >= 0)
       reader.error(place(map, "intermediate"),
                    fmt::format("{} is not below {}, which it should lead to", image.version,
                                component.version));
-    before = &image.version;
+    before = part;
   }
 }
 
@@ -76,8 +106,12 @@ ObjectSpec make_componentSpec() {
   return Table<FirmwareComponent>(
              "firmware-component", "firmware component",
              "One component, under the name that the BMC's inventory gives it.")
-      .required("version", &FirmwareComponent::version, text(kWord),
-                "The version that the BMC must report.")
+      .custom("version", true, text(kVersion),
+              "The version that the BMC must report, as it prints it; blanks at its ends do not "
+              "count.",
+              [](FirmwareComponent& component, const Value& value, const Shape& shape,
+                 Reader& reader) { readVersion(component.version, value, shape, reader); })
+      .prints(&FirmwareComponent::version)
       .optional("file", &FirmwareComponent::file, text(kPath),
                 "The vendor's update file. Absent: the version is only compared.")
       .optional("sha256", &FirmwareComponent::sha256, text(kSha256),
@@ -91,6 +125,10 @@ ObjectSpec make_componentSpec() {
                 "Who a PLDM package must be for: iana:NUMBER, pci:VENDOR or uuid:UUID. Or what the "
                 "node's agent installs, not the BMC: nic:PSID (mstflint), nvme:MODEL (nvme-cli), "
                 "fwupd:GUID.")
+      .optional("pattern", &FirmwareComponent::pattern, text(kPattern),
+                "Which part of its versions is compared in constraints and with intermediate "
+                "versions: the first group of this regular expression, else what it matches. "
+                "Absent: the whole version.")
       .optional("minutes", &FirmwareComponent::minutes, integer(0, kMaxMinutes),
                 "How long its flash usually takes; 0: what was learned.")
       .printsAlways({"file", "sha256"})

@@ -384,7 +384,7 @@ TEST(FirmwareFleet, allEndAtTheBaselineOrInQuarantineWithTheRightReasonHoweverOf
       versions[component.name] = slot.version;
       reached = reached && slot.version == component.version && !slot.broken;
     }
-    EXPECT_THAT(brokenConstraints(world.baseline().constraints, versions), testing::IsEmpty());
+    EXPECT_THAT(brokenConstraints(world.baseline(), versions), testing::IsEmpty());
     at_baseline += reached;
     const auto entry = held.find(NodeName(host));
     const bool adapter_lost = std::find(node->faults.begin(), node->faults.end(),

@@ -81,5 +81,48 @@ TEST_F(FirmwareInventory, aSignedBaselineIsAcceptedAndAChangedOneIsNot) {
   EXPECT_THAT(checkText(bad), testing::HasSubstr("the signature does not fit"));
 }
 
+TEST_F(FirmwareInventory, versionsAreWrittenAsBmcsPrintThem) {
+  const auto loaded = loadYaml(withBaseline(R"yaml(    components:
+      FW_CPLD_0: {version: "0x00 0x0b 0x03 0x04"}
+      HGX_FW_CPU_0: {version: "01.02.04         "}
+      System ROM: {version: "A42 v2.42 (04/29/2021)"}
+      FW_BMC_0: {version: GB200Nvl-24.12-8, pattern: "GB200Nvl-([0-9.-]+)"}
+)yaml"));
+  ASSERT_TRUE(loaded.cluster) << checkText(loaded);
+  const auto& baseline = loaded.cluster->firmware.at("b");
+  EXPECT_EQ(baseline.find("FW_CPLD_0")->version, "0x00 0x0b 0x03 0x04");
+  EXPECT_EQ(baseline.find("HGX_FW_CPU_0")->version, "01.02.04");
+  EXPECT_EQ(baseline.find("System ROM")->version, "A42 v2.42 (04/29/2021)");
+  EXPECT_EQ(baseline.find("FW_BMC_0")->pattern, "GB200Nvl-([0-9.-]+)");
+}
+
+TEST_F(FirmwareInventory, aPatternThatFindsNothingOrIsNoneIsAMistake) {
+  for (const auto& [pattern, wrong] : {std::pair{"GH200-(.*)", "finds nothing in the version"},
+                                       std::pair{"(GB200", "is no regular expression"}}) {
+    const auto loaded = loadYaml(withBaseline(fmt::format(
+        "    components:\n      FW_BMC_0: {{version: GB200Nvl-24.12-8, pattern: \"{}\"}}\n",
+        pattern)));
+    EXPECT_FALSE(loaded.cluster);
+    EXPECT_THAT(checkText(loaded), testing::HasSubstr(wrong));
+  }
+}
+
+TEST(FirmwareVersionOrder, isOnlyThereWhereWordsAreTheSame) {
+  const auto less = std::weak_ordering::less;
+  EXPECT_EQ(comparedVersions("GB200Nvl-24.10-1", "GB200Nvl-24.12-8"), less);
+  EXPECT_EQ(comparedVersions("0x00 0x0b 0x03 0x03", "0x00 0x0b 0x03 0x04"), less);
+  EXPECT_EQ(comparedVersions("0x00 0x0b 0x03 0x03", "0x00.0x0b.0x03.0x04"), less);
+  EXPECT_EQ(comparedVersions("01.03.0262.0000_n03", "01.03.0262.0000_n04"), less);
+  EXPECT_EQ(comparedVersions("1.4", "1.4.1"), less);
+  EXPECT_EQ(comparedVersions(" 1.4 ", "1.4"), std::weak_ordering::equivalent);
+  for (const auto& [a, b] :
+       {std::pair{"GB200Nvl-24.12-8", "24.10"}, std::pair{"GB200Nvl-24.12-8", "GH200-24.05-2"},
+        std::pair{"1.2-rc1", "1.2"}, std::pair{"buildbrain-gcid-38635631", "2.0"},
+        std::pair{"", "1"}}) {
+    EXPECT_EQ(comparedVersions(a, b), std::nullopt) << a << " " << b;
+    EXPECT_EQ(comparedVersions(b, a), std::nullopt) << b << " " << a;
+  }
+}
+
 }  // namespace
 }  // namespace muster::inventory
